@@ -1,0 +1,26 @@
+# astra_library(Name DEPS ...): one static library of the compiler from every .cpp in its folder.
+function(astra_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} LLVM)
+endfunction()
+
+# astra_tool(name DEPS ...): a program from tools/<name>/*.cpp.
+function(astra_tool name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+endfunction()
+
+# astra_unit_test(name DEPS ...): a GoogleTest program from test/unit/<name>/*.cpp, run by ctest.
+function(astra_unit_test name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  add_executable(unit-${name} ${sources})
+  target_link_libraries(unit-${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
+  add_test(NAME unit-${name} COMMAND unit-${name})
+endfunction()
