@@ -8,18 +8,18 @@ function(astra_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} LLVM)
 endfunction()
 
-# astra_tool(name DEPS ...): a program from tools/<name>/*.cpp.
+# astra_tool(name DEPS ...): a program from the .cpp files of its folder, tools/<name>.
 function(astra_tool name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
 endfunction()
 
-# astra_unit_test(name DEPS ...): a GoogleTest program from test/unit/<name>/*.cpp, run by ctest.
+# astra_unit_test(name DEPS ...): a GoogleTest program from the .cpp files of its folder, test/unit/<name>, run by ctest.
 function(astra_unit_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(unit-${name} ${sources})
   target_link_libraries(unit-${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
   add_test(NAME unit-${name} COMMAND unit-${name})

@@ -1,0 +1,42 @@
+//===- Contract.h: the attribute of contract and reduce --------------------===//
+// A contract's labels are numbered: kept labels first (they are the result's axes), then the reduced ones, outermost
+// first. Operand dims are indexed by affine forms of the labels, optionally divided; an index outside reads +0.0 and
+// takes part; an inexact quotient (a hole) takes no part. Index sources of the node: the extents of all labels, then
+// one per domain inequality. A domain inequality is  sum(coefficient * label) + index source >= 0 ; a point that
+// violates one takes no part. For reduce the labels are x's axes.
+#pragma once
+#include "astra/IR/UOp.h"
+
+namespace astra {
+
+/// constant + sum(coefficient * label), divided by `divisor` (1: not divided).
+struct AffineForm {
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 2> terms; // (label, coefficient), ascending label, no zero coefficient
+  int64_t constant = 0, divisor = 1;
+  bool isLabel() const { return terms.size() == 1 && terms[0].second == 1 && constant == 0 && divisor == 1; }
+};
+
+struct ContractSpec {
+  int64_t kept = 0, reduced = 0;           // numbers of labels
+  llvm::SmallVector<AffineForm, 4> a, b;   // one per dim of the operand
+  llvm::SmallVector<AffineForm, 1> domain; // constant and divisor unused (0, 1)
+};
+/// Packing into the node's integers: kept, reduced, ranks of a and b, number of inequalities, then each form as nterms,
+/// (label, coefficient)..., constant, divisor.
+llvm::SmallVector<int64_t, 32> encode(const ContractSpec &s);
+llvm::Expected<ContractSpec> decodeContract(llvm::ArrayRef<int64_t> ints);
+
+/// reduce: kind, order, naxes, the axes (ascending), then the number of inequalities and their forms.
+struct ReduceSpec {
+  ReduceKind kind;
+  ReduceOrder order;
+  llvm::SmallVector<int64_t, 4> axes;
+  llvm::SmallVector<AffineForm, 1> domain;
+};
+llvm::SmallVector<int64_t, 16> encode(const ReduceSpec &s);
+llvm::Expected<ReduceSpec> decodeReduce(llvm::ArrayRef<int64_t> ints);
+
+/// chain512 (N4): block lengths of reduced labels, for the actual extents.
+llvm::SmallVector<int64_t, 4> chain512Blocks(llvm::ArrayRef<int64_t> lengths);
+
+} // namespace astra

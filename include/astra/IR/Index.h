@@ -1,0 +1,42 @@
+//===- Index.h: symbolic integers ------------------------------------------===//
+// Gives:    arithmetic on index UOps. add, sub and mul are kept in polynomial normal form (a sum of integer multiples
+// of products of atoms, terms ordered by
+//           structural hash, the constant last), so equal polynomials are the same node. floordiv, mod, min and max
+//           fold constants and what divides exactly.
+// Keeps:    bounds: every node carries lo <= value <= hi for all values of its dims and ranges; bounds saturate at
+// +-2^62. Does not: use bounds to remove div and mod: those are rules with proofs (Rewrite). Meaning:  integers are
+// mathematical; the runtime's evaluation is checked against overflow. floordiv and mod need a divisor > 0.
+#pragma once
+#include "astra/IR/UOp.h"
+
+namespace astra {
+
+UOpRef idxAdd(Context &c, UOpRef a, UOpRef b);
+UOpRef idxSub(Context &c, UOpRef a, UOpRef b);
+UOpRef idxMul(Context &c, UOpRef a, UOpRef b);
+UOpRef idxDiv(Context &c, UOpRef a, UOpRef b); // floor
+UOpRef idxMod(Context &c, UOpRef a, UOpRef b); // 0 <= r < b
+UOpRef idxMin(Context &c, UOpRef a, UOpRef b);
+UOpRef idxMax(Context &c, UOpRef a, UOpRef b);
+inline UOpRef idxCeilDiv(Context &c, UOpRef a, UOpRef b) {
+  return idxDiv(c, idxAdd(c, a, idxSub(c, b, c.index(1))), b);
+}
+/// The product of all of them; 1 for none.
+UOpRef idxProduct(Context &c, llvm::ArrayRef<UOpRef> xs);
+
+/// One term of a polynomial: coefficient times a product of atoms (hash-ordered; empty for the constant term).
+struct IndexTerm {
+  int64_t coefficient;
+  llvm::SmallVector<UOpRef, 2> atoms;
+};
+/// The terms of an index expression, in normal order; a constant term, if any, last. An atom is its own term.
+llvm::SmallVector<IndexTerm, 4> terms(UOpRef x);
+UOpRef fromTerms(Context &c, llvm::ArrayRef<IndexTerm> ts);
+
+/// x with every node in `from` replaced by its counterpart in `to`, rebuilt in normal form.
+UOpRef idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to);
+/// The value of x where each dim or range is given by `value` (nothing when it gives nothing, on overflow or division
+/// by zero).
+std::optional<int64_t> idxEvaluate(UOpRef x, llvm::function_ref<std::optional<int64_t>(UOpRef)> value);
+
+} // namespace astra

@@ -1,0 +1,74 @@
+//===- Module.h: dims, parameters, states and entries ----------------------===//
+// Gives:    what a model is: named entries over one graph, with the data of its parameters and the first values of its
+// states. Does not: own the graph's nodes (the Context does; a Module keeps it alive).
+#pragma once
+#include "astra/IR/UOp.h"
+#include <map>
+#include <memory>
+#include <string>
+
+namespace astra {
+
+/// Row-major bytes, shared and never written.
+using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
+
+struct Param {
+  UOpRef value; // the `param` node; its str is the name
+  Bytes data;   // empty pointer: must be set at run time
+};
+struct StateVar {
+  UOpRef value;  // the `state` node
+  Bytes initial; // empty pointer: zeros
+};
+struct Value {
+  std::string name;
+  UOpRef value; // an `arg` node for inputs
+};
+struct StateUpdate {
+  std::string state;
+  UOpRef value;
+};
+struct Entry {
+  std::string name;
+  std::vector<Value> inputs, outputs; // inputs[i].value is arg i
+  std::vector<StateUpdate> updates;
+};
+struct Equation {
+  UOpRef left, right; // symbolic integers that must be equal, checked at submit
+};
+
+/// Which of the user's nodes a uop came from (ONNX node names, text lines): at most 8, sorted, and how many there were.
+struct Origin {
+  std::vector<std::string> names;
+  unsigned count = 0;
+};
+class Origins {
+public:
+  void add(UOpRef node, llvm::StringRef name);
+  /// `to` inherits what `from` has: called when a node is replaced.
+  void inherit(UOpRef to, UOpRef from);
+  const Origin *find(UOpRef node) const;
+
+private:
+  std::map<uint32_t, Origin> byId;
+};
+
+struct Module {
+  std::shared_ptr<Context> context = std::make_shared<Context>();
+  std::string name = "module";
+  std::vector<UOpRef> dims; // `dim` nodes, in order of declaration; a dim that no input's shape binds is a host scalar
+  std::vector<Param> params;
+  std::vector<StateVar> states;
+  std::vector<Equation> equations;
+  std::vector<Entry> entries;
+  Origins origins;
+
+  Context &ctx() { return *context; }
+  const Param *param(llvm::StringRef name) const;
+  const StateVar *state(llvm::StringRef name) const;
+  const Entry *entry(llvm::StringRef name) const;
+  /// Outputs and state updates of every entry, in order.
+  std::vector<UOpRef> roots() const;
+};
+
+} // namespace astra

@@ -1,0 +1,98 @@
+//===- Contract.cpp: packing of contract and reduce attributes -------------===//
+#include "astra/IR/Contract.h"
+
+using namespace astra;
+
+template <class Vec> static void put(Vec &out, const AffineForm &f) {
+  out.push_back(f.terms.size());
+  for (auto [label, k] : f.terms) out.push_back(label), out.push_back(k);
+  out.push_back(f.constant);
+  out.push_back(f.divisor);
+}
+
+namespace {
+/// Reads integers that may come from untrusted text: never past the end.
+struct Cursor {
+  llvm::ArrayRef<int64_t> ints;
+  bool ok = true;
+  int64_t take(int64_t lo, int64_t hi) {
+    if (ints.empty() || ints[0] < lo || ints[0] > hi) {
+      ok = false;
+      return lo;
+    }
+    int64_t v = ints[0];
+    ints = ints.drop_front();
+    return v;
+  }
+  AffineForm form(int64_t labels) {
+    constexpr int64_t most = int64_t(1) << 40;
+    AffineForm f;
+    int64_t n = take(0, labels), last = -1;
+    for (int64_t i = 0; i < n && ok; ++i) {
+      int64_t label = take(last + 1, labels - 1), k = take(-most, most);
+      ok = ok && k != 0;
+      f.terms.push_back({label, k});
+      last = label;
+    }
+    f.constant = take(-most, most);
+    f.divisor = take(1, most);
+    return f;
+  }
+};
+} // namespace
+
+llvm::SmallVector<int64_t, 32> astra::encode(const ContractSpec &s) {
+  llvm::SmallVector<int64_t, 32> out{s.kept, s.reduced, int64_t(s.a.size()), int64_t(s.b.size()),
+                                     int64_t(s.domain.size())};
+  for (auto *list : {&s.a, &s.b})
+    for (const AffineForm &f : *list) put(out, f);
+  for (const AffineForm &f : s.domain) put(out, f);
+  return out;
+}
+
+llvm::Expected<ContractSpec> astra::decodeContract(llvm::ArrayRef<int64_t> ints) {
+  Cursor in{ints};
+  ContractSpec s;
+  s.kept = in.take(0, 64);
+  s.reduced = in.take(0, 64);
+  int64_t na = in.take(0, 64), nb = in.take(0, 64), nd = in.take(0, 64), labels = s.kept + s.reduced;
+  for (int64_t i = 0; i < na && in.ok; ++i) s.a.push_back(in.form(labels));
+  for (int64_t i = 0; i < nb && in.ok; ++i) s.b.push_back(in.form(labels));
+  for (int64_t i = 0; i < nd && in.ok; ++i) s.domain.push_back(in.form(labels));
+  if (!in.ok || !in.ints.empty()) return llvm::createStringError("contract: malformed attribute");
+  return s;
+}
+
+llvm::SmallVector<int64_t, 16> astra::encode(const ReduceSpec &s) {
+  llvm::SmallVector<int64_t, 16> out{int64_t(s.kind), int64_t(s.order), int64_t(s.axes.size())};
+  out.append(s.axes.begin(), s.axes.end());
+  if (s.domain.empty()) return out;
+  out.push_back(s.domain.size());
+  for (const AffineForm &f : s.domain) put(out, f);
+  return out;
+}
+
+llvm::Expected<ReduceSpec> astra::decodeReduce(llvm::ArrayRef<int64_t> ints) {
+  Cursor in{ints};
+  ReduceSpec s;
+  s.kind = ReduceKind(in.take(0, 5));
+  s.order = ReduceOrder(in.take(0, 2));
+  int64_t n = in.take(0, 64), last = -1;
+  for (int64_t i = 0; i < n && in.ok; ++i) s.axes.push_back(last = in.take(last + 1, 63));
+  if (!in.ints.empty()) {
+    int64_t nd = in.take(1, 64);
+    for (int64_t i = 0; i < nd && in.ok; ++i) s.domain.push_back(in.form(64));
+  }
+  if (!in.ok || !in.ints.empty()) return llvm::createStringError("reduce: malformed attribute (axes ascend)");
+  return s;
+}
+
+llvm::SmallVector<int64_t, 4> astra::chain512Blocks(llvm::ArrayRef<int64_t> lengths) {
+  llvm::SmallVector<int64_t, 4> b(lengths.size());
+  int64_t s = 1;
+  for (size_t i = lengths.size(); i-- > 0;) {
+    b[i] = std::min(lengths[i], i + 1 == lengths.size() ? 512 : std::max<int64_t>(1, 8192 / s));
+    s *= std::max<int64_t>(b[i], 1);
+  }
+  return b;
+}

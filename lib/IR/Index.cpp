@@ -1,0 +1,191 @@
+//===- Index.cpp: polynomial normal form of symbolic integers --------------===//
+// Takes:    index expressions in normal form.
+// Gives:    sums, products, quotients in normal form.
+// Keeps:    term order by structural hash, so it is the same in every run.
+#include "astra/IR/Index.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+
+namespace astra {
+struct IndexMath { // the interner without the detour through make
+  static UOpRef node(Context &c, Op op, UOpRef a, UOpRef b) {
+    return c.intern(op, DType::Index, {}, {a, b}, 0, {}, {}, {});
+  }
+  static void overflow(Context &c) { c.overflowed = true; }
+};
+} // namespace astra
+
+static bool atomsLess(llvm::ArrayRef<UOpRef> a, llvm::ArrayRef<UOpRef> b) {
+  if (a.size() != b.size()) return a.size() > b.size(); // the constant term comes last
+  for (auto [x, y] : llvm::zip(a, b))
+    if (x != y) return x->hash < y->hash;
+  return false;
+}
+
+static IndexTerm termOf(UOpRef x) {
+  IndexTerm t{1, {}};
+  if (auto c = x->constIndex()) return {*c, {}};
+  if (x->op == Op::Mul && x->src[1]->isConst()) t.coefficient = x->src[1]->ints[0], x = x->src[0];
+  for (; x->op == Op::Mul; x = x->src[0]) t.atoms.push_back(x->src[1]);
+  t.atoms.push_back(x);
+  std::reverse(t.atoms.begin(), t.atoms.end());
+  return t;
+}
+
+llvm::SmallVector<IndexTerm, 4> astra::terms(UOpRef x) {
+  llvm::SmallVector<IndexTerm, 4> ts;
+  for (; x->op == Op::Add; x = x->src[0]) ts.push_back(termOf(x->src[1]));
+  ts.push_back(termOf(x));
+  std::reverse(ts.begin(), ts.end());
+  return ts;
+}
+
+UOpRef astra::fromTerms(Context &c, llvm::ArrayRef<IndexTerm> in) {
+  llvm::SmallVector<IndexTerm, 8> ts(in.begin(), in.end());
+  for (IndexTerm &t : ts) llvm::sort(t.atoms, [](UOpRef a, UOpRef b) { return a->hash < b->hash; });
+  llvm::sort(ts, [](const IndexTerm &a, const IndexTerm &b) { return atomsLess(a.atoms, b.atoms); });
+  UOpRef sum = nullptr;
+  for (size_t i = 0; i < ts.size();) {
+    int64_t k = 0;
+    size_t j = i;
+    for (; j < ts.size() && ts[j].atoms == ts[i].atoms; ++j)
+      if (__builtin_add_overflow(k, ts[j].coefficient, &k)) IndexMath::overflow(c), k = 1;
+    if (k) {
+      UOpRef t = nullptr;
+      for (UOpRef a : ts[i].atoms) t = t ? IndexMath::node(c, Op::Mul, t, a) : a;
+      t = !t ? c.index(k) : k == 1 ? t : IndexMath::node(c, Op::Mul, t, c.index(k));
+      sum = sum ? IndexMath::node(c, Op::Add, sum, t) : t;
+    }
+    i = j;
+  }
+  return sum ? sum : c.index(0);
+}
+
+UOpRef astra::idxAdd(Context &c, UOpRef a, UOpRef b) {
+  auto ts = terms(a);
+  llvm::append_range(ts, terms(b));
+  return fromTerms(c, ts);
+}
+
+UOpRef astra::idxSub(Context &c, UOpRef a, UOpRef b) { return idxAdd(c, a, idxMul(c, b, c.index(-1))); }
+
+UOpRef astra::idxMul(Context &c, UOpRef a, UOpRef b) {
+  llvm::SmallVector<IndexTerm, 8> ts;
+  auto right = terms(b);
+  for (const IndexTerm &x : terms(a))
+    for (const IndexTerm &y : right) {
+      IndexTerm t = x;
+      if (__builtin_mul_overflow(x.coefficient, y.coefficient, &t.coefficient))
+        IndexMath::overflow(c), t.coefficient = 1;
+      llvm::append_range(t.atoms, y.atoms);
+      ts.push_back(std::move(t));
+    }
+  return fromTerms(c, ts);
+}
+
+/// t / d when d (positive) divides it as a monomial.
+static std::optional<IndexTerm> divideTerm(const IndexTerm &t, const IndexTerm &d) {
+  if (t.coefficient % d.coefficient) return std::nullopt;
+  IndexTerm q{t.coefficient / d.coefficient, t.atoms};
+  for (UOpRef a : d.atoms) {
+    auto it = llvm::find(q.atoms, a);
+    if (it == q.atoms.end()) return std::nullopt;
+    q.atoms.erase(it);
+  }
+  return q;
+}
+
+UOpRef astra::idxDiv(Context &c, UOpRef a, UOpRef b) {
+  auto x = a->constIndex(), y = b->constIndex();
+  if (y && *y == 1) return a;
+  if (x && y && *y > 0) return c.index(*x / *y - (*x % *y < 0));
+  if (auto d = terms(b); d.size() == 1 && b->lo > 0) { // an exact quotient, term by term
+    llvm::SmallVector<IndexTerm, 4> q;
+    auto ts = terms(a);
+    for (const IndexTerm &t : ts)
+      if (auto k = divideTerm(t, d[0])) q.push_back(*k);
+    if (q.size() == ts.size()) return fromTerms(c, q);
+  }
+  return IndexMath::node(c, Op::FloorDiv, a, b);
+}
+
+UOpRef astra::idxMod(Context &c, UOpRef a, UOpRef b) {
+  auto x = a->constIndex(), y = b->constIndex();
+  if (y && *y == 1) return c.index(0);
+  if (x && y && *y > 0) return c.index((*x % *y + *y) % *y);
+  if (auto d = terms(b); d.size() == 1 && b->lo > 0 &&
+                         llvm::all_of(terms(a), [&](const IndexTerm &t) { return divideTerm(t, d[0]).has_value(); }))
+    return c.index(0);
+  return IndexMath::node(c, Op::Mod, a, b);
+}
+
+static UOpRef extremum(Context &c, Op op, UOpRef a, UOpRef b) {
+  if (a == b) return a;
+  bool min = op == Op::Min;
+  if (a->hi <= b->lo) return min ? a : b;
+  if (b->hi <= a->lo) return min ? b : a;
+  if (b->hash < a->hash) std::swap(a, b);
+  return IndexMath::node(c, op, a, b);
+}
+UOpRef astra::idxMin(Context &c, UOpRef a, UOpRef b) { return extremum(c, Op::Min, a, b); }
+UOpRef astra::idxMax(Context &c, UOpRef a, UOpRef b) { return extremum(c, Op::Max, a, b); }
+
+UOpRef astra::idxProduct(Context &c, llvm::ArrayRef<UOpRef> xs) {
+  UOpRef p = c.index(1);
+  for (UOpRef x : xs) p = idxMul(c, p, x);
+  return p;
+}
+
+UOpRef astra::idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to) {
+  llvm::DenseMap<UOpRef, UOpRef> map;
+  for (auto [f, t] : llvm::zip(from, to)) map[f] = t;
+  for (UOpRef n : topoSort(x)) {
+    if (map.count(n)) continue;
+    llvm::SmallVector<UOpRef, 4> src;
+    for (UOpRef s : n->src) src.push_back(map[s]);
+    map[n] = c.withSources(n, src);
+  }
+  return map[x];
+}
+
+std::optional<int64_t> astra::idxEvaluate(UOpRef x, llvm::function_ref<std::optional<int64_t>(UOpRef)> value) {
+  llvm::DenseMap<UOpRef, int64_t> at;
+  for (UOpRef n : topoSort(x)) {
+    int64_t r = 0;
+    if (auto k = n->constIndex())
+      r = *k;
+    else if (auto given = n->isIndex() ? value(n) : std::nullopt)
+      r = *given;
+    else if (!n->isIndex())
+      continue; // the tensor below an extent; the extent itself must be given
+    else if (n->src.size() == 2 && n->src[0]->isIndex()) {
+      auto l = at.find(n->src[0]), rr = at.find(n->src[1]);
+      if (l == at.end() || rr == at.end()) return std::nullopt;
+      int64_t a = l->second, b = rr->second;
+      switch (n->op) {
+      case Op::Add:
+        if (__builtin_add_overflow(a, b, &r)) return std::nullopt;
+        break;
+      case Op::Mul:
+        if (__builtin_mul_overflow(a, b, &r)) return std::nullopt;
+        break;
+      case Op::FloorDiv:
+        if (b <= 0) return std::nullopt;
+        r = a / b - (a % b < 0);
+        break;
+      case Op::Mod:
+        if (b <= 0) return std::nullopt;
+        r = (a % b + b) % b;
+        break;
+      case Op::Min: r = std::min(a, b); break;
+      case Op::Max: r = std::max(a, b); break;
+      default: return std::nullopt;
+      }
+    } else
+      return std::nullopt;
+    at[n] = r;
+  }
+  return at[x];
+}

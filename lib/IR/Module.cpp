@@ -1,0 +1,53 @@
+//===- Module.cpp: look-ups in a module, and origins -----------------------===//
+#include "astra/IR/Module.h"
+#include <algorithm>
+
+using namespace astra;
+
+void Origins::add(UOpRef node, llvm::StringRef name) {
+  Origin &o = byId[node->id];
+  auto at = std::lower_bound(o.names.begin(), o.names.end(), name);
+  if (at != o.names.end() && *at == name) return;
+  ++o.count;
+  o.names.insert(at, name.str());
+  if (o.names.size() > 8) o.names.pop_back();
+}
+
+void Origins::inherit(UOpRef to, UOpRef from) {
+  if (to == from) return;
+  auto it = byId.find(from->id);
+  if (it == byId.end()) return;
+  Origin old = it->second; // add may rehash what `it` points to
+  unsigned beyond = old.count - old.names.size();
+  for (const std::string &n : old.names) add(to, n);
+  byId[to->id].count += beyond;
+}
+
+const Origin *Origins::find(UOpRef node) const {
+  auto it = byId.find(node->id);
+  return it == byId.end() ? nullptr : &it->second;
+}
+
+template <class List, class Name> static auto *byName(List &list, llvm::StringRef name, Name nameOf) {
+  for (auto &x : list)
+    if (nameOf(x) == name) return &x;
+  return static_cast<decltype(&list[0])>(nullptr);
+}
+const Param *Module::param(llvm::StringRef n) const {
+  return byName(params, n, [](const Param &p) { return p.value->str; });
+}
+const StateVar *Module::state(llvm::StringRef n) const {
+  return byName(states, n, [](const StateVar &s) { return s.value->str; });
+}
+const Entry *Module::entry(llvm::StringRef n) const {
+  return byName(entries, n, [](const Entry &e) { return llvm::StringRef(e.name); });
+}
+
+std::vector<UOpRef> Module::roots() const {
+  std::vector<UOpRef> r;
+  for (const Entry &e : entries) {
+    for (const Value &v : e.outputs) r.push_back(v.value);
+    for (const StateUpdate &u : e.updates) r.push_back(u.value);
+  }
+  return r;
+}

@@ -1,0 +1,71 @@
+//===- IndexTest.cpp: symbolic integers, interning, type rules -------------===//
+#include "astra/IR/Builder.h"
+#include "astra/IR/Text.h"
+#include <gtest/gtest.h>
+
+using namespace astra;
+
+TEST(Index, EqualPolynomialsAreOneNode) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 64), m = b.dim("m", 1, 8), four = b.idx(4);
+  UOpRef left = idxMul(c, idxAdd(c, n, four), idxAdd(c, m, b.idx(1)));
+  UOpRef right = idxAdd(c, idxAdd(c, idxMul(c, m, n), idxMul(c, m, four)), idxAdd(c, n, four));
+  EXPECT_EQ(left, right);
+  EXPECT_EQ(idxSub(c, left, right), b.idx(0));
+  EXPECT_EQ(left->lo, 8);
+  EXPECT_EQ(left->hi, 68 * 9);
+}
+
+TEST(Index, DivisionFoldsOnlyWhatIsExact) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 64);
+  EXPECT_EQ(idxDiv(c, idxMul(c, n, b.idx(12)), b.idx(4)), idxMul(c, n, b.idx(3)));
+  EXPECT_EQ(idxMod(c, idxMul(c, n, b.idx(12)), b.idx(4)), b.idx(0));
+  EXPECT_EQ(idxDiv(c, b.idx(-7), b.idx(2)), b.idx(-4));
+  EXPECT_EQ(idxMod(c, b.idx(-7), b.idx(2)), b.idx(1));
+  UOpRef q = idxDiv(c, n, b.idx(4));
+  EXPECT_EQ(q->op, Op::FloorDiv);
+  EXPECT_EQ(q->hi, 16);
+  UOpRef d = b.dim("d", 0, 4); // may be 0: n*d/d is not n
+  EXPECT_EQ(idxDiv(c, idxMul(c, n, d), d)->op, Op::FloorDiv);
+}
+
+TEST(Index, Evaluates) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 64);
+  UOpRef e = idxMin(c, idxAdd(c, idxDiv(c, n, b.idx(3)), b.idx(1)), b.idx(5));
+  auto at = [&](int64_t v) {
+    return idxEvaluate(e, [&](UOpRef x) { return x == n ? std::optional<int64_t>(v) : std::nullopt; });
+  };
+  EXPECT_EQ(at(0), 1);
+  EXPECT_EQ(at(8), 3);
+  EXPECT_EQ(at(64), 5);
+}
+
+TEST(Context, ZerosOfTwoSignsDiffer) {
+  Context c;
+  Builder b(c);
+  EXPECT_NE(b.lit(DType::F32, 0.0), b.lit(DType::F32, -0.0));
+  EXPECT_EQ(b.lit(DType::F32, 0.5), b.lit(DType::F32, 0.5));
+}
+
+TEST(Context, RefusesWithASentence) {
+  Context c;
+  Builder b(c);
+  UOpRef x = b.arg(0, DType::F32, {b.idx(2), b.idx(3)}), y = b.arg(1, DType::F32, {b.idx(3), b.idx(2)});
+  auto r = c.tryMake(Op::Add, {x, y});
+  ASSERT_FALSE(bool(r));
+  EXPECT_EQ(llvm::toString(r.takeError()), "add: sources differ: f32[2, 3] and f32[3, 2] (cast or expand one)");
+}
+
+TEST(DTypes, PromotionIsALattice) {
+  for (unsigned i = 0; i < numDTypes; ++i)
+    for (unsigned j = 0; j < numDTypes; ++j) EXPECT_EQ(promote(DType(i), DType(j)), promote(DType(j), DType(i)));
+  EXPECT_EQ(promote(DType::I8, DType::U8), DType::I16);
+  EXPECT_EQ(promote(DType::F16, DType::BF16), DType::F32);
+  EXPECT_EQ(promote(DType::U64, DType::F16), DType::F16);
+  EXPECT_EQ(promote(DType::I4, DType::F32), std::nullopt);
+}
