@@ -1,0 +1,28 @@
+//===- EmitC.h: linear kernels as C, and C as a flat image -----------------===//
+#pragma once
+#include "astra/Codegen/Linear.h"
+#include "astra/Codegen/Target.h"
+
+namespace astra {
+
+struct LinearKernel {
+  std::string name; // the C function's
+  const Kernel *kernel;
+  Linear linear;
+};
+
+/// One translation unit with one function per kernel, kernel ABI 1. dims: the module's dim vector, in order (`dim[i]`
+/// in C).
+llvm::Expected<std::string> emitC(Context &c, llvm::ArrayRef<LinearKernel> kernels, const Target &target,
+                                  llvm::ArrayRef<UOpRef> dims);
+
+struct Image {
+  std::vector<uint8_t> bytes;
+  std::vector<uint64_t> offsets; // of each function's first instruction, in the order of `names`
+};
+/// Compiles with clang and links with lld to a flat image: position-independent, no relocation, no import, no writable
+/// data. An error carries the tools' output.
+llvm::Expected<Image> buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names, const Target &target,
+                                 unsigned jobs);
+
+} // namespace astra

@@ -1,0 +1,44 @@
+//===- Kernel.h: one kernel as UOps ----------------------------------------===//
+// A kernel is a `sink` of stores. Everything below it is functional: `fold` and `lanefold` close ranges to a value,
+// `stage` closes ranges to an array that `at` reads; `load` reads buffers that the kernel does not write at other
+// points. Ranges have identity by axis number; equal ranges share one loop.
+//
+//   parallel  the work items. Each store depends on exactly one parallel range; the items of the kernel are those of
+//   its regions one after another, in the
+//             order of their axis numbers, and kernel ABI 1 runs any part first <= i < last of them. Tiles of several
+//             dims are decoded by floordiv and mod.
+//   loop      a sequential loop around a store
+//   fold      a loop of fold, lanefold or stage
+//   vector    lanes of a register (before expansion)
+//   unroll    replicated in straight-line code (before expansion)
+//
+// Expansion (Expand.h) removes vector and unroll ranges: what is left are scalars and rank-1 vectors with explicit
+// splat, stack and lanes, loads and stores of neighbouring lanes at a scalar index, and loops. Linearization (Linear.h)
+// puts that in order; the emitters print it.
+#pragma once
+#include "astra/IR/Index.h"
+#include "astra/IR/UOp.h"
+#include <string>
+#include <vector>
+
+namespace astra {
+
+struct KernelBuffer {
+  DType dtype;
+  bool read = false, write = false;
+  UOpRef elements; // allocated number of elements, over dims
+};
+
+struct Kernel {
+  std::string name;
+  UOpRef sink = nullptr;
+  std::vector<KernelBuffer> buffers; // buffer slot i of the UOps is argument i
+  std::string plan;                  // its text form
+};
+
+/// The parallel ranges of a kernel in the order of their axis numbers, and the number of its work items: the sum of
+/// their extents.
+std::vector<UOpRef> parallelRanges(UOpRef sink);
+UOpRef itemCount(Context &c, UOpRef sink);
+
+} // namespace astra

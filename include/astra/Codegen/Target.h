@@ -1,0 +1,29 @@
+//===- Target.h: what the planner and the emitters know of a machine -------===//
+// Gives:    one row per target: names, vector width, registers, caches, features. Adding a CPU level is adding a row
+// (Target.cpp). Does not: hold legalization or emission rows (C/).
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+
+namespace astra {
+
+enum class Arch : uint8_t { X86_64, AArch64 };
+
+struct Target {
+  const char *name; // "cpu:x86-64-v3"
+  Arch arch;
+  unsigned rank;            // of several that a CPU can run, the highest is taken
+  unsigned vectorBytes;     // of the machine's widest register that is fast
+  unsigned vectorRegisters; // architectural
+  bool fmaFromMemory;       // an fma can take a splat from memory without a register (x86 with EVEX)
+  uint64_t l1Bytes, l2Bytes;
+  llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
+  llvm::ArrayRef<const char *> clangFlags;
+};
+
+/// The target of this name, or null.
+const Target *targetNamed(llvm::StringRef name);
+llvm::ArrayRef<Target> allTargets();
+
+} // namespace astra
