@@ -1,0 +1,205 @@
+//===- ModelFile.cpp: read and check an ONNX file --------------------------===//
+// Takes:    bytes of unknown origin.
+// Gives:    a parsed message and checked tensors.
+// Keeps:    no pointer into the file; every size is checked before it is used.
+// Does not: interpret the graph.
+#include "ModelFile.h"
+#include "onnx.pb.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include <climits>
+#include <cstring>
+
+namespace astra::onnx {
+
+namespace {
+
+struct ElementRow {
+  int32_t code;
+  const char *name;
+  std::optional<DType> dtype;
+};
+constexpr ElementRow elementRows[] = {
+    {1, "float", DType::F32},
+    {2, "uint8", DType::U8},
+    {3, "int8", DType::I8},
+    {4, "uint16", DType::U16},
+    {5, "int16", DType::I16},
+    {6, "int32", DType::I32},
+    {7, "int64", DType::I64},
+    {8, "string", {}},
+    {9, "bool", DType::Bool},
+    {10, "float16", DType::F16},
+    {11, "double", DType::F64},
+    {12, "uint32", DType::U32},
+    {13, "uint64", DType::U64},
+    {14, "complex64", DType::C64},
+    {15, "complex128", DType::C128},
+    {16, "bfloat16", DType::BF16},
+    {17, "float8e4m3fn", DType::F8E4M3FN},
+    {18, "float8e4m3fnuz", DType::F8E4M3FNUZ},
+    {19, "float8e5m2", DType::F8E5M2},
+    {20, "float8e5m2fnuz", DType::F8E5M2FNUZ},
+    {21, "uint4", DType::U4},
+    {22, "int4", DType::I4},
+    {23, "float4e2m1", DType::F4E2M1},
+    {24, "float8e8m0", DType::F8E8M0},
+    {25, "uint2", DType::U2},
+    {26, "int2", DType::I2},
+    {27, "float6e2m3", {}},
+    {28, "float6e3m2", {}},
+};
+
+llvm::Error failure(const llvm::Twine &sentence) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), sentence);
+}
+
+/// Each value of a typed field as `width` little-endian bytes (the host is little-endian: the targets of Astra all
+/// are).
+template <class Field> std::vector<uint8_t> narrowed(const Field &values, unsigned width) {
+  std::vector<uint8_t> bytes(size_t(values.size()) * width);
+  for (int i = 0; i < values.size(); ++i) {
+    auto value = values.Get(i);
+    std::memcpy(bytes.data() + size_t(i) * width, &value, width);
+  }
+  return bytes;
+}
+
+/// The bytes of the typed field that ONNX prescribes for the dtype; complex numbers are pairs of floats.
+std::vector<uint8_t> typedBytes(const proto::Tensor &t, DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+  case DType::C64: return narrowed(t.float_data(), 4);
+  case DType::F64:
+  case DType::C128: return narrowed(t.double_data(), 8);
+  case DType::I64: return narrowed(t.int64_data(), 8);
+  case DType::U64: return narrowed(t.uint64_data(), 8);
+  case DType::U32: return narrowed(t.uint64_data(), 4);
+  default: return narrowed(t.int32_data(), byteSize(dtype));
+  }
+}
+
+const char *nameOf(const proto::Tensor &t) { return t.name().empty() ? "(unnamed)" : t.name().c_str(); }
+
+} // namespace
+
+llvm::Expected<DType> elementType(int32_t code) {
+  for (const ElementRow &row : elementRows)
+    if (row.code == code) {
+      if (row.dtype) return *row.dtype;
+      return failure("element type " + llvm::Twine(row.name) + " is not supported");
+    }
+  return failure("element type number " + llvm::Twine(code) + " is not one of ONNX's");
+}
+
+ModelFile::ModelFile(ModelFile &&) = default;
+ModelFile::~ModelFile() = default;
+
+llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer) return failure("cannot read '" + path + "': " + buffer.getError().message());
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  if (bytes.size() > INT_MAX)
+    return failure("'" + path +
+                   "' is larger than 2 GiB, protobuf's limit: save the model with its weights as external data");
+
+  ModelFile file;
+  file.message = std::make_unique<proto::Model>();
+  file.folder = llvm::sys::path::parent_path(path).str();
+  if (file.folder.empty()) file.folder = ".";
+  if (!file.message->ParseFromArray(bytes.data(), int(bytes.size())))
+    return failure("'" + path + "' is not an ONNX model: the protobuf message is malformed or truncated");
+  const proto::Model &model = *file.message;
+  if (!model.has_graph() || !model.has_ir_version())
+    return failure("'" + path + "' is not an ONNX model: it has no graph or no IR version");
+  if (model.ir_version() < 1 || model.ir_version() > newestIRVersion)
+    return failure("'" + path + "' is of ONNX IR version " + llvm::Twine(model.ir_version()) +
+                   ", this importer knows 1 to " + llvm::Twine(newestIRVersion));
+  for (const proto::OperatorSet &set : model.opset_import())
+    if (set.domain().empty() || set.domain() == "ai.onnx") file.version = set.version();
+  if (file.version < oldestOpset || file.version > newestOpset)
+    return failure("'" + path + "' uses opset " + llvm::Twine(file.version) +
+                   " of the default domain, this importer knows " + llvm::Twine(oldestOpset) + " to " +
+                   llvm::Twine(newestOpset));
+  if (model.graph().sparse_initializer_size())
+    return failure("'" + path + "' has sparse initializers, which are not supported: save them dense");
+  return std::move(file);
+}
+
+llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
+  llvm::Expected<DType> dtype = elementType(tensor.data_type());
+  if (!dtype) return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "': " + llvm::toString(dtype.takeError()));
+  if (byteSize(*dtype) == 0)
+    return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "': constants of element type " + info(*dtype).text +
+                   " are not supported");
+
+  Payload result{*dtype, {tensor.dims().begin(), tensor.dims().end()}, {}};
+  std::optional<uint64_t> size = byteSize(*dtype);
+  for (int64_t dim : result.dims) {
+    if (dim < 0)
+      return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' has the negative dim " + llvm::Twine(dim));
+    size = size ? llvm::checkedMulUnsigned(*size, uint64_t(dim)) : size;
+  }
+  if (!size || *size > uint64_t(INT64_MAX))
+    return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' has dims whose product overflows");
+
+  if (tensor.data_location() == proto::Tensor::EXTERNAL) {
+    auto bytes = externalBytes(tensor, *size);
+    if (!bytes) return bytes.takeError();
+    result.bytes = std::move(*bytes);
+  } else if (tensor.has_raw_data()) {
+    result.bytes.assign(tensor.raw_data().begin(), tensor.raw_data().end());
+  } else {
+    result.bytes = typedBytes(tensor, *dtype);
+  }
+  if (result.bytes.size() != *size)
+    return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' holds " + llvm::Twine(result.bytes.size()) +
+                   " bytes, its dims and element type need " + llvm::Twine(*size));
+  if (*dtype == DType::Bool)
+    for (uint8_t &byte : result.bytes) byte = byte != 0;
+  return result;
+}
+
+llvm::Expected<std::vector<uint8_t>> ModelFile::externalBytes(const proto::Tensor &tensor, uint64_t size) const {
+  std::string name = "tensor '" + tensor.name() + "': ", location;
+  uint64_t offset = 0, length = size;
+  for (const proto::Entry &entry : tensor.external_data()) {
+    llvm::StringRef value = entry.value();
+    bool wrong = false;
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") wrong = value.getAsInteger(10, offset);
+    if (entry.key() == "length") wrong = value.getAsInteger(10, length);
+    if (wrong)
+      return failure(name + "external data has the " + entry.key() + " '" + value + "', which is not a count of bytes");
+  }
+  if (length != size)
+    return failure(name + "external data is " + llvm::Twine(length) + " bytes long, the dims and element type need " +
+                   llvm::Twine(size));
+
+  // Links are resolved before the test, so no name leads out of the folder.
+  llvm::SmallString<256> path, root, file;
+  llvm::sys::path::append(path, folder, location);
+  if (location.empty() || llvm::sys::path::is_absolute(location))
+    return failure(name + "external data must be named by a path relative to the model's folder, not '" + location +
+                   "'");
+  if (std::error_code code = llvm::sys::fs::real_path(folder, root))
+    return failure("cannot open '" + folder + "': " + code.message());
+  if (std::error_code code = llvm::sys::fs::real_path(path, file))
+    return failure(name + "cannot open the external data '" + location + "': " + code.message());
+  if (!llvm::StringRef(file).starts_with((root + "/").str()) && root != "/")
+    return failure(name + "the external data '" + location + "' is outside the model's folder");
+
+  uint64_t available = 0;
+  if (std::error_code code = llvm::sys::fs::file_size(file, available))
+    return failure("cannot open '" + file + "': " + code.message());
+  if (!llvm::sys::fs::is_regular_file(file) || offset > available || length > available - offset)
+    return failure(name + "the external data '" + location + "' has " + llvm::Twine(available) +
+                   " bytes, the tensor needs " + llvm::Twine(length) + " from byte " + llvm::Twine(offset));
+  auto slice = llvm::MemoryBuffer::getFileSlice(file, length, offset);
+  if (!slice) return failure("cannot read '" + file + "': " + slice.getError().message());
+  return std::vector<uint8_t>((*slice)->getBufferStart(), (*slice)->getBufferEnd());
+}
+
+} // namespace astra::onnx

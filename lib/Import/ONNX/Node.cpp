@@ -1,0 +1,350 @@
+//===- Node.cpp: one ONNX node while it is lowered -------------------------===//
+// Takes:    a node that may be wrong in every way.
+// Gives:    what Node.h says.
+// Keeps:    the first failure of the node.
+// Does not: print or collect failures (Importer.cpp).
+#include "Node.h"
+#include "astra/IR/Index.h"
+#include "astra/IR/Text.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+
+namespace astra::onnx {
+
+std::string dimsText(llvm::ArrayRef<UOpRef> dims) {
+  std::string out = "[";
+  for (size_t i = 0; i < dims.size(); ++i) out += (i ? ", " : "") + indexText(dims[i]);
+  return out + "]";
+}
+
+Shared::Shared(Context &c, const ModelFile &file)
+    : b(c), file(file), known(c, [this](UOpRef param) {
+        auto found = byName.find(param->str.str());
+        return found == byName.end() ? nullptr : params[found->second].data.get();
+      }) {}
+
+llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload) {
+  if (payload.dims.empty() && payload.bytes.size() <= 8) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, payload.bytes.data(), payload.bytes.size());
+    return b.bits(payload.dtype, bits);
+  }
+  std::string unique = name.empty() ? "constant" : name.str();
+  for (unsigned suffix = 1; byName.count(unique); ++suffix) unique = name.str() + "." + std::to_string(suffix);
+  Dims dims;
+  for (int64_t d : payload.dims) dims.push_back(b.idx(d));
+  llvm::Expected<UOpRef> value = b.c.tryMake(Op::Param, dims, {}, unique, payload.dtype);
+  if (!value) return value;
+  byName[unique] = params.size();
+  params.push_back({*value, std::make_shared<const std::vector<uint8_t>>(std::move(payload.bytes))});
+  return value;
+}
+
+Node::Node(Shared &shared, const proto::Node &node, std::vector<UOpRef> inputs)
+    : b(shared.b), c(shared.b.c), opset(shared.file.opset()), shared(shared), node(node), inputs(std::move(inputs)),
+      results(node.output_size()), attributesRead(node.attribute_size()) {}
+
+UOpRef Node::fail(const llvm::Twine &sentence) {
+  if (!error) error = sentence.str();
+  return nullptr;
+}
+
+// ---- inputs
+
+UOpRef Node::in(unsigned i) { return has(i) ? inputs[i] : fail("input " + llvm::Twine(i) + " is missing"); }
+
+Dims Node::knownDims(unsigned i, const char *what) {
+  UOpRef x = in(i);
+  const std::vector<UOpRef> *elements = x ? shared.known.elements(x) : nullptr;
+  if (!elements) {
+    fail(llvm::Twine(what) + " (input " + llvm::Twine(i) +
+         ") depends on data: it must follow from constants and shapes");
+    return {};
+  }
+  return {elements->begin(), elements->end()};
+}
+
+Ints Node::knownInts(unsigned i, const char *what) {
+  Ints values;
+  for (UOpRef v : knownDims(i, what)) {
+    if (!v->constIndex())
+      fail(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") is " + indexText(v) + ", a constant is needed");
+    values.push_back(v->constIndex().value_or(0));
+  }
+  return values;
+}
+
+uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
+  if (!has(i)) return otherwise;
+  UOpRef x = inputs[i];
+  while (x->op == Op::Reshape || x->op == Op::Expand) x = x->src[0];
+  if (x->op == Op::Const && x->rank() == 0) return uint64_t(x->ints[0]);
+  fail(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar");
+  return otherwise;
+}
+
+// ---- attributes
+
+const proto::Attribute *Node::attribute(llvm::StringRef name) {
+  for (int i = 0; i < node.attribute_size(); ++i)
+    if (node.attribute(i).name() == name) {
+      attributesRead[i] = true;
+      if (!node.attribute(i).ref_attr_name().empty())
+        fail("attribute '" + name + "' refers to a function's attribute outside of a function");
+      return &node.attribute(i);
+    }
+  return nullptr;
+}
+
+bool Node::hasAttr(llvm::StringRef name) const {
+  return llvm::any_of(node.attribute(), [&](const proto::Attribute &a) { return a.name() == name; });
+}
+
+#define ASTRA_TYPED_ATTRIBUTE(name, expected, otherwise)                                                               \
+  const proto::Attribute *a = attribute(name);                                                                         \
+  if (!a) return otherwise;                                                                                            \
+  if (a->type() != proto::Attribute::expected) {                                                                       \
+    fail("attribute '" + name + "' is not of type " #expected);                                                        \
+    return otherwise;                                                                                                  \
+  }
+
+int64_t Node::intAttr(llvm::StringRef name, int64_t otherwise) {
+  ASTRA_TYPED_ATTRIBUTE(name, INT, otherwise)
+  return a->i();
+}
+double Node::floatAttr(llvm::StringRef name, double otherwise) {
+  ASTRA_TYPED_ATTRIBUTE(name, FLOAT, otherwise)
+  return a->f();
+}
+std::string Node::stringAttr(llvm::StringRef name, llvm::StringRef otherwise) {
+  ASTRA_TYPED_ATTRIBUTE(name, STRING, otherwise.str())
+  return a->s();
+}
+Ints Node::intsAttr(llvm::StringRef name, llvm::ArrayRef<int64_t> otherwise) {
+  ASTRA_TYPED_ATTRIBUTE(name, INTS, Ints(otherwise.begin(), otherwise.end()))
+  return Ints(a->ints().begin(), a->ints().end());
+}
+llvm::SmallVector<float, 4> Node::floatsAttr(llvm::StringRef name) {
+  ASTRA_TYPED_ATTRIBUTE(name, FLOATS, {})
+  return {a->floats().begin(), a->floats().end()};
+}
+std::optional<Payload> Node::tensorAttr(llvm::StringRef name) {
+  ASTRA_TYPED_ATTRIBUTE(name, TENSOR, std::nullopt)
+  llvm::Expected<Payload> payload = shared.file.payload(a->t());
+  if (payload) return std::move(*payload);
+  fail("attribute '" + name + "': " + llvm::toString(payload.takeError()));
+  return std::nullopt;
+}
+#undef ASTRA_TYPED_ATTRIBUTE
+
+void Node::fixedAttr(llvm::StringRef name, int64_t value) {
+  if (int64_t found = intAttr(name, value); found != value)
+    fail("attribute '" + name + "' is " + llvm::Twine(found) + ", only " + llvm::Twine(value) + " is supported");
+}
+
+void Node::checkAttributes() {
+  for (int i = 0; i < node.attribute_size(); ++i)
+    if (!attributesRead[i]) fail("attribute '" + node.attribute(i).name() + "' is not known");
+}
+
+// ---- outputs
+
+unsigned Node::numOutputs() const { return results.size(); }
+bool Node::wants(unsigned i) const { return i < results.size() && !node.output(i).empty(); }
+void Node::give(unsigned i, UOpRef value) {
+  if (!value) fail("output " + llvm::Twine(i) + " is not supported");
+  if (i < results.size()) results[i] = value;
+}
+
+// ---- building
+
+UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, DType dtype) {
+  if (error || llvm::is_contained(src, nullptr)) return fail("a value is missing");
+  llvm::Expected<UOpRef> made = c.tryMake(op, src, ints, {}, dtype);
+  return made ? *made : fail(llvm::toString(made.takeError()));
+}
+
+UOpRef Node::bin(Op op, UOpRef x, UOpRef y) {
+  if (!x || !y) return nullptr;
+  Dims dims = broadcastShape({x->shape, y->shape});
+  return make(op, {broadcastTo(x, dims), broadcastTo(y, dims)});
+}
+
+UOpRef Node::parameter(Payload payload) {
+  llvm::Expected<UOpRef> value = shared.constant(node.output_size() ? node.output(0) : "", std::move(payload));
+  return value ? *value : fail(llvm::toString(value.takeError()));
+}
+
+UOpRef Node::literal(UOpRef like, double value) {
+  if (!like) return nullptr;
+  return isArithmetic(like->dtype) ? b.lit(like->dtype, value)
+                                   : fail(llvm::Twine("not defined on type ") + info(like->dtype).text);
+}
+
+UOpRef Node::select(UOpRef condition, UOpRef x, UOpRef y) {
+  if (!condition || !x || !y) return nullptr;
+  Dims dims = broadcastShape({condition->shape, x->shape, y->shape});
+  return make(Op::Select, {broadcastTo(condition, dims), broadcastTo(x, dims), broadcastTo(y, dims)});
+}
+
+UOpRef Node::cast(UOpRef x, DType to, bool saturate) {
+  return !x || x->dtype == to ? x : make(Op::Cast, {x}, {saturate}, to);
+}
+
+static Dims join(UOpRef x, std::initializer_list<llvm::ArrayRef<UOpRef>> lists) {
+  Dims all = {x};
+  for (llvm::ArrayRef<UOpRef> list : lists) all.append(list.begin(), list.end());
+  return all;
+}
+
+UOpRef Node::reshape(UOpRef x, llvm::ArrayRef<UOpRef> dims) {
+  while (x && x->is(Op::Reshape)) x = x->src[0]; // only the last of several shapes matters
+  return !x || x->shape == dims ? x : make(Op::Reshape, join(x, {dims}));
+}
+
+UOpRef Node::permute(UOpRef x, llvm::ArrayRef<int64_t> perm) {
+  bool identity = true;
+  for (size_t i = 0; i < perm.size(); ++i) identity &= perm[i] == int64_t(i);
+  return x && identity && perm.size() == x->rank() ? x : make(Op::Permute, {x}, perm);
+}
+
+UOpRef Node::broadcastTo(UOpRef x, llvm::ArrayRef<UOpRef> dims) {
+  if (!x || x->shape == dims) return x;
+  if (x->rank() > dims.size()) return fail("cannot broadcast " + dimsText(x->shape) + " to " + dimsText(dims));
+  Dims padded(dims.size() - x->rank(), c.index(1));
+  padded.append(x->shape.begin(), x->shape.end());
+  UOpRef shaped = reshape(x, padded);
+  return !shaped || shaped->shape == dims ? shaped : make(Op::Expand, join(shaped, {dims}));
+}
+
+UOpRef Node::pad(UOpRef x, llvm::ArrayRef<UOpRef> lo, llvm::ArrayRef<UOpRef> hi, uint64_t bits) {
+  auto isZero = [](UOpRef v) { return v && v->constIndex() == 0; };
+  if (llvm::all_of(lo, isZero) && llvm::all_of(hi, isZero)) return x;
+  return make(Op::Pad, join(x, {lo, hi}), {int64_t(bits)});
+}
+
+UOpRef Node::shrink(UOpRef x, llvm::ArrayRef<UOpRef> begin, llvm::ArrayRef<UOpRef> size) {
+  if (!x || x->shape == size) return x;
+  return make(Op::Shrink, join(x, {begin, size}));
+}
+
+UOpRef Node::concat(llvm::ArrayRef<UOpRef> xs, int64_t axis) {
+  for (UOpRef x : xs) {
+    if (!x) return nullptr;
+    bool fits = x->dtype == xs[0]->dtype && x->rank() == xs[0]->rank();
+    for (unsigned i = 0; fits && i < x->rank(); ++i) fits = int64_t(i) == axis || x->shape[i] == xs[0]->shape[i];
+    if (!fits)
+      return fail("cannot join " + typeText(xs[0]->dtype, xs[0]->shape) + " and " + typeText(x->dtype, x->shape) +
+                  " along axis " + llvm::Twine(axis));
+  }
+  if (xs.size() == 1) return xs[0];
+  Dims total(xs[0]->shape.begin(), xs[0]->shape.end());
+  for (UOpRef x : xs.drop_front()) total[axis] = idxAdd(c, total[axis], x->shape[axis]);
+  return iota(DType::I64, total, axis) ? b.concat(xs, axis)
+                                       : nullptr; // the iota is concat's largest part: what it refuses is refused here
+}
+
+UOpRef Node::reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, bool chain) {
+  if (!x || axes.empty()) return x;
+  bool ordered = isFloat(x->dtype) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod);
+  ReduceOrder order = !ordered ? ReduceOrder::Exact : chain ? ReduceOrder::Chain : ReduceOrder::Lane64;
+  UOpRef folded = make(Op::Reduce, {x}, encode(ReduceSpec{kind, order, {axes.begin(), axes.end()}, {}}));
+  Dims kept(x->shape.begin(), x->shape.end());
+  for (int64_t axis : axes) kept[axis] = c.index(1);
+  return reshape(folded, kept);
+}
+
+UOpRef Node::contract(const ContractSpec &spec, UOpRef x, UOpRef y, llvm::ArrayRef<UOpRef> extents) {
+  return make(Op::Contract, join(x, {{y}, extents}), encode(spec));
+}
+
+UOpRef Node::squeeze(UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  if (!x) return nullptr;
+  Dims dims;
+  for (unsigned i = 0; i < x->rank(); ++i) {
+    if (!llvm::is_contained(axes, int64_t(i)))
+      dims.push_back(x->shape[i]);
+    else if (x->shape[i]->constIndex() != 1)
+      return fail("axis " + llvm::Twine(i) + " of " + dimsText(x->shape) + " is not of extent 1");
+  }
+  return reshape(x, dims);
+}
+
+UOpRef Node::unsqueeze(UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  if (!x) return nullptr;
+  Dims dims(x->shape.begin(), x->shape.end());
+  for (int64_t axis : axes) dims.insert(dims.begin() + axis, c.index(1));
+  return reshape(x, dims);
+}
+
+UOpRef Node::perChannel(UOpRef x, unsigned rank) {
+  if (!requireRank(x, 1, 1)) return nullptr;
+  Dims dims(rank - 1, c.index(1));
+  dims[0] = x->shape[0];
+  return reshape(x, dims);
+}
+
+// ---- shapes
+
+Dims Node::broadcastShape(llvm::ArrayRef<llvm::ArrayRef<UOpRef>> shapes) {
+  size_t rank = 0;
+  for (llvm::ArrayRef<UOpRef> shape : shapes) rank = std::max(rank, shape.size());
+  Dims common(rank, c.index(1));
+  for (llvm::ArrayRef<UOpRef> shape : shapes)
+    for (size_t i = 0; i < shape.size(); ++i) {
+      UOpRef &to = common[rank - shape.size() + i], from = shape[i];
+      if (from == to || from->constIndex() == 1) continue;
+      if (to->constIndex() == 1) {
+        to = from;
+        continue;
+      }
+      bool differ = from->hi < to->lo || to->hi < from->lo;
+      fail("extents " + indexText(to) + " and " + indexText(from) + " of axis " + llvm::Twine(rank - shape.size() + i) +
+           (differ ? " do not broadcast"
+                   : " are not known to be equal: give the dims one name in the model, or fix them with --dim"));
+    }
+  return common;
+}
+
+int64_t Node::axis(int64_t value, int64_t rank) {
+  int64_t axis = value < 0 ? value + rank : value;
+  if (axis >= 0 && axis < rank) return axis;
+  fail("axis " + llvm::Twine(value) + " is outside rank " + llvm::Twine(rank));
+  return 0;
+}
+
+Ints Node::axes(llvm::ArrayRef<int64_t> values, int64_t rank) {
+  Ints result;
+  for (int64_t value : values) result.push_back(axis(value, rank));
+  llvm::sort(result);
+  if (std::unique(result.begin(), result.end()) != result.end()) fail("an axis is named twice");
+  return result;
+}
+
+int64_t Node::constExtent(UOpRef x, unsigned axis, const char *what) {
+  if (x && axis < x->rank() && x->shape[axis]->constIndex()) return *x->shape[axis]->constIndex();
+  fail(llvm::Twine(what) + " must be a constant" +
+       (x && axis < x->rank() ? ", found " + indexText(x->shape[axis]) : std::string()));
+  return 1;
+}
+
+bool Node::requireRank(UOpRef x, unsigned least, unsigned most) {
+  if (!x) return false;
+  if (x->rank() >= least && x->rank() <= most) return true;
+  fail("the operand " + typeText(x->dtype, x->shape) + " has rank " + llvm::Twine(x->rank()) + ", expected " +
+       llvm::Twine(least) +
+       (most == least ? ""
+        : most == 64  ? " or more"
+                      : " to " + std::to_string(most)));
+  return false;
+}
+
+bool Node::requireFloat(UOpRef x) {
+  if (!x) return false;
+  if (isFloat(x->dtype)) return true;
+  fail(llvm::Twine("the operand is of type ") + info(x->dtype).text + ", expected a float type");
+  return false;
+}
+
+} // namespace astra::onnx

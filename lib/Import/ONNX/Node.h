@@ -1,0 +1,151 @@
+//===- Node.h: one ONNX node while it is lowered ---------------------------===//
+// Takes:    the protobuf node, the values of its inputs.
+// Gives:    typed attributes, inputs, checked ways to build UOps from user input, and a place for the outputs.
+// Keeps:    the first failure: later ones of the same node are dropped. After a failure every getter still gives a
+// harmless value, so a lowering tests
+//           failed() (or a null UOpRef) only before it computes with what it was given.
+// Does not: know ops (OpTable.cpp).
+#pragma once
+#include "Known.h"
+#include "ModelFile.h"
+#include "astra/IR/Builder.h"
+#include "astra/IR/Contract.h"
+
+namespace astra::onnx {
+
+namespace proto {
+class Node;
+class Attribute;
+} // namespace proto
+
+/// What the nodes of one import share.
+struct Shared {
+  Shared(Context &c, const ModelFile &file);
+  Builder b;
+  const ModelFile &file;
+  Known known;
+  std::vector<Param> params; // of every initializer; those that nothing reads are dropped at the end
+
+  /// A parameter with these bytes; a literal when the payload is a scalar. A name that is taken gets a suffix.
+  llvm::Expected<UOpRef> constant(llvm::StringRef name, Payload payload);
+
+private:
+  std::map<std::string, size_t> byName;
+};
+
+using Dims = llvm::SmallVector<UOpRef, 4>;
+using Ints = llvm::SmallVector<int64_t, 4>;
+
+class Node {
+public:
+  Node(Shared &shared, const proto::Node &node, std::vector<UOpRef> inputs);
+
+  Builder &b;
+  Context &c;
+  int64_t opset;
+
+  // ---- failure
+  /// Records the sentence and gives null.
+  UOpRef fail(const llvm::Twine &sentence);
+  bool failed() const { return error.has_value(); }
+  const std::string &failure() const { return *error; }
+
+  // ---- inputs: has(i) is false for an optional input that is absent
+  unsigned numInputs() const { return inputs.size(); }
+  bool has(unsigned i) const { return i < inputs.size() && inputs[i]; }
+  UOpRef in(unsigned i);
+  /// The elements of an input that must be known while importing (a shape, axes, ...), as symbolic integers or as
+  /// constants. `what` names it in the failure.
+  Dims knownDims(unsigned i, const char *what);
+  Ints knownInts(unsigned i, const char *what);
+  /// The bits of an input that must be a literal of one element; `otherwise` when it is absent.
+  uint64_t literalBits(unsigned i, const char *what, uint64_t otherwise);
+  const std::vector<UOpRef> *elements(UOpRef x) { return shared.known.elements(x); }
+
+  // ---- attributes: each is read by the lowering that understands it; one that nobody read is a failure
+  bool hasAttr(llvm::StringRef name) const;
+  int64_t intAttr(llvm::StringRef name, int64_t otherwise);
+  double floatAttr(llvm::StringRef name, double otherwise);
+  std::string stringAttr(llvm::StringRef name, llvm::StringRef otherwise);
+  Ints intsAttr(llvm::StringRef name, llvm::ArrayRef<int64_t> otherwise = {});
+  llvm::SmallVector<float, 4> floatsAttr(llvm::StringRef name);
+  std::optional<Payload> tensorAttr(llvm::StringRef name);
+  /// An attribute whose value cannot matter.
+  void ignoreAttr(llvm::StringRef name) { attribute(name); }
+  /// An attribute that may have one value only.
+  void fixedAttr(llvm::StringRef name, int64_t value);
+  void checkAttributes();
+
+  // ---- outputs
+  bool wants(unsigned i) const;
+  unsigned numOutputs() const;
+  void give(UOpRef value) { give(0, value); }
+  /// Null is a failure.
+  void give(unsigned i, UOpRef value);
+  llvm::ArrayRef<UOpRef> outputs() const { return results; }
+
+  // ---- checked building, op by op like Builder: a refusal by the op's type rule is a failure; null after one, and
+  // null when a source is null
+  UOpRef make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints = {}, DType dtype = DType::Void);
+  UOpRef un(Op op, UOpRef x) { return make(op, {x}); }
+  /// Both sources are broadcast to their common shape.
+  UOpRef bin(Op op, UOpRef x, UOpRef y);
+  /// y is a literal of x's dtype.
+  UOpRef bin(Op op, UOpRef x, double y) { return bin(op, x, literal(x, y)); }
+  /// The payload as a parameter named after this node's first output.
+  UOpRef parameter(Payload payload);
+  /// A scalar of like's dtype, rounded once.
+  UOpRef literal(UOpRef like, double value);
+  UOpRef select(UOpRef condition, UOpRef x, UOpRef y);
+  UOpRef cast(UOpRef x, DType to, bool saturate = false);
+  UOpRef iota(DType t, llvm::ArrayRef<UOpRef> dims, int64_t axis) { return make(Op::Iota, dims, {axis}, t); }
+  UOpRef fromIndex(UOpRef index, DType t) { return make(Op::FromIndex, {index}, {}, t); }
+  UOpRef reshape(UOpRef x, llvm::ArrayRef<UOpRef> dims);
+  UOpRef permute(UOpRef x, llvm::ArrayRef<int64_t> perm);
+  /// x under NumPy's rules for one operand: missing leading axes and axes of extent 1 are repeated.
+  UOpRef broadcastTo(UOpRef x, llvm::ArrayRef<UOpRef> dims);
+  UOpRef pad(UOpRef x, llvm::ArrayRef<UOpRef> lo, llvm::ArrayRef<UOpRef> hi, uint64_t bits);
+  UOpRef shrink(UOpRef x, llvm::ArrayRef<UOpRef> begin, llvm::ArrayRef<UOpRef> size);
+  UOpRef concat(llvm::ArrayRef<UOpRef> xs, int64_t axis);
+  /// The axes stay, with extent 1. No axes: x.
+  UOpRef reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, bool chain = false);
+  UOpRef contract(const ContractSpec &spec, UOpRef x, UOpRef y, llvm::ArrayRef<UOpRef> extents);
+  /// x without axes of extent 1 / with axes of extent 1 put in at these places of the result. Ascending, in range.
+  UOpRef squeeze(UOpRef x, llvm::ArrayRef<int64_t> axes);
+  UOpRef unsqueeze(UOpRef x, llvm::ArrayRef<int64_t> axes);
+  /// x of rank 1 as [C, 1, ...]: it broadcasts along axis 1 of `rank` axes.
+  UOpRef perChannel(UOpRef x, unsigned rank);
+
+  // ---- shapes
+  /// The common shape of all of them; fails when two extents differ and neither is 1, or are not known to be equal.
+  Dims broadcastShape(llvm::ArrayRef<llvm::ArrayRef<UOpRef>> shapes);
+  /// A negative axis counts from the back; fails outside [-rank, rank), and then gives 0.
+  int64_t axis(int64_t value, int64_t rank);
+  /// The same for a list: ascending, without duplicates.
+  Ints axes(llvm::ArrayRef<int64_t> values, int64_t rank);
+  /// The constant extent of an axis; fails when it is symbolic, and then gives 1.
+  int64_t constExtent(UOpRef x, unsigned axis, const char *what);
+  /// Whether x is there and its rank is in range.
+  bool requireRank(UOpRef x, unsigned least, unsigned most = 64);
+  bool requireFloat(UOpRef x);
+
+  /// Composites on f16 and bf16 compute in f32 and round once (N4): x widened. The way back is cast(result,
+  /// in(0)->dtype).
+  UOpRef widen(UOpRef x) {
+    return x && (x->dtype == DType::F16 || x->dtype == DType::BF16) ? b.cast(x, DType::F32) : x;
+  }
+
+private:
+  const proto::Attribute *attribute(llvm::StringRef name);
+
+  Shared &shared;
+  const proto::Node &node;
+  std::vector<UOpRef> inputs, results;
+  std::vector<bool> attributesRead;
+  std::optional<std::string> error;
+};
+
+/// "[batch, 3, 224]", for diagnostics.
+std::string dimsText(llvm::ArrayRef<UOpRef> dims);
+
+} // namespace astra::onnx

@@ -1,0 +1,40 @@
+//===- OpTable.cpp: look an ONNX op up -------------------------------------===//
+// Takes:    the rows of the Ops*.cpp files.
+// Gives:    the row of an op at an opset.
+#include "OpTable.h"
+#include "astra/Import/ONNX.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace astra {
+namespace onnx {
+
+std::vector<Row> allRows() {
+  std::vector<Row> rows;
+  for (llvm::ArrayRef<Row> part : {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), networkRows()})
+    rows.insert(rows.end(), part.begin(), part.end());
+  return rows;
+}
+
+const Row *findRow(llvm::StringRef op, int64_t opset) {
+  static const std::vector<Row> rows = allRows();
+  static const llvm::StringMap<std::vector<const Row *>> byName = [] {
+    llvm::StringMap<std::vector<const Row *>> map;
+    for (const Row &row : rows) map[row.op].push_back(&row);
+    return map;
+  }();
+  auto found = byName.find(op);
+  if (found == byName.end()) return nullptr;
+  for (const Row *row : found->second)
+    if (row->since <= opset && opset <= row->until) return row;
+  return nullptr;
+}
+
+} // namespace onnx
+
+std::vector<ONNXRow> onnxRows() {
+  std::vector<ONNXRow> result;
+  for (const onnx::Row &row : onnx::allRows()) result.push_back({row.op, row.since, row.until});
+  return result;
+}
+
+} // namespace astra

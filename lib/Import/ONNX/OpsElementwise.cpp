@@ -1,0 +1,298 @@
+//===- OpsElementwise.cpp: ops on one element of each input ----------------===//
+// Takes:    nodes whose inputs broadcast.
+// Gives:    elementwise UOps; activations on f16 and bf16 compute in f32 and round once (N4).
+#include "OpTable.h"
+#include "onnx.pb.h"
+#include <cmath>
+#include <limits>
+
+namespace astra::onnx {
+
+namespace {
+
+template <Op op> void unary(Node &n) { n.give(n.un(op, n.in(0))); }
+template <Op op> void binary(Node &n) { n.give(n.bin(op, n.in(0), n.in(1))); }
+template <Op op> void swapped(Node &n) { n.give(n.bin(op, n.in(1), n.in(0))); }
+
+/// Any number of inputs, folded from the left.
+template <Op op> void variadic(Node &n) {
+  UOpRef result = n.in(0);
+  for (unsigned i = 1; i < n.numInputs(); ++i) result = n.bin(op, result, n.in(i));
+  n.give(result);
+}
+
+void meanOfInputs(Node &n) {
+  UOpRef sum = n.widen(n.in(0));
+  if (!n.requireFloat(sum)) return;
+  for (unsigned i = 1; i < n.numInputs(); ++i) sum = n.bin(Op::Add, sum, n.widen(n.in(i)));
+  n.give(n.cast(n.bin(Op::Div, sum, n.numInputs()), n.in(0)->dtype));
+}
+
+void divide(Node &n) {
+  UOpRef x = n.in(0);
+  n.give(n.bin(x && isInt(x->dtype) ? Op::TruncDiv : Op::Div, x, n.in(1)));
+}
+
+void mod(Node &n) {
+  bool truncating = n.intAttr("fmod", 0) != 0;
+  n.give(n.bin(truncating ? Op::Rem : Op::Mod, n.in(0), n.in(1)));
+}
+
+void power(Node &n) {
+  UOpRef x = n.in(0), y = n.in(1);
+  if (!x || !y) return;
+  bool square = y->rank() == 0 && y->isConst() &&
+                (isFloat(y->dtype) ? y == n.literal(y, 2) : n.elements(y)->front()->constIndex() == 2);
+  n.give(square ? n.bin(Op::Mul, x, x) : n.bin(Op::Pow, x, n.cast(y, x->dtype)));
+}
+
+void bitShift(Node &n) {
+  std::string direction = n.stringAttr("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    n.fail("attribute 'direction' is '" + direction + "', expected LEFT or RIGHT");
+  n.give(n.bin(direction == "LEFT" ? Op::Shl : Op::Shr, n.in(0), n.in(1)));
+}
+
+void identity(Node &n) { n.give(n.in(0)); }
+
+/// Dropout where nothing is dropped. An opset-12 training_mode input must be false.
+void dropout(Node &n) {
+  n.ignoreAttr("ratio");
+  n.ignoreAttr("seed");
+  if (n.has(2) && n.literalBits(2, "training_mode", 0)) n.fail("dropout in training mode is not supported");
+  UOpRef x = n.in(0);
+  if (n.wants(1) && x)
+    n.give(1, n.cast(n.broadcastTo(n.b.lit(DType::Bool, 1), x->shape), n.opset < 10 ? x->dtype : DType::Bool));
+  n.give(x);
+}
+
+void cast(Node &n) {
+  llvm::Expected<DType> to = elementType(int32_t(n.intAttr("to", 0)));
+  bool saturate = n.intAttr("saturate", 1) != 0;
+  if (!to) {
+    n.fail("attribute 'to': " + llvm::toString(to.takeError()));
+    return;
+  }
+  bool narrow = info(*to).cls == DTypeClass::Storage && bitWidth(*to) == 8;
+  n.give(n.cast(n.in(0), *to, saturate && narrow));
+}
+
+void castLike(Node &n) {
+  n.ignoreAttr("saturate");
+  UOpRef like = n.in(1);
+  if (like && info(like->dtype).cls == DTypeClass::Storage)
+    n.fail(llvm::Twine("CastLike to ") + info(like->dtype).text + " is not supported");
+  if (like) n.give(n.cast(n.in(0), like->dtype));
+}
+
+void where(Node &n) { n.give(n.select(n.in(0), n.in(1), n.in(2))); }
+
+// ---- activations: f gets the widened operand; what it gives is rounded once
+
+template <class F> void activation(Node &n, F f) {
+  UOpRef x = n.widen(n.in(0));
+  if (n.requireFloat(x)) n.give(n.cast(f(x), n.in(0)->dtype));
+}
+
+UOpRef below(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, x, bound); }
+
+/// Numeric contract, N5: a clip is two selects; a NaN passes.
+UOpRef clipped(Node &n, UOpRef x, UOpRef lo, UOpRef hi) {
+  if (lo) x = n.select(n.bin(Op::Lt, x, lo), lo, x);
+  if (hi) x = n.select(n.bin(Op::Lt, hi, x), hi, x);
+  return x;
+}
+
+void clip(Node &n) { n.give(clipped(n, n.in(0), n.has(1) ? n.in(1) : nullptr, n.has(2) ? n.in(2) : nullptr)); }
+
+void clipByAttributes(Node &n) {
+  UOpRef x = n.in(0);
+  double least = n.floatAttr("min", -std::numeric_limits<float>::infinity()),
+         most = n.floatAttr("max", std::numeric_limits<float>::infinity());
+  n.give(clipped(n, x, std::isinf(least) ? nullptr : n.literal(x, least),
+                 std::isinf(most) ? nullptr : n.literal(x, most)));
+}
+
+void relu(Node &n) {
+  UOpRef x = n.in(0);
+  n.give(n.select(below(n, x, 0), n.literal(x, 0), x));
+}
+
+void leakyRelu(Node &n) {
+  double alpha = n.floatAttr("alpha", 0.01f);
+  activation(n, [&](UOpRef x) { return n.select(below(n, x, 0), n.bin(Op::Mul, x, alpha), x); });
+}
+
+void prelu(Node &n) {
+  UOpRef x = n.widen(n.in(0)), slope = n.widen(n.in(1));
+  if (!x || !slope) return;
+  n.give(n.cast(n.select(below(n, x, 0), n.bin(Op::Mul, x, n.broadcastTo(slope, x->shape)), x), n.in(0)->dtype));
+}
+
+void thresholdedRelu(Node &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  activation(n, [&](UOpRef x) { return n.select(n.bin(Op::Lt, n.literal(x, alpha), x), x, n.literal(x, 0)); });
+}
+
+void elu(Node &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  activation(n, [&](UOpRef x) { return n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x); });
+}
+
+void celu(Node &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  activation(n, [&](UOpRef x) {
+    return n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, n.bin(Op::Div, x, alpha)), alpha), x);
+  });
+}
+
+void selu(Node &n) {
+  double alpha = n.floatAttr("alpha", 1.67326319217681884765625f),
+         gamma = n.floatAttr("gamma", 1.05070102214813232421875f);
+  activation(n, [&](UOpRef x) {
+    return n.bin(Op::Mul, n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x), gamma);
+  });
+}
+
+UOpRef unitInterval(Node &n, UOpRef x) { return clipped(n, x, n.literal(x, 0), n.literal(x, 1)); }
+
+void hardSigmoid(Node &n) {
+  double alpha = n.floatAttr("alpha", 0.2f), beta = n.floatAttr("beta", 0.5);
+  activation(n, [&](UOpRef x) { return unitInterval(n, n.bin(Op::Add, n.bin(Op::Mul, x, alpha), beta)); });
+}
+
+void hardSwish(Node &n) {
+  activation(n,
+             [&](UOpRef x) { return n.bin(Op::Mul, x, unitInterval(n, n.bin(Op::Add, n.bin(Op::Div, x, 6), 0.5))); });
+}
+
+/// log(1 + e^x), written so that nothing overflows: max(x, 0) + log1p(e^-|x|).
+UOpRef softplusOf(Node &n, UOpRef x) {
+  UOpRef tail = n.un(Op::Log1p, n.un(Op::Exp, n.un(Op::Neg, n.un(Op::Abs, x))));
+  return n.bin(Op::Add, n.select(below(n, x, 0), n.literal(x, 0), x), tail);
+}
+void softplus(Node &n) {
+  activation(n, [&](UOpRef x) { return softplusOf(n, x); });
+}
+void mish(Node &n) {
+  activation(n, [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Tanh, softplusOf(n, x))); });
+}
+void softsign(Node &n) {
+  activation(n, [&](UOpRef x) { return n.bin(Op::Div, x, n.bin(Op::Add, n.un(Op::Abs, x), 1)); });
+}
+void swish(Node &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  activation(n,
+             [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Sigmoid, alpha == 1 ? x : n.bin(Op::Mul, x, alpha))); });
+}
+
+/// 0.5 x (1 + erf(x / sqrt 2)), or its approximation by tanh.
+void gelu(Node &n) {
+  std::string approximate = n.stringAttr("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    n.fail("attribute 'approximate' is '" + approximate + "', expected none or tanh");
+  activation(n, [&](UOpRef x) {
+    UOpRef inner;
+    if (approximate == "none") {
+      inner = n.un(Op::Erf, n.bin(Op::Mul, x, 0.70710678118654752440));
+    } else {
+      UOpRef cube = n.bin(Op::Mul, n.bin(Op::Mul, x, x), x);
+      inner = n.un(Op::Tanh, n.bin(Op::Mul, n.bin(Op::Add, x, n.bin(Op::Mul, cube, 0.044715)), 0.79788456080286535588));
+    }
+    return n.bin(Op::Mul, n.bin(Op::Mul, x, 0.5), n.bin(Op::Add, inner, 1));
+  });
+}
+
+void reciprocal(Node &n) {
+  UOpRef x = n.in(0);
+  n.give(n.bin(Op::Div, n.literal(x, 1), x));
+}
+
+void sign(Node &n) {
+  UOpRef x = n.in(0), zero = n.literal(x, 0);
+  n.give(n.select(n.bin(Op::Lt, x, zero), n.literal(x, -1), n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), x)));
+}
+
+void isNaN(Node &n) { n.give(n.bin(Op::Ne, n.in(0), n.in(0))); }
+
+void isInf(Node &n) {
+  bool positive = n.intAttr("detect_positive", 1), negative = n.intAttr("detect_negative", 1);
+  UOpRef x = n.in(0);
+  if (!n.requireFloat(x)) return;
+  double infinity = std::numeric_limits<double>::infinity();
+  UOpRef never = n.broadcastTo(n.b.lit(DType::Bool, 0), x->shape);
+  UOpRef up = positive ? n.bin(Op::Eq, x, infinity) : never, down = negative ? n.bin(Op::Eq, x, -infinity) : never;
+  n.give(n.bin(Op::Or, up, down));
+}
+
+constexpr Row rows[] = {
+    {"Abs", 6, latest, 1, 1, unary<Op::Abs>},
+    {"Neg", 6, latest, 1, 1, unary<Op::Neg>},
+    {"Sqrt", 6, latest, 1, 1, unary<Op::Sqrt>},
+    {"Exp", 6, latest, 1, 1, unary<Op::Exp>},
+    {"Log", 6, latest, 1, 1, unary<Op::Log>},
+    {"Sin", 7, latest, 1, 1, unary<Op::Sin>},
+    {"Cos", 7, latest, 1, 1, unary<Op::Cos>},
+    {"Tan", 7, latest, 1, 1, unary<Op::Tan>},
+    {"Tanh", 6, latest, 1, 1, unary<Op::Tanh>},
+    {"Erf", 9, latest, 1, 1, unary<Op::Erf>},
+    {"Sigmoid", 6, latest, 1, 1, unary<Op::Sigmoid>},
+    {"Floor", 6, latest, 1, 1, unary<Op::Floor>},
+    {"Ceil", 6, latest, 1, 1, unary<Op::Ceil>},
+    {"Round", 11, latest, 1, 1, unary<Op::RoundEven>},
+    {"Not", 1, latest, 1, 1, unary<Op::Not>},
+    {"BitwiseNot", 18, latest, 1, 1, unary<Op::Not>},
+    {"Reciprocal", 6, latest, 1, 1, reciprocal},
+    {"Sign", 9, latest, 1, 1, sign},
+    {"IsNaN", 9, latest, 1, 1, isNaN},
+    {"IsInf", 10, latest, 1, 1, isInf},
+    {"Add", 7, latest, 2, 2, binary<Op::Add>},
+    {"Sub", 7, latest, 2, 2, binary<Op::Sub>},
+    {"Mul", 7, latest, 2, 2, binary<Op::Mul>},
+    {"Div", 7, latest, 2, 2, divide},
+    {"Mod", 10, latest, 2, 2, mod},
+    {"Pow", 7, latest, 2, 2, power},
+    {"And", 7, latest, 2, 2, binary<Op::And>},
+    {"Or", 7, latest, 2, 2, binary<Op::Or>},
+    {"Xor", 7, latest, 2, 2, binary<Op::Xor>},
+    {"BitwiseAnd", 18, latest, 2, 2, binary<Op::And>},
+    {"BitwiseOr", 18, latest, 2, 2, binary<Op::Or>},
+    {"BitwiseXor", 18, latest, 2, 2, binary<Op::Xor>},
+    {"BitShift", 11, latest, 2, 2, bitShift},
+    {"Less", 7, latest, 2, 2, binary<Op::Lt>},
+    {"LessOrEqual", 12, latest, 2, 2, binary<Op::Le>},
+    {"Greater", 7, latest, 2, 2, swapped<Op::Lt>},
+    {"GreaterOrEqual", 12, latest, 2, 2, swapped<Op::Le>},
+    {"Equal", 7, latest, 2, 2, binary<Op::Eq>},
+    {"Max", 6, latest, 1, anyNumber, variadic<Op::Max>},
+    {"Min", 6, latest, 1, anyNumber, variadic<Op::Min>},
+    {"Sum", 6, latest, 1, anyNumber, variadic<Op::Add>},
+    {"Mean", 6, latest, 1, anyNumber, meanOfInputs},
+    {"Where", 9, latest, 3, 3, where},
+    {"Identity", 1, latest, 1, 1, identity},
+    {"Dropout", 7, latest, 1, 3, dropout},
+    {"Cast", 6, latest, 1, 1, cast},
+    {"CastLike", 15, latest, 2, 2, castLike},
+    {"Clip", 6, 10, 1, 1, clipByAttributes},
+    {"Clip", 11, latest, 1, 3, clip},
+    {"Relu", 6, latest, 1, 1, relu},
+    {"LeakyRelu", 6, latest, 1, 1, leakyRelu},
+    {"PRelu", 7, latest, 2, 2, prelu},
+    {"ThresholdedRelu", 10, latest, 1, 1, thresholdedRelu},
+    {"Elu", 6, latest, 1, 1, elu},
+    {"Celu", 12, latest, 1, 1, celu},
+    {"Selu", 6, latest, 1, 1, selu},
+    {"HardSigmoid", 6, latest, 1, 1, hardSigmoid},
+    {"HardSwish", 14, latest, 1, 1, hardSwish},
+    {"Softplus", 1, latest, 1, 1, softplus},
+    {"Softsign", 1, latest, 1, 1, softsign},
+    {"Mish", 18, latest, 1, 1, mish},
+    {"Swish", 24, latest, 1, 1, swish},
+    {"Gelu", 20, latest, 1, 1, gelu},
+};
+
+} // namespace
+
+llvm::ArrayRef<Row> elementwiseRows() { return rows; }
+
+} // namespace astra::onnx

@@ -1,0 +1,236 @@
+//===- OpsIndexing.cpp: ops that choose elements by index ------------------===//
+// Takes:    nodes with indices that are data, or slices that are known while importing.
+// Gives:    gather, pick, scatter, shrink, flip, sort and cumulate UOps. Negative indices count from the back, as ONNX
+// says; an index outside the extent,
+//           which ONNX leaves undefined, reads 0 or is dropped.
+#include "OpTable.h"
+#include "astra/IR/Index.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace astra::onnx {
+
+namespace {
+
+/// The indices with `extent` added to negative ones.
+UOpRef fromFront(Node &n, UOpRef index, UOpRef extent) {
+  if (!index || !isInt(index->dtype)) return index; // the type rule of what uses it refuses
+  if (index->dtype != DType::I64 && index->dtype != DType::I32) index = n.cast(index, DType::I64);
+  const std::vector<UOpRef> *known = n.elements(index);
+  if (index->is(Op::Iota) || (known && llvm::all_of(*known, [](UOpRef v) { return v->lo >= 0; }))) return index;
+  UOpRef wrapped = n.bin(Op::Add, index, n.fromIndex(extent, index->dtype));
+  return n.select(n.bin(Op::Lt, index, 0.0), wrapped, index);
+}
+
+void gather(Node &n) {
+  UOpRef x = n.in(0), index = n.in(1);
+  if (!n.requireRank(x, 1) || !index) return;
+  int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
+  if (n.failed()) return;
+  const std::vector<UOpRef> *known = n.elements(index);
+  if (index->rank() == 0 && known) { // one known element: a slice
+    UOpRef at = (*known)[0]->lo < 0 ? idxAdd(n.c, (*known)[0], x->shape[axis]) : (*known)[0];
+    Dims begin(x->rank(), n.c.index(0)), size(x->shape.begin(), x->shape.end());
+    begin[axis] = at;
+    size[axis] = n.c.index(1);
+    n.give(n.squeeze(n.make(Op::Shrink,
+                            [&] {
+                              Dims all = {x};
+                              all.append(begin);
+                              all.append(size);
+                              return all;
+                            }()),
+                     {axis}));
+    return;
+  }
+  n.give(n.make(Op::Gather, {x, fromFront(n, index, x->shape[axis])}, {axis}));
+}
+
+/// x cut to the index's extents on the axes that are not indexed, which ONNX allows to be shorter.
+UOpRef cutLike(Node &n, UOpRef x, UOpRef index, int64_t axis) {
+  Dims size(index->shape.begin(), index->shape.end());
+  size[axis] = x->shape[axis];
+  return n.shrink(x, Dims(x->rank(), n.c.index(0)), size);
+}
+
+void gatherElements(Node &n) {
+  UOpRef x = n.in(0), index = n.in(1);
+  if (!n.requireRank(x, 1) || !n.requireRank(index, x->rank(), x->rank())) return;
+  int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
+  if (!n.failed()) n.give(n.make(Op::Pick, {cutLike(n, x, index, axis), fromFront(n, index, x->shape[axis])}, {axis}));
+}
+
+void scatterElements(Node &n) {
+  UOpRef x = n.in(0), index = n.in(1), update = n.in(2);
+  std::string how = n.stringAttr("reduction", "none");
+  if (!n.requireRank(x, 1) || !n.requireRank(index, x->rank(), x->rank())) return;
+  int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
+  const std::pair<const char *, ScatterKind> kinds[] = {{"none", ScatterKind::Set},
+                                                        {"add", ScatterKind::Add},
+                                                        {"mul", ScatterKind::Mul},
+                                                        {"max", ScatterKind::Max},
+                                                        {"min", ScatterKind::Min}};
+  const auto *kind = llvm::find_if(kinds, [&](const auto &k) { return how == k.first; });
+  if (kind == std::end(kinds))
+    n.fail("attribute 'reduction' is '" + how + "', expected none, add, mul, max or min");
+  else if (!n.failed())
+    n.give(n.make(Op::Scatter, {x, fromFront(n, index, x->shape[axis]), update}, {axis, int64_t(kind->second)}));
+}
+
+// ---- slices
+
+/// min and max of two extents, decided by the bounds of their difference where those of the two do not suffice.
+UOpRef lesser(Context &c, UOpRef a, UOpRef b) {
+  if (a->hi <= b->lo || idxSub(c, b, a)->lo >= 0) return a;
+  return idxSub(c, a, b)->lo >= 0 ? b : idxMin(c, a, b);
+}
+UOpRef greater(Context &c, UOpRef a, UOpRef b) {
+  return lesser(c, a, b) == a ? b : idxSub(c, a, b)->lo >= 0 ? a : idxMax(c, a, b);
+}
+
+/// A bound counted from the front and clamped to [least, extent + beyond].
+UOpRef bound(Node &n, UOpRef at, UOpRef extent, int64_t least, int64_t beyond) {
+  if (at->lo < 0 && at->hi >= 0)
+    return n.fail("the bound " + dimsText(at) + " of a slice may be negative or not, which is not supported");
+  constexpr int64_t far = int64_t(1) << 60; // beyond every extent
+  if (auto value = at->constIndex()) at = n.c.index(std::clamp(*value, -far, far));
+  if (at->hi < 0) at = idxAdd(n.c, at, extent);
+  return lesser(n.c, greater(n.c, at, n.c.index(least)), idxAdd(n.c, extent, n.c.index(beyond)));
+}
+
+/// Every step-th element: windows of one element.
+UOpRef everyStep(Node &n, UOpRef x, int64_t axis, int64_t step) {
+  if (!x || step == 1 || x->shape[axis]->constIndex() == 0) return x;
+  UOpRef picked = n.make(Op::Window, {x}, {axis, 1, step, 1});
+  return picked ? n.squeeze(picked, {int64_t(x->rank())}) : nullptr;
+}
+
+UOpRef sliceAxis(Node &n, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int64_t step) {
+  UOpRef extent = x->shape[axis], one = n.c.index(1), zero = n.c.index(0);
+  if (step == 0) return n.fail("a slice with step 0");
+  if (step < -(int64_t(1) << 24) || step > (int64_t(1) << 24))
+    return n.fail("a slice with step " + llvm::Twine(step) + " is not supported");
+  UOpRef first = bound(n, start, extent, 0, step > 0 ? 0 : -1),
+         last = bound(n, end, extent, step > 0 ? 0 : -1, step > 0 ? 0 : -1);
+  if (!first || !last) return nullptr;
+  if (step < 0) { // elements last < i <= first, backwards: a slice of the axis reversed
+    x = n.make(Op::Flip, {x}, {axis});
+    UOpRef top = idxSub(n.c, extent, one);
+    first = idxSub(n.c, top, first);
+    last = idxSub(n.c, top, last);
+  }
+  if (!x) return nullptr;
+  Dims begin(x->rank(), zero), size(x->shape.begin(), x->shape.end());
+  begin[axis] = first;
+  size[axis] = greater(n.c, zero, idxSub(n.c, last, first));
+  if (size[axis]->constIndex() == 0) begin[axis] = zero;
+  return everyStep(n, n.shrink(x, begin, size), axis, std::abs(step));
+}
+
+void sliceBy(Node &n, llvm::ArrayRef<UOpRef> starts, llvm::ArrayRef<UOpRef> ends, llvm::ArrayRef<int64_t> axes,
+             llvm::ArrayRef<int64_t> steps) {
+  UOpRef x = n.in(0);
+  if (starts.size() != ends.size() || starts.size() != axes.size() || starts.size() != steps.size())
+    n.fail("starts, ends, axes and steps differ in length");
+  for (size_t i = 0; x && i < axes.size() && !n.failed(); ++i) {
+    int64_t axis = n.axis(axes[i], x->rank());
+    if (!n.failed()) x = sliceAxis(n, x, axis, starts[i], ends[i], steps[i]);
+  }
+  n.give(x);
+}
+
+Ints firstAxes(size_t count) {
+  Ints axes;
+  for (size_t i = 0; i < count; ++i) axes.push_back(i);
+  return axes;
+}
+
+void slice(Node &n) {
+  Dims starts = n.knownDims(1, "the starts"), ends = n.knownDims(2, "the ends");
+  Ints axes = n.has(3) ? n.knownInts(3, "the axes") : firstAxes(starts.size());
+  Ints steps = n.has(4) ? n.knownInts(4, "the steps") : Ints(starts.size(), 1);
+  if (!n.failed()) sliceBy(n, starts, ends, axes, steps);
+}
+
+void sliceAttr(Node &n) {
+  Dims starts, ends;
+  constexpr int64_t far = int64_t(1) << 60;
+  for (int64_t v : n.intsAttr("starts")) starts.push_back(n.c.index(std::clamp(v, -far, far)));
+  for (int64_t v : n.intsAttr("ends")) ends.push_back(n.c.index(std::clamp(v, -far, far)));
+  sliceBy(n, starts, ends, n.intsAttr("axes", firstAxes(starts.size())), Ints(starts.size(), 1));
+}
+
+// ---- order
+
+void topK(Node &n) {
+  UOpRef x = n.in(0);
+  Dims k = n.knownDims(1, "k");
+  if (!n.requireRank(x, 1) || n.failed() || k.size() != 1) return;
+  int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
+  bool largest = n.intAttr("largest", 1) != 0;
+  n.ignoreAttr("sorted"); // sorted is one of the orders that are allowed when it is 0
+  UOpRef order = n.make(Op::ArgSort, {x}, {axis, largest});
+  if (!order || n.failed()) return;
+  Dims size(x->shape.begin(), x->shape.end());
+  size[axis] = k[0];
+  UOpRef first = n.shrink(order, Dims(x->rank(), n.c.index(0)), size);
+  n.give(0, n.make(Op::Pick, {x, first}, {axis}));
+  n.give(1, first);
+}
+
+void cumSum(Node &n) {
+  UOpRef x = n.in(0);
+  Ints at = n.knownInts(1, "the axis");
+  bool exclusive = n.intAttr("exclusive", 0), reverse = n.intAttr("reverse", 0);
+  if (n.failed() || !n.requireRank(x, 1) || at.size() != 1) return;
+  int64_t axis = n.axis(at[0], x->rank());
+  auto turned = [&](UOpRef v) { return reverse && v ? n.make(Op::Flip, {v}, {axis}) : v; };
+  UOpRef sum = n.make(Op::Cumulate, {turned(x)}, {int64_t(CumulateKind::Sum), axis});
+  if (exclusive && sum) { // shifted by one: the sums before each element
+    Dims one(x->rank(), n.c.index(0)), none = one, size(x->shape.begin(), x->shape.end());
+    one[axis] = n.c.index(1);
+    sum = n.make(Op::Shrink, [&] {
+      Dims all = {n.pad(sum, one, none, 0)};
+      all.append(none);
+      all.append(size);
+      return all;
+    }());
+  }
+  n.give(turned(sum));
+}
+
+void oneHot(Node &n) {
+  UOpRef index = n.in(0), values = n.in(2);
+  Dims depth = n.knownDims(1, "the depth");
+  if (n.failed() || depth.size() != 1 || !n.requireRank(values, 1, 1)) return;
+  int64_t axis = n.axis(n.intAttr("axis", -1), index->rank() + 1);
+  if (n.failed()) return;
+  index = fromFront(n, n.cast(index, DType::I64), depth[0]);
+  UOpRef spread = n.unsqueeze(index, {axis});
+  if (!spread) return;
+  Dims dims(spread->shape.begin(), spread->shape.end());
+  dims[axis] = depth[0];
+  UOpRef hit = n.bin(Op::Eq, spread, n.iota(DType::I64, dims, axis));
+  auto value = [&](int64_t i) {
+    UOpRef one = n.make(Op::Shrink, {values, n.c.index(i), n.c.index(1)});
+    return n.reshape(one, {});
+  };
+  n.give(n.select(hit, value(1), value(0)));
+}
+
+constexpr Row rows[] = {
+    {"Gather", 1, latest, 2, 2, gather},
+    {"GatherElements", 11, latest, 2, 2, gatherElements},
+    {"ScatterElements", 11, latest, 3, 3, scatterElements},
+    {"Slice", 1, 9, 1, 1, sliceAttr},
+    {"Slice", 10, latest, 3, 5, slice},
+    {"TopK", 10, latest, 2, 2, topK},
+    {"CumSum", 11, latest, 2, 2, cumSum},
+    {"OneHot", 9, latest, 3, 3, oneHot},
+};
+
+} // namespace
+
+llvm::ArrayRef<Row> indexingRows() { return rows; }
+
+} // namespace astra::onnx

@@ -1,0 +1,226 @@
+//===- OpsReduction.cpp: reductions, softmax, normalizations ---------------===//
+// Takes:    nodes that fold axes.
+// Gives:    reduce UOps in lane64 order (N4) and what is composed of them; composites on f16 and bf16 stay in f32 and
+// round once.
+#include "OpTable.h"
+#include "astra/IR/Index.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace astra::onnx {
+
+UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  if (!x) return nullptr;
+  UOpRef count = n.c.index(1);
+  for (int64_t axis : axes) count = idxMul(n.c, count, x->shape[axis]);
+  UOpRef sum = n.reduce(ReduceKind::Sum, x, axes);
+  return axes.empty() ? x : n.bin(Op::Div, sum, n.fromIndex(count, x->dtype));
+}
+
+UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes)));
+  return n.bin(Op::Div, e, n.reduce(ReduceKind::Sum, e, axes));
+}
+
+namespace {
+
+Ints axesFrom(int64_t first, int64_t rank) {
+  Ints axes;
+  for (int64_t axis = first; axis < rank; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+// ---- Reduce*: up to some opset the axes are an attribute, from then on an input
+
+enum class AxesAre { Attribute, Input };
+
+/// What a Reduce* op gives from its operand and axes, which stay with extent 1.
+using Folding = UOpRef (*)(Node &, UOpRef, llvm::ArrayRef<int64_t>);
+
+template <ReduceKind kind> UOpRef plain(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return n.reduce(kind, x, axes);
+}
+UOpRef sumOfMagnitudes(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return n.reduce(ReduceKind::Sum, n.un(Op::Abs, x), axes);
+}
+UOpRef sumOfSquares(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return n.reduce(ReduceKind::Sum, n.bin(Op::Mul, x, x), axes);
+}
+UOpRef euclidean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) { return n.un(Op::Sqrt, sumOfSquares(n, x, axes)); }
+UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return n.un(Op::Log, n.reduce(ReduceKind::Sum, x, axes));
+}
+UOpRef logOfSumOfExp(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  UOpRef most = n.reduce(ReduceKind::Max, x, axes);
+  return n.bin(Op::Add, most, logOfSum(n, n.un(Op::Exp, n.bin(Op::Sub, x, most)), axes));
+}
+
+template <Folding fold, AxesAre where> void reduction(Node &n) {
+  UOpRef x = n.widen(n.in(0));
+  if (!x) return;
+  Ints given;
+  if (where == AxesAre::Attribute)
+    given = n.intsAttr("axes");
+  else if (n.has(1))
+    given = n.knownInts(1, "the axes");
+  bool keep = n.intAttr("keepdims", 1) != 0, noneIfEmpty = n.intAttr("noop_with_empty_axes", 0) != 0;
+  Ints axes = n.axes(given, x->rank());
+  if (given.empty() && !noneIfEmpty) axes = axesFrom(0, x->rank());
+  UOpRef folded = n.cast(fold(n, x, axes), n.in(0)->dtype);
+  n.give(keep ? folded : n.squeeze(folded, axes));
+}
+
+template <bool max> void argReduce(Node &n) {
+  UOpRef x = n.in(0);
+  n.fixedAttr("select_last_index", 0);
+  bool keep = n.intAttr("keepdims", 1) != 0;
+  int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0);
+  UOpRef index = n.make(Op::ArgReduce, {x}, {max ? 0 : 1, axis});
+  n.give(keep && index ? n.unsqueeze(index, {axis}) : index);
+}
+
+// ---- softmax
+
+UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  UOpRef shifted = n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes));
+  return n.bin(Op::Sub, shifted, n.un(Op::Log, n.reduce(ReduceKind::Sum, n.un(Op::Exp, shifted), axes)));
+}
+
+/// Before opset 13 the axes from `axis` on form one row.
+template <Folding f, bool row> void softmaxNode(Node &n) {
+  UOpRef x = n.widen(n.in(0));
+  if (!n.requireFloat(x)) return;
+  int64_t axis = n.axis(n.intAttr("axis", row ? 1 : -1), x->rank());
+  if (!n.failed()) n.give(n.cast(f(n, x, row ? axesFrom(axis, x->rank()) : Ints{axis}), n.in(0)->dtype));
+}
+
+// ---- normalizations
+
+/// scale * x + shift with one scale and shift per channel (axis 1), of x's dtype.
+UOpRef perChannelAffine(Node &n, UOpRef x, UOpRef scale, UOpRef shift) {
+  return n.bin(Op::Add, n.bin(Op::Mul, x, n.perChannel(scale, x->rank())), n.perChannel(shift, x->rank()));
+}
+
+/// Inference: scale / sqrt(variance + epsilon) and bias - mean * that, per channel; then one product and one sum per
+/// element (N4).
+void batchNormalization(Node &n) {
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  n.ignoreAttr("momentum");
+  n.fixedAttr("training_mode", 0);
+  for (unsigned i = 1; i < n.numOutputs(); ++i)
+    if (n.wants(i)) n.fail("batch normalization in training mode is not supported");
+  UOpRef x = n.widen(n.in(0));
+  UOpRef p[4];
+  for (unsigned i = 0; i < 4 && x; ++i) p[i] = n.cast(n.in(i + 1), x->dtype);
+  if (n.failed() || !n.requireFloat(x) || !n.requireRank(x, 2)) return;
+  UOpRef scale = n.bin(Op::Div, p[0], n.un(Op::Sqrt, n.bin(Op::Add, p[3], epsilon)));
+  UOpRef shift = n.bin(Op::Sub, p[1], n.bin(Op::Mul, p[2], scale));
+  n.give(n.cast(perChannelAffine(n, x, scale, shift), n.in(0)->dtype));
+}
+
+struct Standardized {
+  UOpRef value, mean, inverse;
+};
+
+/// (x - mean) / sqrt(variance + epsilon), the variance two-pass, the inverse once per row.
+Standardized standardize(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes, double epsilon) {
+  UOpRef m = mean(n, x, axes), centred = n.bin(Op::Sub, x, m);
+  UOpRef variance = mean(n, n.bin(Op::Mul, centred, centred), axes);
+  UOpRef deviation = n.un(Op::Sqrt, n.bin(Op::Add, variance, epsilon));
+  UOpRef inverse = n.bin(Op::Div, n.literal(deviation, 1), deviation);
+  return {n.bin(Op::Mul, centred, inverse), m, inverse};
+}
+
+void layerNormalization(Node &n) {
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  n.fixedAttr("stash_type", 1);
+  UOpRef x = n.widen(n.in(0));
+  if (!n.requireFloat(x)) return;
+  int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
+  if (n.failed()) return;
+  Standardized s = standardize(n, x, axesFrom(axis, x->rank()), epsilon);
+  UOpRef y = n.bin(Op::Mul, s.value, n.widen(n.in(1)));
+  if (n.has(2)) y = n.bin(Op::Add, y, n.widen(n.in(2)));
+  n.give(n.cast(y, n.in(0)->dtype));
+  if (n.wants(1)) n.give(1, s.mean);
+  if (n.wants(2)) n.give(2, s.inverse);
+}
+
+void rmsNormalization(Node &n) {
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  n.fixedAttr("stash_type", 1);
+  UOpRef x = n.widen(n.in(0));
+  if (!n.requireFloat(x)) return;
+  int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
+  if (n.failed()) return;
+  UOpRef root = n.un(Op::Sqrt, n.bin(Op::Add, mean(n, n.bin(Op::Mul, x, x), axesFrom(axis, x->rank())), epsilon));
+  UOpRef inverse = n.bin(Op::Div, n.literal(root, 1), root);
+  n.give(n.cast(n.bin(Op::Mul, n.bin(Op::Mul, x, inverse), n.widen(n.in(1))), n.in(0)->dtype));
+}
+
+void instanceNormalization(Node &n) {
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  UOpRef x = n.widen(n.in(0));
+  if (!n.requireFloat(x) || !n.requireRank(x, 3)) return;
+  UOpRef y = standardize(n, x, axesFrom(2, x->rank()), epsilon).value;
+  if (y) n.give(n.cast(perChannelAffine(n, y, n.widen(n.in(1)), n.widen(n.in(2))), n.in(0)->dtype));
+}
+
+/// From opset 21 on scale and bias are per channel; in 18 to 20 they were per group.
+template <bool perGroup> void groupNormalization(Node &n) {
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  n.fixedAttr("stash_type", 1);
+  int64_t groups = n.intAttr("num_groups", 0);
+  UOpRef x = n.widen(n.in(0));
+  if (!n.requireFloat(x) || !n.requireRank(x, 2)) return;
+  int64_t channels = n.constExtent(x, 1, "the number of channels");
+  if (groups < 1 || channels % groups)
+    n.fail(llvm::Twine(groups) + " groups do not divide " + llvm::Twine(channels) + " channels");
+  if (n.failed()) return;
+  Dims grouped(x->shape.begin(), x->shape.end());
+  grouped[1] = n.c.index(channels / groups);
+  grouped.insert(grouped.begin() + 1, n.c.index(groups));
+  UOpRef y = standardize(n, n.reshape(x, grouped), axesFrom(2, grouped.size()), epsilon).value;
+  UOpRef scale = n.widen(n.in(1)), shift = n.widen(n.in(2));
+  if (!y || n.failed()) return;
+  y = perGroup ? n.reshape(perChannelAffine(n, y, scale, shift), x->shape)
+               : perChannelAffine(n, n.reshape(y, x->shape), scale, shift);
+  n.give(n.cast(y, n.in(0)->dtype));
+}
+
+#define REDUCTION(name, until, fold)                                                                                   \
+  {name, 1, until, 1, 1, reduction<fold, AxesAre::Attribute>}, {                                                       \
+    name, until + 1, latest, 1, 2, reduction<fold, AxesAre::Input>                                                     \
+  }
+
+constexpr Row rows[] = {
+    REDUCTION("ReduceSum", 12, plain<ReduceKind::Sum>),
+    REDUCTION("ReduceProd", 17, plain<ReduceKind::Prod>),
+    REDUCTION("ReduceMax", 17, plain<ReduceKind::Max>),
+    REDUCTION("ReduceMin", 17, plain<ReduceKind::Min>),
+    REDUCTION("ReduceMean", 17, mean),
+    REDUCTION("ReduceL1", 17, sumOfMagnitudes),
+    REDUCTION("ReduceL2", 17, euclidean),
+    REDUCTION("ReduceSumSquare", 17, sumOfSquares),
+    REDUCTION("ReduceLogSum", 17, logOfSum),
+    REDUCTION("ReduceLogSumExp", 17, logOfSumOfExp),
+    {"ArgMax", 1, latest, 1, 1, argReduce<true>},
+    {"ArgMin", 1, latest, 1, 1, argReduce<false>},
+    {"Softmax", 1, 12, 1, 1, softmaxNode<softmax, true>},
+    {"Softmax", 13, latest, 1, 1, softmaxNode<softmax, false>},
+    {"LogSoftmax", 1, 12, 1, 1, softmaxNode<logSoftmax, true>},
+    {"LogSoftmax", 13, latest, 1, 1, softmaxNode<logSoftmax, false>},
+    {"BatchNormalization", 9, latest, 5, 5, batchNormalization},
+    {"LayerNormalization", 17, latest, 2, 3, layerNormalization},
+    {"RMSNormalization", 23, latest, 2, 2, rmsNormalization},
+    {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization},
+    {"GroupNormalization", 18, 20, 3, 3, groupNormalization<true>},
+    {"GroupNormalization", 21, latest, 3, 3, groupNormalization<false>},
+};
+#undef REDUCTION
+
+} // namespace
+
+llvm::ArrayRef<Row> reductionRows() { return rows; }
+
+} // namespace astra::onnx

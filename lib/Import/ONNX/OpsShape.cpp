@@ -1,0 +1,441 @@
+//===- OpsShape.cpp: shapes, constants, and moving whole axes --------------===//
+// Takes:    nodes whose shape operands are known while importing (Known.h).
+// Gives:    movement UOps, literals, iotas.
+#include "OpTable.h"
+#include "astra/IR/Index.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
+
+namespace astra::onnx {
+
+namespace {
+
+Dims shapeOf(UOpRef x) { return x ? Dims(x->shape.begin(), x->shape.end()) : Dims(); }
+
+/// A tensor of rank 1 that holds symbolic integers.
+UOpRef fromIndices(Node &n, llvm::ArrayRef<UOpRef> values) {
+  if (values.empty()) return n.broadcastTo(n.b.litInt(DType::I64, 0), {n.c.index(0)});
+  llvm::SmallVector<UOpRef, 4> scalars;
+  for (UOpRef v : values) scalars.push_back(n.unsqueeze(n.fromIndex(v, DType::I64), {0}));
+  return n.concat(scalars, 0);
+}
+
+// ---- shapes as values
+
+void shape(Node &n) {
+  Dims dims = shapeOf(n.in(0));
+  n.give(fromIndices(n, dims));
+}
+
+void shapeSlice(Node &n) {
+  Dims dims = shapeOf(n.in(0));
+  int64_t rank = dims.size(), start = n.intAttr("start", 0), end = n.intAttr("end", rank);
+  auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
+  start = clamp(start);
+  end = std::max(clamp(end), start);
+  n.give(fromIndices(n, llvm::ArrayRef<UOpRef>(dims).slice(start, end - start)));
+}
+
+void size(Node &n) {
+  UOpRef x = n.in(0);
+  if (x) n.give(n.fromIndex(idxProduct(n.c, x->shape), DType::I64));
+}
+
+// ---- constants
+
+UOpRef tensorLiteral(Node &n, const Payload &p) {
+  unsigned width = byteSize(p.dtype);
+  std::vector<uint64_t> bits(p.bytes.size() / width);
+  if (width > 8) return n.fail("constants of this type are not supported");
+  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bits[i], p.bytes.data() + i * width, width);
+  Dims dims;
+  for (int64_t d : p.dims) dims.push_back(n.c.index(d));
+  bool uniform = !bits.empty() && llvm::all_equal(bits);
+  if (uniform) return n.broadcastTo(n.c.literal(p.dtype, bits[0]), dims);
+  return n.parameter(p);
+}
+
+void constant(Node &n) {
+  if (n.hasAttr("value")) {
+    if (std::optional<Payload> p = n.tensorAttr("value")) n.give(tensorLiteral(n, *p));
+  } else if (n.hasAttr("value_int")) {
+    n.give(n.b.litInt(DType::I64, n.intAttr("value_int", 0)));
+  } else if (n.hasAttr("value_float")) {
+    n.give(n.b.lit(DType::F32, n.floatAttr("value_float", 0)));
+  } else if (n.hasAttr("value_ints")) {
+    Payload p{DType::I64, {}, {}};
+    Ints values = n.intsAttr("value_ints");
+    p.dims = {int64_t(values.size())};
+    p.bytes.resize(values.size() * 8);
+    if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
+    n.give(tensorLiteral(n, p));
+  } else if (n.hasAttr("value_floats")) {
+    Payload p{DType::F32, {}, {}};
+    auto values = n.floatsAttr("value_floats");
+    p.dims = {int64_t(values.size())};
+    p.bytes.resize(values.size() * 4);
+    if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
+    n.give(tensorLiteral(n, p));
+  } else {
+    n.fail("none of the attributes value, value_int, value_ints, value_float, value_floats is given");
+  }
+}
+
+void constantOfShape(Node &n) {
+  Dims dims = n.knownDims(0, "the shape");
+  UOpRef value = n.b.lit(DType::F32, 0);
+  if (n.hasAttr("value")) {
+    std::optional<Payload> p = n.tensorAttr("value");
+    if (!p) return;
+    uint64_t bits = 0;
+    if (p->bytes.size() != byteSize(p->dtype) || p->bytes.size() > 8) {
+      n.fail("attribute 'value' must hold one element");
+      return;
+    }
+    std::memcpy(&bits, p->bytes.data(), p->bytes.size());
+    value = n.c.literal(p->dtype, bits);
+  }
+  n.give(n.broadcastTo(value, dims));
+}
+
+void range(Node &n) {
+  UOpRef start = n.in(0), limit = n.in(1), delta = n.in(2);
+  if (!start || !limit || !delta) return;
+  if (!isInt(start->dtype)) {
+    n.fail(llvm::Twine("a range of type ") + info(start->dtype).text + " is not supported");
+    return;
+  }
+  Dims first = n.knownDims(0, "start"), last = n.knownDims(1, "limit");
+  Ints step = n.knownInts(2, "delta");
+  if (n.failed()) return;
+  if (first.size() != 1 || last.size() != 1 || step.size() != 1 || step[0] == 0) {
+    n.fail("start, limit and delta must be scalars, and delta not 0");
+    return;
+  }
+  UOpRef distance = step[0] > 0 ? idxSub(n.c, last[0], first[0]) : idxSub(n.c, first[0], last[0]);
+  UOpRef count = idxMax(n.c, n.c.index(0), idxCeilDiv(n.c, distance, n.c.index(std::abs(step[0]))));
+  UOpRef ramp = n.iota(start->dtype, {count}, 0);
+  if (step[0] != 1) ramp = n.bin(Op::Mul, ramp, delta);
+  n.give(first[0]->constIndex() == 0 ? ramp : n.bin(Op::Add, ramp, start));
+}
+
+// ---- the same elements under another shape
+
+/// total / part where the quotient is exact whenever part is not 0: equal extents cancel, then constants and factors of
+/// monomials; null when a symbolic factor of part is left over.
+UOpRef cancelled(Context &c, llvm::ArrayRef<UOpRef> total, llvm::ArrayRef<UOpRef> part) {
+  Dims above(total.begin(), total.end()), below;
+  for (UOpRef p : part) {
+    auto *same = llvm::find(above, p);
+    if (same != above.end())
+      above.erase(same);
+    else
+      below.push_back(p);
+  }
+  IndexTerm divisor{1, {}};
+  for (UOpRef p : below) {
+    auto ts = terms(p);
+    if (ts.size() != 1 || llvm::MulOverflow(divisor.coefficient, ts[0].coefficient, divisor.coefficient))
+      return nullptr;
+    divisor.atoms.append(ts[0].atoms.begin(), ts[0].atoms.end());
+  }
+  auto quotient = terms(idxProduct(c, above));
+  for (IndexTerm &t : quotient) {
+    if (divisor.coefficient == 0 || t.coefficient % divisor.coefficient) return nullptr;
+    t.coefficient /= divisor.coefficient;
+    for (UOpRef atom : divisor.atoms) {
+      auto *same = llvm::find(t.atoms, atom);
+      if (same == t.atoms.end()) return nullptr;
+      t.atoms.erase(same);
+    }
+  }
+  return fromTerms(c, quotient);
+}
+
+void reshape(Node &n) {
+  bool keepZero = n.intAttr("allowzero", 0) != 0;
+  UOpRef x = n.in(0);
+  Dims dims = n.knownDims(1, "the shape");
+  if (n.failed()) return;
+  std::optional<size_t> open;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i]->constIndex() == 0 && !keepZero) {
+      if (i >= x->rank())
+        n.fail("the shape copies axis " + llvm::Twine(i) + " of " + dimsText(x->shape));
+      else
+        dims[i] = x->shape[i];
+    } else if (dims[i]->constIndex() == -1) {
+      if (open) n.fail("the shape " + dimsText(dims) + " has more than one -1");
+      open = i;
+    }
+  }
+  if (n.failed()) return;
+  if (open) {
+    Dims others = dims;
+    others.erase(others.begin() + *open);
+    dims[*open] = cancelled(n.c, x->shape, others);
+    if (!dims[*open]) {
+      n.fail(dimsText(x->shape) + " does not divide into " + dimsText(others) + " and one more axis");
+      return;
+    }
+  }
+  n.give(n.reshape(x, dims));
+}
+
+void flatten(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t axis = n.intAttr("axis", 1);
+  if (!x) return;
+  axis = axis == int64_t(x->rank()) ? axis : n.axis(axis, x->rank() ? x->rank() : 1);
+  n.give(n.reshape(x, {idxProduct(n.c, x->shape.take_front(axis)), idxProduct(n.c, x->shape.drop_front(axis))}));
+}
+
+void squeezeAxes(Node &n, llvm::ArrayRef<int64_t> given, bool all) {
+  UOpRef x = n.in(0);
+  if (!x) return;
+  Ints axes = n.axes(given, x->rank());
+  if (all)
+    for (unsigned i = 0; i < x->rank(); ++i)
+      if (x->shape[i]->constIndex() == 1) axes.push_back(i);
+  n.give(n.squeeze(x, axes));
+}
+void squeezeAttr(Node &n) { squeezeAxes(n, n.intsAttr("axes"), !n.hasAttr("axes")); }
+void squeeze(Node &n) { squeezeAxes(n, n.has(1) ? n.knownInts(1, "the axes") : Ints(), !n.has(1)); }
+
+void unsqueezeAxes(Node &n, llvm::ArrayRef<int64_t> given) {
+  UOpRef x = n.in(0);
+  if (x) n.give(n.unsqueeze(x, n.axes(given, x->rank() + given.size())));
+}
+void unsqueezeAttr(Node &n) { unsqueezeAxes(n, n.intsAttr("axes")); }
+void unsqueeze(Node &n) { unsqueezeAxes(n, n.knownInts(1, "the axes")); }
+
+// ---- moving, repeating, joining and cutting axes
+
+void transpose(Node &n) {
+  UOpRef x = n.in(0);
+  if (!x) return;
+  Ints reversed;
+  for (int64_t i = x->rank(); i-- > 0;) reversed.push_back(i);
+  n.give(n.permute(x, n.intsAttr("perm", reversed)));
+}
+
+void expand(Node &n) {
+  UOpRef x = n.in(0);
+  Dims dims = n.knownDims(1, "the shape");
+  if (n.failed()) return;
+  n.give(n.broadcastTo(x, n.broadcastShape({x->shape, dims})));
+}
+
+void tile(Node &n) {
+  UOpRef x = n.in(0);
+  Dims repeats = n.knownDims(1, "the repeats");
+  if (n.failed() || !n.requireRank(x, repeats.size(), repeats.size())) return;
+  Dims split, repeated, joined;
+  for (auto [extent, times] : llvm::zip(x->shape, repeats)) {
+    split.append({n.c.index(1), extent});
+    repeated.append({times, extent});
+    joined.push_back(idxMul(n.c, times, extent));
+  }
+  n.give(n.reshape(n.broadcastTo(n.reshape(x, split), repeated), joined));
+}
+
+void concat(Node &n) {
+  llvm::SmallVector<UOpRef, 4> parts;
+  for (unsigned i = 0; i < n.numInputs(); ++i) parts.push_back(n.in(i));
+  if (n.failed()) return;
+  int64_t axis = n.axis(n.intAttr("axis", 1), parts[0]->rank());
+  if (!n.failed()) n.give(n.concat(parts, axis));
+}
+
+/// Pieces of the extents given, side by side along an axis.
+void splitInto(Node &n, int64_t axis, llvm::ArrayRef<UOpRef> pieces) {
+  UOpRef x = n.in(0);
+  if (n.failed()) return;
+  Dims begin(x->rank(), n.c.index(0)), sizes = shapeOf(x);
+  if (pieces.size() != n.numOutputs())
+    n.fail("split into " + llvm::Twine(pieces.size()) + " pieces, but the node has " + llvm::Twine(n.numOutputs()) +
+           " outputs");
+  for (auto [i, piece] : llvm::enumerate(pieces)) {
+    sizes[axis] = piece;
+    n.give(i, n.shrink(x, begin, sizes));
+    begin[axis] = idxAdd(n.c, begin[axis], piece);
+  }
+  if (!n.failed() && begin[axis] != x->shape[axis])
+    n.fail("the pieces cover " + dimsText(begin[axis]) + " of extent " + dimsText(x->shape[axis]));
+}
+
+void splitEvenly(Node &n, int64_t axis, int64_t count) {
+  UOpRef x = n.in(0);
+  int64_t extent = n.constExtent(x, axis, "the extent that is split evenly");
+  if (n.failed()) return;
+  int64_t piece = (extent + count - 1) / count;
+  Dims pieces;
+  for (int64_t i = 0; i < count; ++i) pieces.push_back(n.c.index(std::clamp<int64_t>(extent - i * piece, 0, piece)));
+  splitInto(n, axis, pieces);
+}
+
+Dims indices(Context &c, llvm::ArrayRef<int64_t> values) {
+  Dims dims;
+  for (int64_t v : values) dims.push_back(c.index(v));
+  return dims;
+}
+
+void splitAttr(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0);
+  Ints pieces = n.intsAttr("split");
+  if (n.failed()) return;
+  if (pieces.empty())
+    splitEvenly(n, axis, n.numOutputs());
+  else
+    splitInto(n, axis, indices(n.c, pieces));
+}
+
+void split(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0), count = n.intAttr("num_outputs", n.numOutputs());
+  if (n.failed()) return;
+  if (count < 1 || count != int64_t(n.numOutputs()))
+    n.fail("attribute 'num_outputs' is " + llvm::Twine(count) + ", the node has " + llvm::Twine(n.numOutputs()));
+  else if (n.has(1))
+    splitInto(n, axis, n.knownDims(1, "the sizes"));
+  else
+    splitEvenly(n, axis, count);
+}
+
+// ---- padding
+
+/// Amounts before and after each axis; a negative amount cuts.
+void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after, uint64_t bits) {
+  UOpRef x = n.in(0), zero = n.c.index(0);
+  Dims lo, hi, begin, size;
+  for (unsigned i = 0; i < x->rank(); ++i) {
+    begin.push_back(idxMax(n.c, zero, idxSub(n.c, zero, before[i])));
+    lo.push_back(idxMax(n.c, zero, before[i]));
+    hi.push_back(idxMax(n.c, zero, after[i]));
+    UOpRef cut = idxAdd(n.c, begin[i], idxMax(n.c, zero, idxSub(n.c, zero, after[i])));
+    size.push_back(idxSub(n.c, x->shape[i], cut));
+  }
+  n.give(n.pad(n.shrink(x, begin, size), lo, hi, bits));
+}
+
+void requireConstantMode(Node &n) {
+  std::string mode = n.stringAttr("mode", "constant");
+  if (mode != "constant") n.fail("attribute 'mode' is '" + mode + "', only 'constant' is supported");
+}
+
+void padAttr(Node &n) {
+  requireConstantMode(n);
+  UOpRef x = n.in(0);
+  Ints pads = n.intsAttr("pads");
+  UOpRef value = n.literal(x, n.floatAttr("value", 0));
+  if (n.failed() || !n.requireRank(x, pads.size() / 2, pads.size() / 2)) return;
+  Dims amounts = indices(n.c, pads);
+  padBy(n, llvm::ArrayRef<UOpRef>(amounts).take_front(x->rank()), llvm::ArrayRef<UOpRef>(amounts).drop_front(x->rank()),
+        uint64_t(value->ints[0]));
+}
+
+void pad(Node &n) {
+  requireConstantMode(n);
+  UOpRef x = n.in(0);
+  Dims amounts = n.knownDims(1, "the amounts");
+  uint64_t bits = n.literalBits(2, "the value", 0);
+  if (n.failed()) return;
+  Ints axes;
+  for (unsigned i = 0; i < x->rank(); ++i) axes.push_back(i);
+  if (n.has(3)) {
+    axes.clear();
+    for (int64_t axis : n.knownInts(3, "the axes")) axes.push_back(n.axis(axis, x->rank()));
+  }
+  if (amounts.size() != 2 * axes.size())
+    n.fail("found " + llvm::Twine(amounts.size()) + " amounts, expected two for each of " + llvm::Twine(axes.size()) +
+           " axes");
+  if (n.failed()) return;
+  Dims before(x->rank(), n.c.index(0)), after = before;
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    before[axis] = amounts[i];
+    after[axis] = amounts[axes.size() + i];
+  }
+  padBy(n, before, after, bits);
+}
+
+// ---- triangles and blocks
+
+/// Elements on one side of a diagonal: column - row <= k (lower) or >= k (upper); the rest 0.
+void trilu(Node &n) {
+  bool upper = n.intAttr("upper", 1) != 0;
+  Ints k = n.has(1) ? n.knownInts(1, "k") : Ints{0};
+  UOpRef x = n.in(0);
+  if (n.failed() || !n.requireRank(x, 2) || k.size() != 1) return;
+  llvm::ArrayRef<UOpRef> plane = x->shape.take_back(2);
+  UOpRef row = n.iota(DType::I64, plane, 0), column = n.iota(DType::I64, plane, 1);
+  UOpRef edge = n.bin(Op::Add, row, n.b.litInt(DType::I64, k[0]));
+  UOpRef keep = upper ? n.bin(Op::Le, edge, column) : n.bin(Op::Le, column, edge);
+  n.give(n.select(keep, x, n.c.literal(x->dtype, 0)));
+}
+
+/// [N, C, H, W] with C = b*b*c against [N, c, H*b, W*b]: a reshape, a permutation, a reshape.
+void depthToSpace(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t block = n.intAttr("blocksize", 0);
+  std::string mode = n.stringAttr("mode", "DCR");
+  if (!n.requireRank(x, 4, 4)) return;
+  int64_t channels = n.constExtent(x, 1, "the number of channels");
+  if (block < 1 || block > 65535 || channels % (block * block))
+    n.fail("blocksize " + llvm::Twine(block) + " does not divide " + llvm::Twine(channels) + " channels");
+  if (n.failed()) return;
+  UOpRef b = n.c.index(block), rest = n.c.index(channels / (block * block));
+  bool dcr = mode == "DCR";
+  if (!dcr && mode != "CRD") n.fail("attribute 'mode' is '" + mode + "', expected DCR or CRD");
+  Dims split = dcr ? Dims{x->shape[0], b, b, rest, x->shape[2], x->shape[3]}
+                   : Dims{x->shape[0], rest, b, b, x->shape[2], x->shape[3]};
+  UOpRef moved = n.permute(n.reshape(x, split), dcr ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
+  n.give(n.reshape(moved, {x->shape[0], rest, idxMul(n.c, x->shape[2], b), idxMul(n.c, x->shape[3], b)}));
+}
+
+void spaceToDepth(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t block = n.intAttr("blocksize", 0);
+  if (!n.requireRank(x, 4, 4)) return;
+  int64_t height = n.constExtent(x, 2, "the height"), width = n.constExtent(x, 3, "the width");
+  if (block < 1 || block > 65535 || height % block || width % block)
+    n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
+  if (n.failed()) return;
+  UOpRef b = n.c.index(block), h = n.c.index(height / block), w = n.c.index(width / block);
+  UOpRef moved = n.permute(n.reshape(x, {x->shape[0], x->shape[1], h, b, w, b}), {0, 3, 5, 1, 2, 4});
+  n.give(n.reshape(moved, {x->shape[0], idxMul(n.c, x->shape[1], n.c.index(block * block)), h, w}));
+}
+
+constexpr Row rows[] = {
+    {"Shape", 1, 14, 1, 1, shape},
+    {"Shape", 15, latest, 1, 1, shapeSlice},
+    {"Size", 1, latest, 1, 1, size},
+    {"Constant", 1, latest, 0, 0, constant},
+    {"ConstantOfShape", 9, latest, 1, 1, constantOfShape},
+    {"Range", 11, latest, 3, 3, range},
+    {"Reshape", 5, latest, 2, 2, reshape},
+    {"Flatten", 1, latest, 1, 1, flatten},
+    {"Squeeze", 1, 12, 1, 1, squeezeAttr},
+    {"Squeeze", 13, latest, 1, 2, squeeze},
+    {"Unsqueeze", 1, 12, 1, 1, unsqueezeAttr},
+    {"Unsqueeze", 13, latest, 2, 2, unsqueeze},
+    {"Transpose", 1, latest, 1, 1, transpose},
+    {"Expand", 8, latest, 2, 2, expand},
+    {"Tile", 6, latest, 2, 2, tile},
+    {"Concat", 4, latest, 1, anyNumber, concat},
+    {"Split", 2, 12, 1, 1, splitAttr},
+    {"Split", 13, latest, 1, 2, split},
+    {"Pad", 2, 10, 1, 1, padAttr},
+    {"Pad", 11, latest, 2, 4, pad},
+    {"Trilu", 14, latest, 1, 2, trilu},
+    {"DepthToSpace", 1, latest, 1, 1, depthToSpace},
+    {"SpaceToDepth", 1, latest, 1, 1, spaceToDepth},
+};
+
+} // namespace
+
+llvm::ArrayRef<Row> shapeRows() { return rows; }
+
+} // namespace astra::onnx

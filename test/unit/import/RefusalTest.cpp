@@ -1,0 +1,208 @@
+//===- RefusalTest.cpp: what the importer refuses, and in which words ------===//
+// Takes:    malformed files, unsupported ops, shapes and attributes that do not fit.
+// Gives:    checks that each gives its sentence and nothing crashes.
+#include "../../../lib/Import/ONNX/OpTable.h"
+#include "ModelMaker.h"
+#include <random>
+
+namespace astra::onnx {
+namespace {
+
+/// A model of one Relu.
+void makeRelu(ModelMaker &m, const char *shape = "batch,3") {
+  m.input("x", shape).output("y", shape);
+  m.node("Relu", {"x"}, {"y"});
+}
+
+TEST(ImportRefusal, Files) {
+  ModelMaker m;
+  EXPECT_NE(llvm::toString(importONNX(m.path("none.onnx"), {}).takeError()).find("cannot read"), std::string::npos);
+  m.write("this is not protobuf");
+  EXPECT_NE(llvm::toString(importONNX(m.path(), {}).takeError()).find("is not an ONNX model"), std::string::npos);
+  m.write("");
+  EXPECT_NE(llvm::toString(importONNX(m.path(), {}).takeError()).find("is not an ONNX model"), std::string::npos);
+}
+
+TEST(ImportRefusal, EveryTruncationAndManyMutations) {
+  ModelMaker m;
+  m.dim("batch", 1, 4);
+  makeRelu(m, "batch,3");
+  m.weights("w", {3});
+  m.node("Add", {"y", "w"}, {"z"});
+  m.graph().mutable_output(0)->set_name("z");
+  std::string bytes = m.model.SerializeAsString();
+  ASSERT_EQ(m.result(), "f32[batch, 3]");
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    m.write(llvm::StringRef(bytes).take_front(length));
+    llvm::consumeError(importONNX(m.path(), {m.dims}).takeError());
+  }
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string changed = bytes;
+    for (int k = 0; k < 1 + round % 3; ++k) changed[random() % changed.size()] = char(random());
+    m.write(changed);
+    auto module = importONNX(m.path(), {m.dims});
+    if (!module) llvm::consumeError(module.takeError());
+  }
+}
+
+TEST(ImportRefusal, Versions) {
+  ModelMaker old(6), future(29);
+  makeRelu(old);
+  makeRelu(future);
+  EXPECT_EQ(old.result(), "'model.onnx' uses opset 6 of the default domain, this importer knows 7 to 28");
+  EXPECT_EQ(future.result(), "'model.onnx' uses opset 29 of the default domain, this importer knows 7 to 28");
+  ModelMaker ir;
+  makeRelu(ir);
+  ir.model.set_ir_version(15);
+  EXPECT_EQ(ir.result(), "'model.onnx' is of ONNX IR version 15, this importer knows 1 to 14");
+}
+
+TEST(ImportRefusal, DimsWithoutBoundsAndBoundsWithoutDims) {
+  ModelMaker m;
+  makeRelu(m);
+  EXPECT_EQ(
+      m.result(),
+      "model.onnx: input 'x': dim 'batch' of axis 0 is dynamic and needs bounds: give --dim batch=1..64 or the like");
+  m.dim("batch", 1, 8).dim("seq", 1, 8);
+  EXPECT_EQ(m.result(), "model.onnx: --dim seq: the model has no dynamic dim of this name; it has batch");
+}
+
+TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
+  ModelMaker m;
+  m.input("x", "3").output("d", "3");
+  m.node("Relu", {"x"}, {"a"});
+  m.node("NonMaxSuppression", {"a"}, {"b"});
+  m.node("FusedThing", {"b"}, {"c"}).set_domain("com.example");
+  m.node("NonMaxSuppression", {"c"}, {"d"});
+  EXPECT_EQ(m.result(), "model.onnx: node 'NonMaxSuppression_b' (NonMaxSuppression, opset 20): this op is not "
+                        "supported at this opset; unsupported in this model: "
+                        "NonMaxSuppression (2 nodes), com.example::FusedThing (1 node)");
+}
+
+TEST(ImportRefusal, AllFaultsThatAreIndependent) {
+  ModelMaker m;
+  m.input("x", "3").input("y", "4").output("d", "3");
+  m.node("Add", {"x", "y"}, {"a"});
+  m.node("Relu", {"a"}, {"b"}); // follows from the first: not reported
+  m.node("Reshape", {"x", "y"}, {"c"});
+  set(m.node("Tanh", {"x"}, {"d"}), "slope", 3);
+  EXPECT_EQ(m.result(), "model.onnx: node 'Add_a' (Add, opset 20): extents 3 and 4 of axis 0 do not broadcast\n"
+                        "node 'Reshape_c' (Reshape, opset 20): the shape (input 1) depends on data: it must follow "
+                        "from constants and shapes\n"
+                        "node 'Tanh_d' (Tanh, opset 20): attribute 'slope' is not known");
+}
+
+TEST(ImportRefusal, TypesAndRanks) {
+  struct Case {
+    const char *op, *a, *b;
+    Element type;
+    const char *expected;
+  };
+  for (const Case &c :
+       {Case{"Add", "3", "3", Int64, "sources differ: f32[3] and i64[3]"},
+        Case{"MatMul", "2,3", "4,5", Float, "label 2 has extent 3 but indexes an axis of 4"},
+        Case{"And", "3", "3", Float, "not defined on f32"}, Case{"Gather", "3,4", "2", Float, "expected i64 or i32"}}) {
+    ModelMaker m;
+    m.input("a", c.a).input("b", c.b, c.type).output("y", "");
+    m.node(c.op, {"a", "b"}, {"y"});
+    EXPECT_NE(m.result().find(c.expected), std::string::npos) << m.result();
+  }
+}
+
+TEST(ImportRefusal, UnknownAndRepeatedNames) {
+  ModelMaker m;
+  m.input("x", "3").output("y", "3");
+  m.node("Relu", {"nowhere"}, {"y"});
+  EXPECT_EQ(m.result(), "model.onnx: node 'Relu_y' (Relu, opset 20): input 'nowhere' is not defined before this node");
+  ModelMaker twice;
+  twice.input("x", "3").output("y", "3");
+  twice.node("Relu", {"x"}, {"y"});
+  twice.node("Tanh", {"x"}, {"y"});
+  EXPECT_NE(twice.result().find("the model defines this name twice"), std::string::npos);
+}
+
+TEST(ImportRefusal, DeclaredOutputsMustAgree) {
+  ModelMaker m;
+  m.input("x", "3").output("y", "4");
+  m.node("Relu", {"x"}, {"y"});
+  EXPECT_EQ(m.result(), "model.onnx: output 'y' is f32[3], which is not what the model declares");
+}
+
+TEST(ImportRefusal, TensorsOfWrongSize) {
+  ModelMaker m;
+  makeRelu(m, "3");
+  m.weights("w", {5}).add_float_data(1);
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w' holds 24 bytes, its dims and element type need 20");
+  m.graph().mutable_initializer(0)->set_dims(0, -1);
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w' has the negative dim -1");
+  m.graph().mutable_initializer(0)->set_dims(0, INT64_MAX);
+  m.graph().mutable_initializer(0)->add_dims(INT64_MAX);
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w' has dims whose product overflows");
+}
+
+/// External data: weights of 12 bytes at byte 4 of a file.
+struct External : testing::Test {
+  ModelMaker m;
+  proto::Tensor *tensor;
+  void SetUp() override {
+    m.input("x", "3").output("y", "3");
+    tensor = &m.weights("w", {3});
+    tensor->clear_float_data();
+    tensor->set_data_location(proto::Tensor::EXTERNAL);
+    m.node("Add", {"x", "w"}, {"y"});
+    std::ofstream(m.path("data.bin"), std::ios::binary) << "0123456789abcdef";
+  }
+  void entry(const char *key, const std::string &value) {
+    auto &e = *tensor->add_external_data();
+    e.set_key(key);
+    e.set_value(value);
+  }
+};
+
+TEST_F(External, IsRead) {
+  entry("location", "data.bin");
+  entry("offset", "4");
+  entry("length", "12");
+  auto module = m.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_EQ(std::string(module->params[0].data->begin(), module->params[0].data->end()), "456789abcdef");
+}
+TEST_F(External, TooShort) {
+  entry("location", "data.bin");
+  entry("offset", "8");
+  EXPECT_EQ(m.result(),
+            "model.onnx: tensor 'w': the external data 'data.bin' has 16 bytes, the tensor needs 12 from byte 8");
+}
+TEST_F(External, WrongLength) {
+  entry("location", "data.bin");
+  entry("length", "13");
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w': external data is 13 bytes long, the dims and element type need 12");
+}
+TEST_F(External, OutsideTheFolder) {
+  entry("location", "../../etc/hostname");
+  EXPECT_NE(m.result().find("tensor 'w': "), std::string::npos);
+  tensor->mutable_external_data(0)->set_value("/etc/hostname");
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w': external data must be named by a path relative to the model's folder, "
+                        "not '/etc/hostname'");
+  ASSERT_FALSE(llvm::sys::fs::create_link("/etc/hostname", m.path("link")));
+  tensor->mutable_external_data(0)->set_value("link");
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w': the external data 'link' is outside the model's folder");
+}
+
+TEST(ImportTable, RowsOfAnOpDoNotOverlap) {
+  std::map<std::string, std::vector<std::pair<int, int>>> ranges;
+  for (const Row &row : allRows()) {
+    EXPECT_LE(row.since, row.until) << row.op;
+    EXPECT_LE(row.leastInputs, row.mostInputs) << row.op;
+    ranges[row.op].push_back({row.since, row.until});
+  }
+  for (auto &[op, list] : ranges) {
+    std::sort(list.begin(), list.end());
+    for (size_t i = 1; i < list.size(); ++i) EXPECT_EQ(list[i].first, list[i - 1].second + 1) << op;
+    EXPECT_EQ(list.back().second, newestOpset) << op;
+  }
+}
+
+} // namespace
+} // namespace astra::onnx

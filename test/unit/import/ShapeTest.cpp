@@ -1,0 +1,139 @@
+//===- ShapeTest.cpp: the shapes that imported models have -----------------===//
+// Takes:    small models built in memory.
+// Gives:    checks of output types, of shape arithmetic folded to symbolic dims, and of the committed digits network.
+#include "ModelMaker.h"
+
+namespace astra::onnx {
+namespace {
+
+TEST(ImportShape, DigitsNetwork) {
+  auto module = importONNX(ASTRA_SOURCE_DIR "/examples/digits/digits.onnx", {{{"batch", 1, 64}}});
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  const astra::Entry &entry = module->entries.at(0);
+  EXPECT_EQ(entry.name, "main");
+  EXPECT_EQ(entry.inputs.at(0).name, "image");
+  EXPECT_EQ(typeText(entry.inputs[0].value->dtype, entry.inputs[0].value->shape), "f32[batch, 1, 8, 8]");
+  EXPECT_EQ(typeText(entry.outputs[0].value->dtype, entry.outputs[0].value->shape), "f32[batch, 10]");
+  EXPECT_EQ(module->params.size(), 9u); // the scalar and the shape became literals and dims
+  const Origin *origin = module->origins.find(entry.outputs[0].value);
+  ASSERT_TRUE(origin);
+  EXPECT_EQ(origin->names, std::vector<std::string>{"node_softmax"});
+}
+
+TEST(ImportShape, ReshapeByShapeArithmetic) {
+  ModelMaker m;
+  m.input("x", "batch,seq,12").dim("batch", 0, 8).dim("seq", 1, 16).output("y", "");
+  set(m.node("Shape", {"x"}, {"s"}), "start", 0);
+  m.constant("zero", {1}, {0});
+  m.constant("one", {1}, {1});
+  m.constant("four", {1}, {4});
+  m.constant("rest", {1}, {-1});
+  m.node("Gather", {"s", "zero"}, {"n"});
+  m.node("Gather", {"s", "one"}, {"t"});
+  m.node("Mul", {"n", "t"}, {"nt"});
+  set(m.node("Concat", {"nt", "four", "rest"}, {"shape"}), "axis", 0);
+  m.node("Reshape", {"x", "shape"}, {"y"});
+  m.graph().clear_output();
+  m.output("y", "a,4,3");
+  EXPECT_EQ(m.result(), "f32[batch*seq, 4, 3]");
+}
+
+TEST(ImportShape, SlicesOfDynamicAxes) {
+  struct Case {
+    int64_t start, end, step;
+    const char *expected;
+  };
+  for (const Case &c : {Case{1, INT64_MAX, 1, "f32[seq - 1]"}, Case{0, -2, 1, "f32[seq - 2]"},
+                        Case{-3, INT64_MAX, 1, "f32[3]"}, Case{0, 3, 1, "f32[3]"}, Case{-1, INT64_MIN, -1, "f32[seq]"},
+                        Case{0, 4, 2, "f32[2]"}, Case{3, 3, 1, "f32[0]"}}) {
+    ModelMaker m;
+    m.input("x", "seq").dim("seq", 4, 16).output("y", "n");
+    m.constant("start", {1}, {c.start});
+    m.constant("end", {1}, {c.end});
+    m.constant("axis", {1}, {0});
+    m.constant("step", {1}, {c.step});
+    m.node("Slice", {"x", "start", "end", "axis", "step"}, {"y"});
+    EXPECT_EQ(m.result(), c.expected) << c.start << ":" << c.end << ":" << c.step;
+  }
+}
+
+TEST(ImportShape, RangeOverADim) {
+  ModelMaker m;
+  m.input("x", "seq").dim("seq", 1, 16).output("y", "n", Int64);
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Squeeze", {"s"}, {"n"});
+  m.constant("zero", {}, {0});
+  m.constant("two", {}, {2});
+  m.node("Range", {"zero", "n", "two"}, {"y"});
+  EXPECT_EQ(m.result(), "i64[floordiv(seq + 1, 2)]");
+}
+
+TEST(ImportShape, Convolutions) {
+  struct Case {
+    std::vector<int64_t> weights, strides, pads;
+    int64_t group;
+    const char *expected;
+  };
+  for (const Case &c : {Case{{6, 4, 3, 3}, {1, 1}, {1, 1, 1, 1}, 1, "f32[n, 6, h, 10]"},
+                        Case{{6, 4, 3, 3}, {2, 2}, {0, 0, 0, 0}, 1, "f32[n, 6, floordiv(h - 3, 2) + 1, 4]"},
+                        Case{{8, 1, 1, 1}, {1, 1}, {0, 0, 0, 0}, 4, "f32[n, 8, h, 10]"},
+                        Case{{4, 2, 5, 1}, {1, 3}, {2, 0, 2, 0}, 2, "f32[n, 4, h, 4]"}}) {
+    ModelMaker m;
+    m.input("x", "n,4,h,10").dim("n", 1, 4).dim("h", 5, 32).output("y", "a,b,c,d");
+    m.weights("w", c.weights);
+    proto::Node &n = m.node("Conv", {"x", "w"}, {"y"});
+    set(n, "strides", c.strides);
+    set(n, "pads", c.pads);
+    set(n, "group", c.group);
+    EXPECT_EQ(m.result(), c.expected);
+  }
+}
+
+TEST(ImportShape, TransposedConvolution) {
+  ModelMaker m;
+  m.input("x", "2,4,5,6").output("y", "2,6,11,13");
+  m.weights("w", {4, 3, 3, 3});
+  proto::Node &n = m.node("ConvTranspose", {"x", "w"}, {"y"});
+  set(n, "strides", std::vector<int64_t>{2, 2});
+  set(n, "group", 2);
+  EXPECT_EQ(m.result(), "f32[2, 6, 11, 13]");
+}
+
+TEST(ImportShape, MatMulBroadcasts) {
+  struct Case {
+    const char *a, *b, *expected;
+  };
+  for (const Case &c :
+       {Case{"n,5,3", "3,4", "f32[n, 5, 4]"}, Case{"3", "3,4", "f32[4]"}, Case{"2,3", "3", "f32[2]"},
+        Case{"3", "3", "f32"}, Case{"n,1,2,3", "7,3,4", "f32[n, 7, 2, 4]"}, Case{"n,2,3", "1,3,4", "f32[n, 2, 4]"}}) {
+    ModelMaker m;
+    m.input("a", c.a).input("b", c.b).output("y", "");
+    if (llvm::StringRef(c.a).contains('n')) m.dim("n", 1, 9);
+    m.graph().mutable_output(0)->mutable_type()->mutable_tensor()->clear_shape();
+    m.node("MatMul", {"a", "b"}, {"y"});
+    EXPECT_EQ(m.result(), c.expected);
+  }
+}
+
+TEST(ImportShape, PoolsWithCeilMode) {
+  for (auto [ceil, expected] : {std::pair(0, "f32[1, 1, 2, 2]"), std::pair(1, "f32[1, 1, 3, 3]")})
+    for (const char *op : {"MaxPool", "AveragePool"}) {
+      ModelMaker m;
+      m.input("x", "1,1,6,6").output("y", "1,1,a,b");
+      proto::Node &n = m.node(op, {"x"}, {"y"});
+      set(n, "kernel_shape", std::vector<int64_t>{3, 3});
+      set(n, "strides", std::vector<int64_t>{2, 2});
+      set(n, "ceil_mode", ceil);
+      EXPECT_EQ(m.result(), expected) << op;
+    }
+}
+
+TEST(ImportShape, ABoundOfOneValueIsAConstant) {
+  ModelMaker m;
+  m.input("x", "n,2").dim("n", 3, 3).output("y", "3,2");
+  m.node("Relu", {"x"}, {"y"});
+  EXPECT_EQ(m.result(), "f32[3, 2]");
+}
+
+} // namespace
+} // namespace astra::onnx
