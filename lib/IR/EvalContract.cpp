@@ -1,0 +1,159 @@
+//===- EvalContract.cpp: sums of products in chain512 order ----------------===//
+// Takes:    two operands and the spec of Contract.h.
+// Gives:    for each kept point the sum in the order of N4, with fma; integers wrap.
+// Keeps:    an index outside an operand reads +0.0 and takes part; an inexact quotient and a point outside the domain
+// take no part.
+#include "EvalImpl.h"
+#include "astra/IR/Contract.h"
+
+using namespace astra;
+using namespace astra::eval;
+
+namespace {
+/// Where the innermost label leads one operand, from a point on: a stride in elements, or element by element.
+struct Access {
+  llvm::ArrayRef<AffineForm> forms;
+  llvm::ArrayRef<int64_t> shape;
+  Dims strides;
+  bool divided = false;
+
+  Access(llvm::ArrayRef<AffineForm> forms, const Tensor &t) : forms(forms), shape(t.shape), strides(rowMajor(t.shape)) {
+    for (const AffineForm &f : forms) divided |= f.divisor != 1;
+  }
+  enum Where { Hole = -2, Outside = -1 };
+  /// The offset of the element at a point, or Hole, or Outside.
+  int64_t at(llvm::ArrayRef<int64_t> point) const {
+    int64_t offset = 0;
+    bool outside = false;
+    for (auto [f, extent, stride] : llvm::zip(forms, shape, strides)) {
+      int64_t v = f.constant;
+      for (auto [label, k] : f.terms) v += k * point[label];
+      if (v % f.divisor) return Hole;
+      v /= f.divisor;
+      outside |= v < 0 || v >= extent;
+      offset += v * stride;
+    }
+    return outside ? Outside : offset;
+  }
+  /// The stride along `label` if all of `count` points from this one on are inside; nothing otherwise.
+  std::optional<int64_t> run(llvm::MutableArrayRef<int64_t> point, int64_t label, int64_t count) const {
+    if (divided || at(point) < 0) return std::nullopt;
+    int64_t first = at(point);
+    point[label] += count - 1;
+    int64_t last = at(point); // affine: if both ends are inside, so is everything between
+    point[label] -= count - 1;
+    if (last < 0) return std::nullopt;
+    return count > 1 ? (last - first) / (count - 1) : 0;
+  }
+};
+
+template <class T> T multiplyAdd(T x, T y, T acc) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::fma(x, y, acc);
+  else
+    return T(uint64_t(x) * uint64_t(y) + uint64_t(acc));
+}
+
+template <class T> struct Summation {
+  const ContractSpec &spec;
+  llvm::ArrayRef<int64_t> extents, bounds; // of all labels; of the domain
+  Access a, b;
+  const T *x, *y;
+  Dims point;
+
+  bool inDomain() const {
+    for (auto [f, bound] : llvm::zip(spec.domain, bounds)) {
+      int64_t v = bound;
+      for (auto [label, k] : f.terms) v += k * point[label];
+      if (v < 0) return false;
+    }
+    return true;
+  }
+  T read(const T *p, int64_t at) const { return at == Access::Outside ? T(0) : p[at]; }
+  void take(T &c) const {
+    if (!inDomain()) return;
+    int64_t i = a.at(point), j = b.at(point);
+    if (i != Access::Hole && j != Access::Hole) c = multiplyAdd(read(x, i), read(y, j), c);
+  }
+  /// c continued over `count` values of the innermost label, from the point on.
+  void row(T &c, int64_t count) {
+    int64_t label = spec.kept + spec.reduced - 1, begin = point[label];
+    if (spec.domain.empty())
+      if (auto s = a.run(point, label, count))
+        if (auto t = b.run(point, label, count)) {
+          const T *p = x + a.at(point), *q = y + b.at(point);
+          for (int64_t i = 0; i < count; ++i) c = multiplyAdd(p[i * *s], q[i * *t], c);
+          return;
+        }
+    for (int64_t i = 0; i < count; ++i, ++point[label]) take(c);
+    point[label] = begin;
+  }
+
+  /// The sum at the kept labels that stand in `point`.
+  T sum() {
+    T start = std::is_floating_point_v<T> ? T(-0.0) : T(0);
+    if (!spec.reduced) {
+      T c = start;
+      take(c);
+      return c;
+    }
+    llvm::ArrayRef<int64_t> lengths = extents.drop_front(spec.kept);
+    if (llvm::is_contained(lengths, 0)) return T(0);
+    auto block = chain512Blocks(lengths);
+    // Blocks: the innermost label outermost, then labels 1 ... r-1.
+    size_t r = lengths.size();
+    Dims blocks{(lengths[r - 1] + block[r - 1] - 1) / block[r - 1]};
+    for (size_t i = 0; i + 1 < r; ++i) blocks.push_back((lengths[i] + block[i] - 1) / block[i]);
+    T acc = start; // -0.0 + c = c: the first block needs no case of its own
+    for (Odometer o(blocks); !o.done(); o.next()) {
+      Dims begin(r), size(r);
+      for (size_t i = 0; i < r; ++i) {
+        begin[i] = o.index[i + 1 == r ? 0 : i + 1] * block[i];
+        size[i] = std::min(block[i], lengths[i] - begin[i]);
+      }
+      T c = start;
+      llvm::ArrayRef<int64_t> outer = llvm::ArrayRef<int64_t>(size).drop_back();
+      for (Odometer in(outer); !in.done(); in.next()) {
+        for (size_t i = 0; i + 1 < r; ++i) point[spec.kept + i] = begin[i] + in.index[i];
+        point[spec.kept + r - 1] = begin[r - 1];
+        row(c, size[r - 1]);
+      }
+      acc = T(acc + c);
+    }
+    return acc;
+  }
+};
+
+template <class E> std::vector<typename E::Compute> widened(const Tensor &t, E) {
+  std::vector<typename E::Compute> v(t.count());
+  for (size_t i = 0; i < v.size(); ++i) v[i] = E::load(t.bytes.data(), i);
+  return v;
+}
+} // namespace
+
+Result eval::evalContract(const Call &c) {
+  auto spec = decodeContract(c.node->ints);
+  if (!spec) return spec.takeError();
+  size_t labels = spec->kept + spec->reduced;
+  Tensor out = c.result();
+  withArithmetic(c.type(), [&](auto e) {
+    using E = decltype(e);
+    using T = typename E::Compute;
+    auto x = widened(*c.in[0], e), y = widened(*c.in[1], e);
+    Summation<T> s{*spec,
+                   c.indices.take_front(labels),
+                   c.indices.drop_front(labels),
+                   {spec->a, *c.in[0]},
+                   {spec->b, *c.in[1]},
+                   x.data(),
+                   y.data(),
+                   Dims(labels)};
+    int64_t at = 0;
+    for (Odometer k(c.shape); !k.done(); k.next()) {
+      std::copy(k.index.begin(), k.index.end(), s.point.begin());
+      E::store(out.bytes.data(), at++, s.sum());
+    }
+    return 0;
+  });
+  return out;
+}
