@@ -4,6 +4,7 @@
 
 using namespace astra;
 
+static constexpr unsigned Kernel = KernelLevel; // the trait by its name in the rows
 static constexpr OpInfo rows[] = {
 #define OP(Name, mnemonic, sources, groups, Type, attributes, traits, meaning)                                         \
   {#Name, mnemonic, sources, groups, attributes, traits, meaning},

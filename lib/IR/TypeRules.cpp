@@ -577,7 +577,7 @@ R astra::inferType(Context &c, Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef
   if (row.groups == 0 && !onIndices && !in.indices().empty()) return in.fail("takes no symbolic integers");
   if (row.groups > 0 && in.indices().size() % row.groups)
     return in.fail("takes " + num(row.groups) + " equally long lists of symbolic integers");
-  if (!has(op, Kernel) && !has(op, Control))
+  if (!has(op, KernelLevel) && !has(op, Control))
     for (UOpRef s : in.tensors())
       if (s->dtype == DType::Void) return in.fail("a source has no value");
   auto t = rules[unsigned(op)](in);

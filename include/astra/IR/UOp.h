@@ -35,7 +35,7 @@ enum Trait : unsigned {
   Movement = 8,
   Leaf = 16,
   Control = 32,
-  Kernel = 64
+  KernelLevel = 64
 };
 
 /// One row of Ops.def.
