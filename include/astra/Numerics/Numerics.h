@@ -1,0 +1,24 @@
+//===- Numerics.h: the numerics stage, where bits are decided --------------===//
+// Takes:    a verified module.
+// Gives:    the module in the primitives of numerics clause N1: no function ops, no arithmetic in f16 or bf16, no
+//           random op; canonical NaNs at outputs and states.
+// Keeps:    types, names, and the orders of summation stamped when ops were built. What a node becomes depends on its
+//           op, attribute, dtype and shape alone.
+// Does not: optimise (Rewrite), or expand ops whose meaning in Ops.def is exact as it stands (min, max, integer
+//           division, shifts, cumulate, sorting): the emitters implement those.
+#pragma once
+#include "astra/IR/Module.h"
+
+namespace astra {
+
+/// Rewrites every entry, state update, equation and function body of `m` in place. On an error (a sentence that names
+/// the op and dtype that are not supported) the module's entries are unchanged.
+llvm::Error runNumerics(Module &m);
+
+/// The rules that hold after the stage; an error names the first node that breaks one.
+///
+/// `bitcast` from a float and the sign operand of `copysign` are plain copies of bits from here on: where a NaN's bits
+/// could reach a result, the stage has put a select that makes the NaN canonical (clause N6).
+llvm::Error verifyNumerics(const Module &m);
+
+} // namespace astra

@@ -1,0 +1,106 @@
+//===- Numerics.cpp: the numerics stage ------------------------------------===//
+// Takes:    a verified module.
+// Gives:    the module with every node lowered, sources first; function bodies before the ops that call them.
+// Keeps:    time linear in the number of nodes; no recursion over the graph.
+// Does not: know what an op becomes (Lower.cpp).
+#include "astra/Numerics/Numerics.h"
+#include "Lower.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using namespace astra::numerics;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+static std::vector<UOpRef> allRoots(const Module &m) {
+  std::vector<UOpRef> roots = m.roots();
+  for (const Equation &e : m.equations) roots.insert(roots.end(), {e.left, e.right});
+  return roots;
+}
+
+/// Every function that `roots` call, directly or through another one, callees first: a body is made before the op that
+/// calls it, so creation order is such an order.
+static std::vector<UOpRef> functionsOf(ArrayRef<UOpRef> roots) {
+  std::vector<UOpRef> found;
+  llvm::DenseSet<UOpRef> seen;
+  auto scan = [&](ArrayRef<UOpRef> from) {
+    for (UOpRef n : topoSort(from))
+      for (UOpRef f : n->fns)
+        if (seen.insert(f).second) found.push_back(f);
+  };
+  scan(roots);
+  for (size_t i = 0; i < found.size(); ++i) scan(found[i]);
+  llvm::sort(found, [](UOpRef a, UOpRef b) { return a->id < b->id; });
+  return found;
+}
+
+static llvm::Error checkSupported(UOpRef n) {
+  if (info(n->dtype).cls != DTypeClass::Complex) return llvm::Error::success();
+  return llvm::createStringError(llvm::Twine("numerics: found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
+                                 ", expected real types; split complex values into their two parts");
+}
+
+namespace {
+class Stage {
+public:
+  explicit Stage(Module &m) : m(m), b(m.ctx()) {}
+
+  llvm::Error add(ArrayRef<UOpRef> roots) {
+    for (UOpRef n : topoSort(roots)) {
+      if (done.contains(n)) continue;
+      if (auto e = checkSupported(n)) return e;
+      UOpRef now = lower(b, rebuilt(n));
+      m.origins.inherit(now, n);
+      done[n] = now;
+    }
+    return llvm::Error::success();
+  }
+  UOpRef of(UOpRef n) const { return done.lookup(n); }
+  UOpRef output(UOpRef n) {
+    UOpRef now = of(n), canonical = canonicalNaN(b, now);
+    m.origins.inherit(canonical, now);
+    return canonical;
+  }
+
+private:
+  Module &m;
+  Builder b;
+  llvm::DenseMap<UOpRef, UOpRef> done;
+
+  UOpRef rebuilt(UOpRef n) {
+    auto now = [&](UOpRef x) { return of(x); };
+    SmallVector<UOpRef, 8> src(llvm::map_range(n->src, now)), fns(llvm::map_range(n->fns, now));
+    if (ArrayRef<UOpRef>(fns) == n->fns) return m.ctx().withSources(n, src);
+    return m.ctx().make(n->op, src, n->ints, n->str, n->dtype, fns);
+  }
+};
+} // namespace
+
+llvm::Error astra::runNumerics(Module &m) {
+  Stage stage(m);
+  std::vector<UOpRef> roots = allRoots(m);
+  for (UOpRef f : functionsOf(roots))
+    if (auto e = stage.add(f)) return e;
+  if (auto e = stage.add(roots)) return e;
+  for (Entry &e : m.entries) {
+    for (Value &v : e.outputs) v.value = stage.output(v.value);
+    for (StateUpdate &u : e.updates) u.value = stage.output(u.value);
+  }
+  for (Equation &e : m.equations) e = {stage.of(e.left), stage.of(e.right)};
+  return llvm::Error::success();
+}
+
+llvm::Error astra::verifyNumerics(const Module &m) {
+  std::vector<UOpRef> roots = allRoots(m), bodies = functionsOf(roots);
+  roots.insert(roots.end(), bodies.begin(), bodies.end());
+  for (UOpRef n : topoSort(roots)) {
+    if (auto e = checkSupported(n)) return e;
+    if (!isPrimitive(n))
+      return llvm::createStringError(llvm::Twine("numerics: found ") + info(n->op).mnemonic + " of " +
+                                     info(n->dtype).text +
+                                     " after the numerics stage, expected primitives (clause N1)");
+  }
+  return llvm::Error::success();
+}
