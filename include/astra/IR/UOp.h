@@ -122,6 +122,8 @@ public:
   size_t size() const { return nodes.size(); } // ids are 0 ... size() - 1
   UOpRef node(uint32_t id) const { return nodes[id]; }
 
+  std::vector<UOpRef> simplified; // by id: the memo of simplifyIndex (Rewrite.h)
+
 private:
   friend struct IndexMath;
   UOpRef intern(Op op, DType dtype, Shape shape, llvm::ArrayRef<UOpRef> src, uint32_t ntensors,
