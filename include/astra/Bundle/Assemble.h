@@ -1,0 +1,25 @@
+//===- Assemble.h: from a schedule and its code to the parts of a bundle ----===//
+// Takes:    a module, its schedule, and for each target the image with the code of every kernel of the schedule.
+// Gives:    what the writer writes.
+// Keeps:    order: dims, params, kernels, entries stay in the schedule's order, expressions in order of first use.
+// Does not: optimize anything; a thing the format cannot say is an error that names it.
+#pragma once
+#include "astra/Bundle/Writer.h"
+#include "astra/Codegen/EmitC.h"
+#include "astra/Schedule/Program.h"
+
+namespace astra {
+
+/// The code of one target. kernels[i] is the lowered form of schedule kernel i, image.offsets[i] its place.
+struct TargetCode {
+  const Target *target;
+  llvm::ArrayRef<LinearKernel> kernels;
+  Image image;
+};
+
+llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<TargetCode> code);
+
+/// What made the bundle: name, version, licence of the compiler and of what it was built from, in alphabetical order.
+std::vector<std::unique_ptr<fmt::ComponentT>> toolchain();
+
+} // namespace astra

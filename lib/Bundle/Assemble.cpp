@@ -1,0 +1,419 @@
+//===- Assemble.cpp: from a schedule and its code to the parts of a bundle --===//
+// Takes:    module, schedule, code per target.
+// Gives:    the manifest and the weights.
+// Keeps:    one expression table for all; each table of the manifest is filled by one function.
+// Does not: write (Writer.cpp), pack (Pack.cpp).
+#include "astra/Bundle/Assemble.h"
+#include "astra/Bundle/Exprs.h"
+#include "astra/Bundle/Pack.h"
+#include "astra/IR/Contract.h"
+#include "astra/IR/Text.h"
+#include "format/Format.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace astra;
+using namespace llvm;
+
+namespace {
+
+fmt::DType dtypeOf(DType t) {
+  static_assert(uint8_t(DType::Bool) == uint8_t(fmt::DType::Bool) + 1 && DType::F8E8M0 == DType(numDTypes - 1) &&
+                    uint8_t(DType::F8E8M0) == uint8_t(fmt::DType::F8E8M0) + 1,
+                "the manifest's dtypes are the IR's without index");
+  return fmt::DType(uint8_t(t) - 1);
+}
+
+std::vector<int64_t> constantShape(Shape shape) {
+  std::vector<int64_t> out;
+  for (UOpRef extent : shape) out.push_back(*extent->constIndex());
+  return out;
+}
+
+class Assembler {
+public:
+  Assembler(const Module &module, const Schedule &schedule, std::vector<TargetCode> code)
+      : module(module), schedule(schedule), code(std::move(code)), ctx(*module.context) {}
+
+  Expected<BundleParts> run() {
+    manifest.contract = "astra-num/1";
+    manifest.numerics = "strict";
+    manifest.module_ = module.name;
+    manifest.toolchain = toolchain();
+    for (auto step : {&Assembler::dims, &Assembler::params, &Assembler::states, &Assembler::kernels,
+                      &Assembler::targets, &Assembler::equations, &Assembler::entries})
+      if (Error e = (this->*step)()) return std::move(e);
+    manifest.exprs = exprs.take();
+    for (TargetCode &c : code) parts.images.push_back(std::move(c.image.bytes));
+    return std::move(parts);
+  }
+
+private:
+  const Module &module;
+  const Schedule &schedule;
+  std::vector<TargetCode> code;
+  Context &ctx;
+  BundleParts parts;
+  fmt::ManifestT &manifest = parts.manifest;
+  ExprTable exprs;
+
+  Error dims();
+  Error params();
+  Error states();
+  Error kernels();
+  Error targets();
+  Error equations();
+  Error entries();
+
+  /// Puts the number of x's expression into `out`.
+  Error set(uint32_t &out, UOpRef x) {
+    Expected<uint32_t> n = exprs.add(x);
+    if (!n) return n.takeError();
+    out = *n;
+    return Error::success();
+  }
+  Error set(std::vector<uint32_t> &out, ArrayRef<UOpRef> xs) {
+    for (UOpRef x : xs)
+      if (Error e = set(out.emplace_back(), x)) return e;
+    return Error::success();
+  }
+
+  bool isInternal(uint32_t dim) const { return dim >= schedule.moduleDims; }
+  UOpRef atBound(UOpRef x);
+  Error instruction(fmt::ProgramT &out, const Instr &instr);
+  Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
+  Error costs(fmt::KernelT &out, const KernelSpec &spec);
+  Expected<std::unique_ptr<fmt::TensorT>> output(const Value &value, Shape shape);
+  void stateUse(fmt::EntryT &out) const;
+};
+
+//===- Dims -----------------------------------------------------------------===//
+
+/// A dim that an input's shape names alone is bound by it, unless a state's shape needs it when the session is made.
+Error Assembler::dims() {
+  DenseSet<UOpRef> byShape, bySession;
+  for (const Entry &e : module.entries)
+    for (const Value &in : e.inputs) byShape.insert(in.value->shape.begin(), in.value->shape.end());
+  for (const StateVar &s : module.states)
+    for (UOpRef x : topoSort(s.value->shape)) bySession.insert(x);
+
+  for (auto [i, dim] : enumerate(schedule.dims)) exprs.bind(dim, i);
+  for (auto [i, dim] : enumerate(schedule.dims)) {
+    auto out = std::make_unique<fmt::DimT>();
+    out->name = dim->str.str();
+    out->source = isInternal(i)             ? fmt::DimSource::Internal
+                  : bySession.contains(dim) ? fmt::DimSource::Session
+                  : byShape.contains(dim)   ? fmt::DimSource::Shape
+                                            : fmt::DimSource::Host;
+    out->lo = dim->lo;
+    out->hi = dim->hi;
+    if (UOpRef bound = schedule.dimBounds[i])
+      if (Error e = set(out->bound, bound)) return e;
+    manifest.dims.push_back(std::move(out));
+  }
+  return Error::success();
+}
+
+/// x with every internal dim at its bound: the allocated extent of an output.
+UOpRef Assembler::atBound(UOpRef x) {
+  ArrayRef<UOpRef> from = ArrayRef(schedule.dims).drop_front(schedule.moduleDims);
+  SmallVector<UOpRef, 8> to;
+  for (auto [i, dim] : enumerate(from)) {
+    UOpRef bound = schedule.dimBounds[schedule.moduleDims + i];
+    to.push_back(bound ? bound : ctx.index(dim->hi));
+  }
+  // A bound may name earlier internal dims, so that many rounds are enough.
+  for (size_t round = 0; round <= from.size(); ++round) {
+    UOpRef next = idxSubstitute(ctx, x, from, to);
+    if (next == x) break;
+    x = next;
+  }
+  return x;
+}
+
+Error Assembler::equations() {
+  for (const Equation &q : module.equations) {
+    auto out = std::make_unique<fmt::EquationT>();
+    if (Error e = set(out->lhs, q.left)) return e;
+    if (Error e = set(out->rhs, q.right)) return e;
+    out->text = indexText(q.left) + " == " + indexText(q.right);
+    manifest.equations.push_back(std::move(out));
+  }
+  return Error::success();
+}
+
+//===- Weights --------------------------------------------------------------===//
+
+Error Assembler::params() {
+  for (const StoredParam &p : schedule.params) {
+    const Param *source = module.param(p.param->str);
+    assert(source && "a scheduled param is one of the module");
+    auto out = std::make_unique<fmt::ParamT>();
+    out->name = p.param->str.str();
+    out->dtype = dtypeOf(p.param->dtype);
+    out->shape = constantShape(p.param->shape);
+    out->layout = text(p.layout);
+    out->stored_bytes = p.layout.isRowMajor()
+                            ? denseBytes(out->shape, p.param->dtype)
+                            : *elementCount(ctx, p.layout, p.param->shape)->constIndex() * byteSize(p.param->dtype);
+    if (source->data) out->place = parts.weights.add(pack(source->data, p.layout, out->shape, p.param->dtype));
+    if (p.prepare >= 0) out->prepare = p.prepare;
+    manifest.params.push_back(std::move(out));
+  }
+  for (const Routine &r : schedule.prepares) {
+    Expected<std::unique_ptr<fmt::RoutineT>> out = routine(r);
+    if (!out) return out.takeError();
+    manifest.prepares.push_back(std::move(*out));
+  }
+  return Error::success();
+}
+
+Error Assembler::states() {
+  for (const StateVar &s : module.states) {
+    auto out = std::make_unique<fmt::StateT>();
+    out->name = s.value->str.str();
+    out->dtype = dtypeOf(s.value->dtype);
+    if (Error e = set(out->shape, s.value->shape)) return e;
+    if (s.initial) out->init = parts.weights.add(s.initial);
+    manifest.states.push_back(std::move(out));
+  }
+  return Error::success();
+}
+
+//===- Kernels and targets --------------------------------------------------===//
+
+/// Bytes of a launch: every buffer once. Floating point operations: of the contract or reduce, if that is its work.
+Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
+  UOpRef bytes = ctx.index(0);
+  for (ArrayRef<Placed> list : {ArrayRef(spec.inputs), ArrayRef(spec.outputs)})
+    for (const Placed &p : list) {
+      UOpRef bits = idxMul(ctx, elementCount(ctx, p.layout, p.allocated), ctx.index(bitWidth(p.value->dtype)));
+      bytes = idxAdd(ctx, bytes, idxCeilDiv(ctx, bits, ctx.index(8)));
+    }
+  if (Error e = set(out.bytes, bytes)) return e;
+  if (!spec.heavy) return Error::success();
+  UOpRef flops = nullptr;
+  if (spec.heavy->is(Op::Contract)) {
+    ContractSpec c = cantFail(decodeContract(spec.heavy->ints));
+    flops = idxMul(ctx, idxProduct(ctx, spec.heavy->indices().take_front(c.kept + c.reduced)), ctx.index(2));
+  } else if (spec.heavy->is(Op::Reduce)) {
+    flops = idxProduct(ctx, spec.heavy->src[0]->shape);
+  }
+  return flops ? set(out.flops, flops) : Error::success();
+}
+
+Error Assembler::kernels() {
+  for (auto [i, spec] : enumerate(schedule.kernels)) {
+    auto out = std::make_unique<fmt::KernelT>();
+    out->name = spec.name;
+    for (const KernelBuffer &b : code.front().kernels[i].kernel->buffers)
+      out->access.push_back(!b.write ? fmt::Access::Read : b.read ? fmt::Access::ReadWrite : fmt::Access::Write);
+    for (const TargetCode &target : code) {
+      const LinearKernel &k = target.kernels[i];
+      auto entry = std::make_unique<fmt::KernelCodeT>();
+      entry->offset = target.image.offsets[i];
+      if (Error e = set(entry->items, itemCount(ctx, k.kernel->sink))) return e;
+      entry->scratch = exprs.constant(k.linear.scratchBytes);
+      entry->plan = k.kernel->plan;
+      out->code.push_back(std::move(entry));
+    }
+    // A cost that the format cannot say is left out: it informs traces, nothing depends on it.
+    consumeError(costs(*out, spec));
+    manifest.kernels.push_back(std::move(out));
+  }
+  return Error::success();
+}
+
+Error Assembler::targets() {
+  for (const TargetCode &c : code) {
+    auto out = std::make_unique<fmt::TargetT>();
+    out->name = c.target->name;
+    out->arch = c.target->arch == Arch::AArch64 ? fmt::Arch::AArch64 : fmt::Arch::X86_64;
+    out->abi = fmt::kCpuKernelAbi;
+    out->features.assign(c.target->features.begin(), c.target->features.end());
+    out->rank = c.target->rank;
+    manifest.targets.push_back(std::move(out));
+  }
+  return Error::success();
+}
+
+//===- Programs -------------------------------------------------------------===//
+
+Error Assembler::instruction(fmt::ProgramT &out, const Instr &instr) {
+  fmt::InstrUnion &u = out.code.emplace_back();
+  auto dimNumber = [&](UOpRef dim) { return uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin()); };
+  auto add = [&](auto &&t, Error e) {
+    u.Set(std::move(t));
+    return e;
+  };
+  if (auto *i = std::get_if<LaunchInstr>(&instr)) {
+    fmt::LaunchT t;
+    for (const LaunchInstr::Variant &v : i->variants) {
+      auto variant = std::make_unique<fmt::VariantT>();
+      variant->kernel = v.kernel;
+      if (v.left) {
+        Expected<uint32_t> guard = exprs.addAtMost(v.left, v.right);
+        if (!guard) return guard.takeError();
+        variant->guard = *guard;
+      }
+      t.variants.push_back(std::move(variant));
+    }
+    t.buffers = i->buffers;
+    return add(std::move(t), Error::success());
+  }
+  if (auto *i = std::get_if<CopyInstr>(&instr)) {
+    fmt::CopyT t;
+    t.dst = i->dst, t.src = i->src;
+    Error e = set(t.bytes, i->bytes);
+    return add(std::move(t), std::move(e));
+  }
+  if (auto *i = std::get_if<SetDimInstr>(&instr)) {
+    fmt::SetDimT t;
+    t.dim = dimNumber(i->dim);
+    Error e = set(t.value, i->value);
+    return add(std::move(t), std::move(e));
+  }
+  if (auto *i = std::get_if<ReadDimInstr>(&instr)) {
+    fmt::ReadDimT t;
+    t.dim = dimNumber(i->dim), t.buffer = i->buffer;
+    return add(std::move(t), Error::success());
+  }
+  if (auto *i = std::get_if<WhileInstr>(&instr)) {
+    fmt::WhileT t;
+    t.cond = i->cond, t.flag = i->flag, t.body = i->body;
+    return add(std::move(t), Error::success());
+  }
+  if (auto *i = std::get_if<LoopInstr>(&instr)) {
+    fmt::LoopT t;
+    t.counter = dimNumber(i->counter), t.body = i->body;
+    Error e = set(t.count, i->count);
+    return add(std::move(t), std::move(e));
+  }
+  if (auto *i = std::get_if<CondInstr>(&instr)) {
+    fmt::CondT t;
+    t.flag = i->flag, t.then = i->then, t.otherwise = i->otherwise;
+    return add(std::move(t), Error::success());
+  }
+  const auto &i = std::get<SwapInstr>(instr);
+  fmt::SwapT t;
+  t.a = i.a, t.b = i.b;
+  return add(std::move(t), Error::success());
+}
+
+Expected<std::unique_ptr<fmt::RoutineT>> Assembler::routine(const Routine &r) {
+  auto out = std::make_unique<fmt::RoutineT>();
+  for (const ProgramBuffer &b : r.buffers) {
+    auto buffer = std::make_unique<fmt::BufferT>();
+    static_assert(uint8_t(BufferKind::Slot) == uint8_t(fmt::BufferKind::Slot) &&
+                  uint8_t(BufferKind::Param) == uint8_t(fmt::BufferKind::Param));
+    buffer->kind = fmt::BufferKind(b.kind);
+    buffer->index = b.index;
+    if (Error e = set(buffer->bytes, b.bytes)) return std::move(e);
+    out->buffers.push_back(std::move(buffer));
+  }
+  if (Error e = set(out->slots, r.slots)) return std::move(e);
+  for (const std::vector<Instr> &program : r.programs) {
+    auto p = std::make_unique<fmt::ProgramT>();
+    for (const Instr &instr : program)
+      if (Error e = instruction(*p, instr)) return std::move(e);
+    out->programs.push_back(std::move(p));
+  }
+  return std::move(out);
+}
+
+//===- Entries --------------------------------------------------------------===//
+
+Expected<std::unique_ptr<fmt::TensorT>> Assembler::output(const Value &value, Shape shape) {
+  auto out = std::make_unique<fmt::TensorT>();
+  out->name = value.name;
+  out->dtype = dtypeOf(value.value->dtype);
+  out->tap = value.value->is(Op::Tap);
+  if (Error e = set(out->shape, shape)) return std::move(e);
+  SmallVector<UOpRef, 4> bound;
+  for (UOpRef x : shape) bound.push_back(atBound(x));
+  if (ArrayRef<UOpRef>(bound) != shape)
+    if (Error e = set(out->bound, bound)) return std::move(e);
+  return std::move(out);
+}
+
+/// Which states the routine's instructions read and write.
+void Assembler::stateUse(fmt::EntryT &out) const {
+  SmallBitVector reads(manifest.states.size()), writes(manifest.states.size());
+  const fmt::RoutineT &r = *out.routine;
+  auto use = [&](uint32_t buffer, bool read, bool write) {
+    const fmt::BufferT &b = *r.buffers[buffer];
+    if (b.kind != fmt::BufferKind::State) return;
+    if (read) reads.set(b.index);
+    if (write) writes.set(b.index);
+  };
+  for (const auto &program : r.programs)
+    for (const fmt::InstrUnion &i : program->code) {
+      if (const fmt::LaunchT *launch = i.AsLaunch())
+        for (const auto &v : launch->variants)
+          for (auto [buffer, access] : zip_equal(launch->buffers, manifest.kernels[v->kernel]->access))
+            use(buffer, access != fmt::Access::Write, access != fmt::Access::Read);
+      if (const fmt::CopyT *copy = i.AsCopy()) use(copy->dst, false, true), use(copy->src, true, false);
+      if (const fmt::ReadDimT *read = i.AsReadDim()) use(read->buffer, true, false);
+      if (const fmt::WhileT *loop = i.AsWhile()) use(loop->flag, true, false);
+      if (const fmt::CondT *cond = i.AsCond()) use(cond->flag, true, false);
+    }
+  // A state's buffer that only a kernel's window writes keeps the rest of its bytes: it is read as well.
+  for (const auto &b : r.buffers)
+    if (b->kind == fmt::BufferKind::State && !writes[b->index]) reads.set(b->index);
+  for (unsigned s : reads.set_bits()) out.reads.push_back(s);
+  for (unsigned s : writes.set_bits()) out.writes.push_back(s);
+}
+
+Error Assembler::entries() {
+  size_t nextOutput = 0;
+  for (const ScheduledEntry &e : schedule.entries) {
+    auto out = std::make_unique<fmt::EntryT>();
+    out->name = e.entry->name;
+    DenseSet<UOpRef> bound;
+    for (auto [i, in] : enumerate(e.entry->inputs)) {
+      auto t = std::make_unique<fmt::TensorT>();
+      t->name = in.name;
+      t->dtype = dtypeOf(in.value->dtype);
+      if (Error error = set(t->shape, in.value->shape)) return error;
+      out->inputs.push_back(std::move(t));
+      for (auto [axis, extent] : enumerate(in.value->shape)) {
+        auto dim = llvm::find(schedule.dims, extent) - schedule.dims.begin();
+        if (dim < ssize_t(schedule.moduleDims) && manifest.dims[dim]->source == fmt::DimSource::Shape &&
+            bound.insert(extent).second)
+          out->binds.emplace_back(dim, i, axis);
+      }
+    }
+    for (const Value &value : e.entry->outputs) {
+      auto t = output(value, schedule.outputShapes[nextOutput++]);
+      if (!t) return t.takeError();
+      out->outputs.push_back(std::move(*t));
+    }
+    for (UOpRef dim : e.dims) {
+      auto number = uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin());
+      bool byShape = manifest.dims[number]->source == fmt::DimSource::Shape;
+      if (byShape && !bound.contains(dim))
+        return createStringError(std::errc::not_supported,
+                                 "entry %s uses dim %s, which is bound by the shape of an input of another entry: give "
+                                 "the entry an input with an axis of that extent, or use a dim of its own",
+                                 out->name.c_str(), dim->str.str().c_str());
+      if (!byShape && bound.insert(dim).second) out->host_dims.push_back(number);
+    }
+    llvm::sort(out->host_dims);
+    for (auto [i, q] : enumerate(module.equations))
+      if (llvm::all_of(topoSort({q.left, q.right}), [&](UOpRef x) { return !x->is(Op::Dim) || bound.contains(x); }))
+        out->equations.push_back(i);
+    auto r = routine(e.routine);
+    if (!r) return r.takeError();
+    out->routine = std::move(*r);
+    stateUse(*out);
+    manifest.entries.push_back(std::move(out));
+  }
+  return Error::success();
+}
+
+} // namespace
+
+Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule, std::vector<TargetCode> code) {
+  assert(!code.empty() && "at least one target");
+  return Assembler(module, schedule, std::move(code)).run();
+}

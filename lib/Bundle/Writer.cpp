@@ -1,0 +1,162 @@
+//===- Writer.cpp: writes a bundle file ------------------------------------===//
+// Takes:    manifest, images, weights, perhaps a key.
+// Gives:    header, section table, sections, in the places that Format.h describes.
+// Keeps:    padding is zero; one pass to hash, one to write; the weights are never copied.
+// Does not: recurse, or hold the file in memory.
+#include "astra/Bundle/Writer.h"
+#include "format/Format.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+#include <sodium.h>
+
+using namespace astra;
+using namespace llvm;
+
+namespace {
+
+/// What a reader must know to run these programs.
+uint64_t featuresOf(const fmt::ManifestT &m) {
+  uint64_t features = 0;
+  for (const auto &p : m.params) {
+    if (!p->place) features |= fmt::kFeatureHeldWeights;
+    if (p->prepare != fmt::kNone) features |= fmt::kFeaturePrepare;
+  }
+  for (const auto &e : m.entries) {
+    for (const auto &o : e->outputs)
+      for (uint32_t x : o->shape)
+        for (const fmt::ExprOp &op : m.exprs[x]->code)
+          if (op.code() == fmt::ExprCode::Dim && m.dims[op.value()]->source == fmt::DimSource::Internal)
+            features |= fmt::kFeatureDataDims;
+    for (const auto &p : e->routine->programs)
+      for (const fmt::InstrUnion &i : p->code)
+        if (i.type == fmt::Instr::While || i.type == fmt::Instr::Loop || i.type == fmt::Instr::Cond)
+          features |= fmt::kFeatureControl;
+  }
+  return features;
+}
+
+template <typename Record> ArrayRef<uint8_t> bytesOf(const Record &r) {
+  return {reinterpret_cast<const uint8_t *>(&r), sizeof r};
+}
+StringRef text(ArrayRef<uint8_t> bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
+
+void derive(const SigningKey &seed, uint8_t *publicPart, uint8_t *secretPart) {
+  [[maybe_unused]] int failed = sodium_init() < 0 || crypto_sign_seed_keypair(publicPart, secretPart, seed.data());
+  assert(!failed && "libsodium could not start");
+}
+
+} // namespace
+
+Expected<SigningKey> astra::readSigningKey(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
+  if (!file) return createFileError(path, file.getError());
+  StringRef digits = (*file)->getBuffer().trim();
+  std::string seed;
+  if (digits.size() != 64 || !tryGetFromHex(digits, seed))
+    return createStringError(std::errc::invalid_argument,
+                             "%s: a signing key is 64 hexadecimal digits; this file holds %zu characters",
+                             path.str().c_str(), digits.size());
+  SigningKey key;
+  llvm::copy(seed, key.begin());
+  return key;
+}
+
+std::array<uint8_t, 32> astra::publicKey(const SigningKey &key) {
+  std::array<uint8_t, crypto_sign_PUBLICKEYBYTES> out;
+  uint8_t secret[crypto_sign_SECRETKEYBYTES];
+  derive(key, out.data(), secret);
+  sodium_memzero(secret, sizeof secret);
+  return out;
+}
+
+Error astra::writeFile(StringRef path, function_ref<Error(raw_ostream &)> write) {
+  Expected<sys::fs::TempFile> file = sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
+  if (!file) return createFileError(path, file.takeError());
+  raw_fd_ostream out(file->FD, /*shouldClose=*/false);
+  Error failed = write(out);
+  out.flush();
+  if (out.has_error()) {
+    failed = joinErrors(std::move(failed), errorCodeToError(out.error()));
+    out.clear_error();
+  }
+  if (failed) return createFileError(path, joinErrors(std::move(failed), file->discard()));
+  if (Error e = file->keep(path)) return createFileError(path, std::move(e));
+  return Error::success();
+}
+
+Error astra::writeBundle(BundleParts &parts, StringRef path, const std::optional<SigningKey> &key) {
+  fmt::ManifestT &m = parts.manifest;
+  assert(parts.images.size() == m.targets.size() && "one image per target");
+  for (auto [i, target] : enumerate(m.targets)) target->section = i + 1;
+
+  flatbuffers::FlatBufferBuilder builder(1 << 16);
+  fmt::FinishManifestBuffer(builder, fmt::Manifest::Pack(builder, &m));
+
+  // A section is whatever streams its bytes.
+  using Give = function_ref<void(ArrayRef<uint8_t>)>;
+  std::vector<fmt::Section> table;
+  std::vector<std::function<void(Give)>> contents;
+  uint64_t end = 0;
+  auto addSection = [&](fmt::SectionKind kind, uint64_t bytes, std::function<void(Give)> content) {
+    fmt::Section s = {};
+    s.kind = uint32_t(kind);
+    s.bytes = bytes;
+    if (kind != fmt::SectionKind::Signature) {
+      SHA256 hash;
+      content([&](ArrayRef<uint8_t> piece) { hash.update(piece); });
+      llvm::copy(hash.final(), s.sha256);
+    }
+    table.push_back(s);
+    contents.push_back(std::move(content));
+  };
+  auto addBlock = [&](fmt::SectionKind kind, ArrayRef<uint8_t> block) {
+    addSection(kind, block.size(), [block](Give give) { give(block); });
+  };
+  uint8_t signature[crypto_sign_PUBLICKEYBYTES + crypto_sign_BYTES] = {};
+  addBlock(fmt::SectionKind::Manifest, {builder.GetBufferPointer(), builder.GetSize()});
+  for (const std::vector<uint8_t> &image : parts.images) addBlock(fmt::SectionKind::Code, image);
+  if (!parts.weights.empty())
+    addSection(fmt::SectionKind::Weights, parts.weights.size(), [&](Give give) { parts.weights.forEachPiece(give); });
+  if (key) addBlock(fmt::SectionKind::Signature, signature);
+
+  end = sizeof(fmt::Header) + table.size() * sizeof(fmt::Section);
+  for (fmt::Section &s : table) {
+    auto kind = fmt::SectionKind(s.kind);
+    bool mapped = kind == fmt::SectionKind::Code || kind == fmt::SectionKind::Weights;
+    s.offset = alignTo(end, mapped ? fmt::kMapAlign : fmt::kAlign);
+    end = s.offset + s.bytes;
+  }
+
+  fmt::Header header = {};
+  llvm::copy(fmt::kMagic, header.magic);
+  header.major = fmt::kMajor;
+  header.minor = fmt::kMinor;
+  header.sectionCount = table.size();
+  header.features = featuresOf(m);
+  header.fileBytes = end;
+  SHA256 hash;
+  hash.update(bytesOf(header).take_front(offsetof(fmt::Header, digest)));
+  for (const fmt::Section &s : table) hash.update(bytesOf(s));
+  llvm::copy(hash.final(), header.digest);
+  if (key) {
+    uint8_t secret[crypto_sign_SECRETKEYBYTES];
+    derive(*key, signature, secret);
+    crypto_sign_detached(signature + crypto_sign_PUBLICKEYBYTES, nullptr, bytesOf(header).data(), sizeof header,
+                         secret);
+    sodium_memzero(secret, sizeof secret);
+  }
+
+  return writeFile(path, [&](raw_ostream &out) {
+    out << text(bytesOf(header));
+    for (const fmt::Section &s : table) out << text(bytesOf(s));
+    for (auto [s, content] : zip_equal(table, contents)) {
+      out.write_zeros(s.offset - out.tell());
+      content([&](ArrayRef<uint8_t> piece) { out << text(piece); });
+    }
+    return Error::success();
+  });
+}
