@@ -5,6 +5,7 @@
 // Does not: check the manifest's meaning (the runtime's reader does when a tool opens the file).
 #pragma once
 #include "astra/Bundle/Weights.h"
+#include <functional>
 #include <optional>
 
 namespace astra {
