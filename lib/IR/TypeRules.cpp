@@ -514,10 +514,11 @@ R ruleFold(const In &in) {
   return typeOf(in.src[0]);
 }
 R ruleLaneFold(const In &in) {
-  if (!attributes(in, 1) || in.ntensors != 1 || in.indices().size() != 1)
-    return in.fail("takes a value and a range of 64");
+  if (!attributes(in, 1) || in.ntensors != 1) return in.fail("takes a value and ranges of 64 lanes together");
   if (auto e = checkRanges(in)) return std::move(e);
-  if (in.indices()[0]->src[0]->constIndex() != 64) return in.fail("the range must have extent 64");
+  llvm::SmallVector<UOpRef, 2> extents;
+  for (UOpRef r : in.indices()) extents.push_back(r->src[0]);
+  if (idxProduct(in.c, extents)->constIndex() != 64) return in.fail("the ranges must have 64 points together");
   return typeOf(in.src[0]);
 }
 R ruleStage(const In &in) {

@@ -1,6 +1,6 @@
 //===- Layout.cpp: addresses of elements -----------------------------------===//
 #include "astra/Schedule/Layout.h"
-#include "astra/Rewrite/SimplifyIndex.h"
+#include "astra/Rewrite/Rewrite.h"
 
 using namespace astra;
 

@@ -17,12 +17,15 @@ struct Placed {
   std::vector<UOpRef> allocated;
 };
 
-/// One kernel: computes outputs[i].value from the inputs' values. Buffers of a launch: inputs first, then outputs.
+/// One kernel: a closed graph that computes outputs[0].value from its inputs, which are `arg` nodes 0, 1, ... in order;
+/// so equal kernels are equal nodes. Buffers of a launch: inputs first, then the output; when in place, the inputs
+/// alone, and the output goes into the buffer of input 0.
 struct KernelSpec {
   std::string name;
   std::vector<Placed> inputs, outputs;
-  UOpRef heavy = nullptr; // the contract or reduce that decides the plan, or null
-  bool inPlace = false;   // the output is written into the buffer of inputs[0] (a window of it for update_at)
+  UOpRef heavy = nullptr; // the contract or reduce inside that decides the plan, or null
+  int64_t laneLabel = -1; // of a contract: the kept label along which the layouts let vector lanes run, or -1
+  bool inPlace = false;   // output 0 is an update_at of input 0 and writes only the window
   std::string origin;     // user's nodes, for traces
 };
 
@@ -74,7 +77,7 @@ struct Routine {
   std::vector<std::vector<Instr>> programs; // 0 is where it begins
 };
 
-/// A parameter as it is stored: its own bytes, in one layout for all targets.
+/// A parameter as it is stored: one place, one layout for all targets.
 struct StoredParam {
   UOpRef param;
   Layout layout;
@@ -84,20 +87,31 @@ struct StoredParam {
 struct ScheduledEntry {
   const Entry *entry;
   Routine routine;
-  std::vector<UOpRef> dims; // dims it uses: bound by shapes or by the host
+  std::vector<std::vector<UOpRef>> outputShapes; // over the dim vector: data dims as internal dims
+  std::vector<std::vector<UOpRef>> outputBounds; // the same with internal dims at their bounds
 };
 
 struct Schedule {
   std::vector<UOpRef>
-      dims; // the dim vector: module dims first, then internal ones (data dims, carried dims, counters) as `dim` nodes
-  std::vector<UOpRef> dimBounds; // same length: an index over other dims that bounds an internal dim, or null
-  unsigned moduleDims = 0;       // how many of them the module declares
+      dims; // the dim vector, `dim` nodes: the module's first, then internal ones (data dims, carried dims, counters)
+  unsigned moduleDims = 0; // how many of them the module declares
   std::vector<KernelSpec> kernels;
   std::vector<StoredParam> params; // those that entries use
-  std::vector<Routine> prepares;
+  std::vector<UOpRef> states;      // `state` nodes; a ProgramBuffer's index counts in these
+  std::vector<Routine> prepares;   // input 0: the row-major parameter; output 0: its stored form
   std::vector<ScheduledEntry> entries;
-  std::vector<std::vector<UOpRef>>
-      outputShapes; // per entry and output, concatenated: shapes over the dim vector (data dims as internal dims)
 };
+
+/// Plans kernels, memory and programs for every entry of a module whose graph is past the numerics stage. An error
+/// names what cannot be scheduled.
+llvm::Expected<Schedule> schedule(Module &m);
+
+/// Rewrites, bit for bit, what kernels cannot say into what they can: large and multi-axis lane64 sums into chunks,
+/// operands that are read outside into padded ones, sorting, scatter, compaction and argmax into folds, cumulative sums
+/// into blocks of 16.
+std::vector<UOpRef> legalize(Context &c, llvm::ArrayRef<UOpRef> roots);
+
+/// A listing, for --emit=schedule and tests.
+std::string print(const Schedule &s);
 
 } // namespace astra

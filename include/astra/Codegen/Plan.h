@@ -1,0 +1,33 @@
+//===- Plan.h: how a kernel is laid out in loops ---------------------------===//
+// A plan is data: a list of steps with a text form, stored in the bundle. It never changes bits: whatever it says, the
+// lowered kernel computes the same values.
+//
+//   contract: merge m 2 3; split m 8; unroll m 8; split n 48; vector n 16; unroll n 3; parallel batch n m
+//   map:      merge 4; vector 16; unroll 4; parallel
+//   rows:     vector reduce 16; parallel            (a reduction whose lanes run along the reduced axis)
+//   columns:  merge 1; vector 16; unroll 1; parallel (a reduction whose lanes run along an output axis)
+#pragma once
+#include "astra/Codegen/Target.h"
+#include "astra/Schedule/Program.h"
+
+namespace astra {
+
+enum class PlanKind : uint8_t { Map, Rows, Columns, Contract };
+
+struct Plan {
+  PlanKind kind = PlanKind::Map;
+  // map, columns: this many innermost memory dims of the output are one loop
+  unsigned merge = 1;
+  unsigned lanes = 1, unroll = 1; // elements a vector, vectors a step (contract: vectors of the tile along n)
+  // contract: kept labels of the register tile
+  int64_t nLabel = -1;                   // lanes run along it
+  llvm::SmallVector<int64_t, 2> mLabels; // rows, outermost first, walked as one index
+  unsigned rows = 1;                     // rows of the tile
+};
+std::string text(const Plan &p);
+llvm::Expected<Plan> parsePlan(llvm::StringRef text);
+
+/// The heuristic choice for this kernel on this target.
+Plan choosePlan(Context &c, const KernelSpec &spec, const Target &target);
+
+} // namespace astra

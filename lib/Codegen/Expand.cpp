@@ -1,0 +1,280 @@
+//===- Expand.cpp: vector and unroll ranges become vectors and copies ------===//
+// Takes:    a lowered kernel.
+// Gives:    the same kernel with loops only: a node that depends on unroll ranges is copied for each of their points,
+// one that depends on a vector range becomes a vector. Keeps:    bits: splats, stacks and lanes move values, they
+// compute nothing. Every lane does what the scalar did.
+#include "astra/Codegen/Lower.h"
+#include "astra/IR/Builder.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+namespace {
+RangeKind kindOf(UOpRef r) { return RangeKind(r->ints[1]); }
+
+class Expansion {
+public:
+  explicit Expansion(Context &c) : c(c) {}
+
+  UOpRef run(UOpRef sink) {
+    for (UOpRef n : topoSort(sink)) expand(n);
+    SmallVector<UOpRef, 8> all;
+    for (UOpRef s : sink->src) llvm::append_range(all, done[s].copies);
+    return c.make(Op::Sink, all);
+  }
+
+private:
+  /// Copies of a node: one per point of the unroll ranges it depends on (row-major, ascending axis number), each a
+  /// scalar or, when `lane` is set, a vector.
+  struct Copies {
+    SmallVector<UOpRef, 2> unroll; // ranges
+    UOpRef lane = nullptr;         // the vector range it depends on
+    SmallVector<UOpRef, 1> copies;
+  };
+  Context &c;
+  llvm::DenseMap<UOpRef, Copies> done;
+
+  int64_t extent(UOpRef r) { return *r->src[0]->constIndex(); }
+  UOpRef boolean(bool b) { return c.literal(DType::Bool, b); }
+
+  /// The copy of x for the point `at` of the ranges `of`.
+  UOpRef pick(UOpRef x, ArrayRef<UOpRef> of, ArrayRef<int64_t> at) {
+    const Copies &k = done.find(x)->second;
+    size_t i = 0;
+    for (UOpRef r : k.unroll) i = i * extent(r) + at[llvm::find(of, r) - of.begin()];
+    return k.copies[i];
+  }
+  UOpRef widen(UOpRef x, int64_t lanes) { return x->rank() || lanes == 1 ? x : c.make(Op::Splat, {x}, {lanes}); }
+
+  /// x as begin + step * lane, when it is that.
+  std::optional<std::pair<UOpRef, int64_t>> linear(UOpRef x, UOpRef lane) {
+    if (!lane) return std::pair{x, int64_t(0)};
+    int64_t step = 0;
+    SmallVector<IndexTerm, 4> rest;
+    for (const IndexTerm &t : terms(x)) {
+      if (t.atoms.size() == 1 && t.atoms[0] == lane)
+        step += t.coefficient;
+      else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOnLane(a, lane); }))
+        return std::nullopt;
+      else
+        rest.push_back(t);
+    }
+    return std::pair{fromTerms(c, rest), step};
+  }
+  bool dependsOnLane(UOpRef x, UOpRef lane) { return llvm::is_contained(topoSort(x), lane); }
+  UOpRef atLane(UOpRef x, UOpRef lane, int64_t l) {
+    return simplifyIndex(c, idxSubstitute(c, x, {lane}, {c.index(l)}));
+  }
+
+  void expand(UOpRef n);
+  UOpRef one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
+  UOpRef elementwise(UOpRef n, ArrayRef<UOpRef> src, int64_t lanes);
+  UOpRef load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
+  UOpRef store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
+  UOpRef stack(ArrayRef<UOpRef> xs) { return xs.size() == 1 ? xs[0] : c.make(Op::Stack, xs); }
+  void laneFold(UOpRef n, Copies &out);
+};
+
+UOpRef Expansion::elementwise(UOpRef n, ArrayRef<UOpRef> src, int64_t lanes) {
+  // What gates and tails leave behind; each of these is exact.
+  auto truth = [](UOpRef x) -> std::optional<bool> {
+    if (x->op == Op::Splat) x = x->src[0];
+    return x->isConst() && x->dtype == DType::Bool ? std::optional<bool>(x->ints[0]) : std::nullopt;
+  };
+  if (n->op == Op::Select)
+    if (auto t = truth(src[0])) return widen(src[*t ? 1 : 2], lanes);
+  if (n->op == Op::And && n->dtype == DType::Bool)
+    for (unsigned i : {0u, 1u})
+      if (auto t = truth(src[i])) return *t ? src[1 - i] : boolean(false);
+  if (n->op == Op::Add && isFloat(n->dtype)) // x + -0.0 is x
+    for (unsigned i : {0u, 1u}) {
+      UOpRef x = src[i]->op == Op::Splat ? src[i]->src[0] : src[i];
+      if (x->isConst() && uint64_t(x->ints[0]) == 1ull << (bitWidth(n->dtype) - 1)) return src[1 - i];
+    }
+  bool vector = llvm::any_of(src, [](UOpRef s) { return s->rank() != 0; });
+  SmallVector<UOpRef, 3> wide;
+  for (UOpRef s : src) wide.push_back(vector ? widen(s, lanes) : s);
+  return c.make(n->op, wide, n->ints, n->str, n->dtype);
+}
+
+UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
+  UOpRef gate = src.size() == 3 ? src[1] : nullptr, at = src.back();
+  if (gate && gate->isConst()) {
+    if (!gate->ints[0]) return c.literal(n->dtype, 0);
+    gate = nullptr;
+  }
+  auto make = [&](UOpRef g, UOpRef index, int64_t count) {
+    return g ? c.make(Op::Load, {src[0], widen(g, count), index}, {count}) : c.make(Op::Load, {src[0], index}, {count});
+  };
+  auto l = linear(at, lane);
+  if (l && l->second == 0 && !(gate && gate->rank())) return make(gate, at, 1);
+  if (l && l->second == 1) return make(gate, l->first, lanes);
+  SmallVector<UOpRef, 16> each; // gathered lane by lane
+  for (int64_t i = 0; i < lanes; ++i)
+    each.push_back(
+        make(gate && gate->rank() ? c.make(Op::Lanes, {gate}, {i, 1}) : gate, lane ? atLane(at, lane, i) : at, 1));
+  return stack(each);
+}
+
+UOpRef Expansion::store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
+  UOpRef gate = n->ntensors == 3 ? src[2] : nullptr, at = src.back();
+  if (gate && gate->isConst() && gate->ints[0]) gate = nullptr;
+  auto make = [&](UOpRef value, UOpRef g, UOpRef index, int64_t count) {
+    return g ? c.make(Op::Store, {src[0], value, widen(g, count), index}, {count})
+             : c.make(Op::Store, {src[0], value, index}, {count});
+  };
+  if (!lane) return make(src[1], gate, at, 1);
+  auto l = linear(at, lane);
+  if (l && l->second == 1) return make(widen(src[1], lanes), gate, l->first, lanes);
+  llvm::report_fatal_error("internal error: a store's lanes are not neighbours");
+}
+
+UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
+  switch (n->op) {
+  case Op::Load: return load(n, src, lane, lanes);
+  case Op::Store: return store(n, src, lane, lanes);
+  case Op::FromIndex: {
+    auto l = linear(src[0], lane);
+    auto scalar = [&](UOpRef i) { return c.make(Op::FromIndex, {i}, {}, {}, n->dtype); };
+    if (l && l->second == 0) return scalar(src[0]);
+    if (!isInt(n->dtype)) { // through i64: an index is exact there, and the conversion rounds once
+      UOpRef wide = c.make(Op::FromIndex, {src[0]}, {}, {}, DType::I64);
+      return c.make(Op::Cast, {one(wide, src, lane, lanes)}, {0}, {}, n->dtype);
+    }
+    SmallVector<UOpRef, 16> each;
+    if (!l) {
+      for (int64_t i = 0; i < lanes; ++i) each.push_back(scalar(atLane(src[0], lane, i)));
+      return stack(each);
+    }
+    Builder b(c);
+    for (int64_t i = 0; i < lanes; ++i) each.push_back(b.litInt(n->dtype, i * l->second));
+    return c.make(Op::Add, {widen(scalar(l->first), lanes), stack(each)});
+  }
+  case Op::Fold: {
+    bool vector = llvm::any_of(ArrayRef(src).take_front(n->ntensors), [](UOpRef s) { return s->rank() != 0; });
+    SmallVector<UOpRef, 8> wide;
+    for (UOpRef s : src) wide.push_back(vector && !s->isIndex() ? widen(s, lanes) : s);
+    return c.make(Op::Fold, wide, n->ints);
+  }
+  default: break;
+  }
+  if (n->isIndex()) return simplifyIndex(c, c.withSources(n, src));
+  if (has(n->op, Elementwise)) {
+    if (n->ntensors == 0) { // a comparison of symbolic integers
+      UOpRef d = simplifyIndex(c, idxSub(c, src[1], src[0]));
+      if (n->op == Op::Lt && d->lo > 0) return boolean(true);
+      if (n->op == Op::Lt && d->hi <= 0) return boolean(false);
+      if (!lane || (linear(src[0], lane) && linear(src[0], lane)->second == 0 && linear(src[1], lane) &&
+                    linear(src[1], lane)->second == 0))
+        return c.make(n->op, src);
+      SmallVector<UOpRef, 2> wide;
+      for (UOpRef s : src) {
+        UOpRef f = c.make(Op::FromIndex, {s}, {}, {}, DType::I64);
+        wide.push_back(widen(one(f, {s}, lane, lanes), lanes));
+      }
+      return c.make(n->op, wide);
+    }
+    return elementwise(n, src, lanes);
+  }
+  return c.withSources(n, src);
+}
+
+void Expansion::laneFold(UOpRef n, Copies &out) {
+  UOpRef x = n->src[0];
+  const Copies in = done[x];
+  SmallVector<UOpRef, 2> ranges(n->indices().begin(), n->indices().end());
+  UOpRef lane = nullptr, steps = nullptr;
+  for (UOpRef r : ranges) (kindOf(r) == RangeKind::Vector ? lane : steps) = r;
+  for (UOpRef r : in.unroll)
+    if (r != steps) out.unroll.push_back(r);
+  out.lane = in.lane == lane ? nullptr : in.lane;
+  static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
+  Op op = ops[n->ints[0]];
+  int64_t w = lane ? extent(lane) : 1, u = steps ? extent(steps) : 1, lanesOut = out.lane ? extent(out.lane) : 1;
+  UOpRef shapeOf = c.make(op, {x, x}); // a template of the combination
+  auto combine = [&](UOpRef a, UOpRef b) { return elementwise(shapeOf, {a, b}, std::max(w, lanesOut)); };
+  SmallVector<int64_t, 4> at(out.unroll.size() + 1);
+  size_t total = 1;
+  for (UOpRef r : out.unroll) total *= extent(r);
+  SmallVector<UOpRef, 4> of(out.unroll);
+  if (steps) of.push_back(steps);
+  for (size_t i = 0; i < total; ++i) {
+    size_t k = i;
+    for (size_t j = out.unroll.size(); j-- > 0; k /= extent(out.unroll[j])) at[j] = k % extent(out.unroll[j]);
+    SmallVector<UOpRef, 64> l;
+    for (int64_t s = 0; s < u; ++s) {
+      if (steps) at[out.unroll.size()] = s;
+      UOpRef v = pick(x, of, at);
+      l.push_back(lane ? widen(v, w) : v);
+    }
+    for (; l.size() > 1; l.resize(l.size() / 2))
+      for (size_t s = 0; s < l.size() / 2; ++s) l[s] = combine(l[s], l[s + l.size() / 2]);
+    UOpRef v = l[0];
+    for (int64_t s = w / 2; s >= 1; s /= 2) {
+      UOpRef lo = c.make(Op::Lanes, {v}, {0, s}), hi = c.make(Op::Lanes, {v}, {s, s});
+      v = c.make(op, {lo, hi});
+    }
+    out.copies.push_back(v);
+  }
+}
+
+void Expansion::expand(UOpRef n) {
+  Copies out;
+  if (n->op == Op::Sink) return;
+  if (n->op == Op::LaneFold) {
+    laneFold(n, out);
+    done[n] = std::move(out);
+    return;
+  }
+  if (n->op == Op::Range && kindOf(n) == RangeKind::Unroll) {
+    out.unroll = {n};
+    for (int64_t i = 0; i < extent(n); ++i) out.copies.push_back(c.index(i));
+    done[n] = std::move(out);
+    return;
+  }
+  if (n->op == Op::Range && kindOf(n) == RangeKind::Vector) {
+    out.lane = n;
+    out.copies = {n};
+    done[n] = std::move(out);
+    return;
+  }
+  for (UOpRef s : n->src) {
+    const Copies &k = done[s];
+    for (UOpRef r : k.unroll)
+      if (!llvm::is_contained(out.unroll, r)) out.unroll.push_back(r);
+    if (k.lane) {
+      assert((!out.lane || out.lane == k.lane) && "one vector range a value");
+      out.lane = k.lane;
+    }
+  }
+  llvm::sort(out.unroll, [](UOpRef a, UOpRef b) { return a->ints[0] < b->ints[0]; });
+  size_t total = 1;
+  for (UOpRef r : out.unroll) total *= extent(r);
+  int64_t lanes = out.lane ? extent(out.lane) : 1;
+  SmallVector<int64_t, 4> at(out.unroll.size());
+  for (size_t i = 0; i < total; ++i) {
+    size_t k = i;
+    for (size_t j = out.unroll.size(); j-- > 0; k /= extent(out.unroll[j])) at[j] = k % extent(out.unroll[j]);
+    if (n->op == Op::Extent && out.lane) { // stays a scalar tree in which the lane is a symbol
+      SmallVector<UOpRef, 4> values;
+      for (int64_t v : at) values.push_back(c.index(v));
+      out.copies.push_back(idxSubstitute(c, n, out.unroll, values));
+      continue;
+    }
+    SmallVector<UOpRef, 4> src;
+    for (UOpRef s : n->src) src.push_back(pick(s, out.unroll, at));
+    out.copies.push_back(one(n, src, out.lane, lanes));
+  }
+  done[n] = std::move(out);
+}
+} // namespace
+
+Kernel astra::expandKernel(Context &c, const Kernel &k) {
+  Kernel out = k;
+  out.sink = Expansion(c).run(k.sink);
+  return out;
+}

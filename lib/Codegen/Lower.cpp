@@ -1,0 +1,163 @@
+//===- Lower.cpp: the regions of a kernel ----------------------------------===//
+// Takes:    a kernel's graph and its plan.
+// Gives:    one store per region: full tiles first, then what is left of each tiled axis, each with a parallel range of
+// its own. Keeps:    every element of the output is stored exactly once.
+#include "astra/Codegen/Lower.h"
+#include "Value.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+namespace {
+class Lowering {
+public:
+  Lowering(Context &c, const KernelSpec &spec, const Plan &plan) : c(c), spec(spec), plan(plan), values(c, spec) {}
+
+  Kernel run() {
+    if (plan.kind == PlanKind::Contract)
+      contract();
+    else
+      map();
+    Kernel k;
+    k.name = spec.name;
+    k.sink = c.make(Op::Sink, stores);
+    k.buffers = std::move(values.buffers);
+    k.plan = text(plan);
+    return k;
+  }
+
+private:
+  UOpRef div(UOpRef a, UOpRef b) { return simplifyIndex(c, idxDiv(c, a, b)); }
+  UOpRef mod(UOpRef a, UOpRef b) { return simplifyIndex(c, idxMod(c, a, b)); }
+  UOpRef mul(UOpRef a, UOpRef b) { return idxMul(c, a, b); }
+  UOpRef add(UOpRef a, UOpRef b) { return idxAdd(c, a, b); }
+  UOpRef sub(UOpRef a, UOpRef b) { return idxSub(c, a, b); }
+  UOpRef num(int64_t v) { return c.index(v); }
+
+  void map();
+  void contract();
+  void tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial, UOpRef m0, UOpRef mCount,
+            unsigned rows);
+
+  Context &c;
+  const KernelSpec &spec;
+  const Plan &plan;
+  ValueAt values;
+  std::vector<UOpRef> stores;
+};
+
+/// The logical index at a point of the memory dims, and whether it is inside the shape (null: certainly).
+std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &values, const Layout &l, Shape shape,
+                                                       ArrayRef<UOpRef> at) {
+  SmallVector<UOpRef, 4> index(shape.size(), c.index(0));
+  for (size_t i = 0; i < at.size(); ++i)
+    index[l.dims[i].axis] = idxAdd(c, index[l.dims[i].axis], idxMul(c, at[i], c.index(l.dims[i].div)));
+  UOpRef valid = nullptr;
+  if (!l.isPermuted())
+    for (size_t a = 0; a < shape.size(); ++a) valid = values.both(valid, values.lt(index[a], shape[a]));
+  return {index, valid};
+}
+
+void Lowering::map() {
+  const Placed &out = spec.outputs[0];
+  UOpRef v = out.value, domain = spec.inPlace && v->op == Op::UpdateAt ? v->src[1] : v;
+  if (plan.kind == PlanKind::Rows) values.reduceLanes = plan.lanes;
+  unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
+  auto extents = memoryExtents(c, out.layout, domain->shape);
+  size_t merge = std::min<size_t>(plan.merge, extents.size());
+  ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(merge),
+                   innerDims = ArrayRef<UOpRef>(extents).take_back(merge);
+  UOpRef outer = idxProduct(c, outerDims), inner = idxProduct(c, innerDims), start = num(0);
+  for (unsigned step : {0u, 1u, 2u}) {
+    unsigned w = step == 2 ? 1 : lanes, u = step == 0 ? unroll : 1;
+    if ((step == 0 && unroll == 1) || (step == 1 && lanes == 1)) continue;
+    UOpRef each = num(w * u), count = div(sub(inner, start), each);
+    if (count->hi <= 0) continue;
+    UOpRef p = values.range(mul(outer, count), RangeKind::Parallel);
+    bool flat = outer->constIndex() == 1;
+    UOpRef e = add(start, mul(flat ? p : mod(p, count), each));
+    if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));
+    if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
+    SmallVector<UOpRef, 6> at = unflatten(c, flat ? num(0) : div(p, count), outerDims);
+    at.append(unflatten(c, simplifyIndex(c, e), innerDims));
+    auto [index, valid] = logicalIndex(c, values, out.layout, domain->shape, at);
+    if (domain != v)
+      stores.push_back(values.storeUpdate(v, index));
+    else {
+      UOpRef x = values.at(v, index, valid);
+      if (valid) x = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, x, c.literal(v->dtype, 0)});
+      stores.push_back(values.store(index, x));
+    }
+    start = add(start, mul(count, each));
+  }
+}
+
+void Lowering::contract() {
+  Shape kept = spec.heavy->shape;
+  UOpRef n = kept[plan.nLabel], m = num(1);
+  for (int64_t l : plan.mLabels) m = mul(m, kept[l]);
+  SmallVector<UOpRef, 4> batch;
+  for (unsigned l = 0; l < kept.size(); ++l)
+    if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) batch.push_back(kept[l]);
+
+  struct Span {
+    UOpRef begin, count;
+    unsigned size;
+    bool partial;
+  };
+  SmallVector<Span, 3> columns, rows;
+  UOpRef width = num(plan.lanes * plan.unroll), full = div(n, width), rest = simplifyIndex(c, sub(n, mul(full, width)));
+  if (full->hi > 0) columns.push_back({num(0), full, plan.unroll, false});
+  if (auto r = rest->constIndex()) {
+    if (*r)
+      columns.push_back({mul(full, width), num(1), unsigned((*r + plan.lanes - 1) / plan.lanes), *r % plan.lanes != 0});
+  } else
+    columns.push_back({mul(full, width), simplifyIndex(c, idxCeilDiv(c, rest, num(plan.lanes))), 1, true});
+  UOpRef height = num(plan.rows), tall = div(m, height), left = simplifyIndex(c, sub(m, mul(tall, height)));
+  if (tall->hi > 0) rows.push_back({num(0), tall, plan.rows, false});
+  if (auto r = left->constIndex()) {
+    if (*r) rows.push_back({mul(tall, height), num(1), unsigned(*r), false});
+  } else
+    rows.push_back({mul(tall, height), left, 1, false});
+  for (const Span &col : columns)
+    for (const Span &row : rows)
+      tile(batch, col.begin, col.count, col.size, col.partial, row.begin, row.count, row.size);
+}
+
+void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial, UOpRef m0,
+                    UOpRef mCount, unsigned rows) {
+  Shape kept = spec.heavy->shape;
+  UOpRef p = values.range(mul(idxProduct(c, batch), mul(nCount, mCount)), RangeKind::Parallel);
+  UOpRef mt = mCount->constIndex() == 1 ? num(0) : mod(p, mCount), q = div(p, mCount);
+  UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(q, nCount);
+  auto outer = unflatten(c, div(q, nCount), batch);
+  UOpRef n = add(n0, mul(nt, num(vectors * plan.lanes)));
+  if (vectors > 1) n = add(n, mul(values.range(num(vectors), RangeKind::Unroll), num(plan.lanes)));
+  UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
+  n = simplifyIndex(c, add(n, lane));
+  UOpRef m = add(m0, mul(mt, num(rows)));
+  if (rows > 1) m = add(m, values.range(num(rows), RangeKind::Unroll));
+  SmallVector<UOpRef, 3> mExtents;
+  for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
+  auto mIndex = unflatten(c, simplifyIndex(c, m), mExtents);
+  SmallVector<UOpRef, 6> index;
+  for (unsigned l = 0, b = 0; l < kept.size(); ++l) {
+    auto at = llvm::find(plan.mLabels, int64_t(l));
+    index.push_back(int64_t(l) == plan.nLabel  ? n
+                    : at != plan.mLabels.end() ? mIndex[at - plan.mLabels.begin()]
+                                               : outer[b++]);
+  }
+  values.masked = partial ? lane : nullptr;
+  values.mask = partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
+  UOpRef x = values.at(spec.outputs[0].value, index);
+  stores.push_back(values.store(index, x));
+  values.masked = values.mask = nullptr;
+}
+} // namespace
+
+Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan) {
+  return Lowering(c, spec, plan).run();
+}

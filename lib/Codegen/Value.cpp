@@ -1,0 +1,226 @@
+//===- Value.cpp: graph values at an index, as kernel UOps -----------------===//
+#include "Value.h"
+#include "astra/IR/Builder.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+SmallVector<UOpRef, 4> astra::unflatten(Context &c, UOpRef flat, ArrayRef<UOpRef> extents) {
+  SmallVector<UOpRef, 4> index(extents.size());
+  UOpRef stride = c.index(1);
+  for (size_t i = extents.size(); i-- > 0;) {
+    UOpRef q = simplifyIndex(c, idxDiv(c, flat, stride));
+    index[i] = i == 0 ? q : simplifyIndex(c, idxMod(c, q, extents[i]));
+    stride = idxMul(c, stride, extents[i]);
+  }
+  return index;
+}
+
+bool astra::dependsOn(UOpRef x, UOpRef on) { return llvm::is_contained(topoSort(x), on); }
+
+ValueAt::ValueAt(Context &c, const KernelSpec &spec) : c(c), spec(spec) {
+  auto add = [&](const Placed &p, bool write) {
+    UOpRef n = elementCount(c, p.layout, p.allocated);
+    slotOf.try_emplace(p.value, buffers.size());
+    bufferNodes.push_back(c.make(Op::Buffer, {n}, {int64_t(buffers.size())}, {}, p.value->dtype));
+    buffers.push_back({p.value->dtype, !write, write, n});
+  };
+  for (const Placed &p : spec.inputs) add(p, false);
+  if (spec.inPlace)
+    buffers[0].write = true;
+  else
+    for (const Placed &p : spec.outputs) add(p, true);
+  for (const Placed &p : spec.outputs) slotOf.erase(p.value); // computed here, not loaded
+  if (spec.inPlace) slotOf[spec.inputs[0].value] = 0;
+}
+
+UOpRef ValueAt::range(UOpRef extent, RangeKind kind) {
+  return c.make(Op::Range, {extent}, {nextAxis++, int64_t(kind)});
+}
+
+UOpRef ValueAt::lt(UOpRef a, UOpRef b) {
+  UOpRef d = simplifyIndex(c, idxSub(c, b, a)); // a < b when d > 0
+  if (d->lo > 0) return nullptr;
+  if (d->hi <= 0) return c.literal(DType::Bool, 0);
+  return c.make(Op::Lt, {simplifyIndex(c, a), simplifyIndex(c, b)});
+}
+UOpRef ValueAt::both(UOpRef a, UOpRef b) { return !a ? b : !b || a == b ? a : c.make(Op::And, {a, b}); }
+
+UOpRef ValueAt::select(UOpRef valid, UOpRef x, UOpRef otherwise) {
+  if (!valid) return x;
+  if (valid->isConst()) return valid->ints[0] ? x : otherwise;
+  return x == otherwise ? x : c.make(Op::Select, {valid, x, otherwise});
+}
+
+UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
+  const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
+  UOpRef a = address(c, p.layout, p.allocated, index);
+  if (mask && p.layout.isPermuted() && dependsOn(a, masked)) gate = both(gate, mask);
+  if (!gate) return c.make(Op::Load, {bufferNodes[slot], a}, {1});
+  if (gate->isConst() && !gate->ints[0]) return c.literal(p.value->dtype, 0);
+  return c.make(Op::Load, {bufferNodes[slot], gate, a}, {1});
+}
+
+UOpRef ValueAt::store(ArrayRef<UOpRef> index, UOpRef value, UOpRef gate) {
+  const Placed &p = spec.outputs[0];
+  UOpRef a = address(c, p.layout, p.allocated, index),
+         buffer = spec.inPlace ? bufferNodes[0] : bufferNodes[spec.inputs.size()];
+  gate = both(gate, mask);
+  return gate ? c.make(Op::Store, {buffer, value, gate, a}, {1}) : c.make(Op::Store, {buffer, value, a}, {1});
+}
+
+UOpRef ValueAt::storeUpdate(UOpRef update, ArrayRef<UOpRef> index) {
+  UOpRef fresh = update->src[1];
+  auto begin = window(update->src[0], update->tensors().drop_front(2), fresh->shape, index, nullptr).first;
+  UOpRef value = at(fresh, index);
+  for (size_t k = 0; k < begin.size(); ++k) begin[k] = simplifyIndex(c, idxAdd(c, begin[k], index[k]));
+  return store(begin, value);
+}
+
+UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
+  if (gate && gate->isConst()) {
+    if (!gate->ints[0]) return c.literal(value->dtype, 0);
+    gate = nullptr;
+  }
+  Key key{{value, gate}, c.internShape(index).data()};
+  auto it = memo.find(key);
+  if (it != memo.end()) return it->second;
+  UOpRef r = compute(value, index, gate);
+  memo[key] = r;
+  return r;
+}
+
+UOpRef ValueAt::indexFrom(UOpRef scalar) {
+  constexpr int64_t most = int64_t(1) << 62;
+  if (scalar->dtype != DType::I64) scalar = c.make(Op::Cast, {scalar}, {0}, {}, DType::I64);
+  return c.make(Op::Extent, {scalar}, {-most, most});
+}
+
+/// The index behind a reshape: dims are matched in groups of equal product, so that untouched axes pass as they are.
+static SmallVector<UOpRef, 4> reshapeIndex(Context &c, Shape from, Shape to, ArrayRef<UOpRef> index) {
+  SmallVector<UOpRef, 4> out;
+  size_t i = 0, j = 0;
+  UOpRef one = c.index(1);
+  while (i < from.size() || j < to.size()) {
+    size_t i0 = i, j0 = j;
+    UOpRef a = one, b = one;
+    if (i < from.size()) a = from[i++];
+    if (j < to.size()) b = to[j++];
+    while (a != b) // grow the lesser side; the totals are equal, so this ends
+      if (j == to.size() || (i < from.size() && a->hi <= b->hi))
+        a = idxMul(c, a, from[i++]);
+      else
+        b = idxMul(c, b, to[j++]);
+    UOpRef flat = c.index(0);
+    for (size_t k = j0; k < j; ++k) flat = idxAdd(c, idxMul(c, flat, to[k]), index[k]);
+    auto part = unflatten(c, simplifyIndex(c, flat), from.slice(i0, i - i0));
+    out.append(part.begin(), part.end());
+  }
+  return out;
+}
+
+std::pair<SmallVector<UOpRef, 4>, UOpRef> ValueAt::window(UOpRef x, ArrayRef<UOpRef> starts, ArrayRef<UOpRef> size,
+                                                          ArrayRef<UOpRef> index, UOpRef gate) {
+  SmallVector<UOpRef, 4> begin;
+  for (unsigned k = 0; k < x->rank(); ++k) {
+    UOpRef s = indexFrom(at(starts[k], {}, gate));
+    begin.push_back(idxMin(c, idxMax(c, s, c.index(0)), idxSub(c, x->shape[k], size[k])));
+  }
+  UOpRef inside = nullptr;
+  for (unsigned k = 0; k < x->rank(); ++k) {
+    if (x->shape[k] == size[k]) begin[k] = c.index(0);
+    inside =
+        both(inside, both(lt(idxSub(c, begin[k], c.index(1)), index[k]), lt(index[k], idxAdd(c, begin[k], size[k]))));
+  }
+  return {begin, inside};
+}
+
+UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
+  if (auto it = slotOf.find(v); it != slotOf.end()) return load(it->second, index, gate);
+  if (has(v->op, Elementwise)) {
+    if (!v->src.empty() && v->ntensors == 0) return v; // a comparison of symbolic integers
+    SmallVector<UOpRef, 3> src;
+    for (UOpRef s : v->src) src.push_back(at(s, index, gate));
+    return c.make(v->op, src, v->ints, v->str, v->dtype);
+  }
+  SmallVector<UOpRef, 4> in(index.begin(), index.end());
+  switch (v->op) {
+  case Op::Const:
+  case Op::FromIndex: return v;
+  case Op::Iota: return c.make(Op::FromIndex, {index[v->ints[0]]}, {}, {}, v->dtype);
+  case Op::Detach:
+  case Op::Tap: return at(v->src[0], index, gate);
+  case Op::Reshape: return at(v->src[0], reshapeIndex(c, v->src[0]->shape, v->shape, index), gate);
+  case Op::Permute:
+    for (size_t i = 0; i < in.size(); ++i) in[v->ints[i]] = index[i];
+    return at(v->src[0], in, gate);
+  case Op::Expand:
+    for (size_t i = 0; i < in.size(); ++i)
+      if (v->src[0]->shape[i] != v->shape[i]) in[i] = c.index(0);
+    return at(v->src[0], in, gate);
+  case Op::Flip:
+    for (int64_t a : v->ints) in[a] = idxSub(c, idxSub(c, v->shape[a], c.index(1)), in[a]);
+    return at(v->src[0], in, gate);
+  case Op::Shrink:
+    for (size_t i = 0; i < in.size(); ++i) in[i] = idxAdd(c, in[i], v->indices()[i]);
+    return at(v->src[0], in, gate);
+  case Op::Pad: {
+    UOpRef valid = nullptr;
+    for (size_t i = 0; i < in.size(); ++i) {
+      in[i] = simplifyIndex(c, idxSub(c, in[i], v->indices()[i]));
+      valid = both(valid, both(lt(c.index(-1), in[i]), lt(in[i], v->src[0]->shape[i])));
+    }
+    return select(valid, at(v->src[0], in, both(gate, valid)), c.literal(v->dtype, v->ints[0]));
+  }
+  case Op::Window: {
+    UOpRef k = in.pop_back_val();
+    UOpRef &o = in[v->ints[0]];
+    o = idxAdd(c, idxMul(c, o, c.index(v->ints[2])), idxMul(c, k, c.index(v->ints[3])));
+    return at(v->src[0], in, gate);
+  }
+  case Op::Gather: {
+    UOpRef x = v->src[0], i = v->src[1];
+    int64_t axis = v->ints[0];
+    UOpRef e = indexFrom(at(i, index.slice(axis, i->rank()), gate));
+    UOpRef valid = both(lt(c.index(-1), e), lt(e, x->shape[axis]));
+    SmallVector<UOpRef, 4> xi(index.begin(), index.begin() + axis);
+    xi.push_back(e);
+    xi.append(index.begin() + axis + i->rank(), index.end());
+    return select(valid, at(x, xi, both(gate, valid)), c.literal(v->dtype, 0));
+  }
+  case Op::Pick: {
+    int64_t axis = v->ints[0];
+    UOpRef e = indexFrom(at(v->src[1], index, gate));
+    UOpRef valid = both(lt(c.index(-1), e), lt(e, v->src[0]->shape[axis]));
+    in[axis] = e;
+    return select(valid, at(v->src[0], in, both(gate, valid)), c.literal(v->dtype, 0));
+  }
+  case Op::SliceAt: {
+    auto [begin, inside] = window(v->src[0], v->tensors().drop_front(), v->indices(), index, gate);
+    for (size_t k = 0; k < in.size(); ++k) in[k] = idxAdd(c, in[k], begin[k]);
+    return at(v->src[0], in, gate);
+  }
+  case Op::UpdateAt: {
+    UOpRef x = v->src[0], fresh = v->src[1];
+    auto [begin, inside] = window(x, v->tensors().drop_front(2), fresh->shape, index, gate);
+    for (size_t k = 0; k < in.size(); ++k) in[k] = idxSub(c, in[k], begin[k]);
+    return select(inside, at(fresh, in, both(gate, inside)), at(x, index, gate));
+  }
+  case Op::Cumulate: { // a plain chain; blocks of 16 were written out before
+    UOpRef k = range(idxAdd(c, index[v->ints[1]], c.index(1)), RangeKind::Fold);
+    in[v->ints[1]] = k;
+    static const Combine combine[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
+    static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min};
+    return c.make(Op::Fold,
+                  {c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype)), at(v->src[0], in, gate), k},
+                  {int64_t(combine[v->ints[0]]), 1});
+  }
+  case Op::Reduce: return reduce(v, index, gate);
+  case Op::Contract: return contract(v, index, gate);
+  default: break;
+  }
+  llvm::report_fatal_error(llvm::Twine("internal error: no lowering for ") + info(v->op).mnemonic);
+}

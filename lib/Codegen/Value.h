@@ -1,0 +1,66 @@
+//===- Value.h: graph values at an index, as kernel UOps -------------------===//
+// Takes:    a kernel's graph (KernelSpec) and symbolic indices.
+// Gives:    the scalar kernel UOp that is the value's element there; movement folds into the index, reductions become
+// folds. Keeps:    one node per (value, index, gate); recursion is bounded by the size of a fusion group (the
+// scheduler's cap).
+#pragma once
+#include "astra/Codegen/Kernel.h"
+#include "astra/Codegen/Plan.h"
+#include "astra/IR/Contract.h"
+#include "llvm/ADT/DenseMap.h"
+#include <map>
+
+namespace astra {
+
+class ValueAt {
+public:
+  ValueAt(Context &c, const KernelSpec &spec);
+
+  UOpRef at(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate = nullptr);
+  /// Stores `value`, an element of output 0, at `index` of it.
+  UOpRef store(llvm::ArrayRef<UOpRef> index, UOpRef value, UOpRef gate = nullptr);
+  /// The store of an in-place update_at: element `index` of the window, at its place in the buffer.
+  UOpRef storeUpdate(UOpRef update, llvm::ArrayRef<UOpRef> index);
+  UOpRef range(UOpRef extent, RangeKind kind);
+  UOpRef lt(UOpRef a, UOpRef b);   // of indices, folded by bounds
+  UOpRef both(UOpRef a, UOpRef b); // null is true
+
+  // How a lane64 or exact reduction takes its elements: lanes of a vector along the reduced axis, or one lane after
+  // another.
+  unsigned reduceLanes = 0; // 0: columns
+  // A lane mask n < N of a partial tile: loads whose address depends on `masked` are gated by it, unless their layout
+  // is padded.
+  UOpRef masked = nullptr, mask = nullptr;
+
+  std::vector<KernelBuffer> buffers;
+
+private:
+  using Key = std::pair<std::pair<UOpRef, UOpRef>, const void *>;
+  UOpRef compute(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
+  UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
+                 UOpRef gate);
+  UOpRef indexFrom(UOpRef scalar);
+  std::pair<llvm::SmallVector<UOpRef, 4>, UOpRef> window(UOpRef x, llvm::ArrayRef<UOpRef> starts,
+                                                         llvm::ArrayRef<UOpRef> size, llvm::ArrayRef<UOpRef> gateIndex,
+                                                         UOpRef gate);
+
+  Context &c;
+  const KernelSpec &spec;
+  llvm::DenseMap<UOpRef, unsigned> slotOf;
+  std::vector<UOpRef> bufferNodes;
+  std::map<Key, UOpRef> memo; // looked up only, never iterated
+  int64_t nextAxis = 0;
+};
+
+/// The literal that changes no result of a reduction of this kind: -0.0 for a sum of floats (N4).
+uint64_t reduceIdentity(ReduceKind kind, DType t);
+/// Row-major decoding of a flat index over `extents`.
+llvm::SmallVector<UOpRef, 4> unflatten(Context &c, UOpRef flat, llvm::ArrayRef<UOpRef> extents);
+/// Does x depend on `on`?
+bool dependsOn(UOpRef x, UOpRef on);
+
+} // namespace astra

@@ -1,0 +1,187 @@
+//===- ValueReduce.cpp: reductions and contractions as folds ---------------===//
+// Takes:    a reduce or contract at an index of its result.
+// Gives:    folds in exactly the order stamped on it (N4): lane64 as 64 lanes and a tree, chain512 as nested folds of
+// its blocks, chains as one fold. Keeps:    the order under every plan: a plan only says which lanes share a register.
+#include "Value.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+uint64_t astra::reduceIdentity(ReduceKind kind, DType t) {
+  unsigned w = bitWidth(t);
+  uint64_t ones = w == 64 ? ~0ull : (1ull << w) - 1, sign = 1ull << (w - 1);
+  if (isFloat(t)) {
+    uint64_t e = info(t).exponentBits, m = info(t).mantissaBits, inf = ((1ull << e) - 1) << m;
+    switch (kind) {
+    case ReduceKind::Sum: return sign;
+    case ReduceKind::Prod: return ((1ull << (e - 1)) - 1) << m;
+    case ReduceKind::Max: return sign | inf;
+    default: return inf;
+    }
+  }
+  if (t == DType::Bool) return kind == ReduceKind::And || kind == ReduceKind::Min || kind == ReduceKind::Prod;
+  switch (kind) {
+  case ReduceKind::Sum:
+  case ReduceKind::Or: return 0;
+  case ReduceKind::Prod: return 1;
+  case ReduceKind::And: return ones;
+  case ReduceKind::Max: return isSigned(t) ? sign : 0;
+  case ReduceKind::Min: return isSigned(t) ? ones >> 1 : ones;
+  }
+  return 0;
+}
+
+/// `r`, or +0 when one of the extents is 0 (N4: a sum over an extent of 0 is +0.0).
+static UOpRef zeroIfEmpty(Context &c, UOpRef r, ArrayRef<UOpRef> extents) {
+  UOpRef zero = c.literal(r->dtype, 0);
+  for (UOpRef e : extents) {
+    if (e->lo > 0) continue;
+    if (e->hi == 0) return zero;
+    r = c.make(Op::Select, {c.make(Op::Lt, {c.index(0), e}), r, zero});
+  }
+  return r;
+}
+
+UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
+  ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
+  UOpRef x = r->src[0], identity = c.literal(r->dtype, reduceIdentity(s.kind, r->dtype));
+  static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};
+  static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
+  int64_t combine = int64_t(combines[int(s.kind)]);
+  SmallVector<UOpRef, 4> at(x->rank()), extents;
+  for (unsigned i = 0, k = 0; i < x->rank(); ++i)
+    if (!llvm::is_contained(s.axes, int64_t(i))) at[i] = index[k++];
+  for (int64_t a : s.axes) extents.push_back(x->shape[a]);
+
+  // The element at `at`, or the identity where `gate` or the domain excludes it.
+  auto element = [&](UOpRef bound) {
+    UOpRef valid = bound;
+    for (auto [f, limit] : llvm::zip(s.domain, r->indices())) {
+      UOpRef e = limit;
+      for (auto [axis, k] : f.terms) e = idxAdd(c, e, idxMul(c, at[axis], c.index(k)));
+      valid = both(valid, lt(c.index(-1), e));
+    }
+    return select(valid, this->at(x, at, both(gate, valid)), identity);
+  };
+  UOpRef result;
+  bool lanes = s.order == ReduceOrder::Lane64 ||
+               (s.order == ReduceOrder::Exact && s.axes.size() == 1 && reduceLanes && x->shape[s.axes[0]]->hi >= 32);
+  if (!lanes) { // one fold, row-major over the axes
+    SmallVector<UOpRef, 6> src{identity, nullptr};
+    for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));
+    src[1] = element(nullptr);
+    result = c.make(Op::Fold, src, {combine, 1});
+  } else { // the scheduler leaves one axis of at most 4096 elements
+    int64_t axis = s.axes[0], w = reduceLanes ? reduceLanes : 1;
+    UOpRef n = x->shape[axis], c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)),
+           rest = simplifyIndex(c, idxMod(c, n, c64));
+    SmallVector<UOpRef, 2> laneRanges;
+    UOpRef lane = c.index(0);
+    if (w < 64)
+      laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
+    if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
+    UOpRef acc = identity;
+    if (full->hi > 0) {
+      UOpRef i = range(full, RangeKind::Fold);
+      at[axis] = idxAdd(c, idxMul(c, i, c64), lane);
+      acc = c.make(Op::Fold, {identity, element(nullptr), i}, {combine, 1});
+    }
+    if (rest->hi > 0) {
+      at[axis] = idxAdd(c, idxMul(c, full, c64), lane);
+      UOpRef tail = element(lt(at[axis], n));
+      acc = acc == identity ? tail : c.make(ops[int(s.kind)], {acc, tail});
+    }
+    SmallVector<UOpRef, 3> src{acc};
+    src.append(laneRanges.begin(), laneRanges.end());
+    result = c.make(Op::LaneFold, src, {combine});
+  }
+  return s.kind == ReduceKind::Sum && isFloat(r->dtype) ? zeroIfEmpty(c, result, extents) : result;
+}
+
+UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, UOpRef &takesPart, UOpRef gate) {
+  SmallVector<UOpRef, 4> index;
+  UOpRef valid = nullptr;
+  for (auto [f, extent] : llvm::zip(forms, x->shape)) {
+    UOpRef e = c.index(f.constant);
+    for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
+    if (f.divisor != 1) {
+      UOpRef d = c.index(f.divisor);
+      takesPart = both(takesPart, lt(simplifyIndex(c, idxMod(c, e, d)), c.index(1)));
+      e = idxDiv(c, e, d);
+    }
+    e = simplifyIndex(c, e);
+    if (!f.isLabel()) valid = both(valid, both(lt(c.index(-1), e), lt(e, extent)));
+    index.push_back(e);
+  }
+  return select(valid, at(x, index, both(gate, both(valid, takesPart))), c.literal(x->dtype, 0));
+}
+
+UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
+                   limits = r->indices().drop_front(s.kept + s.reduced);
+  ArrayRef<UOpRef> lengths = extents.drop_front(s.kept);
+  SmallVector<UOpRef, 8> labels(index.begin(), index.end());
+  labels.resize(s.kept + s.reduced);
+  UOpRef one = c.index(1);
+
+  // chain512: block lengths, then loops over blocks (the innermost label's outermost), then loops inside a block.
+  SmallVector<UOpRef, 4> blockRanges(s.reduced), inner;
+  SmallVector<UOpRef, 4> block(s.reduced);
+  UOpRef size = one;
+  for (int64_t i = s.reduced; i-- > 0;) {
+    UOpRef most = i + 1 == s.reduced ? c.index(512) : idxMax(c, one, simplifyIndex(c, idxDiv(c, c.index(8192), size)));
+    block[i] = simplifyIndex(c, idxMin(c, lengths[i], most));
+    size = idxMul(c, size, idxMax(c, block[i], one));
+  }
+  SmallVector<UOpRef, 4> outer;
+  auto addBlocks = [&](int64_t i) {
+    UOpRef b = idxMax(c, block[i], one), count = simplifyIndex(c, idxCeilDiv(c, lengths[i], b));
+    if (count->hi <= 1) {
+      labels[s.kept + i] = c.index(0);
+      return;
+    }
+    UOpRef q = range(count, RangeKind::Fold);
+    outer.push_back(q);
+    labels[s.kept + i] = idxMul(c, q, b);
+  };
+  if (s.reduced) addBlocks(s.reduced - 1);
+  for (int64_t i = 0; i + 1 < s.reduced; ++i) addBlocks(i);
+  for (int64_t i = 0; i < s.reduced; ++i) {
+    UOpRef begin = labels[s.kept + i];
+    UOpRef length =
+        begin->constIndex() == 0 ? lengths[i] : simplifyIndex(c, idxMin(c, block[i], idxSub(c, lengths[i], begin)));
+    if (length->constIndex() == 1) continue;
+    UOpRef k = range(length, RangeKind::Fold);
+    inner.push_back(k);
+    labels[s.kept + i] = idxAdd(c, begin, k);
+  }
+
+  UOpRef takesPart = nullptr;
+  for (auto [f, limit] : llvm::zip(s.domain, limits)) {
+    UOpRef e = limit;
+    for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
+    takesPart = both(takesPart, lt(c.index(-1), e));
+  }
+  UOpRef a = operand(r->src[0], s.a, labels, takesPart, gate), b = operand(r->src[1], s.b, labels, takesPart, gate);
+  bool real = isFloat(r->dtype);
+  UOpRef start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
+  if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
+    a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
+  auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) {
+    SmallVector<UOpRef, 6> src{start, x};
+    if (y) src.push_back(y);
+    src.append(ranges.begin(), ranges.end());
+    return c.make(Op::Fold, src, {int64_t(y ? Combine::Fma : Combine::Add), y ? 2 : 1});
+  };
+  UOpRef v;
+  if (inner.empty())
+    v = real ? c.make(Op::Fma, {a, b, start}) : c.make(Op::Mul, {a, b});
+  else
+    v = real ? fold(a, b, inner) : fold(c.make(Op::Mul, {a, b}), nullptr, inner);
+  if (!outer.empty()) v = fold(v, nullptr, outer);
+  return real ? zeroIfEmpty(c, v, lengths) : v;
+}

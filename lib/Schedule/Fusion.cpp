@@ -1,0 +1,116 @@
+//===- Fusion.cpp: which values get a buffer -------------------------------===//
+// Takes:    a legalized graph.
+// Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
+// Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` nodes;
+// recomputation in more than one kernel is allowed
+//           only for values cheaper than `recomputeCap`.
+//
+// Note [Groups]. A group is a realized value and the unrealized nodes below it. A node whose consumers all lie in one
+// group is computed once there. A contract or reduce is absorbed by the group of its consumers when they are
+// elementwise on its own shape up to the group's root (an epilogue), and the group has no other.
+#include "Fusion.h"
+#include "astra/IR/Contract.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::SmallVector;
+
+static constexpr unsigned groupCap = 256, recomputeCap = 8, expandCap = 2;
+
+bool astra::isStored(UOpRef x) {
+  return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj;
+}
+
+static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
+static bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
+
+namespace {
+struct Facts {
+  SmallVector<UOpRef, 2> groups; // roots of the groups it is in; at most a few
+  bool straight = false;         // elementwise on one shape up to the only group's root
+  bool expanded = false;         // read through an expand, gather or window: one element is used many times
+  bool mustRealize = false;
+  unsigned uses = 0;
+};
+
+unsigned weight(Op op) {
+  return op == Op::Div || op == Op::Sqrt || op == Op::FloorDiv || op == Op::Mod || op == Op::TruncDiv || op == Op::Rem
+             ? 8
+             : 1;
+}
+
+/// Is x nothing but movement over a stored value (so that reading it in place costs an address)?
+bool isView(UOpRef x) {
+  while (has(x->op, Movement) && x->op != Op::Pad) x = x->src[0];
+  return isStored(x) || x->op == Op::Const;
+}
+} // namespace
+
+Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
+  Fusion f;
+  std::vector<UOpRef> order = topoSort(roots);
+  llvm::DenseMap<UOpRef, Facts> facts;
+  llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
+  for (UOpRef n : order) {
+    unsigned k = 0;
+    if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = weight(n->op);
+    if (!isHeavy(n) && !isStored(n))
+      for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
+    cost[n] = k;
+  }
+  llvm::DenseMap<UOpRef, unsigned> groupSize;
+  for (UOpRef r : roots) facts[r].mustRealize = true;
+
+  for (UOpRef n : llvm::reverse(order)) {
+    if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
+      for (UOpRef s : n->tensors())
+        if (!isControl(s)) facts[s].mustRealize = true;
+      continue;
+    }
+    Facts &x = facts[n];
+    bool computed = !isStored(n) && n->op != Op::Const && n->op != Op::FromIndex && n->op != Op::Iota;
+    bool realize = false;
+    if (computed) {
+      bool absorb = x.groups.size() == 1 && x.straight && !f.heavy.count(x.groups[0]) && n->op != Op::Cumulate;
+      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) ||
+                (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 ||
+                (x.expanded && cost[n] > expandCap) ||
+                (!x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise)) ||
+                n->op == Op::UpdateAt;
+      if (!realize && isHeavy(n)) f.heavy[x.groups[0]] = n;
+    } else
+      realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
+    SmallVector<UOpRef, 2> groups = x.groups;
+    bool straight = x.straight, expanded = x.expanded;
+    if (realize) {
+      f.realized.insert(n);
+      groups = {n};
+      straight = true;
+      expanded = false;
+      if (isHeavy(n)) f.heavy[n] = n;
+    }
+    for (UOpRef g : groups) ++groupSize[g];
+    // n is decided: tell its sources who reads them.
+    UOpRef heavy = groups.size() == 1 ? f.heavy.lookup(groups[0]) : nullptr;
+    for (unsigned i = 0; i < n->src.size(); ++i) {
+      UOpRef s = n->src[i];
+      if (s->isIndex() || isControl(s)) continue;
+      Facts &y = facts[s];
+      ++y.uses;
+      for (UOpRef g : groups)
+        if (!llvm::is_contained(y.groups, g)) y.groups.push_back(g);
+      bool passes = has(n->op, Elementwise) && straight && groups.size() == 1 && s->shape == n->shape && heavy != n;
+      y.straight = passes && (y.uses == 1 || y.straight);
+      y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
+      if (n->op == Op::Contract && !isView(s)) y.mustRealize = true;
+      if ((n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt || n->op == Op::UpdateAt) && i == 0 &&
+          !isView(s))
+        y.mustRealize = true;
+      if (n->op == Op::UpdateAt && i == 0) y.mustRealize = true;
+      if (n->op == Op::Cumulate) y.mustRealize = !isView(s);
+    }
+  }
+  for (UOpRef n : order)
+    if (f.realized.count(n)) f.order.push_back(n);
+  return f;
+}

@@ -1,0 +1,20 @@
+//===- Fusion.h: which values get a buffer ---------------------------------===//
+#pragma once
+#include "astra/IR/UOp.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace astra {
+
+struct Fusion {
+  std::vector<UOpRef> order;            // realized values, producers first
+  llvm::DenseSet<UOpRef> realized;      // computed into a buffer of their own
+  llvm::DenseMap<UOpRef, UOpRef> heavy; // realized value -> the contract or reduce computed inside its kernel
+};
+
+/// Leaves that already lie in buffers (arg, param, state), or values made by instructions (results of control ops).
+bool isStored(UOpRef x);
+/// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
+Fusion fuse(llvm::ArrayRef<UOpRef> roots);
+
+} // namespace astra
