@@ -74,6 +74,7 @@ private:
   UOpRef one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
   UOpRef elementwise(UOpRef n, ArrayRef<UOpRef> src, int64_t lanes);
   UOpRef load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
+  UOpRef stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
   UOpRef store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
   UOpRef stack(ArrayRef<UOpRef> xs) { return xs.size() == 1 ? xs[0] : c.make(Op::Stack, xs); }
   void laneFold(UOpRef n, Copies &out);
@@ -120,6 +121,24 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
   return stack(each);
 }
 
+UOpRef Expansion::stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
+  auto l = linear(src.back(), lane);
+  bool outer = lane && llvm::any_of(src.drop_front().drop_back(), [&](UOpRef i) { return dependsOnLane(i, lane); });
+  if (!outer && l && l->second == 0) return c.make(Op::At, src, {1});
+  if (!outer && l && l->second == 1) {
+    SmallVector<UOpRef, 4> at(src);
+    at.back() = l->first;
+    return c.make(Op::At, at, {lanes});
+  }
+  SmallVector<UOpRef, 16> each;
+  for (int64_t i = 0; i < lanes; ++i) {
+    SmallVector<UOpRef, 4> at{src[0]};
+    for (UOpRef x : src.drop_front()) at.push_back(atLane(x, lane, i));
+    each.push_back(c.make(Op::At, at, {1}));
+  }
+  return stack(each);
+}
+
 UOpRef Expansion::store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   UOpRef gate = n->ntensors == 3 ? src[2] : nullptr, at = src.back();
   if (gate && gate->isConst() && gate->ints[0]) gate = nullptr;
@@ -137,6 +156,7 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
   switch (n->op) {
   case Op::Load: return load(n, src, lane, lanes);
   case Op::Store: return store(n, src, lane, lanes);
+  case Op::At: return stageRead(src, lane, lanes);
   case Op::FromIndex: {
     auto l = linear(src[0], lane);
     auto scalar = [&](UOpRef i) { return c.make(Op::FromIndex, {i}, {}, {}, n->dtype); };

@@ -5,6 +5,7 @@
 #include "astra/Codegen/Lower.h"
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;

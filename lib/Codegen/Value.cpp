@@ -2,22 +2,12 @@
 #include "Value.h"
 #include "astra/IR/Builder.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
-
-SmallVector<UOpRef, 4> astra::unflatten(Context &c, UOpRef flat, ArrayRef<UOpRef> extents) {
-  SmallVector<UOpRef, 4> index(extents.size());
-  UOpRef stride = c.index(1);
-  for (size_t i = extents.size(); i-- > 0;) {
-    UOpRef q = simplifyIndex(c, idxDiv(c, flat, stride));
-    index[i] = i == 0 ? q : simplifyIndex(c, idxMod(c, q, extents[i]));
-    stride = idxMul(c, stride, extents[i]);
-  }
-  return index;
-}
 
 bool astra::dependsOn(UOpRef x, UOpRef on) { return llvm::is_contained(topoSort(x), on); }
 
@@ -99,29 +89,6 @@ UOpRef ValueAt::indexFrom(UOpRef scalar) {
   return c.make(Op::Extent, {scalar}, {-most, most});
 }
 
-/// The index behind a reshape: dims are matched in groups of equal product, so that untouched axes pass as they are.
-static SmallVector<UOpRef, 4> reshapeIndex(Context &c, Shape from, Shape to, ArrayRef<UOpRef> index) {
-  SmallVector<UOpRef, 4> out;
-  size_t i = 0, j = 0;
-  UOpRef one = c.index(1);
-  while (i < from.size() || j < to.size()) {
-    size_t i0 = i, j0 = j;
-    UOpRef a = one, b = one;
-    if (i < from.size()) a = from[i++];
-    if (j < to.size()) b = to[j++];
-    while (a != b) // grow the lesser side; the totals are equal, so this ends
-      if (j == to.size() || (i < from.size() && a->hi <= b->hi))
-        a = idxMul(c, a, from[i++]);
-      else
-        b = idxMul(c, b, to[j++]);
-    UOpRef flat = c.index(0);
-    for (size_t k = j0; k < j; ++k) flat = idxAdd(c, idxMul(c, flat, to[k]), index[k]);
-    auto part = unflatten(c, simplifyIndex(c, flat), from.slice(i0, i - i0));
-    out.append(part.begin(), part.end());
-  }
-  return out;
-}
-
 std::pair<SmallVector<UOpRef, 4>, UOpRef> ValueAt::window(UOpRef x, ArrayRef<UOpRef> starts, ArrayRef<UOpRef> size,
                                                           ArrayRef<UOpRef> index, UOpRef gate) {
   SmallVector<UOpRef, 4> begin;
@@ -153,20 +120,12 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
   case Op::Iota: return c.make(Op::FromIndex, {index[v->ints[0]]}, {}, {}, v->dtype);
   case Op::Detach:
   case Op::Tap: return at(v->src[0], index, gate);
-  case Op::Reshape: return at(v->src[0], reshapeIndex(c, v->src[0]->shape, v->shape, index), gate);
+  case Op::Reshape:
   case Op::Permute:
-    for (size_t i = 0; i < in.size(); ++i) in[v->ints[i]] = index[i];
-    return at(v->src[0], in, gate);
   case Op::Expand:
-    for (size_t i = 0; i < in.size(); ++i)
-      if (v->src[0]->shape[i] != v->shape[i]) in[i] = c.index(0);
-    return at(v->src[0], in, gate);
   case Op::Flip:
-    for (int64_t a : v->ints) in[a] = idxSub(c, idxSub(c, v->shape[a], c.index(1)), in[a]);
-    return at(v->src[0], in, gate);
   case Op::Shrink:
-    for (size_t i = 0; i < in.size(); ++i) in[i] = idxAdd(c, in[i], v->indices()[i]);
-    return at(v->src[0], in, gate);
+  case Op::Window: return at(v->src[0], throughMovement(c, v, index), gate);
   case Op::Pad: {
     UOpRef valid = nullptr;
     for (size_t i = 0; i < in.size(); ++i) {
@@ -174,12 +133,6 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
       valid = both(valid, both(lt(c.index(-1), in[i]), lt(in[i], v->src[0]->shape[i])));
     }
     return select(valid, at(v->src[0], in, both(gate, valid)), c.literal(v->dtype, v->ints[0]));
-  }
-  case Op::Window: {
-    UOpRef k = in.pop_back_val();
-    UOpRef &o = in[v->ints[0]];
-    o = idxAdd(c, idxMul(c, o, c.index(v->ints[2])), idxMul(c, k, c.index(v->ints[3])));
-    return at(v->src[0], in, gate);
   }
   case Op::Gather: {
     UOpRef x = v->src[0], i = v->src[1];

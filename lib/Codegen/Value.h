@@ -8,6 +8,7 @@
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <map>
 
 namespace astra {
@@ -40,6 +41,8 @@ private:
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  /// lane64 over n elements, element(i, bound) being element i, or the identity where `bound` (null: certainly inside) is false.
+  UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
                  UOpRef gate);
@@ -58,8 +61,6 @@ private:
 
 /// The literal that changes no result of a reduction of this kind: -0.0 for a sum of floats (N4).
 uint64_t reduceIdentity(ReduceKind kind, DType t);
-/// Row-major decoding of a flat index over `extents`.
-llvm::SmallVector<UOpRef, 4> unflatten(Context &c, UOpRef flat, llvm::ArrayRef<UOpRef> extents);
 /// Does x depend on `on`?
 bool dependsOn(UOpRef x, UOpRef on);
 

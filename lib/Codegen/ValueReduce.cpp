@@ -45,11 +45,43 @@ static UOpRef zeroIfEmpty(Context &c, UOpRef r, ArrayRef<UOpRef> extents) {
   return r;
 }
 
+UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, llvm::function_ref<UOpRef(UOpRef, UOpRef)> element) {
+  static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};
+  static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
+  int64_t combine = int64_t(combines[int(kind)]);
+  if (n->hi > *chunk->constIndex()) { // chunk results in fast memory, then the same rule over them
+    UOpRef chunks = simplifyIndex(c, idxCeilDiv(c, n, chunk)), q = range(chunks, RangeKind::Fold), begin = idxMul(c, q, chunk);
+    UOpRef one = laneFold(kind, simplifyIndex(c, idxMin(c, chunk, idxSub(c, n, begin))), chunk, identity, [&](UOpRef i, UOpRef bound) { return element(idxAdd(c, begin, i), bound); });
+    UOpRef all = c.make(Op::Stage, {one, q});
+    return laneFold(kind, chunks, chunk, identity, [&](UOpRef i, UOpRef bound) {
+      UOpRef safe = bound ? simplifyIndex(c, idxMin(c, i, idxSub(c, chunks, c.index(1)))) : i; // beyond the end: any element, not taken
+      return select(bound, c.make(Op::At, {all, safe}, {1}), identity);
+    });
+  }
+  int64_t w = reduceLanes ? reduceLanes : 1;
+  UOpRef c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)), rest = simplifyIndex(c, idxMod(c, n, c64));
+  SmallVector<UOpRef, 2> laneRanges;
+  UOpRef lane = c.index(0);
+  if (w < 64) laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
+  if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
+  UOpRef acc = identity;
+  if (full->hi > 0) {
+    UOpRef i = range(full, RangeKind::Fold);
+    acc = c.make(Op::Fold, {identity, element(idxAdd(c, idxMul(c, i, c64), lane), nullptr), i}, {combine, 1});
+  }
+  if (rest->hi > 0) {
+    UOpRef i = idxAdd(c, idxMul(c, full, c64), lane), tail = element(i, lt(i, n));
+    acc = acc == identity ? tail : c.make(ops[int(kind)], {acc, tail});
+  }
+  SmallVector<UOpRef, 3> src{acc};
+  src.append(laneRanges.begin(), laneRanges.end());
+  return c.make(Op::LaneFold, src, {combine});
+}
+
 UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0], identity = c.literal(r->dtype, reduceIdentity(s.kind, r->dtype));
   static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};
-  static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   int64_t combine = int64_t(combines[int(s.kind)]);
   SmallVector<UOpRef, 4> at(x->rank()), extents;
   for (unsigned i = 0, k = 0; i < x->rank(); ++i)
@@ -67,36 +99,19 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     return select(valid, this->at(x, at, both(gate, valid)), identity);
   };
   UOpRef result;
-  bool lanes = s.order == ReduceOrder::Lane64 ||
-               (s.order == ReduceOrder::Exact && s.axes.size() == 1 && reduceLanes && x->shape[s.axes[0]]->hi >= 32);
+  bool lanes = s.order == ReduceOrder::Lane64 || (s.order == ReduceOrder::Exact && s.axes.size() == 1 && reduceLanes && x->shape[s.axes[0]]->hi >= 32);
   if (!lanes) { // one fold, row-major over the axes
     SmallVector<UOpRef, 6> src{identity, nullptr};
     for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));
     src[1] = element(nullptr);
     result = c.make(Op::Fold, src, {combine, 1});
-  } else { // the scheduler leaves one axis of at most 4096 elements
-    int64_t axis = s.axes[0], w = reduceLanes ? reduceLanes : 1;
-    UOpRef n = x->shape[axis], c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)),
-           rest = simplifyIndex(c, idxMod(c, n, c64));
-    SmallVector<UOpRef, 2> laneRanges;
-    UOpRef lane = c.index(0);
-    if (w < 64)
-      laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
-    if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
-    UOpRef acc = identity;
-    if (full->hi > 0) {
-      UOpRef i = range(full, RangeKind::Fold);
-      at[axis] = idxAdd(c, idxMul(c, i, c64), lane);
-      acc = c.make(Op::Fold, {identity, element(nullptr), i}, {combine, 1});
-    }
-    if (rest->hi > 0) {
-      at[axis] = idxAdd(c, idxMul(c, full, c64), lane);
-      UOpRef tail = element(lt(at[axis], n));
-      acc = acc == identity ? tail : c.make(ops[int(s.kind)], {acc, tail});
-    }
-    SmallVector<UOpRef, 3> src{acc};
-    src.append(laneRanges.begin(), laneRanges.end());
-    result = c.make(Op::LaneFold, src, {combine});
+  } else {
+    int64_t axis = s.axes[0]; // legalization leaves one
+    UOpRef n = x->shape[axis], chunk = c.index(s.order == ReduceOrder::Lane64 ? 4096 : int64_t(1) << 40);
+    result = laneFold(s.kind, n, chunk, identity, [&](UOpRef i, UOpRef bound) {
+      at[axis] = i;
+      return element(bound);
+    });
   }
   return s.kind == ReduceKind::Sum && isFloat(r->dtype) ? zeroIfEmpty(c, result, extents) : result;
 }

@@ -107,7 +107,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
           !isView(s))
         y.mustRealize = true;
       if (n->op == Op::UpdateAt && i == 0) y.mustRealize = true;
-      if (n->op == Op::Cumulate) y.mustRealize = !isView(s);
+      if (n->op == Op::Cumulate && !isView(s)) y.mustRealize = true;
     }
   }
   for (UOpRef n : order)

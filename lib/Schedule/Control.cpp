@@ -1,0 +1,227 @@
+//===- Control.cpp: loops and branches -------------------------------------===//
+// Takes:    cond, while and scan with their operands placed.
+// Gives:    programs for their bodies; carried values alternate between two buffers that are swapped, never copied.
+// Keeps:    bodies are inlined at their arguments' places, so a body's kernels are like any other.
+#include "Legalize.h"
+#include "Scheduler.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape, const Place &p) {
+  UOpRef x = c.make(Op::State, shape, {}, "%" + std::to_string(leaves++), t);
+  places[x] = p;
+  return x;
+}
+
+UOpRef Scheduler::internalDim(llvm::StringRef stem, int64_t lo, int64_t hi) {
+  UOpRef d = b.dim(("%" + stem + std::to_string(internals++)).str(), lo, std::min(hi, int64_t(1) << 40));
+  out.dims.push_back(d);
+  return d;
+}
+
+uint32_t Scheduler::beginProgram() {
+  routine->programs.emplace_back();
+  return routine->programs.size() - 1;
+}
+
+std::vector<UOpRef> Scheduler::inlined(UOpRef fn, ArrayRef<UOpRef> args) {
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  for (UOpRef n : topoSort(fn->src)) {
+    if (n->op == Op::Arg) {
+      now[n] = args[n->ints[0]];
+      continue;
+    }
+    SmallVector<UOpRef, 4> src;
+    for (UOpRef s : n->src) src.push_back(now[s]);
+    now[n] = c.withSources(n, src);
+  }
+  std::vector<UOpRef> out;
+  for (UOpRef r : fn->src) out.push_back(now[r]);
+  return legalize(c, out);
+}
+
+/// The argument nodes of a function, by number; null where the body does not use one.
+static std::vector<UOpRef> arguments(UOpRef fn) {
+  std::vector<UOpRef> args(fn->ints[0]);
+  for (UOpRef n : topoSort(fn->src))
+    if (n->op == Op::Arg && n->ints[0] < int64_t(args.size())) args[n->ints[0]] = n;
+  return args;
+}
+
+void Scheduler::control(UOpRef n) {
+  for (UOpRef s : n->tensors())
+    if (!placeOf(s)) return fail(llvm::Twine("internal error: an operand of ") + info(n->op).mnemonic + " has no place");
+  switch (n->op) {
+  case Op::Cond: return cond(n);
+  case Op::While: return whileLoop(n);
+  default: return scan(n);
+  }
+}
+
+void Scheduler::cond(UOpRef n) {
+  std::vector<Place> out;
+  for (UOpRef r : n->fns[0]->src) {
+    std::vector<UOpRef> allocated = bound(r->shape);
+    Layout l = Layout::rowMajor(r->rank());
+    out.push_back({slotBuffer(r->dtype, allocated, l), l, allocated});
+  }
+  beginLoop(); // both branches: what they read lives to their end
+  uint32_t outer = program, branch[2];
+  for (unsigned k : {0u, 1u}) {
+    branch[k] = program = beginProgram();
+    std::vector<UOpRef> args;
+    for (UOpRef s : n->tensors().drop_front()) args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
+    std::vector<UOpRef> roots = inlined(n->fns[k], args);
+    llvm::DenseMap<UOpRef, Place> to;
+    for (size_t i = 0; i < roots.size(); ++i) to.try_emplace(roots[i], out[i]);
+    values(roots, to);
+    for (size_t i = 0; i < roots.size() && !failed(); ++i) copyTo(roots[i], out[i]);
+    for (const Place &p : out) touch(p.buffer);
+  }
+  program = outer;
+  uint32_t flag = placeOf(n->src[0])->buffer;
+  touch(flag);
+  endLoop();
+  emit(CondInstr{flag, branch[0], branch[1]});
+  results[n] = out;
+}
+
+void Scheduler::whileLoop(UOpRef n) {
+  std::vector<UOpRef> args = arguments(n->fns[1]), condArgs = arguments(n->fns[0]);
+  SmallVector<llvm::StringRef> names;
+  if (!n->str.empty()) n->str.split(names, ',');
+  // Carried dims: `dim` nodes of the bodies, internal from now on.
+  std::vector<UOpRef> dims, final, next;
+  for (auto [name, init] : llvm::zip(names, n->indices())) {
+    UOpRef d = nullptr;
+    for (UOpRef fn : n->fns)
+      for (UOpRef x : topoSort(fn->src))
+        if (x->op == Op::Dim && x->str == name) d = x;
+    if (!d) d = b.dim(name, 0, init->hi);
+    if (llvm::is_contained(llvm::ArrayRef(out.dims).take_front(out.moduleDims), d)) return fail("while: the carried dim " + name + " is also a dim of the module");
+    if (!llvm::is_contained(out.dims, d)) out.dims.push_back(d);
+    dims.push_back(d);
+    final.push_back(internalDim(name, d->lo, d->hi));
+    next.push_back(internalDim(name, d->lo, d->hi));
+  }
+  size_t count = n->ntensors;
+  std::vector<Place> now(count), then(count);
+  std::vector<UOpRef> leaves(count);
+  for (size_t i = 0; i < count; ++i) {
+    UOpRef like = args[i] ? args[i] : condArgs[i] ? condArgs[i] : n->src[i];
+    std::vector<UOpRef> allocated = bound(like->shape);
+    Layout l = Layout::rowMajor(like->rank());
+    for (Place *p : {&now[i], &then[i]}) *p = {slotBuffer(like->dtype, allocated, l), l, allocated};
+    partner[now[i].buffer] = then[i].buffer;
+    partner[then[i].buffer] = now[i].buffer;
+    leaves[i] = leaf(like->dtype, like->shape, now[i]);
+  }
+  for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], closeIndex(n->indices()[j])});
+  for (size_t i = 0; i < count; ++i) copyTo(n->src[i], now[i]);
+  Layout scalar = Layout::rowMajor(0);
+  Place flag{slotBuffer(DType::Bool, {}, scalar), scalar, {}};
+  beginLoop();
+  uint32_t outer = program, condProgram = program = beginProgram();
+  std::vector<UOpRef> test = inlined(n->fns[0], leaves);
+  values(test, {{test[0], flag}});
+  if (failed()) return;
+  copyTo(test[0], flag);
+  uint32_t body = program = beginProgram();
+  std::vector<UOpRef> roots = inlined(n->fns[1], leaves);
+  llvm::DenseMap<UOpRef, Place> to;
+  for (size_t i = 0; i < count; ++i) to.try_emplace(roots[i], then[i]);
+  values(roots, to);
+  for (size_t i = 0; i < count && !failed(); ++i) copyTo(roots[i], then[i]);
+  if (failed()) return;
+  for (size_t j = 0; j < dims.size(); ++j) {
+    UOpRef value = nullptr;
+    for (size_t i = 0; i < count && !value; ++i)
+      for (unsigned a = 0; args[i] && a < args[i]->rank() && !value; ++a)
+        if (args[i]->shape[a] == dims[j]) value = roots[i]->shape[a];
+    if (!value) return fail("while: no carried value has the axis " + dims[j]->str);
+    emit(SetDimInstr{next[j], closeIndex(value)});
+  }
+  for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], next[j]});
+  for (size_t i = 0; i < count; ++i) {
+    touch(now[i].buffer);
+    emit(SwapInstr{now[i].buffer, then[i].buffer});
+  }
+  touch(flag.buffer);
+  program = outer;
+  endLoop();
+  emit(WhileInstr{condProgram, flag.buffer, body});
+  for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{final[j], dims[j]});
+  std::vector<Place> all = now;
+  for (UOpRef d : final) { // as tensors, for whoever reads them as values
+    KernelSpec spec;
+    spec.outputs.push_back({b.fromIndex(d, DType::I64), scalar, {}});
+    Place p{slotBuffer(DType::I64, {}, scalar), scalar, {}};
+    emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, {p.buffer}});
+    all.push_back(p);
+  }
+  results[n] = all;
+  finalDims[n] = final;
+}
+
+void Scheduler::scan(UOpRef n) {
+  int64_t carries = n->ints[0], inputs = n->ints[1];
+  UOpRef length = closeIndex(n->indices()[0]), counter = internalDim("step", 0, std::max<int64_t>(length->hi - 1, 0)), step = b.fromIndex(counter, DType::I64);
+  UOpRef fn = n->fns[0];
+  std::vector<Place> now, then, stacked;
+  for (int64_t i = 0; i < carries; ++i) {
+    UOpRef s = n->src[i];
+    std::vector<UOpRef> allocated = bound(s->shape);
+    Layout l = Layout::rowMajor(s->rank());
+    now.push_back({slotBuffer(s->dtype, allocated, l), l, allocated});
+    then.push_back({slotBuffer(s->dtype, allocated, l), l, allocated});
+    partner[now[i].buffer] = then[i].buffer;
+    partner[then[i].buffer] = now[i].buffer;
+    copyTo(s, now[i]);
+  }
+  for (size_t i = carries; i < fn->src.size(); ++i) {
+    UOpRef y = fn->src[i];
+    SmallVector<UOpRef, 4> shape{length};
+    shape.append(y->shape.begin(), y->shape.end());
+    std::vector<UOpRef> allocated = bound(shape);
+    Layout l = Layout::rowMajor(shape.size());
+    stacked.push_back({slotBuffer(y->dtype, allocated, l), l, allocated});
+  }
+  beginLoop();
+  uint32_t outer = program, body = program = beginProgram();
+  std::vector<UOpRef> args;
+  for (unsigned i = 0; i < n->ntensors; ++i) {
+    UOpRef s = n->src[i];
+    UOpRef x = leaf(s->dtype, s->shape, i < carries ? now[i] : *placeOf(s));
+    args.push_back(i >= carries && i < carries + inputs ? b.gather(x, step, 0) : x);
+  }
+  std::vector<UOpRef> roots = inlined(fn, args);
+  llvm::DenseMap<UOpRef, Place> to;
+  for (int64_t i = 0; i < carries; ++i) to.try_emplace(roots[i], then[i]);
+  for (size_t i = carries; i < roots.size(); ++i) { // a stacked output: its window of the whole, written in place
+    UOpRef y = roots[i], one = c.index(1);
+    const Place &p = stacked[i - carries];
+    SmallVector<UOpRef, 4> shape{idxMax(c, length, one)}, window{one};
+    shape.append(y->shape.begin(), y->shape.end());
+    window.append(y->shape.begin(), y->shape.end());
+    SmallVector<UOpRef, 4> start{step};
+    start.append(y->rank(), b.litInt(DType::I64, 0));
+    roots[i] = b.updateAt(leaf(y->dtype, shape, p), b.reshape(y, window), start);
+  }
+  values(roots, to);
+  for (int64_t i = 0; i < carries && !failed(); ++i) copyTo(roots[i], then[i]);
+  if (failed()) return;
+  for (int64_t i = 0; i < carries; ++i) {
+    touch(now[i].buffer);
+    emit(SwapInstr{now[i].buffer, then[i].buffer});
+  }
+  for (const Place &p : stacked) touch(p.buffer);
+  program = outer;
+  endLoop();
+  emit(LoopInstr{counter, length, body});
+  now.insert(now.end(), stacked.begin(), stacked.end());
+  results[n] = now;
+}

@@ -1,0 +1,223 @@
+//===- Kernels.cpp: closing kernels, choosing layouts ----------------------===//
+// Takes:    a realized value and where the values below it lie.
+// Gives:    a closed graph over args, so that equal kernels are one, and a layout for the result.
+// Keeps:    layouts are a matter of speed alone: every kernel can read every layout.
+#include "Scheduler.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+const Place *Scheduler::placeOf(UOpRef x) {
+  if (auto it = places.find(x); it != places.end()) return &it->second;
+  if (x->op != Op::Param) return nullptr;
+  for (uint32_t i = 0; i < out.params.size(); ++i)
+    if (out.params[i].param == x) {
+      std::vector<UOpRef> shape(x->shape);
+      places[x] = {addBuffer(BufferKind::Param, i, x->dtype, shape, out.params[i].layout), out.params[i].layout, shape};
+      return &places[x];
+    }
+  out.params.push_back({x, Layout::rowMajor(x->rank()), -1});
+  return placeOf(x);
+}
+
+UOpRef Scheduler::closeIndex(UOpRef x) {
+  SmallVector<UOpRef, 4> from, to;
+  for (UOpRef n : topoSort(x))
+    if (auto it = indexMap.find(n); it != indexMap.end()) from.push_back(n), to.push_back(it->second);
+  return from.empty() ? x : idxSubstitute(c, x, from, to);
+}
+
+UOpRef Scheduler::close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed, UOpRef computed) {
+  std::vector<std::pair<UOpRef, unsigned>> stack{{v, 0}};
+  while (!stack.empty()) {
+    auto &[n, next] = stack.back();
+    if (closed.count(n)) {
+      stack.pop_back();
+      continue;
+    }
+    if (n->isIndex()) {
+      closed[n] = closeIndex(n);
+      stack.pop_back();
+      continue;
+    }
+    if (const Place *p = n == computed ? nullptr : placeOf(n)) {
+      SmallVector<UOpRef, 4> shape;
+      for (UOpRef d : n->shape) shape.push_back(closeIndex(d));
+      UOpRef a = b.arg(spec.inputs.size(), n->dtype, shape);
+      spec.inputs.push_back({a, p->layout, p->allocated});
+      buffers.push_back(p->buffer);
+      closed[n] = a;
+      stack.pop_back();
+      continue;
+    }
+    if (next < n->src.size()) {
+      UOpRef s = n->src[next++];
+      if (!closed.count(s)) stack.push_back({s, 0});
+      continue;
+    }
+    SmallVector<UOpRef, 4> src;
+    for (UOpRef s : n->src) src.push_back(closed[s]);
+    closed[n] = c.withSources(n, src);
+    stack.pop_back();
+  }
+  return closed[v];
+}
+
+uint32_t Scheduler::kernelNumber(KernelSpec spec) {
+  auto same = [](const Placed &a, const Placed &b) { return a.value == b.value && a.layout == b.layout && a.allocated == b.allocated; };
+  std::vector<uint64_t> key{spec.outputs[0].value->hash, spec.inputs.size()};
+  for (uint32_t k : kernelsByHash[key]) {
+    const KernelSpec &o = out.kernels[k];
+    if (o.inPlace == spec.inPlace && o.laneLabel == spec.laneLabel && o.mostRows == spec.mostRows && same(o.outputs[0], spec.outputs[0]) &&
+        llvm::equal(o.inputs, spec.inputs, same))
+      return k;
+  }
+  UOpRef named = spec.heavy ? spec.heavy : spec.outputs[0].value;
+  spec.name = "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic + (spec.mostRows ? "_thin" : "");
+  kernelsByHash[key].push_back(out.kernels.size());
+  out.kernels.push_back(std::move(spec));
+  return out.kernels.size() - 1;
+}
+
+std::optional<int64_t> Scheduler::strideOf(UOpRef view, unsigned d) {
+  SmallVector<UOpRef, 4> index;
+  UOpRef axis = nullptr;
+  for (unsigned i = 0; i < view->rank(); ++i) {
+    UOpRef r = c.make(Op::Range, {closeIndex(view->shape[i])}, {1000 + i, int64_t(RangeKind::Loop)});
+    if (i == d) axis = r;
+    index.push_back(r);
+  }
+  while (!placeOf(view) || (has(view->op, Movement) && view->op != Op::Pad && !places.count(view))) {
+    if (!has(view->op, Movement) || view->op == Op::Pad) return std::nullopt;
+    index = throughMovement(c, view, index);
+    view = view->src[0];
+  }
+  const Place *p = placeOf(view);
+  for (UOpRef &i : index) i = closeIndex(i);
+  UOpRef a = address(c, p->layout, p->allocated, index);
+  int64_t stride = 0;
+  for (const IndexTerm &t : terms(a)) {
+    if (t.atoms.size() == 1 && t.atoms[0] == axis)
+      stride += t.coefficient;
+    else
+      for (UOpRef x : t.atoms)
+        if (llvm::is_contained(topoSort(x), axis)) return std::nullopt;
+  }
+  return stride;
+}
+
+/// A layout with this axis innermost, the others in logical order.
+static Layout lastAxis(unsigned rank, int64_t axis) {
+  SmallVector<int64_t, 6> order;
+  for (unsigned i = 0; i < rank; ++i)
+    if (i != axis) order.push_back(i);
+  order.push_back(axis);
+  return Layout::permuted(order);
+}
+
+void Scheduler::pack(UOpRef view, unsigned axis) {
+  KernelSpec spec;
+  std::vector<uint32_t> buffers;
+  llvm::DenseMap<UOpRef, UOpRef> closed;
+  UOpRef v = c.make(Op::Detach, {close(view, spec, buffers, closed, nullptr)});
+  Layout l = lastAxis(view->rank(), axis);
+  std::vector<UOpRef> allocated = bound(view->shape);
+  spec.outputs.push_back({v, l, allocated});
+  uint32_t to = slotBuffer(view->dtype, allocated, l);
+  buffers.push_back(to);
+  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+  places[view] = {to, l, allocated};
+}
+
+static constexpr int64_t panel = 16; // elements: one AVX-512 register of f32, two of AVX2, four of NEON
+
+Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  struct Use {
+    unsigned axis = 0, count = 0;
+    bool plain = false;
+  };
+  auto useOf = [](llvm::ArrayRef<AffineForm> forms, int64_t label) {
+    Use u;
+    for (unsigned d = 0; d < forms.size(); ++d)
+      for (auto [l, k] : forms[d].terms)
+        if (l == label) u = {d, u.count + 1, forms[d].divisor == 1 && k == 1};
+    return u;
+  };
+  UOpRef operands[] = {r->src[0], r->src[1]};
+  auto fresh = [&](UOpRef p) { // a parameter whose layout is still ours to choose
+    return p->op == Op::Param && llvm::none_of(out.params, [&](const StoredParam &q) { return q.param == p; });
+  };
+  int64_t best = -1;
+  std::pair<int64_t, int64_t> bestScore{100, 0};
+  for (int64_t l = 0; l < s.kept; ++l) {
+    int64_t extent = r->shape[l]->hi, cost = 0;
+    Use u[] = {useOf(s.a, l), useOf(s.b, l)};
+    if (extent < 2 || (u[0].count && u[1].count && operands[0] == operands[1])) continue;
+    bool possible = true;
+    for (unsigned o : {0u, 1u}) {
+      if (!u[o].count) continue;
+      possible &= u[o].count == 1 && u[o].plain;
+      if (!possible) break;
+      if (fresh(operands[o])) continue;
+      auto stride = strideOf(operands[o], u[o].axis);
+      if (!stride || *stride != 1) cost += 4; // a copy with this axis innermost
+    }
+    if (!possible) continue;
+    if (u[0].count && u[1].count) cost += 2;
+    if (extent < 8) cost += 8;
+    std::pair<int64_t, int64_t> score{cost, -extent};
+    if (score < bestScore) bestScore = score, best = l;
+  }
+  laneLabel = best;
+  if (best < 0) return Layout::rowMajor(r->rank());
+  for (unsigned o : {0u, 1u}) {
+    auto &forms = o ? s.b : s.a;
+    Use u = useOf(forms, best);
+    if (!u.count) continue;
+    UOpRef x = operands[o];
+    if (fresh(x)) { // panels: lane blocks, then the reduced axes in the order of the loops, then what is left, then the lane
+      Layout l;
+      l.dims.push_back({int64_t(u.axis), panel, 0});
+      SmallVector<bool> taken(x->rank());
+      taken[u.axis] = true;
+      auto take = [&](unsigned d) {
+        if (!taken[d]) l.dims.push_back({int64_t(d)}), taken[d] = true;
+      };
+      for (unsigned d = 0; d < x->rank(); ++d) // kept labels outside
+        if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first < s.kept; })) take(d);
+      for (int64_t label = s.kept; label < s.kept + s.reduced; ++label)
+        for (unsigned d = 0; d < x->rank(); ++d)
+          if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first == label; })) take(d);
+      for (unsigned d = 0; d < x->rank(); ++d) take(d);
+      l.dims.push_back({int64_t(u.axis), 1, panel});
+      out.params.push_back({x, l, -1});
+      continue;
+    }
+    auto stride = strideOf(x, u.axis);
+    if (!stride || *stride != 1) pack(x, u.axis);
+  }
+  return lastAxis(r->rank(), best);
+}
+
+Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
+  laneLabel = -1;
+  if (heavy && heavy->op == Op::Contract) return contractLayout(heavy, laneLabel);
+  // The order of the first input of this rank that is not row-major.
+  std::vector<UOpRef> stack{v};
+  llvm::DenseSet<UOpRef> seen;
+  while (!stack.empty()) {
+    UOpRef n = stack.back();
+    stack.pop_back();
+    if (n->isIndex() || !seen.insert(n).second) continue;
+    const Place *p = n == v ? nullptr : places.count(n) ? &places[n] : nullptr;
+    if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor()) return p->layout;
+    if (p || isStored(n) || n->op == Op::Permute) continue;
+    for (UOpRef s : llvm::reverse(n->src)) stack.push_back(s);
+  }
+  return Layout::rowMajor(v->rank());
+}

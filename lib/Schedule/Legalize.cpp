@@ -1,0 +1,93 @@
+//===- Legalize.cpp: what kernels can say ----------------------------------===//
+// Takes:    a graph past the numerics stage.
+// Gives:    an equal graph, bit for bit, in which every lane64 sum has one axis, other reduced axes are chains, and no contract reads outside its operands.
+// Keeps:    the order of every sum (N4): the rewrites are its definition, written out.
+#include "Legalize.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/Program.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::SmallVector;
+
+UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
+  ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
+  UOpRef x = r->src[0];
+  size_t n = s.axes.size();
+  if (n == 1 || !s.domain.empty()) return r;
+  // The last group of neighbouring axes.
+  size_t first = n - 1;
+  while (first > 0 && s.axes[first - 1] + 1 == s.axes[first]) --first;
+  if (s.order == ReduceOrder::Chain) return r;
+  // Merge the group into one axis.
+  SmallVector<UOpRef, 6> shape;
+  UOpRef merged = b.idx(1);
+  for (unsigned i = 0; i < x->rank(); ++i) {
+    bool in = i >= unsigned(s.axes[first]) && i <= unsigned(s.axes.back());
+    if (in) merged = idxMul(b.c, merged, x->shape[i]);
+    if (!in || i == unsigned(s.axes.back())) shape.push_back(in ? merged : x->shape[i]);
+  }
+  int64_t axis = s.axes[first];
+  UOpRef y = b.reduce(ReduceSpec{s.kind, s.order, {axis}, {}}, b.reshape(x, shape), {});
+  if (first == 0) return y;
+  // Other axes: a plain chain over those results, outermost loop outermost.
+  ReduceSpec rest{s.kind, s.order == ReduceOrder::Exact ? ReduceOrder::Exact : ReduceOrder::Chain, {}, {}};
+  rest.axes.append(s.axes.begin(), s.axes.begin() + first);
+  return b.reduce(rest, y, {});
+}
+
+UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  auto extents = r->indices().take_front(s.kept + s.reduced);
+  SmallVector<UOpRef, 2> operands{r->src[0], r->src[1]};
+  bool changed = false;
+  for (unsigned o : {0u, 1u}) {
+    auto &forms = o ? s.b : s.a;
+    UOpRef x = operands[o], zero = b.idx(0);
+    SmallVector<UOpRef, 6> lo(x->rank(), zero), hi(x->rank(), zero);
+    bool pads = false;
+    for (unsigned d = 0; d < x->rank(); ++d) {
+      AffineForm &f = forms[d];
+      if (f.isLabel() || f.divisor != 1) continue; // a quotient keeps its gates
+      UOpRef least = b.idx(f.constant), most = least;
+      for (auto [l, k] : f.terms) {
+        UOpRef span = idxMul(b.c, idxSub(b.c, extents[l], b.idx(1)), b.idx(k));
+        (k > 0 ? most : least) = idxAdd(b.c, k > 0 ? most : least, span);
+      }
+      UOpRef before = idxMax(b.c, zero, idxMul(b.c, least, b.idx(-1))), after = idxMax(b.c, zero, idxSub(b.c, most, idxSub(b.c, x->shape[d], b.idx(1))));
+      auto known = before->constIndex();
+      if (!known) continue; // a symbolic start: the gates stay
+      if (*known == 0 && after->hi == 0) continue;
+      lo[d] = before;
+      hi[d] = after;
+      f.constant += *known;
+      pads = true;
+    }
+    if (!pads) continue;
+    operands[o] = b.pad(x, lo, hi);
+    changed = true;
+  }
+  if (!changed) return r;
+  return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(s.kept + s.reduced));
+}
+
+std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
+  Builder b(c);
+  struct Row {
+    Op op;
+    UOpRef (*rewrite)(Builder &, UOpRef);
+  };
+  static constexpr Row rows[] = {{Op::Reduce, legalizeReduce}, {Op::Contract, legalizeContract}};
+  std::vector<UOpRef> now(c.size());
+  for (UOpRef n : topoSort(roots)) {
+    SmallVector<UOpRef, 4> src;
+    for (UOpRef s : n->src) src.push_back(now[s->id]);
+    UOpRef m = c.withSources(n, src);
+    for (const Row &row : rows)
+      if (m->op == row.op) m = row.rewrite(b, m);
+    now[n->id] = m;
+  }
+  std::vector<UOpRef> out;
+  for (UOpRef r : roots) out.push_back(now[r->id]);
+  return out;
+}

@@ -1,0 +1,11 @@
+//===- Legalize.h: the rewrites of Legalize.cpp, one per op ----------------===//
+// Each takes a node whose sources are legal and gives an equal one, bit for bit (itself when it is legal already).
+#pragma once
+#include "astra/IR/Builder.h"
+
+namespace astra {
+
+UOpRef legalizeReduce(Builder &b, UOpRef r);
+UOpRef legalizeContract(Builder &b, UOpRef r);
+
+} // namespace astra

@@ -1,0 +1,220 @@
+//===- Scheduler.cpp: from entries to programs -----------------------------===//
+// Takes:    a module past the numerics stage.
+// Gives:    for each entry the launches in order, with every value placed in a buffer.
+// Keeps:    the order of launches is the graph's topological order; output is a function of the graph alone.
+#include "Scheduler.h"
+#include "Legalize.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+
+llvm::Expected<Schedule> astra::schedule(Module &m) { return Scheduler(m).run(); }
+
+void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
+  KernelSpec spec;
+  std::vector<uint32_t> buffers;
+  llvm::DenseMap<UOpRef, UOpRef> closed;
+  std::vector<UOpRef> allocated = bound(v->shape);
+
+  // A window written into a value that nobody else reads, or into the state it becomes.
+  if (v->op == Op::UpdateAt && uses[v->src[0]] == 1) {
+    const Place *x = placeOf(v->src[0]);
+    bool dies = x && routine->buffers[x->buffer].kind == BufferKind::Slot;
+    bool becomes = x && destination && destination->buffer == x->buffer;
+    if (dies || becomes) {
+      Place at = *x;
+      close(v->src[0], spec, buffers, closed, nullptr); // argument 0
+      UOpRef value = close(v, spec, buffers, closed, v);
+      spec.outputs.push_back({value, at.layout, at.allocated});
+      spec.inPlace = true;
+      emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+      places[v] = at;
+      return;
+    }
+  }
+
+  int64_t lane = -1;
+  Layout layout = layoutFor(v, heavy, lane);
+  UOpRef value = close(v, spec, buffers, closed, v);
+  bool direct = destination && destination->layout == layout && destination->allocated == allocated;
+  if (direct && routine->buffers[destination->buffer].kind == BufferKind::State) direct = false; // other kernels may still read the old value
+  uint32_t to = direct ? destination->buffer : slotBuffer(v->dtype, allocated, layout);
+  spec.outputs.push_back({value, layout, allocated});
+  spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
+  spec.laneLabel = lane;
+  if (const Origin *o = m.origins.find(v)) spec.origin = o->names[0];
+  buffers.push_back(to);
+
+  LaunchInstr launch;
+  launch.buffers = buffers;
+  if (spec.heavy && spec.heavy->op == Op::Contract && lane >= 0) { // few rows at run time want another shape of tile
+    ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+    UOpRef rows = c.index(1);
+    for (int64_t l = 0; l < s.kept; ++l)
+      if (l != lane) rows = idxMul(c, rows, spec.heavy->shape[l]);
+    if (!rows->isConst() && rows->lo < 4) {
+      KernelSpec thin = spec;
+      thin.mostRows = 4;
+      launch.variants.push_back({rows, c.index(4), kernelNumber(std::move(thin))});
+    }
+  }
+  launch.variants.push_back({nullptr, nullptr, kernelNumber(std::move(spec))});
+  emit(std::move(launch));
+  places[v] = {to, layout, allocated};
+}
+
+void Scheduler::copyTo(UOpRef v, const Place &to) {
+  const Place *from = placeOf(v);
+  if (!from) return fail("internal error: a value without a place");
+  if (from->buffer == to.buffer) return;
+  if (from->layout == to.layout && from->allocated == to.allocated && llvm::all_of(to.allocated, [](UOpRef d) { return d->isConst(); })) {
+    touch(from->buffer);
+    touch(to.buffer);
+    emit(CopyInstr{to.buffer, from->buffer, routine->buffers[to.buffer].bytes});
+    return;
+  }
+  KernelSpec spec;
+  std::vector<uint32_t> buffers;
+  llvm::DenseMap<UOpRef, UOpRef> closed;
+  std::vector<UOpRef> shape;
+  for (UOpRef d : v->shape) shape.push_back(closeIndex(d));
+  UOpRef x = b.arg(0, v->dtype, shape);
+  spec.inputs.push_back({x, from->layout, from->allocated});
+  spec.outputs.push_back({c.make(Op::Detach, {x}), to.layout, to.allocated});
+  buffers = {from->buffer, to.buffer};
+  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+}
+
+void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Place> &destinations) {
+  Fusion f = fuse(wanted);
+  std::vector<UOpRef> order = topoSort(wanted);
+  for (UOpRef n : order)
+    for (UOpRef s : n->src) ++uses[s];
+  for (UOpRef r : wanted) ++uses[r];
+  for (UOpRef n : order) {
+    if (failed()) return;
+    if (n->op == Op::Cond || n->op == Op::While || n->op == Op::Scan)
+      control(n);
+    else if (n->op == Op::Proj) {
+      auto it = results.find(n->src[0]);
+      if (it != results.end() && n->ints[0] < int64_t(it->second.size())) places[n] = it->second[n->ints[0]];
+    } else if (n->op == Op::Extent) {
+      UOpRef count = n->src[0];
+      if (count->op == Op::Proj && finalDims.count(count->src[0]) && n->src[0]->ints[0] >= int64_t(results[count->src[0]].size() - finalDims[count->src[0]].size())) {
+        indexMap[n] = finalDims[count->src[0]][count->ints[0] - (results[count->src[0]].size() - finalDims[count->src[0]].size())];
+        continue;
+      }
+      if (!placeOf(count)) return fail("internal error: a data dim whose count has no place");
+      UOpRef d = internalDim("data", std::max<int64_t>(n->ints[0], 0), n->ints[1]);
+      touch(placeOf(count)->buffer);
+      emit(ReadDimInstr{d, placeOf(count)->buffer});
+      indexMap[n] = d;
+    } else if (f.realized.count(n)) {
+      auto to = destinations.find(n);
+      realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second);
+    }
+  }
+}
+
+void Scheduler::entry(const Entry &e) {
+  current = &e;
+  out.entries.push_back({&e, {}, {}, {}});
+  routine = &out.entries.back().routine;
+  routine->programs.emplace_back();
+  program = 0;
+  clock = 0;
+  places.clear();
+  uses.clear();
+  indexMap.clear();
+  lives.clear();
+  partner.clear();
+  results.clear();
+  finalDims.clear();
+  auto rowMajor = [](UOpRef v) { return Layout::rowMajor(v->rank()); };
+  for (uint32_t i = 0; i < e.inputs.size(); ++i) {
+    UOpRef v = e.inputs[i].value;
+    std::vector<UOpRef> shape(v->shape);
+    places[v] = {addBuffer(BufferKind::Input, i, v->dtype, shape, rowMajor(v)), rowMajor(v), shape};
+  }
+  std::vector<UOpRef> roots;
+  for (const Value &v : e.outputs) roots.push_back(v.value);
+  for (const StateUpdate &u : e.updates) roots.push_back(u.value);
+  roots = legalize(c, roots);
+  for (UOpRef n : topoSort(roots))
+    if (n->op == Op::State) {
+      std::vector<UOpRef> shape(n->shape);
+      uint32_t index = llvm::find(out.states, n) - out.states.begin();
+      places[n] = {addBuffer(BufferKind::State, index, n->dtype, shape, rowMajor(n)), rowMajor(n), shape};
+    }
+  llvm::DenseMap<UOpRef, Place> destinations;
+  std::vector<std::pair<UOpRef, Place>> copies;
+  // State first: an output that is also the new state is computed once, into the state where it can be.
+  auto want = [&](UOpRef v, Place p) {
+    copies.push_back({v, p});
+    destinations.try_emplace(v, p);
+  };
+  for (uint32_t i = 0; i < e.updates.size(); ++i) {
+    const StateVar *s = m.state(e.updates[i].state);
+    if (!s) return fail("entry " + e.name + " updates an unknown state " + e.updates[i].state);
+    if (!places.count(s->value)) {
+      std::vector<UOpRef> shape(s->value->shape);
+      uint32_t index = llvm::find(out.states, s->value) - out.states.begin();
+      places[s->value] = {addBuffer(BufferKind::State, index, s->value->dtype, shape, rowMajor(s->value)), rowMajor(s->value), shape};
+    }
+    want(roots[e.outputs.size() + i], places[s->value]);
+  }
+  std::vector<Place> outputs;
+  for (uint32_t i = 0; i < e.outputs.size(); ++i) {
+    UOpRef v = roots[i];
+    std::vector<UOpRef> allocated = bound(v->shape);
+    outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, rowMajor(v)), rowMajor(v), allocated});
+    want(v, outputs.back());
+  }
+  values(roots, destinations);
+  if (failed()) return;
+  // What is not where it is wanted goes there now; outputs before states, so that they see old states where they read them.
+  for (auto &[v, to] : llvm::reverse(copies))
+    if (!failed()) copyTo(v, to);
+  layOutSlots();
+  ScheduledEntry &se = out.entries.back();
+  for (uint32_t i = 0; i < e.outputs.size(); ++i) {
+    std::vector<UOpRef> shape;
+    for (UOpRef d : roots[i]->shape) shape.push_back(closeIndex(d));
+    se.outputShapes.push_back(shape);
+    se.outputBounds.push_back(outputs[i].allocated);
+  }
+}
+
+/// One routine per parameter that is not stored as the user gives it.
+void Scheduler::prepare() {
+  for (StoredParam &p : out.params) {
+    if (p.layout.isRowMajor()) continue;
+    p.prepare = out.prepares.size();
+    Routine r;
+    routine = &r;
+    lives.clear();
+    std::vector<UOpRef> shape(p.param->shape);
+    Layout plain = Layout::rowMajor(shape.size());
+    uint32_t from = addBuffer(BufferKind::Input, 0, p.param->dtype, shape, plain), to = addBuffer(BufferKind::Output, 0, p.param->dtype, shape, p.layout);
+    KernelSpec spec;
+    UOpRef x = b.arg(0, p.param->dtype, p.param->shape);
+    spec.inputs.push_back({x, plain, shape});
+    spec.outputs.push_back({c.make(Op::Detach, {x}), p.layout, shape});
+    r.programs.push_back({LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, {from, to}}});
+    out.prepares.push_back(std::move(r));
+  }
+}
+
+llvm::Expected<Schedule> Scheduler::run() {
+  out.dims = m.dims;
+  out.moduleDims = m.dims.size();
+  for (const StateVar &s : m.states) out.states.push_back(s.value);
+  out.entries.reserve(m.entries.size());
+  for (const Entry &e : m.entries) {
+    entry(e);
+    if (failed()) return llvm::createStringError("entry " + e.name + ": " + error);
+  }
+  prepare();
+  return std::move(out);
+}

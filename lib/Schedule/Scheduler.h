@@ -1,0 +1,101 @@
+//===- Scheduler.h: the state shared by the parts of the scheduler ---------===//
+// Kernels.cpp closes kernels and chooses layouts, Control.cpp emits loops and branches, Memory.cpp lays out slots, Scheduler.cpp drives.
+#pragma once
+#include "Fusion.h"
+#include "astra/IR/Builder.h"
+#include "astra/Schedule/Program.h"
+#include <map>
+
+namespace astra {
+
+/// Where a value lies in the routine at hand.
+struct Place {
+  uint32_t buffer;
+  Layout layout;
+  std::vector<UOpRef> allocated;
+};
+
+class Scheduler {
+public:
+  explicit Scheduler(Module &m) : m(m), c(m.ctx()), b(c) {}
+  llvm::Expected<Schedule> run();
+
+private:
+  // Scheduler.cpp
+  void entry(const Entry &e);
+  /// Appends to the program at hand what computes `roots`; each gets a place. A root with a destination is computed into it when its layout allows, else copied.
+  void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations);
+  void realize(UOpRef v, UOpRef heavy, const Place *destination);
+  void copyTo(UOpRef v, const Place &to);
+  bool failed() const { return !error.empty(); }
+  void fail(const llvm::Twine &what) {
+    if (error.empty()) error = what.str();
+  }
+
+  // Kernels.cpp
+  /// The closed graph of v over args; fills the inputs and their buffers. `computed` itself (v, or null) is never taken from its place.
+  UOpRef close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed, UOpRef computed);
+  UOpRef closeIndex(UOpRef x);
+  Layout layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel);
+  Layout contractLayout(UOpRef r, int64_t &laneLabel);
+  /// The step in memory of axis `d` of a view over a placed value; nothing when it is not a plain stride or there is no place yet.
+  std::optional<int64_t> strideOf(UOpRef view, unsigned d);
+  void pack(UOpRef view, unsigned lastAxis);
+  uint32_t kernelNumber(KernelSpec spec);
+  const Place *placeOf(UOpRef x);
+
+  // Control.cpp
+  void control(UOpRef n);
+  void cond(UOpRef n);
+  void whileLoop(UOpRef n);
+  void scan(UOpRef n);
+  /// The results of a function body with its arguments replaced.
+  std::vector<UOpRef> inlined(UOpRef fn, llvm::ArrayRef<UOpRef> args);
+  UOpRef leaf(DType t, llvm::ArrayRef<UOpRef> shape, const Place &p);
+  UOpRef internalDim(llvm::StringRef stem, int64_t lo, int64_t hi);
+  uint32_t beginProgram();
+  void beginLoop() { loops.push_back({uint32_t(routine->buffers.size()), {}}); }
+  void endLoop();
+  void prepare();
+
+  // Memory.cpp
+  uint32_t slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
+  UOpRef bound(UOpRef index);
+  std::vector<UOpRef> bound(llvm::ArrayRef<UOpRef> shape);
+  void touch(uint32_t buffer);
+  void layOutSlots();
+
+  uint32_t addBuffer(BufferKind kind, uint32_t index, DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
+  void emit(Instr i);
+
+  Module &m;
+  Context &c;
+  Builder b;
+  Schedule out;
+  std::string error;
+
+  // the routine at hand
+  Routine *routine = nullptr;
+  uint32_t program = 0;
+  const Entry *current = nullptr;
+  llvm::DenseMap<UOpRef, Place> places;
+  llvm::DenseMap<UOpRef, unsigned> uses;
+  llvm::DenseMap<UOpRef, UOpRef> indexMap; // extents and carried dims -> internal dims
+  struct Life {
+    uint32_t first, last;
+  };
+  std::vector<Life> lives;                             // per buffer, in instruction numbers
+  struct OpenLoop {
+    uint32_t buffers;             // how many there were when it began
+    std::vector<uint32_t> outer;  // those of them that it touches: they live to its end
+  };
+  std::vector<OpenLoop> loops;
+  llvm::DenseMap<uint32_t, uint32_t> partner; // buffers that a loop swaps live together
+  llvm::DenseMap<UOpRef, std::vector<Place>> results; // of control ops
+  llvm::DenseMap<UOpRef, std::vector<UOpRef>> finalDims; // of whiles: their carried dims when they end
+  uint32_t clock = 0;
+  std::map<std::vector<uint64_t>, std::vector<uint32_t>> kernelsByHash; // looked up only
+  unsigned leaves = 0, internals = 0;
+};
+
+} // namespace astra
