@@ -126,7 +126,7 @@ UOpRef Expansion::stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   bool outer = lane && llvm::any_of(src.drop_front().drop_back(), [&](UOpRef i) { return dependsOnLane(i, lane); });
   if (!outer && l && l->second == 0) return c.make(Op::At, src, {1});
   if (!outer && l && l->second == 1) {
-    SmallVector<UOpRef, 4> at(src);
+    SmallVector<UOpRef, 4> at(src.begin(), src.end());
     at.back() = l->first;
     return c.make(Op::At, at, {lanes});
   }
@@ -220,7 +220,7 @@ void Expansion::laneFold(UOpRef n, Copies &out) {
   SmallVector<int64_t, 4> at(out.unroll.size() + 1);
   size_t total = 1;
   for (UOpRef r : out.unroll) total *= extent(r);
-  SmallVector<UOpRef, 4> of(out.unroll);
+  SmallVector<UOpRef, 4> of(out.unroll.begin(), out.unroll.end());
   if (steps) of.push_back(steps);
   for (size_t i = 0; i < total; ++i) {
     size_t k = i;

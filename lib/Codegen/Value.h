@@ -41,8 +41,10 @@ private:
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
-  /// lane64 over n elements, element(i, bound) being element i, or the identity where `bound` (null: certainly inside) is false.
-  UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
+  /// lane64 over n elements, element(i, bound) being element i, or the identity where `bound` (null: certainly inside)
+  /// is false.
+  UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity,
+                  llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
                  UOpRef gate);

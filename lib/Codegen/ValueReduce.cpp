@@ -45,16 +45,20 @@ static UOpRef zeroIfEmpty(Context &c, UOpRef r, ArrayRef<UOpRef> extents) {
   return r;
 }
 
-UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, llvm::function_ref<UOpRef(UOpRef, UOpRef)> element) {
+UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity,
+                         llvm::function_ref<UOpRef(UOpRef, UOpRef)> element) {
   static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};
   static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   int64_t combine = int64_t(combines[int(kind)]);
   if (n->hi > *chunk->constIndex()) { // chunk results in fast memory, then the same rule over them
-    UOpRef chunks = simplifyIndex(c, idxCeilDiv(c, n, chunk)), q = range(chunks, RangeKind::Fold), begin = idxMul(c, q, chunk);
-    UOpRef one = laneFold(kind, simplifyIndex(c, idxMin(c, chunk, idxSub(c, n, begin))), chunk, identity, [&](UOpRef i, UOpRef bound) { return element(idxAdd(c, begin, i), bound); });
+    UOpRef chunks = simplifyIndex(c, idxCeilDiv(c, n, chunk)), q = range(chunks, RangeKind::Fold),
+           begin = idxMul(c, q, chunk);
+    UOpRef one = laneFold(kind, simplifyIndex(c, idxMin(c, chunk, idxSub(c, n, begin))), chunk, identity,
+                          [&](UOpRef i, UOpRef bound) { return element(idxAdd(c, begin, i), bound); });
     UOpRef all = c.make(Op::Stage, {one, q});
     return laneFold(kind, chunks, chunk, identity, [&](UOpRef i, UOpRef bound) {
-      UOpRef safe = bound ? simplifyIndex(c, idxMin(c, i, idxSub(c, chunks, c.index(1)))) : i; // beyond the end: any element, not taken
+      UOpRef safe = bound ? simplifyIndex(c, idxMin(c, i, idxSub(c, chunks, c.index(1))))
+                          : i; // beyond the end: any element, not taken
       return select(bound, c.make(Op::At, {all, safe}, {1}), identity);
     });
   }
@@ -62,7 +66,8 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   UOpRef c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)), rest = simplifyIndex(c, idxMod(c, n, c64));
   SmallVector<UOpRef, 2> laneRanges;
   UOpRef lane = c.index(0);
-  if (w < 64) laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
+  if (w < 64)
+    laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
   if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
   UOpRef acc = identity;
   if (full->hi > 0) {
@@ -99,7 +104,8 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     return select(valid, this->at(x, at, both(gate, valid)), identity);
   };
   UOpRef result;
-  bool lanes = s.order == ReduceOrder::Lane64 || (s.order == ReduceOrder::Exact && s.axes.size() == 1 && reduceLanes && x->shape[s.axes[0]]->hi >= 32);
+  bool lanes = s.order == ReduceOrder::Lane64 ||
+               (s.order == ReduceOrder::Exact && s.axes.size() == 1 && reduceLanes && x->shape[s.axes[0]]->hi >= 32);
   if (!lanes) { // one fold, row-major over the axes
     SmallVector<UOpRef, 6> src{identity, nullptr};
     for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));

@@ -54,7 +54,8 @@ static std::vector<UOpRef> arguments(UOpRef fn) {
 
 void Scheduler::control(UOpRef n) {
   for (UOpRef s : n->tensors())
-    if (!placeOf(s)) return fail(llvm::Twine("internal error: an operand of ") + info(n->op).mnemonic + " has no place");
+    if (!placeOf(s))
+      return fail(llvm::Twine("internal error: an operand of ") + info(n->op).mnemonic + " has no place");
   switch (n->op) {
   case Op::Cond: return cond(n);
   case Op::While: return whileLoop(n);
@@ -102,7 +103,8 @@ void Scheduler::whileLoop(UOpRef n) {
       for (UOpRef x : topoSort(fn->src))
         if (x->op == Op::Dim && x->str == name) d = x;
     if (!d) d = b.dim(name, 0, init->hi);
-    if (llvm::is_contained(llvm::ArrayRef(out.dims).take_front(out.moduleDims), d)) return fail("while: the carried dim " + name + " is also a dim of the module");
+    if (llvm::is_contained(llvm::ArrayRef(out.dims).take_front(out.moduleDims), d))
+      return fail("while: the carried dim " + name + " is also a dim of the module");
     if (!llvm::is_contained(out.dims, d)) out.dims.push_back(d);
     dims.push_back(d);
     final.push_back(internalDim(name, d->lo, d->hi));
@@ -169,7 +171,8 @@ void Scheduler::whileLoop(UOpRef n) {
 
 void Scheduler::scan(UOpRef n) {
   int64_t carries = n->ints[0], inputs = n->ints[1];
-  UOpRef length = closeIndex(n->indices()[0]), counter = internalDim("step", 0, std::max<int64_t>(length->hi - 1, 0)), step = b.fromIndex(counter, DType::I64);
+  UOpRef length = closeIndex(n->indices()[0]), counter = internalDim("step", 0, std::max<int64_t>(length->hi - 1, 0)),
+         step = b.fromIndex(counter, DType::I64);
   UOpRef fn = n->fns[0];
   std::vector<Place> now, then, stacked;
   for (int64_t i = 0; i < carries; ++i) {

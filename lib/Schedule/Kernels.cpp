@@ -31,7 +31,8 @@ UOpRef Scheduler::closeIndex(UOpRef x) {
   return from.empty() ? x : idxSubstitute(c, x, from, to);
 }
 
-UOpRef Scheduler::close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed, UOpRef computed) {
+UOpRef Scheduler::close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers,
+                        llvm::DenseMap<UOpRef, UOpRef> &closed, UOpRef computed) {
   std::vector<std::pair<UOpRef, unsigned>> stack{{v, 0}};
   while (!stack.empty()) {
     auto &[n, next] = stack.back();
@@ -68,16 +69,19 @@ UOpRef Scheduler::close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffe
 }
 
 uint32_t Scheduler::kernelNumber(KernelSpec spec) {
-  auto same = [](const Placed &a, const Placed &b) { return a.value == b.value && a.layout == b.layout && a.allocated == b.allocated; };
+  auto same = [](const Placed &a, const Placed &b) {
+    return a.value == b.value && a.layout == b.layout && a.allocated == b.allocated;
+  };
   std::vector<uint64_t> key{spec.outputs[0].value->hash, spec.inputs.size()};
   for (uint32_t k : kernelsByHash[key]) {
     const KernelSpec &o = out.kernels[k];
-    if (o.inPlace == spec.inPlace && o.laneLabel == spec.laneLabel && o.mostRows == spec.mostRows && same(o.outputs[0], spec.outputs[0]) &&
-        llvm::equal(o.inputs, spec.inputs, same))
+    if (o.inPlace == spec.inPlace && o.laneLabel == spec.laneLabel && o.mostRows == spec.mostRows &&
+        same(o.outputs[0], spec.outputs[0]) && llvm::equal(o.inputs, spec.inputs, same))
       return k;
   }
   UOpRef named = spec.heavy ? spec.heavy : spec.outputs[0].value;
-  spec.name = "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic + (spec.mostRows ? "_thin" : "");
+  spec.name =
+      "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic + (spec.mostRows ? "_thin" : "");
   kernelsByHash[key].push_back(out.kernels.size());
   out.kernels.push_back(std::move(spec));
   return out.kernels.size() - 1;
@@ -180,7 +184,8 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     Use u = useOf(forms, best);
     if (!u.count) continue;
     UOpRef x = operands[o];
-    if (fresh(x)) { // panels: lane blocks, then the reduced axes in the order of the loops, then what is left, then the lane
+    if (fresh(x)) { // panels: lane blocks, then the reduced axes in the order of the loops, then what is left, then the
+                    // lane
       Layout l;
       l.dims.push_back({int64_t(u.axis), panel, 0});
       SmallVector<bool> taken(x->rank());

@@ -1,7 +1,8 @@
 //===- Legalize.cpp: what kernels can say ----------------------------------===//
 // Takes:    a graph past the numerics stage.
-// Gives:    an equal graph, bit for bit, in which every lane64 sum has one axis, other reduced axes are chains, and no contract reads outside its operands.
-// Keeps:    the order of every sum (N4): the rewrites are its definition, written out.
+// Gives:    an equal graph, bit for bit, in which every lane64 sum has one axis, other reduced axes are chains, and no
+// contract reads outside its operands. Keeps:    the order of every sum (N4): the rewrites are its definition, written
+// out.
 #include "Legalize.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"
@@ -54,7 +55,8 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
         UOpRef span = idxMul(b.c, idxSub(b.c, extents[l], b.idx(1)), b.idx(k));
         (k > 0 ? most : least) = idxAdd(b.c, k > 0 ? most : least, span);
       }
-      UOpRef before = idxMax(b.c, zero, idxMul(b.c, least, b.idx(-1))), after = idxMax(b.c, zero, idxSub(b.c, most, idxSub(b.c, x->shape[d], b.idx(1))));
+      UOpRef before = idxMax(b.c, zero, idxMul(b.c, least, b.idx(-1))),
+             after = idxMax(b.c, zero, idxSub(b.c, most, idxSub(b.c, x->shape[d], b.idx(1))));
       auto known = before->constIndex();
       if (!known) continue; // a symbolic start: the gates stay
       if (*known == 0 && after->hi == 0) continue;

@@ -10,7 +10,9 @@ using namespace astra;
 UOpRef Scheduler::bound(UOpRef x) {
   llvm::SmallVector<UOpRef, 4> from, to;
   for (UOpRef n : topoSort(x))
-    if (n->op == Op::Extent || (n->op == Op::Dim && llvm::is_contained(llvm::ArrayRef(out.dims).drop_front(out.moduleDims), n))) from.push_back(n), to.push_back(c.index(n->hi));
+    if (n->op == Op::Extent ||
+        (n->op == Op::Dim && llvm::is_contained(llvm::ArrayRef(out.dims).drop_front(out.moduleDims), n)))
+      from.push_back(n), to.push_back(c.index(n->hi));
   return from.empty() ? x : idxSubstitute(c, x, from, to);
 }
 std::vector<UOpRef> Scheduler::bound(llvm::ArrayRef<UOpRef> shape) {
@@ -19,7 +21,8 @@ std::vector<UOpRef> Scheduler::bound(llvm::ArrayRef<UOpRef> shape) {
   return r;
 }
 
-uint32_t Scheduler::addBuffer(BufferKind kind, uint32_t index, DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l) {
+uint32_t Scheduler::addBuffer(BufferKind kind, uint32_t index, DType t, llvm::ArrayRef<UOpRef> allocated,
+                              const Layout &l) {
   UOpRef n = elementCount(c, l, allocated);
   unsigned bits = bitWidth(t);
   UOpRef bytes = bits >= 8 ? idxMul(c, n, c.index(bits / 8)) : idxCeilDiv(c, n, c.index(8 / bits));
@@ -27,7 +30,9 @@ uint32_t Scheduler::addBuffer(BufferKind kind, uint32_t index, DType t, llvm::Ar
   lives.push_back({clock, clock});
   return routine->buffers.size() - 1;
 }
-uint32_t Scheduler::slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l) { return addBuffer(BufferKind::Slot, 0, t, allocated, l); }
+uint32_t Scheduler::slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l) {
+  return addBuffer(BufferKind::Slot, 0, t, allocated, l);
+}
 
 void Scheduler::touch(uint32_t buffer) {
   auto one = [&](uint32_t x) {
@@ -55,9 +60,10 @@ void Scheduler::layOutSlots() {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < routine->buffers.size(); ++i)
     if (routine->buffers[i].kind == BufferKind::Slot) order.push_back(i);
-  llvm::sort(order, [&](uint32_t x, uint32_t y) { return std::pair(lives[x].first, x) < std::pair(lives[y].first, y); });
-  std::multimap<uint32_t, uint32_t> ending;           // last instruction -> slot
-  std::multimap<int64_t, uint32_t> unused;            // size at its bound -> slot
+  llvm::sort(order,
+             [&](uint32_t x, uint32_t y) { return std::pair(lives[x].first, x) < std::pair(lives[y].first, y); });
+  std::multimap<uint32_t, uint32_t> ending; // last instruction -> slot
+  std::multimap<int64_t, uint32_t> unused;  // size at its bound -> slot
   for (uint32_t i : order) {
     while (!ending.empty() && ending.begin()->first < lives[i].first) {
       unused.emplace(routine->slots[ending.begin()->second]->hi, ending.begin()->second);

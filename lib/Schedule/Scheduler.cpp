@@ -38,7 +38,8 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   Layout layout = layoutFor(v, heavy, lane);
   UOpRef value = close(v, spec, buffers, closed, v);
   bool direct = destination && destination->layout == layout && destination->allocated == allocated;
-  if (direct && routine->buffers[destination->buffer].kind == BufferKind::State) direct = false; // other kernels may still read the old value
+  if (direct && routine->buffers[destination->buffer].kind == BufferKind::State)
+    direct = false; // other kernels may still read the old value
   uint32_t to = direct ? destination->buffer : slotBuffer(v->dtype, allocated, layout);
   spec.outputs.push_back({value, layout, allocated});
   spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
@@ -68,7 +69,8 @@ void Scheduler::copyTo(UOpRef v, const Place &to) {
   const Place *from = placeOf(v);
   if (!from) return fail("internal error: a value without a place");
   if (from->buffer == to.buffer) return;
-  if (from->layout == to.layout && from->allocated == to.allocated && llvm::all_of(to.allocated, [](UOpRef d) { return d->isConst(); })) {
+  if (from->layout == to.layout && from->allocated == to.allocated &&
+      llvm::all_of(to.allocated, [](UOpRef d) { return d->isConst(); })) {
     touch(from->buffer);
     touch(to.buffer);
     emit(CopyInstr{to.buffer, from->buffer, routine->buffers[to.buffer].bytes});
@@ -101,8 +103,10 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
       if (it != results.end() && n->ints[0] < int64_t(it->second.size())) places[n] = it->second[n->ints[0]];
     } else if (n->op == Op::Extent) {
       UOpRef count = n->src[0];
-      if (count->op == Op::Proj && finalDims.count(count->src[0]) && n->src[0]->ints[0] >= int64_t(results[count->src[0]].size() - finalDims[count->src[0]].size())) {
-        indexMap[n] = finalDims[count->src[0]][count->ints[0] - (results[count->src[0]].size() - finalDims[count->src[0]].size())];
+      if (count->op == Op::Proj && finalDims.count(count->src[0]) &&
+          n->src[0]->ints[0] >= int64_t(results[count->src[0]].size() - finalDims[count->src[0]].size())) {
+        indexMap[n] = finalDims[count->src[0]]
+                               [count->ints[0] - (results[count->src[0]].size() - finalDims[count->src[0]].size())];
         continue;
       }
       if (!placeOf(count)) return fail("internal error: a data dim whose count has no place");
@@ -160,7 +164,8 @@ void Scheduler::entry(const Entry &e) {
     if (!places.count(s->value)) {
       std::vector<UOpRef> shape(s->value->shape);
       uint32_t index = llvm::find(out.states, s->value) - out.states.begin();
-      places[s->value] = {addBuffer(BufferKind::State, index, s->value->dtype, shape, rowMajor(s->value)), rowMajor(s->value), shape};
+      places[s->value] = {addBuffer(BufferKind::State, index, s->value->dtype, shape, rowMajor(s->value)),
+                          rowMajor(s->value), shape};
     }
     want(roots[e.outputs.size() + i], places[s->value]);
   }
@@ -173,7 +178,8 @@ void Scheduler::entry(const Entry &e) {
   }
   values(roots, destinations);
   if (failed()) return;
-  // What is not where it is wanted goes there now; outputs before states, so that they see old states where they read them.
+  // What is not where it is wanted goes there now; outputs before states, so that they see old states where they read
+  // them.
   for (auto &[v, to] : llvm::reverse(copies))
     if (!failed()) copyTo(v, to);
   layOutSlots();
@@ -196,7 +202,8 @@ void Scheduler::prepare() {
     lives.clear();
     std::vector<UOpRef> shape(p.param->shape);
     Layout plain = Layout::rowMajor(shape.size());
-    uint32_t from = addBuffer(BufferKind::Input, 0, p.param->dtype, shape, plain), to = addBuffer(BufferKind::Output, 0, p.param->dtype, shape, p.layout);
+    uint32_t from = addBuffer(BufferKind::Input, 0, p.param->dtype, shape, plain),
+             to = addBuffer(BufferKind::Output, 0, p.param->dtype, shape, p.layout);
     KernelSpec spec;
     UOpRef x = b.arg(0, p.param->dtype, p.param->shape);
     spec.inputs.push_back({x, plain, shape});

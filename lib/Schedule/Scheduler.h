@@ -1,5 +1,6 @@
 //===- Scheduler.h: the state shared by the parts of the scheduler ---------===//
-// Kernels.cpp closes kernels and chooses layouts, Control.cpp emits loops and branches, Memory.cpp lays out slots, Scheduler.cpp drives.
+// Kernels.cpp closes kernels and chooses layouts, Control.cpp emits loops and branches, Memory.cpp lays out slots,
+// Scheduler.cpp drives.
 #pragma once
 #include "Fusion.h"
 #include "astra/IR/Builder.h"
@@ -23,7 +24,8 @@ public:
 private:
   // Scheduler.cpp
   void entry(const Entry &e);
-  /// Appends to the program at hand what computes `roots`; each gets a place. A root with a destination is computed into it when its layout allows, else copied.
+  /// Appends to the program at hand what computes `roots`; each gets a place. A root with a destination is computed
+  /// into it when its layout allows, else copied.
   void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations);
   void realize(UOpRef v, UOpRef heavy, const Place *destination);
   void copyTo(UOpRef v, const Place &to);
@@ -33,12 +35,15 @@ private:
   }
 
   // Kernels.cpp
-  /// The closed graph of v over args; fills the inputs and their buffers. `computed` itself (v, or null) is never taken from its place.
-  UOpRef close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed, UOpRef computed);
+  /// The closed graph of v over args; fills the inputs and their buffers. `computed` itself (v, or null) is never taken
+  /// from its place.
+  UOpRef close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed,
+               UOpRef computed);
   UOpRef closeIndex(UOpRef x);
   Layout layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel);
   Layout contractLayout(UOpRef r, int64_t &laneLabel);
-  /// The step in memory of axis `d` of a view over a placed value; nothing when it is not a plain stride or there is no place yet.
+  /// The step in memory of axis `d` of a view over a placed value; nothing when it is not a plain stride or there is no
+  /// place yet.
   std::optional<int64_t> strideOf(UOpRef view, unsigned d);
   void pack(UOpRef view, unsigned lastAxis);
   uint32_t kernelNumber(KernelSpec spec);
@@ -84,14 +89,14 @@ private:
   struct Life {
     uint32_t first, last;
   };
-  std::vector<Life> lives;                             // per buffer, in instruction numbers
+  std::vector<Life> lives; // per buffer, in instruction numbers
   struct OpenLoop {
-    uint32_t buffers;             // how many there were when it began
-    std::vector<uint32_t> outer;  // those of them that it touches: they live to its end
+    uint32_t buffers;            // how many there were when it began
+    std::vector<uint32_t> outer; // those of them that it touches: they live to its end
   };
   std::vector<OpenLoop> loops;
-  llvm::DenseMap<uint32_t, uint32_t> partner; // buffers that a loop swaps live together
-  llvm::DenseMap<UOpRef, std::vector<Place>> results; // of control ops
+  llvm::DenseMap<uint32_t, uint32_t> partner;            // buffers that a loop swaps live together
+  llvm::DenseMap<UOpRef, std::vector<Place>> results;    // of control ops
   llvm::DenseMap<UOpRef, std::vector<UOpRef>> finalDims; // of whiles: their carried dims when they end
   uint32_t clock = 0;
   std::map<std::vector<uint64_t>, std::vector<uint32_t>> kernelsByHash; // looked up only

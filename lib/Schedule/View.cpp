@@ -28,7 +28,8 @@ static SmallVector<UOpRef, 4> reshapeIndex(Context &c, Shape from, Shape to, Arr
     UOpRef a = one, b = one;
     if (i < from.size()) a = from[i++];
     if (j < to.size()) b = to[j++];
-    while (a != b && (i < from.size() || j < to.size())) // grow the lesser side; the totals are equal, so this ends with a == b
+    while (a != b &&
+           (i < from.size() || j < to.size())) // grow the lesser side; the totals are equal, so this ends with a == b
       if (j == to.size() || (i < from.size() && a->hi <= b->hi))
         a = idxMul(c, a, from[i++]);
       else
