@@ -124,7 +124,7 @@ uint64_t eval::encode(DType t, const Exact &v, bool saturate) {
     if (t == DType::F4E2M1 || (narrowest && saturate))
       code = f.greatest;
     else if (!f.infinity)
-      return f.unsignedZero ? 0x80 : sign | canonicalNaN(t);
+      return canonicalNaN(t);
     else
       code = f.greatest + 1;
   }
