@@ -75,6 +75,10 @@ bool medium(UOpRef v) { return v->lo >= -maxMagnitude && v->hi <= maxMagnitude; 
 UOpRef binary(Context &c, Op op, UOpRef a, UOpRef b) {
   auto truth = [&](bool yes, bool no) -> UOpRef { return yes ? c.index(1) : no ? c.index(0) : nullptr; };
   bool positive = b->lo > 0 && medium(a) && medium(b);
+  if (auto x = a->constIndex(), y = b->constIndex(); x && y && *y != 0 && medium(a) && medium(b)) {
+    if (op == Op::TruncDiv) return c.index(*x / *y);
+    if (op == Op::Rem) return c.index(*x % *y);
+  }
   switch (op) {
   case Op::Add: return medium(a) && medium(b) ? idxAdd(c, a, b) : nullptr;
   case Op::Sub: return medium(a) && medium(b) ? idxSub(c, a, b) : nullptr;

@@ -77,8 +77,23 @@ std::vector<uint8_t> typedBytes(const proto::Tensor &t, DType dtype) {
   case DType::I64: return narrowed(t.int64_data(), 8);
   case DType::U64: return narrowed(t.uint64_data(), 8);
   case DType::U32: return narrowed(t.uint64_data(), 4);
-  default: return narrowed(t.int32_data(), byteSize(dtype));
+  default: return narrowed(t.int32_data(), std::max(byteSize(dtype), 1u)); // sub-byte elements are packed by bytes
   }
+}
+
+/// ONNX packs sub-byte elements without gaps, low bits first; Astra begins every row (the last axis) at a byte.
+std::vector<uint8_t> rowsPadded(const Payload &p) {
+  uint64_t width = bitWidth(p.dtype), row = p.dims.empty() ? 1 : p.dims.back(), rowBytes = (row * width + 7) / 8;
+  if (row == 0) return {};
+  uint64_t rows = 1;
+  for (size_t i = 0; i + 1 < p.dims.size(); ++i) rows *= p.dims[i];
+  std::vector<uint8_t> bytes(rows * rowBytes);
+  for (uint64_t i = 0; i < rows * row; ++i) {
+    uint64_t from = i * width, to = i / row * rowBytes * 8 + i % row * width;
+    uint8_t element = p.bytes[from / 8] >> from % 8 & ((1u << width) - 1);
+    bytes[to / 8] |= element << to % 8;
+  }
+  return bytes;
 }
 
 const char *nameOf(const proto::Tensor &t) { return t.name().empty() ? "(unnamed)" : t.name().c_str(); }
@@ -119,6 +134,8 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
                    ", this importer knows 1 to " + llvm::Twine(newestIRVersion));
   for (const proto::OperatorSet &set : model.opset_import())
     if (set.domain().empty() || set.domain() == "ai.onnx") file.version = set.version();
+  if (!file.version)
+    return failure("'" + path + "' uses no opset of the default domain: custom operator sets alone are not supported");
   if (file.version < oldestOpset || file.version > newestOpset)
     return failure("'" + path + "' uses opset " + llvm::Twine(file.version) +
                    " of the default domain, this importer knows " + llvm::Twine(oldestOpset) + " to " +
@@ -131,22 +148,21 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
 llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
   llvm::Expected<DType> dtype = elementType(tensor.data_type());
   if (!dtype) return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "': " + llvm::toString(dtype.takeError()));
-  if (byteSize(*dtype) == 0)
-    return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "': constants of element type " + info(*dtype).text +
-                   " are not supported");
 
   Payload result{*dtype, {tensor.dims().begin(), tensor.dims().end()}, {}};
-  std::optional<uint64_t> size = byteSize(*dtype);
+  std::optional<uint64_t> count = 1;
   for (int64_t dim : result.dims) {
     if (dim < 0)
       return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' has the negative dim " + llvm::Twine(dim));
-    size = size ? llvm::checkedMulUnsigned(*size, uint64_t(dim)) : size;
+    count = count ? llvm::checkedMulUnsigned(*count, uint64_t(dim)) : count;
   }
-  if (!size || *size > uint64_t(INT64_MAX))
+  std::optional<uint64_t> bits = count ? llvm::checkedMulUnsigned(*count, uint64_t(bitWidth(*dtype))) : count;
+  if (!bits || *bits > uint64_t(INT64_MAX))
     return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' has dims whose product overflows");
+  uint64_t size = *bits / 8 + (*bits % 8 != 0);
 
   if (tensor.data_location() == proto::Tensor::EXTERNAL) {
-    auto bytes = externalBytes(tensor, *size);
+    auto bytes = externalBytes(tensor, size);
     if (!bytes) return bytes.takeError();
     result.bytes = std::move(*bytes);
   } else if (tensor.has_raw_data()) {
@@ -154,9 +170,10 @@ llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
   } else {
     result.bytes = typedBytes(tensor, *dtype);
   }
-  if (result.bytes.size() != *size)
+  if (result.bytes.size() != size)
     return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' holds " + llvm::Twine(result.bytes.size()) +
-                   " bytes, its dims and element type need " + llvm::Twine(*size));
+                   " bytes, its dims and element type need " + llvm::Twine(size));
+  if (byteSize(*dtype) == 0) result.bytes = rowsPadded(result);
   if (*dtype == DType::Bool)
     for (uint8_t &byte : result.bytes) byte = byte != 0;
   return result;

@@ -4,10 +4,12 @@
 // Keeps:    the first failure of the node.
 // Does not: print or collect failures (Importer.cpp).
 #include "Node.h"
+#include "astra/IR/Eval.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include <cstring>
 
 namespace astra::onnx {
@@ -19,10 +21,12 @@ std::string dimsText(llvm::ArrayRef<UOpRef> dims) {
 }
 
 Shared::Shared(Context &c, const ModelFile &file)
-    : b(c), file(file), known(c, [this](UOpRef param) {
-        auto found = byName.find(param->str.str());
-        return found == byName.end() ? nullptr : params[found->second].data.get();
-      }) {}
+    : b(c), file(file), known(c, [this](UOpRef param) { return bytes(param); }) {}
+
+const std::vector<uint8_t> *Shared::bytes(UOpRef param) const {
+  auto found = param->is(Op::Param) ? byName.find(param->str.str()) : byName.end();
+  return found == byName.end() ? nullptr : params[found->second].data.get();
+}
 
 llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload) {
   if (payload.dims.empty() && payload.bytes.size() <= 8) {
@@ -79,9 +83,25 @@ uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
   if (!has(i)) return otherwise;
   UOpRef x = inputs[i];
   while (x->op == Op::Reshape || x->op == Op::Expand) x = x->src[0];
-  if (x->op == Op::Const && x->rank() == 0) return uint64_t(x->ints[0]);
+  if (x->op == Op::Const) return uint64_t(x->ints[0]);
+  if (const std::vector<uint8_t> *bytes = shared.bytes(x);
+      bytes && bytes->size() == byteSize(x->dtype) && bytes->size() <= 8) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes->data(), bytes->size());
+    return bits;
+  }
   fail(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar");
   return otherwise;
+}
+
+double Node::literalNumber(unsigned i, const char *what) {
+  UOpRef x = in(i);
+  uint64_t bits = literalBits(i, what, 0);
+  if (!x || failed()) return 0;
+  llvm::Expected<uint64_t> wide = foldElementwise(Op::Cast, {0}, DType::F64, {{x->dtype, bits}});
+  if (wide) return llvm::bit_cast<double>(*wide);
+  fail(llvm::toString(wide.takeError()));
+  return 0;
 }
 
 // ---- attributes
@@ -162,7 +182,20 @@ void Node::give(unsigned i, UOpRef value) {
 UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, DType dtype) {
   if (error || llvm::is_contained(src, nullptr)) return fail("a value is missing");
   llvm::Expected<UOpRef> made = c.tryMake(op, src, ints, {}, dtype);
-  return made ? *made : fail(llvm::toString(made.takeError()));
+  return made ? folded(*made) : fail(llvm::toString(made.takeError()));
+}
+
+/// An elementwise op on literals is a literal: models compute sizes with float scalars too. Functions wait for the
+/// numerics stage.
+UOpRef Node::folded(UOpRef x) {
+  auto isLiteral = [](UOpRef s) { return s->isConst() && !s->isIndex(); };
+  if (!astra::has(x->op, Elementwise) || astra::has(x->op, Function) || !llvm::all_of(x->src, isLiteral)) return x;
+  llvm::SmallVector<std::pair<DType, uint64_t>, 3> sources;
+  for (UOpRef s : x->src) sources.push_back({s->dtype, uint64_t(s->ints[0])});
+  llvm::Expected<uint64_t> bits = foldElementwise(x->op, x->ints, x->dtype, sources);
+  if (bits) return c.literal(x->dtype, *bits);
+  llvm::consumeError(bits.takeError());
+  return x;
 }
 
 UOpRef Node::bin(Op op, UOpRef x, UOpRef y) {

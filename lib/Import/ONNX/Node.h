@@ -29,6 +29,9 @@ struct Shared {
   /// A parameter with these bytes; a literal when the payload is a scalar. A name that is taken gets a suffix.
   llvm::Expected<UOpRef> constant(llvm::StringRef name, Payload payload);
 
+  /// The bytes of a parameter made here; null for any other node.
+  const std::vector<uint8_t> *bytes(UOpRef param) const;
+
 private:
   std::map<std::string, size_t> byName;
 };
@@ -60,6 +63,8 @@ public:
   Ints knownInts(unsigned i, const char *what);
   /// The bits of an input that must be a literal of one element; `otherwise` when it is absent.
   uint64_t literalBits(unsigned i, const char *what, uint64_t otherwise);
+  /// The same as a number, of an integer or float type.
+  double literalNumber(unsigned i, const char *what);
   const std::vector<UOpRef> *elements(UOpRef x) { return shared.known.elements(x); }
 
   // ---- attributes: each is read by the lowering that understands it; one that nobody read is a failure
@@ -136,6 +141,7 @@ public:
   }
 
 private:
+  UOpRef folded(UOpRef x);
   const proto::Attribute *attribute(llvm::StringRef name);
 
   Shared &shared;

@@ -66,23 +66,22 @@ void dropout(Node &n) {
   n.give(x);
 }
 
+/// `saturate` speaks of casts to 8-bit floats only.
+void castTo(Node &n, DType to) {
+  bool saturate = n.intAttr("saturate", 1) != 0;
+  n.give(n.cast(n.in(0), to, saturate && info(to).cls == DTypeClass::Storage && bitWidth(to) == 8));
+}
+
 void cast(Node &n) {
   llvm::Expected<DType> to = elementType(int32_t(n.intAttr("to", 0)));
-  bool saturate = n.intAttr("saturate", 1) != 0;
-  if (!to) {
+  if (to)
+    castTo(n, *to);
+  else
     n.fail("attribute 'to': " + llvm::toString(to.takeError()));
-    return;
-  }
-  bool narrow = info(*to).cls == DTypeClass::Storage && bitWidth(*to) == 8;
-  n.give(n.cast(n.in(0), *to, saturate && narrow));
 }
 
 void castLike(Node &n) {
-  n.ignoreAttr("saturate");
-  UOpRef like = n.in(1);
-  if (like && info(like->dtype).cls == DTypeClass::Storage)
-    n.fail(llvm::Twine("CastLike to ") + info(like->dtype).text + " is not supported");
-  if (like) n.give(n.cast(n.in(0), like->dtype));
+  if (UOpRef like = n.in(1)) castTo(n, like->dtype);
 }
 
 void where(Node &n) { n.give(n.select(n.in(0), n.in(1), n.in(2))); }

@@ -201,7 +201,8 @@ void cumSum(Node &n) {
 
 void oneHot(Node &n) {
   UOpRef index = n.in(0), values = n.in(2);
-  Dims depth = n.knownDims(1, "the depth");
+  Dims depth = n.in(1) && isFloat(n.in(1)->dtype) ? Dims{n.c.index(int64_t(n.literalNumber(1, "the depth")))}
+                                                  : n.knownDims(1, "the depth");
   if (n.failed() || depth.size() != 1 || !n.requireRank(values, 1, 1)) return;
   int64_t axis = n.axis(n.intAttr("axis", -1), index->rank() + 1);
   if (n.failed()) return;

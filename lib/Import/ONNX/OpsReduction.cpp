@@ -72,10 +72,14 @@ template <Folding fold, AxesAre where> void reduction(Node &n) {
 
 template <bool max> void argReduce(Node &n) {
   UOpRef x = n.in(0);
-  n.fixedAttr("select_last_index", 0);
+  bool last = n.intAttr("select_last_index", 0) != 0;
   bool keep = n.intAttr("keepdims", 1) != 0;
   int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0);
+  if (n.failed()) return;
+  UOpRef extent = x->shape[axis];
+  if (last) x = n.make(Op::Flip, {x}, {axis}); // the first one from the back
   UOpRef index = n.make(Op::ArgReduce, {x}, {max ? 0 : 1, axis});
+  if (last) index = n.bin(Op::Sub, n.fromIndex(idxSub(n.c, extent, n.c.index(1)), DType::I64), index);
   n.give(keep && index ? n.unsqueeze(index, {axis}) : index);
 }
 

@@ -6,6 +6,7 @@
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <cstring>
 
 namespace astra::onnx {
@@ -100,13 +101,20 @@ void constantOfShape(Node &n) {
   n.give(n.broadcastTo(value, dims));
 }
 
+/// Floats: the number of elements is computed in f64 from constants; element i is start + i * delta.
+void floatRange(Node &n) {
+  double start = n.literalNumber(0, "start"), limit = n.literalNumber(1, "limit"), delta = n.literalNumber(2, "delta");
+  double count = std::ceil((limit - start) / delta);
+  if (!n.failed() && !(std::isfinite(count) && count < 1e9)) n.fail("the range has no finite number of elements");
+  if (n.failed()) return;
+  UOpRef x = n.in(0), ramp = n.iota(x->dtype, {n.c.index(std::max<int64_t>(0, int64_t(count)))}, 0);
+  n.give(n.bin(Op::Add, n.bin(Op::Mul, ramp, n.in(2)), x));
+}
+
 void range(Node &n) {
   UOpRef start = n.in(0), limit = n.in(1), delta = n.in(2);
   if (!start || !limit || !delta) return;
-  if (!isInt(start->dtype)) {
-    n.fail(llvm::Twine("a range of type ") + info(start->dtype).text + " is not supported");
-    return;
-  }
+  if (isFloat(start->dtype)) return floatRange(n);
   Dims first = n.knownDims(0, "start"), last = n.knownDims(1, "limit");
   Ints step = n.knownInts(2, "delta");
   if (n.failed()) return;
@@ -307,9 +315,30 @@ void split(Node &n) {
 
 // ---- padding
 
+/// Other modes read the source at an index made from the result's: edge clamps it, reflect folds it at both ends, wrap
+/// takes it modulo the extent.
+UOpRef mirrored(Node &n, UOpRef x, int64_t axis, UOpRef before, UOpRef after, llvm::StringRef mode) {
+  UOpRef extent = x->shape[axis], zero = n.c.index(0);
+  if (before->constIndex() == 0 && after->constIndex() == 0) return x;
+  if (extent->lo < 1) return n.fail("mode '" + mode + "' needs an extent of 1 or more, found " + dimsText(extent));
+  if (mode == "reflect" && (before->hi >= extent->lo || after->hi >= extent->lo))
+    return n.fail("mode 'reflect' needs pads smaller than the extent " + dimsText(extent));
+  UOpRef last = n.fromIndex(idxSub(n.c, extent, n.c.index(1)), DType::I64), none = n.fromIndex(zero, DType::I64);
+  UOpRef at = n.iota(DType::I64, {idxAdd(n.c, idxAdd(n.c, before, extent), after)}, 0);
+  at = n.bin(Op::Sub, at, n.fromIndex(before, DType::I64));
+  if (mode == "edge") at = n.bin(Op::Min, n.bin(Op::Max, at, none), last);
+  if (mode == "wrap") at = n.bin(Op::Mod, at, n.fromIndex(extent, DType::I64));
+  if (mode == "reflect") at = n.bin(Op::Sub, last, n.un(Op::Abs, n.bin(Op::Sub, last, n.un(Op::Abs, at))));
+  return n.make(Op::Gather, {x, at}, {axis});
+}
+
 /// Amounts before and after each axis; a negative amount cuts.
 void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after, uint64_t bits) {
   UOpRef x = n.in(0), zero = n.c.index(0);
+  std::string mode = n.stringAttr("mode", "constant");
+  if (!llvm::is_contained({"constant", "edge", "reflect", "wrap"}, mode))
+    n.fail("attribute 'mode' is '" + mode + "', which is not one of ONNX's");
+  if (n.failed()) return;
   Dims lo, hi, begin, size;
   for (unsigned i = 0; i < x->rank(); ++i) {
     begin.push_back(idxMax(n.c, zero, idxSub(n.c, zero, before[i])));
@@ -318,16 +347,13 @@ void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after,
     UOpRef cut = idxAdd(n.c, begin[i], idxMax(n.c, zero, idxSub(n.c, zero, after[i])));
     size.push_back(idxSub(n.c, x->shape[i], cut));
   }
-  n.give(n.pad(n.shrink(x, begin, size), lo, hi, bits));
-}
-
-void requireConstantMode(Node &n) {
-  std::string mode = n.stringAttr("mode", "constant");
-  if (mode != "constant") n.fail("attribute 'mode' is '" + mode + "', only 'constant' is supported");
+  x = n.shrink(x, begin, size);
+  if (mode == "constant") return n.give(n.pad(x, lo, hi, bits));
+  for (unsigned i = 0; x && i < lo.size(); ++i) x = mirrored(n, x, i, lo[i], hi[i], mode);
+  n.give(x);
 }
 
 void padAttr(Node &n) {
-  requireConstantMode(n);
   UOpRef x = n.in(0);
   Ints pads = n.intsAttr("pads");
   UOpRef value = n.literal(x, n.floatAttr("value", 0));
@@ -338,7 +364,6 @@ void padAttr(Node &n) {
 }
 
 void pad(Node &n) {
-  requireConstantMode(n);
   UOpRef x = n.in(0);
   Dims amounts = n.knownDims(1, "the amounts");
   uint64_t bits = n.literalBits(2, "the value", 0);
@@ -376,19 +401,24 @@ void trilu(Node &n) {
   n.give(n.select(keep, x, n.c.literal(x->dtype, 0)));
 }
 
+/// The order of the block's axes and the channels: depth-column-row or column-row-depth.
+std::string blockMode(Node &n) {
+  std::string mode = n.stringAttr("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") n.fail("attribute 'mode' is '" + mode + "', expected DCR or CRD");
+  return mode;
+}
+
 /// [N, C, H, W] with C = b*b*c against [N, c, H*b, W*b]: a reshape, a permutation, a reshape.
 void depthToSpace(Node &n) {
   UOpRef x = n.in(0);
   int64_t block = n.intAttr("blocksize", 0);
-  std::string mode = n.stringAttr("mode", "DCR");
+  bool dcr = blockMode(n) == "DCR";
   if (!n.requireRank(x, 4, 4)) return;
   int64_t channels = n.constExtent(x, 1, "the number of channels");
   if (block < 1 || block > 65535 || channels % (block * block))
     n.fail("blocksize " + llvm::Twine(block) + " does not divide " + llvm::Twine(channels) + " channels");
   if (n.failed()) return;
   UOpRef b = n.c.index(block), rest = n.c.index(channels / (block * block));
-  bool dcr = mode == "DCR";
-  if (!dcr && mode != "CRD") n.fail("attribute 'mode' is '" + mode + "', expected DCR or CRD");
   Dims split = dcr ? Dims{x->shape[0], b, b, rest, x->shape[2], x->shape[3]}
                    : Dims{x->shape[0], rest, b, b, x->shape[2], x->shape[3]};
   UOpRef moved = n.permute(n.reshape(x, split), dcr ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
@@ -398,13 +428,15 @@ void depthToSpace(Node &n) {
 void spaceToDepth(Node &n) {
   UOpRef x = n.in(0);
   int64_t block = n.intAttr("blocksize", 0);
+  std::string mode = blockMode(n);
   if (!n.requireRank(x, 4, 4)) return;
   int64_t height = n.constExtent(x, 2, "the height"), width = n.constExtent(x, 3, "the width");
   if (block < 1 || block > 65535 || height % block || width % block)
     n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
   if (n.failed()) return;
   UOpRef b = n.c.index(block), h = n.c.index(height / block), w = n.c.index(width / block);
-  UOpRef moved = n.permute(n.reshape(x, {x->shape[0], x->shape[1], h, b, w, b}), {0, 3, 5, 1, 2, 4});
+  UOpRef moved = n.permute(n.reshape(x, {x->shape[0], x->shape[1], h, b, w, b}),
+                           mode == "DCR" ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4});
   n.give(n.reshape(moved, {x->shape[0], idxMul(n.c, x->shape[1], n.c.index(block * block)), h, w}));
 }
 

@@ -1,0 +1,173 @@
+//===- ConformanceTest.cpp: ONNX's own cases through the evaluator ---------===//
+// Takes:    the folder that make_cases.py wrote; without it there is nothing to run.
+// Gives:    each case imported, evaluated, compared: integers and bool exactly, floats within ONNX's own tolerance.
+// Keeps:    honest: a case of an op without a row may be refused; any other only if exceptions.txt names it and says
+// why.
+#include "ModelFile.h"
+#include "astra/IR/Builder.h"
+#include "astra/IR/Eval.h"
+#include "astra/Import/ONNX.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+
+namespace astra::onnx {
+namespace {
+
+constexpr double relative = 1e-3, absolute = 1e-7; // onnx.backend.test.loader
+
+std::vector<std::string> listCases() {
+  std::vector<std::string> names;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator i(ASTRA_ONNX_CASES, code), end; !code && i != end; i.increment(code))
+    names.push_back(llvm::sys::path::filename(i->path()).str());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Names of cases whose ops have rows and that are yet refused, or differ where ONNX leaves the result open: the first
+/// word of each line, the reason after it.
+std::set<std::string> listExceptions() {
+  std::set<std::string> names;
+  std::ifstream file(ASTRA_ONNX_EXCEPTIONS);
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && line[0] != '#') names.insert(line.substr(0, line.find(' ')));
+  return names;
+}
+
+double asDouble(const uint8_t *bytes, DType t) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes, byteSize(t));
+  const llvm::fltSemantics &semantics = t == DType::F16    ? llvm::APFloat::IEEEhalf()
+                                        : t == DType::BF16 ? llvm::APFloat::BFloat()
+                                        : t == DType::F32  ? llvm::APFloat::IEEEsingle()
+                                                           : llvm::APFloat::IEEEdouble();
+  llvm::APFloat value(semantics, llvm::APInt(bitWidth(t), bits));
+  bool inexact;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return value.convertToDouble();
+}
+
+/// The functions of clause N5 by the host's libm: this test compares with a tolerance.
+llvm::Expected<Tensor> hostFunction(UOpRef node, llvm::ArrayRef<Tensor> sources) {
+  Tensor result = sources[0];
+  unsigned width = byteSize(node->dtype);
+  for (int64_t i = 0; i < result.count(); ++i) {
+    double x = asDouble(sources[0].bytes.data() + i * width, node->dtype),
+           y = sources.size() > 1 ? asDouble(sources[1].bytes.data() + i * width, node->dtype) : 0;
+    switch (node->op) {
+    case Op::Exp2: x = std::exp2(x); break;
+    case Op::Exp: x = std::exp(x); break;
+    case Op::Expm1: x = std::expm1(x); break;
+    case Op::Log2: x = std::log2(x); break;
+    case Op::Log: x = std::log(x); break;
+    case Op::Log1p: x = std::log1p(x); break;
+    case Op::Sin: x = std::sin(x); break;
+    case Op::Cos: x = std::cos(x); break;
+    case Op::Tan: x = std::tan(x); break;
+    case Op::Tanh: x = std::tanh(x); break;
+    case Op::Erf: x = std::erf(x); break;
+    case Op::Sigmoid: x = 1 / (1 + std::exp(-x)); break;
+    case Op::Rsqrt: x = 1 / std::sqrt(x); break;
+    case Op::Pow: x = std::pow(x, y); break;
+    default: return llvm::createStringError("no host function for %s", info(node->op).mnemonic);
+    }
+    Context c;
+    uint64_t bits = uint64_t(Builder(c).lit(node->dtype, x)->ints[0]);
+    std::memcpy(result.bytes.data() + i * width, &bits, width);
+  }
+  return result;
+}
+
+std::string difference(const Tensor &found, const Tensor &expected) {
+  if (found.dtype != expected.dtype)
+    return std::string("dtype ") + info(found.dtype).text + ", expected " + info(expected.dtype).text;
+  if (found.shape != expected.shape) return "the shapes differ";
+  if (info(found.dtype).cls == DTypeClass::Storage && bitWidth(found.dtype) == 8) { // an fp8 NaN has two signs
+    for (size_t i = 0; i < found.bytes.size(); ++i)
+      if (found.bytes[i] != expected.bytes[i] && !(found.bytes[i] % 128 == 127 && expected.bytes[i] % 128 == 127))
+        return "the elements differ";
+    return "";
+  }
+  if (!isFloat(found.dtype)) return found.bytes == expected.bytes ? "" : "the elements differ";
+  double tolerance = bitWidth(found.dtype) == 16 ? (found.dtype == DType::F16 ? 0x1p-9 : 0x1p-6) : relative;
+  for (int64_t i = 0; i < found.count(); ++i) {
+    double a = asDouble(found.bytes.data() + i * byteSize(found.dtype), found.dtype),
+           b = asDouble(expected.bytes.data() + i * byteSize(found.dtype), found.dtype);
+    bool equal = a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= absolute + tolerance * std::abs(b);
+    if (!equal) return "element " + std::to_string(i) + " is " + std::to_string(a) + ", expected " + std::to_string(b);
+  }
+  return "";
+}
+
+class Conformance : public testing::TestWithParam<std::string> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Conformance);
+
+std::vector<Tensor> readTensors(const ModelFile &file, const std::string &folder, const char *kind) {
+  std::vector<Tensor> tensors;
+  for (int k = 0;; ++k) {
+    std::ifstream stream(folder + "/" + kind + "_" + std::to_string(k) + ".pb", std::ios::binary);
+    proto::Tensor message;
+    if (!stream || !message.ParseFromIstream(&stream)) return tensors;
+    llvm::Expected<Payload> p = file.payload(message);
+    if (!p) {
+      llvm::consumeError(p.takeError());
+      return {};
+    }
+    tensors.push_back({p->dtype, p->dims, p->bytes});
+  }
+}
+
+/// What became of a case: refused with a sentence, or the first difference, or nothing.
+struct Outcome {
+  std::string refusal, difference;
+};
+
+Outcome run(const std::string &folder) {
+  llvm::Expected<Module> module = importONNX(folder + "/model.onnx", {});
+  if (!module) return {llvm::toString(module.takeError()), ""};
+  llvm::Expected<ModelFile> file = ModelFile::open(folder + "/model.onnx");
+  if (!file) return {llvm::toString(file.takeError()), ""};
+  EvalInputs inputs;
+  inputs.inputs = readTensors(*file, folder, "input");
+  EvalOptions options;
+  options.function = hostFunction;
+  llvm::Expected<EvalResult> result = evalEntry(*module, module->entries[0], inputs, options);
+  if (!result) return {llvm::toString(result.takeError()), ""};
+  std::vector<Tensor> expected = readTensors(*file, folder, "output");
+  if (result->outputs.size() != expected.size()) return {"", "the numbers of outputs differ"};
+  for (size_t i = 0; i < expected.size(); ++i)
+    if (std::string d = difference(result->outputs[i], expected[i]); !d.empty())
+      return {"", "output " + std::to_string(i) + ": " + d};
+  return {};
+}
+
+TEST_P(Conformance, AgreesWithONNX) {
+  static const std::set<std::string> exceptions = listExceptions();
+  Outcome outcome = run(std::string(ASTRA_ONNX_CASES) + "/" + GetParam());
+  const std::string &refusal = outcome.refusal;
+  RecordProperty("outcome", !refusal.empty() ? "refused" : !outcome.difference.empty() ? "differs" : "agrees");
+  // An op or an opset that the importer does not have is no fault.
+  if (refusal.find("this op is not supported") != std::string::npos ||
+      refusal.find("of the default domain") != std::string::npos)
+    return;
+  if (exceptions.count(GetParam()))
+    EXPECT_TRUE(!refusal.empty() || !outcome.difference.empty()) << "agrees now: take it out of exceptions.txt";
+  else
+    EXPECT_TRUE(refusal.empty() && outcome.difference.empty()) << refusal << outcome.difference;
+}
+
+INSTANTIATE_TEST_SUITE_P(Case, Conformance, testing::ValuesIn(listCases()),
+                         [](const testing::TestParamInfo<std::string> &info) {
+                           std::string name = info.param;
+                           std::replace_if(name.begin(), name.end(), [](char c) { return !isalnum(uint8_t(c)); }, '_');
+                           return name;
+                         });
+
+} // namespace
+} // namespace astra::onnx
