@@ -13,13 +13,13 @@
 namespace astra::numerics {
 
 template <class T> constexpr DType dtypeOf = DType::Void;
-template <> constexpr DType dtypeOf<bool> = DType::Bool;
-template <> constexpr DType dtypeOf<int32_t> = DType::I32;
-template <> constexpr DType dtypeOf<int64_t> = DType::I64;
-template <> constexpr DType dtypeOf<uint32_t> = DType::U32;
-template <> constexpr DType dtypeOf<uint64_t> = DType::U64;
-template <> constexpr DType dtypeOf<float> = DType::F32;
-template <> constexpr DType dtypeOf<double> = DType::F64;
+template <> inline constexpr DType dtypeOf<bool> = DType::Bool;
+template <> inline constexpr DType dtypeOf<int32_t> = DType::I32;
+template <> inline constexpr DType dtypeOf<int64_t> = DType::I64;
+template <> inline constexpr DType dtypeOf<uint32_t> = DType::U32;
+template <> inline constexpr DType dtypeOf<uint64_t> = DType::U64;
+template <> inline constexpr DType dtypeOf<float> = DType::F32;
+template <> inline constexpr DType dtypeOf<double> = DType::F64;
 
 /// The bits of a number as the IR's literals and tables hold them.
 template <class T> uint64_t literalBits(T v) {

@@ -22,11 +22,24 @@ template <> struct WideOf<double> {
 template <class T> using Wide = typename WideOf<T>::Type;
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
+/// The unit of the last place in format T of a positive number.
+template <class T> Wide<T> ulp(Wide<T> x) {
+  constexpr int p = std::numeric_limits<T>::digits, least = std::numeric_limits<T>::min_exponent;
+  if constexpr (sizeof(T) == 4) {
+    double power = std::bit_cast<double>(std::bit_cast<uint64_t>(x) & 0x7ff0000000000000);
+    return std::fmax(power, power2<double>(least - 1)) * power2<double>(1 - p);
+  } else {
+    int exponent;
+    std::frexp(x, &exponent);
+    return std::ldexp(Wide<T>(1), std::max(exponent, least) - p);
+  }
+}
+
 /// |result - exact| in ulps; infinite if one is NaN and the other is not, or if a zero has the wrong sign. A result of
 /// infinity stands for the first number beyond the format's range.
 template <class T> double ulpError(T result, Wide<T> exact) {
   using W = Wide<T>;
-  constexpr int p = std::numeric_limits<T>::digits, least = std::numeric_limits<T>::min_exponent;
+  constexpr int p = std::numeric_limits<T>::digits;
   if (std::isnan(result) || std::isnan(exact)) return std::isnan(result) && std::isnan(exact) ? 0 : infinity<double>;
   if (std::isinf(exact)) return result == exact ? 0 : infinity<double>;
   if (exact == 0 && (result != 0 || std::signbit(result) != std::signbit(exact))) return infinity<double>;
@@ -35,9 +48,7 @@ template <class T> double ulpError(T result, Wide<T> exact) {
     if (std::fabs(exact) >= beyond && std::signbit(result) == std::signbit(exact)) return 0;
     return double((beyond - std::fabs(exact)) / std::ldexp(beyond, -p));
   }
-  int exponent;
-  std::frexp(std::fmin(std::fabs(exact), beyond), &exponent);
-  return double(std::fabs(W(result) - exact) / std::ldexp(W(1), std::max(exponent, least) - p));
+  return double(std::fabs(W(result) - exact) / ulp<T>(std::fmin(std::fabs(exact), beyond)));
 }
 
 // The exact functions under the programs' names.
@@ -45,7 +56,8 @@ namespace wide {
 #define WIDE(name)                                                                                                     \
   template <class W> W name(W x) { return std::name(x); }
 WIDE(exp2)
-WIDE(exp) WIDE(expm1) WIDE(log2) WIDE(log) WIDE(log1p) WIDE(sin) WIDE(cos) WIDE(tan) WIDE(tanh) WIDE(erf)
+WIDE(exp)
+WIDE(expm1) WIDE(log2) WIDE(log) WIDE(log1p) WIDE(sin) WIDE(cos) WIDE(tan) WIDE(tanh) WIDE(erf)
 #undef WIDE
     template <class W>
     W sigmoid(W x) {
@@ -77,10 +89,19 @@ struct Measurement {
   }
 };
 
-template <class T, class Program, class Exact> void measure(Measurement &m, Program program, Exact exact, T x) {
-  T y = program(Host<T>(x)).v;
-  m.hash += mix(mix(std::bit_cast<Word<T>>(x)) ^ resultBits(y));
-  if (double e = ulpError<T>(y, exact(Wide<T>(x))); e > m.error) m.error = e, m.argument = x;
+/// Arguments argument(begin) ... argument(end - 1). The program runs over blocks, which compilers make vectors of.
+template <class T, class Program, class Exact, class Argument>
+void measure(Measurement &m, Program program, Exact exact, Argument argument, uint64_t begin, uint64_t end) {
+  constexpr uint64_t block = 256;
+  T x[block], y[block];
+  for (; begin < end; begin += block) {
+    uint64_t n = std::min(block, end - begin);
+    for (uint64_t i = 0; i < n; ++i) x[i] = argument(begin + i);
+    for (uint64_t i = 0; i < n; ++i) y[i] = program(Host<T>(x[i])).v;
+    for (uint64_t i = 0; i < n; ++i) m.hash += mix(mix(std::bit_cast<Word<T>>(x[i])) ^ resultBits(y[i]));
+    for (uint64_t i = 0; i < n; ++i)
+      if (double e = ulpError<T>(y[i], exact(Wide<T>(x[i]))); e > m.error) m.error = e, m.argument = x[i];
+  }
 }
 
 template <class T, class Program, class Exact> void measure(Measurement &m, Program program, Exact exact, T x, T z) {

@@ -45,7 +45,9 @@ TEST(NumericsStage, NarrowArithmeticIsF32ThenOneRounding) {
   UOpRef x = g.x(DType::BF16);
   ASSERT_EQ(g.run(g.b.add(x, x)), "");
   for (UOpRef u : topoSort(g.m.roots()))
-    if (u->is(Op::Add)) EXPECT_EQ(u->dtype, DType::F32);
+    if (u->is(Op::Add)) {
+      EXPECT_EQ(u->dtype, DType::F32);
+    }
   EXPECT_EQ(g.count(Op::Add), 1u);
 }
 

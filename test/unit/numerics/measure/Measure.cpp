@@ -81,18 +81,22 @@ static void report(const char *name, const char *format, double limit, uint64_t 
 
 template <unsigned arguments, class Program32, class Program64, class Exact>
 static void row(const char *name, double limit32, double limit64, Program32 p32, Program64 p64, Exact exact) {
-  const uint64_t sample = full ? uint64_t(1) << 28 : uint64_t(1) << 22;
+  const uint64_t sample = full ? uint64_t(1) << 26 : uint64_t(1) << 22;
   if constexpr (arguments == 1) {
     const uint64_t all = full ? uint64_t(1) << 32 : uint64_t(1) << 24;
     report(name, "f32", limit32, all, inParallel(all, [&](uint64_t begin, uint64_t end) {
              Measurement m;
-             for (uint64_t i = begin; i < end; ++i)
-               measure<float>(m, p32, exact, full ? std::bit_cast<float>(uint32_t(i)) : sampleOf32(uint32_t(i)));
+             auto every = [](uint64_t i) { return std::bit_cast<float>(uint32_t(i)); };
+             auto some = [](uint64_t i) { return sampleOf32(uint32_t(i)); };
+             if (full)
+               measure<float>(m, p32, exact, every, begin, end);
+             else
+               measure<float>(m, p32, exact, some, begin, end);
              return m;
            }));
     report(name, "f64", limit64, sample, inParallel(sample, [&](uint64_t begin, uint64_t end) {
              Measurement m;
-             for (uint64_t i = begin; i < end; ++i) measure<double>(m, p64, exact, sampleArgument<double>(i));
+             measure<double>(m, p64, exact, sampleArgument<double>, begin, end);
              return m;
            }));
   } else {
