@@ -1,0 +1,28 @@
+//===- Passes.cpp: the passes over modules, by name -------------------------===//
+#include "Support/Passes.h"
+#include "astra/IR/Text.h"
+#include "astra/Numerics/Numerics.h"
+
+using namespace astra;
+
+static llvm::Error roundTrip(Module &m, PassOptions &) {
+  std::string text = print(m);
+  auto again = parse(text, "round-trip");
+  if (!again) return again.takeError();
+  if (print(*again) != text) return llvm::createStringError("the text of the module does not come back as it was");
+  m = std::move(*again);
+  return llvm::Error::success();
+}
+
+static constexpr Pass table[] = {
+    {"round-trip", false, roundTrip, nullptr, "prints the module and parses the text"},
+    {"numerics", true, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
+     "decides the bits: function programs, narrow types, canonical NaNs (docs: numeric contract)"},
+};
+
+llvm::ArrayRef<Pass> astra::passes() { return table; }
+const Pass *astra::passNamed(llvm::StringRef name) {
+  for (const Pass &p : table)
+    if (name == p.name) return &p;
+  return nullptr;
+}
