@@ -41,7 +41,9 @@ llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload) {
   llvm::Expected<UOpRef> value = b.c.tryMake(Op::Param, dims, {}, unique, payload.dtype);
   if (!value) return value;
   byName[unique] = params.size();
-  params.push_back({*value, std::make_shared<const std::vector<uint8_t>>(std::move(payload.bytes))});
+  params.emplace_back();
+  params.back().value = *value;
+  params.back().data = std::make_shared<const std::vector<uint8_t>>(std::move(payload.bytes));
   return value;
 }
 
