@@ -1,0 +1,131 @@
+//===- Base.cpp: status, diagnostics, memory ------------------------------===//
+// Takes:    see Base.h.
+// Gives:    the sentences' formatting, the versioned structs of the C ABI, dtype and status names.
+// Keeps:    never writes behind what the caller's struct size allows.
+// Does not: print anything.
+#include "Base.h"
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace astra::rt;
+
+static Status failWith(astra_diag *diag, Status status, const char *format, va_list args) {
+  constexpr size_t textAt = offsetof(astra_diag, text);
+  if (!diag || diag->size <= textAt) return status;
+  size_t room = diag->size - textAt;
+  diag->status = status;
+  vsnprintf(diag->text, room < sizeof(diag->text) ? room : sizeof(diag->text), format, args);
+  return status;
+}
+
+Status astra::rt::fail(astra_diag *diag, Status status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  failWith(diag, status, format, args);
+  va_end(args);
+  return status;
+}
+
+Status astra::rt::malformed(astra_diag *diag, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  failWith(diag, ASTRA_MALFORMED, format, args);
+  va_end(args);
+  return ASTRA_MALFORMED;
+}
+
+Status astra::rt::readStruct(void *out, size_t outSize, const void *in, size_t least, const char *what,
+                             astra_diag *diag) {
+  size_t size;
+  if (!in) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s is NULL; give one", what);
+  memcpy(&size, in, sizeof(size));
+  if (size < least)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the size of %s is %zu; set it to sizeof, as ASTRA_INIT does", what,
+                size);
+  for (size_t i = outSize; i < size; i++)
+    if (static_cast<const unsigned char *>(in)[i])
+      return fail(diag, ASTRA_NEWER_CLIENT,
+                  "%s has %zu bytes and sets a field behind the %zu bytes that this library knows; use a newer library",
+                  what, size, outSize);
+  memset(out, 0, outSize);
+  memcpy(out, in, size < outSize ? size : outSize);
+  return ASTRA_OK;
+}
+
+Status astra::rt::writeStruct(void *out, const void *full, size_t fullSize) {
+  size_t size;
+  if (!out) return ASTRA_INVALID_ARGUMENT;
+  memcpy(&size, out, sizeof(size));
+  if (size < sizeof(size)) return ASTRA_INVALID_ARGUMENT;
+  memset(static_cast<char *>(out) + sizeof(size), 0, size - sizeof(size));
+  size_t known = size < fullSize ? size : fullSize;
+  memcpy(static_cast<char *>(out) + sizeof(size), static_cast<const char *>(full) + sizeof(size), known - sizeof(size));
+  return ASTRA_OK;
+}
+
+void *Heap::allocate(uint64_t bytes, uint64_t alignment, bool zero) {
+  if (bytes == 0 || bytes > SIZE_MAX / 2) return nullptr;
+  void *memory = nullptr;
+  if (hooks.allocate)
+    memory = hooks.allocate(hooks.self, bytes, alignment);
+  else if (posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, bytes) != 0)
+    memory = nullptr;
+  if (memory && zero) memset(memory, 0, bytes);
+  return memory;
+}
+
+void Heap::release(void *memory, uint64_t bytes, uint64_t alignment) {
+  if (!memory) return;
+  if (hooks.allocate)
+    hooks.release(hooks.self, memory, bytes, alignment);
+  else
+    free(memory);
+}
+
+const char *astra_status_name(astra_status status) {
+  switch (status) {
+#define NAME(s)                                                                                                        \
+  case s: return #s
+    NAME(ASTRA_OK);
+    NAME(ASTRA_INVALID_ARGUMENT);
+    NAME(ASTRA_NEWER_CLIENT);
+    NAME(ASTRA_UNKNOWN_NAME);
+    NAME(ASTRA_WRONG_DTYPE);
+    NAME(ASTRA_WRONG_RANK);
+    NAME(ASTRA_WRONG_SHAPE);
+    NAME(ASTRA_OUT_OF_BOUNDS);
+    NAME(ASTRA_EQUATION);
+    NAME(ASTRA_WRONG_STRIDES);
+    NAME(ASTRA_OVERLAP);
+    NAME(ASTRA_CAPACITY);
+    NAME(ASTRA_OVERFLOW);
+    NAME(ASTRA_MISSING_VALUE);
+    NAME(ASTRA_NOT_A_BUNDLE);
+    NAME(ASTRA_TRUNCATED);
+    NAME(ASTRA_NEWER_FORMAT);
+    NAME(ASTRA_UNKNOWN_FEATURE);
+    NAME(ASTRA_CORRUPT);
+    NAME(ASTRA_MALFORMED);
+    NAME(ASTRA_SIGNATURE);
+    NAME(ASTRA_WRONG_CONTRACT);
+    NAME(ASTRA_NO_TARGET);
+    NAME(ASTRA_OUT_OF_MEMORY);
+    NAME(ASTRA_IO);
+    NAME(ASTRA_UNSUPPORTED);
+    NAME(ASTRA_THREADS);
+    NAME(ASTRA_NOT_READY);
+    NAME(ASTRA_BUSY);
+    NAME(ASTRA_IN_USE);
+    NAME(ASTRA_FORKED);
+    NAME(ASTRA_STATE_LOST);
+    NAME(ASTRA_DATA_DIM);
+    NAME(ASTRA_DEPENDENCY);
+#undef NAME
+  }
+  return "unknown status";
+}
+
+uint32_t astra_version(void) { return ASTRA_VERSION_MAJOR << 16 | ASTRA_VERSION_MINOR; }

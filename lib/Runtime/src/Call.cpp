@@ -1,0 +1,352 @@
+//===- Call.cpp: submitting and running a call ----------------------------===//
+// Takes:    a session, an entry, tensors.
+// Gives:    astra_session_submit: every check before anything changes, then a task in a stream; and what the task does.
+// Keeps:    a refusal leaves session, tensors and streams as they were; a failure after the first launch marks the
+// states
+//           that the entry writes as lost.
+// Does not: wait.
+#include "Session.h"
+
+using namespace astra::rt;
+using astra::fmt::BufferKind;
+
+namespace {
+
+/// One submit. The session is taken; whatever is refused gives it back in the end.
+struct Submit {
+  astra_session *session;
+  astra_stream *stream;
+  const astra_call &call;
+  astra_diag *diag;
+  const fmt::Entry &e = *call.entry->table;
+  const fmt::Manifest &m = session->loaded->bundle->manifest();
+  RoutineMemory &memory = session->memories[call.entry->index];
+  View *inputs = session->views.data();
+  View *outputs = inputs + e.inputs()->size();
+
+  Status states();
+  Status readInputs();
+  Status readOutputs();
+  Status sizes();
+  Status overlaps();
+  Status bindBuffers();
+  Status promises();
+  Status conflicts();
+  Status prepare();
+  Status queue(astra_promise **out);
+
+  Status noMemory(const char *what) {
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the %s of entry %.64s", what, e.name()->c_str());
+  }
+};
+
+Status Submit::states() {
+  for (const auto *list : {e.reads(), e.writes()})
+    for (uint32_t s : *list)
+      if (session->states[s].lost)
+        return fail(diag, ASTRA_STATE_LOST, "state %.64s was lost when a call failed; set it or reset the session",
+                    m.states()->Get(s)->name()->c_str());
+  return ASTRA_OK;
+}
+
+Status Submit::readInputs() {
+  if (call.num_inputs != e.inputs()->size())
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "%u inputs; entry %.64s takes %u", call.num_inputs, e.name()->c_str(),
+                e.inputs()->size());
+  session->numStaged = session->numRanges = session->numBlocks = 0;
+  uint64_t staging = 0;
+  for (uint32_t i = 0; i < call.num_inputs; i++) {
+    const char *name = e.inputs()->Get(i)->name()->c_str();
+    astra_tensor t;
+    if (Status s = readTensor(t, call.inputs, i, "astra_tensor", diag)) return s;
+    if (t.buffer)
+      if (Status s = checkHandle(t.buffer, name, diag)) return s;
+    if ((t.flags & ASTRA_TENSOR_DONATED) && !t.buffer)
+      return fail(diag, ASTRA_INVALID_ARGUMENT, "input %.64s is donated and has no buffer; only buffers can be donated",
+                  name);
+    View &v = inputs[i];
+    if (Status s = resolve(v, t, name, diag)) return s;
+    if (v.dense) continue;
+    if (!(call.flags & ASTRA_CALL_ALLOW_COPY))
+      return fail(diag, ASTRA_WRONG_STRIDES,
+                  "input %.64s is not row-major; make it so, or allow a copy with ASTRA_CALL_ALLOW_COPY", name);
+    session->staged[session->numStaged++] = {v, staging};
+    if (!add(staging, v.bytes, staging) || !roundUp(staging, fmt::kAlign, staging)) return noMemory("copied inputs");
+  }
+  if (!session->staging.reserve(session->runtime->heap, staging, fmt::kAlign)) return noMemory("copied inputs");
+  if (Status s = bindDims(session, e, inputs, session->dims.data(), diag)) return s;
+  for (uint32_t i = 0; i < call.num_inputs; i++)
+    if (Status s = checkInput(m, *e.inputs()->Get(i), inputs[i], session->dims.data(), diag)) return s;
+  return ASTRA_OK;
+}
+
+Status Submit::readOutputs() {
+  if (call.num_outputs != e.outputs()->size())
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "%u outputs; entry %.64s gives %u", call.num_outputs, e.name()->c_str(),
+                e.outputs()->size());
+  for (uint32_t i = 0; i < call.num_outputs; i++) {
+    const fmt::Tensor *row = e.outputs()->Get(i);
+    const char *name = row->name()->c_str();
+    astra_tensor t;
+    if (Status s = readTensor(t, call.outputs, i, "astra_tensor", diag)) return s;
+    if (t.buffer)
+      if (Status s = checkHandle(t.buffer, name, diag)) return s;
+    if (t.flags)
+      return fail(diag, ASTRA_INVALID_ARGUMENT, "output %.64s has flags %#x; outputs have none", name, t.flags);
+    if (Status s = resolve(outputs[i], t, name, diag)) return s;
+    if (!outputs[i].dense)
+      return fail(diag, ASTRA_WRONG_STRIDES, "output %.64s is not row-major; give row-major memory", name);
+    int64_t shape[ASTRA_MAX_RANK];
+    if (Status s = outputShape(m, *row, true, session->dims.data(), shape, diag)) return s;
+    if (Status s = expect(outputs[i], int32_t(row->dtype()), row->shape() ? row->shape()->size() : 0, shape, "output",
+                          name, diag))
+      return s;
+  }
+  return ASTRA_OK;
+}
+
+Status Submit::sizes() {
+  Heap &heap = session->runtime->heap;
+  if (Status s = memory.evaluate(m, *e.routine(), session->loaded->target, session->dims.data(), diag)) return s;
+  uint64_t scratch;
+  if (!mul(memory.scratchStride, session->loaded->device->executor.num_workers, scratch)) return noMemory("workers");
+  if (!session->arena.reserve(heap, memory.arenaBytes(), fmt::kAlign)) return noMemory("arena");
+  if (!session->scratch.reserve(heap, scratch, fmt::kAlign)) return noMemory("workers");
+  return ASTRA_OK;
+}
+
+/// Outputs share no byte with any other tensor of the call.
+Status Submit::overlaps() {
+  for (uint32_t i = 0; i < call.num_inputs + call.num_outputs; i++) {
+    const View &v = inputs[i];
+    if (v.block) session->blocks[session->numBlocks++] = v.block;
+    if (v.low == v.high) continue;
+    bool writes = i >= call.num_inputs;
+    for (uint32_t r = 0; r < session->numRanges && writes; r++)
+      if (v.low < session->ranges[r].high && session->ranges[r].low < v.high)
+        return fail(diag, ASTRA_OVERLAP, "output %.64s overlaps another tensor of the call; give it memory of its own",
+                    e.outputs()->Get(i - call.num_inputs)->name()->c_str());
+    session->ranges[session->numRanges++] = {v.low, v.high, writes};
+  }
+  return ASTRA_OK;
+}
+
+Status Submit::bindBuffers() {
+  const fmt::Routine &r = *e.routine();
+  for (uint32_t i = 0; i < r.buffers()->size(); i++) {
+    const fmt::Buffer *b = r.buffers()->Get(i);
+    uint32_t k = b->index();
+    void *&at = session->buffers[i];
+    uint64_t room = 0;
+    const char *name = "";
+    switch (b->kind()) {
+    case BufferKind::Input:
+      at = inputs[k].data, room = inputs[k].bytes, name = e.inputs()->Get(k)->name()->c_str();
+      break;
+    case BufferKind::Output:
+      at = outputs[k].data, room = outputs[k].bytes, name = e.outputs()->Get(k)->name()->c_str();
+      break;
+    case BufferKind::State:
+      at = session->states[k].data, room = session->states[k].bytes, name = m.states()->Get(k)->name()->c_str();
+      break;
+    case BufferKind::Param: {
+      const void *stored = session->params[k] ? session->params[k] : session->loaded->params[k];
+      name = m.params()->Get(k)->name()->c_str();
+      if (!stored)
+        return fail(diag, ASTRA_MISSING_VALUE,
+                    "param %.64s is not stored in the bundle; set it with astra_loaded_set_param", name);
+      at = const_cast<void *>(stored), room = m.params()->Get(k)->stored_bytes();
+      break;
+    }
+    default: at = session->arena.data() + memory.slotOffsets[k] + b->offset(), room = memory.bufferBytes[i]; break;
+    }
+    if (memory.bufferBytes[i] > room)
+      return malformed(diag, "buffer %u needs %llu bytes of %.64s, which has %llu; the compiler made a mistake", i,
+                       static_cast<unsigned long long>(memory.bufferBytes[i]), name,
+                       static_cast<unsigned long long>(room));
+  }
+  for (uint32_t i = 0, next = 0; i < call.num_inputs; i++) {
+    if (inputs[i].dense) continue;
+    char *copy = reinterpret_cast<char *>(session->staging.data()) + session->staged[next++].offset;
+    for (uint32_t b = 0; b < r.buffers()->size(); b++)
+      if (r.buffers()->Get(b)->kind() == BufferKind::Input && r.buffers()->Get(b)->index() == i)
+        session->buffers[b] = copy;
+  }
+  return ASTRA_OK;
+}
+
+/// The promise of this call and those that it waits for.
+Status Submit::promises() {
+  if (call.num_after && !call.after)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "after is NULL and num_after is %u; give both", call.num_after);
+  if (!session->after.reserve(session->runtime->heap, call.num_after)) return noMemory("promises");
+  for (uint32_t i = 0; i < call.num_after; i++) {
+    if (Status s = checkHandle(call.after[i], "a promise in after", diag)) return s;
+    if (call.after[i]->runtime != session->runtime)
+      return fail(diag, ASTRA_INVALID_ARGUMENT, "a promise in after belongs to another runtime; use one runtime");
+    session->after[i] = call.after[i];
+  }
+  astra_promise *promise = makePromise(session->runtime, diag);
+  if (!promise) return ASTRA_OUT_OF_MEMORY;
+  session->task = {};
+  session->task.promise = promise;
+  session->task.session = session;
+  session->task.after = session->after.data(), session->task.numAfter = call.num_after;
+  uint64_t numbers = e.outputs()->size();
+  for (const fmt::Tensor *t : *e.outputs()) numbers += t->shape() ? t->shape()->size() : 0;
+  promise->numOutputs = e.outputs()->size();
+  if (promise->extents.init(session->runtime->heap, numbers)) return ASTRA_OK;
+  release(promise);
+  return noMemory("promise");
+}
+
+/// With runtime.order locked, after `place`: calls in flight that are not ordered before this one share no memory with
+/// it that one of them writes. See Note [Order between calls].
+Status Submit::conflicts() {
+  for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight) {
+    if (stream->clock[other->streamNumber] >= other->tick) continue;
+    for (uint32_t a = 0; a < session->numRanges; a++)
+      for (uint32_t b = 0; b < other->numRanges; b++) {
+        const Range &mine = session->ranges[a], &theirs = other->ranges[b];
+        if ((mine.writes || theirs.writes) && mine.low < theirs.high && theirs.low < mine.high)
+          return fail(diag, ASTRA_OVERLAP,
+                      "entry %.64s shares memory with a call in flight on another stream; wait for its promise, or "
+                      "name it in after",
+                      e.name()->c_str());
+      }
+  }
+  return ASTRA_OK;
+}
+
+Status Submit::prepare() {
+  for (auto step : {&Submit::states, &Submit::readInputs, &Submit::readOutputs, &Submit::sizes, &Submit::overlaps,
+                    &Submit::bindBuffers, &Submit::promises})
+    if (Status s = (this->*step)()) return s;
+  return ASTRA_OK;
+}
+
+Status Submit::queue(astra_promise **out) {
+  astra_runtime *runtime = session->runtime;
+  astra_promise *promise = session->task.promise;
+  bool starts = false;
+  Status s = ASTRA_OK;
+  {
+    Lock lock(runtime->order);
+    Array<uint64_t> before;
+    bool placed = before.init(runtime->heap, stream->clock.size());
+    if (placed && before.size()) memcpy(before.data(), stream->clock.data(), before.size() * sizeof(uint64_t));
+    if (!placed || !place(stream, session->task)) {
+      s = noMemory("promise");
+    } else if ((s = conflicts())) {
+      stream->clock.swap(before); // the number of the task that never was stays unused
+    } else {
+      session->entry = call.entry;
+      session->streamNumber = stream->number;
+      session->tick = stream->clock[stream->number];
+      session->nextInFlight = runtime->flight;
+      runtime->flight = session;
+      for (uint32_t i = 0; i < session->numBlocks; i++) retain(session->blocks[i]);
+      for (uint32_t i = 0; i < call.num_after; i++) retain(session->after[i]);
+      if (out) retain(promise);
+      starts = append(stream, session->task);
+    }
+  }
+  if (s) {
+    release(promise);
+    return s;
+  }
+  // Donated buffers: the call holds their blocks.
+  for (uint32_t i = 0; i < call.num_inputs; i++) {
+    astra_tensor t;
+    readTensor(t, call.inputs, i, "astra_tensor", nullptr);
+    if (t.flags & ASTRA_TENSOR_DONATED) astra_buffer_free(&t.buffer);
+  }
+  if (out) *out = promise;
+  if (starts) start(stream);
+  return ASTRA_OK;
+}
+
+/// Actual extents into the promise; a data dim beyond the bound would be a compiler's mistake.
+Status writeExtents(astra_session *session, const fmt::Entry &e, astra_diag *diag) {
+  const fmt::Manifest &m = session->loaded->bundle->manifest();
+  int64_t *ranks = session->task.promise->extents.data(), *next = ranks + e.outputs()->size();
+  for (uint32_t i = 0; i < e.outputs()->size(); i++) {
+    const fmt::Tensor *t = e.outputs()->Get(i);
+    int64_t bound[ASTRA_MAX_RANK];
+    ranks[i] = t->shape() ? t->shape()->size() : 0;
+    if (Status s = outputShape(m, *t, false, session->dims.data(), next, diag)) return s;
+    if (Status s = outputShape(m, *t, true, session->dims.data(), bound, diag)) return s;
+    for (int64_t k = 0; k < ranks[i]; k++)
+      if (next[k] < 0 || next[k] > bound[k])
+        return fail(diag, ASTRA_DATA_DIM, "axis %lld of output %.64s has %lld elements; its bound is %lld",
+                    static_cast<long long>(k), t->name()->c_str(), static_cast<long long>(next[k]),
+                    static_cast<long long>(bound[k]));
+    next += ranks[i];
+  }
+  return ASTRA_OK;
+}
+
+} // namespace
+
+void astra::rt::runCall(astra_session *session, bool afterFailed, Status &status, astra_diag &error) {
+  const fmt::Entry &e = *session->entry->table;
+  astra_runtime *runtime = session->runtime;
+  if (afterFailed) {
+    status =
+        fail(&error, ASTRA_DEPENDENCY, "entry %.64s did not run: a call that it waits for failed", e.name()->c_str());
+  } else {
+    for (uint32_t i = 0; i < session->numStaged; i++)
+      gather(session->staging.data() + session->staged[i].offset, session->staged[i].from);
+    Frame frame{*session->loaded,
+                *e.routine(),
+                session->memories[session->entry->index],
+                session->dims.data(),
+                session->buffers.data(),
+                session->scratch.data(),
+                session->trace,
+                session->traceSelf,
+                &error};
+    status = frame.run(0);
+    if (!status) status = writeExtents(session, e, &error);
+    if (status && frame.launched)
+      for (uint32_t s : *e.writes()) session->states[s].lost = true;
+  }
+  {
+    Lock lock(runtime->order);
+    astra_session **link = &runtime->flight;
+    while (*link != session) link = &(*link)->nextInFlight;
+    *link = session->nextInFlight;
+  }
+  for (uint32_t i = 0; i < session->numBlocks; i++) release(session->blocks[i]);
+  for (uint32_t i = 0; i < session->task.numAfter; i++) release(session->after[i]);
+  session->loaded->flying--;
+  leaveSession(session);
+}
+
+astra_status astra_session_submit(astra_session *session, astra_stream *stream, const astra_call *call,
+                                  astra_promise **promise, astra_diag *diag) {
+  if (Status s = checkHandle(session, "the session", diag)) return s;
+  if (Status s = checkHandle(stream, "the stream", diag)) return s;
+  astra_call c;
+  if (Status s = readStruct(c, call, "astra_call", diag)) return s;
+  if (!c.entry || c.entry->bundle != session->loaded->bundle)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the entry is NULL or of another bundle than the session");
+  if (stream->device != session->loaded->device)
+    return fail(diag, ASTRA_INVALID_ARGUMENT,
+                "the stream is of another device than the session; make one on its device");
+  if (c.flags & ~uint32_t(ASTRA_CALL_ALLOW_COPY))
+    return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", c.flags);
+  if (Status s = takeSession(session, diag)) return s;
+  {
+    Lock lock(session->loaded->mutex);
+    session->loaded->flying++; // from here on the loaded params stay
+  }
+  Submit submit{session, stream, c, diag};
+  Status s = submit.prepare();
+  if (!s) s = submit.queue(promise);
+  if (s) {
+    session->loaded->flying--;
+    leaveSession(session);
+  }
+  return s;
+}

@@ -1,0 +1,313 @@
+//===- CheckManifest.cpp: every rule of the manifest's tables -------------===//
+// Takes:    the bytes of the manifest section and the section table.
+// Gives:    the checked manifest, or the first broken rule.
+// Keeps:    time linear in the manifest times the number of entries.
+// Does not: check what depends on the values of dims.
+#include "Checker.h"
+#include "DType.h"
+
+using namespace astra::rt;
+using astra::fmt::DimSource;
+using astra::fmt::ExprCode;
+
+namespace {
+
+uint64_t hashName(const char *name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (; *name; name++) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
+  return hash ^ hash >> 32;
+}
+
+/// Names in a table are what callers look up: not empty, and no two alike.
+template <typename T>
+Status uniqueNames(Checker &c, const flatbuffers::Vector<flatbuffers::Offset<T>> *rows, const char *what) {
+  uint64_t capacity = 16;
+  while (capacity < 2ull * rows->size()) capacity *= 2;
+  Array<const char *> seen;
+  if (!seen.init(c.heap, capacity)) return fail(c.diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
+  for (const T *row : *rows) {
+    const char *name = row->name()->c_str();
+    if (!*name || strlen(name) != row->name()->size())
+      return malformed(c.diag, "the name of a %s is empty or holds a zero byte", what);
+    uint64_t at = hashName(name) & (capacity - 1);
+    for (; seen[at]; at = (at + 1) & (capacity - 1))
+      if (strcmp(seen[at], name) == 0) return malformed(c.diag, "two of the kind %s are named %.64s", what, name);
+    seen[at] = name;
+  }
+  return ASTRA_OK;
+}
+
+/// How many values a code takes from the stack.
+uint32_t arity(ExprCode code) {
+  return code == ExprCode::Const || code == ExprCode::Dim ? 0 : code == ExprCode::Not ? 1 : 2;
+}
+
+} // namespace
+
+Status Checker::expressions() {
+  uint32_t index = 0;
+  for (const fmt::Expr *expr : *m.exprs()) {
+    uint32_t depth = 0;
+    for (const fmt::ExprOp *op : *expr->code()) {
+      if (op->code() > ExprCode::Not)
+        return malformed(diag, "expression %u has an unknown code %u", index, unsigned(op->code()));
+      if (op->code() == ExprCode::Dim && (op->value() < 0 || op->value() >= m.dims()->size()))
+        return malformed(diag, "expression %u uses dim %lld of %u", index, static_cast<long long>(op->value()),
+                         m.dims()->size());
+      if (depth < arity(op->code())) return malformed(diag, "expression %u takes more values than it has", index);
+      depth += 1 - arity(op->code());
+      if (depth > fmt::kMaxExprStack)
+        return malformed(diag, "expression %u needs more than %u values at once", index, fmt::kMaxExprStack);
+    }
+    if (depth != 1) return malformed(diag, "expression %u leaves %u values instead of one", index, depth);
+    index++;
+  }
+  return ASTRA_OK;
+}
+
+DimLevel Checker::uses(uint32_t index) const {
+  DimLevel level = DimLevel::Constant;
+  for (const fmt::ExprOp *op : *m.exprs()->Get(index)->code())
+    if (op->code() == ExprCode::Dim && levels[uint64_t(op->value())] > level) level = levels[uint64_t(op->value())];
+  return level;
+}
+
+Status Checker::expression(uint32_t index, DimLevel level, const char *what) {
+  if (index >= m.exprs()->size()) return malformed(diag, "%s is expression %u of %u", what, index, m.exprs()->size());
+  if (uses(index) > level) return malformed(diag, "%s (expression %u) uses a dim that has no value there", what, index);
+  return ASTRA_OK;
+}
+
+void Checker::resetLevels() {
+  for (uint32_t d = 0; d < m.dims()->size(); d++)
+    levels[d] = m.dims()->Get(d)->source() == DimSource::Internal ? DimLevel::Internal : DimLevel::Never;
+}
+
+Status Checker::dims() {
+  if (m.dims()->size() > fmt::kMaxDims)
+    return malformed(diag, "%u dims; at most %u are allowed", m.dims()->size(), fmt::kMaxDims);
+  if (Status s = uniqueNames(*this, m.dims(), "dim")) return s;
+  for (const fmt::Dim *dim : *m.dims()) {
+    if (dim->source() > DimSource::Internal)
+      return malformed(diag, "dim %.64s has an unknown source", dim->name()->c_str());
+    if (dim->lo() > dim->hi())
+      return malformed(diag, "dim %.64s has no legal value: its lo is above its hi", dim->name()->c_str());
+    if (dim->bound() != kNone && dim->bound() >= m.exprs()->size())
+      return malformed(diag, "dim %.64s has the bound expression %u of %u", dim->name()->c_str(), dim->bound(),
+                       m.exprs()->size());
+  }
+  for (const fmt::Equation *e : *m.equations())
+    if (e->lhs() >= m.exprs()->size() || e->rhs() >= m.exprs()->size())
+      return malformed(diag, "equation '%.64s' names an expression that does not exist", e->text()->c_str());
+  return ASTRA_OK;
+}
+
+Status Checker::place(const fmt::Place *place, const char *what, const char *name) {
+  const fmt::Section *weights = nullptr;
+  for (uint32_t i = 0; i < sectionCount; i++)
+    if (sections[i].kind == static_cast<uint32_t>(fmt::SectionKind::Weights)) weights = &sections[i];
+  uint64_t end;
+  if (!weights) return malformed(diag, "%s %.64s has stored bytes, but there is no weights section", what, name);
+  if (place->offset() % fmt::kAlign || !add(place->offset(), place->length(), end) || end > weights->bytes)
+    return malformed(diag, "the bytes of %s %.64s are not at a multiple of 64 inside the weights section", what, name);
+  if (place->sha256()->size() != 32) return malformed(diag, "the hash of %s %.64s has not 32 bytes", what, name);
+  return ASTRA_OK;
+}
+
+Status Checker::params() {
+  if (Status s = uniqueNames(*this, m.params(), "param")) return s;
+  for (const fmt::Param *p : *m.params()) {
+    const char *name = p->name()->c_str();
+    const DType *dtype = dtypeOf(static_cast<int32_t>(p->dtype()));
+    if (!dtype) return malformed(diag, "param %.64s has an unknown dtype", name);
+    uint32_t rank = p->shape() ? p->shape()->size() : 0;
+    uint64_t dense;
+    if (rank > fmt::kMaxRank)
+      return malformed(diag, "param %.64s has %u axes; at most %u are allowed", name, rank, fmt::kMaxRank);
+    if (!denseBytes(*dtype, rank ? p->shape()->data() : nullptr, rank, dense))
+      return malformed(diag, "the shape of param %.64s is negative or too large", name);
+    if (p->stored_bytes() > INT64_MAX) return malformed(diag, "param %.64s is too large", name);
+    if (p->prepare() == kNone && p->stored_bytes() != dense)
+      return malformed(diag, "param %.64s has %llu stored bytes and no prepare program; its row-major size is %llu",
+                       name, static_cast<unsigned long long>(p->stored_bytes()),
+                       static_cast<unsigned long long>(dense));
+    if (p->prepare() != kNone && p->prepare() >= m.prepares()->size())
+      return malformed(diag, "param %.64s has the prepare program %u of %u", name, p->prepare(), m.prepares()->size());
+    if (p->fixed() && !p->place()) return malformed(diag, "the constant %.64s has no bytes", name);
+    if (!p->place()) continue;
+    if (Status s = place(p->place(), "param", name)) return s;
+    if (p->place()->length() != p->stored_bytes())
+      return malformed(diag, "the stored size of param %.64s differs from its place", name);
+  }
+  return ASTRA_OK;
+}
+
+Status Checker::states() {
+  if (Status s = uniqueNames(*this, m.states(), "state")) return s;
+  resetLevels();
+  for (uint32_t d = 0; d < m.dims()->size(); d++)
+    levels[d] = m.dims()->Get(d)->source() == DimSource::Session ? DimLevel::Session : DimLevel::Never;
+  for (const fmt::State *state : *m.states()) {
+    const char *name = state->name()->c_str();
+    const DType *dtype = dtypeOf(static_cast<int32_t>(state->dtype()));
+    if (!dtype) return malformed(diag, "state %.64s has an unknown dtype", name);
+    uint32_t rank = state->shape() ? state->shape()->size() : 0;
+    if (rank > fmt::kMaxRank)
+      return malformed(diag, "state %.64s has %u axes; at most %u are allowed", name, rank, fmt::kMaxRank);
+    int64_t shape[fmt::kMaxRank];
+    for (uint32_t i = 0; i < rank; i++) {
+      if (Status s = expression(state->shape()->Get(i), state->init() ? DimLevel::Constant : DimLevel::Session,
+                                "the shape of a state"))
+        return s;
+      if (state->init())
+        if (Status s = evaluate(m, state->shape()->Get(i), nullptr, shape[i], diag)) return s;
+    }
+    if (!state->init()) continue;
+    if (Status s = place(state->init(), "state", name)) return s;
+    uint64_t dense;
+    if (!denseBytes(*dtype, shape, rank, dense) || dense != state->init()->length())
+      return malformed(diag, "the first bytes of state %.64s are not as many as its shape needs", name);
+  }
+  return ASTRA_OK;
+}
+
+Status Checker::targets() {
+  if (m.targets()->size() == 0) return malformed(diag, "the bundle has no target");
+  if (Status s = uniqueNames(*this, m.targets(), "target")) return s;
+  for (const fmt::Target *t : *m.targets()) {
+    const char *name = t->name()->c_str();
+    if (t->arch() > fmt::Arch::AArch64) return malformed(diag, "target %.64s has an unknown architecture", name);
+    if (t->abi() != fmt::kCpuKernelAbi)
+      return fail(diag, ASTRA_NEWER_FORMAT,
+                  "target %.64s has kernel ABI %u; this library knows %u: use a newer library", name, t->abi(),
+                  fmt::kCpuKernelAbi);
+    if (t->section() >= sectionCount || sections[t->section()].kind != static_cast<uint32_t>(fmt::SectionKind::Code))
+      return malformed(diag, "target %.64s has no code section", name);
+    for (const fmt::Target *other : *m.targets())
+      if (other != t && other->arch() == t->arch() && other->rank() == t->rank())
+        return malformed(diag, "targets %.64s and %.64s have the same rank", name, other->name()->c_str());
+  }
+  return ASTRA_OK;
+}
+
+Status Checker::kernels() {
+  for (const fmt::Kernel *k : *m.kernels()) {
+    const char *name = k->name()->c_str();
+    if (k->access()->size() > fmt::kMaxKernelBuffers)
+      return malformed(diag, "kernel %.64s takes %u buffers; at most %u are allowed", name, k->access()->size(),
+                       fmt::kMaxKernelBuffers);
+    for (uint32_t i = 0; i < k->access()->size(); i++)
+      if (static_cast<fmt::Access>(k->access()->Get(i)) > fmt::Access::ReadWrite)
+        return malformed(diag, "kernel %.64s has an unknown access", name);
+    if (k->code()->size() != m.targets()->size())
+      return malformed(diag, "kernel %.64s has code for %u of %u targets", name, k->code()->size(),
+                       m.targets()->size());
+    for (uint32_t t = 0; t < k->code()->size(); t++) {
+      const fmt::Target *target = m.targets()->Get(t);
+      uint64_t offset = k->code()->Get(t)->offset();
+      if (offset >= sections[target->section()].bytes || (target->arch() == fmt::Arch::AArch64 && offset % 4))
+        return malformed(diag, "kernel %.64s begins outside the code of %.64s", name, target->name()->c_str());
+    }
+  }
+  return ASTRA_OK;
+}
+
+Status Checker::tensor(const fmt::Tensor &t, bool isOutput) {
+  const char *name = t.name()->c_str();
+  if (!dtypeOf(static_cast<int32_t>(t.dtype()))) return malformed(diag, "tensor %.64s has an unknown dtype", name);
+  uint32_t rank = t.shape() ? t.shape()->size() : 0;
+  if (rank > fmt::kMaxRank)
+    return malformed(diag, "tensor %.64s has %u axes; at most %u are allowed", name, rank, fmt::kMaxRank);
+  bool bounded = t.bound() && t.bound()->size();
+  if (bounded && (!isOutput || t.bound()->size() != rank))
+    return malformed(diag, "the bound of tensor %.64s has not one number per axis", name);
+  for (uint32_t i = 0; i < rank; i++) {
+    if (Status s =
+            expression(t.shape()->Get(i), bounded ? DimLevel::Internal : DimLevel::Entry, "the shape of a tensor"))
+      return s;
+    if (bounded)
+      if (Status s = expression(t.bound()->Get(i), DimLevel::Entry, "the bound of a tensor")) return s;
+  }
+  return ASTRA_OK;
+}
+
+Status Checker::entry(const fmt::Entry &e) {
+  const char *name = e.name()->c_str();
+  resetLevels();
+  for (const fmt::DimBind *bind : *e.binds()) {
+    if (bind->dim() >= m.dims()->size() || m.dims()->Get(bind->dim())->source() != DimSource::Shape)
+      return malformed(diag, "entry %.64s binds dim %u, which is not one that shapes bind", name, bind->dim());
+    if (bind->input() >= e.inputs()->size())
+      return malformed(diag, "entry %.64s binds a dim to input %u of %u", name, bind->input(), e.inputs()->size());
+    const fmt::Tensor *input = e.inputs()->Get(bind->input());
+    if (bind->axis() >= (input->shape() ? input->shape()->size() : 0))
+      return malformed(diag, "entry %.64s binds a dim to axis %u of %.64s", name, bind->axis(), input->name()->c_str());
+    if (levels[bind->dim()] != DimLevel::Never)
+      return malformed(diag, "entry %.64s binds dim %.64s twice", name, m.dims()->Get(bind->dim())->name()->c_str());
+    levels[bind->dim()] = DimLevel::Entry;
+  }
+  for (uint32_t d : *e.host_dims()) {
+    if (d >= m.dims()->size() ||
+        (m.dims()->Get(d)->source() != DimSource::Host && m.dims()->Get(d)->source() != DimSource::Session))
+      return malformed(diag, "entry %.64s lists dim %u as a host dim, which it is not", name, d);
+    levels[d] = m.dims()->Get(d)->source() == DimSource::Session ? DimLevel::Session : DimLevel::Entry;
+  }
+  for (uint32_t d = 0; d < m.dims()->size(); d++) {
+    uint32_t bound = m.dims()->Get(d)->bound();
+    if (levels[d] == DimLevel::Never || bound == kNone || uses(bound) <= levels[d]) continue;
+    // An internal dim of another entry may be bound by dims that this one does not have: then it may not set it.
+    if (levels[d] != DimLevel::Internal)
+      return malformed(diag, "the bound of dim %.64s has no value in entry %.64s", m.dims()->Get(d)->name()->c_str(),
+                       name);
+    levels[d] = DimLevel::Never;
+  }
+  if (Status s = uniqueNames(*this, e.inputs(), "input")) return s;
+  if (Status s = uniqueNames(*this, e.outputs(), "output")) return s;
+  for (const fmt::Tensor *t : *e.inputs())
+    if (Status s = tensor(*t, false)) return s;
+  for (const fmt::Tensor *t : *e.outputs())
+    if (Status s = tensor(*t, true)) return s;
+  for (uint32_t i : *e.equations()) {
+    if (i >= m.equations()->size())
+      return malformed(diag, "entry %.64s checks equation %u of %u", name, i, m.equations()->size());
+    if (Status s = expression(m.equations()->Get(i)->lhs(), DimLevel::Entry, "an equation")) return s;
+    if (Status s = expression(m.equations()->Get(i)->rhs(), DimLevel::Entry, "an equation")) return s;
+  }
+  for (const auto *list : {e.reads(), e.writes()})
+    for (uint32_t s : *list)
+      if (s >= m.states()->size())
+        return malformed(diag, "entry %.64s uses state %u of %u", name, s, m.states()->size());
+  return routine(*e.routine(), &e);
+}
+
+Status Checker::manifest() {
+  if (!levels.init(heap, m.dims()->size() + 1))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
+  for (auto check : {&Checker::expressions, &Checker::dims, &Checker::params, &Checker::states, &Checker::targets,
+                     &Checker::kernels})
+    if (Status s = (this->*check)()) return s;
+  for (uint32_t d = 0; d < m.dims()->size(); d++) levels[d] = DimLevel::Never;
+  for (const fmt::Routine *r : *m.prepares())
+    if (Status s = routine(*r, nullptr)) return s;
+  if (Status s = uniqueNames(*this, m.entries(), "entry")) return s;
+  for (const fmt::Entry *e : *m.entries())
+    if (Status s = entry(*e)) return s;
+  return ASTRA_OK;
+}
+
+Status astra::rt::checkManifest(const fmt::Manifest *&out, const void *data, uint64_t bytes,
+                                const fmt::Section *sections, uint32_t sectionCount, Heap &heap, astra_diag *diag) {
+  if (bytes < 16 || bytes >= FLATBUFFERS_MAX_BUFFER_SIZE)
+    return malformed(diag, "the manifest has %llu bytes, which no manifest has",
+                     static_cast<unsigned long long>(bytes));
+  // A table takes at least 8 bytes; so the count of tables is bounded by the file, not by a number that large models
+  // reach.
+  flatbuffers::Verifier verifier(static_cast<const uint8_t *>(data), bytes, 64, static_cast<uint32_t>(bytes));
+  if (!fmt::VerifyManifestBuffer(verifier))
+    return malformed(diag, "the manifest is not a valid FlatBuffer; the compiler or the file is broken");
+  const fmt::Manifest *manifest = fmt::GetManifest(data);
+  Checker checker{*manifest, sections, sectionCount, heap, diag, {}};
+  if (Status s = checker.manifest()) return s;
+  out = manifest;
+  return ASTRA_OK;
+}

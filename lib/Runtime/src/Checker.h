@@ -1,0 +1,46 @@
+//===- Checker.h: the checks of a manifest, shared declarations -----------===//
+// Takes:    a FlatBuffer that the verifier accepted.
+// Gives:    the state that CheckManifest.cpp (tables) and CheckRoutine.cpp (programs) share.
+// Keeps:    one sentence per broken rule.
+// Does not: change anything.
+#pragma once
+
+#include "Manifest.h"
+
+namespace astra::rt {
+
+/// Which dims an expression may use where it stands. A value is legal if it is not above the level asked for.
+enum class DimLevel : uint8_t { Constant = 0, Session = 1, Entry = 2, Internal = 3, Never = 255 };
+
+struct Checker {
+  const fmt::Manifest &m;
+  const fmt::Section *sections;
+  uint32_t sectionCount;
+  Heap &heap;
+  astra_diag *diag;
+  /// Level of each dim in the scope that is being checked (an entry, or none).
+  Array<DimLevel> levels;
+
+  Status manifest();
+
+  // Tables (CheckManifest.cpp).
+  Status expressions();
+  Status dims();
+  Status place(const fmt::Place *place, const char *what, const char *name);
+  Status params();
+  Status states();
+  Status targets();
+  Status kernels();
+  Status entry(const fmt::Entry &entry);
+  Status tensor(const fmt::Tensor &tensor, bool isOutput);
+  /// exprs[index] exists and uses dims up to `level` only.
+  Status expression(uint32_t index, DimLevel level, const char *what);
+  /// The highest level among the dims of an expression that exists.
+  DimLevel uses(uint32_t index) const;
+  void resetLevels();
+
+  /// Buffers, slots and programs (CheckRoutine.cpp). `entry` is null for a prepare routine.
+  Status routine(const fmt::Routine &routine, const fmt::Entry *entry);
+};
+
+} // namespace astra::rt

@@ -1,0 +1,176 @@
+//===- CpuDevice.cpp: the CPU as a device ---------------------------------===//
+// Takes:    code sections, launches.
+// Gives:    mapped code that is never writable and executable at once; launches split over workers.
+// Keeps:    numerics clause N8; any split of a launch gives the same bits, so none is promised.
+// Does not: queue (Stream.cpp).
+#include "Cpu.h"
+#include "Device.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace astra::rt;
+
+namespace {
+
+using Kernel = void (*)(void *const *buffers, const int64_t *dims, void *scratch, int64_t first, int64_t last);
+
+/// Below this cost (bytes or operations) waking a worker takes longer than the work.
+constexpr int64_t kInlineCost = 32768;
+
+Status init(astra_device *device, const astra_device_options &o, astra_diag *diag) {
+  if (o.level) {
+    if (strlen(o.level) >= sizeof(device->level))
+      return fail(diag, ASTRA_UNKNOWN_NAME, "the level '%.64s' is too long a name; give one such as x86-64-v3",
+                  o.level);
+    strcpy(device->level, o.level);
+  }
+  if (o.executor) {
+    if (Status s = readStruct(device->executor, o.executor, "astra_executor", diag)) return s;
+    if (!device->executor.parallel_for || device->executor.num_workers == 0)
+      return fail(diag, ASTRA_INVALID_ARGUMENT, "astra_executor has no parallel_for or no worker; give both");
+    return ASTRA_OK;
+  }
+  device->executor.num_workers = 1;
+  if (o.num_threads <= 1) return ASTRA_OK;
+  if (o.num_threads > 4096)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "%u threads; at most 4096 are allowed", o.num_threads);
+  Status status;
+  device->threads = makeThreads(device->runtime->heap, o.num_threads, status);
+  if (!device->threads)
+    return fail(diag, status,
+                status == ASTRA_THREADS ? "the system refuses to make %u threads; ask for fewer"
+                                        : "no memory for %u threads",
+                o.num_threads);
+  device->executor = executorOf(device->threads);
+  return ASTRA_OK;
+}
+
+void destroy(astra_device *device) {
+  if (device->threads) destroyThreads(device->runtime->heap, device->threads);
+}
+
+bool accepts(const fmt::Target &target) {
+  return strncmp(target.name()->c_str(), "cpu:", 4) == 0 && target.arch() == kHostArch;
+}
+
+/// Makes freshly written code visible to instruction fetch. libgcc's own keeps a writable global.
+void synchronizeInstructions([[maybe_unused]] void *base, [[maybe_unused]] uint64_t bytes) {
+#if defined(__aarch64__)
+  uint64_t types, begin = reinterpret_cast<uint64_t>(base), end = begin + bytes;
+  __asm__ volatile("mrs %0, ctr_el0" : "=r"(types));
+  uint64_t dataLine = 4ull << (types >> 16 & 15), codeLine = 4ull << (types & 15);
+  for (uint64_t at = begin & ~(dataLine - 1); at < end; at += dataLine)
+    __asm__ volatile("dc cvau, %0" : : "r"(at) : "memory");
+  __asm__ volatile("dsb ish" : : : "memory");
+  for (uint64_t at = begin & ~(codeLine - 1); at < end; at += codeLine)
+    __asm__ volatile("ic ivau, %0" : : "r"(at) : "memory");
+  __asm__ volatile("dsb ish\n\tisb" : : : "memory");
+#endif
+}
+
+/// Code that cannot be mapped from the file is copied to a sealed file in memory, or to anonymous memory that stops
+/// being writable before it becomes executable.
+void *copyCode(const void *source, uint64_t bytes) {
+  void *base = MAP_FAILED;
+  int memory = memfd_create("astra-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (memory >= 0) {
+    uint64_t written = 0;
+    while (written < bytes) {
+      ssize_t n = write(memory, static_cast<const char *>(source) + written, bytes - written);
+      if (n <= 0) break;
+      written += uint64_t(n);
+    }
+    if (written == bytes && fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
+      base = mmap(nullptr, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, memory, 0);
+    close(memory);
+  }
+  if (base != MAP_FAILED) return base;
+  base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return nullptr;
+  memcpy(base, source, bytes);
+  if (mprotect(base, bytes, PROT_READ | PROT_EXEC) == 0) return base;
+  munmap(base, bytes);
+  return nullptr;
+}
+
+Status load(astra_device *, const astra_bundle &bundle, const fmt::Section &section, Code &out, astra_diag *diag) {
+  out = {};
+  if (section.bytes == 0) return ASTRA_OK;
+  void *base = MAP_FAILED;
+  if (bundle.descriptor >= 0) {
+    base = mmap(nullptr, section.bytes, PROT_READ, MAP_PRIVATE, bundle.descriptor, off_t(section.offset));
+    if (base != MAP_FAILED && mprotect(base, section.bytes, PROT_READ | PROT_EXEC) != 0) {
+      munmap(base, section.bytes);
+      base = MAP_FAILED;
+    }
+  }
+  if (base == MAP_FAILED) base = copyCode(bundle.file.data + section.offset, section.bytes);
+  if (!base)
+    return fail(diag, ASTRA_IO,
+                "the system refuses executable memory; allow it for this process (noexec, SELinux, seccomp)");
+  synchronizeInstructions(base, section.bytes);
+  out = {base, section.bytes};
+  return ASTRA_OK;
+}
+
+void unload(astra_device *, Code &code) {
+  if (code.base) munmap(code.base, code.bytes);
+  code = {};
+}
+
+/// A launch that is being split. Each worker takes ranges from `next` until none is left.
+struct Split {
+  const Launch &launch;
+  int64_t workers;
+  std::atomic<int64_t> next{0};
+};
+
+void runRange(const Launch &l, uint64_t worker, int64_t first, int64_t last) {
+  reinterpret_cast<Kernel>(const_cast<void *>(l.entry))(l.buffers, l.dims, l.scratch + worker * l.scratchStride, first,
+                                                        last);
+}
+
+void work(void *arg, size_t worker) {
+  Split &split = *static_cast<Split *>(arg);
+  FloatEnvironment environment;
+  const int64_t items = split.launch.items;
+  // Large ranges first, single items at the end: few calls, and nobody waits long for the last one.
+  int64_t first = split.next.load(std::memory_order_relaxed);
+  while (first < items) {
+    int64_t range = (items - first) / (2 * split.workers);
+    int64_t last = first + (range > 0 ? range : 1);
+    if (!split.next.compare_exchange_weak(first, last, std::memory_order_relaxed)) continue;
+    runRange(split.launch, worker, first, last);
+    first = split.next.load(std::memory_order_relaxed);
+  }
+}
+
+void launch(astra_device *device, const Launch &l) {
+  const astra_executor &e = device->executor;
+  if (!e.parallel_for || e.num_workers == 1 || l.items == 1 || (l.cost >= 0 && l.cost < kInlineCost)) {
+    FloatEnvironment environment;
+    runRange(l, 0, 0, l.items);
+    return;
+  }
+  int64_t workers = e.num_workers < l.items ? e.num_workers : l.items;
+  Split split{l, workers};
+  e.parallel_for(e.self, size_t(workers), work, &split);
+}
+
+void copy(astra_device *, void *dst, const void *src, uint64_t bytes) {
+  if (bytes) memcpy(dst, src, bytes);
+}
+
+constexpr DeviceType types[] = {
+    {"cpu", init, destroy, cpuHasFeature, accepts, load, unload, launch, copy},
+};
+
+} // namespace
+
+const DeviceType *astra::rt::deviceTypeOf(const char *name) {
+  for (const DeviceType &type : types)
+    if (strcmp(type.name, name) == 0) return &type;
+  return nullptr;
+}

@@ -1,0 +1,52 @@
+//===- Device.h: what a kind of device can do -----------------------------===//
+// Takes:    nothing.
+// Gives:    the table of functions that stands between the runtime and a kind of device; the CPU is the first row.
+// Keeps:    everything above this line (sessions, streams, programs) is the same for every kind.
+// Does not: know bundles beyond a target's row.
+#pragma once
+
+#include "Handles.h"
+
+namespace astra::rt {
+
+/// One launch, every expression evaluated.
+struct Launch {
+  const void *entry; ///< first instruction, in Code
+  void *const *buffers;
+  const int64_t *dims;
+  int64_t items;    ///< > 0
+  uint8_t *scratch; ///< workers * scratchStride bytes
+  uint64_t scratchStride;
+  int64_t cost; ///< bytes or operations, whichever is more; -1 if not known
+};
+
+struct DeviceType {
+  const char *name;
+  Status (*init)(astra_device *device, const astra_device_options &options, astra_diag *diag);
+  void (*destroy)(astra_device *device);
+  int (*hasFeature)(const char *name);
+  /// Whether the device could run a target of this architecture and kind at all.
+  bool (*accepts)(const fmt::Target &target);
+  /// Maps a code section; `bundle` stays alive while the code does.
+  Status (*load)(astra_device *device, const astra_bundle &bundle, const fmt::Section &section, Code &out,
+                 astra_diag *diag);
+  void (*unload)(astra_device *device, Code &code);
+  void (*launch)(astra_device *device, const Launch &launch);
+  void (*copy)(astra_device *device, void *dst, const void *src, uint64_t bytes);
+};
+
+/// Null for a name that is no kind of device.
+const DeviceType *deviceTypeOf(const char *name);
+
+//===- Threads made on request (Threads.cpp) ------------------------------===//
+
+/// Null when memory or a thread cannot be had; `status` says which.
+ThreadPool *makeThreads(Heap &heap, uint32_t count, Status &status);
+void destroyThreads(Heap &heap, ThreadPool *threads);
+/// The hooks of a host's executor, implemented by our pool.
+astra_executor executorOf(ThreadPool *threads);
+/// Room for one more queued task, so that enqueue never allocates.
+bool reserveTask(ThreadPool *threads);
+void unreserveTask(ThreadPool *threads);
+
+} // namespace astra::rt

@@ -1,0 +1,141 @@
+//===- Handles.h: runtime, device, pool, buffer, bundle, loaded -----------===//
+// Takes:    the opaque names of astra.h.
+// Gives:    their structs and the rules of their lives; sessions, streams and promises are in Session.h and Stream.h.
+// Keeps:    each handle counts who uses it (`users`); freeing what is used is refused.
+// Does not: hold anything global.
+#pragma once
+
+#include "DType.h"
+#include "Reader.h"
+
+namespace astra::rt {
+
+struct DeviceType;
+struct ThreadPool;
+
+/// The head of every handle. Declares nothing of its own beyond what all of them need.
+struct Handle {
+  explicit Handle(astra_runtime *runtime) : runtime(runtime) {}
+  astra_runtime *runtime;
+  Users users{0};
+};
+
+/// Refuses a null, and a handle of the parent process.
+Status checkHandle(const Handle *handle, const char *what, astra_diag *diag);
+/// Refuses freeing what is used or foreign.
+Status checkFree(const Handle *handle, const char *what);
+
+} // namespace astra::rt
+
+struct astra_runtime : astra::rt::Handle {
+  astra_runtime(const astra_allocator &allocator, const astra_logger &logger, astra_verify_fn verify, int32_t process)
+      : Handle(this), heap(allocator), logger(logger), verify(verify), process(process) {}
+  void log(int32_t level, const char *text) const {
+    if (logger.log) logger.log(logger.self, level, text);
+  }
+
+  astra::rt::Heap heap;
+  astra_logger logger;
+  astra_verify_fn verify;
+  int32_t process; ///< who made it; a forked child has another number
+
+  /// Order between streams, and the calls in flight (Stream.cpp, Flight.cpp).
+  astra::rt::Mutex order;
+  astra::rt::Array<uint64_t> ticks; ///< per stream number: tasks submitted so far; kept when a number is used again
+  astra::rt::Array<bool> taken;     ///< per stream number: a stream has it
+  struct astra_session *flight = nullptr;
+};
+
+struct astra_device : astra::rt::Handle {
+  astra_device(astra_runtime *runtime, const astra::rt::DeviceType &type) : Handle(runtime), type(type) {}
+  const astra::rt::DeviceType &type;
+  astra_executor executor{}; ///< num_workers >= 1; parallel_for null if there is one worker, enqueue may be null
+  astra::rt::ThreadPool *threads = nullptr; ///< ours, if the caller asked for threads
+  char level[64] = {};                      ///< forced level, or empty
+};
+
+namespace astra::rt {
+
+struct Block {
+  Block *next; ///< in the pool's list of free blocks
+  void *memory;
+  uint64_t bytes;
+  astra_pool *pool;
+  std::atomic<uint32_t> refs; ///< buffers, and calls in flight
+};
+
+void retain(Block *block);
+/// The last one gives the block back to its pool.
+void release(Block *block);
+
+} // namespace astra::rt
+
+struct astra_pool : astra::rt::Handle {
+  astra_pool(astra_device *device, uint64_t maxBytes) : Handle(device->runtime), device(device), maxBytes(maxBytes) {}
+  astra_device *device;
+  uint64_t maxBytes;
+  astra::rt::Mutex mutex;
+  astra::rt::Block *free = nullptr; ///< ascending in size
+  astra_pool_stats stats{};
+};
+
+struct astra_buffer : astra::rt::Handle {
+  astra_buffer(astra_pool *pool, astra::rt::Block *block, uint64_t offset, uint64_t bytes)
+      : Handle(pool->runtime), pool(pool), block(block), offset(offset), bytes(bytes) {}
+  astra_pool *pool;
+  astra::rt::Block *block; ///< null for 0 bytes
+  uint64_t offset, bytes;
+  void *data() const { return block ? static_cast<char *>(block->memory) + offset : nullptr; }
+};
+
+struct astra_entry {
+  const astra_bundle *bundle;
+  const astra::rt::fmt::Entry *table;
+  uint32_t index;
+  bool waitsOnHost;
+  /// Extents of inputs, then outputs: for each tensor its lower bounds, then its upper bounds.
+  const int64_t **ranges;
+};
+
+struct astra_bundle : astra::rt::Handle {
+  explicit astra_bundle(astra_runtime *runtime) : Handle(runtime) {}
+  ~astra_bundle();
+  const astra::rt::fmt::Manifest &manifest() const { return *file.manifest; }
+
+  astra::rt::FileView file{};
+  int descriptor = -1;     ///< of a mapped file; -1 for memory
+  void *mapping = nullptr; ///< of a mapped file
+  astra::rt::Array<astra_entry> entries;
+  astra::rt::Array<int64_t> ranges;          ///< what the infos' lower and upper point to
+  astra::rt::Array<const int64_t *> tensors; ///< per entry: inputs, then outputs
+  astra::rt::Array<const int64_t *> params, states;
+  astra::rt::Array<uint32_t> userParams; ///< indices of the params that a user may replace
+};
+
+namespace astra::rt {
+
+/// Machine code of one target, ready to run.
+struct Code {
+  void *base;
+  uint64_t bytes;
+};
+
+/// The stored bytes of a param that a user set.
+struct ParamValue {
+  void *data;
+  uint64_t bytes;
+};
+
+} // namespace astra::rt
+
+struct astra_loaded : astra::rt::Handle {
+  astra_loaded(astra_bundle *bundle, astra_device *device) : Handle(bundle->runtime), bundle(bundle), device(device) {}
+  astra_bundle *bundle;
+  astra_device *device;
+  uint32_t target = 0; ///< index into the manifest's targets
+  astra::rt::Code code{};
+  astra::rt::Array<const void *> params;         ///< stored bytes; null: the user must set them
+  astra::rt::Array<astra::rt::ParamValue> owned; ///< those that the user set
+  astra::rt::Mutex mutex;                        ///< of the params, against the next line
+  std::atomic<uint32_t> flying{0};               ///< calls in flight
+};

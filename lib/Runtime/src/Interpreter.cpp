@@ -1,0 +1,213 @@
+//===- Interpreter.cpp: runs programs -------------------------------------===//
+// Takes:    see Interpreter.h.
+// Gives:    launches, copies, loops and branches, in the order of the program.
+// Keeps:    manifest.fbs's meaning of each instruction.
+// Does not: know streams or promises.
+#include "Interpreter.h"
+
+#include <ctime>
+
+using namespace astra::rt;
+using astra::fmt::Instr;
+
+namespace {
+
+uint64_t now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return uint64_t(t.tv_sec) * 1000000000 + uint64_t(t.tv_nsec);
+}
+
+} // namespace
+
+bool RoutineMemory::init(Heap &heap, const fmt::Manifest &m, const fmt::Routine &r) {
+  valid = false;
+  return key.init(heap, m.dims()->size()) && bufferBytes.init(heap, r.buffers()->size()) &&
+         slotOffsets.init(heap, r.slots()->size() + 1);
+}
+
+Status RoutineMemory::evaluate(const fmt::Manifest &m, const fmt::Routine &r, uint32_t target, const int64_t *dims,
+                               astra_diag *diag) {
+  if (valid && (key.size() == 0 || memcmp(key.data(), dims, key.size() * sizeof(int64_t)) == 0)) return ASTRA_OK;
+  valid = false;
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < r.slots()->size(); i++) {
+    uint64_t bytes;
+    slotOffsets[i] = end;
+    if (Status s = evaluateBytes(m, r.slots()->Get(i), dims, bytes, diag)) return s;
+    if (!add(end, bytes, end) || !roundUp(end, fmt::kAlign, end))
+      return fail(diag, ASTRA_OVERFLOW, "the arena of module %.64s leaves 64 bits; use smaller dims",
+                  m.module_()->c_str());
+  }
+  slotOffsets[r.slots()->size()] = end;
+  for (uint32_t i = 0; i < r.buffers()->size(); i++) {
+    const fmt::Buffer *b = r.buffers()->Get(i);
+    if (Status s = evaluateBytes(m, b->bytes(), dims, bufferBytes[i], diag)) return s;
+    uint64_t last;
+    if (b->kind() == fmt::BufferKind::Slot &&
+        (!add(b->offset(), bufferBytes[i], last) || last > slotOffsets[b->index() + 1] - slotOffsets[b->index()]))
+      return malformed(diag, "buffer %u does not fit into its slot for these dims; the compiler made a mistake", i);
+  }
+  scratchStride = 0;
+  for (const fmt::Program *p : *r.programs())
+    for (uint32_t i = 0; i < p->code()->size(); i++) {
+      if (p->code_type()->GetEnum<Instr>(i) != Instr::Launch) continue;
+      for (const fmt::Variant *v : *p->code()->GetAs<fmt::Launch>(i)->variants()) {
+        uint64_t bytes;
+        if (Status s =
+                evaluateBytes(m, m.kernels()->Get(v->kernel())->code()->Get(target)->scratch(), dims, bytes, diag))
+          return s;
+        if (!roundUp(bytes, fmt::kAlign, bytes))
+          return fail(diag, ASTRA_OVERFLOW, "the scratch memory of a kernel leaves 64 bits");
+        if (bytes > scratchStride) scratchStride = bytes;
+      }
+    }
+  if (key.size()) memcpy(key.data(), dims, key.size() * sizeof(int64_t));
+  valid = true;
+  return ASTRA_OK;
+}
+
+Status Frame::launch(const fmt::Launch &l) {
+  const fmt::Manifest &m = loaded.bundle->manifest();
+  const fmt::Kernel *kernel = nullptr;
+  for (const fmt::Variant *v : *l.variants()) {
+    int64_t accepts = 1;
+    if (v->guard() != kNone)
+      if (Status s = evaluate(m, v->guard(), dims, accepts, diag)) return s;
+    if (!accepts) continue;
+    kernel = m.kernels()->Get(v->kernel());
+    break;
+  }
+  const fmt::KernelCode *code = kernel->code()->Get(loaded.target);
+  int64_t items, flops = -1, bytes = -1;
+  if (Status s = evaluate(m, code->items(), dims, items, diag)) return s;
+  if (items < 0)
+    return malformed(diag, "kernel %.64s has %lld work items; the compiler made a mistake", kernel->name()->c_str(),
+                     static_cast<long long>(items));
+  if (items == 0) return ASTRA_OK;
+  if (kernel->flops() != kNone)
+    if (Status s = evaluate(m, kernel->flops(), dims, flops, diag)) return s;
+  if (kernel->bytes() != kNone)
+    if (Status s = evaluate(m, kernel->bytes(), dims, bytes, diag)) return s;
+  void *arguments[fmt::kMaxKernelBuffers];
+  for (uint32_t i = 0; i < l.buffers()->size(); i++) arguments[i] = buffers[l.buffers()->Get(i)];
+  launched = true;
+  Launch request{static_cast<const char *>(loaded.code.base) + code->offset(),
+                 arguments,
+                 dims,
+                 items,
+                 scratch,
+                 memory.scratchStride,
+                 flops > bytes ? flops : bytes};
+  if (!trace) {
+    loaded.device->type.launch(loaded.device, request);
+    return ASTRA_OK;
+  }
+  astra_trace_event event{};
+  event.size = sizeof(event);
+  event.name = kernel->name()->c_str();
+  event.begin_ns = now();
+  loaded.device->type.launch(loaded.device, request);
+  event.end_ns = now();
+  event.items = items, event.bytes = bytes, event.flops = flops;
+  trace(traceSelf, &event);
+  return ASTRA_OK;
+}
+
+Status Frame::copy(const fmt::Copy &c) {
+  uint64_t bytes;
+  if (Status s = evaluateBytes(loaded.bundle->manifest(), c.bytes(), dims, bytes, diag)) return s;
+  char *dst = static_cast<char *>(buffers[c.dst()]);
+  const char *src = static_cast<const char *>(buffers[c.src()]);
+  if (bytes > memory.bufferBytes[c.dst()] || bytes > memory.bufferBytes[c.src()] ||
+      (bytes && dst < src + bytes && src < dst + bytes))
+    return malformed(diag, "a copy of %llu bytes leaves its buffers or overlaps; the compiler made a mistake",
+                     static_cast<unsigned long long>(bytes));
+  launched = true;
+  astra_trace_event event{};
+  if (trace) event.begin_ns = now();
+  loaded.device->type.copy(loaded.device, dst, src, bytes);
+  if (!trace) return ASTRA_OK;
+  event.size = sizeof(event);
+  event.name = "copy";
+  event.end_ns = now();
+  event.items = 1, event.bytes = int64_t(bytes), event.flops = 0;
+  trace(traceSelf, &event);
+  return ASTRA_OK;
+}
+
+Status Frame::readDim(const fmt::ReadDim &r) {
+  int64_t value;
+  if (memory.bufferBytes[r.buffer()] < sizeof(value))
+    return malformed(diag, "a dim is read from a buffer of less than 8 bytes; the compiler made a mistake");
+  memcpy(&value, buffers[r.buffer()], sizeof(value));
+  if (Status s = checkDim(loaded.bundle->manifest(), r.dim(), value, dims, ASTRA_DATA_DIM, diag)) return s;
+  dims[r.dim()] = value;
+  return ASTRA_OK;
+}
+
+Status Frame::flag(uint32_t buffer, bool &out) {
+  if (memory.bufferBytes[buffer] == 0) return malformed(diag, "a flag has no byte; the compiler made a mistake");
+  out = *static_cast<const uint8_t *>(buffers[buffer]) != 0;
+  return ASTRA_OK;
+}
+
+Status Frame::step(Instr type, const void *instruction) {
+  const fmt::Manifest &m = loaded.bundle->manifest();
+  switch (type) {
+  case Instr::Launch: return launch(*static_cast<const fmt::Launch *>(instruction));
+  case Instr::Copy: return copy(*static_cast<const fmt::Copy *>(instruction));
+  case Instr::ReadDim: return readDim(*static_cast<const fmt::ReadDim *>(instruction));
+  case Instr::SetDim: {
+    const auto &set = *static_cast<const fmt::SetDim *>(instruction);
+    int64_t value;
+    if (Status s = evaluate(m, set.value(), dims, value, diag)) return s;
+    if (Status s = checkDim(m, set.dim(), value, dims, ASTRA_DATA_DIM, diag)) return s;
+    dims[set.dim()] = value;
+    return ASTRA_OK;
+  }
+  case Instr::While: {
+    const auto &loop = *static_cast<const fmt::While *>(instruction);
+    for (;;) {
+      bool more = false;
+      if (Status s = run(loop.cond())) return s;
+      if (Status s = flag(loop.flag(), more)) return s;
+      if (!more) return ASTRA_OK;
+      if (Status s = run(loop.body())) return s;
+    }
+  }
+  case Instr::Loop: {
+    const auto &loop = *static_cast<const fmt::Loop *>(instruction);
+    int64_t count;
+    if (Status s = evaluate(m, loop.count(), dims, count, diag)) return s;
+    dims[loop.counter()] = 0;
+    for (int64_t i = 0; i < count; i++) {
+      if (Status s = checkDim(m, loop.counter(), i, dims, ASTRA_DATA_DIM, diag)) return s;
+      dims[loop.counter()] = i;
+      if (Status s = run(loop.body())) return s;
+    }
+    return ASTRA_OK;
+  }
+  case Instr::Cond: {
+    const auto &cond = *static_cast<const fmt::Cond *>(instruction);
+    bool yes = false;
+    if (Status s = flag(cond.flag(), yes)) return s;
+    uint32_t chosen = yes ? cond.then() : cond.otherwise();
+    return chosen == kNone ? ASTRA_OK : run(chosen);
+  }
+  default: {
+    const auto &swap = *static_cast<const fmt::Swap *>(instruction);
+    if (memory.bufferBytes[swap.a()] != memory.bufferBytes[swap.b()])
+      return malformed(diag, "a swap exchanges buffers of different sizes; the compiler made a mistake");
+    std::swap(buffers[swap.a()], buffers[swap.b()]);
+    return ASTRA_OK;
+  }
+  }
+}
+
+Status Frame::run(uint32_t index) {
+  const fmt::Program *program = routine.programs()->Get(index);
+  for (uint32_t i = 0; i < program->code()->size(); i++)
+    if (Status s = step(program->code_type()->GetEnum<Instr>(i), program->code()->Get(i))) return s;
+  return ASTRA_OK;
+}

@@ -1,0 +1,49 @@
+//===- Interpreter.h: runs programs ---------------------------------------===//
+// Takes:    a checked routine, dims, memory.
+// Gives:    the effect of its first program.
+// Keeps:    allocates nothing while it runs; nesting is bounded by the checks.
+// Does not: check what checkManifest has checked.
+#pragma once
+
+#include "Device.h"
+
+namespace astra::rt {
+
+/// Sizes of a routine's buffers, slots and scratch for one vector of dims; kept while the vector stays the same.
+struct RoutineMemory {
+  Array<int64_t> key; ///< the dims it was evaluated for
+  bool valid;
+  Array<uint64_t> bufferBytes; ///< per buffer
+  Array<uint64_t> slotOffsets; ///< per slot, in the arena; then the size of the arena
+  uint64_t scratchStride;      ///< per worker
+
+  bool init(Heap &heap, const fmt::Manifest &m, const fmt::Routine &r);
+  /// On failure it is not valid and nothing else has changed.
+  Status evaluate(const fmt::Manifest &m, const fmt::Routine &r, uint32_t target, const int64_t *dims,
+                  astra_diag *diag);
+  uint64_t arenaBytes() const { return slotOffsets[slotOffsets.size() - 1]; }
+};
+
+struct Frame {
+  const astra_loaded &loaded;
+  const fmt::Routine &routine;
+  const RoutineMemory &memory;
+  int64_t *dims;
+  void **buffers; ///< per buffer of the routine; swapped by programs
+  uint8_t *scratch;
+  astra_trace_fn trace;
+  void *traceSelf;
+  astra_diag *diag;
+  bool launched = false; ///< something may have been written
+
+  Status run(uint32_t program);
+
+private:
+  Status launch(const fmt::Launch &launch);
+  Status copy(const fmt::Copy &copy);
+  Status readDim(const fmt::ReadDim &read);
+  Status flag(uint32_t buffer, bool &out);
+  Status step(fmt::Instr type, const void *instruction);
+};
+
+} // namespace astra::rt

@@ -1,0 +1,82 @@
+//===- Runtime.cpp: the runtime handle, devices ---------------------------===//
+// Takes:    the host's hooks.
+// Gives:    astra_runtime_*, astra_device_*, the checks that every call begins with.
+// Keeps:    a forked child is refused before anything is touched.
+// Does not: start a thread unless num_threads asks for it.
+#include "Device.h"
+
+#include <unistd.h>
+
+using namespace astra::rt;
+
+Status astra::rt::checkHandle(const Handle *handle, const char *what, astra_diag *diag) {
+  if (!handle) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s is NULL; give one", what);
+  if (handle->runtime->process != getpid())
+    return fail(diag, ASTRA_FORKED, "%s was made before a fork; make a runtime of its own in the child", what);
+  return ASTRA_OK;
+}
+
+Status astra::rt::checkFree(const Handle *handle, const char *what) {
+  if (Status s = checkHandle(handle, what, nullptr)) return s;
+  return handle->users.load(std::memory_order_acquire) ? ASTRA_IN_USE : ASTRA_OK;
+}
+
+astra_status astra_runtime_init(astra_runtime **out, const astra_runtime_options *options, astra_diag *diag) {
+  if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
+  astra_runtime_options o;
+  astra_allocator allocator;
+  astra_logger logger;
+  if (Status s = readOptions(o, options, "astra_runtime_options", diag)) return s;
+  if (Status s = readOptions(allocator, o.allocator, "astra_allocator", diag)) return s;
+  if (Status s = readOptions(logger, o.logger, "astra_logger", diag)) return s;
+  if (!allocator.allocate != !allocator.release)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "astra_allocator has one of allocate and release; give both or none");
+  Heap heap(allocator);
+  astra_runtime *runtime = heap.make<astra_runtime>(allocator, logger, o.verify, int32_t(getpid()));
+  if (!runtime) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a runtime");
+  *out = runtime;
+  return ASTRA_OK;
+}
+
+astra_status astra_runtime_free(astra_runtime **runtime) {
+  if (!runtime || !*runtime) return ASTRA_OK;
+  if (Status s = checkFree(*runtime, "the runtime")) return s;
+  Heap heap((*runtime)->heap.allocator());
+  heap.destroy(*runtime);
+  *runtime = nullptr;
+  return ASTRA_OK;
+}
+
+astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const char *name,
+                               const astra_device_options *options, astra_diag *diag) {
+  if (Status s = checkHandle(runtime, "the runtime", diag)) return s;
+  if (!out || !name) return fail(diag, ASTRA_INVALID_ARGUMENT, "out or name is NULL; give both");
+  astra_device_options o;
+  if (Status s = readOptions(o, options, "astra_device_options", diag)) return s;
+  const DeviceType *type = deviceTypeOf(name);
+  if (!type) return fail(diag, ASTRA_UNSUPPORTED, "no device is named '%.64s'; this library has: cpu", name);
+  astra_device *device = runtime->heap.make<astra_device>(runtime, *type);
+  if (!device) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a device");
+  if (Status s = type->init(device, o, diag)) {
+    runtime->heap.destroy(device);
+    return s;
+  }
+  runtime->users++;
+  *out = device;
+  return ASTRA_OK;
+}
+
+astra_status astra_device_free(astra_device **device) {
+  if (!device || !*device) return ASTRA_OK;
+  if (Status s = checkFree(*device, "the device")) return s;
+  astra_runtime *runtime = (*device)->runtime;
+  (*device)->type.destroy(*device);
+  runtime->heap.destroy(*device);
+  runtime->users--;
+  *device = nullptr;
+  return ASTRA_OK;
+}
+
+int32_t astra_device_has_feature(const astra_device *device, const char *feature) {
+  return device && feature ? device->type.hasFeature(feature) : -1;
+}

@@ -1,0 +1,76 @@
+//===- Stream.h: FIFO queues and promises ---------------------------------===//
+// Takes:    tasks: calls of sessions, marks, waits.
+// Gives:    their order; promises that say how they ended.
+// Keeps:    no thread waits for another stream: a stream whose next task must wait parks itself at the promise and is
+//           taken up again by whoever completes it.
+// Does not: know what a call does (Session.h).
+#pragma once
+
+#include "Device.h"
+
+namespace astra::rt {
+
+/// What waits at a promise: a parked stream.
+struct Waiter {
+  Waiter *next;
+  astra_stream *stream;
+};
+
+/// Streams without threads that can go on; drained one after another, so that chains of streams do not nest.
+struct Ready {
+  astra_stream *first = nullptr;
+};
+
+struct Task {
+  Task *next = nullptr;
+  astra_promise *promise = nullptr; ///< counted; completed when the task has ended
+  astra_session *session = nullptr; ///< null: a mark or a wait, made on the heap
+  astra_promise **after = nullptr;  ///< counted; the task begins when they have ended
+  uint32_t numAfter = 0, waited = 0;
+  bool afterFailed = false;
+  astra_promise *single = nullptr; ///< storage of `after` for a wait
+};
+
+astra_promise *makePromise(astra_runtime *runtime, astra_diag *diag);
+void retain(astra_promise *promise);
+void release(astra_promise *promise);
+void complete(astra_promise *promise, Status status, const astra_diag *error, Ready &ready);
+
+/// With runtime.order locked: gives the task its place in the stream's order, and what its promise knows.
+/// False when memory is short; nothing has changed then.
+bool place(astra_stream *stream, Task &task);
+/// With runtime.order locked: appends; gives whether the caller must `start` the stream when order is unlocked.
+bool append(astra_stream *stream, Task &task);
+/// Lets the stream go on: on the device's workers, or here.
+void start(astra_stream *stream);
+
+/// Runs a call and frees the session for the next one (Call.cpp). `afterFailed`: do not run it.
+void runCall(astra_session *session, bool afterFailed, Status &status, astra_diag &error);
+
+} // namespace astra::rt
+
+struct astra_promise : astra::rt::Handle {
+  explicit astra_promise(astra_runtime *runtime) : Handle(runtime) { error.size = sizeof(error); }
+  std::atomic<uint32_t> refs{1};
+  std::atomic<astra_status> state{ASTRA_NOT_READY};
+  astra::rt::Mutex mutex;
+  astra::rt::Condition ended;
+  astra::rt::Waiter *waiters = nullptr;
+  astra_diag error{};
+  astra::rt::Array<uint64_t> clock;  ///< per stream number: how many of its tasks ended before this promise
+  astra::rt::Array<int64_t> extents; ///< outputs' ranks, then their extents one after another
+  uint32_t numOutputs = 0;
+};
+
+struct astra_stream : astra::rt::Handle {
+  explicit astra_stream(astra_device *device) : Handle(device->runtime), device(device) {}
+  astra_device *device;
+  astra::rt::Mutex mutex;
+  astra::rt::Condition idle;
+  astra::rt::Task *head = nullptr, *tail = nullptr;
+  bool running = false; ///< somebody drains it, or it is parked at a promise
+  astra::rt::Waiter waiter{};
+  astra_stream *nextReady = nullptr;
+  uint32_t number = 0;
+  astra::rt::Array<uint64_t> clock; ///< what is known to have ended before the next task; with runtime.order locked
+};
