@@ -8,7 +8,7 @@
 //
 // V<T> offers:  + - * / and unary - on floats; + - * & | ^ << >> on integers (>> follows the sign of T, a count is
 // below the width); < == on both; & | ^ ! on bools; a literal of type T stands for a value. Functions: fma, sqrt, abs,
-// copysign, trunc, select, scale2(x, n) = x * 2^n rounded once, bitcast<U>, convert<U>, lookup16(table, index mod 16).
+// copysign, trunc, select, bitcast<U>, convert<U>, lookup16(table, index mod 16).
 //
 // The measured errors are in docs/functions.md. Methods: argument reduction and the s = f / (2 + f) form of log follow
 // P. T. P. Tang (ACM TOMS 15 and 16) and the published descriptions of fdlibm; full-range trigonometric reduction is
@@ -64,6 +64,13 @@ template <class T, template <class> class V> V<T> power2(V<Signed<T>> n) {
   return bitcast<T>((n + Signed<T>(Format<T>::bias)) << (Format<T>::precision - 1));
 }
 
+/// x * 2^n rounded once, for 1/4 <= |x| < 4 (or a NaN) and 2^n twice as far out as numbers go: the first of the two
+/// factors is exact but where the result is 0 or infinite anyway.
+template <class T, template <class> class V> V<T> scaled(V<T> x, V<Signed<T>> n) {
+  V<Signed<T>> half = n >> 1;
+  return x * power2<T, V>(half) * power2<T, V>(n - half);
+}
+
 /// c[0] + c[1] x + ... by Horner's rule.
 template <class T, template <class> class V, size_t N> V<T> polynomial(const T (&c)[N], V<T> x) {
   V<T> y = fma(x, c[N - 1], c[N - 2]);
@@ -113,14 +120,14 @@ private:
 
 template <class T, template <class> class V> V<T> exp(V<T> x) {
   ExpParts<T, V> e(clamp<T, V>(x, Format<T>::expLow, Format<T>::expHigh));
-  return scale2(fma(e.r, fma(e.r, e.tail, T(1)), T(1)), convert<int32_t>(e.k));
+  return scaled<T, V>(fma(e.r, fma(e.r, e.tail, T(1)), T(1)), e.k);
 }
 
 template <class T, template <class> class V> V<T> exp2(V<T> x) {
   x = clamp<T, V>(x, Format<T>::exp2Low, Format<T>::exp2High);
   Nearest<T, V> n(x + Nearest<T, V>::magic);
   V<T> r = x - n.value;
-  return scale2(fma(r, polynomial<T, V>(Coefficients<T>::exp2Tail, r), T(1)), convert<int32_t>(n.integer));
+  return scaled<T, V>(fma(r, polynomial<T, V>(Coefficients<T>::exp2Tail, r), T(1)), n.integer);
 }
 
 /// With h = 2^(k - 1): half the result is (h - 1/2) + h r + h r^2 tail; the halves keep 2^k in range where the result
@@ -247,7 +254,7 @@ template <class T, template <class> class V> V<T> pow(V<T> x, V<T> y) {
   V<T> hi = clamp<T, V>(ph, low, high), lo = select(inside, pl, T(0));
   Nearest<T, V> n(hi + Nearest<T, V>::magic);
   V<T> r = (hi - n.value) + lo;
-  V<T> result = scale2(fma(r, polynomial<T, V>(Coefficients<T>::exp2Tail, r), T(1)), convert<int32_t>(n.integer));
+  V<T> result = scaled<T, V>(fma(r, polynomial<T, V>(Coefficients<T>::exp2Tail, r), T(1)), n.integer);
 
   // Where the logarithm or y is not finite, the result is 0 or infinity; a base of 1 stays 1.
   V<bool> extreme = (a == T(0)) | (a == infinity<T>) | (abs(y) == infinity<T>);

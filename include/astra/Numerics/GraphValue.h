@@ -60,10 +60,6 @@ public:
   friend Graph abs(Graph a) { return unary(Op::Abs, a); }
   friend Graph trunc(Graph a) { return unary(Op::Trunc, a); }
   friend Graph copysign(Graph a, Graph b) { return join<T>(Op::CopySign, a, b); }
-  friend Graph scale2(Graph a, Graph<int32_t> n) {
-    Builder &m = *a.builder;
-    return Graph(m, m.scale2(a.node(m), n.node(m)));
-  }
   friend Graph select(Graph<bool> c, Graph a, Graph b) {
     Builder &m = *c.builder;
     return Graph(m, m.select(c.node(m), a.node(m), b.node(m)));

@@ -8,7 +8,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace astra::numerics {
@@ -46,22 +45,9 @@ template <class T> struct Host {
   friend Host abs(Host a) { return Host(std::fabs(a.v)); }
   friend Host trunc(Host a) { return Host(std::trunc(a.v)); }
   friend Host copysign(Host a, Host b) { return Host(std::copysign(a.v, b.v)); }
-  friend Host scale2(Host a, Host<int32_t> n) { return Host(scaled(a.v, n.v)); }
   friend Host select(Host<bool> c, Host a, Host b) { return c.v ? a : b; }
 
 private:
-  /// x * 2^n in three factors: the first two are exact unless the result is 0 or infinite whatever follows.
-  static T scaled(T x, int32_t n) {
-    using L = std::numeric_limits<T>;
-    using W = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr int32_t low = L::min_exponent - 1, high = L::max_exponent - 1, step = low + L::digits;
-    auto power = [](int32_t k) { return std::bit_cast<T>(W(W(k + high) << (L::digits - 1))); };
-    for (int i = 0; i < 2; ++i) {
-      int32_t k = n < low ? step : n > high ? high : n;
-      x *= power(k), n -= k;
-    }
-    return x * power(n < low ? low : n > high ? high : n);
-  }
   template <class F> static Host wrap(F f, Host a, Host b) {
     if constexpr (std::is_floating_point_v<T>)
       return Host(f(a.v, b.v));

@@ -57,6 +57,7 @@ template <class T> struct Edge {
                         L::infinity()};
     for (size_t i = v.size(); i-- > 0;) v.push_back(-v[i]);
     v.push_back(L::quiet_NaN());
+    v.push_back(T(0x1.6ac5b262ca1ffp+849)); // of the f64 numbers, the nearest to a multiple of pi / 2 (infinite in f32)
     return v;
   }
 };
