@@ -1,0 +1,417 @@
+//===- astra-run: run one entry of a bundle ---------------------------------===//
+// Takes:    a bundle, .npy files for inputs, params and states, values of host dims.
+// Gives:    .npy files of outputs and states, times, a trace.
+// Keeps:    to the C ABI: what this tool can do, any C program can.
+// Does not: compile, or know the bundle's format.
+#include "Npy.h"
+#include "Options.h"
+#include "Trace.h"
+#include "astra/astra.h"
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+
+using namespace astra::tool;
+using std::string;
+
+namespace {
+
+struct Settings {
+  string entry = "main", device = "cpu", level, trace;
+  int64_t threads = 1, repeat = 1;
+  bool verify = false, strict = false;
+  std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
+};
+
+Program describe(Settings &s) {
+  Program p;
+  p.name = "astra-run";
+  p.synopsis = "FILE.astra [options]";
+  p.summary = "run one entry of a bundle";
+  p.description =
+      "Loads a bundle made by astra-compile, gives an entry its inputs, and writes its outputs. Tensors are "
+      ".npy files. Outputs that no --output names are printed in short.";
+  p.options = {
+      {"entry", "NAME", "the entry to run; main if not given", text(s.entry)},
+      {"input", "NAME=FILE.npy", "an input; once for each", pairs(s.inputs)},
+      {"output", "NAME=FILE.npy", "where an output goes; once for each", pairs(s.outputs)},
+      {"expect", "NAME=FILE.npy", "bytes that an output must equal; exit code 4 if they differ", pairs(s.expected)},
+      {"dim", "NAME=N", "the value of a host dim; once for each", pairs(s.dims)},
+      {"param", "NAME=FILE.npy", "replaces a param for this run; once for each", pairs(s.params)},
+      {"set-state", "NAME=FILE.npy", "the value of a state before the first call; once for each", pairs(s.setStates)},
+      {"get-state", "NAME=FILE.npy", "where a state goes after the last call; once for each", pairs(s.getStates)},
+      {"device", "NAME", "the device; cpu", text(s.device)},
+      {"level", "LEVEL", "forces a CPU level, e.g. x86-64-v3; the best that the CPU has if not given", text(s.level)},
+      {"threads", "N", "worker threads; 1 if not given. The bits do not depend on it", number(s.threads, 1, 1024)},
+      {"repeat", "N", "calls the entry N times and prints the times", number(s.repeat, 1, 1000000000)},
+      {"trace", "FILE.json", "writes a Chrome trace of the last call, which ui.perfetto.dev opens", text(s.trace)},
+      {"verify", "", "checks the hash of the weights too", flag(s.verify)},
+      {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
+  };
+  p.examples = "  astra-run affine.astra --input x=x.npy --output y=y.npy\n"
+               "  astra-run digits.astra --input image=images.npy --threads 4 --repeat 100 --trace trace.json\n";
+  return p;
+}
+
+/// Everything that is freed, in the order of making; freed in reverse.
+struct Handles {
+  astra_runtime *runtime = nullptr;
+  astra_device *device = nullptr;
+  astra_pool *pool = nullptr;
+  astra_bundle *bundle = nullptr;
+  astra_loaded *loaded = nullptr;
+  astra_session *session = nullptr;
+  astra_stream *stream = nullptr;
+  std::vector<astra_buffer *> buffers;
+  ~Handles() {
+    for (astra_buffer *&b : buffers) astra_buffer_free(&b);
+    astra_stream_free(&stream);
+    astra_session_free(&session);
+    astra_loaded_free(&loaded);
+    astra_bundle_free(&bundle);
+    astra_pool_free(&pool);
+    astra_device_free(&device);
+    astra_runtime_free(&runtime);
+  }
+};
+
+/// One sentence, and the exit code that goes with it.
+struct Refusal {
+  int code;
+  string text;
+};
+
+int exitCode(astra_status s) {
+  bool unsupported = s == ASTRA_NEWER_FORMAT || s == ASTRA_UNKNOWN_FEATURE || s == ASTRA_WRONG_CONTRACT ||
+                     s == ASTRA_NO_TARGET || s == ASTRA_UNSUPPORTED;
+  return unsupported ? Unsupported : Failure;
+}
+
+/// Throws what the diag says. Exceptions stay inside this file.
+struct Checked {
+  astra_diag diag = ASTRA_INIT(astra_diag);
+  operator astra_diag *() { return &diag; }
+  void operator()(astra_status s) {
+    if (s == ASTRA_OK) return;
+    throw Refusal{exitCode(s), diag.text[0] ? diag.text : astra_status_name(s)};
+  }
+};
+
+struct OutputTensor {
+  astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
+  astra_buffer *buffer = nullptr;
+  int64_t bound[ASTRA_MAX_RANK], shape[ASTRA_MAX_RANK];
+  int32_t rank = 0;
+};
+
+class Run {
+public:
+  explicit Run(const Settings &s) : settings(s) {}
+  int operator()(const string &path);
+
+private:
+  const Settings &settings;
+  Handles h;
+  Checked check;
+  std::deque<Npy> arrays;
+  std::deque<std::vector<int64_t>> strides;
+  const astra_entry *entry = nullptr;
+  std::vector<astra_tensor> inputs;
+  std::vector<OutputTensor> outputs;
+  Trace trace;
+
+  void load(const string &path);
+  astra_tensor tensorFrom(const string &path, int32_t expected);
+  void gatherInputs();
+  void makeOutputs();
+  void call();
+  Npy result(const OutputTensor &o) const;
+  void saveStates();
+  bool writeAndCompare();
+};
+
+/// The tensor in a .npy file. What NumPy has no type for comes as an unsigned integer of the same width.
+astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
+  string error;
+  Npy &a = arrays.emplace_back();
+  if (!readNpy(path, a, error)) throw Refusal{Failure, error};
+  bool carrier = a.dtype == ASTRA_U8 || a.dtype == ASTRA_U16;
+  bool unknownToNumpy = expected == ASTRA_BF16 || expected >= ASTRA_F8E4M3FN;
+  if (carrier && unknownToNumpy && astra_dtype_bits(expected) == astra_dtype_bits(a.dtype)) a.dtype = expected;
+  astra_tensor t = ASTRA_INIT(astra_tensor);
+  t.data = a.data.data();
+  t.data_bytes = a.data.size();
+  t.dtype = a.dtype;
+  t.ndim = int32_t(a.shape.size());
+  t.shape = a.shape.data();
+  if (a.fortranOrder) {
+    std::vector<int64_t> &columnMajor = strides.emplace_back();
+    int64_t stride = 1;
+    for (int64_t extent : a.shape) {
+      columnMajor.push_back(stride);
+      stride *= extent;
+    }
+    t.strides = columnMajor.data();
+  }
+  return t;
+}
+
+void Run::load(const string &path) {
+  check(astra_runtime_init(&h.runtime, nullptr, check));
+  astra_device_options device = ASTRA_INIT(astra_device_options);
+  device.num_threads = uint32_t(settings.threads);
+  device.level = settings.level.empty() ? nullptr : settings.level.c_str();
+  check(astra_device_init(&h.device, h.runtime, settings.device.c_str(), &device, check));
+  check(astra_pool_init(&h.pool, h.device, nullptr, check));
+  astra_bundle_options bundle = ASTRA_INIT(astra_bundle_options);
+  bundle.flags = (settings.verify ? ASTRA_VERIFY_ALL : 0) | (settings.strict ? ASTRA_REQUIRE_STRICT : 0);
+  check(astra_bundle_init_file(&h.bundle, h.runtime, path.c_str(), &bundle, check));
+  check(astra_bundle_find_entry(h.bundle, settings.entry.c_str(), &entry, check));
+  check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
+  astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
+  check(astra_bundle_get_info(h.bundle, &info));
+  for (auto &[name, file] : settings.params) {
+    astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
+    for (uint32_t i = 0; i < info.num_params; ++i)
+      if (check(astra_bundle_get_param(h.bundle, i, &wanted)); name == wanted.name) break;
+    astra_tensor t = tensorFrom(file, wanted.dtype);
+    check(astra_loaded_set_param(h.loaded, name.c_str(), &t, check));
+  }
+  std::vector<astra_dim_value> dims;
+  for (auto &[name, value] : settings.dims) {
+    int64_t v;
+    if (!parseInteger(value, INT64_MIN, INT64_MAX, v))
+      throw Refusal{Usage, "--dim " + name + ": '" + value + "' is not a whole number"};
+    dims.push_back({name.c_str(), v});
+  }
+  astra_session_options session = ASTRA_INIT(astra_session_options);
+  session.dims = dims.data();
+  session.num_dims = uint32_t(dims.size());
+  check(astra_session_init(&h.session, h.loaded, &session, check));
+  for (auto &[name, file] : settings.setStates) {
+    astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
+    for (uint32_t i = 0; i < info.num_states; ++i)
+      if (check(astra_bundle_get_state(h.bundle, i, &wanted)); name == wanted.name) break;
+    astra_tensor t = tensorFrom(file, wanted.dtype);
+    check(astra_session_set_state(h.session, name.c_str(), &t, check));
+  }
+  check(astra_stream_init(&h.stream, h.device, check));
+}
+
+void Run::gatherInputs() {
+  astra_entry_info info = ASTRA_INIT(astra_entry_info);
+  check(astra_entry_get_info(entry, &info));
+  std::vector<const string *> files(info.num_inputs);
+  for (auto &[name, file] : settings.inputs) {
+    uint32_t index;
+    check(astra_entry_find_input(entry, name.c_str(), &index, check));
+    files[index] = &file;
+  }
+  for (uint32_t i = 0; i < info.num_inputs; ++i) {
+    astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
+    check(astra_entry_get_input(entry, i, &wanted));
+    if (!files[i])
+      throw Refusal{Usage, "input " + string(wanted.name) + " is missing: give --input " + wanted.name + "=FILE.npy"};
+    inputs.push_back(tensorFrom(*files[i], wanted.dtype));
+  }
+  outputs.resize(info.num_outputs);
+}
+
+void Run::makeOutputs() {
+  for (uint32_t i = 0; i < outputs.size(); ++i) {
+    OutputTensor &o = outputs[i];
+    uint64_t bytes;
+    check(astra_entry_get_output(entry, i, &o.info));
+    check(astra_entry_output_bound(entry, h.session, inputs.data(), uint32_t(inputs.size()), i, o.bound, &o.rank,
+                                   &bytes, check));
+    check(astra_buffer_init(&o.buffer, h.pool, bytes, check));
+    h.buffers.push_back(o.buffer);
+  }
+  for (auto *list : {&settings.outputs, &settings.expected})
+    for (auto &[name, file] : *list) {
+      uint32_t index;
+      check(astra_entry_find_output(entry, name.c_str(), &index, check));
+    }
+}
+
+void Run::call() {
+  std::vector<astra_tensor> out;
+  for (OutputTensor &o : outputs) {
+    astra_tensor &t = out.emplace_back(ASTRA_INIT(astra_tensor));
+    t.buffer = o.buffer;
+    t.dtype = o.info.dtype;
+    t.ndim = o.rank;
+    t.shape = o.bound;
+  }
+  astra_call c = ASTRA_INIT(astra_call);
+  c.entry = entry;
+  c.inputs = inputs.data();
+  c.num_inputs = uint32_t(inputs.size());
+  c.outputs = out.data();
+  c.num_outputs = uint32_t(out.size());
+  c.flags = ASTRA_CALL_ALLOW_COPY;
+  std::vector<double> times;
+  for (int64_t i = 0; i < settings.repeat; ++i) {
+    if (!settings.trace.empty() && i + 1 == settings.repeat)
+      check(astra_session_set_trace(h.session, Trace::record, &trace));
+    auto begin = std::chrono::steady_clock::now();
+    astra_promise *promise = nullptr;
+    check(astra_session_submit(h.session, h.stream, &c, &promise, check));
+    astra_status status = astra_promise_wait(promise, check);
+    times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+    for (uint32_t o = 0; status == ASTRA_OK && o < outputs.size(); ++o)
+      status = astra_promise_output_shape(promise, o, outputs[o].shape, nullptr, check);
+    astra_promise_free(&promise);
+    check(status);
+  }
+  if (settings.repeat < 2) return;
+  std::sort(times.begin(), times.end());
+  double sum = 0;
+  for (double t : times) sum += t;
+  std::printf("%s, %" PRId64 " calls: median %.1f us, least %.1f us, mean %.1f us, most %.1f us\n",
+              astra_loaded_target(h.loaded), settings.repeat, times[times.size() / 2], times.front(),
+              sum / double(times.size()), times.back());
+}
+
+/// The actual elements, row-major: rows are gathered where the allocated shape is larger.
+Npy Run::result(const OutputTensor &o) const {
+  Npy a;
+  a.dtype = o.info.dtype;
+  a.shape.assign(o.shape, o.shape + o.rank);
+  const auto *from = static_cast<const uint8_t *>(astra_buffer_data(o.buffer));
+  uint64_t bits = astra_dtype_bits(o.info.dtype);
+  uint64_t rows = 1, row = bits / 8, allocatedRow = row;
+  if (o.rank) {
+    row = (uint64_t(o.shape[o.rank - 1]) * bits + 7) / 8;
+    allocatedRow = (uint64_t(o.bound[o.rank - 1]) * bits + 7) / 8;
+  }
+  for (int32_t i = 0; i + 1 < o.rank; ++i) rows *= uint64_t(o.shape[i]);
+  std::vector<int64_t> at(o.rank ? o.rank - 1 : 0);
+  for (uint64_t r = 0; r < rows; ++r) {
+    uint64_t place = 0;
+    for (size_t i = 0; i < at.size(); ++i) place = place * uint64_t(o.bound[i]) + uint64_t(at[i]);
+    a.data.insert(a.data.end(), from + place * allocatedRow, from + place * allocatedRow + row);
+    for (size_t i = at.size(); i-- && ++at[i] == o.shape[i];) at[i] = 0;
+  }
+  return a;
+}
+
+double valueAt(const Npy &a, size_t i) {
+  auto read = [&](auto v) {
+    std::memcpy(&v, a.data.data() + i * sizeof v, sizeof v);
+    return double(v);
+  };
+  switch (a.dtype) {
+  case ASTRA_F32: return read(float());
+  case ASTRA_F64: return read(double());
+  case ASTRA_I8: return read(int8_t());
+  case ASTRA_I16: return read(int16_t());
+  case ASTRA_I32: return read(int32_t());
+  case ASTRA_I64: return read(int64_t());
+  case ASTRA_U16: return read(uint16_t());
+  case ASTRA_U32: return read(uint32_t());
+  case ASTRA_U64: return read(uint64_t());
+  default: return read(uint8_t());
+  }
+}
+
+void printShort(const char *name, const Npy &a) {
+  std::printf("%s: %s[", name, astra_dtype_name(a.dtype));
+  for (size_t i = 0; i < a.shape.size(); ++i) std::printf(i ? ", %" PRId64 : "%" PRId64, a.shape[i]);
+  std::printf("]");
+  bool readable = a.dtype <= ASTRA_U64 || a.dtype == ASTRA_F32 || a.dtype == ASTRA_F64;
+  size_t count = readable ? a.data.size() / (astra_dtype_bits(a.dtype) / 8) : 0;
+  for (size_t i = 0; i < std::min<size_t>(count, 8); ++i) std::printf(" %.9g", valueAt(a, i));
+  std::printf(count > 8 ? " ...\n" : "\n");
+}
+
+/// False if an expected output differs.
+bool Run::writeAndCompare() {
+  bool equal = true;
+  string error;
+  auto fileOf = [](auto &list, const char *name) -> const string * {
+    for (auto &[n, file] : list)
+      if (n == name) return &file;
+    return nullptr;
+  };
+  for (OutputTensor &o : outputs) {
+    Npy a = result(o);
+    const string *out = fileOf(settings.outputs, o.info.name), *expected = fileOf(settings.expected, o.info.name);
+    if (out && !writeNpy(*out, a, error)) throw Refusal{Failure, error};
+    if (expected) {
+      astra_tensor t = tensorFrom(*expected, a.dtype);
+      const Npy &b = arrays.back();
+      if (b.fortranOrder) throw Refusal{Failure, *expected + ": expected bytes must be in C order"};
+      size_t differs = std::mismatch(a.data.begin(), a.data.end(), b.data.begin(), b.data.end()).first - a.data.begin();
+      if (t.dtype != a.dtype || b.shape != a.shape) {
+        std::fprintf(stderr, "astra-run: output %s and %s differ in dtype or shape\n", o.info.name, expected->c_str());
+        equal = false;
+      } else if (differs < a.data.size()) {
+        std::fprintf(stderr, "astra-run: output %s differs from %s, first at element %zu\n", o.info.name,
+                     expected->c_str(), differs * 8 / astra_dtype_bits(a.dtype));
+        equal = false;
+      }
+    }
+    if (!out && !expected && settings.repeat == 1) printShort(o.info.name, a);
+  }
+  return equal;
+}
+
+void Run::saveStates() {
+  for (auto &[name, file] : settings.getStates) {
+    const void *data;
+    uint64_t bytes;
+    check(astra_session_lease_state(h.session, name.c_str(), &data, &bytes, check));
+    astra_bundle_info bundle = ASTRA_INIT(astra_bundle_info);
+    check(astra_bundle_get_info(h.bundle, &bundle));
+    Npy a;
+    for (uint32_t i = 0; i < bundle.num_states; ++i) {
+      astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
+      check(astra_bundle_get_state(h.bundle, i, &info));
+      if (name != info.name) continue;
+      a.dtype = info.dtype;
+      for (int32_t axis = 0; axis < info.ndim; ++axis) {
+        // A symbolic extent shows in the number of bytes alone: such a state is saved flat.
+        if (info.lower[axis] != info.upper[axis]) {
+          a.shape.assign(1, int64_t(bytes * 8 / astra_dtype_bits(a.dtype)));
+          break;
+        }
+        a.shape.push_back(info.lower[axis]);
+      }
+    }
+    a.data.assign(static_cast<const uint8_t *>(data), static_cast<const uint8_t *>(data) + bytes);
+    check(astra_session_return_state(h.session, name.c_str(), check));
+    string error;
+    if (!writeNpy(file, a, error)) throw Refusal{Failure, error};
+  }
+}
+
+int Run::operator()(const string &path) {
+  load(path);
+  gatherInputs();
+  makeOutputs();
+  call();
+  saveStates();
+  string error;
+  if (!settings.trace.empty() && !trace.write(settings.trace, error)) throw Refusal{Failure, error};
+  return writeAndCompare() ? Ok : Mismatch;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Settings settings;
+  Program program = describe(settings);
+  std::vector<string> files;
+  if (int code = parse(program, argc, argv, files); code >= 0) return code;
+  if (files.size() != 1) return complain(program, Usage, "give one bundle (see astra-run --help)");
+  try {
+    Run run(settings);
+    return run(files[0]);
+  } catch (const Refusal &r) {
+    return complain(program, r.code, r.text);
+  }
+}

@@ -1,0 +1,52 @@
+//===- Trace.cpp: what ran when, as Chrome's trace JSON ---------------------===//
+// Takes:    events.
+// Gives:    {"traceEvents": [...]}, times in microseconds from the first event.
+// Keeps:    names escaped; one track per thread, numbered in order of first appearance.
+// Does not: stream: events are held until write.
+#include "Trace.h"
+#include "Npy.h"
+#include <algorithm>
+#include <cstdio>
+
+using namespace astra::tool;
+
+void Trace::record(void *self, const astra_trace_event *e) {
+  auto &t = *static_cast<Trace *>(self);
+  std::lock_guard lock(t.mutex);
+  auto me = std::this_thread::get_id();
+  size_t thread = std::find(t.threads.begin(), t.threads.end(), me) - t.threads.begin();
+  if (thread == t.threads.size()) t.threads.push_back(me);
+  t.slices.push_back({e->name, e->begin_ns, e->end_ns, e->items, e->bytes, e->flops, thread});
+}
+
+bool Trace::write(const std::string &path, std::string &error) const {
+  uint64_t start = UINT64_MAX;
+  for (const Slice &s : slices) start = std::min(start, s.begin);
+  std::string out = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+  char line[512];
+  for (const Slice &s : slices) {
+    std::string name;
+    for (unsigned char c : s.name) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, c < 32 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
+      name += escaped;
+    }
+    double ns = double(std::max<uint64_t>(1, s.end - s.begin));
+    out += &s == slices.data() ? "\n{\"name\": \"" : ",\n{\"name\": \"";
+    out += name;
+    std::snprintf(
+        line, sizeof line,
+        "\", \"ph\": \"X\", \"pid\": 1, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"items\": %lld",
+        s.thread, double(s.begin - start) / 1e3, ns / 1e3, static_cast<long long>(s.items));
+    out += line;
+    for (auto [key, rate, amount] : {std::tuple{"bytes", "GB/s", s.bytes}, std::tuple{"flops", "GFLOP/s", s.flops}})
+      if (amount >= 0) {
+        std::snprintf(line, sizeof line, ", \"%s\": %lld, \"%s\": %.3f", key, static_cast<long long>(amount), rate,
+                      double(amount) / ns);
+        out += line;
+      }
+    out += "}}";
+  }
+  out += "\n]}\n";
+  return writeWhole(path, out.data(), out.size(), error);
+}

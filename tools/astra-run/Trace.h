@@ -1,0 +1,33 @@
+//===- Trace.h: what ran when, as Chrome's trace JSON -----------------------===//
+// Takes:    the runtime's trace events, from any thread.
+// Gives:    a file that chrome://tracing and ui.perfetto.dev open: one slice per kernel, with its work items, GB/s and
+//           GFLOP/s.
+// Does not: cost anything when no trace was asked for.
+#pragma once
+#include "astra/astra.h"
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace astra::tool {
+
+class Trace {
+public:
+  /// For astra_session_set_trace; self is the Trace.
+  static void record(void *self, const astra_trace_event *event);
+  bool write(const std::string &path, std::string &error) const;
+
+private:
+  struct Slice {
+    std::string name;
+    uint64_t begin, end;
+    int64_t items, bytes, flops;
+    size_t thread;
+  };
+  std::mutex mutex;
+  std::vector<std::thread::id> threads;
+  std::vector<Slice> slices;
+};
+
+} // namespace astra::tool
