@@ -1,0 +1,157 @@
+//===- Describe.cpp: a bundle as text --------------------------------------===//
+// Takes:    a checked bundle.
+// Gives:    the summary and the kernel list.
+// Keeps:    expressions in infix form with the dims' names.
+// Does not: check: the reader has.
+#include "Describe.h"
+#include "astra/astra.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace astra;
+using namespace llvm;
+
+namespace {
+
+const char *dtypeName(fmt::DType t) { return astra_dtype_name(int32_t(t)); }
+
+/// How tightly an operator binds, and how it is written.
+struct Infix {
+  int precedence;
+  const char *text;
+};
+Infix infix(fmt::ExprCode c) {
+  using E = fmt::ExprCode;
+  switch (c) {
+  case E::Or: return {1, " or "};
+  case E::And: return {2, " and "};
+  case E::Lt: return {3, " < "};
+  case E::Le: return {3, " <= "};
+  case E::Eq: return {3, " == "};
+  case E::Add: return {4, " + "};
+  case E::Sub: return {4, " - "};
+  case E::Mul: return {5, "*"};
+  case E::FloorDiv: return {5, " floordiv "};
+  case E::Mod: return {5, " mod "};
+  case E::Min: return {6, "min"};
+  case E::Max: return {6, "max"};
+  default: return {7, ""};
+  }
+}
+
+/// A tensor or a state.
+template <typename Typed> std::string typed(const fmt::ManifestT &m, const Typed &t) {
+  std::string out = t.name + " : " + dtypeName(t.dtype);
+  ListSeparator comma;
+  if (!t.shape.empty()) out += "[";
+  for (uint32_t x : t.shape) out += std::string(StringRef(comma)) + tool::exprText(m, x);
+  if (!t.shape.empty()) out += "]";
+  return out;
+}
+
+std::string bytesText(uint64_t bytes) {
+  if (bytes < 10000) return std::to_string(bytes) + " bytes";
+  std::string out;
+  raw_string_ostream s(out);
+  bytes < 10000000 ? s << format("%.1f KB", double(bytes) / 1e3) : s << format("%.1f MB", double(bytes) / 1e6);
+  return out;
+}
+
+const char *kindName(uint32_t kind) {
+  static constexpr const char *names[] = {"", "manifest", "code", "weights", "signature"};
+  return names[kind];
+}
+
+const char *sourceName(fmt::DimSource s) {
+  static constexpr const char *names[] = {"bound by a shape", "set by the host", "given with the session",
+                                          "computed by the program"};
+  return names[uint8_t(s)];
+}
+
+} // namespace
+
+std::string tool::exprText(const fmt::ManifestT &m, uint32_t index) {
+  using E = fmt::ExprCode;
+  SmallVector<std::pair<std::string, int>, 8> stack; // text and precedence
+  auto wrap = [](const std::pair<std::string, int> &x, int outer) {
+    return x.second < outer ? "(" + x.first + ")" : x.first;
+  };
+  for (const fmt::ExprOp &op : m.exprs[index]->code) {
+    E code = op.code();
+    if (code == E::Const) {
+      stack.push_back({std::to_string(op.value()), op.value() < 0 ? 4 : 7});
+    } else if (code == E::Dim) {
+      stack.push_back({m.dims[op.value()]->name, 7});
+    } else if (code == E::Not) {
+      stack.back() = {"not " + wrap(stack.back(), 7), 6};
+    } else {
+      auto right = stack.pop_back_val(), left = stack.pop_back_val();
+      Infix i = infix(code);
+      if (code == E::Min || code == E::Max)
+        stack.push_back({i.text + ("(" + left.first + ", " + right.first) + ")", 7});
+      else
+        stack.push_back({wrap(left, i.precedence) + i.text + wrap(right, i.precedence + 1), i.precedence});
+    }
+  }
+  return stack.back().first;
+}
+
+void tool::printSummary(raw_ostream &out, const BundleFile &b) {
+  const fmt::ManifestT &m = b.manifest;
+  out << "module " << m.module_ << ", " << m.contract << " " << m.numerics << ", format " << b.header().major << "."
+      << b.header().minor << ", " << bytesText(b.header().fileBytes) << "\n"
+      << "digest " << toHex(b.header().digest, true) << "\n";
+  if (!b.signer().empty()) out << "signed by " << toHex(b.signer(), true) << "\n";
+  for (const auto &d : m.dims) {
+    out << "dim " << d->name << " in " << d->lo << ".." << d->hi;
+    if (d->bound != fmt::kNone) out << ", at most " << exprText(m, d->bound);
+    out << ", " << sourceName(d->source) << "\n";
+  }
+  for (const auto &e : m.equations) out << "where " << e->text << "\n";
+  for (const auto &e : m.entries) {
+    out << "entry " << e->name << "(";
+    ListSeparator commas;
+    for (const auto &t : e->inputs) out << commas << typed(m, *t);
+    out << ") -> (";
+    ListSeparator others;
+    for (const auto &t : e->outputs) out << others << typed(m, *t) << (t->tap ? " (tap)" : "");
+    out << ")";
+    ListSeparator states(", ", ", reads ");
+    for (uint32_t s : e->reads) out << states << m.states[s]->name;
+    ListSeparator written(", ", ", writes ");
+    for (uint32_t s : e->writes) out << written << m.states[s]->name;
+    out << "\n";
+  }
+  for (const auto &s : m.states) out << "state " << typed(m, *s) << (s->init ? "" : ", zeros at first") << "\n";
+  uint64_t total = 0;
+  for (const auto &p : m.params) total += p->stored_bytes;
+  out << m.params.size() << " params, " << bytesText(total) << "\n";
+  for (const auto &t : m.targets) {
+    out << "target " << t->name << ", code " << bytesText(b.sections()[t->section].bytes) << ", needs";
+    for (const std::string &f : t->features) out << " " << f;
+    out << "\n";
+  }
+  out << m.kernels.size() << " kernels\n";
+  for (const fmt::Section &s : b.sections())
+    out << "section " << left_justify(kindName(s.kind), 9) << " at " << s.offset << ", " << s.bytes << " bytes, "
+        << toHex(s.sha256, true) << "\n";
+}
+
+void tool::printKernels(raw_ostream &out, const BundleFile &b) {
+  const fmt::ManifestT &m = b.manifest;
+  static constexpr const char *accesses[] = {"read", "write", "read-write"};
+  for (const auto &k : m.kernels) {
+    out << k->name << "(";
+    ListSeparator comma;
+    for (fmt::Access a : k->access) out << comma << accesses[uint8_t(a)];
+    out << ")";
+    if (k->flops != fmt::kNone) out << ", flops " << exprText(m, k->flops);
+    if (k->bytes != fmt::kNone) out << ", bytes " << exprText(m, k->bytes);
+    out << "\n";
+    for (auto [t, code] : zip_equal(m.targets, k->code)) {
+      out << "  " << t->name << " at " << code->offset << ", items " << exprText(m, code->items) << ", scratch "
+          << exprText(m, code->scratch) << "\n";
+      if (!code->plan.empty()) out << "    " << code->plan << "\n";
+    }
+  }
+}

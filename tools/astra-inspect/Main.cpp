@@ -1,0 +1,69 @@
+//===- astra-inspect: what is in a bundle -----------------------------------===//
+// Takes:    a bundle.
+// Gives:    its entries, weights, kernels and provenance, as text or JSON.
+// Keeps:    a file that the runtime refuses is refused here, with the same sentence.
+// Does not: run anything.
+#include "Describe.h"
+#include "Options.h"
+#include "astra/Bundle/Reader.h"
+#include "astra/Bundle/Spdx.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace astra;
+using namespace astra::tool;
+
+namespace {
+
+struct Settings {
+  bool json = false, deps = false, kernels = false, verify = false;
+};
+
+Program describeProgram(Settings &s) {
+  Program p;
+  p.name = "astra-inspect";
+  p.synopsis = "FILE.astra [options]";
+  p.summary = "show what is in a bundle";
+  p.description =
+      "Checks a bundle and prints its entries with the shapes they take and give, its dims, weights, states, "
+      "targets and sections.";
+  p.options = {
+      {"json", "", "prints everything, plans and programs included, as JSON", flag(s.json)},
+      {"deps", "", "prints the toolchain and dependency list as an SPDX 2.3 document", flag(s.deps)},
+      {"kernels", "", "prints each kernel: buffers, place and size in each target, work items, plan", flag(s.kernels)},
+      {"verify", "", "checks the hash of every section and weight too, and says so", flag(s.verify)},
+  };
+  p.examples = "  astra-inspect digits.astra\n  astra-inspect digits.astra --deps > digits.spdx.json\n";
+  return p;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Settings settings;
+  Program program = describeProgram(settings);
+  std::vector<std::string> files;
+  if (int code = parse(program, argc, argv, files); code >= 0) return code;
+  if (files.size() != 1) return complain(program, Usage, "give one bundle (see astra-inspect --help)");
+  llvm::Expected<BundleFile> bundle = BundleFile::open(files[0], settings.verify);
+  if (!bundle) {
+    int code = Failure;
+    std::string text;
+    llvm::handleAllErrors(bundle.takeError(), [&](const llvm::ErrorInfoBase &e) {
+      if (e.convertToErrorCode() == std::errc::not_supported) code = Unsupported;
+      text += e.message();
+    });
+    return complain(program, code, text);
+  }
+  llvm::raw_ostream &out = llvm::outs();
+  if (settings.deps)
+    out << spdx(bundle->manifest, llvm::toHex(bundle->header().digest, /*LowerCase=*/true));
+  else if (settings.json)
+    printJSON(out, *bundle);
+  else if (settings.kernels)
+    printKernels(out, *bundle);
+  else
+    printSummary(out, *bundle);
+  if (settings.verify && !settings.json && !settings.deps) out << "verified: every section and weight has its hash\n";
+  return Ok;
+}
