@@ -21,7 +21,7 @@ struct Options {
   std::string output = "-", startAt, stopAfter;
   std::vector<std::string> passes, printAfter;
   bool standard = false, verifyEach = false, timePasses = false, traceRules = false, noData = false, noTypes = false,
-       listPasses = false, eval = false;
+       listPasses = false, eval = false, roundTrip = false;
   uint64_t ruleLimit = UINT64_MAX;
   EvalRequest request;
 };
@@ -38,6 +38,7 @@ static const Option rows[] = {
     {"--print-after", "PASS|change", &o.printAfter,
      "print the module to standard error after PASS, or after each change"},
     {"--verify-each", "", &o.verifyEach, "verify after every pass"},
+    {"--round-trip", "", &o.roundTrip, "print the module and parse it again before and after the passes"},
     {"--time-passes", "", &o.timePasses, "print the time of each pass to standard error"},
     {"--rule-limit", "N", &o.ruleLimit, "apply at most N rewrite rules"},
     {"--trace-rules", "", &o.traceRules, "print each rule applied to standard error"},
@@ -74,12 +75,17 @@ static std::optional<std::vector<const Pass *>> pipeline() {
     if (!p) failure("no pass is called " + name.str() + " (--list-passes)", 2);
     return p;
   };
+  if (o.roundTrip) names.insert(names.begin(), "round-trip");
   for (llvm::StringRef name : names) {
     const Pass *p = find(name);
     if (!p) return std::nullopt;
     list.push_back(p);
   }
-  if (!o.standard && o.startAt.empty() && o.stopAfter.empty()) return list;
+  auto done = [&] {
+    if (o.roundTrip) list.push_back(find("round-trip"));
+    return list;
+  };
+  if (!o.standard && o.startAt.empty() && o.stopAfter.empty()) return done();
   bool running = o.startAt.empty();
   for (const std::string &name : {o.startAt, o.stopAfter})
     if (!name.empty() && !find(name)) return std::nullopt;
@@ -88,7 +94,7 @@ static std::optional<std::vector<const Pass *>> pipeline() {
     if (running && p.standard) list.push_back(&p);
     if (o.stopAfter == p.name) break;
   }
-  return list;
+  return done();
 }
 
 static int run(const std::string &file) {

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Checks the house rules that a formatter does not know, and reports sizes.
+
+usage: scripts/check_style.py [--report]
+Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later.
+--report prints lines of code per folder instead.
+"""
+import pathlib
+import subprocess
+import sys
+
+LONGEST = 700
+FOLDERS = 2  # how deep the report groups
+
+
+def files(root):
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True,
+                           check=True).stdout.split("\n")
+    return [pathlib.PurePath(n) for n in sorted(names) if n and (root / n).is_file()]
+
+
+def text_of(root, path):
+    return (root / path).read_text(errors="replace")
+
+
+def report(root):
+    code = {".cpp", ".h", ".c", ".def", ".py", ".fbs", ".proto", ".cmake", ".uop"}
+    sizes = {}
+    for path in files(root):
+        if path.suffix not in code or path.name.endswith("_generated.h"):
+            continue
+        group = "/".join(path.parts[: min(FOLDERS, len(path.parts) - 1)]) or "."
+        lines = sum(1 for line in text_of(root, path).splitlines() if line.strip())
+        n, total = sizes.get(group, (0, 0))
+        sizes[group] = (n + 1, total + lines)
+    print(f"{'folder':32} {'files':>6} {'lines':>8}")
+    for group, (n, total) in sorted(sizes.items()):
+        print(f"{group:32} {n:6} {total:8}")
+    print(f"{'all':32} {sum(n for n, _ in sizes.values()):6} {sum(t for _, t in sizes.values()):8}")
+
+
+def check(root):
+    errors = []
+    for path in files(root):
+        if path.suffix not in (".cpp", ".h", ".c") or path.name.endswith("_generated.h"):
+            continue
+        lines = text_of(root, path).splitlines()
+        if path.suffix != ".c" and not (lines and lines[0].startswith(("//===- ", "/*===- "))):
+            errors.append(f"{path}: has no head comment")
+        if len(lines) > LONGEST:
+            errors.append(f"{path}: {len(lines)} lines, at most {LONGEST}")
+        for i, line in enumerate(lines, 1):
+            if any(word in line for word in ("TO" + "DO", "FIX" + "ME", "XX" + "X")):
+                errors.append(f"{path}:{i}: work for later belongs into an issue")
+    for e in errors:
+        print(e)
+    return errors
+
+
+root = pathlib.Path(__file__).resolve().parent.parent
+if sys.argv[1:] == ["--report"]:
+    report(root)
+elif sys.argv[1:]:
+    print(__doc__)
+    sys.exit(0 if sys.argv[1] == "--help" else 2)
+else:
+    sys.exit(1 if check(root) else 0)
