@@ -3,11 +3,11 @@
 // `stage` closes ranges to an array that `at` reads; `load` reads buffers that the kernel does not write at other
 // points. Ranges have identity by axis number; equal ranges share one loop.
 //
-//   parallel  the work items. Each store depends on exactly one parallel range; the items of the kernel are those of
-//   its regions one after another, in the
-//             order of their axis numbers, and kernel ABI 1 runs any part first <= i < last of them. Tiles of several
-//             dims are decoded by floordiv and mod.
-//   loop      a sequential loop around a store
+//   parallel  the work items. Each store depends on at most one parallel range; the items of the kernel are those of
+//             its regions one after another, in the order of their axis numbers, then one item for the stores that
+//             depend on none. Kernel ABI 1 runs any part first <= i < last of them, first < last. Tiles of several dims
+//             are decoded by floordiv and mod.
+//   loop      a sequential loop around a store; several nest in the order of their axis numbers, the least outermost
 //   fold      a loop of fold, lanefold or stage
 //   vector    lanes of a register (before expansion)
 //   unroll    replicated in straight-line code (before expansion)
@@ -36,9 +36,12 @@ struct Kernel {
   std::string plan;                  // its text form
 };
 
-/// The parallel ranges of a kernel in the order of their axis numbers, and the number of its work items: the sum of
-/// their extents.
+/// The parallel ranges of a kernel in the order of their axis numbers.
 std::vector<UOpRef> parallelRanges(UOpRef sink);
+/// A parallel range of extent 1 behind all others, for the stores that depend on no parallel range; null when there are
+/// none.
+UOpRef loneRange(Context &c, UOpRef sink);
+/// The number of work items: the sum of the extents of all of these.
 UOpRef itemCount(Context &c, UOpRef sink);
 
 } // namespace astra

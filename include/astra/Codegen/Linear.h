@@ -1,9 +1,18 @@
 //===- Linear.h: a kernel in order -----------------------------------------===//
-// Takes:    an expanded kernel (no vector or unroll ranges).
+// Takes:    an expanded kernel (no vector or unroll ranges, no lanefold).
 // Gives:    a list of instructions with loops: each value is defined in the outermost loop that has all it depends on,
-// folds that close the same range share one
-//           loop, stages fill their arrays in loops of their own before their first use.
-// Keeps:    the order is a function of the graph's structure alone.
+//           folds and stages that close the same range share one loop, stages fill their arrays before their first use.
+// Keeps:    the order is a function of the graph's structure alone; time is linear in the number of nodes (times the
+//           depth of the loops); no recursion. Assumes no CPU.
+// Does not: define literals, buffers, dims and ranges, which have no place.
+//
+// A value that is hoisted out of a loop which may run zero times is computed although nobody asked for it. Loads and
+// reads of stages among them are marked speculative: an emitter must not touch memory outside the buffer or the array
+// for them (the value is then never used). Index division must not trap on a divisor of 0 for the same reason.
+//
+// Arrays of stages are row-major over the extents of their ranges at their bounds. A stage of vectors of L lanes writes
+// L neighbouring elements at each point: the last extent counts elements (it is L times the last range's), and the last
+// index of its `at` is an element's.
 #pragma once
 #include "astra/Codegen/Kernel.h"
 #include "llvm/Support/Error.h"
@@ -22,11 +31,12 @@ enum class InstKind : uint8_t {
 struct Inst {
   InstKind kind;
   UOpRef uop;
+  bool speculative = false; // Define of a load or at: see above
 };
 struct StageArray {
   UOpRef stage;
   uint64_t offset;              // bytes into the worker's scratch memory, a multiple of 64
-  std::vector<int64_t> extents; // at their bounds
+  std::vector<int64_t> extents; // at their bounds, the last in elements
 };
 struct Linear {
   std::vector<Inst> insts;
@@ -34,6 +44,7 @@ struct Linear {
   uint64_t scratchBytes = 0; // per worker
 };
 
+/// Refuses (with a sentence) what is not expanded, ranges used outside their loop, and arrays of more than 2^40 bytes.
 llvm::Expected<Linear> linearize(Context &c, const Kernel &k);
 /// A listing, for --emit=plan and tests.
 std::string print(const Linear &l);

@@ -1,0 +1,493 @@
+//===- EmitC.cpp: linear kernels as C functions ----------------------------===//
+// Takes:    instructions in order (Linear.h).
+// Gives:    C, one statement each; a loop is a block, so a value's name lives where it is defined.
+// Keeps:    names by order of definition. Index arithmetic that is used once, where it is defined, is written in place.
+// Does not: reorder or simplify; compute (Helpers.h).
+#include "astra/Codegen/EmitC.h"
+#include "Helpers.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace astra;
+using namespace astra::cemit;
+
+namespace {
+
+std::string num(int64_t v) { return std::to_string(v); }
+bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->rank(); }
+
+class FunctionEmitter {
+public:
+  FunctionEmitter(Helpers &h, const LinearKernel &k, llvm::ArrayRef<UOpRef> dims) : h(h), k(k), dims(dims) {}
+  llvm::Expected<std::string> run();
+
+private:
+  llvm::Error fail(const llvm::Twine &what) const {
+    return llvm::createStringError(llvm::Twine("kernel '") + k.name + "': " + what);
+  }
+  void line(const std::string &s) { body.append(indent * 2, ' ').append(s).append("\n"); }
+  void countUses();
+  llvm::Error prologue(std::string &out);
+  llvm::Error check(UOpRef x) const;
+
+  std::string typeOf(UOpRef x) {
+    return isVectorOfBools(x) ? h.mask(maskOf(x), lanesOf(x)) : h.type(x->dtype, lanesOf(x));
+  }
+  unsigned maskOf(UOpRef x) const { return masks.lookup(x); }
+  std::string value(UOpRef x);                 // a value that is defined, or a leaf
+  std::string operand(UOpRef x);               // the same as part of an expression
+  std::string maskAs(UOpRef x, unsigned bits); // a vector of bools with lanes of this width
+  std::string memory(UOpRef x);                // a vector of bools as bytes, others as they are
+  void define(const Inst &i);
+  std::string expression(const Inst &i);
+  std::string index(UOpRef x);
+  std::string elementwise(UOpRef x);
+  std::string boolVector(UOpRef x);
+  std::string compose(UOpRef x);
+  std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);
+  std::string load(const Inst &i);
+  std::string at(const Inst &i);
+  std::string bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count);
+  void beginLoop(UOpRef range);
+  void endLoop(UOpRef range);
+  void update(UOpRef fold);
+  void put(UOpRef stage);
+  void write(UOpRef store);
+  size_t arrayOf(UOpRef stage) const; // its number
+
+  Helpers &h;
+  const LinearKernel &k;
+  llvm::ArrayRef<UOpRef> dims;
+  std::string body;
+  unsigned indent = 1;
+  llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
+  llvm::DenseMap<UOpRef, std::pair<unsigned, unsigned>> home; // regions of definition and of the last use
+  llvm::DenseMap<UOpRef, std::string> inlined;
+  std::vector<unsigned> usedDims;
+  std::string error;
+  unsigned parallel = 0; // ranges begun
+};
+
+/// How often each value is used, and whether its only use is in the region where it is defined.
+void FunctionEmitter::countUses() {
+  unsigned regions = 0;
+  std::vector<unsigned> stack{0};
+  for (const Inst &i : k.linear.insts) {
+    llvm::SmallVector<UOpRef, 4> used;
+    switch (i.kind) {
+    case InstKind::LoopBegin: used.push_back(i.uop->src[0]); break;
+    case InstKind::AccInit: used.push_back(i.uop->src[0]); break;
+    case InstKind::AccUpdate: used.append(i.uop->tensors().begin() + 1, i.uop->tensors().end()); break;
+    case InstKind::Define: home[i.uop].first = stack.back(); [[fallthrough]];
+    case InstKind::Write: used.append(i.uop->src.begin(), i.uop->src.end()); break;
+    case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
+    case InstKind::LoopEnd: break;
+    }
+    if (i.speculative && i.uop->op == Op::Load) used.push_back(k.kernel->buffers[i.uop->src[0]->ints[0]].elements);
+    for (UOpRef u : used) ++uses[u], home[u].second = stack.back();
+    if (i.kind == InstKind::LoopBegin) stack.push_back(++regions);
+    if (i.kind == InstKind::LoopEnd) stack.pop_back();
+  }
+}
+
+std::string FunctionEmitter::value(UOpRef x) {
+  if (x->op == Op::Const) return h.literal(x->dtype, uint64_t(x->ints[0]));
+  if (x->op == Op::Range) return "r" + num(x->ints[0]);
+  if (x->op == Op::Dim) {
+    const auto *it = llvm::find(dims, x);
+    if (it == dims.end()) {
+      if (error.empty()) error = "dim '" + x->str.str() + "' is not one of the module";
+      return "0";
+    }
+    unsigned i = it - dims.begin();
+    if (!llvm::is_contained(usedDims, i)) usedDims.push_back(i);
+    return "d" + num(i);
+  }
+  if (auto it = inlined.find(x); it != inlined.end()) return it->second;
+  return "v" + num(numbers.try_emplace(x, numbers.size()).first->second);
+}
+
+std::string FunctionEmitter::operand(UOpRef x) {
+  std::string s = value(x);
+  return inlined.count(x) && s.find(' ') != std::string::npos ? "(" + s + ")" : s;
+}
+
+std::string FunctionEmitter::maskAs(UOpRef x, unsigned bits) {
+  std::string s = value(x);
+  return maskOf(x) == bits || !x->rank() ? s : "CVT(" + h.mask(bits, lanesOf(x)) + ", " + s + ")";
+}
+
+std::string FunctionEmitter::memory(UOpRef x) {
+  if (!isVectorOfBools(x)) return value(x);
+  return "(" + h.type(DType::U8, lanesOf(x)) + ")(-" + maskAs(x, 8) + ")";
+}
+
+// ---- index arithmetic
+std::string FunctionEmitter::index(UOpRef x) {
+  auto s = [&](unsigned i) { return value(x->src[i]); };
+  auto o = [&](unsigned i) { return operand(x->src[i]); };
+  switch (x->op) {
+  case Op::Add: {
+    UOpRef right = x->src[1];
+    if (auto c = right->constIndex(); c && *c < 0 && *c != INT64_MIN) return s(0) + " - " + num(-*c);
+    return s(0) + " + " + s(1);
+  }
+  case Op::Mul: return o(0) + " * " + o(1);
+  case Op::FloorDiv:
+  case Op::Mod: {
+    bool div = x->op == Op::FloorDiv;
+    if (x->src[0]->lo >= 0 && x->src[1]->lo >= 1)
+      return std::string("(i64)((u64)") + o(0) + (div ? " / " : " % ") + "(u64)" + o(1) + ")";
+    return h.op(x->op, DType::I64, 1) + "(" + s(0) + ", " + s(1) + ")";
+  }
+  case Op::Min:
+  case Op::Max: return h.op(x->op, DType::I64, 1) + "(" + s(0) + ", " + s(1) + ")";
+  case Op::Select: return "(" + s(0) + " ? " + s(1) + " : " + s(2) + ")";
+  case Op::Extent: return s(0);
+  default:
+    if (error.empty()) error = std::string("index op ") + info(x->op).mnemonic + " has no C form";
+    return "0";
+  }
+}
+
+// ---- elementwise
+std::string FunctionEmitter::boolVector(UOpRef x) {
+  unsigned lanes = lanesOf(x), bits = maskOf(x);
+  auto m = [&](unsigned i) { return maskAs(x->src[i], bits); };
+  switch (x->op) {
+  case Op::Not: return "~" + m(0);
+  case Op::And:
+  case Op::Min: return m(0) + " & " + m(1);
+  case Op::Or:
+  case Op::Max: return m(0) + " | " + m(1);
+  case Op::Xor:
+  case Op::Ne: return m(0) + " ^ " + m(1);
+  case Op::Eq: return "~(" + m(0) + " ^ " + m(1) + ")";
+  case Op::Lt: return "~" + m(0) + " & " + m(1);
+  case Op::Le: return "~" + m(0) + " | " + m(1);
+  case Op::Select: return "SEL(" + h.mask(bits, lanes) + ", " + m(0) + ", " + m(1) + ", " + m(2) + ")";
+  default:
+    if (error.empty()) error = std::string(info(x->op).mnemonic) + " on bools has no C form";
+    return "0";
+  }
+}
+
+std::string FunctionEmitter::elementwise(UOpRef x) {
+  unsigned lanes = lanesOf(x);
+  UOpRef a = x->src[0], typed = x->op == Op::Select ? x->src[1] : a;
+  if (isVectorOfBools(typed) && x->op != Op::Cast) return boolVector(x);
+  switch (x->op) {
+  case Op::Cast:
+    if (isVectorOfBools(a) && isVectorOfBools(x)) return value(a);
+    if (isVectorOfBools(a)) return h.fromMask(x->dtype, lanes) + "(" + maskAs(a, maskBits(x->dtype)) + ")";
+    if (isVectorOfBools(x)) return h.toMask(a->dtype, lanes) + "(" + value(a) + ")";
+    return h.cast(a->dtype, x->dtype, lanes, x->ints[0]) + "(" + value(a) + ")";
+  case Op::Bitcast: return h.bitcast(a->dtype, x->dtype, lanes) + "(" + value(a) + ")";
+  case Op::Lookup16: return h.lookup(a->dtype, x->dtype, x->ints, lanes) + "(" + value(a) + ")";
+  case Op::Select:
+    return h.op(Op::Select, x->dtype, lanes) + "(" + maskAs(a, bitWidth(x->dtype)) + ", " + value(x->src[1]) + ", " +
+           value(x->src[2]) + ")";
+  default: break;
+  }
+  bool real = isFloat(typed->dtype) && !isNarrow(typed->dtype);
+  switch (real ? x->op : Op::Sink) { // what C's operators say just as well
+  case Op::Add: return value(a) + " + " + value(x->src[1]);
+  case Op::Sub: return value(a) + " - " + value(x->src[1]);
+  case Op::Mul: return value(a) + " * " + value(x->src[1]);
+  case Op::Div: return value(a) + " / " + value(x->src[1]);
+  default: break;
+  }
+  std::string s = h.op(x->op, typed->dtype, lanes) + "(";
+  for (size_t i = 0; i < x->src.size(); ++i) s += (i ? ", " : "") + value(x->src[i]);
+  return s + ")";
+}
+
+// ---- vectors from parts and parts of vectors
+std::string FunctionEmitter::compose(UOpRef x) {
+  unsigned lanes = lanesOf(x);
+  bool bools = isVectorOfBools(x);
+  std::string T = typeOf(x);
+  auto scalar = [&](UOpRef s) { return bools ? "-(i32)" + operand(s) : value(s); };
+  auto source = [&](UOpRef s) { return bools ? maskAs(s, maskOf(x)) : value(s); };
+  if (x->op == Op::Splat) return "SPLAT(" + T + ", " + scalar(x->src[0]) + ")";
+  if (x->op == Op::Stack) {
+    std::string s;
+    for (UOpRef y : x->src) {
+      if (!y->rank()) {
+        s += (s.empty() ? "" : ", ") + scalar(y);
+        continue;
+      }
+      std::string v = source(y);
+      for (unsigned i = 0; i < lanesOf(y); ++i) s += (s.empty() ? "" : ", ") + v + "[" + num(i) + "]";
+    }
+    return "(" + T + "){" + s + "}";
+  }
+  UOpRef y = x->src[0]; // Lanes
+  if (lanes == 1) return lanesOf(y) == 1 ? value(y) : value(y) + "[" + num(x->ints[0]) + "]" + (bools ? " != 0" : "");
+  if (lanes == lanesOf(y)) return value(y);
+  std::string s = "__builtin_shufflevector(" + value(y) + ", " + value(y);
+  for (unsigned i = 0; i < lanes; ++i) s += ", " + num(x->ints[0] + i);
+  return s + ")";
+}
+
+// ---- memory
+/// The condition that elements at ... at + lanes - 1 exist; empty when the bounds prove it.
+std::string FunctionEmitter::bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count) {
+  if (index->lo >= 0 && index->hi + lanes <= count->lo) return "";
+  return "(" + at + " >= 0 && " + at + " <= " + operand(count) + " - " + num(lanes) + ")";
+}
+
+/// A value of x's type from pointer[at], where gate (a node or null) and inside (an expression or empty) hold.
+std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate,
+                                  const std::string &inside) {
+  unsigned lanes = lanesOf(x);
+  bool bools = x->dtype == DType::Bool;
+  std::string zero, place = pointer + "[" + at + "]";
+  if (lanes == 1) {
+    std::string s = bools ? place + " != 0" : place, when = inside;
+    if (gate) when += (when.empty() ? "" : " && ") + value(gate);
+    return when.empty() ? s : when + " ? " + s + " : 0";
+  }
+  DType element = bools ? DType::U8 : x->dtype;
+  std::string T = h.type(element, lanes), s;
+  if (gate)
+    s = h.maskedLoad(x->dtype, lanes) + "(&" + place + ", " + maskAs(gate, bitWidth(element)) + ")";
+  else
+    s = "*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place;
+  if (!inside.empty()) s = "(" + inside + " ? " + s + " : (" + T + "){0})";
+  return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
+}
+
+std::string FunctionEmitter::load(const Inst &i) {
+  UOpRef x = i.uop, index = x->indices()[0], gate = x->ntensors > 1 ? x->src[1] : nullptr;
+  std::string at = value(index), inside;
+  if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), k.kernel->buffers[x->src[0]->ints[0]].elements);
+  return read(x, "b" + num(x->src[0]->ints[0]), at, gate, inside);
+}
+
+size_t FunctionEmitter::arrayOf(UOpRef stage) const {
+  return llvm::find_if(k.linear.stages, [&](const StageArray &s) { return s.stage == stage; }) -
+         k.linear.stages.begin();
+}
+
+std::string FunctionEmitter::at(const Inst &i) {
+  UOpRef x = i.uop;
+  const StageArray &a = k.linear.stages[arrayOf(x->src[0])];
+  std::string place, inside;
+  for (size_t d = 0; d < x->indices().size(); ++d) {
+    UOpRef index = x->indices()[d];
+    place =
+        d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + operand(index) : operand(index);
+    int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x) : 1;
+    if (!i.speculative || (index->lo >= 0 && index->hi + lanes <= a.extents[d])) continue;
+    inside += (inside.empty() ? "(" : " && ") + operand(index) + " >= 0 && " + operand(index) +
+              " <= " + num(a.extents[d] - lanes);
+  }
+  if (!inside.empty()) inside += ")";
+  return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, nullptr, inside);
+}
+
+void FunctionEmitter::put(UOpRef stage) {
+  const StageArray &a = k.linear.stages[arrayOf(stage)];
+  UOpRef v = stage->src[0];
+  std::string place;
+  for (size_t d = 0; d < stage->indices().size(); ++d) {
+    bool last = d + 1 == stage->indices().size();
+    std::string r = value(stage->indices()[d]);
+    if (last && lanesOf(v) > 1) r += " * " + num(lanesOf(v));
+    place = d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + r : r;
+  }
+  std::string to = "s" + num(arrayOf(stage)) + "[" + (place.empty() ? "0" : place) + "]";
+  if (lanesOf(v) > 1) to = "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to;
+  line(to + " = " + memory(v) + ";");
+}
+
+void FunctionEmitter::write(UOpRef x) {
+  UOpRef v = x->src[1], gate = x->ntensors > 2 ? x->src[2] : nullptr;
+  unsigned lanes = lanesOf(v);
+  std::string place = "b" + num(x->src[0]->ints[0]) + "[" + value(x->indices()[0]) + "]";
+  if (lanes == 1)
+    line((gate ? "if (" + value(gate) + ") " : "") + place + " = " + value(v) + ";");
+  else if (gate)
+    line(h.maskedStore(v->dtype, lanes) + "(&" + place + ", " +
+         maskAs(gate, v->dtype == DType::Bool ? 8 : bitWidth(v->dtype)) + ", " + memory(v) + ");");
+  else
+    line("*(" + h.unaligned(v->dtype, lanes) + " *)&" + place + " = " + memory(v) + ";");
+}
+
+// ---- statements
+std::string FunctionEmitter::expression(const Inst &i) {
+  UOpRef x = i.uop;
+  switch (x->op) {
+  case Op::Load: return load(i);
+  case Op::At: return at(i);
+  case Op::Splat:
+  case Op::Stack:
+  case Op::Lanes: return compose(x);
+  case Op::FromIndex: return h.cast(DType::I64, x->dtype, 1, false) + "(" + value(x->src[0]) + ")";
+  default: break;
+  }
+  if (x->isIndex()) return index(x);
+  if (has(x->op, Elementwise) && !has(x->op, Function)) {
+    if (x->src[0]->isIndex())
+      return h.op(x->op, DType::I64, 1) + "(" + value(x->src[0]) + ", " + value(x->src[1]) + ")";
+    return elementwise(x);
+  }
+  if (error.empty())
+    error = std::string(info(x->op).mnemonic) + (has(x->op, Function)
+                                                     ? " is a function: the numerics stage replaces it by a program"
+                                                     : " has no place in a kernel");
+  return "0";
+}
+
+/// The width of the lanes of a vector of bools is that of what it is made from.
+static unsigned chooseMask(UOpRef x, const llvm::DenseMap<UOpRef, unsigned> &masks) {
+  auto of = [&](UOpRef s) { return masks.lookup(s); };
+  switch (x->op) {
+  case Op::Load:
+  case Op::At: return 8;
+  case Op::Splat:
+  case Op::Stack: return 32;
+  case Op::Cast: return x->src[0]->dtype == DType::Bool ? of(x->src[0]) : maskBits(x->src[0]->dtype);
+  case Op::Select: return of(x->src[1]);
+  default: break;
+  }
+  return x->src[0]->dtype == DType::Bool ? of(x->src[0]) : maskBits(x->src[0]->dtype);
+}
+
+void FunctionEmitter::define(const Inst &i) {
+  UOpRef x = i.uop;
+  if (!uses.lookup(x)) return;
+  if (isVectorOfBools(x)) masks[x] = chooseMask(x, masks);
+  auto [defined, used] = home.lookup(x);
+  if (x->isIndex() && x->op != Op::Extent && uses.lookup(x) == 1 && defined == used) {
+    std::string s = expression(i);
+    inlined[x] = s;
+    return;
+  }
+  inlined.erase(x);
+  std::string s = expression(i), name = value(x);
+  line(typeOf(x) + " " + name + " = " + s + ";");
+}
+
+void FunctionEmitter::beginLoop(UOpRef range) {
+  std::string r = value(range), n = value(range->src[0]);
+  if (RangeKind(range->ints[1]) != RangeKind::Parallel) {
+    line("for (i64 " + r + " = 0; " + r + " < " + n + "; ++" + r + ") {");
+    ++indent;
+    return;
+  }
+  // The items of this range are base ... base + n - 1; those of the call are first ... last - 1.
+  if (parallel++)
+    line("base += n;"), line("n = " + n + ";");
+  else
+    line("i64 base = 0, n = " + n + ";");
+  line("for (i64 " + r + " = first > base ? first - base : 0, end = last - base < n ? last - base : n; " + r +
+       " < end; ++" + r + ") {");
+  ++indent;
+}
+
+void FunctionEmitter::endLoop(UOpRef) {
+  --indent;
+  line("}");
+}
+
+void FunctionEmitter::update(UOpRef fold) {
+  Combine c = Combine(fold->ints[0]);
+  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma};
+  std::string acc = value(fold);
+  Op op = ops[unsigned(c)];
+  unsigned lanes = lanesOf(fold);
+  std::string s;
+  if (isVectorOfBools(fold)) {
+    std::string m = maskAs(fold->src[1], maskOf(fold));
+    s = acc + (op == Op::And || op == Op::Min || op == Op::Mul ? " & " : " | ") + m;
+  } else if (isFloat(fold->dtype) && !isNarrow(fold->dtype) && (op == Op::Add || op == Op::Mul)) {
+    s = acc + (op == Op::Add ? " + " : " * ") + value(fold->src[1]);
+  } else {
+    std::string f = h.op(op, fold->dtype, lanes);
+    s = op == Op::Fma ? f + "(" + value(fold->src[1]) + ", " + value(fold->src[2]) + ", " + acc + ")"
+                      : f + "(" + acc + ", " + value(fold->src[1]) + ")";
+  }
+  line(acc + " = " + s + ";");
+}
+
+llvm::Error FunctionEmitter::check(UOpRef x) const {
+  unsigned lanes = lanesOf(x);
+  if (x->rank() > 1 || lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
+    return fail("a vector of " + std::to_string(lanes) + " lanes: expected 1, 2, 4, 8, 16, 32 or 64");
+  if (!isArithmetic(x->dtype) && x->dtype != DType::Index && x->dtype != DType::Void)
+    return fail(llvm::Twine("values of ") + info(x->dtype).text + " have no C form");
+  return llvm::Error::success();
+}
+
+llvm::Error FunctionEmitter::prologue(std::string &out) {
+  out += "void " + k.name + "(void *const *buf, const i64 *dim, void *scratch, i64 first, i64 last) {\n";
+  std::vector<bool> used(k.kernel->buffers.size());
+  for (const Inst &i : k.linear.insts)
+    if (i.uop->op == Op::Load || i.uop->op == Op::Store) used[i.uop->src[0]->ints[0]] = true;
+  for (size_t i = 0; i < used.size(); ++i) {
+    const KernelBuffer &b = k.kernel->buffers[i];
+    if (!used[i]) continue;
+    if (!isArithmetic(b.dtype)) return fail(llvm::Twine("a buffer of ") + info(b.dtype).text + " has no C form");
+    out += std::string("  ") + (b.write ? "" : "const ") + memoryName(b.dtype) + " *" +
+           (b.read && b.write ? "" : "restrict ") + "b" + num(i) + " = buf[" + num(i) + "];\n";
+  }
+  for (size_t i = 0; i < k.linear.stages.size(); ++i) {
+    const StageArray &s = k.linear.stages[i];
+    std::string t = memoryName(s.stage->dtype);
+    out += "  " + t + " *restrict s" + num(i) + " = __builtin_assume_aligned((u8 *)scratch + " + num(s.offset) +
+           ", 64);\n";
+  }
+  llvm::sort(usedDims);
+  for (unsigned d : usedDims) out += "  i64 d" + num(d) + " = dim[" + num(d) + "]; /* " + dims[d]->str.str() + " */\n";
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> FunctionEmitter::run() {
+  countUses();
+  for (const Inst &i : k.linear.insts) {
+    if (auto e = check(i.uop)) return std::move(e);
+    switch (i.kind) {
+    case InstKind::Define: define(i); break;
+    case InstKind::LoopBegin: beginLoop(i.uop); break;
+    case InstKind::LoopEnd: endLoop(i.uop); break;
+    case InstKind::AccInit: {
+      if (isVectorOfBools(i.uop)) masks[i.uop] = maskOf(i.uop->src[0]);
+      std::string init = value(i.uop->src[0]);
+      line(typeOf(i.uop) + " " + value(i.uop) + " = " + init + ";");
+      break;
+    }
+    case InstKind::AccUpdate: update(i.uop); break;
+    case InstKind::StagePut: put(i.uop); break;
+    case InstKind::Write: write(i.uop); break;
+    }
+    if (!error.empty()) return fail(error);
+    if (!h.refused().empty()) return fail(h.refused());
+  }
+  std::string out;
+  if (auto e = prologue(out)) return std::move(e);
+  return out + body + "}\n";
+}
+
+bool isIdentifier(llvm::StringRef s) {
+  return !s.empty() && !llvm::isDigit(s[0]) && llvm::all_of(s, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+} // namespace
+
+llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel> kernels, const Target &,
+                                         llvm::ArrayRef<UOpRef> dims) {
+  Helpers h;
+  std::string functions;
+  for (const LinearKernel &k : kernels) {
+    if (!isIdentifier(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is not an identifier of C");
+    auto f = FunctionEmitter(h, k, dims).run();
+    if (!f) return f.takeError();
+    functions += "\n" + *f;
+  }
+  for (const LinearKernel &k : kernels)
+    if (h.isTaken(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is one of the C helpers'");
+  return h.text() + functions;
+}

@@ -1,0 +1,205 @@
+//===- Image.cpp: from C to a flat image -----------------------------------===//
+// Takes:    a translation unit and the names of its functions.
+// Gives:    the bytes of one section at address 0, and where each function begins.
+// Keeps:    bytes a function of source, target and toolchain: no path, no time, no order of threads goes in.
+// Does not: accept anything that a loader would have to do: data, got, relocations, imports.
+#include "astra/Codegen/EmitC.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace astra;
+
+namespace {
+
+// What a compiler may call though nothing is included.
+constexpr const char support[] = R"c(
+typedef __SIZE_TYPE__ size;
+__attribute__((visibility("hidden"))) void *memcpy(void *restrict d, const void *restrict s, size n) {
+  char *a = d;
+  const char *b = s;
+  for (size i = 0; i < n; ++i) a[i] = b[i];
+  return d;
+}
+__attribute__((visibility("hidden"))) void *memmove(void *d, const void *s, size n) {
+  char *a = d;
+  const char *b = s;
+  if (a < b)
+    for (size i = 0; i < n; ++i) a[i] = b[i];
+  else
+    while (n--) a[n] = b[n];
+  return d;
+}
+__attribute__((visibility("hidden"))) void *memset(void *d, int c, size n) {
+  char *a = d;
+  for (size i = 0; i < n; ++i) a[i] = (char)c;
+  return d;
+}
+__attribute__((visibility("hidden"))) int memcmp(const void *x, const void *y, size n) {
+  const unsigned char *a = x, *b = y;
+  for (size i = 0; i < n; ++i)
+    if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+  return 0;
+}
+)c";
+
+constexpr const char script[] = R"ld(
+SECTIONS {
+  . = 0;
+  .image : ALIGN(64) {
+    KEEP(*kernels.o(.text .text.*))
+    *(.text .text.*)
+    *(.rodata .rodata.*)
+  }
+  .data : { *(.data .data.* .tdata .tdata.*) }
+  .bss : { *(.bss .bss.* .tbss .tbss.* COMMON) }
+  .got : { *(.got .got.* .got.plt) }
+  .init_array : { KEEP(*(.init_array .init_array.* .ctors .fini_array .fini_array.*)) }
+  /DISCARD/ : { *(.comment .note .note.* .eh_frame .eh_frame.* .llvm_addrsig .ARM.attributes) }
+  ASSERT(SIZEOF(.data) == 0, "a kernel has writable data")
+  ASSERT(SIZEOF(.bss) == 0, "a kernel has writable data")
+  ASSERT(SIZEOF(.got) == 0, "a kernel needs a global offset table")
+  ASSERT(SIZEOF(.init_array) == 0, "a kernel has an initializer")
+}
+)ld";
+
+constexpr const char *const commonFlags[] = {"-std=c11",
+                                             "-O2",
+                                             "-ffreestanding",
+                                             "-fPIC",
+                                             "-ffp-contract=off",
+                                             "-fno-math-errno",
+                                             "-fwrapv",
+                                             "-fvisibility=hidden",
+                                             "-fno-ident",
+                                             "-fno-stack-protector",
+                                             "-fcf-protection=none",
+                                             "-fno-asynchronous-unwind-tables",
+                                             "-fno-unwind-tables",
+                                             "-fno-jump-tables",
+                                             "-ffunction-sections",
+                                             "-fomit-frame-pointer",
+                                             "-Wno-everything",
+                                             "-c"};
+
+class Workshop {
+public:
+  static llvm::Expected<Workshop> open() {
+    llvm::SmallString<128> dir;
+    if (auto ec = llvm::sys::fs::createUniqueDirectory("astra", dir))
+      return llvm::createStringError("cannot make a temporary folder: %s", ec.message().c_str());
+    return Workshop(dir.str().str());
+  }
+  Workshop(Workshop &&o) : dir(std::exchange(o.dir, {})) {}
+  ~Workshop() {
+    if (!dir.empty()) llvm::sys::fs::remove_directories(dir);
+  }
+  std::string path(llvm::StringRef name) const { return dir + "/" + name.str(); }
+  llvm::Error write(llvm::StringRef name, llvm::StringRef text) const {
+    std::error_code ec;
+    llvm::raw_fd_ostream out(path(name), ec);
+    out << text;
+    out.close();
+    if (ec || out.has_error()) {
+      out.clear_error();
+      return llvm::createStringError("cannot write %s in the temporary folder", name.str().c_str());
+    }
+    return llvm::Error::success();
+  }
+  /// Runs a tool found by name; the error has what it printed.
+  llvm::Error run(llvm::StringRef tool, llvm::ArrayRef<std::string> arguments) const {
+    auto program = llvm::sys::findProgramByName(tool);
+    if (!program)
+      return llvm::createStringError(tool + " was not found: install the packages of LLVM 22 or add it to PATH");
+    std::string log = path("log");
+    llvm::SmallVector<llvm::StringRef, 32> args{tool};
+    args.append(arguments.begin(), arguments.end());
+    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(log), llvm::StringRef(log)};
+    std::string message;
+    int rc = llvm::sys::ExecuteAndWait(*program, args, std::nullopt, redirects, 0, 0, &message);
+    if (rc == 0) return llvm::Error::success();
+    auto output = llvm::MemoryBuffer::getFile(log);
+    return llvm::createStringError(tool + " failed: " + message + (output ? (*output)->getBuffer() : ""));
+  }
+
+private:
+  explicit Workshop(std::string dir) : dir(std::move(dir)) {}
+  std::string dir;
+};
+
+llvm::Expected<Image> readImage(llvm::StringRef path, llvm::ArrayRef<std::string> names) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file) return llvm::createStringError("the linker gave no file");
+  auto object = llvm::object::ObjectFile::createELFObjectFile((*file)->getMemBufferRef());
+  if (!object) return object.takeError();
+  Image image;
+  for (const auto &section : (*object)->sections()) {
+    auto name = section.getName();
+    if (!name) return name.takeError();
+    llvm::object::ELFSectionRef elf(section);
+    bool loaded = elf.getFlags() & llvm::ELF::SHF_ALLOC;
+    if (*name == ".image") {
+      auto contents = section.getContents();
+      if (!contents) return contents.takeError();
+      if (section.getAddress() != 0) return llvm::createStringError("the image does not begin at address 0");
+      image.bytes.assign(contents->bytes_begin(), contents->bytes_end());
+    } else if (loaded && section.getSize()) {
+      return llvm::createStringError("the image has a section " + *name + " beside its code");
+    }
+  }
+  llvm::StringMap<uint64_t> places;
+  for (const auto &symbol : (*object)->symbols()) {
+    auto name = symbol.getName();
+    auto address = symbol.getAddress();
+    auto flags = symbol.getFlags();
+    if (!name) return name.takeError();
+    if (!address) return address.takeError();
+    if (!flags) return flags.takeError();
+    if (!name->empty() && !(*flags & llvm::object::SymbolRef::SF_Undefined)) places[*name] = *address;
+  }
+  for (const std::string &n : names) {
+    auto it = places.find(n);
+    if (it == places.end() || it->second >= image.bytes.size())
+      return llvm::createStringError("the image has no function '" + n + "'");
+    image.offsets.push_back(it->second);
+  }
+  return image;
+}
+
+} // namespace
+
+llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names,
+                                        const Target &target, unsigned) {
+  auto shop = Workshop::open();
+  if (!shop) return shop.takeError();
+  if (auto e = shop->write("kernels.c", cSource)) return std::move(e);
+  if (auto e = shop->write("support.c", support)) return std::move(e);
+  if (auto e = shop->write("image.ld", script)) return std::move(e);
+  for (std::string unit : {"kernels", "support"}) {
+    std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
+    args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
+    if (unit == "support") args.push_back("-fno-builtin");
+    args.insert(args.end(), {shop->path(unit + ".c"), "-o", shop->path(unit + ".o")});
+    if (auto e = shop->run("clang-22", args)) return std::move(e);
+  }
+  std::vector<std::string> link = {"-static",
+                                   "--gc-sections",
+                                   "--build-id=none",
+                                   "--no-undefined",
+                                   "-z",
+                                   "norelro",
+                                   "-T",
+                                   shop->path("image.ld"),
+                                   "-o",
+                                   shop->path("image.elf"),
+                                   shop->path("kernels.o"),
+                                   shop->path("support.o")};
+  if (auto e = shop->run("ld.lld-22", link)) return std::move(e);
+  return readImage(shop->path("image.elf"), names);
+}

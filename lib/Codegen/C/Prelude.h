@@ -1,0 +1,63 @@
+//===- Prelude.h: the macros at the head of emitted C ----------------------===//
+// Gives:    what differs between clang and gcc, and the names of scalar types. C11; no header is included.
+#pragma once
+
+namespace astra::cemit {
+
+inline constexpr const char prelude[] =
+    R"c(/* Made by Astra. C11 with vector extensions, for clang and gcc; needs nothing but fmaf and fma of libm, and
+   those only where the machine has no fused multiply-add. Floating point is strict: compile without -ffast-math. */
+typedef __INT8_TYPE__ i8;
+typedef __INT16_TYPE__ i16;
+typedef __INT32_TYPE__ i32;
+typedef __INT64_TYPE__ i64;
+typedef __UINT8_TYPE__ u8;
+typedef __UINT16_TYPE__ u16;
+typedef __UINT32_TYPE__ u32;
+typedef __UINT64_TYPE__ u64;
+typedef u16 f16;  /* the bits */
+typedef u16 bf16; /* the bits */
+typedef float f32;
+typedef double f64;
+typedef _Bool b1;
+#define INLINE static inline __attribute__((always_inline, unused))
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#define VECTOR(T, N) T __attribute__((ext_vector_type(N)))
+#define SPLAT(T, s) ((T)(s))
+#define SEL(T, m, a, b) ((m) ? (a) : (b))
+#else
+#pragma GCC optimize("fp-contract=off", "no-math-errno", "wrapv")
+#pragma GCC diagnostic ignored "-Wpsabi"
+#define VECTOR(T, N) T __attribute__((vector_size(sizeof(T) * N)))
+#define SPLAT(T, s) ((s) - (T){0})
+#define SEL(T, m, a, b) ((T)(((__typeof__(m))(a) & (m)) | ((__typeof__(m))(b) & ~(m))))
+#endif
+#if defined(__clang__) && (defined(__SSE4_1__) || defined(__aarch64__))
+#define ROUNDS_IN_ONE 1
+#endif
+/* The same for scalars; AS keeps the bits, CVT the value. */
+#define SPLAT1(T, s) ((T)(s))
+#define SEL1(T, m, a, b) ((m) ? (a) : (b))
+#define AS(T, x) ((T)(x))
+#define CVT(T, x) __builtin_convertvector(x, T)
+#define CVT1(T, x) ((T)(x))
+INLINE u32 bits_f32(f32 a) {
+  union { f32 f; u32 u; } x = {a};
+  return x.u;
+}
+INLINE u64 bits_f64(f64 a) {
+  union { f64 f; u64 u; } x = {a};
+  return x.u;
+}
+INLINE f32 f32_bits(u32 a) {
+  union { u32 u; f32 f; } x = {a};
+  return x.f;
+}
+INLINE f64 f64_bits(u64 a) {
+  union { u64 u; f64 f; } x = {a};
+  return x.f;
+}
+)c";
+
+} // namespace astra::cemit

@@ -1,0 +1,31 @@
+//===- Target.cpp: the CPU levels, one row each ----------------------------===//
+#include "astra/Codegen/Target.h"
+
+using namespace astra;
+
+// Names of Linux's /proc/cpuinfo.
+static const char *const v3Features[] = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"};
+static const char *const v4Features[] = {"avx",   "avx2",    "bmi1",     "bmi2",     "f16c",     "fma",     "abm",
+                                         "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+static const char *const armFeatures[] = {"fp", "asimd"};
+
+static const char *const v3Flags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v3"};
+static const char *const v4Flags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v4",
+                                      "-mprefer-vector-width=512"};
+static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-march=armv8-a"};
+
+static constexpr uint64_t KiB = 1024;
+static const Target rows[] = {
+    // name, arch, rank, vector bytes, registers, fma from memory, L1, L2, features, flags
+    {"cpu:x86-64-v3", Arch::X86_64, 3, 32, 16, false, 32 * KiB, 512 * KiB, v3Features, v3Flags},
+    {"cpu:x86-64-v4", Arch::X86_64, 4, 64, 32, true, 32 * KiB, 1024 * KiB, v4Features, v4Flags},
+    {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, 64 * KiB, 512 * KiB, armFeatures, armFlags},
+};
+
+llvm::ArrayRef<Target> astra::allTargets() { return rows; }
+
+const Target *astra::targetNamed(llvm::StringRef name) {
+  for (const Target &t : rows)
+    if (name == t.name) return &t;
+  return nullptr;
+}

@@ -1,0 +1,129 @@
+//===- KernelTest.cpp: loops, folds, stages, gates on every target ---------===//
+#include "Run.h"
+#include <cmath>
+#include <cstring>
+
+using namespace astra;
+using namespace astra::test;
+
+namespace {
+
+/// What tests build kernels with.
+struct K {
+  Context c;
+  Builder b{c};
+  std::vector<UOpRef> dims;
+  int64_t axis = 0;
+
+  UOpRef range(UOpRef extent, RangeKind kind) { return c.make(Op::Range, {extent}, {axis++, int64_t(kind)}); }
+  UOpRef range(int64_t extent, RangeKind kind) { return range(b.idx(extent), kind); }
+  UOpRef buffer(int64_t slot, DType t, UOpRef elements) { return c.make(Op::Buffer, {elements}, {slot}, {}, t); }
+  UOpRef load(UOpRef buffer, UOpRef index, int64_t lanes = 1, UOpRef gate = nullptr) {
+    return gate ? c.make(Op::Load, {buffer, gate, index}, {lanes}) : c.make(Op::Load, {buffer, index}, {lanes});
+  }
+  UOpRef store(UOpRef buffer, UOpRef value, UOpRef index, UOpRef gate = nullptr) {
+    int64_t lanes = value->rank() ? *value->shape[0]->constIndex() : 1;
+    return gate ? c.make(Op::Store, {buffer, value, gate, index}, {lanes})
+                : c.make(Op::Store, {buffer, value, index}, {lanes});
+  }
+  UOpRef splat(UOpRef x, int64_t lanes) { return c.make(Op::Splat, {x}, {lanes}); }
+  UOpRef fold(Combine f, llvm::ArrayRef<UOpRef> src, int64_t values = 1) {
+    return c.make(Op::Fold, src, {int64_t(f), values});
+  }
+  UOpRef add(UOpRef a, UOpRef b) { return idxAdd(c, a, b); }
+  UOpRef mul(UOpRef a, int64_t k) { return idxMul(c, a, b.idx(k)); }
+  UOpRef less(UOpRef a, UOpRef b) { return c.make(Op::Lt, {a, b}); }
+  Kernel kernel(llvm::ArrayRef<UOpRef> stores, std::vector<KernelBuffer> buffers) {
+    Kernel k;
+    k.name = "test";
+    k.sink = c.make(Op::Sink, stores);
+    k.buffers = std::move(buffers);
+    return k;
+  }
+};
+
+class OnTarget : public testing::TestWithParam<const Target *> {
+protected:
+  void SetUp() override {
+    if (!canRun(*GetParam())) GTEST_SKIP() << "this machine does not run " << GetParam()->name;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Targets, OnTarget, testing::ValuesIn([] {
+                           std::vector<const Target *> ts;
+                           for (const Target &t : allTargets()) ts.push_back(&t);
+                           return ts;
+                         }()),
+                         [](const auto &info) {
+                           std::string s = info.param->name;
+                           for (char &ch : s)
+                             if (!isalnum(ch)) ch = '_';
+                           return s;
+                         });
+
+std::vector<float> numbers(size_t n, uint32_t seed) {
+  std::vector<float> xs(n);
+  for (float &x : xs) x = float(int32_t(seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-20f;
+  return xs;
+}
+
+TEST_P(OnTarget, AddsWithDynamicTail) {
+  constexpr int64_t lanes = 16;
+  for (int64_t size : {0, 1, 15, 16, 17, 100}) {
+    K k;
+    UOpRef n = k.b.dim("n", 0, 1000);
+    UOpRef x = k.buffer(0, DType::F32, n), y = k.buffer(1, DType::F32, n), z = k.buffer(2, DType::F32, n);
+    UOpRef whole = k.range(idxDiv(k.c, n, k.b.idx(lanes)), RangeKind::Parallel);
+    UOpRef rest = k.range(idxMod(k.c, n, k.b.idx(lanes)), RangeKind::Parallel);
+    UOpRef i = k.mul(whole, lanes), j = k.add(k.mul(idxDiv(k.c, n, k.b.idx(lanes)), lanes), rest);
+    UOpRef s0 = k.store(z, k.b.add(k.load(x, i, lanes), k.load(y, i, lanes)), i);
+    UOpRef s1 = k.store(z, k.b.add(k.load(x, j), k.load(y, j)), j);
+    std::vector<float> a = numbers(size, 1), b = numbers(size, 2), r(size);
+    for (int parts : {1, 2, 7}) {
+      std::vector<Job> jobs{
+          {k.kernel({s0, s1},
+                    {{DType::F32, true, false, n}, {DType::F32, true, false, n}, {DType::F32, false, true, n}}),
+           {bytesOf(a), bytesOf(b), bytesOf(r)},
+           {size},
+           parts}};
+      ASSERT_EQ(run(k.c, jobs, *GetParam(), {n}), "");
+      auto got = valuesOf<float>(jobs[0].buffers[2]);
+      for (int64_t e = 0; e < size; ++e) ASSERT_EQ(got[e], a[e] + b[e]) << e;
+    }
+  }
+}
+
+// A register tile of 8 x 3 vectors: 24 folds share one loop.
+TEST_P(OnTarget, MatmulTile) {
+  constexpr int64_t M = 8, NV = 3, L = 16, N = NV * L, KK = 100;
+  K k;
+  UOpRef a = k.buffer(0, DType::F32, k.b.idx(M * KK)), b = k.buffer(1, DType::F32, k.b.idx(KK * N)),
+         o = k.buffer(2, DType::F32, k.b.idx(M * N));
+  UOpRef r = k.range(KK, RangeKind::Fold);
+  std::vector<UOpRef> stores;
+  for (int64_t i = 0; i < M; ++i)
+    for (int64_t v = 0; v < NV; ++v) {
+      UOpRef x = k.splat(k.load(a, k.add(k.mul(r, M), k.b.idx(i))), L);
+      UOpRef y = k.load(b, k.add(k.mul(r, N), k.b.idx(v * L)), L);
+      UOpRef init = k.splat(k.b.lit(DType::F32, -0.0), L);
+      stores.push_back(k.store(o, k.fold(Combine::Fma, {init, x, y, r}, 2), k.b.idx(i * N + v * L)));
+    }
+  std::vector<float> x = numbers(M * KK, 1), y = numbers(KK * N, 2), z(M * N);
+  std::vector<Job> jobs{{k.kernel(stores, {{DType::F32, true, false, k.b.idx(M * KK)},
+                                           {DType::F32, true, false, k.b.idx(KK * N)},
+                                           {DType::F32, false, true, k.b.idx(M * N)}}),
+                         {bytesOf(x), bytesOf(y), bytesOf(z)},
+                         {}}};
+  auto l = linearize(k.c, jobs[0].kernel);
+  ASSERT_TRUE(bool(l));
+  EXPECT_EQ(llvm::count_if(l->insts, [](const Inst &i) { return i.kind == InstKind::LoopBegin; }), 2);
+  ASSERT_EQ(run(k.c, jobs, *GetParam(), {}), "");
+  auto got = valuesOf<float>(jobs[0].buffers[2]);
+  for (int64_t m = 0; m < M; ++m)
+    for (int64_t n = 0; n < N; ++n) {
+      float acc = -0.0f;
+      for (int64_t q = 0; q < KK; ++q) acc = std::fma(x[q * M + m], y[q * N + n], acc);
+      ASSERT_EQ(got[m * N + n], acc);
+    }
+}
+
+} // namespace

@@ -1,0 +1,128 @@
+//===- Run.cpp: kernels on the host's CPU and under qemu -------------------===//
+#include "Run.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+#include <sys/mman.h>
+
+using namespace astra;
+using namespace astra::test;
+
+bool astra::test::canRun(const Target &t) {
+  if (t.arch == Arch::AArch64) {
+#ifdef ASTRA_QEMU
+    return true;
+#else
+    return false;
+#endif
+  }
+#ifdef __x86_64__
+  return llvm::StringRef(t.name) == "cpu:x86-64-v4" ? __builtin_cpu_supports("x86-64-v4")
+                                                    : __builtin_cpu_supports("x86-64-v3");
+#else
+  return false;
+#endif
+}
+
+static int64_t itemsOf(Context &c, const Job &j, llvm::ArrayRef<UOpRef> dims) {
+  auto n = idxEvaluate(itemCount(c, j.kernel.sink), [&](UOpRef x) -> std::optional<int64_t> {
+    for (size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] == x) return j.dims[i];
+    return std::nullopt;
+  });
+  return n.value_or(0);
+}
+
+static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &image, llvm::ArrayRef<LinearKernel> kernels,
+                           llvm::ArrayRef<UOpRef> dims) {
+  size_t size = image.bytes.size();
+  void *code = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (code == MAP_FAILED) return "mmap failed";
+  memcpy(code, image.bytes.data(), size);
+  if (mprotect(code, size, PROT_READ | PROT_EXEC)) return "mprotect failed";
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Job &j = jobs[i];
+    std::vector<void *> buffers;
+    for (auto &b : j.buffers) buffers.push_back(b.data());
+    void *scratch = aligned_alloc(64, (kernels[i].linear.scratchBytes + 127) / 64 * 64);
+    auto *f = reinterpret_cast<void (*)(void *const *, const int64_t *, void *, int64_t, int64_t)>(
+        static_cast<uint8_t *>(code) + image.offsets[i]);
+    int64_t items = itemsOf(c, j, dims);
+    for (int64_t p = 0; p < j.parts; ++p) {
+      int64_t first = items * p / j.parts, last = items * (p + 1) / j.parts;
+      if (first < last) f(buffers.data(), j.dims.data(), scratch, first, last);
+    }
+    free(scratch);
+  }
+  munmap(code, size);
+  return "";
+}
+
+[[maybe_unused]] static std::string runEmulated(Context &c, std::vector<Job> &jobs, const Image &image,
+                                                llvm::ArrayRef<LinearKernel> kernels, llvm::ArrayRef<UOpRef> dims,
+                                                llvm::StringRef qemu, llvm::StringRef host) {
+  std::vector<int64_t> words;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Job &j = jobs[i];
+    words.insert(words.end(), {int64_t(image.offsets[i]), itemsOf(c, j, dims), j.parts,
+                               int64_t(kernels[i].linear.scratchBytes), int64_t(j.dims.size())});
+    words.insert(words.end(), j.dims.begin(), j.dims.end());
+    words.push_back(j.buffers.size());
+    for (const auto &b : j.buffers) {
+      words.push_back(b.size());
+      size_t at = words.size();
+      words.resize(at + (b.size() + 7) / 8);
+      if (!b.empty()) memcpy(&words[at], b.data(), b.size());
+    }
+  }
+  llvm::SmallString<64> dir;
+  if (llvm::sys::fs::createUniqueDirectory("astra-test", dir)) return "no temporary folder";
+  auto path = [&](const char *name) { return (dir + "/" + name).str(); };
+  auto write = [&](const char *name, const void *data, size_t size) {
+    std::error_code ec;
+    llvm::raw_fd_ostream(path(name), ec).write(static_cast<const char *>(data), size);
+  };
+  write("image", image.bytes.data(), image.bytes.size());
+  write("jobs", words.data(), words.size() * 8);
+  std::string a = path("image"), b = path("jobs"), o = path("out");
+  int rc = llvm::sys::ExecuteAndWait(qemu, {qemu, host, a, b, o});
+  std::string why = rc ? "the host program under qemu gave " + std::to_string(rc) : "";
+  if (auto out = llvm::MemoryBuffer::getFile(o); out && !rc) {
+    const char *p = (*out)->getBufferStart();
+    for (Job &j : jobs)
+      for (auto &buffer : j.buffers) {
+        if (!buffer.empty()) memcpy(buffer.data(), p, buffer.size());
+        p += buffer.size();
+      }
+    if (p != (*out)->getBufferEnd()) why = "results of another size";
+  } else if (!rc) {
+    why = "no results";
+  }
+  llvm::sys::fs::remove_directories(dir);
+  return why;
+}
+
+std::string astra::test::run(Context &c, std::vector<Job> &jobs, const Target &target, llvm::ArrayRef<UOpRef> dims) {
+  std::vector<LinearKernel> kernels;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    auto l = linearize(c, jobs[i].kernel);
+    if (!l) return llvm::toString(l.takeError());
+    names.push_back("kernel" + std::to_string(i));
+    kernels.push_back({names.back(), &jobs[i].kernel, std::move(*l)});
+  }
+  auto source = emitC(c, kernels, target, dims);
+  if (!source) return llvm::toString(source.takeError());
+  if (const char *keep = getenv("ASTRA_KEEP_C")) {
+    std::error_code ec;
+    llvm::raw_fd_ostream(keep, ec) << *source;
+  }
+  auto image = buildImage(*source, names, target, 2);
+  if (!image) return llvm::toString(image.takeError());
+#ifdef ASTRA_QEMU
+  if (target.arch == Arch::AArch64) return runEmulated(c, jobs, *image, kernels, dims, ASTRA_QEMU, ASTRA_HOST);
+#endif
+  return runHere(c, jobs, *image, kernels, dims);
+}
