@@ -1,5 +1,6 @@
 //===- Lower.cpp: one node into primitives ---------------------------------===//
 #include "Lower.h"
+#include "Canonical.h"
 #include "astra/Numerics/Functions.h"
 #include "astra/Numerics/GraphValue.h"
 #include "astra/Numerics/Threefry.h"
@@ -41,7 +42,7 @@ static UOpRef widen(Builder &b, UOpRef n) {
 
 static UOpRef canonicalSource(Builder &b, UOpRef n, unsigned which) {
   SmallVector<UOpRef, 2> src(n->src);
-  src[which] = canonicalNaN(b, src[which]);
+  src[which] = selectCanonical(b, src[which]);
   return b.c.withSources(n, src);
 }
 static UOpRef lowerBitcast(Builder &b, UOpRef n) { return canonicalSource(b, n, 0); }
@@ -102,21 +103,4 @@ UOpRef numerics::lower(Builder &b, UOpRef n) {
   for (const Row &row : rows)
     if (row.op == n->op) return row.lower(b, n);
   return n;
-}
-
-static uint64_t canonicalBits(DType t) {
-  // Sign 0, all exponent bits and the highest mantissa bit 1.
-  const DTypeInfo &d = info(t);
-  return ((uint64_t(2) << d.exponentBits) - 1) << (d.mantissaBits - 1);
-}
-
-UOpRef numerics::canonicalNaN(Builder &b, UOpRef x) {
-  if (!isFloat(x->dtype)) return x;
-  auto ordered = [&](UOpRef v) {
-    UOpRef wide = isNarrow(v->dtype) ? b.cast(v, DType::F32) : v;
-    return b.eq(wide, wide);
-  };
-  UOpRef nan = b.bits(x->dtype, canonicalBits(x->dtype));
-  if (x->is(Op::Select) && x == b.select(ordered(x->src[1]), x->src[1], nan)) return x;
-  return b.select(ordered(x), x, nan);
 }

@@ -16,7 +16,4 @@ bool isPrimitive(UOpRef n);
 /// The value of `n` in primitives.
 UOpRef lower(Builder &b, UOpRef n);
 
-/// x with every NaN replaced by the canonical one of its type (N6); x itself if it is not a float or is so by its form.
-UOpRef canonicalNaN(Builder &b, UOpRef x);
-
 } // namespace astra::numerics

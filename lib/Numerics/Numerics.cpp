@@ -4,7 +4,9 @@
 // Keeps:    time linear in the number of nodes; no recursion over the graph.
 // Does not: know what an op becomes (Lower.cpp).
 #include "astra/Numerics/Numerics.h"
+#include "Canonical.h"
 #include "Lower.h"
+#include "astra/IR/Eval.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -45,7 +47,7 @@ static llvm::Error checkSupported(UOpRef n) {
 namespace {
 class Stage {
 public:
-  explicit Stage(Module &m) : m(m), b(m.ctx()) {}
+  explicit Stage(Module &m) : m(m), b(m.ctx()), nan(b) {}
 
   llvm::Error add(ArrayRef<UOpRef> roots) {
     for (UOpRef n : topoSort(roots)) {
@@ -59,7 +61,7 @@ public:
   }
   UOpRef of(UOpRef n) const { return done.lookup(n); }
   UOpRef output(UOpRef n) {
-    UOpRef now = of(n), canonical = canonicalNaN(b, now);
+    UOpRef now = of(n), canonical = nan.of(now);
     m.origins.inherit(canonical, now);
     return canonical;
   }
@@ -67,6 +69,7 @@ public:
 private:
   Module &m;
   Builder b;
+  Canonical nan;
   llvm::DenseMap<UOpRef, UOpRef> done;
 
   UOpRef rebuilt(UOpRef n) {
@@ -78,6 +81,14 @@ private:
 };
 } // namespace
 
+/// A state is canonical when an entry begins: its first value too.
+static void canonicalizeInitial(StateVar &s) {
+  if (!s.initial || !isFloat(s.value->dtype)) return;
+  Tensor t{s.value->dtype, {int64_t(s.initial->size() / byteSize(s.value->dtype))}, *s.initial};
+  canonicalizeNaN(t);
+  if (t.bytes != *s.initial) s.initial = std::make_shared<const std::vector<uint8_t>>(std::move(t.bytes));
+}
+
 llvm::Error astra::runNumerics(Module &m) {
   Stage stage(m);
   std::vector<UOpRef> roots = allRoots(m);
@@ -88,6 +99,7 @@ llvm::Error astra::runNumerics(Module &m) {
     for (Value &v : e.outputs) v.value = stage.output(v.value);
     for (StateUpdate &u : e.updates) u.value = stage.output(u.value);
   }
+  for (StateVar &s : m.states) canonicalizeInitial(s);
   for (Equation &e : m.equations) e = {stage.of(e.left), stage.of(e.right)};
   return llvm::Error::success();
 }

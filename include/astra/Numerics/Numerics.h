@@ -11,8 +11,9 @@
 
 namespace astra {
 
-/// Rewrites every entry, state update, equation and function body of `m` in place. On an error (a sentence that names
-/// the op and dtype that are not supported) the module's entries are unchanged.
+/// Rewrites every entry, state update, equation and function body of `m` in place, and makes the states' first values
+/// canonical. Who sets a state later makes its NaNs canonical too: entries rely on it. On an error (a sentence that
+/// names the op and dtype that are not supported) the module's entries are unchanged.
 llvm::Error runNumerics(Module &m);
 
 /// The rules that hold after the stage; an error names the first node that breaks one.

@@ -76,6 +76,43 @@ TEST(NumericsStage, OutputsHaveCanonicalNaNs) {
   EXPECT_EQ(g.result(), y);
 }
 
+TEST(NumericsStage, OneRowOfAStateIsMadeCanonicalNotAllOfIt) {
+  Made g;
+  UOpRef cache = g.b.state("cache", DType::F32, {g.b.idx(128), g.b.idx(8)});
+  UOpRef row = g.b.arg(0, DType::F32, {g.b.idx(1), g.b.idx(8)}), at = g.b.arg(1, DType::I64, {});
+  UOpRef start[] = {at, g.b.litInt(DType::I64, 0)};
+  ASSERT_EQ(g.run(g.b.updateAt(cache, row, start)), "");
+  UOpRef y = g.result();
+  ASSERT_TRUE(y->is(Op::UpdateAt));
+  EXPECT_EQ(y->src[0], cache);
+  EXPECT_TRUE(y->src[1]->is(Op::Select));
+}
+
+TEST(NumericsStage, WhatMovesAStateIsCanonical) {
+  Made g;
+  UOpRef cache = g.b.state("cache", DType::F32, {g.b.idx(4), g.b.idx(8)});
+  UOpRef y = g.b.reshape(g.b.permute(cache, {1, 0}), {g.b.idx(32)});
+  ASSERT_EQ(g.run(y), "");
+  EXPECT_EQ(g.result(), y);
+}
+
+TEST(NumericsStage, GatheredElementsAreMadeCanonicalNotTheTable) {
+  Made g;
+  UOpRef table = g.b.param("table", DType::F32, {g.b.idx(1000), g.b.idx(8)}), i = g.b.arg(0, DType::I64, {g.b.idx(2)});
+  UOpRef y = g.b.gather(table, i, 0);
+  ASSERT_EQ(g.run(y), "");
+  EXPECT_TRUE(g.result()->is(Op::Select));
+  EXPECT_EQ(g.result()->src[1], y);
+}
+
+TEST(NumericsStage, InitialStatesBecomeCanonical) {
+  Made g;
+  UOpRef s = g.b.state("s", DType::F16, {g.b.idx(2)});
+  g.m.states.push_back({s, std::make_shared<const std::vector<uint8_t>>(std::vector<uint8_t>{1, 0xfc, 0, 0x3c})});
+  ASSERT_EQ(g.run(s), "");
+  EXPECT_EQ(*g.m.states[0].initial, (std::vector<uint8_t>{0, 0x7e, 0, 0x3c}));
+}
+
 TEST(NumericsStage, IntegersStay) {
   Made g;
   UOpRef x = g.x(DType::I32), y = g.b.bin(Op::FloorDiv, x, g.b.add(x, x));
