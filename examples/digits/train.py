@@ -2,7 +2,7 @@
 
 Takes:    scikit-learn's handwritten digits (1,797 images of 8 x 8 pixels, values 0 to 16).
 Gives:    digits.onnx (weights inside, dynamic dim `batch`), heldout_images.npy (f32 [360, 1, 8, 8], scaled to 0 .. 1),
-          heldout_labels.npy (u8 [360]), all in this folder.
+          heldout_labels.npy (u8 [360]), heldout_probabilities.npy (f32 [360, 10], by ONNX Runtime), all in this folder.
 Keeps:    the seed and the split; the same package versions on the same machine give the same files.
 Does not: run in the tests or the demo: its outputs are committed.
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -97,6 +98,8 @@ def main():
     onnx.save(exported, HERE / "digits.onnx")
     np.save(HERE / "heldout_images.npy", test_x)
     np.save(HERE / "heldout_labels.npy", test_y.astype(np.uint8))
+    session = onnxruntime.InferenceSession(HERE / "digits.onnx", providers=["CPUExecutionProvider"])
+    np.save(HERE / "heldout_probabilities.npy", session.run(None, {"image": test_x})[0])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ struct DimBound {
 
 struct ImportOptions {
   std::vector<DimBound> dims; // every dynamic dim of the model's inputs; lo = hi makes it a constant
+  std::string taps; // an extended regular expression: values of the model whose whole name matches become further
+                    // outputs, after the model's own
 };
 
 /// Reads the model and everything that it needs from its folder; the file is not kept open.

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Regex.h"
 
 namespace astra {
 namespace onnx {
@@ -30,6 +31,7 @@ public:
     if (llvm::Error e = declareInputs()) return std::move(e);
     for (int i = 0; i < graph.node_size(); ++i) lower(i);
     collectOutputs();
+    if (llvm::Error e = addTaps()) return std::move(e);
     if (!failures.empty()) return allFailures();
     keepUsedParams();
     return std::move(module);
@@ -42,6 +44,7 @@ private:
   llvm::Expected<UOpRef> inputDim(const proto::Type::Dim &dim, llvm::StringRef input, int axis);
   void lower(int index);
   void collectOutputs();
+  llvm::Error addTaps();
   void keepUsedParams();
   llvm::Error allFailures() const;
   bool define(const std::string &name, UOpRef value, llvm::StringRef what);
@@ -229,6 +232,26 @@ void Importer::collectOutputs() {
     module.entries[0].outputs.push_back({output.name(), found});
   }
   if (graph.output_size() == 0) failures.push_back("the model has no output");
+}
+
+/// Values of the nodes in the file's order; an output of the model is one already.
+llvm::Error Importer::addTaps() {
+  if (options.taps.empty()) return llvm::Error::success();
+  llvm::Regex pattern("^(" + options.taps + ")$");
+  std::string fault;
+  if (!pattern.isValid(fault)) return sentence("--taps: '" + options.taps + "' is not a regular expression: " + fault);
+  Entry &entry = module.entries[0];
+  llvm::StringSet<> taken;
+  for (const Value &output : entry.outputs) taken.insert(output.name);
+  size_t before = entry.outputs.size();
+  for (const proto::Node &node : graph.node())
+    for (const std::string &name : node.output()) {
+      UOpRef value = name.empty() ? nullptr : values.lookup(name);
+      if (value && pattern.match(name) && taken.insert(name).second)
+        entry.outputs.push_back({name, module.ctx().make(Op::Tap, {value}, {}, name)});
+    }
+  if (entry.outputs.size() == before) return sentence("--taps: no value of the model matches '" + options.taps + "'");
+  return llvm::Error::success();
 }
 
 void Importer::keepUsedParams() {

@@ -92,7 +92,7 @@ public:
   void write(llvm::StringRef bytes) const { std::ofstream(path(), std::ios::binary).write(bytes.data(), bytes.size()); }
   llvm::Expected<Module> import() const {
     write(model.SerializeAsString());
-    return importONNX(path(), {dims});
+    return importONNX(path(), {dims, ""});
   }
   /// The types of the outputs, "f32[batch, 3]; i64"; or the error, without the folder's name.
   std::string result() const {

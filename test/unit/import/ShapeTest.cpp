@@ -7,7 +7,7 @@ namespace astra::onnx {
 namespace {
 
 TEST(ImportShape, DigitsNetwork) {
-  auto module = importONNX(ASTRA_SOURCE_DIR "/examples/digits/digits.onnx", {{{"batch", 1, 64}}});
+  auto module = importONNX(ASTRA_SOURCE_DIR "/examples/digits/digits.onnx", {{{"batch", 1, 64}}, ""});
   ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
   const astra::Entry &entry = module->entries.at(0);
   EXPECT_EQ(entry.name, "main");
@@ -126,6 +126,26 @@ TEST(ImportShape, PoolsWithCeilMode) {
       set(n, "ceil_mode", ceil);
       EXPECT_EQ(m.result(), expected) << op;
     }
+}
+
+TEST(ImportShape, TapsAreFurtherOutputs) {
+  ModelMaker m;
+  m.input("x", "3").output("y", "3");
+  m.node("Relu", {"x"}, {"a.1"});
+  m.node("Exp", {"a.1"}, {"a.2"});
+  m.node("Tanh", {"a.2"}, {"y"});
+  ASSERT_EQ(m.result(), "f32[3]");
+  auto names = [&](const char *taps) {
+    auto module = importONNX(m.path(), {{}, taps});
+    if (!module) return llvm::toString(module.takeError());
+    std::string text;
+    for (const astra::Value &v : module->entries[0].outputs) text += v.name + (v.value->is(Op::Tap) ? "! " : " ");
+    return text;
+  };
+  EXPECT_EQ(names("a.*|y"), "y a.1! a.2! ");
+  EXPECT_EQ(names("a.2"), "y a.2! ");
+  EXPECT_NE(names("b").find("--taps: no value of the model matches 'b'"), std::string::npos);
+  EXPECT_NE(names("(").find("is not a regular expression"), std::string::npos);
 }
 
 TEST(ImportShape, ABoundOfOneValueIsAConstant) {
