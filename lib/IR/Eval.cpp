@@ -93,10 +93,7 @@ llvm::Expected<int64_t> Scope::value(UOpRef root) {
       for (UOpRef s : n->src)
         if (!known.count(s)) ready = false, stack.push_back(s);
       if (!ready) continue;
-      auto v = idxEvaluate(n, [&](UOpRef s) {
-        auto it = known.find(s);
-        return it == known.end() ? std::nullopt : std::optional(it->second);
-      });
+      auto v = idxApply(n->op, known[n->src[0]], known[n->src[1]]);
       if (!v) return llvm::createStringError(indexText(n) + " overflows or divides by zero for these dims");
       r = *v;
     } else {
@@ -197,7 +194,7 @@ llvm::Error eval::checkBytes(const Tensor &t, const llvm::Twine &what) {
 }
 
 /// What a node gives, from its evaluated parts. No default: an op without a meaning is a warning that names it.
-static Result evalOp(const Call &c) {
+static Result evalTable(const Call &c) {
   switch (c.node->op) {
   case Op::Const:
   case Op::Iota:
@@ -297,6 +294,18 @@ static Result evalOp(const Call &c) {
   return c.fail("unknown op");
 }
 
+Result eval::evalOp(const Call &c) {
+  if (!has(c.node->op, Elementwise) || !c.in.empty()) return evalTable(c);
+  llvm::SmallVector<Tensor, 2> scalars; // symbolic integers compared with each other
+  for (int64_t v : c.indices) {
+    scalars.push_back(zeros(DType::I64, {}));
+    Native<int64_t>::store(scalars.back().bytes.data(), 0, v);
+  }
+  llvm::SmallVector<const Tensor *, 2> sources;
+  for (const Tensor &t : scalars) sources.push_back(&t);
+  return evalTable({c.node, sources, {}, c.shape});
+}
+
 llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> args,
                                            llvm::ArrayRef<TensorPtr> in) {
   auto one = [](TensorPtr t) { return Values{std::move(t)}; };
@@ -337,14 +346,6 @@ llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRe
     return llvm::createStringError("%s: its result exceeds 64 GiB", info(n->op).mnemonic);
   llvm::SmallVector<const Tensor *, 4> sources;
   for (const TensorPtr &t : in) sources.push_back(t.get());
-  llvm::SmallVector<Tensor, 2> scalars; // symbolic integers compared with each other
-  if (has(n->op, Elementwise) && sources.empty()) {
-    for (int64_t v : *indices) {
-      scalars.push_back(zeros(DType::I64, {}));
-      Native<int64_t>::store(scalars.back().bytes.data(), 0, v);
-    }
-    for (const Tensor &t : scalars) sources.push_back(&t);
-  }
   Call c{n, sources, *indices, *shape};
   if (has(n->op, Function) && options.function) {
     std::vector<Tensor> copies;

@@ -52,6 +52,9 @@ struct Call {
 };
 using Result = llvm::Expected<Tensor>;
 
+/// What an op that is neither control nor kernel level gives; symbolic integers as the sources of an elementwise op are
+/// i64 scalars.
+Result evalOp(const Call &c);
 Result evalLeaf(const Call &c);        // const, iota, from_index
 Result evalElementwise(const Call &c); // without functions
 Result evalConversion(const Call &c);  // cast, bitcast, lookup16, scale2

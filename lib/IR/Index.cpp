@@ -150,6 +150,19 @@ UOpRef astra::idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, l
   return map[x];
 }
 
+std::optional<int64_t> astra::idxApply(Op op, int64_t a, int64_t b) {
+  int64_t r;
+  switch (op) {
+  case Op::Add: return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+  case Op::Mul: return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional(r);
+  case Op::FloorDiv: return b <= 0 ? std::nullopt : std::optional(a / b - (a % b < 0));
+  case Op::Mod: return b <= 0 ? std::nullopt : std::optional(a % b + (a % b < 0 ? b : 0));
+  case Op::Min: return std::min(a, b);
+  case Op::Max: return std::max(a, b);
+  default: return std::nullopt;
+  }
+}
+
 std::optional<int64_t> astra::idxEvaluate(UOpRef x, llvm::function_ref<std::optional<int64_t>(UOpRef)> value) {
   llvm::DenseMap<UOpRef, int64_t> at;
   for (UOpRef n : topoSort(x)) {
@@ -163,26 +176,9 @@ std::optional<int64_t> astra::idxEvaluate(UOpRef x, llvm::function_ref<std::opti
     else if (n->src.size() == 2 && n->src[0]->isIndex()) {
       auto l = at.find(n->src[0]), rr = at.find(n->src[1]);
       if (l == at.end() || rr == at.end()) return std::nullopt;
-      int64_t a = l->second, b = rr->second;
-      switch (n->op) {
-      case Op::Add:
-        if (__builtin_add_overflow(a, b, &r)) return std::nullopt;
-        break;
-      case Op::Mul:
-        if (__builtin_mul_overflow(a, b, &r)) return std::nullopt;
-        break;
-      case Op::FloorDiv:
-        if (b <= 0) return std::nullopt;
-        r = a / b - (a % b < 0);
-        break;
-      case Op::Mod:
-        if (b <= 0) return std::nullopt;
-        r = (a % b + b) % b;
-        break;
-      case Op::Min: r = std::min(a, b); break;
-      case Op::Max: r = std::max(a, b); break;
-      default: return std::nullopt;
-      }
+      auto v = idxApply(n->op, l->second, rr->second);
+      if (!v) return std::nullopt;
+      r = *v;
     } else
       return std::nullopt;
     at[n] = r;

@@ -35,6 +35,9 @@ UOpRef fromTerms(Context &c, llvm::ArrayRef<IndexTerm> ts);
 
 /// x with every node in `from` replaced by its counterpart in `to`, rebuilt in normal form.
 UOpRef idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to);
+/// add, mul, floordiv, mod, min or max of two integers; nothing on overflow, division by what is not positive, or
+/// another op.
+std::optional<int64_t> idxApply(Op op, int64_t a, int64_t b);
 /// The value of x where each dim or range is given by `value` (nothing when it gives nothing, on overflow or division
 /// by zero).
 std::optional<int64_t> idxEvaluate(UOpRef x, llvm::function_ref<std::optional<int64_t>(UOpRef)> value);

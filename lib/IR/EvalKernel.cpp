@@ -1,0 +1,378 @@
+//===- EvalKernel.cpp: running kernel UOps ---------------------------------===//
+// Takes:    a sink of stores and the bytes of its buffers.
+// Gives:    the buffers after the kernel: the meaning of ranges, folds, stages, loads and stores.
+// Keeps:    each value is computed once for each point of the ranges it depends on; loops nest as folds and stages do,
+// 64 deep at most. Does not: know of plans, vectors' widths or targets.
+#include "EvalImpl.h"
+#include "llvm/ADT/BitVector.h"
+
+using namespace astra;
+using namespace astra::eval;
+using llvm::ArrayRef;
+using llvm::Error;
+
+namespace {
+constexpr Op foldOps[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma}; // by Combine
+
+class KernelRun {
+public:
+  KernelRun(UOpRef sink, llvm::MutableArrayRef<std::vector<uint8_t>> buffers,
+            const std::map<std::string, int64_t> &dims)
+      : buffers(buffers), dims(dims), order(topoSort(sink)) {
+    for (uint32_t i = 0; i < order.size(); ++i) at[order[i]] = i;
+    for (UOpRef n : order)
+      if (n->op == Op::Range) rangeNumber.try_emplace(n, rangeNumber.size());
+    state.resize(order.size());
+    for (uint32_t i = 0; i < order.size(); ++i) findFree(i);
+  }
+  Error run(UOpRef sink);
+
+private:
+  struct State {
+    llvm::BitVector free;      // ranges that the value depends on
+    uint64_t stamp = 0;        // when it was computed; 0: never
+    int64_t index = 0;         // of a symbolic integer
+    Tensor value;              // of a scalar or vector
+    std::vector<Tensor> cells; // of a stage, row-major over `extents`
+    Dims extents;
+    std::vector<uint32_t> body; // of what closes ranges: the nodes to compute at each point
+  };
+
+  static bool closes(UOpRef n) { return n->op == Op::Fold || n->op == Op::LaneFold || n->op == Op::Stage; }
+  State &of(UOpRef n) { return state[at.lookup(n)]; }
+  void findFree(uint32_t i);
+  std::vector<uint32_t> nodesWithin(ArrayRef<UOpRef> roots, const llvm::BitVector &allowed,
+                                    const llvm::BitVector *needed);
+  bool fresh(const State &s) const {
+    for (unsigned r : s.free.set_bits())
+      if (s.stamp < rangeStamp[r]) return false;
+    return s.stamp != 0;
+  }
+  Error compute(ArrayRef<uint32_t> list) {
+    for (uint32_t i : list)
+      if (!fresh(state[i])) {
+        if (Error e = evaluate(i)) return e;
+        state[i].stamp = ++now;
+      }
+    return Error::success();
+  }
+  llvm::Expected<int64_t> extentOf(UOpRef range);
+  /// Calls body at every point of the ranges, row-major; an extent may depend on the ranges before it.
+  Error each(ArrayRef<UOpRef> ranges, llvm::function_ref<Error()> body);
+  Error evaluate(uint32_t i);
+  Error evaluateIndex(UOpRef n, State &s);
+  Error fold(UOpRef n, State &s);
+  Error laneFold(UOpRef n, State &s);
+  Error stage(UOpRef n, State &s);
+  Error readStage(UOpRef n, State &s);
+  Error load(UOpRef n, State &s);
+  Error store(UOpRef n);
+  Error runGroup(ArrayRef<UOpRef> stores);
+  Result combined(Op op, DType t, ArrayRef<const Tensor *> in) {
+    UOp node{};
+    node.op = op;
+    node.dtype = t;
+    return evalOp({&node, in, {}, in[0]->shape});
+  }
+
+  llvm::MutableArrayRef<std::vector<uint8_t>> buffers;
+  const std::map<std::string, int64_t> &dims;
+  std::vector<UOpRef> order;
+  llvm::DenseMap<UOpRef, uint32_t> at;
+  llvm::DenseMap<UOpRef, unsigned> rangeNumber;
+  std::vector<State> state;
+  llvm::SmallVector<uint64_t> rangeStamp;
+  llvm::DenseMap<UOpRef, std::vector<uint32_t>> extentLists;
+  uint64_t now = 0;
+  unsigned depth = 0;
+};
+} // namespace
+
+void KernelRun::findFree(uint32_t i) {
+  UOpRef n = order[i];
+  State &s = state[i];
+  s.free.resize(rangeNumber.size());
+  rangeStamp.resize(rangeNumber.size());
+  for (UOpRef src : n->src) s.free |= of(src).free;
+  if (n->op == Op::Range) s.free.set(rangeNumber[n]);
+  if (!closes(n)) return;
+  llvm::BitVector closed(rangeNumber.size());
+  for (UOpRef r : n->indices()) closed.set(rangeNumber[r]);
+  llvm::BitVector allowed = s.free;
+  s.free.reset(closed);
+  s.body = nodesWithin(n->op == Op::Fold ? n->tensors().drop_front() : n->tensors(), allowed, &closed);
+}
+
+/// Nodes that roots reach, which depend on `allowed` ranges alone and (if given) on one of `needed`; sources first.
+std::vector<uint32_t> KernelRun::nodesWithin(ArrayRef<UOpRef> roots, const llvm::BitVector &allowed,
+                                             const llvm::BitVector *needed) {
+  std::vector<uint32_t> list, stack;
+  llvm::DenseMap<uint32_t, bool> seen;
+  auto visit = [&](UOpRef n) {
+    uint32_t i = at.lookup(n);
+    if (needed && !state[i].free.anyCommon(*needed)) return;
+    if (seen.try_emplace(i, true).second) stack.push_back(i);
+  };
+  for (UOpRef r : roots) visit(r);
+  while (!stack.empty()) {
+    uint32_t i = stack.back();
+    stack.pop_back();
+    if (!state[i].free.test(allowed)) list.push_back(i); // no range outside `allowed`
+    for (UOpRef src : order[i]->src) visit(src);
+  }
+  llvm::sort(list);
+  return list;
+}
+
+llvm::Expected<int64_t> KernelRun::extentOf(UOpRef range) {
+  UOpRef extent = range->src[0];
+  auto [it, isNew] = extentLists.try_emplace(range);
+  if (isNew) it->second = nodesWithin({extent}, llvm::BitVector(rangeNumber.size(), true), nullptr);
+  if (Error e = compute(it->second)) return std::move(e);
+  return of(extent).index;
+}
+
+Error KernelRun::each(ArrayRef<UOpRef> ranges, llvm::function_ref<Error()> body) {
+  if (ranges.empty()) return body();
+  Dims extent(ranges.size());
+  size_t level = 0;
+  auto enter = [&](int64_t v) {
+    State &s = of(ranges[level]);
+    s.index = v;
+    s.stamp = rangeStamp[rangeNumber[ranges[level]]] = ++now;
+  };
+  auto begin = [&]() -> Error {
+    auto v = extentOf(ranges[level]);
+    if (!v) return v.takeError();
+    extent[level] = *v;
+    enter(-1);
+    return Error::success();
+  };
+  if (Error e = begin()) return e;
+  while (true) {
+    int64_t next = of(ranges[level]).index + 1;
+    if (next >= extent[level]) {
+      if (level == 0) return Error::success();
+      --level;
+      continue;
+    }
+    enter(next);
+    if (level + 1 < ranges.size()) {
+      ++level;
+      if (Error e = begin()) return e;
+    } else if (Error e = body())
+      return e;
+  }
+}
+
+Error KernelRun::evaluateIndex(UOpRef n, State &s) {
+  if (n->op == Op::Range) return Error::success(); // set by its loop
+  if (n->op == Op::Extent) {
+    s.index = Native<int64_t>::load(of(n->src[0]).value.bytes.data(), 0);
+    return Error::success();
+  }
+  if (n->isConst()) {
+    s.index = n->ints[0];
+  } else if (n->op == Op::Dim) {
+    auto it = dims.find(n->str.str());
+    if (it == dims.end()) return llvm::createStringError("kernel: dim " + n->str + " is not given");
+    s.index = it->second;
+  } else {
+    auto v = n->src.size() == 2 ? idxApply(n->op, of(n->src[0]).index, of(n->src[1]).index) : std::nullopt;
+    if (!v) return llvm::createStringError("kernel: %s of indices has no value", info(n->op).mnemonic);
+    s.index = *v;
+  }
+  return Error::success();
+}
+
+Error KernelRun::fold(UOpRef n, State &s) {
+  s.value = of(n->src[0]).value;
+  Op op = foldOps[n->ints[0]];
+  return each(n->indices(), [&]() -> Error {
+    if (Error e = compute(s.body)) return e;
+    const Tensor *in[3] = {&s.value, &of(n->src[1]).value, nullptr};
+    if (op == Op::Fma) in[2] = &s.value, in[0] = &of(n->src[1]).value, in[1] = &of(n->src[2]).value;
+    auto v = combined(op, n->dtype, ArrayRef(in, op == Op::Fma ? 3 : 2));
+    if (!v) return v.takeError();
+    s.value = std::move(*v);
+    return Error::success();
+  });
+}
+
+Error KernelRun::laneFold(UOpRef n, State &s) {
+  std::vector<Tensor> lane;
+  if (Error e = each(n->indices(), [&]() -> Error {
+        if (Error e = compute(s.body)) return e;
+        lane.push_back(of(n->src[0]).value);
+        return Error::success();
+      }))
+    return e;
+  if (lane.size() != 64) return llvm::createStringError("lanefold: %zu lanes, expected 64", lane.size());
+  for (unsigned step = 32; step; step /= 2)
+    for (unsigned j = 0; j < step; ++j) {
+      auto v = combined(foldOps[n->ints[0]], n->dtype, {&lane[j], &lane[j + step]});
+      if (!v) return v.takeError();
+      lane[j] = std::move(*v);
+    }
+  s.value = std::move(lane[0]);
+  return Error::success();
+}
+
+Error KernelRun::stage(UOpRef n, State &s) {
+  s.extents.clear();
+  for (UOpRef r : n->indices()) {
+    auto v = extentOf(r);
+    if (!v) return v.takeError();
+    s.extents.push_back(*v);
+  }
+  s.cells.assign(product(s.extents), {});
+  Dims strides = rowMajor(s.extents);
+  return each(n->indices(), [&]() -> Error {
+    if (Error e = compute(s.body)) return e;
+    int64_t cell = 0;
+    for (auto [r, stride] : llvm::zip(n->indices(), strides)) cell += of(r).index * stride;
+    s.cells[cell] = of(n->src[0]).value;
+    return Error::success();
+  });
+}
+
+Error KernelRun::readStage(UOpRef n, State &s) {
+  const State &from = of(n->src[0]);
+  Dims strides = rowMajor(from.extents);
+  s.value = zeros(n->dtype, {});
+  std::vector<uint8_t> bytes;
+  for (int64_t lane = 0; lane < n->ints[0]; ++lane) {
+    int64_t cell = 0;
+    for (size_t i = 0; i < strides.size(); ++i) {
+      int64_t v = of(n->indices()[i]).index + (i + 1 == strides.size() ? lane : 0);
+      if (v < 0 || v >= from.extents[i])
+        return llvm::createStringError("at: index %lld of a stage of extent %lld", (long long)v,
+                                       (long long)from.extents[i]);
+      cell += v * strides[i];
+    }
+    llvm::append_range(bytes, from.cells[cell].bytes);
+  }
+  if (n->ints[0] > 1) s.value.shape = {n->ints[0]};
+  s.value.bytes = std::move(bytes);
+  return Error::success();
+}
+
+Error KernelRun::load(UOpRef n, State &s) {
+  const std::vector<uint8_t> &buffer = buffers[n->src[0]->ints[0]];
+  const Tensor *gate = n->ntensors == 2 ? &of(n->src[1]).value : nullptr;
+  int64_t lanes = n->ints[0], w = elementBytes(n->dtype), first = of(n->indices()[0]).index;
+  s.value = zeros(n->dtype, lanes > 1 ? ArrayRef(lanes) : ArrayRef<int64_t>());
+  for (int64_t l = 0; l < lanes; ++l) {
+    if (gate && !gate->bytes[l]) continue;
+    if (first + l < 0 || first + l >= int64_t(buffer.size()) / w)
+      return llvm::createStringError("load: element %lld of buffer %lld, which has %lld", (long long)(first + l),
+                                     (long long)n->src[0]->ints[0], (long long)(buffer.size() / w));
+    memcpy(&s.value.bytes[l * w], &buffer[(first + l) * w], w);
+  }
+  return Error::success();
+}
+
+Error KernelRun::store(UOpRef n) {
+  std::vector<uint8_t> &buffer = buffers[n->src[0]->ints[0]];
+  const Tensor &value = of(n->src[1]).value, *gate = n->ntensors == 3 ? &of(n->src[2]).value : nullptr;
+  int64_t lanes = n->ints[0], w = elementBytes(value.dtype), first = of(n->indices()[0]).index;
+  for (int64_t l = 0; l < lanes; ++l) {
+    if (gate && !gate->bytes[l]) continue;
+    if (first + l < 0 || first + l >= int64_t(buffer.size()) / w)
+      return llvm::createStringError("store: element %lld of buffer %lld, which has %lld", (long long)(first + l),
+                                     (long long)n->src[0]->ints[0], (long long)(buffer.size() / w));
+    memcpy(&buffer[(first + l) * w], &value.bytes[l * w], w);
+  }
+  return Error::success();
+}
+
+Error KernelRun::evaluate(uint32_t i) {
+  UOpRef n = order[i];
+  State &s = state[i];
+  if (n->isIndex()) return evaluateIndex(n, s);
+  if (closes(n)) {
+    if (depth == 64) return llvm::createStringError("kernel: loops nest deeper than 64");
+    ++depth;
+    Error e = n->op == Op::Fold ? fold(n, s) : n->op == Op::LaneFold ? laneFold(n, s) : stage(n, s);
+    --depth;
+    return e;
+  }
+  switch (n->op) {
+  case Op::Buffer:
+    if (n->ints[0] < 0 || n->ints[0] >= int64_t(buffers.size()))
+      return llvm::createStringError("buffer: slot %lld of %zu", (long long)n->ints[0], buffers.size());
+    return Error::success();
+  case Op::Store:
+  case Op::Sink: return Error::success(); // done at the end of a point
+  case Op::Load: return load(n, s);
+  case Op::At: return readStage(n, s);
+  case Op::Splat:
+  case Op::Stack:
+  case Op::Lanes: {
+    std::vector<uint8_t> bytes;
+    for (UOpRef src : n->src) llvm::append_range(bytes, of(src).value.bytes);
+    size_t w = elementBytes(n->dtype);
+    if (n->op == Op::Lanes) bytes = {bytes.begin() + n->ints[0] * w, bytes.begin() + (n->ints[0] + n->ints[1]) * w};
+    if (n->op == Op::Splat)
+      while (bytes.size() < n->ints[0] * w) bytes.insert(bytes.end(), bytes.begin(), bytes.begin() + w);
+    s.value = {n->dtype, {}, std::move(bytes)};
+    if (n->rank()) s.value.shape = {int64_t(s.value.bytes.size() / w)};
+    return Error::success();
+  }
+  default: break;
+  }
+  llvm::SmallVector<const Tensor *, 3> in;
+  for (UOpRef src : n->tensors()) in.push_back(&of(src).value);
+  Dims indices, shape;
+  for (UOpRef src : n->indices()) indices.push_back(of(src).index);
+  for (UOpRef d : n->shape) shape.push_back(d->constIndex().value_or(1));
+  auto v = evalOp({n, in, indices, shape});
+  if (!v) return v.takeError();
+  s.value = std::move(*v);
+  return Error::success();
+}
+
+/// Stores with the same open ranges: one loop nest, parallel ranges outermost, then by axis number.
+Error KernelRun::runGroup(ArrayRef<UOpRef> stores) {
+  llvm::BitVector open = of(stores[0]).free;
+  std::vector<UOpRef> left, ranges;
+  for (UOpRef n : order)
+    if (n->op == Op::Range && open.test(rangeNumber[n])) left.push_back(n);
+  llvm::sort(left, [](UOpRef a, UOpRef b) {
+    bool p = RangeKind(a->ints[1]) != RangeKind::Parallel, q = RangeKind(b->ints[1]) != RangeKind::Parallel;
+    return std::pair(p, a->ints[0]) < std::pair(q, b->ints[0]);
+  });
+  llvm::BitVector have(rangeNumber.size());
+  while (!left.empty()) { // an extent may depend on another range, which must come first
+    auto it = llvm::find_if(left, [&](UOpRef r) { return !of(r->src[0]).free.test(have); });
+    if (it == left.end()) return llvm::createStringError("kernel: extents of ranges depend on each other");
+    have.set(rangeNumber[*it]);
+    ranges.push_back(*it);
+    left.erase(it);
+  }
+  auto list = nodesWithin(stores, open, nullptr);
+  return each(ranges, [&]() -> Error {
+    if (Error e = compute(list)) return e;
+    for (UOpRef s : stores)
+      if (Error e = store(s)) return e;
+    return Error::success();
+  });
+}
+
+Error KernelRun::run(UOpRef sink) {
+  std::vector<UOpRef> left(sink->src.begin(), sink->src.end());
+  while (!left.empty()) {
+    std::vector<UOpRef> group, rest;
+    for (UOpRef s : left) (of(s).free == of(left[0]).free ? group : rest).push_back(s);
+    if (Error e = runGroup(group)) return e;
+    left = std::move(rest);
+  }
+  return Error::success();
+}
+
+Error astra::evalKernel(UOpRef sink, llvm::MutableArrayRef<std::vector<uint8_t>> buffers,
+                        const std::map<std::string, int64_t> &dims) {
+  if (sink->op != Op::Sink)
+    return llvm::createStringError("kernel: found %s, expected a sink", info(sink->op).mnemonic);
+  return KernelRun(sink, buffers, dims).run(sink);
+}
