@@ -45,6 +45,32 @@ UOpRef astra::address(Context &c, const Layout &l, Shape shape, llvm::ArrayRef<U
   return simplifyIndex(c, at);
 }
 
+std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes, llvm::ArrayRef<uint8_t> rowMajor) {
+  size_t rank = shape.size();
+  std::vector<int64_t> extent, at(rank), strides(rank, 1);
+  for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  int64_t total = 1;
+  for (const MemoryDim &d : l.dims) {
+    extent.push_back(d.modulus ? d.modulus : (shape[d.axis] + d.div - 1) / d.div);
+    total *= extent.back();
+  }
+  std::vector<uint8_t> out(total * elementBytes);
+  std::vector<int64_t> memory(l.dims.size());
+  for (int64_t i = 0; i < total; ++i) {
+    std::fill(at.begin(), at.end(), 0);
+    for (size_t k = 0; k < l.dims.size(); ++k) at[l.dims[k].axis] += memory[k] * l.dims[k].div;
+    int64_t from = 0;
+    bool inside = true;
+    for (size_t a = 0; a < rank; ++a) inside &= at[a] < shape[a], from += at[a] * strides[a];
+    if (inside) std::copy_n(rowMajor.begin() + from * elementBytes, elementBytes, out.begin() + i * elementBytes);
+    for (size_t k = l.dims.size(); k-- > 0;) {
+      if (++memory[k] < extent[k]) break;
+      memory[k] = 0;
+    }
+  }
+  return out;
+}
+
 std::string astra::text(const Layout &l) {
   if (l.isRowMajor()) return "row-major";
   std::string out;

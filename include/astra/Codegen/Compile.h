@@ -1,0 +1,32 @@
+//===- Compile.h: all kernels of a schedule for one target -----------------===//
+#pragma once
+#include "astra/Codegen/EmitC.h"
+#include "astra/Codegen/Plan.h"
+#include "astra/Schedule/Program.h"
+#include <map>
+
+namespace astra {
+
+struct CompiledKernel {
+  Kernel kernel;        // expanded
+  UOpRef items;         // work items of a launch, over dims
+  uint64_t scratch = 0; // bytes per worker
+  uint64_t offset = 0;  // of its first instruction in the image
+};
+struct CompiledTarget {
+  const Target *target;
+  std::vector<CompiledKernel> kernels; // in the order of Schedule::kernels
+  std::string source;                  // the C that was compiled
+  Image image;
+};
+
+struct CompileOptions {
+  unsigned jobs = 1;
+  bool image = true; // false: stop at the C source
+  /// Plans by kernel name that replace the heuristic's choice.
+  std::map<std::string, Plan> plans;
+};
+
+llvm::Expected<CompiledTarget> compileKernels(Context &c, const Schedule &s, const Target &target, const CompileOptions &options);
+
+} // namespace astra

@@ -1,0 +1,35 @@
+//===- Compile.cpp: all kernels of a schedule for one target ---------------===//
+// Takes:    a schedule and a target.
+// Gives:    one image with every kernel, and what the manifest says of each.
+// Keeps:    the order of kernels; bytes depend on the schedule and the target alone.
+#include "astra/Codegen/Compile.h"
+#include "astra/Codegen/Lower.h"
+
+using namespace astra;
+
+llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule &s, const Target &target, const CompileOptions &options) {
+  CompiledTarget out{&target, {}, {}, {}};
+  std::vector<LinearKernel> linear;
+  std::vector<std::string> names;
+  out.kernels.reserve(s.kernels.size());
+  for (const KernelSpec &spec : s.kernels) {
+    auto given = options.plans.find(spec.name);
+    Plan plan = given != options.plans.end() ? given->second : choosePlan(c, spec, target);
+    Kernel k = expandKernel(c, lowerKernel(c, spec, plan));
+    auto l = linearize(c, k);
+    if (!l) return l.takeError();
+    UOpRef items = itemCount(c, k.sink);
+    out.kernels.push_back({std::move(k), items, l->scratchBytes, 0});
+    linear.push_back({spec.name, &out.kernels.back().kernel, std::move(*l)});
+    names.push_back(spec.name);
+  }
+  auto source = emitC(c, linear, target, s.dims);
+  if (!source) return source.takeError();
+  out.source = std::move(*source);
+  if (!options.image) return out;
+  auto image = buildImage(out.source, names, target, options.jobs);
+  if (!image) return image.takeError();
+  out.image = std::move(*image);
+  for (size_t i = 0; i < names.size(); ++i) out.kernels[i].offset = out.image.offsets[i];
+  return out;
+}
