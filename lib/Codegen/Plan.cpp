@@ -133,6 +133,7 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     int64_t m = 1;
     bool fixed = true;
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
+    if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
     chooseTile(p, target, bytes, n->isConst() ? n->hi : 4096, fixed ? m : 4096);
   };
@@ -187,6 +188,9 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
   }
   p = chosen;
   if (reduces && spec.heavy->op == Op::Reduce) {
+    ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
+    bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 && spec.heavy->src[0]->shape[r.axes[0]]->hi >= 32);
+    if (!byLanes) return p;
     Plan rows;
     rows.kind = PlanKind::Rows;
     rows.merge = rank;

@@ -72,11 +72,10 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     bool realize = false;
     if (computed) {
       bool absorb = x.groups.size() == 1 && x.straight && !f.heavy.count(x.groups[0]) && n->op != Op::Cumulate;
-      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) ||
-                (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 ||
-                (x.expanded && cost[n] > expandCap) ||
-                (!x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise)) ||
-                n->op == Op::UpdateAt;
+      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 || (x.expanded && cost[n] > expandCap);
+      bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
+      // Movement costs an address wherever it is; what it moves is decided below it.
+      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) || (spread && !has(n->op, Movement)) || full || n->op == Op::UpdateAt;
       if (!realize && isHeavy(n)) f.heavy[x.groups[0]] = n;
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
