@@ -61,8 +61,6 @@ private:
   int64_t nextAxis = 0;
 };
 
-/// The literal that changes no result of a reduction of this kind: -0.0 for a sum of floats (N4).
-uint64_t reduceIdentity(ReduceKind kind, DType t);
 /// Does x depend on `on`?
 bool dependsOn(UOpRef x, UOpRef on);
 

@@ -10,30 +10,6 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-uint64_t astra::reduceIdentity(ReduceKind kind, DType t) {
-  unsigned w = bitWidth(t);
-  uint64_t ones = w == 64 ? ~0ull : (1ull << w) - 1, sign = 1ull << (w - 1);
-  if (isFloat(t)) {
-    uint64_t e = info(t).exponentBits, m = info(t).mantissaBits, inf = ((1ull << e) - 1) << m;
-    switch (kind) {
-    case ReduceKind::Sum: return sign;
-    case ReduceKind::Prod: return ((1ull << (e - 1)) - 1) << m;
-    case ReduceKind::Max: return sign | inf;
-    default: return inf;
-    }
-  }
-  if (t == DType::Bool) return kind == ReduceKind::And || kind == ReduceKind::Min || kind == ReduceKind::Prod;
-  switch (kind) {
-  case ReduceKind::Sum:
-  case ReduceKind::Or: return 0;
-  case ReduceKind::Prod: return 1;
-  case ReduceKind::And: return ones;
-  case ReduceKind::Max: return isSigned(t) ? sign : 0;
-  case ReduceKind::Min: return isSigned(t) ? ones >> 1 : ones;
-  }
-  return 0;
-}
-
 /// `r`, or +0 when one of the extents is 0 (N4: a sum over an extent of 0 is +0.0).
 static UOpRef zeroIfEmpty(Context &c, UOpRef r, ArrayRef<UOpRef> extents) {
   UOpRef zero = c.literal(r->dtype, 0);

@@ -73,13 +73,17 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
   return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(s.kept + s.reduced));
 }
 
+static UOpRef skipped(Builder &, UOpRef mark) { return mark->src[0]; }
+
 std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
   Builder b(c);
   struct Row {
     Op op;
     UOpRef (*rewrite)(Builder &, UOpRef);
   };
-  static constexpr Row rows[] = {{Op::Reduce, legalizeReduce}, {Op::Contract, legalizeContract}};
+  static constexpr Row rows[] = {{Op::Reduce, legalizeReduce},   {Op::Contract, legalizeContract}, {Op::ArgReduce, legalizeArgReduce}, {Op::ArgSort, legalizeArgSort},
+                                 {Op::Scatter, legalizeScatter}, {Op::Compact, legalizeCompact},   {Op::Cumulate, legalizeCumulate},   {Op::Tap, skipped},
+                                 {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());
   for (UOpRef n : topoSort(roots)) {
     SmallVector<UOpRef, 4> src;

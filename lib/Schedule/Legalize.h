@@ -7,5 +7,10 @@ namespace astra {
 
 UOpRef legalizeReduce(Builder &b, UOpRef r);
 UOpRef legalizeContract(Builder &b, UOpRef r);
+UOpRef legalizeArgReduce(Builder &b, UOpRef r);
+UOpRef legalizeArgSort(Builder &b, UOpRef r);
+UOpRef legalizeScatter(Builder &b, UOpRef r);
+UOpRef legalizeCompact(Builder &b, UOpRef r);
+UOpRef legalizeCumulate(Builder &b, UOpRef r);
 
 } // namespace astra

@@ -36,6 +36,9 @@ struct ReduceSpec {
 llvm::SmallVector<int64_t, 16> encode(const ReduceSpec &s);
 llvm::Expected<ReduceSpec> decodeReduce(llvm::ArrayRef<int64_t> ints);
 
+/// The literal that changes no result of a reduction of this kind: -0.0 for a sum of floats (N4).
+uint64_t reduceIdentity(ReduceKind kind, DType t);
+
 /// chain512 (N4): block lengths of reduced labels, for the actual extents.
 llvm::SmallVector<int64_t, 4> chain512Blocks(llvm::ArrayRef<int64_t> lengths);
 
