@@ -2,10 +2,11 @@
 // Takes:    a module and values from the command line.
 // Gives:    the reference evaluator's outputs as text or .npy files.
 #include "EvalMode.h"
-#include "Support/Npy.h"
+#include "Npy.h"
 #include "astra/IR/Eval.h"
 #include "astra/IR/Fields.h"
 #include "astra/IR/Text.h"
+#include "astra/astra.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -46,8 +47,27 @@ static llvm::Expected<Tensor> literals(StringRef text, DType t, Shape declared) 
   return x;
 }
 
+// The C ABI numbers the same list of types, without void and index.
+static_assert(numDTypes == ASTRA_F8E8M0 + 2 && int(DType::C128) == ASTRA_C128 + 1);
+
+static llvm::Expected<Tensor> readArray(StringRef path, DType expected) {
+  tool::Npy a;
+  std::string error;
+  if (!tool::readNpy(path.str(), a, error)) return llvm::createStringError(error);
+  if (a.fortranOrder && a.shape.size() > 1)
+    return llvm::createStringError("%s is in Fortran order, expected C order", path.str().c_str());
+  Tensor t{DType(a.dtype + 1), std::move(a.shape), std::move(a.data)};
+  if (isUnsigned(t.dtype) && bitWidth(t.dtype) == bitWidth(expected)) t.dtype = expected; // what NumPy cannot name
+  return t;
+}
+static llvm::Error writeArray(StringRef path, const Tensor &t) {
+  std::string error;
+  if (tool::writeNpy(path.str(), {int32_t(t.dtype) - 1, t.shape, false, t.bytes}, error)) return llvm::Error::success();
+  return llvm::createStringError(error);
+}
+
 static llvm::Expected<Tensor> valueOf(StringRef text, UOpRef declared) {
-  return text.ends_with(".npy") ? readNpy(text, declared->dtype) : literals(text, declared->dtype, declared->shape);
+  return text.ends_with(".npy") ? readArray(text, declared->dtype) : literals(text, declared->dtype, declared->shape);
 }
 
 static void show(llvm::raw_ostream &out, StringRef name, const Tensor &t) {
@@ -113,7 +133,7 @@ llvm::Error astra::evaluate(const Module &m, const EvalRequest &r, llvm::raw_ost
     auto at = llvm::find_if(r.outputs, [&](StringRef s) { return s.split('=').first == e->outputs[i].name; });
     if (at == r.outputs.end())
       show(out, "%" + quoted(e->outputs[i].name), result->outputs[i]);
-    else if (auto error = writeNpy(StringRef(*at).split('=').second, result->outputs[i]))
+    else if (auto error = writeArray(StringRef(*at).split('=').second, result->outputs[i]))
       return error;
   }
   for (const StateUpdate &u : e->updates) show(out, "@" + quoted(u.state), result->states[u.state]);

@@ -3,12 +3,11 @@
 // Gives:    the module after the passes asked for, as text, or the values of an entry.
 // Exit:     0 ok, 1 failure, 2 usage.
 #include "EvalMode.h"
-#include "Support/Npy.h"
-#include "Support/Options.h"
-#include "Support/Passes.h"
+#include "Npy.h"
+#include "Options.h"
+#include "Passes.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -17,66 +16,70 @@
 using namespace astra;
 
 namespace {
-struct Options {
+struct Settings {
   std::string output = "-", startAt, stopAfter;
   std::vector<std::string> passes, printAfter;
   bool standard = false, verifyEach = false, timePasses = false, traceRules = false, noData = false, noTypes = false,
        listPasses = false, eval = false, roundTrip = false;
-  uint64_t ruleLimit = UINT64_MAX;
+  int64_t ruleLimit = INT64_MAX;
   EvalRequest request;
 };
+
+tool::Program describeProgram(Settings &s) {
+  using namespace tool;
+  Program p;
+  p.name = "astra-opt";
+  p.synopsis = "[FILE.uop] [options]";
+  p.summary = "run passes over .uop text, or evaluate it";
+  p.description = "Without FILE, or with -, the text comes from standard input.";
+  p.options = {
+      {"o", "FILE", "writes the text to FILE instead of standard output", text(s.output)},
+      {"passes", "A,B,...", "runs these passes, in this order", commas(s.passes)},
+      {"standard", "", "runs the standard passes", flag(s.standard)},
+      {"start-at", "PASS", "runs the standard passes from PASS on", text(s.startAt)},
+      {"stop-after", "PASS", "runs the standard passes up to PASS", text(s.stopAfter)},
+      {"list-passes", "", "prints the names of all passes and what they do", flag(s.listPasses)},
+      {"print-after", "PASS|change", "prints the module to standard error after PASS, or after each change",
+       commas(s.printAfter)},
+      {"verify-each", "", "verifies before the first pass and after every pass", flag(s.verifyEach)},
+      {"round-trip", "", "prints the module and parses it again before and after the passes", flag(s.roundTrip)},
+      {"time-passes", "", "prints the time of each pass to standard error", flag(s.timePasses)},
+      {"rule-limit", "N", "applies at most N rewrite rules", number(s.ruleLimit, 0, INT64_MAX)},
+      {"trace-rules", "", "prints each rule applied to standard error", flag(s.traceRules)},
+      {"no-data", "", "prints no bytes of parameters and states", flag(s.noData)},
+      {"no-types", "", "prints no types that can be inferred", flag(s.noTypes)},
+      {"eval", "", "evaluates an entry after the passes and prints its results", flag(s.eval)},
+      {"entry", "NAME", "the entry to evaluate", text(s.request.entry)},
+      {"input", "NAME=VALUE", "an input: a .npy file, or literals: x=1,2,3 or x=[2,1]:1.5,inf", list(s.request.inputs)},
+      {"state", "NAME=VALUE", "the value of a state when the entry begins", list(s.request.states)},
+      {"param", "NAME=VALUE", "a parameter instead of the module's data", list(s.request.params)},
+      {"dim", "NAME=N", "a dim that no input's shape binds", list(s.request.dims)},
+      {"output", "NAME=FILE", "writes an output to a .npy file instead of printing it", list(s.request.outputs)},
+  };
+  p.examples = "  astra-opt model.uop --standard --verify-each\n"
+               "  astra-opt model.uop --passes=numerics --eval --input x=x.npy\n";
+  return p;
+}
 } // namespace
-static Options o;
+static Settings o;
 
-static const Option rows[] = {
-    {"-o", "FILE", &o.output, "write the text to FILE instead of standard output"},
-    {"--passes", "A,B,...", &o.passes, "run these passes, in this order"},
-    {"--standard", "", &o.standard, "run the standard passes"},
-    {"--start-at", "PASS", &o.startAt, "run the standard passes from PASS on"},
-    {"--stop-after", "PASS", &o.stopAfter, "run the standard passes up to PASS"},
-    {"--list-passes", "", &o.listPasses, "print the names of all passes and what they do"},
-    {"--print-after", "PASS|change", &o.printAfter,
-     "print the module to standard error after PASS, or after each change"},
-    {"--verify-each", "", &o.verifyEach, "verify after every pass"},
-    {"--round-trip", "", &o.roundTrip, "print the module and parse it again before and after the passes"},
-    {"--time-passes", "", &o.timePasses, "print the time of each pass to standard error"},
-    {"--rule-limit", "N", &o.ruleLimit, "apply at most N rewrite rules"},
-    {"--trace-rules", "", &o.traceRules, "print each rule applied to standard error"},
-    {"--no-data", "", &o.noData, "print no bytes of parameters and states"},
-    {"--no-types", "", &o.noTypes, "print no types that can be inferred"},
-    {"--eval", "", &o.eval, "evaluate an entry after the passes and print its results"},
-    {"--entry", "NAME", &o.request.entry, "the entry to evaluate"},
-    {"--input", "NAME=VALUE", &o.request.inputs, "an input: a .npy file, or literals: x=1,2,3 or x=[2,1]:1.5,inf"},
-    {"--state", "NAME=VALUE", &o.request.states, "the value of a state when the entry begins"},
-    {"--param", "NAME=VALUE", &o.request.params, "a parameter instead of the module's data"},
-    {"--dim", "NAME=N", &o.request.dims, "a dim that no input's shape binds"},
-    {"--output", "NAME=FILE", &o.request.outputs, "write an output to a .npy file instead of printing it"},
-};
-static const Command command = {"astra-opt", "[FILE.uop] [OPTION...]", "runs passes over .uop text, or evaluates it",
-                                rows,
-                                "Without FILE, or with -, the text comes from standard input.\n"
-                                "Exit: 0 ok, 1 failure, 2 usage.\n"};
-
-static int failure(llvm::StringRef sentence, int code = 1) {
-  if (sentence.contains(": error: ")) // a diagnostic with its place
-    llvm::errs() << sentence << '\n';
-  else
-    llvm::errs() << "astra-opt: error: " << sentence << '\n';
+static int failure(llvm::StringRef sentence, int code = tool::Failure) {
+  if (!sentence.contains(": error: ")) llvm::errs() << "astra-opt: error: "; // else it carries its place
+  llvm::errs() << sentence << '\n';
   return code;
 }
 
 /// The passes to run, or nothing after a usage error.
 static std::optional<std::vector<const Pass *>> pipeline() {
   std::vector<const Pass *> list;
-  llvm::SmallVector<llvm::StringRef, 8> names;
-  for (llvm::StringRef text : o.passes) text.split(names, ',', -1, false);
+  std::vector<std::string> names = o.passes;
   auto find = [](llvm::StringRef name) {
     const Pass *p = passNamed(name);
     if (!p) failure("no pass is called " + name.str() + " (--list-passes)", 2);
     return p;
   };
   if (o.roundTrip) names.insert(names.begin(), "round-trip");
-  for (llvm::StringRef name : names) {
+  for (const std::string &name : names) {
     const Pass *p = find(name);
     if (!p) return std::nullopt;
     list.push_back(p);
@@ -142,16 +145,16 @@ static int run(const std::string &file) {
     llvm::outs() << text;
     return 0;
   }
-  if (auto e = writeFile(o.output, text)) return failure(llvm::toString(std::move(e)));
-  return 0;
+  std::string error;
+  if (!tool::writeWhole(o.output, text.data(), text.size(), error)) return failure(error);
+  return tool::Ok;
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  tool::Program program = describeProgram(o);
   std::vector<std::string> files;
-  auto go = parseCommandLine(command, argc, argv, files);
-  if (!go) return failure(llvm::toString(go.takeError()), 2);
-  if (!*go) return 0;
-  if (files.size() > 1) return failure("more than one file", 2);
+  if (int code = tool::parse(program, argc, argv, files); code >= 0) return code;
+  if (files.size() > 1) return tool::complain(program, tool::Usage, "give one file");
   return run(files.empty() ? "-" : files[0]);
 }

@@ -7,6 +7,7 @@
 #include "astra/astra.h"
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <unistd.h>
@@ -23,6 +24,14 @@ constexpr struct {
 } descrs[] = {{"b1", ASTRA_BOOL}, {"i1", ASTRA_I8},  {"i2", ASTRA_I16}, {"i4", ASTRA_I32},  {"i8", ASTRA_I64},
               {"u1", ASTRA_U8},   {"u2", ASTRA_U16}, {"u4", ASTRA_U32}, {"u8", ASTRA_U64},  {"f2", ASTRA_F16},
               {"f4", ASTRA_F32},  {"f8", ASTRA_F64}, {"c8", ASTRA_C64}, {"c16", ASTRA_C128}};
+
+/// Bits of an element of a type with a .npy form, through its own row or as an integer of its width; 0 for others.
+unsigned bitsOf(int32_t dtype) {
+  for (auto &row : descrs)
+    if (row.dtype == dtype) return unsigned(std::atoi(row.descr.data() + 1)) * 8;
+  if (dtype == ASTRA_BF16) return 16;
+  return dtype >= ASTRA_F8E4M3FN && dtype <= ASTRA_F8E8M0 ? 8 : 0;
+}
 
 /// What follows 'key': in the header's dictionary, up to the end of the value.
 bool field(string_view header, string_view key, string_view &out) {
@@ -77,7 +86,7 @@ bool parseHeader(string_view header, Npy &out, uint64_t &bytes, string &error) {
     error = "the shape " + string(shape) + " is not one of at most 16 axes";
     return false;
   }
-  bytes = astra_dtype_bits(out.dtype) / 8;
+  bytes = bitsOf(out.dtype) / 8;
   for (int64_t extent : out.shape)
     if (__builtin_mul_overflow(bytes, uint64_t(extent), &bytes)) {
       error = "the shape " + string(shape) + ") is too large";
@@ -135,12 +144,12 @@ bool astra::tool::writeWhole(const string &path, const void *bytes, size_t count
 }
 
 bool astra::tool::writeNpy(const string &path, const Npy &array, string &error) {
-  unsigned bits = astra_dtype_bits(array.dtype);
+  unsigned bits = bitsOf(array.dtype);
   string descr = bits == 8 ? "|u1" : "<u2"; // what NumPy does not know, as integers
   for (auto &row : descrs)
     if (row.dtype == array.dtype) descr = (bits == 8 ? "|" : "<") + string(row.descr);
-  if (bits < 8) {
-    error = path + ": " + astra_dtype_name(array.dtype) + " has no .npy form";
+  if (!bits) {
+    error = path + ": a type of less than a byte has no .npy form";
     return false;
   }
   string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";

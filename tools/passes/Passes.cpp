@@ -1,5 +1,5 @@
 //===- Passes.cpp: the passes over modules, by name -------------------------===//
-#include "Support/Passes.h"
+#include "Passes.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"
 
