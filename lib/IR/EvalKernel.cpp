@@ -16,7 +16,7 @@ constexpr Op foldOps[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, O
 
 class KernelRun {
 public:
-  KernelRun(UOpRef sink, llvm::MutableArrayRef<std::vector<uint8_t>> buffers,
+  KernelRun(UOpRef sink, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>> buffers,
             const std::map<std::string, int64_t> &dims)
       : buffers(buffers), dims(dims), order(topoSort(sink)) {
     for (uint32_t i = 0; i < order.size(); ++i) at[order[i]] = i;
@@ -75,7 +75,7 @@ private:
     return evalOp({&node, in, {}, in[0]->shape});
   }
 
-  llvm::MutableArrayRef<std::vector<uint8_t>> buffers;
+  llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>> buffers;
   const std::map<std::string, int64_t> &dims;
   std::vector<UOpRef> order;
   llvm::DenseMap<UOpRef, uint32_t> at;
@@ -258,7 +258,7 @@ Error KernelRun::readStage(UOpRef n, State &s) {
 }
 
 Error KernelRun::load(UOpRef n, State &s) {
-  const std::vector<uint8_t> &buffer = buffers[n->src[0]->ints[0]];
+  llvm::ArrayRef<uint8_t> buffer = buffers[n->src[0]->ints[0]];
   const Tensor *gate = n->ntensors == 2 ? &of(n->src[1]).value : nullptr;
   int64_t lanes = n->ints[0], w = elementBytes(n->dtype), first = of(n->indices()[0]).index;
   s.value = zeros(n->dtype, lanes > 1 ? ArrayRef(lanes) : ArrayRef<int64_t>());
@@ -273,7 +273,7 @@ Error KernelRun::load(UOpRef n, State &s) {
 }
 
 Error KernelRun::store(UOpRef n) {
-  std::vector<uint8_t> &buffer = buffers[n->src[0]->ints[0]];
+  llvm::MutableArrayRef<uint8_t> buffer = buffers[n->src[0]->ints[0]];
   const Tensor &value = of(n->src[1]).value, *gate = n->ntensors == 3 ? &of(n->src[2]).value : nullptr;
   int64_t lanes = n->ints[0], w = elementBytes(value.dtype), first = of(n->indices()[0]).index;
   for (int64_t l = 0; l < lanes; ++l) {
@@ -370,7 +370,7 @@ Error KernelRun::run(UOpRef sink) {
   return Error::success();
 }
 
-Error astra::evalKernel(UOpRef sink, llvm::MutableArrayRef<std::vector<uint8_t>> buffers,
+Error astra::evalKernel(UOpRef sink, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>> buffers,
                         const std::map<std::string, int64_t> &dims) {
   if (sink->op != Op::Sink)
     return llvm::createStringError("kernel: found %s, expected a sink", info(sink->op).mnemonic);

@@ -63,10 +63,10 @@ llvm::Expected<std::vector<Tensor>> evalNodes(llvm::ArrayRef<UOpRef> roots, cons
                                               const EvalOptions &options = {});
 
 /// Runs a kernel: a `sink` of stores (Codegen/Kernel.h), before or after expansion, on buffers whose slot i is
-/// buffers[i], elements of the buffer's dtype one after another. dims are given by name. Stores with the same open
-/// ranges share one loop: at each point all their values, then all their writes. Refuses an index outside a buffer or a
-/// stage; what was written by then stays written.
-llvm::Error evalKernel(UOpRef sink, llvm::MutableArrayRef<std::vector<uint8_t>> buffers,
+/// buffers[i], elements of the buffer's dtype one after another; several may be the same memory. dims are given by
+/// name. Stores with the same open ranges share one loop: at each point all their values, then all their writes.
+/// Refuses an index outside a buffer or a stage; what was written by then stays written.
+llvm::Error evalKernel(UOpRef sink, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>> buffers,
                        const std::map<std::string, int64_t> &dims);
 
 /// One elementwise op (not a Function) on literals of the sources' dtypes: the literal of `result`, a NaN canonical.
