@@ -158,21 +158,35 @@ static fmt::Section *sectionTable(Bytes &bundle) {
   return reinterpret_cast<fmt::Section *>(bundle.data() + sizeof(fmt::Header));
 }
 
-void test::rehash(Bytes &bundle) {
-  auto *header = reinterpret_cast<fmt::Header *>(bundle.data());
-  auto *table = sectionTable(bundle);
-  for (uint32_t i = 0; i < header->sectionCount; i++) {
-    if (table[i].kind == uint32_t(fmt::SectionKind::Signature) || table[i].offset > bundle.size() ||
-        table[i].bytes > bundle.size() - table[i].offset)
-      continue;
-    rt::Sha256 hash;
-    hash.update(bundle.data() + table[i].offset, table[i].bytes);
-    hash.finish(table[i].sha256);
-  }
+static void rehashSection(uint8_t *bundle, uint32_t index) {
+  fmt::Section &s = reinterpret_cast<fmt::Section *>(bundle + sizeof(fmt::Header))[index];
+  rt::Sha256 hash;
+  hash.update(bundle + s.offset, s.bytes);
+  hash.finish(s.sha256);
+}
+
+static void rehashHeader(uint8_t *bundle) {
+  auto *header = reinterpret_cast<fmt::Header *>(bundle);
   rt::Sha256 hash;
   hash.update(header, offsetof(fmt::Header, digest));
-  hash.update(table, header->sectionCount * sizeof(fmt::Section));
+  hash.update(header + 1, header->sectionCount * sizeof(fmt::Section));
   hash.finish(header->digest);
+}
+
+void test::rehash(Bytes &bundle) {
+  for (uint32_t i = 0; i < reinterpret_cast<fmt::Header *>(bundle.data())->sectionCount; i++) {
+    const fmt::Section &s = sectionTable(bundle)[i];
+    if (s.kind == uint32_t(fmt::SectionKind::Signature) || s.offset > bundle.size() ||
+        s.bytes > bundle.size() - s.offset)
+      continue;
+    rehashSection(bundle.data(), i);
+  }
+  rehashHeader(bundle.data());
+}
+
+void test::rehashManifest(uint8_t *bundle) {
+  rehashSection(bundle, 0);
+  rehashHeader(bundle);
 }
 
 Bytes test::assemble(const std::vector<RawSection> &sections, uint64_t features, Bytes (*sign)(const fmt::Header &)) {
@@ -280,10 +294,11 @@ ManifestMaker test::standardManifest() {
              y = addBuffer(r, BufferKind::Output, 0, k.dimValue(n, 32));
     addLaunch(r, 0, apply, {x, p, y});
   }
+  uint32_t accumulate;
   { // @accumulate(x[]) -> y[]: a state with a first value
     std::vector<float> first = {10};
     uint32_t sum = k.state("sum", {}, &first);
-    uint32_t kernel = k.kernel("accumulate", {Access::ReadWrite, Access::Read, Access::Write}, one, zero);
+    uint32_t kernel = accumulate = k.kernel("accumulate", {Access::ReadWrite, Access::Read, Access::Write}, one, zero);
     fmt::EntryT &e = k.entry("accumulate");
     addTensor(e.inputs, "x", {});
     addTensor(e.outputs, "y", {});
@@ -386,6 +401,30 @@ ManifestMaker test::standardManifest() {
              x = addBuffer(r, BufferKind::Input, 0, bytes16), y = addBuffer(r, BufferKind::Output, 0, bytes16);
     addLaunch(r, 0, append, {c, x});
     addLaunch(r, 0, columns, {c, y});
+  }
+  { // @gate(g[] : i32) -> y[]: does not end before the caller writes to g
+    uint32_t kernel = k.kernel("gate", {Access::Read, Access::Write}, one, zero);
+    fmt::EntryT &e = k.entry("gate");
+    addTensor(e.inputs, "g", {}, {}, fmt::DType::I32);
+    addTensor(e.outputs, "y", {});
+    fmt::RoutineT &r = *e.routine;
+    uint32_t g = addBuffer(r, BufferKind::Input, 0, four), y = addBuffer(r, BufferKind::Output, 0, four);
+    addLaunch(r, 0, kernel, {g, y});
+  }
+  { // @overdraw(x[n]) -> v[k <= n]: accumulates, then reads a data dim that is out of its bounds
+    fmt::EntryT &e = k.entry("overdraw");
+    bind(e);
+    addTensor(e.inputs, "x", {nValue});
+    addTensor(e.outputs, "y", {});
+    e.reads = e.writes = {0};
+    fmt::RoutineT &r = *e.routine;
+    r.slots = {eight};
+    uint32_t s = addBuffer(r, BufferKind::State, 0, four), x = addBuffer(r, BufferKind::Input, 0, nBytes),
+             y = addBuffer(r, BufferKind::Output, 0, four);
+    addLaunch(r, 0, accumulate, {s, x, y});
+    fmt::SetDimT set;
+    set.dim = data, set.value = k.expr({{fmt::ExprCode::Dim, n}, {fmt::ExprCode::Const, 1}, {fmt::ExprCode::Add, 0}});
+    addInstr(r, 0, std::move(set));
   }
   { // @environment() -> y[]
     uint32_t kernel = k.kernel("environment", {Access::Write}, one, zero);

@@ -72,6 +72,8 @@ Bytes assemble(const std::vector<RawSection> &sections, uint64_t features = 0,
                Bytes (*sign)(const fmt::Header &) = nullptr);
 /// Header and section hashes made right again after a test changed bytes.
 void rehash(Bytes &bundle);
+/// The same after the manifest alone has changed.
+void rehashManifest(uint8_t *bundle);
 Bytes assemble(ManifestMaker &maker, uint64_t features = 0);
 
 /// The bundle that most tests use; its entries are listed in TestBundle.cpp.

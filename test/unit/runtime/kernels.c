@@ -118,3 +118,13 @@ KERNEL(environment) {
   float *out = buf[0];
   out[0] = tiny * one != 0 && one / third == 0x1.555556p-2f;
 }
+
+/* waits until gate[0] is not 0; out[0] = gate[0] */
+KERNEL(gate) {
+  UNUSED;
+  const int32_t *gate = buf[0];
+  int32_t seen;
+  while ((seen = __atomic_load_n(gate, __ATOMIC_ACQUIRE)) == 0) {
+  }
+  ((float *)buf[1])[0] = (float)seen;
+}

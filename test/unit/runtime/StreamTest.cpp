@@ -1,0 +1,367 @@
+//===- StreamTest.cpp: the conformance suite of streams, promises, pools --===//
+// Takes:    a kind of device: inline, threads of ours, threads of the host.
+// Gives:    the same behaviour on each.
+// Keeps:    every order that astra.h promises is observed, not assumed.
+// Does not: measure.
+#include "Client.h"
+
+#include <cmath>
+#include <mutex>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace astra::test;
+
+namespace {
+
+/// Threads of the host, as an embedding program would give them.
+struct HostThreads {
+  std::mutex mutex;
+  std::vector<std::thread> started;
+  astra_executor executor(bool queues) {
+    astra_executor e = ASTRA_INIT(astra_executor);
+    e.self = this, e.num_workers = 3;
+    e.parallel_for = [](void *, size_t n, void (*fn)(void *, size_t), void *arg) {
+      std::vector<std::thread> helpers;
+      for (size_t i = 1; i < n; i++) helpers.emplace_back(fn, arg, i);
+      if (n) fn(arg, 0);
+      for (auto &t : helpers) t.join();
+    };
+    if (queues)
+      e.enqueue = [](void *self, void (*fn)(void *), void *arg) {
+        auto *host = static_cast<HostThreads *>(self);
+        std::lock_guard lock(host->mutex);
+        host->started.emplace_back(fn, arg);
+        return 0;
+      };
+    return e;
+  }
+  ~HostThreads() {
+    for (auto &t : started) t.join();
+  }
+};
+
+enum Kind { Inline, Two, Seven, Host, HostQueues };
+bool isInline(Kind kind) { return kind == Inline || kind == Host; }
+
+struct Conformance : testing::TestWithParam<Kind> {
+  HostThreads host;
+  std::unique_ptr<Machine> machine = make();
+  Diag &diag = machine->diag;
+
+  std::unique_ptr<Machine> make() {
+    Kind kind = GetParam();
+    auto m = std::make_unique<Machine>(kind == Two ? 2 : kind == Seven ? 7 : 1);
+    if (kind != Host && kind != HostQueues) return m;
+    // The same machine on a device with the host's threads.
+    m->session = Session();
+    m->loaded = Loaded();
+    m->stream = Stream();
+    m->pool = Pool();
+    m->device = Device();
+    astra_executor e = host.executor(kind == HostQueues);
+    astra_device_options o = ASTRA_INIT(astra_device_options);
+    o.executor = &e;
+    EXPECT_EQ(astra_device_init(m->device.out(), m->runtime, "cpu", &o, &m->diag), ASTRA_OK) << m->diag.text;
+    EXPECT_EQ(astra_pool_init(m->pool.out(), m->device, nullptr, nullptr), ASTRA_OK);
+    EXPECT_EQ(astra_stream_init(m->stream.out(), m->device, nullptr), ASTRA_OK);
+    astra_device *devices[] = {m->device};
+    EXPECT_EQ(astra_loaded_init(m->loaded.out(), m->bundle, devices, 1, nullptr), ASTRA_OK);
+    m->session = m->makeSession();
+    return m;
+  }
+  Stream makeStream() {
+    Stream s;
+    EXPECT_OK(astra_stream_init(s.out(), machine->device, &diag));
+    return s;
+  }
+  Buffer makeBuffer(uint64_t bytes) {
+    Buffer b;
+    EXPECT_OK(astra_buffer_init(b.out(), machine->pool, bytes, &diag));
+    return b;
+  }
+  /// A tensor of n floats in a buffer.
+  Tensor in(astra_buffer *buffer, int64_t n, uint64_t offset = 0) {
+    Tensor t{Shape{n}, ASTRA_INIT(astra_tensor)};
+    t.t.buffer = buffer, t.t.byte_offset = offset, t.t.dtype = ASTRA_F32, t.t.ndim = 1, t.t.shape = t.shape.data();
+    return t;
+  }
+  Tensor gateTensor(int32_t &gate) {
+    Tensor t{Shape{}, ASTRA_INIT(astra_tensor)};
+    t.t.data = &gate, t.t.data_bytes = 4, t.t.dtype = ASTRA_I32;
+    return t;
+  }
+};
+
+/// Where calls do not end inside submit.
+struct Queued : Conformance {};
+
+TEST_P(Conformance, AStreamIsFifo) {
+  std::vector<Session> sessions;
+  std::vector<std::vector<float>> values(51, std::vector<float>(1000, 1));
+  std::vector<Promise> promises(50);
+  for (size_t i = 0; i < 50; i++) {
+    sessions.push_back(machine->makeSession());
+    EXPECT_OK(machine->submit(sessions[i], machine->stream, "add",
+                              {tensor(values[i], {1000}), tensor(values[i], {1000})}, {tensor(values[i + 1], {1000})},
+                              i % 2 ? promises[i].out() : nullptr));
+    if (i == 23) values[0][7] = 1; // nobody else reads the first one any more, or it has the same value
+  }
+  Promise mark;
+  EXPECT_OK(astra_stream_mark(machine->stream, mark.out(), &diag));
+  EXPECT_OK(astra_promise_wait(mark, &diag));
+  for (size_t i = 1; i < 50; i += 2) EXPECT_OK(astra_promise_poll(promises[i], &diag));
+  EXPECT_EQ(values[50][7], std::ldexp(1.0f, 50));
+}
+
+TEST_P(Queued, OneCallInFlightPerSession) {
+  int32_t gate = 0;
+  std::vector<float> y(1), x = {1};
+  Promise p;
+  EXPECT_OK(machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, p.out()));
+  EXPECT_EQ(astra_promise_poll(p, nullptr), ASTRA_NOT_READY);
+  EXPECT_FAIL(
+      ASTRA_BUSY, "in flight",
+      machine->submit(machine->session, machine->stream, "accumulate", {tensor(x, {})}, {tensor(x, {})}, nullptr));
+  EXPECT_FAIL(ASTRA_BUSY, "in flight", astra_session_set_dim(machine->session, "count", 1, &diag));
+  std::vector<float> w(24);
+  EXPECT_FAIL(ASTRA_BUSY, "in flight", astra_loaded_set_param(machine->loaded, "w", &tensor(w, {8, 3}), &diag));
+  astra_session *again = machine->session;
+  EXPECT_EQ(astra_session_free(&again), ASTRA_BUSY);
+  int64_t extent;
+  EXPECT_FAIL(ASTRA_NOT_READY, "wait", astra_promise_output_shape(p, 0, &extent, nullptr, &diag));
+  __atomic_store_n(&gate, 42, __ATOMIC_RELEASE);
+  EXPECT_OK(astra_promise_wait(p, &diag));
+  EXPECT_EQ(y[0], 42);
+  EXPECT_OK(astra_session_set_dim(machine->session, "count", 1, &diag));
+}
+
+TEST_P(Queued, AfterOrdersAcrossStreams) {
+  Stream other = makeStream();
+  Session second = machine->makeSession();
+  int32_t gate = 0;
+  std::vector<float> y(1), z(1);
+  Promise first, last;
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, first.out()));
+  // It reads what the first one writes: without the promise that is refused, with it the call waits.
+  EXPECT_FAIL(ASTRA_OVERLAP, "another stream",
+              machine->submit(second, other, "accumulate", {tensor(y, {})}, {tensor(z, {})}, nullptr));
+  EXPECT_OK(machine->submit(second, other, "accumulate", {tensor(y, {})}, {tensor(z, {})}, last.out(), {first}));
+  EXPECT_EQ(astra_promise_poll(last, nullptr), ASTRA_NOT_READY);
+  __atomic_store_n(&gate, 7, __ATOMIC_RELEASE);
+  EXPECT_OK(astra_promise_wait(last, &diag));
+  EXPECT_EQ(z[0], 17);
+}
+
+TEST_P(Queued, OrderIsTransitive) {
+  Stream b = makeStream(), c = makeStream();
+  Session second = machine->makeSession();
+  int32_t gate = 0;
+  std::vector<float> y(1), z(1);
+  Promise first, viaB, last;
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, first.out()));
+  EXPECT_OK(astra_stream_wait(b, first, &diag));
+  EXPECT_OK(astra_stream_mark(b, viaB.out(), &diag));
+  EXPECT_OK(astra_stream_wait(c, viaB, &diag));
+  EXPECT_OK(machine->submit(second, c, "accumulate", {tensor(y, {})}, {tensor(z, {})}, last.out()));
+  EXPECT_EQ(astra_promise_poll(viaB, nullptr), ASTRA_NOT_READY);
+  __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+  EXPECT_OK(astra_promise_wait(last, &diag));
+  EXPECT_EQ(z[0], 11);
+}
+
+TEST_P(Conformance, LongChainsOfStreamsDoNotNest) {
+  std::vector<Stream> streams;
+  std::vector<Promise> promises(2000);
+  for (size_t i = 0; i < 2000; i++) {
+    streams.push_back(makeStream());
+    if (i) EXPECT_OK(astra_stream_wait(streams[i], promises[i - 1], &diag));
+    EXPECT_OK(astra_stream_mark(streams[i], promises[i].out(), &diag));
+  }
+  EXPECT_OK(astra_promise_wait(promises.back(), &diag));
+}
+
+TEST_P(Conformance, DisjointViewsAreWrittenByTwoStreams) {
+  Stream other = makeStream();
+  Session second = machine->makeSession();
+  Buffer x = makeBuffer(4000), out = makeBuffer(8000), low, high;
+  auto *values = static_cast<float *>(astra_buffer_data(x));
+  for (int i = 0; i < 1000; i++) values[i] = float(i);
+  EXPECT_OK(astra_buffer_init_view(low.out(), out, 0, 4000, &diag));
+  EXPECT_OK(astra_buffer_init_view(high.out(), out, 4000, 4000, &diag));
+  for (int round = 0; round < 20; round++) {
+    Promise a, b;
+    EXPECT_OK(machine->submit(machine->session, machine->stream, "add", {in(x, 1000), in(x, 1000)}, {in(low, 1000)},
+                              a.out()));
+    EXPECT_OK(machine->submit(second, other, "double", {in(x, 1000)}, {in(high, 1000)}, b.out()));
+    EXPECT_OK(astra_promise_wait(a, &diag));
+    EXPECT_OK(astra_promise_wait(b, &diag));
+  }
+  EXPECT_EQ(memcmp(astra_buffer_data(low), astra_buffer_data(high), 4000), 0);
+}
+
+TEST_P(Conformance, ErrorsSurfaceAtTheWaitAndPassToThoseWhoWaitForThem) {
+  Stream other = makeStream();
+  Session second = machine->makeSession();
+  std::vector<float> x = {1}, y(1), z(1);
+  Promise bad, next;
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "overdraw", {tensor(x, {1})}, {tensor(y, {})}, bad.out()));
+  EXPECT_OK(machine->submit(second, other, "accumulate", {tensor(x, {})}, {tensor(z, {})}, next.out(), {bad}));
+  EXPECT_FAIL(ASTRA_DATA_DIM, "dim k is 2; it must be in 0 .. 1", astra_promise_wait(bad, &diag));
+  EXPECT_FAIL(ASTRA_DATA_DIM, "dim k is 2", astra_promise_wait(bad, &diag));
+  EXPECT_FAIL(ASTRA_DEPENDENCY, "did not run", astra_promise_wait(next, &diag));
+  // The first session lost the state that the call wrote; the second's is as it was.
+  EXPECT_FAIL(ASTRA_STATE_LOST, "sum", machine->run("accumulate", {tensor(x, {})}, {tensor(y, {})}));
+  std::vector<float> value(1);
+  Tensor t = tensor(value, {});
+  EXPECT_FAIL(ASTRA_STATE_LOST, "sum", astra_session_get_state(machine->session, "sum", &t, &diag));
+  EXPECT_OK(machine->run("add", {tensor(x, {1}), tensor(x, {1})}, {tensor(y, {1})}));
+  value[0] = 3;
+  EXPECT_OK(astra_session_set_state(machine->session, "sum", &t, &diag));
+  EXPECT_OK(machine->run("accumulate", {tensor(x, {})}, {tensor(y, {})}));
+  EXPECT_EQ(y[0], 4);
+  EXPECT_OK(astra_session_get_state(second, "sum", &t, &diag));
+  EXPECT_EQ(value[0], 10);
+}
+
+TEST_P(Conformance, PoolRecyclesWhenTheCallHasEnded) {
+  astra_pool_stats stats = ASTRA_INIT(astra_pool_stats);
+  std::vector<float> y(1);
+  int32_t *gate;
+  Promise p;
+  {
+    Buffer g = makeBuffer(4096);
+    gate = static_cast<int32_t *>(astra_buffer_data(g));
+    *gate = isInline(GetParam());
+    Tensor t{Shape{}, ASTRA_INIT(astra_tensor)};
+    t.t.buffer = g, t.t.dtype = ASTRA_I32;
+    EXPECT_OK(machine->submit(machine->session, machine->stream, "gate", {t}, {tensor(y, {})}, p.out()));
+  } // freed by the caller
+  if (!isInline(GetParam())) {
+    EXPECT_EQ(astra_pool_get_stats(machine->pool, &stats), ASTRA_OK);
+    EXPECT_EQ(stats.bytes_in_use, 4096u);
+    Buffer another = makeBuffer(4096);
+    EXPECT_NE(astra_buffer_data(another), gate) << "still locked";
+    astra_pool *pool = machine->pool;
+    EXPECT_EQ(astra_pool_free(&pool), ASTRA_IN_USE);
+    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+  }
+  EXPECT_OK(astra_promise_wait(p, &diag));
+  Buffer larger = makeBuffer(100);
+  EXPECT_OK(astra_pool_get_stats(machine->pool, &stats));
+  EXPECT_GE(stats.recycled, 1u) << "a larger block serves a smaller request";
+  EXPECT_EQ(stats.bytes_in_use, 4096u);
+  larger = Buffer();
+  EXPECT_OK(astra_pool_trim(machine->pool));
+  EXPECT_OK(astra_pool_get_stats(machine->pool, &stats));
+  EXPECT_EQ(stats.bytes_held, 0u);
+}
+
+TEST_P(Conformance, DonatedBuffersAreFreedByTheCall) {
+  astra_pool_stats stats = ASTRA_INIT(astra_pool_stats);
+  astra_buffer *x = nullptr;
+  EXPECT_OK(astra_buffer_init(&x, machine->pool, 4000, &diag));
+  memset(astra_buffer_data(x), 0, 4000);
+  Buffer z = makeBuffer(4000);
+  Tensor t = in(x, 1000);
+  t.t.flags = ASTRA_TENSOR_DONATED;
+  EXPECT_FAIL(ASTRA_WRONG_SHAPE, "output z",
+              machine->submit(machine->session, machine->stream, "double", {t}, {in(z, 999)}, nullptr));
+  EXPECT_EQ(astra_buffer_bytes(x), 4000u) << "a refusal leaves it to the caller";
+  Promise p;
+  EXPECT_OK(machine->submit(machine->session, machine->stream, "double", {t}, {in(z, 1000)}, p.out()));
+  EXPECT_OK(astra_promise_wait(p, &diag));
+  EXPECT_OK(astra_pool_get_stats(machine->pool, &stats));
+  EXPECT_EQ(stats.bytes_in_use, 4032u);
+}
+
+TEST_P(Conformance, ManyThreadsSubmitToOneStream) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; t++)
+    threads.emplace_back([&, t] {
+      astra_session *session = nullptr;
+      astra_dim_value dims[] = {{"cap", 8}};
+      astra_session_options o = ASTRA_INIT(astra_session_options);
+      o.dims = dims, o.num_dims = 1;
+      wrong += astra_session_init(&session, machine->loaded, &o, nullptr) != ASTRA_OK;
+      const astra_entry *entry = nullptr;
+      wrong += astra_bundle_find_entry(machine->bundle, "add", &entry, nullptr) != ASTRA_OK;
+      for (int i = 0; i < 100; i++) {
+        std::vector<float> x(500, float(t)), z(500);
+        Tensor a = tensor(x, {500}), c = tensor(z, {500});
+        astra_tensor inputs[] = {a, a};
+        astra_call call = ASTRA_INIT(astra_call);
+        call.entry = entry, call.inputs = inputs, call.num_inputs = 2, call.outputs = &c, call.num_outputs = 1;
+        astra_promise *p = nullptr;
+        wrong += astra_session_submit(session, machine->stream, &call, &p, nullptr) != ASTRA_OK;
+        wrong += astra_promise_wait(p, nullptr) != ASTRA_OK;
+        wrong += astra_promise_free(&p) != ASTRA_OK;
+        for (float v : z) wrong += v != float(2 * t);
+      }
+      wrong += astra_session_free(&session) != ASTRA_OK;
+    });
+  for (auto &t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Conformance, AForkedChildIsRefused) {
+  std::vector<float> x = {1}, y(1);
+  const astra_entry *entry = machine->entry("accumulate");
+  pid_t child = fork();
+  if (child == 0) {
+    astra_call call = ASTRA_INIT(astra_call);
+    call.entry = entry;
+    Diag d;
+    bool refused = astra_session_submit(machine->session, machine->stream, &call, nullptr, &d) == ASTRA_FORKED;
+    astra_session *s = machine->session;
+    refused &= astra_session_free(&s) == ASTRA_FORKED && astra_session_set_dim(s, "count", 1, &d) == ASTRA_FORKED;
+    _exit(refused ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_OK(machine->run("accumulate", {tensor(x, {})}, {tensor(y, {})}));
+}
+
+std::string kindName(const testing::TestParamInfo<Kind> &info) {
+  const char *names[] = {"Inline", "TwoThreads", "SevenThreads", "HostThreads", "HostQueues"};
+  return names[info.param];
+}
+INSTANTIATE_TEST_SUITE_P(On, Conformance, testing::Values(Inline, Two, Seven, Host, HostQueues), kindName);
+INSTANTIATE_TEST_SUITE_P(On, Queued, testing::Values(Two, Seven, HostQueues), kindName);
+
+TEST(TwoRuntimes, DoNotMeet) {
+  Machine a(2), b(3);
+  Diag &diag = a.diag;
+  std::vector<float> x = {1}, y(1);
+  EXPECT_OK(a.run("accumulate", {tensor(x, {})}, {tensor(y, {})}));
+  EXPECT_OK(b.run("accumulate", {tensor(x, {})}, {tensor(y, {})}));
+  EXPECT_EQ(y[0], 11);
+  EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "another device",
+              a.submit(a.session, b.stream, "accumulate", {tensor(x, {})}, {tensor(y, {})}, nullptr));
+  astra_loaded *loaded = nullptr;
+  astra_device *devices[] = {b.device};
+  EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "different runtimes", astra_loaded_init(&loaded, a.bundle, devices, 1, &diag));
+}
+
+TEST(InUse, ParentsOutliveTheirChildren) {
+  Machine m(2);
+  astra_runtime *runtime = m.runtime;
+  astra_device *device = m.device;
+  astra_bundle *bundle = m.bundle;
+  astra_loaded *loaded = m.loaded;
+  EXPECT_EQ(astra_runtime_free(&runtime), ASTRA_IN_USE);
+  EXPECT_EQ(astra_device_free(&device), ASTRA_IN_USE);
+  EXPECT_EQ(astra_bundle_free(&bundle), ASTRA_IN_USE);
+  EXPECT_EQ(astra_loaded_free(&loaded), ASTRA_IN_USE);
+  EXPECT_TRUE(runtime && device && bundle && loaded);
+  astra_buffer *none = nullptr;
+  EXPECT_EQ(astra_buffer_free(&none), ASTRA_OK);
+}
+
+} // namespace
