@@ -21,7 +21,7 @@ struct Settings {
   std::vector<std::string> passes, printAfter;
   bool standard = false, verifyEach = false, timePasses = false, traceRules = false, noData = false, noTypes = false,
        listPasses = false, eval = false, roundTrip = false;
-  int64_t ruleLimit = INT64_MAX;
+  int64_t ruleLimit = -1;
   EvalRequest request;
 };
 
@@ -41,7 +41,7 @@ tool::Program describeProgram(Settings &s) {
       {"list-passes", "", "prints the names of all passes and what they do", flag(s.listPasses)},
       {"print-after", "PASS|change", "prints the module to standard error after PASS, or after each change",
        commas(s.printAfter)},
-      {"verify-each", "", "verifies before the first pass and after every pass", flag(s.verifyEach)},
+      {"verify-each", "", "verifies after every pass (text that is read always is)", flag(s.verifyEach)},
       {"round-trip", "", "prints the module and parses it again before and after the passes", flag(s.roundTrip)},
       {"time-passes", "", "prints the time of each pass to standard error", flag(s.timePasses)},
       {"rule-limit", "N", "applies at most N rewrite rules", number(s.ruleLimit, 0, INT64_MAX)},
@@ -113,8 +113,14 @@ static int run(const std::string &file) {
   if (!m) return failure(llvm::toString(m.takeError()));
 
   PassOptions options;
-  options.ruleLimit = o.ruleLimit;
-  if (o.traceRules) options.trace = &llvm::errs();
+  options.rewrite.ruleLimit = o.ruleLimit;
+  if (o.traceRules) options.rewrite.trace = &llvm::errs();
+  Stage stage = Stage::Graph;
+  for (const Pass &p : passes()) { // text that enters behind a pass is what that pass gives
+    if (o.startAt.empty() || o.startAt == p.name) break;
+    if (p.standard) stage = p.gives.value_or(stage);
+  }
+  if (auto e = verify(*m, stage)) return failure(file + ": " + llvm::toString(std::move(e)));
   PrintOptions form;
   form.data = !o.noData;
   form.types = !o.noTypes;
@@ -127,8 +133,12 @@ static int run(const std::string &file) {
       llvm::errs() << llvm::format(
           "%-20s %10.3f ms\n", p->name,
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    if (o.verifyEach && p->check)
-      if (auto e = p->check(*m)) return failure(std::string("after ") + p->name + ": " + llvm::toString(std::move(e)));
+    stage = p->gives.value_or(stage);
+    if (o.verifyEach) {
+      llvm::Error e = verify(*m, stage);
+      if (!e && p->check) e = p->check(*m);
+      if (e) return failure(std::string("after ") + p->name + ": " + llvm::toString(std::move(e)));
+    }
     if (onChange) {
       std::string after = print(*m, form);
       if (after != before) llvm::errs() << "// after " << p->name << '\n' << after;

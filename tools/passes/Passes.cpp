@@ -1,4 +1,4 @@
-//===- Passes.cpp: the passes over modules, by name -------------------------===//
+//===- Passes.cpp: the passes over modules, by name ------------------------===//
 #include "Passes.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"
@@ -14,10 +14,23 @@ static llvm::Error roundTrip(Module &m, PassOptions &) {
   return llvm::Error::success();
 }
 
+static llvm::Error rewriteModule(Module &m, PassOptions &options) {
+  options.rewrite.origins = &m.origins;
+  auto roots = rewrite(m.ctx(), m.roots(), graphRules, options.rewrite);
+  if (!roots) return roots.takeError();
+  auto next = roots->begin();
+  for (Entry &e : m.entries) {
+    for (Value &v : e.outputs) v.value = *next++;
+    for (StateUpdate &u : e.updates) u.value = *next++;
+  }
+  return llvm::Error::success();
+}
+
 static constexpr Pass table[] = {
-    {"round-trip", false, roundTrip, nullptr, "prints the module and parses the text"},
-    {"numerics", true, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
-     "decides the bits: function programs, narrow types, canonical NaNs (docs: numeric contract)"},
+    {"round-trip", false, std::nullopt, roundTrip, nullptr, "prints the module and parses the text"},
+    {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
+     "decides the bits: function programs, narrow types, canonical NaNs"},
+    {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},
 };
 
 llvm::ArrayRef<Pass> astra::passes() { return table; }

@@ -1,0 +1,34 @@
+//===- Verify.h: what a stage allows ---------------------------------------===//
+// Gives:    checks of modules and kernels beyond the type rules, which every node has passed when it was made.
+// Keeps:    rule sets as tables; the first rule broken is named with the place it was broken at.
+// Does not: check values; the evaluator and the runtime do that.
+#pragma once
+#include "astra/IR/Module.h"
+#include "llvm/Support/Error.h"
+
+namespace astra {
+
+enum class Stage : uint8_t {
+  Graph,    // from the front doors to the numerics stage
+  Numbers,  // after the numerics stage: no functions, no random bits
+  Kernel,   // lowered kernels: ranges of all kinds
+  Expanded, // kernels without vector and unroll ranges
+};
+
+/// Graph or Numbers. Names unique; dims, parameters and states declared; data of the right size; entries closed over
+/// their inputs; functions closed and called with what they take; state updates of the state's type.
+llvm::Error verify(const Module &m, Stage stage);
+
+/// Kernel or Expanded: a `sink` of stores. Ranges have one node per axis number, fold ranges are closed, a store
+/// depends on at most one parallel range.
+llvm::Error verifyKernel(UOpRef sink, Stage stage);
+
+/// One row of the table of node rules, for the documentation and tests.
+struct VerifyRule {
+  const char *name;
+  unsigned stages; // bit set of 1 << Stage
+  const char *sentence;
+};
+llvm::ArrayRef<VerifyRule> verifyRules();
+
+} // namespace astra

@@ -1,0 +1,246 @@
+//===- Verify.cpp: rules for modules, entries and functions ----------------===//
+// Takes:    a module whose nodes have passed their type rules.
+// Gives:    nothing, or the first rule broken, with the entry or function, the op and where it came from.
+// Keeps:    time linear in the graph; functions are visited once, callees first.
+#include "astra/IR/Verify.h"
+#include "VerifyNode.h"
+#include "astra/IR/Eval.h"
+#include "astra/IR/Index.h"
+#include "astra/IR/Text.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace astra;
+using llvm::Error;
+using llvm::StringRef;
+using llvm::Twine;
+
+namespace {
+constexpr unsigned deepestControl = 16; // programs of a bundle nest as deep
+
+class Verifier {
+public:
+  Verifier(const Module &m, Stage stage) : m(m), stage(stage) {}
+
+  Error run() {
+    if (auto e = declarations()) return e;
+    for (UOpRef f : functions())
+      if (auto e = function(f)) return e;
+    for (const Entry &e : m.entries)
+      if (auto error = entry(e)) return error;
+    return Error::success();
+  }
+
+private:
+  Error fail(const Twine &what) const { return llvm::createStringError(where + what); }
+  Error fail(UOpRef n, const Twine &what) const { return fail("at " + verifier::placeOf(n, &m.origins) + ": " + what); }
+  static std::string typeOf(UOpRef n) { return typeText(n->dtype, n->shape); }
+  static bool sameType(UOpRef a, UOpRef b) { return a->dtype == b->dtype && a->shape == b->shape; }
+
+  // ---- the module's declarations
+  Error data(UOpRef value, const Bytes &bytes) {
+    if (!bytes) return Error::success();
+    llvm::SmallVector<int64_t, 6> shape;
+    for (UOpRef d : value->shape) {
+      if (!d->constIndex()) return fail("@" + value->str + " has data and a symbolic shape");
+      shape.push_back(*d->constIndex());
+    }
+    if (uint64_t expected = tensorBytes(value->dtype, shape); bytes->size() != expected)
+      return fail("@" + value->str + " has " + Twine(bytes->size()) + " bytes of data, expected " + Twine(expected));
+    if (value->dtype == DType::Bool && llvm::any_of(*bytes, [](uint8_t b) { return b > 1; }))
+      return fail("@" + value->str + " holds a bool that is neither 0 nor 1");
+    return Error::success();
+  }
+  Error declarations() {
+    llvm::StringSet<> names;
+    for (UOpRef d : m.dims) {
+      if (d->op != Op::Dim) return fail("a dim is declared by " + Twine(info(d->op).mnemonic));
+      if (!names.insert(d->str).second) return fail("two dims are called " + d->str);
+      globals.insert(d);
+    }
+    names.clear();
+    auto global = [&](UOpRef value, Op op, const Bytes &bytes) {
+      if (value->op != op) return fail(Twine("a ") + info(op).mnemonic + " is declared by " + info(value->op).mnemonic);
+      if (!names.insert(value->str).second) return fail("two parameters or states are called @" + value->str);
+      globals.insert(value);
+      if (auto e = undeclaredDim(value)) return e;
+      return data(value, bytes);
+    };
+    for (const Param &p : m.params)
+      if (auto e = global(p.value, Op::Param, p.data)) return e;
+    for (const StateVar &s : m.states)
+      if (auto e = global(s.value, Op::State, s.initial)) return e;
+    for (const Equation &e : m.equations)
+      for (UOpRef side : {e.left, e.right})
+        for (UOpRef n : topoSort(side))
+          if (!n->isIndex() || n->op == Op::Extent || (n->op == Op::Dim && !globals.count(n)))
+            return fail("an equation uses something else than declared dims");
+    names.clear();
+    for (const Entry &e : m.entries)
+      if (!names.insert(e.name).second) return fail("two entries are called @" + e.name);
+    return Error::success();
+  }
+  Error undeclaredDim(UOpRef value) {
+    for (UOpRef n : topoSort(value))
+      if (n->op == Op::Dim && !globals.count(n)) return fail("dim " + n->str + " is not declared");
+    return Error::success();
+  }
+
+  // ---- bodies
+  std::vector<UOpRef> functions() const {
+    std::vector<UOpRef> found;
+    llvm::DenseSet<UOpRef> seen;
+    auto scan = [&](llvm::ArrayRef<UOpRef> roots) {
+      for (UOpRef n : topoSort(roots))
+        for (UOpRef f : n->fns)
+          if (seen.insert(f).second) found.push_back(f);
+    };
+    scan(m.roots());
+    for (size_t i = 0; i < found.size(); ++i) scan(found[i]);
+    llvm::sort(found, [](UOpRef a, UOpRef b) { return a->id < b->id; }); // callees are made before their callers
+    return found;
+  }
+  struct Signature {
+    std::vector<UOpRef> args;          // null where it is not used
+    llvm::SmallVector<UOpRef, 2> dims; // that neither the module nor a while inside declares
+    unsigned depth = 0;
+  };
+
+  /// Checks the nodes of a body and the calls in it; collects its arguments, free dims and depth.
+  Error body(llvm::ArrayRef<UOpRef> roots, Signature &s) {
+    auto use = [&](UOpRef dim) {
+      if (!globals.count(dim) && !llvm::is_contained(s.dims, dim)) s.dims.push_back(dim);
+    };
+    for (UOpRef n : topoSort(roots)) {
+      if (auto rule = verifier::brokenRule(n, stage)) return fail(n, *rule);
+      if (n->op == Op::Dim) use(n);
+      if (n->op == Op::Func) return fail(n, "a function stands among values");
+      if (n->op == Op::Arg) {
+        if (size_t(n->ints[0]) >= s.args.size())
+          return fail("argument " + Twine(n->ints[0]) + " is used, there are " + Twine(s.args.size()));
+        UOpRef &slot = s.args[n->ints[0]];
+        if (slot && slot != n)
+          return fail("argument " + Twine(n->ints[0]) + " is used as " + typeOf(slot) + " and as " + typeOf(n));
+        slot = n;
+      }
+      for (UOpRef f : n->fns) {
+        const Signature &callee = signatures.find(f)->second;
+        s.depth = std::max(s.depth, callee.depth + 1);
+        if (s.depth > deepestControl) return fail(n, "control is nested more than " + Twine(deepestControl) + " deep");
+        llvm::SmallVector<StringRef, 2> carried;
+        if (n->op == Op::While) n->str.split(carried, ',', -1, false);
+        for (UOpRef d : callee.dims)
+          if (!llvm::is_contained(carried, d->str)) use(d);
+      }
+      if (auto e = call(n)) return e;
+    }
+    return Error::success();
+  }
+
+  /// The arguments that a control op gives to its functions.
+  Error call(UOpRef n) {
+    for (UOpRef f : n->fns) {
+      const Signature &callee = signatures.find(f)->second;
+      for (size_t i = 0; i < callee.args.size(); ++i) {
+        UOpRef arg = callee.args[i], given = n->src[n->op == Op::Cond ? i + 1 : i];
+        if (!arg) continue;
+        auto wrong = [&](const Twine &expected) {
+          return fail(n, "argument " + Twine(i) + " of a function is " + typeOf(arg) + ", given " + typeOf(given) +
+                             expected);
+        };
+        if (n->op == Op::Cond && !sameType(arg, given)) return wrong("");
+        if (n->op == Op::Scan) {
+          bool slice = int64_t(i) >= n->ints[0] && int64_t(i) < n->ints[0] + n->ints[1];
+          if (arg->dtype != given->dtype || arg->shape != given->shape.drop_front(slice))
+            return wrong(slice ? ", of which it takes slices" : "");
+        }
+        if (n->op == Op::While)
+          if (auto e = carriedArgument(n, arg, given, i)) return e;
+      }
+    }
+    return Error::success();
+  }
+  Error carriedArgument(UOpRef n, UOpRef arg, UOpRef given, size_t i) {
+    llvm::SmallVector<StringRef, 2> names;
+    n->str.split(names, ',', -1, false);
+    UOpRef next = n->fns.back()->src[i];
+    bool fits = arg->dtype == given->dtype && arg->rank() == given->rank();
+    for (size_t axis = 0; fits && axis < arg->rank(); ++axis) {
+      llvm::SmallVector<UOpRef, 2> dims, starts;
+      for (UOpRef d : topoSort(arg->shape[axis]))
+        if (auto at = llvm::find(names, d->str); d->op == Op::Dim && at != names.end() && !globals.count(d))
+          dims.push_back(d), starts.push_back(n->indices()[at - names.begin()]);
+      fits = idxSubstitute(*m.context, arg->shape[axis], dims, starts) == given->shape[axis] &&
+             (!dims.empty() || next->shape[axis] == arg->shape[axis]);
+    }
+    if (fits) return Error::success();
+    return fail(n, "carried value " + Twine(i) + " is " + typeOf(arg) + " in the body, begins as " + typeOf(given) +
+                       " and goes on as " + typeOf(next));
+  }
+
+  Error function(UOpRef f) {
+    where = "in a function: ";
+    Signature s;
+    s.args.resize(f->ints[0]);
+    for (UOpRef r : f->src)
+      if (r->dtype == DType::Void || r->isIndex()) return fail(r, "a function gives something that is not a tensor");
+    if (auto e = body(f->src, s)) return e;
+    for (UOpRef n : topoSort(f->src))
+      if (n->op == Op::Param || n->op == Op::State)
+        return fail("@" + n->str + " is used: a function sees only its arguments");
+    signatures[f] = std::move(s);
+    where.clear();
+    return Error::success();
+  }
+
+  Error entry(const Entry &e) {
+    where = "entry @" + e.name + ": ";
+    Signature s;
+    s.args.resize(e.inputs.size());
+    llvm::StringMap<UOpRef> names;
+    for (size_t i = 0; i < e.inputs.size(); ++i) {
+      UOpRef v = e.inputs[i].value;
+      if (v->op != Op::Arg || v->ints[0] != int64_t(i))
+        return fail("input " + e.inputs[i].name + " is not argument " + Twine(i));
+      if (!names.try_emplace(e.inputs[i].name, v).second) return fail("two inputs are called %" + e.inputs[i].name);
+      s.args[i] = v;
+    }
+    llvm::StringSet<> seen;
+    std::vector<UOpRef> roots;
+    for (const Value &v : e.outputs) {
+      if (v.value->dtype == DType::Void || v.value->isIndex()) return fail("output " + v.name + " is not a tensor");
+      if (!seen.insert(v.name).second) return fail("two outputs are called %" + v.name);
+      if (auto it = names.find(v.name); it != names.end() && it->second != v.value)
+        return fail("output %" + v.name + " has the name of an input and is another value");
+      roots.push_back(v.value);
+    }
+    seen.clear();
+    for (const StateUpdate &u : e.updates) {
+      const StateVar *state = m.state(u.state);
+      if (!state) return fail("@" + u.state + " is set and is no state of the module");
+      if (!seen.insert(u.state).second) return fail("@" + u.state + " is set twice");
+      if (!sameType(u.value, state->value))
+        return fail("@" + u.state + " is " + typeOf(state->value) + " and is set to " + typeOf(u.value));
+      roots.push_back(u.value);
+    }
+    for (const Value &v : e.inputs) roots.push_back(v.value);
+    if (auto error = body(roots, s)) return error;
+    if (!s.dims.empty()) return fail("dim " + s.dims[0]->str + " is not declared");
+    for (UOpRef n : topoSort(roots))
+      if ((n->op == Op::Param || n->op == Op::State) && !globals.count(n))
+        return fail("@" + n->str + " is not declared");
+    where.clear();
+    return Error::success();
+  }
+
+  const Module &m;
+  Stage stage;
+  std::string where;
+  llvm::DenseSet<UOpRef> globals;
+  llvm::DenseMap<UOpRef, Signature> signatures;
+};
+} // namespace
+
+Error astra::verify(const Module &m, Stage stage) { return Verifier(m, stage).run(); }
