@@ -49,7 +49,7 @@ struct CommandLine {
   PipelineOptions pipeline;
   std::vector<std::string> targets;
   std::string numerics = "strict";
-  int64_t jobs = 1, ruleLimit = INT64_MAX;
+  int64_t jobs = 1;
   bool quiet = false;
 };
 
@@ -85,7 +85,7 @@ Program describe(CommandLine &c) {
        commas(o.printAfter)},
       {"verify-each", "", "checks the graph's rules after every pass", flag(o.verifyEach)},
       {"rule-limit", "N", "applies at most N rewrite rules, to find the one that matters",
-       number(c.ruleLimit, 0, INT64_MAX)},
+       number(o.ruleLimit, 0, INT64_MAX)},
       {"time-passes", "", "prints the time of each stage to stderr", flag(o.timePasses)},
       {"quiet", "", "shows no progress on a terminal", flag(c.quiet)},
   };
@@ -116,7 +116,6 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");
   o.jobs = unsigned(c.jobs);
-  o.ruleLimit = uint64_t(c.ruleLimit);
   return "";
 }
 

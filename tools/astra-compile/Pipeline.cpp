@@ -8,6 +8,7 @@
 #include "astra/Bundle/Assemble.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/IR/Text.h"
+#include "astra/IR/Verify.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -34,6 +35,7 @@ private:
   std::chrono::steady_clock::time_point started;
 
   void begin(const Twine &stage);
+  void report(StringRef stage);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
   Error give(StringRef path, StringRef text);
   Expected<Module> load();
@@ -47,13 +49,15 @@ void Pipeline::begin(const Twine &stage) {
   started = std::chrono::steady_clock::now();
 }
 
+void Pipeline::report(StringRef stage) {
+  std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
+  progress.clear();
+  errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
+}
+
 /// Time, listing and file of a stage that is done.
 Error Pipeline::end(StringRef stage, StringRef extension, function_ref<std::string()> listing) {
-  std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
-  if (o.timePasses) {
-    progress.clear();
-    errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
-  }
+  if (o.timePasses) report(stage);
   bool print = is_contained(o.printAfter, stage) || is_contained(o.printAfter, stage.split(' ').first);
   if (!print && o.saveTemps.empty()) return Error::success();
   std::string text = listing();
@@ -184,14 +188,20 @@ Error Pipeline::compile() {
   auto moduleText = [&] { return print(m); };
   if (Error e = end("load", ".uop", moduleText)) return e;
 
+  Stage stage = Stage::Graph;
+  if (Error e = verify(m, stage)) return e;
   PassOptions passOptions;
-  passOptions.ruleLimit = o.ruleLimit;
+  passOptions.rewrite.ruleLimit = o.ruleLimit;
   for (const Pass &p : passes()) {
     if (!p.standard) continue;
     begin(p.name);
     if (Error e = p.run(m, passOptions)) return e;
-    if (o.verifyEach && p.check)
-      if (Error e = p.check(m)) return createStringError("after %s: %s", p.name, toString(std::move(e)).c_str());
+    stage = p.gives.value_or(stage);
+    if (o.verifyEach) {
+      Error e = verify(m, stage);
+      if (!e && p.check) e = p.check(m);
+      if (e) return createStringError("after %s: %s", p.name, toString(std::move(e)).c_str());
+    }
     if (Error e = end(p.name, ".uop", moduleText)) return e;
   }
   if (o.emit == "uop") return give(to, print(m));
@@ -221,11 +231,12 @@ Error Pipeline::compile() {
   }
   if (!o.emit.empty()) return emit(code);
 
-  begin("write " + Twine(o.output));
+  begin("write");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code));
   if (!parts) return parts.takeError();
   if (Error e = writeBundle(*parts, o.output, key)) return e;
-  return end("write", ".txt", [&] { return o.output + "\n"; });
+  if (o.timePasses) report("write");
+  return Error::success();
 }
 
 } // namespace
@@ -234,7 +245,7 @@ std::vector<std::string> astra::stageNames() {
   std::vector<std::string> out{"load"};
   for (const Pass &p : passes())
     if (p.standard) out.push_back(p.name);
-  out.insert(out.end(), {"schedule", "plan", "code", "write"});
+  out.insert(out.end(), {"schedule", "plan", "code"});
   return out;
 }
 

@@ -19,7 +19,7 @@ struct PipelineOptions {
   std::vector<const Target *> targets;
   std::vector<DimBound> dims;
   bool timePasses = false, verifyEach = false;
-  uint64_t ruleLimit = UINT64_MAX;
+  int64_t ruleLimit = -1; // none
   unsigned jobs = 1;
 };
 
