@@ -232,7 +232,10 @@ private:
     if (!expect("->")) return false;
     const char *outputs = tok.at; // their types may use values of the body: read after it
     if (!expect("(")) return false;
-    while (!tok.isMark(")") && !tok.isMark("{") && !tok.is(Kind::End)) next();
+    for (size_t depth = 0; !tok.is(Kind::End) && !tok.isMark("{") && (depth || !tok.isMark(")")); next()) {
+      depth += tok.isMark("(");
+      depth -= tok.isMark(")");
+    }
     if (!expect(")") || !expect("{")) return false;
     while (tok.is(Kind::Local))
       if (!statement()) return false;
