@@ -142,7 +142,7 @@ std::string Helpers::toMask(DType from, unsigned lanes) {
   if (!begin(name)) return name;
   std::string M = mask(maskBits(from), lanes), T = type(from, lanes);
   define(M, name, T + " a",
-         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";" : "return a != 0;");
+         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";" : "return (" + M + ")(a != 0);");
   return name;
 }
 
@@ -152,6 +152,8 @@ std::string Helpers::bitcast(DType from, DType to, unsigned lanes) {
   std::string T = type(to, lanes), A = type(from, lanes), body;
   if (isNarrow(from))
     body = "(" + T + ")" + expand("$SEL($T, (a & $ABS) > $INF, $SPLAT($T, $NAN), a)", from, lanes);
+  else if (from == to && isFloat(from))
+    body = expand("$SEL($T, a == a, a, $asT($SPLAT($U, $NAN)))", from, lanes);
   else if (isFloat(from))
     body = "(" + T + ")" + expand("$SEL($U, a == a, $asU(a), $SPLAT($U, $NAN))", from, lanes);
   else if (isFloat(to) && !isNarrow(to) && lanes == 1)

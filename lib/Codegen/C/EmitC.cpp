@@ -176,14 +176,16 @@ std::string FunctionEmitter::boolVector(UOpRef x) {
 std::string FunctionEmitter::elementwise(UOpRef x) {
   unsigned lanes = lanesOf(x);
   UOpRef a = x->src[0], typed = x->op == Op::Select ? x->src[1] : a;
-  if (isVectorOfBools(typed) && x->op != Op::Cast) return boolVector(x);
+  if (isVectorOfBools(typed) && x->op != Op::Cast && x->op != Op::Bitcast) return boolVector(x);
   switch (x->op) {
   case Op::Cast:
     if (isVectorOfBools(a) && isVectorOfBools(x)) return value(a);
     if (isVectorOfBools(a)) return h.fromMask(x->dtype, lanes) + "(" + maskAs(a, maskBits(x->dtype)) + ")";
     if (isVectorOfBools(x)) return h.toMask(a->dtype, lanes) + "(" + value(a) + ")";
     return h.cast(a->dtype, x->dtype, lanes, x->ints[0]) + "(" + value(a) + ")";
-  case Op::Bitcast: return h.bitcast(a->dtype, x->dtype, lanes) + "(" + value(a) + ")";
+  case Op::Bitcast:
+    if (isVectorOfBools(a)) return h.bitcast(DType::U8, x->dtype, lanes) + "(" + memory(a) + ")";
+    return h.bitcast(a->dtype, x->dtype, lanes) + "(" + value(a) + ")";
   case Op::Lookup16: return h.lookup(a->dtype, x->dtype, x->ints, lanes) + "(" + value(a) + ")";
   case Op::Select:
     return h.op(Op::Select, x->dtype, lanes) + "(" + maskAs(a, bitWidth(x->dtype)) + ", " + value(x->src[1]) + ", " +
