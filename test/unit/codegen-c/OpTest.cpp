@@ -175,43 +175,67 @@ public:
   }
 };
 
-class Lanes : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Widths, Lanes, testing::Values(1, 2, 4, 8, 16, 32, 64));
-
-TEST_P(Lanes, EveryOpOnEveryType) {
-  Cases all;
-  all.addAll(GetParam());
-  ASSERT_GT(all.cases.size(), 300u);
-  for (Case &k : all.cases) {
-    auto e = evalKernel(k.job.kernel.sink, k.expected, {});
-    ASSERT_FALSE(bool(e)) << k.name << ": " << llvm::toString(std::move(e));
-    canonicalize(k.expected.back(), k.result);
+/// Where results differ from Eval's, a failure with the operands.
+void compare(const Cases &all, std::vector<Job> &jobs, const std::string &where) {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const Case &k = all.cases[i];
+    std::vector<uint8_t> &result = jobs[i].buffers.back();
+    canonicalize(result, k.result);
+    if (result == k.expected.back()) continue;
+    unsigned bytes = byteSize(k.result);
+    size_t at = 0;
+    while (!memcmp(&result[at], &k.expected.back()[at], bytes)) at += bytes;
+    std::string values;
+    for (size_t o = 0; o < jobs[i].buffers.size(); ++o) {
+      unsigned width = byteSize(k.job.kernel.buffers[o].dtype);
+      uint64_t got = 0;
+      memcpy(&got, &jobs[i].buffers[o][at / bytes * width], width);
+      values += " 0x" + llvm::utohexstr(got);
+    }
+    uint64_t want = 0;
+    memcpy(&want, &k.expected.back()[at], bytes);
+    ADD_FAILURE() << where << ": " << k.name << ": operands and result" << values << ", expected 0x"
+                  << llvm::utohexstr(want);
   }
-  for (const Target &t : allTargets()) {
-    if (!canRun(t)) continue;
-    std::vector<Job> jobs;
-    for (const Case &k : all.cases) jobs.push_back(k.job);
-    ASSERT_EQ(run(all.c, jobs, t, {}), "");
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      const Case &k = all.cases[i];
-      canonicalize(jobs[i].buffers.back(), k.result);
-      if (jobs[i].buffers.back() == k.expected.back()) continue;
-      unsigned bytes = byteSize(k.result);
-      size_t at = 0;
-      while (!memcmp(&jobs[i].buffers.back()[at], &k.expected.back()[at], bytes)) at += bytes;
-      std::string values;
-      for (size_t o = 0; o < jobs[i].buffers.size(); ++o) {
-        unsigned width = byteSize(k.job.kernel.buffers[o].dtype);
-        uint64_t got = 0;
-        memcpy(&got, &jobs[i].buffers[o][at / bytes * width], width);
-        values += " 0x" + llvm::utohexstr(got);
-      }
-      uint64_t want = 0;
-      memcpy(&want, &k.expected.back()[at], bytes);
-      ADD_FAILURE() << t.name << ": " << k.name << ": operands and result" << values << ", expected 0x"
-                    << llvm::utohexstr(want);
+}
+
+class Lanes : public testing::TestWithParam<int64_t> {
+protected:
+  void SetUp() override {
+    all.addAll(GetParam());
+    ASSERT_GT(all.cases.size(), 300u);
+    for (Case &k : all.cases) {
+      auto e = evalKernel(k.job.kernel.sink, k.expected, {});
+      ASSERT_FALSE(bool(e)) << k.name << ": " << llvm::toString(std::move(e));
+      canonicalize(k.expected.back(), k.result);
+      jobs.push_back(k.job);
     }
   }
+  Cases all;
+  std::vector<Job> jobs;
+};
+INSTANTIATE_TEST_SUITE_P(Widths, Lanes, testing::Values(1, 4, 16, 64));
+
+TEST_P(Lanes, EveryOpOnEveryType) {
+  for (const Target &t : allTargets()) {
+    if (!canRun(t)) continue;
+    std::vector<Job> mine = jobs;
+    ASSERT_EQ(run(all.c, mine, t, {}), "");
+    compare(all, mine, t.name);
+  }
+}
+
+// The same text, other compilers and levels, machines without a fused multiply-add included.
+TEST_P(Lanes, GccAndClangAgree) {
+  if (!canRun(*targetNamed("cpu:x86-64-v3"))) GTEST_SKIP() << "this machine does not run x86-64-v3";
+  if (GetParam() > 16) GTEST_SKIP() << "narrower ones show it";
+  for (const char *compiler : {"gcc", "clang-22"})
+    for (const char *level : {"-O0", "-O3"})
+      for (const char *machine : {"-march=x86-64", "-march=x86-64-v3"}) {
+        std::vector<Job> mine = jobs;
+        ASSERT_EQ(runCompiled(all.c, mine, compiler, {level, machine}, {}), "") << compiler << " " << level;
+        compare(all, mine, std::string(compiler) + " " + level + " " + machine);
+      }
 }
 
 } // namespace
