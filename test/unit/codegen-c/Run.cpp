@@ -1,5 +1,6 @@
 //===- Run.cpp: kernels on the host's CPU and under qemu -------------------===//
 #include "Run.h"
+#include "astra/IR/Eval.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -25,6 +26,14 @@ bool astra::test::canRun(const Target &t) {
 #else
   return false;
 #endif
+}
+
+std::string astra::test::evaluate(Job &job, llvm::ArrayRef<UOpRef> dims) {
+  std::vector<llvm::MutableArrayRef<uint8_t>> buffers(job.buffers.begin(), job.buffers.end());
+  std::map<std::string, int64_t> values;
+  for (size_t i = 0; i < dims.size(); ++i) values[dims[i]->str.str()] = job.dims[i];
+  auto e = evalKernel(job.kernel.sink, buffers, values);
+  return e ? llvm::toString(std::move(e)) : "";
 }
 
 static int64_t itemsOf(Context &c, const Job &j, llvm::ArrayRef<UOpRef> dims) {
@@ -58,7 +67,8 @@ static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &imag
   memcpy(code, image.bytes.data(), size);
   if (mprotect(code, size, PROT_READ | PROT_EXEC)) return "mprotect failed";
   for (size_t i = 0; i < jobs.size(); ++i)
-    call(c, jobs[i], kernels[i], dims, reinterpret_cast<KernelFunction>(static_cast<uint8_t *>(code) + image.offsets[i]));
+    call(c, jobs[i], kernels[i], dims,
+         reinterpret_cast<KernelFunction>(static_cast<uint8_t *>(code) + image.offsets[i]));
   munmap(code, size);
   return "";
 }
