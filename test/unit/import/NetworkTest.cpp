@@ -1,5 +1,5 @@
 //===- NetworkTest.cpp: whole networks against ONNX Runtime ----------------===//
-// Takes:    the committed digits network; the models that test/e2e/models/export.py wrote to build/models, where it
+// Takes:    the committed digits network; the models that test/e2e/models/make.py wrote to build/models, where it
 // did. Gives:    each imported, brought through the numerics stage, evaluated, and compared with ONNX Runtime's
 // outputs: no element differs by more than 1e-4 of
 //           the largest magnitude in the output.
@@ -90,7 +90,7 @@ TEST_P(ExportedNetwork, AgreesWithONNXRuntime) {
   const Case &c = GetParam();
   std::string stem = std::string(ASTRA_MODELS) + "/" + c.model;
   if (!llvm::sys::fs::exists(stem + ".onnx"))
-    GTEST_SKIP() << stem << ".onnx is not there: test/e2e/models/export.py writes it";
+    GTEST_SKIP() << stem << ".onnx is not there: test/e2e/models/make.py writes it";
   Module module = load(stem + ".onnx", c.dims);
   ASSERT_EQ(module.entries.size(), 1u);
   std::string prefix = stem + "." + c.name + ".";
