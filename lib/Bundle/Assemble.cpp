@@ -198,8 +198,11 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   UOpRef bytes = ctx.index(0);
   for (ArrayRef<Placed> list : {ArrayRef(spec.inputs), ArrayRef(spec.outputs)})
     for (const Placed &p : list) {
-      UOpRef bits = idxMul(ctx, elementCount(ctx, p.layout, p.allocated), ctx.index(bitWidth(p.value->dtype)));
-      bytes = idxAdd(ctx, bytes, idxCeilDiv(ctx, bits, ctx.index(8)));
+      UOpRef elements = elementCount(ctx, p.layout, p.allocated);
+      unsigned size = byteSize(p.value->dtype);
+      UOpRef add = size ? idxMul(ctx, elements, ctx.index(size))
+                        : idxCeilDiv(ctx, idxMul(ctx, elements, ctx.index(bitWidth(p.value->dtype))), ctx.index(8));
+      bytes = idxAdd(ctx, bytes, add);
     }
   if (Error e = set(out.bytes, bytes)) return e;
   if (!spec.heavy) return Error::success();
