@@ -72,14 +72,10 @@ template <class E> Tensor scatterWith(const Call &c, ScatterKind kind, E) {
   return out;
 }
 
-Result scatter(const Call &c) {
+Tensor scatter(const Call &c) {
   auto kind = ScatterKind(c.attr(1));
   DType t = c.type();
-  if (kind != ScatterKind::Set) {
-    if (t == DType::Bool ? kind == ScatterKind::Add || kind == ScatterKind::Mul : !isInt(t) && !isFloat(t))
-      return c.fail(llvm::Twine("this kind is not defined on ") + info(t).text);
-    return withArithmetic(t, [&](auto e) { return scatterWith(c, kind, e); });
-  }
+  if (kind != ScatterKind::Set) return withArithmetic(t, [&](auto e) { return scatterWith(c, kind, e); });
   Tensor out = c.x();
   unsigned w = elementBytes(t);
   along(c.x(), *c.in[1], c.attr(0),

@@ -232,9 +232,11 @@ private:
     if (!expect("->")) return false;
     const char *outputs = tok.at; // their types may use values of the body: read after it
     if (!expect("(")) return false;
-    for (size_t depth = 0; !tok.is(Kind::End) && !tok.isMark("{") && (depth || !tok.isMark(")")); next()) {
+    unsigned depth = 1;
+    for (; !tok.isMark("{") && !tok.is(Kind::End); next()) {
       depth += tok.isMark("(");
       depth -= tok.isMark(")");
+      if (!depth) break;
     }
     if (!expect(")") || !expect("{")) return false;
     while (tok.is(Kind::Local))

@@ -341,6 +341,11 @@ R ruleScatter(const In &in) {
   if (auto e = checkAlong(in, in.src[1], in.src[0])) return std::move(e);
   if (in.src[2]->dtype != in.src[0]->dtype || !sameShape(in.src[2]->shape, in.src[1]->shape))
     return in.fail("the update is " + describe(in.src[2]) + ", expected the source's type and the index's shape");
+  auto kind = ScatterKind(in.ints[1]);
+  DType t = in.src[0]->dtype;
+  bool arithmetic = kind == ScatterKind::Add || kind == ScatterKind::Mul;
+  if (kind != ScatterKind::Set && (arithmetic ? !isInt(t) && !isFloat(t) : !isArithmetic(t)))
+    return in.fail(llvm::Twine("this kind is not defined on ") + info(t).text);
   return typeOf(in.src[0]);
 }
 llvm::Error checkStarts(const In &in, llvm::ArrayRef<UOpRef> starts, UOpRef x, llvm::ArrayRef<UOpRef> size) {

@@ -243,5 +243,7 @@ private:
 } // namespace
 
 UOpRef astra::applyRule(const Rule &rule, RuleContext r, UOpRef n) {
-  return rule.procedure ? rule.procedure(r, n) : Match(rule, r, n).run();
+  if (!rule.procedure) return Match(rule, r, n).run();
+  bool onIndices = !n->src.empty() && n->src[0]->isIndex();
+  return rule.soundness.domain == Domain::Index && !onIndices ? nullptr : rule.procedure(r, n);
 }

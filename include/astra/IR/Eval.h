@@ -68,6 +68,10 @@ llvm::Expected<std::vector<Tensor>> evalNodes(llvm::ArrayRef<UOpRef> roots, cons
 /// Refuses an index outside a buffer or a stage; what was written by then stays written.
 llvm::Error evalKernel(UOpRef sink, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>> buffers,
                        const std::map<std::string, int64_t> &dims);
+inline llvm::Error evalKernel(UOpRef sink, llvm::MutableArrayRef<std::vector<uint8_t>> buffers,
+                              const std::map<std::string, int64_t> &dims) {
+  return evalKernel(sink, std::vector<llvm::MutableArrayRef<uint8_t>>(buffers.begin(), buffers.end()), dims);
+}
 
 /// One elementwise op (not a Function) on literals of the sources' dtypes: the literal of `result`, a NaN canonical.
 /// Used to fold constants.

@@ -39,8 +39,7 @@ struct KernelTest : testing::Test {
   Tensor graph(UOpRef root, std::vector<Tensor> in) { return llvm::cantFail(evalNodes({root}, {in, {}, {}, {}}))[0]; }
   std::string run(llvm::ArrayRef<UOpRef> stores, std::vector<Buffer> &buffers,
                   std::map<std::string, int64_t> dims = {}) {
-    std::vector<llvm::MutableArrayRef<uint8_t>> views(buffers.begin(), buffers.end());
-    return llvm::toString(evalKernel(c.make(Op::Sink, stores), views, dims));
+    return llvm::toString(evalKernel(c.make(Op::Sink, stores), buffers, dims));
   }
 };
 constexpr auto Parallel = RangeKind::Parallel, Loop = RangeKind::Loop, Folded = RangeKind::Fold;
