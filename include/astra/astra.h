@@ -149,7 +149,8 @@ typedef struct astra_entry astra_entry;     /* a function of a bundle; belongs t
 
 /*===- Runtime and its hooks ------------------------------------------------===*/
 
-/* Memory for everything except mapped files. alignment is a power of two, at most 4096; release gets the same numbers.
+/* Memory for everything except mapped files; called from any thread. alignment is a power of two, at most 4096; release
+ * gets the same numbers.
  */
 typedef struct astra_allocator {
   size_t size;

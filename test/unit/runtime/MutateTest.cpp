@@ -5,6 +5,8 @@
 // programs: code is trusted once its hash is.
 #include "Client.h"
 
+#include <atomic>
+
 using namespace astra;
 using namespace astra::test;
 
@@ -108,16 +110,15 @@ TEST(Mutated, EveryWordOfTheManifestWithRightHashes) {
 //===- Short memory -------------------------------------------------------===//
 
 struct Failing {
-  int64_t left = -1; ///< requests until one fails; -1: never
-  int64_t requests = 0, live = 0;
+  int64_t left = -1; ///< the request that fails; -1: none
+  std::atomic<int64_t> requests{0}, live{0};
   astra_allocator hooks() {
     astra_allocator a = ASTRA_INIT(astra_allocator);
     a.self = this;
     a.allocate = [](void *self, size_t bytes, size_t alignment) -> void * {
       auto *f = static_cast<Failing *>(self);
-      f->requests++;
-      if (f->left == 0) return nullptr;
-      if (f->left > 0) f->left--;
+      int64_t request = f->requests++;
+      if (f->left >= 0 && request >= f->left) return nullptr;
       f->live++;
       void *memory = nullptr;
       return posix_memalign(&memory, alignment < 8 ? 8 : alignment, bytes) == 0 ? memory : nullptr;
