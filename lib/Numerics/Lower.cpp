@@ -1,6 +1,5 @@
 //===- Lower.cpp: one node into primitives ---------------------------------===//
 #include "Lower.h"
-#include "Canonical.h"
 #include "astra/Numerics/Functions.h"
 #include "astra/Numerics/GraphValue.h"
 #include "astra/Numerics/Threefry.h"
@@ -39,14 +38,6 @@ static UOpRef widen(Builder &b, UOpRef n) {
   for (UOpRef s : n->src) src.push_back(isNarrow(s->dtype) ? b.cast(s, DType::F32) : s);
   return b.cast(lower(b, b.c.withSources(n, src)), n->dtype);
 }
-
-static UOpRef canonicalSource(Builder &b, UOpRef n, unsigned which) {
-  SmallVector<UOpRef, 2> src(n->src);
-  src[which] = selectCanonical(b, src[which]);
-  return b.c.withSources(n, src);
-}
-static UOpRef lowerBitcast(Builder &b, UOpRef n) { return canonicalSource(b, n, 0); }
-static UOpRef lowerCopySign(Builder &b, UOpRef n) { return canonicalSource(b, n, 1); }
 
 /// Element i of Threefry's stream is word i & 1 of counter i >> 1 (N13).
 static UOpRef lowerRandom(Builder &b, UOpRef n) {
@@ -92,8 +83,6 @@ static constexpr Row rows[] = {
 #include "astra/Numerics/Functions.def"
 #undef FUNCTION
     {Op::Random, lowerRandom},
-    {Op::Bitcast, lowerBitcast},
-    {Op::CopySign, lowerCopySign},
 };
 
 bool numerics::isPrimitive(UOpRef n) { return !has(n->op, Function) && n->op != Op::Random && !computesNarrow(n); }

@@ -17,9 +17,6 @@ namespace astra {
 llvm::Error runNumerics(Module &m);
 
 /// The rules that hold after the stage; an error names the first node that breaks one.
-///
-/// `bitcast` from a float and the sign operand of `copysign` are plain copies of bits from here on: where a NaN's bits
-/// could reach a result, the stage has put a select that makes the NaN canonical (clause N6).
 llvm::Error verifyNumerics(const Module &m);
 
 } // namespace astra

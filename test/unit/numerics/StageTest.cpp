@@ -120,13 +120,6 @@ TEST(NumericsStage, IntegersStay) {
   EXPECT_EQ(g.result(), y);
 }
 
-TEST(NumericsStage, BitcastSeesCanonicalNaNs) {
-  Made g;
-  UOpRef x = g.x(DType::F64);
-  ASSERT_EQ(g.run(g.b.bitcast(x, DType::I64)), "");
-  EXPECT_TRUE(g.result()->src[0]->is(Op::Select));
-}
-
 TEST(NumericsStage, FunctionBodiesAreLowered) {
   Made g;
   UOpRef x = g.x(DType::F32), index = g.b.arg(0, DType::F32, {g.b.idx(8)});
