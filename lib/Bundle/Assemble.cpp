@@ -2,10 +2,9 @@
 // Takes:    module, schedule, code per target.
 // Gives:    the manifest and the weights.
 // Keeps:    one expression table for all; each table of the manifest is filled by one function.
-// Does not: write (Writer.cpp), pack (Pack.cpp).
+// Does not: write (Writer.cpp).
 #include "astra/Bundle/Assemble.h"
 #include "astra/Bundle/Exprs.h"
-#include "astra/Bundle/Pack.h"
 #include "astra/IR/Contract.h"
 #include "astra/IR/Text.h"
 #include "format/Format.h"
@@ -30,9 +29,33 @@ std::vector<int64_t> constantShape(Shape shape) {
   return out;
 }
 
+/// Bytes of a row-major tensor; rows of sub-byte types are padded to a byte.
+uint64_t denseBytes(ArrayRef<int64_t> shape, DType dtype) {
+  uint64_t rows = 1, row = 1;
+  for (int64_t extent : shape) rows *= row, row = extent;
+  return rows * divideCeil(row * bitWidth(dtype), 8);
+}
+
+/// The `dim` nodes that the entry's graph uses: in shapes, in index sources, in the bodies of control ops.
+DenseSet<UOpRef> dimsOf(const Entry &entry) {
+  DenseSet<UOpRef> seen, out;
+  std::vector<UOpRef> work;
+  for (const Value &v : entry.inputs) work.push_back(v.value);
+  for (const Value &v : entry.outputs) work.push_back(v.value);
+  for (const StateUpdate &u : entry.updates) work.push_back(u.value);
+  while (!work.empty()) {
+    UOpRef x = work.back();
+    work.pop_back();
+    if (!seen.insert(x).second) continue;
+    if (x->is(Op::Dim)) out.insert(x);
+    for (ArrayRef<UOpRef> next : {x->src, x->shape, x->fns}) work.insert(work.end(), next.begin(), next.end());
+  }
+  return out;
+}
+
 class Assembler {
 public:
-  Assembler(const Module &module, const Schedule &schedule, std::vector<TargetCode> code)
+  Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code)
       : module(module), schedule(schedule), code(std::move(code)), ctx(*module.context) {}
 
   Expected<BundleParts> run() {
@@ -44,14 +67,14 @@ public:
                       &Assembler::targets, &Assembler::equations, &Assembler::entries})
       if (Error e = (this->*step)()) return std::move(e);
     manifest.exprs = exprs.take();
-    for (TargetCode &c : code) parts.images.push_back(std::move(c.image.bytes));
+    for (CompiledTarget &c : code) parts.images.push_back(std::move(c.image.bytes));
     return std::move(parts);
   }
 
 private:
   const Module &module;
   const Schedule &schedule;
-  std::vector<TargetCode> code;
+  std::vector<CompiledTarget> code;
   Context &ctx;
   BundleParts parts;
   fmt::ManifestT &manifest = parts.manifest;
@@ -79,11 +102,10 @@ private:
   }
 
   bool isInternal(uint32_t dim) const { return dim >= schedule.moduleDims; }
-  UOpRef atBound(UOpRef x);
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
-  Expected<std::unique_ptr<fmt::TensorT>> output(const Value &value, Shape shape);
+  Expected<std::unique_ptr<fmt::TensorT>> output(const Value &value, ArrayRef<UOpRef> shape, ArrayRef<UOpRef> bound);
   void stateUse(fmt::EntryT &out) const;
 };
 
@@ -94,8 +116,8 @@ Error Assembler::dims() {
   DenseSet<UOpRef> byShape, bySession;
   for (const Entry &e : module.entries)
     for (const Value &in : e.inputs) byShape.insert(in.value->shape.begin(), in.value->shape.end());
-  for (const StateVar &s : module.states)
-    for (UOpRef x : topoSort(s.value->shape)) bySession.insert(x);
+  for (UOpRef s : schedule.states)
+    for (UOpRef x : topoSort(s->shape)) bySession.insert(x);
 
   for (auto [i, dim] : enumerate(schedule.dims)) exprs.bind(dim, i);
   for (auto [i, dim] : enumerate(schedule.dims)) {
@@ -107,28 +129,9 @@ Error Assembler::dims() {
                                             : fmt::DimSource::Host;
     out->lo = dim->lo;
     out->hi = dim->hi;
-    if (UOpRef bound = schedule.dimBounds[i])
-      if (Error e = set(out->bound, bound)) return e;
     manifest.dims.push_back(std::move(out));
   }
   return Error::success();
-}
-
-/// x with every internal dim at its bound: the allocated extent of an output.
-UOpRef Assembler::atBound(UOpRef x) {
-  ArrayRef<UOpRef> from = ArrayRef(schedule.dims).drop_front(schedule.moduleDims);
-  SmallVector<UOpRef, 8> to;
-  for (auto [i, dim] : enumerate(from)) {
-    UOpRef bound = schedule.dimBounds[schedule.moduleDims + i];
-    to.push_back(bound ? bound : ctx.index(dim->hi));
-  }
-  // A bound may name earlier internal dims, so that many rounds are enough.
-  for (size_t round = 0; round <= from.size(); ++round) {
-    UOpRef next = idxSubstitute(ctx, x, from, to);
-    if (next == x) break;
-    x = next;
-  }
-  return x;
 }
 
 Error Assembler::equations() {
@@ -153,10 +156,16 @@ Error Assembler::params() {
     out->dtype = dtypeOf(p.param->dtype);
     out->shape = constantShape(p.param->shape);
     out->layout = text(p.layout);
-    out->stored_bytes = p.layout.isRowMajor()
+    bool rowMajor = p.layout.isRowMajor();
+    out->stored_bytes = rowMajor
                             ? denseBytes(out->shape, p.param->dtype)
                             : *elementCount(ctx, p.layout, p.param->shape)->constIndex() * byteSize(p.param->dtype);
-    if (source->data) out->place = parts.weights.add(pack(source->data, p.layout, out->shape, p.param->dtype));
+    // What the prepare program would give is stored, so that nobody packs at load time.
+    if (source->data && !rowMajor)
+      out->place = parts.weights.add(std::make_shared<std::vector<uint8_t>>(
+          arrange(p.layout, out->shape, byteSize(p.param->dtype), *source->data)));
+    else if (source->data)
+      out->place = parts.weights.add(source->data);
     if (p.prepare >= 0) out->prepare = p.prepare;
     manifest.params.push_back(std::move(out));
   }
@@ -169,12 +178,14 @@ Error Assembler::params() {
 }
 
 Error Assembler::states() {
-  for (const StateVar &s : module.states) {
+  for (UOpRef s : schedule.states) {
+    const StateVar *source = module.state(s->str);
+    assert(source && "a scheduled state is one of the module");
     auto out = std::make_unique<fmt::StateT>();
-    out->name = s.value->str.str();
-    out->dtype = dtypeOf(s.value->dtype);
-    if (Error e = set(out->shape, s.value->shape)) return e;
-    if (s.initial) out->init = parts.weights.add(s.initial);
+    out->name = s->str.str();
+    out->dtype = dtypeOf(s->dtype);
+    if (Error e = set(out->shape, s->shape)) return e;
+    if (source->initial) out->init = parts.weights.add(source->initial);
     manifest.states.push_back(std::move(out));
   }
   return Error::success();
@@ -187,8 +198,11 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   UOpRef bytes = ctx.index(0);
   for (ArrayRef<Placed> list : {ArrayRef(spec.inputs), ArrayRef(spec.outputs)})
     for (const Placed &p : list) {
-      UOpRef bits = idxMul(ctx, elementCount(ctx, p.layout, p.allocated), ctx.index(bitWidth(p.value->dtype)));
-      bytes = idxAdd(ctx, bytes, idxCeilDiv(ctx, bits, ctx.index(8)));
+      UOpRef elements = elementCount(ctx, p.layout, p.allocated);
+      unsigned size = byteSize(p.value->dtype);
+      UOpRef add = size ? idxMul(ctx, elements, ctx.index(size))
+                        : idxCeilDiv(ctx, idxMul(ctx, elements, ctx.index(bitWidth(p.value->dtype))), ctx.index(8));
+      bytes = idxAdd(ctx, bytes, add);
     }
   if (Error e = set(out.bytes, bytes)) return e;
   if (!spec.heavy) return Error::success();
@@ -206,15 +220,15 @@ Error Assembler::kernels() {
   for (auto [i, spec] : enumerate(schedule.kernels)) {
     auto out = std::make_unique<fmt::KernelT>();
     out->name = spec.name;
-    for (const KernelBuffer &b : code.front().kernels[i].kernel->buffers)
+    for (const KernelBuffer &b : code.front().kernels[i].kernel.buffers)
       out->access.push_back(!b.write ? fmt::Access::Read : b.read ? fmt::Access::ReadWrite : fmt::Access::Write);
-    for (const TargetCode &target : code) {
-      const LinearKernel &k = target.kernels[i];
+    for (const CompiledTarget &target : code) {
+      const CompiledKernel &k = target.kernels[i];
       auto entry = std::make_unique<fmt::KernelCodeT>();
-      entry->offset = target.image.offsets[i];
-      if (Error e = set(entry->items, itemCount(ctx, k.kernel->sink))) return e;
-      entry->scratch = exprs.constant(k.linear.scratchBytes);
-      entry->plan = k.kernel->plan;
+      entry->offset = k.offset;
+      if (Error e = set(entry->items, k.items)) return e;
+      entry->scratch = exprs.constant(k.scratch);
+      entry->plan = k.kernel.plan;
       out->code.push_back(std::move(entry));
     }
     // A cost that the format cannot say is left out: it informs traces, nothing depends on it.
@@ -225,7 +239,7 @@ Error Assembler::kernels() {
 }
 
 Error Assembler::targets() {
-  for (const TargetCode &c : code) {
+  for (const CompiledTarget &c : code) {
     auto out = std::make_unique<fmt::TargetT>();
     out->name = c.target->name;
     out->arch = c.target->arch == Arch::AArch64 ? fmt::Arch::AArch64 : fmt::Arch::X86_64;
@@ -323,15 +337,14 @@ Expected<std::unique_ptr<fmt::RoutineT>> Assembler::routine(const Routine &r) {
 
 //===- Entries --------------------------------------------------------------===//
 
-Expected<std::unique_ptr<fmt::TensorT>> Assembler::output(const Value &value, Shape shape) {
+Expected<std::unique_ptr<fmt::TensorT>> Assembler::output(const Value &value, ArrayRef<UOpRef> shape,
+                                                          ArrayRef<UOpRef> bound) {
   auto out = std::make_unique<fmt::TensorT>();
   out->name = value.name;
   out->dtype = dtypeOf(value.value->dtype);
   out->tap = value.value->is(Op::Tap);
   if (Error e = set(out->shape, shape)) return std::move(e);
-  SmallVector<UOpRef, 4> bound;
-  for (UOpRef x : shape) bound.push_back(atBound(x));
-  if (ArrayRef<UOpRef>(bound) != shape)
+  if (bound != shape)
     if (Error e = set(out->bound, bound)) return std::move(e);
   return std::move(out);
 }
@@ -365,7 +378,6 @@ void Assembler::stateUse(fmt::EntryT &out) const {
 }
 
 Error Assembler::entries() {
-  size_t nextOutput = 0;
   for (const ScheduledEntry &e : schedule.entries) {
     auto out = std::make_unique<fmt::EntryT>();
     out->name = e.entry->name;
@@ -383,22 +395,22 @@ Error Assembler::entries() {
           out->binds.emplace_back(dim, i, axis);
       }
     }
-    for (const Value &value : e.entry->outputs) {
-      auto t = output(value, schedule.outputShapes[nextOutput++]);
+    for (auto [value, shape, extent] : zip_equal(e.entry->outputs, e.outputShapes, e.outputBounds)) {
+      auto t = output(value, shape, extent);
       if (!t) return t.takeError();
       out->outputs.push_back(std::move(*t));
     }
-    for (UOpRef dim : e.dims) {
-      auto number = uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin());
-      bool byShape = manifest.dims[number]->source == fmt::DimSource::Shape;
-      if (byShape && !bound.contains(dim))
+    DenseSet<UOpRef> used = dimsOf(*e.entry);
+    for (auto [number, dim] : enumerate(ArrayRef(schedule.dims).take_front(schedule.moduleDims))) {
+      if (!used.contains(dim) || bound.contains(dim)) continue;
+      if (manifest.dims[number]->source == fmt::DimSource::Shape)
         return createStringError(std::errc::not_supported,
                                  "entry %s uses dim %s, which is bound by the shape of an input of another entry: give "
                                  "the entry an input with an axis of that extent, or use a dim of its own",
                                  out->name.c_str(), dim->str.str().c_str());
-      if (!byShape && bound.insert(dim).second) out->host_dims.push_back(number);
+      out->host_dims.push_back(number);
+      bound.insert(dim);
     }
-    llvm::sort(out->host_dims);
     for (auto [i, q] : enumerate(module.equations))
       if (llvm::all_of(topoSort({q.left, q.right}), [&](UOpRef x) { return !x->is(Op::Dim) || bound.contains(x); }))
         out->equations.push_back(i);
@@ -413,7 +425,8 @@ Error Assembler::entries() {
 
 } // namespace
 
-Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule, std::vector<TargetCode> code) {
+Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule,
+                                      std::vector<CompiledTarget> code) {
   assert(!code.empty() && "at least one target");
   return Assembler(module, schedule, std::move(code)).run();
 }

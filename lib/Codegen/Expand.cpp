@@ -124,6 +124,11 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
 UOpRef Expansion::stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   auto l = linear(src.back(), lane);
   bool outer = lane && llvm::any_of(src.drop_front().drop_back(), [&](UOpRef i) { return dependsOnLane(i, lane); });
+  if (src[0]->rank()) { // each point of the stage is a vector: its elements follow each other
+    SmallVector<UOpRef, 4> at(src.begin(), src.end());
+    at.back() = idxMul(c, at.back(), c.index(lanes));
+    return c.make(Op::At, at, {lanes});
+  }
   if (!outer && l && l->second == 0) return c.make(Op::At, src, {1});
   if (!outer && l && l->second == 1) {
     SmallVector<UOpRef, 4> at(src.begin(), src.end());

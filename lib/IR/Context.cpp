@@ -150,7 +150,7 @@ llvm::Expected<UOpRef> Context::tryMake(Op op, llvm::ArrayRef<UOpRef> src, llvm:
     n = intern(op, type->dtype, type->shape, src, ntensors, ints, str, fns);
   if (overflowed) {
     overflowed = false;
-    return llvm::createStringError("%s: a symbolic integer leaves 62 bits", info(op).mnemonic);
+    return llvm::createStringError("%s: a symbolic integer leaves 62 bits or 2^14 terms", info(op).mnemonic);
   }
   return n;
 }

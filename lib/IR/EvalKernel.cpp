@@ -241,16 +241,23 @@ Error KernelRun::readStage(UOpRef n, State &s) {
   Dims strides = rowMajor(from.extents);
   s.value = zeros(n->dtype, {});
   std::vector<uint8_t> bytes;
+  // Of a stage of vectors the last index counts elements.
+  int64_t wide = n->src[0]->rank() ? *n->src[0]->shape[0]->constIndex() : 1, w = elementBytes(n->dtype);
   for (int64_t lane = 0; lane < n->ints[0]; ++lane) {
-    int64_t cell = 0;
+    int64_t cell = 0, element = 0;
     for (size_t i = 0; i < strides.size(); ++i) {
-      int64_t v = of(n->indices()[i]).index + (i + 1 == strides.size() ? lane : 0);
+      int64_t v = of(n->indices()[i]).index;
+      if (i + 1 == strides.size()) {
+        element = v + lane;
+        v = element >= 0 ? element / wide : -1;
+        element %= wide;
+      }
       if (v < 0 || v >= from.extents[i])
         return llvm::createStringError("at: index %lld of a stage of extent %lld", (long long)v,
                                        (long long)from.extents[i]);
       cell += v * strides[i];
     }
-    llvm::append_range(bytes, from.cells[cell].bytes);
+    llvm::append_range(bytes, llvm::ArrayRef(from.cells[cell].bytes).slice(element * w, w));
   }
   if (n->ints[0] > 1) s.value.shape = {n->ints[0]};
   s.value.bytes = std::move(bytes);

@@ -72,9 +72,14 @@ UOpRef astra::idxAdd(Context &c, UOpRef a, UOpRef b) {
 UOpRef astra::idxSub(Context &c, UOpRef a, UOpRef b) { return idxAdd(c, a, idxMul(c, b, c.index(-1))); }
 
 UOpRef astra::idxMul(Context &c, UOpRef a, UOpRef b) {
+  constexpr size_t longest = 1 << 14; // text may ask for products that no memory holds
   llvm::SmallVector<IndexTerm, 8> ts;
-  auto right = terms(b);
-  for (const IndexTerm &x : terms(a))
+  auto left = terms(a), right = terms(b);
+  if (left.size() * right.size() > longest) {
+    IndexMath::overflow(c);
+    return a;
+  }
+  for (const IndexTerm &x : left)
     for (const IndexTerm &y : right) {
       IndexTerm t = x;
       if (__builtin_mul_overflow(x.coefficient, y.coefficient, &t.coefficient))

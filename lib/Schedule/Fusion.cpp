@@ -1,7 +1,7 @@
 //===- Fusion.cpp: which values get a buffer -------------------------------===//
 // Takes:    a legalized graph.
 // Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
-// Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` nodes;
+// Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` elementwise nodes;
 // recomputation in more than one kernel is allowed
 //           only for values cheaper than `recomputeCap`.
 //
@@ -88,7 +88,8 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       expanded = false;
       if (isHeavy(n)) f.heavy[n] = n;
     }
-    for (UOpRef g : groups) ++groupSize[g];
+    if (has(n->op, Elementwise))
+      for (UOpRef g : groups) ++groupSize[g];
     // n is decided: tell its sources who reads them.
     UOpRef heavy = groups.size() == 1 ? f.heavy.lookup(groups[0]) : nullptr;
     for (unsigned i = 0; i < n->src.size(); ++i) {

@@ -18,7 +18,7 @@ enum Exit : int { Ok = 0, Failure = 1, Usage = 2, Unsupported = 3, Mismatch = 4 
 struct Option {
   std::string_view name;  // "output"; a single letter for "-o"
   std::string_view value; // what --help calls the value, e.g. "FILE"; empty: a flag
-  std::string_view help;
+  std::string help;
   /// Takes the value ("" for a flag); gives "" or what is wrong with it.
   std::function<std::string(std::string_view)> set;
 };

@@ -5,19 +5,12 @@
 // Does not: optimize anything; a thing the format cannot say is an error that names it.
 #pragma once
 #include "astra/Bundle/Writer.h"
-#include "astra/Codegen/EmitC.h"
-#include "astra/Schedule/Program.h"
+#include "astra/Codegen/Compile.h"
 
 namespace astra {
 
-/// The code of one target. kernels[i] is the lowered form of schedule kernel i, image.offsets[i] its place.
-struct TargetCode {
-  const Target *target;
-  llvm::ArrayRef<LinearKernel> kernels;
-  Image image;
-};
-
-llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<TargetCode> code);
+/// code[t].kernels[i] is the code of schedule kernel i.
+llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code);
 
 /// What made the bundle: name, version, licence of the compiler and of what it was built from, in alphabetical order.
 std::vector<std::unique_ptr<fmt::ComponentT>> toolchain();

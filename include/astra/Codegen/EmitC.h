@@ -25,4 +25,7 @@ struct Image {
 llvm::Expected<Image> buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names, const Target &target,
                                  unsigned jobs);
 
+/// The assembly that the same compiler gives for the same source, for reading.
+llvm::Expected<std::string> assemblyText(llvm::StringRef cSource, const Target &target);
+
 } // namespace astra

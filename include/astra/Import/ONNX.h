@@ -1,7 +1,7 @@
 //===- ONNX.h: a module from an ONNX file ----------------------------------===//
 // Gives:    importONNX: one entry `main` with the model's inputs and outputs, one parameter per initializer of rank 1
-// or more (scalars become literals),
-//           composite ops expanded to UOps, shape arithmetic folded to symbolic dims; origins name the model's nodes.
+//           or more (scalars become literals), composite ops expanded to UOps, shape arithmetic folded to symbolic
+//           dims; origins name the model's nodes.
 // Source:   the ONNX operator specification, opsets 7 to 28 of the default domain; docs/onnx.md lists the rows.
 #pragma once
 #include "astra/IR/Module.h"

@@ -142,7 +142,7 @@ std::string Helpers::toMask(DType from, unsigned lanes) {
   if (!begin(name)) return name;
   std::string M = mask(maskBits(from), lanes), T = type(from, lanes);
   define(M, name, T + " a",
-         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";" : "return a != 0;");
+         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";" : "return (" + M + ")(a != 0);");
   return name;
 }
 
@@ -152,6 +152,8 @@ std::string Helpers::bitcast(DType from, DType to, unsigned lanes) {
   std::string T = type(to, lanes), A = type(from, lanes), body;
   if (isNarrow(from))
     body = "(" + T + ")" + expand("$SEL($T, (a & $ABS) > $INF, $SPLAT($T, $NAN), a)", from, lanes);
+  else if (from == to && isFloat(from))
+    body = expand("$SEL($T, a == a, a, $asT($SPLAT($U, $NAN)))", from, lanes);
   else if (isFloat(from))
     body = "(" + T + ")" + expand("$SEL($U, a == a, $asU(a), $SPLAT($U, $NAN))", from, lanes);
   else if (isFloat(to) && !isNarrow(to) && lanes == 1)
@@ -160,6 +162,26 @@ std::string Helpers::bitcast(DType from, DType to, unsigned lanes) {
     body = "(" + T + ")a";
   define(T, name, A + " a", "return " + body + ";");
   return name;
+}
+
+/// The machine's own permutations, for vectors of its width: they take the index modulo the table's 16 entries.
+std::string Helpers::permutation(const std::string &table, DType from, DType to, unsigned lanes) {
+  unsigned bits = bitWidth(to), width = bits * lanes;
+  if (bitWidth(from) != bits || !(width == 512 || (width == 256 && bits == 32))) return "";
+  DType element = signedOf(bits);
+  std::string T = type(to, lanes), I = type(element, lanes), at = unaligned(element, lanes);
+  auto part = [&](unsigned begin) { return "*(const " + at + " *)(" + table + " + " + std::to_string(begin) + ")"; };
+  std::string low = part(0), high = part(lanes), two = bits == 32 ? "vpermi2vard" : "vpermi2varq";
+  auto call = [&](const std::string &f, const std::string &args) {
+    return "__builtin_ia32_" + f + std::to_string(width) + "(" + args + ")";
+  };
+  std::string s = "#if defined(__clang__) && defined(__AVX512VL__)\n  " + I + " i = AS(" + I + ", a);\n  return AS(" +
+                  T + ", " + (lanes == 16 ? call("permvarsi", low + ", i") : call(two, low + ", i, " + high)) + ");\n";
+  if (width == 256)
+    s += "#elif defined(__clang__) && defined(__AVX2__)\n  " + I + " i = AS(" + I + ", a);\n  return AS(" + T +
+         ", SEL(" + I + ", (i & 8) != 0, " + call("permvarsi", high + ", i") + ", " + call("permvarsi", low + ", i") +
+         "));\n";
+  return s + "#else\n  ";
 }
 
 std::string Helpers::lookup(DType from, DType to, llvm::ArrayRef<int64_t> table, unsigned lanes) {
@@ -178,7 +200,9 @@ std::string Helpers::lookup(DType from, DType to, llvm::ArrayRef<int64_t> table,
   for (unsigned i = 0; i < lanes; ++i)
     body += (i ? ", " : "") + t + "[a" + (lanes > 1 ? "[" + std::to_string(i) + "]" : "") + " & 15]";
   std::string T = type(to, lanes), A = type(from, lanes);
-  define(T, name, A + " a", "return " + (lanes > 1 ? "(" + T + "){" + body + "}" : body) + ";");
+  std::string fast = lanes > 1 ? permutation(t, from, to, lanes) : "";
+  define(T, name, A + " a",
+         fast + "return " + (lanes > 1 ? "(" + T + "){" + body + "}" : body) + ";" + (fast.empty() ? "" : "\n#endif"));
   return name;
 }
 

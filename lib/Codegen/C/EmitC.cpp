@@ -176,14 +176,16 @@ std::string FunctionEmitter::boolVector(UOpRef x) {
 std::string FunctionEmitter::elementwise(UOpRef x) {
   unsigned lanes = lanesOf(x);
   UOpRef a = x->src[0], typed = x->op == Op::Select ? x->src[1] : a;
-  if (isVectorOfBools(typed) && x->op != Op::Cast) return boolVector(x);
+  if (isVectorOfBools(typed) && x->op != Op::Cast && x->op != Op::Bitcast) return boolVector(x);
   switch (x->op) {
   case Op::Cast:
     if (isVectorOfBools(a) && isVectorOfBools(x)) return value(a);
     if (isVectorOfBools(a)) return h.fromMask(x->dtype, lanes) + "(" + maskAs(a, maskBits(x->dtype)) + ")";
     if (isVectorOfBools(x)) return h.toMask(a->dtype, lanes) + "(" + value(a) + ")";
     return h.cast(a->dtype, x->dtype, lanes, x->ints[0]) + "(" + value(a) + ")";
-  case Op::Bitcast: return h.bitcast(a->dtype, x->dtype, lanes) + "(" + value(a) + ")";
+  case Op::Bitcast:
+    if (isVectorOfBools(a)) return h.bitcast(DType::U8, x->dtype, lanes) + "(" + memory(a) + ")";
+    return h.bitcast(a->dtype, x->dtype, lanes) + "(" + value(a) + ")";
   case Op::Lookup16: return h.lookup(a->dtype, x->dtype, x->ints, lanes) + "(" + value(a) + ")";
   case Op::Select:
     return h.op(Op::Select, x->dtype, lanes) + "(" + maskAs(a, bitWidth(x->dtype)) + ", " + value(x->src[1]) + ", " +
@@ -263,7 +265,7 @@ std::string FunctionEmitter::load(const Inst &i) {
   UOpRef x = i.uop, index = x->indices()[0], gate = x->ntensors > 1 ? x->src[1] : nullptr;
   std::string at = value(index), inside;
   if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), k.kernel->buffers[x->src[0]->ints[0]].elements);
-  return read(x, "b" + num(x->src[0]->ints[0]), at, gate, inside);
+  return read(x, "p" + num(x->src[0]->ints[0]), at, gate, inside);
 }
 
 size_t FunctionEmitter::arrayOf(UOpRef stage) const {
@@ -306,7 +308,7 @@ void FunctionEmitter::put(UOpRef stage) {
 void FunctionEmitter::write(UOpRef x) {
   UOpRef v = x->src[1], gate = x->ntensors > 2 ? x->src[2] : nullptr;
   unsigned lanes = lanesOf(v);
-  std::string place = "b" + num(x->src[0]->ints[0]) + "[" + value(x->indices()[0]) + "]";
+  std::string place = "p" + num(x->src[0]->ints[0]) + "[" + value(x->indices()[0]) + "]";
   if (lanes == 1)
     line((gate ? "if (" + value(gate) + ") " : "") + place + " = " + value(v) + ";");
   else if (gate)
@@ -432,7 +434,7 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
     if (!used[i]) continue;
     if (!isArithmetic(b.dtype)) return fail(llvm::Twine("a buffer of ") + info(b.dtype).text + " has no C form");
     out += std::string("  ") + (b.write ? "" : "const ") + memoryName(b.dtype) + " *" +
-           (b.read && b.write ? "" : "restrict ") + "b" + num(i) + " = buf[" + num(i) + "];\n";
+           (b.read && b.write ? "" : "restrict ") + "p" + num(i) + " = buf[" + num(i) + "];\n";
   }
   for (size_t i = 0; i < k.linear.stages.size(); ++i) {
     const StageArray &s = k.linear.stages[i];

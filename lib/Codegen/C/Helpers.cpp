@@ -4,7 +4,7 @@
 //
 // The patterns of the rows are C with these names in them:
 //   $T the type, $U and $I the unsigned and signed type of the same width and lanes, $IE and $E elements of $I and $T,
-//   $W the type to compute wrapping integers in, $Z zero, $ONE one, $f the suffix of libm names,
+//   $M the type of a mask, $W the type to compute wrapping integers in, $Z zero, $ONE one, $f the suffix of libm names,
 //   $SIGN $ABS $INF $NAN bit patterns, $BITS the width, $EXP $MAN the exponent's bias and the mantissa's bits,
 //   $SEL(T, m, a, b) a where m is true, $SPLAT(T, s), $CVT(T, x), $asU(x) and $asT(x) the same bits as another type,
 //   $EACHn(f) a call of f for each lane, $CALL{op,dtype} the function of another op on as many lanes.
@@ -118,10 +118,10 @@ constexpr Row rows[] = {
     {Op::Select, F | N | S | U | B, Body, "return $SEL($T, a, b, c);"},
     {Op::Lt, B, Body, "return !a & b;"},
     {Op::Le, B, Body, "return !a | b;"},
-    {Op::Lt, F | S | U, Body, "return a < b;"},
-    {Op::Le, F | S | U, Body, "return a <= b;"},
-    {Op::Eq, F | S | U | B, Body, "return a == b;"},
-    {Op::Ne, F | S | U | B, Body, "return a != b;"},
+    {Op::Lt, F | S | U, Body, "return ($M)(a < b);"},
+    {Op::Le, F | S | U, Body, "return ($M)(a <= b);"},
+    {Op::Eq, F | S | U | B, Body, "return ($M)(a == b);"},
+    {Op::Ne, F | S | U | B, Body, "return ($M)(a != b);"},
 };
 
 const Row *rowFor(Op op, DType t) {
@@ -200,6 +200,7 @@ std::string Helpers::expand(llvm::StringRef p, DType t, unsigned lanes) {
       {"MAN", std::to_string(d.mantissaBits)},
       {"ONE", bits == 32 ? "1.0f" : "1.0"},
       {"IE", typeName(signedOf(isBool ? 8 : bits), 1)},
+      {"M", vector ? It : "b1"},
       {"T", T},
       {"E", E},
       {"U", Ut},

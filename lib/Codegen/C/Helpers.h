@@ -47,6 +47,7 @@ private:
   std::string expand(llvm::StringRef pattern, DType t, unsigned lanes);
   std::string each(llvm::StringRef function, DType result, unsigned lanes, unsigned operands);
   std::string convert(DType to, unsigned lanes, const std::string &x); // C's conversion
+  std::string permutation(const std::string &table, DType from, DType to, unsigned lanes);
   std::string widthOf(unsigned from, unsigned to, unsigned lanes, const std::string &mask);
 
   std::set<std::string> made;

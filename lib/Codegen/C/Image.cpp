@@ -6,6 +6,7 @@
 #include "astra/Codegen/EmitC.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FileSystem.h"
@@ -202,4 +203,22 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
                                    shop->path("support.o")};
   if (auto e = shop->run("ld.lld-22", link)) return std::move(e);
   return readImage(shop->path("image.elf"), names);
+}
+
+llvm::Expected<std::string> astra::assemblyText(llvm::StringRef cSource, const Target &target) {
+  auto shop = Workshop::open();
+  if (!shop) return shop.takeError();
+  if (auto e = shop->write("kernels.c", cSource)) return std::move(e);
+  std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
+  args.back() = "-S"; // in place of -c
+  args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
+  args.insert(args.end(), {"-x", "c", shop->path("kernels.c"), "-o", shop->path("kernels.s")});
+  if (auto e = shop->run("clang-22", args)) return std::move(e);
+  auto file = llvm::MemoryBuffer::getFile(shop->path("kernels.s"));
+  if (!file) return llvm::createStringError("the compiler gave no file");
+  // The first directive names the temporary file.
+  llvm::SmallVector<llvm::StringRef> lines;
+  (*file)->getBuffer().split(lines, '\n');
+  llvm::erase_if(lines, [](llvm::StringRef l) { return l.trim().starts_with(".file"); });
+  return llvm::join(lines, "\n");
 }

@@ -2,7 +2,8 @@
 // Takes:    a parsed model and the bounds of its dynamic dims.
 // Gives:    a module with one entry, main; or one error with every sentence that the model earned.
 // Keeps:    the model's order of inputs and outputs; nodes are lowered in the file's order, which ONNX requires to be
-// topological. Does not: know an op (Ops*.cpp).
+//           topological.
+// Does not: know an op (Ops*.cpp).
 #include "OpTable.h"
 #include "astra/IR/Text.h"
 #include "astra/Import/ONNX.h"

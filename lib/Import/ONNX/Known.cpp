@@ -2,7 +2,8 @@
 // Takes:    one node and the elements of its sources.
 // Gives:    its elements, or nothing.
 // Keeps:    the meaning of the ops (Ops.def) as long as no value leaves its dtype's range: a value that could, by its
-// bounds, is not known. Does not: recurse: sources are visited with an explicit stack.
+//           bounds, is not known.
+// Does not: recurse: sources are visited with an explicit stack.
 #include "Known.h"
 #include "astra/IR/Index.h"
 #include "llvm/Support/MathExtras.h"

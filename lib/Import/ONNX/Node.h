@@ -2,8 +2,8 @@
 // Takes:    the protobuf node, the values of its inputs.
 // Gives:    typed attributes, inputs, checked ways to build UOps from user input, and a place for the outputs.
 // Keeps:    the first failure: later ones of the same node are dropped. After a failure every getter still gives a
-// harmless value, so a lowering tests
-//           failed() (or a null UOpRef) only before it computes with what it was given.
+//           harmless value, so a lowering tests failed() (or a null UOpRef) only before it computes with what it was
+//           given.
 // Does not: know ops (OpTable.cpp).
 #pragma once
 #include "Known.h"

@@ -1,6 +1,7 @@
 //===- OpTable.h: which ONNX ops are understood ----------------------------===//
 // Gives:    one row per op and range of opsets in which its meaning is the same, and the lookup. The rows stand beside
-// their lowerings (Ops*.cpp). Keeps:    no two rows of an op overlap (a unit test visits them).
+//           their lowerings (Ops*.cpp).
+// Keeps:    no two rows of an op overlap (a unit test visits them).
 #pragma once
 #include "Node.h"
 

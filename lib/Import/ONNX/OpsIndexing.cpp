@@ -1,8 +1,7 @@
 //===- OpsIndexing.cpp: ops that choose elements by index ------------------===//
 // Takes:    nodes with indices that are data, or slices that are known while importing.
 // Gives:    gather, pick, scatter, shrink, flip, sort and cumulate UOps. Negative indices count from the back, as ONNX
-// says; an index outside the extent,
-//           which ONNX leaves undefined, reads 0 or is dropped.
+//           says; an index outside the extent, which ONNX leaves undefined, reads 0 or is dropped.
 #include "OpTable.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"

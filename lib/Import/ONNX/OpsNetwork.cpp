@@ -1,7 +1,8 @@
 //===- OpsNetwork.cpp: products, convolutions, pooling ---------------------===//
 // Takes:    nodes whose operands have fixed roles.
 // Gives:    one `contract` per product or convolution (groups and depthwise included), windows and chain reductions per
-// pool. Keeps:    reduced labels outermost first: k; or kernel axes, then input channels (N4).
+//           pool.
+// Keeps:    reduced labels outermost first: k; or kernel axes, then input channels (N4).
 #include "OpTable.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"

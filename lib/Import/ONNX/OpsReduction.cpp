@@ -1,7 +1,7 @@
 //===- OpsReduction.cpp: reductions, softmax, normalizations ---------------===//
 // Takes:    nodes that fold axes.
 // Gives:    reduce UOps in lane64 order (N4) and what is composed of them; composites on f16 and bf16 stay in f32 and
-// round once.
+//           round once.
 #include "OpTable.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"

@@ -1,11 +1,12 @@
-"""Export the two large models of the end-to-end tests to ONNX, with the reference output of ONNX Runtime.
+"""Export the graphs of the large models from PyTorch. Run once: its outputs are committed.
 
-Takes:    a folder, and the names of the models to make (all of them by default).
-Gives:    FOLDER/NAME.onnx (weights inside), and for each case FOLDER/NAME.CASE.{input,output}.VALUE.npy.
-Keeps:    the seeds: the weights, the batch-norm statistics and the inputs are functions of the model's name.
+Takes:    the names of the models to export (all of them by default).
+Gives:    NAME.onnx in this folder, as torch.onnx.export writes it, but with the data of every large weight left out: what stays of it is the mean and
+          the deviation, as text in the tensor's doc_string. make.py fills the weights in again, without PyTorch.
+Keeps:    the seeds; constants of the graph (shapes, scalars).
 Does not: compile or compare: check.py does.
 
-    build/venv/bin/python test/e2e/models/export.py build/models [resnet50] [resnet50-raw] [bert]
+    build/venv/bin/python test/e2e/models/export.py [resnet50] [resnet50-raw] [bert]
 """
 
 import sys
@@ -13,11 +14,14 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
+import onnx
 import torch
 import torchvision
+from onnx import numpy_helper
 from torch import nn
 from torch.export import Dim
+
+HERE = Path(__file__).resolve().parent
 
 
 def seeded_norms(model):
@@ -34,14 +38,12 @@ def seeded_norms(model):
 
 def resnet50():
     model = seeded_norms(torchvision.models.resnet50(weights=None))
-    cases = {f"b{n}": {"image": torch.randn(n, 3, 224, 224)} for n in (1, 2)}
-    return model, cases, {"image": {0: Dim("batch", min=1, max=64)}}, {}
+    return model, {"image": torch.randn(2, 3, 224, 224)}, {"image": {0: Dim("batch", min=1, max=64)}}, {}
 
 
 def resnet50_raw():
     """The same network as it is before the exporter folds the batch norms into the convolutions."""
-    model, cases, dims, _ = resnet50()
-    return model, cases, dims, {"optimize": False}
+    return *resnet50()[:3], {"optimize": False}
 
 
 class Encoder(nn.Module):
@@ -87,58 +89,49 @@ class EncoderLayer(nn.Module):
 
 
 def bert():
-    model = seeded_norms(Encoder())
-    cases = {}
-    for batch, length in ((2, 7), (1, 32), (3, 128)):
-        mask = torch.ones(batch, length, dtype=torch.int64)
-        mask[-1, length - length // 3 :] = 0
-        cases[f"b{batch}s{length}"] = {
-            "ids": torch.randint(0, 1000, (batch, length)),
-            "mask": mask,
-            "segments": torch.randint(0, 2, (batch, length)),
-        }
+    ids, mask, segments = torch.randint(0, 1000, (2, 7)), torch.ones(2, 7, dtype=torch.int64), torch.randint(0, 2, (2, 7))
     axes = {0: Dim("batch", min=1, max=8), 1: Dim("seq", min=2, max=128)}
-    return model, cases, {"ids": axes, "mask": axes, "segments": axes}, {}
+    dims = {"ids": axes, "mask": axes, "segments": axes}
+    return seeded_norms(Encoder()), {"ids": ids, "mask": mask, "segments": segments}, dims, {}
 
 
 MODELS = {"resnet50": resnet50, "resnet50-raw": resnet50_raw, "bert": bert}
 OUTPUTS = {"resnet50": ["logits"], "resnet50-raw": ["logits"], "bert": ["hidden", "pooled"]}
 
 
-def export(name, folder):
-    torch.manual_seed(zlib.crc32(name.removesuffix("-raw").encode()))
-    model, cases, dims, options = MODELS[name]()
-    model.eval()
-    path = folder / f"{name}.onnx"
-    example = next(case for label, case in cases.items() if not label.startswith("b1"))
-    torch.onnx.export(
-        model,
-        tuple(example.values()),
-        path,
-        dynamo=True,
-        external_data=False,
-        input_names=list(example),
-        output_names=OUTPUTS[name],
-        dynamic_shapes=tuple(dims.values()),
-        verbose=False,
-        **options,
-    )
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    for label, case in cases.items():
-        feed = {key: value.numpy() for key, value in case.items()}
-        for key, value in feed.items():
-            np.save(folder / f"{name}.{label}.input.{key}.npy", value)
-        for key, value in zip(OUTPUTS[name], session.run(None, feed)):
-            np.save(folder / f"{name}.{label}.output.{key}.npy", value)
-            print(f"{name} {label} {key}: shape {list(value.shape)} mean {value.mean():.4g} deviation {value.std():.4g}")
+LARGE = 64  # elements from which on a float tensor is a weight
+
+
+def without_weights(model):
+    """The exporter's notes hold paths of this machine; the weights would not fit a repository."""
+    for noted in (model, model.graph, *model.graph.node, *model.graph.value_info):
+        noted.ClearField("metadata_props")
+    for tensor in model.graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if values.dtype == np.float32 and values.size >= LARGE:
+            tensor.ClearField("raw_data")
+            tensor.doc_string = f"{values.mean():.9g} {values.std():.9g}"
+    return model
 
 
 def main():
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
-        for name in sys.argv[2:] or MODELS:
-            export(name, folder)
+        for name in sys.argv[1:] or MODELS:
+            torch.manual_seed(zlib.crc32(name.removesuffix("-raw").encode()))
+            model, example, dims, options = MODELS[name]()
+            exported = torch.onnx.export(
+                model.eval(),
+                tuple(example.values()),
+                dynamo=True,
+                input_names=list(example),
+                output_names=OUTPUTS[name],
+                dynamic_shapes=tuple(dims.values()),
+                verbose=False,
+                **options,
+            )
+            path = HERE / f"{name}.onnx"
+            onnx.save(without_weights(exported.model_proto), path)
+            print(f"{path}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

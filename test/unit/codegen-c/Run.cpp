@@ -1,10 +1,12 @@
 //===- Run.cpp: kernels on the host's CPU and under qemu -------------------===//
 #include "Run.h"
+#include "astra/IR/Eval.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 using namespace astra;
@@ -26,6 +28,14 @@ bool astra::test::canRun(const Target &t) {
 #endif
 }
 
+std::string astra::test::evaluate(Job &job, llvm::ArrayRef<UOpRef> dims) {
+  std::vector<llvm::MutableArrayRef<uint8_t>> buffers(job.buffers.begin(), job.buffers.end());
+  std::map<std::string, int64_t> values;
+  for (size_t i = 0; i < dims.size(); ++i) values[dims[i]->str.str()] = job.dims[i];
+  auto e = evalKernel(job.kernel.sink, buffers, values);
+  return e ? llvm::toString(std::move(e)) : "";
+}
+
 static int64_t itemsOf(Context &c, const Job &j, llvm::ArrayRef<UOpRef> dims) {
   auto n = idxEvaluate(itemCount(c, j.kernel.sink), [&](UOpRef x) -> std::optional<int64_t> {
     for (size_t i = 0; i < dims.size(); ++i)
@@ -35,6 +45,20 @@ static int64_t itemsOf(Context &c, const Job &j, llvm::ArrayRef<UOpRef> dims) {
   return n.value_or(0);
 }
 
+using KernelFunction = void (*)(void *const *, const int64_t *, void *, int64_t, int64_t);
+
+static void call(Context &c, Job &j, const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, KernelFunction f) {
+  std::vector<void *> buffers;
+  for (auto &b : j.buffers) buffers.push_back(b.data());
+  void *scratch = aligned_alloc(64, (k.linear.scratchBytes + 127) / 64 * 64);
+  int64_t items = itemsOf(c, j, dims);
+  for (int64_t p = 0; p < j.parts; ++p) {
+    int64_t first = items * p / j.parts, last = items * (p + 1) / j.parts;
+    if (first < last) f(buffers.data(), j.dims.data(), scratch, first, last);
+  }
+  free(scratch);
+}
+
 static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &image, llvm::ArrayRef<LinearKernel> kernels,
                            llvm::ArrayRef<UOpRef> dims) {
   size_t size = image.bytes.size();
@@ -42,20 +66,9 @@ static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &imag
   if (code == MAP_FAILED) return "mmap failed";
   memcpy(code, image.bytes.data(), size);
   if (mprotect(code, size, PROT_READ | PROT_EXEC)) return "mprotect failed";
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    Job &j = jobs[i];
-    std::vector<void *> buffers;
-    for (auto &b : j.buffers) buffers.push_back(b.data());
-    void *scratch = aligned_alloc(64, (kernels[i].linear.scratchBytes + 127) / 64 * 64);
-    auto *f = reinterpret_cast<void (*)(void *const *, const int64_t *, void *, int64_t, int64_t)>(
-        static_cast<uint8_t *>(code) + image.offsets[i]);
-    int64_t items = itemsOf(c, j, dims);
-    for (int64_t p = 0; p < j.parts; ++p) {
-      int64_t first = items * p / j.parts, last = items * (p + 1) / j.parts;
-      if (first < last) f(buffers.data(), j.dims.data(), scratch, first, last);
-    }
-    free(scratch);
-  }
+  for (size_t i = 0; i < jobs.size(); ++i)
+    call(c, jobs[i], kernels[i], dims,
+         reinterpret_cast<KernelFunction>(static_cast<uint8_t *>(code) + image.offsets[i]));
   munmap(code, size);
   return "";
 }
@@ -104,25 +117,56 @@ static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &imag
   return why;
 }
 
-std::string astra::test::run(Context &c, std::vector<Job> &jobs, const Target &target, llvm::ArrayRef<UOpRef> dims) {
-  std::vector<LinearKernel> kernels;
-  std::vector<std::string> names;
+/// All kernels as C; an error as a sentence.
+static std::string emitAll(Context &c, std::vector<Job> &jobs, const Target &target, llvm::ArrayRef<UOpRef> dims,
+                           std::vector<LinearKernel> &kernels, std::vector<std::string> &names, std::string &source) {
   for (size_t i = 0; i < jobs.size(); ++i) {
     auto l = linearize(c, jobs[i].kernel);
     if (!l) return llvm::toString(l.takeError());
     names.push_back("kernel" + std::to_string(i));
     kernels.push_back({names.back(), &jobs[i].kernel, std::move(*l)});
   }
-  auto source = emitC(c, kernels, target, dims);
-  if (!source) return llvm::toString(source.takeError());
-  if (const char *keep = getenv("ASTRA_KEEP_C")) {
-    std::error_code ec;
-    llvm::raw_fd_ostream(keep, ec) << *source;
-  }
-  auto image = buildImage(*source, names, target, 2);
+  auto text = emitC(c, kernels, target, dims);
+  if (!text) return llvm::toString(text.takeError());
+  source = std::move(*text);
+  return "";
+}
+
+std::string astra::test::run(Context &c, std::vector<Job> &jobs, const Target &target, llvm::ArrayRef<UOpRef> dims) {
+  std::vector<LinearKernel> kernels;
+  std::vector<std::string> names;
+  std::string source;
+  if (std::string why = emitAll(c, jobs, target, dims, kernels, names, source); !why.empty()) return why;
+  auto image = buildImage(source, names, target, 2);
   if (!image) return llvm::toString(image.takeError());
 #ifdef ASTRA_QEMU
   if (target.arch == Arch::AArch64) return runEmulated(c, jobs, *image, kernels, dims, ASTRA_QEMU, ASTRA_HOST);
 #endif
   return runHere(c, jobs, *image, kernels, dims);
+}
+
+std::string astra::test::runCompiled(Context &c, std::vector<Job> &jobs, llvm::StringRef compiler,
+                                     llvm::ArrayRef<std::string> flags, llvm::ArrayRef<UOpRef> dims) {
+  std::vector<LinearKernel> kernels;
+  std::vector<std::string> names;
+  std::string source;
+  if (std::string why = emitAll(c, jobs, allTargets()[0], dims, kernels, names, source); !why.empty()) return why;
+  auto program = llvm::sys::findProgramByName(compiler);
+  llvm::SmallString<64> dir;
+  if (!program || llvm::sys::fs::createUniqueDirectory("astra-test", dir)) return "no compiler or no temporary folder";
+  std::string text = (dir + "/kernels.c").str(), library = (dir + "/kernels.so").str();
+  std::error_code ec;
+  llvm::raw_fd_ostream(text, ec) << source;
+  std::vector<llvm::StringRef> args{compiler, "-std=c11", "-Wall", "-Werror", "-fPIC", "-shared", text, "-o", library};
+  args.insert(args.end(), flags.begin(), flags.end());
+  args.push_back("-lm");
+  std::string why;
+  if (llvm::sys::ExecuteAndWait(*program, args)) why = compiler.str() + " failed";
+  void *handle = why.empty() ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (why.empty() && !handle) why = dlerror();
+  for (size_t i = 0; handle && i < jobs.size(); ++i)
+    call(c, jobs[i], kernels[i], dims, reinterpret_cast<KernelFunction>(dlsym(handle, names[i].c_str())));
+  if (handle) dlclose(handle);
+  llvm::sys::fs::remove_directories(dir);
+  return why;
 }

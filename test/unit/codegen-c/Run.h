@@ -13,9 +13,15 @@ struct Job {
   int parts = 1; // calls that the items are split into
 };
 
+/// What the evaluator gives for a job: its buffers afterwards, or a sentence.
+std::string evaluate(Job &job, llvm::ArrayRef<UOpRef> dims);
+
 /// Compiles all kernels as one image and runs each once; the buffers have the results. Null when it worked, else why
 /// not. x86-64-v4 is run where the CPU has it, aarch64 under qemu-user.
 std::string run(Context &c, std::vector<Job> &jobs, const Target &target, llvm::ArrayRef<UOpRef> dims);
+/// The same source compiled by a compiler of the host as a shared library, with these flags.
+std::string runCompiled(Context &c, std::vector<Job> &jobs, llvm::StringRef compiler, llvm::ArrayRef<std::string> flags,
+                        llvm::ArrayRef<UOpRef> dims);
 /// Whether this machine can run the target at all.
 bool canRun(const Target &target);
 

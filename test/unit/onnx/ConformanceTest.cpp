@@ -2,7 +2,7 @@
 // Takes:    the folder that make_cases.py wrote; without it there is nothing to run.
 // Gives:    each case imported, evaluated, compared: integers and bool exactly, floats within ONNX's own tolerance.
 // Keeps:    honest: a case of an op without a row may be refused; any other only if exceptions.txt names it and says
-// why.
+//           why.
 #include "ModelFile.h"
 #include "astra/IR/Eval.h"
 #include "astra/Import/ONNX.h"

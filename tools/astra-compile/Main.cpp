@@ -1,0 +1,146 @@
+//===- astra-compile: a model becomes a bundle ------------------------------===//
+// Takes:    a model (.uop, .onnx) and a command line.
+// Gives:    a bundle with code for every target asked for, or the text of a stage.
+// Keeps:    output complete or not at all; exit codes as every tool has them.
+// Does not: hold the stages (Pipeline.cpp).
+#include "Options.h"
+#include "Pipeline.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace astra;
+using namespace astra::tool;
+
+namespace {
+
+std::string targetNames() {
+  std::vector<std::string> names;
+  for (const Target &t : allTargets()) names.push_back(t.name);
+  return llvm::join(names, ", ");
+}
+
+/// One of the words, separated by | in `choices`.
+std::function<std::string(std::string_view)> word(std::string &out, std::string choices) {
+  return [&out, choices](std::string_view v) -> std::string {
+    llvm::SmallVector<llvm::StringRef> list;
+    llvm::StringRef(choices).split(list, '|');
+    if (!llvm::is_contained(list, llvm::StringRef(v))) return "'" + std::string(v) + "' is not one of " + choices;
+    out = v;
+    return "";
+  };
+}
+
+/// "batch=1..64" or "batch=8".
+std::string addDim(std::vector<DimBound> &out, std::string_view v) {
+  auto [name, range] = llvm::StringRef(v).split('=');
+  auto [low, high] = range.split("..");
+  DimBound d{name.str(), 0, 0};
+  if (!range.contains("..")) high = low;
+  if (name.empty() || !parseInteger(low, 0, INT64_MAX, d.lo) || !parseInteger(high, d.lo, INT64_MAX, d.hi))
+    return "'" + std::string(v) + "' is not NAME=LO..HI or NAME=N, for example batch=1..64";
+  if (llvm::any_of(out, [&](const DimBound &x) { return x.name == d.name; })) return "'" + d.name + "' is given twice";
+  out.push_back(std::move(d));
+  return "";
+}
+
+struct CommandLine {
+  PipelineOptions pipeline;
+  std::vector<std::string> targets;
+  std::string numerics = "strict";
+  int64_t jobs = 1;
+  bool quiet = false;
+};
+
+Program describe(CommandLine &c) {
+  PipelineOptions &o = c.pipeline;
+  Program p;
+  p.name = "astra-compile";
+  p.synopsis = "MODEL -o FILE.astra [options]";
+  p.summary = "compile a model into a bundle";
+  p.description =
+      "Compiles a model (.uop text or .onnx) ahead of time into one file with machine code for every target. "
+      "The bundle gives the same bits on each of them. Its bytes are a function of the model, the options and "
+      "the compiler alone.";
+  p.options = {
+      {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(o.output)},
+      {"target", "LIST", "targets, with commas between them; all of them if not given: " + targetNames(),
+       commas(c.targets)},
+      {"dim", "NAME=LO..HI", "bounds of a dynamic dim of an ONNX model, or NAME=N to fix it; once for each",
+       [&o](std::string_view v) { return addDim(o.dims, v); }},
+      {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
+      {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
+       text(o.taps)},
+      {"emit", "STAGE",
+       "prints a stage instead of writing a bundle: uop, schedule, plan, c or asm (of the first target)",
+       word(o.emit, "uop|schedule|plan|c|asm")},
+      {"plans", "FILE", "plans for kernels instead of the chosen ones: lines of 'kernel: plan', as --emit=plan prints",
+       text(o.plans)},
+      {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
+       text(o.signingKey)},
+      {"j", "N", "compiles with N processes; 1 if not given. The bytes do not depend on it", number(c.jobs, 1, 1024)},
+      {"save-temps", "DIR", "writes the result of every stage into a folder", text(o.saveTemps)},
+      {"print-after", "STAGE", "prints a stage to stderr; several with commas: " + llvm::join(stageNames(), ", "),
+       commas(o.printAfter)},
+      {"verify-each", "", "checks the graph's rules after every pass", flag(o.verifyEach)},
+      {"rule-limit", "N", "applies at most N rewrite rules, to find the one that matters",
+       number(o.ruleLimit, 0, INT64_MAX)},
+      {"time-passes", "", "prints the time of each stage to stderr", flag(o.timePasses)},
+      {"quiet", "", "shows no progress on a terminal", flag(c.quiet)},
+  };
+  p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
+               "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
+               "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n";
+  return p;
+}
+
+/// What is wrong with the command line as a whole, or "".
+std::string check(CommandLine &c, const std::vector<std::string> &models) {
+  PipelineOptions &o = c.pipeline;
+  if (models.size() != 1) return models.empty() ? "no model is given" : "more than one model is given";
+  o.model = models[0];
+  llvm::StringRef model = o.model;
+  if (!model.ends_with(".uop") && !model.ends_with(".onnx")) return o.model + ": a model is a .uop or .onnx file";
+  if (o.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
+  if (o.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
+  if (c.targets.empty())
+    for (const Target &t : allTargets()) o.targets.push_back(&t);
+  for (const std::string &name : c.targets) {
+    const Target *t = targetNamed(name);
+    if (!t) return "there is no target '" + name + "'; targets are " + targetNames();
+    if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
+    o.targets.push_back(t);
+  }
+  for (const std::string &stage : o.printAfter)
+    if (!llvm::is_contained(stageNames(), stage))
+      return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");
+  o.jobs = unsigned(c.jobs);
+  return "";
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CommandLine c;
+  Program program = describe(c);
+  std::vector<std::string> models;
+  if (int code = parse(program, argc, argv, models); code >= 0) return code;
+  if (std::string wrong = check(c, models); !wrong.empty())
+    return complain(program, Usage, wrong + " (see astra-compile --help)");
+  if (c.numerics != "strict")
+    return complain(program, Unsupported, "--numerics=" + c.numerics + " is not supported; strict is");
+
+  Progress progress(c.quiet);
+  llvm::Error failed = runPipeline(c.pipeline, progress);
+  progress.clear();
+  int code = Ok;
+  llvm::handleAllErrors(std::move(failed), [&](const llvm::ErrorInfoBase &e) {
+    int worst = e.convertToErrorCode() == std::errc::not_supported ? Unsupported : Failure;
+    std::string text = e.message();
+    // A diagnostic with its place in a file stands alone.
+    code = text.find(": error: ") != text.npos ? (llvm::errs() << text << "\n", worst) : complain(program, worst, text);
+  });
+  return code;
+}

@@ -1,0 +1,254 @@
+//===- Pipeline.cpp: from a model to a bundle -------------------------------===//
+// Takes:    options that the command line has checked.
+// Gives:    load, passes, schedule, code for each target, assembly, writing: in this order, in compile().
+// Keeps:    each stage under its name: timed, printed and saved alike.
+// Does not: decide anything: libraries do.
+#include "Pipeline.h"
+#include "Passes.h"
+#include "astra/Bundle/Assemble.h"
+#include "astra/Codegen/Compile.h"
+#include "astra/IR/Text.h"
+#include "astra/IR/Verify.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
+#include <chrono>
+
+using namespace astra;
+using namespace llvm;
+
+namespace {
+
+class Pipeline {
+public:
+  Pipeline(const PipelineOptions &options, tool::Progress &progress) : o(options), progress(progress) {}
+  Error compile();
+
+private:
+  const PipelineOptions &o;
+  tool::Progress &progress;
+  std::chrono::steady_clock::time_point started;
+
+  void begin(const Twine &stage);
+  void report(StringRef stage);
+  Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
+  Error give(StringRef path, StringRef text);
+  Expected<Module> load();
+  Error keepTaps(Module &m);
+  Expected<std::map<std::string, Plan>> readPlans();
+  Error emit(ArrayRef<CompiledTarget> code);
+};
+
+void Pipeline::begin(const Twine &stage) {
+  progress(stage.str());
+  started = std::chrono::steady_clock::now();
+}
+
+void Pipeline::report(StringRef stage) {
+  std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
+  progress.clear();
+  errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
+}
+
+/// Time, listing and file of a stage that is done.
+Error Pipeline::end(StringRef stage, StringRef extension, function_ref<std::string()> listing) {
+  if (o.timePasses) report(stage);
+  bool print = is_contained(o.printAfter, stage) || is_contained(o.printAfter, stage.split(' ').first);
+  if (!print && o.saveTemps.empty()) return Error::success();
+  std::string text = listing();
+  if (print) {
+    progress.clear();
+    errs() << "// after " << stage << "\n" << text;
+  }
+  if (o.saveTemps.empty()) return Error::success();
+  std::string name = stage.str();
+  for (char &c : name)
+    if (!isAlnum(c) && c != '-' && c != '_') c = '.';
+  SmallString<128> path(o.saveTemps);
+  sys::path::append(path, name + extension);
+  return give(path, text);
+}
+
+Error Pipeline::give(StringRef path, StringRef text) {
+  if (path == "-") {
+    outs() << text;
+    return Error::success();
+  }
+  return writeFile(path, [&](raw_ostream &out) {
+    out << text;
+    return Error::success();
+  });
+}
+
+//===- Stages ---------------------------------------------------------------===//
+
+Expected<Module> Pipeline::load() {
+  if (sys::path::extension(o.model) == ".onnx") return importONNX(o.model, {o.dims, o.taps});
+  if (!o.dims.empty())
+    return createStringError(
+        std::errc::invalid_argument,
+        "--dim bounds the dynamic dims of an ONNX model; %s states its own: change \"dim %s\" there", o.model.c_str(),
+        o.dims.front().name.c_str());
+  ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(o.model);
+  if (!text) return createFileError(o.model, text.getError());
+  Expected<Module> m = parse((*text)->getBuffer(), o.model);
+  if (m && !o.taps.empty())
+    if (Error e = keepTaps(*m)) return std::move(e);
+  return m;
+}
+
+/// Makes outputs of the `tap` nodes whose whole name the expression matches. They follow the entry's own outputs, by
+/// name.
+Error Pipeline::keepTaps(Module &m) {
+  Regex wanted("^(" + o.taps + ")$");
+  std::string wrong;
+  if (!wanted.isValid(wrong))
+    return createStringError(std::errc::invalid_argument, "--taps=%s: %s", o.taps.c_str(), wrong.c_str());
+  bool any = false;
+  for (Entry &e : m.entries) {
+    StringSet<> taken;
+    std::vector<UOpRef> roots;
+    for (const Value &v : e.outputs) taken.insert(v.name), roots.push_back(v.value);
+    for (const StateUpdate &u : e.updates) roots.push_back(u.value);
+    std::map<std::string, UOpRef> found;
+    for (UOpRef x : topoSort(roots))
+      if (x->is(Op::Tap) && wanted.match(x->str)) found.emplace(x->str.str(), x);
+    for (auto &[name, x] : found) {
+      any = true;
+      std::string unique = name;
+      while (!taken.insert(unique).second) unique += "_tap";
+      e.outputs.push_back({unique, x});
+    }
+  }
+  if (any) return Error::success();
+  return createStringError(std::errc::invalid_argument, "--taps=%s matches no named value of the model",
+                           o.taps.c_str());
+}
+
+/// Lines of "kernel: plan"; empty lines and lines that begin with # are skipped.
+Expected<std::map<std::string, Plan>> Pipeline::readPlans() {
+  std::map<std::string, Plan> out;
+  if (o.plans.empty()) return out;
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(o.plans);
+  if (!file) return createFileError(o.plans, file.getError());
+  SmallVector<StringRef> lines;
+  (*file)->getBuffer().split(lines, '\n');
+  for (auto [i, line] : enumerate(lines)) {
+    if (line.trim().empty() || line.trim().starts_with("#")) continue;
+    auto [kernel, text] = line.split(':');
+    Expected<Plan> plan = parsePlan(text.trim());
+    if (!plan)
+      return createStringError(std::errc::invalid_argument, "%s:%zu: %s", o.plans.c_str(), i + 1,
+                               toString(plan.takeError()).c_str());
+    out[kernel.trim().str()] = std::move(*plan);
+  }
+  return out;
+}
+
+std::string planList(ArrayRef<CompiledTarget> code) {
+  std::string out;
+  for (const CompiledTarget &t : code) {
+    out += std::string("# ") + t.target->name + "\n";
+    for (const CompiledKernel &k : t.kernels) out += k.kernel.name + ": " + k.kernel.plan + "\n";
+  }
+  return out;
+}
+
+Error Pipeline::emit(ArrayRef<CompiledTarget> code) {
+  StringRef to = o.output.empty() ? "-" : StringRef(o.output);
+  if (o.emit == "plan") return give(to, planList(code));
+  if (o.emit == "c") return give(to, code.front().source);
+  Expected<std::string> text = assemblyText(code.front().source, *code.front().target);
+  if (!text) return text.takeError();
+  return give(to, *text);
+}
+
+Error Pipeline::compile() {
+  StringRef to = o.output.empty() ? "-" : StringRef(o.output);
+  if (!o.saveTemps.empty())
+    if (std::error_code e = sys::fs::create_directories(o.saveTemps)) return createFileError(o.saveTemps, e);
+  Expected<std::map<std::string, Plan>> plans = readPlans();
+  if (!plans) return plans.takeError();
+  std::optional<SigningKey> key;
+  if (!o.signingKey.empty()) {
+    Expected<SigningKey> read = readSigningKey(o.signingKey);
+    if (!read) return read.takeError();
+    key = *read;
+  }
+
+  begin("load " + Twine(o.model));
+  Expected<Module> loaded = load();
+  if (!loaded) return loaded.takeError();
+  Module &m = *loaded;
+  auto moduleText = [&] { return print(m); };
+  if (Error e = end("load", ".uop", moduleText)) return e;
+
+  Stage stage = Stage::Graph;
+  if (Error e = verify(m, stage)) return e;
+  PassOptions passOptions;
+  passOptions.rewrite.ruleLimit = o.ruleLimit;
+  for (const Pass &p : passes()) {
+    if (!p.standard) continue;
+    begin(p.name);
+    if (Error e = p.run(m, passOptions)) return e;
+    stage = p.gives.value_or(stage);
+    if (o.verifyEach) {
+      Error e = verify(m, stage);
+      if (!e && p.check) e = p.check(m);
+      if (e) return createStringError("after %s: %s", p.name, toString(std::move(e)).c_str());
+    }
+    if (Error e = end(p.name, ".uop", moduleText)) return e;
+  }
+  if (o.emit == "uop") return give(to, print(m));
+
+  begin("schedule");
+  Expected<Schedule> s = schedule(m);
+  if (!s) return s.takeError();
+  if (Error e = end("schedule", ".txt", [&] { return print(*s); })) return e;
+  if (o.emit == "schedule") return give(to, print(*s));
+
+  std::vector<CompiledTarget> code;
+  for (const Target *target : o.targets) {
+    std::string stage = std::string("code ") + target->name;
+    begin(stage + ", " + Twine(s->kernels.size()) + " kernels");
+    CompileOptions options;
+    options.jobs = o.jobs;
+    options.image = o.emit.empty();
+    options.plans = *plans;
+    Expected<CompiledTarget> compiled = compileKernels(m.ctx(), *s, *target, options);
+    if (!compiled) return compiled.takeError();
+    code.push_back(std::move(*compiled));
+    if (Error e = end(stage, ".c", [&] { return code.back().source; })) return e;
+  }
+  if (!o.saveTemps.empty() || is_contained(o.printAfter, "plan")) {
+    begin("plan");
+    if (Error e = end("plan", ".txt", [&] { return planList(code); })) return e;
+  }
+  if (!o.emit.empty()) return emit(code);
+
+  begin("write");
+  Expected<BundleParts> parts = assemble(m, *s, std::move(code));
+  if (!parts) return parts.takeError();
+  if (Error e = writeBundle(*parts, o.output, key)) return e;
+  if (o.timePasses) report("write");
+  return Error::success();
+}
+
+} // namespace
+
+std::vector<std::string> astra::stageNames() {
+  std::vector<std::string> out{"load"};
+  for (const Pass &p : passes())
+    if (p.standard) out.push_back(p.name);
+  out.insert(out.end(), {"schedule", "plan", "code"});
+  return out;
+}
+
+Error astra::runPipeline(const PipelineOptions &options, tool::Progress &progress) {
+  return Pipeline(options, progress).compile();
+}

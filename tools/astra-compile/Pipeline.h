@@ -1,0 +1,31 @@
+//===- Pipeline.h: from a model to a bundle ---------------------------------===//
+// Takes:    what the command line says.
+// Gives:    the bundle, or the text of the stage asked for.
+// Keeps:    the order of stages in one place, as straight lines.
+// Does not: parse options (Main.cpp).
+#pragma once
+#include "Progress.h"
+#include "astra/Codegen/Target.h"
+#include "astra/Import/ONNX.h"
+#include "llvm/Support/Error.h"
+
+namespace astra {
+
+struct PipelineOptions {
+  std::string model, output; // output: "-" is stdout, for --emit
+  std::string emit;          // "", uop, schedule, plan, c, asm
+  std::string saveTemps, taps, plans, signingKey;
+  std::vector<std::string> printAfter;
+  std::vector<const Target *> targets;
+  std::vector<DimBound> dims;
+  bool timePasses = false, verifyEach = false;
+  int64_t ruleLimit = -1; // none
+  unsigned jobs = 1;
+};
+
+/// Names of the stages that --print-after knows, in order.
+std::vector<std::string> stageNames();
+
+llvm::Error runPipeline(const PipelineOptions &options, tool::Progress &progress);
+
+} // namespace astra
