@@ -57,12 +57,17 @@ namespace wide {
   template <class W> W name(W x) { return std::name(x); }
 WIDE(exp2)
 WIDE(exp)
-WIDE(expm1) WIDE(log2) WIDE(log) WIDE(log1p) WIDE(sin) WIDE(cos) WIDE(tan) WIDE(tanh) WIDE(erf)
+WIDE(expm1)
+WIDE(log2)
+WIDE(log)
+WIDE(log1p)
+WIDE(sin)
+WIDE(cos)
+WIDE(tan)
+WIDE(tanh)
+WIDE(erf)
 #undef WIDE
-    template <class W>
-    W sigmoid(W x) {
-  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
-}
+template <class W> W sigmoid(W x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 template <class W> W rsqrt(W x) { return 1 / std::sqrt(x); }
 template <class W> W pow(W x, W y) { return std::pow(x, y); }
 } // namespace wide
