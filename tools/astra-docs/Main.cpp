@@ -105,7 +105,7 @@ static std::string onnxPage() {
   std::map<std::string, std::string> ranges;
   for (const ONNXRow &row : onnxRows()) {
     std::string &text = ranges[row.op];
-    text += (text.empty() ? "" : ", ") + std::to_string(row.since) + " to " + std::to_string(row.until);
+    text += (text.empty() ? "" : ", ") + std::to_string(std::max(row.since, 7)) + " to " + std::to_string(row.until);
   }
   std::string out = onnxHead;
   for (const auto &[op, text] : ranges) out += "| `" + op + "` | " + text + " |\n";

@@ -27,12 +27,12 @@ public:
       : file(file), graph(*file.model().mutable_graph()), options(options), shared(module.ctx(), file) {}
 
   llvm::Expected<Module> run() {
-    if (llvm::Error e = refuseUnknownOps()) return std::move(e);
-    if (llvm::Error e = declareConstants()) return std::move(e);
-    if (llvm::Error e = declareInputs()) return std::move(e);
+    if (llvm::Error e = refuseUnknownOps()) return e;
+    if (llvm::Error e = declareConstants()) return e;
+    if (llvm::Error e = declareInputs()) return e;
     for (int i = 0; i < graph.node_size(); ++i) lower(i);
     collectOutputs();
-    if (llvm::Error e = addTaps()) return std::move(e);
+    if (llvm::Error e = addTaps()) return e;
     if (!failures.empty()) return allFailures();
     keepUsedParams();
     return std::move(module);

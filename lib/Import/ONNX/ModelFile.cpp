@@ -142,7 +142,7 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
                    llvm::Twine(newestOpset));
   if (model.graph().sparse_initializer_size())
     return failure("'" + path + "' has sparse initializers, which are not supported: save them dense");
-  return std::move(file);
+  return file;
 }
 
 llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
