@@ -142,7 +142,8 @@ std::string Helpers::toMask(DType from, unsigned lanes) {
   if (!begin(name)) return name;
   std::string M = mask(maskBits(from), lanes), T = type(from, lanes);
   define(M, name, T + " a",
-         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";" : "return (" + M + ")(a != 0);");
+         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";"
+                        : "return (" + M + ")(a != 0);");
   return name;
 }
 

@@ -5,6 +5,7 @@
 // Does not: reorder or simplify; compute (Helpers.h).
 #include "astra/Codegen/EmitC.h"
 #include "Helpers.h"
+#include "Prelude.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -487,7 +488,7 @@ llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel>
     if (!isIdentifier(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is not an identifier of C");
     auto f = FunctionEmitter(h, k, dims).run();
     if (!f) return f.takeError();
-    functions += "\n" + *f;
+    functions += kernelMark + *f;
   }
   for (const LinearKernel &k : kernels)
     if (h.isTaken(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is one of the C helpers'");

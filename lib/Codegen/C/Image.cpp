@@ -3,9 +3,9 @@
 // Gives:    the bytes of one section at address 0, and where each function begins.
 // Keeps:    bytes a function of source, target and toolchain: no path, no time, no order of threads goes in.
 // Does not: accept anything that a loader would have to do: data, got, relocations, imports.
+#include "Prelude.h"
 #include "astra/Codegen/EmitC.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -13,6 +13,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace astra;
@@ -54,7 +55,7 @@ constexpr const char script[] = R"ld(
 SECTIONS {
   . = 0;
   .image : ALIGN(64) {
-    KEEP(*kernels.o(.text .text.*))
+    KEEP(*kernels*.o(.text .text.*))
     *(.text .text.*)
     *(.rodata .rodata.*)
   }
@@ -113,12 +114,12 @@ public:
     }
     return llvm::Error::success();
   }
-  /// Runs a tool found by name; the error has what it printed.
-  llvm::Error run(llvm::StringRef tool, llvm::ArrayRef<std::string> arguments) const {
+  /// Runs a tool found by name on the unit `name`; the error has what it printed.
+  llvm::Error run(llvm::StringRef tool, const std::string &name, llvm::ArrayRef<std::string> arguments) const {
     auto program = llvm::sys::findProgramByName(tool);
     if (!program)
       return llvm::createStringError(tool + " was not found: install the packages of LLVM 22 or add it to PATH");
-    std::string log = path("log");
+    std::string log = path(name + ".log");
     llvm::SmallVector<llvm::StringRef, 32> args{tool};
     args.append(arguments.begin(), arguments.end());
     std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(log), llvm::StringRef(log)};
@@ -175,20 +176,48 @@ llvm::Expected<Image> readImage(llvm::StringRef path, llvm::ArrayRef<std::string
 
 } // namespace
 
+/// The source in parts that compile by themselves, as many whatever the number of jobs, so that bytes do not depend on
+/// it.
+static std::vector<std::string> partsOf(llvm::StringRef source) {
+  constexpr size_t kernelsPerPart = 4;
+  llvm::StringRef mark = cemit::kernelMark;
+  size_t at = source.find(mark), count = 0;
+  llvm::StringRef head = source.take_front(at);
+  std::vector<std::string> parts;
+  for (; at != llvm::StringRef::npos; ++count) {
+    size_t end = source.find(mark, at + mark.size());
+    if (count % kernelsPerPart == 0) parts.push_back(head.str());
+    parts.back() += source.slice(at, end);
+    at = end;
+  }
+  return parts;
+}
+
 llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names,
-                                        const Target &target, unsigned) {
+                                        const Target &target, unsigned jobs) {
   auto shop = Workshop::open();
   if (!shop) return shop.takeError();
-  if (auto e = shop->write("kernels.c", cSource)) return std::move(e);
-  if (auto e = shop->write("support.c", support)) return std::move(e);
+  std::vector<std::string> units, sources = partsOf(cSource);
+  for (size_t i = 0; i < sources.size(); ++i) units.push_back("kernels" + std::to_string(i));
+  units.push_back("support");
+  sources.push_back(support);
   if (auto e = shop->write("image.ld", script)) return std::move(e);
-  for (std::string unit : {"kernels", "support"}) {
+  std::vector<std::string> errors(units.size());
+  auto compile = [&](size_t i) -> llvm::Error {
+    if (auto e = shop->write(units[i] + ".c", sources[i])) return e;
     std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
     args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
-    if (unit == "support") args.push_back("-fno-builtin");
-    args.insert(args.end(), {shop->path(unit + ".c"), "-o", shop->path(unit + ".o")});
-    if (auto e = shop->run("clang-22", args)) return std::move(e);
+    if (units[i] == "support") args.push_back("-fno-builtin");
+    args.insert(args.end(), {shop->path(units[i] + ".c"), "-o", shop->path(units[i] + ".o")});
+    return shop->run("clang-22", units[i], args);
+  };
+  {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(jobs, 1u)));
+    for (size_t i = 0; i < units.size(); ++i) pool.async([&, i] { errors[i] = llvm::toString(compile(i)); });
+    pool.wait();
   }
+  for (const std::string &e : errors)
+    if (!e.empty()) return llvm::createStringError(e);
   std::vector<std::string> link = {"-static",
                                    "--gc-sections",
                                    "--build-id=none",
@@ -198,10 +227,9 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
                                    "-T",
                                    shop->path("image.ld"),
                                    "-o",
-                                   shop->path("image.elf"),
-                                   shop->path("kernels.o"),
-                                   shop->path("support.o")};
-  if (auto e = shop->run("ld.lld-22", link)) return std::move(e);
+                                   shop->path("image.elf")};
+  for (const std::string &u : units) link.push_back(shop->path(u + ".o"));
+  if (auto e = shop->run("ld.lld-22", "image", link)) return std::move(e);
   return readImage(shop->path("image.elf"), names);
 }
 
@@ -213,7 +241,7 @@ llvm::Expected<std::string> astra::assemblyText(llvm::StringRef cSource, const T
   args.back() = "-S"; // in place of -c
   args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
   args.insert(args.end(), {"-x", "c", shop->path("kernels.c"), "-o", shop->path("kernels.s")});
-  if (auto e = shop->run("clang-22", args)) return std::move(e);
+  if (auto e = shop->run("clang-22", "kernels", args)) return std::move(e);
   auto file = llvm::MemoryBuffer::getFile(shop->path("kernels.s"));
   if (!file) return llvm::createStringError("the compiler gave no file");
   // The first directive names the temporary file.

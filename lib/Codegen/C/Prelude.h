@@ -4,6 +4,9 @@
 
 namespace astra::cemit {
 
+/// Stands before each kernel: what is between two of them needs only the text before the first.
+inline constexpr const char kernelMark[] = "\n/* ---- a kernel ---- */\n";
+
 inline constexpr const char prelude[] =
     R"c(/* Made by Astra. C11 with vector extensions, for clang and gcc; needs nothing but fmaf and fma of libm, and
    those only where the machine has no fused multiply-add. Floating point is strict: compile without -ffast-math. */
