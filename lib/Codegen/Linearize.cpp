@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 #include <queue>
+#include <tuple>
 
 using namespace astra;
 
@@ -82,6 +83,7 @@ struct Item {
   uint32_t inner = none;  // LoopBegin: the region of the loop
   uint32_t value = none;  // Define: its instance
   uint32_t waiting = 0;   // for that many items of the same region
+  bool feedsLoop = false; // is a loop, or a loop of the same region needs it
   bool late = false;      // writes a buffer that the kernel also reads, itself or inside
   std::vector<uint32_t> users;
 };
@@ -138,6 +140,7 @@ private:
   std::vector<UOpRef> topo, ranges; // ranges by bit
   std::vector<uint32_t> set;        // by node id: the ranges it depends on
   std::vector<uint32_t> depth;      // by node id: folds and stages below, longest chain
+  std::vector<bool> anchored;       // by node id: reads memory or has a loop below; stays inside its parallel range
   llvm::DenseMap<int64_t, unsigned> bitOfAxis;
   RangeSets sets;
   std::vector<Region> regions;
@@ -156,7 +159,10 @@ llvm::Error Linearizer::analyse() {
   if (lone) topo.insert(topo.begin(), lone), most = std::max(most, lone->id + 1);
   set.assign(most, 0);
   depth.assign(most, 0);
+  anchored.assign(most, false);
   for (UOpRef x : topo) {
+    anchored[x->id] = x->op == Op::Load || x->op == Op::At || closes(x);
+    for (UOpRef y : x->src) anchored[x->id] = anchored[x->id] || anchored[y->id];
     uint32_t s = 0, d = 0;
     for (UOpRef y : x->src) s = sets.unite(s, set[y->id]), d = std::max(d, depth[y->id]);
     if (x->op == Op::Range) {
@@ -184,7 +190,11 @@ llvm::Error Linearizer::analyse() {
 }
 
 uint32_t Linearizer::place(UOpRef node, uint32_t from) const {
-  while (regions[from].parent != none && !sets.has(set[node->id], regions[from].bit)) from = regions[from].parent;
+  // Work stays with the items of its region: another part of the launch must not do it too, and a register that holds
+  // it across all loops of a tile is lost to the tile.
+  auto holds = [&](uint32_t r) { return anchored[node->id] && kindOf(regions[r].range) == RangeKind::Parallel; };
+  while (regions[from].parent != none && !sets.has(set[node->id], regions[from].bit) && !holds(from))
+    from = regions[from].parent;
   return from;
 }
 
@@ -370,19 +380,32 @@ bool Linearizer::order(Linear &out) {
     size_t next = 0;
   };
   bool acyclic = true;
-  auto enter = [&](uint32_t r) {
-    Frame f{r, {}, 0};
-    using Key = std::pair<bool, uint32_t>;
+  auto kahn = [&](uint32_t r) {
+    std::vector<uint32_t> order;
+    using Key = std::tuple<bool, bool, uint32_t>;
+    auto key = [&](uint32_t i) { return Key(items[i].late, !items[i].feedsLoop, i); };
     std::priority_queue<Key, std::vector<Key>, std::greater<Key>> ready;
+    llvm::DenseMap<uint32_t, uint32_t> waiting;
     for (uint32_t i : regions[r].items)
-      if (!items[i].waiting) ready.push({items[i].late, i});
+      if (!(waiting[i] = items[i].waiting)) ready.push(key(i));
     while (!ready.empty()) {
-      uint32_t i = ready.top().second;
+      uint32_t i = std::get<2>(ready.top());
       ready.pop();
-      f.order.push_back(i);
+      order.push_back(i);
       for (uint32_t u : items[i].users)
-        if (!--items[u].waiting) ready.push({items[u].late, u});
+        if (!--waiting[u]) ready.push(key(u));
     }
+    return order;
+  };
+  auto enter = [&](uint32_t r) {
+    // What no loop of the region needs comes after its loops: the loops' accumulators want the registers.
+    std::vector<uint32_t> first = kahn(r);
+    for (uint32_t i : llvm::reverse(first)) {
+      bool feeds = items[i].kind == InstKind::LoopBegin;
+      for (uint32_t u : items[i].users) feeds |= items[u].feedsLoop;
+      items[i].feedsLoop = feeds;
+    }
+    Frame f{r, kahn(r), 0};
     acyclic &= f.order.size() == regions[r].items.size();
     return f;
   };

@@ -254,6 +254,16 @@ std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const st
   }
   DType element = bools ? DType::U8 : x->dtype;
   std::string T = h.type(element, lanes), s;
+  if (gate && !inside.empty()) { // speculative: each lane where it is taken and inside the buffer
+    std::string mask = maskAs(gate, bitWidth(element)), count = operand(k.kernel->buffers[x->src[0]->ints[0]].elements);
+    for (unsigned l = 0; l < lanes; ++l) {
+      std::string lane = at + " + " + num(l);
+      s += (l ? ", " : "(" + T + "){") + ("(" + mask + ")[" + num(l) + "] && " + lane + " >= 0 && " + lane + " < " +
+                                          count + " ? " + pointer + "[" + lane + "] : 0");
+    }
+    s += "}";
+    return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
+  }
   if (gate)
     s = h.maskedLoad(x->dtype, lanes) + "(&" + place + ", " + maskAs(gate, bitWidth(element)) + ")";
   else
