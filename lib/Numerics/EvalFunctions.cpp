@@ -6,8 +6,8 @@ using namespace astra;
 
 llvm::Expected<Tensor> astra::evalFunction(UOpRef node, llvm::ArrayRef<Tensor> sources) {
   if (!has(node->op, Function) || !isFloat(node->dtype) || sources.size() != node->tensors().size())
-    return llvm::createStringError(llvm::Twine("numerics: found ") + info(node->op).mnemonic + " of " +
-                                   info(node->dtype).text + ", expected a function op of a float type");
+    return llvm::createStringError(llvm::Twine("found ") + info(node->op).mnemonic + " of " + info(node->dtype).text +
+                                   ", expected a function op of a float type");
   // The same op on flat arguments, in a graph of its own.
   Context c;
   Builder b(c);

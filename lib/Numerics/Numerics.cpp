@@ -40,7 +40,7 @@ static std::vector<UOpRef> functionsOf(ArrayRef<UOpRef> roots) {
 
 static llvm::Error checkSupported(UOpRef n) {
   if (info(n->dtype).cls != DTypeClass::Complex) return llvm::Error::success();
-  return llvm::createStringError(llvm::Twine("numerics: found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
+  return llvm::createStringError(llvm::Twine("found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
                                  ", expected real types; split complex values into their two parts");
 }
 
@@ -110,8 +110,7 @@ llvm::Error astra::verifyNumerics(const Module &m) {
   for (UOpRef n : topoSort(roots)) {
     if (auto e = checkSupported(n)) return e;
     if (!isPrimitive(n))
-      return llvm::createStringError(llvm::Twine("numerics: found ") + info(n->op).mnemonic + " of " +
-                                     info(n->dtype).text +
+      return llvm::createStringError(llvm::Twine("found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
                                      " after the numerics stage, expected primitives (clause N1)");
   }
   return llvm::Error::success();

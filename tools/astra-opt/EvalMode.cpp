@@ -6,6 +6,7 @@
 #include "astra/IR/Eval.h"
 #include "astra/IR/Fields.h"
 #include "astra/IR/Text.h"
+#include "astra/Numerics/EvalFunctions.h"
 #include "astra/astra.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -127,7 +128,9 @@ llvm::Error astra::evaluate(const Module &m, const EvalRequest &r, llvm::raw_ost
       if (!t) return fail(name + ": " + llvm::toString(t.takeError()));
       (*values)[name.str()] = std::move(*t);
     }
-  auto result = evalEntry(m, *e, in);
+  EvalOptions options;
+  options.function = evalFunction; // a graph may come from before the numerics stage
+  auto result = evalEntry(m, *e, in, options);
   if (!result) return result.takeError();
   for (size_t i = 0; i < e->outputs.size(); ++i) {
     auto at = llvm::find_if(r.outputs, [&](StringRef s) { return s.split('=').first == e->outputs[i].name; });
