@@ -23,7 +23,8 @@ UOpRef rules::castOfCast(RuleContext r, UOpRef n) {
   if (in->op != Op::Cast) return nullptr;
   DType from = in->src[0]->dtype, between = in->dtype, to = n->dtype;
   bool wraps = isInt(from) && isInt(between) && isInt(to) && bitWidth(between) >= bitWidth(to);
-  if (!wraps && !holds(between, from)) return nullptr;
+  bool saturates = isInt(from) && isFloat(between) && isInt(to) && !holds(to, from); // where the direct cast would wrap
+  if (!wraps && (saturates || !holds(between, from))) return nullptr;
   return to == from ? in->src[0] : r.c.make(Op::Cast, {in->src[0]}, n->ints, {}, to);
 }
 

@@ -7,6 +7,7 @@
 #include "Fold.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 using namespace astra::rules;
@@ -183,11 +184,7 @@ private:
     Fn fn = Fn(n.number);
     if (fn == Fn::Width) return literalOf(t, bitWidth(t));
     UOpRef u = slot(rule.right.nodes[n.arg[0]]);
-    if (fn == Fn::Log2) {
-      uint64_t v = uint64_t(numberOf(u)), k = 0;
-      while (v >> (k + 1)) ++k;
-      return literalOf(t, k);
-    }
+    if (fn == Fn::Log2) return literalOf(t, llvm::Log2_64(uint64_t(numberOf(u))));
     llvm::APFloat inverse(0.0);
     if (fn != Fn::Reciprocal || !floatOf(u).getExactInverse(&inverse)) return nullptr;
     return literalOf(t, inverse.bitcastToAPInt().getZExtValue());
