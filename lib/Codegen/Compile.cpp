@@ -7,7 +7,8 @@
 
 using namespace astra;
 
-llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule &s, const Target &target, const CompileOptions &options) {
+llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule &s, const Target &target,
+                                                     const CompileOptions &options) {
   CompiledTarget out{&target, {}, {}, {}};
   std::vector<LinearKernel> linear;
   std::vector<std::string> names;

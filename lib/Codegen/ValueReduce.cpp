@@ -27,8 +27,8 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   int64_t combine = int64_t(combines[int(kind)]);
   if (n->hi > *chunk->constIndex()) { // chunk results in fast memory, then the same rule over them
-    UOpRef chunks = simplifyIndex(c, idxMax(c, c.index(1), idxCeilDiv(c, n, chunk))), q = range(chunks, RangeKind::Fold),
-           begin = idxMul(c, q, chunk);
+    UOpRef chunks = simplifyIndex(c, idxMax(c, c.index(1), idxCeilDiv(c, n, chunk))),
+           q = range(chunks, RangeKind::Fold), begin = idxMul(c, q, chunk);
     UOpRef one = laneFold(kind, simplifyIndex(c, idxMin(c, chunk, idxSub(c, n, begin))), chunk, identity,
                           [&](UOpRef i, UOpRef bound) { return element(idxAdd(c, begin, i), bound); });
     UOpRef all = c.make(Op::Stage, {one, q});

@@ -1,8 +1,8 @@
 //===- Fusion.cpp: which values get a buffer -------------------------------===//
 // Takes:    a legalized graph.
 // Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
-// Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` elementwise nodes;
-// recomputation in more than one kernel is allowed
+// Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` elementwise
+// nodes; recomputation in more than one kernel is allowed
 //           only for values cheaper than `recomputeCap`.
 //
 // Note [Groups]. A group is a realized value and the unrealized nodes below it. A node whose consumers all lie in one
@@ -72,10 +72,12 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     bool realize = false;
     if (computed) {
       bool absorb = x.groups.size() == 1 && x.straight && !f.heavy.count(x.groups[0]) && n->op != Op::Cumulate;
-      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 || (x.expanded && cost[n] > expandCap);
+      bool spread =
+          (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 || (x.expanded && cost[n] > expandCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
-      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) || (spread && !has(n->op, Movement)) || full || n->op == Op::UpdateAt;
+      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) || (spread && !has(n->op, Movement)) ||
+                full || n->op == Op::UpdateAt;
       if (!realize && isHeavy(n)) f.heavy[x.groups[0]] = n;
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output

@@ -45,7 +45,8 @@ UOpRef astra::address(Context &c, const Layout &l, Shape shape, llvm::ArrayRef<U
   return simplifyIndex(c, at);
 }
 
-std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes, llvm::ArrayRef<uint8_t> rowMajor) {
+std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes,
+                                    llvm::ArrayRef<uint8_t> rowMajor) {
   size_t rank = shape.size();
   std::vector<int64_t> extent, at(rank), strides(rank, 1);
   for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * shape[i];

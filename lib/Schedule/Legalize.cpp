@@ -81,8 +81,14 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
     Op op;
     UOpRef (*rewrite)(Builder &, UOpRef);
   };
-  static constexpr Row rows[] = {{Op::Reduce, legalizeReduce},   {Op::Contract, legalizeContract}, {Op::ArgReduce, legalizeArgReduce}, {Op::ArgSort, legalizeArgSort},
-                                 {Op::Scatter, legalizeScatter}, {Op::Compact, legalizeCompact},   {Op::Cumulate, legalizeCumulate},   {Op::Tap, skipped},
+  static constexpr Row rows[] = {{Op::Reduce, legalizeReduce},
+                                 {Op::Contract, legalizeContract},
+                                 {Op::ArgReduce, legalizeArgReduce},
+                                 {Op::ArgSort, legalizeArgSort},
+                                 {Op::Scatter, legalizeScatter},
+                                 {Op::Compact, legalizeCompact},
+                                 {Op::Cumulate, legalizeCumulate},
+                                 {Op::Tap, skipped},
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());
   for (UOpRef n : topoSort(roots)) {

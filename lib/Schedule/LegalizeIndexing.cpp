@@ -1,7 +1,8 @@
 //===- LegalizeIndexing.cpp: searching ops as folds ------------------------===//
 // Takes:    argreduce, argsort, scatter, compact and cumulate.
 // Gives:    the same values by comparisons and exact folds, or by chains where an order is stamped.
-// Keeps:    bits. Sorting and searching cost the square of the axis this way: correct on every target, to be replaced by kernels of their own where speed matters.
+// Keeps:    bits. Sorting and searching cost the square of the axis this way: correct on every target, to be replaced
+// by kernels of their own where speed matters.
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,9 +23,11 @@ static UOpRef repeatAt(Builder &b, UOpRef x, unsigned axis, UOpRef n) {
 UOpRef astra::legalizeArgReduce(Builder &b, UOpRef r) {
   UOpRef x = r->src[0];
   int64_t axis = r->ints[1];
-  UOpRef extreme = repeatAt(b, b.reduce(r->ints[0] ? ReduceKind::Min : ReduceKind::Max, x, {axis}), axis, x->shape[axis]);
+  UOpRef extreme =
+      repeatAt(b, b.reduce(r->ints[0] ? ReduceKind::Min : ReduceKind::Max, x, {axis}), axis, x->shape[axis]);
   UOpRef match = b.eq(x, extreme);
-  if (isFloat(x->dtype)) match = b.bin(Op::Or, match, b.bin(Op::And, b.bin(Op::Ne, x, x), b.bin(Op::Ne, extreme, extreme)));
+  if (isFloat(x->dtype))
+    match = b.bin(Op::Or, match, b.bin(Op::And, b.bin(Op::Ne, x, x), b.bin(Op::Ne, extreme, extreme)));
   UOpRef none = b.bits(DType::I64, INT64_MAX), at = b.select(match, b.iota(DType::I64, x->shape, axis), none);
   UOpRef least = b.reduce(ReduceKind::Min, at, {axis});
   return x->shape[axis]->lo > 0 ? least : b.select(b.eq(least, none), b.litInt(DType::I64, 0), least);
@@ -50,10 +53,12 @@ UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {
   // [.., i, k, ..]: does element k come before element i?
   UOpRef mine = repeatAt(b, key, axis + 1, n), other = repeatAt(b, key, axis, n);
   UOpRef i = b.iota(DType::I64, mine->shape, axis), k = b.iota(DType::I64, mine->shape, axis + 1);
-  UOpRef before = b.bin(Op::Or, descending ? b.lt(mine, other) : b.lt(other, mine), b.bin(Op::And, b.eq(mine, other), b.lt(k, i)));
+  UOpRef before =
+      b.bin(Op::Or, descending ? b.lt(mine, other) : b.lt(other, mine), b.bin(Op::And, b.eq(mine, other), b.lt(k, i)));
   UOpRef rank = b.reduce(ReduceKind::Sum, b.cast(before, DType::I64), {axis + 1});
   // [.., place, i, ..]: the element whose rank is the place
-  UOpRef ranks = repeatAt(b, rank, axis, n), place = b.iota(DType::I64, ranks->shape, axis), from = b.iota(DType::I64, ranks->shape, axis + 1);
+  UOpRef ranks = repeatAt(b, rank, axis, n), place = b.iota(DType::I64, ranks->shape, axis),
+         from = b.iota(DType::I64, ranks->shape, axis + 1);
   return b.reduce(ReduceKind::Max, b.select(b.eq(ranks, place), from, b.litInt(DType::I64, -1)), {axis + 1});
 }
 
@@ -69,7 +74,8 @@ UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
     UOpRef last = b.reduce(ReduceKind::Max, b.select(match, source, b.litInt(DType::I64, -1)), {axis + 1});
     return b.select(b.lt(last, b.litInt(DType::I64, 0)), x, b.pick(update, last, axis));
   }
-  static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min};
+  static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max,
+                                     ReduceKind::Min};
   ReduceKind fold = kinds[int(kind)];
   // The destination's element first, then the updates in ascending source index: one chain.
   UOpRef value = b.select(match, repeatAt(b, update, axis, n), b.bits(x->dtype, reduceIdentity(fold, x->dtype)));
@@ -77,15 +83,19 @@ UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
   lo[axis + 1] = b.idx(1);
   UOpRef later = b.pad(value, lo, hi);
   UOpRef first = b.eq(b.iota(DType::I64, later->shape, axis + 1), b.litInt(DType::I64, 0));
-  return b.reduce(fold, b.select(first, repeatAt(b, x, axis + 1, later->shape[axis + 1]), later), {axis + 1}, /*chain=*/true);
+  return b.reduce(fold, b.select(first, repeatAt(b, x, axis + 1, later->shape[axis + 1]), later), {axis + 1},
+                  /*chain=*/true);
 }
 
 UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   UOpRef x = r->src[0], mask = r->src[1], k = r->src[2];
-  UOpRef place = b.sub(legalizeCumulate(b, b.cumulate(CumulateKind::Sum, b.cast(mask, DType::I64), 0)), b.litInt(DType::I64, 1));
+  UOpRef place =
+      b.sub(legalizeCumulate(b, b.cumulate(CumulateKind::Sum, b.cast(mask, DType::I64), 0)), b.litInt(DType::I64, 1));
   // [place, row]: the row that goes there
-  UOpRef rows = repeatAt(b, place, 0, k), taken = b.bin(Op::And, repeatAt(b, mask, 0, k), b.eq(rows, b.iota(DType::I64, rows->shape, 0)));
-  UOpRef from = b.reduce(ReduceKind::Max, b.select(taken, b.iota(DType::I64, rows->shape, 1), b.litInt(DType::I64, -1)), {1});
+  UOpRef rows = repeatAt(b, place, 0, k),
+         taken = b.bin(Op::And, repeatAt(b, mask, 0, k), b.eq(rows, b.iota(DType::I64, rows->shape, 0)));
+  UOpRef from =
+      b.reduce(ReduceKind::Max, b.select(taken, b.iota(DType::I64, rows->shape, 1), b.litInt(DType::I64, -1)), {1});
   return b.gather(x, from, 0);
 }
 

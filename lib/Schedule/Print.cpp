@@ -26,12 +26,20 @@ struct Printer {
   }
   void instr(const Routine &, const LaunchInstr &l, unsigned depth) {
     std::string t;
-    for (const auto &v : l.variants) t += (t.empty() ? "" : " else ") + s.kernels[v.kernel].name + (v.left ? " if " + indexText(v.left) + " <= " + indexText(v.right) : "");
+    for (const auto &v : l.variants)
+      t += (t.empty() ? "" : " else ") + s.kernels[v.kernel].name +
+           (v.left ? " if " + indexText(v.left) + " <= " + indexText(v.right) : "");
     line(depth, "launch ", t, " (", list(l.buffers), ")");
   }
-  void instr(const Routine &, const CopyInstr &x, unsigned d) { line(d, "copy ", num(x.dst), " <- ", num(x.src), ": ", indexText(x.bytes), " bytes"); }
-  void instr(const Routine &, const SetDimInstr &x, unsigned d) { line(d, "set ", indexText(x.dim), " = ", indexText(x.value)); }
-  void instr(const Routine &, const ReadDimInstr &x, unsigned d) { line(d, "read ", indexText(x.dim), " from ", num(x.buffer)); }
+  void instr(const Routine &, const CopyInstr &x, unsigned d) {
+    line(d, "copy ", num(x.dst), " <- ", num(x.src), ": ", indexText(x.bytes), " bytes");
+  }
+  void instr(const Routine &, const SetDimInstr &x, unsigned d) {
+    line(d, "set ", indexText(x.dim), " = ", indexText(x.value));
+  }
+  void instr(const Routine &, const ReadDimInstr &x, unsigned d) {
+    line(d, "read ", indexText(x.dim), " from ", num(x.buffer));
+  }
   void instr(const Routine &r, const WhileInstr &x, unsigned d) {
     line(d, "while ", num(x.flag), " by");
     program(r, x.cond, d + 2);
@@ -53,7 +61,8 @@ struct Printer {
   void routine(const Routine &r) {
     static const char *const kinds[] = {"input", "output", "param", "state", "slot"};
     for (size_t i = 0; i < r.buffers.size(); ++i)
-      line(1, "buffer ", num(i), ": ", kinds[int(r.buffers[i].kind)], " ", num(r.buffers[i].index), ", ", indexText(r.buffers[i].bytes), " bytes");
+      line(1, "buffer ", num(i), ": ", kinds[int(r.buffers[i].kind)], " ", num(r.buffers[i].index), ", ",
+           indexText(r.buffers[i].bytes), " bytes");
     for (size_t i = 0; i < r.slots.size(); ++i) line(1, "slot ", num(i), ": ", indexText(r.slots[i]), " bytes");
     program(r, 0, 1);
   }
@@ -64,11 +73,15 @@ std::string astra::print(const Schedule &s) {
   Printer p{s, {}};
   for (const KernelSpec &k : s.kernels) {
     std::string in;
-    for (const Placed &x : k.inputs) in += (in.empty() ? "" : ", ") + typeText(x.value->dtype, x.value->shape) + (x.layout.isRowMajor() ? "" : " " + text(x.layout));
+    for (const Placed &x : k.inputs)
+      in += (in.empty() ? "" : ", ") + typeText(x.value->dtype, x.value->shape) +
+            (x.layout.isRowMajor() ? "" : " " + text(x.layout));
     const Placed &o = k.outputs[0];
-    p.line(0, "kernel ", k.name, " (", in, ") -> ", typeText(o.value->dtype, o.value->shape), o.layout.isRowMajor() ? "" : " " + text(o.layout), k.inPlace ? " in place" : "");
+    p.line(0, "kernel ", k.name, " (", in, ") -> ", typeText(o.value->dtype, o.value->shape),
+           o.layout.isRowMajor() ? "" : " " + text(o.layout), k.inPlace ? " in place" : "");
   }
-  for (const StoredParam &x : s.params) p.line(0, "param ", x.param->str.str(), ": ", typeText(x.param->dtype, x.param->shape), " ", text(x.layout));
+  for (const StoredParam &x : s.params)
+    p.line(0, "param ", x.param->str.str(), ": ", typeText(x.param->dtype, x.param->shape), " ", text(x.layout));
   for (const ScheduledEntry &e : s.entries) {
     p.line(0, "entry ", e.entry->name);
     p.routine(e.routine);

@@ -27,6 +27,7 @@ struct CompileOptions {
   std::map<std::string, Plan> plans;
 };
 
-llvm::Expected<CompiledTarget> compileKernels(Context &c, const Schedule &s, const Target &target, const CompileOptions &options);
+llvm::Expected<CompiledTarget> compileKernels(Context &c, const Schedule &s, const Target &target,
+                                              const CompileOptions &options);
 
 } // namespace astra

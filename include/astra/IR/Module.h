@@ -13,8 +13,8 @@ namespace astra {
 using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
 
 struct Param {
-  UOpRef value; // the `param` node; its str is the name
-  Bytes data;   // empty pointer: must be set at run time
+  UOpRef value;             // the `param` node; its str is the name
+  Bytes data;               // empty pointer: must be set at run time
   std::string file, tensor; // where unchanged data was read from, if the text named it: printed instead of the bytes
 };
 struct StateVar {

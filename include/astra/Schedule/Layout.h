@@ -33,8 +33,10 @@ std::vector<UOpRef> memoryExtents(Context &c, const Layout &l, Shape shape);
 UOpRef elementCount(Context &c, const Layout &l, Shape shape);
 /// The element's place in the buffer.
 UOpRef address(Context &c, const Layout &l, Shape shape, llvm::ArrayRef<UOpRef> index);
-/// A row-major tensor of constant shape rearranged as the layout says, padding 0: what a `prepare` routine computes, done while compiling. elementBytes > 0.
-std::vector<uint8_t> arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes, llvm::ArrayRef<uint8_t> rowMajor);
+/// A row-major tensor of constant shape rearranged as the layout says, padding 0: what a `prepare` routine computes,
+/// done while compiling. elementBytes > 0.
+std::vector<uint8_t> arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes,
+                             llvm::ArrayRef<uint8_t> rowMajor);
 /// "row-major" or e.g. "[1/16][0][1%16]".
 std::string text(const Layout &l);
 

@@ -5,8 +5,7 @@
 // Does not: run fast.
 #include <stdint.h>
 
-#define KERNEL(name)                                                                                                    \
-  void name(void *const *buf, const int64_t *dim, void *scratch, int64_t first, int64_t last)
+#define KERNEL(name) void name(void *const *buf, const int64_t *dim, void *scratch, int64_t first, int64_t last)
 #define UNUSED (void)dim, (void)scratch, (void)first, (void)last
 
 /* out[i] = x[i] + y[i] */

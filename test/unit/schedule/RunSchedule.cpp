@@ -22,12 +22,15 @@ llvm::Error ScheduleRun::launch(const LaunchInstr &l) {
     for (size_t i = 0; i < k.buffers.size(); ++i) {
       Bytes &from = storage[binding[l.buffers[i]]];
       size_t bytes = *value(k.buffers[i].elements) * byteSize(k.buffers[i].dtype);
-      if (bytes > from.size()) return fail(s.kernels[v.kernel].name + ": buffer " + std::to_string(i) + " needs " + std::to_string(bytes) + " bytes, the plan gives " + std::to_string(from.size()));
+      if (bytes > from.size())
+        return fail(s.kernels[v.kernel].name + ": buffer " + std::to_string(i) + " needs " + std::to_string(bytes) +
+                    " bytes, the plan gives " + std::to_string(from.size()));
       buffers.emplace_back(from.begin(), from.begin() + bytes);
     }
     std::vector<Bytes> before = buffers;
     std::vector<llvm::MutableArrayRef<uint8_t>> views(buffers.begin(), buffers.end());
-    if (auto e = evalKernel(k.sink, views, dims)) return fail(s.kernels[v.kernel].name + " (" + k.plan + "): " + llvm::toString(std::move(e)));
+    if (auto e = evalKernel(k.sink, views, dims))
+      return fail(s.kernels[v.kernel].name + " (" + k.plan + "): " + llvm::toString(std::move(e)));
     for (size_t i = 0; i < k.buffers.size(); ++i)
       if (k.buffers[i].write) std::copy(buffers[i].begin(), buffers[i].end(), storage[binding[l.buffers[i]]].begin());
     if (s.kernels[v.kernel].inPlace)
@@ -45,7 +48,8 @@ llvm::Error ScheduleRun::program(const Routine &r, uint32_t p) {
       memcpy(storage[binding[x->dst]].data(), storage[binding[x->src]].data(), *value(x->bytes));
     } else if (auto *x = std::get_if<SetDimInstr>(&i)) {
       int64_t v = *value(x->value);
-      if (v < x->dim->lo || v > x->dim->hi) return fail("dim " + x->dim->str + " = " + std::to_string(v) + " leaves its bounds");
+      if (v < x->dim->lo || v > x->dim->hi)
+        return fail("dim " + x->dim->str + " = " + std::to_string(v) + " leaves its bounds");
       dims[x->dim->str.str()] = v;
     } else if (auto *x = std::get_if<ReadDimInstr>(&i)) {
       int64_t v;
@@ -113,7 +117,9 @@ llvm::Expected<EvalResult> ScheduleRun::run(unsigned e, const EvalInputs &in) {
     }
     case BufferKind::Slot: binding[i] = r.buffers.size() + b.index; break;
     }
-    if (storage[binding[i]].size() < bytes) return fail("buffer " + std::to_string(i) + " of " + std::to_string(bytes) + " bytes lies in " + std::to_string(storage[binding[i]].size()));
+    if (storage[binding[i]].size() < bytes)
+      return fail("buffer " + std::to_string(i) + " of " + std::to_string(bytes) + " bytes lies in " +
+                  std::to_string(storage[binding[i]].size()));
   }
   if (auto err = program(r, 0)) return std::move(err);
   EvalResult out;

@@ -1,7 +1,8 @@
 //===- RunSchedule.h: a schedule run kernel by kernel in the evaluator -----===//
 // Takes:    a module (past the numerics stage), an entry, inputs.
-// Gives:    what the scheduled, planned, lowered and expanded kernels compute, every one run by evalKernel on bytes in planned memory.
-// Does not: use a compiler or the runtime: it holds the scheduler, the plans and the lowering to the evaluator.
+// Gives:    what the scheduled, planned, lowered and expanded kernels compute, every one run by evalKernel on bytes in
+// planned memory. Does not: use a compiler or the runtime: it holds the scheduler, the plans and the lowering to the
+// evaluator.
 #pragma once
 #include "astra/Codegen/Lower.h"
 #include "astra/Codegen/Target.h"
@@ -37,8 +38,8 @@ private:
   bool expand;
   std::map<std::string, int64_t> dims;
   std::map<uint32_t, Kernel> kernels;
-  std::vector<Bytes> storage;     // one per distinct piece of memory
-  std::vector<uint32_t> binding;  // buffer -> storage
+  std::vector<Bytes> storage;    // one per distinct piece of memory
+  std::vector<uint32_t> binding; // buffer -> storage
 };
 
 } // namespace astra
