@@ -16,6 +16,7 @@ using namespace astra::cemit;
 namespace {
 
 std::string num(int64_t v) { return std::to_string(v); }
+bool isParallel(UOpRef range) { return RangeKind(range->ints[1]) == RangeKind::Parallel; }
 bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->rank(); }
 
 class FunctionEmitter {
@@ -67,7 +68,7 @@ private:
   llvm::DenseMap<UOpRef, std::string> inlined;
   std::vector<unsigned> usedDims;
   std::string error;
-  unsigned parallel = 0; // ranges begun
+  unsigned parallel = 0, parallelLoops = 0; // begun, and all
 };
 
 /// How often each value is used, and whether its only use is in the region where it is defined.
@@ -87,7 +88,7 @@ void FunctionEmitter::countUses() {
     }
     if (i.speculative && i.uop->op == Op::Load) used.push_back(k.kernel->buffers[i.uop->src[0]->ints[0]].elements);
     for (UOpRef u : used) ++uses[u], home[u].second = stack.back();
-    if (i.kind == InstKind::LoopBegin) stack.push_back(++regions);
+    if (i.kind == InstKind::LoopBegin) stack.push_back(++regions), parallelLoops += isParallel(i.uop);
     if (i.kind == InstKind::LoopEnd) stack.pop_back();
   }
 }
@@ -386,16 +387,19 @@ void FunctionEmitter::define(const Inst &i) {
 
 void FunctionEmitter::beginLoop(UOpRef range) {
   std::string r = value(range), n = value(range->src[0]);
-  if (RangeKind(range->ints[1]) != RangeKind::Parallel) {
+  if (!isParallel(range)) {
     line("for (i64 " + r + " = 0; " + r + " < " + n + "; ++" + r + ") {");
     ++indent;
     return;
   }
+  if (parallelLoops == 1) { // all items are of this range
+    line("for (i64 " + r + " = first; " + r + " < last; ++" + r + ") {");
+    ++indent;
+    return;
+  }
   // The items of this range are base ... base + n - 1; those of the call are first ... last - 1.
-  if (parallel++)
-    line("base += n;"), line("n = " + n + ";");
-  else
-    line("i64 base = 0, n = " + n + ";");
+  line(parallel++ ? "base += n;" : "i64 base = 0, n;");
+  line("n = " + n + ";");
   line("for (i64 " + r + " = first > base ? first - base : 0, end = last - base < n ? last - base : n; " + r +
        " < end; ++" + r + ") {");
   ++indent;

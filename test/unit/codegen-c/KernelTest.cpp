@@ -68,28 +68,49 @@ std::vector<float> numbers(size_t n, uint32_t seed) {
 
 TEST_P(OnTarget, AddsWithDynamicTail) {
   constexpr int64_t lanes = 16;
-  for (int64_t size : {0, 1, 15, 16, 17, 100}) {
-    K k;
-    UOpRef n = k.b.dim("n", 0, 1000);
-    UOpRef x = k.buffer(0, DType::F32, n), y = k.buffer(1, DType::F32, n), z = k.buffer(2, DType::F32, n);
-    UOpRef whole = k.range(idxDiv(k.c, n, k.b.idx(lanes)), RangeKind::Parallel);
-    UOpRef rest = k.range(idxMod(k.c, n, k.b.idx(lanes)), RangeKind::Parallel);
-    UOpRef i = k.mul(whole, lanes), j = k.add(k.mul(idxDiv(k.c, n, k.b.idx(lanes)), lanes), rest);
-    UOpRef s0 = k.store(z, k.b.add(k.load(x, i, lanes), k.load(y, i, lanes)), i);
-    UOpRef s1 = k.store(z, k.b.add(k.load(x, j), k.load(y, j)), j);
-    std::vector<float> a = numbers(size, 1), b = numbers(size, 2), r(size);
-    for (int parts : {1, 2, 7}) {
-      std::vector<Job> jobs{
-          {k.kernel({s0, s1},
-                    {{DType::F32, true, false, n}, {DType::F32, true, false, n}, {DType::F32, false, true, n}}),
-           {bytesOf(a), bytesOf(b), bytesOf(r)},
-           {size},
-           parts}};
-      ASSERT_EQ(run(k.c, jobs, *GetParam(), {n}), "");
-      auto got = valuesOf<float>(jobs[0].buffers[2]);
-      for (int64_t e = 0; e < size; ++e) ASSERT_EQ(got[e], a[e] + b[e]) << e;
-    }
+  K k;
+  UOpRef n = k.b.dim("n", 0, 1000);
+  UOpRef x = k.buffer(0, DType::F32, n), y = k.buffer(1, DType::F32, n), z = k.buffer(2, DType::F32, n);
+  UOpRef whole = k.range(idxDiv(k.c, n, k.b.idx(lanes)), RangeKind::Parallel);
+  UOpRef rest = k.range(idxMod(k.c, n, k.b.idx(lanes)), RangeKind::Parallel);
+  UOpRef i = k.mul(whole, lanes), j = k.add(k.mul(idxDiv(k.c, n, k.b.idx(lanes)), lanes), rest);
+  UOpRef s0 = k.store(z, k.b.add(k.load(x, i, lanes), k.load(y, i, lanes)), i);
+  UOpRef s1 = k.store(z, k.b.add(k.load(x, j), k.load(y, j)), j);
+  Kernel kernel =
+      k.kernel({s0, s1}, {{DType::F32, true, false, n}, {DType::F32, true, false, n}, {DType::F32, false, true, n}});
+  std::vector<Job> jobs;
+  for (int64_t size : {0, 1, 15, 16, 17, 100})
+    for (int parts : {1, 2, 7})
+      jobs.push_back(
+          {kernel, {bytesOf(numbers(size, 1)), bytesOf(numbers(size, 2)), bytesOf(numbers(size, 3))}, {size}, parts});
+  ASSERT_EQ(run(k.c, jobs, *GetParam(), {n}), "");
+  for (const Job &job : jobs) {
+    auto a = valuesOf<float>(job.buffers[0]), b = valuesOf<float>(job.buffers[1]), r = valuesOf<float>(job.buffers[2]);
+    for (size_t e = 0; e < r.size(); ++e) ASSERT_EQ(r[e], a[e] + b[e]) << r.size() << " " << e;
   }
+}
+
+// Lanes whose gate is false are neither read nor written, on every type: beyond the buffers' end memory is protected.
+TEST_P(OnTarget, GatesProtectMemory) {
+  K k;
+  UOpRef n = k.b.dim("n", 0, 100);
+  std::vector<Job> jobs, expected;
+  for (DType t : {DType::F32, DType::F64, DType::I8, DType::U16, DType::F16, DType::I32, DType::U64, DType::Bool})
+    for (int64_t lanes : {1, 4, 16, 64}) {
+      UOpRef p = k.range(idxCeilDiv(k.c, n, k.b.idx(lanes)), RangeKind::Parallel), at = k.mul(p, lanes);
+      std::vector<UOpRef> inside;
+      for (int64_t l = 0; l < lanes; ++l) inside.push_back(k.less(k.add(at, k.b.idx(l)), n));
+      UOpRef gate = lanes == 1 ? inside[0] : k.c.make(Op::Stack, inside);
+      UOpRef v = k.load(k.buffer(0, t, n), at, lanes, gate);
+      Kernel kernel = k.kernel({k.store(k.buffer(1, t, n), v, at, gate)}, {{t, true, false, n}, {t, false, true, n}});
+      for (int64_t size : {0, 1, 3, 17, 65}) {
+        std::vector<uint8_t> bytes(size * byteSize(t)), none(bytes.size());
+        for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = t == DType::Bool ? i % 3 == 0 : uint8_t(i * 37 + 1);
+        jobs.push_back({kernel, {bytes, none}, {size}, 2});
+      }
+    }
+  ASSERT_EQ(run(k.c, jobs, *GetParam(), {n}), "");
+  for (const Job &j : jobs) EXPECT_EQ(j.buffers[0], j.buffers[1]) << info(j.kernel.buffers[0].dtype).text;
 }
 
 // A register tile of 8 x 3 vectors: 24 folds share one loop.

@@ -47,9 +47,35 @@ static int64_t itemsOf(Context &c, const Job &j, llvm::ArrayRef<UOpRef> dims) {
 
 using KernelFunction = void (*)(void *const *, const int64_t *, void *, int64_t, int64_t);
 
+/// A buffer whose end is the end of what may be touched.
+class Guarded {
+public:
+  explicit Guarded(std::vector<uint8_t> &bytes) : bytes(bytes), room((bytes.size() + page - 1) / page * page) {
+    base =
+        static_cast<uint8_t *>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(mprotect(base + room, page, PROT_NONE), 0);
+    std::copy(bytes.begin(), bytes.end(), data());
+  }
+  ~Guarded() {
+    std::copy(data(), data() + bytes.size(), bytes.begin());
+    munmap(base, room + page);
+  }
+  uint8_t *data() const { return base + room - bytes.size(); }
+
+private:
+  static constexpr size_t page = 4096;
+  std::vector<uint8_t> &bytes;
+  size_t room;
+  uint8_t *base;
+};
+
 static void call(Context &c, Job &j, const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, KernelFunction f) {
+  std::vector<std::unique_ptr<Guarded>> guarded;
   std::vector<void *> buffers;
-  for (auto &b : j.buffers) buffers.push_back(b.data());
+  for (auto &b : j.buffers) {
+    guarded.push_back(std::make_unique<Guarded>(b));
+    buffers.push_back(guarded.back()->data());
+  }
   void *scratch = aligned_alloc(64, (k.linear.scratchBytes + 127) / 64 * 64);
   int64_t items = itemsOf(c, j, dims);
   for (int64_t p = 0; p < j.parts; ++p) {

@@ -20,6 +20,19 @@ static void *slurp(const char *path, size_t *size) {
   return p;
 }
 
+/* A copy whose end is the end of what may be touched. */
+enum { page = 65536 };
+static void *guarded(const void *bytes, size_t size) {
+  size_t room = (size + page - 1) / page * page;
+  char *base = mmap(0, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED || mprotect(base + room, page, PROT_NONE)) exit(12);
+  return memcpy(base + room - size, bytes, size);
+}
+static void release(void *p, size_t size) {
+  size_t room = (size + page - 1) / page * page;
+  munmap((char *)p + size - room, room + page);
+}
+
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
   size_t imageSize, jobsSize;
@@ -41,7 +54,7 @@ int main(int argc, char **argv) {
     int64_t sizes[64];
     for (int64_t i = 0; i < nbuffers; ++i) {
       sizes[i] = *job++;
-      buffers[i] = job;
+      buffers[i] = guarded(job, (size_t)sizes[i]);
       job += (sizes[i] + 7) / 8;
     }
     void *scratch = aligned_alloc(64, (size_t)(scratchBytes + 127) / 64 * 64);
@@ -53,7 +66,10 @@ int main(int argc, char **argv) {
       if (first < last) run(buffers, dims, scratch, first, last);
     }
     free(scratch);
-    for (int64_t i = 0; i < nbuffers; ++i) fwrite(buffers[i], 1, (size_t)sizes[i], out);
+    for (int64_t i = 0; i < nbuffers; ++i) {
+      fwrite(buffers[i], 1, (size_t)sizes[i], out);
+      release(buffers[i], (size_t)sizes[i]);
+    }
   }
   return fclose(out) ? 6 : 0;
 }
