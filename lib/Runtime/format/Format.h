@@ -52,6 +52,7 @@ inline constexpr uint32_t kMaxProgramDepth = 16;
 inline constexpr uint32_t kMaxVariants = 4;
 inline constexpr uint32_t kMaxRank = 16;
 inline constexpr uint32_t kMaxDims = 65536;
+inline constexpr uint32_t kMaxTargets = 256;
 inline constexpr uint32_t kMaxKernelBuffers = 256;
 inline constexpr uint32_t kCpuKernelAbi = 1;
 

@@ -65,11 +65,13 @@ Status Checker::expressions() {
   return ASTRA_OK;
 }
 
-DimLevel Checker::uses(uint32_t index) const {
+DimLevel Checker::uses(uint32_t index) {
+  if (foundIn[index] == scope) return found[index];
   DimLevel level = DimLevel::Constant;
   for (const fmt::ExprOp *op : *m.exprs()->Get(index)->code())
     if (op->code() == ExprCode::Dim && levels[uint64_t(op->value())] > level) level = levels[uint64_t(op->value())];
-  return level;
+  foundIn[index] = scope;
+  return found[index] = level;
 }
 
 Status Checker::expression(uint32_t index, DimLevel level, const char *what) {
@@ -79,6 +81,7 @@ Status Checker::expression(uint32_t index, DimLevel level, const char *what) {
 }
 
 void Checker::resetLevels() {
+  scope++;
   for (uint32_t d = 0; d < m.dims()->size(); d++)
     levels[d] = m.dims()->Get(d)->source() == DimSource::Internal ? DimLevel::Internal : DimLevel::Never;
 }
@@ -173,6 +176,8 @@ Status Checker::states() {
 
 Status Checker::targets() {
   if (m.targets()->size() == 0) return malformed(diag, "the bundle has no target");
+  if (m.targets()->size() > fmt::kMaxTargets)
+    return malformed(diag, "%u targets; at most %u are allowed", m.targets()->size(), fmt::kMaxTargets);
   if (Status s = uniqueNames(*this, m.targets(), "target")) return s;
   for (const fmt::Target *t : *m.targets()) {
     const char *name = t->name()->c_str();
@@ -260,7 +265,9 @@ Status Checker::entry(const fmt::Entry &e) {
       return malformed(diag, "the bound of dim %.64s has no value in entry %.64s", m.dims()->Get(d)->name()->c_str(),
                        name);
     levels[d] = DimLevel::Never;
+    scope++;
   }
+  scope++;
   if (Status s = uniqueNames(*this, e.inputs(), "input")) return s;
   if (Status s = uniqueNames(*this, e.outputs(), "output")) return s;
   for (const fmt::Tensor *t : *e.inputs())
@@ -281,12 +288,14 @@ Status Checker::entry(const fmt::Entry &e) {
 }
 
 Status Checker::manifest() {
-  if (!levels.init(heap, m.dims()->size() + 1))
+  if (!levels.init(heap, m.dims()->size()) || !found.init(heap, m.exprs()->size()) ||
+      !foundIn.init(heap, m.exprs()->size()))
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
   for (auto check : {&Checker::expressions, &Checker::dims, &Checker::params, &Checker::states, &Checker::targets,
                      &Checker::kernels})
     if (Status s = (this->*check)()) return s;
-  for (uint32_t d = 0; d < m.dims()->size(); d++) levels[d] = DimLevel::Never;
+  resetLevels();
+  for (DimLevel &level : levels) level = DimLevel::Never;
   for (const fmt::Routine *r : *m.prepares())
     if (Status s = routine(*r, nullptr)) return s;
   if (Status s = uniqueNames(*this, m.entries(), "entry")) return s;
@@ -306,7 +315,7 @@ Status astra::rt::checkManifest(const fmt::Manifest *&out, const void *data, uin
   if (!fmt::VerifyManifestBuffer(verifier))
     return malformed(diag, "the manifest is not a valid FlatBuffer; the compiler or the file is broken");
   const fmt::Manifest *manifest = fmt::GetManifest(data);
-  Checker checker{*manifest, sections, sectionCount, heap, diag, {}};
+  Checker checker{*manifest, sections, sectionCount, heap, diag, {}, {}, {}};
   if (Status s = checker.manifest()) return s;
   out = manifest;
   return ASTRA_OK;

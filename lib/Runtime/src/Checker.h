@@ -20,6 +20,10 @@ struct Checker {
   astra_diag *diag;
   /// Level of each dim in the scope that is being checked (an entry, or none).
   Array<DimLevel> levels;
+  /// Per expression: its level, and the scope in which that was found. So each is looked at once per scope.
+  Array<DimLevel> found;
+  Array<uint32_t> foundIn;
+  uint32_t scope = 1;
 
   Status manifest();
 
@@ -36,7 +40,8 @@ struct Checker {
   /// exprs[index] exists and uses dims up to `level` only.
   Status expression(uint32_t index, DimLevel level, const char *what);
   /// The highest level among the dims of an expression that exists.
-  DimLevel uses(uint32_t index) const;
+  DimLevel uses(uint32_t index);
+  /// A new scope, where the internal dims alone have a value.
   void resetLevels();
 
   /// Buffers, slots and programs (CheckRoutine.cpp). `entry` is null for a prepare routine.

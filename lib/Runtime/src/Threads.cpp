@@ -19,7 +19,7 @@ struct Job {
   void *arg;
   size_t count;
   std::atomic<size_t> taken{0};
-  uint32_t inside = 0; ///< workers, under the pool's mutex
+  std::atomic<uint32_t> inside{0}; ///< workers; changed under the pool's mutex
 
   void help() {
     for (size_t i; (i = taken.fetch_add(1, std::memory_order_relaxed)) < count;) fn(arg, i);
@@ -53,7 +53,7 @@ struct astra::rt::ThreadPool {
   std::atomic<uint32_t> pending{0}; ///< jobs and tasks that somebody could take, to spin on
   uint32_t sleeping = 0;
   bool stop = false;
-  uint32_t spins = 0;
+  uint32_t spins = 0; ///< how often to look before sleeping
   Array<pthread_t> threads;
   uint32_t started = 0;
 
@@ -87,7 +87,7 @@ void ThreadPool::run() {
       mutex.unlock();
       job->help();
       mutex.lock();
-      if (--job->inside == 0) left.notifyAll();
+      if (job->inside.fetch_sub(1, std::memory_order_release) == 1) left.notifyAll();
       continue;
     }
     // The next launch of a program comes within microseconds: look a while before sleeping.
@@ -119,8 +119,12 @@ void ThreadPool::parallelFor(size_t n, void (*fn)(void *, size_t), void *arg) {
   pending--;
   Job **link = &jobs;
   while (*link != &job) link = &(*link)->next;
-  *link = job.next;
-  while (job.inside) left.wait(mutex);
+  *link = job.next; // nobody enters any more
+  mutex.unlock();
+  for (uint32_t i = 0; i < spins && job.inside.load(std::memory_order_acquire); i++) relax();
+  if (!job.inside.load(std::memory_order_acquire)) return;
+  mutex.lock();
+  while (job.inside.load(std::memory_order_relaxed)) left.wait(mutex);
   mutex.unlock();
 }
 
