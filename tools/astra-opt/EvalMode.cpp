@@ -139,6 +139,12 @@ llvm::Error astra::evaluate(const Module &m, const EvalRequest &r, llvm::raw_ost
     else if (auto error = writeArray(StringRef(*at).split('=').second, result->outputs[i]))
       return error;
   }
-  for (const StateUpdate &u : e->updates) show(out, "@" + quoted(u.state), result->states[u.state]);
+  for (const StateUpdate &u : e->updates) {
+    auto at = llvm::find_if(r.outputs, [&](StringRef s) { return s.split('=').first == "@" + u.state; });
+    if (at == r.outputs.end())
+      show(out, "@" + quoted(u.state), result->states[u.state]);
+    else if (auto error = writeArray(StringRef(*at).split('=').second, result->states[u.state]))
+      return error;
+  }
   return llvm::Error::success();
 }

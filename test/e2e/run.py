@@ -1,0 +1,172 @@
+"""End-to-end cases: a bundle computes what the reference evaluator computes, byte for byte.
+
+Takes:    test/e2e/cases/*.uop, whose first comment lines say what to run:
+              // case: n=7; n=8        dims and scalar inputs of one call, more calls of the same session behind `;`
+              // case: n=1 param:w     a param that the caller replaces
+              // in-place: s t         these states are updated without a copy
+              // variants: 2           some launch has so many variants
+Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
+Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs, infinities and NaNs among them.
+Does not: tolerate a bit: astra-run --expect compares bytes.
+
+    build/venv/bin/python test/e2e/run.py [--build build] [--aarch64 build/aarch64/astra-run] [CASE.uop ...]
+"""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16}
+DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "iu" for b in (8, 16, 32, 64)}
+
+
+class Failure(Exception):
+    """A command that did not give what it should."""
+
+
+def command(*args):
+    args = [str(a) for a in args]
+    done = subprocess.run(args, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"{shlex.join(args)}\n  exit {done.returncode}: {done.stderr.strip()[:2000]}")
+    return done.stdout
+
+
+def evaluate(expression, dims):
+    code = expression.replace("floordiv", "//").replace(" mod ", " % ")
+    return eval(code, {"min": min, "max": max}, dims)
+
+
+def random_array(rng, dtype, shape):
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    if dtype[0] in "iu":
+        low = 0 if dtype[0] == "u" else -50
+        return rng.integers(low, 50, shape).astype(DTYPES[dtype])
+    values = rng.standard_normal(shape).astype(np.float32)
+    flat = values.reshape(-1)
+    for special in (0.0, -0.0):
+        if flat.size > 20:
+            flat[rng.integers(0, flat.size)] = special
+    if dtype == "bf16":
+        return (values.view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype(DTYPES[dtype])
+
+
+class Module:
+    """One .uop file, compiled, and the machines that run its bundle."""
+
+    def __init__(self, path, options, folder):
+        self.path, self.folder, self.bin = path, folder, Path(options.build) / "bin"
+        self.bundle = folder / "model.astra"
+        head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
+        self.cases = [v for k, v in head if k == "case"] or [""]
+        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants")}
+        command(self.bin / "astra-compile", path, "-o", self.bundle, "--verify-each")
+        self.manifest = json.loads(command(self.bin / "astra-inspect", self.bundle, "--json"))["manifest"]
+        self.entry = self.manifest["entries"][0]
+        cpu = Path("/proc/cpuinfo").read_text().split()
+        self.runs = []
+        for target in self.manifest["targets"]:
+            if target["arch"] == "X86_64" and all(f in cpu for f in target["features"]):
+                for threads in (1, 2, 7):
+                    self.runs.append([self.bin / "astra-run", f"--level={target['name'][4:]}", f"--threads={threads}"])
+            if target["arch"] == "AArch64" and options.aarch64:
+                self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2"])
+
+    def check_structure(self):
+        programs = [i for p in self.entry["routine"]["programs"] for i in p]
+        if "variants" in self.wants:
+            most = max(len(i["variants"]) for i in programs if i["op"] == "launch")
+            if most < int(self.wants["variants"][0]):
+                raise Failure(f"{self.path}: a launch has at most {most} variants")
+        for name in self.wants.get("in-place", []):
+            states = [s["name"] for s in self.manifest["states"]]
+            mine = [b for b in self.entry["routine"]["buffers"]
+                    if b["kind"] == "state" and states[b["index"]] == name]
+            copies = [i for i in programs if i["op"] == "copy"]
+            size = max(int(b["bytes"]) for b in mine)
+            arena = sum(evaluate(s, {}) for s in self.entry["routine"]["slots"])
+            if copies or arena >= size:
+                raise Failure(f"{self.path}: state {name} of {size} bytes: {len(copies)} copies, arena {arena} bytes")
+
+    def run_case(self, number, text):
+        """Calls with the evaluator and with every machine; the states go from call to call in files."""
+        rng = np.random.default_rng(zlib.crc32(f"{self.path.name} {number}".encode()))
+        states = {s["name"]: None for s in self.manifest["states"]}
+        for step, call in enumerate(text.split(";")):
+            values = dict(v.split("=") for v in call.split() if "=" in v)
+            params = [v[6:] for v in call.split() if v.startswith("param:")]
+            dims = {d["name"]: int(values[d["name"]]) for d in self.manifest["dims"] if d["name"] in values}
+            here = self.folder / f"{number}.{step}"
+            here.mkdir()
+            given = []
+            for t in self.entry["inputs"]:
+                shape = [evaluate(e, dims) for e in t["shape"]]
+                array = random_array(rng, t["dtype"], shape)
+                if t["name"] in values and not shape:
+                    array = np.array(values[t["name"]]).astype(DTYPES[t["dtype"]])
+                np.save(here / f"{t['name']}.npy", array)
+                given.append(f"--input={t['name']}={here / t['name']}.npy")
+            for p in self.manifest["params"]:
+                if p["name"] in params:
+                    np.save(here / f"{p['name']}.npy", random_array(rng, p["dtype"], p["shape"]))
+                    given.append(f"--param={p['name']}={here / p['name']}.npy")
+            by_shape = {b["dim"] for b in self.entry["binds"]}
+            given += [f"--dim={d}={v}" for d, v in dims.items() if d not in by_shape]
+            evaluated, before, after = list(given), [], []
+            for name, file in states.items():
+                if file:
+                    evaluated.append(f"--state={name}={file}")
+                    before.append(f"--set-state={name}={file}")
+            outputs = [t["name"] for t in self.entry["outputs"]]
+            expected = [f"--expect={n}={here / ('out.' + n)}.npy" for n in outputs]
+            evaluated += [f"--output={n}={here / ('out.' + n)}.npy" for n in outputs]
+            for name in states:
+                states[name] = here / f"state.{name}.npy"
+                evaluated.append(f"--output=@{name}={states[name]}")
+                after.append(f"--get-state={name}={here / ('got.' + name)}.npy")
+            command(self.bin / "astra-opt", self.path, "--eval", f"--entry={self.entry['name']}", *evaluated)
+            for run in self.runs:
+                line = [*run, self.bundle, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
+                command(*line)
+                for name, file in states.items():
+                    if (here / f"got.{name}.npy").read_bytes() != file.read_bytes():
+                        raise Failure(f"{shlex.join(map(str, line))}\n  state {name} differs from {file}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="end-to-end cases, byte for byte")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--aarch64", help="an astra-run built for aarch64, run by qemu-aarch64")
+    parser.add_argument("cases", nargs="*", type=Path)
+    options = parser.parse_args()
+    cases = options.cases or sorted((Path(__file__).parent / "cases").glob("*.uop"))
+    passed = failed = 0
+    for path in cases:
+        folder = Path(tempfile.mkdtemp(prefix=f"astra-e2e-{path.stem}-"))
+        try:
+            module = Module(path, options, folder)
+            module.check_structure()
+            for number, text in enumerate(module.cases):
+                module.run_case(number, text)
+            print(f"ok    {path.stem}: {len(module.cases)} cases on {len(module.runs)} machines")
+            passed += 1
+            command("rm", "-r", folder)
+        except Failure as failure:
+            print(f"FAIL  {path.stem} (files in {folder})\n{failure}")
+            failed += 1
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
