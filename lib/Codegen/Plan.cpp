@@ -178,7 +178,9 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
   unsigned least = ~0u;
   Plan chosen = p;
   UOpRef inner = c.index(1);
+  auto whole = memoryExtents(c, out.layout, out.value->shape); // differs from `extents` where a window is written
   for (unsigned k = 1; k <= rank; ++k) {
+    if (k > 1 && extents[rank - k + 1] != whole[rank - k + 1]) break; // its rows are not neighbours
     inner = idxMul(c, extents[rank - k], inner);
     p.merge = k;
     p.lanes = std::min<uint64_t>(w, floorPow2(std::max<int64_t>(inner->hi, 1)));
@@ -189,7 +191,8 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
   p = chosen;
   if (reduces && spec.heavy->op == Op::Reduce) {
     ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
-    bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 && spec.heavy->src[0]->shape[r.axes[0]]->hi >= 32);
+    bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 &&
+                                                      spec.heavy->src[0]->shape[r.axes[0]]->hi >= 32);
     if (!byLanes) return p;
     Plan rows;
     rows.kind = PlanKind::Rows;

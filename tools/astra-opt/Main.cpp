@@ -54,7 +54,8 @@ tool::Program describeProgram(Settings &s) {
       {"state", "NAME=VALUE", "the value of a state when the entry begins", list(s.request.states)},
       {"param", "NAME=VALUE", "a parameter instead of the module's data", list(s.request.params)},
       {"dim", "NAME=N", "a dim that no input's shape binds", list(s.request.dims)},
-      {"output", "NAME=FILE", "writes an output, or a state as @NAME, to a .npy file instead of printing it", list(s.request.outputs)},
+      {"output", "NAME=FILE", "writes an output, or a state as @NAME, to a .npy file instead of printing it",
+       list(s.request.outputs)},
   };
   p.examples = "  astra-opt model.uop --standard --verify-each\n"
                "  astra-opt model.uop --passes=numerics --eval --input x=x.npy\n";
