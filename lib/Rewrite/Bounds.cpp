@@ -54,7 +54,7 @@ int64_t astra::upperBound(Context &c, UOpRef x) {
     for (UOpRef a : atoms) {
       if (a->op != Op::Range && a->op != Op::Mod && a->op != Op::FloorDiv && a->op != Op::Min && a->op != Op::Max)
         continue;
-      UOpRef rest, k = coefficientOf(c, ts, a, rest);
+      UOpRef rest = nullptr, k = coefficientOf(c, ts, a, rest);
       if (!k || (k->lo < 0 && k->hi > 0)) continue;
       bool positive = k->lo >= 0;
       auto with = [&](UOpRef end) { return idxAdd(c, rest, idxMul(c, k, end)); };

@@ -83,7 +83,7 @@ public:
         for (const Frame &f : stack) memo[f.node->id] = nullptr;
         stack.clear();
         parts.clear();
-        return std::move(e);
+        return llvm::Expected<UOpRef>(std::move(e));
       }
     return lookup(root);
   }

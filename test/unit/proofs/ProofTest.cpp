@@ -30,6 +30,7 @@ TEST_P(RuleProof, Holds) {
     proofs::Verdict v = proofs::proveTerms(r);
     EXPECT_EQ(v.failure, "");
     EXPECT_EQ(proofs::runTerms(r, v.runAllHalves), "");
+    EXPECT_EQ(proofs::runTogether(r), "");
     if (v.runAllHalves) printf("%s: every f16 and bf16\n", r.name);
     break;
   }

@@ -29,4 +29,7 @@ std::string runIndices(const Rule &r);
 /// in f16 and bf16 on every bit pattern of x when `everyHalf`. What is wrong, or nothing.
 std::string runTerms(const Rule &r, bool everyHalf);
 
+/// Runs all rules together on the row's left side: they must end, with equal values. What is wrong, or nothing.
+std::string runTogether(const Rule &r);
+
 } // namespace astra::proofs

@@ -132,6 +132,14 @@ TEST_F(GraphRewrite, FuelRunsOut) {
             "rewriting does not end: the rules add-literals chase each other (fuel of 0 is used up)");
 }
 
+TEST_F(GraphRewrite, RulesThatChaseEachOtherAreNamed) {
+  RewriteOptions options; // le becomes not lt, which becomes le
+  auto r = rewrite(c, b.bin(Op::Le, u, v), LogicRules | ExpandRules, options);
+  ASSERT_FALSE(bool(r));
+  EXPECT_EQ(llvm::toString(r.takeError()),
+            "rewriting does not end: the rules expand-le, not-lt chase each other at le(arg, arg) : bool[n]");
+}
+
 TEST(GraphRewriteTime, ChainsAreLinear) {
   double perNode[3];
   int64_t lengths[] = {10'000, 100'000, 1'000'000};
