@@ -75,7 +75,7 @@ private:
   UOpRef elementwise(UOpRef n, ArrayRef<UOpRef> src, int64_t lanes);
   UOpRef load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
   UOpRef stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
-  UOpRef store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
+  void store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes, Copies &out);
   UOpRef stack(ArrayRef<UOpRef> xs) { return xs.size() == 1 ? xs[0] : c.make(Op::Stack, xs); }
   void laneFold(UOpRef n, Copies &out);
 };
@@ -144,23 +144,24 @@ UOpRef Expansion::stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   return stack(each);
 }
 
-UOpRef Expansion::store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
+void Expansion::store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes, Copies &out) {
   UOpRef gate = n->ntensors == 3 ? src[2] : nullptr, at = src.back();
   if (gate && gate->isConst() && gate->ints[0]) gate = nullptr;
   auto make = [&](UOpRef value, UOpRef g, UOpRef index, int64_t count) {
-    return g ? c.make(Op::Store, {src[0], value, widen(g, count), index}, {count})
-             : c.make(Op::Store, {src[0], value, index}, {count});
+    out.copies.push_back(g ? c.make(Op::Store, {src[0], value, widen(g, count), index}, {count})
+                           : c.make(Op::Store, {src[0], value, index}, {count}));
   };
   if (!lane) return make(src[1], gate, at, 1);
   auto l = linear(at, lane);
   if (l && l->second == 1) return make(widen(src[1], lanes), gate, l->first, lanes);
-  llvm::report_fatal_error("internal error: a store's lanes are not neighbours");
+  // Scattered lane by lane.
+  auto laneOf = [&](UOpRef x, int64_t i) { return x && x->rank() ? c.make(Op::Lanes, {x}, {i, 1}) : x; };
+  for (int64_t i = 0; i < lanes; ++i) make(laneOf(src[1], i), laneOf(gate, i), atLane(at, lane, i), 1);
 }
 
 UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   switch (n->op) {
   case Op::Load: return load(n, src, lane, lanes);
-  case Op::Store: return store(n, src, lane, lanes);
   case Op::At: return stageRead(src, lane, lanes);
   case Op::FromIndex: {
     auto l = linear(src[0], lane);
@@ -292,7 +293,10 @@ void Expansion::expand(UOpRef n) {
     }
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(pick(s, out.unroll, at));
-    out.copies.push_back(one(n, src, out.lane, lanes));
+    if (n->op == Op::Store)
+      store(n, src, out.lane, lanes, out);
+    else
+      out.copies.push_back(one(n, src, out.lane, lanes));
   }
   done[n] = std::move(out);
 }

@@ -68,6 +68,7 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
 /// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
 static unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
   Kernel k = lowerKernel(c, spec, plan);
+  if (k.sink->src.empty()) return 0; // no element to store
   unsigned cost = 0;
   for (UOpRef n : topoSort(k.sink->src[0])) {
     if (n->op == Op::FloorDiv || n->op == Op::Mod) ++cost;
@@ -95,8 +96,7 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 }
 
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads.
-static void chooseTile(Plan &p, const Target &t, unsigned bytes, int64_t n, int64_t m) {
-  unsigned w = t.vectorBytes / bytes;
+static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m) {
   double best = 0;
   for (unsigned nv = 1; nv <= 6; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
@@ -127,7 +127,11 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   SmallVector<int64_t> rows;         // in the output's memory order
   for (const MemoryDim &d : spec.outputs[0].layout.dims)
     if (d.axis != p.nLabel && d.axis < s.kept && !other[d.axis]) rows.push_back(d.axis);
-  unsigned bytes = std::max(1u, byteSize(r->dtype));
+  // Lanes of one vector: at most what lies together in a panel.
+  unsigned lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
+  for (const Placed &x : spec.inputs)
+    if (!x.layout.isPermuted() && x.layout.dims.back().modulus)
+      lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
@@ -135,7 +139,7 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
-    chooseTile(p, target, bytes, n->isConst() ? n->hi : 4096, fixed ? m : 4096);
+    chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096);
   };
   tileFor({});
   if (rows.empty()) return true;

@@ -11,7 +11,8 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape, const Place &p) {
+UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape,
+                       Place p) { // by value: `places` moves its elements when it grows
   UOpRef x = c.make(Op::State, shape, {}, "%" + std::to_string(leaves++), t);
   places[x] = p;
   return x;

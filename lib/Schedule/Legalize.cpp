@@ -11,15 +11,32 @@
 using namespace astra;
 using llvm::SmallVector;
 
+/// Whether each point of a shape satisfies every inequality. What does not takes no part in a sum: there the identity,
+/// an exact one, may stand for it.
+static UOpRef inDomain(Builder &b, llvm::ArrayRef<AffineForm> domain, llvm::ArrayRef<UOpRef> bounds, Shape shape) {
+  UOpRef all = nullptr;
+  for (auto [f, bound] : llvm::zip(domain, bounds)) {
+    UOpRef e = b.splat(b.fromIndex(bound, DType::I64), shape);
+    for (auto [axis, k] : f.terms) e = b.add(e, b.mul(b.iota(DType::I64, shape, axis), b.litInt(DType::I64, k)));
+    UOpRef valid = b.lt(b.litInt(DType::I64, -1), e);
+    all = all ? b.bin(Op::And, all, valid) : valid;
+  }
+  return all;
+}
+
 UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0];
   size_t n = s.axes.size();
-  if (n == 1 || !s.domain.empty()) return r;
+  if (n == 1 || s.order == ReduceOrder::Chain) return r;
+  if (!s.domain.empty()) {
+    if (s.order == ReduceOrder::Exact) return r;
+    x = b.select(inDomain(b, s.domain, r->indices(), x->shape), x,
+                 b.lit(r->dtype, s.kind == ReduceKind::Sum ? -0.0 : 1.0));
+  }
   // The last group of neighbouring axes.
   size_t first = n - 1;
   while (first > 0 && s.axes[first - 1] + 1 == s.axes[first]) --first;
-  if (s.order == ReduceOrder::Chain) return r;
   // Merge the group into one axis.
   SmallVector<UOpRef, 6> shape;
   UOpRef merged = b.idx(1);

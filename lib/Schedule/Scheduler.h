@@ -56,7 +56,7 @@ private:
   void scan(UOpRef n);
   /// The results of a function body with its arguments replaced.
   std::vector<UOpRef> inlined(UOpRef fn, llvm::ArrayRef<UOpRef> args);
-  UOpRef leaf(DType t, llvm::ArrayRef<UOpRef> shape, const Place &p);
+  UOpRef leaf(DType t, llvm::ArrayRef<UOpRef> shape, Place p);
   UOpRef internalDim(llvm::StringRef stem, int64_t lo, int64_t hi);
   uint32_t beginProgram();
   void beginLoop() { loops.push_back({uint32_t(routine->buffers.size()), {}}); }

@@ -310,7 +310,9 @@ void Grower::fold() {
   switch (upTo(6)) {
   case 0: add(Op::ArgReduce, {x}, {upTo(2), axis}); return;
   case 1: add(Op::Cumulate, {x}, {upTo(4), axis}); return;
-  case 2: add(Op::ArgSort, {x}, {axis, upTo(2)}); return;
+  case 2:
+    if (elements(x->shape) <= 1200) add(Op::ArgSort, {x}, {axis, upTo(2)});
+    return;
   default: break;
   }
   ReduceSpec s{ReduceKind(upTo(6)), ReduceOrder::Exact, {}, {}};

@@ -3,11 +3,13 @@
 // set). Gives:    for each stage a test that the evaluator gives the same bytes before and after it; a failure is
 // shrunk and printed with the
 //           command that shows it again.
+#include "../schedule/RunSchedule.h"
 #include "RandomGraph.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/EvalFunctions.h"
 #include "astra/Numerics/Numerics.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "gtest/gtest.h"
 #include <chrono>
@@ -65,6 +67,23 @@ Answer throughNumericsAndRewrite(const RandomCase &c) {
   if (Error e = rewriteModule(m)) return std::move(e);
   return evaluated(m, c.inputs);
 }
+template <bool Expanded> Answer throughSchedule(const RandomCase &c) {
+  Module m = c.module;
+  if (Error e = runNumerics(m)) return std::move(e);
+  if (Error e = rewriteModule(m)) return std::move(e);
+  auto s = schedule(m);
+  if (!s) return s.takeError();
+  if (setting("ASTRA_RANDOM_PRINT", 0) > 1) std::fputs(print(*s).c_str(), stderr);
+  const Target *target = targetNamed(Expanded ? "cpu:x86-64-v4" : "cpu:x86-64-v3");
+  return ScheduleRun(m, *s, *target, Expanded).run(0, c.inputs);
+}
+
+/// The element around a byte.
+llvm::ArrayRef<uint8_t> bytesAt(const Tensor &t, size_t at) {
+  size_t size = std::max(1u, byteSize(t.dtype));
+  return llvm::ArrayRef(t.bytes).slice(at / size * size, size);
+}
+
 /// What differs, or nothing.
 std::string difference(const RandomCase &c, Answer (*stage)(const RandomCase &)) {
   auto want = evaluated(c.module, c.inputs);
@@ -77,10 +96,11 @@ std::string difference(const RandomCase &c, Answer (*stage)(const RandomCase &))
       if (g.shape != w.shape) return "output " + std::to_string(i) + " has another shape";
       size_t at = std::mismatch(g.bytes.begin(), g.bytes.end(), w.bytes.begin()).first - g.bytes.begin();
       return "output " + std::to_string(i) + " differs at byte " + std::to_string(at) + " of " +
-             std::to_string(g.bytes.size());
+             std::to_string(g.bytes.size()) + ": found " + llvm::toHex(bytesAt(g, at)) + ", expected " +
+             llvm::toHex(bytesAt(w, at));
     }
-  for (auto &[name, t] : want->states)
-    if (got->states[name] != t) return "state " + name + " differs";
+  for (const StateUpdate &u : c.entry().updates)
+    if (got->states[u.state] != want->states[u.state]) return "state " + u.state + " differs";
   return "";
 }
 
@@ -109,7 +129,9 @@ TEST_P(RandomGraphs, KeepTheirBits) {
 INSTANTIATE_TEST_SUITE_P(Stages, RandomGraphs,
                          testing::Values(StageRow{"text", throughText}, StageRow{"rewrite", throughRewrite},
                                          StageRow{"numerics", throughNumerics},
-                                         StageRow{"numerics_rewrite", throughNumericsAndRewrite}),
+                                         StageRow{"numerics_rewrite", throughNumericsAndRewrite},
+                                         StageRow{"schedule", throughSchedule<false>},
+                                         StageRow{"schedule_expanded", throughSchedule<true>}),
                          [](const auto &i) { return std::string(i.param.name); });
 
 TEST(RandomGraph, IsAFunctionOfItsSeed) {

@@ -26,6 +26,17 @@ RandomCase withOutputs(const RandomCase &c, ArrayRef<UOpRef> roots) {
 std::vector<UOpRef> roots(const RandomCase &c) {
   std::vector<UOpRef> r;
   for (const Value &v : c.entry().outputs) r.push_back(v.value);
+  for (const StateUpdate &u : c.entry().updates) r.push_back(u.value);
+  return r;
+}
+/// The case without one of its outputs and updates.
+RandomCase without(const RandomCase &c, size_t i) {
+  RandomCase r = c;
+  Entry &e = r.module.entries[0];
+  if (i < e.outputs.size())
+    e.outputs.erase(e.outputs.begin() + i);
+  else
+    e.updates.erase(e.updates.begin() + (i - e.outputs.size()));
   return r;
 }
 
@@ -38,6 +49,7 @@ void replace(RandomCase &c, ArrayRef<UOpRef> nodes, llvm::DenseMap<UOpRef, UOpRe
     map[n] = c.module.ctx().withSources(n, src);
   }
   for (Value &v : c.module.entries[0].outputs) v.value = map.lookup(v.value);
+  for (StateUpdate &u : c.module.entries[0].updates) u.value = map.lookup(u.value);
 }
 
 /// The same graph with `from` replaced by a new input that holds its value; nothing where that is not possible.
@@ -80,22 +92,26 @@ RandomCase withUsedInputs(const RandomCase &c) {
   replace(r, nodes, map);
   auto unread = [&](const auto &p) { return !llvm::is_contained(nodes, p.value); };
   llvm::erase_if(r.module.params, unread);
-  llvm::erase_if(r.module.states, unread);
+  llvm::erase_if(r.module.states, [&](const StateVar &s) {
+    return unread(s) && llvm::none_of(e.updates, [&](const StateUpdate &u) { return u.state == s.value->str; });
+  });
   return r;
 }
 } // namespace
 
 RandomCase test::shrink(const RandomCase &c, llvm::function_ref<bool(const RandomCase &)> fails) {
   RandomCase best = c;
-  std::vector<UOpRef> candidates = roots(c);
-  for (const StateUpdate &u : c.entry().updates) candidates.push_back(u.value);
-  for (UOpRef n : topoSort(candidates)) // sources first: the earliest that fails
+  for (UOpRef n : topoSort(roots(c))) // sources first: the earliest that fails
     if (!n->isIndex() && n->dtype != DType::Void && !has(n->op, Leaf))
       if (RandomCase one = withOutputs(c, n); fails(one)) {
         best = std::move(one);
         break;
       }
-  if (best.entry().updates.size()) return best;
+  for (size_t i = 0; roots(best).size() > 1 && i < roots(best).size();) // several fail together
+    if (RandomCase fewer = without(best, i); fails(fewer))
+      best = std::move(fewer);
+    else
+      ++i;
   for (bool smaller = true; smaller;) {
     smaller = false;
     std::vector<UOpRef> nodes = topoSort(roots(best));
