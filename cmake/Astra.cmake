@@ -8,12 +8,18 @@ function(astra_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} LLVM)
 endfunction()
 
-# astra_tool(name DEPS ...): a program from the .cpp files of its folder, tools/<name>.
+# astra_tool(name [MAN] DEPS ...): a program from the .cpp files of its folder, tools/<name>. MAN: its --man goes to
+# share/man/man1.
 function(astra_tool name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "MAN" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  if(ARG_MAN AND NOT CMAKE_CROSSCOMPILING)
+    set(man ${CMAKE_BINARY_DIR}/share/man/man1)
+    file(MAKE_DIRECTORY ${man})
+    add_custom_command(TARGET ${name} POST_BUILD COMMAND $<TARGET_FILE:${name}> --man > ${man}/${name}.1 VERBATIM)
+  endif()
 endfunction()
 
 # astra_unit_test(name DEPS ...): a GoogleTest program from the .cpp files of its folder, test/unit/<name>, run by ctest.

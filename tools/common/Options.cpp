@@ -115,7 +115,7 @@ size_t editDistance(string_view a, string_view b) {
 
 string unknown(const Program &p, string_view name) {
   const Option *nearest = nullptr;
-  size_t least = 3;
+  size_t least = name.size() < 5 ? 2 : 4; // a swap of two letters counts as two edits
   for (const Option &o : p.options)
     if (size_t d = editDistance(o.name, name); o.name.size() > 1 && d < least) least = d, nearest = &o;
   string out = "unknown option " + dashed(name);
