@@ -159,6 +159,7 @@ typedef struct astra_allocator {
   void (*release)(void *self, void *memory, size_t bytes, size_t alignment);
 } astra_allocator;
 
+/* What a host may want to know and no status says; text is one line. Called from any thread. */
 enum { ASTRA_LOG_WARNING = 1, ASTRA_LOG_INFO = 2 };
 
 typedef struct astra_logger {

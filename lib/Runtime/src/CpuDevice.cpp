@@ -95,7 +95,8 @@ void *copyCode(const void *source, uint64_t bytes) {
   return nullptr;
 }
 
-Status load(astra_device *, const astra_bundle &bundle, const fmt::Section &section, Code &out, astra_diag *diag) {
+Status load(astra_device *device, const astra_bundle &bundle, const fmt::Section &section, Code &out,
+            astra_diag *diag) {
   out = {};
   if (section.bytes == 0) return ASTRA_OK;
   void *base = MAP_FAILED;
@@ -104,6 +105,8 @@ Status load(astra_device *, const astra_bundle &bundle, const fmt::Section &sect
     if (base != MAP_FAILED && mprotect(base, section.bytes, PROT_READ | PROT_EXEC) != 0) {
       munmap(base, section.bytes);
       base = MAP_FAILED;
+      device->runtime->log(ASTRA_LOG_WARNING,
+                           "the bundle's file system forbids execution; its code is copied to memory");
     }
   }
   if (base == MAP_FAILED) base = copyCode(bundle.file.data + section.offset, section.bytes);

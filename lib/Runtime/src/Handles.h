@@ -30,9 +30,8 @@ Status checkFree(const Handle *handle, const char *what);
 struct astra_runtime : astra::rt::Handle {
   astra_runtime(const astra_allocator &allocator, const astra_logger &logger, astra_verify_fn verify, int32_t process)
       : Handle(this), heap(allocator), logger(logger), verify(verify), process(process) {}
-  void log(int32_t level, const char *text) const {
-    if (logger.log) logger.log(logger.self, level, text);
-  }
+  /// Formats a line for the host's logger, if it gave one.
+  [[gnu::cold, gnu::format(printf, 3, 4)]] void log(int32_t level, const char *format, ...) const;
 
   astra::rt::Heap heap;
   astra_logger logger;

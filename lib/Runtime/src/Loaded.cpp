@@ -89,6 +89,8 @@ astra_status astra_loaded_init(astra_loaded **out, astra_bundle *bundle, astra_d
     if (const fmt::Place *place = m.params()->Get(i)->place())
       loaded->params[i] = bundle->file.data + bundle->file.weights->offset + place->offset();
   bundle->users++, device->users++;
+  bundle->runtime->log(ASTRA_LOG_INFO, "module %.64s runs its code for %.64s", m.module_()->c_str(),
+                       m.targets()->Get(target)->name()->c_str());
   *out = loaded;
   return ASTRA_OK;
 }

@@ -5,6 +5,8 @@
 // Does not: start a thread unless num_threads asks for it.
 #include "Device.h"
 
+#include <cstdarg>
+#include <cstdio>
 #include <unistd.h>
 
 using namespace astra::rt;
@@ -19,6 +21,16 @@ Status astra::rt::checkHandle(const Handle *handle, const char *what, astra_diag
 Status astra::rt::checkFree(const Handle *handle, const char *what) {
   if (Status s = checkHandle(handle, what, nullptr)) return s;
   return handle->users.load(std::memory_order_acquire) ? ASTRA_IN_USE : ASTRA_OK;
+}
+
+void astra_runtime::log(int32_t level, const char *format, ...) const {
+  if (!logger.log) return;
+  char text[300];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  logger.log(logger.self, level, text);
 }
 
 astra_status astra_runtime_init(astra_runtime **out, const astra_runtime_options *options, astra_diag *diag) {

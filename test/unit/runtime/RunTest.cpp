@@ -246,6 +246,31 @@ TEST(Level, IsTheBestThatRunsOrTheOneAskedFor) {
   EXPECT_STREQ(astra_loaded_target(low.loaded), "cpu:x86-64");
 }
 
+TEST(Log, SaysWhichLevelWasChosen) {
+  std::string text;
+  astra_logger logger = ASTRA_INIT(astra_logger);
+  logger.self = &text;
+  logger.log = [](void *self, int32_t level, const char *line) {
+    *static_cast<std::string *>(self) += (level == ASTRA_LOG_INFO ? "info: " : "warning: ") + std::string(line) + "\n";
+  };
+  astra_runtime_options o = ASTRA_INIT(astra_runtime_options);
+  o.logger = &logger;
+  Aligned memory(Machine::standard());
+  Diag diag;
+  Runtime runtime;
+  Device device;
+  Bundle bundle;
+  Loaded loaded;
+  astra_device_options level = ASTRA_INIT(astra_device_options);
+  level.level = "x86-64";
+  EXPECT_OK(astra_runtime_init(runtime.out(), &o, &diag));
+  EXPECT_OK(astra_device_init(device.out(), runtime, "cpu", &level, &diag));
+  EXPECT_OK(astra_bundle_init_memory(bundle.out(), runtime, memory.data, memory.size, nullptr, &diag));
+  astra_device *devices[] = {device};
+  EXPECT_OK(astra_loaded_init(loaded.out(), bundle, devices, 1, &diag));
+  EXPECT_EQ(text, "info: module test runs its code for cpu:x86-64\n");
+}
+
 TEST(Features, AgreeWithTheCompiler) {
   Machine m;
 #define SAME(name) EXPECT_EQ(astra_device_has_feature(m.device, name) == 1, __builtin_cpu_supports(name) != 0) << name
