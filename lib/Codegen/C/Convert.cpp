@@ -1,8 +1,7 @@
-//===- Convert.cpp: casts, bitcasts, lookups and masked memory in C --------===//
+//===- Convert.cpp: masks, bitcasts, lookups and masked memory in C --------===//
 // Takes:    two dtypes and a number of lanes.
-// Gives:    the C function that converts (N11, N12), reads or writes under a mask.
-// Keeps:    one rounding: f64 and 64-bit integers go to f16 and bf16 through f32 rounded to odd, which keeps the
-//           direction of what was lost (Boldo and Melquiond, "When double rounding is odd", 2005).
+// Gives:    the C function that goes from one to the other, reads or writes under a mask.
+// Does not: convert values (Cast.cpp).
 #include "Helpers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,128 +9,17 @@
 using namespace astra;
 using namespace astra::cemit;
 
-namespace {
-
-constexpr const char f16ToF32[] = // f16's bits as f32's are too small by 2^112; the product is exact, subnormals too
-    "#U x = $CVT(#U, a);\n"
-    "  #U m = (x & 0x7fffu) << 13;\n"
-    "  #T v = #asT(m) * 0x1p112f;\n"
-    "  #U r = $SEL(#U, m >= 0xf800000u, m | 0x7f800000u, #asU(v));\n"
-    "  return #asT(r | ((x & 0x8000u) << 16));";
-constexpr const char bf16ToF32[] = "#U x = $CVT(#U, a);\n  return #asT(x << 16);";
-constexpr const char f32ToF16[] = // to nearest even: in the f32 adder for subnormals, by carry for the others
-    "#U x = #asU(a), m = x & 0x7fffffffu;\n"
-    "  #U small = #asU(#asT(m) + 0.5f) - 0x3f000000u;\n"
-    "  #U normal = (m + 0xfffu + ((m >> 13) & 1u) - 0x38000000u) >> 13;\n"
-    "  #U r = $SEL(#U, m < 0x38800000u, small, normal);\n"
-    "  r = $SEL(#U, m >= 0x477ff000u, $SPLAT(#U, 0x7c00u), r);\n"
-    "  r = $SEL(#U, m > 0x7f800000u, $SPLAT(#U, 0x7e00u), r | ((x >> 16) & 0x8000u));\n"
-    "  return $CVT($T, r);";
-constexpr const char f32ToBf16[] = "#U x = #asU(a);\n"
-                                   "  #U r = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;\n"
-                                   "  r = $SEL(#U, (x & 0x7fffffffu) > 0x7f800000u, $SPLAT(#U, 0x7fc0u), r);\n"
-                                   "  return $CVT($T, r);";
-
-} // namespace
-
 /// A mask of another width: lanes are 0 or -1.
 std::string Helpers::widthOf(unsigned from, unsigned to, unsigned lanes, const std::string &m) {
   return from == to || lanes == 1 ? m : convert(signedOf(to), lanes, m);
-}
-
-std::string Helpers::cast(DType from, DType to, unsigned lanes, bool saturate) {
-  std::string name = std::string(typeName(to, lanes)) + "_from_" + info(from).text + (saturate ? "_sat" : "");
-  if (!begin(name)) return name;
-  std::string A = type(from, lanes), T = type(to, lanes), a = A + " a";
-  auto via = [&](DType middle) {
-    std::string first = cast(from, middle, lanes, false), second = cast(middle, to, lanes, false);
-    define(T, name, a, "return " + second + "(" + first + "(a));");
-  };
-  // '#' names the f32 side of a pattern, '$' the narrow one.
-  auto narrow = [&](llvm::StringRef pattern, DType t) {
-    std::string p = expand(pattern, t, lanes);
-    for (char &c : p)
-      if (c == '#') c = '$';
-    define(T, name, a, expand(p, DType::F32, lanes));
-  };
-  bool real = isFloat(from) && !isNarrow(from);
-  if (from == DType::Bool && lanes == 1) {
-    if (isNarrow(to))
-      define(T, name, a, "return a ? " + literal(to, to == DType::F16 ? 0x3c00 : 0x3f80) + " : 0;");
-    else
-      define(T, name, a, "return (" + T + ")a;");
-  } else if (to == DType::Bool && lanes == 1) {
-    define(T, name, a, isNarrow(from) ? "return (a & 0x7fffu) != 0;" : "return a != 0;");
-  } else if (!isArithmetic(from) || !isArithmetic(to) || from == DType::Bool || to == DType::Bool) {
-    refuse(std::string("cast from ") + info(from).text + " to " + info(to).text + " has no C form");
-  } else if (from == to) {
-    define(T, name, a, "return a;");
-  } else if (to == DType::F32 && isNarrow(from)) {
-    narrow(from == DType::F16 ? f16ToF32 : bf16ToF32, from);
-  } else if (from == DType::F32 && isNarrow(to)) {
-    narrow(to == DType::F16 ? f32ToF16 : f32ToBf16, to);
-  } else if (isNarrow(from)) {
-    via(DType::F32);
-  } else if (from == DType::F64 && isNarrow(to)) {
-    std::string F = type(DType::F32, lanes), U = type(DType::U32, lanes), D = type(DType::F64, lanes);
-    std::string second = cast(DType::F32, to, lanes, false), V = lanes > 1 ? "" : "1";
-    std::string abs = op(Op::Abs, DType::F64, lanes), bits = lanes > 1 ? "AS(" + U + ", r)" : "bits_f32(r)";
-    std::string back = lanes > 1 ? "AS(" + F + ", u)" : "f32_bits(u)";
-    auto bit = [&](const std::string &m) { // 1 where m is true
-      return lanes > 1 ? "AS(" + U + ", -" + convert(DType::I32, lanes, m) + ")" : "(u32)(" + m + ")";
-    };
-    define(T, name, a,
-           F + " r = CVT" + V + "(" + F + ", a);\n  " + D + " d = CVT" + V + "(" + D + ", r);\n  " + U +
-               " u = " + bits + " - " + bit(abs + "(d) > " + abs + "(a)") + ";\n  u |= " + bit("d != a") +
-               ";\n  return " + second + "(" + back + ");");
-  } else if (isInt(from) && isNarrow(to)) {
-    if (bitWidth(from) < 32)
-      via(DType::F32);
-    else if (bitWidth(from) == 32)
-      via(DType::F64);
-    else { // beyond 2^52 the low bits are gathered in one, so that f64 is exact
-      std::string second = cast(DType::F64, to, lanes, false);
-      const char *negative = isSigned(from) ? "a < 0" : "a != a";
-      define(T, name, a,
-             expand(std::string("$U m = $SEL($U, ") + negative +
-                        ", 0 - ($U)a, ($U)a);\n"
-                        "  $U odd = (m | ((m & 0xfffull) + 0xfffull)) & ~($U)$SPLAT($U, 0xfffull);\n"
-                        "  m = $SEL($U, m >= (1ull << 52), odd, m);\n",
-                    from, lanes) +
-                 "  " + type(DType::F64, lanes) + " d = " + convert(DType::F64, lanes, "m") + ";\n  return " + second +
-                 "(" +
-                 (isSigned(from) ? op(Op::Select, DType::F64, lanes) + "(" + negative + ", -d, d)" : std::string("d")) +
-                 ");");
-    }
-  } else if (real && isInt(to)) {
-    unsigned bits = bitWidth(to), width = bitWidth(from);
-    bool s = isSigned(to);
-    int top = int(bits) - s;
-    std::string f = width == 32 ? "f" : "";
-    std::string high = "0x1p" + std::to_string(top) + f, low = s ? "-" + high : "0.0" + f;
-    auto limit = [&](uint64_t v) { return (lanes > 1 ? "SPLAT(" : "SPLAT1(") + T + ", " + literal(to, v) + ")"; };
-    uint64_t most = bits == 64 ? ~0ull : (1ull << bits) - 1, maximum = s ? most >> 1 : most,
-             minimum = s ? (most >> 1) + 1 : 0;
-    std::string inside = "(a >= " + low + ") & (a < " + high + ")", M = mask(width, lanes),
-                sel = op(Op::Select, to, lanes);
-    auto masked = [&](const std::string &m) { return widthOf(width, bits, lanes, m); };
-    define(T, name, a,
-           M + " inside = " + inside + ";\n  " + T + " r = " +
-               convert(to, lanes, op(Op::Select, from, lanes) + "(inside, a, " + expand("$Z", from, lanes) + ")") +
-               ";\n  r = " + sel + "(" + masked("a >= " + high) + ", " + limit(maximum) + ", r);\n  return " + sel +
-               "(" + masked("a < " + low) + ", " + limit(minimum) + ", r);");
-  } else {
-    define(T, name, a, "return " + convert(to, lanes, "a") + ";");
-  }
-  return name;
 }
 
 std::string Helpers::fromMask(DType to, unsigned lanes) {
   std::string name = typeName(to, lanes) + "_from_mask";
   if (!begin(name)) return name;
   unsigned bits = maskBits(to);
-  std::string body = convert(isNarrow(to) ? DType::F32 : to, lanes, "-m");
-  if (isNarrow(to)) body = cast(DType::F32, to, lanes, false) + "(" + body + ")";
+  std::string body = convert(isSmall(to) ? DType::F32 : to, lanes, "-m");
+  if (isSmall(to)) body = cast(DType::F32, to, lanes, false) + "(" + body + ")";
   std::string M = mask(bits, lanes), T = type(to, lanes);
   define(T, name, M + " m", "return " + body + ";");
   return name;
@@ -141,9 +29,12 @@ std::string Helpers::toMask(DType from, unsigned lanes) {
   std::string name = "mask_from_" + typeName(from, lanes);
   if (!begin(name)) return name;
   std::string M = mask(maskBits(from), lanes), T = type(from, lanes);
-  define(M, name, T + " a",
-         isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";"
-                        : "return (" + M + ")(a != 0);");
+  if (isSmall(from) && !isNarrow(from))
+    define(M, name, T + " a", "return " + cast(from, DType::F32, lanes, false) + "(a) != 0;");
+  else
+    define(M, name, T + " a",
+           isNarrow(from) ? "return " + convert(DType::I32, lanes, "(a & 0x7fffu) != 0") + ";"
+                          : "return (" + M + ")(a != 0);");
   return name;
 }
 

@@ -434,7 +434,7 @@ llvm::Error FunctionEmitter::check(UOpRef x) const {
   unsigned lanes = lanesOf(x);
   if (x->rank() > 1 || lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
     return fail("a vector of " + std::to_string(lanes) + " lanes: expected 1, 2, 4, 8, 16, 32 or 64");
-  if (!isArithmetic(x->dtype) && x->dtype != DType::Index && x->dtype != DType::Void)
+  if (!isArithmetic(x->dtype) && !isSmall(x->dtype) && x->dtype != DType::Index && x->dtype != DType::Void)
     return fail(llvm::Twine("values of ") + info(x->dtype).text + " have no C form");
   return llvm::Error::success();
 }
@@ -447,7 +447,9 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
   for (size_t i = 0; i < used.size(); ++i) {
     const KernelBuffer &b = k.kernel->buffers[i];
     if (!used[i]) continue;
-    if (!isArithmetic(b.dtype)) return fail(llvm::Twine("a buffer of ") + info(b.dtype).text + " has no C form");
+    h.type(b.dtype, 1);
+    if (!isArithmetic(b.dtype) && !isSmall(b.dtype))
+      return fail(llvm::Twine("a buffer of ") + info(b.dtype).text + " has no C form");
     out += std::string("  ") + (b.write ? "" : "const ") + memoryName(b.dtype) + " *" +
            (b.read && b.write ? "" : "restrict ") + "p" + num(i) + " = buf[" + num(i) + "];\n";
   }

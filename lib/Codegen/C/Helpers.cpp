@@ -138,6 +138,8 @@ std::string hex(uint64_t bits, unsigned width) {
 
 std::string Helpers::type(DType t, unsigned lanes) {
   std::string name = typeName(t, lanes);
+  if (info(t).cls == DTypeClass::Storage && begin(memoryName(t)))
+    typedefs += "typedef u8 " + memoryName(t) + "; /* the bits */\n";
   if (lanes > 1 && begin(name))
     typedefs += "typedef VECTOR(" + memoryName(t) + ", " + std::to_string(lanes) + ") " + name + ";\n";
   return name;
@@ -282,7 +284,10 @@ std::string Helpers::literal(DType t, uint64_t bits) {
     bool single = t == DType::F32;
     llvm::APFloat v(single ? llvm::APFloat::IEEEsingle() : llvm::APFloat::IEEEdouble(),
                     llvm::APInt(single ? 32 : 64, bits));
-    if (!v.isFinite()) return (single ? "f32_bits(" : "f64_bits(") + hex(bits, single ? 32 : 64) + ")";
+    std::string builtin = v.isNaN() ? "__builtin_nan" : "__builtin_inf"; // which NaN is not promised (N6)
+    if (!v.isFinite())
+      return (v.isNegative() && !v.isNaN() ? "(-" : "(") + builtin + (single ? "f(" : "(") +
+             (v.isNaN() ? "\"\"))" : "))");
     char text[64];
     v.convertToHexString(text, 0, false, llvm::APFloat::rmNearestTiesToEven);
     std::string s = std::string(text) + (single ? "f" : "");

@@ -46,6 +46,11 @@ private:
   void define(const std::string &result, const std::string &name, const std::string &params, const std::string &body);
   std::string expand(llvm::StringRef pattern, DType t, unsigned lanes);
   std::string each(llvm::StringRef function, DType result, unsigned lanes, unsigned operands);
+  std::string expandTwo(std::string pattern, DType small, unsigned lanes);
+  std::string smallToF32(DType t, unsigned lanes);
+  std::string f64ToSmall(DType to, unsigned lanes, bool saturate);
+  std::string wideToSmall(DType from, DType to, unsigned lanes, bool saturate);
+  std::string floatToInt(DType from, DType to, unsigned lanes);
   std::string convert(DType to, unsigned lanes, const std::string &x); // C's conversion
   std::string permutation(const std::string &table, DType from, DType to, unsigned lanes);
   std::string widthOf(unsigned from, unsigned to, unsigned lanes, const std::string &mask);

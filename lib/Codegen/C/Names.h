@@ -10,6 +10,8 @@ namespace astra::cemit {
 
 inline unsigned lanesOf(UOpRef x) { return x->rank() ? unsigned(x->shape[0]->constIndex().value_or(0)) : 1; }
 inline bool isNarrow(DType t) { return t == DType::F16 || t == DType::BF16; }
+/// What is computed as f32: f16, bf16 and the storage formats of 8 bits.
+inline bool isSmall(DType t) { return isNarrow(t) || (info(t).cls == DTypeClass::Storage && bitWidth(t) == 8); }
 inline DType signedOf(unsigned bits) {
   return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 32 ? DType::I32 : DType::I64;
 }
@@ -23,7 +25,7 @@ inline std::string typeName(DType t, unsigned lanes) {
   std::string name = t == DType::Bool ? "b1" : memoryName(t);
   return lanes > 1 ? name + "x" + std::to_string(lanes) : name;
 }
-/// The width of the lanes of a mask that compares values of this dtype: f16 and bf16 are compared as f32.
-inline unsigned maskBits(DType t) { return isNarrow(t) || t == DType::Bool ? 32 : bitWidth(t); }
+/// The width of the lanes of a mask that compares values of this dtype: what is small is compared as f32.
+inline unsigned maskBits(DType t) { return isSmall(t) || t == DType::Bool ? 32 : bitWidth(t); }
 
 } // namespace astra::cemit

@@ -17,6 +17,10 @@ std::vector<uint64_t> edges(DType t, unsigned arity) {
   uint64_t mask = w == 64 ? ~0ull : (1ull << w) - 1, sign = 1ull << (w - 1);
   std::vector<uint64_t> v;
   if (t == DType::Bool) return {0, 1};
+  if (info(t).cls == DTypeClass::Storage) { // all of them
+    for (uint64_t i = 0; i < 256; ++i) v.push_back(i);
+    return v;
+  }
   if (!isFloat(t)) {
     v = {0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 100, sign - 1, sign, sign + 1, mask, mask - 1, mask - 6};
     if (w >= 32) v.insert(v.end(), {0x12345678, 0xfffffful, 0x1000001, 0x7fffff80, 65519, 65520, 65536});
@@ -149,12 +153,15 @@ public:
       if (!has(op, Elementwise) || has(op, Function)) continue;
       for (unsigned ti = 0; ti < numDTypes; ++ti) {
         DType t = DType(ti);
-        if (!isArithmetic(t)) continue;
+        bool small = info(t).cls == DTypeClass::Storage && bitWidth(t) == 8; // cast alone
+        if (!isArithmetic(t) && !(small && op == Op::Cast)) continue;
         if (op == Op::Cast || op == Op::Bitcast || op == Op::Lookup16) {
           std::vector<int64_t> ints;
           if (op == Op::Cast) ints = {0};
           for (unsigned to = 0; to < numDTypes; ++to) {
-            if (!isArithmetic(DType(to))) continue;
+            bool toSmall = info(DType(to)).cls == DTypeClass::Storage && bitWidth(DType(to)) == 8;
+            if (!isArithmetic(DType(to)) && !(toSmall && op == Op::Cast)) continue;
+            if (toSmall) add(op, {t}, DType(to), {1}, lanes);
             if (op == Op::Lookup16) {
               ints.clear();
               for (uint64_t e = 0; e < 16; ++e) // not NaNs, whose payload a table keeps
