@@ -6,6 +6,7 @@
 #include "astra/Codegen/EmitC.h"
 #include "Helpers.h"
 #include "Prelude.h"
+#include "Tiles.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,7 +22,8 @@ bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->rank(); }
 
 class FunctionEmitter {
 public:
-  FunctionEmitter(Helpers &h, const LinearKernel &k, llvm::ArrayRef<UOpRef> dims) : h(h), k(k), dims(dims) {}
+  FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims)
+      : h(h), k(k), dims(dims), arranged(arrangeTiles(k.linear, t)) {}
   llvm::Expected<std::string> run();
 
 private:
@@ -61,6 +63,7 @@ private:
   Helpers &h;
   const LinearKernel &k;
   llvm::ArrayRef<UOpRef> dims;
+  Arranged arranged;
   std::string body;
   unsigned indent = 1;
   llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
@@ -75,7 +78,7 @@ private:
 void FunctionEmitter::countUses() {
   unsigned regions = 0;
   std::vector<unsigned> stack{0};
-  for (const Inst &i : k.linear.insts) {
+  for (const Inst &i : arranged.insts) {
     llvm::SmallVector<UOpRef, 4> used;
     switch (i.kind) {
     case InstKind::LoopBegin: used.push_back(i.uop->src[0]); break;
@@ -380,6 +383,10 @@ void FunctionEmitter::define(const Inst &i) {
     inlined[x] = s;
     return;
   }
+  if (arranged.again.contains(x)) {
+    inlined[x] = expression(i);
+    return;
+  }
   inlined.erase(x);
   std::string s = expression(i), name = value(x);
   line(typeOf(x) + " " + name + " = " + s + ";");
@@ -427,6 +434,8 @@ void FunctionEmitter::update(UOpRef fold) {
     s = op == Op::Fma ? f + "(" + value(fold->src[1]) + ", " + value(fold->src[2]) + ", " + acc + ")"
                       : f + "(" + acc + ", " + value(fold->src[1]) + ")";
   }
+  for (UOpRef v : fold->tensors().drop_front())
+    if (arranged.again.contains(v)) line("REREAD;");
   line(acc + " = " + s + ";");
 }
 
@@ -442,7 +451,7 @@ llvm::Error FunctionEmitter::check(UOpRef x) const {
 llvm::Error FunctionEmitter::prologue(std::string &out) {
   out += "void " + k.name + "(void *const *buf, const i64 *dim, void *scratch, i64 first, i64 last) {\n";
   std::vector<bool> used(k.kernel->buffers.size());
-  for (const Inst &i : k.linear.insts)
+  for (const Inst &i : arranged.insts)
     if (i.uop->op == Op::Load || i.uop->op == Op::Store) used[i.uop->src[0]->ints[0]] = true;
   for (size_t i = 0; i < used.size(); ++i) {
     const KernelBuffer &b = k.kernel->buffers[i];
@@ -466,7 +475,7 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
 
 llvm::Expected<std::string> FunctionEmitter::run() {
   countUses();
-  for (const Inst &i : k.linear.insts) {
+  for (const Inst &i : arranged.insts) {
     if (auto e = check(i.uop)) return std::move(e);
     switch (i.kind) {
     case InstKind::Define: define(i); break;
@@ -496,13 +505,13 @@ bool isIdentifier(llvm::StringRef s) {
 
 } // namespace
 
-llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel> kernels, const Target &,
+llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel> kernels, const Target &target,
                                          llvm::ArrayRef<UOpRef> dims) {
   Helpers h;
   std::string functions;
   for (const LinearKernel &k : kernels) {
     if (!isIdentifier(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is not an identifier of C");
-    auto f = FunctionEmitter(h, k, dims).run();
+    auto f = FunctionEmitter(h, k, target, dims).run();
     if (!f) return f.takeError();
     functions += kernelMark + *f;
   }

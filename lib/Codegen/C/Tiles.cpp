@@ -1,0 +1,113 @@
+//===- Tiles.cpp: the order of a register tile -----------------------------===//
+// Takes:    instructions in order.
+// Gives:    the same with each product tile (a straight piece of a loop in which every x of a set is multiplied with
+//           every y of another and added to an accumulator of its own) arranged: the smaller set stays in registers,
+//           the values of the larger pass by one after another. Where accumulators, the smaller set and one passing
+//           value still need more registers than there are, the values that have none are read again at each use: an
+//           fma of x86 takes one operand from memory.
+// Keeps:    dependences; bits, as no accumulator's own order changes.
+#include "Tiles.h"
+#include "Names.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace astra;
+using namespace astra::cemit;
+
+namespace {
+
+bool isFma(const Inst &i) { return i.kind == InstKind::AccUpdate && Combine(i.uop->ints[0]) == Combine::Fma; }
+
+class Segment {
+public:
+  Segment(llvm::ArrayRef<Inst> insts, const Target &t) : insts(insts), target(t) {}
+  void arrange(Arranged &out);
+
+private:
+  bool isTile();
+  void emit(size_t i, Arranged &out);
+  void chooseReread(Arranged &out);
+
+  llvm::ArrayRef<Inst> insts;
+  const Target &target;
+  llvm::SetVector<UOpRef> x, y;
+  llvm::DenseMap<std::pair<UOpRef, UOpRef>, size_t> update;
+  llvm::DenseMap<UOpRef, size_t> definition;
+  std::vector<bool> emitted;
+};
+
+bool Segment::isTile() {
+  size_t count = 0;
+  for (size_t i = 0; i < insts.size(); ++i) {
+    if (insts[i].kind == InstKind::Define) definition[insts[i].uop] = i;
+    if (!isFma(insts[i])) continue;
+    UOpRef a = insts[i].uop->src[1], b = insts[i].uop->src[2];
+    x.insert(a), y.insert(b);
+    update[{a, b}] = i;
+    ++count;
+  }
+  return count >= 4 && x.size() * y.size() == count && update.size() == count;
+}
+
+/// Instruction i after the definitions of the segment that it needs.
+void Segment::emit(size_t i, Arranged &out) {
+  std::vector<std::pair<size_t, size_t>> stack{{i, 0}};
+  emitted[i] = true;
+  while (!stack.empty()) {
+    auto &[at, next] = stack.back();
+    llvm::ArrayRef<UOpRef> src = insts[at].uop->src;
+    if (next == src.size()) {
+      out.insts.push_back(insts[at]);
+      stack.pop_back();
+      continue;
+    }
+    auto it = definition.find(src[next++]);
+    if (it == definition.end() || emitted[it->second]) continue;
+    emitted[it->second] = true;
+    stack.push_back({it->second, 0});
+  }
+}
+
+/// `y` stays, `x` passes.
+void Segment::chooseReread(Arranged &out) {
+  UOpRef acc = insts[update.begin()->second].uop;
+  unsigned bytes = lanesOf(acc) * byteSize(acc->dtype), units = (bytes + target.vectorBytes - 1) / target.vectorBytes;
+  size_t needed = (update.size() + y.size() + 1) * units;
+  if (target.arch != Arch::X86_64 || units != 1 || needed <= target.vectorRegisters) return;
+  size_t excess = needed - target.vectorRegisters;
+  if (excess * 2 > y.size()) return; // too large a tile for that
+  for (size_t k = 0; k < excess; ++k) {
+    UOpRef v = y[y.size() - 1 - k];
+    if (v->op != Op::Load || v->ntensors != 1 || !definition.count(v)) return;
+    out.again.insert(v);
+  }
+}
+
+void Segment::arrange(Arranged &out) {
+  emitted.assign(insts.size(), false);
+  if (isTile()) {
+    bool swapped = x.size() < y.size();
+    if (swapped) std::swap(x, y);
+    chooseReread(out);
+    for (UOpRef a : x)
+      for (UOpRef b : y) emit(update[swapped ? std::pair(b, a) : std::pair(a, b)], out);
+  }
+  for (size_t i = 0; i < insts.size(); ++i)
+    if (!emitted[i]) out.insts.push_back(insts[i]);
+}
+
+} // namespace
+
+Arranged cemit::arrangeTiles(const Linear &l, const Target &t) {
+  Arranged out;
+  auto isLoop = [](const Inst &i) { return i.kind == InstKind::LoopBegin || i.kind == InstKind::LoopEnd; };
+  llvm::ArrayRef<Inst> rest = l.insts;
+  while (!rest.empty()) {
+    size_t n = 0;
+    while (n < rest.size() && !isLoop(rest[n])) ++n;
+    if (n) Segment(rest.take_front(n), t).arrange(out);
+    if (n < rest.size()) out.insts.push_back(rest[n++]);
+    rest = rest.drop_front(n);
+  }
+  return out;
+}
