@@ -1,10 +1,11 @@
 //===- Driver.cpp: apply rules to a fixed point ----------------------------===//
 // Takes:    graphs and symbolic integers; sets of rules.
 // Gives:    equal ones in which no rule of the sets fires, or an error at the fuel limit that names the rules on the
-// cycle. Keeps:    shapes, types; output independent of node ids and addresses. Sources are rewritten before their
-// users, each node once, on an
-//           explicit stack: linear time, no recursion.
-// Does not: choose rules (rules/), touch extents of graph ops and ranges.
+//           cycle.
+// Keeps:    types and shapes: no rule fires within an extent (equal extents stay one node), only the tensor under a
+//           data dim is rewritten, everywhere alike. Output independent of node ids and addresses. Sources are
+//           rewritten before their users, each node once, on an explicit stack: linear time, no recursion.
+// Does not: choose rules (rules/).
 #include "Matcher.h"
 #include "Registry.h"
 #include "astra/IR/Text.h"
@@ -20,43 +21,32 @@ namespace {
 /// A sum or product of symbolic integers; its parts are the atoms of the polynomial.
 bool isPolynomial(UOpRef n) { return n->isIndex() && (n->op == Op::Add || n->op == Op::Mul); }
 
-/// Whether a node's index sources are values to rewrite, not extents or ranges that say what the node is.
+/// Whether a node's index sources are values that rules may rewrite, not extents or ranges that say what the node is.
 bool computesWithIndices(UOpRef n) {
   return n->op == Op::FromIndex || n->op == Op::Load || n->op == Op::Store || n->op == Op::At ||
-         has(n->op, Elementwise);
+         (has(n->op, Elementwise) && !n->isIndex());
 }
 
 void collectParts(UOpRef n, std::vector<UOpRef> &parts) {
-  if (isPolynomial(n)) {
-    size_t begin = parts.size();
-    for (const IndexTerm &t : terms(n))
-      for (UOpRef a : t.atoms)
-        if (std::find(parts.begin() + begin, parts.end(), a) == parts.end()) parts.push_back(a);
+  if (!isPolynomial(n)) {
+    parts.insert(parts.end(), n->src.begin(), n->src.end());
+    parts.insert(parts.end(), n->fns.begin(), n->fns.end());
     return;
   }
-  if (n->isIndex() && !has(n->op, Elementwise)) return; // dims, extents, ranges, constants
-  auto tensors = n->tensors();
-  parts.insert(parts.end(), tensors.begin(), tensors.end());
-  if (computesWithIndices(n)) parts.insert(parts.end(), n->indices().begin(), n->indices().end());
-  parts.insert(parts.end(), n->fns.begin(), n->fns.end());
+  size_t begin = parts.size();
+  for (const IndexTerm &t : terms(n))
+    for (UOpRef a : t.atoms)
+      if (std::find(parts.begin() + begin, parts.end(), a) == parts.end()) parts.push_back(a);
 }
 
-UOpRef rebuild(Context &c, UOpRef n, llvm::ArrayRef<UOpRef> parts, llvm::function_ref<UOpRef(UOpRef)> result) {
-  if (llvm::all_of(parts, [&](UOpRef p) { return result(p) == p; })) return n;
-  if (isPolynomial(n)) {
-    UOpRef sum = c.index(0);
-    for (const IndexTerm &t : terms(n)) {
-      UOpRef product = c.index(t.coefficient);
-      for (UOpRef a : t.atoms) product = idxMul(c, product, result(a));
-      sum = idxAdd(c, sum, product);
-    }
-    return sum;
+UOpRef rebuildPolynomial(Context &c, UOpRef n, llvm::function_ref<UOpRef(UOpRef)> result) {
+  UOpRef sum = c.index(0);
+  for (const IndexTerm &t : terms(n)) {
+    UOpRef product = c.index(t.coefficient);
+    for (UOpRef a : t.atoms) product = idxMul(c, product, result(a));
+    sum = idxAdd(c, sum, product);
   }
-  SmallVector<UOpRef, 8> src(n->src), fns(n->fns);
-  size_t rewritten = computesWithIndices(n) ? src.size() : n->ntensors;
-  for (size_t i = 0; i < rewritten; ++i) src[i] = result(src[i]);
-  for (UOpRef &f : fns) f = result(f);
-  return c.make(n->op, src, n->ints, n->str, n->dtype, fns);
+  return sum;
 }
 
 std::string describe(UOpRef n) {
@@ -70,10 +60,14 @@ std::string describe(UOpRef n) {
   return s + (n->src.empty() ? " : " : ") : ") + typeText(n->dtype, n->shape);
 }
 
+/// Graph: rules fire on tensors and on what computes with indices. Index: on symbolic integers, which end at dims, data
+/// dims and ranges.
+enum class Over { Graph, Index };
+
 class Driver {
 public:
-  Driver(Context &c, unsigned sets, RewriteOptions &options, std::vector<UOpRef> &memo)
-      : c(c), sets(sets), options(options), memo(memo) {}
+  Driver(Context &c, Over over, unsigned sets, RewriteOptions &options, std::vector<UOpRef> &memo)
+      : c(c), over(over), sets(sets), options(options), memo(memo) {}
 
   llvm::Expected<UOpRef> run(UOpRef root) {
     if (UOpRef done = lookup(root)) return done;
@@ -97,11 +91,13 @@ private:
     uint32_t next, fired;
   };
   Context &c;
+  Over over;
   unsigned sets;
   RewriteOptions &options;
   std::vector<UOpRef> &memo; // by id: null, `active`, or the result
   std::vector<Frame> stack;
-  std::vector<UOpRef> parts; // of all frames
+  std::vector<UOpRef> parts;     // of all frames
+  std::vector<UOpRef> indexMemo; // of the symbolic integers that a graph computes with
 
   static inline const UOp activeMark{};
   static constexpr UOpRef active = &activeMark;
@@ -117,7 +113,32 @@ private:
   void push(UOpRef n, uint32_t fired) {
     entry(n) = active;
     stack.push_back({n, nullptr, nullptr, nullptr, parts.size(), 0, fired});
-    collectParts(n, parts);
+    bool leaf = over == Over::Index && n->isIndex() && !has(n->op, Elementwise);
+    if (!leaf) collectParts(n, parts);
+  }
+
+  /// A symbolic integer that is computed with, by the index rules; its trace and count are the graph's.
+  UOpRef simplified(UOpRef x) {
+    RewriteOptions inner = options;
+    inner.fuel = RewriteOptions().fuel;
+    inner.origins = nullptr;
+    auto done = Driver(c, Over::Index, sets & IndexRules, inner, indexMemo).run(x);
+    if (!done) llvm::report_fatal_error(llvm::Twine("internal error: ") + llvm::toString(done.takeError()));
+    options.fired = inner.fired;
+    return *done;
+  }
+
+  UOpRef rebuild(UOpRef n) {
+    auto result = [&](UOpRef p) { return lookup(p); };
+    llvm::ArrayRef<UOpRef> mine = llvm::ArrayRef(parts).drop_front(stack.back().begin);
+    bool simplifies = over == Over::Graph && computesWithIndices(n) && !n->indices().empty();
+    if (!simplifies && llvm::all_of(mine, [&](UOpRef p) { return result(p) == p; })) return n;
+    if (isPolynomial(n)) return rebuildPolynomial(c, n, result);
+    SmallVector<UOpRef, 8> src(n->src), fns(n->fns);
+    for (UOpRef &s : src) s = simplifies && s->isIndex() ? simplified(result(s)) : result(s);
+    for (UOpRef &f : fns) f = result(f);
+    if (n->src == llvm::ArrayRef(src) && n->fns == llvm::ArrayRef(fns)) return n;
+    return c.make(n->op, src, n->ints, n->str, n->dtype, fns);
   }
 
   llvm::Error endless(UOpRef n) {
@@ -159,13 +180,13 @@ private:
       UOpRef p = parts[f.begin + f.next++];
       if (!lookup(p)) return require(p, f.fired);
     }
-    f.rebuilt = rebuild(c, f.node, llvm::ArrayRef(parts).drop_front(f.begin), [&](UOpRef p) { return lookup(p); });
+    f.rebuilt = rebuild(f.node);
     if (f.rebuilt != f.node)
       if (UOpRef known = lookup(f.rebuilt)) {
         finish(known);
         return llvm::Error::success();
       }
-    UOpRef made = fire(f.rebuilt, f.rule);
+    UOpRef made = over == Over::Graph && f.rebuilt->isIndex() ? nullptr : fire(f.rebuilt, f.rule);
     if (!made) {
       finish(f.rebuilt);
       return llvm::Error::success();
@@ -198,7 +219,7 @@ private:
 llvm::Expected<std::vector<UOpRef>> astra::rewrite(Context &c, llvm::ArrayRef<UOpRef> roots, unsigned sets,
                                                    RewriteOptions &options) {
   std::vector<UOpRef> memo, results;
-  Driver driver(c, sets, options, memo);
+  Driver driver(c, Over::Graph, sets, options, memo);
   for (UOpRef r : roots) {
     auto done = driver.run(r);
     if (!done) return done.takeError();
@@ -209,7 +230,7 @@ llvm::Expected<std::vector<UOpRef>> astra::rewrite(Context &c, llvm::ArrayRef<UO
 
 UOpRef astra::simplifyIndex(Context &c, UOpRef x) {
   RewriteOptions options;
-  auto done = Driver(c, IndexRules, options, c.simplified).run(x);
+  auto done = Driver(c, Over::Index, IndexRules, options, c.simplified).run(x);
   if (!done) llvm::report_fatal_error(llvm::Twine("internal error: ") + llvm::toString(done.takeError()));
   return *done;
 }

@@ -1,9 +1,10 @@
 //===- Rewrite.h: rewriting of graphs and of symbolic integers -------------===//
 // Takes:    graphs at any stage; sets of rules.
 // Gives:    equal graphs in which no rule of the sets fires.
-// Keeps:    dtypes and shapes (extents of graph ops are not touched: equal shapes stay equal nodes); results
-// independent of node ids.
-//           Time linear in the nodes visited and the rules fired; no recursion.
+// Keeps:    dtypes and shapes: no rule fires within an extent, so equal shapes stay equal nodes (only the tensor under
+// a
+//           data dim is rewritten, everywhere alike). Results independent of node ids. Time linear in the nodes visited
+//           and the rules fired; no recursion.
 // Does not: change bits. Every row of every set is proved (docs/rules.md).
 #pragma once
 #include "astra/IR/Index.h"
