@@ -39,11 +39,12 @@ unsigned weight(Op op) {
              : 1;
 }
 
-/// Is x nothing but movement over a stored value (so that reading it in place costs an address)?
-bool isView(UOpRef x) {
+/// What lies in memory when x is read at any place: x without the movement that only changes addresses.
+UOpRef baseOf(UOpRef x) {
   while (has(x->op, Movement) && x->op != Op::Pad) x = x->src[0];
-  return isStored(x) || x->op == Op::Const;
+  return x;
 }
+bool isView(UOpRef x) { return isStored(baseOf(x)) || baseOf(x)->op == Op::Const; }
 } // namespace
 
 Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
@@ -104,12 +105,9 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       bool passes = has(n->op, Elementwise) && straight && groups.size() == 1 && s->shape == n->shape && heavy != n;
       y.straight = passes && (y.uses == 1 || y.straight);
       y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
-      if (n->op == Op::Contract && !isView(s)) y.mustRealize = true;
-      if ((n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt || n->op == Op::UpdateAt) && i == 0 &&
-          !isView(s))
-        y.mustRealize = true;
       if (n->op == Op::UpdateAt && i == 0) y.mustRealize = true;
-      if (n->op == Op::Cumulate && !isView(s)) y.mustRealize = true;
+      bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
+      if ((n->op == Op::Contract || n->op == Op::Cumulate || random) && !isView(s)) facts[baseOf(s)].mustRealize = true;
     }
   }
   for (UOpRef n : order)

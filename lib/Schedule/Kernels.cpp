@@ -169,7 +169,14 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       if (!possible) break;
       if (fresh(operands[o])) continue;
       auto stride = strideOf(operands[o], u[o].axis);
-      if (!stride || *stride != 1) cost += 4; // a copy with this axis innermost
+      if (stride && *stride == 1) continue;
+      // A copy with this axis innermost: worth it when many rows read it.
+      int64_t readers = 1;
+      for (int64_t k = 0; k < s.kept; ++k)
+        if (k != l && !useOf(o ? s.b : s.a, k).count)
+          readers = std::min<int64_t>(readers * std::max<int64_t>(r->shape[k]->hi, 1), 1 << 20);
+      possible &= readers >= 8;
+      cost += 4;
     }
     if (!possible) continue;
     if (u[0].count && u[1].count) cost += 2;
