@@ -285,6 +285,7 @@ UOpRef Node::reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, boo
   bool ordered = isFloat(x->dtype) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod);
   ReduceOrder order = !ordered ? ReduceOrder::Exact : chain ? ReduceOrder::Chain : ReduceOrder::Lane64;
   UOpRef folded = make(Op::Reduce, {x}, encode(ReduceSpec{kind, order, {axes.begin(), axes.end()}, {}}));
+  if (!folded) return nullptr;
   Dims kept(x->shape.begin(), x->shape.end());
   for (int64_t axis : axes) kept[axis] = c.index(1);
   return reshape(folded, kept);
@@ -295,7 +296,7 @@ UOpRef Node::contract(const ContractSpec &spec, UOpRef x, UOpRef y, llvm::ArrayR
 }
 
 UOpRef Node::squeeze(UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  if (!x) return nullptr;
+  if (!x || failed()) return nullptr;
   Dims dims;
   for (unsigned i = 0; i < x->rank(); ++i) {
     if (!llvm::is_contained(axes, int64_t(i)))
@@ -307,7 +308,7 @@ UOpRef Node::squeeze(UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 
 UOpRef Node::unsqueeze(UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  if (!x) return nullptr;
+  if (!x || failed()) return nullptr;
   Dims dims(x->shape.begin(), x->shape.end());
   for (int64_t axis : axes) dims.insert(dims.begin() + axis, c.index(1));
   return reshape(x, dims);

@@ -236,7 +236,7 @@ void convTranspose(Node &n) {
 /// input. A window that begins in the padding at the end is left out.
 Ints overhang(Node &n, UOpRef x, const Window &w, bool ceil) {
   Ints extra(w.spatial, 0);
-  for (unsigned i = 0; ceil && i < w.spatial; ++i) {
+  for (unsigned i = 0; ceil && !n.failed() && i < w.spatial; ++i) {
     int64_t extent = n.constExtent(x, 2 + i, "an extent pooled with ceil_mode"),
             reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
     int64_t room = extent + w.before[i] + w.after[i] - reach;

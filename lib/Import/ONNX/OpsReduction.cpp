@@ -10,7 +10,7 @@
 namespace astra::onnx {
 
 UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  if (!x) return nullptr;
+  if (!x || n.failed()) return nullptr;
   UOpRef count = n.c.index(1);
   for (int64_t axis : axes) count = idxMul(n.c, count, x->shape[axis]);
   UOpRef sum = n.reduce(ReduceKind::Sum, x, axes);

@@ -48,8 +48,8 @@ void size(Node &n) {
 
 UOpRef tensorLiteral(Node &n, const Payload &p) {
   unsigned width = byteSize(p.dtype);
+  if (width == 0 || width > 8) return n.parameter(p);
   std::vector<uint64_t> bits(p.bytes.size() / width);
-  if (width > 8) return n.fail("constants of this type are not supported");
   for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bits[i], p.bytes.data() + i * width, width);
   Dims dims;
   for (int64_t d : p.dims) dims.push_back(n.c.index(d));
@@ -277,6 +277,7 @@ void splitInto(Node &n, int64_t axis, llvm::ArrayRef<UOpRef> pieces) {
 void splitEvenly(Node &n, int64_t axis, int64_t count) {
   UOpRef x = n.in(0);
   int64_t extent = n.constExtent(x, axis, "the extent that is split evenly");
+  if (count < 1) n.fail("the node has no output");
   if (n.failed()) return;
   int64_t piece = (extent + count - 1) / count;
   Dims pieces;
@@ -398,7 +399,7 @@ void trilu(Node &n) {
   UOpRef row = n.iota(DType::I64, plane, 0), column = n.iota(DType::I64, plane, 1);
   UOpRef edge = n.bin(Op::Add, row, n.b.litInt(DType::I64, k[0]));
   UOpRef keep = upper ? n.bin(Op::Le, edge, column) : n.bin(Op::Le, column, edge);
-  n.give(n.select(keep, x, n.c.literal(x->dtype, 0)));
+  n.give(n.select(keep, x, n.make(Op::Const, {}, {0}, x->dtype)));
 }
 
 /// The order of the block's axes and the channels: depth-column-row or column-row-depth.
