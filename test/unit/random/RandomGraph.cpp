@@ -20,8 +20,8 @@ using Index = llvm::SmallVector<UOpRef, 4>;
 namespace {
 class Grower {
 public:
-  Grower(RandomCase &out, uint64_t seed, const RandomOptions &options)
-      : out(out), c(out.module.ctx()), b(c), options(options), state(seed) {
+  Grower(Module &m, EvalInputs &given, llvm::StringRef name, uint64_t seed, const RandomOptions &options)
+      : m(m), given(given), name(name.str()), c(m.ctx()), b(c), options(options), state(seed) {
     state = next() ^ seed << 32; // streams of neighbouring seeds do not overlap
   }
   void run();
@@ -80,7 +80,13 @@ private:
   void control();
   UOpRef bodyOf(UOpRef x, UOpRef y);
 
-  RandomCase &out;
+  Entry &entry() { return m.entries.back(); }
+  /// A name of the module's: entries beside `main` keep theirs apart.
+  std::string named(llvm::StringRef n) const { return name == "main" ? n.str() : name + "." + n.str(); }
+
+  Module &m;
+  EvalInputs &given;
+  std::string name; // the entry's
   Context &c;
   Builder b;
   const RandomOptions &options;
@@ -137,19 +143,19 @@ Tensor Grower::values(DType t, ArrayRef<UOpRef> shape) {
 
 UOpRef Grower::input(DType t, ArrayRef<UOpRef> shape) {
   if (llvm::any_of(shape, [&](UOpRef d) { return valueOf(d) < 0; }) || elements(shape) > 200000) return nullptr;
-  Entry &e = out.module.entries[0];
+  Entry &e = entry();
   if (chance(15)) {
-    std::string name = "w" + std::to_string(out.module.params.size());
+    std::string name = "w" + std::to_string(m.params.size());
     if (llvm::all_of(shape, [](UOpRef d) { return d->isConst(); })) {
       UOpRef p = b.param(name, t, shape);
-      out.module.params.push_back({p, std::make_shared<std::vector<uint8_t>>(values(t, shape).bytes), {}, {}});
+      m.params.push_back({p, std::make_shared<std::vector<uint8_t>>(values(t, shape).bytes), {}, {}});
       pool.push_back(p);
       return p;
     }
   }
   UOpRef x = b.arg(int64_t(e.inputs.size()), t, shape);
   e.inputs.push_back({"x" + std::to_string(e.inputs.size()), x});
-  out.inputs.inputs.push_back(values(t, shape));
+  given.inputs.push_back(values(t, shape));
   pool.push_back(x);
   return x;
 }
@@ -158,7 +164,7 @@ UOpRef Grower::input(DType t, ArrayRef<UOpRef> shape) {
 UOpRef Grower::indices(UOpRef x, int64_t most, DType t) {
   UOpRef i = input(t, x->shape);
   if (!i || i->op != Op::Arg) return nullptr;
-  Tensor &v = out.inputs.inputs.back();
+  Tensor &v = given.inputs.back();
   for (int64_t k = 0, n = v.count(), w = byteSize(t); k < n; ++k) {
     int64_t value = upTo(most + 2) - (chance(10) ? 1 : 0);
     memcpy(&v.bytes[k * w], &value, w);
@@ -386,7 +392,7 @@ void Grower::index() {
       UOpRef s = input(DType::I64, {});
       if (s && s->op == Op::Arg) {
         int64_t v = upTo(8) - 2;
-        memcpy(out.inputs.inputs.back().bytes.data(), &v, 8);
+        memcpy(given.inputs.back().bytes.data(), &v, 8);
       }
       src.push_back(s);
     }
@@ -491,18 +497,15 @@ void Grower::control() {
 }
 
 void Grower::run() {
-  Module &m = out.module;
-  m.name = "random";
-  m.entries.push_back({"main", {}, {}, {}});
+  m.entries.push_back({name, {}, {}, {}});
   if (options.symbolic)
-    for (const char *name : {"n", "m"}) {
-      UOpRef d = b.dim(name, upTo(2), 4 + upTo(20));
+    for (const char *dim : {"n", "m"}) {
+      UOpRef d = b.dim(named(dim), upTo(2), 4 + upTo(20));
       dims.push_back(d);
       m.dims.push_back(d);
       dimValues[d] = d->lo + upTo(std::min<int64_t>(d->hi - d->lo, 12) + 1);
       input(DType::F32, {d}); // binds it
-      if (m.entries[0].inputs.empty() || m.entries[0].inputs.back().value->shape[0] != d)
-        out.inputs.dims[name] = dimValues[d];
+      if (entry().inputs.empty() || entry().inputs.back().value->shape[0] != d) given.dims[named(dim)] = dimValues[d];
     }
   for (int i = 0; i < 2; ++i) {
     Index shape;
@@ -512,7 +515,7 @@ void Grower::run() {
   if (pool.empty()) input(DType::F32, {b.idx(3)});
   UOpRef held = nullptr;
   if (options.states && chance(30)) {
-    held = b.state("s", DType::F32, {b.idx(5)});
+    held = b.state(named("s"), DType::F32, {b.idx(5)});
     m.states.push_back({held, std::make_shared<std::vector<uint8_t>>(values(DType::F32, held->shape).bytes)});
     pool.push_back(held);
   }
@@ -533,9 +536,9 @@ void Grower::run() {
     else
       control();
   }
-  Entry &e = m.entries[0];
+  Entry &e = entry();
   if (held)
-    if (UOpRef next = like(held)) e.updates.push_back({"s", next});
+    if (UOpRef next = like(held)) e.updates.push_back({named("s"), next});
   llvm::DenseSet<UOpRef> used;
   for (UOpRef n : topoSort(pool))
     for (UOpRef s : n->src) used.insert(s);
@@ -549,9 +552,16 @@ void Grower::run() {
 }
 } // namespace
 
+EvalInputs test::addRandomEntry(Module &m, llvm::StringRef name, uint64_t seed, const RandomOptions &options) {
+  EvalInputs given;
+  Grower(m, given, name, seed, options).run();
+  return given;
+}
+
 RandomCase test::randomCase(uint64_t seed, const RandomOptions &options) {
   RandomCase r;
-  Grower(r, seed, options).run();
+  r.module.name = "random";
+  r.inputs = addRandomEntry(r.module, "main", seed, options);
   return r;
 }
 

@@ -25,6 +25,10 @@ struct RandomCase {
   const Entry &entry() const { return module.entries[0]; }
 };
 
+/// Adds an entry to m and gives values for it. Other than in an entry `main`, dims and states are called after the
+/// entry.
+EvalInputs addRandomEntry(Module &m, llvm::StringRef name, uint64_t seed, const RandomOptions &options = {});
+
 RandomCase randomCase(uint64_t seed, const RandomOptions &options = {});
 
 /// The case as text: the module, then each input as "input NAME : TYPE[EXTENTS] = BITS ...". What a bug report needs.
