@@ -5,6 +5,7 @@
 """
 import os
 import shutil
+import sys
 
 import lit.formats
 
@@ -31,6 +32,7 @@ config.substitutions += [
     (r"(?<![\w./-])astra-opt(?![\w/-])", os.path.join(build, "bin", "astra-opt") + again),
     (r"(?<![\w./-])FileCheck(?![\w/-])", llvm("FileCheck")),
     (r"(?<![\w./-])split-file(?![\w/-])", llvm("split-file")),
+    (r"%\{same\}", sys.executable + " " + os.path.join(root, "test", "e2e", "same.py")),
     (r"%build", build),
 ]
 if os.path.exists("/usr/bin/qemu-aarch64"):

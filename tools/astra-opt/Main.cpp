@@ -3,11 +3,13 @@
 // Gives:    the module after the passes asked for, as text, or the values of an entry.
 // Exit:     0 ok, 1 failure, 2 usage.
 #include "EvalMode.h"
+#include "KernelMode.h"
 #include "Npy.h"
 #include "Options.h"
 #include "Passes.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -22,6 +24,8 @@ struct Settings {
   bool standard = false, verifyEach = false, timePasses = false, traceRules = false, noData = false, noTypes = false,
        listPasses = false, eval = false, roundTrip = false;
   int64_t ruleLimit = -1;
+  bool kernel = false;
+  std::string kernels, target = "cpu:x86-64-v3", emit = "listing", crashRepro;
   EvalRequest request;
 };
 
@@ -48,6 +52,12 @@ tool::Program describeProgram(Settings &s) {
       {"trace-rules", "", "prints each rule applied to standard error", flag(s.traceRules)},
       {"no-data", "", "prints no bytes of parameters and states", flag(s.noData)},
       {"no-types", "", "prints no types that can be inferred", flag(s.noTypes)},
+      {"crash-repro", "FILE", "keeps the module and the passes left in FILE while they run, and after a failure",
+       text(s.crashRepro)},
+      {"kernels", "TARGET", "schedules after the passes and prints every kernel, lowered for TARGET", text(s.kernels)},
+      {"kernel", "", "reads the listing of one kernel; its passes are rewrite and expand", flag(s.kernel)},
+      {"emit", "FORM", "what --kernel prints: listing, linear or c (after expand)", text(s.emit)},
+      {"target", "TARGET", "of --emit=c; cpu:x86-64-v3 if not given", text(s.target)},
       {"eval", "", "evaluates an entry after the passes and prints its results", flag(s.eval)},
       {"entry", "NAME", "the entry to evaluate", text(s.request.entry)},
       {"input", "NAME=VALUE", "an input: a .npy file, or literals: x=1,2,3 or x=[2,1]:1.5,inf", list(s.request.inputs)},
@@ -101,21 +111,78 @@ static std::optional<std::vector<const Pass *>> pipeline() {
   return done();
 }
 
+static int give(const std::string &text) {
+  if (o.output == "-") {
+    llvm::outs() << text;
+    return tool::Ok;
+  }
+  std::string error;
+  if (!tool::writeWhole(o.output, text.data(), text.size(), error)) return failure(error);
+  return tool::Ok;
+}
+
+static int runKernelMode(llvm::StringRef text, const std::string &file, const PassOptions &options) {
+  KernelRequest r{o.passes, o.emit, targetNamed(o.target), o.verifyEach, o.roundTrip, options.rewrite};
+  if (!r.target) return failure("no target is called " + o.target, tool::Usage);
+  if (r.emit != "listing" && r.emit != "linear" && r.emit != "c")
+    return failure("--emit is listing, linear or c", tool::Usage);
+  auto out = runKernel(text, file, r);
+  return out ? give(*out) : failure(llvm::toString(out.takeError()));
+}
+
+/// Runs the passes; an error says which one failed.
+static llvm::Error runPasses(Module &m, llvm::ArrayRef<const Pass *> list, Stage stage, PassOptions &options,
+                             const PrintOptions &form) {
+  auto fail = [](const Pass *p, const char *when, llvm::Error e) {
+    return llvm::createStringError(std::string(when) + p->name + ": " + llvm::toString(std::move(e)));
+  };
+  bool onChange = llvm::is_contained(o.printAfter, "change");
+  std::string before = onChange ? print(m, form) : "";
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Pass *p = list[i];
+    if (!o.crashRepro.empty()) {
+      std::string text = "// astra-opt " + o.crashRepro + " --verify-each --passes=", error;
+      for (size_t k = i; k < list.size(); ++k) text += (k > i ? "," : "") + std::string(list[k]->name);
+      text += "\n" + print(m);
+      if (!tool::writeWhole(o.crashRepro, text.data(), text.size(), error)) return llvm::createStringError(error);
+    }
+    auto start = std::chrono::steady_clock::now();
+    if (auto e = p->run(m, options)) return fail(p, "", std::move(e));
+    std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    if (o.timePasses) llvm::errs() << llvm::format("%-20s %10.3f ms\n", p->name, time.count());
+    stage = p->gives.value_or(stage);
+    if (o.verifyEach) {
+      if (auto e = verify(m, stage)) return fail(p, "after ", std::move(e));
+      if (p->check)
+        if (auto e = p->check(m)) return fail(p, "after ", std::move(e));
+    }
+    if (onChange) {
+      std::string after = print(m, form);
+      if (after != before) llvm::errs() << "// after " << p->name << '\n' << after;
+      before = std::move(after);
+    } else if (llvm::is_contained(o.printAfter, p->name))
+      llvm::errs() << "// after " << p->name << '\n' << print(m, form);
+  }
+  if (!o.crashRepro.empty()) llvm::sys::fs::remove(o.crashRepro);
+  return llvm::Error::success();
+}
+
 static int run(const std::string &file) {
   if (o.listPasses) {
     for (const Pass &p : passes()) llvm::outs() << p.name << (p.standard ? " (standard): " : ": ") << p.meaning << '\n';
-    return 0;
+    return tool::Ok;
   }
-  auto list = pipeline();
-  if (!list) return 2;
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(file);
   if (!buffer) return failure(file + ": " + buffer.getError().message());
-  auto m = parse((*buffer)->getBuffer(), file);
-  if (!m) return failure(llvm::toString(m.takeError()));
-
   PassOptions options;
   options.rewrite.ruleLimit = o.ruleLimit;
   if (o.traceRules) options.rewrite.trace = &llvm::errs();
+  if (o.kernel) return runKernelMode((*buffer)->getBuffer(), file, options);
+
+  auto list = pipeline();
+  if (!list) return tool::Usage;
+  auto m = parse((*buffer)->getBuffer(), file);
+  if (!m) return failure(llvm::toString(m.takeError()));
   Stage stage = Stage::Graph;
   for (const Pass &p : passes()) { // text that enters behind a pass is what that pass gives
     if (o.startAt.empty() || o.startAt == p.name) break;
@@ -125,40 +192,16 @@ static int run(const std::string &file) {
   PrintOptions form;
   form.data = !o.noData;
   form.types = !o.noTypes;
-  bool onChange = llvm::is_contained(o.printAfter, "change");
-  std::string before = onChange ? print(*m, form) : "";
-  for (const Pass *p : *list) {
-    auto start = std::chrono::steady_clock::now();
-    if (auto e = p->run(*m, options)) return failure(std::string(p->name) + ": " + llvm::toString(std::move(e)));
-    if (o.timePasses)
-      llvm::errs() << llvm::format(
-          "%-20s %10.3f ms\n", p->name,
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    stage = p->gives.value_or(stage);
-    if (o.verifyEach) {
-      llvm::Error e = verify(*m, stage);
-      if (!e && p->check) e = p->check(*m);
-      if (e) return failure(std::string("after ") + p->name + ": " + llvm::toString(std::move(e)));
-    }
-    if (onChange) {
-      std::string after = print(*m, form);
-      if (after != before) llvm::errs() << "// after " << p->name << '\n' << after;
-      before = std::move(after);
-    } else if (llvm::is_contained(o.printAfter, p->name))
-      llvm::errs() << "// after " << p->name << '\n' << print(*m, form);
-  }
+  if (auto e = runPasses(*m, *list, stage, options, form)) return failure(llvm::toString(std::move(e)));
   if (o.eval) {
-    if (auto e = evaluate(*m, o.request, llvm::outs())) return failure(llvm::toString(std::move(e)));
-    return 0;
+    auto e = evaluate(*m, o.request, llvm::outs());
+    return e ? failure(llvm::toString(std::move(e))) : tool::Ok;
   }
-  std::string text = print(*m, form);
-  if (o.output == "-") {
-    llvm::outs() << text;
-    return 0;
-  }
-  std::string error;
-  if (!tool::writeWhole(o.output, text.data(), text.size(), error)) return failure(error);
-  return tool::Ok;
+  if (o.kernels.empty()) return give(print(*m, form));
+  const Target *target = targetNamed(o.kernels);
+  if (!target) return failure("no target is called " + o.kernels, tool::Usage);
+  auto text = kernelListings(*m, *target);
+  return text ? give(*text) : failure(llvm::toString(text.takeError()));
 }
 
 int main(int argc, char **argv) {
