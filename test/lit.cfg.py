@@ -5,7 +5,6 @@
 """
 import os
 import shutil
-import sys
 
 import lit.formats
 
@@ -15,7 +14,7 @@ build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build
 config.name = "astra"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".uop", ".test"]
-config.excludes = ["unit", "models", "vectors", "golden", "Inputs"]
+config.excludes = ["unit", "e2e", "vectors", "golden", "Inputs"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(build, "test")
 config.environment["PATH"] = os.path.join(build, "bin") + os.pathsep + os.environ["PATH"]
@@ -32,7 +31,6 @@ config.substitutions += [
     (r"(?<![\w./-])astra-opt(?![\w/-])", os.path.join(build, "bin", "astra-opt") + again),
     (r"(?<![\w./-])FileCheck(?![\w/-])", llvm("FileCheck")),
     (r"(?<![\w./-])split-file(?![\w/-])", llvm("split-file")),
-    (r"%\{same\}", sys.executable + " " + os.path.join(root, "test", "e2e", "same.py")),
     (r"%build", build),
 ]
 if os.path.exists("/usr/bin/qemu-aarch64"):
