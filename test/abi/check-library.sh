@@ -11,8 +11,9 @@ done
 readelf -dW "$lib" | grep -q 'SONAME.*\[libastra_rt.so.1\]' || fail "its soname is not libastra_rt.so.1"
 
 # Symbols in .data and .bss. What the C compiler's start files bring is theirs.
-writable=$(objdump -t "$lib" | awk '$(NF-2) == ".data" || $(NF-2) == ".bss" || $(NF-3) == ".data" || $(NF-3) == ".bss" { print $NF }' |
-  grep -vxE '\.data|\.bss|completed\.0|__dso_handle|__TMC_END__|__bss_start|_edata|_end' || true)
+writable=$(readelf -sW "$lib" | awk -v sections="$(readelf -SW "$lib" | sed -n 's/^ *\[ *\([0-9]*\)\] \.\(data\|bss\|tdata\|tbss\) .*/\1/p')" \
+  'BEGIN { split(sections, list); for (i in list) writable[list[i]] } NF >= 8 && $7 in writable { print $8 }' |
+  sort -u | grep -vxE '\.?(data|bss)|completed\.0|__dso_handle|__TMC_END__|__bss_start|_edata|_end' || true)
 [ -z "$writable" ] || fail "it has writable globals:" $writable
 
 exported=$(nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -vE '^astra_[a-z0-9_]+@@ASTRA_1\.0$|^ASTRA_1\.0' || true)
