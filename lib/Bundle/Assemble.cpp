@@ -36,23 +36,6 @@ uint64_t denseBytes(ArrayRef<int64_t> shape, DType dtype) {
   return rows * divideCeil(row * bitWidth(dtype), 8);
 }
 
-/// The `dim` nodes that the entry's graph uses: in shapes, in index sources, in the bodies of control ops.
-DenseSet<UOpRef> dimsOf(const Entry &entry) {
-  DenseSet<UOpRef> seen, out;
-  std::vector<UOpRef> work;
-  for (const Value &v : entry.inputs) work.push_back(v.value);
-  for (const Value &v : entry.outputs) work.push_back(v.value);
-  for (const StateUpdate &u : entry.updates) work.push_back(u.value);
-  while (!work.empty()) {
-    UOpRef x = work.back();
-    work.pop_back();
-    if (!seen.insert(x).second) continue;
-    if (x->is(Op::Dim)) out.insert(x);
-    for (ArrayRef<UOpRef> next : {x->src, x->shape, x->fns}) work.insert(work.end(), next.begin(), next.end());
-  }
-  return out;
-}
-
 class Assembler {
 public:
   Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code)
@@ -400,9 +383,9 @@ Error Assembler::entries() {
       if (!t) return t.takeError();
       out->outputs.push_back(std::move(*t));
     }
-    DenseSet<UOpRef> used = dimsOf(*e.entry);
-    for (auto [number, dim] : enumerate(ArrayRef(schedule.dims).take_front(schedule.moduleDims))) {
-      if (!used.contains(dim) || bound.contains(dim)) continue;
+    for (UOpRef dim : module.dimsOf(*e.entry)) {
+      auto number = uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin());
+      if (bound.contains(dim)) continue;
       if (manifest.dims[number]->source == fmt::DimSource::Shape)
         return createStringError(std::errc::not_supported,
                                  "entry %s uses dim %s, which is bound by the shape of an input of another entry: give "

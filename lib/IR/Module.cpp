@@ -1,5 +1,6 @@
 //===- Module.cpp: look-ups in a module, and origins -----------------------===//
 #include "astra/IR/Module.h"
+#include "llvm/ADT/DenseSet.h"
 #include <algorithm>
 
 using namespace astra;
@@ -50,4 +51,21 @@ std::vector<UOpRef> Module::roots() const {
     for (const StateUpdate &u : e.updates) r.push_back(u.value);
   }
   return r;
+}
+
+std::vector<UOpRef> Module::dimsOf(const Entry &e) const {
+  llvm::DenseSet<UOpRef> seen;
+  std::vector<UOpRef> work, out;
+  for (const Value &v : e.inputs) work.push_back(v.value);
+  for (const Value &v : e.outputs) work.push_back(v.value);
+  for (const StateUpdate &u : e.updates) work.push_back(u.value);
+  while (!work.empty()) {
+    UOpRef x = work.back();
+    work.pop_back();
+    if (!seen.insert(x).second) continue;
+    for (llvm::ArrayRef<UOpRef> next : {x->src, x->shape, x->fns}) work.insert(work.end(), next.begin(), next.end());
+  }
+  for (UOpRef d : dims)
+    if (seen.contains(d)) out.push_back(d);
+  return out;
 }

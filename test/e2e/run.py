@@ -13,6 +13,7 @@ Does not: tolerate a bit: astra-run --expect compares bytes.
 """
 
 import argparse
+import ctypes
 import json
 import re
 import shlex
@@ -82,6 +83,51 @@ class Module:
             if target["arch"] == "AArch64" and options.aarch64:
                 self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2"])
 
+        self.programs = []
+        if all(f in cpu for f in ("avx2", "fma", "bmi2")):
+            source = folder / "model.c"
+            command(self.bin / "astra-compile", path, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
+            for compiler in ("gcc", "clang-22"):
+                library = folder / f"{compiler}.so"
+                command(compiler, "-std=gnu11", "-march=x86-64-v3", "-O2", "-ffp-contract=off", "-fno-strict-aliasing",
+                        "-w", "-shared", "-fPIC", source, "-o", library)
+                self.programs.append((compiler, ctypes.CDLL(str(library))))
+
+    def check_program(self, compiler, library, dims, here, before, states):
+        """The same call through the C functions, which need no runtime."""
+        name = f"{self.manifest['module']}_{self.entry['name']}"
+        signature = re.search(rf"^int {name}\(([^;]*)\);", (self.folder / "model.h").read_text(), re.M).group(1)
+        sizes = re.search(rf"^int64_t {name}_arena\(([^;]*)\);", (self.folder / "model.h").read_text(), re.M).group(1)
+        arena = getattr(library, f"{name}_arena")
+        arena.restype = ctypes.c_int64
+        needed = arena(*[ctypes.c_int64(dims[a.split()[-1]]) for a in sizes.split(", ") if a != "void"])
+        memory = np.zeros(needed + 64, np.uint8)
+        inputs = [np.load(here / f"{t['name']}.npy") for t in self.entry["inputs"]]
+        expected = [np.load(here / f"out.{t['name']}.npy") for t in self.entry["outputs"]]
+        outputs = [np.zeros([evaluate(e, dims) for e in t.get("bound", t["shape"])], x.dtype)
+                   for t, x in zip(self.entry["outputs"], expected)]
+        kept = [np.load(before[n]) if before.get(n) else np.zeros_like(np.load(f)) for n, f in states.items()]
+        arrays = iter(np.ascontiguousarray(a) if a.ndim else a for a in inputs + outputs + kept)
+        extents, values = [], []
+        for argument in signature.split(", "):
+            names = argument.replace("*", " ").split()
+            if names[-1] == "arena":
+                values.append(ctypes.c_void_p((memory.ctypes.data + 63) // 64 * 64))
+            elif "*" not in argument:
+                values.append(ctypes.c_int64(dims[names[-1]]))
+            else:
+                array = next(arrays, None)
+                if array is None:
+                    array = np.zeros(1, np.int64)
+                extents.append(array)
+                values.append(ctypes.c_void_p(array.ctypes.data))
+        status = getattr(library, name)(*values)
+        if status != 0:
+            raise Failure(f"{self.path}: {name} by {compiler} gave {status}")
+        for x, y in zip(outputs + kept, expected + [np.load(f) for f in states.values()]):
+            if x[tuple(slice(n) for n in y.shape)].tobytes() != y.tobytes():
+                raise Failure(f"{self.path}: {name} by {compiler} differs, files in {here}")
+
     def check_structure(self):
         programs = [i for p in self.entry["routine"]["programs"] for i in p]
         if "variants" in self.wants:
@@ -130,11 +176,15 @@ class Module:
             outputs = [t["name"] for t in self.entry["outputs"]]
             expected = [f"--expect={n}={here / ('out.' + n)}.npy" for n in outputs]
             evaluated += [f"--output={n}={here / ('out.' + n)}.npy" for n in outputs]
+            previous = dict(states)
             for name in states:
                 states[name] = here / f"state.{name}.npy"
                 evaluated.append(f"--output=@{name}={states[name]}")
                 after.append(f"--get-state={name}={here / ('got.' + name)}.npy")
             command(self.bin / "astra-opt", self.path, "--eval", f"--entry={self.entry['name']}", *evaluated)
+            if not params:
+                for compiler, library in self.programs:
+                    self.check_program(compiler, library, dims, here, previous, states)
             for run in self.runs:
                 line = [*run, self.bundle, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
                 command(*line)
@@ -158,7 +208,7 @@ def main():
             module.check_structure()
             for number, text in enumerate(module.cases):
                 module.run_case(number, text)
-            print(f"ok    {path.stem}: {len(module.cases)} cases on {len(module.runs)} machines")
+            print(f"ok    {path.stem}: {len(module.cases)} cases on {len(module.runs)} machines, {len(module.programs)} as plain C")
             passed += 1
             command("rm", "-r", folder)
         except Failure as failure:

@@ -73,7 +73,8 @@ Program describe(CommandLine &c) {
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(o.taps)},
       {"emit", "STAGE",
-       "prints a stage instead of writing a bundle: uop, schedule, plan, c or asm (of the first target)",
+       "gives a stage instead of a bundle: uop, schedule, plan, c or asm (of the first target). c with -o model.c "
+       "writes model.h too: the entries as C functions that need no runtime",
        word(o.emit, "uop|schedule|plan|c|asm")},
       {"plans", "FILE", "plans for kernels instead of the chosen ones: lines of 'kernel: plan', as --emit=plan prints",
        text(o.plans)},

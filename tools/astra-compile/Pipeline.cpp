@@ -6,7 +6,7 @@
 #include "Pipeline.h"
 #include "Passes.h"
 #include "astra/Bundle/Assemble.h"
-#include "astra/Codegen/Compile.h"
+#include "astra/Codegen/EmitProgram.h"
 #include "astra/IR/Text.h"
 #include "astra/IR/Verify.h"
 #include "llvm/ADT/DenseSet.h"
@@ -41,7 +41,7 @@ private:
   Expected<Module> load();
   Error keepTaps(Module &m);
   Expected<std::map<std::string, Plan>> readPlans();
-  Error emit(ArrayRef<CompiledTarget> code);
+  Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
 };
 
 void Pipeline::begin(const Twine &stage) {
@@ -159,13 +159,21 @@ std::string planList(ArrayRef<CompiledTarget> code) {
   return out;
 }
 
-Error Pipeline::emit(ArrayRef<CompiledTarget> code) {
+Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code) {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   if (o.emit == "plan") return give(to, planList(code));
-  if (o.emit == "c") return give(to, code.front().source);
-  Expected<std::string> text = assemblyText(code.front().source, *code.front().target);
-  if (!text) return text.takeError();
-  return give(to, *text);
+  if (o.emit == "asm") {
+    Expected<std::string> text = assemblyText(code.front().source, *code.front().target);
+    if (!text) return text.takeError();
+    return give(to, *text);
+  }
+  SmallString<128> header(to == "-" ? "model.h" : to);
+  sys::path::replace_extension(header, ".h");
+  Expected<CProgram> program = emitProgram(m, s, code.front(), sys::path::filename(header));
+  if (!program) return program.takeError();
+  if (to != "-")
+    if (Error e = give(header, program->header)) return e;
+  return give(to, program->source);
 }
 
 Error Pipeline::compile() {
@@ -229,7 +237,7 @@ Error Pipeline::compile() {
     begin("plan");
     if (Error e = end("plan", ".txt", [&] { return planList(code); })) return e;
   }
-  if (!o.emit.empty()) return emit(code);
+  if (!o.emit.empty()) return emit(m, *s, code);
 
   begin("write");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code));

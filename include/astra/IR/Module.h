@@ -70,6 +70,8 @@ struct Module {
   const Entry *entry(llvm::StringRef name) const;
   /// Outputs and state updates of every entry, in order.
   std::vector<UOpRef> roots() const;
+  /// The module's dims that the entry uses in shapes, in index sources or in the bodies of control ops, in their order.
+  std::vector<UOpRef> dimsOf(const Entry &e) const;
 };
 
 } // namespace astra
