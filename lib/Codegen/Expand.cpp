@@ -121,10 +121,17 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
   return stack(each);
 }
 
-UOpRef Expansion::stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
+UOpRef Expansion::stageRead(ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes) {
+  SmallVector<UOpRef, 4> src(from);
+  bool closed = src.size() - 1 > src[0]->indices().size(); // the lanes' range: the last index counts elements
+  if (closed) {
+    UOpRef last = src.pop_back_val();
+    src.back() = simplifyIndex(c, idxAdd(c, idxMul(c, src.back(), src[0]->shape[0]), last));
+  }
   auto l = linear(src.back(), lane);
-  bool outer = lane && llvm::any_of(src.drop_front().drop_back(), [&](UOpRef i) { return dependsOnLane(i, lane); });
-  if (src[0]->rank()) { // each point of the stage is a vector: its elements follow each other
+  bool outer =
+      lane && llvm::any_of(ArrayRef(src).drop_front().drop_back(), [&](UOpRef i) { return dependsOnLane(i, lane); });
+  if (src[0]->rank() && !closed) { // each point of the stage is a vector: its elements follow each other
     SmallVector<UOpRef, 4> at(src.begin(), src.end());
     at.back() = idxMul(c, at.back(), c.index(lanes));
     return c.make(Op::At, at, {lanes});
@@ -138,7 +145,7 @@ UOpRef Expansion::stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   SmallVector<UOpRef, 16> each;
   for (int64_t i = 0; i < lanes; ++i) {
     SmallVector<UOpRef, 4> at{src[0]};
-    for (UOpRef x : src.drop_front()) at.push_back(atLane(x, lane, i));
+    for (UOpRef x : ArrayRef(src).drop_front()) at.push_back(atLane(x, lane, i));
     each.push_back(c.make(Op::At, at, {1}));
   }
   return stack(each);
@@ -185,6 +192,13 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
     SmallVector<UOpRef, 8> wide;
     for (UOpRef s : src) wide.push_back(vector && !s->isIndex() ? widen(s, lanes) : s);
     return c.make(Op::Fold, wide, n->ints);
+  }
+  case Op::Stage: {
+    if (!lane || !llvm::is_contained(n->indices(), lane)) break;
+    assert(n->indices().back() == lane && "lanes are a stage's last range");
+    SmallVector<UOpRef, 4> vectors(src.drop_back());
+    vectors[0] = widen(vectors[0], lanes);
+    return c.make(Op::Stage, vectors);
   }
   default: break;
   }
@@ -298,6 +312,7 @@ void Expansion::expand(UOpRef n) {
     else
       out.copies.push_back(one(n, src, out.lane, lanes));
   }
+  if (n->op == Op::Stage && llvm::is_contained(n->indices(), out.lane)) out.lane = nullptr; // closed
   done[n] = std::move(out);
 }
 } // namespace

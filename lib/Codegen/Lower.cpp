@@ -131,12 +131,20 @@ void Lowering::contract() {
 void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial, UOpRef m0,
                     UOpRef mCount, unsigned rows) {
   Shape kept = spec.heavy->shape;
-  UOpRef p = values.range(mul(idxProduct(c, batch), mul(nCount, mCount)), RangeKind::Parallel);
-  UOpRef mt = mCount->constIndex() == 1 ? num(0) : mod(p, mCount), q = div(p, mCount);
+  bool staged = plan.stage && mCount->constIndex() != 1;
+  UOpRef chunk = num(staged ? plan.stage : 1),
+         chunks = staged ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
+  UOpRef p = values.range(mul(idxProduct(c, batch), mul(nCount, chunks)), RangeKind::Parallel);
+  UOpRef mt = chunks->constIndex() == 1 ? num(0) : mod(p, chunks), q = div(p, chunks);
+  if (staged) {
+    UOpRef begin = mul(mt, chunk);
+    mt = add(begin, values.range(simplifyIndex(c, idxMin(c, chunk, sub(mCount, begin))), RangeKind::Loop));
+  }
   UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(q, nCount);
   auto outer = unflatten(c, div(q, nCount), batch);
   UOpRef n = add(n0, mul(nt, num(vectors * plan.lanes)));
-  if (vectors > 1) n = add(n, mul(values.range(num(vectors), RangeKind::Unroll), num(plan.lanes)));
+  UOpRef first = n, vector = vectors > 1 ? values.range(num(vectors), RangeKind::Unroll) : num(0);
+  n = add(n, mul(vector, num(plan.lanes)));
   UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
   n = simplifyIndex(c, add(n, lane));
   UOpRef m = add(m0, mul(mt, num(rows)));
@@ -153,9 +161,15 @@ void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned v
   }
   values.masked = partial ? lane : nullptr;
   values.mask = partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
+  if (staged) {
+    ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+    bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
+    values.panel = {inB, plan.nLabel, first, vector, lane, vectors, plan.lanes};
+  }
   UOpRef x = values.at(spec.outputs[0].value, index);
   stores.push_back(values.store(index, x));
   values.masked = values.mask = nullptr;
+  values.panel = {};
 }
 } // namespace
 

@@ -20,6 +20,7 @@ std::string astra::text(const Plan &p) {
     s += " n " + n(p.nLabel) + "; m";
     for (int64_t l : p.mLabels) s += " " + n(l);
     s += "; rows " + n(p.rows) + ";";
+    if (p.stage) s += " stage " + n(p.stage) + ";";
   } else
     s += " merge " + n(p.merge) + ";";
   return s + " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
@@ -54,6 +55,7 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
                       : words[0] == "vector" ? &p.lanes
                       : words[0] == "unroll" ? &p.unroll
                       : words[0] == "rows"   ? &p.rows
+                      : words[0] == "stage"  ? &p.stage
                                              : nullptr;
     if (numbers.size() != 1 || (!field && words[0] != "n")) return bad(step);
     if (field && !numbers[0]) return bad(step);
@@ -104,7 +106,11 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
       int64_t wide = nv * w, lastN = n % wide, vectors = n / wide * nv + (lastN + w - 1) / w;
       double useful = double(n) / w * m, done = double(vectors) * m;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
-      auto time = [](unsigned vs, unsigned rs) { return std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs); };
+      // and a tenth more where a register is missing and values are read again
+      auto time = [&](unsigned vs, unsigned rs) {
+        double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
+        return vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters ? steps * 1.1 : steps;
+      };
       double cost = (n / wide) * ((m / rows) * time(nv, rows) + (m % rows ? time(nv, m % rows) : 0));
       if (lastN)
         cost += (m / rows) * time((lastN + w - 1) / w, rows) + (m % rows ? time((lastN + w - 1) / w, m % rows) : 0);
@@ -112,6 +118,25 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
       if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
     }
   p.lanes = w;
+}
+
+/// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it,
+/// and the columns of one tile fit half of the second cache.
+static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
+                        Plan &p) {
+  UOpRef r = spec.heavy, x = r->src[laneInB];
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+  if (in == spec.inputs.end() || !in->layout.isPermuted() || s.reduced != 1 || !s.domain.empty() ||
+      !llvm::all_of(laneInB ? s.b : s.a, [](const AffineForm &f) { return f.isLabel(); }))
+    return;
+  auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
+  UOpRef rows = c.index(1);
+  for (int64_t l : p.mLabels) rows = idxMul(c, rows, r->shape[l]);
+  int64_t width = int64_t(p.lanes) * p.unroll, tiles = rows->lo / p.rows;
+  if (!k || !n || *k < 128 || *n < 2 * width || tiles < 16) return;
+  if (uint64_t(*k) * width * byteSize(r->dtype) > target.l2Bytes / 2) return;
+  int64_t columns = *n / width, parts = (32 + columns - 1) / columns; // enough items for the threads of a large machine
+  p.stage = std::min<int64_t>(std::max<int64_t>((tiles + parts - 1) / parts, 16), 4096);
 }
 
 static bool contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
@@ -153,6 +178,7 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (k == 1 || cost <= least) least = cost, chosen = p;
   }
   p = chosen;
+  chooseStage(c, spec, s, target, laneInB, p);
   return true;
 }
 

@@ -32,6 +32,14 @@ public:
   // A lane mask n < N of a partial tile: loads whose address depends on `masked` are gated by it, unless their layout
   // is padded.
   UOpRef masked = nullptr, mask = nullptr;
+  // The columns of a contract's operand that lie in fast memory: label `label` from `first` on, as `vectors` vectors;
+  // the tile's own column is vector number `vector`, lane `lane`. operand -1: none.
+  struct Panel {
+    int operand = -1;
+    int64_t label = 0;
+    UOpRef first = nullptr, vector = nullptr, lane = nullptr;
+    unsigned vectors = 1, lanes = 1;
+  } panel;
 
   std::vector<KernelBuffer> buffers;
 
@@ -48,6 +56,8 @@ private:
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
                  UOpRef gate);
+  UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
+                UOpRef length, UOpRef columns);
   UOpRef indexFrom(UOpRef scalar);
   std::pair<llvm::SmallVector<UOpRef, 4>, UOpRef> window(UOpRef x, llvm::ArrayRef<UOpRef> starts,
                                                          llvm::ArrayRef<UOpRef> size, llvm::ArrayRef<UOpRef> gateIndex,

@@ -116,6 +116,21 @@ UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> l
   return select(valid, at(x, index, both(gate, both(valid, takesPart))), c.literal(x->dtype, 0));
 }
 
+/// The operand's element from a stage of all its rows and the panel's columns.
+UOpRef ValueAt::staged(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, int64_t reduced, UOpRef length,
+                       UOpRef columns) {
+  UOpRef k = range(length, RangeKind::Fold), v = range(c.index(panel.vectors), RangeKind::Fold),
+         l = range(c.index(panel.lanes), RangeKind::Vector), takesPart = nullptr;
+  SmallVector<UOpRef, 8> own(labels);
+  own[reduced] = k;
+  own[panel.label] = idxAdd(c, panel.first, idxAdd(c, idxMul(c, v, c.index(panel.lanes)), l));
+  std::pair tileMask{masked, mask};
+  if (masked) masked = l, mask = lt(own[panel.label], columns);
+  UOpRef element = operand(x, forms, own, takesPart, nullptr);
+  std::tie(masked, mask) = tileMask;
+  return c.make(Op::At, {c.make(Op::Stage, {element, k, v, l}), labels[reduced], panel.vector, panel.lane}, {1});
+}
+
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
@@ -163,7 +178,13 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
     takesPart = both(takesPart, lt(c.index(-1), e));
   }
-  UOpRef a = operand(r->src[0], s.a, labels, takesPart, gate), b = operand(r->src[1], s.b, labels, takesPart, gate);
+  auto read = [&](int side) {
+    ArrayRef<AffineForm> forms = side ? s.b : s.a;
+    if (panel.operand == side && !gate && !takesPart)
+      return staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]);
+    return operand(r->src[side], forms, labels, takesPart, gate);
+  };
+  UOpRef a = read(0), b = read(1);
   bool real = isFloat(r->dtype);
   UOpRef start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
   if (takesPart) // -0.0 * +0.0 + c is c, whatever c is

@@ -23,6 +23,9 @@ struct Plan {
   int64_t nLabel = -1;                   // lanes run along it
   llvm::SmallVector<int64_t, 2> mLabels; // rows, outermost first, walked as one index
   unsigned rows = 1;                     // rows of the tile
+  // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
+  // by side in fast memory; 0: an item is a tile and the operand is read where it is
+  unsigned stage = 0;
 };
 std::string text(const Plan &p);
 llvm::Expected<Plan> parsePlan(llvm::StringRef text);

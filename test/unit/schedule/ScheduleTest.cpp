@@ -74,6 +74,20 @@ TEST(Schedule, MatmulOddSizes) {
           {{a, k}, {k, c}});
 }
 
+// The lanes' operand lies in fast memory for many tiles of rows; the last tiles of rows and columns are partial.
+TEST(Schedule, StagedPanels) {
+  const char *text =
+      "module @m {\n entry @main(%x : f32[2, 110, 130], %y : f32[2, 130, 58]) -> (%z : f32[2, 110, 58]) {\n"
+      " %z = contract %x[b, i, l], %y[b, l, j] -> [b, i, j] sum [l]\n }\n}\n";
+  check(text, {{2, 110, 130}, {2, 130, 58}}, {}, "cpu:x86-64-v3");
+  auto m = parse(text, "test.uop");
+  ASSERT_TRUE(m && !runNumerics(*m));
+  auto s = schedule(*m);
+  ASSERT_TRUE(bool(s));
+  std::string plan = astra::text(choosePlan(m->ctx(), s->kernels[0], *targetNamed("cpu:x86-64-v3")));
+  EXPECT_NE(plan.find("stage"), std::string::npos) << plan;
+}
+
 /// A module with one entry `main` and this body; `head` holds dims, params and states.
 std::string module(const std::string &head, const std::string &signature, const std::string &body) {
   return "module @m {\n" + head + "\n  entry @main" + signature + " {\n" + body + "\n  }\n}\n";
