@@ -23,7 +23,8 @@ struct ImportOptions {
 /// Reads the model and everything that it needs from its folder; the file is not kept open.
 /// Errors are sentences that name the file, the node and what to do: unreadable or malformed file, an IR version or
 /// opset that is not known, unsupported ops (all of them at once), a dynamic dim without a bound, a bound whose name
-/// the model does not have, shapes or dtypes that do not fit.
+/// the model does not have, shapes or dtypes that do not fit. What ONNX allows and Astra lacks has the error code
+/// std::errc::not_supported, all else invalid_argument.
 llvm::Expected<Module> importONNX(llvm::StringRef path, const ImportOptions &options);
 
 /// One row of the table of ops, for docs and tests.

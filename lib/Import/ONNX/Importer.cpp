@@ -19,7 +19,17 @@ namespace onnx {
 
 namespace {
 
-llvm::Error sentence(const llvm::Twine &text) { return llvm::createStringError(llvm::inconvertibleErrorCode(), text); }
+llvm::Error sentence(const llvm::Twine &text, std::errc code = std::errc::invalid_argument) {
+  return llvm::createStringError(std::make_error_code(code), text);
+}
+
+/// The same error with words put before its sentence; what kind of error it is stays.
+llvm::Error prefixed(const llvm::Twine &words, llvm::Error e) {
+  std::string text = words.str();
+  return llvm::handleErrors(std::move(e), [&](const llvm::StringError &inner) {
+    return llvm::createStringError(inner.convertToErrorCode(), llvm::Twine(text) + inner.getMessage());
+  });
+}
 
 class Importer {
 public:
@@ -59,6 +69,8 @@ private:
   llvm::StringMap<UOpRef> values; // null: its node failed, and was reported
   llvm::StringMap<UOpRef> dims;
   std::vector<std::string> failures;
+  size_t fromNodes = 0;       // of them
+  bool allUnsupported = true; // those are ONNX that Astra does not have
 };
 
 bool isDefaultDomain(const proto::Node &node) { return node.domain().empty() || node.domain() == "ai.onnx"; }
@@ -91,7 +103,7 @@ llvm::Error Importer::refuseUnknownOps() const {
   auto count = [](unsigned nodes) { return " (" + std::to_string(nodes) + (nodes == 1 ? " node)" : " nodes)"); };
   text += "; unsupported in this model: ";
   for (size_t i = 0; i < unknown.size(); ++i) text += (i ? ", " : "") + unknown[i].first + count(unknown[i].second);
-  return sentence(text);
+  return sentence(text, std::errc::not_supported);
 }
 
 bool Importer::define(const std::string &name, UOpRef value, llvm::StringRef what) {
@@ -106,7 +118,7 @@ llvm::Error Importer::declareConstants() {
     if (!payload) return payload.takeError();
     tensor.clear_raw_data();
     llvm::Expected<UOpRef> value = shared.constant(tensor.name(), std::move(*payload));
-    if (!value) return sentence("initializer '" + tensor.name() + "': " + llvm::toString(value.takeError()));
+    if (!value) return prefixed("initializer '" + tensor.name() + "': ", value.takeError());
     define(tensor.name(), *value, "initializer");
     module.origins.add(*value, tensor.name());
   }
@@ -127,7 +139,7 @@ llvm::Expected<UOpRef> Importer::inputDim(const proto::Type::Dim &dim, llvm::Str
   }
   if (bound->lo == bound->hi) return dims[name] = c.index(bound->lo);
   llvm::Expected<UOpRef> value = c.tryMake(Op::Dim, {}, {bound->lo, bound->hi}, name);
-  if (!value) return sentence("--dim " + name + ": " + llvm::toString(value.takeError()));
+  if (!value) return prefixed("--dim " + name + ": ", value.takeError());
   module.dims.push_back(*value);
   return dims[name] = *value;
 }
@@ -143,7 +155,7 @@ llvm::Error Importer::declareInputs() {
     }
     const proto::Type::TensorType &type = input.type().tensor();
     llvm::Expected<DType> dtype = elementType(type.element());
-    if (!dtype) return sentence("input '" + input.name() + "': " + llvm::toString(dtype.takeError()));
+    if (!dtype) return prefixed("input '" + input.name() + "': ", dtype.takeError());
     Dims shape;
     for (int axis = 0; axis < type.shape().dim_size(); ++axis) {
       llvm::Expected<UOpRef> dim = inputDim(type.shape().dim(axis), input.name(), axis);
@@ -153,7 +165,7 @@ llvm::Error Importer::declareInputs() {
     if (!failures.empty()) continue;
     if (llvm::is_contained(shape, nullptr)) return sentence("input '" + input.name() + "' has an extent above 2^40");
     llvm::Expected<UOpRef> value = module.ctx().tryMake(Op::Arg, shape, {int64_t(entry.inputs.size())}, {}, *dtype);
-    if (!value) return sentence("input '" + input.name() + "': " + llvm::toString(value.takeError()));
+    if (!value) return prefixed("input '" + input.name() + "': ", value.takeError());
     define(input.name(), *value, "input");
     entry.inputs.push_back({input.name(), *value});
   }
@@ -194,10 +206,17 @@ void Importer::lower(int index) {
       row.lower(lowered);
     lowered.checkAttributes();
     for (int i = 0; i < node.output_size(); ++i)
-      if (lowered.wants(i) && !lowered.outputs()[i]) lowered.fail("output " + llvm::Twine(i) + " is not supported");
+      if (lowered.wants(i) && !lowered.outputs()[i])
+        lowered.unsupported("output " + llvm::Twine(i) + " is not supported");
     if (lowered.failed()) failure = lowered.failure();
+    allUnsupported &= !lowered.failed() || lowered.isUnsupported();
+  } else if (failure) {
+    allUnsupported = false;
   }
-  if (failure) failures.push_back(describe(index) + ": " + *failure);
+  if (failure) {
+    failures.push_back(describe(index) + ": " + *failure);
+    ++fromNodes;
+  }
 
   const std::string &origin = node.name().empty() ? node.op_type() : node.name();
   for (size_t id = before; id < module.ctx().size(); ++id)
@@ -267,7 +286,8 @@ llvm::Error Importer::allFailures() const {
   constexpr size_t most = 20;
   std::string text = llvm::join(llvm::ArrayRef<std::string>(failures).take_front(most), "\n");
   if (failures.size() > most) text += "\nand " + std::to_string(failures.size() - most) + " more";
-  return sentence(text);
+  return sentence(text, allUnsupported && fromNodes == failures.size() ? std::errc::not_supported
+                                                                       : std::errc::invalid_argument);
 }
 
 } // namespace
@@ -278,7 +298,7 @@ llvm::Expected<Module> importONNX(llvm::StringRef path, const ImportOptions &opt
   if (!file) return file.takeError();
   llvm::Expected<Module> module = onnx::Importer(*file, options).run();
   if (module) return module;
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), path + ": " + llvm::toString(module.takeError()));
+  return onnx::prefixed(path + ": ", module.takeError());
 }
 
 } // namespace astra

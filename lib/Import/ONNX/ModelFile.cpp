@@ -53,7 +53,10 @@ constexpr ElementRow elementRows[] = {
 };
 
 llvm::Error failure(const llvm::Twine &sentence) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), sentence);
+  return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), sentence);
+}
+llvm::Error unsupported(const llvm::Twine &sentence) {
+  return llvm::createStringError(std::make_error_code(std::errc::not_supported), sentence);
 }
 
 /// Each value of a typed field as `width` little-endian bytes (the host is little-endian: the targets of Astra all
@@ -104,7 +107,7 @@ llvm::Expected<DType> elementType(int32_t code) {
   for (const ElementRow &row : elementRows)
     if (row.code == code) {
       if (row.dtype) return *row.dtype;
-      return failure("element type " + llvm::Twine(row.name) + " is not supported");
+      return unsupported("element type " + llvm::Twine(row.name) + " is not supported");
     }
   return failure("element type number " + llvm::Twine(code) + " is not one of ONNX's");
 }
@@ -130,18 +133,19 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   if (!model.has_graph() || !model.has_ir_version())
     return failure("'" + path + "' is not an ONNX model: it has no graph or no IR version");
   if (model.ir_version() < 1 || model.ir_version() > newestIRVersion)
-    return failure("'" + path + "' is of ONNX IR version " + llvm::Twine(model.ir_version()) +
-                   ", this importer knows 1 to " + llvm::Twine(newestIRVersion));
+    return unsupported("'" + path + "' is of ONNX IR version " + llvm::Twine(model.ir_version()) +
+                       ", this importer knows 1 to " + llvm::Twine(newestIRVersion));
   for (const proto::OperatorSet &set : model.opset_import())
     if (set.domain().empty() || set.domain() == "ai.onnx") file.version = set.version();
   if (!file.version)
-    return failure("'" + path + "' uses no opset of the default domain: custom operator sets alone are not supported");
+    return unsupported("'" + path +
+                       "' uses no opset of the default domain: custom operator sets alone are not supported");
   if (file.version < oldestOpset || file.version > newestOpset)
-    return failure("'" + path + "' uses opset " + llvm::Twine(file.version) +
-                   " of the default domain, this importer knows " + llvm::Twine(oldestOpset) + " to " +
-                   llvm::Twine(newestOpset));
+    return unsupported("'" + path + "' uses opset " + llvm::Twine(file.version) +
+                       " of the default domain, this importer knows " + llvm::Twine(oldestOpset) + " to " +
+                       llvm::Twine(newestOpset));
   if (model.graph().sparse_initializer_size())
-    return failure("'" + path + "' has sparse initializers, which are not supported: save them dense");
+    return unsupported("'" + path + "' has sparse initializers, which are not supported: save them dense");
   return file;
 }
 

@@ -56,6 +56,11 @@ UOpRef Node::fail(const llvm::Twine &sentence) {
   return nullptr;
 }
 
+UOpRef Node::unsupported(const llvm::Twine &sentence) {
+  if (!error) beyond = true;
+  return fail(sentence);
+}
+
 // ---- inputs
 
 UOpRef Node::in(unsigned i) { return has(i) ? inputs[i] : fail("input " + llvm::Twine(i) + " is missing"); }
@@ -162,7 +167,7 @@ std::optional<Payload> Node::tensorAttr(llvm::StringRef name) {
 
 void Node::fixedAttr(llvm::StringRef name, int64_t value) {
   if (int64_t found = intAttr(name, value); found != value)
-    fail("attribute '" + name + "' is " + llvm::Twine(found) + ", only " + llvm::Twine(value) + " is supported");
+    unsupported("attribute '" + name + "' is " + llvm::Twine(found) + ", only " + llvm::Twine(value) + " is supported");
 }
 
 void Node::checkAttributes() {
@@ -175,7 +180,7 @@ void Node::checkAttributes() {
 unsigned Node::numOutputs() const { return results.size(); }
 bool Node::wants(unsigned i) const { return i < results.size() && !node.output(i).empty(); }
 void Node::give(unsigned i, UOpRef value) {
-  if (!value) fail("output " + llvm::Twine(i) + " is not supported");
+  if (!value) unsupported("output " + llvm::Twine(i) + " is not supported");
   if (i < results.size()) results[i] = value;
 }
 

@@ -50,6 +50,9 @@ public:
   // ---- failure
   /// Records the sentence and gives null.
   UOpRef fail(const llvm::Twine &sentence);
+  /// The same for what ONNX allows and Astra does not have: the tools' exit code tells the two apart.
+  UOpRef unsupported(const llvm::Twine &sentence);
+  bool isUnsupported() const { return beyond; }
   bool failed() const { return error.has_value(); }
   const std::string &failure() const { return *error; }
 
@@ -149,6 +152,7 @@ private:
   std::vector<UOpRef> inputs, results;
   std::vector<bool> attributesRead;
   std::optional<std::string> error;
+  bool beyond = false;
 };
 
 /// "[batch, 3, 224]", for diagnostics.

@@ -59,7 +59,7 @@ void identity(Node &n) { n.give(n.in(0)); }
 void dropout(Node &n) {
   n.ignoreAttr("ratio");
   n.ignoreAttr("seed");
-  if (n.has(2) && n.literalBits(2, "training_mode", 0)) n.fail("dropout in training mode is not supported");
+  if (n.has(2) && n.literalBits(2, "training_mode", 0)) n.unsupported("dropout in training mode is not supported");
   UOpRef x = n.in(0);
   if (n.wants(1) && x)
     n.give(1, n.cast(n.broadcastTo(n.b.lit(DType::Bool, 1), x->shape), n.opset < 10 ? x->dtype : DType::Bool));

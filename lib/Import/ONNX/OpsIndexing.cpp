@@ -90,7 +90,7 @@ UOpRef greater(Context &c, UOpRef a, UOpRef b) {
 /// A bound counted from the front and clamped to [least, extent + beyond].
 UOpRef bound(Node &n, UOpRef at, UOpRef extent, int64_t least, int64_t beyond) {
   if (at->lo < 0 && at->hi >= 0)
-    return n.fail("the bound " + dimsText(at) + " of a slice may be negative or not, which is not supported");
+    return n.unsupported("the bound " + dimsText(at) + " of a slice may be negative or not, which is not supported");
   constexpr int64_t far = int64_t(1) << 60; // beyond every extent
   if (auto value = at->constIndex()) at = n.c.index(std::clamp(*value, -far, far));
   if (at->hi < 0) at = idxAdd(n.c, at, extent);
@@ -108,7 +108,7 @@ UOpRef sliceAxis(Node &n, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int6
   UOpRef extent = x->shape[axis], one = n.c.index(1), zero = n.c.index(0);
   if (step == 0) return n.fail("a slice with step 0");
   if (step < -(int64_t(1) << 24) || step > (int64_t(1) << 24))
-    return n.fail("a slice with step " + llvm::Twine(step) + " is not supported");
+    return n.unsupported("a slice with step " + llvm::Twine(step) + " is not supported");
   UOpRef first = bound(n, start, extent, 0, step > 0 ? 0 : -1),
          last = bound(n, end, extent, step > 0 ? 0 : -1, step > 0 ? 0 : -1);
   if (!first || !last) return nullptr;

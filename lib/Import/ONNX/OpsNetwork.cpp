@@ -213,8 +213,8 @@ void conv(Node &n) {
 /// The input is read at (out + pad - k * dilation) / stride where that is a whole number: elsewhere there is a hole.
 void convTranspose(Node &n) {
   Ints outputPadding = n.intsAttr("output_padding");
-  if (n.hasAttr("output_shape")) n.fail("attribute 'output_shape' is not supported: give pads");
-  if (n.stringAttr("auto_pad", "NOTSET") != "NOTSET") n.fail("attribute 'auto_pad' is not supported: give pads");
+  if (n.hasAttr("output_shape")) n.unsupported("attribute 'output_shape' is not supported: give pads");
+  if (n.stringAttr("auto_pad", "NOTSET") != "NOTSET") n.unsupported("attribute 'auto_pad' is not supported: give pads");
   std::optional<Convolution> conv = readConvolution(n, true);
   if (!conv) return;
   const Window &w = conv->window;
@@ -245,7 +245,7 @@ Ints overhang(Node &n, UOpRef x, const Window &w, bool ceil) {
     int64_t last = (room + w.strides[i] - 1) / w.strides[i]; // the number of the last window
     if (last * w.strides[i] >= extent + w.before[i]) --last;
     if ((last + 1) * w.strides[i] <= room)
-      n.fail("a whole window in the padding at the end is not supported with ceil_mode");
+      n.unsupported("a whole window in the padding at the end is not supported with ceil_mode");
     extra[i] = std::max<int64_t>(0, last * w.strides[i] - room);
   }
   return extra;
@@ -292,7 +292,7 @@ void maxPool(Node &n) {
   Window w = readWindow(n, x, {});
   Ints extra = overhang(n, x, w, n.intAttr("ceil_mode", 0));
   n.ignoreAttr("storage_order"); // of the second output
-  if (n.wants(1)) n.fail("the second output, the indices of the maxima, is not supported");
+  if (n.wants(1)) n.unsupported("the second output, the indices of the maxima, is not supported");
   if (!n.failed())
     n.give(foldWindow(n, ReduceKind::Max, windows(n, x, w, w.before, sum(w.after, extra), leastBits(n, x->dtype), 2),
                       w.spatial));

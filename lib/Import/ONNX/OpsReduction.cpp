@@ -112,7 +112,7 @@ void batchNormalization(Node &n) {
   n.ignoreAttr("momentum");
   n.fixedAttr("training_mode", 0);
   for (unsigned i = 1; i < n.numOutputs(); ++i)
-    if (n.wants(i)) n.fail("batch normalization in training mode is not supported");
+    if (n.wants(i)) n.unsupported("batch normalization in training mode is not supported");
   UOpRef x = n.widen(n.in(0));
   UOpRef p[4];
   for (unsigned i = 0; i < 4 && x; ++i) p[i] = n.cast(n.in(i + 1), x->dtype);

@@ -80,6 +80,28 @@ TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
                         "NonMaxSuppression (2 nodes), com.example::FusedThing (1 node)");
 }
 
+TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
+  auto code = [](ModelMaker &m) {
+    auto module = m.import();
+    return module ? std::error_code() : llvm::errorToErrorCode(module.takeError());
+  };
+  ModelMaker unknown, attribute, wrong, both;
+  for (ModelMaker *m : {&unknown, &attribute, &wrong, &both}) m->input("x", "3").input("y", "4").output("z", "3");
+  unknown.node("NonMaxSuppression", {"x"}, {"z"});
+  setText(attribute.node("Pad", {"x", "p"}, {"z"}), "mode", "constant");
+  attribute.constant("p", {2}, {0, 0});
+  attribute.node("Dropout", {"z", "ratio", "training"}, {"a"});
+  attribute.weights("ratio", {});
+  attribute.constant("training", {}, {1});
+  wrong.node("Add", {"x", "y"}, {"z"});
+  both.node("Add", {"x", "y"}, {"a"});
+  both.node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"z", "b"});
+  EXPECT_EQ(code(unknown), std::errc::not_supported);
+  EXPECT_EQ(code(attribute), std::errc::not_supported);
+  EXPECT_EQ(code(wrong), std::errc::invalid_argument);
+  EXPECT_EQ(code(both), std::errc::invalid_argument);
+}
+
 TEST(ImportRefusal, AllFaultsThatAreIndependent) {
   ModelMaker m;
   m.input("x", "3").input("y", "4").output("d", "3");
