@@ -59,7 +59,7 @@ std::string Helpers::bitcast(DType from, DType to, unsigned lanes) {
 /// The machine's own permutations, for vectors of its width: they take the index modulo the table's 16 entries.
 std::string Helpers::permutation(const std::string &table, DType from, DType to, unsigned lanes) {
   unsigned bits = bitWidth(to), width = bits * lanes;
-  if (bitWidth(from) != bits || !(width == 512 || (width == 256 && bits == 32))) return "";
+  if (bitWidth(from) != bits || !(bits >= 32 && (width == 512 || (width == 256 && bits == 32)))) return "";
   DType element = signedOf(bits);
   std::string T = type(to, lanes), I = type(element, lanes), at = unaligned(element, lanes);
   auto part = [&](unsigned begin) { return "*(const " + at + " *)(" + table + " + " + std::to_string(begin) + ")"; };
