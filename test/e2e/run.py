@@ -1,8 +1,9 @@
 """End-to-end cases: a bundle computes what the reference evaluator computes, byte for byte.
 
-Takes:    test/e2e/cases/*.uop, whose first comment lines say what to run:
+Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment lines say what to run:
               // case: n=7; n=8        dims and scalar inputs of one call, more calls of the same session behind `;`
               // case: n=1 param:w     a param that the caller replaces
+              // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
@@ -140,7 +141,8 @@ class Module:
                     if b["kind"] == "state" and states[b["index"]] == name]
             copies = [i for i in programs if i["op"] == "copy"]
             size = max(int(b["bytes"]) for b in mine)
-            arena = sum(evaluate(s, {}) for s in self.entry["routine"]["slots"])
+            most = {d["name"]: d["hi"] for d in self.manifest["dims"]}
+            arena = sum(evaluate(s, most) for s in self.entry["routine"]["slots"])
             if copies or arena >= size:
                 raise Failure(f"{self.path}: state {name} of {size} bytes: {len(copies)} copies, arena {arena} bytes")
 
@@ -186,8 +188,13 @@ class Module:
                 for compiler, library in self.programs:
                     self.check_program(compiler, library, dims, here, previous, states)
             for run in self.runs:
+                trace = here / "trace.json"
                 line = [*run, self.bundle, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
-                command(*line)
+                command(*line, f"--trace={trace}")
+                names = [e["name"] for e in json.loads(trace.read_text())["traceEvents"]]
+                for verb, part in re.findall(r"(runs|avoids):(\w+)", call):
+                    if any(part in n for n in names) != (verb == "runs"):
+                        raise Failure(f"{shlex.join(map(str, line))}\n  ran {' '.join(names)}")
                 for name, file in states.items():
                     if (here / f"got.{name}.npy").read_bytes() != file.read_bytes():
                         raise Failure(f"{shlex.join(map(str, line))}\n  state {name} differs from {file}")
@@ -199,7 +206,7 @@ def main():
     parser.add_argument("--aarch64", help="an astra-run built for aarch64, run by qemu-aarch64")
     parser.add_argument("cases", nargs="*", type=Path)
     options = parser.parse_args()
-    cases = options.cases or sorted((Path(__file__).parent / "cases").glob("*.uop"))
+    cases = options.cases or sorted(Path(__file__).parent.glob("*/*.uop"))
     passed = failed = 0
     for path in cases:
         folder = Path(tempfile.mkdtemp(prefix=f"astra-e2e-{path.stem}-"))
@@ -208,11 +215,11 @@ def main():
             module.check_structure()
             for number, text in enumerate(module.cases):
                 module.run_case(number, text)
-            print(f"ok    {path.stem}: {len(module.cases)} cases on {len(module.runs)} machines, {len(module.programs)} as plain C")
+            print(f"ok    {path.parent.name}/{path.stem}: {len(module.cases)} cases on {len(module.runs)} machines, {len(module.programs)} as plain C")
             passed += 1
             command("rm", "-r", folder)
         except Failure as failure:
-            print(f"FAIL  {path.stem} (files in {folder})\n{failure}")
+            print(f"FAIL  {path.parent.name}/{path.stem} (files in {folder})\n{failure}")
             failed += 1
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
