@@ -292,7 +292,7 @@ llvm::Expected<Module> astra::parse(StringRef text, StringRef fileName) {
   Module m;
   ModuleParser p(m, text, fileName);
   if (!p.module()) return p.takeError();
-  return std::move(m);
+  return m;
 }
 
 llvm::Expected<std::vector<UOpRef>> astra::parseListing(Context &c, StringRef text, StringRef fileName) {

@@ -81,14 +81,14 @@ llvm::Expected<std::string> astra::runKernel(StringRef text, StringRef fileName,
     if (!nodes) return nodes.takeError();
   }
   Stage stage = Stage::Kernel;
-  if (auto e = verifyKernel(nodes->back(), stage)) return std::move(e);
+  if (auto e = verifyKernel(nodes->back(), stage)) return e;
   auto k = kernelOf(nodes->back());
   if (!k) return k.takeError();
   for (const std::string &name : r.passes) {
     auto pass = llvm::find_if(kernelPasses, [&](const KernelPass &p) { return p.name == name; });
     if (pass == std::end(kernelPasses))
       return llvm::createStringError("no pass over kernels is called %s: rewrite and expand are", name.c_str());
-    if (auto e = pass->run(c, *k, r)) return std::move(e);
+    if (auto e = pass->run(c, *k, r)) return e;
     stage = std::max(stage, pass->gives);
     if (r.verifyEach)
       if (auto e = verifyKernel(k->sink, stage))

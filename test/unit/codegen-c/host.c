@@ -1,7 +1,7 @@
 /*===- host.c: runs kernels of a flat image on another architecture -------===*/
 /* host IMAGE JOBS OUT: maps IMAGE executable and runs every job of JOBS; OUT gets all buffers of all jobs.
-   JOBS is a stream of 64-bit words: offset, items, parts, scratch bytes, number of dims, dims, number of buffers, and for
-   each buffer its bytes and its contents padded to 8. The items are run in `parts` calls. */
+   JOBS is a stream of 64-bit words: offset, items, parts, scratch bytes, number of dims, dims, number of buffers, and
+   for each buffer its bytes and its contents padded to 8. The items are run in `parts` calls. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
