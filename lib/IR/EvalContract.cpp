@@ -33,7 +33,7 @@ struct Access {
       outside |= v < 0 || v >= extent;
       offset += v * stride;
     }
-    return outside ? Outside : offset;
+    return outside ? int64_t(Outside) : offset;
   }
   /// The stride along `label` if all of `count` points from this one on are inside; nothing otherwise.
   std::optional<int64_t> run(llvm::MutableArrayRef<int64_t> point, int64_t label, int64_t count) const {
