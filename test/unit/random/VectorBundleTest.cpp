@@ -1,0 +1,108 @@
+//===- VectorBundleTest.cpp: the committed vectors through bundles ---------===//
+// Takes:    test/vectors/*.vec, 100 cases to a bundle.
+// Gives:    for each CPU level that this machine runs: compiled code gives the expected bytes, for every op and dtype
+// that has a vector.
+#include "../eval/VectorFile.h"
+#include "RunBundle.h"
+#include "astra/Numerics/Numerics.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/TargetParser/Host.h"
+#include "gtest/gtest.h"
+
+using namespace astra;
+using namespace astra::test;
+
+namespace {
+llvm::Error prepare(Module &m) {
+  if (auto e = runNumerics(m)) return e;
+  RewriteOptions options;
+  auto roots = rewrite(m.ctx(), m.roots(), graphRules, options);
+  if (!roots) return roots.takeError();
+  auto it = roots->begin();
+  for (Entry &e : m.entries)
+    for (Value &v : e.outputs) v.value = *it++;
+  return llvm::Error::success();
+}
+
+/// Compiled code has no values of these types yet and refuses them; the evaluator has.
+bool subByte(const VectorCase &v) {
+  return !byteSize(v.want.dtype) || llvm::any_of(v.inputs, [](const Tensor &t) { return !byteSize(t.dtype); });
+}
+
+class VectorBundles : public testing::TestWithParam<std::tuple<const char *, const char *>> {
+protected:
+  llvm::SmallString<128> path;
+  void SetUp() override { ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("vectors", "astra", path)); }
+  void TearDown() override { llvm::sys::fs::remove(path); }
+
+  void check(llvm::ArrayRef<VectorCase> cases, const Target &target) {
+    Module m;
+    for (const VectorCase &v : cases) {
+      auto node = v.node(m.ctx());
+      ASSERT_TRUE(bool(node)) << v.line << "\n" << llvm::toString(node.takeError());
+      Entry e{"e" + std::to_string(m.entries.size()), {}, {{"y", *node}}, {}};
+      Builder b(m.ctx());
+      for (const Tensor &t : v.inputs) {
+        llvm::SmallVector<UOpRef> shape;
+        for (int64_t d : t.shape) shape.push_back(b.idx(d));
+        e.inputs.push_back({"x" + std::to_string(e.inputs.size()), b.arg(e.inputs.size(), t.dtype, shape)});
+      }
+      m.entries.push_back(std::move(e));
+    }
+    auto refused = [&](llvm::Error e) { ADD_FAILURE() << cases[0].line << " ...\n" << llvm::toString(std::move(e)); };
+    if (auto e = prepare(m)) return refused(std::move(e));
+    if (auto e = writeBundleOf(m, target, path)) return refused(std::move(e));
+    auto run = BundleRun::open(path, target, 1);
+    if (!run) return refused(run.takeError());
+    for (size_t i = 0; i < cases.size(); ++i) {
+      Tensor want = cases[i].want;
+      canonicalizeNaN(want); // as every output of an entry (N6)
+      auto got = (*run)->run(m, m.entries[i], {cases[i].inputs, {}, {}, {}});
+      if (!got)
+        ADD_FAILURE() << cases[i].line << "\n" << llvm::toString(got.takeError());
+      else if (got->outputs[0] != want)
+        ADD_FAILURE() << cases[i].line << "\n" << VectorFile::difference(got->outputs[0], want, cases[i].inputs);
+    }
+  }
+};
+
+TEST_P(VectorBundles, AreGivenByteForByte) {
+  auto [name, level] = GetParam();
+  auto cpu = llvm::sys::getHostCPUFeatures();
+  if (llvm::StringRef(level).ends_with("v4") ? !cpu.lookup("avx512vl") : !cpu.lookup("fma"))
+    GTEST_SKIP() << "this CPU does not run " << level;
+  VectorFile file(std::string(ASTRA_VECTORS "/") + name + ".vec");
+  std::vector<VectorCase> batch;
+  bool more = true;
+  while (more) {
+    auto v = file.next();
+    more = v.has_value();
+    if (v && !subByte(*v)) batch.push_back(std::move(*v));
+    if (batch.empty() || (more && batch.size() < 100)) continue;
+    check(batch, *targetNamed(level));
+    batch.clear();
+  }
+}
+TEST(VectorBundle, RefusesSubByteValuesWithASentence) {
+  Module m;
+  Builder b(m.ctx());
+  UOpRef x = b.arg(0, DType::I4, {b.idx(3)});
+  m.entries.push_back({"main", {{"x", x}}, {{"y", b.cast(x, DType::F32)}}, {}});
+  ASSERT_FALSE(bool(prepare(m)));
+  std::string sentence = llvm::toString(writeBundleOf(m, *targetNamed("cpu:x86-64-v3"), "refused.astra"));
+  EXPECT_NE(sentence.find("values of i4 have no C form"), std::string::npos) << sentence;
+  EXPECT_FALSE(llvm::sys::fs::exists("refused.astra"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, VectorBundles,
+                         testing::Combine(testing::Values("floats", "integers", "conversions", "leaves", "movement",
+                                                          "reductions", "cumulations", "contractions", "indexing",
+                                                          "random"),
+                                          testing::Values("cpu:x86-64-v3", "cpu:x86-64-v4")),
+                         [](const auto &i) {
+                           bool v4 = llvm::StringRef(std::get<1>(i.param)).ends_with("v4");
+                           return std::string(std::get<0>(i.param)) + (v4 ? "_v4" : "_v3");
+                         });
+} // namespace
