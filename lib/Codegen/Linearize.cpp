@@ -447,12 +447,12 @@ llvm::Error Linearizer::placeArrays(Linear &out) {
 }
 
 llvm::Expected<Linear> Linearizer::run(bool &cyclic) {
-  if (auto e = analyse()) return std::move(e);
-  if (auto e = walk()) return std::move(e);
+  if (auto e = analyse()) return e;
+  if (auto e = walk()) return e;
   for (uint32_t i : finished) link(i);
   markCertain();
   Linear out;
-  if (auto e = placeArrays(out)) return std::move(e);
+  if (auto e = placeArrays(out)) return e;
   cyclic = !order(out);
   return out;
 }

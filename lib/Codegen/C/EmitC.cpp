@@ -476,7 +476,7 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
 llvm::Expected<std::string> FunctionEmitter::run() {
   countUses();
   for (const Inst &i : arranged.insts) {
-    if (auto e = check(i.uop)) return std::move(e);
+    if (auto e = check(i.uop)) return e;
     switch (i.kind) {
     case InstKind::Define: define(i); break;
     case InstKind::LoopBegin: beginLoop(i.uop); break;
@@ -495,7 +495,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     if (!h.refused().empty()) return fail(h.refused());
   }
   std::string out;
-  if (auto e = prologue(out)) return std::move(e);
+  if (auto e = prologue(out)) return e;
   return out + body + "}\n";
 }
 

@@ -201,7 +201,7 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
   for (size_t i = 0; i < sources.size(); ++i) units.push_back("kernels" + std::to_string(i));
   units.push_back("support");
   sources.push_back(support);
-  if (auto e = shop->write("image.ld", script)) return std::move(e);
+  if (auto e = shop->write("image.ld", script)) return e;
   std::vector<std::string> errors(units.size());
   auto compile = [&](size_t i) -> llvm::Error {
     if (auto e = shop->write(units[i] + ".c", sources[i])) return e;
@@ -229,19 +229,19 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
                                    "-o",
                                    shop->path("image.elf")};
   for (const std::string &u : units) link.push_back(shop->path(u + ".o"));
-  if (auto e = shop->run("ld.lld-22", "image", link)) return std::move(e);
+  if (auto e = shop->run("ld.lld-22", "image", link)) return e;
   return readImage(shop->path("image.elf"), names);
 }
 
 llvm::Expected<std::string> astra::assemblyText(llvm::StringRef cSource, const Target &target) {
   auto shop = Workshop::open();
   if (!shop) return shop.takeError();
-  if (auto e = shop->write("kernels.c", cSource)) return std::move(e);
+  if (auto e = shop->write("kernels.c", cSource)) return e;
   std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
   args.back() = "-S"; // in place of -c
   args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
   args.insert(args.end(), {"-x", "c", shop->path("kernels.c"), "-o", shop->path("kernels.s")});
-  if (auto e = shop->run("clang-22", "kernels", args)) return std::move(e);
+  if (auto e = shop->run("clang-22", "kernels", args)) return e;
   auto file = llvm::MemoryBuffer::getFile(shop->path("kernels.s"));
   if (!file) return llvm::createStringError("the compiler gave no file");
   // The first directive names the temporary file.

@@ -149,12 +149,17 @@ private:
         inner.push_back(closed.back());
       }
       UOpRef x = value(inner, t, depth - 2 > 0 ? depth - 2 : 0);
-      if (x->rank()) x = c.make(Op::Lanes, {x}, {pick(lanesOf(x)), 1});
+      int64_t wide = lanesOf(x), lanes = 1 << pick(3); // of a stage of vectors the last index counts elements
       std::vector<UOpRef> src{x};
       src.insert(src.end(), closed.begin(), closed.end());
       std::vector<UOpRef> at{c.make(Op::Stage, src)};
-      for (UOpRef r : closed) at.push_back(index(open, *r->src[0]->constIndex()));
-      return keep(open, c.make(Op::At, at, {1}));
+      for (UOpRef r : closed) {
+        bool last = r == closed.back();
+        int64_t elements = *r->src[0]->constIndex() * (last ? wide : 1);
+        if (last && lanes > elements) lanes = 1;
+        at.push_back(index(open, last ? elements - lanes + 1 : elements));
+      }
+      return keep(open, c.make(Op::At, at, {lanes}));
     }
     case 5: { // lanes
       UOpRef x = value(open, t, depth - 1);

@@ -1,6 +1,7 @@
 //===- Run.cpp: kernels on the host's CPU and under qemu -------------------===//
 #include "Run.h"
 #include "astra/IR/Eval.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -143,16 +144,24 @@ static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &imag
   return why;
 }
 
-/// All kernels as C; an error as a sentence.
+/// The kernels as C, equal ones once; kernels and names have one row per job. An error as a sentence.
 static std::string emitAll(Context &c, std::vector<Job> &jobs, const Target &target, llvm::ArrayRef<UOpRef> dims,
                            std::vector<LinearKernel> &kernels, std::vector<std::string> &names, std::string &source) {
+  llvm::DenseMap<UOpRef, size_t> first;
+  std::vector<LinearKernel> distinct;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    auto l = linearize(c, jobs[i].kernel);
-    if (!l) return llvm::toString(l.takeError());
-    names.push_back("kernel" + std::to_string(i));
-    kernels.push_back({names.back(), &jobs[i].kernel, std::move(*l)});
+    auto [it, fresh] = first.try_emplace(jobs[i].kernel.sink, i);
+    if (fresh) {
+      auto l = linearize(c, jobs[i].kernel);
+      if (!l) return llvm::toString(l.takeError());
+      distinct.push_back({"kernel" + std::to_string(i), &jobs[i].kernel, std::move(*l)});
+      kernels.push_back(distinct.back());
+    } else {
+      kernels.push_back(kernels[it->second]);
+    }
+    names.push_back(kernels.back().name);
   }
-  auto text = emitC(c, kernels, target, dims);
+  auto text = emitC(c, distinct, target, dims);
   if (!text) return llvm::toString(text.takeError());
   source = std::move(*text);
   return "";
