@@ -3,6 +3,7 @@
 Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment lines say what to run:
               // case: n=7; n=8        dims and scalar inputs of one call, more calls of the same session behind `;`
               // case: n=1 param:w     a param that the caller replaces
+              // case: entry:init; n=1 another entry than the first
               // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
@@ -108,6 +109,8 @@ class Module:
         outputs = [np.zeros([evaluate(e, dims) for e in t.get("bound", t["shape"])], x.dtype)
                    for t, x in zip(self.entry["outputs"], expected)]
         kept = [np.load(before[n]) if before.get(n) else np.zeros_like(np.load(f)) for n, f in states.items()]
+        if kept and not any(before.values()):
+            getattr(library, f"{self.manifest['module']}_reset")(*[ctypes.c_void_p(a.ctypes.data) for a in kept])
         arrays = iter(np.ascontiguousarray(a) if a.ndim else a for a in inputs + outputs + kept)
         extents, values = [], []
         for argument in signature.split(", "):
@@ -152,6 +155,8 @@ class Module:
         states = {s["name"]: None for s in self.manifest["states"]}
         for step, call in enumerate(text.split(";")):
             values = dict(v.split("=") for v in call.split() if "=" in v)
+            entries = [v[6:] for v in call.split() if v.startswith("entry:")]
+            self.entry = next(e for e in self.manifest["entries"] if not entries or e["name"] == entries[0])
             params = [v[6:] for v in call.split() if v.startswith("param:")]
             dims = {d["name"]: int(values[d["name"]]) for d in self.manifest["dims"] if d["name"] in values}
             here = self.folder / f"{number}.{step}"
@@ -169,8 +174,10 @@ class Module:
                     np.save(here / f"{p['name']}.npy", random_array(rng, p["dtype"], p["shape"]))
                     given.append(f"--param={p['name']}={here / p['name']}.npy")
             by_shape = {b["dim"] for b in self.entry["binds"]}
-            given += [f"--dim={d}={v}" for d, v in dims.items() if d not in by_shape]
-            evaluated, before, after = list(given), [], []
+            by_host = [self.manifest["dims"][d]["name"] for d in self.entry["host_dims"]]
+            unbound = [f"--dim={d}={v}" for d, v in dims.items() if d not in by_shape]
+            evaluated, before, after = given + unbound, [], []
+            given += [f"--dim={d}={dims[d]}" for d in by_host]
             for name, file in states.items():
                 if file:
                     evaluated.append(f"--state={name}={file}")

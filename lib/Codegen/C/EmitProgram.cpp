@@ -1,6 +1,8 @@
 //===- EmitProgram.cpp: entries as C, without a runtime --------------------===//
 // Takes:    module, schedule, C source of the kernels.
-// Gives:    for each entry `int MODULE_ENTRY(...)` and `int64_t MODULE_ENTRY_arena(dims)`, and their header.
+// Gives:    for each entry `int MODULE_ENTRY(...)` and `int64_t MODULE_ENTRY_arena(dims)`, `void MODULE_reset(...)` for
+// the
+//           states, and their header.
 // Keeps:    instruction by instruction what the runtime's interpreter does; dims are checked before anything runs.
 // Does not: optimise, or check buffers: their sizes are in the header's comments.
 #include "astra/Codegen/EmitProgram.h"
@@ -23,6 +25,7 @@ INLINE i64 quotient(i64 a, i64 b) { return a / b - (a % b < 0); }
 INLINE i64 remainder_of(i64 a, i64 b) { return a - quotient(a, b) * b; }
 INLINE i64 least(i64 a, i64 b) { return a < b ? a : b; }
 INLINE i64 greatest(i64 a, i64 b) { return a > b ? a : b; }
+INLINE i64 bytes_of(i64 bits) { return (bits + 7) / 8; }
 INLINE i64 aligned(i64 a) { return (a + 63) / 64 * 64; }
 )c";
 
@@ -72,8 +75,10 @@ private:
     std::string d = "dim[" + std::to_string(number.lookup(dim)) + "]";
     return d + " < " + std::to_string(dim->lo) + " || " + d + " > " + std::to_string(dim->hi);
   }
+  void bytes(const std::string &name, ArrayRef<uint8_t> data);
   Error weights();
   void entry(const ScheduledEntry &e);
+  void reset();
   void instructions(const Routine &r, size_t program, unsigned depth);
   void launch(const LaunchInstr &l, unsigned depth);
   void line(unsigned depth, const Twine &text) { source += std::string(2 * depth, ' ') + text.str() + "\n"; }
@@ -103,6 +108,13 @@ std::string Program::expr(UOpRef x) const {
   return text[x];
 }
 
+void Program::bytes(const std::string &name, ArrayRef<uint8_t> data) {
+  source += "static const u8 " + name + "[" + std::to_string(std::max<size_t>(data.size(), 1)) +
+            "] __attribute__((aligned(64))) = {";
+  for (auto [k, byte] : enumerate(data)) source += (k % 32 ? "" : "\n  ") + std::to_string(byte) + ",";
+  source += "};\n";
+}
+
 /// Stored params as constants of the source.
 Error Program::weights() {
   uint64_t total = 0;
@@ -121,10 +133,7 @@ Error Program::weights() {
     std::vector<uint8_t> stored =
         p.layout.isRowMajor() ? *param->data : arrange(p.layout, shape, byteSize(p.param->dtype), *param->data);
     line(0, "/* " + p.param->str + " : " + typeText(p.param->dtype, p.param->shape) + ", " + text(p.layout) + " */");
-    source += "static const u8 w" + std::to_string(i) + "[" + std::to_string(std::max<size_t>(stored.size(), 1)) +
-              "] __attribute__((aligned(64))) = {";
-    for (auto [k, byte] : enumerate(stored)) source += (k % 32 ? "" : "\n  ") + std::to_string(byte) + ",";
-    source += "};\n";
+    bytes("w" + std::to_string(i), stored);
   }
   return Error::success();
 }
@@ -285,6 +294,37 @@ void Program::entry(const ScheduledEntry &e) {
   source += "}\n";
 }
 
+/// A function that gives every state its first value. Dims of their shapes are arguments.
+void Program::reset() {
+  if (s.states.empty()) return;
+  std::string arguments, body;
+  ListSeparator comma;
+  std::vector<UOpRef> extents;
+  for (UOpRef state : s.states) extents.insert(extents.end(), state->shape.begin(), state->shape.end());
+  std::vector<UOpRef> used = topoSort(extents);
+  for (auto [i, state] : enumerate(s.states)) {
+    std::string name = "s" + std::to_string(i), elements = expr(idxProduct(*m.context, state->shape));
+    arguments += std::string(StringRef(comma)) + cType(state->dtype) + " *" + identifier(state->str);
+    std::string size = "(u64)bytes_of(" + elements + " * " + std::to_string(bitWidth(state->dtype)) + ")";
+    const Bytes &first = m.state(state->str)->initial;
+    if (!first) {
+      body += "  __builtin_memset(" + identifier(state->str) + ", 0, " + size + ");\n";
+      continue;
+    }
+    bytes(name, *first);
+    body += "  __builtin_memcpy(" + identifier(state->str) + ", " + name + ", " + size + ");\n";
+  }
+  std::string dims = "  i64 dim[" + std::to_string(std::max<size_t>(s.dims.size(), 1)) + "] = {0};\n  (void)dim;\n";
+  for (UOpRef d : ArrayRef(s.dims).take_front(s.moduleDims))
+    if (is_contained(used, d)) {
+      arguments += std::string(StringRef(comma)) + "int64_t " + identifier(d->str);
+      dims += "  dim[" + std::to_string(number.lookup(d)) + "] = " + identifier(d->str) + ";\n";
+    }
+  std::string head = "void " + prefix + "_reset(" + arguments + ")";
+  header += "/* Gives every state its first value. */\n" + head + ";\n\n";
+  source += "\n" + head + " {\n" + dims + body + "}\n";
+}
+
 Expected<CProgram> Program::run() {
   std::string guard = StringRef(prefix).upper() + "_H";
   header =
@@ -306,6 +346,7 @@ Expected<CProgram> Program::run() {
   }
   source += helpers;
   if (Error e = weights()) return std::move(e);
+  reset();
   for (const ScheduledEntry &e : s.entries) entry(e);
   header += "#ifdef __cplusplus\n}\n#endif\n#endif\n";
   return CProgram{std::move(source), std::move(header)};
