@@ -59,21 +59,82 @@ void gatherElements(Node &n) {
   if (!n.failed()) n.give(n.make(Op::Pick, {cutLike(n, x, index, axis), fromFront(n, index, x->shape[axis])}, {axis}));
 }
 
-void scatterElements(Node &n) {
-  UOpRef x = n.in(0), index = n.in(1), update = n.in(2);
+/// The attribute `reduction`; nothing after a failure.
+std::optional<ScatterKind> scatterKind(Node &n) {
   std::string how = n.stringAttr("reduction", "none");
-  if (!n.requireRank(x, 1) || !n.requireRank(index, x->rank(), x->rank())) return;
-  int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
   const std::pair<const char *, ScatterKind> kinds[] = {{"none", ScatterKind::Set},
                                                         {"add", ScatterKind::Add},
                                                         {"mul", ScatterKind::Mul},
                                                         {"max", ScatterKind::Max},
                                                         {"min", ScatterKind::Min}};
-  const auto *kind = llvm::find_if(kinds, [&](const auto &k) { return how == k.first; });
-  if (kind == std::end(kinds))
-    n.fail("attribute 'reduction' is '" + how + "', expected none, add, mul, max or min");
-  else if (!n.failed())
-    n.give(n.make(Op::Scatter, {x, fromFront(n, index, x->shape[axis]), update}, {axis, int64_t(kind->second)}));
+  for (auto [name, kind] : kinds)
+    if (how == name) return kind;
+  n.fail("attribute 'reduction' is '" + how + "', expected none, add, mul, max or min");
+  return std::nullopt;
+}
+
+void scatterElements(Node &n) {
+  UOpRef x = n.in(0), index = n.in(1), update = n.in(2);
+  std::optional<ScatterKind> kind = scatterKind(n);
+  if (!n.requireRank(x, 1) || !n.requireRank(index, x->rank(), x->rank())) return;
+  int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
+  if (!n.failed())
+    n.give(n.make(Op::Scatter, {x, fromFront(n, index, x->shape[axis]), update}, {axis, int64_t(*kind)}));
+}
+
+// ---- indices of several axes: the axes that they name become one, and each tuple one number along it
+
+/// `index` [batch..., k] as row-major numbers [batch...] into the first k axes of x; null unless k is constant and
+/// fits.
+UOpRef flatIndex(Node &n, UOpRef x, UOpRef index, int64_t k) {
+  UOpRef flat = nullptr;
+  for (int64_t i = 0; i < k; ++i) {
+    Dims begin(index->rank(), n.c.index(0)), size(index->shape.begin(), index->shape.end());
+    begin.back() = n.c.index(i);
+    size.back() = n.c.index(1);
+    Dims all = {index};
+    all.append(begin);
+    all.append(size);
+    UOpRef one = fromFront(n, n.squeeze(n.make(Op::Shrink, all), {int64_t(index->rank()) - 1}), x->shape[i]);
+    if (!one) return nullptr;
+    flat = flat ? n.bin(Op::Add, n.bin(Op::Mul, flat, n.fromIndex(x->shape[i], one->dtype)), one) : one;
+  }
+  return flat;
+}
+
+/// The length of the tuples, which the last axis of the index holds.
+int64_t tupleLength(Node &n, UOpRef x, UOpRef index) {
+  if (!n.requireRank(x, 1) || !n.requireRank(index, 1)) return 1;
+  int64_t k = n.constExtent(index, index->rank() - 1, "the last extent of the indices");
+  if (k < 1 || k > int64_t(x->rank()))
+    n.fail("the last extent of the indices is " + llvm::Twine(k) + ", the data has rank " + llvm::Twine(x->rank()));
+  return k;
+}
+
+/// x as [product of its first k extents, the rest...].
+UOpRef joined(Node &n, UOpRef x, int64_t k) {
+  Dims dims = {idxProduct(n.c, x->shape.take_front(k))};
+  dims.append(x->shape.begin() + k, x->shape.end());
+  return n.reshape(x, dims);
+}
+
+void gatherND(Node &n) {
+  n.fixedAttr("batch_dims", 0);
+  UOpRef x = n.in(0), index = n.in(1);
+  int64_t k = tupleLength(n, x, index);
+  if (!n.failed()) n.give(n.make(Op::Gather, {joined(n, x, k), flatIndex(n, x, index, k)}, {0}));
+}
+
+void scatterND(Node &n) {
+  UOpRef x = n.in(0), index = n.in(1), update = n.in(2);
+  std::optional<ScatterKind> kind = scatterKind(n);
+  int64_t k = tupleLength(n, x, index);
+  if (n.failed() || !update) return;
+  UOpRef count = idxProduct(n.c, index->shape.drop_back()), rest = idxProduct(n.c, x->shape.drop_front(k));
+  UOpRef table = n.reshape(x, {idxProduct(n.c, x->shape.take_front(k)), rest});
+  UOpRef rows = n.broadcastTo(n.reshape(flatIndex(n, x, index, k), {count, n.c.index(1)}), {count, rest});
+  UOpRef done = n.make(Op::Scatter, {table, rows, n.reshape(update, {count, rest})}, {0, int64_t(*kind)});
+  n.give(n.reshape(done, x->shape));
 }
 
 // ---- slices
@@ -222,6 +283,8 @@ constexpr Row rows[] = {
     {"Gather", 1, latest, 2, 2, gather},
     {"GatherElements", 11, latest, 2, 2, gatherElements},
     {"ScatterElements", 11, latest, 3, 3, scatterElements},
+    {"GatherND", 11, latest, 2, 2, gatherND},
+    {"ScatterND", 11, latest, 3, 3, scatterND},
     {"Slice", 1, 9, 1, 1, sliceAttr},
     {"Slice", 10, latest, 3, 5, slice},
     {"TopK", 10, latest, 2, 2, topK},
