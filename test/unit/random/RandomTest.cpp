@@ -1,7 +1,7 @@
 //===- RandomTest.cpp: every stage keeps the bits of random modules --------===//
-// Takes:    seeds: ASTRA_RANDOM_COUNT of them (500 unless set; 10,000 at night) from ASTRA_RANDOM_SEED on (0 unless
-// set). Gives:    for each stage a test that the evaluator gives the same bytes before and after it; a failure is
-// shrunk and printed with the
+// Takes:    seeds: ASTRA_RANDOM_COUNT of them (500 unless set; 10,000 under ASTRA_NIGHTLY) from ASTRA_RANDOM_SEED on (0
+// unless set). Gives:    for each stage a test that the evaluator gives the same bytes before and after it; a failure
+// is shrunk and printed with the
 //           command that shows it again.
 #include "../schedule/RunSchedule.h"
 #include "RandomGraph.h"
@@ -112,7 +112,8 @@ class RandomGraphs : public testing::TestWithParam<StageRow> {};
 
 TEST_P(RandomGraphs, KeepTheirBits) {
   llvm::EnablePrettyStackTrace();
-  uint64_t first = setting("ASTRA_RANDOM_SEED", 0), count = setting("ASTRA_RANDOM_COUNT", 500), failures = 0;
+  uint64_t first = setting("ASTRA_RANDOM_SEED", 0),
+           count = setting("ASTRA_RANDOM_COUNT", std::getenv("ASTRA_NIGHTLY") ? 10000 : 500), failures = 0;
   for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
     llvm::PrettyStackTraceFormat crash("seed %llu, stage %s", (unsigned long long)seed, GetParam().name);
     RandomCase c = randomCase(seed);
