@@ -21,13 +21,6 @@ template <class To, class E, class F> Tensor map2(const Call &c, E, F f) {
   return out;
 }
 
-/// Wrapping arithmetic on any integer type: the low bits of the 64-bit result.
-template <class T> T wrap(uint64_t v) { return T(v); }
-template <class T> T floorDiv(T a, T b) {
-  if (b == 0) return 0;
-  if (std::is_signed_v<T> && b == T(-1)) return wrap<T>(0 - uint64_t(a));
-  return T(a / b - (a % b != 0 && (a < 0) != (b < 0)));
-}
 template <class T> T truncDiv(T a, T b) {
   if (b == 0) return 0;
   return std::is_signed_v<T> && b == T(-1) ? wrap<T>(0 - uint64_t(a)) : T(a / b);

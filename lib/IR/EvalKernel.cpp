@@ -178,9 +178,17 @@ Error KernelRun::evaluateIndex(UOpRef n, State &s) {
     if (it == dims.end()) return llvm::createStringError("kernel: dim " + n->str + " is not given");
     s.index = it->second;
   } else {
-    auto v = n->src.size() == 2 ? idxApply(n->op, of(n->src[0]).index, of(n->src[1]).index) : std::nullopt;
-    if (!v) return llvm::createStringError("kernel: %s of indices has no value", info(n->op).mnemonic);
-    s.index = *v;
+    // 64 bits that wrap, x/0 = 0: what a gate excludes may compute anything, what is accessed is checked there.
+    uint64_t x = of(n->src[0]).index, y = of(n->src[1]).index;
+    switch (n->op) {
+    case Op::Add: s.index = int64_t(x + y); break;
+    case Op::Mul: s.index = int64_t(x * y); break;
+    case Op::FloorDiv: s.index = floorDiv(int64_t(x), int64_t(y)); break;
+    case Op::Mod: s.index = int64_t(x - uint64_t(floorDiv(int64_t(x), int64_t(y))) * y); break;
+    case Op::Min: s.index = std::min(int64_t(x), int64_t(y)); break;
+    case Op::Max: s.index = std::max(int64_t(x), int64_t(y)); break;
+    default: return llvm::createStringError("kernel: %s of indices has no value", info(n->op).mnemonic);
+    }
   }
   return Error::success();
 }

@@ -53,6 +53,15 @@ template <class T> T minOf(T a, T b) {
   return b < a ? b : a;
 }
 
+/// Wrapping arithmetic on any integer type: the low bits of the 64-bit result.
+template <class T> T wrap(uint64_t v) { return T(v); }
+/// N10: rounded down; x/0 = 0, MIN/-1 = MIN.
+template <class T> T floorDiv(T a, T b) {
+  if (b == 0) return 0;
+  if (std::is_signed_v<T> && b == T(-1)) return wrap<T>(0 - uint64_t(a));
+  return T(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+}
+
 /// Access to elements that the host has as they are.
 template <class T> struct Native {
   using Compute = T;

@@ -90,7 +90,10 @@ TEST_P(RandomBundles, GiveTheEvaluatorsBytes) {
     if (!wrong) continue;
     // Which entry, if one alone fails: that one, shrunk.
     for (uint64_t seed = begin; seed < begin + inputs.size(); ++seed) {
-      auto fails = [&](const RandomCase &c) { return compare(c.module, c.inputs).has_value(); };
+      auto fails = [&](const RandomCase &c) {
+        auto d = compare(c.module, c.inputs);
+        return d && !llvm::StringRef(d->second).starts_with("the evaluator refuses"); // a cut may take what bound a dim
+      };
       RandomCase c = randomCase(seed);
       if (!fails(c)) continue;
       RandomCase small = shrink(c, fails);

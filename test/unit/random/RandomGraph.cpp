@@ -243,11 +243,16 @@ void Grower::move() {
   UOpRef x = any();
   int64_t rank = x->rank();
   Index shape(x->shape.begin(), x->shape.end());
+  auto reshape = [&](UOpRef from, ArrayRef<UOpRef> to) {
+    llvm::SmallVector<UOpRef, 8> src{from};
+    src.append(to.begin(), to.end());
+    add(Op::Reshape, src);
+  };
   switch (upTo(8)) {
   case 0: // a new axis of extent 1, which expand may repeat
     if (rank < 5) {
       shape.insert(shape.begin() + upTo(rank + 1), b.idx(1));
-      pool.push_back(b.reshape(x, shape));
+      reshape(x, shape);
     }
     break;
   case 1: // neighbours merge
@@ -255,7 +260,7 @@ void Grower::move() {
       int64_t a = upTo(rank - 1);
       shape[a] = idxMul(c, shape[a], shape[a + 1]);
       shape.erase(shape.begin() + a + 1);
-      pool.push_back(b.reshape(x, shape));
+      reshape(x, shape);
     }
     break;
   case 2: {

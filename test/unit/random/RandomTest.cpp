@@ -121,7 +121,11 @@ TEST_P(RandomGraphs, KeepTheirBits) {
     std::string what = difference(c, GetParam().run);
     if (what.empty()) continue;
     ++failures;
-    RandomCase small = shrink(c, [&](const RandomCase &x) { return !difference(x, GetParam().run).empty(); });
+    RandomCase small = shrink(c, [&](const RandomCase &x) {
+      std::string d = difference(x, GetParam().run);
+      return !d.empty() &&
+             !llvm::StringRef(d).starts_with("the evaluator refuses"); // what is cut off may have bound a dim
+    });
     ADD_FAILURE() << GetParam().name << ": " << what << "\nshrunk: " << difference(small, GetParam().run) << "\n"
                   << text(small) << "ASTRA_RANDOM_SEED=" << seed
                   << " ASTRA_RANDOM_COUNT=1 build/bin/unit-random --gtest_filter='*/" << GetParam().name << "'";
