@@ -331,7 +331,8 @@ Expected<CProgram> Program::run() {
       "/* Made by Astra from the module " + m.name + " for " + code.target->name + ". Compile the source with\n *  ";
   for (StringRef flag : code.target->clangFlags)
     if (!flag.starts_with("--target")) header += " " + flag.str();
-  header += " -O2 -ffp-contract=off -fno-strict-aliasing\n * and call from a thread with the usual floating-point "
+  header += " -O2 -ffp-contract=off -fno-math-errno -fno-strict-aliasing\n * and call from a thread with the usual "
+            "floating-point "
             "environment: round to "
             "nearest, no flush "
             "to zero. */\n#ifndef " +
