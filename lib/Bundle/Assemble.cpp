@@ -176,17 +176,22 @@ Error Assembler::states() {
 
 //===- Kernels and targets --------------------------------------------------===//
 
-/// Bytes of a launch: every buffer once. Floating point operations: of the contract or reduce, if that is its work.
+/// Bytes of a launch: every buffer once; of a buffer updated in place, the window that is written. Floating point
+/// operations: of the contract or reduce, if that is its work.
 Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   UOpRef bytes = ctx.index(0);
-  for (ArrayRef<Placed> list : {ArrayRef(spec.inputs), ArrayRef(spec.outputs)})
-    for (const Placed &p : list) {
-      UOpRef elements = elementCount(ctx, p.layout, p.allocated);
-      unsigned size = byteSize(p.value->dtype);
-      UOpRef add = size ? idxMul(ctx, elements, ctx.index(size))
-                        : idxCeilDiv(ctx, idxMul(ctx, elements, ctx.index(bitWidth(p.value->dtype))), ctx.index(8));
-      bytes = idxAdd(ctx, bytes, add);
-    }
+  auto count = [&](UOpRef elements, DType t) {
+    UOpRef add = byteSize(t) ? idxMul(ctx, elements, ctx.index(byteSize(t)))
+                             : idxCeilDiv(ctx, idxMul(ctx, elements, ctx.index(bitWidth(t))), ctx.index(8));
+    bytes = idxAdd(ctx, bytes, add);
+  };
+  for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0))
+    count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
+  for (const Placed &p : spec.outputs)
+    if (spec.inPlace && p.value->is(Op::UpdateAt))
+      count(idxProduct(ctx, p.value->src[1]->shape), p.value->dtype);
+    else
+      count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   if (Error e = set(out.bytes, bytes)) return e;
   if (!spec.heavy) return Error::success();
   UOpRef flops = nullptr;
