@@ -31,7 +31,8 @@ static constexpr NodeRule rules[] = {
     {{"kernel-level", kernel | expanded, "an op of graphs stands in a kernel"}, inKernel},
     {{"decomposed", numbers | kernel | expanded, "a function or random op is left after the numerics stage"},
      [](UOpRef n) { return !has(n->op, Function) && n->op != Op::Random; }},
-    {{"divisor", graph | numbers | kernel | expanded, "the divisor of floordiv or mod may be 0 or negative"},
+    // In a kernel the divisor may be the extent of a range that is empty where it is 0.
+    {{"divisor", graph | numbers, "the divisor of floordiv or mod may be 0 or negative"},
      [](UOpRef n) { return !n->isIndex() || (n->op != Op::FloorDiv && n->op != Op::Mod) || n->src[1]->lo > 0; }},
     {{"leaf-shape", graph | numbers, "the shape of an argument, parameter or state is not made of dims and integers"},
      [](UOpRef n) { return (n->op != Op::Arg && n->op != Op::Param && n->op != Op::State) || plainExtents(n); }},
