@@ -72,6 +72,9 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   // The element at `at`, or the identity where `gate` or the domain excludes it.
   auto element = [&](UOpRef bound) {
     UOpRef valid = bound;
+    // An index below 1 is the constant 0 and its load moves out of the loop: where there may be no element it is gated.
+    for (UOpRef e : extents)
+      if (e->lo <= 0 && e->hi <= 1) valid = both(valid, lt(c.index(0), e));
     for (auto [f, limit] : llvm::zip(s.domain, r->indices())) {
       UOpRef e = limit;
       for (auto [axis, k] : f.terms) e = idxAdd(c, e, idxMul(c, at[axis], c.index(k)));
@@ -173,6 +176,8 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   }
 
   UOpRef takesPart = nullptr;
+  for (UOpRef e : lengths) // as in reduce: a load that moves out of an empty loop
+    if (e->lo <= 0 && e->hi <= 1) takesPart = both(takesPart, lt(c.index(0), e));
   for (auto [f, limit] : llvm::zip(s.domain, limits)) {
     UOpRef e = limit;
     for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));

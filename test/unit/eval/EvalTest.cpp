@@ -14,7 +14,7 @@ using namespace astra;
 namespace {
 template <class T> Tensor tensor(DType t, std::vector<int64_t> shape, const std::vector<T> &v) {
   Tensor r{t, std::move(shape), std::vector<uint8_t>(v.size() * sizeof(T))};
-  memcpy(r.bytes.data(), v.data(), r.bytes.size());
+  if (!v.empty()) memcpy(r.bytes.data(), v.data(), r.bytes.size());
   return r;
 }
 Tensor f32(std::vector<int64_t> shape, const std::vector<float> &v) { return tensor(DType::F32, std::move(shape), v); }
@@ -23,7 +23,7 @@ Tensor i64(std::vector<int64_t> shape, const std::vector<int64_t> &v) {
 }
 template <class T> std::vector<T> values(const Tensor &t) {
   std::vector<T> v(t.bytes.size() / sizeof(T));
-  memcpy(v.data(), t.bytes.data(), t.bytes.size());
+  if (!v.empty()) memcpy(v.data(), t.bytes.data(), t.bytes.size());
   return v;
 }
 /// Floats of many magnitudes, so that another order of summation gives other bits.
