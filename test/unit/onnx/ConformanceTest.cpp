@@ -143,8 +143,9 @@ TEST(Mutation, EveryCaseAlteredInAFewBytes) {
       std::string altered = bytes;
       for (int k = 0; k <= round; ++k) altered[random() % altered.size()] ^= char(1u << random() % 8);
       std::ofstream(path.str().str(), std::ios::binary).write(altered.data(), std::streamsize(altered.size()));
-      if (llvm::Expected<Module> module = importONNX(path, {}); !module)
+      if (llvm::Expected<Module> module = importONNX(path, {}); !module) {
         EXPECT_FALSE(llvm::toString(module.takeError()).empty());
+      }
     }
   }
   llvm::sys::fs::remove(path);

@@ -41,7 +41,9 @@ TEST(Schedule, AMillionNodesInLinearTime) {
     printf("%8lld nodes: rewriting %.3f s, scheduling %.3f s, %zu launches\n", (long long)n, t.rewrite, t.schedule,
            t.kernels);
     // Ten times the nodes take about ten times as long; a quadratic pass would take a hundred times.
-    if (last.schedule > 0.01) EXPECT_LT(t.schedule, 40 * last.schedule);
+    if (last.schedule > 0.01) {
+      EXPECT_LT(t.schedule, 40 * last.schedule);
+    }
     last = t;
   }
 }
