@@ -192,7 +192,6 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
            w = std::max(1u, target.vectorBytes / bytes);
   unsigned ops = 0;
   bool chain = false;
-  std::vector<UOpRef> inside;
   for (UOpRef n : topoSort(out.value)) {
     ops += has(n->op, Elementwise);
     chain |= n->op == Op::Cumulate;

@@ -122,7 +122,6 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
 }
 
 void Scheduler::entry(const Entry &e) {
-  current = &e;
   out.entries.push_back({&e, {}, {}, {}});
   routine = &out.entries.back().routine;
   routine->programs.emplace_back();

@@ -82,7 +82,6 @@ private:
   // the routine at hand
   Routine *routine = nullptr;
   uint32_t program = 0;
-  const Entry *current = nullptr;
   llvm::DenseMap<UOpRef, Place> places;
   llvm::DenseMap<UOpRef, unsigned> uses;
   llvm::DenseMap<UOpRef, UOpRef> indexMap; // extents and carried dims -> internal dims
