@@ -4,8 +4,16 @@
 // Keeps:    the order of kernels; bytes depend on the schedule and the target alone.
 #include "astra/Codegen/Compile.h"
 #include "astra/Codegen/Lower.h"
+#include "astra/IR/Verify.h"
 
 using namespace astra;
+
+static llvm::Error check(const CompileOptions &options, const KernelSpec &spec, const Kernel &k, Stage stage) {
+  if (!options.verify) return llvm::Error::success();
+  if (auto e = verifyKernel(k.sink, stage))
+    return llvm::createStringError(spec.name + ": " + llvm::toString(std::move(e)));
+  return llvm::Error::success();
+}
 
 llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule &s, const Target &target,
                                                      const CompileOptions &options) {
@@ -16,7 +24,10 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   for (const KernelSpec &spec : s.kernels) {
     auto given = options.plans.find(spec.name);
     Plan plan = given != options.plans.end() ? given->second : choosePlan(c, spec, target);
-    Kernel k = expandKernel(c, lowerKernel(c, spec, plan));
+    Kernel k = lowerKernel(c, spec, plan);
+    if (auto e = check(options, spec, k, Stage::Kernel)) return e;
+    k = expandKernel(c, k);
+    if (auto e = check(options, spec, k, Stage::Expanded)) return e;
     auto l = linearize(c, k);
     if (!l) return l.takeError();
     UOpRef items = itemCount(c, k.sink);

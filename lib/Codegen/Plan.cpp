@@ -103,8 +103,8 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
   for (unsigned nv = 1; nv <= 6; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
-      int64_t wide = nv * w, lastN = n % wide, vectors = n / wide * nv + (lastN + w - 1) / w;
-      double useful = double(n) / w * m, done = double(vectors) * m;
+      int64_t wide = nv * w, lastN = n % wide;
+      double useful = double(n) / w * m;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
       // and a tenth more where a register is missing and values are read again
       auto time = [&](unsigned vs, unsigned rs) {
@@ -114,7 +114,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
       double cost = (n / wide) * ((m / rows) * time(nv, rows) + (m % rows ? time(nv, m % rows) : 0));
       if (lastN)
         cost += (m / rows) * time((lastN + w - 1) / w, rows) + (m % rows ? time((lastN + w - 1) / w, m % rows) : 0);
-      double score = useful / std::max(cost, 1e-9) * (useful / done > 0 ? 1 : 0);
+      double score = useful / std::max(cost, 1e-9);
       if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
     }
   p.lanes = w;

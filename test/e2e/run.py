@@ -72,6 +72,7 @@ class Module:
         self.bundle = folder / "model.astra"
         head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
         self.cases = [v for k, v in head if k == "case"] or [""]
+        self.moved = {}  # per state updated in place: the most bytes that a call has changed, its size
         self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants")}
         command(self.bin / "astra-compile", path, "-o", self.bundle, "--verify-each")
         self.manifest = json.loads(command(self.bin / "astra-inspect", self.bundle, "--json"))["manifest"]
@@ -148,6 +149,7 @@ class Module:
             arena = sum(evaluate(s, most) for s in self.entry["routine"]["slots"])
             if copies or arena >= size:
                 raise Failure(f"{self.path}: state {name} of {size} bytes: {len(copies)} copies, arena {arena} bytes")
+            self.moved[name] = [0, size]
 
     def run_case(self, number, text):
         """Calls with the evaluator and with every machine; the states go from call to call in files."""
@@ -191,6 +193,11 @@ class Module:
                 evaluated.append(f"--output=@{name}={states[name]}")
                 after.append(f"--get-state={name}={here / ('got.' + name)}.npy")
             command(self.bin / "astra-opt", self.path, "--eval", f"--entry={self.entry['name']}", *evaluated)
+            for name, most in self.moved.items():
+                after_call = np.load(states[name])
+                before_call = np.load(previous[name]) if previous[name] else np.zeros_like(after_call)
+                unlike = before_call.reshape(-1, 1).view(np.uint8) != after_call.reshape(-1, 1).view(np.uint8)
+                most[0] = max(most[0], unlike.any(axis=1).sum() * after_call.itemsize)
             if not params:
                 for compiler, library in self.programs:
                     self.check_program(compiler, library, dims, here, previous, states)
@@ -223,6 +230,8 @@ def main():
             for number, text in enumerate(module.cases):
                 module.run_case(number, text)
             print(f"ok    {path.parent.name}/{path.stem}: {len(module.cases)} cases on {len(module.runs)} machines, {len(module.programs)} as plain C")
+            for name, (most, size) in module.moved.items():
+                print(f"      state {name} in place: no copy, at most {most} of {size} bytes change in a call")
             passed += 1
             command("rm", "-r", folder)
         except Failure as failure:

@@ -84,7 +84,7 @@ Program describe(CommandLine &c) {
       {"save-temps", "DIR", "writes the result of every stage into a folder", text(o.saveTemps)},
       {"print-after", "STAGE", "prints a stage to stderr; several with commas: " + llvm::join(stageNames(), ", "),
        commas(o.printAfter)},
-      {"verify-each", "", "checks the graph's rules after every pass", flag(o.verifyEach)},
+      {"verify-each", "", "checks the rules of the graph after every pass, and of every kernel", flag(o.verifyEach)},
       {"rule-limit", "N", "applies at most N rewrite rules, to find the one that matters",
        number(o.ruleLimit, 0, INT64_MAX)},
       {"time-passes", "", "prints the time of each stage to stderr", flag(o.timePasses)},

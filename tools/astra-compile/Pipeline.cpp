@@ -228,6 +228,7 @@ Error Pipeline::compile() {
     options.jobs = o.jobs;
     options.image = o.emit.empty();
     options.plans = *plans;
+    options.verify = o.verifyEach;
     Expected<CompiledTarget> compiled = compileKernels(m.ctx(), *s, *target, options);
     if (!compiled) return compiled.takeError();
     code.push_back(std::move(*compiled));

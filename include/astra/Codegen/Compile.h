@@ -22,7 +22,8 @@ struct CompiledTarget {
 
 struct CompileOptions {
   unsigned jobs = 1;
-  bool image = true; // false: stop at the C source
+  bool image = true;   // false: stop at the C source
+  bool verify = false; // checks each kernel after lowering and after expansion
   /// Plans by kernel name that replace the heuristic's choice.
   std::map<std::string, Plan> plans;
 };

@@ -15,7 +15,9 @@ static_assert(numDTypes == ASTRA_F8E8M0 + 2); // the C ABI numbers the same list
 llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef path) {
   auto s = schedule(m);
   if (!s) return s.takeError();
-  auto code = compileKernels(m.ctx(), *s, target, {});
+  CompileOptions options;
+  options.verify = true;
+  auto code = compileKernels(m.ctx(), *s, target, options);
   if (!code) return code.takeError();
   std::vector<CompiledTarget> all;
   all.push_back(std::move(*code));

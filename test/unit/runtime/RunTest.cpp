@@ -212,16 +212,16 @@ TEST_P(Run, KernelsHaveTheirFloatEnvironmentAndTheCallerKeepsHis) {
 }
 
 TEST_P(Run, FromAFile) {
-  char path[] = "/tmp/astra-runtime-test-XXXXXX";
-  int fd = mkstemp(path);
+  std::string path = testing::TempDir() + "astra-runtime-test-XXXXXX";
+  int fd = mkstemp(path.data());
   ASSERT_EQ(write(fd, machine.memory.data, machine.memory.size), ssize_t(machine.memory.size));
   close(fd);
   Bundle bundle;
   Loaded loaded;
   astra_bundle_options o = ASTRA_INIT(astra_bundle_options);
   o.flags = ASTRA_VERIFY_ALL | ASTRA_REQUIRE_STRICT;
-  EXPECT_OK(astra_bundle_init_file(bundle.out(), machine.runtime, path, &o, &diag));
-  unlink(path);
+  EXPECT_OK(astra_bundle_init_file(bundle.out(), machine.runtime, path.c_str(), &o, &diag));
+  unlink(path.c_str());
   astra_device *devices[] = {machine.device};
   EXPECT_OK(astra_loaded_init(loaded.out(), bundle, devices, 1, &diag));
   std::swap(machine.bundle, bundle);
