@@ -207,6 +207,7 @@ static Result evalTable(const Call &c) {
   case Op::Ceil:
   case Op::Trunc:
   case Op::Not:
+  case Op::PopCount:
   case Op::Add:
   case Op::Sub:
   case Op::Mul:

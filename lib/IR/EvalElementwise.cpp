@@ -2,6 +2,7 @@
 // Takes:    sources of one shape.
 // Gives:    N1, N9, N10 and N11 element by element; narrow floats through f32 (N12).
 #include "EvalImpl.h"
+#include <bit>
 #include <limits>
 
 using namespace astra;
@@ -80,6 +81,7 @@ template <class E> std::optional<Tensor> intOp(const Call &c, E e) {
   case Op::Neg: return map1<E>(c, e, [](T a) { return wrap<T>(0 - U(a)); });
   case Op::Abs: return map1<E>(c, e, [](T a) { return a < 0 ? wrap<T>(0 - U(a)) : a; });
   case Op::Not: return map1<E>(c, e, [=](T a) { return logical ? T(a ^ 1) : T(~a); });
+  case Op::PopCount: return map1<E>(c, e, [](T a) { return T(std::popcount(std::make_unsigned_t<T>(a))); });
   case Op::Add: return map2<E>(c, e, [](T a, T b) { return wrap<T>(U(a) + U(b)); });
   case Op::Sub: return map2<E>(c, e, [](T a, T b) { return wrap<T>(U(a) - U(b)); });
   case Op::Mul: return map2<E>(c, e, [](T a, T b) { return wrap<T>(U(a) * U(b)); });

@@ -117,7 +117,8 @@ def shift(t, a, b, left):
     return a << count if left else a >> count
 
 
-INT_UNARY = {"neg": lambda t, a: -a, "abs": lambda t, a: abs(a), "not": lambda t, a: ~a}
+INT_UNARY = {"neg": lambda t, a: -a, "abs": lambda t, a: abs(a), "not": lambda t, a: ~a,
+             "popcount": lambda t, a: (a % 2 ** INTS[t][0]).bit_count()}
 INT_BINARY = {"add": lambda t, a, b: a + b, "sub": lambda t, a, b: a - b, "mul": lambda t, a, b: a * b,
               "floordiv": floor_div, "mod": lambda t, a, b: a - floor_div(t, a, b) * b, "truncdiv": trunc_div,
               "rem": lambda t, a, b: a - trunc_div(t, a, b) * b, "max": lambda t, a, b: max(a, b),

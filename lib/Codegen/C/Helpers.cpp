@@ -3,11 +3,11 @@
 // Gives:    the C function that computes it (Helpers.h).
 //
 // The patterns of the rows are C with these names in them:
-//   $T the type, $U and $I the unsigned and signed type of the same width and lanes, $IE and $E elements of $I and $T,
-//   $M the type of a mask, $W the type to compute wrapping integers in, $Z zero, $ONE one, $f the suffix of libm names,
-//   $SIGN $ABS $INF $NAN bit patterns, $BITS the width, $EXP $MAN the exponent's bias and the mantissa's bits,
-//   $SEL(T, m, a, b) a where m is true, $SPLAT(T, s), $CVT(T, x), $asU(x) and $asT(x) the same bits as another type,
-//   $EACHn(f) a call of f for each lane, $CALL{op,dtype} the function of another op on as many lanes.
+//   $T the type, $U and $I the unsigned and signed type of the same width and lanes, $UE, $IE and $E elements of $U,
+//   $I, $T, $M the type of a mask, $W the type to compute wrapping integers in, $Z zero, $ONE one, $f the suffix of
+//   libm names, $SIGN $ABS $INF $NAN bit patterns, $BITS the width, $EXP $MAN the exponent's bias and the mantissa's
+//   bits, $SEL(T, m, a, b) a where m is true, $SPLAT(T, s), $CVT(T, x), $asU(x) and $asT(x) the same bits as another
+//   type, $EACHn(f) a call of f for each lane, $CALL{op,dtype} the function of another op on as many lanes.
 #include "Helpers.h"
 #include "Prelude.h"
 #include "llvm/ADT/APFloat.h"
@@ -60,6 +60,12 @@ constexpr Row rows[] = {
      "  $T r = $CALL{floor,$E}($asT($asU(a) & $ABS));\n  return $asT($asU(r) | ($asU(a) & $SIGN));\n#endif"},
     {Op::Not, S | U, Body, "return ($T)~a;"},
     {Op::Not, B, Body, "return !a;"},
+    // Sums of neighbouring 1, 2 and 4 bits, then the sum of all bytes in the highest one.
+    {Op::PopCount, S | U, Body,
+     "$U m1 = $SPLAT($U, ($UE)0x5555555555555555), m2 = $SPLAT($U, ($UE)0x3333333333333333);\n"
+     "  $U m4 = $SPLAT($U, ($UE)0x0f0f0f0f0f0f0f0f), ones = $SPLAT($U, ($UE)0x0101010101010101), x = ($U)a;\n"
+     "  x = ($U)(x - (x >> 1 & m1));\n  x = ($U)((x & m2) + (x >> 2 & m2));\n  x = ($U)((x + (x >> 4)) & m4);\n"
+     "  return ($T)(($U)(x * ones) >> ($BITS - 8));"},
     {Op::Add, F, Body, "return a + b;"},
     {Op::Add, S | U, Body, "return ($T)(($W)a + ($W)b);"},
     {Op::Sub, F, Body, "return a - b;"},
@@ -202,6 +208,7 @@ std::string Helpers::expand(llvm::StringRef p, DType t, unsigned lanes) {
       {"MAN", std::to_string(d.mantissaBits)},
       {"ONE", bits == 32 ? "1.0f" : "1.0"},
       {"IE", typeName(signedOf(isBool ? 8 : bits), 1)},
+      {"UE", typeName(unsignedOf(isBool ? 8 : bits), 1)},
       {"M", vector ? It : "b1"},
       {"T", T},
       {"E", E},
