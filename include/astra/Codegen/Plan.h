@@ -2,10 +2,12 @@
 // A plan is data: a list of steps with a text form, stored in the bundle. It never changes bits: whatever it says, the
 // lowered kernel computes the same values.
 //
-//   contract: merge m 2 3; split m 8; unroll m 8; split n 48; vector n 16; unroll n 3; parallel batch n m
-//   map:      merge 4; vector 16; unroll 4; parallel
-//   rows:     vector reduce 16; parallel            (a reduction whose lanes run along the reduced axis)
-//   columns:  merge 1; vector 16; unroll 1; parallel (a reduction whose lanes run along an output axis)
+//   contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3   a register tile of 8 points of labels 2 and 3 by 3
+//   vectors
+//                                                                 along label 1, 64 of them one below another
+//   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop
+//   rows:     merge 1; vector 16; unroll 1                        a reduction whose lanes run along the reduced axis
+//   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
 #include "astra/Codegen/Target.h"
 #include "astra/Schedule/Program.h"

@@ -337,7 +337,9 @@ Expected<CProgram> Program::run() {
             "nearest, no flush "
             "to zero. */\n#ifndef " +
             guard + "\n#define " + guard + "\n#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  source = "#include \"" + headerName.str() + "\"\n#pragma GCC diagnostic ignored \"-Wunused-variable\"\n";
+  source = "#include \"" + headerName.str() + "\"\n";
+  for (const char *warning : {"variable", "parameter"})
+    source += "#pragma GCC diagnostic ignored \"-Wunused-" + std::string(warning) + "\"\n";
   // Kernels are called from here alone.
   StringRef rest = code.source;
   while (!rest.empty()) {

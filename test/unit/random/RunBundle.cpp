@@ -1,16 +1,53 @@
-//===- RunBundle.cpp: a bundle run through the C API -----------------------===//
+//===- RunBundle.cpp: modules as bundles, run through the C API ------------===//
 // Takes:    inputs as the evaluator's tensors.
-// Gives:    outputs at their actual extents, new states; a refusal of the runtime as an error with its sentence.
+// Gives:    outputs at their actual extents, new states; a refusal of the runtime as its sentence.
 #include "RunBundle.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/Codegen/Compile.h"
+#include "astra/Numerics/Numerics.h"
+#include "astra/Rewrite/Rewrite.h"
 #include "astra/astra.h"
-#include "llvm/ADT/STLExtras.h"
+#include "calls/Calls.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace astra;
 using namespace astra::test;
 
 static_assert(numDTypes == ASTRA_F8E8M0 + 2); // the C ABI numbers the same list, without void and index
+static int32_t abiType(DType t) { return int32_t(t) - 1; }
+
+bool test::canRun(const Target &t) {
+  if (t.arch == Arch::AArch64) {
+#ifdef ASTRA_SERVE_AARCH64
+    return true;
+#else
+    return false;
+#endif
+  }
+#ifdef __x86_64__
+  return llvm::StringRef(t.name).ends_with("v4") ? __builtin_cpu_supports("x86-64-v4")
+                                                 : __builtin_cpu_supports("x86-64-v3");
+#else
+  return false;
+#endif
+}
+
+llvm::Error test::prepare(Module &m) {
+  if (auto e = runNumerics(m)) return e;
+  RewriteOptions options;
+  auto roots = rewrite(m.ctx(), m.roots(), graphRules, options);
+  if (!roots) return roots.takeError();
+  auto it = roots->begin();
+  for (Entry &e : m.entries) {
+    for (Value &v : e.outputs) v.value = *it++;
+    for (StateUpdate &u : e.updates) u.value = *it++;
+  }
+  return llvm::Error::success();
+}
 
 llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef path) {
   auto s = schedule(m);
@@ -26,116 +63,119 @@ llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef
   return writeBundle(*parts, path);
 }
 
-namespace {
-llvm::Error check(llvm::function_ref<astra_status(astra_diag *)> call) {
-  astra_diag diag = ASTRA_INIT(astra_diag);
-  if (astra_status status = call(&diag)) return llvm::createStringError("%s: %s", astra_status_name(status), diag.text);
-  return llvm::Error::success();
-}
-astra_tensor describe(const Tensor &t) {
-  astra_tensor d = ASTRA_INIT(astra_tensor);
-  d.data = const_cast<uint8_t *>(t.bytes.data());
-  d.data_bytes = t.bytes.size();
-  d.dtype = int32_t(t.dtype) - 1;
-  d.ndim = int32_t(t.shape.size());
-  d.shape = t.shape.data();
-  return d;
-}
 /// The first extents of a tensor that lies at the strides of its bound.
-Tensor cut(const Tensor &bound, std::vector<int64_t> shape) {
-  Tensor t{bound.dtype, std::move(shape), {}};
+static Tensor cut(DType dtype, const std::vector<int64_t> &bound, std::vector<int64_t> shape, const std::string &data) {
+  Tensor t{dtype, std::move(shape), {}};
+  if (t.shape == bound) {
+    t.bytes.assign(data.begin(), data.end());
+    return t;
+  }
   int64_t size = byteSize(t.dtype);
   for (int64_t k = 0, n = t.count(); k < n; ++k) {
     int64_t at = 0, step = 1, rest = k;
-    for (size_t a = t.shape.size(); a-- > 0; rest /= t.shape[a], step *= bound.shape[a]) at += rest % t.shape[a] * step;
-    t.bytes.insert(t.bytes.end(), bound.bytes.begin() + at * size, bound.bytes.begin() + (at + 1) * size);
+    for (size_t a = t.shape.size(); a-- > 0; rest /= t.shape[a], step *= bound[a]) at += rest % t.shape[a] * step;
+    t.bytes.insert(t.bytes.end(), data.begin() + at * size, data.begin() + (at + 1) * size);
   }
   return t;
 }
-struct Session {
-  astra_session *handle = nullptr;
-  astra_promise *promise = nullptr;
-  ~Session() {
-    astra_promise_free(&promise);
-    astra_session_free(&handle);
-  }
-};
-} // namespace
 
-llvm::Expected<std::unique_ptr<BundleRun>> BundleRun::open(llvm::StringRef path, const Target &target,
-                                                           unsigned threads) {
-  std::unique_ptr<BundleRun> r(new BundleRun());
-  astra_device_options o = ASTRA_INIT(astra_device_options);
-  o.num_threads = threads;
-  std::string level = llvm::StringRef(target.name).split(':').second.str();
-  o.level = level.c_str();
-  if (auto e = check([&](auto *d) { return astra_runtime_init(&r->runtime, nullptr, d); })) return std::move(e);
-  if (auto e = check([&](auto *d) { return astra_device_init(&r->device, r->runtime, "cpu", &o, d); }))
-    return std::move(e);
-  if (auto e = check([&](auto *d) { return astra_stream_init(&r->stream, r->device, d); })) return std::move(e);
-  if (auto e = check(
-          [&](auto *d) { return astra_bundle_init_file(&r->bundle, r->runtime, path.str().c_str(), nullptr, d); }))
-    return std::move(e);
-  if (auto e = check([&](auto *d) { return astra_loaded_init(&r->loaded, r->bundle, &r->device, 1, d); }))
-    return std::move(e);
-  return r;
+static void put(ByteWriter &out, llvm::ArrayRef<int64_t> shape) {
+  out.word(shape.size());
+  for (int64_t d : shape) out.word(d);
 }
 
-BundleRun::~BundleRun() {
-  astra_loaded_free(&loaded);
-  astra_bundle_free(&bundle);
-  astra_stream_free(&stream);
-  astra_device_free(&device);
-  astra_runtime_free(&runtime);
+static std::vector<int64_t> shapeOf(UOpRef x) {
+  std::vector<int64_t> shape;
+  for (UOpRef d : x->shape) shape.push_back(*d->constIndex());
+  return shape;
 }
 
-llvm::Expected<EvalResult> BundleRun::run(const Module &m, const Entry &e, const EvalInputs &in) {
-  Session s;
-  astra_session_options o = ASTRA_INIT(astra_session_options);
-  std::vector<astra_dim_value> dims;
-  for (auto &[name, v] : in.dims) dims.push_back({name.c_str(), v});
-  o.dims = dims.data();
-  o.num_dims = dims.size();
-  if (auto err = check([&](auto *d) { return astra_session_init(&s.handle, loaded, &o, d); })) return std::move(err);
-  astra_call call = ASTRA_INIT(astra_call);
-  if (auto err = check([&](auto *d) { return astra_bundle_find_entry(bundle, e.name.c_str(), &call.entry, d); }))
-    return std::move(err);
-  std::vector<astra_tensor> inputs, outputs;
-  for (const Tensor &t : in.inputs) inputs.push_back(describe(t));
-  std::vector<Tensor> bounds(e.outputs.size());
-  for (uint32_t i = 0; i < e.outputs.size(); ++i) {
-    int64_t extents[ASTRA_MAX_RANK];
-    int32_t rank = 0;
-    if (auto err = check([&](auto *d) {
-          return astra_entry_output_bound(call.entry, s.handle, inputs.data(), inputs.size(), i, extents, &rank,
-                                          nullptr, d);
-        }))
-      return std::move(err);
-    bounds[i] = {e.outputs[i].value->dtype, {extents, extents + rank}, {}};
-    bounds[i].bytes.assign(tensorBytes(bounds[i].dtype, bounds[i].shape), 0xcd);
+static std::string write(const Module &m, llvm::ArrayRef<BundleCall> calls) {
+  ByteWriter out;
+  for (const BundleCall &c : calls) {
+    out.text(c.entry->name);
+    out.word(c.in->dims.size());
+    for (auto &[name, v] : c.in->dims) out.text(name), out.word(v);
+    out.word(c.in->inputs.size());
+    for (const Tensor &t : c.in->inputs) {
+      out.word(abiType(t.dtype));
+      put(out, t.shape);
+      out.text(t.bytes.data(), t.bytes.size());
+    }
+    out.word(c.entry->outputs.size());
+    for (const Value &v : c.entry->outputs) out.word(abiType(v.value->dtype));
+    out.word(c.entry->updates.size());
+    for (const StateUpdate &u : c.entry->updates) {
+      UOpRef state = m.state(u.state)->value;
+      out.text(u.state);
+      out.word(abiType(state->dtype));
+      put(out, shapeOf(state));
+    }
   }
-  for (const Tensor &t : bounds) outputs.push_back(describe(t));
-  call.inputs = inputs.data(), call.num_inputs = inputs.size();
-  call.outputs = outputs.data(), call.num_outputs = outputs.size();
-  if (auto err = check([&](auto *d) { return astra_session_submit(s.handle, stream, &call, &s.promise, d); }))
-    return std::move(err);
-  if (auto err = check([&](auto *d) { return astra_promise_wait(s.promise, d); })) return std::move(err);
-  EvalResult r;
-  for (uint32_t i = 0; i < bounds.size(); ++i) {
-    int64_t extents[ASTRA_MAX_RANK];
-    int32_t rank = 0;
-    if (auto err = check([&](auto *d) { return astra_promise_output_shape(s.promise, i, extents, &rank, d); }))
-      return std::move(err);
-    r.outputs.push_back(cut(bounds[i], {extents, extents + rank}));
+  return out.bytes;
+}
+
+static std::vector<BundleResult> read(const Module &m, llvm::ArrayRef<BundleCall> calls, const std::string &bytes) {
+  std::vector<BundleResult> results;
+  ByteReader in(bytes);
+  auto shape = [&] {
+    std::vector<int64_t> s(in.word());
+    for (int64_t &d : s) d = in.word();
+    return s;
+  };
+  for (const BundleCall &c : calls) {
+    BundleResult &r = results.emplace_back();
+    if (r.refusal = in.text(); !r.refusal.empty()) continue;
+    for (const Value &v : c.entry->outputs) {
+      std::vector<int64_t> actual = shape(), bound = shape();
+      r.result.outputs.push_back(cut(v.value->dtype, bound, std::move(actual), in.text()));
+    }
+    for (const StateUpdate &u : c.entry->updates) {
+      UOpRef state = m.state(u.state)->value;
+      std::string data = in.text();
+      r.result.states[u.state] = {state->dtype, shapeOf(state), {data.begin(), data.end()}};
+    }
   }
-  for (const StateUpdate &u : e.updates) { // constant shapes: that is what random modules have
-    Tensor t{m.state(u.state)->value->dtype, {}, {}};
-    for (UOpRef d : m.state(u.state)->value->shape) t.shape.push_back(*d->constIndex());
-    t.bytes.resize(tensorBytes(t.dtype, t.shape));
-    astra_tensor out = describe(t);
-    if (auto err = check([&](auto *d) { return astra_session_get_state(s.handle, u.state.c_str(), &out, d); }))
-      return std::move(err);
-    r.states[u.state] = std::move(t);
+  return results;
+}
+
+#ifdef ASTRA_SERVE_AARCH64
+/// The same calls by the same program, built for the other architecture.
+static llvm::Expected<std::string> serveEmulated(llvm::StringRef path, llvm::StringRef level, unsigned threads,
+                                                 const std::string &calls) {
+  llvm::SmallString<128> files[3]; // calls, results, what the program says
+  for (auto &f : files)
+    if (auto e = llvm::sys::fs::createTemporaryFile("calls", "bin", f)) return llvm::errorCodeToError(e);
+  llvm::FileRemover remove0(files[0]), remove1(files[1]), remove2(files[2]);
+  {
+    std::error_code e;
+    llvm::raw_fd_ostream out(files[0], e);
+    out << calls;
   }
-  return r;
+  std::string count = std::to_string(threads);
+  llvm::StringRef line[] = {ASTRA_QEMU, ASTRA_SERVE_AARCH64, path, level, count, files[0], files[1]};
+  std::optional<llvm::StringRef> streams[] = {std::nullopt, std::nullopt, llvm::StringRef(files[2])};
+  int status = llvm::sys::ExecuteAndWait(ASTRA_QEMU, line, std::nullopt, streams);
+  auto text = llvm::MemoryBuffer::getFile(files[status ? 2 : 1], false, false);
+  if (!text) return llvm::errorCodeToError(text.getError());
+  if (status) return llvm::createStringError("serve-calls under qemu: " + (*text)->getBuffer());
+  return (*text)->getBuffer().str();
+}
+#endif
+
+llvm::Expected<std::vector<BundleResult>> test::runCalls(llvm::StringRef path, const Target &target, unsigned threads,
+                                                         const Module &m, llvm::ArrayRef<BundleCall> calls) {
+  std::string level = llvm::StringRef(target.name).split(':').second.str(), asked = write(m, calls);
+#ifdef ASTRA_SERVE_AARCH64
+  if (target.arch == Arch::AArch64) {
+    auto bytes = serveEmulated(path, level, threads, asked);
+    if (!bytes) return bytes.takeError();
+    return read(m, calls, *bytes);
+  }
+#endif
+  try {
+    return read(m, calls, serve(path.str(), level.c_str(), threads, asked));
+  } catch (const std::exception &e) {
+    return llvm::createStringError(e.what());
+  }
 }

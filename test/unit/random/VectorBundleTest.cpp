@@ -1,31 +1,16 @@
 //===- VectorBundleTest.cpp: the committed vectors through bundles ---------===//
 // Takes:    test/vectors/*.vec, 100 cases to a bundle.
-// Gives:    for each CPU level that this machine runs: compiled code gives the expected bytes, for every op and dtype
-// that has a vector.
+// Gives:    for each CPU level that this machine runs or emulates: compiled code gives the expected bytes, for every op
+// and dtype that has a vector.
 #include "../eval/VectorFile.h"
 #include "RunBundle.h"
-#include "astra/Numerics/Numerics.h"
-#include "astra/Rewrite/Rewrite.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/TargetParser/Host.h"
 #include "gtest/gtest.h"
 
 using namespace astra;
 using namespace astra::test;
 
 namespace {
-llvm::Error prepare(Module &m) {
-  if (auto e = runNumerics(m)) return e;
-  RewriteOptions options;
-  auto roots = rewrite(m.ctx(), m.roots(), graphRules, options);
-  if (!roots) return roots.takeError();
-  auto it = roots->begin();
-  for (Entry &e : m.entries)
-    for (Value &v : e.outputs) v.value = *it++;
-  return llvm::Error::success();
-}
-
 /// Compiled code has no values of these types yet and refuses them; the evaluator has.
 bool subByte(const VectorCase &v) {
   return !byteSize(v.want.dtype) || llvm::any_of(v.inputs, [](const Tensor &t) { return !byteSize(t.dtype); });
@@ -54,25 +39,27 @@ protected:
     auto refused = [&](llvm::Error e) { ADD_FAILURE() << cases[0].line << " ...\n" << llvm::toString(std::move(e)); };
     if (auto e = prepare(m)) return refused(std::move(e));
     if (auto e = writeBundleOf(m, target, path)) return refused(std::move(e));
-    auto run = BundleRun::open(path, target, 1);
-    if (!run) return refused(run.takeError());
+    std::vector<EvalInputs> inputs;
+    std::vector<BundleCall> calls;
+    for (const VectorCase &v : cases) inputs.push_back({v.inputs, {}, {}, {}});
+    for (size_t i = 0; i < cases.size(); ++i) calls.push_back({&m.entries[i], &inputs[i]});
+    auto results = runCalls(path, target, 1, m, calls);
+    if (!results) return refused(results.takeError());
     for (size_t i = 0; i < cases.size(); ++i) {
       Tensor want = cases[i].want;
       canonicalizeNaN(want); // as every output of an entry (N6)
-      auto got = (*run)->run(m, m.entries[i], {cases[i].inputs, {}, {}, {}});
-      if (!got)
-        ADD_FAILURE() << cases[i].line << "\n" << llvm::toString(got.takeError());
-      else if (got->outputs[0] != want)
-        ADD_FAILURE() << cases[i].line << "\n" << VectorFile::difference(got->outputs[0], want, cases[i].inputs);
+      const BundleResult &got = (*results)[i];
+      if (!got.refusal.empty())
+        ADD_FAILURE() << cases[i].line << "\n" << got.refusal;
+      else if (got.result.outputs[0] != want)
+        ADD_FAILURE() << cases[i].line << "\n" << VectorFile::difference(got.result.outputs[0], want, cases[i].inputs);
     }
   }
 };
 
 TEST_P(VectorBundles, AreGivenByteForByte) {
   auto [name, level] = GetParam();
-  auto cpu = llvm::sys::getHostCPUFeatures();
-  if (llvm::StringRef(level).ends_with("v4") ? !cpu.lookup("avx512vl") : !cpu.lookup("fma"))
-    GTEST_SKIP() << "this CPU does not run " << level;
+  if (!canRun(*targetNamed(level))) GTEST_SKIP() << "this machine does not run " << level;
   VectorFile file(std::string(ASTRA_VECTORS "/") + name + ".vec");
   std::vector<VectorCase> batch;
   bool more = true;
@@ -100,9 +87,10 @@ INSTANTIATE_TEST_SUITE_P(Levels, VectorBundles,
                          testing::Combine(testing::Values("floats", "integers", "conversions", "leaves", "movement",
                                                           "reductions", "cumulations", "contractions", "indexing",
                                                           "random"),
-                                          testing::Values("cpu:x86-64-v3", "cpu:x86-64-v4")),
+                                          testing::Values("cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64")),
                          [](const auto &i) {
-                           bool v4 = llvm::StringRef(std::get<1>(i.param)).ends_with("v4");
-                           return std::string(std::get<0>(i.param)) + (v4 ? "_v4" : "_v3");
+                           llvm::StringRef level = std::get<1>(i.param);
+                           return std::string(std::get<0>(i.param)) + "_" +
+                                  level.rsplit(level.contains('-') ? '-' : ':').second.str();
                          });
 } // namespace
