@@ -136,17 +136,18 @@ Error Assembler::params() {
     assert(source && "a scheduled param is one of the module");
     auto out = std::make_unique<fmt::ParamT>();
     out->name = p.param->str.str();
-    out->dtype = dtypeOf(p.param->dtype);
-    out->shape = constantShape(p.param->shape);
+    out->dtype = dtypeOf(source->value->dtype);
+    out->shape = constantShape(source->value->shape);
     out->layout = text(p.layout);
     bool rowMajor = p.layout.isRowMajor();
+    std::vector<int64_t> shape = constantShape(p.param->shape);
     out->stored_bytes = rowMajor
-                            ? denseBytes(out->shape, p.param->dtype)
+                            ? denseBytes(shape, p.param->dtype)
                             : *elementCount(ctx, p.layout, p.param->shape)->constIndex() * byteSize(p.param->dtype);
     // What the prepare program would give is stored, so that nobody packs at load time.
     if (source->data && !rowMajor)
-      out->place = parts.weights.add(std::make_shared<std::vector<uint8_t>>(
-          arrange(p.layout, out->shape, byteSize(p.param->dtype), *source->data)));
+      out->place = parts.weights.add(
+          std::make_shared<std::vector<uint8_t>>(arrange(p.layout, shape, byteSize(p.param->dtype), *source->data)));
     else if (source->data)
       out->place = parts.weights.add(source->data);
     if (p.prepare >= 0) out->prepare = p.prepare;

@@ -17,14 +17,15 @@ static const llvm::fltSemantics &semantics(DType t) {
 }
 
 UOpRef Builder::lit(DType t, double v) {
-  if (!isFloat(t)) return litInt(t, int64_t(v));
+  DType part = partOf(t);
+  if (!isFloat(part)) return litInt(t, int64_t(v));
   llvm::APFloat f(v);
   bool inexact;
-  f.convert(semantics(t), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  f.convert(semantics(part), llvm::APFloat::rmNearestTiesToEven, &inexact);
   return c.literal(t, f.bitcastToAPInt().getZExtValue());
 }
 UOpRef Builder::litInt(DType t, int64_t v) {
-  if (isFloat(t)) return lit(t, double(v));
+  if (isFloat(partOf(t))) return lit(t, double(v));
   unsigned w = bitWidth(t);
   uint64_t bits = t == DType::Bool ? v != 0 : w < 64 ? uint64_t(v) & ((1ull << w) - 1) : uint64_t(v);
   return t == DType::Index ? c.index(v) : c.literal(t, bits);
@@ -110,9 +111,11 @@ UOpRef Builder::concat(ArrayRef<UOpRef> xs, int64_t axis) {
 
 UOpRef Builder::reduce(ReduceKind kind, UOpRef x, ArrayRef<int64_t> axes, bool chain) {
   if (axes.empty()) return x;
-  bool ordered = isFloat(x->dtype) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod);
+  bool ordered = isFloat(partOf(x->dtype)) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod);
+  bool pairs = isComplex(x->dtype) && kind == ReduceKind::Prod;
   ReduceSpec s{kind,
                !ordered ? ReduceOrder::Exact
+               : pairs  ? ReduceOrder::Pairs
                : chain  ? ReduceOrder::Chain
                         : ReduceOrder::Lane64,
                {axes.begin(), axes.end()},

@@ -76,7 +76,7 @@ llvm::Expected<ReduceSpec> astra::decodeReduce(llvm::ArrayRef<int64_t> ints) {
   Cursor in{ints};
   ReduceSpec s;
   s.kind = ReduceKind(in.take(0, 5));
-  s.order = ReduceOrder(in.take(0, 2));
+  s.order = ReduceOrder(in.take(0, 3));
   int64_t n = in.take(0, 64), last = -1;
   for (int64_t i = 0; i < n && in.ok; ++i) s.axes.push_back(last = in.take(last + 1, 63));
   if (!in.ints.empty()) {

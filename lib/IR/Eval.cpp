@@ -40,7 +40,7 @@ Tensor eval::unpackSubByte(const Tensor &t) {
 }
 
 void astra::canonicalizeNaN(Tensor &t) {
-  DType part = t.dtype == DType::C64 ? DType::F32 : t.dtype == DType::C128 ? DType::F64 : t.dtype;
+  DType part = partOf(t.dtype);
   if (!info(part).exponentBits || !byteSize(part)) return; // integers; f4e2m1 has no NaN
   unsigned w = byteSize(part);
   uint64_t canonical = canonicalNaN(part);
@@ -234,6 +234,9 @@ static Result evalTable(const Call &c) {
   case Op::Cast:
   case Op::Bitcast:
   case Op::Lookup16: return evalConversion(c);
+  case Op::Complex:
+  case Op::Real:
+  case Op::Imag: return evalComplex(c);
   case Op::Reshape:
   case Op::Permute:
   case Op::Expand:
@@ -296,6 +299,7 @@ static Result evalTable(const Call &c) {
 }
 
 Result eval::evalOp(const Call &c) {
+  if (computesComplex(c)) return evalComplex(c);
   if (!has(c.node->op, Elementwise) || !c.in.empty()) return evalTable(c);
   llvm::SmallVector<Tensor, 2> scalars; // symbolic integers compared with each other
   for (int64_t v : c.indices) {
@@ -469,6 +473,8 @@ llvm::Expected<EvalResult> astra::evalEntry(const Module &m, const Entry &e, con
 
 llvm::Expected<uint64_t> astra::foldElementwise(Op op, llvm::ArrayRef<int64_t> ints, DType result,
                                                 llvm::ArrayRef<std::pair<DType, uint64_t>> sources) {
+  if (isComplex(result) || llvm::any_of(sources, [](auto s) { return isComplex(s.first); }))
+    return llvm::createStringError("a complex value is no literal");
   UOp node{};
   node.op = op;
   node.dtype = result;

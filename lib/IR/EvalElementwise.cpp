@@ -124,7 +124,8 @@ uint64_t loadBits(const Tensor &t, int64_t i) {
   return bits;
 }
 void storeBits(Tensor &t, int64_t i, uint64_t bits) {
-  memcpy(&t.bytes[i * elementBytes(t.dtype)], &bits, elementBytes(t.dtype));
+  memcpy(&t.bytes[i * elementBytes(t.dtype)], &bits,
+         std::min<size_t>(elementBytes(t.dtype), 8)); // complex: the real part
 }
 
 // ---- conversions. A source is a float (exact in binary64) or an integer; so is the result.

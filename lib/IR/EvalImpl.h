@@ -58,6 +58,8 @@ Result evalOp(const Call &c);
 Result evalLeaf(const Call &c);        // const, iota, from_index
 Result evalElementwise(const Call &c); // without functions
 Result evalConversion(const Call &c);  // cast, bitcast, lookup16, scale2
+bool computesComplex(const Call &c);   // whether the op is one of evalComplex's
+Result evalComplex(const Call &c);     // arithmetic and conversions of complex numbers, and their parts
 Result evalMovement(const Call &c);
 Result evalReduce(const Call &c);
 Result evalArgReduce(const Call &c);

@@ -63,6 +63,7 @@ template <class F> static std::string shortest(F v) { // enough digits to give v
 }
 
 std::string astra::literalText(DType t, uint64_t bits) {
+  t = partOf(t);
   if (t == DType::Bool) return bits ? "true" : "false";
   if (isUnsigned(t)) return std::to_string(bits);
   unsigned w = bitWidth(t);
@@ -81,9 +82,10 @@ std::string astra::literalText(DType t, uint64_t bits) {
   return "0x" + llvm::utohexstr(bits, /*LowerCase=*/true);
 }
 
-llvm::Expected<uint64_t> astra::literalBits(DType t, StringRef text) {
+llvm::Expected<uint64_t> astra::literalBits(DType type, StringRef text) {
+  DType t = partOf(type);
   auto fail = [&](const char *what) {
-    return llvm::createStringError("%s is not a literal of %s: %s", text.str().c_str(), info(t).text, what);
+    return llvm::createStringError("%s is not a literal of %s: %s", text.str().c_str(), info(type).text, what);
   };
   unsigned w = std::min(bitWidth(t), 64u);
   if (StringRef hex = text; hex.consume_front("0x")) {

@@ -81,6 +81,7 @@ private:
   }
 
   // ---- data: zeros | splat LITERAL | [LITERAL, ...] | hex "..." | file("name", "tensor")
+  // In a list a complex number is two literals, its parts.
   bool data(UOpRef value, Bytes &out, Param *param) {
     next();
     const char *at = tok.at;
@@ -101,17 +102,22 @@ private:
       if (tooLarge) return fail(at, "more than 1 GiB: keep it in a file(...)");
       to.resize(bytes);
     } else if (tok.isMark("[") || tok.isWord("splat")) {
-      if (!size || size > 8) return fail(at, "literals need a type of whole bytes, at most 8");
+      if (!size) return fail(at, "literals need a type of whole bytes");
       if (tooLarge) return fail(at, "more than 1 GiB: keep it in a file(...)");
+      bool complex = isComplex(value->dtype), splat = tok.isWord("splat");
+      unsigned each = byteSize(partOf(value->dtype));
       auto one = [&](int64_t times) {
         const char *at = tok.at;
         std::string text;
         if (!literalText(text)) return false;
         auto v = literalBits(value->dtype, text);
         if (!v) return fail(at, llvm::toString(v.takeError()));
-        if (times && int64_t(to.size()) == bytes) return fail(at, "more than " + llvm::Twine(elements) + " literals");
-        for (int64_t i = 0; i < times; ++i)
-          for (unsigned b = 0; b < size; ++b) to.push_back(uint8_t(*v >> 8 * b));
+        if (times && int64_t(to.size()) == bytes)
+          return fail(at, "more than " + llvm::Twine(elements * (complex ? 2 : 1)) + " literals");
+        for (int64_t i = 0; i < times; ++i) {
+          for (unsigned b = 0; b < each; ++b) to.push_back(uint8_t(*v >> 8 * b));
+          if (complex && splat) to.resize(to.size() + each);
+        }
         return true;
       };
       if (acceptWord("splat")) {
@@ -126,7 +132,8 @@ private:
         }
       }
       if (int64_t(to.size()) != bytes)
-        return fail(at, "found " + llvm::Twine(to.size() / size) + " literals, expected " + llvm::Twine(elements));
+        return fail(at, "found " + llvm::Twine(to.size() / each) + " literals, expected " +
+                            llvm::Twine(elements * (complex ? 2 : 1)));
     } else if (acceptWord("hex")) {
       if (!tok.is(Kind::String)) return fail("expected hexadecimal digits in quotes");
       StringRef digits = tok.text.drop_front().drop_back();

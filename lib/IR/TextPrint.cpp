@@ -311,6 +311,7 @@ private:
   }
   void data(DType t, const std::vector<uint8_t> &bytes) {
     constexpr size_t shortList = 16;
+    t = partOf(t); // a complex number is two literals
     unsigned size = byteSize(t);
     bool zeros = llvm::all_of(bytes, [](uint8_t b) { return b == 0; });
     if (zeros && !bytes.empty())

@@ -56,10 +56,9 @@ llvm::Error checkExtents(const In &in, llvm::ArrayRef<UOpRef> shape) {
 // ---- leaves
 R ruleConst(const In &in) {
   if (!attributes(in, 1) || in.dtype == DType::Void) return in.fail("needs a dtype and a literal");
-  if (unsigned w = bitWidth(in.dtype); w < 64 && (uint64_t(in.ints[0]) >> w))
+  if (unsigned w = bitWidth(partOf(in.dtype)); w < 64 && (uint64_t(in.ints[0]) >> w))
     return in.fail("the literal does not fit " + llvm::Twine(info(in.dtype).text));
   if (in.dtype == DType::Bool && uint64_t(in.ints[0]) > 1) return in.fail("a bool is 0 or 1");
-  if (bitWidth(in.dtype) > 64) return in.fail("complex literals are made of two parts");
   return Type{in.dtype, {}};
 }
 R ruleArg(const In &in) {
@@ -107,9 +106,17 @@ template <class Pred> R elementwise(const In &in, Pred ok, const char *expected)
     return in.fail(llvm::Twine("not defined on ") + info(in.src[0]->dtype).text + ", expected " + expected);
   return typeOf(in.src[0]);
 }
+bool addable(DType t) { return isFloat(t) || isInt(t) || isComplex(t); } // sums and products are defined
 R ruleNumber(const In &in) {
-  return elementwise(
-      in, [](DType t) { return isFloat(t) || isInt(t) || t == DType::Index; }, "a float or integer type");
+  return elementwise(in, [](DType t) { return addable(t) || t == DType::Index; }, "a float, integer or complex type");
+}
+R ruleMagnitude(const In &in) {
+  auto t = elementwise(in, addable, "a float, integer or complex type");
+  if (t) t->dtype = partOf(t->dtype);
+  return t;
+}
+R ruleQuotient(const In &in) {
+  return elementwise(in, [](DType t) { return isFloat(t) || isComplex(t); }, "a float or complex type");
 }
 R ruleFloat(const In &in) { return elementwise(in, isFloat, "a float type"); }
 R ruleBits(const In &in) {
@@ -119,10 +126,17 @@ R ruleInt(const In &in) {
   return elementwise(in, [](DType t) { return isInt(t) || t == DType::Index; }, "an integer type");
 }
 R ruleOrdered(const In &in) {
-  return elementwise(in, [](DType t) { return isArithmetic(t) || t == DType::Index; }, "an arithmetic type");
+  return elementwise(in, [](DType t) { return isArithmetic(t) || t == DType::Index; }, "a type with an order");
 }
 R ruleCompare(const In &in) {
   auto t = ruleOrdered(in);
+  if (t) t->dtype = DType::Bool;
+  return t;
+}
+R ruleEqual(const In &in) {
+  auto t = elementwise(
+      in, [](DType t) { return isArithmetic(t) || isComplex(t) || t == DType::Index; },
+      "an arithmetic or complex type");
   if (t) t->dtype = DType::Bool;
   return t;
 }
@@ -140,7 +154,10 @@ R ruleSelect(const In &in) {
   return typeOf(in.src[1]);
 }
 R ruleCast(const In &in) {
-  auto ok = [](DType t) { return isArithmetic(t) || info(t).cls == DTypeClass::Storage; };
+  auto ok = [](DType t) { return isArithmetic(t) || isComplex(t) || info(t).cls == DTypeClass::Storage; };
+  if (isComplex(in.src[0]->dtype) && ok(in.dtype) && !isComplex(in.dtype) && in.dtype != DType::Bool)
+    return in.fail(llvm::Twine("from ") + info(in.src[0]->dtype).text + " to " + info(in.dtype).text +
+                   " would lose the imaginary part: take the real or the imag part first");
   if (!attributes(in, 1) || !ok(in.src[0]->dtype) || !ok(in.dtype))
     return in.fail(llvm::Twine("from ") + info(in.src[0]->dtype).text + " to " + info(in.dtype).text +
                    " is not defined");
@@ -158,6 +175,20 @@ R ruleLookup16(const In &in) {
   if (!isInt(in.src[0]->dtype) || (!isInt(in.dtype) && !isFloat(in.dtype)))
     return in.fail("needs an integer source and an integer or float result");
   return Type{in.dtype, typeOf(in.src[0]).shape};
+}
+
+// ---- complex values and their parts
+R ruleComplex(const In &in) {
+  if (auto e = same(in)) return std::move(e);
+  DType t = in.src[0]->dtype;
+  if (t != DType::F32 && t != DType::F64)
+    return in.fail(llvm::Twine("of parts of ") + info(t).text + ", expected f32 or f64");
+  return Type{t == DType::F32 ? DType::C64 : DType::C128, typeOf(in.src[0]).shape};
+}
+R rulePart(const In &in) {
+  auto t = elementwise(in, isComplex, "a complex type");
+  if (t) t->dtype = partOf(t->dtype);
+  return t;
 }
 
 // ---- movement
@@ -256,11 +287,12 @@ R ruleReduce(const In &in) {
   if (s->axes.empty() || !axisOf(s->axes.back(), x)) return in.fail("axes outside " + describe(x));
   bool logical = s->kind == ReduceKind::And || s->kind == ReduceKind::Or,
        arithmetic = s->kind == ReduceKind::Sum || s->kind == ReduceKind::Prod;
-  if (logical      ? x->dtype != DType::Bool && !isInt(x->dtype)
-      : arithmetic ? !isInt(x->dtype) && !isFloat(x->dtype)
-                   : !isArithmetic(x->dtype))
+  if (logical ? x->dtype != DType::Bool && !isInt(x->dtype) : arithmetic ? !addable(x->dtype) : !isArithmetic(x->dtype))
     return in.fail(llvm::Twine("this kind is not defined on ") + info(x->dtype).text);
-  bool ordered = arithmetic && isFloat(x->dtype);
+  bool ordered = arithmetic && isFloat(partOf(x->dtype)), pairs = isComplex(x->dtype) && s->kind == ReduceKind::Prod;
+  if (pairs != (s->order == ReduceOrder::Pairs))
+    return in.fail(pairs ? "a complex product needs the order pairs" : "the order pairs is that of complex products");
+  if (pairs && !s->domain.empty()) return in.fail("a complex product takes no domain");
   if (ordered == (s->order == ReduceOrder::Exact))
     return in.fail(ordered ? "a float sum or product needs the order lane64 or chain"
                            : "an exact reduction carries no order");
@@ -282,8 +314,9 @@ R ruleContract(const In &in) {
   auto s = decodeContract(in.ints);
   if (!s) return s.takeError();
   UOpRef a = in.src[0], b = in.src[1];
-  if (a->dtype != b->dtype || (!isFloat(a->dtype) && !isInt(a->dtype)))
-    return in.fail("operands are " + describe(a) + " and " + describe(b) + ", expected one float or integer type");
+  if (a->dtype != b->dtype || !addable(a->dtype))
+    return in.fail("operands are " + describe(a) + " and " + describe(b) +
+                   ", expected one float, integer or complex type");
   if (s->a.size() != a->rank() || s->b.size() != b->rank())
     return in.fail("ranks of the operands are " + num(a->rank()) + " and " + num(b->rank()) +
                    ", the index lists have " + num(s->a.size()) + " and " + num(s->b.size()));
@@ -301,8 +334,9 @@ R ruleContract(const In &in) {
 }
 R ruleCumulate(const In &in) {
   if (!attributes(in, 2) || !axisOf(in.ints[1], in.src[0])) return in.fail("axis outside " + describe(in.src[0]));
-  if (!isFloat(in.src[0]->dtype) && !isInt(in.src[0]->dtype))
-    return in.fail(llvm::Twine("not defined on ") + info(in.src[0]->dtype).text);
+  bool arithmetic = CumulateKind(in.ints[0]) == CumulateKind::Sum || CumulateKind(in.ints[0]) == CumulateKind::Prod;
+  if (!addable(in.src[0]->dtype) || (isComplex(in.src[0]->dtype) && !arithmetic))
+    return in.fail(llvm::Twine("this kind is not defined on ") + info(in.src[0]->dtype).text);
   return typeOf(in.src[0]);
 }
 
@@ -344,7 +378,8 @@ R ruleScatter(const In &in) {
   auto kind = ScatterKind(in.ints[1]);
   DType t = in.src[0]->dtype;
   bool arithmetic = kind == ScatterKind::Add || kind == ScatterKind::Mul;
-  if (kind != ScatterKind::Set && (arithmetic ? !isInt(t) && !isFloat(t) : !isArithmetic(t)))
+  if (kind != ScatterKind::Set &&
+      (arithmetic ? !addable(t) || (isComplex(t) && kind == ScatterKind::Mul) : !isArithmetic(t)))
     return in.fail(llvm::Twine("this kind is not defined on ") + info(t).text);
   return typeOf(in.src[0]);
 }

@@ -21,6 +21,8 @@ static bool bitsAreCanonical(DType t, uint64_t bits) {
   return magnitude <= infinity || bits == canonicalBits(t);
 }
 
+static bool holdsNaNs(DType t) { return isFloat(partOf(t)); }
+
 UOpRef numerics::selectCanonical(Builder &b, UOpRef x) {
   if (!isFloat(x->dtype)) return x;
   auto ordered = [&](UOpRef v) {
@@ -43,10 +45,12 @@ struct Carrier {
 } // namespace
 static const Carrier *carrier(UOpRef n) {
   static const Carrier rows[] = {
-      {Op::Reshape, true, {0}}, {Op::Permute, true, {0}},     {Op::Flip, true, {0}},       {Op::Detach, true, {0}},
-      {Op::Tap, true, {0}},     {Op::UpdateAt, true, {0, 1}}, {Op::Scatter, true, {0, 2}}, {Op::Select, false, {1, 2}},
-      {Op::Expand, false, {0}}, {Op::Pad, false, {0}},        {Op::Shrink, false, {0}},    {Op::Window, false, {0}},
-      {Op::Gather, false, {0}}, {Op::Pick, false, {0}},       {Op::SliceAt, false, {0}},   {Op::Compact, false, {0}},
+      {Op::Reshape, true, {0}},    {Op::Permute, true, {0}},    {Op::Flip, true, {0}},
+      {Op::Detach, true, {0}},     {Op::Tap, true, {0}},        {Op::UpdateAt, true, {0, 1}},
+      {Op::Scatter, true, {0, 2}}, {Op::Select, false, {1, 2}}, {Op::Expand, false, {0}},
+      {Op::Pad, false, {0}},       {Op::Shrink, false, {0}},    {Op::Window, false, {0}},
+      {Op::Complex, true, {0, 1}}, {Op::Gather, false, {0}},    {Op::Pick, false, {0}},
+      {Op::SliceAt, false, {0}},   {Op::Compact, false, {0}},
   };
   if (n->is(Op::Scatter) && ScatterKind(n->ints[1]) != ScatterKind::Set) return nullptr;
   if (n->is(Op::Pad) && !bitsAreCanonical(n->dtype, uint64_t(n->ints[0]))) return nullptr;
@@ -57,7 +61,9 @@ static const Carrier *carrier(UOpRef n) {
 
 /// The canonical value of a node whose carried sources are done.
 UOpRef Canonical::fromSources(UOpRef n) {
-  if (n->is(Op::State) || (n->isConst() && bitsAreCanonical(n->dtype, uint64_t(n->ints[0])))) return n;
+  if (n->is(Op::State) || ((n->is(Op::Real) || n->is(Op::Imag)) && n->src[0]->is(Op::State)) ||
+      (n->isConst() && bitsAreCanonical(n->dtype, uint64_t(n->ints[0]))))
+    return n;
   if (const Carrier *c = carrier(n)) {
     llvm::SmallVector<UOpRef, 8> src(n->src);
     for (unsigned i : c->data) src[i] = done.lookup(src[i]);
@@ -71,13 +77,13 @@ UOpRef Canonical::of(UOpRef x) {
   while (!stack.empty()) {
     UOpRef n = stack.back();
     size_t height = stack.size();
-    if (!done.contains(n) && isFloat(n->dtype))
+    if (!done.contains(n) && holdsNaNs(n->dtype))
       if (const Carrier *c = carrier(n))
         for (unsigned i : c->data)
           if (!done.contains(n->src[i])) stack.push_back(n->src[i]);
     if (stack.size() != height) continue;
     stack.pop_back();
-    if (!done.contains(n)) done[n] = isFloat(n->dtype) ? fromSources(n) : n;
+    if (!done.contains(n)) done[n] = holdsNaNs(n->dtype) ? fromSources(n) : n;
   }
   return done.lookup(x);
 }

@@ -1,14 +1,15 @@
 //===- Numerics.cpp: the numerics stage ------------------------------------===//
 // Takes:    a verified module.
-// Gives:    the module with every node lowered, sources first; function bodies before the ops that call them.
+// Gives:    the module with complex values split (Complex.cpp), then every node lowered, sources first; function bodies
+//           before the ops that call them.
 // Keeps:    time linear in the number of nodes; no recursion over the graph.
 // Does not: know what an op becomes (Lower.cpp).
 #include "astra/Numerics/Numerics.h"
 #include "Canonical.h"
+#include "Complex.h"
 #include "Lower.h"
 #include "astra/IR/Eval.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
@@ -22,26 +23,11 @@ static std::vector<UOpRef> allRoots(const Module &m) {
   return roots;
 }
 
-/// Every function that `roots` call, directly or through another one, callees first: a body is made before the op that
-/// calls it, so creation order is such an order.
-static std::vector<UOpRef> functionsOf(ArrayRef<UOpRef> roots) {
-  std::vector<UOpRef> found;
-  llvm::DenseSet<UOpRef> seen;
-  auto scan = [&](ArrayRef<UOpRef> from) {
-    for (UOpRef n : topoSort(from))
-      for (UOpRef f : n->fns)
-        if (seen.insert(f).second) found.push_back(f);
-  };
-  scan(roots);
-  for (size_t i = 0; i < found.size(); ++i) scan(found[i]);
-  llvm::sort(found, [](UOpRef a, UOpRef b) { return a->id < b->id; });
-  return found;
-}
-
-static llvm::Error checkSupported(UOpRef n) {
-  if (info(n->dtype).cls != DTypeClass::Complex) return llvm::Error::success();
+/// Complex values are left at the border alone, as Complex.cpp leaves them.
+static llvm::Error checkSplit(UOpRef n) {
+  if (isSplit(n)) return llvm::Error::success();
   return llvm::createStringError(llvm::Twine("found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
-                                 ", expected real types; split complex values into their two parts");
+                                 " after the numerics stage, expected the two real parts of complex values");
 }
 
 namespace {
@@ -49,15 +35,13 @@ class Stage {
 public:
   explicit Stage(Module &m) : m(m), b(m.ctx()), nan(b) {}
 
-  llvm::Error add(ArrayRef<UOpRef> roots) {
+  void add(ArrayRef<UOpRef> roots) {
     for (UOpRef n : topoSort(roots)) {
       if (done.contains(n)) continue;
-      if (auto e = checkSupported(n)) return e;
       UOpRef now = lower(b, rebuilt(n));
       m.origins.inherit(now, n);
       done[n] = now;
     }
-    return llvm::Error::success();
   }
   UOpRef of(UOpRef n) const { return done.lookup(n); }
   UOpRef output(UOpRef n) {
@@ -85,18 +69,18 @@ private:
 
 /// A state is canonical when an entry begins: its first value too.
 static void canonicalizeInitial(StateVar &s) {
-  if (!s.initial || !isFloat(s.value->dtype)) return;
+  if (!s.initial || !isFloat(partOf(s.value->dtype))) return;
   Tensor t{s.value->dtype, {int64_t(s.initial->size() / byteSize(s.value->dtype))}, *s.initial};
   canonicalizeNaN(t);
   if (t.bytes != *s.initial) s.initial = std::make_shared<const std::vector<uint8_t>>(std::move(t.bytes));
 }
 
 llvm::Error astra::runNumerics(Module &m) {
+  splitComplex(m);
   Stage stage(m);
   std::vector<UOpRef> roots = allRoots(m);
-  for (UOpRef f : functionsOf(roots))
-    if (auto e = stage.add(f)) return e;
-  if (auto e = stage.add(roots)) return e;
+  for (UOpRef f : functionsOf(roots)) stage.add(f);
+  stage.add(roots);
   for (Entry &e : m.entries) {
     for (Value &v : e.outputs) v.value = stage.output(v.value);
     for (StateUpdate &u : e.updates) u.value = stage.output(u.value);
@@ -110,7 +94,7 @@ llvm::Error astra::verifyNumerics(const Module &m) {
   std::vector<UOpRef> roots = allRoots(m), bodies = functionsOf(roots);
   roots.insert(roots.end(), bodies.begin(), bodies.end());
   for (UOpRef n : topoSort(roots)) {
-    if (auto e = checkSupported(n)) return e;
+    if (auto e = checkSplit(n)) return e;
     if (!isPrimitive(n))
       return llvm::createStringError(llvm::Twine("found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
                                      " after the numerics stage, expected primitives (clause N1)");

@@ -18,6 +18,11 @@ using llvm::SmallVector;
 
 namespace {
 
+/// The rules are proved for real types: they meet complex values as their parts, after the numerics stage.
+bool involvesComplex(UOpRef n) {
+  return isComplex(n->dtype) || llvm::any_of(n->tensors(), [](UOpRef s) { return isComplex(s->dtype); });
+}
+
 /// A sum or product of symbolic integers; its parts are the atoms of the polynomial.
 bool isPolynomial(UOpRef n) { return n->isIndex() && (n->op == Op::Add || n->op == Op::Mul); }
 
@@ -198,6 +203,7 @@ private:
 
   UOpRef fire(UOpRef n, const Rule *&by) {
     if (options.ruleLimit >= 0 && options.fired >= uint64_t(options.ruleLimit)) return nullptr;
+    if (involvesComplex(n)) return nullptr;
     for (const IndexedRule &row : rulesFor(n->op)) {
       if (!(row.set & sets)) continue;
       UOpRef made = applyRule(*row.rule, {c, options.level}, n);

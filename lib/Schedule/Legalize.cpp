@@ -105,6 +105,9 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
                                  {Op::Scatter, legalizeScatter},
                                  {Op::Compact, legalizeCompact},
                                  {Op::Cumulate, legalizeCumulate},
+                                 {Op::Real, legalizePart},
+                                 {Op::Imag, legalizePart},
+                                 {Op::Complex, legalizeComplex},
                                  {Op::Tap, skipped},
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());

@@ -12,5 +12,11 @@ UOpRef legalizeArgSort(Builder &b, UOpRef r);
 UOpRef legalizeScatter(Builder &b, UOpRef r);
 UOpRef legalizeCompact(Builder &b, UOpRef r);
 UOpRef legalizeCumulate(Builder &b, UOpRef r);
+UOpRef legalizePart(Builder &b, UOpRef r);
+UOpRef legalizeComplex(Builder &b, UOpRef r);
+
+/// An argument, parameter or state as kernels see it: a complex one is real, with the two parts of an element as a last
+/// axis; any other is itself.
+UOpRef inMemory(Context &c, UOpRef leaf);
 
 } // namespace astra

@@ -135,8 +135,11 @@ void Scheduler::entry(const Entry &e) {
   results.clear();
   finalDims.clear();
   auto rowMajor = [](UOpRef v) { return Layout::rowMajor(v->rank()); };
+  auto stateNumber = [&](llvm::StringRef name) {
+    return uint32_t(llvm::find_if(out.states, [&](UOpRef s) { return s->str == name; }) - out.states.begin());
+  };
   for (uint32_t i = 0; i < e.inputs.size(); ++i) {
-    UOpRef v = e.inputs[i].value;
+    UOpRef v = inMemory(c, e.inputs[i].value);
     std::vector<UOpRef> shape(v->shape);
     places[v] = {addBuffer(BufferKind::Input, i, v->dtype, shape, rowMajor(v)), rowMajor(v), shape};
   }
@@ -147,7 +150,7 @@ void Scheduler::entry(const Entry &e) {
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::State) {
       std::vector<UOpRef> shape(n->shape);
-      uint32_t index = llvm::find(out.states, n) - out.states.begin();
+      uint32_t index = stateNumber(n->str);
       places[n] = {addBuffer(BufferKind::State, index, n->dtype, shape, rowMajor(n)), rowMajor(n), shape};
     }
   llvm::DenseMap<UOpRef, Place> destinations;
@@ -160,13 +163,14 @@ void Scheduler::entry(const Entry &e) {
   for (uint32_t i = 0; i < e.updates.size(); ++i) {
     const StateVar *s = m.state(e.updates[i].state);
     if (!s) return fail("entry " + e.name + " updates an unknown state " + e.updates[i].state);
-    if (!places.count(s->value)) {
-      std::vector<UOpRef> shape(s->value->shape);
-      uint32_t index = llvm::find(out.states, s->value) - out.states.begin();
-      places[s->value] = {addBuffer(BufferKind::State, index, s->value->dtype, shape, rowMajor(s->value)),
-                          rowMajor(s->value), shape};
+    UOpRef value = inMemory(c, s->value);
+    if (!places.count(value)) {
+      std::vector<UOpRef> shape(value->shape);
+      uint32_t index = stateNumber(value->str);
+      places[value] = {addBuffer(BufferKind::State, index, value->dtype, shape, rowMajor(value)), rowMajor(value),
+                       shape};
     }
-    want(roots[e.outputs.size() + i], places[s->value]);
+    want(roots[e.outputs.size() + i], places[value]);
   }
   std::vector<Place> outputs;
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {
@@ -188,6 +192,8 @@ void Scheduler::entry(const Entry &e) {
     for (UOpRef d : roots[i]->shape) shape.push_back(closeIndex(d));
     se.outputShapes.push_back(shape);
     se.outputBounds.push_back(outputs[i].allocated);
+    if (isComplex(e.outputs[i].value->dtype)) // whoever calls sees no axis of the two parts
+      se.outputShapes.back().pop_back(), se.outputBounds.back().pop_back();
   }
 }
 

@@ -27,7 +27,8 @@ from pathlib import Path
 
 import numpy as np
 
-DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16}
+DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
+          "complex64": np.complex64, "complex128": np.complex128}
 DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "iu" for b in (8, 16, 32, 64)}
 
 
@@ -54,6 +55,9 @@ def random_array(rng, dtype, shape):
     if dtype[0] in "iu":
         low = 0 if dtype[0] == "u" else -50
         return rng.integers(low, 50, shape).astype(DTYPES[dtype])
+    if dtype.startswith("complex"):
+        parts = np.stack([random_array(rng, "f32", shape), random_array(rng, "f32", shape)], -1)
+        return (parts if dtype == "complex64" else parts.astype(np.float64)).view(DTYPES[dtype]).reshape(shape)
     values = rng.standard_normal(shape).astype(np.float32)
     flat = values.reshape(-1)
     for special in (0.0, -0.0):

@@ -47,7 +47,12 @@ INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 STORAGE = ["i2", "u2", "i4", "u4", "f4e2m1", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "e8m0"]
 
 
+PART = {"complex64": "f32", "complex128": "f64"}  # a complex element is two of these, the real part first
+
+
 def width(t):
+    """Bits of an element, of a complex type of a part."""
+    t = PART.get(t, t)
     return FLOATS[t].bits if t in FLOATS else INTS[t][0]
 
 

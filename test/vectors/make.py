@@ -6,7 +6,8 @@ Usage: make.py            writes the files beside this script
 Takes: nothing. Gives: *.vec, the same bytes in every run. Imports nothing of Astra: Python's integers and fractions, NumPy for
 the layout of arrays. A .vec file is lines of text:
 
-    tensor NAME DTYPE SHAPE            the elements follow in hexadecimal, most significant digit first, not packed
+    tensor NAME DTYPE SHAPE            the elements follow in hexadecimal, most significant digit first, not packed; a complex
+                                       element is its real part, then its imaginary part, each a number of its own
     random NAME DTYPE SHAPE SEED       elements from the generator below
     case OP TO INTS INDICES INPUTS DTYPE SHAPE    the expected elements follow; `-` stands for nothing; SHAPE is 2x3, a scalar `-`
     INPUTS are NAME, or NAME:e:t, the elements of NAME in one row, each repeated e times, that row repeated t times.
@@ -14,7 +15,7 @@ the layout of arrays. A .vec file is lines of text:
 import sys
 from pathlib import Path
 
-from formats import FLOATS, width
+from formats import FLOATS, PART, width
 
 
 class Vectors:
@@ -40,14 +41,15 @@ class Vectors:
 
     def random(self, name, t, shape, seed):
         """Floats of 12 exponents around 1 (sums depend on their order), integers of all bits, bools."""
-        count, state, bits = 1, seed, []
+        count, state, bits = 1 + (t in PART), seed, []
         for d in shape:
             count *= d
+        part = PART.get(t, t)
         for _ in range(count):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2 ** 64
             r = state >> 20
-            if t in FLOATS:
-                f = FLOATS[t]
+            if part in FLOATS:
+                f = FLOATS[part]
                 exponent = f.bias - 6 + (state >> 56) % 12
                 bits.append((r & 1) << f.bits - 1 | exponent << f.man | (state >> 8) % 2 ** f.man)
             else:
@@ -57,8 +59,12 @@ class Vectors:
         return name
 
     def elements(self, operand):
+        """The bits of an operand, of a complex one the pairs of its parts."""
         name, each, tile = (operand.split(":") + ["1", "1"])[:3]
-        return [b for b in self.data[name][1] for _ in range(int(each))] * int(tile)
+        t, bits = self.data[name]
+        if t in PART:
+            bits = list(zip(bits[::2], bits[1::2]))
+        return [b for b in bits for _ in range(int(each))] * int(tile)
 
     def case(self, op, inputs, t, shape, bits, ints=(), indices=(), to="void"):
         def listed(xs):
@@ -71,10 +77,11 @@ class Vectors:
 
 
 def main():
+    import complexes
     import elementwise
     import tensors
     check, stale = sys.argv[1:] == ["--check"], False
-    for module in (elementwise, tensors):
+    for module in (elementwise, tensors, complexes):
         for name, fill in module.FILES.items():
             path = Path(__file__).parent / f"{name}.vec"
             v = Vectors()

@@ -287,12 +287,10 @@ def form(terms, constant=0, divisor=1):
     return [len(terms), *(i for term in terms for i in term), constant, divisor]
 
 
-def contract_case(v, x, y, kept, reduced, a, b, domain=()):
-    """a, b: per operand dim (terms, constant, divisor); domain: (terms, bound)."""
-    t = v.data[x][0]
-    lengths = kept + reduced
+def contract_sums(t, xs, x_shape, ys, y_shape, kept, reduced, a, b, domain=()):
+    """The sums at each kept point, exact values or integers."""
     floats = t in F.FLOATS
-    xs, ys = ([decode(t, i) if floats else integer(t, i) for i in v.data[n][1]] for n in (x, y))
+    xs, ys = ([decode(t, i) if floats else integer(t, i) for i in n] for n in (xs, ys))
     zero, start = (F.num(False, 0), F.num(True, 0)) if floats else (0, 0)
 
     def read(values, shape, forms, point):
@@ -325,7 +323,7 @@ def contract_case(v, x, y, kept, reduced, a, b, domain=()):
                 point = k + p
                 if any(bound + sum(q * point[label] for label, q in terms) < 0 for terms, bound in domain):
                     continue
-                l, m = read(xs, v.shapes[x], a, point), read(ys, v.shapes[y], b, point)
+                l, m = read(xs, x_shape, a, point), read(ys, y_shape, b, point)
                 if l is not None and m is not None:
                     c = fma(t, l, m, c)
             if acc is None:
@@ -333,13 +331,25 @@ def contract_case(v, x, y, kept, reduced, a, b, domain=()):
             else:
                 acc = F.rounded("f64" if t == "f64" else "f32", F.f_add(acc, c)) if floats else acc + c
         results.append(acc)
-    bits = [encode(t, c) if floats else wrap(t, c) for c in results]
+    return results
+
+
+def contract_ints(kept, reduced, a, b, domain=()):
     ints = [len(kept), len(reduced), len(a), len(b), len(domain)]
     for f in [*a, *b]:
         ints += form(*f)
     for terms, _ in domain:
         ints += form(terms)
-    v.case("contract", [x, y], t, kept, bits, ints, lengths + [bound for _, bound in domain])
+    return ints
+
+
+def contract_case(v, x, y, kept, reduced, a, b, domain=()):
+    """a, b: per operand dim (terms, constant, divisor); domain: (terms, bound)."""
+    t, xs = v.data[x]
+    sums = contract_sums(t, xs, v.shapes[x], v.data[y][1], v.shapes[y], kept, reduced, a, b, domain)
+    bits = [encode(t, c) if t in F.FLOATS else wrap(t, c) for c in sums]
+    v.case("contract", [x, y], t, kept, bits, contract_ints(kept, reduced, a, b, domain),
+           kept + reduced + [bound for _, bound in domain])
 
 
 def label(i):

@@ -33,9 +33,8 @@ static llvm::Expected<Tensor> literals(StringRef text, DType t, Shape declared) 
       if (!k) return fail("the shape is symbolic: write [EXTENTS]:LITERALS");
       x.shape.push_back(*k);
     }
-  unsigned size = byteSize(t);
-  if (!size || size > 8)
-    return fail(llvm::Twine("literals of ") + info(t).text + " are not supported: use a .npy file");
+  unsigned size = byteSize(partOf(t)); // a complex number is two literals
+  if (!size) return fail(llvm::Twine("literals of ") + info(t).text + " are not supported: use a .npy file");
   llvm::SmallVector<StringRef, 16> items;
   text.split(items, ',', -1, false);
   for (StringRef item : items) {
@@ -44,7 +43,8 @@ static llvm::Expected<Tensor> literals(StringRef text, DType t, Shape declared) 
     for (unsigned b = 0; b < size; ++b) x.bytes.push_back(uint8_t(*bits >> 8 * b));
   }
   if (x.bytes.size() != tensorBytes(t, x.shape))
-    return fail("found " + llvm::Twine(items.size()) + " literals, expected " + llvm::Twine(x.count()));
+    return fail("found " + llvm::Twine(items.size()) + " literals, expected " +
+                llvm::Twine(x.count() * (isComplex(t) ? 2 : 1)));
   return x;
 }
 
@@ -76,8 +76,9 @@ static void show(llvm::raw_ostream &out, StringRef name, const Tensor &t) {
   out << name << " : " << info(t.dtype).text;
   for (size_t i = 0; i < t.shape.size(); ++i) out << (i ? ", " : "[") << t.shape[i];
   out << (t.shape.empty() ? " = " : "] = ");
-  unsigned size = byteSize(t.dtype);
-  if (t.count() > most || !size || size > 8) {
+  DType part = partOf(t.dtype); // a complex number is two literals
+  unsigned size = byteSize(part);
+  if (t.count() > most || !size) {
     out << "sha256 " << llvm::toHex(llvm::SHA256::hash(t.bytes), true) << '\n';
     return;
   }
@@ -85,7 +86,7 @@ static void show(llvm::raw_ostream &out, StringRef name, const Tensor &t) {
   for (size_t i = 0; i < t.bytes.size(); i += size) {
     uint64_t bits = 0;
     for (unsigned b = size; b-- > 0;) bits = bits << 8 | t.bytes[i + b];
-    out << (i ? ", " : "") << literalText(t.dtype, bits);
+    out << (i ? ", " : "") << literalText(part, bits);
   }
   out << "]\n";
 }

@@ -46,6 +46,9 @@ public:
   UOpRef lookup16(UOpRef i, DType t, llvm::ArrayRef<uint64_t> table);
   UOpRef cast(UOpRef x, DType to, bool saturate = false);
   UOpRef bitcast(UOpRef x, DType to);
+  UOpRef complex(UOpRef re, UOpRef im) { return bin(Op::Complex, re, im); }
+  UOpRef real(UOpRef x) { return un(Op::Real, x); }
+  UOpRef imag(UOpRef x) { return un(Op::Imag, x); }
 
   // movement
   UOpRef reshape(UOpRef x, Shape shape);
@@ -61,7 +64,8 @@ public:
   UOpRef concat(llvm::ArrayRef<UOpRef> xs, int64_t axis); // selects over pads: bits pass unchanged
 
   // reductions and the rest
-  /// order: lane64 for float sum and prod unless `chain`; exact for everything else. Axes ascending.
+  /// order: lane64 for float sum and prod (and a complex sum) unless `chain`; pairs for a complex prod; exact for
+  /// everything else. Axes ascending.
   UOpRef reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, bool chain = false);
   UOpRef reduce(const ReduceSpec &spec, UOpRef x, llvm::ArrayRef<UOpRef> domainIndices);
   UOpRef contract(const ContractSpec &spec, UOpRef a, UOpRef b, llvm::ArrayRef<UOpRef> extents,

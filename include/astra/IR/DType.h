@@ -36,6 +36,10 @@ inline bool isFloat(DType t) { return info(t).cls == DTypeClass::Float; }
 inline bool isSigned(DType t) { return info(t).cls == DTypeClass::Signed; }
 inline bool isUnsigned(DType t) { return info(t).cls == DTypeClass::Unsigned; }
 inline bool isInt(DType t) { return isSigned(t) || isUnsigned(t); }
+inline bool isComplex(DType t) { return info(t).cls == DTypeClass::Complex; }
+/// The type of the two parts of a complex type; any other type itself.
+inline DType partOf(DType t) { return t == DType::C64 ? DType::F32 : t == DType::C128 ? DType::F64 : t; }
+/// A type with an order; complex types compute and have none.
 inline bool isArithmetic(DType t) { return isFloat(t) || isInt(t) || t == DType::Bool; }
 
 /// The dtype named `text`, or nothing.

@@ -53,7 +53,7 @@ inline bool has(Op op, Trait t) { return info(op).traits & t; }
 
 // Enumerations used in attributes; the order is that of the braces in Ops.def.
 enum class ReduceKind : int64_t { Sum, Prod, Max, Min, And, Or };
-enum class ReduceOrder : int64_t { Lane64, Chain, Exact };
+enum class ReduceOrder : int64_t { Lane64, Chain, Exact, Pairs };
 enum class CumulateKind : int64_t { Sum, Prod, Max, Min };
 enum class ScatterKind : int64_t { Set, Add, Mul, Max, Min };
 enum class RangeKind : int64_t { Parallel, Loop, Vector, Unroll, Fold };

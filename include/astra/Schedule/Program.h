@@ -81,7 +81,7 @@ struct Routine {
 
 /// A parameter as it is stored: one place, one layout for all targets.
 struct StoredParam {
-  UOpRef param;
+  UOpRef param; // as kernels see it: a complex one is real, with the two parts of an element as a last axis
   Layout layout;
   int32_t prepare = -1; // index into Schedule::prepares; -1: row-major as it is
 };
@@ -110,7 +110,7 @@ llvm::Expected<Schedule> schedule(Module &m);
 
 /// Rewrites, bit for bit, what kernels cannot say into what they can: large and multi-axis lane64 sums into chunks,
 /// operands that are read outside into padded ones, sorting, scatter, compaction and argmax into folds, cumulative sums
-/// into blocks of 16.
+/// into blocks of 16; complex values at the border into real ones with a last axis of 2.
 std::vector<UOpRef> legalize(Context &c, llvm::ArrayRef<UOpRef> roots);
 
 /// A listing, for --emit=schedule and tests.

@@ -48,6 +48,8 @@ const char *cType(DType t) {
   case DType::U64: return "uint64_t";
   case DType::F32: return "float";
   case DType::F64: return "double";
+  case DType::C64: return "float _Complex";
+  case DType::C128: return "double _Complex";
   case DType::F16:
   case DType::BF16: return "uint16_t";
   default: return "unsigned char"; // bool and what is packed
@@ -200,7 +202,9 @@ void Program::instructions(const Routine &r, size_t program, unsigned depth) {
 void Program::entry(const ScheduledEntry &e) {
   const Routine &r = e.routine;
   std::string name = prefix + "_" + identifier(e.entry->name);
-  std::set<std::string> taken{"arena", "dim", "b", "scratch", "at"};
+  // What the function's own code calls and declares.
+  std::set<std::string> taken{"arena", "dim",      "b",        "scratch", "at", "quotient", "remainder_of",
+                              "least", "greatest", "bytes_of", "i64",     "u8", "u64",      "aligned"};
   auto unique = [&](StringRef wanted) {
     std::string id = identifier(wanted);
     while (!taken.insert(id).second) id += "_";
@@ -228,10 +232,12 @@ void Program::entry(const ScheduledEntry &e) {
     argument(Twine(cType(state->dtype)) + " *" + states.back(), "state, " + typeText(state->dtype, state->shape));
   }
   for (auto [i, p] : enumerate(s.params)) {
-    if (m.param(p.param->str)->data) continue;
-    params[i] = unique(p.param->str);
-    argument(Twine("const ") + cType(p.param->dtype) + " *" + params[i],
-             typeText(p.param->dtype, p.param->shape) + " stored as " + text(p.layout));
+    const Param *source = m.param(p.param->str);
+    if (source->data) continue;
+    UOpRef value = source->value;
+    params[i] = unique(value->str);
+    argument(Twine("const ") + cType(value->dtype) + " *" + params[i],
+             typeText(value->dtype, value->shape) + " stored as " + text(p.layout));
   }
   std::vector<std::pair<UOpRef, std::string>> given, results;
   for (UOpRef d : m.dimsOf(*e.entry)) {

@@ -74,9 +74,11 @@ private:
     for (const std::string &s : split(text, at)) v.push_back(std::stoll(s));
     return v;
   }
+  /// An element, of a complex tensor a part of one.
   static void append(Tensor &t, uint64_t bits) {
-    for (unsigned i = 0; i < bytesOf(t.dtype); ++i) t.bytes.push_back(bits >> 8 * i);
+    for (unsigned i = 0; i < bytesOf(partOf(t.dtype)); ++i) t.bytes.push_back(bits >> 8 * i);
   }
+  static int64_t numbersIn(const Tensor &t) { return t.count() * (isComplex(t.dtype) ? 2 : 1); }
   static Tensor packed(const Tensor &t) {
     if (byteSize(t.dtype)) return t;
     Tensor p{t.dtype, t.shape, std::vector<uint8_t>(tensorBytes(t.dtype, t.shape))};
@@ -89,16 +91,17 @@ private:
 
   Tensor hexadecimal(DType t, std::vector<int64_t> shape) {
     Tensor r{t, std::move(shape), {}};
-    unsigned digits = std::max(1u, bitWidth(t) / 4);
+    unsigned digits = std::max(1u, bitWidth(partOf(t)) / 4);
     std::string text, line;
-    while (text.size() < size_t(r.count()) * digits && std::getline(in, line)) text += llvm::StringRef(line).trim();
-    for (int64_t i = 0, n = r.count(); i < n; ++i) append(r, std::stoull(text.substr(i * digits, digits), nullptr, 16));
+    while (text.size() < size_t(numbersIn(r)) * digits && std::getline(in, line)) text += llvm::StringRef(line).trim();
+    for (int64_t i = 0, n = numbersIn(r); i < n; ++i)
+      append(r, std::stoull(text.substr(i * digits, digits), nullptr, 16));
     return r;
   }
   static Tensor generated(DType t, std::vector<int64_t> shape, uint64_t state) {
     Tensor r{t, std::move(shape), {}};
-    const DTypeInfo &f = info(t);
-    for (int64_t i = 0, n = r.count(); i < n; ++i) {
+    const DTypeInfo &f = info(partOf(t));
+    for (int64_t i = 0, n = numbersIn(r); i < n; ++i) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       uint64_t low = state >> 8, width = f.bits;
       if (f.exponentBits) {
@@ -119,28 +122,33 @@ private:
     Tensor r{t.dtype, {t.count() * each * tile}, {}};
     for (int64_t k = 0; k < tile; ++k)
       for (int64_t i = 0; i < t.count(); ++i)
-        for (int64_t e = 0; e < each; ++e) append(r, bitsAt(t, i));
+        for (int64_t e = 0, w = bytesOf(t.dtype); e < each; ++e)
+          r.bytes.insert(r.bytes.end(), t.bytes.begin() + i * w, t.bytes.begin() + (i + 1) * w);
     return r;
   }
 
 public:
   static unsigned bytesOf(DType t) { return std::max(1u, byteSize(t)); }
+  /// Number i of a tensor; of a complex one they are the parts.
   static uint64_t bitsAt(const Tensor &t, int64_t i) {
+    unsigned w = bytesOf(partOf(t.dtype));
     uint64_t bits = 0;
-    memcpy(&bits, &t.bytes[i * bytesOf(t.dtype)], bytesOf(t.dtype));
+    memcpy(&bits, &t.bytes[i * w], w);
     return bits;
   }
   /// The first elements that differ, for people.
   static std::string difference(const Tensor &got, const Tensor &want, const std::vector<Tensor> &inputs) {
     if (got.shape != want.shape || got.dtype != want.dtype) return "types or shapes differ";
     std::string s;
-    for (int64_t i = 0, shown = 0, w = bytesOf(got.dtype); i * w < int64_t(got.bytes.size()) && shown < 5; ++i) {
+    for (int64_t i = 0, shown = 0, w = bytesOf(partOf(got.dtype)); i * w < int64_t(got.bytes.size()) && shown < 5;
+         ++i) {
       uint64_t g = bitsAt(got, i), e = bitsAt(want, i);
       if (g == e) continue;
       ++shown;
-      s += "element " + std::to_string(i) + ": got " + llvm::utohexstr(g) + ", expected " + llvm::utohexstr(e);
+      s += (isComplex(got.dtype) ? "part " : "element ") + std::to_string(i) + ": got " + llvm::utohexstr(g) +
+           ", expected " + llvm::utohexstr(e);
       for (const Tensor &t : inputs)
-        if (t.count() == want.count() && byteSize(t.dtype)) s += ", from " + llvm::utohexstr(bitsAt(t, i));
+        if (numbersIn(t) == numbersIn(want) && byteSize(t.dtype)) s += ", from " + llvm::utohexstr(bitsAt(t, i));
       s += "\n";
     }
     return s;

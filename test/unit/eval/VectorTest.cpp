@@ -36,8 +36,8 @@ int run(const std::string &name, std::set<std::string> &seen) {
   }
   return cases;
 }
-const char *const files[] = {"floats",     "integers",    "conversions",  "leaves",   "movement",
-                             "reductions", "cumulations", "contractions", "indexing", "random"};
+const char *const files[] = {"floats",      "integers",     "conversions", "leaves", "movement", "reductions",
+                             "cumulations", "contractions", "indexing",    "random", "complexes"};
 
 class Vectors : public testing::TestWithParam<const char *> {};
 
@@ -60,7 +60,6 @@ TEST(VectorsCover, EveryOpAndEveryDtypeOfElementwiseOps) {
       for (unsigned r = 0; r < numDTypes; ++r) {
         Context c;
         Builder b(c);
-        if (info(DType(s)).cls == DTypeClass::Complex) continue; // pairs of floats after the numerics stage
         if (DType(s) == DType::Void || DType(s) == DType::Index || DType(r) == DType::Void || s == r) continue;
         UOpRef x = b.arg(0, DType(s), {});
         llvm::SmallVector<UOpRef> src(info(op).sources, x);

@@ -101,6 +101,8 @@ DType Grower::dtype() {
   static constexpr DType ints[] = {DType::I8, DType::I16, DType::I32, DType::I64,
                                    DType::U8, DType::U16, DType::U32, DType::U64};
   static constexpr DType narrow[] = {DType::F16, DType::BF16};
+  static constexpr DType complex[] = {DType::C64, DType::C64, DType::C128};
+  if (options.complex && chance(8)) return oneOf(complex);
   int64_t k = upTo(100);
   if (k < 50) return DType::F32;
   if (k < 60) return DType::F64;
@@ -117,10 +119,12 @@ UOpRef Grower::extent() {
 Tensor Grower::values(DType t, ArrayRef<UOpRef> shape) {
   Tensor v{t, {}, {}};
   for (UOpRef d : shape) v.shape.push_back(valueOf(d));
+  int64_t numbers = v.count() * (isComplex(t) ? 2 : 1);
+  t = partOf(t);
   unsigned w = byteSize(t), bits = bitWidth(t), m = info(t).mantissaBits;
   int64_t special = chance(50) ? 0 : upTo(40); // percent of edge values
   uint64_t mask = bits == 64 ? ~0ull : (1ull << bits) - 1;
-  for (int64_t i = 0, n = v.count(); i < n; ++i) {
+  for (int64_t i = 0; i < numbers; ++i) {
     uint64_t r = next(), x = r & mask;
     if (t == DType::Bool) {
       x = r & 1;
@@ -228,11 +232,15 @@ void Grower::elementwise() {
 void Grower::convert() {
   UOpRef x = any();
   DType to = dtype();
-  if (chance(20)) {
+  if (isComplex(x->dtype) && chance(50)) {
+    add(chance(50) ? Op::Real : Op::Imag, {x});
+  } else if (options.complex && (x->dtype == DType::F32 || x->dtype == DType::F64) && chance(15)) {
+    add(Op::Complex, {x, like(x)});
+  } else if (chance(20)) {
     add(Op::Bitcast, {x}, {}, to);
   } else if (chance(10)) {
     llvm::SmallVector<int64_t, 16> table;
-    for (int i = 0; i < 16; ++i) table.push_back(int64_t(next() >> (64 - bitWidth(to))));
+    for (int i = 0; i < 16; ++i) table.push_back(int64_t(next() >> (64 - bitWidth(partOf(to)))));
     add(Op::Lookup16, {x}, table, to == DType::Bool ? DType::F32 : to);
   } else if (to != x->dtype) {
     add(Op::Cast, {x}, {0}, to);
@@ -277,9 +285,9 @@ void Grower::move() {
   case 4: {
     Index lo, hi;
     for (int64_t i = 0; i < rank; ++i) lo.push_back(b.idx(upTo(3))), hi.push_back(b.idx(upTo(3)));
-    uint64_t fill = x->dtype == DType::Bool ? upTo(2)
-                    : isFloat(x->dtype)     ? b.lit(x->dtype, double(upTo(3)) - 1)->ints[0]
-                                            : upTo(5);
+    uint64_t fill = x->dtype == DType::Bool     ? upTo(2)
+                    : isFloat(partOf(x->dtype)) ? b.lit(x->dtype, double(upTo(3)) - 1)->ints[0]
+                                                : upTo(5);
     if (elements(shape) < mostElements / 4) pool.push_back(b.pad(x, lo, hi, fill));
     break;
   }
@@ -331,6 +339,8 @@ void Grower::fold() {
     if (i == axis || chance(40)) s.axes.push_back(i);
   if (isFloat(x->dtype) && (s.kind == ReduceKind::Sum || s.kind == ReduceKind::Prod))
     s.order = chance(75) ? ReduceOrder::Lane64 : ReduceOrder::Chain;
+  if (isComplex(x->dtype))
+    s.order = s.kind == ReduceKind::Prod ? ReduceOrder::Pairs : chance(75) ? ReduceOrder::Lane64 : ReduceOrder::Chain;
   llvm::SmallVector<UOpRef, 2> src{x};
   if (x->rank() > 1 && chance(20)) {
     s.domain.push_back({{{0, 1}, {1, -1}}, 0, 1}); // axis 1 <= axis 0
@@ -340,7 +350,8 @@ void Grower::fold() {
 }
 
 void Grower::contract() {
-  UOpRef x = anyOf([](UOpRef n) { return n->rank() > 0 && n->rank() < 5 && (isFloat(n->dtype) || isInt(n->dtype)); });
+  UOpRef x =
+      anyOf([](UOpRef n) { return n->rank() > 0 && n->rank() < 5 && (isFloat(partOf(n->dtype)) || isInt(n->dtype)); });
   if (!x || elements(x->shape) > mostElements) return;
   auto label = [](int64_t l) { return AffineForm{{{l, 1}}, 0, 1}; };
   int64_t rank = x->rank();
@@ -455,8 +466,9 @@ void Grower::index() {
 /// An expression of two values of one type.
 UOpRef Grower::bodyOf(UOpRef x, UOpRef y) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Sub, Op::Max, Op::Min};
-  UOpRef r = x->dtype == DType::Bool ? c.make(Op::Xor, {x, y}) : c.make(oneOf(ops), {x, y});
-  return x->dtype != DType::Bool && chance(50) ? c.make(oneOf(ops), {r, x}) : r;
+  auto op = [&] { return x->dtype == DType::Bool ? Op::Xor : ops[upTo(isComplex(x->dtype) ? 3 : 5)]; }; // no order
+  UOpRef r = c.make(op(), {x, y});
+  return x->dtype != DType::Bool && chance(50) ? c.make(op(), {r, x}) : r;
 }
 
 void Grower::control() {
@@ -520,8 +532,9 @@ void Grower::run() {
   if (pool.empty()) input(DType::F32, {b.idx(3)});
   UOpRef held = nullptr;
   if (options.states && chance(30)) {
-    held = b.state(named("s"), DType::F32, {b.idx(5)});
-    m.states.push_back({held, std::make_shared<std::vector<uint8_t>>(values(DType::F32, held->shape).bytes)});
+    DType t = options.complex && chance(20) ? DType::C64 : DType::F32;
+    held = b.state(named("s"), t, {b.idx(5)});
+    m.states.push_back({held, std::make_shared<std::vector<uint8_t>>(values(t, held->shape).bytes)});
     pool.push_back(held);
   }
   for (unsigned i = 0; i < options.steps; ++i) {
@@ -574,13 +587,15 @@ static std::string bitsText(const Tensor &t) {
   std::string s = info(t.dtype).text;
   for (size_t i = 0; i < t.shape.size(); ++i) s += (i ? ", " : "[") + std::to_string(t.shape[i]);
   s += t.shape.empty() ? " =" : "] =";
-  unsigned w = byteSize(t.dtype);
-  for (int64_t i = 0, n = std::min<int64_t>(t.count(), 64); w && i < n; ++i) {
+  DType part = partOf(t.dtype);
+  unsigned w = byteSize(part);
+  int64_t count = t.count() * (isComplex(t.dtype) ? 2 : 1);
+  for (int64_t i = 0, n = std::min<int64_t>(count, 64); w && i < n; ++i) {
     uint64_t bits = 0;
-    memcpy(&bits, &t.bytes[i * w], std::min(w, 8u));
-    s += " " + (isArithmetic(t.dtype) ? literalText(t.dtype, bits) : llvm::utohexstr(bits));
+    memcpy(&bits, &t.bytes[i * w], w);
+    s += " " + (isArithmetic(part) ? literalText(part, bits) : llvm::utohexstr(bits));
   }
-  return s + (t.count() > 64 ? " ..." : "");
+  return s + (count > 64 ? " ..." : "");
 }
 
 std::string test::text(const RandomCase &c) {

@@ -16,6 +16,7 @@ struct RandomOptions {
   bool control = true;   // cond, while, scan
   bool symbolic = true;  // named dims in shapes, data dims
   bool narrow = true;    // f16, bf16
+  bool complex = true;   // complex64, complex128
   bool states = true;
 };
 

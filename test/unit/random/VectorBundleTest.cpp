@@ -86,7 +86,7 @@ TEST(VectorBundle, RefusesSubByteValuesWithASentence) {
 INSTANTIATE_TEST_SUITE_P(Levels, VectorBundles,
                          testing::Combine(testing::Values("floats", "integers", "conversions", "leaves", "movement",
                                                           "reductions", "cumulations", "contractions", "indexing",
-                                                          "random"),
+                                                          "random", "complexes"),
                                           testing::Values("cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64")),
                          [](const auto &i) {
                            llvm::StringRef level = std::get<1>(i.param);
