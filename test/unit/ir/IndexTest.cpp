@@ -17,6 +17,19 @@ TEST(Index, EqualPolynomialsAreOneNode) {
   EXPECT_EQ(left->hi, 68 * 9);
 }
 
+TEST(Index, BoundsOfAPolynomialKnowItsFactors) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 1, 5), m = b.dim("m", 1, 7), one = b.idx(1);
+  auto bounds = [](UOpRef x) { return std::pair(x->lo, x->hi); };
+  EXPECT_EQ(bounds(idxMul(c, n, idxSub(c, m, one))), std::pair(int64_t(0), int64_t(30)));
+  EXPECT_EQ(bounds(idxMul(c, idxSub(c, n, one), idxSub(c, m, one))), std::pair(int64_t(0), int64_t(24)));
+  EXPECT_EQ(bounds(idxMul(c, idxMul(c, n, n), idxSub(c, m, b.idx(3)))), std::pair(int64_t(-50), int64_t(100)));
+  EXPECT_EQ(bounds(idxSub(c, m, n)), std::pair(int64_t(-4), int64_t(6)));
+  UOpRef wide = b.dim("wide", 0, int64_t(1) << 40); // beyond 62 bits: the interval, saturated
+  EXPECT_LT(idxSub(c, idxMul(c, wide, wide), wide)->lo, 0);
+}
+
 TEST(Index, DivisionFoldsOnlyWhatIsExact) {
   Context c;
   Builder b(c);
