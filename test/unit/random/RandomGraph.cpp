@@ -201,7 +201,8 @@ UOpRef Grower::like(DType t, Shape shape) {
 }
 
 void Grower::elementwise() {
-  static constexpr Op unary[] = {Op::Neg, Op::Abs, Op::Sqrt, Op::RoundEven, Op::Floor, Op::Ceil, Op::Trunc, Op::Not};
+  static constexpr Op unary[] = {Op::Neg,  Op::Abs,   Op::Sqrt, Op::RoundEven, Op::Floor,
+                                 Op::Ceil, Op::Trunc, Op::Not,  Op::PopCount};
   static constexpr Op binary[] = {Op::Add,      Op::Sub, Op::Mul,      Op::Div, Op::Max, Op::Min,     Op::Add, Op::Mul,
                                   Op::FloorDiv, Op::Mod, Op::TruncDiv, Op::Rem, Op::And, Op::Or,      Op::Xor, Op::Shl,
                                   Op::Shr,      Op::Lt,  Op::Le,       Op::Eq,  Op::Ne,  Op::CopySign};
