@@ -6,7 +6,6 @@
 #include "astra/Bundle/Writer.h"
 #include "format/Format.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
@@ -73,22 +72,7 @@ std::array<uint8_t, 32> astra::publicKey(const SigningKey &key) {
   return out;
 }
 
-Error astra::writeFile(StringRef path, function_ref<Error(raw_ostream &)> write) {
-  Expected<sys::fs::TempFile> file = sys::fs::TempFile::create(path + ".tmp-%%%%%%%%");
-  if (!file) return createFileError(path, file.takeError());
-  raw_fd_ostream out(file->FD, /*shouldClose=*/false);
-  Error failed = write(out);
-  out.flush();
-  if (out.has_error()) {
-    failed = joinErrors(std::move(failed), errorCodeToError(out.error()));
-    out.clear_error();
-  }
-  if (failed) return createFileError(path, joinErrors(std::move(failed), file->discard()));
-  if (Error e = file->keep(path)) return createFileError(path, std::move(e));
-  return Error::success();
-}
-
-Error astra::writeBundle(BundleParts &parts, StringRef path, const std::optional<SigningKey> &key) {
+Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::optional<SigningKey> &key) {
   fmt::ManifestT &m = parts.manifest;
   assert(parts.images.size() == m.targets.size() && "one image per target");
   for (auto [i, target] : enumerate(m.targets)) target->section = i + 1;
@@ -150,13 +134,12 @@ Error astra::writeBundle(BundleParts &parts, StringRef path, const std::optional
     sodium_memzero(secret, sizeof secret);
   }
 
-  return writeFile(path, [&](raw_ostream &out) {
-    out << text(bytesOf(header));
-    for (const fmt::Section &s : table) out << text(bytesOf(s));
-    for (auto [s, content] : zip_equal(table, contents)) {
-      out.write_zeros(s.offset - out.tell());
-      content([&](ArrayRef<uint8_t> piece) { out << text(piece); });
-    }
-    return Error::success();
-  });
+  const uint64_t start = out.tell();
+  out << text(bytesOf(header));
+  for (const fmt::Section &s : table) out << text(bytesOf(s));
+  for (auto [s, content] : zip_equal(table, contents)) {
+    out.write_zeros(s.offset - (out.tell() - start));
+    content([&](ArrayRef<uint8_t> piece) { out << text(piece); });
+  }
+  return Error::success();
 }

@@ -4,12 +4,14 @@
 // Keeps:    each stage under its name: timed, printed and saved alike.
 // Does not: decide anything: libraries do.
 #include "Pipeline.h"
+#include "OutputFile.h"
 #include "Passes.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/Codegen/EmitProgram.h"
 #include "astra/IR/Text.h"
 #include "astra/IR/Verify.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -17,6 +19,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
+#include "llvm/Support/Signals.h"
 #include <chrono>
 
 using namespace astra;
@@ -37,6 +40,7 @@ private:
   void begin(const Twine &stage);
   void report(StringRef stage);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
+  Error write(StringRef path, function_ref<Error(raw_ostream &)> content);
   Error give(StringRef path, StringRef text);
   Expected<Module> load();
   Error keepTaps(Module &m);
@@ -74,12 +78,30 @@ Error Pipeline::end(StringRef stage, StringRef extension, function_ref<std::stri
   return give(path, text);
 }
 
+/// What `content` streams to a place, whole or not at all.
+Error Pipeline::write(StringRef path, function_ref<Error(raw_ostream &)> content) {
+  tool::OutputFile file;
+  std::string wrong;
+  if (!file.open(path.str(), wrong)) return createStringError(wrong);
+  if (!file.temporaryPath().empty()) sys::RemoveFileOnSignal(file.temporaryPath());
+  scope_exit forget([name = file.temporaryPath()] { sys::DontRemoveFileOnSignal(name); });
+  raw_fd_ostream out(file.descriptor(), /*shouldClose=*/false);
+  Error failed = content(out);
+  out.flush();
+  if (out.has_error()) {
+    failed = joinErrors(std::move(failed), createFileError(path, out.error()));
+    out.clear_error();
+  }
+  if (failed) return failed;
+  return file.keep(wrong) ? Error::success() : createStringError(wrong);
+}
+
 Error Pipeline::give(StringRef path, StringRef text) {
   if (path == "-") {
     outs() << text;
     return Error::success();
   }
-  return writeFile(path, [&](raw_ostream &out) {
+  return write(path, [&](raw_ostream &out) {
     out << text;
     return Error::success();
   });
@@ -171,7 +193,7 @@ Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget
   sys::path::replace_extension(header, ".h");
   Expected<CProgram> program = emitProgram(m, s, code.front(), sys::path::filename(header));
   if (!program) return program.takeError();
-  if (to != "-")
+  if (to != "-" && (!sys::fs::exists(to) || sys::fs::is_regular_file(to)))
     if (Error e = give(header, program->header)) return e;
   return give(to, program->source);
 }
@@ -243,7 +265,7 @@ Error Pipeline::compile() {
   begin("write");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code));
   if (!parts) return parts.takeError();
-  if (Error e = writeBundle(*parts, o.output, key)) return e;
+  if (Error e = write(o.output, [&](raw_ostream &out) { return writeBundle(*parts, out, key); })) return e;
   if (o.timePasses) report("write");
   return Error::success();
 }

@@ -4,8 +4,8 @@
 // Exit:     0 ok, 1 failure, 2 usage.
 #include "EvalMode.h"
 #include "KernelMode.h"
-#include "Npy.h"
 #include "Options.h"
+#include "OutputFile.h"
 #include "Passes.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"

@@ -4,7 +4,7 @@
 // Keeps:    names escaped; one track per thread, numbered in order of first appearance.
 // Does not: stream: events are held until write.
 #include "Trace.h"
-#include "Npy.h"
+#include "OutputFile.h"
 #include <algorithm>
 #include <cstdio>
 

@@ -4,13 +4,13 @@
 // Keeps:    magic, version, header length, descr, order, shape and size are checked before anything is trusted.
 // Does not: understand structured, object or big-endian dtypes: it refuses them.
 #include "Npy.h"
+#include "OutputFile.h"
 #include "astra/astra.h"
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <unistd.h>
 
 using namespace astra::tool;
 using std::string;
@@ -125,22 +125,6 @@ bool astra::tool::readNpy(const string &path, Npy &out, string &error) {
                 std::to_string(bytes));
   out.data.assign(file.begin() + begin + length, file.end());
   return true;
-}
-
-bool astra::tool::writeWhole(const string &path, const void *bytes, size_t count, string &error) {
-  string temporary = path + ".tmp-" + std::to_string(getpid());
-  auto fail = [&] {
-    error = path + ": " + std::strerror(errno);
-    return false;
-  };
-  FILE *f = std::fopen(temporary.c_str(), "wb");
-  if (!f) return fail();
-  bool good = std::fwrite(bytes, 1, count, f) == count;
-  good = std::fclose(f) == 0 && good;
-  if (good && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
-  fail();
-  std::remove(temporary.c_str());
-  return false;
 }
 
 bool astra::tool::writeNpy(const string &path, const Npy &array, string &error) {

@@ -1,7 +1,7 @@
 //===- Npy.h: NumPy's .npy files -------------------------------------------===//
 // Takes:    files of format 1.0, 2.0 and 3.0 (numpy.lib.format), little-endian.
 // Gives:    dtype by the runtime's number, shape, order and bytes.
-// Keeps:    a file is input from outside: every length is checked; output is written beside its place and renamed.
+// Keeps:    a file is input from outside: every length is checked; output goes where OutputFile.h says.
 // Does not: convert values. bf16 and the fp8 types, which NumPy does not have, are read and written as unsigned
 //           integers of their width.
 #pragma once
@@ -22,7 +22,5 @@ struct Npy {
 bool readNpy(const std::string &path, Npy &out, std::string &error);
 /// Row-major only.
 bool writeNpy(const std::string &path, const Npy &array, std::string &error);
-/// Writes all of `bytes` to `path`, or nothing.
-bool writeWhole(const std::string &path, const void *bytes, size_t count, std::string &error);
 
 } // namespace astra::tool

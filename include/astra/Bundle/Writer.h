@@ -1,8 +1,8 @@
 //===- Writer.h: writes a bundle file --------------------------------------===//
 // Takes:    a manifest, one code image per target of it, the weights, and a key when the bundle is to be signed.
-// Gives:    the file, complete or not at all: it is written beside its place and renamed.
+// Gives:    the file's bytes, to a stream; or an error before the first byte.
 // Keeps:    the bytes are a function of the arguments alone.
-// Does not: check the manifest's meaning (the runtime's reader does when a tool opens the file).
+// Does not: open or rename files.
 #pragma once
 #include "astra/Bundle/Weights.h"
 #include <functional>
@@ -23,10 +23,9 @@ llvm::Expected<SigningKey> readSigningKey(llvm::StringRef path);
 /// The public key that a caller of the runtime gives to ASTRA_VERIFY_SIGNATURE.
 std::array<uint8_t, 32> publicKey(const SigningKey &key);
 
-/// Writes `parts` to `path`. Fills in what the writer decides: each target's section number.
-llvm::Error writeBundle(BundleParts &parts, llvm::StringRef path, const std::optional<SigningKey> &key = std::nullopt);
-
-/// Writes what `write` streams to `path`, or nothing: a temporary file in the same folder, then a rename.
-llvm::Error writeFile(llvm::StringRef path, llvm::function_ref<llvm::Error(llvm::raw_ostream &)> write);
+/// Writes `parts` to `out`, which may have no way back: a pipe. Fills in what the writer decides: each target's section
+/// number. Failures of the stream stay with the stream.
+llvm::Error writeBundle(BundleParts &parts, llvm::raw_ostream &out,
+                        const std::optional<SigningKey> &key = std::nullopt);
 
 } // namespace astra

@@ -1,6 +1,6 @@
 //===- WriterTest.cpp: bundle files -----------------------------------------===//
 // Checks:   what the writer writes, the runtime's reader accepts; the bytes are a function of the parts; weights are
-//           stored once; a signature covers every byte; a failure leaves nothing behind.
+//           stored once; a signature covers every byte.
 #include "astra/Bundle/Assemble.h"
 #include "astra/Bundle/Reader.h"
 #include "astra/Bundle/Spdx.h"
@@ -21,12 +21,6 @@ struct Folder {
   Folder() { llvm::cantFail(llvm::errorCodeToError(llvm::sys::fs::createUniqueDirectory("astra-bundle", path))); }
   ~Folder() { llvm::sys::fs::remove_directories(path); }
   std::string file(llvm::StringRef name) const { return (path + "/" + name).str(); }
-  size_t count() const {
-    std::error_code e;
-    size_t n = 0;
-    for (llvm::sys::fs::directory_iterator i(path, e), end; i != end && !e; i.increment(e)) ++n;
-    return n;
-  }
 };
 
 std::string contents(const std::string &path) {
@@ -35,6 +29,12 @@ std::string contents(const std::string &path) {
 }
 void store(const std::string &path, const std::string &bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+}
+
+llvm::Error writeTo(const std::string &path, BundleParts &parts, const std::optional<SigningKey> &key = std::nullopt) {
+  std::error_code failed;
+  llvm::raw_fd_ostream out(path, failed);
+  return failed ? llvm::createFileError(path, failed) : writeBundle(parts, out, key);
 }
 
 /// One target whose image holds no kernel, one param of 1000 bytes, one entry that does nothing.
@@ -75,7 +75,7 @@ const SigningKey key = {1, 2, 3};
 TEST(Writer, TheReaderAcceptsIt) {
   Folder folder;
   BundleParts parts = sample();
-  ASSERT_EQ(llvm::toString(writeBundle(parts, folder.file("a.astra"))), "");
+  ASSERT_EQ(llvm::toString(writeTo(folder.file("a.astra"), parts)), "");
   auto file = BundleFile::open(folder.file("a.astra"), true);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   ASSERT_EQ(file->sections().size(), 3u);
@@ -84,14 +84,13 @@ TEST(Writer, TheReaderAcceptsIt) {
   EXPECT_EQ(file->manifest.module_, "sample");
   EXPECT_EQ(file->manifest.params[0]->place->offset, file->manifest.params[1]->place->offset);
   EXPECT_TRUE(file->signer().empty());
-  EXPECT_EQ(folder.count(), 1u) << "no temporary file stays";
 }
 
 TEST(Writer, BytesAreAFunctionOfTheParts) {
   Folder folder;
   for (const char *name : {"a", "b"}) {
     BundleParts parts = sample();
-    ASSERT_EQ(llvm::toString(writeBundle(parts, folder.file(name), key)), "");
+    ASSERT_EQ(llvm::toString(writeTo(folder.file(name), parts, key)), "");
   }
   EXPECT_EQ(contents(folder.file("a")), contents(folder.file("b")));
 }
@@ -99,7 +98,7 @@ TEST(Writer, BytesAreAFunctionOfTheParts) {
 TEST(Writer, ASignatureCoversEveryByte) {
   Folder folder;
   BundleParts parts = sample();
-  ASSERT_EQ(llvm::toString(writeBundle(parts, folder.file("a"), key)), "");
+  ASSERT_EQ(llvm::toString(writeTo(folder.file("a"), parts, key)), "");
   auto file = BundleFile::open(folder.file("a"), true);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   std::array<uint8_t, 32> expected = publicKey(key);
@@ -116,16 +115,6 @@ TEST(Writer, ASignatureCoversEveryByte) {
     store(folder.file("b"), altered);
     EXPECT_NE(refusal(folder.file("b"), true), "accepted") << "byte " << at;
   }
-}
-
-TEST(Writer, NothingIsLeftBehindWhereItCannotWrite) {
-  Folder folder;
-  BundleParts parts = sample();
-  std::string error = llvm::toString(writeBundle(parts, folder.file("none/a.astra")));
-  EXPECT_NE(error.find("none/a.astra"), std::string::npos) << error;
-  llvm::sys::fs::create_directory(folder.file("taken"));
-  EXPECT_NE(llvm::toString(writeBundle(parts, folder.file("taken"))), "");
-  EXPECT_EQ(folder.count(), 1u);
 }
 
 TEST(Reader, SentencesNameTheFile) {

@@ -49,6 +49,12 @@ llvm::Error test::prepare(Module &m) {
   return llvm::Error::success();
 }
 
+llvm::Error test::writeBundleTo(BundleParts &parts, llvm::StringRef path) {
+  std::error_code failed;
+  llvm::raw_fd_ostream out(path, failed);
+  return failed ? llvm::createFileError(path, failed) : writeBundle(parts, out);
+}
+
 llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef path) {
   auto s = schedule(m);
   if (!s) return s.takeError();
@@ -60,7 +66,7 @@ llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef
   all.push_back(std::move(*code));
   auto parts = assemble(m, *s, std::move(all));
   if (!parts) return parts.takeError();
-  return writeBundle(*parts, path);
+  return writeBundleTo(*parts, path);
 }
 
 /// The first extents of a tensor that lies at the strides of its bound.

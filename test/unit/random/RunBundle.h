@@ -2,6 +2,7 @@
 // Takes:    a module, a target, calls in the evaluator's terms.
 // Gives:    what the bundle's entries compute: in this process, or under an emulator for another architecture.
 #pragma once
+#include "astra/Bundle/Writer.h"
 #include "astra/Codegen/Target.h"
 #include "astra/IR/Eval.h"
 
@@ -12,6 +13,9 @@ bool canRun(const Target &target);
 
 /// The numerics stage and all rewriting of the graph.
 llvm::Error prepare(Module &m);
+
+/// Writes a bundle to a file.
+llvm::Error writeBundleTo(BundleParts &parts, llvm::StringRef path);
 
 /// The bundle of a module that is prepared, with code for one target, written to `path`.
 llvm::Error writeBundleOf(Module &m, const Target &target, llvm::StringRef path);

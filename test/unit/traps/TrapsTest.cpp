@@ -319,7 +319,7 @@ TEST_P(Traps, Plans) {
     one.push_back(std::move(*code));
     auto parts = assemble(m, *s, std::move(one));
     ASSERT_TRUE(bool(parts)) << llvm::toString(parts.takeError());
-    ASSERT_FALSE(bool(writeBundle(*parts, path)));
+    ASSERT_FALSE(bool(writeBundleTo(*parts, path)));
     auto got = runCalls(path, target, 2, m, calls);
     ASSERT_TRUE(bool(got)) << llvm::toString(got.takeError());
     for (size_t i = 0; i < calls.size(); ++i) {

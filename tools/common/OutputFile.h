@@ -1,0 +1,38 @@
+//===- OutputFile.h: where a tool's output goes ----------------------------===//
+// Takes:    a path that the user named.
+// Gives:    a descriptor to write to, and the file in its place once everything is written.
+// Keeps:    a file is complete or not there: it is written beside its place and renamed, with the permissions of the
+//           file that it replaces. A symbolic link stays: what it names is replaced. A device, a fifo and a descriptor
+//           of the process (/dev/stdout, /dev/fd/3) are written as they are.
+// Does not: make folders, or wait for what was written to reach the disk.
+#pragma once
+#include <string>
+
+namespace astra::tool {
+
+class OutputFile {
+public:
+  OutputFile() = default;
+  OutputFile(const OutputFile &) = delete;
+  OutputFile &operator=(const OutputFile &) = delete;
+  /// What was not kept is removed.
+  ~OutputFile();
+
+  /// False and a sentence in `error` if nothing can be written there: a folder, a missing one, no permission.
+  bool open(const std::string &path, std::string &error);
+  /// For writing; -1 before open. This object closes it.
+  int descriptor() const { return fd; }
+  /// The file that is written and renamed later; empty where the place itself is written.
+  const std::string &temporaryPath() const { return temporary; }
+  /// The output is whole: puts it in its place. False and a sentence in `error` if that fails.
+  bool keep(std::string &error);
+
+private:
+  int fd = -1;
+  std::string named, place, temporary;
+};
+
+/// Writes all of `bytes` to `path`, or nothing.
+bool writeWhole(const std::string &path, const void *bytes, size_t count, std::string &error);
+
+} // namespace astra::tool
