@@ -5,6 +5,7 @@
 #include "astra/Codegen/Compile.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Verify.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
 
@@ -21,6 +22,12 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   std::vector<LinearKernel> linear;
   std::vector<std::string> names;
   out.kernels.reserve(s.kernels.size());
+  for (auto &[name, plan] : options.plans) {
+    auto spec = llvm::find_if(s.kernels, [&](const KernelSpec &k) { return k.name == name; });
+    if (spec == s.kernels.end())
+      return llvm::createStringError("a plan is given for kernel '" + name + "'; there is none (see --emit=plan)");
+    if (auto e = checkPlan(*spec, plan)) return e;
+  }
   for (const KernelSpec &spec : s.kernels) {
     auto given = options.plans.find(spec.name);
     Plan plan = given != options.plans.end() ? given->second : choosePlan(c, spec, target);

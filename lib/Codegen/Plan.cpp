@@ -7,6 +7,7 @@
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 using llvm::SmallVector;
@@ -26,45 +27,126 @@ std::string astra::text(const Plan &p) {
   return s + " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
 }
 
+/// The steps with one number that a plan of each kind may have.
+static constexpr struct {
+  llvm::StringLiteral name;
+  unsigned Plan::*field;
+  bool ofContract, ofOthers;
+} steps[] = {{"merge", &Plan::merge, false, true},
+             {"vector", &Plan::lanes, true, true},
+             {"unroll", &Plan::unroll, true, true},
+             {"rows", &Plan::rows, true, false},
+             {"stage", &Plan::stage, true, false}};
+
+static constexpr int64_t mostNumber = 4096; // of any number in a plan
+
 llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
   Plan p;
-  auto bad = [&](llvm::StringRef what) {
-    return llvm::createStringError("plan: found '" + what + "' in '" + text + "'");
+  auto bad = [&](llvm::StringRef what, const llvm::Twine &expected) {
+    return llvm::createStringError("plan '" + text + "': found '" + what.trim() + "', expected " + expected);
   };
   auto [kind, rest] = text.split(':');
   auto k = llvm::find(kinds, kind.trim());
-  if (k == std::end(kinds)) return bad(kind);
+  if (k == std::end(kinds)) return bad(kind, "map, rows, columns or contract, and a colon");
   p.kind = PlanKind(k - std::begin(kinds));
-  SmallVector<llvm::StringRef> steps;
-  rest.split(steps, ';', -1, false);
-  for (llvm::StringRef step : steps) {
+  bool contract = p.kind == PlanKind::Contract;
+  SmallVector<llvm::StringRef> list, seen;
+  rest.split(list, ';', -1, false);
+  for (llvm::StringRef step : list) {
     SmallVector<llvm::StringRef> words;
     step.trim().split(words, ' ', -1, false);
     if (words.empty()) continue;
+    if (llvm::is_contained(seen, words[0])) return bad(step, "each step once");
+    seen.push_back(words[0]);
     SmallVector<int64_t> numbers;
     for (llvm::StringRef w : llvm::drop_begin(words)) {
       int64_t v;
-      if (w.getAsInteger(10, v) || v < 0 || v > 4096) return bad(w);
+      if (w.getAsInteger(10, v) || v < 0 || v > mostNumber) return bad(w, "a number in 0.." + llvm::Twine(mostNumber));
       numbers.push_back(v);
     }
-    if (words[0] == "m") {
+    if (contract && words[0] == "m") {
       p.mLabels.assign(numbers.begin(), numbers.end());
       continue;
     }
-    unsigned *field = words[0] == "merge"    ? &p.merge
-                      : words[0] == "vector" ? &p.lanes
-                      : words[0] == "unroll" ? &p.unroll
-                      : words[0] == "rows"   ? &p.rows
-                      : words[0] == "stage"  ? &p.stage
-                                             : nullptr;
-    if (numbers.size() != 1 || (!field && words[0] != "n")) return bad(step);
-    if (field && !numbers[0]) return bad(step);
-    if (field)
-      *field = numbers[0];
-    else
+    auto row =
+        llvm::find_if(steps, [&](auto &s) { return s.name == words[0] && (contract ? s.ofContract : s.ofOthers); });
+    bool isN = contract && words[0] == "n";
+    if (row == std::end(steps) && !isN)
+      return bad(step, contract ? "n, m, rows, stage, vector or unroll" : "merge, vector or unroll");
+    if (numbers.size() != 1) return bad(step, "one number after " + words[0]);
+    if (isN)
       p.nLabel = numbers[0];
+    else
+      p.*row->field = unsigned(numbers[0]);
   }
   return p;
+}
+
+/// Why the operand of the lanes cannot lie in fast memory under this plan, or "".
+static std::string unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
+  const auto &forms = laneInB ? s.b : s.a;
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.heavy->src[laneInB]; });
+  if (in == spec.inputs.end()) return "the operand of the lanes is computed in the kernel";
+  if (!in->layout.isPermuted()) return "the operand of the lanes is packed already";
+  if (s.reduced != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
+  for (const AffineForm &f : forms)
+    if (!f.isLabel() || llvm::is_contained(p.mLabels, f.terms[0].first))
+      return "the operand of the lanes is indexed by more than labels, or by one of m";
+  auto k = spec.heavy->indices()[s.kept]->constIndex();
+  if (!k) return "the length of the sum is not constant";
+  int64_t row = int64_t(p.lanes) * p.unroll * std::max(1u, byteSize(spec.heavy->dtype));
+  return *k > (int64_t(1) << 24) / row ? "its columns take more than 16 MiB" : "";
+}
+
+llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
+  auto bad = [&](const llvm::Twine &what) {
+    return llvm::createStringError("plan of kernel '" + llvm::Twine(spec.name) + "', '" + text(p) + "': " + what);
+  };
+  auto n = [](int64_t v) { return std::to_string(v); };
+  UOpRef heavy = spec.heavy, value = spec.outputs[0].value;
+  bool sums = heavy && heavy->op == Op::Contract, reduces = heavy && heavy->op == Op::Reduce;
+  if (p.kind == PlanKind::Contract && (!sums || spec.laneLabel < 0))
+    return bad("the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
+  if (p.kind == PlanKind::Rows && !reduces) return bad("rows is for a kernel with a reduce; this one has none");
+  if (p.kind == PlanKind::Columns && !reduces && !sums)
+    return bad("columns is for a kernel with a reduce or a contract; this one has none");
+  if (!llvm::isPowerOf2_32(p.lanes) || p.lanes > 64)
+    return bad("vector " + n(p.lanes) + "; expected a power of two in 1..64");
+  if (!p.unroll || p.unroll > 64) return bad("unroll " + n(p.unroll) + "; expected 1..64");
+  if (!p.rows || p.rows > 64) return bad("rows " + n(p.rows) + "; expected 1..64");
+  // The kernel ABI leaves 16 KiB of stack; a tile beyond the registers lies there.
+  int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? heavy : value)->dtype));
+  if (bytes > 8192)
+    return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
+  for (UOpRef x : topoSort(value))
+    if (x->op == Op::Cumulate && (p.lanes != 1 || p.unroll != 1))
+      return bad("the kernel has a cumulative sum, one element after another; expected vector 1 and unroll 1");
+  if (p.kind != PlanKind::Contract) {
+    unsigned rank = spec.outputs[0].layout.dims.size(), least = rank ? 1 : 0;
+    if (p.merge < least || p.merge > rank)
+      return bad("merge " + n(p.merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) +
+                 ".." + n(rank));
+    return llvm::Error::success();
+  }
+  ContractSpec s = llvm::cantFail(decodeContract(heavy->ints));
+  if (p.nLabel != spec.laneLabel)
+    return bad((p.nLabel < 0 ? "no n" : "n " + n(p.nLabel)) + "; the layouts let lanes run along label " +
+               n(spec.laneLabel) + " alone");
+  for (auto [i, l] : llvm::enumerate(p.mLabels)) {
+    if (l < 0 || l >= s.kept)
+      return bad("m " + n(l) + " is no kept label; they are 0.." + n(s.kept - 1) + ", n among them");
+    if (l == p.nLabel) return bad("label " + n(l) + " is n and one of m; expected another");
+    if (llvm::is_contained(llvm::ArrayRef(p.mLabels).take_front(i), l)) return bad("m has label " + n(l) + " twice");
+  }
+  for (const Placed &x : spec.inputs)
+    if (!x.layout.isPermuted() && x.layout.dims.back().modulus && x.layout.dims.back().modulus % p.lanes)
+      return bad("vector " + n(p.lanes) + "; an operand is packed in panels of " + n(x.layout.dims.back().modulus) +
+                 ", which expects a divisor of that");
+  if (!p.stage) return llvm::Error::success();
+  bool laneInB = llvm::any_of(
+      s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == p.nLabel; }); });
+  std::string why = unstageable(spec, s, laneInB, p);
+  return why.empty() ? llvm::Error::success() : bad("stage " + n(p.stage) + " is not possible: " + why);
 }
 
 /// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
@@ -124,11 +206,8 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
 /// and the columns of one tile fit half of the second cache.
 static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
                         Plan &p) {
-  UOpRef r = spec.heavy, x = r->src[laneInB];
-  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
-  if (in == spec.inputs.end() || !in->layout.isPermuted() || s.reduced != 1 || !s.domain.empty() ||
-      !llvm::all_of(laneInB ? s.b : s.a, [](const AffineForm &f) { return f.isLabel(); }))
-    return;
+  UOpRef r = spec.heavy;
+  if (!unstageable(spec, s, laneInB, p).empty()) return;
   auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   UOpRef rows = c.index(1);
   for (int64_t l : p.mLabels) rows = idxMul(c, rows, r->shape[l]);

@@ -30,7 +30,11 @@ struct Plan {
   unsigned stage = 0;
 };
 std::string text(const Plan &p);
+/// Of what text() gives; an error says what was found and what was expected.
 llvm::Expected<Plan> parsePlan(llvm::StringRef text);
+/// Whether the kernel can be lowered under a plan that comes from outside: its kind, labels, sizes. An error names the
+/// kernel, what was found and what was expected.
+llvm::Error checkPlan(const KernelSpec &spec, const Plan &plan);
 
 /// The heuristic choice for this kernel on this target.
 Plan choosePlan(Context &c, const KernelSpec &spec, const Target &target);

@@ -1,0 +1,150 @@
+//===- PlanTest.cpp: plans that come from outside --------------------------===//
+// Checks:   what --emit=plan prints is read again and accepted; every other plan that a kernel cannot be lowered under
+//           is refused with a sentence that says what was found and what was expected.
+#include "astra/Codegen/Compile.h"
+#include "astra/IR/Text.h"
+#include "astra/Numerics/Numerics.h"
+#include "gtest/gtest.h"
+
+using namespace astra;
+
+namespace {
+
+constexpr const char *source = R"(module @m {
+  dim n in 0..64
+  param @w : f32[40, 96] = splat 0.5
+  entry @main(%x : f32[2, n, 40], %z : f32[256, 40], %v : f32[40, 96]) -> (%p : f32[2, n, 96], %q : f32[2, n], %r : f32[2, n], %s : f32[256, 96], %t : f32[2, n, 40]) {
+    %p = contract %x[h, i, k], @w[k, j] -> [h, i, j] sum [k]
+    %q = reduce %x kind=sum order=lane64 axes=[2]
+    %r = reduce %x kind=max order=exact axes=[2]
+    %s = contract %z[i, k], %v[k, j] -> [i, j] sum [k]
+    %t = cumulate %x kind=sum axis=2
+  }
+})";
+
+struct Plans : testing::Test {
+  Module m;
+  Schedule s;
+  Plans() {
+    auto parsed = parse(source, "m.uop");
+    EXPECT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
+    m = std::move(*parsed);
+    llvm::cantFail(runNumerics(m));
+    auto scheduled = schedule(m);
+    EXPECT_TRUE(bool(scheduled)) << llvm::toString(scheduled.takeError());
+    s = std::move(*scheduled);
+  }
+  /// The kernel whose result has this op in it, with so many inputs from the user.
+  const KernelSpec &kernel(Op op, bool packed = false) {
+    for (const KernelSpec &k : s.kernels) {
+      bool isPacked = llvm::any_of(k.inputs, [](const Placed &p) { return !p.layout.isPermuted(); });
+      for (UOpRef x : topoSort(k.outputs[0].value))
+        if (x->op == op && isPacked == packed) return k;
+    }
+    ADD_FAILURE() << "no such kernel";
+    return s.kernels[0];
+  }
+  std::string refusal(const KernelSpec &k, const char *plan) {
+    auto p = parsePlan(plan);
+    if (!p) return llvm::toString(p.takeError());
+    std::string sentence = llvm::toString(checkPlan(k, *p));
+    size_t colon = sentence.find("': ");
+    return colon == sentence.npos ? sentence : sentence.substr(colon + 3);
+  }
+};
+
+TEST_F(Plans, ChosenOnesAreReadAgain) {
+  for (const Target &t : allTargets())
+    for (const KernelSpec &k : s.kernels) {
+      Plan p = choosePlan(m.ctx(), k, t);
+      auto again = parsePlan(text(p));
+      ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
+      EXPECT_EQ(text(*again), text(p));
+      EXPECT_EQ(llvm::toString(checkPlan(k, *again)), "") << k.name;
+    }
+}
+
+TEST_F(Plans, WordsAreRefused) {
+  const KernelSpec &k = s.kernels[0];
+  EXPECT_EQ(refusal(k, "heap: merge 1"),
+            "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
+  EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
+            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector or unroll");
+  EXPECT_EQ(refusal(k, "map: rows 4"), "plan 'map: rows 4': found 'rows 4', expected merge, vector or unroll");
+  EXPECT_EQ(refusal(k, "contract: merge 1"),
+            "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, vector or unroll");
+  EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
+  EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
+  EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");
+  EXPECT_EQ(refusal(k, "map: merge 1; merge 2"),
+            "plan 'map: merge 1; merge 2': found 'merge 2', expected each step once");
+}
+
+TEST_F(Plans, LabelsAreRefused) {
+  const KernelSpec &k = kernel(Op::Contract, true);
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 16; unroll 2"), "");
+  EXPECT_EQ(refusal(k, "contract: m 1; rows 4; vector 16; unroll 2"),
+            "no n; the layouts let lanes run along label 2 alone");
+  EXPECT_EQ(refusal(k, "contract: n 7; m 1; rows 4; vector 16; unroll 2"),
+            "n 7; the layouts let lanes run along label 2 alone");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 3; rows 4; vector 16; unroll 2"),
+            "m 3 is no kept label; they are 0..2, n among them");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 0 2; rows 4; vector 16; unroll 2"),
+            "label 2 is n and one of m; expected another");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1 1; rows 4; vector 16; unroll 2"), "m has label 1 twice");
+}
+
+TEST_F(Plans, SizesAreRefused) {
+  const KernelSpec &k = kernel(Op::Contract, true), &sum = kernel(Op::Reduce), &chain = kernel(Op::Cumulate),
+                   &plain = kernel(Op::Contract);
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 0; vector 16; unroll 2"), "rows 0; expected 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 0; unroll 2"), "vector 0; expected a power of two in 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 12; unroll 2"),
+            "vector 12; expected a power of two in 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 128; unroll 2"),
+            "vector 128; expected a power of two in 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 16; unroll 0"), "unroll 0; expected 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 64; vector 16; unroll 64"),
+            "rows times unroll times vector are 262144 bytes; at most 8192 are held at once");
+  EXPECT_NE(refusal(k, "contract: n 2; m 1; rows 1; vector 64; unroll 1").find("packed in panels of"),
+            std::string::npos);
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; stage 64; vector 16; unroll 2"),
+            "stage 64 is not possible: the operand of the lanes is packed already");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2"), "");
+  EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1"), "");
+  EXPECT_EQ(refusal(sum, "rows: merge 3; vector 16; unroll 1"),
+            "merge 3; the output has 2 dims in memory, expected 1..2");
+  EXPECT_EQ(refusal(sum, "columns: merge 0; vector 4; unroll 1"),
+            "merge 0; the output has 2 dims in memory, expected 1..2");
+  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1"),
+            "the kernel has a cumulative sum, one element after another; expected vector 1 and unroll 1");
+}
+
+TEST_F(Plans, KindsAreRefused) {
+  EXPECT_EQ(refusal(kernel(Op::Reduce), "contract: n 1; m 0; rows 4; vector 16; unroll 1"),
+            "the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
+  EXPECT_EQ(refusal(kernel(Op::Contract), "rows: merge 1; vector 16; unroll 1"),
+            "rows is for a kernel with a reduce; this one has none");
+  EXPECT_EQ(refusal(kernel(Op::Cumulate), "columns: merge 1; vector 1; unroll 1"),
+            "columns is for a kernel with a reduce or a contract; this one has none");
+}
+
+TEST_F(Plans, CompilingChecksThem) {
+  CompileOptions o;
+  o.image = false;
+  o.plans["none"] = Plan();
+  auto code = compileKernels(m.ctx(), s, allTargets()[0], o);
+  ASSERT_FALSE(bool(code));
+  EXPECT_EQ(llvm::toString(code.takeError()), "a plan is given for kernel 'none'; there is none (see --emit=plan)");
+  const KernelSpec &k = kernel(Op::Contract, true);
+  o.plans.clear();
+  o.plans[k.name] = Plan{PlanKind::Contract, 1, 16, 2, 7, {1}, 4, 0};
+  code = compileKernels(m.ctx(), s, allTargets()[0], o);
+  ASSERT_FALSE(bool(code));
+  EXPECT_EQ(llvm::toString(code.takeError()),
+            "plan of kernel '" + k.name +
+                "', 'contract: n 7; m 1; rows 4; vector 16; unroll 2': n 7; the layouts let "
+                "lanes run along label 2 alone");
+}
+
+} // namespace
