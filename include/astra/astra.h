@@ -78,7 +78,7 @@ enum {
   ASTRA_THREADS = 34,     /* a thread could not be made */
   /* The moment */
   ASTRA_NOT_READY = 40,  /* from poll: still running; not an error */
-  ASTRA_BUSY = 41,       /* a call is in flight: wait for its promise */
+  ASTRA_BUSY = 41,       /* a call is in flight: wait for its promise, or for a mark of its stream */
   ASTRA_IN_USE = 42,     /* others still use the handle: free them first */
   ASTRA_FORKED = 43,     /* the handle belongs to the parent process */
   ASTRA_STATE_LOST = 44, /* a call failed after its first launch: set or reset the state */
@@ -449,7 +449,8 @@ typedef struct astra_call {
 } astra_call;
 
 /* Checks everything and queues the call; a refusal leaves session and tensors as they were. Errors of the run itself
- * surface at the promise. promise may be NULL when nobody asks. The call keeps what it needs: buffers and promises may
+ * surface at the promise. promise may be NULL when nobody asks; the session is ASTRA_BUSY until the call has ended all
+ * the same, and astra_stream_mark gives a promise for that. The call keeps what it needs: buffers and promises may
  * be freed right away. */
 ASTRA_API astra_status astra_session_submit(astra_session *session, astra_stream *stream, const astra_call *call,
                                             astra_promise **promise, astra_diag *diag);

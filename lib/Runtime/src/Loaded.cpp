@@ -208,7 +208,9 @@ astra_status astra_loaded_set_param(astra_loaded *loaded, const char *name, cons
   Lock lock(loaded->mutex);
   if (loaded->flying.load(std::memory_order_acquire)) {
     freeParam(loaded->runtime->heap, made);
-    return fail(diag, ASTRA_BUSY, "a call is in flight; wait for it before param %.64s is replaced", name);
+    return fail(diag, ASTRA_BUSY,
+                "a call is in flight; wait for its promise or for a mark of its stream before param %.64s is replaced",
+                name);
   }
   freeParam(loaded->runtime->heap, loaded->owned[index]);
   loaded->owned[index] = made;

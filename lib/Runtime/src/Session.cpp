@@ -17,8 +17,10 @@ astra_session::~astra_session() {
 Status astra::rt::takeSession(astra_session *session, astra_diag *diag) {
   bool free = false;
   if (session->busy.compare_exchange_strong(free, true, std::memory_order_acquire)) return ASTRA_OK;
-  return fail(diag, ASTRA_BUSY,
-              "a call of this session is in flight, or its state is leased; wait for it, or make a second session");
+  return fail(
+      diag, ASTRA_BUSY,
+      "a call of this session is in flight, or its state is leased; wait for the call's promise, or, if none was "
+      "asked for, for a mark of its stream (astra_stream_mark); return the state; or make a second session");
 }
 
 void astra::rt::leaveSession(astra_session *session) { session->busy.store(false, std::memory_order_release); }

@@ -137,6 +137,19 @@ TEST_P(Queued, OneCallInFlightPerSession) {
   EXPECT_OK(astra_session_set_dim(machine->session, "count", 1, &diag));
 }
 
+TEST_P(Queued, ACallWithoutAPromiseEndsAtAMark) {
+  int32_t gate = 0;
+  std::vector<float> y(1);
+  Promise mark;
+  EXPECT_OK(machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, nullptr));
+  EXPECT_FAIL(ASTRA_BUSY, "for a mark of its stream (astra_stream_mark)", astra_session_reset(machine->session, &diag));
+  EXPECT_OK(astra_stream_mark(machine->stream, mark.out(), &diag));
+  __atomic_store_n(&gate, 42, __ATOMIC_RELEASE);
+  EXPECT_OK(astra_promise_wait(mark, &diag));
+  EXPECT_EQ(y[0], 42);
+  EXPECT_OK(astra_session_reset(machine->session, &diag));
+}
+
 TEST_P(Queued, AfterOrdersAcrossStreams) {
   Stream other = makeStream();
   Session second = machine->makeSession();
