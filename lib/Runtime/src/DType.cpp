@@ -29,12 +29,12 @@ void e4m3fn(void *data, uint64_t count) {
 }
 
 constexpr DType table[] = {
-    {nullptr, 0, nullptr},      {"bool", 8, nullptr},    {"i8", 8, nullptr},  {"i16", 16, nullptr},
-    {"i32", 32, nullptr},       {"i64", 64, nullptr},    {"u8", 8, nullptr},  {"u16", 16, nullptr},
-    {"u32", 32, nullptr},       {"u64", 64, nullptr},    {"f16", 16, f16},    {"bf16", 16, bf16},
-    {"f32", 32, f32},           {"f64", 64, f64},        {"complex64", 64, c64},    {"complex128", 128, c128},
-    {"i2", 2, nullptr},         {"u2", 2, nullptr},      {"i4", 4, nullptr},  {"u4", 4, nullptr},
-    {"f4e2m1", 4, nullptr},     {"f8e4m3fn", 8, e4m3fn}, {"f8e5m2", 8, e5m2}, {"f8e4m3fnuz", 8, nullptr},
+    {nullptr, 0, nullptr},      {"bool", 8, nullptr},    {"i8", 8, nullptr},     {"i16", 16, nullptr},
+    {"i32", 32, nullptr},       {"i64", 64, nullptr},    {"u8", 8, nullptr},     {"u16", 16, nullptr},
+    {"u32", 32, nullptr},       {"u64", 64, nullptr},    {"f16", 16, f16},       {"bf16", 16, bf16},
+    {"f32", 32, f32},           {"f64", 64, f64},        {"complex64", 64, c64}, {"complex128", 128, c128},
+    {"i2", 2, nullptr},         {"u2", 2, nullptr},      {"i4", 4, nullptr},     {"u4", 4, nullptr},
+    {"f4e2m1", 4, nullptr},     {"f8e4m3fn", 8, e4m3fn}, {"f8e5m2", 8, e5m2},    {"f8e4m3fnuz", 8, nullptr},
     {"f8e5m2fnuz", 8, nullptr}, {"f8e8m0", 8, nullptr},
 };
 static_assert(sizeof(table) / sizeof(table[0]) == ASTRA_F8E8M0 + 1);

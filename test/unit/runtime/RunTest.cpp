@@ -124,6 +124,27 @@ TEST_P(Run, StateLivesInItsSession) {
   EXPECT_EQ(memcmp(value.data(), &canonical, 4), 0);
 }
 
+// Numerics clause N6: state is canonical from the moment it has a value.
+TEST(State, FirstValuesAreCanonical) {
+  const uint32_t odd[] = {0xffc12345, 0x7f800001, 0xff800000, 0x80000000}, // NaNs, an infinity, a zero
+      want[] = {0x7fc00000, 0x7fc00000, 0xff800000, 0x80000000};
+  ManifestMaker maker = standardManifest();
+  std::vector<float> first(4);
+  uint32_t state = maker.state("odd", {maker.number(4)}, &first);
+  memcpy(&maker.weights[maker.m.states[state]->init->offset], odd, sizeof odd);
+  Machine machine(1, nullptr, assemble(maker));
+  Diag &diag = machine.diag;
+  const void *lent;
+  uint64_t bytes;
+  for (int round = 0; round < 2; round++) {
+    EXPECT_OK(astra_session_lease_state(machine.session, "odd", &lent, &bytes, &diag));
+    ASSERT_EQ(bytes, sizeof want);
+    EXPECT_EQ(memcmp(lent, want, sizeof want), 0) << "round " << round;
+    EXPECT_OK(astra_session_return_state(machine.session, "odd", &diag));
+    EXPECT_OK(astra_session_reset(machine.session, &diag));
+  }
+}
+
 TEST_P(Run, DataDim) {
   std::vector<float> x = {1, -2, 3, 0, 5}, v(5, -1), t(1);
   Shape extents;
