@@ -47,7 +47,7 @@ public:
     manifest.module_ = module.name;
     manifest.toolchain = toolchain();
     for (auto step : {&Assembler::dims, &Assembler::params, &Assembler::states, &Assembler::kernels,
-                      &Assembler::targets, &Assembler::equations, &Assembler::entries})
+                      &Assembler::targets, &Assembler::equations, &Assembler::entries, &Assembler::limits})
       if (Error e = (this->*step)()) return std::move(e);
     manifest.exprs = exprs.take();
     for (CompiledTarget &c : code) parts.images.push_back(std::move(c.image.bytes));
@@ -70,6 +70,7 @@ private:
   Error targets();
   Error equations();
   Error entries();
+  Error limits();
 
   /// Puts the number of x's expression into `out`.
   Error set(uint32_t &out, UOpRef x) {
@@ -91,6 +92,27 @@ private:
   Expected<std::unique_ptr<fmt::TensorT>> output(const Value &value, ArrayRef<UOpRef> shape, ArrayRef<UOpRef> bound);
   void stateUse(fmt::EntryT &out) const;
 };
+
+//===- Limits ---------------------------------------------------------------===//
+
+/// What a model may ask for and the format does not hold.
+Error Assembler::limits() {
+  auto tooMany = [](size_t rank, const Twine &what) -> Error {
+    if (rank <= fmt::kMaxRank) return Error::success();
+    return createStringError(std::make_error_code(std::errc::not_supported),
+                             what + " has " + Twine(rank) + " axes; a bundle holds tensors of at most " +
+                                 Twine(fmt::kMaxRank) + ": reshape it");
+  };
+  for (const auto &p : manifest.params)
+    if (Error e = tooMany(p->shape.size(), "param " + p->name)) return e;
+  for (const auto &s : manifest.states)
+    if (Error e = tooMany(s->shape.size(), "state " + s->name)) return e;
+  for (const auto &entry : manifest.entries)
+    for (auto [list, kind] : {std::pair(&entry->inputs, "input "), std::pair(&entry->outputs, "output ")})
+      for (const auto &t : *list)
+        if (Error e = tooMany(t->shape.size(), kind + t->name + " of entry " + entry->name)) return e;
+  return Error::success();
+}
 
 //===- Dims -----------------------------------------------------------------===//
 

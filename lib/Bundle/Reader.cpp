@@ -21,8 +21,9 @@ bool isNewer(astra_status s) {
   return s == ASTRA_NEWER_FORMAT || s == ASTRA_UNKNOWN_FEATURE || s == ASTRA_WRONG_CONTRACT;
 }
 
-/// Lets the runtime open the bytes and close them again.
-Error check(StringRef path, ArrayRef<char> data, uint32_t flags, const uint8_t *key) {
+} // namespace
+
+Error astra::checkBundle(StringRef name, ArrayRef<char> data, uint32_t flags, const uint8_t *key) {
   astra_diag diag = ASTRA_INIT(astra_diag);
   astra_runtime_options hooks = ASTRA_INIT(astra_runtime_options);
   hooks.verify = verifySignature;
@@ -37,10 +38,8 @@ Error check(StringRef path, ArrayRef<char> data, uint32_t flags, const uint8_t *
   astra_runtime_free(&runtime);
   if (s == ASTRA_OK) return Error::success();
   return createStringError(isNewer(s) ? std::errc::not_supported : std::errc::invalid_argument, "%s: %s",
-                           path.str().c_str(), diag.text);
+                           name.str().c_str(), diag.text);
 }
-
-} // namespace
 
 ArrayRef<uint8_t> BundleFile::signer() const {
   const fmt::Section &last = sections().back();
@@ -63,9 +62,9 @@ Expected<BundleFile> BundleFile::open(StringRef path, bool verifyAll) {
     if (e) return createFileError(path, e);
   }
   ArrayRef<char> data(out.map.const_data(), size_t(status.getSize()));
-  if (Error e = check(path, data, verifyAll ? ASTRA_VERIFY_ALL : 0, nullptr)) return std::move(e);
+  if (Error e = checkBundle(path, data, verifyAll ? ASTRA_VERIFY_ALL : 0, nullptr)) return std::move(e);
   if (ArrayRef<uint8_t> key = out.signer(); !key.empty())
-    if (Error e = check(path, data, 0, key.data())) return std::move(e);
+    if (Error e = checkBundle(path, data, 0, key.data())) return std::move(e);
   fmt::GetManifest(out.bytes(out.sections().front()).data())->UnPackTo(&out.manifest);
   return std::move(out);
 }

@@ -4,6 +4,7 @@
 // Keeps:    padding is zero; one pass to hash, one to write; the weights are never copied.
 // Does not: recurse, or hold the file in memory.
 #include "astra/Bundle/Writer.h"
+#include "astra/Bundle/Reader.h"
 #include "format/Format.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -11,6 +12,7 @@
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 #include <sodium.h>
+#include <sys/mman.h>
 
 using namespace astra;
 using namespace llvm;
@@ -49,6 +51,28 @@ void derive(const SigningKey &seed, uint8_t *publicPart, uint8_t *secretPart) {
 }
 
 } // namespace
+
+// Note [The runtime judges first]: the reader's rules are written once, in the runtime. A bundle that it refuses is a
+// mistake of this compiler, and no file. It sees the file with all bytes but the weights, which it does not hash here:
+// their pages are never touched.
+static Error judge(const fmt::Header &header, ArrayRef<fmt::Section> table,
+                   function_ref<void(size_t, function_ref<void(ArrayRef<uint8_t>)>)> content, const uint8_t *key) {
+  size_t bytes = header.fileBytes;
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return createStringError(errnoAsErrorCode(), "no address space for a bundle");
+  auto *file = static_cast<uint8_t *>(memory), *next = file;
+  auto put = [&](ArrayRef<uint8_t> piece) { next = llvm::copy(piece, next); };
+  put(bytesOf(header));
+  for (const fmt::Section &s : table) put(bytesOf(s));
+  for (auto [i, s] : enumerate(table)) {
+    next = file + s.offset;
+    if (fmt::SectionKind(s.kind) != fmt::SectionKind::Weights) content(i, put);
+  }
+  Error refused = checkBundle("internal error: the runtime refuses what was compiled",
+                              {static_cast<const char *>(memory), bytes}, 0, key);
+  munmap(memory, bytes);
+  return refused;
+}
 
 Expected<SigningKey> astra::readSigningKey(StringRef path) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
@@ -134,6 +158,9 @@ Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::option
     sodium_memzero(secret, sizeof secret);
   }
 
+  // See Note [The runtime judges first].
+  if (Error e = judge(header, table, [&](size_t i, Give give) { contents[i](give); }, key ? signature : nullptr))
+    return e;
   const uint64_t start = out.tell();
   out << text(bytesOf(header));
   for (const fmt::Section &s : table) out << text(bytesOf(s));

@@ -13,6 +13,11 @@
 
 namespace astra {
 
+/// Lets the runtime open a whole file's bytes, 64-byte aligned, and close them again. `flags` are those of
+/// astra_bundle_options; with a `key` of 32 bytes the signature must be that key's. The error is `name` and the
+/// runtime's sentence.
+llvm::Error checkBundle(llvm::StringRef name, llvm::ArrayRef<char> data, uint32_t flags, const uint8_t *key);
+
 class BundleFile {
 public:
   /// Opens and checks header, manifest and code; with `verifyAll` also the weights' hashes. If the file is signed, the

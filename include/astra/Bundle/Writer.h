@@ -1,7 +1,7 @@
 //===- Writer.h: writes a bundle file --------------------------------------===//
 // Takes:    a manifest, one code image per target of it, the weights, and a key when the bundle is to be signed.
 // Gives:    the file's bytes, to a stream; or an error before the first byte.
-// Keeps:    the bytes are a function of the arguments alone.
+// Keeps:    the bytes are a function of the arguments alone; the runtime's reader accepts them.
 // Does not: open or rename files.
 #pragma once
 #include "astra/Bundle/Weights.h"

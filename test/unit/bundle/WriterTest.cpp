@@ -117,6 +117,18 @@ TEST(Writer, ASignatureCoversEveryByte) {
   }
 }
 
+TEST(Writer, WritesNothingThatTheRuntimeRefuses) {
+  for (bool sign : {false, true}) {
+    BundleParts parts = sample();
+    parts.manifest.params[0]->shape.resize(fmt::kMaxRank + 1, 1);
+    std::string bytes;
+    llvm::raw_string_ostream out(bytes);
+    EXPECT_EQ(llvm::toString(writeBundle(parts, out, sign ? std::optional(key) : std::nullopt)),
+              "internal error: the runtime refuses what was compiled: param w has 17 axes; at most 16 are allowed");
+    EXPECT_EQ(bytes, "");
+  }
+}
+
 TEST(Reader, SentencesNameTheFile) {
   Folder folder;
   store(folder.file("empty"), "");
