@@ -110,6 +110,12 @@ bool Parser::fail(const char *at, const llvm::Twine &what) {
   return false;
 }
 
+std::string Parser::found() const {
+  if (tok.is(Kind::End)) return "found the end of the text";
+  StringRef whole(tok.at, tok.text.end() - tok.at);
+  if (!llvm::isPrint(whole.front())) return "found the byte 0x" + llvm::toHex(whole.take_front(1));
+  return "found '" + whole.take_front(40).str() + "'";
+}
 bool Parser::expect(StringRef mark) {
   if (accept(mark)) return true;
   return fail("expected " + mark + (tok.is(Kind::End) ? ", found the end of the text" : ""));

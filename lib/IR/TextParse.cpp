@@ -22,7 +22,7 @@ public:
   }
 
   bool module() {
-    if (!acceptWord("module")) return fail("expected: module @name {");
+    if (!acceptWord("module")) return fail("expected: module @name {, " + found());
     if (!name(Kind::Global, "the module's name: @name", m.name) || !expect("{")) return false;
     while (!accept("}")) {
       const char *at = tok.at;

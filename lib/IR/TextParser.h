@@ -50,6 +50,7 @@ public:
   }
   bool fail(const char *at, const llvm::Twine &what);
   bool fail(const llvm::Twine &what) { return fail(tok.at, what); }
+  std::string found() const; // of the token that is next: found 'word'
   bool expect(llvm::StringRef mark);
   bool accept(llvm::StringRef mark);
   bool acceptWord(llvm::StringRef word);

@@ -45,12 +45,16 @@ std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   return "";
 }
 
+/// Machines that have a name in this program's language and no code generator yet.
+constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
+
 struct CommandLine {
   PipelineOptions pipeline;
   std::vector<std::string> targets;
   std::string numerics = "strict";
   int64_t jobs = 1;
   bool quiet = false;
+  std::string unsupported; // what is asked for rightly and not there yet
 };
 
 Program describe(CommandLine &c) {
@@ -103,12 +107,20 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   o.model = models[0];
   llvm::StringRef model = o.model;
   if (!model.ends_with(".uop") && !model.ends_with(".onnx")) return o.model + ": a model is a .uop or .onnx file";
+  if (c.numerics == "device")
+    c.unsupported = "--numerics=device is not supported; strict is";
+  else if (c.numerics != "strict")
+    return "there is no numeric contract '" + c.numerics + "'; strict is one";
   if (o.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
   if (o.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
   if (c.targets.empty())
     for (const Target &t : allTargets()) o.targets.push_back(&t);
   for (const std::string &name : c.targets) {
     const Target *t = targetNamed(name);
+    if (!t && llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {
+      c.unsupported = "--target=" + name + " is not supported yet; targets are " + targetNames();
+      return "";
+    }
     if (!t) return "there is no target '" + name + "'; targets are " + targetNames();
     if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
     o.targets.push_back(t);
@@ -130,8 +142,7 @@ int main(int argc, char **argv) {
   if (int code = parse(program, argc, argv, models); code >= 0) return code;
   if (std::string wrong = check(c, models); !wrong.empty())
     return complain(program, Usage, wrong + " (see astra-compile --help)");
-  if (c.numerics != "strict")
-    return complain(program, Unsupported, "--numerics=" + c.numerics + " is not supported; strict is");
+  if (!c.unsupported.empty()) return complain(program, Unsupported, c.unsupported);
 
   Progress progress(c.quiet);
   llvm::Error failed = runPipeline(c.pipeline, progress);

@@ -93,10 +93,13 @@ int exitCode(astra_status s) {
 /// Throws what the diag says. Exceptions stay inside this file.
 struct Checked {
   astra_diag diag = ASTRA_INIT(astra_diag);
+  string file; // the file that is being judged, or ""
   operator astra_diag *() { return &diag; }
   void operator()(astra_status s) {
     if (s == ASTRA_OK) return;
-    throw Refusal{exitCode(s), diag.text[0] ? diag.text : astra_status_name(s)};
+    string text = diag.text[0] ? diag.text : astra_status_name(s);
+    bool named = file.empty() || text.find(file) != text.npos;
+    throw Refusal{exitCode(s), named ? text : file + ": " + text};
   }
 };
 
@@ -168,9 +171,11 @@ void Run::load(const string &path) {
   check(astra_pool_init(&h.pool, h.device, nullptr, check));
   astra_bundle_options bundle = ASTRA_INIT(astra_bundle_options);
   bundle.flags = (settings.verify ? ASTRA_VERIFY_ALL : 0) | (settings.strict ? ASTRA_REQUIRE_STRICT : 0);
+  check.file = path;
   check(astra_bundle_init_file(&h.bundle, h.runtime, path.c_str(), &bundle, check));
   check(astra_bundle_find_entry(h.bundle, settings.entry.c_str(), &entry, check));
   check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
+  check.file = "";
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
   check(astra_bundle_get_info(h.bundle, &info));
   for (auto &[name, file] : settings.params) {
