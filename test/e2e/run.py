@@ -4,11 +4,13 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // case: n=7; n=8        dims and scalar inputs of one call, more calls of the same session behind `;`
               // case: n=1 param:w     a param that the caller replaces
               // case: entry:init; n=1 another entry than the first
+              // case: n=7 specials    infinities and NaNs among the floats of inputs and params
               // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
-Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs, infinities and NaNs among them.
+Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs among them; specials are a NaN with
+          sign and payload, a signalling one, both infinities. NaNs come out canonical.
 Does not: tolerate a bit: astra-run --expect compares bytes.
 
     build/venv/bin/python test/e2e/run.py [--build build] [--aarch64 build/aarch64/astra-run] [CASE.uop ...]
@@ -47,6 +49,35 @@ def command(*args):
 def evaluate(expression, dims):
     code = expression.replace("floordiv", "//").replace(" mod ", " % ")
     return eval(code, {"min": min, "max": max}, dims)
+
+
+# The integer that holds a float; the special values, +infinity first; the NaN that programs give.
+SPECIALS = {"f16": (np.uint16, (0x7C00, 0xFE5A, 0xFC00, 0x7C01), 0x7E00),
+            "bf16": (np.uint16, (0x7F80, 0xFFD2, 0xFF80, 0x7F81), 0x7FC0),
+            "f32": (np.uint32, (0x7F800000, 0xFFC12345, 0xFF800000, 0x7F800001), 0x7FC00000),
+            "f64": (np.uint64, (0x7FF << 52, 0xFFF8123456789ABC, 0xFFF << 52, 0x7FF0000000000001), 0x7FF8 << 48)}
+PARTS = {"complex64": "f32", "complex128": "f64"}
+
+
+def with_specials(rng, dtype, array):
+    """The array with each special value at a place of its own, as many as there is room for."""
+    if PARTS.get(dtype, dtype) in SPECIALS:
+        holder, patterns, _ = SPECIALS[PARTS.get(dtype, dtype)]
+        array = np.array(array)
+        flat = array.reshape(-1).view(holder)
+        for place, pattern in zip(rng.permutation(flat.size), patterns):
+            flat[place] = pattern
+    return array
+
+
+def is_canonical(dtype, array):
+    """Whether every NaN is the one that programs give."""
+    if PARTS.get(dtype, dtype) not in SPECIALS:
+        return True
+    holder, patterns, canonical = SPECIALS[PARTS.get(dtype, dtype)]
+    bits = np.ascontiguousarray(array).reshape(-1).view(holder)
+    nans = (bits & holder((1 << holder(0).itemsize * 8 - 1) - 1)) > patterns[0]
+    return bool((bits[nans] == canonical).all())
 
 
 def random_array(rng, dtype, shape):
@@ -164,20 +195,22 @@ class Module:
             entries = [v[6:] for v in call.split() if v.startswith("entry:")]
             self.entry = next(e for e in self.manifest["entries"] if not entries or e["name"] == entries[0])
             params = [v[6:] for v in call.split() if v.startswith("param:")]
+            special = with_specials if "specials" in call.split() else lambda rng, dtype, array: array
             dims = {d["name"]: int(values[d["name"]]) for d in self.manifest["dims"] if d["name"] in values}
             here = self.folder / f"{number}.{step}"
             here.mkdir()
             given = []
             for t in self.entry["inputs"]:
                 shape = [evaluate(e, dims) for e in t["shape"]]
-                array = random_array(rng, t["dtype"], shape)
+                array = special(rng, t["dtype"], random_array(rng, t["dtype"], shape))
                 if t["name"] in values and not shape:
                     array = np.array(values[t["name"]]).astype(DTYPES[t["dtype"]])
                 np.save(here / f"{t['name']}.npy", array)
                 given.append(f"--input={t['name']}={here / t['name']}.npy")
             for p in self.manifest["params"]:
                 if p["name"] in params:
-                    np.save(here / f"{p['name']}.npy", random_array(rng, p["dtype"], p["shape"]))
+                    array = special(rng, p["dtype"], random_array(rng, p["dtype"], p["shape"]))
+                    np.save(here / f"{p['name']}.npy", array)
                     given.append(f"--param={p['name']}={here / p['name']}.npy")
             by_shape = {b["dim"] for b in self.entry["binds"]}
             by_host = [self.manifest["dims"][d]["name"] for d in self.entry["host_dims"]]
@@ -197,6 +230,10 @@ class Module:
                 evaluated.append(f"--output=@{name}={states[name]}")
                 after.append(f"--get-state={name}={here / ('got.' + name)}.npy")
             command(self.bin / "astra-opt", self.path, "--eval", f"--entry={self.entry['name']}", *evaluated)
+            made = [(t, here / f"out.{t['name']}.npy") for t in self.entry["outputs"]]
+            for tensor, file in made + [(s, states[s["name"]]) for s in self.manifest["states"]]:
+                if not is_canonical(tensor["dtype"], np.load(file)):
+                    raise Failure(f"{self.path}: {tensor['name']} holds a NaN that is not canonical: {file}")
             for name, most in self.moved.items():
                 after_call = np.load(states[name])
                 before_call = np.load(previous[name]) if previous[name] else np.zeros_like(after_call)
