@@ -184,7 +184,7 @@ private:
     Fn fn = Fn(n.number);
     if (fn == Fn::Width) return literalOf(t, bitWidth(t));
     UOpRef u = slot(rule.right.nodes[n.arg[0]]);
-    if (fn == Fn::Log2) return literalOf(t, llvm::Log2_64(uint64_t(numberOf(u))));
+    if (fn == Fn::Log2) return numberOf(u) > 0 ? literalOf(t, llvm::Log2_64(uint64_t(numberOf(u)))) : nullptr;
     llvm::APFloat inverse(0.0);
     if (fn != Fn::Reciprocal || !floatOf(u).getExactInverse(&inverse)) return nullptr;
     return literalOf(t, inverse.bitcastToAPInt().getZExtValue());

@@ -5,7 +5,11 @@
 
 namespace astra::proofs {
 
-using Box = std::string (*)(const Rule &);
+using Valuation = llvm::function_ref<std::optional<int64_t>(UOpRef)>;
+/// A symbolic integer, or a comparison of two, where dims and ranges are given.
+std::optional<int64_t> valueOf(UOpRef x, Valuation v);
+
+using BoxRun = std::string (*)(const Rule &);
 
 std::string movementBox(
     const Rule &); // every pair of movement ops of every argument, ranks 1 to 3, extents 0 to 3, a symbolic one too

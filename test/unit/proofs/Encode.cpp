@@ -73,15 +73,23 @@ optional<expr> Encoder::logic(Op op, const std::vector<expr> &a) {
   }
 }
 
-/// The quotient and remainder of x by a positive literal: the only q and m with x = q*a + m and 0 <= m < a, in a width
-/// where nothing wraps.
-std::pair<expr, expr> Encoder::euclid(const expr &x, const expr &a) {
-  expr q = c.bv_const("quotient", width), m = c.bv_const("remainder", width);
-  auto wide = [&](const expr &e) { return isSigned ? z3::sext(e, width + 1) : z3::zext(e, width + 1); };
-  assumptions = assumptions && wide(x) == wide(q) * wide(a) + wide(m) && wide(m) >= c.bv_val(0, 2 * width + 1) &&
-                wide(m) < wide(a);
-  return {q, m};
+/// The quotient and remainder of x by a > 0: the only q and m with x = q*a + m and 0 <= m < a, in a width where nothing
+/// wraps. The same operands have the same ones.
+const Encoder::Division &Encoder::euclid(const expr &x, const expr &a) {
+  for (const Division &d : divisions)
+    if (z3::eq(d.x, x) && z3::eq(d.a, a)) return d;
+  std::string n = std::to_string(divisions.size());
+  expr q = c.constant(("quotient" + n).c_str(), x.get_sort()), m = c.constant(("remainder" + n).c_str(), x.get_sort());
+  auto wide = [&](const expr &e) {
+    return values != Values::Bits ? e : isSigned ? z3::sext(e, width + 1) : z3::zext(e, width + 1);
+  };
+  definitions = definitions &&
+                z3::implies(wide(a) > 0, wide(x) == wide(q) * wide(a) + wide(m) && wide(m) >= 0 && wide(m) < wide(a));
+  divisions.push_back({x, a, q, m});
+  return divisions.back();
 }
+
+expr Encoder::takeDefined() { return std::exchange(defined, c.bool_val(true)); }
 
 optional<expr> Encoder::bits(Op op, const std::vector<expr> &a) {
   expr zero = c.bv_val(0, width);
@@ -106,12 +114,12 @@ optional<expr> Encoder::bits(Op op, const std::vector<expr> &a) {
   case Op::Shl: return z3::shl(a[0], a[1]);
   case Op::Shr: return isSigned ? z3::ashr(a[0], a[1]) : z3::lshr(a[0], a[1]);
   case Op::TruncDiv: return quotient();
-  case Op::FloorDiv: return literals.empty() ? floored() : euclid(a[0], a[1]).first;
+  case Op::FloorDiv: return literals.empty() ? floored() : euclid(a[0], a[1]).quotient;
   case Op::Rem:
     if (byDefinition) return a[0] - quotient() * a[1];
     return isSigned ? z3::srem(a[0], a[1]) : z3::urem(a[0], a[1]);
   case Op::Mod:
-    if (!literals.empty()) return euclid(a[0], a[1]).second;
+    if (!literals.empty()) return euclid(a[0], a[1]).remainder;
     if (byDefinition) return a[0] - floored() * a[1];
     return isSigned ? z3::smod(a[0], a[1]) : z3::urem(a[0], a[1]);
   case Op::Max: return z3::ite(less(a[0], a[1]), a[1], a[0]);
@@ -134,8 +142,9 @@ optional<expr> Encoder::index(Op op, const std::vector<expr> &a) {
   }
   if (values == Values::Integers) return {}; // only polynomials survive wrapping
   switch (op) {
-  case Op::FloorDiv: assumptions = assumptions && a[1] > 0; return a[0] / a[1];
-  case Op::Mod: assumptions = assumptions && a[1] > 0; return z3::mod(a[0], a[1]);
+  case Op::Div: // of a fact
+  case Op::FloorDiv: defined = defined && a[1] > 0; return euclid(a[0], a[1]).quotient;
+  case Op::Mod: defined = defined && a[1] > 0; return euclid(a[0], a[1]).remainder;
   case Op::Max: return z3::ite(a[0] < a[1], a[1], a[0]);
   case Op::Min: return z3::ite(a[0] < a[1], a[0], a[1]);
   case Op::Lt: return a[0] < a[1];
@@ -250,25 +259,33 @@ optional<expr> Encoder::term(const Term &t, optional<z3::sort> root) {
 
 optional<expr> Encoder::guard(const Term &t) {
   if (t.size == 0) return c.bool_val(true);
-  unsigned wide = width + 8;
+  unsigned wide = width + 8; // holds sums
   bool bitwise = values == Values::Bits;
   if (!bitwise && values != Values::Index) return {};
   auto constant = [&](int64_t v) { return bitwise ? c.bv_val(v, wide) : c.int_val(v); };
   std::vector<expr> made;
+  expr possible = c.bool_val(true);
   for (unsigned i = 0; i < t.size; ++i) {
     const TermNode &n = t.nodes[i];
     auto arg = [&](unsigned k) { return made[n.arg[k]]; };
     optional<expr> e;
     if (n.kind == TermKind::Int) e = constant(n.value);
-    if (n.kind == TermKind::Literal) e = !bitwise ? name(n) : isSigned ? z3::sext(name(n), 8) : z3::zext(name(n), 8);
+    if (n.kind == TermKind::Literal)
+      e = !bitwise ? name(n) : isSigned ? z3::sext(name(n), wide - width) : z3::zext(name(n), wide - width);
     if (n.kind == TermKind::Call && Fn(n.number) == Fn::Width) e = constant(width);
-    if (n.kind == TermKind::Call && Fn(n.number) == Fn::IsPow2 && !literals.empty())
-      e = c.bool_val(true); // the literals were chosen so
+    if (n.kind == TermKind::Call && Fn(n.number) == Fn::IsPow2 && bitwise)
+      e = arg(0) > 0 && (arg(0) & (arg(0) - 1)) == 0;
     if (n.kind == TermKind::Apply) switch (n.op) {
       case Op::Add: e = arg(0) + arg(1); break;
       case Op::Sub: e = arg(0) - arg(1); break;
-      case Op::Mul: e = arg(0) * arg(1); break;
-      case Op::Mod: e = bitwise ? optional<expr>() : z3::mod(arg(0), arg(1)); break;
+      case Op::Mul:
+        if (!bitwise) e = arg(0) * arg(1);
+        break;
+      case Op::Mod:
+        if (bitwise) break;
+        possible = possible && arg(1) > 0;
+        e = euclid(arg(0), arg(1)).remainder;
+        break;
       case Op::Lt: e = arg(0) < arg(1); break;
       case Op::Le: e = arg(0) <= arg(1); break;
       case Op::Eq: e = arg(0) == arg(1); break;
@@ -280,5 +297,5 @@ optional<expr> Encoder::guard(const Term &t) {
     if (!e) return {};
     made.push_back(*e);
   }
-  return made.back();
+  return possible && made.back();
 }

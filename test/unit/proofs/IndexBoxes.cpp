@@ -3,6 +3,7 @@
 // Gives:    whether a procedure, and simplifyIndex as a whole, give the same number at every point where the original
 // has one, and whether
 //           the proved bounds hold there.
+#include "Boxes.h"
 #include "Prove.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Text.h"
@@ -11,6 +12,19 @@
 #include <random>
 
 using namespace astra;
+using proofs::Valuation, proofs::valueOf;
+
+std::optional<int64_t> proofs::valueOf(UOpRef x, Valuation v) {
+  if (x->isConst()) return x->ints[0];
+  if (x->isIndex()) return idxEvaluate(x, v);
+  if (x->op == Op::Not) {
+    auto t = valueOf(x->src[0], v);
+    return t ? std::optional(int64_t(!*t)) : t;
+  }
+  auto l = idxEvaluate(x->src[0], v), r = idxEvaluate(x->src[1], v);
+  if (!l || !r) return std::nullopt;
+  return x->op == Op::Lt ? *l < *r : x->op == Op::Le ? *l <= *r : x->op == Op::Eq ? *l == *r : *l != *r;
+}
 
 namespace {
 struct Box {
@@ -97,14 +111,6 @@ struct Box {
   }
 };
 
-using Valuation = llvm::function_ref<std::optional<int64_t>(UOpRef)>;
-std::optional<int64_t> valueOf(UOpRef x, Valuation v) {
-  if (x->isConst()) return x->ints[0];
-  if (x->isIndex()) return idxEvaluate(x, v);
-  auto l = idxEvaluate(x->src[0], v), r = idxEvaluate(x->src[1], v);
-  if (!l || !r) return std::nullopt;
-  return x->op == Op::Lt ? *l < *r : x->op == Op::Le ? *l <= *r : x->op == Op::Eq ? *l == *r : *l != *r;
-}
 std::string text(UOpRef x) {
   return x->isIndex()   ? indexText(x)
          : x->isConst() ? std::to_string(x->ints[0])

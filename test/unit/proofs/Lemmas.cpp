@@ -2,6 +2,8 @@
 // Every division x / d with d > 0 is written in Euclid's form: x = d*q + m, 0 <= m < d, and q, m are the only such
 // numbers (lemma `unique`). A rule then says that some q and m are of that form. Each step is over unbounded integers;
 // products of unknowns appear as polynomials.
+// Does not: look at the functions. These are run at every point of boxes (IndexBoxes.cpp); a chain is why they hold
+// beyond. Rows of terms need no chain: z3 is given the row itself (Prove.cpp).
 #include "Prove.h"
 #include <functional>
 #include <map>
@@ -86,24 +88,6 @@ const std::map<std::string, Proof> &chains() {
                  l.euclid(l.d * l.x + l.y, l.d, l.x + l.q, l.m));
          l.lemma("t*x + y is t*(x % (k*d)) + y and a multiple of d", l.x == l.k * l.d * l.q + l.m,
                  l.t * l.x + l.y == (l.t * l.m + l.y) + l.d * (l.t * l.k * l.q));
-       }},
-      {"mod-of-mod",
-       [](Chain &l) {
-         l.unique();
-         l.lemma("x % (k*d), and its form by d, give x's form by d",
-                 l.x == l.k * l.d * l.q + l.m && l.m == l.d * l.Q + l.M, l.x == l.d * (l.k * l.q + l.Q) + l.M);
-       }},
-      {"div-of-mod",
-       [](Chain &l) { // b = a*k: x = a*k*q + m, m = a*Q + M; x / a = k*q + Q and Q < k, so (x / a) % k = Q = m / a
-         l.unique();
-         expr a = l.v("a"), p = l.v("p");
-         l.lemma("x / a is k*q + Q", l.x == a * l.k * l.q + l.m && l.m == a * l.Q + l.M,
-                 l.x == a * (l.k * l.q + l.Q) + l.M);
-         l.lemma("a*(Q - k) is a*Q - a*k", l.c.bool_val(true), a * (l.Q - l.k) == a * l.Q - a * l.k);
-         l.lemma("a quotient below k", a > 0 && p >= 0 && p == a * l.Q - a * l.k && l.m == a * l.Q + l.M && l.M >= 0,
-                 l.m >= a * l.k);
-         l.lemma("a quotient not negative",
-                 a > 0 && l.Q <= -1 && a * (-l.Q - 1) >= 0 && l.m == a * l.Q + l.M && l.M < a, l.m < 0);
        }},
       {"div-of-factor",
        [](Chain &l) {

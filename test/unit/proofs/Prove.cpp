@@ -4,27 +4,41 @@
 // Keeps:    the order of attempts: any values at all; polynomials; bit vectors of each width; symbolic integers; f16.
 #include "Prove.h"
 #include "Encode.h"
+#include "Facts.h"
 
 using namespace astra;
 using namespace astra::proofs;
 using namespace astra::rules;
+using z3::expr;
 
 namespace {
 constexpr unsigned quick = 3'000'000, thorough = 30'000'000, floats = 12'000'000;
-enum class Answer { Proved, Refuted, Unknown, Inapplicable };
+enum class Answer { Proved, Refuted, Unknown, Inapplicable, Empty };
 
+const char *text(Answer a) {
+  static constexpr const char *texts[] = {"proved", "refuted", "unknown", "no encoding", "no point passes the guard"};
+  return texts[unsigned(a)];
+}
+
+/// Whether the right side has a value, equal to the left's, wherever the guard holds and the left has one. All three
+/// are the row's own data.
 Answer ask(Encoder &e, z3::context &c, const Rule &r, unsigned effort) {
   auto left = e.term(r.left);
   if (!left) return Answer::Inapplicable;
+  expr leftDefined = e.takeDefined();
   auto right = e.term(r.right, left->get_sort());
+  expr rightDefined = e.takeDefined();
   auto guard = e.guard(r.guard);
   if (!right || !guard || !z3::eq(left->get_sort(), right->get_sort())) return Answer::Inapplicable;
   z3::solver s(c);
   z3::params p(c);
   p.set("rlimit", effort); // z3's own count of steps: the same on a busy machine
   s.set(p);
-  s.add(e.assumed() && *guard);
-  s.add(!z3::expr(c, Z3_mk_eq(c, *left, *right)));
+  if (e.values == Values::Index)
+    for (const expr &fact : factsFor(r, e)) s.add(fact);
+  s.add(e.defining() && leftDefined && *guard);
+  if (e.values == Values::Index && s.check() == z3::unsat) return Answer::Empty;
+  s.add(!(rightDefined && expr(c, Z3_mk_eq(c, *left, *right))));
   switch (s.check()) {
   case z3::unsat: return Answer::Proved;
   case z3::sat: return Answer::Refuted;
@@ -42,17 +56,19 @@ bool uses(const Term &t, unsigned literal) {
   return t.binds({TermKind::Literal, Op::Const, uint8_t(literal), 0, {}, 0});
 }
 
-/// Whether the guard lets only 0 <= a < width pass.
-bool countsAreSmall(const Rule &r, unsigned width, bool isSigned) {
+/// Whether the guard lets any literals pass, a being none of these.
+bool passesGuard(const Rule &r, unsigned width, bool isSigned, const std::vector<int64_t> &except) {
   z3::context c;
   Encoder e(c, Values::Bits);
   e.width = width;
   e.isSigned = isSigned;
-  static constexpr Term small = a >= 0 && a < rules::width;
-  auto given = e.guard(r.guard), then = e.guard(small);
+  auto guard = e.guard(r.guard);
+  if (!guard) return true;
+  expr a = c.bv_const("a", width);
   z3::solver s(c);
-  s.add(*given && !*then);
-  return s.check() == z3::unsat;
+  s.add(*guard);
+  for (int64_t v : except) s.add(a != c.bv_val(v, width));
+  return s.check() != z3::unsat;
 }
 
 std::string integers(const Rule &r, bool isSigned) {
@@ -62,13 +78,15 @@ std::string integers(const Rule &r, bool isSigned) {
     if (ask(e, c, r, thorough) == Answer::Proved) return "";
   }
   for (unsigned width : {8u, 16u, 32u, 64u}) {
-    std::vector<int64_t> fixed{0}; // every value that the guard lets a take, where z3 needs it fixed
-    bool everyPower = calls(r.guard, Fn::IsPow2),
-         everyCount = calls(r.guard, Fn::Width) && uses(r.left, 1) && countsAreSmall(r, width, isSigned);
-    if (everyPower || everyCount) fixed.clear();
-    for (unsigned k = 0; everyPower && k < width - isSigned; ++k) fixed.push_back(int64_t(uint64_t(1) << k));
-    for (unsigned k = 0; everyCount && k < width; ++k) fixed.push_back(k);
-    for (int64_t value : fixed) {
+    std::vector<int64_t> every; // value that the guard lets a take, where z3 needs it fixed
+    if (calls(r.guard, Fn::IsPow2))
+      for (unsigned k = 0; k < width - isSigned; ++k) every.push_back(int64_t(uint64_t(1) << k));
+    else if (calls(r.guard, Fn::Width) && uses(r.left, 1))
+      for (unsigned k = 0; k < width; ++k) every.push_back(k);
+    if (!passesGuard(r, width, isSigned, {})) return text(Answer::Empty);
+    bool fix = !every.empty() && !passesGuard(r, width, isSigned, every);
+    if (!fix) every = {0};
+    for (int64_t value : every) {
       Answer answer = Answer::Unknown;
       for (bool byDefinition : {false, true}) {
         z3::context c;
@@ -76,15 +94,13 @@ std::string integers(const Rule &r, bool isSigned) {
         e.width = width;
         e.isSigned = isSigned;
         e.byDefinition = byDefinition;
-        if (everyPower || everyCount) e.literals[0] = value;
+        if (fix) e.literals[0] = value;
         answer = ask(e, c, r, byDefinition ? thorough : quick);
         if (answer != Answer::Unknown) break;
       }
       if (answer != Answer::Proved)
-        return std::string(isSigned ? "signed" : "unsigned") + " integers of " + std::to_string(width) + " bits: " +
-               (answer == Answer::Refuted   ? "refuted"
-                : answer == Answer::Unknown ? "unknown"
-                                            : "no encoding");
+        return std::string(isSigned ? "signed" : "unsigned") + " integers of " + std::to_string(width) +
+               " bits: " + text(answer);
     }
   }
   return "";
@@ -93,7 +109,7 @@ std::string integers(const Rule &r, bool isSigned) {
 
 Verdict proofs::proveTerms(const Rule &r) {
   Verdict v;
-  if (r.guard.size == 0) {
+  if (r.guard.size == 0 && r.soundness.domain != Domain::Index) {
     z3::context c;
     Encoder e(c, Values::Uninterpreted);
     if (ask(e, c, r, quick) == Answer::Proved) return v;
@@ -108,17 +124,13 @@ Verdict proofs::proveTerms(const Rule &r) {
       v.runAllHalves = true; // then the evaluator must see every value
       return;
     }
-    if (a != Answer::Proved)
-      v.failure = std::string(what) + (a == Answer::Refuted   ? ": refuted"
-                                       : a == Answer::Unknown ? ": unknown"
-                                                              : ": no encoding");
+    if (a != Answer::Proved) v.failure = std::string(what) + ": " + text(a);
   };
   if (left & OtherTypes) v.failure = "not proved for any type at all";
   for (auto [type, isSigned] : {std::pair(SignedTypes, true), std::pair(UnsignedTypes, false)})
     if ((left & type) && v.failure.empty()) v.failure = integers(r, isSigned);
   single(BoolType, Values::Bools, "bool", quick);
   single(FloatTypes, Values::Half, "f16", floats);
-  if ((left & IndexType) && v.failure.empty() && !proveLemmas(r.name).empty())
-    single(IndexType, Values::Index, "index", thorough);
+  single(IndexType, Values::Index, "index", thorough);
   return v;
 }

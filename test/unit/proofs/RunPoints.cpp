@@ -7,7 +7,7 @@ using namespace astra;
 using namespace astra::proofs;
 
 std::string proofs::runPoints(const Rule &r) {
-  static const std::map<std::string, Box> boxes = {
+  static const std::map<std::string, BoxRun> boxes = {
       {"reshape-of-reshape", movementBox},
       {"permute-of-permute", movementBox},
       {"expand-of-expand", movementBox},
