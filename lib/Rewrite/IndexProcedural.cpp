@@ -1,7 +1,7 @@
 //===- IndexProcedural.cpp: div, mod, min, max and comparisons by bounds ---===//
 // Takes:    symbolic integers whose sources are rewritten. Divisors are positive by the meaning of index div and mod.
-// Gives:    equal ones. Each function is held by a chain of lemmas of its rule's name and by every point of small boxes
-// (test/unit/rewrite).
+// Gives:    equal ones. Each function is run at every point of small boxes and argued for by a chain of lemmas of its
+//           rule's name (test/unit/proofs).
 #include "Procedures.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>

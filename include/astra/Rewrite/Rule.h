@@ -2,7 +2,7 @@
 // Takes:    expressions over names and literals, written as in mathematics.
 // Gives:    Rule rows: constexpr data that the matcher reads, the prover proves, the docs print.
 // Keeps:    a name that is not bound on the left is a compile error, and so is a term that is too long.
-// Does not: match (Matcher.cpp), choose where rules run (Registry.cpp), prove (test/unit/rewrite).
+// Does not: match (Matcher.cpp), choose where rules run (Registry.cpp), prove (test/unit/proofs).
 //
 // Names: x y z w are values of the row's types, p q r are bools, a b are literals of the row's types. On the left a
 // literal matches a tensor whose every element is that literal; `/` on integers and symbolic integers is floordiv.
@@ -174,8 +174,8 @@ inline constexpr Soundness Index{Domain::Index, IndexType};
 /// How a row is held; every row has one, by construction. The tests visit each row and fail where the proof is missing,
 /// refuted or unknown.
 enum class Proof : uint8_t {
-  Terms,  // both sides given to z3 (and floats run exhaustively at 16 bits), for each type of the row
-  Lemmas, // a chain of lemmas of the same name, each given to z3, and the function run at every point of small boxes
+  Terms,  // guard and both sides given to z3 (and floats run exhaustively at 16 bits), for each type of the row
+  Lemmas, // the function run at every point of small boxes, and argued for by lemmas of the same name, given to z3
   Points  // the function run at every shape, type and value up to a bound that the test states
 };
 

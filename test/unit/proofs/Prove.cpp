@@ -2,6 +2,15 @@
 // Takes:    a row of terms.
 // Gives:    a proof for each of its types, or the reason why there is none. `unknown` is a failure.
 // Keeps:    the order of attempts: any values at all; polynomials; bit vectors of each width; symbolic integers; f16.
+//           A proof is of the row's own terms: nothing is looked up by its name but facts, which hold by themselves.
+//
+// Note [Rows of symbolic integers]
+// Each division n / d of a row has a quotient and a remainder, unknown integers with n = d*q + m and 0 <= m < d where
+// d > 0. The question to z3 is then one of polynomials, over unbounded integers: the guard holds, the left side's
+// divisors are positive, and yet a divisor of the right side is not, or the sides differ. z3 finds no products by
+// itself, so Facts.cpp tells it some in the row's own terms. A fact is an instance of a lemma without premises about
+// the row; a row changed so that it is false stays refuted, however many facts there are (MutantTest.cpp). That some
+// literals pass the guard is asked first.
 #include "Prove.h"
 #include "Encode.h"
 #include "Facts.h"
@@ -86,10 +95,10 @@ std::string integers(const Rule &r, bool isSigned) {
     if (!passesGuard(r, width, isSigned, {})) return text(Answer::Empty);
     bool fix = !every.empty() && !passesGuard(r, width, isSigned, every);
     if (!fix) every = {0};
+    z3::context c;
     for (int64_t value : every) {
       Answer answer = Answer::Unknown;
       for (bool byDefinition : {false, true}) {
-        z3::context c;
         Encoder e(c, Values::Bits);
         e.width = width;
         e.isSigned = isSigned;
