@@ -18,53 +18,6 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 static constexpr int64_t big = int64_t(1) << 62;
 static int64_t saturate(__int128 v) { return v > big ? big : v < -big ? -big : int64_t(v); }
 
-/// Bounds of a short polynomial that knows where an atom stands twice: n*m - n is n times m - 1. What every term has is
-/// a factor; the rest, if no atom has a power in it, is least and greatest at corners. Nothing where a number leaves 62
-/// bits or the polynomial is of another form.
-static std::optional<std::pair<int64_t, int64_t>> polynomialBounds(llvm::MutableArrayRef<IndexTerm> ts) {
-  auto common = ts[0].atoms;
-  llvm::SmallVector<UOpRef, 4> atoms;
-  for (const IndexTerm &t : ts.drop_front()) {
-    auto left = t.atoms;
-    decltype(left) both;
-    for (UOpRef a : common)
-      if (auto at = llvm::find(left, a); at != left.end()) both.push_back(a), left.erase(at);
-    common = std::move(both);
-  }
-  for (IndexTerm &t : ts) {
-    for (UOpRef a : common) t.atoms.erase(llvm::find(t.atoms, a));
-    for (auto a = t.atoms.begin(); a != t.atoms.end(); ++a) {
-      if (std::find(t.atoms.begin(), a, *a) != a) return std::nullopt;
-      if (!llvm::is_contained(atoms, *a)) atoms.push_back(*a);
-    }
-  }
-  if (atoms.size() > 4) return std::nullopt;
-  bool fits = true;
-  auto times = [&](int64_t a, int64_t b) {
-    __int128 p = __int128(a) * b;
-    fits &= p >= -big && p <= big;
-    return int64_t(fits ? p : 0);
-  };
-  int64_t least = big, most = -big, low = 1, high = 1;
-  for (unsigned corner = 0; corner < 1u << atoms.size(); ++corner) {
-    __int128 sum = 0;
-    for (const IndexTerm &t : ts) {
-      int64_t v = t.coefficient;
-      for (UOpRef a : t.atoms) v = times(v, corner >> (llvm::find(atoms, a) - atoms.begin()) & 1 ? a->hi : a->lo);
-      sum += v;
-    }
-    least = std::min(least, saturate(sum));
-    most = std::max(most, saturate(sum));
-  }
-  for (UOpRef a : common) {
-    fits &= a->lo >= 0;
-    low = times(low, a->lo);
-    high = times(high, a->hi);
-  }
-  int64_t from = times(least, least < 0 ? high : low), to = times(most, most < 0 ? low : high);
-  return fits ? std::optional(std::pair(from, to)) : std::nullopt;
-}
-
 /// Bounds of an index node from those of its sources.
 static std::pair<int64_t, int64_t> bounds(Op op, llvm::ArrayRef<UOpRef> s, llvm::ArrayRef<int64_t> ints) {
   using W = __int128;
@@ -76,14 +29,9 @@ static std::pair<int64_t, int64_t> bounds(Op op, llvm::ArrayRef<UOpRef> s, llvm:
   case Op::Range: return {0, std::max<int64_t>(s[0]->hi - 1, 0)};
   case Op::Add: {
     std::pair<int64_t, int64_t> r{saturate(W(s[0]->lo) + s[1]->lo), saturate(W(s[0]->hi) + s[1]->hi)};
-    constexpr unsigned longest = 8; // terms that are looked at together, where the sum may seem negative
-    unsigned count = 2;
-    for (UOpRef x = s[0]; x->is(Op::Add) && count <= longest; x = x->src[0]) ++count;
-    if (r.first >= 0 || count > longest) return r;
-    auto ts = terms(s[0]);
-    llvm::append_range(ts, terms(s[1]));
-    if (auto p = polynomialBounds(ts)) r = {std::max(r.first, p->first), std::min(r.second, p->second)};
-    return r;
+    if (r.first >= 0) return r; // as it nearly always is
+    auto better = idxSumBounds(s[0], s[1]);
+    return better ? std::pair(std::max(r.first, better->first), std::min(r.second, better->second)) : r;
   }
   case Op::Mul: {
     W p[] = {W(s[0]->lo) * s[1]->lo, W(s[0]->lo) * s[1]->hi, W(s[0]->hi) * s[1]->lo, W(s[0]->hi) * s[1]->hi};

@@ -2,7 +2,7 @@
 // Takes:    a legalized graph.
 // Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
 // Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` elementwise
-// nodes; recomputation in more than one kernel is allowed
+// nodes; recomputation, in more than one kernel or at more than one place of a kernel, is allowed
 //           only for values cheaper than `recomputeCap`.
 //
 // Note [Groups]. A group is a realized value and the unrealized nodes below it. A node whose consumers all lie in one
@@ -31,6 +31,10 @@ struct Facts {
   bool expanded = false;         // read through an expand, gather or window: one element is used many times
   bool mustRealize = false;
   unsigned uses = 0;
+  // By how many different addresses one element of its group reads it: consumers on one shape share one, each movement
+  // may need another. A bound from above.
+  unsigned inPlace = 0, moved = 0;
+  unsigned ways() const { return std::min(inPlace + moved, 1000u); }
 };
 
 unsigned weight(Op op) {
@@ -73,8 +77,8 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     bool realize = false;
     if (computed) {
       bool absorb = x.groups.size() == 1 && x.straight && !f.heavy.count(x.groups[0]) && n->op != Op::Cumulate;
-      bool spread =
-          (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 || (x.expanded && cost[n] > expandCap);
+      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 ||
+                    (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
       realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) || (spread && !has(n->op, Movement)) ||
@@ -84,7 +88,9 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
     SmallVector<UOpRef, 2> groups = x.groups;
     bool straight = x.straight, expanded = x.expanded;
+    unsigned ways = x.ways();
     if (realize) {
+      ways = 1;
       f.realized.insert(n);
       groups = {n};
       straight = true;
@@ -104,6 +110,10 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
         if (!llvm::is_contained(y.groups, g)) y.groups.push_back(g);
       bool passes = has(n->op, Elementwise) && straight && groups.size() == 1 && s->shape == n->shape && heavy != n;
       y.straight = passes && (y.uses == 1 || y.straight);
+      if (has(n->op, Elementwise))
+        y.inPlace = std::max(y.inPlace, ways);
+      else
+        y.moved = std::min(y.moved + ways, 1000u);
       y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
       if (n->op == Op::UpdateAt && i == 0) y.mustRealize = true;
       bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;

@@ -5,6 +5,10 @@
 
 namespace astra {
 
+/// x with a new axis of extent n at `axis`, every element repeated along it.
+UOpRef repeatAt(Builder &b, UOpRef x, unsigned axis, UOpRef n);
+inline llvm::SmallVector<UOpRef, 6> shapeOf(UOpRef x) { return {x->shape.begin(), x->shape.end()}; }
+
 UOpRef legalizeReduce(Builder &b, UOpRef r);
 UOpRef legalizeContract(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);

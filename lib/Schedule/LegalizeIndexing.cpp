@@ -1,18 +1,15 @@
 //===- LegalizeIndexing.cpp: searching ops as folds ------------------------===//
-// Takes:    argreduce, argsort, scatter, compact and cumulate.
-// Gives:    the same values by comparisons and exact folds, or by chains where an order is stamped.
-// Keeps:    bits. Sorting and searching cost the square of the axis this way: correct on every target, to be replaced
-// by kernels of their own where speed matters.
+// Takes:    argreduce, scatter, compact and cumulate.
+// Gives:    the same values by comparisons, binary searches and exact folds, or by chains where an order is stamped.
+// Keeps:    bits. A scatter costs destinations times sources this way.
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 using namespace astra;
 using llvm::SmallVector;
 
-static SmallVector<UOpRef, 6> shapeOf(UOpRef x) { return {x->shape.begin(), x->shape.end()}; }
-
-/// x with a new axis of extent n at `axis`, every element repeated along it.
-static UOpRef repeatAt(Builder &b, UOpRef x, unsigned axis, UOpRef n) {
+UOpRef astra::repeatAt(Builder &b, UOpRef x, unsigned axis, UOpRef n) {
   auto one = shapeOf(x);
   one.insert(one.begin() + axis, b.idx(1));
   auto full = one;
@@ -31,35 +28,6 @@ UOpRef astra::legalizeArgReduce(Builder &b, UOpRef r) {
   UOpRef none = b.bits(DType::I64, INT64_MAX), at = b.select(match, b.iota(DType::I64, x->shape, axis), none);
   UOpRef least = b.reduce(ReduceKind::Min, at, {axis});
   return x->shape[axis]->lo > 0 ? least : b.select(b.eq(least, none), b.litInt(DType::I64, 0), least);
-}
-
-/// Integers in the order of N9: -0 < +0, NaN greatest.
-static UOpRef sortKey(Builder &b, UOpRef x) {
-  if (x->dtype == DType::Bool) return b.cast(x, DType::U8);
-  if (!isFloat(x->dtype)) return x;
-  unsigned w = bitWidth(x->dtype), m = info(x->dtype).mantissaBits, e = info(x->dtype).exponentBits;
-  DType t = w == 16 ? DType::I16 : w == 32 ? DType::I32 : DType::I64;
-  UOpRef nan = b.bits(x->dtype, ((1ull << (e + 1)) - 1) << (m - 1));
-  UOpRef bits = b.bitcast(b.select(b.bin(Op::Ne, x, x), nan, x), t);
-  UOpRef magnitude = b.bits(t, (1ull << (w - 1)) - 1);
-  return b.bin(Op::Xor, bits, b.bin(Op::And, b.bin(Op::Shr, bits, b.litInt(t, w - 1)), magnitude));
-}
-
-UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {
-  UOpRef key = sortKey(b, r->src[0]);
-  int64_t axis = r->ints[0];
-  bool descending = r->ints[1];
-  UOpRef n = key->shape[axis];
-  // [.., i, k, ..]: does element k come before element i?
-  UOpRef mine = repeatAt(b, key, axis + 1, n), other = repeatAt(b, key, axis, n);
-  UOpRef i = b.iota(DType::I64, mine->shape, axis), k = b.iota(DType::I64, mine->shape, axis + 1);
-  UOpRef before =
-      b.bin(Op::Or, descending ? b.lt(mine, other) : b.lt(other, mine), b.bin(Op::And, b.eq(mine, other), b.lt(k, i)));
-  UOpRef rank = b.reduce(ReduceKind::Sum, b.cast(before, DType::I64), {axis + 1});
-  // [.., place, i, ..]: the element whose rank is the place
-  UOpRef ranks = repeatAt(b, rank, axis, n), place = b.iota(DType::I64, ranks->shape, axis),
-         from = b.iota(DType::I64, ranks->shape, axis + 1);
-  return b.reduce(ReduceKind::Max, b.select(b.eq(ranks, place), from, b.litInt(DType::I64, -1)), {axis + 1});
 }
 
 UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
@@ -89,14 +57,15 @@ UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
 
 UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   UOpRef x = r->src[0], mask = r->src[1], k = r->src[2];
-  UOpRef place =
-      b.sub(legalizeCumulate(b, b.cumulate(CumulateKind::Sum, b.cast(mask, DType::I64), 0)), b.litInt(DType::I64, 1));
-  // [place, row]: the row that goes there
-  UOpRef rows = repeatAt(b, place, 0, k),
-         taken = b.bin(Op::And, repeatAt(b, mask, 0, k), b.eq(rows, b.iota(DType::I64, rows->shape, 0)));
-  UOpRef from =
-      b.reduce(ReduceKind::Max, b.select(taken, b.iota(DType::I64, rows->shape, 1), b.litInt(DType::I64, -1)), {1});
-  return b.gather(x, from, 0);
+  // Row number p of the result is the first row up to which p + 1 are taken: a binary search in the running count.
+  UOpRef count = b.cumulate(CumulateKind::Sum, b.cast(mask, DType::I64), 0), one = b.litInt(DType::I64, 1);
+  UOpRef place = b.iota(DType::I64, {k}, 0), below = b.splat(b.litInt(DType::I64, 0), {k});
+  for (int64_t step = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(mask->shape[0]->hi, 1)))); step; step /= 2) {
+    UOpRef next = b.add(below, b.litInt(DType::I64, step)), last = b.sub(next, one);
+    UOpRef inside = b.lt(last, b.fromIndex(mask->shape[0], DType::I64));
+    below = b.select(b.bin(Op::And, inside, b.bin(Op::Le, b.gather(count, last, 0), place)), next, below);
+  }
+  return b.gather(x, below, 0);
 }
 
 UOpRef astra::legalizeCumulate(Builder &b, UOpRef r) {

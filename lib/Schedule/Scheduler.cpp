@@ -88,6 +88,49 @@ void Scheduler::copyTo(UOpRef v, const Place &to) {
   emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
 }
 
+void Scheduler::moveAll(ArrayRef<std::pair<UOpRef, Place>> wanted) {
+  // Moves that happen at once: none may overwrite what another has still to read. In a ring one value steps aside.
+  std::vector<std::pair<UOpRef, Place>> moves;
+  llvm::DenseMap<uint32_t, llvm::SmallVector<UOpRef, 1>> reads; // the values that moves take from a buffer
+  llvm::DenseMap<uint32_t, unsigned> readers;                   // how many such moves are to come
+  llvm::DenseMap<uint32_t, unsigned> into;                      // the move that writes a buffer
+  for (auto &[v, to] : llvm::reverse(wanted)) {
+    const Place *from = placeOf(v);
+    if (!from) return fail("internal error: a value without a place");
+    if (from->buffer == to.buffer) continue;
+    ++readers[from->buffer];
+    reads[from->buffer].push_back(v);
+    into[to.buffer] = moves.size();
+    moves.push_back({v, to});
+  }
+  std::vector<bool> done(moves.size());
+  auto runFrom = [&](unsigned i) { // this move, then those that waited for it alone
+    while (!done[i] && !readers.lookup(moves[i].second.buffer) && !failed()) {
+      auto &[v, to] = moves[i];
+      uint32_t from = placeOf(v)->buffer;
+      copyTo(v, to);
+      done[i] = true;
+      auto next = into.find(from);
+      if (--readers[from] || next == into.end()) return;
+      i = next->second;
+    }
+  };
+  for (unsigned i = 0; i < moves.size(); ++i) runFrom(i);
+  for (unsigned i = 0; i < moves.size(); ++i) {
+    if (done[i] || failed()) continue;
+    auto &[v, to] = moves[i];
+    Place aside = *placeOf(v);
+    uint32_t from = aside.buffer;
+    aside.buffer = slotBuffer(v->dtype, aside.allocated, aside.layout);
+    copyTo(v, aside);
+    for (UOpRef other : reads[from]) places[other].buffer = aside.buffer;
+    readers[aside.buffer] = readers[from];
+    readers[from] = 0;
+    if (auto next = into.find(from); next != into.end()) runFrom(next->second);
+    runFrom(i);
+  }
+}
+
 void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Place> &destinations) {
   Fusion f = fuse(wanted);
   std::vector<UOpRef> order = topoSort(wanted);
@@ -181,10 +224,7 @@ void Scheduler::entry(const Entry &e) {
   }
   values(roots, destinations);
   if (failed()) return;
-  // What is not where it is wanted goes there now; outputs before states, so that they see old states where they read
-  // them.
-  for (auto &[v, to] : llvm::reverse(copies))
-    if (!failed()) copyTo(v, to);
+  moveAll(copies);
   layOutSlots();
   ScheduledEntry &se = out.entries.back();
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {

@@ -29,6 +29,8 @@ private:
   void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations);
   void realize(UOpRef v, UOpRef heavy, const Place *destination);
   void copyTo(UOpRef v, const Place &to);
+  /// Brings every value to its place, as if all at once: a state may get what another one was.
+  void moveAll(llvm::ArrayRef<std::pair<UOpRef, Place>> wanted);
   bool failed() const { return !error.empty(); }
   void fail(const llvm::Twine &what) {
     if (error.empty()) error = what.str();

@@ -28,8 +28,9 @@ struct Field {
 /// The fields of an op's attribute, in the order of its row.
 llvm::ArrayRef<Field> fields(Op op);
 
-/// A literal of type t (of a complex type the real part, as a literal of its part's type): "1.5", "-0.0", "inf", "nan" (canonical), "true", "-3", and hexadecimal bits where no other form
-/// is exact (other NaNs, storage-only types). literalBits(t, literalText(t, b)) == b.
+/// A literal of type t (of a complex type the real part, as a literal of its part's type): "1.5", "-0.0", "inf", "nan"
+/// (canonical), "true", "-3", and hexadecimal bits where no other form is exact (other NaNs, storage-only types).
+/// literalBits(t, literalText(t, b)) == b.
 std::string literalText(DType t, uint64_t bits);
 
 /// The bits of a literal: a decimal float is rounded once to t; an integer must fit t; hexadecimal digits are the bits

@@ -33,6 +33,9 @@ struct IndexTerm {
 llvm::SmallVector<IndexTerm, 4> terms(UOpRef x);
 UOpRef fromTerms(Context &c, llvm::ArrayRef<IndexTerm> ts);
 
+/// Bounds of left + right that take into account that atoms occur in several terms; nothing where that does not help.
+std::optional<std::pair<int64_t, int64_t>> idxSumBounds(UOpRef left, UOpRef right);
+
 /// x with every node in `from` replaced by its counterpart in `to`, rebuilt in normal form.
 UOpRef idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to);
 /// add, mul, floordiv, mod, min or max of two integers; nothing on overflow, division by what is not positive, or

@@ -272,7 +272,7 @@ std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const st
     s = h.maskedLoad(x->dtype, lanes) + "(&" + place + ", " + maskAs(gate, bitWidth(element)) + ")";
   else
     s = "*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place;
-  if (!inside.empty()) s = "(" + inside + " ? " + s + " : (" + T + "){0})";
+  if (!inside.empty()) s = "(" + inside + " ? (" + T + ")" + s + " : (" + T + "){0})";
   return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
 }
 

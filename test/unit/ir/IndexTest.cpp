@@ -30,6 +30,35 @@ TEST(Index, BoundsOfAPolynomialKnowItsFactors) {
   EXPECT_LT(idxSub(c, idxMul(c, wide, wide), wide)->lo, 0);
 }
 
+// Exact over the box, by trying all of it: products that were multiplied out keep their signs.
+TEST(Index, BoundsOfPolynomialsAreThoseOfTheirValues) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 1, 9), m = b.dim("m", 2, 7), k = b.dim("k", 0, 5), one = b.idx(1), two = b.idx(2);
+  auto minus = [&](UOpRef x, int64_t v) { return idxSub(c, x, b.idx(v)); };
+  UOpRef all[] = {idxMul(c, m, minus(n, 1)),
+                  idxMul(c, minus(n, 1), minus(m, 2)),
+                  idxMul(c, minus(n, 1), minus(n, 1)),
+                  idxMul(c, n, minus(n, 4)),
+                  idxMul(c, idxMul(c, minus(n, 1), minus(m, 2)), minus(k, 3)),
+                  idxSub(c, idxMul(c, minus(m, 4), minus(m, 4)), idxMul(c, k, two)),
+                  idxAdd(c, idxMul(c, idxMul(c, n, k), two), idxMul(c, minus(n, 5), m)),
+                  idxSub(c, idxMul(c, n, m), idxAdd(c, n, idxAdd(c, m, one)))};
+  for (UOpRef x : all) {
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (int64_t i = 1; i <= 9; ++i)
+      for (int64_t j = 2; j <= 7; ++j)
+        for (int64_t l = 0; l <= 5; ++l) {
+          int64_t v = *idxEvaluate(x, [&](UOpRef d) -> std::optional<int64_t> {
+            return d == n ? std::optional(i) : d == m ? std::optional(j) : d == k ? std::optional(l) : std::nullopt;
+          });
+          lo = std::min(lo, v), hi = std::max(hi, v);
+        }
+    EXPECT_EQ(x->lo, lo) << indexText(x);
+    EXPECT_EQ(x->hi, hi) << indexText(x);
+  }
+}
+
 TEST(Index, DivisionFoldsOnlyWhatIsExact) {
   Context c;
   Builder b(c);

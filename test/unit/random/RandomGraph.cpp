@@ -531,12 +531,15 @@ void Grower::run() {
     if (elements(shape) <= mostElements) input(dtype(), shape);
   }
   if (pool.empty()) input(DType::F32, {b.idx(3)});
-  UOpRef held = nullptr;
+  std::vector<UOpRef> held; // of one type: each may become what another was
   if (options.states && chance(30)) {
     DType t = options.complex && chance(20) ? DType::C64 : DType::F32;
-    held = b.state(named("s"), t, {b.idx(5)});
-    m.states.push_back({held, std::make_shared<std::vector<uint8_t>>(values(t, held->shape).bytes)});
-    pool.push_back(held);
+    for (int64_t k = 1 + upTo(3); k > 0; --k) {
+      UOpRef s = b.state(named("s" + std::to_string(k)), t, {b.idx(5)});
+      m.states.push_back({s, std::make_shared<std::vector<uint8_t>>(values(t, s->shape).bytes)});
+      pool.push_back(s);
+      held.push_back(s);
+    }
   }
   for (unsigned i = 0; i < options.steps; ++i) {
     int64_t k = upTo(100);
@@ -556,8 +559,10 @@ void Grower::run() {
       control();
   }
   Entry &e = entry();
-  if (held)
-    if (UOpRef next = like(held)) e.updates.push_back({named("s"), next});
+  for (UOpRef s : held) { // from a value, or from a state: rings of them are swaps
+    UOpRef next = chance(40) ? held[upTo(held.size())] : like(s);
+    if (next) e.updates.push_back({s->str.str(), next});
+  }
   llvm::DenseSet<UOpRef> used;
   for (UOpRef n : topoSort(pool))
     for (UOpRef s : n->src) used.insert(s);
@@ -566,6 +571,8 @@ void Grower::run() {
     if (!used.count(n) && !n->is(Op::Arg) && !n->is(Op::Param) && !n->is(Op::State) && !llvm::is_contained(last, n) &&
         last.size() < 8)
       last.push_back(n);
+  for (UOpRef s : held)
+    if (chance(30) && !llvm::is_contained(last, s)) last.push_back(s);
   if (last.empty()) last.push_back(pool.back());
   for (UOpRef n : last) e.outputs.push_back({"y" + std::to_string(e.outputs.size()), n});
 }

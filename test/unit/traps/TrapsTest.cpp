@@ -1,7 +1,8 @@
 //===- TrapsTest.cpp: what must not change bits, and once did elsewhere ----===//
 // Takes:    small modules, one for each trap of the numeric contract's table that concerns tails, batches and plans.
 // Gives:    bytes equal to the evaluator's and to each other, on every CPU level that this machine runs.
-// Keeps:    nothing is read or written outside of a tensor: inputs and outputs lie against pages that may not be touched.
+// Keeps:    nothing is read or written outside of a tensor: inputs and outputs lie against pages that may not be
+// touched.
 #include "RunBundle.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/IR/Text.h"
@@ -31,7 +32,8 @@ Tensor numbers(DType t, std::vector<int64_t> shape, uint64_t state) {
 class Guarded {
 public:
   explicit Guarded(size_t most) : room((most + 64 + page - 1) / page * page) {
-    base = static_cast<uint8_t *>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base =
+        static_cast<uint8_t *>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (base == MAP_FAILED || mprotect(base + room, page, PROT_NONE)) std::abort();
   }
   ~Guarded() { munmap(base, room + page); }
@@ -293,7 +295,11 @@ TEST_P(Traps, Plans) {
   std::vector<std::vector<Tensor>> want;
   std::vector<BundleCall> calls;
   for (int64_t n : {0, 1, 6, 7, 64, 70}) {
-    inputs.push_back({{numbers(DType::F32, {n, 130}, 6), numbers(DType::F32, {n, 90}, 7), numbers(DType::F32, {37, 3, 50}, 8)}, {}, {}, {}});
+    inputs.push_back(
+        {{numbers(DType::F32, {n, 130}, 6), numbers(DType::F32, {n, 90}, 7), numbers(DType::F32, {37, 3, 50}, 8)},
+         {},
+         {},
+         {}});
     want.push_back(evaluate(source, 0, inputs.back().inputs));
   }
   for (const EvalInputs &in : inputs) calls.push_back({&m.entries[0], &in});

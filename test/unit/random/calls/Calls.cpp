@@ -9,7 +9,8 @@ using namespace astra::test;
 namespace {
 template <class Fn> void check(Fn fn) {
   astra_diag diag = ASTRA_INIT(astra_diag);
-  if (astra_status status = fn(&diag)) throw std::runtime_error(std::string(astra_status_name(status)) + ": " + diag.text);
+  if (astra_status status = fn(&diag))
+    throw std::runtime_error(std::string(astra_status_name(status)) + ": " + diag.text);
 }
 
 /// A handle and what frees it.
@@ -99,9 +100,7 @@ struct Machine {
       }
       call.inputs = given.data(), call.num_inputs = uint32_t(given.size());
       call.outputs = results.data(), call.num_outputs = uint32_t(results.size());
-      check([&](auto *d) {
-        return astra_session_submit(session.handle, stream.handle, &call, &promise.handle, d);
-      });
+      check([&](auto *d) { return astra_session_submit(session.handle, stream.handle, &call, &promise.handle, d); });
       check([&](auto *d) { return astra_promise_wait(promise.handle, d); });
       for (uint32_t i = 0; i < outputs.size(); ++i) {
         check([&](auto *d) { return astra_promise_output_shape(promise.handle, i, extents, &rank, d); });
@@ -130,9 +129,7 @@ std::string astra::test::serve(const std::string &path, const char *level, unsig
   check([&](auto *d) { return astra_runtime_init(&m.runtime.handle, nullptr, d); });
   check([&](auto *d) { return astra_device_init(&m.device.handle, m.runtime.handle, "cpu", &o, d); });
   check([&](auto *d) { return astra_stream_init(&m.stream.handle, m.device.handle, d); });
-  check([&](auto *d) {
-    return astra_bundle_init_file(&m.bundle.handle, m.runtime.handle, path.c_str(), nullptr, d);
-  });
+  check([&](auto *d) { return astra_bundle_init_file(&m.bundle.handle, m.runtime.handle, path.c_str(), nullptr, d); });
   check([&](auto *d) { return astra_loaded_init(&m.loaded.handle, m.bundle.handle, &m.device.handle, 1, d); });
   ByteWriter out;
   for (ByteReader in(calls); !in.done();) m.call(in, out);

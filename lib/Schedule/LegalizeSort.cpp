@@ -1,0 +1,113 @@
+//===- LegalizeSort.cpp: sorting as comparisons ----------------------------===//
+// Takes:    argsort.
+// Gives:    short axes by counting what comes before each element, long ones by Batcher's bitonic network (Sorting
+//           networks and their applications, 1968): n log(n)^2 comparisons, each step a map over the axis.
+// Keeps:    stability: an element's index is part of what is compared, so no two are equal and any network gives the
+//           one order that there is.
+#include "Legalize.h"
+#include "llvm/ADT/bit.h"
+
+using namespace astra;
+using llvm::SmallVector;
+
+/// Integers in the order of N9: -0 < +0, NaN greatest.
+static UOpRef sortKey(Builder &b, UOpRef x) {
+  if (x->dtype == DType::Bool) return b.cast(x, DType::U8);
+  if (!isFloat(x->dtype)) return x;
+  unsigned w = bitWidth(x->dtype), m = info(x->dtype).mantissaBits, e = info(x->dtype).exponentBits;
+  DType t = w == 16 ? DType::I16 : w == 32 ? DType::I32 : DType::I64;
+  UOpRef nan = b.bits(x->dtype, ((1ull << (e + 1)) - 1) << (m - 1));
+  UOpRef bits = b.bitcast(b.select(b.bin(Op::Ne, x, x), nan, x), t);
+  UOpRef magnitude = b.bits(t, (1ull << (w - 1)) - 1);
+  return b.bin(Op::Xor, bits, b.bin(Op::And, b.bin(Op::Shr, bits, b.litInt(t, w - 1)), magnitude));
+}
+
+/// By counting, for each element, those that come before it: the square of the axis, two kernels.
+static UOpRef sortByRank(Builder &b, UOpRef key, int64_t axis, bool descending) {
+  UOpRef n = key->shape[axis];
+  // [.., i, k, ..]: does element k come before element i?
+  UOpRef mine = repeatAt(b, key, axis + 1, n), other = repeatAt(b, key, axis, n);
+  UOpRef i = b.iota(DType::I64, mine->shape, axis), k = b.iota(DType::I64, mine->shape, axis + 1);
+  UOpRef before =
+      b.bin(Op::Or, descending ? b.lt(mine, other) : b.lt(other, mine), b.bin(Op::And, b.eq(mine, other), b.lt(k, i)));
+  UOpRef rank = b.reduce(ReduceKind::Sum, b.cast(before, DType::I64), {axis + 1});
+  // [.., place, i, ..]: the element whose rank is the place
+  UOpRef ranks = repeatAt(b, rank, axis, n), place = b.iota(DType::I64, ranks->shape, axis),
+         from = b.iota(DType::I64, ranks->shape, axis + 1);
+  return b.reduce(ReduceKind::Max, b.select(b.eq(ranks, place), from, b.litInt(DType::I64, -1)), {axis + 1});
+}
+
+/// x along its last axis of extent 2^n, seen as [.., blocks, 2, distance].
+static UOpRef halves(Builder &b, UOpRef x, int64_t distance) {
+  auto shape = shapeOf(x);
+  int64_t n = *shape.pop_back_val()->constIndex();
+  for (int64_t d : {n / (2 * distance), int64_t(2), distance}) shape.push_back(b.idx(d));
+  return b.reshape(x, shape);
+}
+
+/// One array of keys with their indices, or keys that carry the index in their low bits and no array of indices.
+struct Sorted {
+  UOpRef key, index;
+};
+
+/// Elements at `distance` exchanged where they are out of order; blocks of `run` ascend and descend in turn.
+static Sorted exchange(Builder &b, Sorted s, int64_t distance, int64_t run) {
+  UOpRef mine = halves(b, s.key, distance);
+  auto shape = mine->shape;
+  int64_t side = int64_t(mine->rank()) - 2;
+  UOpRef other = b.flip(mine, {side});
+  // The lesser element goes to side 0 of an ascending block and to side 1 of a descending one.
+  UOpRef block = b.iota(DType::I32, shape, side - 1);
+  UOpRef turn = b.litInt(DType::I32, llvm::countr_zero(uint64_t(run / (2 * distance))));
+  UOpRef descends = b.bin(Op::And, b.bin(Op::Shr, block, turn), b.litInt(DType::I32, 1));
+  UOpRef wantsLeast = b.eq(b.iota(DType::I32, shape, side), descends);
+  auto back = [&](UOpRef x, UOpRef like) { return b.reshape(x, like->shape); };
+  if (!s.index) return {back(b.select(wantsLeast, b.min(mine, other), b.max(mine, other)), s.key), nullptr};
+  UOpRef i = halves(b, s.index, distance), k = b.flip(i, {side});
+  UOpRef less = b.bin(Op::Or, b.lt(mine, other), b.bin(Op::And, b.eq(mine, other), b.lt(i, k)));
+  UOpRef keep = b.eq(less, wantsLeast);
+  return {back(b.select(keep, mine, other), s.key), back(b.select(keep, i, k), s.index)};
+}
+
+static UOpRef sortByNetwork(Builder &b, UOpRef key, int64_t axis, bool descending) {
+  unsigned rank = key->rank();
+  SmallVector<int64_t, 6> toLast;
+  for (unsigned a = 0; a < rank; ++a)
+    if (a != axis) toLast.push_back(a);
+  toLast.push_back(axis);
+  UOpRef x = b.permute(key, toLast);
+  if (descending) x = b.un(Op::Not, x); // reverses the order of integers
+  UOpRef n = x->shape.back();
+  int64_t size = llvm::bit_ceil(uint64_t(n->hi));
+  Sorted s{x, nullptr};
+  bool wide = bitWidth(x->dtype) == 64;
+  if (wide) {
+    s.index = b.iota(DType::I32, x->shape, rank - 1);
+  } else {
+    if (x->dtype == DType::U32) x = b.bitcast(b.bin(Op::Xor, x, b.bits(DType::U32, 1u << 31)), DType::I32);
+    UOpRef high = b.bin(Op::Shl, b.cast(x, DType::I64), b.litInt(DType::I64, 32));
+    s.key = b.bin(Op::Or, high, b.iota(DType::I64, x->shape, rank - 1));
+  }
+  // What fills the axis up to a power of two comes last: the greatest key, and an index beyond all others.
+  SmallVector<UOpRef, 6> none(rank, b.idx(0)), fill = none, full = shapeOf(x);
+  fill.back() = idxSub(b.c, b.idx(size), n);
+  DType t = s.key->dtype;
+  uint64_t greatest = isUnsigned(t) ? ~0ull : uint64_t(INT64_MAX);
+  s.key = b.pad(s.key, none, fill, greatest);
+  if (wide) s.index = b.pad(s.index, none, fill, INT32_MAX);
+  for (int64_t run = 2; run <= size; run *= 2)
+    for (int64_t distance = run / 2; distance; distance /= 2) s = exchange(b, s, distance, run);
+  UOpRef index = wide ? b.cast(s.index, DType::I64) : b.bin(Op::And, s.key, b.litInt(DType::I64, INT64_C(0xffffffff)));
+  index = b.shrink(index, none, full);
+  SmallVector<int64_t, 6> fromLast(rank);
+  for (unsigned a = 0; a < rank; ++a) fromLast[toLast[a]] = a;
+  return b.permute(index, fromLast);
+}
+
+UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {
+  constexpr int64_t shortAxis = 64;
+  UOpRef key = sortKey(b, r->src[0]);
+  int64_t axis = r->ints[0], most = key->shape[axis]->hi;
+  bool byRank = most <= shortAxis || most > INT32_MAX / 2;
+  return (byRank ? sortByRank : sortByNetwork)(b, key, axis, r->ints[1]);
+}
