@@ -69,12 +69,14 @@ struct Box {
     default: return idxMod(c, sum(depth), divisor());
     }
   }
-  /// k*d*(x / d) + k*(x % d) and its like, which chance seldom makes.
+  /// k*d*(x / d) + k*(x % d) and its like, which chance seldom makes; one in two has something else in one place.
   UOpRef recomposed() {
-    UOpRef x = sum(1), d = divisor(), k = pick(2) ? b.idx(1 + pick(3)) : m, high = idxDiv(c, x, d);
+    UOpRef x = sum(1), d = divisor(), k = pick(2) ? b.idx(1 + pick(3)) : m;
+    int64_t odd = pick(8);
+    UOpRef high = idxDiv(c, odd == 0 ? sum(1) : x, odd == 1 ? divisor() : d);
     if (pick(2)) high = idxMod(c, high, divisor());
-    return idxAdd(c, idxAdd(c, idxMul(c, idxMul(c, k, d), high), idxMul(c, k, idxMod(c, x, d))),
-                  pick(2) ? atom() : b.idx(0));
+    UOpRef scale = idxMul(c, odd == 2 ? b.idx(1 + pick(3)) : k, odd == 3 ? divisor() : d);
+    return idxAdd(c, idxAdd(c, idxMul(c, scale, high), idxMul(c, k, idxMod(c, x, d))), pick(2) ? atom() : b.idx(0));
   }
   /// x % (k*d) / d and (x % (k*d)) % d.
   UOpRef nested() {
