@@ -50,13 +50,15 @@ std::string proofs::iotaBox(const Rule &r) {
   Run run(r);
   Context c;
   Builder b(c);
-  for (DType t : arithmetic()) {
-    for (int64_t axis : {0, 1})
-      run.on(c, c.make(Op::Cast, {b.iota(DType::I64, {b.idx(3), b.idx(70000)}, axis)}, {0}, {}, t), {});
-    for (int64_t v : {0l, 1l, 255l, 256l, 2049l, 65519l, 65520l, 16777217l, (1l << 40) + 1, (1l << 53) + 1,
-                      (1l << 61) + 3, -1l, -70000l})
-      run.on(c, c.make(Op::Cast, {b.fromIndex(b.idx(v), DType::I64)}, {0}, {}, t), {});
-  }
+  for (DType from : arithmetic())
+    for (DType t : arithmetic()) {
+      if (!isInt(from) && !isFloat(from)) continue;
+      auto on = [&](UOpRef n) { run.on(c, c.make(Op::Cast, {n}, {0}, {}, t), {}); };
+      for (int64_t axis : {0, 1}) on(b.iota(from, {b.idx(3), b.idx(from == DType::I64 ? 70000 : 300)}, axis));
+      for (int64_t v : {0l, 1l, 255l, 256l, 2049l, 65519l, 65520l, 16777217l, (1l << 40) + 1, (1l << 53) + 1,
+                        (1l << 61) + 3, -1l, -70000l})
+        on(b.fromIndex(b.idx(v), from));
+    }
   return run.verdict();
 }
 

@@ -183,14 +183,20 @@ std::string proofs::foldBox(const Rule &r) {
         for (unsigned i = 0; i < shape.size(); ++i)
           if (set >> i & 1) axes.push_back(i);
         for (int64_t kind = 0; kind < 6; ++kind)
-          for (int64_t order = 0; order < 3; ++order) {
-            ReduceSpec spec{ReduceKind(kind), ReduceOrder(order), axes, {}};
-            auto reduced = c.tryMake(Op::Reduce, {x}, encode(spec));
-            if (reduced)
-              run.on(c, *reduced, in);
-            else
-              llvm::consumeError(reduced.takeError());
-          }
+          for (int64_t order = 0; order < 3; ++order)
+            for (bool bounded : {false, true}) { // to index 0 along axis 0
+              ReduceSpec spec{ReduceKind(kind), ReduceOrder(order), axes, {}};
+              SmallVector<UOpRef, 2> src{x};
+              if (bounded) {
+                spec.domain.push_back({{{0, -1}}, 0, 1});
+                src.push_back(b.idx(0));
+              }
+              auto reduced = c.tryMake(Op::Reduce, src, encode(spec));
+              if (reduced)
+                run.on(c, *reduced, in);
+              else
+                llvm::consumeError(reduced.takeError());
+            }
       }
       for (int64_t axis = 0; axis < int64_t(shape.size()); ++axis)
         for (int64_t kind = 0; kind < 4; ++kind) {
