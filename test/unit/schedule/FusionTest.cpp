@@ -1,0 +1,82 @@
+//===- FusionTest.cpp: what shares a kernel, and what does not -------------===//
+// Takes:    modules in text.
+// Gives:    the number of launches, which is how each limit of Fusion.cpp shows: recomputation only while it is cheap.
+#include "astra/IR/Text.h"
+#include "astra/Numerics/Numerics.h"
+#include "astra/Schedule/Program.h"
+#include "llvm/ADT/STLExtras.h"
+#include <gtest/gtest.h>
+
+using namespace astra;
+
+namespace {
+size_t launches(const std::string &inputs, const std::string &outputs, const std::string &body) {
+  auto m = parse("module @m {\n dim n in 1..64\n entry @main(" + inputs + ") -> (" + outputs + ") {\n" + body + "\n}\n}",
+                 "test.uop");
+  if (!m) return ADD_FAILURE() << llvm::toString(m.takeError()), 0;
+  if (auto e = runNumerics(*m)) return ADD_FAILURE() << llvm::toString(std::move(e)), 0;
+  auto s = schedule(*m);
+  if (!s) return ADD_FAILURE() << llvm::toString(s.takeError()), 0;
+  return llvm::count_if(s->entries[0].routine.programs[0],
+                        [](const Instr &i) { return std::holds_alternative<LaunchInstr>(i); });
+}
+std::string name(const char *stem, int i) { return stem + std::to_string(i); }
+
+/// `count` additions of the value `from` to itself, one after another; the last is called `to`.
+std::string chain(int count, const std::string &from, const std::string &to) {
+  std::string text, last = "%" + from;
+  for (int i = 1; i <= count; ++i) {
+    std::string next = i == count ? "%" + to : "%" + to + name(".", i);
+    text += next + " = add " + last + ", %x\n";
+    last = next;
+  }
+  return text;
+}
+} // namespace
+
+TEST(Fusion, ElementwiseGoesIntoAReduceAndBehindIt) {
+  EXPECT_EQ(launches("%x : f32[n, 9]", "%y : f32[n]",
+                    "%a = mul %x, %x\n%s = reduce %a kind=sum order=lane64 axes=[1]\n%y = sqrt %s"),
+            1u);
+}
+
+TEST(Fusion, WhatTwoKernelsReadIsComputedTwiceOnlyWhileItIsCheap) {
+  auto twoReaders = [](int steps) {
+    return launches("%x : f32[n, 9]", "%y : f32[n], %z : f32[9]",
+                   chain(steps, "x", "a") + "%y = reduce %a kind=sum order=lane64 axes=[1]\n"
+                                            "%z = reduce %a kind=sum order=chain axes=[0]");
+  };
+  EXPECT_EQ(twoReaders(3), 2u);
+  EXPECT_EQ(twoReaders(40), 3u);
+}
+
+TEST(Fusion, WhatIsRepeatedIsComputedOnceUnlessItIsNearlyFree) {
+  auto repeated = [](int steps) {
+    return launches("%x : f32[n, 1], %w : f32[n, 33]", "%y : f32[n, 33]",
+                   chain(steps, "x", "a") + "%e = expand %a [n, 33]\n%y = add %e, %w");
+  };
+  EXPECT_EQ(repeated(1), 1u);
+  EXPECT_EQ(repeated(12), 2u);
+}
+
+TEST(Fusion, WhatIsReadAtTwoAddressesIsComputedTwiceOnlyWhileItIsCheap) {
+  auto flipped = [](int steps) {
+    return launches("%x : f32[n]", "%y : f32[n]", chain(steps, "x", "a") + "%f = flip %a axes=[0]\n%y = add %a, %f");
+  };
+  EXPECT_EQ(flipped(4), 1u);
+  EXPECT_EQ(flipped(20), 2u);
+  // Not twice in each of 30 steps, which would be 2^30 times.
+  std::string text;
+  for (int i = 0; i < 30; ++i) {
+    std::string from = i ? name("%v", i) : "%x", to = i == 29 ? "%y" : name("%v", i + 1);
+    text += name("%f", i) + " = flip " + from + " axes=[0]\n" + to + " = add " + from + ", " + name("%f", i) + "\n";
+  }
+  size_t count = launches("%x : f32[n]", "%y : f32[n]", text);
+  EXPECT_GE(count, 20u);
+  EXPECT_LE(count, 30u);
+}
+
+TEST(Fusion, KernelsOfManyNodesAreCut) {
+  EXPECT_EQ(launches("%x : f32[n]", "%y : f32[n]", chain(200, "x", "y")), 1u);
+  EXPECT_GE(launches("%x : f32[n]", "%y : f32[n]", chain(2000, "x", "y")), 8u);
+}
