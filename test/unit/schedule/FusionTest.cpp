@@ -11,8 +11,9 @@ using namespace astra;
 
 namespace {
 size_t launches(const std::string &inputs, const std::string &outputs, const std::string &body) {
-  auto m = parse("module @m {\n dim n in 1..64\n entry @main(" + inputs + ") -> (" + outputs + ") {\n" + body + "\n}\n}",
-                 "test.uop");
+  auto m =
+      parse("module @m {\n dim n in 1..64\n entry @main(" + inputs + ") -> (" + outputs + ") {\n" + body + "\n}\n}",
+            "test.uop");
   if (!m) return ADD_FAILURE() << llvm::toString(m.takeError()), 0;
   if (auto e = runNumerics(*m)) return ADD_FAILURE() << llvm::toString(std::move(e)), 0;
   auto s = schedule(*m);
@@ -36,15 +37,15 @@ std::string chain(int count, const std::string &from, const std::string &to) {
 
 TEST(Fusion, ElementwiseGoesIntoAReduceAndBehindIt) {
   EXPECT_EQ(launches("%x : f32[n, 9]", "%y : f32[n]",
-                    "%a = mul %x, %x\n%s = reduce %a kind=sum order=lane64 axes=[1]\n%y = sqrt %s"),
+                     "%a = mul %x, %x\n%s = reduce %a kind=sum order=lane64 axes=[1]\n%y = sqrt %s"),
             1u);
 }
 
 TEST(Fusion, WhatTwoKernelsReadIsComputedTwiceOnlyWhileItIsCheap) {
   auto twoReaders = [](int steps) {
     return launches("%x : f32[n, 9]", "%y : f32[n], %z : f32[9]",
-                   chain(steps, "x", "a") + "%y = reduce %a kind=sum order=lane64 axes=[1]\n"
-                                            "%z = reduce %a kind=sum order=chain axes=[0]");
+                    chain(steps, "x", "a") + "%y = reduce %a kind=sum order=lane64 axes=[1]\n"
+                                             "%z = reduce %a kind=sum order=chain axes=[0]");
   };
   EXPECT_EQ(twoReaders(3), 2u);
   EXPECT_EQ(twoReaders(40), 3u);
@@ -53,7 +54,7 @@ TEST(Fusion, WhatTwoKernelsReadIsComputedTwiceOnlyWhileItIsCheap) {
 TEST(Fusion, WhatIsRepeatedIsComputedOnceUnlessItIsNearlyFree) {
   auto repeated = [](int steps) {
     return launches("%x : f32[n, 1], %w : f32[n, 33]", "%y : f32[n, 33]",
-                   chain(steps, "x", "a") + "%e = expand %a [n, 33]\n%y = add %e, %w");
+                    chain(steps, "x", "a") + "%e = expand %a [n, 33]\n%y = add %e, %w");
   };
   EXPECT_EQ(repeated(1), 1u);
   EXPECT_EQ(repeated(12), 2u);
