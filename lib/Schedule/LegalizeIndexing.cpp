@@ -58,7 +58,8 @@ UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
 UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   UOpRef x = r->src[0], mask = r->src[1], k = r->src[2];
   // Row number p of the result is the first row up to which p + 1 are taken: a binary search in the running count.
-  UOpRef count = b.cumulate(CumulateKind::Sum, b.cast(mask, DType::I64), 0), one = b.litInt(DType::I64, 1);
+  UOpRef one = b.litInt(DType::I64, 1);
+  UOpRef count = legalizeCumulate(b, b.cumulate(CumulateKind::Sum, b.cast(mask, DType::I64), 0));
   UOpRef place = b.iota(DType::I64, {k}, 0), below = b.splat(b.litInt(DType::I64, 0), {k});
   for (int64_t step = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(mask->shape[0]->hi, 1)))); step; step /= 2) {
     UOpRef next = b.add(below, b.litInt(DType::I64, step)), last = b.sub(next, one);
@@ -68,12 +69,27 @@ UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   return b.gather(x, below, 0);
 }
 
+/// What is exact in any order takes log2(n) steps over the whole axis: a[i] = a[i-s] op a[i] for s = 1, 2, 4 ...
+static UOpRef runningExact(Builder &b, UOpRef x, int64_t axis, Op op) {
+  SmallVector<UOpRef, 6> zero(x->rank(), b.idx(0)), size = shapeOf(x);
+  UOpRef i = b.iota(DType::I64, x->shape, axis);
+  for (int64_t s = 1; s < x->shape[axis]->hi; s *= 2) {
+    auto lo = zero;
+    lo[axis] = b.idx(s);
+    UOpRef shifted = b.shrink(b.pad(x, lo, zero), zero, size);
+    x = b.select(b.lt(i, b.litInt(DType::I64, s)), x, b.bin(op, shifted, x));
+  }
+  return x;
+}
+
 UOpRef astra::legalizeCumulate(Builder &b, UOpRef r) {
   UOpRef x = r->src[0];
   int64_t axis = r->ints[1], last = int64_t(x->rank()) - 1;
   CumulateKind kind = CumulateKind(r->ints[0]);
-  if (axis != last || !isFloat(x->dtype) || (kind != CumulateKind::Sum && kind != CumulateKind::Prod)) return r;
-  Op op = kind == CumulateKind::Sum ? Op::Add : Op::Mul;
+  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min};
+  Op op = ops[int(kind)];
+  if (!isFloat(x->dtype) || kind == CumulateKind::Max || kind == CumulateKind::Min) return runningExact(b, x, axis, op);
+  if (axis != last) return r;
   UOpRef n = x->shape[last], i = b.iota(DType::I64, x->shape, last), c16 = b.litInt(DType::I64, 16);
   // In a block of 16, all at once: a[i] = a[i-s] + a[i].
   UOpRef inBlock = b.bin(Op::Mod, i, c16), a = x;
