@@ -291,6 +291,12 @@ void Expansion::expand(UOpRef n) {
       out.lane = k.lane;
     }
   }
+  // Ranges and buffers stay the nodes that they are: the scalar trees below extents hold them too.
+  if (n->op == Op::Buffer || (n->op == Op::Range && out.unroll.empty() && !out.lane)) {
+    out.copies = {n};
+    done[n] = std::move(out);
+    return;
+  }
   llvm::sort(out.unroll, [](UOpRef a, UOpRef b) { return a->ints[0] < b->ints[0]; });
   size_t total = 1;
   for (UOpRef r : out.unroll) total *= extent(r);
