@@ -161,6 +161,7 @@ void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned v
   }
   values.masked = partial ? lane : nullptr;
   values.mask = partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
+  values.column = partial ? n : nullptr;
   if (staged) {
     ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
     bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
@@ -168,7 +169,7 @@ void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned v
   }
   UOpRef x = values.at(spec.outputs[0].value, index);
   stores.push_back(values.store(index, x));
-  values.masked = values.mask = nullptr;
+  values.masked = values.mask = values.column = nullptr;
   values.panel = {};
 }
 } // namespace

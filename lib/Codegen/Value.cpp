@@ -45,10 +45,18 @@ UOpRef ValueAt::select(UOpRef valid, UOpRef x, UOpRef otherwise) {
   return x == otherwise ? x : c.make(Op::Select, {valid, x, otherwise});
 }
 
+/// Whether the lanes beyond the last column still lie inside: the column itself runs along the axis that is in panels.
+bool ValueAt::padded(const Layout &l, ArrayRef<UOpRef> index) const {
+  if (l.isPermuted()) return false;
+  for (size_t axis = 0; axis < index.size(); ++axis)
+    if (dependsOn(index[axis], masked) && (int64_t(axis) != l.dims.back().axis || index[axis] != column)) return false;
+  return true;
+}
+
 UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
   const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
   UOpRef a = address(c, p.layout, p.allocated, index);
-  if (mask && p.layout.isPermuted() && dependsOn(a, masked)) gate = both(gate, mask);
+  if (mask && dependsOn(a, masked) && !padded(p.layout, index)) gate = both(gate, mask);
   if (!gate) return c.make(Op::Load, {bufferNodes[slot], a}, {1});
   if (gate->isConst() && !gate->ints[0]) return c.literal(p.value->dtype, 0);
   return c.make(Op::Load, {bufferNodes[slot], gate, a}, {1});

@@ -31,7 +31,7 @@ public:
   unsigned reduceLanes = 0; // 0: columns
   // A lane mask n < N of a partial tile: loads whose address depends on `masked` are gated by it, unless their layout
   // is padded.
-  UOpRef masked = nullptr, mask = nullptr;
+  UOpRef masked = nullptr, mask = nullptr, column = nullptr; // the lanes' range, n < N, n
   // The columns of a contract's operand that lie in fast memory: label `label` from `first` on, as `vectors` vectors;
   // the tile's own column is vector number `vector`, lane `lane`. operand -1: none.
   struct Panel {
@@ -46,6 +46,7 @@ public:
 private:
   using Key = std::pair<std::pair<UOpRef, UOpRef>, const void *>;
   UOpRef compute(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  bool padded(const Layout &l, llvm::ArrayRef<UOpRef> index) const;
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);

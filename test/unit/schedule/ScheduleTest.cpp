@@ -209,4 +209,28 @@ TEST(Schedule, IndexingOps) {
             .c_str(),
         {{8, 6}, {}, {}});
 }
+
+// The evaluator refuses loads outside of a buffer: lanes beyond the last column must not read a weight whose panels run
+// along another axis.
+TEST(Schedule, TailsReadNothingBeyondAWeightInPanels) {
+  check(R"(module @m {
+  param @w : f32[2, 6, 4] = splat 0.75
+  entry @main(%x : f32[2, 6, 3], %k : f32[4, 3], %z : f32[2, 4]) -> (%y : f32[2, 6, 2], %v : f32[2, 6, 4]) {
+    %y = contract @w[i0, i1, k0], %z[i2, k0] -> [i0, i1, i2] sum [k0]
+    %0 = contract %x[i0, i1, k0], %k[i2, k0] -> [i0, i1, i2] sum [k0]
+    %v = fma %0, %0, @w
+  }
+})",
+        {{2, 6, 3}, {4, 3}, {2, 4}});
+}
+
+// Ranges whose extents could be simplified, under data-dependent indices.
+TEST(Schedule, RangesKeepTheirIdentity) {
+  check(module("dim n in 1..21\n",
+               "(%x : f32[n], %i : i32[floordiv(n - 1, 2) + 5, 3]) -> (%y : f32[floordiv(n - 1, 2) + 5, 3])",
+               "%0 = window %x axis=0 size=1 stride=2 dilation=2\n%1 = pad %0 [2, 1] [2, 2] value=-1.0\n%y = pick %1, "
+               "%i axis=1")
+            .c_str(),
+        {{6}, {7, 3}});
+}
 } // namespace
