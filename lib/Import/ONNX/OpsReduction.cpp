@@ -52,7 +52,10 @@ UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 UOpRef logOfSumOfExp(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   UOpRef most = n.reduce(ReduceKind::Max, x, axes);
-  return n.bin(Op::Add, most, logOfSum(n, n.un(Op::Exp, n.bin(Op::Sub, x, most)), axes));
+  // An infinite maximum is no shift: a row of -inf gives -inf, one with +inf gives +inf.
+  UOpRef finite = n.bin(Op::Eq, n.bin(Op::Sub, most, most), n.literal(most, 0));
+  UOpRef shift = n.select(finite, most, n.literal(most, 0));
+  return n.bin(Op::Add, shift, logOfSum(n, n.un(Op::Exp, n.bin(Op::Sub, x, shift)), axes));
 }
 
 template <Folding fold, AxesAre where> void reduction(Node &n) {
