@@ -69,17 +69,16 @@ UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   return b.gather(x, below, 0);
 }
 
-/// What is exact in any order takes log2(n) steps over the whole axis: a[i] = a[i-s] op a[i] for s = 1, 2, 4 ...
-static UOpRef runningExact(Builder &b, UOpRef x, int64_t axis, Op op) {
-  SmallVector<UOpRef, 6> zero(x->rank(), b.idx(0)), size = shapeOf(x);
-  UOpRef i = b.iota(DType::I64, x->shape, axis);
-  for (int64_t s = 1; s < x->shape[axis]->hi; s *= 2) {
+/// a[i] = a[i-s] op a[i] for s = 1, 2, 4 ... below `limit`, at all places whose `position` is s or more.
+static UOpRef running(Builder &b, UOpRef a, int64_t axis, Op op, UOpRef position, int64_t limit) {
+  SmallVector<UOpRef, 6> zero(a->rank(), b.idx(0)), size = shapeOf(a);
+  for (int64_t s = 1; s < limit; s *= 2) {
     auto lo = zero;
     lo[axis] = b.idx(s);
-    UOpRef shifted = b.shrink(b.pad(x, lo, zero), zero, size);
-    x = b.select(b.lt(i, b.litInt(DType::I64, s)), x, b.bin(op, shifted, x));
+    UOpRef shifted = b.shrink(b.pad(a, lo, zero), zero, size);
+    a = b.select(b.lt(position, b.litInt(DType::I64, s)), a, b.bin(op, shifted, a));
   }
-  return x;
+  return a;
 }
 
 UOpRef astra::legalizeCumulate(Builder &b, UOpRef r) {
@@ -88,18 +87,12 @@ UOpRef astra::legalizeCumulate(Builder &b, UOpRef r) {
   CumulateKind kind = CumulateKind(r->ints[0]);
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min};
   Op op = ops[int(kind)];
-  if (!isFloat(x->dtype) || kind == CumulateKind::Max || kind == CumulateKind::Min) return runningExact(b, x, axis, op);
+  UOpRef n = x->shape[axis], i = b.iota(DType::I64, x->shape, axis), c16 = b.litInt(DType::I64, 16);
+  // What is exact in any order runs over the whole axis at once.
+  if (!isFloat(x->dtype) || kind == CumulateKind::Max || kind == CumulateKind::Min)
+    return running(b, x, axis, op, i, n->hi);
   if (axis != last) return r;
-  UOpRef n = x->shape[last], i = b.iota(DType::I64, x->shape, last), c16 = b.litInt(DType::I64, 16);
-  // In a block of 16, all at once: a[i] = a[i-s] + a[i].
-  UOpRef inBlock = b.bin(Op::Mod, i, c16), a = x;
-  SmallVector<UOpRef, 6> zero(x->rank(), b.idx(0)), size = shapeOf(x);
-  for (int64_t s : {1, 2, 4, 8}) {
-    auto lo = zero;
-    lo[last] = b.idx(s);
-    UOpRef shifted = b.shrink(b.pad(a, lo, zero), zero, size);
-    a = b.select(b.lt(inBlock, b.litInt(DType::I64, s)), a, b.bin(op, shifted, a));
-  }
+  UOpRef a = running(b, x, last, op, b.bin(Op::Mod, i, c16), 16);
   // The chain of the blocks' last outputs, each the block's own plus the one before.
   UOpRef blocks = idxDiv(b.c, n, b.idx(16)), number = b.iota(DType::I64, {blocks}, 0);
   UOpRef ends = b.gather(a, b.add(b.mul(number, c16), b.litInt(DType::I64, 15)), last);

@@ -1,5 +1,6 @@
 //===- Run.cpp: kernels on the host's CPU and under qemu -------------------===//
 #include "Run.h"
+#include "../HostLevel.h"
 #include "astra/IR/Eval.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
@@ -21,12 +22,7 @@ bool astra::test::canRun(const Target &t) {
     return false;
 #endif
   }
-#ifdef __x86_64__
-  return llvm::StringRef(t.name) == "cpu:x86-64-v4" ? __builtin_cpu_supports("x86-64-v4")
-                                                    : __builtin_cpu_supports("x86-64-v3");
-#else
-  return false;
-#endif
+  return hostRuns(t);
 }
 
 std::string astra::test::evaluate(Job &job, llvm::ArrayRef<UOpRef> dims) {

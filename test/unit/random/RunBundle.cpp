@@ -2,6 +2,7 @@
 // Takes:    inputs as the evaluator's tensors.
 // Gives:    outputs at their actual extents, new states; a refusal of the runtime as its sentence.
 #include "RunBundle.h"
+#include "../HostLevel.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/Numerics/Numerics.h"
@@ -28,12 +29,7 @@ bool test::canRun(const Target &t) {
     return false;
 #endif
   }
-#ifdef __x86_64__
-  return llvm::StringRef(t.name).ends_with("v4") ? __builtin_cpu_supports("x86-64-v4")
-                                                 : __builtin_cpu_supports("x86-64-v3");
-#else
-  return false;
-#endif
+  return hostRuns(t);
 }
 
 llvm::Error test::prepare(Module &m) {
