@@ -10,7 +10,8 @@ namespace onnx {
 
 std::vector<Row> allRows() {
   std::vector<Row> rows;
-  for (llvm::ArrayRef<Row> part : {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), networkRows()})
+  for (llvm::ArrayRef<Row> part :
+       {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), networkRows(), quantizationRows()})
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }

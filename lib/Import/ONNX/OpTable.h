@@ -21,6 +21,7 @@ llvm::ArrayRef<Row> shapeRows();
 llvm::ArrayRef<Row> indexingRows();
 llvm::ArrayRef<Row> reductionRows();
 llvm::ArrayRef<Row> networkRows();
+llvm::ArrayRef<Row> quantizationRows();
 std::vector<Row> allRows();
 
 /// The row of an op of the default domain at an opset; null when there is none.
@@ -31,5 +32,11 @@ const Row *findRow(llvm::StringRef op, int64_t opset);
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// sum / N over the axes, which stay with extent 1. x is of a float type.
 UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
+/// The attribute, a number of ONNX's, as a dtype; Void when it is absent or 0.
+DType dtypeAttr(Node &n, llvm::StringRef name);
+/// NumPy's matmul: batch axes broadcast, an operand of rank 1 is a row (left) or a column (right).
+UOpRef product(Node &n, UOpRef a, UOpRef b);
+/// The convolution of x with w by the node's attributes, no bias added.
+UOpRef convolution(Node &n, UOpRef x, UOpRef w);
 
 } // namespace astra::onnx

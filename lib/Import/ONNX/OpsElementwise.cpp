@@ -66,18 +66,36 @@ void dropout(Node &n) {
   n.give(x);
 }
 
-/// `saturate` speaks of casts to 8-bit floats only.
+/// A power of two for each number above 0: what the contract's cast to e8m0 finds exact. Numbers below its least are
+/// its least when it saturates; NaNs, infinities and negative numbers are left to the cast.
+UOpRef powersOfTwo(Node &n, UOpRef x, llvm::StringRef mode, bool saturate) {
+  constexpr uint64_t exponent = 0x7ff0000000000000, fraction = 0x000fffffffffffff, half = 0x0008000000000000;
+  uint64_t bias = mode == "up" ? fraction : mode == "nearest" ? half : 0;
+  if (mode != "up" && mode != "nearest" && mode != "down")
+    return n.fail("attribute 'round_mode' is '" + mode + "', expected up, down or nearest");
+  x = n.cast(x, DType::F64); // where every number of the narrower types is normal
+  if (!x) return nullptr;
+  UOpRef bits = n.bin(Op::Add, n.make(Op::Bitcast, {x}, {}, DType::U64), n.b.bits(DType::U64, bias));
+  UOpRef power = n.make(Op::Bitcast, {n.bin(Op::And, bits, n.b.bits(DType::U64, exponent))}, {}, DType::F64);
+  UOpRef least = n.b.lit(DType::F64, 0x1p-127), none = n.b.lit(DType::F64, std::numeric_limits<double>::quiet_NaN());
+  power = n.select(n.bin(Op::Lt, x, least), saturate ? least : none, power);
+  return n.select(n.bin(Op::Lt, n.b.lit(DType::F64, 0), x), power,
+                  saturate ? x : n.select(n.bin(Op::Eq, x, 0.0), none, x));
+}
+
+/// `saturate` speaks of casts to 8-bit floats only, `round_mode` of those to e8m0.
 void castTo(Node &n, DType to) {
   bool saturate = n.intAttr("saturate", 1) != 0;
+  std::string mode = n.stringAttr("round_mode", "up");
+  if (to == DType::F8E8M0 && n.in(0) && isFloat(n.in(0)->dtype))
+    return n.give(n.cast(powersOfTwo(n, n.in(0), mode, saturate), to, saturate));
   n.give(n.cast(n.in(0), to, saturate && info(to).cls == DTypeClass::Storage && bitWidth(to) == 8));
 }
 
 void cast(Node &n) {
-  llvm::Expected<DType> to = elementType(int32_t(n.intAttr("to", 0)));
-  if (to)
-    castTo(n, *to);
-  else
-    n.fail("attribute 'to': " + llvm::toString(to.takeError()));
+  DType to = dtypeAttr(n, "to");
+  if (to == DType::Void) n.fail("attribute 'to' is missing");
+  if (!n.failed()) castTo(n, to);
 }
 
 void castLike(Node &n) {
@@ -291,6 +309,18 @@ constexpr Row rows[] = {
 };
 
 } // namespace
+
+DType dtypeAttr(Node &n, llvm::StringRef name) {
+  int64_t value = n.intAttr(name, 0);
+  if (!value) return DType::Void;
+  llvm::Expected<DType> t = elementType(int32_t(std::clamp<int64_t>(value, -1, INT32_MAX)));
+  if (t) return *t;
+  llvm::handleAllErrors(t.takeError(), [&](const llvm::ErrorInfoBase &e) {
+    std::string sentence = ("attribute '" + name + "': " + e.message()).str();
+    e.convertToErrorCode() == std::errc::not_supported ? n.unsupported(sentence) : n.fail(sentence);
+  });
+  return DType::Void;
+}
 
 llvm::ArrayRef<Row> elementwiseRows() { return rows; }
 

@@ -20,38 +20,8 @@ AffineForm first() { return {{}, 0, 1}; } // index 0, of an axis of extent 1 tha
 
 // ---- matrix products
 
-/// NumPy's matmul: batch axes broadcast, an operand of rank 1 is a row (left) or a column (right).
 void matmul(Node &n) {
-  UOpRef a = n.in(0), b = n.in(1);
-  if (!n.requireRank(a, 1) || !n.requireRank(b, 1)) return;
-  bool row = a->rank() == 1, column = b->rank() == 1;
-  llvm::ArrayRef<UOpRef> batchA = row ? a->shape.take_front(0) : a->shape.drop_back(2),
-                         batchB = column ? b->shape.take_front(0) : b->shape.drop_back(2);
-  Dims extents = n.broadcastShape({batchA, batchB});
-  int64_t batch = extents.size();
-  ContractSpec spec;
-  spec.kept = batch + !row + !column;
-  spec.reduced = 1;
-  auto batchForms = [&](llvm::ArrayRef<UOpRef> dims, llvm::SmallVectorImpl<AffineForm> &forms) {
-    for (size_t i = 0; i < dims.size(); ++i) {
-      int64_t l = batch - dims.size() + i;
-      forms.push_back(dims[i] == extents[l] ? label(l) : first());
-    }
-  };
-  batchForms(batchA, spec.a);
-  batchForms(batchB, spec.b);
-  if (!row) {
-    spec.a.push_back(label(batch));
-    extents.push_back(a->shape[a->rank() - 2]);
-  }
-  spec.a.push_back(label(spec.kept));
-  spec.b.push_back(label(spec.kept));
-  if (!column) {
-    spec.b.push_back(label(spec.kept - 1));
-    extents.push_back(b->shape.back());
-  }
-  extents.push_back(a->shape.back());
-  n.give(n.contract(spec, a, b, extents));
+  if (UOpRef y = product(n, n.in(0), n.in(1))) n.give(y);
 }
 
 /// alpha A' B' + beta C, A' and B' transposed on request; the transposition is only another index list.
@@ -228,8 +198,7 @@ struct Convolution {
   Window window;
 };
 
-std::optional<Convolution> readConvolution(Node &n, bool transposed) {
-  UOpRef x = n.in(0), w = n.in(1);
+std::optional<Convolution> readConvolution(Node &n, UOpRef x, UOpRef w, bool transposed) {
   if (!n.requireRank(x, 3) || !n.requireRank(w, x->rank(), x->rank())) return std::nullopt;
   Ints kernel;
   for (unsigned axis = 2; axis < w->rank(); ++axis) kernel.push_back(n.constExtent(w, axis, "an extent of the kernel"));
@@ -249,7 +218,7 @@ std::optional<Convolution> readConvolution(Node &n, bool transposed) {
 
 /// Both kinds of convolution: kept labels n, (group,) oc, out...; reduced labels kernel..., ic. `spatial` gives the
 /// extent of an output axis and the form by which its label and the kernel's index the input.
-template <class Spatial> void convolution(Node &n, const Convolution &conv, bool transposed, Spatial spatial) {
+template <class Spatial> UOpRef convolution(Node &n, const Convolution &conv, bool transposed, Spatial spatial) {
   const Window &w = conv.window;
   bool grouped = conv.groups > 1;
   int64_t oc = 1 + grouped, out = oc + 1, kernel = out + w.spatial, ic = kernel + w.spatial;
@@ -275,20 +244,16 @@ template <class Spatial> void convolution(Node &n, const Convolution &conv, bool
   }
   extents.append(kernelExtents);
   extents.push_back(n.c.index(conv.inputs));
-  UOpRef y = n.reshape(n.contract(spec, conv.x, conv.w, extents), result);
+  return n.reshape(n.contract(spec, conv.x, conv.w, extents), result);
+}
+
+void giveWithBias(Node &n, UOpRef y) {
   if (n.has(2) && y) y = n.bin(Op::Add, y, n.perChannel(n.in(2), y->rank()));
   n.give(y);
 }
 
 void conv(Node &n) {
-  std::optional<Convolution> conv = readConvolution(n, false);
-  if (!conv) return;
-  const Window &w = conv->window;
-  convolution(n, *conv, false, [&](unsigned i, int64_t out, int64_t kernel) {
-    AffineForm form{{{out, w.strides[i]}, {kernel, w.dilations[i]}}, -w.before[i], 1};
-    if (w.kernel[i] == 1) form.terms.pop_back(); // the label is always 0
-    return std::pair(places(n, w, conv->x->shape[2 + i], i), form);
-  });
+  if (UOpRef y = convolution(n, n.in(0), n.in(1))) giveWithBias(n, y);
 }
 
 /// The input is read at (out + pad - k * dilation) / stride where that is a whole number: elsewhere there is a hole.
@@ -296,19 +261,20 @@ void convTranspose(Node &n) {
   Ints outputPadding = n.intsAttr("output_padding");
   if (n.hasAttr("output_shape")) n.unsupported("attribute 'output_shape' is not supported: give pads");
   if (n.stringAttr("auto_pad", "NOTSET") != "NOTSET") n.unsupported("attribute 'auto_pad' is not supported: give pads");
-  std::optional<Convolution> conv = readConvolution(n, true);
+  std::optional<Convolution> conv = readConvolution(n, n.in(0), n.in(1), true);
   if (!conv) return;
   const Window &w = conv->window;
   if (outputPadding.empty()) outputPadding.assign(w.spatial, 0);
   if (outputPadding.size() != w.spatial)
     n.fail("attribute 'output_padding' does not fit " + llvm::Twine(w.spatial) + " spatial axes");
   if (n.failed()) return;
-  convolution(n, *conv, true, [&](unsigned i, int64_t out, int64_t kernel) {
+  UOpRef y = convolution(n, *conv, true, [&](unsigned i, int64_t out, int64_t kernel) {
     UOpRef steps = idxSub(n.c, conv->x->shape[2 + i], n.c.index(1));
     int64_t rest = outputPadding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - w.before[i] - w.after[i];
     UOpRef extent = idxAdd(n.c, idxMul(n.c, steps, n.c.index(w.strides[i])), n.c.index(rest));
     return std::pair(extent, AffineForm{{{out, 1}, {kernel, -w.dilations[i]}}, w.before[i], w.strides[i]});
   });
+  giveWithBias(n, y);
 }
 
 // ---- pools
@@ -448,6 +414,49 @@ constexpr Row rows[] = {
 };
 
 } // namespace
+
+UOpRef product(Node &n, UOpRef a, UOpRef b) {
+  if (!n.requireRank(a, 1) || !n.requireRank(b, 1)) return nullptr;
+  bool row = a->rank() == 1, column = b->rank() == 1;
+  llvm::ArrayRef<UOpRef> batchA = row ? a->shape.take_front(0) : a->shape.drop_back(2),
+                         batchB = column ? b->shape.take_front(0) : b->shape.drop_back(2);
+  Dims extents = n.broadcastShape({batchA, batchB});
+  int64_t batch = extents.size();
+  ContractSpec spec;
+  spec.kept = batch + !row + !column;
+  spec.reduced = 1;
+  auto batchForms = [&](llvm::ArrayRef<UOpRef> dims, llvm::SmallVectorImpl<AffineForm> &forms) {
+    for (size_t i = 0; i < dims.size(); ++i) {
+      int64_t l = batch - dims.size() + i;
+      forms.push_back(dims[i] == extents[l] ? label(l) : first());
+    }
+  };
+  batchForms(batchA, spec.a);
+  batchForms(batchB, spec.b);
+  if (!row) {
+    spec.a.push_back(label(batch));
+    extents.push_back(a->shape[a->rank() - 2]);
+  }
+  spec.a.push_back(label(spec.kept));
+  spec.b.push_back(label(spec.kept));
+  if (!column) {
+    spec.b.push_back(label(spec.kept - 1));
+    extents.push_back(b->shape.back());
+  }
+  extents.push_back(a->shape.back());
+  return n.contract(spec, a, b, extents);
+}
+
+UOpRef convolution(Node &n, UOpRef x, UOpRef w) {
+  std::optional<Convolution> conv = readConvolution(n, x, w, false);
+  if (!conv) return nullptr;
+  const Window &window = conv->window;
+  return convolution(n, *conv, false, [&](unsigned i, int64_t out, int64_t kernel) {
+    AffineForm form{{{out, window.strides[i]}, {kernel, window.dilations[i]}}, -window.before[i], 1};
+    if (window.kernel[i] == 1) form.terms.pop_back(); // the label is always 0
+    return std::pair(places(n, window, conv->x->shape[2 + i], i), form);
+  });
+}
 
 llvm::ArrayRef<Row> networkRows() { return rows; }
 
