@@ -1,0 +1,207 @@
+"""Astra as a backend of the ONNX package: onnx.backend.base, over astra-compile and the C runtime.
+
+Takes:    a model; the environment: ASTRA_BUILD (the build folder), ASTRA_LEVELS (what to compile for and run on, commas
+          between: x86-64-v4, x86-64-v3, aarch64; by default every x86 level of this machine), ASTRA_EVAL=1 (the reference
+          evaluator too).
+Gives:    AstraBackend.prepare: a compiled bundle; run: its outputs.
+Keeps:    bits: every level, and the evaluator where asked, must give the same bytes (sub-byte types, which .npy files
+          cannot name, are left to the levels of this machine). An input that the compiler must know
+          is bound as a constant when the data comes, only if the refusal names it, and is told in `record`. A dynamic dim
+          gets bounds only if the refusal asks for them.
+Does not: alter the model, or decide what is supported: what astra-compile refuses is Refused (a skipped test), with its
+          sentence; a wrong result, a crash, a hang are failures.
+
+    from onnx.backend.test import BackendTest
+    from backend import AstraBackend
+    tests = BackendTest(AstraBackend)
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/common"))
+import astra_rt  # noqa: E402
+
+BUILD = Path(os.environ.get("ASTRA_BUILD", ROOT / "build"))
+TIMEOUT = 120  # seconds for one program; an emulated run may take its time
+DIM_BOUNDS = "1..64"
+UNSUPPORTED = 3  # the exit code of every tool
+
+# What the last case needed: names of inputs that were bound as constants, and how many calls the runtime ran.
+record = {"constants": [], "runs": 0}
+
+
+class Refused(unittest.SkipTest):
+    """Astra says that it lacks what the model needs."""
+
+
+class Failed(AssertionError):
+    """A program failed where it should have worked or refused."""
+
+
+class BytesDiffer(AssertionError):
+    """Two levels, or a level and the evaluator, gave different bytes."""
+
+
+def command(*words):
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{Path(words[0]).name} was still running after {TIMEOUT} s") from None
+    if done.returncode < 0 or done.returncode > 4:
+        raise Failed(f"{Path(words[0]).name} crashed with status {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done
+
+
+def npy(path, array):
+    """Writes an array; what NumPy has no type for goes as the unsigned integer of its width, sub-byte types packed."""
+    array = np.asarray(array)
+    if array.dtype in astra_rt.NARROW_BITS:
+        array = astra_rt.pack(array)
+    elif array.dtype.isbuiltin != 1:
+        array = array.view(f"u{array.dtype.itemsize}")
+    np.save(path, array)
+    return path
+
+
+class AstraRep(BackendRep):
+    def __init__(self, model, levels, evaluate):
+        self.levels, self.evaluate = levels, evaluate
+        if levels == ["aarch64"]:
+            raise ValueError("aarch64 is compared with a level of this machine: name one too")
+        self.folder = tempfile.TemporaryDirectory(prefix="astra-backend-")
+        self.path = Path(self.folder.name)
+        initialized = {tensor.name for tensor in model.graph.initializer}
+        initialized.update(tensor.values.name for tensor in model.graph.sparse_initializer)
+        self.all_inputs = [value.name for value in model.graph.input]
+        self.inputs = [name for name in self.all_inputs if name not in initialized]
+        self.flags, self.bound, self.wanted = [], [], None
+        onnx.save(model, self.path / "model.onnx")
+        self._compile({})
+
+    def _compile(self, data):
+        """Compiles; gives in, one by one, to what a refusal asks for. `data` has the values of inputs, once known."""
+        while True:
+            targets = ",".join(f"cpu:{level}" for level in self.levels)
+            done = command(BUILD / "bin/astra-compile", self.path / "model.onnx", "-o", self.path / "model.astra",
+                           f"--target={targets}", "--quiet", *self.flags)  # fmt: skip
+            if done.returncode == 0:
+                self.wanted = None
+                return
+            sentence = done.stderr.strip().removeprefix("astra-compile: ").replace(str(self.path / "model.onnx"), "model")
+            sentence = sentence.removeprefix("model: ")
+            dims = [f"--dim={name}={DIM_BOUNDS}" for name in re.findall(r"--dim (\S+?)=", sentence)]
+            if new := [flag for flag in dict.fromkeys(dims) if flag not in self.flags]:
+                self.flags += new
+                continue
+            names = dict.fromkeys(re.findall(r"--constant[ =]'?([^\s=']+)'?=", sentence))
+            names = [name for name in names if name in self.inputs and name not in self.bound]
+            if names and not data:
+                self.wanted = sentence
+                return
+            if names:
+                for name in names:
+                    file = npy(self.path / f"constant{len(self.bound)}.npy", data[name])
+                    self.flags.append(f"--constant={name}={file}")
+                    self.bound.append(name)
+                    record["constants"].append(name)
+                continue
+            if done.returncode == UNSUPPORTED:
+                raise Refused(sentence)
+            raise Failed(f"astra-compile, exit {done.returncode}: {sentence}")
+
+    def run(self, inputs, **_):
+        names = self.inputs if len(inputs) == len(self.inputs) else self.all_inputs
+        if len(inputs) != len(names):
+            raise Failed(f"the case has {len(inputs)} inputs, the model {len(names)}")
+        data = dict(zip(names, inputs))
+        for name, value in data.items():
+            if not isinstance(value, (np.ndarray, np.generic)):
+                raise Refused(f"input '{name}' is no tensor")
+        if self.wanted:
+            self._compile(data)
+        here = [level for level in self.levels if level != "aarch64"]
+        results = {level: self._on_level(level, 1 + k % 2, data) for k, level in enumerate(here)}
+        narrow = any(t.dtype in astra_rt.NARROW_BITS for t in self.tensors)
+        if "aarch64" in self.levels and not narrow:
+            results["aarch64"] = self._emulated(data)
+        if self.evaluate and not narrow:
+            results["the evaluator"] = self._evaluated(data)
+        (first, outputs), *others = results.items()
+        for name, found in others:
+            for k, (a, b) in enumerate(zip(outputs, found, strict=True)):
+                if a.shape != b.shape or a.tobytes() != b.tobytes():
+                    raise BytesDiffer(f"output {k}: {first} and {name} give different bytes")
+        record["runs"] += 1
+        return tuple(outputs)
+
+    def _on_level(self, level, threads, data):
+        with astra_rt.Bundle(library(), self.path / "model.astra", level, threads) as bundle:
+            self.outputs, self.tensors = bundle.outputs, bundle.inputs + bundle.outputs
+            return bundle.run([np.asarray(data[t.name]) for t in bundle.inputs])
+
+    def _files(self, data):
+        bound = [name for name in data if name not in self.bound and name in self.inputs]
+        return [f"--input={name}={npy(self.path / f'input{k}.npy', data[name])}" for k, name in enumerate(bound)]
+
+    def _read(self, program):
+        """The outputs that a program wrote, in the types of the bundle."""
+        results = []
+        for k, output in enumerate(self.outputs):
+            array = np.load(self.path / f"{program}{k}.npy")
+            results.append(array if array.dtype == output.dtype else array.view(output.dtype))
+        return results
+
+    def _outputs_to(self, program):
+        return [f"--output={o.name}={self.path / f'{program}{k}.npy'}" for k, o in enumerate(self.outputs)]
+
+    def _emulated(self, data):
+        done = command("qemu-aarch64", BUILD / "aarch64/astra-run", self.path / "model.astra", *self._files(data),
+                       *self._outputs_to("aarch64."))  # fmt: skip
+        if done.returncode:
+            raise Failed(f"astra-run under qemu-aarch64, exit {done.returncode}: {done.stderr.strip()}")
+        return self._read("aarch64.")
+
+    def _evaluated(self, data):
+        text = self.path / "model.uop"
+        done = command(BUILD / "bin/astra-compile", self.path / "model.onnx", "--emit=uop", "-o", text, "--quiet",
+                       *self.flags)  # fmt: skip
+        if done.returncode == 0:
+            done = command(BUILD / "bin/astra-opt", text, "--eval", *self._files(data), *self._outputs_to("eval."))
+        if done.returncode:
+            raise Failed(f"the evaluator, exit {done.returncode}: {done.stderr.strip()}")
+        return self._read("eval.")
+
+
+_library = None
+
+
+def library():
+    global _library
+    if _library is None:
+        _library = astra_rt.Library(BUILD / "lib/libastra_rt.so")
+    return _library
+
+
+class AstraBackend(Backend):
+    @classmethod
+    def prepare(cls, model, device="CPU", **kwargs):
+        record["constants"], record["runs"] = [], 0
+        levels = os.environ.get("ASTRA_LEVELS")
+        return AstraRep(model, levels.split(",") if levels else astra_rt.levels_here(),
+                        os.environ.get("ASTRA_EVAL") == "1")  # fmt: skip
+
+    @classmethod
+    def supports_device(cls, device):
+        return device.split(":")[0] == "CPU"
