@@ -69,6 +69,8 @@ public:
   /// The same as a number, of an integer or float type.
   double literalNumber(unsigned i, const char *what);
   const std::vector<UOpRef> *elements(UOpRef x) { return shared.known.elements(x); }
+  /// The bytes of a parameter; null for any other node.
+  const std::vector<uint8_t> *bytes(UOpRef param) const { return shared.bytes(param); }
 
   // ---- attributes: each is read by the lowering that understands it; one that nobody read is a failure
   bool hasAttr(llvm::StringRef name) const;

@@ -10,8 +10,8 @@ namespace onnx {
 
 std::vector<Row> allRows() {
   std::vector<Row> rows;
-  for (llvm::ArrayRef<Row> part :
-       {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), networkRows(), quantizationRows()})
+  for (llvm::ArrayRef<Row> part : {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), networkRows(),
+                                   quantizationRows(), lossRows(), resizeRows()})
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }

@@ -22,6 +22,8 @@ llvm::ArrayRef<Row> indexingRows();
 llvm::ArrayRef<Row> reductionRows();
 llvm::ArrayRef<Row> networkRows();
 llvm::ArrayRef<Row> quantizationRows();
+llvm::ArrayRef<Row> lossRows();
+llvm::ArrayRef<Row> resizeRows();
 std::vector<Row> allRows();
 
 /// The row of an op of the default domain at an opset; null when there is none.
@@ -30,6 +32,7 @@ const Row *findRow(llvm::StringRef op, int64_t opset);
 // Lowerings that several files use.
 /// exp(x - max) over its sum along the axes, which are neighbours.
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
+UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// sum / N over the axes, which stay with extent 1. x is of a float type.
 UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// The attribute, a number of ONNX's, as a dtype; Void when it is absent or 0.

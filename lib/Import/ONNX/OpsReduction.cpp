@@ -22,6 +22,11 @@ UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return n.bin(Op::Div, e, n.reduce(ReduceKind::Sum, e, axes));
 }
 
+UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  UOpRef shifted = n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes));
+  return n.bin(Op::Sub, shifted, n.un(Op::Log, n.reduce(ReduceKind::Sum, n.un(Op::Exp, shifted), axes)));
+}
+
 namespace {
 
 Ints axesFrom(int64_t first, int64_t rank) {
@@ -87,11 +92,6 @@ template <bool max> void argReduce(Node &n) {
 }
 
 // ---- softmax
-
-UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef shifted = n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes));
-  return n.bin(Op::Sub, shifted, n.un(Op::Log, n.reduce(ReduceKind::Sum, n.un(Op::Exp, shifted), axes)));
-}
 
 /// Before opset 13 the axes from `axis` on form one row.
 template <Folding f, bool row> void softmaxNode(Node &n) {

@@ -19,9 +19,9 @@ from onnx.backend.test.loader import load_model_tests
 
 # The operands that say what shape a result has.
 SHAPE_OPERANDS = {
-    "ConstantOfShape": [0], "CumSum": [1], "Dropout": [1, 2], "Expand": [1], "OneHot": [1], "Pad": [1, 2, 3],
-    "Range": [0, 1, 2], "Reshape": [1], "Slice": [1, 2, 3, 4], "Split": [1], "Squeeze": [1], "Tile": [1], "TopK": [1],
-    "Trilu": [1], "Unsqueeze": [1],
+    "AffineGrid": [1], "CenterCropPad": [1], "Col2Im": [1, 2], "ConstantOfShape": [0], "CumSum": [1], "Dropout": [1, 2], "Expand": [1], "OneHot": [1], "MaxUnpool": [2], "Pad": [1, 2, 3],
+    "Range": [0, 1, 2], "Reshape": [1], "Resize": [2, 3], "Slice": [1, 2, 3, 4], "Split": [1], "Squeeze": [1], "Tile": [1], "TopK": [1],
+    "Trilu": [1], "Unsqueeze": [1], "Upsample": [1],
 }  # fmt: skip
 
 

@@ -1,0 +1,74 @@
+//===- Settled.cpp: small tensors whose values are known while importing ---===//
+// Takes:    nodes of the graph being built.
+// Gives:    what Settled.h says.
+// Keeps:    the work of one question bounded, whatever hangs below the node.
+#include "Settled.h"
+#include "llvm/ADT/DenseSet.h"
+#include <cstring>
+
+namespace astra::onnx {
+
+namespace {
+
+constexpr size_t mostNodes = 512;
+constexpr int64_t mostElements = 1 << 22;
+
+/// Whether x is of a kind and size that is computed here.
+bool isSmallAndFixed(UOpRef x) {
+  if (x->isIndex()) return x->isConst();
+  if (x->is(Op::Arg) || x->is(Op::State) || x->is(Op::Random) || !x->fns.empty() || has(x->op, Function) ||
+      has(x->op, Control) || has(x->op, KernelLevel))
+    return false;
+  int64_t count = 1;
+  for (UOpRef d : x->shape) {
+    if (!d->constIndex() || *d->constIndex() > mostElements) return false;
+    count *= *d->constIndex();
+    if (count > mostElements) return false;
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<Tensor> settledValue(Node &n, UOpRef x) {
+  if (!x) return std::nullopt;
+  EvalInputs in;
+  llvm::SmallVector<UOpRef, 32> open = {x};
+  llvm::DenseSet<UOpRef> seen = {x};
+  while (!open.empty()) {
+    UOpRef at = open.pop_back_val();
+    if (!isSmallAndFixed(at)) return std::nullopt;
+    if (at->is(Op::Param)) {
+      const std::vector<uint8_t> *bytes = n.bytes(at);
+      if (!bytes) return std::nullopt;
+      Tensor value{at->dtype, {}, *bytes};
+      for (UOpRef d : at->shape) value.shape.push_back(*d->constIndex());
+      in.params[at->str.str()] = std::move(value);
+    }
+    for (UOpRef s : at->src)
+      if (seen.insert(s).second) open.push_back(s);
+    if (seen.size() > mostNodes) return std::nullopt;
+  }
+  llvm::Expected<std::vector<Tensor>> values = evalNodes({x}, in);
+  if (values) return std::move(values->front());
+  llvm::consumeError(values.takeError());
+  return std::nullopt;
+}
+
+UOpRef settled(Node &n, UOpRef x) {
+  if (!x || x->isConst() || x->is(Op::Param)) return x;
+  std::optional<Tensor> value = settledValue(n, x);
+  if (!value) return x;
+  return n.parameter({value->dtype, {value->shape.begin(), value->shape.end()}, std::move(value->bytes)});
+}
+
+std::optional<std::vector<double>> settledNumbers(Node &n, UOpRef x) {
+  if (!x || (!isFloat(x->dtype) && !isInt(x->dtype))) return std::nullopt;
+  std::optional<Tensor> value = settledValue(n, x->dtype == DType::F64 ? x : n.cast(x, DType::F64));
+  if (!value) return std::nullopt;
+  std::vector<double> numbers(value->count());
+  if (!numbers.empty()) std::memcpy(numbers.data(), value->bytes.data(), value->bytes.size());
+  return numbers;
+}
+
+} // namespace astra::onnx

@@ -1,0 +1,23 @@
+//===- Settled.h: small tensors whose values are known while importing -----===//
+// Takes:    nodes of the graph being built.
+// Gives:    their values, computed by the reference evaluator, so that what is folded here has the bits that a run
+// would
+//           give; as numbers, or as a parameter in place of the arithmetic.
+// Does not: fold integers that depend on symbolic dims (Known.h does).
+#pragma once
+#include "Node.h"
+#include "astra/IR/Eval.h"
+
+namespace astra::onnx {
+
+/// The value of x when it follows from constants alone, by at most 512 nodes of at most 2^22 elements each, none of
+/// them a function, a control op or a random one; else nothing.
+std::optional<Tensor> settledValue(Node &n, UOpRef x);
+
+/// x, or in its place a parameter (a literal for a scalar) with its value.
+UOpRef settled(Node &n, UOpRef x);
+
+/// The elements of x, of an integer or float type, as f64 numbers; nothing where settledValue gives nothing.
+std::optional<std::vector<double>> settledNumbers(Node &n, UOpRef x);
+
+} // namespace astra::onnx
