@@ -134,6 +134,7 @@ constexpr struct {
 
 /// Values along an axis of x: [extent, 1, ...].
 UOpRef along(Node &n, UOpRef values, UOpRef x, int64_t axis) {
+  if (!values) return nullptr;
   Dims dims(x->rank() - axis, n.c.index(1));
   dims[0] = values->shape[0];
   return n.reshape(values, dims);
@@ -277,8 +278,9 @@ UOpRef scaledExtent(Node &n, UOpRef in, float factor) {
     if (rest < 1e-7) break;
     rest = 1 / rest;
     int64_t digit = int64_t(std::floor(rest));
-    if (digit > 4096 || q[1] > 4096 || p[1] > (1 << 20)) break;
-    int64_t nextP = digit * p[1] + p[0], nextQ = digit * q[1] + q[0];
+    int64_t nextQ = digit > 65536 ? digit : digit * q[1] + q[0];
+    if (nextQ > 65536) break; // so that v * p stays below 2^58
+    int64_t nextP = digit * p[1] + p[0];
     p[0] = p[1], q[0] = q[1], p[1] = nextP, q[1] = nextQ;
   }
   return n.unsupported("the scale " + std::to_string(factor) + " of the dynamic extent " + dimsText(in) +
