@@ -73,6 +73,8 @@ Program describe(CommandLine &c) {
        commas(c.targets)},
       {"dim", "NAME=LO..HI", "bounds of a dynamic dim of an ONNX model, or NAME=N to fix it; once for each",
        [&o](std::string_view v) { return addDim(o.dims, v); }},
+      {"constant", "NAME=FILE.npy", "an input of an ONNX model that has this value for good; once for each",
+       pairs(o.constants)},
       {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(o.taps)},

@@ -4,6 +4,7 @@
 // Keeps:    each stage under its name: timed, printed and saved alike.
 // Does not: decide anything: libraries do.
 #include "Pipeline.h"
+#include "Npy.h"
 #include "OutputFile.h"
 #include "Passes.h"
 #include "astra/Bundle/Assemble.h"
@@ -109,8 +110,28 @@ Error Pipeline::give(StringRef path, StringRef text) {
 
 //===- Stages ---------------------------------------------------------------===//
 
+/// The files of --constant.
+static Expected<std::vector<ConstantInput>> readConstants(ArrayRef<std::pair<std::string, std::string>> files) {
+  std::vector<ConstantInput> constants;
+  for (const auto &[name, path] : files) {
+    tool::Npy array;
+    std::string error;
+    if (!tool::readNpy(path, array, error)) return createStringError(error);
+    if (array.fortranOrder && array.shape.size() > 1)
+      return createStringError(path + " is in Fortran order, expected C order");
+    constants.push_back({name, DType(array.dtype + 1), std::move(array.shape), std::move(array.data)});
+  }
+  return constants;
+}
+
 Expected<Module> Pipeline::load() {
-  if (sys::path::extension(o.model) == ".onnx") return importONNX(o.model, {o.dims, o.taps});
+  if (sys::path::extension(o.model) == ".onnx") {
+    Expected<std::vector<ConstantInput>> constants = readConstants(o.constants);
+    if (!constants) return constants.takeError();
+    return importONNX(o.model, {o.dims, o.taps, std::move(*constants)});
+  }
+  if (!o.constants.empty())
+    return createStringError("--constant is for the inputs of an ONNX model: write a param into " + o.model);
   if (!o.dims.empty())
     return createStringError(
         std::errc::invalid_argument,

@@ -18,6 +18,7 @@ struct PipelineOptions {
   std::vector<std::string> printAfter;
   std::vector<const Target *> targets;
   std::vector<DimBound> dims;
+  std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
   bool timePasses = false, verifyEach = false;
   int64_t ruleLimit = -1; // none
   unsigned jobs = 1;

@@ -39,7 +39,7 @@ static const char *onnxHead =
     "there\n"
     "  names the cases of these ops that are refused, or whose result ONNX leaves open.\n"
     "\n"
-    "| op | opsets |\n|---|---|\n";
+    "| op | opsets | types of the first input | remarks |\n|---|---|---|---|\n";
 
 static std::string form(Op op) {
   const OpInfo &row = info(op);
@@ -102,13 +102,23 @@ static std::string opsPage() {
 
 /// Every ONNX op of the importer's table, with the opsets at which each row holds.
 static std::string onnxPage() {
-  std::map<std::string, std::string> ranges;
+  struct Line {
+    std::string ranges, types, remarks;
+  };
+  std::map<std::string, Line> lines;
+  auto join = [](std::string &to, const std::string &more, const char *separator) {
+    if (!more.empty() && to.find(more) == std::string::npos) to += (to.empty() ? "" : separator) + more;
+  };
   for (const ONNXRow &row : onnxRows()) {
-    std::string &text = ranges[row.op];
-    text += (text.empty() ? "" : ", ") + std::to_string(std::max(row.since, 7)) + " to " + std::to_string(row.until);
+    Line &line = lines[row.op];
+    std::string range = std::to_string(std::max(row.since, 7)) + " to " + std::to_string(row.until);
+    line.ranges += (line.ranges.empty() ? "" : ", ") + range;
+    join(line.types, row.types, "; ");
+    join(line.remarks, row.remarks, "; ");
   }
   std::string out = onnxHead;
-  for (const auto &[op, text] : ranges) out += "| `" + op + "` | " + text + " |\n";
+  for (const auto &[op, line] : lines)
+    out += "| `" + op + "` | " + line.ranges + " | " + line.types + " | " + line.remarks + " |\n";
   return out;
 }
 

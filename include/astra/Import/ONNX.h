@@ -1,7 +1,7 @@
 //===- ONNX.h: a module from an ONNX file ----------------------------------===//
 // Gives:    importONNX: one entry `main` with the model's inputs and outputs, one parameter per initializer of rank 1
-//           or more (scalars become literals), composite ops expanded to UOps, shape arithmetic folded to symbolic
-//           dims; origins name the model's nodes.
+//           or more (scalars become literals), composite ops expanded to UOps, model functions inlined, control flow as
+//           `cond`, `while` and `scan`, shape arithmetic folded to symbolic dims; origins name the model's nodes.
 // Source:   the ONNX operator specification, opsets 7 to 28 of the default domain; docs/onnx.md lists the rows.
 #pragma once
 #include "astra/IR/Module.h"
@@ -14,23 +14,34 @@ struct DimBound {
   int64_t lo, hi; // 0 <= lo <= hi
 };
 
+/// What `--constant NAME=FILE` says: an input of the model that has one value for good.
+struct ConstantInput {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> bytes; // row-major
+};
+
 struct ImportOptions {
-  std::vector<DimBound> dims; // every dynamic dim of the model's inputs; lo = hi makes it a constant
-  std::string taps; // an extended regular expression: values of the model whose whole name matches become further
-                    // outputs, after the model's own
+  std::vector<DimBound> dims = {}; // every dynamic dim of the model's inputs; lo = hi makes it a constant
+  std::string taps = {}; // an extended regular expression: values of the model whose whole name matches become further
+                         // outputs, after the model's own
+  std::vector<ConstantInput> constants = {}; // inputs that become constants: the module does not have them as inputs
 };
 
 /// Reads the model and everything that it needs from its folder; the file is not kept open.
 /// Errors are sentences that name the file, the node and what to do: unreadable or malformed file, an IR version or
-/// opset that is not known, unsupported ops (all of them at once), a dynamic dim without a bound, a bound whose name
-/// the model does not have, shapes or dtypes that do not fit. What ONNX allows and Astra lacks has the error code
-/// std::errc::not_supported, all else invalid_argument.
+/// opset that is not known, unsupported ops (all of them at once, with whatever else is refused), a dynamic dim without
+/// a bound, a bound whose name the model does not have, shapes or dtypes that do not fit. What ONNX allows and Astra
+/// lacks has the error code std::errc::not_supported, all else invalid_argument.
 llvm::Expected<Module> importONNX(llvm::StringRef path, const ImportOptions &options);
 
 /// One row of the table of ops, for docs and tests.
 struct ONNXRow {
-  const char *op;
-  int since, until; // opsets for which the row holds, inclusive
+  const char *op;      // "domain::op" for another domain than the default one
+  int since, until;    // opsets for which the row holds, inclusive
+  std::string types;   // of the first input: "any" or a list with commas
+  const char *remarks; // what is limited or decided; "" for nothing
 };
 std::vector<ONNXRow> onnxRows();
 

@@ -52,12 +52,8 @@ constexpr ElementRow elementRows[] = {
     {28, "float6e3m2", {}},
 };
 
-llvm::Error failure(const llvm::Twine &sentence) {
-  return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), sentence);
-}
-llvm::Error unsupported(const llvm::Twine &sentence) {
-  return llvm::createStringError(std::make_error_code(std::errc::not_supported), sentence);
-}
+llvm::Error failure(const llvm::Twine &text) { return sentence(text); }
+llvm::Error unsupported(const llvm::Twine &text) { return sentence(text, std::errc::not_supported); }
 
 /// Each value of a typed field as `width` little-endian bytes (the host is little-endian: the targets of Astra all
 /// are).
@@ -101,7 +97,38 @@ std::vector<uint8_t> rowsPadded(const Payload &p) {
 
 const char *nameOf(const proto::Tensor &t) { return t.name().empty() ? "(unnamed)" : t.name().c_str(); }
 
+/// The default domain of every set of opsets is one that the importer knows, and there is one.
+llvm::Error checkOpsets(const proto::Model &model) {
+  bool found = false;
+  auto check = [&](const auto &sets) -> llvm::Error {
+    for (const proto::OperatorSet &set : sets) {
+      if (!set.domain().empty() && set.domain() != "ai.onnx") continue;
+      found = true;
+      if (set.version() < oldestOpset || set.version() > newestOpset)
+        return unsupported("uses opset " + llvm::Twine(set.version()) + " of the default domain, this importer knows " +
+                           llvm::Twine(oldestOpset) + " to " + llvm::Twine(newestOpset));
+    }
+    return llvm::Error::success();
+  };
+  if (llvm::Error e = check(model.opset_import())) return e;
+  for (const proto::Function &function : model.functions())
+    if (llvm::Error e = check(function.opset_import())) return e;
+  return found ? llvm::Error::success()
+               : unsupported("uses no opset of the default domain: custom operator sets alone are not supported");
+}
+
 } // namespace
+
+llvm::Error sentence(const llvm::Twine &text, std::errc code) {
+  return llvm::createStringError(std::make_error_code(code), text);
+}
+
+llvm::Error prefixed(const llvm::Twine &words, llvm::Error e) {
+  std::string text = words.str();
+  return llvm::handleErrors(std::move(e), [&](const llvm::StringError &inner) {
+    return llvm::createStringError(inner.convertToErrorCode(), llvm::Twine(text) + inner.getMessage());
+  });
+}
 
 llvm::Expected<DType> elementType(int32_t code) {
   for (const ElementRow &row : elementRows)
@@ -135,17 +162,7 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   if (model.ir_version() < 1 || model.ir_version() > newestIRVersion)
     return unsupported("'" + path + "' is of ONNX IR version " + llvm::Twine(model.ir_version()) +
                        ", this importer knows 1 to " + llvm::Twine(newestIRVersion));
-  for (const proto::OperatorSet &set : model.opset_import())
-    if (set.domain().empty() || set.domain() == "ai.onnx") file.version = set.version();
-  if (!file.version)
-    return unsupported("'" + path +
-                       "' uses no opset of the default domain: custom operator sets alone are not supported");
-  if (file.version < oldestOpset || file.version > newestOpset)
-    return unsupported("'" + path + "' uses opset " + llvm::Twine(file.version) +
-                       " of the default domain, this importer knows " + llvm::Twine(oldestOpset) + " to " +
-                       llvm::Twine(newestOpset));
-  if (model.graph().sparse_initializer_size())
-    return unsupported("'" + path + "' has sparse initializers, which are not supported: save them dense");
+  if (llvm::Error e = checkOpsets(model)) return prefixed("'" + path + "' ", std::move(e));
   return file;
 }
 
@@ -181,6 +198,51 @@ llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
   if (*dtype == DType::Bool)
     for (uint8_t &byte : result.bytes) byte = byte != 0;
   return result;
+}
+
+llvm::Expected<Payload> ModelFile::payload(const proto::SparseTensor &tensor) const {
+  std::string name = "sparse tensor '" + tensor.values().name() + "': ";
+  llvm::Expected<Payload> values = payload(tensor.values());
+  if (!values) return prefixed(name, values.takeError());
+  llvm::Expected<Payload> indices = payload(tensor.indices());
+  if (!indices) return prefixed(name, indices.takeError());
+  unsigned width = byteSize(values->dtype), rank = tensor.dims_size();
+  if (width == 0) return unsupported(name + "values narrower than a byte are not supported");
+  constexpr uint64_t most = uint64_t(1) << 34; // bytes: 16 GiB, where a dense tensor of the file could not be larger
+  std::optional<uint64_t> count = 1;
+  for (int64_t dim : tensor.dims())
+    count = count && dim >= 0 ? llvm::checkedMulUnsigned(*count, uint64_t(dim)) : std::nullopt;
+  if (!count || *count > most / width) return failure(name + "its dims are negative or need more than 16 GiB");
+  uint64_t given = values->bytes.size() / width;
+  bool linear = indices->dims.size() == 1;
+  if (values->dims.size() != 1 || indices->dtype != DType::I64 || indices->dims.empty() || indices->dims.size() > 2 ||
+      uint64_t(indices->dims[0]) != given || (!linear && uint64_t(indices->dims[1]) != rank))
+    return failure(name + "needs n values and int64 indices of dims [n] or [n, " + llvm::Twine(rank) + "]");
+  Payload dense{values->dtype, {tensor.dims().begin(), tensor.dims().end()}, std::vector<uint8_t>(*count * width)};
+  uint64_t last = 0;
+  for (uint64_t i = 0; i < given; ++i) {
+    uint64_t at = 0;
+    bool inside = true;
+    auto index = [&](uint64_t k) {
+      int64_t v;
+      std::memcpy(&v, indices->bytes.data() + k * 8, 8);
+      return v;
+    };
+    if (linear) {
+      inside = index(i) >= 0 && uint64_t(index(i)) < *count;
+      at = inside ? uint64_t(index(i)) : 0;
+    }
+    for (unsigned axis = 0; !linear && axis < rank; ++axis) {
+      int64_t v = index(i * rank + axis);
+      inside &= v >= 0 && v < tensor.dims(axis);
+      at = at * uint64_t(tensor.dims(axis)) + (inside ? uint64_t(v) : 0);
+    }
+    if (!inside || (i && at <= last))
+      return failure(name + "index " + llvm::Twine(i) + " is out of range or out of order");
+    last = at;
+    std::memcpy(dense.bytes.data() + at * width, values->bytes.data() + i * width, width);
+  }
+  return dense;
 }
 
 llvm::Expected<std::vector<uint8_t>> ModelFile::externalBytes(const proto::Tensor &tensor, uint64_t size) const {

@@ -10,6 +10,7 @@ namespace astra::onnx {
 
 namespace proto {
 class Model;
+class SparseTensor;
 class Tensor;
 } // namespace proto
 
@@ -21,6 +22,10 @@ struct Payload {
   std::vector<int64_t> dims;
   std::vector<uint8_t> bytes;
 };
+
+/// An error with a sentence, and the same error with words put before its sentence; what kind of error it is stays.
+llvm::Error sentence(const llvm::Twine &text, std::errc code = std::errc::invalid_argument);
+llvm::Error prefixed(const llvm::Twine &words, llvm::Error e);
 
 /// The dtype of ONNX's element type number `code`; an error that names the type when Astra has none for it.
 llvm::Expected<DType> elementType(int32_t code);
@@ -35,12 +40,14 @@ public:
   static llvm::Expected<ModelFile> open(llvm::StringRef path);
 
   proto::Model &model() { return *message; }
-  int64_t opset() const { return version; }
 
   /// The tensor's bytes, from the message or from the file beside the model that it names. Errors: an element type that
   /// Astra lacks, dims that are negative or overflow, a size that is not that of the dims, external data outside the
   /// model's folder or shorter than stated.
   llvm::Expected<Payload> payload(const proto::Tensor &tensor) const;
+  /// The same of a sparse tensor, zeros filled in. Errors: those of its parts, and an index that is out of range, out
+  /// of order or given twice.
+  llvm::Expected<Payload> payload(const proto::SparseTensor &tensor) const;
 
 private:
   ModelFile() = default;
@@ -48,7 +55,6 @@ private:
 
   std::unique_ptr<proto::Model> message;
   std::string folder;
-  int64_t version = 0;
 };
 
 } // namespace astra::onnx

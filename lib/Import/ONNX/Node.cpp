@@ -3,7 +3,7 @@
 // Gives:    what Node.h says.
 // Keeps:    the first failure of the node.
 // Does not: print or collect failures (Importer.cpp).
-#include "Node.h"
+#include "Lowering.h"
 #include "astra/IR/Eval.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
@@ -47,17 +47,21 @@ llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload) {
   return value;
 }
 
-Node::Node(Shared &shared, const proto::Node &node, std::vector<UOpRef> inputs)
-    : b(shared.b), c(shared.b.c), opset(shared.file.opset()), shared(shared), node(node), inputs(std::move(inputs)),
-      results(node.output_size()), attributesRead(node.attribute_size()) {}
+Node::Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std::vector<UOpRef> inputs)
+    : b(lowering.shared.b), c(b.c), opset(scope.opsets->lookup("")), lowering(lowering), scope(scope),
+      shared(lowering.shared), node(node), inputs(std::move(inputs)), results(node.output_size()),
+      attributesRead(node.attribute_size()) {}
+
+std::string Node::name() const { return node.name().empty() && node.output_size() ? node.output(0) : node.name(); }
+std::string Node::title() const { return node.op_type() + " '" + name() + "'"; }
 
 UOpRef Node::fail(const llvm::Twine &sentence) {
-  if (!error) error = sentence.str();
+  if (!state.error) state.error = sentence.str();
   return nullptr;
 }
 
 UOpRef Node::unsupported(const llvm::Twine &sentence) {
-  if (!error) beyond = true;
+  if (!state.error) state.beyond = true;
   return fail(sentence);
 }
 
@@ -69,11 +73,22 @@ Dims Node::knownDims(unsigned i, const char *what) {
   UOpRef x = in(i);
   const std::vector<UOpRef> *elements = x ? shared.known.elements(x) : nullptr;
   if (!elements) {
-    fail(llvm::Twine(what) + " (input " + llvm::Twine(i) +
-         ") depends on data: it must follow from constants and shapes");
+    unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) +
+                ") depends on data: it must follow from constants and shapes" + cause(x));
     return {};
   }
   return {elements->begin(), elements->end()};
+}
+
+std::string Node::cause(UOpRef x) const {
+  if (!x) return "";
+  std::string text;
+  for (UOpRef node : topoSort(x))
+    if (node->is(Op::Arg) && node->ints[0] < int64_t(lowering.module.entries[0].inputs.size())) {
+      const Value &input = lowering.module.entries[0].inputs[node->ints[0]];
+      if (input.value == node) text += (text.empty() ? "" : " ") + ("--constant " + input.name + "=FILE.npy");
+    }
+  return text.empty() ? "" : "; if it is the same in every call, give " + text;
 }
 
 Ints Node::knownInts(unsigned i, const char *what) {
@@ -97,7 +112,7 @@ uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
     std::memcpy(&bits, bytes->data(), bytes->size());
     return bits;
   }
-  fail(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar");
+  unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar" + cause(x));
   return otherwise;
 }
 
@@ -113,19 +128,19 @@ double Node::literalNumber(unsigned i, const char *what) {
 
 // ---- attributes
 
-const proto::Attribute *Node::attribute(llvm::StringRef name) {
-  for (int i = 0; i < node.attribute_size(); ++i)
-    if (node.attribute(i).name() == name) {
-      attributesRead[i] = true;
-      if (!node.attribute(i).ref_attr_name().empty())
-        fail("attribute '" + name + "' refers to a function's attribute outside of a function");
-      return &node.attribute(i);
-    }
+const proto::Attribute *Node::find(llvm::StringRef name, bool read) {
+  const proto::Attribute *found = nullptr;
+  for (int i = 0; i < node.attribute_size(); ++i) {
+    const proto::Attribute &a = node.attribute(i);
+    if (a.name() != name) continue;
+    if (found) fail("attribute '" + name + "' is given twice");
+    attributesRead[i] = attributesRead[i] || read;
+    found = &a;
+  }
+  if (!found || found->ref_attr_name().empty()) return found;
+  if (scope.call) return scope.call->lookup(found->ref_attr_name()); // null: the caller left it out
+  fail("attribute '" + name + "' refers to a function's attribute outside of a function");
   return nullptr;
-}
-
-bool Node::hasAttr(llvm::StringRef name) const {
-  return llvm::any_of(node.attribute(), [&](const proto::Attribute &a) { return a.name() == name; });
 }
 
 #define ASTRA_TYPED_ATTRIBUTE(name, expected, otherwise)                                                               \
@@ -163,6 +178,10 @@ std::optional<Payload> Node::tensorAttr(llvm::StringRef name) {
   fail("attribute '" + name + "': " + llvm::toString(payload.takeError()));
   return std::nullopt;
 }
+const proto::Graph *Node::graphAttr(llvm::StringRef name) {
+  ASTRA_TYPED_ATTRIBUTE(name, GRAPH, (fail("attribute '" + name + "' is missing"), nullptr))
+  return &a->g();
+}
 #undef ASTRA_TYPED_ATTRIBUTE
 
 void Node::fixedAttr(llvm::StringRef name, int64_t value) {
@@ -187,7 +206,7 @@ void Node::give(unsigned i, UOpRef value) {
 // ---- building
 
 UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, DType dtype) {
-  if (error || llvm::is_contained(src, nullptr)) return fail("a value is missing");
+  if (state.error || llvm::is_contained(src, nullptr)) return fail("a value is missing");
   llvm::Expected<UOpRef> made = c.tryMake(op, src, ints, {}, dtype);
   return made ? folded(*made) : fail(llvm::toString(made.takeError()));
 }

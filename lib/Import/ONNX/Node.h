@@ -14,13 +14,18 @@
 namespace astra::onnx {
 
 namespace proto {
-class Node;
 class Attribute;
+class Graph;
+class Node;
 } // namespace proto
+
+class Lowering;
+struct Scope;
 
 /// What the nodes of one import share.
 struct Shared {
   Shared(Context &c, const ModelFile &file);
+  Shared(const Shared &) = delete;
   Builder b;
   const ModelFile &file;
   Known known;
@@ -41,20 +46,34 @@ using Ints = llvm::SmallVector<int64_t, 4>;
 
 class Node {
 public:
-  Node(Shared &shared, const proto::Node &node, std::vector<UOpRef> inputs);
+  Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std::vector<UOpRef> inputs);
 
   Builder &b;
   Context &c;
-  int64_t opset;
+  int64_t opset; // of the default domain
 
   // ---- failure
   /// Records the sentence and gives null.
   UOpRef fail(const llvm::Twine &sentence);
   /// The same for what ONNX allows and Astra does not have: the tools' exit code tells the two apart.
   UOpRef unsupported(const llvm::Twine &sentence);
-  bool isUnsupported() const { return beyond; }
-  bool failed() const { return error.has_value(); }
-  const std::string &failure() const { return *error; }
+  /// A failure whose sentence is in the list of failures already.
+  void failReported() { state = {"", false, true}; }
+  bool isUnsupported() const { return state.beyond; }
+  bool wasReported() const { return state.reported; }
+  bool failed() const { return state.error.has_value(); }
+  const std::string &failure() const { return *state.error; }
+  /// For a lowering that tries another way.
+  struct Failure {
+    std::optional<std::string> error;
+    bool beyond = false, reported = false;
+  };
+  Failure takeFailure() { return std::exchange(state, {}); }
+  void setFailure(Failure f) { state = std::move(f); }
+
+  /// "; if it is the same in every call, give --constant k=FILE.npy", for a value that follows from input k of the
+  /// model and should be known; "" when it follows from none.
+  std::string cause(UOpRef x) const;
 
   // ---- inputs: has(i) is false for an optional input that is absent
   unsigned numInputs() const { return inputs.size(); }
@@ -73,18 +92,27 @@ public:
   const std::vector<uint8_t> *bytes(UOpRef param) const { return shared.bytes(param); }
 
   // ---- attributes: each is read by the lowering that understands it; one that nobody read is a failure
-  bool hasAttr(llvm::StringRef name) const;
+  bool hasAttr(llvm::StringRef name) { return find(name, false); }
   int64_t intAttr(llvm::StringRef name, int64_t otherwise);
   double floatAttr(llvm::StringRef name, double otherwise);
   std::string stringAttr(llvm::StringRef name, llvm::StringRef otherwise);
   Ints intsAttr(llvm::StringRef name, llvm::ArrayRef<int64_t> otherwise = {});
   llvm::SmallVector<float, 4> floatsAttr(llvm::StringRef name);
   std::optional<Payload> tensorAttr(llvm::StringRef name);
+  /// The graph in an attribute; null, and a failure, when there is none.
+  const proto::Graph *graphAttr(llvm::StringRef name);
   /// An attribute whose value cannot matter.
   void ignoreAttr(llvm::StringRef name) { attribute(name); }
   /// An attribute that may have one value only.
   void fixedAttr(llvm::StringRef name, int64_t value);
   void checkAttributes();
+
+  // ---- graphs inside of the node (OpsControl.cpp)
+  Lowering &lowering;
+  const Scope &scope;
+  /// "Loop 'decode'", to begin a sentence about a graph inside.
+  std::string title() const;
+  std::string name() const;
 
   // ---- outputs
   bool wants(unsigned i) const;
@@ -147,14 +175,14 @@ public:
 
 private:
   UOpRef folded(UOpRef x);
-  const proto::Attribute *attribute(llvm::StringRef name);
+  const proto::Attribute *find(llvm::StringRef name, bool read);
+  const proto::Attribute *attribute(llvm::StringRef name) { return find(name, true); }
 
   Shared &shared;
   const proto::Node &node;
   std::vector<UOpRef> inputs, results;
   std::vector<bool> attributesRead;
-  std::optional<std::string> error;
-  bool beyond = false;
+  Failure state;
 };
 
 /// "[batch, 3, 224]", for diagnostics.

@@ -10,8 +10,17 @@ namespace onnx {
 
 std::vector<Row> allRows() {
   std::vector<Row> rows;
-  for (llvm::ArrayRef<Row> part : {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), networkRows(),
-                                   quantizationRows(), lossRows(), resizeRows()})
+  for (llvm::ArrayRef<Row> part : {
+           controlRows(),
+           elementwiseRows(),
+           indexingRows(),
+           lossRows(),
+           networkRows(),
+           quantizationRows(),
+           reductionRows(),
+           resizeRows(),
+           shapeRows(),
+       })
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }
@@ -30,11 +39,20 @@ const Row *findRow(llvm::StringRef op, int64_t opset) {
   return nullptr;
 }
 
+std::string typesText(Types types) {
+  if (types == anyType) return "any";
+  std::string text;
+  for (unsigned t = 0; t < numDTypes; ++t)
+    if (types & only(DType(t))) text += (text.empty() ? "" : ", ") + std::string(info(DType(t)).text);
+  return text;
+}
+
 } // namespace onnx
 
 std::vector<ONNXRow> onnxRows() {
   std::vector<ONNXRow> result;
-  for (const onnx::Row &row : onnx::allRows()) result.push_back({row.op, row.since, row.until});
+  for (const onnx::Row &row : onnx::allRows())
+    result.push_back({row.op, row.since, row.until, onnx::typesText(row.types), row.remarks});
   return result;
 }
 

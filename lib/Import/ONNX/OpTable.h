@@ -7,11 +7,26 @@
 
 namespace astra::onnx {
 
+/// A set of dtypes, a bit each.
+using Types = uint32_t;
+constexpr Types only(DType t) { return Types(1) << unsigned(t); }
+constexpr Types boolType = only(DType::Bool);
+constexpr Types signedTypes = only(DType::I8) | only(DType::I16) | only(DType::I32) | only(DType::I64);
+constexpr Types unsignedTypes = only(DType::U8) | only(DType::U16) | only(DType::U32) | only(DType::U64);
+constexpr Types intTypes = signedTypes | unsignedTypes;
+constexpr Types floatTypes = only(DType::F16) | only(DType::BF16) | only(DType::F32) | only(DType::F64);
+constexpr Types complexTypes = only(DType::C64) | only(DType::C128);
+constexpr Types realTypes = intTypes | floatTypes;
+constexpr Types numberTypes = realTypes | complexTypes;
+constexpr Types anyType = ~Types(0);
+
 struct Row {
-  const char *op;
+  const char *op;   // of another domain than the default one: "domain::op", its opsets those of the domain
   int since, until; // opsets, inclusive
   unsigned leastInputs, mostInputs;
   void (*lower)(Node &);
+  Types types = anyType;    // that the first input may have; another is refused before `lower` runs
+  const char *remarks = ""; // a short sentence for docs/onnx.md: what is limited, or decided where ONNX leaves it open
 };
 constexpr unsigned anyNumber = ~0u;
 constexpr int latest = newestOpset;
@@ -24,10 +39,14 @@ llvm::ArrayRef<Row> networkRows();
 llvm::ArrayRef<Row> quantizationRows();
 llvm::ArrayRef<Row> lossRows();
 llvm::ArrayRef<Row> resizeRows();
+llvm::ArrayRef<Row> controlRows();
 std::vector<Row> allRows();
 
-/// The row of an op of the default domain at an opset; null when there is none.
+/// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.
 const Row *findRow(llvm::StringRef op, int64_t opset);
+
+/// "f32, f64, i32": a set of dtypes, for docs and diagnostics; "any" for all.
+std::string typesText(Types types);
 
 // Lowerings that several files use.
 /// exp(x - max) over its sum along the axes, which are neighbours.

@@ -2,7 +2,7 @@
 
 Takes:    the package onnx (its backend tests), and a folder.
 Gives:    FOLDER/CASE/{model.onnx, input_K.pb, output_K.pb} for every case whose inputs and outputs are tensors.
-Keeps:    the data; inputs that Astra must know while compiling (shapes, axes) become initializers of the model.
+Keeps:    the data.
 Does not: choose: what the importer does not support it refuses, and the test counts that.
 
     build/venv/bin/python test/unit/onnx/make_cases.py build/onnx-cases
@@ -16,22 +16,6 @@ import numpy as np
 import onnx
 from onnx import numpy_helper, version_converter
 from onnx.backend.test.loader import load_model_tests
-
-# The operands that say what shape a result has.
-SHAPE_OPERANDS = {
-    "AffineGrid": [1], "CenterCropPad": [1], "Col2Im": [1, 2], "ConstantOfShape": [0], "CumSum": [1], "Dropout": [1, 2], "Expand": [1], "OneHot": [1], "MaxUnpool": [2], "Pad": [1, 2, 3],
-    "Range": [0, 1, 2], "Reshape": [1], "Resize": [2, 3], "Slice": [1, 2, 3, 4], "Split": [1], "Squeeze": [1], "Tile": [1], "TopK": [1],
-    "Trilu": [1], "Unsqueeze": [1], "Upsample": [1],
-}  # fmt: skip
-
-
-def shape_operands(model):
-    names = set()
-    for node in model.graph.node:
-        places = [1] if node.op_type.startswith("Reduce") else SHAPE_OPERANDS.get(node.op_type, [])
-        names.update(node.input[place] for place in places if place < len(node.input))
-    return names
-
 
 def on_disk(case):
     """Model and data of a case that is stored as files."""
@@ -66,22 +50,14 @@ def as_tensor(value):
 
 def write(folder, name, model, inputs, outputs):
     model = modern(model)
-    wanted = shape_operands(model)
     initialized = {tensor.name for tensor in model.graph.initializer}
     places = [value for value in model.graph.input if value.name not in initialized]
     if len(places) != len(inputs) or any(t is None for t in inputs + outputs):
         return False
     case = folder / name
     case.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for place, tensor in zip(places, inputs):
-        if place.name in wanted:
-            model.graph.input.remove(place)
-            model.graph.initializer.add().CopyFrom(tensor)
-            model.graph.initializer[-1].name = place.name
-        else:
-            onnx.save_tensor(tensor, case / f"input_{count}.pb")
-            count += 1
+    for k, tensor in enumerate(inputs):
+        onnx.save_tensor(tensor, case / f"input_{k}.pb")
     for k, tensor in enumerate(outputs):
         onnx.save_tensor(tensor, case / f"output_{k}.pb")
     onnx.save(model, case / "model.onnx")

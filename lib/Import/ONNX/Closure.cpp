@@ -1,0 +1,92 @@
+//===- Closure.cpp: functions from values that were lowered in place -------===//
+#include "Closure.h"
+#include "Lowering.h"
+#include "astra/IR/Text.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace astra::onnx {
+
+namespace {
+
+/// Literals, ramps and their repetitions: cheaper to make than to hand in.
+bool isFree(UOpRef x) {
+  while (x->is(Op::Expand) || x->is(Op::Reshape) || x->is(Op::Cast)) x = x->src[0];
+  return x->is(Op::Const) || x->is(Op::Iota) || (x->is(Op::FromIndex) && !x->src[0]->is(Op::Extent));
+}
+
+} // namespace
+
+UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
+  UOpRef x = n.lowering.placeholder(t, shape);
+  if (!x) return n.unsupported("the loops of this model carry more than 32768 values");
+  placeholders.push_back(x);
+  return x;
+}
+
+/// The values and what they are made of, sources first, down to what is outside.
+std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values, bool &fits) {
+  std::vector<UOpRef> order;
+  llvm::DenseSet<UOpRef> seen;
+  std::vector<std::pair<UOpRef, size_t>> stack;
+  auto visit = [&](UOpRef x) {
+    if (!seen.insert(x).second) return;
+    bool leaf = llvm::is_contained(placeholders, x) || x->isIndex() || isFree(x);
+    if (!leaf && (x->is(Op::Param) || x->is(Op::Arg) || x->id < begin)) {
+      outside.insert(x);
+      leaf = true;
+    }
+    stack.push_back({x, leaf ? x->src.size() : 0});
+  };
+  for (UOpRef value : values) {
+    visit(value);
+    while (!stack.empty()) {
+      auto [x, next] = stack.back();
+      if (next == x->src.size()) {
+        order.push_back(x);
+        stack.pop_back();
+      } else {
+        ++stack.back().second;
+        visit(x->src[next]);
+      }
+    }
+  }
+  fits = true;
+  for (UOpRef x : order) {
+    if (llvm::is_contained(placeholders, x)) continue;
+    for (UOpRef dim : x->shape)
+      for (UOpRef part : topoSort(dim)) fits &= !part->is(Op::Extent);
+  }
+  return order;
+}
+
+bool Closure::capture(llvm::ArrayRef<UOpRef> values) {
+  bool fits = true;
+  inner(values, fits);
+  if (!fits)
+    n.unsupported("a value whose size depends on data is used or made inside of a loop or a branch, which is not "
+                  "supported");
+  return fits;
+}
+
+UOpRef Closure::func(llvm::ArrayRef<UOpRef> values, bool pass) {
+  bool fits;
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  int64_t number = 0;
+  auto argument = [&](UOpRef x) { now[x] = n.c.make(Op::Arg, x->shape, {number++}, {}, x->dtype); };
+  for (UOpRef x : placeholders) argument(x);
+  for (UOpRef x : outside) argument(x);
+  for (UOpRef x : inner(values, fits)) {
+    if (now.count(x)) continue;
+    llvm::SmallVector<UOpRef, 4> src;
+    for (UOpRef s : x->src) src.push_back(now.count(s) ? now[s] : s);
+    now[x] = n.c.withSources(x, src);
+  }
+  llvm::SmallVector<UOpRef, 8> results;
+  for (UOpRef x : values) results.push_back(now.lookup(x));
+  if (pass)
+    for (UOpRef x : outside) results.push_back(now.lookup(x));
+  return n.c.make(Op::Func, results, {number});
+}
+
+} // namespace astra::onnx

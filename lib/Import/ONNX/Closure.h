@@ -1,0 +1,38 @@
+//===- Closure.h: functions from values that were lowered in place ---------===//
+// Takes:    values that follow from placeholders (Lowering::placeholder) and from values around.
+// Gives:    `func` nodes, which see only their arguments; what they take from around are further arguments.
+// Keeps:    what was there before the closure began and does not follow from its placeholders is computed outside and
+//           handed in; literals and ramps are made again inside. One list of captured values for all functions of a
+//           control op, in the order in which they were met.
+// Does not: recurse.
+#pragma once
+#include "Node.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace astra::onnx {
+
+class Closure {
+public:
+  explicit Closure(Node &n) : n(n), begin(n.c.size()) {}
+
+  /// A value that stands for an argument of the functions: own argument number 0, 1, ...
+  UOpRef own(DType t, llvm::ArrayRef<UOpRef> shape);
+  /// Notes what these values take from around. False, and a failure of the node, if it cannot be handed in.
+  bool capture(llvm::ArrayRef<UOpRef> values);
+  /// In the order of the arguments that follow the own ones.
+  llvm::ArrayRef<UOpRef> captured() const { return outside.getArrayRef(); }
+  /// Of values that were captured. The results of `pass`, if true, end with the captured values themselves.
+  UOpRef func(llvm::ArrayRef<UOpRef> values, bool pass = false);
+
+private:
+  bool isOutside(UOpRef x);
+  std::vector<UOpRef> inner(llvm::ArrayRef<UOpRef> values, bool &depends);
+
+  Node &n;
+  size_t begin;
+  llvm::SmallVector<UOpRef, 8> placeholders;
+  llvm::SetVector<UOpRef> outside;
+};
+
+} // namespace astra::onnx

@@ -1,0 +1,279 @@
+//===- Lowering.cpp: the nodes of a graph, and graphs inside of nodes ------===//
+#include "Lowering.h"
+#include "astra/IR/Text.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace astra::onnx {
+
+namespace {
+
+constexpr unsigned deepest = 32, mostNodes = 4'000'000;
+constexpr int64_t mostPlaceholders = 32768; // the upper half of the numbers that arguments have
+
+llvm::StringRef domainOf(const std::string &domain) { return domain == "ai.onnx" ? llvm::StringRef() : domain; }
+
+std::string opName(const proto::Node &node) {
+  llvm::StringRef domain = domainOf(node.domain());
+  return (domain.empty() ? "" : domain.str() + "::") + node.op_type();
+}
+
+std::string functionKey(llvm::StringRef domain, llvm::StringRef name, llvm::StringRef overload) {
+  return (domain + "\n" + name + "\n" + overload).str();
+}
+
+/// Where a name leads, through the graphs around; `found` tells a failed value from an unknown name.
+UOpRef lookup(const Scope &scope, llvm::StringRef name, bool &found) {
+  for (const Scope *s = &scope; s; s = s->outer)
+    if (auto it = s->values.find(name); it != s->values.end()) {
+      found = true;
+      return it->second;
+    }
+  found = false;
+  return nullptr;
+}
+
+bool isAbsent(const Scope &scope, llvm::StringRef name) {
+  for (const Scope *s = &scope; s; s = s->outer)
+    if (s->absent.count(name)) return true;
+  return false;
+}
+
+} // namespace
+
+void Failures::addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe) {
+  if (unknownOps.empty()) firstUnknown = describe();
+  auto [place, isNew] = placeOfOp.try_emplace(op, unknownOps.size());
+  if (isNew) unknownOps.push_back({op, 0});
+  ++unknownOps[place->second].second;
+}
+
+llvm::Error Failures::error() const {
+  constexpr size_t most = 20;
+  std::vector<std::string> lines;
+  if (!unknownOps.empty()) {
+    std::string text = firstUnknown + ": this op is not supported at this opset; unsupported in this model: ";
+    llvm::ListSeparator comma;
+    for (const auto &[op, count] : unknownOps)
+      text += (llvm::StringRef(comma) + op + " (" + llvm::Twine(count) + (count == 1 ? " node)" : " nodes)")).str();
+    lines.push_back(std::move(text));
+  }
+  lines.insert(lines.end(), sentences.begin(), sentences.begin() + std::min(most, sentences.size()));
+  if (sentences.size() > most) lines.push_back("and " + std::to_string(sentences.size() - most) + " more");
+  return llvm::createStringError(std::make_error_code(wrong ? std::errc::invalid_argument : std::errc::not_supported),
+                                 llvm::join(lines, "\n"));
+}
+
+Lowering::Lowering(Module &module, ModelFile &file, const ImportOptions &options)
+    : module(module), file(file), options(options), shared(module.ctx(), file) {
+  auto collect = [](const auto &sets) {
+    Opsets result;
+    for (const proto::OperatorSet &set : sets) result[domainOf(set.domain())] = set.version();
+    return result;
+  };
+  opsets = collect(file.model().opset_import());
+  top.opsets = &opsets;
+  for (const proto::Function &f : file.model().functions()) {
+    std::string key = functionKey(domainOf(f.domain()), f.name(), f.overload());
+    if (!functions.try_emplace(key, &f).second) failures.add("the model defines the function '" + f.name() + "' twice");
+    Opsets &own = functionOpsets[key] = collect(f.opset_import());
+    for (const auto &entry : opsets) own.try_emplace(entry.first(), entry.second);
+  }
+}
+
+const DimBound *Lowering::bound(llvm::StringRef name) {
+  auto it = llvm::find_if(options.dims, [&](const DimBound &b) { return b.name == name; });
+  if (it == options.dims.end()) return nullptr;
+  boundsUsed.insert(name);
+  return &*it;
+}
+
+UOpRef Lowering::placeholder(DType t, llvm::ArrayRef<UOpRef> shape) {
+  if (placeholders == mostPlaceholders) return nullptr;
+  return module.ctx().make(Op::Arg, shape, {65535 - placeholders++}, {}, t);
+}
+
+std::string Lowering::describe(const proto::Node &node, int index, const Scope &scope) const {
+  std::string name = node.name().empty() ? "number " + std::to_string(index) : "'" + node.name() + "'";
+  auto opset = scope.opsets->find(domainOf(node.domain()));
+  std::string version = opset == scope.opsets->end() ? "not imported" : std::to_string(opset->second);
+  return scope.where + "node " + name + " (" + opName(node) + ", opset " + version + ")";
+}
+
+bool Lowering::define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what) {
+  if (scope.values.try_emplace(name, value).second) return true;
+  failures.add((what + " '" + name + "': the model defines this name twice").str());
+  return false;
+}
+
+llvm::Error Lowering::constants(const proto::Graph &graph, Scope &scope, llvm::function_ref<void(int)> consumed) {
+  auto constant = [&](const void *key, const std::string &name, auto payloadOf) -> llvm::Error {
+    UOpRef &value = initializers[key]; // a body that is lowered again has its own already
+    if (!value) {
+      llvm::Expected<Payload> payload = payloadOf();
+      if (!payload) return payload.takeError();
+      llvm::Expected<UOpRef> made = shared.constant(name, std::move(*payload));
+      if (!made) return prefixed("initializer '" + name + "': ", made.takeError());
+      value = *made;
+      module.origins.add(value, name);
+    }
+    define(scope, name, value, "initializer");
+    return llvm::Error::success();
+  };
+  for (int i = 0; i < graph.initializer_size(); ++i) {
+    const proto::Tensor &tensor = graph.initializer(i);
+    if (llvm::Error e = constant(&tensor, tensor.name(), [&] { return file.payload(tensor); })) return e;
+    if (consumed) consumed(i);
+  }
+  for (const proto::SparseTensor &sparse : graph.sparse_initializer())
+    if (llvm::Error e = constant(&sparse, sparse.values().name(), [&] { return file.payload(sparse); })) return e;
+  return llvm::Error::success();
+}
+
+void Lowering::nodes(const proto::Graph &graph, Scope &scope) {
+  for (int i = 0; i < graph.node_size(); ++i) node(graph.node(i), i, scope);
+}
+
+void Lowering::poison(const proto::Node &node, Scope &scope) {
+  for (const std::string &name : node.output())
+    if (!name.empty()) scope.values.try_emplace(name, nullptr);
+}
+
+void Lowering::node(const proto::Node &node, int index, Scope &scope) {
+  if (lowered++ == mostNodes)
+    failures.add(describe(node, index, scope) + ": functions and loops of this model expand to more than " +
+                 std::to_string(mostNodes) + " nodes");
+  if (lowered > mostNodes) return poison(node, scope);
+  llvm::StringRef domain = domainOf(node.domain());
+  auto function = functions.find(functionKey(domain, node.op_type(), node.overload()));
+  if (function != functions.end()) return call(*function->second, node, index, scope);
+  auto opset = scope.opsets->find(domain);
+  const Row *row = opset == scope.opsets->end() ? nullptr : findRow(opName(node), opset->second);
+  if (row) return rowNode(node, index, scope, *row);
+  failures.addUnknownOp(opName(node), [&] { return describe(node, index, scope); });
+  poison(node, scope);
+}
+
+std::optional<std::vector<UOpRef>> Lowering::inputs(const proto::Node &node, int index, const Scope &scope) {
+  std::vector<UOpRef> values;
+  bool poisoned = false;
+  for (const std::string &name : node.input()) {
+    bool left = name.empty() || isAbsent(scope, name), found = left;
+    values.push_back(left ? nullptr : lookup(scope, name, found));
+    if (!found) failures.add(describe(node, index, scope) + ": input '" + name + "' is not defined before this node");
+    poisoned |= !left && !values.back();
+  }
+  if (poisoned) return std::nullopt;
+  return values;
+}
+
+void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const Row &row) {
+  std::optional<std::vector<UOpRef>> given = inputs(node, index, scope);
+  if (!given) return poison(node, scope);
+  size_t before = module.ctx().size();
+  Node n(*this, node, scope, *given);
+  if (given->size() > row.mostInputs || given->size() < row.leastInputs)
+    n.fail("found " + llvm::Twine(given->size()) + " inputs, expected " + llvm::Twine(row.leastInputs) +
+           (row.mostInputs == row.leastInputs ? ""
+            : row.mostInputs == anyNumber     ? " or more"
+                                              : " to " + std::to_string(row.mostInputs)));
+  else if (n.has(0) && !(row.types & only(n.in(0)->dtype)))
+    n.unsupported(llvm::Twine("the first input is of type ") + info(n.in(0)->dtype).text + ", supported are " +
+                  typesText(row.types));
+  else
+    row.lower(n);
+  n.checkAttributes();
+  for (int i = 0; i < node.output_size(); ++i)
+    if (n.wants(i) && !n.outputs()[i]) n.unsupported("output " + llvm::Twine(i) + " is not supported");
+  if (n.failed()) {
+    if (!n.wasReported()) failures.add(describe(node, index, scope) + ": " + n.failure(), n.isUnsupported());
+    return poison(node, scope);
+  }
+  const std::string &origin = node.name().empty() ? node.op_type() : node.name();
+  for (size_t id = before; id < module.ctx().size(); ++id)
+    if (UOpRef made = module.ctx().node(id); !made->isIndex()) module.origins.add(made, origin);
+  for (int i = 0; i < node.output_size(); ++i)
+    if (n.wants(i)) {
+      define(scope, node.output(i), n.outputs()[i], "output of " + describe(node, index, scope));
+      module.origins.add(n.outputs()[i], origin);
+    }
+}
+
+/// A function's body in the place of its call: a graph whose names are its own.
+void Lowering::call(const proto::Function &function, const proto::Node &node, int index, Scope &scope) {
+  std::optional<std::vector<UOpRef>> given = inputs(node, index, scope);
+  auto fail = [&](const llvm::Twine &sentence) {
+    failures.add((describe(node, index, scope) + ": " + sentence).str());
+  };
+  if (scope.depth == deepest) fail("functions and graphs nest deeper than " + llvm::Twine(deepest));
+  if (given && int(given->size()) > function.input_size())
+    fail("found " + llvm::Twine(given->size()) + " inputs, the function has " + llvm::Twine(function.input_size()));
+  if (node.output_size() > function.output_size())
+    fail("found " + llvm::Twine(node.output_size()) + " outputs, the function has " +
+         llvm::Twine(function.output_size()));
+  if (!given || scope.depth == deepest || int(given->size()) > function.input_size() ||
+      node.output_size() > function.output_size())
+    return poison(node, scope);
+
+  // Attributes of the call, or the function's defaults; one that refers to the caller's own is followed.
+  llvm::StringMap<const proto::Attribute *> attributes;
+  for (const proto::Attribute &a : function.attribute_proto()) attributes[a.name()] = &a;
+  for (const proto::Attribute &a : node.attribute()) {
+    if (!attributes.count(a.name()) && !llvm::is_contained(function.attribute(), a.name())) {
+      fail("attribute '" + a.name() + "' is not one of the function's");
+      return poison(node, scope);
+    }
+    const proto::Attribute *value = &a;
+    if (!a.ref_attr_name().empty()) value = scope.call ? scope.call->lookup(a.ref_attr_name()) : nullptr;
+    if (value) attributes[a.name()] = value;
+  }
+  Scope inner;
+  inner.call = &attributes;
+  inner.opsets = &functionOpsets[functionKey(domainOf(function.domain()), function.name(), function.overload())];
+  inner.where = describe(node, index, scope) + ": ";
+  inner.depth = scope.depth + 1;
+  for (int i = 0; i < function.input_size(); ++i)
+    if (i < int(given->size()) && (*given)[i])
+      inner.values[function.input(i)] = (*given)[i];
+    else
+      inner.absent.insert(function.input(i));
+  for (int i = 0; i < function.node_size(); ++i) this->node(function.node(i), i, inner);
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty()) continue;
+    bool found = false;
+    UOpRef value = lookup(inner, function.output(i), found);
+    if (!found) fail("the function does not define its output '" + function.output(i) + "'");
+    define(scope, node.output(i), value, "output of " + describe(node, index, scope));
+  }
+}
+
+std::optional<std::vector<UOpRef>> Lowering::body(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs,
+                                                  const Scope &outer, const llvm::Twine &what) {
+  Scope inner;
+  inner.outer = &outer;
+  inner.call = outer.call;
+  inner.opsets = outer.opsets;
+  inner.where = outer.where + what.str() + ": ";
+  inner.depth = outer.depth + 1;
+  auto fail = [&](const llvm::Twine &sentence) {
+    failures.add((inner.where + sentence).str());
+    return std::nullopt;
+  };
+  if (inner.depth > deepest) return fail("functions and graphs nest deeper than " + llvm::Twine(deepest));
+  if (int(inputs.size()) != graph.input_size())
+    return fail("the graph has " + llvm::Twine(graph.input_size()) + " inputs, expected " + llvm::Twine(inputs.size()));
+  if (llvm::Error e = constants(graph, inner)) return fail(llvm::toString(std::move(e)));
+  for (int i = 0; i < graph.input_size(); ++i) define(inner, graph.input(i).name(), inputs[i], "input");
+  nodes(graph, inner);
+  std::vector<UOpRef> results;
+  for (const proto::Value &output : graph.output()) {
+    bool found = false;
+    results.push_back(lookup(inner, output.name(), found));
+    if (!found) return fail("output '" + output.name() + "' is not defined");
+    if (!results.back()) return std::nullopt;
+  }
+  return results;
+}
+
+} // namespace astra::onnx

@@ -1,0 +1,102 @@
+//===- Lowering.h: the nodes of a graph, and graphs inside of nodes --------===//
+// Takes:    graphs of a parsed model: its own, those in attributes, the bodies of its functions.
+// Gives:    the values of their names, as UOps; the sentences of what failed.
+// Keeps:    nodes are lowered in the file's order, which ONNX requires to be topological. A failure poisons what
+// follows
+//           from it, so that one run reports the faults that are independent. Graphs nest at most `deepest` deep, and
+//           functions expand to at most `mostNodes` nodes.
+// Does not: know an op (Ops*.cpp), or the model's inputs and outputs (Importer.cpp).
+#pragma once
+#include "OpTable.h"
+#include "astra/Import/ONNX.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace astra::onnx {
+
+namespace proto {
+class Function;
+class Graph;
+class OperatorSet;
+class Value;
+} // namespace proto
+
+/// What the nodes of one graph see.
+struct Scope {
+  const Scope *outer = nullptr;                                    // around a graph in an attribute; null elsewhere
+  llvm::StringMap<UOpRef> values;                                  // null: its node failed, and was reported
+  llvm::StringSet<> absent;                                        // a function's inputs that its caller left out
+  const llvm::StringMap<const proto::Attribute *> *call = nullptr; // in a function: its attributes
+  const llvm::StringMap<int64_t> *opsets = nullptr;                // by domain; the default one is ""
+  std::string where;                                               // words before the description of a node
+  unsigned depth = 0;
+};
+
+/// Sentences that the model earned.
+struct Failures {
+  std::vector<std::string> sentences;
+  std::vector<std::pair<std::string, unsigned>> unknownOps; // that have no row, and how many nodes
+  std::string firstUnknown;                                 // the description of the first of them
+  bool wrong = false;                                       // one of them is not merely something that Astra lacks
+
+  bool empty() const { return sentences.empty() && unknownOps.empty(); }
+  void add(std::string sentence, bool unsupported = false) {
+    sentences.push_back(std::move(sentence));
+    wrong |= !unsupported;
+  }
+  void addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe);
+  llvm::Error error() const;
+
+private:
+  llvm::StringMap<size_t> placeOfOp;
+};
+
+class Lowering {
+public:
+  Lowering(Module &module, ModelFile &file, const ImportOptions &options);
+
+  /// The parameters of a graph's initializers; `consumed` is told the number of each that was read.
+  llvm::Error constants(const proto::Graph &graph, Scope &scope, llvm::function_ref<void(int)> consumed = nullptr);
+  void nodes(const proto::Graph &graph, Scope &scope);
+  bool define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what);
+
+  /// The outputs of a graph in an attribute with these values for its inputs; nothing after a failure, which is
+  /// reported. `what` names the graph in sentences.
+  std::optional<std::vector<UOpRef>> body(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs, const Scope &outer,
+                                          const llvm::Twine &what);
+
+  /// What --dim says of a name; null when it says nothing.
+  const DimBound *bound(llvm::StringRef name);
+  /// An argument for a body that is being lowered, like no other; null when there are too many.
+  UOpRef placeholder(DType t, llvm::ArrayRef<UOpRef> shape);
+
+  Module &module;
+  ModelFile &file;
+  const ImportOptions &options;
+  Shared shared;
+  Scope top;
+  Failures failures;
+  llvm::StringSet<> boundsUsed;
+  llvm::StringMap<std::string> loopDims; // dims that loops carry, and the names that --dim knows them by
+
+private:
+  using Opsets = llvm::StringMap<int64_t>;
+  std::string describe(const proto::Node &node, int index, const Scope &scope) const;
+  void node(const proto::Node &node, int index, Scope &scope);
+  void rowNode(const proto::Node &node, int index, Scope &scope, const Row &row);
+  void call(const proto::Function &function, const proto::Node &node, int index, Scope &scope);
+  /// The values of a node's inputs, null for those left out; nothing when one of them failed, or after a failure.
+  std::optional<std::vector<UOpRef>> inputs(const proto::Node &node, int index, const Scope &scope);
+  void poison(const proto::Node &node, Scope &scope);
+
+  Opsets opsets;
+  llvm::StringMap<const proto::Function *> functions; // by key
+  llvm::StringMap<Opsets> functionOpsets;
+  llvm::DenseMap<const void *, UOpRef> initializers; // by tensor
+  unsigned lowered = 0;
+  int64_t placeholders = 0;
+};
+
+} // namespace astra::onnx

@@ -1,0 +1,308 @@
+//===- OpsLoop.cpp: Loop ---------------------------------------------------===//
+// Takes:    a Loop node: an optional limit, an optional condition, carried values, a body.
+// Gives:    in this order of preference: a `scan`, where the number of trips is known before the first and nothing
+//           changes its shape; a `while`, whose carried dims are the extents that change; the body once for each trip,
+//           where neither can be and the limit is a small constant.
+// Keeps:    the condition is true whenever the body runs: the body sees a literal.
+#include "Closure.h"
+#include "Control.h"
+#include "Lowering.h"
+#include "astra/IR/Index.h"
+#include "astra/IR/Text.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace astra::onnx {
+
+namespace {
+
+constexpr int64_t mostUnrolled = 64;
+
+class Loop {
+public:
+  explicit Loop(Node &n) : n(n), c(n.c) {}
+  void lower();
+
+private:
+  using Values = std::vector<UOpRef>;
+  std::optional<int64_t> constant(UOpRef x);
+  std::optional<Values> run(llvm::ArrayRef<UOpRef> inputs);
+  bool place(Values &results, bool &changed);
+  UOpRef carriedDim(size_t value, unsigned axis, UOpRef next);
+  bool sameSteps(const Values &results);
+  void asScan(Closure &closure, const Values &results, UOpRef iteration);
+  void asWhile(Closure &closure, const Values &results, UOpRef iteration);
+  bool unrolled();
+  UOpRef truth() { return n.b.lit(DType::Bool, 1); }
+
+  Node &n;
+  Context &c;
+  const proto::Graph *body = nullptr;
+  UOpRef limit = nullptr, start = nullptr; // i64 and bool scalars; null: none
+  UOpRef trips = nullptr;                  // the limit as a symbolic integer, where it is one
+  Values initial;
+  std::vector<Dims> shapes; // of the carried values in the body
+  size_t stacked = 0;
+  struct Carried {
+    UOpRef dim, begin;
+  };
+  std::vector<Carried> dims;
+};
+
+std::optional<int64_t> Loop::constant(UOpRef x) {
+  const auto *known = x ? n.elements(x) : nullptr;
+  return known && known->size() == 1 ? known->front()->constIndex() : std::nullopt;
+}
+
+std::optional<Loop::Values> Loop::run(llvm::ArrayRef<UOpRef> inputs) {
+  auto results = n.lowering.body(*body, inputs, n.scope, n.title() + ", body");
+  if (results && results->size() != 1 + initial.size() + stacked) return std::nullopt; // lower() has checked: poisoned
+  return results;
+}
+
+/// The dim of an extent that changes from trip to trip: the declared one of the body's input, with bounds from --dim or
+/// from a constant step and the limit; null, and a failure, when neither gives them.
+UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
+  std::string name = n.name() + "_" + std::to_string(value) + "_" + std::to_string(axis);
+  const auto &shape = body->input(2 + int(value)).type().tensor().shape();
+  if (int(axis) < shape.dim_size() && shape.dim(int(axis)).has_name() && !shape.dim(int(axis)).name().empty())
+    name = shape.dim(int(axis)).name();
+  UOpRef begin = initial[value]->shape[axis], from = shapes[value][axis];
+  std::string unique = name;
+  auto taken = [&](const std::string &s) {
+    return n.lowering.loopDims.count(s) || llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == s; });
+  };
+  for (const Carried &d : dims)
+    if (d.begin == begin && n.lowering.loopDims.lookup(d.dim->str) == name) return d.dim;
+  for (unsigned suffix = 2; taken(unique); ++suffix) unique = name + "_" + std::to_string(suffix);
+  int64_t lo, hi;
+  UOpRef step = idxSub(c, next, from);
+  constexpr int64_t most = int64_t(1) << 30;
+  if (const DimBound *bound = n.lowering.bound(name)) {
+    lo = bound->lo, hi = bound->hi;
+  } else if (step->constIndex() && std::abs(*step->constIndex()) <= most && trips && trips->hi <= most) {
+    int64_t distance = *step->constIndex() * std::max<int64_t>(0, trips->hi);
+    lo = std::max<int64_t>(0, begin->lo + std::min<int64_t>(0, distance));
+    hi = begin->hi + std::max<int64_t>(0, distance);
+  } else {
+    return n.unsupported("carried value " + llvm::Twine(value) + " changes its extent along axis " + llvm::Twine(axis) +
+                         " from trip to trip, and needs bounds: give --dim " + name + "=1..64 or the like");
+  }
+  llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, unique);
+  if (!dim) return n.fail(llvm::toString(dim.takeError()));
+  n.lowering.loopDims[unique] = name;
+  dims.push_back({*dim, begin});
+  return *dim;
+}
+
+/// Compares what the body gives with what it takes; `changed` when an extent became a carried dim, and the body must be
+/// lowered again. False after a failure.
+bool Loop::place(Values &results, bool &changed) {
+  changed = false;
+  for (size_t i = 0; i < initial.size(); ++i) {
+    UOpRef next = results[1 + i];
+    if (next->dtype != initial[i]->dtype || next->rank() != initial[i]->rank()) {
+      n.fail("carried value " + llvm::Twine(i) + " begins as " + typeText(initial[i]->dtype, initial[i]->shape) +
+             " and goes on as " + typeText(next->dtype, next->shape));
+      return false;
+    }
+    for (unsigned axis = 0; axis < next->rank(); ++axis) {
+      bool carried = llvm::any_of(dims, [&](const Carried &d) { return d.dim == shapes[i][axis]; });
+      if (carried || next->shape[axis] == shapes[i][axis]) continue;
+      UOpRef dim = carriedDim(i, axis, next->shape[axis]);
+      if (!dim) return false;
+      shapes[i][axis] = dim;
+      changed = true;
+    }
+  }
+  return true;
+}
+
+/// All axes of one carried dim go on alike.
+bool Loop::sameSteps(const Values &results) {
+  for (const Carried &d : dims) {
+    UOpRef next = nullptr;
+    for (size_t i = 0; i < initial.size(); ++i)
+      for (unsigned axis = 0; axis < shapes[i].size(); ++axis) {
+        if (shapes[i][axis] != d.dim) continue;
+        UOpRef here = results[1 + i]->shape[axis];
+        if (next && here != next) {
+          n.unsupported("carried values share the dim '" + d.dim->str + "' and go on with " + dimsText(next) + " and " +
+                        dimsText(here));
+          return false;
+        }
+        next = here;
+      }
+  }
+  return true;
+}
+
+void Loop::asScan(Closure &closure, const Values &results, UOpRef iteration) {
+  llvm::SmallVector<UOpRef, 8> values = {n.bin(Op::Add, iteration, n.b.litInt(DType::I64, 1))};
+  values.append(results.begin() + 1, results.end());
+  if (!closure.capture(values)) return;
+  UOpRef length = idxMax(c, c.index(0), trips);
+  llvm::SmallVector<UOpRef, 8> src = {n.b.litInt(DType::I64, 0)};
+  src.append(initial.begin(), initial.end());
+  src.append(closure.captured().begin(), closure.captured().end());
+  src.push_back(length);
+  int64_t carries = 1 + int64_t(initial.size());
+  UOpRef scan = control(n, Op::Scan, src, {carries, 0}, "", {closure.func(values)});
+  for (size_t i = 1; scan && i < values.size(); ++i) {
+    Dims shape(values[i]->shape.begin(), values[i]->shape.end());
+    if (int64_t(i) >= carries) shape.insert(shape.begin(), length);
+    n.give(i - 1, result(n, scan, i, values[i]->dtype, shape));
+  }
+}
+
+/// Carried: the number of the trip, the values, the condition, a buffer for each stacked output, then what the body
+/// takes from around, unchanged.
+void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
+  int64_t room = 0; // of a buffer, in trips
+  if (stacked) {
+    std::string name = n.name() + "_trips";
+    const DimBound *bound = n.lowering.bound(name);
+    if (bound || trips) room = bound ? bound->hi : std::max<int64_t>(0, trips->hi);
+    if ((!bound && !trips) || room > (int64_t(1) << 40)) {
+      n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " + name +
+                    "=0..100 or the like" + n.cause(limit));
+      return;
+    }
+  }
+  UOpRef one = n.b.litInt(DType::I64, 1), zero = n.b.litInt(DType::I64, 0);
+  UOpRef go = closure.own(DType::Bool, {});
+  llvm::SmallVector<UOpRef, 8> next = {n.bin(Op::Add, iteration, one)}, src = {zero};
+  next.append(results.begin() + 1, results.begin() + 1 + initial.size());
+  next.push_back(results[0]);
+  src.append(initial.begin(), initial.end());
+  src.push_back(start ? start : truth());
+  for (size_t i = 0; i < stacked && !n.failed(); ++i) {
+    UOpRef row = results[1 + initial.size() + i];
+    for (const Carried &d : dims)
+      for (UOpRef extent : row->shape)
+        for (UOpRef part : topoSort(extent))
+          if (part == d.dim) n.unsupported("stacked output " + llvm::Twine(i) + " changes its shape from trip to trip");
+    Dims shape(row->shape.begin(), row->shape.end());
+    shape.insert(shape.begin(), c.index(std::max<int64_t>(room, 1)));
+    UOpRef buffer = closure.own(row->dtype, shape);
+    if (n.failed()) return;
+    llvm::SmallVector<UOpRef, 6> update = {buffer, n.unsqueeze(row, {0}), iteration};
+    update.append(row->rank(), zero);
+    next.push_back(n.make(Op::UpdateAt, update));
+    src.push_back(n.broadcastTo(c.literal(row->dtype, 0), shape));
+  }
+  UOpRef goesOn = limit ? n.bin(Op::And, go, n.bin(Op::Lt, iteration, limit)) : go;
+  if (n.failed() || !closure.capture(next) || !closure.capture({goesOn})) return;
+  src.append(closure.captured().begin(), closure.captured().end());
+  std::vector<std::string> names;
+  for (const Carried &d : dims) {
+    names.push_back(d.dim->str.str());
+    src.push_back(d.begin);
+  }
+  UOpRef condition = closure.func({goesOn});
+  UOpRef loop = control(n, Op::While, src, {}, llvm::join(names, ","), {condition, closure.func(next, true)});
+  if (!loop) return;
+  size_t carried = next.size() + closure.captured().size();
+  auto extent = [&](UOpRef count, int64_t lo, int64_t hi) { return n.make(Op::Extent, {count}, {lo, hi}); };
+  Dims final;
+  for (size_t d = 0; d < dims.size(); ++d)
+    final.push_back(extent(result(n, loop, carried + d, DType::I64, {}), dims[d].dim->lo, dims[d].dim->hi));
+  for (size_t i = 0; i < initial.size() && !n.failed(); ++i) {
+    Dims shape = shapes[i];
+    for (UOpRef &axis : shape)
+      for (size_t d = 0; d < dims.size(); ++d)
+        if (axis == dims[d].dim) axis = final[d];
+    n.give(i, result(n, loop, 1 + i, initial[i]->dtype, shape));
+  }
+  UOpRef count = stacked ? extent(result(n, loop, 0, DType::I64, {}), 0, room) : nullptr;
+  for (size_t i = 0; i < stacked && !n.failed(); ++i) {
+    UOpRef like = next[2 + initial.size() + i];
+    UOpRef all = result(n, loop, 2 + initial.size() + i, like->dtype, like->shape);
+    Dims size(like->shape.begin(), like->shape.end());
+    size[0] = count;
+    n.give(initial.size() + i, n.shrink(all, Dims(size.size(), c.index(0)), size));
+  }
+}
+
+/// The body once for each trip. False when the limit is not a small constant or a condition is not known.
+bool Loop::unrolled() {
+  std::optional<int64_t> count = limit ? constant(limit) : std::nullopt;
+  if (!count || *count > mostUnrolled || (*count < 1 && stacked)) return false;
+  Values values = initial;
+  std::vector<llvm::SmallVector<UOpRef, 4>> rows(stacked);
+  bool go = true;
+  for (int64_t trip = 0; go && trip < *count; ++trip) {
+    llvm::SmallVector<UOpRef, 8> inputs = {n.b.litInt(DType::I64, trip), truth()};
+    inputs.append(values.begin(), values.end());
+    std::optional<Values> results = run(inputs);
+    std::optional<int64_t> condition = results ? constant(results->front()) : std::nullopt;
+    if (!condition) return false;
+    go = *condition != 0;
+    std::copy_n(results->begin() + 1, values.size(), values.begin());
+    for (size_t i = 0; i < stacked; ++i) rows[i].push_back(n.unsqueeze((*results)[1 + initial.size() + i], {0}));
+  }
+  for (size_t i = 0; i < values.size(); ++i) n.give(i, values[i]);
+  for (size_t i = 0; i < stacked; ++i) n.give(initial.size() + i, n.concat(rows[i], 0));
+  return !n.failed();
+}
+
+void Loop::lower() {
+  body = n.graphAttr("body");
+  if (n.has(0)) limit = controlScalar(n, n.in(0), DType::I64, "the limit (input 0)");
+  if (n.has(1)) start = controlScalar(n, n.in(1), DType::Bool, "the condition (input 1)");
+  for (unsigned i = 2; i < n.numInputs(); ++i) initial.push_back(n.in(i));
+  if (n.failed()) return;
+  if (body->input_size() != int(2 + initial.size()) || body->output_size() < int(1 + initial.size())) {
+    n.fail("the body takes " + llvm::Twine(body->input_size()) + " values and gives " +
+           llvm::Twine(body->output_size()) + ", which does not fit " + llvm::Twine(initial.size()) +
+           " carried values");
+    return;
+  }
+  stacked = body->output_size() - 1 - initial.size();
+  for (UOpRef value : initial) shapes.push_back(Dims(value->shape.begin(), value->shape.end()));
+  if (const auto *known = limit ? n.elements(limit) : nullptr) trips = known->front();
+  bool starts = !start || constant(start) == 1;
+
+  Failures before = n.lowering.failures;
+  for (unsigned round = 0; round < 4 && !n.failed(); ++round) {
+    Closure closure(n);
+    UOpRef iteration = closure.own(DType::I64, {});
+    llvm::SmallVector<UOpRef, 8> inputs = {iteration, truth()};
+    for (auto [value, shape] : llvm::zip(initial, shapes)) inputs.push_back(closure.own(value->dtype, shape));
+    if (n.failed()) return;
+    std::optional<Values> results = run(inputs);
+    bool changed = false;
+    if (!results) n.failReported();
+    if (n.failed() || !place(*results, changed)) break;
+    if (changed) continue;
+    if (!sameSteps(*results)) break;
+    if (dims.empty() && trips && starts && constant(results->front()) == 1)
+      asScan(closure, *results, iteration);
+    else
+      asWhile(closure, *results, iteration);
+    if (!n.failed()) return;
+    break;
+  }
+  // What a function of the number of the trip cannot say (a size that follows from it), its constant may.
+  Failures asLoop = std::exchange(n.lowering.failures, before);
+  Node::Failure why = n.takeFailure();
+  if (starts && unrolled()) return;
+  n.lowering.failures = std::move(asLoop);
+  n.setFailure(why);
+  std::string hint;
+  if (limit && !constant(limit)) hint = n.cause(limit);
+  if (hint.empty() && !starts) hint = n.cause(start);
+  if (n.wasReported() && !hint.empty())
+    n.lowering.failures.add(n.scope.where + n.title() +
+                                ": a body like this needs a limit and a first condition that are "
+                                "known" +
+                                hint,
+                            true);
+}
+
+} // namespace
+
+void loop(Node &n) { Loop(n).lower(); }
+
+} // namespace astra::onnx
