@@ -171,6 +171,10 @@ llvm::SmallVector<float, 4> Node::floatsAttr(llvm::StringRef name) {
   ASTRA_TYPED_ATTRIBUTE(name, FLOATS, {})
   return {a->floats().begin(), a->floats().end()};
 }
+std::vector<std::string> Node::stringsAttr(llvm::StringRef name) {
+  ASTRA_TYPED_ATTRIBUTE(name, STRINGS, {})
+  return {a->strings().begin(), a->strings().end()};
+}
 std::optional<Payload> Node::tensorAttr(llvm::StringRef name) {
   ASTRA_TYPED_ATTRIBUTE(name, TENSOR, std::nullopt)
   llvm::Expected<Payload> payload = shared.file.payload(a->t());

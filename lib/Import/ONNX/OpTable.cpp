@@ -11,14 +11,17 @@ namespace onnx {
 std::vector<Row> allRows() {
   std::vector<Row> rows;
   for (llvm::ArrayRef<Row> part : {
+           attentionRows(),
            controlRows(),
            elementwiseRows(),
            indexingRows(),
            lossRows(),
            networkRows(),
            quantizationRows(),
+           recurrentRows(),
            reductionRows(),
            resizeRows(),
+           sequenceRows(),
            shapeRows(),
        })
     rows.insert(rows.end(), part.begin(), part.end());

@@ -40,6 +40,9 @@ llvm::ArrayRef<Row> quantizationRows();
 llvm::ArrayRef<Row> lossRows();
 llvm::ArrayRef<Row> resizeRows();
 llvm::ArrayRef<Row> controlRows();
+llvm::ArrayRef<Row> attentionRows();
+llvm::ArrayRef<Row> recurrentRows();
+llvm::ArrayRef<Row> sequenceRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.
@@ -60,5 +63,7 @@ DType dtypeAttr(Node &n, llvm::StringRef name);
 UOpRef product(Node &n, UOpRef a, UOpRef b);
 /// The convolution of x with w by the node's attributes, no bias added.
 UOpRef convolution(Node &n, UOpRef x, UOpRef w);
+/// The first lengths[i] elements of sequence i in reverse; the rest stays. lengths is an integer per sequence.
+UOpRef reverseSequence(Node &n, UOpRef x, UOpRef lengths, int64_t batchAxis, int64_t timeAxis);
 
 } // namespace astra::onnx

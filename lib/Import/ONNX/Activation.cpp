@@ -1,0 +1,78 @@
+//===- Activation.cpp: activations by name ---------------------------------===//
+// Takes:    x, of f32 or f64.
+// Gives:    f(x), element by element; a NaN passes.
+#include "Activation.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace astra::onnx {
+
+namespace {
+
+UOpRef below(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, x, bound); }
+
+UOpRef relu(Node &n, UOpRef x, double, double) { return n.select(below(n, x, 0), n.literal(x, 0), x); }
+
+UOpRef affine(Node &n, UOpRef x, double alpha, double beta) { return n.bin(Op::Add, n.bin(Op::Mul, x, alpha), beta); }
+
+UOpRef leakyRelu(Node &n, UOpRef x, double alpha, double) {
+  return n.select(below(n, x, 0), n.bin(Op::Mul, x, alpha), x);
+}
+
+UOpRef thresholdedRelu(Node &n, UOpRef x, double alpha, double) {
+  return n.select(below(n, x, alpha), n.literal(x, 0), x);
+}
+
+UOpRef tanh(Node &n, UOpRef x, double, double) { return n.un(Op::Tanh, x); }
+UOpRef sigmoid(Node &n, UOpRef x, double, double) { return n.un(Op::Sigmoid, x); }
+
+UOpRef scaledTanh(Node &n, UOpRef x, double alpha, double beta) {
+  return n.bin(Op::Mul, n.un(Op::Tanh, n.bin(Op::Mul, x, beta)), alpha);
+}
+
+UOpRef hardSigmoid(Node &n, UOpRef x, double alpha, double beta) {
+  UOpRef y = affine(n, x, alpha, beta), one = n.literal(x, 1);
+  y = n.select(below(n, y, 0), n.literal(x, 0), y);
+  return n.select(n.bin(Op::Lt, one, y), one, y);
+}
+
+UOpRef elu(Node &n, UOpRef x, double alpha, double) {
+  return n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x);
+}
+
+UOpRef softsign(Node &n, UOpRef x, double, double) { return n.bin(Op::Div, x, n.bin(Op::Add, n.un(Op::Abs, x), 1)); }
+
+/// log(1 + e^x), written so that nothing overflows: max(x, 0) + log1p(e^-|x|).
+UOpRef softplus(Node &n, UOpRef x, double, double) {
+  UOpRef tail = n.un(Op::Log1p, n.un(Op::Exp, n.un(Op::Neg, n.un(Op::Abs, x))));
+  return n.bin(Op::Add, relu(n, x, 0, 0), tail);
+}
+
+constexpr Activation table[] = {
+    {"Relu", false, false, 0, 0, relu},
+    {"Tanh", false, false, 0, 0, tanh},
+    {"Sigmoid", false, false, 0, 0, sigmoid},
+    {"Affine", true, true, 1, 0, affine},
+    {"LeakyRelu", true, false, 0.01f, 0, leakyRelu},
+    {"ThresholdedRelu", true, false, 1, 0, thresholdedRelu},
+    {"ScaledTanh", true, true, 1, 1, scaledTanh},
+    {"HardSigmoid", true, true, 0.2f, 0.5, hardSigmoid},
+    {"Elu", true, false, 1, 0, elu},
+    {"Softsign", false, false, 0, 0, softsign},
+    {"Softplus", false, false, 0, 0, softplus},
+};
+
+} // namespace
+
+const Activation *findActivation(llvm::StringRef name) {
+  for (const Activation &a : table)
+    if (name.equals_insensitive(a.name)) return &a;
+  return nullptr;
+}
+
+std::string activationNames() {
+  std::string names;
+  for (const Activation &a : table) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  return names;
+}
+
+} // namespace astra::onnx

@@ -1,0 +1,21 @@
+//===- Activation.h: activations by name -----------------------------------===//
+// Gives:    the activations that the recurrent ops name, with the parameters that each takes.
+// Does not: widen or round: x is f32 or f64.
+#pragma once
+#include "Node.h"
+
+namespace astra::onnx {
+
+struct Activation {
+  const char *name;
+  bool takesAlpha, takesBeta;
+  double alpha, beta; // where the model gives none
+  UOpRef (*apply)(Node &n, UOpRef x, double alpha, double beta);
+};
+
+/// Capital letters and small ones are the same; null when there is none of this name.
+const Activation *findActivation(llvm::StringRef name);
+/// "Relu, Tanh, ...": for diagnostics.
+std::string activationNames();
+
+} // namespace astra::onnx
