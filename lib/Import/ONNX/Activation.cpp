@@ -47,31 +47,38 @@ UOpRef softplus(Node &n, UOpRef x, double, double) {
   return n.bin(Op::Add, relu(n, x, 0, 0), tail);
 }
 
-constexpr Activation table[] = {
-    {"Relu", false, false, 0, 0, relu},
-    {"Tanh", false, false, 0, 0, tanh},
-    {"Sigmoid", false, false, 0, 0, sigmoid},
-    {"Affine", true, true, 1, 0, affine},
-    {"LeakyRelu", true, false, 0.01f, 0, leakyRelu},
-    {"ThresholdedRelu", true, false, 1, 0, thresholdedRelu},
-    {"ScaledTanh", true, true, 1, 1, scaledTanh},
-    {"HardSigmoid", true, true, 0.2f, 0.5, hardSigmoid},
-    {"Elu", true, false, 1, 0, elu},
-    {"Softsign", false, false, 0, 0, softsign},
-    {"Softplus", false, false, 0, 0, softplus},
-};
-
 } // namespace
 
+namespace activations {
+const Activation relu{"Relu", false, false, 0, 0, onnx::relu};
+const Activation tanh{"Tanh", false, false, 0, 0, onnx::tanh};
+const Activation sigmoid{"Sigmoid", false, false, 0, 0, onnx::sigmoid};
+const Activation affine{"Affine", true, true, 1, 0, onnx::affine};
+const Activation leakyRelu{"LeakyRelu", true, false, 0.01f, 0, onnx::leakyRelu};
+const Activation thresholdedRelu{"ThresholdedRelu", true, false, 1, 0, onnx::thresholdedRelu};
+const Activation scaledTanh{"ScaledTanh", true, true, 1, 1, onnx::scaledTanh};
+const Activation hardSigmoid{"HardSigmoid", true, true, 0.2f, 0.5, onnx::hardSigmoid};
+const Activation elu{"Elu", true, false, 1, 0, onnx::elu};
+const Activation softsign{"Softsign", false, false, 0, 0, onnx::softsign};
+const Activation softplus{"Softplus", false, false, 0, 0, onnx::softplus};
+} // namespace activations
+
+static const Activation *const table[] = {
+    &activations::relu,       &activations::tanh,        &activations::sigmoid,
+    &activations::affine,     &activations::leakyRelu,   &activations::thresholdedRelu,
+    &activations::scaledTanh, &activations::hardSigmoid, &activations::elu,
+    &activations::softsign,   &activations::softplus,
+};
+
 const Activation *findActivation(llvm::StringRef name) {
-  for (const Activation &a : table)
-    if (name.equals_insensitive(a.name)) return &a;
+  for (const Activation *a : table)
+    if (name.equals_insensitive(a->name)) return a;
   return nullptr;
 }
 
 std::string activationNames() {
   std::string names;
-  for (const Activation &a : table) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  for (const Activation *a : table) names += (names.empty() ? "" : ", ") + std::string(a->name);
   return names;
 }
 

@@ -13,6 +13,11 @@ struct Activation {
   UOpRef (*apply)(Node &n, UOpRef x, double alpha, double beta);
 };
 
+namespace activations {
+extern const Activation relu, tanh, sigmoid, affine, leakyRelu, thresholdedRelu, scaledTanh, hardSigmoid, elu, softsign,
+    softplus;
+} // namespace activations
+
 /// Capital letters and small ones are the same; null when there is none of this name.
 const Activation *findActivation(llvm::StringRef name);
 /// "Relu, Tanh, ...": for diagnostics.

@@ -104,14 +104,22 @@ Ints Node::knownInts(unsigned i, const char *what) {
 uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
   if (!has(i)) return otherwise;
   UOpRef x = inputs[i];
-  while (x->op == Op::Reshape || x->op == Op::Expand) x = x->src[0];
-  if (x->op == Op::Const) return uint64_t(x->ints[0]);
+  llvm::SmallVector<UOpRef, 2> casts; // on the way, the last one first
+  for (; x->op == Op::Reshape || x->op == Op::Expand || x->op == Op::Cast; x = x->src[0])
+    if (x->op == Op::Cast) casts.push_back(x);
+  std::optional<uint64_t> bits;
+  if (x->op == Op::Const) bits = uint64_t(x->ints[0]);
   if (const std::vector<uint8_t> *bytes = shared.bytes(x);
-      bytes && bytes->size() == byteSize(x->dtype) && bytes->size() <= 8) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, bytes->data(), bytes->size());
-    return bits;
+      bytes && bytes->size() == byteSize(x->dtype) && bytes->size() <= 8)
+    std::memcpy(&bits.emplace(0), bytes->data(), bytes->size());
+  for (; bits && !casts.empty(); casts.pop_back()) {
+    UOpRef cast = casts.back();
+    llvm::Expected<uint64_t> folded =
+        foldElementwise(Op::Cast, cast->ints, cast->dtype, {{cast->src[0]->dtype, *bits}});
+    bits = folded ? std::optional(*folded) : std::nullopt;
+    if (!folded) llvm::consumeError(folded.takeError());
   }
+  if (bits) return *bits;
   unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar" + cause(x));
   return otherwise;
 }

@@ -255,8 +255,9 @@ void attention(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"Attention", 23, 23, 3, 6, attention},
-    {"Attention", 24, latest, 3, 7, attention},
+    {"Attention", 23, 23, 3, 6, attention, floatTypes},
+    {"Attention", 24, latest, 3, 7, attention, floatTypes,
+     "a last axis of the mask that is shorter than the keys is padded, be it of extent 1"},
 };
 
 } // namespace

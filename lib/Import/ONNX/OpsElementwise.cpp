@@ -1,6 +1,7 @@
 //===- OpsElementwise.cpp: ops on one element of each input ----------------===//
 // Takes:    nodes whose inputs broadcast.
 // Gives:    elementwise UOps; activations on f16 and bf16 compute in f32 and round once (N4).
+#include "Activation.h"
 #include "OpTable.h"
 #include "onnx.pb.h"
 #include <cmath>
@@ -135,9 +136,10 @@ void relu(Node &n) {
   n.give(n.select(below(n, x, 0), n.literal(x, 0), x));
 }
 
-void leakyRelu(Node &n) {
-  double alpha = n.floatAttr("alpha", 0.01f);
-  activation(n, [&](UOpRef x) { return n.select(below(n, x, 0), n.bin(Op::Mul, x, alpha), x); });
+/// One that the recurrent ops name too: its parameters are attributes.
+template <const Activation &a> void shared(Node &n) {
+  double alpha = a.takesAlpha ? n.floatAttr("alpha", a.alpha) : 0, beta = a.takesBeta ? n.floatAttr("beta", a.beta) : 0;
+  activation(n, [&](UOpRef x) { return a.apply(n, x, alpha, beta); });
 }
 
 void prelu(Node &n) {
@@ -149,11 +151,6 @@ void prelu(Node &n) {
 void thresholdedRelu(Node &n) {
   double alpha = n.floatAttr("alpha", 1);
   activation(n, [&](UOpRef x) { return n.select(n.bin(Op::Lt, n.literal(x, alpha), x), x, n.literal(x, 0)); });
-}
-
-void elu(Node &n) {
-  double alpha = n.floatAttr("alpha", 1);
-  activation(n, [&](UOpRef x) { return n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x); });
 }
 
 void celu(Node &n) {
@@ -173,29 +170,13 @@ void selu(Node &n) {
 
 UOpRef unitInterval(Node &n, UOpRef x) { return clipped(n, x, n.literal(x, 0), n.literal(x, 1)); }
 
-void hardSigmoid(Node &n) {
-  double alpha = n.floatAttr("alpha", 0.2f), beta = n.floatAttr("beta", 0.5);
-  activation(n, [&](UOpRef x) { return unitInterval(n, n.bin(Op::Add, n.bin(Op::Mul, x, alpha), beta)); });
-}
-
 void hardSwish(Node &n) {
   activation(n,
              [&](UOpRef x) { return n.bin(Op::Mul, x, unitInterval(n, n.bin(Op::Add, n.bin(Op::Div, x, 6), 0.5))); });
 }
 
-/// log(1 + e^x), written so that nothing overflows: max(x, 0) + log1p(e^-|x|).
-UOpRef softplusOf(Node &n, UOpRef x) {
-  UOpRef tail = n.un(Op::Log1p, n.un(Op::Exp, n.un(Op::Neg, n.un(Op::Abs, x))));
-  return n.bin(Op::Add, n.select(below(n, x, 0), n.literal(x, 0), x), tail);
-}
-void softplus(Node &n) {
-  activation(n, [&](UOpRef x) { return softplusOf(n, x); });
-}
 void mish(Node &n) {
-  activation(n, [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Tanh, softplusOf(n, x))); });
-}
-void softsign(Node &n) {
-  activation(n, [&](UOpRef x) { return n.bin(Op::Div, x, n.bin(Op::Add, n.un(Op::Abs, x), 1)); });
+  activation(n, [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Tanh, activations::softplus.apply(n, x, 0, 0))); });
 }
 void swish(Node &n) {
   double alpha = n.floatAttr("alpha", 1);
@@ -293,16 +274,16 @@ constexpr Row rows[] = {
     {"Clip", 6, 10, 1, 1, clipByAttributes, realTypes},
     {"Clip", 11, latest, 1, 3, clip, realTypes},
     {"Relu", 6, latest, 1, 1, relu, realTypes},
-    {"LeakyRelu", 6, latest, 1, 1, leakyRelu, floatTypes},
+    {"LeakyRelu", 6, latest, 1, 1, shared<activations::leakyRelu>, floatTypes},
     {"PRelu", 7, latest, 2, 2, prelu, realTypes},
     {"ThresholdedRelu", 10, latest, 1, 1, thresholdedRelu, floatTypes},
-    {"Elu", 6, latest, 1, 1, elu, floatTypes},
+    {"Elu", 6, latest, 1, 1, shared<activations::elu>, floatTypes},
     {"Celu", 12, latest, 1, 1, celu, floatTypes},
     {"Selu", 6, latest, 1, 1, selu, floatTypes},
-    {"HardSigmoid", 6, latest, 1, 1, hardSigmoid, floatTypes},
+    {"HardSigmoid", 6, latest, 1, 1, shared<activations::hardSigmoid>, floatTypes},
     {"HardSwish", 14, latest, 1, 1, hardSwish, floatTypes},
-    {"Softplus", 1, latest, 1, 1, softplus, floatTypes},
-    {"Softsign", 1, latest, 1, 1, softsign, floatTypes},
+    {"Softplus", 1, latest, 1, 1, shared<activations::softplus>, floatTypes},
+    {"Softsign", 1, latest, 1, 1, shared<activations::softsign>, floatTypes},
     {"Mish", 18, latest, 1, 1, mish, floatTypes},
     {"Swish", 24, latest, 1, 1, swish, floatTypes},
     {"Gelu", 20, latest, 1, 1, gelu, floatTypes},

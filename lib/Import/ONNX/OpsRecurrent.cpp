@@ -302,9 +302,12 @@ template <const Kind &kind> void recurrent(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"RNN", 7, latest, 3, 6, recurrent<rnn>},
-    {"GRU", 7, latest, 3, 6, recurrent<gru>},
-    {"LSTM", 7, latest, 3, 8, recurrent<lstm>},
+    {"RNN", 7, latest, 3, 6, recurrent<rnn>, floatTypes,
+     "clip bounds what every activation takes; past its end a sequence gives 0 and keeps its state"},
+    {"GRU", 7, latest, 3, 6, recurrent<gru>, floatTypes,
+     "clip bounds what every activation takes; past its end a sequence gives 0 and keeps its state"},
+    {"LSTM", 7, latest, 3, 8, recurrent<lstm>, floatTypes,
+     "clip bounds what every activation takes; past its end a sequence gives 0 and keeps its state"},
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 // Takes:    the sources of a scan and the results of its body.
 // Gives:    the `scan`, its function and its projections.
 #include "ScanMaker.h"
+#include "Control.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cassert>
 
@@ -32,16 +33,11 @@ std::vector<UOpRef> ScanMaker::finish(llvm::ArrayRef<UOpRef> next, llvm::ArrayRe
   if (n.failed() || llvm::is_contained(body, nullptr)) return results;
   UOpRef func = n.make(Op::Func, body, {int64_t(sources.size())});
   sources.push_back(length);
-  llvm::Expected<UOpRef> scan = n.c.tryMake(Op::Scan, sources, {carries, slices}, {}, DType::Void, {func});
-  if (!scan) {
-    n.fail(llvm::toString(scan.takeError()));
-    return results;
-  }
+  UOpRef scan = control(n, Op::Scan, sources, {carries, slices}, "", {func});
   for (auto [i, r] : llvm::enumerate(body)) {
-    Dims parts = {*scan};
-    if (i >= next.size()) parts.push_back(length);
-    parts.append(r->shape.begin(), r->shape.end());
-    results[i] = n.make(Op::Proj, parts, {int64_t(i)}, r->dtype);
+    Dims shape(r->shape.begin(), r->shape.end());
+    if (i >= next.size()) shape.insert(shape.begin(), length);
+    results[i] = result(n, scan, i, r->dtype, shape);
   }
   return results;
 }
