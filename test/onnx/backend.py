@@ -76,7 +76,7 @@ def npy(path, array):
 
 
 class AstraRep(BackendRep):
-    def __init__(self, model, levels, evaluate):
+    def __init__(self, model, levels, evaluate, flags):
         self.levels, self.evaluate = levels, evaluate
         if levels == ["aarch64"]:
             raise ValueError("aarch64 is compared with a level of this machine: name one too")
@@ -86,7 +86,7 @@ class AstraRep(BackendRep):
         initialized.update(tensor.values.name for tensor in model.graph.sparse_initializer)
         self.all_inputs = [value.name for value in model.graph.input]
         self.inputs = [name for name in self.all_inputs if name not in initialized]
-        self.flags, self.bound, self.wanted = [], [], None
+        self.flags, self.bound, self.wanted = list(flags), [], None
         onnx.save(model, self.path / "model.onnx")
         self._compile({})
 
@@ -200,7 +200,7 @@ class AstraBackend(Backend):
         record["constants"], record["runs"] = [], 0
         levels = os.environ.get("ASTRA_LEVELS")
         return AstraRep(model, levels.split(",") if levels else astra_rt.levels_here(),
-                        os.environ.get("ASTRA_EVAL") == "1")  # fmt: skip
+                        os.environ.get("ASTRA_EVAL") == "1", kwargs.get("flags", []))  # fmt: skip
 
     @classmethod
     def supports_device(cls, device):

@@ -222,7 +222,8 @@ TEST(ImportTable, RowsOfAnOpDoNotOverlap) {
   for (auto &[op, list] : ranges) {
     std::sort(list.begin(), list.end());
     for (size_t i = 1; i < list.size(); ++i) EXPECT_EQ(list[i].first, list[i - 1].second + 1) << op;
-    EXPECT_EQ(list.back().second, newestOpset) << op;
+    bool deprecated = op == "Upsample" || op == "Scatter"; // by opsets 10 and 11
+    EXPECT_TRUE(deprecated || list.back().second == newestOpset) << op;
   }
 }
 

@@ -1,0 +1,295 @@
+"""Models whose structure is the test: control flow, functions, opsets of functions, sparse and external initializers.
+
+Takes:    a build folder; ONNX Runtime for what the result should be.
+Gives:    a line for each model and "N passed, N failed"; exit code 1 if one fails.
+Keeps:    bytes equal on every level of this machine and in the reference evaluator; values within 1e-5 of ONNX Runtime
+          (or of what the table says, where ONNX Runtime refuses the model). What must be refused is refused by the
+          sentence in the table.
+Does not: test ops (run.py).
+
+    build/venv/bin/python test/onnx/structure.py [--large]     --large: weights of more than 2 GiB too
+"""
+
+import os
+import re
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+os.environ["ASTRA_EVAL"] = "1"
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+import onnx.parser  # noqa: E402
+import onnxruntime  # noqa: E402
+from backend import BUILD, AstraBackend, Failed, Refused, command  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+HEAD = '<ir_version: 10, opset_import: ["" : 18, "own" : 1]>\n'
+RNG = np.random.default_rng(7)
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def i64(value):
+    return np.array(value, np.int64)
+
+
+X23, W33 = f32(2, 3), f32(3, 3)
+
+# name, model in ONNX's text form, calls (inputs of each), flags, the outputs where ONNX Runtime refuses the model
+MODELS = [
+    ("if-both-ways", """
+     g (bool p, float[2, 3] x, float[2, 3] w) => (float[2, 3] y) {
+       e = Exp(w)
+       y = If (p) <then_branch = a () => (float[2, 3] t) { t0 = Add(x, e) t = Tanh(t0) },
+                   else_branch = b () => (float[2, 3] t) { t = Mul(x, w) }>
+     }""", [[np.array(True), X23, f32(2, 3)], [np.array(False), X23, f32(2, 3)]]),
+    ("if-returns-what-is-around", """
+     g (bool[1] p, float[3] x) => (float[3] y, float[3] z) {
+       y, z = If (p) <then_branch = a () => (float[3] j, float[3] k) { j = Identity(x)  k = Constant<value = float[3] {1., 2., 3.}>() },
+                      else_branch = b () => (float[3] k, float[3] j) { k = Relu(x)  j = Identity(x) }>
+     }""", [[np.array([True]), f32(3)], [np.array([False]), f32(3)]]),
+    ("if-known", """
+     g (float[2, 3] x) => (float[2, 3] y) {
+       s = Shape(x)  z = Constant<value = int64 {0}>()  one = Constant<value = int64 {2}>()
+       n = Gather(s, z)  p = Equal(n, one)
+       y = If (p) <then_branch = a () => (float[2, 3] t) { t = Neg(x) },
+                   else_branch = b () => (float[1] t) { t = Unheard(x) }>
+     }""", [[X23]], [], lambda x: [-x]),
+    ("if-nested-in-loop", """
+     g (int64 n, float[4] x) => (float[4] y, float[k, 4] all) {
+       c = Constant<value = bool {1}>()
+       y, all = Loop (n, c, x) <body = b (int64 i, bool ci, float[4] v) => (bool co, float[4] vo, float[4] row) {
+         co = Identity(ci)
+         two = Constant<value = int64 {2}>()  zero = Constant<value = int64 {0}>()
+         r = Mod(i, two)  even = Equal(r, zero)
+         vo = If (even) <then_branch = t () => (float[4] o) { o = Add(v, x) },
+                         else_branch = e () => (float[4] o) { h = Constant<value = float {0.5}>() o = Mul(v, h) }>
+         row = Identity(v)
+       }>
+     }""", [[i64(k), f32(4)] for k in (0, 1, 5)], ["--dim=y_trips=0..8"]),
+    ("loop-count-known", """
+     g (float[2, 3] x, float[3, 3] w) => (float[2, 3] y, float[6, 2] sums) {
+       n = Constant<value = int64 {6}>()  c = Constant<value = bool {1}>()
+       y, sums = Loop (n, c, x) <body = b (int64 i, bool ci, float[2, 3] v) => (bool co, float[2, 3] vo, float[2] s) {
+         co = Identity(ci)  m = MatMul(v, w)  vo = Tanh(m)
+         axis = Constant<value = int64[1] {1}>()
+         s0 = ReduceSum<keepdims = 0>(vo, axis)  f = Cast<to = 1>(i)  s = Add(s0, f)
+       }>
+     }""", [[X23, W33]]),
+    ("loop-until", """
+     g (float[3] x, float limit) => (float[3] y, int64 trips) {
+       c = Constant<value = bool {1}>()  zero = Constant<value = int64 {0}>()
+       y, trips = Loop ("", c, x, zero) <body = b (int64 i, bool ci, float[3] v, int64 k) => (bool co, float[3] vo, int64 ko) {
+         two = Constant<value = float {2.0}>()  vo = Mul(v, two)
+         one = Constant<value = int64 {1}>()  ko = Add(k, one)
+         m = ReduceMax<keepdims = 0>(vo)  co = Less(m, limit)
+       }>
+     }""", [[np.array([.1, .2, .3], np.float32), np.array(l, np.float32)] for l in (0.0, 1.0, 100.0)]),
+    ("loop-condition-false-at-once", """
+     g (bool c, float[3] x) => (float[3] y) {
+       n = Constant<value = int64 {3}>()
+       y = Loop (n, c, x) <body = b (int64 i, bool ci, float[3] v) => (bool co, float[3] vo) {
+         co = Identity(ci)  vo = Add(v, v) }>
+     }""", [[np.array(p), f32(3)] for p in (True, False)]),
+    ("loop-growing", """
+     g (float[1, 4] x) => (float[k, 4] y) {
+       n = Constant<value = int64 {100}>()  c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = b (int64 i, bool ci, float[t, 4] v) => (bool co, float[u, 4] vo) {
+         axes = Constant<value = int64[1] {0}>()
+         m = ReduceMean<keepdims = 1>(v, axes)  one = Constant<value = float {1.0}>()  r = Add(m, one)
+         vo = Concat<axis = 0>(v, r)
+         s = Shape(v)  z = Constant<value = int64 {0}>()  k = Gather(s, z)  most = Constant<value = int64 {40}>()
+         co = Less(k, most)
+       }>
+     }""", [[f32(1, 4)]]),
+    ("loop-unrolled", """
+     g (float[5] x) => (float[5] y, float[s] z) {
+       n = Constant<value = int64 {4}>()  c = Constant<value = bool {1}>()
+       start = Constant<value = float[1] {0.5}>()
+       y, z = Loop (n, c, x, start) <body = b (int64 i, bool ci, float[5] v, float[q] a) => (bool co, float[5] vo, float[w] ao) {
+         co = Identity(ci)
+         zero = Constant<value = int64[1] {0}>()  ia = Unsqueeze(i, zero)
+         one = Constant<value = int64[1] {1}>()  ib = Add(ia, one)
+         head = Slice(v, zero, ib)
+         ao = Concat<axis = 0>(a, head)
+         vo = Neg(v)
+       }>
+     }""", [[f32(5)]]),
+    ("loop-in-loop", """
+     g (float[3] x) => (float[3] y) {
+       n = Constant<value = int64 {3}>()  c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = outer (int64 i, bool ci, float[3] v) => (bool co, float[3] vo) {
+         co = Identity(ci)  k = Constant<value = float {0.25}>()
+         w = Mul(v, k)
+         vo = Loop (i, ci, v) <body = inner (int64 j, bool cj, float[3] u) => (bool cu, float[3] uo) {
+           cu = Identity(cj)  f = Cast<to = 1>(j)  uf = Add(u, f)  uo = Sub(uf, w)
+         }>
+       }>
+     }""", [[f32(3)]]),
+    ("scan-axes-and-directions", """
+     g (float[2] h, float[2, 5, 3] x) => (float[2] last, float[2, 5] rows) {
+       last, rows = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
+                          scan_output_axes = [1], scan_output_directions = [1],
+                          body = b (float[2] c, float[2, 3] s) => (float[2] co, float[2] r) {
+         axis = Constant<value = int64[1] {1}>()
+         m = ReduceSum<keepdims = 0>(s, axis)  co0 = Add(c, m)  co = Tanh(co0)  r = Sub(m, c)
+       }>(h, x)
+     }""", [[f32(2), f32(2, 5, 3)]]),
+    ("scan-of-a-dynamic-length", """
+     g (float[4] h, float[T, 4] x) => (float[4] last, float[T, 4] all) {
+       last, all = Scan <num_scan_inputs = 1, body = b (float[4] c, float[4] s) => (float[4] co, float[4] r) {
+         co = Add(c, s)  r = Identity(co) }>(h, x)
+     }""", [[f32(4), f32(n, 4)] for n in (1, 2, 7)]),
+    ("function-with-attribute-and-default", """
+     g (float[2, 3] x) => (float[2, 3] y) {
+       a = own.scaled<by = 2.5>(x)
+       b = own.scaled(a)
+       y = own.twice(b)
+     }
+     <domain: "own", opset_import: ["" : 18]> scaled <by: float = 0.5> (x) => (y) {
+       k = Constant<value_float: float = @by>()  y = Mul(x, k) }
+     <domain: "own", opset_import: ["" : 18, "own" : 1]> twice (x) => (y) {
+       a = own.scaled<by = 3.0>(x)  y = Add(a, x) }""", [[X23]]),
+    ("function-of-another-opset", """
+     g (float[2, 3] x) => (float[2] y) { y = own.total(x) }
+     <domain: "own", opset_import: ["" : 11]> total (x) => (y) { y = ReduceSum<axes = [1], keepdims = 0>(x) }""", [[X23]],
+     [], lambda x: [x.sum(1)]),
+    ("function-with-control-inside", """
+     g (bool p, float[3] x) => (float[3] y) { y = own.choose(p, x) }
+     <domain: "own", opset_import: ["" : 18]> choose (p, x) => (y) {
+       y = If (p) <then_branch = a () => (float[3] t) { t = Neg(x) }, else_branch = b () => (float[3] t) { t = Exp(x) }>
+     }""", [[np.array(p), f32(3)] for p in (True, False)]),
+]  # fmt: skip
+
+# name, model, a part of the sentence
+REFUSALS = [
+    ("function-that-calls-itself", """
+     g (float[3] x) => (float[3] y) { y = own.f(x) }
+     <domain: "own", opset_import: ["" : 18, "own" : 1]> f (x) => (y) { y = own.f(x) }""", "nest deeper than 32"),
+    ("function-that-explodes", """
+     g (float[3] x) => (float[3] y) { y = own.f0(x) }
+     """ + "".join(f"""<domain: "own", opset_import: ["" : 18, "own" : 1]> f{k} (x) => (y)
+       {{ a = own.f{k + 1}(x) b = own.f{k + 1}(a) c = own.f{k + 1}(b) y = own.f{k + 1}(c) }}
+     """ for k in range(20)) + """<domain: "own", opset_import: ["" : 18]> f20 (x) => (y) { y = Neg(x) }""",
+     "expand to more than"),
+    ("branches-of-different-shapes", """
+     g (bool p, float[3] x) => (float[k] y) {
+       y = If (p) <then_branch = a () => (float[3] t) { t = Neg(x) },
+                   else_branch = b () => (float[2] t) { t = Constant<value = float[2] {1., 2.}>() }>
+     }""", "types and shapes must be equal"),
+    ("loop-without-a-bound", """
+     g (int64 n, float[3] x) => (float[3] y, float[k, 3] all) {
+       c = Constant<value = bool {1}>()
+       y, all = Loop (n, c, x) <body = b (int64 i, bool ci, float[3] v) => (bool co, float[3] vo, float[3] r) {
+         co = Identity(ci)  vo = Neg(v)  r = Neg(v) }>
+     }""", "--dim y_trips=0..100"),
+    ("body-with-unknown-op", """
+     g (bool p, float[3] x) => (float[3] y) {
+       y = If (p) <then_branch = a () => (float[3] t) { t = Unheard(x) }, else_branch = b () => (float[3] t) { t = Neg(x) }>
+     }""", "then_branch: node number 0 (Unheard, opset 18): this op is not supported"),
+]  # fmt: skip
+
+
+def fits(found, expected):
+    return found.dtype == expected.dtype and found.shape == expected.shape and np.allclose(found, expected, 1e-5, 1e-5)
+
+
+def check(name, model, calls, flags=(), expected=None):
+    rep = AstraBackend.prepare(model, flags=flags)
+    if callable(expected):
+        expected = [expected(*inputs) for inputs in calls]
+    session = None if expected else onnxruntime.InferenceSession(model.SerializeToString())
+    for k, inputs in enumerate(calls):
+        wanted = expected[k] if expected else session.run(None, dict(zip([i.name for i in session.get_inputs()], inputs)))
+        for found, right in zip(rep.run(inputs), wanted, strict=True):
+            if not fits(found, right):
+                raise Failed(f"call {k}: found {found}, expected {right}")
+
+
+def refusal(model, flags=()):
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(model, f"{folder}/model.onnx")
+        done = command(BUILD / "bin/astra-compile", f"{folder}/model.onnx", "-o", f"{folder}/out", *flags)
+        if done.returncode == 0:
+            raise Failed("was compiled")
+        return done.stderr
+
+
+def sparse_model():
+    """y = x + a sparse initializer in both forms of indices."""
+    values = numpy_helper.from_array(np.array([1, 2, 3], np.float32), "s")
+    by_place = helper.make_sparse_tensor(values, numpy_helper.from_array(i64([0, 4, 5])), [2, 3])
+    values = numpy_helper.from_array(np.array([7], np.float32), "t")
+    by_axes = helper.make_sparse_tensor(values, numpy_helper.from_array(i64([[1, 2]])), [2, 3])
+    nodes = [helper.make_node("Add", ["x", "s"], ["a"]), helper.make_node("Add", ["a", "t"], ["y"])]
+    value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 3])
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")], sparse_initializer=[by_place, by_axes])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)])
+    dense = np.array([[1, 0, 0], [0, 2, 3 + 7]], np.float32)
+    return model, [[X23]], [[X23 + dense]]
+
+
+def large_model():
+    """Weights of 2.1 GiB, nearly all in a hole of the external file: the last rows are read."""
+    rows, last = 2200, f32(1, 1 << 18)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/w.bin", "wb") as file:
+            file.seek((rows - 1) << 20)
+            file.write(last.tobytes())
+        w = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[rows, 1 << 18], data_location=TensorProto.EXTERNAL)
+        for key, value in (("location", "w.bin"), ("offset", "0"), ("length", str(rows << 20))):
+            w.external_data.add(key=key, value=value)
+        graph = helper.make_graph(
+            [helper.make_node("Gather", ["w", "i"], ["r"]), helper.make_node("ReduceSum", ["r"], ["y"], keepdims=0)], "g",
+            [helper.make_tensor_value_info("i", TensorProto.INT64, [1])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])], [w])  # fmt: skip
+        model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)])
+        Path(f"{folder}/m.onnx").write_bytes(model.SerializeToString())
+        for words in (["astra-compile", "m.onnx", "-o", "m.astra", "--target=cpu:x86-64-v3"],
+                      ["astra-run", "m.astra", f"--input=i={folder}/i.npy", f"--output=y={folder}/y.npy"]):  # fmt: skip
+            np.save(f"{folder}/i.npy", i64([rows - 1]))
+            words = [f"{folder}/{w}" if w.startswith("m.") else w for w in words]
+            done = command(BUILD / "bin" / words[0], *words[1:])
+            if done.returncode:
+                raise Failed(f"{words[0]}: {done.stderr}")
+        found = np.load(f"{folder}/y.npy")
+        if not np.allclose(found, last.astype(np.float64).sum(), 1e-4, 1e-2):
+            raise Failed(f"found {found}, expected {last.sum()}")
+
+
+def main():
+    tests = []
+    for name, text, calls, *flags in MODELS:
+        parsed = onnx.parser.parse_model(HEAD + text)
+        tests.append((name, lambda n=name, m=parsed, c=calls, f=flags: check(n, m, c, *f)))
+    for name, text, part in REFUSALS:
+        def refused(text=text, part=part):
+            sentence = refusal(onnx.parser.parse_model(HEAD + text))
+            if part not in sentence:
+                raise Failed(f"refused with: {sentence}")
+        tests.append((name, refused))
+    model, calls, expected = sparse_model()
+    tests.append(("sparse-initializers", lambda: check("sparse", model, calls, (), expected)))
+    if "--large" in sys.argv[1:]:
+        tests.append(("two-gigabytes", large_model))
+    failed = 0
+    for name, test in tests:
+        try:
+            test()
+            print(f"ok    {name}")
+        except (Failed, Refused, AssertionError) as e:
+            failed += 1
+            print(f"FAIL  {name}: {e}")
+        except Exception:
+            failed += 1
+            print(f"FAIL  {name}:\n{traceback.format_exc()}")
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
