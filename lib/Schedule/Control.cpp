@@ -114,7 +114,14 @@ void Scheduler::whileLoop(UOpRef n) {
   size_t count = n->ntensors;
   std::vector<Place> now(count), then(count);
   std::vector<UOpRef> leaves(count);
+  // What the body gives back as it came stays where it is.
+  auto stays = [&](size_t i) { return n->fns[1]->src[i] == args[i] && args[i]->shape == n->src[i]->shape; };
   for (size_t i = 0; i < count; ++i) {
+    if (args[i] && stays(i)) {
+      now[i] = then[i] = *placeOf(n->src[i]);
+      leaves[i] = leaf(n->src[i]->dtype, n->src[i]->shape, now[i]);
+      continue;
+    }
     UOpRef like = args[i] ? args[i] : condArgs[i] ? condArgs[i] : n->src[i];
     std::vector<UOpRef> allocated = bound(like->shape);
     Layout l = Layout::rowMajor(like->rank());
@@ -124,7 +131,10 @@ void Scheduler::whileLoop(UOpRef n) {
     leaves[i] = leaf(like->dtype, like->shape, now[i]);
   }
   for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], closeIndex(n->indices()[j])});
-  for (size_t i = 0; i < count; ++i) copyTo(n->src[i], now[i]);
+  SmallVector<size_t> moving;
+  for (size_t i = 0; i < count; ++i)
+    if (!args[i] || !stays(i)) moving.push_back(i);
+  for (size_t i : moving) copyTo(n->src[i], now[i]);
   Layout scalar = Layout::rowMajor(0);
   Place flag{slotBuffer(DType::Bool, {}, scalar), scalar, {}};
   beginLoop();
@@ -136,9 +146,14 @@ void Scheduler::whileLoop(UOpRef n) {
   uint32_t body = program = beginProgram();
   std::vector<UOpRef> roots = inlined(n->fns[1], leaves);
   llvm::DenseMap<UOpRef, Place> to;
-  for (size_t i = 0; i < count; ++i) to.try_emplace(roots[i], then[i]);
-  values(roots, to);
-  for (size_t i = 0; i < count && !failed(); ++i) copyTo(roots[i], then[i]);
+  SmallVector<UOpRef> wanted;
+  for (size_t i : moving) {
+    to.try_emplace(roots[i], then[i]);
+    wanted.push_back(roots[i]);
+  }
+  values(wanted, to);
+  for (size_t i : moving)
+    if (!failed()) copyTo(roots[i], then[i]);
   if (failed()) return;
   for (size_t j = 0; j < dims.size(); ++j) {
     UOpRef value = nullptr;
@@ -149,7 +164,7 @@ void Scheduler::whileLoop(UOpRef n) {
     emit(SetDimInstr{next[j], closeIndex(value)});
   }
   for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], next[j]});
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i : moving) {
     touch(now[i].buffer);
     emit(SwapInstr{now[i].buffer, then[i].buffer});
   }
