@@ -2,7 +2,7 @@
 // Gives:    importONNX: one entry `main` with the model's inputs and outputs, one parameter per initializer of rank 1
 //           or more (scalars become literals), composite ops expanded to UOps, model functions inlined, control flow as
 //           `cond`, `while` and `scan`, shape arithmetic folded to symbolic dims; origins name the model's nodes.
-// Source:   the ONNX operator specification, opsets 7 to 28 of the default domain; docs/onnx.md lists the rows.
+// Source:   the ONNX operator specification, opsets 1 to 28 of the default domain; docs/onnx.md lists the rows.
 #pragma once
 #include "astra/IR/Module.h"
 

@@ -14,7 +14,7 @@ class SparseTensor;
 class Tensor;
 } // namespace proto
 
-constexpr int64_t newestIRVersion = 14, newestOpset = 28, oldestOpset = 7;
+constexpr int64_t newestIRVersion = 14, newestOpset = 28, oldestOpset = 1;
 
 /// A dense tensor: row-major little-endian bytes.
 struct Payload {

@@ -206,6 +206,8 @@ void Node::checkAttributes() {
     if (!attributesRead[i]) fail("attribute '" + node.attribute(i).name() + "' is not known");
 }
 
+const std::string &Node::opType() const { return node.op_type(); }
+
 // ---- outputs
 
 unsigned Node::numOutputs() const { return results.size(); }

@@ -52,6 +52,8 @@ public:
   Context &c;
   int64_t opset; // of the default domain
 
+  const std::string &opType() const;
+
   // ---- failure
   /// Records the sentence and gives null.
   UOpRef fail(const llvm::Twine &sentence);
@@ -78,6 +80,8 @@ public:
   // ---- inputs: has(i) is false for an optional input that is absent
   unsigned numInputs() const { return inputs.size(); }
   bool has(unsigned i) const { return i < inputs.size() && inputs[i]; }
+  /// For a row that another one finishes.
+  void setInput(unsigned i, UOpRef x) { inputs[i] = x; }
   UOpRef in(unsigned i);
   /// The elements of an input that must be known while importing (a shape, axes, ...), as symbolic integers or as
   /// constants. `what` names it in the failure.

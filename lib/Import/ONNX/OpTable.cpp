@@ -17,6 +17,7 @@ std::vector<Row> allRows() {
            indexingRows(),
            lossRows(),
            networkRows(),
+           opset6Rows(),
            quantizationRows(),
            recurrentRows(),
            reductionRows(),

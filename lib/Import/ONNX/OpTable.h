@@ -43,6 +43,7 @@ llvm::ArrayRef<Row> controlRows();
 llvm::ArrayRef<Row> attentionRows();
 llvm::ArrayRef<Row> recurrentRows();
 llvm::ArrayRef<Row> sequenceRows();
+llvm::ArrayRef<Row> opset6Rows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.

@@ -1,0 +1,101 @@
+//===- OpsOpset6.cpp: what opset 7 changed ---------------------------------===//
+// Takes:    nodes of opset 6 whose meaning is not that of later opsets.
+// Gives:    the same node as opset 7 or 9 says it: operands reshaped, attributes that have gone checked; the row of
+//           that opset lowers it.
+// Does not: compute.
+#include "OpTable.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace astra::onnx {
+
+namespace {
+
+template <int Opset> void asOpset(Node &n) { findRow(n.opType(), Opset)->lower(n); }
+
+/// The second operand is repeated along the axes of the first before `axis` and behind its own: it gets axes of extent
+/// 1 there. Without `broadcast` the shapes are equal.
+void aligned(Node &n) {
+  UOpRef x = n.in(0), y = n.in(1);
+  bool repeats = n.intAttr("broadcast", 0) != 0, hasAxis = n.hasAttr("axis");
+  int64_t start = n.intAttr("axis", 0);
+  if (!x || !y) return;
+  if (!repeats && (hasAxis || !llvm::equal(x->shape, y->shape))) {
+    n.fail("the operands have the shapes " + dimsText(x->shape) + " and " + dimsText(y->shape) +
+           ", which opset 6 takes with attribute 'broadcast' 1 only");
+    return;
+  }
+  bool single = llvm::all_of(y->shape, [](UOpRef d) { return d->constIndex() == 1; });
+  if (single) {
+    n.setInput(1, n.reshape(y, {}));
+  } else if (hasAxis) {
+    if (start < 0) start += x->rank();
+    int64_t behind = int64_t(x->rank()) - start - int64_t(y->rank());
+    if (start < 0 || behind < 0) {
+      n.fail("operand 1 of rank " + llvm::Twine(y->rank()) + " does not fit at axis " + llvm::Twine(start) +
+             " of rank " + llvm::Twine(x->rank()));
+      return;
+    }
+    Dims shape(y->shape.begin(), y->shape.end());
+    shape.append(size_t(behind), n.c.index(1));
+    n.setInput(1, n.reshape(y, shape));
+  } else if (y->rank() > x->rank()) {
+    n.fail("operand 1 has a higher rank than operand 0");
+    return;
+  }
+  asOpset<7>(n);
+}
+
+/// A slope of rank 1 belongs to channels.
+void prelu(Node &n) {
+  UOpRef x = n.in(0), slope = n.in(1);
+  if (!x || !slope) return;
+  if (slope->rank() == 1 && slope->shape[0]->constIndex() != 1 && x->rank() >= 2)
+    n.setInput(1, n.perChannel(slope, x->rank()));
+  asOpset<7>(n);
+}
+
+void gemm(Node &n) {
+  if (!n.intAttr("broadcast", 0)) n.requireRank(n.in(2), 2, 2);
+  asOpset<7>(n);
+}
+
+void requireInference(Node &n) {
+  if (!n.intAttr("is_test", 0)) n.unsupported("training mode is not supported: give attribute 'is_test' 1");
+}
+
+void dropout(Node &n) {
+  requireInference(n);
+  asOpset<7>(n);
+}
+
+/// Opsets 7 and 8 tell training from inference by the number of outputs alone.
+void batchNormalization(Node &n) {
+  if (n.opset < 7) requireInference(n);
+  n.fixedAttr("spatial", 1);
+  asOpset<9>(n);
+}
+
+constexpr Row rows[] = {
+    {"Add", 6, 6, 2, 2, aligned, numberTypes},
+    {"Sub", 6, 6, 2, 2, aligned, numberTypes},
+    {"Mul", 6, 6, 2, 2, aligned, numberTypes},
+    {"Div", 6, 6, 2, 2, aligned, numberTypes},
+    {"Pow", 6, 6, 2, 2, aligned, realTypes},
+    {"And", 6, 6, 2, 2, aligned, boolType},
+    {"Or", 6, 6, 2, 2, aligned, boolType},
+    {"Xor", 6, 6, 2, 2, aligned, boolType},
+    {"Less", 6, 6, 2, 2, aligned, realTypes},
+    {"Greater", 6, 6, 2, 2, aligned, realTypes},
+    {"Equal", 6, 6, 2, 2, aligned},
+    {"PRelu", 6, 6, 2, 2, prelu, realTypes},
+    {"Gemm", 6, 6, 3, 3, gemm, realTypes},
+    {"Dropout", 6, 6, 1, 1, dropout, floatTypes},
+    {"AveragePool", 6, 6, 1, 1, asOpset<7>, floatTypes},
+    {"BatchNormalization", 6, 8, 5, 5, batchNormalization, floatTypes},
+};
+
+} // namespace
+
+llvm::ArrayRef<Row> opset6Rows() { return rows; }
+
+} // namespace astra::onnx
