@@ -29,11 +29,11 @@ std::vector<int64_t> constantShape(Shape shape) {
   return out;
 }
 
-/// Bytes of a row-major tensor; rows of sub-byte types are padded to a byte.
+/// Bytes of a row-major tensor, of a type as kernels see it.
 uint64_t denseBytes(ArrayRef<int64_t> shape, DType dtype) {
-  uint64_t rows = 1, row = 1;
-  for (int64_t extent : shape) rows *= row, row = extent;
-  return rows * divideCeil(row * bitWidth(dtype), 8);
+  uint64_t bytes = byteSize(dtype);
+  for (int64_t extent : shape) bytes *= uint64_t(extent);
+  return bytes;
 }
 
 class Assembler {
@@ -204,9 +204,7 @@ Error Assembler::states() {
 Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   UOpRef bytes = ctx.index(0);
   auto count = [&](UOpRef elements, DType t) {
-    UOpRef add = byteSize(t) ? idxMul(ctx, elements, ctx.index(byteSize(t)))
-                             : idxCeilDiv(ctx, idxMul(ctx, elements, ctx.index(bitWidth(t))), ctx.index(8));
-    bytes = idxAdd(ctx, bytes, add);
+    bytes = idxAdd(ctx, bytes, idxMul(ctx, elements, ctx.index(byteSize(t))));
   };
   for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0))
     count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);

@@ -8,6 +8,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -65,6 +66,31 @@ private:
     }
     return std::pair{fromTerms(c, rest), step};
   }
+  /// The addresses of the lanes as places in a run of neighbours, each of which some lane reads: repeated (two elements
+  /// that share a byte) or in another order (a flip).
+  struct Neighbours {
+    UOpRef first;
+    int64_t count;
+    SmallVector<int64_t, 16> offsets;
+  };
+  std::optional<Neighbours> neighbours(UOpRef at, UOpRef lane, int64_t lanes) {
+    if (!lane) return std::nullopt;
+    Neighbours n{atLane(at, lane, 0), 0, {0}};
+    int64_t least = 0, most = 0;
+    for (int64_t i = 1; i < lanes; ++i) {
+      auto offset = simplifyIndex(c, idxSub(c, atLane(at, lane, i), n.first))->constIndex();
+      if (!offset || *offset <= -lanes || *offset >= lanes) return std::nullopt;
+      n.offsets.push_back(*offset);
+      least = std::min(least, *offset), most = std::max(most, *offset);
+    }
+    n.count = most - least + 1;
+    if (n.count > lanes || !llvm::isPowerOf2_64(n.count)) return std::nullopt;
+    uint64_t seen = 0;
+    for (int64_t &o : n.offsets) o -= least, seen |= uint64_t(1) << o;
+    if (seen != llvm::maskTrailingOnes<uint64_t>(n.count)) return std::nullopt;
+    n.first = simplifyIndex(c, idxAdd(c, n.first, c.index(least)));
+    return n;
+  }
   bool dependsOnLane(UOpRef x, UOpRef lane) { return llvm::is_contained(topoSort(x), lane); }
   UOpRef atLane(UOpRef x, UOpRef lane, int64_t l) {
     return simplifyIndex(c, idxSubstitute(c, x, {lane}, {c.index(l)}));
@@ -114,8 +140,14 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
   auto l = linear(at, lane);
   if (l && l->second == 0 && !(gate && gate->rank())) return make(gate, at, 1);
   if (l && l->second == 1) return make(gate, l->first, lanes);
-  SmallVector<UOpRef, 16> each; // gathered lane by lane
-  for (int64_t i = 0; i < lanes; ++i)
+  SmallVector<UOpRef, 16> each;
+  if (!gate || !gate->rank())
+    if (auto near = neighbours(at, lane, lanes)) {
+      UOpRef all = make(gate, near->first, near->count);
+      for (int64_t o : near->offsets) each.push_back(near->count == 1 ? all : c.make(Op::Lanes, {all}, {o, 1}));
+      return stack(each);
+    }
+  for (int64_t i = 0; i < lanes; ++i) // gathered lane by lane
     each.push_back(
         make(gate && gate->rank() ? c.make(Op::Lanes, {gate}, {i, 1}) : gate, lane ? atLane(at, lane, i) : at, 1));
   return stack(each);

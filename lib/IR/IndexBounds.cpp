@@ -3,9 +3,11 @@
 // Gives:    bounds that are exact where every atom occurs in one term, where atoms in several are of degree one, and
 // where
 //           one of them is of degree two: such a polynomial is extreme at corners of the box, along the square at its
-//           apex too. So (n - 1)*m and (h - 2)*(h - 2) are known to be no less than 0 when they are multiplied out.
+//           apex too. So (n - 1)*m and (h - 2)*(h - 2) are known to be no less than 0 when they are multiplied out. A
+//           multiple of d times a quotient by d is that multiple of the dividend but for the remainder: 2*((n + 1)
+//           floordiv 2) - n is 0 or 1.
 // Keeps:    what is known when it cannot do better: the bounds of each term, added up.
-// Does not: know that atoms depend on each other; a box that is too large gives bounds that are too wide.
+// Does not: know otherwise that atoms depend on each other; a box that is too large gives bounds that are too wide.
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -119,6 +121,43 @@ private:
   SmallVector<UOpRef, 6> linear; // atoms in several terms
   UOpRef square = nullptr;       // the one atom that is squared somewhere
 };
+
+std::optional<Bounds> meet(std::optional<Bounds> a, std::optional<Bounds> b) {
+  return !a ? b : !b ? a : Bounds{std::max(a->lo, b->lo), std::min(a->hi, b->hi)};
+}
+
+/// With k*(e floordiv d) as k/d*e - k/d*(e mod d) where d divides k. Nothing where there is no such term.
+std::optional<Bounds> byRemainders(llvm::ArrayRef<IndexTerm> ts) {
+  constexpr size_t longest = 24;
+  SmallVector<IndexTerm, 12> merged;
+  Bounds remainders{0, 0};
+  bool any = false, fits = true;
+  auto add = [&](const IndexTerm &t) {
+    auto same = llvm::find_if(merged, [&](const IndexTerm &o) { return o.atoms == t.atoms; });
+    if (same == merged.end())
+      merged.push_back(t);
+    else
+      fits &= !__builtin_add_overflow(same->coefficient, t.coefficient, &same->coefficient);
+  };
+  for (const IndexTerm &t : ts) {
+    UOpRef a = t.atoms.size() == 1 ? t.atoms[0] : nullptr;
+    auto d = a && a->is(Op::FloorDiv) ? a->src[1]->constIndex() : std::nullopt;
+    if (!d || *d < 2 || t.coefficient % *d) {
+      add(t);
+      continue;
+    }
+    int64_t times = t.coefficient / *d;
+    any = true;
+    for (IndexTerm e : terms(a->src[0])) {
+      fits &= !__builtin_mul_overflow(e.coefficient, times, &e.coefficient);
+      add(e);
+    }
+    (times > 0 ? remainders.lo : remainders.hi) -= W(times) * (*d - 1);
+  }
+  if (!any || !fits || merged.size() > longest) return std::nullopt;
+  std::optional<Bounds> rest = meet(termByTerm(merged), Polynomial(merged).bounds());
+  return rest ? std::optional(Bounds{rest->lo + remainders.lo, rest->hi + remainders.hi}) : std::nullopt;
+}
 } // namespace
 
 std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpRef right) {
@@ -128,7 +167,7 @@ std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpR
   if (count > longest) return std::nullopt;
   auto ts = terms(left);
   llvm::append_range(ts, terms(right));
-  std::optional<Bounds> whole = Polynomial(ts).bounds();
+  std::optional<Bounds> whole = meet(Polynomial(ts).bounds(), byRemainders(ts));
   // An atom that every term has is a factor.
   Bounds factor{1, 1};
   bool divided = false;
@@ -142,8 +181,7 @@ std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpR
   if (divided) {
     std::optional<Bounds> rest = Polynomial(ts).bounds();
     if (!rest) rest = termByTerm(ts);
-    if (rest && multiply(*rest, factor))
-      whole = whole ? Bounds{std::max(whole->lo, rest->lo), std::min(whole->hi, rest->hi)} : *rest;
+    if (rest && multiply(*rest, factor)) whole = meet(whole, rest);
   }
   if (!whole || !within(*whole, largest)) return std::nullopt;
   return std::pair(int64_t(whole->lo), int64_t(whole->hi));

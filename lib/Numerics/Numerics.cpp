@@ -1,13 +1,14 @@
 //===- Numerics.cpp: the numerics stage ------------------------------------===//
 // Takes:    a verified module.
-// Gives:    the module with complex values split (Complex.cpp), then every node lowered, sources first; function bodies
-//           before the ops that call them.
+// Gives:    the module with complex values split (Complex.cpp) and sub-byte ones widened (SubByte.cpp), then every node
+//           lowered, sources first; function bodies before the ops that call them.
 // Keeps:    time linear in the number of nodes; no recursion over the graph.
 // Does not: know what an op becomes (Lower.cpp).
 #include "astra/Numerics/Numerics.h"
 #include "Canonical.h"
 #include "Complex.h"
 #include "Lower.h"
+#include "SubByte.h"
 #include "astra/IR/Eval.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -23,8 +24,12 @@ static std::vector<UOpRef> allRoots(const Module &m) {
   return roots;
 }
 
-/// Complex values are left at the border alone, as Complex.cpp leaves them.
-static llvm::Error checkSplit(UOpRef n) {
+/// Complex and sub-byte values are left at the border alone, as Complex.cpp and SubByte.cpp leave them.
+static llvm::Error checkBorder(UOpRef n) {
+  if (!isWidened(n))
+    return llvm::createStringError(
+        llvm::Twine("found ") + info(n->op).mnemonic + " of a sub-byte type after the " +
+        "numerics stage, expected casts of arguments, parameters and states, and of results");
   if (isSplit(n)) return llvm::Error::success();
   return llvm::createStringError(llvm::Twine("found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
                                  " after the numerics stage, expected the two real parts of complex values");
@@ -77,6 +82,7 @@ static void canonicalizeInitial(StateVar &s) {
 
 llvm::Error astra::runNumerics(Module &m) {
   splitComplex(m);
+  widenSubByte(m);
   Stage stage(m);
   std::vector<UOpRef> roots = allRoots(m);
   for (UOpRef f : functionsOf(roots)) stage.add(f);
@@ -94,7 +100,7 @@ llvm::Error astra::verifyNumerics(const Module &m) {
   std::vector<UOpRef> roots = allRoots(m), bodies = functionsOf(roots);
   roots.insert(roots.end(), bodies.begin(), bodies.end());
   for (UOpRef n : topoSort(roots)) {
-    if (auto e = checkSplit(n)) return e;
+    if (auto e = checkBorder(n)) return e;
     if (!isPrimitive(n))
       return llvm::createStringError(llvm::Twine("found ") + info(n->op).mnemonic + " of " + info(n->dtype).text +
                                      " after the numerics stage, expected primitives (clause N1)");

@@ -9,6 +9,7 @@ using namespace astra;
 using llvm::SmallVector;
 
 UOpRef rules::foldLiterals(RuleContext r, UOpRef n) {
+  if (isSubByte(n->dtype)) return nullptr; // a cast at the border, where such values stay (lib/Numerics/SubByte.h)
   SmallVector<UOpRef, 3> literals;
   for (UOpRef s : n->src) {
     UOpRef k = s->isIndex() ? nullptr : uniformLiteral(s);

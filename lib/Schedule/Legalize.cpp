@@ -108,6 +108,7 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
                                  {Op::Real, legalizePart},
                                  {Op::Imag, legalizePart},
                                  {Op::Complex, legalizeComplex},
+                                 {Op::Cast, legalizeCast},
                                  {Op::Tap, skipped},
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());

@@ -18,9 +18,13 @@ UOpRef legalizeCompact(Builder &b, UOpRef r);
 UOpRef legalizeCumulate(Builder &b, UOpRef r);
 UOpRef legalizePart(Builder &b, UOpRef r);
 UOpRef legalizeComplex(Builder &b, UOpRef r);
+UOpRef legalizeCast(Builder &b, UOpRef r);
+
+/// An argument, parameter or state of a sub-byte type as the u8 tensor that it lies in.
+UOpRef bytesOf(Context &c, UOpRef leaf);
 
 /// An argument, parameter or state as kernels see it: a complex one is real, with the two parts of an element as a last
-/// axis; any other is itself.
+/// axis; one of a sub-byte type is bytes, each row of it some; any other is itself.
 UOpRef inMemory(Context &c, UOpRef leaf);
 
 } // namespace astra

@@ -14,6 +14,7 @@ static SmallVector<UOpRef, 6> withAxis(Shape shape, UOpRef extent) {
 }
 
 UOpRef astra::inMemory(Context &c, UOpRef leaf) {
+  if (isSubByte(leaf->dtype)) return bytesOf(c, leaf);
   if (!isComplex(leaf->dtype)) return leaf;
   return c.make(leaf->op, withAxis(leaf->shape, c.index(2)), leaf->ints, leaf->str, partOf(leaf->dtype));
 }

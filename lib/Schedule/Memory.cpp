@@ -23,10 +23,7 @@ std::vector<UOpRef> Scheduler::bound(llvm::ArrayRef<UOpRef> shape) {
 
 uint32_t Scheduler::addBuffer(BufferKind kind, uint32_t index, DType t, llvm::ArrayRef<UOpRef> allocated,
                               const Layout &l) {
-  UOpRef n = elementCount(c, l, allocated);
-  unsigned bits = bitWidth(t);
-  UOpRef bytes = bits >= 8 ? idxMul(c, n, c.index(bits / 8)) : idxCeilDiv(c, n, c.index(8 / bits));
-  routine->buffers.push_back({kind, index, bytes});
+  routine->buffers.push_back({kind, index, idxMul(c, elementCount(c, l, allocated), c.index(byteSize(t)))});
   lives.push_back({clock, clock});
   return routine->buffers.size() - 1;
 }

@@ -189,7 +189,12 @@ void Scheduler::entry(const Entry &e) {
   std::vector<UOpRef> roots;
   for (const Value &v : e.outputs) roots.push_back(v.value);
   for (const StateUpdate &u : e.updates) roots.push_back(u.value);
+  // Whoever calls sees elements, not the bytes that rows of a sub-byte type take: their number goes with the roots.
+  for (const Value &v : e.outputs)
+    if (isSubByte(v.value->dtype) && v.value->rank()) roots.push_back(v.value->shape.back());
   roots = legalize(c, roots);
+  std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
+  roots.resize(e.outputs.size() + e.updates.size());
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::State) {
       std::vector<UOpRef> shape(n->shape);
@@ -227,13 +232,17 @@ void Scheduler::entry(const Entry &e) {
   moveAll(copies);
   layOutSlots();
   ScheduledEntry &se = out.entries.back();
+  auto row = rows.begin();
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {
-    std::vector<UOpRef> shape;
-    for (UOpRef d : roots[i]->shape) shape.push_back(closeIndex(d));
+    UOpRef declared = e.outputs[i].value;
+    std::vector<UOpRef> shape(roots[i]->shape);
+    if (isComplex(declared->dtype) || (isSubByte(declared->dtype) && !declared->rank()))
+      shape.pop_back(); // the axis of the two parts, or of the byte
+    else if (isSubByte(declared->dtype))
+      shape.back() = *row++;
+    se.outputBounds.push_back(bound(shape));
+    for (UOpRef &d : shape) d = closeIndex(d);
     se.outputShapes.push_back(shape);
-    se.outputBounds.push_back(outputs[i].allocated);
-    if (isComplex(e.outputs[i].value->dtype)) // whoever calls sees no axis of the two parts
-      se.outputShapes.back().pop_back(), se.outputBounds.back().pop_back();
   }
 }
 

@@ -31,6 +31,8 @@ import numpy as np
 
 DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
           "complex64": np.complex64, "complex128": np.complex128}
+BITS = {"i2": 2, "u2": 2, "i4": 4, "u4": 4, "f4e2m1": 4}  # sub-byte elements: files hold their codes, a byte each
+DTYPES |= {t: np.uint8 for t in BITS}
 DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "iu" for b in (8, 16, 32, 64)}
 
 
@@ -83,6 +85,8 @@ def is_canonical(dtype, array):
 def random_array(rng, dtype, shape):
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(np.bool_)
+    if dtype in BITS:
+        return rng.integers(0, 1 << BITS[dtype], shape).astype(np.uint8)
     if dtype[0] in "iu":
         low = 0 if dtype[0] == "u" else -50
         return rng.integers(low, 50, shape).astype(DTYPES[dtype])
@@ -97,6 +101,16 @@ def random_array(rng, dtype, shape):
     if dtype == "bf16":
         return (values.view(np.uint32) >> 16).astype(np.uint16)
     return values.astype(DTYPES[dtype])
+
+
+def packed(dtype, array):
+    """The bytes that sub-byte elements lie in: low bits first along the last axis, rows padded to bytes."""
+    if dtype not in BITS:
+        return array
+    bits, array = BITS[dtype], np.atleast_1d(array)
+    width = [(0, 0)] * (array.ndim - 1) + [(0, -array.shape[-1] % (8 // bits))]
+    parts = np.pad(array, width).reshape(*array.shape[:-1], -(-array.shape[-1] * bits // 8), 8 // bits)
+    return np.bitwise_or.reduce(parts << np.arange(0, 8, bits, dtype=np.uint8), -1).astype(np.uint8)
 
 
 class Module:
@@ -140,11 +154,14 @@ class Module:
         arena.restype = ctypes.c_int64
         needed = arena(*[ctypes.c_int64(dims[a.split()[-1]]) for a in sizes.split(", ") if a != "void"])
         memory = np.zeros(needed + 64, np.uint8)
-        inputs = [np.load(here / f"{t['name']}.npy") for t in self.entry["inputs"]]
-        expected = [np.load(here / f"out.{t['name']}.npy") for t in self.entry["outputs"]]
-        outputs = [np.zeros([evaluate(e, dims) for e in t.get("bound", t["shape"])], x.dtype)
+        kinds = {s["name"]: s["dtype"] for s in self.manifest["states"]}
+        inputs = [packed(t["dtype"], np.load(here / f"{t['name']}.npy")) for t in self.entry["inputs"]]
+        expected = [packed(t["dtype"], np.load(here / f"out.{t['name']}.npy")) for t in self.entry["outputs"]]
+        outputs = [packed(t["dtype"], np.zeros([evaluate(e, dims) for e in t.get("bound", t["shape"])], x.dtype))
                    for t, x in zip(self.entry["outputs"], expected)]
-        kept = [np.load(before[n]) if before.get(n) else np.zeros_like(np.load(f)) for n, f in states.items()]
+        after = [packed(kinds[n], np.load(f)) for n, f in states.items()]
+        kept = [packed(kinds[n], np.load(before[n])) if before.get(n) else np.zeros_like(x)
+                for n, x in zip(states, after)]
         if kept and not any(before.values()):
             getattr(library, f"{self.manifest['module']}_reset")(*[ctypes.c_void_p(a.ctypes.data) for a in kept])
         arrays = iter(np.ascontiguousarray(a) if a.ndim else a for a in inputs + outputs + kept)
@@ -164,7 +181,7 @@ class Module:
         status = getattr(library, name)(*values)
         if status != 0:
             raise Failure(f"{self.path}: {name} by {compiler} gave {status}")
-        for x, y in zip(outputs + kept, expected + [np.load(f) for f in states.values()]):
+        for x, y in zip(outputs + kept, expected + after):
             if x[tuple(slice(n) for n in y.shape)].tobytes() != y.tobytes():
                 raise Failure(f"{self.path}: {name} by {compiler} differs, files in {here}")
 

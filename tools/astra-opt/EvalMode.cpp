@@ -55,11 +55,10 @@ static llvm::Expected<Tensor> readArray(StringRef path, DType expected) {
   tool::Npy a;
   std::string error;
   if (!tool::readNpy(path.str(), a, error)) return llvm::createStringError(error);
+  if (!tool::adopt(a, int32_t(expected) - 1, error)) return llvm::createStringError(path + ": " + error);
   if (a.fortranOrder && a.shape.size() > 1)
     return llvm::createStringError("%s is in Fortran order, expected C order", path.str().c_str());
-  Tensor t{DType(a.dtype + 1), std::move(a.shape), std::move(a.data)};
-  if (isUnsigned(t.dtype) && bitWidth(t.dtype) == bitWidth(expected)) t.dtype = expected; // what NumPy cannot name
-  return t;
+  return Tensor{DType(a.dtype + 1), std::move(a.shape), std::move(a.data)};
 }
 static llvm::Error writeArray(StringRef path, const Tensor &t) {
   std::string error;

@@ -33,7 +33,8 @@ Program describe(Settings &s) {
   p.summary = "run one entry of a bundle";
   p.description =
       "Loads a bundle made by astra-compile, gives an entry its inputs, and writes its outputs. Tensors are "
-      ".npy files. Outputs that no --output names are printed in short.";
+      ".npy files; types that NumPy lacks are unsigned integers of their width, those of less than a byte "
+      "one byte for each element. Outputs that no --output names are printed in short.";
   p.options = {
       {"entry", "NAME", "the entry to run; main if not given", text(s.entry)},
       {"input", "NAME=FILE.npy", "an input; once for each", pairs(s.inputs)},
@@ -136,14 +137,12 @@ private:
   bool writeAndCompare();
 };
 
-/// The tensor in a .npy file. What NumPy has no type for comes as an unsigned integer of the same width.
+/// The tensor in a .npy file. What NumPy has no type for comes as integers (Npy.h).
 astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
   string error;
   Npy &a = arrays.emplace_back();
   if (!readNpy(path, a, error)) throw Refusal{Failure, error};
-  bool carrier = a.dtype == ASTRA_U8 || a.dtype == ASTRA_U16;
-  bool unknownToNumpy = expected == ASTRA_BF16 || expected >= ASTRA_F8E4M3FN;
-  if (carrier && unknownToNumpy && astra_dtype_bits(expected) == astra_dtype_bits(a.dtype)) a.dtype = expected;
+  if (!adopt(a, expected, error)) throw Refusal{Failure, path + ": " + error};
   astra_tensor t = ASTRA_INIT(astra_tensor);
   t.data = a.data.data();
   t.data_bytes = a.data.size();
@@ -288,7 +287,7 @@ Npy Run::result(const OutputTensor &o) const {
   a.shape.assign(o.shape, o.shape + o.rank);
   const auto *from = static_cast<const uint8_t *>(astra_buffer_data(o.buffer));
   uint64_t bits = astra_dtype_bits(o.info.dtype);
-  uint64_t rows = 1, row = bits / 8, allocatedRow = row;
+  uint64_t rows = 1, row = (bits + 7) / 8, allocatedRow = row;
   if (o.rank) {
     row = (uint64_t(o.shape[o.rank - 1]) * bits + 7) / 8;
     allocatedRow = (uint64_t(o.bound[o.rank - 1]) * bits + 7) / 8;
@@ -323,8 +322,9 @@ double valueAt(const Npy &a, size_t i) {
   }
 }
 
-void printShort(const char *name, const Npy &a) {
-  std::printf("%s: %s[", name, astra_dtype_name(a.dtype));
+void printShort(const char *name, const Npy &given) {
+  Npy a = unpacked(given);
+  std::printf("%s: %s[", name, astra_dtype_name(given.dtype));
   for (size_t i = 0; i < a.shape.size(); ++i) std::printf(i ? ", %" PRId64 : "%" PRId64, a.shape[i]);
   std::printf("]");
   bool readable = a.dtype <= ASTRA_U64 || a.dtype == ASTRA_F32 || a.dtype == ASTRA_F64;
@@ -348,15 +348,15 @@ bool Run::writeAndCompare() {
     if (out && !writeNpy(*out, a, error)) throw Refusal{Failure, error};
     if (expected) {
       astra_tensor t = tensorFrom(*expected, a.dtype);
-      const Npy &b = arrays.back();
-      if (b.fortranOrder) throw Refusal{Failure, *expected + ": expected bytes must be in C order"};
-      size_t differs = std::mismatch(a.data.begin(), a.data.end(), b.data.begin(), b.data.end()).first - a.data.begin();
+      if (arrays.back().fortranOrder) throw Refusal{Failure, *expected + ": expected bytes must be in C order"};
+      Npy x = unpacked(a), b = unpacked(arrays.back());
+      size_t differs = std::mismatch(x.data.begin(), x.data.end(), b.data.begin(), b.data.end()).first - x.data.begin();
       if (t.dtype != a.dtype || b.shape != a.shape) {
         std::fprintf(stderr, "astra-run: output %s and %s differ in dtype or shape\n", o.info.name, expected->c_str());
         equal = false;
-      } else if (differs < a.data.size()) {
+      } else if (differs < x.data.size()) {
         std::fprintf(stderr, "astra-run: output %s differs from %s, first at element %zu\n", o.info.name,
-                     expected->c_str(), differs * 8 / astra_dtype_bits(a.dtype));
+                     expected->c_str(), differs * 8 / astra_dtype_bits(x.dtype));
         equal = false;
       }
     }

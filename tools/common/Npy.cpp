@@ -6,6 +6,7 @@
 #include "Npy.h"
 #include "OutputFile.h"
 #include "astra/astra.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -25,12 +26,19 @@ constexpr struct {
               {"u1", ASTRA_U8},   {"u2", ASTRA_U16}, {"u4", ASTRA_U32}, {"u8", ASTRA_U64},  {"f2", ASTRA_F16},
               {"f4", ASTRA_F32},  {"f8", ASTRA_F64}, {"c8", ASTRA_C64}, {"c16", ASTRA_C128}};
 
-/// Bits of an element of a type with a .npy form, through its own row or as an integer of its width; 0 for others.
 unsigned bitsOf(int32_t dtype) {
   for (auto &row : descrs)
     if (row.dtype == dtype) return unsigned(std::atoi(row.descr.data() + 1)) * 8;
-  if (dtype == ASTRA_BF16) return 16;
-  return dtype >= ASTRA_F8E4M3FN && dtype <= ASTRA_F8E8M0 ? 8 : 0;
+  if (dtype == ASTRA_I2 || dtype == ASTRA_U2) return 2;
+  if (dtype == ASTRA_I4 || dtype == ASTRA_U4 || dtype == ASTRA_F4E2M1) return 4;
+  return dtype == ASTRA_BF16 ? 16 : 8;
+}
+
+/// Calls f(byte, shift, element) for every element of a sub-byte type: low bits first, rows padded to bytes.
+template <class F> void eachPacked(const std::vector<int64_t> &shape, unsigned bits, F f) {
+  uint64_t row = shape.empty() ? 1 : uint64_t(shape.back()), rowBytes = (row * bits + 7) / 8, count = 1;
+  for (int64_t extent : shape) count *= uint64_t(extent);
+  for (uint64_t i = 0; i < count; ++i) f(i / row * rowBytes + i % row * bits / 8, i % row * bits % 8, i);
 }
 
 /// What follows 'key': in the header's dictionary, up to the end of the value.
@@ -127,15 +135,57 @@ bool astra::tool::readNpy(const string &path, Npy &out, string &error) {
   return true;
 }
 
-bool astra::tool::writeNpy(const string &path, const Npy &array, string &error) {
+bool astra::tool::adopt(Npy &a, int32_t dtype, string &error) {
+  unsigned bits = bitsOf(dtype);
+  bool byte = a.dtype == ASTRA_U8 || a.dtype == ASTRA_I8;
+  if (bits >= 8) {
+    bool unknown = dtype == ASTRA_BF16 || dtype >= ASTRA_F8E4M3FN;
+    if (unknown && (a.dtype == ASTRA_U8 || a.dtype == ASTRA_U16) && bitsOf(a.dtype) == bits) a.dtype = dtype;
+    return true;
+  }
+  if (!byte) return true;
+  if (a.fortranOrder && a.shape.size() > 1) {
+    error = "elements of less than a byte must be in C order";
+    return false;
+  }
+  bool hasSign = a.dtype == ASTRA_I8 && (dtype == ASTRA_I2 || dtype == ASTRA_I4);
+  int most = (1 << (bits - hasSign)) - 1, least = most - (1 << bits) + 1;
+  std::vector<uint8_t> packed;
+  bool fits = true;
+  eachPacked(a.shape, bits, [&](uint64_t at, unsigned shift, uint64_t i) {
+    int value = a.dtype == ASTRA_U8 ? a.data[i] : int8_t(a.data[i]);
+    if (fits && (value < least || value > most)) {
+      error = "element " + std::to_string(i) + " is " + std::to_string(value) + ", expected " + std::to_string(least) +
+              ".." + std::to_string(most);
+      fits = false;
+    }
+    packed.resize(std::max<size_t>(packed.size(), at + 1));
+    packed[at] |= uint8_t((value & ((1 << bits) - 1)) << shift);
+  });
+  a.data = std::move(packed);
+  a.dtype = dtype;
+  a.fortranOrder = false;
+  return fits;
+}
+
+Npy astra::tool::unpacked(Npy a) {
+  unsigned bits = bitsOf(a.dtype);
+  if (bits >= 8) return a;
+  std::vector<uint8_t> codes;
+  eachPacked(a.shape, bits, [&](uint64_t at, unsigned shift, uint64_t) {
+    codes.push_back(uint8_t(a.data[at] >> shift & ((1 << bits) - 1)));
+  });
+  a.data = std::move(codes);
+  a.dtype = ASTRA_U8;
+  return a;
+}
+
+bool astra::tool::writeNpy(const string &path, const Npy &given, string &error) {
+  Npy array = unpacked(given);
   unsigned bits = bitsOf(array.dtype);
   string descr = bits == 8 ? "|u1" : "<u2"; // what NumPy does not know, as integers
   for (auto &row : descrs)
     if (row.dtype == array.dtype) descr = (bits == 8 ? "|" : "<") + string(row.descr);
-  if (!bits) {
-    error = path + ": a type of less than a byte has no .npy form";
-    return false;
-  }
   string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < array.shape.size(); ++i)
     header += (i ? " " : "") + std::to_string(array.shape[i]) +

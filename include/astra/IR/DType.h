@@ -32,6 +32,7 @@ const DTypeInfo &info(DType t);
 inline unsigned bitWidth(DType t) { return info(t).bits; }
 /// Bytes of one element; 0 for sub-byte types, whose rows are packed.
 inline unsigned byteSize(DType t) { return info(t).bits / 8; }
+inline bool isSubByte(DType t) { return bitWidth(t) && bitWidth(t) < 8; }
 inline bool isFloat(DType t) { return info(t).cls == DTypeClass::Float; }
 inline bool isSigned(DType t) { return info(t).cls == DTypeClass::Signed; }
 inline bool isUnsigned(DType t) { return info(t).cls == DTypeClass::Unsigned; }

@@ -110,7 +110,7 @@ llvm::Expected<Schedule> schedule(Module &m);
 
 /// Rewrites, bit for bit, what kernels cannot say into what they can: large and multi-axis lane64 sums into chunks,
 /// operands that are read outside into padded ones, sorting, scatter, compaction and argmax into folds, cumulative sums
-/// into blocks of 16; complex values at the border into real ones with a last axis of 2.
+/// into blocks of 16; complex values at the border into real ones with a last axis of 2, sub-byte ones into bytes.
 std::vector<UOpRef> legalize(Context &c, llvm::ArrayRef<UOpRef> roots);
 
 /// A listing, for --emit=schedule and tests.

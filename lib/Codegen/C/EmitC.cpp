@@ -444,11 +444,7 @@ llvm::Error FunctionEmitter::check(UOpRef x) const {
   if (x->rank() > 1 || lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
     return fail("a vector of " + std::to_string(lanes) + " lanes: expected 1, 2, 4, 8, 16, 32 or 64");
   if (!isArithmetic(x->dtype) && !isSmall(x->dtype) && x->dtype != DType::Index && x->dtype != DType::Void)
-    return llvm::createStringError(
-        std::errc::not_supported,
-        "kernel '%s': values of %s have no C form yet; cast them to a type of 8 bits or more "
-        "outside of compiled code",
-        k.kernel->name.c_str(), info(x->dtype).text);
+    return fail(llvm::Twine("values of ") + info(x->dtype).text + " have no C form");
   return llvm::Error::success();
 }
 

@@ -102,7 +102,9 @@ DType Grower::dtype() {
                                    DType::U8, DType::U16, DType::U32, DType::U64};
   static constexpr DType narrow[] = {DType::F16, DType::BF16};
   static constexpr DType complex[] = {DType::C64, DType::C64, DType::C128};
+  static constexpr DType subByte[] = {DType::I2, DType::U2, DType::I4, DType::U4, DType::F4E2M1};
   if (options.complex && chance(8)) return oneOf(complex);
+  if (options.subByte && chance(8)) return oneOf(subByte);
   int64_t k = upTo(100);
   if (k < 50) return DType::F32;
   if (k < 60) return DType::F64;
@@ -119,6 +121,13 @@ UOpRef Grower::extent() {
 Tensor Grower::values(DType t, ArrayRef<UOpRef> shape) {
   Tensor v{t, {}, {}};
   for (UOpRef d : shape) v.shape.push_back(valueOf(d));
+  if (isSubByte(t)) { // packed, the padding of rows 0
+    v.bytes.resize(tensorBytes(t, v.shape));
+    int64_t row = v.shape.empty() ? 1 : v.shape.back(), per = 8 / bitWidth(t), rowBytes = (row + per - 1) / per;
+    for (int64_t i = 0, n = v.count(); i < n; ++i)
+      v.bytes[i / row * rowBytes + i % row / per] |= upTo(1 << bitWidth(t)) << i % row % per * bitWidth(t);
+    return v;
+  }
   int64_t numbers = v.count() * (isComplex(t) ? 2 : 1);
   t = partOf(t);
   unsigned w = byteSize(t), bits = bitWidth(t), m = info(t).mantissaBits;
@@ -192,6 +201,7 @@ UOpRef Grower::like(DType t, Shape shape) {
   if (chance(25)) {
     UOpRef s = anyOf([&](UOpRef n) { return n->dtype == t && n->rank() == 0; });
     if (s && !shape.empty()) return b.splat(s, shape);
+    if (isSubByte(t)) return b.splat(b.bits(t, uint64_t(upTo(1 << bitWidth(t)))), shape);
     if (t != DType::Bool) return b.splat(b.lit(t, double(upTo(9)) - 4), shape);
   }
   UOpRef found = anyOf([&](UOpRef n) { return n->dtype == t && n->shape == shape; });
@@ -288,7 +298,7 @@ void Grower::move() {
     for (int64_t i = 0; i < rank; ++i) lo.push_back(b.idx(upTo(3))), hi.push_back(b.idx(upTo(3)));
     uint64_t fill = x->dtype == DType::Bool     ? upTo(2)
                     : isFloat(partOf(x->dtype)) ? b.lit(x->dtype, double(upTo(3)) - 1)->ints[0]
-                                                : upTo(5);
+                                                : upTo(isSubByte(x->dtype) ? 1 << bitWidth(x->dtype) : 5);
     if (elements(shape) < mostElements / 4) pool.push_back(b.pad(x, lo, hi, fill));
     break;
   }
@@ -466,6 +476,7 @@ void Grower::index() {
 
 /// An expression of two values of one type.
 UOpRef Grower::bodyOf(UOpRef x, UOpRef y) {
+  if (isSubByte(x->dtype)) return b.cast(bodyOf(b.cast(x, DType::F32), b.cast(y, DType::F32)), x->dtype);
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Sub, Op::Max, Op::Min};
   auto op = [&] { return x->dtype == DType::Bool ? Op::Xor : ops[upTo(isComplex(x->dtype) ? 3 : 5)]; }; // no order
   UOpRef r = c.make(op(), {x, y});
@@ -533,7 +544,7 @@ void Grower::run() {
   if (pool.empty()) input(DType::F32, {b.idx(3)});
   std::vector<UOpRef> held; // of one type: each may become what another was
   if (options.states && chance(30)) {
-    DType t = options.complex && chance(20) ? DType::C64 : DType::F32;
+    DType t = options.complex && chance(20) ? DType::C64 : options.subByte && chance(20) ? DType::I4 : DType::F32;
     for (int64_t k = 1 + upTo(3); k > 0; --k) {
       UOpRef s = b.state(named("s" + std::to_string(k)), t, {b.idx(5)});
       m.states.push_back({s, std::make_shared<std::vector<uint8_t>>(values(t, s->shape).bytes)});

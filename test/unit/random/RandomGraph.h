@@ -17,6 +17,7 @@ struct RandomOptions {
   bool symbolic = true;  // named dims in shapes, data dims
   bool narrow = true;    // f16, bf16
   bool complex = true;   // complex64, complex128
+  bool subByte = true;   // i2, u2, i4, u4, f4e2m1
   bool states = true;
 };
 

@@ -66,10 +66,16 @@ llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef
 }
 
 /// The first extents of a tensor that lies at the strides of its bound.
-static Tensor cut(DType dtype, const std::vector<int64_t> &bound, std::vector<int64_t> shape, const std::string &data) {
+static Tensor cut(DType dtype, std::vector<int64_t> bound, std::vector<int64_t> shape, const std::string &data) {
   Tensor t{dtype, std::move(shape), {}};
   if (t.shape == bound) {
     t.bytes.assign(data.begin(), data.end());
+    return t;
+  }
+  if (!byteSize(dtype)) { // the bytes of the rows
+    std::vector<int64_t> whole = t.shape;
+    for (std::vector<int64_t> *s : {&bound, &whole}) s->back() = (s->back() * bitWidth(dtype) + 7) / 8;
+    t.bytes = cut(DType::U8, bound, whole, data).bytes;
     return t;
   }
   int64_t size = byteSize(t.dtype);

@@ -136,17 +136,19 @@ llvm::Expected<EvalResult> ScheduleRun::run(unsigned e, const EvalInputs &in) {
     std::vector<int64_t> bound;
     for (UOpRef d : se.outputShapes[b.index]) t.shape.push_back(*value(d));
     for (UOpRef d : se.outputBounds[b.index]) bound.push_back(*value(d));
-    // Elements lie at the strides of the bound.
-    std::vector<int64_t> at(t.shape.size());
-    unsigned size = byteSize(v->dtype);
+    // Elements lie at the strides of the bound, those of a sub-byte type as the bytes of rows.
+    std::vector<int64_t> at(t.shape.size()), shape = t.shape;
+    unsigned size = std::max(1u, byteSize(v->dtype));
+    if (isSubByte(v->dtype) && !shape.empty())
+      for (std::vector<int64_t> *of : {&shape, &bound}) of->back() = (of->back() * bitWidth(v->dtype) + 7) / 8;
     int64_t n = 1;
-    for (int64_t d : t.shape) n *= d;
+    for (int64_t d : shape) n *= d;
     for (int64_t k = 0; k < n; ++k) {
       int64_t from = 0;
       for (size_t a = 0; a < at.size(); ++a) from = from * bound[a] + at[a];
       t.bytes.insert(t.bytes.end(), storage[i].begin() + from * size, storage[i].begin() + (from + 1) * size);
       for (size_t a = at.size(); a-- > 0;) {
-        if (++at[a] < t.shape[a]) break;
+        if (++at[a] < shape[a]) break;
         at[a] = 0;
       }
     }
