@@ -119,6 +119,17 @@ MODELS = [
          vo = Neg(v)
        }>
      }""", [[f32(5)]]),
+    ("loop-slices-at-its-number", """
+     g (float[7, 2] x) => (float[2] y, float[7] sums) {
+       n = Constant<value = int64 {7}>()  c = Constant<value = bool {1}>()  zeros = Constant<value = float[2] {0., 0.}>()
+       y, sums = Loop (n, c, zeros) <body = b (int64 i, bool ci, float[2] v) => (bool co, float[2] vo, float s) {
+         co = Identity(ci)
+         zero = Constant<value = int64[1] {0}>()  one = Constant<value = int64[1] {1}>()
+         begin = Unsqueeze(i, zero)  end = Add(begin, one)
+         row = Slice(x, begin, end, zero)  flat = Squeeze(row, zero)  vo = Add(v, flat)
+         head = Slice(x, zero, end, zero)  s = ReduceSum<keepdims = 0>(head)
+       }>
+     }""", [[f32(7, 2)]]),
     ("loop-in-loop", """
      g (float[3] x) => (float[3] y) {
        n = Constant<value = int64 {3}>()  c = Constant<value = bool {1}>()

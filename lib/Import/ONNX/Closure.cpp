@@ -10,9 +10,9 @@ namespace astra::onnx {
 namespace {
 
 /// Literals, ramps and their repetitions: cheaper to make than to hand in.
-bool isFree(UOpRef x) {
+bool isCheap(UOpRef x) {
   while (x->is(Op::Expand) || x->is(Op::Reshape) || x->is(Op::Cast)) x = x->src[0];
-  return x->is(Op::Const) || x->is(Op::Iota) || (x->is(Op::FromIndex) && !x->src[0]->is(Op::Extent));
+  return x->is(Op::Const) || x->is(Op::Iota) || x->is(Op::FromIndex);
 }
 
 } // namespace
@@ -24,15 +24,27 @@ UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
   return x;
 }
 
+bool Closure::followsData(UOpRef index) {
+  auto [it, isNew] = dataDims.try_emplace(index, false);
+  if (!isNew) return it->second;
+  bool found = llvm::any_of(topoSort(index), [](UOpRef part) { return part->is(Op::Extent); });
+  return dataDims[index] = found;
+}
+
+bool Closure::hasDataDim(UOpRef x) {
+  return llvm::any_of(x->shape, [&](UOpRef d) { return followsData(d); }) ||
+         llvm::any_of(x->indices(), [&](UOpRef d) { return followsData(d); });
+}
+
 /// The values and what they are made of, sources first, down to what is outside.
-std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values, bool &fits) {
+std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
   std::vector<UOpRef> order;
   llvm::DenseSet<UOpRef> seen;
   std::vector<std::pair<UOpRef, size_t>> stack;
   auto visit = [&](UOpRef x) {
     if (!seen.insert(x).second) return;
-    bool leaf = llvm::is_contained(placeholders, x) || x->isIndex() || isFree(x);
-    if (!leaf && (x->is(Op::Param) || x->is(Op::Arg) || x->id < begin)) {
+    bool leaf = x->isIndex() ? !followsData(x) : llvm::is_contained(placeholders, x) || (isCheap(x) && !hasDataDim(x));
+    if (!leaf && !x->isIndex() && (x->is(Op::Param) || x->is(Op::Arg) || x->id < begin)) {
       outside.insert(x);
       leaf = true;
     }
@@ -51,32 +63,25 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values, bool &fits) {
       }
     }
   }
-  fits = true;
-  for (UOpRef x : order) {
-    if (llvm::is_contained(placeholders, x)) continue;
-    for (UOpRef dim : x->shape)
-      for (UOpRef part : topoSort(dim)) fits &= !part->is(Op::Extent);
-  }
   return order;
 }
 
 bool Closure::capture(llvm::ArrayRef<UOpRef> values) {
-  bool fits = true;
-  inner(values, fits);
-  if (!fits)
-    n.unsupported("a value whose size depends on data is used or made inside of a loop or a branch, which is not "
-                  "supported");
-  return fits;
+  inner(values);
+  auto open = [&](UOpRef x) { return llvm::any_of(x->shape, [&](UOpRef d) { return followsData(d); }); };
+  if (llvm::none_of(values, open) && llvm::none_of(outside, open)) return true;
+  n.unsupported(
+      "a value whose size depends on data goes into or comes out of a loop or a branch, which is not supported");
+  return false;
 }
 
 UOpRef Closure::func(llvm::ArrayRef<UOpRef> values, bool pass) {
-  bool fits;
   llvm::DenseMap<UOpRef, UOpRef> now;
   int64_t number = 0;
   auto argument = [&](UOpRef x) { now[x] = n.c.make(Op::Arg, x->shape, {number++}, {}, x->dtype); };
   for (UOpRef x : placeholders) argument(x);
   for (UOpRef x : outside) argument(x);
-  for (UOpRef x : inner(values, fits)) {
+  for (UOpRef x : inner(values)) {
     if (now.count(x)) continue;
     llvm::SmallVector<UOpRef, 4> src;
     for (UOpRef s : x->src) src.push_back(now.count(s) ? now[s] : s);

@@ -26,13 +26,16 @@ public:
   UOpRef func(llvm::ArrayRef<UOpRef> values, bool pass = false);
 
 private:
-  bool isOutside(UOpRef x);
-  std::vector<UOpRef> inner(llvm::ArrayRef<UOpRef> values, bool &depends);
+  std::vector<UOpRef> inner(llvm::ArrayRef<UOpRef> values);
+  /// Whether a symbolic integer is made from a data dim (`extent`), and whether x has one that is.
+  bool followsData(UOpRef index);
+  bool hasDataDim(UOpRef x);
 
   Node &n;
   size_t begin;
   llvm::SmallVector<UOpRef, 8> placeholders;
   llvm::SetVector<UOpRef> outside;
+  llvm::DenseMap<UOpRef, bool> dataDims; // memo of followsData
 };
 
 } // namespace astra::onnx

@@ -27,6 +27,9 @@ public:
   /// The single element of x, of a constant tensor with exactly one.
   std::optional<int64_t> constant(UOpRef x);
 
+  /// Says what a scalar is: from now on it is known.
+  void define(UOpRef x, UOpRef index) { memo[x->id] = Elements{index}; }
+
 private:
   std::optional<Elements> evaluate(UOpRef x);
   const Elements *found(UOpRef x) const;

@@ -17,7 +17,7 @@ namespace astra::onnx {
 
 namespace {
 
-constexpr int64_t mostUnrolled = 64;
+constexpr int64_t mostUnrolled = 64, mostTrips = int64_t(1) << 40;
 
 class Loop {
 public:
@@ -164,7 +164,7 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
     std::string name = n.name() + "_trips";
     const DimBound *bound = n.lowering.bound(name);
     if (bound || trips) room = bound ? bound->hi : std::max<int64_t>(0, trips->hi);
-    if ((!bound && !trips) || room > (int64_t(1) << 40)) {
+    if ((!bound && !trips) || room > mostTrips) {
       n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " + name +
                     "=0..100 or the like" + n.cause(limit));
       return;
@@ -271,6 +271,10 @@ void Loop::lower() {
     llvm::SmallVector<UOpRef, 8> inputs = {iteration, truth()};
     for (auto [value, shape] : llvm::zip(initial, shapes)) inputs.push_back(closure.own(value->dtype, shape));
     if (n.failed()) return;
+    // Where the number of trips has a bound, so has the number of the trip: slices that begin there are seen to stay
+    // inside.
+    if (trips && trips->hi >= 1 && trips->hi <= mostTrips)
+      n.lowering.shared.known.define(iteration, n.make(Op::Extent, {iteration}, {0, trips->hi - 1}));
     std::optional<Values> results = run(inputs);
     bool changed = false;
     if (!results) n.failReported();
