@@ -233,4 +233,29 @@ TEST(Schedule, RangesKeepTheirIdentity) {
             .c_str(),
         {{6}, {7, 3}});
 }
+
+// A slot serves values of several sizes; its size names each size once, however many values take turns in it.
+TEST(Schedule, SlotsOfManyValues) {
+  std::string body;
+  for (int i = 0; i < 100; ++i) {
+    std::string n = std::to_string(i), x = i ? "%s" + std::to_string(i - 1) : "%x";
+    body += "%p" + n + " = contract " + x + "[i, k], %w[j, k] -> [i, j] sum [k]\n%s" + n + " = contract %p" + n +
+            "[i, k], " + x + "[k, j] -> [i, j] sum [k]\n";
+  }
+  body += "%y = neg %s99";
+  auto m = parse(module("dim n in 1..64\n", "(%x : f32[n, 16], %w : f32[n, 16]) -> (%y : f32[n, 16])", body.c_str()),
+                 "test.uop");
+  ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+  ASSERT_FALSE(runNumerics(*m));
+  auto s = schedule(*m);
+  ASSERT_TRUE(bool(s)) << llvm::toString(s.takeError());
+  for (UOpRef slot : s->entries[0].routine.slots) EXPECT_LE(topoSort(slot).size(), 16u) << print(*s);
+}
+
+TEST(Schedule, SlotsHoldTheGreatestWhereExtentsCanBeZero) {
+  check(module("dim n in 0..9\n", "(%x : f32[n, 3]) -> (%y : f32[n, n], %z : f32[3, 3])",
+               "%y = contract %x[i, k], %x[j, k] -> [i, j] sum [k]\n%z = contract %x[k, i], %x[k, j] -> [i, j] sum [k]")
+            .c_str(),
+        {{0, 3}});
+}
 } // namespace
