@@ -6,6 +6,7 @@
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -169,6 +170,26 @@ static unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
   return cost;
 }
 
+/// How many nodes the addresses of a lowering take that are computed for each lane by itself: the code has them once
+/// for every lane of a step.
+static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  if (k.sink->src.empty()) return 0;
+  std::vector<UOpRef> addresses;
+  for (UOpRef n : topoSort(k.sink->src[0]))
+    if (n->op == Op::Load)
+      for (const IndexTerm &t : terms(n->src.back())) addresses.insert(addresses.end(), t.atoms.begin(), t.atoms.end());
+  unsigned count = 0;
+  llvm::SmallPtrSet<UOpRef, 32> varies; // with the lane
+  for (UOpRef n : topoSort(addresses)) {
+    bool lane = n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector;
+    if (!lane && llvm::none_of(n->src, [&](UOpRef s) { return varies.contains(s); })) continue;
+    varies.insert(n);
+    count += !lane && !n->isConst();
+  }
+  return count;
+}
+
 static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
 
 /// The numbers of kept labels that the forms mention.
@@ -318,6 +339,12 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
         p.unroll = u;
         break;
       }
+    constexpr unsigned most =
+        512; // a gather's addresses, written out for every lane of wide steps, compile for seconds
+    if (unsigned nodes = perLane(c, spec, p); nodes > 1) {
+      while (p.unroll > 1 && nodes * p.lanes * p.unroll > most) p.unroll /= 2;
+      while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
+    }
   }
   return p;
 }
