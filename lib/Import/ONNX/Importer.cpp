@@ -4,6 +4,7 @@
 // Keeps:    the model's order of inputs and outputs; nodes are lowered in the file's order, which ONNX requires to be
 //           topological.
 // Does not: know an op (Ops*.cpp).
+#include "DimText.h"
 #include "Lowering.h"
 #include "astra/IR/Text.h"
 #include "astra/Import/ONNX.h"
@@ -39,6 +40,8 @@ private:
   void declareInputs();
   UOpRef declareInput(const proto::Value &input);
   UOpRef inputDim(const proto::Type::Dim &dim, llvm::StringRef input, int axis);
+  UOpRef namedDim(const std::string &name, llvm::StringRef input, int axis);
+  UOpRef writtenDim(llvm::StringRef text, llvm::StringRef input, int axis);
   UOpRef replaceByConstant(const ConstantInput &constant, DType dtype, llvm::ArrayRef<UOpRef> shape);
   void refuseUnusedBounds();
   void collectOutputs();
@@ -51,6 +54,7 @@ private:
   Lowering lowering;
   Failures &failures = lowering.failures;
   llvm::StringMap<UOpRef> dims;
+  llvm::StringSet<> namesOfInputs; // dims that some axis of an input is alone
 };
 
 /// Null after a failure.
@@ -61,7 +65,29 @@ UOpRef Importer::inputDim(const proto::Type::Dim &dim, llvm::StringRef input, in
     failures.add(("input '" + input + "' has an extent above 2^40").str());
     return nullptr;
   }
-  std::string name = dim.has_name() && !dim.name().empty() ? dim.name() : (input + "_" + llvm::Twine(axis)).str();
+  if (!dim.has_name() || dim.name().empty()) return namedDim((input + "_" + llvm::Twine(axis)).str(), input, axis);
+  return isDimName(dim.name()) ? namedDim(dim.name(), input, axis) : writtenDim(dim.name(), input, axis);
+}
+
+/// "past + 1", where some input has an axis that is `past` alone: its value then follows. Where none has, the text is a
+/// name like any other.
+UOpRef Importer::writtenDim(llvm::StringRef text, llvm::StringRef input, int axis) {
+  if (namesOfInputs.empty())
+    for (const proto::Value &value : graph.input())
+      for (const proto::Type::Dim &dim : value.type().tensor().shape().dim())
+        if (isDimName(dim.name())) namesOfInputs.insert(dim.name());
+  bool asked = false; // for the bounds of a dim that it names
+  UOpRef value = dimFromText(module.ctx(), text, [&](llvm::StringRef name) -> UOpRef {
+    if (asked || !namesOfInputs.contains(name)) return nullptr;
+    UOpRef dim = namedDim(name.str(), input, axis);
+    asked = !dim;
+    return dim;
+  });
+  return value || asked ? value : namedDim(text.str(), input, axis);
+}
+
+UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int axis) {
+  Context &c = module.ctx();
   if (auto known = dims.find(name); known != dims.end()) return known->second;
   const DimBound *bound = lowering.bound(name);
   if (!bound) {

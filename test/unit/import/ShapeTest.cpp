@@ -57,6 +57,38 @@ TEST(ImportShape, SlicesOfDynamicAxes) {
   }
 }
 
+proto::Type::Dim &firstDim(ModelMaker &m) {
+  return *m.graph().mutable_input(0)->mutable_type()->mutable_tensor()->mutable_shape()->mutable_dim(0);
+}
+
+/// Exporters write an extent that follows from another as arithmetic of its name.
+TEST(ImportShape, DimsWrittenAsArithmetic) {
+  struct Case {
+    const char *written, *expected;
+  };
+  for (const Case &c :
+       {Case{"past + 1", "f32[past + 1]"}, Case{"2*past", "f32[past*2]"}, Case{"2*(past - 1) + 1", "f32[past*2 - 1]"},
+        Case{"past//2", "f32[floordiv(past, 2)]"}, Case{"floor(past/2)", "f32[floordiv(past, 2)]"},
+        Case{"Mod(past, 3)", "f32[mod(past, 3)]"}, Case{"Max(past, 3)", "f32[max(past, 3)]"},
+        Case{"-1 + past*past", "f32[past*past - 1]"}, Case{" past", "f32[past]"}}) {
+    ModelMaker m;
+    m.input("mask", "n").input("x", "past").dim("past", 1, 16).output("y", "n");
+    firstDim(m).set_name(c.written);
+    m.node("Neg", {"mask"}, {"y"});
+    EXPECT_EQ(m.result(), c.expected) << c.written;
+  }
+  // What is no such arithmetic, may be negative, or names no input's dim alone is a name like any other.
+  for (const char *name :
+       {"past - 2", "past +", "past/2", "past**2", "past past", "?", "other + 1", "past*99999999999999",
+        "((((((((((((((((((((past))))))))))))))))))))", "past//0", "past % (past - 1)", "Max(past)"}) {
+    ModelMaker m;
+    m.input("mask", "n").input("x", "past").dim("past", 1, 16).dim(name, 1, 4).output("y", "n");
+    firstDim(m).set_name(name);
+    m.node("Neg", {"mask"}, {"y"});
+    EXPECT_EQ(m.result(), "f32[\"" + std::string(name) + "\"]");
+  }
+}
+
 TEST(ImportShape, RangeOverADim) {
   ModelMaker m;
   m.input("x", "seq").dim("seq", 1, 16).output("y", "n", Int64);
