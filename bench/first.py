@@ -62,7 +62,7 @@ def resnet(build, rounds):
     except ImportError as missing:
         return print(f"ResNet-50: not measured, {missing.name} is not there (scripts/setup installs it)")
     if not (build / "models/resnet50.onnx").exists():
-        return print("ResNet-50: not measured, make the models: build/venv/bin/python test/e2e/models/make.py build/models")
+        return print("ResNet-50: not measured, make the models: build/venv/bin/python test/models/make.py build/models")
     networks.measure("resnet50", build / "models", build / "bin", 1, min(rounds, 7))
 
 

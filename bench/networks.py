@@ -1,10 +1,10 @@
 """Latency of compiled networks beside ONNX Runtime's, measured in turns on one machine.
 
-Takes:    the folder that test/e2e/models/make.py wrote, the folder of the programs, names of models (all by default).
+Takes:    the folder that test/models/make.py wrote, the folder of the programs, names of models (all by default).
 Gives:    one line per case: the least and the median time of a call, of Astra (best CPU level) and of ONNX Runtime, and
           their ratio; both with the same number of threads.
 Keeps:    turns: both are measured in short rounds, one after the other, so that a machine that slows down slows both.
-Does not: check the outputs (test/e2e/models/check.py does).
+Does not: check the outputs (test/models/run.py does).
 
     build/venv/bin/python bench/networks.py build/models build/bin [--threads=N] [--rounds=N] [resnet50] [bert]
 """

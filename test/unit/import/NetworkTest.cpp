@@ -1,5 +1,5 @@
 //===- NetworkTest.cpp: whole networks against ONNX Runtime ----------------===//
-// Takes:    the committed digits network; the models that test/e2e/models/make.py wrote to build/models, if it did.
+// Takes:    the committed digits network; the models that test/models/make.py wrote to build/models, if it did.
 // Gives:    each imported, brought through the numerics stage, evaluated, and compared with ONNX Runtime's outputs: no
 //           element differs by more than 1e-4 of the largest magnitude in the output.
 #include "Npy.h"
@@ -91,7 +91,7 @@ TEST_P(ExportedNetwork, AgreesWithONNXRuntime) {
   const Case &c = GetParam();
   std::string stem = std::string(ASTRA_MODELS) + "/" + c.model;
   if (!llvm::sys::fs::exists(stem + ".onnx"))
-    GTEST_SKIP() << stem << ".onnx is not there: test/e2e/models/make.py writes it";
+    GTEST_SKIP() << stem << ".onnx is not there: test/models/make.py writes it";
   Module module = load(stem + ".onnx", c.dims);
   ASSERT_EQ(module.entries.size(), 1u);
   std::string prefix = stem + "." + c.name + ".";
