@@ -11,17 +11,22 @@ namespace onnx {
 std::vector<Row> allRows() {
   std::vector<Row> rows;
   for (llvm::ArrayRef<Row> part : {
+           arithmeticRows(),
            attentionRows(),
            controlRows(),
+           determinantRows(),
            elementwiseRows(),
            indexingRows(),
            lossRows(),
            networkRows(),
+           normalizationRows(),
            opset6Rows(),
+           poolRows(),
            quantizationRows(),
            recurrentRows(),
            reductionRows(),
            resizeRows(),
+           samplingRows(),
            sequenceRows(),
            shapeRows(),
        })

@@ -44,6 +44,11 @@ llvm::ArrayRef<Row> attentionRows();
 llvm::ArrayRef<Row> recurrentRows();
 llvm::ArrayRef<Row> sequenceRows();
 llvm::ArrayRef<Row> opset6Rows();
+llvm::ArrayRef<Row> samplingRows();
+llvm::ArrayRef<Row> poolRows();
+llvm::ArrayRef<Row> arithmeticRows();
+llvm::ArrayRef<Row> normalizationRows();
+llvm::ArrayRef<Row> determinantRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.

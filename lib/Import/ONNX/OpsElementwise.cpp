@@ -34,19 +34,6 @@ void divide(Node &n) {
   n.give(n.bin(x && isInt(x->dtype) ? Op::TruncDiv : Op::Div, x, n.in(1)));
 }
 
-void mod(Node &n) {
-  bool truncating = n.intAttr("fmod", 0) != 0;
-  n.give(n.bin(truncating ? Op::Rem : Op::Mod, n.in(0), n.in(1)));
-}
-
-void power(Node &n) {
-  UOpRef x = n.in(0), y = n.in(1);
-  if (!x || !y) return;
-  bool square = y->rank() == 0 && y->isConst() &&
-                (isFloat(y->dtype) ? y == n.literal(y, 2) : n.elements(y)->front()->constIndex() == 2);
-  n.give(square ? n.bin(Op::Mul, x, x) : n.bin(Op::Pow, x, n.cast(y, x->dtype)));
-}
-
 void bitShift(Node &n) {
   std::string direction = n.stringAttr("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
@@ -184,6 +171,29 @@ void swish(Node &n) {
              [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Sigmoid, alpha == 1 ? x : n.bin(Op::Mul, x, alpha))); });
 }
 
+/// swish(gate) * value; both have one shape.
+void swiGLU(Node &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  UOpRef value = n.widen(n.in(1));
+  if (value && n.in(0) && value->shape != n.in(0)->shape)
+    n.fail("the inputs are " + dimsText(n.in(0)->shape) + " and " + dimsText(value->shape) + ", expected one shape");
+  activation(n, [&](UOpRef x) {
+    UOpRef gate = n.un(Op::Sigmoid, alpha == 1 ? x : n.bin(Op::Mul, x, alpha));
+    return n.bin(Op::Mul, n.bin(Op::Mul, x, gate), value);
+  });
+}
+
+/// x + bias below -lambd, x - bias above lambd, else 0; integers are compared and moved as f64.
+void shrink(Node &n) {
+  double bias = n.floatAttr("bias", 0), lambd = n.floatAttr("lambd", 0.5);
+  UOpRef x = n.in(0);
+  if (!x) return;
+  x = isInt(x->dtype) ? n.cast(x, DType::F64) : n.widen(x);
+  if (!n.requireFloat(x)) return;
+  UOpRef inner = n.select(n.bin(Op::Lt, n.literal(x, lambd), x), n.bin(Op::Sub, x, bias), n.literal(x, 0));
+  n.give(n.cast(n.select(below(n, x, -lambd), n.bin(Op::Add, x, bias), inner), n.in(0)->dtype));
+}
+
 /// 0.5 x (1 + erf(x / sqrt 2)), or its approximation by tanh.
 void gelu(Node &n) {
   std::string approximate = n.stringAttr("approximate", "none");
@@ -248,8 +258,6 @@ constexpr Row rows[] = {
     {"Sub", 7, latest, 2, 2, binary<Op::Sub>, numberTypes},
     {"Mul", 7, latest, 2, 2, binary<Op::Mul>, numberTypes},
     {"Div", 7, latest, 2, 2, divide, numberTypes},
-    {"Mod", 10, latest, 2, 2, mod, realTypes},
-    {"Pow", 7, latest, 2, 2, power, realTypes},
     {"And", 7, latest, 2, 2, binary<Op::And>, boolType},
     {"Or", 7, latest, 2, 2, binary<Op::Or>, boolType},
     {"Xor", 7, latest, 2, 2, binary<Op::Xor>, boolType},
@@ -286,6 +294,8 @@ constexpr Row rows[] = {
     {"Softsign", 1, latest, 1, 1, shared<activations::softsign>, floatTypes},
     {"Mish", 18, latest, 1, 1, mish, floatTypes},
     {"Swish", 24, latest, 1, 1, swish, floatTypes},
+    {"SwiGLU", 28, latest, 2, 2, swiGLU, floatTypes},
+    {"Shrink", 9, latest, 1, 1, shrink, realTypes},
     {"Gelu", 20, latest, 1, 1, gelu, floatTypes},
 };
 

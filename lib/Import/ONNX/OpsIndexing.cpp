@@ -78,8 +78,20 @@ void scatterElements(Node &n) {
   std::optional<ScatterKind> kind = scatterKind(n);
   if (!n.requireRank(x, 1) || !n.requireRank(index, x->rank(), x->rank())) return;
   int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
-  if (!n.failed())
-    n.give(n.make(Op::Scatter, {x, fromFront(n, index, x->shape[axis]), update}, {axis, int64_t(*kind)}));
+  if (n.failed() || !kind || !update) return;
+  UOpRef part = cutLike(n, x, index, axis);
+  UOpRef done = n.make(Op::Scatter, {part, fromFront(n, index, x->shape[axis]), update}, {axis, int64_t(*kind)});
+  if (!done || part == x) return n.give(done);
+  // what the index does not reach along the other axes stays
+  Dims none(x->rank(), n.c.index(0)), rest = none;
+  UOpRef reached = nullptr;
+  for (unsigned i = 0; i < x->rank(); ++i) {
+    if (done->shape[i] == x->shape[i]) continue;
+    rest[i] = idxSub(n.c, x->shape[i], done->shape[i]);
+    UOpRef within = n.bin(Op::Lt, n.iota(DType::I64, x->shape, i), n.fromIndex(done->shape[i], DType::I64));
+    reached = reached ? n.bin(Op::And, reached, within) : within;
+  }
+  n.give(n.select(reached, n.pad(done, none, rest, 0), x));
 }
 
 // ---- indices of several axes: the axes that they name become one, and each tuple one number along it
@@ -280,15 +292,11 @@ void oneHot(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"Gather", 1, latest, 2, 2, gather},
-    {"GatherElements", 11, latest, 2, 2, gatherElements},
-    {"ScatterElements", 11, latest, 3, 3, scatterElements},
-    {"GatherND", 11, latest, 2, 2, gatherND},
-    {"ScatterND", 11, latest, 3, 3, scatterND},
-    {"Slice", 1, 9, 1, 1, sliceAttr},
-    {"Slice", 10, latest, 3, 5, slice},
-    {"TopK", 10, latest, 2, 2, topK},
-    {"CumSum", 11, latest, 2, 2, cumSum},
+    {"Gather", 1, latest, 2, 2, gather},       {"GatherElements", 11, latest, 2, 2, gatherElements},
+    {"Scatter", 9, 10, 3, 3, scatterElements}, {"ScatterElements", 11, latest, 3, 3, scatterElements},
+    {"GatherND", 11, latest, 2, 2, gatherND},  {"ScatterND", 11, latest, 3, 3, scatterND},
+    {"Slice", 1, 9, 1, 1, sliceAttr},          {"Slice", 10, latest, 3, 5, slice},
+    {"TopK", 10, latest, 2, 2, topK},          {"CumSum", 11, latest, 2, 2, cumSum},
     {"OneHot", 9, latest, 3, 3, oneHot},
 };
 

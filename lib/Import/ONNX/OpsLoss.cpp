@@ -62,8 +62,10 @@ void softmaxCrossEntropyLoss(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"NegativeLogLikelihoodLoss", 12, latest, 2, 3, negativeLogLikelihoodLoss},
-    {"SoftmaxCrossEntropyLoss", 12, latest, 2, 3, softmaxCrossEntropyLoss},
+    {"NegativeLogLikelihoodLoss", 12, latest, 2, 3, negativeLogLikelihoodLoss, floatTypes,
+     "a class outside [0, C) reads 0"},
+    {"SoftmaxCrossEntropyLoss", 12, latest, 2, 3, softmaxCrossEntropyLoss, floatTypes,
+     "a class outside [0, C) reads 0"},
 };
 
 } // namespace

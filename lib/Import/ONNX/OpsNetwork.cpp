@@ -1,14 +1,13 @@
-//===- OpsNetwork.cpp: products, convolutions, pooling ---------------------===//
+//===- OpsNetwork.cpp: products and convolutions ---------------------------===//
 // Takes:    nodes whose operands have fixed roles.
-// Gives:    one `contract` per product or convolution (groups and depthwise included), windows and chain reductions per
-//           pool.
+// Gives:    one `contract` per product or convolution (groups and depthwise included).
 // Keeps:    reduced labels outermost first: k; or kernel axes, then input channels (N4).
 #include "OpTable.h"
+#include "Windows.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <limits>
 #include <map>
 
 namespace astra::onnx {
@@ -123,60 +122,6 @@ void einsum(Node &n) {
   n.give(n.contract(spec, n.in(0), n.in(1), labels));
 }
 
-// ---- windows: what convolutions and pools share
-
-struct Window {
-  unsigned spatial; // number of spatial axes
-  Ints kernel, strides, dilations, before, after;
-};
-
-/// Reads kernel_shape, strides, dilations, pads and auto_pad for an input [N, C, spatial...].
-Window readWindow(Node &n, UOpRef x, llvm::ArrayRef<int64_t> kernel) {
-  Window w;
-  w.spatial = x->rank() - 2;
-  w.kernel = n.intsAttr("kernel_shape", kernel);
-  w.strides = n.intsAttr("strides", Ints(w.spatial, 1));
-  w.dilations = n.intsAttr("dilations", Ints(w.spatial, 1));
-  Ints pads = n.intsAttr("pads", Ints(2 * w.spatial, 0));
-  std::string automatic = n.stringAttr("auto_pad", "NOTSET");
-  if (w.kernel.size() != w.spatial || w.strides.size() != w.spatial || w.dilations.size() != w.spatial ||
-      pads.size() != 2 * w.spatial)
-    n.fail("kernel_shape, strides, dilations or pads do not fit " + llvm::Twine(w.spatial) + " spatial axes");
-  if (!kernel.empty() && llvm::ArrayRef<int64_t>(w.kernel) != kernel)
-    n.fail("attribute 'kernel_shape' differs from the weights");
-  constexpr int64_t most = 1 << 24;
-  for (const Ints *list : {&w.kernel, &w.strides, &w.dilations})
-    for (int64_t v : *list)
-      if (v < 1 || v > most) n.fail("kernel_shape, strides and dilations must be in 1..2^24, found " + llvm::Twine(v));
-  for (int64_t v : pads)
-    if (v < 0 || v > most) n.fail("pads must be in 0..2^24, found " + llvm::Twine(v));
-  if (n.failed()) return w;
-  for (unsigned i = 0; i < w.spatial; ++i) {
-    int64_t low = pads[i], high = pads[w.spatial + i];
-    if (automatic == "VALID") low = high = 0;
-    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-      int64_t extent = n.constExtent(x, 2 + i, "an extent padded by auto_pad"),
-              outputs = (extent + w.strides[i] - 1) / w.strides[i];
-      int64_t total =
-          std::max<int64_t>(0, (outputs - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - extent);
-      low = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
-      high = total - low;
-    } else if (automatic != "NOTSET" && automatic != "VALID") {
-      n.fail("attribute 'auto_pad' is '" + automatic + "', which is not one of ONNX's");
-    }
-    w.before.push_back(low);
-    w.after.push_back(high);
-  }
-  return w;
-}
-
-/// The number of places of the window along spatial axis i; an extent that may be smaller than the window is refused.
-UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i) {
-  UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - (w.kernel[i] - 1) * w.dilations[i] - 1));
-  if (room->lo < 0) n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window");
-  return idxAdd(n.c, idxDiv(n.c, room, n.c.index(w.strides[i])), n.c.index(1));
-}
-
 // ---- convolutions
 
 /// The weights' channel axis that is split into groups, and how a label (group, rest) indexes a split axis of `part`
@@ -204,7 +149,8 @@ std::optional<Convolution> readConvolution(Node &n, UOpRef x, UOpRef w, bool tra
   for (unsigned axis = 2; axis < w->rank(); ++axis) kernel.push_back(n.constExtent(w, axis, "an extent of the kernel"));
   int64_t groups = n.intAttr("group", 1), channels = n.constExtent(x, 1, "the number of channels");
   int64_t rows = n.constExtent(w, 0, "the number of channels"), columns = n.constExtent(w, 1, "the number of channels");
-  Convolution conv{x, w, groups, transposed ? rows : columns, transposed ? columns : rows, readWindow(n, x, kernel)};
+  Convolution conv{
+      x, w, groups, transposed ? rows : columns, transposed ? columns : rows, readWindow(n, x, kernel, transposed)};
   if (groups < 1 || rows % groups)
     n.fail(llvm::Twine(groups) + " groups do not divide " + llvm::Twine(rows) + " channels of the weights");
   if (n.failed()) return std::nullopt;
@@ -256,149 +202,90 @@ void conv(Node &n) {
   if (UOpRef y = convolution(n, n.in(0), n.in(1))) giveWithBias(n, y);
 }
 
-/// The input is read at (out + pad - k * dilation) / stride where that is a whole number: elsewhere there is a hole.
+/// Where output `out` of a transposed convolution reads: at (out + before - k * dilation) / stride where that is a
+/// whole number; elsewhere there is a hole.
+AffineForm transposedForm(const Window &w, unsigned i, int64_t before, int64_t out, int64_t kernel) {
+  return {{{out, 1}, {kernel, -w.dilations[i]}}, before, w.strides[i]};
+}
+
+/// Either pads say how long the result is, or output_shape or auto_pad does, and the pads follow.
 void convTranspose(Node &n) {
-  Ints outputPadding = n.intsAttr("output_padding");
-  if (n.hasAttr("output_shape")) n.unsupported("attribute 'output_shape' is not supported: give pads");
-  if (n.stringAttr("auto_pad", "NOTSET") != "NOTSET") n.unsupported("attribute 'auto_pad' is not supported: give pads");
+  Ints outputPadding = n.intsAttr("output_padding"), shape = n.intsAttr("output_shape");
   std::optional<Convolution> conv = readConvolution(n, n.in(0), n.in(1), true);
+  std::string automatic = n.stringAttr("auto_pad", "NOTSET");
   if (!conv) return;
   const Window &w = conv->window;
   if (outputPadding.empty()) outputPadding.assign(w.spatial, 0);
-  if (outputPadding.size() != w.spatial)
-    n.fail("attribute 'output_padding' does not fit " + llvm::Twine(w.spatial) + " spatial axes");
+  if (shape.size() == w.spatial + 2) shape.erase(shape.begin(), shape.begin() + 2);
+  bool isWanted = !shape.empty();
+  if (outputPadding.size() != w.spatial || (isWanted && shape.size() != w.spatial))
+    n.fail("output_padding or output_shape does not fit " + llvm::Twine(w.spatial) + " spatial axes");
+  for (unsigned i = 0; i < w.spatial && !n.failed(); ++i) {
+    if (outputPadding[i] < 0 || outputPadding[i] >= std::max(w.strides[i], w.dilations[i]))
+      n.fail("output_padding " + llvm::Twine(outputPadding[i]) + " is not smaller than the stride or the dilation");
+    if (isWanted && shape[i] < 0) n.fail("output_shape has the extent " + llvm::Twine(shape[i]));
+  }
   if (n.failed()) return;
   UOpRef y = convolution(n, *conv, true, [&](unsigned i, int64_t out, int64_t kernel) {
-    UOpRef steps = idxSub(n.c, conv->x->shape[2 + i], n.c.index(1));
-    int64_t rest = outputPadding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - w.before[i] - w.after[i];
-    UOpRef extent = idxAdd(n.c, idxMul(n.c, steps, n.c.index(w.strides[i])), n.c.index(rest));
-    return std::pair(extent, AffineForm{{{out, 1}, {kernel, -w.dilations[i]}}, w.before[i], w.strides[i]});
+    UOpRef in = conv->x->shape[2 + i], stride = n.c.index(w.strides[i]);
+    UOpRef full =
+        idxAdd(n.c, idxMul(n.c, idxSub(n.c, in, n.c.index(1)), stride), n.c.index(outputPadding[i] + w.reach(i)));
+    if (!isWanted && automatic.rfind("SAME", 0) != 0)
+      return std::pair(idxSub(n.c, full, n.c.index(w.before[i] + w.after[i])),
+                       transposedForm(w, i, w.before[i], out, kernel));
+    UOpRef extent = isWanted ? n.c.index(shape[i]) : idxMul(n.c, in, stride);
+    UOpRef cut = idxMax(n.c, n.c.index(0), idxSub(n.c, full, extent));
+    if (!cut->constIndex())
+      n.unsupported("output_shape " + llvm::Twine(isWanted ? shape[i] : 0) + " of the dynamic extent " + dimsText(in) +
+                    " is not supported: give pads, or fix the extent with --dim");
+    int64_t both = cut->constIndex().value_or(0);
+    return std::pair(extent, transposedForm(w, i, automatic == "SAME_UPPER" ? both / 2 : both - both / 2, out, kernel));
   });
   giveWithBias(n, y);
 }
 
-// ---- pools
-
-/// Room for one more, partial window where ceil_mode asks for it: how far the last window reaches past the padded
-/// input. A window that begins in the padding at the end is left out.
-Ints overhang(Node &n, UOpRef x, const Window &w, bool ceil) {
-  Ints extra(w.spatial, 0);
-  for (unsigned i = 0; ceil && !n.failed() && i < w.spatial; ++i) {
-    int64_t extent = n.constExtent(x, 2 + i, "an extent pooled with ceil_mode"),
-            reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    int64_t room = extent + w.before[i] + w.after[i] - reach;
-    if (room < 0) n.fail("an extent of " + llvm::Twine(extent) + " is smaller than the window");
-    if (n.failed()) return extra;
-    int64_t last = (room + w.strides[i] - 1) / w.strides[i]; // the number of the last window
-    if (last * w.strides[i] >= extent + w.before[i]) --last;
-    if ((last + 1) * w.strides[i] <= room)
-      n.unsupported("a whole window in the padding at the end is not supported with ceil_mode");
-    extra[i] = std::max<int64_t>(0, last * w.strides[i] - room);
-  }
-  return extra;
-}
-
-/// x padded on its last `spatial` axes and seen through the window: [leading..., places..., kernel...].
-UOpRef windows(Node &n, UOpRef x, const Window &w, llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after,
-               uint64_t bits, unsigned leading) {
-  Dims lo(leading, n.c.index(0)), hi(leading, n.c.index(0));
-  for (unsigned i = 0; i < w.spatial; ++i) {
-    lo.push_back(n.c.index(before[i]));
-    hi.push_back(n.c.index(after[i]));
-  }
-  x = n.pad(x, lo, hi, bits);
-  for (unsigned i = 0; i < w.spatial; ++i)
-    x = n.make(Op::Window, {x}, {leading + i, w.kernel[i], w.strides[i], w.dilations[i]});
-  return x;
-}
-
-/// The window's axes, the last ones, folded away in plain chain order.
-UOpRef foldWindow(Node &n, ReduceKind kind, UOpRef x, unsigned spatial) {
-  if (!x) return nullptr;
-  Ints axes;
-  for (unsigned axis = x->rank() - spatial; axis < x->rank(); ++axis) axes.push_back(axis);
-  UOpRef folded = n.reduce(kind, x, axes, /*chain=*/true);
-  return folded ? n.squeeze(folded, axes) : nullptr;
-}
-
-Ints sum(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
-  Ints result;
-  for (auto [x, y] : llvm::zip(a, b)) result.push_back(x + y);
-  return result;
-}
-
-/// The bits of the least value of a dtype, which the pads of a max pool hold.
-uint64_t leastBits(Node &n, DType t) {
-  if (isFloat(t)) return uint64_t(n.b.lit(t, -std::numeric_limits<double>::infinity())->ints[0]);
-  return isSigned(t) ? uint64_t(1) << (bitWidth(t) - 1) : 0;
-}
-
-void maxPool(Node &n) {
+/// Blocks [N, C * kernel, places] added up where they stand in the image: a transposed convolution by ones.
+void col2im(Node &n) {
   UOpRef x = n.in(0);
-  if (!n.requireRank(x, 3)) return;
-  Window w = readWindow(n, x, {});
-  Ints extra = overhang(n, x, w, n.intAttr("ceil_mode", 0));
-  n.ignoreAttr("storage_order"); // of the second output
-  if (n.wants(1)) n.unsupported("the second output, the indices of the maxima, is not supported");
-  if (!n.failed())
-    n.give(foldWindow(n, ReduceKind::Max, windows(n, x, w, w.before, sum(w.after, extra), leastBits(n, x->dtype), 2),
-                      w.spatial));
-}
-
-/// The sum of the window over the number of elements in it. Pads that do not count are -0.0, the identity of the sum;
-/// those that count are +0.0.
-void averagePool(Node &n) {
-  UOpRef x = n.widen(n.in(0));
-  if (!n.requireFloat(x) || !n.requireRank(x, 3)) return;
-  Window w = readWindow(n, x, {});
-  bool padsCount = n.intAttr("count_include_pad", 0);
-  Ints extra = overhang(n, x, w, n.intAttr("ceil_mode", 0));
+  Dims image = n.knownDims(1, "the image's shape");
+  Ints block = n.knownInts(2, "the block's shape");
+  if (!n.requireRank(x, 3, 3) || n.failed()) return;
+  if (block.empty() || image.size() != block.size())
+    n.fail("the shapes of image and block have " + llvm::Twine(image.size()) + " and " + llvm::Twine(block.size()) +
+           " extents");
+  if (x->dtype == DType::Bool) n.unsupported("sums of type bool are not supported");
+  Window w;
+  w.spatial = block.size();
+  w.kernel = block;
+  w.strides = n.intsAttr("strides", Ints(w.spatial, 1));
+  w.dilations = n.intsAttr("dilations", Ints(w.spatial, 1));
+  Ints pads = n.intsAttr("pads", Ints(2 * w.spatial, 0));
+  if (!checkWindow(n, w, pads)) return;
+  w.before.assign(pads.begin(), pads.begin() + w.spatial);
+  w.after.assign(pads.begin() + w.spatial, pads.end());
+  Dims split = {x->shape[0]}, taps, at;
+  for (unsigned i = 0; i < w.spatial && !n.failed(); ++i) {
+    taps.push_back(n.c.index(block[i]));
+    at.push_back(places(n, w, image[i], i));
+  }
+  UOpRef size = idxProduct(n.c, taps);
+  if (!n.failed() &&
+      (!x->shape[1]->constIndex() || !size->constIndex() || *x->shape[1]->constIndex() % *size->constIndex()))
+    n.fail("blocks of " + dimsText(taps) + " elements do not divide " + dimsText(x->shape[1]) + " channels");
   if (n.failed()) return;
-  Ints none(w.spatial, 0), after = sum(w.after, extra);
-  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
-  auto amounts = [&](const Ints &spatial) {
-    Dims dims(2, n.c.index(0));
-    for (int64_t v : spatial) dims.push_back(n.c.index(v));
-    return dims;
-  };
-  UOpRef seen = padsCount ? windows(n, n.pad(x, amounts(w.before), amounts(w.after), 0), w, none, extra, identity, 2)
-                          : windows(n, x, w, w.before, after, identity, 2);
-  UOpRef total = foldWindow(n, ReduceKind::Sum, seen, w.spatial);
-  if (!total) return;
-  bool uniform = llvm::all_of(extra, [](int64_t v) { return v == 0; }) &&
-                 (padsCount || (llvm::all_of(w.before, [](int64_t v) { return v == 0; }) &&
-                                llvm::all_of(w.after, [](int64_t v) { return v == 0; })));
-  UOpRef count;
-  if (uniform) {
-    int64_t product = 1;
-    for (int64_t k : w.kernel) product *= k;
-    count = n.literal(x, double(product));
-  } else { // the same windows over ones, as exact integers
-    Dims spatial(x->shape.begin() + 2, x->shape.end());
-    if (padsCount)
-      for (unsigned i = 0; i < w.spatial; ++i)
-        spatial[i] = idxAdd(n.c, spatial[i], n.c.index(w.before[i] + w.after[i]));
-    UOpRef ones = n.broadcastTo(n.b.litInt(DType::I32, 1), spatial);
-    UOpRef inside = windows(n, ones, w, padsCount ? none : w.before, padsCount ? extra : after, 0, 0);
-    count = n.cast(foldWindow(n, ReduceKind::Sum, inside, w.spatial), x->dtype);
-  }
-  n.give(n.cast(n.bin(Op::Div, total, count), n.in(0)->dtype));
-}
-
-Ints spatialAxes(UOpRef x) {
-  Ints axes;
-  for (unsigned axis = 2; axis < x->rank(); ++axis) axes.push_back(axis);
-  return axes;
-}
-
-void globalAveragePool(Node &n) {
-  UOpRef x = n.widen(n.in(0));
-  if (n.requireFloat(x) && n.requireRank(x, 3)) n.give(n.cast(mean(n, x, spatialAxes(x)), n.in(0)->dtype));
-}
-
-void globalMaxPool(Node &n) {
-  UOpRef x = n.in(0);
-  if (n.requireRank(x, 3)) n.give(n.reduce(ReduceKind::Max, x, spatialAxes(x)));
+  split.push_back(n.c.index(*x->shape[1]->constIndex() / *size->constIndex()));
+  ContractSpec spec;
+  spec.kept = 2 + w.spatial;
+  spec.reduced = w.spatial;
+  spec.a = {label(0), label(1)};
+  Dims extents = split;
+  extents.append(image);
+  extents.append(taps);
+  split.append(taps);
+  split.append(at);
+  for (unsigned i = 0; i < w.spatial; ++i) spec.a.push_back(label(spec.kept + i));
+  for (unsigned i = 0; i < w.spatial; ++i) spec.a.push_back(transposedForm(w, i, w.before[i], 2 + i, spec.kept + i));
+  n.give(n.contract(spec, n.reshape(x, split), n.b.litInt(x->dtype, 1), extents));
 }
 
 constexpr Row rows[] = {
@@ -407,10 +294,7 @@ constexpr Row rows[] = {
     {"Gemm", 7, latest, 2, 3, gemm},
     {"Conv", 1, latest, 2, 3, conv},
     {"ConvTranspose", 1, latest, 2, 3, convTranspose},
-    {"MaxPool", 1, latest, 1, 1, maxPool},
-    {"AveragePool", 7, latest, 1, 1, averagePool},
-    {"GlobalAveragePool", 1, latest, 1, 1, globalAveragePool},
-    {"GlobalMaxPool", 1, latest, 1, 1, globalMaxPool},
+    {"Col2Im", 18, latest, 3, 3, col2im},
 };
 
 } // namespace

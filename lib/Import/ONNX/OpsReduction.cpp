@@ -14,7 +14,7 @@ UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   UOpRef count = n.c.index(1);
   for (int64_t axis : axes) count = idxMul(n.c, count, x->shape[axis]);
   UOpRef sum = n.reduce(ReduceKind::Sum, x, axes);
-  return axes.empty() ? x : n.bin(Op::Div, sum, n.fromIndex(count, x->dtype));
+  return axes.empty() ? x : n.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, n.fromIndex(count, x->dtype));
 }
 
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
@@ -51,11 +51,16 @@ UOpRef sumOfMagnitudes(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 UOpRef sumOfSquares(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return n.reduce(ReduceKind::Sum, n.bin(Op::Mul, x, x), axes);
 }
-UOpRef euclidean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) { return n.un(Op::Sqrt, sumOfSquares(n, x, axes)); }
+/// Functions of integers are computed in f64; the way back truncates.
+UOpRef real(Node &n, UOpRef x) { return x && isInt(x->dtype) ? n.cast(x, DType::F64) : x; }
+UOpRef euclidean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return n.un(Op::Sqrt, real(n, sumOfSquares(n, x, axes)));
+}
 UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  return n.un(Op::Log, n.reduce(ReduceKind::Sum, x, axes));
+  return n.un(Op::Log, real(n, n.reduce(ReduceKind::Sum, x, axes)));
 }
 UOpRef logOfSumOfExp(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  x = real(n, x);
   UOpRef most = n.reduce(ReduceKind::Max, x, axes);
   // An infinite maximum is no shift: a row of -inf gives -inf, one with +inf gives +inf.
   UOpRef finite = n.bin(Op::Eq, n.bin(Op::Sub, most, most), n.literal(most, 0));
@@ -101,6 +106,24 @@ template <Folding f, bool row> void softmaxNode(Node &n) {
   if (!n.failed()) n.give(n.cast(f(n, x, row ? axesFrom(axis, x->rank()) : Ints{axis}), n.in(0)->dtype));
 }
 
+/// 1 at the first maximum of each row, else 0.
+template <bool row> void hardmax(Node &n) {
+  UOpRef x = n.in(0);
+  if (!n.requireFloat(x)) return;
+  int64_t axis = n.axis(n.intAttr("axis", row ? 1 : -1), x->rank());
+  if (n.failed()) return;
+  UOpRef flat = x;
+  if (row) {
+    Dims dims(x->shape.begin(), x->shape.begin() + axis);
+    dims.push_back(idxProduct(n.c, x->shape.drop_front(axis)));
+    flat = n.reshape(x, dims);
+  }
+  if (!flat) return;
+  UOpRef first = n.make(Op::ArgReduce, {flat}, {0, axis});
+  UOpRef hit = n.bin(Op::Eq, n.unsqueeze(first, {axis}), n.iota(DType::I64, flat->shape, axis));
+  n.give(n.cast(n.reshape(hit, x->shape), x->dtype));
+}
+
 // ---- normalizations
 
 /// scale * x + shift with one scale and shift per channel (axis 1), of x's dtype.
@@ -108,18 +131,37 @@ UOpRef perChannelAffine(Node &n, UOpRef x, UOpRef scale, UOpRef shift) {
   return n.bin(Op::Add, n.bin(Op::Mul, x, n.perChannel(scale, x->rank())), n.perChannel(shift, x->rank()));
 }
 
-/// Inference: scale / sqrt(variance + epsilon) and bias - mean * that, per channel; then one product and one sum per
+/// Scale / sqrt(variance + epsilon) and bias - mean * that, per channel; then one product and one sum per
 /// element (N4).
 void batchNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
-  n.ignoreAttr("momentum");
-  n.fixedAttr("training_mode", 0);
+  double momentum = n.floatAttr("momentum", 0.9f);
+  bool training = n.opset >= 14 && n.intAttr("training_mode", 0) != 0;
+  if (n.opset < 9) n.fixedAttr("spatial", 1);
   for (unsigned i = 1; i < n.numOutputs(); ++i)
-    if (n.wants(i)) n.unsupported("batch normalization in training mode is not supported");
+    if (n.wants(i) && !training) {
+      if (n.opset < 14)
+        n.unsupported("batch normalization in training mode is supported from opset 14 on");
+      else
+        n.fail("output " + llvm::Twine(i) + " is of training_mode 1");
+    }
   UOpRef x = n.widen(n.in(0));
   UOpRef p[4];
   for (unsigned i = 0; i < 4 && x; ++i) p[i] = n.cast(n.in(i + 1), x->dtype);
   if (n.failed() || !n.requireFloat(x) || !n.requireRank(x, 2)) return;
+  if (training) { // the statistics of this batch; the running ones move toward them
+    Ints axes;
+    for (unsigned axis = 0; axis < x->rank(); ++axis)
+      if (axis != 1) axes.push_back(axis);
+    UOpRef m = mean(n, x, axes), centred = n.bin(Op::Sub, x, m);
+    UOpRef variance = mean(n, n.bin(Op::Mul, centred, centred), axes);
+    for (unsigned i = 0; i < 2; ++i) {
+      UOpRef now = n.squeeze(i ? variance : m, axes), old = p[2 + i];
+      p[2 + i] = now;
+      UOpRef running = n.bin(Op::Add, n.bin(Op::Mul, old, momentum), n.bin(Op::Mul, now, 1 - momentum));
+      if (n.wants(1 + i)) n.give(1 + i, n.cast(running, n.in(3 + i)->dtype));
+    }
+  }
   UOpRef scale = n.bin(Op::Div, p[0], n.un(Op::Sqrt, n.bin(Op::Add, p[3], epsilon)));
   UOpRef shift = n.bin(Op::Sub, p[1], n.bin(Op::Mul, p[2], scale));
   n.give(n.cast(perChannelAffine(n, x, scale, shift), n.in(0)->dtype));
@@ -217,7 +259,9 @@ constexpr Row rows[] = {
     {"Softmax", 13, latest, 1, 1, softmaxNode<softmax, false>},
     {"LogSoftmax", 1, 12, 1, 1, softmaxNode<logSoftmax, true>},
     {"LogSoftmax", 13, latest, 1, 1, softmaxNode<logSoftmax, false>},
-    {"BatchNormalization", 9, latest, 5, 5, batchNormalization},
+    {"Hardmax", 1, 12, 1, 1, hardmax<true>, floatTypes},
+    {"Hardmax", 13, latest, 1, 1, hardmax<false>, floatTypes},
+    {"BatchNormalization", 7, latest, 5, 5, batchNormalization},
     {"LayerNormalization", 17, latest, 2, 3, layerNormalization},
     {"RMSNormalization", 23, latest, 2, 2, rmsNormalization},
     {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization},

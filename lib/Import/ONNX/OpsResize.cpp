@@ -470,8 +470,10 @@ void resize(Node &n) {
 constexpr Row rows[] = {
     {"Upsample", 7, 8, 1, 1, upsampleAttr},
     {"Upsample", 9, 9, 2, 2, upsample},
-    {"Resize", 10, 10, 2, 2, resizeOf10},
-    {"Resize", 11, latest, 1, 4, resize},
+    {"Resize", 10, 10, 2, 2, resizeOf10, anyType,
+     "integers are interpolated in f32, wider ones in f64, and rounded to nearest"},
+    {"Resize", 11, latest, 1, 4, resize, anyType,
+     "integers are interpolated in f32, wider ones in f64, and rounded to nearest"},
 };
 
 } // namespace

@@ -387,7 +387,57 @@ void pad(Node &n) {
   padBy(n, before, after, bits);
 }
 
+/// The middle of each axis named, cut or padded to the extent given; an odd element more falls to the end.
+void centerCropPad(Node &n) {
+  UOpRef x = n.in(0);
+  Dims wanted = n.knownDims(1, "the shape");
+  if (n.failed()) return;
+  Ints axes;
+  for (unsigned i = 0; i < x->rank(); ++i) axes.push_back(i);
+  if (n.hasAttr("axes")) {
+    axes.clear();
+    for (int64_t axis : n.intsAttr("axes")) axes.push_back(n.axis(axis, x->rank()));
+    n.axes(axes, x->rank()); // refuses an axis that is named twice
+  }
+  if (wanted.size() != axes.size())
+    n.fail("found " + llvm::Twine(wanted.size()) + " extents for " + llvm::Twine(axes.size()) + " axes");
+  if (n.failed()) return;
+  UOpRef zero = n.c.index(0), two = n.c.index(2);
+  Dims begin(x->rank(), zero), size = shapeOf(x), lo = begin, hi = begin;
+  for (auto [axis, extent] : llvm::zip(axes, wanted)) {
+    UOpRef more = idxSub(n.c, extent, x->shape[axis]);
+    if (extent->lo < 0) n.fail("the extent " + dimsText(extent) + " may be negative");
+    if (more->lo < 0 && more->hi > 0)
+      n.unsupported("an extent " + dimsText(x->shape[axis]) + " that may be smaller or larger than " +
+                    dimsText(extent) + " is not supported: fix it with --dim");
+    if (more->lo >= 0) {
+      lo[axis] = idxDiv(n.c, more, two);
+      hi[axis] = idxSub(n.c, more, lo[axis]);
+    } else {
+      begin[axis] = idxDiv(n.c, idxSub(n.c, zero, more), two);
+      size[axis] = extent;
+    }
+  }
+  if (!n.failed()) n.give(n.pad(n.shrink(x, begin, size), lo, hi, 0));
+}
+
 // ---- triangles and blocks
+
+/// Ones at column = row + k.
+void eyeLike(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t k = n.intAttr("k", 0);
+  if (!n.requireRank(x, 2, 2)) return;
+  DType t = x->dtype;
+  if (n.hasAttr("dtype")) {
+    llvm::Expected<DType> named = elementType(int32_t(n.intAttr("dtype", 0)));
+    if (!named) n.fail("attribute 'dtype': " + llvm::toString(named.takeError()));
+    if (n.failed()) return;
+    t = *named;
+  }
+  UOpRef row = n.iota(DType::I64, x->shape, 0), column = n.iota(DType::I64, x->shape, 1);
+  n.give(n.cast(n.bin(Op::Eq, n.bin(Op::Sub, column, row), n.b.litInt(DType::I64, k)), t));
+}
 
 /// Elements on one side of a diagonal: column - row <= k (lower) or >= k (upper); the rest 0.
 void trilu(Node &n) {
@@ -462,6 +512,8 @@ constexpr Row rows[] = {
     {"Split", 13, latest, 1, 2, split},
     {"Pad", 2, 10, 1, 1, padAttr},
     {"Pad", 11, latest, 2, 4, pad},
+    {"CenterCropPad", 18, latest, 2, 2, centerCropPad},
+    {"EyeLike", 9, latest, 1, 1, eyeLike},
     {"Trilu", 14, latest, 1, 2, trilu},
     {"DepthToSpace", 1, latest, 1, 1, depthToSpace},
     {"SpaceToDepth", 1, latest, 1, 1, spaceToDepth},

@@ -1,0 +1,263 @@
+//===- OpsPool.cpp: pooling ------------------------------------------------===//
+// Takes:    pools over a window and over whole images; MaxUnpool.
+// Gives:    windows of the padded input, folded in a plain chain, row-major (N4).
+// Keeps:    pads out of what a pool gives: they are the identity of the fold, unless ONNX counts them.
+#include "OpTable.h"
+#include "Sampling.h"
+#include "Windows.h"
+#include "astra/IR/Index.h"
+#include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include <limits>
+
+namespace astra::onnx {
+
+namespace {
+
+/// Room for one more, partial window where ceil_mode asks for it: how far the last window reaches past the padded
+/// input. A window that begins in the padding at the end is left out.
+Dims overhang(Node &n, UOpRef x, const Window &w, bool ceil) {
+  Dims extra(w.spatial, n.c.index(0));
+  for (unsigned i = 0; !n.failed() && i < w.spatial; ++i) {
+    UOpRef extent = x->shape[2 + i], stride = n.c.index(w.strides[i]), zero = n.c.index(0), one = n.c.index(1);
+    if (w.before[i] >= w.reach(i) || w.after[i] >= w.reach(i))
+      n.fail("pads of " + llvm::Twine(std::max(w.before[i], w.after[i])) + " are not smaller than the window of " +
+             llvm::Twine(w.reach(i)));
+    UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i)));
+    if (room->lo < 0) n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window");
+    if (!ceil || n.failed() || w.strides[i] == 1) continue;
+    UOpRef inside = idxDiv(n.c, idxAdd(n.c, extent, idxSub(n.c, n.c.index(w.before[i]), one)), stride);
+    UOpRef last = idxMin(n.c, idxCeilDiv(n.c, room, stride), inside); // the number of the last window
+    extra[i] = idxMax(n.c, zero, idxSub(n.c, idxMul(n.c, last, stride), room));
+  }
+  return extra;
+}
+
+/// x padded on its last `spatial` axes and seen through the window: [leading..., places..., kernel...].
+UOpRef windows(Node &n, UOpRef x, const Window &w, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after,
+               uint64_t bits, unsigned leading) {
+  Dims lo(leading, n.c.index(0)), hi(leading, n.c.index(0));
+  for (unsigned i = 0; i < w.spatial; ++i) {
+    lo.push_back(before[i]);
+    hi.push_back(after[i]);
+  }
+  x = n.pad(x, lo, hi, bits);
+  for (unsigned i = 0; i < w.spatial; ++i)
+    x = n.make(Op::Window, {x}, {leading + i, w.kernel[i], w.strides[i], w.dilations[i]});
+  return x;
+}
+
+/// The window's axes, the last ones, folded away in plain chain order.
+UOpRef foldWindow(Node &n, ReduceKind kind, UOpRef x, unsigned spatial) {
+  if (!x) return nullptr;
+  Ints axes;
+  for (unsigned axis = x->rank() - spatial; axis < x->rank(); ++axis) axes.push_back(axis);
+  UOpRef folded = n.reduce(kind, x, axes, /*chain=*/true);
+  return folded ? n.squeeze(folded, axes) : nullptr;
+}
+
+Dims indices(Node &n, llvm::ArrayRef<int64_t> values) {
+  Dims dims;
+  for (int64_t v : values) dims.push_back(n.c.index(v));
+  return dims;
+}
+
+/// w.after with what the last window needs beyond.
+Dims afterWith(Node &n, const Window &w, llvm::ArrayRef<UOpRef> extra) {
+  Dims result;
+  for (unsigned i = 0; i < w.spatial; ++i) result.push_back(idxAdd(n.c, n.c.index(w.after[i]), extra[i]));
+  return result;
+}
+
+/// The bits of the least value of a dtype, which the pads of a max pool hold.
+uint64_t leastBits(Node &n, DType t) {
+  if (isFloat(t)) return uint64_t(n.b.lit(t, -std::numeric_limits<double>::infinity())->ints[0]);
+  return isSigned(t) ? uint64_t(1) << (bitWidth(t) - 1) : 0;
+}
+
+/// Where the first maximum of each window stands in x [N, C, spatial...], row-major; with the spatial axes in reverse
+/// order if columnMajor. A window of nothing but pads and -inf names the element beside the pads.
+UOpRef indicesOfMaxima(Node &n, UOpRef x, UOpRef seen, const Window &w, bool columnMajor) {
+  if (!seen || n.failed()) return nullptr;
+  Dims flat(seen->shape.begin(), seen->shape.end() - w.spatial);
+  int64_t rank = flat.size();
+  flat.push_back(idxProduct(n.c, seen->shape.take_back(w.spatial)));
+  UOpRef tap = n.make(Op::ArgReduce, {n.reshape(seen, flat)}, {0, rank}); // number of the maximum in its window
+  if (!tap) return nullptr;
+  flat.pop_back();
+  auto ramp = [&](unsigned axis) {
+    Dims dims(rank, n.c.index(1));
+    dims[axis] = flat[axis];
+    return n.reshape(n.iota(DType::I64, {flat[axis]}, 0), dims);
+  };
+  UOpRef index = n.bin(Op::Add, n.bin(Op::Mul, ramp(0), scalar(n, x->shape[1], DType::I64)), ramp(1));
+  llvm::SmallVector<UOpRef, 3> at(w.spatial);
+  for (unsigned i = w.spatial; i-- > 0;) {
+    UOpRef size = n.b.litInt(DType::I64, w.kernel[i]), k = n.bin(Op::Mod, tap, size);
+    tap = n.bin(Op::FloorDiv, tap, size);
+    at[i] =
+        n.bin(Op::Add, n.bin(Op::Mul, ramp(2 + i), double(w.strides[i])), n.bin(Op::Mul, k, double(w.dilations[i])));
+    at[i] = n.bin(Op::Sub, at[i], double(w.before[i]));
+    UOpRef last = scalar(n, idxSub(n.c, x->shape[2 + i], n.c.index(1)), DType::I64);
+    at[i] = n.bin(Op::Max, n.bin(Op::Min, at[i], last), 0.0);
+  }
+  for (unsigned j = 0; j < w.spatial; ++j) {
+    unsigned i = columnMajor ? w.spatial - 1 - j : j;
+    index = n.bin(Op::Add, n.bin(Op::Mul, index, scalar(n, x->shape[2 + i], DType::I64)), at[i]);
+  }
+  return index;
+}
+
+void maxPool(Node &n) {
+  UOpRef x = n.in(0);
+  if (!n.requireRank(x, 3)) return;
+  Window w = readWindow(n, x, {});
+  bool ceil = n.intAttr("ceil_mode", 0) != 0, columnMajor = n.intAttr("storage_order", 0) != 0;
+  if (n.failed()) return;
+  Dims extra = overhang(n, x, w, ceil);
+  if (n.failed()) return;
+  UOpRef seen = windows(n, x, w, indices(n, w.before), afterWith(n, w, extra), leastBits(n, x->dtype), 2);
+  n.give(foldWindow(n, ReduceKind::Max, seen, w.spatial));
+  if (n.wants(1)) n.give(1, indicesOfMaxima(n, x, seen, w, columnMajor));
+}
+
+/// Each element where its index says, zeros elsewhere. The indices, which a max pool gave, stay within their channel.
+void maxUnpool(Node &n) {
+  UOpRef x = n.in(0), index = n.in(1);
+  if (!n.requireRank(x, 3) || !index) return;
+  Window w = readWindow(n, x, {});
+  if (index->shape != x->shape)
+    n.fail("the indices are " + dimsText(index->shape) + ", the input " + dimsText(x->shape));
+  if (n.failed()) return;
+  Dims full = {x->shape[0], x->shape[1]}, zeros(x->rank(), n.c.index(0));
+  for (unsigned i = 0; i < w.spatial; ++i)
+    full.push_back(idxAdd(n.c, idxMul(n.c, idxSub(n.c, x->shape[2 + i], n.c.index(1)), n.c.index(w.strides[i])),
+                          n.c.index(w.kernel[i] - w.before[i] - w.after[i])));
+  for (UOpRef extent : full)
+    if (extent->lo < 0) n.fail("the result " + dimsText(full) + " may have a negative extent");
+  if (n.failed()) return;
+  UOpRef size = idxProduct(n.c, llvm::ArrayRef<UOpRef>(full).drop_front(2));
+  UOpRef channels = idxMul(n.c, full[0], full[1]), count = idxProduct(n.c, x->shape.drop_front(2));
+  UOpRef own = n.unsqueeze(n.bin(Op::Mul, n.iota(DType::I64, {channels}, 0), scalar(n, size, DType::I64)), {1});
+  UOpRef at = n.bin(Op::Sub, n.reshape(n.cast(index, DType::I64), {channels, count}), own);
+  UOpRef zero = n.make(Op::Const, {}, {0}, x->dtype);
+  UOpRef y = n.make(Op::Scatter, {n.broadcastTo(zero, {channels, size}), at, n.reshape(x, {channels, count})},
+                    {1, int64_t(ScatterKind::Set)});
+  y = n.reshape(y, full);
+  if (!n.has(2)) return n.give(y);
+  Dims wanted = n.knownDims(2, "the output's shape"), after;
+  if (n.failed() || !y) return;
+  if (wanted.size() != full.size())
+    n.fail("the output's shape " + dimsText(wanted) + " does not fit " + dimsText(full));
+  for (size_t i = 0; i < full.size() && !n.failed(); ++i) {
+    after.push_back(idxSub(n.c, wanted[i], full[i]));
+    if (after[i]->lo < 0) n.fail("the output's shape " + dimsText(wanted) + " is smaller than " + dimsText(full));
+  }
+  if (!n.failed()) n.give(n.pad(y, zeros, after, 0));
+}
+
+/// The sum of the window over the number of elements in it. Pads that do not count are -0.0, the identity of the sum;
+/// those that count are +0.0; what ceil_mode adds beyond them never counts.
+void averagePool(Node &n) {
+  UOpRef x = n.widen(n.in(0));
+  if (!n.requireFloat(x) || !n.requireRank(x, 3)) return;
+  Window w = readWindow(n, x, {});
+  bool padsCount = n.intAttr("count_include_pad", 0), ceil = n.intAttr("ceil_mode", 0) != 0;
+  if (n.failed()) return;
+  Dims extra = overhang(n, x, w, ceil);
+  if (n.failed()) return;
+  Dims none(w.spatial, n.c.index(0)), before = indices(n, w.before), pads = indices(n, w.after),
+                                      after = afterWith(n, w, extra);
+  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
+  UOpRef counted = x;
+  if (padsCount) {
+    Dims lo(2, n.c.index(0)), hi = lo;
+    lo.append(before);
+    hi.append(pads);
+    counted = n.pad(x, lo, hi, 0);
+  }
+  const Dims &lo = padsCount ? none : before, &hi = padsCount ? extra : after;
+  UOpRef total = foldWindow(n, ReduceKind::Sum, windows(n, counted, w, lo, hi, identity, 2), w.spatial);
+  if (!total) return;
+  auto isZero = [](UOpRef v) { return v->constIndex() == 0; };
+  UOpRef count;
+  if (llvm::all_of(lo, isZero) && llvm::all_of(hi, isZero)) {
+    double product = 1;
+    for (int64_t k : w.kernel) product *= double(k);
+    count = n.literal(x, product);
+  } else { // the same windows over ones, as exact integers
+    UOpRef ones = n.broadcastTo(n.b.litInt(DType::I32, 1), counted->shape.drop_front(2));
+    count = n.cast(foldWindow(n, ReduceKind::Sum, windows(n, ones, w, lo, hi, 0, 0), w.spatial), x->dtype);
+  }
+  n.give(n.cast(n.bin(Op::Div, total, count), n.in(0)->dtype));
+}
+
+/// x^p of magnitudes, and its inverse.
+UOpRef powerOf(Node &n, UOpRef x, int64_t p) {
+  UOpRef magnitude = n.un(Op::Abs, x);
+  return p == 1 ? magnitude : p == 2 ? n.bin(Op::Mul, x, x) : n.bin(Op::Pow, magnitude, double(p));
+}
+UOpRef rootOf(Node &n, UOpRef x, int64_t p) {
+  return p == 1 ? x : p == 2 ? n.un(Op::Sqrt, x) : n.bin(Op::Pow, x, 1 / double(p));
+}
+
+int64_t readP(Node &n) {
+  int64_t p = n.intAttr("p", 2);
+  if (p < 1) n.fail("attribute 'p' is " + llvm::Twine(p) + ", expected 1 or more");
+  return p;
+}
+
+/// The p-th root of the sum of p-th powers of magnitudes; pads are 0.
+void lpPool(Node &n) {
+  UOpRef x = n.widen(n.in(0));
+  int64_t p = readP(n);
+  if (!n.requireFloat(x) || !n.requireRank(x, 3)) return;
+  Window w = readWindow(n, x, {});
+  bool ceil = n.intAttr("ceil_mode", 0) != 0;
+  if (n.failed()) return;
+  Dims extra = overhang(n, x, w, ceil);
+  if (n.failed()) return;
+  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
+  UOpRef seen = windows(n, powerOf(n, x, p), w, indices(n, w.before), afterWith(n, w, extra), identity, 2);
+  n.give(n.cast(rootOf(n, foldWindow(n, ReduceKind::Sum, seen, w.spatial), p), n.in(0)->dtype));
+}
+
+Ints spatialAxes(UOpRef x) {
+  Ints axes;
+  for (unsigned axis = 2; axis < x->rank(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+void globalAveragePool(Node &n) {
+  UOpRef x = n.widen(n.in(0));
+  if (n.requireFloat(x) && n.requireRank(x, 3)) n.give(n.cast(mean(n, x, spatialAxes(x)), n.in(0)->dtype));
+}
+
+void globalMaxPool(Node &n) {
+  UOpRef x = n.in(0);
+  if (n.requireRank(x, 3)) n.give(n.reduce(ReduceKind::Max, x, spatialAxes(x)));
+}
+
+/// One window over the whole image.
+void globalLpPool(Node &n) {
+  UOpRef x = n.widen(n.in(0));
+  int64_t p = readP(n);
+  if (n.requireFloat(x) && n.requireRank(x, 3))
+    n.give(n.cast(rootOf(n, n.reduce(ReduceKind::Sum, powerOf(n, x, p), spatialAxes(x)), p), n.in(0)->dtype));
+}
+
+constexpr Row rows[] = {
+    {"MaxPool", 1, latest, 1, 1, maxPool, realTypes},
+    {"AveragePool", 7, latest, 1, 1, averagePool, floatTypes},
+    {"LpPool", 2, latest, 1, 1, lpPool, floatTypes},
+    {"GlobalAveragePool", 1, latest, 1, 1, globalAveragePool, floatTypes},
+    {"GlobalMaxPool", 1, latest, 1, 1, globalMaxPool, realTypes},
+    {"GlobalLpPool", 2, latest, 1, 1, globalLpPool, floatTypes},
+    {"MaxUnpool", 9, latest, 2, 3, maxUnpool, anyType, "an index outside of its own channel is dropped"},
+};
+
+} // namespace
+
+llvm::ArrayRef<Row> poolRows() { return rows; }
+
+} // namespace astra::onnx

@@ -1,0 +1,64 @@
+//===- Windows.cpp: what convolutions and pools share ----------------------===//
+// Takes:    nodes with the attributes of a sliding window, which may be wrong in every way.
+// Gives:    the window, its pads as numbers, and the number of its places.
+#include "Windows.h"
+#include "astra/IR/Index.h"
+#include "onnx.pb.h"
+
+namespace astra::onnx {
+
+bool checkWindow(Node &n, const Window &w, llvm::ArrayRef<int64_t> pads) {
+  if (w.kernel.size() != w.spatial || w.strides.size() != w.spatial || w.dilations.size() != w.spatial ||
+      pads.size() != 2 * w.spatial)
+    n.fail("kernel_shape, strides, dilations or pads do not fit " + llvm::Twine(w.spatial) + " spatial axes");
+  constexpr int64_t most = 1 << 24;
+  for (const Ints *list : {&w.kernel, &w.strides, &w.dilations})
+    for (int64_t v : *list)
+      if (v < 1 || v > most) n.fail("kernel_shape, strides and dilations must be in 1..2^24, found " + llvm::Twine(v));
+  for (int64_t v : pads)
+    if (v < 0 || v > most) n.fail("pads must be in 0..2^24, found " + llvm::Twine(v));
+  return !n.failed();
+}
+
+Window readWindow(Node &n, UOpRef x, llvm::ArrayRef<int64_t> kernel, bool transposed) {
+  Window w;
+  w.spatial = x->rank() - 2;
+  w.kernel = n.intsAttr("kernel_shape", kernel);
+  w.strides = n.intsAttr("strides", Ints(w.spatial, 1));
+  w.dilations = n.intsAttr("dilations", Ints(w.spatial, 1));
+  Ints pads = n.intsAttr("pads", Ints(2 * w.spatial, 0));
+  std::string automatic = n.stringAttr("auto_pad", "NOTSET");
+  if (!kernel.empty() && llvm::ArrayRef<int64_t>(w.kernel) != kernel)
+    n.fail("attribute 'kernel_shape' differs from the weights");
+  if (!checkWindow(n, w, pads)) return w;
+  if (automatic != "NOTSET" && automatic != "VALID" && automatic != "SAME_UPPER" && automatic != "SAME_LOWER")
+    n.fail("attribute 'auto_pad' is '" + automatic + "', which is not one of ONNX's");
+  for (unsigned i = 0; i < w.spatial && !n.failed(); ++i) {
+    int64_t low = pads[i], high = pads[w.spatial + i];
+    if (automatic == "VALID") low = high = 0;
+    if (!transposed && automatic.rfind("SAME", 0) == 0) { // as many places as strides begin in the extent
+      UOpRef extent = x->shape[2 + i], stride = n.c.index(w.strides[i]), one = n.c.index(1);
+      UOpRef covered = idxMul(n.c, idxSub(n.c, idxCeilDiv(n.c, extent, stride), one), stride);
+      UOpRef total = idxMax(n.c, n.c.index(0), idxSub(n.c, idxAdd(n.c, covered, n.c.index(w.reach(i))), extent));
+      if (!total->constIndex()) {
+        n.unsupported("auto_pad '" + automatic + "' of the dynamic extent " + dimsText(extent) +
+                      " with a stride is not supported: give pads, or fix the extent with --dim");
+        return w;
+      }
+      int64_t both = *total->constIndex();
+      low = automatic == "SAME_UPPER" ? both / 2 : both - both / 2;
+      high = both - low;
+    }
+    w.before.push_back(low);
+    w.after.push_back(high);
+  }
+  return w;
+}
+
+UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i) {
+  UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i)));
+  if (room->lo < 0) n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window");
+  return idxAdd(n.c, idxDiv(n.c, room, n.c.index(w.strides[i])), n.c.index(1));
+}
+
+} // namespace astra::onnx

@@ -1,0 +1,26 @@
+//===- Windows.h: what convolutions and pools share ------------------------===//
+#pragma once
+#include "Node.h"
+
+namespace astra::onnx {
+
+/// A window over the spatial axes of [N, C, spatial...].
+struct Window {
+  unsigned spatial; // number of spatial axes
+  Ints kernel, strides, dilations, before, after;
+
+  /// The elements that it spans along spatial axis i.
+  int64_t reach(unsigned i) const { return (kernel[i] - 1) * dilations[i] + 1; }
+};
+
+/// Whether kernel, strides, dilations and pads fit the spatial axes and are in range; a failure if not.
+bool checkWindow(Node &n, const Window &w, llvm::ArrayRef<int64_t> pads);
+
+/// Reads kernel_shape, strides, dilations, pads and auto_pad for an input [N, C, spatial...]; `kernel` is what the
+/// weights say, or empty. A transposed convolution reads auto_pad itself.
+Window readWindow(Node &n, UOpRef x, llvm::ArrayRef<int64_t> kernel, bool transposed = false);
+
+/// The number of places of the window along spatial axis i; an extent that may be smaller than the window is refused.
+UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i);
+
+} // namespace astra::onnx
