@@ -137,7 +137,6 @@ void batchNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   double momentum = n.floatAttr("momentum", 0.9f);
   bool training = n.opset >= 14 && n.intAttr("training_mode", 0) != 0;
-  if (n.opset < 9) n.fixedAttr("spatial", 1);
   for (unsigned i = 1; i < n.numOutputs(); ++i)
     if (n.wants(i) && !training) {
       if (n.opset < 14)
@@ -261,7 +260,7 @@ constexpr Row rows[] = {
     {"LogSoftmax", 13, latest, 1, 1, softmaxNode<logSoftmax, false>},
     {"Hardmax", 1, 12, 1, 1, hardmax<true>, floatTypes},
     {"Hardmax", 13, latest, 1, 1, hardmax<false>, floatTypes},
-    {"BatchNormalization", 7, latest, 5, 5, batchNormalization},
+    {"BatchNormalization", 9, latest, 5, 5, batchNormalization, floatTypes},
     {"LayerNormalization", 17, latest, 2, 3, layerNormalization},
     {"RMSNormalization", 23, latest, 2, 2, rmsNormalization},
     {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization},

@@ -407,10 +407,11 @@ void centerCropPad(Node &n) {
   for (auto [axis, extent] : llvm::zip(axes, wanted)) {
     UOpRef more = idxSub(n.c, extent, x->shape[axis]);
     if (extent->lo < 0) n.fail("the extent " + dimsText(extent) + " may be negative");
-    if (more->lo < 0 && more->hi > 0)
-      n.unsupported("an extent " + dimsText(x->shape[axis]) + " that may be smaller or larger than " +
-                    dimsText(extent) + " is not supported: fix it with --dim");
-    if (more->lo >= 0) {
+    bool pads = more->lo >= 0 && idxSub(n.c, more, idxDiv(n.c, more, two))->lo >= 0;
+    if (!pads && more->hi > 0)
+      n.unsupported("an extent " + dimsText(x->shape[axis]) + " whose distance from " + dimsText(extent) +
+                    " is dynamic is not supported: fix it with --dim");
+    if (pads) {
       lo[axis] = idxDiv(n.c, more, two);
       hi[axis] = idxSub(n.c, more, lo[axis]);
     } else {
