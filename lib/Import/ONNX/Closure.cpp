@@ -20,7 +20,7 @@ bool isCheap(UOpRef x) {
 UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
   UOpRef x = n.lowering.placeholder(t, shape);
   if (!x) return n.unsupported("the loops of this model carry more than 32768 values");
-  placeholders.push_back(x);
+  placeholders.insert(x);
   return x;
 }
 
@@ -43,7 +43,7 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
   std::vector<std::pair<UOpRef, size_t>> stack;
   auto visit = [&](UOpRef x) {
     if (!seen.insert(x).second) return;
-    bool leaf = x->isIndex() ? !followsData(x) : llvm::is_contained(placeholders, x) || (isCheap(x) && !hasDataDim(x));
+    bool leaf = x->isIndex() ? !followsData(x) : placeholders.contains(x) || (isCheap(x) && !hasDataDim(x));
     if (!leaf && !x->isIndex() && (x->is(Op::Param) || x->is(Op::Arg) || x->id < begin)) {
       outside.insert(x);
       leaf = true;

@@ -33,8 +33,7 @@ private:
 
   Node &n;
   size_t begin;
-  llvm::SmallVector<UOpRef, 8> placeholders;
-  llvm::SetVector<UOpRef> outside;
+  llvm::SetVector<UOpRef> placeholders, outside;
   llvm::DenseMap<UOpRef, bool> dataDims; // memo of followsData
 };
 

@@ -9,7 +9,7 @@ namespace astra::onnx {
 
 namespace {
 
-constexpr unsigned deepest = 32, mostNodes = 4'000'000;
+constexpr unsigned deepest = 32, mostAdded = 1'000'000;
 constexpr int64_t mostPlaceholders = 32768; // the upper half of the numbers that arguments have
 
 llvm::StringRef domainOf(const std::string &domain) { return domain == "ai.onnx" ? llvm::StringRef() : domain; }
@@ -44,13 +44,13 @@ bool isAbsent(const Scope &scope, llvm::StringRef name) {
 
 void Failures::addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe) {
   if (unknownOps.empty()) firstUnknown = describe();
+  if (unknownOps.size() == mostKept && !placeOfOp.count(op)) return;
   auto [place, isNew] = placeOfOp.try_emplace(op, unknownOps.size());
   if (isNew) unknownOps.push_back({op, 0});
   ++unknownOps[place->second].second;
 }
 
 llvm::Error Failures::error() const {
-  constexpr size_t most = 20;
   std::vector<std::string> lines;
   if (!unknownOps.empty()) {
     std::string text = firstUnknown + ": this op is not supported at this opset; unsupported in this model: ";
@@ -59,8 +59,10 @@ llvm::Error Failures::error() const {
       text += (llvm::StringRef(comma) + op + " (" + llvm::Twine(count) + (count == 1 ? " node)" : " nodes)")).str();
     lines.push_back(std::move(text));
   }
-  lines.insert(lines.end(), sentences.begin(), sentences.begin() + std::min(most, sentences.size()));
-  if (sentences.size() > most) lines.push_back("and " + std::to_string(sentences.size() - most) + " more");
+  lines.insert(lines.end(), sentences.begin(), sentences.begin() + std::min(mostPrinted, sentences.size()));
+  if (sentences.size() > mostPrinted)
+    lines.push_back("and " + std::to_string(sentences.size() - mostPrinted) +
+                    (sentences.size() == mostKept ? " or more" : " more"));
   return llvm::createStringError(std::make_error_code(wrong ? std::errc::invalid_argument : std::errc::not_supported),
                                  llvm::join(lines, "\n"));
 }
@@ -141,10 +143,11 @@ void Lowering::poison(const proto::Node &node, Scope &scope) {
 }
 
 void Lowering::node(const proto::Node &node, int index, Scope &scope) {
-  if (lowered++ == mostNodes)
+  unsigned most = mostAdded + unsigned(file.model().graph().node_size());
+  if (lowered++ == most)
     failures.add(describe(node, index, scope) + ": functions and loops of this model expand to more than " +
-                 std::to_string(mostNodes) + " nodes");
-  if (lowered > mostNodes) return poison(node, scope);
+                 std::to_string(most) + " nodes");
+  if (lowered > most) return poison(node, scope);
   llvm::StringRef domain = domainOf(node.domain());
   auto function = functions.find(functionKey(domain, node.op_type(), node.overload()));
   if (function != functions.end()) return call(*function->second, node, index, scope);

@@ -4,7 +4,7 @@
 // Keeps:    nodes are lowered in the file's order, which ONNX requires to be topological. A failure poisons what
 // follows
 //           from it, so that one run reports the faults that are independent. Graphs nest at most `deepest` deep, and
-//           functions expand to at most `mostNodes` nodes.
+//           functions and loops expand to at most a million nodes more than the graph has.
 // Does not: know an op (Ops*.cpp), or the model's inputs and outputs (Importer.cpp).
 #pragma once
 #include "OpTable.h"
@@ -43,13 +43,16 @@ struct Failures {
 
   bool empty() const { return sentences.empty() && unknownOps.empty(); }
   void add(std::string sentence, bool unsupported = false) {
-    sentences.push_back(std::move(sentence));
+    if (sentences.size() < mostKept) sentences.push_back(std::move(sentence));
     wrong |= !unsupported;
   }
+  /// Whether one more sentence would be printed.
+  bool matters() const { return sentences.size() < mostPrinted; }
   void addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe);
   llvm::Error error() const;
 
 private:
+  static constexpr size_t mostPrinted = 20, mostKept = 1000; // a lowering that tries two ways copies them
   llvm::StringMap<size_t> placeOfOp;
 };
 

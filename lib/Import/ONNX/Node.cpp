@@ -81,7 +81,7 @@ Dims Node::knownDims(unsigned i, const char *what) {
 }
 
 std::string Node::cause(UOpRef x) const {
-  if (!x) return "";
+  if (!x || !lowering.failures.matters()) return "";
   std::string text;
   for (UOpRef node : topoSort(x))
     if (node->is(Op::Arg) && node->ints[0] < int64_t(lowering.module.entries[0].inputs.size())) {
