@@ -179,31 +179,63 @@ Standardized standardize(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes, double
   return {n.bin(Op::Mul, centred, inverse), m, inverse};
 }
 
+/// The type of the first stage of a normalization, the standardization. The operand goes into it rounded once; what
+/// comes out is rounded to it only where it is another narrow type than the operand's.
+class Stage {
+public:
+  explicit Stage(Node &n) : n(n) {
+    constexpr std::pair<int64_t, DType> codes[] = {
+        {1, DType::F32}, {10, DType::F16}, {11, DType::F64}, {16, DType::BF16}};
+    int64_t given = n.intAttr("stash_type", 1);
+    const auto *found = llvm::find_if(codes, [&](auto code) { return code.first == given; });
+    if (found == std::end(codes))
+      n.fail("attribute 'stash_type' is " + llvm::Twine(given) +
+             ", expected 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)");
+    else
+      type = found->second;
+  }
+  UOpRef in(UOpRef x) { return n.widen(n.cast(x, type)); }
+  UOpRef round(UOpRef y) { return n.cast(y, type); }
+  /// y in the type in which the second stage computes: that of `like`, widened.
+  UOpRef out(UOpRef y, UOpRef like) {
+    if (!y || !like) return nullptr;
+    if (like->dtype != type) y = round(y);
+    return n.cast(y, like->dtype == DType::F64 ? DType::F64 : DType::F32);
+  }
+
+private:
+  Node &n;
+  DType type = DType::F32;
+};
+
 void layerNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
-  n.fixedAttr("stash_type", 1);
-  UOpRef x = n.widen(n.in(0));
-  if (!n.requireFloat(x)) return;
+  Stage stage(n);
+  UOpRef x = stage.in(n.in(0));
+  if (!n.requireFloat(n.in(0))) return;
   int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
   if (n.failed()) return;
   Standardized s = standardize(n, x, axesFrom(axis, x->rank()), epsilon);
-  UOpRef y = n.bin(Op::Mul, s.value, n.widen(n.in(1)));
+  UOpRef y = n.bin(Op::Mul, stage.out(s.value, n.in(0)), n.widen(n.in(1)));
   if (n.has(2)) y = n.bin(Op::Add, y, n.widen(n.in(2)));
   n.give(n.cast(y, n.in(0)->dtype));
-  if (n.wants(1)) n.give(1, s.mean);
-  if (n.wants(2)) n.give(2, s.inverse);
+  if (n.wants(1)) n.give(1, stage.round(s.mean));
+  if (n.wants(2)) n.give(2, stage.round(s.inverse));
 }
 
+/// The result is of the scale's type, which may differ from the operand's.
 void rmsNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
-  n.fixedAttr("stash_type", 1);
-  UOpRef x = n.widen(n.in(0));
-  if (!n.requireFloat(x)) return;
+  Stage stage(n);
+  UOpRef x = stage.in(n.in(0)), scale = n.in(1);
+  if (!n.requireFloat(n.in(0)) || !n.requireFloat(scale)) return;
   int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
   if (n.failed()) return;
   UOpRef root = n.un(Op::Sqrt, n.bin(Op::Add, mean(n, n.bin(Op::Mul, x, x), axesFrom(axis, x->rank())), epsilon));
   UOpRef inverse = n.bin(Op::Div, n.literal(root, 1), root);
-  n.give(n.cast(n.bin(Op::Mul, n.bin(Op::Mul, x, inverse), n.widen(n.in(1))), n.in(0)->dtype));
+  UOpRef y = stage.out(n.bin(Op::Mul, x, inverse), n.in(0));
+  if (y && scale->dtype == DType::F64) y = n.cast(y, DType::F64);
+  n.give(n.cast(n.bin(Op::Mul, y, n.cast(scale, y ? y->dtype : DType::F32)), scale->dtype));
 }
 
 void instanceNormalization(Node &n) {
@@ -214,13 +246,14 @@ void instanceNormalization(Node &n) {
   if (y) n.give(n.cast(perChannelAffine(n, y, n.widen(n.in(1)), n.widen(n.in(2))), n.in(0)->dtype));
 }
 
-/// From opset 21 on scale and bias are per channel; in 18 to 20 they were per group.
+/// From opset 21 on scale and bias are per channel and the first stage has a type; in 18 to 20 they were per group.
 template <bool perGroup> void groupNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
-  n.fixedAttr("stash_type", 1);
+  std::optional<Stage> stage;
+  if (!perGroup) stage.emplace(n);
   int64_t groups = n.intAttr("num_groups", 0);
-  UOpRef x = n.widen(n.in(0));
-  if (!n.requireFloat(x) || !n.requireRank(x, 2)) return;
+  UOpRef x = stage ? stage->in(n.in(0)) : n.widen(n.in(0));
+  if (!n.requireFloat(n.in(0)) || !n.requireRank(x, 2)) return;
   int64_t channels = n.constExtent(x, 1, "the number of channels");
   if (groups < 1 || channels % groups)
     n.fail(llvm::Twine(groups) + " groups do not divide " + llvm::Twine(channels) + " channels");
@@ -229,6 +262,7 @@ template <bool perGroup> void groupNormalization(Node &n) {
   grouped[1] = n.c.index(channels / groups);
   grouped.insert(grouped.begin() + 1, n.c.index(groups));
   UOpRef y = standardize(n, n.reshape(x, grouped), axesFrom(2, grouped.size()), epsilon).value;
+  if (stage) y = stage->out(y, n.in(0));
   UOpRef scale = n.widen(n.in(1)), shift = n.widen(n.in(2));
   if (!y || n.failed()) return;
   y = perGroup ? n.reshape(perChannelAffine(n, y, scale, shift), x->shape)
