@@ -11,20 +11,22 @@ namespace astra::onnx {
 namespace {
 
 constexpr size_t mostNodes = 512;
-constexpr int64_t mostElements = 1 << 22;
+constexpr int64_t mostElements = 1 << 22; // of all nodes together
 
-/// Whether x is of a kind and size that is computed here.
-bool isSmallAndFixed(UOpRef x) {
+/// Takes the elements of x from what is left; false where x is not of a kind that is computed here or too little is
+/// left. A contract's work is not bounded by its elements.
+bool take(UOpRef x, int64_t &left) {
   if (x->isIndex()) return x->isConst();
-  if (x->is(Op::Arg) || x->is(Op::State) || x->is(Op::Random) || !x->fns.empty() || has(x->op, Function) ||
-      has(x->op, Control) || has(x->op, KernelLevel))
+  if (x->is(Op::Arg) || x->is(Op::State) || x->is(Op::Random) || x->is(Op::Contract) || !x->fns.empty() ||
+      has(x->op, Function) || has(x->op, Control) || has(x->op, KernelLevel))
     return false;
   int64_t count = 1;
   for (UOpRef d : x->shape) {
-    if (!d->constIndex() || *d->constIndex() > mostElements) return false;
+    if (!d->constIndex() || *d->constIndex() > left) return false;
     count *= *d->constIndex();
-    if (count > mostElements) return false;
+    if (count > left) return false;
   }
+  left -= count;
   return true;
 }
 
@@ -35,9 +37,10 @@ std::optional<Tensor> settledValue(Node &n, UOpRef x) {
   EvalInputs in;
   llvm::SmallVector<UOpRef, 32> open = {x};
   llvm::DenseSet<UOpRef> seen = {x};
+  int64_t left = mostElements;
   while (!open.empty()) {
     UOpRef at = open.pop_back_val();
-    if (!isSmallAndFixed(at)) return std::nullopt;
+    if (!take(at, left)) return std::nullopt;
     if (at->is(Op::Param)) {
       const std::vector<uint8_t> *bytes = n.bytes(at);
       if (!bytes) return std::nullopt;
