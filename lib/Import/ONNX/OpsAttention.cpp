@@ -5,8 +5,10 @@
 // Keeps:    f16 and bf16 in f32 throughout, rounded once (N4). A query that may attend to no key gives zeros, whatever
 //           its scores are: masked scores are replaced by -inf, not added to.
 // Does not: write caches outside the op (OpsSequence.cpp, TensorScatter).
+#include "Lowering.h"
 #include "OpTable.h"
 #include "astra/IR/Index.h"
+#include "astra/IR/Text.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -205,18 +207,17 @@ UOpRef attentionWeights(Node &n, UOpRef s) {
   return n.bin(Op::Div, e, n.select(n.bin(Op::Eq, sum, 0.0), n.literal(s, 1), sum));
 }
 
-/// The type in which softmax reads the scores and gives its result, where softmax_precision asks for another one than
-/// the operands'; else Void.
-DType softmaxPrecision(Node &n, DType operand) {
+/// The type in which softmax reads the scores and gives its result; without the attribute, `otherwise`.
+DType softmaxPrecision(Node &n, DType otherwise) {
   constexpr std::pair<int64_t, DType> codes[] = {
       {1, DType::F32}, {10, DType::F16}, {11, DType::F64}, {16, DType::BF16}};
-  if (!n.hasAttr("softmax_precision")) return DType::Void;
+  if (!n.hasAttr("softmax_precision")) return otherwise;
   int64_t given = n.intAttr("softmax_precision", 1);
   for (auto [code, type] : codes)
-    if (code == given) return type == operand ? DType::Void : type;
+    if (code == given) return type;
   n.fail("attribute 'softmax_precision' is " + llvm::Twine(given) +
          ", expected 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)");
-  return DType::Void;
+  return otherwise;
 }
 
 void attention(Node &n) {
@@ -236,9 +237,10 @@ void attention(Node &n) {
   if (mask.allowed) s = n.select(mask.allowed, s, n.literal(s, -infinity));
   if (mode == 2) shown = s;
   DType precision = softmaxPrecision(n, q->dtype);
-  if (precision != DType::Void) s = n.widen(n.cast(s, precision));
+  bool rounds = precision != q->dtype; // a composite on narrow operands stays wide, unless another type is asked for
+  if (rounds) s = n.widen(n.cast(s, precision));
   UOpRef p = attentionWeights(n, s);
-  if (precision != DType::Void) p = n.cast(p, precision);
+  if (rounds) p = n.cast(p, precision);
   if (mode == 3) shown = p;
   UOpRef y = weighted(n, *a, p);
   if (!y || n.failed()) return;
@@ -254,7 +256,40 @@ void attention(Node &n) {
   if (n.wants(3)) n.give(3, n.cast(n.reshape(shown, {d[0], heads, d[3], a->k->shape[2]}), q->dtype));
 }
 
+/// x after the graph in an attribute, if there is one, which keeps type and shape.
+UOpRef modified(Node &n, UOpRef x, const char *attribute) {
+  if (!x || !n.hasAttr(attribute)) return x;
+  const proto::Graph *graph = n.graphAttr(attribute);
+  if (n.failed()) return nullptr;
+  auto results = n.lowering.body(*graph, {x}, n.scope, n.title() + ", " + attribute);
+  if (!results) {
+    n.failReported();
+    return nullptr;
+  }
+  if (results->size() != 1 || (*results)[0]->dtype != x->dtype || (*results)[0]->shape != x->shape)
+    return n.fail(llvm::Twine("the graph in attribute '") + attribute + "' does not give one value of the type " +
+                  typeText(x->dtype, x->shape));
+  return (*results)[0];
+}
+
+/// Attention with graphs that alter scores and probabilities. Softmax is the plain one: a row of -inf gives NaN.
+void flexAttention(Node &n) {
+  if (!n.requireRank(n.in(0), 4, 4)) return;
+  std::optional<Attention> a = readOperands(n);
+  if (!a) return;
+  DType operand = n.in(0)->dtype, precision = softmaxPrecision(n, operand == DType::F64 ? DType::F64 : DType::F32);
+  UOpRef s = n.cast(scores(n, *a), precision);
+  if (!s) return;
+  Dims grouped(s->shape.begin(), s->shape.end()), plain = {grouped[0], n.c.index(a->heads), grouped[3], grouped[4]};
+  s = modified(n, n.reshape(s, plain), "score_mod");
+  if (!s) return;
+  UOpRef p = modified(n, n.cast(softmax(n, n.widen(s), {3}), precision), "prob_mod");
+  UOpRef y = weighted(n, *a, n.reshape(p, grouped));
+  if (y) n.give(n.cast(n.reshape(y, {plain[0], plain[1], plain[2], y->shape[4]}), operand));
+}
+
 constexpr Row rows[] = {
+    {"ai.onnx.preview::FlexAttention", 1, latest, 3, 3, flexAttention, floatTypes},
     {"Attention", 23, 23, 3, 6, attention, floatTypes},
     {"Attention", 24, latest, 3, 7, attention, floatTypes,
      "a last axis of the mask that is shorter than the keys is padded, be it of extent 1"},
