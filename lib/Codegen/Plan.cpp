@@ -87,8 +87,8 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
 static std::string unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
   const auto &forms = laneInB ? s.b : s.a;
   auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.heavy->src[laneInB]; });
-  if (in == spec.inputs.end()) return "the operand of the lanes is computed in the kernel";
-  if (!in->layout.isPermuted()) return "the operand of the lanes is packed already";
+  bool computed = in == spec.inputs.end();
+  if (!computed && !in->layout.isPermuted()) return "the operand of the lanes is packed already";
   if (s.reduced != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
   for (const AffineForm &f : forms)
     if (!f.isLabel() || llvm::is_contained(p.mLabels, f.terms[0].first))
@@ -232,8 +232,11 @@ static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &
   auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   UOpRef rows = c.index(1);
   for (int64_t l : p.mLabels) rows = idxMul(c, rows, r->shape[l]);
-  int64_t width = int64_t(p.lanes) * p.unroll, tiles = rows->lo / p.rows;
-  if (!k || !n || *k < 128 || *n < 2 * width || tiles < 16) return;
+  // An operand that is computed in the kernel gains from two tiles of rows on, also where only some calls have them.
+  bool computed = llvm::none_of(spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
+  int64_t width = int64_t(p.lanes) * p.unroll, most = computed ? spec.mostRows ? spec.mostRows : rows->hi : rows->lo,
+          tiles = most / p.rows;
+  if (!k || !n || *k < 128 || *n < 2 * width || tiles < (computed ? 2 : 16)) return;
   if (uint64_t(*k) * width * byteSize(r->dtype) > target.l2Bytes / 2) return;
   int64_t columns = *n / width, parts = (32 + columns - 1) / columns; // enough items for the threads of a large machine
   p.stage = std::min<int64_t>(std::max<int64_t>((tiles + parts - 1) / parts, 16), 4096);

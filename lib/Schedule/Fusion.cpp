@@ -37,7 +37,7 @@ struct Facts {
   unsigned ways() const { return std::min(inPlace + moved, 1000u); }
 };
 
-unsigned weight(Op op) {
+unsigned weightOf(Op op) {
   return op == Op::Div || op == Op::Sqrt || op == Op::FloorDiv || op == Op::Mod || op == Op::TruncDiv || op == Op::Rem
              ? 8
              : 1;
@@ -49,6 +49,47 @@ UOpRef baseOf(UOpRef x) {
   return x;
 }
 bool isView(UOpRef x) { return isStored(baseOf(x)) || baseOf(x)->op == Op::Const; }
+
+/// Whether x is cheap arithmetic on stored values, a weight of a byte an element or less among them, and takes four
+/// times the memory or more.
+bool isUnpacked(UOpRef x) {
+  constexpr size_t most = 40;
+  SmallVector<UOpRef, 16> stack{x};
+  llvm::DenseSet<UOpRef> seen;
+  bool weight = false;
+  while (!stack.empty()) {
+    UOpRef n = stack.pop_back_val();
+    if (n->isIndex() || !seen.insert(n).second) continue;
+    if (seen.size() > most) return false;
+    weight |= n->op == Op::Param && byteSize(n->dtype) == 1;
+    if (isStored(n) || has(n->op, Leaf)) continue;
+    bool moves = n->op == Op::Reshape || n->op == Op::Expand || n->op == Op::Shrink;
+    if (!moves && (!has(n->op, Elementwise) || weightOf(n->op) > 1)) return false;
+    for (UOpRef s : n->tensors()) stack.push_back(s);
+  }
+  return weight && byteSize(x->dtype) >= 4;
+}
+
+/// Whether the contract reads its operand `i` so that computing it there beats a buffer: lanes may run along its last
+/// axis, and few rows read each of its elements, now or in some calls.
+bool computesOperand(UOpRef contract, unsigned i) {
+  constexpr int64_t fewRows = 16;
+  UOpRef x = contract->src[i];
+  if (!has(x->op, Elementwise) || !x->rank() || !isUnpacked(x)) return false;
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  auto &forms = i ? s.b : s.a;
+  if (!forms.back().isLabel() || forms.back().terms[0].first >= s.kept || x->shape.back()->hi < 8) return false;
+  llvm::DenseSet<int64_t> own;
+  for (const AffineForm &f : forms)
+    for (auto [l, k] : f.terms) own.insert(l);
+  int64_t least = 1, rows = 1;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (!own.count(l)) {
+      rows = std::min<int64_t>(rows * std::max<int64_t>(contract->shape[l]->hi, 1), 1 << 20);
+      least = std::min<int64_t>(least * std::max<int64_t>(contract->shape[l]->lo, 1), 1 << 20);
+    }
+  return rows <= fewRows || least < 4;
+}
 } // namespace
 
 Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
@@ -58,7 +99,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
   for (UOpRef n : order) {
     unsigned k = 0;
-    if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = weight(n->op);
+    if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = weightOf(n->op);
     if (!isHeavy(n) && !isStored(n))
       for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
     cost[n] = k;
@@ -117,7 +158,9 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
       if (n->op == Op::UpdateAt && i == 0) y.mustRealize = true;
       bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
-      if ((n->op == Op::Contract || n->op == Op::Cumulate || random) && !isView(s)) facts[baseOf(s)].mustRealize = true;
+      if ((n->op == Op::Contract || n->op == Op::Cumulate || random) && !isView(s) &&
+          !(n->op == Op::Contract && computesOperand(n, i)))
+        facts[baseOf(s)].mustRealize = true;
     }
   }
   for (UOpRef n : order)

@@ -156,6 +156,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   auto fresh = [&](UOpRef p) { // a parameter whose layout is still ours to choose
     return p->op == Op::Param && llvm::none_of(out.params, [&](const StoredParam &q) { return q.param == p; });
   };
+  auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
@@ -167,7 +168,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       if (!u[o].count) continue;
       possible &= u[o].count == 1 && u[o].plain;
       if (!possible) break;
-      if (fresh(operands[o])) continue;
+      if (fresh(operands[o]) || (computedHere(operands[o]) && u[o].axis + 1 == operands[o]->rank())) continue;
       auto stride = strideOf(operands[o], u[o].axis);
       if (stride && *stride == 1) continue;
       // A copy with this axis innermost: worth it when many rows read it.
@@ -210,6 +211,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       out.params.push_back({x, l, -1});
       continue;
     }
+    if (computedHere(x) && u.axis + 1 == x->rank()) continue;
     auto stride = strideOf(x, u.axis);
     if (!stride || *stride != 1) pack(x, u.axis);
   }

@@ -86,6 +86,24 @@ void cast(Node &n) {
   if (!n.failed()) castTo(n, to);
 }
 
+/// The same bits; a NaN is canonical first (numerics N6). A byte read as bool is whether it is not 0.
+void bitCast(Node &n) {
+  UOpRef x = n.in(0);
+  DType to = dtypeAttr(n, "to");
+  if (to == DType::Void) n.fail("attribute 'to' is missing");
+  if (n.failed()) return;
+  if (x->dtype == to) return n.give(x);
+  if (bitWidth(to) != bitWidth(x->dtype))
+    n.fail(llvm::Twine("attribute 'to' is ") + info(to).text + ", of another width than " + info(x->dtype).text);
+  else if (!isArithmetic(to) || !isArithmetic(x->dtype))
+    n.unsupported(llvm::Twine("from ") + info(x->dtype).text + " to " + info(to).text +
+                  " is not supported: bool, integers, f16, bf16, f32 and f64 are");
+  else if (to == DType::Bool)
+    n.give(n.bin(Op::Ne, x, 0.0));
+  else
+    n.give(n.make(Op::Bitcast, {x}, {}, to));
+}
+
 void castLike(Node &n) {
   if (UOpRef like = n.in(1)) castTo(n, like->dtype);
 }
@@ -278,6 +296,7 @@ constexpr Row rows[] = {
     {"Identity", 1, latest, 1, 1, identity},
     {"Dropout", 7, latest, 1, 3, dropout, floatTypes},
     {"Cast", 6, latest, 1, 1, cast},
+    {"BitCast", 26, latest, 1, 1, bitCast, anyType, "of a NaN the canonical bits; no complex or narrow types"},
     {"CastLike", 15, latest, 2, 2, castLike},
     {"Clip", 6, 10, 1, 1, clipByAttributes, realTypes},
     {"Clip", 11, latest, 1, 3, clip, realTypes},

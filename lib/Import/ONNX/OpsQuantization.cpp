@@ -226,16 +226,26 @@ void qLinearConv(Node &n) {
   if (!n.failed()) n.give(requantized(n, y, scales, 6));
 }
 
+constexpr Types bytes = only(DType::I8) | only(DType::U8);
+constexpr Types smallFloats =
+    only(DType::F8E4M3FN) | only(DType::F8E4M3FNUZ) | only(DType::F8E5M2) | only(DType::F8E5M2FNUZ);
+constexpr Types quantizable = only(DType::F16) | only(DType::BF16) | only(DType::F32) | only(DType::I32);
+constexpr Types quantizedTypes = bytes | smallFloats | only(DType::I16) | only(DType::U16) | only(DType::I32) |
+                                 only(DType::I2) | only(DType::U2) | only(DType::I4) | only(DType::U4) |
+                                 only(DType::F4E2M1);
+constexpr const char *remark = "the division is in the type of the scale, or `precision`; a NaN gives 0";
+
 constexpr Row rows[] = {
-    {"QuantizeLinear", 10, 12, 2, 3, quantizeLinear<false>},
-    {"QuantizeLinear", 13, latest, 2, 3, quantizeLinear<true>},
-    {"DequantizeLinear", 10, 12, 2, 3, dequantizeLinear<false>},
-    {"DequantizeLinear", 13, latest, 2, 3, dequantizeLinear<true>},
-    {"DynamicQuantizeLinear", 11, latest, 1, 1, dynamicQuantizeLinear},
-    {"MatMulInteger", 10, latest, 2, 4, matMulInteger},
-    {"QLinearMatMul", 10, latest, 8, 8, qLinearMatMul},
-    {"ConvInteger", 10, latest, 2, 4, convInteger},
-    {"QLinearConv", 10, latest, 8, 9, qLinearConv},
+    {"QuantizeLinear", 10, 12, 2, 3, quantizeLinear<false>, quantizable, remark},
+    {"QuantizeLinear", 13, latest, 2, 3, quantizeLinear<true>, quantizable, remark},
+    {"DequantizeLinear", 10, 12, 2, 3, dequantizeLinear<false>, quantizedTypes},
+    {"DequantizeLinear", 13, latest, 2, 3, dequantizeLinear<true>, quantizedTypes},
+    {"DynamicQuantizeLinear", 11, latest, 1, 1, dynamicQuantizeLinear, only(DType::F32)},
+    {"MatMulInteger", 10, latest, 2, 4, matMulInteger, bytes},
+    {"QLinearMatMul", 10, latest, 8, 8, qLinearMatMul, bytes | smallFloats,
+     "a result with one scale for all, or one of the result's rank"},
+    {"ConvInteger", 10, latest, 2, 4, convInteger, bytes},
+    {"QLinearConv", 10, latest, 8, 9, qLinearConv, bytes},
 };
 
 } // namespace
