@@ -4,8 +4,7 @@ Takes:    a model; the environment: ASTRA_BUILD (the build folder), ASTRA_LEVELS
           between: x86-64-v4, x86-64-v3, aarch64; by default every x86 level of this machine), ASTRA_EVAL=1 (the reference
           evaluator too).
 Gives:    AstraBackend.prepare: a compiled bundle; run: its outputs.
-Keeps:    bits: every level, and the evaluator where asked, must give the same bytes (sub-byte types, which .npy files
-          cannot name, are left to the levels of this machine). An input that the compiler must know
+Keeps:    bits: every level, and the evaluator where asked, must give the same bytes. An input that the compiler must know
           is bound as a constant when the data comes, only if the refusal names it, and is told in `record`. A dynamic dim
           gets bounds only if the refusal asks for them.
 Does not: alter the model, or decide what is supported: what astra-compile refuses is Refused (a skipped test), with its
@@ -65,10 +64,10 @@ def command(*words):
 
 
 def npy(path, array):
-    """Writes an array; what NumPy has no type for goes as the unsigned integer of its width, sub-byte types packed."""
+    """Writes an array; what NumPy has no type for goes as the unsigned integer of its width, of a byte at least."""
     array = np.asarray(array)
     if array.dtype in astra_rt.NARROW_BITS:
-        array = astra_rt.pack(array)
+        array = array.view(np.uint8) & ((1 << astra_rt.NARROW_BITS[array.dtype]) - 1)
     elif array.dtype.isbuiltin != 1:
         array = array.view(f"u{array.dtype.itemsize}")
     np.save(path, array)
@@ -133,10 +132,9 @@ class AstraRep(BackendRep):
             self._compile(data)
         here = [level for level in self.levels if level != "aarch64"]
         results = {level: self._on_level(level, 1 + k % 2, data) for k, level in enumerate(here)}
-        narrow = any(t.dtype in astra_rt.NARROW_BITS for t in self.tensors)
-        if "aarch64" in self.levels and not narrow:
+        if "aarch64" in self.levels:
             results["aarch64"] = self._emulated(data)
-        if self.evaluate and not narrow:
+        if self.evaluate:
             results["the evaluator"] = self._evaluated(data)
         (first, outputs), *others = results.items()
         for name, found in others:
@@ -148,7 +146,7 @@ class AstraRep(BackendRep):
 
     def _on_level(self, level, threads, data):
         with astra_rt.Bundle(library(), self.path / "model.astra", level, threads) as bundle:
-            self.outputs, self.tensors = bundle.outputs, bundle.inputs + bundle.outputs
+            self.outputs = bundle.outputs
             return bundle.run([np.asarray(data[t.name]) for t in bundle.inputs])
 
     def _files(self, data):
@@ -160,6 +158,9 @@ class AstraRep(BackendRep):
         results = []
         for k, output in enumerate(self.outputs):
             array = np.load(self.path / f"{program}{k}.npy")
+            if output.dtype in astra_rt.SIGNED_NARROW:
+                half = 1 << (astra_rt.NARROW_BITS[output.dtype] - 1)
+                array = ((array.astype(np.int8) ^ half) - half).astype(np.int8)
             results.append(array if array.dtype == output.dtype else array.view(output.dtype))
         return results
 
