@@ -194,7 +194,12 @@ void Importer::refuseUnusedBounds() {
 
 /// The outputs as the graph gives them; what the model declares about them must agree.
 void Importer::collectOutputs() {
+  llvm::StringSet<> names;
   for (const proto::Value &output : graph.output()) {
+    if (!names.insert(output.name()).second) {
+      failures.add("the model gives output '" + output.name() + "' twice: give one of them another name with Identity");
+      continue;
+    }
     auto value = lowering.top.values.find(output.name());
     if (value == lowering.top.values.end()) failures.add("output '" + output.name() + "' is not defined by any node");
     if (value == lowering.top.values.end() || !value->second) continue;

@@ -29,7 +29,7 @@ const std::vector<uint8_t> *Shared::bytes(UOpRef param) const {
 }
 
 llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload) {
-  if (payload.dims.empty() && payload.bytes.size() <= 8) {
+  if (payload.dims.empty() && !isComplex(payload.dtype)) {
     uint64_t bits = 0;
     std::memcpy(&bits, payload.bytes.data(), payload.bytes.size());
     return b.bits(payload.dtype, bits);
@@ -251,8 +251,9 @@ UOpRef Node::parameter(Payload payload) {
 
 UOpRef Node::literal(UOpRef like, double value) {
   if (!like) return nullptr;
-  return isArithmetic(like->dtype) ? b.lit(like->dtype, value)
-                                   : fail(llvm::Twine("not defined on type ") + info(like->dtype).text);
+  return isArithmetic(like->dtype) && !isComplex(like->dtype)
+             ? b.lit(like->dtype, value)
+             : unsupported(llvm::Twine("not defined on type ") + info(like->dtype).text);
 }
 
 UOpRef Node::select(UOpRef condition, UOpRef x, UOpRef y) {

@@ -91,7 +91,7 @@ public:
   uint64_t literalBits(unsigned i, const char *what, uint64_t otherwise);
   /// The same as a number, of an integer or float type.
   double literalNumber(unsigned i, const char *what);
-  const std::vector<UOpRef> *elements(UOpRef x) { return shared.known.elements(x); }
+  const std::vector<UOpRef> *elements(UOpRef x) { return x ? shared.known.elements(x) : nullptr; }
   /// The bytes of a parameter; null for any other node.
   const std::vector<uint8_t> *bytes(UOpRef param) const { return shared.bytes(param); }
 

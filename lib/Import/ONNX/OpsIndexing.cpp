@@ -15,6 +15,7 @@ namespace {
 UOpRef fromFront(Node &n, UOpRef index, UOpRef extent) {
   if (!index || !isInt(index->dtype)) return index; // the type rule of what uses it refuses
   if (index->dtype != DType::I64 && index->dtype != DType::I32) index = n.cast(index, DType::I64);
+  if (!index) return nullptr;
   const std::vector<UOpRef> *known = n.elements(index);
   if (index->is(Op::Iota) || (known && llvm::all_of(*known, [](UOpRef v) { return v->lo >= 0; }))) return index;
   UOpRef wrapped = n.bin(Op::Add, index, n.fromIndex(extent, index->dtype));

@@ -245,6 +245,7 @@ template <const Kind &kind> void recurrent(Node &n) {
   bool variant = kind.variant && n.intAttr(kind.variant, 0) != 0;
   double clip = n.floatAttr("clip", INFINITY);
   if (!(clip >= 0)) n.fail("attribute 'clip' is negative");
+  if (n.failed()) return;
   if (batchFirst) x = n.permute(x, {1, 0, 2});
   Sizes s{x->shape[0], x->shape[1], x->shape[2], direction == "bidirectional" ? 2 : 1,
           n.constExtent(r, 2, "the hidden size")};
