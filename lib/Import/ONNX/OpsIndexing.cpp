@@ -197,6 +197,12 @@ UOpRef sliceAxis(Node &n, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int6
   begin[axis] = first;
   size[axis] = greater(n.c, zero, idxSub(n.c, last, first));
   if (size[axis]->constIndex() == 0) begin[axis] = zero;
+  // Bounds alone may not show that the slice stays inside: then it is cut from x with room at the end, never read.
+  if (UOpRef slack = idxSub(n.c, extent, idxAdd(n.c, begin[axis], size[axis])); slack->lo < 0) {
+    Dims none(x->rank(), zero), room = none;
+    room[axis] = n.c.index(-slack->lo);
+    x = n.pad(x, none, room, 0);
+  }
   return everyStep(n, n.shrink(x, begin, size), axis, std::abs(step));
 }
 

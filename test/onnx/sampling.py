@@ -1,0 +1,108 @@
+"""Ops that resize, sample and pool, with what ONNX's own cases leave out: dynamic dims, attributes together, other types.
+
+Takes:    a build folder; ONNX Runtime for what the result should be.
+Gives:    a line for each model and "N passed, N failed"; exit code 1 if one fails.
+Keeps:    bytes equal on every level of this machine and in the reference evaluator; values within 1e-5 of ONNX Runtime.
+Does not: test one node in each of its ways (run.py).
+
+    build/venv/bin/python test/onnx/sampling.py
+"""
+
+import sys
+import traceback
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from structure import Failed, Refused, check, f32, i64
+
+X = f32(2, 3, 8, 9)
+ROIS = np.array([[1, 1, 6, 5], [0, 2, 3, 8], [-3, -2, 20, 25]], np.float32)
+BATCH = i64([0, 1, 1])
+SQUARE = f32(3, 4, 4)
+SQUARE[1, :, 2] = 0  # singular
+CHANNEL = np.array([0.5, 1.5, 2], np.float32)
+
+
+def scales(*values):
+    return np.array(values, np.float32)
+
+
+# op, opset, inputs (a tuple: array and the shape to declare; `const`: an initializer), attributes, dims, outputs
+CONST = "const"
+DYN = [2, 3, "h", 9]
+TABLE = [
+    ("Resize", 19, [(X, DYN), None, (scales(1, 1, 2, 1.5), CONST)], {"mode": "linear"}, ["h=1..64"]),
+    ("Resize", 19, [(X, DYN), None, (scales(1, 1, 1.5, 2), CONST)], {"mode": "cubic"}, ["h=1..64"]),
+    ("Resize", 19, [(X, DYN), None, (scales(1, 1, 0.5, 2), CONST)],
+     {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, ["h=2..64"]),
+    ("Resize", 19, [(X, DYN), None, None, (i64([2, 3, 5, 4]), CONST)],
+     {"mode": "linear", "coordinate_transformation_mode": "align_corners"}, ["h=2..64"]),
+    ("Resize", 10, [X, (scales(1, 1, 0.6, 0.6), CONST)], {"mode": "nearest"}, []),
+    ("Upsample", 9, [(X, DYN), (scales(1, 1, 2, 3), CONST)], {"mode": "nearest"}, ["h=1..64"]),
+    ("GridSample", 16, [(X, DYN), (f32(2, 4, 6, 2), [2, "a", 6, 2])],
+     {"mode": "bicubic", "padding_mode": "border"}, ["h=1..16", "a=1..9"]),
+    ("GridSample", 20, [f32(1, 2, 3, 4, 5), 2 * f32(1, 2, 3, 2, 3)], {"padding_mode": "reflection"}, []),
+    ("RoiAlign", 16, [(X, [2, 3, "h", "w"]), (ROIS, ["k", 4]), (BATCH, ["k"])],
+     {"output_height": 3, "output_width": 2, "spatial_scale": 0.75}, ["h=4..12", "w=4..12", "k=0..9"]),
+    ("RoiAlign", 10, [X, ROIS, BATCH], {"sampling_ratio": 2, "output_height": 2, "mode": "avg"}, []),
+    ("MaxRoiPool", 21, [(X, DYN), (np.c_[[0, 1, 1], ROIS].astype(np.float32), ["k", 5])],
+     {"pooled_shape": [3, 2], "spatial_scale": 0.5}, ["h=4..12", "k=0..9"]),
+    ("DeformConv", 19, [X, f32(6, 3, 3, 2), f32(2, 12, 6, 8)], {}, []),
+    ("MaxPool", 12, [(X, DYN)], {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1], "ceil_mode": 1},
+     ["h=3..40"], 2),
+    ("MaxPool", 12, [X], {"kernel_shape": [2, 3], "dilations": [2, 2], "storage_order": 1}, [], 2),
+    ("AveragePool", 19, [(X, DYN)],
+     {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1], "ceil_mode": 1, "count_include_pad": 1},
+     ["h=3..40"]),
+    ("LpPool", 18, [X], {"kernel_shape": [2, 3], "p": 3, "pads": [1, 1, 0, 1]}, []),
+    ("ConvTranspose", 11, [(X, DYN), f32(3, 4, 3, 2)], {"auto_pad": "SAME_LOWER", "strides": [2, 1]}, ["h=1..12"]),
+    ("LRN", 13, [(X, [2, "c", 8, 9])], {"size": 3}, ["c=1..5"]),
+    ("BatchNormalization", 15, [(X, DYN), CHANNEL, -CHANNEL, CHANNEL, CHANNEL], {"training_mode": 1}, ["h=1..9"], 3),
+    ("Det", 11, [(SQUARE, ["b", 4, 4])], {}, ["b=0..5"]),
+    ("ScatterElements", 18, [X, np.arange(24).reshape(1, 2, 3, 4) % 8, f32(1, 2, 3, 4)],
+     {"axis": 2, "reduction": "add"}, []),
+    ("Slice", 13, [(X, DYN), (i64([3]), CONST), (i64([10]), CONST), (i64([2]), CONST)], {}, ["h=1..20"]),
+    ("Mod", 13, [f32(99) * 1e6, f32(99) / 1e6], {"fmod": 1}, []),
+]  # fmt: skip
+
+
+def build(op, opset, inputs, attributes, outputs):
+    names, values, constants, calls = [], [], [], []
+    for k, given in enumerate(inputs):
+        names.append("" if given is None else f"x{k}")
+        if given is None:
+            continue
+        array, shape = given if isinstance(given, tuple) else (given, given.shape)
+        if shape is CONST:
+            constants.append(numpy_helper.from_array(array, names[-1]))
+        else:
+            values.append(helper.make_tensor_value_info(names[-1], helper.np_dtype_to_tensor_dtype(array.dtype), shape))
+            calls.append(array)
+    results = [f"y{k}" for k in range(outputs)]
+    types = [onnx.TensorProto.FLOAT, onnx.TensorProto.INT64 if op == "MaxPool" else onnx.TensorProto.FLOAT]
+    declared = [helper.make_tensor_value_info(r, types[min(k, 1)], None) for k, r in enumerate(results)]
+    graph = helper.make_graph([helper.make_node(op, names, results, **attributes)], "g", values, declared, constants)
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), [calls]
+
+
+def main():
+    failed = 0
+    for number, (op, opset, inputs, attributes, dims, *outputs) in enumerate(TABLE):
+        name = f"{number} {op} {attributes}"
+        try:
+            model, calls = build(op, opset, inputs, attributes, outputs[0] if outputs else 1)
+            check(name, model, calls, [f"--dim={d}" for d in dims])
+            print(f"ok    {name}")
+        except (Failed, Refused, AssertionError) as e:
+            failed += 1
+            print(f"FAIL  {name}: {e}")
+        except Exception:
+            failed += 1
+            print(f"FAIL  {name}:\n{traceback.format_exc()}")
+    print(f"{len(TABLE) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
