@@ -323,7 +323,11 @@ constexpr Row rows[] = {
 DType dtypeAttr(Node &n, llvm::StringRef name) {
   int64_t value = n.intAttr(name, 0);
   if (!value) return DType::Void;
-  llvm::Expected<DType> t = elementType(int32_t(std::clamp<int64_t>(value, -1, INT32_MAX)));
+  if (value != int32_t(value)) {
+    n.fail("attribute '" + name + "' is " + llvm::Twine(value) + ", which is not the number of a type");
+    return DType::Void;
+  }
+  llvm::Expected<DType> t = elementType(int32_t(value));
   if (t) return *t;
   llvm::handleAllErrors(t.takeError(), [&](const llvm::ErrorInfoBase &e) {
     std::string sentence = ("attribute '" + name + "': " + e.message()).str();

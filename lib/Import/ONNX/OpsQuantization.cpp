@@ -31,7 +31,7 @@ struct Granularity {
     axis = n.intAttr("axis", 1);
     block = n.intAttr("block_size", 0);
     if (block < 0 || block > int64_t(1) << 32)
-      n.fail("attribute 'block_size' is " + llvm::Twine(block) + ", expected 0 or more");
+      n.fail("attribute 'block_size' is " + llvm::Twine(block) + ", expected 0 to 2^32");
   }
 
   /// A scale or zero point so that it broadcasts to x.
@@ -98,7 +98,7 @@ template <bool anyAxis> void quantizeLinear(Node &n) {
 UOpRef centered(Node &n, UOpRef x, UOpRef zero) {
   if (!x) return nullptr;
   x = n.cast(x, isSmallFloat(x->dtype) ? DType::F32 : DType::I32);
-  return zero && x ? n.bin(Op::Sub, x, n.cast(zero, x->dtype)) : x;
+  return zero && x ? n.bin(Op::Sub, x, n.broadcastTo(n.cast(zero, x->dtype), x->shape)) : x;
 }
 
 template <bool anyAxis> void dequantizeLinear(Node &n) {
@@ -193,7 +193,7 @@ void qLinearMatMul(Node &n) {
 UOpRef perOutput(Node &n, UOpRef value, UOpRef weights, unsigned leading) {
   value = asScalar(n, value);
   if (!value || !weights || value->rank() == 0) return value;
-  if (!n.requireRank(value, 1, 1) || !n.requireRank(weights, 1)) return nullptr;
+  if (!n.requireRank(value, 1, 1) || !n.requireRank(weights, leading + 1)) return nullptr;
   if (value->shape[0] != weights->shape[0])
     return n.fail("a scale or zero point of shape " + dimsText(value->shape) + " does not fit weights of shape " +
                   dimsText(weights->shape));
