@@ -157,6 +157,19 @@ def polynomials(fmt):
     row("tanhTail", "(tanh(x) - x) / x^3 as a polynomial in x^2, |x| <= tanhSplit",
         lambda z: horner(tanh_series, z) if z < mpf("0.01") else (mp.tanh(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z)**3,
         lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)) if z else mpf(2)**-40, 0, TANH_SPLIT**2, 9 if wide else 4)
+
+    def odd(name, f, coefficient, most, degree):
+        """(f(x) - x) / x^3 of an odd f as a polynomial in z = x^2 <= most; coefficient(i) belongs to x^(2i + 1)."""
+        near = [coefficient(i) for i in range(1, 29)]
+        tail = lambda z: horner(near, z) if z < mpf("0.01") else (f(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z)**3
+        row(name + "Tail", f"({name}(x) - x) / x^3 as a polynomial in x^2 <= {mp.nstr(most, 3)}", tail,
+            lambda z: z * mp.sqrt(z) / f(mp.sqrt(z)) + mpf(2)**-40 if z else mpf(2)**-40, 0, most, degree)
+
+    central = lambda i: mp.binomial(2 * i, i) / mpf(4)**i / (2 * i + 1)
+    odd("atan", mp.atan, lambda i: mpf(-1)**i / (2 * i + 1), mpf(1), 20 if wide else 8)
+    odd("asin", mp.asin, central, mpf(1) / 4, 11 if wide else 4)
+    odd("asinh", mp.asinh, lambda i: mpf(-1)**i * central(i), mpf(1) / 4, 10 if wide else 4)
+    odd("sinh", mp.sinh, lambda i: factorials[2 * i + 1], mpf(1), 7 if wide else 3)
     return rows
 
 

@@ -268,6 +268,14 @@ static Result evalTable(const Call &c) {
   case Op::Cos:
   case Op::Tan:
   case Op::Tanh:
+  case Op::Asin:
+  case Op::Acos:
+  case Op::Atan:
+  case Op::Sinh:
+  case Op::Cosh:
+  case Op::Asinh:
+  case Op::Acosh:
+  case Op::Atanh:
   case Op::Erf:
   case Op::Sigmoid:
   case Op::Rsqrt:

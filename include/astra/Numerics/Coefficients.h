@@ -62,6 +62,26 @@ template <> struct Coefficients<float> {
       -0x1.5555480000000p-2f, 0x1.110c740000000p-3f, -0x1.b9096c0000000p-5f, 0x1.5830a00000000p-6f,
       -0x1.9504460000000p-8f,
   };
+  // (atan(x) - x) / x^3 as a polynomial in x^2 <= 1.0; fit error 0.022 ulp.
+  static constexpr float atanTail[9] = {
+      -0x1.55553e0000000p-2f, 0x1.9991fc0000000p-3f, -0x1.2421ac0000000p-3f, 0x1.c099860000000p-4f,
+      -0x1.5832f80000000p-4f, 0x1.dac3e00000000p-5f, -0x1.fec49c0000000p-6f, 0x1.6598180000000p-7f,
+      -0x1.d615c20000000p-10f,
+  };
+  // (asin(x) - x) / x^3 as a polynomial in x^2 <= 0.25; fit error 0.041 ulp.
+  static constexpr float asinTail[5] = {
+      0x1.5555c80000000p-3f, 0x1.3301e20000000p-4f, 0x1.747ea60000000p-5f, 0x1.8c244a0000000p-6f,
+      0x1.59709e0000000p-5f,
+  };
+  // (asinh(x) - x) / x^3 as a polynomial in x^2 <= 0.25; fit error 0.01 ulp.
+  static constexpr float asinhTail[5] = {
+      -0x1.5555360000000p-3f, 0x1.3325120000000p-4f, -0x1.6b99200000000p-5f, 0x1.cd86600000000p-6f,
+      -0x1.b1c6100000000p-7f,
+  };
+  // (sinh(x) - x) / x^3 as a polynomial in x^2 <= 1.0; fit error 0.00044 ulp.
+  static constexpr float sinhTail[4] = {
+      0x1.5555560000000p-3f, 0x1.1111340000000p-7f, 0x1.9ffe920000000p-13f, 0x1.7a15f20000000p-19f,
+  };
   static constexpr float erfSlopeLo = 0x1.e387ee0000000p-25f; // the part of every slope that the table lacks: 2 / sqrt(pi) in two words at 0
   static constexpr float erfStep = 0x1.0cc0000000000p-2f; // distance of the centres of erf's sixteen intervals
   // erf(j * erfStep + t) = sum of erfTable[i][j] * t^i, plus erfSlopeLo * t, |t| <= erfStep / 2; fit error 0.036 ulp.
@@ -196,6 +216,32 @@ template <> struct Coefficients<double> {
       -0x1.555555555543ep-2, 0x1.11111110fc079p-3, -0x1.ba1ba1a87e5a1p-5, 0x1.664f44d9f2230p-6,
       -0x1.226dc52fd3e0ap-7, 0x1.d6c31e4d8e4d2p-9, -0x1.7cd6721489397p-10, 0x1.2ef69ebb0e71ep-11,
       -0x1.b4b22a3f1aea9p-13, 0x1.a01ed9d0abe5bp-15,
+  };
+  // (atan(x) - x) / x^3 as a polynomial in x^2 <= 1.0; fit error 0.0034 ulp.
+  static constexpr double atanTail[21] = {
+      -0x1.555555555554dp-2, 0x1.9999999998c27p-3, -0x1.2492492456a9cp-3, 0x1.c71c71b628cb8p-4,
+      -0x1.745d15d02dc2ap-4, 0x1.3b139bce7a473p-4, -0x1.11103267ab08ap-4, 0x1.e1d4870e046cfp-5,
+      -0x1.aeda51d1c1be7p-5, 0x1.84b44f7cd0442p-5, -0x1.5f2421d2a23c2p-5, 0x1.390452fecf248p-5,
+      -0x1.0c9412d966a2dp-5, 0x1.ac783dedd37ffp-6, -0x1.30f9ea3653a2ap-6, 0x1.72dc0111f1480p-7,
+      -0x1.6fd14bea6c953p-8, 0x1.1a0480c028ba3p-9, -0x1.36da92df65d36p-11, 0x1.b3aedaa1fad55p-14,
+      -0x1.2265c630ae8eep-17,
+  };
+  // (asin(x) - x) / x^3 as a polynomial in x^2 <= 0.25; fit error 0.067 ulp.
+  static constexpr double asinTail[12] = {
+      0x1.5555555555391p-3, 0x1.333333336e752p-4, 0x1.6db6db42808c0p-5, 0x1.f1c72c373e88bp-6,
+      0x1.6e89f465281a5p-6, 0x1.1c6bdfaea05e1p-6, 0x1.c6fde4eca7124p-7, 0x1.8ec22a6403479p-7,
+      0x1.abd5d04998a82p-8, 0x1.3ff0a8e9b2febp-6, -0x1.09cd78c96a474p-6, 0x1.056baa0ef228ep-5,
+  };
+  // (asinh(x) - x) / x^3 as a polynomial in x^2 <= 0.25; fit error 0.059 ulp.
+  static constexpr double asinhTail[11] = {
+      -0x1.55555555553f7p-3, 0x1.333333330aeeap-4, -0x1.6db6db53f01ffp-5, 0x1.f1c71431e8925p-6,
+      -0x1.6e8addcf2a7f7p-6, 0x1.1c4322946ffdbp-6, -0x1.c8b12b639c300p-7, 0x1.74685f201efdfp-7,
+      -0x1.23ef84f8a197fp-7, 0x1.7bc4940f54b1fp-8, -0x1.1e5d0f9db5348p-9,
+  };
+  // (sinh(x) - x) / x^3 as a polynomial in x^2 <= 1.0; fit error 2.8e-7 ulp.
+  static constexpr double sinhTail[8] = {
+      0x1.5555555555555p-3, 0x1.1111111111111p-7, 0x1.a01a01a019fc1p-13, 0x1.71de3a5573f72p-19,
+      0x1.ae6456741c16ap-26, 0x1.61246af9dc5b2p-33, 0x1.ae756ecab6f4ep-41, 0x1.9a7934e26e14bp-49,
   };
   static constexpr double erfSlopeLo = 0x1.138bd24d471fcp-56; // the part of every slope that the table lacks: 2 / sqrt(pi) in two words at 0
   static constexpr double erfStep = 0x1.a240000000000p-2; // distance of the centres of erf's sixteen intervals

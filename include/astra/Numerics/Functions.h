@@ -1,6 +1,7 @@
 //===- Functions.h: the function programs of numerics clause N5 -----------===//
 // Takes:    values of f32 or f64, of any class V<T> that has the primitives of clause N1 (below).
-// Gives:    exp2, exp, expm1, log2, log, log1p, sin, cos, tan, tanh, erf, sigmoid, pow, rsqrt.
+// Gives:    exp2, exp, expm1, log2, log, log1p, sin, cos, tan, tanh, erf, sigmoid, pow, rsqrt, asin, acos, atan, sinh,
+//           cosh, asinh, acosh, atanh.
 // Keeps:    straight-line code: no branch, no loop over data, no table but lookup16; NaN propagates (pow: as IEEE 754
 //           says, so 1^NaN = NaN^0 = 1); signed zeros, overflow, underflow and subnormal results as the function has
 //           them.
@@ -36,6 +37,7 @@ template <> struct Format<float> {
   static constexpr float sigmoidHigh = 87;               // sigmoid is 1 above
   static constexpr int32_t sigmoidNear = 100;            // 2^-100 times 0.35 ... 1.42 is normal
   static constexpr float tanhHigh = 10;                  // tanh is 1 above
+  static constexpr float sinhHigh = 89.5f;               // sinh is infinite above
 };
 template <> struct Format<double> {
   using Word = uint64_t;
@@ -47,6 +49,7 @@ template <> struct Format<double> {
   static constexpr double sigmoidHigh = 707;
   static constexpr int64_t sigmoidNear = 1000;
   static constexpr double tanhHigh = 20;
+  static constexpr double sinhHigh = 710.5;
 };
 template <class T> using Word = typename Format<T>::Word;
 template <class T> using Signed = typename Format<T>::Signed;
@@ -166,6 +169,33 @@ template <class T, template <class> class V> V<T> tanh(V<T> x) {
   return copysign(select(a < C::tanhSplit, small, large), x);
 }
 
+/// e^|x| = 4 g (hi + lo) with hi + lo in two words; a fourth and less of it keeps g in range where sinh overflows.
+template <class T, template <class> class V> struct Growth {
+  V<T> g, hi, lo, shrinking; // 2 * shrinking = e^-|x| / 2
+
+  explicit Growth(V<T> a) : Growth(ExpParts<T, V>(select(Format<T>::sinhHigh < a, Format<T>::sinhHigh, a))) {}
+
+private:
+  explicit Growth(ExpParts<T, V> e) : Growth(e, fastSum<T, V>(T(1), fma(e.r * e.r, e.tail, e.r))) {}
+  Growth(const ExpParts<T, V> &e, Pair<T, V> s)
+      : g(power2<T, V>(e.k - Signed<T>(2))), hi(s.hi), lo(s.lo), shrinking(T(0.0625) / (g * hi)) {}
+};
+
+/// An odd polynomial below 1, (e^|x| - e^-|x|) / 2 above.
+template <class T, template <class> class V> V<T> sinh(V<T> x) {
+  V<T> a = abs(x), z = x * x;
+  V<T> small = fma(a * z, polynomial<T, V>(Coefficients<T>::sinhTail, z), a);
+  Growth<T, V> e(a);
+  V<T> half = fma(e.g, e.hi, fma(e.g, e.lo, -e.shrinking));
+  return copysign(select(a < T(1), small, half + half), x);
+}
+
+template <class T, template <class> class V> V<T> cosh(V<T> x) {
+  Growth<T, V> e(abs(x));
+  V<T> half = fma(e.g, e.hi, fma(e.g, e.lo, e.shrinking));
+  return half + half;
+}
+
 //===-- logarithms ---------------------------------------------------------===//
 
 /// x = 2^k m with sqrt(1/2) <= m < sqrt(2), for positive finite x.
@@ -211,15 +241,56 @@ template <class T, template <class> class V> V<T> log2(V<T> x) {
   return logSpecial<T, V>(x, sum.hi + (sum.lo + fma(logTail<T, V>(f), C::invLn2Hi, lo)));
 }
 
+/// log(u + c), or with another k than e's log((u + c) 2^(k - e.k)); u = 2^e.k e.m, |c| small beside u.
+template <class T, template <class> class V> V<T> logOfSum(V<T> u, V<T> c, const LogParts<T, V> &e, V<T> k) {
+  using C = Coefficients<T>;
+  V<T> f = e.m - T(1), small = fma(k, C::ln2Lo, logTail<T, V>(f) + c / u);
+  return logSpecial<T, V>(u, fma(k, C::ln2Hi, f + small));
+}
+
 /// log(u + c) with u = 1 + x rounded and c its error.
 template <class T, template <class> class V> V<T> log1p(V<T> x) {
-  using C = Coefficients<T>;
   V<T> u = x + T(1), back = u - T(1), c = (T(1) - (u - back)) + (x - back);
   LogParts<T, V> e(u);
-  V<T> f = e.m - T(1);
-  V<T> small = fma(e.k, C::ln2Lo, logTail<T, V>(f) + c / u);
-  V<T> result = logSpecial<T, V>(u, fma(e.k, C::ln2Hi, f + small));
-  return select(abs(x) < power2<T>(-Format<T>::precision - 1), x, result);
+  return select(abs(x) < power2<T>(-Format<T>::precision - 1), x, logOfSum<T, V>(u, c, e, e.k));
+}
+
+/// log(a + sqrt(a^2 + one)), one being 1 (a >= 1/2) or -1 (a >= 1): the square, the root and the sum in two words.
+/// Where a^2 is beyond reach of `one`, it is log(2a).
+template <class T, template <class> class V> V<T> logOfRoot(V<T> a, T one) {
+  V<T> p = a * a, lost = fma(a, a, -p), s = p + one, back = s - one;
+  lost = lost + ((one - (s - back)) + (p - back));
+  V<T> r = sqrt(s), rest = fma(-r, r, s) + lost;
+  rest = select(T(0) < r, rest / (r + r), T(0));
+  Pair<T, V> sum = one < 0 ? fastSum<T, V>(a, r) : fastSum<T, V>(r, a);
+  V<bool> huge = power2<T>(Format<T>::precision / 2 + 3) < a;
+  V<T> u = select(huge, a, sum.hi), c = select(huge, T(0), sum.lo + rest);
+  LogParts<T, V> e(u);
+  return logOfSum<T, V>(u, c, e, select(huge, e.k + T(1), e.k));
+}
+
+/// An odd polynomial below 1/2, log(a + sqrt(a^2 + 1)) above.
+template <class T, template <class> class V> V<T> asinh(V<T> x) {
+  V<T> a = abs(x), z = x * x;
+  V<T> small = fma(a * z, polynomial<T, V>(Coefficients<T>::asinhTail, z), a);
+  return copysign(select(a < T(0.5), small, logOfRoot<T, V>(a, T(1))), x);
+}
+
+template <class T, template <class> class V> V<T> acosh(V<T> x) {
+  return select(x < T(1), quietNaN<T>, logOfRoot<T, V>(x, T(-1)));
+}
+
+/// Below (sqrt 2 - 1) / (sqrt 2 + 1) the polynomial of log; above half of log((1 + a) / (1 - a)), the quotient in two
+/// words.
+template <class T, template <class> class V> V<T> atanh(V<T> x) {
+  constexpr T split = T(0.17);
+  V<T> a = abs(x), z = x * x, half = a * T(0.5);
+  V<T> small = fma(half * z, polynomial<T, V>(Coefficients<T>::logTail, z), a);
+  Pair<T, V> n = fastSum<T, V>(T(1), a), d = fastSum<T, V>(T(1), -a);
+  V<T> q = n.hi / d.hi, c = (fma(-q, d.hi, n.hi) + fma(-q, d.lo, n.lo)) / d.hi;
+  LogParts<T, V> e(q);
+  V<T> large = logOfSum<T, V>(q, c, e, e.k) * T(0.5);
+  return copysign(select(a < split, small, large), x);
 }
 
 //===-- powers -------------------------------------------------------------===//
@@ -367,6 +438,52 @@ template <class T, template <class> class V> V<T> tan(V<T> x) {
   V<T> g = T(1) / t.hi, inverse = fma(g, fma(-g, t.lo, fma(-g, t.hi, T(1))), g);
   V<T> value = select((e.quadrant & Word<T>(1)) == Word<T>(1), -inverse, t.hi);
   return finishTrigonometric<T, V>(x, value, bitcast<Word<T>>(x));
+}
+
+/// An odd polynomial up to 1; above pi/2 - atan(1 / a), the reciprocal in two words.
+template <class T, template <class> class V> V<T> atan(V<T> x) {
+  using C = Coefficients<T>;
+  V<T> a = abs(x);
+  V<bool> large = T(1) < a;
+  V<T> g = T(1) / a, t = select(large, g, a), z = t * t, cubic = t * z * polynomial<T, V>(C::atanTail, z);
+  V<T> lost = select(a < infinity<T>, fma(-g, a, T(1)) * g, T(0));
+  Pair<T, V> turn = fastSum<T, V>(C::halfPiHi, -g);
+  V<T> beyond = turn.hi + (turn.lo - (cubic + (lost - C::halfPiLo)));
+  return copysign(select(large, beyond, t + cubic), x);
+}
+
+/// asin(t) = s + cubic + rest and, where t > 1/2, pi/2 - 2 asin(sqrt((1 - t) / 2)): the root in two words.
+template <class T, template <class> class V> struct ArcParts {
+  V<bool> large;
+  V<T> s, tail; // asin of |x| where it is small, else of sqrt((1 - |x|) / 2): s + tail
+
+  explicit ArcParts(V<T> x) : large(T(0.5) < abs(x)), s(abs(x)), tail(s) {
+    V<T> half = (T(1) - s) * T(0.5), root = sqrt(half);
+    V<T> lost = select(T(0) < root, fma(-root, root, half) / (root + root), T(0));
+    V<T> z = select(large, half, s * s);
+    s = select(large, root, s);
+    tail = fma(s * z, polynomial<T, V>(Coefficients<T>::asinTail, z), select(large, lost, T(0)));
+  }
+};
+
+template <class T, template <class> class V> V<T> asin(V<T> x) {
+  using C = Coefficients<T>;
+  ArcParts<T, V> e(x);
+  Pair<T, V> turn = fastSum<T, V>(C::halfPiHi, -(e.s + e.s));
+  V<T> beyond = turn.hi + (turn.lo - (e.tail + e.tail - C::halfPiLo));
+  return copysign(select(e.large, beyond, e.s + e.tail), x);
+}
+
+/// pi/2 - asin(x) where |x| is small, 2 asin(...) near 1, pi - 2 asin(...) near -1.
+template <class T, template <class> class V> V<T> acos(V<T> x) {
+  using C = Coefficients<T>;
+  ArcParts<T, V> e(x);
+  V<T> twice = e.s + e.s, twiceTail = e.tail + e.tail;
+  V<T> hi = select(e.large, C::halfPiHi * 2, C::halfPiHi), lo = select(e.large, C::halfPiLo * 2, C::halfPiLo);
+  V<T> part = select(e.large, twice, copysign(e.s, x)), tail = select(e.large, twiceTail, copysign(e.tail, x));
+  Pair<T, V> turn = fastSum<T, V>(hi, -part);
+  V<T> fromTurn = turn.hi + (turn.lo - (tail - lo));
+  return select(e.large & (T(0) < x), twice + twiceTail, fromTurn);
 }
 
 //===-- erf ----------------------------------------------------------------===//

@@ -29,7 +29,8 @@ struct Shared {
   Builder b;
   const ModelFile &file;
   Known known;
-  std::vector<Param> params; // of every initializer; those that nothing reads are dropped at the end
+  uint32_t randomStreams = 0; // taken by random nodes without a seed
+  std::vector<Param> params;  // of every initializer; those that nothing reads are dropped at the end
 
   /// A parameter with these bytes; a literal when the payload is a scalar. A name that is taken gets a suffix.
   llvm::Expected<UOpRef> constant(llvm::StringRef name, Payload payload);
@@ -135,6 +136,8 @@ public:
   UOpRef bin(Op op, UOpRef x, UOpRef y);
   /// y is a literal of x's dtype.
   UOpRef bin(Op op, UOpRef x, double y) { return bin(op, x, literal(x, y)); }
+  /// The stream of the random generator (N13) for a node without a seed: 1 and up, in the order of the nodes.
+  uint32_t nextRandomStream() { return ++shared.randomStreams; }
   /// The payload as a parameter named after this node's first output.
   UOpRef parameter(Payload payload);
   /// A scalar of like's dtype, rounded once.

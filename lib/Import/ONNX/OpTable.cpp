@@ -11,24 +11,11 @@ namespace onnx {
 std::vector<Row> allRows() {
   std::vector<Row> rows;
   for (llvm::ArrayRef<Row> part : {
-           arithmeticRows(),
-           attentionRows(),
-           controlRows(),
-           determinantRows(),
-           elementwiseRows(),
-           indexingRows(),
-           lossRows(),
-           networkRows(),
-           normalizationRows(),
-           opset6Rows(),
-           poolRows(),
-           quantizationRows(),
-           recurrentRows(),
-           reductionRows(),
-           resizeRows(),
-           samplingRows(),
-           sequenceRows(),
-           shapeRows(),
+           arithmeticRows(),    attentionRows(), controlRows(),   determinantRows(), einsumRows(),
+           elementwiseRows(),   indexingRows(),  lossRows(),      networkRows(),     nonMaxSuppressionRows(),
+           normalizationRows(), opset6Rows(),    orderRows(),     poolRows(),        quantizationRows(),
+           randomRows(),        recurrentRows(), reductionRows(), resizeRows(),      samplingRows(),
+           selectionRows(),     sequenceRows(),  shapeRows(),     signalRows(),
        })
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;

@@ -49,6 +49,12 @@ llvm::ArrayRef<Row> poolRows();
 llvm::ArrayRef<Row> arithmeticRows();
 llvm::ArrayRef<Row> normalizationRows();
 llvm::ArrayRef<Row> determinantRows();
+llvm::ArrayRef<Row> orderRows();
+llvm::ArrayRef<Row> randomRows();
+llvm::ArrayRef<Row> einsumRows();
+llvm::ArrayRef<Row> signalRows();
+llvm::ArrayRef<Row> selectionRows();
+llvm::ArrayRef<Row> nonMaxSuppressionRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.
@@ -65,6 +71,8 @@ UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// The attribute, a number of ONNX's, as a dtype; Void when it is absent or 0.
 DType dtypeAttr(Node &n, llvm::StringRef name);
+/// Rows of x along axis 0 where the mask [n] is true; their number is a data dim.
+UOpRef compact(Node &n, UOpRef x, UOpRef mask);
 /// NumPy's matmul: batch axes broadcast, an operand of rank 1 is a row (left) or a column (right).
 UOpRef product(Node &n, UOpRef a, UOpRef b);
 /// The convolution of x with w by the node's attributes, no bias added.

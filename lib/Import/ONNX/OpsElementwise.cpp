@@ -43,17 +43,6 @@ void bitShift(Node &n) {
 
 void identity(Node &n) { n.give(n.in(0)); }
 
-/// Dropout where nothing is dropped. An opset-12 training_mode input must be false.
-void dropout(Node &n) {
-  n.ignoreAttr("ratio");
-  n.ignoreAttr("seed");
-  if (n.has(2) && n.literalBits(2, "training_mode", 0)) n.unsupported("dropout in training mode is not supported");
-  UOpRef x = n.in(0);
-  if (n.wants(1) && x)
-    n.give(1, n.cast(n.broadcastTo(n.b.lit(DType::Bool, 1), x->shape), n.opset < 10 ? x->dtype : DType::Bool));
-  n.give(x);
-}
-
 /// A power of two for each number above 0: what the contract's cast to e8m0 finds exact. Numbers below its least are
 /// its least when it saturates; NaNs, infinities and negative numbers are left to the cast.
 UOpRef powersOfTwo(Node &n, UOpRef x, llvm::StringRef mode, bool saturate) {
@@ -260,6 +249,14 @@ constexpr Row rows[] = {
     {"Sin", 7, latest, 1, 1, unary<Op::Sin>, floatTypes},
     {"Cos", 7, latest, 1, 1, unary<Op::Cos>, floatTypes},
     {"Tan", 7, latest, 1, 1, unary<Op::Tan>, floatTypes},
+    {"Asin", 7, latest, 1, 1, unary<Op::Asin>, floatTypes},
+    {"Acos", 7, latest, 1, 1, unary<Op::Acos>, floatTypes},
+    {"Atan", 7, latest, 1, 1, unary<Op::Atan>, floatTypes},
+    {"Sinh", 9, latest, 1, 1, unary<Op::Sinh>, floatTypes},
+    {"Cosh", 9, latest, 1, 1, unary<Op::Cosh>, floatTypes},
+    {"Asinh", 9, latest, 1, 1, unary<Op::Asinh>, floatTypes},
+    {"Acosh", 9, latest, 1, 1, unary<Op::Acosh>, floatTypes},
+    {"Atanh", 9, latest, 1, 1, unary<Op::Atanh>, floatTypes},
     {"Tanh", 6, latest, 1, 1, unary<Op::Tanh>, floatTypes},
     {"Erf", 9, latest, 1, 1, unary<Op::Erf>, floatTypes},
     {"Sigmoid", 6, latest, 1, 1, unary<Op::Sigmoid>, floatTypes},
@@ -294,7 +291,6 @@ constexpr Row rows[] = {
     {"Mean", 6, latest, 1, anyNumber, meanOfInputs, floatTypes},
     {"Where", 9, latest, 3, 3, where},
     {"Identity", 1, latest, 1, 1, identity},
-    {"Dropout", 7, latest, 1, 3, dropout, floatTypes},
     {"Cast", 6, latest, 1, 1, cast},
     {"BitCast", 26, latest, 1, 1, bitCast, anyType, "of a NaN the canonical bits; no complex or narrow types"},
     {"CastLike", 15, latest, 2, 2, castLike},

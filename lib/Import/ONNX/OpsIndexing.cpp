@@ -239,45 +239,6 @@ void sliceAttr(Node &n) {
   sliceBy(n, starts, ends, n.intsAttr("axes", firstAxes(starts.size())), Ints(starts.size(), 1));
 }
 
-// ---- order
-
-void topK(Node &n) {
-  UOpRef x = n.in(0);
-  Dims k = n.knownDims(1, "k");
-  if (!n.requireRank(x, 1) || n.failed() || k.size() != 1) return;
-  int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
-  bool largest = n.intAttr("largest", 1) != 0;
-  n.ignoreAttr("sorted"); // sorted is one of the orders that are allowed when it is 0
-  UOpRef order = n.make(Op::ArgSort, {x}, {axis, largest});
-  if (!order || n.failed()) return;
-  Dims size(x->shape.begin(), x->shape.end());
-  size[axis] = k[0];
-  UOpRef first = n.shrink(order, Dims(x->rank(), n.c.index(0)), size);
-  n.give(0, n.make(Op::Pick, {x, first}, {axis}));
-  n.give(1, first);
-}
-
-void cumSum(Node &n) {
-  UOpRef x = n.in(0);
-  Ints at = n.knownInts(1, "the axis");
-  bool exclusive = n.intAttr("exclusive", 0), reverse = n.intAttr("reverse", 0);
-  if (n.failed() || !n.requireRank(x, 1) || at.size() != 1) return;
-  int64_t axis = n.axis(at[0], x->rank());
-  auto turned = [&](UOpRef v) { return reverse && v ? n.make(Op::Flip, {v}, {axis}) : v; };
-  UOpRef sum = n.make(Op::Cumulate, {turned(x)}, {int64_t(CumulateKind::Sum), axis});
-  if (exclusive && sum) { // shifted by one: the sums before each element
-    Dims one(x->rank(), n.c.index(0)), none = one, size(x->shape.begin(), x->shape.end());
-    one[axis] = n.c.index(1);
-    sum = n.make(Op::Shrink, [&] {
-      Dims all = {n.pad(sum, one, none, 0)};
-      all.append(none);
-      all.append(size);
-      return all;
-    }());
-  }
-  n.give(turned(sum));
-}
-
 void oneHot(Node &n) {
   UOpRef index = n.in(0), values = n.in(2);
   Dims depth = n.in(1) && isFloat(n.in(1)->dtype) ? Dims{n.c.index(int64_t(n.literalNumber(1, "the depth")))}
@@ -285,7 +246,9 @@ void oneHot(Node &n) {
   if (n.failed() || depth.size() != 1 || !n.requireRank(values, 1, 1)) return;
   int64_t axis = n.axis(n.intAttr("axis", -1), index->rank() + 1);
   if (n.failed()) return;
-  index = fromFront(n, n.cast(index, DType::I64), depth[0]);
+  bool negative = !isInt(index->dtype) || isSigned(index->dtype);
+  index = n.cast(index, DType::I64);
+  if (negative) index = fromFront(n, index, depth[0]);
   UOpRef spread = n.unsqueeze(index, {axis});
   if (!spread) return;
   Dims dims(spread->shape.begin(), spread->shape.end());
@@ -299,12 +262,15 @@ void oneHot(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"Gather", 1, latest, 2, 2, gather},       {"GatherElements", 11, latest, 2, 2, gatherElements},
-    {"Scatter", 9, 10, 3, 3, scatterElements}, {"ScatterElements", 11, latest, 3, 3, scatterElements},
-    {"GatherND", 11, latest, 2, 2, gatherND},  {"ScatterND", 11, latest, 3, 3, scatterND},
-    {"Slice", 1, 9, 1, 1, sliceAttr},          {"Slice", 10, latest, 3, 5, slice},
-    {"TopK", 10, latest, 2, 2, topK},          {"CumSum", 11, latest, 2, 2, cumSum},
-    {"OneHot", 9, latest, 3, 3, oneHot},
+    {"Gather", 1, latest, 2, 2, gather},
+    {"GatherElements", 11, latest, 2, 2, gatherElements},
+    {"Scatter", 9, 10, 3, 3, scatterElements},
+    {"ScatterElements", 11, latest, 3, 3, scatterElements},
+    {"GatherND", 11, latest, 2, 2, gatherND},
+    {"ScatterND", 11, latest, 3, 3, scatterND},
+    {"Slice", 1, 9, 1, 1, sliceAttr},
+    {"Slice", 10, latest, 3, 5, slice},
+    {"OneHot", 9, latest, 3, 3, oneHot, realTypes, "the depth must follow from constants and shapes"},
 };
 
 } // namespace

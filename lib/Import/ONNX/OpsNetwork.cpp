@@ -7,8 +7,6 @@
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include <map>
 
 namespace astra::onnx {
 
@@ -41,85 +39,6 @@ void gemm(Node &n) {
     y = n.bin(Op::Add, y, n.broadcastTo(bias, y->shape));
   }
   n.give(y);
-}
-
-// ---- einsum
-
-/// "bij, bjk -> bik" cut into one string per operand and the result's; implicit results are made explicit.
-std::optional<std::vector<std::string>> einsumTerms(Node &n) {
-  std::string equation = n.stringAttr("equation", "");
-  llvm::erase(equation, ' ');
-  size_t arrow = equation.find("->");
-  llvm::SmallVector<llvm::StringRef, 4> parts;
-  llvm::StringRef(equation).take_front(arrow).split(parts, ',');
-  std::vector<std::string> result(parts.begin(), parts.end());
-  auto isLetters = [](llvm::StringRef s) { return llvm::all_of(s, [](char c) { return llvm::isAlpha(c); }); };
-  std::string last;
-  if (arrow != std::string::npos) {
-    last = equation.substr(arrow + 2);
-  } else { // letters that occur once, in alphabetical order
-    for (int c = 'A'; c <= 'z'; ++c)
-      if (llvm::count(equation, char(c)) == 1 && llvm::isAlpha(char(c))) last += char(c);
-  }
-  result.push_back(last);
-  if (!llvm::all_of(result, isLetters)) {
-    n.unsupported("the equation '" + equation + "' has more than letters: name the axes of an ellipsis");
-    return std::nullopt;
-  }
-  return result;
-}
-
-/// Two operands are one `contract`: the result's letters are kept, the others are reduced in the order in which they
-/// first occur. One operand is a permutation after a sum.
-void einsum(Node &n) {
-  auto terms = einsumTerms(n);
-  if (!terms) return;
-  if (terms->size() != n.numInputs() + 1)
-    n.fail("the equation has " + llvm::Twine(terms->size() - 1) + " operands, the node " + llvm::Twine(n.numInputs()));
-  if (n.numInputs() > 2) n.unsupported("an einsum of more than two operands is not supported");
-  std::string letters = terms->back();
-  for (size_t i = 0; i < letters.size(); ++i)
-    if (letters.find(letters[i]) != i) n.fail("the result of the equation names an axis twice");
-  size_t kept = letters.size();
-  std::map<char, UOpRef> extents;
-  for (unsigned i = 0; i < n.numInputs() && !n.failed(); ++i) {
-    UOpRef x = n.in(i);
-    llvm::StringRef term = (*terms)[i];
-    if (!n.requireRank(x, term.size(), term.size())) return;
-    for (auto [letter, extent] : llvm::zip(term, x->shape)) {
-      auto [entry, isNew] = extents.try_emplace(letter, extent);
-      if (!isNew && entry->second != extent)
-        n.unsupported("axis '" + llvm::Twine(letter) + "' has the extents " + dimsText({entry->second, extent}) +
-                      ", which is not supported");
-      if (letters.find(letter) == std::string::npos) letters += letter;
-    }
-  }
-  for (char letter : letters)
-    if (!extents.count(letter)) n.fail("axis '" + llvm::Twine(letter) + "' of the result is in no operand");
-  if (n.failed()) return;
-  if (n.numInputs() == 1) {
-    UOpRef x = n.in(0);
-    llvm::StringRef term = (*terms)[0];
-    Ints folded, perm;
-    for (size_t i = 0; i < term.size(); ++i) {
-      if (term.find(term[i]) != i) n.unsupported("a diagonal of one operand is not supported");
-      if (letters.find(term[i]) >= kept) folded.push_back(i);
-    }
-    for (size_t i = 0; i < kept; ++i) {
-      perm.push_back(0);
-      for (size_t j = 0; term[j] != letters[i]; ++j) perm.back() += letters.find(term[j]) < kept;
-    }
-    if (!n.failed()) n.give(n.permute(n.squeeze(n.reduce(ReduceKind::Sum, x, folded), folded), perm));
-    return;
-  }
-  ContractSpec spec;
-  spec.kept = kept;
-  spec.reduced = letters.size() - kept;
-  Dims labels;
-  for (char letter : letters) labels.push_back(extents[letter]);
-  for (char letter : (*terms)[0]) spec.a.push_back(label(letters.find(letter)));
-  for (char letter : (*terms)[1]) spec.b.push_back(label(letters.find(letter)));
-  n.give(n.contract(spec, n.in(0), n.in(1), labels));
 }
 
 // ---- convolutions
@@ -289,11 +208,8 @@ void col2im(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"MatMul", 1, latest, 2, 2, matmul},
-    {"Einsum", 12, latest, 1, anyNumber, einsum},
-    {"Gemm", 7, latest, 2, 3, gemm},
-    {"Conv", 1, latest, 2, 3, conv},
-    {"ConvTranspose", 1, latest, 2, 3, convTranspose},
+    {"MatMul", 1, latest, 2, 2, matmul},  {"Gemm", 7, latest, 2, 3, gemm},
+    {"Conv", 1, latest, 2, 3, conv},      {"ConvTranspose", 1, latest, 2, 3, convTranspose},
     {"Col2Im", 18, latest, 3, 3, col2im},
 };
 

@@ -443,12 +443,13 @@ void eyeLike(Node &n) {
 /// Elements on one side of a diagonal: column - row <= k (lower) or >= k (upper); the rest 0.
 void trilu(Node &n) {
   bool upper = n.intAttr("upper", 1) != 0;
-  Ints k = n.has(1) ? n.knownInts(1, "k") : Ints{0};
-  UOpRef x = n.in(0);
-  if (n.failed() || !n.requireRank(x, 2) || k.size() != 1) return;
+  UOpRef x = n.in(0), k = n.has(1) ? n.reshape(n.in(1), {}) : n.b.litInt(DType::I64, 0);
+  if (n.failed() || !n.requireRank(x, 2)) return;
+  constexpr int64_t far = int64_t(1) << 41; // beyond every extent: the sum with a row cannot wrap
+  k = n.bin(Op::Max, n.bin(Op::Min, k, n.b.litInt(DType::I64, far)), n.b.litInt(DType::I64, -far));
   llvm::ArrayRef<UOpRef> plane = x->shape.take_back(2);
   UOpRef row = n.iota(DType::I64, plane, 0), column = n.iota(DType::I64, plane, 1);
-  UOpRef edge = n.bin(Op::Add, row, n.b.litInt(DType::I64, k[0]));
+  UOpRef edge = n.bin(Op::Add, row, k);
   UOpRef keep = upper ? n.bin(Op::Le, edge, column) : n.bin(Op::Le, column, edge);
   n.give(n.select(keep, x, n.make(Op::Const, {}, {0}, x->dtype)));
 }

@@ -90,9 +90,11 @@ TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
   unknown.node("ImageDecoder", {"x"}, {"z"});
   setText(attribute.node("Pad", {"x", "p"}, {"z"}), "mode", "constant");
   attribute.constant("p", {2}, {0, 0});
-  attribute.node("Dropout", {"z", "ratio", "training"}, {"a"});
-  attribute.weights("ratio", {});
-  attribute.constant("training", {}, {1});
+  attribute.node("Slice", {"z", "start", "end", "axis", "step"}, {"a"});
+  attribute.constant("start", {1}, {0});
+  attribute.constant("end", {1}, {3});
+  attribute.constant("axis", {1}, {0});
+  attribute.constant("step", {1}, {int64_t(1) << 40});
   wrong.node("Add", {"x", "y"}, {"z"});
   both.node("Add", {"x", "y"}, {"a"});
   both.node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"z", "b"});

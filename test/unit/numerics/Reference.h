@@ -66,6 +66,14 @@ WIDE(cos)
 WIDE(tan)
 WIDE(tanh)
 WIDE(erf)
+WIDE(asin)
+WIDE(acos)
+WIDE(atan)
+WIDE(sinh)
+WIDE(cosh)
+WIDE(asinh)
+WIDE(acosh)
+WIDE(atanh)
 #undef WIDE
 template <class W> W sigmoid(W x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 template <class W> W rsqrt(W x) { return 1 / std::sqrt(x); }

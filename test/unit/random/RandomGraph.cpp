@@ -216,8 +216,10 @@ void Grower::elementwise() {
   static constexpr Op binary[] = {Op::Add,      Op::Sub, Op::Mul,      Op::Div, Op::Max, Op::Min,     Op::Add, Op::Mul,
                                   Op::FloorDiv, Op::Mod, Op::TruncDiv, Op::Rem, Op::And, Op::Or,      Op::Xor, Op::Shl,
                                   Op::Shr,      Op::Lt,  Op::Le,       Op::Eq,  Op::Ne,  Op::CopySign};
-  static constexpr Op functions[] = {Op::Exp2, Op::Exp, Op::Expm1, Op::Log2, Op::Log,     Op::Log1p, Op::Sin,
-                                     Op::Cos,  Op::Tan, Op::Tanh,  Op::Erf,  Op::Sigmoid, Op::Rsqrt, Op::Pow};
+  static constexpr Op functions[] = {Op::Exp2, Op::Exp,     Op::Expm1, Op::Log2,  Op::Log,   Op::Log1p,
+                                     Op::Sin,  Op::Cos,     Op::Tan,   Op::Tanh,  Op::Asin,  Op::Acos,
+                                     Op::Atan, Op::Sinh,    Op::Cosh,  Op::Asinh, Op::Acosh, Op::Atanh,
+                                     Op::Erf,  Op::Sigmoid, Op::Rsqrt, Op::Pow};
   UOpRef x = any();
   bool real = isFloat(x->dtype);
   switch (upTo(8)) {
