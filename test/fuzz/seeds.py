@@ -23,8 +23,8 @@ REAL = ["light/light_bvlc_alexnet.onnx", "light/light_densenet121.onnx", "light/
         "light/light_squeezenet.onnx", "light/light_vgg19.onnx", "light/light_zfnet512.onnx",
         *(f"pytorch-converted/test_{name}/model.onnx" for name in ("Conv2d", "ConvTranspose2d", "BatchNorm2d_eval", "GLU",
                                                                    "Linear", "PixelShuffle", "Embedding"))]  # fmt: skip
-OURS = ["examples/digits/digits.onnx", "test/e2e/models/bert.onnx", "test/e2e/models/resnet50.onnx",
-        "test/e2e/models/resnet50-raw.onnx"]  # fmt: skip
+OURS = ["examples/digits/digits.onnx", "test/models/graphs/bert.onnx", "test/models/graphs/resnet50.onnx",
+        "test/models/graphs/resnet50-raw.onnx"]  # fmt: skip
 
 
 def main():

@@ -1,12 +1,15 @@
 //===- Main.cpp: astra-docs: reference pages from the tables ----------------===//
-// Takes:    the name of a page.
+// Takes:    the name of a page; for the page of ONNX, the lists of cases in test/onnx.
 // Gives:    the page in Markdown; docs/ holds the output, a test compares.
 #include "astra/IR/Fields.h"
 #include "astra/Import/ONNX.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
+#include <fstream>
 #include <map>
+#include <set>
 
 using namespace astra;
 
@@ -35,11 +38,14 @@ static const char *onnxHead =
     "fixed\n"
     "  by the numeric contract.\n"
     "- External data is read from the model's folder only.\n"
-    "- ONNX's own conformance cases are run through the reference evaluator (`test/unit/onnx`); `exceptions.txt` "
-    "there\n"
-    "  names the cases of these ops that are refused, or whose result ONNX leaves open.\n"
+    "- ONNX's backend suite is run through the compiler and the runtime (`test/onnx/run.py`): the last column is cases "
+    "that\n"
+    "  pass of cases that there are, a case being about the one op of its model; `passing.txt` there names them. The\n"
+    "  reference evaluator runs them too (`test/unit/onnx`); `exceptions.txt` there says why a case is refused, or "
+    "that\n"
+    "  ONNX leaves its result open.\n"
     "\n"
-    "| op | opsets | types of the first input | remarks |\n|---|---|---|---|\n";
+    "| op | opsets | types of the first input | remarks | cases passed |\n|---|---|---|---|---|\n";
 
 static std::string form(Op op) {
   const OpInfo &row = info(op);
@@ -100,10 +106,39 @@ static std::string opsPage() {
   return out;
 }
 
-/// Every ONNX op of the importer's table, with the opsets at which each row holds.
+/// Per op: ONNX's backend cases that are about it, and those of them that pass.
+struct Cases {
+  unsigned all = 0, passed = 0;
+};
+
+static std::vector<std::string> linesOf(const char *name) {
+  std::ifstream file(std::string(ASTRA_ONNX_SUITE) + "/" + name);
+  if (!file) llvm::report_fatal_error(llvm::Twine("cannot read " ASTRA_ONNX_SUITE "/") + name, false);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+static std::map<std::string, Cases> casesByOp() {
+  const std::vector<std::string> listed = linesOf("passing.txt");
+  const std::set<std::string> passing(listed.begin(), listed.end());
+  std::map<std::string, Cases> cases;
+  for (const std::string &line : linesOf("cases.txt")) {
+    auto [name, op] = llvm::StringRef(line).split(' ');
+    for (const std::string &key : {op.str(), std::string()}) {
+      ++cases[key].all;
+      cases[key].passed += passing.count(name.str());
+    }
+  }
+  return cases;
+}
+
+/// Every ONNX op of the importer's table, with the opsets at which each row holds; then the ops that have cases alone.
 static std::string onnxPage() {
   struct Line {
-    std::string ranges, types, remarks;
+    std::vector<std::pair<int, int>> ranges;
+    std::string types, remarks;
   };
   std::map<std::string, Line> lines;
   auto join = [](std::string &to, const std::string &more, const char *separator) {
@@ -111,15 +146,29 @@ static std::string onnxPage() {
   };
   for (const ONNXRow &row : onnxRows()) {
     Line &line = lines[row.op];
-    std::string range = std::to_string(row.since) + " to " + std::to_string(row.until);
-    line.ranges += (line.ranges.empty() ? "" : ", ") + range;
+    line.ranges.push_back({row.since, row.until});
     join(line.types, row.types, "; ");
     join(line.remarks, row.remarks, "; ");
   }
-  std::string out = onnxHead;
-  for (const auto &[op, line] : lines)
-    out += "| `" + op + "` | " + line.ranges + " | " + line.types + " | " + line.remarks + " |\n";
-  return out;
+  std::map<std::string, Cases> cases = casesByOp();
+  auto count = [&](const std::string &op) {
+    Cases c = cases[op];
+    return c.all ? std::to_string(c.passed) + " of " + std::to_string(c.all) : std::string();
+  };
+  std::string out = onnxHead, refused;
+  for (auto &[op, line] : lines) {
+    llvm::sort(line.ranges);
+    std::string ranges;
+    for (auto [since, until] : line.ranges)
+      ranges +=
+          (ranges.empty() ? "" : ", ") + std::to_string(since) + (since == until ? "" : " to " + std::to_string(until));
+    out += "| `" + op + "` | " + ranges + " | " + line.types + " | " + line.remarks + " | " + count(op) + " |\n";
+  }
+  for (auto &[op, c] : cases)
+    if (!op.empty() && op != "-" && !lines.count(op))
+      join(refused, "`" + op + "` (" + std::to_string(c.all) + ")", ", ");
+  return out + "\nCases of models of several ops: " + count("-") + ". All cases: " + count("") +
+         ".\n\nRefused by name, with the number of their cases: " + refused + ".\n";
 }
 
 int main(int argc, char **argv) {

@@ -107,9 +107,11 @@ UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int ax
 }
 
 /// The input is not one of the module: its value is a parameter, which must have the type that the model declares. A
-/// dynamic dim of it (null in `shape`) needs no bounds.
+/// dynamic dim of it (null in `shape`) needs no bounds. What NumPy has no type for comes as unsigned integers.
 UOpRef Importer::replaceByConstant(const ConstantInput &constant, DType dtype, llvm::ArrayRef<UOpRef> shape) {
-  bool fits = constant.dtype == dtype && constant.shape.size() == shape.size();
+  bool carried = isUnsigned(constant.dtype) && bitWidth(constant.dtype) == bitWidth(dtype) &&
+                 (dtype == DType::BF16 || info(dtype).cls == DTypeClass::Storage);
+  bool fits = (constant.dtype == dtype || carried) && constant.shape.size() == shape.size();
   for (size_t i = 0; fits && i < shape.size(); ++i) fits = !shape[i] || shape[i]->constIndex() == constant.shape[i];
   std::string words = "--constant " + constant.name + ": ";
   if (!fits) {
@@ -119,8 +121,7 @@ UOpRef Importer::replaceByConstant(const ConstantInput &constant, DType dtype, l
                  std::to_string(shape.size()));
     return nullptr;
   }
-  llvm::Expected<UOpRef> value =
-      lowering.shared.constant(constant.name, {constant.dtype, constant.shape, constant.bytes});
+  llvm::Expected<UOpRef> value = lowering.shared.constant(constant.name, {dtype, constant.shape, constant.bytes});
   if (value) return *value;
   failures.add(words + llvm::toString(value.takeError()));
   return nullptr;
