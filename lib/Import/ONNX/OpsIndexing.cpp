@@ -97,30 +97,32 @@ void scatterElements(Node &n) {
 
 // ---- indices of several axes: the axes that they name become one, and each tuple one number along it
 
-/// `index` [batch..., k] as row-major numbers [batch...] into the first k axes of x; null unless k is constant and
-/// fits.
-UOpRef flatIndex(Node &n, UOpRef x, UOpRef index, int64_t k) {
+/// `index` [batch..., k] as row-major numbers [batch...] into the axes begin ... begin + k - 1 of x; null unless k is
+/// constant and fits.
+UOpRef flatIndex(Node &n, UOpRef x, UOpRef index, int64_t begin, int64_t k) {
   UOpRef flat = nullptr;
   for (int64_t i = 0; i < k; ++i) {
-    Dims begin(index->rank(), n.c.index(0)), size(index->shape.begin(), index->shape.end());
-    begin.back() = n.c.index(i);
+    Dims first(index->rank(), n.c.index(0)), size(index->shape.begin(), index->shape.end());
+    first.back() = n.c.index(i);
     size.back() = n.c.index(1);
     Dims all = {index};
-    all.append(begin);
+    all.append(first);
     all.append(size);
-    UOpRef one = fromFront(n, n.squeeze(n.make(Op::Shrink, all), {int64_t(index->rank()) - 1}), x->shape[i]);
+    UOpRef extent = x->shape[begin + i];
+    UOpRef one = fromFront(n, n.squeeze(n.make(Op::Shrink, all), {int64_t(index->rank()) - 1}), extent);
     if (!one) return nullptr;
-    flat = flat ? n.bin(Op::Add, n.bin(Op::Mul, flat, n.fromIndex(x->shape[i], one->dtype)), one) : one;
+    flat = flat ? n.bin(Op::Add, n.bin(Op::Mul, flat, n.fromIndex(extent, one->dtype)), one) : one;
   }
   return flat;
 }
 
-/// The length of the tuples, which the last axis of the index holds.
-int64_t tupleLength(Node &n, UOpRef x, UOpRef index) {
+/// The length of the tuples, which the last axis of the index holds; they index axes from `begin` on.
+int64_t tupleLength(Node &n, UOpRef x, UOpRef index, int64_t begin) {
   if (!n.requireRank(x, 1) || !n.requireRank(index, 1)) return 1;
   int64_t k = n.constExtent(index, index->rank() - 1, "the last extent of the indices");
-  if (k < 1 || k > int64_t(x->rank()))
-    n.fail("the last extent of the indices is " + llvm::Twine(k) + ", the data has rank " + llvm::Twine(x->rank()));
+  if (k < 1 || k > int64_t(x->rank()) - begin)
+    n.fail("the last extent of the indices is " + llvm::Twine(k) + ", the data has rank " + llvm::Twine(x->rank()) +
+           (begin ? " and " + std::to_string(begin) + " of its axes are batch_dims" : ""));
   return k;
 }
 
@@ -131,21 +133,42 @@ UOpRef joined(Node &n, UOpRef x, int64_t k) {
   return n.reshape(x, dims);
 }
 
+/// The first batch_dims axes of data and indices go together: their number is the high part of the flat index.
 void gatherND(Node &n) {
-  n.fixedAttr("batch_dims", 0);
   UOpRef x = n.in(0), index = n.in(1);
-  int64_t k = tupleLength(n, x, index);
-  if (!n.failed()) n.give(n.make(Op::Gather, {joined(n, x, k), flatIndex(n, x, index, k)}, {0}));
+  int64_t batch = n.intAttr("batch_dims", 0);
+  if (n.failed()) return;
+  if (batch < 0 || batch >= int64_t(index->rank()) || batch >= int64_t(x->rank())) {
+    n.fail("attribute 'batch_dims' is " + llvm::Twine(batch) + ", data and indices have rank " + llvm::Twine(x->rank()) +
+           " and " + llvm::Twine(index->rank()));
+    return;
+  }
+  if (x->shape.take_front(batch) != index->shape.take_front(batch)) {
+    n.fail("the batch axes " + dimsText(x->shape.take_front(batch)) + " and " +
+           dimsText(index->shape.take_front(batch)) + " of data and indices differ");
+    return;
+  }
+  int64_t k = tupleLength(n, x, index, batch);
+  if (n.failed()) return;
+  UOpRef flat = flatIndex(n, x, index, batch, k);
+  if (flat && batch) {
+    Dims dims(flat->shape.begin(), flat->shape.begin() + batch), outer(flat->rank(), n.c.index(1));
+    std::copy(dims.begin(), dims.end(), outer.begin());
+    UOpRef number = n.reshape(n.iota(flat->dtype, {idxProduct(n.c, dims)}, 0), outer);
+    UOpRef extent = n.fromIndex(idxProduct(n.c, x->shape.slice(batch, k)), flat->dtype);
+    flat = n.bin(Op::Add, n.bin(Op::Mul, number, extent), flat);
+  }
+  n.give(n.make(Op::Gather, {joined(n, x, batch + k), flat}, {0}));
 }
 
 void scatterND(Node &n) {
   UOpRef x = n.in(0), index = n.in(1), update = n.in(2);
   std::optional<ScatterKind> kind = scatterKind(n);
-  int64_t k = tupleLength(n, x, index);
+  int64_t k = tupleLength(n, x, index, 0);
   if (n.failed() || !update) return;
   UOpRef count = idxProduct(n.c, index->shape.drop_back()), rest = idxProduct(n.c, x->shape.drop_front(k));
   UOpRef table = n.reshape(x, {idxProduct(n.c, x->shape.take_front(k)), rest});
-  UOpRef rows = n.broadcastTo(n.reshape(flatIndex(n, x, index, k), {count, n.c.index(1)}), {count, rest});
+  UOpRef rows = n.broadcastTo(n.reshape(flatIndex(n, x, index, 0, k), {count, n.c.index(1)}), {count, rest});
   UOpRef done = n.make(Op::Scatter, {table, rows, n.reshape(update, {count, rest})}, {0, int64_t(*kind)});
   n.give(n.reshape(done, x->shape));
 }
