@@ -31,12 +31,15 @@ INLINE i64 aligned(i64 a) { return (a + 63) / 64 * 64; }
 
 /// Words that no name may be in a header that C and C++ read.
 constexpr StringRef keywords =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await "
-    "co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do "
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+    "co_await "
+    "co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete "
+    "do "
     "double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable "
     "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
     "requires restrict return short signed sizeof static static_assert static_cast struct switch template this "
-    "thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while "
+    "thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t "
+    "while "
     "xor xor_eq ";
 
 std::string identifier(StringRef name) {

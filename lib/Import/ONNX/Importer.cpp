@@ -163,6 +163,12 @@ UOpRef Importer::declareInput(const proto::Value &input) {
   if (!known) return nullptr;
   if (isConstant) return replaceByConstant(*constant, *dtype, shape);
   Entry &entry = module.entries.back();
+  if (int64_t(entry.inputs.size()) == mostInputs) {
+    failures.add("input '" + input.name() + "' is one more than the " + std::to_string(mostInputs) +
+                     " that are supported",
+                 true);
+    return nullptr;
+  }
   llvm::Expected<UOpRef> value = module.ctx().tryMake(Op::Arg, shape, {int64_t(entry.inputs.size())}, {}, *dtype);
   if (!value) {
     failures.add("input '" + input.name() + "': " + llvm::toString(value.takeError()));

@@ -10,7 +10,7 @@ namespace astra::onnx {
 namespace {
 
 constexpr unsigned deepest = 32, mostAdded = 1'000'000;
-constexpr int64_t mostPlaceholders = 32768; // the upper half of the numbers that arguments have
+constexpr int64_t lastArgument = 65535;
 
 llvm::StringRef domainOf(const std::string &domain) { return domain == "ai.onnx" ? llvm::StringRef() : domain; }
 
@@ -92,8 +92,10 @@ const DimBound *Lowering::bound(llvm::StringRef name) {
 }
 
 UOpRef Lowering::placeholder(DType t, llvm::ArrayRef<UOpRef> shape) {
-  if (placeholders == mostPlaceholders) return nullptr;
-  return module.ctx().make(Op::Arg, shape, {65535 - placeholders++}, {}, t);
+  int64_t number = lastArgument - placeholders;
+  if (number < mostInputs) return nullptr;
+  ++placeholders;
+  return module.ctx().make(Op::Arg, shape, {number}, {}, t);
 }
 
 std::string Lowering::describe(const proto::Node &node, int index, const Scope &scope) const {

@@ -56,6 +56,9 @@ private:
   llvm::StringMap<size_t> placeOfOp;
 };
 
+/// Arguments have numbers up to 65535: the lower half is for the model's inputs, the upper one for placeholders.
+constexpr int64_t mostInputs = 32768;
+
 class Lowering {
 public:
   Lowering(Module &module, ModelFile &file, const ImportOptions &options);

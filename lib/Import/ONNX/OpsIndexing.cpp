@@ -139,8 +139,8 @@ void gatherND(Node &n) {
   int64_t batch = n.intAttr("batch_dims", 0);
   if (n.failed()) return;
   if (batch < 0 || batch >= int64_t(index->rank()) || batch >= int64_t(x->rank())) {
-    n.fail("attribute 'batch_dims' is " + llvm::Twine(batch) + ", data and indices have rank " + llvm::Twine(x->rank()) +
-           " and " + llvm::Twine(index->rank()));
+    n.fail("attribute 'batch_dims' is " + llvm::Twine(batch) + ", data and indices have rank " +
+           llvm::Twine(x->rank()) + " and " + llvm::Twine(index->rank()));
     return;
   }
   if (x->shape.take_front(batch) != index->shape.take_front(batch)) {
