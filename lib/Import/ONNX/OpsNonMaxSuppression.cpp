@@ -88,6 +88,7 @@ void nonMaxSuppression(Node &n) {
   if (boxes->dtype != DType::F32 || scores->dtype != DType::F32) n.fail("boxes and scores must be of type f32");
   if (isDataDim(batches) || isDataDim(classes))
     n.unsupported("batches and classes whose number depends on data are not supported");
+  if (count->hi > int64_t(1) << 40) n.unsupported("more than 2^40 boxes are not supported");
   if (n.failed()) return;
 
   std::vector<UOpRef> v(Count);

@@ -37,9 +37,10 @@ DType drawn(DType t) { return t == DType::F64 ? t : DType::F32; }
 /// Whether numbers of this shape can be drawn: some distributions take two words of two elements for each.
 bool requireDrawable(Node &n, llvm::ArrayRef<UOpRef> shape) {
   __int128 most = 1;
+  if (shape.size() > 64) n.fail("the shape has " + llvm::Twine(shape.size()) + " axes, at most 64 are supported");
   for (UOpRef d : shape)
     if (most *= std::max<int64_t>(d->hi, 1); d->lo < 0 || most > int64_t(1) << 40)
-      n.fail("the shape " + dimsText(shape) + " is negative or has more than 2^40 elements");
+      return n.fail("the shape " + dimsText(shape) + " is negative or has more than 2^40 elements"), false;
   return !n.failed();
 }
 

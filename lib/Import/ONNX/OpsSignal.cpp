@@ -47,7 +47,7 @@ struct Rotation {
 bool isConstantTable(UOpRef rows, UOpRef columns, UOpRef length) {
   constexpr int64_t most = 1 << 20;
   auto height = rows->constIndex(), width = columns->constIndex();
-  return height && width && length->constIndex() && *height * *width <= most;
+  return height && width && length->constIndex() && *height <= most && *width <= most && *height * *width <= most;
 }
 
 /// cos and, with the sign of the direction, sin of 2 pi row column / length: two tensors [rows, columns].
@@ -137,12 +137,13 @@ int64_t nextFactor(int64_t length) {
   return length;
 }
 
-/// The transform of x [batch, length, 1 or 2] along axis 1: [batch, length, 2], not divided by the length.
-UOpRef fourier(Node &n, UOpRef x, bool inverse) {
+/// The first `columns` frequencies of x [batch, length, 1 or 2] along axis 1: [batch, columns, 2], not divided by the
+/// length.
+UOpRef fourier(Node &n, UOpRef x, UOpRef columns, bool inverse) {
   if (!x || n.failed()) return nullptr;
   UOpRef batch = x->shape[0], length = x->shape[1], one = n.c.index(1), two = n.c.index(2);
   std::optional<int64_t> known = length->constIndex();
-  if (!known || nextFactor(*known) == *known) return transformed(n, x, length, length, inverse);
+  if (!known || nextFactor(*known) == *known) return transformed(n, x, columns, length, inverse);
   // x as [batch, rest, done, part]: `done` frequencies are transformed, the least factor of the number first.
   UOpRef done = one;
   x = n.reshape(x, {batch, length, one, x->shape[2]});
@@ -167,7 +168,8 @@ UOpRef fourier(Node &n, UOpRef x, bool inverse) {
     x = n.reshape(n.permute(x, {0, 1, 3, 2, 4}), {batch, others, done, two});
     rest /= f;
   }
-  return n.reshape(x, {batch, length, two});
+  UOpRef zero = n.c.index(0);
+  return n.shrink(n.reshape(x, {batch, length, two}), {zero, zero, zero}, {batch, columns, two});
 }
 
 /// x cut or filled with zeros to an extent along an axis.
@@ -218,11 +220,10 @@ UOpRef transform(Node &n, UOpRef x, int64_t axis, UOpRef length, Direction d) {
     mirror = pairOf(n, part(n, mirror, 0), n.un(Op::Neg, part(n, mirror, 1)));
     moved = n.concat({moved, mirror}, 1);
   }
-  UOpRef y = fourier(n, moved, d.inverse);
+  UOpRef y = fourier(n, moved, d.onesided && !d.inverse ? half : length, d.inverse);
   if (d.inverse) y = n.bin(Op::Div, y, n.fromIndex(length, x->dtype));
   if (back) y = part(n, y, 0);
   if (!y) return nullptr;
-  if (d.onesided && !d.inverse) y = n.shrink(y, Dims(3, n.c.index(0)), {y->shape[0], half, two});
   outer.append({y->shape[1], y->shape[2]});
   return n.permute(n.reshape(y, outer), home);
 }
@@ -254,7 +255,7 @@ template <bool axisIsInput> void dft(Node &n) {
 /// Frames of a signal [batch, time, part], each times the window, transformed.
 void stft(Node &n) {
   bool onesided = n.intAttr("onesided", 1) != 0;
-  UOpRef x = n.widen(n.in(0)), step = knownScalar(n, 1, "the frame step"),
+  UOpRef x = n.widen(n.in(0)), step = n.in(1) ? knownScalar(n, 1, "the frame step") : nullptr,
          given = knownScalar(n, 3, "the frame length");
   UOpRef window = n.has(2) ? n.widen(n.in(2)) : nullptr;
   if (n.failed() || !n.requireFloat(x) || !n.requireRank(x, 3, 3)) return;
