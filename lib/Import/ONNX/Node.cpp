@@ -20,6 +20,13 @@ std::string dimsText(llvm::ArrayRef<UOpRef> dims) {
   return out + "]";
 }
 
+std::string boundHint(UOpRef extent) {
+  std::string names;
+  for (UOpRef part : topoSort(extent))
+    if (part->is(Op::Dim)) names += (names.empty() ? "" : ", ") + part->str.str();
+  return names.empty() ? "" : "; raise the lower bound of --dim " + names;
+}
+
 Shared::Shared(Context &c, const ModelFile &file)
     : b(c), file(file), known(c, [this](UOpRef param) { return bytes(param); }) {}
 

@@ -193,6 +193,9 @@ private:
   Failure state;
 };
 
+/// "; raise the lower bound of --dim h", for an extent that may be too small; "" for a constant.
+std::string boundHint(UOpRef extent);
+
 /// "[batch, 3, 224]", for diagnostics.
 std::string dimsText(llvm::ArrayRef<UOpRef> dims);
 

@@ -24,7 +24,8 @@ Dims overhang(Node &n, UOpRef x, const Window &w, bool ceil) {
       n.fail("pads of " + llvm::Twine(std::max(w.before[i], w.after[i])) + " are not smaller than the window of " +
              llvm::Twine(w.reach(i)));
     UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i)));
-    if (room->lo < 0) n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window");
+    if (room->lo < 0)
+      n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window" + boundHint(extent));
     if (!ceil || n.failed() || w.strides[i] == 1) continue;
     UOpRef inside = idxDiv(n.c, idxAdd(n.c, extent, idxSub(n.c, n.c.index(w.before[i]), one)), stride);
     UOpRef last = idxMin(n.c, idxCeilDiv(n.c, room, stride), inside); // the number of the last window

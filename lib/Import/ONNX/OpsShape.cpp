@@ -321,9 +321,10 @@ void split(Node &n) {
 UOpRef mirrored(Node &n, UOpRef x, int64_t axis, UOpRef before, UOpRef after, llvm::StringRef mode) {
   UOpRef extent = x->shape[axis], zero = n.c.index(0);
   if (before->constIndex() == 0 && after->constIndex() == 0) return x;
-  if (extent->lo < 1) return n.fail("mode '" + mode + "' needs an extent of 1 or more, found " + dimsText(extent));
+  if (extent->lo < 1)
+    return n.fail("mode '" + mode + "' needs an extent of 1 or more, found " + dimsText(extent) + boundHint(extent));
   if (mode == "reflect" && (before->hi >= extent->lo || after->hi >= extent->lo))
-    return n.fail("mode 'reflect' needs pads smaller than the extent " + dimsText(extent));
+    return n.fail("mode 'reflect' needs pads smaller than the extent " + dimsText(extent) + boundHint(extent));
   UOpRef last = n.fromIndex(idxSub(n.c, extent, n.c.index(1)), DType::I64), none = n.fromIndex(zero, DType::I64);
   UOpRef at = n.iota(DType::I64, {idxAdd(n.c, idxAdd(n.c, before, extent), after)}, 0);
   at = n.bin(Op::Sub, at, n.fromIndex(before, DType::I64));

@@ -57,7 +57,8 @@ Window readWindow(Node &n, UOpRef x, llvm::ArrayRef<int64_t> kernel, bool transp
 
 UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i) {
   UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i)));
-  if (room->lo < 0) n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window");
+  if (room->lo < 0)
+    n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window" + boundHint(extent));
   return idxAdd(n.c, idxDiv(n.c, room, n.c.index(w.strides[i])), n.c.index(1));
 }
 
