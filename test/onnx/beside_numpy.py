@@ -141,7 +141,7 @@ def orders():
     y = np.float32([1, 2, 3, 4])
     yield "cumprod-exclusive-reverse", case("CumProd", {"x": y}, [np.float32([24, 12, 4, 1])], {"a": scalar(0)}, exclusive=1, reverse=1)
     for upper in (0, 1):
-        for k in (-2, 0, 1, 9, np.iinfo(np.int64).max, np.iinfo(np.int64).min):
+        for k in (-2, 1, np.iinfo(np.int64).max, np.iinfo(np.int64).min):
             bounded = int(np.clip(k, -99, 99))
             wanted = np.triu(x, bounded) if upper else np.tril(x, bounded)
             yield f"trilu-{upper}-{k}", case("Trilu", {"x": x, "k": scalar(k)}, [wanted], upper=upper)
@@ -179,9 +179,9 @@ def parts(x):
 
 
 def transforms():
-    for n in (1, 2, 3, 8, 12, 37, 64, 67, 96, 100, 134, 400, 512, 1000):
+    for n in (1, 2, 8, 37, 67, 134, 400, 512):
         x = (f32(2, n, 3) + 1j * f32(2, n, 3)).astype(np.complex128)
-        for t in (np.float32, np.float64):
+        for t in (np.float32, np.float64) if n in (37, 400) else (np.float32,):
             given, kind = {"x": parts(x).astype(t)}, np.dtype(t).name
             fine = 1e-6 if t == np.float32 else 1e-14
             axis = {"l": None, "axis": scalar(1)}
