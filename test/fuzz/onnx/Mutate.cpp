@@ -203,7 +203,8 @@ private:
       break;
     case 5: setRaw(*t); break;
     default:
-      if (std::string *raw = t->mutable_raw_data(); raw->size() < 4096 && t->dims_size() == 1 && t->dims(0) > 0) {
+      if (std::string *raw = t->mutable_raw_data();
+          raw->size() < 4096 && t->dims_size() == 1 && t->dims(0) > 0 && t->dims(0) < 4096) {
         size_t each = raw->size() / size_t(t->dims(0));
         if (chance(2))
           raw->append(raw->substr(0, each)), t->set_dims(0, t->dims(0) + 1);
