@@ -132,11 +132,11 @@ std::vector<UOpRef> scanOnce(Node &n, const ScanParts &parts) {
 std::optional<ScanParts> readScan(Node &n, unsigned first, bool batch) {
   ScanParts parts;
   parts.body = n.graphAttr("body");
-  int64_t slices = n.intAttr("num_scan_inputs", 0), states = int64_t(n.numInputs()) - first - slices;
-  if (slices < 1 || states < 0)
-    n.fail("attribute 'num_scan_inputs' is " + llvm::Twine(slices) + " of " + llvm::Twine(n.numInputs() - first) +
-           " inputs");
+  int64_t slices = n.intAttr("num_scan_inputs", 0), given = int64_t(n.numInputs()) - first;
+  if (slices < 1 || slices > given)
+    n.fail("attribute 'num_scan_inputs' is " + llvm::Twine(slices) + " of " + llvm::Twine(given) + " inputs");
   if (n.failed()) return std::nullopt;
+  int64_t states = given - slices;
   for (int64_t i = 0; i < states; ++i) parts.states.push_back(n.in(first + i));
   Ints directions = n.intsAttr(batch ? "directions" : "scan_input_directions", Ints(slices, 0));
   Ints axes = batch ? Ints(slices, 1) : n.intsAttr("scan_input_axes", Ints(slices, 0));
