@@ -14,7 +14,7 @@ using llvm::SmallVector;
 UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape,
                        Place p) { // by value: `places` moves its elements when it grows
   UOpRef x = c.make(Op::State, shape, {}, "%" + std::to_string(leaves++), t);
-  places[x] = p;
+  places.set(x, std::move(p));
   return x;
 }
 
@@ -75,6 +75,7 @@ void Scheduler::cond(UOpRef n) {
   uint32_t outer = program, branch[2];
   for (unsigned k : {0u, 1u}) {
     branch[k] = program = beginProgram();
+    enterBody();
     std::vector<UOpRef> args;
     for (UOpRef s : n->tensors().drop_front()) args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
     std::vector<UOpRef> roots = inlined(n->fns[k], args);
@@ -83,13 +84,14 @@ void Scheduler::cond(UOpRef n) {
     values(roots, to);
     for (size_t i = 0; i < roots.size() && !failed(); ++i) copyTo(roots[i], out[i]);
     for (const Place &p : out) touch(p.buffer);
+    leaveBody();
   }
   program = outer;
   uint32_t flag = placeOf(n->src[0])->buffer;
   touch(flag);
   endLoop();
   emit(CondInstr{flag, branch[0], branch[1]});
-  results[n] = out;
+  results.set(n, out);
 }
 
 void Scheduler::whileLoop(UOpRef n) {
@@ -138,6 +140,7 @@ void Scheduler::whileLoop(UOpRef n) {
   Layout scalar = Layout::rowMajor(0);
   Place flag{slotBuffer(DType::Bool, {}, scalar), scalar, {}};
   beginLoop();
+  enterBody();
   uint32_t outer = program, condProgram = program = beginProgram();
   std::vector<UOpRef> test = inlined(n->fns[0], leaves);
   values(test, {{test[0], flag}});
@@ -169,6 +172,7 @@ void Scheduler::whileLoop(UOpRef n) {
     emit(SwapInstr{now[i].buffer, then[i].buffer});
   }
   touch(flag.buffer);
+  leaveBody();
   program = outer;
   endLoop();
   emit(WhileInstr{condProgram, flag.buffer, body});
@@ -181,8 +185,8 @@ void Scheduler::whileLoop(UOpRef n) {
     emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, {p.buffer}});
     all.push_back(p);
   }
-  results[n] = all;
-  finalDims[n] = final;
+  results.set(n, all);
+  finalDims.set(n, final);
 }
 
 void Scheduler::scan(UOpRef n) {
@@ -210,6 +214,7 @@ void Scheduler::scan(UOpRef n) {
     stacked.push_back({slotBuffer(y->dtype, allocated, l), l, allocated});
   }
   beginLoop();
+  enterBody();
   uint32_t outer = program, body = program = beginProgram();
   std::vector<UOpRef> args;
   for (unsigned i = 0; i < n->ntensors; ++i) {
@@ -238,9 +243,10 @@ void Scheduler::scan(UOpRef n) {
     emit(SwapInstr{now[i].buffer, then[i].buffer});
   }
   for (const Place &p : stacked) touch(p.buffer);
+  leaveBody();
   program = outer;
   endLoop();
   emit(LoopInstr{counter, length, body});
   now.insert(now.end(), stacked.begin(), stacked.end());
-  results[n] = now;
+  results.set(n, now);
 }

@@ -12,13 +12,14 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 
 const Place *Scheduler::placeOf(UOpRef x) {
-  if (auto it = places.find(x); it != places.end()) return &it->second;
+  if (const Place *p = places.find(x)) return p;
   if (x->op != Op::Param) return nullptr;
   for (uint32_t i = 0; i < out.params.size(); ++i)
     if (out.params[i].param == x) {
       std::vector<UOpRef> shape(x->shape);
-      places[x] = {addBuffer(BufferKind::Param, i, x->dtype, shape, out.params[i].layout), out.params[i].layout, shape};
-      return &places[x];
+      places.setForGood(
+          x, {addBuffer(BufferKind::Param, i, x->dtype, shape, out.params[i].layout), out.params[i].layout, shape});
+      return places.find(x);
     }
   out.params.push_back({x, Layout::rowMajor(x->rank()), -1});
   return placeOf(x);
@@ -27,7 +28,7 @@ const Place *Scheduler::placeOf(UOpRef x) {
 UOpRef Scheduler::closeIndex(UOpRef x) {
   SmallVector<UOpRef, 4> from, to;
   for (UOpRef n : topoSort(x))
-    if (auto it = indexMap.find(n); it != indexMap.end()) from.push_back(n), to.push_back(it->second);
+    if (UOpRef *now = indexMap.find(n)) from.push_back(n), to.push_back(*now);
   return from.empty() ? x : idxSubstitute(c, x, from, to);
 }
 
@@ -134,7 +135,7 @@ void Scheduler::pack(UOpRef view, unsigned axis) {
   uint32_t to = slotBuffer(view->dtype, allocated, l);
   buffers.push_back(to);
   emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
-  places[view] = {to, l, allocated};
+  places.set(view, {to, l, allocated});
 }
 
 static constexpr int64_t panel = 16; // elements: one AVX-512 register of f32, two of AVX2, four of NEON
@@ -228,7 +229,7 @@ Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
     UOpRef n = stack.back();
     stack.pop_back();
     if (n->isIndex() || !seen.insert(n).second) continue;
-    const Place *p = n == v ? nullptr : places.count(n) ? &places[n] : nullptr;
+    const Place *p = n == v ? nullptr : places.find(n);
     if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor()) return p->layout;
     if (p || isStored(n) || n->op == Op::Permute) continue;
     for (UOpRef s : llvm::reverse(n->src)) stack.push_back(s);

@@ -29,7 +29,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
       spec.outputs.push_back({value, at.layout, at.allocated});
       spec.inPlace = true;
       emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
-      places[v] = at;
+      places.set(v, at);
       return;
     }
   }
@@ -62,7 +62,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   }
   launch.variants.push_back({nullptr, nullptr, kernelNumber(std::move(spec))});
   emit(std::move(launch));
-  places[v] = {to, layout, allocated};
+  places.set(v, {to, layout, allocated});
 }
 
 void Scheduler::copyTo(UOpRef v, const Place &to) {
@@ -123,7 +123,7 @@ void Scheduler::moveAll(ArrayRef<std::pair<UOpRef, Place>> wanted) {
     uint32_t from = aside.buffer;
     aside.buffer = slotBuffer(v->dtype, aside.allocated, aside.layout);
     copyTo(v, aside);
-    for (UOpRef other : reads[from]) places[other].buffer = aside.buffer;
+    for (UOpRef other : reads[from]) places.find(other)->buffer = aside.buffer;
     readers[aside.buffer] = readers[from];
     readers[from] = 0;
     if (auto next = into.find(from); next != into.end()) runFrom(next->second);
@@ -142,21 +142,22 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
     if (n->op == Op::Cond || n->op == Op::While || n->op == Op::Scan)
       control(n);
     else if (n->op == Op::Proj) {
-      auto it = results.find(n->src[0]);
-      if (it != results.end() && n->ints[0] < int64_t(it->second.size())) places[n] = it->second[n->ints[0]];
+      std::vector<Place> *all = results.find(n->src[0]);
+      if (all && n->ints[0] < int64_t(all->size())) places.set(n, (*all)[n->ints[0]]);
     } else if (n->op == Op::Extent) {
-      UOpRef count = n->src[0];
-      if (count->op == Op::Proj && finalDims.count(count->src[0]) &&
-          n->src[0]->ints[0] >= int64_t(results[count->src[0]].size() - finalDims[count->src[0]].size())) {
-        indexMap[n] = finalDims[count->src[0]]
-                               [count->ints[0] - (results[count->src[0]].size() - finalDims[count->src[0]].size())];
-        continue;
+      UOpRef count = n->src[0], loop = count->op == Op::Proj ? count->src[0] : nullptr;
+      if (const std::vector<UOpRef> *final = loop ? finalDims.find(loop) : nullptr) {
+        int64_t first = int64_t(results.find(loop)->size() - final->size()); // the carried dims come last
+        if (count->ints[0] >= first) {
+          indexMap.set(n, (*final)[count->ints[0] - first]);
+          continue;
+        }
       }
       if (!placeOf(count)) return fail("internal error: a data dim whose count has no place");
       UOpRef d = internalDim("data", std::max<int64_t>(n->ints[0], 0), n->ints[1]);
       touch(placeOf(count)->buffer);
       emit(ReadDimInstr{d, placeOf(count)->buffer});
-      indexMap[n] = d;
+      indexMap.set(n, d);
     } else if (f.realized.count(n)) {
       auto to = destinations.find(n);
       realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second);
@@ -184,7 +185,7 @@ void Scheduler::entry(const Entry &e) {
   for (uint32_t i = 0; i < e.inputs.size(); ++i) {
     UOpRef v = inMemory(c, e.inputs[i].value);
     std::vector<UOpRef> shape(v->shape);
-    places[v] = {addBuffer(BufferKind::Input, i, v->dtype, shape, rowMajor(v)), rowMajor(v), shape};
+    places.set(v, {addBuffer(BufferKind::Input, i, v->dtype, shape, rowMajor(v)), rowMajor(v), shape});
   }
   std::vector<UOpRef> roots;
   for (const Value &v : e.outputs) roots.push_back(v.value);
@@ -199,7 +200,7 @@ void Scheduler::entry(const Entry &e) {
     if (n->op == Op::State) {
       std::vector<UOpRef> shape(n->shape);
       uint32_t index = stateNumber(n->str);
-      places[n] = {addBuffer(BufferKind::State, index, n->dtype, shape, rowMajor(n)), rowMajor(n), shape};
+      places.set(n, {addBuffer(BufferKind::State, index, n->dtype, shape, rowMajor(n)), rowMajor(n), shape});
     }
   llvm::DenseMap<UOpRef, Place> destinations;
   std::vector<std::pair<UOpRef, Place>> copies;
@@ -215,10 +216,10 @@ void Scheduler::entry(const Entry &e) {
     if (!places.count(value)) {
       std::vector<UOpRef> shape(value->shape);
       uint32_t index = stateNumber(value->str);
-      places[value] = {addBuffer(BufferKind::State, index, value->dtype, shape, rowMajor(value)), rowMajor(value),
-                       shape};
+      places.set(value,
+                 {addBuffer(BufferKind::State, index, value->dtype, shape, rowMajor(value)), rowMajor(value), shape});
     }
-    want(roots[e.outputs.size() + i], places[value]);
+    want(roots[e.outputs.size() + i], *places.find(value));
   }
   std::vector<Place> outputs;
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {

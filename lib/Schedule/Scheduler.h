@@ -3,6 +3,7 @@
 // Scheduler.cpp drives.
 #pragma once
 #include "Fusion.h"
+#include "ScopedMap.h"
 #include "astra/IR/Builder.h"
 #include "astra/Schedule/Program.h"
 #include <map>
@@ -56,6 +57,10 @@ private:
   void cond(UOpRef n);
   void whileLoop(UOpRef n);
   void scan(UOpRef n);
+  /// What is computed between these two lies where it does in a body only, which may not run: whoever comes after
+  /// computes it again.
+  void enterBody() { places.enter(), indexMap.enter(), results.enter(), finalDims.enter(); }
+  void leaveBody() { places.leave(), indexMap.leave(), results.leave(), finalDims.leave(); }
   /// The results of a function body with its arguments replaced.
   std::vector<UOpRef> inlined(UOpRef fn, llvm::ArrayRef<UOpRef> args);
   UOpRef leaf(DType t, llvm::ArrayRef<UOpRef> shape, Place p);
@@ -84,9 +89,9 @@ private:
   // the routine at hand
   Routine *routine = nullptr;
   uint32_t program = 0;
-  llvm::DenseMap<UOpRef, Place> places;
+  ScopedMap<Place> places;
   llvm::DenseMap<UOpRef, unsigned> uses;
-  llvm::DenseMap<UOpRef, UOpRef> indexMap; // extents and carried dims -> internal dims
+  ScopedMap<UOpRef> indexMap; // extents and carried dims -> internal dims
   struct Life {
     uint32_t first, last;
   };
@@ -96,9 +101,9 @@ private:
     std::vector<uint32_t> outer; // those of them that it touches: they live to its end
   };
   std::vector<OpenLoop> loops;
-  llvm::DenseMap<uint32_t, uint32_t> partner;            // buffers that a loop swaps live together
-  llvm::DenseMap<UOpRef, std::vector<Place>> results;    // of control ops
-  llvm::DenseMap<UOpRef, std::vector<UOpRef>> finalDims; // of whiles: their carried dims when they end
+  llvm::DenseMap<uint32_t, uint32_t> partner; // buffers that a loop swaps live together
+  ScopedMap<std::vector<Place>> results;      // of control ops
+  ScopedMap<std::vector<UOpRef>> finalDims;   // of whiles: their carried dims when they end
   uint32_t clock = 0;
   std::map<std::vector<uint64_t>, std::vector<uint32_t>> kernelsByHash; // looked up only
   unsigned leaves = 0, internals = 0;
