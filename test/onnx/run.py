@@ -166,9 +166,8 @@ def run_all(tests, names, options):
 def reason_of(text):
     """What a reason has in common with others: no names of nodes and values, no numbers."""
     text = text.strip()
-    if m := re.search(r"unsupported in this model: (.*)", text):
-        ops = re.findall(r"([\w.:]+) \(\d+ nodes?\)", m[1])
-        return "no row for " + ", ".join(sorted(ops))
+    if ops := re.findall(r"\(([\w.:]+), opset [\w ]+\): this op is not supported", text):
+        return "no row for " + ", ".join(sorted(set(ops)))
     first = text.splitlines()[0] if text else "no reason"
     m = re.match(r"(.*?)node (?:'.*?'|number \d+) \((.*?), opset \d+\): (.*)", first)
     first = f"{m[1]}{m[2]}: {m[3]}" if m else first

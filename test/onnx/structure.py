@@ -39,6 +39,15 @@ def i64(value):
 
 X23, W33 = f32(2, 3), f32(3, 3)
 
+
+def rows_summed(x):
+    """What a Loop of v = tanh(v) + row gives; its conditions are of shape [1], which ONNX Runtime refuses."""
+    v = np.zeros(3, np.float32)
+    for row in x:
+        v = np.tanh(v) + row
+    return [v]
+
+
 # name, model in ONNX's text form, calls (inputs of each), flags, the outputs where ONNX Runtime refuses the model
 MODELS = [
     ("if-both-ways", """
@@ -130,6 +139,28 @@ MODELS = [
          head = Slice(x, zero, end, zero)  s = ReduceSum<keepdims = 0>(head)
        }>
      }""", [[f32(7, 2)]]),
+    ("loop-over-the-rows-of-a-dynamic-tensor", """
+     g (float[n, 3] x) => (float[3] y) {
+       s = Shape(x)  z = Constant<value = int64 {0}>()  count = Gather(s, z)  c = Constant<value = bool[1] {1}>()
+       zeros = Constant<value = float[3] {0., 0., 0.}>()
+       y = Loop (count, c, zeros) <body = b (int64 i, bool ci, float[3] v) => (bool[1] co, float[3] vo) {
+         row = Gather(x, i)  t = Tanh(v)  vo = Add(t, row)  co = Constant<value = bool[1] {1}>() }>
+     }""", [[f32(k, 3)] for k in (1, 4, 9)], [], rows_summed),
+    ("constants-shared-with-a-branch", """
+     g (bool p, float[3] x) => (float[3] y) {
+       q = If (p) <then_branch = a () => (float[3] t) { t = Constant<value = float[3] {5., 5., 5.}>() },
+                   else_branch = b () => (float[3] t) { t = Neg(x) }>
+       k = Constant<value = float[3] {5., 5., 5.}>()  y = Add(k, q)
+     }""", [[np.array(p), f32(3)] for p in (True, False)]),
+    ("loop-in-loop-without-a-trip", """
+     g (int64 n, float[3] x) => (float[3] y) {
+       c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = outer (int64 i, bool ci, float[3] v) => (bool co, float[3] vo) {
+         co = Constant<value = bool {1}>()
+         vo = Loop (i, co, v) <body = inner (int64 j, bool cj, float[3] u) => (bool cu, float[3] uo) {
+           cu = Constant<value = bool {1}>()  uo = Add(u, x) }>
+       }>
+     }""", [[i64(k), f32(3)] for k in (0, 1, 4)]),
     ("loop-in-loop", """
      g (float[3] x) => (float[3] y) {
        n = Constant<value = int64 {3}>()  c = Constant<value = bool {1}>()
@@ -178,6 +209,9 @@ MODELS = [
 
 # name, model, a part of the sentence
 REFUSALS = [
+    ("every-op-that-is-not-there", """
+     g (float[3] x) => (float[3] y) { a = Unheard(x)  b = Unknown(a)  c = Unheard(b)  d = Reshape(x, x)  y = Add(c, d) }""",
+     "node number 0 (Unheard, opset 18): this op is not supported at this opset (2 nodes are of it)"),
     ("function-that-calls-itself", """
      g (float[3] x) => (float[3] y) { y = own.f(x) }
      <domain: "own", opset_import: ["" : 18, "own" : 1]> f (x) => (y) { y = own.f(x) }""", "nest deeper than 32"),

@@ -92,7 +92,7 @@ UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int ax
   const DimBound *bound = lowering.bound(name);
   if (!bound) {
     failures.add(("input '" + input + "': dim '" + name + "' of axis " + llvm::Twine(axis) +
-                  " is dynamic and needs bounds: give --dim " + name + "=1..64 or the like")
+                  " is dynamic and needs bounds: give --dim " + shellWord(name + "=1..64") + " or the like")
                      .str());
     return dims[name] = nullptr;
   }

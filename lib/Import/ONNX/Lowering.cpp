@@ -40,29 +40,34 @@ bool isAbsent(const Scope &scope, llvm::StringRef name) {
   return false;
 }
 
+/// Words before the description of a node in a graph inside of another; of many levels the first and the last are kept.
+std::string wordsFor(std::string outer, const llvm::Twine &inner) {
+  constexpr size_t longest = 240;
+  std::string words = std::move(outer) + inner.str() + ": ";
+  if (words.size() <= longest) return words;
+  return words.substr(0, longest / 2) + " ... " + words.substr(words.size() - longest / 2);
+}
+
 } // namespace
 
 void Failures::addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe) {
-  if (unknownOps.empty()) firstUnknown = describe();
   if (unknownOps.size() == mostKept && !placeOfOp.count(op)) return;
   auto [place, isNew] = placeOfOp.try_emplace(op, unknownOps.size());
-  if (isNew) unknownOps.push_back({op, 0});
-  ++unknownOps[place->second].second;
+  if (isNew) unknownOps.push_back({describe(), 0});
+  ++unknownOps[place->second].nodes;
 }
 
 llvm::Error Failures::error() const {
   std::vector<std::string> lines;
-  if (!unknownOps.empty()) {
-    std::string text = firstUnknown + ": this op is not supported at this opset; unsupported in this model: ";
-    llvm::ListSeparator comma;
-    for (const auto &[op, count] : unknownOps)
-      text += (llvm::StringRef(comma) + op + " (" + llvm::Twine(count) + (count == 1 ? " node)" : " nodes)")).str();
-    lines.push_back(std::move(text));
+  for (const auto &[first, nodes] : unknownOps)
+    lines.push_back(first + ": this op is not supported at this opset" +
+                    (nodes == 1 ? "" : " (" + std::to_string(nodes) + " nodes are of it)"));
+  lines.insert(lines.end(), sentences.begin(), sentences.end());
+  if (lines.size() > mostPrinted) {
+    size_t more = lines.size() - mostPrinted;
+    lines.resize(mostPrinted);
+    lines.push_back("and " + std::to_string(more) + (sentences.size() == mostKept ? " or more" : " more"));
   }
-  lines.insert(lines.end(), sentences.begin(), sentences.begin() + std::min(mostPrinted, sentences.size()));
-  if (sentences.size() > mostPrinted)
-    lines.push_back("and " + std::to_string(sentences.size() - mostPrinted) +
-                    (sentences.size() == mostKept ? " or more" : " more"));
   return llvm::createStringError(std::make_error_code(wrong ? std::errc::invalid_argument : std::errc::not_supported),
                                  llvm::join(lines, "\n"));
 }
@@ -236,7 +241,7 @@ void Lowering::call(const proto::Function &function, const proto::Node &node, in
   Scope inner;
   inner.call = &attributes;
   inner.opsets = &functionOpsets[functionKey(domainOf(function.domain()), function.name(), function.overload())];
-  inner.where = describe(node, index, scope) + ": ";
+  inner.where = wordsFor("", describe(node, index, scope));
   inner.depth = scope.depth + 1;
   for (int i = 0; i < function.input_size(); ++i)
     if (i < int(given->size()) && (*given)[i])
@@ -259,7 +264,7 @@ std::optional<std::vector<UOpRef>> Lowering::body(const proto::Graph &graph, llv
   inner.outer = &outer;
   inner.call = outer.call;
   inner.opsets = outer.opsets;
-  inner.where = outer.where + what.str() + ": ";
+  inner.where = wordsFor(outer.where, what);
   inner.depth = outer.depth + 1;
   auto fail = [&](const llvm::Twine &sentence) {
     failures.add((inner.where + sentence).str());

@@ -37,9 +37,12 @@ struct Scope {
 /// Sentences that the model earned.
 struct Failures {
   std::vector<std::string> sentences;
-  std::vector<std::pair<std::string, unsigned>> unknownOps; // that have no row, and how many nodes
-  std::string firstUnknown;                                 // the description of the first of them
-  bool wrong = false;                                       // one of them is not merely something that Astra lacks
+  struct UnknownOp {
+    std::string first; // the description of the first node
+    unsigned nodes = 0;
+  };
+  std::vector<UnknownOp> unknownOps; // that have no row
+  bool wrong = false;                // one of them is not merely something that Astra lacks
 
   bool empty() const { return sentences.empty() && unknownOps.empty(); }
   void add(std::string sentence, bool unsupported = false) {

@@ -5,6 +5,8 @@
 // Does not: interpret the graph.
 #include "ModelFile.h"
 #include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -130,6 +132,14 @@ llvm::Error prefixed(const llvm::Twine &words, llvm::Error e) {
   });
 }
 
+std::string shellWord(llvm::StringRef word) {
+  auto plain = [](char ch) { return llvm::isAlnum(ch) || llvm::StringRef("_.:/-=+,@%").contains(ch); };
+  if (llvm::all_of(word, plain)) return word.str();
+  std::string quoted = "'";
+  for (char ch : word) quoted += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
+  return quoted + "'";
+}
+
 llvm::Expected<DType> elementType(int32_t code) {
   for (const ElementRow &row : elementRows)
     if (row.code == code) {
@@ -168,7 +178,7 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
 
 llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
   llvm::Expected<DType> dtype = elementType(tensor.data_type());
-  if (!dtype) return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "': " + llvm::toString(dtype.takeError()));
+  if (!dtype) return prefixed("tensor '" + llvm::Twine(nameOf(tensor)) + "': ", dtype.takeError());
 
   Payload result{*dtype, {tensor.dims().begin(), tensor.dims().end()}, {}};
   std::optional<uint64_t> count = 1;
@@ -208,11 +218,12 @@ llvm::Expected<Payload> ModelFile::payload(const proto::SparseTensor &tensor) co
   if (!indices) return prefixed(name, indices.takeError());
   unsigned width = byteSize(values->dtype), rank = tensor.dims_size();
   if (width == 0) return unsupported(name + "values narrower than a byte are not supported");
-  constexpr uint64_t most = uint64_t(1) << 34; // bytes: 16 GiB, where a dense tensor of the file could not be larger
+  constexpr uint64_t most = uint64_t(1) << 28; // bytes, so that a small file does not grow into a huge bundle
   std::optional<uint64_t> count = 1;
   for (int64_t dim : tensor.dims())
     count = count && dim >= 0 ? llvm::checkedMulUnsigned(*count, uint64_t(dim)) : std::nullopt;
-  if (!count || *count > most / width) return failure(name + "its dims are negative or need more than 16 GiB");
+  if (!count || *count > most / width)
+    return failure(name + "its dims are negative or need more than 256 MiB: save the tensor dense");
   uint64_t given = values->bytes.size() / width;
   bool linear = indices->dims.size() == 1;
   if (values->dims.size() != 1 || indices->dtype != DType::I64 || indices->dims.empty() || indices->dims.size() > 2 ||

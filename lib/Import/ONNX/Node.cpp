@@ -93,7 +93,8 @@ std::string Node::cause(UOpRef x) const {
   for (UOpRef node : topoSort(x))
     if (node->is(Op::Arg) && node->ints[0] < int64_t(lowering.module.entries[0].inputs.size())) {
       const Value &input = lowering.module.entries[0].inputs[node->ints[0]];
-      if (input.value == node) text += (text.empty() ? "" : " ") + ("--constant " + input.name + "=FILE.npy");
+      if (input.value == node)
+        text += (text.empty() ? "" : " ") + ("--constant " + shellWord(input.name + "=FILE.npy"));
     }
   return text.empty() ? "" : "; if it is the same in every call, give " + text;
 }
@@ -191,10 +192,23 @@ std::vector<std::string> Node::stringsAttr(llvm::StringRef name) {
   return {a->strings().begin(), a->strings().end()};
 }
 std::optional<Payload> Node::tensorAttr(llvm::StringRef name) {
-  ASTRA_TYPED_ATTRIBUTE(name, TENSOR, std::nullopt)
-  llvm::Expected<Payload> payload = shared.file.payload(a->t());
+  const proto::Attribute *a = attribute(name);
+  if (!a) return std::nullopt;
+  bool sparse = a->type() == proto::Attribute::SPARSE_TENSOR;
+  if (!sparse && a->type() != proto::Attribute::TENSOR) {
+    fail("attribute '" + name + "' is not of type TENSOR or SPARSE_TENSOR");
+    return std::nullopt;
+  }
+  llvm::Expected<Payload> payload = sparse ? shared.file.payload(a->sparse_tensor()) : shared.file.payload(a->t());
   if (payload) return std::move(*payload);
-  fail("attribute '" + name + "': " + llvm::toString(payload.takeError()));
+  bool lacks = false;
+  std::string text;
+  llvm::handleAllErrors(payload.takeError(), [&](const llvm::StringError &e) {
+    lacks = e.convertToErrorCode() == std::errc::not_supported;
+    text = e.getMessage();
+  });
+  std::string words = ("attribute '" + name + "': ").str() + text;
+  lacks ? unsupported(words) : fail(words);
   return std::nullopt;
 }
 const proto::Graph *Node::graphAttr(llvm::StringRef name) {

@@ -104,7 +104,7 @@ public:
   Ints intsAttr(llvm::StringRef name, llvm::ArrayRef<int64_t> otherwise = {});
   llvm::SmallVector<float, 4> floatsAttr(llvm::StringRef name);
   std::vector<std::string> stringsAttr(llvm::StringRef name);
-  std::optional<Payload> tensorAttr(llvm::StringRef name);
+  std::optional<Payload> tensorAttr(llvm::StringRef name); // dense or sparse
   /// The graph in an attribute; null, and a failure, when there is none.
   const proto::Graph *graphAttr(llvm::StringRef name);
   /// An attribute whose value cannot matter.

@@ -55,13 +55,13 @@ void conditional(Node &n) {
     n.fail("the branches give " + llvm::Twine(yes->size()) + " and " + llvm::Twine(no->size()) + " values");
     return;
   }
+  if (!closure.capture(*yes) || !closure.capture(*no)) return;
   for (auto [a, b] : llvm::zip(*yes, *no))
     if (a->dtype != b->dtype || a->shape != b->shape) {
       n.unsupported("the branches give " + typeText(a->dtype, a->shape) + " and " + typeText(b->dtype, b->shape) +
                     ": types and shapes must be equal where the condition depends on data");
       return;
     }
-  if (!closure.capture(*yes) || !closure.capture(*no)) return;
   llvm::SmallVector<UOpRef, 8> src = {condition};
   src.append(closure.captured().begin(), closure.captured().end());
   UOpRef cond = control(n, Op::Cond, src, {}, "", {closure.func(*yes), closure.func(*no)});

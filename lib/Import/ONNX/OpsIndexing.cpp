@@ -28,19 +28,13 @@ void gather(Node &n) {
   int64_t axis = n.axis(n.intAttr("axis", 0), x->rank());
   if (n.failed()) return;
   const std::vector<UOpRef> *known = n.elements(index);
-  if (index->rank() == 0 && known) { // one known element: a slice
-    UOpRef at = (*known)[0]->lo < 0 ? idxAdd(n.c, (*known)[0], x->shape[axis]) : (*known)[0];
+  UOpRef at = index->rank() == 0 && known ? known->front() : nullptr, extent = x->shape[axis];
+  if (at && at->lo < 0) at = at->hi < 0 ? idxAdd(n.c, at, extent) : nullptr;
+  if (at && at->lo >= 0 && idxSub(n.c, extent, at)->lo >= 1) { // one known element: a slice
     Dims begin(x->rank(), n.c.index(0)), size(x->shape.begin(), x->shape.end());
     begin[axis] = at;
     size[axis] = n.c.index(1);
-    n.give(n.squeeze(n.make(Op::Shrink,
-                            [&] {
-                              Dims all = {x};
-                              all.append(begin);
-                              all.append(size);
-                              return all;
-                            }()),
-                     {axis}));
+    n.give(n.squeeze(n.shrink(x, begin, size), {axis}));
     return;
   }
   n.give(n.make(Op::Gather, {x, fromFront(n, index, x->shape[axis])}, {axis}));

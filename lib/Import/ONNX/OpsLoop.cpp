@@ -57,8 +57,8 @@ std::optional<int64_t> Loop::constant(UOpRef x) {
 
 std::optional<Loop::Values> Loop::run(llvm::ArrayRef<UOpRef> inputs) {
   auto results = n.lowering.body(*body, inputs, n.scope, n.title() + ", body");
-  if (results && results->size() != 1 + initial.size() + stacked) return std::nullopt; // lower() has checked: poisoned
-  return results;
+  if (results) results->front() = controlScalar(n, results->front(), DType::Bool, "the condition that the body gives");
+  return results && results->front() ? results : std::nullopt;
 }
 
 /// The dim of an extent that changes from trip to trip: the declared one of the body's input, with bounds from --dim or
@@ -87,7 +87,8 @@ UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
     hi = begin->hi + std::max<int64_t>(0, distance);
   } else {
     return n.unsupported("carried value " + llvm::Twine(value) + " changes its extent along axis " + llvm::Twine(axis) +
-                         " from trip to trip, and needs bounds: give --dim " + name + "=1..64 or the like");
+                         " from trip to trip, and needs bounds: give --dim " +
+                         shellWord(name + (begin->lo == 0 ? "=0..64" : "=1..64")) + " or the like");
   }
   llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, unique);
   if (!dim) return n.fail(llvm::toString(dim.takeError()));
@@ -165,8 +166,8 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
     const DimBound *bound = n.lowering.bound(name);
     if (bound || trips) room = bound ? bound->hi : std::max<int64_t>(0, trips->hi);
     if ((!bound && !trips) || room > mostTrips) {
-      n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " + name +
-                    "=0..100 or the like" + n.cause(limit));
+      n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " +
+                    shellWord(name + "=0..100") + " or the like" + n.cause(limit));
       return;
     }
   }
@@ -277,7 +278,7 @@ void Loop::lower() {
       n.lowering.shared.known.define(iteration, n.make(Op::Extent, {iteration}, {0, trips->hi - 1}));
     std::optional<Values> results = run(inputs);
     bool changed = false;
-    if (!results) n.failReported();
+    if (!results && !n.failed()) n.failReported();
     if (n.failed() || !place(*results, changed)) break;
     if (changed) continue;
     if (!sameSteps(*results)) break;

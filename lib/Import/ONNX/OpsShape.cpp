@@ -59,8 +59,11 @@ UOpRef tensorLiteral(Node &n, const Payload &p) {
 }
 
 void constant(Node &n) {
-  if (n.hasAttr("value")) {
-    if (std::optional<Payload> p = n.tensorAttr("value")) n.give(tensorLiteral(n, *p));
+  const char *tensor = n.hasAttr("sparse_value") ? "sparse_value" : "value";
+  if (n.hasAttr(tensor)) {
+    if (std::optional<Payload> p = n.tensorAttr(tensor)) n.give(tensorLiteral(n, *p));
+  } else if (n.hasAttr("value_string") || n.hasAttr("value_strings")) {
+    n.unsupported("a constant of strings is not supported");
   } else if (n.hasAttr("value_int")) {
     n.give(n.b.litInt(DType::I64, n.intAttr("value_int", 0)));
   } else if (n.hasAttr("value_float")) {
@@ -80,7 +83,7 @@ void constant(Node &n) {
     if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
     n.give(tensorLiteral(n, p));
   } else {
-    n.fail("none of the attributes value, value_int, value_ints, value_float, value_floats is given");
+    n.fail("none of the attributes value, sparse_value, value_int, value_ints, value_float, value_floats is given");
   }
 }
 

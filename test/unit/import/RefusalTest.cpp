@@ -75,9 +75,11 @@ TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
   m.node("ImageDecoder", {"a"}, {"b"});
   m.node("FusedThing", {"b"}, {"c"}).set_domain("com.example");
   m.node("ImageDecoder", {"c"}, {"d"});
-  EXPECT_EQ(m.result(), "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not "
-                        "supported at this opset; unsupported in this model: "
-                        "ImageDecoder (2 nodes), com.example::FusedThing (1 node)");
+  EXPECT_EQ(m.result(),
+            "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at this "
+            "opset (2 nodes are of it)\n"
+            "node 'FusedThing_c' (com.example::FusedThing, opset not imported): this op is not supported at "
+            "this opset");
 }
 
 TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
