@@ -154,7 +154,7 @@ llvm::Expected<UOpRef> Context::tryMake(Op op, llvm::ArrayRef<UOpRef> src, llvm:
     }
   else
     n = intern(op, type->dtype, type->shape, src, ntensors, ints, str, fns);
-  if (overflowed) {
+  if (overflowed && op != Op::Const) { // a literal holds no symbolic integer: the next node tells
     overflowed = false;
     return llvm::createStringError("%s: a symbolic integer leaves 62 bits or 2^14 terms", info(op).mnemonic);
   }

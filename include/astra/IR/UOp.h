@@ -13,6 +13,7 @@
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/Error.h"
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace astra {
@@ -116,6 +117,9 @@ public:
   UOpRef withSources(UOpRef like, llvm::ArrayRef<UOpRef> src);
 
   UOpRef index(int64_t value); // a constant symbolic integer
+  /// Whether symbolic integers left their range since a node was last made; the next node that is made would be
+  /// refused.
+  bool takeOverflow() { return std::exchange(overflowed, false); }
   UOpRef literal(DType t, uint64_t bits);
   Shape internShape(llvm::ArrayRef<UOpRef> shape);
 

@@ -193,6 +193,7 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
                   typesText(row.types));
   else
     row.lower(n);
+  if (module.ctx().takeOverflow()) n.fail("a symbolic integer leaves 62 bits or 2^14 terms");
   n.checkAttributes();
   for (int i = 0; i < node.output_size(); ++i)
     if (n.wants(i) && !n.outputs()[i]) n.unsupported("output " + llvm::Twine(i) + " is not supported");

@@ -118,7 +118,7 @@ uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
   std::optional<uint64_t> bits;
   if (x->op == Op::Const) bits = uint64_t(x->ints[0]);
   if (const std::vector<uint8_t> *bytes = shared.bytes(x);
-      bytes && bytes->size() == byteSize(x->dtype) && bytes->size() <= 8)
+      bytes && !bytes->empty() && bytes->size() == byteSize(x->dtype) && bytes->size() <= 8)
     std::memcpy(&bits.emplace(0), bytes->data(), bytes->size());
   for (; bits && !casts.empty(); casts.pop_back()) {
     UOpRef cast = casts.back();

@@ -177,9 +177,7 @@ public:
 
   /// Composites on f16 and bf16 compute in f32 and round once (N4): x widened. The way back is cast(result,
   /// in(0)->dtype).
-  UOpRef widen(UOpRef x) {
-    return x && (x->dtype == DType::F16 || x->dtype == DType::BF16) ? b.cast(x, DType::F32) : x;
-  }
+  UOpRef widen(UOpRef x) { return x && (x->dtype == DType::F16 || x->dtype == DType::BF16) ? cast(x, DType::F32) : x; }
 
 private:
   UOpRef folded(UOpRef x);

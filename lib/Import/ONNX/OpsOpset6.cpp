@@ -28,15 +28,14 @@ void aligned(Node &n) {
   if (single) {
     n.setInput(1, n.reshape(y, {}));
   } else if (hasAxis) {
-    if (start < 0) start += x->rank();
-    int64_t behind = int64_t(x->rank()) - start - int64_t(y->rank());
-    if (start < 0 || behind < 0) {
-      n.fail("operand 1 of rank " + llvm::Twine(y->rank()) + " does not fit at axis " + llvm::Twine(start) +
-             " of rank " + llvm::Twine(x->rank()));
+    int64_t rank = x->rank(), width = y->rank(), first = start < 0 ? start + rank : start;
+    if (first < 0 || first > rank - width) {
+      n.fail("operand 1 of rank " + llvm::Twine(width) + " does not fit at axis " + llvm::Twine(start) + " of rank " +
+             llvm::Twine(rank));
       return;
     }
     Dims shape(y->shape.begin(), y->shape.end());
-    shape.append(size_t(behind), n.c.index(1));
+    shape.append(size_t(rank - width - first), n.c.index(1));
     n.setInput(1, n.reshape(y, shape));
   } else if (y->rank() > x->rank()) {
     n.fail("operand 1 has a higher rank than operand 0");

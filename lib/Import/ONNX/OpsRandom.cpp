@@ -142,6 +142,7 @@ void dropout(Node &n) {
   if (n.failed() || !requireDrawable(n, x->shape)) return;
   Generator g = n.hasAttr("seed") ? fromSeed(n, uint32_t(seed), 0) : fromSeed(n, 0, n.nextRandomStream());
   UOpRef wide = n.cast(x, drawn(x->dtype)), yes = n.reshape(training, {});
+  if (n.failed()) return;
   UOpRef ratio = n.has(1) ? n.reshape(n.cast(n.in(1), wide->dtype), {}) : n.b.lit(wide->dtype, 0.5);
   if (n.failed()) return;
   UOpRef scale = n.bin(Op::Div, n.literal(wide, 1), n.bin(Op::Sub, n.literal(wide, 1), ratio));

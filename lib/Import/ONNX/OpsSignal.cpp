@@ -212,7 +212,8 @@ UOpRef transform(Node &n, UOpRef x, int64_t axis, UOpRef length, Direction d) {
   if (!moved) return nullptr;
   Dims outer(moved->shape.begin(), moved->shape.end() - 2);
   moved = n.reshape(moved, {idxProduct(n.c, outer), moved->shape[moved->rank() - 2], parts});
-  if (back && moved) { // the other half are the conjugates, backwards
+  if (!moved) return nullptr;
+  if (back) { // the other half are the conjugates, backwards
     UOpRef zero = n.c.index(0), others = idxSub(n.c, length, half);
     if (parts == one) moved = pairOf(n, moved, n.broadcastTo(n.b.lit(moved->dtype, 0), moved->shape));
     UOpRef mirror = moved ? n.shrink(moved, {zero, one, zero}, {moved->shape[0], others, two}) : nullptr;

@@ -37,7 +37,7 @@ TEST(Opset6, Refusals) {
   expectPart(add("n,3", "3", -1), "opset 6 takes with attribute 'broadcast' 1 only");
   expectPart(add("n,3", "n,3", 0, 0), "opset 6 takes with attribute 'broadcast' 1 only");
   expectPart(add("n,3", "3,4", 1, 1), "operand 1 of rank 2 does not fit at axis 1 of rank 2");
-  expectPart(add("n,3", "3", 1, -3), "does not fit at axis -1 of rank 2");
+  expectPart(add("n,3", "3", 1, -3), "does not fit at axis -3 of rank 2");
   expectPart(add("3", "n,3", 1), "operand 1 has a higher rank than operand 0");
   expectPart(add("n,3", "4", 1), "broadcast");
   ModelMaker dropout(6);

@@ -216,6 +216,17 @@ TEST_F(External, OutsideTheFolder) {
   EXPECT_EQ(m.result(), "model.onnx: tensor 'w': the external data 'link' is outside the model's folder");
 }
 
+TEST(ImportRefusal, SymbolicIntegersThatOverflow) {
+  ModelMaker m;
+  m.input("x", "2,3").output("y", "");
+  m.constant("huge", {2}, {int64_t(1) << 62, 3});
+  m.node("Mul", {"huge", "huge"}, {"product"});
+  m.node("Relu", {"x"}, {"positive"}); // literals made after the overflow
+  m.node("Reshape", {"positive", "product"}, {"y"});
+  std::string text = m.result();
+  EXPECT_NE(text.find("(Reshape, opset 20): "), std::string::npos) << text;
+}
+
 TEST(ImportTable, RowsOfAnOpDoNotOverlap) {
   std::map<std::string, std::vector<std::pair<int, int>>> ranges;
   for (const Row &row : allRows()) {
