@@ -476,9 +476,14 @@ void Grower::index() {
   }
 }
 
-/// An expression of two values of one type.
+/// An expression of two values of one type, or a literal, which the graph around may have too.
 UOpRef Grower::bodyOf(UOpRef x, UOpRef y) {
   if (isSubByte(x->dtype)) return b.cast(bodyOf(b.cast(x, DType::F32), b.cast(y, DType::F32)), x->dtype);
+  if (chance(20)) {
+    UOpRef literal = b.splat(b.lit(x->dtype, double(upTo(2))), x->shape);
+    if (chance(60)) pool.push_back(literal);
+    return literal;
+  }
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Sub, Op::Max, Op::Min};
   auto op = [&] { return x->dtype == DType::Bool ? Op::Xor : ops[upTo(isComplex(x->dtype) ? 3 : 5)]; }; // no order
   UOpRef r = c.make(op(), {x, y});
