@@ -4,15 +4,18 @@
 // where
 //           one of them is of degree two: such a polynomial is extreme at corners of the box, along the square at its
 //           apex too. So (n - 1)*m and (h - 2)*(h - 2) are known to be no less than 0 when they are multiplied out. A
-//           multiple of d times a quotient by d is that multiple of the dividend but for the remainder: 2*((n + 1)
-//           floordiv 2) - n is 0 or 1.
+//           quotient or remainder by a constant is known with its dividend: 2*((n + 1) floordiv 2) - n is 0 or 1,
+//           n - n floordiv 3 no less than 0 for such an n. A min or max is each of its sides in turn: n - min(n, m) is
+//           the greater of 0 and n - m.
 // Keeps:    what is known when it cannot do better: the bounds of each term, added up.
 // Does not: know otherwise that atoms depend on each other; a box that is too large gives bounds that are too wide.
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
+#include <numeric>
 
 using namespace astra;
 using llvm::SmallVector;
+using llvm::SmallVectorImpl;
 
 namespace {
 using W = __int128;
@@ -126,48 +129,90 @@ std::optional<Bounds> meet(std::optional<Bounds> a, std::optional<Bounds> b) {
   return !a ? b : !b ? a : Bounds{std::max(a->lo, b->lo), std::min(a->hi, b->hi)};
 }
 
-/// With k*(e floordiv d) as k/d*e - k/d*(e mod d) where d divides k. Nothing where there is no such term.
-std::optional<Bounds> byRemainders(llvm::ArrayRef<IndexTerm> ts) {
-  constexpr size_t longest = 24;
-  SmallVector<IndexTerm, 12> merged;
-  Bounds remainders{0, 0};
-  bool any = false, fits = true;
-  auto add = [&](const IndexTerm &t) {
-    auto same = llvm::find_if(merged, [&](const IndexTerm &o) { return o.atoms == t.atoms; });
-    if (same == merged.end())
-      merged.push_back(t);
-    else
-      fits &= !__builtin_add_overflow(same->coefficient, t.coefficient, &same->coefficient);
-  };
-  for (const IndexTerm &t : ts) {
-    UOpRef a = t.atoms.size() == 1 ? t.atoms[0] : nullptr;
-    auto d = a && a->is(Op::FloorDiv) ? a->src[1]->constIndex() : std::nullopt;
-    if (!d || *d < 2 || t.coefficient % *d) {
-      add(t);
-      continue;
-    }
-    int64_t times = t.coefficient / *d;
-    any = true;
-    for (IndexTerm e : terms(a->src[0])) {
-      fits &= !__builtin_mul_overflow(e.coefficient, times, &e.coefficient);
-      add(e);
-    }
-    (times > 0 ? remainders.lo : remainders.hi) -= W(times) * (*d - 1);
+/// a + times * b, terms of equal atoms merged; whether the coefficients fit.
+bool addScaled(SmallVectorImpl<IndexTerm> &a, llvm::ArrayRef<IndexTerm> b, int64_t times) {
+  for (IndexTerm t : b) {
+    if (__builtin_mul_overflow(t.coefficient, times, &t.coefficient)) return false;
+    auto same = llvm::find_if(a, [&](const IndexTerm &o) { return o.atoms == t.atoms; });
+    if (same == a.end())
+      a.push_back(t);
+    else if (__builtin_add_overflow(same->coefficient, t.coefficient, &same->coefficient))
+      return false;
   }
-  if (!any || !fits || merged.size() > longest) return std::nullopt;
-  std::optional<Bounds> rest = meet(termByTerm(merged), Polynomial(merged).bounds());
-  return rest ? std::optional(Bounds{rest->lo + remainders.lo, rest->hi + remainders.hi}) : std::nullopt;
+  llvm::erase_if(a, [](const IndexTerm &t) { return t.coefficient == 0; });
+  return true;
+}
+
+/// What is left of `ts` times `scale` when term i is taken out and k times x put in.
+std::optional<SmallVector<IndexTerm, 12>> replaced(llvm::ArrayRef<IndexTerm> ts, size_t i, int64_t scale, UOpRef x,
+                                                   int64_t k) {
+  constexpr size_t longest = 24;
+  SmallVector<IndexTerm, 12> out;
+  if (!addScaled(out, ts.take_front(i), scale) || !addScaled(out, ts.drop_front(i + 1), scale) ||
+      !addScaled(out, terms(x), k) || out.size() > longest)
+    return std::nullopt;
+  return out;
+}
+
+W floorQuotient(W a, W b) { return a / b - (a % b < 0); }
+
+std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, unsigned splits, unsigned quotients);
+
+/// k*min(a, b) + rest is the lesser of k*a + rest and k*b + rest for k > 0, the greater for k < 0; max likewise.
+std::optional<Bounds> byCases(llvm::ArrayRef<IndexTerm> ts, size_t i, unsigned splits, unsigned quotients) {
+  int64_t k = ts[i].coefficient;
+  UOpRef x = ts[i].atoms[0];
+  std::optional<Bounds> both[2];
+  for (unsigned side = 0; side < 2; ++side) {
+    auto with = replaced(ts, i, 1, x->src[side], k);
+    both[side] = with ? sumBounds(*with, splits - 1, quotients) : std::nullopt;
+    if (!both[side]) return std::nullopt;
+  }
+  auto [a, b] = std::pair(*both[0], *both[1]);
+  return x->is(Op::Min) == (k > 0) ? Bounds{std::min(a.lo, b.lo), std::min(a.hi, b.hi)}
+                                   : Bounds{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+
+/// d times the sum has d*k*(e floordiv d), which is k*e - k*(e mod d); k*(e mod d) is k*e - k*d*(e floordiv d).
+std::optional<Bounds> byQuotient(llvm::ArrayRef<IndexTerm> ts, size_t i, unsigned splits, unsigned quotients) {
+  constexpr int64_t largestDivisor = int64_t(1) << 24;
+  int64_t k = ts[i].coefficient, d = *ts[i].atoms[0]->src[1]->constIndex();
+  UOpRef e = ts[i].atoms[0]->src[0];
+  if (d > largestDivisor || !within({k, k}, largestSquare)) return std::nullopt;
+  bool mod = ts[i].atoms[0]->is(Op::Mod);
+  int64_t common = mod ? d : std::gcd(k, d), scale = d / common, times = mod ? k : k / common;
+  Bounds lost = mod ? Bounds{floorQuotient(e->lo, d) * d, floorQuotient(e->hi, d) * d} : Bounds{0, d - 1};
+  auto with = replaced(ts, i, scale, e, times);
+  std::optional<Bounds> rest = with ? sumBounds(*with, splits, quotients - 1) : std::nullopt;
+  if (!rest || !multiply(lost, {-times, -times})) return std::nullopt;
+  return Bounds{-floorQuotient(-(rest->lo + lost.lo), scale), floorQuotient(rest->hi + lost.hi, scale)};
+}
+
+/// The best of all ways. At most `splits` cases are told apart and `quotients` taken apart, one after the other.
+std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, unsigned splits, unsigned quotients) {
+  std::optional<Bounds> best = meet(termByTerm(ts), Polynomial(ts).bounds());
+  auto find = [&](auto wanted) {
+    return llvm::find_if(ts, [&](const IndexTerm &t) { return t.atoms.size() == 1 && wanted(t.atoms[0]); });
+  };
+  const IndexTerm *extremum = find([](UOpRef a) { return a->is(Op::Min) || a->is(Op::Max); });
+  if (splits && extremum != ts.end()) return meet(best, byCases(ts, extremum - ts.begin(), splits, quotients));
+  const IndexTerm *quotient = find([](UOpRef a) {
+    return (a->is(Op::FloorDiv) || a->is(Op::Mod)) && a->src[1]->constIndex() && *a->src[1]->constIndex() > 1;
+  });
+  if (quotients && quotient != ts.end())
+    return meet(best, byQuotient(ts, quotient - ts.begin(), splits, quotients));
+  return best;
 }
 } // namespace
 
 std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpRef right) {
-  constexpr unsigned longest = 12;
+  constexpr unsigned longest = 12, splits = 4, quotients = 4;
   unsigned count = 2;
   for (UOpRef x = left; x->is(Op::Add) && count <= longest; x = x->src[0]) ++count;
   if (count > longest) return std::nullopt;
   auto ts = terms(left);
   llvm::append_range(ts, terms(right));
-  std::optional<Bounds> whole = meet(Polynomial(ts).bounds(), byRemainders(ts));
+  std::optional<Bounds> whole = sumBounds(ts, splits, quotients);
   // An atom that every term has is a factor.
   Bounds factor{1, 1};
   bool divided = false;
@@ -179,8 +224,7 @@ std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpR
     for (IndexTerm &t : ts) t.atoms.erase(llvm::find(t.atoms, a));
   }
   if (divided) {
-    std::optional<Bounds> rest = Polynomial(ts).bounds();
-    if (!rest) rest = termByTerm(ts);
+    std::optional<Bounds> rest = sumBounds(ts, splits, quotients);
     if (rest && multiply(*rest, factor)) whole = meet(whole, rest);
   }
   if (!whole || !within(*whole, largest)) return std::nullopt;

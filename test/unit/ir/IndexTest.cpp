@@ -2,6 +2,7 @@
 #include "astra/IR/Builder.h"
 #include "astra/IR/Text.h"
 #include <gtest/gtest.h>
+#include <random>
 
 using namespace astra;
 
@@ -56,6 +57,65 @@ TEST(Index, BoundsOfPolynomialsAreThoseOfTheirValues) {
         }
     EXPECT_EQ(x->lo, lo) << indexText(x);
     EXPECT_EQ(x->hi, hi) << indexText(x);
+  }
+}
+
+// Bounds hold for every value, and these are exact: an extent is never less than a part of it.
+TEST(Index, BoundsKnowWhatMinMaxAndQuotientsAreMadeOf) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 16), m = b.dim("m", 1, 9), zero = b.idx(0), one = b.idx(1);
+  auto less = [&](UOpRef x, UOpRef y) { return idxSub(c, x, y); };
+  auto half = [&](UOpRef x, int64_t d) { return idxDiv(c, x, b.idx(d)); };
+  UOpRef last = less(n, one), third = half(idxAdd(c, m, b.idx(2)), 3);
+  std::tuple<UOpRef, int64_t, int64_t> cases[] = {
+      {less(n, idxMin(c, n, b.idx(10))), 0, 6},
+      {less(n, half(n, 2)), 0, 8},
+      {less(n, half(n, 3)), 0, 11},
+      {less(last, idxMin(c, last, idxMax(c, last, zero))), 0, 0},
+      {less(idxMul(c, m, n), idxMul(c, m, half(n, 2))), 0, 72},
+      {less(n, idxMod(c, n, b.idx(4))), 0, 16},
+      {less(n, idxMul(c, half(n, 4), b.idx(4))), 0, 3},
+      {less(m, idxMul(c, third, b.idx(2))), -1, 3},
+      {less(n, idxAdd(c, idxMin(c, n, b.idx(5)), idxMax(c, zero, less(n, b.idx(5))))), 0, 0},
+  };
+  for (auto [x, lo, hi] : cases) {
+    EXPECT_EQ(x->lo, lo) << indexText(x);
+    EXPECT_GE(x->hi, hi) << indexText(x);
+  }
+}
+
+// Random expressions, all values of their dims: none outside of the bounds of any part.
+TEST(Index, BoundsHoldForEveryValue) {
+  std::mt19937 random(5);
+  for (unsigned round = 0; round < 300; ++round) {
+    Context c;
+    Builder b(c);
+    auto pick = [&](int64_t lo, int64_t hi) { return lo + int64_t(random() % uint64_t(hi - lo + 1)); };
+    int64_t low[] = {pick(0, 2), pick(0, 3)}, high[] = {low[0] + pick(0, 6), low[1] + pick(1, 7)};
+    std::vector<UOpRef> made = {b.dim("n", low[0], high[0]), b.dim("m", low[1], high[1]), b.idx(pick(-3, 4))};
+    for (unsigned i = 0; i < 14; ++i) {
+      UOpRef x = made[random() % made.size()], y = made[random() % made.size()], d = b.idx(pick(1, 5));
+      switch (random() % 7) {
+      case 0: made.push_back(idxAdd(c, x, y)); break;
+      case 1: made.push_back(idxSub(c, x, y)); break;
+      case 2: made.push_back(idxAdd(c, x, idxMul(c, y, b.idx(pick(-3, 3))))); break;
+      case 3: made.push_back(idxMin(c, x, y)); break;
+      case 4: made.push_back(idxMax(c, x, y)); break;
+      case 5: made.push_back(idxDiv(c, x, d)); break;
+      case 6: made.push_back(idxMod(c, x, d)); break;
+      }
+    }
+    for (int64_t i = low[0]; i <= high[0]; ++i)
+      for (int64_t j = low[1]; j <= high[1]; ++j)
+        for (UOpRef x : made) {
+          auto v = idxEvaluate(x, [&](UOpRef d) -> std::optional<int64_t> {
+            return d == made[0] ? std::optional(i) : d == made[1] ? std::optional(j) : std::nullopt;
+          });
+          ASSERT_TRUE(v) << indexText(x);
+          ASSERT_GE(*v, x->lo) << indexText(x) << " at " << i << ", " << j;
+          ASSERT_LE(*v, x->hi) << indexText(x) << " at " << i << ", " << j;
+        }
   }
 }
 
