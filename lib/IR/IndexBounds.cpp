@@ -156,16 +156,20 @@ std::optional<SmallVector<IndexTerm, 12>> replaced(llvm::ArrayRef<IndexTerm> ts,
 
 W floorQuotient(W a, W b) { return a / b - (a % b < 0); }
 
-std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, unsigned splits, unsigned quotients);
+/// How deep cases are told apart and quotients taken apart, and how often in all.
+struct Work {
+  unsigned splits, quotients, *left;
+};
+std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, Work work);
 
 /// k*min(a, b) + rest is the lesser of k*a + rest and k*b + rest for k > 0, the greater for k < 0; max likewise.
-std::optional<Bounds> byCases(llvm::ArrayRef<IndexTerm> ts, size_t i, unsigned splits, unsigned quotients) {
+std::optional<Bounds> byCases(llvm::ArrayRef<IndexTerm> ts, size_t i, Work work) {
   int64_t k = ts[i].coefficient;
   UOpRef x = ts[i].atoms[0];
   std::optional<Bounds> both[2];
   for (unsigned side = 0; side < 2; ++side) {
     auto with = replaced(ts, i, 1, x->src[side], k);
-    both[side] = with ? sumBounds(*with, splits - 1, quotients) : std::nullopt;
+    both[side] = with ? sumBounds(*with, {work.splits - 1, work.quotients, work.left}) : std::nullopt;
     if (!both[side]) return std::nullopt;
   }
   auto [a, b] = std::pair(*both[0], *both[1]);
@@ -174,7 +178,7 @@ std::optional<Bounds> byCases(llvm::ArrayRef<IndexTerm> ts, size_t i, unsigned s
 }
 
 /// d times the sum has d*k*(e floordiv d), which is k*e - k*(e mod d); k*(e mod d) is k*e - k*d*(e floordiv d).
-std::optional<Bounds> byQuotient(llvm::ArrayRef<IndexTerm> ts, size_t i, unsigned splits, unsigned quotients) {
+std::optional<Bounds> byQuotient(llvm::ArrayRef<IndexTerm> ts, size_t i, Work work) {
   constexpr int64_t largestDivisor = int64_t(1) << 24;
   int64_t k = ts[i].coefficient, d = *ts[i].atoms[0]->src[1]->constIndex();
   UOpRef e = ts[i].atoms[0]->src[0];
@@ -183,36 +187,41 @@ std::optional<Bounds> byQuotient(llvm::ArrayRef<IndexTerm> ts, size_t i, unsigne
   int64_t common = mod ? d : std::gcd(k, d), scale = d / common, times = mod ? k : k / common;
   Bounds lost = mod ? Bounds{floorQuotient(e->lo, d) * d, floorQuotient(e->hi, d) * d} : Bounds{0, d - 1};
   auto with = replaced(ts, i, scale, e, times);
-  std::optional<Bounds> rest = with ? sumBounds(*with, splits, quotients - 1) : std::nullopt;
+  std::optional<Bounds> rest = with ? sumBounds(*with, {work.splits, work.quotients - 1, work.left}) : std::nullopt;
   if (!rest || !multiply(lost, {-times, -times})) return std::nullopt;
   return Bounds{-floorQuotient(-(rest->lo + lost.lo), scale), floorQuotient(rest->hi + lost.hi, scale)};
 }
 
-/// The best of all ways. At most `splits` cases are told apart and `quotients` taken apart, one after the other.
-std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, unsigned splits, unsigned quotients) {
+/// The best of all ways, as far as the work allowed goes. Which min or max comes first matters: another is tried as
+/// long as the sum may be negative.
+std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, Work work) {
   std::optional<Bounds> best = meet(termByTerm(ts), Polynomial(ts).bounds());
-  auto find = [&](auto wanted) {
-    return llvm::find_if(ts, [&](const IndexTerm &t) { return t.atoms.size() == 1 && wanted(t.atoms[0]); });
-  };
-  const IndexTerm *extremum = find([](UOpRef a) { return a->is(Op::Min) || a->is(Op::Max); });
-  if (splits && extremum != ts.end()) return meet(best, byCases(ts, extremum - ts.begin(), splits, quotients));
-  const IndexTerm *quotient = find([](UOpRef a) {
-    return (a->is(Op::FloorDiv) || a->is(Op::Mod)) && a->src[1]->constIndex() && *a->src[1]->constIndex() > 1;
-  });
-  if (quotients && quotient != ts.end())
-    return meet(best, byQuotient(ts, quotient - ts.begin(), splits, quotients));
+  bool cases = false;
+  for (size_t i = 0; i < ts.size() && work.splits && *work.left; ++i) {
+    if (ts[i].atoms.size() != 1 || !(ts[i].atoms[0]->is(Op::Min) || ts[i].atoms[0]->is(Op::Max))) continue;
+    cases = true;
+    --*work.left;
+    best = meet(best, byCases(ts, i, work));
+    if (best && best->lo >= 0) return best;
+  }
+  for (size_t i = 0; i < ts.size() && !cases && work.quotients && *work.left; ++i) {
+    UOpRef a = ts[i].atoms.size() == 1 ? ts[i].atoms[0] : nullptr;
+    if (!a || !(a->is(Op::FloorDiv) || a->is(Op::Mod)) || a->src[1]->constIndex().value_or(1) < 2) continue;
+    --*work.left;
+    return meet(best, byQuotient(ts, i, work));
+  }
   return best;
 }
 } // namespace
 
 std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpRef right) {
-  constexpr unsigned longest = 12, splits = 4, quotients = 4;
-  unsigned count = 2;
+  constexpr unsigned longest = 12, splits = 4, quotients = 4, steps = 96;
+  unsigned count = 2, allowed = steps;
   for (UOpRef x = left; x->is(Op::Add) && count <= longest; x = x->src[0]) ++count;
   if (count > longest) return std::nullopt;
   auto ts = terms(left);
   llvm::append_range(ts, terms(right));
-  std::optional<Bounds> whole = sumBounds(ts, splits, quotients);
+  std::optional<Bounds> whole = sumBounds(ts, {splits, quotients, &allowed});
   // An atom that every term has is a factor.
   Bounds factor{1, 1};
   bool divided = false;
@@ -224,7 +233,7 @@ std::optional<std::pair<int64_t, int64_t>> astra::idxSumBounds(UOpRef left, UOpR
     for (IndexTerm &t : ts) t.atoms.erase(llvm::find(t.atoms, a));
   }
   if (divided) {
-    std::optional<Bounds> rest = sumBounds(ts, splits, quotients);
+    std::optional<Bounds> rest = sumBounds(ts, {splits, quotients, &allowed});
     if (rest && multiply(*rest, factor)) whole = meet(whole, rest);
   }
   if (!whole || !within(*whole, largest)) return std::nullopt;

@@ -101,7 +101,8 @@ class AstraRep(BackendRep):
             sentence = done.stderr.strip().removeprefix("astra-compile: ").replace(str(self.path / "model.onnx"), "model")
             sentence = sentence.removeprefix("model: ")
             dims = [f"--dim={name}={DIM_BOUNDS}" for name in re.findall(r"--dim (\S+?)=", sentence)]
-            if new := [flag for flag in dict.fromkeys(dims) if flag not in self.flags]:
+            given = {flag.rpartition("=")[0] for flag in self.flags}
+            if new := [flag for flag in dict.fromkeys(dims) if flag.rpartition("=")[0] not in given]:
                 self.flags += new
                 continue
             names = dict.fromkeys(re.findall(r"--constant[ =]'?([^\s=']+)'?=", sentence))

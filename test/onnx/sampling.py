@@ -63,6 +63,12 @@ TABLE = [
     ("ScatterElements", 18, [X, np.arange(24).reshape(1, 2, 3, 4) % 8, f32(1, 2, 3, 4)],
      {"axis": 2, "reduction": "add"}, []),
     ("Slice", 13, [(X, DYN), (i64([3]), CONST), (i64([10]), CONST), (i64([2]), CONST)], {}, ["h=1..20"]),
+    ("Slice", 13, [(X, DYN), (i64([-1]), CONST), (i64([-(2**63)]), CONST), (i64([2]), CONST), (i64([-3]), CONST)], {},
+     ["h=0..20"]),
+    ("Slice", 13, [(X[:, :, :0], DYN), (i64([0]), CONST), (i64([99]), CONST), (i64([2]), CONST), (i64([2]), CONST)], {},
+     ["h=0..20"]),
+    ("Split", 18, [(X[:, :, :7], DYN)], {"axis": 2, "num_outputs": 4}, ["h=0..20"], 4),
+    ("Split", 18, [(X, DYN)], {"axis": 2, "num_outputs": 3}, ["h=3..20"], 3),
     ("Mod", 13, [f32(99) * 1e6, f32(99) / 1e6], {"fmod": 1}, []),
 ]  # fmt: skip
 

@@ -9,6 +9,7 @@
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cstring>
 
@@ -20,11 +21,26 @@ std::string dimsText(llvm::ArrayRef<UOpRef> dims) {
   return out + "]";
 }
 
+static std::vector<std::string> dimsOf(llvm::ArrayRef<UOpRef> extents) {
+  std::vector<std::string> names;
+  for (UOpRef extent : extents)
+    for (UOpRef part : topoSort(extent))
+      if (part->is(Op::Dim) && !llvm::is_contained(names, part->str.str())) names.push_back(part->str.str());
+  llvm::sort(names);
+  return names;
+}
+
 std::string boundHint(UOpRef extent) {
-  std::string names;
-  for (UOpRef part : topoSort(extent))
-    if (part->is(Op::Dim)) names += (names.empty() ? "" : ", ") + part->str.str();
-  return names.empty() ? "" : "; raise the lower bound of --dim " + names;
+  std::vector<std::string> names = dimsOf(extent);
+  return names.empty() ? "" : "; raise the lower bound of --dim " + llvm::join(names, ", ");
+}
+
+std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
+  std::vector<std::string> names = dimsOf(extents);
+  if (names.empty()) return "";
+  std::string flags;
+  for (const std::string &name : names) flags += " --dim " + name + "=N";
+  return "; fix " + llvm::join(names, " and ") + " with" + flags;
 }
 
 Shared::Shared(Context &c, const ModelFile &file)
@@ -103,7 +119,8 @@ Ints Node::knownInts(unsigned i, const char *what) {
   Ints values;
   for (UOpRef v : knownDims(i, what)) {
     if (!v->constIndex())
-      fail(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") is " + indexText(v) + ", a constant is needed");
+      unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") is " + indexText(v) + ", a constant is needed" +
+                  fixHint(v));
     values.push_back(v->constIndex().value_or(0));
   }
   return values;
@@ -240,10 +257,36 @@ void Node::give(unsigned i, UOpRef value) {
 
 // ---- building
 
+/// Whether what a type rule refused holds for some values of the dims, as far as bounds tell.
+static bool mayHold(Op op, llvm::ArrayRef<UOpRef> src) {
+  llvm::ArrayRef<UOpRef> shape = src[0]->shape, given = src.drop_front();
+  auto possible = [](int64_t lo, int64_t hi, UOpRef v) { return v->hi >= lo && v->lo <= hi; };
+  if (op == Op::Reshape) { // in f64: a little too wide
+    auto count = [](llvm::ArrayRef<UOpRef> dims, bool most) {
+      double product = 1;
+      for (UOpRef d : dims) product *= double(most ? d->hi : d->lo);
+      return product;
+    };
+    return llvm::all_of(given, [](UOpRef d) { return d->lo >= 0; }) && count(given, false) <= count(shape, true) &&
+           count(given, true) >= count(shape, false) &&
+           count(given, false) + count(shape, false) != count(given, true) + count(shape, true);
+  }
+  if (op != Op::Shrink || given.size() != 2 * shape.size()) return false;
+  for (auto [extent, begin, size] : llvm::zip(shape, given, given.drop_front(shape.size())))
+    if (!possible(0, extent->hi, begin) || !possible(0, extent->hi, size) || begin->lo + size->lo > extent->hi)
+      return false;
+  return true;
+}
+
 UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, DType dtype) {
   if (state.error || llvm::is_contained(src, nullptr)) return fail("a value is missing");
   llvm::Expected<UOpRef> made = c.tryMake(op, src, ints, {}, dtype);
-  return made ? folded(*made) : fail(llvm::toString(made.takeError()));
+  if (made) return folded(*made);
+  std::string sentence = llvm::toString(made.takeError());
+  if (src.empty() || !mayHold(op, src)) return fail(sentence);
+  Dims extents(src[0]->shape.begin(), src[0]->shape.end());
+  extents.append(src.begin() + 1, src.end());
+  return unsupported(sentence + fixHint(extents));
 }
 
 /// An elementwise op on literals is a literal: models compute sizes with float scalars too. Functions wait for the
@@ -328,7 +371,15 @@ UOpRef Node::concat(llvm::ArrayRef<UOpRef> xs, int64_t axis) {
   for (UOpRef x : xs) {
     if (!x) return nullptr;
     bool fits = x->dtype == xs[0]->dtype && x->rank() == xs[0]->rank();
-    for (unsigned i = 0; fits && i < x->rank(); ++i) fits = int64_t(i) == axis || x->shape[i] == xs[0]->shape[i];
+    for (unsigned i = 0; fits && i < x->rank(); ++i) {
+      UOpRef a = x->shape[i], b = xs[0]->shape[i];
+      if (int64_t(i) == axis || a == b) continue;
+      fits = a->lo <= b->hi && b->lo <= a->hi;
+      if (fits) {
+        requireEqual(b, a, "axis " + llvm::Twine(i) + " of what is joined");
+        return nullptr;
+      }
+    }
     if (!fits)
       return fail("cannot join " + typeText(xs[0]->dtype, xs[0]->shape) + " and " + typeText(x->dtype, x->shape) +
                   " along axis " + llvm::Twine(axis));
@@ -395,12 +446,21 @@ Dims Node::broadcastShape(llvm::ArrayRef<llvm::ArrayRef<UOpRef>> shapes) {
         to = from;
         continue;
       }
-      bool differ = from->hi < to->lo || to->hi < from->lo;
-      fail("extents " + indexText(to) + " and " + indexText(from) + " of axis " + llvm::Twine(rank - shape.size() + i) +
-           (differ ? " do not broadcast"
-                   : " are not known to be equal: give the dims one name in the model, or fix them with --dim"));
+      requireEqual(to, from, "axis " + llvm::Twine(rank - shape.size() + i), " do not broadcast");
     }
   return common;
+}
+
+bool Node::requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char *otherwise) {
+  if (x == y) return true;
+  std::string sentence = ("extents " + indexText(x) + " and " + indexText(y) + " of " + what).str();
+  if (x->hi < y->lo || y->hi < x->lo)
+    fail(sentence + otherwise);
+  else
+    unsupported(sentence + " are not known to be equal" +
+                (dimsOf({x, y}).size() > 1 ? "; give the dims one name in the model, or " + fixHint({x, y}).substr(2)
+                                           : fixHint({x, y})));
+  return false;
 }
 
 int64_t Node::axis(int64_t value, int64_t rank) {
@@ -420,8 +480,11 @@ Ints Node::axes(llvm::ArrayRef<int64_t> values, int64_t rank) {
 
 int64_t Node::constExtent(UOpRef x, unsigned axis, const char *what) {
   if (x && axis < x->rank() && x->shape[axis]->constIndex()) return *x->shape[axis]->constIndex();
-  fail(llvm::Twine(what) + " must be a constant" +
-       (x && axis < x->rank() ? ", found " + indexText(x->shape[axis]) : std::string()));
+  if (x && axis < x->rank())
+    unsupported(llvm::Twine(what) + " must be a constant, found " + indexText(x->shape[axis]) +
+                fixHint(x->shape[axis]));
+  else
+    fail(llvm::Twine(what) + " must be a constant");
   return 1;
 }
 

@@ -169,7 +169,9 @@ public:
   int64_t axis(int64_t value, int64_t rank);
   /// The same for a list: ascending, without duplicates.
   Ints axes(llvm::ArrayRef<int64_t> values, int64_t rank);
-  /// The constant extent of an axis; fails when it is symbolic, and then gives 1.
+  /// Whether two extents are one; a failure that begins with `what` when they differ or are not known to be equal.
+  bool requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char *otherwise = " are not equal");
+  /// The constant extent of an axis; not supported when it is symbolic, and then 1.
   int64_t constExtent(UOpRef x, unsigned axis, const char *what);
   /// Whether x is there and its rank is in range.
   bool requireRank(UOpRef x, unsigned least, unsigned most = 64);
@@ -193,6 +195,9 @@ private:
 
 /// "; raise the lower bound of --dim h", for an extent that may be too small; "" for a constant.
 std::string boundHint(UOpRef extent);
+
+/// "; fix h and w with --dim h=N --dim w=N", for what holds for some values of the dims; "" where there are none.
+std::string fixHint(llvm::ArrayRef<UOpRef> extents);
 
 /// "[batch, 3, 224]", for diagnostics.
 std::string dimsText(llvm::ArrayRef<UOpRef> dims);

@@ -55,13 +55,9 @@ int64_t headCount(Node &n, UOpRef x, const char *attribute) {
 }
 
 bool sameExtents(Node &n, UOpRef a, UOpRef b, llvm::ArrayRef<unsigned> axes, const char *what) {
-  for (unsigned axis : axes)
-    if (a->shape[axis] != b->shape[axis]) {
-      n.fail(llvm::Twine(what) + " have the shapes " + dimsText(a->shape) + " and " + dimsText(b->shape) + ": axis " +
-             llvm::Twine(axis) + " is not known to be equal");
-      return false;
-    }
-  return true;
+  return llvm::all_of(axes, [&](unsigned axis) {
+    return n.requireEqual(a->shape[axis], b->shape[axis], "axis " + llvm::Twine(axis) + " of " + what);
+  });
 }
 
 /// Operands in their final layout, past keys and values put before the new ones.

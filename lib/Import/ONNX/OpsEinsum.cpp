@@ -52,9 +52,7 @@ Operand diagonals(Node &n, Operand x) {
   for (size_t i = 0; i < x.labels.size() && x.value; ++i)
     for (size_t k = x.labels.size(); k-- > i + 1 && x.value;) {
       if (x.labels[i] != x.labels[k]) continue;
-      if (x.value->shape[i] != x.value->shape[k])
-        n.fail("a diagonal of the extents " + dimsText({x.value->shape[i], x.value->shape[k]}) +
-               ", which are not known to be equal");
+      n.requireEqual(x.value->shape[i], x.value->shape[k], "a diagonal");
       Dims one(x.value->shape.begin(), x.value->shape.end());
       one[k] = n.c.index(1);
       x.value = n.squeeze(n.make(Op::Pick, {x.value, n.iota(DType::I64, one, i)}, {int64_t(k)}), {int64_t(k)});

@@ -188,9 +188,21 @@ UOpRef bound(Node &n, UOpRef at, UOpRef extent, int64_t least, int64_t beyond) {
   return lesser(n.c, greater(n.c, at, n.c.index(least)), idxAdd(n.c, extent, n.c.index(beyond)));
 }
 
-/// Every step-th element: windows of one element.
+/// Every step-th element: windows of one element; where there may be no element, the first column of rows of `step`.
 UOpRef everyStep(Node &n, UOpRef x, int64_t axis, int64_t step) {
   if (!x || step == 1 || x->shape[axis]->constIndex() == 0) return x;
+  if (UOpRef extent = x->shape[axis], each = n.c.index(step); extent->lo < 1) {
+    UOpRef count = idxCeilDiv(n.c, extent, each);
+    Dims none(x->rank(), n.c.index(0)), rest = none, rows(x->shape.begin(), x->shape.end());
+    rest[axis] = idxSub(n.c, idxMul(n.c, count, each), extent);
+    rows[axis] = count;
+    rows.insert(rows.begin() + axis + 1, each);
+    x = n.reshape(n.pad(x, none, rest, 0), rows);
+    none.push_back(n.c.index(0));
+    rows[axis + 1] = n.c.index(1);
+    x = n.shrink(x, none, rows);
+    return x ? n.squeeze(x, {axis + 1}) : nullptr;
+  }
   UOpRef picked = n.make(Op::Window, {x}, {axis, 1, step, 1});
   return picked ? n.squeeze(picked, {int64_t(x->rank())}) : nullptr;
 }

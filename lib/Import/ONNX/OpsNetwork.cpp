@@ -32,6 +32,7 @@ void gemm(Node &n) {
   spec.reduced = 1;
   spec.a = {label(turnA ? 2 : 0), label(turnA ? 0 : 2)};
   spec.b = {label(turnB ? 1 : 2), label(turnB ? 2 : 1)};
+  if (!n.requireEqual(a->shape[!turnA], b->shape[turnB], "the axes that are multiplied")) return;
   UOpRef y = n.contract(spec, a, b, {a->shape[turnA], b->shape[!turnB], a->shape[!turnA]});
   if (alpha != 1) y = n.bin(Op::Mul, y, alpha);
   if (n.has(2) && y) {
@@ -244,6 +245,8 @@ UOpRef product(Node &n, UOpRef a, UOpRef b) {
     extents.push_back(b->shape.back());
   }
   extents.push_back(a->shape.back());
+  if (!n.requireEqual(a->shape.back(), b->shape[column ? 0 : b->rank() - 2], "the axes that are multiplied"))
+    return nullptr;
   return n.contract(spec, a, b, extents);
 }
 

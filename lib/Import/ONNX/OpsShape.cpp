@@ -188,7 +188,13 @@ void reshape(Node &n) {
     others.erase(others.begin() + *open);
     dims[*open] = cancelled(n.c, x->shape, others);
     if (!dims[*open]) {
-      n.fail(dimsText(x->shape) + " does not divide into " + dimsText(others) + " and one more axis");
+      Dims all = others;
+      all.append(x->shape.begin(), x->shape.end());
+      std::string sentence = dimsText(x->shape) + " does not divide into " + dimsText(others) + " and one more axis";
+      if (llvm::all_of(all, [](UOpRef d) { return d->constIndex().has_value(); }))
+        n.fail(sentence);
+      else
+        n.unsupported(sentence + ", as far as is known" + fixHint(all));
       return;
     }
   }
@@ -272,20 +278,26 @@ void splitInto(Node &n, int64_t axis, llvm::ArrayRef<UOpRef> pieces) {
     sizes[axis] = piece;
     n.give(i, n.shrink(x, begin, sizes));
     begin[axis] = idxAdd(n.c, begin[axis], piece);
+    if (n.failed()) return;
   }
-  if (!n.failed() && begin[axis] != x->shape[axis])
-    n.fail("the pieces cover " + dimsText(begin[axis]) + " of extent " + dimsText(x->shape[axis]));
+  if (!n.failed()) n.requireEqual(begin[axis], x->shape[axis], "all pieces and of what is split");
 }
 
+/// Pieces of ceil(extent / count), as long as there is something left.
 void splitEvenly(Node &n, int64_t axis, int64_t count) {
   UOpRef x = n.in(0);
-  int64_t extent = n.constExtent(x, axis, "the extent that is split evenly");
   if (count < 1) n.fail("the node has no output");
   if (n.failed()) return;
-  int64_t piece = (extent + count - 1) / count;
-  Dims pieces;
-  for (int64_t i = 0; i < count; ++i) pieces.push_back(n.c.index(std::clamp<int64_t>(extent - i * piece, 0, piece)));
-  splitInto(n, axis, pieces);
+  UOpRef extent = x->shape[axis], piece = idxCeilDiv(n.c, extent, n.c.index(count));
+  Dims begin(x->rank(), n.c.index(0)), sizes = shapeOf(x);
+  for (int64_t i = 0; i < count && !n.failed(); ++i) {
+    UOpRef before = idxMul(n.c, piece, n.c.index(i)), left = idxSub(n.c, extent, before), zero = n.c.index(0);
+    bool within = left->lo >= 0, whole = idxSub(n.c, left, piece)->lo >= 0;
+    begin[axis] = within ? before : idxMin(n.c, before, extent);
+    sizes[axis] = whole ? piece : idxMin(n.c, within ? left : idxMax(n.c, left, zero), piece);
+    if (i + 1 == count) sizes[axis] = within ? left : idxMax(n.c, left, zero); // no more than a piece
+    n.give(i, n.shrink(x, begin, sizes));
+  }
 }
 
 Dims indices(Context &c, llvm::ArrayRef<int64_t> values) {
@@ -487,11 +499,18 @@ void spaceToDepth(Node &n) {
   int64_t block = n.intAttr("blocksize", 0);
   std::string mode = blockMode(n);
   if (!n.requireRank(x, 4, 4)) return;
-  int64_t height = n.constExtent(x, 2, "the height"), width = n.constExtent(x, 3, "the width");
-  if (block < 1 || block > 65535 || height % block || width % block)
-    n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
+  if (block < 1 || block > 65535) return void(n.fail("blocksize " + llvm::Twine(block) + " is not in 1..65535"));
+  UOpRef b = n.c.index(block), height = x->shape[2], width = x->shape[3];
+  for (UOpRef extent : {height, width}) {
+    UOpRef rest = idxMod(n.c, extent, b);
+    if (rest->lo > 0) n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
+    if (rest->hi > 0)
+      n.unsupported("blocksize " + llvm::Twine(block) + " is not known to divide the extent " + dimsText(extent) +
+                    "; write it as a multiple of " + llvm::Twine(block) + " in the model" +
+                    (fixHint(extent).empty() ? "" : ", or " + fixHint(extent).substr(2)));
+  }
   if (n.failed()) return;
-  UOpRef b = n.c.index(block), h = n.c.index(height / block), w = n.c.index(width / block);
+  UOpRef h = idxDiv(n.c, height, b), w = idxDiv(n.c, width, b);
   UOpRef moved = n.permute(n.reshape(x, {x->shape[0], x->shape[1], h, b, w, b}),
                            mode == "DCR" ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4});
   n.give(n.reshape(moved, {x->shape[0], idxMul(n.c, x->shape[1], n.c.index(block * block)), h, w}));

@@ -125,14 +125,39 @@ TEST(ImportRefusal, TypesAndRanks) {
     Element type;
     const char *expected;
   };
-  for (const Case &c : {Case{"Add", "3", "3", Int64, "sources differ: f32[3] and i64[3]"},
-                        Case{"MatMul", "2,3", "4,5", Float, "label 2 has extent 3 but indexes an axis of 4"},
-                        Case{"And", "3", "3", Float, "the first input is of type f32, supported are bool"},
-                        Case{"Gather", "3,4", "2", Float, "expected i64 or i32"}}) {
+  for (const Case &c :
+       {Case{"Add", "3", "3", Int64, "sources differ: f32[3] and i64[3]"},
+        Case{"MatMul", "2,3", "4,5", Float, "extents 3 and 4 of the axes that are multiplied are not equal"},
+        Case{"And", "3", "3", Float, "the first input is of type f32, supported are bool"},
+        Case{"Gather", "3,4", "2", Float, "expected i64 or i32"}}) {
     ModelMaker m;
     m.input("a", c.a).input("b", c.b, c.type).output("y", "");
     m.node(c.op, {"a", "b"}, {"y"});
     EXPECT_NE(m.result().find(c.expected), std::string::npos) << m.result();
+  }
+}
+
+// What holds for some values of the dims: not wrong, but not supported; the dims to fix are named.
+TEST(ImportRefusal, WhatDependsOnTheValueOfADim) {
+  struct Case {
+    const char *op, *a, *b, *expected;
+  };
+  for (const Case &c : {Case{"MatMul", "2,n", "k,3",
+                             "extents n and k of the axes that are multiplied are not known to be equal; give the dims "
+                             "one name in the model, or fix k and n with --dim k=N --dim n=N"},
+                        Case{"Add", "n", "4", "of axis 0 are not known to be equal; fix n with --dim n=N"},
+                        Case{"Concat", "1,n", "1,k", "fix k and n with --dim k=N --dim n=N"}}) {
+    ModelMaker m;
+    for (const char *dim : {"k", "n"})
+      if (std::string(c.a).find(dim) != std::string::npos || std::string(c.b).find(dim) != std::string::npos)
+        m.dim(dim, 1, 16);
+    m.input("a", c.a).input("b", c.b).output("y", "");
+    proto::Node &node = m.node(c.op, {"a", "b"}, {"y"});
+    if (std::string(c.op) == "Concat") set(node, "axis", int64_t(0));
+    EXPECT_NE(m.result().find(c.expected), std::string::npos) << m.result();
+    auto module = m.import();
+    ASSERT_FALSE(bool(module));
+    EXPECT_EQ(llvm::errorToErrorCode(module.takeError()), std::errc::not_supported);
   }
 }
 
