@@ -180,6 +180,24 @@ static void write_embeddings(const char *path, const line *lines, size_t count) 
   if (ferror(f) | fclose(f)) die("the embeddings cannot be written");
 }
 
+/*===- the command line --------------------------------------------------------===*/
+
+static int usage(const char *word, const char *what) {
+  if (word) fprintf(stderr, "sentence: %s %s\n", word, what);
+  fprintf(stderr, "usage: sentence BUNDLE VOCABULARY LINES [--query TEXT] [--embeddings FILE.npy] [--top N]\n"
+                  "                [--threads N] [--level L] [--batch N]\n"
+                  "       sentence --tokens VOCABULARY LINES\n");
+  return 2;
+}
+
+/* A whole number in 1 .. most, or 0. */
+static unsigned long number(const char *word, unsigned long most) {
+  char *end;
+  if (*word < '0' || *word > '9') return 0;
+  unsigned long value = strtoul(word, &end, 10);
+  return *end || value > most ? 0 : value;
+}
+
 /*===- the program -------------------------------------------------------------===*/
 
 static void print_tokens(const text *t) {
@@ -190,34 +208,36 @@ static void print_tokens(const text *t) {
 
 int main(int argc, char **argv) {
   const char *files[3] = {0}, *level = NULL, *query = NULL, *embeddings = NULL;
-  size_t given = 0, top = 5, batch = 16;
-  unsigned threads = 1;
+  unsigned long given = 0, top = 5, batch = 16, threads = 1;
   int tokens = 0;
+  const struct {
+    const char *flag, **text;
+    unsigned long *number, most;
+  } flags[] = {{"--query", &query, NULL, 0},           {"--level", &level, NULL, 0},
+               {"--embeddings", &embeddings, NULL, 0}, {"--threads", NULL, &threads, 1024},
+               {"--batch", NULL, &batch, 1 << 20},     {"--top", NULL, &top, 1 << 30}};
   for (int i = 1; i < argc; ++i) {
-    const char *value = i + 1 < argc ? argv[i + 1] : "";
-    if (!strcmp(argv[i], "--tokens"))
+    size_t k = 0, count = sizeof flags / sizeof *flags;
+    while (k < count && strcmp(argv[i], flags[k].flag)) ++k;
+    if (k < count) {
+      if (i + 1 == argc) return usage(argv[i], "needs a value");
+      const char *value = argv[++i];
+      if (flags[k].text)
+        *flags[k].text = value;
+      else if (!(*flags[k].number = number(value, flags[k].most)))
+        return usage(flags[k].flag, "needs a whole number from 1 on");
+    } else if (!strcmp(argv[i], "--tokens")) {
       tokens = 1;
-    else if (!strcmp(argv[i], "--query"))
-      query = value, ++i;
-    else if (!strcmp(argv[i], "--level"))
-      level = value, ++i;
-    else if (!strcmp(argv[i], "--embeddings"))
-      embeddings = value, ++i;
-    else if (!strcmp(argv[i], "--threads"))
-      threads = (unsigned)strtoul(value, NULL, 10), ++i;
-    else if (!strcmp(argv[i], "--batch"))
-      batch = strtoul(value, NULL, 10), ++i;
-    else if (!strcmp(argv[i], "--top"))
-      top = strtoul(value, NULL, 10), ++i;
-    else if (given < 3)
+    } else if (!strncmp(argv[i], "--", 2)) {
+      return usage(argv[i], "is no option");
+    } else if (given == 3) {
+      return usage(argv[i], "is one word too many");
+    } else {
       files[given++] = argv[i];
+    }
   }
-  if (given != (tokens ? 2 : 3) || !threads || !batch || (!tokens && !query && !embeddings)) {
-    fprintf(stderr, "usage: sentence BUNDLE VOCABULARY LINES [--query TEXT] [--embeddings FILE.npy] [--top N]\n"
-                    "                [--threads N] [--level L] [--batch N]\n"
-                    "       sentence --tokens VOCABULARY LINES\n");
-    return 2;
-  }
+  if (given != (tokens ? 2 : 3)) return usage(NULL, NULL);
+  if (!tokens && !query && !embeddings) return usage("one", "of --query and --embeddings is needed");
   tokenizer *t = tokenizer_open(files[tokens ? 0 : 1]);
   if (!t) die("the vocabulary cannot be read, or lacks [UNK], [CLS] or [SEP]");
   text all = read_text(files[tokens ? 1 : 2]);
@@ -230,7 +250,7 @@ int main(int argc, char **argv) {
     line **order = take(lines * sizeof *order);
     for (size_t i = 0; i < lines; ++i) order[i] = &all.lines[i];
     qsort(order, lines, sizeof *order, by_length);
-    network n = open_network(files[0], level, threads);
+    network n = open_network(files[0], level, (unsigned)threads);
     for (size_t first = 0; first < lines; first += batch)
       embed(&n, order + first, lines - first < batch ? lines - first : batch);
     if (embeddings) write_embeddings(embeddings, all.lines, all.count);

@@ -91,6 +91,21 @@ def fixture(program):
     compare(pieces(program, FIXTURE / "vocab.txt", lines), wanted, lines, "fixture")
 
 
+def usage(program):
+    """Command lines that are wrong: exit code 2, and a sentence that has this part."""
+    files = ["bundle", "vocabulary", "lines"]
+    wrong = [([*files, "--query", "q", "--top", "abc"], "--top needs a whole number"),
+             ([*files, "--query", "q", "--threads", "-1"], "--threads needs a whole number"),
+             ([*files, "--query", "q", "--batch", "0"], "--batch needs a whole number"),
+             ([*files, "more", "--query", "q"], "more is one word too many"), ([*files, "--query"], "--query needs a value"),
+             ([*files, "--quiet"], "--quiet is no option"), (files, "one of --query"), (files[:2], "usage:")]  # fmt: skip
+    for words, part in wrong:
+        done = subprocess.run([program, *words], capture_output=True, text=True)
+        if done.returncode != 2 or part not in done.stderr:
+            sys.exit(f"{words}: exit {done.returncode}, not 2, or no '{part}' in: {done.stderr}")
+    print(f"usage: {len(wrong)} command lines are refused")
+
+
 def make():
     from tokenizers import BertWordPieceTokenizer
 
@@ -142,6 +157,7 @@ def main():
     words = sys.argv[1:]
     if words[:1] == ["--fixture"] and len(words) == 2:
         fixture(words[1])
+        usage(words[1])
     elif words[:1] == ["--make"]:
         make()
     elif words[:1] == ["--reference"] and len(words) >= 3:

@@ -58,6 +58,13 @@ def lookup():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def one():
+    """One node of two inputs that share a dynamic dim."""
+    tensor = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4])
+    graph = helper.make_graph([helper.make_node("Add", ["a", "b"], ["y"], "sum")], "one", [tensor("a"), tensor("b")], [tensor("y")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
 def refused():
     """An op that no opset has."""
     graph = helper.make_graph([helper.make_node("Unheard", ["x"], ["y"], "odd")], "refused",
@@ -77,7 +84,25 @@ RUNS = [
     (["network", DIM, "--reference=planted", "--nodes", "--at=n=4"], 4, f"first node beyond the tolerance: {PLANTED} (Mul)"),
     (["network", DIM, "--reference=planted", "--tolerance=0.5"], 0, "ok"),
     (["network"], 1, "--dim n=1..64"),
-    (["network", DIM, "--at=n=10"], 1, "must be in 1 .. 9"),
+    (["network", DIM, "--at=n=10"], 2, "must be in 1 .. 9"),
+    (["network", DIM, "--at=n=-4"], 2, "must be in 1 .. 9"),
+    (["network", DIM, "--tolerance=nan"], 2, "--tolerance nan"),
+    (["network", DIM, "--tolerance=-1"], 2, "--tolerance -1"),
+    (["network", DIM, "--tolerance=inf"], 2, "--tolerance inf"),
+    (["network", DIM, "--at=n=3", "--tolerance=0"], 4, "DIFFERS"),
+    (["network", DIM, "--seed=-1"], 2, "--seed -1"),
+    (["network", DIM, "--threads=-3"], 2, "--threads -3"),
+    (["network", DIM, "--range=x=nan..1"], 2, "not finite"),
+    (["network", DIM, "--range=x=0..inf"], 2, "not finite"),
+    (["lookup", DIM, "--range=ids=0..inf"], 2, "not finite"),
+    (["lookup", DIM, "--range=ids=0.2..0.7"], 2, "no value of int64"),
+    (["one", DIM, "--nodes"], 0, "y       float32[5, 4]"),
+    (["one", DIM, "--input=a=five.npy"], 0, "one.onnx at n=5"),
+    (["one", DIM, "--input=a=five.npy", "--input=b=five.npy"], 0, "one.onnx at n=5"),
+    (["one", DIM, "--input=a=five.npy", "--input=b=six.npy"], 2, "the dim 'n' has the size 6 there, and 5 in --input a"),
+    (["one", DIM, "--input=a=five.npy", "--at=n=6"], 2, "--at can give no other"),
+    (["one", "--dim=n=1..4", "--input=a=five.npy"], 2, "--dim says 1 .. 4"),
+    (["lookup", DIM, "--input=bytes=nine.npy"], 2, "has the size 9, the model's input 8"),
     (["network", DIM, "--at=m=1"], 2, "--dim m=LO..HI"),
     (["network", DIM, "--range=z=0..1"], 2, "no such input; it has x"),
     (["network", "--dim=n=9..1"], 2, "empty"),
@@ -117,7 +142,10 @@ DIFFERENCES = [
 def main():
     build, failed, passed = Path(sys.argv[1]), 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        models = {"network": network(), "planted": network(planted=PLANTED), "lookup": lookup(), "refused": refused()}
+        models = {"network": network(), "planted": network(planted=PLANTED), "lookup": lookup(), "refused": refused(),
+                  "one": one()}  # fmt: skip
+        for name, array in {"five": np.ones((5, 4), F32), "six": np.ones((6, 4), F32), "nine": np.ones(9, np.uint8)}.items():
+            np.save(f"{folder}/{name}.npy", array)
         for name, model in models.items():
             onnx.save(model, f"{folder}/{name}.onnx")
         models["missing"] = None

@@ -1,12 +1,12 @@
-"""Write the list of ONNX's backend cases: a line "NAME OP" for each.
+"""Write the list of ONNX's backend cases, a line "NAME OP" for each, and that of the ops of the default domain.
 
 Takes:    the package onnx.
-Gives:    cases.txt on stdout; --check FILE: exit code 1 if that file is not what this would write.
+Gives:    cases.txt and ops.txt, beside this file; --check: exit code 1 if they are not what this would write.
 Keeps:    the op that a case is about: the one op of its model (beside Constant), or the one whose expansion into other
           ops it is; "-" for a model of several.
 Does not: run anything.
 
-    build/venv/bin/python test/onnx/list_cases.py > test/onnx/cases.txt
+    build/venv/bin/python test/onnx/list_cases.py [--check]
 """
 
 import re
@@ -17,6 +17,7 @@ from pathlib import Path
 import onnx
 from onnx.backend.test.loader import load_model_tests
 
+HERE = Path(__file__).resolve().parent
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 
 
@@ -40,9 +41,12 @@ def main():
         base = ops.get(re.sub(r"_expanded(_ver\d+)?$", "", name), used)
         about = base if len(base) == 1 else used
         text += f"{name} {min(about) if len(about) == 1 else '-'}\n"
-    if sys.argv[1:2] == ["--check"]:
-        sys.exit(0 if Path(sys.argv[2]).read_text() == text else f"{sys.argv[2]} is not what list_cases.py writes")
-    sys.stdout.write(text)
+    names = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}
+    for path, wanted in ((HERE / "cases.txt", text), (HERE / "ops.txt", "".join(f"{name}\n" for name in sorted(names)))):
+        if sys.argv[1:] != ["--check"]:
+            path.write_text(wanted)
+        elif not path.exists() or path.read_text() != wanted:
+            sys.exit(f"{path} is not what list_cases.py writes")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ Does not: repeat what the backend suite holds (run.py).
 
 import os
 import sys
-import traceback
 
 os.environ["ASTRA_EVAL"] = "1"
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
-from backend import AstraBackend, Failed, Refused  # noqa: E402
+from backend import AstraBackend, Failed  # noqa: E402
+from harness import run  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
@@ -150,20 +150,7 @@ def check(nodes, given, weights, results, opset, off, dims, runtime):
 
 
 def main():
-    passed = failed = 0
-    for name, case in cases():
-        try:
-            check(*case)
-            passed += 1
-            print(f"ok    {name}")
-        except (Failed, Refused, AssertionError) as e:
-            failed += 1
-            print(f"FAIL  {name}: {e}")
-        except Exception:
-            failed += 1
-            print(f"FAIL  {name}:\n{traceback.format_exc()}")
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+    return run((name, lambda c=case: check(*c)) for name, case in cases())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Run ONNX's backend suite: every node, simple, pytorch-operator and pytorch-converted case through bundle and runtime.
 
 Takes:    the package onnx (onnx.backend.test, the public runner), a build folder.
-Gives:    counts of passed, refused and failed cases by reason; a JSON file on request. Exit code 1 if a case of
-          passing.txt does not pass; 2 if the command line is wrong.
+Gives:    counts of passed, refused and failed cases by reason; a JSON file on request. Exit code 1 if what passes is not
+          what passing.txt says: a case there does not pass or is no case, a case passes and is not there, a case marked
+          `constants` (it passes with inputs bound as constants) needs none, or one needs them and has no mark; 2 if the
+          command line is wrong.
 Keeps:    each case in a process of its own: a crash or a hang is a failure of that case. The order of processes changes
           nothing that is printed.
 Does not: count a refused case as passed. Cases of passing.txt may only be added (--update).
@@ -31,6 +33,7 @@ PASSING = HERE / "passing.txt"
 CASES = HERE / "cases.txt"
 EXCEPTIONS = HERE.parent / "unit/onnx/exceptions.txt"  # where ONNX leaves a result open, and what Astra decides
 CATEGORIES = ["NodeModel", "SimpleModel", "PyTorchOperatorModel", "PyTorchConvertedModel"]
+MARK = "constants"  # the second word of a line of passing.txt
 OUTCOMES = ["passed", "passed with inputs bound as constants", "refused", "failed"]
 
 
@@ -42,17 +45,32 @@ def parse():
     p.add_argument("--eval", action="store_true", help="the reference evaluator must give the same bytes too")
     p.add_argument("--subset", type=int, metavar="K", help="one case in K, by a hash of its name, and one for each op")
     p.add_argument("--sample", type=int, metavar="N", help="a seeded sample of N of the passing cases")
-    p.add_argument("--update", action="store_true", help="add the cases that pass now to passing.txt")
+    p.add_argument("--update", action="store_true", help="add the cases that pass now to passing.txt, with their marks")
     p.add_argument("--json", metavar="FILE", help="every case with outcome, reason and seconds")
     p.add_argument("--build", metavar="DIR", help="the build folder; build if not given")
     p.add_argument("--timeout", type=float, default=180, metavar="SECONDS", help="for one case; 180 if not given")
     p.add_argument("-j", type=int, default=os.cpu_count(), metavar="N", help="cases at once; the processors if not given")
     p.add_argument("-v", "--verbose", action="store_true", help="a line for each case that did not pass")
-    return p.parse_args()
+    options = p.parse_args()
+    if options.j < 1:
+        p.error(f"-j {options.j}: expected a number from 1 on")
+    for flag in ("subset", "sample"):
+        if getattr(options, flag) is not None and getattr(options, flag) < 1:
+            p.error(f"--{flag} {getattr(options, flag)}: expected a number from 1 on")
+    return options
 
 
 def lines(path):
     return [line.strip() for line in path.read_text().splitlines() if line.strip()] if path.exists() else []
+
+
+def listed():
+    """Per case of passing.txt: whether it passes with inputs bound as constants."""
+    rows = [line.split() for line in lines(PASSING)]
+    for row in rows:
+        if row[1:] not in ([], [MARK]):
+            sys.exit(f"run.py: passing.txt: '{' '.join(row)}': expected NAME or NAME {MARK}")
+    return {row[0]: len(row) > 1 for row in rows}
 
 
 def suite():
@@ -79,7 +97,7 @@ def choose(options, tests):
         wanted = set(firsts.values())
         names = [n for n in names if n in wanted or zlib.crc32(n.encode()) % options.subset == 0]
     if options.sample:
-        passing = [n for n in lines(PASSING) if n in set(names)]
+        passing = [n for n in listed() if n in set(names)]
         names = sorted(random.Random(1).sample(passing, min(options.sample, len(passing))))
     return names
 
@@ -233,20 +251,34 @@ def main():
     report(results, options)
     if options.json:
         write_json(options.json, results)
-    listed = set(lines(PASSING))
-    passed = {name for name, (outcome, *_) in results.items() if outcome.startswith("passed")}
-    lost = sorted((listed & set(results)) - passed)
-    new = sorted(passed - listed)
-    for name in lost:
-        print(f"{name} is in passing.txt and did not pass: {results[name][1].strip()[:1500]}")
-    if new and options.update:
-        PASSING.write_text("".join(f"{name}\n" for name in sorted(listed | passed)))
-        print(f"passing.txt: {len(new)} added, {len(listed | passed)} in all")
-    elif new:
-        print(f"{len(new)} pass and are not in passing.txt: --update adds them")
+    faults = compare(results, options.update)
+    print("\n".join(faults), end="\n" * bool(faults))
     print(f"time: {time.monotonic() - start:.0f} s", file=sys.stderr)
-    print(f"{len(passed)} passed, {len(lost)} failed")  # as scripts/test counts
-    sys.exit(1 if lost else 0)
+    passed = sum(outcome.startswith("passed") for outcome, *_ in results.values())
+    bound = sum(outcome == OUTCOMES[1] for outcome, *_ in results.values())
+    print(f"of the cases that pass, {bound} do with inputs bound as constants")
+    print(f"{passed} passed, {len(faults)} failed")  # as scripts/test counts
+    sys.exit(1 if faults else 0)
+
+
+def compare(results, update):
+    """A sentence for each way in which passing.txt is not what these results say; --update writes it first."""
+    told, cases = listed(), {line.split()[0] for line in lines(CASES)}
+    found = {name: outcome == OUTCOMES[1] for name, (outcome, *_) in results.items() if outcome.startswith("passed")}
+    if update and (changed := {name for name, mark in found.items() if told.get(name) != mark}):
+        told |= found
+        PASSING.write_text("".join(f"{name} {MARK}\n" if mark else f"{name}\n" for name, mark in sorted(told.items())))
+        print(f"passing.txt: {len(changed)} added or marked anew, {len(told)} in all")
+    faults = [f"{name} is in passing.txt and is no case of cases.txt" for name in told if name not in cases]
+    for name, (_, reason, _) in results.items():
+        if name in told and name not in found:
+            faults.append(f"{name} is in passing.txt and did not pass: {reason.strip()[:1500]}")
+        elif name in found and name not in told:
+            faults.append(f"{name} passes and is not in passing.txt: --update adds it")
+        elif name in found and found[name] != told[name]:
+            how = "only with inputs bound as constants" if found[name] else "without inputs bound as constants"
+            faults.append(f"{name} passes {how}, and passing.txt says otherwise: --update marks it anew")
+    return faults
 
 
 if __name__ == "__main__":

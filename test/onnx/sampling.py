@@ -9,12 +9,12 @@ Does not: test one node in each of its ways (run.py).
 """
 
 import sys
-import traceback
 
 import numpy as np
 import onnx
+from harness import run
 from onnx import helper, numpy_helper
-from structure import Failed, Refused, check, f32, i64
+from structure import check, f32, i64
 
 X = f32(2, 3, 8, 9)
 ROIS = np.array([[1, 1, 6, 5], [0, 2, 3, 8], [-3, -2, 20, 25]], np.float32)
@@ -92,22 +92,19 @@ def build(op, opset, inputs, attributes, outputs):
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), [calls]
 
 
+def one(number, op, opset, inputs, attributes, dims, outputs=1):
+    """A name and a test of a line of the table."""
+    name = f"{number} {op} {attributes}"
+
+    def test():
+        model, calls = build(op, opset, inputs, attributes, outputs)
+        check(name, model, calls, [f"--dim={d}" for d in dims])
+
+    return name, test
+
+
 def main():
-    failed = 0
-    for number, (op, opset, inputs, attributes, dims, *outputs) in enumerate(TABLE):
-        name = f"{number} {op} {attributes}"
-        try:
-            model, calls = build(op, opset, inputs, attributes, outputs[0] if outputs else 1)
-            check(name, model, calls, [f"--dim={d}" for d in dims])
-            print(f"ok    {name}")
-        except (Failed, Refused, AssertionError) as e:
-            failed += 1
-            print(f"FAIL  {name}: {e}")
-        except Exception:
-            failed += 1
-            print(f"FAIL  {name}:\n{traceback.format_exc()}")
-    print(f"{len(TABLE) - failed} passed, {failed} failed")
-    return failed != 0
+    return run(one(number, *row) for number, row in enumerate(TABLE))
 
 
 if __name__ == "__main__":

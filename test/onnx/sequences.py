@@ -1,7 +1,7 @@
 """Recurrent ops and attention with what ONNX's own cases leave out: all attributes together, dynamic dims, lengths, types.
 
 Takes:    a build folder; ONNX Runtime and ONNX's reference evaluator for what the result should be.
-Gives:    a line for each group of cases and "N passed, N failed"; exit code 1 if one fails.
+Gives:    a line for each case and "N passed, N failed"; exit code 1 if one fails.
 Keeps:    seeded: the same cases in every run. Bytes equal on every level of this machine and in the reference evaluator;
           values within 1e-4 of the largest (f16: 1e-2). NaN where, and only where, the reference has one.
 Does not: repeat ONNX's cases (run.py).
@@ -11,12 +11,12 @@ Does not: repeat ONNX's cases (run.py).
 
 import os
 import sys
-import traceback
 
 os.environ["ASTRA_EVAL"] = "1"
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
 from backend import AstraBackend, Failed, Refused  # noqa: E402
+from harness import run  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
@@ -196,27 +196,23 @@ def differences(found, wanted):
             yield f"output {i} is off by {error}, the largest is {largest}"
 
 
+def one(group, seed):
+    """A name and a test of the seeded case of a group."""
+
+    def test():
+        model, inputs, wanted, flags = group(np.random.default_rng(seed))
+        try:
+            for difference in differences(AstraBackend.prepare(model, flags=flags).run(list(inputs.values())), wanted):
+                raise Failed(difference)
+        except (Failed, Refused, AssertionError) as e:
+            raise Failed(f"{e}\n{model.graph.node[0]}") from None
+
+    return f"{group.__name__} {seed}", test
+
+
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 6
-    passed = failed = 0
-    for group in (recurrent, lstm_types, attention, normalization):
-        for seed in range(count):
-            attributes = None
-            try:
-                model, inputs, wanted, flags = group(np.random.default_rng(seed))
-                attributes = model.graph.node[0]
-                for difference in differences(AstraBackend.prepare(model, flags=flags).run(list(inputs.values())), wanted):
-                    raise Failed(difference)
-                passed += 1
-            except (Failed, Refused, AssertionError) as e:
-                failed += 1
-                print(f"FAIL  {group.__name__} {seed}: {e}\n{attributes}")
-            except Exception:
-                failed += 1
-                print(f"FAIL  {group.__name__} {seed}:\n{traceback.format_exc()}")
-        print(f"done  {group.__name__}")
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+    return run(one(group, seed) for group in (recurrent, lstm_types, attention, normalization) for seed in range(count))
 
 
 if __name__ == "__main__":

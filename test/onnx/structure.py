@@ -14,7 +14,6 @@ import os
 import re
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
 os.environ["ASTRA_EVAL"] = "1"
@@ -22,7 +21,8 @@ import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnx.parser  # noqa: E402
 import onnxruntime  # noqa: E402
-from backend import BUILD, AstraBackend, Failed, Refused, command  # noqa: E402
+from backend import BUILD, AstraBackend, Failed, command  # noqa: E402
+from harness import run  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "own" : 1]>\n'
@@ -321,19 +321,7 @@ def main():
     tests.append(("sparse-initializers", lambda: check("sparse", model, calls, (), expected)))
     if "--large" in sys.argv[1:]:
         tests.append(("two-gigabytes", large_model))
-    failed = 0
-    for name, test in tests:
-        try:
-            test()
-            print(f"ok    {name}")
-        except (Failed, Refused, AssertionError) as e:
-            failed += 1
-            print(f"FAIL  {name}: {e}")
-        except Exception:
-            failed += 1
-            print(f"FAIL  {name}:\n{traceback.format_exc()}")
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return failed != 0
+    return run(tests)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ Does not: run a model (sides.py) or judge a difference (report.py).
 """
 
 import argparse
+import math
 import sys
 import tempfile
+
+MOST_THREADS = 4096  # of the runtime
 
 
 def parse(arguments):
@@ -45,7 +48,7 @@ def parse(arguments):
     add("--tolerance", type=float, metavar="T", help="of floats: the difference over the largest magnitude of the "
         "reference's value; 1e-4 if not given (f16 1e-2, bf16 5e-2). Integers must be equal")  # fmt: skip
     add("--nodes", action="store_true", help="compares the value of every node and names the first, in the file's order, "
-        "that is beyond the tolerance. Keeps all values in memory")  # fmt: skip
+        "that is beyond the tolerance; inside branches, bodies and functions the outer node is named. Keeps all values in memory")  # fmt: skip
     add("--all", action="store_true", help="with --nodes: a line for every node, not only for those beyond")
     add("--reference", metavar="OTHER.onnx", help="the model that ONNX Runtime runs; the same one if not given")
     add("--level", choices=["x86-64-v3", "x86-64-v4"], help="the CPU level; the best of this machine if not given")
@@ -68,25 +71,45 @@ def pairs(words, flag):
     return result
 
 
+def check_numbers(options):
+    if options.tolerance is not None and not 0 <= options.tolerance < math.inf:
+        raise Usage(f"--tolerance {options.tolerance:g}: expected a number from 0 on")
+    if options.seed < 0:
+        raise Usage(f"--seed {options.seed}: expected an integer from 0 on")
+    if not 1 <= options.threads <= MOST_THREADS:
+        raise Usage(f"--threads {options.threads}: expected 1 to {MOST_THREADS}")
+
+
 def bounds(word, flag, kind):
     low, dots, high = word.partition("..")
     try:
         pair = kind(low), kind(high if dots else low)
     except ValueError:
         raise Usage(f"{flag}: '{word}' is not LO..HI") from None
+    if not math.isfinite(pair[1] - pair[0]):
+        raise Usage(f"{flag}: '{word}' has an end that is not finite, or ends too far apart")
     if pair[0] > pair[1]:
         raise Usage(f"{flag}: '{word}' is empty")
     return pair
 
 
-def sizes_to_run(options, values):
-    """One dict of sizes per run."""
+def sizes_to_run(options, values, given):
+    """One dict of sizes per run; a dim of an array that is given has that array's size."""
     dims = {name: bounds(word, f"--dim {name}", int) for name, word in pairs(options.dim, "--dim").items()}
     lists = {}
     for name, word in pairs(options.at, "--at").items():
         if name not in dims:
             raise Usage(f"--at {name}: give the dim's bounds too, --dim {name}=LO..HI")
         lists[name] = [bounds(n, f"--at {name}", int)[0] for n in word.split(",")]
+        if wrong := [n for n in lists[name] if not dims[name][0] <= n <= dims[name][1]]:
+            raise Usage(f"--at {name}={wrong[0]}: a size must be in {dims[name][0]} .. {dims[name][1]}, as --dim {name} says")
+    for name, (size, flag) in sizes_given(values, given).items():
+        low, high = dims.get(name, (size, size))
+        if not low <= size <= high:
+            raise Usage(f"{flag}: the dim '{name}' has the size {size} there, and --dim says {low} .. {high}")
+        if set(lists.get(name, [size])) != {size}:
+            raise Usage(f"{flag}: the dim '{name}' has the size {size} there: --at can give no other")
+        lists[name] = [size]
     used = {e for value in values for e in value.extents if isinstance(e, str)}
     for name, (low, high) in dims.items():
         default = [low, (low + high) // 2, high] if name in used else [low]
@@ -104,14 +127,16 @@ def compare(options):
     constants = pairs(options.constant, "--constant")
     values = inputs_of(model)
     files = pairs(options.input, "--input")
+    dims_of = {value.name: value for value in values}
     ranges = {n: bounds(w, f"--range {n}", float) for n, w in pairs(options.range, "--range").items()}
     for flag, names in (("--input", files), ("--range", ranges), ("--constant", constants)):
         for name in names:
-            if name not in {value.name for value in values}:
+            if name not in dims_of:
                 raise Usage(f"{flag} {name}: the model has no such input; it has " + ", ".join(v.name for v in values))
     files |= constants
-    runs = sizes_to_run(options, values)
-    if files and len(runs) > 1 and not options.at:
+    given = {name: load(path, dims_of[name]) for name, path in files.items()}
+    runs = sizes_to_run(options, values, given)
+    if len(given) == len(values):
         runs = runs[:1]
 
     nodes = {name: f"{n.name or 'number ' + str(i)} ({n.op_type})"
@@ -122,7 +147,7 @@ def compare(options):
         ours = AstraSide(options.model, folder, options, options.nodes)
         theirs = ReferenceSide(options.reference or options.model, other, values, ours.taps, options.threads)
         for sizes in runs:
-            inputs = make_inputs(model, values, sizes, files, ranges, options.seed)
+            inputs = make_inputs(model, values, sizes, given, ranges, options.seed)
             found, expected = ours.run(inputs), theirs.run(inputs)
             if missing := [name for name in ours.outputs if name not in expected]:
                 raise Refusal(f"the reference has no output '{missing[0]}'")
@@ -149,7 +174,7 @@ def show(case, options):
     if beyond:
         print(f"first node beyond the tolerance: {beyond[0].node}, value {beyond[0].name}; "
               f"{len(beyond)} of {len(case['nodes'])} values are")  # fmt: skip
-    else:
+    elif len(case["nodes"]) > 1:
         print(f"all {len(case['nodes'])} values of nodes are within the tolerance")
 
 
@@ -178,6 +203,7 @@ def main():
     try:
         if not options.model:
             raise Usage("no model is given")
+        check_numbers(options)
         cases = compare(options)
         if options.json:
             write_json(options.json, as_json(options, cases))
@@ -193,7 +219,7 @@ def main():
 try:
     import onnx
 
-    from inputs import inputs_of, make_inputs
+    from inputs import inputs_of, load, make_inputs, sizes_given
     from report import Difference, Refusal, Usage, table, write_json
     from sides import AstraSide, ReferenceSide, version
 except ImportError as missing:

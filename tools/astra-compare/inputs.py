@@ -6,6 +6,8 @@ Keeps:    values are functions of the seed, the input's place and the sizes alon
 Does not: check the model: the compiler does.
 """
 
+import math
+
 import numpy as np
 import onnx
 
@@ -59,7 +61,7 @@ def table_rows(model):
 def limits(dtype, given, rows):
     """The least and the greatest value of an integer input."""
     if given:
-        low, high = int(given[0]), int(given[1])
+        low, high = math.ceil(given[0]), math.floor(given[1])
     elif dtype.itemsize == 1 and dtype.kind in INTEGERS:
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     else:
@@ -96,8 +98,10 @@ def load(path, value):
     """An array from a file; bf16 and 8-bit floats come as unsigned integers of their width."""
     try:
         array = np.load(path)
-    except (OSError, ValueError) as wrong:
+    except (OSError, ValueError, EOFError) as wrong:
         raise Refusal(f"input {value.name}: cannot read {path}: {wrong}") from None
+    if not isinstance(array, np.ndarray):
+        raise Refusal(f"input {value.name}: {path} holds several arrays: give one of them as .npy")
     if array.dtype != value.dtype and array.dtype.kind == "u" and array.dtype.itemsize == value.dtype.itemsize:
         array = array.view(value.dtype)
     if array.dtype != value.dtype:
@@ -105,9 +109,27 @@ def load(path, value):
     return array
 
 
-def make_inputs(model, values, sizes, files, ranges, seed):
+def sizes_given(values, given):
+    """Per dim of the arrays that are given: its size, and the flag that says so."""
+    sizes = {}
+    for value in values:
+        if value.name not in given:
+            continue
+        shape, flag = given[value.name].shape, f"--input {value.name}"
+        if len(shape) != len(value.extents):
+            raise Usage(f"{flag}: the file's array is of rank {len(shape)}, the model's input of rank {len(value.extents)}")
+        for axis, (size, extent) in enumerate(zip(shape, value.extents)):
+            if not isinstance(extent, str):
+                if size != extent:
+                    raise Usage(f"{flag}: axis {axis} of the file's array has the size {size}, the model's input {extent}")
+            elif sizes.setdefault(extent, (size, flag))[0] != size:
+                other, first = sizes[extent]
+                raise Usage(f"{flag}: the dim '{extent}' has the size {size} there, and {other} in {first}")
+    return sizes
+
+
+def make_inputs(model, values, sizes, given, ranges, seed):
     rows = table_rows(model)
-    given = {value.name: load(files[value.name], value) for value in values if value.name in files}
     return {
         value.name: given[value.name] if value.name in given
         else random_input(value, place, sizes, ranges, rows.get(value.name), seed)

@@ -46,7 +46,7 @@ class Difference:
         exact = ours.dtype.kind in "biu" or "int" in ours.dtype.name
         wide = np.complex128 if ours.dtype.kind == "c" else np.float64
         if not exact:
-            self.tolerance = tolerance or TOLERANCE.get(ours.dtype, DEFAULT_TOLERANCE)
+            self.tolerance = TOLERANCE.get(ours.dtype, DEFAULT_TOLERANCE) if tolerance is None else tolerance
         a, b = (ours, theirs) if exact and ours.dtype.itemsize == 8 else (ours.astype(wide), theirs.astype(wide))
         with np.errstate(all="ignore"):
             equal = (a == b) | ((a != a) & (b != b))

@@ -20,6 +20,7 @@ from report import Refusal
 
 BIN = Path(sys.argv[0]).resolve().parent
 UNSUPPORTED = 3
+NO_TAPS = "--taps: no value of the model matches"
 
 
 def version():
@@ -34,8 +35,10 @@ class AstraSide:
         self.level = options.level or (levels[0] if levels else None)
         words = [BIN / "astra-compile", path, "-o", bundle, "--quiet", f"--target=cpu:{self.level}"]
         words += [f"--dim={dim}" for dim in options.dim] + [f"--constant={c}" for c in options.constant]
-        words += ["--taps=.*"] if every_value else []
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, errors="replace")
+        compile = lambda *more: subprocess.run([str(w) for w in [*words, *more]], capture_output=True, text=True, errors="replace")
+        done = compile("--taps=.*") if every_value else compile()
+        if done.returncode and NO_TAPS in done.stderr:  # every value is an output, or follows from constants
+            done = compile()
         if done.returncode:
             sentence = done.stderr.strip().removeprefix("astra-compile: ")
             raise Refusal(sentence or f"astra-compile ended with status {done.returncode}", done.returncode == UNSUPPORTED)
