@@ -47,6 +47,9 @@ MODELS = {
 }
 
 
+TINT = 6  # the largest mean of a channel of an image; its noise has the deviation 1
+
+
 def generator(*names):
     return np.random.default_rng(zlib.crc32("/".join(names).encode()))
 
@@ -79,6 +82,10 @@ def inputs(name, graph, sizes):
         shape, random = shape_of(value, sizes), generator(name.removesuffix("-raw"), value.name, label(sizes))
         if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
             result[value.name] = random.standard_normal(shape, dtype=np.float32)
+            if value.name == "image":  # images of noise alone are the same to a mean over all places: each has a colour
+                tints = TINT * random.uniform(0.5, 1.0, (*shape[:2], 1, 1)).astype(np.float32)
+                tints[1::2] *= -1  # a dark one after each light one
+                result[value.name] += tints
         elif "mask" in value.name:
             result[value.name] = mask(shape, model.padding)
         else:
