@@ -29,7 +29,7 @@ from cases import MODELS, inputs, label
 
 LEVELS = ["x86-64-v3", "x86-64-v4"]
 TOLERANCE = 1e-4
-LEAST_SPREAD = 1e-3  # an output that changes less from input to input says nothing about the network
+LEAST_SPREAD = 0.05  # an output that changes less from input to input says nothing about the network
 
 
 def levels_here():
