@@ -149,6 +149,12 @@ llvm::Expected<DType> elementType(int32_t code) {
   return failure("element type number " + llvm::Twine(code) + " is not one of ONNX's");
 }
 
+llvm::Expected<DType> elementType(llvm::StringRef name) {
+  for (const ElementRow &row : elementRows)
+    if (name.equals_insensitive(row.name)) return elementType(row.code);
+  return failure("element type '" + name + "' is not one of ONNX's");
+}
+
 ModelFile::ModelFile(ModelFile &&) = default;
 ModelFile::~ModelFile() = default;
 

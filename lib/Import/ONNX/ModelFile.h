@@ -32,6 +32,8 @@ std::string shellWord(llvm::StringRef word);
 
 /// The dtype of ONNX's element type number `code`; an error that names the type when Astra has none for it.
 llvm::Expected<DType> elementType(int32_t code);
+/// The same by its name, "FLOAT" or "float16".
+llvm::Expected<DType> elementType(llvm::StringRef name);
 
 class ModelFile {
 public:

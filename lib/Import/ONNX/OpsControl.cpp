@@ -145,10 +145,8 @@ std::optional<ScanParts> readScan(Node &n, unsigned first, bool batch) {
   for (int64_t i = 0; i < slices && !n.failed(); ++i) {
     UOpRef x = n.in(first + states + i);
     if (!n.requireRank(x, batch ? 2 : 1)) break;
-    if (!batch) {
-      x = axisFirst(n, x, n.axis(axes[i], x->rank()));
-      if (x && directions[i]) x = reversed(n, x);
-    }
+    if (!batch) x = axisFirst(n, x, n.axis(axes[i], x->rank()));
+    if (x && directions[i]) x = n.make(Op::Flip, {x}, {batch});
     parts.slices.push_back(x);
     if (x && x->shape[batch] != parts.slices[0]->shape[batch])
       n.fail("scanned inputs of length " + dimsText(parts.slices[0]->shape[batch]) + " and " +
@@ -157,7 +155,7 @@ std::optional<ScanParts> readScan(Node &n, unsigned first, bool batch) {
   if (n.failed()) return std::nullopt;
   size_t outputs = std::max<int64_t>(0, int64_t(parts.body->output_size()) - states);
   parts.outputAxes = batch ? Ints(outputs, 0) : n.intsAttr("scan_output_axes", Ints(outputs, 0));
-  parts.outputDirections = batch ? directions : n.intsAttr("scan_output_directions", Ints(outputs, 0));
+  parts.outputDirections = batch ? Ints(outputs, 0) : n.intsAttr("scan_output_directions", Ints(outputs, 0));
   if (!batch && (parts.outputAxes.size() != outputs || parts.outputDirections.size() != outputs))
     n.fail("attributes of the stacked outputs do not fit " + llvm::Twine(outputs) + " of them");
   if (n.failed()) return std::nullopt;
@@ -184,8 +182,6 @@ void scanBatch(Node &n) {
   if (n.has(0)) n.unsupported("sequence_lens (input 0) is not supported: save the model with opset 9 or later");
   std::optional<ScanParts> parts = readScan(n, 1, true);
   if (!parts) return;
-  if (llvm::any_of(parts->outputDirections, [](int64_t d) { return d != 0; }))
-    n.unsupported("attribute 'directions' is not supported: save the model with opset 9 or later");
   int64_t batch = n.constExtent(parts->slices[0], 0, "the batch of a Scan of opset 8");
   constexpr int64_t most = 64;
   if (batch < 1 || batch > most)

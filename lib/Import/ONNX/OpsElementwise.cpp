@@ -60,6 +60,16 @@ UOpRef powersOfTwo(Node &n, UOpRef x, llvm::StringRef mode, bool saturate) {
                   saturate ? x : n.select(n.bin(Op::Eq, x, 0.0), none, x));
 }
 
+/// The dtype that an attribute names.
+DType orFailure(Node &n, llvm::StringRef attribute, llvm::Expected<DType> t) {
+  if (t) return *t;
+  llvm::handleAllErrors(t.takeError(), [&](const llvm::ErrorInfoBase &e) {
+    std::string sentence = ("attribute '" + attribute + "': " + e.message()).str();
+    e.convertToErrorCode() == std::errc::not_supported ? n.unsupported(sentence) : n.fail(sentence);
+  });
+  return DType::Void;
+}
+
 /// `saturate` speaks of casts to 8-bit floats only, `round_mode` of those to e8m0.
 void castTo(Node &n, DType to) {
   bool saturate = n.intAttr("saturate", 1) != 0;
@@ -73,6 +83,12 @@ void cast(Node &n) {
   DType to = dtypeAttr(n, "to");
   if (to == DType::Void) n.fail("attribute 'to' is missing");
   if (!n.failed()) castTo(n, to);
+}
+
+/// Before opset 6 the type has a name.
+void castByName(Node &n) {
+  std::string name = n.stringAttr("to", "");
+  if (DType to = orFailure(n, "to", elementType(name)); !n.failed()) castTo(n, to);
 }
 
 /// The same bits; a NaN is canonical first (numerics N6). A byte read as bool is whether it is not 0.
@@ -117,10 +133,12 @@ UOpRef clipped(Node &n, UOpRef x, UOpRef lo, UOpRef hi) {
 
 void clip(Node &n) { n.give(clipped(n, n.in(0), n.has(1) ? n.in(1) : nullptr, n.has(2) ? n.in(2) : nullptr)); }
 
+/// From opset 6 on the bounds of floats are those of finite f32 numbers unless given.
 void clipByAttributes(Node &n) {
   UOpRef x = n.in(0);
-  double least = n.floatAttr("min", -std::numeric_limits<float>::infinity()),
-         most = n.floatAttr("max", std::numeric_limits<float>::infinity());
+  double far = n.opset < 6 || !x || !isFloat(x->dtype) ? std::numeric_limits<float>::infinity()
+                                                       : std::numeric_limits<float>::max();
+  double least = n.floatAttr("min", -far), most = n.floatAttr("max", far);
   n.give(clipped(n, x, std::isinf(least) ? nullptr : n.literal(x, least),
                  std::isinf(most) ? nullptr : n.literal(x, most)));
 }
@@ -155,8 +173,9 @@ void celu(Node &n) {
 }
 
 void selu(Node &n) {
-  double alpha = n.floatAttr("alpha", 1.67326319217681884765625f),
-         gamma = n.floatAttr("gamma", 1.05070102214813232421875f);
+  bool early = n.opset < 6; // which rounded them
+  double alpha = n.floatAttr("alpha", early ? 1.6732f : 1.67326319217681884765625f),
+         gamma = n.floatAttr("gamma", early ? 1.0507f : 1.05070102214813232421875f);
   activation(n, [&](UOpRef x) {
     return n.bin(Op::Mul, n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x), gamma);
   });
@@ -228,17 +247,29 @@ void sign(Node &n) {
   n.give(n.select(n.bin(Op::Lt, x, zero), n.literal(x, -1), n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), x)));
 }
 
-void isNaN(Node &n) { n.give(n.bin(Op::Ne, n.in(0), n.in(0))); }
+/// What both ops below look at: an 8-bit float is an f32.
+UOpRef looked(Node &n) {
+  UOpRef x = n.in(0);
+  return x && info(x->dtype).cls == DTypeClass::Storage ? n.cast(x, DType::F32) : x;
+}
+
+void isNaN(Node &n) {
+  UOpRef x = looked(n);
+  n.give(n.bin(Op::Ne, x, x));
+}
 
 void isInf(Node &n) {
   bool positive = n.intAttr("detect_positive", 1), negative = n.intAttr("detect_negative", 1);
-  UOpRef x = n.in(0);
+  UOpRef x = looked(n);
   if (!n.requireFloat(x)) return;
   double infinity = std::numeric_limits<double>::infinity();
   UOpRef never = n.broadcastTo(n.b.lit(DType::Bool, 0), x->shape);
   UOpRef up = positive ? n.bin(Op::Eq, x, infinity) : never, down = negative ? n.bin(Op::Eq, x, -infinity) : never;
   n.give(n.bin(Op::Or, up, down));
 }
+
+constexpr Types byteFloats =
+    only(DType::F8E4M3FN) | only(DType::F8E5M2) | only(DType::F8E4M3FNUZ) | only(DType::F8E5M2FNUZ);
 
 constexpr Row rows[] = {
     {"Abs", 6, latest, 1, 1, unary<Op::Abs>, numberTypes},
@@ -267,8 +298,8 @@ constexpr Row rows[] = {
     {"BitwiseNot", 18, latest, 1, 1, unary<Op::Not>, intTypes},
     {"Reciprocal", 6, latest, 1, 1, reciprocal, floatTypes},
     {"Sign", 9, latest, 1, 1, sign, realTypes},
-    {"IsNaN", 9, latest, 1, 1, isNaN, floatTypes},
-    {"IsInf", 10, latest, 1, 1, isInf, floatTypes},
+    {"IsNaN", 9, latest, 1, 1, isNaN, floatTypes | byteFloats},
+    {"IsInf", 10, latest, 1, 1, isInf, floatTypes | byteFloats},
     {"Add", 7, latest, 2, 2, binary<Op::Add>, numberTypes},
     {"Sub", 7, latest, 2, 2, binary<Op::Sub>, numberTypes},
     {"Mul", 7, latest, 2, 2, binary<Op::Mul>, numberTypes},
@@ -291,6 +322,7 @@ constexpr Row rows[] = {
     {"Mean", 6, latest, 1, anyNumber, meanOfInputs, floatTypes},
     {"Where", 9, latest, 3, 3, where},
     {"Identity", 1, latest, 1, 1, identity},
+    {"Cast", 1, 5, 1, 1, castByName},
     {"Cast", 6, latest, 1, 1, cast},
     {"BitCast", 26, latest, 1, 1, bitCast, anyType, "of a NaN the canonical bits; no complex or narrow types"},
     {"CastLike", 15, latest, 2, 2, castLike},
@@ -323,13 +355,7 @@ DType dtypeAttr(Node &n, llvm::StringRef name) {
     n.fail("attribute '" + name + "' is " + llvm::Twine(value) + ", which is not the number of a type");
     return DType::Void;
   }
-  llvm::Expected<DType> t = elementType(int32_t(value));
-  if (t) return *t;
-  llvm::handleAllErrors(t.takeError(), [&](const llvm::ErrorInfoBase &e) {
-    std::string sentence = ("attribute '" + name + "': " + e.message()).str();
-    e.convertToErrorCode() == std::errc::not_supported ? n.unsupported(sentence) : n.fail(sentence);
-  });
-  return DType::Void;
+  return orFailure(n, name, elementType(int32_t(value)));
 }
 
 llvm::ArrayRef<Row> elementwiseRows() { return rows; }

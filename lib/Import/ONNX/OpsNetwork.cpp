@@ -173,7 +173,6 @@ void col2im(Node &n) {
   if (block.empty() || image.size() != block.size())
     n.fail("the shapes of image and block have " + llvm::Twine(image.size()) + " and " + llvm::Twine(block.size()) +
            " extents");
-  if (x->dtype == DType::Bool) n.unsupported("sums of type bool are not supported");
   Window w;
   w.spatial = block.size();
   w.kernel = block;
@@ -209,9 +208,11 @@ void col2im(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"MatMul", 1, latest, 2, 2, matmul},  {"Gemm", 7, latest, 2, 3, gemm},
-    {"Conv", 1, latest, 2, 3, conv},      {"ConvTranspose", 1, latest, 2, 3, convTranspose},
-    {"Col2Im", 18, latest, 3, 3, col2im},
+    {"MatMul", 1, latest, 2, 2, matmul},
+    {"Gemm", 7, latest, 2, 3, gemm},
+    {"Conv", 1, latest, 2, 3, conv},
+    {"ConvTranspose", 1, latest, 2, 3, convTranspose},
+    {"Col2Im", 18, latest, 3, 3, col2im, numberTypes},
 };
 
 } // namespace

@@ -16,12 +16,13 @@ template <int Opset> void asOpset(Node &n) { findRow(n.opType(), Opset)->lower(n
 /// 1 there. Without `broadcast` the shapes are equal.
 void aligned(Node &n) {
   UOpRef x = n.in(0), y = n.in(1);
+  if (n.opset < 6) n.ignoreAttr("consumed_inputs");
   bool repeats = n.intAttr("broadcast", 0) != 0, hasAxis = n.hasAttr("axis");
   int64_t start = n.intAttr("axis", 0);
   if (!x || !y) return;
   if (!repeats && (hasAxis || !llvm::equal(x->shape, y->shape))) {
-    n.fail("the operands have the shapes " + dimsText(x->shape) + " and " + dimsText(y->shape) +
-           ", which opset 6 takes with attribute 'broadcast' 1 only");
+    n.fail("the operands have the shapes " + dimsText(x->shape) + " and " + dimsText(y->shape) + ", which opset " +
+           llvm::Twine(n.opset) + " takes with attribute 'broadcast' 1 only");
     return;
   }
   bool single = llvm::all_of(y->shape, [](UOpRef d) { return d->constIndex() == 1; });
@@ -47,6 +48,7 @@ void aligned(Node &n) {
 /// A slope of rank 1 belongs to channels.
 void prelu(Node &n) {
   UOpRef x = n.in(0), slope = n.in(1);
+  if (n.opset < 6) n.ignoreAttr("consumed_inputs");
   if (!x || !slope) return;
   if (slope->rank() == 1 && slope->shape[0]->constIndex() != 1 && x->rank() >= 2)
     n.setInput(1, n.perChannel(slope, x->rank()));
@@ -58,39 +60,21 @@ void gemm(Node &n) {
   asOpset<7>(n);
 }
 
-void requireInference(Node &n) {
-  if (!n.intAttr("is_test", 0)) n.unsupported("training mode is not supported: give attribute 'is_test' 1");
-}
-
-void dropout(Node &n) {
-  requireInference(n);
-  asOpset<7>(n);
-}
-
-/// Opsets 7 and 8 tell training from inference by the number of outputs alone.
-void batchNormalization(Node &n) {
-  if (n.opset < 7) requireInference(n);
-  n.fixedAttr("spatial", 1);
-  asOpset<9>(n);
-}
-
 constexpr Row rows[] = {
-    {"Add", 6, 6, 2, 2, aligned, numberTypes},
-    {"Sub", 6, 6, 2, 2, aligned, numberTypes},
-    {"Mul", 6, 6, 2, 2, aligned, numberTypes},
-    {"Div", 6, 6, 2, 2, aligned, numberTypes},
-    {"Pow", 6, 6, 2, 2, aligned, realTypes},
-    {"And", 6, 6, 2, 2, aligned, boolType},
-    {"Or", 6, 6, 2, 2, aligned, boolType},
-    {"Xor", 6, 6, 2, 2, aligned, boolType},
-    {"Less", 6, 6, 2, 2, aligned, realTypes},
-    {"Greater", 6, 6, 2, 2, aligned, realTypes},
-    {"Equal", 6, 6, 2, 2, aligned},
-    {"PRelu", 6, 6, 2, 2, prelu, realTypes},
-    {"Gemm", 6, 6, 3, 3, gemm, realTypes},
-    {"Dropout", 6, 6, 1, 1, dropout, floatTypes},
-    {"AveragePool", 6, 6, 1, 1, asOpset<7>, floatTypes},
-    {"BatchNormalization", 6, 8, 5, 5, batchNormalization, floatTypes},
+    {"Add", 1, 6, 2, 2, aligned, numberTypes},
+    {"Sub", 1, 6, 2, 2, aligned, numberTypes},
+    {"Mul", 1, 6, 2, 2, aligned, numberTypes},
+    {"Div", 1, 6, 2, 2, aligned, numberTypes},
+    {"Pow", 1, 6, 2, 2, aligned, realTypes},
+    {"And", 1, 6, 2, 2, aligned, boolType},
+    {"Or", 1, 6, 2, 2, aligned, boolType},
+    {"Xor", 1, 6, 2, 2, aligned, boolType},
+    {"Less", 1, 6, 2, 2, aligned, realTypes},
+    {"Greater", 1, 6, 2, 2, aligned, realTypes},
+    {"Equal", 1, 6, 2, 2, aligned},
+    {"PRelu", 1, 6, 2, 2, prelu, realTypes},
+    {"Gemm", 1, 6, 3, 3, gemm, realTypes},
+    {"AveragePool", 1, 6, 1, 1, asOpset<7>, floatTypes},
 };
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <limits>
 
 namespace astra::onnx {
@@ -194,24 +195,25 @@ void averagePool(Node &n) {
 }
 
 /// x^p of magnitudes, and its inverse.
-UOpRef powerOf(Node &n, UOpRef x, int64_t p) {
+UOpRef powerOf(Node &n, UOpRef x, double p) {
   UOpRef magnitude = n.un(Op::Abs, x);
-  return p == 1 ? magnitude : p == 2 ? n.bin(Op::Mul, x, x) : n.bin(Op::Pow, magnitude, double(p));
+  return p == 1 ? magnitude : p == 2 ? n.bin(Op::Mul, x, x) : n.bin(Op::Pow, magnitude, p);
 }
-UOpRef rootOf(Node &n, UOpRef x, int64_t p) {
-  return p == 1 ? x : p == 2 ? n.un(Op::Sqrt, x) : n.bin(Op::Pow, x, 1 / double(p));
+UOpRef rootOf(Node &n, UOpRef x, double p) {
+  return p == 1 ? x : p == 2 ? n.un(Op::Sqrt, x) : n.bin(Op::Pow, x, 1 / p);
 }
 
-int64_t readP(Node &n) {
-  int64_t p = n.intAttr("p", 2);
-  if (p < 1) n.fail("attribute 'p' is " + llvm::Twine(p) + ", expected 1 or more");
+/// A whole number from opset 2 on.
+double readP(Node &n) {
+  double p = n.opset < 2 ? n.floatAttr("p", 2) : double(n.intAttr("p", 2));
+  if (!(p >= 1 && std::isfinite(p))) n.fail("attribute 'p' is " + std::to_string(p) + ", expected 1 or more");
   return p;
 }
 
 /// The p-th root of the sum of p-th powers of magnitudes; pads are 0.
 void lpPool(Node &n) {
   UOpRef x = n.widen(n.in(0));
-  int64_t p = readP(n);
+  double p = readP(n);
   if (!n.requireFloat(x) || !n.requireRank(x, 3)) return;
   Window w = readWindow(n, x, {});
   bool ceil = n.intAttr("ceil_mode", 0) != 0;
@@ -242,7 +244,7 @@ void globalMaxPool(Node &n) {
 /// One window over the whole image.
 void globalLpPool(Node &n) {
   UOpRef x = n.widen(n.in(0));
-  int64_t p = readP(n);
+  double p = readP(n);
   if (n.requireFloat(x) && n.requireRank(x, 3))
     n.give(n.cast(rootOf(n, n.reduce(ReduceKind::Sum, powerOf(n, x, p), spatialAxes(x)), p), n.in(0)->dtype));
 }
@@ -250,10 +252,10 @@ void globalLpPool(Node &n) {
 constexpr Row rows[] = {
     {"MaxPool", 1, latest, 1, 1, maxPool, realTypes},
     {"AveragePool", 7, latest, 1, 1, averagePool, floatTypes},
-    {"LpPool", 2, latest, 1, 1, lpPool, floatTypes},
+    {"LpPool", 1, latest, 1, 1, lpPool, floatTypes},
     {"GlobalAveragePool", 1, latest, 1, 1, globalAveragePool, floatTypes},
     {"GlobalMaxPool", 1, latest, 1, 1, globalMaxPool, realTypes},
-    {"GlobalLpPool", 2, latest, 1, 1, globalLpPool, floatTypes},
+    {"GlobalLpPool", 1, latest, 1, 1, globalLpPool, floatTypes},
     {"MaxUnpool", 9, latest, 2, 3, maxUnpool, anyType, "an index outside of its own channel is dropped"},
 };
 

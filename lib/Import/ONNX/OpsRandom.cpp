@@ -126,14 +126,41 @@ void giveAll(Node &n, UOpRef x) {
   n.give(x);
 }
 
-/// Before opset 12 nothing is dropped.
+/// From opset 7 to 11 nothing is dropped.
 void dropoutOfInference(Node &n) {
   n.ignoreAttr("ratio");
   giveAll(n, n.in(0));
 }
 
-/// In training mode, which may be known at run time only, x / (1 - ratio) where a uniform number is not below the
-/// ratio, else 0.
+struct Dropped {
+  UOpRef value, keep; // the mask, bool
+};
+
+/// x / (1 - ratio) where a uniform number is not below the ratio, else 0. The ratio is a scalar of the type that x is
+/// drawn in.
+Dropped drop(Node &n, UOpRef x, UOpRef ratio, const Generator &g) {
+  UOpRef wide = n.cast(x, drawn(x->dtype));
+  if (!wide || !ratio || n.failed()) return {nullptr, nullptr};
+  UOpRef scale = n.bin(Op::Div, n.literal(wide, 1), n.bin(Op::Sub, n.literal(wide, 1), ratio));
+  UOpRef u = astra::randomUniform(n.b, g.seed, g.stream, wide->dtype, x->shape);
+  UOpRef keep = n.bin(Op::Le, ratio, u);
+  return {n.cast(n.select(keep, n.bin(Op::Mul, wide, scale), n.literal(wide, 0)), x->dtype), keep};
+}
+
+/// Before opset 7 an attribute tells training from inference.
+void dropoutByAttribute(Node &n) {
+  if (n.opset < 6) n.ignoreAttr("consumed_inputs");
+  double ratio = n.floatAttr("ratio", 0.5);
+  UOpRef x = n.in(0);
+  if (!(ratio >= 0 && ratio < 1)) n.fail("attribute 'ratio' is " + std::to_string(ratio) + ", expected 0 up to 1");
+  if (n.intAttr("is_test", 0)) return giveAll(n, x);
+  if (n.failed() || !requireDrawable(n, x->shape)) return;
+  Dropped d = drop(n, x, n.b.lit(drawn(x->dtype), ratio), fromSeed(n, 0, n.nextRandomStream()));
+  if (n.wants(1)) n.give(1, maskOf(n, d.keep));
+  n.give(d.value);
+}
+
+/// In training mode, which may be known at run time only, some elements are dropped.
 void dropout(Node &n) {
   UOpRef x = n.in(0), training = n.has(2) ? n.in(2) : n.b.lit(DType::Bool, 0);
   uint64_t seed = uint64_t(n.intAttr("seed", 0));
@@ -141,16 +168,12 @@ void dropout(Node &n) {
   if (known && known->size() == 1 && (*known)[0]->constIndex() == 0) return giveAll(n, x);
   if (n.failed() || !requireDrawable(n, x->shape)) return;
   Generator g = n.hasAttr("seed") ? fromSeed(n, uint32_t(seed), 0) : fromSeed(n, 0, n.nextRandomStream());
-  UOpRef wide = n.cast(x, drawn(x->dtype)), yes = n.reshape(training, {});
+  DType t = drawn(x->dtype);
+  UOpRef yes = n.reshape(training, {}), ratio = n.has(1) ? n.reshape(n.cast(n.in(1), t), {}) : n.b.lit(t, 0.5);
+  Dropped d = drop(n, x, ratio, g);
   if (n.failed()) return;
-  UOpRef ratio = n.has(1) ? n.reshape(n.cast(n.in(1), wide->dtype), {}) : n.b.lit(wide->dtype, 0.5);
-  if (n.failed()) return;
-  UOpRef scale = n.bin(Op::Div, n.literal(wide, 1), n.bin(Op::Sub, n.literal(wide, 1), ratio));
-  UOpRef u = astra::randomUniform(n.b, g.seed, g.stream, wide->dtype, x->shape);
-  UOpRef keep = n.bin(Op::Le, ratio, u);
-  UOpRef kept = n.cast(n.select(keep, n.bin(Op::Mul, wide, scale), n.literal(wide, 0)), x->dtype);
-  if (n.wants(1)) n.give(1, n.bin(Op::Or, n.un(Op::Not, yes), keep));
-  n.give(n.select(yes, kept, x));
+  if (n.wants(1)) n.give(1, n.bin(Op::Or, n.un(Op::Not, yes), d.keep));
+  n.give(n.select(yes, d.value, x));
 }
 
 constexpr const char *drawnAnew =
@@ -164,6 +187,7 @@ constexpr Row rows[] = {
     {"RandomNormalLike", 1, latest, 1, 1, randomNormal<true>, anyType, drawnAnew},
     {"Bernoulli", 15, latest, 1, 1, bernoulli, floatTypes, drawnAnew},
     {"Multinomial", 7, latest, 1, 1, multinomial, floatTypes, drawnAnew},
+    {"Dropout", 1, 6, 1, 1, dropoutByAttribute, floatTypes, drawnAnew},
     {"Dropout", 7, 11, 1, 1, dropoutOfInference},
     {"Dropout", 12, latest, 1, 3, dropout, anyType, drawnAnew},
 };

@@ -125,7 +125,7 @@ const Kind rnn{1, 1, rnnFunctions, nullptr, rnnStep}, gru{3, 1, gruFunctions, "l
     lstm{4, 2, lstmFunctions, "input_forget", lstmStep};
 
 /// All directions' functions. Values of activation_alpha and activation_beta go, in order, to the functions that take
-/// one; those without get the default.
+/// one; those without get the default, and values that are left over say nothing.
 std::vector<Function> readFunctions(Node &n, const Kind &kind, int64_t directions) {
   std::vector<std::string> names = n.stringsAttr("activations");
   size_t count = directions * kind.functions.size();
@@ -147,9 +147,6 @@ std::vector<Function> readFunctions(Node &n, const Kind &kind, int64_t direction
     if (a->takesBeta && betas++ < beta.size()) f.beta = beta[betas - 1];
     functions.push_back(f);
   }
-  if (alpha.size() > alphas || beta.size() > betas)
-    n.fail("found " + llvm::Twine(alpha.size()) + " values of activation_alpha and " + llvm::Twine(beta.size()) +
-           " of activation_beta, the activations take " + llvm::Twine(alphas) + " and " + llvm::Twine(betas));
   return functions;
 }
 
@@ -242,6 +239,7 @@ template <const Kind &kind> void recurrent(Node &n) {
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     n.fail("attribute 'direction' is '" + direction + "', expected forward, reverse or bidirectional");
   bool batchFirst = n.opset >= 14 && n.intAttr("layout", 0) != 0;
+  if (n.opset < 7) n.ignoreAttr("output_sequence"); // whether output 0 is there says the same
   bool variant = kind.variant && n.intAttr(kind.variant, 0) != 0;
   double clip = n.floatAttr("clip", INFINITY);
   if (!(clip >= 0)) n.fail("attribute 'clip' is negative");
@@ -303,11 +301,11 @@ template <const Kind &kind> void recurrent(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"RNN", 7, latest, 3, 6, recurrent<rnn>, floatTypes,
+    {"RNN", 1, latest, 3, 6, recurrent<rnn>, floatTypes,
      "clip bounds what every activation takes; past its end a sequence gives 0 and keeps its state"},
-    {"GRU", 7, latest, 3, 6, recurrent<gru>, floatTypes,
+    {"GRU", 1, latest, 3, 6, recurrent<gru>, floatTypes,
      "clip bounds what every activation takes; past its end a sequence gives 0 and keeps its state"},
-    {"LSTM", 7, latest, 3, 8, recurrent<lstm>, floatTypes,
+    {"LSTM", 1, latest, 3, 8, recurrent<lstm>, floatTypes,
      "clip bounds what every activation takes; past its end a sequence gives 0 and keeps its state"},
 };
 

@@ -131,19 +131,29 @@ UOpRef perChannelAffine(Node &n, UOpRef x, UOpRef scale, UOpRef shift) {
   return n.bin(Op::Add, n.bin(Op::Mul, x, n.perChannel(scale, x->rank())), n.perChannel(shift, x->rank()));
 }
 
-/// Scale / sqrt(variance + epsilon) and bias - mean * that, per channel; then one product and one sum per
-/// element (N4).
+/// Whether the statistics are those of this batch. Before opset 14 outputs of training say so, before opset 7 an
+/// attribute too.
+bool inTraining(Node &n) {
+  bool more = false;
+  for (unsigned i = 1; i < n.numOutputs(); ++i) more |= n.wants(i);
+  if (n.opset >= 14) {
+    bool training = n.intAttr("training_mode", 0) != 0;
+    if (more && !training) n.fail("outputs of training are of training_mode 1");
+    return training;
+  }
+  if (n.opset >= 7) return more;
+  if (n.opset < 6) n.ignoreAttr("consumed_inputs");
+  bool training = !n.intAttr("is_test", 0);
+  if (more && !training) n.fail("outputs of training are of is_test 0");
+  return training;
+}
+
+/// Scale / sqrt(variance + epsilon) and bias - mean * that, per channel, before opset 9 and with `spatial` 0 per
+/// element of a sample; then one product and one sum per element (N4).
 void batchNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   double momentum = n.floatAttr("momentum", 0.9f);
-  bool training = n.opset >= 14 && n.intAttr("training_mode", 0) != 0;
-  for (unsigned i = 1; i < n.numOutputs(); ++i)
-    if (n.wants(i) && !training) {
-      if (n.opset < 14)
-        n.unsupported("batch normalization in training mode is supported from opset 14 on");
-      else
-        n.fail("output " + llvm::Twine(i) + " is of training_mode 1");
-    }
+  bool training = inTraining(n), spatial = n.opset >= 9 || n.intAttr("spatial", 1) != 0;
   UOpRef x = n.widen(n.in(0));
   UOpRef p[4];
   for (unsigned i = 0; i < 4 && x; ++i) p[i] = n.cast(n.in(i + 1), x->dtype);
@@ -151,7 +161,7 @@ void batchNormalization(Node &n) {
   if (training) { // the statistics of this batch; the running ones move toward them
     Ints axes;
     for (unsigned axis = 0; axis < x->rank(); ++axis)
-      if (axis != 1) axes.push_back(axis);
+      if (spatial ? axis != 1 : axis == 0) axes.push_back(axis);
     UOpRef m = mean(n, x, axes), centred = n.bin(Op::Sub, x, m);
     UOpRef variance = mean(n, n.bin(Op::Mul, centred, centred), axes);
     for (unsigned i = 0; i < 2; ++i) {
@@ -159,11 +169,13 @@ void batchNormalization(Node &n) {
       p[2 + i] = now;
       UOpRef running = n.bin(Op::Add, n.bin(Op::Mul, old, momentum), n.bin(Op::Mul, now, 1 - momentum));
       if (n.wants(1 + i)) n.give(1 + i, n.cast(running, n.in(3 + i)->dtype));
+      if (n.wants(3 + i)) n.give(3 + i, n.cast(now, n.in(3 + i)->dtype));
     }
   }
   UOpRef scale = n.bin(Op::Div, p[0], n.un(Op::Sqrt, n.bin(Op::Add, p[3], epsilon)));
   UOpRef shift = n.bin(Op::Sub, p[1], n.bin(Op::Mul, p[2], scale));
-  n.give(n.cast(perChannelAffine(n, x, scale, shift), n.in(0)->dtype));
+  UOpRef y = spatial ? perChannelAffine(n, x, scale, shift) : n.bin(Op::Add, n.bin(Op::Mul, x, scale), shift);
+  n.give(n.cast(y, n.in(0)->dtype));
 }
 
 struct Standardized {
@@ -294,7 +306,8 @@ constexpr Row rows[] = {
     {"LogSoftmax", 13, latest, 1, 1, softmaxNode<logSoftmax, false>},
     {"Hardmax", 1, 12, 1, 1, hardmax<true>, floatTypes},
     {"Hardmax", 13, latest, 1, 1, hardmax<false>, floatTypes},
-    {"BatchNormalization", 9, latest, 5, 5, batchNormalization, floatTypes},
+    {"BatchNormalization", 1, latest, 5, 5, batchNormalization, floatTypes,
+     "outputs saved_mean and saved_var (before opset 14) are the mean and the variance of the batch"},
     {"LayerNormalization", 17, latest, 2, 3, layerNormalization},
     {"RMSNormalization", 23, latest, 2, 2, rmsNormalization},
     {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization},

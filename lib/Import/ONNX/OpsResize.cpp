@@ -430,6 +430,11 @@ void upsampleAttr(Node &n) {
   auto scales = n.floatsAttr("scales");
   resizeByScales(n, {scales.begin(), scales.end()}, down);
 }
+/// The two scales of an image.
+void upsampleImage(Node &n) {
+  double height = n.floatAttr("height_scale", 0), width = n.floatAttr("width_scale", 0);
+  if (n.requireRank(n.in(0), 4, 4)) resizeByScales(n, {1, 1, height, width}, down);
+}
 void upsample(Node &n) { resizeByScales(n, knownScales(n, 1), down); }
 void resizeOf10(Node &n) { resizeByScales(n, knownScales(n, 1), downUnlessShrinking); }
 
@@ -468,12 +473,14 @@ void resize(Node &n) {
 }
 
 constexpr Row rows[] = {
+    {"Upsample", 1, 6, 1, 1, upsampleImage},
     {"Upsample", 7, 8, 1, 1, upsampleAttr},
     {"Upsample", 9, 9, 2, 2, upsample},
     {"Resize", 10, 10, 2, 2, resizeOf10, anyType,
      "integers are interpolated in f32, wider ones in f64, and rounded to nearest"},
     {"Resize", 11, latest, 1, 4, resize, anyType,
-     "integers are interpolated in f32, wider ones in f64, and rounded to nearest"},
+     "integers are interpolated in f32, wider ones in f64, and rounded to nearest; bool and complex numbers in mode "
+     "nearest only"},
 };
 
 } // namespace

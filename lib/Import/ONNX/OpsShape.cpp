@@ -2,6 +2,7 @@
 // Takes:    nodes whose shape operands are known while importing (Known.h).
 // Gives:    movement UOps, literals, iotas.
 #include "OpTable.h"
+#include "Settled.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
@@ -165,10 +166,8 @@ UOpRef cancelled(Context &c, llvm::ArrayRef<UOpRef> total, llvm::ArrayRef<UOpRef
   return fromTerms(c, quotient);
 }
 
-void reshape(Node &n) {
-  bool keepZero = n.intAttr("allowzero", 0) != 0;
+void reshapeTo(Node &n, Dims dims, bool keepZero) {
   UOpRef x = n.in(0);
-  Dims dims = n.knownDims(1, "the shape");
   if (n.failed()) return;
   std::optional<size_t> open;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -199,6 +198,20 @@ void reshape(Node &n) {
     }
   }
   n.give(n.reshape(x, dims));
+}
+
+void reshape(Node &n) {
+  bool keepZero = n.intAttr("allowzero", 0) != 0;
+  reshapeTo(n, n.knownDims(1, "the shape"), keepZero);
+}
+
+/// Before opset 5.
+void reshapeAttr(Node &n) {
+  n.ignoreAttr("consumed_inputs");
+  Dims dims;
+  for (int64_t d : n.intsAttr("shape")) dims.push_back(n.c.index(d));
+  if (!n.hasAttr("shape")) n.fail("attribute 'shape' is missing");
+  reshapeTo(n, dims, false);
 }
 
 void flatten(Node &n) {
@@ -245,9 +258,8 @@ void expand(Node &n) {
   n.give(n.broadcastTo(x, n.broadcastShape({x->shape, dims})));
 }
 
-void tile(Node &n) {
+void tileBy(Node &n, llvm::ArrayRef<UOpRef> repeats) {
   UOpRef x = n.in(0);
-  Dims repeats = n.knownDims(1, "the repeats");
   if (n.failed() || !n.requireRank(x, repeats.size(), repeats.size())) return;
   Dims split, repeated, joined;
   for (auto [extent, times] : llvm::zip(x->shape, repeats)) {
@@ -256,6 +268,30 @@ void tile(Node &n) {
     joined.push_back(idxMul(n.c, times, extent));
   }
   n.give(n.reshape(n.broadcastTo(n.reshape(x, split), repeated), joined));
+}
+
+void tile(Node &n) { tileBy(n, n.knownDims(1, "the repeats")); }
+
+/// Opset 1: copies along one axis; both numbers may be of a float type.
+void tileAxis(Node &n) {
+  UOpRef x = n.in(0);
+  int64_t numbers[2] = {};
+  for (unsigned i = 0; i < 2; ++i) {
+    auto known = n.failed() ? std::nullopt : settledNumbers(n, n.in(1 + i));
+    if (!known)
+      n.unsupported(llvm::Twine(i ? "the axis" : "the number of copies") + " (input " + llvm::Twine(1 + i) +
+                    ") depends on data: it must be a constant" + n.cause(n.in(1 + i)));
+    else if (known->size() != 1 || !(std::abs((*known)[0]) < 0x1p40) || std::trunc((*known)[0]) != (*known)[0])
+      n.fail("input " + llvm::Twine(1 + i) + " is not a whole number");
+    else
+      numbers[i] = int64_t((*known)[0]);
+  }
+  if (n.failed()) return;
+  int64_t axis = n.axis(numbers[1], x->rank());
+  if (n.failed()) return;
+  Dims repeats(x->rank(), n.c.index(1));
+  repeats[axis] = n.c.index(numbers[0]);
+  tileBy(n, repeats);
 }
 
 void concat(Node &n) {
@@ -317,6 +353,24 @@ void splitAttr(Node &n) {
     splitInto(n, axis, indices(n.c, pieces));
 }
 
+/// Opset 1: the extents are an attribute or an input, which may be of a float type.
+void splitEither(Node &n) {
+  if (!n.has(1)) return splitAttr(n);
+  UOpRef x = n.in(0);
+  int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0);
+  auto known = n.failed() ? std::nullopt : settledNumbers(n, n.in(1));
+  if (!known) n.unsupported("the sizes (input 1) depend on data: they must be constants" + n.cause(n.in(1)));
+  if (n.hasAttr("split")) n.fail("the sizes are given twice, as an attribute and as input 1");
+  Dims pieces;
+  for (double size : known.value_or(std::vector<double>())) {
+    if (!(size >= 0 && size < 0x1p40) || std::trunc(size) != size)
+      n.fail("input 1 has a size that is not a whole number");
+    if (n.failed()) return;
+    pieces.push_back(n.c.index(int64_t(size)));
+  }
+  splitInto(n, axis, pieces);
+}
+
 void split(Node &n) {
   UOpRef x = n.in(0);
   int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0), count = n.intAttr("num_outputs", n.numOutputs());
@@ -372,7 +426,7 @@ void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after,
 
 void padAttr(Node &n) {
   UOpRef x = n.in(0);
-  Ints pads = n.intsAttr("pads");
+  Ints pads = n.intsAttr(n.opset < 2 ? "paddings" : "pads");
   UOpRef value = n.literal(x, n.floatAttr("value", 0));
   if (n.failed() || !n.requireRank(x, pads.size() / 2, pads.size() / 2)) return;
   Dims amounts = indices(n.c, pads);
@@ -523,6 +577,7 @@ constexpr Row rows[] = {
     {"Constant", 1, latest, 0, 0, constant},
     {"ConstantOfShape", 9, latest, 1, 1, constantOfShape},
     {"Range", 11, latest, 3, 3, range},
+    {"Reshape", 1, 4, 1, 1, reshapeAttr},
     {"Reshape", 5, latest, 2, 2, reshape},
     {"Flatten", 1, latest, 1, 1, flatten},
     {"Squeeze", 1, 12, 1, 1, squeezeAttr},
@@ -531,11 +586,13 @@ constexpr Row rows[] = {
     {"Unsqueeze", 13, latest, 2, 2, unsqueeze},
     {"Transpose", 1, latest, 1, 1, transpose},
     {"Expand", 8, latest, 2, 2, expand},
+    {"Tile", 1, 5, 3, 3, tileAxis},
     {"Tile", 6, latest, 2, 2, tile},
-    {"Concat", 4, latest, 1, anyNumber, concat},
+    {"Concat", 1, latest, 1, anyNumber, concat},
+    {"Split", 1, 1, 1, 2, splitEither, anyType, "the axis is 0 unless it is given"},
     {"Split", 2, 12, 1, 1, splitAttr},
     {"Split", 13, latest, 1, 2, split},
-    {"Pad", 2, 10, 1, 1, padAttr},
+    {"Pad", 1, 10, 1, 1, padAttr},
     {"Pad", 11, latest, 2, 4, pad},
     {"CenterCropPad", 18, latest, 2, 2, centerCropPad},
     {"EyeLike", 9, latest, 1, 1, eyeLike},
