@@ -188,7 +188,8 @@ void scanBatch(Node &n) {
     n.unsupported("a batch of " + llvm::Twine(batch) + " is not supported: save the model with opset 9 or later");
   std::vector<llvm::SmallVector<UOpRef, 4>> columns;
   for (int64_t i = 0; i < batch && !n.failed(); ++i) {
-    auto element = [&](UOpRef x) {
+    auto element = [&](UOpRef x) -> UOpRef {
+      if (!n.requireRank(x, 1)) return nullptr;
       Dims begin(x->rank(), n.c.index(0)), size(x->shape.begin(), x->shape.end());
       begin[0] = n.c.index(i), size[0] = n.c.index(1);
       return n.squeeze(n.shrink(x, begin, size), {0});

@@ -270,8 +270,14 @@ void sliceAttr(Node &n) {
 
 void oneHot(Node &n) {
   UOpRef index = n.in(0), values = n.in(2);
-  Dims depth = n.in(1) && isFloat(n.in(1)->dtype) ? Dims{n.c.index(int64_t(n.literalNumber(1, "the depth")))}
-                                                  : n.knownDims(1, "the depth");
+  Dims depth;
+  if (n.in(1) && isFloat(n.in(1)->dtype)) {
+    double number = n.literalNumber(1, "the depth");
+    if (!(number >= 0 && number <= 0x1p40)) n.fail("the depth (input 1) is " + std::to_string(number));
+    if (!n.failed()) depth = {n.c.index(int64_t(number))};
+  } else {
+    depth = n.knownDims(1, "the depth");
+  }
   if (n.failed() || depth.size() != 1 || !n.requireRank(values, 1, 1)) return;
   int64_t axis = n.axis(n.intAttr("axis", -1), index->rank() + 1);
   if (n.failed()) return;
