@@ -54,7 +54,7 @@ public:
     if (!analyse()) return std::nullopt;
     std::optional<Bounds> all;
     for (unsigned corner = 0; corner < 1u << linear.size(); ++corner) {
-      Bounds here;
+      Bounds here = {};
       if (!at(corner, here)) return std::nullopt;
       all = all ? Bounds{std::min(all->lo, here.lo), std::max(all->hi, here.hi)} : here;
     }

@@ -139,6 +139,12 @@ MODELS = [
          head = Slice(x, zero, end, zero)  s = ReduceSum<keepdims = 0>(head)
        }>
      }""", [[f32(7, 2)]]),
+    ("branch-with-a-count-as-a-float", """
+     g (bool p, int64 m, float[4] x) => (float y) {
+       y = If (p) <then_branch = a () => (float t) {
+         mm = Cast<to = 1>(m)  r = Relu(x)  nz = NonZero(r)  n = Size(nz)  f = Cast<to = 1>(n)  t = Add(mm, f) },
+                   else_branch = b () => (float t) { t = Constant<value = float {0.5}>() }>
+     }""", [[np.array(p), i64(3), f32(4)] for p in (True, False)]),
     ("loop-over-the-rows-of-a-dynamic-tensor", """
      g (float[n, 3] x) => (float[3] y) {
        s = Shape(x)  z = Constant<value = int64 {0}>()  count = Gather(s, z)  c = Constant<value = bool[1] {1}>()

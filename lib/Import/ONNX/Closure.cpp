@@ -7,16 +7,6 @@
 
 namespace astra::onnx {
 
-namespace {
-
-/// Literals, ramps and their repetitions: cheaper to make than to hand in.
-bool isCheap(UOpRef x) {
-  while (x->is(Op::Expand) || x->is(Op::Reshape) || x->is(Op::Cast)) x = x->src[0];
-  return x->is(Op::Const) || x->is(Op::Iota) || x->is(Op::FromIndex);
-}
-
-} // namespace
-
 UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
   UOpRef x = n.lowering.placeholder(t, shape);
   if (!x) return n.unsupported("the loops of this model carry more than 32768 values");
@@ -36,6 +26,12 @@ bool Closure::hasDataDim(UOpRef x) {
          llvm::any_of(x->indices(), [&](UOpRef d) { return followsData(d); });
 }
 
+/// Literals, ramps and their repetitions, of sizes that do not follow data: cheaper to make than to hand in.
+bool Closure::isFree(UOpRef x) {
+  while (!hasDataDim(x) && (x->is(Op::Expand) || x->is(Op::Reshape) || x->is(Op::Cast))) x = x->src[0];
+  return !hasDataDim(x) && (x->is(Op::Const) || x->is(Op::Iota) || x->is(Op::FromIndex));
+}
+
 /// The values and what they are made of, sources first, down to what is outside.
 std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
   std::vector<UOpRef> order;
@@ -43,7 +39,7 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
   std::vector<std::pair<UOpRef, size_t>> stack;
   auto visit = [&](UOpRef x) {
     if (!seen.insert(x).second) return;
-    bool leaf = x->isIndex() ? !followsData(x) : placeholders.contains(x) || (isCheap(x) && !hasDataDim(x));
+    bool leaf = x->isIndex() ? !followsData(x) : placeholders.contains(x) || isFree(x);
     if (!leaf && !x->isIndex() && (x->is(Op::Param) || x->is(Op::Arg) || x->id < begin)) {
       outside.insert(x);
       leaf = true;

@@ -30,6 +30,7 @@ private:
   /// Whether a symbolic integer is made from a data dim (`extent`), and whether x has one that is.
   bool followsData(UOpRef index);
   bool hasDataDim(UOpRef x);
+  bool isFree(UOpRef x);
 
   Node &n;
   size_t begin;
