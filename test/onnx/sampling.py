@@ -69,6 +69,20 @@ TABLE = [
      ["h=0..20"]),
     ("Split", 18, [(X[:, :, :7], DYN)], {"axis": 2, "num_outputs": 4}, ["h=0..20"], 4),
     ("Split", 18, [(X, DYN)], {"axis": 2, "num_outputs": 3}, ["h=3..20"], 3),
+    # a stride of a slice whose lower bound is small, in the middle of the axis and from its end
+    *(("Slice", 13, [(X[:, :, :h], DYN), (i64([a]), CONST), (i64([b]), CONST), (i64([2]), CONST), (i64([s]), CONST)], {},
+       ["h=0..20"]) for h in (2, 7) for a, b, s in ((-3, -1, 2), (2, -2, 3), (1, 99, 5), (-2, 0, -2), (0, -4, 2))),
+    ("Resize", 19, [f32(1, 1, 5, 6), None, (scales(1, 1, 0.5, 0.5), CONST)],
+     {"mode": "nearest", "coordinate_transformation_mode": "half_pixel_symmetric", "nearest_mode": "floor"}, []),
+    # as many places as strides begin in an extent that is dynamic, pads and gaps in between
+    *((op, opset, [(X[:, :, :h], DYN), *more], {"auto_pad": pad, "strides": [3, 2], "kernel_shape": kernel, **also}, ["h=1..20"],
+       outputs)
+      for h, kernel, pad in ((1, [2, 3], "SAME_UPPER"), (7, [2, 3], "SAME_LOWER"), (6, [4, 3], "SAME_UPPER"), (8, [4, 3], "SAME_LOWER"),
+                             (6, [2, 3], "SAME_UPPER"))
+      for op, opset, more, also, outputs in (
+          ("Conv", 11, [f32(4, 3, *kernel)], {}, 1), ("MaxPool", 12, [], {}, 2), ("AveragePool", 11, [], {}, 1),
+          ("AveragePool", 11, [], {"count_include_pad": 1}, 1), ("LpPool", 18, [], {"p": 2}, 1))
+      if not (op == "AveragePool" and h == 6 and kernel == [2, 3])),  # which ONNX Runtime refuses
     ("Mod", 13, [f32(99) * 1e6, f32(99) / 1e6], {"fmod": 1}, []),
 ]  # fmt: skip
 

@@ -188,16 +188,26 @@ UOpRef bound(Node &n, UOpRef at, UOpRef extent, int64_t least, int64_t beyond) {
   return lesser(n.c, greater(n.c, at, n.c.index(least)), idxAdd(n.c, extent, n.c.index(beyond)));
 }
 
+/// x with zeros after its axis, if bounds do not show that it has `length` elements.
+UOpRef withRoom(Node &n, UOpRef x, int64_t axis, UOpRef length) {
+  UOpRef slack = idxSub(n.c, x->shape[axis], length);
+  if (slack->lo >= 0) return x;
+  Dims none(x->rank(), n.c.index(0)), room = none;
+  room[axis] = n.c.index(-slack->lo);
+  return n.pad(x, none, room, 0);
+}
+
 /// Every step-th element: windows of one element; where there may be no element, the first column of rows of `step`.
 UOpRef everyStep(Node &n, UOpRef x, int64_t axis, int64_t step) {
   if (!x || step == 1 || x->shape[axis]->constIndex() == 0) return x;
   if (UOpRef extent = x->shape[axis], each = n.c.index(step); extent->lo < 1) {
     UOpRef count = idxCeilDiv(n.c, extent, each);
-    Dims none(x->rank(), n.c.index(0)), rest = none, rows(x->shape.begin(), x->shape.end());
-    rest[axis] = idxSub(n.c, idxMul(n.c, count, each), extent);
+    UOpRef whole = idxMul(n.c, count, each);
+    Dims none(x->rank(), n.c.index(0)), rows(x->shape.begin(), x->shape.end()), size = rows;
+    size[axis] = whole;
     rows[axis] = count;
     rows.insert(rows.begin() + axis + 1, each);
-    x = n.reshape(n.pad(x, none, rest, 0), rows);
+    x = n.reshape(n.shrink(withRoom(n, x, axis, whole), none, size), rows);
     none.push_back(n.c.index(0));
     rows[axis + 1] = n.c.index(1);
     x = n.shrink(x, none, rows);
@@ -226,12 +236,8 @@ UOpRef sliceAxis(Node &n, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int6
   begin[axis] = first;
   size[axis] = greater(n.c, zero, idxSub(n.c, last, first));
   if (size[axis]->constIndex() == 0) begin[axis] = zero;
-  // Bounds alone may not show that the slice stays inside: then it is cut from x with room at the end, never read.
-  if (UOpRef slack = idxSub(n.c, extent, idxAdd(n.c, begin[axis], size[axis])); slack->lo < 0) {
-    Dims none(x->rank(), zero), room = none;
-    room[axis] = n.c.index(-slack->lo);
-    x = n.pad(x, none, room, 0);
-  }
+  x = withRoom(n, x, axis,
+               idxAdd(n.c, begin[axis], size[axis])); // bounds alone may not show that the slice stays inside
   return everyStep(n, n.shrink(x, begin, size), axis, std::abs(step));
 }
 

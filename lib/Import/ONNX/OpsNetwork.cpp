@@ -255,6 +255,8 @@ UOpRef convolution(Node &n, UOpRef x, UOpRef w) {
   std::optional<Convolution> conv = readConvolution(n, x, w, false);
   if (!conv) return nullptr;
   const Window &window = conv->window;
+  conv->x = withSamePads(n, conv->x, window, 0);
+  if (!conv->x) return nullptr;
   return convolution(n, *conv, false, [&](unsigned i, int64_t out, int64_t kernel) {
     AffineForm form{{{out, window.strides[i]}, {kernel, window.dilations[i]}}, -window.before[i], 1};
     if (window.kernel[i] == 1) form.terms.pop_back(); // the label is always 0

@@ -77,6 +77,13 @@ uint64_t leastBits(Node &n, DType t) {
   return isSigned(t) ? uint64_t(1) << (bitWidth(t) - 1) : 0;
 }
 
+/// How many pads are before spatial axis i.
+UOpRef padsBefore(Node &n, const Window &w, unsigned i) {
+  for (const Window::Same &s : w.same)
+    if (s.axis == i) return s.before;
+  return n.c.index(w.before[i]);
+}
+
 /// Where the first maximum of each window stands in x [N, C, spatial...], row-major; with the spatial axes in reverse
 /// order if columnMajor. A window of nothing but pads and -inf names the element beside the pads.
 UOpRef indicesOfMaxima(Node &n, UOpRef x, UOpRef seen, const Window &w, bool columnMajor) {
@@ -99,7 +106,7 @@ UOpRef indicesOfMaxima(Node &n, UOpRef x, UOpRef seen, const Window &w, bool col
     tap = n.bin(Op::FloorDiv, tap, size);
     at[i] =
         n.bin(Op::Add, n.bin(Op::Mul, ramp(2 + i), double(w.strides[i])), n.bin(Op::Mul, k, double(w.dilations[i])));
-    at[i] = n.bin(Op::Sub, at[i], double(w.before[i]));
+    at[i] = n.bin(Op::Sub, at[i], scalar(n, padsBefore(n, w, i), DType::I64));
     UOpRef last = scalar(n, idxSub(n.c, x->shape[2 + i], n.c.index(1)), DType::I64);
     at[i] = n.bin(Op::Max, n.bin(Op::Min, at[i], last), 0.0);
   }
@@ -116,9 +123,12 @@ void maxPool(Node &n) {
   Window w = readWindow(n, x, {});
   bool ceil = n.intAttr("ceil_mode", 0) != 0, columnMajor = n.intAttr("storage_order", 0) != 0;
   if (n.failed()) return;
-  Dims extra = overhang(n, x, w, ceil);
+  uint64_t least = leastBits(n, x->dtype);
+  UOpRef fitted = withSamePads(n, x, w, least);
+  if (!fitted) return;
+  Dims extra = overhang(n, fitted, w, ceil);
   if (n.failed()) return;
-  UOpRef seen = windows(n, x, w, indices(n, w.before), afterWith(n, w, extra), leastBits(n, x->dtype), 2);
+  UOpRef seen = windows(n, fitted, w, indices(n, w.before), afterWith(n, w, extra), least, 2);
   n.give(foldWindow(n, ReduceKind::Max, seen, w.spatial));
   if (n.wants(1)) n.give(1, indicesOfMaxima(n, x, seen, w, columnMajor));
 }
@@ -128,6 +138,7 @@ void maxUnpool(Node &n) {
   UOpRef x = n.in(0), index = n.in(1);
   if (!n.requireRank(x, 3) || !index) return;
   Window w = readWindow(n, x, {});
+  requireFixedPads(n, w);
   if (index->shape != x->shape)
     n.fail("the indices are " + dimsText(index->shape) + ", the input " + dimsText(x->shape));
   if (n.failed()) return;
@@ -166,11 +177,15 @@ void averagePool(Node &n) {
   Window w = readWindow(n, x, {});
   bool padsCount = n.intAttr("count_include_pad", 0), ceil = n.intAttr("ceil_mode", 0) != 0;
   if (n.failed()) return;
+  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
+  UOpRef ones = n.broadcastTo(n.b.litInt(DType::I32, 1), x->shape.drop_front(2));
+  if (!padsCount) ones = withSamePads(n, ones, w, 0, 0);
+  x = withSamePads(n, x, w, padsCount ? 0 : identity);
+  if (!x) return;
   Dims extra = overhang(n, x, w, ceil);
   if (n.failed()) return;
   Dims none(w.spatial, n.c.index(0)), before = indices(n, w.before), pads = indices(n, w.after),
                                       after = afterWith(n, w, extra);
-  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
   UOpRef counted = x;
   if (padsCount) {
     Dims lo(2, n.c.index(0)), hi = lo;
@@ -183,12 +198,13 @@ void averagePool(Node &n) {
   if (!total) return;
   auto isZero = [](UOpRef v) { return v->constIndex() == 0; };
   UOpRef count;
-  if (llvm::all_of(lo, isZero) && llvm::all_of(hi, isZero)) {
+  bool allCount = llvm::all_of(lo, isZero) && llvm::all_of(hi, isZero) && (padsCount || w.same.empty());
+  if (allCount) {
     double product = 1;
     for (int64_t k : w.kernel) product *= double(k);
     count = n.literal(x, product);
   } else { // the same windows over ones, as exact integers
-    UOpRef ones = n.broadcastTo(n.b.litInt(DType::I32, 1), counted->shape.drop_front(2));
+    if (padsCount) ones = n.broadcastTo(n.b.litInt(DType::I32, 1), counted->shape.drop_front(2));
     count = n.cast(foldWindow(n, ReduceKind::Sum, windows(n, ones, w, lo, hi, 0, 0), w.spatial), x->dtype);
   }
   n.give(n.cast(n.bin(Op::Div, total, count), n.in(0)->dtype));
@@ -218,10 +234,12 @@ void lpPool(Node &n) {
   Window w = readWindow(n, x, {});
   bool ceil = n.intAttr("ceil_mode", 0) != 0;
   if (n.failed()) return;
+  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
+  x = withSamePads(n, powerOf(n, x, p), w, identity);
+  if (!x) return;
   Dims extra = overhang(n, x, w, ceil);
   if (n.failed()) return;
-  uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
-  UOpRef seen = windows(n, powerOf(n, x, p), w, indices(n, w.before), afterWith(n, w, extra), identity, 2);
+  UOpRef seen = windows(n, x, w, indices(n, w.before), afterWith(n, w, extra), identity, 2);
   n.give(n.cast(rootOf(n, foldWindow(n, ReduceKind::Sum, seen, w.spatial), p), n.in(0)->dtype));
 }
 

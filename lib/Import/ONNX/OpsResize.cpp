@@ -77,10 +77,11 @@ UOpRef pytorchHalfPixel(Node &n, const Axis &a, UOpRef at) {
 }
 UOpRef tfHalfPixel(Node &n, const Axis &a, UOpRef at) { return n.bin(Op::Div, n.bin(Op::Add, at, 0.5), a.scale); }
 UOpRef asymmetric(Node &n, const Axis &a, UOpRef at) { return n.bin(Op::Div, at, a.scale); }
+/// Half pixels, shifted by what the whole extent lacks of the length asked for: in / 2 * (1 - out / (in * scale)),
+/// written with one rounding.
 UOpRef symmetric(Node &n, const Axis &a, UOpRef at) {
-  UOpRef adjustment = n.bin(Op::Div, scalar(n, a.out, DType::F64), a.width);
-  UOpRef offset =
-      n.bin(Op::Mul, n.bin(Op::Div, scalar(n, a.in, DType::F64), 2), n.bin(Op::Sub, number(n, 1), adjustment));
+  UOpRef covered = n.bin(Op::Div, scalar(n, a.out, DType::F64), a.scale);
+  UOpRef offset = n.bin(Op::Div, n.bin(Op::Sub, scalar(n, a.in, DType::F64), covered), 2);
   return n.bin(Op::Add, offset, halfPixel(n, a, at));
 }
 UOpRef lastIndex(Node &n, const Axis &a) { return scalar(n, idxSub(n.c, a.in, n.c.index(1)), DType::F64); }

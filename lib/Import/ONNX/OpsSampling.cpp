@@ -435,6 +435,7 @@ void deformConv(Node &n) {
   Ints kernel;
   for (unsigned axis = 2; axis < w->rank(); ++axis) kernel.push_back(n.constExtent(w, axis, "an extent of the kernel"));
   Window window = readWindow(n, x, kernel);
+  requireFixedPads(n, window);
   int64_t channels = n.constExtent(x, 1, "the number of channels"),
           outputs = n.constExtent(w, 0, "the number of channels"), own = n.constExtent(w, 1, "the number of channels");
   if (groups < 1 || parts < 1 || outputs % std::max<int64_t>(groups, 1) || channels % std::max<int64_t>(parts, 1) ||

@@ -40,19 +40,40 @@ Window readWindow(Node &n, UOpRef x, llvm::ArrayRef<int64_t> kernel, bool transp
       UOpRef extent = x->shape[2 + i], stride = n.c.index(w.strides[i]), one = n.c.index(1);
       UOpRef covered = idxMul(n.c, idxSub(n.c, idxCeilDiv(n.c, extent, stride), one), stride);
       UOpRef total = idxMax(n.c, n.c.index(0), idxSub(n.c, idxAdd(n.c, covered, n.c.index(w.reach(i))), extent));
-      if (!total->constIndex()) {
-        n.unsupported("auto_pad '" + automatic + "' of the dynamic extent " + dimsText(extent) +
-                      " with a stride is not supported: give pads, or fix the extent with --dim");
-        return w;
+      UOpRef less = idxDiv(n.c, total, n.c.index(2)), more = idxSub(n.c, total, less);
+      if (automatic == "SAME_LOWER") std::swap(less, more);
+      if (total->constIndex()) {
+        low = *less->constIndex();
+        high = *more->constIndex();
+      } else {
+        low = high = 0;
+        w.same.push_back({i, less, more, idxAdd(n.c, covered, n.c.index(w.reach(i)))});
+        if (extent->lo < 1)
+          n.fail("extent " + dimsText(extent) + " of a spatial axis may be 0, where auto_pad '" + automatic +
+                 "' has no place" + boundHint(extent));
       }
-      int64_t both = *total->constIndex();
-      low = automatic == "SAME_UPPER" ? both / 2 : both - both / 2;
-      high = both - low;
     }
     w.before.push_back(low);
     w.after.push_back(high);
   }
   return w;
+}
+
+UOpRef withSamePads(Node &n, UOpRef x, const Window &w, uint64_t bits, unsigned leading) {
+  if (!x || w.same.empty()) return x;
+  Dims lo(x->rank(), n.c.index(0)), hi = lo, begin = lo, size(x->shape.begin(), x->shape.end());
+  for (const Window::Same &s : w.same) {
+    lo[leading + s.axis] = s.before;
+    hi[leading + s.axis] = s.after;
+    size[leading + s.axis] = s.length; // shorter than the padded axis where strides leave gaps
+  }
+  return n.shrink(n.pad(x, lo, hi, bits), begin, size);
+}
+
+void requireFixedPads(Node &n, const Window &w) {
+  if (!w.same.empty())
+    n.unsupported("auto_pad SAME of a dynamic extent with a stride is not supported for this op: give pads, or fix the "
+                  "extent with --dim");
 }
 
 UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i) {
