@@ -1,0 +1,165 @@
+//===- BatchedControl.cpp: cond, while and scan over one axis more ---------===//
+// Takes:    a control op with a batched source.
+// Gives:    what becomes of it, and of its results.
+// Keeps:    what does not depend on the batch without a batch axis, so that a counter still counts for all.
+#include "Batching.h"
+
+using namespace astra;
+using namespace astra::vmapping;
+
+void Batching::proj(const Node &at) {
+  const Outcome &o = at.images.outcomes.find(at.n->src[0])->second;
+  size_t i = at.n->ints[0];
+  if (!o.now) {
+    at.images.batched[at.n] = o.values[i];
+    return;
+  }
+  bool batched = i < o.batched.size() && o.batched[i], stacked = i >= o.stackedFrom; // carried dims never are
+  List src = at.indices;
+  if (batched) src.insert(src.begin() + stacked, size);
+  src.insert(src.begin(), o.now);
+  UOpRef x = c.make(Op::Proj, src, {int64_t(i)}, {}, at.n->dtype);
+  if (batched)
+    at.images.batched[at.n] = stacked ? front(x, 1) : x;
+  else
+    at.images.moved[at.n] = x;
+}
+
+llvm::Expected<Batching::Results> Batching::body(UOpRef function, const Flags &flags) {
+  std::vector<bool> key;
+  for (unsigned i = 0; i < flags.size(); ++i) key.push_back(flags[i]);
+  auto [known, fresh] = bodies.try_emplace({function->id, key});
+  if (!fresh) return known->second;
+  Images images;
+  for (UOpRef n : topoSort(function->src))
+    if (n->is(Op::Arg) && flags[n->ints[0]]) images.batched[n] = b.arg(n->ints[0], n->dtype, withSize(n->shape));
+  if (auto e = add(function->src, images)) return std::move(e);
+  Results r{{}, Flags(function->src.size())};
+  for (auto [i, v] : llvm::enumerate(function->src)) {
+    r.values.push_back(images.of(v));
+    if (images.batched.count(v)) r.batched.set(i);
+  }
+  return known->second = r;
+}
+
+/// `flags`, and what the first `carried` results make batched with them, until nothing changes.
+llvm::Expected<Batching::Results> Batching::settle(UOpRef function, Flags &flags, unsigned carried) {
+  for (;;) {
+    auto r = body(function, flags);
+    if (!r) return r;
+    bool settled = true;
+    for (unsigned i = 0; i < carried; ++i)
+      if (r->batched[i] && !flags[i]) {
+        flags.set(i);
+        settled = false;
+      }
+    if (settled) return r;
+  }
+}
+
+/// A predicate that all elements share chooses as before.
+llvm::Expected<Batching::Outcome> Batching::cond(const Node &at) {
+  ArrayRef<UOpRef> fns = at.n->fns;
+  Flags flags(at.n->src.size() - 1);
+  List src{at.source(0)};
+  for (size_t i = 1; i < at.n->src.size(); ++i) {
+    if (at.batched(i)) flags.set(i - 1);
+    src.push_back(at.source(i));
+  }
+  auto yes = body(fns[0], flags);
+  if (!yes) return yes.takeError();
+  auto no = body(fns[1], flags);
+  if (!no) return no.takeError();
+  Outcome o{nullptr, {}, yes->batched};
+  o.batched |= no->batched;
+  UOpRef functions[2];
+  for (unsigned f = 0; f < 2; ++f) {
+    const Results &r = f ? *no : *yes;
+    List values;
+    for (size_t i = 0; i < r.values.size(); ++i) values.push_back(o.batched[i] ? r.whole(*this, i) : r.values[i]);
+    functions[f] = c.make(Op::Func, values, fns[f]->ints);
+  }
+  o.now = c.make(Op::Cond, src, {}, {}, DType::Void, functions);
+  return o;
+}
+
+/// By a predicate of its own each element chooses between the results of both branches.
+llvm::Expected<Batching::Outcome> Batching::choice(const Node &at) {
+  ArrayRef<UOpRef> args = at.n->src.drop_front(), fns = at.n->fns;
+  size_t count = fns[0]->src.size();
+  List branch[2];
+  for (unsigned f = 0; f < 2; ++f) {
+    Images images;
+    for (UOpRef n : topoSort(fns[f]->src)) {
+      if (!n->is(Op::Arg)) continue;
+      UOpRef given = args[n->ints[0]];
+      if (n->shape != given->shape)
+        return refuse(at.n, "its predicate differs from element to element, and a branch names the dims of its "
+                            "arguments anew");
+      images.batched[n] = whole(given, at.images);
+    }
+    if (auto e = add(fns[f]->src, images)) return std::move(e);
+    for (UOpRef v : fns[f]->src) branch[f].push_back(whole(v, images));
+  }
+  Outcome o{nullptr, {}, Flags(count, true)};
+  for (size_t i = 0; i < count; ++i) o.values.push_back(chosen(at.source(0), branch[0][i], branch[1][i]));
+  return o;
+}
+
+/// As long as the condition does not depend on the batch all elements go together. Where it does, the loop goes on
+/// until the last element is done, and those that are done keep their values.
+llvm::Expected<Batching::Outcome> Batching::whileLoop(const Node &at) {
+  UOpRef condition = at.n->fns[0], step = at.n->fns[1], goes = nullptr;
+  size_t count = at.n->ntensors;
+  Outcome o{nullptr, {}, Flags(count)};
+  for (size_t i = 0; i < count; ++i)
+    if (at.batched(i)) o.batched.set(i);
+  auto next = settle(step, o.batched, count);
+  if (!next) return next.takeError();
+  auto go = body(condition, o.batched);
+  if (go && go->batched[0]) {
+    if (!at.n->indices().empty())
+      return refuse(at.n, "its condition differs from element to element, and it carries dims");
+    o.batched.set();
+    if (next = body(step, o.batched); !next) return next.takeError();
+    if (go = body(condition, o.batched); go) goes = go->values[0];
+  }
+  if (!go) return go.takeError();
+  UOpRef test = goes ? b.reduce(ReduceKind::Or, goes, {0}) : go->values[0];
+  List values, src;
+  for (size_t i = 0; i < count; ++i) {
+    UOpRef now = o.batched[i] ? next->whole(*this, i) : next->values[i];
+    if (goes) now = chosen(goes, now, b.arg(i, now->dtype, now->shape));
+    values.push_back(now);
+    src.push_back(o.batched[i] ? whole(at, i) : at.source(i));
+  }
+  src.append(at.indices);
+  UOpRef functions[] = {c.make(Op::Func, {test}, condition->ints), c.make(Op::Func, values, step->ints)};
+  o.now = c.make(Op::While, src, {}, at.n->str, DType::Void, functions);
+  return o;
+}
+
+/// The batch axis comes after the axis that a scan slices and stacks.
+llvm::Expected<Batching::Outcome> Batching::scan(const Node &at) {
+  UOpRef function = at.n->fns[0];
+  size_t carries = at.n->ints[0], slices = at.n->ints[1], count = at.n->ntensors;
+  Flags flags(count);
+  for (size_t i = 0; i < count; ++i)
+    if (at.batched(i)) flags.set(i);
+  auto r = settle(function, flags, carries);
+  if (!r) return r.takeError();
+  Outcome o{nullptr, {}, r->batched, carries};
+  List values, src;
+  for (size_t i = 0; i < carries; ++i)
+    if (flags[i]) o.batched.set(i);
+  for (size_t i = 0; i < r->values.size(); ++i) values.push_back(o.batched[i] ? r->whole(*this, i) : r->values[i]);
+  for (size_t i = 0; i < count; ++i) {
+    UOpRef x = flags[i] ? whole(at, i) : at.source(i);
+    bool sliced = i >= carries && i < carries + slices;
+    src.push_back(sliced && flags[i] ? front(x, 1) : x);
+  }
+  src.append(at.indices);
+  UOpRef now = c.make(Op::Func, values, function->ints);
+  o.now = c.make(Op::Scan, src, at.n->ints, {}, DType::Void, {now});
+  return o;
+}
