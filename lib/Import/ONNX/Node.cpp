@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
+#include <cmath>
 #include <cstring>
 
 namespace astra::onnx {
@@ -315,9 +316,18 @@ UOpRef Node::parameter(Payload payload) {
 
 UOpRef Node::literal(UOpRef like, double value) {
   if (!like) return nullptr;
-  return isArithmetic(like->dtype) && !isComplex(like->dtype)
-             ? b.lit(like->dtype, value)
-             : unsupported(llvm::Twine("not defined on type ") + info(like->dtype).text);
+  DType t = like->dtype;
+  if (!isArithmetic(t) || isComplex(t)) return unsupported(llvm::Twine("not defined on type ") + info(t).text);
+  if (isInt(t)) {
+    double below = isSigned(t) ? -std::ldexp(1, int(bitWidth(t)) - 1) : 0,
+           beyond = std::ldexp(1, int(bitWidth(t)) - isSigned(t));
+    if (!(value >= below && value < beyond)) {
+      fail("the number " + llvm::Twine(std::to_string(value)) + " is none of type " + info(t).text);
+      value = 0;
+    }
+    return b.litInt(t, value < 0x1p63 ? int64_t(value) : int64_t(uint64_t(value)));
+  }
+  return b.lit(t, value);
 }
 
 UOpRef Node::select(UOpRef condition, UOpRef x, UOpRef y) {
