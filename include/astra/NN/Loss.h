@@ -1,0 +1,26 @@
+//===- Loss.h: losses as graphs --------------------------------------------===//
+// Takes:    a prediction of a float type and a target.
+// Gives:    a scalar of the prediction's type, made of primitives: autograd and fusion see nothing special.
+// Keeps:    PyTorch's definitions (torch.nn.functional, 2.15); a shape or a type that does not fit is refused.
+#pragma once
+#include "astra/IR/Builder.h"
+#include "astra/NN/Recipe.h"
+
+namespace astra::nn {
+
+/// Every loss there is, for --help and the documentation.
+llvm::ArrayRef<Signature> losses();
+llvm::Expected<Recipe> parseLoss(llvm::StringRef text);
+
+/// The loss of x given the target: class numbers [N, ...] of an integer type for a prediction [N, C, ...] where the
+/// loss is one of classes, otherwise numbers of x's type and shape. ctc takes x as [T, N, C] of logarithms and class
+/// numbers [N, S], where what follows the first `blank` of a row is not part of it.
+llvm::Expected<UOpRef> loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target);
+
+/// log(softmax(x)) along an axis, without overflow.
+UOpRef logSoftmax(Builder &b, UOpRef x, int64_t axis);
+
+/// The part of the rows [N, C] whose greatest element is at the class number [N]; an f32 scalar.
+UOpRef accuracy(Builder &b, UOpRef x, UOpRef target);
+
+} // namespace astra::nn

@@ -1,0 +1,270 @@
+//===- Losses.cpp: losses as graphs ----------------------------------------===//
+// Takes:    a prediction and a target that fit (`loss` sees to it).
+// Gives:    elements, then their mean or sum.
+// Keeps:    one row a loss: what its target is, its parameters, its formula.
+#include "Elements.h"
+#include "astra/IR/Text.h"
+#include "astra/NN/Loss.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <limits>
+
+using namespace astra;
+using namespace astra::nn;
+
+namespace {
+enum class Target { Same, Classes, Sequence }; // what a target is beside the prediction
+
+constexpr Parameter sum{"sum", 0, "1: the sum of the elements instead of their mean"};
+constexpr Parameter ignored{"ignore_index", -100, "a class number whose elements do not count"};
+
+constexpr Parameter plainParameters[] = {sum};
+constexpr Parameter smoothParameters[] = {{"beta", 1, "where the square becomes a line"}, sum};
+constexpr Parameter huberParameters[] = {{"delta", 1, "where the square becomes a line"}, sum};
+constexpr Parameter crossParameters[] = {
+    {"label_smoothing", 0, "the part of a target that is spread over all classes"}, ignored, sum};
+constexpr Parameter nllParameters[] = {ignored, sum};
+constexpr Parameter logitParameters[] = {{"pos_weight", 1, "the weight of targets that are 1"}, sum};
+constexpr Parameter klParameters[] = {
+    {"log_target", 0, "1: the target is a logarithm too"}, {"batchmean", 0, "1: the sum over the number of rows"}, sum};
+constexpr Parameter hingeParameters[] = {{"margin", 1, "the distance that costs nothing"}, sum};
+constexpr Parameter ctcParameters[] = {{"blank", 0, "the class number of the blank"}, sum};
+
+using Elements = UOpRef (*)(Builder &, const Recipe &, UOpRef x, UOpRef target);
+
+UOpRef squares(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
+  UOpRef d = b.sub(x, y);
+  return b.mul(d, d);
+}
+UOpRef distances(Builder &b, const Recipe &, UOpRef x, UOpRef y) { return b.un(Op::Abs, b.sub(x, y)); }
+UOpRef smooth(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
+  double beta = r["beta"];
+  UOpRef d = b.un(Op::Abs, b.sub(x, y));
+  if (beta == 0) return d;
+  return b.select(b.lt(d, num(b, x, beta)), b.mul(b.mul(d, d), num(b, x, 0.5 / beta)), b.sub(d, num(b, x, beta / 2)));
+}
+UOpRef huber(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
+  double delta = r["delta"];
+  UOpRef d = b.un(Op::Abs, b.sub(x, y));
+  return b.select(b.bin(Op::Le, d, num(b, x, delta)), b.mul(b.mul(d, d), num(b, x, 0.5)),
+                  b.mul(b.sub(d, num(b, x, delta / 2)), num(b, x, delta)));
+}
+/// Logarithms are no less than -100, as PyTorch has it.
+UOpRef binary(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
+  UOpRef least = num(b, x, -100), one = num(b, x, 1);
+  UOpRef yes = b.max(b.un(Op::Log, x), least), no = b.max(b.un(Op::Log1p, b.un(Op::Neg, x)), least);
+  return b.un(Op::Neg, b.add(b.mul(y, yes), b.mul(b.sub(one, y), no)));
+}
+/// (1 - y) x + (1 + (w - 1) y) log(1 + exp(-x)), whose logarithm is taken of -|x|.
+UOpRef binaryOfLogits(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
+  UOpRef zero = num(b, x, 0), one = num(b, x, 1);
+  UOpRef soft = b.add(b.un(Op::Log1p, b.un(Op::Exp, b.un(Op::Neg, b.un(Op::Abs, x)))), b.max(b.un(Op::Neg, x), zero));
+  if (double w = r["pos_weight"]; w != 1) soft = b.mul(soft, b.add(b.mul(y, num(b, x, w - 1)), one));
+  return b.add(b.mul(b.sub(one, y), x), soft);
+}
+/// y (log y - x), 0 where y is 0.
+UOpRef divergence(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
+  if (r["log_target"] != 0) return b.mul(b.un(Op::Exp, y), b.sub(y, x));
+  UOpRef zero = num(b, x, 0), one = num(b, x, 1), isZero = b.eq(y, zero);
+  UOpRef entropy = b.select(isZero, zero, b.mul(y, b.un(Op::Log, b.select(isZero, one, y))));
+  return b.sub(entropy, b.mul(y, x));
+}
+/// y is 1 or -1.
+UOpRef embeddingHinge(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
+  UOpRef zero = num(b, x, 0), isOne = b.eq(y, num(b, x, 1));
+  return b.select(isOne, x, b.max(b.sub(num(b, x, r["margin"]), x), zero));
+}
+
+// ---- of classes: [N, C, ...] beside class numbers [N, ...]
+
+/// -log p of each target's class, and where it counts; [N, ...].
+struct Likelihood {
+  UOpRef nll, counts;
+};
+UOpRef along(Builder &b, UOpRef target, UOpRef x) { // [N, ...] as [N, 1, ...]
+  llvm::SmallVector<UOpRef, 6> shape(x->shape);
+  shape[1] = b.idx(1);
+  return b.reshape(target, shape);
+}
+Likelihood likelihood(Builder &b, const Recipe &r, UOpRef logs, UOpRef target) {
+  UOpRef index = b.cast(target, DType::I64);
+  UOpRef ignore = b.eq(index, b.litInt(DType::I64, int64_t(r["ignore_index"])));
+  UOpRef picked = b.reshape(b.pick(logs, along(b, index, logs), 1), target->shape);
+  UOpRef counts = b.un(Op::Not, ignore);
+  return {b.select(counts, b.un(Op::Neg, picked), num(b, logs, 0)), counts};
+}
+/// The mean over what counts, or the sum.
+UOpRef ofCounted(Builder &b, const Recipe &r, UOpRef elements, UOpRef counts) {
+  UOpRef total = sumOf(b, elements);
+  if (r["sum"] != 0) return total;
+  return b.div(total, sumOf(b, b.cast(counts, elements->dtype)));
+}
+UOpRef nll(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
+  Likelihood l = likelihood(b, r, x, target);
+  return ofCounted(b, r, l.nll, l.counts);
+}
+UOpRef crossEntropy(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
+  UOpRef logs = logSoftmax(b, x, 1);
+  Likelihood l = likelihood(b, r, logs, target);
+  double s = r["label_smoothing"];
+  if (s == 0) return ofCounted(b, r, l.nll, l.counts);
+  UOpRef every = b.un(Op::Neg, b.reduce(ReduceKind::Sum, logs, {1}));
+  UOpRef spread = b.div(b.mul(every, num(b, x, s)), b.fromIndex(x->shape[1], x->dtype));
+  UOpRef both = b.add(b.mul(l.nll, num(b, x, 1 - s)), b.select(l.counts, spread, num(b, x, 0)));
+  return ofCounted(b, r, both, l.counts);
+}
+/// The mean over all classes but the target's of max(0, margin - x[target] + x[class]).
+UOpRef multiMargin(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
+  UOpRef index = along(b, b.cast(target, DType::I64), x), zero = num(b, x, 0);
+  UOpRef own = b.expand(b.pick(x, index, 1), x->shape);
+  UOpRef over = b.max(b.add(b.sub(num(b, x, r["margin"]), own), x), zero);
+  UOpRef isTarget = b.eq(b.expand(index, x->shape), b.iota(DType::I64, x->shape, 1));
+  UOpRef rows =
+      b.div(b.reduce(ReduceKind::Sum, b.select(isTarget, zero, over), {1}), b.fromIndex(x->shape[1], x->dtype));
+  return r["sum"] != 0 ? sumOf(b, rows) : mean(b, rows);
+}
+
+/// log(exp(a) + exp(b)) where either may be -inf.
+UOpRef logAdd(Builder &b, UOpRef x, UOpRef y) {
+  UOpRef most = b.max(x, y), least = num(b, x, -std::numeric_limits<double>::infinity());
+  UOpRef none = b.eq(most, least), safe = b.select(none, num(b, x, 0), most);
+  UOpRef sum = b.add(b.un(Op::Exp, b.sub(x, safe)), b.un(Op::Exp, b.sub(y, safe)));
+  return b.select(none, least, b.add(safe, b.un(Op::Log, b.select(none, num(b, x, 1), sum))));
+}
+
+/// Connectionist temporal classification (Graves et al. 2006): the forward variables over blanks and labels, in
+/// logarithms, one step of a scan each. The mean is over rows, each divided by the length of its target, as PyTorch has
+/// it.
+UOpRef ctc(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
+  Context &c = b.c;
+  DType t = x->dtype;
+  int64_t blank = int64_t(r["blank"]);
+  UOpRef rows = x->shape[1], labels = target->shape[1], zero = b.idx(0), one = b.idx(1), two = b.idx(2);
+  UOpRef states = idxAdd(c, idxMul(c, labels, two), one);
+  UOpRef least = b.lit(t, -std::numeric_limits<double>::infinity());
+  UOpRef index = b.cast(target, DType::I64), blanks = b.splat(b.litInt(DType::I64, blank), {rows, labels, one});
+  // blank, label, blank, label ... blank
+  UOpRef pairs = b.concat({blanks, b.reshape(index, {rows, labels, one})}, 2);
+  UOpRef path = b.pad(b.reshape(pairs, {rows, idxMul(c, labels, two)}), {zero, zero}, {zero, one}, uint64_t(blank));
+  UOpRef isLabel = b.bin(Op::Ne, index, b.litInt(DType::I64, blank));
+  UOpRef length =
+      b.reduce(ReduceKind::Sum, b.cast(b.cumulate(CumulateKind::Min, b.cast(isLabel, DType::I32), 1), DType::I64), {1});
+  auto shifted = [&](UOpRef v, int64_t by, UOpRef fill) { // along the path
+    UOpRef n = b.idx(by);
+    return b.shrink(b.pad(v, {zero, n}, {zero, zero}, uint64_t(fill->ints[0])), {zero, zero}, v->shape);
+  };
+  UOpRef before = shifted(path, 2, b.litInt(DType::I64, blank));
+  UOpRef skips = b.bin(Op::And, b.bin(Op::Ne, path, b.litInt(DType::I64, blank)), b.bin(Op::Ne, path, before));
+  // One step: alpha, the logarithms of the classes now, path, skips.
+  UOpRef alpha = b.arg(0, t, {rows, states}), now = b.arg(1, t, x->shape.drop_front()),
+         pathIn = b.arg(2, DType::I64, {rows, states}), skipsIn = b.arg(3, DType::Bool, {rows, states});
+  UOpRef from = logAdd(b, alpha, shifted(alpha, 1, least));
+  from = logAdd(b, from, b.select(skipsIn, shifted(alpha, 2, least), least));
+  UOpRef next = b.add(from, b.pick(now, pathIn, 1));
+  UOpRef step = c.make(Op::Func, {next}, {4});
+  // Before the first step all is in a state in front of the path, from which the first blank and label are reached.
+  UOpRef place = b.iota(DType::I64, {rows, states}, 1);
+  UOpRef start = b.select(b.eq(place, b.litInt(DType::I64, 0)), b.lit(t, 0), least);
+  UOpRef scan = c.make(Op::Scan, {start, x, path, skips, x->shape[0]}, {1, 1}, {}, DType::Void, {step});
+  UOpRef last = c.make(Op::Proj, {scan, rows, states}, {0}, {}, t);
+  auto at = [&](UOpRef state) { // [N]
+    return b.reshape(b.pick(last, b.reshape(state, {rows, one}), 1), {rows});
+  };
+  UOpRef end = b.mul(length, b.litInt(DType::I64, 2)), label = b.sub(end, b.litInt(DType::I64, 1));
+  UOpRef hasLabel = b.lt(b.litInt(DType::I64, 0), length);
+  UOpRef losses = b.un(Op::Neg, logAdd(b, at(end), b.select(hasLabel, at(label), least)));
+  if (r["sum"] != 0) return sumOf(b, losses);
+  return mean(b, b.div(losses, b.cast(b.max(length, b.litInt(DType::I64, 1)), t)));
+}
+
+struct Row {
+  Signature signature;
+  Target target;
+  Elements make;
+  bool isWhole; // gives the scalar itself
+};
+const Row rows[] = {
+    {{"mse", plainParameters, "(x - y)^2"}, Target::Same, squares, false},
+    {{"l1", plainParameters, "|x - y|"}, Target::Same, distances, false},
+    {{"smooth_l1", smoothParameters, "(x - y)^2 / (2 beta) below beta, |x - y| - beta / 2 beyond"},
+     Target::Same,
+     smooth,
+     false},
+    {{"huber", huberParameters, "(x - y)^2 / 2 up to delta, delta (|x - y| - delta / 2) beyond"},
+     Target::Same,
+     huber,
+     false},
+    {{"cross_entropy", crossParameters, "-log(softmax(x)) of the target's class"}, Target::Classes, crossEntropy, true},
+    {{"nll", nllParameters, "-x of the target's class; x is a logarithm"}, Target::Classes, nll, true},
+    {{"multi_margin", hingeParameters, "max(0, margin - x[target] + x[class]) over the other classes"},
+     Target::Classes,
+     multiMargin,
+     true},
+    {{"bce", plainParameters, "-(y log(x) + (1 - y) log(1 - x))"}, Target::Same, binary, false},
+    {{"bce_with_logits", logitParameters, "bce of sigmoid(x), without overflow"}, Target::Same, binaryOfLogits, false},
+    {{"kl_div", klParameters, "y (log(y) - x); x is a logarithm"}, Target::Same, divergence, false},
+    {{"hinge_embedding", hingeParameters, "x where y is 1, max(0, margin - x) where it is -1"},
+     Target::Same,
+     embeddingHinge,
+     false},
+    {{"ctc", ctcParameters, "-log of the sum over all alignments of the target (Graves et al. 2006)"},
+     Target::Sequence,
+     ctc,
+     true},
+};
+} // namespace
+
+llvm::ArrayRef<Signature> nn::losses() {
+  static const std::vector<Signature> all = signaturesOf(rows);
+  return all;
+}
+llvm::Expected<Recipe> nn::parseLoss(llvm::StringRef text) { return Recipe::parse(text, losses(), "loss"); }
+
+llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target) {
+  const Row &row = rows[recipe.row];
+  auto fail = [&](const llvm::Twine &why) {
+    return llvm::createStringError("loss " + llvm::Twine(row.signature.name) + ": " + why + ", found a prediction " +
+                                   typeText(x->dtype, x->shape) + " and a target " +
+                                   typeText(target->dtype, target->shape));
+  };
+  if (x->dtype != DType::F32 && x->dtype != DType::F64) return fail("the prediction must be of type f32 or f64");
+  switch (row.target) {
+  case Target::Same:
+    if (target->dtype != x->dtype || target->shape != x->shape) return fail("the target must be like the prediction");
+    break;
+  case Target::Classes: {
+    if (x->rank() < 2 || !isInt(target->dtype))
+      return fail("expected a prediction [N, C, ...] and class numbers [N, ...]");
+    llvm::SmallVector<UOpRef, 6> shape(x->shape);
+    shape.erase(shape.begin() + 1);
+    if (llvm::ArrayRef<UOpRef>(shape) != target->shape)
+      return fail("expected a prediction [N, C, ...] and class numbers [N, ...]");
+    break;
+  }
+  case Target::Sequence:
+    if (x->rank() != 3 || target->rank() != 2 || !isInt(target->dtype) || target->shape[0] != x->shape[1])
+      return fail("expected a prediction [T, N, C] and class numbers [N, S]");
+  }
+  UOpRef y = row.make(b, recipe, x, target);
+  if (row.isWhole) return y;
+  auto asked = [&](llvm::StringRef parameter) {
+    return llvm::any_of(row.signature.parameters, [&](const Parameter &p) { return parameter == p.name; }) &&
+           recipe[parameter] != 0;
+  };
+  if (asked("sum")) return sumOf(b, y);
+  if (asked("batchmean")) return b.div(sumOf(b, y), b.fromIndex(x->rank() ? x->shape[0] : b.idx(1), x->dtype));
+  return mean(b, y);
+}
+
+UOpRef nn::logSoftmax(Builder &b, UOpRef x, int64_t axis) {
+  llvm::SmallVector<UOpRef, 6> kept(x->shape);
+  kept[axis] = b.idx(1);
+  auto back = [&](UOpRef v) { return b.expand(b.reshape(v, kept), x->shape); };
+  UOpRef most = b.un(Op::Detach, b.reduce(ReduceKind::Max, x, {axis})), d = b.sub(x, back(most));
+  return b.sub(d, back(b.un(Op::Log, b.reduce(ReduceKind::Sum, b.un(Op::Exp, d), {axis}))));
+}
+
+UOpRef nn::accuracy(Builder &b, UOpRef x, UOpRef target) {
+  UOpRef hit = b.eq(b.argReduce(true, x, 1), b.cast(target, DType::I64));
+  return mean(b, b.cast(hit, DType::F32));
+}

@@ -1,0 +1,240 @@
+//===- NNTest.cpp: losses, optimizers and schedules beside PyTorch ---------===//
+// Takes:    expected.txt, which make_expected.py writes with PyTorch.
+// Gives:    the reference evaluator's values, within 1e-12 of the expected ones in f64, 2e-6 in f32, over the largest
+//           magnitude: a tolerance, since the question is whether the meaning is what people expect.
+#include "astra/IR/Eval.h"
+#include "astra/NN/Loss.h"
+#include "astra/NN/Optimizer.h"
+#include "astra/Numerics/EvalFunctions.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "gtest/gtest.h"
+#include <cmath>
+#include <cstring>
+#include <set>
+
+using namespace astra;
+using namespace astra::nn;
+using llvm::StringRef;
+
+namespace {
+struct Numbers {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+Numbers numbers(StringRef text) {
+  Numbers n;
+  auto [shape, values] = text.split(':');
+  llvm::SmallVector<StringRef, 8> items;
+  shape.split(items, ',', -1, false);
+  for (StringRef s : items) n.shape.push_back(std::stoll(s.str()));
+  items.clear();
+  values.split(items, ',', -1, false);
+  for (StringRef s : items) n.values.push_back(std::strtod(s.str().c_str(), nullptr));
+  return n;
+}
+template <class T> void append(Tensor &t, T v) {
+  const auto *bytes = reinterpret_cast<const uint8_t *>(&v);
+  t.bytes.insert(t.bytes.end(), bytes, bytes + sizeof v);
+}
+Tensor tensor(const Numbers &n, DType t) {
+  Tensor result{t, n.shape, {}};
+  for (double v : n.values)
+    if (t == DType::F32)
+      append(result, float(v));
+    else if (t == DType::F64)
+      append(result, v);
+    else
+      append(result, int64_t(v));
+  return result;
+}
+std::vector<double> values(const Tensor &t) {
+  std::vector<double> result;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    float f;
+    double d;
+    if (t.dtype == DType::F32) {
+      std::memcpy(&f, &t.bytes[i * 4], 4);
+      result.push_back(f);
+    } else {
+      std::memcpy(&d, &t.bytes[i * 8], 8);
+      result.push_back(d);
+    }
+  }
+  return result;
+}
+
+/// One line of the file.
+struct Line {
+  StringRef kind, recipe, text;
+  DType type;
+  Numbers a, b, expected;
+};
+const std::vector<Line> &lines() {
+  static const auto file = llvm::MemoryBuffer::getFile(ASTRA_EXPECTED);
+  static const std::vector<Line> all = [] {
+    std::vector<Line> list;
+    llvm::SmallVector<StringRef, 128> rows;
+    (*file)->getBuffer().split(rows, '\n', -1, false);
+    for (StringRef row : rows) {
+      llvm::SmallVector<StringRef, 5> f;
+      row.split(f, '|');
+      auto [kind, recipe] = f[0].split(' ');
+      list.push_back(
+          {kind, recipe, f[0], f[1] == "f32" ? DType::F32 : DType::F64, numbers(f[2]), numbers(f[3]), numbers(f[4])});
+    }
+    return list;
+  }();
+  return all;
+}
+
+struct Graph {
+  Context c;
+  Builder b{c};
+  EvalInputs in;
+  UOpRef input(const Numbers &n, DType t) {
+    llvm::SmallVector<UOpRef> shape;
+    for (int64_t e : n.shape) shape.push_back(c.index(e));
+    in.inputs.push_back(tensor(n, t));
+    return b.arg(in.inputs.size() - 1, t, shape);
+  }
+  std::vector<double> values(llvm::ArrayRef<UOpRef> roots) {
+    EvalOptions options;
+    options.function = evalFunction;
+    auto r = evalNodes(roots, in, options);
+    if (!r) {
+      ADD_FAILURE() << llvm::toString(r.takeError());
+      return {};
+    }
+    std::vector<double> all;
+    for (const Tensor &t : *r)
+      for (double v : ::values(t)) all.push_back(v);
+    return all;
+  }
+};
+
+void expectNear(const Line &line, const std::vector<double> &found) {
+  ASSERT_EQ(found.size(), line.expected.values.size()) << line.text.str();
+  double most = 0, tolerance = line.type == DType::F32 ? 2e-6 : 1e-12;
+  for (double v : line.expected.values) most = std::max(most, std::fabs(v));
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_LE(std::fabs(found[i] - line.expected.values[i]), tolerance * most)
+        << line.text.str() << ", number " << i << ": " << found[i] << " instead of " << line.expected.values[i];
+}
+/// Tensor i of a stack of them.
+Numbers part(const Numbers &n, size_t i) {
+  Numbers p{{n.shape.begin() + 1, n.shape.end()}, {}};
+  size_t count = n.values.size() / n.shape[0];
+  p.values.assign(n.values.begin() + i * count, n.values.begin() + (i + 1) * count);
+  return p;
+}
+
+TEST(NN, LossesAreThoseOfPyTorch) {
+  std::set<std::string> seen;
+  for (const Line &line : lines()) {
+    if (line.kind != "loss") continue;
+    auto recipe = parseLoss(line.recipe);
+    ASSERT_TRUE(bool(recipe)) << llvm::toString(recipe.takeError());
+    seen.insert(recipe->signature->name);
+    Graph g;
+    bool same = line.a.shape == line.b.shape;
+    UOpRef x = g.input(line.a, line.type), target = g.input(line.b, same ? line.type : DType::I64);
+    auto value = loss(g.b, *recipe, x, target);
+    ASSERT_TRUE(bool(value)) << llvm::toString(value.takeError());
+    expectNear(line, g.values({*value}));
+  }
+  for (const Signature &s : losses()) EXPECT_TRUE(seen.count(s.name)) << s.name << " has no line";
+}
+
+TEST(NN, OptimizersAreThoseOfPyTorchAndThePapers) {
+  std::set<std::string> seen;
+  for (const Line &line : lines()) {
+    if (line.kind != "optimizer") continue;
+    auto recipe = parseOptimizer(line.recipe);
+    ASSERT_TRUE(bool(recipe)) << llvm::toString(recipe.takeError());
+    seen.insert(recipe->signature->name);
+    Recipe constant = llvm::cantFail(parseSchedule("constant"));
+    Graph g;
+    Update now{g.input(line.a, line.type), {}};
+    for (const Slot &s : slots(*recipe, now.value->rank()))
+      now.slots.push_back(g.b.splat(g.b.lit(line.type, s.initial), now.value->shape));
+    for (int64_t step = 1; step <= line.b.shape[0]; ++step) {
+      UOpRef count = g.b.lit(DType::F64, double(step)), gradient = g.input(part(line.b, step - 1), line.type);
+      UOpRef value = now.value;
+      auto kept = now.slots;
+      now = update(g.b, *recipe, value, gradient, kept, rateAt(g.b, *recipe, constant, count), count);
+      ASSERT_EQ(now.slots.size(), kept.size()) << line.text.str();
+    }
+    expectNear(line, g.values({now.value}));
+  }
+  for (const Signature &s : optimizers()) EXPECT_TRUE(seen.count(s.name)) << s.name << " has no line";
+}
+
+TEST(NN, SchedulesAreThoseOfPyTorch) {
+  std::set<std::string> seen;
+  Recipe sgd = llvm::cantFail(parseOptimizer("sgd(lr=1)"));
+  for (const Line &line : lines()) {
+    if (line.kind != "schedule") continue;
+    auto recipe = parseSchedule(line.recipe);
+    ASSERT_TRUE(bool(recipe)) << llvm::toString(recipe.takeError());
+    seen.insert(recipe->signature->name);
+    Graph g;
+    std::vector<UOpRef> rates;
+    for (size_t step = 1; step <= line.expected.values.size(); ++step)
+      rates.push_back(rateAt(g.b, sgd, *recipe, g.b.lit(DType::F64, double(step))));
+    expectNear(line, g.values(rates));
+  }
+  for (const Signature &s : schedules()) EXPECT_TRUE(seen.count(s.name)) << s.name << " has no line";
+}
+
+TEST(NN, ClippingIsPyTorchs) {
+  for (const Line &line : lines()) {
+    if (line.kind != "clip") continue;
+    Graph g;
+    std::vector<UOpRef> gradients;
+    for (int64_t i = 0; i < line.a.shape[0]; ++i) gradients.push_back(g.input(part(line.a, i), line.type));
+    auto clipped = clipNorm(g.b, gradients, std::stod(line.recipe.str()));
+    expectNear(line, g.values(clipped));
+  }
+}
+
+TEST(NN, AccuracyCountsTheFirstOfTheGreatest) {
+  Graph g;
+  UOpRef x = g.input({{3, 2}, {1, 2, 3, 3, 0, -1}}, DType::F32), target = g.input({{3}, {1, 0, 1}}, DType::I64);
+  EXPECT_FLOAT_EQ(float(g.values({accuracy(g.b, x, target)})[0]), 2.0f / 3);
+}
+
+TEST(NN, RecipesAreRefusedWithWhatThereIs) {
+  auto sentence = [](llvm::Expected<Recipe> r) { return r ? "" : llvm::toString(r.takeError()); };
+  EXPECT_EQ(sentence(parseOptimizer("adamx(lr=1)")), "optimizer 'adamx(lr=1)': there is no optimizer 'adamx'; there "
+                                                     "are: sgd, adam, adamw, rmsprop, adagrad, lion, lamb, muon");
+  EXPECT_EQ(sentence(parseOptimizer("adagrad(rate=1)")),
+            "optimizer 'adagrad(rate=1)': 'rate' is no parameter of adagrad; there are: lr, lr_decay, weight_decay, "
+            "initial_accumulator_value, eps");
+  EXPECT_EQ(sentence(parseSchedule("constant(a=1)")),
+            "schedule 'constant(a=1)': 'a' is no parameter of constant; there are: none");
+  EXPECT_EQ(sentence(parseOptimizer("sgd(lr=fast)")), "optimizer 'sgd(lr=fast)': 'lr' is 'fast', expected a number");
+  EXPECT_EQ(sentence(parseOptimizer("sgd(lr=1, lr=2)")), "optimizer 'sgd(lr=1, lr=2)': 'lr' is given twice");
+  EXPECT_EQ(sentence(parseOptimizer("sgd(lr=1")), "optimizer 'sgd(lr=1': expected ')' at the end");
+  EXPECT_EQ(sentence(parseLoss("mse(sum=nan)")), "loss 'mse(sum=nan)': 'sum' is 'nan', expected a number");
+  EXPECT_EQ(sentence(parseLoss(" huber ( delta = 2 ) ")), "");
+}
+
+TEST(NN, LossesRefuseWhatDoesNotFit) {
+  Graph g;
+  UOpRef x = g.input({{2, 3}, std::vector<double>(6)}, DType::F32),
+         y = g.input({{3, 2}, std::vector<double>(6)}, DType::F32);
+  auto sentence = [&](const char *recipe, UOpRef a, UOpRef b) {
+    auto r = loss(g.b, llvm::cantFail(parseLoss(recipe)), a, b);
+    return r ? "" : llvm::toString(r.takeError());
+  };
+  EXPECT_EQ(sentence("mse", x, y),
+            "loss mse: the target must be like the prediction, found a prediction f32[2, 3] and a target f32[3, 2]");
+  EXPECT_EQ(sentence("cross_entropy", x, y),
+            "loss cross_entropy: expected a prediction [N, C, ...] and class numbers [N, ...], found a "
+            "prediction f32[2, 3] and a target f32[3, 2]");
+  EXPECT_EQ(sentence("ctc", x, y),
+            "loss ctc: expected a prediction [T, N, C] and class numbers [N, S], found a prediction f32[2, 3] and a "
+            "target f32[3, 2]");
+}
+} // namespace
