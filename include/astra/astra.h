@@ -368,7 +368,8 @@ ASTRA_API astra_status astra_loaded_free(astra_loaded **loaded);
 /* The name of the target that was chosen, e.g. "cpu:x86-64-v4". */
 ASTRA_API const char *astra_loaded_target(const astra_loaded *loaded);
 /* Replaces a param for every session, from the next call on. The tensor is row-major (or any strides: it is copied), of
- * the param's dtype and shape; its prepare program runs now. ASTRA_BUSY while a call is in flight. */
+ * the param's dtype and shape; its prepare program runs now, and what the compiler computed from it is computed again.
+ * ASTRA_BUSY while a call is in flight. */
 ASTRA_API astra_status astra_loaded_set_param(astra_loaded *loaded, const char *name, const astra_tensor *value,
                                               astra_diag *diag);
 

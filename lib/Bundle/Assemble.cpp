@@ -153,13 +153,25 @@ Error Assembler::equations() {
 //===- Weights --------------------------------------------------------------===//
 
 Error Assembler::params() {
-  for (const StoredParam &p : schedule.params) {
-    const Param *source = module.param(p.param->str);
-    assert(source && "a scheduled param is one of the module");
+  // What is read only by derive routines that read nothing else is not stored: when the user gives it, all is there.
+  std::vector<bool> stored(schedule.params.size());
+  auto paramsOf = [](const Routine &r) {
+    SmallVector<uint32_t> out;
+    for (const ProgramBuffer &b : r.buffers)
+      if (b.kind == BufferKind::Param) out.push_back(b.index);
+    return out;
+  };
+  for (const ScheduledEntry &e : schedule.entries)
+    for (uint32_t k : paramsOf(e.routine)) stored[k] = true;
+  for (const Routine &r : schedule.derives)
+    if (SmallVector<uint32_t> read = paramsOf(r); read.size() > 1)
+      for (uint32_t k : read) stored[k] = true;
+  for (auto [i, p] : enumerate(schedule.params)) {
+    assert(p.declared && "a scheduled param is one of the module or a folded one");
     auto out = std::make_unique<fmt::ParamT>();
     out->name = p.param->str.str();
-    out->dtype = dtypeOf(source->value->dtype);
-    out->shape = constantShape(source->value->shape);
+    out->dtype = dtypeOf(p.declared->dtype);
+    out->shape = constantShape(p.declared->shape);
     out->layout = text(p.layout);
     bool rowMajor = p.layout.isRowMajor();
     std::vector<int64_t> shape = constantShape(p.param->shape);
@@ -167,18 +179,24 @@ Error Assembler::params() {
                             ? denseBytes(shape, p.param->dtype)
                             : *elementCount(ctx, p.layout, p.param->shape)->constIndex() * byteSize(p.param->dtype);
     // What the prepare program would give is stored, so that nobody packs at load time.
-    if (source->data && !rowMajor)
-      out->place = parts.weights.add(
-          std::make_shared<std::vector<uint8_t>>(arrange(p.layout, shape, byteSize(p.param->dtype), *source->data)));
-    else if (source->data)
-      out->place = parts.weights.add(source->data);
+    if (p.data && stored[i])
+      out->place = parts.weights.add(rowMajor ? p.data
+                                              : std::make_shared<const std::vector<uint8_t>>(
+                                                    arrange(p.layout, shape, byteSize(p.param->dtype), *p.data)));
     if (p.prepare >= 0) out->prepare = p.prepare;
+    if (p.derive >= 0) out->derive = p.derive;
+    out->fixed = p.fixed;
     manifest.params.push_back(std::move(out));
   }
   for (const Routine &r : schedule.prepares) {
     Expected<std::unique_ptr<fmt::RoutineT>> out = routine(r);
     if (!out) return out.takeError();
     manifest.prepares.push_back(std::move(*out));
+  }
+  for (const Routine &r : schedule.derives) {
+    Expected<std::unique_ptr<fmt::RoutineT>> out = routine(r);
+    if (!out) return out.takeError();
+    manifest.derives.push_back(std::move(*out));
   }
   return Error::success();
 }

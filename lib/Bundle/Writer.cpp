@@ -25,6 +25,7 @@ uint64_t featuresOf(const fmt::ManifestT &m) {
   for (const auto &p : m.params) {
     if (!p->place) features |= fmt::kFeatureHeldWeights;
     if (p->prepare != fmt::kNone) features |= fmt::kFeaturePrepare;
+    if (p->derive != fmt::kNone) features |= fmt::kFeatureDerive;
   }
   for (const auto &e : m.entries) {
     for (const auto &o : e->outputs)

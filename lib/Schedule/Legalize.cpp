@@ -1,8 +1,8 @@
 //===- Legalize.cpp: what kernels can say ----------------------------------===//
 // Takes:    a graph past the numerics stage.
 // Gives:    an equal graph, bit for bit, in which every lane64 sum has one axis, other reduced axes are chains, and no
-// contract reads outside its operands. Keeps:    the order of every sum (N4): the rewrites are its definition, written
-// out.
+// contract reads outside its operands or a permuted one. Keeps:    the order of every sum (N4): the rewrites are its
+// definition, written out.
 #include "Legalize.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"
@@ -61,6 +61,12 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
   bool changed = false;
   for (unsigned o : {0u, 1u}) {
     auto &forms = o ? s.b : s.a;
+    for (; operands[o]->op == Op::Permute; operands[o] = operands[o]->src[0], changed = true) {
+      // Another order of axes is another order of forms: so a transposed weight is a weight, whose layout is ours to
+      // choose.
+      auto seen = forms;
+      for (auto [form, axis] : llvm::zip_equal(seen, operands[o]->ints)) forms[axis] = form;
+    }
     UOpRef x = operands[o], zero = b.idx(0);
     SmallVector<UOpRef, 6> lo(x->rank(), zero), hi(x->rank(), zero);
     bool pads = false;

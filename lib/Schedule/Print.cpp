@@ -81,7 +81,12 @@ std::string astra::print(const Schedule &s) {
            o.layout.isRowMajor() ? "" : " " + text(o.layout), k.inPlace ? " in place" : "");
   }
   for (const StoredParam &x : s.params)
-    p.line(0, "param ", x.param->str.str(), ": ", typeText(x.param->dtype, x.param->shape), " ", text(x.layout));
+    p.line(0, "param ", x.param->str.str(), ": ", typeText(x.param->dtype, x.param->shape), " ", text(x.layout),
+           x.fixed ? " fixed" : "", x.derive < 0 ? "" : ", derived by " + Printer::num(x.derive));
+  for (size_t i = 0; i < s.derives.size(); ++i) {
+    p.line(0, "derive ", Printer::num(i));
+    p.routine(s.derives[i]);
+  }
   for (const ScheduledEntry &e : s.entries) {
     p.line(0, "entry ", e.entry->name);
     p.routine(e.routine);

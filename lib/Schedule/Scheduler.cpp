@@ -5,11 +5,14 @@
 #include "Scheduler.h"
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace astra;
 using llvm::ArrayRef;
 
-llvm::Expected<Schedule> astra::schedule(Module &m) { return Scheduler(m).run(); }
+llvm::Expected<Schedule> astra::schedule(Module &m, const ScheduleOptions &options) {
+  return Scheduler(m, options).run();
+}
 
 void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   KernelSpec spec;
@@ -44,7 +47,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   spec.outputs.push_back({value, layout, allocated});
   spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
   spec.laneLabel = lane;
-  if (const Origin *o = m.origins.find(v)) spec.origin = o->names[0];
+  if (const Origin *from = m.origins.find(v)) spec.origin = from->names[0];
   buffers.push_back(to);
 
   LaunchInstr launch;
@@ -165,9 +168,22 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   }
 }
 
-void Scheduler::entry(const Entry &e) {
-  out.entries.push_back({&e, {}, {}, {}});
-  routine = &out.entries.back().routine;
+/// The graph with params of our own where they stand for what is computed.
+void Scheduler::fold() {
+  folded = foldParams(m, o.fold);
+  if (folded.empty()) return;
+  for (const FoldedParam &f : folded) unfolded[f.value] = f.param;
+  for (UOpRef n : topoSort(m.roots())) {
+    if (unfolded.count(n)) continue;
+    llvm::SmallVector<UOpRef, 4> src;
+    for (UOpRef s : n->src) src.push_back(unfolded.lookup(s));
+    UOpRef now = unfolded[n] = c.withSources(n, src);
+    if (now != n) m.origins.inherit(now, n);
+  }
+}
+
+void Scheduler::begin(Routine &r) {
+  routine = &r;
   routine->programs.emplace_back();
   program = 0;
   clock = 0;
@@ -178,6 +194,11 @@ void Scheduler::entry(const Entry &e) {
   partner.clear();
   results.clear();
   finalDims.clear();
+}
+
+void Scheduler::entry(const Entry &e) {
+  out.entries.push_back({&e, {}, {}, {}});
+  begin(out.entries.back().routine);
   auto rowMajor = [](UOpRef v) { return Layout::rowMajor(v->rank()); };
   auto stateNumber = [&](llvm::StringRef name) {
     return uint32_t(llvm::find_if(out.states, [&](UOpRef s) { return s->str == name; }) - out.states.begin());
@@ -193,6 +214,9 @@ void Scheduler::entry(const Entry &e) {
   // Whoever calls sees elements, not the bytes that rows of a sub-byte type take: their number goes with the roots.
   for (const Value &v : e.outputs)
     if (isSubByte(v.value->dtype) && v.value->rank()) roots.push_back(v.value->shape.back());
+  if (!folded.empty())
+    for (UOpRef &r : roots)
+      if (UOpRef now = unfolded.lookup(r)) r = now;
   roots = legalize(c, roots);
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
@@ -250,7 +274,7 @@ void Scheduler::entry(const Entry &e) {
 /// One routine per parameter that is not stored as the user gives it.
 void Scheduler::prepare() {
   for (StoredParam &p : out.params) {
-    if (p.layout.isRowMajor()) continue;
+    if (p.layout.isRowMajor() || p.fixed) continue;
     p.prepare = out.prepares.size();
     Routine r;
     routine = &r;
@@ -268,7 +292,50 @@ void Scheduler::prepare() {
   }
 }
 
+/// One routine per folded param that depends on the user's: it computes it again when one of those is replaced.
+void Scheduler::derive() {
+  llvm::DenseMap<UOpRef, UOpRef> valueOf;
+  for (const FoldedParam &f : folded)
+    if (f.fromParams) valueOf[f.param] = f.value;
+  for (size_t i = 0; i < out.params.size() && !failed(); ++i) {
+    UOpRef value = valueOf.lookup(out.params[i].param);
+    if (!value) continue;
+    out.params[i].derive = int32_t(out.derives.size());
+    Routine r;
+    begin(r);
+    Layout layout = out.params[i].layout;
+    std::vector<UOpRef> shape(value->shape), roots = legalize(c, {value});
+    Place to{addBuffer(BufferKind::Output, 0, value->dtype, shape, layout), layout, shape};
+    llvm::DenseMap<UOpRef, Place> destinations;
+    destinations.try_emplace(roots[0], to);
+    values(roots, destinations);
+    if (failed()) return;
+    moveAll({std::pair(roots[0], to)});
+    layOutSlots();
+    out.derives.push_back(std::move(r));
+  }
+}
+
+/// What the module and the folding know of the params that routines use.
+void Scheduler::describeParams() {
+  llvm::StringMap<const Param *> declared;
+  for (const Param &p : m.params) declared[p.value->str] = &p;
+  llvm::DenseMap<UOpRef, const FoldedParam *> ours;
+  for (const FoldedParam &f : folded) ours[f.param] = &f;
+  for (StoredParam &p : out.params) {
+    if (const FoldedParam *f = ours.lookup(p.param)) {
+      p.declared = f->param;
+      p.data = f->data;
+      p.fixed = true;
+    } else if (const Param *q = declared.lookup(p.param->str)) {
+      p.declared = q->value;
+      p.data = q->data;
+    }
+  }
+}
+
 llvm::Expected<Schedule> Scheduler::run() {
+  fold();
   out.dims = m.dims;
   out.moduleDims = m.dims.size();
   for (const StateVar &s : m.states) out.states.push_back(s.value);
@@ -277,6 +344,9 @@ llvm::Expected<Schedule> Scheduler::run() {
     entry(e);
     if (failed()) return llvm::createStringError("entry " + e.name + ": " + error);
   }
+  derive();
+  if (failed()) return llvm::createStringError("internal error: a folded parameter: " + error);
+  describeParams();
   prepare();
   return std::move(out);
 }

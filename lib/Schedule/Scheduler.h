@@ -2,6 +2,7 @@
 // Kernels.cpp closes kernels and chooses layouts, Control.cpp emits loops and branches, Memory.cpp lays out slots,
 // Scheduler.cpp drives.
 #pragma once
+#include "FoldParams.h"
 #include "Fusion.h"
 #include "ScopedMap.h"
 #include "astra/IR/Builder.h"
@@ -19,12 +20,15 @@ struct Place {
 
 class Scheduler {
 public:
-  explicit Scheduler(Module &m) : m(m), c(m.ctx()), b(c) {}
+  Scheduler(Module &m, const ScheduleOptions &o) : m(m), o(o), c(m.ctx()), b(c) {}
   llvm::Expected<Schedule> run();
 
 private:
   // Scheduler.cpp
+  /// What follows fills a routine of its own.
+  void begin(Routine &r);
   void entry(const Entry &e);
+  void fold();
   /// Appends to the program at hand what computes `roots`; each gets a place. A root with a destination is computed
   /// into it when its layout allows, else copied.
   void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations);
@@ -69,6 +73,8 @@ private:
   void beginLoop() { loops.push_back({uint32_t(routine->buffers.size()), {}}); }
   void endLoop();
   void prepare();
+  void derive();
+  void describeParams();
 
   // Memory.cpp
   uint32_t slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
@@ -81,10 +87,13 @@ private:
   void emit(Instr i);
 
   Module &m;
+  const ScheduleOptions &o;
   Context &c;
   Builder b;
   Schedule out;
   std::string error;
+  std::vector<FoldedParam> folded;
+  llvm::DenseMap<UOpRef, UOpRef> unfolded; // nodes of the module -> the same over folded params
 
   // the routine at hand
   Routine *routine = nullptr;

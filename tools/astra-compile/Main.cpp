@@ -32,6 +32,16 @@ std::function<std::string(std::string_view)> word(std::string &out, std::string 
   };
 }
 
+std::function<std::string(std::string_view)> level(FoldLevel &out) {
+  return [&out](std::string_view v) -> std::string {
+    static constexpr llvm::StringLiteral names[] = {"none", "small", "all"}; // in the order of FoldLevel
+    auto *name = llvm::find(names, llvm::StringRef(v));
+    if (name == std::end(names)) return "'" + std::string(v) + "' is not one of none, small, all";
+    out = FoldLevel(name - names);
+    return "";
+  };
+}
+
 /// "batch=1..64" or "batch=8".
 std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   auto [name, range] = llvm::StringRef(v).split('=');
@@ -75,6 +85,11 @@ Program describe(CommandLine &c) {
        [&o](std::string_view v) { return addDim(o.dims, v); }},
       {"constant", "NAME=FILE.npy", "an input of an ONNX model that has this value for good; once for each",
        pairs(o.constants)},
+      {"fold", "LEVEL",
+       "what is computed from weights alone while compiling: small, the default, what makes the bundle little larger; "
+       "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
+       "any",
+       level(o.fold)},
       {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(o.taps)},

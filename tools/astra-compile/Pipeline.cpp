@@ -258,7 +258,7 @@ Error Pipeline::compile() {
   if (o.emit == "uop") return give(to, print(m));
 
   begin("schedule");
-  Expected<Schedule> s = schedule(m);
+  Expected<Schedule> s = schedule(m, {o.fold});
   if (!s) return s.takeError();
   if (Error e = end("schedule", ".txt", [&] { return print(*s); })) return e;
   if (o.emit == "schedule") return give(to, print(*s));

@@ -7,6 +7,7 @@
 #include "Progress.h"
 #include "astra/Codegen/Target.h"
 #include "astra/Import/ONNX.h"
+#include "astra/Schedule/Program.h"
 #include "llvm/Support/Error.h"
 
 namespace astra {
@@ -19,6 +20,7 @@ struct PipelineOptions {
   std::vector<const Target *> targets;
   std::vector<DimBound> dims;
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
+  FoldLevel fold = FoldLevel::Small;
   bool timePasses = false, verifyEach = false;
   int64_t ruleLimit = -1; // none
   unsigned jobs = 1;

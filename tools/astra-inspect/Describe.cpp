@@ -123,9 +123,14 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
     out << "\n";
   }
   for (const auto &s : m.states) out << "state " << typed(m, *s) << (s->init ? "" : ", zeros at first") << "\n";
-  uint64_t total = 0;
-  for (const auto &p : m.params) total += p->stored_bytes;
-  out << m.params.size() << " params, " << bytesText(total) << "\n";
+  uint64_t total = 0, ours = 0, computed = 0;
+  for (const auto &p : m.params) {
+    total += p->stored_bytes;
+    if (p->fixed) ours++, computed += p->stored_bytes;
+  }
+  out << m.params.size() << " params, " << bytesText(total);
+  if (ours) out << "; " << ours << " of them computed while compiling, " << bytesText(computed);
+  out << "\n";
   for (const auto &t : m.targets) {
     out << "target " << t->name << ", code " << bytesText(b.sections()[t->section].bytes) << ", needs";
     for (const std::string &f : t->features) out << " " << f;

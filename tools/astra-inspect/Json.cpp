@@ -136,8 +136,10 @@ void Writer::manifest() {
     place("place", p.place.get());
     if (p.prepare != fmt::kNone) j.attribute("prepare", p.prepare);
     if (p.fixed) j.attribute("fixed", true);
+    if (p.derive != fmt::kNone) j.attribute("derive", p.derive);
   });
   objects("prepares", m.prepares, [&](const fmt::RoutineT &r) { routine(r); });
+  objects("derives", m.derives, [&](const fmt::RoutineT &r) { routine(r); });
   objects("states", m.states, [&](const fmt::StateT &s) {
     j.attribute("name", s.name);
     dtype(s.dtype);

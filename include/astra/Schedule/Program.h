@@ -83,7 +83,11 @@ struct Routine {
 struct StoredParam {
   UOpRef param; // as kernels see it: a complex one is real, with the two parts of an element as a last axis
   Layout layout;
-  int32_t prepare = -1; // index into Schedule::prepares; -1: row-major as it is
+  int32_t prepare = -1;      // index into Schedule::prepares; -1: row-major as it is
+  UOpRef declared = nullptr; // as the module has it
+  Bytes data = {};           // row-major, of the declared type; empty pointer: set at run time
+  bool fixed = false;        // computed while compiling (FoldParams.h): users neither see nor replace it
+  int32_t derive = -1;       // index into Schedule::derives; -1: it depends on no parameter of the user's
 };
 
 struct ScheduledEntry {
@@ -101,12 +105,19 @@ struct Schedule {
   std::vector<StoredParam> params; // those that entries use
   std::vector<UOpRef> states;      // `state` nodes; a ProgramBuffer's index counts in these
   std::vector<Routine> prepares;   // input 0: the row-major parameter; output 0: its stored form
+  std::vector<Routine> derives;    // no input; output 0: the stored form of what is computed from parameters
   std::vector<ScheduledEntry> entries;
+};
+
+/// What is computed from parameters alone while compiling: nothing; what makes a bundle little larger; all.
+enum class FoldLevel : uint8_t { None, Small, All };
+struct ScheduleOptions {
+  FoldLevel fold = FoldLevel::Small;
 };
 
 /// Plans kernels, memory and programs for every entry of a module whose graph is past the numerics stage. An error
 /// names what cannot be scheduled.
-llvm::Expected<Schedule> schedule(Module &m);
+llvm::Expected<Schedule> schedule(Module &m, const ScheduleOptions &options = {});
 
 /// Rewrites, bit for bit, what kernels cannot say into what they can: large and multi-axis lane64 sums into chunks,
 /// operands that are read outside into padded ones, sorting, scatter, compaction and argmax into folds, cumulative sums

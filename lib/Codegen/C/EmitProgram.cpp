@@ -134,20 +134,23 @@ void Program::bytes(const std::string &name, ArrayRef<uint8_t> data) {
 /// Stored params as constants of the source.
 Error Program::weights() {
   uint64_t total = 0;
-  for (const StoredParam &p : s.params)
-    if (const Param *source = m.param(p.param->str); source->data) total += source->data->size();
+  std::vector<bool> used(s.params.size()); // what only routines that run at load time read is left out
+  for (const ScheduledEntry &e : s.entries)
+    for (const ProgramBuffer &b : e.routine.buffers)
+      if (b.kind == BufferKind::Param) used[b.index] = true;
+  for (auto [i, p] : enumerate(s.params))
+    if (p.data && used[i]) total += p.data->size();
   if (total > mostWeights)
     return createStringError(
         std::errc::not_supported,
         "the weights have %llu bytes, and C source holds at most %llu: compile to a bundle instead",
         static_cast<unsigned long long>(total), static_cast<unsigned long long>(mostWeights));
   for (auto [i, p] : enumerate(s.params)) {
-    const Param *param = m.param(p.param->str);
-    if (!param->data) continue;
+    if (!p.data || !used[i]) continue;
     std::vector<int64_t> shape;
     for (UOpRef extent : p.param->shape) shape.push_back(*extent->constIndex());
     std::vector<uint8_t> stored =
-        p.layout.isRowMajor() ? *param->data : arrange(p.layout, shape, byteSize(p.param->dtype), *param->data);
+        p.layout.isRowMajor() ? *p.data : arrange(p.layout, shape, byteSize(p.param->dtype), *p.data);
     line(0, "/* " + p.param->str + " : " + typeText(p.param->dtype, p.param->shape) + ", " + text(p.layout) + " */");
     bytes("w" + std::to_string(i), stored);
   }
@@ -246,9 +249,8 @@ void Program::entry(const ScheduledEntry &e) {
     argument(Twine(cType(state->dtype)) + " *" + states.back(), "state, " + typeText(state->dtype, state->shape));
   }
   for (auto [i, p] : enumerate(s.params)) {
-    const Param *source = m.param(p.param->str);
-    if (source->data) continue;
-    UOpRef value = source->value;
+    if (p.data) continue;
+    UOpRef value = p.declared;
     params[i] = unique(value->str);
     argument(Twine("const ") + cType(value->dtype) + " *" + params[i],
              typeText(value->dtype, value->shape) + " stored as " + text(p.layout));

@@ -37,8 +37,9 @@ enum Feature : uint64_t {
   kFeatureControl = 1u << 1,     ///< some program has While, Loop or Cond
   kFeaturePrepare = 1u << 2,     ///< some param has a prepare routine
   kFeatureHeldWeights = 1u << 3, ///< some param has no place: the user must set it
+  kFeatureDerive = 1u << 4,      ///< some param has a derive routine
 };
-inline constexpr uint64_t kKnownFeatures = 15;
+inline constexpr uint64_t kKnownFeatures = 31;
 
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint64_t kMapAlign = 65536;

@@ -1990,6 +1990,7 @@ struct ParamT : public flatbuffers::NativeTable {
   std::unique_ptr<astra::fmt::PlaceT> place{};
   uint32_t prepare = 4294967295;
   bool fixed = false;
+  uint32_t derive = 4294967295;
   ParamT() = default;
   ParamT(const ParamT &o);
   ParamT(ParamT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -2007,7 +2008,8 @@ struct Param FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_STORED_BYTES = 12,
     VT_PLACE = 14,
     VT_PREPARE = 16,
-    VT_FIXED = 18
+    VT_FIXED = 18,
+    VT_DERIVE = 20
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -2033,6 +2035,9 @@ struct Param FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool fixed() const {
     return GetField<uint8_t>(VT_FIXED, 0) != 0;
   }
+  uint32_t derive() const {
+    return GetField<uint32_t>(VT_DERIVE, 4294967295);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -2047,6 +2052,7 @@ struct Param FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(place()) &&
            VerifyField<uint32_t>(verifier, VT_PREPARE, 4) &&
            VerifyField<uint8_t>(verifier, VT_FIXED, 1) &&
+           VerifyField<uint32_t>(verifier, VT_DERIVE, 4) &&
            verifier.EndTable();
   }
   ParamT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2082,6 +2088,9 @@ struct ParamBuilder {
   void add_fixed(bool fixed) {
     fbb_.AddElement<uint8_t>(Param::VT_FIXED, static_cast<uint8_t>(fixed), 0);
   }
+  void add_derive(uint32_t derive) {
+    fbb_.AddElement<uint32_t>(Param::VT_DERIVE, derive, 4294967295);
+  }
   explicit ParamBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2104,9 +2113,11 @@ inline flatbuffers::Offset<Param> CreateParam(
     uint64_t stored_bytes = 0,
     flatbuffers::Offset<astra::fmt::Place> place = 0,
     uint32_t prepare = 4294967295,
-    bool fixed = false) {
+    bool fixed = false,
+    uint32_t derive = 4294967295) {
   ParamBuilder builder_(_fbb);
   builder_.add_stored_bytes(stored_bytes);
+  builder_.add_derive(derive);
   builder_.add_prepare(prepare);
   builder_.add_place(place);
   builder_.add_layout(layout);
@@ -2126,7 +2137,8 @@ inline flatbuffers::Offset<Param> CreateParamDirect(
     uint64_t stored_bytes = 0,
     flatbuffers::Offset<astra::fmt::Place> place = 0,
     uint32_t prepare = 4294967295,
-    bool fixed = false) {
+    bool fixed = false,
+    uint32_t derive = 4294967295) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto shape__ = shape ? _fbb.CreateVector<int64_t>(*shape) : 0;
   auto layout__ = layout ? _fbb.CreateString(layout) : 0;
@@ -2139,7 +2151,8 @@ inline flatbuffers::Offset<Param> CreateParamDirect(
       stored_bytes,
       place,
       prepare,
-      fixed);
+      fixed,
+      derive);
 }
 
 flatbuffers::Offset<Param> CreateParam(flatbuffers::FlatBufferBuilder &_fbb, const ParamT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -3036,6 +3049,7 @@ struct ManifestT : public flatbuffers::NativeTable {
   std::vector<std::unique_ptr<astra::fmt::KernelT>> kernels{};
   std::vector<std::unique_ptr<astra::fmt::TargetT>> targets{};
   std::vector<std::unique_ptr<astra::fmt::EntryT>> entries{};
+  std::vector<std::unique_ptr<astra::fmt::RoutineT>> derives{};
   ManifestT() = default;
   ManifestT(const ManifestT &o);
   ManifestT(ManifestT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -3058,7 +3072,8 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_STATES = 22,
     VT_KERNELS = 24,
     VT_TARGETS = 26,
-    VT_ENTRIES = 28
+    VT_ENTRIES = 28,
+    VT_DERIVES = 30
   };
   const flatbuffers::String *contract() const {
     return GetPointer<const flatbuffers::String *>(VT_CONTRACT);
@@ -3099,6 +3114,9 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Entry>> *entries() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Entry>> *>(VT_ENTRIES);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>> *derives() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>> *>(VT_DERIVES);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_CONTRACT) &&
@@ -3137,6 +3155,9 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_ENTRIES) &&
            verifier.VerifyVector(entries()) &&
            verifier.VerifyVectorOfTables(entries()) &&
+           VerifyOffset(verifier, VT_DERIVES) &&
+           verifier.VerifyVector(derives()) &&
+           verifier.VerifyVectorOfTables(derives()) &&
            verifier.EndTable();
   }
   ManifestT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -3187,6 +3208,9 @@ struct ManifestBuilder {
   void add_entries(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Entry>>> entries) {
     fbb_.AddOffset(Manifest::VT_ENTRIES, entries);
   }
+  void add_derives(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>>> derives) {
+    fbb_.AddOffset(Manifest::VT_DERIVES, derives);
+  }
   explicit ManifestBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3225,8 +3249,10 @@ inline flatbuffers::Offset<Manifest> CreateManifest(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::State>>> states = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Kernel>>> kernels = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Target>>> targets = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Entry>>> entries = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Entry>>> entries = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>>> derives = 0) {
   ManifestBuilder builder_(_fbb);
+  builder_.add_derives(derives);
   builder_.add_entries(entries);
   builder_.add_targets(targets);
   builder_.add_kernels(kernels);
@@ -3257,7 +3283,8 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
     const std::vector<flatbuffers::Offset<astra::fmt::State>> *states = nullptr,
     const std::vector<flatbuffers::Offset<astra::fmt::Kernel>> *kernels = nullptr,
     const std::vector<flatbuffers::Offset<astra::fmt::Target>> *targets = nullptr,
-    const std::vector<flatbuffers::Offset<astra::fmt::Entry>> *entries = nullptr) {
+    const std::vector<flatbuffers::Offset<astra::fmt::Entry>> *entries = nullptr,
+    const std::vector<flatbuffers::Offset<astra::fmt::Routine>> *derives = nullptr) {
   auto contract__ = contract ? _fbb.CreateString(contract) : 0;
   auto numerics__ = numerics ? _fbb.CreateString(numerics) : 0;
   auto module___ = module_ ? _fbb.CreateString(module_) : 0;
@@ -3271,6 +3298,7 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
   auto kernels__ = kernels ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Kernel>>(*kernels) : 0;
   auto targets__ = targets ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Target>>(*targets) : 0;
   auto entries__ = entries ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Entry>>(*entries) : 0;
+  auto derives__ = derives ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Routine>>(*derives) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       contract__,
@@ -3285,7 +3313,8 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
       states__,
       kernels__,
       targets__,
-      entries__);
+      entries__,
+      derives__);
 }
 
 flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -3825,7 +3854,8 @@ inline ParamT::ParamT(const ParamT &o)
         stored_bytes(o.stored_bytes),
         place((o.place) ? new astra::fmt::PlaceT(*o.place) : nullptr),
         prepare(o.prepare),
-        fixed(o.fixed) {
+        fixed(o.fixed),
+        derive(o.derive) {
 }
 
 inline ParamT &ParamT::operator=(ParamT o) FLATBUFFERS_NOEXCEPT {
@@ -3837,6 +3867,7 @@ inline ParamT &ParamT::operator=(ParamT o) FLATBUFFERS_NOEXCEPT {
   std::swap(place, o.place);
   std::swap(prepare, o.prepare);
   std::swap(fixed, o.fixed);
+  std::swap(derive, o.derive);
   return *this;
 }
 
@@ -3857,6 +3888,7 @@ inline void Param::UnPackTo(ParamT *_o, const flatbuffers::resolver_function_t *
   { auto _e = place(); if (_e) _o->place = std::unique_ptr<astra::fmt::PlaceT>(_e->UnPack(_resolver)); }
   { auto _e = prepare(); _o->prepare = _e; }
   { auto _e = fixed(); _o->fixed = _e; }
+  { auto _e = derive(); _o->derive = _e; }
 }
 
 inline flatbuffers::Offset<Param> Param::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ParamT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -3875,6 +3907,7 @@ inline flatbuffers::Offset<Param> CreateParam(flatbuffers::FlatBufferBuilder &_f
   auto _place = _o->place ? CreatePlace(_fbb, _o->place.get(), _rehasher) : 0;
   auto _prepare = _o->prepare;
   auto _fixed = _o->fixed;
+  auto _derive = _o->derive;
   return astra::fmt::CreateParam(
       _fbb,
       _name,
@@ -3884,7 +3917,8 @@ inline flatbuffers::Offset<Param> CreateParam(flatbuffers::FlatBufferBuilder &_f
       _stored_bytes,
       _place,
       _prepare,
-      _fixed);
+      _fixed,
+      _derive);
 }
 
 inline StateT::StateT(const StateT &o)
@@ -4240,6 +4274,8 @@ inline ManifestT::ManifestT(const ManifestT &o)
   for (const auto &targets_ : o.targets) { targets.emplace_back((targets_) ? new astra::fmt::TargetT(*targets_) : nullptr); }
   entries.reserve(o.entries.size());
   for (const auto &entries_ : o.entries) { entries.emplace_back((entries_) ? new astra::fmt::EntryT(*entries_) : nullptr); }
+  derives.reserve(o.derives.size());
+  for (const auto &derives_ : o.derives) { derives.emplace_back((derives_) ? new astra::fmt::RoutineT(*derives_) : nullptr); }
 }
 
 inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
@@ -4256,6 +4292,7 @@ inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
   std::swap(kernels, o.kernels);
   std::swap(targets, o.targets);
   std::swap(entries, o.entries);
+  std::swap(derives, o.derives);
   return *this;
 }
 
@@ -4281,6 +4318,7 @@ inline void Manifest::UnPackTo(ManifestT *_o, const flatbuffers::resolver_functi
   { auto _e = kernels(); if (_e) { _o->kernels.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kernels[_i] = std::unique_ptr<astra::fmt::KernelT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = targets(); if (_e) { _o->targets.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->targets[_i] = std::unique_ptr<astra::fmt::TargetT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = entries(); if (_e) { _o->entries.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->entries[_i] = std::unique_ptr<astra::fmt::EntryT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = derives(); if (_e) { _o->derives.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->derives[_i] = std::unique_ptr<astra::fmt::RoutineT>(_e->Get(_i)->UnPack(_resolver)); } } }
 }
 
 inline flatbuffers::Offset<Manifest> Manifest::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4304,6 +4342,7 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
   auto _kernels = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Kernel>> (_o->kernels.size(), [](size_t i, _VectorArgs *__va) { return CreateKernel(*__va->__fbb, __va->__o->kernels[i].get(), __va->__rehasher); }, &_va );
   auto _targets = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Target>> (_o->targets.size(), [](size_t i, _VectorArgs *__va) { return CreateTarget(*__va->__fbb, __va->__o->targets[i].get(), __va->__rehasher); }, &_va );
   auto _entries = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Entry>> (_o->entries.size(), [](size_t i, _VectorArgs *__va) { return CreateEntry(*__va->__fbb, __va->__o->entries[i].get(), __va->__rehasher); }, &_va );
+  auto _derives = _o->derives.size() ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Routine>> (_o->derives.size(), [](size_t i, _VectorArgs *__va) { return CreateRoutine(*__va->__fbb, __va->__o->derives[i].get(), __va->__rehasher); }, &_va ) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       _contract,
@@ -4318,7 +4357,8 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
       _states,
       _kernels,
       _targets,
-      _entries);
+      _entries,
+      _derives);
 }
 
 inline bool VerifyInstr(flatbuffers::Verifier &verifier, const void *obj, Instr type) {

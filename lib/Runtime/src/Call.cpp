@@ -337,12 +337,15 @@ astra_status astra_session_submit(astra_session *session, astra_stream *stream, 
   if (c.flags & ~uint32_t(ASTRA_CALL_ALLOW_COPY))
     return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", c.flags);
   if (Status s = takeSession(session, diag)) return s;
+  uint64_t changes;
   {
     Lock lock(session->loaded->mutex);
     session->loaded->flying++; // from here on the loaded params stay
+    changes = session->loaded->changes;
   }
   Submit submit{session, stream, c, diag};
-  Status s = submit.prepare();
+  Status s = followLoaded(session, changes, diag);
+  if (!s) s = submit.prepare();
   if (!s) s = submit.queue(promise);
   if (s) {
     session->loaded->flying--;

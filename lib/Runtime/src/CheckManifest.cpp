@@ -130,13 +130,18 @@ Status Checker::params() {
     if (!denseBytes(*dtype, rank ? p->shape()->data() : nullptr, rank, dense))
       return malformed(diag, "the shape of param %.64s is negative or too large", name);
     if (p->stored_bytes() > INT64_MAX) return malformed(diag, "param %.64s is too large", name);
-    if (p->prepare() == kNone && p->stored_bytes() != dense)
+    if (p->prepare() == kNone && !p->fixed() && p->stored_bytes() != dense)
       return malformed(diag, "param %.64s has %llu stored bytes and no prepare program; its row-major size is %llu",
                        name, static_cast<unsigned long long>(p->stored_bytes()),
                        static_cast<unsigned long long>(dense));
     if (p->prepare() != kNone && p->prepare() >= m.prepares()->size())
       return malformed(diag, "param %.64s has the prepare program %u of %u", name, p->prepare(), m.prepares()->size());
     if (p->fixed() && !p->place()) return malformed(diag, "the constant %.64s has no bytes", name);
+    uint32_t derives = m.derives() ? m.derives()->size() : 0;
+    if (p->derive() != kNone && p->derive() >= derives)
+      return malformed(diag, "param %.64s has the derive program %u of %u", name, p->derive(), derives);
+    if (p->derive() != kNone && !p->fixed())
+      return malformed(diag, "param %.64s has a derive program and is not fixed", name);
     if (!p->place()) continue;
     if (Status s = place(p->place(), "param", name)) return s;
     if (p->place()->length() != p->stored_bytes())
@@ -298,6 +303,9 @@ Status Checker::manifest() {
   for (DimLevel &level : levels) level = DimLevel::Never;
   for (const fmt::Routine *r : *m.prepares())
     if (Status s = routine(*r, nullptr)) return s;
+  if (m.derives())
+    for (const fmt::Routine *r : *m.derives())
+      if (Status s = routine(*r, nullptr, true)) return s;
   if (Status s = uniqueNames(*this, m.entries(), "entry")) return s;
   for (const fmt::Entry *e : *m.entries())
     if (Status s = entry(*e)) return s;

@@ -1,5 +1,5 @@
 //===- CheckRoutine.cpp: buffers, slots and programs ----------------------===//
-// Takes:    a routine of an entry or of a prepare step, in the scope of dims that the Checker holds.
+// Takes:    a routine of an entry, or of a prepare or derive step, in the scope of dims that the Checker holds.
 // Gives:    the promise that the interpreter may follow every index without looking.
 // Keeps:    nesting at most kMaxProgramDepth, no recursion.
 // Does not: prove that a kernel stays inside its buffers; code is trusted once its hash is.
@@ -17,6 +17,7 @@ struct RoutineChecker {
   Checker &c;
   const fmt::Routine &r;
   const fmt::Entry *entry;
+  bool derives; ///< of a derive step
 
   Status buffers();
   Status program(uint32_t index);
@@ -37,15 +38,18 @@ Status RoutineChecker::buffers() {
   for (const fmt::Buffer *b : *r.buffers()) {
     uint32_t count = 0;
     switch (b->kind()) {
-    case BufferKind::Input: count = entry ? entry->inputs()->size() : 1; break;
+    case BufferKind::Input: count = entry ? entry->inputs()->size() : !derives; break;
     case BufferKind::Output: count = entry ? entry->outputs()->size() : 1; break;
-    case BufferKind::Param: count = entry ? c.m.params()->size() : 0; break;
+    case BufferKind::Param: count = entry || derives ? c.m.params()->size() : 0; break;
     case BufferKind::State: count = entry ? c.m.states()->size() : 0; break;
     case BufferKind::Slot: count = r.slots()->size(); break;
     default: return malformed(c.diag, "a buffer has the unknown kind %u", unsigned(b->kind()));
     }
     if (b->index() >= count)
       return malformed(c.diag, "a buffer names %s %u of %u", fmt::EnumNameBufferKind(b->kind()), b->index(), count);
+    if (b->kind() == BufferKind::Param && derives && c.m.params()->Get(b->index())->fixed())
+      return malformed(c.diag, "a derive program reads the fixed param %.64s",
+                       c.m.params()->Get(b->index())->name()->c_str());
     if (b->device() != 0)
       return malformed(c.diag, "a buffer is on device slot %u; the bundle is for one device", b->device());
     if (b->offset() % fmt::kAlign || (b->kind() != BufferKind::Slot && b->offset()))
@@ -206,8 +210,8 @@ Status RoutineChecker::nesting() {
 
 } // namespace
 
-Status Checker::routine(const fmt::Routine &routine, const fmt::Entry *entry) {
-  RoutineChecker checker{*this, routine, entry};
+Status Checker::routine(const fmt::Routine &routine, const fmt::Entry *entry, bool derives) {
+  RoutineChecker checker{*this, routine, entry, derives};
   if (routine.programs()->size() == 0) return malformed(diag, "a routine has no program");
   if (Status s = checker.buffers()) return s;
   for (uint32_t p = 0; p < routine.programs()->size(); p++)

@@ -44,8 +44,8 @@ struct Checker {
   /// A new scope, where the internal dims alone have a value.
   void resetLevels();
 
-  /// Buffers, slots and programs (CheckRoutine.cpp). `entry` is null for a prepare routine.
-  Status routine(const fmt::Routine &routine, const fmt::Entry *entry);
+  /// Buffers, slots and programs (CheckRoutine.cpp). `entry` is null for a prepare or derive routine.
+  Status routine(const fmt::Routine &routine, const fmt::Entry *entry, bool derives = false);
 };
 
 } // namespace astra::rt

@@ -135,6 +135,7 @@ struct astra_loaded : astra::rt::Handle {
   astra::rt::Code code{};
   astra::rt::Array<const void *> params;         ///< stored bytes; null: the user must set them
   astra::rt::Array<astra::rt::ParamValue> owned; ///< those that the user set
+  uint64_t changes = 0;                          ///< how often one was set; with the mutex locked
   astra::rt::Mutex mutex;                        ///< of the params, against the next line
   std::atomic<uint32_t> flying{0};               ///< calls in flight
 };

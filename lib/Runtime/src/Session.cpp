@@ -27,16 +27,6 @@ void astra::rt::leaveSession(astra_session *session) { session->busy.store(false
 
 namespace {
 
-/// Takes the session for the time of a scope.
-struct Taken {
-  Taken(astra_session *session, astra_diag *diag) : session(session), status(takeSession(session, diag)) {}
-  ~Taken() {
-    if (!status) leaveSession(session);
-  }
-  astra_session *session;
-  Status status;
-};
-
 Status setDim(astra_session *session, const char *name, int64_t value, bool first, astra_diag *diag) {
   const fmt::Manifest &m = session->loaded->bundle->manifest();
   if (!name) return fail(diag, ASTRA_INVALID_ARGUMENT, "the name of the dim is NULL; give one");
@@ -179,21 +169,6 @@ astra_status astra_session_set_dim(astra_session *session, const char *name, int
   if (Status s = checkHandle(session, "the session", diag)) return s;
   Taken taken(session, diag);
   return taken.status ? taken.status : setDim(session, name, value, false, diag);
-}
-
-astra_status astra_session_set_param(astra_session *session, const char *name, const astra_tensor *value,
-                                     astra_diag *diag) {
-  if (Status s = checkHandle(session, "the session", diag)) return s;
-  uint32_t index = 0;
-  if (Status s = findUserParam(session->loaded->bundle, name, index, diag)) return s;
-  Taken taken(session, diag);
-  if (taken.status) return taken.status;
-  ParamValue made;
-  if (Status s = makeParam(session->loaded, index, value, made, diag)) return s;
-  freeParam(session->runtime->heap, session->owned[index]);
-  session->owned[index] = made;
-  session->params[index] = made.data;
-  return ASTRA_OK;
 }
 
 astra_status astra_session_set_state(astra_session *session, const char *name, const astra_tensor *value,

@@ -45,11 +45,22 @@ Status checkInput(const fmt::Manifest &m, const fmt::Tensor &input, const View &
 Status makeParam(astra_loaded *loaded, uint32_t index, const astra_tensor *value, ParamValue &out, astra_diag *diag);
 Status findUserParam(const astra_bundle *bundle, const char *name, uint32_t &index, astra_diag *diag);
 void freeParam(Heap &heap, ParamValue &value);
+/// Brings a session's derived params up to `changes` of the loaded bundle's params, which stay meanwhile (Params.cpp).
+Status followLoaded(astra_session *session, uint64_t changes, astra_diag *diag);
 inline constexpr uint64_t kParamAlign = 64;
 
 /// Takes the session for the time of a change; refuses with ASTRA_BUSY.
 Status takeSession(astra_session *session, astra_diag *diag);
 void leaveSession(astra_session *session);
+/// Takes the session for the time of a scope.
+struct Taken {
+  Taken(astra_session *session, astra_diag *diag) : session(session), status(takeSession(session, diag)) {}
+  ~Taken() {
+    if (!status) leaveSession(session);
+  }
+  astra_session *session;
+  Status status;
+};
 
 } // namespace astra::rt
 
@@ -64,6 +75,7 @@ struct astra_session : astra::rt::Handle {
   astra::rt::Array<bool> isGiven;
   astra::rt::Array<const void *> params;         ///< per param: replaced for this session, or null
   astra::rt::Array<astra::rt::ParamValue> owned; ///< their memory
+  uint64_t changesSeen = 0;                      ///< those of loaded that derived params here follow
   astra_trace_fn trace = nullptr;
   void *traceSelf = nullptr;
 

@@ -89,6 +89,36 @@ TEST_P(Run, ParamsAreReplacedThroughPrepare) {
   EXPECT_EQ(y, applied(x, columns));
 }
 
+TEST_P(Run, WhatIsComputedFromParamsFollowsThem) {
+  std::vector<float> x(8, 100), y(8);
+  auto result = [&](Session &session) {
+    Promise promise;
+    EXPECT_OK(machine.submit(session, machine.stream, "derived", {tensor(x, {8})}, {tensor(y, {8})}, promise.out()));
+    EXPECT_OK(astra_promise_wait(promise, &diag));
+    EXPECT_EQ(y, std::vector<float>(8, y[0]));
+    return y[0];
+  };
+  auto all = [](float value) { return std::vector<float>(8, value); };
+  Session other = machine.makeSession();
+  EXPECT_EQ(result(machine.session), 103);
+  auto ten = all(10), twenty = all(20), thirty = all(30), forty = all(40);
+  EXPECT_OK(astra_session_set_param(machine.session, "a", &tensor(ten, {8}), &diag));
+  EXPECT_EQ(result(machine.session), 112);
+  EXPECT_EQ(result(other), 103) << "it was set for one session";
+  EXPECT_OK(astra_loaded_set_param(machine.loaded, "b", &tensor(twenty, {8}), &diag));
+  EXPECT_EQ(result(machine.session), 130) << "its own a, the loaded bundle's b";
+  EXPECT_EQ(result(other), 121);
+  EXPECT_OK(astra_loaded_set_param(machine.loaded, "a", &tensor(thirty, {8}), &diag));
+  EXPECT_EQ(result(machine.session), 130) << "the session's own comes first";
+  EXPECT_EQ(result(other), 150);
+  EXPECT_OK(astra_session_set_param(other, "b", &tensor(forty, {8}), &diag));
+  EXPECT_EQ(result(other), 170);
+  EXPECT_EQ(result(machine.session), 130);
+  Session late = machine.makeSession();
+  EXPECT_EQ(result(late), 150);
+  EXPECT_EQ(astra_loaded_set_param(machine.loaded, "d", &tensor(ten, {8}), &diag), ASTRA_UNKNOWN_NAME);
+}
+
 TEST_P(Run, StateLivesInItsSession) {
   std::vector<float> x = {5}, y(1);
   auto step = [&] {
@@ -315,7 +345,7 @@ TEST(Queries, DescribeTheBundle) {
   EXPECT_EQ(astra_bundle_get_info(m.bundle, &info), ASTRA_OK);
   EXPECT_STREQ(info.contract, "astra-num/1");
   EXPECT_EQ(info.num_states, 2u);
-  EXPECT_EQ(info.num_params, 1u);
+  EXPECT_EQ(info.num_params, 3u); // not what is computed from them
   astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
   EXPECT_EQ(astra_entry_get_output(m.entry("apply"), 0, &t), ASTRA_OK);
   EXPECT_STREQ(t.name, "y");

@@ -157,6 +157,9 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   MAY(astra_session_set_param(session, "w", &t, &diag));
   t.t.strides = strides.data();
   MAY(astra_loaded_set_param(loaded, "w", &t, &diag));
+  Tensor a = tensor(w, {8});
+  MAY(astra_session_set_param(session, "a", &a, &diag));
+  MAY(astra_loaded_set_param(loaded, "b", &a, &diag)); // the next call of the session follows
   MAY(astra_session_set_state(session, "sum", &state, &diag));
   MAY(astra_session_get_state(session, "sum", &state, &diag));
   const void *lent;

@@ -432,5 +432,25 @@ ManifestMaker test::standardManifest() {
     addTensor(e.outputs, "y", {});
     addLaunch(*e.routine, 0, kernel, {addBuffer(*e.routine, BufferKind::Output, 0, four)});
   }
+  { // @derived(x[8]) -> y[8]: x + d, d = a + b computed by the compiler
+    uint32_t a = k.param("a", {8}, std::vector<float>(8, 1), "row-major"),
+             b = k.param("b", {8}, std::vector<float>(8, 2), "row-major"),
+             d = k.param("d", {8}, std::vector<float>(8, 3), "row-major");
+    uint32_t kernel = k.kernel("sum", {Access::Read, Access::Read, Access::Write}, eight, zero);
+    auto derive = std::make_unique<fmt::RoutineT>();
+    uint32_t from = addBuffer(*derive, BufferKind::Param, a, bytes32),
+             with = addBuffer(*derive, BufferKind::Param, b, bytes32),
+             to = addBuffer(*derive, BufferKind::Output, 0, bytes32);
+    addLaunch(*derive, addProgram(*derive), kernel, {from, with, to});
+    k.m.params[d]->fixed = true, k.m.params[d]->derive = uint32_t(k.m.derives.size());
+    k.m.derives.push_back(std::move(derive));
+    fmt::EntryT &e = k.entry("derived");
+    addTensor(e.inputs, "x", {eight});
+    addTensor(e.outputs, "y", {eight});
+    fmt::RoutineT &r = *e.routine;
+    uint32_t x = addBuffer(r, BufferKind::Input, 0, bytes32), p = addBuffer(r, BufferKind::Param, d, bytes32),
+             y = addBuffer(r, BufferKind::Output, 0, bytes32);
+    addLaunch(r, 0, kernel, {x, p, y});
+  }
   return k;
 }

@@ -24,6 +24,14 @@ KERNEL(twice) {
   for (int64_t i = first; i < last; i++) out[i] = 2 * x[i];
 }
 
+/* the same, for a number of items that no dim gives */
+KERNEL(sum) {
+  UNUSED;
+  const float *x = buf[0], *y = buf[1];
+  float *out = buf[2];
+  for (int64_t i = first; i < last; i++) out[i] = x[i] + y[i];
+}
+
 /* stored[i/4][k][i%4] = rowMajor[i][k], i < 8, k < 3: one item is one row i */
 KERNEL(pack) {
   UNUSED;

@@ -97,9 +97,8 @@ llvm::Expected<EvalResult> ScheduleRun::run(unsigned e, const EvalInputs &in) {
     case BufferKind::Output: to.assign(bytes, 0xcd); break;
     case BufferKind::Param: {
       const StoredParam &p = s.params[b.index];
-      const Param *source = m.param(p.param->str);
       auto given = in.params.find(p.param->str.str());
-      const Bytes &rowMajor = given != in.params.end() ? given->second.bytes : *source->data;
+      const Bytes &rowMajor = given != in.params.end() ? given->second.bytes : *p.data;
       std::vector<int64_t> shape;
       for (UOpRef d : p.param->shape) shape.push_back(*d->constIndex());
       to = arrange(p.layout, shape, byteSize(p.param->dtype), rowMajor);
