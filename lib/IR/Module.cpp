@@ -5,6 +5,8 @@
 
 using namespace astra;
 
+const char *astra::transformName(Transform t) { return t == Transform::Grad ? "grad" : "jvp"; }
+
 void Origins::add(UOpRef node, llvm::StringRef name) {
   Origin &o = byId[node->id];
   auto at = std::lower_bound(o.names.begin(), o.names.end(), name);

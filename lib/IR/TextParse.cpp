@@ -27,14 +27,16 @@ public:
     while (!accept("}")) {
       const char *at = tok.at;
       StringRef word;
-      if (!identifier("dim, require, param, state, func, entry or }", word)) return false;
+      if (!identifier("dim, require, param, state, func, entry, grad, jvp or }", word)) return false;
       bool ok = word == "dim"       ? dim()
                 : word == "require" ? equation()
                 : word == "param"   ? param()
                 : word == "state"   ? state()
                 : word == "func"    ? function()
                 : word == "entry"   ? entry()
-                                    : fail(at, "expected dim, require, param, state, func, entry or }");
+                : word == "grad"    ? directive(Transform::Grad)
+                : word == "jvp"     ? directive(Transform::Jvp)
+                                    : fail(at, "expected dim, require, param, state, func, entry, grad, jvp or }");
       if (!ok) return false;
     }
     return tok.is(Kind::End) ? message.empty() : fail("nothing may follow the module");
@@ -287,6 +289,26 @@ private:
     if (!operand(x) || !annotation(d, shape, at) || !typeAfter(x, d, shape, at)) return false;
     if (x->dtype == DType::Void) return fail(t.at, "this has no value");
     e.outputs.push_back({unquote(t.text), x});
+    return true;
+  }
+
+  /// @name = @entry wrt %input, @parameter
+  bool directive(Transform t) {
+    Directive d{t, {}, {}, {}};
+    const char *at = tok.at;
+    if (!name(Kind::Global, "the new entry's name: @name", d.name) || !expect("=") ||
+        !name(Kind::Global, "an entry: @name", d.of))
+      return false;
+    if (llvm::any_of(m.directives, [&](const Directive &o) { return o.name == d.name; }) || m.entry(d.name))
+      return fail(at, "entry @" + d.name + " is defined twice");
+    if (!acceptWord("wrt")) return fail("expected wrt and what to differentiate by, " + found());
+    do {
+      Directive::Name n{tok.is(Kind::Global), {}};
+      if (!name(n.global ? Kind::Global : Kind::Local, "an input, a parameter or a state: %name or @name", n.text))
+        return false;
+      d.wrt.push_back(std::move(n));
+    } while (accept(","));
+    m.directives.push_back(std::move(d));
     return true;
   }
 

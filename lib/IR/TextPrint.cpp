@@ -301,6 +301,7 @@ public:
     collectFunctions();
     for (UOpRef f : order) function(f);
     for (const Entry &e : m.entries) entry(e);
+    for (const Directive &d : m.directives) directive(d);
     return std::move(out) + "}\n";
   }
 
@@ -416,6 +417,16 @@ private:
       out += (i ? ", %" : "%") + quoted(v.name) + " : " + body.type(v.value->dtype, v.value->shape);
     }
     out += ") {\n" + body.out + "  }\n";
+  }
+
+  void directive(const Directive &d) {
+    out += std::string("  ") + transformName(d.transform) + " @" + quoted(d.name) + " = @" + quoted(d.of) + " wrt";
+    const char *separator = " ";
+    for (const Directive::Name &n : d.wrt) {
+      out += separator + std::string(n.global ? "@" : "%") + quoted(n.text);
+      separator = ", ";
+    }
+    out += '\n';
   }
 
   const Module &m;

@@ -80,6 +80,12 @@ private:
     names.clear();
     for (const Entry &e : m.entries)
       if (!names.insert(e.name).second) return fail("two entries are called @" + e.name);
+    for (const Directive &d : m.directives) {
+      if (!names.insert(d.name).second) return fail("two entries are called @" + d.name);
+      if (stage != Stage::Graph)
+        return fail(Twine(transformName(d.transform)) + " @" + d.name +
+                    " is left after the numerics stage (the pass grad makes the entry)");
+    }
     return Error::success();
   }
   Error undeclaredDim(UOpRef value) {

@@ -35,7 +35,8 @@ static std::string realText(int64_t bits) {
 }
 
 std::string astra::termText(const Term &t) {
-  static constexpr const char *names[] = {"xyzw", "pqr", "ab"};
+  // Behind the names of rules stand those of derivatives (Autograd/Formula.h): the result and the tangents.
+  static constexpr const char *names[][8] = {{"x", "y", "z", "w", "f", "dx", "dy", "dz"}, {"p", "q", "r"}, {"a", "b"}};
   static constexpr const char *calls[] = {"log2", "reciprocal", "is_pow2", "has_reciprocal", "lo", "hi", "width"};
   std::array<std::string, Term::capacity> text;
   for (unsigned i = 0; i < t.size; ++i) { // postorder: arguments come first

@@ -246,7 +246,7 @@ class Module:
                 states[name] = here / f"state.{name}.npy"
                 evaluated.append(f"--output=@{name}={states[name]}")
                 after.append(f"--get-state={name}={here / ('got.' + name)}.npy")
-            command(self.bin / "astra-opt", self.path, "--eval", f"--entry={self.entry['name']}", *evaluated)
+            command(self.bin / "astra-opt", self.path, "--passes=grad", "--eval", f"--entry={self.entry['name']}", *evaluated)
             made = [(t, here / f"out.{t['name']}.npy") for t in self.entry["outputs"]]
             for tensor, file in made + [(s, states[s["name"]]) for s in self.manifest["states"]]:
                 if not is_canonical(tensor["dtype"], np.load(file)):

@@ -1,5 +1,6 @@
 //===- Passes.cpp: the passes over modules, by name ------------------------===//
 #include "Passes.h"
+#include "astra/Autograd/Autograd.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"
 
@@ -28,6 +29,8 @@ static llvm::Error rewriteModule(Module &m, PassOptions &options) {
 
 static constexpr Pass table[] = {
     {"round-trip", false, std::nullopt, roundTrip, nullptr, "prints the module and parses the text"},
+    {"grad", true, std::nullopt, [](Module &m, PassOptions &) { return runDirectives(m); }, nullptr,
+     "makes the entries that the directives grad and jvp ask for"},
     {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
      "decides the bits: function programs, narrow types, canonical NaNs"},
     {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},

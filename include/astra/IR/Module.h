@@ -34,6 +34,19 @@ struct Entry {
   std::vector<Value> inputs, outputs; // inputs[i].value is arg i
   std::vector<StateUpdate> updates;
 };
+/// An entry that a pass makes of another one (Autograd): `grad` gives its outputs and the derivatives of the first of
+/// them, a scalar, by `wrt`; `jvp` takes tangents of `wrt` too and gives those of the outputs.
+enum class Transform : uint8_t { Grad, Jvp };
+const char *transformName(Transform t);
+struct Directive {
+  struct Name {
+    bool global; // a parameter or state, else an input
+    std::string text;
+  };
+  Transform transform;
+  std::string name, of; // entries
+  std::vector<Name> wrt;
+};
 struct Equation {
   UOpRef left, right; // symbolic integers that must be equal, checked at submit
 };
@@ -62,6 +75,7 @@ struct Module {
   std::vector<StateVar> states;
   std::vector<Equation> equations;
   std::vector<Entry> entries;
+  std::vector<Directive> directives; // carried out in order, before the numerics stage
   Origins origins;
 
   Context &ctx() { return *context; }

@@ -1,0 +1,112 @@
+//===- Reverse.cpp: reverse mode -------------------------------------------===//
+// Takes:    outputs, their cotangents, the values they are differentiated by.
+// Gives:    the cotangents of those values.
+// Keeps:    one sweep over the active nodes, users before sources; contributions to a cotangent are added from left to
+//           right as the sweep meets them. A row whose tangent is a graph of other ops is transposed by a sweep over
+//           that graph alone: it is linear in stand-ins for the tangents.
+#include "Modes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using namespace astra::autograd;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+namespace {
+class Reverse {
+public:
+  Reverse(Graph &g) : g(g), b(g.c) {}
+
+  llvm::Error run(ArrayRef<UOpRef> outputs, ArrayRef<UOpRef> seeds, ArrayRef<UOpRef> wrt) {
+    auto found = activity(outputs, wrt, g.origins);
+    if (!found) return found.takeError();
+    for (auto [o, seed] : llvm::zip(outputs, seeds))
+      if (seed && found->is(o)) add(o, seed);
+    llvm::DenseSet<UOpRef> leaves(wrt.begin(), wrt.end());
+    for (UOpRef n : llvm::reverse(found->order))
+      if (!leaves.contains(n))
+        if (auto e = step(n, *found)) return e;
+    return llvm::Error::success();
+  }
+  UOpRef of(UOpRef n) const { return cotangent.lookup(n); }
+
+private:
+  Graph &g;
+  Builder b;
+  llvm::DenseMap<UOpRef, UOpRef> cotangent;
+  llvm::DenseMap<UOpRef, SmallVector<UOpRef, 8>> results; // of control ops
+
+  void add(UOpRef n, UOpRef part) {
+    if (!part) return;
+    UOpRef &slot = cotangent[n];
+    slot = slot ? b.add(slot, part) : part;
+  }
+
+  llvm::Error step(UOpRef n, const Activity &a) {
+    if (auto call = a.calls.find(n); call != a.calls.end()) {
+      auto theirs = results.find(n);
+      if (theirs == results.end()) return llvm::Error::success();
+      auto sources = backwardCall(g, n, call->second, theirs->second);
+      if (!sources) return sources.takeError();
+      for (auto [s, part] : llvm::zip(n->tensors(), *sources)) add(s, part);
+      return llvm::Error::success();
+    }
+    UOpRef mine = of(n);
+    if (!mine) return llvm::Error::success();
+    if (n->op == Op::Proj) {
+      auto &all = results[n->src[0]];
+      all.resize(n->src[0]->fns.back()->src.size());
+      all[n->ints[0]] = mine;
+      return llvm::Error::success();
+    }
+    SmallVector<bool, 4> wanted;
+    for (UOpRef s : n->tensors()) wanted.push_back(a.is(s));
+    if (const Formula *f = formulaOf(n->op)) {
+      for (auto [s, part] : llvm::zip(n->tensors(), transposed(b, *f, n, mine, wanted))) add(s, part);
+      return llvm::Error::success();
+    }
+    if (!isLinear(n)) return throughTangent(n, mine, wanted);
+    for (unsigned i = 0; i < n->ntensors; ++i)
+      if (wanted[i]) add(n->src[i], rowOf(n->op).transpose(b, n, mine, i));
+    return llvm::Error::success();
+  }
+
+  llvm::Error throughTangent(UOpRef n, UOpRef mine, ArrayRef<bool> wanted) {
+    SmallVector<UOpRef, 3> standIns(n->ntensors), wrt;
+    for (unsigned i = 0; i < n->ntensors; ++i)
+      if (wanted[i]) { // a node that nothing made before depends on; none is left in the result
+        std::string fresh = "\1" + std::to_string(g.c.size());
+        wrt.push_back(standIns[i] = b.param(fresh, n->src[i]->dtype, n->src[i]->shape));
+      }
+    UOpRef tangent = rowOf(n->op).tangent(b, n, standIns);
+    Reverse inner(g);
+    if (auto e = inner.run(tangent, mine, wrt)) return e;
+    for (unsigned i = 0; i < n->ntensors; ++i)
+      if (wanted[i]) add(n->src[i], inner.of(standIns[i]));
+    return llvm::Error::success();
+  }
+};
+} // namespace
+
+llvm::Expected<Derivatives> autograd::backward(Context &c, ArrayRef<UOpRef> outputs, ArrayRef<UOpRef> cotangents,
+                                               ArrayRef<UOpRef> wrt, Origins *origins, ArrayRef<UOpRef> beside) {
+  Graph g(c, origins);
+  Reverse sweep(g);
+  if (auto e = sweep.run(outputs, cotangents, wrt)) return std::move(e);
+  std::vector<UOpRef> roots = outputs.vec();
+  llvm::append_range(roots, beside);
+  size_t values = roots.size();
+  for (UOpRef w : wrt) roots.push_back(sweep.of(w));
+  roots = rebuild(g, roots);
+  auto middle = roots.begin() + values;
+  return Derivatives{{roots.begin(), middle}, {middle, roots.end()}};
+}
+
+llvm::Expected<Derivatives> astra::vjp(Context &c, ArrayRef<UOpRef> outputs, ArrayRef<UOpRef> cotangents,
+                                       ArrayRef<UOpRef> wrt, Origins *origins, ArrayRef<UOpRef> beside) {
+  auto d = backward(c, outputs, cotangents, wrt, origins, beside);
+  if (!d) return d;
+  Builder b(c);
+  for (auto [w, part] : llvm::zip(wrt, d->derivatives)) part = orZeros(b, part, w);
+  return d;
+}
