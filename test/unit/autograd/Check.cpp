@@ -122,7 +122,8 @@ public:
         for (Array &values : at)
           for (double &t : values) t = s[next++ % s.size()];
       }
-      point(at, random(-1, 1), random(-1, 1), draw, e);
+      Point dv = random(-1, 1), dw = random(-1, 1);
+      point(at, dv, dw, draw, e);
     }
     return e;
   }
