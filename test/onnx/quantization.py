@@ -113,6 +113,10 @@ def cases():
                                      node("MatMul", "a t", "u")], {"a": f32(2, 250)},
                                     {"w": narrow(ml_dtypes.uint4, 0, 16, 96, 250), "s": f32(96),
                                      "z": narrow(ml_dtypes.uint4, 0, 16, 96)}, {"u": F}, 21, 0, {}, True)  # fmt: skip
+    for t in (np.int8, np.uint8):  # a scale and a zero point for each row of the one, each column of the other
+        yield f"qlinear-matmul-{np.dtype(t).name}-lines", one(
+            "QLinearMatMul", 21, [TYPES[t]], ints(t, 2, 5, 37), scale(2, 5, 1), ints(t, 2, 5, 1), ints(t, 2, 37, 19), scale(2, 1, 19),
+            ints(t, 2, 1, 19), np.float32(0.3), ints(t), off=1, runtime=False)
 
 
 def qdq_conv():

@@ -69,6 +69,9 @@ TABLE = [
      ["h=0..20"]),
     ("Split", 18, [(X[:, :, :7], DYN)], {"axis": 2, "num_outputs": 4}, ["h=0..20"], 4),
     ("Split", 18, [(X, DYN)], {"axis": 2, "num_outputs": 3}, ["h=3..20"], 3),
+    # a k that is data, beside an axis that is dynamic; an index of a window of nothing but -inf, pads first
+    *(("TopK", 11, [(X[0, 0, :h, 0], ["h"]), i64([k])], {}, [f"h={low}..9"], 2) for h, k, low in ((6, 3, 1), (6, 6, 0), (1, 0, 1))),
+    ("MaxPool", 12, [np.full((1, 1, 4, 4), -np.inf, np.float32)], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, [], 2),
     # a stride of a slice whose lower bound is small, in the middle of the axis and from its end
     *(("Slice", 13, [(X[:, :, :h], DYN), (i64([a]), CONST), (i64([b]), CONST), (i64([2]), CONST), (i64([s]), CONST)], {},
        ["h=0..20"]) for h in (2, 7) for a, b, s in ((-3, -1, 2), (2, -2, 3), (1, 99, 5), (-2, 0, -2), (0, -4, 2))),
@@ -100,7 +103,7 @@ def build(op, opset, inputs, attributes, outputs):
             values.append(helper.make_tensor_value_info(names[-1], helper.np_dtype_to_tensor_dtype(array.dtype), shape))
             calls.append(array)
     results = [f"y{k}" for k in range(outputs)]
-    types = [onnx.TensorProto.FLOAT, onnx.TensorProto.INT64 if op == "MaxPool" else onnx.TensorProto.FLOAT]
+    types = [onnx.TensorProto.FLOAT, onnx.TensorProto.INT64 if op in ("MaxPool", "TopK") else onnx.TensorProto.FLOAT]
     declared = [helper.make_tensor_value_info(r, types[min(k, 1)], None) for k, r in enumerate(results)]
     graph = helper.make_graph([helper.make_node(op, names, results, **attributes)], "g", values, declared, constants)
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), [calls]

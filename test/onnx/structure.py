@@ -232,6 +232,9 @@ REFUSALS = [
        y = If (p) <then_branch = a () => (float[3] t) { t = Neg(x) },
                    else_branch = b () => (float[2] t) { t = Constant<value = float[2] {1., 2.}>() }>
      }""", "types and shapes must be equal"),
+    ("everything-beside-a-dim-without-bounds", """
+     g (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) { y = Unheard(x) z = Softmax<axis = 7>(x) }
+     """, "Softmax"),
     ("loop-without-a-bound", """
      g (int64 n, float[3] x) => (float[3] y, float[k, 3] all) {
        c = Constant<value = bool {1}>()

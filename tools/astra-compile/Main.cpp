@@ -48,8 +48,11 @@ std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   auto [low, high] = range.split("..");
   DimBound d{name.str(), 0, 0};
   if (!range.contains("..")) high = low;
-  if (name.empty() || !parseInteger(low, 0, INT64_MAX, d.lo) || !parseInteger(high, d.lo, INT64_MAX, d.hi))
-    return "'" + std::string(v) + "' is not NAME=LO..HI or NAME=N, for example batch=1..64";
+  if (int64_t number;
+      !name.empty() && !range.contains("..") && !range.trim().empty() && range.trim().getAsInteger(10, number))
+    d.value = range.trim().str();
+  else if (name.empty() || !parseInteger(low, 0, INT64_MAX, d.lo) || !parseInteger(high, d.lo, INT64_MAX, d.hi))
+    return "'" + std::string(v) + "' is not NAME=LO..HI, NAME=N or NAME=EXPRESSION, for example batch=1..64";
   if (llvm::any_of(out, [&](const DimBound &x) { return x.name == d.name; })) return "'" + d.name + "' is given twice";
   out.push_back(std::move(d));
   return "";
@@ -81,7 +84,9 @@ Program describe(CommandLine &c) {
       {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(o.output)},
       {"target", "LIST", "targets, with commas between them; all of them if not given: " + targetNames(),
        commas(c.targets)},
-      {"dim", "NAME=LO..HI", "bounds of a dynamic dim of an ONNX model, or NAME=N to fix it; once for each",
+      {"dim", "NAME=LO..HI",
+       "bounds of a dynamic dim of an ONNX model, NAME=N to fix it, or NAME=EXPRESSION where it follows from others, "
+       "as total='past + 1'; once for each",
        [&o](std::string_view v) { return addDim(o.dims, v); }},
       {"constant", "NAME=FILE.npy", "an input of an ONNX model that has this value for good; once for each",
        pairs(o.constants)},

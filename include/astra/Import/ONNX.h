@@ -8,10 +8,11 @@
 
 namespace astra {
 
-/// What `--dim NAME=LO..HI` says.
+/// What `--dim NAME=LO..HI` says, or `--dim NAME=EXPRESSION`: that an extent is that of other dims of the inputs.
 struct DimBound {
   std::string name;
-  int64_t lo, hi; // 0 <= lo <= hi
+  int64_t lo, hi;         // 0 <= lo <= hi
+  std::string value = {}; // "past + 1", of names and integers with + - * // % ( ); empty where there are bounds
 };
 
 /// What `--constant NAME=FILE` says: an input of the model that has one value for good.

@@ -42,6 +42,7 @@ private:
   UOpRef inputDim(const proto::Type::Dim &dim, llvm::StringRef input, int axis);
   UOpRef namedDim(const std::string &name, llvm::StringRef input, int axis);
   UOpRef writtenDim(llvm::StringRef text, llvm::StringRef input, int axis);
+  UOpRef ofInputs(llvm::StringRef text, llvm::StringRef input, int axis);
   UOpRef replaceByConstant(const ConstantInput &constant, DType dtype, llvm::ArrayRef<UOpRef> shape);
   void refuseUnusedBounds();
   void collectOutputs();
@@ -72,18 +73,19 @@ UOpRef Importer::inputDim(const proto::Type::Dim &dim, llvm::StringRef input, in
 /// "past + 1", where some input has an axis that is `past` alone: its value then follows. Where none has, the text is a
 /// name like any other.
 UOpRef Importer::writtenDim(llvm::StringRef text, llvm::StringRef input, int axis) {
+  UOpRef value = ofInputs(text, input, axis);
+  return value ? value : namedDim(text.str(), input, axis);
+}
+
+/// The value of an expression of dims that axes of inputs are alone; null for any other text.
+UOpRef Importer::ofInputs(llvm::StringRef text, llvm::StringRef input, int axis) {
   if (namesOfInputs.empty())
     for (const proto::Value &value : graph.input())
       for (const proto::Type::Dim &dim : value.type().tensor().shape().dim())
         if (isDimName(dim.name())) namesOfInputs.insert(dim.name());
-  bool asked = false; // for the bounds of a dim that it names
-  UOpRef value = dimFromText(module.ctx(), text, [&](llvm::StringRef name) -> UOpRef {
-    if (asked || !namesOfInputs.contains(name)) return nullptr;
-    UOpRef dim = namedDim(name.str(), input, axis);
-    asked = !dim;
-    return dim;
+  return dimFromText(module.ctx(), text, [&](llvm::StringRef name) -> UOpRef {
+    return namesOfInputs.contains(name) ? namedDim(name.str(), input, axis) : nullptr;
   });
-  return value || asked ? value : namedDim(text.str(), input, axis);
 }
 
 UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int axis) {
@@ -94,7 +96,15 @@ UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int ax
     failures.add(("input '" + input + "': dim '" + name + "' of axis " + llvm::Twine(axis) +
                   " is dynamic and needs bounds: give --dim " + shellWord(name + "=1..64") + " or the like")
                      .str());
-    return dims[name] = nullptr;
+    return dims[name] = c.make(Op::Dim, {}, {1, 64}, name); // what else is wrong with it is found now
+  }
+  if (!bound->value.empty()) {
+    dims[name] = nullptr; // no dim follows from itself
+    UOpRef value = ofInputs(bound->value, input, axis);
+    if (!value)
+      failures.add("--dim " + name + ": '" + bound->value +
+                   "' is not an expression of other dims of the model's inputs with values in 0..2^40");
+    return dims[name] = value;
   }
   if (bound->lo == bound->hi) return dims[name] = c.index(bound->lo);
   llvm::Expected<UOpRef> value = c.tryMake(Op::Dim, {}, {bound->lo, bound->hi}, name);
@@ -181,8 +191,11 @@ UOpRef Importer::declareInput(const proto::Value &input) {
 /// What is wrong with an input poisons it: the nodes are looked at all the same.
 void Importer::declareInputs() {
   module.entries.push_back({"main", {}, {}, {}});
+  llvm::StringSet<> declared;
   for (const proto::Value &input : graph.input())
-    if (!lowering.top.values.count(input.name())) // else an initializer that a caller of old models could replace
+    if (!declared.insert(input.name()).second)
+      failures.add("the model declares input '" + input.name() + "' twice");
+    else if (!lowering.top.values.count(input.name())) // else an initializer, whose value it is
       lowering.define(lowering.top, input.name(), declareInput(input), "input");
   for (const ConstantInput &constant : options.constants)
     if (llvm::none_of(graph.input(), [&](const proto::Value &input) { return input.name() == constant.name; }))
@@ -199,7 +212,8 @@ void Importer::refuseUnusedBounds() {
     }
 }
 
-/// The outputs as the graph gives them; what the model declares about them must agree.
+/// The outputs as the graph gives them. Their types must be the declared ones; declared shapes are hints, which
+/// exporters get wrong.
 void Importer::collectOutputs() {
   llvm::StringSet<> names;
   for (const proto::Value &output : graph.output()) {
@@ -215,14 +229,8 @@ void Importer::collectOutputs() {
     llvm::Expected<DType> dtype = output.type().has_tensor() ? elementType(declared.element()) : found->dtype;
     bool agrees = dtype && *dtype == found->dtype;
     if (!dtype) llvm::consumeError(dtype.takeError());
-    if (declared.has_shape()) {
-      agrees &= declared.shape().dim_size() == int(found->rank());
-      for (int i = 0; agrees && i < declared.shape().dim_size(); ++i)
-        if (const proto::Type::Dim &dim = declared.shape().dim(i); dim.has_value() && dim.value() >= 0)
-          agrees = dim.value() >= found->shape[i]->lo && dim.value() <= found->shape[i]->hi;
-    }
     if (!agrees)
-      failures.add("output '" + output.name() + "' is " + typeText(found->dtype, found->shape) +
+      failures.add("output '" + output.name() + "' is of type " + info(found->dtype).text +
                    ", which is not what the model declares");
     module.entries[0].outputs.push_back({output.name(), found});
   }

@@ -7,6 +7,7 @@
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -103,7 +104,12 @@ const char *nameOf(const proto::Tensor &t) { return t.name().empty() ? "(unnamed
 llvm::Error checkOpsets(const proto::Model &model) {
   bool found = false;
   auto check = [&](const auto &sets) -> llvm::Error {
+    llvm::StringMap<int64_t> versions;
     for (const proto::OperatorSet &set : sets) {
+      auto [known, fresh] = versions.try_emplace(set.domain(), set.version());
+      if (!fresh && known->second != set.version())
+        return failure("imports the domain '" + set.domain() + "' at opsets " + llvm::Twine(known->second) + " and " +
+                       llvm::Twine(set.version()));
       if (!set.domain().empty() && set.domain() != "ai.onnx") continue;
       found = true;
       if (set.version() < oldestOpset || set.version() > newestOpset)
@@ -198,6 +204,10 @@ llvm::Expected<Payload> ModelFile::payload(const proto::Tensor &tensor) const {
     return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' has dims whose product overflows");
   uint64_t size = *bits / 8 + (*bits % 8 != 0);
 
+  bool typed = tensor.float_data_size() || tensor.double_data_size() || tensor.int32_data_size() ||
+               tensor.int64_data_size() || tensor.uint64_data_size();
+  if (typed && tensor.has_raw_data())
+    return failure("tensor '" + llvm::Twine(nameOf(tensor)) + "' holds its values twice, raw and typed");
   if (tensor.data_location() == proto::Tensor::EXTERNAL) {
     auto bytes = externalBytes(tensor, size);
     if (!bytes) return bytes.takeError();
@@ -281,7 +291,7 @@ llvm::Expected<std::vector<uint8_t>> ModelFile::externalBytes(const proto::Tenso
   // Links are resolved before the test, so no name leads out of the folder.
   llvm::SmallString<256> path, root, file;
   llvm::sys::path::append(path, folder, location);
-  if (location.empty() || llvm::sys::path::is_absolute(location))
+  if (location.empty() || location.find('\0') != std::string::npos || llvm::sys::path::is_absolute(location))
     return failure(name + "external data must be named by a path relative to the model's folder, not '" + location +
                    "'");
   if (std::error_code code = llvm::sys::fs::real_path(folder, root))

@@ -44,6 +44,14 @@ std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
   return "; fix " + llvm::join(names, " and ") + " with" + flags;
 }
 
+/// How to say that two extents are equal.
+static std::string equalHint(UOpRef x, UOpRef y) {
+  if (!x->is(Op::Dim)) std::swap(x, y);
+  if (!x->is(Op::Dim)) return fixHint({x, y});
+  std::string hint = "; if they always are, say so with --dim " + shellWord((x->str + "=" + indexText(y)).str());
+  return y->constIndex() ? hint : hint + ", or " + fixHint({x, y}).substr(2);
+}
+
 Shared::Shared(Context &c, const ModelFile &file)
     : b(c), file(file), known(c, [this](UOpRef param) { return bytes(param); }) {}
 
@@ -372,6 +380,15 @@ UOpRef Node::pad(UOpRef x, llvm::ArrayRef<UOpRef> lo, llvm::ArrayRef<UOpRef> hi,
   return make(Op::Pad, join(x, {lo, hi}), {int64_t(bits)});
 }
 
+UOpRef Node::withRoom(UOpRef x, int64_t axis, UOpRef length) {
+  if (!x) return nullptr;
+  UOpRef slack = idxSub(c, x->shape[axis], length);
+  if (slack->lo >= 0) return x;
+  Dims none(x->rank(), c.index(0)), room = none;
+  room[axis] = c.index(-slack->lo);
+  return pad(x, none, room, 0);
+}
+
 UOpRef Node::shrink(UOpRef x, llvm::ArrayRef<UOpRef> begin, llvm::ArrayRef<UOpRef> size) {
   if (!x || x->shape == size) return x;
   return make(Op::Shrink, join(x, {begin, size}));
@@ -467,9 +484,7 @@ bool Node::requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char 
   if (x->hi < y->lo || y->hi < x->lo)
     fail(sentence + otherwise);
   else
-    unsupported(sentence + " are not known to be equal" +
-                (dimsOf({x, y}).size() > 1 ? "; give the dims one name in the model, or " + fixHint({x, y}).substr(2)
-                                           : fixHint({x, y})));
+    unsupported(sentence + " are not known to be equal" + equalHint(x, y));
   return false;
 }
 

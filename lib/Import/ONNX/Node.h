@@ -152,6 +152,9 @@ public:
   UOpRef broadcastTo(UOpRef x, llvm::ArrayRef<UOpRef> dims);
   UOpRef pad(UOpRef x, llvm::ArrayRef<UOpRef> lo, llvm::ArrayRef<UOpRef> hi, uint64_t bits);
   UOpRef shrink(UOpRef x, llvm::ArrayRef<UOpRef> begin, llvm::ArrayRef<UOpRef> size);
+  /// x with zeros after its axis where bounds do not show that the axis has `length` elements, though it has: what is
+  /// cut from it then fits.
+  UOpRef withRoom(UOpRef x, int64_t axis, UOpRef length);
   UOpRef concat(llvm::ArrayRef<UOpRef> xs, int64_t axis);
   /// The axes stay, with extent 1. No axes: x.
   UOpRef reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, bool chain = false);

@@ -188,15 +188,6 @@ UOpRef bound(Node &n, UOpRef at, UOpRef extent, int64_t least, int64_t beyond) {
   return lesser(n.c, greater(n.c, at, n.c.index(least)), idxAdd(n.c, extent, n.c.index(beyond)));
 }
 
-/// x with zeros after its axis, if bounds do not show that it has `length` elements.
-UOpRef withRoom(Node &n, UOpRef x, int64_t axis, UOpRef length) {
-  UOpRef slack = idxSub(n.c, x->shape[axis], length);
-  if (slack->lo >= 0) return x;
-  Dims none(x->rank(), n.c.index(0)), room = none;
-  room[axis] = n.c.index(-slack->lo);
-  return n.pad(x, none, room, 0);
-}
-
 /// Every step-th element: windows of one element; where there may be no element, the first column of rows of `step`.
 UOpRef everyStep(Node &n, UOpRef x, int64_t axis, int64_t step) {
   if (!x || step == 1 || x->shape[axis]->constIndex() == 0) return x;
@@ -207,7 +198,7 @@ UOpRef everyStep(Node &n, UOpRef x, int64_t axis, int64_t step) {
     size[axis] = whole;
     rows[axis] = count;
     rows.insert(rows.begin() + axis + 1, each);
-    x = n.reshape(n.shrink(withRoom(n, x, axis, whole), none, size), rows);
+    x = n.reshape(n.shrink(n.withRoom(x, axis, whole), none, size), rows);
     none.push_back(n.c.index(0));
     rows[axis + 1] = n.c.index(1);
     x = n.shrink(x, none, rows);
@@ -236,8 +227,8 @@ UOpRef sliceAxis(Node &n, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int6
   begin[axis] = first;
   size[axis] = greater(n.c, zero, idxSub(n.c, last, first));
   if (size[axis]->constIndex() == 0) begin[axis] = zero;
-  x = withRoom(n, x, axis,
-               idxAdd(n.c, begin[axis], size[axis])); // bounds alone may not show that the slice stays inside
+  // Bounds alone may not show that the slice stays inside.
+  x = n.withRoom(x, axis, idxAdd(n.c, begin[axis], size[axis]));
   return everyStep(n, n.shrink(x, begin, size), axis, std::abs(step));
 }
 

@@ -79,7 +79,7 @@ UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
   int64_t lo, hi;
   UOpRef step = idxSub(c, next, from);
   constexpr int64_t most = int64_t(1) << 30;
-  if (const DimBound *bound = n.lowering.bound(name)) {
+  if (const DimBound *bound = n.lowering.bound(name); bound && bound->value.empty()) {
     lo = bound->lo, hi = bound->hi;
   } else if (step->constIndex() && std::abs(*step->constIndex()) <= most && trips && trips->hi <= most) {
     int64_t distance = *step->constIndex() * std::max<int64_t>(0, trips->hi);
@@ -164,6 +164,7 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
   if (stacked) {
     std::string name = n.name() + "_trips";
     const DimBound *bound = n.lowering.bound(name);
+    if (bound && !bound->value.empty()) bound = nullptr;
     if (bound || trips) room = bound ? bound->hi : std::max<int64_t>(0, trips->hi);
     if ((!bound && !trips) || room > mostTrips) {
       n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " +

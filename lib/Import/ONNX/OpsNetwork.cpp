@@ -208,10 +208,8 @@ void col2im(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"MatMul", 1, latest, 2, 2, matmul},
-    {"Gemm", 7, latest, 2, 3, gemm},
-    {"Conv", 1, latest, 2, 3, conv},
-    {"ConvTranspose", 1, latest, 2, 3, convTranspose},
+    {"MatMul", 1, latest, 2, 2, matmul, numberTypes},  {"Gemm", 7, latest, 2, 3, gemm, numberTypes},
+    {"Conv", 1, latest, 2, 3, conv, numberTypes},      {"ConvTranspose", 1, latest, 2, 3, convTranspose, numberTypes},
     {"Col2Im", 18, latest, 3, 3, col2im, numberTypes},
 };
 

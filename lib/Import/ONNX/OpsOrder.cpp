@@ -2,21 +2,27 @@
 // Takes:    nodes that order an axis, or fold along it.
 // Gives:    argsort and cumulate UOps. A sort is stable, NaN greatest (N9).
 #include "OpTable.h"
+#include "astra/IR/Index.h"
 #include "onnx.pb.h"
 
 namespace astra::onnx {
 
 namespace {
 
-/// The first k along an axis in the order asked for.
-void firstOf(Node &n, UOpRef x, UOpRef k, bool largest) {
+/// The first k along an axis in the order asked for. `within`: k is no more than the axis has, whatever bounds show.
+void firstOf(Node &n, UOpRef x, UOpRef k, bool largest, bool within = false) {
   if (!n.requireRank(x, 1)) return;
   int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
   UOpRef order = n.make(Op::ArgSort, {x}, {axis, largest});
   if (!order || !k || n.failed()) return;
+  UOpRef extent = x->shape[axis], slack = idxSub(n.c, extent, k);
+  if (slack->hi < 0) return void(n.fail("k is " + dimsText(k) + ", the axis has " + dimsText(extent) + " elements"));
+  if (slack->lo < 0 && !within)
+    return void(n.unsupported("k is " + dimsText(k) + ", and the axis may have fewer elements: " + dimsText(extent) +
+                              boundHint(extent)));
   Dims size(x->shape.begin(), x->shape.end());
   size[axis] = k;
-  UOpRef first = n.shrink(order, Dims(x->rank(), n.c.index(0)), size);
+  UOpRef first = n.shrink(n.withRoom(order, axis, k), Dims(x->rank(), n.c.index(0)), size);
   n.give(0, n.make(Op::Pick, {x, first}, {axis}));
   n.give(1, first);
 }
@@ -40,10 +46,10 @@ void topK(Node &n) {
       return void(n.fail("k is " + dimsText(*known) + ", expected one number that is not negative"));
     return firstOf(n, x, (*known)[0], largest);
   }
-  UOpRef extent = x->shape[axis], zero = n.b.litInt(DType::I64, 0);
-  UOpRef k = n.bin(Op::Max, n.reshape(n.cast(given, DType::I64), {}), zero);
-  k = n.bin(Op::Min, k, n.b.litInt(DType::I64, extent->lo));
-  firstOf(n, x, n.make(Op::Extent, {k}, {0, extent->lo}), largest);
+  UOpRef extent = x->shape[axis];
+  UOpRef k = n.bin(Op::Max, n.reshape(n.cast(given, DType::I64), {}), 0.0);
+  k = n.bin(Op::Min, k, n.fromIndex(extent, DType::I64));
+  firstOf(n, x, n.make(Op::Extent, {k}, {0, extent->hi}), largest, /*within=*/true);
 }
 
 /// Running sums or products. Exclusive: those of the elements before each, which begin with what changes nothing.
@@ -65,8 +71,10 @@ template <CumulateKind kind> void cumulate(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"TopK", 1, 9, 1, 1, topKAttr, floatTypes},
-    {"TopK", 10, latest, 2, 2, topK, realTypes, "a k that depends on data gives a dim whose value the run reports"},
+    {"TopK", 1, 9, 1, 1, topKAttr, floatTypes, "-0 is below +0 (N9)"},
+    {"TopK", 10, latest, 2, 2, topK, realTypes,
+     "a k that depends on data gives a dim whose value the run reports, and is brought within the axis; -0 is below +0 "
+     "(N9)"},
     {"CumSum", 11, latest, 2, 2, cumulate<CumulateKind::Sum>, realTypes},
     {"CumProd", 26, latest, 2, 2, cumulate<CumulateKind::Prod>, realTypes},
 };

@@ -282,37 +282,37 @@ template <bool perGroup> void groupNormalization(Node &n) {
   n.give(n.cast(y, n.in(0)->dtype));
 }
 
-#define REDUCTION(name, until, fold)                                                                                   \
-  {name, 1, until, 1, 1, reduction<fold, AxesAre::Attribute>}, {                                                       \
-    name, until + 1, latest, 1, 2, reduction<fold, AxesAre::Input>                                                     \
+#define REDUCTION(name, until, fold, types)                                                                            \
+  {name, 1, until, 1, 1, reduction<fold, AxesAre::Attribute>, types}, {                                                \
+    name, until + 1, latest, 1, 2, reduction<fold, AxesAre::Input>, types                                              \
   }
 
 constexpr Row rows[] = {
-    REDUCTION("ReduceSum", 12, plain<ReduceKind::Sum>),
-    REDUCTION("ReduceProd", 17, plain<ReduceKind::Prod>),
-    REDUCTION("ReduceMax", 17, plain<ReduceKind::Max>),
-    REDUCTION("ReduceMin", 17, plain<ReduceKind::Min>),
-    REDUCTION("ReduceMean", 17, mean),
-    REDUCTION("ReduceL1", 17, sumOfMagnitudes),
-    REDUCTION("ReduceL2", 17, euclidean),
-    REDUCTION("ReduceSumSquare", 17, sumOfSquares),
-    REDUCTION("ReduceLogSum", 17, logOfSum),
-    REDUCTION("ReduceLogSumExp", 17, logOfSumOfExp),
+    REDUCTION("ReduceSum", 12, plain<ReduceKind::Sum>, numberTypes),
+    REDUCTION("ReduceProd", 17, plain<ReduceKind::Prod>, numberTypes),
+    REDUCTION("ReduceMax", 17, plain<ReduceKind::Max>, anyType),
+    REDUCTION("ReduceMin", 17, plain<ReduceKind::Min>, anyType),
+    REDUCTION("ReduceMean", 17, mean, numberTypes),
+    REDUCTION("ReduceL1", 17, sumOfMagnitudes, numberTypes),
+    REDUCTION("ReduceL2", 17, euclidean, realTypes),
+    REDUCTION("ReduceSumSquare", 17, sumOfSquares, numberTypes),
+    REDUCTION("ReduceLogSum", 17, logOfSum, realTypes),
+    REDUCTION("ReduceLogSumExp", 17, logOfSumOfExp, realTypes),
     {"ArgMax", 1, latest, 1, 1, argReduce<true>},
     {"ArgMin", 1, latest, 1, 1, argReduce<false>},
-    {"Softmax", 1, 12, 1, 1, softmaxNode<softmax, true>},
-    {"Softmax", 13, latest, 1, 1, softmaxNode<softmax, false>},
-    {"LogSoftmax", 1, 12, 1, 1, softmaxNode<logSoftmax, true>},
-    {"LogSoftmax", 13, latest, 1, 1, softmaxNode<logSoftmax, false>},
+    {"Softmax", 1, 12, 1, 1, softmaxNode<softmax, true>, floatTypes},
+    {"Softmax", 13, latest, 1, 1, softmaxNode<softmax, false>, floatTypes},
+    {"LogSoftmax", 1, 12, 1, 1, softmaxNode<logSoftmax, true>, floatTypes},
+    {"LogSoftmax", 13, latest, 1, 1, softmaxNode<logSoftmax, false>, floatTypes},
     {"Hardmax", 1, 12, 1, 1, hardmax<true>, floatTypes},
     {"Hardmax", 13, latest, 1, 1, hardmax<false>, floatTypes},
     {"BatchNormalization", 1, latest, 5, 5, batchNormalization, floatTypes,
      "outputs saved_mean and saved_var (before opset 14) are the mean and the variance of the batch"},
-    {"LayerNormalization", 17, latest, 2, 3, layerNormalization},
-    {"RMSNormalization", 23, latest, 2, 2, rmsNormalization},
-    {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization},
-    {"GroupNormalization", 18, 20, 3, 3, groupNormalization<true>},
-    {"GroupNormalization", 21, latest, 3, 3, groupNormalization<false>},
+    {"LayerNormalization", 17, latest, 2, 3, layerNormalization, floatTypes},
+    {"RMSNormalization", 23, latest, 2, 2, rmsNormalization, floatTypes},
+    {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization, floatTypes},
+    {"GroupNormalization", 18, 20, 3, 3, groupNormalization<true>, floatTypes},
+    {"GroupNormalization", 21, latest, 3, 3, groupNormalization<false>, floatTypes},
 };
 #undef REDUCTION
 

@@ -204,7 +204,8 @@ int64_t countTaps(Node &n, const Settings &s, const Axis &a) {
   int64_t radius = s.mode == Mode::Cubic ? 2 : 1;
   if (!s.antialias) return 2 * radius;
   if (!a.factor) {
-    n.unsupported("antialiasing needs a scale that is known while importing, found extents " + dimsText({a.in, a.out}));
+    n.unsupported("antialiasing needs a scale that is known while importing, found extents " + dimsText({a.in, a.out}) +
+                  fixHint({a.in, a.out}));
     return 0;
   }
   double wide = std::ceil(radius / std::min(*a.factor, 1.0));
@@ -480,8 +481,10 @@ constexpr Row rows[] = {
     {"Resize", 10, 10, 2, 2, resizeOf10, anyType,
      "integers are interpolated in f32, wider ones in f64, and rounded to nearest"},
     {"Resize", 11, latest, 1, 4, resize, anyType,
-     "integers are interpolated in f32, wider ones in f64, and rounded to nearest; bool and complex numbers in mode "
-     "nearest only"},
+     "bool and complex numbers in mode nearest only; antialiasing needs a scale that is known; align_corners with "
+     "scales "
+     "goes by the length that they ask for, which need not be whole, as ONNX's cases have it (ONNX Runtime and PyTorch "
+     "round it down: give sizes for that)"},
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "astra/Import/ONNX.h"
 #include "onnx.pb.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -142,11 +142,12 @@ TEST(ImportRefusal, WhatDependsOnTheValueOfADim) {
   struct Case {
     const char *op, *a, *b, *expected;
   };
-  for (const Case &c : {Case{"MatMul", "2,n", "k,3",
-                             "extents n and k of the axes that are multiplied are not known to be equal; give the dims "
-                             "one name in the model, or fix k and n with --dim k=N --dim n=N"},
-                        Case{"Add", "n", "4", "of axis 0 are not known to be equal; fix n with --dim n=N"},
-                        Case{"Concat", "1,n", "1,k", "fix k and n with --dim k=N --dim n=N"}}) {
+  for (const Case &c :
+       {Case{"MatMul", "2,n", "k,3",
+             "extents n and k of the axes that are multiplied are not known to be equal; if they "
+             "always are, say so with --dim n=k, or fix k and n with --dim k=N --dim n=N"},
+        Case{"Add", "n", "4", "of axis 0 are not known to be equal; if they always are, say so with --dim n=4"},
+        Case{"Concat", "1,n", "1,k", "fix k and n with --dim k=N --dim n=N"}}) {
     ModelMaker m;
     for (const char *dim : {"k", "n"})
       if (std::string(c.a).find(dim) != std::string::npos || std::string(c.b).find(dim) != std::string::npos)
@@ -173,11 +174,19 @@ TEST(ImportRefusal, UnknownAndRepeatedNames) {
   EXPECT_NE(twice.result().find("the model defines this name twice"), std::string::npos);
 }
 
-TEST(ImportRefusal, DeclaredOutputsMustAgree) {
+TEST(ImportRefusal, DeclaredTypesOfOutputsMustAgree) {
+  ModelMaker m;
+  m.input("x", "3").output("y", "3", Half);
+  m.node("Relu", {"x"}, {"y"});
+  EXPECT_EQ(m.result(), "model.onnx: output 'y' is of type f32, which is not what the model declares");
+}
+TEST(ImportRefusal, DeclaredShapesOfOutputsAreHints) {
   ModelMaker m;
   m.input("x", "3").output("y", "4");
   m.node("Relu", {"x"}, {"y"});
-  EXPECT_EQ(m.result(), "model.onnx: output 'y' is f32[3], which is not what the model declares");
+  auto module = m.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_EQ(typeText(DType::F32, module->entries[0].outputs[0].value->shape), "f32[3]");
 }
 
 TEST(ImportRefusal, TensorsOfWrongSize) {
@@ -239,6 +248,71 @@ TEST_F(External, OutsideTheFolder) {
   ASSERT_FALSE(llvm::sys::fs::create_link("/etc/hostname", m.path("link")));
   tensor->mutable_external_data(0)->set_value("link");
   EXPECT_EQ(m.result(), "model.onnx: tensor 'w': the external data 'link' is outside the model's folder");
+}
+
+TEST_F(External, InAFolderWhoseNameBeginsLikeTheModels) {
+  std::string sibling = (m.folder + "2").str();
+  ASSERT_FALSE(llvm::sys::fs::create_directory(sibling));
+  std::ofstream(sibling + "/data.bin", std::ios::binary) << "0123456789abcdef";
+  std::string location = "../" + llvm::sys::path::filename(sibling).str() + "/data.bin";
+  entry("location", location);
+  EXPECT_EQ(m.result(), "model.onnx: tensor 'w': the external data '" + location + "' is outside the model's folder");
+  (void)llvm::sys::fs::remove_directories(sibling);
+}
+TEST_F(External, NameWithAZeroByte) {
+  entry("location", std::string("data.bin\0x", 10));
+  EXPECT_NE(m.result().find("external data must be named by a path"), std::string::npos);
+}
+
+TEST(ImportRefusal, SparseIndicesTwice) {
+  ModelMaker m;
+  m.input("x", "4").output("y", "4");
+  proto::SparseTensor &s = *m.graph().add_sparse_initializer();
+  s.add_dims(4);
+  proto::Tensor &values = *s.mutable_values(), &indices = *s.mutable_indices();
+  values.set_name("s");
+  values.set_data_type(Float);
+  indices.set_data_type(Int64);
+  for (proto::Tensor *t : {&values, &indices}) t->add_dims(2);
+  for (int64_t i : {2, 2}) {
+    values.add_float_data(float(i));
+    indices.add_int64_data(i);
+  }
+  m.node("Add", {"x", "s"}, {"y"});
+  EXPECT_NE(m.result().find("index 1 is out of range or out of order"), std::string::npos) << m.result();
+}
+TEST(ImportRefusal, WhatIsSaidTwice) {
+  ModelMaker inputs;
+  inputs.input("x", "4").input("x", "4").output("y", "4");
+  inputs.node("Neg", {"x"}, {"y"});
+  EXPECT_EQ(inputs.result(), "model.onnx: the model declares input 'x' twice");
+  ModelMaker opsets;
+  opsets.input("x", "4").output("y", "4");
+  opsets.node("Neg", {"x"}, {"y"});
+  opsets.model.add_opset_import()->set_version(7);
+  EXPECT_NE(opsets.result().find("imports the domain '' at opsets 20 and 7"), std::string::npos) << opsets.result();
+  ModelMaker values;
+  values.input("x", "4").output("y", "4");
+  values.weights("w", {4}).set_raw_data(std::string(16, 0));
+  values.node("Add", {"x", "w"}, {"y"});
+  EXPECT_NE(values.result().find("tensor 'w' holds its values twice, raw and typed"), std::string::npos)
+      << values.result();
+}
+
+TEST(ImportDims, ThatFollowFromOthers) {
+  ModelMaker m;
+  m.input("x", "n,3").input("z", "m,3").output("y", "n,3");
+  m.node("Add", {"x", "z"}, {"y"});
+  m.dims = {{"n", 1, 8}, {"m", 1, 8}};
+  EXPECT_NE(m.result().find("if they always are, say so with --dim "), std::string::npos) << m.result();
+  m.dims = {{"n", 1, 8}, {"m", 0, 0, "n"}};
+  auto module = m.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_EQ(typeText(DType::F32, module->entries[0].inputs[1].value->shape), "f32[n, 3]");
+  m.dims = {{"n", 0, 0, "m"}, {"m", 0, 0, "n"}};
+  EXPECT_NE(m.result().find("is not an expression of other dims"), std::string::npos) << m.result();
+  m.dims = {{"n", 1, 8}, {"m", 0, 0, "k + 1"}};
+  EXPECT_NE(m.result().find("--dim m: 'k + 1' is not an expression of other dims"), std::string::npos) << m.result();
 }
 
 TEST(ImportRefusal, SymbolicIntegersThatOverflow) {
