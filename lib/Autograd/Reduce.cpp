@@ -2,9 +2,11 @@
 // Takes:    a reduce or cumulate node of a float type.
 // Gives:    its tangent; the transposes of sums. Tangents of products, maxima and minima are graphs that the sweep
 //           transposes.
-// Keeps:    products of all elements but one are multiplied out, so zeros are right in every derivative; that takes the
-//           square of the extent, and of a running product the cube. Elements that share an extreme share its gradient
-//           in equal parts (PyTorch's amax); of a running extreme the last of equal elements has it (cummax).
+// Keeps:    nothing is divided by an element: products of all others are running products from both sides, and those
+// are
+//           differentiated by their recurrence, so zeros are right in every derivative. Elements that share an extreme
+//           share its gradient in equal parts (PyTorch's amax); of a running extreme the last of equal elements has it
+//           (cummax).
 #include "Rows.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -42,21 +44,21 @@ static UOpRef asRows(Builder &b, UOpRef x, const ReduceSpec &s, ArrayRef<UOpRef>
   return b.reshape(b.permute(x, perm), shape);
 }
 
-/// x [.., n] as [.., n, n]: `along` 0 repeats it along a new last axis, 1 along a new axis before the last.
-static UOpRef repeated(Builder &b, UOpRef x, unsigned along) {
-  SmallVector<UOpRef, 6> shape(x->shape), ones(x->shape);
-  shape.push_back(shape.back());
-  ones.insert(ones.end() - along, b.idx(1));
-  return b.expand(b.reshape(x, ones), shape);
+/// The running product along an axis, of the elements before each one: 1 for the first.
+static UOpRef productBefore(Builder &b, UOpRef running, int64_t axis) {
+  SmallVector<UOpRef, 6> none(running->rank(), b.idx(0)), one = none;
+  one[axis] = b.idx(1);
+  UOpRef shifted = b.pad(running, one, none, uint64_t(b.lit(running->dtype, 1)->ints[0]));
+  return b.shrink(shifted, none, running->shape);
 }
 
 static UOpRef tangentProd(Builder &b, UOpRef n, const ReduceSpec &s, UOpRef d) {
   UOpRef x = asRows(b, n->src[0], s, n->indices(), 1), dx = asRows(b, d, s, n->indices(), 0);
-  UOpRef all = repeated(b, x, 1);
-  int64_t last = x->rank();
-  UOpRef self = b.eq(b.iota(DType::I64, all->shape, last - 1), b.iota(DType::I64, all->shape, last));
-  UOpRef others = b.reduce(ReduceKind::Prod, b.select(self, b.lit(x->dtype, 1), all), {last});
-  return b.reduce(ReduceKind::Sum, b.mul(others, dx), {last - 1});
+  int64_t last = x->rank() - 1;
+  UOpRef before = productBefore(b, b.cumulate(CumulateKind::Prod, x, last), last);
+  UOpRef after = productBefore(b, b.cumulate(CumulateKind::Prod, b.flip(x, {last}), last), last);
+  UOpRef others = b.mul(before, b.flip(after, {last}));
+  return b.reduce(ReduceKind::Sum, b.mul(others, dx), {last});
 }
 
 static UOpRef tangentExtreme(Builder &b, UOpRef n, const ReduceSpec &s, UOpRef d) {
@@ -79,24 +81,23 @@ UOpRef autograd::transposeReduce(Builder &b, UOpRef n, UOpRef g, unsigned) {
   return mask ? b.select(mask, all, b.lit(g->dtype, 0)) : all;
 }
 
-/// dy[i] = sum over j <= i of dx[j] * product over k <= i, k != j of x[k].
+/// dy[i] = dy[i-1] * x[i] + y[i-1] * dx[i]: a scan along the axis.
 static UOpRef tangentRunningProd(Builder &b, UOpRef n, int64_t axis, UOpRef d) {
-  SmallVector<int64_t, 6> perm;
+  SmallVector<int64_t, 6> perm{axis}, inverse(n->rank());
   for (unsigned i = 0; i < n->rank(); ++i)
     if (int64_t(i) != axis) perm.push_back(i);
-  perm.push_back(axis);
-  UOpRef x = b.permute(n->src[0], perm), dx = b.permute(d, perm);
-  int64_t i = x->rank() - 1, j = i + 1, k = i + 2;
-  UOpRef all = repeated(b, repeated(b, x, 1), 1); // [.., i, j, k]
-  auto at = [&](int64_t label) { return b.iota(DType::I64, all->shape, label); };
-  UOpRef part = b.bin(Op::And, b.bin(Op::Le, at(k), at(i)), b.bin(Op::Ne, at(k), at(j)));
-  UOpRef others = b.reduce(ReduceKind::Prod, b.select(part, all, b.lit(x->dtype, 1)), {k});
-  UOpRef before = b.bin(Op::Le, b.iota(DType::I64, others->shape, j), b.iota(DType::I64, others->shape, i));
-  UOpRef dAll = repeated(b, dx, 1);
-  UOpRef dy = b.reduce(ReduceKind::Sum, b.mul(b.select(before, others, b.lit(x->dtype, 0)), dAll), {j});
-  SmallVector<int64_t, 6> inverse(perm.size());
   for (size_t p = 0; p < perm.size(); ++p) inverse[perm[p]] = p;
-  return b.permute(dy, inverse);
+  UOpRef rows[] = {n->src[0], productBefore(b, n, axis), d};
+  for (UOpRef &r : rows) r = b.permute(r, perm);
+  Shape shape = rows[0]->shape, row = shape.drop_front();
+  auto arg = [&](int64_t i) { return b.arg(i, n->dtype, row); };
+  UOpRef next = b.add(b.mul(arg(0), arg(1)), b.mul(arg(2), arg(3)));
+  UOpRef body = b.c.make(Op::Func, {next, next}, {4});
+  UOpRef scan =
+      b.c.make(Op::Scan, {zeros(b, n->dtype, row), rows[0], rows[1], rows[2], shape[0]}, {1, 3}, {}, DType::Void, body);
+  SmallVector<UOpRef, 6> stacked{scan};
+  llvm::append_range(stacked, shape);
+  return b.permute(b.c.make(Op::Proj, stacked, {1}, {}, n->dtype), inverse);
 }
 
 static UOpRef tangentRunningExtreme(Builder &b, UOpRef n, CumulateKind kind, int64_t axis, UOpRef d) {

@@ -25,7 +25,7 @@ static constexpr Row rows[] = {
   LINEAR(Tap,      "passed on, without the name"),
   // ---- sums and extremes
   {Op::Reduce,   Kind::Tangent, tangentReduce,   transposeReduce,   "sum: repeated along the axes; prod: times the product of all other elements, so that zeros are right in all derivatives; max, min: where the element is the extreme", "elements that share the extreme share its gradient in equal parts (amax)"},
-  {Op::Cumulate, Kind::Tangent, tangentCumulate, transposeCumulate, "sum: the running sum from the end; prod: times the product of all other elements so far; max, min: to the element that is the extreme so far", "the last of equal elements has it (cummax)"},
+  {Op::Cumulate, Kind::Tangent, tangentCumulate, transposeCumulate, "sum: the running sum from the end; prod: by its recurrence, a scan; max, min: to the element that is the extreme so far", "the last of equal elements has it (cummax)"},
   LINEAR(Contract, "a contract of the cotangent and the other operand (N4 has the order)"),
   // ---- indexing
   LINEAR(Gather,   "added into zeros at the indices"),

@@ -4,8 +4,12 @@
 // Keeps:    honest: a case of an op without a row may be refused; any other only if exceptions.txt names it and says
 //           why.
 #include "ModelFile.h"
+#include "astra/Autograd/Autograd.h"
+#include "astra/IR/Builder.h"
 #include "astra/IR/Eval.h"
+#include "astra/IR/Verify.h"
 #include "astra/Import/ONNX.h"
+#include "astra/Numerics/EvalFunctions.h"
 #include "astra/Numerics/Numerics.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/APFloat.h"
@@ -108,9 +112,15 @@ std::set<std::string> wanted(llvm::StringRef refusal) {
   return names;
 }
 
-Outcome run(const std::string &folder) {
+/// A case as a module, and its inputs. Inputs that must be constants are.
+struct Loaded {
+  Module module;
+  EvalInputs inputs;
+  std::vector<Tensor> expected;
+};
+llvm::Expected<Loaded> load(const std::string &folder) {
   llvm::Expected<ModelFile> file = ModelFile::open(folder + "/model.onnx");
-  if (!file) return {llvm::toString(file.takeError()), ""};
+  if (!file) return file.takeError();
   std::vector<Tensor> given = readTensors(*file, folder, "input");
   std::vector<std::string> names;
   std::set<std::string> initialized;
@@ -131,17 +141,23 @@ Outcome run(const std::string &folder) {
           options.constants.push_back({name, given[i].dtype, given[i].shape, given[i].bytes});
           more = true;
         }
-    if (!more) return {refusal, ""};
+    if (!more) return llvm::createStringError(refusal);
     module = importONNX(folder + "/model.onnx", options);
   }
-  if (!module) return {llvm::toString(module.takeError()), ""};
+  if (!module) return module.takeError();
   EvalInputs inputs;
   for (size_t i = 0; i < given.size(); ++i)
     if (i >= names.size() || !isConstant(names[i])) inputs.inputs.push_back(std::move(given[i]));
-  if (llvm::Error e = runNumerics(*module)) return {llvm::toString(std::move(e)), ""};
-  llvm::Expected<EvalResult> result = evalEntry(*module, module->entries[0], inputs);
+  return Loaded{std::move(*module), std::move(inputs), readTensors(*file, folder, "output")};
+}
+
+Outcome run(const std::string &folder) {
+  llvm::Expected<Loaded> given = load(folder);
+  if (!given) return {llvm::toString(given.takeError()), ""};
+  auto &[module, inputs, expected] = *given;
+  if (llvm::Error e = runNumerics(module)) return {llvm::toString(std::move(e)), ""};
+  llvm::Expected<EvalResult> result = evalEntry(module, module.entries[0], inputs);
   if (!result) return {llvm::toString(result.takeError()), ""};
-  std::vector<Tensor> expected = readTensors(*file, folder, "output");
   if (result->outputs.size() != expected.size()) return {"", "the numbers of outputs differ"};
   for (size_t i = 0; i < expected.size(); ++i)
     if (std::string d = difference(result->outputs[i], expected[i]); !d.empty())
@@ -162,6 +178,84 @@ TEST_P(Conformance, AgreesWithONNX) {
     EXPECT_TRUE(!refusal.empty() || !outcome.difference.empty()) << "agrees now: take it out of exceptions.txt";
   else
     EXPECT_TRUE(refusal.empty() && outcome.difference.empty()) << refusal << outcome.difference;
+}
+
+/// The entry with gradients and tangents along ones by its float inputs, or a refusal.
+llvm::Expected<std::pair<Entry, Entry>> differentiated(Module &m) {
+  const Entry &e = m.entries[0];
+  Builder b(m.ctx());
+  std::vector<UOpRef> outputs, wrt, seeds, directions;
+  for (const Value &v : e.outputs)
+    if (isDifferentiable(v.value->dtype)) outputs.push_back(v.value);
+  for (const Value &v : e.inputs)
+    if (isDifferentiable(v.value->dtype)) wrt.push_back(v.value);
+  auto one = [&](UOpRef x) { return b.splat(b.litInt(x->dtype, 1), x->shape); };
+  for (UOpRef y : outputs) seeds.push_back(one(y));
+  for (UOpRef x : wrt) directions.push_back(one(x));
+  std::pair<Entry, Entry> made{e, e};
+  auto g = vjp(m.ctx(), outputs, seeds, wrt, &m.origins);
+  if (!g) return g.takeError();
+  auto t = jvp(m.ctx(), outputs, wrt, directions, &m.origins);
+  if (!t) return t.takeError();
+  for (auto &[entry, d] : {std::pair{&made.first, &*g}, {&made.second, &*t}}) {
+    entry->outputs.clear();
+    for (UOpRef x : d->derivatives) entry->outputs.push_back({"d" + std::to_string(entry->outputs.size()), x});
+  }
+  made.first.name = "gradient", made.second.name = "tangent";
+  return made;
+}
+
+/// Sum and sum of magnitudes of all elements; nothing where one is not finite.
+std::optional<std::pair<double, double>> total(const EvalResult &r) {
+  double sum = 0, size = 0;
+  for (const Tensor &t : r.outputs)
+    for (int64_t i = 0; i < t.count(); ++i) {
+      double v = asDouble(t.bytes.data() + i * byteSize(t.dtype), t.dtype);
+      if (!std::isfinite(v)) return std::nullopt;
+      sum += v, size += std::abs(v);
+    }
+  return std::pair(sum, size);
+}
+
+/// Every case is differentiated in both modes or refused with the op's name, the entries verify, and where all is
+/// finite <1, J 1> is the same number either way up to rounding in the case's own types.
+TEST(Derivatives, OfEveryCase) {
+  unsigned made = 0, refused = 0, compared = 0;
+  EvalOptions options;
+  options.function = evalFunction;
+  for (const std::string &name : listCases()) {
+    auto given = load(std::string(ASTRA_ONNX_CASES) + "/" + name);
+    if (!given) {
+      llvm::consumeError(given.takeError());
+      continue;
+    }
+    auto &[m, inputs, expected] = *given;
+    auto entries = differentiated(m);
+    if (!entries) {
+      ++refused;
+      std::string why = llvm::toString(entries.takeError());
+      EXPECT_NE(why.find("(detach stops gradients)"), std::string::npos) << name << ": " << why;
+      continue;
+    }
+    ++made;
+    m.entries = {entries->first, entries->second};
+    if (llvm::Error e = verify(m, Stage::Graph)) {
+      ADD_FAILURE() << name << ": " << llvm::toString(std::move(e));
+      continue;
+    }
+    auto g = evalEntry(m, m.entries[0], inputs, options), t = evalEntry(m, m.entries[1], inputs, options);
+    for (auto *r : {&g, &t})
+      if (!*r) ADD_FAILURE() << name << ": " << llvm::toString(r->takeError());
+    if (!g || !t) continue;
+    auto a = total(*g), b = total(*t);
+    if (!a || !b) continue;
+    ++compared;
+    bool narrow = llvm::any_of(m.entries[0].inputs, [](const Value &v) { return bitWidth(v.value->dtype) == 16; });
+    double tolerance = (narrow ? 0.05 : 1e-3) * std::max({1.0, a->second, b->second});
+    EXPECT_NEAR(a->first, b->first, tolerance) << name;
+  }
+  RecordProperty("made", made), RecordProperty("refused", refused), RecordProperty("compared", compared);
+  std::printf("%u differentiated, %u refused, %u compared\n", made, refused, compared);
 }
 
 /// Altered models are imported or refused; nothing crashes and no refusal is without a sentence.

@@ -5,7 +5,10 @@
 //           command that shows it again.
 #include "../schedule/RunSchedule.h"
 #include "RandomGraph.h"
+#include "astra/Autograd/Autograd.h"
+#include "astra/IR/Builder.h"
 #include "astra/IR/Text.h"
+#include "astra/IR/Verify.h"
 #include "astra/Numerics/EvalFunctions.h"
 #include "astra/Numerics/Numerics.h"
 #include "astra/Rewrite/Rewrite.h"
@@ -78,6 +81,53 @@ template <bool Expanded> Answer throughSchedule(const RandomCase &c) {
   return ScheduleRun(m, *s, *target, Expanded).run(0, c.inputs);
 }
 
+/// The entry with derivatives of its float outputs by every float input, parameter and state as further outputs, or
+/// nothing where a derivative is refused.
+llvm::Expected<bool> differentiate(Module &m, bool reverse) {
+  Entry &e = m.entries[0];
+  Builder b(m.ctx());
+  std::vector<UOpRef> outputs, beside, wrt, ones;
+  for (const Value &v : e.outputs) (isDifferentiable(v.value->dtype) ? outputs : beside).push_back(v.value);
+  size_t differentiated = outputs.size();
+  for (const StateUpdate &u : e.updates) beside.push_back(u.value);
+  for (UOpRef n : topoSort(m.roots()))
+    if ((n->op == Op::Arg || n->op == Op::Param || n->op == Op::State) && isDifferentiable(n->dtype)) wrt.push_back(n);
+  for (UOpRef x : reverse ? outputs : wrt) ones.push_back(b.splat(b.litInt(x->dtype, 1), x->shape));
+  auto d = reverse ? vjp(m.ctx(), outputs, ones, wrt, &m.origins, beside)
+                   : jvp(m.ctx(), outputs, wrt, ones, &m.origins, beside);
+  if (!d) {
+    std::string why = llvm::toString(d.takeError());
+    if (why.find("(detach stops gradients)") == std::string::npos) return llvm::createStringError(why);
+    return false;
+  }
+  auto first = d->values.begin(), rest = first + differentiated;
+  for (Value &v : e.outputs) v.value = isDifferentiable(v.value->dtype) ? *first++ : *rest++;
+  for (StateUpdate &u : e.updates) u.value = *rest++;
+  for (size_t i = 0; i < d->derivatives.size(); ++i)
+    e.outputs.push_back({"derivative" + std::to_string(i), d->derivatives[i]});
+  return true;
+}
+/// A module with derivatives verifies, keeps its values, and its schedule gives the evaluator's bytes.
+template <bool Reverse> Answer throughDerivatives(const RandomCase &c) {
+  Module m = c.module;
+  auto done = differentiate(m, Reverse);
+  if (!done) return done.takeError();
+  if (!*done) return evaluated(c.module, c.inputs);
+  if (Error e = verify(m, astra::Stage::Graph)) return std::move(e);
+  auto want = evaluated(m, c.inputs);
+  if (!want) return want;
+  if (Error e = runNumerics(m)) return std::move(e);
+  if (Error e = rewriteModule(m)) return std::move(e);
+  auto s = schedule(m);
+  if (!s) return s.takeError();
+  auto got = ScheduleRun(m, *s, *targetNamed("cpu:x86-64-v3"), false).run(0, c.inputs);
+  if (!got) return got;
+  for (size_t i = 0; i < want->outputs.size(); ++i)
+    if (got->outputs[i] != want->outputs[i])
+      return llvm::createStringError("scheduled, " + m.entries[0].outputs[i].name + " differs");
+  return got;
+}
+
 /// The element around a byte.
 llvm::ArrayRef<uint8_t> bytesAt(const Tensor &t, size_t at) {
   size_t size = std::max(1u, byteSize(t.dtype));
@@ -107,6 +157,7 @@ std::string difference(const RandomCase &c, Answer (*stage)(const RandomCase &))
 struct StageRow {
   const char *name;
   Answer (*run)(const RandomCase &);
+  unsigned share = 1; // of the seeds: every one, every fifth ...
 };
 class RandomGraphs : public testing::TestWithParam<StageRow> {};
 
@@ -114,7 +165,7 @@ TEST_P(RandomGraphs, KeepTheirBits) {
   llvm::EnablePrettyStackTrace();
   uint64_t first = setting("ASTRA_RANDOM_SEED", 0),
            count = setting("ASTRA_RANDOM_COUNT", std::getenv("ASTRA_NIGHTLY") ? 10000 : 500), failures = 0;
-  for (uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
+  for (uint64_t seed = first; seed < first + count && failures < 3; seed += GetParam().share) {
     llvm::PrettyStackTraceFormat crash("seed %llu, stage %s", (unsigned long long)seed, GetParam().name);
     RandomCase c = randomCase(seed);
     if (setting("ASTRA_RANDOM_PRINT", 0)) std::fputs(text(c).c_str(), stderr);
@@ -136,7 +187,9 @@ INSTANTIATE_TEST_SUITE_P(Stages, RandomGraphs,
                                          StageRow{"numerics", throughNumerics},
                                          StageRow{"numerics_rewrite", throughNumericsAndRewrite},
                                          StageRow{"schedule", throughSchedule<false>},
-                                         StageRow{"schedule_expanded", throughSchedule<true>}),
+                                         StageRow{"schedule_expanded", throughSchedule<true>},
+                                         StageRow{"gradient", throughDerivatives<true>, 5},
+                                         StageRow{"tangent", throughDerivatives<false>, 2}),
                          [](const auto &i) { return std::string(i.param.name); });
 
 TEST(RandomGraph, IsAFunctionOfItsSeed) {
