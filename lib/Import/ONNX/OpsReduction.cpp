@@ -17,13 +17,18 @@ UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return axes.empty() ? x : n.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, n.fromIndex(count, x->dtype));
 }
 
+/// The maximum as a shift that cancels out of a result: gradients by it are 0 and need not be computed.
+static UOpRef shiftOf(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return n.un(Op::Detach, n.reduce(ReduceKind::Max, x, axes));
+}
+
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes)));
+  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, shiftOf(n, x, axes)));
   return n.bin(Op::Div, e, n.reduce(ReduceKind::Sum, e, axes));
 }
 
 UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef shifted = n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes));
+  UOpRef shifted = n.bin(Op::Sub, x, shiftOf(n, x, axes));
   return n.bin(Op::Sub, shifted, n.un(Op::Log, n.reduce(ReduceKind::Sum, n.un(Op::Exp, shifted), axes)));
 }
 
@@ -61,7 +66,7 @@ UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 UOpRef logOfSumOfExp(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   x = real(n, x);
-  UOpRef most = n.reduce(ReduceKind::Max, x, axes);
+  UOpRef most = shiftOf(n, x, axes);
   // An infinite maximum is no shift: a row of -inf gives -inf, one with +inf gives +inf.
   UOpRef finite = n.bin(Op::Eq, n.bin(Op::Sub, most, most), n.literal(most, 0));
   UOpRef shift = n.select(finite, most, n.literal(most, 0));
