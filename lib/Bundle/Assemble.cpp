@@ -227,8 +227,8 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0))
     count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   for (const Placed &p : spec.outputs)
-    if (spec.inPlace && p.value->is(Op::UpdateAt))
-      count(idxProduct(ctx, p.value->src[1]->shape), p.value->dtype);
+    if (spec.inPlace && (p.value->is(Op::UpdateAt) || p.value->is(Op::Scatter)))
+      count(idxProduct(ctx, p.value->src[p.value->is(Op::UpdateAt) ? 1 : 2]->shape), p.value->dtype);
     else
       count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   if (Error e = set(out.bytes, bytes)) return e;

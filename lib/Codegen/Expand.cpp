@@ -219,11 +219,12 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
     for (int64_t i = 0; i < lanes; ++i) each.push_back(b.litInt(n->dtype, i * l->second));
     return c.make(Op::Add, {widen(scalar(l->first), lanes), stack(each)});
   }
-  case Op::Fold: {
+  case Op::Fold:
+  case Op::Running: {
     bool vector = llvm::any_of(ArrayRef(src).take_front(n->ntensors), [](UOpRef s) { return s->rank() != 0; });
     SmallVector<UOpRef, 8> wide;
     for (UOpRef s : src) wide.push_back(vector && !s->isIndex() ? widen(s, lanes) : s);
-    return c.make(Op::Fold, wide, n->ints);
+    return c.make(n->op, wide, n->ints);
   }
   case Op::Stage: {
     if (!lane || !llvm::is_contained(n->indices(), lane)) break;

@@ -161,7 +161,7 @@ llvm::Error Linearizer::analyse() {
   depth.assign(most, 0);
   anchored.assign(most, false);
   for (UOpRef x : topo) {
-    anchored[x->id] = x->op == Op::Load || x->op == Op::At || closes(x);
+    anchored[x->id] = x->op == Op::Load || x->op == Op::At || x->op == Op::Running || closes(x);
     for (UOpRef y : x->src) anchored[x->id] = anchored[x->id] || anchored[y->id];
     uint32_t s = 0, d = 0;
     for (UOpRef y : x->src) s = sets.unite(s, set[y->id]), d = std::max(d, depth[y->id]);
@@ -283,6 +283,15 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
     for (uint32_t r = at; r != outside; r = regions[r].parent) own = regions[r].loop;
     if (fold) depend(init, own);
     instances[i].own = own;
+  } else if (x->op == Op::Running) { // begins before its loop, which goes on around those who use it
+    if (regions[at].range != x->indices()[0])
+      return fail("a running value is not directly in the loop of range " + std::to_string(x->indices()[0]->ints[0]));
+    uint32_t outside = regions[at].parent, init = addItem(InstKind::AccInit, x, outside),
+             body = addItem(InstKind::AccUpdate, x, at);
+    need(x->src[0], outside, init);
+    need(x->src[1], at, body);
+    depend(init, regions[at].loop);
+    instances[i].own = body;
   } else {
     for (UOpRef y : x->src) need(y, at, none);
     if (x->op == Op::Load) need(k.buffers[x->src[0]->ints[0]].elements, at, none); // in case it is speculative

@@ -64,10 +64,14 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &valu
 
 void Lowering::map() {
   const Placed &out = spec.outputs[0];
-  UOpRef v = out.value, domain = spec.inPlace && v->op == Op::UpdateAt ? v->src[1] : v;
+  UOpRef v = out.value, domain = storedPoints(spec);
   if (plan.kind == PlanKind::Rows) values.reduceLanes = plan.lanes;
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
   auto extents = memoryExtents(c, out.layout, domain->shape);
+  int64_t serial = serialAxis(spec);
+  size_t serialDim =
+      llvm::find_if(out.layout.dims, [&](const MemoryDim &d) { return d.axis == serial; }) - out.layout.dims.begin();
+  if (serial >= 0) extents.erase(extents.begin() + serialDim); // a loop around each store
   size_t merge = std::min<size_t>(plan.merge, extents.size());
   ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(merge),
                    innerDims = ArrayRef<UOpRef>(extents).take_back(merge);
@@ -84,9 +88,10 @@ void Lowering::map() {
     if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
     SmallVector<UOpRef, 6> at = unflatten(c, flat ? num(0) : div(p, count), outerDims);
     at.append(unflatten(c, simplifyIndex(c, e), innerDims));
+    if (serial >= 0) at.insert(at.begin() + serialDim, values.range(domain->shape[serial], RangeKind::Loop));
     auto [index, valid] = logicalIndex(c, values, out.layout, domain->shape, at);
     if (domain != v)
-      stores.push_back(values.storeUpdate(v, index));
+      stores.push_back(v->op == Op::Scatter ? values.storeScatter(v, index) : values.storeUpdate(v, index));
     else {
       UOpRef x = values.at(v, index, valid);
       if (valid) x = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, x, c.literal(v->dtype, 0)});
@@ -173,6 +178,17 @@ void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned v
   values.panel = {};
 }
 } // namespace
+
+UOpRef astra::storedPoints(const KernelSpec &spec) {
+  UOpRef v = spec.outputs[0].value;
+  if (!spec.inPlace) return v;
+  return v->op == Op::UpdateAt ? v->src[1] : v->op == Op::Scatter ? v->src[2] : v;
+}
+
+int64_t astra::serialAxis(const KernelSpec &spec) {
+  UOpRef v = spec.outputs[0].value;
+  return v->op == Op::Cumulate ? v->ints[1] : v->op == Op::Scatter ? v->ints[0] : -1;
+}
 
 Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan) {
   return Lowering(c, spec, plan).run();

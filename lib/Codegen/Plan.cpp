@@ -119,9 +119,6 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? heavy : value)->dtype));
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
-  for (UOpRef x : topoSort(value))
-    if (x->op == Op::Cumulate && (p.lanes != 1 || p.unroll != 1))
-      return bad("the kernel has a cumulative sum, one element after another; expected vector 1 and unroll 1");
   if (p.kind != PlanKind::Contract) {
     unsigned rank = spec.outputs[0].layout.dims.size(), least = rank ? 1 : 0;
     if (p.merge < least || p.merge > rank)
@@ -290,16 +287,23 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
   if (contractPlan(c, spec, target, p)) return p;
   p = Plan();
   const Placed &out = spec.outputs[0];
-  UOpRef v = spec.inPlace && out.value->op == Op::UpdateAt ? out.value->src[1] : out.value;
+  UOpRef v = storedPoints(spec);
   unsigned bytes = std::max(1u, byteSize(v->dtype)), rank = out.layout.dims.size(),
            w = std::max(1u, target.vectorBytes / bytes);
   unsigned ops = 0;
-  bool chain = false;
-  for (UOpRef n : topoSort(out.value)) {
-    ops += has(n->op, Elementwise);
-    chain |= n->op == Op::Cumulate;
+  for (UOpRef n : topoSort(out.value)) ops += has(n->op, Elementwise);
+  if (int64_t serial = serialAxis(spec); serial >= 0) {
+    // Lanes along what lies inside of the serial axis, where they are neighbours all the way.
+    auto extents = memoryExtents(c, out.layout, v->shape);
+    UOpRef inner = c.index(1);
+    for (p.merge = 0; out.layout.dims[rank - 1 - p.merge].axis != serial; ++p.merge)
+      inner = idxMul(c, inner, extents[rank - 1 - p.merge]);
+    p.lanes = std::min<uint64_t>(w, floorPow2(std::max<int64_t>(inner->hi, 1)));
+    p.merge = std::max(p.merge, 1u);
+    if (p.lanes > 1 && slowness(c, spec, p) >= 16) p.lanes = 1;
+    return p;
   }
-  if (chain || rank == 0) {
+  if (rank == 0) {
     p.merge = rank;
     if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, 64u);
     return p;

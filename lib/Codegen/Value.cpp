@@ -78,6 +78,31 @@ UOpRef ValueAt::storeUpdate(UOpRef update, ArrayRef<UOpRef> index) {
   return store(begin, value);
 }
 
+UOpRef ValueAt::storeScatter(UOpRef scatter, ArrayRef<UOpRef> index) {
+  UOpRef x = scatter->src[0], update = scatter->src[2];
+  int64_t axis = scatter->ints[0];
+  ScatterKind kind = ScatterKind(scatter->ints[1]);
+  static constexpr Combine combines[] = {Combine::Add, Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
+  static constexpr Op ops[] = {Op::Add, Op::Add, Op::Mul, Op::Max, Op::Min};
+  UOpRef to = indexFrom(at(scatter->src[1], index)), inside = both(lt(c.index(-1), to), lt(to, x->shape[axis]));
+  SmallVector<UOpRef, 4> place(index.begin(), index.end());
+  place[axis] = to;
+  if (dependsOn(to, index[axis])) { // what is there when the loop comes to this source
+    UOpRef value = at(update, index);
+    if (kind != ScatterKind::Set) value = c.make(ops[int(kind)], {at(x, place, inside), value});
+    return store(place, value, inside);
+  }
+  // All sources have one destination: it is read and written once.
+  UOpRef n = update->shape[axis], k = range(n, RangeKind::Fold);
+  inside = both(inside, lt(c.index(0), n));
+  SmallVector<UOpRef, 4> source(index.begin(), index.end());
+  source[axis] = kind == ScatterKind::Set ? simplifyIndex(c, idxSub(c, n, c.index(1))) : k;
+  UOpRef value = at(update, source, kind == ScatterKind::Set ? inside : nullptr);
+  if (kind != ScatterKind::Set)
+    value = c.make(Op::Fold, {at(x, place, inside), value, k}, {int64_t(combines[int(kind)]), 1});
+  return store(place, value, inside);
+}
+
 UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   if (gate && gate->isConst()) {
     if (!gate->ints[0]) return c.literal(value->dtype, 0);
@@ -170,14 +195,11 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     for (size_t k = 0; k < in.size(); ++k) in[k] = idxSub(c, in[k], begin[k]);
     return select(inside, at(fresh, in, both(gate, inside)), at(x, index, gate));
   }
-  case Op::Cumulate: { // a plain chain; blocks of 16 were written out before
-    UOpRef k = range(idxAdd(c, index[v->ints[1]], c.index(1)), RangeKind::Fold);
-    in[v->ints[1]] = k;
+  case Op::Cumulate: { // a plain chain, by the kernel's own loop; blocks of 16 were written out before
     static const Combine combine[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
     static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min};
-    return c.make(Op::Fold,
-                  {c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype)), at(v->src[0], in, gate), k},
-                  {int64_t(combine[v->ints[0]]), 1});
+    UOpRef init = c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype));
+    return c.make(Op::Running, {init, at(v->src[0], index, gate), index[v->ints[1]]}, {int64_t(combine[v->ints[0]])});
   }
   case Op::Reduce: return reduce(v, index, gate);
   case Op::Contract: return contract(v, index, gate);

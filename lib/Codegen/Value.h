@@ -22,6 +22,9 @@ public:
   UOpRef store(llvm::ArrayRef<UOpRef> index, UOpRef value, UOpRef gate = nullptr);
   /// The store of an in-place update_at: element `index` of the window, at its place in the buffer.
   UOpRef storeUpdate(UOpRef update, llvm::ArrayRef<UOpRef> index);
+  /// The store of an in-place scatter: source `index`, at its place in the buffer; along the axis the index is a
+  /// loop's.
+  UOpRef storeScatter(UOpRef scatter, llvm::ArrayRef<UOpRef> index);
   UOpRef range(UOpRef extent, RangeKind kind);
   UOpRef lt(UOpRef a, UOpRef b);   // of indices, folded by bounds
   UOpRef both(UOpRef a, UOpRef b); // null is true

@@ -295,6 +295,7 @@ static Result evalTable(const Call &c) {
   case Op::Load:
   case Op::Store:
   case Op::Fold:
+  case Op::Running:
   case Op::LaneFold:
   case Op::Stage:
   case Op::At:

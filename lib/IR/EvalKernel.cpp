@@ -62,6 +62,7 @@ private:
   Error evaluate(uint32_t i);
   Error evaluateIndex(UOpRef n, State &s);
   Error fold(UOpRef n, State &s);
+  Error running(UOpRef n, State &s);
   Error laneFold(UOpRef n, State &s);
   Error stage(UOpRef n, State &s);
   Error readStage(UOpRef n, State &s);
@@ -207,6 +208,15 @@ Error KernelRun::fold(UOpRef n, State &s) {
   });
 }
 
+/// Once for each point of its range, in order; the value holds what came before.
+Error KernelRun::running(UOpRef n, State &s) {
+  if (of(n->indices()[0]).index == 0) s.value = of(n->src[0]).value;
+  auto v = combined(foldOps[n->ints[0]], n->dtype, {&s.value, &of(n->src[1]).value});
+  if (!v) return v.takeError();
+  s.value = std::move(*v);
+  return Error::success();
+}
+
 Error KernelRun::laneFold(UOpRef n, State &s) {
   std::vector<Tensor> lane;
   if (Error e = each(n->indices(), [&]() -> Error {
@@ -319,6 +329,7 @@ Error KernelRun::evaluate(uint32_t i) {
     return Error::success();
   case Op::Store:
   case Op::Sink: return Error::success(); // done at the end of a point
+  case Op::Running: return running(n, s);
   case Op::Load: return load(n, s);
   case Op::At: return readStage(n, s);
   case Op::Splat:

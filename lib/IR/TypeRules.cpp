@@ -553,6 +553,15 @@ R ruleFold(const In &in) {
       return in.fail("sources differ: " + describe(in.src[0]) + " and " + describe(s));
   return typeOf(in.src[0]);
 }
+R ruleRunning(const In &in) {
+  if (!attributes(in, 1) || in.ints[0] < 0 || Combine(in.ints[0]) == Combine::Fma || in.indices().size() != 1 ||
+      in.indices()[0]->op != Op::Range || RangeKind(in.indices()[0]->ints[1]) != RangeKind::Loop)
+    return in.fail("takes an initial value, a value and one loop range");
+  for (UOpRef s : in.tensors())
+    if (s->dtype != in.src[0]->dtype || !sameShape(s->shape, in.src[0]->shape))
+      return in.fail("sources differ: " + describe(in.src[0]) + " and " + describe(s));
+  return typeOf(in.src[0]);
+}
 R ruleLaneFold(const In &in) {
   if (!attributes(in, 1) || in.ntensors != 1) return in.fail("takes a value and ranges of 64 lanes together");
   if (auto e = checkRanges(in)) return std::move(e);

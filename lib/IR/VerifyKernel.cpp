@@ -44,6 +44,11 @@ llvm::Error astra::verifyKernel(UOpRef sink, Stage stage) {
         bits.reset(number[r]);
       }
     if (n->op == Op::Range) bits.set(number[n]);
+    if (n->op == Op::Running)
+      for (unsigned r : bits.set_bits())
+        if (ranges[r]->ints[0] > n->indices()[0]->ints[0] || RangeKind(ranges[r]->ints[1]) == RangeKind::Fold)
+          return fail(n, "runs along axis " + llvm::Twine(n->indices()[0]->ints[0]) + " and depends on axis " +
+                             llvm::Twine(ranges[r]->ints[0]) + ", which is inside of it");
     if (n->op == Op::Store) {
       unsigned parallel = 0;
       for (unsigned r : bits.set_bits()) {

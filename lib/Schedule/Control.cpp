@@ -77,7 +77,10 @@ void Scheduler::cond(UOpRef n) {
     branch[k] = program = beginProgram();
     enterBody();
     std::vector<UOpRef> args;
-    for (UOpRef s : n->tensors().drop_front()) args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
+    for (UOpRef s : n->tensors().drop_front()) {
+      args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
+      shared.insert(placeOf(s)->buffer);
+    }
     std::vector<UOpRef> roots = inlined(n->fns[k], args);
     llvm::DenseMap<UOpRef, Place> to;
     for (size_t i = 0; i < roots.size(); ++i) to.try_emplace(roots[i], out[i]);
@@ -121,6 +124,7 @@ void Scheduler::whileLoop(UOpRef n) {
   for (size_t i = 0; i < count; ++i) {
     if (args[i] && stays(i)) {
       now[i] = then[i] = *placeOf(n->src[i]);
+      shared.insert(now[i].buffer);
       leaves[i] = leaf(n->src[i]->dtype, n->src[i]->shape, now[i]);
       continue;
     }
@@ -220,6 +224,7 @@ void Scheduler::scan(UOpRef n) {
   for (unsigned i = 0; i < n->ntensors; ++i) {
     UOpRef s = n->src[i];
     UOpRef x = leaf(s->dtype, s->shape, i < carries ? now[i] : *placeOf(s));
+    if (i >= carries) shared.insert(placeOf(s)->buffer);
     args.push_back(i >= carries && i < carries + inputs ? b.gather(x, step, 0) : x);
   }
   std::vector<UOpRef> roots = inlined(fn, args);

@@ -123,7 +123,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
       realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) || (spread && !has(n->op, Movement)) ||
-                full || n->op == Op::UpdateAt;
+                full || n->op == Op::UpdateAt || n->op == Op::Scatter;
       if (!realize && isHeavy(n)) f.heavy[x.groups[0]] = n;
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
@@ -156,7 +156,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       else
         y.moved = std::min(y.moved + ways, 1000u);
       y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
-      if (n->op == Op::UpdateAt && i == 0) y.mustRealize = true;
+      if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
       bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
       if ((n->op == Op::Contract || n->op == Op::Cumulate || random) && !isView(s) &&
           !(n->op == Op::Contract && computesOperand(n, i)))

@@ -1,7 +1,8 @@
 //===- LegalizeIndexing.cpp: searching ops as folds ------------------------===//
 // Takes:    argreduce, scatter, compact and cumulate.
 // Gives:    the same values by comparisons, binary searches and exact folds, or by chains where an order is stamped.
-// Keeps:    bits. A scatter costs destinations times sources this way.
+// Keeps:    bits. A scatter of a few sources costs destinations times sources this way; one of more stays, for a kernel
+//           that goes through them in order (Scheduler::scatter).
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
@@ -34,6 +35,8 @@ UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
   UOpRef x = r->src[0], index = r->src[1], update = r->src[2];
   int64_t axis = r->ints[0];
   ScatterKind kind = ScatterKind(r->ints[1]);
+  constexpr int64_t few = 4;
+  if (index->shape[axis]->hi > few) return r;
   UOpRef n = x->shape[axis];
   // [.., destination, source, ..]
   UOpRef to = repeatAt(b, index, axis, n), match = b.eq(to, b.iota(index->dtype, to->shape, axis));

@@ -14,7 +14,40 @@ llvm::Expected<Schedule> astra::schedule(Module &m, const ScheduleOptions &optio
   return Scheduler(m, options).run();
 }
 
+void Scheduler::scatter(UOpRef v, const Place *destination) {
+  UOpRef x = v->src[0];
+  const Place *from = placeOf(x);
+  if (!from) return fail("internal error: a scatter into a value without a place");
+  auto kindOf = [&](const Place &p) { return routine->buffers[p.buffer].kind; };
+  bool becomes = uses[x] == 1 && destination && destination->buffer == from->buffer;
+  Place at = *from;
+  if (!dies(x, at) && !becomes) {
+    Layout layout = at.layout.isPermuted() ? at.layout : Layout::rowMajor(x->rank());
+    std::vector<UOpRef> allocated = bound(x->shape);
+    bool direct = destination && destination->buffer != at.buffer && kindOf(*destination) != BufferKind::State &&
+                  destination->layout == layout && destination->allocated == allocated;
+    at = {direct ? destination->buffer : slotBuffer(v->dtype, allocated, layout), layout, allocated};
+    copyTo(x, at);
+  }
+  // Argument 0 is what is written; index and update may read x too, where it was before.
+  KernelSpec spec;
+  std::vector<uint32_t> buffers{at.buffer};
+  llvm::DenseMap<UOpRef, UOpRef> closed;
+  llvm::SmallVector<UOpRef, 4> shape;
+  for (UOpRef d : x->shape) shape.push_back(closeIndex(d));
+  UOpRef into = b.arg(0, x->dtype, shape);
+  spec.inputs.push_back({into, at.layout, at.allocated});
+  UOpRef index = close(v->src[1], spec, buffers, closed, nullptr),
+         update = close(v->src[2], spec, buffers, closed, nullptr);
+  spec.outputs.push_back({c.withSources(v, {into, index, update}), at.layout, at.allocated});
+  spec.inPlace = true;
+  if (const Origin *origin = m.origins.find(v)) spec.origin = origin->names[0];
+  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+  places.set(v, at);
+}
+
 void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
+  if (v->op == Op::Scatter) return scatter(v, destination);
   KernelSpec spec;
   std::vector<uint32_t> buffers;
   llvm::DenseMap<UOpRef, UOpRef> closed;
@@ -23,9 +56,8 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   // A window written into a value that nobody else reads, or into the state it becomes.
   if (v->op == Op::UpdateAt && uses[v->src[0]] == 1) {
     const Place *x = placeOf(v->src[0]);
-    bool dies = x && routine->buffers[x->buffer].kind == BufferKind::Slot;
     bool becomes = x && destination && destination->buffer == x->buffer;
-    if (dies || becomes) {
+    if (x && (becomes || dies(v->src[0], *x))) {
       Place at = *x;
       close(v->src[0], spec, buffers, closed, nullptr); // argument 0
       UOpRef value = close(v, spec, buffers, closed, v);
@@ -188,6 +220,7 @@ void Scheduler::begin(Routine &r) {
   program = 0;
   clock = 0;
   places.clear();
+  shared.clear();
   uses.clear();
   indexMap.clear();
   lives.clear();

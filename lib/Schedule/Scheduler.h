@@ -33,6 +33,8 @@ private:
   /// into it when its layout allows, else copied.
   void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations);
   void realize(UOpRef v, UOpRef heavy, const Place *destination);
+  /// Into its destination or the place of a value that dies, else into a copy of source 0.
+  void scatter(UOpRef v, const Place *destination);
   void copyTo(UOpRef v, const Place &to);
   /// Brings every value to its place, as if all at once: a state may get what another one was.
   void moveAll(llvm::ArrayRef<std::pair<UOpRef, Place>> wanted);
@@ -81,6 +83,10 @@ private:
   UOpRef bound(UOpRef index);
   std::vector<UOpRef> bound(llvm::ArrayRef<UOpRef> shape);
   void touch(uint32_t buffer);
+  /// Whether what lies there is x's alone, and nobody but the kernel that is made next reads it.
+  bool dies(UOpRef x, const Place &at) const {
+    return uses.lookup(x) == 1 && routine->buffers[at.buffer].kind == BufferKind::Slot && !shared.count(at.buffer);
+  }
   void layOutSlots();
 
   uint32_t addBuffer(BufferKind kind, uint32_t index, DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
@@ -99,6 +105,7 @@ private:
   Routine *routine = nullptr;
   uint32_t program = 0;
   ScopedMap<Place> places;
+  llvm::DenseSet<uint32_t> shared; // buffers that values in and outside of a body name: none of those may write it
   llvm::DenseMap<UOpRef, unsigned> uses;
   ScopedMap<UOpRef> indexMap; // extents and carried dims -> internal dims
   struct Life {

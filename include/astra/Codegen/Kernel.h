@@ -1,7 +1,8 @@
 //===- Kernel.h: one kernel as UOps ----------------------------------------===//
 // A kernel is a `sink` of stores. Everything below it is functional: `fold` and `lanefold` close ranges to a value,
 // `stage` closes ranges to an array that `at` reads; `load` reads buffers that the kernel does not write at other
-// points. Ranges have identity by axis number; equal ranges share one loop.
+// points, or, at an address that changes with a loop range, wrote at earlier points of that loop. `running` is a fold
+// along a loop range that stays open. Ranges have identity by axis number; equal ranges share one loop.
 //
 //   parallel  the work items. Each store depends on at most one parallel range; the items of the kernel are those of
 //             its regions one after another, in the order of their axis numbers, then one item for the stores that

@@ -5,6 +5,10 @@
 
 namespace astra {
 
+/// The value at whose points a kernel stores: the output, or what an in-place one writes into it.
+UOpRef storedPoints(const KernelSpec &spec);
+/// The axis of it along which one point comes after the other: of a running sum, of a scatter. -1: none.
+int64_t serialAxis(const KernelSpec &spec);
 /// The kernel of `spec` under `plan`, with vector and unroll ranges still in place. Launch buffers are the inputs, then
 /// the outputs (one buffer for both when in place).
 Kernel lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan);

@@ -5,7 +5,8 @@
 //   contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3   a register tile of 8 points of labels 2 and 3 by 3
 //   vectors
 //                                                                 along label 1, 64 of them one below another
-//   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop
+//   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
+//                                                                 of a running sum or scatter: a loop around a store)
 //   rows:     merge 1; vector 16; unroll 1                        a reduction whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once

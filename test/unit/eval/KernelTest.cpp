@@ -3,6 +3,7 @@
 // Gives:    equality with the graph op that they implement, and the refusals of evalKernel.
 #include "astra/IR/Builder.h"
 #include "astra/IR/Eval.h"
+#include "astra/IR/Verify.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <cstring>
@@ -80,6 +81,49 @@ TEST_F(KernelTest, LaneFoldIsLane64) {
   UOpRef sum = c.make(Op::LaneFold, {partial, lane}, {int64_t(Combine::Add)});
   EXPECT_EQ(run({store(buffer(1, 1), sum, num(0))}, buffers), "");
   EXPECT_EQ(buffers[1], want.bytes);
+}
+
+TEST_F(KernelTest, RunningSumsAreChains) {
+  const int64_t n = 7, m = 4;
+  std::vector<Buffer> buffers{floats(n * m, 8), Buffer(n * m * 4)};
+  Tensor want = graph(b.cumulate(CumulateKind::Sum, b.arg(0, DType::F32, {num(n), num(m)}), 0),
+                      {{DType::F32, {n, m}, buffers[0]}});
+  for (bool vectors : {false, true}) {
+    UOpRef j = range(num(m), 0, Parallel), i = range(num(n), 1, Loop), start = minusZero, at = add(mul(i, m), j), x;
+    if (vectors) {
+      at = mul(i, m), start = c.make(Op::Splat, {minusZero}, {4});
+      x = c.make(Op::Load, {buffer(0, n * m), at}, {4});
+    } else
+      x = load(buffer(0, n * m), at);
+    UOpRef sum = c.make(Op::Running, {start, x, i}, {int64_t(Combine::Add)});
+    buffers[1].assign(n * m * 4, 0);
+    EXPECT_EQ(run({store(buffer(1, n * m), sum, at, vectors ? 4 : 1)}, buffers), "");
+    EXPECT_EQ(buffers[1], want.bytes) << vectors;
+  }
+  UOpRef i = range(num(n), 0, Loop), j = range(num(m), 1, Loop);
+  UOpRef inside =
+      c.make(Op::Running, {minusZero, load(buffer(0, n * m), add(mul(i, m), j)), i}, {int64_t(Combine::Add)});
+  UOpRef sink = c.make(Op::Sink, {store(buffer(1, n * m), inside, add(mul(i, m), j))});
+  EXPECT_NE(llvm::toString(verifyKernel(sink, Stage::Kernel)).find("which is inside of it"), std::string::npos);
+  auto closed = c.tryMake(Op::Running, {minusZero, minusZero, range(num(n), 2, Folded)}, {int64_t(Combine::Add)});
+  EXPECT_NE(llvm::toString(closed.takeError()).find("one loop range"), std::string::npos);
+}
+
+TEST_F(KernelTest, ScattersReadWhatTheyWrote) {
+  // one destination after the other, in ascending order of sources, some beyond the end
+  std::vector<Buffer> buffers{floats(3, 9), floats(6, 10), Buffer(6 * 8)};
+  const int64_t to[] = {2, 0, 2, 3, 2, -1};
+  memcpy(buffers[2].data(), to, sizeof to);
+  Tensor want = graph(b.scatter(ScatterKind::Add, b.arg(0, DType::F32, {num(3)}), b.arg(1, DType::I64, {num(6)}),
+                                b.arg(2, DType::F32, {num(6)}), 0),
+                      {{DType::F32, {3}, buffers[0]}, {DType::I64, {6}, buffers[2]}, {DType::F32, {6}, buffers[1]}});
+  UOpRef i = range(num(6), 0, Loop), from = c.make(Op::Buffer, {num(6)}, {2}, {}, DType::I64);
+  UOpRef at = c.make(Op::Extent, {c.make(Op::Load, {from, i}, {1})}, {-100, 100});
+  UOpRef in = c.make(Op::And, {c.make(Op::Lt, {num(-1), at}), c.make(Op::Lt, {at, num(3)})});
+  UOpRef old = c.make(Op::Load, {buffer(0, 3), in, at}, {1});
+  UOpRef st = c.make(Op::Store, {buffer(0, 3), b.add(old, load(buffer(1, 6), i)), in, at}, {1});
+  EXPECT_EQ(run({st}, buffers), "");
+  EXPECT_EQ(buffers[0], want.bytes);
 }
 
 TEST_F(KernelTest, StagesKeepValuesAndGatesGuard) {
