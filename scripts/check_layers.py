@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = {"IR": 0, "Rewrite": 1, "Autograd": 2, "NN": 2, "Numerics": 2, "Schedule": 3, "Codegen": 4, "Bundle": 5, "Import": 6}
+LAYERS = {"IR": 0, "Rewrite": 1, "Autograd": 2, "Numerics": 2, "NN": 3, "Schedule": 3, "Codegen": 4, "Bundle": 5, "Import": 6}
 TOP = 7  # tools, tests
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 

@@ -1,5 +1,6 @@
 //===- Module.cpp: look-ups in a module, and origins -----------------------===//
 #include "astra/IR/Module.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include <algorithm>
 
@@ -53,6 +54,21 @@ std::vector<UOpRef> Module::roots() const {
     for (const StateUpdate &u : e.updates) r.push_back(u.value);
   }
   return r;
+}
+
+void astra::replaceLeaves(Module &m, llvm::ArrayRef<std::pair<UOpRef, UOpRef>> leaves) {
+  llvm::DenseMap<UOpRef, UOpRef> now(leaves.begin(), leaves.end());
+  for (UOpRef n : topoSort(m.roots())) {
+    if (now.count(n)) continue;
+    llvm::SmallVector<UOpRef, 8> src;
+    for (UOpRef s : n->src) src.push_back(now.lookup(s));
+    now[n] = m.ctx().withSources(n, src);
+    m.origins.inherit(now[n], n);
+  }
+  for (Entry &e : m.entries) {
+    for (Value &v : e.outputs) v.value = now.lookup(v.value);
+    for (StateUpdate &u : e.updates) u.value = now.lookup(u.value);
+  }
 }
 
 std::vector<UOpRef> Module::dimsOf(const Entry &e) const {

@@ -220,31 +220,38 @@ llvm::ArrayRef<Signature> nn::losses() {
 }
 llvm::Expected<Recipe> nn::parseLoss(llvm::StringRef text) { return Recipe::parse(text, losses(), "loss"); }
 
-llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target) {
+llvm::Expected<Type> nn::targetOf(Builder &b, const Recipe &recipe, UOpRef x) {
   const Row &row = rows[recipe.row];
   auto fail = [&](const llvm::Twine &why) {
-    return llvm::createStringError("loss " + llvm::Twine(row.signature.name) + ": " + why + ", found a prediction " +
-                                   typeText(x->dtype, x->shape) + " and a target " +
-                                   typeText(target->dtype, target->shape));
+    return llvm::createStringError("loss " + llvm::Twine(row.signature.name) + ": " + why + ", found " +
+                                   typeText(x->dtype, x->shape));
   };
   if (x->dtype != DType::F32 && x->dtype != DType::F64) return fail("the prediction must be of type f32 or f64");
-  switch (row.target) {
-  case Target::Same:
-    if (target->dtype != x->dtype || target->shape != x->shape) return fail("the target must be like the prediction");
-    break;
-  case Target::Classes: {
-    if (x->rank() < 2 || !isInt(target->dtype))
-      return fail("expected a prediction [N, C, ...] and class numbers [N, ...]");
-    llvm::SmallVector<UOpRef, 6> shape(x->shape);
-    shape.erase(shape.begin() + 1);
-    if (llvm::ArrayRef<UOpRef>(shape) != target->shape)
-      return fail("expected a prediction [N, C, ...] and class numbers [N, ...]");
-    break;
+  Type t{x->dtype, {x->shape.begin(), x->shape.end()}};
+  if (row.target == Target::Classes) {
+    if (x->rank() < 2) return fail("expected a prediction [N, C, ...]");
+    t.dtype = DType::I64;
+    t.shape.erase(t.shape.begin() + 1);
+  } else if (row.target == Target::Sequence) {
+    if (x->rank() != 3) return fail("expected a prediction [T, N, C]");
+    t = {DType::I64, {x->shape[1], b.dim("target_length", 0, x->shape[0]->hi)}};
   }
-  case Target::Sequence:
-    if (x->rank() != 3 || target->rank() != 2 || !isInt(target->dtype) || target->shape[0] != x->shape[1])
-      return fail("expected a prediction [T, N, C] and class numbers [N, S]");
-  }
+  return t;
+}
+
+llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target) {
+  const Row &row = rows[recipe.row];
+  auto wanted = targetOf(b, recipe, x);
+  if (!wanted) return wanted.takeError();
+  bool fits = isInt(wanted->dtype) ? isInt(target->dtype) : target->dtype == wanted->dtype;
+  size_t last = wanted->shape.size() - (row.target == Target::Sequence); // of any length
+  fits &= target->rank() == wanted->shape.size() &&
+          llvm::ArrayRef<UOpRef>(wanted->shape).take_front(last) == target->shape.take_front(last);
+  if (!fits)
+    return llvm::createStringError("loss " + llvm::Twine(row.signature.name) + ": a prediction " +
+                                   typeText(x->dtype, x->shape) + " needs a target " +
+                                   typeText(wanted->dtype, wanted->shape) + ", found " +
+                                   typeText(target->dtype, target->shape));
   UOpRef y = row.make(b, recipe, x, target);
   if (row.isWhole) return y;
   auto asked = [&](llvm::StringRef parameter) {

@@ -5,6 +5,8 @@
 // Does not: hold the stages (Pipeline.cpp).
 #include "Options.h"
 #include "Pipeline.h"
+#include "astra/NN/Loss.h"
+#include "astra/NN/Optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
@@ -58,6 +60,22 @@ std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   return "";
 }
 
+/// A row of a table, by name.
+std::function<std::string(std::string_view)> recipe(std::optional<nn::Recipe> &out,
+                                                    llvm::Expected<nn::Recipe> (*parse)(llvm::StringRef)) {
+  return [&out, parse](std::string_view v) -> std::string {
+    llvm::Expected<nn::Recipe> r = parse(v);
+    if (!r) return llvm::toString(r.takeError());
+    out = std::move(*r);
+    return "";
+  };
+}
+
+/// "mse, l1 ...": what --help says there is.
+std::string namesOf(llvm::ArrayRef<nn::Signature> table) {
+  return llvm::join(llvm::map_range(table, [](const nn::Signature &s) { return std::string(s.name); }), ", ");
+}
+
 /// Machines that have a name in this program's language and no code generator yet.
 constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 
@@ -67,6 +85,10 @@ struct CommandLine {
   std::string numerics = "strict";
   int64_t jobs = 1;
   bool quiet = false;
+  bool train = false;
+  std::optional<nn::Recipe> loss, optimizer, schedule;
+  std::string clipNorm, output;
+  std::vector<std::string> frozen;
   std::string unsupported; // what is asked for rightly and not there yet
 };
 
@@ -98,6 +120,17 @@ Program describe(CommandLine &c) {
       {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(o.taps)},
+      {"train", "", "adds the entries train_step and eval: the parameters become states that a step replaces",
+       flag(c.train)},
+      {"loss", "RECIPE", "with --train: NAME or NAME(PARAMETER=NUMBER, ...), of " + namesOf(nn::losses()),
+       recipe(c.loss, nn::parseLoss)},
+      {"optimizer", "RECIPE", "with --train: of " + namesOf(nn::optimizers()) + "; adamw if not given",
+       recipe(c.optimizer, nn::parseOptimizer)},
+      {"schedule", "RECIPE", "with --train: of " + namesOf(nn::schedules()) + "; constant if not given",
+       recipe(c.schedule, nn::parseSchedule)},
+      {"clip-norm", "NUMBER", "with --train: the greatest norm of all gradients together", text(c.clipNorm)},
+      {"freeze", "LIST", "with --train: patterns of parameters that stay as they are, as features.*", commas(c.frozen)},
+      {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: uop, schedule, plan, c or asm (of the first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime",
@@ -118,7 +151,9 @@ Program describe(CommandLine &c) {
   };
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
-               "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n";
+               "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
+               "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --train --loss=cross_entropy \\\n"
+               "      --optimizer='adamw(lr=1e-3)' --schedule='cosine(steps=2000, warmup=100)' --clip-norm=1\n";
   return p;
 }
 
@@ -133,6 +168,21 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")
     return "there is no numeric contract '" + c.numerics + "'; strict is one";
+  bool asksTraining =
+      c.loss || c.optimizer || c.schedule || !c.clipNorm.empty() || !c.frozen.empty() || !c.output.empty();
+  if (asksTraining && !c.train) return "a loss, an optimizer and what goes with them need --train";
+  if (c.train) {
+    if (!c.loss) return "--train needs a loss: --loss=NAME, of " + namesOf(nn::losses());
+    nn::TrainingOptions t{*c.loss,
+                          c.optimizer ? *c.optimizer : llvm::cantFail(nn::parseOptimizer("adamw")),
+                          c.schedule ? *c.schedule : llvm::cantFail(nn::parseSchedule("constant")),
+                          0,
+                          c.frozen,
+                          c.output};
+    if (!c.clipNorm.empty() && (llvm::StringRef(c.clipNorm).getAsDouble(t.clipNorm) || !(t.clipNorm > 0)))
+      return "--clip-norm: '" + c.clipNorm + "' is not a number above 0";
+    o.training = std::move(t);
+  }
   if (o.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
   if (o.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
   if (c.targets.empty())

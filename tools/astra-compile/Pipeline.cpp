@@ -128,7 +128,12 @@ Expected<Module> Pipeline::load() {
   if (sys::path::extension(o.model) == ".onnx") {
     Expected<std::vector<ConstantInput>> constants = readConstants(o.constants);
     if (!constants) return constants.takeError();
-    return importONNX(o.model, {o.dims, o.taps, std::move(*constants)});
+    ImportOptions options{o.dims, o.taps, std::move(*constants)};
+    if (o.training) {
+      options.training = true;
+      options.prediction = o.training->output;
+    }
+    return importONNX(o.model, options);
   }
   if (!o.constants.empty())
     return createStringError("--constant is for the inputs of an ONNX model: write a param into " + o.model);
@@ -241,6 +246,11 @@ Error Pipeline::compile() {
 
   Stage stage = Stage::Graph;
   if (Error e = verify(m, stage)) return e;
+  if (o.training) {
+    begin("train");
+    if (Error e = nn::addTraining(m, *o.training)) return e;
+    if (Error e = end("train", ".uop", moduleText)) return e;
+  }
   PassOptions passOptions;
   passOptions.rewrite.ruleLimit = o.ruleLimit;
   for (const Pass &p : passes()) {
@@ -294,7 +304,7 @@ Error Pipeline::compile() {
 } // namespace
 
 std::vector<std::string> astra::stageNames() {
-  std::vector<std::string> out{"load"};
+  std::vector<std::string> out{"load", "train"};
   for (const Pass &p : passes())
     if (p.standard) out.push_back(p.name);
   out.insert(out.end(), {"schedule", "plan", "code"});

@@ -7,6 +7,7 @@
 #include "Progress.h"
 #include "astra/Codegen/Target.h"
 #include "astra/Import/ONNX.h"
+#include "astra/NN/Training.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/Support/Error.h"
 
@@ -21,6 +22,7 @@ struct PipelineOptions {
   std::vector<DimBound> dims;
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
   FoldLevel fold = FoldLevel::Small;
+  std::optional<nn::TrainingOptions> training; // --train
   bool timePasses = false, verifyEach = false;
   int64_t ruleLimit = -1; // none
   unsigned jobs = 1;

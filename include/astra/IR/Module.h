@@ -88,4 +88,7 @@ struct Module {
   std::vector<UOpRef> dimsOf(const Entry &e) const;
 };
 
+/// Replaces leaves in all entries by others of the same type; origins are inherited.
+void replaceLeaves(Module &m, llvm::ArrayRef<std::pair<UOpRef, UOpRef>> leaves);
+
 } // namespace astra

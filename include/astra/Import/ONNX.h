@@ -28,6 +28,11 @@ struct ImportOptions {
   std::string taps = {}; // an extended regular expression: values of the model whose whole name matches become further
                          // outputs, after the model's own
   std::vector<ConstantInput> constants = {}; // inputs that become constants: the module does not have them as inputs
+  /// A second entry, `forward`: what the graph does in training. Dropout drops, by numbers that depend on the state
+  /// "random.key", which changes with every call; batch norm takes the statistics of the batch, and running ones are
+  /// states that it updates (the variance of a sample, as PyTorch has it).
+  bool training = false;
+  std::string prediction = {}; // with training: a value of the model that both entries have as an output too
 };
 
 /// Reads the model and everything that it needs from its folder; the file is not kept open.

@@ -27,11 +27,17 @@ public:
     auto consumed = [&](int i) { graph.mutable_initializer(i)->clear_raw_data(); };
     if (llvm::Error e = lowering.constants(graph, lowering.top, consumed)) return e;
     declareInputs();
+    auto leaves = lowering.top.values;
     lowering.nodes(graph, lowering.top);
-    collectOutputs();
+    collectOutputs(module.entries[0]);
     refuseUnusedBounds();
     if (!failures.empty()) return failures.error();
     if (llvm::Error e = addTaps()) return e;
+    if (options.training) {
+      lowering.top.values = std::move(leaves);
+      addForward();
+      if (!failures.empty()) return failures.error();
+    }
     keepUsedParams();
     return std::move(module);
   }
@@ -45,7 +51,9 @@ private:
   UOpRef ofInputs(llvm::StringRef text, llvm::StringRef input, int axis);
   UOpRef replaceByConstant(const ConstantInput &constant, DType dtype, llvm::ArrayRef<UOpRef> shape);
   void refuseUnusedBounds();
-  void collectOutputs();
+  void collectOutputs(Entry &entry);
+  void addPrediction(Entry &entry);
+  void addForward();
   llvm::Error addTaps();
   void keepUsedParams();
 
@@ -214,7 +222,7 @@ void Importer::refuseUnusedBounds() {
 
 /// The outputs as the graph gives them. Their types must be the declared ones; declared shapes are hints, which
 /// exporters get wrong.
-void Importer::collectOutputs() {
+void Importer::collectOutputs(Entry &entry) {
   llvm::StringSet<> names;
   for (const proto::Value &output : graph.output()) {
     if (!names.insert(output.name()).second) {
@@ -232,9 +240,49 @@ void Importer::collectOutputs() {
     if (!agrees)
       failures.add("output '" + output.name() + "' is of type " + info(found->dtype).text +
                    ", which is not what the model declares");
-    module.entries[0].outputs.push_back({output.name(), found});
+    entry.outputs.push_back({output.name(), found});
   }
+  addPrediction(entry);
   if (graph.output_size() == 0) failures.add("the model has no output");
+}
+
+void Importer::addPrediction(Entry &entry) {
+  const std::string &name = options.prediction;
+  if (name.empty() || llvm::any_of(entry.outputs, [&](const Value &v) { return v.name == name; })) return;
+  auto value = lowering.top.values.find(name);
+  if (value == lowering.top.values.end()) return failures.add("the model has no value '" + name + "' to predict");
+  if (value->second) entry.outputs.push_back({name, value->second});
+}
+
+/// The graph once more, as training sees it.
+void Importer::addForward() {
+  Shared::Training &t = lowering.shared.training;
+  t.on = true;
+  lowering.shared.randomStreams = 0;
+  module.entries.push_back({"forward", module.entries[0].inputs, {}, {}});
+  lowering.nodes(graph, lowering.top);
+  collectOutputs(module.entries[1]);
+  if (!failures.empty()) return;
+  Builder b(module.ctx());
+  std::vector<std::pair<UOpRef, UOpRef>> states;
+  std::vector<Param> &params = lowering.shared.params;
+  for (auto [param, next] : t.running) {
+    module.entries[1].updates.push_back({param->str.str(), next});
+    auto p = llvm::find_if(params, [param = param](const Param &q) { return q.value == param; });
+    if (p == params.end()) {
+      failures.add("the running statistics '" + param->str.str() + "' belong to two nodes, which cannot be trained");
+      return;
+    }
+    states.push_back({param, b.state(param->str, param->dtype, param->shape)});
+    module.states.push_back({states.back().second, p->data});
+    params.erase(p);
+  }
+  if (t.key) { // the next key is a number that no node draws
+    module.states.push_back({t.key, nullptr});
+    UOpRef next = b.random(t.key, b.bits(DType::U32, ~0u), {b.idx(1)});
+    module.entries[1].updates.push_back({t.key->str.str(), b.reshape(next, {})});
+  }
+  replaceLeaves(module, states);
 }
 
 /// Values of the nodes in the file's order; an output of the model is one already.

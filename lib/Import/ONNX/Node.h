@@ -30,7 +30,12 @@ struct Shared {
   const ModelFile &file;
   Known known;
   uint32_t randomStreams = 0; // taken by random nodes without a seed
-  std::vector<Param> params;  // of every initializer; those that nothing reads are dropped at the end
+  struct Training {
+    bool on = false;
+    UOpRef key = nullptr;                           // the state of random numbers, once a node has asked for it
+    std::vector<std::pair<UOpRef, UOpRef>> running; // parameters, and what they become
+  } training;                                       // of the second entry (ImportOptions)
+  std::vector<Param> params; // of every initializer; those that nothing reads are dropped at the end
 
   /// A parameter with these bytes; a literal when the payload is a scalar. A name that is taken gets a suffix.
   llvm::Expected<UOpRef> constant(llvm::StringRef name, Payload payload);
@@ -138,6 +143,8 @@ public:
   UOpRef bin(Op op, UOpRef x, double y) { return bin(op, x, literal(x, y)); }
   /// The stream of the random generator (N13) for a node without a seed: 1 and up, in the order of the nodes.
   uint32_t nextRandomStream() { return ++shared.randomStreams; }
+  /// Whether the entry for training is made; else null.
+  Shared::Training *training() const { return shared.training.on ? &shared.training : nullptr; }
   /// The payload as a parameter named after this node's first output.
   UOpRef parameter(Payload payload);
   /// A scalar of like's dtype, rounded once.

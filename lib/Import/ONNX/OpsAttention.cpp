@@ -197,8 +197,7 @@ void readOrder(Node &n, const Attention &a, Mask &mask) {
 UOpRef attentionWeights(Node &n, UOpRef s) {
   if (!s) return nullptr;
   int64_t axis = s->rank() - 1;
-  // The shift cancels out of the result: gradients by it are 0 and need not be computed.
-  UOpRef most = n.un(Op::Detach, n.reduce(ReduceKind::Max, s, {axis})), zero = n.literal(s, 0);
+  UOpRef most = n.reduce(ReduceKind::Max, s, {axis}), zero = n.literal(s, 0);
   UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, s, n.select(n.bin(Op::Eq, most, -infinity), zero, most)));
   UOpRef sum = n.reduce(ReduceKind::Sum, e, {axis});
   return n.bin(Op::Div, e, n.select(n.bin(Op::Eq, sum, 0.0), n.literal(s, 1), sum));

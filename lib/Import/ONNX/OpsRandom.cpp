@@ -126,12 +126,6 @@ void giveAll(Node &n, UOpRef x) {
   n.give(x);
 }
 
-/// From opset 7 to 11 nothing is dropped.
-void dropoutOfInference(Node &n) {
-  n.ignoreAttr("ratio");
-  giveAll(n, n.in(0));
-}
-
 struct Dropped {
   UOpRef value, keep; // the mask, bool
 };
@@ -147,27 +141,49 @@ Dropped drop(Node &n, UOpRef x, UOpRef ratio, const Generator &g) {
   return {n.cast(n.select(keep, n.bin(Op::Mul, wide, scale), n.literal(wide, 0)), x->dtype), keep};
 }
 
+/// In training each call has numbers of its own: of the state of random numbers.
+Generator ofCall(Node &n) {
+  Shared::Training &t = *n.training();
+  if (!t.key) t.key = n.b.state("random.key", DType::U32, {});
+  return {t.key, n.b.bits(DType::U32, n.nextRandomStream())};
+}
+
+/// From opset 7 to 11 nothing is dropped outside of training.
+void dropoutOfInference(Node &n) {
+  double ratio = n.floatAttr("ratio", 0.5);
+  UOpRef x = n.in(0);
+  if (!n.training()) return giveAll(n, x);
+  if (!(ratio >= 0 && ratio < 1)) n.fail("attribute 'ratio' is " + std::to_string(ratio) + ", expected 0 up to 1");
+  if (n.failed() || !n.requireFloat(x) || !requireDrawable(n, x->shape)) return;
+  Dropped d = drop(n, x, n.b.lit(drawn(x->dtype), ratio), ofCall(n));
+  if (n.wants(1)) n.give(1, maskOf(n, d.keep));
+  n.give(d.value);
+}
+
 /// Before opset 7 an attribute tells training from inference.
 void dropoutByAttribute(Node &n) {
   if (n.opset < 6) n.ignoreAttr("consumed_inputs");
   double ratio = n.floatAttr("ratio", 0.5);
   UOpRef x = n.in(0);
   if (!(ratio >= 0 && ratio < 1)) n.fail("attribute 'ratio' is " + std::to_string(ratio) + ", expected 0 up to 1");
-  if (n.intAttr("is_test", 0)) return giveAll(n, x);
+  if (n.intAttr("is_test", 0) && !n.training()) return giveAll(n, x);
   if (n.failed() || !requireDrawable(n, x->shape)) return;
-  Dropped d = drop(n, x, n.b.lit(drawn(x->dtype), ratio), fromSeed(n, 0, n.nextRandomStream()));
+  Dropped d =
+      drop(n, x, n.b.lit(drawn(x->dtype), ratio), n.training() ? ofCall(n) : fromSeed(n, 0, n.nextRandomStream()));
   if (n.wants(1)) n.give(1, maskOf(n, d.keep));
   n.give(d.value);
 }
 
 /// In training mode, which may be known at run time only, some elements are dropped.
 void dropout(Node &n) {
-  UOpRef x = n.in(0), training = n.has(2) ? n.in(2) : n.b.lit(DType::Bool, 0);
+  UOpRef x = n.in(0), training = n.training() ? n.b.lit(DType::Bool, 1) : n.has(2) ? n.in(2) : n.b.lit(DType::Bool, 0);
   uint64_t seed = uint64_t(n.intAttr("seed", 0));
   const std::vector<UOpRef> *known = n.elements(training);
   if (known && known->size() == 1 && (*known)[0]->constIndex() == 0) return giveAll(n, x);
   if (n.failed() || !requireDrawable(n, x->shape)) return;
-  Generator g = n.hasAttr("seed") ? fromSeed(n, uint32_t(seed), 0) : fromSeed(n, 0, n.nextRandomStream());
+  Generator g = n.training()        ? ofCall(n)
+                : n.hasAttr("seed") ? fromSeed(n, uint32_t(seed), 0)
+                                    : fromSeed(n, 0, n.nextRandomStream());
   DType t = drawn(x->dtype);
   UOpRef yes = n.reshape(training, {}), ratio = n.has(1) ? n.reshape(n.cast(n.in(1), t), {}) : n.b.lit(t, 0.5);
   Dropped d = drop(n, x, ratio, g);

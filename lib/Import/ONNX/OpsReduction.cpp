@@ -17,18 +17,13 @@ UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return axes.empty() ? x : n.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, n.fromIndex(count, x->dtype));
 }
 
-/// The maximum as a shift that cancels out of a result: gradients by it are 0 and need not be computed.
-static UOpRef shiftOf(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  return n.un(Op::Detach, n.reduce(ReduceKind::Max, x, axes));
-}
-
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, shiftOf(n, x, axes)));
+  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes)));
   return n.bin(Op::Div, e, n.reduce(ReduceKind::Sum, e, axes));
 }
 
 UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef shifted = n.bin(Op::Sub, x, shiftOf(n, x, axes));
+  UOpRef shifted = n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes));
   return n.bin(Op::Sub, shifted, n.un(Op::Log, n.reduce(ReduceKind::Sum, n.un(Op::Exp, shifted), axes)));
 }
 
@@ -66,7 +61,7 @@ UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 UOpRef logOfSumOfExp(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   x = real(n, x);
-  UOpRef most = shiftOf(n, x, axes);
+  UOpRef most = n.reduce(ReduceKind::Max, x, axes);
   // An infinite maximum is no shift: a row of -inf gives -inf, one with +inf gives +inf.
   UOpRef finite = n.bin(Op::Eq, n.bin(Op::Sub, most, most), n.literal(most, 0));
   UOpRef shift = n.select(finite, most, n.literal(most, 0));
@@ -158,7 +153,8 @@ bool inTraining(Node &n) {
 void batchNormalization(Node &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   double momentum = n.floatAttr("momentum", 0.9f);
-  bool training = inTraining(n), spatial = n.opset >= 9 || n.intAttr("spatial", 1) != 0;
+  Shared::Training *t = n.training();
+  bool training = inTraining(n) || t, spatial = n.opset >= 9 || n.intAttr("spatial", 1) != 0;
   UOpRef x = n.widen(n.in(0));
   UOpRef p[4];
   for (unsigned i = 0; i < 4 && x; ++i) p[i] = n.cast(n.in(i + 1), x->dtype);
@@ -169,6 +165,19 @@ void batchNormalization(Node &n) {
       if (spatial ? axis != 1 : axis == 0) axes.push_back(axis);
     UOpRef m = mean(n, x, axes), centred = n.bin(Op::Sub, x, m);
     UOpRef variance = mean(n, n.bin(Op::Mul, centred, centred), axes);
+    for (unsigned i = 0; t && i < 2; ++i) {
+      UOpRef running = n.in(3 + i), now = n.squeeze(i ? variance : m, axes);
+      if (!running || !running->is(Op::Param) || n.failed()) continue;
+      if (i) { // of a sample: n / (n - 1)
+        UOpRef count = n.c.index(1);
+        for (int64_t axis : axes) count = idxMul(n.c, count, x->shape[axis]);
+        UOpRef less = idxMax(n.c, idxSub(n.c, count, n.c.index(1)), n.c.index(1));
+        now = n.bin(Op::Mul, now, n.bin(Op::Div, n.fromIndex(count, x->dtype), n.fromIndex(less, x->dtype)));
+      }
+      UOpRef next =
+          n.bin(Op::Add, n.bin(Op::Mul, n.cast(running, x->dtype), momentum), n.bin(Op::Mul, now, 1 - momentum));
+      t->running.push_back({running, n.cast(next, running->dtype)});
+    }
     for (unsigned i = 0; i < 2; ++i) {
       UOpRef now = n.squeeze(i ? variance : m, axes), old = p[2 + i];
       p[2 + i] = now;

@@ -1,0 +1,28 @@
+//===- Training.h: entries that train a model ------------------------------===//
+// Takes:    a module with an entry `main` for inference, perhaps an entry `forward` of the same inputs for what
+// training does
+//           otherwise (dropout, statistics of the batch; its updates are those of running statistics), and what to
+//           train it with.
+// Gives:    the same module with its trainable parameters as states and two entries more: `train_step`, which takes the
+//           inputs and a target, gives the loss and the learning rate and replaces the states, and `eval`, which gives
+//           the outputs and the loss. The entry for inference reads the states.
+// Keeps:    states that a caller can save and load by name: a parameter's own name, "NAME.SLOT" for what the optimizer
+//           keeps of it, "step" for the number of steps done.
+#pragma once
+#include "astra/IR/Module.h"
+#include "astra/NN/Recipe.h"
+
+namespace astra::nn {
+
+struct TrainingOptions {
+  Recipe loss, optimizer, schedule;
+  double clipNorm = 0;                  // 0: gradients are not clipped
+  std::vector<std::string> frozen = {}; // glob patterns of parameters that stay as they are
+  std::string output;                   // of the entry, which the loss is about; empty: the first
+};
+
+/// Adds the entries, and takes `forward` away. Refuses, with a sentence, a pattern that matches nothing, an
+/// output that there is not, a module without anything to train, names that are taken, and what has no derivative.
+llvm::Error addTraining(Module &m, const TrainingOptions &options);
+
+} // namespace astra::nn

@@ -1,0 +1,146 @@
+//===- Training.cpp: entries that train a model ----------------------------===//
+// Takes:    the graph of inference.
+// Gives:    its parameters as states, the loss, its gradients, the optimizer's step.
+// Keeps:    the order of states: parameters in the module's order, each followed by its slots; then the step.
+#include "astra/NN/Training.h"
+#include "astra/Autograd/Autograd.h"
+#include "astra/IR/Builder.h"
+#include "astra/IR/Verify.h"
+#include "astra/NN/Loss.h"
+#include "astra/NN/Optimizer.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace astra;
+using namespace astra::nn;
+using llvm::ArrayRef;
+
+static llvm::Error fail(const llvm::Twine &why) { return llvm::createStringError("training: " + why); }
+
+/// Which parameters are trained: of a float type that is computed in, not frozen, with data.
+static llvm::Expected<std::vector<bool>> trainable(const Module &m, ArrayRef<std::string> frozen) {
+  std::vector<llvm::GlobPattern> patterns;
+  std::vector<bool> used(frozen.size());
+  for (const std::string &text : frozen) {
+    auto p = llvm::GlobPattern::create(text);
+    if (!p) return fail("'" + text + "' is no pattern: " + llvm::toString(p.takeError()));
+    patterns.push_back(*p);
+  }
+  std::vector<bool> result;
+  for (const Param &p : m.params) {
+    bool isFrozen = false;
+    for (size_t i = 0; i < patterns.size(); ++i)
+      if (patterns[i].match(p.value->str)) isFrozen = used[i] = true;
+    DType t = p.value->dtype;
+    result.push_back((t == DType::F32 || t == DType::F64) && !isFrozen && p.data);
+  }
+  for (size_t i = 0; i < frozen.size(); ++i)
+    if (!used[i]) return fail("no parameter matches '" + frozen[i] + "', which is to be frozen");
+  return result;
+}
+
+/// Bytes of a tensor whose elements are all one number; empty for zeros, which need none.
+static Bytes filled(Builder &b, UOpRef like, double v) {
+  if (v == 0) return nullptr;
+  uint64_t bits = uint64_t(b.lit(like->dtype, v)->ints[0]);
+  int64_t count = *idxProduct(b.c, like->shape)->constIndex();
+  auto bytes = std::make_shared<std::vector<uint8_t>>();
+  for (int64_t i = 0; i < count; ++i)
+    for (unsigned k = 0; k < byteSize(like->dtype); ++k) bytes->push_back(uint8_t(bits >> 8 * k));
+  return bytes;
+}
+
+llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
+  Context &c = m.ctx();
+  Builder b(c);
+  const Entry *main = m.entry("main"), *behaviour = m.entry("forward");
+  if (!main || m.entries.size() > 1 + (behaviour != nullptr))
+    return fail("expected an entry main, and none but forward beside it");
+  const Entry &source = behaviour ? *behaviour : *main;
+  auto output =
+      llvm::find_if(source.outputs, [&](const Value &v) { return options.output.empty() || v.name == options.output; });
+  if (output == source.outputs.end())
+    return fail(options.output.empty() ? "the module has no output" : "there is no output '" + options.output + "'");
+  size_t predicted = output - source.outputs.begin(), from = &source - m.entries.data();
+
+  // Parameters that the prediction reads become states.
+  auto wanted = trainable(m, options.frozen);
+  if (!wanted) return wanted.takeError();
+  llvm::DenseSet<UOpRef> read;
+  for (UOpRef n : topoSort({output->value}))
+    if (n->is(Op::Param)) read.insert(n);
+  std::vector<std::pair<UOpRef, UOpRef>> leaves;
+  std::vector<UOpRef> weights;
+  std::vector<Param> kept;
+  for (auto [i, p] : llvm::enumerate(m.params)) {
+    if (!(*wanted)[i] || !read.count(p.value)) {
+      kept.push_back(p);
+      continue;
+    }
+    UOpRef s = b.state(p.value->str, p.value->dtype, p.value->shape);
+    leaves.push_back({p.value, s});
+    weights.push_back(s);
+    m.states.push_back({s, p.data});
+  }
+  if (weights.empty()) return fail("there is no parameter to train");
+  replaceLeaves(m, leaves);
+  m.params = kept;
+
+  // The loss, its gradients, one step.
+  Entry step = m.entries[from], eval = *m.entry("main");
+  std::string name = step.outputs[predicted].name;
+  UOpRef prediction = step.outputs[predicted].value;
+  auto shape = targetOf(b, options.loss, prediction);
+  if (!shape) return shape.takeError();
+  UOpRef target = b.arg(step.inputs.size(), shape->dtype, shape->shape);
+  auto value = loss(b, options.loss, prediction, target);
+  if (!value) return value.takeError();
+  // The same value of inference: the behaviour of training is not part of it.
+  auto lossOf = [&](const Entry &e) -> llvm::Expected<UOpRef> {
+    auto at = llvm::find_if(e.outputs, [&](const Value &v) { return v.name == name; });
+    if (at == e.outputs.end()) return fail("main has no output '" + name + "'");
+    return loss(b, options.loss, at->value, target);
+  };
+  auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins);
+  if (!gradients) return gradients.takeError();
+  llvm::SmallVector<UOpRef> g(gradients->derivatives.begin(), gradients->derivatives.end());
+  if (options.clipNorm > 0) g = clipNorm(b, g, options.clipNorm);
+
+  UOpRef done = b.state("step", DType::I64, {}), number = b.add(done, b.litInt(DType::I64, 1));
+  UOpRef count = b.cast(number, DType::F64), rate = rateAt(b, options.optimizer, options.schedule, count);
+  std::vector<StateVar> states;
+  auto isWeight = [&](const StateVar &v) { return llvm::is_contained(weights, v.value); };
+  for (auto [i, w] : llvm::enumerate(weights)) {
+    states.push_back(*m.state(w->str));
+    llvm::SmallVector<UOpRef, 3> now;
+    auto list = slots(options.optimizer, w->rank());
+    for (const Slot &s : list) {
+      now.push_back(b.state((w->str + "." + s.name).str(), w->dtype, w->shape));
+      states.push_back({now.back(), filled(b, w, s.initial)});
+    }
+    Update u = update(b, options.optimizer, w, g[i], now, rate, count);
+    step.updates.push_back({w->str.str(), u.value});
+    for (auto [s, v] : llvm::zip(now, u.slots)) step.updates.push_back({s->str.str(), v});
+  }
+  for (const StateVar &v : m.states) // the model's own
+    if (!isWeight(v)) states.push_back(v);
+  states.push_back({done, nullptr});
+  step.updates.push_back({"step", number});
+  m.states = states;
+
+  step.name = "train_step";
+  step.inputs.push_back({"target", target});
+  step.outputs = {{"loss", gradients->values[0]}, {"rate", rate}};
+  eval.name = "eval";
+  eval.inputs.push_back({"target", target});
+  auto evaluated = lossOf(eval);
+  if (!evaluated) return evaluated.takeError();
+  eval.outputs.push_back({"loss", *evaluated});
+  llvm::erase_if(m.entries, [](const Entry &e) { return e.name == "forward"; });
+  m.entries.push_back(step);
+  m.entries.push_back(eval);
+  return verify(m, Stage::Graph);
+}

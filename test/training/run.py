@@ -1,0 +1,175 @@
+"""Models that are trained by what astra-compile --train makes of them.
+
+Takes:    a build folder; expected.npz, which make_expected.py writes with PyTorch.
+Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
+Keeps:    losses and weights within 1e-5 of PyTorch's over the largest magnitude, a bias whose gradients nearly cancel
+          within 1e-4; equal bytes on every level of this machine, with any number of threads, and after a stop.
+
+    build/venv/bin/python test/training/run.py
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "test/onnx"))
+from backend import BUILD, Failed  # noqa: E402
+from harness import run  # noqa: E402
+
+DIGITS = ROOT / "examples/digits/digits.onnx"
+EXPECTED = np.load(HERE / "expected.npz")
+WEIGHTS = [n for n in EXPECTED.files if n not in ("losses", "images", "labels")]
+RECIPE = ["--dim=batch=1..64", "--train", "--predict=linear", "--loss=cross_entropy", "--clip-norm=1",
+          "--optimizer=adamw(lr=1e-2, weight_decay=0.05)", "--schedule=cosine(steps=10, warmup=3)"]  # fmt: skip
+FLAGS = next(line for line in Path("/proc/cpuinfo").read_text().split("\n") if line.startswith("flags")).split()
+LEVELS = ["x86-64-v3"] + ["x86-64-v4"] * ("avx512vl" in FLAGS)
+
+
+def tool(name, *words):
+    return subprocess.run([str(BUILD / "bin" / name), *map(str, words)], capture_output=True, text=True)
+
+
+def compiled(model, *flags):
+    done = tool("astra-compile", model, "-o", "m.astra", "--target=" + ",".join("cpu:" + v for v in LEVELS), *flags)
+    if done.returncode:
+        raise Failed(done.stderr)
+
+
+def call(entry, inputs, outputs, states=(), start=None, repeat=1, flags=()):
+    """Outputs and states after `repeat` calls of an entry; `start` gives states their values."""
+    words = ["m.astra", f"--entry={entry}", f"--repeat={repeat}", *flags]
+    for k, (name, value) in enumerate({**inputs, **(start or {})}.items()):
+        np.save(f"in{k}.npy", value)
+        words.append(f"--{'input' if name in inputs else 'set-state'}={name}=in{k}.npy")
+    words += [f"--output={n}=out{k}.npy" for k, n in enumerate(outputs)]
+    words += [f"--get-state={n}=state{k}.npy" for k, n in enumerate(states)]
+    done = tool("astra-run", *words)
+    if done.returncode:
+        raise Failed(done.stderr)
+    return [np.load(f"out{k}.npy") for k in range(len(outputs))], {n: np.load(f"state{k}.npy") for k, n in enumerate(states)}
+
+
+BATCH = {"image": EXPECTED["images"], "target": EXPECTED["labels"]}
+
+
+def near(found, expected, tolerance, what):
+    error = np.abs(found.astype(np.float64) - expected).max() / np.abs(expected).max()
+    if not error <= tolerance:
+        raise Failed(f"{what} differs by {error} of the largest magnitude")
+
+
+def same(a, b, what):
+    if a.tobytes() != b.tobytes():
+        raise Failed(f"{what} has other bytes")
+
+
+def digits_like_pytorch():
+    compiled(DIGITS, *RECIPE)
+    steps = len(EXPECTED["losses"])
+    for k in range(1, steps + 1):
+        (loss,), after = call("train_step", BATCH, ["loss"], WEIGHTS if k == steps else [], repeat=k)
+        near(loss, EXPECTED["losses"][k - 1], 1e-5, f"the loss of step {k}")
+    for name in WEIGHTS:
+        near(after[name], EXPECTED[name], 1e-4 if name == "classify.bias" else 1e-5, name)
+
+
+def state_names():
+    text = tool("astra-inspect", "m.astra").stdout
+    return [line.split()[1] for line in text.split("\n") if line.startswith("state ")]
+
+
+def digits_equal_bits():
+    compiled(DIGITS, *RECIPE)
+    names = state_names()
+    _, first = call("train_step", BATCH, [], names, repeat=5)
+    for level in LEVELS:
+        for threads in (1, 2, 3):
+            _, other = call("train_step", BATCH, [], names, repeat=5, flags=[f"--level={level}", f"--threads={threads}"])
+            for name in names:
+                same(other[name], first[name], f"{name} on {level} with {threads} threads")
+
+
+def digits_stopped_and_resumed():
+    compiled(DIGITS, *RECIPE)
+    names = state_names()
+    _, whole = call("train_step", BATCH, [], names, repeat=7)
+    _, part = call("train_step", BATCH, [], names, repeat=3)
+    _, rest = call("train_step", BATCH, [], names, start=part, repeat=4)
+    for name in names:
+        same(rest[name], whole[name], name)
+    (loss,), _ = call("eval", BATCH, ["loss"], start=whole)
+    (linear,), _ = call("main", {"image": BATCH["image"]}, ["linear"], start=whole)
+    odds = np.exp(linear.astype(np.float64) - linear.max(1, keepdims=True))
+    odds /= odds.sum(1, keepdims=True)
+    near(loss, -np.log(odds[np.arange(len(odds)), BATCH["target"]]).mean(), 1e-5, "the loss of eval")
+
+
+def frozen_stays():
+    compiled(DIGITS, *RECIPE, "--freeze=features.0.*,classify.bias")
+    names = state_names()
+    if any(n.startswith(("features.0.", "classify.bias")) for n in names):
+        raise Failed(f"a frozen parameter is a state: {names}")
+    (first,), _ = call("train_step", BATCH, ["loss"])
+    (last,), _ = call("train_step", BATCH, ["loss"], repeat=8)
+    if not last < first / 2:
+        raise Failed(f"the loss went from {first} to {last}")
+
+
+def dropout():
+    """Numbers of its own in each step, none in eval."""
+    rng = np.random.default_rng(0)
+    w = numpy_helper.from_array(rng.standard_normal((6, 4)).astype(np.float32), "w")
+    nodes = [helper.make_node("Dropout", ["x", "half"], ["d"]), helper.make_node("MatMul", ["d", "w"], ["y"])]
+    half = numpy_helper.from_array(np.array(0.5, np.float32), "half")
+    value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    graph = helper.make_graph(nodes, "g", [value("x", 8, 6)], [value("y", 8, 4)], [w, half])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]), "m.onnx")
+    compiled("m.onnx", "--train", "--loss=mse", "--optimizer=sgd(lr=1e-12)")
+    inputs = {"x": rng.standard_normal((8, 6)).astype(np.float32), "target": np.zeros((8, 4), np.float32)}
+    losses = [call("train_step", inputs, ["loss"], repeat=k)[0][0] for k in (1, 2, 3, 3)]
+    if len({v.tobytes() for v in losses}) != 3:
+        raise Failed(f"losses of steps 1, 2, 3 and 3 again: {losses}")
+    (other,), _ = call("train_step", inputs, ["loss"], start={"random.key": np.array(7, np.uint32)})
+    if other.tobytes() == losses[0].tobytes():
+        raise Failed("another key gives the same numbers")
+    plain = np.mean((inputs["x"].astype(np.float64) @ numpy_helper.to_array(w)) ** 2)
+    near(call("eval", inputs, ["loss"])[0][0], plain, 1e-6, "the loss of eval")
+
+
+REFUSALS = [
+    (["--loss=mse"], "need --train"),
+    (["--train"], "--train needs a loss: --loss=NAME, of mse"),
+    (["--train", "--loss=mes"], "there is no loss 'mes'; there are: mse"),
+    (["--train", "--loss=mse", "--optimizer=adam(rate=1)"], "'rate' is no parameter of adam; there are: lr, beta1"),
+    (["--train", "--loss=mse", "--clip-norm=-1"], "--clip-norm: '-1' is not a number above 0"),
+    (["--dim=batch=1..64", "--train", "--loss=mse", "--freeze=nothing.*"], "no parameter matches 'nothing.*'"),
+    (["--dim=batch=1..64", "--train", "--loss=mse", "--freeze=*"], "there is no parameter to train"),
+    (["--dim=batch=1..64", "--train", "--loss=mse", "--predict=nobody"], "the model has no value 'nobody' to predict"),
+    (["--dim=batch=1..64", "--train", "--loss=ctc"], "loss ctc: expected a prediction [T, N, C], found f32[batch, 10]"),
+]
+
+
+def refused(flags, sentence):
+    done = tool("astra-compile", DIGITS, "-o", "m.astra", *flags)
+    if done.returncode == 0 or sentence not in done.stderr:
+        raise Failed(f"exit {done.returncode}: {done.stderr}")
+
+
+def main():
+    tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout]
+    all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        return run(all_of)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
