@@ -72,6 +72,9 @@ static UOpRef lowerFunction(Builder &b, UOpRef n, Program32 p32, Program64 p64) 
 #include "astra/Numerics/Functions.def"
 #undef FUNCTION
 
+/// Gradients are taken before the stage: from here on it is its source.
+static UOpRef lowerDetach(Builder &, UOpRef n) { return n->src[0]; }
+
 namespace {
 struct Row {
   Op op;
@@ -83,6 +86,7 @@ static constexpr Row rows[] = {
 #include "astra/Numerics/Functions.def"
 #undef FUNCTION
     {Op::Random, lowerRandom},
+    {Op::Detach, lowerDetach},
 };
 
 bool numerics::isPrimitive(UOpRef n) { return !has(n->op, Function) && n->op != Op::Random && !computesNarrow(n); }

@@ -10,7 +10,13 @@ namespace {
 
 UOpRef below(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, x, bound); }
 
-UOpRef relu(Node &n, UOpRef x, double, double) { return n.select(below(n, x, 0), n.literal(x, 0), x); }
+/// select(x < 0, 0, x) (N5). At 0 its gradient is 0, as people expect of relu: what is detached is x again after the
+/// numerics stage, and the inner choice is gone.
+UOpRef relu(Node &n, UOpRef x, double, double) {
+  UOpRef passed = x && isFloat(x->dtype) ? n.select(n.bin(Op::Eq, x, 0.0), n.un(Op::Detach, x), x) : x;
+  return n.select(below(n, x, 0), n.literal(x, 0), passed);
+}
+UOpRef plainRelu(Node &n, UOpRef x) { return n.select(below(n, x, 0), n.literal(x, 0), x); }
 
 UOpRef affine(Node &n, UOpRef x, double alpha, double beta) { return n.bin(Op::Add, n.bin(Op::Mul, x, alpha), beta); }
 
@@ -44,7 +50,7 @@ UOpRef softsign(Node &n, UOpRef x, double, double) { return n.bin(Op::Div, x, n.
 /// log(1 + e^x), written so that nothing overflows: max(x, 0) + log1p(e^-|x|).
 UOpRef softplus(Node &n, UOpRef x, double, double) {
   UOpRef tail = n.un(Op::Log1p, n.un(Op::Exp, n.un(Op::Neg, n.un(Op::Abs, x))));
-  return n.bin(Op::Add, relu(n, x, 0, 0), tail);
+  return n.bin(Op::Add, plainRelu(n, x), tail);
 }
 
 } // namespace

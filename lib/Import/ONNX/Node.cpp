@@ -302,6 +302,7 @@ UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> int
 /// numerics stage.
 UOpRef Node::folded(UOpRef x) {
   auto isLiteral = [](UOpRef s) { return s->isConst() && !s->isIndex(); };
+  if (x->op == Op::Detach && isLiteral(x->src[0])) return x->src[0];
   if (!astra::has(x->op, Elementwise) || astra::has(x->op, Function) || !llvm::all_of(x->src, isLiteral)) return x;
   llvm::SmallVector<std::pair<DType, uint64_t>, 3> sources;
   for (UOpRef s : x->src) sources.push_back({s->dtype, uint64_t(s->ints[0])});

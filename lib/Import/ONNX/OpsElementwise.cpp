@@ -143,10 +143,7 @@ void clipByAttributes(Node &n) {
                  std::isinf(most) ? nullptr : n.literal(x, most)));
 }
 
-void relu(Node &n) {
-  UOpRef x = n.in(0);
-  n.give(n.select(below(n, x, 0), n.literal(x, 0), x));
-}
+void relu(Node &n) { n.give(activations::relu.apply(n, n.in(0), 0, 0)); }
 
 /// One that the recurrent ops name too: its parameters are attributes.
 template <const Activation &a> void shared(Node &n) {

@@ -258,6 +258,22 @@ TEST(Derivatives, OfEveryCase) {
   std::printf("%u differentiated, %u refused, %u compared\n", made, refused, compared);
 }
 
+/// relu is select(x < 0, 0, x), and its gradient at 0 is 0.
+TEST(Derivatives, OfReluAtZero) {
+  auto given = load(std::string(ASTRA_ONNX_CASES) + "/relu");
+  if (!given) {
+    llvm::consumeError(given.takeError());
+    GTEST_SKIP() << "the cases are not there";
+  }
+  auto &[m, inputs, expected] = *given;
+  std::fill(inputs.inputs[0].bytes.begin(), inputs.inputs[0].bytes.end(), 0);
+  auto entries = differentiated(m);
+  ASSERT_TRUE(bool(entries)) << llvm::toString(entries.takeError());
+  auto g = evalEntry(m, entries->first, inputs);
+  ASSERT_TRUE(bool(g)) << llvm::toString(g.takeError());
+  EXPECT_EQ(total(*g), (std::optional(std::pair(0.0, 0.0))));
+}
+
 /// Altered models are imported or refused; nothing crashes and no refusal is without a sentence.
 TEST(Mutation, EveryCaseAlteredInAFewBytes) {
   std::mt19937 random(1);
