@@ -69,8 +69,13 @@ TABLE = [
      ["h=0..20"]),
     ("Split", 18, [(X[:, :, :7], DYN)], {"axis": 2, "num_outputs": 4}, ["h=0..20"], 4),
     ("Split", 18, [(X, DYN)], {"axis": 2, "num_outputs": 3}, ["h=3..20"], 3),
+    # an even extent and a window of its stride: nothing to pad
+    ("AveragePool", 19, [X[:, :, :, :8]], {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "SAME_LOWER"}, []),
     # a k that is data, beside an axis that is dynamic; an index of a window of nothing but -inf, pads first
     *(("TopK", 11, [(X[0, 0, :h, 0], ["h"]), i64([k])], {}, [f"h={low}..9"], 2) for h, k, low in ((6, 3, 1), (6, 6, 0), (1, 0, 1))),
+    # what is ignored may be of any value
+    ("NegativeLogLikelihoodLoss", 13, [np.where([[1, 0]], X[0, 0, :, :2], -np.inf).astype(np.float32), i64([0, 1, 0, 1, 0, 0, 1, 0])],
+     {"ignore_index": 1}, []),
     ("MaxPool", 12, [np.full((1, 1, 4, 4), -np.inf, np.float32)], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, [], 2),
     # a stride of a slice whose lower bound is small, in the middle of the axis and from its end
     *(("Slice", 13, [(X[:, :, :h], DYN), (i64([a]), CONST), (i64([b]), CONST), (i64([2]), CONST), (i64([s]), CONST)], {},

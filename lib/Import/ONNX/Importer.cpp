@@ -108,10 +108,12 @@ UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int ax
   }
   if (!bound->value.empty()) {
     dims[name] = nullptr; // no dim follows from itself
+    size_t before = failures.sentences.size();
     UOpRef value = ofInputs(bound->value, input, axis);
-    if (!value)
-      failures.add("--dim " + name + ": '" + bound->value +
-                   "' is not an expression of other dims of the model's inputs with values in 0..2^40");
+    if (!value && failures.sentences.size() == before) // else what it follows from was refused
+      failures.add(
+          "--dim " + name + ": '" + bound->value +
+          "' is not an expression of other dims of the model's inputs, with + - * // % ( ) and values in 0..2^40");
     return dims[name] = value;
   }
   if (bound->lo == bound->hi) return dims[name] = c.index(bound->lo);

@@ -9,7 +9,7 @@ namespace astra::onnx {
 
 namespace {
 
-constexpr unsigned deepest = 32, mostAdded = 1'000'000;
+constexpr unsigned deepest = 32, mostAdded = 100'000;
 constexpr int64_t lastArgument = 65535;
 
 llvm::StringRef domainOf(const std::string &domain) { return domain == "ai.onnx" ? llvm::StringRef() : domain; }

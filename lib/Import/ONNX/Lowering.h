@@ -4,7 +4,7 @@
 // Keeps:    nodes are lowered in the file's order, which ONNX requires to be topological. A failure poisons what
 // follows
 //           from it, so that one run reports the faults that are independent. Graphs nest at most `deepest` deep, and
-//           functions and loops expand to at most a million nodes more than the graph has.
+//           functions and loops expand to at most 100,000 nodes more than the graph has.
 // Does not: know an op (Ops*.cpp), or the model's inputs and outputs (Importer.cpp).
 #pragma once
 #include "OpTable.h"

@@ -266,6 +266,18 @@ void Node::give(unsigned i, UOpRef value) {
 
 // ---- building
 
+/// The pair that differs, where all of them may be equal.
+static std::optional<std::pair<UOpRef, UOpRef>> mayBeEqual(llvm::ArrayRef<UOpRef> found,
+                                                           llvm::ArrayRef<UOpRef> expected) {
+  if (found.size() != expected.size()) return std::nullopt;
+  std::optional<std::pair<UOpRef, UOpRef>> first;
+  for (auto [x, y] : llvm::zip(found, expected)) {
+    if (x->hi < y->lo || y->hi < x->lo || (x != y && x->constIndex() && y->constIndex())) return std::nullopt;
+    if (x != y && !first) first = {x, y};
+  }
+  return first;
+}
+
 /// Whether what a type rule refused holds for some values of the dims, as far as bounds tell.
 static bool mayHold(Op op, llvm::ArrayRef<UOpRef> src) {
   llvm::ArrayRef<UOpRef> shape = src[0]->shape, given = src.drop_front();
@@ -292,6 +304,12 @@ UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> int
   llvm::Expected<UOpRef> made = c.tryMake(op, src, ints, {}, dtype);
   if (made) return folded(*made);
   std::string sentence = llvm::toString(made.takeError());
+  if (op == Op::Pick || op == Op::Scatter) { // along all axes but one
+    Dims x(src[0]->shape.begin(), src[0]->shape.end()), index(src[1]->shape.begin(), src[1]->shape.end());
+    if (x.size() == index.size() && ints[0] >= 0 && ints[0] < int64_t(x.size())) x[ints[0]] = index[ints[0]];
+    if (x == index && op == Op::Scatter) x.assign(src[2]->shape.begin(), src[2]->shape.end());
+    return failExtents(sentence, index, x);
+  }
   if (src.empty() || !mayHold(op, src)) return fail(sentence);
   Dims extents(src[0]->shape.begin(), src[0]->shape.end());
   extents.append(src.begin() + 1, src.end());
@@ -477,6 +495,11 @@ Dims Node::broadcastShape(llvm::ArrayRef<llvm::ArrayRef<UOpRef>> shapes) {
       requireEqual(to, from, "axis " + llvm::Twine(rank - shape.size() + i), " do not broadcast");
     }
   return common;
+}
+
+UOpRef Node::failExtents(const llvm::Twine &sentence, llvm::ArrayRef<UOpRef> found, llvm::ArrayRef<UOpRef> expected) {
+  auto pair = mayBeEqual(found, expected);
+  return pair ? unsupported(sentence + equalHint(pair->first, pair->second)) : fail(sentence);
 }
 
 bool Node::requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char *otherwise) {

@@ -180,6 +180,8 @@ public:
   /// The same for a list: ascending, without duplicates.
   Ints axes(llvm::ArrayRef<int64_t> values, int64_t rank);
   /// Whether two extents are one; a failure that begins with `what` when they differ or are not known to be equal.
+  /// Extents that should have been equal: a failure, or, where they may be, unsupported, with the flag that says so.
+  UOpRef failExtents(const llvm::Twine &sentence, llvm::ArrayRef<UOpRef> found, llvm::ArrayRef<UOpRef> expected);
   bool requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char *otherwise = " are not equal");
   /// The constant extent of an axis; not supported when it is symbolic, and then 1.
   int64_t constExtent(UOpRef x, unsigned axis, const char *what);

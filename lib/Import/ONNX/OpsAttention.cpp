@@ -148,7 +148,8 @@ void readMask(Node &n, const Attention &a, Mask &mask) {
   if (n.opset >= 24 && m && m->shape.back() != total) {
     UOpRef missing = idxSub(n.c, total, m->shape.back());
     if (missing->lo < 0) {
-      n.fail("the mask has " + dimsText(m->shape.back()) + " keys, there are " + dimsText(total));
+      n.failExtents("the mask has " + dimsText(m->shape.back()) + " keys, there are " + dimsText(total),
+                    {m->shape.back()}, {total});
       return;
     }
     Dims none(m->rank(), zero), after = none;

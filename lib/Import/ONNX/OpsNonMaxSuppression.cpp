@@ -82,9 +82,10 @@ void nonMaxSuppression(Node &n) {
   bool centred = n.intAttr("center_point_box", 0) != 0;
   if (!n.requireRank(boxes, 3, 3) || !n.requireRank(scores, 3, 3)) return;
   UOpRef batches = scores->shape[0], classes = scores->shape[1], count = scores->shape[2];
-  if (boxes->shape[0] != batches || boxes->shape[1] != count || boxes->shape[2]->constIndex() != 4)
-    n.fail("the boxes are " + dimsText(boxes->shape) + ", the scores " + dimsText(scores->shape) +
-           ": expected [batch, n, 4] and [batch, class, n]");
+  if (Dims wanted = {batches, count, n.c.index(4)}; boxes->shape != llvm::ArrayRef<UOpRef>(wanted))
+    n.failExtents("the boxes are " + dimsText(boxes->shape) + ", the scores " + dimsText(scores->shape) +
+                      ": expected [batch, n, 4] and [batch, class, n]",
+                  boxes->shape, wanted);
   if (boxes->dtype != DType::F32 || scores->dtype != DType::F32) n.fail("boxes and scores must be of type f32");
   if (isDataDim(batches) || isDataDim(classes))
     n.unsupported("batches and classes whose number depends on data are not supported");

@@ -161,16 +161,19 @@ UOpRef operand(Node &n, unsigned i, const char *what, llvm::ArrayRef<UOpRef> sha
   UOpRef x = n.in(i);
   if (x->dtype != n.in(0)->dtype) return n.fail(llvm::Twine(what) + " is not of the type of the sequence");
   if (x->shape == shape) return n.widen(x);
-  return n.fail(llvm::Twine(what) + " has the shape " + dimsText(x->shape) + ", expected " + dimsText(shape));
+  return n.failExtents(llvm::Twine(what) + " has the shape " + dimsText(x->shape) + ", expected " + dimsText(shape),
+                       x->shape, shape);
 }
 
 /// Which steps are inside of each sequence, bool [length, batch]; null: all.
 UOpRef readLengths(Node &n, const Sizes &s) {
   if (!n.has(4)) return nullptr;
   UOpRef lengths = n.in(4);
-  if (lengths->shape != llvm::ArrayRef<UOpRef>(s.batch) || !isInt(lengths->dtype))
-    return n.fail("sequence_lens has the shape " + dimsText(lengths->shape) + ", expected one integer for each of " +
-                  dimsText(s.batch));
+  if (!isInt(lengths->dtype)) return n.fail("sequence_lens is of type " + llvm::Twine(info(lengths->dtype).text));
+  if (lengths->shape != llvm::ArrayRef<UOpRef>(s.batch))
+    return n.failExtents("sequence_lens has the shape " + dimsText(lengths->shape) +
+                             ", expected one integer for each of " + dimsText(s.batch),
+                         lengths->shape, {s.batch});
   const std::vector<UOpRef> *known = n.elements(lengths);
   if (known && llvm::all_of(*known, [&](UOpRef v) { return v == s.length; })) return nullptr;
   UOpRef step = n.iota(DType::I64, {s.length, n.c.index(1)}, 0);

@@ -176,9 +176,10 @@ void gridSample(Node &n) {
       !n.requireFloat(grid))
     return;
   unsigned spatial = x->rank() - 2;
-  if (grid->shape.back()->constIndex() != int64_t(spatial) || grid->shape[0] != x->shape[0])
-    n.fail("the grid is " + dimsText(grid->shape) + ", expected " + llvm::Twine(spatial) +
-           " coordinates for each place in each image of " + dimsText(x->shape));
+  if (UOpRef last = n.c.index(spatial); grid->shape.back() != last || grid->shape[0] != x->shape[0])
+    n.failExtents("the grid is " + dimsText(grid->shape) + ", expected " + llvm::Twine(spatial) +
+                      " coordinates for each place in each image of " + dimsText(x->shape),
+                  {grid->shape[0], grid->shape.back()}, {x->shape[0], last});
   DType t = x->dtype;
   if (!nearest && !isFloat(t) && !isInt(t))
     n.unsupported(llvm::Twine("interpolation of type ") + info(t).text + " is not supported: use mode nearest");
@@ -340,9 +341,11 @@ void roiAlign(Node &n) {
   if (!readBins(n, r, {n.intAttr("output_height", 1), n.intAttr("output_width", 1)}) || !n.requireRank(rois, 2, 2) ||
       !n.requireRank(image, 1, 1))
     return;
-  if (rois->shape[1]->constIndex() != 4 || rois->shape[0] != image->shape[0] || rois->dtype != r.x->dtype)
-    n.fail("the regions are " + dimsText(rois->shape) + ", expected 4 numbers for each of " + dimsText(image->shape) +
-           " images, of the type of the input");
+  if (rois->dtype != r.x->dtype) n.fail("the regions are not of the type of the input");
+  if (Dims wanted = {image->shape[0], n.c.index(4)}; rois->shape != llvm::ArrayRef<UOpRef>(wanted))
+    n.failExtents("the regions are " + dimsText(rois->shape) + ", expected 4 numbers for each of " +
+                      dimsText(image->shape) + " images",
+                  rois->shape, wanted);
   DType indexType = indexTypeFor(n, r.x);
   llvm::SmallVector<Neighbours, 2> axes;
   UOpRef counts = nullptr, number = nullptr;

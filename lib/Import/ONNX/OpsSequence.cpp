@@ -34,7 +34,8 @@ void reverseSequences(Node &n) {
     n.fail("batch_axis and time_axis are " + llvm::Twine(batch) + " and " + llvm::Twine(time) +
            ", expected 0 and 1 or 1 and 0");
   else if (lengths->shape[0] != x->shape[batch])
-    n.fail("there are " + dimsText(lengths->shape) + " lengths for " + dimsText(x->shape[batch]) + " sequences");
+    n.failExtents("there are " + dimsText(lengths->shape) + " lengths for " + dimsText(x->shape[batch]) + " sequences",
+                  lengths->shape, {x->shape[batch]});
   n.give(reverseSequence(n, x, lengths, batch, time));
 }
 
@@ -141,8 +142,9 @@ void tensorScatter(Node &n) {
   if (n.has(2)) {
     UOpRef first = n.in(2);
     if (first->rank() != 1 || first->shape[0] != cache->shape[0]) {
-      n.fail("write_indices has the shape " + dimsText(first->shape) + ", expected one for each of " +
-             dimsText(cache->shape[0]));
+      n.failExtents("write_indices has the shape " + dimsText(first->shape) + ", expected one for each of " +
+                        dimsText(cache->shape[0]),
+                    first->shape, {cache->shape[0]});
       return;
     }
     row = n.bin(Op::Sub, row, n.reshape(n.cast(first, DType::I64), batch));
@@ -171,7 +173,8 @@ void causalConvolution(Node &n) {
   if (n.has(3)) {
     UOpRef past = n.in(3);
     if (past->shape != llvm::ArrayRef<UOpRef>(state) || past->dtype != x->dtype) {
-      n.fail("past_state has the shape " + dimsText(past->shape) + ", expected " + dimsText(state));
+      n.failExtents("past_state has the shape " + dimsText(past->shape) + ", expected " + dimsText(state), past->shape,
+                    state);
       return;
     }
     if (kernel > 1) whole = n.concat({past, x}, 2);
@@ -236,7 +239,8 @@ void linearAttention(Node &n) {
   UOpRef state = n.broadcastTo(n.literal(q, 0), stateShape);
   if (n.has(3)) {
     if (n.in(3)->shape != llvm::ArrayRef<UOpRef>(stateShape))
-      n.fail("past_state has the shape " + dimsText(n.in(3)->shape) + ", expected " + dimsText(stateShape));
+      n.failExtents("past_state has the shape " + dimsText(n.in(3)->shape) + ", expected " + dimsText(stateShape),
+                    n.in(3)->shape, stateShape);
     state = n.widen(n.in(3));
   }
   UOpRef decay = nullptr, beta = nullptr;
