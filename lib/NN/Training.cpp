@@ -74,6 +74,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     if (n->is(Op::Param)) read.insert(n);
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
   std::vector<UOpRef> weights;
+  std::vector<StateVar> trained;
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {
     if (!(*wanted)[i] || !read.count(p.value)) {
@@ -83,7 +84,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     UOpRef s = b.state(p.value->str, p.value->dtype, p.value->shape);
     leaves.push_back({p.value, s});
     weights.push_back(s);
-    m.states.push_back({s, p.data});
+    trained.push_back({s, p.data});
   }
   if (weights.empty()) return fail("there is no parameter to train");
   replaceLeaves(m, leaves);
@@ -104,17 +105,19 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     if (at == e.outputs.end()) return fail("main has no output '" + name + "'");
     return loss(b, options.loss, at->value, target);
   };
-  auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins);
+  std::vector<UOpRef> running; // what forward updates: of the same graph as the loss, so that nothing is computed twice
+  for (const StateUpdate &u : step.updates) running.push_back(u.value);
+  auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins, running);
   if (!gradients) return gradients.takeError();
+  for (size_t i = 0; i < running.size(); ++i) step.updates[i].value = gradients->values[1 + i];
   llvm::SmallVector<UOpRef> g(gradients->derivatives.begin(), gradients->derivatives.end());
   if (options.clipNorm > 0) g = clipNorm(b, g, options.clipNorm);
 
   UOpRef done = b.state("step", DType::I64, {}), number = b.add(done, b.litInt(DType::I64, 1));
   UOpRef count = b.cast(number, DType::F64), rate = rateAt(b, options.optimizer, options.schedule, count);
   std::vector<StateVar> states;
-  auto isWeight = [&](const StateVar &v) { return llvm::is_contained(weights, v.value); };
   for (auto [i, w] : llvm::enumerate(weights)) {
-    states.push_back(*m.state(w->str));
+    states.push_back(trained[i]);
     llvm::SmallVector<UOpRef, 3> now;
     auto list = slots(options.optimizer, w->rank());
     for (const Slot &s : list) {
@@ -125,8 +128,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     step.updates.push_back({w->str.str(), u.value});
     for (auto [s, v] : llvm::zip(now, u.slots)) step.updates.push_back({s->str.str(), v});
   }
-  for (const StateVar &v : m.states) // the model's own
-    if (!isWeight(v)) states.push_back(v);
+  llvm::append_range(states, m.states); // the model's own
   states.push_back({done, nullptr});
   step.updates.push_back({"step", number});
   m.states = states;
