@@ -8,12 +8,16 @@ using namespace astra::autograd;
 using llvm::ArrayRef;
 using llvm::SmallBitVector;
 
-llvm::Error autograd::refuse(UOpRef n, const llvm::Twine &why, Origins *origins) {
+std::string autograd::placeOf(UOpRef n, const Origins *origins) {
   std::string place = info(n->op).mnemonic;
   if (n->dtype != DType::Void) place += " : " + typeText(n->dtype, n->shape);
   const Origin *from = origins ? origins->find(n) : nullptr;
   if (from && !from->names.empty()) place += " (" + from->names[0] + (from->count > 1 ? " and others" : "") + ")";
-  return llvm::createStringError("at " + place + ": " + why + " (detach stops gradients)");
+  return "at " + place;
+}
+
+llvm::Error autograd::refuse(UOpRef n, const llvm::Twine &why, Origins *origins) {
+  return llvm::createStringError(placeOf(n, origins) + ": " + why + " (detach stops gradients)");
 }
 
 std::vector<UOpRef> autograd::argumentsOf(UOpRef func) {

@@ -25,6 +25,8 @@ struct Activity {
 llvm::Expected<Activity> activity(llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> wrt, Origins *origins);
 
 llvm::Error refuse(UOpRef n, const llvm::Twine &why, Origins *origins);
+/// "at OP : TYPE (where it came from)".
+std::string placeOf(UOpRef n, const Origins *origins);
 
 /// The arguments of a function, by number; null where one is not used.
 std::vector<UOpRef> argumentsOf(UOpRef func);

@@ -3,6 +3,7 @@
 // Gives:    what becomes of it, and of its results.
 // Keeps:    what does not depend on the batch without a batch axis, so that a counter still counts for all.
 #include "Batching.h"
+#include "Modes.h"
 
 using namespace astra;
 using namespace astra::vmapping;
@@ -107,7 +108,8 @@ llvm::Expected<Batching::Outcome> Batching::choice(const Node &at) {
 }
 
 /// As long as the condition does not depend on the batch all elements go together. Where it does, the loop goes on
-/// until the last element is done, and those that are done keep their values.
+/// until the last element is done, and those that are done keep their values. If no element takes more than a known
+/// number of trips, the loop counts them beside the carried values: reverse mode looks for that.
 llvm::Expected<Batching::Outcome> Batching::whileLoop(const Node &at) {
   UOpRef condition = at.n->fns[0], step = at.n->fns[1], goes = nullptr;
   size_t count = at.n->ntensors;
@@ -133,8 +135,15 @@ llvm::Expected<Batching::Outcome> Batching::whileLoop(const Node &at) {
     values.push_back(now);
     src.push_back(o.batched[i] ? whole(at, i) : at.source(i));
   }
+  int64_t carried = count;
+  if (UOpRef most = goes ? autograd::tripBound(c, at.n) : nullptr) {
+    UOpRef done = b.arg(carried++, DType::I64, {}), limit = b.fromIndex(at.images.now(c, most)[0], DType::I64);
+    test = b.bin(Op::And, b.lt(done, limit), test);
+    values.push_back(b.add(done, b.litInt(DType::I64, 1)));
+    src.push_back(b.litInt(DType::I64, 0));
+  }
   src.append(at.indices);
-  UOpRef functions[] = {c.make(Op::Func, {test}, condition->ints), c.make(Op::Func, values, step->ints)};
+  UOpRef functions[] = {c.make(Op::Func, {test}, {carried}), c.make(Op::Func, values, {carried})};
   o.now = c.make(Op::While, src, {}, at.n->str, DType::Void, functions);
   return o;
 }

@@ -6,6 +6,7 @@
 // The rows of ops are in BatchedOps.cpp, control flow is in BatchedControl.cpp, the sweep in Vmap.cpp.
 #pragma once
 #include "astra/IR/Builder.h"
+#include "astra/IR/Module.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -19,7 +20,7 @@ using Flags = llvm::SmallBitVector;
 
 class Batching {
 public:
-  Batching(Context &c, UOpRef size) : c(c), b(c), size(size) {}
+  Batching(Context &c, UOpRef size, const Origins *origins) : c(c), b(c), size(size), origins(origins) {}
 
   /// What became of the nodes of a graph that depend on the batch.
   struct Images;
@@ -42,8 +43,10 @@ public:
 
   static bool hasRow(Op op) { return rowOf(op); }
   UOpRef front(UOpRef x, unsigned axis); // the axis moved to the front
+  llvm::Error fits(UOpRef n) const;      // whether a tensor may be as large as n with the batch axis
 
 private:
+  llvm::Error refuse(UOpRef n, const llvm::Twine &why) const;
   /// One node that has a batched source.
   struct Node {
     UOpRef n;
@@ -132,6 +135,7 @@ private:
   Context &c;
   Builder b;
   UOpRef size;
+  const Origins *origins;
   std::map<std::pair<uint32_t, std::vector<bool>>, Results> bodies;
 };
 
@@ -152,7 +156,5 @@ struct Batching::Images {
     return result;
   }
 };
-
-llvm::Error refuse(UOpRef n, const llvm::Twine &why);
 
 } // namespace astra::vmapping

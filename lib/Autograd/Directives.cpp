@@ -3,9 +3,11 @@
 // Gives:    for each an entry: of `grad` the outputs of the entry it names, then NAME.grad for each name behind wrt,
 // the
 //           derivatives of the first output, a scalar; of `jvp` the entry's inputs and a tangent NAME.dot for each
-//           name, its outputs, then OUTPUT.dot for each of a float type. States are updated as the entry does it.
+//           name, its outputs, then OUTPUT.dot for each of a float type; of `vmap` its inputs and outputs, with an axis
+//           more where it says so. States are updated as the entry does it.
 // Keeps:    the entries that are there.
 #include "astra/Autograd/Autograd.h"
+#include "astra/Autograd/Vmap.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
@@ -96,10 +98,32 @@ struct Maker {
       e.outputs.push_back({of.outputs[i].name + ".dot", x});
     return e;
   }
+  /// Where each of `values` has the batch axis: as `places` say, else `otherwise`.
+  template <typename Axis>
+  llvm::Expected<std::vector<Axis>> axes(llvm::ArrayRef<Directive::Place> places, llvm::ArrayRef<Value> values,
+                                         const char *kind, Axis otherwise) const {
+    std::vector<Axis> list(values.size(), otherwise);
+    for (const Directive::Place &p : places) {
+      auto v = llvm::find_if(values, [&](const Value &o) { return o.name == p.name; });
+      if (v == values.end()) return fail("entry @" + of.name + " has no " + kind + " %" + p.name);
+      list[v - values.begin()] = p.axis;
+    }
+    return list;
+  }
+  llvm::Expected<Entry> vmap() {
+    if (d.size->lo < 0) return fail("the extent of the axis may be negative");
+    auto in = axes<std::optional<int64_t>>(d.in, of.inputs, "input", std::nullopt);
+    if (!in) return in.takeError();
+    auto out = axes<int64_t>(d.out, of.outputs, "output", 0);
+    if (!out) return out.takeError();
+    auto e = vmapEntry(m, of, d.name, d.size, *in, *out);
+    if (!e) return fail(llvm::toString(e.takeError()));
+    return e;
+  }
   llvm::Expected<Entry> run() {
     if (m.entry(d.name)) return fail("an entry of this name is there already");
     if (auto e = find()) return std::move(e);
-    auto e = d.transform == Transform::Grad ? grad() : jvp();
+    auto e = d.transform == Transform::Grad ? grad() : d.transform == Transform::Jvp ? jvp() : vmap();
     if (!e) return e;
     e->name = d.name;
     for (auto *list : {&e->inputs, &e->outputs}) {

@@ -38,6 +38,8 @@ llvm::Expected<std::vector<UOpRef>> backwardCall(Graph &g, UOpRef n, const Activ
 llvm::Expected<llvm::SmallVector<int64_t, 8>> forwardCall(Graph &g, UOpRef n, const Activity::Call &call,
                                                           llvm::ArrayRef<UOpRef> sources);
 
+/// The most trips that a `while` can take; null where the condition does not show it (Trips.cpp).
+UOpRef tripBound(Context &c, UOpRef n);
 /// A `while` as a `scan` over the bound of its trips, with the same carried values: a step in which the condition is
 /// false changes nothing (Trips.cpp). Refused where the condition shows no bound.
 llvm::Expected<UOpRef> boundedScan(Graph &g, UOpRef n);

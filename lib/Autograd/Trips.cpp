@@ -73,10 +73,12 @@ struct Bound {
 };
 } // namespace
 
+UOpRef autograd::tripBound(Context &c, UOpRef n) { return Bound{n, n->fns[0], n->fns[1], c}.find(); }
+
 llvm::Expected<UOpRef> autograd::boundedScan(Graph &g, UOpRef n) {
   if (!n->indices().empty())
     return refuse(n, "reverse mode through a while that carries dims (values that change their shape)", g.origins);
-  UOpRef length = Bound{n, n->fns[0], n->fns[1], g.c}.find();
+  UOpRef length = tripBound(g.c, n);
   if (!length)
     return refuse(
         n,

@@ -2,6 +2,7 @@
 // Takes:    a graph or an entry, and where the batch axis of its leaves is.
 // Gives:    one sweep over the nodes, sources first; what does not depend on the batch stays.
 #include "astra/Autograd/Vmap.h"
+#include "Activity.h"
 #include "Batching.h"
 
 using namespace astra;
@@ -14,12 +15,21 @@ UOpRef Batching::whole(UOpRef x, const Images &images) {
   return images.batched.count(x) ? images.of(x) : spread(images.of(x));
 }
 
-llvm::Error vmapping::refuse(UOpRef n, const llvm::Twine &why) {
-  return llvm::createStringError("vmap: " + llvm::Twine(info(n->op).mnemonic) + ": " + why);
+llvm::Error Batching::refuse(UOpRef n, const llvm::Twine &why) const {
+  return llvm::createStringError(autograd::placeOf(n, origins) + ": " + why);
 }
 
 static bool dependsOnData(ArrayRef<UOpRef> indices) {
   return llvm::any_of(topoSort(indices), [](UOpRef n) { return n->is(Op::Extent); });
+}
+
+llvm::Error Batching::fits(UOpRef n) const {
+  constexpr __int128 limit = __int128(1) << 48; // of the type rules
+  __int128 most = std::max<int64_t>(size->hi, 1);
+  for (UOpRef d : n->shape)
+    if ((most *= std::max<int64_t>(d->hi, 1)) > limit) return refuse(n, "the batch would have more than 2^48 elements");
+  if (most > limit || n->rank() >= 64) return refuse(n, "the batch would be larger than a tensor may be");
+  return llvm::Error::success();
 }
 
 llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
@@ -47,6 +57,7 @@ llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
       if (!outcome) return outcome.takeError();
       images.outcomes[n] = std::move(*outcome);
     } else if (Row row = rowOf(n->op)) {
+      if (auto error = fits(n)) return error;
       if (row == &Batching::loop && dependsOnData(at.indices))
         return refuse(n, "its shape depends on data, and each element of the batch has its own scalars");
       images.batched[n] = (this->*row)(at);
@@ -62,8 +73,8 @@ llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
 bool astra::isBatchable(Op op) { return has(op, Control) || Batching::hasRow(op); }
 
 llvm::Expected<std::vector<UOpRef>> astra::vmap(Context &c, ArrayRef<UOpRef> roots, ArrayRef<UOpRef> leaves,
-                                                ArrayRef<UOpRef> batched, UOpRef size) {
-  Batching v(c, size);
+                                                ArrayRef<UOpRef> batched, UOpRef size, const Origins *origins) {
+  Batching v(c, size, origins);
   Batching::Images images;
   for (auto [leaf, image] : llvm::zip(leaves, batched)) images.batched[leaf] = image;
   if (auto e = v.add(roots, images)) return std::move(e);
@@ -75,10 +86,8 @@ llvm::Expected<std::vector<UOpRef>> astra::vmap(Context &c, ArrayRef<UOpRef> roo
 llvm::Expected<Entry> astra::vmapEntry(Module &m, const Entry &e, llvm::StringRef name, UOpRef size,
                                        ArrayRef<std::optional<int64_t>> in, ArrayRef<int64_t> out) {
   Context &c = m.ctx();
-  Batching v(c, size);
-  auto fail = [&](const llvm::Twine &what) {
-    return llvm::createStringError("vmap of entry " + llvm::Twine(e.name) + ": " + what);
-  };
+  Batching v(c, size, &m.origins);
+  auto fail = [](const llvm::Twine &what) { return llvm::createStringError(what); };
   if (in.size() != e.inputs.size() || out.size() != e.outputs.size())
     return fail("axes are given for " + llvm::Twine(in.size()) + " inputs and " + llvm::Twine(out.size()) +
                 " outputs, it has " + llvm::Twine(e.inputs.size()) + " and " + llvm::Twine(e.outputs.size()));
@@ -89,7 +98,9 @@ llvm::Expected<Entry> astra::vmapEntry(Module &m, const Entry &e, llvm::StringRe
     result.inputs.push_back(input);
     if (!axis) continue;
     if (*axis < 0 || *axis > x->rank())
-      return fail("input " + input.name + " has no place for an axis " + llvm::Twine(*axis));
+      return fail("input %" + input.name + " has no place for an axis " + llvm::Twine(*axis) + ", its rank is " +
+                  llvm::Twine(x->rank()));
+    if (auto error = v.fits(x)) return std::move(error);
     List shape(x->shape.begin(), x->shape.end());
     shape.insert(shape.begin() + *axis, size);
     UOpRef arg = result.inputs.back().value = Builder(c).arg(x->ints[0], x->dtype, shape);
@@ -98,18 +109,19 @@ llvm::Expected<Entry> astra::vmapEntry(Module &m, const Entry &e, llvm::StringRe
   std::vector<UOpRef> roots;
   for (const Value &o : e.outputs) roots.push_back(o.value);
   for (const StateUpdate &u : e.updates) roots.push_back(u.value);
-  if (auto error = v.add(roots, images)) return fail(llvm::toString(std::move(error)));
+  if (auto error = v.add(roots, images)) return std::move(error);
   for (auto [output, axis] : llvm::zip(e.outputs, out)) {
     UOpRef x = v.whole(output.value, images);
     if (axis < 0 || axis >= x->rank())
-      return fail("output " + output.name + " has no place for an axis " + llvm::Twine(axis));
+      return fail("output %" + output.name + " has no place for an axis " + llvm::Twine(axis) + ", its rank is " +
+                  llvm::Twine(x->rank() - 1));
     Ints perm;
     for (unsigned i = 1; i < x->rank(); ++i) perm.push_back(i);
     perm.insert(perm.begin() + axis, 0);
     result.outputs.push_back({output.name, Builder(c).permute(x, perm)});
   }
   for (const StateUpdate &u : e.updates) {
-    if (images.batched.count(u.value)) return fail("state " + u.state + " would get a value for every element");
+    if (images.batched.count(u.value)) return fail("state @" + u.state + " would get a value for every element");
     result.updates.push_back({u.state, images.of(u.value)});
   }
   return result;

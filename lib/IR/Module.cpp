@@ -6,7 +6,10 @@
 
 using namespace astra;
 
-const char *astra::transformName(Transform t) { return t == Transform::Grad ? "grad" : "jvp"; }
+const char *astra::transformName(Transform t) {
+  static constexpr const char *names[] = {"grad", "jvp", "vmap"};
+  return names[size_t(t)];
+}
 
 void Origins::add(UOpRef node, llvm::StringRef name) {
   Origin &o = byId[node->id];

@@ -27,7 +27,7 @@ public:
     while (!accept("}")) {
       const char *at = tok.at;
       StringRef word;
-      if (!identifier("dim, require, param, state, func, entry, grad, jvp or }", word)) return false;
+      if (!identifier("dim, require, param, state, func, entry, grad, jvp, vmap or }", word)) return false;
       bool ok = word == "dim"       ? dim()
                 : word == "require" ? equation()
                 : word == "param"   ? param()
@@ -36,7 +36,8 @@ public:
                 : word == "entry"   ? entry()
                 : word == "grad"    ? directive(Transform::Grad)
                 : word == "jvp"     ? directive(Transform::Jvp)
-                                    : fail(at, "expected dim, require, param, state, func, entry, grad, jvp or }");
+                : word == "vmap" ? directive(Transform::Vmap)
+                                 : fail(at, "expected dim, require, param, state, func, entry, grad, jvp, vmap or }");
       if (!ok) return false;
     }
     return tok.is(Kind::End) ? message.empty() : fail("nothing may follow the module");
@@ -292,15 +293,8 @@ private:
     return true;
   }
 
-  /// @name = @entry wrt %input, @parameter
-  bool directive(Transform t) {
-    Directive d{t, {}, {}, {}};
-    const char *at = tok.at;
-    if (!name(Kind::Global, "the new entry's name: @name", d.name) || !expect("=") ||
-        !name(Kind::Global, "an entry: @name", d.of))
-      return false;
-    if (llvm::any_of(m.directives, [&](const Directive &o) { return o.name == d.name; }) || m.entry(d.name))
-      return fail(at, "entry @" + d.name + " is defined twice");
+  /// wrt %input, @parameter
+  bool wrt(Directive &d) {
     if (!acceptWord("wrt")) return fail("expected wrt and what to differentiate by, " + found());
     do {
       Directive::Name n{tok.is(Kind::Global), {}};
@@ -308,6 +302,37 @@ private:
         return false;
       d.wrt.push_back(std::move(n));
     } while (accept(","));
+    return true;
+  }
+  /// over EXTENT in %input AXIS, ... out %output AXIS, ...
+  bool over(Directive &d) {
+    if (!acceptWord("over")) return fail("expected over and the extent of the new axis, " + found());
+    if (!index(d.size)) return false;
+    if (!acceptWord("in")) return fail("expected in and the inputs that get the axis, " + found());
+    if (!places("an input: %name", d.in)) return false;
+    return !acceptWord("out") || places("an output: %name", d.out);
+  }
+  bool places(const char *what, std::vector<Directive::Place> &list) {
+    do {
+      const char *at = tok.at;
+      Directive::Place p{{}, 0};
+      if (!name(Kind::Local, what, p.name) || !integer(p.axis)) return false;
+      if (llvm::any_of(list, [&](const Directive::Place &o) { return o.name == p.name; }))
+        return fail(at, "%" + p.name + " is named twice");
+      list.push_back(std::move(p));
+    } while (accept(","));
+    return true;
+  }
+  /// @name = @entry, then `wrt` or `over`
+  bool directive(Transform t) {
+    Directive d{t, {}, {}};
+    const char *at = tok.at;
+    if (!name(Kind::Global, "the new entry's name: @name", d.name) || !expect("=") ||
+        !name(Kind::Global, "an entry: @name", d.of))
+      return false;
+    if (llvm::any_of(m.directives, [&](const Directive &o) { return o.name == d.name; }) || m.entry(d.name))
+      return fail(at, "entry @" + d.name + " is defined twice");
+    if (t == Transform::Vmap ? !over(d) : !wrt(d)) return false;
     m.directives.push_back(std::move(d));
     return true;
   }

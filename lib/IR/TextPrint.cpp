@@ -301,7 +301,7 @@ public:
     collectFunctions();
     for (UOpRef f : order) function(f);
     for (const Entry &e : m.entries) entry(e);
-    for (const Directive &d : m.directives) directive(d);
+    for (const Directive &d : m.directives) directive(d, header);
     return std::move(out) + "}\n";
   }
 
@@ -419,14 +419,24 @@ private:
     out += ") {\n" + body.out + "  }\n";
   }
 
-  void directive(const Directive &d) {
-    out += std::string("  ") + transformName(d.transform) + " @" + quoted(d.name) + " = @" + quoted(d.of) + " wrt";
-    const char *separator = " ";
+  void directive(const Directive &d, const Body &header) {
+    out += std::string("  ") + transformName(d.transform) + " @" + quoted(d.name) + " = @" + quoted(d.of);
+    const char *separator = " wrt ";
     for (const Directive::Name &n : d.wrt) {
       out += separator + std::string(n.global ? "@" : "%") + quoted(n.text);
       separator = ", ";
     }
+    if (d.size) header.index(out += " over ", d.size);
+    places(" in ", d.in);
+    places(" out ", d.out);
     out += '\n';
+  }
+
+  void places(const char *separator, const std::vector<Directive::Place> &list) {
+    for (const Directive::Place &p : list) {
+      out += separator + ("%" + quoted(p.name)) + " " + std::to_string(p.axis);
+      separator = ", ";
+    }
   }
 
   const Module &m;

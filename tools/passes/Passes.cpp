@@ -30,7 +30,7 @@ static llvm::Error rewriteModule(Module &m, PassOptions &options) {
 static constexpr Pass table[] = {
     {"round-trip", false, std::nullopt, roundTrip, nullptr, "prints the module and parses the text"},
     {"grad", true, std::nullopt, [](Module &m, PassOptions &) { return runDirectives(m); }, nullptr,
-     "makes the entries that the directives grad and jvp ask for"},
+     "makes the entries that the directives grad, jvp and vmap ask for"},
     {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
      "decides the bits: function programs, narrow types, canonical NaNs"},
     {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},

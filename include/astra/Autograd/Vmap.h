@@ -17,7 +17,7 @@ namespace astra {
 /// extent `size` in front. Every result has that axis in front. `size` is a constant or made of dims. An error names
 /// the op that cannot be batched.
 llvm::Expected<std::vector<UOpRef>> vmap(Context &c, llvm::ArrayRef<UOpRef> roots, llvm::ArrayRef<UOpRef> leaves,
-                                         llvm::ArrayRef<UOpRef> batched, UOpRef size);
+                                         llvm::ArrayRef<UOpRef> batched, UOpRef size, const Origins *origins = nullptr);
 
 /// An entry `name` that does what `e` does for a batch. `in` says for each input where the batch axis is (nothing: the
 /// input is shared), `out` for each output. States cannot be updated with what depends on the batch.

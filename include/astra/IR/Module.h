@@ -35,17 +35,25 @@ struct Entry {
   std::vector<StateUpdate> updates;
 };
 /// An entry that a pass makes of another one (Autograd): `grad` gives its outputs and the derivatives of the first of
-/// them, a scalar, by `wrt`; `jvp` takes tangents of `wrt` too and gives those of the outputs.
-enum class Transform : uint8_t { Grad, Jvp };
+/// them, a scalar, by `wrt`; `jvp` takes tangents of `wrt` too and gives those of the outputs; `vmap` does what the
+/// entry does for `size` elements at once, stacked along an axis more.
+enum class Transform : uint8_t { Grad, Jvp, Vmap };
 const char *transformName(Transform t);
 struct Directive {
   struct Name {
     bool global; // a parameter or state, else an input
     std::string text;
   };
+  struct Place {
+    std::string name; // an input or an output
+    int64_t axis;
+  };
   Transform transform;
   std::string name, of; // entries
-  std::vector<Name> wrt;
+  std::vector<Name> wrt = {};
+  // vmap: inputs that are not named are shared, outputs that are not named have the axis in front.
+  UOpRef size = nullptr;
+  std::vector<Place> in = {}, out = {};
 };
 struct Equation {
   UOpRef left, right; // symbolic integers that must be equal, checked at submit

@@ -1,5 +1,6 @@
 //===- Check.cpp: derivatives against finite differences -------------------===//
 #include "Check.h"
+#include "astra/Autograd/Vmap.h"
 #include "astra/Numerics/EvalFunctions.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -101,6 +102,7 @@ public:
   Errors run() {
     Errors e;
     if (tangent.empty() || gradient.empty()) return e;
+    std::vector<std::vector<Tensor>> points;
     Draw draw{1};
     for (char ch : k.name) draw.state = draw.state * 31 + uint8_t(ch);
     auto random = [&](double lo, double hi) {
@@ -123,8 +125,12 @@ public:
           for (double &t : values) t = s[next++ % s.size()];
       }
       Point dv = random(-1, 1), dw = random(-1, 1);
-      point(at, dv, dw, draw, e);
+      points.push_back(point(at, dv, dw, draw, e));
     }
+    std::vector<UOpRef> derivatives = gradient;
+    llvm::append_range(derivatives, tangent);
+    llvm::append_range(derivatives, forwardReverse);
+    batch(derivatives, points);
     return e;
   }
 
@@ -173,7 +179,56 @@ private:
     EXPECT_LE(std::fabs(a - b), 1e-11 * std::max(1.0, scale)) << k.name << ": " << what << ": " << a << " and " << b;
   }
 
-  void point(const Point &at, const Point &dv, const Point &dw, Draw &draw, Errors &e) {
+  /// All points at once: vmap of the derivatives has the bits of the loop; the gradient of vmap is the loop's.
+  void batch(const std::vector<UOpRef> &derivatives, const std::vector<std::vector<Tensor>> &points) {
+    std::vector<UOpRef> leaves = x, all;
+    for (auto *list : {&v, &w}) llvm::append_range(leaves, *list);
+    leaves.push_back(u);
+    std::vector<Tensor> in;
+    UOpRef size = b.idx(points.size());
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      llvm::SmallVector<UOpRef, 4> shape{size};
+      llvm::append_range(shape, leaves[i]->shape);
+      all.push_back(b.arg(i, DType::F64, shape));
+      in.push_back(points[0][i]);
+      in[i].shape.insert(in[i].shape.begin(), points.size());
+      for (size_t p = 1; p < points.size(); ++p) llvm::append_range(in[i].bytes, points[p][i].bytes);
+    }
+    llvm::ArrayRef<UOpRef> before(leaves), now(all);
+    std::vector<Array> loop;
+    for (const auto &p : points) {
+      std::vector<Array> one = evaluate(derivatives, p);
+      loop.resize(one.size());
+      for (size_t i = 0; i < one.size(); ++i) llvm::append_range(loop[i], one[i]);
+    }
+    auto many = vmap(c, derivatives, before, now, size);
+    auto values = vmap(c, y, before.take_front(x.size()), now.take_front(x.size()), size);
+    if (!isBatchable(k.row)) {
+      EXPECT_FALSE(bool(many) || bool(values)) << k.name << ": vmap says that it has no row";
+      llvm::consumeError(many.takeError()), llvm::consumeError(values.takeError());
+      return;
+    }
+    if (!many || !values) {
+      ADD_FAILURE() << k.name << ": " << llvm::toString(llvm::joinErrors(many.takeError(), values.takeError()));
+      return;
+    }
+    std::vector<Array> got = evaluate(*many, in);
+    for (size_t i = 0; i < loop.size(); ++i) {
+      EXPECT_EQ(got[i].size(), loop[i].size()) << k.name;
+      for (size_t j = 0; j < std::min(got[i].size(), loop[i].size()); ++j)
+        EXPECT_TRUE(memcmp(&got[i][j], &loop[i][j], 8) == 0 || (std::isnan(got[i][j]) && std::isnan(loop[i][j])))
+            << k.name << ": vmap of derivative " << i << ", element " << j << ": " << got[i][j] << " and "
+            << loop[i][j];
+    }
+    std::vector<UOpRef> other = get(vjp(c, *values, now.back(), now.take_front(x.size())));
+    if (other.empty()) return;
+    got = evaluate(other, in);
+    loop.resize(got.size());
+    EXPECT_LE(difference(got, loop), 1e-13) << k.name << ": the gradient of vmap and the loop's";
+  }
+
+  /// Gives the values of the arguments.
+  std::vector<Tensor> point(const Point &at, const Point &dv, const Point &dw, Draw &draw, Errors &e) {
     Array du;
     int64_t count = 1;
     for (UOpRef d : y->shape) count *= *d->constIndex();
@@ -190,7 +245,7 @@ private:
       EXPECT_LE(error, 1e-8) << k.name << ": forward mode against differences";
       e.first = std::max(e.first, error);
     }
-    if (!k.twice) return;
+    if (!k.twice) return in;
     Point fr = evaluate(forwardReverse, in), rr = evaluate(reverseReverse, in), ff = evaluate(forwardForward, in);
     scale = std::max({magnitude(fr), magnitude(rr), magnitude(ff)}) * (count + fr.size() * 8);
     equal(dot(fr, dv), dot(rr, dw), scale, "forward over reverse and reverse over reverse");
@@ -200,6 +255,7 @@ private:
       EXPECT_LE(error, 1e-7) << k.name << ": second derivatives against differences";
       e.second = std::max(e.second, error);
     }
+    return in;
   }
 };
 } // namespace

@@ -2,7 +2,9 @@
 // Takes:    a function of f64 tensors as a graph, points.
 // Gives:    the check that every case of this folder goes through, at each point: forward mode against differences of
 //           the evaluator's values, <x', v> = <u, y'> between the modes, and second derivatives the same way: the
-//           gradient's differences, forward over reverse against reverse over reverse and forward over forward.
+//           gradient's differences, forward over reverse against reverse over reverse and forward over forward; and
+//           for all points at once, that vmap of the derivatives has the bits of a loop over them, and that the
+//           gradient of vmap agrees with that loop.
 // Keeps:    points, directions and cotangents are functions of the case's name.
 #pragma once
 #include "astra/Autograd/Autograd.h"

@@ -40,8 +40,9 @@ graph: differentiated again it gives second derivatives.
 
 The errors are the greatest found by `unit-autograd`, relative to the greatest magnitude in a tensor or to 1, in f64:
 first derivatives against central differences of values (step 0.001, extrapolated once), second ones against such
-differences of the gradient. Every case is also held by <x', v> = <u, y'> between the modes and by the three orders of
-differentiating twice.
+differences of the gradient. Every case is also held by <x', v> = <u, y'> between the modes, by the three orders of
+differentiating twice, and, but for `compact`, by `vmap` of the first and second derivatives, which has the bits of a
+loop; the gradient of `vmap` agrees with that loop within 1e-13.
 
 | op | derivative (x y z sources, f result, dx dy dz tangents), or gradient in words | where it is not smooth, limits | cases | first | second |
 |---|---|---|---|---|---|

@@ -340,18 +340,18 @@ TEST(VmapTest, RefusesWhatHasAnotherShapeForEachElement) {
           "%4 "
           "[0] [4 - %3] value=0.0 %y = reshape %5 [4] } }",
           {std::nullopt, 0}, {0}),
-      "vmap of entry main: vmap: extent: its extent would differ from element to element of the batch");
+      "at extent : index: its extent would differ from element to element of the batch");
   EXPECT_EQ(
       refusal(
           "module @m { state @s : f32[3] entry @main(%x : f32[3]) -> (%y : f32[3]) { %y = add %x, @s set @s = %y } }",
           {0}, {0}),
-      "vmap of entry main: state s would get a value for every element");
+      "state @s would get a value for every element");
   EXPECT_EQ(refusal("module @m { entry @main(%x : f32[3]) -> (%y : f32[3]) { %y = neg %x } }", {2}, {0}),
-            "vmap of entry main: input x has no place for an axis 2");
+            "input %x has no place for an axis 2, its rank is 1");
   EXPECT_EQ(refusal("module @m { entry @main(%x : f32[3]) -> (%y : f32[3]) { %y = neg %x } }", {0}, {2}),
-            "vmap of entry main: output y has no place for an axis 2");
+            "output %y has no place for an axis 2, its rank is 1");
   EXPECT_EQ(refusal("module @m { entry @main(%x : f32[3]) -> (%y : f32[3]) { %y = neg %x } }", {}, {0}),
-            "vmap of entry main: axes are given for 0 inputs and 1 outputs, it has 1 and 1");
+            "axes are given for 0 inputs and 1 outputs, it has 1 and 1");
 }
 
 TEST(VmapTest, HasARowForEveryOpOfGraphs) {
