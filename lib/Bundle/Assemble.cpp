@@ -202,14 +202,13 @@ Error Assembler::params() {
 }
 
 Error Assembler::states() {
-  for (UOpRef s : schedule.states) {
-    const StateVar *source = module.state(s->str);
-    assert(source && "a scheduled state is one of the module");
+  assert(schedule.states.size() == module.states.size() && "the states of a schedule are the module's");
+  for (auto [s, source] : zip_equal(schedule.states, module.states)) {
     auto out = std::make_unique<fmt::StateT>();
     out->name = s->str.str();
     out->dtype = dtypeOf(s->dtype);
     if (Error e = set(out->shape, s->shape)) return e;
-    if (source->initial) out->init = parts.weights.add(source->initial);
+    if (source.initial) out->init = parts.weights.add(source.initial);
     manifest.states.push_back(std::move(out));
   }
   return Error::success();

@@ -3,6 +3,7 @@
 // Gives:    the one node with these parts. On a hash hit every part is still compared.
 // Keeps:    structural hashes free of addresses and ids.
 #include "astra/IR/Index.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <cstring>
@@ -180,15 +181,40 @@ UOpRef Context::index(int64_t value) {
 
 UOpRef Context::literal(DType t, uint64_t bits) { return make(Op::Const, {}, {int64_t(bits)}, {}, t); }
 
+namespace {
+/// Which nodes a walk has met: a set while they are few, since the small graph of an extent may have high ids, then a
+/// bit for every id.
+class Met {
+public:
+  explicit Met(uint32_t ids) : ids(ids) {}
+  bool insert(uint32_t id) {
+    if (!many.empty()) {
+      bool before = many[id];
+      many[id] = true;
+      return !before;
+    }
+    if (!few.insert(id).second) return false;
+    if (few.size() <= ids / 64) return true;
+    many.resize(ids);
+    for (uint32_t m : few) many[m] = true;
+    return true;
+  }
+
+private:
+  uint32_t ids;
+  llvm::SmallDenseSet<uint32_t, 32> few;
+  std::vector<bool> many;
+};
+} // namespace
+
 std::vector<UOpRef> astra::topoSort(llvm::ArrayRef<UOpRef> roots) {
   std::vector<UOpRef> order;
   std::vector<std::pair<UOpRef, uint32_t>> stack;
   uint32_t most = 0;
   for (UOpRef r : roots) most = std::max(most, r->id + 1);
-  std::vector<bool> seen(most); // sources have smaller ids than their users
+  Met met(most); // sources have smaller ids than their users
   for (UOpRef r : roots) {
-    if (seen[r->id]) continue;
-    seen[r->id] = true;
+    if (!met.insert(r->id)) continue;
     stack.push_back({r, 0});
     while (!stack.empty()) {
       auto &[n, next] = stack.back();
@@ -198,10 +224,7 @@ std::vector<UOpRef> astra::topoSort(llvm::ArrayRef<UOpRef> roots) {
         continue;
       }
       UOpRef s = n->src[next++];
-      if (!seen[s->id]) {
-        seen[s->id] = true;
-        stack.push_back({s, 0});
-      }
+      if (met.insert(s->id)) stack.push_back({s, 0});
     }
   }
   return order;

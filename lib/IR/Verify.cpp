@@ -70,8 +70,10 @@ private:
     };
     for (const Param &p : m.params)
       if (auto e = global(p.value, Op::Param, p.data)) return e;
-    for (const StateVar &s : m.states)
+    for (const StateVar &s : m.states) {
       if (auto e = global(s.value, Op::State, s.initial)) return e;
+      states[s.value->str] = s.value;
+    }
     for (const Equation &e : m.equations)
       for (UOpRef side : {e.left, e.right})
         for (UOpRef n : topoSort(side))
@@ -224,11 +226,11 @@ private:
     }
     seen.clear();
     for (const StateUpdate &u : e.updates) {
-      const StateVar *state = m.state(u.state);
+      UOpRef state = states.lookup(u.state);
       if (!state) return fail("@" + u.state + " is set and is no state of the module");
       if (!seen.insert(u.state).second) return fail("@" + u.state + " is set twice");
-      if (!sameType(u.value, state->value))
-        return fail("@" + u.state + " is " + typeOf(state->value) + " and is set to " + typeOf(u.value));
+      if (!sameType(u.value, state))
+        return fail("@" + u.state + " is " + typeOf(state) + " and is set to " + typeOf(u.value));
       roots.push_back(u.value);
     }
     for (const Value &v : e.inputs) roots.push_back(v.value);
@@ -245,6 +247,7 @@ private:
   Stage stage;
   std::string where;
   llvm::DenseSet<UOpRef> globals;
+  llvm::StringMap<UOpRef> states;
   llvm::DenseMap<UOpRef, Signature> signatures;
 };
 } // namespace

@@ -16,6 +16,7 @@ using namespace astra;
 using llvm::SmallVector;
 
 static constexpr unsigned groupCap = 256, recomputeCap = 8, expandCap = 2;
+static constexpr unsigned fewGroups = 3; // nothing is computed in more; beyond that nobody counts
 
 bool astra::isStored(UOpRef x) {
   return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj;
@@ -26,7 +27,7 @@ static bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While
 
 namespace {
 struct Facts {
-  SmallVector<UOpRef, 2> groups; // roots of the groups it is in; at most a few
+  SmallVector<UOpRef, 2> groups; // roots of the groups it is in, the first few
   bool straight = false;         // elementwise on one shape up to the only group's root
   bool expanded = false;         // read through an expand, gather or window: one element is used many times
   bool mustRealize = false;
@@ -118,7 +119,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     bool realize = false;
     if (computed) {
       bool absorb = x.groups.size() == 1 && x.straight && !f.heavy.count(x.groups[0]) && n->op != Op::Cumulate;
-      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > 3 ||
+      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > fewGroups ||
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
@@ -148,7 +149,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       Facts &y = facts[s];
       ++y.uses;
       for (UOpRef g : groups)
-        if (!llvm::is_contained(y.groups, g)) y.groups.push_back(g);
+        if (y.groups.size() <= fewGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
       bool passes = has(n->op, Elementwise) && straight && groups.size() == 1 && s->shape == n->shape && heavy != n;
       y.straight = passes && (y.uses == 1 || y.straight);
       if (has(n->op, Elementwise))

@@ -11,18 +11,20 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
+void Scheduler::store(UOpRef param, Layout layout) {
+  storedParams[param] = out.params.size();
+  out.params.push_back({param, std::move(layout), -1});
+}
+
 const Place *Scheduler::placeOf(UOpRef x) {
   if (const Place *p = places.find(x)) return p;
   if (x->op != Op::Param) return nullptr;
-  for (uint32_t i = 0; i < out.params.size(); ++i)
-    if (out.params[i].param == x) {
-      std::vector<UOpRef> shape(x->shape);
-      places.setForGood(
-          x, {addBuffer(BufferKind::Param, i, x->dtype, shape, out.params[i].layout), out.params[i].layout, shape});
-      return places.find(x);
-    }
-  out.params.push_back({x, Layout::rowMajor(x->rank()), -1});
-  return placeOf(x);
+  if (!storedParams.count(x)) store(x, Layout::rowMajor(x->rank()));
+  uint32_t number = storedParams[x];
+  std::vector<UOpRef> shape(x->shape);
+  const Layout &layout = out.params[number].layout;
+  places.setForGood(x, {addBuffer(BufferKind::Param, number, x->dtype, shape, layout), layout, shape});
+  return places.find(x);
 }
 
 UOpRef Scheduler::closeIndex(UOpRef x) {
@@ -155,7 +157,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   };
   UOpRef operands[] = {r->src[0], r->src[1]};
   auto fresh = [&](UOpRef p) { // a parameter whose layout is still ours to choose
-    return p->op == Op::Param && llvm::none_of(out.params, [&](const StoredParam &q) { return q.param == p; });
+    return p->op == Op::Param && !storedParams.count(p);
   };
   auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
   int64_t best = -1;
@@ -209,7 +211,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
           if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first == label; })) take(d);
       for (unsigned d = 0; d < x->rank(); ++d) take(d);
       l.dims.push_back({int64_t(u.axis), 1, panel});
-      out.params.push_back({x, l, -1});
+      store(x, l);
       continue;
     }
     if (computedHere(x) && u.axis + 1 == x->rank()) continue;

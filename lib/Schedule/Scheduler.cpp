@@ -233,9 +233,6 @@ void Scheduler::entry(const Entry &e) {
   out.entries.push_back({&e, {}, {}, {}});
   begin(out.entries.back().routine);
   auto rowMajor = [](UOpRef v) { return Layout::rowMajor(v->rank()); };
-  auto stateNumber = [&](llvm::StringRef name) {
-    return uint32_t(llvm::find_if(out.states, [&](UOpRef s) { return s->str == name; }) - out.states.begin());
-  };
   for (uint32_t i = 0; i < e.inputs.size(); ++i) {
     UOpRef v = inMemory(c, e.inputs[i].value);
     std::vector<UOpRef> shape(v->shape);
@@ -256,7 +253,7 @@ void Scheduler::entry(const Entry &e) {
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::State) {
       std::vector<UOpRef> shape(n->shape);
-      uint32_t index = stateNumber(n->str);
+      uint32_t index = states.lookup(n->str);
       places.set(n, {addBuffer(BufferKind::State, index, n->dtype, shape, rowMajor(n)), rowMajor(n), shape});
     }
   llvm::DenseMap<UOpRef, Place> destinations;
@@ -267,14 +264,13 @@ void Scheduler::entry(const Entry &e) {
     destinations.try_emplace(v, p);
   };
   for (uint32_t i = 0; i < e.updates.size(); ++i) {
-    const StateVar *s = m.state(e.updates[i].state);
-    if (!s) return fail("entry " + e.name + " updates an unknown state " + e.updates[i].state);
-    UOpRef value = inMemory(c, s->value);
+    auto s = states.find(e.updates[i].state);
+    if (s == states.end()) return fail("entry " + e.name + " updates an unknown state " + e.updates[i].state);
+    UOpRef value = inMemory(c, out.states[s->second]);
     if (!places.count(value)) {
       std::vector<UOpRef> shape(value->shape);
-      uint32_t index = stateNumber(value->str);
-      places.set(value,
-                 {addBuffer(BufferKind::State, index, value->dtype, shape, rowMajor(value)), rowMajor(value), shape});
+      places.set(value, {addBuffer(BufferKind::State, s->second, value->dtype, shape, rowMajor(value)), rowMajor(value),
+                         shape});
     }
     want(roots[e.outputs.size() + i], *places.find(value));
   }
@@ -371,7 +367,10 @@ llvm::Expected<Schedule> Scheduler::run() {
   fold();
   out.dims = m.dims;
   out.moduleDims = m.dims.size();
-  for (const StateVar &s : m.states) out.states.push_back(s.value);
+  for (const StateVar &s : m.states) {
+    states[s.value->str] = out.states.size();
+    out.states.push_back(s.value);
+  }
   out.entries.reserve(m.entries.size());
   for (const Entry &e : m.entries) {
     entry(e);

@@ -7,6 +7,7 @@
 #include "ScopedMap.h"
 #include "astra/IR/Builder.h"
 #include "astra/Schedule/Program.h"
+#include "llvm/ADT/StringMap.h"
 #include <map>
 
 namespace astra {
@@ -57,6 +58,7 @@ private:
   void pack(UOpRef view, unsigned lastAxis);
   uint32_t kernelNumber(KernelSpec spec);
   const Place *placeOf(UOpRef x);
+  void store(UOpRef param, Layout layout); // the params of the bundle, each once
 
   // Control.cpp
   void control(UOpRef n);
@@ -100,6 +102,9 @@ private:
   std::string error;
   std::vector<FoldedParam> folded;
   llvm::DenseMap<UOpRef, UOpRef> unfolded; // nodes of the module -> the same over folded params
+
+  llvm::DenseMap<UOpRef, uint32_t> storedParams; // in out.params
+  llvm::StringMap<uint32_t> states;              // in out.states
 
   // the routine at hand
   Routine *routine = nullptr;

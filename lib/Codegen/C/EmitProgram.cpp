@@ -328,7 +328,7 @@ void Program::reset() {
     std::string name = "s" + std::to_string(i), elements = expr(idxProduct(*m.context, state->shape));
     arguments += std::string(StringRef(comma)) + cType(state->dtype) + " *" + identifier(state->str);
     std::string size = "(u64)bytes_of(" + elements + " * " + std::to_string(bitWidth(state->dtype)) + ")";
-    const Bytes &first = m.state(state->str)->initial;
+    const Bytes &first = m.states[i].initial; // the schedule has the module's
     if (!first) {
       body += "  __builtin_memset(" + identifier(state->str) + ", 0, " + size + ");\n";
       continue;
