@@ -357,6 +357,9 @@ ASTRA_API astra_status astra_entry_find_input(const astra_entry *entry, const ch
                                               astra_diag *diag);
 ASTRA_API astra_status astra_entry_find_output(const astra_entry *entry, const char *name, uint32_t *index,
                                                astra_diag *diag);
+/* Whether the entry reads or writes the state of this index: 1, 0, or -1 for an index that there is not. After
+ * training, the weights are what the entry for inference uses; the rest is the optimizer's. */
+ASTRA_API int32_t astra_entry_uses_state(const astra_entry *entry, uint32_t state);
 
 /*===- Loaded ---------------------------------------------------------------===*/
 

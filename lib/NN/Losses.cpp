@@ -263,6 +263,25 @@ llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpR
   return mean(b, y);
 }
 
+UOpRef nn::classesOf(const Recipe &recipe, UOpRef x) {
+  switch (rows[recipe.row].target) {
+  case Target::Classes: return x->shape[1];
+  case Target::Sequence: return x->shape[2];
+  case Target::Same: break;
+  }
+  return nullptr;
+}
+
+UOpRef nn::wrongTargets(Builder &b, const Recipe &recipe, UOpRef classes, UOpRef target) {
+  UOpRef index = b.cast(target, DType::I64), none = b.litInt(DType::I64, 0);
+  UOpRef wrong = b.bin(Op::Or, b.lt(index, none), b.bin(Op::Le, b.fromIndex(classes, DType::I64), index));
+  bool ignores = llvm::any_of(recipe.signature->parameters,
+                              [](const Parameter &p) { return llvm::StringRef(p.name) == ignored.name; });
+  if (!ignores) return wrong;
+  UOpRef other = b.bin(Op::Ne, index, b.litInt(DType::I64, int64_t(recipe[ignored.name])));
+  return b.bin(Op::And, wrong, other);
+}
+
 UOpRef nn::logSoftmax(Builder &b, UOpRef x, int64_t axis) {
   llvm::SmallVector<UOpRef, 6> kept(x->shape);
   kept[axis] = b.idx(1);

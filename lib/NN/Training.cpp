@@ -53,6 +53,22 @@ static Bytes filled(Builder &b, UOpRef like, double v) {
   return bytes;
 }
 
+/// If there are taps among the outputs: all outputs as taps, each behind those that it is computed from.
+static std::vector<Value> tapped(Context &c, const Entry &e) {
+  if (llvm::none_of(e.outputs, [](const Value &v) { return v.value->is(Op::Tap); })) return {};
+  std::vector<Value> result = e.outputs;
+  std::vector<UOpRef> roots;
+  for (Value &v : result) {
+    if (!v.value->is(Op::Tap)) v.value = c.make(Op::Tap, {v.value}, {}, v.name);
+    roots.push_back(v.value);
+  }
+  llvm::DenseMap<UOpRef, size_t> place;
+  for (UOpRef n : topoSort(roots)) place[n] = place.size();
+  auto at = [&](const Value &v) { return std::pair(place[v.value->src[0]], place[v.value]); };
+  llvm::sort(result, [&](const Value &a, const Value &b) { return at(a) < at(b); });
+  return result;
+}
+
 llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   Context &c = m.ctx();
   Builder b(c);
@@ -100,16 +116,19 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   auto value = loss(b, options.loss, prediction, target);
   if (!value) return value.takeError();
   // The same value of inference: the behaviour of training is not part of it.
-  auto lossOf = [&](const Entry &e) -> llvm::Expected<UOpRef> {
-    auto at = llvm::find_if(e.outputs, [&](const Value &v) { return v.name == name; });
-    if (at == e.outputs.end()) return fail("main has no output '" + name + "'");
-    return loss(b, options.loss, at->value, target);
-  };
-  std::vector<UOpRef> running; // what forward updates: of the same graph as the loss, so that nothing is computed twice
+  auto same = llvm::find_if(eval.outputs, [&](const Value &v) { return v.name == name; });
+  if (same == eval.outputs.end()) return fail("main has no output '" + name + "'");
+  UOpRef inferred = same->value;
+  // What forward updates, and what taps keep: of the same graph as the loss, so that nothing is computed twice.
+  std::vector<UOpRef> running;
   for (const StateUpdate &u : step.updates) running.push_back(u.value);
+  std::vector<Value> taps = tapped(c, step);
+  for (const Value &v : taps) running.push_back(v.value);
   auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins, running);
   if (!gradients) return gradients.takeError();
-  for (size_t i = 0; i < running.size(); ++i) step.updates[i].value = gradients->values[1 + i];
+  llvm::ArrayRef<UOpRef> beside = llvm::ArrayRef<UOpRef>(gradients->values).drop_front();
+  for (StateUpdate &u : step.updates) u.value = beside.consume_front();
+  for (Value &v : taps) v.value = beside.consume_front();
   llvm::SmallVector<UOpRef> g(gradients->derivatives.begin(), gradients->derivatives.end());
   if (options.clipNorm > 0) g = clipNorm(b, g, options.clipNorm);
 
@@ -136,13 +155,27 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   step.name = "train_step";
   step.inputs.push_back({"target", target});
   step.outputs = {{"loss", gradients->values[0]}, {"rate", rate}};
+  for (const Value &v : taps)
+    if (v.name != "loss" && v.name != "rate") step.outputs.push_back(v);
   eval.name = "eval";
   eval.inputs.push_back({"target", target});
-  auto evaluated = lossOf(eval);
+  auto evaluated = loss(b, options.loss, inferred, target);
   if (!evaluated) return evaluated.takeError();
   eval.outputs.push_back({"loss", *evaluated});
+  UOpRef classes = classesOf(options.loss, prediction);
+  if (classes && prediction->rank() == 2 &&
+      llvm::none_of(eval.outputs, [](const Value &v) { return v.name == "accuracy"; }))
+    eval.outputs.push_back({"accuracy", accuracy(b, inferred, target)});
   llvm::erase_if(m.entries, [](const Entry &e) { return e.name == "forward"; });
   m.entries.push_back(step);
   m.entries.push_back(eval);
+  if (classes && classes->constIndex()) {
+    UOpRef given = b.arg(0, target->dtype, target->shape);
+    m.entries.push_back({"check",
+                         {{"target", given}},
+                         {{"wrong", wrongTargets(b, options.loss, classes, given)},
+                          {"classes", b.litInt(DType::I64, *classes->constIndex())}},
+                         {}});
+  }
   return verify(m, Stage::Graph);
 }

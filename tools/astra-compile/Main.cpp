@@ -129,8 +129,13 @@ Program describe(CommandLine &c) {
       {"schedule", "RECIPE", "with --train: of " + namesOf(nn::schedules()) + "; constant if not given",
        recipe(c.schedule, nn::parseSchedule)},
       {"clip-norm", "NUMBER", "with --train: the greatest norm of all gradients together", text(c.clipNorm)},
-      {"freeze", "LIST", "with --train: patterns of parameters that stay as they are, as features.*", commas(c.frozen)},
+      {"freeze", "LIST",
+       "with --train: patterns of parameters that stay as they are, as features.*; with --weights: those that the file "
+       "need not have",
+       commas(c.frozen)},
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
+      {"weights", "FILE.safetensors",
+       "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(o.weights)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: uop, schedule, plan, c or asm (of the first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime",
@@ -153,7 +158,8 @@ Program describe(CommandLine &c) {
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
                "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --train --loss=cross_entropy \\\n"
-               "      --optimizer='adamw(lr=1e-3)' --schedule='cosine(steps=2000, warmup=100)' --clip-norm=1\n";
+               "      --optimizer='adamw(lr=1e-3)' --schedule='cosine(steps=2000, warmup=100)' --clip-norm=1\n"
+               "  astra-compile digits.onnx -o trained.astra --dim batch=1..64 --weights weights.safetensors\n";
   return p;
 }
 
@@ -168,8 +174,9 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")
     return "there is no numeric contract '" + c.numerics + "'; strict is one";
-  bool asksTraining =
-      c.loss || c.optimizer || c.schedule || !c.clipNorm.empty() || !c.frozen.empty() || !c.output.empty();
+  bool asksTraining = c.loss || c.optimizer || c.schedule || !c.clipNorm.empty() || !c.output.empty() ||
+                      (!c.frozen.empty() && o.weights.empty());
+  o.keptWeights = c.frozen;
   if (asksTraining && !c.train) return "a loss, an optimizer and what goes with them need --train";
   if (c.train) {
     if (!c.loss) return "--train needs a loss: --loss=NAME, of " + namesOf(nn::losses());

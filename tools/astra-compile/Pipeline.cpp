@@ -7,6 +7,7 @@
 #include "Npy.h"
 #include "OutputFile.h"
 #include "Passes.h"
+#include "Weights.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/Codegen/EmitProgram.h"
 #include "astra/IR/Text.h"
@@ -241,6 +242,8 @@ Error Pipeline::compile() {
   Expected<Module> loaded = load();
   if (!loaded) return loaded.takeError();
   Module &m = *loaded;
+  if (!o.weights.empty())
+    if (Error e = setWeights(m, o.weights, o.keptWeights)) return e;
   auto moduleText = [&] { return print(m); };
   if (Error e = end("load", ".uop", moduleText)) return e;
 

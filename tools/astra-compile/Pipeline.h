@@ -21,6 +21,8 @@ struct PipelineOptions {
   std::vector<const Target *> targets;
   std::vector<DimBound> dims;
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
+  std::string weights;                                        // --weights
+  std::vector<std::string> keptWeights;                       // patterns of --freeze: these need not be in the file
   FoldLevel fold = FoldLevel::Small;
   std::optional<nn::TrainingOptions> training; // --train
   bool timePasses = false, verifyEach = false;

@@ -3,10 +3,9 @@
 // Gives:    .npy files of outputs and states, times, a trace.
 // Keeps:    to the C ABI: what this tool can do, any C program can.
 // Does not: compile, or know the bundle's format.
+#include "Host.h"
 #include "Npy.h"
-#include "Options.h"
 #include "Trace.h"
-#include "astra/astra.h"
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -56,53 +55,6 @@ Program describe(Settings &s) {
                "  astra-run digits.astra --input image=images.npy --threads 4 --repeat 100 --trace trace.json\n";
   return p;
 }
-
-/// Everything that is freed, in the order of making; freed in reverse.
-struct Handles {
-  astra_runtime *runtime = nullptr;
-  astra_device *device = nullptr;
-  astra_pool *pool = nullptr;
-  astra_bundle *bundle = nullptr;
-  astra_loaded *loaded = nullptr;
-  astra_session *session = nullptr;
-  astra_stream *stream = nullptr;
-  std::vector<astra_buffer *> buffers;
-  ~Handles() {
-    for (astra_buffer *&b : buffers) astra_buffer_free(&b);
-    astra_stream_free(&stream);
-    astra_session_free(&session);
-    astra_loaded_free(&loaded);
-    astra_bundle_free(&bundle);
-    astra_pool_free(&pool);
-    astra_device_free(&device);
-    astra_runtime_free(&runtime);
-  }
-};
-
-/// One sentence, and the exit code that goes with it.
-struct Refusal {
-  int code;
-  string text;
-};
-
-int exitCode(astra_status s) {
-  bool unsupported = s == ASTRA_NEWER_FORMAT || s == ASTRA_UNKNOWN_FEATURE || s == ASTRA_WRONG_CONTRACT ||
-                     s == ASTRA_NO_TARGET || s == ASTRA_UNSUPPORTED;
-  return unsupported ? Unsupported : Failure;
-}
-
-/// Throws what the diag says. Exceptions stay inside this file.
-struct Checked {
-  astra_diag diag = ASTRA_INIT(astra_diag);
-  string file; // the file that is being judged, or ""
-  operator astra_diag *() { return &diag; }
-  void operator()(astra_status s) {
-    if (s == ASTRA_OK) return;
-    string text = diag.text[0] ? diag.text : astra_status_name(s);
-    bool named = file.empty() || text.find(file) != text.npos;
-    throw Refusal{exitCode(s), named ? text : file + ": " + text};
-  }
-};
 
 struct OutputTensor {
   astra_tensor_info info = ASTRA_INIT(astra_tensor_info);

@@ -7,8 +7,6 @@
 #include "OutputFile.h"
 #include "astra/astra.h"
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -105,19 +103,11 @@ bool parseHeader(string_view header, Npy &out, uint64_t &bytes, string &error) {
 
 } // namespace
 
-bool astra::tool::readNpy(const string &path, Npy &out, string &error) {
+bool astra::tool::parseNpy(const std::vector<uint8_t> &file, Npy &out, string &error) {
   auto fail = [&](const string &text) {
-    error = path + ": " + text;
+    error = text;
     return false;
   };
-  FILE *f = std::fopen(path.c_str(), "rb");
-  if (!f) return fail(std::strerror(errno));
-  std::vector<uint8_t> file;
-  uint8_t block[65536];
-  for (size_t n; (n = std::fread(block, 1, sizeof block, f)) > 0;) file.insert(file.end(), block, block + n);
-  bool broken = std::ferror(f);
-  std::fclose(f);
-  if (broken) return fail("could not be read");
   if (file.size() < 10 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0) return fail("is not a .npy file");
   unsigned major = file[6];
   size_t lengthBytes = major == 1 ? 2 : 4, length = 0, begin = 8 + lengthBytes;
@@ -126,13 +116,20 @@ bool astra::tool::readNpy(const string &path, Npy &out, string &error) {
   for (size_t i = 0; i < lengthBytes; ++i) length |= size_t(file[8 + i]) << (8 * i);
   if (length > file.size() - begin) return fail("is truncated");
   uint64_t bytes = 0;
-  string text;
-  if (!parseHeader({reinterpret_cast<char *>(file.data()) + begin, length}, out, bytes, text)) return fail(text);
+  if (!parseHeader({reinterpret_cast<const char *>(file.data()) + begin, length}, out, bytes, error)) return false;
   if (file.size() - begin - length != bytes)
     return fail("holds " + std::to_string(file.size() - begin - length) + " bytes of data; its shape needs " +
                 std::to_string(bytes));
   out.data.assign(file.begin() + begin + length, file.end());
   return true;
+}
+
+bool astra::tool::readNpy(const string &path, Npy &out, string &error) {
+  std::vector<uint8_t> file;
+  if (!readWhole(path, file, error)) return false;
+  if (parseNpy(file, out, error)) return true;
+  error = path + ": " + error;
+  return false;
 }
 
 bool astra::tool::adopt(Npy &a, int32_t dtype, string &error) {

@@ -20,6 +20,8 @@ struct Npy {
 
 /// False and a sentence in `error` if the file cannot be read or is none.
 bool readNpy(const std::string &path, Npy &out, std::string &error);
+/// The same of a file's bytes; `error` does not name the file.
+bool parseNpy(const std::vector<uint8_t> &file, Npy &out, std::string &error);
 /// Makes an array that stands for one of `dtype`, which NumPy does not have, that one; leaves any other as it is. False
 /// and a sentence where an integer does not fit the sub-byte type.
 bool adopt(Npy &array, int32_t dtype, std::string &error);

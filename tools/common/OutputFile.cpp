@@ -6,6 +6,7 @@
 #include "OutputFile.h"
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -91,28 +92,52 @@ bool OutputFile::open(const string &path, string &error) {
   return true;
 }
 
-bool OutputFile::keep(string &error) {
-  bool good = ::close(fd) == 0;
+bool OutputFile::write(const void *bytes, size_t count, string &error) {
+  for (auto *next = static_cast<const char *>(bytes); count;) {
+    ssize_t n = ::write(fd, next, count);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      error = named + ": " + std::strerror(errno);
+      return false;
+    }
+    next += n, count -= size_t(n);
+  }
+  return true;
+}
+
+bool OutputFile::keep(string &error, bool durable) {
+  durable = durable && !temporary.empty(); // a pipe has no disk behind it
+  bool good = !durable || fsync(fd) == 0;
+  good = ::close(fd) == 0 && good;
   fd = -1;
   if (good && !temporary.empty()) good = rename(temporary.c_str(), place.c_str()) == 0;
   if (good)
     temporary.clear();
   else
     error = named + ": " + std::strerror(errno);
-  return good;
+  if (!good || !durable) return good;
+  // The new name is in the folder, which reaches the disk by itself. A folder that cannot be opened stays as it is.
+  int folder = ::open(folderOf(place).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) fsync(folder), ::close(folder);
+  return true;
+}
+
+bool astra::tool::readWhole(const string &path, std::vector<uint8_t> &out, string &error) {
+  out.clear();
+  FILE *f = std::fopen(path.c_str(), "rb");
+  if (!f) {
+    error = path + ": " + std::strerror(errno);
+    return false;
+  }
+  uint8_t block[65536];
+  for (size_t n; (n = std::fread(block, 1, sizeof block, f)) > 0;) out.insert(out.end(), block, block + n);
+  bool broken = std::ferror(f);
+  std::fclose(f);
+  if (broken) error = path + ": could not be read";
+  return !broken;
 }
 
 bool astra::tool::writeWhole(const string &path, const void *bytes, size_t count, string &error) {
   OutputFile file;
-  if (!file.open(path, error)) return false;
-  for (auto *next = static_cast<const char *>(bytes); count;) {
-    ssize_t n = write(file.descriptor(), next, count);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      error = path + ": " + std::strerror(errno);
-      return false;
-    }
-    next += n, count -= size_t(n);
-  }
-  return file.keep(error);
+  return file.open(path, error) && file.write(bytes, count, error) && file.keep(error);
 }

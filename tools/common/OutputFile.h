@@ -1,12 +1,14 @@
 //===- OutputFile.h: where a tool's output goes ----------------------------===//
 // Takes:    a path that the user named.
-// Gives:    a descriptor to write to, and the file in its place once everything is written.
+// Gives:    a descriptor to write to, and the file in its place once everything is written; the bytes of a file.
 // Keeps:    a file is complete or not there: it is written beside its place and renamed, with the permissions of the
 //           file that it replaces. A symbolic link stays: what it names is replaced. A device, a fifo and a descriptor
 //           of the process (/dev/stdout, /dev/fd/3) are written as they are.
-// Does not: make folders, or wait for what was written to reach the disk.
+// Does not: make folders, or, unless asked, wait for what was written to reach the disk.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace astra::tool {
 
@@ -24,14 +26,19 @@ public:
   int descriptor() const { return fd; }
   /// The file that is written and renamed later; empty where the place itself is written.
   const std::string &temporaryPath() const { return temporary; }
-  /// The output is whole: puts it in its place. False and a sentence in `error` if that fails.
-  bool keep(std::string &error);
+  /// False and a sentence in `error` if not all of it could be written: a full disk.
+  bool write(const void *bytes, size_t count, std::string &error);
+  /// The output is whole: puts it in its place, with `durable` once it is on the disk. False and a sentence in `error`
+  /// if that fails.
+  bool keep(std::string &error, bool durable = false);
 
 private:
   int fd = -1;
   std::string named, place, temporary;
 };
 
+/// All of a file's bytes. False and a sentence in `error` if it cannot be read.
+bool readWhole(const std::string &path, std::vector<uint8_t> &out, std::string &error);
 /// Writes all of `bytes` to `path`, or nothing.
 bool writeWhole(const std::string &path, const void *bytes, size_t count, std::string &error);
 

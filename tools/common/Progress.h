@@ -11,6 +11,8 @@ public:
   explicit Progress(bool quiet);
   ~Progress() { clear(); }
   void operator()(std::string_view what);
+  /// Whether anybody sees it.
+  bool isShown() const { return terminal; }
   /// Removes the line; call before printing anything else to the terminal.
   void clear();
 

@@ -21,6 +21,11 @@ llvm::Expected<UOpRef> loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef t
 /// dim `target_length`, at most the prediction's.
 llvm::Expected<Type> targetOf(Builder &b, const Recipe &recipe, UOpRef x);
 
+/// Of a loss of classes: how many there are, as an extent of x; null for the others.
+UOpRef classesOf(const Recipe &recipe, UOpRef x);
+/// Where a target is not the number of one of `classes` classes, nor one that the loss ignores: bools of its shape.
+UOpRef wrongTargets(Builder &b, const Recipe &recipe, UOpRef classes, UOpRef target);
+
 /// log(softmax(x)) along an axis, without overflow.
 UOpRef logSoftmax(Builder &b, UOpRef x, int64_t axis);
 

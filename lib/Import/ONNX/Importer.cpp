@@ -32,7 +32,7 @@ public:
     collectOutputs(module.entries[0]);
     refuseUnusedBounds();
     if (!failures.empty()) return failures.error();
-    if (llvm::Error e = addTaps()) return e;
+    if (llvm::Error e = addTaps(module.entries[0])) return e;
     if (options.training) {
       lowering.top.values = std::move(leaves);
       addForward();
@@ -54,7 +54,7 @@ private:
   void collectOutputs(Entry &entry);
   void addPrediction(Entry &entry);
   void addForward();
-  llvm::Error addTaps();
+  llvm::Error addTaps(Entry &entry);
   void keepUsedParams();
 
   proto::Graph &graph;
@@ -265,6 +265,7 @@ void Importer::addForward() {
   lowering.nodes(graph, lowering.top);
   collectOutputs(module.entries[1]);
   if (!failures.empty()) return;
+  llvm::cantFail(addTaps(module.entries[1])); // main has the same names
   Builder b(module.ctx());
   std::vector<std::pair<UOpRef, UOpRef>> states;
   std::vector<Param> &params = lowering.shared.params;
@@ -288,12 +289,11 @@ void Importer::addForward() {
 }
 
 /// Values of the nodes in the file's order; an output of the model is one already.
-llvm::Error Importer::addTaps() {
+llvm::Error Importer::addTaps(Entry &entry) {
   if (options.taps.empty()) return llvm::Error::success();
   llvm::Regex pattern("^(" + options.taps + ")$");
   std::string fault;
   if (!pattern.isValid(fault)) return sentence("--taps: '" + options.taps + "' is not a regular expression: " + fault);
-  Entry &entry = module.entries[0];
   llvm::StringSet<> taken;
   for (const Value &output : entry.outputs) taken.insert(output.name);
   size_t before = entry.outputs.size();

@@ -286,3 +286,11 @@ astra_status astra_entry_find_output(const astra_entry *entry, const char *name,
   if (!entry || !index) return fail(diag, ASTRA_INVALID_ARGUMENT, "entry or index is NULL; give both");
   return find(*entry->table->outputs(), name, "output", *index, diag);
 }
+
+int32_t astra_entry_uses_state(const astra_entry *entry, uint32_t state) {
+  if (!entry || state >= entry->bundle->manifest().states()->size()) return -1;
+  for (const auto *list : {entry->table->reads(), entry->table->writes()})
+    for (uint32_t used : *list)
+      if (used == state) return 1;
+  return 0;
+}

@@ -204,6 +204,21 @@ TEST(NN, AccuracyCountsTheFirstOfTheGreatest) {
   EXPECT_FLOAT_EQ(float(g.values({accuracy(g.b, x, target)})[0]), 2.0f / 3);
 }
 
+TEST(NN, TargetsThatAreNoClass) {
+  Graph g;
+  auto wrong = [&](const char *loss) {
+    llvm::Expected<Recipe> recipe = parseLoss(loss);
+    UOpRef x = g.input({{5, 3}, std::vector<double>(15)}, DType::F32);
+    UOpRef target = g.input({{5}, {0, 2, 3, -1, -100}}, DType::I64), classes = classesOf(*recipe, x);
+    return classes ? g.values({g.b.cast(wrongTargets(g.b, *recipe, classes, target), DType::F32)})
+                   : std::vector<double>();
+  };
+  EXPECT_EQ(wrong("cross_entropy"), (std::vector<double>{0, 0, 1, 1, 0}));
+  EXPECT_EQ(wrong("nll(ignore_index=3)"), (std::vector<double>{0, 0, 0, 1, 1}));
+  EXPECT_EQ(wrong("multi_margin"), (std::vector<double>{0, 0, 1, 1, 1}));
+  EXPECT_EQ(wrong("mse"), std::vector<double>());
+}
+
 TEST(NN, RecipesAreRefusedWithWhatThereIs) {
   auto sentence = [](llvm::Expected<Recipe> r) { return r ? "" : llvm::toString(r.takeError()); };
   EXPECT_EQ(sentence(parseOptimizer("adamx(lr=1)")), "optimizer 'adamx(lr=1)': there is no optimizer 'adamx'; there "

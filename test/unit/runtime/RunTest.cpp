@@ -154,6 +154,27 @@ TEST_P(Run, StateLivesInItsSession) {
   EXPECT_EQ(memcmp(value.data(), &canonical, 4), 0);
 }
 
+TEST(State, EntriesSayWhichTheyUse) {
+  Machine m;
+  Diag &diag = m.diag;
+  auto uses = [&](const char *name, uint32_t state) {
+    const astra_entry *entry = nullptr;
+    EXPECT_OK(astra_bundle_find_entry(m.bundle, name, &entry, &diag));
+    return astra_entry_uses_state(entry, state);
+  };
+  astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
+  EXPECT_OK(astra_bundle_get_info(m.bundle, &info));
+  for (uint32_t i = 0; i < info.num_states; ++i) {
+    astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
+    EXPECT_OK(astra_bundle_get_state(m.bundle, i, &t));
+    EXPECT_EQ(uses("accumulate", i), t.name == std::string("sum"));
+    EXPECT_EQ(uses("decode", i), t.name == std::string("cache"));
+    EXPECT_EQ(uses("add", i), 0);
+  }
+  EXPECT_EQ(uses("add", info.num_states), -1);
+  EXPECT_EQ(astra_entry_uses_state(nullptr, 0), -1);
+}
+
 // Numerics clause N6: state is canonical from the moment it has a value.
 TEST(State, FirstValuesAreCanonical) {
   const uint32_t odd[] = {0xffc12345, 0x7f800001, 0xff800000, 0x80000000}, // NaNs, an infinity, a zero

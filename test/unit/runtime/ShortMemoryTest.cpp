@@ -141,6 +141,7 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   FINE(astra_entry_get_output(entry, 0, &tensorInfo));
   FINE(astra_entry_find_input(entry, "x", &index, &diag));
   FINE(astra_entry_find_output(entry, "z", &index, &diag));
+  EXPECT_EQ(NEVER(astra_entry_uses_state(entry, 0)), 0);
 
   astra_device *devices[] = {device};
   MAY(astra_loaded_init(loaded.out(), bundle, devices, 1, &diag));

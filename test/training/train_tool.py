@@ -1,0 +1,657 @@
+"""astra-train: what it writes, what it refuses, and that stopping it changes nothing.
+
+Takes:    a build folder; examples/digits (its held-out images are trained on here); --aarch64=PROGRAM, an astra-train for
+          aarch64 that is run under qemu.
+Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
+Keeps:    equality of bytes everywhere. The order of the rows is computed here once more, from what docs/training.md says.
+
+    build/venv/bin/python test/training/train_tool.py [--aarch64 build/aarch64/astra-train/astra-train]
+"""
+
+import argparse
+import csv
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+import safetensors_file  # noqa: E402
+from run import LEVELS, tool  # noqa: E402, of this folder: it makes test/onnx known
+from backend import BUILD, Failed  # noqa: E402
+from harness import run  # noqa: E402
+
+DIGITS = ROOT / "examples/digits"
+RECIPE = ["--dim=batch=4..64", "--train", "--predict=linear", "--loss=cross_entropy", "--clip-norm=1",
+          "--optimizer=adamw(lr=1e-2, weight_decay=0.05)", "--schedule=cosine(steps=10000, warmup=3)"]  # fmt: skip
+DATA = "image=x.npy,target=y.npy"
+KEPT = 100  # rows for --eval; all others are trained on
+
+
+def expect(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def files(*names):
+    return [Path(n).read_bytes() for n in names]
+
+
+def train(*words, bundle="m.astra", data=DATA, batch=8, epochs=2, out="w.safetensors", **options):
+    flags = [f"--batch={batch}"] * (batch is not None) + [f"--epochs={epochs}", f"--out={out}"]
+    command = [str(BUILD / "bin/astra-train"), bundle, f"--data={data}", *flags, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def trained(*words, **options):
+    done = train(*words, **options)
+    expect(done.returncode == 0, f"exit {done.returncode}: {done.stderr}")
+    return done
+
+
+def compiled(out, *flags, recipe=RECIPE):
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", out, *recipe, *flags)
+    expect(done.returncode == 0, done.stderr)
+
+
+def prepare(aarch64):
+    targets = ["cpu:" + v for v in LEVELS] + ["cpu:aarch64"] * bool(aarch64)
+    compiled("m.astra", "--target=" + ",".join(targets))
+    images = np.load(DIGITS / "heldout_images.npy")
+    labels = (np.load(DIGITS / "heldout_labels.npy").astype(np.uint8) * 3 + 1) % 10  # something to learn
+    for name, part in (("", slice(KEPT, None)), ("e", slice(KEPT))):
+        np.save(f"{name}x.npy", images[part])
+        np.save(f"{name}y.npy", labels[part])
+
+
+ROWS = 360 - KEPT
+EVAL = "--eval=image=ex.npy,target=ey.npy"
+
+
+# ---- what comes out
+
+
+def threefry(key, counter):
+    """Threefry2x32-20 (Salmon et al. 2011), of Python's integers."""
+    mask = 2**32 - 1
+    keys = [key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA]
+    x = [(counter[0] + keys[0]) & mask, (counter[1] + keys[1]) & mask]
+    for r in range(20):
+        turn = (13, 15, 26, 6, 17, 29, 16, 24)[r % 8]
+        x[0] = (x[0] + x[1]) & mask
+        x[1] = ((x[1] << turn | x[1] >> 32 - turn) & mask) ^ x[0]
+        if r % 4 == 3:
+            group = r // 4 + 1
+            x = [(x[0] + keys[group % 3]) & mask, (x[1] + keys[(group + 1) % 3] + group) & mask]
+    return x
+
+
+def permutation(seed, epoch, rows):
+    order = list(range(rows))
+    for i in range(rows - 1):
+        word = threefry((seed, 2**31 + epoch), (i >> 1 & 2**32 - 1, i >> 33))[i & 1]
+        j = i + (word * (rows - i) >> 32)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def one_epoch_by_hand():
+    """The steps of two epochs, each called with astra-run on rows that are chosen here."""
+    trained("--seed=5", epochs=2, batch=64, out="w.safetensors")
+    found, metadata = safetensors_file.read("w.safetensors")
+    expect(metadata == {}, "weights have metadata")
+    x, y = np.load("x.npy"), np.load("y.npy").astype(np.int64)
+    names = [line.split()[1] for line in tool("astra-inspect", "m.astra").stdout.split("\n") if line.startswith("state ")]
+    expect(sorted(found) == sorted(n for n in names if n != "step" and not n.endswith((".mean", ".squares"))),
+           f"the weights are {sorted(found)}")  # fmt: skip
+    states = []
+    for epoch in (1, 2):
+        order = permutation(5, epoch, ROWS)
+        expect(sorted(order) == list(range(ROWS)), "no permutation")
+        for first in range(0, ROWS, 64):
+            rows = order[first : first + 64]
+            np.save("bx.npy", x[rows])
+            np.save("by.npy", y[rows])
+            done = tool("astra-run", "m.astra", "--entry=train_step", "--input=image=bx.npy", "--input=target=by.npy", *states,
+                        *(f"--get-state={n}=s{k}.npy" for k, n in enumerate(names)))  # fmt: skip
+            expect(done.returncode == 0, done.stderr)
+            states = [f"--set-state={n}=s{k}.npy" for k, n in enumerate(names)]
+    for k, name in enumerate(names):
+        if name in found:
+            expect(np.load(f"s{k}.npy").tobytes() == found[name].tobytes(), f"{name} has other bytes")
+
+
+def log_contents():
+    trained("--seed=2", EVAL, "--log=run.csv", batch=50, epochs=3)
+    rows = list(csv.reader(open("run.csv")))
+    expect(rows[0] == ["step", "epoch", "loss", "rate", "eval_loss", "eval_accuracy"], str(rows[0]))
+    steps = [r for r in rows[1:] if r[2]]
+    evaluations = [r for r in rows[1:] if not r[2]]
+    per_epoch = -(-ROWS // 50)
+    expect([int(r[0]) for r in steps] == list(range(1, 3 * per_epoch + 1)), "the steps")
+    expect([int(r[1]) for r in steps] == [1] * per_epoch + [2] * per_epoch + [3] * per_epoch, "the epochs")
+    expect([r[:2] for r in evaluations] == [[str(per_epoch * e), str(e)] for e in (1, 2, 3)], "the places of eval")
+    expect(all(r[3] == "" for r in evaluations) and all(r[4:] == ["", ""] for r in steps), "cells that are not empty")
+    warm = [1e-2 * k / 3 for k in (1, 2, 3)]
+    expect(np.allclose([float(r[3]) for r in steps[:3]], warm, rtol=1e-12), f"the rates {steps[:3]}")
+    # What eval says, from the weights: the trained model beside the log.
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "t.astra", "--dim=batch=1..100", "--weights=w.safetensors")
+    expect(done.returncode == 0, done.stderr)
+    done = tool("astra-run", "t.astra", "--input=image=ex.npy", "--output=probability=p.npy")
+    expect(done.returncode == 0, done.stderr)
+    p, y = np.load("p.npy").astype(np.float64), np.load("ey.npy")
+    expect(abs(float(evaluations[-1][4]) + np.log(p[range(KEPT), y]).mean()) < 1e-5, "the loss of eval")
+    expect(abs(float(evaluations[-1][5]) - (p.argmax(1) == y).mean()) < 1e-7, "the accuracy of eval")
+    expect(float(evaluations[-1][4]) < float(evaluations[0][4]), "nothing is learned")
+
+
+def inference_bits():
+    """main of the trained model: the same bytes from a bundle that was compiled from the weights."""
+    trained("--seed=2")
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "t.astra", "--dim=batch=1..100", "--weights=w.safetensors")
+    expect(done.returncode == 0, done.stderr)
+    found, _ = safetensors_file.read("w.safetensors")
+    states = []
+    for k, (name, value) in enumerate(found.items()):
+        np.save(f"s{k}.npy", value)
+        states.append(f"--set-state={name}=s{k}.npy")
+    np.save("b.npy", np.load("ex.npy")[:64])
+    for bundle, more in (("t.astra", []), ("m.astra", states)):
+        done = tool("astra-run", bundle, "--input=image=b.npy", f"--output=probability={bundle}.npy", *more)
+        expect(done.returncode == 0, done.stderr)
+    expect(*[files("t.astra.npy") == files("m.astra.npy"), "other bytes"])
+
+
+def seeds():
+    def of(*words):
+        trained(*words, "--log=run.csv")
+        return files("w.safetensors", "run.csv")
+
+    zero, one = of(), of("--seed=1")
+    expect(of("--seed=0") == zero and of("--seed=1") == one, "the same seed gives other bytes")
+    expect(one[0] != zero[0] and one[1] != zero[1], "another seed gives the same bytes")
+
+
+def key_of_dropout():
+    """The seed reaches what dropout draws, where the order of the rows changes nothing: one row."""
+    Path("drop.uop").write_text(DROPOUT)
+    done = tool("astra-compile", "drop.uop", "-o", "drop.astra", "--train", "--loss=mse", "--optimizer=sgd(lr=1)")
+    expect(done.returncode == 0, done.stderr)
+    np.save("dx.npy", np.ones((1, 4), np.float32))
+    np.save("dt.npy", np.zeros((1, 4), np.float32))
+    losses = []
+    for seed in (1, 1, 2):
+        trained(f"--seed={seed}", "--log=drop.csv", bundle="drop.astra", data="x=dx.npy,target=dt.npy", batch=1)
+        losses.append(Path("drop.csv").read_bytes())
+    expect(losses[0] == losses[1] != losses[2], f"{losses}")
+
+
+DROPOUT = """module @drop {
+  param @w : f32[4] = splat 0.5
+  state @random.key : u32[]
+  entry @main(%x : f32[1, 4]) -> (%y : f32[1, 4]) {
+    %0 = reshape @w [1, 4]
+    %y = mul %x, %0
+  }
+  entry @forward(%x : f32[1, 4]) -> (%y : f32[1, 4]) {
+    %s = const 3 : u32
+    %0 = random @random.key, %s [1, 4]
+    %1 = cast %0 : f32[1, 4]
+    %2 = const 4294967296.0 : f32
+    %3 = reshape %2 [1, 1]
+    %4 = expand %3 [1, 4]
+    %5 = div %1, %4
+    %6 = reshape @w [1, 4]
+    %7 = mul %x, %6
+    %y = mul %7, %5
+  }
+}
+"""
+
+
+def levels_and_threads(aarch64):
+    """200 steps, one hash."""
+    flags = ["--seed=3", "--log=run.csv", EVAL]
+    trained(*flags, epochs=6)
+    first = files("w.safetensors", "run.csv")
+    expect(len(first[1].split(b"\n")) > 200, "fewer than 200 steps")
+    for level in LEVELS:
+        for threads in (1, 2, 3):
+            trained(*flags, f"--level={level}", f"--threads={threads}", epochs=6)
+            expect(files("w.safetensors", "run.csv") == first, f"{level} with {threads} threads: other bytes")
+    for threads in (1, 2, 3) if aarch64 else ():
+        done = subprocess.run(["qemu-aarch64", aarch64, "m.astra", f"--data={DATA}", "--batch=8", "--epochs=6", "--out=w.safetensors",
+                               f"--threads={threads}", *flags], capture_output=True, text=True)  # fmt: skip
+        expect(done.returncode == 0, done.stderr)
+        expect(files("w.safetensors", "run.csv") == first, f"aarch64 with {threads} threads: other bytes")
+
+
+def kinds_of_files():
+    trained()
+    first = files("w.safetensors")
+    x, y = np.load("x.npy"), np.load("y.npy").astype(np.int64)
+    np.savez("d.npz", image=x, target=y)
+    np.savez_compressed("dc.npz", image=x, target=y.astype(np.int16), other=y)
+    safetensors_file.write("d.safetensors", {"target": y, "image": x, "labels": y})
+    np.save("fortran.npy", np.asfortranarray(x))
+    for data in ("d.npz", "dc.npz", "d.safetensors", "d.npz,target=y.npy", "image=dc.npz,target=dc.npz:other",
+                 "image=fortran.npy,target=d.safetensors:labels"):  # fmt: skip
+        trained(data=data)
+        expect(files("w.safetensors") == first, f"{data}: other bytes")
+
+
+def last_batch():
+    """260 rows are 5 batches of 48 and one of 20; 37 batches of 7 and one of 1, which the bundle does not take."""
+    lines = {}
+    for words in ([], ["--drop-last"]):
+        trained("--log=run.csv", *words, batch=48, epochs=1)
+        lines[len(words)] = Path("run.csv").read_text().split("\n")[1:-1]
+    expect([len(v) for v in lines.values()] == [6, 5], str(lines))
+    expect(lines[0][:5] == lines[1], "--drop-last changes the steps before")
+    done = train(batch=7)
+    expect(done.returncode == 2 and "the last batch has 1, and the bundle takes 4 to 64 rows of input image: give --drop-last" in done.stderr, done.stderr)
+    trained("--drop-last", batch=7)
+
+
+# ---- stopped
+
+
+def killed_and_resumed():
+    flags = ["--seed=7", "--log=run.csv", "--checkpoint-every=9", EVAL]
+    begin = time.monotonic()
+    trained(*flags, epochs=24, batch=5)
+    whole, took = files("w.safetensors", "run.csv", "w.ckpt.safetensors"), time.monotonic() - begin
+    for name in ("w.safetensors", "run.csv", "w.ckpt.safetensors"):
+        os.remove(name)
+    rng, kills = random.Random(1), 0
+    while True:
+        more = ["--resume=w.ckpt.safetensors"] if os.path.exists("w.ckpt.safetensors") else []
+        words = [f"--data={DATA}", "--batch=5", "--epochs=24", "--out=w.safetensors", *flags, *more]
+        process = subprocess.Popen([str(BUILD / "bin/astra-train"), "m.astra", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            process.wait(rng.uniform(0.02, 0.25) * took if kills < 12 else None)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            kills += 1
+        said = process.communicate()[1].decode()
+        if process.returncode == 0:
+            break
+        expect(process.returncode == -9, said)
+    expect(kills >= 2, f"{kills} kills")
+    expect(files("w.safetensors", "run.csv", "w.ckpt.safetensors") == whole, f"after {kills} kills: other bytes")
+    junk = [n for n in os.listdir() if ".tmp-" in n]
+    for name in junk:  # of a checkpoint that was being written
+        os.remove(name)
+    expect(len(junk) <= kills, str(junk))
+
+
+def every_step_resumed():
+    """From the checkpoint of each step to the end: the last step of an epoch and the end among them."""
+    flags = ["--seed=4", "--log=run.csv", EVAL]
+    trained(*flags, batch=64, epochs=2, out="a.safetensors")
+    whole = files("a.safetensors", "run.csv")
+    for every in range(1, 12):
+        for stop in (1, 2):
+            trained(*flags, f"--checkpoint-every={every}", batch=64, epochs=stop, out="b.safetensors")
+            trained(*flags[1:], "--resume=b.ckpt.safetensors", batch=None, epochs=2, out="b.safetensors")
+            expect(files("b.safetensors", "run.csv") == whole, f"every {every}, stopped after epoch {stop}: other bytes")
+
+
+def more_epochs():
+    flags = ["--seed=7", "--log=run.csv"]
+    trained(*flags, epochs=4)
+    whole = files("w.safetensors", "run.csv")
+    trained(*flags, "--checkpoint-every=1000000", epochs=1)
+    trained("--resume=w.ckpt.safetensors", "--log=run.csv", batch=None, epochs=4)
+    expect(files("w.safetensors", "run.csv") == whole, "other bytes")
+
+
+def full_disk():
+    trained("--checkpoint-every=3", batch=64, epochs=1)
+    before = files("w.ckpt.safetensors", "w.safetensors")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+    done = train("--resume=w.ckpt.safetensors", "--checkpoint-every=3", batch=None, epochs=3, preexec_fn=limit)
+    expect(done.returncode == 1 and "w.ckpt.safetensors: File too large" in done.stderr, f"exit {done.returncode}: {done.stderr}")
+    expect(files("w.ckpt.safetensors", "w.safetensors") == before, "what was there is not as it was")
+    expect(not [n for n in os.listdir() if ".tmp-" in n], "a temporary file is left")
+    done = train("--log=/dev/full", batch=64)
+    expect(done.returncode == 1 and "/dev/full: No space left on device" in done.stderr, done.stderr)
+
+
+# ---- no numbers
+
+
+def not_a_number():
+    recipe = [*RECIPE[:5], "--optimizer=sgd(lr=1e20)"]
+    compiled("nan.astra", f"--target=cpu:{LEVELS[0]}", recipe=recipe)
+    compiled("taps.astra", f"--target=cpu:{LEVELS[0]}", "--taps=.*", recipe=recipe)
+    done = train("--checkpoint-every=1", "--log=run.csv", bundle="nan.astra")
+    expect(done.returncode == 1 and "step 2 (epoch 1): the loss is nan; to learn which value is the first, compile with" in done.stderr
+           and "; w.ckpt.safetensors is of a step before" in done.stderr, done.stderr)  # fmt: skip
+    _, metadata = safetensors_file.read("w.ckpt.safetensors")
+    expect((metadata["epoch"], metadata["step"]) == ("1", "1"), str(metadata))
+    expect(Path("run.csv").read_text().split("\n")[2].startswith("2,1,nan,"), "the log does not end with the step")
+    sentence = "step 2 (epoch 1): the loss is nan; the first value with a NaN is '%s'; the first value that is not finite is '%s'"
+    for words in (["--resume=w.ckpt.safetensors", "--log=run.csv"], []):
+        done = train("--find-nan", *words, bundle="taps.astra")
+        expect(done.returncode == 1 and sentence % bad_values() in done.stderr, f"{bad_values()}: {done.stderr}")
+    done = train("--find-nan")
+    expect(done.returncode == 1 and "compile the model with --taps='.*' too" in done.stderr, done.stderr)
+    trained(out="a.safetensors")
+    compiled("t.astra", f"--target=cpu:{LEVELS[0]}", "--taps=.*")
+    trained("--find-nan", bundle="t.astra")
+    expect(files("a.safetensors") == files("w.safetensors"), "taps change bits")
+
+
+def bad_values():
+    """In the order of the file's nodes: the first value of step 2 with a NaN, and the first that is not finite."""
+    rows = permutation(0, 1, ROWS)[8:16]
+    np.save("bx.npy", np.load("x.npy")[rows])
+    np.save("by.npy", np.load("y.npy")[rows].astype(np.int64))
+    states = []
+    for k, (name, value) in enumerate(safetensors_file.read("w.ckpt.safetensors")[0].items()):
+        np.save(f"s{k}.npy", value)
+        states.append(f"--set-state={name}=s{k}.npy")
+    names = [name for node in onnx.load(DIGITS / "digits.onnx").graph.node for name in node.output]
+    names = [n for n in names if n in tool("astra-inspect", "taps.astra").stdout.split("entry train_step")[1].split("reads")[0]]
+    done = tool("astra-run", "taps.astra", "--entry=train_step", "--input=image=bx.npy", "--input=target=by.npy", *states,
+                *(f"--output={n}=o{k}.npy" for k, n in enumerate(names)))  # fmt: skip
+    expect(done.returncode == 0, done.stderr)
+    values = {n: np.load(f"o{k}.npy") for k, n in enumerate(names)}
+    return next(n for n in names if np.isnan(values[n]).any()), next(n for n in names if not np.isfinite(values[n]).all())
+
+
+def state_that_breaks():
+    """A finite loss whose gradient is none: of the square root at 0."""
+    Path("root.uop").write_text(ROOT_OF_ZERO)
+    done = tool("astra-compile", "root.uop", "-o", "root.astra", "--train", "--loss=mse", "--optimizer=sgd(lr=1)", "--taps=z")
+    expect(done.returncode == 0, done.stderr)
+    np.save("dx.npy", np.zeros((1, 4), np.float32))
+    np.save("dt.npy", np.ones((1, 4), np.float32))
+    done = train("--find-nan", bundle="root.astra", data="x=dx.npy,target=dt.npy", batch=1)
+    expect(done.returncode == 1 and "step 1 (epoch 1): the loss is a number, and the state 'w' has a NaN after the step" in done.stderr, done.stderr)
+    done = train(bundle="root.astra", data="x=dx.npy,target=dt.npy", batch=1)
+    expect(done.returncode == 1 and "step 2 (epoch 2): the loss is nan; to learn" in done.stderr, done.stderr)
+
+
+ROOT_OF_ZERO = """module @root {
+  param @w : f32[1, 4] = splat 0.5
+  entry @main(%x : f32[1, 4]) -> (%y : f32[1, 4]) {
+    %0 = mul %x, @w
+    %1 = tap %0 name=z
+    %y = sqrt %1
+  }
+}
+"""
+
+
+# ---- refused
+
+
+def broken(name, change):
+    arrays, _ = safetensors_file.read("good.safetensors")
+    safetensors_file.write(name, arrays, change)
+    return name
+
+
+def overlapping(header):
+    header["classify.bias"]["data_offsets"] = header["features.4.bias"]["data_offsets"]
+    header["classify.bias"]["shape"] = header["features.4.bias"]["shape"]
+
+
+def one_renamed(header):
+    header["somebody"] = header.pop("classify.bias")
+
+
+def other_type(header):
+    header["classify.bias"]["dtype"] = "I32"
+
+
+def other_shape(header):
+    header["classify.bias"]["shape"] = [5, 2]
+
+
+def unknown_type(header):
+    header["classify.bias"]["dtype"] = "F33"
+
+
+def too_large(header):
+    header["classify.bias"]["shape"] = [2**40, 2**40]
+
+
+def negative(header):
+    header["classify.bias"]["shape"] = [-10]
+
+
+def other_key(header):
+    header["classify.bias"]["strides"] = [1]
+
+
+def leaving(header):
+    header["classify.weight"]["data_offsets"][1] += 4
+    header["classify.weight"]["shape"] = [header["classify.weight"]["data_offsets"][1] // 4]
+
+
+def twice(header):
+    import json
+
+    text = json.dumps(header)
+    return text[:-1] + ', "classify.bias": ' + json.dumps(header["classify.bias"]) + "}"
+
+
+MALFORMED = [
+    (overlapping, "begins at"),
+    (one_renamed, "has no 'classify.bias', which is a weight of m.astra"),
+    (other_type, "'classify.bias' is i32[10], and in m.astra it is f32[10]"),
+    (other_shape, "'classify.bias' is f32[5, 2], and in m.astra it is f32[10]"),
+    (unknown_type, "'classify.bias' is of the dtype 'F33', which is not known"),
+    (too_large, "the shape of 'classify.bias' is too large"),
+    (negative, "expected a whole number before '-10"),
+    (other_key, "'classify.bias' has a key 'strides', which is not known"),
+    (leaving, "data_offsets are"),
+    (twice, "'classify.bias' is there twice"),
+    (lambda h: "[1, 2]", "expected '{'"),
+    (lambda h: "", "expected '{' at its end"),
+    (lambda h: '{"a": {"dtype": "F32", "shape": [[1]], "data_offsets": [0, 4]}}', "expected a whole number before '[1]]"),
+    (lambda h: '{"a": {"dtype": "F32", "shape": [1]}}', "'a' lacks dtype, shape or data_offsets"),
+    (lambda h: '{"a\\ud800": {}}', "half of a surrogate pair"),
+    (lambda h: "{" + '"a":' * 100000, "expected '{'"),
+    (lambda h: "{} {}", "something follows the object"),
+]
+
+
+def malformed_weights():
+    trained(out="good.safetensors")
+    before = files("good.safetensors")
+    for change, sentence in MALFORMED:
+        done = train("--weights=" + broken("bad.safetensors", change), out="good.safetensors")
+        expect(done.returncode == 1 and "bad.safetensors: " in done.stderr and sentence in done.stderr, f"{sentence}: {done.stderr}")
+    whole = Path("good.safetensors").read_bytes()
+    for size in [*range(0, 40, 3), 200, 1000, len(whole) - 1]:
+        Path("bad.safetensors").write_bytes(whole[:size])
+        done = train("--weights=bad.safetensors", out="good.safetensors")
+        expect(done.returncode == 1 and "bad.safetensors: " in done.stderr, f"{size} bytes: {done.stderr}")
+    Path("bad.safetensors").write_bytes(b"\xff" * 7 + b"\x7f" + whole[8:])
+    done = train("--weights=bad.safetensors", out="good.safetensors")
+    expect(done.returncode == 1 and "its header leaves the file" in done.stderr, done.stderr)
+    expect(files("good.safetensors") == before, "the weights that were there are not as they were")
+
+
+def weights_to_begin_with():
+    """The model's own weights change nothing; others do."""
+    trained()
+    first = files("w.safetensors")
+    names = [n for n in safetensors_file.read("w.safetensors")[0]]
+    states = [f"--get-state={n}=s{k}.npy" for k, n in enumerate(names)]
+    np.save("b.npy", np.load("ex.npy")[:8])
+    expect(tool("astra-run", "m.astra", "--input=image=b.npy", *states).returncode == 0, "astra-run")
+    safetensors_file.write("own.safetensors", {n: np.load(f"s{k}.npy") for k, n in enumerate(names)})
+    trained("--weights=own.safetensors")
+    expect(files("w.safetensors") == first, "the model's own weights give other bytes")
+    trained("--weights=w.safetensors", out="second.safetensors")
+    expect(files("second.safetensors") != first, "other weights change nothing")
+    # The same in a bundle that begins with them.
+    compiled("o.astra", f"--target=cpu:{LEVELS[0]}", "--weights=w.safetensors")
+    trained(bundle="o.astra", out="third.safetensors")
+    expect(files("second.safetensors") == files("third.safetensors"), "--weights of astra-compile gives other bytes")
+
+
+def compile_refuses():
+    trained()
+    arrays, _ = safetensors_file.read("w.safetensors")
+    bias = arrays["classify.bias"]
+    cases = [({**arrays, "more": bias}, "has 'more', which is no weight of the model"),
+             ({n: v for n, v in arrays.items() if v is not bias}, "has no 'classify.bias', which is a weight of the model: --freeze='classify.bias' keeps"),
+             ({**arrays, "classify.bias": bias.astype(np.float64)}, "'classify.bias' has another type than in the model, where it is f32[10]"),
+             ({**arrays, "classify.bias": bias[:5]}, "'classify.bias' has another shape than in the model, where it is f32[10]")]  # fmt: skip
+    for content, sentence in cases:
+        safetensors_file.write("bad.safetensors", content)
+        done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "bad.astra", "--dim=batch=1..8", "--weights=bad.safetensors")
+        expect(done.returncode == 1 and sentence in done.stderr, f"{sentence}: {done.stderr}")
+        expect(not os.path.exists("bad.astra"), "a bundle is written")
+    safetensors_file.write("part.safetensors", {n: v for n, v in arrays.items() if v is not bias})
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "part.astra", "--dim=batch=1..8", "--weights=part.safetensors", "--freeze=classify.bias")
+    expect(done.returncode == 0, done.stderr)
+
+
+def bad_data():
+    x, y = np.load("x.npy"), np.load("y.npy")
+    save = lambda name, array: np.save(name, array)
+    save("short.npy", y[:-1])
+    save("flat.npy", x.reshape(ROWS, 64))
+    save("wide.npy", np.zeros((ROWS, 1, 8, 9), np.float32))
+    save("double.npy", x.astype(np.float64))
+    hole = x.copy()
+    hole[17, 0, 3, 3] = np.nan
+    save("hole.npy", hole)
+    label = y.astype(np.int64)
+    label[123] = 10
+    save("ten.npy", label)
+    label[123] = -1
+    save("negative.npy", label)
+    label[123] = -100  # which cross_entropy ignores
+    save("ignored.npy", label)
+    save("big.npy", np.full(ROWS, 2**63, np.uint64))
+    save("none.npy", x[:0])
+    save("nobody.npy", y[:0])
+    Path("no.npy").write_bytes(b"nothing")
+    packed = bytearray(open(_npz(x, y), "rb").read())
+    packed[2000] ^= 1
+    Path("bad.npz").write_bytes(packed)
+    cases = [
+        ("image=x.npy", 2, "nothing is given for input 'target': add target=FILE; train_step takes image : f32[4..64, 1, 8, 8], target : i64[4..64]"),
+        ("image=x.npy,y=y.npy", 2, "there is no input 'y'; train_step takes"),
+        ("image=x.npy,target=y.npy,image=x.npy", 2, "'image' is given twice"),
+        ("x.npy", 2, "'x.npy' is not INPUT=FILE"),
+        ("image=x.npy,target=short.npy", 1, "short.npy has 259 rows for target, and x.npy has 260 for image"),
+        ("image=flat.npy,target=y.npy", 1, "flat.npy: is f32[260, 64]; a batch of input image is f32[4..64, 1, 8, 8]"),
+        ("image=wide.npy,target=y.npy", 1, "wide.npy: is f32[260, 1, 8, 9]"),
+        ("image=double.npy,target=y.npy", 1, "double.npy: is f64[260, 1, 8, 8]"),
+        ("image=hole.npy,target=y.npy", 1, "hole.npy: row 17 (from 0) has a NaN"),
+        ("image=x.npy,target=ten.npy", 1, "ten.npy: row 123 (from 0) is of class 10; the loss takes 0 to 9"),
+        ("image=x.npy,target=negative.npy", 1, "negative.npy: row 123 (from 0) is of class -1"),
+        ("image=x.npy,target=big.npy", 1, "element 0 is 9223372036854775808, which i64 does not hold"),
+        ("image=none.npy,target=nobody.npy", 1, "has no rows"),
+        ("image=no.npy,target=y.npy", 1, "no.npy: is not a .npy file"),
+        ("image=nowhere.npy,target=y.npy", 1, "nowhere.npy: No such file"),
+        ("bad.npz", 1, "bad.npz: its member 'image.npy' "),
+        ("image=packed.npz:labels,target=y.npy", 1, "has no array 'labels'; it has image, target"),
+    ]
+    trained()
+    before = files("w.safetensors")
+    for data, code, sentence in cases:
+        done = train("--log=never.csv", data=data)
+        expect(done.returncode == code and sentence in done.stderr, f"{data}: exit {done.returncode}: {done.stderr}")
+        expect(not os.path.exists("never.csv"), f"{data}: a log is begun")
+        done = train(f"--eval={data}", "--log=never.csv")
+        where = sentence.replace("train_step", "eval")
+        expect(done.returncode == code and where in done.stderr, f"--eval {data}: exit {done.returncode}: {done.stderr}")
+    expect(files("w.safetensors") == before, "the weights that were there are not as they were")
+    trained(data="image=x.npy,target=ignored.npy")
+
+
+def _npz(x, y):
+    np.savez_compressed("packed.npz", image=x, target=y)
+    return "packed.npz"
+
+
+def resumed_otherwise():
+    flags = ["--log=run.csv", EVAL]
+    trained(*flags, "--seed=3", "--checkpoint-every=10")
+    weights, log = files("w.safetensors", "run.csv")
+    np.save("z.npy", np.load("x.npy")[::-1])
+    cases = [
+        ([*flags, "--batch=10"], 3, DATA, "the run that made it had another --batch: give the same, or begin a new run ('8', now '10')"),
+        ([*flags, "--seed=4"], 3, DATA, "another --seed"),
+        ([*flags, "--drop-last"], 3, DATA, "--drop-last otherwise"),
+        ([*flags], 3, "image=z.npy,target=y.npy", "other values in --data"),
+        ([*flags], 3, "image=ex.npy,target=ey.npy", "other --data"),
+        ([flags[0]], 3, DATA, "other --eval"),
+        ([EVAL], 3, DATA, "a --log"),
+        ([*flags], 1, DATA, "is of epoch 3, and --epochs=1 ends before it"),
+    ]
+    for words, epochs, data, sentence in cases:
+        done = train("--resume=w.ckpt.safetensors", *words, batch=None, epochs=epochs, data=data)
+        expect(done.returncode in (1, 2) and sentence in done.stderr, f"{words}: exit {done.returncode}: {done.stderr}")
+        expect(files("w.safetensors", "run.csv") == [weights, log], f"{words}: files are not as they were")
+    Path("run.csv").write_bytes(log.replace(b"2,1,", b"2,9,", 1))
+    done = train("--resume=w.ckpt.safetensors", *flags, batch=None, epochs=3)
+    expect(done.returncode == 1 and "run.csv: is not the log that the checkpoint was made with" in done.stderr, done.stderr)
+    done = train("--resume=w.safetensors", batch=None)
+    expect(done.returncode == 1 and "its metadata 'batch' is missing or no number" in done.stderr, done.stderr)
+    compiled("sgd.astra", f"--target=cpu:{LEVELS[0]}", recipe=[*RECIPE[:5], "--optimizer=sgd(lr=1e-3)"])
+    Path("run.csv").write_bytes(log)
+    done = train("--resume=w.ckpt.safetensors", *flags, batch=None, epochs=3, bundle="sgd.astra")
+    expect(done.returncode == 1 and "which is no state of sgd.astra" in done.stderr, done.stderr)
+    expect(files("run.csv") == [log], "the log is not as it was")
+
+
+def other_refusals():
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "plain.astra", "--dim=batch=1..8")
+    expect(done.returncode == 0, done.stderr)
+    cases = [
+        (dict(bundle="plain.astra"), [], 1, "plain.astra: has no entry train_step: compile the model with --train"),
+        (dict(bundle="x.npy"), [], 1, "x.npy"),
+        (dict(batch=65), [], 2, "--batch=65: the bundle takes 4 to 64 rows of input image"),
+        (dict(batch=None), [], 2, "give --batch=N"),
+        (dict(batch=300), ["--drop-last"], 2, "--drop-last leaves none"),
+        (dict(epochs=0), [], 2, "'0' is not a whole number"),
+        (dict(out="no/where.safetensors"), [], 1, "no/where.safetensors"),
+        (dict(), ["--weights=w.safetensors", "--resume=w.safetensors"], 2, "both say what to begin with"),
+        (dict(), ["--resume=nowhere.safetensors"], 1, "nowhere.safetensors: No such file"),
+        (dict(), ["--level=z80"], 3, "z80"),
+        (dict(), ["--sead=1"], 2, "did you mean --seed?"),
+        (dict(), [f"--eval=image=ex.npy,target=ey.npy", "--log=no/where.csv"], 1, "no/where.csv"),
+    ]
+    for options, words, code, sentence in cases:
+        done = train(*words, **options)
+        expect(done.returncode == code and sentence in done.stderr, f"{options} {words}: exit {done.returncode}: {done.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--aarch64", type=lambda p: str(Path(p).resolve()), help="an astra-train for aarch64")
+    aarch64 = parser.parse_args().aarch64
+    tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, kinds_of_files, last_batch, killed_and_resumed,
+             every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, malformed_weights, weights_to_begin_with, compile_refuses,
+             bad_data, resumed_otherwise, other_refusals]  # fmt: skip
+    named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64))]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        prepare(aarch64)
+        return run(named)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

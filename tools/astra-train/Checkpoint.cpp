@@ -1,0 +1,112 @@
+//===- Checkpoint.cpp: where a run stands -----------------------------------------===//
+// Takes:    a run between two steps.
+// Gives:    a .safetensors file of every state, whose metadata say where in the data and in the log the run stands and
+//           what it is a run of; a run that goes on from one.
+// Keeps:    a checkpoint replaces the one before when it is whole and on the disk.
+#include "Trainer.h"
+#include <algorithm>
+
+using namespace astra::tool;
+using std::string;
+
+namespace {
+
+constexpr const char *kVersion = "1", *kEnding = ".safetensors";
+
+int64_t numberOf(const Safetensors &file, const string &key, const string &path) {
+  int64_t v;
+  auto at = file.metadata.find(key);
+  if (at == file.metadata.end() || !parseInteger(at->second, 0, INT64_MAX, v))
+    throw Refusal{Failure,
+                  path + ": its metadata '" + key + "' is missing or no number: it is no checkpoint of astra-train"};
+  return v;
+}
+
+} // namespace
+
+string Trainer::checkpointPath() const {
+  if (!s.checkpoint.empty()) return s.checkpoint;
+  string path = s.out;
+  if (path.ends_with(kEnding)) path.resize(path.size() - string(kEnding).size());
+  return path + ".ckpt" + kEnding;
+}
+
+std::vector<string> Trainer::logColumns() const {
+  std::vector<string> out{"step", "epoch", "loss", "rate"};
+  for (size_t i : evalNumbers) out.push_back(string("eval_") + evalCall->info(i).name);
+  return out;
+}
+
+/// What a run that goes on must have as it had.
+std::vector<Trainer::Fact> Trainer::facts() const {
+  auto other = [](const string &what) {
+    return "the run that made it had " + what + ": give the same, or begin a new run";
+  };
+  string columns;
+  if (!s.log.empty())
+    for (const string &name : logColumns()) columns += (columns.empty() ? "" : ",") + name;
+  return {{"version", kVersion, "another version of astra-train made it: begin a new run"},
+          {"batch", std::to_string(batch), other("another --batch")},
+          {"seed", std::to_string(seed), other("another --seed")},
+          {"drop_last", s.dropLast ? "1" : "0", other("--drop-last otherwise")},
+          {"data", data.text(), other("other --data")},
+          {"data_checksum", data.sum(), other("other values in --data")},
+          {"eval", evalData.text(), other("other --eval")},
+          {"eval_checksum", evalData.sum(), other("other values in --eval")},
+          {"log", columns, s.log.empty() ? other("a --log") : other("no such --log")}};
+}
+
+/// Gives the settings that were not given.
+Safetensors Trainer::openCheckpoint() {
+  Safetensors file;
+  string error;
+  if (!readSafetensors(s.resume, file, error)) throw Refusal{Failure, error};
+  int64_t theirBatch = numberOf(file, "batch", s.resume), theirSeed = numberOf(file, "seed", s.resume);
+  batch = s.batch ? s.batch : theirBatch;
+  seed = s.seed >= 0 ? s.seed : theirSeed;
+  if (!batch) throw Refusal{Failure, s.resume + ": its metadata 'batch' is 0: it is no checkpoint of astra-train"};
+  return file;
+}
+
+void Trainer::resume(const Safetensors &file) {
+  for (const Fact &f : facts()) {
+    auto at = file.metadata.find(f.key);
+    if (at == file.metadata.end() || at->second != f.value)
+      throw Refusal{Failure, s.resume + ": " + f.refusal +
+                                 (at == file.metadata.end() ? "" : " ('" + at->second + "', now '" + f.value + "')")};
+  }
+  epoch = numberOf(file, "epoch", s.resume), done = numberOf(file, "step", s.resume);
+  if (epoch < 1 || epoch > int64_t(1) << 31 || done > perEpoch)
+    throw Refusal{Failure, s.resume + ": its place in the data is none: it is no checkpoint of astra-train"};
+  if (epoch > s.epochs + 1 || (epoch == s.epochs + 1 && done))
+    throw Refusal{Usage, s.resume + " is of epoch " + std::to_string(epoch) +
+                             ", and --epochs=" + std::to_string(s.epochs) + " ends before it"};
+  setStates(file, s.resume, false);
+  if (s.log.empty()) return;
+  auto sum = file.metadata.find("log_checksum");
+  log.resume(s.log, uint64_t(numberOf(file, "log_bytes", s.resume)), sum == file.metadata.end() ? "" : sum->second);
+}
+
+void Trainer::write(const string &path, bool weightsOnly, const Metadata &metadata) {
+  std::vector<NamedTensor> tensors;
+  string error;
+  for (State &state : states) {
+    if (weightsOnly && !state.isWeight) continue;
+    astra_tensor t = ASTRA_INIT(astra_tensor);
+    t.data = state.copy.data(), t.data_bytes = state.copy.size();
+    t.dtype = state.dtype, t.ndim = int32_t(state.shape.size()), t.shape = state.shape.data();
+    check(astra_session_get_state(h.session, state.name.c_str(), &t, check));
+    tensors.push_back({state.name, state.dtype, state.shape, state.copy.data()});
+  }
+  if (!writeSafetensors(path, tensors, metadata, error)) throw Refusal{Failure, error};
+}
+
+void Trainer::writeCheckpoint() {
+  log.flush(true);
+  Metadata m;
+  for (const Fact &f : facts()) m[f.key] = f.value;
+  m["epoch"] = std::to_string(epoch), m["step"] = std::to_string(done);
+  m["log_bytes"] = std::to_string(log.bytes()), m["log_checksum"] = log.sum();
+  write(checkpointPath(), false, m);
+  wroteCheckpoint = true;
+}

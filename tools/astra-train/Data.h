@@ -1,0 +1,48 @@
+//===- Data.h: rows to train on ------------------------------------------------===//
+// Takes:    an entry, and for each of its inputs an array in a file, whose first axis counts rows.
+// Gives:    the arrays as the entry wants them, rows gathered into a batch, a checksum.
+// Keeps:    values: integers may change their width where all of them fit, nothing else is converted. A NaN, a shape
+//           that does not fit, arrays of different length are refused.
+// Does not: choose rows.
+#pragma once
+#include "Host.h"
+#include <cstdint>
+
+namespace astra::tool {
+
+/// FNV-1a (Fowler, Noll, Vo), 64 bits: tells that bytes have changed, not that nobody wanted them to.
+uint64_t checksum(const void *data, uint64_t bytes, uint64_t before = 0xcbf29ce484222325);
+std::string hexadecimal(uint64_t v);
+/// The byte where the first NaN of a float type begins, or `bytes` if there is none.
+uint64_t firstNaN(const uint8_t *data, uint64_t bytes, int32_t dtype, bool orInfinite = false);
+/// "f32[8, 8]"
+std::string typeText(int32_t dtype, const std::vector<int64_t> &shape);
+
+struct Column {
+  std::string name, place; // of the input; the file
+  int32_t dtype = 0;
+  std::vector<int64_t> row; // shape of a row
+  uint64_t rowBytes = 0;
+  std::vector<uint8_t> bytes;
+};
+
+class Data {
+public:
+  /// `places`: "INPUT=FILE", or one file of several arrays. `option` is what they came with, for sentences. Throws a
+  /// Refusal.
+  void load(const std::vector<std::string> &places, const std::string &option, const astra_entry *entry);
+  int64_t rows() const { return count; }
+  const std::vector<Column> &columns() const { return list; } // in the order of the entry's inputs
+  const Column *find(const std::string &name) const;
+  /// Names, types and shapes, and then what is in them: equal for equal data.
+  std::string text() const;
+  std::string sum() const;
+  /// Rows `order[0] ... order[n - 1]` of a column, one after the other.
+  void gather(const Column &column, const uint32_t *order, int64_t n, uint8_t *to) const;
+
+private:
+  int64_t count = 0;
+  std::vector<Column> list;
+};
+
+} // namespace astra::tool

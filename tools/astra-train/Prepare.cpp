@@ -1,0 +1,196 @@
+//===- Prepare.cpp: what is judged before the first step -------------------------===//
+// Takes:    a bundle, data, weights, as the user gave them.
+// Gives:    a session and calls that fit together, or a Refusal.
+// Keeps:    no file is written here.
+#include "OutputFile.h"
+#include "Trainer.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace astra::tool;
+using std::string;
+
+/// Null if there is none.
+const astra_entry *Trainer::entry(const char *name) {
+  const astra_entry *e = nullptr;
+  return astra_bundle_find_entry(h.bundle, name, &e, nullptr) == ASTRA_OK ? e : nullptr;
+}
+
+void Trainer::open() {
+  check(astra_runtime_init(&h.runtime, nullptr, check));
+  astra_device_options device = ASTRA_INIT(astra_device_options);
+  device.num_threads = uint32_t(s.threads);
+  device.level = s.level.empty() ? nullptr : s.level.c_str();
+  check(astra_device_init(&h.device, h.runtime, "cpu", &device, check));
+  check(astra_pool_init(&h.pool, h.device, nullptr, check));
+  check.file = s.bundle;
+  check(astra_bundle_init_file(&h.bundle, h.runtime, s.bundle.c_str(), nullptr, check));
+  trainStep = entry("train_step");
+  if (!trainStep)
+    throw Refusal{Failure, s.bundle + ": has no entry train_step: compile the model with --train and a --loss"};
+  eval = entry("eval");
+  if (!eval && !s.eval.empty())
+    throw Refusal{Failure, s.bundle + ": has no entry eval, which --eval needs: compile the model with --train"};
+  check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
+  check(astra_session_init(&h.session, h.loaded, nullptr, check));
+  check(astra_stream_init(&h.stream, h.device, check));
+  check.file = "";
+  listStates();
+}
+
+void Trainer::listStates() {
+  astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
+  check(astra_bundle_get_info(h.bundle, &info));
+  const astra_entry *main = entry("main");
+  for (uint32_t i = 0; i < info.num_states; ++i) {
+    astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
+    check(astra_bundle_get_state(h.bundle, i, &t));
+    if (!std::equal(t.lower, t.lower + t.ndim, t.upper))
+      throw Refusal{Unsupported, "the shape of state '" + string(t.name) + "' is not constant, which is not supported"};
+    State &state = states.emplace_back();
+    state.name = t.name, state.dtype = t.dtype, state.shape.assign(t.lower, t.lower + t.ndim);
+    state.isWeight = main && astra_entry_uses_state(main, i) == 1;
+    uint64_t bits = astra_dtype_bits(t.dtype);
+    for (int64_t extent : state.shape) bits *= uint64_t(extent);
+    state.copy.resize((bits + 7) / 8);
+  }
+}
+
+void Trainer::checkBatch(const Data &d, const string &option, const astra_entry *e, bool mayDrop) {
+  int64_t rest = d.rows() % batch;
+  if (mayDrop && s.dropLast) {
+    if (d.rows() < batch)
+      throw Refusal{Usage, option + " has " + std::to_string(d.rows()) + " rows, less than a batch of " +
+                               std::to_string(batch) + ": --drop-last leaves none"};
+    rest = 0;
+  }
+  for (uint32_t i = 0; i < d.columns().size(); ++i) {
+    astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
+    check(astra_entry_get_input(e, i, &t));
+    string takes = "the bundle takes " + std::to_string(t.lower[0]) + " to " + std::to_string(t.upper[0]) +
+                   " rows of input " + t.name;
+    if (d.rows() >= batch && (batch < t.lower[0] || batch > t.upper[0]))
+      throw Refusal{Usage, "--batch=" + std::to_string(batch) + ": " + takes};
+    if (rest && (rest < t.lower[0] || rest > t.upper[0]))
+      throw Refusal{Usage, option + " has " + std::to_string(d.rows()) + " rows, so the last batch has " +
+                               std::to_string(rest) + ", and " + takes +
+                               (mayDrop ? ": give --drop-last or another --batch" : ": give another number of rows")};
+  }
+}
+
+void Trainer::load() {
+  if (!batch) batch = s.batch;
+  if (!batch) throw Refusal{Usage, "how many rows at once? give --batch=N"};
+  data.load(s.data, "--data", trainStep);
+  checkBatch(data, "--data", trainStep, true);
+  checkTargets(data);
+  if (!s.eval.empty()) {
+    evalData.load(s.eval, "--eval", eval);
+    checkBatch(evalData, "--eval", eval, false);
+    checkTargets(evalData);
+  }
+  perEpoch = data.rows() / batch + (data.rows() % batch && !s.dropLast);
+  Safetensors weights;
+  string error;
+  if (!s.weights.empty()) {
+    if (!readSafetensors(s.weights, weights, error)) throw Refusal{Failure, error};
+    setStates(weights, s.weights, true);
+  }
+  setKey();
+  // What cannot be written at the end is found now.
+  for (const string &path : {s.out, s.every ? checkpointPath() : s.out}) {
+    OutputFile file;
+    if (!file.open(path, error)) throw Refusal{Failure, error};
+  }
+}
+
+/// The bundle's entry `check` says which targets the loss does not take.
+void Trainer::checkTargets(const Data &d) {
+  const astra_entry *e = entry("check");
+  const Column *target = d.find("target");
+  if (!e || !target) return;
+  BatchCall call(h, e, {target}, std::min(batch, d.rows()));
+  size_t wrong = call.find("wrong"), classes = call.find("classes");
+  if (wrong == call.numOutputs() || classes == call.numOutputs()) return; // an entry of this name for something else
+  for (int64_t first = 0; first < d.rows(); first += batch) {
+    int64_t rows = std::min(batch, d.rows() - first);
+    if (s.dropLast && rows < batch) return;
+    std::memcpy(call.input(0), target->bytes.data() + uint64_t(first) * target->rowBytes,
+                uint64_t(rows) * target->rowBytes);
+    call(rows);
+    const uint8_t *bad = std::find(call.data(wrong), call.data(wrong) + call.bytes(wrong), 1);
+    uint64_t at = uint64_t(bad - call.data(wrong));
+    if (at == call.bytes(wrong)) continue;
+    int64_t value, count;
+    uint64_t perRow = call.bytes(wrong) / uint64_t(rows);
+    std::memcpy(&value, call.input(0) + at * sizeof value, sizeof value);
+    std::memcpy(&count, call.data(classes), sizeof count);
+    throw Refusal{Failure, target->place + ": row " + std::to_string(uint64_t(first) + at / perRow) +
+                               " (from 0) is of class " + std::to_string(value) + "; the loss takes 0 to " +
+                               std::to_string(count - 1)};
+  }
+}
+
+/// Every weight, or every state, and nothing else.
+void Trainer::setStates(const Safetensors &from, const string &path, bool weightsOnly) {
+  const char *what = weightsOnly ? "weight" : "state";
+  size_t used = 0;
+  for (const State &state : states) {
+    if (weightsOnly && !state.isWeight) continue;
+    const Npy *a = from.find(state.name);
+    if (!a) throw Refusal{Failure, path + ": has no '" + state.name + "', which is a " + what + " of " + s.bundle};
+    ++used;
+    if (a->dtype != state.dtype || a->shape != state.shape)
+      throw Refusal{Failure, path + ": '" + state.name + "' is " + typeText(a->dtype, a->shape) + ", and in " +
+                                 s.bundle + " it is " + typeText(state.dtype, state.shape)};
+  }
+  if (used < from.tensors.size())
+    for (auto &[name, a] : from.tensors)
+      if (std::none_of(states.begin(), states.end(),
+                       [&](const State &x) { return x.name == name && (x.isWeight || !weightsOnly); }))
+        throw Refusal{Failure, path + ": has '" + name + "', which is no " + what + " of " + s.bundle};
+  for (const State &state : states) {
+    if (weightsOnly && !state.isWeight) continue;
+    const Npy *a = from.find(state.name);
+    astra_tensor t = ASTRA_INIT(astra_tensor);
+    t.data = const_cast<uint8_t *>(a->data.data()), t.data_bytes = a->data.size();
+    t.dtype = a->dtype, t.ndim = int32_t(a->shape.size()), t.shape = a->shape.data();
+    check(astra_session_set_state(h.session, state.name.c_str(), &t, check));
+  }
+}
+
+/// What dropout draws comes from the seed too.
+void Trainer::setKey() {
+  if (s.resume.empty()) seed = std::max<int64_t>(s.seed, 0);
+  for (const State &state : states) {
+    if (state.name != "random.key" || state.dtype != ASTRA_U32 || !state.shape.empty()) continue;
+    uint32_t key = uint32_t(seed);
+    astra_tensor t = ASTRA_INIT(astra_tensor);
+    t.data = &key, t.data_bytes = sizeof key, t.dtype = ASTRA_U32;
+    check(astra_session_set_state(h.session, "random.key", &t, check));
+  }
+}
+
+void Trainer::makeCalls() {
+  auto call = [&](const astra_entry *e, const Data &d) {
+    std::vector<const Column *> columns;
+    for (const Column &c : d.columns()) columns.push_back(&c);
+    return std::make_unique<BatchCall>(h, e, columns, std::min(batch, d.rows()));
+  };
+  stepCall = call(trainStep, data);
+  loss = stepCall->find("loss"), rate = stepCall->find("rate");
+  bool good = loss < stepCall->numOutputs() && rate < stepCall->numOutputs();
+  if (!good || !stepCall->isNumber(loss) || !stepCall->isNumber(rate))
+    throw Refusal{Failure,
+                  s.bundle + ": train_step does not give the numbers loss and rate: compile the model with --train"};
+  bool anyTap = false;
+  for (size_t i = 0; i < stepCall->numOutputs(); ++i) anyTap |= stepCall->info(i).is_tap;
+  if (s.findNaN && !anyTap)
+    throw Refusal{Failure,
+                  s.bundle + ": train_step keeps no inner values to look at, which --find-nan needs: compile the model "
+                             "with --taps='.*' too, which changes no bit"};
+  if (s.eval.empty()) return;
+  evalCall = call(eval, evalData);
+  for (size_t i = 0; i < evalCall->numOutputs(); ++i)
+    if (evalCall->isNumber(i) && !evalCall->info(i).is_tap) evalNumbers.push_back(i);
+}

@@ -1,0 +1,122 @@
+//===- Zip.cpp: the members of a .npz file -----------------------------------===//
+// Takes:    the bytes of an archive.
+// Gives:    see Zip.h.
+#include "Zip.h"
+#include <array>
+#include <set>
+
+using namespace astra::tool;
+using std::string;
+
+namespace {
+
+/// Little-endian numbers at places that are checked.
+struct View {
+  const std::vector<uint8_t> &bytes;
+  bool has(uint64_t at, uint64_t n) const { return at <= bytes.size() && bytes.size() - at >= n; }
+  uint64_t number(uint64_t at, int n) const {
+    uint64_t v = 0;
+    for (int i = 0; i < n; ++i) v |= uint64_t(bytes[at + i]) << (8 * i);
+    return v;
+  }
+};
+
+uint32_t crc32(const std::vector<uint8_t> &data) {
+  static const auto table = [] {
+    std::array<uint32_t, 256> t;
+    for (uint32_t i = 0; i < 256; ++i) {
+      t[i] = i;
+      for (int bit = 0; bit < 8; ++bit) t[i] = t[i] & 1 ? t[i] >> 1 ^ 0xedb88320u : t[i] >> 1;
+    }
+    return t;
+  }();
+  uint32_t c = ~0u;
+  for (uint8_t byte : data) c = table[(c ^ byte) & 255] ^ c >> 8;
+  return ~c;
+}
+
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
+                   kLocator64 = 0x07064b50;
+
+/// Where the list of members begins, and how many there are.
+bool findList(const View &v, uint64_t &at, uint64_t &count) {
+  uint64_t size = v.bytes.size();
+  if (size < 22) return false;
+  uint64_t least = size - 22 > 65535 ? size - 22 - 65535 : 0, end = size - 22;
+  while (v.number(end, 4) != kEnd) {
+    if (end == least) return false;
+    --end;
+  }
+  count = v.number(end + 10, 2), at = v.number(end + 16, 4);
+  if (count != 0xffff && at != 0xffffffff) return true;
+  if (end < 20 || v.number(end - 20, 4) != kLocator64) return false;
+  uint64_t end64 = v.number(end - 12, 8);
+  if (!v.has(end64, 56) || v.number(end64, 4) != kEnd64) return false;
+  count = v.number(end64 + 32, 8), at = v.number(end64 + 48, 8);
+  return true;
+}
+
+/// The 64-bit numbers that stand in the extra field for those that are all ones.
+void wide(const View &v, uint64_t at, uint64_t bytes, std::initializer_list<uint64_t *> numbers) {
+  while (bytes >= 4) {
+    uint64_t id = v.number(at, 2), length = v.number(at + 2, 2);
+    at += 4, bytes -= 4;
+    if (length > bytes) return;
+    if (id == 1) {
+      for (uint64_t *n : numbers)
+        if (*n == 0xffffffff && length >= 8) *n = v.number(at, 8), at += 8, length -= 8;
+      return;
+    }
+    at += length, bytes -= length;
+  }
+}
+
+} // namespace
+
+bool astra::tool::zipMembers(const std::vector<uint8_t> &archive, std::vector<ZipMember> &out, string &error) {
+  View v{archive};
+  uint64_t at = 0, count = 0;
+  auto fail = [&](const char *text) {
+    error = text;
+    return false;
+  };
+  if (!findList(v, at, count)) return fail("is not a zip archive, or is truncated");
+  std::set<string> names;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!v.has(at, 46) || v.number(at, 4) != kCentral) return fail("its list of members is malformed");
+    uint64_t name = v.number(at + 28, 2), extra = v.number(at + 30, 2), comment = v.number(at + 32, 2);
+    if (!v.has(at, 46 + name + extra + comment)) return fail("its list of members is malformed");
+    ZipMember m;
+    m.flags = uint16_t(v.number(at + 8, 2)), m.method = uint16_t(v.number(at + 10, 2));
+    m.crc = uint32_t(v.number(at + 16, 4));
+    m.packed = v.number(at + 20, 4), m.size = v.number(at + 24, 4), m.header = v.number(at + 42, 4);
+    m.name.assign(reinterpret_cast<const char *>(archive.data()) + at + 46, name);
+    wide(v, at + 46 + name, extra, {&m.size, &m.packed, &m.header});
+    if (!names.insert(m.name).second) return fail("it has two members of one name");
+    out.push_back(std::move(m));
+    at += 46 + name + extra + comment;
+  }
+  return true;
+}
+
+bool astra::tool::unzip(const std::vector<uint8_t> &archive, const ZipMember &m, std::vector<uint8_t> &out,
+                        string &error) {
+  View v{archive};
+  auto fail = [&](const string &text) {
+    error = "its member '" + m.name + "' " + text;
+    return false;
+  };
+  if (m.flags & 1) return fail("is encrypted, which is not supported");
+  if (m.method != 0 && m.method != 8)
+    return fail("is packed by method " + std::to_string(m.method) + "; stored (0) and deflated (8) are known");
+  if (!v.has(m.header, 30) || v.number(m.header, 4) != kLocal) return fail("is not where the list says");
+  uint64_t data = m.header + 30 + v.number(m.header + 26, 2) + v.number(m.header + 28, 2);
+  if (!v.has(data, m.packed)) return fail("is truncated");
+  if (m.method == 0) {
+    if (m.packed != m.size) return fail("has two sizes");
+    out.assign(archive.begin() + int64_t(data), archive.begin() + int64_t(data + m.size));
+  } else if (!inflate(archive.data() + data, m.packed, m.size, out)) {
+    return fail("is malformed");
+  }
+  return crc32(out) == m.crc || fail("does not have the checksum that the list says");
+}
