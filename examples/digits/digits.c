@@ -7,8 +7,8 @@
  *     digits digits.astra heldout_images.npy heldout_labels.npy [--level L] [--threads N] [--batch N] [--draw N]
  */
 #include "astra/astra.h"
+#include "npy.h"
 #include "sha256.h"
-#include <stdlib.h>
 
 enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 10 };
 
@@ -23,25 +23,11 @@ static void check(astra_status status) {
   if (status != ASTRA_OK) die(diag.text[0] ? diag.text : astra_status_name(status));
 }
 
-/* The data of a .npy file of format 1: 10 bytes, a header of the length in bytes 8 and 9, the elements. */
-static unsigned char *read_npy(const char *path, const char *dtype, size_t *bytes) {
-  FILE *f = fopen(path, "rb");
-  long end;
-  if (!f || fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 10) die("an .npy file cannot be read");
-  unsigned char *file = malloc((size_t)end + 1);
-  rewind(f);
-  if (!file || fread(file, 1, (size_t)end, f) != (size_t)end) die("an .npy file cannot be read");
-  fclose(f);
-  file[end] = 0;
-  size_t header = 10 + file[8] + 256u * file[9];
-  if (memcmp(file, "\x93NUMPY\1", 7) != 0 || header > (size_t)end) die("a file is no .npy file of format 1");
-  unsigned char saved = file[header];
-  file[header] = 0;
-  if (!strstr((char *)file + 10, dtype) || strstr((char *)file + 10, "True"))
-    die("an .npy file has another dtype or order");
-  file[header] = saved;
-  *bytes = (size_t)end - header;
-  return memmove(file, file + header, *bytes);
+static unsigned char *load(const char *path, const char *dtype, size_t *bytes) {
+  const char *why;
+  unsigned char *data = read_npy(path, dtype, bytes, &why);
+  if (!data) die(why);
+  return data;
 }
 
 static int most_likely(const float *probability) {
@@ -89,8 +75,8 @@ int main(int argc, char **argv) {
     return 2;
   }
   size_t image_bytes, count;
-  float *images = (float *)(void *)read_npy(files[1], "<f4", &image_bytes);
-  unsigned char *labels = read_npy(files[2], "|u1", &count);
+  float *images = (float *)(void *)load(files[1], "<f4", &image_bytes);
+  unsigned char *labels = load(files[2], "|u1", &count);
   if (count == 0 || image_bytes != count * PIXELS * sizeof(float)) die("images and labels differ in number");
   float *output = malloc(count * CLASSES * sizeof(float));
   if (!output) die("no memory");

@@ -281,6 +281,8 @@ static const char *trainingHead =
     "it\n"
     "further. Every weight of a type that is trained must be there, unless `--freeze` matches its name.\n"
     "\n"
+    "`examples/digits_train` does all of this: with the tool, and with a plain C program that gives the same bytes.\n"
+    "\n"
     "Not there yet: recomputation under a memory bound, random initial weights, gradients accumulated over several "
     "steps.\n"
     "\n"
