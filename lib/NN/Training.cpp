@@ -112,6 +112,8 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   UOpRef prediction = step.outputs[predicted].value;
   auto shape = targetOf(b, options.loss, prediction);
   if (!shape) return shape.takeError();
+  for (UOpRef d : shape->shape) // the length of a sequence
+    if (d->is(Op::Dim) && !llvm::is_contained(m.dims, d)) m.dims.push_back(d);
   UOpRef target = b.arg(step.inputs.size(), shape->dtype, shape->shape);
   auto value = loss(b, options.loss, prediction, target);
   if (!value) return value.takeError();

@@ -194,6 +194,33 @@ def key_of_dropout():
     expect(losses[0] == losses[1] != losses[2], f"{losses}")
 
 
+def sequences():
+    """A loss of sequences: the length of a target is a dim of its own."""
+    Path("ctc.uop").write_text(SEQUENCES)
+    done = tool("astra-compile", "ctc.uop", "-o", "ctc.astra", "--train", "--loss=ctc", "--optimizer=sgd(lr=0.1)")
+    expect(done.returncode == 0, done.stderr)
+    labels = np.array([[1, 2, 0]] * 10)
+    np.save("cx.npy", np.random.default_rng(0).standard_normal((10, 6, 5)).astype(np.float32))
+    np.save("cy.npy", labels)
+    trained("--log=ctc.csv", bundle="ctc.astra", data="x=cx.npy,target=cy.npy", batch=4)
+    losses = [float(r["loss"]) for r in csv.DictReader(open("ctc.csv"))]
+    expect(len(losses) == 6 and losses[-1] < losses[0], str(losses))
+    labels[7, 1] = 4
+    np.save("cy.npy", labels)
+    done = train(bundle="ctc.astra", data="x=cx.npy,target=cy.npy", batch=4)
+    expect(done.returncode == 1 and "cy.npy: row 7 (from 0) is of class 4; the loss takes 0 to 3" in done.stderr, done.stderr)
+
+
+SEQUENCES = """module @ctc {
+  dim n in 1..4
+  param @w : f32[5, 4] = splat 0.5
+  entry @main(%x : f32[n, 6, 5]) -> (%y : f32[6, n, 4]) {
+    %y = contract %x[b, t, k], @w[k, c] -> [t, b, c] sum [k]
+  }
+}
+"""
+
+
 DROPOUT = """module @drop {
   param @w : f32[4] = splat 0.5
   state @random.key : u32[]
@@ -642,7 +669,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--aarch64", type=lambda p: str(Path(p).resolve()), help="an astra-train for aarch64")
     aarch64 = parser.parse_args().aarch64
-    tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, kinds_of_files, last_batch, killed_and_resumed,
+    tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, last_batch, killed_and_resumed,
              every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, malformed_weights, weights_to_begin_with, compile_refuses,
              bad_data, resumed_otherwise, other_refusals]  # fmt: skip
     named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64))]
