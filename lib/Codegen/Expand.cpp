@@ -259,28 +259,34 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
 void Expansion::laneFold(UOpRef n, Copies &out) {
   UOpRef x = n->src[0];
   const Copies in = done[x];
-  SmallVector<UOpRef, 2> ranges(n->indices().begin(), n->indices().end());
-  UOpRef lane = nullptr, steps = nullptr;
-  for (UOpRef r : ranges) (kindOf(r) == RangeKind::Vector ? lane : steps) = r;
+  UOpRef lane = nullptr;
+  SmallVector<UOpRef, 2> steps; // the others, outermost first
+  for (UOpRef r : n->indices())
+    if (kindOf(r) == RangeKind::Vector)
+      lane = r;
+    else
+      steps.push_back(r);
   for (UOpRef r : in.unroll)
-    if (r != steps) out.unroll.push_back(r);
+    if (!llvm::is_contained(steps, r)) out.unroll.push_back(r);
   out.lane = in.lane == lane ? nullptr : in.lane;
   static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   Op op = ops[n->ints[0]];
-  int64_t w = lane ? extent(lane) : 1, u = steps ? extent(steps) : 1, lanesOut = out.lane ? extent(out.lane) : 1;
+  int64_t w = lane ? extent(lane) : 1, u = 1, lanesOut = out.lane ? extent(out.lane) : 1;
+  for (UOpRef r : steps) u *= extent(r);
   UOpRef shapeOf = c.make(op, {x, x}); // a template of the combination
   auto combine = [&](UOpRef a, UOpRef b) { return elementwise(shapeOf, {a, b}, std::max(w, lanesOut)); };
-  SmallVector<int64_t, 4> at(out.unroll.size() + 1);
-  size_t total = 1;
+  size_t total = 1, kept = out.unroll.size();
   for (UOpRef r : out.unroll) total *= extent(r);
   SmallVector<UOpRef, 4> of(out.unroll.begin(), out.unroll.end());
-  if (steps) of.push_back(steps);
+  of.append(steps.begin(), steps.end());
+  SmallVector<int64_t, 4> at(of.size());
   for (size_t i = 0; i < total; ++i) {
     size_t k = i;
-    for (size_t j = out.unroll.size(); j-- > 0; k /= extent(out.unroll[j])) at[j] = k % extent(out.unroll[j]);
+    for (size_t j = kept; j-- > 0; k /= extent(of[j])) at[j] = k % extent(of[j]);
     SmallVector<UOpRef, 64> l;
     for (int64_t s = 0; s < u; ++s) {
-      if (steps) at[out.unroll.size()] = s;
+      int64_t rest = s;
+      for (size_t j = of.size(); j-- > kept; rest /= extent(of[j])) at[j] = rest % extent(of[j]);
       UOpRef v = pick(x, of, at);
       l.push_back(lane ? widen(v, w) : v);
     }

@@ -3,6 +3,7 @@
 // Gives:    one store per region: full tiles first, then what is left of each tiled axis, each with a parallel range of
 // its own. Keeps:    every element of the output is stored exactly once.
 #include "astra/Codegen/Lower.h"
+#include "Rows.h"
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
@@ -18,8 +19,14 @@ public:
   Lowering(Context &c, const KernelSpec &spec, const Plan &plan) : c(c), spec(spec), plan(plan), values(c, spec) {}
 
   Kernel run() {
+    if (plan.kind == PlanKind::Rows) {
+      values.reduceLanes = plan.lanes;
+      values.kept = keptInRow(spec);
+    }
     if (plan.kind == PlanKind::Contract)
       contract();
+    else if (plan.kind == PlanKind::Rows && writesRows(spec))
+      rows();
     else
       map();
     Kernel k;
@@ -39,6 +46,7 @@ private:
   UOpRef num(int64_t v) { return c.index(v); }
 
   void map();
+  void rows();
   void contract();
   void tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial, UOpRef m0, UOpRef mCount,
             unsigned rows);
@@ -65,7 +73,6 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &valu
 void Lowering::map() {
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
-  if (plan.kind == PlanKind::Rows) values.reduceLanes = plan.lanes;
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
   auto extents = memoryExtents(c, out.layout, domain->shape);
   int64_t serial = serialAxis(spec);
@@ -81,12 +88,18 @@ void Lowering::map() {
     if ((step == 0 && unroll == 1) || (step == 1 && lanes == 1)) continue;
     UOpRef each = num(w * u), count = div(sub(inner, start), each);
     if (count->hi <= 0) continue;
-    UOpRef p = values.range(mul(outer, count), RangeKind::Parallel);
-    bool flat = outer->constIndex() == 1;
+    UOpRef blocks = plan.block ? simplifyIndex(c, idxCeilDiv(c, outer, num(plan.block))) : outer;
+    UOpRef p = values.range(mul(blocks, count), RangeKind::Parallel);
+    bool flat = blocks->constIndex() == 1;
     UOpRef e = add(start, mul(flat ? p : mod(p, count), each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));
     if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
-    SmallVector<UOpRef, 6> at = unflatten(c, flat ? num(0) : div(p, count), outerDims);
+    UOpRef o = flat ? num(0) : div(p, count);
+    if (plan.block) {
+      UOpRef begin = mul(o, num(plan.block));
+      o = add(begin, values.range(simplifyIndex(c, idxMin(c, num(plan.block), sub(outer, begin))), RangeKind::Loop));
+    }
+    SmallVector<UOpRef, 6> at = unflatten(c, simplifyIndex(c, o), outerDims);
     at.append(unflatten(c, simplifyIndex(c, e), innerDims));
     if (serial >= 0) at.insert(at.begin() + serialDim, values.range(domain->shape[serial], RangeKind::Loop));
     auto [index, valid] = logicalIndex(c, values, out.layout, domain->shape, at);
@@ -99,6 +112,38 @@ void Lowering::map() {
     }
     start = add(start, mul(count, each));
   }
+}
+
+/// An item is a row, and stores follow each other along it: steps of several vectors, vectors, and what is left.
+void Lowering::rows() {
+  const Placed &out = spec.outputs[0];
+  Shape shape = out.value->shape;
+  UOpRef n = shape.back(), p = values.range(idxProduct(c, shape.drop_back()), RangeKind::Parallel), start = num(0);
+  SmallVector<UOpRef, 6> row = unflatten(c, p, shape.drop_back());
+  auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
+  auto put = [&](UOpRef e) {
+    SmallVector<UOpRef, 6> index(row);
+    index.push_back(simplifyIndex(c, e));
+    stores.push_back(values.store(index, values.at(out.value, index)));
+  };
+  for (unsigned u : {plan.unroll, 1u}) {
+    if (u == 1 && !stores.empty() && plan.unroll == 1) break;
+    UOpRef each = num(int64_t(plan.lanes) * u), count = div(sub(n, start), each);
+    if (count->hi <= 0) continue;
+    UOpRef e = add(start, mul(loop(count), each));
+    if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(plan.lanes)));
+    if (plan.lanes > 1) e = add(e, values.range(num(plan.lanes), RangeKind::Vector));
+    put(e);
+    start = simplifyIndex(c, add(start, mul(count, each)));
+  }
+  UOpRef rest = simplifyIndex(c, idxCeilDiv(c, sub(n, start), num(plan.lanes)));
+  if (rest->hi <= 0) return;
+  UOpRef lane = values.range(num(plan.lanes), RangeKind::Vector),
+         e = simplifyIndex(c, add(start, add(mul(loop(rest), num(plan.lanes)), lane)));
+  values.masked = lane;
+  values.mask = values.lt(e, n);
+  put(e);
+  values.masked = values.mask = nullptr;
 }
 
 void Lowering::contract() {

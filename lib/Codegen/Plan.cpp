@@ -3,6 +3,7 @@
 // Gives:    a plan, by trying the lowering under a few candidates and counting what would be slow.
 // Keeps:    determinism: no measurement, no randomness.
 #include "astra/Codegen/Plan.h"
+#include "Rows.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,7 +26,8 @@ std::string astra::text(const Plan &p) {
     if (p.stage) s += " stage " + n(p.stage) + ";";
   } else
     s += " merge " + n(p.merge) + ";";
-  return s + " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
+  s += " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
+  return p.block ? s + "; block " + n(p.block) : s;
 }
 
 /// The steps with one number that a plan of each kind may have.
@@ -33,11 +35,9 @@ static constexpr struct {
   llvm::StringLiteral name;
   unsigned Plan::*field;
   bool ofContract, ofOthers;
-} steps[] = {{"merge", &Plan::merge, false, true},
-             {"vector", &Plan::lanes, true, true},
-             {"unroll", &Plan::unroll, true, true},
-             {"rows", &Plan::rows, true, false},
-             {"stage", &Plan::stage, true, false}};
+} steps[] = {{"merge", &Plan::merge, false, true},  {"vector", &Plan::lanes, true, true},
+             {"unroll", &Plan::unroll, true, true}, {"block", &Plan::block, false, true},
+             {"rows", &Plan::rows, true, false},    {"stage", &Plan::stage, true, false}};
 
 static constexpr int64_t mostNumber = 4096; // of any number in a plan
 
@@ -73,7 +73,7 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
         llvm::find_if(steps, [&](auto &s) { return s.name == words[0] && (contract ? s.ofContract : s.ofOthers); });
     bool isN = contract && words[0] == "n";
     if (row == std::end(steps) && !isN)
-      return bad(step, contract ? "n, m, rows, stage, vector or unroll" : "merge, vector or unroll");
+      return bad(step, contract ? "n, m, rows, stage, vector or unroll" : "merge, vector, unroll or block");
     if (numbers.size() != 1) return bad(step, "one number after " + words[0]);
     if (isN)
       p.nLabel = numbers[0];
@@ -119,6 +119,8 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? heavy : value)->dtype));
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
+  if (p.block && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return bad("block " + n(p.block) + "; only a map that writes its whole output has blocks");
   if (p.kind != PlanKind::Contract) {
     unsigned rank = spec.outputs[0].layout.dims.size(), least = rank ? 1 : 0;
     if (p.merge < least || p.merge > rank)
@@ -165,6 +167,28 @@ static unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
       }
   }
   return cost;
+}
+
+static bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
+
+/// Whether the points of a block are neighbours in an operand whose lanes are not: then it is read in whole lines.
+static bool readsLines(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  for (UOpRef n : topoSort(k.sink)) {
+    if (n->op != Op::Load) continue;
+    bool apart = false, neighbours = false;
+    for (const IndexTerm &t : terms(n->src.back())) {
+      bool alone = t.atoms.size() == 1;
+      if (alone && isLane(t.atoms[0]))
+        apart |= t.coefficient != 1;
+      else
+        apart |= llvm::any_of(topoSort(t.atoms), isLane);
+      neighbours |= alone && t.coefficient == 1 && t.atoms[0]->op == Op::Range &&
+                    RangeKind(t.atoms[0]->ints[1]) == RangeKind::Loop;
+    }
+    if (apart && neighbours) return true;
+  }
+  return false;
 }
 
 /// How many nodes the addresses of a lowering take that are computed for each lane by itself: the code has them once
@@ -308,6 +332,13 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
     if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, 64u);
     return p;
   }
+  if (writesRows(spec)) { // several vectors a step where the last pass is short
+    p.kind = PlanKind::Rows;
+    p.merge = rank;
+    p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), 64u);
+    p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
+    return p;
+  }
   bool reduces = spec.heavy && (spec.heavy->op == Op::Reduce || spec.heavy->op == Op::Contract);
   p.kind = reduces ? PlanKind::Columns : PlanKind::Map;
   auto extents = memoryExtents(c, out.layout, v->shape);
@@ -337,6 +368,17 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
     if (slowness(c, spec, rows) <= least) return rows;
     return p;
   }
+  if (!reduces && least >= 16 &&
+      v == out.value) // an operand that is read across: by lines, if some loop goes along them
+    for (unsigned k = 1; k < rank; ++k) {
+      Plan blocks = p;
+      blocks.merge = k, blocks.block = 16, blocks.unroll = 1;
+      UOpRef in = idxProduct(c, llvm::ArrayRef<UOpRef>(extents).take_back(k)),
+             around = idxProduct(c, llvm::ArrayRef<UOpRef>(extents).drop_back(k));
+      blocks.lanes = std::min<uint64_t>(w, floorPow2(std::max<int64_t>(in->hi, 1)));
+      bool fits = blocks.lanes == w && around->hi >= 2 * int64_t(blocks.block);
+      if (fits && readsLines(c, spec, blocks)) return blocks;
+    }
   if (!reduces) { // a few vectors a step where the body is short
     UOpRef n = c.index(1);
     for (unsigned k = 0; k < p.merge; ++k) n = idxMul(c, extents[rank - 1 - k], n);

@@ -111,9 +111,33 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   Key key{{value, gate}, c.internShape(index).data()};
   auto it = memo.find(key);
   if (it != memo.end()) return it->second;
-  UOpRef r = compute(value, index, gate);
+  UOpRef r;
+  if (kept.contains(value)) {
+    UOpRef stage = keptRow(value, index.drop_back()), w = c.index(reduceLanes), e = index.back();
+    UOpRef q = simplifyIndex(c, idxDiv(c, e, w)), count = stage->indices()[0]->src[0];
+    if (gate) q = simplifyIndex(c, idxMin(c, q, idxSub(c, count, c.index(1)))); // beyond the end: any, not taken
+    r = c.make(Op::At, {stage, q, simplifyIndex(c, idxMod(c, e, w))}, {1});
+  } else
+    r = compute(value, index, gate);
   memo[key] = r;
   return r;
+}
+
+/// All elements of a row, up to a multiple of 64: those beyond its end are not taken.
+UOpRef ValueAt::keptRow(UOpRef value, ArrayRef<UOpRef> row) {
+  UOpRef &stage = rows[{{value, nullptr}, c.internShape(row).data()}];
+  if (stage) return stage;
+  UOpRef n = value->shape.back(), groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(64)));
+  UOpRef q = range(simplifyIndex(c, idxMul(c, groups, c.index(64 / reduceLanes))), RangeKind::Fold),
+         l = range(c.index(reduceLanes), RangeKind::Vector);
+  SmallVector<UOpRef, 6> at(row);
+  at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(reduceLanes)), l)));
+  std::pair outer{masked, mask};
+  mask = lt(at.back(), n);
+  masked = mask ? l : nullptr;
+  UOpRef element = compute(value, at, nullptr);
+  std::tie(masked, mask) = outer;
+  return stage = c.make(Op::Stage, {element, q, l});
 }
 
 UOpRef ValueAt::indexFrom(UOpRef scalar) {

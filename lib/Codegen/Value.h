@@ -8,6 +8,7 @@
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <map>
 
@@ -44,6 +45,9 @@ public:
     unsigned vectors = 1, lanes = 1;
   } panel;
 
+  // Values of which a row is kept in fast memory (Rows.h), its elements written in vectors of reduceLanes.
+  llvm::DenseSet<UOpRef> kept;
+
   std::vector<KernelBuffer> buffers;
 
 private:
@@ -62,6 +66,8 @@ private:
                  UOpRef gate);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
                 UOpRef length, UOpRef columns);
+  UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef keptRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef indexFrom(UOpRef scalar);
   std::pair<llvm::SmallVector<UOpRef, 4>, UOpRef> window(UOpRef x, llvm::ArrayRef<UOpRef> starts,
                                                          llvm::ArrayRef<UOpRef> size, llvm::ArrayRef<UOpRef> gateIndex,
@@ -71,7 +77,7 @@ private:
   const KernelSpec &spec;
   llvm::DenseMap<UOpRef, unsigned> slotOf;
   std::vector<UOpRef> bufferNodes;
-  std::map<Key, UOpRef> memo; // looked up only, never iterated
+  std::map<Key, UOpRef> memo, rows; // looked up only, never iterated
   int64_t nextAxis = 0;
 };
 

@@ -40,11 +40,21 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   }
   int64_t w = reduceLanes ? reduceLanes : 1;
   UOpRef c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)), rest = simplifyIndex(c, idxMod(c, n, c64));
+  // Lanes of a vector along the reduced axis; or, where vectors run along another, lane after lane: eight at a time,
+  // kept in fast memory, for 64 copies of what is summed are much code and more accumulators than there are registers.
+  bool kept = !reduceLanes && full->hi > 0;
   SmallVector<UOpRef, 2> laneRanges;
-  UOpRef lane = c.index(0);
-  if (w < 64)
-    laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
-  if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
+  UOpRef lane = c.index(0), group = nullptr;
+  if (kept) {
+    constexpr int64_t together = 8;
+    group = range(c.index(64 / together), RangeKind::Fold);
+    laneRanges = {range(c.index(64 / together), RangeKind::Unroll), range(c.index(together), RangeKind::Unroll)};
+    lane = idxAdd(c, idxMul(c, group, c.index(together)), laneRanges[1]);
+  } else {
+    if (w < 64)
+      laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
+    if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
+  }
   UOpRef acc = identity;
   if (full->hi > 0) {
     UOpRef i = range(full, RangeKind::Fold);
@@ -54,12 +64,39 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
     UOpRef i = idxAdd(c, idxMul(c, full, c64), lane), tail = element(i, lt(i, n));
     acc = acc == identity ? tail : c.make(ops[int(kind)], {acc, tail});
   }
+  if (kept) acc = c.make(Op::At, {c.make(Op::Stage, {acc, group}), laneRanges[0]}, {1});
   SmallVector<UOpRef, 3> src{acc};
   src.append(laneRanges.begin(), laneRanges.end());
   return c.make(Op::LaneFold, src, {combine});
 }
 
+/// What of a gate is about an index: conditions on lanes that it does not depend on are those of one that reads the
+/// value for each of its own elements.
+UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
+  if (!gate) return nullptr;
+  llvm::DenseSet<UOpRef> here;
+  for (UOpRef n : topoSort(index))
+    if (n->op == Op::Range) here.insert(n);
+  SmallVector<UOpRef, 4> stack{gate};
+  UOpRef out = nullptr;
+  while (!stack.empty()) {
+    UOpRef g = stack.pop_back_val();
+    if (g->op == Op::And) {
+      stack.push_back(g->src[1]), stack.push_back(g->src[0]);
+      continue;
+    }
+    bool lanes = false, shared = false;
+    for (UOpRef n : topoSort(g)) {
+      lanes |= n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector;
+      shared |= here.contains(n);
+    }
+    if (!lanes || shared) out = both(out, g);
+  }
+  return out;
+}
+
 UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
+  gate = about(index, gate);
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0], identity = c.literal(r->dtype, reduceIdentity(s.kind, r->dtype));
   static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};

@@ -8,6 +8,12 @@
 // Note [Groups]. A group is a realized value and the unrealized nodes below it. A node whose consumers all lie in one
 // group is computed once there. A contract or reduce is absorbed by the group of its consumers when they are
 // elementwise on its own shape up to the group's root (an epilogue), and the group has no other.
+//
+// Note [Rows]. Reductions along the last axis of one shape, its rows, share a group: a kernel's item then is a row,
+// which it passes over once for each of them, and once to write it where the root has that shape too (softmax, layer
+// norm and their gradients). A node of such a group is read as an element of the row at hand, or as one value for the
+// whole row, behind an expand along it. Neither is computed again for each of its readers: what is dear is kept beside
+// the row (Codegen/Rows.cpp), and a value of the row is computed once.
 #include "Fusion.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,8 +32,12 @@ static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contr
 static bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
 
 namespace {
+/// How the nodes of a group lie to its rows (Note [Rows]). Root: as the root does, elements or one value a row.
+enum Place : uint8_t { Root = 1, ValueOfRow = 2, ElementOfRow = 4, Elsewhere = 8 };
+
 struct Facts {
   SmallVector<UOpRef, 2> groups; // roots of the groups it is in, the first few
+  uint8_t places = 0;            // how its readers read it
   bool straight = false;         // elementwise on one shape up to the only group's root
   bool expanded = false;         // read through an expand, gather or window: one element is used many times
   bool mustRealize = false;
@@ -93,9 +103,78 @@ bool computesOperand(UOpRef contract, unsigned i) {
 }
 } // namespace
 
+/// A reduction along the last axis, in lanes or in any order, of rows that fit the first caches.
+static bool isRowReduce(UOpRef n) {
+  constexpr int64_t longest = 1 << 15;
+  if (n->op != Op::Reduce || !n->src[0]->rank()) return false;
+  ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
+  Shape row = n->src[0]->shape;
+  return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(row.size()) && s.order != ReduceOrder::Chain &&
+         row.back()->hi <= longest;
+}
+/// Whether `x` is the shape of one value for each row.
+static bool isOfRows(Shape x, Shape rows) {
+  if (x.size() == rows.size() && x.back()->constIndex() == 1) x = x.drop_back();
+  return x == rows.drop_back();
+}
+/// Whether a reshape only adds or drops a last axis of 1.
+static bool keepsRows(UOpRef n) {
+  Shape a = n->shape, b = n->src[0]->shape;
+  if (a.size() < b.size()) std::swap(a, b);
+  return a.size() == b.size() + 1 && a.back()->constIndex() == 1 && a.drop_back() == b;
+}
+
+namespace {
+/// The groups whose kernels go by rows (Note [Rows]).
+class RowGroups {
+public:
+  /// The place of n by all its readers, Elsewhere where they differ.
+  Place placeOf(UOpRef n, const Facts &x) const {
+    if (x.groups.size() != 1) return Elsewhere;
+    auto g = groups.find(x.groups[0]);
+    uint8_t p = x.places;
+    if (g == groups.end()) return p == Root || p == ValueOfRow ? Place(p) : Elsewhere;
+    if (p & Root) p = (p & ~Root) | (g->second.rootIsRow ? ElementOfRow : ValueOfRow);
+    bool fits =
+        p == ElementOfRow ? n->shape == g->second.shape : p == ValueOfRow && isOfRows(n->shape, g->second.shape);
+    return fits ? Place(p) : Elsewhere;
+  }
+  /// Whether reduction n can be computed in the group of its readers; then it is.
+  bool absorb(UOpRef n, Place place, UOpRef root, bool hasHeavy) {
+    if (!isRowReduce(n)) return false;
+    Shape rows = n->src[0]->shape;
+    auto g = groups.find(root);
+    if (g != groups.end()) return place == ValueOfRow && g->second.shape == rows;
+    if (hasHeavy || (place == ValueOfRow && root->shape != rows) || place > ValueOfRow) return false;
+    groups.insert({root, {rows, place == ValueOfRow}});
+    return true;
+  }
+  bool contains(UOpRef root) const { return groups.count(root); }
+  /// The place of source s of a node at `place`; `reduces`: the node is a reduction of the group.
+  static Place below(UOpRef n, Place place, UOpRef s, bool reduces) {
+    if (reduces) return ElementOfRow;
+    if (place == Elsewhere) return Elsewhere;
+    if (has(n->op, Elementwise)) return s->shape == n->shape ? place : Elsewhere;
+    if (n->op == Op::Reshape) return place != ElementOfRow && keepsRows(n) ? place : Elsewhere;
+    bool alongRows = n->op == Op::Expand && place != ValueOfRow && s->shape.back()->constIndex() == 1 &&
+                     s->shape.drop_back() == n->shape.drop_back();
+    return alongRows ? ValueOfRow : Elsewhere;
+  }
+
+private:
+  struct Group {
+    Shape shape;
+    bool rootIsRow;
+  };
+  llvm::DenseMap<UOpRef, Group> groups;
+};
+} // namespace
+
 Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
   Fusion f;
+  RowGroups rows;
   std::vector<UOpRef> order = topoSort(roots);
+  llvm::DenseMap<UOpRef, UOpRef> ofReduce; // reductions of rows and arithmetic on their results -> the reduction
   llvm::DenseMap<UOpRef, Facts> facts;
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
   for (UOpRef n : order) {
@@ -104,6 +183,11 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     if (!isHeavy(n) && !isStored(n))
       for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
     cost[n] = k;
+    bool passes = has(n->op, Elementwise) || (n->op == Op::Reshape && keepsRows(n));
+    if (isRowReduce(n)) ofReduce[n] = n;
+    if (passes)
+      for (UOpRef s : n->tensors())
+        if (UOpRef r = ofReduce.lookup(s)) ofReduce[n] = r;
   }
   llvm::DenseMap<UOpRef, unsigned> groupSize;
   for (UOpRef r : roots) facts[r].mustRealize = true;
@@ -116,16 +200,24 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     }
     Facts &x = facts[n];
     bool computed = !isStored(n) && n->op != Op::Const && n->op != Op::FromIndex && n->op != Op::Iota;
-    bool realize = false;
+    bool realize = false, reduces = false;
+    Place place = rows.placeOf(n, x);
     if (computed) {
-      bool absorb = x.groups.size() == 1 && x.straight && !f.heavy.count(x.groups[0]) && n->op != Op::Cumulate;
+      UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
+      bool hasHeavy = group && f.heavy.count(group);
+      bool absorb = group && !x.mustRealize && n->op != Op::Cumulate &&
+                    (rows.absorb(n, place, group, hasHeavy) || (x.straight && !hasHeavy));
+      reduces = absorb && rows.contains(group);
+      UOpRef below = place == ValueOfRow && !hasHeavy ? ofReduce.lookup(n) : nullptr; // which the group may take
+      bool once = group && ((below && below->src[0]->shape == group->shape) ||
+                            (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
       bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > fewGroups ||
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
-      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) || (spread && !has(n->op, Movement)) ||
-                full || n->op == Op::UpdateAt || n->op == Op::Scatter;
-      if (!realize && isHeavy(n)) f.heavy[x.groups[0]] = n;
+      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) ||
+                (spread && !once && !has(n->op, Movement)) || full || n->op == Op::UpdateAt || n->op == Op::Scatter;
+      if (!realize && isHeavy(n)) f.heavy.try_emplace(x.groups[0], n);
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
     SmallVector<UOpRef, 2> groups = x.groups;
@@ -137,8 +229,11 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       groups = {n};
       straight = true;
       expanded = false;
+      place = has(n->op, Elementwise) ? Root : Elsewhere;
+      reduces = rows.absorb(n, Root, n, false);
       if (isHeavy(n)) f.heavy[n] = n;
-    }
+    } else if (reduces)
+      ways = 1, expanded = false;
     if (has(n->op, Elementwise))
       for (UOpRef g : groups) ++groupSize[g];
     // n is decided: tell its sources who reads them.
@@ -148,6 +243,7 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       if (s->isIndex() || isControl(s)) continue;
       Facts &y = facts[s];
       ++y.uses;
+      y.places |= RowGroups::below(n, place, s, reduces);
       for (UOpRef g : groups)
         if (y.groups.size() <= fewGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
       bool passes = has(n->op, Elementwise) && straight && groups.size() == 1 && s->shape == n->shape && heavy != n;

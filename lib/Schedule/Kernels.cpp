@@ -224,6 +224,8 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
 Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
   laneLabel = -1;
   if (heavy && heavy->op == Op::Contract) return contractLayout(heavy, laneLabel);
+  // A kernel that writes rows has them as neighbours.
+  if (heavy && heavy->op == Op::Reduce && v->shape == heavy->src[0]->shape) return Layout::rowMajor(v->rank());
   // The order of the first input of this rank that is not row-major.
   std::vector<UOpRef> stack{v};
   llvm::DenseSet<UOpRef> seen;

@@ -7,7 +7,10 @@
 //                                                                 along label 1, 64 of them one below another
 //   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
 //                                                                 of a running sum or scatter: a loop around a store)
-//   rows:     merge 1; vector 16; unroll 1                        a reduction whose lanes run along the reduced axis
+//   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
+//   item:
+//                                                                 a transposed operand is read in whole lines
+//   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
 #include "astra/Codegen/Target.h"
@@ -29,6 +32,8 @@ struct Plan {
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
   // by side in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned stage = 0;
+  // map: so many points of the outer memory dims, one after another, are one item; 0: one
+  unsigned block = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

@@ -71,24 +71,26 @@ SECTIONS {
 }
 )ld";
 
-constexpr const char *const commonFlags[] = {"-std=c11",
-                                             "-O2",
-                                             "-ffreestanding",
-                                             "-fPIC",
-                                             "-ffp-contract=off",
-                                             "-fno-math-errno",
-                                             "-fwrapv",
-                                             "-fvisibility=hidden",
-                                             "-fno-ident",
-                                             "-fno-stack-protector",
-                                             "-fcf-protection=none",
-                                             "-fno-asynchronous-unwind-tables",
-                                             "-fno-unwind-tables",
-                                             "-fno-jump-tables",
-                                             "-ffunction-sections",
-                                             "-fomit-frame-pointer",
-                                             "-Wno-everything",
-                                             "-c"};
+constexpr const char *const commonFlags[] = {
+    "-std=c11",
+    "-O2",
+    "-ffreestanding",
+    "-fPIC",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-slp-vectorize", // what is to be vectors is written so; the search takes half of the time
+    "-fwrapv",
+    "-fvisibility=hidden",
+    "-fno-ident",
+    "-fno-stack-protector",
+    "-fcf-protection=none",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-fno-jump-tables",
+    "-ffunction-sections",
+    "-fomit-frame-pointer",
+    "-Wno-everything",
+    "-c"};
 
 class Workshop {
 public:

@@ -69,8 +69,8 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
   EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
-            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector or unroll");
-  EXPECT_EQ(refusal(k, "map: rows 4"), "plan 'map: rows 4': found 'rows 4', expected merge, vector or unroll");
+            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector, unroll or block");
+  EXPECT_EQ(refusal(k, "map: rows 4"), "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll or block");
   EXPECT_EQ(refusal(k, "contract: merge 1"),
             "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, vector or unroll");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
@@ -117,6 +117,10 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(sum, "columns: merge 0; vector 4; unroll 1"),
             "merge 0; the output has 2 dims in memory, expected 1..2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 2"), ""); // lanes run along the other axes
+  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),
+            "block 16; only a map that writes its whole output has blocks");
+  EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1; block 16"),
+            "block 16; only a map that writes its whole output has blocks");
 }
 
 TEST_F(Plans, KindsAreRefused) {

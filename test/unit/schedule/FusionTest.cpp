@@ -81,3 +81,44 @@ TEST(Fusion, KernelsOfManyNodesAreCut) {
   EXPECT_EQ(launches("%x : f32[n]", "%y : f32[n]", chain(200, "x", "y")), 1u);
   EXPECT_GE(launches("%x : f32[n]", "%y : f32[n]", chain(2000, "x", "y")), 8u);
 }
+
+namespace {
+/// Text that repeats %`of`, one value a row of [n, m], along the rows as %`to`.
+std::string spread(const std::string &of, const std::string &to, const std::string &m) {
+  return "%" + to + ".1 = reshape %" + of + " [n, 1]\n%" + to + " = expand %" + to + ".1 [n, " + m + "]\n";
+}
+std::string rowSum(const std::string &of, const std::string &to) {
+  return "%" + to + " = reduce %" + of + " kind=sum order=lane64 axes=[1]\n";
+}
+} // namespace
+
+TEST(Fusion, ReductionsAlongTheSameRowsShareAKernel) {
+  std::string softmax = "%m = reduce %x kind=max order=exact axes=[1]\n" + spread("m", "m.r", "99") +
+                        "%d = sub %x, %m.r\n%e = exp %d\n" + rowSum("e", "s") + spread("s", "s.r", "99");
+  EXPECT_EQ(launches("%x : f32[n, 99]", "%y : f32[n, 99]", softmax + "%y = div %e, %s.r"), 1u);
+  // Its gradient, from what the forward pass kept.
+  EXPECT_EQ(launches("%e : f32[n, 99], %s : f32[n], %p : f32[n, 99], %g : f32[n, 99]", "%y : f32[n, 99]",
+                     spread("s", "s.r", "99") + "%a = div %g, %s.r\n%b = div %p, %s.r\n%c = mul %b, %g\n" +
+                         rowSum("c", "t") + spread("t", "t.r", "99") + "%u = sub %a, %t.r\n%y = mul %e, %u"),
+            1u);
+  // The gradient of a layer norm: two sums, arithmetic on one value a row between.
+  EXPECT_EQ(launches("%x : f32[n, 99], %i : f32[n], %g : f32[n, 99]", "%y : f32[n, 99]",
+                     rowSum("g", "a") + "%h = mul %g, %x\n" + rowSum("h", "b") + "%b2 = mul %b, %i\n%b3 = sqrt %b2\n" +
+                         spread("a", "a.r", "99") + spread("b3", "b.r", "99") + spread("i", "i.r", "99") +
+                         "%k = mul %x, %b.r\n%l = sub %g, %a.r\n%o = sub %l, %k\n%y = mul %o, %i.r"),
+            1u);
+  // A variance: the mean of the row is computed in the kernel of the sum that it goes into.
+  EXPECT_EQ(launches("%x : f32[n, 99]", "%y : f32[n]",
+                     rowSum("x", "a") + spread("a", "a.r", "99") + "%d = sub %x, %a.r\n%q = mul %d, %d\n" +
+                         rowSum("q", "s") + "%y = sqrt %s"),
+            1u);
+}
+
+TEST(Fusion, RowsOfOtherLengthsAndLongOnesHaveKernelsOfTheirOwn) {
+  EXPECT_EQ(launches("%x : f32[n, 99], %z : f32[n, 33]", "%y : f32[n, 99]",
+                     rowSum("z", "a") + spread("a", "a.r", "99") + "%y = mul %x, %a.r"),
+            2u);
+  EXPECT_EQ(launches("%x : f32[n, 40000]", "%y : f32[n, 40000]",
+                     rowSum("x", "a") + spread("a", "a.r", "40000") + "%y = mul %x, %a.r"),
+            2u);
+}

@@ -1,0 +1,58 @@
+//===- Rows.cpp: kernels that go by rows ------------------------------------===//
+// Takes:    a kernel whose reductions all run along the last axis of one shape (Note [Rows] in Fusion.cpp).
+// Gives:    that shape, and which values are computed once for each element of a row although several passes read them.
+// Keeps:    bits: a value that is kept is the value that would be computed again.
+#include "Rows.h"
+#include "astra/IR/Contract.h"
+
+using namespace astra;
+
+static bool alongRows(UOpRef n, Shape rows) {
+  if (n->op != Op::Reduce || n->src[0]->shape != rows) return false;
+  ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
+  return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(rows.size()) && s.order != ReduceOrder::Chain;
+}
+
+Shape astra::rowsOf(const KernelSpec &spec) {
+  UOpRef r = spec.heavy;
+  return r && r->op == Op::Reduce && alongRows(r, r->src[0]->shape) ? r->src[0]->shape : Shape();
+}
+
+bool astra::writesRows(const KernelSpec &spec) {
+  Shape rows = rowsOf(spec);
+  return !rows.empty() && !spec.inPlace && spec.outputs[0].value->shape == rows;
+}
+
+llvm::DenseSet<UOpRef> astra::keptInRow(const KernelSpec &spec) {
+  constexpr unsigned dear = 8; // more than storing and loading it costs
+  llvm::DenseSet<UOpRef> kept;
+  Shape rows = rowsOf(spec);
+  if (rows.empty()) return kept;
+  std::vector<UOpRef> order = topoSort(spec.outputs[0].value);
+  llvm::DenseMap<UOpRef, unsigned> cost;
+  for (UOpRef n : order) {
+    if (!has(n->op, Elementwise))
+      continue; // arguments are loaded, other values computed once a row or by other kernels
+    unsigned k = n->op == Op::Div || n->op == Op::Sqrt ? 8 : 1;
+    for (UOpRef s : n->tensors()) k += cost.lookup(s);
+    cost[n] = std::min(k, 1000u);
+  }
+  // Which passes read a node: one number, or `several`.
+  constexpr unsigned none = 0, several = ~0u;
+  unsigned passes = 0;
+  llvm::DenseMap<UOpRef, unsigned> readBy;
+  auto read = [&](UOpRef s, unsigned pass) {
+    unsigned &by = readBy[s];
+    by = by == none || by == pass ? pass : several;
+  };
+  if (writesRows(spec)) read(spec.outputs[0].value, ++passes);
+  for (UOpRef n : llvm::reverse(order)) {
+    if (alongRows(n, rows)) read(n->src[0], ++passes);
+    if (!has(n->op, Elementwise) || n->shape != rows) continue;
+    unsigned by = readBy.lookup(n);
+    if (by == several && cost[n] > dear) kept.insert(n), by = ++passes;
+    if (by != none)
+      for (UOpRef s : n->tensors()) read(s, by);
+  }
+  return kept;
+}

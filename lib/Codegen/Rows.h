@@ -1,0 +1,15 @@
+//===- Rows.h: kernels that go by rows --------------------------------------===//
+#pragma once
+#include "astra/Schedule/Program.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace astra {
+
+/// The shape of the rows that the reductions of a kernel run along, all of them along its last axis; empty without any.
+Shape rowsOf(const KernelSpec &spec);
+/// Whether the output has that shape: an item writes a row. Else it writes a value of a row.
+bool writesRows(const KernelSpec &spec);
+/// Elements of rows that several passes over a row need and that are dear: they are kept for the row at hand.
+llvm::DenseSet<UOpRef> keptInRow(const KernelSpec &spec);
+
+} // namespace astra
