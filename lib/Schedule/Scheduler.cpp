@@ -69,12 +69,30 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
     }
   }
 
+  // A state that nobody else reads any more becomes its new value where it lies.
+  auto over = overwriting.find(v);
+  bool intoState = over != overwriting.end() && destination && destination->allocated == allocated;
+  if (intoState && over->second.reads) {
+    const Place *old = placeOf(over->second.state);
+    if (old && old->buffer == destination->buffer) {
+      Place at = *destination;
+      close(over->second.state, spec, buffers, closed, nullptr); // argument 0
+      spec.outputs.push_back({close(v, spec, buffers, closed, v), at.layout, at.allocated});
+      spec.inPlace = true;
+      if (const Origin *from = m.origins.find(v)) spec.origin = from->names[0];
+      emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+      places.set(v, at);
+      return;
+    } // else it reads a copy that lies as a contract wants it
+  }
+
   int64_t lane = -1;
   Layout layout = layoutFor(v, heavy, lane);
+  bool becomesState = destination && routine->buffers[destination->buffer].kind == BufferKind::State;
+  if (becomesState && !heavy) layout = destination->layout; // a copy that does not turn it, or none
   UOpRef value = close(v, spec, buffers, closed, v);
   bool direct = destination && destination->layout == layout && destination->allocated == allocated;
-  if (direct && routine->buffers[destination->buffer].kind == BufferKind::State)
-    direct = false; // other kernels may still read the old value
+  if (becomesState && !intoState) direct = false; // other kernels may still read the old value
   uint32_t to = direct ? destination->buffer : slotBuffer(v->dtype, allocated, layout);
   spec.outputs.push_back({value, layout, allocated});
   spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
@@ -166,9 +184,11 @@ void Scheduler::moveAll(ArrayRef<std::pair<UOpRef, Place>> wanted) {
   }
 }
 
-void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Place> &destinations) {
+void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Place> &destinations,
+                       ArrayRef<std::pair<UOpRef, UOpRef>> updates) {
   Fusion f = fuse(wanted);
   std::vector<UOpRef> order = topoSort(wanted);
+  overwriting = overwrites(order, f, wanted, updates);
   for (UOpRef n : order)
     for (UOpRef s : n->src) ++uses[s];
   for (UOpRef r : wanted) ++uses[r];
@@ -258,6 +278,7 @@ void Scheduler::entry(const Entry &e) {
     }
   llvm::DenseMap<UOpRef, Place> destinations;
   std::vector<std::pair<UOpRef, Place>> copies;
+  std::vector<std::pair<UOpRef, UOpRef>> updates; // values and the states that they become
   // State first: an output that is also the new state is computed once, into the state where it can be.
   auto want = [&](UOpRef v, Place p) {
     copies.push_back({v, p});
@@ -273,6 +294,7 @@ void Scheduler::entry(const Entry &e) {
                          shape});
     }
     want(roots[e.outputs.size() + i], *places.find(value));
+    updates.push_back({roots[e.outputs.size() + i], value});
   }
   std::vector<Place> outputs;
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {
@@ -281,7 +303,7 @@ void Scheduler::entry(const Entry &e) {
     outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, rowMajor(v)), rowMajor(v), allocated});
     want(v, outputs.back());
   }
-  values(roots, destinations);
+  values(roots, destinations, updates);
   if (failed()) return;
   moveAll(copies);
   layOutSlots();

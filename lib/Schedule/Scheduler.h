@@ -4,6 +4,7 @@
 #pragma once
 #include "FoldParams.h"
 #include "Fusion.h"
+#include "Overwrite.h"
 #include "ScopedMap.h"
 #include "astra/IR/Builder.h"
 #include "astra/Schedule/Program.h"
@@ -32,7 +33,9 @@ private:
   void fold();
   /// Appends to the program at hand what computes `roots`; each gets a place. A root with a destination is computed
   /// into it when its layout allows, else copied.
-  void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations);
+  /// `updates`: values and the states that they become.
+  void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations,
+              llvm::ArrayRef<std::pair<UOpRef, UOpRef>> updates = {});
   void realize(UOpRef v, UOpRef heavy, const Place *destination);
   /// Into its destination or the place of a value that dies, else into a copy of source 0.
   void scatter(UOpRef v, const Place *destination);
@@ -112,7 +115,8 @@ private:
   ScopedMap<Place> places;
   llvm::DenseSet<uint32_t> shared; // buffers that values in and outside of a body name: none of those may write it
   llvm::DenseMap<UOpRef, unsigned> uses;
-  ScopedMap<UOpRef> indexMap; // extents and carried dims -> internal dims
+  llvm::DenseMap<UOpRef, Overwrite> overwriting; // updates of states in the program at hand
+  ScopedMap<UOpRef> indexMap;                    // extents and carried dims -> internal dims
   struct Life {
     uint32_t first, last;
   };

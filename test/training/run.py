@@ -144,6 +144,20 @@ def dropout():
     near(call("eval", inputs, ["loss"])[0][0], plain, 1e-6, "the loss of eval")
 
 
+def softplus_at_zero():
+    """Its gradient is the logistic function, at 0 too."""
+    w = np.array([[-2, -0.0, 0, 1e-3, 30]], np.float32)
+    value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    nodes = [helper.make_node("Add", ["x", "w"], ["a"]), helper.make_node("Softplus", ["a"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [value("x", 1, 5)], [value("y", 1, 5)], [numpy_helper.from_array(w, "w")])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]), "m.onnx")
+    compiled("m.onnx", "--train", "--loss=mse(sum=1)", "--optimizer=sgd(momentum=0.5)")
+    x = np.zeros((1, 5), np.float32)
+    _, after = call("train_step", {"x": x, "target": x}, [], ["w.mean"])
+    y, slope = np.logaddexp(0, w.astype(np.float64)), 1 / (1 + np.exp(-w.astype(np.float64)))
+    near(after["w.mean"], 2 * y * slope, 1e-6, "the gradient")
+
+
 REFUSALS = [
     (["--loss=mse"], "need --train"),
     (["--train"], "--train needs a loss: --loss=NAME, of mse"),
@@ -164,7 +178,7 @@ def refused(flags, sentence):
 
 
 def main():
-    tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout]
+    tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero]
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -27,8 +27,10 @@ struct KernelSpec {
   int64_t laneLabel = -1; // of a contract: the kept label along which the layouts let vector lanes run, or -1
   int64_t mostRows =
       0; // of a contract: this variant runs only when the row labels have at most so many points; 0: any number
-  bool inPlace = false; // output 0 is an update_at of input 0 and writes only the window
-  std::string origin;   // user's nodes, for traces
+  // Output 0 lies where input 0 does: an update_at that writes only the window, a scatter, or a value that reads each
+  // element of input 0 only to write it.
+  bool inPlace = false;
+  std::string origin; // user's nodes, for traces
 };
 
 enum class BufferKind : uint8_t { Input, Output, Param, State, Slot };

@@ -16,7 +16,6 @@ UOpRef relu(Node &n, UOpRef x, double, double) {
   UOpRef passed = x && isFloat(x->dtype) ? n.select(n.bin(Op::Eq, x, 0.0), n.un(Op::Detach, x), x) : x;
   return n.select(below(n, x, 0), n.literal(x, 0), passed);
 }
-UOpRef plainRelu(Node &n, UOpRef x) { return n.select(below(n, x, 0), n.literal(x, 0), x); }
 
 UOpRef affine(Node &n, UOpRef x, double alpha, double beta) { return n.bin(Op::Add, n.bin(Op::Mul, x, alpha), beta); }
 
@@ -47,10 +46,11 @@ UOpRef elu(Node &n, UOpRef x, double alpha, double) {
 
 UOpRef softsign(Node &n, UOpRef x, double, double) { return n.bin(Op::Div, x, n.bin(Op::Add, n.un(Op::Abs, x), 1)); }
 
-/// log(1 + e^x), written so that nothing overflows: max(x, 0) + log1p(e^-|x|).
+/// log(1 + e^x), written so that nothing overflows: max(x, 0) + log1p(e^-|x|). The max shares its gradient where both
+/// are equal, and |x| has none there: together 1/2 at 0.
 UOpRef softplus(Node &n, UOpRef x, double, double) {
   UOpRef tail = n.un(Op::Log1p, n.un(Op::Exp, n.un(Op::Neg, n.un(Op::Abs, x))));
-  return n.bin(Op::Add, plainRelu(n, x), tail);
+  return n.bin(Op::Add, n.bin(Op::Max, x, n.literal(x, 0)), tail);
 }
 
 } // namespace
