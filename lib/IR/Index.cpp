@@ -5,6 +5,7 @@
 #include "astra/IR/Index.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 
@@ -102,6 +103,28 @@ static std::optional<IndexTerm> divideTerm(const IndexTerm &t, const IndexTerm &
   return q;
 }
 
+/// floordiv(floordiv(x, p) + k, q) = floordiv(x + k*p, p*q), of which what is a multiple of p*q stands outside: chains
+/// of strided layers have one form, however they are written. Null where a is not of this form.
+static UOpRef divTwice(Context &c, UOpRef a, int64_t q) {
+  UOpRef inner = nullptr;
+  int64_t k = 0, shift, divisor;
+  for (const IndexTerm &t : terms(a)) {
+    if (t.atoms.empty())
+      k = t.coefficient;
+    else if (!inner && t.coefficient == 1 && t.atoms.size() == 1 && t.atoms[0]->is(Op::FloorDiv))
+      inner = t.atoms[0];
+    else
+      return nullptr;
+  }
+  auto p = inner ? inner->src[1]->constIndex() : std::nullopt;
+  if (!p || *p < 1 || llvm::MulOverflow(*p, q, divisor) || llvm::MulOverflow(k, *p, shift) ||
+      divisor > int64_t(1) << 40)
+    return nullptr;
+  int64_t whole = shift / divisor - (shift % divisor < 0);
+  UOpRef x = idxAdd(c, inner->src[0], c.index(shift - whole * divisor));
+  return idxAdd(c, idxDiv(c, x, c.index(divisor)), c.index(whole));
+}
+
 UOpRef astra::idxDiv(Context &c, UOpRef a, UOpRef b) {
   auto x = a->constIndex(), y = b->constIndex();
   if (y && *y == 1) return a;
@@ -113,6 +136,8 @@ UOpRef astra::idxDiv(Context &c, UOpRef a, UOpRef b) {
       if (auto k = divideTerm(t, d[0])) q.push_back(*k);
     if (q.size() == ts.size()) return fromTerms(c, q);
   }
+  if (y && *y > 1)
+    if (UOpRef once = divTwice(c, a, *y)) return once;
   return IndexMath::node(c, Op::FloorDiv, a, b);
 }
 

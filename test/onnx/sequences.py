@@ -103,20 +103,25 @@ def lstm_in_numpy(x, w, r, b, lengths, clip, dtype):
 
 
 def lstm_types(rng):
-    """f16 and f64, a clipped cell state, sequences of length 0, layout 1."""
+    """f16 and f64, a clipped cell state, sequences of length 0, lengths that are constants, NaN, layout 1."""
     dtype = [F16, F64, F32][int(rng.integers(0, 3))]
     length, batch, width, hidden = (int(rng.integers(1, most)) for most in (6, 4, 9, 9))
     draw = lambda *shape: rng.standard_normal(shape).astype(dtype)
     x, w, r, b = draw(length, batch, width), draw(1, 4 * hidden, width), draw(1, 4 * hidden, hidden), draw(1, 8 * hidden)
     lengths, clip = rng.integers(0, length + 1, batch).astype(np.int32), float(rng.choice([0.25, 1, 1e6]))
     layout = int(rng.integers(0, 2))
+    if rng.random() < 0.5:
+        lengths[0] = length  # beside shorter ones
+    if rng.random() < 0.3:
+        x.flat[0] = np.nan
     bias = b[0, : 4 * hidden].astype(F64) + b[0, 4 * hidden :]
     y, y_h, y_c = lstm_in_numpy(x, w[0], r[0], bias, lengths, clip, dtype)
     if layout:
         x, y, y_h, y_c = x.swapaxes(0, 1), y.transpose(2, 0, 1, 3), y_h.swapaxes(0, 1), y_c.swapaxes(0, 1)
-    inputs = {"X": np.ascontiguousarray(x), "lengths": lengths}
+    inputs, constants = {"X": np.ascontiguousarray(x)}, {"W": w, "R": r, "B": b}
+    (constants if rng.random() < 0.5 else inputs)["lengths"] = lengths
     model = node_model("LSTM", ["X", "W", "R", "B", "lengths"], inputs, [("Y", dtype), ("Y_h", dtype), ("Y_c", dtype)], 22,
-                       {"hidden_size": hidden, "clip": clip, "layout": layout}, {"W": w, "R": r, "B": b})  # fmt: skip
+                       {"hidden_size": hidden, "clip": clip, "layout": layout}, constants)  # fmt: skip
     return model, inputs, [y, y_h, y_c], []
 
 

@@ -5,9 +5,13 @@
 //           bounds, is not known.
 // Does not: recurse: sources are visited with an explicit stack.
 #include "Known.h"
+#include "Settled.h"
 #include "astra/IR/Index.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace astra::onnx {
 
@@ -15,6 +19,19 @@ namespace {
 
 constexpr int64_t maxElements = 4096;
 constexpr int64_t maxMagnitude = int64_t(1) << 61; // of a non-constant value: index bounds saturate at 2^62
+
+/// Integers up to 2^precision are values of a float type; 0 for other types.
+unsigned precision(DType t) {
+  return t == DType::F64 ? 53 : t == DType::F32 ? 24 : t == DType::F16 ? 11 : t == DType::BF16 ? 8 : 0;
+}
+
+double floatOf(DType t, uint64_t bits) {
+  const llvm::fltSemantics &from = t == DType::F64   ? llvm::APFloat::IEEEdouble()
+                                   : t == DType::F32 ? llvm::APFloat::IEEEsingle()
+                                   : t == DType::F16 ? llvm::APFloat::IEEEhalf()
+                                                     : llvm::APFloat::BFloat();
+  return llvm::APFloat(from, llvm::APInt(bitWidth(t), bits)).convertToDouble();
+}
 
 /// The number of elements of a tensor of constant shape that is small enough.
 std::optional<int64_t> smallCount(UOpRef x) {
@@ -26,7 +43,9 @@ std::optional<int64_t> smallCount(UOpRef x) {
   return count;
 }
 
-bool mayBeKnown(UOpRef x) { return (isInt(x->dtype) || x->dtype == DType::Bool) && smallCount(x); }
+bool mayBeKnown(UOpRef x) {
+  return (isInt(x->dtype) || x->dtype == DType::Bool || precision(x->dtype)) && smallCount(x);
+}
 
 int64_t extent(UOpRef x, unsigned axis) { return *x->shape[axis]->constIndex(); }
 
@@ -62,6 +81,7 @@ int64_t decodeElement(const uint8_t *bytes, DType t) {
 
 /// Whether every value that v can take is one of t's and far enough from overflow to compute with.
 bool fits(UOpRef v, DType t) {
+  if (unsigned p = precision(t)) return v->lo >= -(int64_t(1) << p) && v->hi <= int64_t(1) << p;
   if (!v->constIndex() && (v->lo < -maxMagnitude || v->hi > maxMagnitude)) return false;
   unsigned width = t == DType::Bool ? 1 : bitWidth(t);
   if (width == 64) return isSigned(t) || v->lo >= 0;
@@ -103,12 +123,12 @@ UOpRef binary(Context &c, Op op, UOpRef a, UOpRef b) {
 
 } // namespace
 
-const Known::Elements *Known::found(UOpRef x) const {
+const Known::Value *Known::found(UOpRef x) {
   auto it = memo.find(x->id);
   return it != memo.end() && it->second ? &*it->second : nullptr;
 }
 
-const Known::Elements *Known::elements(UOpRef x) {
+const Known::Elements *Known::numbers(UOpRef x) {
   std::vector<std::pair<UOpRef, unsigned>> stack = {{x, 0}}; // a node and its next source
   while (!stack.empty()) {
     auto &[node, next] = stack.back();
@@ -118,11 +138,19 @@ const Known::Elements *Known::elements(UOpRef x) {
     } else if (next < node->tensors().size()) {
       stack.push_back({node->tensors()[next++], 0});
     } else {
-      memo[node->id] = evaluate(node);
+      std::optional<Value> value = evaluate(node);
+      if (!value && !precision(node->dtype))
+        if (std::optional<Tensor> t = settledValue(data, node)) value = decode(t->dtype, t->bytes.data(), t->count());
+      memo[node->id] = std::move(value);
       stack.pop_back();
     }
   }
-  return found(x);
+  const Value *v = found(x);
+  return v && v->divisor == 1 && !v->rounded ? &v->elements : nullptr;
+}
+
+const Known::Elements *Known::elements(UOpRef x) {
+  return isInt(x->dtype) || x->dtype == DType::Bool ? numbers(x) : nullptr;
 }
 
 std::optional<int64_t> Known::constant(UOpRef x) {
@@ -130,13 +158,56 @@ std::optional<int64_t> Known::constant(UOpRef x) {
   return e && e->size() == 1 ? e->front()->constIndex() : std::nullopt;
 }
 
-std::optional<Known::Elements> Known::evaluate(UOpRef x) {
-  llvm::SmallVector<const Elements *, 3> sources;
-  for (UOpRef source : x->tensors()) {
-    sources.push_back(found(source));
-    if (!sources.back()) return std::nullopt;
+/// Nothing where a float is no fraction of small enough numbers.
+std::optional<Known::Value> Known::decode(DType t, const uint8_t *bytes, int64_t count) {
+  Value v;
+  if (!precision(t)) {
+    for (int64_t i = 0; i < count; ++i) v.elements.push_back(c.index(decodeElement(bytes + i * byteSize(t), t)));
+    return v;
   }
-  Elements result(*smallCount(x));
+  constexpr int mostBits = 40;
+  std::vector<double> numbers(count);
+  int places = 0; // behind the binary point
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes + i * byteSize(t), byteSize(t));
+    double d = numbers[i] = floatOf(t, bits);
+    while (places <= mostBits && std::ldexp(d, places) != std::trunc(std::ldexp(d, places))) ++places;
+    if (places > mostBits || !(std::fabs(std::ldexp(d, places)) <= 0x1p53)) return std::nullopt;
+  }
+  v.divisor = int64_t(1) << places;
+  for (double d : numbers) v.elements.push_back(c.index(int64_t(std::ldexp(d, places))));
+  return v;
+}
+
+std::optional<Known::Value> Known::evaluate(UOpRef x) {
+  llvm::SmallVector<const Value *, 3> values;
+  int64_t divisor = 1;
+  bool toInteger = x->is(Op::Floor) || x->is(Op::Ceil) || x->is(Op::Trunc) || x->is(Op::RoundEven) ||
+                   (x->is(Op::Cast) && !precision(x->dtype)),
+       ownDivisors = toInteger || x->is(Op::Mul) || x->is(Op::Div);
+  for (UOpRef source : x->tensors()) {
+    const Value *v = found(source);
+    if (!v || (v->rounded && !toInteger)) return std::nullopt;
+    values.push_back(v);
+    divisor = std::max(divisor, v->divisor);
+  }
+  // Floats that meet in one tensor get a common divisor.
+  std::vector<Elements> scaled(values.size());
+  llvm::SmallVector<const Elements *, 3> sources;
+  for (size_t i = 0; i < values.size(); ++i) {
+    sources.push_back(&values[i]->elements);
+    if (ownDivisors || values[i]->divisor == divisor || !precision(x->src[i]->dtype)) continue;
+    for (UOpRef v : values[i]->elements) {
+      if (!small(v) || divisor / values[i]->divisor > int64_t(1) << 30) return std::nullopt;
+      scaled[i].push_back(idxMul(c, v, c.index(divisor / values[i]->divisor)));
+    }
+    sources[i] = &scaled[i];
+  }
+  Value out;
+  Elements &result = out.elements;
+  result.resize(*smallCount(x));
+  if (precision(x->dtype)) out.divisor = divisor;
   bool known = true;
   auto put = [&](int64_t i, UOpRef v) {
     known &= v && fits(v, x->dtype);
@@ -166,17 +237,17 @@ std::optional<Known::Elements> Known::evaluate(UOpRef x) {
     }
     return values;
   };
-  auto literal = [&](uint64_t bits) {
-    return c.index(decodeElement(reinterpret_cast<const uint8_t *>(&bits), x->dtype));
+  auto literal = [&](uint64_t bits) -> UOpRef {
+    auto v = decode(x->dtype, reinterpret_cast<const uint8_t *>(&bits), 1);
+    return v && v->divisor == 1 ? idxMul(c, v->elements[0], c.index(out.divisor)) : nullptr;
   };
+  auto bytesOf = [](const uint64_t &bits) { return reinterpret_cast<const uint8_t *>(&bits); };
 
   switch (x->op) {
-  case Op::Const: put(0, literal(uint64_t(x->ints.back()))); break;
+  case Op::Const: return decode(x->dtype, bytesOf(uint64_t(x->ints.back())), 1);
   case Op::Param: {
     const std::vector<uint8_t> *bytes = data(x);
-    if (!bytes) return std::nullopt;
-    elementwise([&](size_t i) { return c.index(decodeElement(bytes->data() + i * byteSize(x->dtype), x->dtype)); });
-    break;
+    return bytes ? decode(x->dtype, bytes->data(), *smallCount(x)) : std::nullopt;
   }
   case Op::FromIndex: put(0, x->src[0]); break;
   case Op::Iota:
@@ -184,7 +255,7 @@ std::optional<Known::Elements> Known::evaluate(UOpRef x) {
     break;
   case Op::Reshape:
   case Op::Detach:
-  case Op::Tap: return *sources[0];
+  case Op::Tap: return *values[0];
   case Op::Neg:
     elementwise([&](size_t i) { return medium((*sources[0])[i]) ? idxSub(c, c.index(0), (*sources[0])[i]) : nullptr; });
     break;
@@ -193,7 +264,23 @@ std::optional<Known::Elements> Known::evaluate(UOpRef x) {
     if (x->dtype != DType::Bool) return std::nullopt;
     elementwise([&](size_t i) { return idxSub(c, c.index(1), (*sources[0])[i]); });
     break;
+  case Op::Floor:
+  case Op::Ceil:
+  case Op::Trunc:
+  case Op::RoundEven:
   case Op::Cast:
+    if (precision(x->src[0]->dtype) && toInteger) { // a rounded quotient has the floor of the exact one
+      out.divisor = 1;
+      UOpRef by = c.index(values[0]->divisor);
+      elementwise([&](size_t i) -> UOpRef {
+        UOpRef v = (*sources[0])[i];
+        if (x->dtype == DType::Bool) return nullptr;
+        if (values[0]->divisor == 1) return v;
+        if (x->is(Op::RoundEven) || (!x->is(Op::Floor) && !x->is(Op::Ceil) && v->lo < 0)) return nullptr;
+        return x->is(Op::Ceil) ? idxCeilDiv(c, v, by) : idxDiv(c, v, by);
+      });
+      break;
+    }
     elementwise([&](size_t i) {
       UOpRef v = (*sources[0])[i];
       return x->dtype == DType::Bool && x->src[0]->dtype != DType::Bool ? binary(c, Op::Ne, v, c.index(0)) : v;
@@ -251,7 +338,30 @@ std::optional<Known::Elements> Known::evaluate(UOpRef x) {
         c.index(0));
     break;
   }
+  case Op::Mul:
+    if (precision(x->dtype)) {
+      if (llvm::MulOverflow(values[0]->divisor, values[1]->divisor, out.divisor) || out.divisor > int64_t(1) << 40)
+        return std::nullopt;
+    }
+    elementwise([&](size_t i) { return binary(c, Op::Mul, (*sources[0])[i], (*sources[1])[i]); });
+    break;
+  case Op::Div: { // by one number
+    auto by = sources[1]->empty() ? std::nullopt : sources[1]->front()->constIndex();
+    if (!by || *by < 1 || llvm::any_of(*sources[1], [&](UOpRef v) { return v->constIndex() != by; }))
+      return std::nullopt;
+    int64_t up = values[1]->divisor, down, common;
+    if (llvm::MulOverflow(values[0]->divisor, *by, down)) return std::nullopt;
+    common = std::gcd(up, down), up /= common, down /= common;
+    if (down > int64_t(1) << 40 || up > int64_t(1) << 30) return std::nullopt;
+    out.divisor = down;
+    // A fraction of a numerator under 2^24 is at least 1/down from the next integer, and rounding moves it by less.
+    out.rounded = !llvm::isPowerOf2_64(down);
+    if (out.rounded && precision(x->dtype) < 24) return std::nullopt;
+    elementwise([&](size_t i) { return binary(c, Op::Mul, (*sources[0])[i], c.index(up)); });
+    break;
+  }
   case Op::Reduce: {
+    if (precision(x->dtype)) return std::nullopt;
     auto kind = ReduceKind(x->ints[0]);
     if (x->indices().size() ||
         (kind != ReduceKind::Sum && kind != ReduceKind::Prod && kind != ReduceKind::Max && kind != ReduceKind::Min))
@@ -274,10 +384,13 @@ std::optional<Known::Elements> Known::evaluate(UOpRef x) {
   default:
     if (x->src.size() != 2 || !has(x->op, Elementwise)) return std::nullopt;
     if ((x->op == Op::And || x->op == Op::Or) && x->dtype != DType::Bool) return std::nullopt;
+    if (precision(x->src[0]->dtype) &&
+        (x->op == Op::FloorDiv || x->op == Op::Mod || x->op == Op::TruncDiv || x->op == Op::Rem))
+      return std::nullopt;
     elementwise([&](size_t i) { return binary(c, x->op, (*sources[0])[i], (*sources[1])[i]); });
   }
-  if (!known) return std::nullopt;
-  return result;
+  if (!known || (x->dtype == DType::F16 && out.divisor > int64_t(1) << 24)) return std::nullopt; // 2^-24: its least
+  return out;
 }
 
 } // namespace astra::onnx

@@ -48,6 +48,12 @@ std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
 static std::string equalHint(UOpRef x, UOpRef y) {
   if (!x->is(Op::Dim)) std::swap(x, y);
   if (!x->is(Op::Dim)) return fixHint({x, y});
+  if (llvm::is_contained(topoSort(y), x)) { // "s = min(s, 40)" holds up to 40
+    UOpRef other = y->is(Op::Min) ? y->src[y->src[0] == x] : nullptr;
+    auto most = other ? other->constIndex() : std::nullopt;
+    if (!most || *most < x->lo) return fixHint({x});
+    return "; give --dim " + shellWord((x->str + "=" + std::to_string(x->lo) + ".." + std::to_string(*most)).str());
+  }
   std::string hint = "; if they always are, say so with --dim " + shellWord((x->str + "=" + indexText(y)).str());
   return y->constIndex() ? hint : hint + ", or " + fixHint({x, y}).substr(2);
 }

@@ -98,6 +98,11 @@ public:
   /// The same as a number, of an integer or float type.
   double literalNumber(unsigned i, const char *what);
   const std::vector<UOpRef> *elements(UOpRef x) { return x ? shared.known.elements(x) : nullptr; }
+  /// A scalar of any type that is an integer and known; else null.
+  UOpRef knownInteger(UOpRef x) {
+    const std::vector<UOpRef> *numbers = x ? shared.known.numbers(x) : nullptr;
+    return numbers && numbers->size() == 1 ? numbers->front() : nullptr;
+  }
   /// The bytes of a parameter; null for any other node.
   const std::vector<uint8_t> *bytes(UOpRef param) const { return shared.bytes(param); }
 

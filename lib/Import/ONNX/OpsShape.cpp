@@ -105,13 +105,26 @@ void constantOfShape(Node &n) {
   n.give(n.broadcastTo(value, dims));
 }
 
-/// Floats: the number of elements is computed in f64 from constants; element i is start + i * delta.
+UOpRef stepsBetween(Context &c, UOpRef first, UOpRef last, int64_t step) {
+  UOpRef distance = step > 0 ? idxSub(c, last, first) : idxSub(c, first, last);
+  return idxMax(c, c.index(0), idxCeilDiv(c, distance, c.index(std::abs(step))));
+}
+
+/// Floats: the number of elements is computed in f64 from constants, or from extents; element i is start + i * delta.
 void floatRange(Node &n) {
-  double start = n.literalNumber(0, "start"), limit = n.literalNumber(1, "limit"), delta = n.literalNumber(2, "delta");
-  double count = std::ceil((limit - start) / delta);
-  if (!n.failed() && !(std::isfinite(count) && count < 1e9)) n.fail("the range has no finite number of elements");
-  if (n.failed()) return;
-  UOpRef x = n.in(0), ramp = n.iota(x->dtype, {n.c.index(std::max<int64_t>(0, int64_t(count)))}, 0);
+  UOpRef first = n.knownInteger(n.in(0)), last = n.knownInteger(n.in(1)), step = n.knownInteger(n.in(2)), extent;
+  if (first && last && step && step->isConst() && *step->constIndex()) {
+    extent = stepsBetween(n.c, first, last, *step->constIndex());
+    if (extent->lo >= 1000000000) return void(n.fail("the range has no finite number of elements"));
+  } else {
+    double start = n.literalNumber(0, "start"), limit = n.literalNumber(1, "limit"),
+           delta = n.literalNumber(2, "delta");
+    double count = std::ceil((limit - start) / delta);
+    if (!n.failed() && !(std::isfinite(count) && count < 1e9)) n.fail("the range has no finite number of elements");
+    if (n.failed()) return;
+    extent = n.c.index(std::max<int64_t>(0, int64_t(count)));
+  }
+  UOpRef x = n.in(0), ramp = n.iota(x->dtype, {extent}, 0);
   n.give(n.bin(Op::Add, n.bin(Op::Mul, ramp, n.in(2)), x));
 }
 
@@ -126,9 +139,7 @@ void range(Node &n) {
     n.fail("start, limit and delta must be scalars, and delta not 0");
     return;
   }
-  UOpRef distance = step[0] > 0 ? idxSub(n.c, last[0], first[0]) : idxSub(n.c, first[0], last[0]);
-  UOpRef count = idxMax(n.c, n.c.index(0), idxCeilDiv(n.c, distance, n.c.index(std::abs(step[0]))));
-  UOpRef ramp = n.iota(start->dtype, {count}, 0);
+  UOpRef ramp = n.iota(start->dtype, {stepsBetween(n.c, first[0], last[0], step[0])}, 0);
   if (step[0] != 1) ramp = n.bin(Op::Mul, ramp, delta);
   n.give(first[0]->constIndex() == 0 ? ramp : n.bin(Op::Add, ramp, start));
 }

@@ -33,6 +33,10 @@ bool take(UOpRef x, int64_t &left) {
 } // namespace
 
 std::optional<Tensor> settledValue(Node &n, UOpRef x) {
+  return settledValue([&](UOpRef param) { return n.bytes(param); }, x);
+}
+
+std::optional<Tensor> settledValue(llvm::function_ref<const std::vector<uint8_t> *(UOpRef)> data, UOpRef x) {
   if (!x) return std::nullopt;
   EvalInputs in;
   llvm::SmallVector<UOpRef, 32> open = {x};
@@ -42,7 +46,7 @@ std::optional<Tensor> settledValue(Node &n, UOpRef x) {
     UOpRef at = open.pop_back_val();
     if (!take(at, left)) return std::nullopt;
     if (at->is(Op::Param)) {
-      const std::vector<uint8_t> *bytes = n.bytes(at);
+      const std::vector<uint8_t> *bytes = data(at);
       if (!bytes) return std::nullopt;
       Tensor value{at->dtype, {}, *bytes};
       for (UOpRef d : at->shape) value.shape.push_back(*d->constIndex());

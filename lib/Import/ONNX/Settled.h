@@ -13,6 +13,8 @@ namespace astra::onnx {
 /// The value of x when it follows from constants alone, by at most 512 nodes of at most 2^22 elements each, none of
 /// them a function, a control op or a random one; else nothing.
 std::optional<Tensor> settledValue(Node &n, UOpRef x);
+/// The same; `data` gives the bytes of a parameter, or null.
+std::optional<Tensor> settledValue(llvm::function_ref<const std::vector<uint8_t> *(UOpRef)> data, UOpRef x);
 
 /// x, or in its place a parameter (a literal for a scalar) with its value.
 UOpRef settled(Node &n, UOpRef x);

@@ -2,6 +2,8 @@
 // Takes:    small models built in memory.
 // Gives:    checks of output types, of shape arithmetic folded to symbolic dims, and of the committed digits network.
 #include "ModelMaker.h"
+#include "astra/IR/Index.h"
+#include <cmath>
 
 namespace astra::onnx {
 namespace {
@@ -98,6 +100,101 @@ TEST(ImportShape, RangeOverADim) {
   m.constant("two", {}, {2});
   m.node("Range", {"zero", "n", "two"}, {"y"});
   EXPECT_EQ(m.result(), "i64[floordiv(seq + 1, 2)]");
+}
+
+/// s = the extent as a float, times or over a number, rounded to an integer: an extent of y.
+ModelMaker throughFloats(const char *op, float by, const char *rounding) {
+  ModelMaker m;
+  m.input("x", "seq").dim("seq", 1, 1000).output("y", "n", Int64);
+  m.node("Shape", {"x"}, {"s"});
+  set(m.node("Cast", {"s"}, {"f"}), "to", int64_t(1));
+  m.weights("by", {1}).set_float_data(0, by);
+  m.node(op, {"f", "by"}, {"g"});
+  if (rounding) m.node(rounding, {"g"}, {"h"});
+  set(m.node("Cast", {rounding ? "h" : "g"}, {"n"}), "to", int64_t(7));
+  m.constant("one", {1}, {1});
+  m.node("Expand", {"one", "n"}, {"y"});
+  return m;
+}
+
+/// What the symbolic extent is at every size is what float arithmetic gives there.
+TEST(ImportShape, ExtentsThroughFloats) {
+  for (const char *op : {"Mul", "Div", "Add"})
+    for (float by : {0.5f, 0.25f, 2.0f, 1.5f, 0.75f, 3.0f, 7.0f, 10.0f, 49.0f, 0.125f, 100.0f})
+      for (const char *rounding : {"Floor", "Ceil", static_cast<const char *>(nullptr)}) {
+        ModelMaker maker = throughFloats(op, by, rounding);
+        llvm::Expected<Module> module = maker.import();
+        std::string what = std::string(op) + " " + std::to_string(by) + " " + (rounding ? rounding : "Cast");
+        ASSERT_TRUE(bool(module)) << what << ": " << llvm::toString(module.takeError());
+        UOpRef extent = module->entries[0].outputs[0].value->shape[0];
+        for (int64_t n = 1; n <= 1000; ++n) {
+          float f = float(n), g = llvm::StringRef(op) == "Mul"   ? f * by
+                                  : llvm::StringRef(op) == "Div" ? f / by
+                                                                 : f + by;
+          float h = !rounding ? std::trunc(g) : llvm::StringRef(rounding) == "Floor" ? std::floor(g) : std::ceil(g);
+          ASSERT_EQ(idxEvaluate(extent, [&](UOpRef x) { return x->is(Op::Dim) ? std::optional(n) : std::nullopt; }),
+                    int64_t(h))
+              << what << " at " << n << ": " << indexText(extent);
+        }
+      }
+  // 0.1 is no fraction with a small power of two below: the products are rounded.
+  EXPECT_NE(throughFloats("Mul", 0.1f, "Floor").result().find("must follow from constants and shapes"),
+            std::string::npos);
+}
+
+TEST(ImportShape, RangesOfFloatsOverADim) {
+  for (auto [first, expected] : {std::pair{0.0f, "f32[floordiv(seq + 1, 2)]"}, std::pair{20.0f, "f32[0]"}}) {
+    ModelMaker m;
+    m.input("x", "seq").dim("seq", 1, 16).output("y", "n");
+    m.node("Shape", {"x"}, {"s"});
+    set(m.node("Cast", {"s"}, {"f"}), "to", int64_t(1));
+    m.node("Squeeze", {"f"}, {"n"});
+    m.weights("first", {}).set_float_data(0, first);
+    m.weights("two", {}).set_float_data(0, 2);
+    m.node("Range", {"first", "n", "two"}, {"y"});
+    EXPECT_EQ(m.result(), expected);
+  }
+}
+
+/// Ops that shape arithmetic does not know, on constants: the evaluator computes them.
+TEST(ImportShape, ShapesFromConstantsByAnyOp) {
+  ModelMaker m;
+  m.input("x", "seq").dim("seq", 1, 16).output("y", "a,b");
+  m.constant("ones", {2}, {1, 1});
+  m.constant("axis", {}, {0});
+  m.node("CumSum", {"ones", "axis"}, {"s"}); // 1, 2
+  set(m.node("Cast", {"s"}, {"f"}), "to", int64_t(1));
+  m.node("Sqrt", {"f"}, {"g"});
+  m.node("Ceil", {"g"}, {"h"});
+  set(m.node("Cast", {"h"}, {"shape"}), "to", int64_t(7)); // 1, 2
+  m.node("Shape", {"x"}, {"n"});
+  set(m.node("Concat", {"shape", "n"}, {"all"}), "axis", int64_t(0));
+  m.node("Expand", {"x", "all"}, {"y"});
+  m.graph().clear_output();
+  m.output("y", "a,b,c");
+  EXPECT_EQ(m.result(), "f32[1, 2, seq]");
+}
+
+/// Chains of strided layers have one form.
+TEST(ImportShape, QuotientsOfQuotients) {
+  ModelMaker m;
+  m.input("x", "seq").dim("seq", 40, 64).output("y", "n", Int64);
+  m.node("Shape", {"x"}, {"s"});
+  m.constant("five", {1}, {5});
+  m.constant("four", {1}, {4});
+  m.constant("two", {1}, {2});
+  m.constant("eight", {1}, {8});
+  m.node("Sub", {"s", "five"}, {"a"});
+  m.node("Div", {"a", "four"}, {"b"});
+  m.node("Sub", {"b", "two"}, {"c"});
+  m.node("Div", {"c", "two"}, {"d"});
+  m.node("Div", {"a", "eight"}, {"e"});
+  m.constant("one", {1}, {1});
+  m.node("Add", {"d", "one"}, {"once"});
+  m.node("Expand", {"one", "once"}, {"p"});
+  m.node("Expand", {"one", "e"}, {"q"});
+  m.node("Add", {"p", "q"}, {"y"}); // extents that are equal
+  EXPECT_EQ(m.result(), "i64[floordiv(seq - 5, 8)]");
 }
 
 TEST(ImportShape, Convolutions) {
