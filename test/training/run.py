@@ -158,6 +158,23 @@ def softplus_at_zero():
     near(after["w.mean"], 2 * y * slope, 1e-6, "the gradient")
 
 
+def merged_parameters():
+    """What an exporter stored once is told; running statistics that are a bias too are refused."""
+    value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    stored = [numpy_helper.from_array(np.full(4, v, np.float32), n) for n, v in (("zeros", 0), ("ones", 1), ("var", 1))]
+    shared = [numpy_helper.from_array(np.arange(4, dtype=np.float32), "shared")]
+    adds = [helper.make_node("Add", ["x", "zeros"], ["a"], "first"), helper.make_node("Mul", ["a", "shared"], ["b"], "times"),
+            helper.make_node("Add", ["b", "shared"], ["c"], "plus")]  # fmt: skip
+    for last, told in ((helper.make_node("Add", ["c", "zeros"], ["y"], "second"), "note: parameter 'zeros' is read by 2 nodes ('first', 'second'"),
+                       (helper.make_node("BatchNormalization", ["c", "ones", "ones", "zeros", "var"], ["y"], "norm"),
+                        "the running statistics 'zeros' are something else too, for nodes 'first' and 'norm'")):  # fmt: skip
+        graph = helper.make_graph([*adds, last], "g", [value("x", 8, 4)], [value("y", 8, 4)], stored + shared)
+        onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]), "m.onnx")
+        done = tool("astra-compile", "m.onnx", "-o", "m.astra", "--train", "--loss=mse")
+        if told not in done.stderr or "'shared'" in done.stderr or bool(done.returncode) == ("note" in told):
+            raise Failed(f"exit {done.returncode}: {done.stderr}")
+
+
 REFUSALS = [
     (["--loss=mse"], "need --train"),
     (["--train"], "--train needs a loss: --loss=NAME, of mse"),
@@ -178,7 +195,8 @@ def refused(flags, sentence):
 
 
 def main():
-    tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero]
+    tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero,
+             merged_parameters]  # fmt: skip
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

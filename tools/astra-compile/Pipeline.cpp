@@ -134,7 +134,11 @@ Expected<Module> Pipeline::load() {
       options.training = true;
       options.prediction = o.training->output;
     }
-    return importONNX(o.model, options);
+    std::vector<std::string> notes;
+    options.notes = &notes;
+    Expected<Module> m = importONNX(o.model, options);
+    for (const std::string &note : notes) errs() << "astra-compile: note: " << note << '\n';
+    return m;
   }
   if (!o.constants.empty())
     return createStringError("--constant is for the inputs of an ONNX model: write a param into " + o.model);

@@ -33,6 +33,8 @@ struct ImportOptions {
   /// states that it updates (the variance of a sample, as PyTorch has it).
   bool training = false;
   std::string prediction = {}; // with training: a value of the model that both entries have as an output too
+  /// Gets sentences about what may not be meant; null: nobody asks.
+  std::vector<std::string> *notes = nullptr;
 };
 
 /// Reads the model and everything that it needs from its folder; the file is not kept open.

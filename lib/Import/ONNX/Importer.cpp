@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
+#include <cstring>
 
 namespace astra {
 namespace onnx {
@@ -35,7 +36,9 @@ public:
     if (llvm::Error e = addTaps(module.entries[0])) return e;
     if (options.training) {
       lowering.top.values = std::move(leaves);
+      countReaders();
       addForward();
+      noteMergedParams();
       if (!failures.empty()) return failures.error();
     }
     keepUsedParams();
@@ -54,6 +57,8 @@ private:
   void collectOutputs(Entry &entry);
   void addPrediction(Entry &entry);
   void addForward();
+  void countReaders();
+  void noteMergedParams();
   llvm::Error addTaps(Entry &entry);
   void keepUsedParams();
 
@@ -63,7 +68,8 @@ private:
   Lowering lowering;
   Failures &failures = lowering.failures;
   llvm::StringMap<UOpRef> dims;
-  llvm::StringSet<> namesOfInputs; // dims that some axis of an input is alone
+  llvm::StringSet<> namesOfInputs;                   // dims that some axis of an input is alone
+  llvm::StringMap<std::vector<std::string>> readers; // of values of the top graph: nodes
 };
 
 /// Null after a failure.
@@ -256,6 +262,33 @@ void Importer::addPrediction(Entry &entry) {
   if (value->second) entry.outputs.push_back({name, value->second});
 }
 
+static constexpr const char *mergedHint =
+    "exporters store equal tensors once: PyTorch's has each by itself with torch.onnx.export(..., optimize=False)";
+
+void Importer::countReaders() {
+  for (const proto::Node &node : graph.node()) {
+    llvm::StringSet<> seen;
+    for (const std::string &input : node.input())
+      if (seen.insert(input).second) readers[input].push_back(node.name().empty() ? node.op_type() : node.name());
+  }
+}
+
+/// Biases that begin as zeros may be one tensor in the file. Trained they would stay one, which nobody may have meant;
+/// where the elements differ, sharing is.
+void Importer::noteMergedParams() {
+  if (!options.notes) return;
+  for (const Param &p : lowering.shared.params) {
+    auto r = readers.find(p.value->str);
+    unsigned size = byteSize(p.value->dtype);
+    if (r == readers.end() || r->second.size() < 2 || !isFloat(p.value->dtype) || !p.data ||
+        p.data->size() < 2 * size || std::memcmp(p.data->data(), p.data->data() + size, p.data->size() - size))
+      continue;
+    options.notes->push_back("parameter '" + p.value->str.str() + "' is read by " + std::to_string(r->second.size()) +
+                             " nodes ('" + r->second[0] + "', '" + r->second[1] +
+                             "' ...) and trained as one; if it should be several, " + mergedHint);
+  }
+}
+
 /// The graph once more, as training sees it.
 void Importer::addForward() {
   Shared::Training &t = lowering.shared.training;
@@ -274,6 +307,11 @@ void Importer::addForward() {
     auto p = llvm::find_if(params, [param = param](const Param &q) { return q.value == param; });
     if (p == params.end()) {
       failures.add("the running statistics '" + param->str.str() + "' belong to two nodes, which cannot be trained");
+      return;
+    }
+    if (auto r = readers.find(param->str); r != readers.end() && r->second.size() > 1) {
+      failures.add("the running statistics '" + param->str.str() + "' are something else too, for nodes '" +
+                   r->second[0] + "' and '" + r->second[1] + "', which cannot be trained; " + mergedHint);
       return;
     }
     states.push_back({param, b.state(param->str, param->dtype, param->shape)});
