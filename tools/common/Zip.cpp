@@ -2,8 +2,12 @@
 // Takes:    the bytes of an archive.
 // Gives:    see Zip.h.
 #include "Zip.h"
+#include <algorithm>
 #include <array>
 #include <set>
+#ifdef ASTRA_HAS_ZLIB
+#include <zlib.h>
+#endif
 
 using namespace astra::tool;
 using std::string;
@@ -21,7 +25,7 @@ struct View {
   }
 };
 
-uint32_t crc32(const std::vector<uint8_t> &data) {
+uint32_t checksum(const std::vector<uint8_t> &data) {
   static const auto table = [] {
     std::array<uint32_t, 256> t;
     for (uint32_t i = 0; i < 256; ++i) {
@@ -34,6 +38,33 @@ uint32_t crc32(const std::vector<uint8_t> &data) {
   for (uint8_t byte : data) c = table[(c ^ byte) & 255] ^ c >> 8;
   return ~c;
 }
+
+/// RFC 1951. False if the data is malformed or does not stand for exactly `size` bytes.
+#ifdef ASTRA_HAS_ZLIB
+constexpr bool kInflates = true;
+bool unpack(const uint8_t *data, uint64_t bytes, uint64_t size, std::vector<uint8_t> &out) {
+  constexpr uint64_t most = 1 << 30, ratio = 1032; // zlib counts in 32 bits; no stream grows by more
+  if (size / ratio > bytes) return false;
+  out.resize(size + 1); // one more, so that a stream that goes on is seen
+  z_stream z{};
+  if (inflateInit2(&z, -15) != Z_OK) return false;
+  z.next_in = const_cast<uint8_t *>(data), z.next_out = out.data();
+  uint64_t in = bytes, room = out.size();
+  int status = Z_OK;
+  while (status == Z_OK) {
+    z.avail_in = uInt(std::min(in, most)), z.avail_out = uInt(std::min(room, most));
+    uint64_t before = z.avail_in, roomBefore = z.avail_out;
+    status = inflate(&z, Z_NO_FLUSH);
+    in -= before - z.avail_in, room -= roomBefore - z.avail_out;
+  }
+  inflateEnd(&z);
+  out.resize(size);
+  return status == Z_STREAM_END && room == 1 && in == 0;
+}
+#else
+constexpr bool kInflates = false;
+bool unpack(const uint8_t *, uint64_t, uint64_t, std::vector<uint8_t> &) { return false; }
+#endif
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
                    kLocator64 = 0x07064b50;
@@ -115,8 +146,10 @@ bool astra::tool::unzip(const std::vector<uint8_t> &archive, const ZipMember &m,
   if (m.method == 0) {
     if (m.packed != m.size) return fail("has two sizes");
     out.assign(archive.begin() + int64_t(data), archive.begin() + int64_t(data + m.size));
-  } else if (!inflate(archive.data() + data, m.packed, m.size, out)) {
+  } else if (!kInflates) {
+    return fail("is compressed, which this build cannot read (it has no zlib): save it without compression");
+  } else if (!unpack(archive.data() + data, m.packed, m.size, out)) {
     return fail("is malformed");
   }
-  return crc32(out) == m.crc || fail("does not have the checksum that the list says");
+  return checksum(out) == m.crc || fail("does not have the checksum that the list says");
 }

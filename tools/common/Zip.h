@@ -2,7 +2,7 @@
 // Takes:    a zip archive (PKWARE's APPNOTE 6.3): stored and deflated members, with 64-bit sizes where they need them.
 // Gives:    names and bytes of the members.
 // Keeps:    an archive is input from outside: every place and length is checked, and every member's CRC-32.
-// Does not: know encryption, several disks, other methods: they are refused.
+// Does not: know encryption, several disks, other methods, or deflated members where zlib is missing: they are refused.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,8 +20,5 @@ struct ZipMember {
 /// False and a sentence in `error`, without the file's name, if the archive is malformed.
 bool zipMembers(const std::vector<uint8_t> &archive, std::vector<ZipMember> &out, std::string &error);
 bool unzip(const std::vector<uint8_t> &archive, const ZipMember &member, std::vector<uint8_t> &out, std::string &error);
-
-/// RFC 1951: gives exactly `size` bytes, or false.
-bool inflate(const uint8_t *data, size_t bytes, size_t size, std::vector<uint8_t> &out);
 
 } // namespace astra::tool
