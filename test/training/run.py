@@ -165,9 +165,11 @@ def merged_parameters():
     shared = [numpy_helper.from_array(np.arange(4, dtype=np.float32), "shared")]
     adds = [helper.make_node("Add", ["x", "zeros"], ["a"], "first"), helper.make_node("Mul", ["a", "shared"], ["b"], "times"),
             helper.make_node("Add", ["b", "shared"], ["c"], "plus")]  # fmt: skip
-    for last, told in ((helper.make_node("Add", ["c", "zeros"], ["y"], "second"), "note: parameter 'zeros' is read by 2 nodes ('first', 'second'"),
+    for last, told in ((helper.make_node("Add", ["c", "zeros"], ["y"], "second"), "note: parameter 'zeros' is one tensor for 2 nodes ('first', 'second'"),
                        (helper.make_node("BatchNormalization", ["c", "ones", "ones", "zeros", "var"], ["y"], "norm"),
-                        "the running statistics 'zeros' are something else too, for nodes 'first' and 'norm'")):  # fmt: skip
+                        "the running statistics 'zeros' are something else too, for nodes 'first' and 'norm'"),
+                       (helper.make_node("BatchNormalization", ["c", "ones", "var", "var", "ones"], ["y"], "norm"),
+                        "are something else too, for node 'norm'")):  # fmt: skip
         graph = helper.make_graph([*adds, last], "g", [value("x", 8, 4)], [value("y", 8, 4)], stored + shared)
         onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]), "m.onnx")
         done = tool("astra-compile", "m.onnx", "-o", "m.astra", "--train", "--loss=mse")

@@ -38,7 +38,7 @@ public:
       lowering.top.values = std::move(leaves);
       countReaders();
       addForward();
-      noteMergedParams();
+      if (failures.empty()) noteMergedParams();
       if (!failures.empty()) return failures.error();
     }
     keepUsedParams();
@@ -266,11 +266,9 @@ static constexpr const char *mergedHint =
     "exporters store equal tensors once: PyTorch's has each by itself with torch.onnx.export(..., optimize=False)";
 
 void Importer::countReaders() {
-  for (const proto::Node &node : graph.node()) {
-    llvm::StringSet<> seen;
+  for (const proto::Node &node : graph.node())
     for (const std::string &input : node.input())
-      if (seen.insert(input).second) readers[input].push_back(node.name().empty() ? node.op_type() : node.name());
-  }
+      readers[input].push_back(node.name().empty() ? node.op_type() : node.name());
 }
 
 /// Biases that begin as zeros may be one tensor in the file. Trained they would stay one, which nobody may have meant;
@@ -280,12 +278,15 @@ void Importer::noteMergedParams() {
   for (const Param &p : lowering.shared.params) {
     auto r = readers.find(p.value->str);
     unsigned size = byteSize(p.value->dtype);
-    if (r == readers.end() || r->second.size() < 2 || !isFloat(p.value->dtype) || !p.data ||
-        p.data->size() < 2 * size || std::memcmp(p.data->data(), p.data->data() + size, p.data->size() - size))
+    if (r == readers.end() || !isFloat(p.value->dtype) || !p.data || p.data->size() < 2 * size ||
+        std::memcmp(p.data->data(), p.data->data() + size, p.data->size() - size))
       continue;
-    options.notes->push_back("parameter '" + p.value->str.str() + "' is read by " + std::to_string(r->second.size()) +
-                             " nodes ('" + r->second[0] + "', '" + r->second[1] +
-                             "' ...) and trained as one; if it should be several, " + mergedHint);
+    std::vector<std::string> &nodes = r->second;
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end()); // a node may read it twice
+    if (nodes.size() < 2) continue;
+    options.notes->push_back("parameter '" + p.value->str.str() + "' is one tensor for " +
+                             std::to_string(nodes.size()) + " nodes ('" + nodes[0] + "', '" + nodes[1] +
+                             "' ...); if each should be trained by itself, " + mergedHint);
   }
 }
 
@@ -310,8 +311,10 @@ void Importer::addForward() {
       return;
     }
     if (auto r = readers.find(param->str); r != readers.end() && r->second.size() > 1) {
-      failures.add("the running statistics '" + param->str.str() + "' are something else too, for nodes '" +
-                   r->second[0] + "' and '" + r->second[1] + "', which cannot be trained; " + mergedHint);
+      const std::string &one = r->second[0], &other = r->second[1];
+      failures.add("the running statistics '" + param->str.str() + "' are something else too, for " +
+                   (one == other ? "node '" + one : "nodes '" + one + "' and '" + other) +
+                   "', which cannot be trained; " + mergedHint);
       return;
     }
     states.push_back({param, b.state(param->str, param->dtype, param->shape)});

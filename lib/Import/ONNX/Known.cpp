@@ -18,6 +18,7 @@ namespace astra::onnx {
 namespace {
 
 constexpr int64_t maxElements = 4096;
+constexpr int64_t mostSettled = 1 << 16;           // elements of all nodes that one answer is computed from
 constexpr int64_t maxMagnitude = int64_t(1) << 61; // of a non-constant value: index bounds saturate at 2^62
 
 /// Integers up to 2^precision are values of a float type; 0 for other types.
@@ -123,12 +124,8 @@ UOpRef binary(Context &c, Op op, UOpRef a, UOpRef b) {
 
 } // namespace
 
-const Known::Value *Known::found(UOpRef x) {
-  auto it = memo.find(x->id);
-  return it != memo.end() && it->second ? &*it->second : nullptr;
-}
-
-const Known::Elements *Known::numbers(UOpRef x) {
+const Known::Elements *Known::ask(UOpRef x, bool must) {
+  Memo &memo = memos[must];
   std::vector<std::pair<UOpRef, unsigned>> stack = {{x, 0}}; // a node and its next source
   while (!stack.empty()) {
     auto &[node, next] = stack.back();
@@ -138,19 +135,22 @@ const Known::Elements *Known::numbers(UOpRef x) {
     } else if (next < node->tensors().size()) {
       stack.push_back({node->tensors()[next++], 0});
     } else {
-      std::optional<Value> value = evaluate(node);
-      if (!value && !precision(node->dtype))
-        if (std::optional<Tensor> t = settledValue(data, node)) value = decode(t->dtype, t->bytes.data(), t->count());
+      std::optional<Value> value = evaluate(node, memo, must);
+      if (!value && must && !precision(node->dtype))
+        if (std::optional<Tensor> t = settledValue(data, node, mostSettled))
+          value = decode(t->dtype, t->bytes.data(), t->count());
       memo[node->id] = std::move(value);
       stack.pop_back();
     }
   }
-  const Value *v = found(x);
+  const std::optional<Value> &v = memo[x->id];
   return v && v->divisor == 1 && !v->rounded ? &v->elements : nullptr;
 }
 
+const Known::Elements *Known::required(UOpRef x) { return ask(x, true); }
+
 const Known::Elements *Known::elements(UOpRef x) {
-  return isInt(x->dtype) || x->dtype == DType::Bool ? numbers(x) : nullptr;
+  return isInt(x->dtype) || x->dtype == DType::Bool ? ask(x, false) : nullptr;
 }
 
 std::optional<int64_t> Known::constant(UOpRef x) {
@@ -180,14 +180,15 @@ std::optional<Known::Value> Known::decode(DType t, const uint8_t *bytes, int64_t
   return v;
 }
 
-std::optional<Known::Value> Known::evaluate(UOpRef x) {
+std::optional<Known::Value> Known::evaluate(UOpRef x, Memo &memo, bool must) {
   llvm::SmallVector<const Value *, 3> values;
   int64_t divisor = 1;
   bool toInteger = x->is(Op::Floor) || x->is(Op::Ceil) || x->is(Op::Trunc) || x->is(Op::RoundEven) ||
                    (x->is(Op::Cast) && !precision(x->dtype)),
        ownDivisors = toInteger || x->is(Op::Mul) || x->is(Op::Div);
   for (UOpRef source : x->tensors()) {
-    const Value *v = found(source);
+    auto at = memo.find(source->id);
+    const Value *v = at != memo.end() && at->second ? &*at->second : nullptr;
     if (!v || (v->rounded && !toInteger)) return std::nullopt;
     values.push_back(v);
     divisor = std::max(divisor, v->divisor);
@@ -239,14 +240,17 @@ std::optional<Known::Value> Known::evaluate(UOpRef x) {
   };
   auto literal = [&](uint64_t bits) -> UOpRef {
     auto v = decode(x->dtype, reinterpret_cast<const uint8_t *>(&bits), 1);
-    return v && v->divisor == 1 ? idxMul(c, v->elements[0], c.index(out.divisor)) : nullptr;
+    if (!v || v->divisor != 1) return nullptr;
+    if (out.divisor == 1) return v->elements[0];
+    return small(v->elements[0]) && out.divisor <= int64_t(1) << 30 ? idxMul(c, v->elements[0], c.index(out.divisor))
+                                                                    : nullptr;
   };
   auto bytesOf = [](const uint64_t &bits) { return reinterpret_cast<const uint8_t *>(&bits); };
 
   switch (x->op) {
   case Op::Const: return decode(x->dtype, bytesOf(uint64_t(x->ints.back())), 1);
   case Op::Param: {
-    const std::vector<uint8_t> *bytes = data(x);
+    const std::vector<uint8_t> *bytes = must || !precision(x->dtype) ? data(x) : nullptr;
     return bytes ? decode(x->dtype, bytes->data(), *smallCount(x)) : std::nullopt;
   }
   case Op::FromIndex: put(0, x->src[0]); break;

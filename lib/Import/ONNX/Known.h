@@ -1,11 +1,12 @@
 //===- Known.h: integer tensors known while importing ----------------------===//
 // Takes:    nodes of the graph being built.
-// Gives:    the elements of a small integer tensor as symbolic integers: shape arithmetic, folded. What follows from
-//           constants alone is computed by the reference evaluator, whatever the ops (Settled.h).
-// Keeps:    answers per node, so that a long chain of shape arithmetic costs linear time. Floats are followed as long
-// as
-//           they are exact fractions with a power of two below, or one quotient that is rounded to an integer next.
-// Does not: change the graph.
+// Gives:    the elements of a small integer tensor as symbolic integers: shape arithmetic, folded.
+// Keeps:    answers per node, so that a long chain of shape arithmetic costs linear time. Floats are followed while
+// they
+//           are exact fractions with a power of two below, or one quotient that is rounded to an integer next.
+// Does not: change the graph. A float parameter may be replaced or trained: what follows from one is looked at only for
+//           an operand that must be known (a shape), and is then computed by the reference evaluator where this file
+//           has no rule (Settled.h).
 // A model computes shapes with ordinary ops (Shape, Gather, Mul, Concat); the importer lowers them like any others, and
 // where an op needs a shape it asks here.
 #pragma once
@@ -27,14 +28,16 @@ public:
   /// pointer holds until the next call.
   const Elements *elements(UOpRef x);
 
-  /// The same for a float type too, where every element is an integer.
-  const Elements *numbers(UOpRef x);
+  /// The same for an operand that must be known, of a float type too, where every element is an integer.
+  const Elements *required(UOpRef x);
 
   /// The single element of x, of a constant tensor with exactly one.
   std::optional<int64_t> constant(UOpRef x);
 
   /// Says what a scalar is: from now on it is known.
-  void define(UOpRef x, UOpRef index) { memo[x->id] = Value{{index}}; }
+  void define(UOpRef x, UOpRef index) {
+    for (auto &memo : memos) memo[x->id] = Value{{index}};
+  }
 
 private:
   /// The elements over a common divisor, a power of two; integers have 1. What was rounded has any divisor, and its
@@ -44,14 +47,14 @@ private:
     int64_t divisor = 1;
     bool rounded = false;
   };
-  struct Sources;
-  std::optional<Value> evaluate(UOpRef x);
+  using Memo = std::unordered_map<uint32_t, std::optional<Value>>;
+  const Elements *ask(UOpRef x, bool must);
+  std::optional<Value> evaluate(UOpRef x, Memo &memo, bool must);
   std::optional<Value> decode(DType t, const uint8_t *bytes, int64_t count);
-  const Value *found(UOpRef x);
 
   Context &c;
   std::function<const std::vector<uint8_t> *(UOpRef)> data;
-  std::unordered_map<uint32_t, std::optional<Value>> memo;
+  Memo memos[2]; // the second: of what must be known
 };
 
 } // namespace astra::onnx

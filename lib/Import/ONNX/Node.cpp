@@ -36,6 +36,11 @@ std::string boundHint(UOpRef extent) {
   return names.empty() ? "" : "; raise the lower bound of --dim " + llvm::join(names, ", ");
 }
 
+std::string signHint(UOpRef extent) {
+  std::vector<std::string> names = dimsOf(extent);
+  return names.empty() ? "" : "; give --dim " + llvm::join(names, ", ") + " bounds between which it has one sign";
+}
+
 std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
   std::vector<std::string> names = dimsOf(extents);
   if (names.empty()) return "";
@@ -51,7 +56,7 @@ static std::string equalHint(UOpRef x, UOpRef y) {
   if (llvm::is_contained(topoSort(y), x)) { // "s = min(s, 40)" holds up to 40
     UOpRef other = y->is(Op::Min) ? y->src[y->src[0] == x] : nullptr;
     auto most = other ? other->constIndex() : std::nullopt;
-    if (!most || *most < x->lo) return fixHint({x});
+    if (!most || *most < x->lo) return fixHint({x, y});
     return "; give --dim " + shellWord((x->str + "=" + std::to_string(x->lo) + ".." + std::to_string(*most)).str());
   }
   std::string hint = "; if they always are, say so with --dim " + shellWord((x->str + "=" + indexText(y)).str());
@@ -109,7 +114,7 @@ UOpRef Node::in(unsigned i) { return has(i) ? inputs[i] : fail("input " + llvm::
 
 Dims Node::knownDims(unsigned i, const char *what) {
   UOpRef x = in(i);
-  const std::vector<UOpRef> *elements = x ? shared.known.elements(x) : nullptr;
+  const std::vector<UOpRef> *elements = x && !isFloat(x->dtype) ? shared.known.required(x) : nullptr;
   if (!elements) {
     unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) +
                 ") depends on data: it must follow from constants and shapes" + cause(x));
@@ -127,7 +132,11 @@ std::string Node::cause(UOpRef x) const {
       if (input.value == node)
         text += (text.empty() ? "" : " ") + ("--constant " + shellWord(input.name + "=FILE.npy"));
     }
-  return text.empty() ? "" : "; if it is the same in every call, give " + text;
+  if (!text.empty()) return "; if it is the same in every call, give " + text;
+  llvm::SmallVector<UOpRef, 4> dims;
+  for (UOpRef node : topoSort(x))
+    if (node->is(Op::Dim)) dims.push_back(node);
+  return fixHint(dims);
 }
 
 Ints Node::knownInts(unsigned i, const char *what) {

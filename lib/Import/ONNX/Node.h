@@ -100,7 +100,7 @@ public:
   const std::vector<UOpRef> *elements(UOpRef x) { return x ? shared.known.elements(x) : nullptr; }
   /// A scalar of any type that is an integer and known; else null.
   UOpRef knownInteger(UOpRef x) {
-    const std::vector<UOpRef> *numbers = x ? shared.known.numbers(x) : nullptr;
+    const std::vector<UOpRef> *numbers = x ? shared.known.required(x) : nullptr;
     return numbers && numbers->size() == 1 ? numbers->front() : nullptr;
   }
   /// The bytes of a parameter; null for any other node.
@@ -212,6 +212,7 @@ private:
 
 /// "; raise the lower bound of --dim h", for an extent that may be too small; "" for a constant.
 std::string boundHint(UOpRef extent);
+std::string signHint(UOpRef extent);
 
 /// "; fix h and w with --dim h=N --dim w=N", for what holds for some values of the dims; "" where there are none.
 std::string fixHint(llvm::ArrayRef<UOpRef> extents);

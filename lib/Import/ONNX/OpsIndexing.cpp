@@ -182,7 +182,7 @@ UOpRef greater(Context &c, UOpRef a, UOpRef b) {
 UOpRef bound(Node &n, UOpRef at, UOpRef extent, int64_t least, int64_t beyond) {
   if (at->lo < 0 && at->hi >= 0)
     return n.unsupported("the bound " + dimsText(at) + " of a slice may be negative or not, which is not supported" +
-                         boundHint(at));
+                         signHint(at));
   constexpr int64_t far = int64_t(1) << 60; // beyond every extent
   if (auto value = at->constIndex()) at = n.c.index(std::clamp(*value, -far, far));
   if (at->hi < 0) at = idxAdd(n.c, at, extent);

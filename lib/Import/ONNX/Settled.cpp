@@ -33,15 +33,16 @@ bool take(UOpRef x, int64_t &left) {
 } // namespace
 
 std::optional<Tensor> settledValue(Node &n, UOpRef x) {
-  return settledValue([&](UOpRef param) { return n.bytes(param); }, x);
+  return settledValue([&](UOpRef param) { return n.bytes(param); }, x, mostElements);
 }
 
-std::optional<Tensor> settledValue(llvm::function_ref<const std::vector<uint8_t> *(UOpRef)> data, UOpRef x) {
+std::optional<Tensor> settledValue(llvm::function_ref<const std::vector<uint8_t> *(UOpRef)> data, UOpRef x,
+                                   int64_t most) {
   if (!x) return std::nullopt;
   EvalInputs in;
   llvm::SmallVector<UOpRef, 32> open = {x};
   llvm::DenseSet<UOpRef> seen = {x};
-  int64_t left = mostElements;
+  int64_t left = most;
   while (!open.empty()) {
     UOpRef at = open.pop_back_val();
     if (!take(at, left)) return std::nullopt;

@@ -175,6 +175,38 @@ TEST(ImportShape, ShapesFromConstantsByAnyOp) {
   EXPECT_EQ(m.result(), "f32[1, 2, seq]");
 }
 
+/// A float parameter may be replaced or trained: what it decides is decided at run time, but for a shape.
+TEST(ImportShape, ControlByAWeightStays) {
+  for (bool reduced : {true, false}) {
+    ModelMaker m;
+    m.input("x", "3").output("y", "3");
+    m.weights("w", {5});
+    m.weights("one", {}).set_float_data(0, 1);
+    m.constant("first", {}, {0});
+    if (reduced)
+      set(m.node("ReduceMax", {"w"}, {"most"}), "keepdims", int64_t(0));
+    else
+      m.node("Gather", {"w", "first"}, {"most"});
+    m.node("Greater", {"most", "one"}, {"goes"});
+    m.node("Where", {"goes", "x", "x"}, {"unused"});
+    proto::Node &n = m.node("If", {"goes"}, {"y"});
+    for (const char *branch : {"then_branch", "else_branch"}) {
+      proto::Graph &g = *attribute(n, branch, proto::Attribute::GRAPH).mutable_g();
+      g.set_name(branch);
+      proto::Node &body = *g.add_node();
+      body.set_op_type(branch[0] == 't' ? "Neg" : "Abs");
+      body.add_input("x");
+      body.add_output("r");
+      g.add_output()->set_name("r");
+    }
+    llvm::Expected<Module> module = m.import();
+    ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+    bool decided =
+        llvm::none_of(topoSort(module->entries[0].outputs[0].value), [](UOpRef x) { return x->is(Op::Cond); });
+    EXPECT_FALSE(decided) << reduced;
+  }
+}
+
 /// Chains of strided layers have one form.
 TEST(ImportShape, QuotientsOfQuotients) {
   ModelMaker m;
