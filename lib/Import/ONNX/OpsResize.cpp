@@ -484,7 +484,9 @@ constexpr Row rows[] = {
      "bool and complex numbers in mode nearest only; antialiasing needs a scale that is known; align_corners with "
      "scales "
      "goes by the length that they ask for, which need not be whole, as ONNX's cases have it (ONNX Runtime and PyTorch "
-     "round it down: give sizes for that)"},
+     "round it down: give sizes for that); where rounding decides which element is nearest (scale 0.3) ONNX's "
+     "reference "
+     "is followed, not ONNX Runtime"},
 };
 
 } // namespace
