@@ -173,10 +173,14 @@ std::optional<Known::Value> Known::decode(DType t, const uint8_t *bytes, int64_t
     std::memcpy(&bits, bytes + i * byteSize(t), byteSize(t));
     double d = numbers[i] = floatOf(t, bits);
     while (places <= mostBits && std::ldexp(d, places) != std::trunc(std::ldexp(d, places))) ++places;
-    if (places > mostBits || !(std::fabs(std::ldexp(d, places)) <= 0x1p53)) return std::nullopt;
+    if (places > mostBits) return std::nullopt;
   }
   v.divisor = int64_t(1) << places;
-  for (double d : numbers) v.elements.push_back(c.index(int64_t(std::ldexp(d, places))));
+  for (double d : numbers) {
+    double whole = std::ldexp(d, places);
+    if (!(std::fabs(whole) <= 0x1p53)) return std::nullopt;
+    v.elements.push_back(c.index(int64_t(whole)));
+  }
   return v;
 }
 

@@ -137,6 +137,11 @@ TEST(ImportShape, ExtentsThroughFloats) {
               << what << " at " << n << ": " << indexText(extent);
         }
       }
+  // Elements whose common divisor is too much for the others.
+  ModelMaker far = throughFloats("Mul", 1, "Floor");
+  proto::Tensor &by = *far.graph().mutable_initializer(0);
+  by.set_dims(0, 2), by.add_float_data(0x1p-40f), by.set_float_data(0, 1e15f);
+  EXPECT_NE(far.result().find("must follow from constants and shapes"), std::string::npos);
   // 0.1 is no fraction with a small power of two below: the products are rounded.
   EXPECT_NE(throughFloats("Mul", 0.1f, "Floor").result().find("must follow from constants and shapes"),
             std::string::npos);
