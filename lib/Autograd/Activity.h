@@ -1,8 +1,8 @@
 //===- Activity.h: where derivatives flow ----------------------------------===//
 // Takes:    outputs, and the values they are differentiated by.
-// Gives:    the nodes between them that carry derivatives, sources first; of control ops which arguments and results
-// do. Keeps:    an op on the path that has no derivative is refused by name. The order is that of a depth-first walk
-// from
+// Gives:    the nodes between them that carry derivatives, sources first; of control ops the arguments and results that
+//           do.
+// Keeps:    an op on the path that has no derivative is refused by name. The order is that of a depth-first walk from
 //           the outputs: independent of node ids (a node older than every value of `wrt` does not depend on one, and is
 //           left out).
 #pragma once

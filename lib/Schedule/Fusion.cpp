@@ -29,7 +29,6 @@ bool astra::isStored(UOpRef x) {
 }
 
 static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
-static bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
 
 namespace {
 /// How the nodes of a group lie to its rows (Note [Rows]). Root: as the root does, elements or one value a row.

@@ -14,6 +14,8 @@ struct Fusion {
 
 /// Leaves that already lie in buffers (arg, param, state), or values made by instructions (results of control ops).
 bool isStored(UOpRef x);
+/// An op that calls functions.
+inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
 Fusion fuse(llvm::ArrayRef<UOpRef> roots);
 

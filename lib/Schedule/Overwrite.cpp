@@ -1,16 +1,13 @@
 //===- Overwrite.cpp: states that are replaced where they lie ---------------===//
 // Takes:    kernels in the order of their launches, and which of their values become states.
 // Gives:    those that need no memory beside the state: every other reader of it comes before, and the kernel itself
-// reads
-//           at most the element that it writes.
+//           reads at most the element that it writes.
 // Does not: look into loops and branches: an entry that has some keeps its states until its end.
 #include "Overwrite.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
 using llvm::ArrayRef;
-
-static bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
 
 namespace {
 /// Visits what the kernel of a realized value reads: `leaf` for each stored or realized value.

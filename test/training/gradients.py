@@ -9,7 +9,8 @@ Keeps:    seeds. Batch norms take the statistics of the batch, nothing is droppe
           rounding (the bias of attention's keys) is compared over the largest of all gradients.
 Does not: subtract weights: after one step of sgd with momentum, what it keeps of a parameter is the gradient itself.
 
-    /work/mvenv/bin/python test/training/gradients.py build/bin build/gradients [resnet18] [bert]
+    scripts/setup --models
+    build/venv/bin/python test/training/gradients.py build/bin build/gradients [resnet18] [bert]
 """
 
 import copy

@@ -153,11 +153,6 @@ const Known::Elements *Known::elements(UOpRef x) {
   return isInt(x->dtype) || x->dtype == DType::Bool ? ask(x, false) : nullptr;
 }
 
-std::optional<int64_t> Known::constant(UOpRef x) {
-  const Elements *e = elements(x);
-  return e && e->size() == 1 ? e->front()->constIndex() : std::nullopt;
-}
-
 /// Nothing where a float is no fraction of small enough numbers.
 std::optional<Known::Value> Known::decode(DType t, const uint8_t *bytes, int64_t count) {
   Value v;

@@ -1,9 +1,8 @@
 //===- Known.h: integer tensors known while importing ----------------------===//
 // Takes:    nodes of the graph being built.
 // Gives:    the elements of a small integer tensor as symbolic integers: shape arithmetic, folded.
-// Keeps:    answers per node, so that a long chain of shape arithmetic costs linear time. Floats are followed while
-// they
-//           are exact fractions with a power of two below, or one quotient that is rounded to an integer next.
+// Keeps:    answers per node, so that a long chain of shape arithmetic costs linear time. Floats are followed as exact
+//           fractions with a power of two below, or as one quotient that is rounded to an integer next.
 // Does not: change the graph. A float parameter may be replaced or trained: what follows from one is looked at only for
 //           an operand that must be known (a shape), and is then computed by the reference evaluator where this file
 //           has no rule (Settled.h).
@@ -30,9 +29,6 @@ public:
 
   /// The same for an operand that must be known, of a float type too, where every element is an integer.
   const Elements *required(UOpRef x);
-
-  /// The single element of x, of a constant tensor with exactly one.
-  std::optional<int64_t> constant(UOpRef x);
 
   /// Says what a scalar is: from now on it is known.
   void define(UOpRef x, UOpRef index) {
