@@ -1,0 +1,42 @@
+"""Whom we race.
+
+Gives:    PEERS, the one table of them.
+Keeps:    each in the setting that its documentation names as the best for f32 inference on a CPU, with the number of
+          threads asked for. No reduced precision.
+
+A peer is a module of this folder with a class Peer(threads): `load(row, case, path)` takes a row, its values and the ONNX
+file of its model; `run()` calls it once; `outputs()` gives the results of the last call, in order. A peer that
+cannot do a row raises; the sentence goes into the table.
+"""
+
+from dataclasses import dataclass, field
+
+KERNELS = {"matmul", "thin", "conv", "attention", "rows", "mlp"}
+MODELS = KERNELS | {"networks", "open"}
+
+
+@dataclass
+class Peer:
+    title: str
+    package: str  # whose version is printed
+    module: str
+    families: set
+    environment: dict = field(default_factory=dict)  # $THREADS is their number
+    options: dict = field(default_factory=dict)
+
+
+OPENMP = {"OMP_NUM_THREADS": "$THREADS", "MKL_NUM_THREADS": "$THREADS"}
+
+PEERS = {
+    "ort": Peer("ONNX Runtime", "onnxruntime", "ort", MODELS),
+    "openvino": Peer("OpenVINO", "openvino", "openvino", MODELS),
+    # Its detection of the core does not know new ones, and takes half the width.
+    "openblas": Peer("OpenBLAS", "scipy-openblas32", "openblas", {"matmul", "thin"},
+                     {"OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_NUM_THREADS": "$THREADS"}),  # fmt: skip
+    "onednn": Peer("oneDNN", "torch", "onednn", {"matmul", "thin"}, OPENMP),
+    "torch": Peer("PyTorch", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP),
+    "compile": Peer("torch.compile", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP, {"compiled": True}),
+    "jax": Peer("JAX", "jax", "jaxpeer", KERNELS | {"train"}),
+    "iree": Peer("IREE", "iree-base-compiler", "iree", MODELS),
+    "tinygrad": Peer("tinygrad", "tinygrad", "tiny", MODELS - {"open"}, {"DEV": "CPU", "NUM_CPU_THREADS": "$THREADS"}),
+}

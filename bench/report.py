@@ -1,0 +1,212 @@
+"""Tables of what was measured: on a terminal, and docs/benchmarks.md with its picture.
+
+Takes:    records of measure.py.
+Gives:    lines, a Markdown page, an SVG. The ratio stands first: the best peer's time over ours, above 1 where ours is
+          faster.
+Keeps:    losses as visible as wins: every row is there, in its place, whatever it says; a peer without a number is named
+          with its sentence.
+"""
+
+import html
+import math
+
+import rows
+from peers import PEERS
+
+TITLES = {
+    "matmul": "f32 matrix products, both operands inputs",
+    "thin": "Few rows times a constant matrix",
+    "conv": "Convolutions of ResNet-50 and MobileNetV2, batch 1, channels-first in and out",
+    "attention": "Parts of transformers",
+    "rows": "Rows, columns, permutations",
+    "networks": "Whole networks, batch 1",
+    "mlp": "A small network, one row",
+    "open": "From a file to the first result",
+    "train": "One training step: forward, backward, AdamW",
+}
+
+
+def duration(seconds):
+    for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1 or unit == "us":
+            value = seconds * factor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}" if value >= 10 else f"{value:.2f} {unit}"
+
+
+def rate(record):
+    row = rows.find(record["family"], record["row"])
+    return f"{row.flops / record['ours']['seconds'] * 1e-9:.0f} GFLOP/s" if row.flops else f"{row.bytes / record['ours']['seconds'] * 1e-9:.1f} GB/s" if row.bytes else ""
+
+
+def percent(share):
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def line(record, out):
+    """One row as it is measured."""
+    colour = lambda text, code: f"\x1b[{code}m{text}\x1b[0m" if out.isatty() else text
+    head = f"{record['family']:9} {record['row']:38} {record['threads']}t"
+    if "failed" in record:
+        print(f"{colour('  FAILED', 31)} {head}  {record['failed']}", file=out, flush=True)
+        return
+    ratio = record["ratio"]
+    shown = "      --" if ratio is None else colour(f"{ratio:7.2f}x", 32 if ratio >= 1 else 31)
+    limits = "  ".join(f"{key} {value:.0f}" for key, value in record["limits"].items())
+    print(f"{shown} {head}  ours {duration(record['ours']['seconds']):>8} {rate(record):>11} {percent(record['share']):>5}  [{limits}]", file=out)
+    for name, peer in sorted(record["peers"].items(), key=lambda pair: pair[1].get("seconds", math.inf)):
+        said = f"{duration(peer['seconds']):>8}  {peer['ratio']:.2f}x" if "ratio" in peer else peer["absent"]
+        print(f"{'':10}{PEERS[name].title:>16} {said}", file=out)
+    out.flush()
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def summary(result, out):
+    print(f"\n{'family':10} {'threads':>7} {'rows':>5} {'mean ratio':>11} {'least':>6}  won", file=out)
+    for family in rows.FAMILIES:
+        for threads in sorted({r["threads"] for r in result["rows"]}):
+            ratios = [r["ratio"] for r in result["rows"] if r["family"] == family and r["threads"] == threads and r.get("ratio")]
+            if ratios:
+                won = sum(ratio >= 1 for ratio in ratios)
+                print(f"{family:10} {threads:7} {len(ratios):5} {geometric_mean(ratios):10.2f}x {min(ratios):5.2f}x  {won} of {len(ratios)}", file=out)
+
+
+# ---- docs/benchmarks.md
+
+
+def ordered(result):
+    """Records in the order of the tables, those of one row together."""
+    by = {(r["family"], r["row"], r["threads"]): r for r in result["rows"]}
+    for family in rows.FAMILIES:
+        for row in rows.family(family):
+            found = [by[key] for key in sorted(by) if key[:2] == (family, row.name)]
+            if found:
+                yield family, row, found
+
+
+def table(records, threads):
+    heads = ["work"] + [head for t in threads for head in (f"ratio, {t}t", "best peer", f"ours, {t}t", "share")]
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|---|---:|---:|" * len(threads)]
+    for row, found in records:
+        cells, by = [row.name], {r["threads"]: r for r in found}
+        for t in threads:
+            r = by.get(t)
+            if r is None:
+                cells += ["", "", "", ""]
+            elif "failed" in r:
+                cells += ["**failed**", "", r["failed"].replace("|", "/"), ""]
+            elif r["ratio"] is None:
+                cells += ["", "none", duration(r["ours"]["seconds"]), percent(r["share"])]
+            else:
+                ratio = f"{r['ratio']:.2f}"
+                theirs = r["peers"][r["best"]]["seconds"]
+                cells += [ratio if r["ratio"] >= 1 else f"**{ratio}**", f"{PEERS[r['best']].title} {duration(theirs)}", duration(r["ours"]["seconds"]), percent(r["share"])]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def absences(records):
+    """Who has no number where, each sentence once."""
+    said = {}
+    for row, found in records:
+        for r in found:
+            for name, peer in r.get("peers", {}).items():
+                if "absent" in peer:
+                    said.setdefault((name, peer["absent"]), []).append(f"{row.name}, {r['threads']}t")
+    for (name, sentence), places in said.items():
+        where = "; ".join(places) if len(places) < 5 else f"{len(places)} times"
+        yield f"- {PEERS[name].title}: {sentence} ({where})"
+
+
+def all_peers(records, threads):
+    """Each peer's time over ours, for the reader who asks about one peer."""
+    names = [name for name in PEERS if any(name in r.get("peers", {}) for _, found in records for r in found)]
+    lines = ["| work | " + " | ".join(PEERS[name].title for name in names) + " |", "|---|" + "---:|" * len(names)]
+    for row, found in records:
+        for r in found:
+            if r["threads"] == threads and "failed" not in r:
+                cells = [r["peers"].get(name, {}) for name in names]
+                lines.append(f"| {row.name} | " + " | ".join(f"{c['ratio']:.2f}" if "ratio" in c else "-" for c in cells) + " |")
+    return lines
+
+
+def page(result, folder):
+    machine = result["machine"]
+    families = {}
+    for family, row, found in ordered(result):
+        families.setdefault(family, []).append((row, found))
+    threads = sorted({r["threads"] for r in result["rows"]})
+    loads = [r["load"] for r in result["rows"]]
+    text = [
+        "# Benchmarks",
+        "",
+        "Generated by `scripts/bench --docs` from one JSON file. Strict numbers (`astra-num/1`), the same bits as everywhere.",
+        "",
+        "The ratio is the best peer's time over ours: above 1 ours is faster, **bold** where it is slower. It is the median over",
+        f"{result['rounds']} rounds of the ratio within a round, in which ours and all peers run in turn, each in a process of its own that is stopped while",
+        "others run. Results are compared to 1e-4 of the largest magnitude before timing. The share is of the machine's limit,",
+        "measured right before and right after ours: FMA rate, read or copy bandwidth, whichever bounds the work; for networks",
+        "the larger of the two, kernel by kernel. Times of one thread are CPU time where that is less than wall time.",
+        "",
+        f"Machine: {machine['cpu']} (family {', '.join(map(str, machine['family, model, stepping']))}), {machine['cores']} cores, "
+        f"{', '.join(machine['caches'])}, {machine['memory_gib']} GiB; {machine['level']}; Linux {machine['kernel']}.",
+        f"Astra {machine['astra']}, {machine['clang']}.",
+        "Peers: " + ", ".join(f"{PEERS[name].title} {version or 'not installed'}" for name, version in machine["peers"].items()) + ".",
+        f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}" + (": the machine was shared, so read ratios, not times." if max(loads) > 2.5 else "."),
+        "",
+        "![ratios](benchmarks.svg)",
+        "",
+        "| family | threads | rows | geometric mean | least | won |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for family, records in families.items():
+        for t in threads:
+            ratios = [r["ratio"] for _, found in records for r in found if r["threads"] == t and r.get("ratio")]
+            if ratios:
+                text.append(f"| {TITLES[family]} | {t} | {len(ratios)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {sum(x >= 1 for x in ratios)} |")
+    for family, records in families.items():
+        text += ["", f"## {TITLES[family]}", "", *table(records, threads)]
+        missing = list(absences(records))
+        if missing:
+            text += ["", "Without a number:", "", *missing]
+        text += ["", "Each peer's time over ours, one thread:", "", *all_peers(records, threads[0])]
+    folder.joinpath("benchmarks.md").write_text("\n".join(text) + "\n")
+    folder.joinpath("benchmarks.svg").write_text(picture(families, threads))
+
+
+# ---- the picture
+
+LEFT, WIDE, ROW, HEAD = 300, 560, 13, 30
+DECADES = (0.25, 0.5, 1, 2, 4, 8)
+WON, LOST = ("#1a7f37", "#7cc48d"), ("#cf222e", "#f0a3a3")
+
+
+def picture(families, threads):
+    """One bar a row and number of threads, from 1 outwards on a logarithmic scale: right won, left lost."""
+    low, high = math.log(DECADES[0]), math.log(DECADES[-1])
+    place = lambda ratio: LEFT + WIDE * (min(max(math.log(ratio), low), high) - low) / (high - low)
+    parts, y = [], HEAD + 12
+    for family, records in families.items():
+        y += 8
+        parts.append(f'<text x="8" y="{y + 10}" font-weight="bold">{html.escape(TITLES[family])}</text>')
+        y += 17
+        for row, found in records:
+            shown = [r for r in found if r.get("ratio")]
+            parts.append(f'<text x="{LEFT - 8}" y="{y + 9}" text-anchor="end">{html.escape(row.name)}</text>')
+            for r in shown:
+                height, shade = (ROW - 2) / len(threads), threads.index(r["threads"])
+                top, end, one = y + shade * height, place(r["ratio"]), place(1)
+                colour = (WON if r["ratio"] >= 1 else LOST)[shade % 2]
+                title = f"{row.name}, {r['threads']} threads: {r['ratio']:.2f} of {PEERS[r['best']].title}"
+                parts.append(f'<rect x="{min(end, one):.1f}" y="{top:.1f}" width="{max(abs(end - one), 0.8):.1f}" height="{height:.1f}" fill="{colour}"><title>{html.escape(title)}</title></rect>')
+            y += ROW
+    grid = []
+    for value in DECADES:
+        x = place(value)
+        grid.append(f'<line x1="{x:.1f}" y1="{HEAD}" x2="{x:.1f}" y2="{y}" stroke="{"#555" if value == 1 else "#ddd"}"/>')
+        grid.append(f'<text x="{x:.1f}" y="{HEAD - 6}" text-anchor="middle">{value:g}x</text>')
+    size = f'width="{LEFT + WIDE + 20}" height="{y + 10}"'
+    head = f'<text x="8" y="16">best peer\'s time over ours; dark 1 thread, light 2</text>'
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10">', '<rect width="100%" height="100%" fill="white"/>', head, *grid, *parts, "</svg>", ""])  # fmt: skip

@@ -1,0 +1,102 @@
+"""Ours beside its peers: measures rows, prints a table, writes JSON.
+
+Takes:    rows (families, or FAMILY:TEXT for those whose name has the text), peers, numbers of threads.
+Gives:    a table on the terminal, the ratio first: the best peer's time over ours, above 1 where ours is faster; every
+          figure in the JSON file. Exit code 1 if a row of ours failed.
+Keeps:    the order of tables, whatever was asked for first. A peer that is missing or fails is said in its place.
+
+scripts/bench runs this; --help there.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import report
+import rows
+from machine import fingerprint, level
+from measure import Setting, measure
+from peers import PEERS
+from process import Limits, PeerProcess
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def options():
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.split("\n")[0])
+    some = lambda text: [word for word in text.split(",") if word]
+    parser.add_argument("--rows", type=some, default=rows.FAMILIES, metavar="LIST", help=f"of {','.join(rows.FAMILIES)}; FAMILY:TEXT for rows with the text in their name")
+    parser.add_argument("--peers", type=some, default=list(PEERS), metavar="LIST", help=f"of {','.join(PEERS)}; none for ours alone")
+    parser.add_argument("--threads", type=some, default=["1", "2"], metavar="LIST", help="numbers of threads; 1,2 if not given")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go; rows that are in the file and not measured now stay")
+    parser.add_argument("--docs", action="store_true", help="writes docs/benchmarks.md and its picture from the JSON file")
+    parser.add_argument("--quick", action="store_true", help="3 short rounds instead of 9")
+    parser.add_argument("--zoo", type=Path, metavar="FOLDER", help="where exported networks are (build/bench/zoo, made if not there)")
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
+    found = parser.parse_args()
+    for name in found.rows:
+        if name.split(":")[0] not in rows.FAMILIES:
+            parser.error(f"--rows: {name} is not one of {','.join(rows.FAMILIES)}")
+    if found.peers == ["none"]:
+        found.peers = []
+    for name in found.peers:
+        if name not in PEERS:
+            parser.error(f"--peers: {name} is not one of {','.join(PEERS)}")
+    return found
+
+
+def chosen(names):
+    for family in rows.FAMILIES:
+        texts = [name.partition(":")[2] for name in names if name.split(":")[0] == family]
+        if texts:
+            yield from (row for row in rows.family(family) if any(text in row.name for text in texts))
+
+
+def programs(build, folder):
+    """The C programs of the bench."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cc = ["clang-22", "-std=gnu11", "-O2", "-Wall", "-Wextra", f"-march={level()}", "-mprefer-vector-width=512", "-ffp-contract=fast", f"-I{ROOT / 'include'}"]
+    for name, more in (("limits", []), ("ours", [build / "lib/libastra_rt.a"])):
+        subprocess.run([*cc, ROOT / f"bench/{name}.c", *more, "-pthread", "-o", folder / name], check=True)
+    return folder / "limits", folder / "ours"
+
+
+def main():
+    wanted = options()
+    folder = wanted.build / "bench"
+    limits_program, program = programs(wanted.build, folder)
+    if wanted.zoo:
+        os.environ["ASTRA_BENCH_ZOO"] = str(wanted.zoo.resolve())
+    kept = json.loads(wanted.json.read_text())["rows"] if wanted.json and wanted.json.exists() else []
+    result = {"machine": fingerprint(ROOT, wanted.build, PEERS), "rounds": 3 if wanted.quick else 9, "rows": kept}
+    failed = 0
+    with open(folder / "peers.log", "w") as log, tempfile.TemporaryDirectory() as scratch:
+        setting = Setting(wanted.build, folder, Path(scratch), program, result["rounds"], 0.01 if wanted.quick else 0.04, log)
+        for threads in map(int, wanted.threads):
+            limits = Limits([limits_program, threads], threads, log)
+            peers = {name: PeerProcess(name, PEERS[name], threads, log) for name in wanted.peers}
+            for row in chosen(wanted.rows):
+                here = {name: peer for name, peer in peers.items() if row.family in PEERS[name].families}
+                record = measure(row, threads, here, setting, limits)
+                failed += "failed" in record
+                key = lambda r: (r["family"], r["row"], r["threads"])
+                result["rows"] = [r for r in result["rows"] if key(r) != key(record)] + [record]
+                report.line(record, sys.stdout)
+                if wanted.json:
+                    wanted.json.write_text(json.dumps(result, indent=1) + "\n")
+            for peer in peers.values():
+                peer.close()
+            limits.kill()
+    report.summary(result, sys.stdout)
+    if wanted.docs:
+        report.page(result, ROOT / "docs")
+    print(f"what the peers printed: {folder / 'peers.log'}", file=sys.stderr)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

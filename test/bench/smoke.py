@@ -1,0 +1,67 @@
+"""The bench runs: one small row, beside ONNX Runtime, which the tests have, and a peer that is not installed.
+
+Takes:    the build folder.
+Gives:    "N passed, N failed".
+Keeps:    nothing about speed: figures are not looked at, only that they are there.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+
+def main():
+    failures, checks = [], 0
+
+    def check(fine, what):
+        nonlocal checks
+        checks += 1
+        if not fine:
+            failures.append(what)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "figures.json"
+        words = ["--rows=mlp:64,open:none", "--peers=ort,iree", "--threads=1", "--quick", f"--json={path}", f"--build={sys.argv[1]}"]
+        done = subprocess.run([sys.executable, ROOT / "bench/run.py", *words], capture_output=True, text=True)
+        sys.stderr.write(done.stderr)
+        check(done.returncode == 0, f"bench/run.py ends with {done.returncode}")
+        result = json.loads(path.read_text())
+        (row,) = result["rows"]
+        check(row["row"] == "3 layers of 64" and row["ours"]["seconds"] > 0, "the row has a time")
+        check(len(row["ours"]["rounds"]) == result["rounds"], "as many rounds as the file says")
+        check(all(rate > 0 for rate in row["limits"].values()) and set(row["limits"]) == {"fma", "read", "copy"}, "the machine's limits are there")
+        check(row["best"] == "ort" and row["ratio"] == row["peers"]["ort"]["ratio"] > 0, "ONNX Runtime gave the same result and was measured")
+        check("it does not start" in row["peers"]["iree"]["absent"], "a peer that is missing has a sentence")
+        check("it does not start" in done.stdout, "and the table says it")
+        check(result["machine"]["cpu"] and result["machine"]["peers"]["ort"], "the machine's fingerprint is there")
+        # The page, of a loss and of a row that failed too: both are on it.
+        import report
+
+        result["rows"].append({**row, "threads": 2, "ratio": 0.5, "peers": {"ort": {"seconds": 1e-6, "ratio": 0.5, "rounds": []}}})
+        result["rows"].append({"family": "mlp", "row": "3 layers of 256", "threads": 1, "load": 0, "peers": {}, "failed": "a reason"})
+        report.page(result, Path(folder))
+        page, picture = (Path(folder) / f"benchmarks.{kind}" for kind in ("md", "svg"))
+        check("**0.50**" in page.read_text() and "a reason" in page.read_text(), "losses and failures are on the page")
+        check("it does not start" in page.read_text(), "and who is missing")
+        check("0.50 of ONNX Runtime" in picture.read_text(), "and the picture has the loss")
+    import measure
+
+    record, right = {"peers": {}}, np.array([1.0, 2.0], np.float32)
+    results = {"ort": [right], "jax": [right + np.float32(1e-3)], "iree": [right, right], "tinygrad": [right * np.nan]}
+    check(measure.compared(record, results, [right], 1e-4) == ["ort"], "who gives another result is not timed")
+    check(set(record["peers"]) == {"jax", "iree", "tinygrad"} and all("absent" in peer for peer in record["peers"].values()), "and the table says so")
+    for what in failures:
+        print(f"FAILED: {what}")
+    print(f"{checks - len(failures)} passed, {len(failures)} failed")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
