@@ -86,6 +86,12 @@ private:
   }
 
   bool isInternal(uint32_t dim) const { return dim >= schedule.moduleDims; }
+  uint32_t number(UOpRef dim) const { return uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin()); }
+  /// Whether the shape of an input gives a dim of the module.
+  bool isByShape(UOpRef dim) const {
+    uint32_t d = number(dim);
+    return d < schedule.moduleDims && manifest.dims[d]->source == fmt::DimSource::Shape;
+  }
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
@@ -116,11 +122,14 @@ Error Assembler::limits() {
 
 //===- Dims -----------------------------------------------------------------===//
 
-/// A dim that an input's shape names alone is bound by it, unless a state's shape needs it when the session is made.
+/// A dim is bound by an input's axis that is the dim alone, or else a multiple of it, unless a state's shape needs it
+/// when the session is made.
 Error Assembler::dims() {
   DenseSet<UOpRef> byShape, bySession;
   for (const Entry &e : module.entries)
-    for (const Value &in : e.inputs) byShape.insert(in.value->shape.begin(), in.value->shape.end());
+    for (const Value &in : e.inputs)
+      for (UOpRef extent : in.value->shape)
+        if (auto given = dimMultiple(extent)) byShape.insert(given->dim);
   for (UOpRef s : schedule.states)
     for (UOpRef x : topoSort(s->shape)) bySession.insert(x);
 
@@ -414,27 +423,27 @@ Error Assembler::entries() {
       t->dtype = dtypeOf(in.value->dtype);
       if (Error error = set(t->shape, in.value->shape)) return error;
       out->inputs.push_back(std::move(t));
-      for (auto [axis, extent] : enumerate(in.value->shape)) {
-        auto dim = llvm::find(schedule.dims, extent) - schedule.dims.begin();
-        if (dim < ssize_t(schedule.moduleDims) && manifest.dims[dim]->source == fmt::DimSource::Shape &&
-            bound.insert(extent).second)
-          out->binds.emplace_back(dim, i, axis);
-      }
+      for (auto [axis, extent] : enumerate(in.value->shape))
+        if (extent->is(Op::Dim) && isByShape(extent) && bound.insert(extent).second)
+          out->binds.emplace_back(number(extent), i, axis);
     }
+    for (auto [i, in] : enumerate(e.entry->inputs))
+      for (auto [axis, extent] : enumerate(in.value->shape))
+        if (auto x = dimMultiple(extent); x && isByShape(x->dim) && bound.insert(x->dim).second)
+          out->multiples.emplace_back(number(x->dim), i, axis, x->scale, x->offset);
     for (auto [value, shape, extent] : zip_equal(e.entry->outputs, e.outputShapes, e.outputBounds)) {
       auto t = output(value, shape, extent);
       if (!t) return t.takeError();
       out->outputs.push_back(std::move(*t));
     }
     for (UOpRef dim : module.dimsOf(*e.entry)) {
-      auto number = uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin());
       if (bound.contains(dim)) continue;
-      if (manifest.dims[number]->source == fmt::DimSource::Shape)
+      if (isByShape(dim))
         return createStringError(std::errc::not_supported,
                                  "entry %s uses dim %s, which is bound by the shape of an input of another entry: give "
                                  "the entry an input with an axis of that extent, or use a dim of its own",
                                  out->name.c_str(), dim->str.str().c_str());
-      out->host_dims.push_back(number);
+      out->host_dims.push_back(number(dim));
       bound.insert(dim);
     }
     for (auto [i, q] : enumerate(module.equations))

@@ -124,6 +124,19 @@ llvm::Error Evaluator::bindShape(UOpRef node, const Tensor &t, Scope &scope, con
   return llvm::Error::success();
 }
 
+llvm::Error Evaluator::bindMultiples(UOpRef node, const Tensor &t, Scope &scope, const llvm::Twine &what) {
+  for (auto [extent, v] : llvm::zip(node->shape, t.shape)) {
+    auto m = dimMultiple(extent);
+    if (!m || scope.dims.contains(m->dim->str)) continue; // checkShape compares
+    int64_t rest;
+    if (__builtin_sub_overflow(v, m->offset, &rest) || rest % m->scale != 0)
+      return llvm::createStringError(what + ": an extent is " + llvm::Twine(v) + ", which is not " + indexText(extent) +
+                                     " for any " + m->dim->str);
+    if (auto e = scope.bind(m->dim, rest / m->scale, what)) return e;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Evaluator::checkShape(UOpRef node, const Tensor &t, Scope &scope, const llvm::Twine &what) {
   auto shape = scope.values(node->shape);
   if (!shape) return shape.takeError();
@@ -381,7 +394,7 @@ llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRe
 llvm::Expected<Values> Evaluator::run(UOpRef key, llvm::ArrayRef<UOpRef> roots, Scope &scope,
                                       llvm::ArrayRef<TensorPtr> args) {
   const Plan &plan = planOf(key, roots);
-  for (auto step : {bindShape, checkShape})
+  for (auto step : {bindShape, bindMultiples, checkShape})
     for (UOpRef n : plan.order)
       if (n->op == Op::Arg && n->ints[0] < int64_t(args.size()))
         if (auto e = step(n, *args[n->ints[0]], scope, "argument " + llvm::Twine(n->ints[0]))) return std::move(e);
@@ -444,7 +457,7 @@ llvm::Expected<EvalResult> astra::evalEntry(const Module &m, const Entry &e, con
                                    in.inputs.size());
   auto args = checkedInputs(in);
   if (!args) return args.takeError();
-  for (auto step : {Evaluator::bindShape, Evaluator::checkShape})
+  for (auto step : {Evaluator::bindShape, Evaluator::bindMultiples, Evaluator::checkShape})
     for (auto [v, t] : llvm::zip(e.inputs, *args))
       if (auto err = step(v.value, *t, scope, "input %" + v.name)) return std::move(err);
   for (const Equation &q : m.equations) {

@@ -129,8 +129,9 @@ public:
   using Values = llvm::SmallVector<TensorPtr, 4>;
   /// The roots' values in a scope; binds the dims of the arguments that the plan reaches.
   llvm::Expected<Values> run(UOpRef key, llvm::ArrayRef<UOpRef> roots, Scope &scope, llvm::ArrayRef<TensorPtr> args);
-  /// Checks an argument, parameter or state against its node, binding bare dims first.
+  /// Checks an argument, parameter or state against its node: binds bare dims first, then those that a multiple gives.
   static llvm::Error bindShape(UOpRef node, const Tensor &t, Scope &scope, const llvm::Twine &what);
+  static llvm::Error bindMultiples(UOpRef node, const Tensor &t, Scope &scope, const llvm::Twine &what);
   static llvm::Error checkShape(UOpRef node, const Tensor &t, Scope &scope, const llvm::Twine &what);
   llvm::Expected<TensorPtr> stored(UOpRef node, Scope &scope); // a parameter or state
 

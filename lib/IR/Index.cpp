@@ -129,12 +129,16 @@ UOpRef astra::idxDiv(Context &c, UOpRef a, UOpRef b) {
   auto x = a->constIndex(), y = b->constIndex();
   if (y && *y == 1) return a;
   if (x && y && *y > 0) return c.index(*x / *y - (*x % *y < 0));
-  if (auto d = terms(b); d.size() == 1 && b->lo > 0) { // an exact quotient, term by term
-    llvm::SmallVector<IndexTerm, 4> q;
-    auto ts = terms(a);
-    for (const IndexTerm &t : ts)
-      if (auto k = divideTerm(t, d[0])) q.push_back(*k);
-    if (q.size() == ts.size()) return fromTerms(c, q);
+  if (auto d = terms(b); d.size() == 1 && b->lo > 0) { // what divides exactly stands outside
+    llvm::SmallVector<IndexTerm, 4> q, rest;
+    for (const IndexTerm &t : terms(a))
+      if (auto k = divideTerm(t, d[0]))
+        q.push_back(*k);
+      else
+        rest.push_back(t);
+    if (rest.empty()) return fromTerms(c, q);
+    bool constantAlone = q.size() == 1 && q[0].atoms.empty() && d[0].atoms.empty();
+    if (!q.empty() && !constantAlone) return idxAdd(c, fromTerms(c, q), idxDiv(c, fromTerms(c, rest), b));
   }
   if (y && *y > 1)
     if (UOpRef once = divTwice(c, a, *y)) return once;
@@ -145,9 +149,11 @@ UOpRef astra::idxMod(Context &c, UOpRef a, UOpRef b) {
   auto x = a->constIndex(), y = b->constIndex();
   if (y && *y == 1) return c.index(0);
   if (x && y && *y > 0) return c.index((*x % *y + *y) % *y);
-  if (auto d = terms(b); d.size() == 1 && b->lo > 0 &&
-                         llvm::all_of(terms(a), [&](const IndexTerm &t) { return divideTerm(t, d[0]).has_value(); }))
-    return c.index(0);
+  if (auto d = terms(b); d.size() == 1 && b->lo > 0) { // what divides exactly leaves nothing
+    auto ts = terms(a), rest = ts;
+    llvm::erase_if(rest, [&](const IndexTerm &t) { return divideTerm(t, d[0]).has_value(); });
+    if (rest.size() < ts.size()) return idxMod(c, fromTerms(c, rest), b);
+  }
   return IndexMath::node(c, Op::Mod, a, b);
 }
 
@@ -166,6 +172,14 @@ UOpRef astra::idxProduct(Context &c, llvm::ArrayRef<UOpRef> xs) {
   UOpRef p = c.index(1);
   for (UOpRef x : xs) p = idxMul(c, p, x);
   return p;
+}
+
+std::optional<DimMultiple> astra::dimMultiple(UOpRef extent) {
+  auto ts = terms(extent);
+  int64_t offset = ts.back().atoms.empty() ? ts.pop_back_val().coefficient : 0;
+  if (ts.size() != 1 || ts[0].coefficient < 1 || ts[0].atoms.size() != 1 || !ts[0].atoms[0]->is(Op::Dim))
+    return std::nullopt;
+  return DimMultiple{ts[0].atoms[0], ts[0].coefficient, offset};
 }
 
 UOpRef astra::idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to) {

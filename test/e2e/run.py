@@ -229,7 +229,7 @@ class Module:
                     array = special(rng, p["dtype"], random_array(rng, p["dtype"], p["shape"]))
                     np.save(here / f"{p['name']}.npy", array)
                     given.append(f"--param={p['name']}={here / p['name']}.npy")
-            by_shape = {b["dim"] for b in self.entry["binds"]}
+            by_shape = {b["dim"] for b in self.entry["binds"] + self.entry["multiples"]}
             by_host = [self.manifest["dims"][d]["name"] for d in self.entry["host_dims"]]
             unbound = [f"--dim={d}={v}" for d, v in dims.items() if d not in by_shape]
             evaluated, before, after = given + unbound, [], []

@@ -58,6 +58,14 @@ def lookup():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def halved():
+    """An extent that is written as a multiple, and one of which it can be said."""
+    tensor = lambda name, *shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+    graph = helper.make_graph([helper.make_node("SpaceToDepth", ["x"], ["y"], "fold", blocksize=2)], "halved",
+                              [tensor("x", 1, 1, "2*h", "W")], [tensor("y", 1, 4, "h", None)])  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
 def one():
     """One node of two inputs that share a dynamic dim."""
     tensor = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4])
@@ -102,6 +110,11 @@ RUNS = [
     (["one", DIM, "--input=a=five.npy", "--input=b=six.npy"], 2, "the dim 'n' has the size 6 there, and 5 in --input a"),
     (["one", DIM, "--input=a=five.npy", "--at=n=6"], 2, "--at can give no other"),
     (["one", "--dim=n=1..4", "--input=a=five.npy"], 2, "--dim says 1 .. 4"),
+    (["halved", "--dim=h=1..5", "--dim=W=2*w", "--dim=w=2..4"], 0, "y       float32[1, 4, 3, 3]"),
+    (["halved", "--dim=h=1..5", "--dim=W=2*w", "--dim=w=2..4", "--input=x=wide.npy"], 0, "float32[1, 4, 5, 2]"),
+    (["halved", "--dim=h=1..4", "--dim=W=2*w", "--dim=w=2..4", "--input=x=wide.npy"], 2, "has the size 5 there"),
+    (["halved", "--dim=h=1..4", "--dim=W=4..8"], 3, "say so with --dim 'W=2*W_2' --dim W_2=2..4"),
+    (["halved", "--dim=W=4"], 1, "--dim h=1..64"),
     (["lookup", DIM, "--input=bytes=nine.npy"], 2, "has the size 9, the model's input 8"),
     (["network", DIM, "--at=m=1"], 2, "--dim m=LO..HI"),
     (["network", DIM, "--range=z=0..1"], 2, "no such input; it has x"),
@@ -143,8 +156,9 @@ def main():
     build, failed, passed = Path(sys.argv[1]), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         models = {"network": network(), "planted": network(planted=PLANTED), "lookup": lookup(), "refused": refused(),
-                  "one": one()}  # fmt: skip
-        for name, array in {"five": np.ones((5, 4), F32), "six": np.ones((6, 4), F32), "nine": np.ones(9, np.uint8)}.items():
+                  "one": one(), "halved": halved()}  # fmt: skip
+        for name, array in {"five": np.ones((5, 4), F32), "six": np.ones((6, 4), F32), "nine": np.ones(9, np.uint8),
+                            "wide": np.ones((1, 1, 10, 4), F32)}.items():
             np.save(f"{folder}/{name}.npy", array)
         for name, model in models.items():
             onnx.save(model, f"{folder}/{name}.onnx")

@@ -12,6 +12,7 @@ Does not: test ops (run.py).
 
 import os
 import re
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -273,6 +274,59 @@ def refusal(model, flags=()):
         return done.stderr
 
 
+def flags_of(sentence):
+    """The --dim flags that the first remedy of a refusal says to type."""
+    remedy = re.search(r"say so with((?: --dim (?:'[^']*'|[^ ,']+))+)", sentence)
+    if not remedy:
+        raise Failed(f"no flags in: {sentence}")
+    return [w for w in shlex.split(remedy[1]) if w != "--dim"]
+
+
+def remedied(name, text, calls):
+    """A model that is refused until the user says what it says to: then it agrees at all sizes."""
+    model = onnx.parser.parse_model(HEAD + text)
+    given = {"H": "1..48", "W": "2..40", "n": "1..3"}
+    for _ in range(4):
+        flags = [f"--dim={d}={v}" for d, v in given.items()]
+        try:
+            sentence = refusal(model, flags)
+        except Failed:
+            return check(name, model, calls, flags)
+        given |= dict(flag.split("=", 1) for flag in flags_of(sentence))
+    raise Failed(f"still refused: {sentence}")
+
+
+# name, model, calls: what holds for multiples alone
+MULTIPLES = [
+    ("u-net-of-dynamic-size", """
+     g (float[n, 2, H, W] x, float[4, 2, 3, 3] a, float[4, 4, 3, 3] b, float[4, 4, 2, 2] u, float[4, 4, 2, 2] v,
+        float[1, 6, 1, 1] o) => (float[n, c, h, w] y) {
+       d1 = Conv<pads = [1, 1, 1, 1], strides = [2, 2]>(x, a)  r1 = Relu(d1)
+       d2 = Conv<pads = [1, 1, 1, 1], strides = [2, 2]>(r1, b)  r2 = Relu(d2)
+       u1 = ConvTranspose<strides = [2, 2]>(r2, u)  s1 = Add(u1, r1)
+       u2 = ConvTranspose<strides = [2, 2]>(s1, v)
+       all = Concat<axis = 1>(u2, x)  y = Conv(all, o)
+     }""", [[f32(*x)] + [f32(*w) / 4 for w in [(4, 2, 3, 3), (4, 4, 3, 3), (4, 4, 2, 2), (4, 4, 2, 2), (1, 6, 1, 1)]]
+             for x in [(1, 2, 8, 12), (3, 2, 4, 40), (2, 2, 48, 4)]]),
+    ("windows-of-dynamic-images", """
+     g (float[n, 3, H, W] x) => (float[n, 3, h, w] y) {
+       k = Constant<value_ints = [8]>()  s = Shape(x)
+       i0 = Constant<value_ints = [0]>()  i2 = Constant<value_ints = [2]>()  i3 = Constant<value_ints = [3]>()
+       c = Constant<value_ints = [3]>()  one = Constant<value_ints = [-1]>()  area = Constant<value_ints = [64]>()
+       n0 = Gather(s, i0)  h0 = Gather(s, i2)  w0 = Gather(s, i3)  h8 = Div(h0, k)  w8 = Div(w0, k)
+       split = Concat<axis = 0>(n0, c, h8, k, w8, k)  x6 = Reshape(x, split)
+       p = Transpose<perm = [0, 2, 4, 3, 5, 1]>(x6)
+       rows = Concat<axis = 0>(one, area, c)  win = Reshape(p, rows)
+       axes = Constant<value_ints = [1]>()  m = ReduceMean(win, axes)  z = Sub(win, m)
+       back = Concat<axis = 0>(n0, h8, w8, k, k, c)  z6 = Reshape(z, back)
+       q = Transpose<perm = [0, 5, 1, 3, 2, 4]>(z6)  y = Reshape(q, s)
+     }""", [[f32(1, 3, 8, 8)], [f32(2, 3, 48, 16)], [f32(3, 3, 16, 40)]]),
+    ("space-to-depth-of-dynamic-size", """
+     g (float[n, 3, H, W] x) => (float[n, c, h, w] y) { y = SpaceToDepth<blocksize = 3>(x) }
+     """, [[f32(1, 3, 3, 6)], [f32(2, 3, 48, 39)]]),
+]  # fmt: skip
+
+
 def sparse_model():
     """y = x + a sparse initializer in both forms of indices."""
     values = numpy_helper.from_array(np.array([1, 2, 3], np.float32), "s")
@@ -326,6 +380,8 @@ def main():
             if part not in sentence:
                 raise Failed(f"refused with: {sentence}")
         tests.append((name, refused))
+    for name, text, calls in MULTIPLES:
+        tests.append((name, lambda n=name, t=text, c=calls: remedied(n, t, c)))
     model, calls, expected = sparse_model()
     tests.append(("sparse-initializers", lambda: check("sparse", model, calls, (), expected)))
     if "--large" in sys.argv[1:]:

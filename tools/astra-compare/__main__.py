@@ -34,8 +34,8 @@ def parse(arguments):
     )
     add = p.add_argument
     add("model", nargs="?", metavar="MODEL.onnx", help="the model that is compiled")
-    add("--dim", action="append", default=[], metavar="NAME=LO..HI", help="bounds of a dynamic dim, as astra-compile "
-        "takes them; once for each")  # fmt: skip
+    add("--dim", action="append", default=[], metavar="NAME=LO..HI", help="bounds of a dynamic dim, or "
+        "arithmetic of others, as astra-compile takes them; once for each")  # fmt: skip
     add("--at", action="append", default=[], metavar="NAME=N,N,..", help="sizes of a dynamic dim to run at; its least, "
         "middle and greatest if not given. The k-th run takes the k-th size of each dim")  # fmt: skip
     add("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input instead of random values")
@@ -95,7 +95,9 @@ def bounds(word, flag, kind):
 
 def sizes_to_run(options, values, given):
     """One dict of sizes per run; a dim of an array that is given has that array's size."""
-    dims = {name: bounds(word, f"--dim {name}", int) for name, word in pairs(options.dim, "--dim").items()}
+    said = pairs(options.dim, "--dim")
+    written = {name: word for name, word in said.items() if extents.names(word)}
+    dims = {name: bounds(word, f"--dim {name}", int) for name, word in said.items() if name not in written}
     lists = {}
     for name, word in pairs(options.at, "--at").items():
         if name not in dims:
@@ -103,7 +105,7 @@ def sizes_to_run(options, values, given):
         lists[name] = [bounds(n, f"--at {name}", int)[0] for n in word.split(",")]
         if wrong := [n for n in lists[name] if not dims[name][0] <= n <= dims[name][1]]:
             raise Usage(f"--at {name}={wrong[0]}: a size must be in {dims[name][0]} .. {dims[name][1]}, as --dim {name} says")
-    for name, (size, flag) in sizes_given(values, given).items():
+    for name, (size, flag) in sizes_given(values, given, written).items():
         low, high = dims.get(name, (size, size))
         if not low <= size <= high:
             raise Usage(f"{flag}: the dim '{name}' has the size {size} there, and --dim says {low} .. {high}")
@@ -111,11 +113,16 @@ def sizes_to_run(options, values, given):
             raise Usage(f"{flag}: the dim '{name}' has the size {size} there: --at can give no other")
         lists[name] = [size]
     used = {e for value in values for e in value.extents if isinstance(e, str)}
+    used |= {name for text in [*used, *written.values()] for name in extents.names(text)}
     for name, (low, high) in dims.items():
         default = [low, (low + high) // 2, high] if name in used else [low]
         lists.setdefault(name, list(dict.fromkeys(default)))
     runs = max((len(sizes) for sizes in lists.values()), default=1)
-    return [{name: sizes[min(k, len(sizes) - 1)] for name, sizes in lists.items()} for k in range(runs)]
+    result = [{name: sizes[min(k, len(sizes) - 1)] for name, sizes in lists.items()} for k in range(runs)]
+    for sizes in result:
+        for _ in written:  # one may be written with another
+            sizes |= {name: size for name, text in written.items() if (size := extents.value(text, sizes)) is not None}
+    return result
 
 
 def compare(options):
@@ -219,6 +226,7 @@ def main():
 try:
     import onnx
 
+    import extents
     from inputs import inputs_of, load, make_inputs, sizes_given
     from report import Difference, Refusal, Usage, table, write_json
     from sides import AstraSide, ReferenceSide, version

@@ -11,13 +11,14 @@ import math
 import numpy as np
 import onnx
 
+import extents
 from report import Refusal, Usage
 
 INTEGERS = "iu"
 
 
 class Input:
-    """Name, NumPy dtype, and extents: numbers, or names of dynamic dims."""
+    """Name, NumPy dtype, and extents: numbers, or names of dynamic dims, or arithmetic of them."""
 
     def __init__(self, value):
         self.name = value.name
@@ -34,7 +35,15 @@ class Input:
             self.extents.append(dim.dim_value if known else dim.dim_param or f"{value.name}_{axis}")
 
     def shape(self, sizes):
-        return [sizes.get(e, e) for e in self.extents]
+        return [size_of(e, sizes) for e in self.extents]
+
+
+def size_of(extent, sizes):
+    """A number; the extent itself where it has no size."""
+    if not isinstance(extent, str) or extent in sizes:
+        return sizes.get(extent, extent)
+    size = extents.value(extent, sizes)
+    return extent if size is None else size
 
 
 def inputs_of(model):
@@ -44,14 +53,14 @@ def inputs_of(model):
 
 def table_rows(model):
     """Per name of a value: the least extent of a constant table along the axis that it indexes (Gather)."""
-    extents = {t.name: list(t.dims) for t in model.graph.initializer}
+    shapes = {t.name: list(t.dims) for t in model.graph.initializer}
     rows, source = {}, {}
     for node in model.graph.node:
         if node.op_type in ("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten") and node.input:
             source[node.output[0]] = source.get(node.input[0], node.input[0])
-        if node.op_type == "Gather" and node.input[0] in extents:
+        if node.op_type == "Gather" and node.input[0] in shapes:
             axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-            table = extents[node.input[0]]
+            table = shapes[node.input[0]]
             if -len(table) <= axis < len(table):
                 name = source.get(node.input[1], node.input[1])
                 rows[name] = min(rows.get(name, table[axis]), table[axis])
@@ -109,8 +118,8 @@ def load(path, value):
     return array
 
 
-def sizes_given(values, given):
-    """Per dim of the arrays that are given: its size, and the flag that says so."""
+def sizes_given(values, given, written):
+    """Per dim of the arrays that are given: its size, and the flag that says so. `written`: dims that are arithmetic."""
     sizes = {}
     for value in values:
         if value.name not in given:
@@ -122,9 +131,12 @@ def sizes_given(values, given):
             if not isinstance(extent, str):
                 if size != extent:
                     raise Usage(f"{flag}: axis {axis} of the file's array has the size {size}, the model's input {extent}")
-            elif sizes.setdefault(extent, (size, flag))[0] != size:
-                other, first = sizes[extent]
-                raise Usage(f"{flag}: the dim '{extent}' has the size {size} there, and {other} in {first}")
+                continue
+            text = written.get(extent, extent)
+            name, size = extents.solve(text, size) or (extent, size)
+            if sizes.setdefault(name, (size, flag))[0] != size:
+                other, first = sizes[name]
+                raise Usage(f"{flag}: the dim '{name}' has the size {size} there, and {other} in {first}")
     return sizes
 
 

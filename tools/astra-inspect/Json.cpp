@@ -182,6 +182,16 @@ void Writer::manifest() {
           j.attribute("axis", b.axis());
         });
     });
+    j.attributeArray("multiples", [&] {
+      for (const fmt::DimMultiple &x : e.multiples)
+        j.object([&] {
+          j.attribute("dim", m.dims[x.dim()]->name);
+          j.attribute("input", x.input());
+          j.attribute("axis", x.axis());
+          j.attribute("scale", x.scale());
+          j.attribute("offset", x.offset());
+        });
+    });
     numbers("host_dims", e.host_dims);
     numbers("equations", e.equations);
     numbers("reads", e.reads);

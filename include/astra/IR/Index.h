@@ -33,6 +33,14 @@ struct IndexTerm {
 llvm::SmallVector<IndexTerm, 4> terms(UOpRef x);
 UOpRef fromTerms(Context &c, llvm::ArrayRef<IndexTerm> ts);
 
+/// An extent that one dim gives: scale * dim + offset, scale >= 1.
+struct DimMultiple {
+  UOpRef dim;
+  int64_t scale, offset;
+};
+/// What an extent says of a dim, if it is of one dim alone: who knows the extent knows the dim.
+std::optional<DimMultiple> dimMultiple(UOpRef extent);
+
 /// Bounds of left + right that take into account that atoms occur in several terms; nothing where that does not help.
 std::optional<std::pair<int64_t, int64_t>> idxSumBounds(UOpRef left, UOpRef right);
 

@@ -9,6 +9,7 @@
 #include "astra/IR/Text.h"
 #include "astra/Import/ONNX.h"
 #include "onnx.pb.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
@@ -53,6 +54,8 @@ private:
   UOpRef writtenDim(llvm::StringRef text, llvm::StringRef input, int axis);
   UOpRef ofInputs(llvm::StringRef text, llvm::StringRef input, int axis);
   UOpRef replaceByConstant(const ConstantInput &constant, DType dtype, llvm::ArrayRef<UOpRef> shape);
+  void findNames();
+  void refuseLostDims();
   void refuseUnusedBounds();
   void collectOutputs(Entry &entry);
   void addPrediction(Entry &entry);
@@ -68,7 +71,7 @@ private:
   Lowering lowering;
   Failures &failures = lowering.failures;
   llvm::StringMap<UOpRef> dims;
-  llvm::StringSet<> namesOfInputs;                   // dims that some axis of an input is alone
+  llvm::StringSet<> namesOfInputs;                   // dims that some axis of an input gives
   llvm::StringMap<std::vector<std::string>> readers; // of values of the top graph: nodes
 };
 
@@ -84,22 +87,47 @@ UOpRef Importer::inputDim(const proto::Type::Dim &dim, llvm::StringRef input, in
   return isDimName(dim.name()) ? namedDim(dim.name(), input, axis) : writtenDim(dim.name(), input, axis);
 }
 
-/// "past + 1", where some input has an axis that is `past` alone: its value then follows. Where none has, the text is a
-/// name like any other.
+/// "past + 1" or "4*h", where an axis of some input gives `past` and `h`: the value follows. Where none does, or the
+/// user bounds the whole text, it is a name like any other.
 UOpRef Importer::writtenDim(llvm::StringRef text, llvm::StringRef input, int axis) {
-  UOpRef value = ofInputs(text, input, axis);
+  UOpRef value = lowering.bound(text) ? nullptr : ofInputs(text, input, axis);
   return value ? value : namedDim(text.str(), input, axis);
 }
 
-/// The value of an expression of dims that axes of inputs are alone; null for any other text.
+/// An axis that is a name alone gives it; so does one that is a multiple of one name, plus a constant.
+void Importer::findNames() {
+  for (const proto::Value &value : graph.input())
+    for (const proto::Type::Dim &dim : value.type().tensor().shape().dim())
+      if (isDimName(dim.name())) namesOfInputs.insert(dim.name());
+  for (const proto::Value &value : graph.input())
+    for (const proto::Type::Dim &dim : value.type().tensor().shape().dim()) {
+      if (dim.name().empty() || isDimName(dim.name())) continue;
+      Context scratch;
+      UOpRef extent = dimFromText(scratch, dim.name(), [&](llvm::StringRef name) {
+        constexpr int64_t least = 1 << 16, most = 1 << 20; // no constant of a sensible text makes it negative
+        return scratch.make(Op::Dim, {}, {least, most}, name);
+      });
+      if (auto given = extent ? dimMultiple(extent) : std::nullopt) namesOfInputs.insert(given->dim->str);
+    }
+}
+
+/// The value of an expression of dims that axes of inputs give, or that the user bounds; null for any other text.
 UOpRef Importer::ofInputs(llvm::StringRef text, llvm::StringRef input, int axis) {
-  if (namesOfInputs.empty())
-    for (const proto::Value &value : graph.input())
-      for (const proto::Type::Dim &dim : value.type().tensor().shape().dim())
-        if (isDimName(dim.name())) namesOfInputs.insert(dim.name());
   return dimFromText(module.ctx(), text, [&](llvm::StringRef name) -> UOpRef {
-    return namesOfInputs.contains(name) ? namedDim(name.str(), input, axis) : nullptr;
+    return namesOfInputs.contains(name) || lowering.bound(name) ? namedDim(name.str(), input, axis) : nullptr;
   });
+}
+
+/// A dim that the user invents must have a value in every call.
+void Importer::refuseLostDims() {
+  llvm::DenseSet<UOpRef> given;
+  for (const Value &input : module.entries[0].inputs)
+    for (UOpRef extent : input.value->shape)
+      if (auto x = dimMultiple(extent)) given.insert(x->dim);
+  for (UOpRef dim : module.dims)
+    if (!given.contains(dim) && !namesOfInputs.contains(dim->str))
+      failures.add("--dim " + dim->str.str() +
+                   ": no axis of an input gives this dim: one must be the dim times a number, plus a number");
 }
 
 UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int axis) {
@@ -117,9 +145,11 @@ UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int ax
     size_t before = failures.sentences.size();
     UOpRef value = ofInputs(bound->value, input, axis);
     if (!value && failures.sentences.size() == before) // else what it follows from was refused
-      failures.add(
-          "--dim " + name + ": '" + bound->value +
-          "' is not an expression of other dims of the model's inputs, with + - * // % ( ) and values in 0..2^40");
+      failures.add("--dim " + name + ": '" + bound->value +
+                   "' is not an expression of other dims of the model's inputs, with + - * // % ( ) and values in "
+                   "0..2^40; a name "
+                   "that the model does not have needs bounds of its own, as --dim " +
+                   name + "=4*q --dim q=1..16 has");
     return dims[name] = value;
   }
   if (bound->lo == bound->hi) return dims[name] = c.index(bound->lo);
@@ -207,6 +237,7 @@ UOpRef Importer::declareInput(const proto::Value &input) {
 /// What is wrong with an input poisons it: the nodes are looked at all the same.
 void Importer::declareInputs() {
   module.entries.push_back({"main", {}, {}, {}});
+  findNames();
   llvm::StringSet<> declared;
   for (const proto::Value &input : graph.input())
     if (!declared.insert(input.name()).second)
@@ -216,6 +247,7 @@ void Importer::declareInputs() {
   for (const ConstantInput &constant : options.constants)
     if (llvm::none_of(graph.input(), [&](const proto::Value &input) { return input.name() == constant.name; }))
       failures.add("--constant " + constant.name + ": the model has no input of this name");
+  refuseLostDims();
 }
 
 void Importer::refuseUnusedBounds() {

@@ -200,11 +200,15 @@ void reshapeTo(Node &n, Dims dims, bool keepZero) {
     if (!dims[*open]) {
       Dims all = others;
       all.append(x->shape.begin(), x->shape.end());
+      std::string hint = multipleHint(n.c, all, [&](auto with) {
+        Dims total(llvm::map_range(x->shape, with)), part(llvm::map_range(others, with));
+        return cancelled(n.c, total, part) != nullptr;
+      });
       std::string sentence = dimsText(x->shape) + " does not divide into " + dimsText(others) + " and one more axis";
       if (llvm::all_of(all, [](UOpRef d) { return d->constIndex().has_value(); }))
         n.fail(sentence);
       else
-        n.unsupported(sentence + ", as far as is known" + fixHint(all));
+        n.unsupported(sentence + ", as far as is known" + orElse(hint, fixHint(all)));
       return;
     }
   }
@@ -570,9 +574,9 @@ void spaceToDepth(Node &n) {
     UOpRef rest = idxMod(n.c, extent, b);
     if (rest->lo > 0) n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
     if (rest->hi > 0)
-      n.unsupported("blocksize " + llvm::Twine(block) + " is not known to divide the extent " + dimsText(extent) +
-                    "; write it as a multiple of " + llvm::Twine(block) + " in the model" +
-                    (fixHint(extent).empty() ? "" : ", or " + fixHint(extent).substr(2)));
+      n.unsupported(
+          "blocksize " + llvm::Twine(block) + " is not known to divide the extent " + dimsText(extent) +
+          orElse(multipleHint(n.c, rest, [&](auto with) { return with(rest)->constIndex() == 0; }), fixHint(extent)));
   }
   if (n.failed()) return;
   UOpRef h = idxDiv(n.c, height, b), w = idxDiv(n.c, width, b);

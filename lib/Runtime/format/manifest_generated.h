@@ -108,6 +108,8 @@ struct TensorT;
 
 struct DimBind;
 
+struct DimMultiple;
+
 struct Entry;
 struct EntryBuilder;
 struct EntryT;
@@ -715,6 +717,52 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) DimBind FLATBUFFERS_FINAL_CLASS {
   }
 };
 FLATBUFFERS_STRUCT_END(DimBind, 12);
+
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) DimMultiple FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint32_t dim_;
+  uint32_t input_;
+  uint32_t axis_;
+  int32_t padding0__;
+  int64_t scale_;
+  int64_t offset_;
+
+ public:
+  DimMultiple()
+      : dim_(0),
+        input_(0),
+        axis_(0),
+        padding0__(0),
+        scale_(0),
+        offset_(0) {
+    (void)padding0__;
+  }
+  DimMultiple(uint32_t _dim, uint32_t _input, uint32_t _axis, int64_t _scale, int64_t _offset)
+      : dim_(flatbuffers::EndianScalar(_dim)),
+        input_(flatbuffers::EndianScalar(_input)),
+        axis_(flatbuffers::EndianScalar(_axis)),
+        padding0__(0),
+        scale_(flatbuffers::EndianScalar(_scale)),
+        offset_(flatbuffers::EndianScalar(_offset)) {
+    (void)padding0__;
+  }
+  uint32_t dim() const {
+    return flatbuffers::EndianScalar(dim_);
+  }
+  uint32_t input() const {
+    return flatbuffers::EndianScalar(input_);
+  }
+  uint32_t axis() const {
+    return flatbuffers::EndianScalar(axis_);
+  }
+  int64_t scale() const {
+    return flatbuffers::EndianScalar(scale_);
+  }
+  int64_t offset() const {
+    return flatbuffers::EndianScalar(offset_);
+  }
+};
+FLATBUFFERS_STRUCT_END(DimMultiple, 32);
 
 struct ExprT : public flatbuffers::NativeTable {
   typedef Expr TableType;
@@ -2754,6 +2802,7 @@ struct EntryT : public flatbuffers::NativeTable {
   std::vector<uint32_t> reads{};
   std::vector<uint32_t> writes{};
   std::unique_ptr<astra::fmt::RoutineT> routine{};
+  std::vector<astra::fmt::DimMultiple> multiples{};
   EntryT() = default;
   EntryT(const EntryT &o);
   EntryT(EntryT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -2772,7 +2821,8 @@ struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_EQUATIONS = 14,
     VT_READS = 16,
     VT_WRITES = 18,
-    VT_ROUTINE = 20
+    VT_ROUTINE = 20,
+    VT_MULTIPLES = 22
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -2801,6 +2851,9 @@ struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const astra::fmt::Routine *routine() const {
     return GetPointer<const astra::fmt::Routine *>(VT_ROUTINE);
   }
+  const flatbuffers::Vector<const astra::fmt::DimMultiple *> *multiples() const {
+    return GetPointer<const flatbuffers::Vector<const astra::fmt::DimMultiple *> *>(VT_MULTIPLES);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -2823,6 +2876,8 @@ struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(writes()) &&
            VerifyOffsetRequired(verifier, VT_ROUTINE) &&
            verifier.VerifyTable(routine()) &&
+           VerifyOffset(verifier, VT_MULTIPLES) &&
+           verifier.VerifyVector(multiples()) &&
            verifier.EndTable();
   }
   EntryT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2861,6 +2916,9 @@ struct EntryBuilder {
   void add_routine(flatbuffers::Offset<astra::fmt::Routine> routine) {
     fbb_.AddOffset(Entry::VT_ROUTINE, routine);
   }
+  void add_multiples(flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::DimMultiple *>> multiples) {
+    fbb_.AddOffset(Entry::VT_MULTIPLES, multiples);
+  }
   explicit EntryBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2891,8 +2949,10 @@ inline flatbuffers::Offset<Entry> CreateEntry(
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> equations = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> reads = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> writes = 0,
-    flatbuffers::Offset<astra::fmt::Routine> routine = 0) {
+    flatbuffers::Offset<astra::fmt::Routine> routine = 0,
+    flatbuffers::Offset<flatbuffers::Vector<const astra::fmt::DimMultiple *>> multiples = 0) {
   EntryBuilder builder_(_fbb);
+  builder_.add_multiples(multiples);
   builder_.add_routine(routine);
   builder_.add_writes(writes);
   builder_.add_reads(reads);
@@ -2915,7 +2975,8 @@ inline flatbuffers::Offset<Entry> CreateEntryDirect(
     const std::vector<uint32_t> *equations = nullptr,
     const std::vector<uint32_t> *reads = nullptr,
     const std::vector<uint32_t> *writes = nullptr,
-    flatbuffers::Offset<astra::fmt::Routine> routine = 0) {
+    flatbuffers::Offset<astra::fmt::Routine> routine = 0,
+    const std::vector<astra::fmt::DimMultiple> *multiples = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto inputs__ = inputs ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Tensor>>(*inputs) : 0;
   auto outputs__ = outputs ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Tensor>>(*outputs) : 0;
@@ -2924,6 +2985,7 @@ inline flatbuffers::Offset<Entry> CreateEntryDirect(
   auto equations__ = equations ? _fbb.CreateVector<uint32_t>(*equations) : 0;
   auto reads__ = reads ? _fbb.CreateVector<uint32_t>(*reads) : 0;
   auto writes__ = writes ? _fbb.CreateVector<uint32_t>(*writes) : 0;
+  auto multiples__ = multiples ? _fbb.CreateVectorOfStructs<astra::fmt::DimMultiple>(*multiples) : 0;
   return astra::fmt::CreateEntry(
       _fbb,
       name__,
@@ -2934,7 +2996,8 @@ inline flatbuffers::Offset<Entry> CreateEntryDirect(
       equations__,
       reads__,
       writes__,
-      routine);
+      routine,
+      multiples__);
 }
 
 flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_fbb, const EntryT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -4148,7 +4211,8 @@ inline EntryT::EntryT(const EntryT &o)
         equations(o.equations),
         reads(o.reads),
         writes(o.writes),
-        routine((o.routine) ? new astra::fmt::RoutineT(*o.routine) : nullptr) {
+        routine((o.routine) ? new astra::fmt::RoutineT(*o.routine) : nullptr),
+        multiples(o.multiples) {
   inputs.reserve(o.inputs.size());
   for (const auto &inputs_ : o.inputs) { inputs.emplace_back((inputs_) ? new astra::fmt::TensorT(*inputs_) : nullptr); }
   outputs.reserve(o.outputs.size());
@@ -4165,6 +4229,7 @@ inline EntryT &EntryT::operator=(EntryT o) FLATBUFFERS_NOEXCEPT {
   std::swap(reads, o.reads);
   std::swap(writes, o.writes);
   std::swap(routine, o.routine);
+  std::swap(multiples, o.multiples);
   return *this;
 }
 
@@ -4186,6 +4251,7 @@ inline void Entry::UnPackTo(EntryT *_o, const flatbuffers::resolver_function_t *
   { auto _e = reads(); if (_e) { _o->reads.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->reads[_i] = _e->Get(_i); } } }
   { auto _e = writes(); if (_e) { _o->writes.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->writes[_i] = _e->Get(_i); } } }
   { auto _e = routine(); if (_e) _o->routine = std::unique_ptr<astra::fmt::RoutineT>(_e->UnPack(_resolver)); }
+  { auto _e = multiples(); if (_e) { _o->multiples.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->multiples[_i] = *_e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<Entry> Entry::Pack(flatbuffers::FlatBufferBuilder &_fbb, const EntryT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4205,6 +4271,7 @@ inline flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_f
   auto _reads = _fbb.CreateVector(_o->reads);
   auto _writes = _fbb.CreateVector(_o->writes);
   auto _routine = _o->routine ? CreateRoutine(_fbb, _o->routine.get(), _rehasher) : 0;
+  auto _multiples = _o->multiples.size() ? _fbb.CreateVectorOfStructs(_o->multiples) : 0;
   return astra::fmt::CreateEntry(
       _fbb,
       _name,
@@ -4215,7 +4282,8 @@ inline flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_f
       _equations,
       _reads,
       _writes,
-      _routine);
+      _routine,
+      _multiples);
 }
 
 inline ComponentT *Component::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

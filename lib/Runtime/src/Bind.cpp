@@ -8,6 +8,36 @@
 using namespace astra::rt;
 using astra::fmt::DimSource;
 
+/// The extent that a DimBind or a DimMultiple is about.
+template <class Bind>
+static Status extentOf(const fmt::Entry &entry, const View *inputs, const Bind &bind, int64_t &extent,
+                       astra_diag *diag) {
+  const View &view = inputs[bind.input()];
+  const fmt::Tensor *input = entry.inputs()->Get(bind.input());
+  if (view.rank != input->shape()->size())
+    return fail(diag, ASTRA_WRONG_RANK, "input %.64s has %u dims; it must have %u", input->name()->c_str(), view.rank,
+                input->shape()->size());
+  extent = view.shape[bind.axis()];
+  return ASTRA_OK;
+}
+
+static Status solve(const fmt::Manifest &m, const fmt::Entry &entry, const View *inputs, const fmt::DimMultiple &x,
+                    int64_t *dims, astra_diag *diag) {
+  int64_t extent, rest;
+  if (Status s = extentOf(entry, inputs, x, extent, diag)) return s;
+  if (!__builtin_sub_overflow(extent, x.offset(), &rest) && rest % x.scale() == 0) {
+    dims[x.dim()] = rest / x.scale();
+    return ASTRA_OK;
+  }
+  const char *input = entry.inputs()->Get(x.input())->name()->c_str(), *dim = m.dims()->Get(x.dim())->name()->c_str();
+  long long found = extent, scale = x.scale(), offset = x.offset();
+  if (offset == 0)
+    return fail(diag, ASTRA_OUT_OF_BOUNDS, "axis %u of input %.64s is %lld; it must be a multiple of %lld", x.axis(),
+                input, found, scale);
+  return fail(diag, ASTRA_OUT_OF_BOUNDS, "axis %u of input %.64s is %lld; it must be %lld * %.64s + %lld", x.axis(),
+              input, found, scale, dim, offset);
+}
+
 Status astra::rt::bindDims(astra_session *session, const fmt::Entry &entry, const View *inputs, int64_t *dims,
                            astra_diag *diag) {
   const fmt::Manifest &m = session->loaded->bundle->manifest();
@@ -15,14 +45,11 @@ Status astra::rt::bindDims(astra_session *session, const fmt::Entry &entry, cons
     const fmt::Dim *dim = m.dims()->Get(d);
     dims[d] = dim->source() == DimSource::Internal ? dim->lo() : 0;
   }
-  for (const fmt::DimBind *bind : *entry.binds()) {
-    const View &view = inputs[bind->input()];
-    const fmt::Tensor *input = entry.inputs()->Get(bind->input());
-    if (view.rank != input->shape()->size())
-      return fail(diag, ASTRA_WRONG_RANK, "input %.64s has %u dims; it must have %u", input->name()->c_str(), view.rank,
-                  input->shape()->size());
-    dims[bind->dim()] = view.shape[bind->axis()];
-  }
+  for (const fmt::DimBind *bind : *entry.binds())
+    if (Status s = extentOf(entry, inputs, *bind, dims[bind->dim()], diag)) return s;
+  uint32_t multiples = entry.multiples() ? entry.multiples()->size() : 0;
+  for (uint32_t i = 0; i < multiples; i++)
+    if (Status s = solve(m, entry, inputs, *entry.multiples()->Get(i), dims, diag)) return s;
   for (uint32_t d : *entry.host_dims()) {
     if (!session->isGiven[d])
       return fail(diag, ASTRA_MISSING_VALUE, "entry %.64s needs dim %.64s; %s", entry.name()->c_str(),
@@ -33,6 +60,10 @@ Status astra::rt::bindDims(astra_session *session, const fmt::Entry &entry, cons
   }
   for (const fmt::DimBind *bind : *entry.binds())
     if (Status s = checkDim(m, bind->dim(), dims[bind->dim()], dims, ASTRA_OUT_OF_BOUNDS, diag)) return s;
+  for (uint32_t i = 0; i < multiples; i++) {
+    uint32_t d = entry.multiples()->Get(i)->dim();
+    if (Status s = checkDim(m, d, dims[d], dims, ASTRA_OUT_OF_BOUNDS, diag)) return s;
+  }
   for (uint32_t d : *entry.host_dims())
     if (Status s = checkDim(m, d, dims[d], dims, ASTRA_OUT_OF_BOUNDS, diag)) return s;
   for (uint32_t i : *entry.equations()) {

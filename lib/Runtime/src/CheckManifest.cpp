@@ -241,20 +241,32 @@ Status Checker::tensor(const fmt::Tensor &t, bool isOutput) {
   return ASTRA_OK;
 }
 
+/// A DimBind or a DimMultiple.
+template <class Bind> Status Checker::bind(const fmt::Entry &e, const Bind &b) {
+  const char *name = e.name()->c_str();
+  if (b.dim() >= m.dims()->size() || m.dims()->Get(b.dim())->source() != DimSource::Shape)
+    return malformed(diag, "entry %.64s binds dim %u, which is not one that shapes bind", name, b.dim());
+  if (b.input() >= e.inputs()->size())
+    return malformed(diag, "entry %.64s binds a dim to input %u of %u", name, b.input(), e.inputs()->size());
+  const fmt::Tensor *input = e.inputs()->Get(b.input());
+  if (b.axis() >= (input->shape() ? input->shape()->size() : 0))
+    return malformed(diag, "entry %.64s binds a dim to axis %u of %.64s", name, b.axis(), input->name()->c_str());
+  if (levels[b.dim()] != DimLevel::Never)
+    return malformed(diag, "entry %.64s binds dim %.64s twice", name, m.dims()->Get(b.dim())->name()->c_str());
+  levels[b.dim()] = DimLevel::Entry;
+  return ASTRA_OK;
+}
+
 Status Checker::entry(const fmt::Entry &e) {
   const char *name = e.name()->c_str();
   resetLevels();
-  for (const fmt::DimBind *bind : *e.binds()) {
-    if (bind->dim() >= m.dims()->size() || m.dims()->Get(bind->dim())->source() != DimSource::Shape)
-      return malformed(diag, "entry %.64s binds dim %u, which is not one that shapes bind", name, bind->dim());
-    if (bind->input() >= e.inputs()->size())
-      return malformed(diag, "entry %.64s binds a dim to input %u of %u", name, bind->input(), e.inputs()->size());
-    const fmt::Tensor *input = e.inputs()->Get(bind->input());
-    if (bind->axis() >= (input->shape() ? input->shape()->size() : 0))
-      return malformed(diag, "entry %.64s binds a dim to axis %u of %.64s", name, bind->axis(), input->name()->c_str());
-    if (levels[bind->dim()] != DimLevel::Never)
-      return malformed(diag, "entry %.64s binds dim %.64s twice", name, m.dims()->Get(bind->dim())->name()->c_str());
-    levels[bind->dim()] = DimLevel::Entry;
+  for (const fmt::DimBind *b : *e.binds())
+    if (Status s = bind(e, *b)) return s;
+  uint32_t multiples = e.multiples() ? e.multiples()->size() : 0;
+  for (uint32_t i = 0; i < multiples; i++) {
+    const fmt::DimMultiple *x = e.multiples()->Get(i);
+    if (Status s = bind(e, *x)) return s;
+    if (x->scale() < 1) return malformed(diag, "entry %.64s takes a dim %lld times", name, (long long)x->scale());
   }
   for (uint32_t d : *e.host_dims()) {
     if (d >= m.dims()->size() ||

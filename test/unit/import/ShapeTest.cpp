@@ -91,6 +91,48 @@ TEST(ImportShape, DimsWrittenAsArithmetic) {
   }
 }
 
+/// "4*h" gives h, where no axis is h alone; --dim may say the same of any dim, with a name of its own.
+TEST(ImportShape, DimsThatAreMultiples) {
+  struct Case {
+    const char *written, *expected;
+  };
+  for (const Case &c : {Case{"4*h", "f32[h*4]"}, Case{"2*h + 3", "f32[h*2 + 3]"}, Case{"h - 1", "f32[h - 1]"}}) {
+    ModelMaker m;
+    m.input("x", "n").dim("h", 1, 16).output("y", "n");
+    firstDim(m).set_name(c.written);
+    m.node("Neg", {"x"}, {"y"});
+    EXPECT_EQ(m.result(), c.expected);
+    ModelMaker named;
+    named.input("x", "n").dim(c.written, 1, 4).output("y", "n");
+    firstDim(named).set_name(c.written);
+    named.node("Neg", {"x"}, {"y"});
+    EXPECT_EQ(named.result(), "f32[\"" + std::string(c.written) + "\"]");
+  }
+  auto halves = [](std::vector<DimBound> dims) {
+    ModelMaker m;
+    m.input("x", "n").output("y", "n");
+    m.dims = std::move(dims);
+    m.constant("two", {1}, {2});
+    m.node("Shape", {"x"}, {"s"});
+    m.node("Div", {"s", "two"}, {"half"});
+    set(m.node("Concat", {"half", "two"}, {"to"}), "axis", int64_t(0));
+    m.node("Reshape", {"x", "to"}, {"y"});
+    return m.result();
+  };
+  std::string asked = halves({{"n", 3, 17}});
+  EXPECT_NE(asked.find("if n is always a multiple of 2, say so with --dim 'n=2*n_2' --dim n_2=2..8, or fix n"),
+            std::string::npos)
+      << asked;
+  EXPECT_EQ(halves({{"n", 0, 0, "2*n_2"}, {"n_2", 2, 8}}), "f32[n_2, 2]");
+  EXPECT_NE(halves({{"n", 0, 0, "2*q"}}).find("a name that the model does not have needs bounds of its own"),
+            std::string::npos);
+  EXPECT_NE(
+      halves({{"n", 0, 0, "2*q*r"}, {"q", 1, 4}, {"r", 1, 4}}).find("--dim q: no axis of an input gives this dim"),
+      std::string::npos);
+  EXPECT_NE(halves({{"n", 0, 0, "2*q"}, {"q", 0, 0, "n"}}).find("--dim q: 'n' is not an expression"),
+            std::string::npos);
+}
+
 TEST(ImportShape, RangeOverADim) {
   ModelMaker m;
   m.input("x", "seq").dim("seq", 1, 16).output("y", "n", Int64);

@@ -134,6 +134,64 @@ TEST(Index, DivisionFoldsOnlyWhatIsExact) {
   EXPECT_EQ(idxDiv(c, idxMul(c, n, d), d)->op, Op::FloorDiv);
 }
 
+// What a divisor divides stands outside of the quotient and is nothing to the remainder; a constant goes with the rest.
+TEST(Index, DivisionSplits) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 64), m = b.dim("m", 1, 8);
+  auto lin = [&](int64_t of, UOpRef x, int64_t plus) { return idxAdd(c, idxMul(c, x, b.idx(of)), b.idx(plus)); };
+  EXPECT_EQ(idxDiv(c, lin(4, n, -1), b.idx(4)), lin(1, n, -1));
+  EXPECT_EQ(idxDiv(c, lin(4, n, 7), b.idx(4)), lin(1, n, 1));
+  EXPECT_EQ(idxMod(c, lin(4, n, -1), b.idx(4)), b.idx(3));
+  EXPECT_EQ(idxDiv(c, idxAdd(c, idxMul(c, n, m), b.idx(-1)), m), idxAdd(c, n, idxDiv(c, b.idx(-1), m)));
+  EXPECT_EQ(idxMod(c, idxAdd(c, idxMul(c, n, m), b.idx(5)), m), idxMod(c, b.idx(5), m));
+  EXPECT_EQ(idxDiv(c, idxAdd(c, lin(4, n, -1), m), b.idx(4)), idxAdd(c, n, idxDiv(c, lin(1, m, -1), b.idx(4))));
+  EXPECT_EQ(indexText(idxDiv(c, lin(1, m, 4), b.idx(4))), "floordiv(m + 4, 4)"); // one form, as before
+}
+
+// Random polynomials: quotient and remainder of what was split are those of the whole.
+TEST(Index, DivisionSplitsToEqualValues) {
+  std::mt19937 random(11);
+  auto pick = [&](int64_t lo, int64_t hi) { return lo + int64_t(random() % uint64_t(hi - lo + 1)); };
+  for (unsigned round = 0; round < 2000; ++round) {
+    Context c;
+    Builder b(c);
+    UOpRef n = b.dim("n", 0, 9), m = b.dim("m", 1, 9);
+    UOpRef atoms[] = {n, m, idxMul(c, n, m), idxMod(c, n, b.idx(3)), idxDiv(c, m, b.idx(2)), b.idx(1)};
+    UOpRef x = b.idx(0);
+    for (UOpRef a : atoms) x = idxAdd(c, x, idxMul(c, a, b.idx(pick(-9, 9))));
+    int64_t k = pick(1, 6);
+    UOpRef d = random() % 3 ? b.idx(k) : idxMul(c, m, b.idx(k));
+    UOpRef q = idxDiv(c, x, d), r = idxMod(c, x, d);
+    for (int64_t i = 0; i <= 9; ++i)
+      for (int64_t j = 1; j <= 9; ++j) {
+        auto at = [&](UOpRef e) {
+          return *idxEvaluate(e, [&](UOpRef y) {
+            return y == n ? std::optional(i) : y == m ? std::optional(j) : std::nullopt;
+          });
+        };
+        int64_t value = at(x), by = at(d);
+        ASSERT_EQ(at(q), value / by - (value % by < 0)) << indexText(x) << " by " << indexText(d);
+        ASSERT_EQ(at(r), (value % by + by) % by) << indexText(x) << " by " << indexText(d);
+      }
+  }
+}
+
+TEST(Index, DimsThatAnExtentGives) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 64), m = b.dim("m", 0, 8);
+  auto given = [&](UOpRef x) {
+    auto g = dimMultiple(x);
+    return !g ? "none" : (g->dim->str + " " + llvm::Twine(g->scale) + " " + llvm::Twine(g->offset)).str();
+  };
+  EXPECT_EQ(given(n), "n 1 0");
+  EXPECT_EQ(given(idxAdd(c, idxMul(c, n, b.idx(4)), b.idx(-3))), "n 4 -3");
+  for (UOpRef x : {b.idx(5), idxMul(c, n, m), idxAdd(c, n, m), idxMul(c, n, n), idxMul(c, n, b.idx(-1)),
+                   idxDiv(c, n, b.idx(2)), idxMin(c, n, m)})
+    EXPECT_EQ(given(x), "none") << indexText(x);
+}
+
 TEST(Index, Evaluates) {
   Context c;
   Builder b(c);
