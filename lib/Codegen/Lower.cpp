@@ -48,8 +48,9 @@ private:
   void map();
   void rows();
   void contract();
-  void tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial, UOpRef m0, UOpRef mCount,
-            unsigned rows);
+  void contract(const Phase &phase);
+  void tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount,
+            unsigned vectors, bool partial, UOpRef m0, UOpRef mCount, unsigned rows);
 
   Context &c;
   const KernelSpec &spec;
@@ -147,7 +148,15 @@ void Lowering::rows() {
 }
 
 void Lowering::contract() {
-  Shape kept = spec.heavy->shape;
+  for (const Phase &phase : phasesOf(spec.heavy, plan.nLabel)) contract(phase);
+}
+
+void Lowering::contract(const Phase &phase) {
+  SmallVector<UOpRef, 6> kept;
+  for (auto [extent, at] : llvm::zip(spec.heavy->shape, phase.labels)) {
+    kept.push_back(simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step))));
+    if (kept.back()->hi <= 0) return;
+  }
   UOpRef n = kept[plan.nLabel], m = num(1);
   for (int64_t l : plan.mLabels) m = mul(m, kept[l]);
   SmallVector<UOpRef, 4> batch;
@@ -175,12 +184,11 @@ void Lowering::contract() {
     rows.push_back({mul(tall, height), left, 1, false});
   for (const Span &col : columns)
     for (const Span &row : rows)
-      tile(batch, col.begin, col.count, col.size, col.partial, row.begin, row.count, row.size);
+      tile(phase, kept, batch, col.begin, col.count, col.size, col.partial, row.begin, row.count, row.size);
 }
 
-void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial, UOpRef m0,
-                    UOpRef mCount, unsigned rows) {
-  Shape kept = spec.heavy->shape;
+void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount,
+                    unsigned vectors, bool partial, UOpRef m0, UOpRef mCount, unsigned rows) {
   bool staged = plan.stage && mCount->constIndex() != 1;
   UOpRef chunk = num(staged ? plan.stage : 1),
          chunks = staged ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
@@ -204,11 +212,14 @@ void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned v
   auto mIndex = unflatten(c, simplifyIndex(c, m), mExtents);
   SmallVector<UOpRef, 6> index;
   for (unsigned l = 0, b = 0; l < kept.size(); ++l) {
-    auto at = llvm::find(plan.mLabels, int64_t(l));
-    index.push_back(int64_t(l) == plan.nLabel  ? n
-                    : at != plan.mLabels.end() ? mIndex[at - plan.mLabels.begin()]
-                                               : outer[b++]);
+    auto row = llvm::find(plan.mLabels, int64_t(l));
+    index.push_back(int64_t(l) == plan.nLabel   ? n
+                    : row != plan.mLabels.end() ? mIndex[row - plan.mLabels.begin()]
+                                                : outer[b++]);
+    Stepped at = phase.labels[l];
+    index.back() = add(num(at.first), mul(index.back(), num(at.step)));
   }
+  values.phase = {&phase, index};
   values.masked = partial ? lane : nullptr;
   values.mask = partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
   values.column = partial ? n : nullptr;
@@ -221,6 +232,7 @@ void Lowering::tile(ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount, unsigned v
   stores.push_back(values.store(index, x));
   values.masked = values.mask = values.column = nullptr;
   values.panel = {};
+  values.phase = {};
 }
 } // namespace
 

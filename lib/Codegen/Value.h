@@ -4,6 +4,7 @@
 // folds. Keeps:    one node per (value, index, gate); recursion is bounded by the size of a fusion group (the
 // scheduler's cap).
 #pragma once
+#include "Phases.h"
 #include "astra/Codegen/Kernel.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/Contract.h"
@@ -44,6 +45,12 @@ public:
     UOpRef first = nullptr, vector = nullptr, lane = nullptr;
     unsigned vectors = 1, lanes = 1;
   } panel;
+
+  // The kernel's contraction at `index` sums over what the phase says.
+  struct {
+    const Phase *labels = nullptr;
+    llvm::ArrayRef<UOpRef> index = {};
+  } phase;
 
   // Values of which a row is kept in fast memory (Rows.h), its elements written in vectors of reduceLanes.
   llvm::DenseSet<UOpRef> kept;

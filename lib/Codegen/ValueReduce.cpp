@@ -178,7 +178,9 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ArrayRef<UOpRef> lengths = extents.drop_front(s.kept);
   SmallVector<UOpRef, 8> labels(index.begin(), index.end());
   labels.resize(s.kept + s.reduced);
-  UOpRef one = c.index(1);
+  UOpRef one = c.index(1), start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
+  const Phase *steps = r == spec.heavy && index == phase.index ? phase.labels : nullptr;
+  if (steps && steps->isEmpty) return isFloat(r->dtype) ? zeroIfEmpty(c, start, lengths) : start;
 
   // chain512: block lengths, then loops over blocks (the innermost label's outermost), then loops inside a block.
   SmallVector<UOpRef, 4> blockRanges(s.reduced), inner;
@@ -206,10 +208,14 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     UOpRef begin = labels[s.kept + i];
     UOpRef length =
         begin->constIndex() == 0 ? lengths[i] : simplifyIndex(c, idxMin(c, block[i], idxSub(c, lengths[i], begin)));
+    Stepped at = steps && begin->constIndex() == 0 ? steps->labels[s.kept + i] : Stepped();
+    length = simplifyIndex(c, idxCeilDiv(c, idxSub(c, length, c.index(at.first)), c.index(at.step)));
+    begin = idxAdd(c, begin, c.index(at.first));
+    labels[s.kept + i] = begin;
     if (length->constIndex() == 1) continue;
     UOpRef k = range(length, RangeKind::Fold);
     inner.push_back(k);
-    labels[s.kept + i] = idxAdd(c, begin, k);
+    labels[s.kept + i] = idxAdd(c, begin, idxMul(c, k, c.index(at.step)));
   }
 
   UOpRef takesPart = nullptr;
@@ -228,7 +234,6 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   };
   UOpRef a = read(0), b = read(1);
   bool real = isFloat(r->dtype);
-  UOpRef start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
   if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
     a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
   auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) {
