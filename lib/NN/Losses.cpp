@@ -272,14 +272,20 @@ UOpRef nn::classesOf(const Recipe &recipe, UOpRef x) {
   return nullptr;
 }
 
+bool nn::isOfClasses(const Recipe &recipe) { return rows[recipe.row].target == Target::Classes; }
+
+UOpRef nn::countedTargets(Builder &b, const Recipe &recipe, UOpRef target) {
+  if (llvm::none_of(recipe.signature->parameters,
+                    [](const Parameter &p) { return llvm::StringRef(p.name) == ignored.name; }))
+    return nullptr;
+  return b.bin(Op::Ne, b.cast(target, DType::I64), b.litInt(DType::I64, int64_t(recipe[ignored.name])));
+}
+
 UOpRef nn::wrongTargets(Builder &b, const Recipe &recipe, UOpRef classes, UOpRef target) {
   UOpRef index = b.cast(target, DType::I64), none = b.litInt(DType::I64, 0);
   UOpRef wrong = b.bin(Op::Or, b.lt(index, none), b.bin(Op::Le, b.fromIndex(classes, DType::I64), index));
-  bool ignores = llvm::any_of(recipe.signature->parameters,
-                              [](const Parameter &p) { return llvm::StringRef(p.name) == ignored.name; });
-  if (!ignores) return wrong;
-  UOpRef other = b.bin(Op::Ne, index, b.litInt(DType::I64, int64_t(recipe[ignored.name])));
-  return b.bin(Op::And, wrong, other);
+  UOpRef counted = countedTargets(b, recipe, target);
+  return counted ? b.bin(Op::And, wrong, counted) : wrong;
 }
 
 UOpRef nn::logSoftmax(Builder &b, UOpRef x, int64_t axis) {
@@ -288,9 +294,4 @@ UOpRef nn::logSoftmax(Builder &b, UOpRef x, int64_t axis) {
   auto back = [&](UOpRef v) { return b.expand(b.reshape(v, kept), x->shape); };
   UOpRef most = b.un(Op::Detach, b.reduce(ReduceKind::Max, x, {axis})), d = b.sub(x, back(most));
   return b.sub(d, back(b.un(Op::Log, b.reduce(ReduceKind::Sum, b.un(Op::Exp, d), {axis}))));
-}
-
-UOpRef nn::accuracy(Builder &b, UOpRef x, UOpRef target) {
-  UOpRef hit = b.eq(b.argReduce(true, x, 1), b.cast(target, DType::I64));
-  return mean(b, b.cast(hit, DType::F32));
 }

@@ -6,7 +6,9 @@
 #include "astra/Autograd/Autograd.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Verify.h"
+#include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -69,6 +71,36 @@ static std::vector<Value> tapped(Context &c, const Entry &e) {
   return result;
 }
 
+/// The entry that draws weights from a seed; null if nothing is asked for. `places` tells parameters apart: where they
+/// stand among all of the model, so that numbers do not depend on which of them are frozen.
+static llvm::Expected<std::optional<Entry>> initEntry(Builder &b, ArrayRef<Initialization> wanted,
+                                                      ArrayRef<UOpRef> weights, ArrayRef<uint32_t> places) {
+  constexpr uint32_t firstStream = uint32_t(1) << 30; // beyond those of a model's nodes, before those of shuffling
+  std::vector<llvm::GlobPattern> patterns;
+  std::vector<bool> used(wanted.size());
+  for (const Initialization &i : wanted) {
+    auto p = llvm::GlobPattern::create(i.pattern);
+    if (!p) return fail("'" + i.pattern + "' is no pattern: " + llvm::toString(p.takeError()));
+    patterns.push_back(*p);
+  }
+  if (wanted.empty()) return std::nullopt;
+  UOpRef seed = b.arg(0, DType::U32, {});
+  Entry init{"init", {{"seed", seed}}, {}, {}};
+  for (auto [w, place] : llvm::zip(weights, places)) {
+    auto mine = llvm::find_if(patterns, [&](const llvm::GlobPattern &p) { return p.match(w->str); });
+    if (mine == patterns.end()) continue;
+    used[mine - patterns.begin()] = true;
+    auto v = initial(b, wanted[mine - patterns.begin()].recipe, w, seed, firstStream + place);
+    if (!v) return v.takeError();
+    init.updates.push_back({w->str.str(), *v});
+  }
+  for (size_t i = 0; i < used.size(); ++i)
+    if (!used[i])
+      return fail("--init: '" + wanted[i].pattern +
+                  "' is for no parameter that is trained and that no pattern before it matches");
+  return init;
+}
+
 llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   Context &c = m.ctx();
   Builder b(c);
@@ -90,6 +122,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     if (n->is(Op::Param)) read.insert(n);
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
   std::vector<UOpRef> weights;
+  std::vector<uint32_t> places; // of the weights among the parameters
   std::vector<StateVar> trained;
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {
@@ -100,6 +133,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     UOpRef s = b.state(p.value->str, p.value->dtype, p.value->shape);
     leaves.push_back({p.value, s});
     weights.push_back(s);
+    places.push_back(uint32_t(i));
     trained.push_back({s, p.data});
   }
   if (weights.empty()) return fail("there is no parameter to train");
@@ -164,10 +198,18 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   auto evaluated = loss(b, options.loss, inferred, target);
   if (!evaluated) return evaluated.takeError();
   eval.outputs.push_back({"loss", *evaluated});
+  std::vector<Recipe> metrics = options.metrics;
+  bool isTaken = llvm::any_of(eval.outputs, [](const Value &v) { return v.name == "accuracy"; });
+  if (metrics.empty() && isOfClasses(options.loss) && !isTaken)
+    metrics.push_back(llvm::cantFail(parseMetric("accuracy")));
+  for (const Recipe &r : metrics) {
+    auto said = metric(b, r, options.loss, inferred, target);
+    if (!said) return said.takeError();
+    if (llvm::any_of(eval.outputs, [&](const Value &v) { return v.name == nameOf(r); }))
+      return fail("metric " + nameOf(r) + ": eval has an output of that name already");
+    eval.outputs.push_back({nameOf(r), *said});
+  }
   UOpRef classes = classesOf(options.loss, prediction);
-  if (classes && prediction->rank() == 2 &&
-      llvm::none_of(eval.outputs, [](const Value &v) { return v.name == "accuracy"; }))
-    eval.outputs.push_back({"accuracy", accuracy(b, inferred, target)});
   llvm::erase_if(m.entries, [](const Entry &e) { return e.name == "forward"; });
   m.entries.push_back(step);
   m.entries.push_back(eval);
@@ -179,5 +221,8 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
                           {"classes", b.litInt(DType::I64, *classes->constIndex())}},
                          {}});
   }
+  auto init = initEntry(b, options.init, weights, places);
+  if (!init) return init.takeError();
+  if (*init) m.entries.push_back(**init);
   return verify(m, Stage::Graph);
 }

@@ -30,8 +30,8 @@ from backend import BUILD, Failed  # noqa: E402
 from harness import run  # noqa: E402
 
 DIGITS = ROOT / "examples/digits"
-RECIPE = ["--dim=batch=4..64", "--train", "--predict=linear", "--loss=cross_entropy", "--clip-norm=1",
-          "--optimizer=adamw(lr=1e-2, weight_decay=0.05)", "--schedule=cosine(steps=10000, warmup=3)"]  # fmt: skip
+RECIPE = ["--dim=batch=4..64", "--train", "--predict=linear", "--loss=cross_entropy", "--clip-norm=1", "--metric=accuracy",
+          "--metric=top(k=3)", "--optimizer=adamw(lr=1e-2, weight_decay=0.05)", "--schedule=cosine(steps=10000, warmup=3)"]  # fmt: skip
 DATA = "image=x.npy,target=y.npy"
 KEPT = 100  # rows for --eval; all others are trained on
 
@@ -132,14 +132,14 @@ def one_epoch_by_hand():
 def log_contents():
     trained("--seed=2", EVAL, "--log=run.csv", batch=50, epochs=3)
     rows = list(csv.reader(open("run.csv")))
-    expect(rows[0] == ["step", "epoch", "loss", "rate", "eval_loss", "eval_accuracy"], str(rows[0]))
+    expect(rows[0] == ["step", "epoch", "loss", "rate", "eval_loss", "eval_accuracy", "eval_top3"], str(rows[0]))
     steps = [r for r in rows[1:] if r[2]]
     evaluations = [r for r in rows[1:] if not r[2]]
     per_epoch = -(-ROWS // 50)
     expect([int(r[0]) for r in steps] == list(range(1, 3 * per_epoch + 1)), "the steps")
     expect([int(r[1]) for r in steps] == [1] * per_epoch + [2] * per_epoch + [3] * per_epoch, "the epochs")
     expect([r[:2] for r in evaluations] == [[str(per_epoch * e), str(e)] for e in (1, 2, 3)], "the places of eval")
-    expect(all(r[3] == "" for r in evaluations) and all(r[4:] == ["", ""] for r in steps), "cells that are not empty")
+    expect(all(r[3] == "" for r in evaluations) and all(r[4:] == ["", "", ""] for r in steps), "cells that are not empty")
     warm = [1e-2 * k / 3 for k in (1, 2, 3)]
     expect(np.allclose([float(r[3]) for r in steps[:3]], warm, rtol=1e-12), f"the rates {steps[:3]}")
     # What eval says, from the weights: the trained model beside the log.
@@ -150,6 +150,8 @@ def log_contents():
     p, y = np.load("p.npy").astype(np.float64), np.load("ey.npy")
     expect(abs(float(evaluations[-1][4]) + np.log(p[range(KEPT), y]).mean()) < 1e-5, "the loss of eval")
     expect(abs(float(evaluations[-1][5]) - (p.argmax(1) == y).mean()) < 1e-7, "the accuracy of eval")
+    ahead = (p > p[range(KEPT), y][:, None]).sum(1)
+    expect(abs(float(evaluations[-1][6]) - (ahead < 3).mean()) < 1e-7, "how often the class is among the first three")
     expect(float(evaluations[-1][4]) < float(evaluations[0][4]), "nothing is learned")
 
 
@@ -360,7 +362,7 @@ def full_disk():
 
 
 def not_a_number():
-    recipe = [*RECIPE[:5], "--optimizer=sgd(lr=1e20)"]
+    recipe = [*RECIPE[:7], "--optimizer=sgd(lr=1e20)"]
     compiled("taps.astra", f"--target=cpu:{LEVELS[0]}", "--taps=.*", recipe=recipe)
     done = train("--checkpoint-every=1", "--log=run.csv", bundle="taps.astra")
     expect(done.returncode == 1 and "step 2 (epoch 1): the loss is nan; to learn which value is the first, compile with" in done.stderr
@@ -636,11 +638,72 @@ def resumed_otherwise():
     expect(done.returncode == 1 and "run.csv: is not the log that the checkpoint was made with" in done.stderr, done.stderr)
     done = train("--resume=w.safetensors", batch=None)
     expect(done.returncode == 1 and "its metadata 'batch' is missing or no number" in done.stderr, done.stderr)
-    compiled("sgd.astra", f"--target=cpu:{LEVELS[0]}", recipe=[*RECIPE[:5], "--optimizer=sgd(lr=1e-3)"])
+    compiled("sgd.astra", f"--target=cpu:{LEVELS[0]}", recipe=[*RECIPE[:7], "--optimizer=sgd(lr=1e-3)"])
     Path("run.csv").write_bytes(log)
     done = train("--resume=w.ckpt.safetensors", *flags, batch=None, epochs=3, bundle="sgd.astra")
     expect(done.returncode == 1 and "which is no state of sgd.astra" in done.stderr, done.stderr)
     expect(files("run.csv") == [log], "the log is not as it was")
+
+
+TWO = """module @two {
+  param @frozen : f32[3] = splat 0.0
+  param @first : f32[3, 2] = splat 0.25
+  param @second : f32[2, 3] = splat 0.25
+  entry @main(%x : f32[1, 3]) -> (%y : f32[1, 3]) {
+    %0 = contract %x[i, k], @first[k, j] -> [i, j] sum [k]
+    %1 = contract %0[i, k], @second[k, j] -> [i, j] sum [k]
+    %2 = reshape @frozen [1, 3]
+    %y = add %1, %2
+  }
+}
+"""
+
+
+def drawn_weights():
+    """The entry init: the numbers that docs/training.md names, on every level; the run begins with them."""
+    Path("two.uop").write_text(TWO)
+    flags = ["--train", "--loss=mse", "--optimizer=sgd(lr=1)", "--freeze=frozen"]
+
+    def compile(*init):
+        return tool("astra-compile", "two.uop", "-o", "two.astra", "--target=" + ",".join("cpu:" + v for v in LEVELS), *flags, *init)
+
+    done = compile("--init=sec*=kaiming_uniform(transposed=1)", "--init=*=uniform(low=-2, high=3)")
+    expect(done.returncode == 0, done.stderr)
+
+    def uniform(seed, place, count):
+        words = [threefry((seed, 2**30 + place), (i >> 1, 0))[i & 1] for i in range(count)]
+        return (np.array(words, np.uint32) >> 8).astype(np.float32) * np.float32(2**-24)
+
+    np.save("x.seed.npy", np.array(7, np.uint32))
+    for level in LEVELS:
+        done = tool("astra-run", "two.astra", "--entry=init", "--input=seed=x.seed.npy", "--get-state=first=f.npy", "--get-state=second=s.npy", "--level=" + level)
+        expect(done.returncode == 0, done.stderr)
+        bound = np.float32(np.sqrt(3) * np.sqrt(2) / np.sqrt(2))  # of two inputs
+        twice = np.float32(2 * np.sqrt(3) * np.sqrt(2) / np.sqrt(2))
+        expect(np.load("f.npy").tobytes() == (uniform(7, 1, 6) * np.float32(5) - np.float32(2)).tobytes(), f"{level}: first has other bytes")
+        expect(np.load("s.npy").tobytes() == (uniform(7, 2, 6) * twice - bound).tobytes(), f"{level}: second has other bytes")
+    # A rate of zero leaves what was drawn.
+    done = tool("astra-compile", "two.uop", "-o", "two.astra", "--train", "--loss=mse", "--optimizer=sgd(lr=0)", "--init=first=normal", "--freeze=frozen")
+    expect(done.returncode == 0, done.stderr)
+    np.save("nx.npy", np.ones((1, 3), np.float32))
+    rows = {}
+    for name, words in (("none", []), ("one", ["--init", "--seed=1"]), ("same", ["--init", "--seed=1"]), ("two", ["--init", "--seed=2"])):
+        trained(*words, bundle="two.astra", data="x=nx.npy,target=nx.npy", batch=1, epochs=1, out="n.safetensors")
+        rows[name], _ = safetensors_file.read("n.safetensors")
+    of = lambda name: rows[name]["first"].tobytes()
+    expect(of("one") == of("same") and len({of("none"), of("one"), of("two")}) == 3, "the weights are no function of the seed, or none of it")
+    expect(all((row["second"] == 0.25).all() for row in rows.values()), "a weight that no pattern matches is not as it was")
+    for words, sentence in ((["--init=firs=normal"], "'firs' is for no parameter that is trained"),
+                            (["--init=*=normal", "--init=second=uniform"], "'second' is for no parameter that is trained and that no pattern before it"),
+                            (["--init=frozen=normal"], "'frozen' is for no parameter that is trained"),
+                            (["--init=normal"], "'normal' is not PATTERN=RECIPE"),
+                            (["--init=[=normal"], "'[' is no pattern"),
+                            (["--init=*=orthogonal"], "there is no initializer 'orthogonal'; there are: constant, uniform")):  # fmt: skip
+        done = compile(*words)
+        expect(done.returncode != 0 and sentence in done.stderr, f"{words}: exit {done.returncode}: {done.stderr}")
+    flags.remove("--freeze=frozen")
+    done = compile("--init=*=kaiming_normal")
+    expect(done.returncode != 0 and "found 'frozen' f32[3]" in done.stderr, done.stderr)
 
 
 def other_refusals():
@@ -655,6 +718,9 @@ def other_refusals():
         (dict(epochs=0), [], 2, "'0' is not a whole number"),
         (dict(out="no/where.safetensors"), [], 1, "no/where.safetensors"),
         (dict(), ["--weights=w.safetensors", "--resume=w.safetensors"], 2, "both say what to begin with"),
+        (dict(), ["--init", "--weights=w.safetensors"], 2, "--init and --weights both say what to begin with"),
+        (dict(), ["--init", "--resume=w.safetensors"], 2, "--init and --resume both say what to begin with"),
+        (dict(), ["--init"], 1, "m.astra: has no entry init, which --init needs: compile the model with --init="),
         (dict(), ["--resume=nowhere.safetensors"], 1, "nowhere.safetensors: No such file"),
         (dict(), ["--level=z80"], 3, "z80"),
         (dict(), ["--sead=1"], 2, "did you mean --seed?"),
@@ -671,7 +737,7 @@ def main():
     aarch64 = parser.parse_args().aarch64
     tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, last_batch, killed_and_resumed,
              every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, malformed_weights, weights_to_begin_with, compile_refuses,
-             bad_data, resumed_otherwise, other_refusals]  # fmt: skip
+             bad_data, drawn_weights, resumed_otherwise, other_refusals]  # fmt: skip
     named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64))]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

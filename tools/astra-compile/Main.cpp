@@ -5,7 +5,9 @@
 // Does not: hold the stages (Pipeline.cpp).
 #include "Options.h"
 #include "Pipeline.h"
+#include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -71,6 +73,27 @@ std::function<std::string(std::string_view)> recipe(std::optional<nn::Recipe> &o
   };
 }
 
+/// One more of them.
+std::string addMetric(std::vector<nn::Recipe> &out, std::string_view v) {
+  llvm::Expected<nn::Recipe> r = nn::parseMetric(v);
+  if (!r) return llvm::toString(r.takeError());
+  if (llvm::any_of(out, [&](const nn::Recipe &x) { return nn::nameOf(x) == nn::nameOf(*r); }))
+    return nn::nameOf(*r) + " is given twice";
+  out.push_back(std::move(*r));
+  return "";
+}
+
+/// "features.*=kaiming_uniform(a=1)".
+std::string addInit(std::vector<nn::Initialization> &out, std::string_view v) {
+  auto [pattern, text] = llvm::StringRef(v).split('=');
+  if (pattern.empty() || text.empty())
+    return "'" + std::string(v) + "' is not PATTERN=RECIPE, for example *.weight=kaiming_uniform(a=1)";
+  llvm::Expected<nn::Recipe> r = nn::parseInitializer(text);
+  if (!r) return llvm::toString(r.takeError());
+  out.push_back({pattern.str(), std::move(*r)});
+  return "";
+}
+
 /// "mse, l1 ...": what --help says there is.
 std::string namesOf(llvm::ArrayRef<nn::Signature> table) {
   return llvm::join(llvm::map_range(table, [](const nn::Signature &s) { return std::string(s.name); }), ", ");
@@ -87,6 +110,8 @@ struct CommandLine {
   bool quiet = false;
   bool train = false;
   std::optional<nn::Recipe> loss, optimizer, schedule;
+  std::vector<nn::Recipe> metrics;
+  std::vector<nn::Initialization> init;
   std::string clipNorm, output;
   std::vector<std::string> frozen;
   std::string unsupported; // what is asked for rightly and not there yet
@@ -128,6 +153,16 @@ Program describe(CommandLine &c) {
        recipe(c.optimizer, nn::parseOptimizer)},
       {"schedule", "RECIPE", "with --train: of " + namesOf(nn::schedules()) + "; constant if not given",
        recipe(c.schedule, nn::parseSchedule)},
+      {"init", "PATTERN=RECIPE",
+       "with --train: an entry init draws the parameters that the pattern matches from a seed; once for each, the "
+       "first "
+       "that matches a parameter is taken: of " +
+           namesOf(nn::initializers()),
+       [&c](std::string_view v) { return addInit(c.init, v); }},
+      {"metric", "RECIPE",
+       "with --train: what eval says beside the loss, once for each: of " + namesOf(nn::metrics()) +
+           "; accuracy if not given and the loss is of classes",
+       [&c](std::string_view v) { return addMetric(c.metrics, v); }},
       {"clip-norm", "NUMBER", "with --train: the greatest norm of all gradients together", text(c.clipNorm)},
       {"freeze", "LIST",
        "with --train: patterns of parameters that stay as they are, as features.*; with --weights: those that the file "
@@ -174,8 +209,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")
     return "there is no numeric contract '" + c.numerics + "'; strict is one";
-  bool asksTraining = c.loss || c.optimizer || c.schedule || !c.clipNorm.empty() || !c.output.empty() ||
-                      (!c.frozen.empty() && o.weights.empty());
+  bool asksTraining = c.loss || c.optimizer || c.schedule || !c.metrics.empty() || !c.init.empty() ||
+                      !c.clipNorm.empty() || !c.output.empty() || (!c.frozen.empty() && o.weights.empty());
   o.keptWeights = c.frozen;
   if (asksTraining && !c.train) return "a loss, an optimizer and what goes with them need --train";
   if (c.train) {
@@ -185,7 +220,9 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
                           c.schedule ? *c.schedule : llvm::cantFail(nn::parseSchedule("constant")),
                           0,
                           c.frozen,
-                          c.output};
+                          c.output,
+                          c.init,
+                          c.metrics};
     if (!c.clipNorm.empty() && (llvm::StringRef(c.clipNorm).getAsDouble(t.clipNorm) || !(t.clipNorm > 0)))
       return "--clip-norm: '" + c.clipNorm + "' is not a number above 0";
     o.training = std::move(t);

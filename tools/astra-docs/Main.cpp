@@ -3,7 +3,9 @@
 // Gives:    the page in Markdown; docs/ holds the output, a test compares.
 #include "astra/IR/Fields.h"
 #include "astra/Import/ONNX.h"
+#include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -214,7 +216,7 @@ static const char *trainingHead =
     "\n"
     "## The bundle\n"
     "\n"
-    "`--train` makes a bundle whose parameters are states, with four entries:\n"
+    "`--train` makes a bundle whose parameters are states, with these entries:\n"
     "\n"
     "- `main`: the model, as without `--train`.\n"
     "- `train_step`: the model's inputs and `target` go in, `loss` and the learning `rate` come out, and every state "
@@ -222,8 +224,12 @@ static const char *trainingHead =
     "  replaced: parameters under their names, `NAME.SLOT` for what the optimizer keeps of each, running statistics, "
     "`step`\n"
     "  (the number of steps done) and, where the model has dropout, `random.key` (set it to have other numbers).\n"
-    "- `eval`: the model's inputs and `target` go in, its outputs, `loss` and, where the loss is of classes [N, C],\n"
-    "  `accuracy` come out. Nothing is dropped, statistics are the running ones.\n"
+    "- `eval`: the model's inputs and `target` go in, its outputs, `loss` and, the metrics (`--metric`, once for\n"
+    "  each; `accuracy` if none is given and the loss is of classes) come out. Nothing is dropped, statistics are the "
+    "running ones.\n"
+    "- `init`, if `--init=PATTERN=RECIPE` is given (once for each pattern; the first that matches a parameter is "
+    "taken): a\n"
+    "  `seed` goes in, and the parameters that a pattern matches are drawn from it; the other states stay.\n"
     "- `check`, where the loss is of a constant number of classes: `target` goes in, `wrong` (true where it is the "
     "number of\n"
     "  no class, nor ignored) and the number of `classes` come out.\n"
@@ -271,7 +277,9 @@ static const char *trainingHead =
     "  batches, weighted by their rows.\n"
     "- **Log.** CSV of `step,epoch,loss,rate` and, for `--eval`, `eval_loss` and the like in a row after each epoch.\n"
     "  Numbers are the shortest that give the value back.\n"
-    "- **Weights.** `--out` gets the states that `main` uses, by name. `--weights` begins with such a file.\n"
+    "- **Weights.** `--out` gets the states that `main` uses, by name. `--weights` begins with such a file, "
+    "`--init` with what the\n"
+    "  entry `init` draws from the seed.\n"
     "- **Checkpoints.** A checkpoint is a `.safetensors` file of every state; its metadata hold the place in the data "
     "and in\n"
     "  the log, and what the run is a run of. It is written beside its place, brought to the disk and renamed, so a "
@@ -295,8 +303,7 @@ static const char *trainingHead =
     "\n"
     "`examples/digits_train` does all of this: with the tool, and with a plain C program that gives the same bytes.\n"
     "\n"
-    "Not there yet: recomputation under a memory bound, random initial weights, gradients accumulated over several "
-    "steps.\n"
+    "Not there yet: recomputation under a memory bound, gradients accumulated over several steps.\n"
     "\n"
     "## Recipes\n"
     "\n"
@@ -323,7 +330,15 @@ static std::string table(const char *title, llvm::ArrayRef<nn::Signature> rows) 
 
 static std::string trainingPage() {
   return trainingHead + table("Losses", nn::losses()) + table("Optimizers", nn::optimizers()) +
-         table("Schedules", nn::schedules());
+         table("Schedules", nn::schedules()) + table("Initializers", nn::initializers()) +
+         "\nNumbers are those of clause N13: element i of the parameter that is the n-th of the model (from 0) is "
+         "element i "
+         "of\nthe stream 2^30 + n of the seed. Inputs and outputs are counted of a weight [out, in, ...], as PyTorch "
+         "does.\n" +
+         table("Metrics", nn::metrics()) +
+         "\nEach is a mean over the elements of the target that the loss counts; an output of `eval` under its name, "
+         "with "
+         "its\nparameter behind it: `top5`.\n";
 }
 
 int main(int argc, char **argv) {

@@ -27,10 +27,11 @@ static Program describe(TrainSettings &s) {
        commas(s.data)},
       {"epochs", "N", "how often every row is used", number(s.epochs, 1, (int64_t(1) << 31) - 1)},
       {"batch", "N", "rows of a step", number(s.batch, 1, UINT32_MAX)},
-      {"seed", "N", "decides the order of the rows and what dropout drops; 0 if not given",
+      {"seed", "N", "decides the order of the rows, what dropout drops and what --init draws; 0 if not given",
        number(s.seed, 0, UINT32_MAX)},
       {"out", "FILE.safetensors", "where the weights go", text(s.out)},
       {"weights", "FILE.safetensors", "weights to begin with, instead of the model's", text(s.weights)},
+      {"init", "", "begins with weights that the bundle's entry init draws from the seed", flag(s.init)},
       {"eval", "INPUT=FILE,...", "data as for --data, on which eval is called after every epoch", commas(s.eval)},
       {"log", "FILE.csv", "loss and learning rate of every step, what eval says after every epoch", text(s.log)},
       {"checkpoint-every", "N",
@@ -79,6 +80,8 @@ int main(int argc, char **argv) {
     wrong = "where do the weights go? give --out FILE.safetensors";
   else if (!s.resume.empty() && !s.weights.empty())
     wrong = "--resume and --weights both say what to begin with";
+  else if (s.init && !(s.resume.empty() && s.weights.empty()))
+    wrong = "--init and " + std::string(s.resume.empty() ? "--weights" : "--resume") + " both say what to begin with";
   if (!wrong.empty()) return complain(program, Usage, wrong + " (see astra-train --help)");
   s.bundle = files[0];
   try {

@@ -97,6 +97,7 @@ void Trainer::load() {
     setStates(weights, s.weights, true);
   }
   setKey();
+  if (s.init) drawWeights();
   // What cannot be written at the end is found now.
   for (const string &path : {s.out, s.every ? checkpointPath() : s.out}) {
     OutputFile file;
@@ -169,6 +170,25 @@ void Trainer::setKey() {
     t.data = &key, t.data_bytes = sizeof key, t.dtype = ASTRA_U32;
     check(astra_session_set_state(h.session, "random.key", &t, check));
   }
+}
+
+/// The bundle's entry `init` replaces weights by what it draws from the seed.
+void Trainer::drawWeights() {
+  const astra_entry *init = entry("init");
+  if (!init)
+    throw Refusal{Failure, s.bundle +
+                               ": has no entry init, which --init needs: compile the model with --init='*=normal' "
+                               "or the like"};
+  uint32_t key = uint32_t(seed);
+  astra_tensor in = ASTRA_INIT(astra_tensor);
+  in.data = &key, in.data_bytes = sizeof key, in.dtype = ASTRA_U32;
+  astra_call call = ASTRA_INIT(astra_call);
+  call.entry = init, call.inputs = &in, call.num_inputs = 1;
+  astra_promise *promise = nullptr;
+  check(astra_session_submit(h.session, h.stream, &call, &promise, check));
+  astra_status status = astra_promise_wait(promise, check);
+  astra_promise_free(&promise);
+  check(status);
 }
 
 void Trainer::makeCalls() {

@@ -21,7 +21,7 @@ struct TrainSettings {
   std::vector<std::string> data, eval;
   int64_t batch = 0, seed = -1; // not given: those of the checkpoint, or refused, or 0
   int64_t epochs = 0, every = 0, threads = 1;
-  bool dropLast = false, findNaN = false, quiet = false;
+  bool init = false, dropLast = false, findNaN = false, quiet = false;
 };
 
 class Trainer {
@@ -48,6 +48,7 @@ private:
   void listStates();
   void setStates(const Safetensors &from, const std::string &path, bool weightsOnly);
   void setKey();
+  void drawWeights();
   void makeCalls();
 
   // Trainer.cpp: the run.

@@ -23,13 +23,14 @@ llvm::Expected<Type> targetOf(Builder &b, const Recipe &recipe, UOpRef x);
 
 /// Of a loss of classes: how many there are, as an extent of x; null for the others.
 UOpRef classesOf(const Recipe &recipe, UOpRef x);
+/// Whether a target is a class number beside a prediction [N, C, ...].
+bool isOfClasses(const Recipe &recipe);
+/// Which targets the loss counts: bools of their shape; null where it counts all.
+UOpRef countedTargets(Builder &b, const Recipe &recipe, UOpRef target);
 /// Where a target is not the number of one of `classes` classes, nor one that the loss ignores: bools of its shape.
 UOpRef wrongTargets(Builder &b, const Recipe &recipe, UOpRef classes, UOpRef target);
 
 /// log(softmax(x)) along an axis, without overflow.
 UOpRef logSoftmax(Builder &b, UOpRef x, int64_t axis);
-
-/// The part of the rows [N, C] whose greatest element is at the class number [N]; an f32 scalar.
-UOpRef accuracy(Builder &b, UOpRef x, UOpRef target);
 
 } // namespace astra::nn

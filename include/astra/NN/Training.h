@@ -5,7 +5,8 @@
 //           train it with.
 // Gives:    the same module with its trainable parameters as states and two entries more: `train_step`, which takes the
 //           inputs and a target, gives the loss and the learning rate and replaces the states, and `eval`, which gives
-//           the outputs and the loss. The entry for inference reads the states.
+//           the outputs and the loss. The entry for inference reads the states. An entry `init` too, if there are
+//           initializers: it takes a seed and replaces the parameters that they are for.
 // Keeps:    states that a caller can save and load by name: a parameter's own name, "NAME.SLOT" for what the optimizer
 //           keeps of it, "step" for the number of steps done.
 #pragma once
@@ -14,11 +15,19 @@
 
 namespace astra::nn {
 
+/// What the parameters that a glob pattern matches begin as.
+struct Initialization {
+  std::string pattern;
+  Recipe recipe;
+};
+
 struct TrainingOptions {
   Recipe loss, optimizer, schedule;
-  double clipNorm = 0;                  // 0: gradients are not clipped
-  std::vector<std::string> frozen = {}; // glob patterns of parameters that stay as they are
-  std::string output;                   // of the entry, which the loss is about; empty: the first
+  double clipNorm = 0;                   // 0: gradients are not clipped
+  std::vector<std::string> frozen = {};  // glob patterns of parameters that stay as they are
+  std::string output;                    // of the entry, which the loss is about; empty: the first
+  std::vector<Initialization> init = {}; // the first whose pattern matches a parameter is its own; empty: no entry init
+  std::vector<Recipe> metrics = {};      // what eval says beside the loss; empty: the accuracy, where it is of classes
 };
 
 /// Adds the entries, and takes `forward` away. Refuses, with a sentence, a pattern that matches nothing, an

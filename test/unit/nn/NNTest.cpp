@@ -3,9 +3,12 @@
 // Gives:    the reference evaluator's values, within 1e-12 of the expected ones in f64, 2e-6 in f32, over the largest
 //           magnitude: a tolerance, since the question is whether the meaning is what people expect.
 #include "astra/IR/Eval.h"
+#include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
+#include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
 #include "astra/Numerics/EvalFunctions.h"
+#include "astra/Numerics/Random.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
@@ -198,10 +201,80 @@ TEST(NN, ClippingIsPyTorchs) {
   }
 }
 
-TEST(NN, AccuracyCountsTheFirstOfTheGreatest) {
+TEST(NN, Metrics) {
   Graph g;
+  auto value = [&](const char *recipe, const char *loss, UOpRef x, UOpRef target) {
+    auto v = metric(g.b, llvm::cantFail(parseMetric(recipe)), llvm::cantFail(parseLoss(loss)), x, target);
+    return v ? std::to_string(g.values({*v})[0]) : llvm::toString(v.takeError());
+  };
+  // The first of the greatest is the greatest.
   UOpRef x = g.input({{3, 2}, {1, 2, 3, 3, 0, -1}}, DType::F32), target = g.input({{3}, {1, 0, 1}}, DType::I64);
-  EXPECT_FLOAT_EQ(float(g.values({accuracy(g.b, x, target)})[0]), 2.0f / 3);
+  EXPECT_EQ(value("accuracy", "cross_entropy", x, target), "0.666667");
+  EXPECT_EQ(value("top(k=1)", "cross_entropy", x, target), "0.666667");
+  EXPECT_EQ(value("top(k=2)", "cross_entropy", x, target), "1.000000");
+  // What the loss ignores does not count; a number of no class is no hit.
+  EXPECT_EQ(value("accuracy", "cross_entropy(ignore_index=0)", x, target), "0.500000");
+  EXPECT_EQ(value("top(k=1)", "cross_entropy(ignore_index=0)", x, target), "0.500000");
+  EXPECT_EQ(value("accuracy", "multi_margin", x, target), "0.666667");
+  // Four classes at each of two places: [N, C, place]. At the second the target's class is equal to one before it.
+  double nan = std::nan("");
+  UOpRef wide = g.input({{2, 4, 2}, {5, 1, 4, 7, 3, 7, 2, 0, 1, 1, nan, nan, 3, 3, 4, 4}}, DType::F64),
+         places = g.input({{2, 2}, {2, 2, 3, 1}}, DType::I64);
+  EXPECT_EQ(value("top(k=1)", "cross_entropy", wide, places), "0.000000");
+  EXPECT_EQ(value("top(k=2)", "cross_entropy", wide, places), "0.500000"); // NaN is ahead of 4
+  EXPECT_EQ(value("top(k=3)", "cross_entropy", wide, places), "0.750000"); // NaN is never among the greatest
+  UOpRef y = g.input({{3, 2}, {1, 4, 0, 3, 0, -2}}, DType::F32);
+  EXPECT_EQ(value("squared_error", "huber", x, y), "2.333333");
+  EXPECT_EQ(value("absolute_error", "huber", x, y), "1.000000");
+  EXPECT_EQ(value("squared_error", "cross_entropy", x, target),
+            "metric squared_error: is of numbers, the loss cross_entropy is not");
+  EXPECT_EQ(value("accuracy", "mse", x, y), "metric accuracy: is of classes, the loss mse is not");
+  auto sentence = [](const char *text) { return llvm::toString(parseMetric(text).takeError()); };
+  EXPECT_EQ(sentence("top(k=0)"), "metric 'top(k=0)': 'k' is not a number from 1 up");
+  EXPECT_EQ(sentence("top(k=1.5)"), "metric 'top(k=1.5)': 'k' is not a number from 1 up");
+  EXPECT_EQ(nameOf(llvm::cantFail(parseMetric("top"))), "top5");
+  EXPECT_EQ(nameOf(llvm::cantFail(parseMetric("accuracy"))), "accuracy");
+}
+
+/// What is drawn over what a distribution of width 1 draws of the same numbers is the width, wherever it is not 0 / 0.
+TEST(NN, InitializersAreAsWideAsPyTorchs) {
+  std::set<std::string> seen = {"constant", "uniform", "normal"}; // below
+  for (const Line &line : lines()) {
+    if (line.kind != "init") continue;
+    Recipe recipe = llvm::cantFail(parseInitializer(line.recipe));
+    seen.insert(recipe.signature->name);
+    Graph g;
+    UOpRef like = g.input(line.a, line.type), seed = g.b.bits(DType::U32, 7);
+    bool even = StringRef(recipe.signature->name).ends_with("uniform");
+    Recipe unit = llvm::cantFail(parseInitializer(even ? "uniform(low=-1, high=1)" : "normal"));
+    std::vector<double> drawn = g.values({*initial(g.b, recipe, like, seed, 3)}),
+                        ones = g.values({*initial(g.b, unit, like, seed, 3)});
+    ASSERT_EQ(drawn.size(), line.a.values.size());
+    for (auto [d, one] : llvm::zip(drawn, ones))
+      ASSERT_NEAR(d, one * line.expected.values[0], 1e-14 * line.expected.values[0]) << line.text.str();
+  }
+  for (const Signature &s : initializers()) EXPECT_TRUE(seen.count(s.name)) << s.name << " has no line";
+}
+
+TEST(NN, InitializersDrawTheContractsNumbers) {
+  Graph g;
+  UOpRef like = g.input({{3, 1000}, std::vector<double>(3000)}, DType::F32), seed = g.b.bits(DType::U32, 7);
+  auto drawn = [&](const char *recipe, uint32_t stream) {
+    return g.values({*initial(g.b, llvm::cantFail(parseInitializer(recipe)), like, seed, stream)});
+  };
+  EXPECT_EQ(drawn("uniform", 5),
+            g.values({randomUniform(g.b, seed, g.b.bits(DType::U32, 5), DType::F32, like->shape)}));
+  EXPECT_EQ(drawn("normal", 5), g.values({randomNormal(g.b, seed, g.b.bits(DType::U32, 5), DType::F32, like->shape)}));
+  EXPECT_NE(drawn("uniform", 5), drawn("uniform", 6));
+  EXPECT_EQ(drawn("constant(value=0.5)", 5), std::vector<double>(3000, 0.5));
+  for (double v : drawn("uniform(low=-0.25, high=0.5)", 1)) EXPECT_TRUE(v >= -0.25 && v < 0.5) << v;
+  double sum = 0, squares = 0;
+  for (double v : drawn("normal(mean=2, std=0.5)", 1)) sum += v, squares += (v - 2) * (v - 2);
+  EXPECT_NEAR(sum / 3000, 2, 0.03); // three deviations of the mean
+  EXPECT_NEAR(std::sqrt(squares / 3000), 0.5, 0.02);
+  UOpRef bias = g.b.state("bias", DType::F32, {g.c.index(4)});
+  EXPECT_EQ(llvm::toString(initial(g.b, llvm::cantFail(parseInitializer("kaiming_normal")), bias, seed, 0).takeError()),
+            "initializer kaiming_normal: goes by the inputs of a weight [out, in, ...], found 'bias' f32[4]");
 }
 
 TEST(NN, TargetsThatAreNoClass) {

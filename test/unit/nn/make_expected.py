@@ -4,6 +4,7 @@ Takes:    PyTorch (scripts/setup --models).
 Gives:    expected.txt beside this file: one line a case, fields between bars, numbers in hexadecimal so that none is rounded.
               loss RECIPE|TYPE|x|target|value            optimizer RECIPE|TYPE|x|gradients of 10 steps|x after them
               schedule RECIPE||||factors of 40 steps     clip MOST|TYPE|gradients|...|scaled gradients
+              init RECIPE|f64|weight||bound of a uniform one, deviation of a normal one
           A tensor is SHAPE:NUMBERS.
 Keeps:    the same file on every run.
 
@@ -187,6 +188,23 @@ def factors(make):
     return torch.tensor(found, dtype=torch.float64)
 
 
+def widths():
+    """What torch.nn.init draws from, of weights that are zeros."""
+    fans = torch.nn.init._calculate_fan_in_and_fan_out
+    for shape in ((6, 10), (4, 3, 2, 5)):
+        w = torch.zeros(shape, dtype=torch.float64)
+        fan_in, fan_out = fans(w)
+        xavier = math.sqrt(2 / (fan_in + fan_out))
+        yield "xavier_uniform", w, math.sqrt(3) * xavier
+        yield "xavier_normal(gain=1.5)", w, 1.5 * xavier
+        for slope, text in ((0, ""), (math.sqrt(5), "a=2.23606797749979")):
+            gain = torch.nn.init.calculate_gain("leaky_relu", slope)
+            yield f"kaiming_uniform({text})", w, math.sqrt(3) * gain / math.sqrt(fan_in)
+            yield f"kaiming_normal({text})", w, gain / math.sqrt(fan_in)
+        yield "kaiming_normal(fan_out=1)", w, math.sqrt(2) / math.sqrt(fan_out)
+        yield "kaiming_normal(transposed=1)", w, math.sqrt(2) / math.sqrt(fan_out)
+
+
 def main():
     lines = []
     for name, t in TYPES.items():
@@ -202,6 +220,8 @@ def main():
                 p.grad = g.clone()
             torch.nn.utils.clip_grad_norm_(ps, most)
             lines.append(f"clip {most}|{name}|{text(torch.stack(grads))}||{text(torch.stack([p.grad for p in ps]))}")
+    for recipe, weight, width in widths():
+        lines.append(f"init {recipe}|f64|{text(weight)}||{text(torch.tensor(width, dtype=torch.float64))}")
     for recipe, make in SCHEDULES:
         lines.append(f"schedule {recipe}|f64|||{text(factors(make))}")
     (HERE / "expected.txt").write_text("\n".join(lines) + "\n")
