@@ -10,6 +10,7 @@
  */
 #include "../digits/npy.h"
 #include "../digits/sha256.h"
+#include "../digits/threefry.h"
 #include "astra/astra.h"
 
 enum { PIXELS = 8 * 8, CLASSES = 10, MOST_ROWS = 64 };
@@ -30,24 +31,6 @@ static unsigned char *load(const char *path, size_t *bytes) {
   unsigned char *data = read_npy(path, "|u1", bytes, &why);
   if (!data) die(why);
   return data;
-}
-
-/* Word i of Threefry2x32 with 20 rounds, of a key of two words. */
-static uint32_t random_word(uint32_t key0, uint32_t key1, uint64_t i) {
-  static const int turns[8] = {13, 15, 26, 6, 17, 29, 16, 24};
-  const uint32_t keys[3] = {key0, key1, key0 ^ key1 ^ 0x1bd11bdau};
-  uint32_t x = (uint32_t)(i >> 1) + key0, y = (uint32_t)(i >> 33) + key1;
-  for (uint32_t round = 0; round < 20; ++round) {
-    int turn = turns[round % 8];
-    x += y;
-    y = ((y << turn) | (y >> (32 - turn))) ^ x;
-    if (round % 4 == 3) {
-      uint32_t group = round / 4 + 1;
-      x += keys[group % 3];
-      y += keys[(group + 1) % 3] + group;
-    }
-  }
-  return i & 1 ? y : x;
 }
 
 /* The rows in the order of an epoch; the first epoch is 1. */

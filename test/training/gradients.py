@@ -83,11 +83,20 @@ def bert():
     return Case(MaskedWords(), {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.randint(0, 2, (BATCH, 24))}, target)
 
 
+def chargpt():
+    sys.path.insert(0, str(HERE.parent.parent / "examples/chargpt"))
+    from export import CharGPT
+
+    token, target = torch.randint(0, 96, (BATCH, 128), dtype=torch.uint8), torch.randint(0, 96, (BATCH, 128))
+    return Case(CharGPT(), {"token": token}, target)
+
+
 NETWORKS = {
     "resnet18": image_network(torchvision.models.resnet18, 64),
     "mobilenet_v2": image_network(torchvision.models.mobilenet_v2, 64),
     "vit_b_16": image_network(vit_b_16, 64),
     "bert": bert,
+    "chargpt": chargpt,
 }
 
 
