@@ -142,6 +142,26 @@ void Scheduler::pack(UOpRef view, unsigned axis) {
 
 static constexpr int64_t panel = 16; // elements: one AVX-512 register of f32, two of AVX2, four of NEON
 
+/// Panels of an operand along an axis: lane blocks, then the reduced axes in the order of the loops, then what is left,
+/// then the lane.
+static Layout panels(const ContractSpec &s, llvm::ArrayRef<AffineForm> forms, unsigned axis) {
+  Layout l;
+  l.dims.push_back({int64_t(axis), panel, 0});
+  SmallVector<bool> taken(forms.size());
+  taken[axis] = true;
+  auto take = [&](unsigned d) {
+    if (!taken[d]) l.dims.push_back({int64_t(d)}), taken[d] = true;
+  };
+  for (unsigned d = 0; d < forms.size(); ++d) // kept labels outside
+    if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first < s.kept; })) take(d);
+  for (int64_t label = s.kept; label < s.kept + s.reduced; ++label)
+    for (unsigned d = 0; d < forms.size(); ++d)
+      if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first == label; })) take(d);
+  for (unsigned d = 0; d < forms.size(); ++d) take(d);
+  l.dims.push_back({int64_t(axis), 1, panel});
+  return l;
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {
@@ -156,8 +176,12 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     return u;
   };
   UOpRef operands[] = {r->src[0], r->src[1]};
-  auto fresh = [&](UOpRef p) { // a parameter whose layout is still ours to choose
-    return p->op == Op::Param && !storedParams.count(p);
+  // A parameter whose layout is still ours to choose, or was chosen as we would.
+  auto inPanels = [&](unsigned o, unsigned axis) {
+    UOpRef p = operands[o];
+    if (p->op != Op::Param) return false;
+    auto stored = storedParams.find(p);
+    return stored == storedParams.end() || out.params[stored->second].layout == panels(s, o ? s.b : s.a, axis);
   };
   auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
   int64_t best = -1;
@@ -171,7 +195,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       if (!u[o].count) continue;
       possible &= u[o].count == 1 && u[o].plain;
       if (!possible) break;
-      if (fresh(operands[o]) || (computedHere(operands[o]) && u[o].axis + 1 == operands[o]->rank())) continue;
+      if (inPanels(o, u[o].axis) || (computedHere(operands[o]) && u[o].axis + 1 == operands[o]->rank())) continue;
       auto stride = strideOf(operands[o], u[o].axis);
       if (stride && *stride == 1) continue;
       // A copy with this axis innermost: worth it when many rows read it.
@@ -195,23 +219,8 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     Use u = useOf(forms, best);
     if (!u.count) continue;
     UOpRef x = operands[o];
-    if (fresh(x)) { // panels: lane blocks, then the reduced axes in the order of the loops, then what is left, then the
-                    // lane
-      Layout l;
-      l.dims.push_back({int64_t(u.axis), panel, 0});
-      SmallVector<bool> taken(x->rank());
-      taken[u.axis] = true;
-      auto take = [&](unsigned d) {
-        if (!taken[d]) l.dims.push_back({int64_t(d)}), taken[d] = true;
-      };
-      for (unsigned d = 0; d < x->rank(); ++d) // kept labels outside
-        if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first < s.kept; })) take(d);
-      for (int64_t label = s.kept; label < s.kept + s.reduced; ++label)
-        for (unsigned d = 0; d < x->rank(); ++d)
-          if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first == label; })) take(d);
-      for (unsigned d = 0; d < x->rank(); ++d) take(d);
-      l.dims.push_back({int64_t(u.axis), 1, panel});
-      store(x, l);
+    if (inPanels(o, u.axis)) {
+      if (!storedParams.count(x)) store(x, panels(s, forms, u.axis));
       continue;
     }
     if (computedHere(x) && u.axis + 1 == x->rank()) continue;
@@ -226,17 +235,35 @@ Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
   if (heavy && heavy->op == Op::Contract) return contractLayout(heavy, laneLabel);
   // A kernel that writes rows has them as neighbours.
   if (heavy && heavy->op == Op::Reduce && v->shape == heavy->src[0]->shape) return Layout::rowMajor(v->rank());
-  // The order of the first input of this rank that is not row-major.
-  std::vector<UOpRef> stack{v};
+  // The order of the first input of this rank that is not row-major; of windows and other views of such an input, its
+  // innermost axis stays so.
+  struct Visit {
+    UOpRef n;
+    bool aligned; // its axes are those of v
+  };
+  std::vector<Visit> stack{{v, true}};
   llvm::DenseSet<UOpRef> seen;
   while (!stack.empty()) {
-    UOpRef n = stack.back();
+    auto [n, aligned] = stack.back();
     stack.pop_back();
     if (n->isIndex() || !seen.insert(n).second) continue;
     const Place *p = n == v ? nullptr : places.find(n);
     if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor()) return p->layout;
     if (p || isStored(n) || n->op == Op::Permute) continue;
-    for (UOpRef s : llvm::reverse(n->src)) stack.push_back(s);
+    if (int64_t axis = aligned ? innermostOfView(n) : -1; axis >= 0) return lastAxis(n->rank(), axis);
+    aligned &= has(n->op, Elementwise);
+    for (UOpRef s : llvm::reverse(n->src)) stack.push_back({s, aligned});
   }
   return Layout::rowMajor(v->rank());
+}
+
+int64_t Scheduler::innermostOfView(UOpRef view) {
+  constexpr int64_t leastLanes = 8;
+  UOpRef base = view;
+  while (has(base->op, Movement) && base->op != Op::Pad && !places.find(base)) base = base->src[0];
+  const Place *p = base == view ? nullptr : places.find(base);
+  if (!p || !p->layout.isPermuted() || p->layout.isRowMajor()) return -1;
+  for (unsigned axis = 0; axis + 1 < view->rank(); ++axis)
+    if (view->shape[axis]->hi >= leastLanes && strideOf(view, axis) == 1) return axis;
+  return -1;
 }

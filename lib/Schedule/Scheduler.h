@@ -58,6 +58,8 @@ private:
   /// The step in memory of axis `d` of a view over a placed value; nothing when it is not a plain stride or there is no
   /// place yet.
   std::optional<int64_t> strideOf(UOpRef view, unsigned d);
+  /// The axis of a view whose elements are neighbours because its base is not row-major; -1: none, or too short.
+  int64_t innermostOfView(UOpRef view);
   void pack(UOpRef view, unsigned lastAxis);
   uint32_t kernelNumber(KernelSpec spec);
   const Place *placeOf(UOpRef x);
