@@ -59,10 +59,10 @@ class Peer:
 
         module = train.module(torch, row).to(memory_format=torch.channels_last)
         optimizer = torch.optim.AdamW(module.parameters(), lr=train.RATE, weight_decay=train.DECAY, fused=True)
-        image, target = tensor(case.inputs["image"]), torch.from_numpy(case.inputs["target"])
+        given, target = tensor(train.data(case)[1]), torch.from_numpy(case.inputs["target"])
 
         def loss():
-            return torch.nn.functional.cross_entropy(module(image), target)
+            return torch.nn.functional.cross_entropy(module(given), target)
 
         step = torch.compile(loss, mode="max-autotune", dynamic=False) if self.compiled else loss
 

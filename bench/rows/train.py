@@ -1,10 +1,12 @@
 """One training step: forward, backward, AdamW, on a batch of random data; batch norms take the statistics of the batch.
 
 The networks are PyTorch's modules, exported as they are in training; JAX's are functions of the same parameters, images
-channels-last, as XLA wants them on a CPU.
+channels-last, as XLA wants them on a CPU. A case has one input beside its target.
 """
 
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +26,14 @@ def resnet18(torch):
     import torchvision
 
     return torchvision.models.resnet18()
+
+
+def chargpt(torch):
+    """The network of examples/chargpt."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "examples/chargpt"))
+    from export import CharGPT
+
+    return CharGPT()
 
 
 class Layers:
@@ -71,6 +81,34 @@ def resnet18_jax(layers, x):
     return layers.linear("fc", x.mean((1, 2)))
 
 
+def chargpt_jax(layers, token):
+    jax, p, heads = layers.jax, layers.p, 4
+    jnp = jax.numpy
+
+    def norm(name, x):
+        centred = x - x.mean(-1, keepdims=True)
+        return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * p[f"{name}.weight"] + p[f"{name}.bias"]
+
+    x = p["characters.weight"][token.astype(jnp.int32)] + p["positions.weight"]
+    rows, length, width = x.shape
+    causal = jnp.tril(jnp.ones((length, length), bool))
+    for k in range(6):
+        name = f"layers.{k}"
+        parts = jnp.split(layers.linear(f"{name}.qkv", norm(f"{name}.norm1", x)), 3, -1)
+        q, keys, values = (part.reshape(rows, length, heads, width // heads).transpose(0, 2, 1, 3) for part in parts)
+        scores = jnp.where(causal, q @ keys.transpose(0, 1, 3, 2) / np.sqrt(width // heads).astype(np.float32), -np.inf)
+        y = (jax.nn.softmax(scores) @ values).transpose(0, 2, 1, 3).reshape(x.shape)
+        x = x + layers.linear(f"{name}.mix", y)
+        wide = jax.nn.gelu(layers.linear(f"{name}.up", norm(f"{name}.norm2", x)), approximate=False)
+        x = x + layers.linear(f"{name}.down", wide)
+    return (norm("norm", x) @ p["head.weight"].T).transpose(0, 2, 1)
+
+
+def data(case):
+    """The name and the value of the input."""
+    return next((name, value) for name, value in case.inputs.items() if name != "target")
+
+
 def module(torch, row):
     torch.manual_seed(1)
     return row.torch(torch).train()
@@ -78,10 +116,11 @@ def module(torch, row):
 
 def export(torch, row, case, path):
     """With batch norms kept: the exporter's optimizer would fold them."""
+    name, value = data(case)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.onnx.export(module(torch, row).eval(), (torch.from_numpy(case.inputs["image"]),), dynamo=True, optimize=False,
-                                    input_names=["image"], output_names=["logits"], verbose=False)  # fmt: skip
+        program = torch.onnx.export(module(torch, row).eval(), (torch.from_numpy(value),), dynamo=True, optimize=False,
+                                    input_names=[name], output_names=["logits"], verbose=False)  # fmt: skip
     made = program.model_proto
     made.ClearField("metadata_props")
     for noted in (made.graph, *made.graph.node, *made.graph.value_info, *made.graph.input, *made.graph.output):
@@ -90,21 +129,21 @@ def export(torch, row, case, path):
 
 
 def jax_step(jax, torch, row, case):
-    """A jitted step: (weights, moments, statistics, number of the step, image, target) to the same and the loss."""
+    """A jitted step: (weights, moments, statistics, number of the step, input, target) to the same and the loss."""
     jnp = jax.numpy
     made = module(torch, row)
-    last = lambda v: v.transpose(2, 3, 1, 0) if v.ndim == 4 else v
-    p = {name: jnp.asarray(last(value.detach().numpy())) for name, value in made.named_parameters()}
+    last = lambda v, axes: v.transpose(axes) if v.ndim == 4 else v
+    p = {name: jnp.asarray(last(value.detach().numpy(), (2, 3, 1, 0))) for name, value in made.named_parameters()}
     statistics = {name: jnp.asarray(value.numpy()) for name, value in made.named_buffers() if "running" in name}
     moments = {name: (jnp.zeros_like(value), jnp.zeros_like(value)) for name, value in p.items()}
 
-    def loss(p, statistics, image, target):
+    def loss(p, statistics, given, target):
         statistics = dict(statistics)
-        scores = jax.nn.log_softmax(row.jax(Layers(jax, p, statistics), image))
+        scores = jax.nn.log_softmax(row.jax(Layers(jax, p, statistics), given), 1)
         return -jnp.take_along_axis(scores, target[:, None], 1).mean(), statistics
 
-    def step(p, moments, statistics, number, image, target):
-        (value, statistics), gradient = jax.value_and_grad(loss, has_aux=True)(p, statistics, image, target)
+    def step(p, moments, statistics, number, given, target):
+        (value, statistics), gradient = jax.value_and_grad(loss, has_aux=True)(p, statistics, given, target)
         for name, g in gradient.items():
             m, v = moments[name]
             m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
@@ -112,22 +151,28 @@ def jax_step(jax, torch, row, case):
             p[name] = p[name] * (1 - RATE * DECAY) - RATE * m / (1 - 0.9**number) / (jnp.sqrt(v / (1 - 0.999**number)) + 1e-8)
         return p, moments, statistics, number + 1, value
 
-    image = jnp.asarray(case.inputs["image"].transpose(0, 2, 3, 1))
+    given = jnp.asarray(last(data(case)[1], (0, 2, 3, 1)))
     target = jnp.asarray(case.inputs["target"])
     state = p, moments, statistics, jnp.float32(1)
-    return jax.jit(step, donate_argnums=(0, 1, 2, 3)).lower(*state, image, target).compile(), state, (image, target)
+    return jax.jit(step, donate_argnums=(0, 1, 2, 3)).lower(*state, given, target).compile(), state, (given, target)
 
 
-def row(name, network, jax, batch, shape, classes):
-    def make():
-        target = random("target").integers(0, classes, batch)
-        return Case({"image": normal("image", (batch, *shape)), "target": target})
+def images(batch, shape, classes):
+    return lambda: Case({"image": normal("image", (batch, *shape)), "target": random("target").integers(0, classes, batch)})
 
+
+def characters(batch):
+    draw = lambda name: random(name).integers(0, 96, (batch, 128))
+    return lambda: Case({"token": draw("token").astype(np.uint8), "target": draw("target")})
+
+
+def row(name, network, jax, make):
     recipe = ["--train", "--predict=logits", "--loss=cross_entropy", f"--optimizer=adamw(lr={RATE}, weight_decay={DECAY})"]
     return Row("train", name, make, limit="", torch=network, jax=jax, options=recipe, entry="train_step")
 
 
 ROWS = [
-    row("digits, batch 64", digits, digits_jax, 64, (1, 8, 8), 10),
-    row("resnet18, batch 8 at 224", resnet18, resnet18_jax, 8, (3, 224, 224), 1000),
+    row("digits, batch 64", digits, digits_jax, images(64, (1, 8, 8), 10)),
+    row("chargpt, batch 16", chargpt, chargpt_jax, characters(16)),
+    row("resnet18, batch 8 at 224", resnet18, resnet18_jax, images(8, (3, 224, 224), 1000)),
 ]

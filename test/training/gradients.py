@@ -3,14 +3,16 @@
 Takes:    the folder of the programs, a folder for models and bundles, names of networks (all by default); PyTorch
           (scripts/setup --models).
 Gives:    for each network the largest difference of a gradient from PyTorch's, in f64, over the largest magnitude in that
-          gradient, and how far PyTorch's own f32 is; the times of compilation, of a step and of PyTorch's. Exit code 4 where
-          a difference exceeds 1e-4, or a parameter of the network has no gradient.
+          gradient, and how far PyTorch's own f32 is; the times of compilation, of a step and of PyTorch's. "N passed, N
+          failed"; exit code 4 where a difference exceeds 1e-4, or a parameter of the network has no gradient.
 Keeps:    seeds. Batch norms take the statistics of the batch, nothing is dropped. A gradient that is zero but for
           rounding (the bias of attention's keys) is compared over the largest of all gradients.
 Does not: subtract weights: after one step of sgd with momentum, what it keeps of a parameter is the gradient itself.
 
     scripts/setup --models
     build/venv/bin/python test/training/gradients.py build/bin build/gradients [resnet18] [bert]
+
+scripts/test --only gradients does both.
 """
 
 import copy
@@ -205,7 +207,9 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     checks = [Check(name, programs, folder.resolve()) for name in sys.argv[3:] or NETWORKS]
-    sys.exit(4 if any(c.faults for c in checks) else 0)
+    failed = sum(bool(c.faults) for c in checks)
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    sys.exit(4 if failed else 0)
 
 
 if __name__ == "__main__":
