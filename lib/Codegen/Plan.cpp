@@ -27,7 +27,8 @@ std::string astra::text(const Plan &p) {
   } else
     s += " merge " + n(p.merge) + ";";
   s += " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
-  return p.block ? s + "; block " + n(p.block) : s;
+  if (p.block) s += "; block " + n(p.block);
+  return p.threads ? s + "; threads " + n(p.threads) : s;
 }
 
 /// The steps with one number that a plan of each kind may have.

@@ -34,6 +34,8 @@ struct Plan {
   unsigned stage = 0;
   // map: so many points of the outer memory dims, one after another, are one item; 0: one
   unsigned block = 0;
+  // of a GPU: threads of a block, each of which is an item; 0: a CPU's plan
+  unsigned threads = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

@@ -35,46 +35,11 @@ constexpr const char f32ToBf16[] = "#U x = #asU(a);\n"
 
 } // namespace
 
-/// How a format of 8 bits spends its codes; codes are without the sign.
-struct Small {
-  DType dtype;
-  int bias, mantissa;
-  unsigned greatest, nan;
-  bool infinity; // greatest + 1
-  bool fnuz;     // the code of -0 is the NaN
-};
-static constexpr Small smalls[] = {
-    {DType::F8E4M3FN, 7, 3, 0x7e, 0x7f, false, false},
-    {DType::F8E5M2, 15, 2, 0x7b, 0x7e, true, false},
-    {DType::F8E4M3FNUZ, 8, 3, 0x7f, 0x80, false, true},
-    {DType::F8E5M2FNUZ, 16, 2, 0x7f, 0x80, false, true},
-};
-
-/// The f32 of a code of 8 bits; all are exact.
-static uint32_t decoded(DType t, unsigned code) {
-  auto power = [](int e) { // 2^e
-    return e >= -126 ? uint32_t(e + 127) << 23 : 1u << (e + 149);
-  };
-  if (t == DType::F8E8M0) return code == 0xff ? 0x7fc00000 : power(int(code) - 127);
-  const Small *f = smalls;
-  while (f->dtype != t) ++f;
-  unsigned sign = code & 0x80, c = code & 0x7f;
-  if (f->fnuz ? code == 0x80 : c > f->greatest + f->infinity) return 0x7fc00000;
-  if (f->infinity && c == f->greatest + 1) return sign << 24 | 0x7f800000;
-  unsigned m = c & ((1u << f->mantissa) - 1);
-  int e = int(c >> f->mantissa);
-  if (!c) return sign << 24;
-  if (!e) // normalize; every format's least number is a normal f32
-    for (e = 1; !(m >> f->mantissa); --e) m <<= 1;
-  m &= (1u << f->mantissa) - 1;
-  return sign << 24 | uint32_t(e - f->bias + 127) << 23 | m << (23 - f->mantissa);
-}
-
 std::string Helpers::smallToF32(DType t, unsigned lanes) {
   std::string table = std::string(info(t).text) + "_values";
   if (begin(table)) {
     functions += "static const u32 " + table + "[256] = {"; // the bits
-    for (unsigned i = 0; i < 256; ++i) functions += (i ? ", 0x" : "0x") + llvm::utohexstr(decoded(t, i), true) + "u";
+    for (unsigned i = 0; i < 256; ++i) functions += (i ? ", 0x" : "0x") + llvm::utohexstr(decodedSmall(t, i), true) + "u";
     functions += "};\n";
   }
   std::string s;
@@ -94,21 +59,20 @@ static std::string f32ToSmall(DType t, bool saturate) {
            "), code);\n"
            "  code = $SEL(#U, m > 0x7f800000u, $SPLAT(#U, 0xffu), code);\n"
            "  return $CVT($T, $SEL(#U, x > 0x80000000u, $SPLAT(#U, 0xffu), code));";
-  const Small *f = smalls;
-  while (f->dtype != t) ++f;
+  const SmallFloat &f = smallFloat(t);
   auto hex = [](uint64_t v) { return "0x" + llvm::utohexstr(v, true) + "u"; };
-  int drop = 23 - f->mantissa, magic = 23 + 1 - f->bias - f->mantissa;
-  std::string over = hex(saturate ? f->greatest : f->infinity ? f->greatest + 1 : f->nan);
-  bool overIsNaN = !saturate && !f->infinity;
+  int drop = 23 - f.mantissa, magic = 23 + 1 - f.bias - f.mantissa;
+  std::string over = hex(saturate ? f.greatest : f.infinity ? f.greatest + 1 : f.nan);
+  bool overIsNaN = !saturate && !f.infinity;
   return "#U x = #asU(a), m = x & 0x7fffffffu, sign = (x >> 24) & 0x80u;\n"
          "  #U small = #asU(#asT(m) + 0x1p" +
          std::to_string(magic) + "f) - " + hex(uint64_t(magic + 127) << 23) + ";\n" + "  #U normal = ((m + " +
          hex((1u << (drop - 1)) - 1) + " + ((m >> " + std::to_string(drop) + ") & 1u)) >> " + std::to_string(drop) +
-         ") - " + hex(uint64_t(127 - f->bias) << f->mantissa) + ";\n" + "  #U code = $SEL(#U, m < " +
-         hex(uint64_t(128 - f->bias) << 23) + ", small, normal);\n" +
-         (f->fnuz ? "  sign = $SEL(#U, code == 0u, $SPLAT(#U, 0u), sign);\n" : "") + "  #U r = $SEL(#U, code > " +
-         hex(f->greatest) + ", $SPLAT(#U, " + over + ")" + (overIsNaN ? "" : " | sign") + ", code | sign);\n" +
-         "  return $CVT($T, $SEL(#U, m > 0x7f800000u, $SPLAT(#U, " + hex(f->nan) + "), r));";
+         ") - " + hex(uint64_t(127 - f.bias) << f.mantissa) + ";\n" + "  #U code = $SEL(#U, m < " +
+         hex(uint64_t(128 - f.bias) << 23) + ", small, normal);\n" +
+         (f.fnuz ? "  sign = $SEL(#U, code == 0u, $SPLAT(#U, 0u), sign);\n" : "") + "  #U r = $SEL(#U, code > " +
+         hex(f.greatest) + ", $SPLAT(#U, " + over + ")" + (overIsNaN ? "" : " | sign") + ", code | sign);\n" +
+         "  return $CVT($T, $SEL(#U, m > 0x7f800000u, $SPLAT(#U, " + hex(f.nan) + "), r));";
 }
 
 std::string Helpers::expandTwo(std::string pattern, DType small, unsigned lanes) {

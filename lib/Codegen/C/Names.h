@@ -3,15 +3,13 @@
 // is `b1`. A vector of bools is a mask: a signed integer vector of lanes 0 and -1, as wide as what it was compared
 // from, so that one compare and one select fit without conversion.
 #pragma once
+#include "../SmallFloat.h"
 #include "astra/IR/UOp.h"
 #include <string>
 
 namespace astra::cemit {
 
 inline unsigned lanesOf(UOpRef x) { return x->rank() ? unsigned(x->shape[0]->constIndex().value_or(0)) : 1; }
-inline bool isNarrow(DType t) { return t == DType::F16 || t == DType::BF16; }
-/// What is computed as f32: f16, bf16 and the storage formats of 8 bits.
-inline bool isSmall(DType t) { return isNarrow(t) || (info(t).cls == DTypeClass::Storage && bitWidth(t) == 8); }
 inline DType signedOf(unsigned bits) {
   return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 32 ? DType::I32 : DType::I64;
 }

@@ -29,7 +29,13 @@ llvm::Error ScheduleRun::launch(const LaunchInstr &l) {
     }
     std::vector<Bytes> before = buffers;
     std::vector<llvm::MutableArrayRef<uint8_t>> views(buffers.begin(), buffers.end());
-    if (auto e = evalKernel(k.sink, views, dims))
+    auto run = [&]() -> llvm::Error {
+      if (!execute) return evalKernel(k.sink, views, dims);
+      std::vector<int64_t> vector;
+      for (UOpRef d : s.dims) vector.push_back(value(d).value_or(0));
+      return execute(v.kernel, views, vector, value(itemCount(m.ctx(), k.sink)).value_or(0));
+    };
+    if (auto e = run())
       return fail(s.kernels[v.kernel].name + " (" + k.plan + "): " + llvm::toString(std::move(e)));
     for (size_t i = 0; i < k.buffers.size(); ++i)
       if (k.buffers[i].write) std::copy(buffers[i].begin(), buffers[i].end(), storage[binding[l.buffers[i]]].begin());

@@ -7,6 +7,7 @@
 #include "astra/Codegen/Lower.h"
 #include "astra/Codegen/Target.h"
 #include "astra/IR/Eval.h"
+#include <functional>
 #include "astra/Schedule/Program.h"
 
 namespace astra {
@@ -18,6 +19,14 @@ public:
   /// Outputs of entry `e`, canonical NaNs not applied. Fails with a sentence.
   llvm::Expected<EvalResult> run(unsigned e, const EvalInputs &in);
   uint64_t bytesStored = 0; // by kernels that write state in place
+
+  /// Runs a launch in place of the evaluator: kernel number, buffers, the dim vector, work items.
+  std::function<llvm::Error(uint32_t, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>>, llvm::ArrayRef<int64_t>, int64_t)>
+      execute;
+  /// Kernels in place of those that the target's plans give.
+  void useKernels(const std::vector<Kernel> &all) {
+    for (size_t i = 0; i < all.size(); ++i) kernels[i] = all[i];
+  }
 
 private:
   using Bytes = std::vector<uint8_t>;

@@ -1,0 +1,87 @@
+//===- GPU.h: kernels as code of GPUs --------------------------------------===//
+// Gives:    the table of GPU targets; plans for them; linear kernels as an MLIR module of the `llvm` dialect with `nvvm`
+//           or `rocdl` operations, as LLVM IR, as PTX and cubin, as AMDGPU assembly and HSACO.
+// Keeps:    bits: no fast-math flag, no fusion that the UOps do not ask for (N2); text and code are functions of the
+//           kernels, the target and the toolchain.
+// Does not: run anything (astra/Emulator, and the runtime's devices).
+//
+// A kernel's arguments are its buffers in the order of their slots, then the dims that it reads, as i64. Buffers begin
+// at multiples of 16 bytes. A block has `threads` threads; each `group` of them works on one item, so that a launch of
+// n items takes ceil(n / (threads / group)) blocks.
+#pragma once
+#include "astra/Codegen/Linear.h"
+#include "astra/Codegen/Plan.h"
+
+namespace astra {
+
+enum class GpuFlavour : uint8_t { CUDA, HIP };
+
+struct GpuTarget {
+  const char *name; // "cuda:sm_90"
+  GpuFlavour flavour;
+  const char *chip, *features; // as LLVM's back end calls them
+  unsigned warp;               // threads that go in step
+  unsigned threads;            // most in a block
+  uint64_t sharedBytes;        // most that a block has without asking the driver
+};
+/// The target of this name, or null.
+const GpuTarget *gpuTargetNamed(llvm::StringRef name);
+llvm::ArrayRef<GpuTarget> allGpuTargets();
+
+/// A linear kernel and how it is bound to threads.
+struct GpuKernel {
+  std::string name;
+  const Kernel *kernel;
+  Linear linear;
+  unsigned threads, group;
+};
+
+/// What a launch must know.
+struct GpuLaunch {
+  std::string name;
+  unsigned threads, group;
+  std::vector<uint32_t> dims;             // numbers in the dim vector, in the order of the arguments
+  uint64_t shared = 0, privateBytes = 0;  // of a block, of a thread
+};
+
+struct GpuModule {
+  const GpuTarget *target;
+  std::vector<GpuLaunch> kernels; // in the order given
+  std::string mlir;               // its text, if asked for
+  std::string bitcode;            // LLVM IR as MLIR's translation gives it, before any optimization
+};
+
+/// Refuses with a sentence what has no GPU form yet, naming the kernel and the op. dims: the module's dim vector.
+llvm::Expected<GpuModule> lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> kernels, const GpuTarget &target,
+                                   llvm::ArrayRef<UOpRef> dims, bool withText = false);
+
+/// The heuristic choice for this kernel on this target.
+Plan chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target);
+/// Every kernel of a schedule planned, lowered, expanded and in order. The kernels live in `storage`.
+llvm::Expected<std::vector<GpuKernel>> gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,
+                                                  std::vector<Kernel> &storage);
+
+/// Optimized LLVM IR, as text.
+llvm::Expected<std::string> gpuOptimizedIR(const GpuModule &m);
+/// PTX, or AMDGPU assembly.
+llvm::Expected<std::string> gpuAssembly(const GpuModule &m);
+
+/// What the compiled code takes, read back from it.
+struct GpuUse {
+  std::string name;
+  unsigned registers = 0;           // of a thread; of HIP vector registers
+  unsigned scalarRegisters = 0;     // HIP: of a wave
+  uint64_t shared = 0;              // bytes of a block
+  uint64_t stack = 0, spills = 0;   // bytes of a thread; of HIP spills are registers
+};
+struct GpuBinary {
+  std::string assembly;        // PTX; empty for HIP
+  std::vector<uint8_t> code;   // cubin or HSACO; empty where ptxas is not installed
+  std::vector<GpuUse> kernels; // in the order of the module's; empty where there is no code
+};
+/// `noFuse`: ptxas is told not to fuse by itself either, which must change nothing.
+llvm::Expected<GpuBinary> buildGpu(const GpuModule &m, bool noFuse = false);
+/// Where ptxas is, or "".
+std::string ptxasPath();
+
+} // namespace astra

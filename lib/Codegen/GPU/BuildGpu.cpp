@@ -1,0 +1,205 @@
+//===- BuildGpu.cpp: from LLVM IR to cubins and HSACO ----------------------===//
+// Takes:    a module of kernels (GPU.h).
+// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by ld.lld. What each kernel takes is read back:
+//           from ptxas's report, from the notes of HSACO.
+// Keeps:    bytes a function of the module and the toolchain.
+#include "astra/Codegen/Machinery.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/MsgPackDocument.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace astra;
+using namespace astra::gpu;
+using llvm::StringRef;
+
+namespace {
+
+/// The module through LLVM's pipeline; `use` gets it together with the back end.
+template <class T>
+llvm::Expected<T> optimized(const GpuModule &g, llvm::function_ref<llvm::Expected<T>(llvm::Module &, llvm::TargetMachine &)> use) {
+  llvm::LLVMContext context;
+  auto m = readBitcode(g.bitcode, context);
+  if (!m) return m.takeError();
+  auto machine = backEnd(*g.target);
+  if (!machine) return machine.takeError();
+  optimize(**m, **machine, llvm::OptimizationLevel::O3);
+  return use(**m, **machine);
+}
+
+/// A folder that goes away.
+struct Folder {
+  llvm::SmallString<128> path;
+  std::error_code made = llvm::sys::fs::createUniqueDirectory("astra-gpu", path);
+  ~Folder() {
+    if (!made) llvm::sys::fs::remove_directories(path);
+  }
+  std::string at(StringRef name) const { return (path + "/" + name).str(); }
+};
+
+llvm::Error writeFile(const std::string &path, StringRef bytes) {
+  std::error_code ec;
+  llvm::raw_fd_ostream out(path, ec);
+  out << bytes;
+  out.close();
+  if (!ec && !out.has_error()) return llvm::Error::success();
+  out.clear_error();
+  return llvm::createStringError("cannot write a temporary file");
+}
+
+/// Runs a program; gives what it printed.
+llvm::Expected<std::string> run(const Folder &folder, StringRef program, llvm::ArrayRef<StringRef> arguments) {
+  std::string log = folder.at("log");
+  std::optional<StringRef> redirects[] = {StringRef(), StringRef(log), StringRef(log)};
+  llvm::SmallVector<StringRef, 16> all{program};
+  all.append(arguments.begin(), arguments.end());
+  std::string message;
+  int rc = llvm::sys::ExecuteAndWait(program, all, std::nullopt, redirects, 0, 0, &message);
+  auto output = llvm::MemoryBuffer::getFile(log);
+  std::string text = output ? (*output)->getBuffer().str() : "";
+  if (rc) return llvm::createStringError(program + " failed: " + message + text);
+  return text;
+}
+
+llvm::Expected<std::vector<uint8_t>> contents(const std::string &path) {
+  auto file = llvm::MemoryBuffer::getFile(path, false, false);
+  if (!file) return llvm::createStringError("the tool gave no file");
+  return std::vector<uint8_t>((*file)->getBufferStart(), (*file)->getBufferEnd());
+}
+
+/// The number that stands before `word` in a line of ptxas, or 0.
+uint64_t numberBefore(StringRef line, StringRef word) {
+  size_t at = line.find(word);
+  if (at == StringRef::npos) return 0;
+  StringRef digits = line.take_front(at).rtrim();
+  size_t begin = digits.find_last_not_of("0123456789");
+  uint64_t v = 0;
+  digits.drop_front(begin == StringRef::npos ? 0 : begin + 1).getAsInteger(10, v);
+  return v;
+}
+
+/// "Compiling entry function 'k' for ...", then lines with its stack and spills, and "Used N registers, N bytes smem".
+void readPtxasReport(StringRef report, std::vector<GpuUse> &kernels) {
+  GpuUse *current = nullptr;
+  llvm::SmallVector<StringRef> lines;
+  report.split(lines, '\n');
+  for (StringRef line : lines) {
+    if (size_t at = line.find("Compiling entry function '"); at != StringRef::npos) {
+      StringRef name = line.drop_front(at).split('\'').second.split('\'').first;
+      current = nullptr;
+      for (GpuUse &k : kernels)
+        if (k.name == name) current = &k;
+    } else if (current && line.contains("bytes stack frame")) {
+      current->stack = numberBefore(line, "bytes stack frame");
+      current->spills = numberBefore(line, "bytes spill stores") + numberBefore(line, "bytes spill loads");
+    } else if (current && line.contains("Used ")) {
+      current->registers = numberBefore(line, "registers");
+      current->shared = numberBefore(line, "bytes smem");
+    }
+  }
+}
+
+/// The notes of HSACO: a map whose "amdhsa.kernels" describe each kernel.
+llvm::Error readNotes(llvm::ArrayRef<uint8_t> hsaco, std::vector<GpuUse> &kernels) {
+  StringRef bytes(reinterpret_cast<const char *>(hsaco.data()), hsaco.size());
+  auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "hsaco"));
+  if (!object) return object.takeError();
+  auto *elf = llvm::dyn_cast<llvm::object::ELF64LEObjectFile>(object->get());
+  if (!elf) return llvm::createStringError("HSACO is not a 64-bit ELF file");
+  auto sections = elf->getELFFile().sections();
+  if (!sections) return sections.takeError();
+  for (const auto &section : *sections) {
+    if (section.sh_type != llvm::ELF::SHT_NOTE) continue;
+    llvm::Error wrong = llvm::Error::success();
+    for (const auto &note : elf->getELFFile().notes(section, wrong)) {
+      if (note.getName() != "AMDGPU" || note.getType() != llvm::ELF::NT_AMDGPU_METADATA) continue;
+      llvm::msgpack::Document document;
+      if (!document.readFromBlob(note.getDescAsStringRef(section.sh_addralign), false)) continue;
+      for (auto &node : document.getRoot().getMap(true)["amdhsa.kernels"].getArray(true)) {
+        auto &map = node.getMap(true);
+        auto number = [&](StringRef key) -> uint64_t {
+          auto it = map.find(key);
+          return it == map.end() || it->second.getKind() != llvm::msgpack::Type::UInt ? 0 : it->second.getUInt();
+        };
+        for (GpuUse &k : kernels)
+          if (k.name == map[".name"].getString()) {
+            k.registers = number(".vgpr_count") + number(".agpr_count");
+            k.scalarRegisters = number(".sgpr_count");
+            k.shared = number(".group_segment_fixed_size");
+            k.stack = number(".private_segment_fixed_size");
+            k.spills = number(".vgpr_spill_count") + number(".sgpr_spill_count");
+          }
+      }
+    }
+    if (wrong) return wrong;
+  }
+  return llvm::Error::success();
+}
+
+} // namespace
+
+llvm::Expected<std::string> astra::gpuOptimizedIR(const GpuModule &g) {
+  return optimized<std::string>(g, [](llvm::Module &m, llvm::TargetMachine &) -> llvm::Expected<std::string> {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    m.print(out, nullptr);
+    return text;
+  });
+}
+
+llvm::Expected<std::string> astra::gpuAssembly(const GpuModule &g) {
+  return optimized<std::string>(g, [](llvm::Module &m, llvm::TargetMachine &machine) {
+    return emit(m, machine, llvm::CodeGenFileType::AssemblyFile);
+  });
+}
+
+std::string astra::ptxasPath() {
+  for (auto found : {llvm::sys::findProgramByName("ptxas"),
+                     llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"})})
+    if (found) return *found;
+  return "";
+}
+
+llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse) {
+  GpuBinary out;
+  Folder folder;
+  if (folder.made) return llvm::createStringError("cannot make a temporary folder: " + folder.made.message());
+  std::string in = folder.at("in"), result = folder.at("out");
+  for (const GpuLaunch &k : g.kernels) out.kernels.push_back({k.name});
+  if (g.target->flavour == GpuFlavour::CUDA) {
+    auto text = gpuAssembly(g);
+    if (!text) return text.takeError();
+    out.assembly = std::move(*text);
+    std::string ptxas = ptxasPath();
+    if (ptxas.empty()) {
+      out.kernels.clear();
+      return out;
+    }
+    if (auto e = writeFile(in, out.assembly)) return std::move(e);
+    std::string arch = std::string("-arch=") + g.target->chip;
+    llvm::SmallVector<StringRef> arguments{"-v", arch, in, "-o", result};
+    if (noFuse) arguments.push_back("-fmad=false");
+    auto report = run(folder, ptxas, arguments);
+    if (!report) return report.takeError();
+    readPtxasReport(*report, out.kernels);
+  } else {
+    auto object = optimized<std::string>(g, [](llvm::Module &m, llvm::TargetMachine &machine) {
+      return emit(m, machine, llvm::CodeGenFileType::ObjectFile);
+    });
+    if (!object) return object.takeError();
+    if (auto e = writeFile(in, *object)) return std::move(e);
+    auto lld = llvm::sys::findProgramByName("ld.lld-22");
+    if (!lld) return llvm::createStringError("ld.lld-22 was not found: install the packages of LLVM 22");
+    auto report = run(folder, *lld, {"-shared", "--no-undefined", "--build-id=none", in, "-o", result});
+    if (!report) return report.takeError();
+  }
+  auto code = contents(result);
+  if (!code) return code.takeError();
+  out.code = std::move(*code);
+  if (g.target->flavour == GpuFlavour::HIP)
+    if (auto e = readNotes(out.code, out.kernels)) return std::move(e);
+  return out;
+}

@@ -1,0 +1,91 @@
+//===- Memory.cpp: what threads may touch, and who touched it --------------===//
+#include "Memory.h"
+
+using namespace astra;
+using namespace astra::emulator;
+
+Launch::Launch(llvm::StringRef kernel, llvm::ArrayRef<EmulatedBuffer> buffers, uint64_t size)
+    : kernel(kernel), shared(size), sharedBytes(size) {
+  for (const EmulatedBuffer &b : buffers) {
+    ranges.push_back({b, {}});
+    if (b.write) ranges.back().bytes.resize(b.bytes.size());
+  }
+}
+
+void Launch::attach(Thread &t) {
+  t.self = this;
+  t.shared = shared.data();
+  t.access = [](Thread *x, uint8_t *place, uint64_t bytes, Access kind) {
+    return static_cast<Launch *>(x->self)->access(*x, place, bytes, kind);
+  };
+}
+
+void Launch::beginBlock() {
+  ++phase;
+  sharedBytes.assign(sharedBytes.size(), {});
+}
+
+bool Launch::fault(const Thread &t, const llvm::Twine &what) {
+  if (sentence.empty())
+    sentence = ("kernel '" + llvm::Twine(kernel) + "': thread " + llvm::Twine(t.number) + " of block " +
+                llvm::Twine(t.block) + " " + what)
+                   .str();
+  return false;
+}
+
+uint8_t *Launch::access(const Thread &t, uint8_t *place, uint64_t bytes, Access kind) {
+  bool write = kind == Access::GlobalWrite || kind == Access::SharedWrite;
+  bool inShared = kind == Access::SharedRead || kind == Access::SharedWrite;
+  if (failed()) return nowhere;
+  return (inShared ? sharedMemory(t, place, bytes, write) : global(t, place, bytes, write)) ? place : nowhere;
+}
+
+bool Launch::global(const Thread &t, uint8_t *place, uint64_t bytes, bool write) {
+  const char *verb = write ? "writes " : "reads ";
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    Range &r = ranges[i];
+    uint8_t *begin = r.buffer.bytes.data();
+    if (place < begin || place + bytes > begin + r.buffer.bytes.size()) continue;
+    if (write && !r.buffer.write) return fault(t, "writes to buffer " + llvm::Twine(i) + ", which is read-only");
+    if (!r.buffer.write) return true;
+    uint32_t me = t.block * 1024 + t.number + 1;
+    for (uint64_t b = place - begin; b < uint64_t(place - begin) + bytes; ++b) {
+      Byte &at = r.bytes[b];
+      bool clash = (at.writer != nobody && at.writer != me) ||
+                   (write && at.reader != nobody && at.reader != me);
+      if (clash)
+        return fault(t, verb + llvm::Twine("byte ") + llvm::Twine(b) + " of buffer " + llvm::Twine(i) +
+                            ", which another thread " + (at.writer != nobody ? "wrote" : "read"));
+      if (write)
+        at.writer = me;
+      else
+        at.reader = at.reader == nobody || at.reader == me ? me : many;
+    }
+    return true;
+  }
+  return fault(t, verb + llvm::Twine(bytes) + " bytes outside of the buffers");
+}
+
+bool Launch::sharedMemory(const Thread &t, uint8_t *place, uint64_t bytes, bool write) {
+  const char *verb = write ? "writes " : "reads ";
+  if (place < shared.data() || place + bytes > shared.data() + shared.size())
+    return fault(t, verb + llvm::Twine(bytes) + " bytes outside of shared memory");
+  uint32_t me = t.number + 1;
+  for (uint64_t b = place - shared.data(); b < uint64_t(place - shared.data()) + bytes; ++b) {
+    Byte &at = sharedBytes[b];
+    if (!write && at.writer == nobody)
+      return fault(t, "reads byte " + llvm::Twine(b) + " of shared memory, which no thread of its block wrote");
+    bool wrote = at.writer != nobody && at.writtenIn == phase && at.writer != me;
+    bool read = at.reader != nobody && at.readIn == phase && at.reader != me;
+    if (wrote || (write && read))
+      return fault(t, verb + llvm::Twine("byte ") + llvm::Twine(b) + " of shared memory, which another thread " +
+                          (wrote ? "wrote" : "read") + " with no barrier between");
+    if (write) {
+      at.writer = me, at.writtenIn = phase;
+    } else {
+      at.reader = at.readIn != phase || at.reader == nobody || at.reader == me ? me : many;
+      at.readIn = phase;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,286 @@
+//===- Retarget.cpp: a GPU's module, rewritten for the host ----------------===//
+// Takes:    LLVM IR with the intrinsics of nvvm or amdgcn.
+// Gives:    the same computation over a Thread: special registers are its fields, shared memory is its block's, every
+//           access to global and shared memory asks first, a barrier or an exchange between lanes suspends.
+// Keeps:    all arithmetic as it is.
+//
+// A kernel that waits becomes a coroutine (LLVM's switched-resume form); one that never does is a plain function.
+#include "Retarget.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/ReplaceConstant.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include <cstddef>
+
+using namespace llvm;
+using namespace astra::emulator;
+
+namespace {
+
+constexpr unsigned globalSpace = 1, sharedSpace = 3, privateSpace = 5;
+
+class KernelRewrite {
+public:
+  KernelRewrite(Module &m, const std::vector<std::pair<GlobalVariable *, uint64_t>> &shared)
+      : m(m), c(m.getContext()), shared(shared) {}
+  Error run(Function *device);
+
+private:
+  Type *i32() { return Type::getInt32Ty(c); }
+  Type *i64() { return Type::getInt64Ty(c); }
+  PointerType *pointer(unsigned space = 0) { return PointerType::get(c, space); }
+  /// A field of the Thread.
+  Value *field(IRBuilder<> &b, size_t offset, Type *type) {
+    return b.CreateLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), thread, offset));
+  }
+  void setField(IRBuilder<> &b, size_t offset, Value *v) {
+    b.CreateStore(v, b.CreateConstGEP1_64(b.getInt8Ty(), thread, offset));
+  }
+  void makeArguments(IRBuilder<> &b, Function *device);
+  void moveArrays(IRBuilder<> &b);
+  void askBeforeAccess();
+  Error replaceCalls();
+  void suspend(Instruction *before, Wait why, Value *word, Value *from);
+  void beginCoroutine(IRBuilder<> &b);
+  void splitAt(Instruction *before, bool last);
+
+  Module &m;
+  LLVMContext &c;
+  const std::vector<std::pair<GlobalVariable *, uint64_t>> &shared;
+  Function *host = nullptr;
+  Value *thread = nullptr, *handle = nullptr;
+  BasicBlock *suspended = nullptr, *cleanup = nullptr;
+  uint32_t sites = 0;
+};
+
+bool waits(Function &f) {
+  for (Instruction &i : instructions(f))
+    if (auto *call = dyn_cast<CallBase>(&i))
+      switch (call->getIntrinsicID()) {
+      case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
+      case Intrinsic::amdgcn_s_barrier:
+      case Intrinsic::nvvm_shfl_sync_bfly_i32:
+      case Intrinsic::amdgcn_ds_bpermute:
+      case Intrinsic::amdgcn_ds_swizzle:
+      case Intrinsic::amdgcn_update_dpp: return true;
+      default: break;
+      }
+  return false;
+}
+
+void KernelRewrite::makeArguments(IRBuilder<> &b, Function *device) {
+  Value *arguments = host->getArg(1);
+  for (Argument &a : device->args()) {
+    Value *place = b.CreateLoad(pointer(), b.CreateConstGEP1_64(pointer(), arguments, a.getArgNo()));
+    a.replaceAllUsesWith(b.CreateLoad(a.getType(), place));
+  }
+}
+
+/// A thread's own arrays and the block's shared ones, where the host has them.
+void KernelRewrite::moveArrays(IRBuilder<> &b) {
+  for (Instruction &i : llvm::make_early_inc_range(instructions(*host)))
+    if (auto *a = dyn_cast<AllocaInst>(&i); a && a->getAddressSpace() == privateSpace) {
+      auto *own = b.CreateAlloca(a->getAllocatedType(), 0, a->getArraySize());
+      own->setAlignment(a->getAlign());
+      a->replaceAllUsesWith(b.CreateAddrSpaceCast(own, a->getType()));
+      a->eraseFromParent();
+    }
+  Value *base = field(b, offsetof(Thread, shared), pointer());
+  for (auto [global, offset] : shared) {
+    Value *place = b.CreateAddrSpaceCast(b.CreateConstGEP1_64(b.getInt8Ty(), base, offset), global->getType());
+    global->replaceUsesWithIf(place, [&](Use &u) {
+      auto *user = dyn_cast<Instruction>(u.getUser());
+      return user && user->getFunction() == host && user != place;
+    });
+  }
+}
+
+void KernelRewrite::askBeforeAccess() {
+  for (Instruction &i : llvm::make_early_inc_range(instructions(*host))) {
+    auto *load = dyn_cast<LoadInst>(&i);
+    auto *store = dyn_cast<StoreInst>(&i);
+    if (!load && !store) continue;
+    unsigned operand = load ? LoadInst::getPointerOperandIndex() : StoreInst::getPointerOperandIndex();
+    Value *place = i.getOperand(operand);
+    unsigned space = place->getType()->getPointerAddressSpace();
+    auto *object = dyn_cast<GlobalVariable>(getUnderlyingObject(place));
+    if ((space != globalSpace && space != sharedSpace) || (object && object->isConstant())) continue;
+    Type *type = load ? load->getType() : store->getValueOperand()->getType();
+    Access kind = space == globalSpace ? load ? Access::GlobalRead : Access::GlobalWrite
+                  : load               ? Access::SharedRead
+                                       : Access::SharedWrite;
+    IRBuilder<> b(&i);
+    auto *signature = FunctionType::get(pointer(), {pointer(), pointer(), i64(), i32()}, false);
+    Value *ask = field(b, offsetof(Thread, access), pointer());
+    Value *answer = b.CreateCall(signature, ask,
+                                 {thread, b.CreateAddrSpaceCast(place, pointer()),
+                                  b.getInt64(m.getDataLayout().getTypeStoreSize(type)), b.getInt32(uint32_t(kind))});
+    i.setOperand(operand, b.CreateAddrSpaceCast(answer, place->getType()));
+  }
+}
+
+void KernelRewrite::beginCoroutine(IRBuilder<> &b) {
+  Value *none = ConstantPointerNull::get(pointer());
+  Value *id = b.CreateIntrinsic(Intrinsic::coro_id, {}, {b.getInt32(16), none, none, none});
+  Value *size = b.CreateIntrinsic(Intrinsic::coro_size, {i64()}, {});
+  auto *signature = FunctionType::get(pointer(), {pointer(), i64()}, false);
+  Value *frame = b.CreateCall(signature, field(b, offsetof(Thread, allocate), pointer()), {thread, size});
+  handle = b.CreateIntrinsic(Intrinsic::coro_begin, {}, {id, frame});
+  suspended = BasicBlock::Create(c, "suspended", host);
+  IRBuilder<> s(suspended);
+  s.CreateIntrinsic(Intrinsic::coro_end, {}, {handle, s.getFalse(), ConstantTokenNone::get(c)});
+  s.CreateRet(handle);
+  cleanup = BasicBlock::Create(c, "cleanup", host);
+  IRBuilder<> e(cleanup);
+  e.CreateIntrinsic(Intrinsic::coro_free, {}, {id, handle});
+  e.CreateBr(suspended);
+  host->setPresplitCoroutine();
+}
+
+/// A point at which the coroutine is left; what stands from `before` on is where it goes on.
+void KernelRewrite::splitAt(Instruction *before, bool last) {
+  IRBuilder<> b(before);
+  Value *state = b.CreateIntrinsic(Intrinsic::coro_suspend, {}, {ConstantTokenNone::get(c), b.getInt1(last)});
+  BasicBlock *here = before->getParent(), *after = here->splitBasicBlock(before->getIterator(), "after");
+  here->getTerminator()->eraseFromParent();
+  IRBuilder<> e(here);
+  SwitchInst *to = e.CreateSwitch(state, suspended, 2);
+  to->addCase(e.getInt8(0), after);
+  to->addCase(e.getInt8(1), cleanup);
+}
+
+void KernelRewrite::suspend(Instruction *before, Wait why, Value *word, Value *from) {
+  IRBuilder<> b(before);
+  setField(b, offsetof(Thread, wait), b.getInt32(uint32_t(why)));
+  setField(b, offsetof(Thread, site), b.getInt32(++sites));
+  if (word) {
+    Value *parity = b.CreateXor(field(b, offsetof(Thread, parity), i32()), b.getInt32(1));
+    setField(b, offsetof(Thread, parity), parity);
+    Value *words = b.CreateConstGEP1_64(b.getInt8Ty(), thread, offsetof(Thread, word));
+    b.CreateStore(word, b.CreateGEP(i32(), words, parity));
+    setField(b, offsetof(Thread, from), from);
+  }
+  splitAt(before, false);
+}
+
+Error KernelRewrite::replaceCalls() {
+  std::vector<CallInst *> calls;
+  for (Instruction &i : instructions(*host))
+    if (auto *call = dyn_cast<CallInst>(&i)) calls.push_back(call);
+  for (CallInst *call : calls) {
+    Function *callee = call->getCalledFunction();
+    if (!callee || !callee->isIntrinsic()) continue;
+    IRBuilder<> b(call);
+    Value *result = nullptr;
+    auto number = [&] { return field(b, offsetof(Thread, number), i32()); };
+    auto exchange = [&](Value *word, Value *from) {
+      suspend(call, Wait::Exchange, word, from);
+      IRBuilder<> after(call);
+      auto *signature = FunctionType::get(i32(), {pointer()}, false);
+      return after.CreateCall(signature, field(after, offsetof(Thread, received), pointer()), {thread});
+    };
+    // The lane of the same warp with another number: `lane` counts within `of`, a power of two.
+    auto within = [&](Value *lane, uint32_t of) {
+      return b.CreateOr(b.CreateAnd(number(), b.getInt32(~(of - 1))), b.CreateAnd(lane, b.getInt32(of - 1)));
+    };
+    switch (callee->getIntrinsicID()) {
+    case Intrinsic::nvvm_read_ptx_sreg_tid_x:
+    case Intrinsic::amdgcn_workitem_id_x: result = number(); break;
+    case Intrinsic::nvvm_read_ptx_sreg_ctaid_x:
+    case Intrinsic::amdgcn_workgroup_id_x: result = field(b, offsetof(Thread, block), i32()); break;
+    case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
+    case Intrinsic::amdgcn_s_barrier: suspend(call, Wait::Barrier, nullptr, nullptr); break;
+    case Intrinsic::nvvm_shfl_sync_bfly_i32:
+      result = exchange(call->getArgOperand(1), b.CreateXor(number(), call->getArgOperand(2)));
+      break;
+    case Intrinsic::amdgcn_ds_bpermute:
+      result = exchange(call->getArgOperand(1), within(b.CreateLShr(call->getArgOperand(0), 2), 64));
+      break;
+    case Intrinsic::amdgcn_ds_swizzle: { // and, or, xor masks of five bits each, within 32 lanes
+      uint64_t p = cast<ConstantInt>(call->getArgOperand(1))->getZExtValue();
+      Value *lane = b.CreateAnd(number(), b.getInt32(p & 31));
+      lane = b.CreateXor(b.CreateOr(lane, b.getInt32(p >> 5 & 31)), b.getInt32(p >> 10 & 31));
+      result = exchange(call->getArgOperand(0), within(lane, 32));
+      break;
+    }
+    case Intrinsic::amdgcn_update_dpp: { // row_ror:n: from the lane n below, around a row of 16
+      uint64_t control = cast<ConstantInt>(call->getArgOperand(2))->getZExtValue();
+      if (control <= 0x120 || control >= 0x130) return createStringError("dpp control %llu has no host form", control);
+      result = exchange(call->getArgOperand(1), within(b.CreateSub(number(), b.getInt32(control - 0x120)), 16));
+      break;
+    }
+    default:
+      if (callee->getName().starts_with("llvm.nvvm.") || callee->getName().starts_with("llvm.amdgcn."))
+        return createStringError(callee->getName() + " has no host form");
+      continue;
+    }
+    if (result) call->replaceAllUsesWith(result);
+    call->eraseFromParent();
+  }
+  return Error::success();
+}
+
+Error KernelRewrite::run(Function *device) {
+  std::string name = device->getName().str();
+  device->setName(name + ".device");
+  auto *type = FunctionType::get(pointer(), {pointer(), pointer()}, false);
+  host = Function::Create(type, Function::ExternalLinkage, name, m);
+  host->splice(host->begin(), device);
+  thread = host->getArg(0);
+  bool coroutine = waits(*host);
+  BasicBlock *old = &host->getEntryBlock(), *entry = BasicBlock::Create(c, "entry", host, old);
+  IRBuilder<> b(entry);
+  std::vector<ReturnInst *> returns;
+  for (Instruction &i : instructions(*host))
+    if (auto *r = dyn_cast<ReturnInst>(&i)) returns.push_back(r);
+  makeArguments(b, device);
+  moveArrays(b);
+  askBeforeAccess();
+  if (coroutine) beginCoroutine(b);
+  b.CreateBr(old);
+  if (Error e = replaceCalls()) return e;
+  for (ReturnInst *r : returns) {
+    IRBuilder<> end(r);
+    if (coroutine) {
+      setField(end, offsetof(Thread, wait), end.getInt32(uint32_t(Wait::None)));
+      Instruction *never = end.CreateUnreachable();
+      r->eraseFromParent();
+      splitAt(never, true);
+    } else {
+      end.CreateRet(ConstantPointerNull::get(pointer()));
+      r->eraseFromParent();
+    }
+  }
+  device->eraseFromParent();
+  return Error::success();
+}
+
+} // namespace
+
+Expected<uint64_t> astra::emulator::retarget(Module &m) {
+  std::vector<std::pair<GlobalVariable *, uint64_t>> shared;
+  SmallVector<Constant *> constants;
+  uint64_t bytes = 0;
+  for (GlobalVariable &g : m.globals()) {
+    if (g.getAddressSpace() != sharedSpace) continue;
+    shared.push_back({&g, bytes});
+    constants.push_back(&g);
+    bytes = alignTo(bytes + m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
+  }
+  convertUsersOfConstantsToInstructions(constants);
+  std::vector<Function *> kernels;
+  for (Function &f : m)
+    if (!f.isDeclaration()) kernels.push_back(&f);
+  for (Function *f : kernels)
+    if (Error e = KernelRewrite(m, shared).run(f)) return std::move(e);
+  for (auto [g, offset] : shared)
+    if (g->use_empty()) g->eraseFromParent();
+  for (Function &f : llvm::make_early_inc_range(m))
+    if (f.isDeclaration() && f.use_empty()) f.eraseFromParent();
+  return bytes;
+}

@@ -1,0 +1,28 @@
+//===- Thread.h: what a host form of a kernel and the emulator agree on ----===//
+// A kernel is a function `void *k(Thread *, void **arguments)`. It returns null when the thread has ended without waiting;
+// else the frame of a coroutine, suspended where the thread waits. Argument i points to the value of argument i.
+// Everything that the code needs it finds in its Thread, so it has no imports.
+#pragma once
+#include <cstdint>
+
+namespace astra::emulator {
+
+enum class Wait : uint32_t { None, Barrier, Exchange };
+enum class Access : uint32_t { GlobalRead, GlobalWrite, SharedRead, SharedWrite };
+
+struct Thread {
+  uint32_t number, block; // in its block; the block's
+  Wait wait;              // why it is suspended
+  uint32_t site;          // where: the number of the call in the kernel
+  uint32_t from;          // of an exchange: the number of the lane that is read
+  uint32_t word[2];       // what it gives, by parity, so that one lane may run ahead to the next exchange
+  uint32_t parity;
+  uint8_t *shared;        // the block's
+  void *self;             // the launch
+  /// The place to access instead of `place`: itself, or where it does no harm after a fault was noted.
+  uint8_t *(*access)(Thread *, uint8_t *place, uint64_t bytes, Access kind);
+  void *(*allocate)(Thread *, uint64_t bytes); // for the coroutine's frame
+  uint32_t (*received)(Thread *);              // the word of lane `from`
+};
+
+} // namespace astra::emulator
