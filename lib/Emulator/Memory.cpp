@@ -51,8 +51,7 @@ bool Launch::global(const Thread &t, uint8_t *place, uint64_t bytes, bool write)
     uint32_t me = t.block * 1024 + t.number + 1;
     for (uint64_t b = place - begin; b < uint64_t(place - begin) + bytes; ++b) {
       Byte &at = r.bytes[b];
-      bool clash = (at.writer != nobody && at.writer != me) ||
-                   (write && at.reader != nobody && at.reader != me);
+      bool clash = (at.writer != nobody && at.writer != me) || (write && at.reader != nobody && at.reader != me);
       if (clash)
         return fault(t, verb + llvm::Twine("byte ") + llvm::Twine(b) + " of buffer " + llvm::Twine(i) +
                             ", which another thread " + (at.writer != nobody ? "wrote" : "read"));

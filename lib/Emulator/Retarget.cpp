@@ -60,8 +60,7 @@ private:
 
 bool waits(Function &f) {
   for (Instruction &i : instructions(f))
-    if (auto *call = dyn_cast<CallBase>(&i))
-      switch (call->getIntrinsicID()) {
+    if (auto *call = dyn_cast<CallBase>(&i)) switch (call->getIntrinsicID()) {
       case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
       case Intrinsic::amdgcn_s_barrier:
       case Intrinsic::nvvm_shfl_sync_bfly_i32:

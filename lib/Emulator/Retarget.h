@@ -6,8 +6,8 @@
 
 namespace astra::emulator {
 
-/// Rewrites every kernel in place (Thread.h). The module must have the host's triple and layout already. Fails on a call
-/// that has no host form. Gives the bytes of shared memory that a block takes.
+/// Rewrites every kernel in place (Thread.h). The module must have the host's triple and layout already. Fails on a
+/// call that has no host form. Gives the bytes of shared memory that a block takes.
 llvm::Expected<uint64_t> retarget(llvm::Module &m);
 
 } // namespace astra::emulator

@@ -1,7 +1,7 @@
 //===- Thread.h: what a host form of a kernel and the emulator agree on ----===//
-// A kernel is a function `void *k(Thread *, void **arguments)`. It returns null when the thread has ended without waiting;
-// else the frame of a coroutine, suspended where the thread waits. Argument i points to the value of argument i.
-// Everything that the code needs it finds in its Thread, so it has no imports.
+// A kernel is a function `void *k(Thread *, void **arguments)`. It returns null when the thread has ended without
+// waiting; else the frame of a coroutine, suspended where the thread waits. Argument i points to the value of argument
+// i. Everything that the code needs it finds in its Thread, so it has no imports.
 #pragma once
 #include <cstdint>
 
@@ -17,8 +17,8 @@ struct Thread {
   uint32_t from;          // of an exchange: the number of the lane that is read
   uint32_t word[2];       // what it gives, by parity, so that one lane may run ahead to the next exchange
   uint32_t parity;
-  uint8_t *shared;        // the block's
-  void *self;             // the launch
+  uint8_t *shared; // the block's
+  void *self;      // the launch
   /// The place to access instead of `place`: itself, or where it does no harm after a fault was noted.
   uint8_t *(*access)(Thread *, uint8_t *place, uint64_t bytes, Access kind);
   void *(*allocate)(Thread *, uint64_t bytes); // for the coroutine's frame

@@ -99,7 +99,13 @@ std::string namesOf(llvm::ArrayRef<nn::Signature> table) {
   return llvm::join(llvm::map_range(table, [](const nn::Signature &s) { return std::string(s.name); }), ", ");
 }
 
-/// Machines that have a name in this program's language and no code generator yet.
+std::string gpuNames() {
+  std::vector<std::string> names;
+  for (const GpuTarget &t : allGpuTargets()) names.push_back(t.name);
+  return llvm::join(names, ", ");
+}
+
+/// Machines that have a name in this program's language.
 constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 
 struct CommandLine {
@@ -173,8 +179,9 @@ Program describe(CommandLine &c) {
        "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(o.weights)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: uop, schedule, plan, c or asm (of the first target). c with -o model.c "
-       "writes model.h too: the entries as C functions that need no runtime",
-       word(o.emit, "uop|schedule|plan|c|asm")},
+       "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
+           gpuNames() + "): plan, mlir, llvm, ptx, or asm, which of cuda is PTX too",
+       word(o.emit, "uop|schedule|plan|c|mlir|llvm|ptx|asm")},
       {"plans", "FILE", "plans for kernels instead of the chosen ones: lines of 'kernel: plan', as --emit=plan prints",
        text(o.plans)},
       {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
@@ -196,6 +203,23 @@ Program describe(CommandLine &c) {
                "      --optimizer='adamw(lr=1e-3)' --schedule='cosine(steps=2000, warmup=100)' --clip-norm=1\n"
                "  astra-compile digits.onnx -o trained.astra --dim batch=1..64 --weights weights.safetensors\n";
   return p;
+}
+
+/// A GPU is a target of texts so far: what is wrong with asking for it, or "".
+std::string takeGpu(CommandLine &c, const GpuTarget &gpu) {
+  PipelineOptions &o = c.pipeline;
+  if (o.emit.empty())
+    c.unsupported = std::string("--target=") + gpu.name +
+                    " goes into no bundle yet; --emit=ptx or another text shows " + "its code, bundles are for " +
+                    targetNames();
+  else if (c.targets.size() > 1)
+    return "--emit of a GPU takes one target";
+  else if (o.emit == "c")
+    return std::string("--emit=c is of CPUs; of ") + gpu.name + " there are plan, mlir, llvm, ptx and asm";
+  else if (o.emit == "ptx" && gpu.flavour != GpuFlavour::CUDA)
+    return std::string("--emit=ptx is of cuda; of ") + gpu.name + " there are plan, mlir, llvm and asm";
+  o.gpu = &gpu;
+  return "";
 }
 
 /// What is wrong with the command line as a whole, or "".
@@ -233,14 +257,21 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     for (const Target &t : allTargets()) o.targets.push_back(&t);
   for (const std::string &name : c.targets) {
     const Target *t = targetNamed(name);
+    if (const GpuTarget *gpu = gpuTargetNamed(name)) {
+      if (std::string wrong = takeGpu(c, *gpu); !wrong.empty()) return wrong;
+      continue;
+    }
     if (!t && llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {
-      c.unsupported = "--target=" + name + " is not supported yet; targets are " + targetNames();
+      c.unsupported = "--target=" + name + " is not supported yet; targets are " + targetNames() + "; with --emit " +
+                      gpuNames() + " too";
       return "";
     }
     if (!t) return "there is no target '" + name + "'; targets are " + targetNames();
     if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
     o.targets.push_back(t);
   }
+  if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx"))
+    return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
   for (const std::string &stage : o.printAfter)
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");

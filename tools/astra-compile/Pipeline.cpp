@@ -48,6 +48,7 @@ private:
   Error keepTaps(Module &m);
   Expected<std::map<std::string, Plan>> readPlans();
   Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
+  Error emitGpu(Context &c, const Schedule &s);
 };
 
 void Pipeline::begin(const Twine &stage) {
@@ -229,6 +230,27 @@ Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget
   return give(to, program->source);
 }
 
+/// The text of a stage on the way to a GPU.
+Error Pipeline::emitGpu(Context &c, const Schedule &s) {
+  StringRef to = o.output.empty() ? "-" : StringRef(o.output);
+  begin(std::string("code ") + o.gpu->name + ", " + Twine(s.kernels.size()) + " kernels");
+  std::vector<Kernel> storage;
+  Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage);
+  if (!kernels) return kernels.takeError();
+  if (o.emit == "plan") {
+    std::string list = std::string("# ") + o.gpu->name + "\n";
+    for (const Kernel &k : storage) list += k.name + ": " + k.plan + "\n";
+    return give(to, list);
+  }
+  Expected<GpuModule> module = lowerGpu(c, *kernels, *o.gpu, s.dims, /*withText=*/o.emit == "mlir");
+  if (!module) return module.takeError();
+  if (o.emit == "mlir") return give(to, module->mlir);
+  Expected<std::string> text = o.emit == "llvm" ? gpuOptimizedIR(*module) : gpuAssembly(*module);
+  if (!text) return text.takeError();
+  if (o.timePasses) report(std::string("code ") + o.gpu->name);
+  return give(to, *text);
+}
+
 Error Pipeline::compile() {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   if (!o.saveTemps.empty())
@@ -280,6 +302,7 @@ Error Pipeline::compile() {
   if (Error e = end("schedule", ".txt", [&] { return print(*s); })) return e;
   if (o.emit == "schedule") return give(to, print(*s));
 
+  if (o.gpu) return emitGpu(m.ctx(), *s);
   std::vector<CompiledTarget> code;
   for (const Target *target : o.targets) {
     std::string stage = std::string("code ") + target->name;

@@ -5,7 +5,7 @@
 // Does not: parse options (Main.cpp).
 #pragma once
 #include "Progress.h"
-#include "astra/Codegen/Target.h"
+#include "astra/Codegen/GPU.h"
 #include "astra/Import/ONNX.h"
 #include "astra/NN/Training.h"
 #include "astra/Schedule/Program.h"
@@ -15,10 +15,11 @@ namespace astra {
 
 struct PipelineOptions {
   std::string model, output; // output: "-" is stdout, for --emit
-  std::string emit;          // "", uop, schedule, plan, c, asm
+  std::string emit;          // "", uop, schedule, plan, c, mlir, llvm, ptx, asm
   std::string saveTemps, taps, plans, signingKey;
   std::vector<std::string> printAfter;
   std::vector<const Target *> targets;
+  const GpuTarget *gpu = nullptr; // in place of targets: a text is asked for
   std::vector<DimBound> dims;
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
   std::string weights;                                        // --weights

@@ -1,5 +1,6 @@
 //===- GPU.h: kernels as code of GPUs --------------------------------------===//
-// Gives:    the table of GPU targets; plans for them; linear kernels as an MLIR module of the `llvm` dialect with `nvvm`
+// Gives:    the table of GPU targets; plans for them; linear kernels as an MLIR module of the `llvm` dialect with
+// `nvvm`
 //           or `rocdl` operations, as LLVM IR, as PTX and cubin, as AMDGPU assembly and HSACO.
 // Keeps:    bits: no fast-math flag, no fusion that the UOps do not ask for (N2); text and code are functions of the
 //           kernels, the target and the toolchain.
@@ -40,8 +41,8 @@ struct GpuKernel {
 struct GpuLaunch {
   std::string name;
   unsigned threads, group;
-  std::vector<uint32_t> dims;             // numbers in the dim vector, in the order of the arguments
-  uint64_t shared = 0, privateBytes = 0;  // of a block, of a thread
+  std::vector<uint32_t> dims;            // numbers in the dim vector, in the order of the arguments
+  uint64_t shared = 0, privateBytes = 0; // of a block, of a thread
 };
 
 struct GpuModule {
@@ -69,10 +70,10 @@ llvm::Expected<std::string> gpuAssembly(const GpuModule &m);
 /// What the compiled code takes, read back from it.
 struct GpuUse {
   std::string name;
-  unsigned registers = 0;           // of a thread; of HIP vector registers
-  unsigned scalarRegisters = 0;     // HIP: of a wave
-  uint64_t shared = 0;              // bytes of a block
-  uint64_t stack = 0, spills = 0;   // bytes of a thread; of HIP spills are registers
+  unsigned registers = 0;         // of a thread; of HIP vector registers
+  unsigned scalarRegisters = 0;   // HIP: of a wave
+  uint64_t shared = 0;            // bytes of a block
+  uint64_t stack = 0, spills = 0; // bytes of a thread; of HIP spills are registers
 };
 struct GpuBinary {
   std::string assembly;        // PTX; empty for HIP

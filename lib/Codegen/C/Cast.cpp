@@ -39,7 +39,8 @@ std::string Helpers::smallToF32(DType t, unsigned lanes) {
   std::string table = std::string(info(t).text) + "_values";
   if (begin(table)) {
     functions += "static const u32 " + table + "[256] = {"; // the bits
-    for (unsigned i = 0; i < 256; ++i) functions += (i ? ", 0x" : "0x") + llvm::utohexstr(decodedSmall(t, i), true) + "u";
+    for (unsigned i = 0; i < 256; ++i)
+      functions += (i ? ", 0x" : "0x") + llvm::utohexstr(decodedSmall(t, i), true) + "u";
     functions += "};\n";
   }
   std::string s;

@@ -1,6 +1,7 @@
 //===- BuildGpu.cpp: from LLVM IR to cubins and HSACO ----------------------===//
 // Takes:    a module of kernels (GPU.h).
-// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by ld.lld. What each kernel takes is read back:
+// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by ld.lld. What each kernel takes is read
+// back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
 #include "astra/Codegen/Machinery.h"
@@ -20,7 +21,8 @@ namespace {
 
 /// The module through LLVM's pipeline; `use` gets it together with the back end.
 template <class T>
-llvm::Expected<T> optimized(const GpuModule &g, llvm::function_ref<llvm::Expected<T>(llvm::Module &, llvm::TargetMachine &)> use) {
+llvm::Expected<T> optimized(const GpuModule &g,
+                            llvm::function_ref<llvm::Expected<T>(llvm::Module &, llvm::TargetMachine &)> use) {
   llvm::LLVMContext context;
   auto m = readBitcode(g.bitcode, context);
   if (!m) return m.takeError();
@@ -157,8 +159,8 @@ llvm::Expected<std::string> astra::gpuAssembly(const GpuModule &g) {
 }
 
 std::string astra::ptxasPath() {
-  for (auto found : {llvm::sys::findProgramByName("ptxas"),
-                     llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"})})
+  for (auto found :
+       {llvm::sys::findProgramByName("ptxas"), llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"})})
     if (found) return *found;
   return "";
 }

@@ -1,8 +1,8 @@
 //===- EmitKernel.cpp: linear kernels as functions of the llvm dialect -----===//
 // Takes:    instructions in order (Linear.h) and how items are bound to threads.
 // Gives:    a function: a loop is three blocks whose arguments are its counter and the accumulators that it changes; a
-//           parallel range is a condition on the item's number. A vector of lanes is as many scalars; memory is read and
-//           written by as many neighbours as its alignment allows, at most 16 bytes.
+//           parallel range is a condition on the item's number. A vector of lanes is as many scalars; memory is read
+//           and written by as many neighbours as its alignment allows, at most 16 bytes.
 // Keeps:    an index has 32 bits where its bounds prove that they suffice, 64 otherwise.
 // Does not: reorder or simplify; compute (Scalar.h).
 #include "EmitKernel.h"
@@ -66,11 +66,13 @@ private:
   }
   void enter(mlir::Block *block) { s.b.setInsertionPointToEnd(block); }
   void jump(mlir::Block *to, llvm::ArrayRef<V> with = {}) { L::BrOp::create(s.b, s.loc, with, to); }
-  void branch(V condition, mlir::Block *yes, mlir::Block *no) {
-    L::CondBrOp::create(s.b, s.loc, condition, yes, no);
-  }
+  void branch(V condition, mlir::Block *yes, mlir::Block *no) { L::CondBrOp::create(s.b, s.loc, condition, yes, no); }
 
   V index(UOpRef x, unsigned width);
+  /// The place of an element and `plus` more.
+  V at(V pointer, mlir::Type element, V number, uint64_t plus) {
+    return s.offset(pointer, element, plus ? s.add(number, plus) : number);
+  }
   V indexOp(UOpRef x);
   const Lanes &value(UOpRef x);
   Lanes compute(const Inst &i);
@@ -131,11 +133,12 @@ V KernelEmitter::index(UOpRef x, unsigned width) {
     const auto *it = llvm::find(dims, x);
     if (it == dims.end()) return refuse("dim '" + x->str + "' is not one of the module"), s.integer(width, 0);
     V v = dimValues.lookup(x);
-    return s.resize(v, width, true);
+    return s.resize(v, width, x->lo < 0);
   }
   auto it = values.find(x);
-  if (it == values.end()) return refuse(llvm::Twine("index ") + info(x->op).mnemonic + " is used before it is defined"), s.integer(width, 0);
-  return s.resize(it->second[0], width, true);
+  if (it == values.end())
+    return refuse(llvm::Twine("index ") + info(x->op).mnemonic + " is used before it is defined"), s.integer(width, 0);
+  return s.resize(it->second[0], width, x->lo < 0);
 }
 
 V KernelEmitter::indexOp(UOpRef x) {
@@ -170,7 +173,8 @@ V KernelEmitter::indexOp(UOpRef x) {
 // ---- values
 const Lanes &KernelEmitter::value(UOpRef x) {
   auto [it, fresh] = values.try_emplace(x);
-  if (x->op == Op::Const) it->second = {s.literal(x->dtype, uint64_t(x->ints[0]))}; // where it is used
+  if (x->op == Op::Const)
+    it->second = {s.literal(x->dtype, uint64_t(x->ints[0]))}; // where it is used
   else if (fresh) {
     refuse(llvm::Twine(info(x->op).mnemonic) + " is used before it is defined");
     it->second.assign(lanesOf(x), s.literal(x->dtype, 0));
@@ -220,9 +224,8 @@ Lanes KernelEmitter::compute(const Inst &i) {
   }
   if (x->isIndex()) return {indexOp(x)};
   if (has(x->op, Elementwise) && !has(x->op, Function)) return elementwise(x);
-  refuse(std::string(info(x->op).mnemonic) + (has(x->op, Function)
-                                                  ? " is a function: the numerics stage replaces it by a program"
-                                                  : " has no GPU form"));
+  refuse(std::string(info(x->op).mnemonic) +
+         (has(x->op, Function) ? " is a function: the numerics stage replaces it by a program" : " has no GPU form"));
   return {};
 }
 
@@ -263,7 +266,7 @@ Lanes KernelEmitter::read(UOpRef x, V pointer, UOpRef at, const Lanes *gate,
     V when = condition(l, chunk);
     if (gate) when = when ? s.band(when, (*gate)[l]) : (*gate)[l];
     Lanes part = guarded(when, llvm::SmallVector<mlir::Type>(chunk, element), [&]() -> Lanes {
-      V place = s.offset(pointer, element, s.add(i, uint64_t(l)));
+      V place = this->at(pointer, element, i, l);
       if (chunk == 1) return {L::LoadOp::create(s.b, s.loc, element, place, bytes)};
       V all = L::LoadOp::create(s.b, s.loc, mlir::VectorType::get(chunk, element), place, bytes * chunk);
       Lanes each;
@@ -294,13 +297,13 @@ size_t KernelEmitter::arrayOf(UOpRef stage) const {
 
 /// The number of an element of an array, i64; the last index counts `lanes` elements.
 V KernelEmitter::stagePlace(const StageArray &a, llvm::ArrayRef<UOpRef> indices, unsigned lanes) {
-  V place = s.integer(64, 0);
+  V place;
   for (size_t d = 0; d < indices.size(); ++d) {
     V i = index(indices[d], 64);
     if (d + 1 == indices.size() && lanes > 1) i = s.mul(i, s.integer(64, lanes));
-    place = s.add(s.mul(place, s.integer(64, a.extents[d])), i);
+    place = place ? s.add(s.mul(place, s.integer(64, a.extents[d])), i) : i;
   }
-  return place;
+  return place ? place : s.integer(64, 0);
 }
 
 Lanes KernelEmitter::stageRead(const Inst &i) {
@@ -319,8 +322,7 @@ Lanes KernelEmitter::stageRead(const Inst &i) {
   Lanes out = guarded(condition, llvm::SmallVector<mlir::Type>(lanes, element), [&] {
     Lanes each;
     for (unsigned l = 0; l < lanes; ++l)
-      each.push_back(
-          L::LoadOp::create(s.b, s.loc, element, s.offset(arrays[number], element, s.add(place, uint64_t(l))), bytes));
+      each.push_back(L::LoadOp::create(s.b, s.loc, element, at(arrays[number], element, place, l), bytes));
     return each;
   });
   if (x->dtype == DType::Bool)
@@ -335,8 +337,8 @@ void KernelEmitter::put(UOpRef stage) {
   V place = stagePlace(k.linear.stages[number], stage->indices(), lanesOf(v));
   const Lanes all = value(v);
   for (auto [l, x] : llvm::enumerate(all))
-    L::StoreOp::create(s.b, s.loc, v->dtype == DType::Bool ? s.zext(x, 8) : x,
-                       s.offset(arrays[number], element, s.add(place, uint64_t(l))), std::max(1u, byteSize(v->dtype)));
+    L::StoreOp::create(s.b, s.loc, v->dtype == DType::Bool ? s.zext(x, 8) : x, at(arrays[number], element, place, l),
+                       std::max(1u, byteSize(v->dtype)));
 }
 
 void KernelEmitter::write(UOpRef x) {
@@ -352,7 +354,7 @@ void KernelEmitter::write(UOpRef x) {
     for (V &b : all) b = s.zext(b, 8);
   for (unsigned l = 0; l < lanes; l += chunk)
     guarded(gate.empty() ? V() : gate[l], {}, [&]() -> Lanes {
-      V place = s.offset(pointer, element, s.add(i, uint64_t(l))), out = all[l];
+      V place = this->at(pointer, element, i, l), out = all[l];
       if (chunk > 1) {
         auto type = mlir::VectorType::get(chunk, element);
         out = L::UndefOp::create(s.b, s.loc, type);

@@ -17,7 +17,7 @@ struct Row {
   unsigned classes;
   V (*emit)(Scalar &s, DType t, llvm::ArrayRef<V> x);
 };
-#define EMIT []([[maybe_unused]] Scalar & s, [[maybe_unused]] DType t, llvm::ArrayRef<V> x) -> V
+#define EMIT []([[maybe_unused]] Scalar & s, [[maybe_unused]] DType t, llvm::ArrayRef<V> x)->V
 
 uint64_t signBit(DType t) { return 1ull << (bitWidth(t) - 1); }
 uint64_t infinityOf(DType t) { return ((1ull << info(t).exponentBits) - 1) << info(t).mantissaBits; }
@@ -61,97 +61,191 @@ V scale2(Scalar &s, DType t, V x, V count) {
   return s.fmul(s.fmul(s.fmul(x, factor(n)), factor(middle)), factor(last));
 }
 
-constexpr Row rows[] = {
-    {Op::Neg, F, EMIT { return s.fneg(x[0]); }},
-    {Op::Neg, N, EMIT { return s.bxor(x[0], signBit(t)); }},
-    {Op::Neg, S | U, EMIT { return s.sub(s.like(x[0], 0), x[0]); }},
-    {Op::Abs, F, EMIT { return s.fabs(x[0]); }},
-    {Op::Abs, N, EMIT { return s.band(x[0], signBit(t) - 1); }},
-    {Op::Abs, S, EMIT { return s.select(s.cmp(ICmp::slt, x[0], 0), s.sub(s.like(x[0], 0), x[0]), x[0]); }},
-    {Op::Abs, U, EMIT { return x[0]; }},
-    {Op::Sqrt, F, EMIT { return s.sqrt(x[0]); }},
-    {Op::RoundEven, F, EMIT { return s.roundeven(x[0]); }},
-    {Op::Floor, F, EMIT { return s.floor(x[0]); }},
-    {Op::Ceil, F, EMIT { return s.ceil(x[0]); }},
-    {Op::Trunc, F, EMIT { return s.ftrunc(x[0]); }},
-    {Op::Not, S | U | B, EMIT { return s.bxor(x[0], ~0ull); }},
-    {Op::PopCount, S | U, EMIT { return s.ones(x[0]); }},
-    {Op::Add, F, EMIT { return s.fadd(x[0], x[1]); }},
-    {Op::Add, S | U, EMIT { return s.add(x[0], x[1]); }},
-    {Op::Sub, F, EMIT { return s.fsub(x[0], x[1]); }},
-    {Op::Sub, S | U, EMIT { return s.sub(x[0], x[1]); }},
-    {Op::Mul, F, EMIT { return s.fmul(x[0], x[1]); }},
-    {Op::Mul, S | U, EMIT { return s.mul(x[0], x[1]); }},
-    {Op::Div, F, EMIT { return s.fdiv(x[0], x[1]); }},
-    {Op::FloorDiv, S,
-     EMIT {
-       V down = s.zext(apart(s, rem(s, x[0], x[1]), x[1]), s.width(x[0]));
-       return s.select(isZero(s, x[1]), s.like(x[0], 0), s.sub(truncDiv(s, x[0], x[1]), down));
-     }},
-    {Op::FloorDiv, U,
-     EMIT { return s.select(isZero(s, x[1]), s.like(x[0], 0), s.udiv(x[0], safe(s, x[1], false))); }},
-    {Op::Mod, S,
-     EMIT {
-       V r = rem(s, x[0], x[1]);
-       return s.select(isZero(s, x[1]), x[0], s.select(apart(s, r, x[1]), s.add(r, x[1]), r));
-     }},
-    {Op::Mod, U, EMIT { return s.select(isZero(s, x[1]), x[0], s.urem(x[0], safe(s, x[1], false))); }},
-    {Op::TruncDiv, S, EMIT { return truncDiv(s, x[0], x[1]); }},
-    {Op::TruncDiv, U,
-     EMIT { return s.select(isZero(s, x[1]), s.like(x[0], 0), s.udiv(x[0], safe(s, x[1], false))); }},
-    {Op::Rem, S, EMIT { return rem(s, x[0], x[1]); }},
-    {Op::Rem, U, EMIT { return s.select(isZero(s, x[1]), x[0], s.urem(x[0], safe(s, x[1], false))); }},
-    {Op::Max, F, EMIT { return s.maximum(x[0], x[1]); }},
-    {Op::Min, F, EMIT { return s.minimum(x[0], x[1]); }},
-    {Op::Max, S, EMIT { return s.select(s.cmp(ICmp::slt, x[0], x[1]), x[1], x[0]); }},
-    {Op::Max, U, EMIT { return s.select(s.cmp(ICmp::ult, x[0], x[1]), x[1], x[0]); }},
-    {Op::Min, S, EMIT { return s.select(s.cmp(ICmp::slt, x[1], x[0]), x[1], x[0]); }},
-    {Op::Min, U, EMIT { return s.select(s.cmp(ICmp::ult, x[1], x[0]), x[1], x[0]); }},
-    {Op::Max, B, EMIT { return s.bor(x[0], x[1]); }},
-    {Op::Min, B, EMIT { return s.band(x[0], x[1]); }},
-    {Op::And, S | U | B, EMIT { return s.band(x[0], x[1]); }},
-    {Op::Or, S | U | B, EMIT { return s.bor(x[0], x[1]); }},
-    {Op::Xor, S | U | B, EMIT { return s.bxor(x[0], x[1]); }},
-    {Op::Shl, S | U,
-     EMIT {
-       unsigned w = bitWidth(t);
-       return s.select(s.cmp(ICmp::ult, x[1], w), s.shl(x[0], s.band(x[1], w - 1)), s.like(x[0], 0));
-     }},
-    {Op::Shr, U,
-     EMIT {
-       unsigned w = bitWidth(t);
-       return s.select(s.cmp(ICmp::ult, x[1], w), s.lshr(x[0], s.band(x[1], w - 1)), s.like(x[0], 0));
-     }},
-    {Op::Shr, S,
-     EMIT {
-       unsigned w = bitWidth(t);
-       return s.ashr(x[0], s.select(s.cmp(ICmp::ult, x[1], w), x[1], s.like(x[1], w - 1)));
-     }},
-    {Op::CopySign, F,
-     EMIT {
-       V sign = s.band(s.select(s.isNaN(x[1]), s.like(x[1], 0), s.bits(x[1])), signBit(t));
-       return s.asReal(s.bor(s.band(s.bits(x[0]), signBit(t) - 1), sign));
-     }},
-    {Op::CopySign, N,
-     EMIT {
-       V isNaN = s.cmp(ICmp::ugt, s.band(x[1], signBit(t) - 1), infinityOf(t));
-       V sign = s.band(s.select(isNaN, s.like(x[1], 0), x[1]), signBit(t));
-       return s.bor(s.band(x[0], signBit(t) - 1), sign);
-     }},
-    {Op::Fma, F, EMIT { return s.fma(x[0], x[1], x[2]); }},
-    {Op::Scale2, F, EMIT { return scale2(s, t, x[0], x[1]); }},
-    {Op::Select, F | N | S | U | B, EMIT { return s.select(x[0], x[1], x[2]); }},
-    {Op::Lt, F, EMIT { return s.cmp(FCmp::olt, x[0], x[1]); }},
-    {Op::Le, F, EMIT { return s.cmp(FCmp::ole, x[0], x[1]); }},
-    {Op::Eq, F, EMIT { return s.cmp(FCmp::oeq, x[0], x[1]); }},
-    {Op::Ne, F, EMIT { return s.cmp(FCmp::une, x[0], x[1]); }},
-    {Op::Lt, S, EMIT { return s.cmp(ICmp::slt, x[0], x[1]); }},
-    {Op::Le, S, EMIT { return s.cmp(ICmp::sle, x[0], x[1]); }},
-    {Op::Lt, U | B, EMIT { return s.cmp(ICmp::ult, x[0], x[1]); }},
-    {Op::Le, U | B, EMIT { return s.cmp(ICmp::ule, x[0], x[1]); }},
-    {Op::Eq, S | U | B, EMIT { return s.cmp(ICmp::eq, x[0], x[1]); }},
-    {Op::Ne, S | U | B, EMIT { return s.cmp(ICmp::ne, x[0], x[1]); }},
-};
+constexpr Row rows[] = {{Op::Neg, F, EMIT{return s.fneg(x[0]);
+} // namespace
+}
+, {Op::Neg, N, EMIT{return s.bxor(x[0], signBit(t));
+}
+}
+, {Op::Neg, S | U, EMIT{return s.sub(s.like(x[0], 0), x[0]);
+}
+}
+, {Op::Abs, F, EMIT{return s.fabs(x[0]);
+}
+}
+, {Op::Abs, N, EMIT{return s.band(x[0], signBit(t) - 1);
+}
+}
+, {Op::Abs, S, EMIT{return s.select(s.cmp(ICmp::slt, x[0], 0), s.sub(s.like(x[0], 0), x[0]), x[0]);
+}
+}
+, {Op::Abs, U, EMIT{return x[0];
+}
+}
+, {Op::Sqrt, F, EMIT{return s.sqrt(x[0]);
+}
+}
+, {Op::RoundEven, F, EMIT{return s.roundeven(x[0]);
+}
+}
+, {Op::Floor, F, EMIT{return s.floor(x[0]);
+}
+}
+, {Op::Ceil, F, EMIT{return s.ceil(x[0]);
+}
+}
+, {Op::Trunc, F, EMIT{return s.ftrunc(x[0]);
+}
+}
+, {Op::Not, S | U | B, EMIT{return s.bxor(x[0], ~0ull);
+}
+}
+, {Op::PopCount, S | U, EMIT{return s.ones(x[0]);
+}
+}
+, {Op::Add, F, EMIT{return s.fadd(x[0], x[1]);
+}
+}
+, {Op::Add, S | U, EMIT{return s.add(x[0], x[1]);
+}
+}
+, {Op::Sub, F, EMIT{return s.fsub(x[0], x[1]);
+}
+}
+, {Op::Sub, S | U, EMIT{return s.sub(x[0], x[1]);
+}
+}
+, {Op::Mul, F, EMIT{return s.fmul(x[0], x[1]);
+}
+}
+, {Op::Mul, S | U, EMIT{return s.mul(x[0], x[1]);
+}
+}
+, {Op::Div, F, EMIT{return s.fdiv(x[0], x[1]);
+}
+}
+, {Op::FloorDiv, S, EMIT{V down = s.zext(apart(s, rem(s, x[0], x[1]), x[1]), s.width(x[0]));
+return s.select(isZero(s, x[1]), s.like(x[0], 0), s.sub(truncDiv(s, x[0], x[1]), down));
+}
+}
+, {Op::FloorDiv, U, EMIT{return s.select(isZero(s, x[1]), s.like(x[0], 0), s.udiv(x[0], safe(s, x[1], false)));
+}
+}
+, {Op::Mod, S, EMIT{V r = rem(s, x[0], x[1]);
+return s.select(isZero(s, x[1]), x[0], s.select(apart(s, r, x[1]), s.add(r, x[1]), r));
+}
+}
+, {Op::Mod, U, EMIT{return s.select(isZero(s, x[1]), x[0], s.urem(x[0], safe(s, x[1], false)));
+}
+}
+, {Op::TruncDiv, S, EMIT{return truncDiv(s, x[0], x[1]);
+}
+}
+, {Op::TruncDiv, U, EMIT{return s.select(isZero(s, x[1]), s.like(x[0], 0), s.udiv(x[0], safe(s, x[1], false)));
+}
+}
+, {Op::Rem, S, EMIT{return rem(s, x[0], x[1]);
+}
+}
+, {Op::Rem, U, EMIT{return s.select(isZero(s, x[1]), x[0], s.urem(x[0], safe(s, x[1], false)));
+}
+}
+, {Op::Max, F, EMIT{return s.maximum(x[0], x[1]);
+}
+}
+, {Op::Min, F, EMIT{return s.minimum(x[0], x[1]);
+}
+}
+, {Op::Max, S, EMIT{return s.select(s.cmp(ICmp::slt, x[0], x[1]), x[1], x[0]);
+}
+}
+, {Op::Max, U, EMIT{return s.select(s.cmp(ICmp::ult, x[0], x[1]), x[1], x[0]);
+}
+}
+, {Op::Min, S, EMIT{return s.select(s.cmp(ICmp::slt, x[1], x[0]), x[1], x[0]);
+}
+}
+, {Op::Min, U, EMIT{return s.select(s.cmp(ICmp::ult, x[1], x[0]), x[1], x[0]);
+}
+}
+, {Op::Max, B, EMIT{return s.bor(x[0], x[1]);
+}
+}
+, {Op::Min, B, EMIT{return s.band(x[0], x[1]);
+}
+}
+, {Op::And, S | U | B, EMIT{return s.band(x[0], x[1]);
+}
+}
+, {Op::Or, S | U | B, EMIT{return s.bor(x[0], x[1]);
+}
+}
+, {Op::Xor, S | U | B, EMIT{return s.bxor(x[0], x[1]);
+}
+}
+, {Op::Shl, S | U, EMIT{unsigned w = bitWidth(t);
+return s.select(s.cmp(ICmp::ult, x[1], w), s.shl(x[0], s.band(x[1], w - 1)), s.like(x[0], 0));
+}
+}
+, {Op::Shr, U, EMIT{unsigned w = bitWidth(t);
+return s.select(s.cmp(ICmp::ult, x[1], w), s.lshr(x[0], s.band(x[1], w - 1)), s.like(x[0], 0));
+}
+}
+, {Op::Shr, S, EMIT{unsigned w = bitWidth(t);
+return s.ashr(x[0], s.select(s.cmp(ICmp::ult, x[1], w), x[1], s.like(x[1], w - 1)));
+}
+}
+, {Op::CopySign, F, EMIT{V sign = s.band(s.select(s.isNaN(x[1]), s.like(x[1], 0), s.bits(x[1])), signBit(t));
+return s.asReal(s.bor(s.band(s.bits(x[0]), signBit(t) - 1), sign));
+}
+}
+, {Op::CopySign, N, EMIT{V isNaN = s.cmp(ICmp::ugt, s.band(x[1], signBit(t) - 1), infinityOf(t));
+V sign = s.band(s.select(isNaN, s.like(x[1], 0), x[1]), signBit(t));
+return s.bor(s.band(x[0], signBit(t) - 1), sign);
+}
+}
+, {Op::Fma, F, EMIT{return s.fma(x[0], x[1], x[2]);
+}
+}
+, {Op::Scale2, F, EMIT{return scale2(s, t, x[0], x[1]);
+}
+}
+, {Op::Select, F | N | S | U | B, EMIT{return s.select(x[0], x[1], x[2]);
+}
+}
+, {Op::Lt, F, EMIT{return s.cmp(FCmp::olt, x[0], x[1]);
+}
+}
+, {Op::Le, F, EMIT{return s.cmp(FCmp::ole, x[0], x[1]);
+}
+}
+, {Op::Eq, F, EMIT{return s.cmp(FCmp::oeq, x[0], x[1]);
+}
+}
+, {Op::Ne, F, EMIT{return s.cmp(FCmp::une, x[0], x[1]);
+}
+}
+, {Op::Lt, S, EMIT{return s.cmp(ICmp::slt, x[0], x[1]);
+}
+}
+, {Op::Le, S, EMIT{return s.cmp(ICmp::sle, x[0], x[1]);
+}
+}
+, {Op::Lt, U | B, EMIT{return s.cmp(ICmp::ult, x[0], x[1]);
+}
+}
+, {Op::Le, U | B, EMIT{return s.cmp(ICmp::ule, x[0], x[1]);
+}
+}
+, {Op::Eq, S | U | B, EMIT{return s.cmp(ICmp::eq, x[0], x[1]);
+}
+}
+, {Op::Ne, S | U | B, EMIT{return s.cmp(ICmp::ne, x[0], x[1]);
+}
+}
+,
+}
+;
 #undef EMIT
 
 } // namespace

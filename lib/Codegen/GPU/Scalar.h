@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  V widened(DType t, V x);  // what is small, as f32
+  V widened(DType t, V x);                // what is small, as f32
   V rounded(DType t, V x, bool saturate); // an f32, to what is small
   V smallToF32(DType t, V x);
   V f32ToSmall(DType t, V x, bool saturate);

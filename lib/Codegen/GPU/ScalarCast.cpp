@@ -72,9 +72,7 @@ V Scalar::f32ToSmall(DType t, V a, bool saturate) {
   auto word = [&](uint64_t v) { return integer(32, v); };
   V isNaN = cmp(ICmp::ugt, m, 0x7f800000);
   /// m with all below bit `drop` rounded away, to nearest even.
-  auto rounding = [&](unsigned drop) {
-    return add(add(m, (1u << (drop - 1)) - 1), band(lshr(m, drop), 1));
-  };
+  auto rounding = [&](unsigned drop) { return add(add(m, (1u << (drop - 1)) - 1), band(lshr(m, drop), 1)); };
   if (t == DType::BF16) {
     V r = lshr(add(add(x, 0x7fff), band(lshr(x, 16u), 1)), 16u);
     return trunc(select(isNaN, word(0x7fc0), r), 16);

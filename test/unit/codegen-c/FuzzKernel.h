@@ -10,7 +10,6 @@
 
 namespace astra::test {
 
-
 class FuzzKernel {
 public:
   FuzzKernel(Context &c, UOpRef n, uint32_t seed) : c(c), b(c), n(n), random(seed) {}

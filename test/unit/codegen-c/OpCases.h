@@ -9,7 +9,6 @@
 
 namespace astra::test {
 
-
 /// Bit patterns at the edges of a type.
 inline std::vector<uint64_t> edges(DType t, unsigned arity) {
   unsigned w = bitWidth(t);

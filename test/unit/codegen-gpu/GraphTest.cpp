@@ -33,7 +33,7 @@ struct Counts {
   uint64_t kernels = 0, launches = 0, threads = 0;
 };
 
-/// What differs, or nothing. Refusals of what has no GPU form begin with "kernel '".
+/// What differs, or nothing.
 std::string difference(const RandomCase &r, const GpuTarget &target, uint64_t seed, Counts &counts) {
   EvalOptions options;
   options.function = evalFunction;

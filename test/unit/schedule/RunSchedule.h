@@ -7,8 +7,8 @@
 #include "astra/Codegen/Lower.h"
 #include "astra/Codegen/Target.h"
 #include "astra/IR/Eval.h"
-#include <functional>
 #include "astra/Schedule/Program.h"
+#include <functional>
 
 namespace astra {
 
