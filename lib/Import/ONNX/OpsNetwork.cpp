@@ -83,11 +83,12 @@ std::optional<Convolution> readConvolution(Node &n, UOpRef x, UOpRef w, bool tra
 }
 
 /// Both kinds of convolution: kept labels n, (group,) oc, out...; reduced labels kernel..., ic. `spatial` gives the
-/// extent of an output axis and the form by which its label and the kernel's index the input.
+/// extent of an output axis and the form by which its label and the kernel's index the input. A depthwise one has no
+/// oc: so its result has the rank of its input, and what follows joins its kernel and takes its layout.
 template <class Spatial> UOpRef convolution(Node &n, const Convolution &conv, bool transposed, Spatial spatial) {
   const Window &w = conv.window;
-  bool grouped = conv.groups > 1;
-  int64_t oc = 1 + grouped, out = oc + 1, kernel = out + w.spatial, ic = kernel + w.spatial;
+  bool grouped = conv.groups > 1, depthwise = grouped && conv.outputs == 1 && !transposed;
+  int64_t oc = 1 + grouped, out = oc + !depthwise, kernel = out + w.spatial, ic = kernel + w.spatial;
   ContractSpec spec;
   spec.kept = kernel;
   spec.reduced = w.spatial + 1;
@@ -99,7 +100,7 @@ template <class Spatial> UOpRef convolution(Node &n, const Convolution &conv, bo
     spec.b = {channelForm(grouped, 1, oc, conv.outputs), label(ic)};
   Dims extents = {conv.x->shape[0]}, kernelExtents, result = {conv.x->shape[0], n.c.index(conv.groups * conv.outputs)};
   if (grouped) extents.push_back(n.c.index(conv.groups));
-  extents.push_back(n.c.index(conv.outputs));
+  if (!depthwise) extents.push_back(n.c.index(conv.outputs));
   for (unsigned i = 0; i < w.spatial; ++i) {
     auto [extent, form] = spatial(i, out + i, kernel + i);
     extents.push_back(extent);

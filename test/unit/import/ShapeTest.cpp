@@ -297,6 +297,19 @@ TEST(ImportShape, Convolutions) {
   }
 }
 
+// Its result has the rank of its input: what follows joins its kernel and takes its layout.
+TEST(ImportShape, DepthwiseConvolutionIsOneContract) {
+  ModelMaker m;
+  m.input("x", "1,4,7,10").output("y", "1,4,5,8");
+  m.weights("w", {4, 1, 3, 3});
+  set(m.node("Conv", {"x", "w"}, {"y"}), "group", 4);
+  llvm::Expected<Module> module = m.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  UOpRef y = module->entries[0].outputs[0].value;
+  EXPECT_EQ(y->op, Op::Contract);
+  EXPECT_EQ(y->rank(), 4u);
+}
+
 TEST(ImportShape, TransposedConvolution) {
   ModelMaker m;
   m.input("x", "2,4,5,6").output("y", "2,6,11,13");
