@@ -210,7 +210,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (u[0].count && u[1].count) cost += 2;
     if (extent < 8) cost += 8;
     std::pair<int64_t, int64_t> score{cost, -extent};
-    if (score < bestScore) bestScore = score, best = l;
+    if (score <= bestScore) bestScore = score, best = l; // of equals the innermost: reductions go along it
   }
   laneLabel = best;
   if (best < 0) return Layout::rowMajor(r->rank());
