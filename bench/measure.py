@@ -112,10 +112,8 @@ def rounds_of(contestants, setting, limits):
 
 def floor(row, kernels, limits):
     """Seconds that the machine needs at least, given its limits at that moment; None where no number says."""
-    if row.limit == "kernels":
-        if any(flops < 0 or moved < 0 for _, _, flops, moved in kernels):
-            return None
-        return sum(max(flops / limits["fma"], moved / limits["read"]) * 1e-9 for _, _, flops, moved in kernels)
+    if row.limit == "kernels":  # what is not known of a kernel, as a gather's bytes, is -1
+        return sum(max(flops / limits["fma"], moved / limits["read"], 0) * 1e-9 for _, _, flops, moved in kernels)
     return {"": None, "fma": row.flops / limits["fma"] * 1e-9}.get(row.limit, row.bytes / limits.get(row.limit, 1) * 1e-9)
 
 
@@ -133,6 +131,21 @@ def compared(record, results, reference, tolerance):
     return agreeing
 
 
+def exact(row, case):
+    """The row's function in f64 by PyTorch; None where there is none, or no PyTorch."""
+    if row.torch is None or row.family == "train":
+        return None
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    values = {name: torch.from_numpy(np.asarray(v)) for name, v in {**case.inputs, **case.weights}.items()}
+    with torch.no_grad():
+        found = row.torch(torch, {name: v.double() if v.is_floating_point() else v for name, v in values.items()})
+    return [v.numpy() for v in ([found] if isinstance(found, torch.Tensor) else found)]
+
+
 def output_names(model):
     return [value.name for value in onnx.load(model, load_external_data=False).graph.output]
 
@@ -147,12 +160,12 @@ def measure(row, threads, peers, setting, limits):
     except Failed as failed:
         return {**record, "failed": str(failed)}
     try:
-        first = ours.open()
+        ours.open()
         reference = [ours.output(name) for name in (["loss"] if row.family == "train" else output_names(model))]
         if row.family == "open":
             ours.close()
-            return opening(row, case, model, bundle, threads, peers, setting, record, reference, first)
-        return timed(row, ours, reference, model, threads, peers, setting, limits, record)
+            return opening(row, case, model, bundle, threads, peers, setting, record, reference)
+        return timed(row, case, ours, reference, model, peers, setting, limits, record)
     except Failed as failed:
         return {**record, "failed": str(failed)}
     finally:
@@ -169,8 +182,11 @@ def loaded(row, model, peers, setting, record):
     return results
 
 
-def timed(row, ours, reference, model, threads, peers, setting, limits, record):
+def timed(row, case, ours, reference, model, peers, setting, limits, record):
     results = loaded(row, model, peers, setting, record)
+    truth = exact(row, case) if ours.threads == 1 else None
+    if truth:
+        record["errors"] = {name: max(map(difference, arrays, truth)) for name, arrays in {"ours": reference, **results}.items() if len(arrays) == len(truth)}
     contestants = {"ours": ours, **{name: peers[name] for name in compared(record, results, reference, row.tolerance)}}
     del results
     times, measured, absent = rounds_of(contestants, setting, limits)
@@ -194,7 +210,7 @@ def summarized(record, times, measured, shares):
     return record
 
 
-def opening(row, case, model, bundle, threads, peers, setting, record, reference, first):
+def opening(row, case, model, bundle, threads, peers, setting, record, reference):
     """Every repetition in a fresh process; the files are in memory by then."""
     times = {"ours": [], **{name: [] for name in peers}}
     agreeing = list(peers)

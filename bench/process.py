@@ -7,6 +7,7 @@ Keeps:    a process is stopped by a signal while it is not asked, so no thread o
 Does not: choose what is measured.
 """
 
+import ctypes
 import json
 import os
 import select
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 HERE = Path(__file__).resolve().parent
 
 
@@ -35,9 +37,15 @@ class Process:
         place = set(cpus(threads))
         self.process = subprocess.Popen(
             [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **(environment or {})},
-            preexec_fn=lambda: os.sched_setaffinity(0, place), start_new_session=True,
+            preexec_fn=lambda: self.settle(place), start_new_session=True,
         )  # fmt: skip
         self.buffer = b""
+
+    @staticmethod
+    def settle(place):
+        """In the child: where it runs, and that it ends when we do, stopped or not."""
+        os.sched_setaffinity(0, place)
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
     def stop(self):
         os.kill(self.process.pid, signal.SIGSTOP)

@@ -53,9 +53,11 @@ def line(record, out):
     shown = "      --" if ratio is None else colour(f"{ratio:7.2f}x", 32 if ratio >= 1 else 31)
     limits = "  ".join(f"{key} {value:.0f}" for key, value in record["limits"].items())
     print(f"{shown} {head}  ours {duration(record['ours']['seconds']):>8} {rate(record):>11} {percent(record['share']):>5}  [{limits}]", file=out)
+    said = {}
     for name, peer in sorted(record["peers"].items(), key=lambda pair: pair[1].get("seconds", math.inf)):
-        said = f"{duration(peer['seconds']):>8}  {peer['ratio']:.2f}x" if "ratio" in peer else peer["absent"]
-        print(f"{'':10}{PEERS[name].title:>16} {said}", file=out)
+        said.setdefault(f"{duration(peer['seconds']):>8}  {peer['ratio']:.2f}x" if "ratio" in peer else peer["absent"], []).append(PEERS[name].title)
+    for words, names in said.items():
+        print(f"{'':10}{', '.join(names):>16} {words}", file=out)
     out.flush()
 
 
@@ -109,15 +111,16 @@ def table(records, threads):
 
 def absences(records):
     """Who has no number where, each sentence once."""
-    said = {}
+    places, together = {}, {}
     for row, found in records:
         for r in found:
-            for name, peer in r.get("peers", {}).items():
+            for name, peer in r["peers"].items():
                 if "absent" in peer:
-                    said.setdefault((name, peer["absent"]), []).append(f"{row.name}, {r['threads']}t")
-    for (name, sentence), places in said.items():
-        where = "; ".join(places) if len(places) < 5 else f"{len(places)} times"
-        yield f"- {PEERS[name].title}: {sentence} ({where})"
+                    places.setdefault((peer["absent"], name), []).append(f"{row.name}, {r['threads']}t")
+    for (sentence, name), where in places.items():
+        together.setdefault((sentence, tuple(where)), []).append(PEERS[name].title)
+    for (sentence, where), names in together.items():
+        yield f"- {', '.join(names)}: {sentence} ({'; '.join(where) if len(where) < 5 else f'{len(where)} times'})"
 
 
 def all_peers(records, threads):
@@ -129,6 +132,21 @@ def all_peers(records, threads):
             if r["threads"] == threads and "failed" not in r:
                 cells = [r["peers"].get(name, {}) for name in names]
                 lines.append(f"| {row.name} | " + " | ".join(f"{c['ratio']:.2f}" if "ratio" in c else "-" for c in cells) + " |")
+    return lines
+
+
+def errors(result):
+    """The largest error of a family's results against f64, over the largest magnitude: ours and the peers'."""
+    names = [name for name in ["ours", *PEERS] if any(name in r.get("errors", {}) for _, _, found in ordered(result) for r in found)]
+    if not names:
+        return []
+    lines = ["", "## Errors", "", "Of results against f64 (PyTorch's), over the largest magnitude, the worst of a family:", ""]
+    lines += ["| family | " + " | ".join("ours" if name == "ours" else PEERS[name].title for name in names) + " |", "|---|" + "---:|" * len(names)]
+    for family in rows.FAMILIES:
+        found = [r["errors"] for r in result["rows"] if r["family"] == family and "errors" in r]
+        worst = {name: max((e[name] for e in found if name in e), default=None) for name in names}
+        if found:
+            lines.append(f"| {TITLES[family]} | " + " | ".join("-" if worst[name] is None else f"{worst[name]:.1e}" for name in names) + " |")
     return lines
 
 
@@ -153,7 +171,7 @@ def page(result, folder):
         f"Machine: {machine['cpu']} (family {', '.join(map(str, machine['family, model, stepping']))}), {machine['cores']} cores, "
         f"{', '.join(machine['caches'])}, {machine['memory_gib']} GiB; {machine['level']}; Linux {machine['kernel']}.",
         f"Astra {machine['astra']}, {machine['clang']}.",
-        "Peers: " + ", ".join(f"{PEERS[name].title} {version or 'not installed'}" for name, version in machine["peers"].items()) + ".",
+        "Peers: " + ", ".join(f"{PEERS[name].title} ({PEERS[name].package} {version or 'is not installed'})" for name, version in machine["peers"].items()) + ".",
         f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}" + (": the machine was shared, so read ratios, not times." if max(loads) > 2.5 else "."),
         "",
         "![ratios](benchmarks.svg)",
@@ -172,6 +190,7 @@ def page(result, folder):
         if missing:
             text += ["", "Without a number:", "", *missing]
         text += ["", "Each peer's time over ours, one thread:", "", *all_peers(records, threads[0])]
+    text += errors(result)
     folder.joinpath("benchmarks.md").write_text("\n".join(text) + "\n")
     folder.joinpath("benchmarks.svg").write_text(picture(families, threads))
 
@@ -179,7 +198,7 @@ def page(result, folder):
 # ---- the picture
 
 LEFT, WIDE, ROW, HEAD = 300, 560, 13, 30
-DECADES = (0.25, 0.5, 1, 2, 4, 8)
+DECADES = (0.125, 0.25, 0.5, 1, 2, 4, 8)
 WON, LOST = ("#1a7f37", "#7cc48d"), ("#cf222e", "#f0a3a3")
 
 

@@ -34,7 +34,8 @@ def options():
     parser.add_argument("--threads", type=some, default=["1", "2"], metavar="LIST", help="numbers of threads; 1,2 if not given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go; rows that are in the file and not measured now stay")
     parser.add_argument("--docs", action="store_true", help="writes docs/benchmarks.md and its picture from the JSON file")
-    parser.add_argument("--quick", action="store_true", help="3 short rounds instead of 9")
+    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="turns of everyone; 9 if not given")
+    parser.add_argument("--quick", action="store_true", help="3 short ones")
     parser.add_argument("--zoo", type=Path, metavar="FOLDER", help="where exported networks are (build/bench/zoo, made if not there)")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     found = parser.parse_args()
@@ -72,16 +73,19 @@ def main():
     if wanted.zoo:
         os.environ["ASTRA_BENCH_ZOO"] = str(wanted.zoo.resolve())
     kept = json.loads(wanted.json.read_text())["rows"] if wanted.json and wanted.json.exists() else []
-    result = {"machine": fingerprint(ROOT, wanted.build, PEERS), "rounds": 3 if wanted.quick else 9, "rows": kept}
+    result = {"machine": fingerprint(ROOT, wanted.build, PEERS), "rounds": 3 if wanted.quick else wanted.rounds, "rows": kept}
     failed = 0
     with open(folder / "peers.log", "w") as log, tempfile.TemporaryDirectory() as scratch:
-        setting = Setting(wanted.build, folder, Path(scratch), program, result["rounds"], 0.01 if wanted.quick else 0.04, log)
+        setting = Setting(wanted.build, folder, Path(scratch), program, result["rounds"], 0.01 if wanted.quick else 0.03, log)
         for threads in map(int, wanted.threads):
             limits = Limits([limits_program, threads], threads, log)
             peers = {name: PeerProcess(name, PEERS[name], threads, log) for name in wanted.peers}
             for row in chosen(wanted.rows):
                 here = {name: peer for name, peer in peers.items() if row.family in PEERS[name].families}
                 record = measure(row, threads, here, setting, limits)
+                for name, peer in PEERS.items():
+                    if row.family in peer.families and name not in here:
+                        record["peers"][name] = {"absent": "not asked for in this run"}
                 failed += "failed" in record
                 key = lambda r: (r["family"], r["row"], r["threads"])
                 result["rows"] = [r for r in result["rows"] if key(r) != key(record)] + [record]

@@ -16,7 +16,7 @@ TILING = ["--iree-opt-data-tiling=true", "--iree-opt-data-tiling=false"]
 def tool(*words):
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error:" in line] or ["failed"]
+        lines = [line for line in done.stderr.splitlines() if "error:" in line] or done.stderr.splitlines()[-1:] or ["failed"]
         raise RuntimeError(f"{Path(words[0]).name}: {lines[0].split('error:')[-1].strip()[:200]}")
 
 

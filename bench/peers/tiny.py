@@ -11,7 +11,7 @@ class Peer:
 
     def load(self, row, case, path):
         model = OnnxRunner(path)
-        call = TinyJit(lambda **inputs: [value.realize() for value in model(inputs).values()])
+        call = TinyJit(lambda **inputs: [value.contiguous().realize() for value in model(inputs).values()])
         inputs = {name: Tensor(value).realize() for name, value in case.inputs.items()}
 
         def run():
