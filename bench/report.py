@@ -170,7 +170,7 @@ def page(result, folder):
         "",
         f"Machine: {machine['cpu']} (family {', '.join(map(str, machine['family, model, stepping']))}), {machine['cores']} cores, "
         f"{', '.join(machine['caches'])}, {machine['memory_gib']} GiB; {machine['level']}; Linux {machine['kernel']}.",
-        f"Astra {machine['astra']}, {machine['clang']}.",
+        f"Astra {', '.join(sorted({r.get('astra', machine['astra']) for r in result['rows']}))}, {machine['clang']}.",
         "Peers: " + ", ".join(f"{PEERS[name].title} ({PEERS[name].package} {version or 'is not installed'})" for name, version in machine["peers"].items()) + ".",
         f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}" + (": the machine was shared, so read ratios, not times." if max(loads) > 2.5 else "."),
         "",

@@ -86,6 +86,7 @@ def main():
                 for name, peer in PEERS.items():
                     if row.family in peer.families and name not in here:
                         record["peers"][name] = {"absent": "not asked for in this run"}
+                record["astra"] = result["machine"]["astra"]
                 failed += "failed" in record
                 key = lambda r: (r["family"], r["row"], r["threads"])
                 result["rows"] = [r for r in result["rows"] if key(r) != key(record)] + [record]
