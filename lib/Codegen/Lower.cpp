@@ -84,9 +84,15 @@ void Lowering::map() {
   ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(merge),
                    innerDims = ArrayRef<UOpRef>(extents).take_back(merge);
   UOpRef outer = idxProduct(c, outerDims), inner = idxProduct(c, innerDims), start = num(0);
-  for (unsigned step : {0u, 1u, 2u}) {
-    unsigned w = step == 2 ? 1 : lanes, u = step == 0 ? unroll : 1;
-    if ((step == 0 && unroll == 1) || (step == 1 && lanes == 1)) continue;
+  // Steps of several vectors, vectors, what is left: by halves and quarters of a vector where the extent is known.
+  SmallVector<std::pair<unsigned, unsigned>, 5> steps;
+  if (unroll > 1) steps.push_back({lanes, unroll});
+  if (lanes > 1) steps.push_back({lanes, 1});
+  if (inner->isConst() && plan.kind == PlanKind::Map)
+    for (unsigned part : {2u, 4u})
+      if (lanes / part >= 4) steps.push_back({lanes / part, 1});
+  steps.push_back({1, 1});
+  for (auto [w, u] : steps) {
     UOpRef each = num(w * u), count = div(sub(inner, start), each);
     if (count->hi <= 0) continue;
     UOpRef blocks = plan.block ? simplifyIndex(c, idxCeilDiv(c, outer, num(plan.block))) : outer;
