@@ -173,6 +173,8 @@ def page(result, folder):
         f"Astra {', '.join(sorted({r.get('astra', machine['astra']) for r in result['rows']}))}, {machine['clang']}.",
         "Peers: " + ", ".join(f"{PEERS[name].title} ({PEERS[name].package} {version or 'is not installed'})" for name, version in machine["peers"].items()) + ".",
         f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}" + (": the machine was shared, so read ratios, not times." if max(loads) > 2.5 else "."),
+        f"Threads on this page: {', '.join(map(str, threads))}."
+        + (" On a shared machine the wall times of several threads say who had the cores, so they are left to a quiet one." if threads == [1] else ""),
         "",
         "![ratios](benchmarks.svg)",
         "",
