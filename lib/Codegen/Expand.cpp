@@ -259,11 +259,13 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
 void Expansion::laneFold(UOpRef n, Copies &out) {
   UOpRef x = n->src[0];
   const Copies in = done[x];
-  UOpRef lane = nullptr;
+  UOpRef lane = nullptr, thread = nullptr;
   SmallVector<UOpRef, 2> steps; // the others, outermost first
   for (UOpRef r : n->indices())
     if (kindOf(r) == RangeKind::Vector)
       lane = r;
+    else if (kindOf(r) == RangeKind::Thread)
+      thread = r; // the innermost: what is left of the fold is the machine's
     else
       steps.push_back(r);
   for (UOpRef r : in.unroll)
@@ -297,6 +299,7 @@ void Expansion::laneFold(UOpRef n, Copies &out) {
       UOpRef lo = c.make(Op::Lanes, {v}, {0, s}), hi = c.make(Op::Lanes, {v}, {s, s});
       v = c.make(op, {lo, hi});
     }
+    if (thread) v = c.make(Op::LaneFold, {v, thread}, n->ints);
     out.copies.push_back(v);
   }
 }

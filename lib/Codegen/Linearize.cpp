@@ -161,10 +161,12 @@ llvm::Error Linearizer::analyse() {
   depth.assign(most, 0);
   anchored.assign(most, false);
   for (UOpRef x : topo) {
-    anchored[x->id] = x->op == Op::Load || x->op == Op::At || x->op == Op::Running || closes(x);
+    anchored[x->id] =
+        x->op == Op::Load || x->op == Op::At || x->op == Op::Running || x->op == Op::LaneFold || closes(x);
     for (UOpRef y : x->src) anchored[x->id] = anchored[x->id] || anchored[y->id];
     uint32_t s = 0, d = 0;
     for (UOpRef y : x->src) s = sets.unite(s, set[y->id]), d = std::max(d, depth[y->id]);
+    if (x->op == Op::Range && kindOf(x) == RangeKind::Thread) continue; // a number that each thread has
     if (x->op == Op::Range) {
       if (kindOf(x) == RangeKind::Vector || kindOf(x) == RangeKind::Unroll)
         return fail("range " + std::to_string(x->ints[0]) + " is not expanded");
@@ -182,7 +184,8 @@ llvm::Error Linearizer::analyse() {
       }
       ++d;
     }
-    if (x->op == Op::LaneFold) return fail("a lanefold is not expanded");
+    if (x->op == Op::LaneFold && (x->indices().size() > 1 || kindOf(x->indices()[0]) != RangeKind::Thread))
+      return fail("a lanefold is not expanded");
     set[x->id] = s;
     depth[x->id] = d;
   }

@@ -21,7 +21,10 @@ public:
   Kernel run() {
     if (plan.kind == PlanKind::Rows) {
       values.reduceLanes = plan.lanes;
-      values.kept = keptInRow(spec);
+      if (plan.warp)
+        values.laneKind = RangeKind::Thread; // nothing is kept: what several passes read is computed again
+      else
+        values.kept = keptInRow(spec);
     }
     if (plan.kind == PlanKind::Contract)
       contract();
@@ -139,13 +142,13 @@ void Lowering::rows() {
     if (count->hi <= 0) continue;
     UOpRef e = add(start, mul(loop(count), each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(plan.lanes)));
-    if (plan.lanes > 1) e = add(e, values.range(num(plan.lanes), RangeKind::Vector));
+    if (plan.lanes > 1) e = add(e, values.range(num(plan.lanes), values.laneKind));
     put(e);
     start = simplifyIndex(c, add(start, mul(count, each)));
   }
   UOpRef rest = simplifyIndex(c, idxCeilDiv(c, sub(n, start), num(plan.lanes)));
   if (rest->hi <= 0) return;
-  UOpRef lane = values.range(num(plan.lanes), RangeKind::Vector),
+  UOpRef lane = values.range(num(plan.lanes), values.laneKind),
          e = simplifyIndex(c, add(start, add(mul(loop(rest), num(plan.lanes)), lane)));
   values.masked = lane;
   values.mask = values.lt(e, n);
@@ -199,13 +202,14 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> 
   UOpRef chunk = num(staged ? plan.stage : 1),
          chunks = staged ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
   UOpRef p = values.range(mul(idxProduct(c, batch), mul(nCount, chunks)), RangeKind::Parallel);
-  UOpRef mt = chunks->constIndex() == 1 ? num(0) : mod(p, chunks), q = div(p, chunks);
+  UOpRef q = plan.threads ? div(p, nCount) : div(p, chunks); // the other is the innermost: neighbouring threads read it
+  UOpRef mt = chunks->constIndex() == 1 ? num(0) : mod(plan.threads ? q : p, chunks);
   if (staged) {
     UOpRef begin = mul(mt, chunk);
     mt = add(begin, values.range(simplifyIndex(c, idxMin(c, chunk, sub(mCount, begin))), RangeKind::Loop));
   }
-  UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(q, nCount);
-  auto outer = unflatten(c, div(q, nCount), batch);
+  UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(plan.threads ? p : q, nCount);
+  auto outer = unflatten(c, div(q, plan.threads ? chunks : nCount), batch);
   UOpRef n = add(n0, mul(nt, num(vectors * plan.lanes)));
   UOpRef first = n, vector = vectors > 1 ? values.range(num(vectors), RangeKind::Unroll) : num(0);
   n = add(n, mul(vector, num(plan.lanes)));

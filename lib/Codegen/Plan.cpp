@@ -28,7 +28,8 @@ std::string astra::text(const Plan &p) {
     s += " merge " + n(p.merge) + ";";
   s += " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
   if (p.block) s += "; block " + n(p.block);
-  return p.threads ? s + "; threads " + n(p.threads) : s;
+  if (p.threads) s += "; threads " + n(p.threads);
+  return p.warp ? s + "; warp " + n(p.warp) : s;
 }
 
 /// The steps with one number that a plan of each kind may have.

@@ -33,7 +33,8 @@ public:
 
   // How a lane64 or exact reduction takes its elements: lanes of a vector along the reduced axis, or one lane after
   // another.
-  unsigned reduceLanes = 0; // 0: columns
+  unsigned reduceLanes = 0;               // 0: columns
+  RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
   // A lane mask n < N of a partial tile: loads whose address depends on `masked` are gated by it, unless their layout
   // is padded.
   UOpRef masked = nullptr, mask = nullptr, column = nullptr; // the lanes' range, n < N, n

@@ -53,7 +53,7 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   } else {
     if (w < 64)
       laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
-    if (w > 1) laneRanges.push_back(range(c.index(w), RangeKind::Vector)), lane = idxAdd(c, lane, laneRanges.back());
+    if (w > 1) laneRanges.push_back(range(c.index(w), laneKind)), lane = idxAdd(c, lane, laneRanges.back());
   }
   UOpRef acc = identity;
   if (full->hi > 0) {
@@ -87,7 +87,7 @@ UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
     }
     bool lanes = false, shared = false;
     for (UOpRef n : topoSort(g)) {
-      lanes |= n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector;
+      lanes |= n->op == Op::Range && RangeKind(n->ints[1]) == laneKind;
       shared |= here.contains(n);
     }
     if (!lanes || shared) out = both(out, g);

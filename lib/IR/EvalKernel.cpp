@@ -225,8 +225,9 @@ Error KernelRun::laneFold(UOpRef n, State &s) {
         return Error::success();
       }))
     return e;
-  if (lane.size() != 64) return llvm::createStringError("lanefold: %zu lanes, expected 64", lane.size());
-  for (unsigned step = 32; step; step /= 2)
+  if (lane.size() > 64 || (lane.size() & (lane.size() - 1)))
+    return llvm::createStringError("lanefold: %zu lanes, expected a power of two up to 64", lane.size());
+  for (unsigned step = lane.size() / 2; step; step /= 2)
     for (unsigned j = 0; j < step; ++j) {
       auto v = combined(foldOps[n->ints[0]], n->dtype, {&lane[j], &lane[j + step]});
       if (!v) return v.takeError();

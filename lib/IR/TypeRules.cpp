@@ -563,11 +563,13 @@ R ruleRunning(const In &in) {
   return typeOf(in.src[0]);
 }
 R ruleLaneFold(const In &in) {
-  if (!attributes(in, 1) || in.ntensors != 1) return in.fail("takes a value and ranges of 64 lanes together");
+  if (!attributes(in, 1) || in.ntensors != 1) return in.fail("takes a value and ranges of up to 64 lanes together");
   if (auto e = checkRanges(in)) return std::move(e);
   llvm::SmallVector<UOpRef, 2> extents;
   for (UOpRef r : in.indices()) extents.push_back(r->src[0]);
-  if (idxProduct(in.c, extents)->constIndex() != 64) return in.fail("the ranges must have 64 points together");
+  auto lanes = idxProduct(in.c, extents)->constIndex();
+  if (!lanes || *lanes < 2 || *lanes > 64 || (*lanes & (*lanes - 1)))
+    return in.fail("the ranges must have 2, 4, 8, 16, 32 or 64 points together");
   return typeOf(in.src[0]);
 }
 R ruleStage(const In &in) {

@@ -12,6 +12,9 @@
 //   fold      a loop of fold, lanefold or stage
 //   vector    lanes of a register (before expansion)
 //   unroll    replicated in straight-line code (before expansion)
+//   thread    the threads of a GPU that work on one item; all of a kernel's have one extent, and are one index to the
+//             machine. A lanefold closes one; what depends on none is computed by all of these threads, and stored by
+//             the first
 //
 // Expansion (Expand.h) removes vector and unroll ranges: what is left are scalars and rank-1 vectors with explicit
 // splat, stack and lanes, loads and stores of neighbouring lanes at a scalar index, and loops. Linearization (Linear.h)

@@ -1,5 +1,5 @@
 //===- Linear.h: a kernel in order -----------------------------------------===//
-// Takes:    an expanded kernel (no vector or unroll ranges, no lanefold).
+// Takes:    an expanded kernel (no vector or unroll ranges, a lanefold only of a thread range).
 // Gives:    a list of instructions with loops: each value is defined in the outermost loop that has all it depends on,
 //           folds and stages that close the same range share one loop, stages fill their arrays before their first use.
 // Keeps:    the order is a function of the graph's structure alone; time is linear in the number of nodes (times the

@@ -10,6 +10,8 @@
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
 //   item:
 //                                                                 a transposed operand is read in whole lines
+//   map:      merge 2; vector 4; unroll 1; threads 256            on a GPU: items are threads, 256 of them a block
+//   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32  on a GPU: a row's lanes are the threads of a warp
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
@@ -34,8 +36,11 @@ struct Plan {
   unsigned stage = 0;
   // map: so many points of the outer memory dims, one after another, are one item; 0: one
   unsigned block = 0;
-  // of a GPU: threads of a block, each of which is an item; 0: a CPU's plan
+  // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;
+  // of a GPU, rows: the lanes of a row are this many threads, which go in step, and they are one item; 0: an item is a
+  // thread
+  unsigned warp = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

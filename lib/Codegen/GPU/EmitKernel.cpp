@@ -7,6 +7,7 @@
 // Does not: reorder or simplify; compute (Scalar.h).
 #include "EmitKernel.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>
 
@@ -88,6 +89,8 @@ private:
   void put(UOpRef stage);
   void write(UOpRef store);
   void update(UOpRef fold);
+  Lanes laneFold(UOpRef fold);
+  void findThreads();
   void beginLoop(size_t at);
   void endLoop();
 
@@ -104,7 +107,9 @@ private:
   std::vector<uint32_t> usedDims;
   llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
   std::vector<Loop> loops;
-  V item, base; // the item's number; where those of the next parallel range begin
+  llvm::DenseSet<UOpRef> byThread; // what depends on a thread range that nothing closes
+  V lane;                          // the thread's number among those of its item; null where each has its own
+  V item, base;                    // the item's number; where those of the next parallel range begin
 };
 
 /// Which accumulators begin outside of a loop and change in it.
@@ -219,6 +224,7 @@ Lanes KernelEmitter::compute(const Inst &i) {
     const Lanes &from = value(x->src[0]);
     return Lanes(from.begin() + x->ints[0], from.begin() + x->ints[0] + lanesOf(x));
   }
+  case Op::LaneFold: return laneFold(x);
   case Op::FromIndex: return {s.cast(DType::I64, x->dtype, index(x->src[0], 64), false)};
   default: break;
   }
@@ -352,18 +358,24 @@ void KernelEmitter::write(UOpRef x) {
   V pointer = buffers[x->src[0]->ints[0]], i = index(at, 64);
   if (v->dtype == DType::Bool)
     for (V &b : all) b = s.zext(b, 8);
-  for (unsigned l = 0; l < lanes; l += chunk)
-    guarded(gate.empty() ? V() : gate[l], {}, [&]() -> Lanes {
-      V place = this->at(pointer, element, i, l), out = all[l];
-      if (chunk > 1) {
-        auto type = mlir::VectorType::get(chunk, element);
-        out = L::UndefOp::create(s.b, s.loc, type);
-        for (unsigned e = 0; e < chunk; ++e)
-          out = L::InsertElementOp::create(s.b, s.loc, out, all[l + e], s.integer(32, e));
-      }
-      L::StoreOp::create(s.b, s.loc, out, place, bytes * chunk);
-      return {};
-    });
+  V first = lane && !byThread.contains(x) ? s.cmp(ICmp::eq, lane, 0) : V(); // one of them stores what all have
+  for (unsigned l = 0; l < lanes; l += chunk) {
+    V when = gate.empty() ? V() : gate[l];
+    guarded(!first ? when
+            : when ? s.band(when, first)
+                   : first,
+            {}, [&]() -> Lanes {
+              V place = this->at(pointer, element, i, l), out = all[l];
+              if (chunk > 1) {
+                auto type = mlir::VectorType::get(chunk, element);
+                out = L::UndefOp::create(s.b, s.loc, type);
+                for (unsigned e = 0; e < chunk; ++e)
+                  out = L::InsertElementOp::create(s.b, s.loc, out, all[l + e], s.integer(32, e));
+              }
+              L::StoreOp::create(s.b, s.loc, out, place, bytes * chunk);
+              return {};
+            });
+  }
 }
 
 // ---- control
@@ -376,8 +388,45 @@ void KernelEmitter::update(UOpRef fold) {
   values[fold] = acc;
 }
 
+/// What depends on which thread of its item computes it.
+void KernelEmitter::findThreads() {
+  for (UOpRef x : topoSort({k.kernel->sink})) {
+    bool is = x->op == Op::Range && RangeKind(x->ints[1]) == RangeKind::Thread;
+    if (is) {
+      if (x->src[0]->constIndex() != int64_t(k.group)) refuse("a thread range is not as long as an item has threads");
+      values[x] = {lane};
+    }
+    llvm::ArrayRef<UOpRef> src = x->op == Op::LaneFold ? x->tensors() : x->src;
+    for (UOpRef y : src) is |= byThread.contains(y);
+    if (x->op == Op::LaneFold) continue; // closes it
+    if (is) byThread.insert(x);
+  }
+}
+
+/// Steps n/2 ... 1 of the tree, each an exchange between lanes; all of them get the result.
+Lanes KernelEmitter::laneFold(UOpRef fold) {
+  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
+  Lanes out = value(fold->src[0]);
+  for (V &x : out)
+    for (unsigned distance = k.group / 2; distance; distance /= 2) {
+      V bits = s.bits(x), other;
+      unsigned width = s.width(bits);
+      if (width <= 32) {
+        other = s.trunc(machine.folded(s.zext(bits, 32), distance), width);
+      } else {
+        V low = machine.folded(s.trunc(bits, 32), distance),
+          high = machine.folded(s.trunc(s.lshr(bits, 32u), 32), distance);
+        other = s.bor(s.zext(low, 64), s.shl(s.zext(high, 64), 32u));
+      }
+      x = s.op(ops[fold->ints[0]], fold->dtype, {x, s.isReal(x) ? s.asReal(other) : other});
+      if (!x) return {};
+    }
+  return out;
+}
+
 void KernelEmitter::beginLoop(size_t at) {
   UOpRef range = k.linear.insts[at].uop, extent = range->src[0];
+  if (byThread.contains(extent)) refuse("the threads of an item go through a loop different numbers of times");
   Loop loop{range, nullptr, nullptr, {}};
   if (isParallel(range)) {
     unsigned w = s.width(item);
@@ -474,7 +523,12 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
 
   UOpRef items = itemCount(c, k.kernel->sink);
   unsigned w = fits32(0, items->hi + k.threads) ? 32 : 64, perBlock = k.threads / k.group;
-  V thread = machine.thread(), within = k.group == 1 ? thread : s.udiv(thread, s.integer(32, k.group));
+  V thread = machine.thread(), within = thread;
+  if (k.group > 1) {
+    within = s.udiv(thread, s.integer(32, k.group));
+    lane = s.urem(thread, s.integer(32, k.group));
+  }
+  findThreads();
   item = s.add(s.mul(s.zext(machine.block(), w), s.integer(w, perBlock)), s.zext(within, w));
   return llvm::Error::success();
 }
