@@ -390,16 +390,24 @@ void KernelEmitter::update(UOpRef fold) {
 
 /// What depends on which thread of its item computes it.
 void KernelEmitter::findThreads() {
+  llvm::DenseMap<UOpRef, UOpRef> of; // the open thread range that a value depends on
   for (UOpRef x : topoSort({k.kernel->sink})) {
-    bool is = x->op == Op::Range && RangeKind(x->ints[1]) == RangeKind::Thread;
-    if (is) {
+    UOpRef range = nullptr;
+    for (UOpRef y : x->op == Op::LaneFold ? x->tensors() : x->src)
+      if (UOpRef r = of.lookup(y)) {
+        if (range && range != r && x->op != Op::Sink) refuse("a value depends on two thread ranges");
+        range = r;
+      }
+    if (x->op == Op::Range && RangeKind(x->ints[1]) == RangeKind::Thread) {
       if (x->src[0]->constIndex() != int64_t(k.group)) refuse("a thread range is not as long as an item has threads");
       values[x] = {lane};
+      range = x;
     }
-    llvm::ArrayRef<UOpRef> src = x->op == Op::LaneFold ? x->tensors() : x->src;
-    for (UOpRef y : src) is |= byThread.contains(y);
-    if (x->op == Op::LaneFold) continue; // closes it
-    if (is) byThread.insert(x);
+    if (x->op == Op::LaneFold) {
+      if (range && range != x->indices()[0]) refuse("a lanefold depends on another thread range than its own");
+      range = nullptr;
+    }
+    if (range) of[x] = range, byThread.insert(x);
   }
 }
 
