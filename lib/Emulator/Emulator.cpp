@@ -131,13 +131,17 @@ public:
         if (!runWarp(w * warp, first, random)) return false;
       Thread &some = threads[0];
       for (Thread &t : threads)
-        if (t.wait != some.wait || t.site != some.site) return launch.fault(t, "waits where other threads do not");
+        if (!together(t, some)) return launch.fault(t, "waits where other threads do not");
       if (some.wait == Wait::None) return true;
       launch.passBarrier();
     }
   }
 
 private:
+  /// Whether both have ended, or wait at the same place.
+  static bool together(const Thread &a, const Thread &b) {
+    return a.wait == b.wait && (a.wait == Wait::None || a.site == b.site);
+  }
   /// All lanes of a warp until a barrier or the end.
   bool runWarp(uint32_t begin, bool first, Random &random) {
     std::vector<uint32_t> lanes(warp);
@@ -154,8 +158,7 @@ private:
       first = false;
       Thread &some = threads[begin];
       for (uint32_t t : lanes)
-        if (threads[t].wait != some.wait || threads[t].site != some.site)
-          return launch.fault(threads[t], "waits where other lanes of its warp do not");
+        if (!together(threads[t], some)) return launch.fault(threads[t], "waits where other lanes of its warp do not");
       if (some.wait != Wait::Exchange) return true;
       for (uint32_t t : lanes)
         if (threads[t].from / warp != t / warp) return launch.fault(threads[t], "reads a lane of another warp");
