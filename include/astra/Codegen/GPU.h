@@ -1,7 +1,6 @@
 //===- GPU.h: kernels as code of GPUs --------------------------------------===//
 // Gives:    the table of GPU targets; plans for them; linear kernels as an MLIR module of the `llvm` dialect with
-// `nvvm`
-//           or `rocdl` operations, as LLVM IR, as PTX and cubin, as AMDGPU assembly and HSACO.
+//           operations of `nvvm` or `rocdl`, as LLVM IR, as PTX and cubin, as AMDGPU assembly and HSACO.
 // Keeps:    bits: no fast-math flag, no fusion that the UOps do not ask for (N2); text and code are functions of the
 //           kernels, the target and the toolchain.
 // Does not: run anything (astra/Emulator, and the runtime's devices).
