@@ -122,14 +122,25 @@ Error Assembler::limits() {
 
 //===- Dims -----------------------------------------------------------------===//
 
-/// A dim is bound by an input's axis that is the dim alone, or else a multiple of it, unless a state's shape needs it
-/// when the session is made.
+/// A dim is bound by an input's axis that is the dim alone, or else a multiple of it in every entry that has the dim,
+/// unless a state's shape needs it when the session is made.
 Error Assembler::dims() {
   DenseSet<UOpRef> byShape, bySession;
   for (const Entry &e : module.entries)
+    for (const Value &in : e.inputs) byShape.insert(in.value->shape.begin(), in.value->shape.end());
+  DenseSet<UOpRef> lacking; // dims that an entry has and no input of it gives
+  for (const Entry &e : module.entries) {
+    DenseSet<UOpRef> given;
     for (const Value &in : e.inputs)
       for (UOpRef extent : in.value->shape)
-        if (auto given = dimMultiple(extent)) byShape.insert(given->dim);
+        if (auto x = dimMultiple(extent)) given.insert(x->dim);
+    for (UOpRef dim : module.dimsOf(e))
+      if (!given.contains(dim)) lacking.insert(dim);
+  }
+  for (const Entry &e : module.entries)
+    for (const Value &in : e.inputs)
+      for (UOpRef extent : in.value->shape)
+        if (auto x = dimMultiple(extent); x && !lacking.contains(x->dim)) byShape.insert(x->dim);
   for (UOpRef s : schedule.states)
     for (UOpRef x : topoSort(s->shape)) bySession.insert(x);
 

@@ -6,6 +6,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace astra;
 
@@ -104,7 +105,7 @@ static std::optional<IndexTerm> divideTerm(const IndexTerm &t, const IndexTerm &
 }
 
 /// floordiv(floordiv(x, p) + k, q) = floordiv(x + k*p, p*q), of which what is a multiple of p*q stands outside: chains
-/// of strided layers have one form, however they are written. Null where a is not of this form.
+/// of strided layers have one form. Null where a is not of this form.
 static UOpRef divTwice(Context &c, UOpRef a, int64_t q) {
   UOpRef inner = nullptr;
   int64_t k = 0, shift, divisor;
@@ -125,20 +126,48 @@ static UOpRef divTwice(Context &c, UOpRef a, int64_t q) {
   return idxAdd(c, idxDiv(c, x, c.index(divisor)), c.index(whole));
 }
 
+/// A dividend as d * whole + factor * rest, with what is left of the divisor by the factor: one form of what is
+/// divided, however it is written. Constant divisors take out constants down to 0 <= constant < d, and the factor that
+/// all terms have in common with the divisor, by which the constant is rounded down (`lost` is what that leaves).
+struct Split {
+  UOpRef whole, rest, divisor;
+  int64_t factor = 1, lost = 0;
+};
+static int64_t floorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+static Split splitBy(Context &c, UOpRef a, UOpRef b, const IndexTerm &d) {
+  llvm::SmallVector<IndexTerm, 4> whole, rest;
+  int64_t constant = 0, k = d.atoms.empty() ? d.coefficient : 0, factor = k;
+  for (const IndexTerm &t : terms(a))
+    if (auto q = divideTerm(t, d))
+      whole.push_back(*q);
+    else if (k && t.atoms.empty())
+      constant = t.coefficient;
+    else
+      rest.push_back(t), factor = std::gcd(factor, t.coefficient);
+  Split s{nullptr, nullptr, b};
+  if (k) {
+    int64_t q = floorDiv(constant, k);
+    if (q) whole.push_back({q, {}});
+    constant -= q * k;
+    if (!rest.empty() && factor > 1) {
+      s.factor = factor, s.lost = constant % factor, s.divisor = c.index(k / factor);
+      for (IndexTerm &t : rest) t.coefficient /= factor;
+      constant /= factor;
+    }
+    if (constant) rest.push_back({constant, {}});
+  }
+  s.whole = fromTerms(c, whole), s.rest = fromTerms(c, rest);
+  return s;
+}
+
 UOpRef astra::idxDiv(Context &c, UOpRef a, UOpRef b) {
   auto x = a->constIndex(), y = b->constIndex();
   if (y && *y == 1) return a;
-  if (x && y && *y > 0) return c.index(*x / *y - (*x % *y < 0));
-  if (auto d = terms(b); d.size() == 1 && b->lo > 0) { // what divides exactly stands outside
-    llvm::SmallVector<IndexTerm, 4> q, rest;
-    for (const IndexTerm &t : terms(a))
-      if (auto k = divideTerm(t, d[0]))
-        q.push_back(*k);
-      else
-        rest.push_back(t);
-    if (rest.empty()) return fromTerms(c, q);
-    bool constantAlone = q.size() == 1 && q[0].atoms.empty() && d[0].atoms.empty();
-    if (!q.empty() && !constantAlone) return idxAdd(c, fromTerms(c, q), idxDiv(c, fromTerms(c, rest), b));
+  if (x && y && *y > 0) return c.index(floorDiv(*x, *y));
+  if (auto d = terms(b); d.size() == 1 && b->lo > 0) {
+    Split s = splitBy(c, a, b, d[0]);
+    if (s.rest != a || s.divisor != b) return idxAdd(c, s.whole, idxDiv(c, s.rest, s.divisor));
+    if (s.rest->constIndex() == 0) return s.rest;
   }
   if (y && *y > 1)
     if (UOpRef once = divTwice(c, a, *y)) return once;
@@ -149,10 +178,11 @@ UOpRef astra::idxMod(Context &c, UOpRef a, UOpRef b) {
   auto x = a->constIndex(), y = b->constIndex();
   if (y && *y == 1) return c.index(0);
   if (x && y && *y > 0) return c.index((*x % *y + *y) % *y);
-  if (auto d = terms(b); d.size() == 1 && b->lo > 0) { // what divides exactly leaves nothing
-    auto ts = terms(a), rest = ts;
-    llvm::erase_if(rest, [&](const IndexTerm &t) { return divideTerm(t, d[0]).has_value(); });
-    if (rest.size() < ts.size()) return idxMod(c, fromTerms(c, rest), b);
+  if (auto d = terms(b); d.size() == 1 && b->lo > 0) {
+    Split s = splitBy(c, a, b, d[0]);
+    if (s.rest != a || s.divisor != b)
+      return idxAdd(c, idxMul(c, idxMod(c, s.rest, s.divisor), c.index(s.factor)), c.index(s.lost));
+    if (s.rest->constIndex() == 0) return s.rest;
   }
   return IndexMath::node(c, Op::Mod, a, b);
 }

@@ -288,6 +288,14 @@ def last_batch():
     done = train(batch=7)
     expect(done.returncode == 2 and "the last batch has 1, and the bundle takes 4 to 64 rows of input image: give --drop-last" in done.stderr, done.stderr)
     trained("--drop-last", batch=7)
+    # A bundle that takes multiples of 8 alone: 260 rows end in 4.
+    recipe = [w for w in RECIPE if not w.startswith("--dim")]
+    compiled("eights.astra", "--dim=batch=8*eight", "--dim=eight=1..8", recipe=recipe)
+    for batch, sentence in ((12, "--batch=12: axis 0 of input image is 12; it must be a multiple of 8"),
+                            (16, "260 rows, so the last batch has 4: axis 0 of input image is 4; it must be a multiple of 8")):  # fmt: skip
+        done = train(bundle="eights.astra", batch=batch)
+        expect(done.returncode == 2 and sentence in done.stderr, f"{batch}: exit {done.returncode}: {done.stderr}")
+    trained("--drop-last", bundle="eights.astra", batch=16)
 
 
 # ---- stopped

@@ -7,38 +7,41 @@ Does not: check bounds: the compiler does.
 
 import ast
 import operator
+import re
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
              ast.Mod: operator.mod}
 FUNCTIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max, "min": min}
 
 
-def tree(text):
+def parsed(text):
+    """The tree with names that Python can read (a dim may be called `in` or `x.1`), and what each stands for."""
+    aliases, text = {}, text.strip()
+
+    def alias(match):
+        name = match[0]
+        if name.lower() in ("floor", *FUNCTIONS) and text[match.end() :].lstrip().startswith("("):
+            return name.lower()
+        return aliases.setdefault(name, f"n{len(aliases)}")
+
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        plain = re.sub(r"(?<![\w.])0+(?=[0-9])", "", re.sub(r"[A-Za-z_][\w.]*", alias, text))
+        return ast.parse(plain, mode="eval").body, {short: name for name, short in aliases.items()}
     except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
-def name_of(node):
-    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return None, {}
 
 
 def names(text):
     """Of the dims that an extent is made of, in order."""
-    root = tree(text)
-    called = {id(n.func) for n in ast.walk(root) if isinstance(n, ast.Call)} if root else set()
-    inner = {id(n.value) for n in ast.walk(root) if isinstance(n, ast.Attribute)} if root else set()
-    found = [name_of(n) for n in ast.walk(root) if id(n) not in called | inner] if root else []
-    return list(dict.fromkeys(n for n in found if n))
+    return list(parsed(text)[1].values())
 
 
 def value(text, sizes):
     """None where it is no arithmetic, or a size is missing."""
 
     def of(node):
-        if (name := name_of(node)) is not None:
-            return sizes[name]
+        if isinstance(node, ast.Name):
+            return sizes[dims[node.id]]
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -46,14 +49,14 @@ def value(text, sizes):
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
             return OPERATORS[type(node.op)](of(node.left), of(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            called, args = node.func.id.lower(), node.args
+            called, args = node.func.id, node.args
             if called == "floor" and len(args) == 1 and isinstance(args[0], ast.BinOp) and isinstance(args[0].op, ast.Div):
                 return of(args[0].left) // of(args[0].right)
             if called in FUNCTIONS and len(args) == 2:
                 return FUNCTIONS[called](of(args[0]), of(args[1]))
         raise ValueError
 
-    root = tree(text)
+    root, dims = parsed(text)
     try:
         return None if root is None else of(root)
     except (KeyError, ValueError, ZeroDivisionError, RecursionError):

@@ -76,6 +76,28 @@ void Trainer::checkBatch(const Data &d, const string &option, const astra_entry 
                                std::to_string(rest) + ", and " + takes +
                                (mayDrop ? ": give --drop-last or another --batch" : ": give another number of rows")};
   }
+  if (d.rows() >= batch) checkRows(d, e, batch, "--batch=" + std::to_string(batch) + ": ");
+  if (rest)
+    checkRows(d, e, rest,
+              option + " has " + std::to_string(d.rows()) + " rows, so the last batch has " + std::to_string(rest) +
+                  ": ");
+}
+
+/// What else an entry says of a batch's shapes than their bounds.
+void Trainer::checkRows(const Data &d, const astra_entry *e, int64_t rows, const string &words) {
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<astra_tensor> inputs;
+  for (const Column &c : d.columns()) {
+    shapes.push_back(c.row);
+    shapes.back().insert(shapes.back().begin(), rows);
+    inputs.push_back(ASTRA_INIT(astra_tensor));
+    inputs.back().dtype = c.dtype, inputs.back().ndim = int32_t(shapes.back().size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].shape = shapes[i].data();
+  int64_t shape[ASTRA_MAX_RANK];
+  astra_diag diag = ASTRA_INIT(astra_diag);
+  if (astra_entry_output_bound(e, h.session, inputs.data(), uint32_t(inputs.size()), 0, shape, nullptr, nullptr, &diag))
+    throw Refusal{Usage, words + diag.text};
 }
 
 void Trainer::load() {

@@ -44,6 +44,7 @@ private:
   const astra_entry *entry(const char *name);
   void load();
   void checkBatch(const Data &d, const std::string &option, const astra_entry *entry, bool mayDrop);
+  void checkRows(const Data &d, const astra_entry *e, int64_t rows, const std::string &words);
   void checkTargets(const Data &d);
   void listStates();
   void setStates(const Safetensors &from, const std::string &path, bool weightsOnly);

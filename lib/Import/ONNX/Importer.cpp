@@ -52,7 +52,8 @@ private:
   UOpRef inputDim(const proto::Type::Dim &dim, llvm::StringRef input, int axis);
   UOpRef namedDim(const std::string &name, llvm::StringRef input, int axis);
   UOpRef writtenDim(llvm::StringRef text, llvm::StringRef input, int axis);
-  UOpRef ofInputs(llvm::StringRef text, llvm::StringRef input, int axis);
+  UOpRef saidDim(llvm::StringRef text, llvm::StringRef input, int axis);
+  bool isConstant(llvm::StringRef input) const;
   UOpRef replaceByConstant(const ConstantInput &constant, DType dtype, llvm::ArrayRef<UOpRef> shape);
   void findNames();
   void refuseLostDims();
@@ -90,32 +91,45 @@ UOpRef Importer::inputDim(const proto::Type::Dim &dim, llvm::StringRef input, in
 /// "past + 1" or "4*h", where an axis of some input gives `past` and `h`: the value follows. Where none does, or the
 /// user bounds the whole text, it is a name like any other.
 UOpRef Importer::writtenDim(llvm::StringRef text, llvm::StringRef input, int axis) {
-  UOpRef value = lowering.bound(text) ? nullptr : ofInputs(text, input, axis);
+  auto ofInput = [&](llvm::StringRef name) -> UOpRef {
+    return namesOfInputs.contains(name) ? namedDim(name.str(), input, axis) : nullptr;
+  };
+  UOpRef value = lowering.bound(text) ? nullptr : dimFromText(module.ctx(), text, ofInput);
   return value ? value : namedDim(text.str(), input, axis);
 }
 
 /// An axis that is a name alone gives it; so does one that is a multiple of one name, plus a constant.
 void Importer::findNames() {
-  for (const proto::Value &value : graph.input())
+  std::vector<llvm::StringRef> written;
+  for (const proto::Value &value : graph.input()) {
+    if (lowering.top.values.count(value.name()) || isConstant(value.name())) continue;
     for (const proto::Type::Dim &dim : value.type().tensor().shape().dim())
-      if (isDimName(dim.name())) namesOfInputs.insert(dim.name());
-  for (const proto::Value &value : graph.input())
-    for (const proto::Type::Dim &dim : value.type().tensor().shape().dim()) {
-      if (dim.name().empty() || isDimName(dim.name())) continue;
-      Context scratch;
-      UOpRef extent = dimFromText(scratch, dim.name(), [&](llvm::StringRef name) {
-        constexpr int64_t least = 1 << 16, most = 1 << 20; // no constant of a sensible text makes it negative
-        return scratch.make(Op::Dim, {}, {least, most}, name);
-      });
-      if (auto given = extent ? dimMultiple(extent) : std::nullopt) namesOfInputs.insert(given->dim->str);
-    }
+      if (isDimName(dim.name()))
+        namesOfInputs.insert(dim.name());
+      else if (!dim.name().empty())
+        written.push_back(dim.name());
+  }
+  for (llvm::StringRef text : written) {
+    Context scratch;
+    UOpRef extent = dimFromText(scratch, text, [&](llvm::StringRef name) {
+      auto said = llvm::find_if(options.dims, [&](const DimBound &b) { return b.name == name && b.value.empty(); });
+      bool bounded = said != options.dims.end() && said->lo < said->hi;
+      // Nobody has bounds yet: such that no constant of a sensible text makes it negative.
+      return scratch.make(Op::Dim, {}, {bounded ? said->lo : 1 << 16, bounded ? said->hi : 1 << 20}, name);
+    });
+    if (auto given = extent ? dimMultiple(extent) : std::nullopt) namesOfInputs.insert(given->dim->str);
+  }
 }
 
-/// The value of an expression of dims that axes of inputs give, or that the user bounds; null for any other text.
-UOpRef Importer::ofInputs(llvm::StringRef text, llvm::StringRef input, int axis) {
+/// The value of what --dim says: an expression of dims that axes of inputs give, or that the user bounds.
+UOpRef Importer::saidDim(llvm::StringRef text, llvm::StringRef input, int axis) {
   return dimFromText(module.ctx(), text, [&](llvm::StringRef name) -> UOpRef {
     return namesOfInputs.contains(name) || lowering.bound(name) ? namedDim(name.str(), input, axis) : nullptr;
   });
+}
+
+bool Importer::isConstant(llvm::StringRef input) const {
+  return llvm::any_of(options.constants, [&](const ConstantInput &k) { return k.name == input; });
 }
 
 /// A dim that the user invents must have a value in every call.
@@ -125,7 +139,7 @@ void Importer::refuseLostDims() {
     for (UOpRef extent : input.value->shape)
       if (auto x = dimMultiple(extent)) given.insert(x->dim);
   for (UOpRef dim : module.dims)
-    if (!given.contains(dim) && !namesOfInputs.contains(dim->str))
+    if (!given.contains(dim))
       failures.add("--dim " + dim->str.str() +
                    ": no axis of an input gives this dim: one must be the dim times a number, plus a number");
 }
@@ -143,7 +157,7 @@ UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int ax
   if (!bound->value.empty()) {
     dims[name] = nullptr; // no dim follows from itself
     size_t before = failures.sentences.size();
-    UOpRef value = ofInputs(bound->value, input, axis);
+    UOpRef value = saidDim(bound->value, input, axis);
     if (!value && failures.sentences.size() == before) // else what it follows from was refused
       failures.add("--dim " + name + ": '" + bound->value +
                    "' is not an expression of other dims of the model's inputs, with + - * // % ( ) and values in "

@@ -3,19 +3,17 @@
 // Gives:    what Node.h says.
 // Keeps:    the first failure of the node.
 // Does not: print or collect failures (Importer.cpp).
-#include "DimText.h"
 #include "Lowering.h"
+#include "Multiples.h"
 #include "astra/IR/Eval.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 namespace astra::onnx {
 
@@ -48,45 +46,8 @@ std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
   std::vector<std::string> names = dimsOf(extents);
   if (names.empty()) return "";
   std::string flags;
-  for (const std::string &name : names) flags += " --dim " + name + "=N";
+  for (const std::string &name : names) flags += " --dim " + shellWord(name + "=N");
   return "; fix " + llvm::join(names, " and ") + " with" + flags;
-}
-
-/// By what dims are divided in some extents: the least common multiple for each, if it is small.
-static llvm::MapVector<UOpRef, int64_t> divisorsOf(llvm::ArrayRef<UOpRef> extents) {
-  constexpr int64_t largest = 4096;
-  llvm::MapVector<UOpRef, int64_t> divisors;
-  for (UOpRef extent : extents)
-    for (UOpRef part : topoSort(extent)) {
-      if (!part->is(Op::FloorDiv) && !part->is(Op::Mod)) continue;
-      int64_t d = part->src[1]->constIndex().value_or(1);
-      if (d < 2 || d > largest) continue;
-      for (UOpRef dim : topoSort(part->src[0]))
-        if (dim->is(Op::Dim)) {
-          int64_t &known = divisors.try_emplace(dim, 1).first->second;
-          if (int64_t both = std::lcm(known, d); both <= largest) known = both;
-        }
-    }
-  return divisors;
-}
-
-std::string multipleHint(Context &c, llvm::ArrayRef<UOpRef> extents,
-                         llvm::function_ref<bool(llvm::function_ref<UOpRef(UOpRef)>)> holds) {
-  std::string words, flags;
-  Dims from, to;
-  for (auto [dim, d] : divisorsOf(extents)) {
-    int64_t lo = (dim->lo + d - 1) / d, hi = dim->hi / d;
-    if (d < 2) continue;
-    if (!isDimName(dim->str) || lo > hi) return "";
-    std::string part = (dim->str + "_" + llvm::Twine(d)).str(), factor = std::to_string(d);
-    from.push_back(dim);
-    to.push_back(idxMul(c, c.make(Op::Dim, {}, {lo, hi}, part), c.index(d)));
-    words += (words.empty() ? "; if " : " and ") + dim->str.str() + " is always a multiple of " + factor;
-    flags += " --dim " + shellWord(dim->str.str() + "=" + factor + "*" + part) + " --dim " + part + "=" +
-             std::to_string(lo) + ".." + std::to_string(hi);
-  }
-  if (from.empty() || !holds([&](UOpRef x) { return idxSubstitute(c, x, from, to); })) return "";
-  return words + ", say so with" + flags;
 }
 
 std::string orElse(const std::string &hint, const std::string &other) {
@@ -94,9 +55,9 @@ std::string orElse(const std::string &hint, const std::string &other) {
 }
 
 /// How to say that two extents are equal.
-static std::string equalHint(Context &c, UOpRef x, UOpRef y) {
+static std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y) {
   if (!x->is(Op::Dim)) std::swap(x, y);
-  std::string multiple = multipleHint(c, {x, y}, [&](auto with) { return with(x) == with(y); });
+  std::string multiple = multipleHint(lowering, {x, y}, [&](auto with) { return with(x) == with(y); });
   if (!x->is(Op::Dim) || !multiple.empty()) return orElse(multiple, fixHint({x, y}));
   if (llvm::is_contained(topoSort(y), x)) { // "s = min(s, 40)" holds up to 40
     UOpRef other = y->is(Op::Min) ? y->src[y->src[0] == x] : nullptr;
@@ -375,7 +336,7 @@ UOpRef Node::make(Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> int
   extents.append(src.begin() + 1, src.end());
   std::string multiple;
   if (op == Op::Reshape)
-    multiple = multipleHint(c, extents, [&](auto with) {
+    multiple = multipleHint(lowering, extents, [&](auto with) {
       auto count = [&](llvm::ArrayRef<UOpRef> xs) { return with(idxProduct(c, xs)); };
       return count(src[0]->shape) == count(llvm::ArrayRef(src).drop_front());
     });
@@ -565,7 +526,7 @@ Dims Node::broadcastShape(llvm::ArrayRef<llvm::ArrayRef<UOpRef>> shapes) {
 
 UOpRef Node::failExtents(const llvm::Twine &sentence, llvm::ArrayRef<UOpRef> found, llvm::ArrayRef<UOpRef> expected) {
   auto pair = mayBeEqual(found, expected);
-  return pair ? unsupported(sentence + equalHint(c, pair->first, pair->second)) : fail(sentence);
+  return pair ? unsupported(sentence + equalHint(lowering, pair->first, pair->second)) : fail(sentence);
 }
 
 bool Node::requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char *otherwise) {
@@ -574,7 +535,7 @@ bool Node::requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char 
   if (x->hi < y->lo || y->hi < x->lo)
     fail(sentence + otherwise);
   else
-    unsupported(sentence + " are not known to be equal" + equalHint(c, x, y));
+    unsupported(sentence + " are not known to be equal" + equalHint(lowering, x, y));
   return false;
 }
 

@@ -218,11 +218,6 @@ std::string signHint(UOpRef extent);
 std::string fixHint(llvm::ArrayRef<UOpRef> extents);
 /// Two hints as one sentence; either may be "".
 std::string orElse(const std::string &hint, const std::string &other);
-/// "; if h is always a multiple of 4, say so with --dim 'h=4*h_4' --dim h_4=1..16", where `holds` is true when the dims
-/// that `extents` divide are multiples of what divides them (it gets the substitution); "" where it is not.
-std::string multipleHint(Context &c, llvm::ArrayRef<UOpRef> extents,
-                         llvm::function_ref<bool(llvm::function_ref<UOpRef(UOpRef)>)> holds);
-
 /// "[batch, 3, 224]", for diagnostics.
 std::string dimsText(llvm::ArrayRef<UOpRef> dims);
 

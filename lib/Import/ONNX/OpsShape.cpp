@@ -1,6 +1,7 @@
 //===- OpsShape.cpp: shapes, constants, and moving whole axes --------------===//
 // Takes:    nodes whose shape operands are known while importing (Known.h).
 // Gives:    movement UOps, literals, iotas.
+#include "Multiples.h"
 #include "OpTable.h"
 #include "Settled.h"
 #include "astra/IR/Index.h"
@@ -9,6 +10,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace astra::onnx {
 
@@ -177,6 +179,14 @@ UOpRef cancelled(Context &c, llvm::ArrayRef<UOpRef> total, llvm::ArrayRef<UOpRef
   return fromTerms(c, quotient);
 }
 
+/// The product of the constants among extents; 1 where it is 0 or large.
+int64_t coefficientOf(llvm::ArrayRef<UOpRef> extents) {
+  int64_t product = 1;
+  for (UOpRef e : extents)
+    if (auto k = e->constIndex(); k && llvm::MulOverflow(product, *k, product)) return 1;
+  return std::max<int64_t>(product, 1);
+}
+
 void reshapeTo(Node &n, Dims dims, bool keepZero) {
   UOpRef x = n.in(0);
   if (n.failed()) return;
@@ -200,10 +210,17 @@ void reshapeTo(Node &n, Dims dims, bool keepZero) {
     if (!dims[*open]) {
       Dims all = others;
       all.append(x->shape.begin(), x->shape.end());
-      std::string hint = multipleHint(n.c, all, [&](auto with) {
+      llvm::SmallVector<std::pair<UOpRef, int64_t>, 4>
+          divided; // by the constants of the others: any of the dims may be
+      int64_t by = coefficientOf(others);
+      by /= std::gcd(by, coefficientOf(x->shape));
+      for (UOpRef d : x->shape)
+        if (d->is(Op::Dim) && !llvm::is_contained(others, d)) divided.push_back({d, by});
+      auto holds = [&](WithMultiples with) {
         Dims total(llvm::map_range(x->shape, with)), part(llvm::map_range(others, with));
         return cancelled(n.c, total, part) != nullptr;
-      });
+      };
+      std::string hint = multipleHint(n.lowering, all, holds, divided);
       std::string sentence = dimsText(x->shape) + " does not divide into " + dimsText(others) + " and one more axis";
       if (llvm::all_of(all, [](UOpRef d) { return d->constIndex().has_value(); }))
         n.fail(sentence);
@@ -574,9 +591,9 @@ void spaceToDepth(Node &n) {
     UOpRef rest = idxMod(n.c, extent, b);
     if (rest->lo > 0) n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
     if (rest->hi > 0)
-      n.unsupported(
-          "blocksize " + llvm::Twine(block) + " is not known to divide the extent " + dimsText(extent) +
-          orElse(multipleHint(n.c, rest, [&](auto with) { return with(rest)->constIndex() == 0; }), fixHint(extent)));
+      n.unsupported("blocksize " + llvm::Twine(block) + " is not known to divide the extent " + dimsText(extent) +
+                    orElse(multipleHint(n.lowering, rest, [&](auto with) { return with(rest)->constIndex() == 0; }),
+                           fixHint(extent)));
   }
   if (n.failed()) return;
   UOpRef h = idxDiv(n.c, height, b), w = idxDiv(n.c, width, b);

@@ -134,7 +134,8 @@ TEST(Index, DivisionFoldsOnlyWhatIsExact) {
   EXPECT_EQ(idxDiv(c, idxMul(c, n, d), d)->op, Op::FloorDiv);
 }
 
-// What a divisor divides stands outside of the quotient and is nothing to the remainder; a constant goes with the rest.
+// What a divisor divides stands outside of the quotient and is nothing to the remainder; of a constant a remainder
+// stays.
 TEST(Index, DivisionSplits) {
   Context c;
   Builder b(c);
@@ -145,8 +146,18 @@ TEST(Index, DivisionSplits) {
   EXPECT_EQ(idxMod(c, lin(4, n, -1), b.idx(4)), b.idx(3));
   EXPECT_EQ(idxDiv(c, idxAdd(c, idxMul(c, n, m), b.idx(-1)), m), idxAdd(c, n, idxDiv(c, b.idx(-1), m)));
   EXPECT_EQ(idxMod(c, idxAdd(c, idxMul(c, n, m), b.idx(5)), m), idxMod(c, b.idx(5), m));
+  EXPECT_EQ(idxMod(c, idxMul(c, n, m), m), b.idx(0));
+  EXPECT_EQ(idxDiv(c, b.idx(0), m), b.idx(0));
   EXPECT_EQ(idxDiv(c, idxAdd(c, lin(4, n, -1), m), b.idx(4)), idxAdd(c, n, idxDiv(c, lin(1, m, -1), b.idx(4))));
-  EXPECT_EQ(indexText(idxDiv(c, lin(1, m, 4), b.idx(4))), "floordiv(m + 4, 4)"); // one form, as before
+  auto div = [&](UOpRef x, int64_t by) { return indexText(idxDiv(c, x, b.idx(by))); };
+  auto mod = [&](UOpRef x, int64_t by) { return indexText(idxMod(c, x, b.idx(by))); };
+  EXPECT_EQ(div(lin(1, m, 4), 4), "floordiv(m, 4) + 1");
+  EXPECT_EQ(div(lin(1, m, -3), 2), "floordiv(m + 1, 2) - 2");
+  EXPECT_EQ(div(lin(2, n, 0), 4), "floordiv(n, 2)"); // a factor of all
+  EXPECT_EQ(div(lin(6, n, -1), 9), "floordiv(n*2 + 2, 3) - 1");
+  EXPECT_EQ(div(idxDiv(c, lin(2, n, 3), b.idx(4)), 3), "floordiv(n + 1, 6)");
+  EXPECT_EQ(mod(lin(2, n, 7), 4), "mod(n + 1, 2)*2 + 1");
+  EXPECT_EQ(mod(lin(1, n, -1), 8), "mod(n + 7, 8)");
 }
 
 // Random polynomials: quotient and remainder of what was split are those of the whole.
