@@ -162,6 +162,35 @@ static Layout panels(const ContractSpec &s, llvm::ArrayRef<AffineForm> forms, un
   return l;
 }
 
+void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseSet<UOpRef> tables;
+  auto order = topoSort(roots);
+  for (UOpRef n : order)
+    if (n->op == Op::Gather && n->src[0]->op == Op::Param && !storedParams.count(n->src[0])) tables.insert(n->src[0]);
+  for (UOpRef n : order) {
+    if (n->op != Op::Contract || n->src[0] == n->src[1]) continue;
+    ContractSpec s = llvm::cantFail(decodeContract(n->ints));
+    for (unsigned o : {0u, 1u}) {
+      if (!tables.contains(n->src[o])) continue;
+      auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
+      auto reads = [](const AffineForm &f, int64_t label) {
+        return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
+      };
+      int64_t best = -1, most = panel - 1;
+      for (unsigned axis = 0; axis < forms.size(); ++axis) {
+        if (!forms[axis].isLabel()) continue;
+        int64_t label = forms[axis].terms[0].first, extent = n->src[o]->shape[axis]->hi;
+        bool own = label < s.kept && llvm::none_of(other, [&](const AffineForm &f) { return reads(f, label); });
+        if (own && llvm::count_if(forms, [&](const AffineForm &f) { return reads(f, label); }) == 1 && extent > most)
+          best = axis, most = extent;
+      }
+      if (best < 0) continue;
+      store(n->src[o], panels(s, forms, unsigned(best)));
+      tables.erase(n->src[o]);
+    }
+  }
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {

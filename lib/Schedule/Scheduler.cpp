@@ -270,6 +270,7 @@ void Scheduler::entry(const Entry &e) {
   roots = legalize(c, roots);
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
+  layOutTables(roots);
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::State) {
       std::vector<UOpRef> shape(n->shape);

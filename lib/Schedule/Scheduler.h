@@ -55,6 +55,10 @@ private:
   UOpRef closeIndex(UOpRef x);
   Layout layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel);
   Layout contractLayout(UOpRef r, int64_t &laneLabel);
+  /// Parameters that rows are gathered from and that a contract reads too (the embedding that is also a language
+  /// model's head): the panels that the contract would choose, before a gather, which can read any layout, has them
+  /// stored.
+  void layOutTables(llvm::ArrayRef<UOpRef> roots);
   /// The step in memory of axis `d` of a view over a placed value; nothing when it is not a plain stride or there is no
   /// place yet.
   std::optional<int64_t> strideOf(UOpRef view, unsigned d);
