@@ -23,7 +23,7 @@ static Status extentOf(const fmt::Entry &entry, const View *inputs, const Bind &
 
 static Status solve(const fmt::Manifest &m, const fmt::Entry &entry, const View *inputs, const fmt::DimMultiple &x,
                     int64_t *dims, astra_diag *diag) {
-  int64_t extent, rest;
+  int64_t extent = 0, rest;
   if (Status s = extentOf(entry, inputs, x, extent, diag)) return s;
   if (!__builtin_sub_overflow(extent, x.offset(), &rest) && rest % x.scale() == 0) {
     dims[x.dim()] = rest / x.scale();
