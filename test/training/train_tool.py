@@ -288,11 +288,12 @@ def last_batch():
     done = train(batch=7)
     expect(done.returncode == 2 and "the last batch has 1, and the bundle takes 4 to 64 rows of input image: give --drop-last" in done.stderr, done.stderr)
     trained("--drop-last", batch=7)
-    # A bundle that takes multiples of 8 alone: 260 rows end in 4.
+    # A bundle that takes multiples of 8 from 8 on: 260 rows end in 4 or in 20.
     recipe = [w for w in RECIPE if not w.startswith("--dim")]
     compiled("eights.astra", "--dim=batch=8*eight", "--dim=eight=1..8", recipe=recipe)
     for batch, sentence in ((12, "--batch=12: axis 0 of input image is 12; it must be a multiple of 8"),
-                            (16, "260 rows, so the last batch has 4: axis 0 of input image is 4; it must be a multiple of 8")):  # fmt: skip
+                            (16, "the last batch has 4, and the bundle takes 8 to 64 rows of input image: give --drop-last"),
+                            (24, "260 rows, so the last batch has 20 (give --drop-last or another --batch): axis 0 of input image is 20; it must be a multiple of 8")):  # fmt: skip
         done = train(bundle="eights.astra", batch=batch)
         expect(done.returncode == 2 and sentence in done.stderr, f"{batch}: exit {done.returncode}: {done.stderr}")
     trained("--drop-last", bundle="eights.astra", batch=16)

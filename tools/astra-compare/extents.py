@@ -24,6 +24,8 @@ def parsed(text):
             return name.lower()
         return aliases.setdefault(name, f"n{len(aliases)}")
 
+    if not re.fullmatch(r"[\w.\s+*/%(),-]*", text):
+        return None, {}
     try:
         plain = re.sub(r"(?<![\w.])0+(?=[0-9])", "", re.sub(r"[A-Za-z_][\w.]*", alias, text))
         return ast.parse(plain, mode="eval").body, {short: name for name, short in aliases.items()}

@@ -80,7 +80,7 @@ void Trainer::checkBatch(const Data &d, const string &option, const astra_entry 
   if (rest)
     checkRows(d, e, rest,
               option + " has " + std::to_string(d.rows()) + " rows, so the last batch has " + std::to_string(rest) +
-                  ": ");
+                  (mayDrop ? " (give --drop-last or another --batch): " : ": "));
 }
 
 /// What else an entry says of a batch's shapes than their bounds.

@@ -41,7 +41,7 @@ private:
   UOpRef difference(UOpRef x, UOpRef y) { return x && y ? checked(idxSub(c, x, y)) : nullptr; }
 
   UOpRef sum(unsigned depth) {
-    UOpRef x = take("-") ? difference(c.index(0), product(depth)) : product(depth);
+    UOpRef x = product(depth);
     while (x) {
       if (take("+")) {
         UOpRef y = product(depth);
@@ -78,6 +78,7 @@ private:
 
   UOpRef atom(unsigned depth) {
     if (depth >= deepest || rest.empty()) return nullptr;
+    if (take("-")) return difference(c.index(0), atom(depth + 1)); // of what follows at once: -h % 4 is (-h) % 4
     if (take("(")) {
       UOpRef x = sum(depth + 1);
       return x && take(")") ? x : nullptr;

@@ -40,12 +40,13 @@ public:
   bool succeeds(const Factors &factors) {
     Context &c = lowering.module.ctx();
     Dims from, to;
+    std::vector<std::string> names;
     for (auto [dim, d] : factors) {
       if (d < 2) continue;
       auto [lo, hi] = bounds(dim, d);
       if (lo > hi) return false;
       from.push_back(dim);
-      to.push_back(idxMul(c, c.make(Op::Dim, {}, {lo, hi}, newName(dim, d)), c.index(d)));
+      to.push_back(idxMul(c, c.make(Op::Dim, {}, {lo, hi}, newName(dim, d, names)), c.index(d)));
     }
     return !from.empty() && holds([&](UOpRef x) { return idxSubstitute(c, x, from, to); });
   }
@@ -63,9 +64,10 @@ public:
 
   std::string text(const Factors &factors) const {
     std::string words, flags;
+    std::vector<std::string> names;
     for (auto [dim, d] : factors) {
       if (d < 2) continue;
-      std::string factor = std::to_string(d), part = newName(dim, d);
+      std::string factor = std::to_string(d), part = newName(dim, d, names);
       auto [lo, hi] = bounds(dim, d);
       words += (words.empty() ? "; if " : " and ") + dim->str.str() + " is always a multiple of " + factor;
       flags += " --dim " + shellWord(dim->str.str() + "=" + factor + "*" + part) + " --dim " + part + "=" +
@@ -76,14 +78,16 @@ public:
 
 private:
   static std::pair<int64_t, int64_t> bounds(UOpRef dim, int64_t d) { return {(dim->lo + d - 1) / d, dim->hi / d}; }
-  /// A name that no dim of the model has.
-  std::string newName(UOpRef dim, int64_t d) const {
+  /// A name that no dim of the model has, nor one of `names`, which it joins.
+  std::string newName(UOpRef dim, int64_t d, std::vector<std::string> &names) const {
     std::string name = (isDimName(dim->str) ? dim->str.str() : "dim") + "_" + std::to_string(d);
     auto isTaken = [&] {
-      return llvm::any_of(lowering.options.dims, [&](const DimBound &b) { return b.name == name; }) ||
+      return llvm::is_contained(names, name) ||
+             llvm::any_of(lowering.options.dims, [&](const DimBound &b) { return b.name == name; }) ||
              llvm::any_of(lowering.module.dims, [&](UOpRef other) { return other->str == name; });
     };
     while (isTaken()) name += "_";
+    names.push_back(name);
     return name;
   }
 
@@ -111,7 +115,10 @@ std::string multipleHint(Lowering &lowering, llvm::ArrayRef<UOpRef> extents,
   }
   for (auto [dim, d] : others) {
     Factors more = divided;
-    if (hint.empty() && join(more, dim, d)) hint = said(more);
+    int64_t &known = more.try_emplace(dim, 1).first->second;
+    if (!hint.empty() || d > largest || known * d > largest) continue;
+    known *= d; // what is divided already is divided by d once more
+    hint = said(more);
   }
   return hint;
 }

@@ -214,8 +214,10 @@ void reshapeTo(Node &n, Dims dims, bool keepZero) {
           divided; // by the constants of the others: any of the dims may be
       int64_t by = coefficientOf(others);
       by /= std::gcd(by, coefficientOf(x->shape));
-      for (UOpRef d : x->shape)
-        if (d->is(Op::Dim) && !llvm::is_contained(others, d)) divided.push_back({d, by});
+      for (UOpRef extent : x->shape)
+        if (!llvm::is_contained(others, extent))
+          for (UOpRef d : topoSort(extent))
+            if (d->is(Op::Dim)) divided.push_back({d, by});
       auto holds = [&](WithMultiples with) {
         Dims total(llvm::map_range(x->shape, with)), part(llvm::map_range(others, with));
         return cancelled(n.c, total, part) != nullptr;

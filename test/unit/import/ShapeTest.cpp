@@ -72,7 +72,9 @@ TEST(ImportShape, DimsWrittenAsArithmetic) {
        {Case{"past + 1", "f32[past + 1]"}, Case{"2*past", "f32[past*2]"}, Case{"2*(past - 1) + 1", "f32[past*2 - 1]"},
         Case{"past//2", "f32[floordiv(past, 2)]"}, Case{"floor(past/2)", "f32[floordiv(past, 2)]"},
         Case{"Mod(past, 3)", "f32[mod(past, 3)]"}, Case{"Max(past, 3)", "f32[max(past, 3)]"},
-        Case{"-1 + past*past", "f32[past*past - 1]"}, Case{" past", "f32[past]"}}) {
+        Case{"-1 + past*past", "f32[past*past - 1]"}, Case{" past", "f32[past]"},
+        Case{"-past % 4 + past", "f32[past + mod(-past, 4)]"}, Case{"-past//2 + 40", "f32[floordiv(-past, 2) + 40]"},
+        Case{"40 - past % 4", "f32[-mod(past, 4) + 40]"}, Case{"- (past + 1)*2 + 40", "f32[-past*2 + 38]"}}) {
     ModelMaker m;
     m.input("mask", "n").input("x", "past").dim("past", 1, 16).output("y", "n");
     firstDim(m).set_name(c.written);
@@ -165,9 +167,32 @@ TEST(ImportShape, TheMultipleThatHelps) {
   says(reshaped(Steps{{"Div", 6}, {"Div", 4}}, {24, 6}, {"n", 24, 96}),
        "multiple of 24, say so with --dim 'n=24*n_24' --dim n_24=1..4");
   says(reshaped(Steps{{"Mul", 0}, {"Add", -1}}, {8, 6}, {"n", 8, 64}), "if n is always a multiple of 8, say so");
+  says(reshaped(Steps{{"Mul", 0}, {"Add", -1}}, {9, 6}, {"n", 9, 90}), "if n is always a multiple of 9, say so");
   EXPECT_EQ(reshaped(Steps{{"Mul", 0}, {"Add", -1}}, {3, 4}, {"n", 8, 64}).find("multiple of 1,"), std::string::npos);
   EXPECT_EQ(reshaped(Steps{{"Div", 4}}, {4, 5}, {"n", 8, 64}).find("always a multiple"), std::string::npos); // never
   EXPECT_EQ(reshaped(Steps{{"Div", 8}}, {8, 6}, {"n", 9, 15}).find("always a multiple"), std::string::npos); // none
+}
+
+TEST(ImportShape, MultiplesOfDimsThatHaveNoNames) {
+  ModelMaker m;
+  m.input("x:0", "1,1,h,w").output("y", "a,b,c,d");
+  auto &shape = *m.graph().mutable_input(0)->mutable_type()->mutable_tensor()->mutable_shape();
+  shape.mutable_dim(2)->clear_name(), shape.mutable_dim(3)->clear_name();
+  m.dim("x:0_2", 2, 64).dim("x:0_3", 2, 32);
+  m.constant("ks", {2}, {1, 1});
+  m.constant("two", {1}, {2});
+  set(m.node("Shape", {"x:0"}, {"s"}), "start", int64_t(2));
+  m.node("Div", {"s", "two"}, {"half"});
+  m.constant("i0", {1}, {0});
+  m.constant("i1", {1}, {1});
+  m.node("Gather", {"half", "i0"}, {"h2"});
+  m.node("Gather", {"half", "i1"}, {"w2"});
+  set(m.node("Concat", {"ks", "h2", "two", "w2", "two"}, {"to"}), "axis", int64_t(0));
+  m.node("Reshape", {"x:0", "to"}, {"y"});
+  std::string text = m.result();
+  EXPECT_NE(text.find("--dim 'x:0_2=2*dim_2' --dim dim_2=1..32 --dim 'x:0_3=2*dim_2_' --dim dim_2_=1..16"),
+            std::string::npos)
+      << text;
 }
 
 /// A pool and an exporter write the same extent in two ways.
