@@ -1,20 +1,10 @@
 //===- Emulator.cpp: launches, thread by thread ----------------------------===//
-// Takes:    a module of kernels and what a launch is given.
-// Gives:    a shared object of the host, loaded; launches.
+// Takes:    the host build of a kernel and what a launch is given.
+// Gives:    its effect, or a sentence.
 // Keeps:    one block after the other, in an order that the seed gives; in a block each warp runs until a barrier, its
 //           lanes together from exchange to exchange.
 #include "astra/Emulator/Emulator.h"
 #include "Memory.h"
-#include "Retarget.h"
-#include "astra/Codegen/Machinery.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/IR/Verifier.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/TargetParser/Host.h"
-#include <dlfcn.h>
 #include <numeric>
 
 using namespace astra;
@@ -36,66 +26,6 @@ struct Random {
   }
 };
 } // namespace
-
-struct Emulator::Parts {
-  const GpuTarget *target;
-  std::vector<GpuLaunch> kernels;
-  std::vector<HostKernel> functions;
-  uint64_t shared = 0;
-  void *library = nullptr;
-  ~Parts() {
-    if (library) dlclose(library);
-  }
-};
-
-Emulator::Emulator(std::unique_ptr<Parts> parts) : parts(std::move(parts)) {}
-Emulator::Emulator(Emulator &&) = default;
-Emulator::~Emulator() = default;
-
-/// The level of the host that the code is built for: it has a fused multiply-add.
-static llvm::StringRef hostCpu() {
-  return llvm::Triple(llvm::sys::getProcessTriple()).isX86() ? "x86-64-v3" : "generic";
-}
-
-llvm::Expected<Emulator> Emulator::build(const GpuModule &g) {
-  llvm::LLVMContext context;
-  auto m = gpu::readBitcode(g.bitcode, context);
-  if (!m) return m.takeError();
-  auto machine = gpu::backEnd(llvm::sys::getProcessTriple(), hostCpu(), "");
-  if (!machine) return machine.takeError();
-  (*m)->setTargetTriple((*machine)->getTargetTriple());
-  (*m)->setDataLayout((*machine)->createDataLayout());
-  auto shared = retarget(**m);
-  if (!shared) return shared.takeError();
-  std::string why;
-  llvm::raw_string_ostream reason(why);
-  if (llvm::verifyModule(**m, &reason)) return llvm::createStringError("the host form is wrong: " + why);
-  gpu::optimize(**m, **machine, llvm::OptimizationLevel::O1);
-  auto object = gpu::emit(**m, **machine, llvm::CodeGenFileType::ObjectFile);
-  if (!object) return object.takeError();
-
-  llvm::SmallString<128> folder;
-  if (auto ec = llvm::sys::fs::createUniqueDirectory("astra-emulator", folder))
-    return llvm::createStringError("cannot make a temporary folder: " + ec.message());
-  std::string in = (folder + "/kernels.o").str(), library = (folder + "/kernels.so").str();
-  {
-    std::error_code ec;
-    llvm::raw_fd_ostream(in, ec) << *object;
-  }
-  auto parts = std::make_unique<Parts>();
-  auto lld = llvm::sys::findProgramByName("ld.lld-22");
-  if (lld && !llvm::sys::ExecuteAndWait(*lld, {*lld, "-shared", in, "-o", library}))
-    parts->library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  llvm::sys::fs::remove_directories(folder);
-  if (!lld) return llvm::createStringError("ld.lld-22 was not found: install the packages of LLVM 22");
-  if (!parts->library) return llvm::createStringError("the host form cannot be linked or loaded");
-  parts->target = g.target;
-  parts->kernels = g.kernels;
-  parts->shared = *shared;
-  for (const GpuLaunch &k : g.kernels)
-    parts->functions.push_back(reinterpret_cast<HostKernel>(dlsym(parts->library, k.name.c_str())));
-  return Emulator(std::move(parts));
-}
 
 namespace {
 
@@ -183,25 +113,24 @@ private:
 
 } // namespace
 
-llvm::Error Emulator::launch(size_t kernel, llvm::ArrayRef<EmulatedBuffer> buffers, llvm::ArrayRef<int64_t> dims,
-                             int64_t items, EmulatedRun &run) const {
-  const GpuLaunch &k = parts->kernels[kernel];
+std::string astra::emulate(const EmulatedKernel &k, std::span<const EmulatedBuffer> buffers,
+                           std::span<const int64_t> numbers, int64_t items, EmulatedRun &run) {
   uint64_t perBlock = k.threads / k.group, blocks = (uint64_t(items) + perBlock - 1) / perBlock;
-  Launch launch(k.name, buffers, parts->shared);
+  if (blocks > INT32_MAX)
+    return "kernel '" + k.name + "': " + std::to_string(blocks) + " blocks; a launch has at most 2147483647";
+  Launch launch(k.name, buffers, k.shared);
   std::vector<void *> pointers, arguments;
-  std::vector<int64_t> numbers;
   for (const EmulatedBuffer &b : buffers) pointers.push_back(launch.placeOf(b));
-  for (uint32_t d : k.dims) numbers.push_back(dims[d]);
   for (void *&p : pointers) arguments.push_back(&p);
-  for (int64_t &n : numbers) arguments.push_back(&n);
+  for (const int64_t &n : numbers) arguments.push_back(const_cast<int64_t *>(&n));
   Random random{run.seed};
   std::vector<uint32_t> order(blocks);
   std::iota(order.begin(), order.end(), 0);
   random.shuffle(order);
-  Block block(launch, parts->functions[kernel], arguments.data(), k.threads, parts->target->warp);
+  Block block(launch, reinterpret_cast<HostKernel>(const_cast<void *>(k.code)), arguments.data(), k.threads, k.warp);
   for (uint32_t b : order) {
     run.threads += k.threads;
-    if (!block.run(b, random)) return launch.takeError();
+    if (!block.run(b, random)) return launch.sentence();
   }
-  return llvm::Error::success();
+  return "";
 }

@@ -4,7 +4,7 @@
 using namespace astra;
 using namespace astra::emulator;
 
-Launch::Launch(llvm::StringRef kernel, llvm::ArrayRef<EmulatedBuffer> buffers, uint64_t size)
+Launch::Launch(const std::string &kernel, std::span<const EmulatedBuffer> buffers, uint64_t size)
     : kernel(kernel), shared(size), sharedBytes(size) {
   for (const EmulatedBuffer &b : buffers) {
     ranges.push_back({b, {}});
@@ -25,11 +25,10 @@ void Launch::beginBlock() {
   sharedBytes.assign(sharedBytes.size(), {});
 }
 
-bool Launch::fault(const Thread &t, const llvm::Twine &what) {
-  if (sentence.empty())
-    sentence = ("kernel '" + llvm::Twine(kernel) + "': thread " + llvm::Twine(t.number) + " of block " +
-                llvm::Twine(t.block) + " " + what)
-                   .str();
+bool Launch::fault(const Thread &t, const std::string &what) {
+  if (first.empty())
+    first = "kernel '" + kernel + "': thread " + std::to_string(t.number) + " of block " + std::to_string(t.block) +
+            " " + what;
   return false;
 }
 
@@ -46,14 +45,14 @@ bool Launch::global(const Thread &t, uint8_t *place, uint64_t bytes, bool write)
     Range &r = ranges[i];
     uint8_t *begin = r.buffer.bytes.data();
     if (place < begin || place + bytes > begin + r.buffer.bytes.size()) continue;
-    if (write && !r.buffer.write) return fault(t, "writes to buffer " + llvm::Twine(i) + ", which is read-only");
+    if (write && !r.buffer.write) return fault(t, "writes to buffer " + std::to_string(i) + ", which is read-only");
     if (!r.buffer.write) return true;
     uint32_t me = t.block * 1024 + t.number + 1;
     for (uint64_t b = place - begin; b < uint64_t(place - begin) + bytes; ++b) {
       Byte &at = r.bytes[b];
       bool clash = (at.writer != nobody && at.writer != me) || (write && at.reader != nobody && at.reader != me);
       if (clash)
-        return fault(t, verb + llvm::Twine("byte ") + llvm::Twine(b) + " of buffer " + llvm::Twine(i) +
+        return fault(t, std::string(verb) + "byte " + std::to_string(b) + " of buffer " + std::to_string(i) +
                             ", which another thread " + (at.writer != nobody ? "wrote" : "read"));
       if (write)
         at.writer = me;
@@ -62,22 +61,22 @@ bool Launch::global(const Thread &t, uint8_t *place, uint64_t bytes, bool write)
     }
     return true;
   }
-  return fault(t, verb + llvm::Twine(bytes) + " bytes outside of the buffers");
+  return fault(t, std::string(verb) + std::to_string(bytes) + " bytes outside of the buffers");
 }
 
 bool Launch::sharedMemory(const Thread &t, uint8_t *place, uint64_t bytes, bool write) {
   const char *verb = write ? "writes " : "reads ";
   if (place < shared.data() || place + bytes > shared.data() + shared.size())
-    return fault(t, verb + llvm::Twine(bytes) + " bytes outside of shared memory");
+    return fault(t, std::string(verb) + std::to_string(bytes) + " bytes outside of shared memory");
   uint32_t me = t.number + 1;
   for (uint64_t b = place - shared.data(); b < uint64_t(place - shared.data()) + bytes; ++b) {
     Byte &at = sharedBytes[b];
     if (!write && at.writer == nobody)
-      return fault(t, "reads byte " + llvm::Twine(b) + " of shared memory, which no thread of its block wrote");
+      return fault(t, "reads byte " + std::to_string(b) + " of shared memory, which no thread of its block wrote");
     bool wrote = at.writer != nobody && at.writtenIn == phase && at.writer != me;
     bool read = at.reader != nobody && at.readIn == phase && at.reader != me;
     if (wrote || (write && read))
-      return fault(t, verb + llvm::Twine("byte ") + llvm::Twine(b) + " of shared memory, which another thread " +
+      return fault(t, std::string(verb) + "byte " + std::to_string(b) + " of shared memory, which another thread " +
                           (wrote ? "wrote" : "read") + " with no barrier between");
     if (write) {
       at.writer = me, at.writtenIn = phase;

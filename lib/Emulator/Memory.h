@@ -4,12 +4,13 @@
 #pragma once
 #include "Thread.h"
 #include "astra/Emulator/Emulator.h"
+#include <vector>
 
 namespace astra::emulator {
 
 class Launch {
 public:
-  Launch(llvm::StringRef kernel, llvm::ArrayRef<EmulatedBuffer> buffers, uint64_t sharedBytes);
+  Launch(const std::string &kernel, std::span<const EmulatedBuffer> buffers, uint64_t sharedBytes);
 
   /// Where a buffer begins; of an empty one a place that is in no buffer.
   void *placeOf(const EmulatedBuffer &b) { return b.bytes.empty() ? nowhere : b.bytes.data(); }
@@ -17,9 +18,9 @@ public:
   void beginBlock();
   void passBarrier() { ++phase; }
   /// Notes a fault; false.
-  bool fault(const Thread &t, const llvm::Twine &what);
-  bool failed() const { return !sentence.empty(); }
-  llvm::Error takeError() const { return llvm::createStringError(sentence); }
+  bool fault(const Thread &t, const std::string &what);
+  bool failed() const { return !first.empty(); }
+  const std::string &sentence() const { return first; }
 
   void *block = nullptr; // the one that runs
 
@@ -39,7 +40,7 @@ private:
   bool global(const Thread &t, uint8_t *place, uint64_t bytes, bool write);
   bool sharedMemory(const Thread &t, uint8_t *place, uint64_t bytes, bool write);
 
-  std::string kernel, sentence;
+  std::string kernel, first;
   std::vector<Range> ranges;
   std::vector<uint8_t> shared;
   std::vector<Byte> sharedBytes;

@@ -25,6 +25,9 @@ struct Image {
 llvm::Expected<Image> buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names, const Target &target,
                                  unsigned jobs);
 
+/// The same of an object file that something else compiled.
+llvm::Expected<Image> linkImage(llvm::StringRef object, llvm::ArrayRef<std::string> names, const Target &target);
+
 /// The assembly that the same compiler gives for the same source, for reading.
 llvm::Expected<std::string> assemblyText(llvm::StringRef cSource, const Target &target);
 

@@ -1,9 +1,8 @@
 //===- Emulator.h: GPU kernels executed on the host ------------------------===//
-// Takes:    a module of kernels as it was lowered for a GPU (astra/Codegen/GPU.h).
-// Gives:    the same module built for the host, its thread numbers, barriers and exchanges between lanes replaced, and
-//           launches in which every thread is executed.
+// Takes:    the host build of a kernel (HostBuild.h), which is code with no imports, and what a launch is given.
+// Gives:    launches in which every thread is executed.
 // Keeps:    threads that wait at a barrier or an exchange are suspended there; the order of blocks, warps and lanes
-//           follows from a seed.
+//           follows from a seed. The standard library only: no LLVM.
 // Detects:  accesses to global memory outside of the buffers of the launch; writes to buffers that were given as
 //           read-only; two threads of which one writes what the other reads or wrote in global memory, barriers or not;
 //           reads of shared memory that no thread of the block wrote; shared memory that two threads access between two
@@ -13,14 +12,23 @@
 //           the weak order of memory; say anything of a GPU's back end: the code it runs is the host's, built from what
 //           was lowered for the GPU, before LLVM's optimizations for that GPU.
 #pragma once
-#include "astra/Codegen/GPU.h"
-#include <memory>
+#include <cstdint>
+#include <span>
+#include <string>
 
 namespace astra {
 
 struct EmulatedBuffer {
-  llvm::MutableArrayRef<uint8_t> bytes;
+  std::span<uint8_t> bytes;
   bool write;
+};
+
+/// A kernel as it is launched. A block has `threads` threads, each `group` of them work on one item.
+struct EmulatedKernel {
+  std::string name;
+  const void *code;
+  unsigned threads, group, warp;
+  uint64_t shared; // bytes of a block
 };
 
 struct EmulatedRun {
@@ -28,22 +36,9 @@ struct EmulatedRun {
   uint64_t threads = 0; // executed; added to by each launch
 };
 
-class Emulator {
-public:
-  /// Builds the host's form. Fails with LLVM's or the linker's sentence.
-  static llvm::Expected<Emulator> build(const GpuModule &m);
-  Emulator(Emulator &&);
-  ~Emulator();
-
-  /// Launches kernel number `kernel` for so many items. dims: the values of the whole dim vector. Fails with a sentence
-  /// that names the kernel, the thread and what it did.
-  llvm::Error launch(size_t kernel, llvm::ArrayRef<EmulatedBuffer> buffers, llvm::ArrayRef<int64_t> dims, int64_t items,
-                     EmulatedRun &run) const;
-
-private:
-  struct Parts;
-  explicit Emulator(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts;
-};
+/// Launches a kernel for so many items. numbers: its arguments behind the buffers. Empty, or a sentence that names the
+/// kernel, the thread and what it did.
+std::string emulate(const EmulatedKernel &kernel, std::span<const EmulatedBuffer> buffers,
+                    std::span<const int64_t> numbers, int64_t items, EmulatedRun &run);
 
 } // namespace astra

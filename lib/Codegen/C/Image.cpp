@@ -195,6 +195,35 @@ static std::vector<std::string> partsOf(llvm::StringRef source) {
   return parts;
 }
 
+/// One part to an object; `support` is what a compiler may call, which must not become calls of itself.
+static llvm::Error compileUnit(const Workshop &shop, const std::string &unit, llvm::StringRef source,
+                               const Target &target) {
+  if (auto e = shop.write(unit + ".c", source)) return e;
+  std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
+  args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
+  if (unit == "support") args.push_back("-fno-builtin");
+  args.insert(args.end(), {shop.path(unit + ".c"), "-o", shop.path(unit + ".o")});
+  return shop.run("clang-22", unit, args);
+}
+
+static llvm::Expected<Image> link(const Workshop &shop, llvm::ArrayRef<std::string> units,
+                                  llvm::ArrayRef<std::string> names) {
+  if (auto e = shop.write("image.ld", script)) return e;
+  std::vector<std::string> args = {"-static",
+                                   "--gc-sections",
+                                   "--build-id=none",
+                                   "--no-undefined",
+                                   "-z",
+                                   "norelro",
+                                   "-T",
+                                   shop.path("image.ld"),
+                                   "-o",
+                                   shop.path("image.elf")};
+  for (const std::string &u : units) args.push_back(shop.path(u + ".o"));
+  if (auto e = shop.run("ld.lld-22", "image", args)) return e;
+  return readImage(shop.path("image.elf"), names);
+}
+
 llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names,
                                         const Target &target, unsigned jobs) {
   auto shop = Workshop::open();
@@ -203,36 +232,37 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
   for (size_t i = 0; i < sources.size(); ++i) units.push_back("kernels" + std::to_string(i));
   units.push_back("support");
   sources.push_back(support);
-  if (auto e = shop->write("image.ld", script)) return e;
   std::vector<std::string> errors(units.size());
-  auto compile = [&](size_t i) -> llvm::Error {
-    if (auto e = shop->write(units[i] + ".c", sources[i])) return e;
-    std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
-    args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
-    if (units[i] == "support") args.push_back("-fno-builtin");
-    args.insert(args.end(), {shop->path(units[i] + ".c"), "-o", shop->path(units[i] + ".o")});
-    return shop->run("clang-22", units[i], args);
-  };
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(jobs, 1u)));
-    for (size_t i = 0; i < units.size(); ++i) pool.async([&, i] { errors[i] = llvm::toString(compile(i)); });
+    for (size_t i = 0; i < units.size(); ++i)
+      pool.async([&, i] { errors[i] = llvm::toString(compileUnit(*shop, units[i], sources[i], target)); });
     pool.wait();
   }
   for (const std::string &e : errors)
     if (!e.empty()) return llvm::createStringError(e);
-  std::vector<std::string> link = {"-static",
-                                   "--gc-sections",
-                                   "--build-id=none",
-                                   "--no-undefined",
-                                   "-z",
-                                   "norelro",
-                                   "-T",
-                                   shop->path("image.ld"),
-                                   "-o",
-                                   shop->path("image.elf")};
-  for (const std::string &u : units) link.push_back(shop->path(u + ".o"));
-  if (auto e = shop->run("ld.lld-22", "image", link)) return e;
-  return readImage(shop->path("image.elf"), names);
+  return link(*shop, units, names);
+}
+
+llvm::Expected<Image> astra::linkImage(llvm::StringRef object, llvm::ArrayRef<std::string> names,
+                                       const Target &target) {
+  auto shop = Workshop::open();
+  if (!shop) return shop.takeError();
+  if (auto e = shop->write("kernels.o", object)) return e;
+  std::vector<std::string> units{"kernels"};
+  auto file = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "kernels"));
+  if (!file) return file.takeError();
+  bool calls = false;
+  for (const auto &symbol : (*file)->symbols()) {
+    auto flags = symbol.getFlags();
+    if (!flags) return flags.takeError();
+    calls |= (*flags & llvm::object::SymbolRef::SF_Undefined) && !(*flags & llvm::object::SymbolRef::SF_FormatSpecific);
+  }
+  if (calls) {
+    units.push_back("support");
+    if (auto e = compileUnit(*shop, "support", support, target)) return e;
+  }
+  return link(*shop, units, names);
 }
 
 llvm::Expected<std::string> astra::assemblyText(llvm::StringRef cSource, const Target &target) {

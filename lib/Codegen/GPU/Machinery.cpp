@@ -25,7 +25,10 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> gpu::backEnd(llvm::StringRe
     LLVMInitializeNVPTXAsmPrinter();
     LLVMInitializeAMDGPUTargetInfo(), LLVMInitializeAMDGPUTarget(), LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
-    llvm::InitializeNativeTarget(), llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeX86TargetInfo(), LLVMInitializeX86Target(), LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo(), LLVMInitializeAArch64Target(), LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
     return true;
   }();
   (void)ready;

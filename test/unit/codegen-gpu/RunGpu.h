@@ -1,7 +1,7 @@
 //===- RunGpu.h: jobs in the emulator --------------------------------------===//
 #pragma once
 #include "Run.h"
-#include "astra/Emulator/Emulator.h"
+#include "astra/Emulator/HostBuild.h"
 
 namespace astra::test {
 

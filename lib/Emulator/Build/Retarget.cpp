@@ -24,10 +24,12 @@ namespace {
 
 constexpr unsigned globalSpace = 1, sharedSpace = 3, privateSpace = 5;
 
+/// Each with its place in the shared memory of a block.
+using SharedArrays = std::vector<std::pair<GlobalVariable *, uint64_t>>;
+
 class KernelRewrite {
 public:
-  KernelRewrite(Module &m, const std::vector<std::pair<GlobalVariable *, uint64_t>> &shared)
-      : m(m), c(m.getContext()), shared(shared) {}
+  KernelRewrite(Module &m, const SharedArrays &shared) : m(m), c(m.getContext()), shared(shared) {}
   Error run(Function *device);
 
 private:
@@ -51,7 +53,7 @@ private:
 
   Module &m;
   LLVMContext &c;
-  const std::vector<std::pair<GlobalVariable *, uint64_t>> &shared;
+  const SharedArrays &shared;
   Function *host = nullptr;
   Value *thread = nullptr, *handle = nullptr;
   BasicBlock *suspended = nullptr, *cleanup = nullptr;
@@ -261,24 +263,33 @@ Error KernelRewrite::run(Function *device) {
 
 } // namespace
 
-Expected<uint64_t> astra::emulator::retarget(Module &m) {
-  std::vector<std::pair<GlobalVariable *, uint64_t>> shared;
-  SmallVector<Constant *> constants;
-  uint64_t bytes = 0;
+/// The shared arrays that a kernel uses, one after another.
+static SharedArrays sharedOf(Module &m, Function &f, uint64_t &bytes) {
+  SharedArrays out;
   for (GlobalVariable &g : m.globals()) {
-    if (g.getAddressSpace() != sharedSpace) continue;
-    shared.push_back({&g, bytes});
-    constants.push_back(&g);
+    auto uses = [&](User *u) { return isa<Instruction>(u) && cast<Instruction>(u)->getFunction() == &f; };
+    if (g.getAddressSpace() != sharedSpace || llvm::none_of(g.users(), uses)) continue;
+    out.push_back({&g, bytes});
     bytes = alignTo(bytes + m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
   }
+  return out;
+}
+
+Expected<StringMap<uint64_t>> astra::emulator::retarget(Module &m) {
+  SmallVector<Constant *> constants;
+  for (GlobalVariable &g : m.globals())
+    if (g.getAddressSpace() == sharedSpace) constants.push_back(&g);
   convertUsersOfConstantsToInstructions(constants);
   std::vector<Function *> kernels;
   for (Function &f : m)
     if (!f.isDeclaration()) kernels.push_back(&f);
-  for (Function *f : kernels)
+  StringMap<uint64_t> bytes;
+  for (Function *f : kernels) {
+    SharedArrays shared = sharedOf(m, *f, bytes[f->getName()]);
     if (Error e = KernelRewrite(m, shared).run(f)) return std::move(e);
-  for (auto [g, offset] : shared)
-    if (g->use_empty()) g->eraseFromParent();
+  }
+  for (Constant *g : constants)
+    if (g->use_empty()) cast<GlobalVariable>(g)->eraseFromParent();
   for (Function &f : llvm::make_early_inc_range(m))
     if (f.isDeclaration() && f.use_empty()) f.eraseFromParent();
   return bytes;
