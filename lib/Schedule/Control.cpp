@@ -152,24 +152,32 @@ void Scheduler::whileLoop(UOpRef n) {
   copyTo(test[0], flag);
   uint32_t body = program = beginProgram();
   std::vector<UOpRef> roots = inlined(n->fns[1], leaves);
+  // What the carried dims become, checked against their bounds before anything of that extent is written: where data
+  // of the body say it, after they are read, and what has the extent is copied to its place then.
+  auto ofData = [](UOpRef extent) {
+    return llvm::any_of(topoSort(extent), [](UOpRef x) { return x->op == Op::Extent; });
+  };
+  std::vector<UOpRef> become(dims.size());
+  for (size_t j = 0; j < dims.size(); ++j) {
+    for (size_t i = 0; i < count && !become[j]; ++i)
+      for (unsigned a = 0; args[i] && a < args[i]->rank() && !become[j]; ++a)
+        if (args[i]->shape[a] == dims[j]) become[j] = roots[i]->shape[a];
+    if (!become[j]) return fail("while: no carried value has the axis " + dims[j]->str);
+    if (!ofData(become[j])) emit(SetDimInstr{next[j], closeIndex(become[j])});
+  }
   llvm::DenseMap<UOpRef, Place> to;
   SmallVector<UOpRef> wanted;
   for (size_t i : moving) {
-    to.try_emplace(roots[i], then[i]);
+    if (llvm::none_of(roots[i]->shape, ofData)) to.try_emplace(roots[i], then[i]);
     wanted.push_back(roots[i]);
   }
   values(wanted, to);
+  if (failed()) return;
+  for (size_t j = 0; j < dims.size(); ++j)
+    if (ofData(become[j])) emit(SetDimInstr{next[j], closeIndex(become[j])});
   for (size_t i : moving)
     if (!failed()) copyTo(roots[i], then[i]);
   if (failed()) return;
-  for (size_t j = 0; j < dims.size(); ++j) {
-    UOpRef value = nullptr;
-    for (size_t i = 0; i < count && !value; ++i)
-      for (unsigned a = 0; args[i] && a < args[i]->rank() && !value; ++a)
-        if (args[i]->shape[a] == dims[j]) value = roots[i]->shape[a];
-    if (!value) return fail("while: no carried value has the axis " + dims[j]->str);
-    emit(SetDimInstr{next[j], closeIndex(value)});
-  }
   for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], next[j]});
   for (size_t i : moving) {
     touch(now[i].buffer);

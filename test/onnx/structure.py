@@ -116,6 +116,12 @@ MODELS = [
          co = Less(k, most)
        }>
      }""", [[f32(1, 4)]]),
+    ("loop-that-doubles", """
+     g (float[2, 3] x) => (float[k, 3] y) {
+       n = Constant<value = int64 {5}>()  c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = b (int64 i, bool ci, float[t, 3] v) => (bool co, float[u, 3] vo) {
+         co = Identity(ci)  m = Neg(v)  vo = Concat<axis = 0>(v, m) }>
+     }""", [[f32(2, 3)]]),
     ("loop-unrolled", """
      g (float[5] x) => (float[5] y, float[s] z) {
        n = Constant<value = int64 {4}>()  c = Constant<value = bool {1}>()
@@ -242,6 +248,12 @@ REFUSALS = [
        y, all = Loop (n, c, x) <body = b (int64 i, bool ci, float[3] v) => (bool co, float[3] vo, float[3] r) {
          co = Identity(ci)  vo = Neg(v)  r = Neg(v) }>
      }""", "--dim y_trips=0..100"),
+    ("loop-that-doubles-until", """
+     g (int64 n, float[2, 3] x) => (float[k, 3] y) {
+       c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = b (int64 i, bool ci, float[t, 3] v) => (bool co, float[u, 3] vo) {
+         co = Identity(ci)  m = Neg(v)  vo = Concat<axis = 0>(v, m) }>
+     }""", "changes its extent along axis 0 from trip to trip, and needs bounds: give --dim t=1..64"),
     ("body-with-unknown-op", """
      g (bool p, float[3] x) => (float[3] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Unheard(x) }, else_branch = b () => (float[3] t) { t = Neg(x) }>

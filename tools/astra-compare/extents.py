@@ -52,8 +52,9 @@ def value(text, sizes):
             return OPERATORS[type(node.op)](of(node.left), of(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
             called, args = node.func.id, node.args
-            if called == "floor" and len(args) == 1 and isinstance(args[0], ast.BinOp) and isinstance(args[0].op, ast.Div):
-                return of(args[0].left) // of(args[0].right)
+            if called == "floor" and len(args) == 1:
+                quotient = isinstance(args[0], ast.BinOp) and isinstance(args[0].op, ast.Div)
+                return of(args[0].left) // of(args[0].right) if quotient else of(args[0])
             if called in FUNCTIONS and len(args) == 2:
                 return FUNCTIONS[called](of(args[0]), of(args[1]))
         raise ValueError

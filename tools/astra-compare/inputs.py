@@ -7,6 +7,7 @@ Does not: check the model: the compiler does.
 """
 
 import math
+import shlex
 
 import numpy as np
 import onnx
@@ -86,7 +87,7 @@ def random_input(value, place, sizes, ranges, rows, seed):
     shape = value.shape(sizes)
     unknown = [e for e in shape if isinstance(e, str)]
     if unknown:
-        raise Usage(f"input '{value.name}': the dim '{unknown[0]}' has no size: give --dim {unknown[0]}=1..64 or the like")
+        raise Usage(f"input '{value.name}': the dim '{unknown[0]}' has no size: give --dim {shlex.quote(unknown[0] + '=1..64')} or the like")
     rng = np.random.default_rng([seed, place])
     given = ranges.get(value.name)
     if value.dtype == np.bool_:

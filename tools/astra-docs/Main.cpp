@@ -45,6 +45,8 @@ static const char *onnxHead =
     "  by the numeric contract.\n"
     "- External data is read from the model's folder only. An initializer that is an input too is a constant.\n"
     "- `auto_pad` SAME pads nothing where strides leave gaps between windows (ONNX Runtime crops there).\n"
+    "- `If`, `Loop` and `Scan` nest at most 16 deep. A value that a `Loop` makes larger than its dim's bound stops the "
+    "run.\n"
     "- Extents that are equal without having one name are said to be with `--dim total='past + 1'`. Shapes that a "
     "model\n"
     "  declares for its outputs are hints.\n"

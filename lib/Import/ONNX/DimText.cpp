@@ -55,12 +55,15 @@ private:
     return x;
   }
 
-  /// A single / is a quotient that the text rounds down: only `floor` may hold one.
+  /// A single / is a quotient that the text rounds down: only `floor` may hold one, and nothing after it, which would
+  /// take the quotient as it was.
   UOpRef product(unsigned depth, bool inFloor = false) {
     UOpRef x = atom(depth);
     while (x) {
-      if (take("//") || (inFloor && take("/")))
+      if (take("//"))
         x = quotient(x, atom(depth), false);
+      else if (inFloor && take("/"))
+        return quotient(x, atom(depth), false);
       else if (take("%"))
         x = quotient(x, atom(depth), true);
       else if (!rest.starts_with("**") && take("*"))

@@ -177,7 +177,9 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   file.folder = llvm::sys::path::parent_path(path).str();
   if (file.folder.empty()) file.folder = ".";
   if (!file.message->ParseFromArray(bytes.data(), int(bytes.size())))
-    return failure("'" + path + "' is not an ONNX model: the protobuf message is malformed or truncated");
+    return failure("'" + path +
+                   "' is not an ONNX model: the protobuf message is malformed or truncated, or its graphs nest deeper "
+                   "than protobuf reads (about 30)");
   const proto::Model &model = *file.message;
   if (!model.has_graph() || !model.has_ir_version())
     return failure("'" + path + "' is not an ONNX model: it has no graph or no IR version");

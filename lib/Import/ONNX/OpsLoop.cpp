@@ -30,6 +30,7 @@ private:
   std::optional<Values> run(llvm::ArrayRef<UOpRef> inputs);
   bool place(Values &results, bool &changed);
   UOpRef carriedDim(size_t value, unsigned axis, UOpRef next);
+  UOpRef needsBounds(size_t value, unsigned axis, llvm::StringRef name, int64_t least);
   bool sameSteps(const Values &results);
   void asScan(Closure &closure, const Values &results, UOpRef iteration);
   void asWhile(Closure &closure, const Values &results, UOpRef iteration);
@@ -46,6 +47,7 @@ private:
   size_t stacked = 0;
   struct Carried {
     UOpRef dim, begin;
+    std::optional<int64_t> step; // from which its bounds follow; nothing: they were given
   };
   std::vector<Carried> dims;
 };
@@ -59,6 +61,12 @@ std::optional<Loop::Values> Loop::run(llvm::ArrayRef<UOpRef> inputs) {
   auto results = n.lowering.body(*body, inputs, n.scope, n.title() + ", body");
   if (results) results->front() = controlScalar(n, results->front(), DType::Bool, "the condition that the body gives");
   return results && results->front() ? results : std::nullopt;
+}
+
+UOpRef Loop::needsBounds(size_t value, unsigned axis, llvm::StringRef name, int64_t least) {
+  return n.unsupported("carried value " + llvm::Twine(value) + " changes its extent along axis " + llvm::Twine(axis) +
+                       " from trip to trip, and needs bounds: give --dim " +
+                       shellWord(name.str() + (least == 0 ? "=0..64" : "=1..64")) + " or the like");
 }
 
 /// The dim of an extent that changes from trip to trip: the declared one of the body's input, with bounds from --dim or
@@ -77,23 +85,22 @@ UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
     if (d.begin == begin && n.lowering.loopDims.lookup(d.dim->str) == name) return d.dim;
   for (unsigned suffix = 2; taken(unique); ++suffix) unique = name + "_" + std::to_string(suffix);
   int64_t lo, hi;
-  UOpRef step = idxSub(c, next, from);
+  std::optional<int64_t> step = idxSub(c, next, from)->constIndex();
   constexpr int64_t most = int64_t(1) << 30;
   if (const DimBound *bound = n.lowering.bound(name); bound && bound->value.empty()) {
     lo = bound->lo, hi = bound->hi;
-  } else if (step->constIndex() && std::abs(*step->constIndex()) <= most && trips && trips->hi <= most) {
-    int64_t distance = *step->constIndex() * std::max<int64_t>(0, trips->hi);
+    step.reset();
+  } else if (step && std::abs(*step) <= most && trips && trips->hi <= most) {
+    int64_t distance = *step * std::max<int64_t>(0, trips->hi);
     lo = std::max<int64_t>(0, begin->lo + std::min<int64_t>(0, distance));
     hi = begin->hi + std::max<int64_t>(0, distance);
   } else {
-    return n.unsupported("carried value " + llvm::Twine(value) + " changes its extent along axis " + llvm::Twine(axis) +
-                         " from trip to trip, and needs bounds: give --dim " +
-                         shellWord(name + (begin->lo == 0 ? "=0..64" : "=1..64")) + " or the like");
+    return needsBounds(value, axis, name, begin->lo);
   }
   llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, unique);
   if (!dim) return n.fail(llvm::toString(dim.takeError()));
   n.lowering.loopDims[unique] = name;
-  dims.push_back({*dim, begin});
+  dims.push_back({*dim, begin, step});
   return *dim;
 }
 
@@ -109,8 +116,13 @@ bool Loop::place(Values &results, bool &changed) {
       return false;
     }
     for (unsigned axis = 0; axis < next->rank(); ++axis) {
-      bool carried = llvm::any_of(dims, [&](const Carried &d) { return d.dim == shapes[i][axis]; });
-      if (carried || next->shape[axis] == shapes[i][axis]) continue;
+      auto carried = llvm::find_if(dims, [&](const Carried &d) { return d.dim == shapes[i][axis]; });
+      if (carried != dims.end()) { // the first trip began at a constant, maybe: its step may not be that of all
+        if (carried->step && idxSub(c, next->shape[axis], carried->dim)->constIndex() != carried->step)
+          return needsBounds(i, axis, n.lowering.loopDims.lookup(carried->dim->str), carried->begin->lo);
+        continue;
+      }
+      if (next->shape[axis] == shapes[i][axis]) continue;
       UOpRef dim = carriedDim(i, axis, next->shape[axis]);
       if (!dim) return false;
       shapes[i][axis] = dim;

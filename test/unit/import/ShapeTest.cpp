@@ -74,7 +74,8 @@ TEST(ImportShape, DimsWrittenAsArithmetic) {
         Case{"Mod(past, 3)", "f32[mod(past, 3)]"}, Case{"Max(past, 3)", "f32[max(past, 3)]"},
         Case{"-1 + past*past", "f32[past*past - 1]"}, Case{" past", "f32[past]"},
         Case{"-past % 4 + past", "f32[past + mod(-past, 4)]"}, Case{"-past//2 + 40", "f32[floordiv(-past, 2) + 40]"},
-        Case{"40 - past % 4", "f32[-mod(past, 4) + 40]"}, Case{"- (past + 1)*2 + 40", "f32[-past*2 + 38]"}}) {
+        Case{"40 - past % 4", "f32[-mod(past, 4) + 40]"}, Case{"- (past + 1)*2 + 40", "f32[-past*2 + 38]"},
+        Case{"floor(3*past/2)", "f32[floordiv(past*3, 2)]"}}) {
     ModelMaker m;
     m.input("mask", "n").input("x", "past").dim("past", 1, 16).output("y", "n");
     firstDim(m).set_name(c.written);
@@ -83,8 +84,9 @@ TEST(ImportShape, DimsWrittenAsArithmetic) {
   }
   // What is no such arithmetic, may be negative, or names no input's dim alone is a name like any other.
   for (const char *name :
-       {"past - 2", "past +", "past/2", "past**2", "past past", "?", "other + 1", "past*99999999999999",
-        "((((((((((((((((((((past))))))))))))))))))))", "past//0", "past % (past - 1)", "Max(past)"}) {
+       {"past - 2", "past +", "past/2", "floor(past/2*3)", "floor(past/2 % 3)", "past**2", "past past", "?",
+        "other + 1", "past*99999999999999", "((((((((((((((((((((past))))))))))))))))))))", "past//0",
+        "past % (past - 1)", "Max(past)"}) {
     ModelMaker m;
     m.input("mask", "n").input("x", "past").dim("past", 1, 16).dim(name, 1, 4).output("y", "n");
     firstDim(m).set_name(name);
