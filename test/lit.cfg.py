@@ -33,5 +33,7 @@ config.substitutions += [
     (r"(?<![\w./-])split-file(?![\w/-])", llvm("split-file")),
     (r"%build", build),
 ]
+if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
+    config.available_features.add("ptxas")
 if os.path.exists("/usr/bin/qemu-aarch64"):
     config.available_features.add("aarch64")

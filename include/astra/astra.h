@@ -83,8 +83,9 @@ enum {
   ASTRA_FORKED = 43,     /* the handle belongs to the parent process */
   ASTRA_STATE_LOST = 44, /* a call failed after its first launch: set or reset the state */
   /* The run */
-  ASTRA_DATA_DIM = 50,  /* a size computed by the program left its bounds */
-  ASTRA_DEPENDENCY = 51 /* a promise that this call waits for failed */
+  ASTRA_DATA_DIM = 50,    /* a size computed by the program left its bounds */
+  ASTRA_DEPENDENCY = 51,  /* a promise that this call waits for failed */
+  ASTRA_KERNEL_FAULT = 52 /* the emulator found that a kernel does what none may */
 };
 
 /* The name of a status, e.g. "ASTRA_WRONG_SHAPE". Never NULL. */
@@ -199,15 +200,41 @@ typedef struct astra_executor {
   int (*enqueue)(void *self, void (*fn)(void *arg), void *arg);
 } astra_executor;
 
+/* A launch of the host build of a GPU kernel: code without imports that an emulator runs thread by thread. Whoever
+ * writes an emulator finds what code and emulator agree on in lib/Emulator/Thread.h. */
+typedef struct astra_emulated_launch {
+  size_t size;
+  const char *kernel; /* its name, for sentences */
+  const void *code;   /* its first instruction */
+  void *const *buffers;
+  const uint64_t *buffer_bytes;
+  const uint8_t *writes; /* per buffer: whether the kernel may write to it */
+  uint32_t num_buffers;
+  const int64_t *dims; /* its arguments behind the buffers */
+  uint32_t num_dims;
+  int64_t items;                 /* above 0 */
+  uint32_t threads, group, warp; /* of a block; of an item; that go in step */
+  uint64_t shared_bytes;         /* of a block */
+} astra_emulated_launch;
+
+/* What runs the targets "emu:..." of a bundle. It is no part of this library; astra-run brings one. Calls that run at
+ * once call it at once. On failure it fills diag, as every function does. */
+typedef struct astra_emulator {
+  size_t size;
+  void *self;
+  astra_status (*launch)(void *self, const astra_emulated_launch *launch, astra_diag *diag);
+} astra_emulator;
+
 typedef struct astra_device_options {
   size_t size;
   const astra_executor *executor; /* NULL: num_threads decides */
   uint32_t num_threads; /* without an executor: 0 or 1 makes no thread (calls run inside submit on the caller's
                            thread); n > 1 makes a pool of n threads */
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
+  const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
 } astra_device_options;
 
-/* name: "cpu". options may be NULL. */
+/* name: "cpu", or "emu:cuda:sm_90": the target of that name in an emulator. options may be NULL for "cpu". */
 ASTRA_API astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const char *name,
                                          const astra_device_options *options, astra_diag *diag);
 ASTRA_API astra_status astra_device_free(astra_device **device);

@@ -38,19 +38,25 @@ uint64_t denseBytes(ArrayRef<int64_t> shape, DType dtype) {
 
 class Assembler {
 public:
-  Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code)
-      : module(module), schedule(schedule), code(std::move(code)), ctx(*module.context) {}
+  Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code, std::vector<GpuPart> gpus)
+      : module(module), schedule(schedule), code(std::move(code)), gpus(std::move(gpus)), ctx(*module.context) {}
 
   Expected<BundleParts> run() {
     manifest.contract = "astra-num/1";
     manifest.numerics = "strict";
     manifest.module_ = module.name;
-    manifest.toolchain = toolchain();
+    std::string ptxas;
+    for (const GpuPart &g : gpus)
+      if (!g.gpu.ptxasVersion.empty()) ptxas = g.gpu.ptxasVersion;
+    manifest.toolchain = toolchain(ptxas);
     for (auto step : {&Assembler::dims, &Assembler::params, &Assembler::states, &Assembler::kernels,
                       &Assembler::targets, &Assembler::equations, &Assembler::entries, &Assembler::limits})
       if (Error e = (this->*step)()) return std::move(e);
     manifest.exprs = exprs.take();
-    for (CompiledTarget &c : code) parts.images.push_back(std::move(c.image.bytes));
+    for (CompiledTarget &c : code) parts.images.push_back({std::move(c.image.bytes)});
+    for (GpuPart &g : gpus) parts.images.push_back(codeOf(g.gpu.binary));
+    for (GpuPart &g : gpus)
+      if (g.cpu) parts.images.push_back({std::move(g.host.image.bytes)});
     return std::move(parts);
   }
 
@@ -58,6 +64,7 @@ private:
   const Module &module;
   const Schedule &schedule;
   std::vector<CompiledTarget> code;
+  std::vector<GpuPart> gpus;
   Context &ctx;
   BundleParts parts;
   fmt::ManifestT &manifest = parts.manifest;
@@ -95,6 +102,9 @@ private:
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
+  static TargetCode codeOf(GpuBinary &binary);
+  static std::vector<fmt::Access> accessOf(const Kernel &k);
+  Error gpuCode(fmt::KernelT &out, const GpuPart &g, size_t i, bool host);
   Expected<std::unique_ptr<fmt::TensorT>> output(const Value &value, ArrayRef<UOpRef> shape, ArrayRef<UOpRef> bound);
   void stateUse(fmt::EntryT &out) const;
 };
@@ -262,12 +272,48 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   return flops ? set(out.flops, flops) : Error::success();
 }
 
+std::vector<fmt::Access> Assembler::accessOf(const Kernel &k) {
+  std::vector<fmt::Access> out;
+  for (const KernelBuffer &b : k.buffers)
+    out.push_back(!b.write ? fmt::Access::Read : b.read ? fmt::Access::ReadWrite : fmt::Access::Write);
+  return out;
+}
+
+/// A cubin and its PTX, the PTX alone, or HSACO.
+TargetCode Assembler::codeOf(GpuBinary &b) {
+  std::vector<uint8_t> text(b.assembly.begin(), b.assembly.end());
+  if (b.code.empty()) return {std::move(text), fmt::SectionKind::DeviceText};
+  return {std::move(b.code), fmt::SectionKind::DeviceCode, std::move(text)};
+}
+
+/// How kernel i is launched on a GPU, or by the emulator.
+Error Assembler::gpuCode(fmt::KernelT &out, const GpuPart &g, size_t i, bool host) {
+  const GpuLaunch &launch = g.gpu.module.kernels[i];
+  assert(accessOf(g.gpu.kernels[i]) == out.access && "a kernel has the same buffers on every target");
+  auto entry = std::make_unique<fmt::KernelCodeT>();
+  if (host) entry->offset = g.host.image.offsets[i];
+  if (Error e = set(entry->items, g.gpu.items[i])) return e;
+  entry->scratch = exprs.constant(0);
+  entry->plan = g.gpu.kernels[i].plan;
+  entry->gpu = std::make_unique<fmt::GpuCodeT>();
+  fmt::GpuCodeT &t = *entry->gpu;
+  t.symbol = launch.name;
+  t.threads = launch.threads, t.group = launch.group, t.dims = launch.dims;
+  t.shared = host ? g.host.shared[i] : launch.shared;
+  if (!host && !g.gpu.binary.kernels.empty()) {
+    const GpuUse &use = g.gpu.binary.kernels[i];
+    t.shared = use.shared, t.registers = use.registers, t.scalar_registers = use.scalarRegisters;
+    t.stack = use.stack, t.spills = use.spills;
+  }
+  out.code.push_back(std::move(entry));
+  return Error::success();
+}
+
 Error Assembler::kernels() {
   for (auto [i, spec] : enumerate(schedule.kernels)) {
     auto out = std::make_unique<fmt::KernelT>();
     out->name = spec.name;
-    for (const KernelBuffer &b : code.front().kernels[i].kernel.buffers)
-      out->access.push_back(!b.write ? fmt::Access::Read : b.read ? fmt::Access::ReadWrite : fmt::Access::Write);
+    out->access = accessOf(code.empty() ? gpus.front().gpu.kernels[i] : code.front().kernels[i].kernel);
     for (const CompiledTarget &target : code) {
       const CompiledKernel &k = target.kernels[i];
       auto entry = std::make_unique<fmt::KernelCodeT>();
@@ -277,6 +323,11 @@ Error Assembler::kernels() {
       entry->plan = k.kernel.plan;
       out->code.push_back(std::move(entry));
     }
+    for (const GpuPart &g : gpus)
+      if (Error e = gpuCode(*out, g, i, false)) return e;
+    for (const GpuPart &g : gpus)
+      if (g.cpu)
+        if (Error e = gpuCode(*out, g, i, true)) return e;
     // A cost that the format cannot say is left out: it informs traces, nothing depends on it.
     consumeError(costs(*out, spec));
     manifest.kernels.push_back(std::move(out));
@@ -294,6 +345,24 @@ Error Assembler::targets() {
     out->rank = c.target->rank;
     manifest.targets.push_back(std::move(out));
   }
+  for (bool host : {false, true})
+    for (auto [i, g] : enumerate(gpus)) {
+      if (host && !g.cpu) continue;
+      const GpuTarget &gpu = *g.gpu.target;
+      auto out = std::make_unique<fmt::TargetT>();
+      out->name = std::string(host ? "emu:" : "") + gpu.name;
+      out->abi = host ? fmt::kHostBuildAbi : fmt::kGpuKernelAbi;
+      out->gpu = std::make_unique<fmt::GpuTargetT>();
+      out->gpu->warp = gpu.warp;
+      if (host) {
+        out->arch = g.cpu->arch == Arch::AArch64 ? fmt::Arch::AArch64 : fmt::Arch::X86_64;
+        out->features.assign(g.cpu->features.begin(), g.cpu->features.end());
+        out->gpu->of = code.size() + i;
+      } else {
+        out->arch = gpu.flavour == GpuFlavour::CUDA ? fmt::Arch::NVIDIA : fmt::Arch::AMD;
+      }
+      manifest.targets.push_back(std::move(out));
+    }
   return Error::success();
 }
 
@@ -471,8 +540,8 @@ Error Assembler::entries() {
 
 } // namespace
 
-Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule,
-                                      std::vector<CompiledTarget> code) {
-  assert(!code.empty() && "at least one target");
-  return Assembler(module, schedule, std::move(code)).run();
+Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code,
+                                      std::vector<GpuPart> gpus) {
+  assert(!(code.empty() && gpus.empty()) && "at least one target");
+  return Assembler(module, schedule, std::move(code), std::move(gpus)).run();
 }

@@ -16,7 +16,7 @@ using namespace llvm;
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-std::vector<std::unique_ptr<fmt::ComponentT>> astra::toolchain() {
+std::vector<std::unique_ptr<fmt::ComponentT>> astra::toolchain(const std::string &ptxas) {
   constexpr const char *flatbuffersVersion =
       TEXT(FLATBUFFERS_VERSION_MAJOR) "." TEXT(FLATBUFFERS_VERSION_MINOR) "." TEXT(FLATBUFFERS_VERSION_REVISION);
   const struct {
@@ -33,6 +33,11 @@ std::vector<std::unique_ptr<fmt::ComponentT>> astra::toolchain() {
   for (const auto &row : rows) {
     auto c = std::make_unique<fmt::ComponentT>();
     c->name = row.name, c->version = row.version, c->license = row.license;
+    out.push_back(std::move(c));
+  }
+  if (!ptxas.empty()) {
+    auto c = std::make_unique<fmt::ComponentT>();
+    c->name = "ptxas", c->version = ptxas, c->license = "NOASSERTION";
     out.push_back(std::move(c));
   }
   return out;

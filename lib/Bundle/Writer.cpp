@@ -27,6 +27,8 @@ uint64_t featuresOf(const fmt::ManifestT &m) {
     if (p->prepare != fmt::kNone) features |= fmt::kFeaturePrepare;
     if (p->derive != fmt::kNone) features |= fmt::kFeatureDerive;
   }
+  for (const auto &t : m.targets)
+    if (t->abi != fmt::kCpuKernelAbi) features |= fmt::kFeatureGpu;
   for (const auto &e : m.entries) {
     for (const auto &o : e->outputs)
       for (uint32_t x : o->shape)
@@ -100,7 +102,15 @@ std::array<uint8_t, 32> astra::publicKey(const SigningKey &key) {
 Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::optional<SigningKey> &key) {
   fmt::ManifestT &m = parts.manifest;
   assert(parts.images.size() == m.targets.size() && "one image per target");
-  for (auto [i, target] : enumerate(m.targets)) target->section = i + 1;
+  uint32_t number = 0;
+  for (auto [target, image] : zip_equal(m.targets, parts.images)) {
+    target->section = ++number;
+    if (!image.text.empty()) target->gpu->text = ++number;
+    if (target->gpu && target->gpu->of != fmt::kNone) {
+      std::array<uint8_t, 32> hash = SHA256::hash(parts.images[target->gpu->of].code);
+      target->gpu->of_sha256.assign(hash.begin(), hash.end());
+    }
+  }
 
   flatbuffers::FlatBufferBuilder builder(1 << 16);
   fmt::FinishManifestBuffer(builder, fmt::Manifest::Pack(builder, &m));
@@ -127,7 +137,10 @@ Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::option
   };
   uint8_t signature[crypto_sign_PUBLICKEYBYTES + crypto_sign_BYTES] = {};
   addBlock(fmt::SectionKind::Manifest, {builder.GetBufferPointer(), builder.GetSize()});
-  for (const std::vector<uint8_t> &image : parts.images) addBlock(fmt::SectionKind::Code, image);
+  for (const TargetCode &image : parts.images) {
+    addBlock(image.kind, image.code);
+    if (!image.text.empty()) addBlock(fmt::SectionKind::DeviceText, image.text);
+  }
   if (!parts.weights.empty())
     addSection(fmt::SectionKind::Weights, parts.weights.size(), [&](Give give) { parts.weights.forEachPiece(give); });
   if (key) addBlock(fmt::SectionKind::Signature, signature);

@@ -8,12 +8,13 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
+          Machines are the CPU levels, and the emulator with the host builds of the GPU kernels of both flavours.
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
 Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs among them; specials are a NaN with
           sign and payload, a signalling one, both infinities. NaNs come out canonical.
 Does not: tolerate a bit: astra-run --expect compares bytes.
 
-    build/venv/bin/python test/e2e/run.py [--build build] [--aarch64 build/aarch64/astra-run] [CASE.uop ...]
+    build/venv/bin/python test/e2e/run.py [--build build] [--aarch64 build/aarch64/astra-run] [--seed N] [CASE.uop ...]
 """
 
 import argparse
@@ -34,6 +35,9 @@ DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.floa
 BITS = {"i2": 2, "u2": 2, "i4": 4, "u4": 4, "f4e2m1": 4}  # sub-byte elements: files hold their codes, a byte each
 DTYPES |= {t: np.uint8 for t in BITS}
 DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "iu" for b in (8, 16, 32, 64)}
+
+
+GPUS = ("cuda:sm_90", "hip:gfx942")  # warps of 32 and waves of 64
 
 
 class Failure(Exception):
@@ -131,9 +135,16 @@ class Module:
         for target in self.manifest["targets"]:
             if target["arch"] == "X86_64" and all(f in cpu for f in target["features"]):
                 for threads in (1, 2, 7):
-                    self.runs.append([self.bin / "astra-run", f"--level={target['name'][4:]}", f"--threads={threads}"])
+                    self.runs.append([self.bin / "astra-run", f"--level={target['name'][4:]}", f"--threads={threads}",
+                                      self.bundle])
             if target["arch"] == "AArch64" and options.aarch64:
-                self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2"])
+                self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2", self.bundle])
+        if all(f in cpu for f in ("avx2", "fma", "bmi2")):
+            bundle = folder / "gpu.astra"
+            command(self.bin / "astra-compile", path, "-o", bundle,
+                    "--target=" + ",".join([*GPUS, *(f"emu:{gpu}" for gpu in GPUS)]))
+            for gpu in GPUS:
+                self.runs.append([self.bin / "astra-run", f"--emulate={gpu}", f"--seed={options.seed}", bundle])
 
         self.programs = []
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
@@ -261,7 +272,7 @@ class Module:
                     self.check_program(compiler, library, dims, here, previous, states)
             for run in self.runs:
                 trace = here / "trace.json"
-                line = [*run, self.bundle, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
+                line = [*run, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
                 command(*line, f"--trace={trace}")
                 names = [e["name"] for e in json.loads(trace.read_text())["traceEvents"]]
                 for verb, part in re.findall(r"(runs|avoids):(\w+)", call):
@@ -276,6 +287,7 @@ def main():
     parser = argparse.ArgumentParser(description="end-to-end cases, byte for byte")
     parser.add_argument("--build", default="build")
     parser.add_argument("--aarch64", help="an astra-run built for aarch64, run by qemu-aarch64")
+    parser.add_argument("--seed", default=1, help="the order in which the emulator runs threads")
     parser.add_argument("cases", nargs="*", type=Path)
     options = parser.parse_args()
     cases = options.cases or sorted(Path(__file__).parent.glob("*/*.uop"))

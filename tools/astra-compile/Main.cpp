@@ -11,6 +11,7 @@
 #include "astra/NN/Optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -111,7 +112,7 @@ constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 struct CommandLine {
   PipelineOptions pipeline;
   std::vector<std::string> targets;
-  std::string numerics = "strict";
+  std::string numerics = "strict", ptxas;
   int64_t jobs = 1;
   bool quiet = false;
   bool train = false;
@@ -135,8 +136,14 @@ Program describe(CommandLine &c) {
       "the compiler alone.";
   p.options = {
       {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(o.output)},
-      {"target", "LIST", "targets, with commas between them; all of them if not given: " + targetNames(),
+      {"target", "LIST",
+       "targets, with commas between them; all CPUs if not given: " + targetNames() + "; GPUs: " + gpuNames() +
+           "; emu: before a GPU that is given too adds the host build of its kernels, for astra-run --emulate",
        commas(c.targets)},
+      {"ptxas", "FILE",
+       "NVIDIA's assembler, which makes cubins; that of PATH or of /usr/local/cuda/bin if not given. With none the "
+       "bundle carries PTX alone",
+       text(c.ptxas)},
       {"dim", "NAME=LO..HI",
        "bounds of a dynamic dim of an ONNX model, NAME=N to fix it, or NAME=EXPRESSION where it follows from others, "
        "as total='past + 1'; once for each",
@@ -199,26 +206,61 @@ Program describe(CommandLine &c) {
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
                "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
+               "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cuda:sm_90,emu:cuda:sm_90\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --train --loss=cross_entropy \\\n"
                "      --optimizer='adamw(lr=1e-3)' --schedule='cosine(steps=2000, warmup=100)' --clip-norm=1\n"
                "  astra-compile digits.onnx -o trained.astra --dim batch=1..64 --weights weights.safetensors\n";
   return p;
 }
 
-/// A GPU is a target of texts so far: what is wrong with asking for it, or "".
-std::string takeGpu(CommandLine &c, const GpuTarget &gpu) {
+/// A GPU whose text is asked for: what is wrong with that, or "".
+std::string takeText(CommandLine &c, const GpuTarget &gpu) {
   PipelineOptions &o = c.pipeline;
-  if (o.emit.empty())
-    c.unsupported = std::string("--target=") + gpu.name +
-                    " goes into no bundle yet; --emit=ptx or another text shows " + "its code, bundles are for " +
-                    targetNames();
-  else if (c.targets.size() > 1)
-    return "--emit of a GPU takes one target";
-  else if (o.emit == "c")
+  if (c.targets.size() > 1) return "--emit of a GPU takes one target";
+  if (o.emit == "c")
     return std::string("--emit=c is of CPUs; of ") + gpu.name + " there are plan, mlir, llvm, ptx and asm";
-  else if (o.emit == "ptx" && gpu.flavour != GpuFlavour::CUDA)
+  if (o.emit == "ptx" && gpu.flavour != GpuFlavour::CUDA)
     return std::string("--emit=ptx is of cuda; of ") + gpu.name + " there are plan, mlir, llvm and asm";
   o.gpu = &gpu;
+  return "";
+}
+
+/// A GPU, or the host build of its kernels: what is wrong with the name, or "".
+std::string takeGpu(CommandLine &c, llvm::StringRef name) {
+  PipelineOptions &o = c.pipeline;
+  llvm::StringRef of = name;
+  bool host = of.consume_front("emu:");
+  const GpuTarget *gpu = gpuTargetNamed(of);
+  if (!gpu) {
+    c.unsupported = ("--target=" + name + " is not supported; GPUs are " + gpuNames() +
+                     (host ? ", each with emu: before it too" : ""))
+                        .str();
+    return "";
+  }
+  if (!o.emit.empty() && host)
+    return ("--emit shows no " + name + ", which is built from what " + of + " shows with --emit=mlir").str();
+  if (!o.emit.empty()) return takeText(c, *gpu);
+  auto it = llvm::find_if(o.gpus, [&](const auto &x) { return x.first == gpu; });
+  if (!host && it != o.gpus.end()) return ("target " + name + " is given twice").str();
+  if (!host) {
+    o.gpus.push_back({gpu, llvm::is_contained(c.targets, "emu:" + name.str())});
+    if (llvm::count(c.targets, "emu:" + name.str()) > 1) return ("target emu:" + name + " is given twice").str();
+  } else if (!llvm::is_contained(c.targets, of)) {
+    return (name + " is the host build of the kernels of " + of + " and is linked to its code: name " + of + " too")
+        .str();
+  }
+  return "";
+}
+
+/// Where ptxas is: found, given, or "" for none. An error is a sentence.
+std::string findPtxas(CommandLine &c) {
+  PipelineOptions &o = c.pipeline;
+  if (c.ptxas.empty())
+    o.ptxas = ptxasPath();
+  else if (c.ptxas != "none" && !llvm::sys::fs::can_execute(c.ptxas))
+    return "--ptxas: '" + c.ptxas + "' is no program";
+  else if (c.ptxas != "none")
+    o.ptxas = c.ptxas;
   return "";
 }
 
@@ -257,14 +299,9 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     for (const Target &t : allTargets()) o.targets.push_back(&t);
   for (const std::string &name : c.targets) {
     const Target *t = targetNamed(name);
-    if (const GpuTarget *gpu = gpuTargetNamed(name)) {
-      if (std::string wrong = takeGpu(c, *gpu); !wrong.empty()) return wrong;
+    if (llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {
+      if (std::string wrong = takeGpu(c, name); !wrong.empty() || !c.unsupported.empty()) return wrong;
       continue;
-    }
-    if (!t && llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {
-      c.unsupported = "--target=" + name + " is not supported yet; targets are " + targetNames() + "; with --emit " +
-                      gpuNames() + " too";
-      return "";
     }
     if (!t) return "there is no target '" + name + "'; targets are " + targetNames();
     if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
@@ -272,6 +309,9 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   }
   if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx"))
     return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
+  if (!o.plans.empty() && !o.gpus.empty() && o.targets.empty())
+    return "--plans has plans of CPUs, and no CPU is a target";
+  if (std::string wrong = findPtxas(c); !wrong.empty()) return wrong;
   for (const std::string &stage : o.printAfter)
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");

@@ -49,6 +49,7 @@ private:
   Expected<std::map<std::string, Plan>> readPlans();
   Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
   Error emitGpu(Context &c, const Schedule &s);
+  Expected<GpuPart> compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host);
 };
 
 void Pipeline::begin(const Twine &stage) {
@@ -204,11 +205,15 @@ Expected<std::map<std::string, Plan>> Pipeline::readPlans() {
   return out;
 }
 
-std::string planList(ArrayRef<CompiledTarget> code) {
+std::string planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpus = {}) {
   std::string out;
   for (const CompiledTarget &t : code) {
     out += std::string("# ") + t.target->name + "\n";
     for (const CompiledKernel &k : t.kernels) out += k.kernel.name + ": " + k.kernel.plan + "\n";
+  }
+  for (const GpuPart &g : gpus) {
+    out += std::string("# ") + g.gpu.target->name + "\n";
+    for (const Kernel &k : g.gpu.kernels) out += k.name + ": " + k.plan + "\n";
   }
   return out;
 }
@@ -249,6 +254,38 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
   if (!text) return text.takeError();
   if (o.timePasses) report(std::string("code ") + o.gpu->name);
   return give(to, *text);
+}
+
+/// The code of a GPU for a bundle. What is not as one would wish is a line on stderr.
+Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host) {
+  std::string stage = std::string("code ") + target.name;
+  begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
+  Expected<CompiledGpu> gpu = compileGpu(c, s, target, o.ptxas);
+  if (!gpu) return gpu.takeError();
+  auto warn = [&](const Twine &what) {
+    progress.clear();
+    errs() << "astra-compile: warning: " << what << "\n";
+  };
+  if (gpu->binary.code.empty())
+    warn("there is no ptxas: " + Twine(target.name) + " is PTX alone in the bundle, and no cubin");
+  for (const GpuUse &k : gpu->binary.kernels)
+    if (k.spills)
+      warn("kernel '" + k.name + "' spills " + Twine(k.spills) +
+           (target.flavour == GpuFlavour::CUDA ? " bytes" : " registers") + " a thread on " + target.name);
+  GpuPart out{std::move(*gpu)};
+  if (Error e = end(stage, target.flavour == GpuFlavour::CUDA ? ".ptx" : ".s", [&] {
+        Expected<std::string> text = gpuAssembly(out.gpu.module);
+        return text ? *text : toString(text.takeError());
+      }))
+    return std::move(e);
+  if (!host) return out;
+  begin("code emu:" + Twine(target.name));
+  out.cpu = targetNamed("cpu:x86-64-v3"); // whatever this machine is: bytes do not depend on it
+  Expected<HostBuild> build = buildHost(out.gpu.module, *out.cpu);
+  if (!build) return build.takeError();
+  out.host = std::move(*build);
+  if (o.timePasses) report(std::string("code emu:") + target.name);
+  return out;
 }
 
 Error Pipeline::compile() {
@@ -317,14 +354,20 @@ Error Pipeline::compile() {
     code.push_back(std::move(*compiled));
     if (Error e = end(stage, ".c", [&] { return code.back().source; })) return e;
   }
+  std::vector<GpuPart> gpus;
+  for (auto [target, host] : o.gpus) {
+    Expected<GpuPart> part = compileFor(m.ctx(), *s, *target, host);
+    if (!part) return part.takeError();
+    gpus.push_back(std::move(*part));
+  }
   if (!o.saveTemps.empty() || is_contained(o.printAfter, "plan")) {
     begin("plan");
-    if (Error e = end("plan", ".txt", [&] { return planList(code); })) return e;
+    if (Error e = end("plan", ".txt", [&] { return planList(code, gpus); })) return e;
   }
   if (!o.emit.empty()) return emit(m, *s, code);
 
   begin("write");
-  Expected<BundleParts> parts = assemble(m, *s, std::move(code));
+  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus));
   if (!parts) return parts.takeError();
   if (Error e = write(o.output, [&](raw_ostream &out) { return writeBundle(*parts, out, key); })) return e;
   if (o.timePasses) report("write");

@@ -19,7 +19,9 @@ struct PipelineOptions {
   std::string saveTemps, taps, plans, signingKey;
   std::vector<std::string> printAfter;
   std::vector<const Target *> targets;
-  const GpuTarget *gpu = nullptr; // in place of targets: a text is asked for
+  const GpuTarget *gpu = nullptr;                       // in place of targets: a text is asked for
+  std::vector<std::pair<const GpuTarget *, bool>> gpus; // beside targets; whether a host build is asked for
+  std::string ptxas;                                    // where it is; "": there is none
   std::vector<DimBound> dims;
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
   std::string weights;                                        // --weights

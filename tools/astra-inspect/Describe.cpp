@@ -57,8 +57,20 @@ std::string bytesText(uint64_t bytes) {
   return out;
 }
 
+/// How a kernel is launched on a GPU, and what it takes there.
+std::string launchText(const fmt::GpuCodeT &g) {
+  std::string out;
+  raw_string_ostream s(out);
+  s << ", block " << g.threads << ", threads an item " << g.group << ", shared " << g.shared;
+  if (!g.registers) return out;
+  s << ", registers " << g.registers;
+  if (g.scalar_registers) s << " and " << g.scalar_registers << " scalar";
+  s << ", stack " << g.stack << ", spills " << g.spills;
+  return out;
+}
+
 const char *kindName(uint32_t kind) {
-  static constexpr const char *names[] = {"", "manifest", "code", "weights", "signature"};
+  static constexpr const char *names[] = {"", "manifest", "code", "weights", "signature", "gpu code", "gpu text"};
   return names[kind];
 }
 
@@ -132,7 +144,14 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
   if (ours) out << "; " << ours << " of them computed while compiling, " << bytesText(computed);
   out << "\n";
   for (const auto &t : m.targets) {
-    out << "target " << t->name << ", code " << bytesText(b.sections()[t->section].bytes) << ", needs";
+    const fmt::Section &code = b.sections()[t->section];
+    bool isText = code.kind == uint32_t(fmt::SectionKind::DeviceText);
+    out << "target " << t->name << ", " << (isText ? "PTX alone, " : "code ") << bytesText(code.bytes);
+    if (t->gpu && t->gpu->text != fmt::kNone) out << ", PTX " << bytesText(b.sections()[t->gpu->text].bytes);
+    if (t->gpu && t->gpu->of != fmt::kNone)
+      out << ", the host build of " << m.targets[t->gpu->of]->name << " "
+          << toHex(t->gpu->of_sha256, true).substr(0, 16);
+    if (!t->features.empty() || !t->gpu) out << ", needs";
     for (const std::string &f : t->features) out << " " << f;
     out << "\n";
   }
@@ -154,8 +173,11 @@ void tool::printKernels(raw_ostream &out, const BundleFile &b) {
     if (k->bytes != fmt::kNone) out << ", bytes " << exprText(m, k->bytes);
     out << "\n";
     for (auto [t, code] : zip_equal(m.targets, k->code)) {
-      out << "  " << t->name << " at " << code->offset << ", items " << exprText(m, code->items) << ", scratch "
-          << exprText(m, code->scratch) << "\n";
+      if (code->gpu)
+        out << "  " << t->name << ", items " << exprText(m, code->items) << launchText(*code->gpu) << "\n";
+      else
+        out << "  " << t->name << " at " << code->offset << ", items " << exprText(m, code->items) << ", scratch "
+            << exprText(m, code->scratch) << "\n";
       if (!code->plan.empty()) out << "    " << code->plan << "\n";
     }
   }

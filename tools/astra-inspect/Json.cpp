@@ -158,6 +158,18 @@ void Writer::manifest() {
       expr("items", c.items);
       expr("scratch", c.scratch);
       j.attribute("plan", c.plan);
+      if (!c.gpu) return;
+      j.attributeObject("gpu", [&] {
+        j.attribute("symbol", c.gpu->symbol);
+        j.attribute("threads", c.gpu->threads);
+        j.attribute("group", c.gpu->group);
+        numbers("dims", c.gpu->dims);
+        j.attribute("shared", c.gpu->shared);
+        j.attribute("registers", c.gpu->registers);
+        j.attribute("scalar_registers", c.gpu->scalar_registers);
+        j.attribute("stack", c.gpu->stack);
+        j.attribute("spills", c.gpu->spills);
+      });
     });
   });
   objects("targets", m.targets, [&](const fmt::TargetT &t) {
@@ -168,6 +180,14 @@ void Writer::manifest() {
     j.attribute("rank", t.rank);
     j.attributeArray("features", [&] {
       for (const std::string &f : t.features) j.value(f);
+    });
+    if (!t.gpu) return;
+    j.attributeObject("gpu", [&] {
+      j.attribute("warp", t.gpu->warp);
+      if (t.gpu->text != fmt::kNone) j.attribute("text", t.gpu->text);
+      if (t.gpu->of == fmt::kNone) return;
+      j.attribute("of", m.targets[t.gpu->of]->name);
+      j.attribute("of_sha256", toHex(t.gpu->of_sha256, true));
     });
   });
   objects("entries", m.entries, [&](const fmt::EntryT &e) {

@@ -30,7 +30,9 @@ Program describeProgram(Settings &s) {
   p.options = {
       {"json", "", "prints everything, plans and programs included, as JSON", flag(s.json)},
       {"deps", "", "prints the toolchain and dependency list as an SPDX 2.3 document", flag(s.deps)},
-      {"kernels", "", "prints each kernel: buffers, place and size in each target, work items, plan", flag(s.kernels)},
+      {"kernels", "",
+       "prints each kernel: buffers, and for each target work items, plan and place, of GPUs launch and resources",
+       flag(s.kernels)},
       {"verify", "", "checks the hash of every section and weight too, and says so", flag(s.verify)},
   };
   p.examples = "  astra-inspect digits.astra\n  astra-inspect digits.astra --deps > digits.spdx.json\n";

@@ -6,6 +6,7 @@
 #include "Host.h"
 #include "Npy.h"
 #include "Trace.h"
+#include "astra/Emulator/Machine.h"
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -19,8 +20,8 @@ using std::string;
 namespace {
 
 struct Settings {
-  string entry = "main", device = "cpu", level, trace;
-  int64_t threads = 1, repeat = 1;
+  string entry = "main", device = "cpu", level, trace, emulate;
+  int64_t threads = 1, repeat = 1, seed = 0;
   bool verify = false, strict = false;
   std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
 };
@@ -45,6 +46,14 @@ Program describe(Settings &s) {
       {"get-state", "NAME=FILE.npy", "where a state goes after the last call; once for each", pairs(s.getStates)},
       {"device", "NAME", "the device; cpu", text(s.device)},
       {"level", "LEVEL", "forces a CPU level, e.g. x86-64-v3; the best that the CPU has if not given", text(s.level)},
+      {"emulate", "GPU",
+       "runs the host build of the kernels of a GPU, as cuda:sm_90, thread by thread; no GPU is used. An access "
+       "outside, "
+       "a race or a barrier that not all threads reach fails the call",
+       text(s.emulate)},
+      {"seed", "N",
+       "with --emulate: the order of blocks, warps and lanes; 0 if not given. The bits do not depend on it",
+       number(s.seed, 0, INT64_MAX)},
       {"threads", "N", "worker threads; 1 if not given. The bits do not depend on it", number(s.threads, 1, 1024)},
       {"repeat", "N", "calls the entry N times and prints the times", number(s.repeat, 1, 1000000000)},
       {"trace", "FILE.json", "writes a Chrome trace of the last call, which ui.perfetto.dev opens", text(s.trace)},
@@ -52,6 +61,7 @@ Program describe(Settings &s) {
       {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
   };
   p.examples = "  astra-run affine.astra --input x=x.npy --output y=y.npy\n"
+               "  astra-run digits.astra --input image=images.npy --emulate cuda:sm_90\n"
                "  astra-run digits.astra --input image=images.npy --threads 4 --repeat 100 --trace trace.json\n";
   return p;
 }
@@ -65,11 +75,12 @@ struct OutputTensor {
 
 class Run {
 public:
-  explicit Run(const Settings &s) : settings(s) {}
+  explicit Run(const Settings &s) : settings(s), machine(uint64_t(s.seed)) {}
   int operator()(const string &path);
 
 private:
   const Settings &settings;
+  astra::EmulatedMachine machine; // what --emulate runs on; outlives the handles
   Handles h;
   Checked check;
   std::deque<Npy> arrays;
@@ -118,7 +129,10 @@ void Run::load(const string &path) {
   astra_device_options device = ASTRA_INIT(astra_device_options);
   device.num_threads = uint32_t(settings.threads);
   device.level = settings.level.empty() ? nullptr : settings.level.c_str();
-  check(astra_device_init(&h.device, h.runtime, settings.device.c_str(), &device, check));
+  astra_emulator emulator = machine.hooks();
+  if (!settings.emulate.empty()) device.emulator = &emulator;
+  string name = settings.emulate.empty() ? settings.device : "emu:" + settings.emulate;
+  check(astra_device_init(&h.device, h.runtime, name.c_str(), &device, check));
   check(astra_pool_init(&h.pool, h.device, nullptr, check));
   astra_bundle_options bundle = ASTRA_INIT(astra_bundle_options);
   bundle.flags = (settings.verify ? ASTRA_VERIFY_ALL : 0) | (settings.strict ? ASTRA_REQUIRE_STRICT : 0);
@@ -354,7 +368,11 @@ int Run::operator()(const string &path) {
   saveStates();
   string error;
   if (!settings.trace.empty() && !trace.write(settings.trace, error)) throw Refusal{Failure, error};
-  return writeAndCompare() ? Ok : Mismatch;
+  bool equal = writeAndCompare();
+  if (!settings.emulate.empty())
+    std::printf("%s: the host build of GPU kernels, %" PRIu64 " launches, %" PRIu64 " threads; no GPU was used\n",
+                astra_loaded_target(h.loaded), machine.launches.load(), machine.threads.load());
+  return equal ? Ok : Mismatch;
 }
 
 } // namespace
@@ -365,6 +383,8 @@ int main(int argc, char **argv) {
   std::vector<string> files;
   if (int code = parse(program, argc, argv, files); code >= 0) return code;
   if (files.size() != 1) return complain(program, Usage, "give one bundle (see astra-run --help)");
+  if (!settings.emulate.empty() && (!settings.level.empty() || settings.device != "cpu"))
+    return complain(program, Usage, "--emulate says what runs: it goes with no --level and no --device");
   try {
     Run run(settings);
     return run(files[0]);

@@ -1,18 +1,30 @@
 //===- Assemble.h: from a schedule and its code to the parts of a bundle ----===//
-// Takes:    a module, its schedule, and for each target the image with the code of every kernel of the schedule.
+// Takes:    a module, its schedule, and for each target the code of every kernel of the schedule.
 // Gives:    what the writer writes.
 // Keeps:    order: dims, params, kernels, entries stay in the schedule's order, expressions in order of first use.
 // Does not: optimize anything; a thing the format cannot say is an error that names it.
 #pragma once
 #include "astra/Bundle/Writer.h"
 #include "astra/Codegen/Compile.h"
+#include "astra/Codegen/GPU.h"
+#include "astra/Emulator/HostBuild.h"
 
 namespace astra {
 
-/// code[t].kernels[i] is the code of schedule kernel i.
-llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code);
+/// A GPU's code, perhaps with a host build of the same kernels, which is a target of its own.
+struct GpuPart {
+  CompiledGpu gpu;
+  const Target *cpu = nullptr; // of the host build; null: there is none
+  HostBuild host = {};
+};
+
+/// code[t].kernels[i] and gpus[t].gpu.kernels[i] are the code of schedule kernel i. The targets of the bundle are those
+/// of `code`, then the GPUs, then the host builds.
+llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code,
+                                     std::vector<GpuPart> gpus = {});
 
 /// What made the bundle: name, version, licence of the compiler and of what it was built from, in alphabetical order.
-std::vector<std::unique_ptr<fmt::ComponentT>> toolchain();
+/// ptxas: its version, or "" where it had no part.
+std::vector<std::unique_ptr<fmt::ComponentT>> toolchain(const std::string &ptxas = "");
 
 } // namespace astra

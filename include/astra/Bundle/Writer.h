@@ -5,14 +5,22 @@
 // Does not: open or rename files.
 #pragma once
 #include "astra/Bundle/Weights.h"
+#include "format/Format.h"
 #include <functional>
 #include <optional>
 
 namespace astra {
 
+/// The code of a target; of a GPU perhaps with its text beside it.
+struct TargetCode {
+  std::vector<uint8_t> code;
+  fmt::SectionKind kind = fmt::SectionKind::Code;
+  std::vector<uint8_t> text = {};
+};
+
 struct BundleParts {
   fmt::ManifestT manifest;
-  std::vector<std::vector<uint8_t>> images; // one per manifest.targets
+  std::vector<TargetCode> images; // one per manifest.targets
   Weights weights;
 };
 
@@ -23,8 +31,8 @@ llvm::Expected<SigningKey> readSigningKey(llvm::StringRef path);
 /// The public key that a caller of the runtime gives to ASTRA_VERIFY_SIGNATURE.
 std::array<uint8_t, 32> publicKey(const SigningKey &key);
 
-/// Writes `parts` to `out`, which may have no way back: a pipe. Fills in what the writer decides: each target's section
-/// number. Failures of the stream stay with the stream.
+/// Writes `parts` to `out`, which may have no way back: a pipe. Fills in what the writer decides: the numbers of each
+/// target's sections, the hash that links a host build to its GPU's code. Failures of the stream stay with the stream.
 llvm::Error writeBundle(BundleParts &parts, llvm::raw_ostream &out,
                         const std::optional<SigningKey> &key = std::nullopt);
 

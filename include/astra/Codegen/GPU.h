@@ -79,9 +79,26 @@ struct GpuBinary {
   std::vector<uint8_t> code;   // cubin or HSACO; empty where ptxas is not installed
   std::vector<GpuUse> kernels; // in the order of the module's; empty where there is no code
 };
-/// `noFuse`: ptxas is told not to fuse by itself either, which must change nothing.
-llvm::Expected<GpuBinary> buildGpu(const GpuModule &m, bool noFuse = false);
 /// Where ptxas is, or "".
 std::string ptxasPath();
+/// What ptxas says of itself: "13.0.88".
+llvm::Expected<std::string> ptxasVersion(const std::string &ptxas);
+/// `noFuse`: ptxas is told not to fuse by itself either, which must change nothing. ptxas: "" for PTX alone. Fails with
+/// checkLaunch's sentence, or with that of a tool.
+llvm::Expected<GpuBinary> buildGpu(const GpuModule &m, bool noFuse = false, const std::string &ptxas = ptxasPath());
+/// Refuses a kernel that cannot be launched on its target: kernel, target, figure and limit in one sentence.
+llvm::Error checkLaunch(const GpuLaunch &k, const GpuTarget &target);
+
+/// All kernels of a schedule as code of one GPU, in the order of Schedule::kernels.
+struct CompiledGpu {
+  const GpuTarget *target;
+  std::vector<Kernel> kernels; // expanded
+  std::vector<UOpRef> items;   // work items of a launch, over dims
+  GpuModule module;
+  GpuBinary binary;
+  std::string ptxasVersion; // where there is a cubin
+};
+llvm::Expected<CompiledGpu> compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
+                                       const std::string &ptxas);
 
 } // namespace astra

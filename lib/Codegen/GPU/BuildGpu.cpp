@@ -165,8 +165,33 @@ std::string astra::ptxasPath() {
   return "";
 }
 
-llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse) {
+llvm::Expected<std::string> astra::ptxasVersion(const std::string &ptxas) {
+  Folder folder;
+  if (folder.made) return llvm::createStringError("cannot make a temporary folder: " + folder.made.message());
+  auto text = run(folder, ptxas, {"--version"});
+  if (!text) return text.takeError();
+  StringRef version = StringRef(*text).split(", V").second;
+  return version.take_while([](char c) { return llvm::isDigit(c) || c == '.'; }).str();
+}
+
+llvm::Error astra::checkLaunch(const GpuLaunch &k, const GpuTarget &t) {
+  auto bad = [&](uint64_t figure, const char *what, uint64_t limit) {
+    return llvm::createStringError(std::errc::not_supported, "kernel '%s' takes %llu %s on %s; there are %llu",
+                                   k.name.c_str(), (unsigned long long)figure, what, t.name, (unsigned long long)limit);
+  };
+  if (k.threads > t.threads) return bad(k.threads, "threads a block", t.threads);
+  if (k.shared > t.sharedBytes) return bad(k.shared, "bytes of shared memory a block", t.sharedBytes);
+  if (!k.threads || k.threads % t.warp)
+    return llvm::createStringError(std::errc::not_supported,
+                                   "kernel '%s' has blocks of %u threads; warps of %s have %u", k.name.c_str(),
+                                   k.threads, t.name, t.warp);
+  return llvm::Error::success();
+}
+
+llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const std::string &ptxas) {
   GpuBinary out;
+  for (const GpuLaunch &k : g.kernels)
+    if (auto e = checkLaunch(k, *g.target)) return std::move(e);
   Folder folder;
   if (folder.made) return llvm::createStringError("cannot make a temporary folder: " + folder.made.message());
   std::string in = folder.at("in"), result = folder.at("out");
@@ -175,7 +200,6 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse) {
     auto text = gpuAssembly(g);
     if (!text) return text.takeError();
     out.assembly = std::move(*text);
-    std::string ptxas = ptxasPath();
     if (ptxas.empty()) {
       out.kernels.clear();
       return out;
@@ -203,5 +227,10 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse) {
   out.code = std::move(*code);
   if (g.target->flavour == GpuFlavour::HIP)
     if (auto e = readNotes(out.code, out.kernels)) return std::move(e);
+  for (auto [launch, use] : llvm::zip_equal(g.kernels, out.kernels)) { // what the back end added is there too
+    GpuLaunch whole = launch;
+    whole.shared = use.shared;
+    if (auto e = checkLaunch(whole, *g.target)) return std::move(e);
+  }
   return out;
 }

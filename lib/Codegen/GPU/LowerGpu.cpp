@@ -26,6 +26,25 @@ static bool hasFastMath(llvm::Module &m) {
   return false;
 }
 
+/// Bytes of the shared arrays that a kernel uses.
+static uint64_t sharedBytes(llvm::Module &m, const llvm::Function &kernel) {
+  uint64_t bytes = 0;
+  for (llvm::GlobalVariable &g : m.globals()) {
+    if (g.getAddressSpace() != Machine::sharedSpace) continue;
+    llvm::SmallVector<llvm::User *> users(g.users());
+    bool used = false;
+    while (!users.empty() && !used) {
+      llvm::User *u = users.pop_back_val();
+      if (auto *i = llvm::dyn_cast<llvm::Instruction>(u))
+        used = i->getFunction() == &kernel;
+      else
+        users.append(u->user_begin(), u->user_end());
+    }
+    if (used) bytes += m.getDataLayout().getTypeAllocSize(g.getValueType());
+  }
+  return bytes;
+}
+
 llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> kernels, const GpuTarget &target,
                                           llvm::ArrayRef<UOpRef> dims, bool withText) {
   mlir::DialectRegistry registry;
@@ -57,6 +76,7 @@ llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> 
   auto translated = mlir::translateModuleToLLVMIR(*module, llvmContext, "astra");
   if (!translated) return llvm::createStringError("the MLIR module has no LLVM IR: " + why);
   if (hasFastMath(*translated)) return llvm::createStringError("an instruction carries a fast-math flag");
+  for (GpuLaunch &k : out.kernels) k.shared = sharedBytes(*translated, *translated->getFunction(k.name));
   llvm::raw_string_ostream bytes(out.bitcode);
   llvm::WriteBitcodeToFile(*translated, bytes);
   return out;

@@ -18,7 +18,7 @@
 // What vouches for what: header.digest = SHA-256(header bytes 0 .. 31, then the whole section table); each section
 // record holds the SHA-256 of its section. Signature, when there is one, is the last section: 32 bytes public key, 64
 // bytes ed25519 signature of the 64 header bytes; its record's sha256 is zero, since the header must not depend on it.
-// So one signature covers every byte. Opening checks header, manifest and code; weights only under ASTRA_VERIFY_ALL.
+// So one signature covers every byte. Opening checks every section but the weights; those only under ASTRA_VERIFY_ALL.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ enum Feature : uint64_t {
   kFeaturePrepare = 1u << 2,     ///< some param has a prepare routine
   kFeatureHeldWeights = 1u << 3, ///< some param has no place: the user must set it
   kFeatureDerive = 1u << 4,      ///< some param has a derive routine
+  kFeatureGpu = 1u << 5,         ///< some target is a GPU, or a host build of a GPU's kernels
 };
-inline constexpr uint64_t kKnownFeatures = 31;
+inline constexpr uint64_t kKnownFeatures = 63;
 
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint64_t kMapAlign = 65536;
@@ -55,13 +56,20 @@ inline constexpr uint32_t kMaxRank = 16;
 inline constexpr uint32_t kMaxDims = 65536;
 inline constexpr uint32_t kMaxTargets = 256;
 inline constexpr uint32_t kMaxKernelBuffers = 256;
+inline constexpr uint32_t kMaxBlockThreads = 1024;
+inline constexpr uint64_t kMaxBlockShared = 1u << 20;
+// Kernel ABIs (manifest.fbs, KernelCode): of a CPU, of a GPU, of the host build of a GPU's kernel.
 inline constexpr uint32_t kCpuKernelAbi = 1;
+inline constexpr uint32_t kGpuKernelAbi = 2;
+inline constexpr uint32_t kHostBuildAbi = 3;
 
 enum class SectionKind : uint32_t {
-  Manifest = 1,  ///< a FlatBuffer, identifier "ASTM" (manifest.fbs)
-  Code = 2,      ///< a flat image: position-independent, no relocation, no import, no writable data
-  Weights = 3,   ///< stored bytes of params and initial states, each at a multiple of kAlign; at most one such section
-  Signature = 4, ///< 32 + 64 bytes, see above; always the last
+  Manifest = 1,   ///< a FlatBuffer, identifier "ASTM" (manifest.fbs)
+  Code = 2,       ///< a flat image: position-independent, no relocation, no import, no writable data
+  Weights = 3,    ///< stored bytes of params and initial states, each at a multiple of kAlign; at most one such section
+  Signature = 4,  ///< 32 + 64 bytes, see above; always the last
+  DeviceCode = 5, ///< a cubin or HSACO, as the driver of a GPU takes it
+  DeviceText = 6, ///< PTX
 };
 
 struct Header {

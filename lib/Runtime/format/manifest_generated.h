@@ -94,9 +94,17 @@ struct KernelCode;
 struct KernelCodeBuilder;
 struct KernelCodeT;
 
+struct GpuCode;
+struct GpuCodeBuilder;
+struct GpuCodeT;
+
 struct Kernel;
 struct KernelBuilder;
 struct KernelT;
+
+struct GpuTarget;
+struct GpuTargetBuilder;
+struct GpuTargetT;
 
 struct Target;
 struct TargetBuilder;
@@ -626,29 +634,35 @@ inline const char *EnumNameAccess(Access e) {
 enum class Arch : uint8_t {
   X86_64 = 0,
   AArch64 = 1,
+  NVIDIA = 2,
+  AMD = 3,
   MIN = X86_64,
-  MAX = AArch64
+  MAX = AMD
 };
 
-inline const Arch (&EnumValuesArch())[2] {
+inline const Arch (&EnumValuesArch())[4] {
   static const Arch values[] = {
     Arch::X86_64,
-    Arch::AArch64
+    Arch::AArch64,
+    Arch::NVIDIA,
+    Arch::AMD
   };
   return values;
 }
 
 inline const char * const *EnumNamesArch() {
-  static const char * const names[3] = {
+  static const char * const names[5] = {
     "X86_64",
     "AArch64",
+    "NVIDIA",
+    "AMD",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameArch(Arch e) {
-  if (flatbuffers::IsOutRange(e, Arch::X86_64, Arch::AArch64)) return "";
+  if (flatbuffers::IsOutRange(e, Arch::X86_64, Arch::AMD)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesArch()[index];
 }
@@ -2320,6 +2334,11 @@ struct KernelCodeT : public flatbuffers::NativeTable {
   uint32_t items = 0;
   uint32_t scratch = 0;
   std::string plan{};
+  std::unique_ptr<astra::fmt::GpuCodeT> gpu{};
+  KernelCodeT() = default;
+  KernelCodeT(const KernelCodeT &o);
+  KernelCodeT(KernelCodeT&&) FLATBUFFERS_NOEXCEPT = default;
+  KernelCodeT &operator=(KernelCodeT o) FLATBUFFERS_NOEXCEPT;
 };
 
 struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -2329,7 +2348,8 @@ struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_OFFSET = 4,
     VT_ITEMS = 6,
     VT_SCRATCH = 8,
-    VT_PLAN = 10
+    VT_PLAN = 10,
+    VT_GPU = 12
   };
   uint64_t offset() const {
     return GetField<uint64_t>(VT_OFFSET, 0);
@@ -2343,6 +2363,9 @@ struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::String *plan() const {
     return GetPointer<const flatbuffers::String *>(VT_PLAN);
   }
+  const astra::fmt::GpuCode *gpu() const {
+    return GetPointer<const astra::fmt::GpuCode *>(VT_GPU);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint64_t>(verifier, VT_OFFSET, 8) &&
@@ -2350,6 +2373,8 @@ struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_SCRATCH, 4) &&
            VerifyOffset(verifier, VT_PLAN) &&
            verifier.VerifyString(plan()) &&
+           VerifyOffset(verifier, VT_GPU) &&
+           verifier.VerifyTable(gpu()) &&
            verifier.EndTable();
   }
   KernelCodeT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2373,6 +2398,9 @@ struct KernelCodeBuilder {
   void add_plan(flatbuffers::Offset<flatbuffers::String> plan) {
     fbb_.AddOffset(KernelCode::VT_PLAN, plan);
   }
+  void add_gpu(flatbuffers::Offset<astra::fmt::GpuCode> gpu) {
+    fbb_.AddOffset(KernelCode::VT_GPU, gpu);
+  }
   explicit KernelCodeBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2389,9 +2417,11 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCode(
     uint64_t offset = 0,
     uint32_t items = 0,
     uint32_t scratch = 0,
-    flatbuffers::Offset<flatbuffers::String> plan = 0) {
+    flatbuffers::Offset<flatbuffers::String> plan = 0,
+    flatbuffers::Offset<astra::fmt::GpuCode> gpu = 0) {
   KernelCodeBuilder builder_(_fbb);
   builder_.add_offset(offset);
+  builder_.add_gpu(gpu);
   builder_.add_plan(plan);
   builder_.add_scratch(scratch);
   builder_.add_items(items);
@@ -2403,17 +2433,189 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCodeDirect(
     uint64_t offset = 0,
     uint32_t items = 0,
     uint32_t scratch = 0,
-    const char *plan = nullptr) {
+    const char *plan = nullptr,
+    flatbuffers::Offset<astra::fmt::GpuCode> gpu = 0) {
   auto plan__ = plan ? _fbb.CreateString(plan) : 0;
   return astra::fmt::CreateKernelCode(
       _fbb,
       offset,
       items,
       scratch,
-      plan__);
+      plan__,
+      gpu);
 }
 
 flatbuffers::Offset<KernelCode> CreateKernelCode(flatbuffers::FlatBufferBuilder &_fbb, const KernelCodeT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
+struct GpuCodeT : public flatbuffers::NativeTable {
+  typedef GpuCode TableType;
+  std::string symbol{};
+  uint32_t threads = 0;
+  uint32_t group = 1;
+  std::vector<uint32_t> dims{};
+  uint64_t shared = 0;
+  uint32_t registers = 0;
+  uint32_t scalar_registers = 0;
+  uint64_t stack = 0;
+  uint64_t spills = 0;
+};
+
+struct GpuCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef GpuCodeT NativeTableType;
+  typedef GpuCodeBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SYMBOL = 4,
+    VT_THREADS = 6,
+    VT_GROUP = 8,
+    VT_DIMS = 10,
+    VT_SHARED = 12,
+    VT_REGISTERS = 14,
+    VT_SCALAR_REGISTERS = 16,
+    VT_STACK = 18,
+    VT_SPILLS = 20
+  };
+  const flatbuffers::String *symbol() const {
+    return GetPointer<const flatbuffers::String *>(VT_SYMBOL);
+  }
+  uint32_t threads() const {
+    return GetField<uint32_t>(VT_THREADS, 0);
+  }
+  uint32_t group() const {
+    return GetField<uint32_t>(VT_GROUP, 1);
+  }
+  const flatbuffers::Vector<uint32_t> *dims() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_DIMS);
+  }
+  uint64_t shared() const {
+    return GetField<uint64_t>(VT_SHARED, 0);
+  }
+  uint32_t registers() const {
+    return GetField<uint32_t>(VT_REGISTERS, 0);
+  }
+  uint32_t scalar_registers() const {
+    return GetField<uint32_t>(VT_SCALAR_REGISTERS, 0);
+  }
+  uint64_t stack() const {
+    return GetField<uint64_t>(VT_STACK, 0);
+  }
+  uint64_t spills() const {
+    return GetField<uint64_t>(VT_SPILLS, 0);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_SYMBOL) &&
+           verifier.VerifyString(symbol()) &&
+           VerifyField<uint32_t>(verifier, VT_THREADS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_GROUP, 4) &&
+           VerifyOffsetRequired(verifier, VT_DIMS) &&
+           verifier.VerifyVector(dims()) &&
+           VerifyField<uint64_t>(verifier, VT_SHARED, 8) &&
+           VerifyField<uint32_t>(verifier, VT_REGISTERS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_SCALAR_REGISTERS, 4) &&
+           VerifyField<uint64_t>(verifier, VT_STACK, 8) &&
+           VerifyField<uint64_t>(verifier, VT_SPILLS, 8) &&
+           verifier.EndTable();
+  }
+  GpuCodeT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(GpuCodeT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<GpuCode> Pack(flatbuffers::FlatBufferBuilder &_fbb, const GpuCodeT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct GpuCodeBuilder {
+  typedef GpuCode Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_symbol(flatbuffers::Offset<flatbuffers::String> symbol) {
+    fbb_.AddOffset(GpuCode::VT_SYMBOL, symbol);
+  }
+  void add_threads(uint32_t threads) {
+    fbb_.AddElement<uint32_t>(GpuCode::VT_THREADS, threads, 0);
+  }
+  void add_group(uint32_t group) {
+    fbb_.AddElement<uint32_t>(GpuCode::VT_GROUP, group, 1);
+  }
+  void add_dims(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> dims) {
+    fbb_.AddOffset(GpuCode::VT_DIMS, dims);
+  }
+  void add_shared(uint64_t shared) {
+    fbb_.AddElement<uint64_t>(GpuCode::VT_SHARED, shared, 0);
+  }
+  void add_registers(uint32_t registers) {
+    fbb_.AddElement<uint32_t>(GpuCode::VT_REGISTERS, registers, 0);
+  }
+  void add_scalar_registers(uint32_t scalar_registers) {
+    fbb_.AddElement<uint32_t>(GpuCode::VT_SCALAR_REGISTERS, scalar_registers, 0);
+  }
+  void add_stack(uint64_t stack) {
+    fbb_.AddElement<uint64_t>(GpuCode::VT_STACK, stack, 0);
+  }
+  void add_spills(uint64_t spills) {
+    fbb_.AddElement<uint64_t>(GpuCode::VT_SPILLS, spills, 0);
+  }
+  explicit GpuCodeBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<GpuCode> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<GpuCode>(end);
+    fbb_.Required(o, GpuCode::VT_SYMBOL);
+    fbb_.Required(o, GpuCode::VT_DIMS);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<GpuCode> CreateGpuCode(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::String> symbol = 0,
+    uint32_t threads = 0,
+    uint32_t group = 1,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> dims = 0,
+    uint64_t shared = 0,
+    uint32_t registers = 0,
+    uint32_t scalar_registers = 0,
+    uint64_t stack = 0,
+    uint64_t spills = 0) {
+  GpuCodeBuilder builder_(_fbb);
+  builder_.add_spills(spills);
+  builder_.add_stack(stack);
+  builder_.add_shared(shared);
+  builder_.add_scalar_registers(scalar_registers);
+  builder_.add_registers(registers);
+  builder_.add_dims(dims);
+  builder_.add_group(group);
+  builder_.add_threads(threads);
+  builder_.add_symbol(symbol);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<GpuCode> CreateGpuCodeDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const char *symbol = nullptr,
+    uint32_t threads = 0,
+    uint32_t group = 1,
+    const std::vector<uint32_t> *dims = nullptr,
+    uint64_t shared = 0,
+    uint32_t registers = 0,
+    uint32_t scalar_registers = 0,
+    uint64_t stack = 0,
+    uint64_t spills = 0) {
+  auto symbol__ = symbol ? _fbb.CreateString(symbol) : 0;
+  auto dims__ = dims ? _fbb.CreateVector<uint32_t>(*dims) : 0;
+  return astra::fmt::CreateGpuCode(
+      _fbb,
+      symbol__,
+      threads,
+      group,
+      dims__,
+      shared,
+      registers,
+      scalar_registers,
+      stack,
+      spills);
+}
+
+flatbuffers::Offset<GpuCode> CreateGpuCode(flatbuffers::FlatBufferBuilder &_fbb, const GpuCodeT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
 struct KernelT : public flatbuffers::NativeTable {
   typedef Kernel TableType;
@@ -2541,6 +2743,107 @@ inline flatbuffers::Offset<Kernel> CreateKernelDirect(
 
 flatbuffers::Offset<Kernel> CreateKernel(flatbuffers::FlatBufferBuilder &_fbb, const KernelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct GpuTargetT : public flatbuffers::NativeTable {
+  typedef GpuTarget TableType;
+  uint32_t warp = 0;
+  uint32_t text = 4294967295;
+  uint32_t of = 4294967295;
+  std::vector<uint8_t> of_sha256{};
+};
+
+struct GpuTarget FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef GpuTargetT NativeTableType;
+  typedef GpuTargetBuilder Builder;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_WARP = 4,
+    VT_TEXT = 6,
+    VT_OF = 8,
+    VT_OF_SHA256 = 10
+  };
+  uint32_t warp() const {
+    return GetField<uint32_t>(VT_WARP, 0);
+  }
+  uint32_t text() const {
+    return GetField<uint32_t>(VT_TEXT, 4294967295);
+  }
+  uint32_t of() const {
+    return GetField<uint32_t>(VT_OF, 4294967295);
+  }
+  const flatbuffers::Vector<uint8_t> *of_sha256() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_OF_SHA256);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_WARP, 4) &&
+           VerifyField<uint32_t>(verifier, VT_TEXT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_OF, 4) &&
+           VerifyOffset(verifier, VT_OF_SHA256) &&
+           verifier.VerifyVector(of_sha256()) &&
+           verifier.EndTable();
+  }
+  GpuTargetT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(GpuTargetT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<GpuTarget> Pack(flatbuffers::FlatBufferBuilder &_fbb, const GpuTargetT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct GpuTargetBuilder {
+  typedef GpuTarget Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_warp(uint32_t warp) {
+    fbb_.AddElement<uint32_t>(GpuTarget::VT_WARP, warp, 0);
+  }
+  void add_text(uint32_t text) {
+    fbb_.AddElement<uint32_t>(GpuTarget::VT_TEXT, text, 4294967295);
+  }
+  void add_of(uint32_t of) {
+    fbb_.AddElement<uint32_t>(GpuTarget::VT_OF, of, 4294967295);
+  }
+  void add_of_sha256(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> of_sha256) {
+    fbb_.AddOffset(GpuTarget::VT_OF_SHA256, of_sha256);
+  }
+  explicit GpuTargetBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<GpuTarget> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<GpuTarget>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<GpuTarget> CreateGpuTarget(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t warp = 0,
+    uint32_t text = 4294967295,
+    uint32_t of = 4294967295,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> of_sha256 = 0) {
+  GpuTargetBuilder builder_(_fbb);
+  builder_.add_of_sha256(of_sha256);
+  builder_.add_of(of);
+  builder_.add_text(text);
+  builder_.add_warp(warp);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<GpuTarget> CreateGpuTargetDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t warp = 0,
+    uint32_t text = 4294967295,
+    uint32_t of = 4294967295,
+    const std::vector<uint8_t> *of_sha256 = nullptr) {
+  auto of_sha256__ = of_sha256 ? _fbb.CreateVector<uint8_t>(*of_sha256) : 0;
+  return astra::fmt::CreateGpuTarget(
+      _fbb,
+      warp,
+      text,
+      of,
+      of_sha256__);
+}
+
+flatbuffers::Offset<GpuTarget> CreateGpuTarget(flatbuffers::FlatBufferBuilder &_fbb, const GpuTargetT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct TargetT : public flatbuffers::NativeTable {
   typedef Target TableType;
   std::string name{};
@@ -2549,6 +2852,11 @@ struct TargetT : public flatbuffers::NativeTable {
   std::vector<std::string> features{};
   uint32_t section = 0;
   uint32_t rank = 0;
+  std::unique_ptr<astra::fmt::GpuTargetT> gpu{};
+  TargetT() = default;
+  TargetT(const TargetT &o);
+  TargetT(TargetT&&) FLATBUFFERS_NOEXCEPT = default;
+  TargetT &operator=(TargetT o) FLATBUFFERS_NOEXCEPT;
 };
 
 struct Target FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -2560,7 +2868,8 @@ struct Target FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ABI = 8,
     VT_FEATURES = 10,
     VT_SECTION = 12,
-    VT_RANK = 14
+    VT_RANK = 14,
+    VT_GPU = 16
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -2580,6 +2889,9 @@ struct Target FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t rank() const {
     return GetField<uint32_t>(VT_RANK, 0);
   }
+  const astra::fmt::GpuTarget *gpu() const {
+    return GetPointer<const astra::fmt::GpuTarget *>(VT_GPU);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -2591,6 +2903,8 @@ struct Target FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfStrings(features()) &&
            VerifyField<uint32_t>(verifier, VT_SECTION, 4) &&
            VerifyField<uint32_t>(verifier, VT_RANK, 4) &&
+           VerifyOffset(verifier, VT_GPU) &&
+           verifier.VerifyTable(gpu()) &&
            verifier.EndTable();
   }
   TargetT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2620,6 +2934,9 @@ struct TargetBuilder {
   void add_rank(uint32_t rank) {
     fbb_.AddElement<uint32_t>(Target::VT_RANK, rank, 0);
   }
+  void add_gpu(flatbuffers::Offset<astra::fmt::GpuTarget> gpu) {
+    fbb_.AddOffset(Target::VT_GPU, gpu);
+  }
   explicit TargetBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2639,8 +2956,10 @@ inline flatbuffers::Offset<Target> CreateTarget(
     uint32_t abi = 1,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> features = 0,
     uint32_t section = 0,
-    uint32_t rank = 0) {
+    uint32_t rank = 0,
+    flatbuffers::Offset<astra::fmt::GpuTarget> gpu = 0) {
   TargetBuilder builder_(_fbb);
+  builder_.add_gpu(gpu);
   builder_.add_rank(rank);
   builder_.add_section(section);
   builder_.add_features(features);
@@ -2657,7 +2976,8 @@ inline flatbuffers::Offset<Target> CreateTargetDirect(
     uint32_t abi = 1,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *features = nullptr,
     uint32_t section = 0,
-    uint32_t rank = 0) {
+    uint32_t rank = 0,
+    flatbuffers::Offset<astra::fmt::GpuTarget> gpu = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto features__ = features ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*features) : 0;
   return astra::fmt::CreateTarget(
@@ -2667,7 +2987,8 @@ inline flatbuffers::Offset<Target> CreateTargetDirect(
       abi,
       features__,
       section,
-      rank);
+      rank,
+      gpu);
 }
 
 flatbuffers::Offset<Target> CreateTarget(flatbuffers::FlatBufferBuilder &_fbb, const TargetT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -4034,6 +4355,23 @@ inline flatbuffers::Offset<State> CreateState(flatbuffers::FlatBufferBuilder &_f
       _init);
 }
 
+inline KernelCodeT::KernelCodeT(const KernelCodeT &o)
+      : offset(o.offset),
+        items(o.items),
+        scratch(o.scratch),
+        plan(o.plan),
+        gpu((o.gpu) ? new astra::fmt::GpuCodeT(*o.gpu) : nullptr) {
+}
+
+inline KernelCodeT &KernelCodeT::operator=(KernelCodeT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(offset, o.offset);
+  std::swap(items, o.items);
+  std::swap(scratch, o.scratch);
+  std::swap(plan, o.plan);
+  std::swap(gpu, o.gpu);
+  return *this;
+}
+
 inline KernelCodeT *KernelCode::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::unique_ptr<KernelCodeT>(new KernelCodeT());
   UnPackTo(_o.get(), _resolver);
@@ -4047,6 +4385,7 @@ inline void KernelCode::UnPackTo(KernelCodeT *_o, const flatbuffers::resolver_fu
   { auto _e = items(); _o->items = _e; }
   { auto _e = scratch(); _o->scratch = _e; }
   { auto _e = plan(); if (_e) _o->plan = _e->str(); }
+  { auto _e = gpu(); if (_e) _o->gpu = std::unique_ptr<astra::fmt::GpuCodeT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<KernelCode> KernelCode::Pack(flatbuffers::FlatBufferBuilder &_fbb, const KernelCodeT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4061,12 +4400,64 @@ inline flatbuffers::Offset<KernelCode> CreateKernelCode(flatbuffers::FlatBufferB
   auto _items = _o->items;
   auto _scratch = _o->scratch;
   auto _plan = _o->plan.empty() ? 0 : _fbb.CreateString(_o->plan);
+  auto _gpu = _o->gpu ? CreateGpuCode(_fbb, _o->gpu.get(), _rehasher) : 0;
   return astra::fmt::CreateKernelCode(
       _fbb,
       _offset,
       _items,
       _scratch,
-      _plan);
+      _plan,
+      _gpu);
+}
+
+inline GpuCodeT *GpuCode::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<GpuCodeT>(new GpuCodeT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void GpuCode::UnPackTo(GpuCodeT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = symbol(); if (_e) _o->symbol = _e->str(); }
+  { auto _e = threads(); _o->threads = _e; }
+  { auto _e = group(); _o->group = _e; }
+  { auto _e = dims(); if (_e) { _o->dims.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->dims[_i] = _e->Get(_i); } } }
+  { auto _e = shared(); _o->shared = _e; }
+  { auto _e = registers(); _o->registers = _e; }
+  { auto _e = scalar_registers(); _o->scalar_registers = _e; }
+  { auto _e = stack(); _o->stack = _e; }
+  { auto _e = spills(); _o->spills = _e; }
+}
+
+inline flatbuffers::Offset<GpuCode> GpuCode::Pack(flatbuffers::FlatBufferBuilder &_fbb, const GpuCodeT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateGpuCode(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<GpuCode> CreateGpuCode(flatbuffers::FlatBufferBuilder &_fbb, const GpuCodeT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const GpuCodeT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _symbol = _fbb.CreateString(_o->symbol);
+  auto _threads = _o->threads;
+  auto _group = _o->group;
+  auto _dims = _fbb.CreateVector(_o->dims);
+  auto _shared = _o->shared;
+  auto _registers = _o->registers;
+  auto _scalar_registers = _o->scalar_registers;
+  auto _stack = _o->stack;
+  auto _spills = _o->spills;
+  return astra::fmt::CreateGpuCode(
+      _fbb,
+      _symbol,
+      _threads,
+      _group,
+      _dims,
+      _shared,
+      _registers,
+      _scalar_registers,
+      _stack,
+      _spills);
 }
 
 inline KernelT::KernelT(const KernelT &o)
@@ -4125,6 +4516,62 @@ inline flatbuffers::Offset<Kernel> CreateKernel(flatbuffers::FlatBufferBuilder &
       _bytes);
 }
 
+inline GpuTargetT *GpuTarget::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<GpuTargetT>(new GpuTargetT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void GpuTarget::UnPackTo(GpuTargetT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = warp(); _o->warp = _e; }
+  { auto _e = text(); _o->text = _e; }
+  { auto _e = of(); _o->of = _e; }
+  { auto _e = of_sha256(); if (_e) { _o->of_sha256.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->of_sha256.begin()); } }
+}
+
+inline flatbuffers::Offset<GpuTarget> GpuTarget::Pack(flatbuffers::FlatBufferBuilder &_fbb, const GpuTargetT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateGpuTarget(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<GpuTarget> CreateGpuTarget(flatbuffers::FlatBufferBuilder &_fbb, const GpuTargetT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const GpuTargetT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _warp = _o->warp;
+  auto _text = _o->text;
+  auto _of = _o->of;
+  auto _of_sha256 = _o->of_sha256.size() ? _fbb.CreateVector(_o->of_sha256) : 0;
+  return astra::fmt::CreateGpuTarget(
+      _fbb,
+      _warp,
+      _text,
+      _of,
+      _of_sha256);
+}
+
+inline TargetT::TargetT(const TargetT &o)
+      : name(o.name),
+        arch(o.arch),
+        abi(o.abi),
+        features(o.features),
+        section(o.section),
+        rank(o.rank),
+        gpu((o.gpu) ? new astra::fmt::GpuTargetT(*o.gpu) : nullptr) {
+}
+
+inline TargetT &TargetT::operator=(TargetT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(name, o.name);
+  std::swap(arch, o.arch);
+  std::swap(abi, o.abi);
+  std::swap(features, o.features);
+  std::swap(section, o.section);
+  std::swap(rank, o.rank);
+  std::swap(gpu, o.gpu);
+  return *this;
+}
+
 inline TargetT *Target::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::unique_ptr<TargetT>(new TargetT());
   UnPackTo(_o.get(), _resolver);
@@ -4140,6 +4587,7 @@ inline void Target::UnPackTo(TargetT *_o, const flatbuffers::resolver_function_t
   { auto _e = features(); if (_e) { _o->features.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->features[_i] = _e->Get(_i)->str(); } } }
   { auto _e = section(); _o->section = _e; }
   { auto _e = rank(); _o->rank = _e; }
+  { auto _e = gpu(); if (_e) _o->gpu = std::unique_ptr<astra::fmt::GpuTargetT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<Target> Target::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TargetT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4156,6 +4604,7 @@ inline flatbuffers::Offset<Target> CreateTarget(flatbuffers::FlatBufferBuilder &
   auto _features = _o->features.size() ? _fbb.CreateVectorOfStrings(_o->features) : 0;
   auto _section = _o->section;
   auto _rank = _o->rank;
+  auto _gpu = _o->gpu ? CreateGpuTarget(_fbb, _o->gpu.get(), _rehasher) : 0;
   return astra::fmt::CreateTarget(
       _fbb,
       _name,
@@ -4163,7 +4612,8 @@ inline flatbuffers::Offset<Target> CreateTarget(flatbuffers::FlatBufferBuilder &
       _abi,
       _features,
       _section,
-      _rank);
+      _rank,
+      _gpu);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

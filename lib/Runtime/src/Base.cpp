@@ -123,6 +123,7 @@ const char *astra_status_name(astra_status status) {
     NAME(ASTRA_STATE_LOST);
     NAME(ASTRA_DATA_DIM);
     NAME(ASTRA_DEPENDENCY);
+    NAME(ASTRA_KERNEL_FAULT);
 #undef NAME
   }
   return "unknown status";

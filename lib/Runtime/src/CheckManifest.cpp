@@ -185,18 +185,66 @@ Status Checker::targets() {
     return malformed(diag, "%u targets; at most %u are allowed", m.targets()->size(), fmt::kMaxTargets);
   if (Status s = uniqueNames(*this, m.targets(), "target")) return s;
   for (const fmt::Target *t : *m.targets()) {
-    const char *name = t->name()->c_str();
-    if (t->arch() > fmt::Arch::AArch64) return malformed(diag, "target %.64s has an unknown architecture", name);
-    if (t->abi() != fmt::kCpuKernelAbi)
-      return fail(diag, ASTRA_NEWER_FORMAT,
-                  "target %.64s has kernel ABI %u; this library knows %u: use a newer library", name, t->abi(),
-                  fmt::kCpuKernelAbi);
-    if (t->section() >= sectionCount || sections[t->section()].kind != static_cast<uint32_t>(fmt::SectionKind::Code))
-      return malformed(diag, "target %.64s has no code section", name);
+    if (Status s = target(*t)) return s;
     for (const fmt::Target *other : *m.targets())
-      if (other != t && other->arch() == t->arch() && other->rank() == t->rank())
-        return malformed(diag, "targets %.64s and %.64s have the same rank", name, other->name()->c_str());
+      if (other != t && t->abi() == fmt::kCpuKernelAbi && other->abi() == t->abi() && other->arch() == t->arch() &&
+          other->rank() == t->rank())
+        return malformed(diag, "targets %.64s and %.64s have the same rank", t->name()->c_str(),
+                         other->name()->c_str());
   }
+  return ASTRA_OK;
+}
+
+/// Its name says what it is, and so do architecture, ABI, kind of section.
+Status Checker::target(const fmt::Target &t) {
+  const char *name = t.name()->c_str();
+  if (t.arch() > fmt::Arch::AMD) return malformed(diag, "target %.64s has an unknown architecture", name);
+  if (t.abi() < fmt::kCpuKernelAbi || t.abi() > fmt::kHostBuildAbi)
+    return fail(diag, ASTRA_NEWER_FORMAT,
+                "target %.64s has kernel ABI %u; this library knows %u to %u: use a newer library", name, t.abi(),
+                fmt::kCpuKernelAbi, fmt::kHostBuildAbi);
+  auto kind = fmt::SectionKind(t.section() < sectionCount ? sections[t.section()].kind : 0);
+  if (kind != fmt::SectionKind::Code &&
+      (t.abi() != fmt::kGpuKernelAbi || (kind != fmt::SectionKind::DeviceCode && kind != fmt::SectionKind::DeviceText)))
+    return malformed(diag, "target %.64s has no code section", name);
+  bool isGpu = t.arch() > fmt::Arch::AArch64;
+  if (isGpu != (t.abi() == fmt::kGpuKernelAbi) || isGpu == (kind == fmt::SectionKind::Code))
+    return malformed(diag, "target %.64s has a kernel ABI or a section of another kind of machine", name);
+  if (t.abi() == fmt::kCpuKernelAbi) return ASTRA_OK;
+  const fmt::GpuTarget *gpu = t.gpu();
+  if (!gpu || (gpu->warp() != 32 && gpu->warp() != 64))
+    return malformed(diag, "target %.64s has no warps of 32 or 64 threads", name);
+  if (gpu->text() != kNone && (!isGpu || gpu->text() >= sectionCount ||
+                               sections[gpu->text()].kind != static_cast<uint32_t>(fmt::SectionKind::DeviceText)))
+    return malformed(diag, "target %.64s has a text that is not there", name);
+  if (isGpu) return ASTRA_OK;
+  if (gpu->of() >= m.targets()->size() || m.targets()->Get(gpu->of())->abi() != fmt::kGpuKernelAbi)
+    return malformed(diag, "target %.64s is the host build of target %u, which is no GPU", name, gpu->of());
+  uint32_t of = m.targets()->Get(gpu->of())->section();
+  if (!gpu->of_sha256() || gpu->of_sha256()->size() != 32 || of >= sectionCount ||
+      memcmp(gpu->of_sha256()->data(), sections[of].sha256, 32) != 0)
+    return malformed(diag, "target %.64s is the host build of other code than that of %.64s", name,
+                     m.targets()->Get(gpu->of())->name()->c_str());
+  return ASTRA_OK;
+}
+
+/// What a launch on a GPU, or in an emulator, relies on.
+Status Checker::gpuCode(const fmt::Kernel &k, const fmt::KernelCode &code, const fmt::Target &target) {
+  const char *name = k.name()->c_str(), *where = target.name()->c_str();
+  const fmt::GpuCode *gpu = code.gpu();
+  if (!gpu) return malformed(diag, "kernel %.64s does not say how it is launched on %.64s", name, where);
+  if (gpu->threads() == 0 || gpu->threads() > fmt::kMaxBlockThreads || gpu->threads() % target.gpu()->warp() ||
+      gpu->group() == 0 || gpu->threads() % gpu->group())
+    return malformed(diag, "kernel %.64s has blocks of %u threads, %u an item, on %.64s", name, gpu->threads(),
+                     gpu->group(), where);
+  if (gpu->shared() > fmt::kMaxBlockShared)
+    return malformed(diag, "kernel %.64s takes %llu bytes of shared memory on %.64s", name,
+                     static_cast<unsigned long long>(gpu->shared()), where);
+  if (gpu->dims()->size() > fmt::kMaxKernelBuffers)
+    return malformed(diag, "kernel %.64s takes %u dims on %.64s", name, gpu->dims()->size(), where);
+  for (uint32_t d : *gpu->dims())
+    if (d >= m.dims()->size())
+      return malformed(diag, "kernel %.64s takes dim %u of %u on %.64s", name, d, m.dims()->size(), where);
   return ASTRA_OK;
 }
 
@@ -214,6 +262,8 @@ Status Checker::kernels() {
                        m.targets()->size());
     for (uint32_t t = 0; t < k->code()->size(); t++) {
       const fmt::Target *target = m.targets()->Get(t);
+      if (target->abi() != fmt::kCpuKernelAbi)
+        if (Status s = gpuCode(*k, *k->code()->Get(t), *target)) return s;
       uint64_t offset = k->code()->Get(t)->offset();
       if (offset >= sections[target->section()].bytes || (target->arch() == fmt::Arch::AArch64 && offset % 4))
         return malformed(diag, "kernel %.64s begins outside the code of %.64s", name, target->name()->c_str());

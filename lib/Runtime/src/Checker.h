@@ -34,6 +34,8 @@ struct Checker {
   Status params();
   Status states();
   Status targets();
+  Status target(const fmt::Target &target);
+  Status gpuCode(const fmt::Kernel &kernel, const fmt::KernelCode &code, const fmt::Target &target);
   Status kernels();
   Status entry(const fmt::Entry &entry);
   Status tensor(const fmt::Tensor &tensor, bool isOutput);

@@ -19,7 +19,7 @@ using Kernel = void (*)(void *const *buffers, const int64_t *dims, void *scratch
 /// Below this cost (bytes or operations) waking a worker takes longer than the work.
 constexpr int64_t kInlineCost = 32768;
 
-Status init(astra_device *device, const astra_device_options &o, astra_diag *diag) {
+Status init(astra_device *device, const char *, const astra_device_options &o, astra_diag *diag) {
   if (o.level) {
     if (strlen(o.level) >= sizeof(device->level))
       return fail(diag, ASTRA_UNKNOWN_NAME, "the level '%.64s' is too long a name; give one such as x86-64-v3",
@@ -52,7 +52,8 @@ void destroy(astra_device *device) {
 }
 
 bool accepts(const fmt::Target &target) {
-  return strncmp(target.name()->c_str(), "cpu:", 4) == 0 && target.arch() == kHostArch;
+  return target.abi() == fmt::kCpuKernelAbi && target.arch() == kHostArch &&
+         strncmp(target.name()->c_str(), "cpu:", 4) == 0;
 }
 
 /// Makes freshly written code visible to instruction fetch. libgcc's own keeps a writable global.
@@ -150,30 +151,23 @@ void work(void *arg, size_t worker) {
   }
 }
 
-void launch(astra_device *device, const Launch &l) {
+Status launch(astra_device *device, const Launch &l, astra_diag *) {
   const astra_executor &e = device->executor;
   if (!e.parallel_for || e.num_workers == 1 || l.items == 1 || (l.cost >= 0 && l.cost < kInlineCost)) {
     FloatEnvironment environment;
     runRange(l, 0, 0, l.items);
-    return;
+    return ASTRA_OK;
   }
   int64_t workers = e.num_workers < l.items ? e.num_workers : l.items;
   Split split{l, workers};
   e.parallel_for(e.self, size_t(workers), work, &split);
+  return ASTRA_OK;
 }
 
 void copy(astra_device *, void *dst, const void *src, uint64_t bytes) {
   if (bytes) memcpy(dst, src, bytes);
 }
 
-constexpr DeviceType types[] = {
-    {"cpu", init, destroy, cpuHasFeature, accepts, load, unload, launch, copy},
-};
-
 } // namespace
 
-const DeviceType *astra::rt::deviceTypeOf(const char *name) {
-  for (const DeviceType &type : types)
-    if (strcmp(type.name, name) == 0) return &type;
-  return nullptr;
-}
+const DeviceType astra::rt::cpuDevice = {init, destroy, cpuHasFeature, accepts, load, unload, launch, copy};

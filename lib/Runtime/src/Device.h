@@ -1,6 +1,6 @@
 //===- Device.h: what a kind of device can do -----------------------------===//
 // Takes:    nothing.
-// Gives:    the table of functions that stands between the runtime and a kind of device; the CPU is the first row.
+// Gives:    the table of functions that stands between the runtime and a kind of device; the CPU is one.
 // Keeps:    everything above this line (sessions, streams, programs) is the same for every kind.
 // Does not: know bundles beyond a target's row.
 #pragma once
@@ -18,11 +18,14 @@ struct Launch {
   uint8_t *scratch; ///< workers * scratchStride bytes
   uint64_t scratchStride;
   int64_t cost; ///< bytes or operations, whichever is more; -1 if not known
+  const fmt::Kernel *kernel;
+  const fmt::KernelCode *code;
+  const fmt::Target *target;
+  const uint64_t *bufferBytes;
 };
 
 struct DeviceType {
-  const char *name;
-  Status (*init)(astra_device *device, const astra_device_options &options, astra_diag *diag);
+  Status (*init)(astra_device *device, const char *name, const astra_device_options &options, astra_diag *diag);
   void (*destroy)(astra_device *device);
   int (*hasFeature)(const char *name);
   /// Whether the device could run a target of this architecture and kind at all.
@@ -31,12 +34,12 @@ struct DeviceType {
   Status (*load)(astra_device *device, const astra_bundle &bundle, const fmt::Section &section, Code &out,
                  astra_diag *diag);
   void (*unload)(astra_device *device, Code &code);
-  void (*launch)(astra_device *device, const Launch &launch);
+  Status (*launch)(astra_device *device, const Launch &launch, astra_diag *diag);
   void (*copy)(astra_device *device, void *dst, const void *src, uint64_t bytes);
 };
 
-/// Null for a name that is no kind of device.
-const DeviceType *deviceTypeOf(const char *name);
+extern const DeviceType cpuDevice;      // CpuDevice.cpp
+extern const DeviceType emulatedDevice; // EmulatedDevice.cpp
 
 //===- Threads made on request (Threads.cpp) ------------------------------===//
 

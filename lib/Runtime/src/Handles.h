@@ -51,6 +51,7 @@ struct astra_device : astra::rt::Handle {
   astra_executor executor{}; ///< num_workers >= 1; parallel_for null if there is one worker, enqueue may be null
   astra::rt::ThreadPool *threads = nullptr; ///< ours, if the caller asked for threads
   char level[64] = {};                      ///< forced level, or empty
+  astra_emulator emulator{};                ///< of a device "emu:...": what does its launches
 };
 
 namespace astra::rt {

@@ -90,7 +90,11 @@ Status Frame::launch(const fmt::Launch &l) {
   if (kernel->bytes() != kNone)
     if (Status s = evaluate(m, kernel->bytes(), dims, bytes, diag)) return s;
   void *arguments[fmt::kMaxKernelBuffers];
-  for (uint32_t i = 0; i < l.buffers()->size(); i++) arguments[i] = buffers[l.buffers()->Get(i)];
+  uint64_t argumentBytes[fmt::kMaxKernelBuffers];
+  for (uint32_t i = 0; i < l.buffers()->size(); i++) {
+    arguments[i] = buffers[l.buffers()->Get(i)];
+    argumentBytes[i] = memory.bufferBytes[l.buffers()->Get(i)];
+  }
   launched = true;
   Launch request{static_cast<const char *>(loaded.code.base) + code->offset(),
                  arguments,
@@ -98,20 +102,21 @@ Status Frame::launch(const fmt::Launch &l) {
                  items,
                  scratch,
                  memory.scratchStride,
-                 flops > bytes ? flops : bytes};
-  if (!trace) {
-    loaded.device->type.launch(loaded.device, request);
-    return ASTRA_OK;
-  }
+                 flops > bytes ? flops : bytes,
+                 kernel,
+                 code,
+                 m.targets()->Get(loaded.target),
+                 argumentBytes};
+  if (!trace) return loaded.device->type.launch(loaded.device, request, diag);
   astra_trace_event event{};
   event.size = sizeof(event);
   event.name = kernel->name()->c_str();
   event.begin_ns = now();
-  loaded.device->type.launch(loaded.device, request);
+  Status status = loaded.device->type.launch(loaded.device, request, diag);
   event.end_ns = now();
   event.items = items, event.bytes = bytes, event.flops = flops;
   trace(traceSelf, &event);
-  return ASTRA_OK;
+  return status;
 }
 
 Status Frame::copy(const fmt::Copy &c) {

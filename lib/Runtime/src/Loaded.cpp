@@ -36,6 +36,9 @@ Status chooseTarget(const astra_device *device, const fmt::Manifest &m, uint32_t
     best = t, out = i;
   }
   if (best) return ASTRA_OK;
+  if (!named && device->emulator.launch)
+    return fail(diag, ASTRA_NO_TARGET, "the bundle has no target emu:%.64s; compile it with --target=%.64s,emu:%.64s",
+                device->level, device->level, device->level);
   if (!named)
     return fail(diag, ASTRA_NO_TARGET,
                 "the bundle has no code for the level '%.64s'; it has %u targets, the first is %.64s", device->level,

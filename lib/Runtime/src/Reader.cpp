@@ -52,7 +52,7 @@ Status checkSections(FileView &f, astra_diag *diag) {
   for (uint32_t i = 0; i < f.header->sectionCount; i++) {
     const fmt::Section &s = f.sections[i];
     SectionKind kind = static_cast<SectionKind>(s.kind);
-    if (s.kind < uint32_t(SectionKind::Manifest) || s.kind > uint32_t(SectionKind::Signature))
+    if (s.kind < uint32_t(SectionKind::Manifest) || s.kind > uint32_t(SectionKind::DeviceText))
       return malformed(diag, "section %u has the unknown kind %u", i, s.kind);
     if ((kind == SectionKind::Manifest) != (i == 0))
       return malformed(diag, "the manifest is not section 0, and section 0 alone");
@@ -87,9 +87,9 @@ Status checkHashes(const FileView &f, bool weightsToo, astra_diag *diag) {
     if (kind == SectionKind::Signature || (kind == SectionKind::Weights && !weightsToo)) continue;
     if (!Sha256::matches(f.section(i), s.bytes, s.sha256))
       return fail(diag, ASTRA_CORRUPT, "the hash of section %u (%s) is wrong; the file is damaged, fetch it again", i,
-                  kind == SectionKind::Manifest ? "manifest"
-                  : kind == SectionKind::Code   ? "code"
-                                                : "weights");
+                  kind == SectionKind::Manifest  ? "manifest"
+                  : kind == SectionKind::Weights ? "weights"
+                                                 : "code");
   }
   return ASTRA_OK;
 }

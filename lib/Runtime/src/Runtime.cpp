@@ -65,11 +65,13 @@ astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const
   if (!out || !name) return fail(diag, ASTRA_INVALID_ARGUMENT, "out or name is NULL; give both");
   astra_device_options o;
   if (Status s = readOptions(o, options, "astra_device_options", diag)) return s;
-  const DeviceType *type = deviceTypeOf(name);
-  if (!type) return fail(diag, ASTRA_UNSUPPORTED, "no device is named '%.64s'; this library has: cpu", name);
+  bool isEmulated = strncmp(name, "emu:", 4) == 0;
+  if (!isEmulated && strcmp(name, "cpu") != 0)
+    return fail(diag, ASTRA_UNSUPPORTED, "no device is named '%.64s'; this library has: cpu", name);
+  const DeviceType *type = isEmulated ? &emulatedDevice : &cpuDevice;
   astra_device *device = runtime->heap.make<astra_device>(runtime, *type);
   if (!device) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a device");
-  if (Status s = type->init(device, o, diag)) {
+  if (Status s = type->init(device, name, o, diag)) {
     runtime->heap.destroy(device);
     return s;
   }

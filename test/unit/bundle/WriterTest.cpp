@@ -61,7 +61,7 @@ BundleParts sample() {
   entry->routine = std::make_unique<fmt::RoutineT>();
   entry->routine->programs.push_back(std::make_unique<fmt::ProgramT>());
   m.entries.push_back(std::move(entry));
-  p.images.push_back(std::vector<uint8_t>(100, 0xc3));
+  p.images.push_back({std::vector<uint8_t>(100, 0xc3)});
   return p;
 }
 

@@ -1,5 +1,5 @@
 //===- MutateTest.cpp: altered files --------------------------------------===//
-// Takes:    the standard bundle with bytes changed.
+// Takes:    the standard bundle, alone and with a GPU, with bytes changed.
 // Gives:    a refusal, or a bundle that is harmless to open, ask and load; never a crash or a touched out-parameter.
 // Keeps:    hashes are made right again, so that what is behind them is reached.
 // Does not: run altered programs: code is trusted once its hash is.
@@ -69,16 +69,23 @@ struct Prober {
   Device device;
 };
 
-Bytes standardBundle() {
-  ManifestMaker k = standardManifest();
-  return assemble(k);
-}
+/// Of a CPU alone, and with a GPU and its host build.
+class Mutated : public testing::TestWithParam<bool> {
+protected:
+  static Bytes bundle() {
+    ManifestMaker k = GetParam() ? gpuManifest() : standardManifest();
+    return GetParam() ? assembleGpu(k) : assemble(k);
+  }
+  static size_t tableEnd() { return 64 + (GetParam() ? 6 : 4) * sizeof(fmt::Section); }
+};
+INSTANTIATE_TEST_SUITE_P(Targets, Mutated, testing::Bool(),
+                         [](const auto &i) { return std::string(i.param ? "GPU" : "CPU"); });
 
-TEST(Mutated, EveryByteOfHeaderAndTableAsItIs) {
+TEST_P(Mutated, EveryByteOfHeaderAndTableAsItIs) {
   Prober prober;
-  Bytes good = standardBundle();
+  Bytes good = bundle();
   Aligned memory(good);
-  size_t end = 64 + 4 * sizeof(fmt::Section);
+  size_t end = tableEnd();
   for (size_t at = 0; at < end; at++)
     for (int bit : {0, 3, 7}) {
       memory.data[at] ^= uint8_t(1 << bit);
@@ -88,10 +95,26 @@ TEST(Mutated, EveryByteOfHeaderAndTableAsItIs) {
   EXPECT_TRUE(prober.accepts(memory));
 }
 
-TEST(Mutated, EveryFieldOfHeaderAndTableWithRightHashes) {
+/// What is code or text of a target is covered too, not only what the CPU runs.
+TEST_P(Mutated, EveryByteOfASmallSection) {
   Prober prober;
-  const Bytes good = standardBundle();
-  for (size_t at = 8; at < 64 + 4 * sizeof(fmt::Section); at += 4)
+  Bytes good = bundle();
+  Aligned memory(good);
+  auto *table = reinterpret_cast<const fmt::Section *>(good.data() + 64);
+  size_t sections = (tableEnd() - 64) / sizeof(fmt::Section), tried = 0;
+  for (size_t s = 1; s < sections; s++)
+    for (size_t at = 0; at < table[s].bytes && table[s].bytes < 64; at++, tried++) {
+      memory.data[table[s].offset + at] ^= 4;
+      EXPECT_FALSE(prober.accepts(memory)) << "section " << s << ", byte " << at;
+      memory.data[table[s].offset + at] ^= 4;
+    }
+  EXPECT_EQ(tried > 0, GetParam());
+}
+
+TEST_P(Mutated, EveryFieldOfHeaderAndTableWithRightHashes) {
+  Prober prober;
+  const Bytes good = bundle();
+  for (size_t at = 8; at < tableEnd(); at += 4)
     for (uint64_t value : {uint64_t(0), uint64_t(1), uint64_t(0x7fffffff), uint64_t(0xffffffff), uint64_t(65536)}) {
       Bytes b = good;
       auto *header = reinterpret_cast<fmt::Header *>(b.data());
@@ -102,9 +125,10 @@ TEST(Mutated, EveryFieldOfHeaderAndTableWithRightHashes) {
     }
 }
 
-TEST(Mutated, EveryWordOfTheManifestWithRightHashes) {
+TEST(MutatedManifest, EveryWordWithRightHashes) {
   Prober prober;
-  const Bytes good = standardBundle();
+  ManifestMaker k = gpuManifest(); // it has all that the standard bundle has
+  const Bytes good = assembleGpu(k);
   auto *table = reinterpret_cast<const fmt::Section *>(good.data() + 64);
   Bytes manifest(good.begin() + ptrdiff_t(table[0].offset), good.begin() + ptrdiff_t(table[0].offset + table[0].bytes));
   size_t accepted = 0;

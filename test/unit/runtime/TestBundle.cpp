@@ -222,6 +222,54 @@ Bytes test::assemble(ManifestMaker &maker, uint64_t features) {
                   features);
 }
 
+static const Bytes deviceCode = {0x7f, 'E', 'L', 'F', 'c', 'u', 'b', 'i', 'n'};
+
+Bytes test::assembleGpu(ManifestMaker &maker) {
+  return assemble({{fmt::SectionKind::Manifest, maker.manifest()},
+                   {fmt::SectionKind::Code, maker.x86.code},
+                   {fmt::SectionKind::Code, maker.aarch64.code},
+                   {fmt::SectionKind::DeviceCode, deviceCode},
+                   {fmt::SectionKind::DeviceText, {'/', '/', 'P', 'T', 'X'}},
+                   {fmt::SectionKind::Weights, maker.weights}},
+                  fmt::kFeatureGpu);
+}
+
+ManifestMaker test::gpuManifest() {
+  ManifestMaker k = standardManifest();
+  auto add = [&](const char *name, fmt::Arch arch, uint32_t abi, uint32_t section) -> fmt::GpuTargetT & {
+    auto t = std::make_unique<fmt::TargetT>();
+    t->name = name, t->arch = arch, t->abi = abi, t->section = section;
+    t->gpu = std::make_unique<fmt::GpuTargetT>();
+    t->gpu->warp = 32;
+    k.m.targets.push_back(std::move(t));
+    return *k.m.targets.back()->gpu;
+  };
+  bool x86 =
+#if defined(__x86_64__)
+      true;
+#else
+      false;
+#endif
+  add("cuda:sm_90", fmt::Arch::NVIDIA, fmt::kGpuKernelAbi, 3).text = 4;
+  fmt::GpuTargetT &host =
+      add("emu:cuda:sm_90", x86 ? fmt::Arch::X86_64 : fmt::Arch::AArch64, fmt::kHostBuildAbi, x86 ? 1 : 2);
+  host.of = 4;
+  host.of_sha256.resize(32);
+  rt::Sha256 hash;
+  hash.update(deviceCode.data(), deviceCode.size());
+  hash.finish(host.of_sha256.data());
+  for (const auto &kernel : k.m.kernels)
+    for (uint64_t offset : {uint64_t(0), kernel->code[x86 ? 0 : 3]->offset}) {
+      auto code = std::make_unique<fmt::KernelCodeT>();
+      code->offset = offset, code->items = kernel->code[0]->items, code->scratch = kernel->code[0]->scratch;
+      code->gpu = std::make_unique<fmt::GpuCodeT>();
+      code->gpu->symbol = kernel->name, code->gpu->threads = 64, code->gpu->group = 2, code->gpu->shared = 48;
+      code->gpu->dims = {3, 0};
+      kernel->code.push_back(std::move(code));
+    }
+  return k;
+}
+
 //===- The standard bundle ------------------------------------------------===//
 
 ManifestMaker test::standardManifest() {

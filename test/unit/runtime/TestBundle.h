@@ -79,4 +79,9 @@ Bytes assemble(ManifestMaker &maker, uint64_t features = 0);
 /// The bundle that most tests use; its entries are listed in TestBundle.cpp.
 ManifestMaker standardManifest();
 
+/// The same with targets cuda:sm_90, of bytes that no driver saw, and emu:cuda:sm_90, whose host build is the CPU's
+/// image: the emulator of a test calls its kernels as a CPU does. The sections of assembleGpu go with it.
+ManifestMaker gpuManifest();
+Bytes assembleGpu(ManifestMaker &maker);
+
 } // namespace astra::test

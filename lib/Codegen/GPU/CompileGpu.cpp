@@ -1,0 +1,28 @@
+//===- CompileGpu.cpp: all kernels of a schedule for one GPU ---------------===//
+// Takes:    a schedule, a target, where ptxas is.
+// Gives:    code and text of the GPU, and what the manifest says of each kernel.
+// Keeps:    the order of kernels; bytes depend on the schedule, the target and the toolchain alone.
+#include "astra/Codegen/GPU.h"
+#include "astra/Codegen/Lower.h"
+
+using namespace astra;
+
+llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
+                                              const std::string &ptxas) {
+  CompiledGpu out{&target, {}, {}, {}, {}, {}};
+  auto kernels = gpuKernels(c, s, target, out.kernels);
+  if (!kernels) return kernels.takeError();
+  for (const Kernel &k : out.kernels) out.items.push_back(itemCount(c, k.sink));
+  auto module = lowerGpu(c, *kernels, target, s.dims);
+  if (!module) return module.takeError();
+  out.module = std::move(*module);
+  auto binary = buildGpu(out.module, false, ptxas);
+  if (!binary) return binary.takeError();
+  out.binary = std::move(*binary);
+  if (target.flavour == GpuFlavour::CUDA && !out.binary.code.empty()) {
+    auto version = ptxasVersion(ptxas);
+    if (!version) return version.takeError();
+    out.ptxasVersion = std::move(*version);
+  }
+  return out;
+}
