@@ -16,8 +16,7 @@ Status init(astra_device *device, const char *name, const astra_device_options &
                 "the device '%.64s' is emulated, and no emulator is given: astra-run brings one (astra_device_options)",
                 name);
   if (Status s = readStruct(device->emulator, o.emulator, "astra_emulator", diag)) return s;
-  if (!device->emulator.launch)
-    return fail(diag, ASTRA_INVALID_ARGUMENT, "astra_emulator has no launch; give one");
+  if (!device->emulator.launch) return fail(diag, ASTRA_INVALID_ARGUMENT, "astra_emulator has no launch; give one");
   if (o.level)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "the device '%.64s' has no level; its name says what it is", name);
   astra_device_options levelled = o;

@@ -29,8 +29,8 @@ struct FakeEmulator {
     }
     const int64_t all[] = {l->dims[1], 0, 0, l->dims[0], 0};
     alignas(64) uint8_t scratch[64];
-    auto *kernel =
-        reinterpret_cast<void (*)(void *const *, const int64_t *, void *, int64_t, int64_t)>(const_cast<void *>(l->code));
+    auto *kernel = reinterpret_cast<void (*)(void *const *, const int64_t *, void *, int64_t, int64_t)>(
+        const_cast<void *>(l->code));
     kernel(l->buffers, all, scratch, 0, l->items);
     return ASTRA_OK;
   }
