@@ -223,8 +223,11 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
   return m;
 }
 
-/// Rows times vectors of a register tile, by the work it wastes on edges and on loads.
-static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m) {
+/// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
+/// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
+/// for memory.
+static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool far) {
+  constexpr double arrival = 5; // of a vector from memory, in cycles: between the third cache's and the memory's
   double best = 0;
   for (unsigned nv = 1; nv <= 6; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
@@ -237,9 +240,14 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
         double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
         return vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters ? steps * 1.1 : steps;
       };
-      double cost = (n / wide) * ((m / rows) * time(nv, rows) + (m % rows ? time(nv, m % rows) : 0));
-      if (lastN)
-        cost += (m / rows) * time((lastN + w - 1) / w, rows) + (m % rows ? time((lastN + w - 1) / w, m % rows) : 0);
+      auto arriving = [&](unsigned vs, unsigned rs) {
+        return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
+      };
+      auto panel = [&](unsigned vs) {
+        double tiles = m < rows ? 0 : (m / rows - 1) * time(vs, rows) + arriving(vs, rows);
+        return tiles + (m % rows ? arriving(vs, m % rows) : 0);
+      };
+      double cost = (n / wide) * panel(nv) + (lastN ? panel((lastN + w - 1) / w) : 0);
       double score = useful / std::max(cost, 1e-9);
       if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
     }
@@ -284,6 +292,9 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (const Placed &x : spec.inputs)
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus)
       lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
+  uint64_t operandBytes = byteSize(r->dtype);
+  for (UOpRef extent : r->src[laneInB]->shape)
+    operandBytes = std::min<uint64_t>(operandBytes * std::max<int64_t>(extent->hi, 1), uint64_t(1) << 32);
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
@@ -291,7 +302,7 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
-    chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096);
+    chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, operandBytes > target.l2Bytes);
   };
   tileFor({});
   if (rows.empty()) return true;

@@ -162,12 +162,37 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> ValueAt::window(UOpRef x, ArrayRef<UOp
   return {begin, inside};
 }
 
+/// The symbolic integer that x is: sums of indices and constants, each of which 32 bits hold; else null.
+static UOpRef smallIndex(Context &c, UOpRef x, unsigned depth = 4) {
+  UOpRef i = nullptr;
+  if (x->op == Op::FromIndex)
+    i = x->src[0];
+  else if (x->isConst() && isSigned(x->dtype))
+    i = c.index(x->ints[0]);
+  else if ((x->op == Op::Add || x->op == Op::Sub) && depth) {
+    UOpRef a = smallIndex(c, x->src[0], depth - 1), b = smallIndex(c, x->src[1], depth - 1);
+    if (a && b) i = x->op == Op::Add ? idxAdd(c, a, b) : idxSub(c, a, b);
+  }
+  return i && i->lo >= INT32_MIN && i->hi <= INT32_MAX ? i : nullptr;
+}
+
+/// Where an element lies is compared in 32 bits where they suffice: twice the lanes, and masks as wide as floats.
+static void compareSmall(Context &c, Op op, SmallVector<UOpRef, 3> &src) {
+  bool compares = op == Op::Lt || op == Op::Le || op == Op::Eq || op == Op::Ne;
+  if (!compares || src[0]->dtype != DType::I64 || src[0]->isIndex()) return;
+  UOpRef a = smallIndex(c, src[0]), b = a ? smallIndex(c, src[1]) : nullptr;
+  if (!b) return;
+  src = {c.make(Op::FromIndex, {simplifyIndex(c, a)}, {}, {}, DType::I32),
+         c.make(Op::FromIndex, {simplifyIndex(c, b)}, {}, {}, DType::I32)};
+}
+
 UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
   if (auto it = slotOf.find(v); it != slotOf.end()) return load(it->second, index, gate);
   if (has(v->op, Elementwise)) {
     if (!v->src.empty() && v->ntensors == 0) return v; // a comparison of symbolic integers
     SmallVector<UOpRef, 3> src;
     for (UOpRef s : v->src) src.push_back(at(s, index, gate));
+    compareSmall(c, v->op, src);
     return c.make(v->op, src, v->ints, v->str, v->dtype);
   }
   SmallVector<UOpRef, 4> in(index.begin(), index.end());

@@ -80,6 +80,32 @@ static void canonicalizeInitial(StateVar &s) {
   if (t.bytes != *s.initial) s.initial = std::make_shared<const std::vector<uint8_t>>(std::move(t.bytes));
 }
 
+/// Where a value is given out with canonical NaNs, the entry goes on with what it gives out, so that one buffer serves
+/// both. Which NaN an op reads is not promised (clause N6).
+static void readOutputs(Module &m, Entry &e) {
+  Builder b(m.ctx());
+  std::vector<UOpRef> roots;
+  for (Value &v : e.outputs) roots.push_back(v.value);
+  for (StateUpdate &u : e.updates) roots.push_back(u.value);
+  std::vector<UOpRef> order = topoSort(roots);
+  llvm::DenseMap<UOpRef, UOpRef> canonical, now; // a computed value -> the select that makes it canonical
+  for (UOpRef n : order)
+    if (n->is(Op::Select) && !has(n->src[1]->op, Leaf) && !n->src[1]->is(Op::Proj) &&
+        n == selectCanonical(b, n->src[1]) && n != n->src[1])
+      canonical[n->src[1]] = n;
+  if (canonical.empty()) return;
+  for (UOpRef n : order) {
+    if (n->is(Op::Select) && canonical.lookup(n->src[1]) == n) {
+      now[n] = now.lookup(n->src[1]);
+      continue;
+    }
+    UOpRef x = b.c.withSources(n, llvm::to_vector(llvm::map_range(n->src, [&](UOpRef s) { return now.lookup(s); })));
+    now[n] = canonical.count(n) ? selectCanonical(b, x) : x;
+  }
+  for (Value &v : e.outputs) v.value = now.lookup(v.value);
+  for (StateUpdate &u : e.updates) u.value = now.lookup(u.value);
+}
+
 llvm::Error astra::runNumerics(Module &m) {
   splitComplex(m);
   widenSubByte(m);
@@ -90,6 +116,7 @@ llvm::Error astra::runNumerics(Module &m) {
   for (Entry &e : m.entries) {
     for (Value &v : e.outputs) v.value = stage.output(v.value);
     for (StateUpdate &u : e.updates) u.value = stage.output(u.value);
+    readOutputs(m, e);
   }
   for (StateVar &s : m.states) canonicalizeInitial(s);
   for (Equation &e : m.equations) e = {stage.of(e.left), stage.of(e.right)};

@@ -176,7 +176,11 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
   llvm::DenseMap<UOpRef, UOpRef> ofReduce; // reductions of rows and arithmetic on their results -> the reduction
   llvm::DenseMap<UOpRef, Facts> facts;
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
+  llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
   for (UOpRef n : order) {
+    if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
+        llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
+      ofIndices.insert(n);
     unsigned k = 0;
     if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = weightOf(n->op);
     if (!isHeavy(n) && !isStored(n))
@@ -210,7 +214,8 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       UOpRef below = place == ValueOfRow && !hasHeavy ? ofReduce.lookup(n) : nullptr; // which the group may take
       bool once = group && ((below && below->src[0]->shape == group->shape) ||
                             (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
-      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || x.groups.size() > fewGroups ||
+      bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
+      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || (x.groups.size() > fewGroups && !isFree) ||
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.

@@ -249,6 +249,15 @@ void Scheduler::begin(Routine &r) {
   finalDims.clear();
 }
 
+/// Whether x is what a kernel computes, under another shape: in row-major order the same bytes.
+bool Scheduler::isRenamed(UOpRef x) {
+  if (x->op != Op::Reshape) return false;
+  UOpRef from = x->src[0];
+  auto isExact = [&](UOpRef d) { return bound(closeIndex(d)) == closeIndex(d); }; // not a bound of a data dim
+  return !has(from->op, Leaf) && !has(from->op, Control) && from->op != Op::Proj &&
+         llvm::all_of(from->shape, isExact) && llvm::all_of(x->shape, isExact);
+}
+
 void Scheduler::entry(const Entry &e) {
   out.entries.push_back({&e, {}, {}, {}});
   begin(out.entries.back().routine);
@@ -298,13 +307,15 @@ void Scheduler::entry(const Entry &e) {
     updates.push_back({roots[e.outputs.size() + i], value});
   }
   std::vector<Place> outputs;
+  std::vector<UOpRef> computed = roots;
   for (uint32_t i = 0; i < e.outputs.size(); ++i) {
-    UOpRef v = roots[i];
+    UOpRef &v = computed[i];
+    while (isRenamed(v)) v = v->src[0]; // the kernel that computes it writes the output
     std::vector<UOpRef> allocated = bound(v->shape);
     outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, rowMajor(v)), rowMajor(v), allocated});
     want(v, outputs.back());
   }
-  values(roots, destinations, updates);
+  values(computed, destinations, updates);
   if (failed()) return;
   moveAll(copies);
   layOutSlots();

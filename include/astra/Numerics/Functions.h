@@ -121,9 +121,13 @@ private:
       : k(n.integer), r(fma(n.value, -C::ln2Lo, fma(n.value, -C::ln2Hi, x))), tail(polynomial<T, V>(C::expTail, r)) {}
 };
 
+/// What is 0 anyway is not multiplied down to it: an underflow costs as much as the whole program on some machines, and
+/// in a masked softmax that is every other element.
 template <class T, template <class> class V> V<T> exp(V<T> x) {
-  ExpParts<T, V> e(clamp<T, V>(x, Format<T>::expLow, Format<T>::expHigh));
-  return scaled<T, V>(fma(e.r, fma(e.r, e.tail, T(1)), T(1)), e.k);
+  auto isZero = x < Format<T>::expLow;
+  x = select(isZero, T(0), x);
+  ExpParts<T, V> e(select(Format<T>::expHigh < x, Format<T>::expHigh, x));
+  return select(isZero, T(0), scaled<T, V>(fma(e.r, fma(e.r, e.tail, T(1)), T(1)), e.k));
 }
 
 template <class T, template <class> class V> V<T> exp2(V<T> x) {

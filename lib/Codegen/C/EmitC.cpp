@@ -268,7 +268,11 @@ std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const st
     s += "}";
     return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
   }
-  if (gate)
+  // A masked load of no lane is slow where its address is not mapped: one gate for all lanes is a branch.
+  if (gate && gate->op == Op::Splat)
+    s = "(" + value(gate->src[0]) + " ? (" + T + ")*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place + " : (" +
+        T + "){0})";
+  else if (gate)
     s = h.maskedLoad(x->dtype, lanes) + "(&" + place + ", " + maskAs(gate, bitWidth(element)) + ")";
   else
     s = "*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place;

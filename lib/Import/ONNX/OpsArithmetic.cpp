@@ -89,9 +89,14 @@ void power(Node &n) {
   for (UOpRef v : {x, y})
     if (!isFloat(v->dtype) && !isInt(v->dtype)) n.fail(llvm::Twine("powers of type ") + info(v->dtype).text);
   if (n.failed()) return;
-  bool square = y->rank() == 0 && y->isConst() &&
-                (isFloat(y->dtype) ? y == n.literal(y, 2) : n.elements(y)->front()->constIndex() == 2);
-  if (square) return n.give(n.bin(Op::Mul, x, x));
+  auto isAlways = [&](int64_t k) {
+    return y->rank() == 0 && y->isConst() &&
+           (isFloat(y->dtype) ? y == n.literal(y, double(k)) : n.elements(y)->front()->constIndex() == k);
+  };
+  if (isAlways(2)) return n.give(n.bin(Op::Mul, x, x));
+  // Two roundings are within pow's bound, and x * x underflows or overflows only where the cube does.
+  bool cubes = isFloat(x->dtype) ? bitWidth(x->dtype) >= 32 : isInt(y->dtype);
+  if (isAlways(3) && cubes) return n.give(n.bin(Op::Mul, n.bin(Op::Mul, x, x), x));
   if (isInt(x->dtype) && isInt(y->dtype)) return n.give(integerPower(n, x, y));
   bool wide = x->dtype == DType::F64 || y->dtype == DType::F64 || isInt(x->dtype);
   DType t = wide ? DType::F64 : x->dtype == y->dtype || isInt(y->dtype) ? x->dtype : DType::F32;
