@@ -167,7 +167,7 @@ static UOpRef smallIndex(Context &c, UOpRef x, unsigned depth = 4) {
   UOpRef i = nullptr;
   if (x->op == Op::FromIndex)
     i = x->src[0];
-  else if (x->isConst() && isSigned(x->dtype))
+  else if (x->isConst() && isSigned(x->dtype) && x->ints[0] == int32_t(x->ints[0]))
     i = c.index(x->ints[0]);
   else if ((x->op == Op::Add || x->op == Op::Sub) && depth) {
     UOpRef a = smallIndex(c, x->src[0], depth - 1), b = smallIndex(c, x->src[1], depth - 1);

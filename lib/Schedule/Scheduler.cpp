@@ -14,6 +14,14 @@ llvm::Expected<Schedule> astra::schedule(Module &m, const ScheduleOptions &optio
   return Scheduler(m, options).run();
 }
 
+/// x was overwritten where it lies. No node at hand reads it again, but a body further on may hold the same one.
+void Scheduler::forget(UOpRef x, uint32_t buffer) {
+  for (;; x = x->src[0]) {
+    if (const Place *p = places.find(x); p && p->buffer == buffer && !isStored(x)) places.erase(x);
+    if (!has(x->op, Movement)) return;
+  }
+}
+
 void Scheduler::scatter(UOpRef v, const Place *destination) {
   UOpRef x = v->src[0];
   const Place *from = placeOf(x);
@@ -43,6 +51,7 @@ void Scheduler::scatter(UOpRef v, const Place *destination) {
   spec.inPlace = true;
   if (const Origin *origin = m.origins.find(v)) spec.origin = origin->names[0];
   emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+  forget(x, at.buffer);
   places.set(v, at);
 }
 
@@ -64,6 +73,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
       spec.outputs.push_back({value, at.layout, at.allocated});
       spec.inPlace = true;
       emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+      forget(v->src[0], at.buffer);
       places.set(v, at);
       return;
     }
@@ -71,7 +81,12 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
 
   // A state that nobody else reads any more becomes its new value where it lies.
   auto over = overwriting.find(v);
-  bool intoState = over != overwriting.end() && destination && destination->allocated == allocated;
+  auto isPlaceOf = [&](UOpRef state) { // of the two that it becomes, maybe, the one that may be overwritten
+    const ProgramBuffer &to = routine->buffers[destination->buffer];
+    return to.kind == BufferKind::State && to.index == states.lookup(state->str);
+  };
+  bool intoState = over != overwriting.end() && destination && destination->allocated == allocated &&
+                   isPlaceOf(over->second.state);
   if (intoState && over->second.reads) {
     const Place *old = placeOf(over->second.state);
     if (old && old->buffer == destination->buffer) {

@@ -92,6 +92,7 @@ private:
   // Memory.cpp
   uint32_t slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
   UOpRef bound(UOpRef index);
+  void forget(UOpRef x, uint32_t buffer);
   bool isRenamed(UOpRef x);
   std::vector<UOpRef> bound(llvm::ArrayRef<UOpRef> shape);
   void touch(uint32_t buffer);

@@ -24,6 +24,12 @@ public:
     }
     map[n] = std::move(value);
   }
+  void erase(UOpRef n) {
+    T *old = find(n);
+    if (!old) return;
+    if (!marks.empty()) log.push_back({n, std::move(*old)});
+    map.erase(n);
+  }
   /// For what holds everywhere, whichever body met it first.
   void setForGood(UOpRef n, T value) { map[n] = std::move(value); }
   void enter() { marks.push_back(log.size()); }
