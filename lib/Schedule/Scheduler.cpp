@@ -85,8 +85,8 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
     const ProgramBuffer &to = routine->buffers[destination->buffer];
     return to.kind == BufferKind::State && to.index == states.lookup(state->str);
   };
-  bool intoState = over != overwriting.end() && destination && destination->allocated == allocated &&
-                   isPlaceOf(over->second.state);
+  bool intoState =
+      over != overwriting.end() && destination && destination->allocated == allocated && isPlaceOf(over->second.state);
   if (intoState && over->second.reads) {
     const Place *old = placeOf(over->second.state);
     if (old && old->buffer == destination->buffer) {
