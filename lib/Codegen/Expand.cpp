@@ -231,7 +231,9 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
     assert(n->indices().back() == lane && "lanes are a stage's last range");
     SmallVector<UOpRef, 4> vectors(src.drop_back());
     vectors[0] = widen(vectors[0], lanes);
-    return c.make(Op::Stage, vectors);
+    SmallVector<int64_t, 6> strides(n->ints); // the last index will count elements
+    if (strides.size() > 1) strides.erase(strides.end() - 2);
+    return c.make(Op::Stage, vectors, strides);
   }
   default: break;
   }

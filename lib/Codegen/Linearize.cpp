@@ -177,6 +177,7 @@ llvm::Error Linearizer::analyse() {
     }
     if (closes(x)) {
       for (UOpRef r : x->indices()) {
+        if (x->op == Op::Stage && kindOf(r) == RangeKind::Thread) continue; // the machine's, not a loop
         if (kindOf(r) != RangeKind::Fold)
           return fail(llvm::Twine(info(x->op).mnemonic) + " closes range " + std::to_string(r->ints[0]) +
                       ", which is not a fold range");
@@ -258,6 +259,7 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
   auto need = [&](UOpRef y, uint32_t region, uint32_t item) { uses.push_back({none, y, region, item}); };
   auto enter = [&](llvm::ArrayRef<UOpRef> loops, unsigned group) -> llvm::Error {
     for (UOpRef r : loops) {
+      if (kindOf(r) == RangeKind::Thread) continue;
       if (auto e = bound(r->src[0], at)) return e;
       uint32_t inner = loopIn(at, r, group);
       need(r->src[0], at, regions[inner].loop);
@@ -443,15 +445,27 @@ llvm::Error Linearizer::placeArrays(Linear &out) {
   constexpr __int128 limit = __int128(1) << 40;
   for (UOpRef x : topo) {
     if (x->op != Op::Stage) continue;
-    StageArray a{x, out.scratchBytes, {}};
+    StageArray a{x, out.scratchBytes, {}, {}, 0};
     __int128 bytes = (bitWidth(x->dtype) + 7) / 8;
     for (UOpRef r : x->indices()) a.extents.push_back(std::max<int64_t>(r->src[0]->hi, 0));
     if (a.extents.empty())
       a.extents.push_back(lanesOf(x));
     else if (__builtin_mul_overflow(a.extents.back(), lanesOf(x), &a.extents.back()))
       return fail("a stage's extent leaves 64 bits");
-    for (int64_t n : a.extents)
-      if ((bytes *= n) > limit) return fail("a stage of more than 2^40 bytes");
+    a.strides.assign(x->ints.begin(), x->ints.end());
+    __int128 count = 1;
+    if (!a.strides.empty()) {
+      for (auto [n, stride] : llvm::zip(a.extents, a.strides)) count += __int128(n - 1) * stride;
+    } else {
+      a.strides.resize(a.extents.size());
+      for (size_t d = a.extents.size(); d-- > 0; count *= a.extents[d])
+        if (count > limit)
+          return fail("a stage of more than 2^40 bytes");
+        else
+          a.strides[d] = int64_t(count);
+    }
+    if ((bytes *= count) > limit) return fail("a stage of more than 2^40 bytes");
+    a.elements = int64_t(count);
     out.scratchBytes += uint64_t(bytes + 63) / 64 * 64;
     out.stages.push_back(std::move(a));
   }

@@ -52,6 +52,7 @@ private:
   void rows();
   void contract();
   void contract(const Phase &phase);
+  void block(const Phase &phase);
   void tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount,
             unsigned vectors, bool partial, UOpRef m0, UOpRef mCount, unsigned rows);
 
@@ -157,7 +158,70 @@ void Lowering::rows() {
 }
 
 void Lowering::contract() {
-  for (const Phase &phase : phasesOf(spec.heavy, plan.nLabel)) contract(phase);
+  for (const Phase &phase : phasesOf(spec.heavy, plan.nLabel))
+    if (plan.tall)
+      block(phase);
+    else
+      contract(phase);
+}
+
+/// Of a GPU: an item is a tile that all threads of a block have part in, each with a tile of its registers: `tall`
+/// threads one below another, the others side by side. The operands' blocks lie in memory that they share. What reaches
+/// over the edge is gated.
+void Lowering::block(const Phase &phase) {
+  SmallVector<UOpRef, 6> kept;
+  for (auto [extent, at] : llvm::zip(spec.heavy->shape, phase.labels)) {
+    kept.push_back(simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step))));
+    if (kept.back()->hi <= 0) return;
+  }
+  SmallVector<UOpRef, 4> batch, mExtents;
+  for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
+  for (unsigned l = 0; l < kept.size(); ++l)
+    if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) batch.push_back(kept[l]);
+  UOpRef n = kept[plan.nLabel], m = idxProduct(c, mExtents);
+  int64_t wide = plan.threads / plan.tall, across = wide * plan.lanes * plan.unroll,
+          down = int64_t(plan.tall) * plan.rows;
+  UOpRef nTiles = simplifyIndex(c, idxCeilDiv(c, n, num(across))),
+         mTiles = simplifyIndex(c, idxCeilDiv(c, m, num(down)));
+  UOpRef p = values.range(mul(idxProduct(c, batch), mul(mTiles, nTiles)), RangeKind::Parallel), q = div(p, nTiles);
+  UOpRef n0 = mul(mod(p, nTiles), num(across)), m0 = mul(mod(q, mTiles), num(down));
+  auto outer = unflatten(c, div(q, mTiles), batch);
+  auto unrolled = [&](unsigned count) { return count > 1 ? values.range(num(count), RangeKind::Unroll) : num(0); };
+  UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
+  UOpRef right = values.digit(wide, 1), below = values.digit(plan.tall, wide);
+  UOpRef nVector = add(mul(unrolled(plan.unroll), num(wide * plan.lanes)), mul(right, num(plan.lanes)));
+  UOpRef nOwn = add(nVector, lane), mOwn = add(mul(below, num(plan.rows)), unrolled(plan.rows));
+
+  auto label = [&](int64_t l, UOpRef i) {
+    return simplifyIndex(c, add(num(phase.labels[l].first), mul(i, num(phase.labels[l].step))));
+  };
+  auto insideN = [&, n0, n](UOpRef point) { return values.lt(add(n0, point), n); };
+  auto insideM = [&, m0, m](UOpRef point) { return values.lt(add(m0, point), m); };
+  auto placeN = [&](UOpRef point, llvm::MutableArrayRef<UOpRef> at) {
+    at[plan.nLabel] = label(plan.nLabel, add(n0, point));
+  };
+  auto placeM = [&](UOpRef point, llvm::MutableArrayRef<UOpRef> at) {
+    auto index = unflatten(c, simplifyIndex(c, add(m0, point)), mExtents);
+    for (auto [l, i] : llvm::zip(plan.mLabels, index)) at[l] = label(l, i);
+  };
+  SmallVector<UOpRef, 6> index(kept.size());
+  for (unsigned l = 0, b = 0; l < kept.size(); ++l)
+    if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) index[l] = label(l, outer[b++]);
+  placeN(nOwn, index);
+  placeM(mOwn, index);
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  bool laneInB = llvm::any_of(
+      s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == plan.nLabel; }); });
+  values.shared.side[laneInB] = {across, nOwn, placeN, insideN, n};
+  values.shared.side[!laneInB] = {down, mOwn, placeM, insideM, m};
+  values.shared.threads = plan.threads;
+  values.shared.deep = plan.deep;
+  values.phase = {&phase, index};
+  bool wholeVectors = n->isConst() && n->ints[0] % plan.lanes == 0;
+  UOpRef edge = values.both(insideM(mOwn), insideN(wholeVectors ? nVector : nOwn));
+  stores.push_back(values.store(index, values.at(spec.outputs[0].value, index, edge), edge));
+  values.phase = {};
+  values.shared = {};
 }
 
 void Lowering::contract(const Phase &phase) {

@@ -29,7 +29,9 @@ std::string astra::text(const Plan &p) {
   s += " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
   if (p.block) s += "; block " + n(p.block);
   if (p.threads) s += "; threads " + n(p.threads);
-  return p.warp ? s + "; warp " + n(p.warp) : s;
+  if (p.warp) s += "; warp " + n(p.warp);
+  if (p.tall) s += "; tall " + n(p.tall) + "; deep " + n(p.deep) + "; pipeline " + n(p.pipeline);
+  return s;
 }
 
 /// The steps with one number that a plan of each kind may have.

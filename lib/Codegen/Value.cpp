@@ -31,6 +31,11 @@ UOpRef ValueAt::range(UOpRef extent, RangeKind kind) {
   return c.make(Op::Range, {extent}, {nextAxis++, int64_t(kind)});
 }
 
+UOpRef ValueAt::digit(int64_t extent, int64_t stride) {
+  if (extent == 1) return c.index(0);
+  return c.make(Op::Range, {c.index(extent)}, {nextAxis++, int64_t(RangeKind::Thread), stride});
+}
+
 UOpRef ValueAt::lt(UOpRef a, UOpRef b) {
   UOpRef d = simplifyIndex(c, idxSub(c, b, a)); // a < b when d > 0
   if (d->lo > 0) return nullptr;

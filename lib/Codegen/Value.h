@@ -11,6 +11,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <functional>
 #include <map>
 
 namespace astra {
@@ -28,6 +29,8 @@ public:
   /// loop's.
   UOpRef storeScatter(UOpRef scatter, llvm::ArrayRef<UOpRef> index);
   UOpRef range(UOpRef extent, RangeKind kind);
+  /// A digit of the thread's number; the constant 0 where it has one value.
+  UOpRef digit(int64_t extent, int64_t stride);
   UOpRef lt(UOpRef a, UOpRef b);   // of indices, folded by bounds
   UOpRef both(UOpRef a, UOpRef b); // null is true
 
@@ -46,6 +49,20 @@ public:
     UOpRef first = nullptr, vector = nullptr, lane = nullptr;
     unsigned vectors = 1, lanes = 1;
   } panel;
+
+  // The tile of a contract whose operands the threads of an item share (Shared.cpp). One side is of the operand along
+  // which the lanes run, the other of the rows.
+  struct Shared {
+    struct Side {
+      int64_t points = 1;                                               // of the tile along this side
+      UOpRef own = nullptr;                                             // which of them the element at hand is
+      std::function<void(UOpRef, llvm::MutableArrayRef<UOpRef>)> place; // sets the labels of a point
+      std::function<UOpRef(UOpRef)> inside;                             // whether a point is one; null: certainly
+      UOpRef extent = nullptr;                                          // of all points of this side
+    } side[2];                                                          // by operand
+    unsigned threads = 0;                                               // 0: none
+    int64_t deep = 1; // steps of the sum that are in fast memory at once
+  } shared;
 
   // The kernel's contraction at `index` sums over what the phase says.
   struct {
@@ -74,6 +91,24 @@ private:
                  UOpRef gate);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
                 UOpRef length, UOpRef columns);
+  /// Element (k, own point) of an operand's block of `deep` steps by `points`, from an array that the threads fill
+  /// together. make(k, point, first k, first point of a vector): any element.
+  using MakeElement = llvm::function_ref<UOpRef(UOpRef, UOpRef, UOpRef, UOpRef)>;
+  UOpRef fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, unsigned bytes, MakeElement make);
+  struct Along { // a label of a sum: begin + step * i, i < length; `all` of it
+    int64_t label;
+    UOpRef begin, length;
+    int64_t step;
+    UOpRef all;
+  };
+  struct Steps {                                                      // of a tile
+    UOpRef own, extent;                                               // the step at hand within the tile; of all tiles
+    int64_t deep;                                                     // of a tile
+    std::function<void(UOpRef, llvm::MutableArrayRef<UOpRef>)> place; // sets the labels of a step of the tile
+    std::function<UOpRef(UOpRef)> inside;                             // null: certainly
+  };
+  Steps stepsOf(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
+                llvm::SmallVectorImpl<UOpRef> &loops);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef keptRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef indexFrom(UOpRef scalar);
@@ -89,6 +124,8 @@ private:
   int64_t nextAxis = 0;
 };
 
+/// A power of two, 64 at most, that divides every value of an index.
+uint64_t alignmentOf(UOpRef x);
 /// Does x depend on `on`?
 bool dependsOn(UOpRef x, UOpRef on);
 

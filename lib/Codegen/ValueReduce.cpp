@@ -4,6 +4,7 @@
 // its blocks, chains as one fold. Keeps:    the order under every plan: a plan only says which lanes share a register.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
@@ -171,6 +172,44 @@ UOpRef ValueAt::staged(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> la
   return c.make(Op::At, {c.make(Op::Stage, {element, k, v, l}), labels[reduced], panel.vector, panel.lane}, {1});
 }
 
+/// How a tile goes along what is summed in a block of chain512: by `deep` steps that are in fast memory at once. The
+/// outer labels are loops of their own, or, where the innermost one is short, all are walked as one.
+ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
+                                llvm::SmallVectorImpl<UOpRef> &loops) {
+  bool fixed = llvm::all_of(chain, [](const Along &a) { return a.length->isConst(); });
+  bool flat = chain.size() > 1 && fixed && chain.back().length->ints[0] % shared.deep;
+  Steps steps;
+  for (; !flat && chain.size() > 1; chain = chain.drop_front()) {
+    loops.push_back(range(chain[0].length, RangeKind::Fold));
+    labels[chain[0].label] = idxAdd(c, chain[0].begin, idxMul(c, loops.back(), c.index(chain[0].step)));
+  }
+  SmallVector<UOpRef, 4> lengths;
+  for (const Along &a : chain) lengths.push_back(a.length);
+  steps.extent = idxProduct(c, lengths);
+  steps.deep = std::min<int64_t>(shared.deep, llvm::PowerOf2Ceil(std::max<int64_t>(steps.extent->hi, 1)));
+  UOpRef size = c.index(steps.deep), tiles = simplifyIndex(c, idxCeilDiv(c, steps.extent, size)), begin = c.index(0);
+  if (tiles->constIndex() != 1) {
+    loops.push_back(range(tiles, RangeKind::Fold));
+    begin = idxMul(c, loops.back(), size);
+  }
+  UOpRef count = steps.extent->isConst() ? simplifyIndex(c, idxMin(c, steps.extent, size)) : size;
+  steps.own = c.index(0);
+  if (count->constIndex() != 1) loops.push_back(steps.own = range(count, RangeKind::Fold));
+  // A block of 512 that is cut off a length of whole tiles has whole tiles.
+  bool whole = !flat && chain.size() == 1 && chain[0].step == 1 && chain[0].all->isConst() &&
+               chain[0].all->ints[0] % steps.deep == 0 && chain[0].length != chain[0].all;
+  steps.inside = [this, begin, whole, extent = steps.extent](UOpRef k) {
+    return whole ? nullptr : lt(idxAdd(c, begin, k), extent);
+  };
+  SmallVector<Along, 4> along(chain);
+  steps.place = [this, begin, lengths, along](UOpRef k, llvm::MutableArrayRef<UOpRef> at) {
+    auto index = unflatten(c, simplifyIndex(c, idxAdd(c, begin, k)), lengths);
+    for (auto [a, i] : llvm::zip(along, index))
+      at[a.label] = simplifyIndex(c, idxAdd(c, a.begin, idxMul(c, i, c.index(a.step))));
+  };
+  return steps;
+}
+
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
@@ -204,6 +243,8 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   };
   if (s.reduced) addBlocks(s.reduced - 1);
   for (int64_t i = 0; i + 1 < s.reduced; ++i) addBlocks(i);
+  bool tiled = shared.threads && r == spec.heavy && index == phase.index;
+  SmallVector<Along, 4> chain; // what the innermost loop goes along
   for (int64_t i = 0; i < s.reduced; ++i) {
     UOpRef begin = labels[s.kept + i];
     UOpRef length =
@@ -213,9 +254,39 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     begin = idxAdd(c, begin, c.index(at.first));
     labels[s.kept + i] = begin;
     if (length->constIndex() == 1) continue;
+    if (tiled) {
+      chain.push_back({s.kept + i, begin, length, at.step, lengths[i]});
+      continue;
+    }
     UOpRef k = range(length, RangeKind::Fold);
     inner.push_back(k);
     labels[s.kept + i] = idxAdd(c, begin, idxMul(c, k, c.index(at.step)));
+  }
+
+  UOpRef a = nullptr, b = nullptr;
+  if (tiled) {
+    std::pair<int64_t, ArrayRef<AffineForm>> operands[] = {{0, s.a}, {1, s.b}};
+    Steps steps = stepsOf(chain, labels, inner);
+    for (auto [side, forms] : operands) {
+      UOpRef otherwise = side ? c.literal(r->dtype, 0) : start; // -0.0 * +0.0 + c is c, whatever c is
+      const Shared::Side &points = shared.side[side];
+      UOpRef x = r->src[side];
+      UOpRef read = fromBlock(steps.deep, points.points, steps.own, points.own, std::max(1u, byteSize(r->dtype)),
+                              [&](UOpRef k, UOpRef point, UOpRef firstK, UOpRef firstPoint) {
+                                SmallVector<UOpRef, 8> at(labels);
+                                points.place(point, at);
+                                steps.place(k, at);
+                                auto whole = [&](UOpRef extent, UOpRef each, UOpRef first) {
+                                  int64_t lanes = std::max<int64_t>(16 / std::max(1u, byteSize(r->dtype)), 1);
+                                  return extent->isConst() && extent->ints[0] % lanes == 0 ? first : each;
+                                };
+                                UOpRef valid = steps.inside(whole(steps.extent, k, firstK)), unused = nullptr;
+                                UOpRef inside = points.inside(whole(points.extent, point, firstPoint));
+                                return select(valid, operand(x, forms, at, unused, both(inside, valid)), otherwise);
+                              });
+      (side ? b : a) = read;
+    }
+    steps.place(steps.own, labels);
   }
 
   UOpRef takesPart = nullptr;
@@ -232,7 +303,7 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       return staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]);
     return operand(r->src[side], forms, labels, takesPart, gate);
   };
-  UOpRef a = read(0), b = read(1);
+  if (!tiled) a = read(0), b = read(1);
   bool real = isFloat(r->dtype);
   if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
     a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));

@@ -154,7 +154,7 @@ bool Parser::fill(const Token &word, Op op, llvm::ArrayRef<Attribute> given, DTy
     auto a = llvm::find_if(given, [&](const Attribute &g) { return g.name == f.name; });
     if (a == given.end()) {
       if (!f.absent) return fail(word.at, word.text + " needs " + f.name + "=");
-      ints.push_back(*f.absent);
+      if (f.kind != FieldKind::Rest) ints.push_back(*f.absent);
       continue;
     }
     ++used;

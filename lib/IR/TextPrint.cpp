@@ -161,6 +161,7 @@ private:
     case FieldKind::Literal: value = literal(n->ints[at++]); break;
     case FieldKind::Rest:
     case FieldKind::Literals:
+      if (f.absent && at == n->ints.size()) return; // a list that may be left out
       value = "[";
       for (size_t first = at; at < n->ints.size(); ++at) {
         if (at != first) value += ", ";

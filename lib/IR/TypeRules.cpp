@@ -512,8 +512,9 @@ Type vectorType(In const &in, DType t, int64_t lanes) {
 }
 int64_t lanesOf(UOpRef x) { return x->rank() == 0 ? 1 : x->shape[0]->constIndex().value_or(1); }
 R ruleRange(const In &in) {
-  if (!attributes(in, 2) || in.src.size() != 1 || !in.src[0]->isIndex())
-    return in.fail("needs an extent, an axis number and a kind");
+  bool digit = attributes(in, 3) && RangeKind(in.ints[1]) == RangeKind::Thread && in.ints[2] >= 1;
+  if ((!attributes(in, 2) && !digit) || in.src.size() != 1 || !in.src[0]->isIndex())
+    return in.fail("needs an extent, an axis number and a kind; a thread range may have a stride");
   return Type{DType::Index, {}};
 }
 R ruleBuffer(const In &in) {
@@ -574,6 +575,9 @@ R ruleLaneFold(const In &in) {
 }
 R ruleStage(const In &in) {
   if (in.ntensors != 1) return in.fail("takes a value and ranges");
+  if (!attributes(in, 0) &&
+      (!attributes(in, in.indices().size()) || llvm::any_of(in.ints, [](int64_t s) { return s < 1; })))
+    return in.fail("takes one stride for each range, or none");
   if (auto e = checkRanges(in)) return std::move(e);
   return typeOf(in.src[0]);
 }

@@ -34,6 +34,7 @@ struct GpuKernel {
   const Kernel *kernel;
   Linear linear;
   unsigned threads, group;
+  unsigned pipeline = 1; // 2: loops that fill shared arrays load what the next turn puts there
 };
 
 /// What a launch must know.
@@ -57,9 +58,23 @@ llvm::Expected<GpuModule> lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> kernels
 
 /// The heuristic choice for this kernel on this target.
 Plan chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target);
+/// A kernel under a plan, lowered, expanded and in order. It lives in `storage`.
+llvm::Expected<GpuKernel> gpuKernel(Context &c, const KernelSpec &spec, const Plan &plan, Kernel &storage);
 /// Every kernel of a schedule planned, lowered, expanded and in order. The kernels live in `storage`.
 llvm::Expected<std::vector<GpuKernel>> gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,
                                                   std::vector<Kernel> &storage);
+
+/// How the threads of a warp meet in memory, at one access of a kernel.
+struct GpuAccess {
+  int64_t buffer; // -1: an array that threads share
+  bool write;
+  unsigned loops;        // around it
+  unsigned bytes = 0;    // of a thread at once
+  unsigned sectors = 0;  // of 32 bytes that a warp touches in global memory
+  double waste = 0;      // those, by how many would hold what it touches
+  unsigned conflict = 0; // of a shared array: most words in one bank, of threads that go together
+};
+std::vector<GpuAccess> gpuAccesses(const GpuKernel &kernel, const GpuTarget &target);
 
 /// Optimized LLVM IR, as text.
 llvm::Expected<std::string> gpuOptimizedIR(const GpuModule &m);

@@ -12,9 +12,11 @@
 //   fold      a loop of fold, lanefold or stage
 //   vector    lanes of a register (before expansion)
 //   unroll    replicated in straight-line code (before expansion)
-//   thread    the threads of a GPU that work on one item; all of a kernel's have one extent, and are one index to the
-//             machine. A lanefold closes one; what depends on none is computed by all of these threads, and stored by
-//             the first
+//   thread    a digit of the number that a thread of a GPU has among those of its item: (number / stride) mod extent.
+//             All threads of an item go through its loops together. A lanefold closes a digit that is a warp's lanes. A
+//             stage closes digits: its array is shared by the threads of the item, unless each reads only what it put
+//             itself. What depends on no digit, or not on all of the number, is computed by all of these threads and
+//             stored by the first
 //
 // Expansion (Expand.h) removes vector and unroll ranges: what is left are scalars and rank-1 vectors with explicit
 // splat, stack and lanes, loads and stores of neighbouring lanes at a scalar index, and loops. Linearization (Linear.h)
@@ -39,6 +41,9 @@ struct Kernel {
   std::vector<KernelBuffer> buffers; // buffer slot i of the UOps is argument i
   std::string plan;                  // its text form
 };
+
+/// Of a thread range: how far apart in a thread's number neighbours along it are.
+inline int64_t strideOf(UOpRef range) { return range->ints.size() > 2 ? range->ints[2] : 1; }
 
 /// The parallel ranges of a kernel in the order of their axis numbers.
 std::vector<UOpRef> parallelRanges(UOpRef sink);

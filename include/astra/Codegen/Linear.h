@@ -10,9 +10,9 @@
 // reads of stages among them are marked speculative: an emitter must not touch memory outside the buffer or the array
 // for them (the value is then never used). Index division must not trap on a divisor of 0 for the same reason.
 //
-// Arrays of stages are row-major over the extents of their ranges at their bounds. A stage of vectors of L lanes writes
-// L neighbouring elements at each point: the last extent counts elements (it is L times the last range's), and the last
-// index of its `at` is an element's.
+// Arrays of stages are row-major over the extents of their ranges at their bounds, or as their strides say. A stage of
+// vectors of L lanes writes L neighbouring elements at each point: the last extent counts elements (it is L times the
+// last range's), and the last index of its `at` is an element's.
 #pragma once
 #include "astra/Codegen/Kernel.h"
 #include "llvm/Support/Error.h"
@@ -37,6 +37,8 @@ struct StageArray {
   UOpRef stage;
   uint64_t offset;              // bytes into the worker's scratch memory, a multiple of 64
   std::vector<int64_t> extents; // at their bounds, the last in elements
+  std::vector<int64_t> strides; // in elements
+  int64_t elements;
 };
 struct Linear {
   std::vector<Inst> insts;

@@ -12,6 +12,11 @@
 //                                                                 a transposed operand is read in whole lines
 //   map:      merge 2; vector 4; unroll 1; threads 256            on a GPU: items are threads, 256 of them a block
 //   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32  on a GPU: a row's lanes are the threads of a warp
+//   contract: n 1; m 0; rows 8; vector 4; unroll 2; threads 256; tall 16; deep 16; pipeline 2
+//                                                                 on a GPU: 16 threads one below another and 16 side by
+//                                                                 side have a tile of 128 by 128, whose operands lie in
+//                                                                 memory that they share, 16 steps of the sum at once,
+//                                                                 the next 16 on their way
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
@@ -41,6 +46,9 @@ struct Plan {
   // of a GPU, rows: the lanes of a row are this many threads, which go in step, and they are one item; 0: an item is a
   // thread
   unsigned warp = 0;
+  // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
+  // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded
+  unsigned tall = 0, deep = 0, pipeline = 1;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

@@ -22,7 +22,7 @@ struct Field {
   llvm::StringRef name;
   FieldKind kind;
   llvm::SmallVector<llvm::StringRef, 6> values; // of an enumeration, by number
-  std::optional<int64_t> absent;                // the value of an integer that is not written
+  std::optional<int64_t> absent; // the value of an integer that is not written; of a list that it may be left out
 };
 
 /// The fields of an op's attribute, in the order of its row.

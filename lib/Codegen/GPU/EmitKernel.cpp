@@ -5,112 +5,10 @@
 //           and written by as many neighbours as its alignment allows, at most 16 bytes.
 // Keeps:    an index has 32 bits where its bounds prove that they suffice, 64 otherwise.
 // Does not: reorder or simplify; compute (Scalar.h).
-#include "EmitKernel.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLExtras.h"
-#include <numeric>
+#include "KernelEmitter.h"
 
 using namespace astra;
 using namespace astra::gpu;
-namespace L = mlir::LLVM;
-
-namespace {
-
-using Lanes = llvm::SmallVector<V, 4>;
-
-bool isParallel(UOpRef range) { return RangeKind(range->ints[1]) == RangeKind::Parallel; }
-unsigned lanesOf(UOpRef x) { return x->rank() ? unsigned(x->shape[0]->constIndex().value_or(0)) : 1; }
-bool fits32(int64_t lo, int64_t hi) { return lo >= INT32_MIN && hi <= INT32_MAX; }
-unsigned widthOf(UOpRef index) { return fits32(index->lo, index->hi) ? 32 : 64; }
-
-/// A power of two, 64 at most, that divides every value of an index.
-uint64_t alignmentOf(UOpRef x, unsigned depth = 0) {
-  auto low = [](int64_t v) { return v ? std::min<uint64_t>(uint64_t(v) & -uint64_t(v), 64) : 64; };
-  if (auto c = x->constIndex()) return low(*c);
-  if (depth == 8) return 1;
-  auto of = [&](unsigned i) { return alignmentOf(x->src[i], depth + 1); };
-  switch (x->op) {
-  case Op::Add:
-  case Op::Min:
-  case Op::Max: return std::min(of(0), of(1));
-  case Op::Mul: return std::min<uint64_t>(of(0) * of(1), 64);
-  case Op::Mod: return std::min(of(0), of(1));
-  default: return 1;
-  }
-}
-
-class KernelEmitter {
-public:
-  KernelEmitter(Context &c, Scalar &s, Machine &machine, mlir::ModuleOp module, const GpuKernel &k,
-                llvm::ArrayRef<UOpRef> dims)
-      : c(c), s(s), machine(machine), module(module), k(k), dims(dims) {}
-  llvm::Expected<GpuLaunch> run();
-
-private:
-  struct Loop {
-    UOpRef range;
-    mlir::Block *header, *exit;
-    std::vector<UOpRef> carried; // accumulators
-  };
-
-  llvm::Error fail(const llvm::Twine &what) const {
-    return llvm::createStringError(std::errc::not_supported, "kernel '%s': %s", k.name.c_str(), what.str().c_str());
-  }
-  V refuse(const llvm::Twine &what) { return s.refuse(what.str()); }
-  llvm::Error findCarried();
-  llvm::Error prologue(GpuLaunch &launch);
-  mlir::Block *newBlock() {
-    auto *block = new mlir::Block;
-    function.getBody().push_back(block);
-    return block;
-  }
-  void enter(mlir::Block *block) { s.b.setInsertionPointToEnd(block); }
-  void jump(mlir::Block *to, llvm::ArrayRef<V> with = {}) { L::BrOp::create(s.b, s.loc, with, to); }
-  void branch(V condition, mlir::Block *yes, mlir::Block *no) { L::CondBrOp::create(s.b, s.loc, condition, yes, no); }
-
-  V index(UOpRef x, unsigned width);
-  /// The place of an element and `plus` more.
-  V at(V pointer, mlir::Type element, V number, uint64_t plus) {
-    return s.offset(pointer, element, plus ? s.add(number, plus) : number);
-  }
-  V indexOp(UOpRef x);
-  const Lanes &value(UOpRef x);
-  Lanes compute(const Inst &i);
-  Lanes elementwise(UOpRef x);
-  /// `body` where `condition` holds (null: everywhere); elsewhere zeros of its types.
-  Lanes guarded(V condition, llvm::ArrayRef<mlir::Type> types, llvm::function_ref<Lanes()> body);
-  V inside(UOpRef at, unsigned first, unsigned lanes, UOpRef count);
-  Lanes read(UOpRef x, V pointer, UOpRef at, const Lanes *gate, llvm::function_ref<V(unsigned, unsigned)> condition);
-  Lanes load(const Inst &i);
-  Lanes stageRead(const Inst &i);
-  V stagePlace(const StageArray &a, llvm::ArrayRef<UOpRef> indices, unsigned lanes);
-  size_t arrayOf(UOpRef stage) const;
-  void put(UOpRef stage);
-  void write(UOpRef store);
-  void update(UOpRef fold);
-  Lanes laneFold(UOpRef fold);
-  void findThreads();
-  void beginLoop(size_t at);
-  void endLoop();
-
-  Context &c;
-  Scalar &s;
-  Machine &machine;
-  mlir::ModuleOp module;
-  const GpuKernel &k;
-  llvm::ArrayRef<UOpRef> dims;
-  L::LLVMFuncOp function;
-  llvm::DenseMap<UOpRef, Lanes> values;
-  llvm::DenseMap<UOpRef, V> dimValues;
-  std::vector<V> buffers, arrays;
-  std::vector<uint32_t> usedDims;
-  llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
-  std::vector<Loop> loops;
-  llvm::DenseSet<UOpRef> byThread; // what depends on a thread range that nothing closes
-  V lane;                          // the thread's number among those of its item; null where each has its own
-  V item, base;                    // the item's number; where those of the next parallel range begin
-};
 
 /// Which accumulators begin outside of a loop and change in it.
 llvm::Error KernelEmitter::findCarried() {
@@ -235,149 +133,6 @@ Lanes KernelEmitter::compute(const Inst &i) {
   return {};
 }
 
-// ---- memory
-Lanes KernelEmitter::guarded(V condition, llvm::ArrayRef<mlir::Type> types, llvm::function_ref<Lanes()> body) {
-  if (!condition) return body();
-  mlir::Block *yes = newBlock(), *join = newBlock();
-  llvm::SmallVector<V> zeros;
-  for (mlir::Type t : types) {
-    join->addArgument(t, s.loc);
-    zeros.push_back(mlir::isa<mlir::FloatType>(t) ? s.real(t.getIntOrFloatBitWidth(), 0)
-                                                  : s.integer(t.getIntOrFloatBitWidth(), 0));
-  }
-  L::CondBrOp::create(s.b, s.loc, condition, yes, mlir::ValueRange{}, join, zeros);
-  enter(yes);
-  jump(join, body());
-  enter(join);
-  return Lanes(join->args_begin(), join->args_end());
-}
-
-/// The condition that elements at + first ... at + first + lanes - 1 exist; null when the bounds prove it.
-V KernelEmitter::inside(UOpRef at, unsigned first, unsigned lanes, UOpRef count) {
-  if (at->lo + first >= 0 && at->hi + first + lanes <= count->lo) return nullptr;
-  V i = s.add(index(at, 64), uint64_t(first)), last = s.sub(index(count, 64), uint64_t(lanes));
-  return s.band(s.cmp(ICmp::sge, i, 0), s.cmp(ICmp::sle, i, last));
-}
-
-/// Lanes of x's type from `at` on; gate: by lane; condition(first, count): what else must hold for some of the lanes.
-Lanes KernelEmitter::read(UOpRef x, V pointer, UOpRef at, const Lanes *gate,
-                          llvm::function_ref<V(unsigned, unsigned)> condition) {
-  unsigned lanes = lanesOf(x), bytes = std::max(1u, byteSize(x->dtype));
-  unsigned chunk = std::min<uint64_t>({lanes, 16 / bytes, alignmentOf(at)});
-  if (gate && !llvm::all_equal(*gate)) chunk = 1;
-  mlir::Type element = s.memoryType(x->dtype);
-  V i = index(at, 64);
-  Lanes out;
-  for (unsigned l = 0; l < lanes; l += chunk) {
-    V when = condition(l, chunk);
-    if (gate) when = when ? s.band(when, (*gate)[l]) : (*gate)[l];
-    Lanes part = guarded(when, llvm::SmallVector<mlir::Type>(chunk, element), [&]() -> Lanes {
-      V place = this->at(pointer, element, i, l);
-      if (chunk == 1) return {L::LoadOp::create(s.b, s.loc, element, place, bytes)};
-      V all = L::LoadOp::create(s.b, s.loc, mlir::VectorType::get(chunk, element), place, bytes * chunk);
-      Lanes each;
-      for (unsigned e = 0; e < chunk; ++e)
-        each.push_back(L::ExtractElementOp::create(s.b, s.loc, all, s.integer(32, e)));
-      return each;
-    });
-    for (V v : part) out.push_back(x->dtype == DType::Bool ? s.cmp(ICmp::ne, v, 0) : v);
-  }
-  return out;
-}
-
-Lanes KernelEmitter::load(const Inst &i) {
-  UOpRef x = i.uop, at = x->indices()[0];
-  int64_t slot = x->src[0]->ints[0];
-  UOpRef count = k.kernel->buffers[slot].elements;
-  const Lanes gate = x->ntensors > 1 ? value(x->src[1]) : Lanes();
-  return read(x, buffers[slot], at, gate.empty() ? nullptr : &gate, [&](unsigned first, unsigned lanes) -> V {
-    if (!i.speculative) return nullptr;
-    return inside(at, first, lanes, count);
-  });
-}
-
-size_t KernelEmitter::arrayOf(UOpRef stage) const {
-  return llvm::find_if(k.linear.stages, [&](const StageArray &a) { return a.stage == stage; }) -
-         k.linear.stages.begin();
-}
-
-/// The number of an element of an array, i64; the last index counts `lanes` elements.
-V KernelEmitter::stagePlace(const StageArray &a, llvm::ArrayRef<UOpRef> indices, unsigned lanes) {
-  V place;
-  for (size_t d = 0; d < indices.size(); ++d) {
-    V i = index(indices[d], 64);
-    if (d + 1 == indices.size() && lanes > 1) i = s.mul(i, s.integer(64, lanes));
-    place = place ? s.add(s.mul(place, s.integer(64, a.extents[d])), i) : i;
-  }
-  return place ? place : s.integer(64, 0);
-}
-
-Lanes KernelEmitter::stageRead(const Inst &i) {
-  UOpRef x = i.uop;
-  size_t number = arrayOf(x->src[0]);
-  const StageArray &a = k.linear.stages[number];
-  unsigned lanes = lanesOf(x), bytes = std::max(1u, byteSize(x->dtype));
-  V condition;
-  for (size_t d = 0; i.speculative && d < x->indices().size(); ++d) {
-    unsigned count = d + 1 == x->indices().size() ? lanes : 1;
-    V in = inside(x->indices()[d], 0, count, c.index(a.extents[d]));
-    if (in) condition = condition ? s.band(condition, in) : in;
-  }
-  mlir::Type element = s.memoryType(x->dtype);
-  V place = stagePlace(a, x->indices(), 1);
-  Lanes out = guarded(condition, llvm::SmallVector<mlir::Type>(lanes, element), [&] {
-    Lanes each;
-    for (unsigned l = 0; l < lanes; ++l)
-      each.push_back(L::LoadOp::create(s.b, s.loc, element, at(arrays[number], element, place, l), bytes));
-    return each;
-  });
-  if (x->dtype == DType::Bool)
-    for (V &v : out) v = s.cmp(ICmp::ne, v, 0);
-  return out;
-}
-
-void KernelEmitter::put(UOpRef stage) {
-  size_t number = arrayOf(stage);
-  UOpRef v = stage->src[0];
-  mlir::Type element = s.memoryType(v->dtype);
-  V place = stagePlace(k.linear.stages[number], stage->indices(), lanesOf(v));
-  const Lanes all = value(v);
-  for (auto [l, x] : llvm::enumerate(all))
-    L::StoreOp::create(s.b, s.loc, v->dtype == DType::Bool ? s.zext(x, 8) : x, at(arrays[number], element, place, l),
-                       std::max(1u, byteSize(v->dtype)));
-}
-
-void KernelEmitter::write(UOpRef x) {
-  UOpRef v = x->src[1], at = x->indices()[0];
-  unsigned lanes = lanesOf(v), bytes = std::max(1u, byteSize(v->dtype));
-  const Lanes gate = x->ntensors > 2 ? value(x->src[2]) : Lanes();
-  Lanes all = value(v);
-  unsigned chunk = std::min<uint64_t>({lanes, 16 / bytes, alignmentOf(at)});
-  if (!gate.empty() && !llvm::all_equal(gate)) chunk = 1;
-  mlir::Type element = s.memoryType(v->dtype);
-  V pointer = buffers[x->src[0]->ints[0]], i = index(at, 64);
-  if (v->dtype == DType::Bool)
-    for (V &b : all) b = s.zext(b, 8);
-  V first = lane && !byThread.contains(x) ? s.cmp(ICmp::eq, lane, 0) : V(); // one of them stores what all have
-  for (unsigned l = 0; l < lanes; l += chunk) {
-    V when = gate.empty() ? V() : gate[l];
-    guarded(!first ? when
-            : when ? s.band(when, first)
-                   : first,
-            {}, [&]() -> Lanes {
-              V place = this->at(pointer, element, i, l), out = all[l];
-              if (chunk > 1) {
-                auto type = mlir::VectorType::get(chunk, element);
-                out = L::UndefOp::create(s.b, s.loc, type);
-                for (unsigned e = 0; e < chunk; ++e)
-                  out = L::InsertElementOp::create(s.b, s.loc, out, all[l + e], s.integer(32, e));
-              }
-              L::StoreOp::create(s.b, s.loc, out, place, bytes * chunk);
-              return {};
-            });
-  }
-}
-
 // ---- control
 void KernelEmitter::update(UOpRef fold) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma};
@@ -388,35 +143,12 @@ void KernelEmitter::update(UOpRef fold) {
   values[fold] = acc;
 }
 
-/// What depends on which thread of its item computes it.
-void KernelEmitter::findThreads() {
-  llvm::DenseMap<UOpRef, UOpRef> of; // the open thread range that a value depends on
-  for (UOpRef x : topoSort({k.kernel->sink})) {
-    UOpRef range = nullptr;
-    for (UOpRef y : x->op == Op::LaneFold ? x->tensors() : x->src)
-      if (UOpRef r = of.lookup(y)) {
-        if (range && range != r && x->op != Op::Sink) refuse("a value depends on two thread ranges");
-        range = r;
-      }
-    if (x->op == Op::Range && RangeKind(x->ints[1]) == RangeKind::Thread) {
-      if (x->src[0]->constIndex() != int64_t(k.group)) refuse("a thread range is not as long as an item has threads");
-      values[x] = {lane};
-      range = x;
-    }
-    if (x->op == Op::LaneFold) {
-      if (range && range != x->indices()[0]) refuse("a lanefold depends on another thread range than its own");
-      range = nullptr;
-    }
-    if (range) of[x] = range, byThread.insert(x);
-  }
-}
-
 /// Steps n/2 ... 1 of the tree, each an exchange between lanes; all of them get the result.
 Lanes KernelEmitter::laneFold(UOpRef fold) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   Lanes out = value(fold->src[0]);
   for (V &x : out)
-    for (unsigned distance = k.group / 2; distance; distance /= 2) {
+    for (unsigned distance = *fold->indices()[0]->src[0]->constIndex() / 2; distance; distance /= 2) {
       V bits = s.bits(x), other;
       unsigned width = s.width(bits);
       if (width <= 32) {
@@ -434,8 +166,8 @@ Lanes KernelEmitter::laneFold(UOpRef fold) {
 
 void KernelEmitter::beginLoop(size_t at) {
   UOpRef range = k.linear.insts[at].uop, extent = range->src[0];
-  if (byThread.contains(extent)) refuse("the threads of an item go through a loop different numbers of times");
-  Loop loop{range, nullptr, nullptr, {}};
+  if (threads.bitsOf(extent)) refuse("the threads of an item go through a loop different numbers of times");
+  Loop loop{range, nullptr, nullptr, {}, {}};
   if (isParallel(range)) {
     unsigned w = s.width(item);
     V n = index(extent, w), r = base ? s.sub(item, base) : item;
@@ -451,9 +183,13 @@ void KernelEmitter::beginLoop(size_t at) {
   unsigned w = widthOf(extent);
   V n = index(extent, w);
   loop.carried = carried[at];
+  bool ahead = barriers.ahead.count(at);
+  Lanes first = ahead ? fetch(at, s.integer(w, 0), n) : Lanes();
   loop.header = newBlock();
   llvm::SmallVector<V> begin{s.integer(w, 0)};
   for (UOpRef acc : loop.carried) llvm::append_range(begin, value(acc));
+  size_t fetched = begin.size();
+  llvm::append_range(begin, first);
   jump(loop.header, begin);
   for (V v : begin) loop.header->addArgument(v.getType(), s.loc);
   enter(loop.header);
@@ -462,10 +198,82 @@ void KernelEmitter::beginLoop(size_t at) {
   unsigned next = 1;
   for (UOpRef acc : loop.carried)
     for (V &v : values[acc]) v = loop.header->getArgument(next++);
-  values[range] = {s.resize(loop.header->getArgument(0), widthOf(range), true)};
-  branch(s.cmp(ICmp::slt, loop.header->getArgument(0), n), body, loop.exit);
+  V turn = loop.header->getArgument(0);
+  values[range] = {s.resize(turn, widthOf(range), true)};
+  branch(s.cmp(ICmp::slt, turn, n), body, loop.exit);
   enter(body);
+  if (ahead) { // what was fetched goes into this turn's half of the arrays; then the next turn's is fetched
+    size_t end = barriers.ahead[at], next = fetched;
+    fill(at + 1, end, false, [&](UOpRef stage) {
+      size_t number = arrayOf(stage);
+      V odd = s.band(s.resize(turn, 32, false), 1);
+      slots[number] = s.mul(odd, s.integer(32, slotElements(number)));
+      llvm::ArrayRef<mlir::BlockArgument> all = loop.header->getArguments().slice(next, lanesOf(stage));
+      next += all.size();
+      put(stage, Lanes(all.begin(), all.end()));
+    });
+    machine.barrier();
+    loop.next = fetch(at, s.add(turn, uint64_t(1)), n);
+    values[range] = {s.resize(turn, widthOf(range), true)};
+    for (size_t i = at + 1; i < end; ++i) // what this turn's use shares with the fetch; a fetched value it does not
+      if (k.linear.insts[i].kind == InstKind::LoopBegin)
+        i = barriers.endOf[i];
+      else if (k.linear.insts[i].kind == InstKind::Define && !barriers.fetched.contains(k.linear.insts[i].uop))
+        emit(k.linear.insts[i]);
+  }
   loops.push_back(std::move(loop));
+}
+
+/// Goes through what fills the arrays of a turn, its loops unrolled; atPut is called in place of each put, with its
+/// ranges set. define: computes the values.
+void KernelEmitter::fill(size_t begin, size_t end, bool define, llvm::function_ref<void(UOpRef)> atPut) {
+  struct Turn {
+    size_t begin;
+    int64_t number, count;
+  };
+  llvm::SmallVector<Turn, 3> open;
+  auto set = [&] {
+    UOpRef range = k.linear.insts[open.back().begin].uop;
+    values[range] = {s.integer(widthOf(range), uint64_t(open.back().number))};
+  };
+  for (size_t n = begin; n < end; ++n) {
+    const Inst &i = k.linear.insts[n];
+    if (i.kind == InstKind::LoopBegin) {
+      open.push_back({n, 0, *i.uop->src[0]->constIndex()});
+      set();
+    } else if (i.kind == InstKind::LoopEnd) {
+      if (++open.back().number < open.back().count) {
+        n = open.back().begin;
+        set();
+      } else {
+        open.pop_back();
+      }
+    } else if (i.kind == InstKind::StagePut) {
+      atPut(i.uop);
+    } else if (define) {
+      emit(i);
+    }
+  }
+}
+
+/// The values that the loop's turn number `turn` will put, where there is such a turn.
+Lanes KernelEmitter::fetch(size_t loop, V turn, V count) {
+  UOpRef range = k.linear.insts[loop].uop;
+  size_t end = barriers.ahead[loop];
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<int64_t, 3> times{1};
+  for (size_t n = loop + 1; n < end; ++n) {
+    const Inst &i = k.linear.insts[n];
+    if (i.kind == InstKind::LoopBegin) times.push_back(times.back() * *i.uop->src[0]->constIndex());
+    if (i.kind == InstKind::LoopEnd) times.pop_back();
+    if (i.kind == InstKind::StagePut) types.append(times.back() * lanesOf(i.uop), s.type(i.uop->dtype));
+  }
+  return guarded(s.cmp(ICmp::slt, turn, count), types, [&] {
+    Lanes all;
+    values[range] = {s.resize(turn, widthOf(range), true)};
+    fill(loop + 1, end, true, [&](UOpRef stage) { llvm::append_range(all, value(stage->src[0])); });
+    return all;
+  });
 }
 
 void KernelEmitter::endLoop() {
@@ -474,6 +282,7 @@ void KernelEmitter::endLoop() {
   if (loop.header) {
     llvm::SmallVector<V> next{s.add(loop.header->getArgument(0), uint64_t(1))};
     for (UOpRef acc : loop.carried) llvm::append_range(next, value(acc));
+    llvm::append_range(next, loop.next);
     jump(loop.header, next);
     unsigned at = 1;
     for (UOpRef acc : loop.carried)
@@ -516,19 +325,6 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
   }
   for (auto [i, d] : llvm::enumerate(reads)) dimValues[d] = function.getArgument(k.kernel->buffers.size() + i);
 
-  constexpr uint64_t most = 16384; // bytes of a thread's own arrays
-  if (k.linear.scratchBytes > most)
-    return fail("its arrays take " + std::to_string(k.linear.scratchBytes) + " bytes of each thread; at most " +
-                std::to_string(most) + " have a GPU form");
-  auto own = L::LLVMPointerType::get(s.b.getContext(), machine.privateSpace());
-  for (const StageArray &a : k.linear.stages) {
-    int64_t count = 1;
-    for (int64_t n : a.extents) count *= n;
-    auto array = L::LLVMArrayType::get(s.memoryType(a.stage->dtype), std::max<int64_t>(count, 1));
-    arrays.push_back(L::AllocaOp::create(s.b, s.loc, own, array, s.integer(32, 1), 16));
-  }
-  launch.privateBytes = k.linear.scratchBytes;
-
   UOpRef items = itemCount(c, k.kernel->sink);
   unsigned w = fits32(0, items->hi + k.threads) ? 32 : 64, perBlock = k.threads / k.group;
   V thread = machine.thread(), within = thread;
@@ -536,28 +332,46 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
     within = s.udiv(thread, s.integer(32, k.group));
     lane = s.urem(thread, s.integer(32, k.group));
   }
-  findThreads();
+  if (std::string why = threads.find(k, warp); !why.empty()) return fail(why);
+  for (UOpRef x : topoSort({k.kernel->sink}))
+    if (isThread(x)) {
+      V number = strideOf(x) > 1 ? s.lshr(lane, unsigned(llvm::Log2_64(strideOf(x)))) : lane;
+      values[x] = {s.band(number, uint64_t(*x->src[0]->constIndex() - 1))};
+    }
+  barriers.find(k, threads);
+  if (auto e = makeArrays(launch)) return e;
   item = s.add(s.mul(s.zext(machine.block(), w), s.integer(w, perBlock)), s.zext(within, w));
   return llvm::Error::success();
+}
+
+void KernelEmitter::emit(const Inst &i) {
+  switch (i.kind) {
+  case InstKind::Define: values[i.uop] = compute(i); break;
+  case InstKind::LoopBegin: break;
+  case InstKind::LoopEnd: endLoop(); break;
+  case InstKind::AccInit: {
+    Lanes init = value(i.uop->src[0]);
+    values[i.uop] = std::move(init);
+    break;
+  }
+  case InstKind::AccUpdate: update(i.uop); break;
+  case InstKind::StagePut: put(i.uop, value(i.uop->src[0])); break;
+  case InstKind::Write: write(i.uop); break;
+  }
 }
 
 llvm::Expected<GpuLaunch> KernelEmitter::run() {
   GpuLaunch launch{k.name, k.threads, k.group, {}, 0, 0};
   if (auto e = findCarried()) return e;
   if (auto e = prologue(launch)) return e;
-  for (auto [n, i] : llvm::enumerate(k.linear.insts)) {
-    switch (i.kind) {
-    case InstKind::Define: values[i.uop] = compute(i); break;
-    case InstKind::LoopBegin: beginLoop(n); break;
-    case InstKind::LoopEnd: endLoop(); break;
-    case InstKind::AccInit: {
-      Lanes init = value(i.uop->src[0]);
-      values[i.uop] = std::move(init);
-      break;
-    }
-    case InstKind::AccUpdate: update(i.uop); break;
-    case InstKind::StagePut: put(i.uop); break;
-    case InstKind::Write: write(i.uop); break;
+  for (size_t n = 0; n < k.linear.insts.size(); ++n) {
+    const Inst &i = k.linear.insts[n];
+    if (barriers.before.contains(n)) machine.barrier();
+    if (i.kind == InstKind::LoopBegin) {
+      beginLoop(n);
+      if (auto it = barriers.ahead.find(n); it != barriers.ahead.end()) n = it->second - 1;
+    } else {
+      emit(i);
     }
     if (!s.refused().empty()) return fail(s.refused());
   }
@@ -565,9 +379,7 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
   return launch;
 }
 
-} // namespace
-
 llvm::Expected<GpuLaunch> astra::gpu::emitKernel(Context &c, Scalar &s, Machine &machine, mlir::ModuleOp module,
-                                                 const GpuKernel &k, llvm::ArrayRef<UOpRef> dims) {
-  return KernelEmitter(c, s, machine, module, k, dims).run();
+                                                 const GpuKernel &k, llvm::ArrayRef<UOpRef> dims, unsigned warp) {
+  return KernelEmitter(c, s, machine, module, k, dims, warp).run();
 }

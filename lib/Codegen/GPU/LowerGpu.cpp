@@ -61,8 +61,12 @@ llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> 
   auto machine = cuda ? nvvmMachine(places) : rocdlMachine(places, target.warp);
   Scalar scalars(builder, *module, machine->constantSpace());
   for (const GpuKernel &k : kernels) {
-    auto launch = emitKernel(c, scalars, *machine, *module, k, dims);
+    auto launch = emitKernel(c, scalars, *machine, *module, k, dims, target.warp);
     if (!launch) return launch.takeError();
+    if (launch->shared > target.sharedBytes)
+      return llvm::createStringError("kernel '" + k.name + "': its shared arrays take " +
+                                     std::to_string(launch->shared) + " bytes of a block; " + target.name + " has " +
+                                     std::to_string(target.sharedBytes));
     out.kernels.push_back(std::move(*launch));
   }
   std::string why;

@@ -1,0 +1,115 @@
+//===- Accesses.cpp: how the threads of a warp meet in memory ---------------===//
+// Takes:    a linear kernel bound to threads.
+// Gives:    for each of its accesses to memory that threads share the sectors of 32 bytes that a warp touches, or the
+//           words of 4 bytes that meet in one of 32 banks, counted from the index expressions, at several points of the
+//           loops around it.
+// Does not: look at gates (all threads take part), nor at addresses that are read from memory: those are 0.
+#include "../Value.h"
+#include "Barriers.h"
+#include "astra/Rewrite/Rewrite.h"
+#include <set>
+
+using namespace astra;
+using namespace astra::gpu;
+
+namespace {
+class Counting {
+public:
+  Counting(const GpuKernel &k, const GpuTarget &target) : k(k), target(target) {}
+  std::vector<GpuAccess> run() {
+    if (!threads.find(k, target.warp).empty()) return {};
+    unsigned loops = 0;
+    for (const Inst &i : k.linear.insts) {
+      if (i.kind == InstKind::LoopBegin) loops += RangeKind(i.uop->ints[1]) != RangeKind::Parallel;
+      if (i.kind == InstKind::LoopEnd) loops -= RangeKind(i.uop->ints[1]) != RangeKind::Parallel;
+      UOpRef x = i.uop;
+      if (i.kind == InstKind::Write)
+        global({x->src[0]->ints[0], true, loops}, x->indices()[0], x->src[1]->dtype, lanesOf(x->src[1]));
+      else if (i.kind == InstKind::Define && x->op == Op::Load)
+        global({x->src[0]->ints[0], false, loops}, x->indices()[0], x->dtype, lanesOf(x));
+      else if (i.kind == InstKind::Define && x->op == Op::At && threads.isShared(x->src[0]))
+        shared({-1, false, loops}, x->src[0], x->indices(), lanesOf(x), 1);
+      else if (i.kind == InstKind::StagePut && threads.isShared(x))
+        shared({-1, true, loops}, x, x->indices(), lanesOf(x), lanesOf(x));
+    }
+    return std::move(found);
+  }
+
+private:
+  static int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
+  static constexpr int64_t points = 3; // at which loops and items are looked at
+
+  /// The value of an index for a thread, at one of the points.
+  int64_t valueOf(UOpRef x, unsigned thread, int64_t point) const {
+    auto v = idxEvaluate(x, [&](UOpRef r) -> std::optional<int64_t> {
+      if (r->op == Op::Dim) return std::clamp<int64_t>(1000, r->lo, r->hi);
+      if (r->op != Op::Range) return 0;
+      int64_t extent = std::max<int64_t>(valueOf(r->src[0], thread, point), 1), number = thread % k.group;
+      switch (RangeKind(r->ints[1])) {
+      case RangeKind::Thread: return number / strideOf(r) % extent;
+      case RangeKind::Parallel: {
+        int64_t items = std::max<unsigned>(target.warp / k.group, 1), last = std::max<int64_t>(extent - items, 0);
+        int64_t first = std::min(last, last * point / points / items * items);
+        return std::min<int64_t>(first + thread / k.group, extent - 1);
+      }
+      default: return (extent - 1) * point / points;
+      }
+    });
+    return v.value_or(0);
+  }
+
+  void global(GpuAccess a, UOpRef at, DType t, int64_t lanes) {
+    int64_t bytes = std::max(1u, byteSize(t));
+    a.bytes = unsigned(lanes * bytes);
+    for (int64_t point = 0; point < points; ++point) {
+      std::set<int64_t> sectors, touched;
+      for (unsigned thread = 0; thread < target.warp; ++thread) {
+        int64_t first = valueOf(at, thread, point) * bytes;
+        for (int64_t b = 0; b < lanes * bytes; ++b) touched.insert(first + b), sectors.insert((first + b) >> 5);
+      }
+      unsigned least = unsigned((touched.size() + 31) / 32);
+      a.sectors = std::max<unsigned>(a.sectors, sectors.size());
+      a.waste = std::max(a.waste, double(sectors.size()) / least);
+    }
+    found.push_back(a);
+  }
+
+  void shared(GpuAccess a, UOpRef stage, llvm::ArrayRef<UOpRef> indices, int64_t lanes, int64_t lastCounts) {
+    const StageArray &array = *llvm::find_if(k.linear.stages, [&](const StageArray &s) { return s.stage == stage; });
+    int64_t bytes = std::max(1u, byteSize(stage->dtype)), step = array.strides.back();
+    auto placeOf = [&](unsigned thread, int64_t point) {
+      int64_t place = 0;
+      for (auto [d, i] : llvm::enumerate(indices))
+        place += valueOf(i, thread, point) * array.strides[d] * (d + 1 == indices.size() ? lastCounts : 1);
+      return place;
+    };
+    // What the emitter reads or writes at once.
+    int64_t together = step == 1 ? std::min<int64_t>(lanes, 16 / bytes) : 1;
+    for (int64_t point = 0; point < points; ++point)
+      for (unsigned thread = 0; thread < target.warp; ++thread)
+        while (placeOf(thread, point) % together) together /= 2;
+    a.bytes = unsigned(together * bytes);
+    unsigned atOnce = std::min<unsigned>(target.warp, 32 / std::max<unsigned>(a.bytes / 4, 1)); // 128 bytes
+    for (int64_t point = 0; point < points; ++point)
+      for (int64_t l = 0; l < lanes; l += together)
+        for (unsigned first = 0; first < target.warp; first += atOnce) {
+          std::map<int64_t, std::set<int64_t>> banks;
+          for (unsigned thread = first; thread < first + atOnce; ++thread) {
+            int64_t begin = (placeOf(thread, point) + l * step) * bytes;
+            for (int64_t word = begin >> 2; word <= (begin + a.bytes - 1) >> 2; ++word) banks[word % 32].insert(word);
+          }
+          for (auto &[bank, words] : banks) a.conflict = std::max<unsigned>(a.conflict, words.size());
+        }
+    found.push_back(a);
+  }
+
+  const GpuKernel &k;
+  const GpuTarget &target;
+  Threads threads;
+  std::vector<GpuAccess> found;
+};
+} // namespace
+
+std::vector<GpuAccess> astra::gpuAccesses(const GpuKernel &k, const GpuTarget &target) {
+  return Counting(k, target).run();
+}

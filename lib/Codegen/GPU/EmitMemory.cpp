@@ -1,0 +1,267 @@
+//===- EmitMemory.cpp: loads, stores and arrays of a kernel ----------------===//
+// Takes:    loads, stores, stages and their readers in a linear kernel.
+// Gives:    accesses of as many neighbours as their alignment allows, at most 16 bytes; arrays that are a thread's own or
+//           shared, the latter once or in two halves that turns of a loop use one after the other.
+// Keeps:    memory outside of the buffers untouched where an instruction is speculative or gated.
+#include "KernelEmitter.h"
+
+using namespace astra;
+using namespace astra::gpu;
+
+// ---- memory
+Lanes KernelEmitter::guarded(V condition, llvm::ArrayRef<mlir::Type> types, llvm::function_ref<Lanes()> body) {
+  if (!condition) return body();
+  mlir::Block *yes = newBlock(), *join = newBlock();
+  llvm::SmallVector<V> zeros;
+  for (mlir::Type t : types) {
+    join->addArgument(t, s.loc);
+    zeros.push_back(mlir::isa<mlir::FloatType>(t) ? s.real(t.getIntOrFloatBitWidth(), 0)
+                                                  : s.integer(t.getIntOrFloatBitWidth(), 0));
+  }
+  L::CondBrOp::create(s.b, s.loc, condition, yes, mlir::ValueRange{}, join, zeros);
+  enter(yes);
+  jump(join, body());
+  enter(join);
+  return Lanes(join->args_begin(), join->args_end());
+}
+
+/// The condition that elements at + first ... at + first + lanes - 1 exist; null when the bounds prove it.
+V KernelEmitter::inside(UOpRef at, unsigned first, unsigned lanes, UOpRef count) {
+  if (at->lo + first >= 0 && at->hi + first + lanes <= count->lo) return nullptr;
+  V i = s.add(index(at, 64), uint64_t(first)), last = s.sub(index(count, 64), uint64_t(lanes));
+  return s.band(s.cmp(ICmp::sge, i, 0), s.cmp(ICmp::sle, i, last));
+}
+
+/// Lanes of x's type from `at` on; gate: by lane; condition(first, count): what else must hold for some of the lanes.
+Lanes KernelEmitter::read(UOpRef x, V pointer, UOpRef at, const Lanes *gate,
+                          llvm::function_ref<V(unsigned, unsigned)> condition) {
+  unsigned lanes = lanesOf(x), bytes = std::max(1u, byteSize(x->dtype));
+  unsigned chunk = std::min<uint64_t>({lanes, 16 / bytes, alignmentOf(at)});
+  if (gate && !llvm::all_equal(*gate)) chunk = 1;
+  mlir::Type element = s.memoryType(x->dtype);
+  V i = index(at, 64);
+  Lanes out;
+  for (unsigned l = 0; l < lanes; l += chunk) {
+    V when = condition(l, chunk);
+    if (gate) when = when ? s.band(when, (*gate)[l]) : (*gate)[l];
+    Lanes part = guarded(when, llvm::SmallVector<mlir::Type>(chunk, element),
+                         [&] { return loadLanes(this->at(pointer, element, i, l), element, bytes * chunk, chunk); });
+    for (V v : part) out.push_back(x->dtype == DType::Bool ? s.cmp(ICmp::ne, v, 0) : v);
+  }
+  return out;
+}
+
+Lanes KernelEmitter::load(const Inst &i) {
+  UOpRef x = i.uop, at = x->indices()[0];
+  int64_t slot = x->src[0]->ints[0];
+  UOpRef count = k.kernel->buffers[slot].elements;
+  const Lanes gate = x->ntensors > 1 ? value(x->src[1]) : Lanes();
+  return read(x, buffers[slot], at, gate.empty() ? nullptr : &gate, [&](unsigned first, unsigned lanes) -> V {
+    if (!i.speculative) return nullptr;
+    return inside(at, first, lanes, count);
+  });
+}
+
+size_t KernelEmitter::arrayOf(UOpRef stage) const {
+  return llvm::find_if(k.linear.stages, [&](const StageArray &a) { return a.stage == stage; }) -
+         k.linear.stages.begin();
+}
+
+/// Where an element is; the last index counts `lanes` elements. Of an array that each thread has for itself the digits
+/// of its number are no dims.
+KernelEmitter::Place KernelEmitter::stagePlace(size_t number, llvm::ArrayRef<UOpRef> indices, unsigned lanes) {
+  const StageArray &a = k.linear.stages[number];
+  bool shared = threads.isShared(a.stage);
+  UOpRef flat = c.index(0);
+  V place;
+  constexpr unsigned w = 32;
+  int64_t stride = 1;
+  for (size_t d = indices.size(); d-- > 0;) {
+    bool digit = isThread(a.stage->indices()[d]);
+    if (digit && !shared) continue;
+    int64_t step = (shared ? a.strides[d] : stride) * (d + 1 == indices.size() ? lanes : 1);
+    stride *= a.extents[d];
+    flat = idxAdd(c, flat, idxMul(c, indices[d], c.index(step)));
+  }
+  flat = simplifyIndex(c, flat);
+  llvm::DenseSet<UOpRef> defined; // what the indices are made of is there
+  for (UOpRef x : topoSort(indices)) defined.insert(x);
+  llvm::SmallVector<IndexTerm, 4> sum = terms(flat);
+  for (const IndexTerm &t : sum)
+    for (UOpRef atom : t.atoms)
+      if (!defined.contains(atom)) sum.clear(); // made by the simplification
+  uint64_t alignment = alignmentOf(flat);
+  if (sum.empty() && flat->constIndex() != 0) {
+    stride = 1;
+    for (size_t d = indices.size(); d-- > 0;) {
+      if (isThread(a.stage->indices()[d]) && !shared) continue;
+      int64_t step = (shared ? a.strides[d] : stride) * (d + 1 == indices.size() ? lanes : 1);
+      stride *= a.extents[d];
+      V term = s.mul(index(indices[d], w), s.integer(w, uint64_t(step)));
+      place = place ? s.add(place, term) : term;
+    }
+  }
+  uint64_t plus = 0;
+  for (const IndexTerm &t : sum) {
+    if (t.atoms.empty() && t.coefficient > 0) {
+      plus = uint64_t(t.coefficient);
+      continue;
+    }
+    V term = s.integer(w, uint64_t(t.coefficient));
+    for (UOpRef atom : t.atoms) term = s.mul(index(atom, w), term);
+    place = place ? s.add(place, term) : term;
+  }
+  if (!place) place = s.integer(w, 0);
+  if (V slot = slots.lookup(number)) place = s.add(place, slot);
+  return {place, plus, alignment};
+}
+
+Lanes KernelEmitter::stageRead(const Inst &i) {
+  UOpRef x = i.uop;
+  size_t number = arrayOf(x->src[0]);
+  const StageArray &a = k.linear.stages[number];
+  unsigned lanes = lanesOf(x), bytes = std::max(1u, byteSize(x->dtype));
+  V condition;
+  for (size_t d = 0; i.speculative && d < x->indices().size(); ++d) {
+    unsigned count = d + 1 == x->indices().size() ? lanes : 1;
+    V in = inside(x->indices()[d], 0, count, c.index(a.extents[d]));
+    if (in) condition = condition ? s.band(condition, in) : in;
+  }
+  mlir::Type element = s.memoryType(x->dtype);
+  Place place = stagePlace(number, x->indices(), 1);
+  bool shared = threads.isShared(a.stage);
+  int64_t step = shared && !a.strides.empty() ? a.strides.back() : 1;
+  unsigned chunk = shared && step == 1 ? std::min<uint64_t>({lanes, 16 / bytes, place.alignment}) : 1;
+  uint64_t aligned = shared ? std::min<uint64_t>(bytes * place.alignment, 64) : bytes; // LLVM joins what it can
+  Lanes out = guarded(condition, llvm::SmallVector<mlir::Type>(lanes, element), [&] {
+    Lanes each;
+    for (unsigned l = 0; l < lanes; l += chunk)
+      llvm::append_range(each, loadLanes(at(arrays[number], element, place.element, place.plus + l * step), element,
+                                         chunk == lanes ? aligned : bytes * chunk, chunk));
+    return each;
+  });
+  if (x->dtype == DType::Bool)
+    for (V &v : out) v = s.cmp(ICmp::ne, v, 0);
+  return out;
+}
+
+/// `count` neighbours at a place whose bytes are so aligned.
+Lanes KernelEmitter::loadLanes(V place, mlir::Type element, uint64_t alignment, unsigned count) {
+  if (count == 1) return {L::LoadOp::create(s.b, s.loc, element, place, alignment)};
+  V all = L::LoadOp::create(s.b, s.loc, mlir::VectorType::get(count, element), place, alignment);
+  Lanes each;
+  for (unsigned e = 0; e < count; ++e) each.push_back(L::ExtractElementOp::create(s.b, s.loc, all, s.integer(32, e)));
+  return each;
+}
+
+void KernelEmitter::storeLanes(V place, mlir::Type element, unsigned bytes, llvm::ArrayRef<V> xs) {
+  V out = xs[0];
+  if (xs.size() > 1) {
+    auto type = mlir::VectorType::get(xs.size(), element);
+    out = L::UndefOp::create(s.b, s.loc, type);
+    for (auto [e, x] : llvm::enumerate(xs)) out = L::InsertElementOp::create(s.b, s.loc, out, x, s.integer(32, e));
+  }
+  L::StoreOp::create(s.b, s.loc, out, place, bytes * xs.size());
+}
+
+void KernelEmitter::put(UOpRef stage, Lanes all) {
+  size_t number = arrayOf(stage);
+  const StageArray &a = k.linear.stages[number];
+  DType t = stage->dtype;
+  mlir::Type element = s.memoryType(t);
+  unsigned bytes = std::max(1u, byteSize(t));
+  bool shared = threads.isShared(stage);
+  Place place = stagePlace(number, stage->indices(), lanesOf(stage));
+  int64_t step = shared && !a.strides.empty() ? a.strides.back() : 1;
+  unsigned chunk = shared && step == 1 ? std::min<uint64_t>({all.size(), 16 / bytes, place.alignment}) : 1;
+  if (t == DType::Bool)
+    for (V &x : all) x = s.zext(x, 8);
+  uint32_t closed = 0; // what is the same for several threads one of them puts
+  for (UOpRef r : stage->indices())
+    if (isThread(r)) closed |= bitsOfRange(r);
+  guarded(shared ? firstOf(closed) : V(), {}, [&]() -> Lanes {
+    for (unsigned l = 0; l < all.size(); l += chunk)
+      storeLanes(at(arrays[number], element, place.element, place.plus + l * step), element, bytes,
+                 llvm::ArrayRef(all).slice(l, chunk));
+    return {};
+  });
+}
+
+/// Of the threads whose numbers differ in other bits than these alone: the first. Null where there is only one.
+V KernelEmitter::firstOf(uint32_t bits) {
+  uint32_t others = uint32_t(k.group - 1) & ~bits;
+  return others ? s.cmp(ICmp::eq, s.band(lane, others), 0) : V();
+}
+
+void KernelEmitter::write(UOpRef x) {
+  UOpRef v = x->src[1], at = x->indices()[0];
+  unsigned lanes = lanesOf(v), bytes = std::max(1u, byteSize(v->dtype));
+  const Lanes gate = x->ntensors > 2 ? value(x->src[2]) : Lanes();
+  Lanes all = value(v);
+  unsigned chunk = std::min<uint64_t>({lanes, 16 / bytes, alignmentOf(at)});
+  if (!gate.empty() && !llvm::all_equal(gate)) chunk = 1;
+  mlir::Type element = s.memoryType(v->dtype);
+  V pointer = buffers[x->src[0]->ints[0]], i = index(at, 64);
+  if (v->dtype == DType::Bool)
+    for (V &b : all) b = s.zext(b, 8);
+  V first = firstOf(threads.bitsOf(x)); // one of them stores what several have
+  for (unsigned l = 0; l < lanes; l += chunk) {
+    V when = gate.empty() ? V() : gate[l];
+    guarded(!first ? when
+            : when ? s.band(when, first)
+                   : first,
+            {}, [&]() -> Lanes {
+              storeLanes(this->at(pointer, element, i, l), element, bytes, llvm::ArrayRef(all).slice(l, chunk));
+              return {};
+            });
+  }
+}
+
+/// Elements from one half of a shared array to the other.
+uint64_t KernelEmitter::slotElements(size_t number) {
+  const StageArray &a = k.linear.stages[number];
+  uint64_t bytes = std::max(1u, byteSize(a.stage->dtype));
+  return llvm::alignTo(uint64_t(std::max<int64_t>(a.elements, 1)) * bytes, 64) / bytes;
+}
+
+llvm::Error KernelEmitter::makeArrays(GpuLaunch &launch) {
+  constexpr uint64_t most = 16384; // bytes of a thread's own arrays
+  auto own = L::LLVMPointerType::get(s.b.getContext(), machine.privateSpace());
+  llvm::DenseSet<UOpRef> twice; // filled by a loop that goes ahead
+  for (auto [begin, end] : barriers.ahead)
+    for (size_t n = begin; n < end; ++n)
+      if (k.linear.insts[n].kind == InstKind::StagePut) twice.insert(k.linear.insts[n].uop);
+  for (auto [number, a] : llvm::enumerate(k.linear.stages)) {
+    mlir::Type element = s.memoryType(a.stage->dtype);
+    uint64_t bytes = std::max(1u, byteSize(a.stage->dtype));
+    if (threads.isShared(a.stage)) {
+      uint64_t count = slotElements(number) * (twice.contains(a.stage) ? 2 : 1);
+      launch.shared += llvm::alignTo(count * bytes, 64);
+      auto type = L::LLVMArrayType::get(element, count);
+      L::GlobalOp global;
+      {
+        mlir::OpBuilder::InsertionGuard guard(s.b);
+        s.b.setInsertionPointToStart(module.getBody());
+        global = L::GlobalOp::create(s.b, s.loc, type, false, L::Linkage::Internal,
+                                     k.name + ".shared" + std::to_string(number), mlir::Attribute(), 64,
+                                     Machine::sharedSpace);
+        s.b.createBlock(&global.getInitializerRegion());
+        L::ReturnOp::create(s.b, s.loc, V(L::UndefOp::create(s.b, s.loc, type)));
+      }
+      arrays.push_back(L::AddressOfOp::create(s.b, s.loc, global));
+      continue;
+    }
+    int64_t count = 1;
+    for (auto [r, n] :
+         llvm::zip_equal(a.stage->indices(), llvm::ArrayRef(a.extents).take_front(a.stage->indices().size())))
+      if (!isThread(r)) count *= n;
+    if (a.stage->indices().empty()) count = a.elements;
+    count = std::max<int64_t>(count, 1);
+    launch.privateBytes += llvm::alignTo(uint64_t(count) * bytes, 64);
+    if (launch.privateBytes > most)
+      return fail("its arrays take " + std::to_string(launch.privateBytes) + " bytes of each thread; at most " +
+                  std::to_string(most) + " have a GPU form");
+    arrays.push_back(L::AllocaOp::create(s.b, s.loc, own, L::LLVMArrayType::get(element, count), s.integer(32, 1), 16));
+  }
+  return llvm::Error::success();
+}

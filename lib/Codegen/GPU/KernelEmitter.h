@@ -1,0 +1,113 @@
+//===- KernelEmitter.h: a linear kernel on its way to the llvm dialect -----===//
+// Gives:    the class that writes one kernel: its control (EmitKernel.cpp) and its memory (EmitMemory.cpp).
+#pragma once
+#include "../Value.h"
+#include "Barriers.h"
+#include "EmitKernel.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include <numeric>
+
+namespace astra::gpu {
+namespace L = mlir::LLVM;
+
+using Lanes = llvm::SmallVector<V, 4>;
+
+inline bool isThread(UOpRef x) { return x->op == Op::Range && RangeKind(x->ints[1]) == RangeKind::Thread; }
+inline bool isParallel(UOpRef range) { return RangeKind(range->ints[1]) == RangeKind::Parallel; }
+inline unsigned lanesOf(UOpRef x) { return x->rank() ? unsigned(x->shape[0]->constIndex().value_or(0)) : 1; }
+inline bool fits32(int64_t lo, int64_t hi) { return lo >= INT32_MIN && hi <= INT32_MAX; }
+inline unsigned widthOf(UOpRef index) { return fits32(index->lo, index->hi) ? 32 : 64; }
+
+class KernelEmitter {
+public:
+  KernelEmitter(Context &c, Scalar &s, Machine &machine, mlir::ModuleOp module, const GpuKernel &k,
+                llvm::ArrayRef<UOpRef> dims, unsigned warp)
+      : c(c), s(s), machine(machine), module(module), k(k), dims(dims), warp(warp) {}
+  llvm::Expected<GpuLaunch> run();
+
+private:
+  struct Loop {
+    UOpRef range;
+    mlir::Block *header, *exit;
+    std::vector<UOpRef> carried; // accumulators
+    Lanes next = {};             // what the next turn puts into shared arrays
+  };
+
+  llvm::Error fail(const llvm::Twine &what) const {
+    return llvm::createStringError(std::errc::not_supported, "kernel '%s': %s", k.name.c_str(), what.str().c_str());
+  }
+  V refuse(const llvm::Twine &what) { return s.refuse(what.str()); }
+  llvm::Error findCarried();
+  llvm::Error prologue(GpuLaunch &launch);
+  mlir::Block *newBlock() {
+    auto *block = new mlir::Block;
+    function.getBody().push_back(block);
+    return block;
+  }
+  void enter(mlir::Block *block) { s.b.setInsertionPointToEnd(block); }
+  void jump(mlir::Block *to, llvm::ArrayRef<V> with = {}) { L::BrOp::create(s.b, s.loc, with, to); }
+  void branch(V condition, mlir::Block *yes, mlir::Block *no) { L::CondBrOp::create(s.b, s.loc, condition, yes, no); }
+
+  V index(UOpRef x, unsigned width);
+  /// The place of an element and `plus` more.
+  V at(V pointer, mlir::Type element, V number, uint64_t plus) {
+    V place = s.offset(pointer, element, number);
+    return plus ? s.offset(place, element, s.integer(32, plus)) : place; // so LLVM sees neighbours as such
+  }
+  V indexOp(UOpRef x);
+  const Lanes &value(UOpRef x);
+  Lanes compute(const Inst &i);
+  Lanes elementwise(UOpRef x);
+  /// `body` where `condition` holds (null: everywhere); elsewhere zeros of its types.
+  Lanes guarded(V condition, llvm::ArrayRef<mlir::Type> types, llvm::function_ref<Lanes()> body);
+  V inside(UOpRef at, unsigned first, unsigned lanes, UOpRef count);
+  Lanes read(UOpRef x, V pointer, UOpRef at, const Lanes *gate, llvm::function_ref<V(unsigned, unsigned)> condition);
+  Lanes load(const Inst &i);
+  Lanes stageRead(const Inst &i);
+  struct Place {
+    V element;          // its number in the array,
+    uint64_t plus;      // and that
+    uint64_t alignment; // a divisor of it
+  };
+  Place stagePlace(size_t array, llvm::ArrayRef<UOpRef> indices, unsigned lanes);
+  Lanes loadLanes(V place, mlir::Type element, uint64_t alignment, unsigned count);
+  void storeLanes(V place, mlir::Type element, unsigned bytes, llvm::ArrayRef<V> xs);
+  size_t arrayOf(UOpRef stage) const;
+  void put(UOpRef stage, Lanes all);
+  llvm::Error makeArrays(GpuLaunch &launch);
+  V firstOf(uint32_t bits);
+  uint64_t slotElements(size_t number);
+  void emit(const Inst &i);
+  void fill(size_t begin, size_t end, bool define, llvm::function_ref<void(UOpRef)> atPut);
+  Lanes fetch(size_t loop, V turn, V count);
+  void write(UOpRef store);
+  void update(UOpRef fold);
+  Lanes laneFold(UOpRef fold);
+  void beginLoop(size_t at);
+  void endLoop();
+
+  Context &c;
+  Scalar &s;
+  Machine &machine;
+  mlir::ModuleOp module;
+  const GpuKernel &k;
+  llvm::ArrayRef<UOpRef> dims;
+  unsigned warp;
+  L::LLVMFuncOp function;
+  llvm::DenseMap<UOpRef, Lanes> values;
+  llvm::DenseMap<UOpRef, V> dimValues;
+  std::vector<V> buffers, arrays;
+  std::vector<uint32_t> usedDims;
+  llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
+  std::vector<Loop> loops;
+  Threads threads;                 // what depends on which digits of the thread's number
+  Barriers barriers;               // where they go; loops that go ahead of what they put
+  llvm::DenseMap<size_t, V> slots; // by array: where in it the turn at hand is
+  V lane;                          // the thread's number among those of its item; null where each has its own
+  V item, base;                    // the item's number; where those of the next parallel range begin
+};
+
+} // namespace astra::gpu
