@@ -21,10 +21,11 @@ public:
   Kernel run() {
     if (plan.kind == PlanKind::Rows) {
       values.reduceLanes = plan.lanes;
-      if (plan.warp)
-        values.laneKind = RangeKind::Thread; // nothing is kept: what several passes read is computed again
-      else
-        values.kept = keptInRow(spec);
+      if (plan.warp) values.laneKind = RangeKind::Thread;
+      // Of a warp each thread keeps its own elements; more than so many are computed again.
+      constexpr int64_t most = 128;
+      Shape row = rowsOf(spec);
+      if (!plan.warp || (!row.empty() && row.back()->hi <= most * plan.warp)) values.kept = keptInRow(spec);
     }
     if (plan.kind == PlanKind::Contract)
       contract();
@@ -49,6 +50,7 @@ private:
   UOpRef num(int64_t v) { return c.index(v); }
 
   void map();
+  void turned();
   void rows();
   void contract();
   void contract(const Phase &phase);
@@ -75,7 +77,29 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &valu
   return {index, valid};
 }
 
+/// Of a GPU: an item is a tile of `turn` by `turn` elements that all threads of a block have part in, along the
+/// innermost memory dim and another, along which some operand's elements are neighbours: that is read along them, into
+/// memory that the threads share.
+void Lowering::turned() {
+  const Placed &out = spec.outputs[0];
+  auto extents = memoryExtents(c, out.layout, out.value->shape);
+  size_t x = extents.size() - 1, y = plan.merge;
+  UOpRef side = num(plan.turn);
+  SmallVector<UOpRef, 6> tiles(extents.begin(), extents.end());
+  for (size_t d : {x, y}) tiles[d] = simplifyIndex(c, idxCeilDiv(c, extents[d], side));
+  SmallVector<UOpRef, 6> at = unflatten(c, values.range(idxProduct(c, tiles), RangeKind::Parallel), tiles);
+  values.turn = {values.digit(plan.turn, 1), values.digit(plan.turn, plan.turn), plan.turn};
+  at[x] = simplifyIndex(c, add(mul(at[x], side), values.turn.along));
+  at[y] = simplifyIndex(c, add(mul(at[y], side), values.turn.across));
+  UOpRef inside = values.both(values.lt(at[x], extents[x]), values.lt(at[y], extents[y]));
+  auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
+  UOpRef v = values.at(out.value, index, values.both(inside, valid));
+  if (valid) v = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, v, c.literal(v->dtype, 0)});
+  stores.push_back(values.store(index, v, inside));
+}
+
 void Lowering::map() {
+  if (plan.turn) return turned();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;

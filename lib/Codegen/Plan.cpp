@@ -31,6 +31,7 @@ std::string astra::text(const Plan &p) {
   if (p.threads) s += "; threads " + n(p.threads);
   if (p.warp) s += "; warp " + n(p.warp);
   if (p.tall) s += "; tall " + n(p.tall) + "; deep " + n(p.deep) + "; pipeline " + n(p.pipeline);
+  if (p.turn) s += "; turn " + n(p.turn);
   return s;
 }
 

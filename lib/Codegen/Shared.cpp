@@ -2,6 +2,7 @@
 // Takes:    a block of `deep` steps of a sum by so many points, and how any element of it is made.
 // Gives:    an element of it, read from a stage that closes the digits of the threads: each thread makes some of the
 //           block's elements, in vectors, so that neighbouring threads read neighbouring memory.
+//           Also loads of a tile that is turned.
 // Keeps:    bits: a stage has the values that would be made again.
 //
 // In fast memory a block lies step by step, the points of a step side by side. An operand whose neighbours in memory
@@ -115,4 +116,39 @@ UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, un
     return c.make(Op::At, read, {1});
   }
   llvm_unreachable("the last way is taken");
+}
+
+/// The load from an array that the threads fill along its neighbours, or null where it has none across or is not known
+/// before other loads.
+UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
+  bool apart = false, neighbours = false;
+  for (const IndexTerm &t : terms(at)) {
+    bool alone = t.atoms.size() == 1;
+    if (alone && t.atoms[0] == turn.across)
+      neighbours = t.coefficient == 1;
+    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOn(a, turn.across); }))
+      return nullptr;
+    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOn(a, turn.along); }))
+      apart |= !alone || t.atoms[0] != turn.along || t.coefficient != 1;
+  }
+  if (!apart || !neighbours) return nullptr;
+  std::vector<UOpRef> roots{at};
+  if (gate) roots.push_back(gate);
+  std::vector<UOpRef> order = topoSort(roots);
+  if (llvm::any_of(order, [](UOpRef n) { return n->op == Op::Load || n->op == Op::Extent || n->op == Op::At; }))
+    return nullptr;
+  UOpRef along = digit(turn.side, turn.side), across = digit(turn.side, 1);
+  llvm::DenseMap<UOpRef, UOpRef> mine; // the gate at the element that a thread reads
+  for (UOpRef n : order) {
+    if (n->isIndex()) {
+      mine[n] = idxSubstitute(c, n, {turn.along, turn.across}, {along, across});
+      continue;
+    }
+    SmallVector<UOpRef, 3> src;
+    for (UOpRef s : n->src) src.push_back(mine[s]);
+    mine[n] = c.withSources(n, src);
+  }
+  UOpRef x = gate ? c.make(Op::Load, {buffer, mine[gate], mine[at]}, {1}) : c.make(Op::Load, {buffer, mine[at]}, {1});
+  UOpRef stage = c.make(Op::Stage, {x, along, across}, {turn.side + 1, 1}); // one apart: no two of a column in a bank
+  return c.make(Op::At, {stage, turn.along, turn.across}, {1});
 }

@@ -62,6 +62,8 @@ UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
   const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
   UOpRef a = address(c, p.layout, p.allocated, index);
   if (mask && dependsOn(a, masked) && !padded(p.layout, index)) gate = both(gate, mask);
+  if (turn.side)
+    if (UOpRef x = turnedLoad(bufferNodes[slot], gate, a)) return x;
   if (!gate) return c.make(Op::Load, {bufferNodes[slot], a}, {1});
   if (gate->isConst() && !gate->ints[0]) return c.literal(p.value->dtype, 0);
   return c.make(Op::Load, {bufferNodes[slot], gate, a}, {1});
@@ -134,7 +136,7 @@ UOpRef ValueAt::keptRow(UOpRef value, ArrayRef<UOpRef> row) {
   if (stage) return stage;
   UOpRef n = value->shape.back(), groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(64)));
   UOpRef q = range(simplifyIndex(c, idxMul(c, groups, c.index(64 / reduceLanes))), RangeKind::Fold),
-         l = range(c.index(reduceLanes), RangeKind::Vector);
+         l = range(c.index(reduceLanes), laneKind);
   SmallVector<UOpRef, 6> at(row);
   at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(reduceLanes)), l)));
   std::pair outer{masked, mask};

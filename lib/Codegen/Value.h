@@ -64,6 +64,13 @@ public:
     int64_t deep = 1; // steps of the sum that are in fast memory at once
   } shared;
 
+  // Of a tile that is turned: the digits of the thread's number along the innermost dim and along the other. An operand
+  // whose elements are neighbours along the other is read from an array that the threads fill.
+  struct Turn {
+    UOpRef along = nullptr, across = nullptr;
+    int64_t side = 0;
+  } turn;
+
   // The kernel's contraction at `index` sums over what the phase says.
   struct {
     const Phase *labels = nullptr;
@@ -109,6 +116,7 @@ private:
   };
   Steps stepsOf(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
                 llvm::SmallVectorImpl<UOpRef> &loops);
+  UOpRef turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef keptRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef indexFrom(UOpRef scalar);

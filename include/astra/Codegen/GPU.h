@@ -23,7 +23,13 @@ struct GpuTarget {
   unsigned warp;               // threads that go in step
   unsigned threads;            // most in a block
   uint64_t sharedBytes;        // most that a block has without asking the driver
+  // Of a unit on which blocks run: parts that have their own registers, warps that a part holds, registers of a lane in
+  // it, shared memory.
+  unsigned parts, partWarps, laneRegisters;
+  uint64_t unitShared;
 };
+/// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
+unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned registers, uint64_t shared);
 /// The target of this name, or null.
 const GpuTarget *gpuTargetNamed(llvm::StringRef name);
 llvm::ArrayRef<GpuTarget> allGpuTargets();

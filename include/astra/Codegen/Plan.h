@@ -10,6 +10,9 @@
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
 //   item:
 //                                                                 a transposed operand is read in whole lines
+//   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 by 32 along memory
+//                                                                 dim 0 and the innermost one, which goes through
+//                                                                 memory that its threads share
 //   map:      merge 2; vector 4; unroll 1; threads 256            on a GPU: items are threads, 256 of them a block
 //   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32  on a GPU: a row's lanes are the threads of a warp
 //   contract: n 1; m 0; rows 8; vector 4; unroll 2; threads 256; tall 16; deep 16; pipeline 2
@@ -49,6 +52,9 @@ struct Plan {
   // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
   // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded
   unsigned tall = 0, deep = 0, pipeline = 1;
+  // of a GPU, map: an item is a tile of so many by so many elements along the innermost memory dim and dim number
+  // `merge`, a thread an element; operands that lie the other way round are turned in memory that the threads share
+  unsigned turn = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

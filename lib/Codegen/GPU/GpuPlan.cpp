@@ -5,7 +5,8 @@
 //
 // The forms and their numbers are the CPU's (Plan.cpp) for a machine with registers of 16 bytes, which is what a thread
 // loads at once; then lanes and blocks become threads:
-//   map       an item is one vector, so that neighbouring threads read neighbouring vectors
+//   map       an item is one vector, so that neighbouring threads read neighbouring vectors; or, where an operand lies
+//             across, a tile that all threads of a block turn
 //   columns   an item is one element: neighbouring threads have neighbouring columns
 //   rows      the lanes of a row are the threads of a warp
 //   contract  an item is a block: its threads have a register tile each and share the operands' blocks; where that
@@ -76,12 +77,34 @@ static bool shareOperands(const KernelSpec &spec, const GpuTarget &target, Plan 
   return best > 0;
 }
 
+/// Whether some operand lies across, so that tiles of it are worth turning, and along which dim.
+static bool turns(Context &c, const KernelSpec &spec, Plan &p) {
+  constexpr int64_t side = 32;
+  const Placed &out = spec.outputs[0];
+  if (spec.inPlace || spec.heavy || serialAxis(spec) >= 0 || storedPoints(spec) != out.value) return false;
+  auto extents = memoryExtents(c, out.layout, out.value->shape);
+  if (extents.size() < 2 || extents.back()->hi < side / 2) return false;
+  Plan turned;
+  turned.turn = side, turned.threads = side * side;
+  for (turned.merge = 0; turned.merge + 1 < extents.size(); ++turned.merge) {
+    if (extents[turned.merge]->hi < side / 2) continue;
+    Kernel k = lowerKernel(c, spec, turned);
+    if (llvm::none_of(topoSort({k.sink}), [](UOpRef n) { return n->op == Op::Stage; })) continue;
+    p = turned;
+    return true;
+  }
+  return false;
+}
+
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {
   Plan p = choosePlan(c, spec, aThread);
   p.threads = 256;
   p.block = p.stage = 0;
   switch (p.kind) {
-  case PlanKind::Map: p.unroll = 1; break;
+  case PlanKind::Map:
+    p.unroll = 1;
+    turns(c, spec, p);
+    break;
   case PlanKind::Columns: p.lanes = p.unroll = 1; break;
   case PlanKind::Rows:
     p.lanes = p.warp = target.warp;
@@ -102,7 +125,7 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   storage = expandKernel(c, lowerKernel(c, spec, plan));
   auto l = linearize(c, storage);
   if (!l) return l.takeError();
-  unsigned group = plan.warp ? plan.warp : plan.tall ? plan.threads : 1;
+  unsigned group = plan.warp ? plan.warp : plan.tall || plan.turn ? plan.threads : 1;
   return GpuKernel{spec.name, &storage, std::move(*l), plan.threads, group, plan.pipeline};
 }
 

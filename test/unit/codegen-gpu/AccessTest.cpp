@@ -32,6 +32,15 @@ const Shape shapes[] = {
     {"values", R"(entry @main(%p : f32[12, 128, 128], %v : f32[128, 12, 64]) -> (%y : f32[128, 12, 64]) {
        %y = contract %p[h, i, j], %v[j, h, d] -> [i, h, d] sum [j]
      })"},
+    {"doubles", R"(entry @main(%x : f64[2048, 2048], %w : f64[2048, 2048]) -> (%y : f64[2048, 2048]) {
+       %y = contract %x[i, k], %w[k, j] -> [i, j] sum [k]
+     })"},
+    {"transpose", R"(entry @main(%x : f32[128, 256]) -> (%y : f32[256, 128]) {
+       %y = permute %x perm=[1, 0]
+     })"},
+    {"heads", R"(entry @main(%x : f32[128, 12, 64]) -> (%y : f32[12, 64, 128]) {
+       %y = permute %x perm=[1, 2, 0]
+     })"},
     {"conv3x3", R"(entry @main(%x : f32[1, 16, 16, 64], %w : f32[3, 3, 64, 64]) -> (%y : f32[1, 14, 14, 64]) {
        %y = contract %x[n, h + r, w + s, c], %w[r, s, c, o] -> [n, h: 14, w: 14, o] sum [r, s, c]
      })"},

@@ -92,6 +92,25 @@ const Product products[] = {
   entry @main(%x : f32[1, 21, 21, 3], %w : f32[7, 7, 3, 16]) -> (%y : f32[1, 8, 8, 16]) {
     %y = contract %x[n, 2*h + r, 2*w + s, c], %w[r, s, c, o] -> [n, h: 8, w: 8, o] sum [r, s, c]
   })"},
+    {"transpose", R"(
+  entry @main(%x : f32[35, 70]) -> (%y : f32[70, 35]) {
+    %y = permute %x perm=[1, 0]
+  })"},
+    {"turnedSum",
+     R"(
+  dim n in 0..200
+  entry @main(%x : f16[3, 40, n], %z : f32[n, 3, 40]) -> (%y : f32[n, 3, 40]) {
+    %0 = permute %x perm=[2, 0, 1]
+    %1 = cast %0 : f32[n, 3, 40]
+    %2 = sqrt %z
+    %y = add %1, %2
+  })",
+     {67}},
+    {"turnedPadded", R"(
+  entry @main(%x : i8[45, 50]) -> (%y : i8[55, 49]) {
+    %0 = pad %x [2, 3] [2, 2] value=7
+    %y = permute %0 perm=[1, 0]
+  })"},
     {"doubles", R"(
   entry @main(%x : f64[40, 24], %w : f64[24, 34]) -> (%y : f64[40, 34]) {
     %y = contract %x[i, k], %w[k, j] -> [i, j] sum [k]
