@@ -101,6 +101,7 @@ static void readOutputs(Module &m, Entry &e) {
     }
     UOpRef x = b.c.withSources(n, llvm::to_vector(llvm::map_range(n->src, [&](UOpRef s) { return now.lookup(s); })));
     now[n] = canonical.count(n) ? selectCanonical(b, x) : x;
+    if (now[n] != n) m.origins.inherit(now[n], n);
   }
   for (Value &v : e.outputs) v.value = now.lookup(v.value);
   for (StateUpdate &u : e.updates) u.value = now.lookup(u.value);

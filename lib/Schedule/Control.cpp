@@ -130,6 +130,13 @@ void Scheduler::whileLoop(UOpRef n) {
     }
     UOpRef like = args[i] ? args[i] : condArgs[i] ? condArgs[i] : n->src[i];
     std::vector<UOpRef> allocated = bound(like->shape);
+    if (like == n->src[i]) // nobody reads it in the loop, so nothing says which of its extents are carried
+      for (auto [room, becomes] : llvm::zip(allocated, bound(n->fns[1]->src[i]->shape))) {
+        if (room == becomes) continue;
+        int64_t most = std::max(room->hi, becomes->hi);
+        for (UOpRef d : dims) most = std::max(most, d->hi);
+        room = c.index(most);
+      }
     Layout l = Layout::rowMajor(like->rank());
     for (Place *p : {&now[i], &then[i]}) *p = {slotBuffer(like->dtype, allocated, l), l, allocated};
     partner[now[i].buffer] = then[i].buffer;
@@ -159,10 +166,14 @@ void Scheduler::whileLoop(UOpRef n) {
   };
   std::vector<UOpRef> become(dims.size());
   for (size_t j = 0; j < dims.size(); ++j) {
-    for (size_t i = 0; i < count && !become[j]; ++i)
-      for (unsigned a = 0; args[i] && a < args[i]->rank() && !become[j]; ++a)
-        if (args[i]->shape[a] == dims[j]) become[j] = roots[i]->shape[a];
-    if (!become[j]) return fail("while: no carried value has the axis " + dims[j]->str);
+    for (size_t i = 0; i < count; ++i)
+      for (unsigned a = 0; args[i] && a < args[i]->rank(); ++a) {
+        if (args[i]->shape[a] != dims[j]) continue;
+        if (become[j] && become[j] != roots[i]->shape[a])
+          return fail("while: carried values have the axis " + dims[j]->str + " and go on with different extents");
+        become[j] = roots[i]->shape[a];
+      }
+    if (!become[j]) return fail("while: no carried value that the body reads has the axis " + dims[j]->str);
     if (!ofData(become[j])) emit(SetDimInstr{next[j], closeIndex(become[j])});
   }
   llvm::DenseMap<UOpRef, Place> to;

@@ -220,7 +220,7 @@ MODELS = [
      }""", [[np.array(p), f32(3)] for p in (True, False)]),
 ]  # fmt: skip
 
-# name, model, a part of the sentence
+# name, model, a part of the sentence, flags
 REFUSALS = [
     ("every-op-that-is-not-there", """
      g (float[3] x) => (float[3] y) { a = Unheard(x)  b = Unknown(a)  c = Unheard(b)  d = Reshape(x, x)  y = Add(c, d) }""",
@@ -254,6 +254,13 @@ REFUSALS = [
        y = Loop (n, c, x) <body = b (int64 i, bool ci, float[t, 3] v) => (bool co, float[u, 3] vo) {
          co = Identity(ci)  m = Neg(v)  vo = Concat<axis = 0>(v, m) }>
      }""", "changes its extent along axis 0 from trip to trip, and needs bounds: give --dim t=1..64"),
+    ("loop-that-reads-a-shape-alone", """
+     g (int64 n, float[2, 3] x) => (float[k, 3] y) {
+       c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = b (int64 i, bool ci, float[t, 3] v) => (bool co, float[u, 3] vo) {
+         co = Identity(ci)  s = Shape(v)  more = Constant<value = int64[2] {1, 0}>()  to = Add(s, more)
+         vo = ConstantOfShape(to) }>
+     }""", "changes its extent 't' from trip to trip, and the body reads none of its elements", "--dim=t=1..64"),
     ("body-with-unknown-op", """
      g (bool p, float[3] x) => (float[3] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Unheard(x) }, else_branch = b () => (float[3] t) { t = Neg(x) }>
@@ -386,9 +393,9 @@ def main():
     for name, text, calls, *flags in MODELS:
         parsed = onnx.parser.parse_model(HEAD + text)
         tests.append((name, lambda n=name, m=parsed, c=calls, f=flags: check(n, m, c, *f)))
-    for name, text, part in REFUSALS:
-        def refused(text=text, part=part):
-            sentence = refusal(onnx.parser.parse_model(HEAD + text))
+    for name, text, part, *flags in REFUSALS:
+        def refused(text=text, part=part, flags=flags):
+            sentence = refusal(onnx.parser.parse_model(HEAD + text), flags)
             if part not in sentence:
                 raise Failed(f"refused with: {sentence}")
         tests.append((name, refused))

@@ -8,9 +8,10 @@
 namespace astra::onnx {
 
 UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
-  UOpRef x = n.lowering.placeholder(t, shape);
-  if (!x) return n.unsupported("the loops of this model carry more than 32768 values");
-  placeholders.insert(x);
+  std::optional<int64_t> number = n.lowering.placeholder();
+  if (!number) return n.unsupported("the loops of this model carry more than 32768 values");
+  UOpRef x = n.make(Op::Arg, shape, {*number}, t);
+  if (x) placeholders.insert(x);
   return x;
 }
 

@@ -96,11 +96,11 @@ const DimBound *Lowering::bound(llvm::StringRef name) {
   return &*it;
 }
 
-UOpRef Lowering::placeholder(DType t, llvm::ArrayRef<UOpRef> shape) {
+std::optional<int64_t> Lowering::placeholder() {
   int64_t number = lastArgument - placeholders;
-  if (number < mostInputs) return nullptr;
+  if (number < mostInputs) return std::nullopt;
   ++placeholders;
-  return module.ctx().make(Op::Arg, shape, {number}, {}, t);
+  return number;
 }
 
 std::string Lowering::describe(const proto::Node &node, int index, const Scope &scope) const {

@@ -79,7 +79,7 @@ public:
   /// What --dim says of a name; null when it says nothing.
   const DimBound *bound(llvm::StringRef name);
   /// An argument for a body that is being lowered, like no other; null when there are too many.
-  UOpRef placeholder(DType t, llvm::ArrayRef<UOpRef> shape);
+  std::optional<int64_t> placeholder();
 
   Module &module;
   ModelFile &file;

@@ -209,6 +209,14 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
   UOpRef goesOn = limit ? n.bin(Op::And, go, n.bin(Op::Lt, iteration, limit)) : go;
   if (n.failed() || !closure.capture(next) || !closure.capture({goesOn})) return;
   src.append(closure.captured().begin(), closure.captured().end());
+  // What a dim becomes is seen at a value of that extent that the body reads.
+  std::vector<UOpRef> read = topoSort(next);
+  for (const Carried &d : dims)
+    if (llvm::none_of(read, [&](UOpRef x) { return has(x->op, Leaf) && llvm::is_contained(x->shape, d.dim); })) {
+      n.unsupported("a carried value changes its extent '" + n.lowering.loopDims.lookup(d.dim->str) +
+                    "' from trip to trip, and the body reads none of its elements, only its shape");
+      return;
+    }
   std::vector<std::string> names;
   for (const Carried &d : dims) {
     names.push_back(d.dim->str.str());
