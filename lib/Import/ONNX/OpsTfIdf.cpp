@@ -44,7 +44,8 @@ std::optional<Vectorizer> readVectorizer(Node &n) {
   for (int64_t column : v.indexes) {
     if (column < 0 || column >= int64_t(1) << 31)
       n.fail("attribute 'ngram_indexes' holds " + llvm::Twine(column) + ", expected 0 up to 2^31");
-    v.columns = std::max(v.columns, column + 1);
+    else
+      v.columns = std::max(v.columns, column + 1);
   }
   int64_t number = 0; // of the n-gram in the pool
   for (size_t i = 0; i < counts.size() && !n.failed(); ++i) {
