@@ -88,10 +88,11 @@ static void readOutputs(Module &m, Entry &e) {
   for (Value &v : e.outputs) roots.push_back(v.value);
   for (StateUpdate &u : e.updates) roots.push_back(u.value);
   std::vector<UOpRef> order = topoSort(roots);
-  llvm::DenseMap<UOpRef, UOpRef> canonical, now; // a computed value -> the select that makes it canonical
+  llvm::DenseMap<UOpRef, UOpRef> canonical; // a computed value -> the select that makes it so
+  llvm::DenseMap<UOpRef, UOpRef> now;
   for (UOpRef n : order)
     if (n->is(Op::Select) && !has(n->src[1]->op, Leaf) && !n->src[1]->is(Op::Proj) &&
-        n == selectCanonical(b, n->src[1]) && n != n->src[1])
+        n == selectCanonical(b, n->src[1]))
       canonical[n->src[1]] = n;
   if (canonical.empty()) return;
   for (UOpRef n : order) {

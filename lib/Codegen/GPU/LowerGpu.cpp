@@ -63,10 +63,7 @@ llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> 
   for (const GpuKernel &k : kernels) {
     auto launch = emitKernel(c, scalars, *machine, *module, k, dims, target.warp);
     if (!launch) return launch.takeError();
-    if (launch->shared > target.sharedBytes)
-      return llvm::createStringError("kernel '" + k.name + "': its shared arrays take " +
-                                     std::to_string(launch->shared) + " bytes of a block; " + target.name + " has " +
-                                     std::to_string(target.sharedBytes));
+    if (auto e = checkLaunch(*launch, target)) return std::move(e);
     out.kernels.push_back(std::move(*launch));
   }
   std::string why;
