@@ -229,7 +229,8 @@ typedef struct astra_device_options {
   size_t size;
   const astra_executor *executor; /* NULL: num_threads decides */
   uint32_t num_threads; /* without an executor: 0 or 1 makes no thread (calls run inside submit on the caller's
-                           thread); n > 1 makes a pool of n threads */
+                           thread); n > 1 makes a pool of n threads, of which n - 1 look for work some 0.1 ms before
+                           they sleep */
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
 } astra_device_options;
@@ -492,7 +493,8 @@ ASTRA_API astra_status astra_stream_wait(astra_stream *stream, astra_promise *pr
 
 /* ASTRA_NOT_READY, ASTRA_OK, or what went wrong. */
 ASTRA_API astra_status astra_promise_poll(astra_promise *promise, astra_diag *diag);
-/* Blocks until the call has ended; gives ASTRA_OK or what went wrong. May be called again. */
+/* Blocks until the call has ended; gives ASTRA_OK or what went wrong. May be called again, and by several threads. On a
+ * device with a pool of threads the calling thread works meanwhile: it runs kernels of calls in flight. */
 ASTRA_API astra_status astra_promise_wait(astra_promise *promise, astra_diag *diag);
 /* After a successful end: the actual extents of output `output` (data dims included) in `shape`. */
 ASTRA_API astra_status astra_promise_output_shape(astra_promise *promise, uint32_t output, int64_t *shape,

@@ -125,6 +125,7 @@ public:
   ~Mutex() { pthread_mutex_destroy(&handle); }
   Mutex(const Mutex &) = delete;
   void lock() { pthread_mutex_lock(&handle); }
+  bool tryLock() { return pthread_mutex_trylock(&handle) == 0; }
   void unlock() { pthread_mutex_unlock(&handle); }
   pthread_mutex_t handle;
 };

@@ -51,5 +51,11 @@ astra_executor executorOf(ThreadPool *threads);
 /// Room for one more queued task, so that enqueue never allocates.
 bool reserveTask(ThreadPool *threads);
 void unreserveTask(ThreadPool *threads);
+/// A thread that waits works meanwhile: until `state` is no longer ASTRA_NOT_READY, or nothing has come for a while, it
+/// shares in launches and runs `instead` in place of the task queued for `queued`, if no worker took that. It has
+/// entered before, while it knew that the threads are there; they stay until it leaves.
+void enterThreads(ThreadPool *threads);
+void helpThreads(ThreadPool *threads, const std::atomic<Status> &state, const void *queued, void (*instead)(void *),
+                 void *arg);
 
 } // namespace astra::rt

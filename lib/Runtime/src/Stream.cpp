@@ -37,7 +37,7 @@ namespace {
 
 bool isInline(const astra_stream *stream) { return !stream->device->executor.enqueue; }
 
-void drain(astra_stream *stream, Ready &ready);
+void drain(astra_stream *stream, Ready &ready, const astra_promise *until = nullptr);
 
 void pump(Ready &ready) {
   while (astra_stream *stream = ready.first) {
@@ -76,8 +76,9 @@ void destroyTask(astra_runtime *runtime, Task *task) {
   runtime->heap.destroy(task);
 }
 
-/// Runs tasks until none is left or the next one must wait. The caller owns `running`.
-void drain(astra_stream *stream, Ready &ready) {
+/// Runs tasks until none is left or the next one must wait, or, if the device's workers can go on, `until` has ended.
+/// The caller owns `running`.
+void drain(astra_stream *stream, Ready &ready, const astra_promise *until) {
   for (;;) {
     Task *task;
     {
@@ -88,6 +89,10 @@ void drain(astra_stream *stream, Ready &ready) {
         stream->idle.notifyAll();
         return;
       }
+    }
+    if (until && until->state.load(std::memory_order_relaxed) != ASTRA_NOT_READY) {
+      const astra_executor &e = stream->device->executor;
+      if (e.enqueue(e.self, drainOnWorker, stream) == 0) return;
     }
     while (task->waited < task->numAfter) {
       astra_promise *promise = task->after[task->waited];
@@ -143,9 +148,37 @@ astra_status astra_promise_poll(astra_promise *promise, astra_diag *diag) {
   return fail(diag, state, "%s", promise->error.text);
 }
 
+namespace {
+
+/// What a waiting thread does: see Note [Who looks and who sleeps] in Threads.cpp.
+struct Waiting {
+  astra_stream *stream;
+  const astra_promise *promise;
+};
+
+void drainWhileWaiting(void *arg) {
+  Waiting &waiting = *static_cast<Waiting *>(arg);
+  Ready ready;
+  drain(waiting.stream, ready, waiting.promise);
+  pump(ready);
+}
+
+} // namespace
+
 astra_status astra_promise_wait(astra_promise *promise, astra_diag *diag) {
   if (Status s = checkHandle(promise, "the promise", diag)) return s;
   if (promise->state.load(std::memory_order_acquire) == ASTRA_NOT_READY) {
+    ThreadPool *threads = nullptr;
+    Waiting waiting{nullptr, promise};
+    {
+      Lock lock(promise->mutex); // a promise that has not ended has its stream, and that its device
+      if (promise->state.load(std::memory_order_relaxed) == ASTRA_NOT_READY) {
+        waiting.stream = promise->stream;
+        threads = waiting.stream->device->threads;
+        if (threads) enterThreads(threads);
+      }
+    }
+    if (threads) helpThreads(threads, promise->state, waiting.stream, drainWhileWaiting, &waiting);
     Lock lock(promise->mutex);
     while (promise->state.load(std::memory_order_acquire) == ASTRA_NOT_READY) promise->ended.wait(promise->mutex);
   }
@@ -189,6 +222,7 @@ bool astra::rt::place(astra_stream *stream, Task &task) {
     for (uint64_t i = 0; i < known.size(); i++) clock[i] = known[i] > clock[i] ? known[i] : clock[i];
   }
   clock[stream->number] = ++runtime->ticks[stream->number];
+  if (task.promise) task.promise->stream = stream;
   if (task.promise) memcpy(task.promise->clock.data(), clock.data(), count * sizeof(uint64_t));
   stream->clock.swap(clock);
   return true;

@@ -53,6 +53,7 @@ struct astra_promise : astra::rt::Handle {
   explicit astra_promise(astra_runtime *runtime) : Handle(runtime) { error.size = sizeof(error); }
   std::atomic<uint32_t> refs{1};
   std::atomic<astra_status> state{ASTRA_NOT_READY};
+  astra_stream *stream = nullptr; ///< that of its task; there as long as the state is ASTRA_NOT_READY
   astra::rt::Mutex mutex;
   astra::rt::Condition ended;
   astra::rt::Waiter *waiters = nullptr;

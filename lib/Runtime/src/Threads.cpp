@@ -3,8 +3,16 @@
 // Gives:    an astra_executor: parallel_for that makes progress on the calling thread alone, and enqueue.
 // Keeps:    a worker never waits for work that has not begun; the hot path allocates nothing.
 // Does not: pin threads, change signals (all are blocked in the workers) or priorities.
+//
+// Note [Who looks and who sleeps]
+// Waking a thread takes the system longer than many a launch takes. So one worker less than there are looks for work a
+// while before it sleeps (the one that is left has its CPU taken by the thread of the caller), and whoever waits for a
+// promise is a worker meanwhile: it runs its stream itself if no worker has begun to, and shares in launches. Whoever
+// posts work wakes only as many as are missing beside those who look. `posted` counts what came, so that a looker sees
+// that something did without the lock; it looks under the lock at what.
 #include "Device.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,7 +39,12 @@ struct Task {
   void *arg;
 };
 
-void relax() {
+/// Between two looks; now and then the CPU is left to a thread that may be the one waited for.
+void relax(uint32_t look) {
+  if (look % 256 == 255) {
+    sched_yield();
+    return;
+  }
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #else
@@ -50,78 +63,129 @@ struct astra::rt::ThreadPool {
   Job *jobs = nullptr;
   Array<Task> tasks; ///< a ring; as many places as streams, each of which is queued once at most
   uint64_t head = 0, queued = 0, reserved = 0;
-  std::atomic<uint32_t> pending{0}; ///< jobs and tasks that somebody could take, to spin on
-  uint32_t sleeping = 0;
+  std::atomic<uint32_t> posted{0}; ///< jobs and tasks that came so far; changed with the mutex locked
+  uint32_t sleeping = 0;           ///< workers in `wake` that nobody has woken
+  uint32_t waking = 0;             ///< workers in `wake` that are to leave it
+  uint32_t looking = 0;            ///< workers that will take what is posted
+  uint32_t sharing = 0;            ///< waiting threads that will take their part of a job
+  uint32_t guests = 0;             ///< waiting threads that are in here
   bool stop = false;
   uint32_t spins = 0; ///< how often to look before sleeping
   Array<pthread_t> threads;
   uint32_t started = 0;
 
   void run();
+  void help(const std::atomic<Status> &state, const void *stream, Task instead);
   void parallelFor(size_t n, void (*fn)(void *, size_t), void *arg);
   int enqueue(void (*fn)(void *), void *arg);
-  void wakeOthers(size_t wanted) {
-    if (wanted > 1 && sleeping > 1)
-      wake.notifyAll();
-    else if (wanted && sleeping)
+
+  // With the mutex locked; those that give whether they did something unlock it meanwhile.
+  bool runTask();
+  bool shareJob();
+  bool look(uint32_t &counter, const std::atomic<Status> *state);
+  /// `wanted` threads find something to do; `awake` more than the workers that look or wake will come by themselves.
+  void wakeOthers(uint64_t wanted, uint32_t awake) {
+    for (uint64_t coming = uint64_t(awake) + looking + waking; sleeping && coming < wanted; coming++) {
+      sleeping--, waking++;
       wake.notifyOne();
+    }
+  }
+  /// The mutex is held for some instructions only: look before the system is asked.
+  void lock() {
+    for (uint32_t i = 0; i < 100 && spins; i++) {
+      if (mutex.tryLock()) return;
+      relax(i);
+    }
+    mutex.lock();
   }
 };
 
+bool ThreadPool::runTask() {
+  if (!queued) return false;
+  Task task = tasks[head];
+  head = (head + 1) % tasks.size();
+  queued--;
+  mutex.unlock();
+  task.fn(task.arg);
+  lock();
+  return true;
+}
+
+bool ThreadPool::shareJob() {
+  Job *job = jobs;
+  while (job && job->taken.load(std::memory_order_relaxed) >= job->count) job = job->next;
+  if (!job) return false;
+  job->inside++;
+  mutex.unlock();
+  job->help();
+  lock();
+  if (job->inside.fetch_sub(1, std::memory_order_release) == 1) left.notifyAll();
+  return true;
+}
+
+/// Whether something was posted, or `state` changed, before it was time to sleep.
+bool ThreadPool::look(uint32_t &counter, const std::atomic<Status> *state) {
+  uint32_t seen = posted.load(std::memory_order_relaxed);
+  auto changed = [&] {
+    return posted.load(std::memory_order_relaxed) != seen ||
+           (state && state->load(std::memory_order_relaxed) != ASTRA_NOT_READY);
+  };
+  counter++;
+  mutex.unlock();
+  for (uint32_t i = 0; i < spins && !changed(); i++) relax(i);
+  lock();
+  counter--;
+  return changed();
+}
+
 void ThreadPool::run() {
-  mutex.lock();
+  lock();
   while (!stop) {
-    if (queued) {
-      Task task = tasks[head];
-      head = (head + 1) % tasks.size();
-      queued--, pending--;
-      mutex.unlock();
-      task.fn(task.arg);
-      mutex.lock();
-      continue;
-    }
-    Job *job = jobs;
-    while (job && job->taken.load(std::memory_order_relaxed) >= job->count) job = job->next;
-    if (job) {
-      job->inside++;
-      mutex.unlock();
-      job->help();
-      mutex.lock();
-      if (job->inside.fetch_sub(1, std::memory_order_release) == 1) left.notifyAll();
-      continue;
-    }
-    // The next launch of a program comes within microseconds: look a while before sleeping.
-    uint32_t before = pending.load(std::memory_order_relaxed);
-    mutex.unlock();
-    bool more = false;
-    for (uint32_t i = 0; i < spins && !more; i++) relax(), more = pending.load(std::memory_order_relaxed) > before;
-    mutex.lock();
-    if (more || queued || stop) continue;
+    if (runTask() || shareJob()) continue;
+    if (looking + 1 < threads.size() && look(looking, nullptr)) continue;
+    if (queued || stop) continue;
     bool open = false;
     for (Job *j = jobs; j; j = j->next) open |= j->taken.load(std::memory_order_relaxed) < j->count;
     if (open) continue;
     sleeping++;
-    wake.wait(mutex);
-    sleeping--;
+    while (!waking && !stop) wake.wait(mutex);
+    if (!stop) waking--;
   }
+  mutex.unlock();
+}
+
+void ThreadPool::help(const std::atomic<Status> &state, const void *stream, Task instead) {
+  lock();
+  while (state.load(std::memory_order_relaxed) == ASTRA_NOT_READY) {
+    uint64_t i = 0;
+    while (i < queued && tasks[(head + i) % tasks.size()].arg != stream) i++;
+    if (i < queued) {
+      for (queued--; i < queued; i++) tasks[(head + i) % tasks.size()] = tasks[(head + i + 1) % tasks.size()];
+      mutex.unlock();
+      instead.fn(instead.arg);
+      lock();
+    } else if (!shareJob() && !look(sharing, &state)) {
+      break;
+    }
+  }
+  if (--guests == 0) left.notifyAll();
   mutex.unlock();
 }
 
 void ThreadPool::parallelFor(size_t n, void (*fn)(void *, size_t), void *arg) {
   Job job{nullptr, fn, arg, n};
-  mutex.lock();
+  lock();
   job.next = jobs, jobs = &job;
-  pending++;
-  wakeOthers(n - 1);
+  posted.fetch_add(1, std::memory_order_relaxed);
+  wakeOthers(n - 1 + queued, sharing);
   mutex.unlock();
   job.help();
-  mutex.lock();
-  pending--;
+  lock();
   Job **link = &jobs;
   while (*link != &job) link = &(*link)->next;
   *link = job.next; // nobody enters any more
   mutex.unlock();
-  for (uint32_t i = 0; i < spins && job.inside.load(std::memory_order_acquire); i++) relax();
+  for (uint32_t i = 0; i < spins && job.inside.load(std::memory_order_acquire); i++) relax(i);
   if (!job.inside.load(std::memory_order_acquire)) return;
   mutex.lock();
   while (job.inside.load(std::memory_order_relaxed)) left.wait(mutex);
@@ -129,12 +193,16 @@ void ThreadPool::parallelFor(size_t n, void (*fn)(void *, size_t), void *arg) {
 }
 
 int ThreadPool::enqueue(void (*fn)(void *), void *arg) {
-  Lock lock(mutex);
-  if (queued == tasks.size()) return 1;
-  tasks[(head + queued) % tasks.size()] = {fn, arg};
-  queued++, pending++;
-  wakeOthers(1);
-  return 0;
+  lock();
+  bool room = queued < tasks.size();
+  if (room) {
+    tasks[(head + queued) % tasks.size()] = {fn, arg};
+    queued++;
+    posted.fetch_add(1, std::memory_order_relaxed);
+    wakeOthers(queued, 0);
+  }
+  mutex.unlock();
+  return !room;
 }
 
 ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, Status &status) {
@@ -163,7 +231,9 @@ ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, Status &status) {
 void astra::rt::destroyThreads(Heap &heap, ThreadPool *pool) {
   pool->mutex.lock();
   pool->stop = true;
+  pool->posted++;
   pool->wake.notifyAll();
+  while (pool->guests) pool->left.wait(pool->mutex);
   pool->mutex.unlock();
   for (uint32_t i = 0; i < pool->started; i++) pthread_join(pool->threads[i], nullptr);
   heap.destroy(pool);
@@ -199,4 +269,14 @@ bool astra::rt::reserveTask(ThreadPool *pool) {
 void astra::rt::unreserveTask(ThreadPool *pool) {
   Lock lock(pool->mutex);
   pool->reserved--;
+}
+
+void astra::rt::enterThreads(ThreadPool *pool) {
+  Lock lock(pool->mutex);
+  pool->guests++;
+}
+
+void astra::rt::helpThreads(ThreadPool *pool, const std::atomic<Status> &state, const void *queued,
+                            void (*instead)(void *), void *arg) {
+  pool->help(state, queued, {instead, arg});
 }

@@ -186,6 +186,49 @@ TEST_P(Queued, OrderIsTransitive) {
   EXPECT_EQ(z[0], 11);
 }
 
+TEST_P(Queued, WhoeverWaitsRunsWhatNoWorkerTakes) {
+  constexpr size_t many = 7; // at least as many as any of these devices has workers
+  std::vector<int32_t> gates(many + 1);
+  std::vector<std::vector<float>> y(many + 1, std::vector<float>(1));
+  std::vector<Stream> streams;
+  std::vector<Session> sessions;
+  std::vector<Promise> promises(many + 1);
+  auto submitGate = [&](size_t i, astra_stream *stream) {
+    sessions.push_back(machine->makeSession());
+    EXPECT_OK(
+        machine->submit(sessions[i], stream, "gate", {gateTensor(gates[i])}, {tensor(y[i], {})}, promises[i].out()));
+  };
+  for (size_t i = 0; i < many; i++) {
+    streams.push_back(makeStream());
+    submitGate(i, streams[i]);
+  }
+  std::vector<float> x = {1}, z(1);
+  Promise p;
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "accumulate", {tensor(x, {})}, {tensor(z, {})}, p.out()));
+  submitGate(many, machine->stream);
+  EXPECT_OK(astra_promise_wait(p, &diag)); // every worker is at a gate; what is behind the call is left to them
+  EXPECT_EQ(z[0], 11);
+  EXPECT_EQ(astra_promise_poll(promises[many], nullptr), ASTRA_NOT_READY);
+  for (int32_t &gate : gates) __atomic_store_n(&gate, 5, __ATOMIC_RELEASE);
+  for (Promise &promise : promises) EXPECT_OK(astra_promise_wait(promise, &diag));
+  EXPECT_EQ(y[many][0], 5);
+}
+
+TEST_P(Queued, ManyThreadsWaitForOnePromise) {
+  int32_t gate = 0;
+  std::vector<float> y(1);
+  Promise p;
+  EXPECT_OK(machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, p.out()));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int i = 0; i < 8; i++) threads.emplace_back([&] { wrong += astra_promise_wait(p, nullptr) != ASTRA_OK; });
+  __atomic_store_n(&gate, 3, __ATOMIC_RELEASE);
+  for (std::thread &t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(y[0], 3);
+}
+
 TEST_P(Conformance, LongChainsOfStreamsDoNotNest) {
   std::vector<Stream> streams;
   std::vector<Promise> promises(2000);
@@ -360,6 +403,25 @@ TEST(TwoRuntimes, DoNotMeet) {
   astra_loaded *loaded = nullptr;
   astra_device *devices[] = {b.device};
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "different runtimes", astra_loaded_init(&loaded, a.bundle, devices, 1, &diag));
+}
+
+/// Whoever sees that a call has ended may free its device, while another thread is still on its way out of the wait.
+TEST(InUse, ADeviceIsFreedWhileAWaitReturns) {
+  for (int round = 0; round < 50; round++) {
+    Machine m(2);
+    std::vector<float> x = {1}, y(1);
+    Promise p;
+    EXPECT_EQ(m.submit(m.session, m.stream, "accumulate", {tensor(x, {})}, {tensor(y, {})}, p.out()), ASTRA_OK);
+    std::thread other([&] { EXPECT_EQ(astra_promise_wait(p, nullptr), ASTRA_OK); });
+    EXPECT_EQ(astra_promise_wait(p, nullptr), ASTRA_OK);
+    m.session = Session();
+    m.loaded = Loaded();
+    m.stream = Stream();
+    m.pool = Pool();
+    m.device = Device();
+    other.join();
+    EXPECT_EQ(y[0], 11);
+  }
 }
 
 TEST(InUse, ParentsOutliveTheirChildren) {
