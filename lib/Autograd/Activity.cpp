@@ -61,6 +61,9 @@ static llvm::Expected<Activity::Call> activeCall(UOpRef n, SmallBitVector source
   }
 }
 
+/// The value of a `with_gradient` is not differentiated.
+static unsigned firstActive(UOpRef n) { return n->op == Op::WithGradient; }
+
 llvm::Expected<Activity> autograd::activity(ArrayRef<UOpRef> outputs, ArrayRef<UOpRef> wrt, Origins *origins) {
   Activity a;
   uint32_t oldest = UINT32_MAX;
@@ -75,11 +78,11 @@ llvm::Expected<Activity> autograd::activity(ArrayRef<UOpRef> outputs, ArrayRef<U
            call->second.results[n->ints[0]] && isDifferentiable(n->dtype);
     } else if (!is) {
       SmallBitVector sources(n->ntensors);
-      for (unsigned i = 0; i < n->ntensors; ++i) sources[i] = a.is(n->src[i]);
+      for (unsigned i = firstActive(n); i < n->ntensors; ++i) sources[i] = a.is(n->src[i]);
       DerivativeKind kind = rowOf(n->op).kind;
       if (sources.none() || kind == DerivativeKind::Zero) return llvm::Error::success();
       if (const char *why = refusal(n)) return refuse(n, why, origins);
-      if (kind == DerivativeKind::Control) {
+      if (kind == DerivativeKind::Control && n->op != Op::WithGradient) {
         auto call = activeCall(n, sources, origins);
         if (!call) return call.takeError();
         is = call->results.any();
@@ -93,7 +96,8 @@ llvm::Expected<Activity> autograd::activity(ArrayRef<UOpRef> outputs, ArrayRef<U
 
   std::vector<std::pair<UOpRef, uint32_t>> stack;
   auto visit = [&](UOpRef n) {
-    if (n->id >= oldest && seen.insert(n).second) stack.push_back({n, leaves.contains(n) ? n->ntensors : 0});
+    if (n->id >= oldest && seen.insert(n).second)
+      stack.push_back({n, leaves.contains(n) ? n->ntensors : firstActive(n)});
   };
   for (UOpRef o : outputs) {
     visit(o);

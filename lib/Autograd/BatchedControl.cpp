@@ -26,6 +26,18 @@ void Batching::proj(const Node &at) {
     at.images.moved[at.n] = x;
 }
 
+/// All sources with the batch axis, and so the function.
+llvm::Expected<UOpRef> Batching::withGradient(const Node &at) {
+  UOpRef function = at.n->fns[0];
+  Flags all(function->ints[0], true);
+  auto r = body(function, all);
+  if (!r) return r.takeError();
+  List src, values;
+  for (unsigned i = 0; i < at.n->ntensors; ++i) src.push_back(whole(at, i));
+  for (size_t i = 0; i < r->values.size(); ++i) values.push_back(r->whole(*this, i));
+  return c.make(Op::WithGradient, src, {}, {}, DType::Void, {c.make(Op::Func, values, function->ints)});
+}
+
 llvm::Expected<Batching::Results> Batching::body(UOpRef function, const Flags &flags) {
   std::vector<bool> key;
   for (unsigned i = 0; i < flags.size(); ++i) key.push_back(flags[i]);

@@ -122,6 +122,7 @@ private:
   llvm::Expected<Outcome> whileLoop(const Node &at);
   llvm::Expected<Outcome> scan(const Node &at);
   void proj(const Node &at);
+  llvm::Expected<UOpRef> withGradient(const Node &at);
   /// predicate [size] chooses between whole values.
   UOpRef chosen(UOpRef predicate, UOpRef yes, UOpRef no) {
     List one(yes->rank(), c.index(1));

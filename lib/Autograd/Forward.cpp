@@ -35,6 +35,10 @@ llvm::Expected<Derivatives> autograd::forward(Context &c, ArrayRef<UOpRef> outpu
       auto theirs = forwardCall(g, n, call->second, d);
       if (!theirs) return theirs.takeError();
       numbers[n] = std::move(*theirs);
+    } else if (n->op == Op::WithGradient) {
+      auto d0 = customTangent(g, n, d);
+      if (!d0) return d0.takeError();
+      if (*d0) tangent[n] = *d0;
     } else if (const Formula *f = formulaOf(n->op))
       tangent[n] = tangentOf(b, *f, n, d);
     else

@@ -25,7 +25,8 @@ std::vector<UOpRef> rebuild(const Graph &g, llvm::ArrayRef<UOpRef> roots,
 /// Null where a cotangent is null and where a derivative is zero; outputs may be of any type. Values and derivatives
 /// are rebuilt.
 llvm::Expected<Derivatives> backward(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> cotangents,
-                                     llvm::ArrayRef<UOpRef> wrt, Origins *origins, llvm::ArrayRef<UOpRef> beside = {});
+                                     llvm::ArrayRef<UOpRef> wrt, Origins *origins, llvm::ArrayRef<UOpRef> beside = {},
+                                     unsigned segments = 1);
 llvm::Expected<Derivatives> forward(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> wrt,
                                     llvm::ArrayRef<UOpRef> tangents, Origins *origins,
                                     llvm::ArrayRef<UOpRef> beside = {});
@@ -37,6 +38,11 @@ llvm::Expected<std::vector<UOpRef>> backwardCall(Graph &g, UOpRef n, const Activ
 /// numbers returned; -1 where there is none.
 llvm::Expected<llvm::SmallVector<int64_t, 8>> forwardCall(Graph &g, UOpRef n, const Activity::Call &call,
                                                           llvm::ArrayRef<UOpRef> sources);
+
+/// Of a `with_gradient`: the cotangents of its sources but the first, and the tangent of its result from those of its
+/// sources; null for zero. `now`: the same node, perhaps computed again.
+std::vector<UOpRef> customCotangents(Graph &g, UOpRef now, UOpRef mine);
+llvm::Expected<UOpRef> customTangent(Graph &g, UOpRef n, llvm::ArrayRef<UOpRef> d);
 
 /// The most trips that a `while` can take; null where the condition does not show it (Trips.cpp).
 UOpRef tripBound(Context &c, UOpRef n);

@@ -78,3 +78,5 @@ UOpRef autograd::transposeCast(Builder &b, UOpRef n, UOpRef g, unsigned) { retur
 
 UOpRef autograd::tangentTap(Builder &, UOpRef, Tangents d) { return d[0]; }
 UOpRef autograd::transposeTap(Builder &, UOpRef, UOpRef g, unsigned) { return g; }
+UOpRef autograd::tangentAfter(Builder &, UOpRef, Tangents d) { return d[0]; }
+UOpRef autograd::transposeAfter(Builder &, UOpRef, UOpRef g, unsigned i) { return i ? nullptr : g; }

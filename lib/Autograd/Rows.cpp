@@ -23,6 +23,7 @@ static constexpr Row rows[] = {
   LINEAR(Window,   "overlap-add, a plain chain over the window (N4)"),
   LINEAR(Cast,     "cast back, between float types"),
   LINEAR(Tap,      "passed on, without the name"),
+  LINEAR(After,    "passed on, at once"),
   // ---- sums and extremes
   {Op::Reduce,   Kind::Tangent, tangentReduce,   transposeReduce,   "sum: repeated along the axes; prod: times the product of all other elements, so that zeros are right in all derivatives; max, min: where the element is the extreme", "elements that share the extreme share its gradient in equal parts (amax)"},
   {Op::Cumulate, Kind::Tangent, tangentCumulate, transposeCumulate, "sum: the running sum from the end; prod: by its recurrence, a scan; max, min: to the element that is the extreme so far", "the last of equal elements has it (cummax)"},
@@ -40,6 +41,7 @@ static constexpr Row rows[] = {
   {Op::While, Kind::Control, nullptr, nullptr, "forward mode: tangents are carried; reverse mode: as a scan over the bound of the trips that the condition shows, refused where it shows none"},
   {Op::Scan,  Kind::Control, nullptr, nullptr, "forward mode: tangents are carried; reverse mode: the carried values of each step are stacked, then a scan from the end"},
   {Op::Proj,  Kind::Control, nullptr, nullptr, "a result of these"},
+  {Op::WithGradient, Kind::Control, nullptr, nullptr, "reverse mode: what its function gives; forward mode: that function transposed, which must be linear in the cotangent"},
   // ---- constant wherever they are smooth
   {Op::RoundEven, Kind::Zero, nullptr, nullptr, "", "0 at the steps too"},
   {Op::Floor,     Kind::Zero, nullptr, nullptr, "", "0 at the steps too"},

@@ -49,6 +49,10 @@ llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
       if (!n->is(Op::Extent)) continue;
       images.extents.push_back(n);
       images.extentsNow.push_back(images.moved[n]);
+    } else if (n->is(Op::WithGradient)) {
+      auto made = withGradient(at);
+      if (!made) return made.takeError();
+      images.batched[n] = *made;
     } else if (has(n->op, Control)) {
       auto outcome = n->is(Op::While)  ? whileLoop(at)
                      : n->is(Op::Scan) ? scan(at)
@@ -70,7 +74,7 @@ llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
   return llvm::Error::success();
 }
 
-bool astra::isBatchable(Op op) { return has(op, Control) || Batching::hasRow(op); }
+bool astra::isBatchable(Op op) { return has(op, Control) || op == Op::WithGradient || Batching::hasRow(op); }
 
 llvm::Expected<std::vector<UOpRef>> astra::vmap(Context &c, ArrayRef<UOpRef> roots, ArrayRef<UOpRef> leaves,
                                                 ArrayRef<UOpRef> batched, UOpRef size, const Origins *origins) {

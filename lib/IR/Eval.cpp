@@ -260,7 +260,9 @@ static Result evalTable(const Call &c) {
   case Op::SliceAt:
   case Op::UpdateAt:
   case Op::Detach:
-  case Op::Tap: return evalMovement(c);
+  case Op::Tap:
+  case Op::WithGradient:
+  case Op::After: return evalMovement(c);
   case Op::Reduce: return evalReduce(c);
   case Op::ArgReduce: return evalArgReduce(c);
   case Op::Contract: return evalContract(c);

@@ -176,7 +176,7 @@ bool Parser::fill(const Token &word, Op op, llvm::ArrayRef<Attribute> given, DTy
 
 bool Parser::generic(const Token &word, Op op, UOpRef &out) {
   SmallVector<UOpRef, 8> src, fns;
-  if (has(op, Control) && accept("(")) {
+  if ((has(op, Control) || op == Op::WithGradient) && accept("(")) {
     do {
       if (!tok.is(Kind::Global)) return fail("expected a function: @name");
       auto f = functions.find(unquote(tok.text));

@@ -429,6 +429,12 @@ R ruleRandom(const In &in) {
 
 // ---- functions and control
 R ruleSame(const In &in) { return typeOf(in.src[0]); }
+R ruleAfter(const In &in) {
+  if (in.ntensors < 2) return in.fail("needs a value and what comes before it");
+  for (UOpRef s : in.src)
+    if (!isArithmetic(s->dtype)) return in.fail("not defined on " + describe(s) + ", expected an arithmetic type");
+  return typeOf(in.src[0]);
+}
 R ruleFunc(const In &in) {
   if (!attributes(in, 1) || in.ints[0] < 0 || in.ints[0] > 65535) return in.fail("needs the number of arguments");
   return Type{};
@@ -440,6 +446,20 @@ llvm::Error checkFns(const In &in, size_t count, size_t args) {
       return in.fail("a function takes " + (f->op == Op::Func ? num(f->ints[0]) : std::string("no")) + " arguments, " +
                      num(args) + " are given");
   return llvm::Error::success();
+}
+R ruleWithGradient(const In &in) {
+  if (in.ntensors < 2) return in.fail("needs a value, and what it is differentiated by");
+  for (UOpRef s : in.src)
+    if (!isFloat(s->dtype)) return in.fail("not defined on " + describe(s) + ", expected a float type");
+  if (auto e = checkFns(in, 1, in.ntensors + 1)) return std::move(e);
+  llvm::ArrayRef<UOpRef> given = in.fns[0]->src;
+  if (given.size() + 1 != in.ntensors)
+    return in.fail("the function gives " + num(given.size()) + " cotangents, expected " + num(in.ntensors - 1) +
+                   ": one for each source but the first");
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i]->dtype != in.src[i + 1]->dtype || !sameShape(given[i]->shape, in.src[i + 1]->shape))
+      return in.fail("the function gives " + describe(given[i]) + " as the cotangent of " + describe(in.src[i + 1]));
+  return typeOf(in.src[0]);
 }
 R ruleCond(const In &in) {
   if (in.src.empty() || !isScalar(in.src[0], DType::Bool)) return in.fail("the first source must be a bool scalar");

@@ -147,18 +147,20 @@ private:
     return Error::success();
   }
 
-  /// The arguments that a control op gives to its functions.
+  /// The arguments that an op gives to its functions.
   Error call(UOpRef n) {
     for (UOpRef f : n->fns) {
       const Signature &callee = signatures.find(f)->second;
       for (size_t i = 0; i < callee.args.size(); ++i) {
-        UOpRef arg = callee.args[i], given = n->src[n->op == Op::Cond ? i + 1 : i];
+        UOpRef arg = callee.args[i], given = n->src[n->op == Op::Cond ? i + 1
+                                                    : i < n->ntensors ? i
+                                                                      : 0]; // a cotangent is as its result is
         if (!arg) continue;
         auto wrong = [&](const Twine &expected) {
           return fail(n, "argument " + Twine(i) + " of a function is " + typeOf(arg) + ", given " + typeOf(given) +
                              expected);
         };
-        if (n->op == Op::Cond && !sameType(arg, given)) return wrong("");
+        if ((n->op == Op::Cond || n->op == Op::WithGradient) && !sameType(arg, given)) return wrong("");
         if (n->op == Op::Scan) {
           bool slice = int64_t(i) >= n->ints[0] && int64_t(i) < n->ints[0] + n->ints[1];
           if (arg->dtype != given->dtype || arg->shape != given->shape.drop_front(slice))

@@ -160,7 +160,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   for (const StateUpdate &u : step.updates) running.push_back(u.value);
   std::vector<Value> taps = tapped(c, step);
   for (const Value &v : taps) running.push_back(v.value);
-  auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins, running);
+  auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins, running, options.segments);
   if (!gradients) return gradients.takeError();
   llvm::ArrayRef<UOpRef> beside = llvm::ArrayRef<UOpRef>(gradients->values).drop_front();
   for (StateUpdate &u : step.updates) u.value = beside.consume_front();

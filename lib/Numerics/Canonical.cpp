@@ -50,7 +50,7 @@ static const Carrier *carrier(UOpRef n) {
       {Op::Scatter, true, {0, 2}}, {Op::Select, false, {1, 2}}, {Op::Expand, false, {0}},
       {Op::Pad, false, {0}},       {Op::Shrink, false, {0}},    {Op::Window, false, {0}},
       {Op::Complex, true, {0, 1}}, {Op::Gather, false, {0}},    {Op::Pick, false, {0}},
-      {Op::SliceAt, false, {0}},   {Op::Compact, false, {0}},
+      {Op::SliceAt, false, {0}},   {Op::Compact, false, {0}},   {Op::After, true, {0}},
   };
   if (n->is(Op::Scatter) && ScatterKind(n->ints[1]) != ScatterKind::Set) return nullptr;
   if (n->is(Op::Pad) && !bitsAreCanonical(n->dtype, uint64_t(n->ints[0]))) return nullptr;

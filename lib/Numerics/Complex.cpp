@@ -47,7 +47,11 @@ Kinds kindsOf(ArrayRef<UOpRef> values) {
   return k;
 }
 /// What a control op gives its functions.
-Kinds argumentKinds(UOpRef control) { return kindsOf(control->tensors().drop_front(control->is(Op::Cond) ? 1 : 0)); }
+Kinds argumentKinds(UOpRef control) {
+  Kinds k = kindsOf(control->tensors().drop_front(control->is(Op::Cond) ? 1 : 0));
+  if (control->is(Op::WithGradient)) k.push_back(false); // the cotangent
+  return k;
+}
 /// How many real values the first n become.
 int64_t countSplit(const Kinds &kinds, size_t n) {
   return int64_t(n) + std::count(kinds.begin(), kinds.begin() + n, true);

@@ -87,6 +87,7 @@ static constexpr Row rows[] = {
 #undef FUNCTION
     {Op::Random, lowerRandom},
     {Op::Detach, lowerDetach},
+    {Op::WithGradient, lowerDetach},
 };
 
 bool numerics::isPrimitive(UOpRef n) { return !has(n->op, Function) && n->op != Op::Random && !computesNarrow(n); }

@@ -25,7 +25,7 @@ static constexpr unsigned groupCap = 256, recomputeCap = 8, expandCap = 2;
 static constexpr unsigned fewGroups = 3; // nothing is computed in more; beyond that nobody counts
 
 bool astra::isStored(UOpRef x) {
-  return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj;
+  return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj || x->op == Op::After;
 }
 
 static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
@@ -199,6 +199,12 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
     if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
       for (UOpRef s : n->tensors())
         if (!isControl(s)) facts[s].mustRealize = true;
+      continue;
+    }
+    if (n->op == Op::After) { // it lies where its source does; what comes before it must have been computed
+      if (!isStored(n->src[0])) facts[n->src[0]].mustRealize = true;
+      for (UOpRef s : n->tensors().drop_front())
+        if (!isView(s)) facts[baseOf(s)].mustRealize = true;
       continue;
     }
     Facts &x = facts[n];

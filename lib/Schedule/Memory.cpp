@@ -1,11 +1,14 @@
 //===- Memory.cpp: lifetimes and slots -------------------------------------===//
 // Takes:    buffers of the routine at hand with the instructions that touch them.
-// Gives:    slots: values of disjoint lifetime share one; a slot is as large as the largest value it ever holds.
-// Keeps:    linear time in the number of buffers (times a logarithm): free slots are kept by size.
+// Gives:    slots: values of disjoint lifetime share one; a slot is as large as the largest value it ever holds. Of two
+//           ways to share them the one that needs less.
+// Keeps:    linear time in the number of buffers (times a logarithm).
 #include "Scheduler.h"
 #include "llvm/ADT/STLExtras.h"
+#include <numeric>
 
 using namespace astra;
+using llvm::ArrayRef;
 
 UOpRef Scheduler::bound(UOpRef x) {
   llvm::SmallVector<UOpRef, 4> from, to;
@@ -95,35 +98,91 @@ static void addSize(Context &c, std::vector<UOpRef> &sizes, UOpRef x) {
   sizes.push_back(x);
 }
 
-void Scheduler::layOutSlots() {
-  std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < routine->buffers.size(); ++i)
-    if (routine->buffers[i].kind == BufferKind::Slot) order.push_back(i);
-  llvm::sort(order,
-             [&](uint32_t x, uint32_t y) { return std::pair(lives[x].first, x) < std::pair(lives[y].first, y); });
+namespace {
+/// A value that needs a slot while instructions first ... last run.
+struct Tenant {
+  uint32_t buffer, first, last;
+  int64_t bytes; // at the bounds of the dims
+};
+/// Which slot each tenant gets, and what the slots take together.
+struct Assignment {
+  std::vector<uint32_t> slots;
+  std::vector<int64_t> bytes; // of each slot
+  int64_t total() const { return std::accumulate(bytes.begin(), bytes.end(), int64_t(0)); }
+  void put(uint32_t slot, int64_t size) {
+    slots.push_back(slot);
+    if (slot == bytes.size()) bytes.push_back(0);
+    bytes[slot] = std::max(bytes[slot], size);
+  }
+};
+
+/// In the order of the instructions: the least free slot that is large enough, else the largest one.
+Assignment byTime(ArrayRef<Tenant> tenants) {
+  Assignment a;
   std::multimap<uint32_t, uint32_t> ending; // last instruction -> slot
-  std::multimap<int64_t, uint32_t> unused;  // size at its bound -> slot
-  std::vector<std::vector<UOpRef>> sizes;   // of the values that a slot holds
-  std::vector<int64_t> most;                // the greatest of them at their bounds
-  for (uint32_t i : order) {
-    while (!ending.empty() && ending.begin()->first < lives[i].first) {
-      unused.emplace(most[ending.begin()->second], ending.begin()->second);
+  std::multimap<int64_t, uint32_t> unused;  // size -> slot
+  for (const Tenant &t : tenants) {
+    while (!ending.empty() && ending.begin()->first < t.first) {
+      unused.emplace(a.bytes[ending.begin()->second], ending.begin()->second);
       ending.erase(ending.begin());
     }
-    ProgramBuffer &p = routine->buffers[i];
-    auto fit = unused.lower_bound(p.bytes->hi); // the least that is large enough, else the largest
+    auto fit = unused.lower_bound(t.bytes);
     if (fit == unused.end() && !unused.empty()) fit = std::prev(unused.end());
-    if (fit == unused.end()) {
-      p.index = sizes.size();
-      sizes.emplace_back();
-      most.push_back(0);
-    } else {
-      p.index = fit->second;
-      unused.erase(fit);
-    }
-    addSize(c, sizes[p.index], p.bytes);
-    most[p.index] = std::max(most[p.index], p.bytes->hi);
-    ending.emplace(lives[i].last, p.index);
+    uint32_t slot = fit == unused.end() ? a.bytes.size() : fit->second;
+    if (fit != unused.end()) unused.erase(fit);
+    a.put(slot, t.bytes);
+    ending.emplace(t.last, slot);
+  }
+  return a;
+}
+
+/// The largest first: the least of the slots that are free all the while (Pisarchyk and Lee 2020, greedy by size).
+Assignment bySize(ArrayRef<Tenant> tenants) {
+  constexpr size_t tried = 256; // slots a tenant: the time is linear
+  std::vector<uint32_t> order(tenants.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](uint32_t x, uint32_t y) {
+    return tenants[x].bytes != tenants[y].bytes ? tenants[x].bytes > tenants[y].bytes : x < y;
+  });
+  Assignment a;
+  std::vector<std::map<uint32_t, uint32_t>> taken; // by slot: first -> last
+  std::vector<uint32_t> slots(tenants.size());
+  for (uint32_t i : order) {
+    const Tenant &t = tenants[i];
+    auto isFree = [&](const std::map<uint32_t, uint32_t> &times) {
+      auto next = times.upper_bound(t.last);
+      return next == times.begin() || std::prev(next)->second < t.first;
+    };
+    size_t slot = taken.size(), least = slot > tried ? slot - tried : 0;
+    for (size_t s = slot; s-- > least;) // they were made the largest first
+      if (isFree(taken[s])) {
+        slot = s;
+        break;
+      }
+    if (slot == taken.size()) taken.emplace_back();
+    taken[slot].emplace(t.first, t.last);
+    a.put(slot, t.bytes);
+    slots[i] = slot;
+  }
+  a.slots = std::move(slots);
+  return a;
+}
+} // namespace
+
+void Scheduler::layOutSlots() {
+  std::vector<Tenant> tenants;
+  for (uint32_t i = 0; i < routine->buffers.size(); ++i)
+    if (const ProgramBuffer &p = routine->buffers[i]; p.kind == BufferKind::Slot)
+      tenants.push_back({i, lives[i].first, lives[i].last, p.bytes->hi});
+  llvm::sort(tenants, [](const Tenant &x, const Tenant &y) {
+    return std::pair(x.first, x.buffer) < std::pair(y.first, y.buffer);
+  });
+  Assignment best = byTime(tenants), other = bySize(tenants);
+  if (other.total() < best.total()) best = std::move(other);
+  std::vector<std::vector<UOpRef>> sizes(best.bytes.size()); // of the values that a slot holds
+  for (auto [t, slot] : llvm::zip(tenants, best.slots)) {
+    routine->buffers[t.buffer].index = slot;
+    addSize(c, sizes[slot], routine->buffers[t.buffer].bytes);
   }
   for (std::vector<UOpRef> &list : sizes) routine->slots.push_back(greatest(c, std::move(list)));
 }

@@ -18,7 +18,9 @@ template <class Leaf> void visitReads(UOpRef kernel, const Fusion &f, Leaf leaf)
     UOpRef n = stack.back();
     stack.pop_back();
     if (!seen.insert(n).second) continue;
-    if (isStored(n) || f.realized.count(n))
+    if (n->op == Op::After)
+      stack.push_back(n->src[0]);
+    else if (isStored(n) || f.realized.count(n))
       leaf(n);
     else
       stack.insert(stack.end(), n->src.begin(), n->src.end());
@@ -33,6 +35,7 @@ bool readsInPlace(UOpRef v, UOpRef state, const Fusion &f) {
   while (!stack.empty()) {
     UOpRef n = stack.back();
     stack.pop_back();
+    if (n->op == Op::After) visitReads(n, f, [&](UOpRef leaf) { apart |= leaf == state; });
     if (n == state || !seen.insert(n).second || (n != v && f.realized.count(n)) || isStored(n)) continue;
     if (has(n->op, Elementwise))
       stack.insert(stack.end(), n->src.begin(), n->src.end());

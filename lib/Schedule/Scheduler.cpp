@@ -228,6 +228,11 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
       touch(placeOf(count)->buffer);
       emit(ReadDimInstr{d, placeOf(count)->buffer});
       indexMap.set(n, d);
+    } else if (n->op == Op::After) {
+      const Place *at = placeOf(n->src[0]);
+      if (!at) return fail("internal error: a value without a place");
+      shared.insert(at->buffer);
+      places.set(n, Place(*at));
     } else if (f.realized.count(n)) {
       auto to = destinations.find(n);
       realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second);

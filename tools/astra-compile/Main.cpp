@@ -119,7 +119,7 @@ struct CommandLine {
   std::optional<nn::Recipe> loss, optimizer, schedule;
   std::vector<nn::Recipe> metrics;
   std::vector<nn::Initialization> init;
-  std::string clipNorm, output;
+  std::string clipNorm, output, checkpointMemory;
   std::vector<std::string> frozen;
   std::string unsupported; // what is asked for rightly and not there yet
 };
@@ -177,6 +177,11 @@ Program describe(CommandLine &c) {
            "; accuracy if not given and the loss is of classes",
        [&c](std::string_view v) { return addMetric(c.metrics, v); }},
       {"clip-norm", "NUMBER", "with --train: the greatest norm of all gradients together", text(c.clipNorm)},
+      {"checkpoint-memory", "SIZE",
+       "with --train: bytes, as 512M (K, M, G are powers of 1024), that a step may keep its values in, beside states, "
+       "inputs and outputs, at the upper bounds of the dims; what does not fit is computed again in the backward "
+       "sweep. Changes no bit",
+       text(c.checkpointMemory)},
       {"freeze", "LIST",
        "with --train: patterns of parameters that stay as they are, as features.*; with --weights: those that the file "
        "need not have",
@@ -264,6 +269,20 @@ std::string findPtxas(CommandLine &c) {
   return "";
 }
 
+/// "512M"; false where it is no size.
+bool parseSize(llvm::StringRef text, int64_t &out) {
+  unsigned shift = 0;
+  if (text.consume_back("K"))
+    shift = 10;
+  else if (text.consume_back("M"))
+    shift = 20;
+  else if (text.consume_back("G"))
+    shift = 30;
+  if (!parseInteger(text, 1, INT64_MAX >> shift, out)) return false;
+  out <<= shift;
+  return true;
+}
+
 /// What is wrong with the command line as a whole, or "".
 std::string check(CommandLine &c, const std::vector<std::string> &models) {
   PipelineOptions &o = c.pipeline;
@@ -276,7 +295,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   else if (c.numerics != "strict")
     return "there is no numeric contract '" + c.numerics + "'; strict is one";
   bool asksTraining = c.loss || c.optimizer || c.schedule || !c.metrics.empty() || !c.init.empty() ||
-                      !c.clipNorm.empty() || !c.output.empty() || (!c.frozen.empty() && o.weights.empty());
+                      !c.clipNorm.empty() || !c.output.empty() || !c.checkpointMemory.empty() ||
+                      (!c.frozen.empty() && o.weights.empty());
   o.keptWeights = c.frozen;
   if (asksTraining && !c.train) return "a loss, an optimizer and what goes with them need --train";
   if (c.train) {
@@ -291,6 +311,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
                           c.metrics};
     if (!c.clipNorm.empty() && (llvm::StringRef(c.clipNorm).getAsDouble(t.clipNorm) || !(t.clipNorm > 0)))
       return "--clip-norm: '" + c.clipNorm + "' is not a number above 0";
+    if (!c.checkpointMemory.empty() && !parseSize(c.checkpointMemory, o.checkpointMemory))
+      return "--checkpoint-memory: '" + c.checkpointMemory + "' is no number of bytes above 0, as 512M";
     o.training = std::move(t);
   }
   if (o.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";

@@ -36,6 +36,7 @@ public:
 
 private:
   const PipelineOptions &o;
+  unsigned segments = 1; // of training: nn::TrainingOptions
   tool::Progress &progress;
   std::chrono::steady_clock::time_point started;
 
@@ -47,6 +48,8 @@ private:
   Expected<Module> load();
   Error keepTaps(Module &m);
   Expected<std::map<std::string, Plan>> readPlans();
+  Expected<int64_t> stepMemory(Module m, unsigned segments);
+  Error boundMemory(const Module &m);
   Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
   Error emitGpu(Context &c, const Schedule &s);
   Expected<GpuPart> compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host);
@@ -205,6 +208,55 @@ Expected<std::map<std::string, Plan>> Pipeline::readPlans() {
   return out;
 }
 
+/// The bytes that a training step keeps its values in, at the bounds of its dims: states, inputs and outputs aside.
+Expected<int64_t> Pipeline::stepMemory(Module m, unsigned segments) {
+  nn::TrainingOptions training = *o.training;
+  training.segments = segments;
+  if (Error e = nn::addTraining(m, training)) return std::move(e);
+  erase_if(m.entries, [](const Entry &e) { return e.name != "train_step"; });
+  PassOptions options;
+  options.rewrite.ruleLimit = o.ruleLimit;
+  for (const Pass &p : passes())
+    if (p.standard)
+      if (Error e = p.run(m, options)) return std::move(e);
+  Expected<Schedule> s = schedule(m, {o.fold});
+  if (!s) return s.takeError();
+  int64_t bytes = 0;
+  for (UOpRef slot : s->entries[0].routine.slots) bytes += int64_t(alignTo(uint64_t(slot->hi), 64));
+  return bytes;
+}
+
+/// Chooses the least number of segments whose step fits into --checkpoint-memory: what is computed again costs time.
+Error Pipeline::boundMemory(const Module &m) {
+  constexpr unsigned counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+  auto size = [](int64_t bytes) { return std::to_string((bytes + 1023) / 1024) + "K"; };
+  int64_t least = INT64_MAX, plain = 0;
+  for (unsigned n : counts) {
+    begin("checkpoints, " + Twine(n) + " segments");
+    Expected<int64_t> bytes = stepMemory(m, n);
+    if (!bytes) return bytes.takeError();
+    if (o.timePasses) report("checkpoints, " + std::to_string(n) + " segments, " + size(*bytes));
+    if (n == 1) plain = *bytes;
+    least = std::min(least, *bytes);
+    if (*bytes > o.checkpointMemory) continue;
+    segments = n;
+    progress.clear();
+    if (n == 1)
+      errs() << "astra-compile: note: --checkpoint-memory: train_step keeps its values in " << size(*bytes)
+             << ", nothing is computed again\n";
+    else
+      errs() << "astra-compile: note: --checkpoint-memory: train_step keeps its values in " << size(*bytes)
+             << " instead of " << size(plain) << ": " << n - 1 << " of " << n
+             << " segments of the model are computed again\n";
+    return Error::success();
+  }
+  return createStringError(
+      std::errc::invalid_argument,
+      "--checkpoint-memory: train_step cannot keep its values in %s; %s is the least that can be met, %s without "
+      "recomputing anything (at the upper bounds of the dims: a smaller --dim needs less)",
+      size(o.checkpointMemory).c_str(), size(least).c_str(), size(plain).c_str());
+}
+
 std::string planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpus = {}) {
   std::string out;
   for (const CompiledTarget &t : code) {
@@ -313,8 +365,12 @@ Error Pipeline::compile() {
   Stage stage = Stage::Graph;
   if (Error e = verify(m, stage)) return e;
   if (o.training) {
+    if (o.checkpointMemory)
+      if (Error e = boundMemory(m)) return e;
     begin("train");
-    if (Error e = nn::addTraining(m, *o.training)) return e;
+    nn::TrainingOptions training = *o.training;
+    training.segments = segments;
+    if (Error e = nn::addTraining(m, training)) return e;
     if (Error e = end("train", ".uop", moduleText)) return e;
   }
   PassOptions passOptions;

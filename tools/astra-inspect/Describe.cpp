@@ -80,6 +80,34 @@ const char *sourceName(fmt::DimSource s) {
   return names[uint8_t(s)];
 }
 
+/// An expression where every dim is at its upper bound.
+uint64_t atBounds(const fmt::ManifestT &m, uint32_t index) {
+  using E = fmt::ExprCode;
+  SmallVector<int64_t, 8> stack;
+  for (const fmt::ExprOp &op : m.exprs[index]->code) {
+    if (op.code() == E::Const || op.code() == E::Dim) {
+      stack.push_back(op.code() == E::Const ? op.value() : m.dims[op.value()]->hi);
+      continue;
+    }
+    if (op.code() == E::Not) {
+      stack.back() = !stack.back();
+      continue;
+    }
+    int64_t b = stack.pop_back_val(), a = stack.pop_back_val();
+    switch (op.code()) {
+    case E::Add: stack.push_back(a + b); break;
+    case E::Sub: stack.push_back(a - b); break;
+    case E::Mul: stack.push_back(a * b); break;
+    case E::FloorDiv: stack.push_back(b > 0 ? (a - ((a % b) + b) % b) / b : 0); break;
+    case E::Mod: stack.push_back(b > 0 ? ((a % b) + b) % b : a); break;
+    case E::Min: stack.push_back(std::min(a, b)); break;
+    case E::Max: stack.push_back(std::max(a, b)); break;
+    default: stack.push_back(0); // comparisons: none in a size
+    }
+  }
+  return uint64_t(std::max<int64_t>(stack.back(), 0));
+}
+
 } // namespace
 
 std::string tool::exprText(const fmt::ManifestT &m, uint32_t index) {
@@ -132,6 +160,9 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
     for (uint32_t s : e->reads) out << states << m.states[s]->name;
     ListSeparator written(", ", ", writes ");
     for (uint32_t s : e->writes) out << written << m.states[s]->name;
+    uint64_t arena = 0;
+    for (uint32_t slot : e->routine->slots) arena += alignTo(atBounds(m, slot), 64);
+    if (arena) out << ", keeps values in " << bytesText(arena);
     out << "\n";
   }
   for (const auto &s : m.states) out << "state " << typed(m, *s) << (s->init ? "" : ", zeros at first") << "\n";

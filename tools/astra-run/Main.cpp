@@ -1,10 +1,11 @@
 //===- astra-run: run one entry of a bundle ---------------------------------===//
-// Takes:    a bundle, .npy files for inputs, params and states, values of host dims.
-// Gives:    .npy files of outputs and states, times, a trace.
+// Takes:    a bundle, .npy files for inputs, params and states, a .safetensors file of states, values of host dims.
+// Gives:    .npy files of outputs and states, a .safetensors file of states, times, a trace.
 // Keeps:    to the C ABI: what this tool can do, any C program can.
 // Does not: compile, or know the bundle's format.
 #include "Host.h"
 #include "Npy.h"
+#include "Safetensors.h"
 #include "Trace.h"
 #include "astra/Emulator/Machine.h"
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <map>
 
 using namespace astra::tool;
 using std::string;
@@ -20,7 +22,7 @@ using std::string;
 namespace {
 
 struct Settings {
-  string entry = "main", device = "cpu", level, trace, emulate;
+  string entry = "main", device = "cpu", level, trace, emulate, states, savedStates;
   int64_t threads = 1, repeat = 1, seed = 0;
   bool verify = false, strict = false;
   std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
@@ -43,7 +45,12 @@ Program describe(Settings &s) {
       {"dim", "NAME=N", "the value of a host dim; once for each", pairs(s.dims)},
       {"param", "NAME=FILE.npy", "replaces a param for this run; once for each", pairs(s.params)},
       {"set-state", "NAME=FILE.npy", "the value of a state before the first call; once for each", pairs(s.setStates)},
+      {"states", "FILE.safetensors",
+       "values of states before the first call, by name: weights or a checkpoint of astra-train; --set-state is "
+       "stronger",
+       text(s.states)},
       {"get-state", "NAME=FILE.npy", "where a state goes after the last call; once for each", pairs(s.getStates)},
+      {"save-states", "FILE.safetensors", "where all states go after the last call", text(s.savedStates)},
       {"device", "NAME", "the device; cpu", text(s.device)},
       {"level", "LEVEL", "forces a CPU level, e.g. x86-64-v3; the best that the CPU has if not given", text(s.level)},
       {"emulate", "GPU",
@@ -91,11 +98,13 @@ private:
   Trace trace;
 
   void load(const string &path);
+  void loadStates(const string &path, uint32_t count);
   astra_tensor tensorFrom(const string &path, int32_t expected);
   void gatherInputs();
   void makeOutputs();
   void call();
   Npy result(const OutputTensor &o) const;
+  Npy state(const astra_tensor_info &info);
   void saveStates();
   bool writeAndCompare();
 };
@@ -161,6 +170,7 @@ void Run::load(const string &path) {
   session.dims = dims.data();
   session.num_dims = uint32_t(dims.size());
   check(astra_session_init(&h.session, h.loaded, &session, check));
+  if (!settings.states.empty()) loadStates(settings.states, info.num_states);
   for (auto &[name, file] : settings.setStates) {
     astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
     for (uint32_t i = 0; i < info.num_states; ++i)
@@ -169,6 +179,35 @@ void Run::load(const string &path) {
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
   }
   check(astra_stream_init(&h.stream, h.device, check));
+}
+
+/// Every tensor of the file must be a state; states that it does not have stay.
+void Run::loadStates(const string &path, uint32_t count) {
+  Safetensors file;
+  string error;
+  if (!readSafetensors(path, file, error)) throw Refusal{Failure, error};
+  std::map<string, astra_tensor_info> states;
+  for (uint32_t i = 0; i < count; ++i) {
+    astra_tensor_info s = ASTRA_INIT(astra_tensor_info);
+    check(astra_bundle_get_state(h.bundle, i, &s));
+    states.emplace(s.name, s);
+  }
+  for (auto &[name, array] : file.tensors) {
+    auto state = states.find(name);
+    if (state == states.end())
+      throw Refusal{Failure, path + ": has '" + name + "', which is no state of the bundle (astra-inspect lists them)"};
+    Npy &a = arrays.emplace_back(std::move(array));
+    if (!adopt(a, state->second.dtype, error)) throw Refusal{Failure, path + ": '" + name + "': " + error};
+    astra_tensor t = ASTRA_INIT(astra_tensor);
+    t.data = a.data.data();
+    t.data_bytes = a.data.size();
+    t.dtype = a.dtype;
+    t.ndim = int32_t(a.shape.size());
+    t.shape = a.shape.data();
+    check.file = path;
+    check(astra_session_set_state(h.session, name.c_str(), &t, check));
+    check.file = "";
+  }
 }
 
 void Run::gatherInputs() {
@@ -331,33 +370,48 @@ bool Run::writeAndCompare() {
   return equal;
 }
 
-void Run::saveStates() {
-  for (auto &[name, file] : settings.getStates) {
-    const void *data;
-    uint64_t bytes;
-    check(astra_session_lease_state(h.session, name.c_str(), &data, &bytes, check));
-    astra_bundle_info bundle = ASTRA_INIT(astra_bundle_info);
-    check(astra_bundle_get_info(h.bundle, &bundle));
-    Npy a;
-    for (uint32_t i = 0; i < bundle.num_states; ++i) {
-      astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
-      check(astra_bundle_get_state(h.bundle, i, &info));
-      if (name != info.name) continue;
-      a.dtype = info.dtype;
-      for (int32_t axis = 0; axis < info.ndim; ++axis) {
-        // A symbolic extent shows in the number of bytes alone: such a state is saved flat.
-        if (info.lower[axis] != info.upper[axis]) {
-          a.shape.assign(1, int64_t(bytes * 8 / astra_dtype_bits(a.dtype)));
-          break;
-        }
-        a.shape.push_back(info.lower[axis]);
-      }
+/// What a state is now.
+Npy Run::state(const astra_tensor_info &info) {
+  const void *data;
+  uint64_t bytes;
+  check(astra_session_lease_state(h.session, info.name, &data, &bytes, check));
+  Npy a;
+  a.dtype = info.dtype;
+  for (int32_t axis = 0; axis < info.ndim; ++axis) {
+    // A symbolic extent shows in the number of bytes alone: such a state is saved flat.
+    if (info.lower[axis] != info.upper[axis]) {
+      a.shape.assign(1, int64_t(bytes * 8 / astra_dtype_bits(a.dtype)));
+      break;
     }
-    a.data.assign(static_cast<const uint8_t *>(data), static_cast<const uint8_t *>(data) + bytes);
-    check(astra_session_return_state(h.session, name.c_str(), check));
-    string error;
-    if (!writeNpy(file, a, error)) throw Refusal{Failure, error};
+    a.shape.push_back(info.lower[axis]);
   }
+  a.data.assign(static_cast<const uint8_t *>(data), static_cast<const uint8_t *>(data) + bytes);
+  check(astra_session_return_state(h.session, info.name, check));
+  return a;
+}
+
+void Run::saveStates() {
+  if (settings.getStates.empty() && settings.savedStates.empty()) return;
+  astra_bundle_info bundle = ASTRA_INIT(astra_bundle_info);
+  check(astra_bundle_get_info(h.bundle, &bundle));
+  std::map<string, Npy> now;
+  for (uint32_t i = 0; i < bundle.num_states; ++i) {
+    astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
+    check(astra_bundle_get_state(h.bundle, i, &info));
+    auto isAsked = [&](const auto &wanted) { return wanted.first == info.name; };
+    if (!settings.savedStates.empty() || std::any_of(settings.getStates.begin(), settings.getStates.end(), isAsked))
+      now.emplace(info.name, state(info));
+  }
+  string error;
+  for (auto &[name, file] : settings.getStates) {
+    auto found = now.find(name);
+    if (found == now.end()) throw Refusal{Failure, "the bundle has no state '" + name + "' (astra-inspect lists them)"};
+    if (!writeNpy(file, found->second, error)) throw Refusal{Failure, error};
+  }
+  if (settings.savedStates.empty()) return;
+  std::vector<NamedTensor> all;
+  for (auto &[name, a] : now) all.push_back({name, a.dtype, a.shape, a.data.data()});
+  if (!writeSafetensors(settings.savedStates, all, {}, error)) throw Refusal{Failure, error};
 }
 
 int Run::operator()(const string &path) {

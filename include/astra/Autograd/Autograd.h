@@ -23,10 +23,12 @@ struct Derivatives {
 /// Reverse mode: for each of `wrt` the sum over outputs of its cotangent times the derivative. Outputs and `wrt` are of
 /// float types; a cotangent has its output's type and shape; a value of `wrt` is taken as independent of the others.
 /// What no output depends on gets zeros. An error names the first op on a path between them that has no derivative, and
-/// where it came from. `beside`: values of the same graph that are not differentiated, of any type.
+/// where it came from. `beside`: values of the same graph that are not differentiated, of any type. `segments`: in how
+/// many parts of the graph what lies inside of a part is computed again for its derivatives (lib/Autograd/Recompute.h);
+/// 1: nothing is. Bits do not depend on it.
 llvm::Expected<Derivatives> vjp(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> cotangents,
                                 llvm::ArrayRef<UOpRef> wrt, Origins *origins = nullptr,
-                                llvm::ArrayRef<UOpRef> beside = {});
+                                llvm::ArrayRef<UOpRef> beside = {}, unsigned segments = 1);
 
 /// Forward mode: for each output the derivative along the tangents, which have the types and shapes of `wrt`.
 llvm::Expected<Derivatives> jvp(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> wrt,

@@ -28,6 +28,7 @@ struct TrainingOptions {
   std::string output;                    // of the entry, which the loss is about; empty: the first
   std::vector<Initialization> init = {}; // the first whose pattern matches a parameter is its own; empty: no entry init
   std::vector<Recipe> metrics = {};      // what eval says beside the loss; empty: the accuracy, where it is of classes
+  unsigned segments = 1; // of the graph, whose inside is computed again for its gradients; 1: nothing is
 };
 
 /// Adds the entries, and takes `forward` away. Refuses, with a sentence, a pattern that matches nothing, an

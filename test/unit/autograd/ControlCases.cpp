@@ -119,6 +119,15 @@ std::vector<Case> test::controlCases() {
        1,
        {},
        false},
+      {"a derivative that is stated",
+       Op::WithGradient,
+       {{3}, {3}},
+       [](Builder &b, Sources x) { // sigmoid(x) * y, by its value
+         UOpRef v = arg(b, 0, x[0]), d = arg(b, 3, x[0]), s = b.un(Op::Sigmoid, arg(b, 1, x[0]));
+         UOpRef gradient = func(b, {b.mul(b.mul(v, b.sub(b.lit(DType::F64, 1), s)), d), b.mul(s, d)}, 4);
+         UOpRef value = b.mul(b.un(Op::Sigmoid, x[0]), x[1]);
+         return call(b, Op::WithGradient, {value, x[0], x[1]}, {gradient});
+       }},
       {"while",
        Op::While,
        {{2}, {2}},

@@ -35,6 +35,11 @@ graph: differentiated again it gives second derivatives.
   takes part, as in every contract: an infinite weight makes NaNs at the border of an input's gradient.
 - Residuals are not stored beside the graph: a gradient uses the values of the forward pass as nodes. A `scan` stacks
   what its steps began with and computes the rest again, backwards; a `cond` computes its branch again.
+- A derivative of your own: `with_gradient(@g) %y, %x` is %y, and its gradient goes to %x alone, as the function says: @g is
+  given %y, %x and the cotangent, and gives that of %x (of several, in their order). So a straight-through estimator is
+  `with_gradient(@pass) %rounded, %x`. Forward mode transposes @g, which must be linear in the cotangent for that.
+- Under a bound of memory (`astra-compile --checkpoint-memory`) the sweep reads values that are computed again: copies whose inputs
+  are marked with `after` to come behind the cotangents that have arrived. A mark is no arithmetic.
 
 ## Rows
 

@@ -238,7 +238,8 @@ TEST(NN, Metrics) {
 
 /// What is drawn over what a distribution of width 1 draws of the same numbers is the width, wherever it is not 0 / 0.
 TEST(NN, InitializersAreAsWideAsPyTorchs) {
-  std::set<std::string> seen = {"constant", "uniform", "normal"}; // below
+  std::set<std::string> seen = {"constant",   "uniform", "normal", "trunc_normal",
+                                "orthogonal", "eye",     "dirac",  "sparse"}; // below
   for (const Line &line : lines()) {
     if (line.kind != "init") continue;
     Recipe recipe = llvm::cantFail(parseInitializer(line.recipe));
@@ -275,6 +276,94 @@ TEST(NN, InitializersDrawTheContractsNumbers) {
   UOpRef bias = g.b.state("bias", DType::F32, {g.c.index(4)});
   EXPECT_EQ(llvm::toString(initial(g.b, llvm::cantFail(parseInitializer("kaiming_normal")), bias, seed, 0).takeError()),
             "initializer kaiming_normal: goes by the inputs of a weight [out, in, ...], found 'bias' f32[4]");
+}
+
+TEST(NN, InitializersThatMakeMatrices) {
+  Graph g;
+  UOpRef seed = g.b.bits(DType::U32, 7);
+  auto like = [&](std::vector<int64_t> shape, DType t = DType::F32) {
+    llvm::SmallVector<UOpRef, 4> s;
+    for (int64_t d : shape) s.push_back(g.c.index(d));
+    return g.b.state("w", t, s);
+  };
+  auto drawn = [&](const char *recipe, UOpRef w) {
+    return g.values({*initial(g.b, llvm::cantFail(parseInitializer(recipe)), w, seed, 5)});
+  };
+  // Rows or columns, whichever are fewer, are orthonormal, and the sign of a first one is that of what was drawn.
+  for (auto [rows, columns] : {std::pair(24, 24), std::pair(7, 40), std::pair(40, 7), std::pair(1, 5)}) {
+    for (auto [type, most] : {std::pair(DType::F32, 1e-5), std::pair(DType::F64, 1e-13)}) {
+      std::vector<double> w = drawn("orthogonal(gain=2)", like({rows, columns}, type));
+      std::vector<double> a = drawn("normal", like({rows, columns}, type));
+      bool tall = rows > columns;
+      int p = tall ? columns : rows, q = tall ? rows : columns;
+      auto at = [&](int i, int k) { return w[tall ? k * columns + i : i * columns + k]; };
+      for (int i = 0; i < p; ++i)
+        for (int j = 0; j < p; ++j) {
+          double sum = 0;
+          for (int k = 0; k < q; ++k) sum += at(i, k) * at(j, k);
+          EXPECT_NEAR(sum, i == j ? 4 : 0, 4 * most) << rows << " x " << columns << ": " << i << ", " << j;
+        }
+      double length = 0;
+      for (int k = 0; k < q; ++k) length += a[tall ? k * columns : k] * a[tall ? k * columns : k];
+      for (int k = 0; k < q; ++k)
+        EXPECT_NEAR(at(0, k), 2 * a[tall ? k * columns : k] / std::sqrt(length), 1e-5) << rows << " x " << columns;
+    }
+  }
+  EXPECT_EQ(drawn("orthogonal", like({6, 2, 3, 3})), drawn("orthogonal", like({6, 18})));
+
+  // The part of a normal distribution: its mean and deviation.
+  std::vector<double> part = drawn("trunc_normal(mean=3, std=0.5, low=2.5, high=4)", like({200, 200}));
+  double sum = 0, squares = 0;
+  for (double v : part) {
+    EXPECT_TRUE(v >= 2.5 && v <= 4) << v;
+    sum += v;
+  }
+  double mean = sum / 40000;
+  for (double v : part) squares += (v - mean) * (v - mean);
+  auto density = [](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); };
+  double mass = (std::erf(2 / std::sqrt(2)) + std::erf(1 / std::sqrt(2))) / 2, m = (density(1) - density(2)) / mass;
+  double variance = 1 + (-density(1) - 2 * density(2)) / mass - m * m;
+  EXPECT_NEAR(mean, 3 + 0.5 * m, 0.008);
+  EXPECT_NEAR(std::sqrt(squares / 40000), 0.5 * std::sqrt(variance), 0.008);
+  // Hardly cut: the whole distribution, finite at its ends.
+  squares = 0;
+  for (double v : drawn("trunc_normal(std=0.02)", like({200, 200}))) {
+    EXPECT_LE(std::fabs(v), 0.02 * 6);
+    squares += v * v;
+  }
+  EXPECT_NEAR(std::sqrt(squares / 40000), 0.02, 0.0003);
+
+  EXPECT_EQ(drawn("eye", like({2, 3})), (std::vector<double>{1, 0, 0, 0, 1, 0}));
+  std::vector<double> kernel = drawn("dirac(groups=2)", like({4, 3, 3}));
+  for (int i = 0; i < 36; ++i) EXPECT_EQ(kernel[i], i % 3 == 1 && i / 3 % 3 == i / 9 % 2 ? 1 : 0) << i;
+  std::vector<double> few = drawn("sparse(sparsity=0.25, std=2)", like({10, 4}));
+  std::set<int> firsts;
+  for (int column = 0; column < 4; ++column) {
+    int zeros = 0;
+    for (int row = 0; row < 10; ++row)
+      if (few[row * 4 + column] == 0) {
+        ++zeros;
+        firsts.insert(row * 4 + column);
+      }
+    EXPECT_EQ(zeros, 3) << column;
+  }
+  std::set<int> rows;
+  for (int place : firsts) rows.insert(place / 4);
+  EXPECT_GT(rows.size(), 3u) << "every column has the same zeros";
+
+  auto refusal = [&](const char *recipe, UOpRef w) {
+    return llvm::toString(initial(g.b, llvm::cantFail(parseInitializer(recipe)), w, seed, 0).takeError());
+  };
+  EXPECT_EQ(refusal("orthogonal", like({4})), "initializer orthogonal: is of weights [out, in, ...], found 'w' f32[4]");
+  EXPECT_EQ(refusal("eye", like({4, 4, 1})), "initializer eye: is of matrices, found 'w' f32[4, 4, 1]");
+  EXPECT_EQ(refusal("dirac", like({4, 4})),
+            "initializer dirac: is of convolutions, [out, in, ...] with 3 to 5 axes, found 'w' f32[4, 4]");
+  EXPECT_EQ(refusal("dirac(groups=3)", like({4, 4, 3})),
+            "initializer dirac: needs groups that divide the outputs, found 'w' f32[4, 4, 3]");
+  EXPECT_EQ(refusal("sparse(sparsity=2)", like({4, 4})),
+            "initializer sparse: needs a part, 0 to 1, of zeros, found 'w' f32[4, 4]");
+  EXPECT_EQ(refusal("trunc_normal(low=1, high=0)", like({4})),
+            "initializer trunc_normal: needs std above 0 and low below high, found 'w' f32[4]");
 }
 
 TEST(NN, TargetsThatAreNoClass) {
