@@ -51,5 +51,5 @@ train() { # NAME EPOCHS FLAGS...
     --eval input_ids=$out/heldout_input_ids.npy,attention_mask=$out/heldout_attention_mask.npy,target=$out/heldout_target.npy \
     --out "$out/$name.safetensors" --log "$out/$name.csv"
 }
-train head 5 --freeze='encoder.*' --optimizer='adamw(lr=1e-2)' --schedule='linear(steps=300)'
-train all 3 --optimizer='adamw(lr=1e-4)' --schedule='linear(steps=180, warmup=18)'
+train head 5 --freeze='encoder.*' --optimizer='adamw(lr=1e-2)' --schedule='linear(steps=285)'
+train all 3 --optimizer='adamw(lr=1e-4)' --schedule='linear(steps=171, warmup=18)'

@@ -103,8 +103,7 @@ UOpRef Recompute::marked(UOpRef n) { return token && isArithmetic(n->dtype) ? c.
 /// Whether n is there already, or always.
 bool Recompute::isKept(UOpRef n) const {
   auto of = segment.find(n);
-  return of == segment.end() || isCallResult(n) ||
-         (!isView(n) && (of->second != current || crossing.contains(n)));
+  return of == segment.end() || isCallResult(n) || (!isView(n) && (of->second != current || crossing.contains(n)));
 }
 
 /// A node whose sources are done.

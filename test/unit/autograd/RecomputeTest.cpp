@@ -53,8 +53,9 @@ TEST_F(Recomputed, HasTheSameBits) {
     }
     EXPECT_GT(count(again, Op::After), 0u) << segments;
     EXPECT_GT(count(again, Op::Tanh), count(plain, Op::Tanh)) << segments;
-    if (segments < 100) // there every node is a segment, and nothing lies inside of one
+    if (segments < 100) { // there every node is a segment, and nothing lies inside of one
       EXPECT_GT(count(again, Op::Random), count(plain, Op::Random)) << segments << ": what was drawn is kept";
+    }
   }
 }
 
@@ -67,8 +68,10 @@ TEST_F(Recomputed, CutsWhereLittleCrosses) {
     h = b.un(Op::Tanh, b.matmul(h, x[2 + 2 * layer]));
   }
   std::vector<UOpRef> again = derivatives(b.reduce(ReduceKind::Sum, h, {0, 1}), x, 2);
-  for (UOpRef n : topoSort(again))
-    if (n->is(Op::After) && n->rank() && !n->src[0]->is(Op::Arg)) EXPECT_EQ(n->shape[1]->constIndex(), 2) << "a wide value is kept";
+  for (UOpRef n : topoSort(again)) {
+    if (!n->is(Op::After) || !n->rank() || n->src[0]->is(Op::Arg)) continue;
+    EXPECT_EQ(n->shape[1]->constIndex(), 2) << "a wide value is kept";
+  }
 }
 
 TEST_F(Recomputed, LongChain) { // no recursion, no quadratic pass
