@@ -707,7 +707,7 @@ def drawn_weights():
                             (["--init=frozen=normal"], "'frozen' is for no parameter that is trained"),
                             (["--init=normal"], "'normal' is not PATTERN=RECIPE"),
                             (["--init=[=normal"], "'[' is no pattern"),
-                            (["--init=*=orthogonal"], "there is no initializer 'orthogonal'; there are: constant, uniform")):  # fmt: skip
+                            (["--init=*=diagonal"], "there is no initializer 'diagonal'; there are: constant, uniform")):  # fmt: skip
         done = compile(*words)
         expect(done.returncode != 0 and sentence in done.stderr, f"{words}: exit {done.returncode}: {done.stderr}")
     flags.remove("--freeze=frozen")
