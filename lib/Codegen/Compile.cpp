@@ -46,7 +46,7 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   if (!source) return source.takeError();
   out.source = std::move(*source);
   if (!options.image) return out;
-  auto image = buildImage(out.source, names, target, options.jobs);
+  auto image = buildImage(out.source, names, target, options.jobs, options.cache);
   if (!image) return image.takeError();
   out.image = std::move(*image);
   for (size_t i = 0; i < names.size(); ++i) out.kernels[i].offset = out.image.offsets[i];

@@ -199,6 +199,10 @@ Program describe(CommandLine &c) {
       {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
        text(o.signingKey)},
       {"j", "N", "compiles with N processes; 1 if not given. The bytes do not depend on it", number(c.jobs, 1, 1024)},
+      {"cache", "DIR",
+       "keeps the machine code of CPU kernels in a folder, made if need be, and takes what is there from it. The bytes "
+       "do not depend on it",
+       text(o.cache)},
       {"save-temps", "DIR", "writes the result of every stage into a folder", text(o.saveTemps)},
       {"print-after", "STAGE", "prints a stage to stderr; several with commas: " + llvm::join(stageNames(), ", "),
        commas(o.printAfter)},

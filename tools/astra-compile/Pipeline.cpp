@@ -396,12 +396,15 @@ Error Pipeline::compile() {
   if (o.emit == "schedule") return give(to, print(*s));
 
   if (o.gpu) return emitGpu(m.ctx(), *s);
+  if (std::error_code ec = o.cache.empty() ? std::error_code() : sys::fs::create_directories(o.cache))
+    return createStringError("--cache=%s: cannot make this folder: %s", o.cache.c_str(), ec.message().c_str());
   std::vector<CompiledTarget> code;
   for (const Target *target : o.targets) {
     std::string stage = std::string("code ") + target->name;
     begin(stage + ", " + Twine(s->kernels.size()) + " kernels");
     CompileOptions options;
     options.jobs = o.jobs;
+    options.cache = o.cache;
     options.image = o.emit.empty();
     options.plans = *plans;
     options.verify = o.verifyEach;

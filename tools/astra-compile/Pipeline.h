@@ -16,7 +16,7 @@ namespace astra {
 struct PipelineOptions {
   std::string model, output; // output: "-" is stdout, for --emit
   std::string emit;          // "", uop, schedule, plan, c, mlir, llvm, ptx, asm
-  std::string saveTemps, taps, plans, signingKey;
+  std::string saveTemps, cache, taps, plans, signingKey;
   std::vector<std::string> printAfter;
   std::vector<const Target *> targets;
   const GpuTarget *gpu = nullptr;                       // in place of targets: a text is asked for

@@ -24,6 +24,7 @@ struct CompileOptions {
   unsigned jobs = 1;
   bool image = true;   // false: stop at the C source
   bool verify = false; // checks each kernel after lowering and after expansion
+  std::string cache;   // a folder for objects that were compiled before; empty for none
   /// Plans by kernel name that replace the heuristic's choice.
   std::map<std::string, Plan> plans;
 };

@@ -21,9 +21,9 @@ struct Image {
   std::vector<uint64_t> offsets; // of each function's first instruction, in the order of `names`
 };
 /// Compiles with clang and links with lld to a flat image: position-independent, no relocation, no import, no writable
-/// data. An error carries the tools' output.
+/// data. An error carries the tools' output. cacheFolder: where objects are kept for the next time; empty for none.
 llvm::Expected<Image> buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names, const Target &target,
-                                 unsigned jobs);
+                                 unsigned jobs, llvm::StringRef cacheFolder = "");
 
 /// The same of an object file that something else compiled.
 llvm::Expected<Image> linkImage(llvm::StringRef object, llvm::ArrayRef<std::string> names, const Target &target);

@@ -3,6 +3,7 @@
 // Gives:    the bytes of one section at address 0, and where each function begins.
 // Keeps:    bytes a function of source, target and toolchain: no path, no time, no order of threads goes in.
 // Does not: accept anything that a loader would have to do: data, got, relocations, imports.
+#include "Cache.h"
 #include "Prelude.h"
 #include "astra/Codegen/EmitC.h"
 #include "llvm/ADT/STLExtras.h"
@@ -195,15 +196,30 @@ static std::vector<std::string> partsOf(llvm::StringRef source) {
   return parts;
 }
 
-/// One part to an object; `support` is what a compiler may call, which must not become calls of itself.
+/// What the compiler says that it is.
+static llvm::Expected<std::string> compilerName(const Workshop &shop) {
+  if (auto e = shop.run("clang-22", "version", {"--version"})) return e;
+  auto file = llvm::MemoryBuffer::getFile(shop.path("version.log"));
+  if (!file) return llvm::createStringError("clang-22 --version gave nothing");
+  return (*file)->getBuffer().str();
+}
+
+/// One part to an object; `support` is what a compiler may call, which must not become calls of itself. `compiler` is
+/// empty where nothing is cached.
 static llvm::Error compileUnit(const Workshop &shop, const std::string &unit, llvm::StringRef source,
-                               const Target &target) {
-  if (auto e = shop.write(unit + ".c", source)) return e;
+                               const Target &target, const ObjectCache &cache = ObjectCache(""),
+                               const std::string &compiler = "") {
   std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
   args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
   if (unit == "support") args.push_back("-fno-builtin");
+  std::string name = cache.nameOf({compiler, llvm::join(args, "\n"), source.str()});
+  if (auto object = cache.find(name)) return shop.write(unit + ".o", *object);
+  if (auto e = shop.write(unit + ".c", source)) return e;
   args.insert(args.end(), {shop.path(unit + ".c"), "-o", shop.path(unit + ".o")});
-  return shop.run("clang-22", unit, args);
+  if (auto e = shop.run("clang-22", unit, args)) return e;
+  if (auto object = llvm::MemoryBuffer::getFile(shop.path(unit + ".o"), false, false))
+    cache.store(name, (*object)->getBuffer());
+  return llvm::Error::success();
 }
 
 static llvm::Expected<Image> link(const Workshop &shop, llvm::ArrayRef<std::string> units,
@@ -225,9 +241,16 @@ static llvm::Expected<Image> link(const Workshop &shop, llvm::ArrayRef<std::stri
 }
 
 llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names,
-                                        const Target &target, unsigned jobs) {
+                                        const Target &target, unsigned jobs, llvm::StringRef cacheFolder) {
   auto shop = Workshop::open();
   if (!shop) return shop.takeError();
+  ObjectCache cache(cacheFolder);
+  std::string compiler;
+  if (!cacheFolder.empty()) {
+    auto name = compilerName(*shop);
+    if (!name) return name.takeError();
+    compiler = std::move(*name);
+  }
   std::vector<std::string> units, sources = partsOf(cSource);
   for (size_t i = 0; i < sources.size(); ++i) units.push_back("kernels" + std::to_string(i));
   units.push_back("support");
@@ -236,7 +259,8 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(jobs, 1u)));
     for (size_t i = 0; i < units.size(); ++i)
-      pool.async([&, i] { errors[i] = llvm::toString(compileUnit(*shop, units[i], sources[i], target)); });
+      pool.async(
+          [&, i] { errors[i] = llvm::toString(compileUnit(*shop, units[i], sources[i], target, cache, compiler)); });
     pool.wait();
   }
   for (const std::string &e : errors)
