@@ -76,6 +76,8 @@ enum {
   ASTRA_IO = 32,          /* a file could not be opened, read or mapped */
   ASTRA_UNSUPPORTED = 33, /* a device or an option that this library does not have */
   ASTRA_THREADS = 34,     /* a thread could not be made */
+  ASTRA_DEVICE_LOST = 35, /* a GPU's context is broken, and so is every handle of the device: free them, make new ones */
+  ASTRA_DRIVER = 36,      /* a GPU's driver refuses a call; the sentence has the call and the driver's word for it */
   /* The moment */
   ASTRA_NOT_READY = 40,  /* from poll: still running; not an error */
   ASTRA_BUSY = 41,       /* a call is in flight: wait for its promise, or for a mark of its stream */
@@ -138,7 +140,7 @@ ASTRA_API const char *astra_dtype_name(int32_t dtype);
 ASTRA_API uint32_t astra_dtype_bits(int32_t dtype);
 
 typedef struct astra_runtime astra_runtime; /* host hooks; owns nothing else */
-typedef struct astra_device astra_device;   /* one CPU (or, later, GPU) with its workers */
+typedef struct astra_device astra_device;   /* one CPU with its workers, or one GPU */
 typedef struct astra_stream astra_stream;   /* FIFO queue of calls on a device */
 typedef struct astra_pool astra_pool;       /* recycled memory of a device */
 typedef struct astra_buffer astra_buffer;   /* a block, or a view into one */
@@ -225,6 +227,10 @@ typedef struct astra_emulator {
   astra_status (*launch)(void *self, const astra_emulated_launch *launch, astra_diag *diag);
 } astra_emulator;
 
+/* ASTRA_DEVICE_ALLOW_PTX: where a bundle has no machine code for a GPU, its driver may compile the bundle's PTX. What it
+ * makes of it is no part of the bundle and of no test. */
+enum { ASTRA_DEVICE_ALLOW_PTX = 1 };
+
 typedef struct astra_device_options {
   size_t size;
   const astra_executor *executor; /* NULL: num_threads decides */
@@ -233,9 +239,14 @@ typedef struct astra_device_options {
                            they sleep */
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
+  const char *driver; /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */
+  uint32_t flags;     /* of a GPU: ASTRA_DEVICE_ALLOW_PTX */
 } astra_device_options;
 
-/* name: "cpu", or "emu:cuda:sm_90": the target of that name in an emulator. options may be NULL for "cpu". */
+/* name: "cpu"; "cuda:0", "hip:1": the GPU of that number, whose driver is opened now; or "emu:cuda:sm_90": the target of
+ * that name in an emulator. options may be NULL but for "emu:...". A GPU's calls run behind submit, which waits only
+ * where the program decides by what it computed; with an executor or threads it waits on those. The context that is
+ * current on a thread stays current. */
 ASTRA_API astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const char *name,
                                          const astra_device_options *options, astra_diag *diag);
 ASTRA_API astra_status astra_device_free(astra_device **device);
@@ -267,14 +278,15 @@ ASTRA_API astra_status astra_pool_get_stats(astra_pool *pool, astra_pool_stats *
 /* Gives unused blocks back to the allocator. */
 ASTRA_API astra_status astra_pool_trim(astra_pool *pool);
 
-/* 64-byte aligned, content undefined. bytes may be 0. */
+/* 64-byte aligned, content undefined. bytes may be 0. Of a GPU it is memory of the GPU. */
 ASTRA_API astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t bytes, astra_diag *diag);
 /* A view of bytes offset .. offset + bytes; it keeps the block alive. Views of one block that do not overlap may be
  * written by several streams at once. */
 ASTRA_API astra_status astra_buffer_init_view(astra_buffer **out, astra_buffer *parent, uint64_t offset, uint64_t bytes,
                                               astra_diag *diag);
 ASTRA_API astra_status astra_buffer_free(astra_buffer **buffer);
-/* The address on the host (a CPU's buffer), and the size. The caller must not touch what a call in flight writes. */
+/* The address on the host, NULL for a GPU's buffer (astra_stream_write and astra_stream_read copy); the size. The caller
+ * must not touch what a call in flight writes. */
 ASTRA_API void *astra_buffer_data(astra_buffer *buffer);
 ASTRA_API uint64_t astra_buffer_bytes(const astra_buffer *buffer);
 
@@ -285,7 +297,8 @@ ASTRA_API uint64_t astra_buffer_bytes(const astra_buffer *buffer);
 enum { ASTRA_TENSOR_DONATED = 1 };
 
 /* A description of memory; it owns nothing. Either `buffer`, or `data` and `data_bytes` (host memory that must stay as
- * it is until the call has ended). The element [0, ..., 0] is at byte_offset. */
+ * it is until the call has ended). The element [0, ..., 0] is at byte_offset. A GPU's calls copy what is in host memory
+ * there and back; what lies in its own buffers at a multiple of 16 bytes is used in place. */
 typedef struct astra_tensor {
   size_t size;
   astra_buffer *buffer;
@@ -432,7 +445,8 @@ ASTRA_API astra_status astra_session_set_state(astra_session *session, const cha
                                                astra_diag *diag);
 ASTRA_API astra_status astra_session_get_state(astra_session *session, const char *name, const astra_tensor *out,
                                                astra_diag *diag);
-/* Lends the state's memory for reading, without a copy: the session is ASTRA_BUSY until it is returned. Row-major. */
+/* Lends the state's memory for reading, without a copy (of a GPU's state: a copy on the host): the session is ASTRA_BUSY
+ * until it is returned. Row-major. */
 ASTRA_API astra_status astra_session_lease_state(astra_session *session, const char *name, const void **data,
                                                  uint64_t *bytes, astra_diag *diag);
 ASTRA_API astra_status astra_session_return_state(astra_session *session, const char *name, astra_diag *diag);
@@ -490,6 +504,14 @@ ASTRA_API astra_status astra_session_submit(astra_session *session, astra_stream
 ASTRA_API astra_status astra_stream_mark(astra_stream *stream, astra_promise **out, astra_diag *diag);
 /* What is submitted to the stream from now on starts after the promise. */
 ASTRA_API astra_status astra_stream_wait(astra_stream *stream, astra_promise *promise, astra_diag *diag);
+
+/* Queue a copy between host memory, which must stay until it has ended, and bytes offset .. offset + bytes of a buffer
+ * of the stream's device. It is ordered by the stream and by promises, and not compared with calls in flight. promise
+ * may be NULL. */
+ASTRA_API astra_status astra_stream_write(astra_stream *stream, astra_buffer *to, uint64_t offset, const void *from,
+                                          uint64_t bytes, astra_promise **promise, astra_diag *diag);
+ASTRA_API astra_status astra_stream_read(astra_stream *stream, void *to, astra_buffer *from, uint64_t offset,
+                                         uint64_t bytes, astra_promise **promise, astra_diag *diag);
 
 /* ASTRA_NOT_READY, ASTRA_OK, or what went wrong. */
 ASTRA_API astra_status astra_promise_poll(astra_promise *promise, astra_diag *diag);

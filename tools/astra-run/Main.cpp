@@ -22,9 +22,9 @@ using std::string;
 namespace {
 
 struct Settings {
-  string entry = "main", device = "cpu", level, trace, emulate, states, savedStates;
+  string entry = "main", device = "cpu", driver, level, trace, emulate, states, savedStates;
   int64_t threads = 1, repeat = 1, seed = 0;
-  bool verify = false, strict = false;
+  bool verify = false, strict = false, allowPtx = false;
   std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
 };
 
@@ -51,7 +51,11 @@ Program describe(Settings &s) {
        text(s.states)},
       {"get-state", "NAME=FILE.npy", "where a state goes after the last call; once for each", pairs(s.getStates)},
       {"save-states", "FILE.safetensors", "where all states go after the last call", text(s.savedStates)},
-      {"device", "NAME", "the device; cpu", text(s.device)},
+      {"device", "NAME", "the device: cpu, or a GPU as cuda:0 or hip:0; cpu if not given", text(s.device)},
+      {"driver", "FILE", "the library of the GPU's driver; libcuda.so.1 or libamdhip64.so if not given", text(s.driver)},
+      {"allow-ptx", "",
+       "lets the GPU's driver compile PTX where the bundle has no code for that GPU; no test has seen what it makes",
+       flag(s.allowPtx)},
       {"level", "LEVEL", "forces a CPU level, e.g. x86-64-v3; the best that the CPU has if not given", text(s.level)},
       {"emulate", "GPU",
        "runs the host build of the kernels of a GPU, as cuda:sm_90, thread by thread; no GPU is used. An access "
@@ -69,6 +73,7 @@ Program describe(Settings &s) {
   };
   p.examples = "  astra-run affine.astra --input x=x.npy --output y=y.npy\n"
                "  astra-run digits.astra --input image=images.npy --emulate cuda:sm_90\n"
+               "  astra-run digits.astra --input image=images.npy --device cuda:0\n"
                "  astra-run digits.astra --input image=images.npy --threads 4 --repeat 100 --trace trace.json\n";
   return p;
 }
@@ -76,6 +81,7 @@ Program describe(Settings &s) {
 struct OutputTensor {
   astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
   astra_buffer *buffer = nullptr;
+  const uint8_t *data = nullptr; // on the host, once all calls have ended
   int64_t bound[ASTRA_MAX_RANK], shape[ASTRA_MAX_RANK];
   int32_t rank = 0;
 };
@@ -92,6 +98,7 @@ private:
   Checked check;
   std::deque<Npy> arrays;
   std::deque<std::vector<int64_t>> strides;
+  std::deque<std::vector<uint8_t>> copies; // of what outputs of a GPU hold
   const astra_entry *entry = nullptr;
   std::vector<astra_tensor> inputs;
   std::vector<OutputTensor> outputs;
@@ -103,6 +110,7 @@ private:
   void gatherInputs();
   void makeOutputs();
   void call();
+  void bringOutputs();
   Npy result(const OutputTensor &o) const;
   Npy state(const astra_tensor_info &info);
   void saveStates();
@@ -140,6 +148,8 @@ void Run::load(const string &path) {
   device.level = settings.level.empty() ? nullptr : settings.level.c_str();
   astra_emulator emulator = machine.hooks();
   if (!settings.emulate.empty()) device.emulator = &emulator;
+  device.driver = settings.driver.empty() ? nullptr : settings.driver.c_str();
+  device.flags = settings.allowPtx ? ASTRA_DEVICE_ALLOW_PTX : 0;
   string name = settings.emulate.empty() ? settings.device : "emu:" + settings.emulate;
   check(astra_device_init(&h.device, h.runtime, name.c_str(), &device, check));
   check(astra_pool_init(&h.pool, h.device, nullptr, check));
@@ -276,6 +286,7 @@ void Run::call() {
     astra_promise_free(&promise);
     check(status);
   }
+  bringOutputs();
   if (settings.repeat < 2) return;
   std::sort(times.begin(), times.end());
   double sum = 0;
@@ -285,12 +296,28 @@ void Run::call() {
               sum / double(times.size()), times.back());
 }
 
+/// Outputs lie where they were written; those of a GPU are copied.
+void Run::bringOutputs() {
+  astra_promise *last = nullptr;
+  for (OutputTensor &o : outputs) {
+    o.data = static_cast<const uint8_t *>(astra_buffer_data(o.buffer));
+    uint64_t bytes = astra_buffer_bytes(o.buffer);
+    if (o.data || !bytes) continue;
+    std::vector<uint8_t> &copy = copies.emplace_back(bytes);
+    check(astra_stream_read(h.stream, copy.data(), o.buffer, 0, bytes, nullptr, check));
+    o.data = copy.data();
+  }
+  check(astra_stream_mark(h.stream, &last, check));
+  astra_status status = astra_promise_wait(last, check);
+  astra_promise_free(&last);
+  check(status);
+}
+
 /// The actual elements, row-major: rows are gathered where the allocated shape is larger.
 Npy Run::result(const OutputTensor &o) const {
   Npy a;
   a.dtype = o.info.dtype;
   a.shape.assign(o.shape, o.shape + o.rank);
-  const auto *from = static_cast<const uint8_t *>(astra_buffer_data(o.buffer));
   uint64_t bits = astra_dtype_bits(o.info.dtype);
   uint64_t rows = 1, row = (bits + 7) / 8, allocatedRow = row;
   if (o.rank) {
@@ -302,7 +329,7 @@ Npy Run::result(const OutputTensor &o) const {
   for (uint64_t r = 0; r < rows; ++r) {
     uint64_t place = 0;
     for (size_t i = 0; i < at.size(); ++i) place = place * uint64_t(o.bound[i]) + uint64_t(at[i]);
-    a.data.insert(a.data.end(), from + place * allocatedRow, from + place * allocatedRow + row);
+    a.data.insert(a.data.end(), o.data + place * allocatedRow, o.data + place * allocatedRow + row);
     for (size_t i = at.size(); i-- && ++at[i] == o.shape[i];) at[i] = 0;
   }
   return a;

@@ -116,6 +116,8 @@ const char *astra_status_name(astra_status status) {
     NAME(ASTRA_IO);
     NAME(ASTRA_UNSUPPORTED);
     NAME(ASTRA_THREADS);
+    NAME(ASTRA_DEVICE_LOST);
+    NAME(ASTRA_DRIVER);
     NAME(ASTRA_NOT_READY);
     NAME(ASTRA_BUSY);
     NAME(ASTRA_IN_USE);

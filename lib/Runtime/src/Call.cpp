@@ -5,12 +5,16 @@
 // states
 //           that the entry writes as lost.
 // Does not: wait.
+#include "Device.h"
 #include "Session.h"
 
 using namespace astra::rt;
 using astra::fmt::BufferKind;
 
 namespace {
+
+/// Where GPU kernels expect buffers to begin (manifest.fbs, KernelCode).
+constexpr uint64_t kGpuAlign = 16;
 
 /// One submit. The session is taken; whatever is refused gives it back in the end.
 struct Submit {
@@ -24,6 +28,9 @@ struct Submit {
   View *inputs = session->views.data();
   View *outputs = inputs + e.inputs()->size();
 
+  astra_device *device = session->loaded->device;
+  uint64_t staging = 0, packing = 0; ///< bytes so far
+
   Status states();
   Status readInputs();
   Status readOutputs();
@@ -35,6 +42,17 @@ struct Submit {
   Status prepare();
   Status queue(astra_promise **out);
 
+  /// Notes a tensor that the program cannot use where it is.
+  Status stage(const View &v, uint32_t index, bool isOutput) {
+    bool strided = !v.dense;
+    bool elsewhere = device->gpu && v.bytes && (!v.gpu || reinterpret_cast<uintptr_t>(v.data) % kGpuAlign);
+    if (!strided && !elsewhere) return ASTRA_OK;
+    session->staged[session->numStaged++] = {v, index, staging, packing, isOutput};
+    if (!add(staging, v.bytes, staging) || !roundUp(staging, fmt::kAlign, staging)) return noMemory("copied tensors");
+    if (device->gpu && strided)
+      if (!add(packing, v.bytes, packing) || !roundUp(packing, fmt::kAlign, packing)) return noMemory("copied tensors");
+    return ASTRA_OK;
+  }
   Status noMemory(const char *what) {
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the %s of entry %.64s", what, e.name()->c_str());
   }
@@ -54,7 +72,6 @@ Status Submit::readInputs() {
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%u inputs; entry %.64s takes %u", call.num_inputs, e.name()->c_str(),
                 e.inputs()->size());
   session->numStaged = session->numRanges = session->numBlocks = 0;
-  uint64_t staging = 0;
   for (uint32_t i = 0; i < call.num_inputs; i++) {
     const char *name = e.inputs()->Get(i)->name()->c_str();
     astra_tensor t;
@@ -66,14 +83,12 @@ Status Submit::readInputs() {
                   name);
     View &v = inputs[i];
     if (Status s = resolve(v, t, name, diag)) return s;
-    if (v.dense) continue;
-    if (!(call.flags & ASTRA_CALL_ALLOW_COPY))
+    if (Status s = checkPlace(v, device, name, diag)) return s;
+    if (!v.dense && !(call.flags & ASTRA_CALL_ALLOW_COPY))
       return fail(diag, ASTRA_WRONG_STRIDES,
                   "input %.64s is not row-major; make it so, or allow a copy with ASTRA_CALL_ALLOW_COPY", name);
-    session->staged[session->numStaged++] = {v, staging};
-    if (!add(staging, v.bytes, staging) || !roundUp(staging, fmt::kAlign, staging)) return noMemory("copied inputs");
+    if (Status s = stage(v, i, false)) return s;
   }
-  if (!session->staging.reserve(session->runtime->heap, staging, fmt::kAlign)) return noMemory("copied inputs");
   if (Status s = bindDims(session, e, inputs, session->dims.data(), diag)) return s;
   for (uint32_t i = 0; i < call.num_inputs; i++)
     if (Status s = checkInput(m, *e.inputs()->Get(i), inputs[i], session->dims.data(), diag)) return s;
@@ -96,6 +111,8 @@ Status Submit::readOutputs() {
     if (Status s = resolve(outputs[i], t, name, diag)) return s;
     if (!outputs[i].dense)
       return fail(diag, ASTRA_WRONG_STRIDES, "output %.64s is not row-major; give row-major memory", name);
+    if (Status s = checkPlace(outputs[i], device, name, diag)) return s;
+    if (Status s = stage(outputs[i], i, true)) return s;
     int64_t shape[ASTRA_MAX_RANK];
     if (Status s = outputShape(m, *row, true, session->dims.data(), shape, diag)) return s;
     if (Status s = expect(outputs[i], int32_t(row->dtype()), row->shape() ? row->shape()->size() : 0, shape, "output",
@@ -109,9 +126,19 @@ Status Submit::sizes() {
   Heap &heap = session->runtime->heap;
   if (Status s = memory.evaluate(m, *e.routine(), session->loaded->target, session->dims.data(), diag)) return s;
   uint64_t scratch;
-  if (!mul(memory.scratchStride, session->loaded->device->executor.num_workers, scratch)) return noMemory("workers");
-  if (!session->arena.reserve(heap, memory.arenaBytes(), fmt::kAlign)) return noMemory("arena");
-  if (!session->scratch.reserve(heap, scratch, fmt::kAlign)) return noMemory("workers");
+  if (!mul(memory.scratchStride, device->executor.num_workers, scratch)) return noMemory("workers");
+  struct {
+    DeviceMemory &memory;
+    uint64_t bytes;
+    const char *what;
+  } needs[] = {{session->staging, staging, "copied tensors"},
+               {session->arena, memory.arenaBytes(), "arena"},
+               {session->scratch, scratch, "workers"}};
+  for (auto &need : needs) {
+    Status s = need.memory.reserve(device, need.bytes, diag);
+    if (s) return s == ASTRA_OUT_OF_MEMORY ? noMemory(need.what) : s;
+  }
+  if (!session->packing.reserve(heap, packing, fmt::kAlign)) return noMemory("copied tensors");
   return ASTRA_OK;
 }
 
@@ -165,12 +192,13 @@ Status Submit::bindBuffers() {
                        static_cast<unsigned long long>(memory.bufferBytes[i]), name,
                        static_cast<unsigned long long>(room));
   }
-  for (uint32_t i = 0, next = 0; i < call.num_inputs; i++) {
-    if (inputs[i].dense) continue;
-    char *copy = reinterpret_cast<char *>(session->staging.data()) + session->staged[next++].offset;
-    for (uint32_t b = 0; b < r.buffers()->size(); b++)
-      if (r.buffers()->Get(b)->kind() == BufferKind::Input && r.buffers()->Get(b)->index() == i)
-        session->buffers[b] = copy;
+  for (uint32_t b = 0; b < r.buffers()->size(); b++) {
+    const fmt::Buffer *buffer = r.buffers()->Get(b);
+    bool isOutput = buffer->kind() == BufferKind::Output;
+    if (!isOutput && buffer->kind() != BufferKind::Input) continue;
+    for (uint32_t i = 0; i < session->numStaged; i++)
+      if (session->staged[i].isOutput == isOutput && session->staged[i].index == buffer->index())
+        session->buffers[b] = session->staging.data() + session->staged[i].offset;
   }
   return ASTRA_OK;
 }
@@ -286,31 +314,57 @@ Status writeExtents(astra_session *session, const fmt::Entry &e, astra_diag *dia
   return ASTRA_OK;
 }
 
+/// Brings staged inputs to where the program reads them, or staged outputs from where it wrote them.
+Status moveStaged(astra_session *session, void *queue, bool outputs, astra_diag *diag) {
+  astra_device *device = session->loaded->device;
+  for (uint32_t i = 0; i < session->numStaged; i++) {
+    const StagedTensor &t = session->staged[i];
+    if (t.isOutput != outputs) continue;
+    uint8_t *place = session->staging.data() + t.offset;
+    Way way = t.view.gpu ? Way::On : outputs ? Way::Out : Way::In;
+    const void *from = outputs ? place : static_cast<const void *>(t.view.data);
+    if (!t.view.dense) {
+      uint8_t *packed = device->gpu ? session->packing.data() + t.packed : place;
+      gather(packed, t.view);
+      if (!device->gpu) continue;
+      from = packed;
+    }
+    void *to = outputs ? static_cast<void *>(t.view.data) : place;
+    if (Status s = device->type.copy(device, queue, way, to, from, t.view.bytes, diag)) return s;
+  }
+  return ASTRA_OK;
+}
+
 } // namespace
 
-void astra::rt::runCall(astra_session *session, bool afterFailed, Status &status, astra_diag &error) {
+Status astra::rt::runCall(astra_session *session, astra_stream *stream, bool afterFailed, astra_diag *error) {
   const fmt::Entry &e = *session->entry->table;
+  session->launched = false;
+  if (Status s = checkDevice(stream->device, error)) return s;
+  if (afterFailed)
+    return fail(error, ASTRA_DEPENDENCY, "entry %.64s did not run: a call that it waits for failed",
+                e.name()->c_str());
+  if (Status s = moveStaged(session, stream->queue, false, error)) return s;
+  Frame frame{*session->loaded,
+              *e.routine(),
+              session->memories[session->entry->index],
+              session->dims.data(),
+              session->buffers.data(),
+              session->scratch.data(),
+              stream->queue,
+              session->trace,
+              session->traceSelf,
+              error};
+  Status status = frame.run(0);
+  session->launched = frame.launched;
+  if (!status) status = moveStaged(session, stream->queue, true, error);
+  return status ? status : writeExtents(session, e, error);
+}
+
+void astra::rt::endCall(astra_session *session, Status status) {
   astra_runtime *runtime = session->runtime;
-  if (afterFailed) {
-    status =
-        fail(&error, ASTRA_DEPENDENCY, "entry %.64s did not run: a call that it waits for failed", e.name()->c_str());
-  } else {
-    for (uint32_t i = 0; i < session->numStaged; i++)
-      gather(session->staging.data() + session->staged[i].offset, session->staged[i].from);
-    Frame frame{*session->loaded,
-                *e.routine(),
-                session->memories[session->entry->index],
-                session->dims.data(),
-                session->buffers.data(),
-                session->scratch.data(),
-                session->trace,
-                session->traceSelf,
-                &error};
-    status = frame.run(0);
-    if (!status) status = writeExtents(session, e, &error);
-    if (status && frame.launched)
-      for (uint32_t s : *e.writes()) session->states[s].lost = true;
-  }
+  if (status && session->launched)
+    for (uint32_t s : *session->entry->table->writes()) session->states[s].lost = true;
   {
     Lock lock(runtime->order);
     astra_session **link = &runtime->flight;
@@ -336,6 +390,7 @@ astra_status astra_session_submit(astra_session *session, astra_stream *stream, 
                 "the stream is of another device than the session; make one on its device");
   if (c.flags & ~uint32_t(ASTRA_CALL_ALLOW_COPY))
     return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", c.flags);
+  if (Status s = checkDevice(stream->device, diag)) return s;
   if (Status s = takeSession(session, diag)) return s;
   uint64_t changes;
   {

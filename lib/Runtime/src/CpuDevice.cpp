@@ -20,7 +20,11 @@ using Kernel = void (*)(void *const *buffers, const int64_t *dims, void *scratch
 /// 2 us, half of what so much takes at 100 a nanosecond.
 constexpr int64_t kInlineCost = 400000;
 
-Status init(astra_device *device, const char *, const astra_device_options &o, astra_diag *diag) {
+} // namespace
+
+Status astra::rt::cpu::init(astra_device *device, const char *name, const astra_device_options &o, astra_diag *diag) {
+  if (o.driver || o.flags)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the device '%.64s' has no driver and no flags; GPUs have", name);
   if (o.level) {
     if (strlen(o.level) >= sizeof(device->level))
       return fail(diag, ASTRA_UNKNOWN_NAME, "the level '%.64s' is too long a name; give one such as x86-64-v3",
@@ -48,9 +52,11 @@ Status init(astra_device *device, const char *, const astra_device_options &o, a
   return ASTRA_OK;
 }
 
-void destroy(astra_device *device) {
+void astra::rt::cpu::destroy(astra_device *device) {
   if (device->threads) destroyThreads(device->runtime->heap, device->threads);
 }
+
+namespace {
 
 bool accepts(const fmt::Target &target) {
   return target.abi() == fmt::kCpuKernelAbi && target.arch() == kHostArch &&
@@ -97,8 +103,10 @@ void *copyCode(const void *source, uint64_t bytes) {
   return nullptr;
 }
 
-Status load(astra_device *device, const astra_bundle &bundle, const fmt::Section &section, Code &out,
-            astra_diag *diag) {
+} // namespace
+
+Status astra::rt::cpu::load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out, astra_diag *diag) {
+  const fmt::Section &section = bundle.file.sections[bundle.manifest().targets()->Get(target)->section()];
   out = {};
   if (section.bytes == 0) return ASTRA_OK;
   void *base = MAP_FAILED;
@@ -116,14 +124,16 @@ Status load(astra_device *device, const astra_bundle &bundle, const fmt::Section
     return fail(diag, ASTRA_IO,
                 "the system refuses executable memory; allow it for this process (noexec, SELinux, seccomp)");
   synchronizeInstructions(base, section.bytes);
-  out = {base, section.bytes};
+  out = {base, section.bytes, nullptr};
   return ASTRA_OK;
 }
 
-void unload(astra_device *, Code &code) {
+void astra::rt::cpu::unload(astra_device *, Code &code) {
   if (code.base) munmap(code.base, code.bytes);
   code = {};
 }
+
+namespace {
 
 /// A launch that is being split. Each worker takes ranges from `next` until none is left.
 struct Split {
@@ -165,10 +175,26 @@ Status launch(astra_device *device, const Launch &l, astra_diag *) {
   return ASTRA_OK;
 }
 
-void copy(astra_device *, void *dst, const void *src, uint64_t bytes) {
-  if (bytes) memcpy(dst, src, bytes);
-}
-
 } // namespace
 
-const DeviceType astra::rt::cpuDevice = {init, destroy, cpuHasFeature, accepts, load, unload, launch, copy};
+Status astra::rt::cpu::allocate(astra_device *device, uint64_t bytes, bool zero, void *&out, astra_diag *diag) {
+  out = device->runtime->heap.allocate(bytes, fmt::kAlign, zero);
+  return out ? ASTRA_OK : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %llu bytes",
+                               static_cast<unsigned long long>(bytes));
+}
+
+void astra::rt::cpu::release(astra_device *device, void *memory, uint64_t bytes) {
+  device->runtime->heap.release(memory, bytes, fmt::kAlign);
+}
+
+Status astra::rt::cpu::copy(astra_device *, void *, Way, void *to, const void *from, uint64_t bytes, astra_diag *) {
+  if (bytes) memcpy(to, from, bytes);
+  return ASTRA_OK;
+}
+
+Status astra::rt::cpu::settle(astra_device *, void *, astra_diag *) { return ASTRA_OK; }
+
+const DeviceType astra::rt::cpuDevice = {cpu::init,    cpu::destroy, cpuHasFeature, accepts,       nullptr,
+                                         cpu::load,    cpu::unload,  launch,        cpu::allocate, cpu::release,
+                                         cpu::copy,    cpu::settle,  nullptr,       nullptr,       nullptr,
+                                         nullptr,      nullptr,      nullptr,       nullptr};

@@ -22,24 +22,66 @@ struct Launch {
   const fmt::KernelCode *code;
   const fmt::Target *target;
   const uint64_t *bufferBytes;
+  void *queue; ///< a GPU's; null: it runs here and now
 };
+
+/// To the device, from it, on it.
+enum class Way : uint8_t { In, Out, On };
 
 struct DeviceType {
   Status (*init)(astra_device *device, const char *name, const astra_device_options &options, astra_diag *diag);
   void (*destroy)(astra_device *device);
   int (*hasFeature)(const char *name);
-  /// Whether the device could run a target of this architecture and kind at all.
+  /// Whether the device could run a target of this architecture and kind at all; null where `choose` says which.
   bool (*accepts)(const fmt::Target &target);
-  /// Maps a code section; `bundle` stays alive while the code does.
-  Status (*load)(astra_device *device, const astra_bundle &bundle, const fmt::Section &section, Code &out,
-                 astra_diag *diag);
+  Status (*choose)(const astra_device *device, const astra_bundle &bundle, uint32_t &target, astra_diag *diag);
+  /// Maps the code of a target; `bundle` stays alive while the code does.
+  Status (*load)(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out, astra_diag *diag);
   void (*unload)(astra_device *device, Code &code);
   Status (*launch)(astra_device *device, const Launch &launch, astra_diag *diag);
-  void (*copy)(astra_device *device, void *dst, const void *src, uint64_t bytes);
+  /// Memory of the device, 64-byte aligned. bytes is above 0.
+  Status (*allocate)(astra_device *device, uint64_t bytes, bool zero, void *&out, astra_diag *diag);
+  void (*release)(astra_device *device, void *memory, uint64_t bytes);
+  /// In the order of the queue; a null one copies here and now.
+  Status (*copy)(astra_device *device, void *queue, Way way, void *to, const void *from, uint64_t bytes,
+                 astra_diag *diag);
+  /// Waits for all of a queue.
+  Status (*settle)(astra_device *device, void *queue, astra_diag *diag);
+
+  // Null where calls end before they return: queues that run by themselves, and places in them.
+  Status (*makeQueue)(astra_device *device, void *&out, astra_diag *diag);
+  void (*freeQueue)(astra_device *device, void *queue);
+  Status (*makeEvent)(astra_device *device, void *&out, astra_diag *diag);
+  void (*freeEvent)(astra_device *device, void *event);
+  Status (*record)(astra_device *device, void *event, void *queue, astra_diag *diag);
+  /// What comes next in the queue begins after the event.
+  Status (*await)(astra_device *device, void *queue, void *event);
+  /// ASTRA_NOT_READY, or how what is before the event has ended.
+  Status (*ended)(astra_device *device, void *event, bool wait);
 };
 
 extern const DeviceType cpuDevice;      // CpuDevice.cpp
 extern const DeviceType emulatedDevice; // EmulatedDevice.cpp
+extern const DeviceType gpuDevice;      // GpuDevice.cpp
+
+/// What the CPU does, for devices that do it alike (CpuDevice.cpp).
+namespace cpu {
+Status init(astra_device *device, const char *name, const astra_device_options &options, astra_diag *diag);
+void destroy(astra_device *device);
+Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out, astra_diag *diag);
+void unload(astra_device *device, Code &code);
+Status allocate(astra_device *device, uint64_t bytes, bool zero, void *&out, astra_diag *diag);
+void release(astra_device *device, void *memory, uint64_t bytes);
+Status copy(astra_device *device, void *queue, Way way, void *to, const void *from, uint64_t bytes, astra_diag *diag);
+Status settle(astra_device *device, void *queue, astra_diag *diag);
+} // namespace cpu
+
+/// ASTRA_DEVICE_LOST for a GPU whose context is broken.
+Status checkDevice(const astra_device *device, astra_diag *diag);
+/// The queue of what belongs to no stream; null for a device that has none.
+void *ownQueue(const astra_device *device);
+/// Ends what has run to its end on a device whose queues run by themselves; nothing on others. No lock is held.
+void progress(astra_device *device);
 
 //===- Threads made on request (Threads.cpp) ------------------------------===//
 

@@ -21,7 +21,7 @@ Status init(astra_device *device, const char *name, const astra_device_options &
     return fail(diag, ASTRA_INVALID_ARGUMENT, "the device '%.64s' has no level; its name says what it is", name);
   astra_device_options levelled = o;
   levelled.level = name + strlen("emu:");
-  return cpuDevice.init(device, name, levelled, diag);
+  return cpu::init(device, name, levelled, diag);
 }
 
 bool accepts(const fmt::Target &target) {
@@ -46,14 +46,9 @@ Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
   return device->emulator.launch(device->emulator.self, &e, diag);
 }
 
-void destroy(astra_device *device) { cpuDevice.destroy(device); }
-Status load(astra_device *device, const astra_bundle &bundle, const fmt::Section &section, Code &out,
-            astra_diag *diag) {
-  return cpuDevice.load(device, bundle, section, out, diag);
-}
-void unload(astra_device *device, Code &code) { cpuDevice.unload(device, code); }
-void copy(astra_device *device, void *dst, const void *src, uint64_t bytes) { cpuDevice.copy(device, dst, src, bytes); }
-
 } // namespace
 
-const DeviceType astra::rt::emulatedDevice = {init, destroy, cpuHasFeature, accepts, load, unload, launch, copy};
+const DeviceType astra::rt::emulatedDevice = {init,         cpu::destroy, cpuHasFeature, accepts,       nullptr,
+                                              cpu::load,    cpu::unload,  launch,        cpu::allocate, cpu::release,
+                                              cpu::copy,    cpu::settle,  nullptr,       nullptr,       nullptr,
+                                              nullptr,      nullptr,      nullptr,       nullptr};

@@ -11,6 +11,7 @@
 namespace astra::rt {
 
 struct DeviceType;
+struct Gpu;
 struct ThreadPool;
 
 /// The head of every handle. Declares nothing of its own beyond what all of them need.
@@ -50,8 +51,9 @@ struct astra_device : astra::rt::Handle {
   const astra::rt::DeviceType &type;
   astra_executor executor{}; ///< num_workers >= 1; parallel_for null if there is one worker, enqueue may be null
   astra::rt::ThreadPool *threads = nullptr; ///< ours, if the caller asked for threads
-  char level[64] = {};                      ///< forced level, or empty
+  char level[64] = {};                      ///< forced level, or empty; of a GPU its architecture
   astra_emulator emulator{};                ///< of a device "emu:...": what does its launches
+  astra::rt::Gpu *gpu = nullptr;            ///< of a device "cuda:N" or "hip:N" (Gpu.h)
 };
 
 namespace astra::rt {
@@ -86,6 +88,7 @@ struct astra_buffer : astra::rt::Handle {
   astra::rt::Block *block; ///< null for 0 bytes
   uint64_t offset, bytes;
   void *data() const { return block ? static_cast<char *>(block->memory) + offset : nullptr; }
+  bool onGpu() const { return pool->device->gpu; }
 };
 
 struct astra_entry {
@@ -118,12 +121,32 @@ namespace astra::rt {
 struct Code {
   void *base;
   uint64_t bytes;
+  void **functions; ///< per kernel, where code has no place of its own
 };
 
 /// The stored bytes of a param that a user set.
 struct ParamValue {
   void *data;
   uint64_t bytes;
+};
+
+/// Memory of a device, owned.
+class DeviceMemory {
+public:
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory &) = delete;
+  DeviceMemory &operator=(const DeviceMemory &) = delete;
+  ~DeviceMemory() { clear(); }
+  /// At least so many bytes, zeros where they are new; the content is lost if it grows.
+  Status reserve(astra_device *on, uint64_t wanted, astra_diag *diag);
+  void clear();
+  uint8_t *data() const { return static_cast<uint8_t *>(memory); }
+  uint64_t size() const { return bytes; }
+
+private:
+  astra_device *device = nullptr;
+  void *memory = nullptr;
+  uint64_t bytes = 0;
 };
 
 } // namespace astra::rt
@@ -134,6 +157,7 @@ struct astra_loaded : astra::rt::Handle {
   astra_device *device;
   uint32_t target = 0; ///< index into the manifest's targets
   astra::rt::Code code{};
+  astra::rt::DeviceMemory weights; ///< where the device cannot read them in the file
   astra::rt::Array<const void *> params;         ///< stored bytes; null: the user must set them
   astra::rt::Array<astra::rt::ParamValue> owned; ///< those that the user set
   uint64_t changes = 0;                          ///< how often one was set; with the mutex locked

@@ -70,12 +70,13 @@ Status RoutineMemory::evaluate(const fmt::Manifest &m, const fmt::Routine &r, ui
 Status Frame::launch(const fmt::Launch &l) {
   const fmt::Manifest &m = loaded.bundle->manifest();
   const fmt::Kernel *kernel = nullptr;
+  uint32_t number = 0;
   for (const fmt::Variant *v : *l.variants()) {
     int64_t accepts = 1;
     if (v->guard() != kNone)
       if (Status s = evaluate(m, v->guard(), dims, accepts, diag)) return s;
     if (!accepts) continue;
-    kernel = m.kernels()->Get(v->kernel());
+    kernel = m.kernels()->Get(number = v->kernel());
     break;
   }
   const fmt::KernelCode *code = kernel->code()->Get(loaded.target);
@@ -96,7 +97,8 @@ Status Frame::launch(const fmt::Launch &l) {
     argumentBytes[i] = memory.bufferBytes[l.buffers()->Get(i)];
   }
   launched = true;
-  Launch request{static_cast<const char *>(loaded.code.base) + code->offset(),
+  const void *const *functions = loaded.code.functions;
+  Launch request{functions ? functions[number] : static_cast<const char *>(loaded.code.base) + code->offset(),
                  arguments,
                  dims,
                  items,
@@ -106,13 +108,15 @@ Status Frame::launch(const fmt::Launch &l) {
                  kernel,
                  code,
                  m.targets()->Get(loaded.target),
-                 argumentBytes};
+                 argumentBytes,
+                 queue};
   if (!trace) return loaded.device->type.launch(loaded.device, request, diag);
   astra_trace_event event{};
   event.size = sizeof(event);
   event.name = kernel->name()->c_str();
   event.begin_ns = now();
   Status status = loaded.device->type.launch(loaded.device, request, diag);
+  if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
   event.end_ns = now();
   event.items = items, event.bytes = bytes, event.flops = flops;
   trace(traceSelf, &event);
@@ -131,21 +135,28 @@ Status Frame::copy(const fmt::Copy &c) {
   launched = true;
   astra_trace_event event{};
   if (trace) event.begin_ns = now();
-  loaded.device->type.copy(loaded.device, dst, src, bytes);
-  if (!trace) return ASTRA_OK;
+  Status status = loaded.device->type.copy(loaded.device, queue, Way::On, dst, src, bytes, diag);
+  if (!trace) return status;
+  if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
   event.size = sizeof(event);
   event.name = "copy";
   event.end_ns = now();
   event.items = 1, event.bytes = int64_t(bytes), event.flops = 0;
   trace(traceSelf, &event);
-  return ASTRA_OK;
+  return status;
+}
+
+Status Frame::fetch(void *to, uint32_t buffer, uint64_t bytes) {
+  astra_device *device = loaded.device;
+  if (Status s = device->type.copy(device, queue, Way::Out, to, buffers[buffer], bytes, diag)) return s;
+  return device->type.settle(device, queue, diag);
 }
 
 Status Frame::readDim(const fmt::ReadDim &r) {
   int64_t value;
   if (memory.bufferBytes[r.buffer()] < sizeof(value))
     return malformed(diag, "a dim is read from a buffer of less than 8 bytes; the compiler made a mistake");
-  memcpy(&value, buffers[r.buffer()], sizeof(value));
+  if (Status s = fetch(&value, r.buffer(), sizeof(value))) return s;
   if (Status s = checkDim(loaded.bundle->manifest(), r.dim(), value, dims, ASTRA_DATA_DIM, diag)) return s;
   dims[r.dim()] = value;
   return ASTRA_OK;
@@ -153,7 +164,9 @@ Status Frame::readDim(const fmt::ReadDim &r) {
 
 Status Frame::flag(uint32_t buffer, bool &out) {
   if (memory.bufferBytes[buffer] == 0) return malformed(diag, "a flag has no byte; the compiler made a mistake");
-  out = *static_cast<const uint8_t *>(buffers[buffer]) != 0;
+  uint8_t byte = 0;
+  if (Status s = fetch(&byte, buffer, 1)) return s;
+  out = byte != 0;
   return ASTRA_OK;
 }
 

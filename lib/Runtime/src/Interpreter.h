@@ -31,6 +31,7 @@ struct Frame {
   int64_t *dims;
   void **buffers; ///< per buffer of the routine; swapped by programs
   uint8_t *scratch;
+  void *queue; ///< of the device; null: everything runs here and now
   astra_trace_fn trace;
   void *traceSelf;
   astra_diag *diag;
@@ -43,6 +44,8 @@ private:
   Status copy(const fmt::Copy &copy);
   Status readDim(const fmt::ReadDim &read);
   Status flag(uint32_t buffer, bool &out);
+  /// What a program decides by; waits for what computes it.
+  Status fetch(void *to, uint32_t buffer, uint64_t bytes);
   Status step(fmt::Instr type, const void *instruction);
 };
 

@@ -18,7 +18,9 @@ const char *lacking(const astra_device *device, const fmt::Target &target) {
   return nullptr;
 }
 
-Status chooseTarget(const astra_device *device, const fmt::Manifest &m, uint32_t &out, astra_diag *diag) {
+Status chooseTarget(const astra_device *device, const astra_bundle &bundle, uint32_t &out, astra_diag *diag) {
+  if (device->type.choose) return device->type.choose(device, bundle, out, diag);
+  const fmt::Manifest &m = bundle.manifest();
   const fmt::Target *best = nullptr;
   const char *lacks = nullptr, *lacker = nullptr;
   bool named = false;
@@ -52,10 +54,29 @@ Status chooseTarget(const astra_device *device, const fmt::Manifest &m, uint32_t
 }
 
 void destroy(astra_loaded *loaded) {
-  Heap &heap = loaded->runtime->heap;
   loaded->device->type.unload(loaded->device, loaded->code);
-  for (ParamValue &value : loaded->owned) freeParam(heap, value);
-  heap.destroy(loaded);
+  for (ParamValue &value : loaded->owned) freeParam(loaded->device, value);
+  loaded->runtime->heap.destroy(loaded);
+}
+
+/// The weights as they are in the file, or where the device has its own memory a copy there.
+Status placeWeights(astra_loaded *loaded, astra_diag *diag) {
+  const FileView &file = loaded->bundle->file;
+  astra_device *device = loaded->device;
+  if (!file.weights) return ASTRA_OK;
+  const uint8_t *base = file.data + file.weights->offset;
+  if (device->gpu && file.weights->bytes) {
+    DeviceMemory &memory = loaded->weights;
+    void *queue = ownQueue(device);
+    if (Status s = memory.reserve(device, file.weights->bytes, diag)) return s;
+    if (Status s = device->type.copy(device, queue, Way::In, memory.data(), base, memory.size(), diag)) return s;
+    if (Status s = device->type.settle(device, queue, diag)) return s;
+    base = memory.data();
+  }
+  const fmt::Manifest &m = loaded->bundle->manifest();
+  for (uint32_t i = 0; i < m.params()->size(); i++)
+    if (const fmt::Place *place = m.params()->Get(i)->place()) loaded->params[i] = base + place->offset();
+  return ASTRA_OK;
 }
 
 } // namespace
@@ -73,7 +94,8 @@ astra_status astra_loaded_init(astra_loaded **out, astra_bundle *bundle, astra_d
     return fail(diag, ASTRA_INVALID_ARGUMENT, "bundle and device belong to different runtimes; use one");
   const fmt::Manifest &m = bundle->manifest();
   uint32_t target = 0;
-  if (Status s = chooseTarget(device, m, target, diag)) return s;
+  if (Status s = checkDevice(device, diag)) return s;
+  if (Status s = chooseTarget(device, *bundle, target, diag)) return s;
   Heap &heap = bundle->runtime->heap;
   astra_loaded *loaded = heap.make<astra_loaded>(bundle, device);
   if (!loaded) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a loaded bundle");
@@ -81,16 +103,12 @@ astra_status astra_loaded_init(astra_loaded **out, astra_bundle *bundle, astra_d
   Status s = ASTRA_OK;
   if (!loaded->params.init(heap, m.params()->size()) || !loaded->owned.init(heap, m.params()->size()))
     s = fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a loaded bundle");
-  if (!s)
-    s = device->type.load(device, *bundle, bundle->file.sections[m.targets()->Get(target)->section()], loaded->code,
-                          diag);
+  if (!s) s = device->type.load(device, *bundle, target, loaded->code, diag);
+  if (!s) s = placeWeights(loaded, diag);
   if (s) {
     destroy(loaded);
     return s;
   }
-  for (uint32_t i = 0; i < m.params()->size(); i++)
-    if (const fmt::Place *place = m.params()->Get(i)->place())
-      loaded->params[i] = bundle->file.data + bundle->file.weights->offset + place->offset();
   bundle->users++, device->users++;
   bundle->runtime->log(ASTRA_LOG_INFO, "module %.64s runs its code for %.64s", m.module_()->c_str(),
                        m.targets()->Get(target)->name()->c_str());

@@ -13,8 +13,8 @@
 
 using namespace astra::rt;
 
-void astra::rt::freeParam(Heap &heap, ParamValue &value) {
-  heap.release(value.data, value.bytes, kParamAlign);
+void astra::rt::freeParam(astra_device *device, ParamValue &value) {
+  if (value.data) device->type.release(device, value.data, value.bytes);
   value = {};
 }
 
@@ -45,18 +45,20 @@ Status runOnce(const astra_loaded *loaded, const fmt::Routine &routine, const Gi
   const fmt::Manifest &m = loaded->bundle->manifest();
   Heap &heap = loaded->runtime->heap;
   auto noMemory = [&] { return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to prepare a param"); };
+  astra_device *device = loaded->device;
   RoutineMemory memory{};
   Array<int64_t> dims;
   Array<void *> buffers;
-  Array<uint8_t> arena, scratch;
+  DeviceMemory arena, scratch;
   if (!memory.init(heap, m, routine) || !dims.init(heap, m.dims()->size()) ||
       !buffers.init(heap, routine.buffers()->size()))
     return noMemory();
   if (Status s = memory.evaluate(m, routine, loaded->target, dims.data(), diag)) return s;
   uint64_t scratchBytes;
-  if (!mul(memory.scratchStride, loaded->device->executor.num_workers, scratchBytes) ||
-      !arena.init(heap, memory.arenaBytes(), 64) || !scratch.init(heap, scratchBytes, 64))
-    return noMemory();
+  if (!mul(memory.scratchStride, device->executor.num_workers, scratchBytes)) return noMemory();
+  Status s = arena.reserve(device, memory.arenaBytes(), diag);
+  if (!s) s = scratch.reserve(device, scratchBytes, diag);
+  if (s) return s == ASTRA_OUT_OF_MEMORY ? noMemory() : s;
   for (uint32_t i = 0; i < routine.buffers()->size(); i++) {
     const fmt::Buffer *b = routine.buffers()->Get(i);
     uint32_t k = b->index();
@@ -77,8 +79,11 @@ Status runOnce(const astra_loaded *loaded, const fmt::Routine &routine, const Gi
     if (memory.bufferBytes[i] > room)
       return malformed(diag, "a prepare program has a buffer larger than its param; the compiler made a mistake");
   }
-  Frame frame{*loaded, routine, memory, dims.data(), buffers.data(), scratch.data(), nullptr, nullptr, diag};
-  return frame.run(0);
+  void *queue = ownQueue(device);
+  Frame frame{*loaded, routine, memory, dims.data(), buffers.data(), scratch.data(), queue, nullptr, nullptr, diag};
+  s = frame.run(0);
+  Status settled = device->type.settle(device, queue, s ? nullptr : diag);
+  return s ? s : settled;
 }
 
 /// The routine that makes param `index` from others, or null.
@@ -106,21 +111,22 @@ Status deriveAll(const astra_loaded *loaded, uint32_t changed, const void *const
     if (!stale) continue;
     uint64_t bytes = m.params()->Get(i)->stored_bytes();
     made[i].bytes = bytes ? bytes : 1;
-    made[i].data = heap.allocate(made[i].bytes, kParamAlign, true);
-    s = made[i].data
-            ? runOnce(loaded, *routine, Given{nullptr, 0, made[i].data, bytes, own}, diag)
-            : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for param %.64s", m.params()->Get(i)->name()->c_str());
+    astra_device *device = loaded->device;
+    s = device->type.allocate(device, made[i].bytes, true, made[i].data, diag);
+    if (s == ASTRA_OUT_OF_MEMORY)
+      fail(diag, s, "no memory for param %.64s", m.params()->Get(i)->name()->c_str());
+    if (!s) s = runOnce(loaded, *routine, Given{nullptr, 0, made[i].data, bytes, own}, diag);
   }
   if (s)
-    for (ParamValue &value : made) freeParam(heap, value);
+    for (ParamValue &value : made) freeParam(loaded->device, value);
   return s;
 }
 
 /// The new values take the places of the old ones.
-void keep(Heap &heap, Array<ParamValue> &made, Array<const void *> &params, Array<ParamValue> &owned) {
+void keep(astra_device *device, Array<ParamValue> &made, Array<const void *> &params, Array<ParamValue> &owned) {
   for (uint32_t i = 0; i < made.size(); i++) {
     if (!made[i].data) continue;
-    freeParam(heap, owned[i]);
+    freeParam(device, owned[i]);
     owned[i] = made[i];
     params[i] = made[i].data;
   }
@@ -129,7 +135,7 @@ void keep(Heap &heap, Array<ParamValue> &made, Array<const void *> &params, Arra
 /// Param `index` becomes `value`, and all that depends on it follows; on failure everything is as before and `value` is
 /// free.
 Status replace(astra_loaded *loaded, astra_session *session, uint32_t index, ParamValue value, astra_diag *diag) {
-  Heap &heap = loaded->runtime->heap;
+  astra_device *device = loaded->device;
   Array<const void *> &params = session ? session->params : loaded->params;
   Array<ParamValue> &owned = session ? session->owned : loaded->owned;
   const void *before = params[index];
@@ -137,13 +143,43 @@ Status replace(astra_loaded *loaded, astra_session *session, uint32_t index, Par
   Array<ParamValue> made;
   if (Status s = deriveAll(loaded, index, session ? params.data() : nullptr, made, diag)) {
     params[index] = before;
-    freeParam(heap, value);
+    freeParam(device, value);
     return s;
   }
-  freeParam(heap, owned[index]);
+  freeParam(device, owned[index]);
   owned[index] = value;
-  keep(heap, made, params, owned);
+  keep(device, made, params, owned);
   return ASTRA_OK;
+}
+
+/// The stored form of a tensor, into `to`.
+Status store(const astra_loaded *loaded, const fmt::Param &p, const View &view, const ParamValue &to,
+             astra_diag *diag) {
+  Heap &heap = loaded->runtime->heap;
+  astra_device *device = loaded->device;
+  void *queue = ownQueue(device);
+  // Row-major, where the device can read it.
+  const void *dense = view.data;
+  Array<uint8_t> packed;
+  DeviceMemory there;
+  if (!view.dense) {
+    if (!packed.init(heap, view.bytes, kParamAlign))
+      return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for param %.64s", p.name()->c_str());
+    gather(packed.data(), view);
+    dense = packed.data();
+  }
+  Way way = view.gpu ? Way::On : Way::In;
+  if (p.prepare() == kNone) {
+    Status s = device->type.copy(device, queue, way, to.data, dense, view.bytes, diag);
+    return s ? s : device->type.settle(device, queue, diag);
+  }
+  if (device->gpu && !view.gpu && view.bytes) {
+    if (Status s = there.reserve(device, view.bytes, diag)) return s;
+    if (Status s = device->type.copy(device, queue, way, there.data(), dense, view.bytes, diag)) return s;
+    dense = there.data();
+  }
+  return runOnce(loaded, *loaded->bundle->manifest().prepares()->Get(p.prepare()),
+                 Given{const_cast<void *>(dense), view.bytes, to.data, p.stored_bytes(), nullptr}, diag);
 }
 
 } // namespace
@@ -152,7 +188,7 @@ Status astra::rt::followLoaded(astra_session *session, uint64_t changes, astra_d
   if (session->changesSeen == changes) return ASTRA_OK;
   Array<ParamValue> made;
   if (Status s = deriveAll(session->loaded, kNone, session->params.data(), made, diag)) return s;
-  keep(session->runtime->heap, made, session->params, session->owned);
+  keep(session->loaded->device, made, session->params, session->owned);
   session->changesSeen = changes;
   return ASTRA_OK;
 }
@@ -162,7 +198,6 @@ Status astra::rt::makeParam(astra_loaded *loaded, uint32_t index, const astra_te
   const fmt::Manifest &m = loaded->bundle->manifest();
   const fmt::Param *p = m.params()->Get(index);
   const char *name = p->name()->c_str();
-  Heap &heap = loaded->runtime->heap;
   astra_tensor tensor;
   View view;
   if (Status s = readStruct(tensor, value, "the tensor", diag)) return s;
@@ -170,25 +205,14 @@ Status astra::rt::makeParam(astra_loaded *loaded, uint32_t index, const astra_te
   if (Status s = expect(view, int32_t(p->dtype()), p->shape() ? p->shape()->size() : 0,
                         p->shape() ? p->shape()->data() : nullptr, "param", name, diag))
     return s;
+  astra_device *device = loaded->device;
+  if (Status s = checkPlace(view, device, name, diag)) return s;
   ParamValue made{nullptr, p->stored_bytes() ? p->stored_bytes() : 1};
-  made.data = heap.allocate(made.bytes, kParamAlign, true);
-  if (!made.data) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for param %.64s", name);
-  Status s = ASTRA_OK;
-  if (p->prepare() == kNone) {
-    gather(made.data, view);
-  } else {
-    Array<uint8_t> packed;
-    if (!view.dense && !packed.init(heap, view.bytes, kParamAlign))
-      s = fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for param %.64s", name);
-    if (!s && !view.dense) gather(packed.data(), view);
-    if (!s)
-      s = runOnce(loaded, *m.prepares()->Get(p->prepare()),
-                  Given{view.dense ? view.data : reinterpret_cast<char *>(packed.data()), view.bytes, made.data,
-                        p->stored_bytes(), nullptr},
-                  diag);
-  }
+  Status s = device->type.allocate(device, made.bytes, true, made.data, diag);
+  if (s == ASTRA_OUT_OF_MEMORY) return fail(diag, s, "no memory for param %.64s", name);
+  if (!s) s = store(loaded, *p, view, made, diag);
   if (s) {
-    freeParam(heap, made);
+    freeParam(device, made);
     return s;
   }
   out = made;
@@ -202,9 +226,10 @@ astra_status astra_loaded_set_param(astra_loaded *loaded, const char *name, cons
   if (Status s = findUserParam(loaded->bundle, name, index, diag)) return s;
   ParamValue made;
   if (Status s = makeParam(loaded, index, value, made, diag)) return s;
+  progress(loaded->device);
   Lock lock(loaded->mutex);
   if (loaded->flying.load(std::memory_order_acquire)) {
-    freeParam(loaded->runtime->heap, made);
+    freeParam(loaded->device, made);
     return fail(diag, ASTRA_BUSY,
                 "a call is in flight; wait for its promise or for a mark of its stream before param %.64s is replaced",
                 name);

@@ -4,13 +4,13 @@
 // Keeps:    a block goes back to its pool when the last buffer and the last call in flight have let it go; the smallest
 //           free block that is large enough serves a request.
 // Does not: touch the content.
-#include "Handles.h"
+#include "Device.h"
 
 using namespace astra::rt;
 
 namespace {
 
-constexpr uint64_t kBlockAlign = 64;
+constexpr uint64_t kBlockAlign = fmt::kAlign;
 
 /// The smallest free block of at least `bytes`, unlinked; null if there is none. The pool is locked.
 Block *takeFree(astra_pool *pool, uint64_t bytes) {
@@ -25,24 +25,36 @@ void dropFree(astra_pool *pool) {
   while (Block *block = pool->free) {
     pool->free = block->next;
     pool->stats.bytes_held -= block->bytes;
-    pool->runtime->heap.release(block->memory, block->bytes, kBlockAlign);
+    pool->device->type.release(pool->device, block->memory, block->bytes);
     pool->runtime->heap.destroy(block);
   }
 }
 
-Block *takeFresh(astra_pool *pool, uint64_t bytes) {
+/// New memory; what is unused goes back first where the limit or the device is short of it.
+Status takeFresh(astra_pool *pool, uint64_t bytes, Block *&out, astra_diag *diag) {
   Heap &heap = pool->runtime->heap;
-  if (pool->maxBytes && (bytes > pool->maxBytes || pool->stats.bytes_held > pool->maxBytes - bytes)) dropFree(pool);
-  if (pool->maxBytes && (bytes > pool->maxBytes || pool->stats.bytes_held > pool->maxBytes - bytes)) return nullptr;
+  astra_device *device = pool->device;
+  auto isAbove = [&] {
+    return pool->maxBytes && (bytes > pool->maxBytes || pool->stats.bytes_held > pool->maxBytes - bytes);
+  };
+  if (isAbove()) dropFree(pool);
+  if (isAbove()) return ASTRA_OUT_OF_MEMORY;
   Block *block = heap.make<Block>();
-  void *memory = block ? heap.allocate(bytes, kBlockAlign, false) : nullptr;
-  if (!memory) {
+  if (!block) return ASTRA_OUT_OF_MEMORY;
+  void *memory = nullptr;
+  Status s = device->type.allocate(device, bytes, false, memory, diag);
+  if (s == ASTRA_OUT_OF_MEMORY && device->gpu && pool->free) {
+    dropFree(pool);
+    s = device->type.allocate(device, bytes, false, memory, diag);
+  }
+  if (s) {
     heap.destroy(block);
-    return nullptr;
+    return s;
   }
   block->memory = memory, block->bytes = bytes, block->pool = pool;
   pool->stats.bytes_held += bytes;
-  return block;
+  out = block;
+  return ASTRA_OK;
 }
 
 } // namespace
@@ -68,6 +80,7 @@ astra_status astra_pool_init(astra_pool **out, astra_device *device, const astra
                              astra_diag *diag) {
   if (Status s = checkHandle(device, "the device", diag)) return s;
   if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
+  if (Status s = checkDevice(device, diag)) return s;
   astra_pool_options o;
   if (Status s = readOptions(o, options, "astra_pool_options", diag)) return s;
   astra_pool *pool = device->runtime->heap.make<astra_pool>(device, o.max_bytes);
@@ -90,12 +103,14 @@ astra_status astra_pool_free(astra_pool **pool) {
 
 astra_status astra_pool_get_stats(astra_pool *pool, astra_pool_stats *out) {
   if (Status s = checkHandle(pool, "the pool", nullptr)) return s;
+  progress(pool->device);
   Lock lock(pool->mutex);
   return writeStruct(out, pool->stats);
 }
 
 astra_status astra_pool_trim(astra_pool *pool) {
   if (Status s = checkHandle(pool, "the pool", nullptr)) return s;
+  progress(pool->device);
   Lock lock(pool->mutex);
   dropFree(pool);
   return ASTRA_OK;
@@ -104,6 +119,8 @@ astra_status astra_pool_trim(astra_pool *pool) {
 astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t bytes, astra_diag *diag) {
   if (Status s = checkHandle(pool, "the pool", diag)) return s;
   if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
+  if (Status s = checkDevice(pool->device, diag)) return s;
+  progress(pool->device);
   uint64_t rounded;
   if (!roundUp(bytes, bytes < 65536 ? kBlockAlign : 4096, rounded) || rounded > INT64_MAX)
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %llu bytes", static_cast<unsigned long long>(bytes));
@@ -113,9 +130,11 @@ astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t by
     Lock lock(pool->mutex);
     Block *block = takeFree(pool, rounded);
     (block ? pool->stats.recycled : pool->stats.fresh)++;
-    if (!block && !(block = takeFresh(pool, rounded))) {
+    Status s = block ? ASTRA_OK : takeFresh(pool, rounded, block, diag);
+    if (s) {
       pool->stats.fresh--;
       pool->runtime->heap.destroy(buffer);
+      if (s != ASTRA_OUT_OF_MEMORY) return s;
       return fail(diag, ASTRA_OUT_OF_MEMORY,
                   "no memory for %llu bytes (the pool holds %llu of at most %llu, 0 is no limit)",
                   static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pool->stats.bytes_held),
@@ -161,6 +180,6 @@ astra_status astra_buffer_free(astra_buffer **buffer) {
   return ASTRA_OK;
 }
 
-void *astra_buffer_data(astra_buffer *buffer) { return buffer ? buffer->data() : nullptr; }
+void *astra_buffer_data(astra_buffer *buffer) { return buffer && !buffer->onGpu() ? buffer->data() : nullptr; }
 
 uint64_t astra_buffer_bytes(const astra_buffer *buffer) { return buffer ? buffer->bytes : 0; }

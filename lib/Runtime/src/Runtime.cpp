@@ -65,10 +65,13 @@ astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const
   if (!out || !name) return fail(diag, ASTRA_INVALID_ARGUMENT, "out or name is NULL; give both");
   astra_device_options o;
   if (Status s = readOptions(o, options, "astra_device_options", diag)) return s;
-  bool isEmulated = strncmp(name, "emu:", 4) == 0;
-  if (!isEmulated && strcmp(name, "cpu") != 0)
-    return fail(diag, ASTRA_UNSUPPORTED, "no device is named '%.64s'; this library has: cpu", name);
-  const DeviceType *type = isEmulated ? &emulatedDevice : &cpuDevice;
+  const DeviceType *type = strcmp(name, "cpu") == 0                                          ? &cpuDevice
+                           : strncmp(name, "emu:", 4) == 0                                   ? &emulatedDevice
+                           : strncmp(name, "cuda:", 5) == 0 || strncmp(name, "hip:", 4) == 0 ? &gpuDevice
+                                                                                             : nullptr;
+  if (!type)
+    return fail(diag, ASTRA_UNSUPPORTED,
+                "no device is named '%.64s'; this library has: cpu, cuda:0, hip:0 and so on, emu:cuda:sm_90", name);
   astra_device *device = runtime->heap.make<astra_device>(runtime, *type);
   if (!device) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a device");
   if (Status s = type->init(device, name, o, diag)) {
@@ -89,6 +92,20 @@ astra_status astra_device_free(astra_device **device) {
   runtime->users--;
   *device = nullptr;
   return ASTRA_OK;
+}
+
+Status DeviceMemory::reserve(astra_device *on, uint64_t wanted, astra_diag *diag) {
+  if (wanted <= bytes) return ASTRA_OK;
+  void *made = nullptr;
+  if (Status s = on->type.allocate(on, wanted, true, made, diag)) return s;
+  clear();
+  device = on, memory = made, bytes = wanted;
+  return ASTRA_OK;
+}
+
+void DeviceMemory::clear() {
+  if (memory) device->type.release(device, memory, bytes);
+  memory = nullptr, bytes = 0;
 }
 
 int32_t astra_device_has_feature(const astra_device *device, const char *feature) {

@@ -9,13 +9,19 @@ using namespace astra::rt;
 using astra::fmt::DimSource;
 
 astra_session::~astra_session() {
-  Heap &heap = runtime->heap;
-  for (StateValue &state : states) heap.release(state.data, state.bytes ? state.bytes : 1, kParamAlign);
-  for (ParamValue &value : owned) freeParam(heap, value);
+  astra_device *device = loaded->device;
+  for (StateValue &state : states) {
+    if (state.data) device->type.release(device, state.data, state.bytes ? state.bytes : 1);
+    runtime->heap.release(state.mirror, state.bytes ? state.bytes : 1, kParamAlign);
+  }
+  for (ParamValue &value : owned) freeParam(device, value);
 }
 
 Status astra::rt::takeSession(astra_session *session, astra_diag *diag) {
   bool free = false;
+  if (session->busy.compare_exchange_strong(free, true, std::memory_order_acquire)) return ASTRA_OK;
+  progress(session->loaded->device);
+  free = false;
   if (session->busy.compare_exchange_strong(free, true, std::memory_order_acquire)) return ASTRA_OK;
   return fail(
       diag, ASTRA_BUSY,
@@ -48,18 +54,45 @@ Status setDim(astra_session *session, const char *name, int64_t value, bool firs
   return fail(diag, ASTRA_UNKNOWN_NAME, "the bundle has no dim '%.64s'", name);
 }
 
-/// First value of a state: stored bytes or zeros.
-void resetState(astra_session *session, uint32_t index) {
-  const astra_bundle *bundle = session->loaded->bundle;
-  const fmt::State *row = bundle->manifest().states()->Get(index);
+/// The state becomes what `fill` writes, with canonical NaNs; on failure it is as it was, or lost.
+template <typename Fill>
+Status fillState(astra_session *session, uint32_t index, astra_diag *diag, Fill fill) {
+  const fmt::State *row = session->loaded->bundle->manifest().states()->Get(index);
   StateValue &state = session->states[index];
-  if (const fmt::Place *init = row->init()) {
-    if (state.bytes) memcpy(state.data, bundle->file.data + bundle->file.weights->offset + init->offset(), state.bytes);
-    canonicalizeNaNs(*dtypeOf(int32_t(row->dtype())), state.data, state.bytes);
-  } else {
-    memset(state.data, 0, state.bytes);
+  astra_device *device = session->loaded->device;
+  const DType &dtype = *dtypeOf(int32_t(row->dtype()));
+  if (!device->gpu) {
+    if (Status s = fill(state.data)) return s;
+    canonicalizeNaNs(dtype, state.data, state.bytes);
+  } else if (state.bytes) {
+    Array<uint8_t> bytes;
+    void *queue = ownQueue(device);
+    if (!bytes.init(session->runtime->heap, state.bytes, kParamAlign))
+      return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to copy state %.64s (%llu bytes)", row->name()->c_str(),
+                  static_cast<unsigned long long>(state.bytes));
+    if (Status s = fill(bytes.data())) return s;
+    canonicalizeNaNs(dtype, bytes.data(), state.bytes);
+    Status s = device->type.copy(device, queue, Way::In, state.data, bytes.data(), state.bytes, diag);
+    if (!s) s = device->type.settle(device, queue, diag);
+    state.lost |= s != ASTRA_OK;
+    if (s) return s;
   }
   state.lost = false;
+  return ASTRA_OK;
+}
+
+/// First value of a state: stored bytes or zeros.
+Status resetState(astra_session *session, uint32_t index, astra_diag *diag) {
+  const astra_bundle *bundle = session->loaded->bundle;
+  const fmt::Place *init = bundle->manifest().states()->Get(index)->init();
+  uint64_t bytes = session->states[index].bytes;
+  return fillState(session, index, diag, [&](void *to) {
+    if (init && bytes)
+      memcpy(to, bundle->file.data + bundle->file.weights->offset + init->offset(), bytes);
+    else
+      memset(to, 0, bytes);
+    return ASTRA_OK;
+  });
 }
 
 Status makeStates(astra_session *session, astra_diag *diag) {
@@ -77,11 +110,13 @@ Status makeStates(astra_session *session, astra_diag *diag) {
     }
     if (!denseBytes(*dtypeOf(int32_t(row->dtype())), state.shape, state.rank, state.bytes))
       return fail(diag, ASTRA_OVERFLOW, "the shape of state %.64s is negative or too large", row->name()->c_str());
-    state.data = session->runtime->heap.allocate(state.bytes ? state.bytes : 1, kParamAlign, false);
-    if (!state.data)
-      return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for state %.64s (%llu bytes)", row->name()->c_str(),
+    astra_device *device = session->loaded->device;
+    Status s = device->type.allocate(device, state.bytes ? state.bytes : 1, false, state.data, diag);
+    if (s == ASTRA_OUT_OF_MEMORY)
+      return fail(diag, s, "no memory for state %.64s (%llu bytes)", row->name()->c_str(),
                   static_cast<unsigned long long>(state.bytes));
-    resetState(session, i);
+    if (!s) s = resetState(session, i, diag);
+    if (s) return s;
   }
   return ASTRA_OK;
 }
@@ -94,17 +129,16 @@ Status build(astra_session *session, const astra_session_options &o, astra_diag 
               session->isGiven.init(heap, dims) && session->params.init(heap, params) &&
               session->owned.init(heap, params) && session->dims.init(heap, dims) &&
               session->memories.init(heap, entries);
-  uint32_t tensors = 0, buffers = 0, inputs = 0;
+  uint32_t tensors = 0, buffers = 0;
   for (uint32_t i = 0; i < entries && room; i++) {
     const fmt::Entry *e = m.entries()->Get(i);
     room = session->memories[i].init(heap, m, *e->routine());
     uint32_t n = e->inputs()->size() + e->outputs()->size();
     tensors = n > tensors ? n : tensors;
-    inputs = e->inputs()->size() > inputs ? e->inputs()->size() : inputs;
     buffers = e->routine()->buffers()->size() > buffers ? e->routine()->buffers()->size() : buffers;
   }
   room = room && session->views.init(heap, tensors) && session->buffers.init(heap, buffers) &&
-         session->staged.init(heap, inputs) && session->ranges.init(heap, tensors) &&
+         session->staged.init(heap, tensors) && session->ranges.init(heap, tensors) &&
          session->blocks.init(heap, tensors);
   if (!room) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a session");
   if (o.num_dims && !o.dims)
@@ -129,9 +163,19 @@ Status stateTensor(astra_session *session, const char *name, const astra_tensor 
   if (Status s = findState(session, name, index, diag)) return s;
   if (Status s = readStruct(t, tensor, "the tensor", diag)) return s;
   if (Status s = resolve(view, t, name, diag)) return s;
+  if (Status s = checkPlace(view, session->loaded->device, name, diag)) return s;
   const StateValue &state = session->states[index];
   return expect(view, int32_t(session->loaded->bundle->manifest().states()->Get(index)->dtype()), state.rank,
                 state.shape, "state", name, diag);
+}
+
+/// The bytes of a GPU's state, on the host.
+Status mirror(astra_session *session, const StateValue &state, void *to, astra_diag *diag) {
+  astra_device *device = session->loaded->device;
+  void *queue = ownQueue(device);
+  if (Status s = checkDevice(device, diag)) return s;
+  if (Status s = device->type.copy(device, queue, Way::Out, to, state.data, state.bytes, diag)) return s;
+  return device->type.settle(device, queue, diag);
 }
 
 } // namespace
@@ -140,6 +184,7 @@ astra_status astra_session_init(astra_session **out, astra_loaded *loaded, const
                                 astra_diag *diag) {
   if (Status s = checkHandle(loaded, "the loaded bundle", diag)) return s;
   if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
+  if (Status s = checkDevice(loaded->device, diag)) return s;
   astra_session_options o;
   if (Status s = readOptions(o, options, "astra_session_options", diag)) return s;
   Heap &heap = loaded->runtime->heap;
@@ -179,11 +224,7 @@ astra_status astra_session_set_state(astra_session *session, const char *name, c
   uint32_t index = 0;
   View view;
   if (Status s = stateTensor(session, name, value, index, view, diag)) return s;
-  StateValue &state = session->states[index];
-  gather(state.data, view);
-  canonicalizeNaNs(*view.dtype, state.data, state.bytes);
-  state.lost = false;
-  return ASTRA_OK;
+  return fillState(session, index, diag, [&](void *to) { return fetch(to, view, diag); });
 }
 
 astra_status astra_session_get_state(astra_session *session, const char *name, const astra_tensor *out,
@@ -196,8 +237,13 @@ astra_status astra_session_get_state(astra_session *session, const char *name, c
   if (Status s = stateTensor(session, name, out, index, view, diag)) return s;
   if (session->states[index].lost)
     return fail(diag, ASTRA_STATE_LOST, "state %.64s was lost when a call failed; set it or reset the session", name);
-  scatter(view, session->states[index].data);
-  return ASTRA_OK;
+  const StateValue &state = session->states[index];
+  if (!session->loaded->device->gpu) return give(view, state.data, diag);
+  Array<uint8_t> bytes;
+  if (state.bytes && !bytes.init(session->runtime->heap, state.bytes, kParamAlign))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to copy state %.64s", name);
+  if (Status s = mirror(session, state, bytes.data(), diag)) return s;
+  return give(view, bytes.data(), diag);
 }
 
 astra_status astra_session_lease_state(astra_session *session, const char *name, const void **data, uint64_t *bytes,
@@ -211,8 +257,21 @@ astra_status astra_session_lease_state(astra_session *session, const char *name,
     leaveSession(session);
     return fail(diag, ASTRA_STATE_LOST, "state %.64s was lost when a call failed; set it or reset the session", name);
   }
-  session->states[index].leased = true;
-  *data = session->states[index].data;
+  StateValue &state = session->states[index];
+  if (session->loaded->device->gpu) {
+    Heap &heap = session->runtime->heap;
+    uint64_t size = state.bytes ? state.bytes : 1;
+    state.mirror = heap.allocate(size, kParamAlign, false);
+    Status s = state.mirror ? mirror(session, state, state.mirror, diag)
+                            : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to copy state %.64s", name);
+    if (s) {
+      heap.release(std::exchange(state.mirror, nullptr), size, kParamAlign);
+      leaveSession(session);
+      return s;
+    }
+  }
+  state.leased = true;
+  *data = state.mirror ? state.mirror : state.data;
   *bytes = session->states[index].bytes;
   return ASTRA_OK;
 }
@@ -222,7 +281,9 @@ astra_status astra_session_return_state(astra_session *session, const char *name
   uint32_t index = 0;
   if (Status s = findState(session, name, index, diag)) return s;
   if (!session->states[index].leased) return fail(diag, ASTRA_INVALID_ARGUMENT, "state %.64s is not leased", name);
-  session->states[index].leased = false;
+  StateValue &state = session->states[index];
+  state.leased = false;
+  session->runtime->heap.release(std::exchange(state.mirror, nullptr), state.bytes ? state.bytes : 1, kParamAlign);
   leaveSession(session);
   return ASTRA_OK;
 }
@@ -231,7 +292,8 @@ astra_status astra_session_reset(astra_session *session, astra_diag *diag) {
   if (Status s = checkHandle(session, "the session", diag)) return s;
   Taken taken(session, diag);
   if (taken.status) return taken.status;
-  for (uint32_t i = 0; i < session->states.size(); i++) resetState(session, i);
+  for (uint32_t i = 0; i < session->states.size(); i++)
+    if (Status s = resetState(session, i, diag)) return s;
   return ASTRA_OK;
 }
 

@@ -17,12 +17,16 @@ struct StateValue {
   uint32_t rank;
   int64_t shape[ASTRA_MAX_RANK];
   bool lost, leased;
+  void *mirror; ///< of a leased state of a GPU: its bytes on the host
 };
 
-/// An input that is not row-major: copied into staging memory when the call begins.
-struct StagedInput {
-  View from;
-  uint64_t offset;
+/// A tensor that the program cannot use where it is: an input is copied into staging memory when the call begins, an
+/// output from there when it ends. On a GPU what is not row-major is packed on the host first.
+struct StagedTensor {
+  View view;
+  uint32_t index;
+  uint64_t offset, packed;
+  bool isOutput;
 };
 
 /// Bytes that a call in flight reads or writes.
@@ -44,7 +48,7 @@ Status checkInput(const fmt::Manifest &m, const fmt::Tensor &input, const View &
 /// The stored form of a user's param (Params.cpp). `out` owns new memory on success.
 Status makeParam(astra_loaded *loaded, uint32_t index, const astra_tensor *value, ParamValue &out, astra_diag *diag);
 Status findUserParam(const astra_bundle *bundle, const char *name, uint32_t &index, astra_diag *diag);
-void freeParam(Heap &heap, ParamValue &value);
+void freeParam(astra_device *device, ParamValue &value);
 /// Brings a session's derived params up to `changes` of the loaded bundle's params, which stay meanwhile (Params.cpp).
 Status followLoaded(astra_session *session, uint64_t changes, astra_diag *diag);
 inline constexpr uint64_t kParamAlign = 64;
@@ -81,7 +85,8 @@ struct astra_session : astra::rt::Handle {
 
   // Memory of calls, kept from call to call.
   astra::rt::Array<astra::rt::RoutineMemory> memories; ///< per entry
-  astra::rt::Array<uint8_t> arena, scratch, staging;
+  astra::rt::DeviceMemory arena, scratch, staging;
+  astra::rt::Array<uint8_t> packing; ///< for strided inputs of a GPU
   astra::rt::Array<int64_t> dims;
   astra::rt::Array<astra::rt::View> views; ///< inputs, then outputs
 
@@ -90,7 +95,7 @@ struct astra_session : astra::rt::Handle {
   astra::rt::Task task;
   astra::rt::Array<astra_promise *> after;
   astra::rt::Array<void *> buffers;
-  astra::rt::Array<astra::rt::StagedInput> staged;
+  astra::rt::Array<astra::rt::StagedTensor> staged;
   uint32_t numStaged = 0;
   astra::rt::Array<astra::rt::Range> ranges;
   uint32_t numRanges = 0;
@@ -99,4 +104,5 @@ struct astra_session : astra::rt::Handle {
   astra_session *nextInFlight = nullptr;
   uint32_t streamNumber = 0; ///< with runtime.order locked
   uint64_t tick = 0;
+  bool launched = false;
 };

@@ -8,7 +8,7 @@
 // Each stream has a number and counts its tasks. A clock holds, per stream number, how many of its tasks are known to
 // end before a point. A stream's clock grows by its own tasks and by the clocks of the promises it waits for. So a call
 // knows which calls in flight are ordered before it; with the others it may share no memory that one of them writes.
-#include "Stream.h"
+#include "Gpu.h"
 
 using namespace astra::rt;
 
@@ -37,15 +37,6 @@ namespace {
 
 bool isInline(const astra_stream *stream) { return !stream->device->executor.enqueue; }
 
-void drain(astra_stream *stream, Ready &ready, const astra_promise *until = nullptr);
-
-void pump(Ready &ready) {
-  while (astra_stream *stream = ready.first) {
-    ready.first = stream->nextReady;
-    drain(stream, ready);
-  }
-}
-
 void push(astra_stream *stream, Ready &ready) {
   stream->nextReady = ready.first;
   ready.first = stream;
@@ -62,10 +53,10 @@ void schedule(astra_stream *stream, Ready &ready) {
   if (isInline(stream) || e.enqueue(e.self, drainOnWorker, stream) != 0) push(stream, ready);
 }
 
-/// Parks the stream at the promise; false if it has ended meanwhile.
+/// Parks the stream at the promise; false if it has ended meanwhile, or its work is in a queue.
 bool park(astra_stream *stream, astra_promise *promise) {
   Lock lock(promise->mutex);
-  if (promise->state.load(std::memory_order_relaxed) != ASTRA_NOT_READY) return false;
+  if (promise->state.load(std::memory_order_relaxed) != ASTRA_NOT_READY || promise->event) return false;
   stream->waiter = {promise->waiters, stream};
   promise->waiters = &stream->waiter;
   return true;
@@ -73,12 +64,22 @@ bool park(astra_stream *stream, astra_promise *promise) {
 
 void destroyTask(astra_runtime *runtime, Task *task) {
   for (uint32_t i = 0; i < task->numAfter; i++) release(task->after[i]);
+  release(task->transfer.block);
   runtime->heap.destroy(task);
+}
+
+/// What the task does, here and now or in the stream's queue.
+Status run(astra_stream *stream, Task *task, astra_diag *error) {
+  if (task->session) return runCall(task->session, stream, task->afterFailed, error);
+  const Transfer &t = task->transfer;
+  if (!t.bytes) return checkDevice(stream->device, error);
+  return stream->device->type.copy(stream->device, stream->queue, t.toHost ? Way::Out : Way::In, t.to, t.from, t.bytes,
+                                   error);
 }
 
 /// Runs tasks until none is left or the next one must wait, or, if the device's workers can go on, `until` has ended.
 /// The caller owns `running`.
-void drain(astra_stream *stream, Ready &ready, const astra_promise *until) {
+void drain(astra_stream *stream, Ready &ready, const astra_promise *until = nullptr) {
   for (;;) {
     Task *task;
     {
@@ -98,7 +99,12 @@ void drain(astra_stream *stream, Ready &ready, const astra_promise *until) {
       astra_promise *promise = task->after[task->waited];
       Status state = promise->state.load(std::memory_order_acquire);
       if (state == ASTRA_NOT_READY) {
-        if (park(stream, promise)) return;
+        Event *event = eventOf(promise);
+        if (!event && park(stream, promise)) return;
+        if (!event) continue;
+        bool isOrdered = event->device == stream->device;
+        task->afterFailed |= !orderAfter(stream, event, ready);
+        task->waited += isOrdered;
         continue;
       }
       task->afterFailed |= state != ASTRA_OK;
@@ -109,41 +115,72 @@ void drain(astra_stream *stream, Ready &ready, const astra_promise *until) {
       stream->head = task->next;
       if (!stream->head) stream->tail = nullptr;
     }
-    astra_promise *promise = task->promise;
-    Status status = ASTRA_OK;
     astra_diag error;
     error.size = sizeof(error);
-    if (task->session)
-      runCall(task->session, task->afterFailed, status, error); // from here on the task may be used again
-    else
-      destroyTask(stream->runtime, task);
-    if (promise) complete(promise, status, &error, ready);
+    Status status = run(stream, task, &error);
+    if (!status && stream->queue && task->promise) {
+      status = fly(stream, task, ready, &error);
+      if (!status) continue; // the task may be used again by now
+    }
+    if (status) stream->device->type.settle(stream->device, stream->queue, nullptr); // nothing of it runs any more
+    endTask(task, status, ready, &error);
   }
 }
 
 } // namespace
 
-void astra::rt::complete(astra_promise *promise, Status status, const astra_diag *error, Ready &ready) {
-  Waiter *waiters;
-  {
-    Lock lock(promise->mutex);
-    if (status != ASTRA_OK && error) promise->error = *error;
-    promise->state.store(status, std::memory_order_release);
-    waiters = promise->waiters;
-    promise->waiters = nullptr;
-    promise->ended.notifyAll();
+void astra::rt::pump(Ready &ready) {
+  while (astra_stream *stream = ready.first) {
+    ready.first = stream->nextReady;
+    drain(stream, ready);
   }
+}
+
+void astra::rt::endTask(Task *task, Status status, Ready &ready, const astra_diag *error) {
+  astra_promise *promise = task->promise;
+  astra_diag own;
+  own.size = sizeof(own);
+  if (status && !error) checkDevice(task->stream->device, &own), error = &own;
+  if (task->session)
+    endCall(task->session, status);
+  else
+    destroyTask(task->runtime, task);
+  if (promise) complete(promise, status, error, ready);
+}
+
+void astra::rt::scheduleAll(Waiter *waiters, Ready &ready) {
   while (waiters) {
     Waiter *next = waiters->next; // the waiter is part of its stream and may be used again once it is scheduled
     schedule(waiters->stream, ready);
     waiters = next;
   }
+}
+
+void astra::rt::complete(astra_promise *promise, Status status, const astra_diag *error, Ready &ready) {
+  Waiter *waiters;
+  Event *event;
+  {
+    Lock lock(promise->mutex);
+    if (status != ASTRA_OK && error) promise->error = *error;
+    promise->state.store(status, std::memory_order_release);
+    waiters = std::exchange(promise->waiters, nullptr);
+    event = std::exchange(promise->event, nullptr);
+    promise->ended.notifyAll();
+  }
+  release(event);
+  scheduleAll(waiters, ready);
   release(promise);
 }
 
 astra_status astra_promise_poll(astra_promise *promise, astra_diag *diag) {
   if (Status s = checkHandle(promise, "the promise", diag)) return s;
   Status state = promise->state.load(std::memory_order_acquire);
+  if (state == ASTRA_NOT_READY)
+    if (Event *event = eventOf(promise)) {
+      progress(event->device);
+      release(event);
+      state = promise->state.load(std::memory_order_acquire);
+    }
   if (state == ASTRA_OK || state == ASTRA_NOT_READY) return state;
   return fail(diag, state, "%s", promise->error.text);
 }
@@ -172,14 +209,24 @@ astra_status astra_promise_wait(astra_promise *promise, astra_diag *diag) {
     Waiting waiting{nullptr, promise};
     {
       Lock lock(promise->mutex); // a promise that has not ended has its stream, and that its device
-      if (promise->state.load(std::memory_order_relaxed) == ASTRA_NOT_READY) {
+      if (promise->state.load(std::memory_order_relaxed) == ASTRA_NOT_READY && !promise->event) {
         waiting.stream = promise->stream;
         threads = waiting.stream->device->threads;
         if (threads) enterThreads(threads);
       }
     }
     if (threads) helpThreads(threads, promise->state, waiting.stream, drainWhileWaiting, &waiting);
-    Lock lock(promise->mutex);
+    {
+      Lock lock(promise->mutex);
+      while (promise->state.load(std::memory_order_acquire) == ASTRA_NOT_READY && !promise->event)
+        promise->ended.wait(promise->mutex);
+    }
+    if (Event *event = eventOf(promise)) { // a GPU's: no thread of ours runs it
+      event->device->type.ended(event->device, event->handle, true);
+      progress(event->device);
+      release(event);
+    }
+    Lock lock(promise->mutex); // who took it to end it will
     while (promise->state.load(std::memory_order_acquire) == ASTRA_NOT_READY) promise->ended.wait(promise->mutex);
   }
   return astra_promise_poll(promise, diag);
@@ -245,12 +292,22 @@ void astra::rt::start(astra_stream *stream) {
 astra_status astra_stream_init(astra_stream **out, astra_device *device, astra_diag *diag) {
   if (Status s = checkHandle(device, "the device", diag)) return s;
   if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
+  if (Status s = checkDevice(device, diag)) return s;
   astra_runtime *runtime = device->runtime;
   auto refuse = [&] { return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a stream"); };
   astra_stream *stream = runtime->heap.make<astra_stream>(device);
   if (!stream) return refuse();
-  if (device->threads && !reserveTask(device->threads)) {
+  if (device->type.makeQueue)
+    if (Status s = device->type.makeQueue(device, stream->queue, diag)) {
+      runtime->heap.destroy(stream);
+      return s;
+    }
+  auto destroy = [&] {
+    if (stream->queue) device->type.freeQueue(device, stream->queue);
     runtime->heap.destroy(stream);
+  };
+  if (device->threads && !reserveTask(device->threads)) {
+    destroy();
     return refuse();
   }
   Lock lock(runtime->order);
@@ -261,7 +318,7 @@ astra_status astra_stream_init(astra_stream **out, astra_device *device, astra_d
     Array<bool> taken;
     if (!ticks.init(runtime->heap, 2 * number + 8) || !taken.init(runtime->heap, 2 * number + 8)) {
       if (device->threads) unreserveTask(device->threads);
-      runtime->heap.destroy(stream);
+      destroy();
       return refuse();
     }
     for (uint64_t i = 0; i < number; i++) ticks[i] = runtime->ticks[i], taken[i] = runtime->taken[i];
@@ -270,6 +327,11 @@ astra_status astra_stream_init(astra_stream **out, astra_device *device, astra_d
   }
   runtime->taken[number] = true;
   stream->number = uint32_t(number);
+  if (device->gpu) {
+    Lock inner(device->gpu->mutex);
+    stream->nextOfDevice = device->gpu->streams;
+    device->gpu->streams = stream;
+  }
   device->users++;
   *out = stream;
   return ASTRA_OK;
@@ -284,9 +346,17 @@ astra_status astra_stream_free(astra_stream **stream) {
   s->mutex.lock();
   while (s->running) s->idle.wait(s->mutex);
   s->mutex.unlock();
+  if (s->queue) {
+    finishStream(s);
+    Lock lock(device->gpu->mutex);
+    astra_stream **link = &device->gpu->streams;
+    while (*link != s) link = &(*link)->nextOfDevice;
+    *link = s->nextOfDevice;
+  }
   runtime->order.lock();
   runtime->taken[s->number] = false;
   runtime->order.unlock();
+  if (s->queue) device->type.freeQueue(device, s->queue);
   runtime->heap.destroy(s);
   if (device->threads) unreserveTask(device->threads);
   device->users--;
@@ -297,16 +367,20 @@ astra_status astra_stream_free(astra_stream **stream) {
 namespace {
 
 /// Queues a task without a call: `after` may be null, `out` may be null.
-Status queueMark(astra_stream *stream, astra_promise *after, astra_promise **out, astra_diag *diag) {
+Status queueTask(astra_stream *stream, astra_promise *after, const Transfer &transfer, astra_promise **out,
+                 astra_diag *diag) {
   astra_runtime *runtime = stream->runtime;
+  if (Status s = checkDevice(stream->device, diag)) return s;
   Task *task = runtime->heap.make<Task>();
   if (!task) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a task");
-  astra_promise *promise = out ? makePromise(runtime, diag) : nullptr;
-  if (out && !promise) {
+  // What is in a queue has a promise, so that its end is known.
+  bool promises = out || transfer.bytes;
+  astra_promise *promise = promises ? makePromise(runtime, diag) : nullptr;
+  if (promises && !promise) {
     runtime->heap.destroy(task);
     return ASTRA_OUT_OF_MEMORY;
   }
-  task->promise = promise;
+  task->runtime = runtime, task->promise = promise, task->transfer = transfer;
   if (after) task->single = after, task->after = &task->single, task->numAfter = 1;
   bool placed, starts = false;
   {
@@ -314,7 +388,8 @@ Status queueMark(astra_stream *stream, astra_promise *after, astra_promise **out
     placed = place(stream, *task);
     if (placed) {
       if (after) retain(after);
-      if (promise) retain(promise);
+      if (out) retain(promise);
+      retain(transfer.block);
       starts = append(stream, *task);
     }
   }
@@ -328,12 +403,29 @@ Status queueMark(astra_stream *stream, astra_promise *after, astra_promise **out
   return ASTRA_OK;
 }
 
+Status queueCopy(astra_stream *stream, astra_buffer *buffer, uint64_t offset, void *host, bool toHost, uint64_t bytes,
+                 astra_promise **promise, astra_diag *diag) {
+  if (Status s = checkHandle(stream, "the stream", diag)) return s;
+  if (Status s = checkHandle(buffer, "the buffer", diag)) return s;
+  if (buffer->pool->device != stream->device)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the buffer is of another device than the stream; use one of its device");
+  uint64_t end;
+  if (!add(offset, bytes, end) || end > buffer->bytes)
+    return fail(diag, ASTRA_CAPACITY, "a copy of %llu bytes at byte %llu does not fit into a buffer of %llu bytes",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(offset),
+                static_cast<unsigned long long>(buffer->bytes));
+  if (bytes && !host) return fail(diag, ASTRA_INVALID_ARGUMENT, "the host memory of a copy is NULL; give some");
+  char *there = bytes ? static_cast<char *>(buffer->data()) + offset : nullptr;
+  Transfer transfer{toHost ? host : there, toHost ? there : host, bytes, toHost, buffer->block};
+  return queueTask(stream, nullptr, transfer, promise, diag);
+}
+
 } // namespace
 
 astra_status astra_stream_mark(astra_stream *stream, astra_promise **out, astra_diag *diag) {
   if (Status s = checkHandle(stream, "the stream", diag)) return s;
   if (!out) return fail(diag, ASTRA_INVALID_ARGUMENT, "out is NULL; give the address of a pointer");
-  return queueMark(stream, nullptr, out, diag);
+  return queueTask(stream, nullptr, {}, out, diag);
 }
 
 astra_status astra_stream_wait(astra_stream *stream, astra_promise *promise, astra_diag *diag) {
@@ -341,5 +433,15 @@ astra_status astra_stream_wait(astra_stream *stream, astra_promise *promise, ast
   if (Status s = checkHandle(promise, "the promise", diag)) return s;
   if (promise->runtime != stream->runtime)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "the promise belongs to another runtime; use one runtime");
-  return queueMark(stream, promise, nullptr, diag);
+  return queueTask(stream, promise, {}, nullptr, diag);
+}
+
+astra_status astra_stream_write(astra_stream *stream, astra_buffer *to, uint64_t offset, const void *from,
+                                uint64_t bytes, astra_promise **promise, astra_diag *diag) {
+  return queueCopy(stream, to, offset, const_cast<void *>(from), false, bytes, promise, diag);
+}
+
+astra_status astra_stream_read(astra_stream *stream, void *to, astra_buffer *from, uint64_t offset, uint64_t bytes,
+                               astra_promise **promise, astra_diag *diag) {
+  return queueCopy(stream, from, offset, to, true, bytes, promise, diag);
 }

@@ -21,14 +21,32 @@ struct Ready {
   astra_stream *first = nullptr;
 };
 
+struct Event;
+
+/// A copy between host memory and a buffer.
+struct Transfer {
+  void *to;
+  const void *from;
+  uint64_t bytes;
+  bool toHost;
+  Block *block; ///< counted
+};
+
 struct Task {
-  Task *next = nullptr;
+  Task *next = nullptr; ///< in the stream, then among its flights
   astra_promise *promise = nullptr; ///< counted; completed when the task has ended
   astra_session *session = nullptr; ///< null: a mark or a wait, made on the heap
   astra_promise **after = nullptr;  ///< counted; the task begins when they have ended
   uint32_t numAfter = 0, waited = 0;
   bool afterFailed = false;
   astra_promise *single = nullptr; ///< storage of `after` for a wait
+  astra_runtime *runtime = nullptr; ///< of a task without a session
+  Transfer transfer{};             ///< of a task without a session; nothing if it has no bytes
+
+  // Once its work is in a queue that runs by itself (Flight.cpp).
+  astra_stream *stream = nullptr;
+  Event *event = nullptr; ///< counted
+  Status ended = ASTRA_OK;
 };
 
 astra_promise *makePromise(astra_runtime *runtime, astra_diag *diag);
@@ -44,8 +62,16 @@ bool append(astra_stream *stream, Task &task);
 /// Lets the stream go on: on the device's workers, or here.
 void start(astra_stream *stream);
 
-/// Runs a call and frees the session for the next one (Call.cpp). `afterFailed`: do not run it.
-void runCall(astra_session *session, bool afterFailed, Status &status, astra_diag &error);
+/// Takes up the streams that were parked.
+void scheduleAll(Waiter *waiters, Ready &ready);
+void pump(Ready &ready);
+/// Frees what the task holds and completes its promise; `error` may be null where status is that of the device.
+void endTask(Task *task, Status status, Ready &ready, const astra_diag *error = nullptr);
+
+/// Runs a call, or puts its work into the stream's queue (Call.cpp). `afterFailed`: do not.
+Status runCall(astra_session *session, astra_stream *stream, bool afterFailed, astra_diag *error);
+/// Frees the session for the next call.
+void endCall(astra_session *session, Status status);
 
 } // namespace astra::rt
 
@@ -57,6 +83,7 @@ struct astra_promise : astra::rt::Handle {
   astra::rt::Mutex mutex;
   astra::rt::Condition ended;
   astra::rt::Waiter *waiters = nullptr;
+  astra::rt::Event *event = nullptr; ///< counted; there while it is not completed and its work is in a queue
   astra_diag error{};
   astra::rt::Array<uint64_t> clock;  ///< per stream number: how many of its tasks ended before this promise
   astra::rt::Array<int64_t> extents; ///< outputs' ranks, then their extents one after another
@@ -74,4 +101,9 @@ struct astra_stream : astra::rt::Handle {
   astra_stream *nextReady = nullptr;
   uint32_t number = 0;
   astra::rt::Array<uint64_t> clock; ///< what is known to have ended before the next task; with runtime.order locked
+
+  void *queue = nullptr; ///< of a GPU's driver
+  astra::rt::Task *flights = nullptr, *lastFlight = nullptr; ///< tasks whose work is in the queue
+  uint32_t helpers = 0;                                      ///< tasks that somebody is ending
+  astra_stream *nextOfDevice = nullptr;                      ///< with gpu.mutex locked
 };

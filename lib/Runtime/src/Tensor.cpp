@@ -4,6 +4,7 @@
 // Keeps:    a tensor of no element touches no byte and may have no storage.
 // Does not: convert dtypes.
 #include "Tensor.h"
+#include "Device.h"
 
 using namespace astra::rt;
 
@@ -59,6 +60,7 @@ Status astra::rt::resolve(View &v, const astra_tensor &t, const char *name, astr
     return fail(diag, ASTRA_NEWER_CLIENT, "tensor %.64s has flags %#x that this library does not know", name, t.flags);
   if (t.buffer && t.data)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "tensor %.64s has both a buffer and data; give one", name);
+  v.gpu = t.buffer && t.buffer->onGpu() ? t.buffer->pool->device : nullptr;
   char *base = static_cast<char *>(t.buffer ? t.buffer->data() : t.data);
   uint64_t room = t.buffer ? t.buffer->bytes : t.data_bytes, end;
   if (v.bytes == 0) {
@@ -78,6 +80,29 @@ Status astra::rt::resolve(View &v, const astra_tensor &t, const char *name, astr
     return fail(diag, ASTRA_INVALID_ARGUMENT, "tensor %.64s is not aligned to %llu bytes; align it", name,
                 Number(alignment));
   return ASTRA_OK;
+}
+
+Status astra::rt::checkPlace(const View &v, const astra_device *device, const char *name, astra_diag *diag) {
+  if (v.gpu && v.gpu != device && v.bytes)
+    return fail(diag, ASTRA_INVALID_ARGUMENT,
+                "tensor %.64s lies in memory of another device; copy it to the host first (astra_stream_read)", name);
+  if (v.gpu && !v.dense)
+    return fail(diag, ASTRA_WRONG_STRIDES, "tensor %.64s lies on a GPU and must be row-major", name);
+  return ASTRA_OK;
+}
+
+Status astra::rt::fetch(void *dense, const View &from, astra_diag *diag) {
+  if (!from.gpu) return gather(dense, from), ASTRA_OK;
+  void *queue = ownQueue(from.gpu);
+  Status s = from.gpu->type.copy(from.gpu, queue, Way::Out, dense, from.data, from.bytes, diag);
+  return s ? s : from.gpu->type.settle(from.gpu, queue, diag);
+}
+
+Status astra::rt::give(const View &to, const void *dense, astra_diag *diag) {
+  if (!to.gpu) return scatter(to, dense), ASTRA_OK;
+  void *queue = ownQueue(to.gpu);
+  Status s = to.gpu->type.copy(to.gpu, queue, Way::In, to.data, dense, to.bytes, diag);
+  return s ? s : to.gpu->type.settle(to.gpu, queue, diag);
 }
 
 namespace {

@@ -19,6 +19,7 @@ struct View {
   uint64_t bytes;         ///< of the row-major form
   const char *low, *high; ///< every byte it can touch; equal when it is empty
   Block *block;           ///< what to hold while it is used; may be null
+  astra_device *gpu;      ///< whose memory it is; null for memory of the host
 };
 
 /// The i-th of an array of caller's structs, whose size is that of the first.
@@ -27,7 +28,13 @@ Status readTensor(astra_tensor &out, const astra_tensor *array, uint32_t index, 
 /// Refuses a null shape, an unknown dtype, storage that is too small or misaligned.
 Status resolve(View &out, const astra_tensor &tensor, const char *name, astra_diag *diag);
 
-/// Copies between a view and row-major bytes.
+/// Refuses what is neither on the host nor on this device, and what lies on a GPU and is not row-major.
+Status checkPlace(const View &view, const astra_device *device, const char *name, astra_diag *diag);
+/// Row-major bytes of a view on the host or a device, and back; waits.
+Status fetch(void *dense, const View &from, astra_diag *diag);
+Status give(const View &to, const void *dense, astra_diag *diag);
+
+/// Copies between a view on the host and row-major bytes.
 void gather(void *dense, const View &from);
 void scatter(const View &to, const void *dense);
 

@@ -1,0 +1,369 @@
+//===- GpuDevice.cpp: NVIDIA's and AMD's GPUs -----------------------------===//
+// Takes:    the name of a device, the path of its driver.
+// Gives:    the table of a device whose queues run by themselves (Device.h).
+// Keeps:    the context that is current on the caller's thread: it is put back after every use of ours. Code for this
+//           architecture and no other; PTX only where the caller allows it.
+// Does not: end calls (Flight.cpp), or know what differs between the two drivers beyond contexts and names.
+#include "Gpu.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace astra::rt;
+
+static void lose(astra_device *device, const char *why, int number);
+
+namespace {
+
+/// The device is current for a scope.
+class Current {
+public:
+  explicit Current(Gpu &gpu) : gpu(gpu) {
+    if (gpu.kind->isCuda) {
+      entered = gpu.calls.pushContext(gpu.context) == kDriverOk;
+    } else {
+      gpu.calls.currentDevice(&before);
+      entered = gpu.calls.setDevice(gpu.ordinal) == kDriverOk;
+    }
+  }
+  ~Current() {
+    if (!entered) return;
+    void *ours;
+    if (gpu.kind->isCuda)
+      gpu.calls.popContext(&ours);
+    else
+      gpu.calls.setDevice(before);
+  }
+  Current(const Current &) = delete;
+
+private:
+  Gpu &gpu;
+  int before = 0;
+  bool entered;
+};
+
+/// Calls the driver with the device current. `diag` may be null.
+template <typename Call> Status drive(astra_device *device, const char *what, astra_diag *diag, Call call) {
+  if (Status s = checkDevice(device, diag)) return s;
+  int error;
+  {
+    Current current(*device->gpu);
+    error = call(device->gpu->calls);
+  }
+  return error == kDriverOk ? ASTRA_OK : driverFailed(device, error, what, diag);
+}
+
+/// The same where nothing is to be done about an error: what a lost context had is the driver's to free.
+template <typename Call> void giveBack(astra_device *device, Call call) {
+  Current current(*device->gpu);
+  call(device->gpu->calls);
+}
+
+/// An error while waiting for what runs: nobody could know when it ends.
+Status waitFailed(astra_device *device, Status s, astra_diag *diag) {
+  if (s && s != ASTRA_DEVICE_LOST) lose(device, "an error while waiting", s);
+  return s ? checkDevice(device, diag) : Status(ASTRA_OK);
+}
+
+//===- Making -------------------------------------------------------------===//
+
+/// "sm_90", "gfx942" into device->level.
+Status readArchitecture(astra_device *device, astra_diag *diag) {
+  constexpr int kMajor = 75, kMinor = 76; // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+  constexpr size_t kArchName = 1160;      // of gcnArchName in hipDeviceProp_tR0600, which has 1472 bytes
+  Gpu &gpu = *device->gpu;
+  if (gpu.kind->isCuda) {
+    int major = 0, minor = 0, error = gpu.calls.attribute(&major, kMajor, gpu.ordinal);
+    if (!error) error = gpu.calls.attribute(&minor, kMinor, gpu.ordinal);
+    if (error) return driverFailed(device, error, "to say what it is", diag);
+    gpu.sm = major * 10 + minor;
+    snprintf(device->level, sizeof(device->level), "sm_%d", gpu.sm);
+    return ASTRA_OK;
+  }
+  char properties[4096] = {};
+  if (int error = gpu.calls.properties(properties, gpu.ordinal))
+    return driverFailed(device, error, "to say what it is", diag);
+  // "gfx942:sramecc+:xnack-": our code fits any setting.
+  const char *name = properties + kArchName;
+  size_t length = strcspn(name, ":");
+  if (length == 0 || length >= sizeof(device->level))
+    return fail(diag, ASTRA_UNSUPPORTED, "the driver names no architecture of this GPU; a newer driver may");
+  memcpy(device->level, name, length);
+  return ASTRA_OK;
+}
+
+Status makeQueue(astra_device *device, void *&out, astra_diag *diag) {
+  constexpr unsigned kNonBlocking = 1; // ordered with no default stream
+  return drive(device, "a stream", diag, [&](DriverCalls &c) { return c.streamCreate(&out, kNonBlocking); });
+}
+
+void freeQueue(astra_device *device, void *queue) {
+  giveBack(device, [&](DriverCalls &c) { return c.streamDestroy(queue); });
+}
+
+Status openDevice(astra_device *device, const char *number, const char *path, astra_diag *diag) {
+  Gpu &gpu = *device->gpu;
+  const DriverKind &kind = *gpu.kind;
+  if (Status s = openDriver(gpu.calls, kind, path, diag)) return s;
+  int error = gpu.calls.init(0), version = 0, count = 0;
+  if (error && error != kDriverNoDevice) return driverFailed(device, error, "to begin", diag);
+  if (!error) error = gpu.calls.version(&version);
+  if (!error && version < kind.least)
+    return fail(diag, ASTRA_UNSUPPORTED, "the driver of %s GPUs is of version %d, and %d (%s) or newer is needed",
+                kind.maker, version, kind.least, kind.leastName);
+  if (!error) error = gpu.calls.deviceCount(&count);
+  if (error && error != kDriverNoDevice) return driverFailed(device, error, "to count devices", diag);
+  if (error || count == 0)
+    return fail(diag, ASTRA_UNSUPPORTED, "the driver of %s GPUs finds none in this machine", kind.maker);
+  char *end;
+  long n = strtol(number, &end, 10);
+  if (*number < '0' || *number > '9' || *end || n >= count)
+    return fail(diag, ASTRA_UNKNOWN_NAME, "there is no device '%s%.32s'; this machine has %s0 to %s%d", kind.prefix,
+                number, kind.prefix, kind.prefix, count - 1);
+  if ((error = gpu.calls.deviceGet(&gpu.ordinal, int(n)))) return driverFailed(device, error, "the device", diag);
+  if (Status s = readArchitecture(device, diag)) return s;
+  if (kind.isCuda && (error = gpu.calls.retainContext(&gpu.context, gpu.ordinal)))
+    return driverFailed(device, error, "a context", diag);
+  if (Status s = makeQueue(device, gpu.queue, diag)) {
+    if (kind.isCuda) gpu.calls.releaseContext(gpu.ordinal);
+    return s;
+  }
+  return ASTRA_OK;
+}
+
+Status init(astra_device *device, const char *name, const astra_device_options &o, astra_diag *diag) {
+  const DriverKind &kind = strncmp(name, driverKinds[0].prefix, 5) == 0 ? driverKinds[0] : driverKinds[1];
+  if (o.level || o.emulator)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the device '%.64s' takes no level and no emulator", name);
+  if (o.flags & ~uint32_t(ASTRA_DEVICE_ALLOW_PTX))
+    return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", o.flags);
+  astra_device_options host = o;
+  host.driver = nullptr, host.flags = 0;
+  if (Status s = cpu::init(device, name, host, diag)) return s; // its threads, on which calls wait
+  device->gpu = device->runtime->heap.make<Gpu>();
+  Status s = device->gpu ? ASTRA_OK : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a device");
+  if (!s) {
+    device->gpu->kind = &kind;
+    device->gpu->allowPtx = o.flags & ASTRA_DEVICE_ALLOW_PTX;
+    s = openDevice(device, name + strlen(kind.prefix), o.driver, diag);
+  }
+  if (!s) return ASTRA_OK;
+  device->runtime->heap.destroy(device->gpu);
+  cpu::destroy(device);
+  return s;
+}
+
+void destroy(astra_device *device) {
+  Gpu &gpu = *device->gpu;
+  freeEvents(device);
+  freeQueue(device, gpu.queue);
+  if (gpu.kind->isCuda) gpu.calls.releaseContext(gpu.ordinal);
+  device->runtime->heap.destroy(device->gpu);
+  cpu::destroy(device);
+}
+
+int hasFeature(const char *) { return -1; }
+
+//===- Code ---------------------------------------------------------------===//
+
+/// The PTX of a target of GPUs, or kNone.
+uint32_t textOf(const astra_bundle &bundle, const fmt::Target &t) {
+  if (bundle.file.sections[t.section()].kind == uint32_t(fmt::SectionKind::DeviceText)) return t.section();
+  return t.gpu()->text();
+}
+
+/// Code of this architecture; else, where that is allowed, the PTX of the nearest older one.
+Status choose(const astra_device *device, const astra_bundle &bundle, uint32_t &out, astra_diag *diag) {
+  const fmt::Manifest &m = bundle.manifest();
+  const Gpu &gpu = *device->gpu;
+  const char *prefix = gpu.kind->prefix, *other = nullptr, *text = nullptr;
+  int best = 0;
+  for (uint32_t i = 0; i < m.targets()->size(); i++) {
+    const fmt::Target *t = m.targets()->Get(i);
+    if (t->abi() != fmt::kGpuKernelAbi || t->arch() != gpu.kind->arch) continue;
+    const char *name = t->name()->c_str(), *arch = strchr(name, ':');
+    arch = arch ? arch + 1 : name;
+    bool isCode = bundle.file.sections[t->section()].kind == uint32_t(fmt::SectionKind::DeviceCode);
+    if (isCode && strcmp(arch, device->level) == 0) {
+      out = i;
+      return ASTRA_OK;
+    }
+    other = name;
+    if (!gpu.kind->isCuda || strncmp(arch, "sm_", 3) != 0 || textOf(bundle, *t) == kNone) continue;
+    char *end;
+    long sm = strtol(arch + 3, &end, 10);
+    if (*end || sm > gpu.sm || sm <= best) continue; // "sm_90a" is of one architecture alone
+    best = int(sm), text = name;
+    if (gpu.allowPtx) out = i;
+  }
+  if (!other)
+    return fail(diag, ASTRA_NO_TARGET, "the bundle has no code for %s GPUs; compile it with --target=%s%s",
+                gpu.kind->maker, prefix, device->level);
+  if (!best)
+    return fail(diag, ASTRA_NO_TARGET, "the bundle has code for %.64s and this GPU is %s%s; compile it with --target=%s%s",
+                other, prefix, device->level, prefix, device->level);
+  if (!gpu.allowPtx)
+    return fail(diag, ASTRA_NO_TARGET,
+                "the bundle has PTX of %.64s and no code for %s%s; compile it with ptxas for --target=%s%s, or let the "
+                "driver compile the PTX (ASTRA_DEVICE_ALLOW_PTX)",
+                text, prefix, device->level, prefix, device->level);
+  return ASTRA_OK;
+}
+
+void unload(astra_device *device, Code &code) {
+  if (code.base) giveBack(device, [&](DriverCalls &c) { return c.moduleUnload(code.base); });
+  device->runtime->heap.release(code.functions, code.bytes, alignof(void *));
+  code = {};
+}
+
+Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out, astra_diag *diag) {
+  const fmt::Manifest &m = bundle.manifest();
+  const fmt::Target &t = *m.targets()->Get(target);
+  Heap &heap = device->runtime->heap;
+  const char *arch = strchr(t.name()->c_str(), ':');
+  uint32_t section = t.section();
+  if (strcmp(arch ? arch + 1 : "", device->level) != 0 ||
+      bundle.file.sections[section].kind != uint32_t(fmt::SectionKind::DeviceCode))
+    section = textOf(bundle, t);
+  const fmt::Section &from = bundle.file.sections[section];
+  bool isText = from.kind == uint32_t(fmt::SectionKind::DeviceText);
+  Array<char> text; // PTX ends with a zero
+  if (isText && !text.init(heap, from.bytes + 1)) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for code");
+  if (isText) memcpy(text.data(), bundle.file.section(section), from.bytes);
+  const void *image = isText ? text.data() : static_cast<const void *>(bundle.file.section(section));
+  uint64_t count = m.kernels()->size();
+  out = {};
+  if (count && !(out.functions = static_cast<void **>(heap.allocate(count * sizeof(void *), alignof(void *), true))))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for code");
+  out.bytes = count * sizeof(void *);
+  Status s = drive(device, isText ? "to compile the bundle's PTX" : "to load the bundle's code", diag,
+                   [&](DriverCalls &c) { return c.moduleLoad(&out.base, image); });
+  for (uint32_t i = 0; i < count && !s; i++) {
+    const char *symbol = m.kernels()->Get(i)->code()->Get(target)->gpu()->symbol()->c_str();
+    s = drive(device, "a kernel of the bundle", diag,
+              [&](DriverCalls &c) { return c.moduleFunction(&out.functions[i], out.base, symbol); });
+  }
+  if (s) unload(device, out);
+  return s;
+}
+
+//===- Memory and launches ------------------------------------------------===//
+
+Status allocate(astra_device *device, uint64_t bytes, bool zero, void *&out, astra_diag *diag) {
+  Status s = drive(device, "memory", diag, [&](DriverCalls &c) { return c.allocate(&out, bytes); });
+  if (s || !zero) return s;
+  Gpu &gpu = *device->gpu;
+  s = drive(device, "to fill memory", diag, [&](DriverCalls &c) {
+    int error = c.fill(out, 0, bytes, gpu.queue);
+    return error ? error : c.streamSync(gpu.queue);
+  });
+  if (s) {
+    giveBack(device, [&](DriverCalls &c) { return c.release(out); });
+    out = nullptr;
+  }
+  return s;
+}
+
+void releaseMemory(astra_device *device, void *memory, uint64_t) {
+  giveBack(device, [&](DriverCalls &c) { return c.release(memory); });
+}
+
+Status copy(astra_device *device, void *queue, Way way, void *to, const void *from, uint64_t bytes, astra_diag *diag) {
+  if (bytes == 0) return ASTRA_OK;
+  return drive(device, "a copy", diag, [&](DriverCalls &c) {
+    return (way == Way::In ? c.copyIn : way == Way::Out ? c.copyOut : c.copyOn)(to, from, bytes, queue);
+  });
+}
+
+Status settle(astra_device *device, void *queue, astra_diag *diag) {
+  Status s = drive(device, "to wait for a stream", diag, [&](DriverCalls &c) { return c.streamSync(queue); });
+  return waitFailed(device, s, diag);
+}
+
+Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
+  const fmt::GpuCode &gpu = *l.code->gpu();
+  uint64_t perBlock = gpu.threads() / gpu.group(), blocks = (uint64_t(l.items) + perBlock - 1) / perBlock;
+  if (blocks > INT32_MAX)
+    return fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s needs %llu blocks; a launch has at most 2147483647",
+                l.kernel->name()->c_str(), static_cast<unsigned long long>(blocks));
+  void *arguments[2 * fmt::kMaxKernelBuffers];
+  int64_t numbers[fmt::kMaxKernelBuffers];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < l.kernel->access()->size(); i++) arguments[count++] = const_cast<void **>(&l.buffers[i]);
+  for (uint32_t i = 0; i < gpu.dims()->size(); i++) {
+    numbers[i] = l.dims[gpu.dims()->Get(i)];
+    arguments[count++] = &numbers[i];
+  }
+  return drive(device, l.kernel->name()->c_str(), diag, [&](DriverCalls &c) {
+    return c.launch(const_cast<void *>(l.entry), unsigned(blocks), 1, 1, gpu.threads(), 1, 1, 0, l.queue, arguments,
+                    nullptr);
+  });
+}
+
+//===- Events -------------------------------------------------------------===//
+
+Status makeEvent(astra_device *device, void *&out, astra_diag *diag) {
+  constexpr unsigned kNoTiming = 2;
+  return drive(device, "an event", diag, [&](DriverCalls &c) { return c.eventCreate(&out, kNoTiming); });
+}
+
+void freeEvent(astra_device *device, void *event) {
+  giveBack(device, [&](DriverCalls &c) { return c.eventDestroy(event); });
+}
+
+Status record(astra_device *device, void *event, void *queue, astra_diag *diag) {
+  return drive(device, "an event", diag, [&](DriverCalls &c) { return c.eventRecord(event, queue); });
+}
+
+Status await(astra_device *device, void *queue, void *event) {
+  return drive(device, "to order streams", nullptr, [&](DriverCalls &c) { return c.streamWait(queue, event, 0); });
+}
+
+Status ended(astra_device *device, void *event, bool wait) {
+  bool isReady = true;
+  Status s = drive(device, "to wait for a call", nullptr, [&](DriverCalls &c) {
+    int error = wait ? c.eventSync(event) : c.eventQuery(event);
+    isReady = error != kDriverNotReady;
+    return isReady ? error : int(kDriverOk);
+  });
+  return s ? waitFailed(device, s, nullptr) : isReady ? Status(ASTRA_OK) : Status(ASTRA_NOT_READY);
+}
+
+} // namespace
+
+static void lose(astra_device *device, const char *why, int number) {
+  Gpu &gpu = *device->gpu;
+  Lock lock(gpu.losing);
+  if (gpu.lost.load(std::memory_order_relaxed)) return;
+  gpu.loss.size = sizeof(gpu.loss);
+  fail(&gpu.loss, ASTRA_DEVICE_LOST,
+       "the GPU %s%s is lost (%.64s, %d); free the handles of the device and make new ones, in a new process if the "
+       "driver wants it",
+       gpu.kind->prefix, device->level, why, number);
+  gpu.lost.store(true, std::memory_order_release);
+}
+
+Status astra::rt::driverFailed(astra_device *device, int error, const char *what, astra_diag *diag) {
+  Gpu &gpu = *device->gpu;
+  const char *name = nullptr;
+  if (!gpu.calls.errorName || gpu.calls.errorName(error, &name) || !name) name = "an error without a name";
+  if (error == kDriverOutOfMemory)
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "the GPU has no memory left (%s%s: %s)", gpu.kind->prefix, device->level,
+                what);
+  if (!isLoss(error))
+    return fail(diag, ASTRA_DRIVER, "the driver of the GPU %s%s refuses: %.64s (%.64s, %d)", gpu.kind->prefix,
+                device->level, what, name, error);
+  lose(device, name, error);
+  return checkDevice(device, diag);
+}
+
+void *astra::rt::ownQueue(const astra_device *device) { return device->gpu ? device->gpu->queue : nullptr; }
+
+Status astra::rt::checkDevice(const astra_device *device, astra_diag *diag) {
+  if (!device->gpu || !device->gpu->lost.load(std::memory_order_acquire)) return ASTRA_OK;
+  return fail(diag, ASTRA_DEVICE_LOST, "%s", device->gpu->loss.text);
+}
+
+const DeviceType astra::rt::gpuDevice = {init,   destroy,   hasFeature, nullptr, choose,    load,
+                                         unload, launch, allocate, releaseMemory, copy, settle,
+                                         makeQueue, freeQueue, makeEvent, freeEvent, record, await, ended};
