@@ -8,7 +8,8 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
-          Machines are the CPU levels, and the emulator with the host builds of the GPU kernels of both flavours.
+          Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
+          runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
 Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs among them; specials are a NaN with
           sign and payload, a signalling one, both infinities. NaNs come out canonical.
@@ -145,6 +146,9 @@ class Module:
                     "--target=" + ",".join([*GPUS, *(f"emu:{gpu}" for gpu in GPUS)]))
             for gpu in GPUS:
                 self.runs.append([self.bin / "astra-run", f"--emulate={gpu}", f"--seed={options.seed}", bundle])
+                self.runs.append(["env", f"ASTRA_STAND_IN_BUNDLE={bundle}", self.bin / "astra-run", bundle,
+                                  f"--device={gpu.split(':')[0]}:0",
+                                  f"--driver={Path(options.build).resolve() / 'lib' / 'libastra-stand-in.so'}"])
 
         self.programs = []
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):

@@ -224,15 +224,20 @@ astra_status astra_loaded_set_param(astra_loaded *loaded, const char *name, cons
   if (Status s = checkHandle(loaded, "the loaded bundle", diag)) return s;
   uint32_t index = 0;
   if (Status s = findUserParam(loaded->bundle, name, index, diag)) return s;
-  ParamValue made;
-  if (Status s = makeParam(loaded, index, value, made, diag)) return s;
   progress(loaded->device);
-  Lock lock(loaded->mutex);
-  if (loaded->flying.load(std::memory_order_acquire)) {
-    freeParam(loaded->device, made);
+  auto isBusy = [&] { return loaded->flying.load(std::memory_order_acquire) != 0; };
+  auto busy = [&] {
     return fail(diag, ASTRA_BUSY,
                 "a call is in flight; wait for its promise or for a mark of its stream before param %.64s is replaced",
                 name);
+  };
+  if (isBusy()) return busy();
+  ParamValue made;
+  if (Status s = makeParam(loaded, index, value, made, diag)) return s;
+  Lock lock(loaded->mutex);
+  if (isBusy()) { // since then
+    freeParam(loaded->device, made);
+    return busy();
   }
   if (Status s = replace(loaded, nullptr, index, made, diag)) return s;
   loaded->changes++;

@@ -5,6 +5,7 @@
 // Does not: hide a status.
 #pragma once
 
+#include "StandIn.h"
 #include "TestBundle.h"
 #include "astra/astra.h"
 
@@ -92,11 +93,14 @@ inline Tensor tensor(std::vector<float> &values, Shape shape) {
 
 /// A runtime, a device, a stream, and the standard bundle loaded in a session.
 struct Machine {
-  explicit Machine(uint32_t threads = 1, const char *level = nullptr, Bytes file = standard()) : memory(file) {
+  explicit Machine(uint32_t threads = 1, const char *level = nullptr, Bytes file = standard(),
+                   const char *name = "cpu")
+      : memory(file) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
     o.num_threads = threads, o.level = level;
+    if (strcmp(name, "cpu") != 0) o.driver = ASTRA_STAND_IN;
     EXPECT_OK(astra_runtime_init(runtime.out(), nullptr, &diag));
-    EXPECT_OK(astra_device_init(device.out(), runtime, "cpu", &o, &diag));
+    EXPECT_OK(astra_device_init(device.out(), runtime, name, &o, &diag));
     EXPECT_OK(astra_pool_init(pool.out(), device, nullptr, &diag));
     EXPECT_OK(astra_stream_init(stream.out(), device, &diag));
     EXPECT_OK(astra_bundle_init_memory(bundle.out(), runtime, memory.data, memory.size, nullptr, &diag));
@@ -110,6 +114,13 @@ struct Machine {
       return assemble(maker);
     }();
     return bytes;
+  }
+  /// A machine with a GPU: the stand-in driver's.
+  static std::unique_ptr<Machine> withGpu(const char *name, uint32_t threads = 1) {
+    static const Bytes bytes = deviceBundle();
+    standInReset();
+    standInBundle(bytes.data(), bytes.size(), true);
+    return std::make_unique<Machine>(threads, nullptr, bytes, name);
   }
   Session makeSession(int64_t cap = 8) {
     Session s;

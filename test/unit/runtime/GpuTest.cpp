@@ -107,8 +107,8 @@ TEST_F(Emulated, DevicesAreRefused) {
   Device other;
   EXPECT_FAIL(ASTRA_UNSUPPORTED, "no emulator is given",
               astra_device_init(other.out(), runtime, "emu:cuda:sm_90", nullptr, &diag));
-  EXPECT_FAIL(ASTRA_UNSUPPORTED, "no device is named 'cuda:0'",
-              astra_device_init(other.out(), runtime, "cuda:0", nullptr, &diag));
+  EXPECT_FAIL(ASTRA_UNSUPPORTED, "no device is named 'tpu:0'",
+              astra_device_init(other.out(), runtime, "tpu:0", nullptr, &diag));
   astra_device_options o = ASTRA_INIT(astra_device_options);
   o.emulator = &hooks, o.level = "x86-64-v3";
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "has no level",

@@ -120,6 +120,11 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   FINE(astra_pool_trim(pool));
   MAY(astra_stream_init(stream.out(), device, &diag));
   MAY(astra_stream_init(second.out(), device, &diag));
+  float number = 1;
+  MAY(astra_stream_write(stream, x, 0, &number, sizeof number, promise.out(), &diag));
+  MAY(astra_stream_read(stream, &number, x, 0, sizeof number, nullptr, &diag));
+  FINE(astra_promise_wait(promise, &diag));
+  FINE(astra_promise_free(promise.out()));
 
   MAY(astra_bundle_init_file(opened.out(), runtime, files.path.c_str(), nullptr, &diag));
   MAY(astra_bundle_init_memory(bundle.out(), runtime, files.memory.data, files.memory.size, nullptr, &diag));

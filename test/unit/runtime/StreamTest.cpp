@@ -1,5 +1,6 @@
 //===- StreamTest.cpp: the conformance suite of streams, promises, pools --===//
-// Takes:    a kind of device: inline, threads of ours, threads of the host.
+// Takes:    a kind of device: a CPU (inline, threads of ours, threads of the host), a GPU of the stand-in driver (inline,
+//           with threads on which calls wait).
 // Gives:    the same behaviour on each.
 // Keeps:    every order that astra.h promises is observed, not assumed.
 // Does not: measure.
@@ -42,7 +43,9 @@ struct HostThreads {
   }
 };
 
-enum Kind { Inline, Two, Seven, Host, HostQueues };
+enum Kind { Inline, Two, Seven, Host, HostQueues, Cuda, Hip, CudaThreads };
+bool isGpu(Kind kind) { return kind >= Cuda; }
+/// Calls end inside submit.
 bool isInline(Kind kind) { return kind == Inline || kind == Host; }
 
 struct Conformance : testing::TestWithParam<Kind> {
@@ -52,6 +55,7 @@ struct Conformance : testing::TestWithParam<Kind> {
 
   std::unique_ptr<Machine> make() {
     Kind kind = GetParam();
+    if (isGpu(kind)) return Machine::withGpu(kind == Hip ? "hip:0" : "cuda:1", kind == CudaThreads ? 2 : 1);
     auto m = std::make_unique<Machine>(kind == Two ? 2 : kind == Seven ? 7 : 1);
     if (kind != Host && kind != HostQueues) return m;
     // The same machine on a device with the host's threads.
@@ -87,10 +91,38 @@ struct Conformance : testing::TestWithParam<Kind> {
     t.t.buffer = buffer, t.t.byte_offset = offset, t.t.dtype = ASTRA_F32, t.t.ndim = 1, t.t.shape = t.shape.data();
     return t;
   }
+  void write(astra_buffer *to, const std::vector<float> &values) {
+    Promise p;
+    EXPECT_OK(astra_stream_write(machine->stream, to, 0, values.data(), values.size() * 4, p.out(), &diag));
+    EXPECT_OK(astra_promise_wait(p, &diag));
+  }
+  std::vector<float> read(astra_buffer *from) {
+    std::vector<float> values(astra_buffer_bytes(from) / 4);
+    Promise p;
+    EXPECT_OK(astra_stream_read(machine->stream, values.data(), from, 0, values.size() * 4, p.out(), &diag));
+    EXPECT_OK(astra_promise_wait(p, &diag));
+    return values;
+  }
+  /// What "gate" waits for. A GPU reads it when its stream begins: that is held.
   Tensor gateTensor(int32_t &gate) {
+    hold();
     Tensor t{Shape{}, ASTRA_INIT(astra_tensor)};
     t.t.data = &gate, t.t.data_bytes = 4, t.t.dtype = ASTRA_I32;
     return t;
+  }
+  void hold() {
+    constexpr int64_t kFirstStream = 1; // number 0 is the device's own
+    if (isGpu(GetParam())) standInHold(kFirstStream);
+  }
+  void open(int32_t &gate, int32_t value) {
+    __atomic_store_n(&gate, value, __ATOMIC_RELEASE);
+    if (isGpu(GetParam())) standInGo();
+  }
+  ~Conformance() override {
+    machine.reset();
+    if (isGpu(GetParam())) {
+      EXPECT_EQ(standInLive(), 0);
+    }
   }
 };
 
@@ -131,7 +163,7 @@ TEST_P(Queued, OneCallInFlightPerSession) {
   EXPECT_EQ(astra_session_free(&again), ASTRA_BUSY);
   int64_t extent;
   EXPECT_FAIL(ASTRA_NOT_READY, "wait", astra_promise_output_shape(p, 0, &extent, nullptr, &diag));
-  __atomic_store_n(&gate, 42, __ATOMIC_RELEASE);
+  open(gate, 42);
   EXPECT_OK(astra_promise_wait(p, &diag));
   EXPECT_EQ(y[0], 42);
   EXPECT_OK(astra_session_set_dim(machine->session, "count", 1, &diag));
@@ -144,7 +176,7 @@ TEST_P(Queued, ACallWithoutAPromiseEndsAtAMark) {
   EXPECT_OK(machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, nullptr));
   EXPECT_FAIL(ASTRA_BUSY, "for a mark of its stream (astra_stream_mark)", astra_session_reset(machine->session, &diag));
   EXPECT_OK(astra_stream_mark(machine->stream, mark.out(), &diag));
-  __atomic_store_n(&gate, 42, __ATOMIC_RELEASE);
+  open(gate, 42);
   EXPECT_OK(astra_promise_wait(mark, &diag));
   EXPECT_EQ(y[0], 42);
   EXPECT_OK(astra_session_reset(machine->session, &diag));
@@ -163,7 +195,7 @@ TEST_P(Queued, AfterOrdersAcrossStreams) {
               machine->submit(second, other, "accumulate", {tensor(y, {})}, {tensor(z, {})}, nullptr));
   EXPECT_OK(machine->submit(second, other, "accumulate", {tensor(y, {})}, {tensor(z, {})}, last.out(), {first}));
   EXPECT_EQ(astra_promise_poll(last, nullptr), ASTRA_NOT_READY);
-  __atomic_store_n(&gate, 7, __ATOMIC_RELEASE);
+  open(gate, 7);
   EXPECT_OK(astra_promise_wait(last, &diag));
   EXPECT_EQ(z[0], 17);
 }
@@ -181,7 +213,7 @@ TEST_P(Queued, OrderIsTransitive) {
   EXPECT_OK(astra_stream_wait(c, viaB, &diag));
   EXPECT_OK(machine->submit(second, c, "accumulate", {tensor(y, {})}, {tensor(z, {})}, last.out()));
   EXPECT_EQ(astra_promise_poll(viaB, nullptr), ASTRA_NOT_READY);
-  __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+  open(gate, 1);
   EXPECT_OK(astra_promise_wait(last, &diag));
   EXPECT_EQ(z[0], 11);
 }
@@ -231,8 +263,9 @@ TEST_P(Queued, ManyThreadsWaitForOnePromise) {
 
 TEST_P(Conformance, LongChainsOfStreamsDoNotNest) {
   std::vector<Stream> streams;
-  std::vector<Promise> promises(2000);
-  for (size_t i = 0; i < 2000; i++) {
+  size_t count = isGpu(GetParam()) ? 200 : 2000; // the stand-in has a thread for each
+  std::vector<Promise> promises(count);
+  for (size_t i = 0; i < count; i++) {
     streams.push_back(makeStream());
     if (i) EXPECT_OK(astra_stream_wait(streams[i], promises[i - 1], &diag));
     EXPECT_OK(astra_stream_mark(streams[i], promises[i].out(), &diag));
@@ -244,8 +277,9 @@ TEST_P(Conformance, DisjointViewsAreWrittenByTwoStreams) {
   Stream other = makeStream();
   Session second = machine->makeSession();
   Buffer x = makeBuffer(4000), out = makeBuffer(8000), low, high;
-  auto *values = static_cast<float *>(astra_buffer_data(x));
-  for (int i = 0; i < 1000; i++) values[i] = float(i);
+  std::vector<float> values(1000);
+  for (int i = 0; i < 1000; i++) values[size_t(i)] = float(i);
+  write(x, values);
   EXPECT_OK(astra_buffer_init_view(low.out(), out, 0, 4000, &diag));
   EXPECT_OK(astra_buffer_init_view(high.out(), out, 4000, 4000, &diag));
   for (int round = 0; round < 20; round++) {
@@ -256,7 +290,8 @@ TEST_P(Conformance, DisjointViewsAreWrittenByTwoStreams) {
     EXPECT_OK(astra_promise_wait(a, &diag));
     EXPECT_OK(astra_promise_wait(b, &diag));
   }
-  EXPECT_EQ(memcmp(astra_buffer_data(low), astra_buffer_data(high), 4000), 0);
+  EXPECT_EQ(read(low), read(high));
+  EXPECT_EQ(read(low)[999], 1998);
 }
 
 TEST_P(Conformance, ErrorsSurfaceAtTheWaitAndPassToThoseWhoWaitForThem) {
@@ -287,11 +322,17 @@ TEST_P(Conformance, ErrorsSurfaceAtTheWaitAndPassToThoseWhoWaitForThem) {
 TEST_P(Conformance, PoolRecyclesWhenTheCallHasEnded) {
   astra_pool_stats stats = ASTRA_INIT(astra_pool_stats);
   std::vector<float> y(1);
-  int32_t *gate;
+  int32_t there, *gate;
   Promise p;
   {
     Buffer g = makeBuffer(4096);
     gate = static_cast<int32_t *>(astra_buffer_data(g));
+    EXPECT_EQ(gate == nullptr, isGpu(GetParam()));
+    if (!gate) {
+      write(g, {1});
+      hold();
+      gate = &there;
+    }
     *gate = isInline(GetParam());
     Tensor t{Shape{}, ASTRA_INIT(astra_tensor)};
     t.t.buffer = g, t.t.dtype = ASTRA_I32;
@@ -301,10 +342,11 @@ TEST_P(Conformance, PoolRecyclesWhenTheCallHasEnded) {
     EXPECT_EQ(astra_pool_get_stats(machine->pool, &stats), ASTRA_OK);
     EXPECT_EQ(stats.bytes_in_use, 4096u);
     Buffer another = makeBuffer(4096);
-    EXPECT_NE(astra_buffer_data(another), gate) << "still locked";
+    EXPECT_EQ(astra_pool_get_stats(machine->pool, &stats), ASTRA_OK);
+    EXPECT_EQ(stats.fresh, 2u) << "still locked";
     astra_pool *pool = machine->pool;
     EXPECT_EQ(astra_pool_free(&pool), ASTRA_IN_USE);
-    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+    open(*gate, 1);
   }
   EXPECT_OK(astra_promise_wait(p, &diag));
   Buffer larger = makeBuffer(100);
@@ -321,7 +363,6 @@ TEST_P(Conformance, DonatedBuffersAreFreedByTheCall) {
   astra_pool_stats stats = ASTRA_INIT(astra_pool_stats);
   astra_buffer *x = nullptr;
   EXPECT_OK(astra_buffer_init(&x, machine->pool, 4000, &diag));
-  memset(astra_buffer_data(x), 0, 4000);
   Buffer z = makeBuffer(4000);
   Tensor t = in(x, 1000);
   t.t.flags = ASTRA_TENSOR_DONATED;
@@ -333,6 +374,25 @@ TEST_P(Conformance, DonatedBuffersAreFreedByTheCall) {
   EXPECT_OK(astra_promise_wait(p, &diag));
   EXPECT_OK(astra_pool_get_stats(machine->pool, &stats));
   EXPECT_EQ(stats.bytes_in_use, 4032u);
+}
+
+TEST_P(Conformance, CopiesAreInTheOrderOfTheStream) {
+  Buffer x = makeBuffer(40), z = makeBuffer(40);
+  std::vector<std::vector<float>> in(20, std::vector<float>(10)), out = in;
+  std::vector<Session> sessions;
+  for (size_t i = 0; i < in.size(); i++) {
+    in[i].assign(10, float(i));
+    sessions.push_back(machine->makeSession());
+    EXPECT_OK(astra_stream_write(machine->stream, x, 0, in[i].data(), 40, nullptr, &diag));
+    EXPECT_OK(machine->submit(sessions[i], machine->stream, "double", {this->in(x, 10)}, {this->in(z, 10)}, nullptr));
+    EXPECT_OK(astra_stream_read(machine->stream, out[i].data(), z, 0, 40, nullptr, &diag));
+  }
+  Promise mark;
+  EXPECT_OK(astra_stream_mark(machine->stream, mark.out(), &diag));
+  EXPECT_OK(astra_promise_wait(mark, &diag));
+  for (size_t i = 0; i < in.size(); i++) EXPECT_EQ(out[i], std::vector<float>(10, float(2 * i)));
+  EXPECT_FAIL(ASTRA_CAPACITY, "does not fit", astra_stream_write(machine->stream, x, 4, in[0].data(), 40, nullptr, &diag));
+  EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "NULL", astra_stream_read(machine->stream, nullptr, x, 0, 40, nullptr, &diag));
 }
 
 TEST_P(Conformance, ManyThreadsSubmitToOneStream) {
@@ -385,11 +445,13 @@ TEST_P(Conformance, AForkedChildIsRefused) {
 }
 
 std::string kindName(const testing::TestParamInfo<Kind> &info) {
-  const char *names[] = {"Inline", "TwoThreads", "SevenThreads", "HostThreads", "HostQueues"};
+  const char *names[] = {"Inline", "TwoThreads", "SevenThreads", "HostThreads", "HostQueues",
+                         "Cuda",   "Hip",        "CudaThreads"};
   return names[info.param];
 }
-INSTANTIATE_TEST_SUITE_P(On, Conformance, testing::Values(Inline, Two, Seven, Host, HostQueues), kindName);
-INSTANTIATE_TEST_SUITE_P(On, Queued, testing::Values(Two, Seven, HostQueues), kindName);
+INSTANTIATE_TEST_SUITE_P(On, Conformance, testing::Values(Inline, Two, Seven, Host, HostQueues, Cuda, Hip, CudaThreads),
+                         kindName);
+INSTANTIATE_TEST_SUITE_P(On, Queued, testing::Values(Two, Seven, HostQueues, Cuda, Hip, CudaThreads), kindName);
 
 TEST(TwoRuntimes, DoNotMeet) {
   Machine a(2), b(3);

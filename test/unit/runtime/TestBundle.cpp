@@ -270,6 +270,57 @@ ManifestMaker test::gpuManifest() {
   return k;
 }
 
+Bytes test::deviceBundle(void (*change)(fmt::ManifestT &)) {
+  constexpr bool x86 =
+#if defined(__x86_64__)
+      true;
+#else
+      false;
+#endif
+  const Bytes cubin = {0x7f, 'E', 'L', 'F', 'c', 'u', 'b', 'i', 'n'}, hsaco = {0x7f, 'E', 'L', 'F', 'h', 's', 'a'};
+  const Bytes ptx = {'/', '/', 'P', 'T', 'X'};
+  ManifestMaker k = standardManifest();
+  uint32_t none = k.number(0);
+  auto add = [&](const char *name, fmt::Arch arch, uint32_t abi, uint32_t section) -> fmt::GpuTargetT & {
+    auto t = std::make_unique<fmt::TargetT>();
+    t->name = name, t->arch = arch, t->abi = abi, t->section = section;
+    t->gpu = std::make_unique<fmt::GpuTargetT>();
+    t->gpu->warp = 64;
+    k.m.targets.push_back(std::move(t));
+    return *k.m.targets.back()->gpu;
+  };
+  auto addHost = [&](const char *name, uint32_t of, const Bytes &code) {
+    fmt::GpuTargetT &host = add(name, x86 ? fmt::Arch::X86_64 : fmt::Arch::AArch64, fmt::kHostBuildAbi, x86 ? 1 : 2);
+    host.of = of;
+    host.of_sha256.resize(32);
+    rt::Sha256 hash;
+    hash.update(code.data(), code.size());
+    hash.finish(host.of_sha256.data());
+  };
+  add("cuda:sm_90", fmt::Arch::NVIDIA, fmt::kGpuKernelAbi, 3).text = 4;
+  add("hip:gfx942", fmt::Arch::AMD, fmt::kGpuKernelAbi, 5);
+  addHost("emu:cuda:sm_90", 4, cubin);
+  addHost("emu:hip:gfx942", 5, hsaco);
+  for (const auto &kernel : k.m.kernels)
+    for (uint64_t offset : {uint64_t(0), uint64_t(0), kernel->code[x86 ? 0 : 3]->offset, kernel->code[x86 ? 0 : 3]->offset}) {
+      auto code = std::make_unique<fmt::KernelCodeT>();
+      code->offset = offset, code->items = kernel->code[0]->items, code->scratch = none;
+      code->gpu = std::make_unique<fmt::GpuCodeT>();
+      code->gpu->symbol = kernel->name, code->gpu->threads = 64, code->gpu->group = 64;
+      code->gpu->dims = {0, 1, 2, 3, 4};
+      kernel->code.push_back(std::move(code));
+    }
+  if (change) change(k.m);
+  return assemble({{fmt::SectionKind::Manifest, k.manifest()},
+                   {fmt::SectionKind::Code, k.x86.code},
+                   {fmt::SectionKind::Code, k.aarch64.code},
+                   {fmt::SectionKind::DeviceCode, cubin},
+                   {fmt::SectionKind::DeviceText, ptx},
+                   {fmt::SectionKind::DeviceCode, hsaco},
+                   {fmt::SectionKind::Weights, k.weights}},
+                  fmt::kFeatureGpu);
+}
+
 //===- The standard bundle ------------------------------------------------===//
 
 ManifestMaker test::standardManifest() {
