@@ -270,6 +270,16 @@ ManifestMaker test::gpuManifest() {
   return k;
 }
 
+static const Bytes deviceText = {'/', '/', 'P', 'T', 'X'};
+
+Bytes test::textHash() {
+  Bytes out(32);
+  rt::Sha256 hash;
+  hash.update(deviceText.data(), deviceText.size());
+  hash.finish(out.data());
+  return out;
+}
+
 Bytes test::deviceBundle(void (*change)(fmt::ManifestT &)) {
   constexpr bool x86 =
 #if defined(__x86_64__)
@@ -278,7 +288,6 @@ Bytes test::deviceBundle(void (*change)(fmt::ManifestT &)) {
       false;
 #endif
   const Bytes cubin = {0x7f, 'E', 'L', 'F', 'c', 'u', 'b', 'i', 'n'}, hsaco = {0x7f, 'E', 'L', 'F', 'h', 's', 'a'};
-  const Bytes ptx = {'/', '/', 'P', 'T', 'X'};
   ManifestMaker k = standardManifest();
   uint32_t none = k.number(0);
   auto add = [&](const char *name, fmt::Arch arch, uint32_t abi, uint32_t section) -> fmt::GpuTargetT & {
@@ -315,7 +324,7 @@ Bytes test::deviceBundle(void (*change)(fmt::ManifestT &)) {
                    {fmt::SectionKind::Code, k.x86.code},
                    {fmt::SectionKind::Code, k.aarch64.code},
                    {fmt::SectionKind::DeviceCode, cubin},
-                   {fmt::SectionKind::DeviceText, ptx},
+                   {fmt::SectionKind::DeviceText, deviceText},
                    {fmt::SectionKind::DeviceCode, hsaco},
                    {fmt::SectionKind::Weights, k.weights}},
                   fmt::kFeatureGpu);
