@@ -76,8 +76,9 @@ enum {
   ASTRA_IO = 32,          /* a file could not be opened, read or mapped */
   ASTRA_UNSUPPORTED = 33, /* a device or an option that this library does not have */
   ASTRA_THREADS = 34,     /* a thread could not be made */
-  ASTRA_DEVICE_LOST = 35, /* a GPU's context is broken, and so is every handle of the device: free them, make new ones */
-  ASTRA_DRIVER = 36,      /* a GPU's driver refuses a call; the sentence has the call and the driver's word for it */
+  ASTRA_DEVICE_LOST =
+      35,            /* a GPU's context is broken, and so is every handle of the device: free them, make new ones */
+  ASTRA_DRIVER = 36, /* a GPU's driver refuses a call; the sentence has the call and the driver's word for it */
   /* The moment */
   ASTRA_NOT_READY = 40,  /* from poll: still running; not an error */
   ASTRA_BUSY = 41,       /* a call is in flight: wait for its promise, or for a mark of its stream */
@@ -227,8 +228,8 @@ typedef struct astra_emulator {
   astra_status (*launch)(void *self, const astra_emulated_launch *launch, astra_diag *diag);
 } astra_emulator;
 
-/* ASTRA_DEVICE_ALLOW_PTX: where a bundle has no machine code for a GPU, its driver may compile the bundle's PTX. What it
- * makes of it is no part of the bundle and of no test. */
+/* ASTRA_DEVICE_ALLOW_PTX: where a bundle has no machine code for a GPU, its driver may compile the bundle's PTX. What
+ * it makes of it is no part of the bundle and of no test. */
 enum { ASTRA_DEVICE_ALLOW_PTX = 1 };
 
 typedef struct astra_device_options {
@@ -239,12 +240,12 @@ typedef struct astra_device_options {
                            they sleep */
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
-  const char *driver; /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */
-  uint32_t flags;     /* of a GPU: ASTRA_DEVICE_ALLOW_PTX */
+  const char *driver;             /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */
+  uint32_t flags;                 /* of a GPU: ASTRA_DEVICE_ALLOW_PTX */
 } astra_device_options;
 
-/* name: "cpu"; "cuda:0", "hip:1": the GPU of that number, whose driver is opened now; or "emu:cuda:sm_90": the target of
- * that name in an emulator. options may be NULL but for "emu:...". A GPU's calls run behind submit, which waits only
+/* name: "cpu"; "cuda:0", "hip:1": the GPU of that number, whose driver is opened now; or "emu:cuda:sm_90": the target
+ * of that name in an emulator. options may be NULL but for "emu:...". A GPU's calls run behind submit, which waits only
  * where the program decides by what it computed; with an executor or threads it waits on those. The context that is
  * current on a thread stays current. */
 ASTRA_API astra_status astra_device_init(astra_device **out, astra_runtime *runtime, const char *name,
@@ -285,8 +286,8 @@ ASTRA_API astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, u
 ASTRA_API astra_status astra_buffer_init_view(astra_buffer **out, astra_buffer *parent, uint64_t offset, uint64_t bytes,
                                               astra_diag *diag);
 ASTRA_API astra_status astra_buffer_free(astra_buffer **buffer);
-/* The address on the host, NULL for a GPU's buffer (astra_stream_write and astra_stream_read copy); the size. The caller
- * must not touch what a call in flight writes. */
+/* The address on the host, NULL for a GPU's buffer (astra_stream_write and astra_stream_read copy); the size. The
+ * caller must not touch what a call in flight writes. */
 ASTRA_API void *astra_buffer_data(astra_buffer *buffer);
 ASTRA_API uint64_t astra_buffer_bytes(const astra_buffer *buffer);
 
@@ -445,8 +446,8 @@ ASTRA_API astra_status astra_session_set_state(astra_session *session, const cha
                                                astra_diag *diag);
 ASTRA_API astra_status astra_session_get_state(astra_session *session, const char *name, const astra_tensor *out,
                                                astra_diag *diag);
-/* Lends the state's memory for reading, without a copy (of a GPU's state: a copy on the host): the session is ASTRA_BUSY
- * until it is returned. Row-major. */
+/* Lends the state's memory for reading, without a copy (of a GPU's state: a copy on the host): the session is
+ * ASTRA_BUSY until it is returned. Row-major. */
 ASTRA_API astra_status astra_session_lease_state(astra_session *session, const char *name, const void **data,
                                                  uint64_t *bytes, astra_diag *diag);
 ASTRA_API astra_status astra_session_return_state(astra_session *session, const char *name, astra_diag *diag);

@@ -202,10 +202,14 @@ void Driver::add(const void *data, uint64_t bytes, bool isDirect) {
     mprotect(b->image, image.size(), PROT_READ | PROT_EXEC);
     for (const fmt::Kernel *k : *m.kernels()) {
       const fmt::KernelCode &c = *k->code()->Get(i);
-      Kernel kernel{k->name()->str(),      static_cast<uint8_t *>(b->image) + c.offset(),
-                    c.gpu()->threads(),    c.gpu()->group(),
-                    host.gpu()->warp(),    c.gpu()->shared(),
-                    {},                    c.gpu()->dims()->size(),
+      Kernel kernel{k->name()->str(),
+                    static_cast<uint8_t *>(b->image) + c.offset(),
+                    c.gpu()->threads(),
+                    c.gpu()->group(),
+                    host.gpu()->warp(),
+                    c.gpu()->shared(),
+                    {},
+                    c.gpu()->dims()->size(),
                     isDirect};
       for (auto a : *k->access()) kernel.writes.push_back(a != fmt::Access::Read);
       b->kernels[k->code()->Get(host.gpu()->of())->gpu()->symbol()->str()] = kernel;
@@ -229,32 +233,50 @@ int currentDevice(Flavour f) {
   return contextStack.empty() || !contextStack.back()->retained ? -1 : contextStack.back()->device;
 }
 
+/// A lost device touches no memory any more once a call has said so.
+int loss(Driver &d, std::unique_lock<std::mutex> &lock, int device) {
+  for (;;) {
+    auto busy = std::find_if(d.streams.begin(), d.streams.end(),
+                             [&](const Stream *s) { return s->device == device && s->isRunning; });
+    if (busy == d.streams.end()) return d.lost[device];
+    d.changed.wait(lock);
+  }
+}
+
 template <typename F> int call(Flavour flavour, const char *name, Needs needs, F body) {
   Driver &d = driver();
   std::unique_lock lock(d.mutex);
   d.calls[name]++, d.calls[""]++;
   int device = currentDevice(flavour), error = d.injected(name);
   if (error) {
-    if (device >= 0) d.lose(device, error);
-    return error;
+    if (device < 0 || !isLoss(error)) return error;
+    d.lose(device, error);
+    return loss(d, lock, device);
   }
   if (needs == Nothing) return body(d, lock, flavour * 4);
   if (device < 0) return InvalidContext;
-  if (d.lost[device] && needs == AContext) return d.lost[device];
+  if (d.lost[device] && needs == AContext) return loss(d, lock, device);
   error = body(d, lock, device);
-  return error ? error : d.lost[device]; // what gives back on a lost device does so, and says it
+  // What gives back on a lost device does so, and says it.
+  return d.lost[device] ? loss(d, lock, device) : error;
 }
 
 #define PAIR(needs, cuda, hip, parameters, ...)                                                                        \
   extern "C" int cuda parameters {                                                                                     \
-    return call(Cuda, #cuda, needs, [&]([[maybe_unused]] Driver & d, [[maybe_unused]] std::unique_lock<std::mutex> & lock, [[maybe_unused]] int device) __VA_ARGS__);     \
+    return call(Cuda, #cuda, needs,                                                                                    \
+                [&]([[maybe_unused]] Driver & d, [[maybe_unused]] std::unique_lock<std::mutex> & lock,                 \
+                    [[maybe_unused]] int device) __VA_ARGS__);                                                         \
   }                                                                                                                    \
   extern "C" int hip parameters {                                                                                      \
-    return call(Hip, #hip, needs, [&]([[maybe_unused]] Driver & d, [[maybe_unused]] std::unique_lock<std::mutex> & lock, [[maybe_unused]] int device) __VA_ARGS__);       \
+    return call(Hip, #hip, needs,                                                                                      \
+                [&]([[maybe_unused]] Driver & d, [[maybe_unused]] std::unique_lock<std::mutex> & lock,                 \
+                    [[maybe_unused]] int device) __VA_ARGS__);                                                         \
   }
 #define ONE(flavour, needs, name, parameters, ...)                                                                     \
   extern "C" int name parameters {                                                                                     \
-    return call(flavour, #name, needs, [&]([[maybe_unused]] Driver & d, [[maybe_unused]] std::unique_lock<std::mutex> & lock, [[maybe_unused]] int device) __VA_ARGS__);  \
+    return call(flavour, #name, needs,                                                                                 \
+                [&]([[maybe_unused]] Driver & d, [[maybe_unused]] std::unique_lock<std::mutex> & lock,                 \
+                    [[maybe_unused]] int device) __VA_ARGS__);                                                         \
   }
 
 //===- Streams ----------------------------------------------------------------===//
@@ -314,8 +336,8 @@ struct Launched {
 };
 
 int runDirect(const Kernel &k, const std::vector<uint8_t *> &places, const Launched &l) {
-  auto *entry = reinterpret_cast<void (*)(void *const *, const int64_t *, void *, int64_t, int64_t)>(
-      const_cast<void *>(k.code));
+  auto *entry =
+      reinterpret_cast<void (*)(void *const *, const int64_t *, void *, int64_t, int64_t)>(const_cast<void *>(k.code));
   alignas(64) uint8_t scratch[4096];
   std::vector<void *> buffers(places.begin(), places.end());
   entry(buffers.data(), l.numbers.data(), scratch, 0, int64_t(l.blocks));
@@ -342,7 +364,9 @@ int runKernel(int device, const Launched &l) {
       if (p && (!m || m->device != device)) return IllegalAddress;
       uint64_t end = m ? m->bytes : 0;
       for (const void *other : l.buffers)
-        if (m && other > p) end = std::min<uint64_t>(end, offset + uint64_t(static_cast<const char *>(other) - static_cast<const char *>(p)));
+        if (m && other > p)
+          end = std::min<uint64_t>(end,
+                                   offset + uint64_t(static_cast<const char *>(other) - static_cast<const char *>(p)));
       places.push_back(m ? m->host + offset : nullptr);
       buffers.push_back({{places.back(), end - offset}, k.writes[i]});
     }
@@ -418,9 +442,9 @@ ONE(Hip, Nothing, hipGetDevicePropertiesR0600, (void *out, int number), {
 })
 PAIR(Nothing, cuGetErrorName, hipDrvGetErrorName, (int error, const char **out), {
   static const std::map<int, const char *> names = {
-      {1, "ERROR_INVALID_VALUE"},     {2, "ERROR_OUT_OF_MEMORY"},   {100, "ERROR_NO_DEVICE"},
-      {200, "ERROR_INVALID_IMAGE"},   {201, "ERROR_INVALID_CONTEXT"}, {222, "ERROR_UNSUPPORTED_PTX_VERSION"},
-      {500, "ERROR_NOT_FOUND"},       {700, "ERROR_ILLEGAL_ADDRESS"}, {701, "ERROR_LAUNCH_OUT_OF_RESOURCES"},
+      {1, "ERROR_INVALID_VALUE"},        {2, "ERROR_OUT_OF_MEMORY"},     {100, "ERROR_NO_DEVICE"},
+      {200, "ERROR_INVALID_IMAGE"},      {201, "ERROR_INVALID_CONTEXT"}, {222, "ERROR_UNSUPPORTED_PTX_VERSION"},
+      {500, "ERROR_NOT_FOUND"},          {700, "ERROR_ILLEGAL_ADDRESS"}, {701, "ERROR_LAUNCH_OUT_OF_RESOURCES"},
       {716, "ERROR_MISALIGNED_ADDRESS"}, {719, "ERROR_LAUNCH_FAILED"}};
   auto at = names.find(error);
   *out = at == names.end() ? nullptr : at->second;
@@ -590,8 +614,8 @@ PAIR(AContext, cuEventSynchronize, hipEventSynchronize, (void *event), {
   return d.lost[device];
 })
 PAIR(AContext, cuLaunchKernel, hipModuleLaunchKernel,
-     (void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-      unsigned blockZ, unsigned sharedBytes, void *stream, void **parameters, void **extra),
+     (void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
+      unsigned sharedBytes, void *stream, void **parameters, void **extra),
      {
        auto *k = static_cast<const Kernel *>(function);
        if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX != k->threads || blockY != 1 || blockZ != 1 ||

@@ -13,7 +13,8 @@ void standInBundle(const void *data, uint64_t bytes, bool isDirect);
 /// The n-th call from now on (0 is the next) of a function, or of any if `call` is "", gives `error`; one of a lost
 /// context loses the device. Work that is queued fails when it is run: call "kernel".
 void standInFail(const char *call, int64_t n, int error);
-/// Streams do nothing more until standInGo: the one that was made as number `stream` since the reset, or all if -1.
+/// Streams do nothing more until standInGo: the one that was made as number `stream` since the reset, or all if -1
+/// (also that of the device, 0, for which some functions wait).
 void standInHold(int64_t stream);
 void standInGo();
 /// Everything queued begins so much later.

@@ -342,8 +342,7 @@ Status astra::rt::runCall(astra_session *session, astra_stream *stream, bool aft
   session->launched = false;
   if (Status s = checkDevice(stream->device, error)) return s;
   if (afterFailed)
-    return fail(error, ASTRA_DEPENDENCY, "entry %.64s did not run: a call that it waits for failed",
-                e.name()->c_str());
+    return fail(error, ASTRA_DEPENDENCY, "entry %.64s did not run: a call that it waits for failed", e.name()->c_str());
   if (Status s = moveStaged(session, stream->queue, false, error)) return s;
   Frame frame{*session->loaded,
               *e.routine(),

@@ -105,7 +105,8 @@ void *copyCode(const void *source, uint64_t bytes) {
 
 } // namespace
 
-Status astra::rt::cpu::load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out, astra_diag *diag) {
+Status astra::rt::cpu::load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out,
+                            astra_diag *diag) {
   const fmt::Section &section = bundle.file.sections[bundle.manifest().targets()->Get(target)->section()];
   out = {};
   if (section.bytes == 0) return ASTRA_OK;
@@ -179,8 +180,8 @@ Status launch(astra_device *device, const Launch &l, astra_diag *) {
 
 Status astra::rt::cpu::allocate(astra_device *device, uint64_t bytes, bool zero, void *&out, astra_diag *diag) {
   out = device->runtime->heap.allocate(bytes, fmt::kAlign, zero);
-  return out ? ASTRA_OK : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %llu bytes",
-                               static_cast<unsigned long long>(bytes));
+  return out ? ASTRA_OK
+             : fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %llu bytes", static_cast<unsigned long long>(bytes));
 }
 
 void astra::rt::cpu::release(astra_device *device, void *memory, uint64_t bytes) {
@@ -194,7 +195,7 @@ Status astra::rt::cpu::copy(astra_device *, void *, Way, void *to, const void *f
 
 Status astra::rt::cpu::settle(astra_device *, void *, astra_diag *) { return ASTRA_OK; }
 
-const DeviceType astra::rt::cpuDevice = {cpu::init,    cpu::destroy, cpuHasFeature, accepts,       nullptr,
-                                         cpu::load,    cpu::unload,  launch,        cpu::allocate, cpu::release,
-                                         cpu::copy,    cpu::settle,  nullptr,       nullptr,       nullptr,
-                                         nullptr,      nullptr,      nullptr,       nullptr};
+const DeviceType astra::rt::cpuDevice = {cpu::init, cpu::destroy, cpuHasFeature, accepts,       nullptr,
+                                         cpu::load, cpu::unload,  launch,        cpu::allocate, cpu::release,
+                                         cpu::copy, cpu::settle,  nullptr,       nullptr,       nullptr,
+                                         nullptr,   nullptr,      nullptr,       nullptr};

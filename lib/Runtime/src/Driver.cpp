@@ -43,8 +43,9 @@ Status astra::rt::openDriver(DriverCalls &out, const DriverKind &kind, const cha
   void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) {
     const char *why = dlerror();
-    return fail(diag, ASTRA_UNSUPPORTED, "the driver of %s GPUs cannot be opened (%.300s); install it, or name its file",
-                kind.maker, why ? why : file);
+    return fail(diag, ASTRA_UNSUPPORTED,
+                "the driver of %s GPUs cannot be opened (%.300s); install it, or name its file", kind.maker,
+                why ? why : file);
   }
   for (const Row &row : rows) {
     const char *name = row.names[kind.isCuda ? 0 : 1];

@@ -10,7 +10,8 @@
 
 namespace astra::rt {
 
-// CALL(field, parameters, its name in libcuda, in libamdhip64). A name may be empty where the other row has its own way.
+// CALL(field, parameters, its name in libcuda, in libamdhip64). A name may be empty where the other row has its own
+// way.
 #define ASTRA_DRIVER_CALLS(CALL)                                                                                       \
   CALL(init, (unsigned flags), "cuInit", "hipInit")                                                                    \
   CALL(version, (int *out), "cuDriverGetVersion", "hipDriverGetVersion")                                               \

@@ -48,7 +48,7 @@ Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
 
 } // namespace
 
-const DeviceType astra::rt::emulatedDevice = {init,         cpu::destroy, cpuHasFeature, accepts,       nullptr,
-                                              cpu::load,    cpu::unload,  launch,        cpu::allocate, cpu::release,
-                                              cpu::copy,    cpu::settle,  nullptr,       nullptr,       nullptr,
-                                              nullptr,      nullptr,      nullptr,       nullptr};
+const DeviceType astra::rt::emulatedDevice = {init,      cpu::destroy, cpuHasFeature, accepts,       nullptr,
+                                              cpu::load, cpu::unload,  launch,        cpu::allocate, cpu::release,
+                                              cpu::copy, cpu::settle,  nullptr,       nullptr,       nullptr,
+                                              nullptr,   nullptr,      nullptr,       nullptr};

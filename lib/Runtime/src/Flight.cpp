@@ -1,6 +1,7 @@
 //===- Flight.cpp: what runs behind submit --------------------------------===//
 // Takes:    tasks whose work is in a queue of a GPU's driver.
-// Gives:    their end: it is found when somebody asks (poll, wait, a busy session, a pool that is short), in the order of
+// Gives:    their end: it is found when somebody asks (poll, wait, a busy session, a pool that is short), in the order
+// of
 //           each stream.
 // Keeps:    no thread of its own. A task is ended once. What one thread waits for another may end.
 // Does not: begin tasks (Stream.cpp).
@@ -160,15 +161,14 @@ void astra::rt::progress(astra_device *device) {
 
 bool astra::rt::orderAfter(astra_stream *stream, Event *event, Ready &ready) {
   astra_device *device = event->device;
-  bool ok = true;
-  if (device == stream->device) {
-    if (event->queue != stream->queue) ok = device->type.await(device, stream->queue, event->handle) == ASTRA_OK;
-  } else {
-    ok = device->type.ended(device, event->handle, true) == ASTRA_OK;
+  bool isOrdered = device == stream->device &&
+                   (event->queue == stream->queue || !device->type.await(device, stream->queue, event->handle));
+  if (!isOrdered) {
+    device->type.ended(device, event->handle, true);
     progress(device, ready);
   }
   release(event);
-  return ok;
+  return isOrdered;
 }
 
 void astra::rt::finishStream(astra_stream *stream) {

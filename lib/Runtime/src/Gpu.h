@@ -55,8 +55,8 @@ void freeEvents(astra_device *device);
 Status fly(astra_stream *stream, Task *task, Ready &ready, astra_diag *diag);
 /// The event of a promise whose work is in a queue, counted for the caller; null if it is not, or has ended.
 Event *eventOf(astra_promise *promise);
-/// Lets what comes next in the stream wait for a promise of a queue: by an event of the same device, else here.
-/// False when the device of either is lost.
+/// Lets what comes next in the stream begin after the event: by the driver between streams of one device. False if this
+/// thread has waited instead: then the promise has ended, or somebody is about to end it.
 bool orderAfter(astra_stream *stream, Event *event, Ready &ready);
 /// Ends what has run to its end.
 void progress(astra_device *device, Ready &ready);

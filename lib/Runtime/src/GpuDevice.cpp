@@ -59,10 +59,15 @@ template <typename Call> void giveBack(astra_device *device, Call call) {
   call(device->gpu->calls);
 }
 
-/// An error while waiting for what runs: nobody could know when it ends.
-Status waitFailed(astra_device *device, Status s, astra_diag *diag) {
-  if (s && s != ASTRA_DEVICE_LOST) lose(device, "an error while waiting", s);
-  return s ? checkDevice(device, diag) : Status(ASTRA_OK);
+/// Waits by `call`. After an error nobody knows what still runs and touches memory: it is tried again, and then lost.
+template <typename Call> Status waitFor(astra_device *device, astra_diag *diag, Call call) {
+  constexpr int kTimes = 3;
+  for (int i = 0; i < kTimes; i++) {
+    Status s = drive(device, "to wait", diag, call);
+    if (!s || s == ASTRA_DEVICE_LOST) return s;
+  }
+  lose(device, "a wait fails", kTimes);
+  return checkDevice(device, diag);
 }
 
 //===- Making -------------------------------------------------------------===//
@@ -200,8 +205,9 @@ Status choose(const astra_device *device, const astra_bundle &bundle, uint32_t &
     return fail(diag, ASTRA_NO_TARGET, "the bundle has no code for %s GPUs; compile it with --target=%s%s",
                 gpu.kind->maker, prefix, device->level);
   if (!best)
-    return fail(diag, ASTRA_NO_TARGET, "the bundle has code for %.64s and this GPU is %s%s; compile it with --target=%s%s",
-                other, prefix, device->level, prefix, device->level);
+    return fail(diag, ASTRA_NO_TARGET,
+                "the bundle has code for %.64s and this GPU is %s%s; compile it with --target=%s%s", other, prefix,
+                device->level, prefix, device->level);
   if (!gpu.allowPtx)
     return fail(diag, ASTRA_NO_TARGET,
                 "the bundle has PTX of %.64s and no code for %s%s; compile it with ptxas for --target=%s%s, or let the "
@@ -249,14 +255,16 @@ Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, C
 
 //===- Memory and launches ------------------------------------------------===//
 
+Status settle(astra_device *device, void *queue, astra_diag *diag) {
+  return waitFor(device, diag, [&](DriverCalls &c) { return c.streamSync(queue); });
+}
+
 Status allocate(astra_device *device, uint64_t bytes, bool zero, void *&out, astra_diag *diag) {
   Status s = drive(device, "memory", diag, [&](DriverCalls &c) { return c.allocate(&out, bytes); });
   if (s || !zero) return s;
   Gpu &gpu = *device->gpu;
-  s = drive(device, "to fill memory", diag, [&](DriverCalls &c) {
-    int error = c.fill(out, 0, bytes, gpu.queue);
-    return error ? error : c.streamSync(gpu.queue);
-  });
+  s = drive(device, "to fill memory", diag, [&](DriverCalls &c) { return c.fill(out, 0, bytes, gpu.queue); });
+  if (!s) s = settle(device, gpu.queue, diag);
   if (s) {
     giveBack(device, [&](DriverCalls &c) { return c.release(out); });
     out = nullptr;
@@ -273,11 +281,6 @@ Status copy(astra_device *device, void *queue, Way way, void *to, const void *fr
   return drive(device, "a copy", diag, [&](DriverCalls &c) {
     return (way == Way::In ? c.copyIn : way == Way::Out ? c.copyOut : c.copyOn)(to, from, bytes, queue);
   });
-}
-
-Status settle(astra_device *device, void *queue, astra_diag *diag) {
-  Status s = drive(device, "to wait for a stream", diag, [&](DriverCalls &c) { return c.streamSync(queue); });
-  return waitFailed(device, s, diag);
 }
 
 Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
@@ -321,12 +324,12 @@ Status await(astra_device *device, void *queue, void *event) {
 
 Status ended(astra_device *device, void *event, bool wait) {
   bool isReady = true;
-  Status s = drive(device, "to wait for a call", nullptr, [&](DriverCalls &c) {
+  Status s = waitFor(device, nullptr, [&](DriverCalls &c) {
     int error = wait ? c.eventSync(event) : c.eventQuery(event);
     isReady = error != kDriverNotReady;
     return isReady ? error : int(kDriverOk);
   });
-  return s ? waitFailed(device, s, nullptr) : isReady ? Status(ASTRA_OK) : Status(ASTRA_NOT_READY);
+  return s ? s : isReady ? Status(ASTRA_OK) : Status(ASTRA_NOT_READY);
 }
 
 } // namespace
@@ -364,6 +367,6 @@ Status astra::rt::checkDevice(const astra_device *device, astra_diag *diag) {
   return fail(diag, ASTRA_DEVICE_LOST, "%s", device->gpu->loss.text);
 }
 
-const DeviceType astra::rt::gpuDevice = {init,   destroy,   hasFeature, nullptr, choose,    load,
-                                         unload, launch, allocate, releaseMemory, copy, settle,
-                                         makeQueue, freeQueue, makeEvent, freeEvent, record, await, ended};
+const DeviceType astra::rt::gpuDevice = {init,      destroy,   hasFeature,    nullptr, choose, load,      unload,
+                                         launch,    allocate,  releaseMemory, copy,    settle, makeQueue, freeQueue,
+                                         makeEvent, freeEvent, record,        await,   ended};

@@ -157,7 +157,7 @@ struct astra_loaded : astra::rt::Handle {
   astra_device *device;
   uint32_t target = 0; ///< index into the manifest's targets
   astra::rt::Code code{};
-  astra::rt::DeviceMemory weights; ///< where the device cannot read them in the file
+  astra::rt::DeviceMemory weights;               ///< where the device cannot read them in the file
   astra::rt::Array<const void *> params;         ///< stored bytes; null: the user must set them
   astra::rt::Array<astra::rt::ParamValue> owned; ///< those that the user set
   uint64_t changes = 0;                          ///< how often one was set; with the mutex locked

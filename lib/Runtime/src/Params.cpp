@@ -113,8 +113,7 @@ Status deriveAll(const astra_loaded *loaded, uint32_t changed, const void *const
     made[i].bytes = bytes ? bytes : 1;
     astra_device *device = loaded->device;
     s = device->type.allocate(device, made[i].bytes, true, made[i].data, diag);
-    if (s == ASTRA_OUT_OF_MEMORY)
-      fail(diag, s, "no memory for param %.64s", m.params()->Get(i)->name()->c_str());
+    if (s == ASTRA_OUT_OF_MEMORY) fail(diag, s, "no memory for param %.64s", m.params()->Get(i)->name()->c_str());
     if (!s) s = runOnce(loaded, *routine, Given{nullptr, 0, made[i].data, bytes, own}, diag);
   }
   if (s)

@@ -55,8 +55,7 @@ Status setDim(astra_session *session, const char *name, int64_t value, bool firs
 }
 
 /// The state becomes what `fill` writes, with canonical NaNs; on failure it is as it was, or lost.
-template <typename Fill>
-Status fillState(astra_session *session, uint32_t index, astra_diag *diag, Fill fill) {
+template <typename Fill> Status fillState(astra_session *session, uint32_t index, astra_diag *diag, Fill fill) {
   const fmt::State *row = session->loaded->bundle->manifest().states()->Get(index);
   StateValue &state = session->states[index];
   astra_device *device = session->loaded->device;

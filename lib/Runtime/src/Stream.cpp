@@ -102,9 +102,7 @@ void drain(astra_stream *stream, Ready &ready, const astra_promise *until = null
         Event *event = eventOf(promise);
         if (!event && park(stream, promise)) return;
         if (!event) continue;
-        bool isOrdered = event->device == stream->device;
-        task->afterFailed |= !orderAfter(stream, event, ready);
-        task->waited += isOrdered;
+        task->waited += orderAfter(stream, event, ready);
         continue;
       }
       task->afterFailed |= state != ASTRA_OK;

@@ -33,15 +33,15 @@ struct Transfer {
 };
 
 struct Task {
-  Task *next = nullptr; ///< in the stream, then among its flights
+  Task *next = nullptr;             ///< in the stream, then among its flights
   astra_promise *promise = nullptr; ///< counted; completed when the task has ended
   astra_session *session = nullptr; ///< null: a mark or a wait, made on the heap
   astra_promise **after = nullptr;  ///< counted; the task begins when they have ended
   uint32_t numAfter = 0, waited = 0;
   bool afterFailed = false;
-  astra_promise *single = nullptr; ///< storage of `after` for a wait
+  astra_promise *single = nullptr;  ///< storage of `after` for a wait
   astra_runtime *runtime = nullptr; ///< of a task without a session
-  Transfer transfer{};             ///< of a task without a session; nothing if it has no bytes
+  Transfer transfer{};              ///< of a task without a session; nothing if it has no bytes
 
   // Once its work is in a queue that runs by itself (Flight.cpp).
   astra_stream *stream = nullptr;
@@ -102,7 +102,7 @@ struct astra_stream : astra::rt::Handle {
   uint32_t number = 0;
   astra::rt::Array<uint64_t> clock; ///< what is known to have ended before the next task; with runtime.order locked
 
-  void *queue = nullptr; ///< of a GPU's driver
+  void *queue = nullptr;                                     ///< of a GPU's driver
   astra::rt::Task *flights = nullptr, *lastFlight = nullptr; ///< tasks whose work is in the queue
   uint32_t helpers = 0;                                      ///< tasks that somebody is ending
   astra_stream *nextOfDevice = nullptr;                      ///< with gpu.mutex locked

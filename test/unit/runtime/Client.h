@@ -93,8 +93,7 @@ inline Tensor tensor(std::vector<float> &values, Shape shape) {
 
 /// A runtime, a device, a stream, and the standard bundle loaded in a session.
 struct Machine {
-  explicit Machine(uint32_t threads = 1, const char *level = nullptr, Bytes file = standard(),
-                   const char *name = "cpu")
+  explicit Machine(uint32_t threads = 1, const char *level = nullptr, Bytes file = standard(), const char *name = "cpu")
       : memory(file) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
     o.num_threads = threads, o.level = level;

@@ -137,7 +137,8 @@ TEST_P(OnGpu, WhatEndsLateEnds) {
   Session second = machine->makeSession();
   std::vector<float> x(100, 1), y(100), z(100);
   Promise a, b;
-  EXPECT_OK(machine->submit(machine->session, machine->stream, "double", {tensor(x, {100})}, {tensor(y, {100})}, a.out()));
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "double", {tensor(x, {100})}, {tensor(y, {100})}, a.out()));
   EXPECT_OK(machine->submit(second, other, "double", {tensor(y, {100})}, {tensor(z, {100})}, b.out(), {a}));
   int polls = 0;
   while (astra_promise_poll(b, &diag) == ASTRA_NOT_READY) polls++;
@@ -167,7 +168,8 @@ TEST_P(OnGpu, DevicesWaitForEachOther) {
   std::vector<float> x(100, 1), y(100), z(100), w(100);
   standInHold(1);
   Promise a, b, c;
-  EXPECT_OK(machine->submit(machine->session, machine->stream, "double", {tensor(x, {100})}, {tensor(y, {100})}, a.out()));
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "double", {tensor(x, {100})}, {tensor(y, {100})}, a.out()));
   EXPECT_OK(machine->submit(session, onCpu, "double", {tensor(y, {100})}, {tensor(z, {100})}, b.out(), {a}));
   Session third = machine->makeSession();
   EXPECT_OK(machine->submit(third, machine->stream, "double", {tensor(z, {100})}, {tensor(w, {100})}, c.out(), {b}));
@@ -312,7 +314,9 @@ TEST_P(OnGpu, MemoryOfAnotherDeviceIsRefused) {
 }
 
 TEST_P(OnGpu, APoolGivesBackWhatIsUnusedWhenMemoryIsShort) {
-  { Buffer a = makeBuffer(1000), b = makeBuffer(1000); }
+  {
+    Buffer a = makeBuffer(1000), b = makeBuffer(1000);
+  }
   standInFail(GetParam()[0] == 'c' ? "cuMemAlloc_v2" : "hipMalloc", 0, 2);
   Buffer larger = makeBuffer(5000);
   astra_pool_stats stats = ASTRA_INIT(astra_pool_stats);
@@ -448,7 +452,8 @@ TEST_F(OnGpuRefused, PtxWithoutConsent) {
 TEST_F(OnGpuRefused, CodeThatTheDriverDoesNotTake) {
   EXPECT_EQ(open("cuda:0"), ASTRA_OK);
   standInFail("cuModuleLoadData", 0, 222);
-  REFUSED(ASTRA_DRIVER, "refuses: to load the bundle's code (ERROR_UNSUPPORTED_PTX_VERSION, 222)", load(deviceBundle()));
+  REFUSED(ASTRA_DRIVER, "refuses: to load the bundle's code (ERROR_UNSUPPORTED_PTX_VERSION, 222)",
+          load(deviceBundle()));
   standInFail("cuModuleGetFunction", 2, 500);
   REFUSED(ASTRA_DRIVER, "refuses: a kernel of the bundle (ERROR_NOT_FOUND, 500)", load(deviceBundle()));
 }

@@ -1,5 +1,6 @@
 //===- StreamTest.cpp: the conformance suite of streams, promises, pools --===//
-// Takes:    a kind of device: a CPU (inline, threads of ours, threads of the host), a GPU of the stand-in driver (inline,
+// Takes:    a kind of device: a CPU (inline, threads of ours, threads of the host), a GPU of the stand-in driver
+// (inline,
 //           with threads on which calls wait).
 // Gives:    the same behaviour on each.
 // Keeps:    every order that astra.h promises is observed, not assumed.
@@ -393,7 +394,8 @@ TEST_P(Conformance, CopiesAreInTheOrderOfTheStream) {
   EXPECT_OK(astra_stream_mark(machine->stream, mark.out(), &diag));
   EXPECT_OK(astra_promise_wait(mark, &diag));
   for (size_t i = 0; i < in.size(); i++) EXPECT_EQ(out[i], std::vector<float>(10, float(2 * i)));
-  EXPECT_FAIL(ASTRA_CAPACITY, "does not fit", astra_stream_write(machine->stream, x, 4, in[0].data(), 40, nullptr, &diag));
+  EXPECT_FAIL(ASTRA_CAPACITY, "does not fit",
+              astra_stream_write(machine->stream, x, 4, in[0].data(), 40, nullptr, &diag));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "NULL", astra_stream_read(machine->stream, nullptr, x, 0, 40, nullptr, &diag));
 }
 
@@ -447,8 +449,8 @@ TEST_P(Conformance, AForkedChildIsRefused) {
 }
 
 std::string kindName(const testing::TestParamInfo<Kind> &info) {
-  const char *names[] = {"Inline", "TwoThreads", "SevenThreads", "HostThreads", "HostQueues",
-                         "Cuda",   "Hip",        "CudaThreads"};
+  const char *names[] = {"Inline",     "TwoThreads", "SevenThreads", "HostThreads",
+                         "HostQueues", "Cuda",       "Hip",          "CudaThreads"};
   return names[info.param];
 }
 INSTANTIATE_TEST_SUITE_P(On, Conformance, testing::Values(Inline, Two, Seven, Host, HostQueues, Cuda, Hip, CudaThreads),

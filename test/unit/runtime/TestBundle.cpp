@@ -311,7 +311,8 @@ Bytes test::deviceBundle(void (*change)(fmt::ManifestT &)) {
   addHost("emu:cuda:sm_90", 4, cubin);
   addHost("emu:hip:gfx942", 5, hsaco);
   for (const auto &kernel : k.m.kernels)
-    for (uint64_t offset : {uint64_t(0), uint64_t(0), kernel->code[x86 ? 0 : 3]->offset, kernel->code[x86 ? 0 : 3]->offset}) {
+    for (uint64_t offset :
+         {uint64_t(0), uint64_t(0), kernel->code[x86 ? 0 : 3]->offset, kernel->code[x86 ? 0 : 3]->offset}) {
       auto code = std::make_unique<fmt::KernelCodeT>();
       code->offset = offset, code->items = kernel->code[0]->items, code->scratch = none;
       code->gpu = std::make_unique<fmt::GpuCodeT>();

@@ -84,8 +84,8 @@ ManifestMaker standardManifest();
 ManifestMaker gpuManifest();
 Bytes assembleGpu(ManifestMaker &maker);
 
-/// The standard bundle with code for cuda:sm_90 and hip:gfx942 and its host builds: CPU kernels that the stand-in driver
-/// calls for all items at once (StandIn.h, isDirect). What `change` does to the manifest is in the file.
+/// The standard bundle with code for cuda:sm_90 and hip:gfx942 and its host builds: CPU kernels that the stand-in
+/// driver calls for all items at once (StandIn.h, isDirect). What `change` does to the manifest is in the file.
 Bytes deviceBundle(void (*change)(fmt::ManifestT &) = nullptr);
 /// The hash of its PTX.
 Bytes textHash();
