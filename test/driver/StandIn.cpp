@@ -634,7 +634,15 @@ PAIR(AContext, cuLaunchKernel, hipModuleLaunchKernel,
 
 void standInReset() {
   Driver &d = driver();
-  std::lock_guard lock(d.mutex);
+  std::unique_lock lock(d.mutex);
+  d.held.clear();
+  // What a fault kept from being given back.
+  while (!d.streams.empty()) endStream(d, lock, *d.streams.begin());
+  for (Event *e : d.events) delete e;
+  for (Module *m : d.modules) delete m;
+  for (auto &[at, memory] : d.memory) free(memory.host);
+  d.events.clear(), d.modules.clear(), d.memory.clear();
+  for (Context &c : d.contexts) c.retained = 0;
   d.faults.clear(), d.calls.clear(), d.held.clear(), d.clearBuilds();
   d.delay = 0, d.streamsMade = 0, d.count = 2, d.sm = 90, d.gfx = "gfx942:sramecc+:xnack-";
   d.versions[0] = 13000, d.versions[1] = 60300000;

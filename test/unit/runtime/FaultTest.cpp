@@ -1,5 +1,6 @@
 //===- FaultTest.cpp: what happens when a GPU's driver fails ----------------===//
-// Takes:    a client's whole life on a GPU of the stand-in driver, step by step; a fault at every call of every function
+// Takes:    a client's whole life on a GPU of the stand-in driver, step by step; a fault at every call of every
+// function
 //           of the driver.
 // Checks:   the status of the step that fails; that it succeeds when it is taken again, or that the device is lost and
 //           every function says so; that nothing leaks; that in the end the numbers are a CPU's. The table in
@@ -7,6 +8,7 @@
 //           --gtest_filter=OnGpuFaults.TheTableIsFresh
 #include "Client.h"
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -337,14 +339,23 @@ TEST(OnGpuFaults, AtEveryCallOfHip) {
 
 TEST(OnGpuFaults, TheTableIsFreshAtEveryCallOfCuda) {
   std::string text = "| driver's call | fails | in | status | afterwards |\n|---|---|---|---|---|\n";
+  // Functions of which the same is to be said are one row, at the place of the first.
+  std::vector<std::pair<std::string, std::string>> rows;
   for (const auto &[key, in] : sweep(0)) {
     const auto &[f, e, status, after] = key;
-    text += std::string("| `") + functions[f].names[0] + "` | " + failures[e].name + " | ";
     std::set<std::string> said;
+    std::string rest = std::string(" | ") + failures[e].name + " | ";
     for (const std::string &step : in)
-      if (said.insert(step).second) text += (said.size() > 1 ? ", " : "") + step;
-    text += " | `" + status + "` | " + after + " |\n";
+      if (said.insert(step).second) rest += (said.size() > 1 ? ", " : "") + step;
+    rest += " | `" + status + "` | " + after + " |\n";
+    std::string name = std::string("`") + functions[f].names[0] + "`";
+    auto same = std::find_if(rows.begin(), rows.end(), [&](const auto &row) { return row.second == rest; });
+    if (same != rows.end())
+      same->first += ", " + name;
+    else
+      rows.push_back({name, rest});
   }
+  for (const auto &[names, rest] : rows) text += "| " + names + rest;
   std::ifstream file(ASTRA_GPU_DOCS);
   std::stringstream all;
   all << file.rdbuf();
@@ -392,7 +403,8 @@ TEST(OnGpuFaults, WhatIsInFlightEndsWithTheLoss) {
     EXPECT_OK(astra_stream_mark(other, mark.out(), &diag));
     standInGo();
     EXPECT_FAIL(ASTRA_DEVICE_LOST, "is lost (ERROR_ILLEGAL_ADDRESS, 700)", astra_promise_wait(mark, &diag));
-    for (astra_promise *p : {static_cast<astra_promise *>(a), static_cast<astra_promise *>(b), static_cast<astra_promise *>(c)})
+    for (astra_promise *p :
+         {static_cast<astra_promise *>(a), static_cast<astra_promise *>(b), static_cast<astra_promise *>(c)})
       EXPECT_FAIL(ASTRA_DEVICE_LOST, "is lost", astra_promise_wait(p, &diag));
     EXPECT_EQ(astra_promise_poll(a, &diag), ASTRA_DEVICE_LOST);
     EXPECT_FAIL(ASTRA_DEVICE_LOST, "is lost", m->run("accumulate", {tensor(x, {})}, {tensor(y, {})}));
