@@ -1,15 +1,19 @@
 //===- Driver.cpp: a GPU's driver, opened by name -------------------------===//
 // Takes:    see Driver.h.
 // Gives:    the table, or a sentence for a library or a function that is not there.
-// Keeps:    a program that is linked statically has no loader: it is refused, and links without one.
+// Keeps:    a program that is linked statically has no loader: built for it (ASTRA_RT_LOADER off), no driver can be
+//           opened.
 // Does not: call the driver.
 #include "Driver.h"
 
+#if defined(ASTRA_RT_NO_LOADER)
+static void *dlopen(const char *, int) { return nullptr; }
+static void *dlsym(void *, const char *) { return nullptr; }
+static const char *dlerror() { return "this library was built for programs without a loader"; }
+enum { RTLD_NOW, RTLD_LOCAL, RTLD_NODELETE };
+#else
 #include <dlfcn.h>
-
-#pragma weak dlopen
-#pragma weak dlsym
-#pragma weak dlerror
+#endif
 
 using namespace astra::rt;
 
@@ -36,9 +40,6 @@ Status astra::rt::openDriver(DriverCalls &out, const DriverKind &kind, const cha
       ASTRA_DRIVER_CALLS(CALL)
 #undef CALL
   };
-  if (!dlopen || !dlsym || !dlerror)
-    return fail(diag, ASTRA_UNSUPPORTED, "this program is linked statically and can open no driver of %s; link libc",
-                kind.maker);
   const char *file = path ? path : kind.library;
   void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) {

@@ -79,7 +79,9 @@ const Step steps[] = {
      [](World &w) -> astra_status {
        astra_device_options o = ASTRA_INIT(astra_device_options);
        if (strcmp(w.name, "cpu")) o.driver = ASTRA_STAND_IN;
-       if (!w.runtime) EXPECT_EQ(astra_runtime_init(w.runtime.out(), nullptr, nullptr), ASTRA_OK);
+       if (!w.runtime) {
+         EXPECT_EQ(astra_runtime_init(w.runtime.out(), nullptr, nullptr), ASTRA_OK);
+       }
        return astra_device_init(w.device.out(), w.runtime, w.name, &o, &w.diag);
      }},
     {"stream",
@@ -96,9 +98,10 @@ const Step steps[] = {
      }},
     {"load",
      [](World &w) -> astra_status {
-       if (!w.bundle)
+       if (!w.bundle) {
          EXPECT_EQ(astra_bundle_init_memory(w.bundle.out(), w.runtime, w.memory.data, w.memory.size, nullptr, nullptr),
                    ASTRA_OK);
+       }
        astra_device *devices[] = {w.device};
        return astra_loaded_init(w.loaded.out(), w.bundle, devices, 1, &w.diag);
      }},
