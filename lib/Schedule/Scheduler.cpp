@@ -245,7 +245,11 @@ void Scheduler::fold() {
   folded = foldParams(m, o.fold);
   if (folded.empty()) return;
   for (const FoldedParam &f : folded) unfolded[f.value] = f.param;
-  for (UOpRef n : topoSort(m.roots())) {
+  standIn(m.roots());
+}
+
+void Scheduler::standIn(ArrayRef<UOpRef> roots) {
+  for (UOpRef n : topoSort(roots)) {
     if (unfolded.count(n)) continue;
     llvm::SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(unfolded.lookup(s));
@@ -293,9 +297,10 @@ void Scheduler::entry(const Entry &e) {
   // Whoever calls sees elements, not the bytes that rows of a sub-byte type take: their number goes with the roots.
   for (const Value &v : e.outputs)
     if (isSubByte(v.value->dtype) && v.value->rank()) roots.push_back(v.value->shape.back());
-  if (!folded.empty())
-    for (UOpRef &r : roots)
-      if (UOpRef now = unfolded.lookup(r)) r = now;
+  if (!folded.empty()) {
+    standIn(roots); // those numbers of elements are no sources of any node
+    for (UOpRef &r : roots) r = unfolded.lookup(r);
+  }
   roots = legalize(c, roots);
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());

@@ -31,6 +31,8 @@ private:
   void begin(Routine &r);
   void entry(const Entry &e);
   void fold();
+  /// Notes in `unfolded` what these nodes and their sources are over folded params.
+  void standIn(llvm::ArrayRef<UOpRef> roots);
   /// Appends to the program at hand what computes `roots`; each gets a place. A root with a destination is computed
   /// into it when its layout allows, else copied.
   /// `updates`: values and the states that they become.

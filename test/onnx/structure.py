@@ -122,6 +122,40 @@ MODELS = [
        y = Loop (n, c, x) <body = b (int64 i, bool ci, float[t, 3] v) => (bool co, float[u, 3] vo) {
          co = Identity(ci)  m = Neg(v)  vo = Concat<axis = 0>(v, m) }>
      }""", [[f32(2, 3)]]),
+    ("loop-values-that-part", """
+     g (int64 n, int64[1, t] ids) => (int64[1, a] y, float[1, b] z) {
+       c = Constant<value = bool {1}>()  h = Cast<to = 1>(ids)
+       y, z = Loop (n, c, ids, h) <body = b (int64 i, bool ci, int64[1, t] v, float[1, t] w) => (bool co, int64[1, u] vo, float[1, u] wo) {
+         co = Identity(ci)  axes = Constant<value = int64[1] {1}>()  s = ReduceSum<keepdims = 1>(v, axes)  m = ReduceMax<keepdims = 1>(w, axes)
+         f = Cast<to = 1>(v)  wo = Add(f, m)  vo = Concat<axis = 1>(v, s)
+       }>
+     }""", [[np.array(n, np.int64), np.array([ids], np.int64)] for n in (0, 1, 2, 5) for ids in ([3], [1, 2, 3])], ("--dim=t=1..3", "--dim=t_2=1..8")),
+    ("loop-values-that-nobody-reads", """
+     g (int64 n, float[k, 3] x) => (float[a, 3] y, float[b, 3] z, float[d, 2] w) {
+       c = Constant<value = bool {1}>()  none = Constant<value = float[1, 2] {0.5, 2.0}>()
+       y, z, w = Loop (n, c, x, x, none) <body = b (int64 i, bool ci, float[t, 3] v, float[q, 3] last, float[r, 2] l) => (bool co, float[u, 3] vo, float[q, 3] lo, float[r, 2] wo) {
+         co = Identity(ci)  lo = Identity(v)  vo = Concat<axis = 0>(v, x)
+         p = Constant<value = int64[2] {0, 1}>()  axis = Constant<value = int64 {1}>()  wo = Gather<axis = 1>(v, p)
+       }>
+     }""", [[np.array(n, np.int64), f32(k, 3)] for n in (0, 1, 4) for k in (1, 2)], ("--dim=k=1..2", "--dim=t=1..10")),
+    ("loop-delay-line", """
+     g (int64 n, float[2] x) => (float[a] y0, float[b] y1, float[d] y2, float[e] y3, float s) {
+       c = Constant<value = bool {1}>()  start = Constant<value = float {0.}>()
+       y0, y1, y2, y3, s = Loop (n, c, x, x, x, x, start) <body = b (int64 i, bool ci, float[p0] v0, float[p1] v1, float[p2] v2, float[p3] v3, float r)
+                                                  => (bool co, float[q0] o0, float[q1] o1, float[q2] o2, float[q3] o3, float ro) {
+         co = Identity(ci)  o1 = Identity(v0)  o2 = Identity(v1)  o3 = Identity(v2)
+         zero = Constant<value = int64[1] {0}>()  one = Constant<value = int64[1] {1}>()  h = Slice(v0, zero, one)  o0 = Concat<axis = 0>(v0, h)
+         axes = Constant<value = int64[1] {0}>()  t = ReduceSum<keepdims = 0>(v3, axes)  k = Size(v3)  kf = Cast<to = 1>(k)  m = Div(t, kf)  ro = Add(r, m)
+       }>
+     }""", [[np.array(n, np.int64), f32(2)] for n in (0, 1, 3, 6)], ("--dim=p0=1..9",)),
+    ("pad-with-an-input", """
+     g (float[2, n] x, float v) => (float[3, m] y) {
+       pads = Constant<value = int64[4] {1, 0, 0, 2}>()
+       y = Pad(x, pads, v)
+     }""", [[f32(2, n), np.array(v, np.float32)] for n, v in ((1, 7), (4, -0.5))], ("--dim=n=1..4",)),
+    ("sign-of-unsigned", """
+     g (uint8[4] x, uint64[3] z) => (uint8[4] y, uint64[3] w) { y = Sign(x) w = Sign(z) }
+     """, [[np.array([0, 1, 200, 255], np.uint8), np.array([0, 5, 1 << 63], np.uint64)]], (), [[np.array([0, 1, 1, 1], np.uint8), np.array([0, 1, 1], np.uint64)]]),
     ("loop-unrolled", """
      g (float[5] x) => (float[5] y, float[s] z) {
        n = Constant<value = int64 {4}>()  c = Constant<value = bool {1}>()

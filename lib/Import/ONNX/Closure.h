@@ -14,7 +14,9 @@ namespace astra::onnx {
 
 class Closure {
 public:
-  explicit Closure(Node &n) : n(n), begin(n.c.size()) {}
+  /// What has a number below `begin` was there before.
+  Closure(Node &n, size_t begin) : n(n), begin(begin) {}
+  explicit Closure(Node &n) : Closure(n, n.c.size()) {}
 
   /// A value that stands for an argument of the functions: own argument number 0, 1, ...
   UOpRef own(DType t, llvm::ArrayRef<UOpRef> shape);

@@ -88,7 +88,7 @@ public:
   Scope top;
   Failures failures;
   llvm::StringSet<> boundsUsed;
-  llvm::StringMap<std::string> loopDims; // dims that loops carry, and the names that --dim knows them by
+  llvm::StringSet<> loopDims; // names of dims that loops carry
 
 private:
   using Opsets = llvm::StringMap<int64_t>;

@@ -156,8 +156,7 @@ Ints Node::knownInts(unsigned i, const char *what) {
   return values;
 }
 
-uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
-  if (!has(i)) return otherwise;
+std::optional<uint64_t> Node::knownBits(unsigned i) const {
   UOpRef x = inputs[i];
   llvm::SmallVector<UOpRef, 2> casts; // on the way, the last one first
   for (; x->op == Op::Reshape || x->op == Op::Expand || x->op == Op::Cast; x = x->src[0])
@@ -174,9 +173,15 @@ uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
     bits = folded ? std::optional(*folded) : std::nullopt;
     if (!folded) llvm::consumeError(folded.takeError());
   }
-  if (bits) return *bits;
-  unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar" + cause(x));
-  return otherwise;
+  return bits;
+}
+
+uint64_t Node::literalBits(unsigned i, const char *what, uint64_t otherwise) {
+  if (!has(i)) return otherwise;
+  std::optional<uint64_t> bits = knownBits(i);
+  if (!bits)
+    unsupported(llvm::Twine(what) + " (input " + llvm::Twine(i) + ") must be a constant scalar" + cause(inputs[i]));
+  return bits.value_or(otherwise);
 }
 
 double Node::literalNumber(unsigned i, const char *what) {

@@ -93,6 +93,8 @@ public:
   /// constants. `what` names it in the failure.
   Dims knownDims(unsigned i, const char *what);
   Ints knownInts(unsigned i, const char *what);
+  /// The bits of an input that is there, if it is a literal of one element.
+  std::optional<uint64_t> knownBits(unsigned i) const;
   /// The bits of an input that must be a literal of one element; `otherwise` when it is absent.
   uint64_t literalBits(unsigned i, const char *what, uint64_t otherwise);
   /// The same as a number, of an integer or float type.

@@ -241,7 +241,9 @@ void reciprocal(Node &n) {
 
 void sign(Node &n) {
   UOpRef x = n.in(0), zero = n.literal(x, 0);
-  n.give(n.select(n.bin(Op::Lt, x, zero), n.literal(x, -1), n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), x)));
+  UOpRef positive = n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), x);
+  bool isUnsigned = x && !isFloat(x->dtype) && !isSigned(x->dtype);
+  n.give(isUnsigned ? positive : n.select(n.bin(Op::Lt, x, zero), n.literal(x, -1), positive));
 }
 
 /// What both ops below look at: an 8-bit float is an f32.

@@ -4,6 +4,13 @@
 //           changes its shape; a `while`, whose carried dims are the extents that change; the body once for each trip,
 //           where neither can be and the limit is a small constant.
 // Keeps:    the condition is true whenever the body runs: the body sees a literal.
+//
+// Note [Extents that change]
+// A carried value whose extent the body changes gets a dim of its own there, and the body is lowered again, until no
+// other extent changes. Its bounds are those that --dim gives, or follow from a constant step and the limit, or from
+// the extents of other values, where the new extent is made of these alone. Extents share a dim if they begin, are
+// declared and go on alike; where they turn out to part, the later one gets another. What the body does not read at all
+// needs no dim there: its extents are numbers that the loop carries.
 #include "Closure.h"
 #include "Control.h"
 #include "Lowering.h"
@@ -12,12 +19,38 @@
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace astra::onnx {
 
 namespace {
 
 constexpr int64_t mostUnrolled = 64, mostTrips = int64_t(1) << 40;
+constexpr unsigned mostRounds = 8; // ways through a body until every extent that changes is found
+
+/// The names that a graph and those inside of it take from somewhere.
+llvm::StringSet<> namesRead(const proto::Graph &graph) {
+  llvm::StringSet<> names;
+  std::vector<const proto::Graph *> stack{&graph};
+  while (!stack.empty()) {
+    const proto::Graph &g = *stack.back();
+    stack.pop_back();
+    for (const proto::Value &v : g.output()) names.insert(v.name());
+    for (const proto::Node &node : g.node()) {
+      for (const std::string &name : node.input()) names.insert(name);
+      for (const proto::Attribute &a : node.attribute()) {
+        if (a.has_g()) stack.push_back(&a.g());
+        for (const proto::Graph &inner : a.graphs()) stack.push_back(&inner);
+      }
+    }
+  }
+  return names;
+}
+
+/// What the bounds of a carried dim are taken from.
+enum class Bounds { Given, Step, Others };
+
+bool isPart(UOpRef part, UOpRef whole) { return llvm::is_contained(topoSort(whole), part); }
 
 class Loop {
 public:
@@ -30,8 +63,10 @@ private:
   std::optional<Values> run(llvm::ArrayRef<UOpRef> inputs);
   bool place(Values &results, bool &changed);
   UOpRef carriedDim(size_t value, unsigned axis, UOpRef next);
+  bool boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &name, const std::string &declared,
+                int64_t &lo, int64_t &hi, Bounds &by);
   UOpRef needsBounds(size_t value, unsigned axis, llvm::StringRef name, int64_t least);
-  bool sameSteps(const Values &results);
+  bool keepsShapes(const Values &results);
   void asScan(Closure &closure, const Values &results, UOpRef iteration);
   void asWhile(Closure &closure, const Values &results, UOpRef iteration);
   bool unrolled();
@@ -44,12 +79,18 @@ private:
   UOpRef trips = nullptr;                  // the limit as a symbolic integer, where it is one
   Values initial;
   std::vector<Dims> shapes; // of the carried values in the body
+  std::vector<bool> isRead; // by the body; what is not keeps its first shape in `shapes`
   size_t stacked = 0;
   struct Carried {
-    UOpRef dim, begin;
-    std::optional<int64_t> step; // from which its bounds follow; nothing: they were given
+    UOpRef dim, from, begin, next; // from: what it replaced; next: what it became there
+    std::string declared;
+    unsigned round;
+    Bounds by;
+    int64_t step;             // of Bounds::Step
+    UOpRef becomes = nullptr; // in the round at hand
   };
   std::vector<Carried> dims;
+  unsigned round = 0;
 };
 
 std::optional<int64_t> Loop::constant(UOpRef x) {
@@ -69,38 +110,55 @@ UOpRef Loop::needsBounds(size_t value, unsigned axis, llvm::StringRef name, int6
                        shellWord(name.str() + (least == 0 ? "=0..64" : "=1..64")) + " or the like");
 }
 
-/// The dim of an extent that changes from trip to trip: the declared one of the body's input, with bounds from --dim or
-/// from a constant step and the limit; null, and a failure, when neither gives them.
-UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
-  std::string name = n.name() + "_" + std::to_string(value) + "_" + std::to_string(axis);
-  const auto &shape = body->input(2 + int(value)).type().tensor().shape();
-  if (int(axis) < shape.dim_size() && shape.dim(int(axis)).has_name() && !shape.dim(int(axis)).name().empty())
-    name = shape.dim(int(axis)).name();
-  UOpRef begin = initial[value]->shape[axis], from = shapes[value][axis];
-  std::string unique = name;
-  auto taken = [&](const std::string &s) {
-    return n.lowering.loopDims.count(s) || llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == s; });
-  };
-  for (const Carried &d : dims)
-    if (d.begin == begin && n.lowering.loopDims.lookup(d.dim->str) == name) return d.dim;
-  for (unsigned suffix = 2; taken(unique); ++suffix) unique = name + "_" + std::to_string(suffix);
-  int64_t lo, hi;
+bool Loop::boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &name, const std::string &declared,
+                    int64_t &lo, int64_t &hi, Bounds &by) {
+  // The name that the body declares may be a dim of the model: its bounds are those of the inputs, not of what grows.
+  bool isOfModel = llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == declared; });
+  const DimBound *bound = n.lowering.bound(name);
+  if (!bound && !isOfModel) bound = n.lowering.bound(declared);
   std::optional<int64_t> step = idxSub(c, next, from)->constIndex();
   constexpr int64_t most = int64_t(1) << 30;
-  if (const DimBound *bound = n.lowering.bound(name); bound && bound->value.empty()) {
-    lo = bound->lo, hi = bound->hi;
-    step.reset();
+  if (bound && bound->value.empty()) {
+    by = Bounds::Given, lo = bound->lo, hi = bound->hi;
   } else if (step && std::abs(*step) <= most && trips && trips->hi <= most) {
     int64_t distance = *step * std::max<int64_t>(0, trips->hi);
+    by = Bounds::Step;
     lo = std::max<int64_t>(0, begin->lo + std::min<int64_t>(0, distance));
     hi = begin->hi + std::max<int64_t>(0, distance);
+  } else if (!next->constIndex() && (from->constIndex() || !isPart(from, next))) {
+    by = Bounds::Others; // of a constant it is seen in the next round whether it went into what it becomes
+    lo = std::min(begin->lo, std::max<int64_t>(0, next->lo)), hi = std::max(begin->hi, next->hi);
   } else {
-    return needsBounds(value, axis, name, begin->lo);
+    return false;
   }
-  llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, unique);
+  return true;
+}
+
+/// The dim of an extent that changes from trip to trip, under the name that the body's input declares or one made from
+/// that; null, and a failure, when nothing gives its bounds. See Note [Extents that change].
+UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
+  std::string declared = n.name() + "_" + std::to_string(value) + "_" + std::to_string(axis);
+  const auto &shape = body->input(2 + int(value)).type().tensor().shape();
+  if (int(axis) < shape.dim_size() && shape.dim(int(axis)).has_name() && !shape.dim(int(axis)).name().empty())
+    declared = shape.dim(int(axis)).name();
+  UOpRef begin = initial[value]->shape[axis], from = shapes[value][axis];
+  for (const Carried &d : dims)
+    if (d.round == round && d.begin == begin && d.from == from && d.next == next && d.declared == declared)
+      return d.dim;
+  std::string name = declared;
+  auto taken = [&](const std::string &s) {
+    return n.lowering.loopDims.contains(s) ||
+           llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == s; });
+  };
+  for (unsigned suffix = 2; taken(name); ++suffix) name = declared + "_" + std::to_string(suffix);
+  int64_t lo, hi;
+  Bounds by;
+  if (!boundsOf(from, begin, next, name, declared, lo, hi, by)) return needsBounds(value, axis, name, begin->lo);
+  llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, name);
   if (!dim) return n.fail(llvm::toString(dim.takeError()));
-  n.lowering.loopDims[unique] = name;
-  dims.push_back({*dim, begin, step});
+  n.lowering.loopDims.insert(name);
+  int64_t step = by == Bounds::Step ? *idxSub(c, next, from)->constIndex() : 0;
+  dims.push_back({*dim, from, begin, next, declared, round, by, step});
   return *dim;
 }
 
@@ -108,6 +166,7 @@ UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
 /// lowered again. False after a failure.
 bool Loop::place(Values &results, bool &changed) {
   changed = false;
+  for (Carried &d : dims) d.becomes = nullptr;
   for (size_t i = 0; i < initial.size(); ++i) {
     UOpRef next = results[1 + i];
     if (next->dtype != initial[i]->dtype || next->rank() != initial[i]->rank()) {
@@ -115,15 +174,22 @@ bool Loop::place(Values &results, bool &changed) {
              " and goes on as " + typeText(next->dtype, next->shape));
       return false;
     }
-    for (unsigned axis = 0; axis < next->rank(); ++axis) {
+    for (unsigned axis = 0; isRead[i] && axis < next->rank(); ++axis) {
+      UOpRef here = next->shape[axis];
       auto carried = llvm::find_if(dims, [&](const Carried &d) { return d.dim == shapes[i][axis]; });
-      if (carried != dims.end()) { // the first trip began at a constant, maybe: its step may not be that of all
-        if (carried->step && idxSub(c, next->shape[axis], carried->dim)->constIndex() != carried->step)
-          return needsBounds(i, axis, n.lowering.loopDims.lookup(carried->dim->str), carried->begin->lo);
+      if (carried != dims.end()) {
+        if (!carried->becomes) carried->becomes = here;
+        if (carried->becomes == here) {
+          // The first trip began at a constant, maybe: its step may not be that of all.
+          if ((carried->by == Bounds::Step && idxSub(c, here, carried->dim)->constIndex() != carried->step) ||
+              (carried->by == Bounds::Others && isPart(carried->dim, here)))
+            return needsBounds(i, axis, carried->dim->str, carried->begin->lo);
+          continue;
+        }
+      } else if (here == shapes[i][axis]) {
         continue;
       }
-      if (next->shape[axis] == shapes[i][axis]) continue;
-      UOpRef dim = carriedDim(i, axis, next->shape[axis]);
+      UOpRef dim = carriedDim(i, axis, here);
       if (!dim) return false;
       shapes[i][axis] = dim;
       changed = true;
@@ -132,22 +198,10 @@ bool Loop::place(Values &results, bool &changed) {
   return true;
 }
 
-/// All axes of one carried dim go on alike.
-bool Loop::sameSteps(const Values &results) {
-  for (const Carried &d : dims) {
-    UOpRef next = nullptr;
-    for (size_t i = 0; i < initial.size(); ++i)
-      for (unsigned axis = 0; axis < shapes[i].size(); ++axis) {
-        if (shapes[i][axis] != d.dim) continue;
-        UOpRef here = results[1 + i]->shape[axis];
-        if (next && here != next) {
-          n.unsupported("carried values share the dim '" + d.dim->str + "' and go on with " + dimsText(next) + " and " +
-                        dimsText(here));
-          return false;
-        }
-        next = here;
-      }
-  }
+/// Whether every carried value goes on in the shape in which it began.
+bool Loop::keepsShapes(const Values &results) {
+  for (size_t i = 0; i < initial.size(); ++i)
+    if (!llvm::equal(initial[i]->shape, results[1 + i]->shape)) return false;
   return true;
 }
 
@@ -206,14 +260,29 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
     next.push_back(n.make(Op::UpdateAt, update));
     src.push_back(n.broadcastTo(c.literal(row->dtype, 0), shape));
   }
+  // The extents of what the body does not read.
+  struct Extent {
+    size_t value, axis, place;
+    UOpRef begin, next;
+  };
+  std::vector<Extent> extents;
+  for (size_t i = 0; i < initial.size(); ++i)
+    for (size_t axis = 0; !isRead[i] && axis < initial[i]->rank(); ++axis) {
+      UOpRef begin = initial[i]->shape[axis], becomes = results[1 + i]->shape[axis];
+      if (begin == becomes) continue;
+      extents.push_back({i, axis, next.size(), begin, becomes});
+      closure.own(DType::I64, {});
+      next.push_back(n.b.fromIndex(becomes, DType::I64));
+      src.push_back(n.b.fromIndex(begin, DType::I64));
+    }
   UOpRef goesOn = limit ? n.bin(Op::And, go, n.bin(Op::Lt, iteration, limit)) : go;
   if (n.failed() || !closure.capture(next) || !closure.capture({goesOn})) return;
   src.append(closure.captured().begin(), closure.captured().end());
   // What a dim becomes is seen at a value of that extent that the body reads.
   std::vector<UOpRef> read = topoSort(next);
   for (const Carried &d : dims)
-    if (llvm::none_of(read, [&](UOpRef x) { return has(x->op, Leaf) && llvm::is_contained(x->shape, d.dim); })) {
-      n.unsupported("a carried value changes its extent '" + n.lowering.loopDims.lookup(d.dim->str) +
+    if (llvm::none_of(read, [&](UOpRef x) { return x->is(Op::Arg) && llvm::is_contained(x->shape, d.dim); })) {
+      n.unsupported("a carried value changes its extent '" + d.dim->str.str() +
                     "' from trip to trip, and the body reads none of its elements, only its shape");
       return;
     }
@@ -235,6 +304,10 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
     for (UOpRef &axis : shape)
       for (size_t d = 0; d < dims.size(); ++d)
         if (axis == dims[d].dim) axis = final[d];
+    for (const Extent &e : extents)
+      if (e.value == i)
+        shape[e.axis] = extent(result(n, loop, e.place, DType::I64, {}), std::min(e.begin->lo, e.next->lo),
+                               std::max(e.begin->hi, e.next->hi));
     n.give(i, result(n, loop, 1 + i, initial[i]->dtype, shape));
   }
   UOpRef count = stacked ? extent(result(n, loop, 0, DType::I64, {}), 0, room) : nullptr;
@@ -286,9 +359,14 @@ void Loop::lower() {
   if (const auto *known = limit ? n.elements(limit) : nullptr) trips = known->front();
   bool starts = !start || constant(start) == 1;
 
+  llvm::StringSet<> read = namesRead(*body);
+  for (size_t i = 0; i < initial.size(); ++i) isRead.push_back(read.contains(body->input(2 + int(i)).name()));
+
   Failures before = n.lowering.failures;
-  for (unsigned round = 0; round < 4 && !n.failed(); ++round) {
-    Closure closure(n);
+  const llvm::StringSet<> names = n.lowering.loopDims;
+  const size_t begin = c.size();
+  for (;; ++round) {
+    Closure closure(n, begin);
     UOpRef iteration = closure.own(DType::I64, {});
     llvm::SmallVector<UOpRef, 8> inputs = {iteration, truth()};
     for (auto [value, shape] : llvm::zip(initial, shapes)) inputs.push_back(closure.own(value->dtype, shape));
@@ -297,13 +375,18 @@ void Loop::lower() {
     // inside.
     if (trips && trips->hi >= 1 && trips->hi <= mostTrips)
       n.lowering.shared.known.define(iteration, n.make(Op::Extent, {iteration}, {0, trips->hi - 1}));
+    // The names of loops inside, which are lowered once more, are free again.
+    n.lowering.loopDims = names;
+    for (const Carried &d : dims) n.lowering.loopDims.insert(d.dim->str);
     std::optional<Values> results = run(inputs);
     bool changed = false;
     if (!results && !n.failed()) n.failReported();
     if (n.failed() || !place(*results, changed)) break;
-    if (changed) continue;
-    if (!sameSteps(*results)) break;
-    if (dims.empty() && trips && starts && constant(results->front()) == 1)
+    if (changed && round + 1 < mostRounds) continue;
+    if (changed)
+      n.unsupported("extents of carried values follow from one another in more than " + llvm::Twine(mostRounds) +
+                    " steps");
+    else if (dims.empty() && trips && starts && constant(results->front()) == 1 && keepsShapes(*results))
       asScan(closure, *results, iteration);
     else
       asWhile(closure, *results, iteration);

@@ -506,7 +506,8 @@ void deformConv(Node &n) {
 
 constexpr Row rows[] = {
     {"GridSample", 16, latest, 2, 2, gridSample, anyType,
-     "what lies beyond a border is decided for each neighbour, as PyTorch does"},
+     "what lies beyond a border is decided for each neighbour, as PyTorch does; bool and complex with mode nearest "
+     "alone"},
     {"AffineGrid", 20, latest, 2, 2, affineGrid, floatTypes, "an extent of 1 with align_corners stands at 0"},
     {"RoiAlign", 10, latest, 3, 3, roiAlign, floatTypes,
      "where the number of samples is adaptive, at most 4096 along an axis"},

@@ -1,6 +1,7 @@
 //===- OpsShape.cpp: shapes, constants, and moving whole axes --------------===//
 // Takes:    nodes whose shape operands are known while importing (Known.h).
 // Gives:    movement UOps, literals, iotas.
+#include "Control.h"
 #include "Multiples.h"
 #include "OpTable.h"
 #include "Settled.h"
@@ -438,7 +439,9 @@ UOpRef mirrored(Node &n, UOpRef x, int64_t axis, UOpRef before, UOpRef after, ll
 }
 
 /// Amounts before and after each axis; a negative amount cuts.
-void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after, uint64_t bits) {
+/// value: a scalar that is known when the model runs, instead of `bits`; null for none.
+void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after, uint64_t bits,
+           UOpRef value = nullptr) {
   UOpRef x = n.in(0), zero = n.c.index(0);
   std::string mode = n.stringAttr("mode", "constant");
   if (!llvm::is_contained({"constant", "edge", "reflect", "wrap"}, mode))
@@ -453,7 +456,12 @@ void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after,
     size.push_back(idxSub(n.c, x->shape[i], cut));
   }
   x = n.shrink(x, begin, size);
-  if (mode == "constant") return n.give(n.pad(x, lo, hi, bits));
+  if (mode == "constant") {
+    UOpRef padded = n.pad(x, lo, hi, bits);
+    if (!value || !padded) return n.give(padded);
+    UOpRef inside = n.pad(n.broadcastTo(n.b.lit(DType::Bool, 1), x->shape), lo, hi, 0);
+    return n.give(n.select(inside, padded, value));
+  }
   for (unsigned i = 0; x && i < lo.size(); ++i) x = mirrored(n, x, i, lo[i], hi[i], mode);
   n.give(x);
 }
@@ -471,7 +479,8 @@ void padAttr(Node &n) {
 void pad(Node &n) {
   UOpRef x = n.in(0);
   Dims amounts = n.knownDims(1, "the amounts");
-  uint64_t bits = n.literalBits(2, "the value", 0);
+  std::optional<uint64_t> bits = n.has(2) ? n.knownBits(2) : 0;
+  UOpRef value = x && !bits ? controlScalar(n, n.in(2), x->dtype, "the value (input 2)") : nullptr;
   if (n.failed()) return;
   Ints axes;
   for (unsigned i = 0; i < x->rank(); ++i) axes.push_back(i);
@@ -488,7 +497,7 @@ void pad(Node &n) {
     before[axis] = amounts[i];
     after[axis] = amounts[axes.size() + i];
   }
-  padBy(n, before, after, bits);
+  padBy(n, before, after, bits.value_or(0), value);
 }
 
 /// The middle of each axis named, cut or padded to the extent given; an odd element more falls to the end.
