@@ -15,7 +15,7 @@ Keeps:    inputs are functions of the case alone (seeded), with zeros of both si
           sign and payload, a signalling one, both infinities. NaNs come out canonical.
 Does not: tolerate a bit: astra-run --expect compares bytes.
 
-    build/venv/bin/python test/e2e/run.py [--build build] [--aarch64 build/aarch64/astra-run] [--seed N] [CASE.uop ...]
+    build/venv/bin/python test/e2e/run.py [--build build] [--pack FOLDER] [--aarch64 build/aarch64/astra-run] [--seed N] [CASE.uop ...]
 """
 
 import argparse
@@ -30,6 +30,8 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+
+from pack import TARGETS, Pack
 
 DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
           "complex64": np.complex64, "complex128": np.complex128}
@@ -132,7 +134,13 @@ class Module:
         self.manifest = json.loads(command(self.bin / "astra-inspect", self.bundle, "--json"))["manifest"]
         self.entry = self.manifest["entries"][0]
         cpu = Path("/proc/cpuinfo").read_text().split()
-        self.runs = []
+        self.runs, self.programs = [], []
+        self.pack = options.pack
+        if self.pack:
+            self.bundle = folder / "pack.astra"
+            command(self.bin / "astra-compile", path, "-o", self.bundle,
+                    "--target=" + ",".join([*TARGETS, "emu:cuda:sm_90"]))
+            return
         for target in self.manifest["targets"]:
             if target["arch"] == "X86_64" and all(f in cpu for f in target["features"]):
                 for threads in (1, 2, 7):
@@ -147,10 +155,9 @@ class Module:
             for gpu in GPUS:
                 self.runs.append([self.bin / "astra-run", f"--emulate={gpu}", f"--seed={options.seed}", bundle])
                 self.runs.append(["env", f"ASTRA_STAND_IN_BUNDLE={bundle}", self.bin / "astra-run", bundle,
-                                  f"--device={gpu.split(':')[0]}:0",
+                                  f"--device={gpu.split(':')[0]}:0", "--allow-ptx",  # without ptxas there is no cubin
                                   f"--driver={Path(options.build).resolve() / 'lib' / 'libastra-stand-in.so'}"])
 
-        self.programs = []
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
             source = folder / "model.c"
             command(self.bin / "astra-compile", path, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
@@ -274,6 +281,11 @@ class Module:
             if not params:
                 for compiler, library in self.programs:
                     self.check_program(compiler, library, dims, here, previous, states)
+            if self.pack:
+                made = [(f"--output={t['name']}", file) for t, file in made[:len(outputs)]]
+                made += [(f"--get-state={name}", file) for name, file in states.items()]
+                self.pack.add(self.path.stem, f"{number}.{step}",
+                              [f"--entry={self.entry['name']}", *given, *before], self.bundle, made)
             for run in self.runs:
                 trace = here / "trace.json"
                 line = [*run, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
@@ -292,6 +304,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("--aarch64", help="an astra-run built for aarch64, run by qemu-aarch64")
     parser.add_argument("--seed", default=1, help="the order in which the emulator runs threads")
+    parser.add_argument("--pack", type=lambda folder: Pack(Path(folder)), help="run nothing: put the cases into a folder")
     parser.add_argument("cases", nargs="*", type=Path)
     options = parser.parse_args()
     cases = options.cases or sorted(Path(__file__).parent.glob("*/*.uop"))

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# usage: ./run.sh [--device cuda:0] [--driver FILE]
+#
+# Builds astra-run with g++ and cmake, runs every case of this folder on the GPU, and compares the SHA-256 of what it writes
+# with those that the reference evaluator gave. Prints one table; the last line is "N passed, N failed".
+set -euo pipefail
+cd "$(dirname "$0")"
+device=cuda:0 driver=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --device) device=$2; shift ;;
+    --driver) driver=$2; shift ;;
+    *) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
+  esac
+  shift
+done
+cmake -S . -B build >build.log 2>&1 && cmake --build build -j "$(nproc)" >>build.log 2>&1 || { tail -n 30 build.log; exit 1; }
+options=(--device="$device")
+if [ -n "$driver" ]; then options+=(--driver="$driver"); fi
+echo "device: $device; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "nvidia-smi is not there"); $(date -u +%F)"
+passed=0 failed=0
+printf '%-32s %6s %6s  %s\n' module calls equal "first failure"
+for module in cases/*/; do
+  calls=0 equal=0 first=
+  for call in "$module"*/; do
+    calls=$((calls + 1))
+    mkdir -p "$call/got"
+    mapfile -t arguments <"$call/arguments"
+    if (cd "$call" && ASTRA_STAND_IN_BUNDLE=../bundle.astra ../../../build/astra-run ../bundle.astra "${options[@]}" \
+        "${arguments[@]}" >log 2>&1 && sha256sum --quiet -c golden >>log 2>&1); then
+      equal=$((equal + 1))
+    elif [ -z "$first" ]; then
+      first="$(basename "$call"): $(head -n 1 "$call/log")"
+    fi
+  done
+  printf '%-32s %6d %6d  %s\n' "$(basename "$module")" "$calls" "$equal" "$first"
+  passed=$((passed + equal)) failed=$((failed + calls - equal))
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
