@@ -284,7 +284,7 @@ class Module:
             if self.pack:
                 made = [(f"--output={t['name']}", file) for t, file in made[:len(outputs)]]
                 made += [(f"--get-state={name}", file) for name, file in states.items()]
-                self.pack.add(self.path.stem, f"{number}.{step}",
+                self.pack.add(f"{self.path.parent.name}-{self.path.stem}", f"{number}.{step}",
                               [f"--entry={self.entry['name']}", *given, *before], self.bundle, made)
             for run in self.runs:
                 trace = here / "trace.json"
