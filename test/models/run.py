@@ -12,6 +12,7 @@ Does not: make the models; import PyTorch.
     --targets=LIST      levels, with commas between them, instead of those that this machine has
     --keep-bundles      uses bundles that are there; their times are not measured
     --aarch64=PROGRAM   an astra-run for aarch64, run under qemu-aarch64 at the first size of each model: its bytes must be the same
+    --emulate=GPUS      GPU targets with commas between them: the host builds of their kernels are run at the first size of each model
 """
 
 import json
@@ -72,8 +73,8 @@ def spread(arrays):
 
 
 class Check:
-    def __init__(self, name, folder, programs, levels, aarch64, keep):
-        self.name, self.folder, self.programs, self.levels, self.aarch64 = name, folder, programs, levels, aarch64
+    def __init__(self, name, folder, programs, levels, aarch64, gpus, keep):
+        self.name, self.folder, self.programs, self.levels, self.aarch64, self.gpus = name, folder, programs, levels, aarch64, gpus
         self.bundle, self.faults = folder / f"{name}.astra", []
         self.result = {"model": name, "levels": levels, "sizes": []}
         self.compile(keep)
@@ -90,7 +91,9 @@ class Check:
             self.result["bundle_bytes"] = self.bundle.stat().st_size
             return
         targets = [f"cpu:{level}" for level in [*self.levels, *(["aarch64"] if self.aarch64 else [])]]
+        targets += [kind + gpu for gpu in self.gpus for kind in ("", "emu:")]
         command = [self.programs / "astra-compile", path, "-o", self.bundle, f"--target={','.join(targets)}", "--time-passes", "-j2"]
+        command += ["--ptxas=none"] if self.gpus else []  # PTX is enough for the emulator
         start = time.monotonic()
         done = subprocess.run([*map(str, command), *(f"--dim={name}={bounds}" for name, bounds in MODELS[self.name].dims.items())],
                               capture_output=True, text=True)
@@ -114,6 +117,8 @@ class Check:
         ways = [(f"{level} {threads} threads", here, [f"--level={level}", f"--threads={threads}"]) for level in self.levels for threads in (1, 2)]
         if self.aarch64 and first_size:
             ways.append(("aarch64", ["qemu-aarch64", self.aarch64], []))
+        if first_size:
+            ways += [(f"{gpu}, emulated", here, [f"--emulate={gpu}"]) for gpu in self.gpus]
         first = None
         for way, program, options in ways:
             try:
@@ -155,7 +160,8 @@ def main():
     folder, programs = map(Path, words[:2])
     levels = option["targets"].split(",") if "targets" in option else levels_here()
     names = words[2:] or [name for name in MODELS if (folder / f"{name}.onnx").exists()]
-    results = [Check(name, folder, programs, levels, option.get("aarch64"), "keep-bundles" in option).result for name in names]
+    gpus = [gpu for gpu in option.get("emulate", "").split(",") if gpu]
+    results = [Check(name, folder, programs, levels, option.get("aarch64"), gpus, "keep-bundles" in option).result for name in names]
     table(results)
     if "json" in option:
         Path(option["json"]).write_text(json.dumps(results, indent=1) + "\n")
