@@ -148,6 +148,35 @@ MODELS = [
          axes = Constant<value = int64[1] {0}>()  t = ReduceSum<keepdims = 0>(v3, axes)  k = Size(v3)  kf = Cast<to = 1>(k)  m = Div(t, kf)  ro = Add(r, m)
        }>
      }""", [[np.array(n, np.int64), f32(2)] for n in (0, 1, 3, 6)], ("--dim=p0=1..9",)),
+    ("loop-growing-in-a-loop-that-grows", """
+     g (int64 k, float[2] x) => (float[a] y, float s) {
+       c = Constant<value = bool {1}>()  start = Constant<value = float {0.}>()
+       y, s = Loop (k, c, x, start) <body = b (int64 i, bool ci, float[ot] w, float r) => (bool co, float[u] wo, float ro) {
+         co = Identity(ci)  one = Constant<value = float[1] {1.}>()  wo = Concat<axis = 0>(w, one)
+         v1, r1 = Loop (k, co, x, r) <body = d (int64 j, bool cj, float[t] v, float q) => (bool cu, float[p] vo, float qo) {
+           cu = Identity(cj)  vo = Concat<axis = 0>(v, one)
+           axes = Constant<value = int64[1] {0}>()  z = ReduceSum<keepdims = 0>(vo, axes)  n = Size(v)  nf = Cast<to = 1>(n)  m = Div(z, nf)  qo = Add(q, m)
+         }>
+         ro = Identity(r1)
+       }>
+     }""", [[np.array(k, np.int64), f32(2)] for k in (0, 1, 3)], ("--dim=t=1..8", "--dim=ot=1..8")),
+    ("loop-bounds-that-follow", """
+     g (int64 n, float[2, 3] w, float[1, 3] p) => (float[a, b] y, float[d, 3] z) {
+       c = Constant<value = bool {1}>()
+       y, z = Loop (n, c, w, p) <body = b (int64 i, bool ci, float[r, q] v, float[l, 3] last) => (bool co, float[ro, qo] vo, float[lo, 3] lo_) {
+         co = Identity(ci)  one = Constant<value = float[1] {1.}>()  zero = Constant<value = int64[1] {0}>()  end = Constant<value = int64[1] {1}>()  three = Constant<value = int64[2] {0, 3}>()
+         h = Slice(v, zero, end, zero)  g = Concat<axis = 0>(v, h)  gt = Transpose<perm = [1, 0]>(g)  m = MatMul(g, gt)  scale = Constant<value = float {0.01}>()  vo = Mul(m, scale)
+         k = Constant<value = int64[3] {0, 1, 0}>()  t = Gather<axis = 1>(v, k)
+         axes = Constant<value = int64[1] {0}>()  s = ReduceMax<keepdims = 1>(last, axes)  lo_ = Add(t, s)
+       }>
+     }""", [[np.array(k, np.int64), f32(2, 3), f32(1, 3)] for k in (0, 1, 2, 5)], ("--dim=r=1..12",)),
+    ("loop-from-a-fixed-dim", """
+     g (int64 n, int64[1, t] ids) => (int64[1, a] y) {
+       c = Constant<value = bool {1}>()
+       y = Loop (n, c, ids) <body = b (int64 i, bool ci, int64[1, t] v) => (bool co, int64[1, u] vo) {
+         co = Identity(ci)  axes = Constant<value = int64[1] {1}>()  s = ReduceSum<keepdims = 1>(v, axes)  vo = Concat<axis = 1>(v, s)
+       }>
+     }""", [[np.array(n, np.int64), np.array([[3, 1, 2]], np.int64)] for n in (0, 2, 5)], ("--dim=t=3", "--dim=t_2=1..8")),
     ("pad-with-an-input", """
      g (float[2, n] x, float v) => (float[3, m] y) {
        pads = Constant<value = int64[4] {1, 0, 0, 2}>()

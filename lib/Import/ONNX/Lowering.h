@@ -88,7 +88,7 @@ public:
   Scope top;
   Failures failures;
   llvm::StringSet<> boundsUsed;
-  llvm::StringSet<> loopDims; // names of dims that loops carry
+  llvm::StringSet<> loopDims, loopFlags; // names of dims that loops carry, and of their flags
 
 private:
   using Opsets = llvm::StringMap<int64_t>;

@@ -8,9 +8,11 @@
 // Note [Extents that change]
 // A carried value whose extent the body changes gets a dim of its own there, and the body is lowered again, until no
 // other extent changes. Its bounds are those that --dim gives, or follow from a constant step and the limit, or from
-// the extents of other values, where the new extent is made of these alone. Extents share a dim if they begin, are
-// declared and go on alike; where they turn out to part, the later one gets another. What the body does not read at all
-// needs no dim there: its extents are numbers that the loop carries.
+// the extents of other values, where the new extent is made of these alone; those are widened from round to round, and
+// asked for where that does not end. Extents share a dim if they begin and go on alike; where they turn out to part,
+// the later one gets another. What the body does not read at all needs no dim there: its extents are numbers that the
+// loop carries. A dim has two names: that of its flag, the same whenever the body is lowered, and the node's, which no
+// other lowering has, so that what is left of an earlier one is not taken for something around the loop.
 #include "Closure.h"
 #include "Control.h"
 #include "Lowering.h"
@@ -59,12 +61,23 @@ public:
 
 private:
   using Values = std::vector<UOpRef>;
+  struct Carried {
+    UOpRef dim, from, begin, next; // from: what it replaced; next: what it became there
+    std::string flag;
+    unsigned round;
+    Bounds by;
+    int64_t step;             // of Bounds::Step
+    UOpRef becomes = nullptr; // in the round at hand
+  };
   std::optional<int64_t> constant(UOpRef x);
   std::optional<Values> run(llvm::ArrayRef<UOpRef> inputs);
   bool place(Values &results, bool &changed);
   UOpRef carriedDim(size_t value, unsigned axis, UOpRef next);
-  bool boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &name, const std::string &declared,
+  bool boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &flag, const std::string &declared,
                 int64_t &lo, int64_t &hi, Bounds &by);
+  UOpRef makeDim(const std::string &flag, int64_t lo, int64_t hi);
+  bool widen(Carried &d, UOpRef here);
+  bool isOfModel(llvm::StringRef name);
   UOpRef needsBounds(size_t value, unsigned axis, llvm::StringRef name, int64_t least);
   bool keepsShapes(const Values &results);
   void asScan(Closure &closure, const Values &results, UOpRef iteration);
@@ -81,14 +94,6 @@ private:
   std::vector<Dims> shapes; // of the carried values in the body
   std::vector<bool> isRead; // by the body; what is not keeps its first shape in `shapes`
   size_t stacked = 0;
-  struct Carried {
-    UOpRef dim, from, begin, next; // from: what it replaced; next: what it became there
-    std::string declared;
-    unsigned round;
-    Bounds by;
-    int64_t step;             // of Bounds::Step
-    UOpRef becomes = nullptr; // in the round at hand
-  };
   std::vector<Carried> dims;
   unsigned round = 0;
 };
@@ -110,12 +115,18 @@ UOpRef Loop::needsBounds(size_t value, unsigned axis, llvm::StringRef name, int6
                        shellWord(name.str() + (least == 0 ? "=0..64" : "=1..64")) + " or the like");
 }
 
-bool Loop::boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &name, const std::string &declared,
+/// Whether an input of the model has a dim of this name, fixed or not: its bounds are not those of what grows.
+bool Loop::isOfModel(llvm::StringRef name) {
+  for (const proto::Value &input : n.lowering.file.model().graph().input())
+    for (const proto::Type::Dim &dim : input.type().tensor().shape().dim())
+      if (dim.name() == name) return true;
+  return llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == name; });
+}
+
+bool Loop::boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &flag, const std::string &declared,
                     int64_t &lo, int64_t &hi, Bounds &by) {
-  // The name that the body declares may be a dim of the model: its bounds are those of the inputs, not of what grows.
-  bool isOfModel = llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == declared; });
-  const DimBound *bound = n.lowering.bound(name);
-  if (!bound && !isOfModel) bound = n.lowering.bound(declared);
+  const DimBound *bound = n.lowering.bound(flag);
+  if (!bound && !isOfModel(declared)) bound = n.lowering.bound(declared);
   std::optional<int64_t> step = idxSub(c, next, from)->constIndex();
   constexpr int64_t most = int64_t(1) << 30;
   if (bound && bound->value.empty()) {
@@ -134,32 +145,46 @@ bool Loop::boundsOf(UOpRef from, UOpRef begin, UOpRef next, const std::string &n
   return true;
 }
 
+UOpRef Loop::makeDim(const std::string &flag, int64_t lo, int64_t hi) {
+  std::string name = flag;
+  for (unsigned suffix = 2; n.lowering.loopDims.contains(name) || isOfModel(name); ++suffix)
+    name = flag + "_" + std::to_string(suffix);
+  n.lowering.loopDims.insert(name);
+  llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, name);
+  return dim ? *dim : n.fail(llvm::toString(dim.takeError()));
+}
+
 /// The dim of an extent that changes from trip to trip, under the name that the body's input declares or one made from
 /// that; null, and a failure, when nothing gives its bounds. See Note [Extents that change].
 UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
+  UOpRef begin = initial[value]->shape[axis], from = shapes[value][axis];
+  for (const Carried &d : dims)
+    if (d.round == round && d.begin == begin && d.from == from && d.next == next) return d.dim;
   std::string declared = n.name() + "_" + std::to_string(value) + "_" + std::to_string(axis);
   const auto &shape = body->input(2 + int(value)).type().tensor().shape();
   if (int(axis) < shape.dim_size() && shape.dim(int(axis)).has_name() && !shape.dim(int(axis)).name().empty())
     declared = shape.dim(int(axis)).name();
-  UOpRef begin = initial[value]->shape[axis], from = shapes[value][axis];
-  for (const Carried &d : dims)
-    if (d.round == round && d.begin == begin && d.from == from && d.next == next && d.declared == declared)
-      return d.dim;
-  std::string name = declared;
-  auto taken = [&](const std::string &s) {
-    return n.lowering.loopDims.contains(s) ||
-           llvm::any_of(n.lowering.module.dims, [&](UOpRef d) { return d->str == s; });
-  };
-  for (unsigned suffix = 2; taken(name); ++suffix) name = declared + "_" + std::to_string(suffix);
+  std::string flag = declared;
+  for (unsigned suffix = 2; n.lowering.loopFlags.contains(flag) || isOfModel(flag); ++suffix)
+    flag = declared + "_" + std::to_string(suffix);
   int64_t lo, hi;
   Bounds by;
-  if (!boundsOf(from, begin, next, name, declared, lo, hi, by)) return needsBounds(value, axis, name, begin->lo);
-  llvm::Expected<UOpRef> dim = c.tryMake(Op::Dim, {}, {lo, hi}, name);
-  if (!dim) return n.fail(llvm::toString(dim.takeError()));
-  n.lowering.loopDims.insert(name);
+  if (!boundsOf(from, begin, next, flag, declared, lo, hi, by)) return needsBounds(value, axis, flag, begin->lo);
+  UOpRef dim = makeDim(flag, lo, hi);
+  if (!dim) return nullptr;
+  n.lowering.loopFlags.insert(flag);
   int64_t step = by == Bounds::Step ? *idxSub(c, next, from)->constIndex() : 0;
-  dims.push_back({*dim, from, begin, next, declared, round, by, step});
-  return *dim;
+  dims.push_back({dim, from, begin, next, flag, round, by, step});
+  return dim;
+}
+
+/// Bounds that follow from extents which turn out to have wider ones. False after a failure.
+bool Loop::widen(Carried &d, UOpRef here) {
+  UOpRef wider = makeDim(d.flag, std::min(d.dim->lo, std::max<int64_t>(0, here->lo)), std::max(d.dim->hi, here->hi));
+  if (!wider) return false;
+  for (Dims &shape : shapes) std::replace(shape.begin(), shape.end(), d.dim, wider);
+  d.dim = wider;
+  return true;
 }
 
 /// Compares what the body gives with what it takes; `changed` when an extent became a carried dim, and the body must be
@@ -181,9 +206,13 @@ bool Loop::place(Values &results, bool &changed) {
         if (!carried->becomes) carried->becomes = here;
         if (carried->becomes == here) {
           // The first trip began at a constant, maybe: its step may not be that of all.
+          bool others = carried->by == Bounds::Others;
+          bool isWider = others && (here->lo < carried->dim->lo || here->hi > carried->dim->hi);
           if ((carried->by == Bounds::Step && idxSub(c, here, carried->dim)->constIndex() != carried->step) ||
-              (carried->by == Bounds::Others && isPart(carried->dim, here)))
-            return needsBounds(i, axis, carried->dim->str, carried->begin->lo);
+              (others && isPart(carried->dim, here)) || (isWider && round + 2 >= mostRounds))
+            return needsBounds(i, axis, carried->flag, carried->begin->lo);
+          if (isWider && !widen(*carried, here)) return false;
+          changed |= isWider;
           continue;
         }
       } else if (here == shapes[i][axis]) {
@@ -282,7 +311,7 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
   std::vector<UOpRef> read = topoSort(next);
   for (const Carried &d : dims)
     if (llvm::none_of(read, [&](UOpRef x) { return x->is(Op::Arg) && llvm::is_contained(x->shape, d.dim); })) {
-      n.unsupported("a carried value changes its extent '" + d.dim->str.str() +
+      n.unsupported("a carried value changes its extent '" + d.flag +
                     "' from trip to trip, and the body reads none of its elements, only its shape");
       return;
     }
@@ -363,7 +392,7 @@ void Loop::lower() {
   for (size_t i = 0; i < initial.size(); ++i) isRead.push_back(read.contains(body->input(2 + int(i)).name()));
 
   Failures before = n.lowering.failures;
-  const llvm::StringSet<> names = n.lowering.loopDims;
+  const llvm::StringSet<> flags = n.lowering.loopFlags;
   const size_t begin = c.size();
   for (;; ++round) {
     Closure closure(n, begin);
@@ -375,9 +404,9 @@ void Loop::lower() {
     // inside.
     if (trips && trips->hi >= 1 && trips->hi <= mostTrips)
       n.lowering.shared.known.define(iteration, n.make(Op::Extent, {iteration}, {0, trips->hi - 1}));
-    // The names of loops inside, which are lowered once more, are free again.
-    n.lowering.loopDims = names;
-    for (const Carried &d : dims) n.lowering.loopDims.insert(d.dim->str);
+    // The flags of loops inside, which are lowered once more, are free again.
+    n.lowering.loopFlags = flags;
+    for (const Carried &d : dims) n.lowering.loopFlags.insert(d.flag);
     std::optional<Values> results = run(inputs);
     bool changed = false;
     if (!results && !n.failed()) n.failReported();

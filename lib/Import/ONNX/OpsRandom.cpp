@@ -194,7 +194,8 @@ void dropout(Node &n) {
 
 constexpr const char *drawnAnew =
     "the same numbers in every run and every trip of a loop: by the generator of the numeric contract (N13), from the "
-    "seed, or from the node's place among the random nodes without one";
+    "seed, or from the node's place among the random nodes without one (a body with a random node that is lowered "
+    "twice counts twice)";
 
 constexpr Row rows[] = {
     {"RandomUniform", 1, latest, 0, 0, randomUniform<false>, anyType, drawnAnew},
