@@ -162,8 +162,10 @@ UOpRef Loop::carriedDim(size_t value, unsigned axis, UOpRef next) {
     if (d.round == round && d.begin == begin && d.from == from && d.next == next) return d.dim;
   std::string declared = n.name() + "_" + std::to_string(value) + "_" + std::to_string(axis);
   const auto &shape = body->input(2 + int(value)).type().tensor().shape();
-  if (int(axis) < shape.dim_size() && shape.dim(int(axis)).has_name() && !shape.dim(int(axis)).name().empty())
-    declared = shape.dim(int(axis)).name();
+  if (int(axis) < shape.dim_size()) {
+    llvm::StringRef name = shape.dim(int(axis)).name();
+    if (!name.empty() && name.find_first_of("=,") == name.npos) declared = name.str(); // else no flag can name it
+  }
   std::string flag = declared;
   for (unsigned suffix = 2; n.lowering.loopFlags.contains(flag) || isOfModel(flag); ++suffix)
     flag = declared + "_" + std::to_string(suffix);
