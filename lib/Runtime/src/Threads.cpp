@@ -2,7 +2,8 @@
 // Takes:    a number of threads.
 // Gives:    an astra_executor: parallel_for that makes progress on the calling thread alone, and enqueue.
 // Keeps:    a worker never waits for work that has not begun; the hot path allocates nothing.
-// Does not: pin threads, change signals (all are blocked in the workers) or priorities.
+// Does not: pin threads (a worker may be moved once, see keepApart), change signals (all are blocked in the workers) or
+//           priorities.
 //
 // Note [Who looks and who sleeps]
 // Waking a thread takes the system longer than many a launch takes. So one worker less than there are looks for work a
@@ -28,6 +29,7 @@ struct Job {
   size_t count;
   std::atomic<size_t> taken{0};
   std::atomic<uint32_t> inside{0}; ///< workers; changed under the pool's mutex
+  int cpu = -1;                    ///< where the caller was
 
   void help() {
     for (size_t i; (i = taken.fetch_add(1, std::memory_order_relaxed)) < count;) fn(arg, i);
@@ -37,6 +39,7 @@ struct Job {
 struct Task {
   void (*fn)(void *);
   void *arg;
+  int cpu = -1; ///< where who queued it was
 };
 
 /// Between two looks; now and then the CPU is left to a thread that may be the one waited for.
@@ -79,9 +82,22 @@ struct astra::rt::ThreadPool {
   void parallelFor(size_t n, void (*fn)(void *, size_t), void *arg);
   int enqueue(void (*fn)(void *), void *arg);
 
+  /// A worker on the CPU of who gave it work moves to another, if it may run there; it is bound to none afterwards.
+  /// Left alone, the system has been seen to let two threads share a CPU beside an idle one for 10 ms and more.
+  void keepApart(int cpu) const {
+    cpu_set_t all, others;
+    if (!spins || cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu ||
+        sched_getaffinity(0, sizeof(all), &all) != 0)
+      return;
+    others = all;
+    CPU_CLR(unsigned(cpu), &others);
+    if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
+      sched_setaffinity(0, sizeof(all), &all);
+  }
+
   // With the mutex locked; those that give whether they did something unlock it meanwhile.
   bool runTask();
-  bool shareJob();
+  bool shareJob(bool isWorker);
   bool look(uint32_t &counter, const std::atomic<Status> *state);
   /// `wanted` threads find something to do; `awake` more than the workers that look or wake will come by themselves.
   void wakeOthers(uint64_t wanted, uint32_t awake) {
@@ -106,17 +122,19 @@ bool ThreadPool::runTask() {
   head = (head + 1) % tasks.size();
   queued--;
   mutex.unlock();
+  keepApart(task.cpu);
   task.fn(task.arg);
   lock();
   return true;
 }
 
-bool ThreadPool::shareJob() {
+bool ThreadPool::shareJob(bool isWorker) {
   Job *job = jobs;
   while (job && job->taken.load(std::memory_order_relaxed) >= job->count) job = job->next;
   if (!job) return false;
   job->inside++;
   mutex.unlock();
+  if (isWorker) keepApart(job->cpu);
   job->help();
   lock();
   if (job->inside.fetch_sub(1, std::memory_order_release) == 1) left.notifyAll();
@@ -141,7 +159,7 @@ bool ThreadPool::look(uint32_t &counter, const std::atomic<Status> *state) {
 void ThreadPool::run() {
   lock();
   while (!stop) {
-    if (runTask() || shareJob()) continue;
+    if (runTask() || shareJob(true)) continue;
     if (looking + 1 < threads.size() && look(looking, nullptr)) continue;
     if (queued || stop) continue;
     bool open = false;
@@ -164,7 +182,7 @@ void ThreadPool::help(const std::atomic<Status> &state, const void *stream, Task
       mutex.unlock();
       instead.fn(instead.arg);
       lock();
-    } else if (!shareJob() && !look(sharing, &state)) {
+    } else if (!shareJob(false) && !look(sharing, &state)) {
       break;
     }
   }
@@ -174,6 +192,7 @@ void ThreadPool::help(const std::atomic<Status> &state, const void *stream, Task
 
 void ThreadPool::parallelFor(size_t n, void (*fn)(void *, size_t), void *arg) {
   Job job{nullptr, fn, arg, n};
+  job.cpu = sched_getcpu();
   lock();
   job.next = jobs, jobs = &job;
   posted.fetch_add(1, std::memory_order_relaxed);
@@ -196,7 +215,7 @@ int ThreadPool::enqueue(void (*fn)(void *), void *arg) {
   lock();
   bool room = queued < tasks.size();
   if (room) {
-    tasks[(head + queued) % tasks.size()] = {fn, arg};
+    tasks[(head + queued) % tasks.size()] = {fn, arg, sched_getcpu()};
     queued++;
     posted.fetch_add(1, std::memory_order_relaxed);
     wakeOthers(queued, 0);
