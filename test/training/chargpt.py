@@ -25,8 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 EXAMPLE = ROOT / "examples/chargpt"
 import safetensors_file  # noqa: E402
-from run import LEVELS, tool  # noqa: E402, of this folder: it makes test/onnx known
-from backend import Failed  # noqa: E402
+from run import LEVELS, done, expect, tool  # noqa: E402, of this folder: it makes test/onnx known
 from harness import run  # noqa: E402
 
 sys.path.insert(0, str(EXAMPLE))
@@ -36,17 +35,6 @@ STEPS, BATCH = 20, 4
 # Of the weights after STEPS steps. Where they rightly have other bits, those of the example have too:
 # examples/chargpt/run.sh makes its files again.
 WEIGHTS = "d538d94f4f0ee24a6bf95b1402b380644e822d0f3f4dd2b52763cf31285d3016"
-
-
-def expect(condition, text):
-    if not condition:
-        raise Failed(text)
-
-
-def done(name, *words):
-    result = tool(name, *words)
-    expect(result.returncode == 0, f"{name}: exit {result.returncode}: {result.stderr}")
-    return result.stdout
 
 
 def prepare(aarch64):
@@ -135,12 +123,12 @@ def cache():
 
 def writes():
     """The text of the C program: on every level, with threads, and greedily what the network without a cache finds likely."""
-    texts = {done("chargpt", "decode.astra", "--prompt", "x", "--length", 200, "--level", v, "--threads", t) for v in LEVELS for t in (1, 2)}
+    texts = {done("chargpt", "decode.astra", "--prompt", "x", "--length", 200, "--level", v, "--threads", t).stdout for v in LEVELS for t in (1, 2)}
     expect(len(texts) == 1 and len(texts.pop()) == 202, f"the texts differ: {texts}")
-    other = [done("chargpt", "decode.astra", "--length", 50, "--seed", s) for s in (1, 1, 2)]
+    other = [done("chargpt", "decode.astra", "--length", 50, "--seed", s).stdout for s in (1, 1, 2)]
     expect(other[0] == other[1] != other[2], "the text is no function of the seed, or none of it")
     # Past the end of the context: the second half of it is read again.
-    text = done("chargpt", "decode.astra", "--prompt", "hacker", "--length", 180, "--temperature", 0).encode()[:-1]
+    text = done("chargpt", "decode.astra", "--prompt", "hacker", "--length", 180, "--temperature", 0).stdout.encode()[:-1]
     expect(len(text) == 186 and text.startswith(b"hacker"), f"{text}")
     numbers = [max(c - 31, 0) for c in text]  # a line feed is 0
     start = 0

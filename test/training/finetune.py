@@ -22,22 +22,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / "examples/finetune"
 import safetensors_file  # noqa: E402
-from run import LEVELS, tool  # noqa: E402, of this folder: it makes test/onnx known
-from backend import Failed  # noqa: E402
+from run import LEVELS, done, expect, tool  # noqa: E402, of this folder: it makes test/onnx known
 from harness import run  # noqa: E402
 
 STEPS, BATCH, LENGTH, CLASSES = 5, 4, 12, 8
 DATA = "--data=input_ids=ids.npy,attention_mask=mask.npy,target=target.npy"
-
-
-def expect(condition, text):
-    if not condition:
-        raise Failed(text)
-
-
-def done(name, *words):
-    result = tool(name, *words)
-    expect(result.returncode == 0, f"{name}: exit {result.returncode}: {result.stderr}")
 
 
 def prepare():

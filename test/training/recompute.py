@@ -22,22 +22,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-from run import LEVELS, tool  # noqa: E402, of this folder: it makes test/onnx known
-from backend import Failed  # noqa: E402
+from run import LEVELS, done, expect, tool  # noqa: E402, of this folder: it makes test/onnx known
 from harness import run  # noqa: E402
 
 TARGETS = "--target=cpu:" + LEVELS[-1]
-
-
-def expect(condition, text):
-    if not condition:
-        raise Failed(text)
-
-
-def done(name, *words):
-    result = tool(name, *words)
-    expect(result.returncode == 0, f"{name}: exit {result.returncode}: {result.stderr}")
-    return result
 
 
 def planned(bundle):

@@ -37,10 +37,20 @@ def tool(name, *words):
     return subprocess.run([str(BUILD / "bin" / name), *map(str, words)], capture_output=True, text=True)
 
 
+def expect(condition, text):
+    if not condition:
+        raise Failed(text)
+
+
+def done(name, *words):
+    """A tool that must end with 0."""
+    result = tool(name, *words)
+    expect(result.returncode == 0, f"{name}: exit {result.returncode}: {result.stderr}")
+    return result
+
+
 def compiled(model, *flags):
-    done = tool("astra-compile", model, "-o", "m.astra", "--target=" + ",".join("cpu:" + v for v in LEVELS), *flags)
-    if done.returncode:
-        raise Failed(done.stderr)
+    done("astra-compile", model, "-o", "m.astra", "--target=" + ",".join("cpu:" + v for v in LEVELS), *flags)
 
 
 def call(entry, inputs, outputs, states=(), start=None, repeat=1, flags=()):

@@ -25,8 +25,8 @@ import onnx
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 import safetensors_file  # noqa: E402
-from run import LEVELS, tool  # noqa: E402, of this folder: it makes test/onnx known
-from backend import BUILD, Failed  # noqa: E402
+from run import LEVELS, expect, tool  # noqa: E402, of this folder: it makes test/onnx known
+from backend import BUILD  # noqa: E402
 from harness import run  # noqa: E402
 
 DIGITS = ROOT / "examples/digits"
@@ -34,11 +34,6 @@ RECIPE = ["--dim=batch=4..64", "--train", "--predict=linear", "--loss=cross_entr
           "--metric=top(k=3)", "--optimizer=adamw(lr=1e-2, weight_decay=0.05)", "--schedule=cosine(steps=10000, warmup=3)"]  # fmt: skip
 DATA = "image=x.npy,target=y.npy"
 KEPT = 100  # rows for --eval; all others are trained on
-
-
-def expect(condition, text):
-    if not condition:
-        raise Failed(text)
 
 
 def files(*names):

@@ -118,18 +118,24 @@ private:
   bool writeAndCompare();
 };
 
-/// The tensor in a .npy file. What NumPy has no type for comes as integers (Npy.h).
-astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
-  string error;
-  Npy &a = arrays.emplace_back();
-  if (!readNpy(path, a, error)) throw Refusal{Failure, error};
-  if (!adopt(a, expected, error)) throw Refusal{Failure, path + ": " + error};
+/// The array as a tensor; it stays where it is.
+astra_tensor rowMajor(Npy &a) {
   astra_tensor t = ASTRA_INIT(astra_tensor);
   t.data = a.data.data();
   t.data_bytes = a.data.size();
   t.dtype = a.dtype;
   t.ndim = int32_t(a.shape.size());
   t.shape = a.shape.data();
+  return t;
+}
+
+/// The tensor in a .npy file. What NumPy has no type for comes as integers (Npy.h).
+astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
+  string error;
+  Npy &a = arrays.emplace_back();
+  if (!readNpy(path, a, error)) throw Refusal{Failure, error};
+  if (!adopt(a, expected, error)) throw Refusal{Failure, path + ": " + error};
+  astra_tensor t = rowMajor(a);
   if (a.fortranOrder) {
     std::vector<int64_t> &columnMajor = strides.emplace_back();
     int64_t stride = 1;
@@ -209,12 +215,7 @@ void Run::loadStates(const string &path, uint32_t count) {
       throw Refusal{Failure, path + ": has '" + name + "', which is no state of the bundle (astra-inspect lists them)"};
     Npy &a = arrays.emplace_back(std::move(array));
     if (!adopt(a, state->second.dtype, error)) throw Refusal{Failure, path + ": '" + name + "': " + error};
-    astra_tensor t = ASTRA_INIT(astra_tensor);
-    t.data = a.data.data();
-    t.data_bytes = a.data.size();
-    t.dtype = a.dtype;
-    t.ndim = int32_t(a.shape.size());
-    t.shape = a.shape.data();
+    astra_tensor t = rowMajor(a);
     check.file = path;
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
     check.file = "";
