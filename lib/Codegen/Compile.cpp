@@ -22,12 +22,7 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   std::vector<LinearKernel> linear;
   std::vector<std::string> names;
   out.kernels.reserve(s.kernels.size());
-  for (auto &[name, plan] : options.plans) {
-    auto spec = llvm::find_if(s.kernels, [&](const KernelSpec &k) { return k.name == name; });
-    if (spec == s.kernels.end())
-      return llvm::createStringError("a plan is given for kernel '" + name + "'; there is none (see --emit=plan)");
-    if (auto e = checkPlan(*spec, plan)) return e;
-  }
+  if (auto e = checkPlans(s.kernels, options.plans, checkPlan)) return e;
   for (const KernelSpec &spec : s.kernels) {
     auto given = options.plans.find(spec.name);
     Plan plan = given != options.plans.end() ? given->second : choosePlan(c, spec, target);

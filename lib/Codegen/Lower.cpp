@@ -22,10 +22,12 @@ public:
     if (plan.kind == PlanKind::Rows) {
       values.reduceLanes = plan.lanes;
       if (plan.warp) values.laneKind = RangeKind::Thread;
-      // Of a warp each thread keeps its own elements; more than so many are computed again.
-      constexpr int64_t most = 128;
+      // Of a warp each thread keeps its own elements; more than so many are computed again, and so are those of a row
+      // so short that every thread goes through all of it (ValueAt::reduce).
+      constexpr int64_t most = 128, least = 32;
       Shape row = rowsOf(spec);
-      if (!plan.warp || (!row.empty() && row.back()->hi <= most * plan.warp)) values.kept = keptInRow(spec);
+      bool own = !row.empty() && row.back()->hi >= least && row.back()->hi <= most * plan.warp;
+      if (!plan.warp || own) values.kept = keptInRow(spec);
     }
     if (plan.kind == PlanKind::Contract)
       contract();

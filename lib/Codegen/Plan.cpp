@@ -10,39 +10,53 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace astra;
 using llvm::SmallVector;
 
 static const char *const kinds[] = {"map", "rows", "columns", "contract"};
 
-std::string astra::text(const Plan &p) {
-  auto n = [](int64_t v) { return std::to_string(v); };
-  std::string s = std::string(kinds[int(p.kind)]) + ":";
-  if (p.kind == PlanKind::Contract) {
-    s += " n " + n(p.nLabel) + "; m";
-    for (int64_t l : p.mLabels) s += " " + n(l);
-    s += "; rows " + n(p.rows) + ";";
-    if (p.stage) s += " stage " + n(p.stage) + ";";
-  } else
-    s += " merge " + n(p.merge) + ";";
-  s += " vector " + n(p.lanes) + "; unroll " + n(p.unroll);
-  if (p.block) s += "; block " + n(p.block);
-  if (p.threads) s += "; threads " + n(p.threads);
-  if (p.warp) s += "; warp " + n(p.warp);
-  if (p.tall) s += "; tall " + n(p.tall) + "; deep " + n(p.deep) + "; pipeline " + n(p.pipeline);
-  if (p.turn) s += "; turn " + n(p.turn);
-  return s;
-}
-
-/// The steps with one number that a plan of each kind may have.
-static constexpr struct {
+namespace {
+/// A step with one number, in the order in which text() writes them.
+struct Step {
   llvm::StringLiteral name;
   unsigned Plan::*field;
-  bool ofContract, ofOthers;
-} steps[] = {{"merge", &Plan::merge, false, true},  {"vector", &Plan::lanes, true, true},
-             {"unroll", &Plan::unroll, true, true}, {"block", &Plan::block, false, true},
-             {"rows", &Plan::rows, true, false},    {"stage", &Plan::stage, true, false}};
+  std::initializer_list<PlanKind> kinds; // that have it
+  unsigned Plan::*unlessZero;            // it is written where this is not 0; null: always
+  bool ofGpu;
+};
+using K = PlanKind;
+const Step steps[] = {
+    {"rows", &Plan::rows, {K::Contract}, nullptr, false},
+    {"stage", &Plan::stage, {K::Contract}, &Plan::stage, false},
+    {"merge", &Plan::merge, {K::Map, K::Rows, K::Columns}, nullptr, false},
+    {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
+    {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
+    {"block", &Plan::block, {K::Map, K::Rows, K::Columns}, &Plan::block, false},
+    {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
+    {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
+    {"tall", &Plan::tall, {K::Contract}, &Plan::tall, true},
+    {"deep", &Plan::deep, {K::Contract}, &Plan::tall, true},
+    {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::tall, true},
+    {"turn", &Plan::turn, {K::Map}, &Plan::turn, true},
+};
+bool has(const Step &s, PlanKind k) { return llvm::is_contained(s.kinds, k); }
+} // namespace
+
+std::string astra::text(const Plan &p) {
+  std::string s = std::string(kinds[int(p.kind)]) + ":", separator = " ";
+  auto add = [&](const std::string &step) { s += separator + step, separator = "; "; };
+  if (p.kind == PlanKind::Contract) {
+    std::string m = "m";
+    for (int64_t l : p.mLabels) m += " " + std::to_string(l);
+    add("n " + std::to_string(p.nLabel)), add(m);
+  }
+  for (const Step &step : steps)
+    if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero))
+      add((step.name + " " + llvm::Twine(p.*step.field)).str());
+  return s;
+}
 
 static constexpr int64_t mostNumber = 4096; // of any number in a plan
 
@@ -74,11 +88,15 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
       p.mLabels.assign(numbers.begin(), numbers.end());
       continue;
     }
-    auto row =
-        llvm::find_if(steps, [&](auto &s) { return s.name == words[0] && (contract ? s.ofContract : s.ofOthers); });
+    auto row = llvm::find_if(steps, [&](const Step &s) { return s.name == words[0] && has(s, p.kind); });
     bool isN = contract && words[0] == "n";
-    if (row == std::end(steps) && !isN)
-      return bad(step, contract ? "n, m, rows, stage, vector or unroll" : "merge, vector, unroll or block");
+    if (row == std::end(steps) && !isN) {
+      SmallVector<llvm::StringRef> names;
+      if (contract) names = {"n", "m"};
+      for (const Step &s : steps)
+        if (has(s, p.kind)) names.push_back(s.name);
+      return bad(step, llvm::join(llvm::ArrayRef(names).drop_back(), ", ") + " or " + names.back());
+    }
     if (numbers.size() != 1) return bad(step, "one number after " + words[0]);
     if (isN)
       p.nLabel = numbers[0];
@@ -86,6 +104,34 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
       p.*row->field = unsigned(numbers[0]);
   }
   return p;
+}
+
+llvm::Error astra::refusePlan(const KernelSpec &spec, const Plan &p, const llvm::Twine &why) {
+  return llvm::createStringError("plan of kernel '" + llvm::Twine(spec.name) + "', '" + text(p) + "': " + why);
+}
+
+llvm::Error astra::checkPlans(llvm::ArrayRef<KernelSpec> kernels, const Plans &plans,
+                              llvm::function_ref<llvm::Error(const KernelSpec &, const Plan &)> check) {
+  size_t known = 0;
+  for (const KernelSpec &k : kernels)
+    if (auto given = plans.find(k.name); given != plans.end()) {
+      ++known;
+      if (auto e = check(k, given->second)) return e;
+    }
+  if (known == plans.size()) return llvm::Error::success();
+  std::set<llvm::StringRef> names;
+  for (const KernelSpec &k : kernels) names.insert(k.name);
+  for (auto &[name, plan] : plans)
+    if (!names.count(name))
+      return llvm::createStringError("a plan is given for kernel '" + name + "'; there is none (see --emit=plan)");
+  return llvm::Error::success();
+}
+
+llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
+  for (const Step &step : steps)
+    if (step.ofGpu && p.*step.field != Plan().*step.field)
+      return refusePlan(spec, p, step.name + " " + llvm::Twine(p.*step.field) + " is of GPUs; this is a CPU's");
+  return checkForm(spec, p);
 }
 
 /// Why the operand of the lanes cannot lie in fast memory under this plan, or "".
@@ -104,10 +150,8 @@ static std::string unstageable(const KernelSpec &spec, const ContractSpec &s, bo
   return *k > (int64_t(1) << 24) / row ? "its columns take more than 16 MiB" : "";
 }
 
-llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
-  auto bad = [&](const llvm::Twine &what) {
-    return llvm::createStringError("plan of kernel '" + llvm::Twine(spec.name) + "', '" + text(p) + "': " + what);
-  };
+llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
+  auto bad = [&](const llvm::Twine &what) { return refusePlan(spec, p, what); };
   auto n = [](int64_t v) { return std::to_string(v); };
   UOpRef heavy = spec.heavy, value = spec.outputs[0].value;
   bool sums = heavy && heavy->op == Op::Contract, reduces = heavy && heavy->op == Op::Reduce;
@@ -127,7 +171,7 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   if (p.block && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("block " + n(p.block) + "; only a map that writes its whole output has blocks");
   if (p.kind != PlanKind::Contract) {
-    unsigned rank = spec.outputs[0].layout.dims.size(), least = rank ? 1 : 0;
+    unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
     if (p.merge < least || p.merge > rank)
       return bad("merge " + n(p.merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) +
                  ".." + n(rank));

@@ -194,7 +194,10 @@ Program describe(CommandLine &c) {
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
            gpuNames() + "): plan, mlir, llvm, ptx, or asm, which of cuda is PTX too",
        word(o.emit, "uop|schedule|plan|c|mlir|llvm|ptx|asm")},
-      {"plans", "FILE", "plans for kernels instead of the chosen ones: lines of 'kernel: plan', as --emit=plan prints",
+      {"plans", "FILE",
+       "plans for kernels instead of the chosen ones, as --emit=plan prints: lines of 'kernel: plan', those after a "
+       "line "
+       "'target NAME' for that target alone",
        text(o.plans)},
       {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
        text(o.signingKey)},
@@ -335,8 +338,6 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   }
   if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx"))
     return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
-  if (!o.plans.empty() && !o.gpus.empty() && o.targets.empty())
-    return "--plans has plans of CPUs, and no CPU is a target";
   if (std::string wrong = findPtxas(c); !wrong.empty()) return wrong;
   for (const std::string &stage : o.printAfter)
     if (!llvm::is_contained(stageNames(), stage))

@@ -37,6 +37,11 @@ public:
 private:
   const PipelineOptions &o;
   unsigned segments = 1; // of training: nn::TrainingOptions
+  struct GivenPlan {
+    std::string target, kernel; // target "": any of its kind
+    Plan plan;
+  };
+  std::vector<GivenPlan> given;
   tool::Progress &progress;
   std::chrono::steady_clock::time_point started;
 
@@ -47,7 +52,8 @@ private:
   Error give(StringRef path, StringRef text);
   Expected<Module> load();
   Error keepTaps(Module &m);
-  Expected<std::map<std::string, Plan>> readPlans();
+  Error readPlans();
+  Plans plansFor(StringRef target, bool gpu) const;
   Expected<int64_t> stepMemory(Module m, unsigned segments);
   Error boundMemory(const Module &m);
   Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
@@ -188,23 +194,43 @@ Error Pipeline::keepTaps(Module &m) {
                            o.taps.c_str());
 }
 
-/// Lines of "kernel: plan"; empty lines and lines that begin with # are skipped.
-Expected<std::map<std::string, Plan>> Pipeline::readPlans() {
-  std::map<std::string, Plan> out;
-  if (o.plans.empty()) return out;
+/// Lines of "kernel: plan", and "target NAME", after which they are that target's alone; those before the first such
+/// line are for every CPU, or, where they say threads, for every GPU. Empty lines and lines that begin with # are
+/// skipped.
+Error Pipeline::readPlans() {
+  if (o.plans.empty()) return Error::success();
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(o.plans);
   if (!file) return createFileError(o.plans, file.getError());
   SmallVector<StringRef> lines;
   (*file)->getBuffer().split(lines, '\n');
+  StringRef target;
   for (auto [i, line] : enumerate(lines)) {
-    if (line.trim().empty() || line.trim().starts_with("#")) continue;
+    auto bad = [&, n = i + 1](const Twine &why) {
+      return createStringError(std::make_error_code(std::errc::invalid_argument),
+                               o.plans + ":" + Twine(n) + ": " + why);
+    };
+    line = line.trim();
+    if (line.empty() || line.starts_with("#")) continue;
+    if (line.consume_front("target ")) {
+      target = line.trim();
+      if (!targetNamed(target) && !gpuTargetNamed(target)) return bad("there is no target '" + target + "'");
+      continue;
+    }
     auto [kernel, text] = line.split(':');
     Expected<Plan> plan = parsePlan(text.trim());
-    if (!plan)
-      return createStringError(std::errc::invalid_argument, "%s:%zu: %s", o.plans.c_str(), i + 1,
-                               toString(plan.takeError()).c_str());
-    out[kernel.trim().str()] = std::move(*plan);
+    if (!plan) return bad(toString(plan.takeError()));
+    if (target.empty() && (plan->threads ? o.gpus.empty() && !o.gpu : o.targets.empty()))
+      return bad(plan->threads ? "a plan with threads is a GPU's, and no GPU is a target"
+                               : "a plan without threads is a CPU's, and no CPU is a target");
+    given.push_back({target.str(), kernel.trim().str(), std::move(*plan)});
   }
+  return Error::success();
+}
+
+Plans Pipeline::plansFor(StringRef target, bool gpu) const {
+  Plans out;
+  for (const GivenPlan &g : given)
+    if (g.target.empty() ? gpu == (g.plan.threads != 0) : g.target == target) out[g.kernel] = g.plan;
   return out;
 }
 
@@ -260,11 +286,11 @@ Error Pipeline::boundMemory(const Module &m) {
 std::string planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpus = {}) {
   std::string out;
   for (const CompiledTarget &t : code) {
-    out += std::string("# ") + t.target->name + "\n";
+    out += std::string("target ") + t.target->name + "\n";
     for (const CompiledKernel &k : t.kernels) out += k.kernel.name + ": " + k.kernel.plan + "\n";
   }
   for (const GpuPart &g : gpus) {
-    out += std::string("# ") + g.gpu.target->name + "\n";
+    out += std::string("target ") + g.gpu.target->name + "\n";
     for (const Kernel &k : g.gpu.kernels) out += k.name + ": " + k.plan + "\n";
   }
   return out;
@@ -292,10 +318,10 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   begin(std::string("code ") + o.gpu->name + ", " + Twine(s.kernels.size()) + " kernels");
   std::vector<Kernel> storage;
-  Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage);
+  Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage, plansFor(o.gpu->name, true));
   if (!kernels) return kernels.takeError();
   if (o.emit == "plan") {
-    std::string list = std::string("# ") + o.gpu->name + "\n";
+    std::string list = std::string("target ") + o.gpu->name + "\n";
     for (const Kernel &k : storage) list += k.name + ": " + k.plan + "\n";
     return give(to, list);
   }
@@ -312,7 +338,7 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
 Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host) {
   std::string stage = std::string("code ") + target.name;
   begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
-  Expected<CompiledGpu> gpu = compileGpu(c, s, target, o.ptxas);
+  Expected<CompiledGpu> gpu = compileGpu(c, s, target, o.ptxas, plansFor(target.name, true));
   if (!gpu) return gpu.takeError();
   auto warn = [&](const Twine &what) {
     progress.clear();
@@ -344,8 +370,7 @@ Error Pipeline::compile() {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   if (!o.saveTemps.empty())
     if (std::error_code e = sys::fs::create_directories(o.saveTemps)) return createFileError(o.saveTemps, e);
-  Expected<std::map<std::string, Plan>> plans = readPlans();
-  if (!plans) return plans.takeError();
+  if (Error e = readPlans()) return e;
   std::optional<SigningKey> key;
   if (!o.signingKey.empty()) {
     Expected<SigningKey> read = readSigningKey(o.signingKey);
@@ -406,7 +431,7 @@ Error Pipeline::compile() {
     options.jobs = o.jobs;
     options.cache = o.cache;
     options.image = o.emit.empty();
-    options.plans = *plans;
+    options.plans = plansFor(target->name, false);
     options.verify = o.verifyEach;
     Expected<CompiledTarget> compiled = compileKernels(m.ctx(), *s, *target, options);
     if (!compiled) return compiled.takeError();

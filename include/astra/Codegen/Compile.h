@@ -3,7 +3,6 @@
 #include "astra/Codegen/EmitC.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/Schedule/Program.h"
-#include <map>
 
 namespace astra {
 
@@ -25,8 +24,7 @@ struct CompileOptions {
   bool image = true;   // false: stop at the C source
   bool verify = false; // checks each kernel after lowering and after expansion
   std::string cache;   // a folder for objects that were compiled before; empty for none
-  /// Plans by kernel name that replace the heuristic's choice.
-  std::map<std::string, Plan> plans;
+  Plans plans;         // that replace the heuristic's choice
 };
 
 llvm::Expected<CompiledTarget> compileKernels(Context &c, const Schedule &s, const Target &target,

@@ -64,11 +64,14 @@ llvm::Expected<GpuModule> lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> kernels
 
 /// The heuristic choice for this kernel on this target.
 Plan chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target);
+/// Refuses a plan from outside that this kernel cannot have on this target, as checkPlan does (Plan.h).
+llvm::Error checkGpuPlan(const KernelSpec &spec, const Plan &plan, const GpuTarget &target);
 /// A kernel under a plan, lowered, expanded and in order. It lives in `storage`.
 llvm::Expected<GpuKernel> gpuKernel(Context &c, const KernelSpec &spec, const Plan &plan, Kernel &storage);
-/// Every kernel of a schedule planned, lowered, expanded and in order. The kernels live in `storage`.
+/// Every kernel of a schedule planned (or under the plan given), lowered, expanded and in order. The kernels live in
+/// `storage`.
 llvm::Expected<std::vector<GpuKernel>> gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,
-                                                  std::vector<Kernel> &storage);
+                                                  std::vector<Kernel> &storage, const Plans &plans = {});
 
 /// How the threads of a warp meet in memory, at one access of a kernel.
 struct GpuAccess {
@@ -119,7 +122,7 @@ struct CompiledGpu {
   GpuBinary binary;
   std::string ptxasVersion; // where there is a cubin
 };
-llvm::Expected<CompiledGpu> compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
-                                       const std::string &ptxas);
+llvm::Expected<CompiledGpu> compileGpu(Context &c, const Schedule &s, const GpuTarget &target, const std::string &ptxas,
+                                       const Plans &plans = {});
 
 } // namespace astra

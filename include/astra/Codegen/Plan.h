@@ -25,6 +25,8 @@
 #pragma once
 #include "astra/Codegen/Target.h"
 #include "astra/Schedule/Program.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <map>
 
 namespace astra {
 
@@ -59,9 +61,19 @@ struct Plan {
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.
 llvm::Expected<Plan> parsePlan(llvm::StringRef text);
-/// Whether the kernel can be lowered under a plan that comes from outside: its kind, labels, sizes. An error names the
-/// kernel, what was found and what was expected.
+/// Whether the kernel can be lowered for a CPU under a plan that comes from outside: its kind, labels, sizes. An error
+/// names the kernel, what was found and what was expected.
 llvm::Error checkPlan(const KernelSpec &spec, const Plan &plan);
+/// The part of it that is the same on every machine.
+llvm::Error checkForm(const KernelSpec &spec, const Plan &plan);
+/// The error that a check gives: kernel, plan, why.
+llvm::Error refusePlan(const KernelSpec &spec, const Plan &plan, const llvm::Twine &why);
+
+/// Plans that come from outside, by kernel name.
+using Plans = std::map<std::string, Plan>;
+/// Refuses a plan of a kernel that is not there, and what `check` refuses.
+llvm::Error checkPlans(llvm::ArrayRef<KernelSpec> kernels, const Plans &plans,
+                       llvm::function_ref<llvm::Error(const KernelSpec &, const Plan &)> check);
 
 /// The heuristic choice for this kernel on this target.
 Plan choosePlan(Context &c, const KernelSpec &spec, const Target &target);

@@ -8,9 +8,9 @@
 using namespace astra;
 
 llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
-                                              const std::string &ptxas) {
+                                              const std::string &ptxas, const Plans &plans) {
   CompiledGpu out{&target, {}, {}, {}, {}, {}};
-  auto kernels = gpuKernels(c, s, target, out.kernels);
+  auto kernels = gpuKernels(c, s, target, out.kernels, plans);
   if (!kernels) return kernels.takeError();
   for (const Kernel &k : out.kernels) out.items.push_back(itemCount(c, k.sink));
   auto module = lowerGpu(c, *kernels, target, s.dims);

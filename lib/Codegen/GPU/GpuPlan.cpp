@@ -11,7 +11,7 @@
 //   rows      the lanes of a row are the threads of a warp
 //   contract  an item is a block: its threads have a register tile each and share the operands' blocks; where that
 //             does not pay (one row) or cannot be (quotients in the indices) an item is a register tile
-#include "astra/Codegen/GPU.h"
+#include "CheckGpuPlan.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -42,16 +42,13 @@ static bool shareOperands(const KernelSpec &spec, const GpuTarget &target, Plan 
     return llvm::any_of(
         forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
   };
-  for (const auto *forms : {&s.a, &s.b})
-    for (const AffineForm &f : *forms)
-      if (f.divisor != 1) return false;
   bool laneInB = has(s.b, p.nLabel);
-  if (laneInB && has(s.a, p.nLabel)) return false;
   p.mLabels.clear(); // in the output's memory order
   for (const MemoryDim &d : spec.outputs[0].layout.dims)
     if (d.axis != p.nLabel && d.axis < s.kept && !has(laneInB ? s.b : s.a, d.axis) &&
         !llvm::is_contained(p.mLabels, d.axis))
       p.mLabels.push_back(d.axis);
+  if (!unsharable(spec, p).empty()) return false;
   int64_t m = 1, n = std::max<int64_t>(r->shape[p.nLabel]->hi, 1), others = 1, steps = 1;
   constexpr int64_t large = 4096; // what may be anything
   auto size = [&](UOpRef e) { return std::clamp<int64_t>(e->hi, 1, e->isConst() ? int64_t(1) << 40 : large); };
@@ -130,12 +127,16 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
 }
 
 llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,
-                                                         std::vector<Kernel> &storage) {
+                                                         std::vector<Kernel> &storage, const Plans &plans) {
+  auto check = [&](const KernelSpec &spec, const Plan &p) { return checkGpuPlan(spec, p, target); };
+  if (auto e = checkPlans(s.kernels, plans, check)) return e;
   std::vector<GpuKernel> out;
   storage.reserve(storage.size() + s.kernels.size());
   for (const KernelSpec &spec : s.kernels) {
     storage.emplace_back();
-    auto k = gpuKernel(c, spec, chooseGpuPlan(c, spec, target), storage.back());
+    auto given = plans.find(spec.name);
+    Plan plan = given != plans.end() ? given->second : chooseGpuPlan(c, spec, target);
+    auto k = gpuKernel(c, spec, plan, storage.back());
     if (!k) return k.takeError();
     out.push_back(std::move(*k));
   }

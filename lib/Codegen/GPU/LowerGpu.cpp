@@ -63,7 +63,6 @@ llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> 
   for (const GpuKernel &k : kernels) {
     auto launch = emitKernel(c, scalars, *machine, *module, k, dims, target.warp);
     if (!launch) return launch.takeError();
-    if (auto e = checkLaunch(*launch, target)) return std::move(e);
     out.kernels.push_back(std::move(*launch));
   }
   std::string why;
@@ -77,7 +76,10 @@ llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> 
   auto translated = mlir::translateModuleToLLVMIR(*module, llvmContext, "astra");
   if (!translated) return llvm::createStringError("the MLIR module has no LLVM IR: " + why);
   if (hasFastMath(*translated)) return llvm::createStringError("an instruction carries a fast-math flag");
-  for (GpuLaunch &k : out.kernels) k.shared = sharedBytes(*translated, *translated->getFunction(k.name));
+  for (GpuLaunch &k : out.kernels) {
+    k.shared = sharedBytes(*translated, *translated->getFunction(k.name));
+    if (auto e = checkLaunch(k, target)) return std::move(e);
+  }
   llvm::raw_string_ostream bytes(out.bitcode);
   llvm::WriteBitcodeToFile(*translated, bytes);
   return out;

@@ -69,10 +69,11 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
   EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
-            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector, unroll or block");
-  EXPECT_EQ(refusal(k, "map: rows 4"), "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll or block");
-  EXPECT_EQ(refusal(k, "contract: merge 1"),
-            "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, vector or unroll");
+            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector, unroll, block, threads or turn");
+  EXPECT_EQ(refusal(k, "map: rows 4"),
+            "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, threads or turn");
+  EXPECT_EQ(refusal(k, "contract: merge 1"), "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
+                                             "vector, unroll, threads, tall, deep or pipeline");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");
@@ -130,6 +131,13 @@ TEST_F(Plans, KindsAreRefused) {
             "rows is for a kernel with a reduce; this one has none");
   EXPECT_EQ(refusal(kernel(Op::Cumulate), "columns: merge 1; vector 1; unroll 1"),
             "columns is for a kernel with a reduce or a contract; this one has none");
+}
+
+TEST_F(Plans, NumbersOfGpusAreRefused) {
+  EXPECT_EQ(refusal(kernel(Op::Cumulate), "map: merge 1; vector 4; unroll 1; threads 256"),
+            "threads 256 is of GPUs; this is a CPU's");
+  EXPECT_EQ(refusal(kernel(Op::Contract), "contract: n 1; m 0; rows 4; vector 4; unroll 1; tall 8; deep 8; pipeline 2"),
+            "tall 8 is of GPUs; this is a CPU's");
 }
 
 TEST_F(Plans, CompilingChecksThem) {

@@ -47,4 +47,27 @@ TEST_P(GpuRows, KeepTheirBits) {
     EXPECT_EQ(graph.difference({n, rows}, ++seed), "") << "rows " << rows << " of " << n;
 }
 
+// Rows that every thread goes through alone, with values that several passes over a row need.
+TEST_P(GpuRows, ShortOnesKeepTheirBits) {
+  GraphOnGpu graph(R"(dim n in 0..31
+    entry @main(%x : f32[5, n], %z : f32[n]) -> (%a : i64[5], %b : i64, %y : f32[5, n]) {
+      %s = sinh %x
+      %a = argreduce %s kind=argmin axis=1
+      %t = sinh %z
+      %b = argreduce %t kind=argmax axis=0
+      %m = reduce %s kind=max order=exact axes=[1]
+      %m1 = reshape %m [5, 1]
+      %m2 = expand %m1 [5, n]
+      %e = sub %s, %m2
+      %f = exp %e
+      %g = reduce %f kind=sum order=lane64 axes=[1]
+      %g1 = reshape %g [5, 1]
+      %g2 = expand %g1 [5, n]
+      %y = div %f, %g2
+    })",
+                   *gpuTargetNamed(GetParam()));
+  ASSERT_EQ(graph.wrong, "");
+  for (int64_t n : {0, 1, 6, 31}) EXPECT_EQ(graph.difference({n}, 3), "") << "rows of " << n;
+}
+
 } // namespace

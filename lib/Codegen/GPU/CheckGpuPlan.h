@@ -1,0 +1,10 @@
+//===- CheckGpuPlan.h: which plans a GPU can have ----------------------------===//
+#pragma once
+#include "astra/Codegen/GPU.h"
+
+namespace astra {
+
+/// Why threads cannot share the operands of this contract under this plan's labels, or "".
+std::string unsharable(const KernelSpec &spec, const Plan &plan);
+
+} // namespace astra

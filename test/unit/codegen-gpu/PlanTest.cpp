@@ -1,0 +1,105 @@
+//===- PlanTest.cpp: plans for GPUs that come from outside -------------------===//
+// Checks:   what a GPU's plan prints is read again and accepted; a plan of random numbers is refused with a sentence,
+// or
+//           the kernel under it keeps its bits.
+#include "RunGraph.h"
+#include <random>
+
+using namespace astra;
+using namespace astra::test;
+
+namespace {
+
+constexpr const char *source = R"(
+  dim n in 0..64
+  param @w : f32[40, 96] = splat 0.5
+  entry @main(%x : f32[2, n, 40], %z : f32[256, 40], %v : f32[40, 96], %d : f32[1, 11, 11, 4], %f : f32[3, 3, 4, 8]) -> (%p : f32[2, n, 96], %q : f32[2, n], %r : f32[2, n], %s : f32[256, 96], %t : f32[2, n, 40], %u : f32[40, 256], %o : f32[40], %c : f32[1, 5, 5, 8]) {
+    %p = contract %x[h, i, k], @w[k, j] -> [h, i, j] sum [k]
+    %q = reduce %x kind=sum order=lane64 axes=[2]
+    %r = reduce %x kind=max order=exact axes=[2]
+    %s = contract %z[i, k], %v[k, j] -> [i, j] sum [k]
+    %t = cumulate %x kind=sum axis=2
+    %u = permute %z perm=[1, 0]
+    %o = reduce %z kind=sum order=lane64 axes=[0]
+    %c = contract %d[b, 2*h + r, 2*w + s, i], %f[r, s, i, o] -> [b, h: 5, w: 5, o] sum [r, s, i]
+  })";
+
+std::string refusal(const KernelSpec &k, llvm::StringRef plan, const GpuTarget &t) {
+  auto p = parsePlan(plan);
+  if (!p) return llvm::toString(p.takeError());
+  std::string sentence = llvm::toString(checkGpuPlan(k, *p, t));
+  size_t colon = sentence.find("': ");
+  return colon == sentence.npos ? sentence : sentence.substr(colon + 3);
+}
+
+class GpuPlans : public testing::TestWithParam<const GpuTarget *> {};
+INSTANTIATE_TEST_SUITE_P(Flavours, GpuPlans, testing::ValuesIn(flavours()), [](const auto &i) {
+  return std::string(i.param->flavour == GpuFlavour::CUDA ? "cuda" : "hip");
+});
+
+TEST_P(GpuPlans, ChosenOnesAreReadAgain) {
+  GraphOnGpu g(source, *GetParam(), false);
+  ASSERT_EQ(g.wrong, "");
+  for (auto [spec, kernel] : llvm::zip(g.schedule->kernels, g.storage)) {
+    auto again = parsePlan(kernel.plan);
+    ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
+    EXPECT_EQ(text(*again), kernel.plan);
+    EXPECT_EQ(refusal(spec, kernel.plan, *GetParam()), "") << spec.name;
+  }
+}
+
+/// Another plan of the same kind: some of its numbers changed.
+Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
+  auto one = [&](std::initializer_list<unsigned> of) { return of.begin()[random() % of.size()]; };
+  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 11) {
+    case 0: p.threads = t.warp * one({1, 2, 3, 4, 8, 16}); break;
+    case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
+    case 2: p.unroll = one({1, 2, 3, 4}); break;
+    case 3: p.merge = one({0, 1, 2, 3}); break;
+    case 4: p.rows = one({1, 2, 3, 4, 5, 8}); break;
+    case 5: p.warp = one({0, 32, 64}); break;
+    case 6: p.tall = one({0, 1, 2, 3, 4, 8, 16, 32}), p.deep = one({0, 4, 8, 16, 32, 64}); break;
+    case 7: p.pipeline = one({0, 1, 2, 3}); break;
+    case 8: p.turn = one({0, 8, 16, 32}), p.threads = p.turn ? p.turn * p.turn : 256; break;
+    case 9: p.block = one({0, 3, 16}); break;
+    case 10: p.kind = PlanKind(random() % 4); break;
+    }
+  return p;
+}
+
+TEST_P(GpuPlans, WhatIsAcceptedKeepsItsBits) {
+  const GpuTarget &t = *GetParam();
+  const char *rounds = std::getenv("ASTRA_PLAN_ROUNDS"), *first = std::getenv("ASTRA_PLAN_SEED");
+  unsigned count = rounds ? atoi(rounds) : 12, begin = first ? atoi(first) : 1, accepted = 0, refused = 0;
+  GraphOnGpu chosen(source, t, false);
+  ASSERT_EQ(chosen.wrong, "");
+  for (unsigned round = begin; round < begin + count; ++round) {
+    std::mt19937 random(round);
+    size_t number = 0;
+    GraphOnGpu g(source, t, true, [&](Plan &p) {
+      const KernelSpec &spec = chosen.schedule->kernels[number++];
+      for (unsigned tries = 0; tries < 20; ++tries) {
+        Plan other = altered(p, t, random);
+        std::string why = refusal(spec, text(other), t);
+        if (!why.empty()) {
+          ++refused;
+          continue;
+        }
+        ++accepted;
+        p = llvm::cantFail(parsePlan(text(other)));
+        return;
+      }
+    });
+    // A tile of what is too much for the chip is known only once it is lowered.
+    if (g.wrong.find("bytes of shared memory a block on") != g.wrong.npos ||
+        g.wrong.find("bytes of its own") != g.wrong.npos)
+      continue;
+    ASSERT_EQ(g.wrong, "") << "ASTRA_PLAN_SEED=" << round << "\n" << g.plans();
+    for (int64_t n : {0, 1, 37})
+      ASSERT_EQ(g.difference({n}, round), "") << "ASTRA_PLAN_SEED=" << round << "\n" << g.plans();
+  }
+  EXPECT_GT(accepted, count * 3);
+  EXPECT_GT(refused, count);
+}
+
+} // namespace
