@@ -32,7 +32,7 @@ astra_status launch(void *self, const astra_emulated_launch *l, astra_diag *diag
   std::string wrong = emulate(kernel, buffers, {l->dims, l->num_dims}, l->items, run);
   for (uint32_t i = 0; i < l->num_buffers; ++i)
     if (!copies[i].empty() && l->writes[i]) std::memcpy(l->buffers[i], copies[i].data(), l->buffer_bytes[i]);
-  machine.launches += 1, machine.threads += run.threads;
+  machine.note(l->code, run.threads);
   if (wrong.empty()) return ASTRA_OK;
   if (diag && diag->size >= sizeof(astra_diag)) {
     diag->status = ASTRA_KERNEL_FAULT;
@@ -42,6 +42,17 @@ astra_status launch(void *self, const astra_emulated_launch *l, astra_diag *diag
 }
 
 } // namespace
+
+void EmulatedMachine::note(const void *code, uint64_t ran) {
+  launches += 1, threads += ran;
+  std::lock_guard hold(lock);
+  codes.insert(code);
+}
+
+uint64_t EmulatedMachine::kernels() {
+  std::lock_guard hold(lock);
+  return codes.size();
+}
 
 astra_emulator EmulatedMachine::hooks() {
   astra_emulator e = ASTRA_INIT(astra_emulator);

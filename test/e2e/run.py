@@ -31,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
+from executed import Executed
 from pack import TARGETS, Pack
 
 DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
@@ -123,7 +124,8 @@ def packed(dtype, array):
 class Module:
     """One .uop file, compiled, and the machines that run its bundle."""
 
-    def __init__(self, path, options, folder):
+    def __init__(self, path, options, folder, executed):
+        self.executed = executed
         self.path, self.folder, self.bin = path, folder, Path(options.build) / "bin"
         self.bundle = folder / "model.astra"
         head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
@@ -289,7 +291,7 @@ class Module:
             for run in self.runs:
                 trace = here / "trace.json"
                 line = [*run, f"--entry={self.entry['name']}", *given, *before, *after, *expected]
-                command(*line, f"--trace={trace}")
+                self.executed.add(self.path, command(*line, f"--trace={trace}"))
                 names = [e["name"] for e in json.loads(trace.read_text())["traceEvents"]]
                 for verb, part in re.findall(r"(runs|avoids):(\w+)", call):
                     if any(part in n for n in names) != (verb == "runs"):
@@ -309,10 +311,11 @@ def main():
     options = parser.parse_args()
     cases = options.cases or sorted(Path(__file__).parent.glob("*/*.uop"))
     passed = failed = 0
+    executed = Executed()
     for path in cases:
         folder = Path(tempfile.mkdtemp(prefix=f"astra-e2e-{path.stem}-"))
         try:
-            module = Module(path, options, folder)
+            module = Module(path, options, folder, executed)
             module.check_structure()
             for number, text in enumerate(module.cases):
                 module.run_case(number, text)
@@ -324,6 +327,7 @@ def main():
         except Failure as failure:
             print(f"FAIL  {path.parent.name}/{path.stem} (files in {folder})\n{failure}")
             failed += 1
+    executed.show("end-to-end cases")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

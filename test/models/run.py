@@ -28,6 +28,9 @@ import onnxruntime
 
 from cases import MODELS, inputs, label
 
+sys.path.append(str(Path(__file__).parents[1] / "e2e"))
+from executed import Executed
+
 LEVELS = ["x86-64-v3", "x86-64-v4"]
 TOLERANCE = 1e-4
 LEAST_SPREAD = 0.05  # an output that changes less from input to input says nothing about the network
@@ -37,6 +40,9 @@ def levels_here():
     """v4 only where the CPU has it."""
     flags = next(line for line in Path("/proc/cpuinfo").read_text().split("\n") if line.startswith("flags"))
     return [level for level in LEVELS if level != "x86-64-v4" or "avx512vl" in flags.split()]
+
+
+executed = Executed()
 
 
 def run(program, bundle, values, names, options):
@@ -49,7 +55,7 @@ def run(program, bundle, values, names, options):
         command = [*program, str(bundle), *options]
         command += [f"--input={name}={path}" for name, path in places.items()]
         command += [f"--output={name}={path}" for name, path in files.items()]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        executed.add(bundle, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         return [np.load(files[name]) for name in names]
 
 
@@ -163,6 +169,7 @@ def main():
     gpus = [gpu for gpu in option.get("emulate", "").split(",") if gpu]
     results = [Check(name, folder, programs, levels, option.get("aarch64"), gpus, "keep-bundles" in option).result for name in names]
     table(results)
+    executed.show("networks")
     if "json" in option:
         Path(option["json"]).write_text(json.dumps(results, indent=1) + "\n")
     sys.exit(4 if any(result["faults"] for result in results) else 0)

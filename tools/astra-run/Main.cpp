@@ -453,8 +453,9 @@ int Run::operator()(const string &path) {
   if (!settings.trace.empty() && !trace.write(settings.trace, error)) throw Refusal{Failure, error};
   bool equal = writeAndCompare();
   if (!settings.emulate.empty())
-    std::printf("%s: the host build of GPU kernels, %" PRIu64 " launches, %" PRIu64 " threads; no GPU was used\n",
-                astra_loaded_target(h.loaded), machine.launches.load(), machine.threads.load());
+    std::printf("%s: the host build of GPU kernels, %" PRIu64 " kernels, %" PRIu64 " launches, %" PRIu64
+                " threads; no GPU was used\n",
+                astra_loaded_target(h.loaded), machine.kernels(), machine.launches.load(), machine.threads.load());
   return equal ? Ok : Mismatch;
 }
 

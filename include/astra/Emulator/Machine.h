@@ -7,6 +7,8 @@
 #pragma once
 #include "astra/astra.h"
 #include <atomic>
+#include <mutex>
+#include <set>
 
 namespace astra {
 
@@ -18,6 +20,14 @@ public:
 
   const uint64_t seed; // of the order of blocks, warps and lanes
   std::atomic<uint64_t> launches{0}, threads{0};
+  /// Different kernels that were launched.
+  uint64_t kernels();
+  /// A launch of this code, by so many threads.
+  void note(const void *code, uint64_t ran);
+
+private:
+  std::mutex lock;
+  std::set<const void *> codes;
 };
 
 } // namespace astra

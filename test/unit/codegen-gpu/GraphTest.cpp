@@ -1,7 +1,8 @@
 //===- GraphTest.cpp: random graphs, every kernel emulated, against Eval ----===//
-// Takes:    seeds: ASTRA_RANDOM_COUNT of them (150 unless set) from ASTRA_RANDOM_SEED on.
+// Takes:    seeds: ASTRA_RANDOM_COUNT of them (500 unless set; 5,000 under ASTRA_NIGHTLY) from ASTRA_RANDOM_SEED on.
 // Checks:   the schedule of each, every launch in the emulator in place of the evaluator, gives the bytes of the
 //           evaluator on the graph, on both flavours.
+#include "Executed.h"
 #include "RandomGraph.h"
 #include "RunGpu.h"
 #include "RunSchedule.h"
@@ -78,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(Flavours, GpuGraphs, testing::ValuesIn(flavours()), [](
 });
 
 TEST_P(GpuGraphs, KeepTheirBits) {
-  uint64_t first = setting("ASTRA_RANDOM_SEED", 0), count = setting("ASTRA_RANDOM_COUNT", 150), failures = 0;
+  uint64_t first = setting("ASTRA_RANDOM_SEED", 0),
+           count = setting("ASTRA_RANDOM_COUNT", std::getenv("ASTRA_NIGHTLY") ? 5000 : 500), failures = 0;
   Counts counts;
   for (uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
     std::string what = difference(randomCase(seed), *GetParam(), seed, counts);
@@ -87,8 +89,7 @@ TEST_P(GpuGraphs, KeepTheirBits) {
     ADD_FAILURE() << what << "\nASTRA_RANDOM_SEED=" << seed
                   << " ASTRA_RANDOM_COUNT=1 build/bin/unit-codegen-gpu --gtest_filter='Flavours/*'";
   }
-  printf("%s: %llu graphs, %llu kernels, %llu launches, %llu threads\n", GetParam()->name, (unsigned long long)count,
-         (unsigned long long)counts.kernels, (unsigned long long)counts.launches, (unsigned long long)counts.threads);
+  noteExecuted(*GetParam(), counts.kernels, counts.launches, counts.threads);
   EXPECT_GT(counts.threads, 0u);
 }
 

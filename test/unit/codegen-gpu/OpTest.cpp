@@ -7,10 +7,10 @@ using namespace astra::test;
 
 namespace {
 
-class GpuLanes : public testing::TestWithParam<int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Widths, GpuLanes, testing::Values(1, 4));
+class GpuOps : public testing::TestWithParam<int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Widths, GpuOps, testing::Values(1, 4));
 
-TEST_P(GpuLanes, EveryOpOnEveryType) {
+TEST_P(GpuOps, EveryOpOnEveryType) {
   Cases all;
   all.addAll(GetParam());
   ASSERT_GT(all.cases.size(), 300u);

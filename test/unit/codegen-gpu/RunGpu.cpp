@@ -1,5 +1,6 @@
 //===- RunGpu.cpp: jobs in the emulator ------------------------------------===//
 #include "RunGpu.h"
+#include "Executed.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace astra;
@@ -20,6 +21,7 @@ std::string astra::test::emulate(Context &c, std::vector<Job> &jobs, const GpuTa
   if (!module) return llvm::toString(module.takeError());
   auto emulator = Emulator::build(*module);
   if (!emulator) return llvm::toString(emulator.takeError());
+  uint64_t before = run.threads;
   for (Job &j : jobs) {
     auto items = idxEvaluate(itemCount(c, j.kernel.sink), [&](UOpRef x) -> std::optional<int64_t> {
       for (size_t i = 0; i < dims.size(); ++i)
@@ -31,5 +33,6 @@ std::string astra::test::emulate(Context &c, std::vector<Job> &jobs, const GpuTa
     if (auto e = emulator->launch(numbers[j.kernel.sink], buffers, j.dims, items.value_or(0), run))
       return llvm::toString(std::move(e));
   }
+  noteExecuted(target, kernels.size(), jobs.size(), run.threads - before);
   return "";
 }

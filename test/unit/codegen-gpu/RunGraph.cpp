@@ -1,5 +1,6 @@
 //===- RunGraph.cpp: a module's kernels in the emulator ----------------------===//
 #include "RunGraph.h"
+#include "Executed.h"
 #include "RunSchedule.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/EvalFunctions.h"
@@ -109,16 +110,20 @@ std::string GraphOnGpu::difference(llvm::ArrayRef<int64_t> dims, uint64_t seed) 
   auto want = evalEntry(*original, entry, in, options);
   if (!want) return llvm::toString(want.takeError());
   EmulatedRun run{seed, 0};
+  uint64_t launches = 0;
   ScheduleRun scheduled(*lowered, *schedule, *targetNamed("cpu:x86-64-v3"), true);
   scheduled.execute = [&](uint32_t k, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>> views,
                           llvm::ArrayRef<int64_t> values, int64_t items) {
     std::vector<EmulatedBuffer> buffers;
     for (size_t i = 0; i < views.size(); ++i) buffers.push_back({views[i], storage[k].buffers[i].write});
+    ++launches;
     return emulator->launch(k, buffers, values, items, run);
   };
   scheduled.useKernels(storage);
   auto got = scheduled.run(0, in);
   threads += run.threads;
+  noteExecuted(target, executed ? 0 : kernels.size(), launches, run.threads);
+  executed = true;
   if (!got) return llvm::toString(got.takeError());
   for (size_t i = 0; i < want->outputs.size(); ++i)
     if (got->outputs[i] != want->outputs[i]) return "output " + std::to_string(i) + " differs";

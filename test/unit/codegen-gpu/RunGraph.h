@@ -30,6 +30,7 @@ struct GraphOnGpu {
   uint64_t threads = 0; // executed
 
 private:
+  bool executed = false; // and so counted
   llvm::Error make(llvm::StringRef text, bool build, const std::function<void(Plan &)> &change);
 };
 
