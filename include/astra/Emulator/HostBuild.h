@@ -16,10 +16,10 @@ struct HostBuild {
   Image image;                  // offsets in the order of the module's kernels
   std::vector<uint64_t> shared; // bytes of a block, in the same order
 };
-/// Fails with LLVM's or the linker's sentence.
-llvm::Expected<HostBuild> buildHost(const GpuModule &m, const Target &cpu);
+/// Fails with LLVM's or the linker's sentence. quickly: code that runs slower and is there sooner.
+llvm::Expected<HostBuild> buildHost(const GpuModule &m, const Target &cpu, bool quickly = false);
 
-/// A module built for this machine and mapped, for tests.
+/// A module built quickly for this machine and mapped, for tests.
 class Emulator {
 public:
   static llvm::Expected<Emulator> build(const GpuModule &m);

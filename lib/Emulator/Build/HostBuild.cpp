@@ -13,7 +13,7 @@
 using namespace astra;
 using namespace astra::emulator;
 
-llvm::Expected<HostBuild> astra::buildHost(const GpuModule &g, const Target &cpu) {
+llvm::Expected<HostBuild> astra::buildHost(const GpuModule &g, const Target &cpu, bool quickly) {
   llvm::LLVMContext context;
   auto m = gpu::readBitcode(g.bitcode, context);
   if (!m) return m.takeError();
@@ -21,6 +21,7 @@ llvm::Expected<HostBuild> astra::buildHost(const GpuModule &g, const Target &cpu
   auto machine = gpu::backEnd(x86 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu",
                               x86 ? llvm::StringRef(cpu.name).split(':').second : "generic", "");
   if (!machine) return machine.takeError();
+  if (quickly) (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   (*m)->setTargetTriple((*machine)->getTargetTriple());
   (*m)->setDataLayout((*machine)->createDataLayout());
   auto shared = retarget(**m);
@@ -56,7 +57,7 @@ Emulator::~Emulator() = default;
 
 llvm::Expected<Emulator> Emulator::build(const GpuModule &g) {
   bool x86 = llvm::Triple(llvm::sys::getProcessTriple()).isX86();
-  auto host = buildHost(g, *targetNamed(x86 ? "cpu:x86-64-v3" : "cpu:aarch64"));
+  auto host = buildHost(g, *targetNamed(x86 ? "cpu:x86-64-v3" : "cpu:aarch64"), /*quickly=*/true);
   if (!host) return host.takeError();
   auto parts = std::make_unique<Parts>();
   parts->bytes = std::max<size_t>(host->image.bytes.size(), 1);
