@@ -213,6 +213,9 @@ Program describe(CommandLine &c) {
       {"rule-limit", "N", "applies at most N rewrite rules, to find the one that matters",
        number(o.ruleLimit, 0, INT64_MAX)},
       {"time-passes", "", "prints the time of each stage to stderr", flag(o.timePasses)},
+      {"time-kernels", "",
+       "prints to stderr how long each kernel of each GPU takes to compile alone; it is compiled once more for that",
+       flag(o.timeKernels)},
       {"quiet", "", "shows no progress on a terminal", flag(c.quiet)},
   };
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"

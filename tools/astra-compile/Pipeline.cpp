@@ -58,6 +58,7 @@ private:
   Error boundMemory(const Module &m);
   Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
   Error emitGpu(Context &c, const Schedule &s);
+  Error reportKernels(Context &c, const Schedule &s, const GpuTarget &target);
   Expected<GpuPart> compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host);
 };
 
@@ -334,10 +335,25 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
   return give(to, *text);
 }
 
+/// How long each kernel takes, on stderr.
+Error Pipeline::reportKernels(Context &c, const Schedule &s, const GpuTarget &target) {
+  Expected<std::vector<GpuTime>> times = timeGpuKernels(c, s, target, o.ptxas, plansFor(target.name, true));
+  if (!times) return times.takeError();
+  progress.clear();
+  const char *tool = target.flavour == GpuFlavour::CUDA ? "ptxas" : "ld.lld";
+  for (const GpuTime &t : *times)
+    errs() << format("code %s %s: plan %.1f ms, MLIR %.1f ms, LLVM %.1f ms, %s %.1f ms\n", target.name, t.name.c_str(),
+                     t.plan, t.lower, t.backEnd, tool, t.tool);
+  return Error::success();
+}
+
 /// The code of a GPU for a bundle. What is not as one would wish is a line on stderr.
 Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host) {
   std::string stage = std::string("code ") + target.name;
   begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
+  if (o.timeKernels)
+    if (Error e = reportKernels(c, s, target)) return std::move(e);
+  started = std::chrono::steady_clock::now();
   Expected<CompiledGpu> gpu = compileGpu(c, s, target, o.ptxas, plansFor(target.name, true));
   if (!gpu) return gpu.takeError();
   auto warn = [&](const Twine &what) {

@@ -29,7 +29,7 @@ struct PipelineOptions {
   FoldLevel fold = FoldLevel::Small;
   std::optional<nn::TrainingOptions> training; // --train
   int64_t checkpointMemory = 0;                // the most bytes of values that a step may keep; 0: no bound
-  bool timePasses = false, verifyEach = false;
+  bool timePasses = false, timeKernels = false, verifyEach = false;
   int64_t ruleLimit = -1; // none
   unsigned jobs = 1;
 };

@@ -24,9 +24,9 @@ struct GpuTarget {
   unsigned threads;            // most in a block
   uint64_t sharedBytes;        // most that a block has without asking the driver
   // Of a unit on which blocks run: parts that have their own registers, warps that a part holds, registers of a lane in
-  // it, shared memory.
-  unsigned parts, partWarps, laneRegisters;
-  uint64_t unitShared;
+  // it, by how many they are given out; shared memory, and what each block takes of it beside its own.
+  unsigned parts, partWarps, laneRegisters, registersAtOnce;
+  uint64_t unitShared, blockShared;
 };
 /// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
 unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned registers, uint64_t shared);
@@ -93,15 +93,16 @@ llvm::Expected<std::string> gpuAssembly(const GpuModule &m);
 /// What the compiled code takes, read back from it.
 struct GpuUse {
   std::string name;
-  unsigned registers = 0;         // of a thread; of HIP vector registers
+  unsigned registers = 0;         // of a thread; of HIP vector registers, accumulation registers among them
   unsigned scalarRegisters = 0;   // HIP: of a wave
   uint64_t shared = 0;            // bytes of a block
   uint64_t stack = 0, spills = 0; // bytes of a thread; of HIP spills are registers
 };
 struct GpuBinary {
-  std::string assembly;        // PTX; empty for HIP
-  std::vector<uint8_t> code;   // cubin or HSACO; empty where ptxas is not installed
-  std::vector<GpuUse> kernels; // in the order of the module's; empty where there is no code
+  std::string assembly;         // PTX; empty for HIP
+  std::vector<uint8_t> code;    // cubin or HSACO; empty where ptxas is not installed
+  std::vector<GpuUse> kernels;  // in the order of the module's; empty where there is no code
+  double backEnd = 0, tool = 0; // milliseconds of LLVM, and of ptxas or ld.lld
 };
 /// Where ptxas is, or "".
 std::string ptxasPath();
@@ -124,5 +125,14 @@ struct CompiledGpu {
 };
 llvm::Expected<CompiledGpu> compileGpu(Context &c, const Schedule &s, const GpuTarget &target, const std::string &ptxas,
                                        const Plans &plans = {});
+
+/// How long one kernel takes to compile when it is compiled alone, in milliseconds: planned and lowered, written as
+/// MLIR and LLVM IR, by LLVM, by ptxas or ld.lld.
+struct GpuTime {
+  std::string name;
+  double plan, lower, backEnd, tool;
+};
+llvm::Expected<std::vector<GpuTime>> timeGpuKernels(Context &c, const Schedule &s, const GpuTarget &target,
+                                                    const std::string &ptxas, const Plans &plans = {});
 
 } // namespace astra

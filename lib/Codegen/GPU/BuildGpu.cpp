@@ -12,12 +12,27 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 
 using namespace astra;
 using namespace astra::gpu;
 using llvm::StringRef;
 
 namespace {
+
+/// Milliseconds since it was made or asked.
+class Clock {
+public:
+  double operator()() {
+    auto now = std::chrono::steady_clock::now();
+    double since = std::chrono::duration<double, std::milli>(now - last).count();
+    last = now;
+    return since;
+  }
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
 
 /// The module through LLVM's pipeline; `use` gets it together with the back end.
 template <class T>
@@ -128,7 +143,7 @@ llvm::Error readNotes(llvm::ArrayRef<uint8_t> hsaco, std::vector<GpuUse> &kernel
         };
         for (GpuUse &k : kernels)
           if (k.name == map[".name"].getString()) {
-            k.registers = number(".vgpr_count") + number(".agpr_count");
+            k.registers = number(".vgpr_count"); // of all kinds
             k.scalarRegisters = number(".sgpr_count");
             k.shared = number(".group_segment_fixed_size");
             k.stack = number(".private_segment_fixed_size");
@@ -196,10 +211,12 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const
   if (folder.made) return llvm::createStringError("cannot make a temporary folder: " + folder.made.message());
   std::string in = folder.at("in"), result = folder.at("out");
   for (const GpuLaunch &k : g.kernels) out.kernels.push_back({k.name});
+  Clock clock;
   if (g.target->flavour == GpuFlavour::CUDA) {
     auto text = gpuAssembly(g);
     if (!text) return text.takeError();
     out.assembly = std::move(*text);
+    out.backEnd = clock();
     if (ptxas.empty()) {
       out.kernels.clear();
       return out;
@@ -210,17 +227,20 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const
     if (noFuse) arguments.push_back("-fmad=false");
     auto report = run(folder, ptxas, arguments);
     if (!report) return report.takeError();
+    out.tool = clock();
     readPtxasReport(*report, out.kernels);
   } else {
     auto object = optimized<std::string>(g, [](llvm::Module &m, llvm::TargetMachine &machine) {
       return emit(m, machine, llvm::CodeGenFileType::ObjectFile);
     });
     if (!object) return object.takeError();
+    out.backEnd = clock();
     if (auto e = writeFile(in, *object)) return std::move(e);
     auto lld = llvm::sys::findProgramByName("ld.lld-22");
     if (!lld) return llvm::createStringError("ld.lld-22 was not found: install the packages of LLVM 22");
     auto report = run(folder, *lld, {"-shared", "--no-undefined", "--build-id=none", in, "-o", result});
     if (!report) return report.takeError();
+    out.tool = clock();
   }
   auto code = contents(result);
   if (!code) return code.takeError();

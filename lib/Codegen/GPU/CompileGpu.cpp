@@ -4,6 +4,7 @@
 // Keeps:    the order of kernels; bytes depend on the schedule, the target and the toolchain alone.
 #include "astra/Codegen/GPU.h"
 #include "astra/Codegen/Lower.h"
+#include <chrono>
 
 using namespace astra;
 
@@ -23,6 +24,29 @@ llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, con
     auto version = ptxasVersion(ptxas);
     if (!version) return version.takeError();
     out.ptxasVersion = std::move(*version);
+  }
+  return out;
+}
+
+llvm::Expected<std::vector<GpuTime>> astra::timeGpuKernels(Context &c, const Schedule &s, const GpuTarget &target,
+                                                           const std::string &ptxas, const Plans &plans) {
+  auto now = std::chrono::steady_clock::now;
+  auto since = [&](auto begin) { return std::chrono::duration<double, std::milli>(now() - begin).count(); };
+  std::vector<GpuTime> out;
+  for (const KernelSpec &spec : s.kernels) {
+    Kernel storage;
+    auto begin = now();
+    auto given = plans.find(spec.name);
+    auto kernel = gpuKernel(c, spec, given != plans.end() ? given->second : chooseGpuPlan(c, spec, target), storage);
+    if (!kernel) return kernel.takeError();
+    double plan = since(begin);
+    begin = now();
+    auto module = lowerGpu(c, *kernel, target, s.dims);
+    if (!module) return module.takeError();
+    double lower = since(begin);
+    auto binary = buildGpu(*module, false, ptxas);
+    if (!binary) return binary.takeError();
+    out.push_back({spec.name, plan, lower, binary->backEnd, binary->tool});
   }
   return out;
 }

@@ -183,6 +183,7 @@ void KernelEmitter::beginLoop(size_t at) {
   unsigned w = widthOf(extent);
   V n = index(extent, w);
   loop.carried = carried[at];
+  for (size_t n = at + 1; n < barriers.endOf[at]; ++n) loop.outer |= k.linear.insts[n].kind == InstKind::LoopBegin;
   bool ahead = barriers.ahead.count(at);
   Lanes first = ahead ? fetch(at, s.integer(w, 0), n) : Lanes();
   loop.header = newBlock();
@@ -276,6 +277,13 @@ Lanes KernelEmitter::fetch(size_t loop, V turn, V count) {
   });
 }
 
+/// LLVM unrolls no such loop. Unrolled, a tile's loads are all made before their values are used: AMDGPU's back end
+/// then has thousands of values for hundreds of registers.
+static L::LoopAnnotationAttr keepsItsTurns(mlir::OpBuilder &b) {
+  auto unroll = L::LoopUnrollAttr::get(b.getContext(), b.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  return L::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+}
+
 void KernelEmitter::endLoop() {
   Loop loop = std::move(loops.back());
   loops.pop_back();
@@ -283,7 +291,8 @@ void KernelEmitter::endLoop() {
     llvm::SmallVector<V> next{s.add(loop.header->getArgument(0), uint64_t(1))};
     for (UOpRef acc : loop.carried) llvm::append_range(next, value(acc));
     llvm::append_range(next, loop.next);
-    jump(loop.header, next);
+    L::BrOp back = jump(loop.header, next);
+    if (loop.outer) back.setLoopAnnotationAttr(keepsItsTurns(s.b));
     unsigned at = 1;
     for (UOpRef acc : loop.carried)
       for (V &v : values[acc]) v = loop.header->getArgument(at++);

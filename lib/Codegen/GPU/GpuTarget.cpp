@@ -6,13 +6,14 @@ using namespace astra;
 
 static constexpr uint64_t KiB = 1024;
 static const GpuTarget rows[] = {
-    // name, flavour, chip, features, warp, threads, shared memory; parts, warps, registers, shared memory of a unit
-    {"cuda:sm_80", GpuFlavour::CUDA, "sm_80", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 164 * KiB},
-    {"cuda:sm_90", GpuFlavour::CUDA, "sm_90", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 228 * KiB},
-    {"cuda:sm_100", GpuFlavour::CUDA, "sm_100", "+ptx86", 32, 1024, 48 * KiB, 4, 16, 512, 228 * KiB},
-    {"hip:gfx90a", GpuFlavour::HIP, "gfx90a", "", 64, 1024, 64 * KiB, 4, 8, 512, 64 * KiB},
-    {"hip:gfx942", GpuFlavour::HIP, "gfx942", "", 64, 1024, 64 * KiB, 4, 8, 512, 64 * KiB},
-    {"hip:gfx1100", GpuFlavour::HIP, "gfx1100", "", 32, 1024, 64 * KiB, 2, 16, 1536, 64 * KiB},
+    // name, flavour, chip, features, warp, threads, shared memory; parts, warps, registers, how many at once, shared
+    // memory, a block's part of it
+    {"cuda:sm_80", GpuFlavour::CUDA, "sm_80", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 164 * KiB, KiB},
+    {"cuda:sm_90", GpuFlavour::CUDA, "sm_90", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB},
+    {"cuda:sm_100", GpuFlavour::CUDA, "sm_100", "+ptx86", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB},
+    {"hip:gfx90a", GpuFlavour::HIP, "gfx90a", "", 64, 1024, 64 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
+    {"hip:gfx942", GpuFlavour::HIP, "gfx942", "", 64, 1024, 64 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
+    {"hip:gfx1100", GpuFlavour::HIP, "gfx1100", "", 32, 1024, 64 * KiB, 2, 16, 1536, 24, 64 * KiB, 0},
 };
 
 llvm::ArrayRef<GpuTarget> astra::allGpuTargets() { return rows; }
@@ -25,8 +26,8 @@ const GpuTarget *astra::gpuTargetNamed(llvm::StringRef name) {
 
 unsigned astra::gpuOccupancy(const GpuTarget &t, unsigned threads, unsigned registers, uint64_t shared) {
   unsigned warps = llvm::divideCeil(threads, t.warp), most = t.parts * t.partWarps;
-  unsigned each = std::max<unsigned>(llvm::alignTo(registers, 8), 8); // registers are given out by eights
+  unsigned each = llvm::alignTo(std::max(registers, 1u), t.registersAtOnce);
   unsigned held = t.parts * std::min(t.partWarps, t.laneRegisters / each), blocks = held / warps;
-  if (shared) blocks = std::min<uint64_t>(blocks, t.unitShared / shared);
+  if (shared + t.blockShared) blocks = std::min<uint64_t>(blocks, t.unitShared / (shared + t.blockShared));
   return blocks * warps * 100 / most;
 }

@@ -34,6 +34,7 @@ private:
     mlir::Block *header, *exit;
     std::vector<UOpRef> carried; // accumulators
     Lanes next = {};             // what the next turn puts into shared arrays
+    bool outer = false;          // another loop is inside
   };
 
   llvm::Error fail(const llvm::Twine &what) const {
@@ -48,7 +49,7 @@ private:
     return block;
   }
   void enter(mlir::Block *block) { s.b.setInsertionPointToEnd(block); }
-  void jump(mlir::Block *to, llvm::ArrayRef<V> with = {}) { L::BrOp::create(s.b, s.loc, with, to); }
+  L::BrOp jump(mlir::Block *to, llvm::ArrayRef<V> with = {}) { return L::BrOp::create(s.b, s.loc, with, to); }
   void branch(V condition, mlir::Block *yes, mlir::Block *no) { L::CondBrOp::create(s.b, s.loc, condition, yes, no); }
 
   V index(UOpRef x, unsigned width);
