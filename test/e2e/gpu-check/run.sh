@@ -2,7 +2,8 @@
 # usage: ./run.sh [--device cuda:0] [--driver FILE]
 #
 # Builds astra-run with g++ and cmake, runs every case of this folder on the GPU, and compares the SHA-256 of what it writes
-# with those that the reference evaluator gave. Prints one table; the last line is "N passed, N failed".
+# with those that the reference evaluator gave. Prints one table, then measures a product, a copy and a softmax, and writes
+# results.md with the row for docs/gpu-status.md; the last line is "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")"
 device=cuda:0 driver=
@@ -17,7 +18,9 @@ done
 cmake -S . -B build >build.log 2>&1 && cmake --build build -j "$(nproc)" >>build.log 2>&1 || { tail -n 30 build.log; exit 1; }
 options=(--device="$device")
 if [ -n "$driver" ]; then options+=(--driver="$driver"); fi
-echo "device: $device; $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "nvidia-smi is not there"); $(date -u +%F)"
+gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader -i "${device#*:}" 2>/dev/null || echo "nvidia-smi is not there, -")
+today=$(date -u +%F)
+echo "device: $device; $gpu; $today"
 passed=0 failed=0
 printf '%-32s %6s %6s  %s\n' module calls equal "first failure"
 for module in cases/*/; do
@@ -36,5 +39,20 @@ for module in cases/*/; do
   printf '%-32s %6d %6d  %s\n' "$(basename "$module")" "$calls" "$equal" "$first"
   passed=$((passed + equal)) failed=$((failed + calls - equal))
 done
+# The stand-in driver computes, thread by thread: small sizes, and no clock.
+clock=speeds bundle=speeds.astra calls=50
+if [[ $driver == *stand-in* ]]; then clock=no-speeds bundle=speeds-small.astra calls=8; fi
+if speeds=$(ASTRA_STAND_IN_BUNDLE=$bundle build/speeds $bundle "$device" "${driver:--}" $calls $clock); then
+  passed=$((passed + 1))
+else
+  failed=$((failed + 1))
+fi
+echo "$speeds"
+{
+  echo "| GPU | driver | date | cases | strict f32 product 4096, beside cuBLAS in f32 | copy | softmax 8192 x 4096 |"
+  echo "|---|---|---|---|---|---|---|"
+  echo "| ${gpu%, *} | ${gpu##*, } | $today | $passed passed, $failed failed | $speeds |"
+} >results.md
+echo "results.md has the row for docs/gpu-status.md"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

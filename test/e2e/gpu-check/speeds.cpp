@@ -1,0 +1,240 @@
+//===- speeds.cpp: first speeds of a GPU --------------------------------------===//
+// Takes:    speeds.uop compiled, a device, its driver, how many calls; whether the clock means anything.
+// Gives:    a line for each work: what it took, as a cell of the table in docs/gpu-status.md; beside the product cuBLAS
+// in f32
+//           where libcublas can be opened by name.
+// Keeps:    results checked: some elements of the product computed again in its order, all of the copy, the sums of the
+//           softmax's rows. Memory of the GPU, several sessions on one stream: calls follow each other without a gap.
+// Does not: link a driver or cuBLAS.
+#include "astra/astra.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+astra_diag diag = ASTRA_INIT(astra_diag);
+
+void ask(astra_status s, const char *what) {
+  if (s == ASTRA_OK) return;
+  std::printf("speeds: %s: %s: %s\n", what, astra_status_name(s), diag.text);
+  std::exit(1);
+}
+#define ASK(call) ask(call, #call)
+
+[[noreturn]] void wrong(const std::string &what) {
+  std::printf("speeds: %s\n", what.c_str());
+  std::exit(1);
+}
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+std::vector<float> numbers(size_t n, uint64_t seed) {
+  std::vector<float> out(n);
+  for (float &x : out) {
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+    x = float(int64_t(seed >> 40) - (1 << 23)) * 0x1p-22f;
+  }
+  return out;
+}
+
+struct Machine {
+  astra_runtime *runtime = nullptr;
+  astra_device *device = nullptr;
+  astra_pool *pool = nullptr;
+  astra_stream *stream = nullptr;
+  astra_bundle *bundle = nullptr;
+  astra_loaded *loaded = nullptr;
+};
+
+/// Seconds of a call of an entry with these inputs; `result` gets the output of one.
+double time(Machine &m, const char *name, const std::vector<const std::vector<float> *> &inputs, unsigned calls,
+            std::vector<float> &result) {
+  constexpr unsigned sessions = 4;
+  const astra_entry *entry;
+  ASK(astra_bundle_find_entry(m.bundle, name, &entry, &diag));
+  auto tensor = [&](const astra_tensor_info &info, astra_buffer *&buffer) {
+    size_t bytes = 4;
+    for (int32_t i = 0; i < info.ndim; ++i) bytes *= size_t(info.upper[i]);
+    ASK(astra_buffer_init(&buffer, m.pool, bytes, &diag));
+    astra_tensor t = ASTRA_INIT(astra_tensor);
+    t.buffer = buffer, t.dtype = info.dtype, t.ndim = info.ndim, t.shape = info.upper;
+    return t;
+  };
+  std::vector<astra_buffer *> buffers(inputs.size());
+  std::vector<astra_tensor> in;
+  astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    ASK(astra_entry_get_input(entry, i, &info));
+    in.push_back(tensor(info, buffers[i]));
+    if (inputs[i]->size() * 4 != astra_buffer_bytes(buffers[i])) wrong("an input has another size");
+    ASK(astra_stream_write(m.stream, buffers[i], 0, inputs[i]->data(), inputs[i]->size() * 4, nullptr, &diag));
+  }
+  ASK(astra_entry_get_output(entry, 0, &info));
+  astra_session *session[sessions];
+  astra_buffer *out[sessions];
+  astra_tensor outputs[sessions];
+  astra_promise *promise[sessions] = {};
+  for (unsigned i = 0; i < sessions; ++i) {
+    ASK(astra_session_init(&session[i], m.loaded, nullptr, &diag));
+    outputs[i] = tensor(info, out[i]);
+  }
+  auto wait = [&](unsigned i) {
+    if (!promise[i]) return;
+    ASK(astra_promise_wait(promise[i], &diag));
+    ASK(astra_promise_free(&promise[i]));
+    promise[i] = nullptr;
+  };
+  auto run = [&](unsigned times) {
+    for (unsigned n = 0; n < times; ++n) {
+      unsigned i = n % sessions;
+      wait(i);
+      astra_call call = ASTRA_INIT(astra_call);
+      call.entry = entry, call.inputs = in.data(), call.num_inputs = uint32_t(in.size());
+      call.outputs = &outputs[i], call.num_outputs = 1;
+      ASK(astra_session_submit(session[i], m.stream, &call, &promise[i], &diag));
+    }
+    for (unsigned i = 0; i < sessions; ++i) wait(i);
+  };
+  run(sessions); // clocks rise, memory is there
+  auto begin = Clock::now();
+  run(calls);
+  double seconds = since(begin) / calls;
+  result.resize(astra_buffer_bytes(out[0]) / 4);
+  astra_promise *read;
+  ASK(astra_stream_read(m.stream, result.data(), out[0], 0, result.size() * 4, &read, &diag));
+  ASK(astra_promise_wait(read, &diag));
+  ASK(astra_promise_free(&read));
+  for (unsigned i = 0; i < sessions; ++i) {
+    ASK(astra_session_free(&session[i]));
+    ASK(astra_buffer_free(&out[i]));
+  }
+  for (astra_buffer *&b : buffers) ASK(astra_buffer_free(&b));
+  return seconds;
+}
+
+/// An element of the product in the order of the contract: chains of 512 that are added.
+float element(const std::vector<float> &a, const std::vector<float> &b, size_t n, size_t i, size_t j) {
+  float sum = 0;
+  for (size_t block = 0; block < n; block += 512) {
+    float chain = -0.0f;
+    for (size_t k = block; k < std::min(n, block + 512); ++k) chain = std::fma(a[i * n + k], b[k * n + j], chain);
+    sum = block ? sum + chain : chain;
+  }
+  return sum;
+}
+
+/// Seconds of cublasSgemm on its own matrices of zeros of this size in the GPU's primary context, or a negative number
+/// and why.
+double timeCublas(const char *driverName, int device, int n, unsigned calls, std::string &why) {
+  void *driver = dlopen(driverName, RTLD_NOW), *blas = nullptr;
+  for (const char *name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"})
+    if (!blas) blas = dlopen(name, RTLD_NOW);
+  if (!blas || !driver) return why = "libcublas cannot be opened", -1;
+  auto function = [](void *from, const char *name) { return dlsym(from, name); };
+  using Context = void *;
+  auto retain = reinterpret_cast<int (*)(Context *, int)>(function(driver, "cuDevicePrimaryCtxRetain"));
+  auto current = reinterpret_cast<int (*)(Context)>(function(driver, "cuCtxSetCurrent"));
+  auto synchronize = reinterpret_cast<int (*)()>(function(driver, "cuCtxSynchronize"));
+  auto allocate = reinterpret_cast<int (*)(uint64_t *, size_t)>(function(driver, "cuMemAlloc_v2"));
+  auto fill = reinterpret_cast<int (*)(uint64_t, unsigned, size_t)>(function(driver, "cuMemsetD32_v2"));
+  auto release = reinterpret_cast<int (*)(uint64_t)>(function(driver, "cuMemFree_v2"));
+  auto create = reinterpret_cast<int (*)(void **)>(function(blas, "cublasCreate_v2"));
+  auto mode = reinterpret_cast<int (*)(void *, int)>(function(blas, "cublasSetMathMode"));
+  auto gemm = reinterpret_cast<int (*)(void *, int, int, int, int, int, const float *, uint64_t, int, uint64_t, int,
+                                       const float *, uint64_t, int)>(function(blas, "cublasSgemm_v2"));
+  if (!retain || !current || !synchronize || !allocate || !fill || !release || !create || !mode || !gemm)
+    return why = "libcublas lacks a function", -1;
+  Context context;
+  void *handle;
+  uint64_t memory[3];
+  constexpr int defaultMath = 0; // f32 as it stands: no TF32
+  if (retain(&context, device) || current(context) || create(&handle) || mode(handle, defaultMath))
+    return why = "cuBLAS does not start", -1;
+  for (uint64_t &at : memory)
+    if (allocate(&at, size_t(n) * n * 4) || fill(at, 0x3f800000, size_t(n) * n))
+      return why = "no memory for cuBLAS", -1;
+  float one = 1, zero = 0;
+  auto run = [&](unsigned times) {
+    int bad = 0;
+    while (times--) bad |= gemm(handle, 0, 0, n, n, n, &one, memory[0], n, memory[1], n, &zero, memory[2], n);
+    return bad | synchronize();
+  };
+  if (run(3)) return why = "cublasSgemm fails", -1;
+  auto begin = Clock::now();
+  if (run(calls)) return why = "cublasSgemm fails", -1;
+  double seconds = since(begin) / calls;
+  for (uint64_t at : memory) release(at);
+  return seconds;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 6) return std::printf("usage: speeds BUNDLE DEVICE DRIVER|- CALLS speeds|no-speeds\n"), 2;
+  const char *driver = std::strcmp(argv[3], "-") ? argv[3] : nullptr;
+  unsigned calls = unsigned(std::atoi(argv[4]));
+  bool speeds = !std::strcmp(argv[5], "speeds");
+  Machine m;
+  astra_device_options options = ASTRA_INIT(astra_device_options);
+  options.driver = driver;
+  ASK(astra_runtime_init(&m.runtime, nullptr, &diag));
+  ASK(astra_device_init(&m.device, m.runtime, argv[2], &options, &diag));
+  ASK(astra_bundle_init_file(&m.bundle, m.runtime, argv[1], nullptr, &diag));
+  ASK(astra_loaded_init(&m.loaded, m.bundle, &m.device, 1, &diag));
+  ASK(astra_pool_init(&m.pool, m.device, nullptr, &diag));
+  ASK(astra_stream_init(&m.stream, m.device, &diag));
+
+  auto sizeOf = [&](const char *name) {
+    const astra_entry *entry;
+    astra_tensor_info info = ASTRA_INIT(astra_tensor_info);
+    ASK(astra_bundle_find_entry(m.bundle, name, &entry, &diag));
+    ASK(astra_entry_get_output(entry, 0, &info));
+    return std::vector<size_t>(info.upper, info.upper + info.ndim);
+  };
+  std::vector<float> got;
+  size_t n = sizeOf("matmul")[0];
+  std::vector<float> a = numbers(n * n, 1), b = numbers(n * n, 2);
+  double product = time(m, "matmul", {&a, &b}, calls, got);
+  for (size_t s = 0; s < 64; ++s) {
+    size_t i = s * 7919 % n, j = s * 104729 % n;
+    if (got[i * n + j] != element(a, b, n, i, j)) wrong("an element of the product is wrong");
+  }
+  size_t count = sizeOf("copy")[0];
+  std::vector<float> x = numbers(count, 3);
+  double copy = time(m, "copy", {&x}, calls, got);
+  for (size_t i = 0; i < count; ++i)
+    if (got[i] != -x[i]) wrong("an element of the copy is wrong");
+  size_t rows = sizeOf("softmax")[0], columns = sizeOf("softmax")[1];
+  x = numbers(rows * columns, 4);
+  double softmax = time(m, "softmax", {&x}, calls, got);
+  for (size_t r = 0; r < rows; ++r) {
+    double sum = 0;
+    for (size_t i = 0; i < columns; ++i) sum += got[r * columns + i];
+    if (!(std::fabs(sum - 1) < 1e-4)) wrong("a row of the softmax does not sum to 1");
+  }
+  ASK(astra_stream_free(&m.stream));
+  ASK(astra_pool_free(&m.pool));
+  ASK(astra_loaded_free(&m.loaded));
+  ASK(astra_bundle_free(&m.bundle));
+  ASK(astra_device_free(&m.device));
+  ASK(astra_runtime_free(&m.runtime));
+  if (!speeds) return std::printf("stand-in: no speeds; its results are right\n"), 0;
+  std::string why, beside;
+  const char *number = std::strchr(argv[2], ':');
+  double blas = timeCublas(driver ? driver : "libcuda.so.1", number ? std::atoi(number + 1) : 0, int(n), calls, why);
+  double flops = 2.0 * double(n) * double(n) * double(n);
+  char text[64];
+  if (blas > 0) std::snprintf(text, sizeof text, "%.1f", flops / blas * 1e-12), why = text;
+  std::printf("%.1f TFLOP/s, cuBLAS %s | %.0f GB/s | %.0f GB/s\n", flops / product * 1e-12, why.c_str(),
+              8.0 * double(count) / copy * 1e-9, 8.0 * double(rows * columns) / softmax * 1e-9);
+  return 0;
+}
