@@ -22,8 +22,8 @@ struct Between : testing::TestWithParam<const GpuTarget *> {
     auto replace = [&](const std::string &from, const std::string &to) {
       for (size_t at = 0; (at = body.find(from, at)) != body.npos; at += to.size()) body.replace(at, from.size(), to);
     };
-    replace("BARRIER", cuda ? "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
-                            : "call void @llvm.amdgcn.s.barrier()");
+    replace("BARRIER",
+            cuda ? "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)" : "call void @llvm.amdgcn.s.barrier()");
     replace("WARP", std::to_string(GetParam()->warp));
     std::string id = cuda ? "llvm.nvvm.read.ptx.sreg.tid.x" : "llvm.amdgcn.workitem.id.x";
     std::string text = "declare i32 @" + id + "()\n" +

@@ -3,6 +3,7 @@
 // Checks:   docs/gpu-kernels.md is what the compiled code says: registers, shared memory, stack, spills, and the
 //           occupancy that follows. Needs the ptxas with which the page was made. After a change:
 //           ASTRA_UPDATE_DOCS=1 build/bin/unit-codegen-gpu --gtest_filter='GpuTable.*'
+#include "Layers.h"
 #include "RunGraph.h"
 #include <fstream>
 #include <sstream>
@@ -12,30 +13,9 @@ using namespace astra::test;
 
 namespace {
 
-std::string n(int64_t v) { return std::to_string(v); }
-
 std::string product(int64_t m, int64_t k, int64_t columns) {
   return "entry @main(%x : f32[" + n(m) + ", " + n(k) + "], %w : f32[" + n(k) + ", " + n(columns) + "]) -> (%y : f32[" +
          n(m) + ", " + n(columns) + "]) {\n%y = contract %x[i, k], %w[k, j] -> [i, j] sum [k]\n}";
-}
-
-/// A layer of a network for any batch up to 8, channels last, its batch norm as scale and shift, what is added to it,
-/// relu.
-std::string convolution(int64_t size, int64_t stride, int64_t in, int64_t out, int64_t kernel, bool added = false) {
-  std::string shape = "[b, " + n(size) + ", " + n(size) + ", " + n(out) + "]", wide = n((size - 1) * stride + kernel),
-              by = stride == 1 ? "" : n(stride) + "*";
-  auto spread = [&](const char *to, const char *from) {
-    return "%" + std::string(to) + "1 = reshape %" + from + " [1, 1, 1, " + n(out) + "]\n%" + to + " = expand %" + to +
-           "1 " + shape + "\n";
-  };
-  return "dim b in 1..8\nentry @main(%x : f32[b, " + wide + ", " + wide + ", " + n(in) + "], %w : f32[" + n(kernel) +
-         ", " + n(kernel) + ", " + n(in) + ", " + n(out) + "], %p : f32[" + n(out) + "], %q : f32[" + n(out) + "]" +
-         (added ? ", %r : f32" + shape : "") + ") -> (%y : f32" + shape + ") {\n%0 = contract %x[n, " + by + "h + r, " +
-         by + "v + s, c], %w[r, s, c, o] -> [n, h: " + n(size) + ", v: " + n(size) + ", o] sum [r, s, c]\n" +
-         spread("a", "p") + spread("d", "q") + "%2 = mul %0, %a\n%3 = add %2, %d\n" +
-         (added ? "%4 = add %3, %r\n" : "%4 = detach %3\n") +
-         "%5 = const 0.0 : f32\n%6 = reshape %5 [1, 1, 1, 1]\n%7 = expand %6 " + shape +
-         "\n%8 = lt %4, %7\n%y = select %8, %7, %4\n}";
 }
 
 struct Work {
@@ -44,21 +24,10 @@ struct Work {
 
 std::vector<Work> allWork() {
   std::vector<Work> all{{"matmul 1024", product(1024, 1024, 1024)}};
-  struct {
-    int64_t size, stride, in, out, kernel;
-    bool added;
-  } layers[] = {{112, 2, 3, 64, 7, false},    {56, 1, 64, 64, 1, false},   {56, 1, 64, 64, 3, false},
-                {56, 1, 64, 256, 1, true},    {56, 1, 256, 64, 1, false},  {56, 1, 256, 128, 1, false},
-                {28, 2, 128, 128, 3, false},  {28, 1, 128, 512, 1, true},  {28, 2, 256, 512, 1, false},
-                {28, 1, 512, 128, 1, false},  {28, 1, 128, 128, 3, false}, {28, 1, 512, 256, 1, false},
-                {14, 2, 256, 256, 3, false},  {14, 1, 256, 1024, 1, true}, {14, 2, 512, 1024, 1, false},
-                {14, 1, 1024, 256, 1, false}, {14, 1, 256, 256, 3, false}, {14, 1, 1024, 512, 1, false},
-                {7, 2, 512, 512, 3, false},   {7, 1, 512, 2048, 1, true},  {7, 2, 1024, 2048, 1, false},
-                {7, 1, 2048, 512, 1, false},  {7, 1, 512, 512, 3, false}};
-  for (auto &l : layers)
+  for (const Layer &l : resnet50)
     all.push_back({"ResNet-50, " + n(l.kernel) + "x" + n(l.kernel) + (l.stride == 1 ? "" : "/" + n(l.stride)) + " " +
                        n(l.in) + "-" + n(l.out) + " @" + n(l.size) + (l.added ? ", added" : ""),
-                   convolution(l.size, l.stride, l.in, l.out, l.kernel, l.added)});
+                   convolution(l)});
   all.push_back({"ResNet-50, mean @7", R"(dim b in 1..8
     entry @main(%x : f32[b, 7, 7, 2048]) -> (%y : f32[b, 2048]) {
       %0 = reduce %x kind=sum order=lane64 axes=[1, 2]
