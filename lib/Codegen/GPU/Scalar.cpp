@@ -267,7 +267,8 @@ V Scalar::literal(DType t, uint64_t bits) {
 V Scalar::op(Op o, DType t, llvm::ArrayRef<V> x) {
   if (t == DType::Index) t = DType::I64;
   for (const Row &r : rows)
-    if (r.op == o && (r.classes & classOf(t)) && isArithmetic(t)) return r.emit(*this, t, x);
+    if (r.op == o && (r.classes & classOf(t)) && (isArithmetic(t) || o == Op::Select)) // a choice is no arithmetic
+      return r.emit(*this, t, x);
   if (!isNarrow(t)) return refuse(std::string(info(o).mnemonic) + " on " + info(t).text + " has no GPU form");
   llvm::SmallVector<V, 3> wide;
   for (V v : x) wide.push_back(o == Op::Scale2 && !wide.empty() ? v : widened(t, v));
