@@ -20,14 +20,13 @@ public:
 
   Kernel run() {
     if (plan.kind == PlanKind::Rows) {
-      values.reduceLanes = plan.lanes;
+      values.reduceLanes = values.rowLanes = plan.lanes;
       if (plan.warp) values.laneKind = RangeKind::Thread;
-      // Of a warp each thread keeps its own elements; more than so many are computed again, and so are those of a row
-      // so short that every thread goes through all of it (ValueAt::reduce).
-      constexpr int64_t most = 128, least = 32;
-      Shape row = rowsOf(spec);
-      bool own = !row.empty() && row.back()->hi >= least && row.back()->hi <= most * plan.warp;
-      if (!plan.warp || own) values.kept = keptInRow(spec);
+      if (plan.spread) {
+        values.rowLanes = plan.threads;
+        values.team = {0, plan.spread, 1, plan.warp, nullptr};
+      }
+      if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
     }
     if (plan.kind == PlanKind::Contract)
       contract();
@@ -51,8 +50,12 @@ private:
   UOpRef sub(UOpRef a, UOpRef b) { return idxSub(c, a, b); }
   UOpRef num(int64_t v) { return c.index(v); }
 
+  bool keepsRows() const;
+  UOpRef rowNumber(UOpRef p, UOpRef rows, UOpRef &inside);
+  UOpRef rowItems(UOpRef rows);
   void map();
   void turned();
+  void spread();
   void rows();
   void contract();
   void contract(const Phase &phase);
@@ -67,6 +70,30 @@ private:
   std::vector<UOpRef> stores;
 };
 
+/// Whether what several passes over a row need has room: of a warp each thread keeps its own elements, a block has
+/// memory that its threads share. What has none is computed again in each pass.
+bool Lowering::keepsRows() const {
+  constexpr int64_t mostOwn = 128, mostShared = 32768; // elements of a thread, bytes of a block
+  Shape row = rowsOf(spec);
+  if (row.empty()) return false;
+  if (!plan.spread) return row.back()->hi <= mostOwn * plan.warp;
+  int64_t bytes = 0, n = llvm::alignTo(uint64_t(std::clamp<int64_t>(row.back()->hi, 1, mostShared)), plan.threads);
+  for (UOpRef x : keptInRow(spec)) bytes += n * std::max(1u, byteSize(x->dtype));
+  return bytes <= mostShared;
+}
+
+/// Items for so many rows. The lanes of a warp fold together whether each of their rows exists or not, so the last warp
+/// has whole items: what has no row does the last one's work and does not store it.
+UOpRef Lowering::rowItems(UOpRef rows) {
+  int64_t together = plan.warp ? plan.warp / plan.lanes : 1;
+  return together == 1 ? rows : simplifyIndex(c, mul(idxCeilDiv(c, rows, num(together)), num(together)));
+}
+UOpRef Lowering::rowNumber(UOpRef p, UOpRef rows, UOpRef &inside) {
+  if (rowItems(rows) == rows) return p;
+  inside = values.both(inside, values.lt(p, rows));
+  return simplifyIndex(c, idxMin(c, p, sub(rows, num(1))));
+}
+
 /// The logical index at a point of the memory dims, and whether it is inside the shape (null: certainly).
 std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &values, const Layout &l, Shape shape,
                                                        ArrayRef<UOpRef> at) {
@@ -79,21 +106,46 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &valu
   return {index, valid};
 }
 
-/// Of a GPU: an item is a tile of `turn` by `turn` elements that all threads of a block have part in, along the
-/// innermost memory dim and another, along which some operand's elements are neighbours: that is read along them, into
-/// memory that the threads share.
+/// Of a GPU: an item is a tile of which each thread of a block has an element: `turn` of them along the memory dims
+/// behind number `merge`, as one, and others across, along that dim. There some operand's elements are neighbours: it
+/// is read along them, into memory that the threads share.
 void Lowering::turned() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
-  size_t x = extents.size() - 1, y = plan.merge;
-  UOpRef side = num(plan.turn);
-  SmallVector<UOpRef, 6> tiles(extents.begin(), extents.end());
-  for (size_t d : {x, y}) tiles[d] = simplifyIndex(c, idxCeilDiv(c, extents[d], side));
+  size_t y = plan.merge;
+  int64_t wide = plan.turn, high = plan.threads / plan.turn;
+  ArrayRef<UOpRef> behind = ArrayRef<UOpRef>(extents).drop_front(y + 1);
+  UOpRef n = idxProduct(c, behind);
+  SmallVector<UOpRef, 6> tiles(extents.begin(), extents.begin() + y + 1);
+  tiles[y] = simplifyIndex(c, idxCeilDiv(c, extents[y], num(high)));
+  tiles.push_back(simplifyIndex(c, idxCeilDiv(c, n, num(wide))));
   SmallVector<UOpRef, 6> at = unflatten(c, values.range(idxProduct(c, tiles), RangeKind::Parallel), tiles);
-  values.turn = {values.digit(plan.turn, 1), values.digit(plan.turn, plan.turn), plan.turn};
-  at[x] = simplifyIndex(c, add(mul(at[x], side), values.turn.along));
-  at[y] = simplifyIndex(c, add(mul(at[y], side), values.turn.across));
-  UOpRef inside = values.both(values.lt(at[x], extents[x]), values.lt(at[y], extents[y]));
+  values.turn = {values.digit(wide, 1), values.digit(high, wide), wide, high};
+  UOpRef e = simplifyIndex(c, add(mul(at.pop_back_val(), num(wide)), values.turn.along));
+  at[y] = simplifyIndex(c, add(mul(at[y], num(high)), values.turn.across));
+  UOpRef inside = values.both(values.lt(e, n), values.lt(at[y], extents[y]));
+  at.append(unflatten(c, e, behind));
+  auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
+  UOpRef v = values.at(out.value, index, values.both(inside, valid));
+  if (valid) v = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, v, c.literal(v->dtype, 0)});
+  stores.push_back(values.store(index, v, inside));
+}
+
+/// Of a GPU: an item is some neighbouring elements of a reduction along an outer axis, a thread of a block one, and
+/// `spread` threads have the same one and share its reduction.
+void Lowering::spread() {
+  const Placed &out = spec.outputs[0];
+  auto extents = memoryExtents(c, out.layout, out.value->shape);
+  size_t merge = std::min<size_t>(plan.merge, extents.size());
+  ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(merge),
+                   innerDims = ArrayRef<UOpRef>(extents).take_back(merge);
+  int64_t columns = plan.threads / plan.spread, parts = std::min(plan.spread, 64u);
+  UOpRef inner = idxProduct(c, innerDims), tiles = simplifyIndex(c, idxCeilDiv(c, inner, num(columns)));
+  UOpRef p = values.range(mul(idxProduct(c, outerDims), tiles), RangeKind::Parallel), column = values.digit(columns, 1);
+  values.team = {parts, plan.spread / parts, columns, columns * parts, column};
+  UOpRef e = simplifyIndex(c, add(mul(mod(p, tiles), num(columns)), column)), inside = values.lt(e, inner);
+  SmallVector<UOpRef, 6> at = unflatten(c, div(p, tiles), outerDims);
+  at.append(unflatten(c, e, innerDims));
   auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
   UOpRef v = values.at(out.value, index, values.both(inside, valid));
   if (valid) v = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, v, c.literal(v->dtype, 0)});
@@ -101,6 +153,7 @@ void Lowering::turned() {
 }
 
 void Lowering::map() {
+  if (plan.kind == PlanKind::Columns && plan.spread) return spread();
   if (plan.turn) return turned();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
@@ -126,7 +179,8 @@ void Lowering::map() {
     UOpRef each = num(w * u), count = div(sub(inner, start), each);
     if (count->hi <= 0) continue;
     UOpRef blocks = plan.block ? simplifyIndex(c, idxCeilDiv(c, outer, num(plan.block))) : outer;
-    UOpRef p = values.range(mul(blocks, count), RangeKind::Parallel);
+    UOpRef all = mul(blocks, count), inside = nullptr,
+           p = rowNumber(values.range(rowItems(all), RangeKind::Parallel), all, inside);
     bool flat = blocks->constIndex() == 1;
     UOpRef e = add(start, mul(flat ? p : mod(p, count), each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));
@@ -145,7 +199,7 @@ void Lowering::map() {
     else {
       UOpRef x = values.at(v, index, valid);
       if (valid) x = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, x, c.literal(v->dtype, 0)});
-      stores.push_back(values.store(index, x));
+      stores.push_back(values.store(index, x, inside));
     }
     start = add(start, mul(count, each));
   }
@@ -155,28 +209,29 @@ void Lowering::map() {
 void Lowering::rows() {
   const Placed &out = spec.outputs[0];
   Shape shape = out.value->shape;
-  UOpRef n = shape.back(), p = values.range(idxProduct(c, shape.drop_back()), RangeKind::Parallel), start = num(0);
+  UOpRef n = shape.back(), all = idxProduct(c, shape.drop_back()), start = num(0), inside = nullptr;
+  UOpRef p = rowNumber(values.range(rowItems(all), RangeKind::Parallel), all, inside);
   SmallVector<UOpRef, 6> row = unflatten(c, p, shape.drop_back());
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
   auto put = [&](UOpRef e) {
     SmallVector<UOpRef, 6> index(row);
     index.push_back(simplifyIndex(c, e));
-    stores.push_back(values.store(index, values.at(out.value, index)));
+    stores.push_back(values.store(index, values.at(out.value, index), inside));
   };
   for (unsigned u : {plan.unroll, 1u}) {
     if (u == 1 && !stores.empty() && plan.unroll == 1) break;
-    UOpRef each = num(int64_t(plan.lanes) * u), count = div(sub(n, start), each);
+    UOpRef each = num(int64_t(values.rowLanes) * u), count = div(sub(n, start), each);
     if (count->hi <= 0) continue;
     UOpRef e = add(start, mul(loop(count), each));
-    if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(plan.lanes)));
-    if (plan.lanes > 1) e = add(e, values.range(num(plan.lanes), values.laneKind));
+    if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(values.rowLanes)));
+    if (values.rowLanes > 1) e = add(e, values.range(num(values.rowLanes), values.laneKind));
     put(e);
     start = simplifyIndex(c, add(start, mul(count, each)));
   }
-  UOpRef rest = simplifyIndex(c, idxCeilDiv(c, sub(n, start), num(plan.lanes)));
+  UOpRef rest = simplifyIndex(c, idxCeilDiv(c, sub(n, start), num(values.rowLanes)));
   if (rest->hi <= 0) return;
-  UOpRef lane = values.range(num(plan.lanes), values.laneKind),
-         e = simplifyIndex(c, add(start, add(mul(loop(rest), num(plan.lanes)), lane)));
+  UOpRef lane = values.range(num(values.rowLanes), values.laneKind),
+         e = simplifyIndex(c, add(start, add(mul(loop(rest), num(values.rowLanes)), lane)));
   values.masked = lane;
   values.mask = values.lt(e, n);
   put(e);

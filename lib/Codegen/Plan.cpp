@@ -36,6 +36,7 @@ const Step steps[] = {
     {"block", &Plan::block, {K::Map, K::Rows, K::Columns}, &Plan::block, false},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
+    {"spread", &Plan::spread, {K::Rows, K::Columns}, &Plan::spread, true},
     {"tall", &Plan::tall, {K::Contract}, &Plan::tall, true},
     {"deep", &Plan::deep, {K::Contract}, &Plan::tall, true},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::tall, true},

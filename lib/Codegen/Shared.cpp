@@ -137,7 +137,7 @@ UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
   std::vector<UOpRef> order = topoSort(roots);
   if (llvm::any_of(order, [](UOpRef n) { return n->op == Op::Load || n->op == Op::Extent || n->op == Op::At; }))
     return nullptr;
-  UOpRef along = digit(turn.side, turn.side), across = digit(turn.side, 1);
+  UOpRef along = digit(turn.wide, turn.high), across = digit(turn.high, 1);
   llvm::DenseMap<UOpRef, UOpRef> mine; // the gate at the element that a thread reads
   for (UOpRef n : order) {
     if (n->isIndex()) {
@@ -149,6 +149,6 @@ UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
     mine[n] = c.withSources(n, src);
   }
   UOpRef x = gate ? c.make(Op::Load, {buffer, mine[gate], mine[at]}, {1}) : c.make(Op::Load, {buffer, mine[at]}, {1});
-  UOpRef stage = c.make(Op::Stage, {x, along, across}, {turn.side + 1, 1}); // one apart: no two of a column in a bank
+  UOpRef stage = c.make(Op::Stage, {x, along, across}, {turn.high + 1, 1}); // one apart: no two of a column in a bank
   return c.make(Op::At, {stage, turn.along, turn.across}, {1});
 }

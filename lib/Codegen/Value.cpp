@@ -62,7 +62,7 @@ UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
   const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
   UOpRef a = address(c, p.layout, p.allocated, index);
   if (mask && dependsOn(a, masked) && !padded(p.layout, index)) gate = both(gate, mask);
-  if (turn.side)
+  if (turn.wide)
     if (UOpRef x = turnedLoad(bufferNodes[slot], gate, a)) return x;
   if (!gate) return c.make(Op::Load, {bufferNodes[slot], a}, {1});
   if (gate->isConst() && !gate->ints[0]) return c.literal(p.value->dtype, 0);
@@ -120,7 +120,7 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   if (it != memo.end()) return it->second;
   UOpRef r;
   if (kept.contains(value)) {
-    UOpRef stage = keptRow(value, index.drop_back()), w = c.index(reduceLanes), e = index.back();
+    UOpRef stage = keptRow(value, index.drop_back()), w = c.index(rowLanes), e = index.back();
     UOpRef q = simplifyIndex(c, idxDiv(c, e, w)), count = stage->indices()[0]->src[0];
     if (gate) q = simplifyIndex(c, idxMin(c, q, idxSub(c, count, c.index(1)))); // beyond the end: any, not taken
     r = c.make(Op::At, {stage, q, simplifyIndex(c, idxMod(c, e, w))}, {1});
@@ -130,15 +130,16 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   return r;
 }
 
-/// All elements of a row, up to a multiple of 64: those beyond its end are not taken.
+/// All elements of a row, up to a multiple of 64, or of the threads' number: those beyond its end are not taken.
 UOpRef ValueAt::keptRow(UOpRef value, ArrayRef<UOpRef> row) {
   UOpRef &stage = rows[{{value, nullptr}, c.internShape(row).data()}];
   if (stage) return stage;
-  UOpRef n = value->shape.back(), groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(64)));
-  UOpRef q = range(simplifyIndex(c, idxMul(c, groups, c.index(64 / reduceLanes))), RangeKind::Fold),
-         l = range(c.index(reduceLanes), laneKind);
+  int64_t group = laneKind == RangeKind::Thread ? rowLanes : 64;
+  UOpRef n = value->shape.back(), groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(group)));
+  UOpRef q = range(simplifyIndex(c, idxMul(c, groups, c.index(group / rowLanes))), RangeKind::Fold),
+         l = range(c.index(rowLanes), laneKind);
   SmallVector<UOpRef, 6> at(row);
-  at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(reduceLanes)), l)));
+  at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(rowLanes)), l)));
   std::pair outer{masked, mask};
   mask = lt(at.back(), n);
   masked = mask ? l : nullptr;

@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace astra {
 
@@ -38,6 +39,16 @@ public:
   // another.
   unsigned reduceLanes = 0;               // 0: columns
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
+  unsigned rowLanes = 0;                  // elements of a row that are kept or written at once
+  // Of a GPU: the threads of an item that share a reduction. Chunks of a sum are dealt to `chunks` of them, or of their
+  // warps. Of columns the lanes of a chunk are dealt to `parts` threads, neighbours in them are as many apart as an
+  // item has columns, and `column` is the digit that tells which column the element at hand is.
+  struct Team {
+    int64_t parts = 0, chunks = 0; // 0: each reduction is a thread's, or a warp's
+    int64_t partStride = 1, chunkStride = 1;
+    UOpRef column = nullptr;
+  } team;
+
   // A lane mask n < N of a partial tile: loads whose address depends on `masked` are gated by it, unless their layout
   // is padded.
   UOpRef masked = nullptr, mask = nullptr, column = nullptr; // the lanes' range, n < N, n
@@ -68,7 +79,7 @@ public:
   // whose elements are neighbours along the other is read from an array that the threads fill.
   struct Turn {
     UOpRef along = nullptr, across = nullptr;
-    int64_t side = 0;
+    int64_t wide = 0, high = 0; // how many there are of each
   } turn;
 
   // The kernel's contraction at `index` sums over what the phase says.
@@ -89,6 +100,15 @@ private:
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  /// What of a thread's number a value depends on, as digits (Team.cpp).
+  using Place = llvm::SmallVector<UOpRef, 2>;
+  using MakeShared = llvm::function_ref<UOpRef(UOpRef, UOpRef, llvm::ArrayRef<UOpRef>)>;
+  std::optional<Place> sharesAt(llvm::ArrayRef<UOpRef> index, UOpRef gate) const;
+  Place again(llvm::ArrayRef<UOpRef> place);
+  UOpRef foldLanes(ReduceKind kind, llvm::ArrayRef<UOpRef> to,
+                   llvm::function_ref<UOpRef(UOpRef, llvm::ArrayRef<UOpRef>)> lane);
+  UOpRef sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef identity, llvm::ArrayRef<UOpRef> to,
+                    MakeShared element);
   /// lane64 over n elements, element(i, bound) being element i, or the identity where `bound` (null: certainly inside)
   /// is false.
   UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity,
@@ -129,6 +149,7 @@ private:
   llvm::DenseMap<UOpRef, unsigned> slotOf;
   std::vector<UOpRef> bufferNodes;
   std::map<Key, UOpRef> memo, rows; // looked up only, never iterated
+  llvm::DenseSet<UOpRef> columns;   // team.column and the digits that stand for it
   int64_t nextAxis = 0;
 };
 

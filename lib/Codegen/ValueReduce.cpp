@@ -6,6 +6,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -108,7 +109,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   for (int64_t a : s.axes) extents.push_back(x->shape[a]);
 
   // The element at `at`, or the identity where `gate` or the domain excludes it.
-  auto element = [&](UOpRef bound) {
+  auto elementAt = [&](ArrayRef<UOpRef> at, UOpRef gate, UOpRef bound) {
     UOpRef valid = bound;
     // An index below 1 is the constant 0 and its load moves out of the loop: where there may be no element it is gated.
     for (UOpRef e : extents)
@@ -120,9 +121,11 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     }
     return select(valid, this->at(x, at, both(gate, valid)), identity);
   };
+  auto element = [&](UOpRef bound) { return elementAt(at, gate, bound); };
   UOpRef result;
   bool lanes = s.order == ReduceOrder::Lane64 ||
-               (s.order == ReduceOrder::Exact && s.axes.size() == 1 && reduceLanes && x->shape[s.axes[0]]->hi >= 32);
+               (s.order == ReduceOrder::Exact && s.axes.size() == 1 &&
+                ((reduceLanes && x->shape[s.axes[0]]->hi >= 32) || laneKind == RangeKind::Thread || team.parts));
   if (!lanes) { // one fold, row-major over the axes
     SmallVector<UOpRef, 6> src{identity, nullptr};
     for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));
@@ -131,10 +134,22 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   } else {
     int64_t axis = s.axes[0]; // legalization leaves one
     UOpRef n = x->shape[axis], chunk = c.index(s.order == ReduceOrder::Lane64 ? 4096 : int64_t(1) << 40);
-    result = laneFold(s.kind, n, chunk, identity, [&](UOpRef i, UOpRef bound) {
-      at[axis] = i;
-      return element(bound);
-    });
+    if (auto place = sharesAt(index, gate)) {
+      int64_t most = 4096, teams = std::max<int64_t>(team.chunks, 1);
+      if (s.order == ReduceOrder::Exact && (n->isConst() || teams == 1)) // any order: no one has more than another
+        most = llvm::alignTo(uint64_t(std::max<int64_t>((n->hi + teams - 1) / teams, 1)), 64);
+      result = sharedFold(s.kind, n, most, identity, *place, [&](UOpRef i, UOpRef bound, ArrayRef<UOpRef> there) {
+        SmallVector<UOpRef, 4> own(at);
+        for (auto [a, e] : llvm::enumerate(own))
+          e = int64_t(a) == axis ? i : simplifyIndex(c, idxSubstitute(c, e, *place, there));
+        return elementAt(own, gate ? idxSubstitute(c, gate, *place, there) : nullptr, bound);
+      });
+    } else {
+      result = laneFold(s.kind, n, chunk, identity, [&](UOpRef i, UOpRef bound) {
+        at[axis] = i;
+        return element(bound);
+      });
+    }
   }
   return s.kind == ReduceKind::Sum && isFloat(r->dtype) ? zeroIfEmpty(c, result, extents) : result;
 }

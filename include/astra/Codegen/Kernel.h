@@ -13,8 +13,9 @@
 //   vector    lanes of a register (before expansion)
 //   unroll    replicated in straight-line code (before expansion)
 //   thread    a digit of the number that a thread of a GPU has among those of its item: (number / stride) mod extent.
-//             All threads of an item go through its loops together. A lanefold closes a digit that is a warp's lanes. A
-//             stage closes digits: its array is shared by the threads of the item, unless each reads only what it put
+//             All threads of an item go through its loops together; warps may leave one in which none waits for another
+//             at different times. A lanefold closes a digit that is a warp's lanes, or some neighbours of them. A stage
+//             closes digits: its array is shared by the threads of the item, unless each reads only what it put
 //             itself. What depends on no digit, or not on all of the number, is computed by all of these threads and
 //             stored by the first
 //

@@ -10,9 +10,9 @@
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
 //   item:
 //                                                                 a transposed operand is read in whole lines
-//   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 by 32 along memory
-//                                                                 dim 0 and the innermost one, which goes through
-//                                                                 memory that its threads share
+//   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 elements of memory
+//                                                                 dim 0 by 32 of those behind it, as one, which goes
+//                                                                 through memory that its threads share
 //   map:      merge 2; vector 4; unroll 1; threads 256            on a GPU: items are threads, 256 of them a block
 //   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32  on a GPU: a row's lanes are the threads of a warp
 //   contract: n 1; m 0; rows 8; vector 4; unroll 2; threads 256; tall 16; deep 16; pipeline 2
@@ -20,6 +20,10 @@
 //                                                                 side have a tile of 128 by 128, whose operands lie in
 //                                                                 memory that they share, 16 steps of the sum at once,
 //                                                                 the next 16 on their way
+//   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32; spread 8   on a GPU: the 8 warps of a block share a
+//                                                                 row, chunk by chunk of its sums
+//   columns:  merge 1; vector 1; unroll 1; threads 256; spread 8  on a GPU: an item is 32 neighbouring elements, 8
+//                                                                 threads share each
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
@@ -48,14 +52,19 @@ struct Plan {
   unsigned block = 0;
   // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;
-  // of a GPU, rows: the lanes of a row are this many threads, which go in step, and they are one item; 0: an item is a
-  // thread
+  // of a GPU, rows: so many threads go in step, and the lanes of a row are all of them, or for a short row some, which
+  // are one item; 0: an item is a thread
   unsigned warp = 0;
+  // of a GPU, rows: so many warps are one item, each has its chunks of a reduction. columns: an item is a block of
+  // threads, so many of which share an element of the result: each has its lanes of a chunk, and where they are more
+  // than 64 its chunks. 0: neither
+  unsigned spread = 0;
   // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
   // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded
   unsigned tall = 0, deep = 0, pipeline = 1;
-  // of a GPU, map: an item is a tile of so many by so many elements along the innermost memory dim and dim number
-  // `merge`, a thread an element; operands that lie the other way round are turned in memory that the threads share
+  // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and threads / turn
+  // along that one, a thread an element; operands that lie the other way round are turned in memory that the threads
+  // share
   unsigned turn = 0;
 };
 std::string text(const Plan &p);

@@ -24,9 +24,9 @@ public:
       if (i.kind == InstKind::LoopEnd) loops -= RangeKind(i.uop->ints[1]) != RangeKind::Parallel;
       UOpRef x = i.uop;
       if (i.kind == InstKind::Write)
-        global({x->src[0]->ints[0], true, loops}, x->indices()[0], x->src[1]->dtype, lanesOf(x->src[1]));
+        global({x->src[0]->ints[0], true, loops}, x, x->src[1], 2);
       else if (i.kind == InstKind::Define && x->op == Op::Load)
-        global({x->src[0]->ints[0], false, loops}, x->indices()[0], x->dtype, lanesOf(x));
+        global({x->src[0]->ints[0], false, loops}, x, x, 1);
       else if (i.kind == InstKind::Define && x->op == Op::At && threads.isShared(x->src[0]))
         shared({-1, false, loops}, x->src[0], x->indices(), lanesOf(x), 1);
       else if (i.kind == InstKind::StagePut && threads.isShared(x))
@@ -43,7 +43,10 @@ private:
   int64_t valueOf(UOpRef x, unsigned thread, int64_t point) const {
     auto v = idxEvaluate(x, [&](UOpRef r) -> std::optional<int64_t> {
       if (r->op == Op::Dim) return std::clamp<int64_t>(1000, r->lo, r->hi);
-      if (r->op != Op::Range) return 0;
+      if (r->op != Op::Range) { // made of others, or of what memory holds
+        bool made = r->src.size() == 2 && r->src[0]->isIndex();
+        return made ? std::nullopt : std::optional<int64_t>(0);
+      }
       int64_t extent = std::max<int64_t>(valueOf(r->src[0], thread, point), 1), number = thread % k.group;
       switch (RangeKind(r->ints[1])) {
       case RangeKind::Thread: return number / strideOf(r) % extent;
@@ -58,14 +61,18 @@ private:
     return v.value_or(0);
   }
 
-  void global(GpuAccess a, UOpRef at, DType t, int64_t lanes) {
-    int64_t bytes = std::max(1u, byteSize(t));
-    a.bytes = unsigned(lanes * bytes);
+  /// gateAt: which source the gate is, if there is one. A gate of several lanes splits the access, as in the emitter.
+  void global(GpuAccess a, UOpRef access, UOpRef value, unsigned gateAt) {
+    UOpRef at = access->indices()[0], gate = access->ntensors > gateAt ? access->src[gateAt] : nullptr;
+    int64_t lanes = lanesOf(value), bytes = std::max(1u, byteSize(value->dtype));
+    int64_t together = std::min<int64_t>({lanes, 16 / std::min<int64_t>(bytes, 16), int64_t(alignmentOf(at))});
+    if (gate && gate->rank() && gate->op != Op::Splat) together = 1;
+    a.bytes = unsigned(together * bytes);
     for (int64_t point = 0; point < points; ++point) {
       std::set<int64_t> sectors, touched;
       for (unsigned thread = 0; thread < target.warp; ++thread) {
         int64_t first = valueOf(at, thread, point) * bytes;
-        for (int64_t b = 0; b < lanes * bytes; ++b) touched.insert(first + b), sectors.insert((first + b) >> 5);
+        for (int64_t b = 0; b < together * bytes; ++b) touched.insert(first + b), sectors.insert((first + b) >> 5);
       }
       unsigned least = unsigned((touched.size() + 31) / 32);
       a.sectors = std::max<unsigned>(a.sectors, sectors.size());

@@ -39,7 +39,7 @@ std::string Threads::find(const GpuKernel &k, unsigned warp) {
     };
     if (x->op == Op::LaneFold) {
       UOpRef r = x->indices()[0];
-      if (strideOf(r) != 1 || r->src[0]->constIndex() != int64_t(warp)) return "a lanefold is not of a warp's lanes";
+      if (strideOf(r) != 1 || *r->src[0]->constIndex() > int64_t(warp)) return "a lanefold is not of a warp's lanes";
       close(r);
     }
     if (x->op == Op::Stage) {
@@ -120,6 +120,7 @@ private:
         continue;
       }
       auto it = out.ahead.find(at);
+      Use skipped = parallel || insts[at].uop->src[0]->lo > 0 ? Use() : since; // a loop that may have no turn
       if (it != out.ahead.end())
         since = body(it->second, out.endOf[at], {}) | uses[at]; // the emitter puts, waits, loads
       else if (uses[at].puts | uses[at].reads) {
@@ -127,6 +128,7 @@ private:
         if (!parallel) since = body(at + 1, out.endOf[at], since); // turn after turn
       }
       at = out.endOf[at];
+      since = since | skipped;
       if (parallel) since = {};
     }
     return since;
@@ -174,3 +176,10 @@ private:
 } // namespace
 
 void Barriers::find(const GpuKernel &k, const Threads &t) { Search(k, t, *this).run(k.pipeline); }
+
+bool Barriers::within(size_t loop) const {
+  if (ahead.count(loop)) return true;
+  for (size_t n = loop + 1; n < endOf[loop]; ++n)
+    if (before.contains(n) || ahead.count(n)) return true;
+  return false;
+}

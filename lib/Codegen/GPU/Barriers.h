@@ -3,7 +3,7 @@
 // Gives:    for each value the bits of that number that it depends on; which stages are shared; the instructions before
 //           which all threads wait, so that nobody reads an element before it is put, or puts one that is still read;
 //           the loops that may load what their next turn puts while they use what this one did.
-// Keeps:    no barrier inside of a loop that threads leave at different times: there is none (the emitter refuses).
+// Keeps:    no barrier inside of a loop that threads leave at different times (the emitter refuses such a loop).
 // Does not: emit.
 #pragma once
 #include "astra/Codegen/GPU.h"
@@ -43,6 +43,8 @@ struct Barriers {
   llvm::DenseSet<UOpRef> fetched; // by those: values that nothing after that end uses
   std::vector<size_t> endOf;      // of a LoopBegin: its LoopEnd
   void find(const GpuKernel &k, const Threads &t);
+  /// Whether threads wait inside of the loop that begins there.
+  bool within(size_t loop) const;
 };
 
 } // namespace astra::gpu

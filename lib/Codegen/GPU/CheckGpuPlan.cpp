@@ -37,17 +37,30 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
   if (auto e = checkForm(spec, p)) return e;
   if (p.warp && p.warp != t.warp)
     return bad(found("warp", p.warp) + "; warps of " + t.name + " have " + llvm::Twine(t.warp));
-  if (p.warp && p.lanes != p.warp)
+  if (p.warp && (p.lanes < 2 || p.lanes > p.warp || (p.spread && p.lanes < p.warp)))
     return bad(found("vector", p.lanes) + " with " + found("warp", p.warp) +
-               "; the lanes of a row are the warp's threads, expected as many");
+               "; the lanes of a row are the warp's threads, expected " +
+               (p.spread ? "as many" : "so many or a part of them"));
+  if (p.spread) {
+    bool rows = p.kind == PlanKind::Rows, reduces = spec.heavy && spec.heavy->op == Op::Reduce;
+    if (!llvm::isPowerOf2_32(p.spread) || p.spread < 2 || !llvm::isPowerOf2_32(p.threads))
+      return bad(found("spread", p.spread) + " with " + found("threads", p.threads) + "; expected powers of two");
+    if (rows && (!p.warp || p.spread * p.warp != p.threads))
+      return bad(found("spread", p.spread) + " with " + found("threads", p.threads) + "; warps of " +
+                 llvm::Twine(t.warp) + " share a row, expected as many as the block has");
+    if (!rows && (!reduces || spec.inPlace || storedPoints(spec) != spec.outputs[0].value))
+      return bad(found("spread", p.spread) + "; only a reduction that writes its whole output is shared");
+    if (!rows && (p.spread > p.threads || p.lanes != 1 || p.unroll != 1))
+      return bad(found("spread", p.spread) + "; expected at most the block's threads, vector 1 and unroll 1");
+  }
   if (p.turn) {
     const Placed &out = spec.outputs[0];
     unsigned rank = out.layout.dims.size();
     bool plain = !spec.inPlace && !spec.heavy && serialAxis(spec) < 0 && storedPoints(spec) == out.value;
     if (!plain) return bad(found("turn", p.turn) + "; only a map without sums that writes its whole output has tiles");
-    if (p.turn * p.turn != p.threads || !llvm::isPowerOf2_32(p.turn))
+    if (p.turn > p.threads || !llvm::isPowerOf2_32(p.turn) || !llvm::isPowerOf2_32(p.threads))
       return bad(found("turn", p.turn) + " with " + found("threads", p.threads) +
-                 "; a thread is an element of the tile, expected a power of two and its square");
+                 "; a thread is an element of the tile, expected powers of two, threads the greater");
     if (p.merge + 1 >= rank || p.block)
       return bad(found("merge", p.merge) + "; it is the other dim of the tile, expected one of 0 to " +
                  llvm::Twine(int(rank) - 2) + ", and no block");

@@ -147,15 +147,16 @@ void KernelEmitter::update(UOpRef fold) {
 Lanes KernelEmitter::laneFold(UOpRef fold) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   Lanes out = value(fold->src[0]);
+  unsigned lanes = *fold->indices()[0]->src[0]->constIndex();
   for (V &x : out)
-    for (unsigned distance = *fold->indices()[0]->src[0]->constIndex() / 2; distance; distance /= 2) {
+    for (unsigned distance = lanes / 2; distance; distance /= 2) {
       V bits = s.bits(x), other;
       unsigned width = s.width(bits);
       if (width <= 32) {
-        other = s.trunc(machine.folded(s.zext(bits, 32), distance), width);
+        other = s.trunc(machine.folded(s.zext(bits, 32), distance, lanes), width);
       } else {
-        V low = machine.folded(s.trunc(bits, 32), distance),
-          high = machine.folded(s.trunc(s.lshr(bits, 32u), 32), distance);
+        V low = machine.folded(s.trunc(bits, 32), distance, lanes),
+          high = machine.folded(s.trunc(s.lshr(bits, 32u), 32), distance, lanes);
         other = s.bor(s.zext(low, 64), s.shl(s.zext(high, 64), 32u));
       }
       x = s.op(ops[fold->ints[0]], fold->dtype, {x, s.isReal(x) ? s.asReal(other) : other});
@@ -166,7 +167,9 @@ Lanes KernelEmitter::laneFold(UOpRef fold) {
 
 void KernelEmitter::beginLoop(size_t at) {
   UOpRef range = k.linear.insts[at].uop, extent = range->src[0];
-  if (threads.bitsOf(extent)) refuse("the threads of an item go through a loop different numbers of times");
+  // Warps may part in a loop in which none of them waits for another; the lanes of one stay together.
+  if (uint32_t bits = threads.bitsOf(extent); bits && ((bits & (warp - 1)) || barriers.within(at)))
+    refuse("the threads of an item go through a loop different numbers of times");
   Loop loop{range, nullptr, nullptr, {}, {}};
   if (isParallel(range)) {
     unsigned w = s.width(item);

@@ -17,9 +17,9 @@ public:
   virtual V thread() = 0; // number in its block, i32
   virtual V block() = 0;  // number of the block, i32
   virtual void barrier() = 0;
-  /// One step of a fold over the lanes of a warp: the word (i32) of the lane whose number differs in bit `distance`.
-  /// Lanes that differ in higher bits have been folded already, so they hold equal words.
-  virtual V folded(V word, unsigned distance) = 0;
+  /// One step of a fold over `lanes` neighbouring lanes of a warp: the word (i32) of the lane whose number differs in
+  /// bit `distance`. Lanes that differ in higher bits of those have been folded already, so they hold equal words.
+  virtual V folded(V word, unsigned distance, unsigned lanes) = 0;
 
   virtual unsigned privateSpace() const = 0; // the address space of a thread's own memory
   virtual unsigned constantSpace() const = 0;

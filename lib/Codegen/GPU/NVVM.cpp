@@ -16,7 +16,7 @@ public:
   V thread() override { return mlir::NVVM::ThreadIdXOp::create(a.b, a.loc, a.i(32)); }
   V block() override { return mlir::NVVM::BlockIdXOp::create(a.b, a.loc, a.i(32)); }
   void barrier() override { mlir::NVVM::Barrier0Op::create(a.b, a.loc); }
-  V folded(V word, unsigned distance) override {
+  V folded(V word, unsigned distance, unsigned) override {
     return mlir::NVVM::ShflOp::create(a.b, a.loc, a.i(32), a.integer(32, ~0ull), word, a.integer(32, distance),
                                       a.integer(32, 31), mlir::NVVM::ShflKind::bfly, mlir::UnitAttr());
   }

@@ -18,9 +18,12 @@ public:
   V thread() override { return mlir::ROCDL::ThreadIdXOp::create(a.b, a.loc, a.i(32)); }
   V block() override { return mlir::ROCDL::BlockIdXOp::create(a.b, a.loc, a.i(32)); }
   void barrier() override { mlir::ROCDL::BarrierOp::create(a.b, a.loc); }
-  // Within a row of 16 lanes a rotation is as good as an exchange once what lies further apart is equal; between rows a
-  // swizzle exchanges; between halves of a wave of 64 only a permutation through the address does.
-  V folded(V word, unsigned distance) override {
+  // Within a row of 16 lanes a rotation is as good as an exchange once what lies further apart is equal; between rows,
+  // and where a row has several folds, a swizzle exchanges; between halves of a wave of 64 only a permutation through
+  // the address does.
+  V folded(V word, unsigned distance, unsigned lanes) override {
+    if (lanes < 16)
+      return mlir::ROCDL::DsSwizzleOp::create(a.b, a.loc, a.i(32), word, a.integer(32, distance << 10 | 31));
     if (distance <= 8)
       return mlir::ROCDL::DPPUpdateOp::create(a.b, a.loc, a.i(32), word, word, 0x120 + distance, 0xf, 0xf, true);
     if (distance == 16) return mlir::ROCDL::DsSwizzleOp::create(a.b, a.loc, a.i(32), word, a.integer(32, 0x401f));

@@ -44,6 +44,7 @@ private:
     b.CreateStore(v, b.CreateConstGEP1_64(b.getInt8Ty(), thread, offset));
   }
   void makeArguments(IRBuilder<> &b, Function *device);
+  uint64_t ownBytes() const;
   void moveArrays(IRBuilder<> &b);
   void askBeforeAccess();
   Error replaceCalls();
@@ -56,6 +57,7 @@ private:
   const SharedArrays &shared;
   Function *host = nullptr;
   Value *thread = nullptr, *handle = nullptr;
+  Value *own = nullptr; // a coroutine's arrays
   BasicBlock *suspended = nullptr, *cleanup = nullptr;
   uint32_t sites = 0;
 };
@@ -82,15 +84,35 @@ void KernelRewrite::makeArguments(IRBuilder<> &b, Function *device) {
   }
 }
 
-/// A thread's own arrays and the block's shared ones, where the host has them.
+/// Bytes of a thread's own arrays.
+uint64_t KernelRewrite::ownBytes() const {
+  uint64_t bytes = 0;
+  for (Instruction &i : instructions(*host))
+    if (auto *a = dyn_cast<AllocaInst>(&i))
+      bytes = alignTo(bytes + a->getAllocationSize(m.getDataLayout())->getFixedValue(), 64);
+  return bytes;
+}
+
+/// A thread's own arrays and the block's shared ones, where the host has them. A coroutine's lie behind its frame: LLVM
+/// would keep in it what an array has across a wait, but not if each turn of a loop writes a part (it looks at arrays
+/// as at values, which the next turn defines again).
 void KernelRewrite::moveArrays(IRBuilder<> &b) {
-  for (Instruction &i : llvm::make_early_inc_range(instructions(*host)))
-    if (auto *a = dyn_cast<AllocaInst>(&i); a && a->getAddressSpace() == privateSpace) {
-      auto *own = b.CreateAlloca(a->getAllocatedType(), 0, a->getArraySize());
-      own->setAlignment(a->getAlign());
-      a->replaceAllUsesWith(b.CreateAddrSpaceCast(own, a->getType()));
-      a->eraseFromParent();
+  uint64_t offset = 0;
+  for (Instruction &i : llvm::make_early_inc_range(instructions(*host))) {
+    auto *a = dyn_cast<AllocaInst>(&i);
+    if (!a || (!own && a->getAddressSpace() != privateSpace)) continue;
+    Value *place = nullptr;
+    if (own) {
+      place = b.CreateConstGEP1_64(b.getInt8Ty(), own, offset);
+      offset = alignTo(offset + a->getAllocationSize(m.getDataLayout())->getFixedValue(), 64);
+    } else {
+      auto *array = b.CreateAlloca(a->getAllocatedType(), 0, a->getArraySize());
+      array->setAlignment(a->getAlign());
+      place = array;
     }
+    a->replaceAllUsesWith(b.CreateAddrSpaceCast(place, a->getType()));
+    a->eraseFromParent();
+  }
   Value *base = field(b, offsetof(Thread, shared), pointer());
   for (auto [global, offset] : shared) {
     Value *place = b.CreateAddrSpaceCast(b.CreateConstGEP1_64(b.getInt8Ty(), base, offset), global->getType());
@@ -130,8 +152,11 @@ void KernelRewrite::beginCoroutine(IRBuilder<> &b) {
   Value *id = b.CreateIntrinsic(Intrinsic::coro_id, {}, {b.getInt32(16), none, none, none});
   Value *size = b.CreateIntrinsic(Intrinsic::coro_size, {i64()}, {});
   auto *signature = FunctionType::get(pointer(), {pointer(), i64()}, false);
-  Value *frame = b.CreateCall(signature, field(b, offsetof(Thread, allocate), pointer()), {thread, size});
+  Value *behind = b.CreateAnd(b.CreateAdd(size, b.getInt64(15)), b.getInt64(~uint64_t(15)));
+  Value *frame = b.CreateCall(signature, field(b, offsetof(Thread, allocate), pointer()),
+                              {thread, b.CreateAdd(behind, b.getInt64(ownBytes()))});
   handle = b.CreateIntrinsic(Intrinsic::coro_begin, {}, {id, frame});
+  own = b.CreateGEP(b.getInt8Ty(), handle, behind);
   suspended = BasicBlock::Create(c, "suspended", host);
   IRBuilder<> s(suspended);
   s.CreateIntrinsic(Intrinsic::coro_end, {}, {handle, s.getFalse(), ConstantTokenNone::get(c)});
@@ -240,9 +265,9 @@ Error KernelRewrite::run(Function *device) {
   for (Instruction &i : instructions(*host))
     if (auto *r = dyn_cast<ReturnInst>(&i)) returns.push_back(r);
   makeArguments(b, device);
+  if (coroutine) beginCoroutine(b);
   moveArrays(b);
   askBeforeAccess();
-  if (coroutine) beginCoroutine(b);
   b.CreateBr(old);
   if (Error e = replaceCalls()) return e;
   for (ReturnInst *r : returns) {

@@ -1,7 +1,7 @@
 //===- AccessTest.cpp: how kernels meet memory, from their index expressions ===//
-// Checks, for kernels of every form at sizes of real networks: loads and stores of the main loops are of neighbours, no
-// more than two words of one bank meet in arrays that threads share, and no thread sums more than some hundreds of
-// elements of a reduction alone.
+// Checks, for kernels of every form at sizes of real networks: loads and stores of the main loops are of neighbours (a
+// warp touches at most twice the sectors that it needs), no more than two words of one bank meet in arrays that threads
+// share, and no thread sums more than a thousand elements of a reduction alone.
 #include "RunGraph.h"
 
 using namespace astra;
@@ -10,8 +10,68 @@ using namespace astra::test;
 namespace {
 
 struct Shape {
-  const char *name, *text;
+  const char *name;
+  std::string text;
+  double waste = 2; // sectors, by how many would hold what a warp touches
 };
+
+/// A module of one op.
+std::string one(const char *inputs, const char *output, const char *op) {
+  return std::string("entry @main(") + inputs + ") -> (%y : " + output + ") {\n%y = " + op + "\n}";
+}
+std::string softmax(int64_t rows, int64_t n) {
+  std::string m = std::to_string(rows), all = "[" + m + ", " + std::to_string(n) + "]";
+  return "entry @main(%x : f32" + all + ") -> (%y : f32" + all + R"() {
+    %v = reduce %x kind=max order=exact axes=[1]
+    %v1 = reshape %v [)" +
+         m + ", 1]\n%v2 = expand %v1 " + all + R"(
+    %e = sub %x, %v2
+    %f = exp %e
+    %g = reduce %f kind=sum order=lane64 axes=[1]
+    %g1 = reshape %g [)" +
+         m + ", 1]\n%g2 = expand %g1 " + all + "\n%y = div %f, %g2\n}";
+}
+/// Of rows: a layer norm's mean and variance, and scale and shift; without `mean` an RMS norm's.
+std::string norm(int64_t rows, int64_t n, bool mean) {
+  std::string m = std::to_string(rows), w = std::to_string(n), all = "[" + m + ", " + w + "]";
+  std::string text = "entry @main(%x : f32" + all + ", %w : f32[" + w + "], %b : f32[" + w + "]) -> (%y : f32" + all +
+                     ") {\n%n = const " + w + ".0 : f32\n%n1 = reshape %n [1]\n%n2 = expand %n1 [" + m + "]\n";
+  if (mean)
+    text += "%s = reduce %x kind=sum order=lane64 axes=[1]\n%m = div %s, %n2\n%m1 = reshape %m [" + m +
+            ", 1]\n%m2 = expand %m1 " + all + "\n%d = sub %x, %m2\n";
+  else
+    text += "%d = detach %x\n";
+  return text + "%q = mul %d, %d\n%t = reduce %q kind=sum order=lane64 axes=[1]\n%v = div %t, %n2\n%r = sqrt %v\n" +
+         "%r1 = reshape %r [" + m + ", 1]\n%r2 = expand %r1 " + all + "\n%z = div %d, %r2\n%w1 = reshape %w [1, " + w +
+         "]\n%w2 = expand %w1 " + all + "\n%zw = mul %z, %w2\n%b1 = reshape %b [1, " + w + "]\n%b2 = expand %b1 " +
+         all + "\n%y = add %zw, %b2\n}";
+}
+std::string reduction(const char *from, const char *to, const char *axes, bool most = false) {
+  std::string op =
+      std::string("reduce %x ") + (most ? "kind=max order=exact" : "kind=sum order=lane64") + " axes=" + axes;
+  return one((std::string("%x : ") + from).c_str(), to, op.c_str());
+}
+std::string permute(const char *from, const char *to, const char *perm) {
+  return one((std::string("%x : ") + from).c_str(), to, (std::string("permute %x perm=") + perm).c_str());
+}
+/// b along some axes of x, and added.
+std::string biased(const char *all, const char *extent, const char *shape) {
+  std::string a = all;
+  return "entry @main(%x : f32" + a + ", %b : f32[" + extent + "]) -> (%y : f32" + a + ") {\n%1 = reshape %b " + shape +
+         "\n%2 = expand %1 " + a + "\n%y = add %x, %2\n}";
+}
+std::string joined(const char *a, const char *b, const char *to, const char *padA, const char *padB) {
+  return std::string("entry @main(%a : f32") + a + ", %b : f32" + b + ") -> (%y : f32" + to + ") {\n%0 = pad %a " +
+         padA + " value=-0.0\n%1 = pad %b " + padB + " value=-0.0\n%y = add %0, %1\n}";
+}
+/// A pool of `size` by `size` along two axes.
+std::string pool(const char *from, const char *to, int64_t axis, int64_t size, bool most) {
+  std::string window = " size=" + std::to_string(size) + " stride=2 dilation=1\n";
+  return std::string("entry @main(%x : f32") + from + ") -> (%y : f32" + to +
+         ") {\n%0 = window %x axis=" + std::to_string(axis) + window +
+         "%1 = window %0 axis=" + std::to_string(axis + 1) + window + "%y = reduce %1 " +
+         (most ? "kind=max order=exact" : "kind=sum order=chain") + " axes=[4, 5]\n}";
+}
 
 const Shape shapes[] = {
 #define PRODUCT(name, m, k, n)                                                                                         \
@@ -47,6 +107,77 @@ const Shape shapes[] = {
     {"conv1x1", R"(entry @main(%x : f32[1, 14, 14, 256], %w : f32[256, 64]) -> (%y : f32[1, 14, 14, 64]) {
        %y = contract %x[n, h, w, c], %w[c, o] -> [n, h, w, o] sum [c]
      })"},
+    {"softmax768", softmax(128, 768)},
+    {"softmax8192", softmax(64, 8192)},
+    {"softmaxVocabulary", softmax(8, 50257)},
+    {"softmaxShort", softmax(100000, 10)},
+    {"layerNorm768", norm(4096, 768, true)},
+    {"layerNorm16384", norm(16, 16384, true)},
+    {"rmsNorm4096", norm(2048, 4096, false)},
+    {"rmsNorm16384", norm(16, 16384, false)},
+    {"sumOfAll", reduction("f32[64, 32, 32, 16]", "f32", "[0, 1, 2, 3]")},
+    {"mostOfAll", reduction("f32[1000, 1000]", "f32", "[0, 1]", true)},
+    {"sumLastShort", reduction("f32[1000000, 10]", "f32[1000000]", "[1]")},
+    {"mostLastShort", reduction("f32[1000000, 10]", "f32[1000000]", "[1]", true)},
+    {"sumLast", reduction("f32[1000, 64]", "f32[1000]", "[1]")},
+    {"sumLastLong", reduction("f16[128, 16384]", "f16[128]", "[1]")},
+    {"sumLastComplex", reduction("complex64[16, 16384]", "complex64[16]", "[1]")},
+    {"sumLastSymbolic", "dim m in 0..4096\ndim n in 0..1000000\n" + reduction("f32[m, n]", "f32[m]", "[1]")},
+    {"sumFirst", reduction("f32[4096, 768]", "f32[768]", "[0]")},
+    {"sumFirstLong", reduction("f32[1000000, 64]", "f32[64]", "[0]")},
+    {"sumFirstFew", reduction("f32[100000, 3]", "f32[3]", "[0]")},
+    {"sumFirstMany", reduction("f32[10, 1000000]", "f32[1000000]", "[0]")},
+    {"sumFirstDoubles", reduction("f64[16384, 128]", "f64[128]", "[0]")},
+    {"sumFirstSymbolic", "dim m in 0..4096\ndim n in 0..1000000\n" + reduction("f32[n, m]", "f32[m]", "[0]")},
+    {"mostFirst", reduction("f32[4096, 768]", "f32[768]", "[0]", true)},
+    {"sumMiddle", reduction("f32[64, 300, 100]", "f32[64, 100]", "[1]")},
+    {"sumMiddleFew", reduction("f32[8, 50176, 3]", "f32[8, 3]", "[1]")},
+    // 60 neighbours a result of three: by threads that read every twentieth row of three, or every third element.
+    {"sumMiddleShort", reduction("f32[100000, 20, 3]", "f32[100000, 3]", "[1]"), 4.25},
+    {"sumOuterAndInner", reduction("f32[16, 64, 56, 56]", "f32[64]", "[0, 2, 3]")},
+    {"mostOuterAndInner", reduction("f32[64, 32, 128]", "f32[32]", "[0, 2]", true)},
+    {"indexOfMost", one("%x : f32[128, 50000]", "i64[128]", "argreduce %x kind=argmax axis=1")},
+    {"transposeFew", permute("f32[100000, 3]", "f32[3, 100000]", "[1, 0]")},
+    {"transposeFewRows", permute("f32[3, 100000]", "f32[100000, 3]", "[1, 0]")},
+    {"transposeHalves", permute("f16[1024, 1024]", "f16[1024, 1024]", "[1, 0]")},
+    {"transposeBytes", permute("i8[1024, 1024]", "i8[1024, 1024]", "[1, 0]")},
+    {"permute201", permute("f32[256, 256, 256]", "f32[256, 256, 256]", "[2, 0, 1]")},
+    {"permute120", permute("f32[256, 256, 256]", "f32[256, 256, 256]", "[1, 2, 0]")},
+    {"permute210", permute("f32[256, 256, 256]", "f32[256, 256, 256]", "[2, 1, 0]")},
+    {"permute102", permute("f32[256, 256, 256]", "f32[256, 256, 256]", "[1, 0, 2]")},
+    {"rotateSix", permute("f32[8, 8, 8, 8, 8, 8]", "f32[8, 8, 8, 8, 8, 8]", "[5, 0, 1, 2, 3, 4]")},
+    {"rotateSixOdd", permute("f32[4, 6, 8, 10, 12, 14]", "f32[14, 4, 6, 8, 10, 12]", "[5, 0, 1, 2, 3, 4]")},
+    {"reverseSix", permute("f32[8, 8, 8, 8, 8, 8]", "f32[8, 8, 8, 8, 8, 8]", "[5, 4, 3, 2, 1, 0]")},
+    {"channelsLastFew", permute("f32[8, 3, 224, 224]", "f32[8, 224, 224, 3]", "[0, 2, 3, 1]")},
+    {"channelsLast", permute("f32[8, 64, 56, 56]", "f32[8, 56, 56, 64]", "[0, 2, 3, 1]")},
+    {"embedding", one("%x : f32[50257, 768], %i : i64[8, 128]", "f32[8, 128, 768]", "gather %x, %i axis=0")},
+    {"gatherLast", one("%x : f32[1000, 50000], %i : i64[128]", "f32[1000, 128]", "gather %x, %i axis=1")},
+    {"gatherMiddle", one("%x : f32[64, 100, 96], %i : i64[50]", "f32[64, 50, 96]", "gather %x, %i axis=1")},
+    {"bias", biased("[4096, 768]", "768", "[1, 768]")},
+    {"biasOfRows", biased("[4096, 768]", "4096", "[4096, 1]")},
+    {"biasOfChannels", biased("[8, 64, 56, 56]", "64", "[1, 64, 1, 1]")},
+    {"biasOdd", biased("[1000, 77]", "1000", "[1000, 1]")},
+    {"compare", one("%x : f32[1000, 1000], %z : f32[1000, 1000]", "bool[1000, 1000]", "lt %x, %z")},
+    {"widen", one("%x : i8[1000, 1000]", "f64[1000, 1000]", "cast %x : f64[1000, 1000]")},
+    {"flip", one("%x : f32[1000, 1000]", "f32[1000, 1000]", "flip %x axes=[1]")},
+    {"joinLast", joined("[1000, 100]", "[1000, 60]", "[1000, 160]", "[0, 0] [0, 60]", "[0, 100] [0, 0]")},
+    {"joinLastOdd", joined("[1000, 101]", "[1000, 60]", "[1000, 161]", "[0, 0] [0, 60]", "[0, 101] [0, 0]")},
+    {"joinFirst", joined("[100, 1000]", "[60, 1000]", "[160, 1000]", "[0, 0] [60, 0]", "[100, 0] [0, 0]")},
+    {"pad", one("%x : f32[8, 64, 56, 56]", "f32[8, 64, 58, 58]", "pad %x [0, 0, 1, 1] [0, 0, 1, 1] value=0.0")},
+    {"padChannelsLast",
+     one("%x : f32[8, 56, 56, 64]", "f32[8, 58, 58, 64]", "pad %x [0, 1, 1, 0] [0, 1, 1, 0] value=0.0")},
+    {"maxPool", pool("[8, 113, 113, 64]", "[8, 56, 56, 64]", 1, 3, true)},
+    {"averagePool", pool("[8, 113, 113, 64]", "[8, 56, 56, 64]", 1, 3, false)},
+    // Every second element of rows of 113: the others are the next turn's.
+    {"maxPoolOfPlanes", pool("[8, 64, 113, 113]", "[8, 64, 56, 56]", 2, 3, true), 2.25},
+    {"everySecond", R"(entry @main(%x : f32[1000, 1999]) -> (%y : f32[1000, 1000]) {
+       %0 = window %x axis=1 size=1 stride=2 dilation=1
+       %y = reshape %0 [1000, 1000]
+     })",
+     2.25},
+    {"globalAverage", reduction("f32[8, 7, 7, 2048]", "f32[8, 2048]", "[1, 2]")},
+    {"globalAverageOfPlanes", reduction("f32[8, 2048, 7, 7]", "f32[8, 2048]", "[2, 3]")},
+    {"globalMax", reduction("f32[8, 56, 56, 64]", "f32[8, 64]", "[1, 2]", true)},
 };
 
 class GpuAccesses : public testing::TestWithParam<std::tuple<Shape, const GpuTarget *>> {};
@@ -68,11 +199,11 @@ TEST_P(GpuAccesses, AreOfNeighbours) {
                           (a.buffer < 0 ? "a shared array" : "buffer " + std::to_string(a.buffer)) + ", " +
                           std::to_string(a.loops) + " loops around, " + std::to_string(a.bytes) + " bytes a thread, " +
                           std::to_string(a.sectors) + " sectors";
-      EXPECT_LE(a.waste, 2.0) << where;
+      EXPECT_LE(a.waste, shape.waste) << where;
       EXPECT_LE(a.conflict, 2u) << where;
     }
     EXPECT_GT(seen, 1u);
-    EXPECT_LE(longestFold(k), 512) << k.kernel->plan;
+    EXPECT_LE(longestFold(k), 1024) << k.kernel->plan;
   }
 }
 

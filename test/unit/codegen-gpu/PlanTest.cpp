@@ -51,7 +51,7 @@ TEST_P(GpuPlans, ChosenOnesAreReadAgain) {
 /// Another plan of the same kind: some of its numbers changed.
 Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
   auto one = [&](std::initializer_list<unsigned> of) { return of.begin()[random() % of.size()]; };
-  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 11) {
+  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 12) {
     case 0: p.threads = t.warp * one({1, 2, 3, 4, 8, 16}); break;
     case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
     case 2: p.unroll = one({1, 2, 3, 4}); break;
@@ -60,9 +60,10 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 5: p.warp = one({0, 32, 64}); break;
     case 6: p.tall = one({0, 1, 2, 3, 4, 8, 16, 32}), p.deep = one({0, 4, 8, 16, 32, 64}); break;
     case 7: p.pipeline = one({0, 1, 2, 3}); break;
-    case 8: p.turn = one({0, 8, 16, 32}), p.threads = p.turn ? p.turn * p.turn : 256; break;
+    case 8: p.turn = one({0, 8, 16, 24, 32, 64}), p.threads = one({256, 512, 1024}); break;
     case 9: p.block = one({0, 3, 16}); break;
     case 10: p.kind = PlanKind(random() % 4); break;
+    case 11: p.spread = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
     }
   return p;
 }

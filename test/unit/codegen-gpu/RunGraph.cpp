@@ -22,6 +22,7 @@ Tensor astra::test::randomTensor(DType t, std::vector<int64_t> shape, uint64_t s
     if (t == DType::F64) memcpy(&bits, &v, 8);
     if (t == DType::F32) memcpy(&bits, &f, 4);
     if (t == DType::F16) bits = (bits & 0x83ff) | 0x3800; // around 1
+    if (t == DType::Bool) bits &= 1;
     memcpy(&x.bytes[i * byteSize(t)], &bits, byteSize(t));
   }
   return x;
