@@ -3,6 +3,7 @@
 // Gives:    the same kernel with loops only: a node that depends on unroll ranges is copied for each of their points,
 // one that depends on a vector range becomes a vector. Keeps:    bits: splats, stacks and lanes move values, they
 // compute nothing. Every lane does what the scalar did.
+#include "Value.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Builder.h"
 #include "astra/Rewrite/Rewrite.h"
@@ -94,6 +95,15 @@ private:
   bool dependsOnLane(UOpRef x, UOpRef lane) { return llvm::is_contained(topoSort(x), lane); }
   UOpRef atLane(UOpRef x, UOpRef lane, int64_t l) {
     return simplifyIndex(c, idxSubstitute(c, x, {lane}, {c.index(l)}));
+  }
+
+  /// Whether d > 0 holds for all lanes or for none: it changes from lane to lane by one, and where it changes its sign
+  /// a vector begins (the parts of a concatenation of whole vectors).
+  bool sameForAll(UOpRef d, UOpRef lane, int64_t lanes) {
+    auto l = linear(d, lane);
+    if (!l || std::abs(l->second) != 1) return false;
+    UOpRef edge = l->second < 0 ? l->first : simplifyIndex(c, idxSub(c, l->first, c.index(1)));
+    return alignmentOf(edge) % lanes == 0;
   }
 
   void expand(UOpRef n);
@@ -246,6 +256,8 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
       if (!lane || (linear(src[0], lane) && linear(src[0], lane)->second == 0 && linear(src[1], lane) &&
                     linear(src[1], lane)->second == 0))
         return c.make(n->op, src);
+      if (n->op == Op::Lt && sameForAll(d, lane, lanes))
+        return c.make(n->op, {atLane(src[0], lane, 0), atLane(src[1], lane, 0)});
       SmallVector<UOpRef, 2> wide;
       for (UOpRef s : src) {
         UOpRef f = c.make(Op::FromIndex, {s}, {}, {}, DType::I64);

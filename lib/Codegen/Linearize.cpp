@@ -110,6 +110,16 @@ bool closes(UOpRef x) { return x->op == Op::Fold || x->op == Op::Stage; }
 RangeKind kindOf(UOpRef range) { return RangeKind(range->ints[1]); }
 int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
 
+} // namespace
+
+UOpRef astra::restingFold(UOpRef stage) {
+  if (stage->op != Op::Stage || stage->src[0]->op != Op::Fold) return nullptr;
+  UOpRef fold = stage->src[0];
+  bool rests = llvm::any_of(fold->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Around; });
+  return rests ? fold : nullptr;
+}
+
+namespace {
 class Linearizer {
 public:
   Linearizer(Context &c, const Kernel &k, bool split) : c(c), k(k), split(split) {}
@@ -178,7 +188,7 @@ llvm::Error Linearizer::analyse() {
     if (closes(x)) {
       for (UOpRef r : x->indices()) {
         if (x->op == Op::Stage && kindOf(r) == RangeKind::Thread) continue; // the machine's, not a loop
-        if (kindOf(r) != RangeKind::Fold)
+        if (kindOf(r) != RangeKind::Fold && (x->op != Op::Fold || kindOf(r) != RangeKind::Around))
           return fail(llvm::Twine(info(x->op).mnemonic) + " closes range " + std::to_string(r->ints[0]) +
                       ", which is not a fold range");
         s = sets.without(s, bitOfAxis[r->ints[0]]);
@@ -267,7 +277,29 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
     }
     return llvm::Error::success();
   };
-  if (x->op == Op::Store) {
+  if (UOpRef fold = restingFold(x)) {
+    // Filled; then around: for each element, it goes on from where it rested.
+    uint32_t outside = at, fill = addItem(InstKind::StageFill, x, at);
+    need(fold->src[0], at, fill);
+    auto is = [](RangeKind kind) { return [kind](UOpRef r) { return kindOf(r) == kind; }; };
+    llvm::SmallVector<UOpRef, 4> around, inner;
+    llvm::copy_if(fold->indices(), std::back_inserter(around), is(RangeKind::Around));
+    llvm::copy_if(fold->indices(), std::back_inserter(inner), is(RangeKind::Fold));
+    unsigned group = split ? depth[x->id] : 0;
+    if (auto e = enter(around, group)) return e;
+    if (auto e = enter(x->indices(), group)) return e;
+    uint32_t element = at, resume = addItem(InstKind::AccResume, x, at);
+    if (auto e = enter(inner, group)) return e;
+    uint32_t body = addItem(InstKind::AccUpdate, fold, at), put = addItem(InstKind::StagePut, x, element);
+    for (UOpRef y : fold->tensors().drop_front()) need(y, at, body);
+    for (uint32_t r = at; r != element; r = regions[r].parent) body = regions[r].loop;
+    depend(resume, body);
+    depend(body, put);
+    uint32_t own = put;
+    for (uint32_t r = element; r != outside; r = regions[r].parent) own = regions[r].loop;
+    depend(fill, own);
+    instances[i].own = own;
+  } else if (x->op == Op::Store) {
     std::vector<UOpRef> loops;
     for (uint32_t r = at; regions[r].parent != none; r = regions[r].parent) loops.push_back(regions[r].range);
     std::reverse(loops.begin(), loops.end());
@@ -467,6 +499,7 @@ llvm::Error Linearizer::placeArrays(Linear &out) {
     if ((bytes *= count) > limit) return fail("a stage of more than 2^40 bytes");
     a.elements = int64_t(count);
     out.scratchBytes += uint64_t(bytes + 63) / 64 * 64;
+    if (restingFold(x)) out.scratchBytes += 64; // many that are used together; not all in the same lines of a cache
     out.stages.push_back(std::move(a));
   }
   return llvm::Error::success();
@@ -497,7 +530,7 @@ llvm::Expected<Linear> astra::linearize(Context &c, const Kernel &k) {
 }
 
 std::string astra::print(const Linear &l) {
-  static const char *const names[] = {"", "loop", "", "acc", "update", "put", ""};
+  static const char *const names[] = {"", "loop", "", "acc", "update", "put", "fill", "resume", ""};
   // Numbers in the order of definition: node ids depend on what was built before.
   llvm::DenseMap<UOpRef, unsigned> numbers;
   auto text = [&](UOpRef x) {

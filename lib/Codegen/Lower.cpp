@@ -60,8 +60,8 @@ private:
   void contract();
   void contract(const Phase &phase);
   void block(const Phase &phase);
-  void tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount,
-            unsigned vectors, bool partial, UOpRef m0, UOpRef mCount, unsigned rows);
+  void tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial,
+            UOpRef m0, UOpRef mCount, unsigned rows);
 
   Context &c;
   const KernelSpec &spec;
@@ -240,7 +240,7 @@ void Lowering::rows() {
 
 void Lowering::contract() {
   for (const Phase &phase : phasesOf(spec.heavy, plan.nLabel))
-    if (plan.tall)
+    if (plan.tall && plan.threads)
       block(phase);
     else
       contract(phase);
@@ -313,9 +313,6 @@ void Lowering::contract(const Phase &phase) {
   }
   UOpRef n = kept[plan.nLabel], m = num(1);
   for (int64_t l : plan.mLabels) m = mul(m, kept[l]);
-  SmallVector<UOpRef, 4> batch;
-  for (unsigned l = 0; l < kept.size(); ++l)
-    if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) batch.push_back(kept[l]);
 
   struct Span {
     UOpRef begin, count;
@@ -338,23 +335,39 @@ void Lowering::contract(const Phase &phase) {
     rows.push_back({mul(tall, height), left, 1, false});
   for (const Span &col : columns)
     for (const Span &row : rows)
-      tile(phase, kept, batch, col.begin, col.count, col.size, col.partial, row.begin, row.count, row.size);
+      tile(phase, kept, col.begin, col.count, col.size, col.partial, row.begin, row.count, row.size);
 }
 
-void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> batch, UOpRef n0, UOpRef nCount,
-                    unsigned vectors, bool partial, UOpRef m0, UOpRef mCount, unsigned rows) {
+void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef nCount, unsigned vectors, bool partial,
+                    UOpRef m0, UOpRef mCount, unsigned rows) {
   bool staged = plan.stage && mCount->constIndex() != 1;
-  UOpRef chunk = num(staged ? plan.stage : 1),
-         chunks = staged ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
+  // A few rows that are left of an extent known at run time alone go to the end of their sums.
+  bool rests = plan.tall && !plan.threads && (mCount->isConst() || rows == plan.rows);
+  UOpRef chunk = num(staged  ? plan.stage
+                     : rests ? plan.tall
+                             : 1),
+         chunks = staged || rests ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
+  SmallVector<int64_t, 2> inside;
+  SmallVector<UOpRef, 4> inner, batch;
+  SmallVector<UOpRef, 6> within;
+  if (rests) inside = innerLabels(llvm::cantFail(decodeContract(spec.heavy->ints)), plan.nLabel);
+  for (unsigned l = 0; l < kept.size(); ++l)
+    if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l)))
+      (llvm::is_contained(inside, int64_t(l)) ? inner : batch).push_back(kept[l]);
   UOpRef p = values.range(mul(idxProduct(c, batch), mul(nCount, chunks)), RangeKind::Parallel);
   UOpRef q = plan.threads ? div(p, nCount) : div(p, chunks); // the other is the innermost: neighbouring threads read it
   UOpRef mt = chunks->constIndex() == 1 ? num(0) : mod(plan.threads ? q : p, chunks);
-  if (staged) {
-    UOpRef begin = mul(mt, chunk);
-    mt = add(begin, values.range(simplifyIndex(c, idxMin(c, chunk, sub(mCount, begin))), RangeKind::Loop));
-  }
   UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(plan.threads ? p : q, nCount);
   auto outer = unflatten(c, div(q, plan.threads ? chunks : nCount), batch);
+  UOpRef begin = mul(mt, chunk), count = simplifyIndex(c, idxMin(c, chunk, sub(mCount, begin)));
+  if (staged) mt = add(begin, values.range(count, RangeKind::Loop));
+  if (rests) { // through the inner labels, and the rows' tiles in each
+    UOpRef tiles = mul(count, idxProduct(c, inner));
+    if (tiles->constIndex() != 1) values.rest = {values.range(tiles, RangeKind::Loop), plan.deep};
+    UOpRef tile = values.rest.tile ? values.rest.tile : num(0);
+    mt = add(begin, count->constIndex() == 1 ? num(0) : mod(tile, count));
+    within = unflatten(c, div(tile, count), inner);
+  }
   UOpRef n = add(n0, mul(nt, num(vectors * plan.lanes)));
   UOpRef first = n, vector = vectors > 1 ? values.range(num(vectors), RangeKind::Unroll) : num(0);
   n = add(n, mul(vector, num(plan.lanes)));
@@ -366,11 +379,12 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> 
   for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
   auto mIndex = unflatten(c, simplifyIndex(c, m), mExtents);
   SmallVector<UOpRef, 6> index;
-  for (unsigned l = 0, b = 0; l < kept.size(); ++l) {
+  for (unsigned l = 0, b = 0, i = 0; l < kept.size(); ++l) {
     auto row = llvm::find(plan.mLabels, int64_t(l));
-    index.push_back(int64_t(l) == plan.nLabel   ? n
-                    : row != plan.mLabels.end() ? mIndex[row - plan.mLabels.begin()]
-                                                : outer[b++]);
+    index.push_back(int64_t(l) == plan.nLabel                ? n
+                    : row != plan.mLabels.end()              ? mIndex[row - plan.mLabels.begin()]
+                    : llvm::is_contained(inside, int64_t(l)) ? within[i++]
+                                                             : outer[b++]);
     Stepped at = phase.labels[l];
     index.back() = add(num(at.first), mul(index.back(), num(at.step)));
   }
@@ -387,9 +401,22 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, ArrayRef<UOpRef> 
   stores.push_back(values.store(index, x));
   values.masked = values.mask = values.column = nullptr;
   values.panel = {};
+  values.rest = {};
   values.phase = {};
 }
 } // namespace
+
+llvm::SmallVector<int64_t, 2> astra::innerLabels(const ContractSpec &s, int64_t nLabel) {
+  auto has = [](const auto &forms, int64_t label) {
+    return llvm::any_of(
+        forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
+  };
+  bool laneInB = has(s.b, nLabel);
+  SmallVector<int64_t, 2> labels;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (l != nLabel && has(laneInB ? s.b : s.a, l) && !has(laneInB ? s.a : s.b, l)) labels.push_back(l);
+  return labels;
+}
 
 UOpRef astra::storedPoints(const KernelSpec &spec) {
   UOpRef v = spec.outputs[0].value;

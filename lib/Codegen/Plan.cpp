@@ -7,6 +7,7 @@
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -37,8 +38,8 @@ const Step steps[] = {
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
     {"spread", &Plan::spread, {K::Rows, K::Columns}, &Plan::spread, true},
-    {"tall", &Plan::tall, {K::Contract}, &Plan::tall, true},
-    {"deep", &Plan::deep, {K::Contract}, &Plan::tall, true},
+    {"tall", &Plan::tall, {K::Contract}, &Plan::tall, false},
+    {"deep", &Plan::deep, {K::Contract}, &Plan::tall, false},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::tall, true},
     {"turn", &Plan::turn, {K::Map}, &Plan::turn, true},
 };
@@ -54,7 +55,7 @@ std::string astra::text(const Plan &p) {
     add("n " + std::to_string(p.nLabel)), add(m);
   }
   for (const Step &step : steps)
-    if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero))
+    if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero) && (!step.ofGpu || p.threads))
       add((step.name + " " + llvm::Twine(p.*step.field)).str());
   return s;
 }
@@ -192,6 +193,16 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus && x.layout.dims.back().modulus % p.lanes)
       return bad("vector " + n(p.lanes) + "; an operand is packed in panels of " + n(x.layout.dims.back().modulus) +
                  ", which expects a divisor of that");
+  if (!p.threads && !p.tall != !p.deep)
+    return bad("tall " + n(p.tall) + " and deep " + n(p.deep) + "; expected both or neither");
+  if (p.tall && p.stage) return bad("stage " + n(p.stage) + " and tall " + n(p.tall) + "; expected one of them");
+  if (p.tall && !p.threads) {
+    int64_t sums = p.tall * bytes;
+    for (int64_t l : innerLabels(s, p.nLabel))
+      sums = llvm::SaturatingMultiply<uint64_t>(sums, std::max<int64_t>(heavy->shape[l]->hi, 1));
+    if (uint64_t(sums) > uint64_t(1) << 24)
+      return bad("tall " + n(p.tall) + "; the sums of an item take more than 16 MiB");
+  }
   if (!p.stage) return llvm::Error::success();
   bool laneInB = llvm::any_of(
       s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == p.nLabel; }); });
@@ -273,9 +284,10 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
 /// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
-/// for memory.
-static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool far) {
-  constexpr double arrival = 5; // of a vector from memory, in cycles: between the third cache's and the memory's
+/// for memory. `rests`: sums rest in memory, but those of the rows that are left.
+static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool far, bool rests = false) {
+  // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache.
+  constexpr double arrival = 5, near = 4;
   double best = 0;
   for (unsigned nv = 1; nv <= 6; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
@@ -286,14 +298,15 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
       // and a tenth more where a register is missing and values are read again
       auto time = [&](unsigned vs, unsigned rs) {
         double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
-        return vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters ? steps * 1.1 : steps;
+        if (vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters) steps *= 1.1;
+        return rests ? std::max(steps, near * vs) : steps;
       };
       auto arriving = [&](unsigned vs, unsigned rs) {
         return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
       };
       auto panel = [&](unsigned vs) {
         double tiles = m < rows ? 0 : (m / rows - 1) * time(vs, rows) + arriving(vs, rows);
-        return tiles + (m % rows ? arriving(vs, m % rows) : 0);
+        return tiles + (m % rows ? arriving(vs, m % rows) * (rests ? 2 : 1) : 0);
       };
       double cost = (n / wide) * panel(nv) + (lastN ? panel((lastN + w - 1) / w) : 0);
       double score = useful / std::max(cost, 1e-9);
@@ -320,6 +333,65 @@ static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &
   if (uint64_t(*k) * width * byteSize(r->dtype) > 3 * target.l2Bytes) return; // each worker has one
   int64_t columns = *n / width, parts = (32 + columns - 1) / columns; // enough items for the threads of a large machine
   p.stage = std::min<int64_t>(std::max<int64_t>((tiles + parts - 1) / parts, 16), 4096);
+}
+
+/// How far apart neighbours along the last label of a sum lie in an operand, in bytes; a lot if that is not known.
+static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool inB) {
+  constexpr uint64_t unknown = uint64_t(1) << 40;
+  UOpRef x = spec.heavy->src[inB];
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+  if (in == spec.inputs.end() || !in->layout.isPermuted()) return unknown;
+  uint64_t step = 0, stride = byteSize(x->dtype);
+  for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
+    for (auto [label, k] : (inB ? s.b : s.a)[d.axis].terms)
+      if (label == s.kept + s.reduced - 1) step += stride * std::abs(k);
+    stride = llvm::SaturatingMultiply<uint64_t>(stride, std::clamp<int64_t>(x->shape[d.axis]->hi, 1, unknown));
+  }
+  return step;
+}
+
+/// Where nothing is packed, and tiles would read the lanes' operand again and again from a far cache: all row labels in
+/// an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in x[2048, 128]^T
+/// y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
+static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Target &target,
+                       llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
+  constexpr int64_t least = 4, most = 64, items = 8, line = 64; // bytes of the other operand a step
+  // Rows that lie far apart meet in few sets of the second cache.
+  int64_t deep = stepBytes(spec, s, laneInB) > 2048 ? 256 : 512;
+  UOpRef r = spec.heavy;
+  bool thread = !*target.name; // of a GPU, which has no cache of its own
+  auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
+  if (p.stage || thread || !isFloat(r->dtype) || llvm::any_of(spec.inputs, packed)) return;
+  auto product = [&](auto &&labels) {
+    uint64_t v = 1;
+    for (int64_t l : labels) {
+      UOpRef e = r->indices()[l];
+      v = llvm::SaturatingMultiply<uint64_t>(v, e->isConst() ? std::max<int64_t>(e->ints[0], 1) : ~uint64_t(0));
+    }
+    return v;
+  };
+  constexpr uint64_t large = uint64_t(1) << 40;
+  auto inner = innerLabels(s, p.nLabel);
+  uint64_t steps = product(llvm::seq(s.kept, s.kept + s.reduced)), m = product(rows), taps = product(inner),
+           n = product(llvm::ArrayRef(p.nLabel)), all = product(llvm::seq(int64_t(0), s.kept));
+  uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + line);
+  if (steps < 256 || std::max({steps, m, taps, n, all}) > large) return;
+  Plan q = p;
+  q.mLabels.assign(rows.begin(), rows.end());
+  bool far = pass >= target.l2Bytes * 3 / 8;
+  if (!far) {
+    if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
+    chooseTile(q, target, p.lanes, n, m, false);
+    p = q;
+    return;
+  }
+  chooseTile(q, target, p.lanes, n, m, false, true);
+  uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
+           tiles = std::max<uint64_t>(m / q.rows, 1), parts = (items + columns * batches - 1) / (columns * batches);
+  q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
+                                std::max<uint64_t>(most / taps, 1));
+  q.deep = deep;
+  if (q.tall * taps >= least && q.tall * taps <= 4 * most) p = q;
 }
 
 static bool contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
@@ -365,6 +437,7 @@ static bool contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   }
   p = chosen;
   chooseStage(c, spec, s, target, laneInB, p);
+  chooseRest(spec, s, target, rows, laneInB, operandBytes, p);
   return true;
 }
 
@@ -442,10 +515,12 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
       v == out.value) // an operand that is read across: by lines, if some loop goes along them
     for (unsigned k = 1; k < rank; ++k) {
       Plan blocks = p;
-      blocks.merge = k, blocks.block = 16, blocks.unroll = 1;
+      blocks.merge = k, blocks.unroll = 1;
       UOpRef in = idxProduct(c, llvm::ArrayRef<UOpRef>(extents).take_back(k)),
              around = idxProduct(c, llvm::ArrayRef<UOpRef>(extents).drop_back(k));
       blocks.lanes = std::min<uint64_t>(w, floorPow2(std::max<int64_t>(in->hi, 1)));
+      // Several lines of it, where memory has them in a row (4096 by 4096: a third of the time).
+      for (blocks.block = 64; blocks.block > 16 && around->hi < 2 * int64_t(blocks.block);) blocks.block /= 2;
       bool fits = blocks.lanes == w && around->hi >= 2 * int64_t(blocks.block);
       if (fits && readsLines(c, spec, blocks)) return blocks;
     }

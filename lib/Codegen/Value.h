@@ -61,6 +61,13 @@ public:
     unsigned vectors = 1, lanes = 1;
   } panel;
 
+  // The tile of a contract whose sums rest in memory every `deep` steps while the other tiles go as far: the loop over
+  // the tiles of an item. null: none.
+  struct Rest {
+    UOpRef tile = nullptr;
+    int64_t deep = 0;
+  } rest;
+
   // The tile of a contract whose operands the threads of an item share (Shared.cpp). One side is of the operand along
   // which the lanes run, the other of the rows.
   struct Shared {
@@ -136,6 +143,8 @@ private:
   };
   Steps stepsOf(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
                 llvm::SmallVectorImpl<UOpRef> &loops);
+  /// The loops along a sum whose accumulators rest every `deep` steps: the outer ones are of kind around.
+  llvm::SmallVector<UOpRef, 6> restingLoops(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels);
   UOpRef turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef keptRow(UOpRef value, llvm::ArrayRef<UOpRef> row);

@@ -225,6 +225,29 @@ ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOp
   return steps;
 }
 
+llvm::SmallVector<UOpRef, 6> ValueAt::restingLoops(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels) {
+  // From the innermost label outwards: whole labels while they are few steps together, then a part of one.
+  int64_t steps = 1;
+  size_t whole = chain.size();
+  for (; whole > 0 && chain[whole - 1].length->hi <= rest.deep / steps; --whole)
+    steps *= std::max<int64_t>(chain[whole - 1].length->hi, 1);
+  UOpRef part = c.index(rest.deep / steps);
+  SmallVector<UOpRef, 6> loops;
+  for (auto [i, a] : llvm::enumerate(chain)) {
+    UOpRef at;
+    if (i + 1 == whole && part->ints[0] > 1) {
+      loops.push_back(range(simplifyIndex(c, idxCeilDiv(c, a.length, part)), RangeKind::Around));
+      UOpRef begin = idxMul(c, loops.back(), part);
+      loops.push_back(range(simplifyIndex(c, idxMin(c, part, idxSub(c, a.length, begin))), RangeKind::Fold));
+      at = idxAdd(c, begin, loops.back());
+    } else {
+      loops.push_back(at = range(a.length, i < whole ? RangeKind::Around : RangeKind::Fold));
+    }
+    labels[a.label] = idxAdd(c, a.begin, idxMul(c, at, c.index(a.step)));
+  }
+  return loops;
+}
+
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
@@ -245,6 +268,13 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     block[i] = simplifyIndex(c, idxMin(c, lengths[i], most));
     size = idxMul(c, size, idxMax(c, block[i], one));
   }
+  // A tile's sum is an element of an array over the tiles of its item.
+  bool rests = rest.tile && r == spec.heavy && index == phase.index;
+  UOpRef tile = nullptr;
+  if (rests) {
+    tile = range(rest.tile->src[0], RangeKind::Fold);
+    for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {rest.tile}, {tile});
+  }
   SmallVector<UOpRef, 4> outer;
   auto addBlocks = [&](int64_t i) {
     UOpRef b = idxMax(c, block[i], one), count = simplifyIndex(c, idxCeilDiv(c, lengths[i], b));
@@ -252,7 +282,7 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       labels[s.kept + i] = c.index(0);
       return;
     }
-    UOpRef q = range(count, RangeKind::Fold);
+    UOpRef q = range(count, rests ? RangeKind::Around : RangeKind::Fold);
     outer.push_back(q);
     labels[s.kept + i] = idxMul(c, q, b);
   };
@@ -269,13 +299,18 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     begin = idxAdd(c, begin, c.index(at.first));
     labels[s.kept + i] = begin;
     if (length->constIndex() == 1) continue;
-    if (tiled) {
+    if (tiled || rests) {
       chain.push_back({s.kept + i, begin, length, at.step, lengths[i]});
       continue;
     }
     UOpRef k = range(length, RangeKind::Fold);
     inner.push_back(k);
     labels[s.kept + i] = idxAdd(c, begin, idxMul(c, k, c.index(at.step)));
+  }
+
+  if (rests) {
+    auto loops = restingLoops(chain, labels);
+    inner.assign(loops.begin(), loops.end());
   }
 
   UOpRef a = nullptr, b = nullptr;
@@ -333,6 +368,14 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     v = real ? c.make(Op::Fma, {a, b, start}) : c.make(Op::Mul, {a, b});
   else
     v = real ? fold(a, b, inner) : fold(c.make(Op::Mul, {a, b}), nullptr, inner);
+  auto rested = [&](UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); };
+  bool restsInside = rests && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
+  if (restsInside && !outer.empty()) { // the blocks' sums rest too, in an array of their own
+    UOpRef blocks = range(rest.tile->src[0], RangeKind::Fold);
+    v = rested(v, blocks);
+    tile = blocks;
+  }
   if (!outer.empty()) v = fold(v, nullptr, outer);
+  if (rests) v = rested(v, rest.tile);
   return real ? zeroIfEmpty(c, v, lengths) : v;
 }

@@ -54,7 +54,7 @@ llvm::Error astra::verifyKernel(UOpRef sink, Stage stage) {
       for (unsigned r : bits.set_bits()) {
         RangeKind kind = RangeKind(ranges[r]->ints[1]);
         parallel += kind == RangeKind::Parallel;
-        if (kind == RangeKind::Fold)
+        if (kind == RangeKind::Fold || kind == RangeKind::Around)
           return fail(n, "depends on the fold range of axis " + llvm::Twine(ranges[r]->ints[0]) +
                              ", which nothing closes");
       }

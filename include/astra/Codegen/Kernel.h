@@ -10,6 +10,8 @@
 //             are decoded by floordiv and mod.
 //   loop      a sequential loop around a store; several nest in the order of their axis numbers, the least outermost
 //   fold      a loop of fold, lanefold or stage
+//   around    a loop of a fold that is the value of a stage: it goes around the stage's own loops, and the fold's
+//             accumulators rest in the array between its points. The outermost ranges of the fold, and only these
 //   vector    lanes of a register (before expansion)
 //   unroll    replicated in straight-line code (before expansion)
 //   thread    a digit of the number that a thread of a GPU has among those of its item: (number / stride) mod extent.

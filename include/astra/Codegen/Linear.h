@@ -26,6 +26,8 @@ enum class InstKind : uint8_t {
   AccInit,   // uop: the fold; its accumulator takes its initial value
   AccUpdate, // uop: the fold; acc = combine(acc, value)
   StagePut,  // uop: the stage; its array at its ranges takes the value
+  StageFill, // uop: the stage of a resting fold; all of its array takes the fold's initial value
+  AccResume, // uop: the stage of a resting fold; the fold's accumulator takes the array's element at the stage's ranges
   Write,     // uop: the store
 };
 struct Inst {
@@ -45,6 +47,9 @@ struct Linear {
   std::vector<StageArray> stages;
   uint64_t scratchBytes = 0; // per worker
 };
+
+/// The fold whose accumulators rest in a stage's array: it is the stage's value and has ranges of kind around. Or null.
+UOpRef restingFold(UOpRef stage);
 
 /// Refuses (with a sentence) what is not expanded, ranges used outside their loop, and arrays of more than 2^40 bytes.
 llvm::Expected<Linear> linearize(Context &c, const Kernel &k);

@@ -2,6 +2,7 @@
 #pragma once
 #include "astra/Codegen/Kernel.h"
 #include "astra/Codegen/Plan.h"
+#include "astra/IR/Contract.h"
 
 namespace astra {
 
@@ -15,5 +16,10 @@ Kernel lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan);
 
 /// Replaces vector ranges by vectors and unroll ranges by copies (Kernel.h).
 Kernel expandKernel(Context &c, const Kernel &k);
+
+/// The kept labels that only the lanes' operand of a contract mentions, but for the lanes' own, as the taps of a
+/// convolution's weight gradient: what the other operand has at a step serves them all, so that tiles whose sums rest
+/// go through them within an item.
+llvm::SmallVector<int64_t, 2> innerLabels(const ContractSpec &s, int64_t nLabel);
 
 } // namespace astra

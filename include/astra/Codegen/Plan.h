@@ -5,6 +5,9 @@
 //   contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3   a register tile of 8 points of labels 2 and 3 by 3
 //   vectors
 //                                                                 along label 1, 64 of them one below another
+//   contract: n 1; m 0; rows 8; vector 16; unroll 3; tall 16; deep 256
+//                                                                 16 tiles one below another, 256 steps of the sum at
+//                                                                 once: sums rest in memory between these
 //   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
 //                                                                 of a running sum or scatter: a loop around a store)
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
@@ -59,6 +62,8 @@ struct Plan {
   // threads, so many of which share an element of the result: each has its lanes of a chunk, and where they are more
   // than 64 its chunks. 0: neither
   unsigned spread = 0;
+  // contract, of a CPU: an item is `tall` tiles one below another, which all go `deep` steps of the sum before any goes
+  // on; their sums rest in memory. 0: each tile goes to the end.
   // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
   // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded
   unsigned tall = 0, deep = 0, pipeline = 1;

@@ -57,7 +57,7 @@ enum class ReduceKind : int64_t { Sum, Prod, Max, Min, And, Or };
 enum class ReduceOrder : int64_t { Lane64, Chain, Exact, Pairs };
 enum class CumulateKind : int64_t { Sum, Prod, Max, Min };
 enum class ScatterKind : int64_t { Set, Add, Mul, Max, Min };
-enum class RangeKind : int64_t { Parallel, Loop, Vector, Unroll, Fold, Thread };
+enum class RangeKind : int64_t { Parallel, Loop, Vector, Unroll, Fold, Thread, Around };
 enum class Combine : int64_t { Add, Mul, Max, Min, And, Or, Fma };
 
 class UOp;

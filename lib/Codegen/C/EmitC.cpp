@@ -56,7 +56,9 @@ private:
   void beginLoop(UOpRef range);
   void endLoop(UOpRef range);
   void update(UOpRef fold);
-  void put(UOpRef stage);
+  std::string element(UOpRef stage); // of its array, at its ranges
+  void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
+  void fill(UOpRef stage);
   void write(UOpRef store);
   size_t arrayOf(UOpRef stage) const; // its number
 
@@ -87,6 +89,8 @@ void FunctionEmitter::countUses() {
     case InstKind::Define: home[i.uop].first = stack.back(); [[fallthrough]];
     case InstKind::Write: used.append(i.uop->src.begin(), i.uop->src.end()); break;
     case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
+    case InstKind::StageFill: used.push_back(i.uop->src[0]->src[0]); break;
+    case InstKind::AccResume: break;
     case InstKind::LoopEnd: break;
     }
     if (i.speculative && i.uop->op == Op::Load) used.push_back(k.kernel->buffers[i.uop->src[0]->ints[0]].elements);
@@ -309,7 +313,7 @@ std::string FunctionEmitter::at(const Inst &i) {
   return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, nullptr, inside);
 }
 
-void FunctionEmitter::put(UOpRef stage) {
+std::string FunctionEmitter::element(UOpRef stage) {
   const StageArray &a = k.linear.stages[arrayOf(stage)];
   UOpRef v = stage->src[0];
   std::string place;
@@ -320,8 +324,14 @@ void FunctionEmitter::put(UOpRef stage) {
     place = d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + r : r;
   }
   std::string to = "s" + num(arrayOf(stage)) + "[" + (place.empty() ? "0" : place) + "]";
-  if (lanesOf(v) > 1) to = "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to;
-  line(to + " = " + memory(v) + ";");
+  return lanesOf(v) > 1 ? "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to : to;
+}
+
+/// A resting fold's array before its first step.
+void FunctionEmitter::fill(UOpRef stage) {
+  for (UOpRef r : stage->indices()) beginLoop(r);
+  line(element(stage) + " = " + value(stage->src[0]->src[0]) + ";");
+  for (UOpRef r : stage->indices()) endLoop(r);
 }
 
 void FunctionEmitter::write(UOpRef x) {
@@ -493,6 +503,8 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     }
     case InstKind::AccUpdate: update(i.uop); break;
     case InstKind::StagePut: put(i.uop); break;
+    case InstKind::StageFill: fill(i.uop); break;
+    case InstKind::AccResume: line(typeOf(i.uop) + " " + value(i.uop->src[0]) + " = " + element(i.uop) + ";"); break;
     case InstKind::Write: write(i.uop); break;
     }
     if (!error.empty()) return fail(error);

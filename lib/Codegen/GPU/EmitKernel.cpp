@@ -23,6 +23,7 @@ llvm::Error KernelEmitter::findCarried() {
     case InstKind::AccUpdate:
       for (size_t d = depth.lookup(i.uop); d < open.size(); ++d) carried[open[d]].push_back(i.uop);
       break;
+    case InstKind::StageFill: return fail("its sums rest in memory, which is for CPUs");
     default: break;
     }
   }
@@ -369,6 +370,8 @@ void KernelEmitter::emit(const Inst &i) {
   case InstKind::AccUpdate: update(i.uop); break;
   case InstKind::StagePut: put(i.uop, value(i.uop->src[0])); break;
   case InstKind::Write: write(i.uop); break;
+  case InstKind::StageFill:
+  case InstKind::AccResume: llvm_unreachable("findCarried refuses them");
   }
 }
 

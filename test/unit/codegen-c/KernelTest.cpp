@@ -157,4 +157,50 @@ TEST_P(OnTarget, MatmulTiles) {
   }
 }
 
+// Sums that rest in a stage's array: their loop goes around the array's, in the order of the steps, whether the sum's
+// last loop is inside or not, and a sum of such sums rests too.
+TEST_P(OnTarget, RestingSums) {
+  constexpr int64_t T = 5, B = 3, S = 4, L = 8;
+  for (bool inside : {true, false}) {
+    K k;
+    int64_t steps = inside ? S : 1;
+    UOpRef size = k.b.idx(T * B * 2 * steps * L), out = k.b.idx(T * L);
+    UOpRef x = k.buffer(0, DType::F32, size), o = k.buffer(1, DType::F32, out);
+    UOpRef minus0 = k.splat(k.b.lit(DType::F32, -0.0), L);
+    UOpRef block = k.range(B, RangeKind::Around), part = k.range(2, RangeKind::Around),
+           step = inside ? k.range(S, RangeKind::Fold) : k.b.idx(0), t = k.range(T, RangeKind::Fold),
+           tb = k.range(T, RangeKind::Fold), at = k.range(T, RangeKind::Loop);
+    UOpRef place = k.mul(k.add(k.mul(k.add(k.mul(k.add(k.mul(t, B), block), 2), part), steps), step), L);
+    UOpRef v = k.load(x, place, L);
+    llvm::SmallVector<UOpRef, 6> src{minus0, v, v, part};
+    if (inside) src.push_back(step);
+    auto rested = [&](UOpRef sum, UOpRef tile, UOpRef of) {
+      return k.c.make(Op::At, {k.c.make(Op::Stage, {sum, tile}), k.mul(of, L)}, {L});
+    };
+    UOpRef inner = rested(k.fold(Combine::Fma, src, 2), t, tb);
+    UOpRef all = rested(k.fold(Combine::Add, {minus0, inner, block}), tb, at);
+    Kernel kernel =
+        k.kernel({k.store(o, all, k.mul(at, L))}, {{DType::F32, true, false, size}, {DType::F32, false, true, out}});
+    auto l = linearize(k.c, kernel);
+    ASSERT_TRUE(bool(l)) << llvm::toString(l.takeError());
+    EXPECT_EQ(llvm::count_if(l->insts, [](const Inst &i) { return i.kind == InstKind::AccResume; }), 2);
+    std::vector<Job> jobs{{kernel, {bytesOf(numbers(T * B * 2 * steps * L, 1)), bytesOf(numbers(T * L, 2))}, {}}};
+    ASSERT_EQ(run(k.c, jobs, *GetParam(), {}), "");
+    auto in = valuesOf<float>(jobs[0].buffers[0]), got = valuesOf<float>(jobs[0].buffers[1]);
+    for (int64_t i = 0; i < T; ++i)
+      for (int64_t lane = 0; lane < L; ++lane) {
+        float sum = -0.0f;
+        for (int64_t q = 0; q < B; ++q) {
+          float acc = -0.0f;
+          for (int64_t s = 0; s < 2 * steps; ++s) {
+            float e = in[((i * B + q) * 2 * steps + s) * L + lane];
+            acc = std::fma(e, e, acc);
+          }
+          sum += acc;
+        }
+        ASSERT_EQ(got[i * L + lane], sum);
+      }
+  }
+}
+
 } // namespace

@@ -112,6 +112,13 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; stage 64; vector 16; unroll 2"),
             "stage 64 is not possible: the operand of the lanes is packed already");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 256"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8"),
+            "tall 8 and deep 0; expected both or neither");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2; tall 8; deep 256"),
+            "stage 64 and tall 8; expected one of them");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 32; vector 16; unroll 4; tall 4096; deep 256"),
+            "tall 4096; the sums of an item take more than 16 MiB");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1"), "");
   EXPECT_EQ(refusal(sum, "rows: merge 3; vector 16; unroll 1"),
             "merge 3; the output has 2 dims in memory, expected 1..2");
@@ -137,7 +144,7 @@ TEST_F(Plans, NumbersOfGpusAreRefused) {
   EXPECT_EQ(refusal(kernel(Op::Cumulate), "map: merge 1; vector 4; unroll 1; threads 256"),
             "threads 256 is of GPUs; this is a CPU's");
   EXPECT_EQ(refusal(kernel(Op::Contract), "contract: n 1; m 0; rows 4; vector 4; unroll 1; tall 8; deep 8; pipeline 2"),
-            "tall 8 is of GPUs; this is a CPU's");
+            "pipeline 2 is of GPUs; this is a CPU's");
 }
 
 TEST_F(Plans, CompilingChecksThem) {

@@ -271,7 +271,7 @@ TEST_P(Traps, BatchDependence) {
 constexpr const char *planned = R"(module @planned {
   dim n in 0..70
   param @w : f32[130, 90] = splat 0.75
-  entry @main(%a : f32[n, 130], %b : f32[n, 90], %c : f32[37, 3, 50]) -> (%p : f32[n, 90], %q : f32[n, n], %s : f32[37, 3], %t : f32[37, 50], %u : f32[50, 37]) {
+  entry @main(%a : f32[n, 130], %b : f32[n, 90], %c : f32[37, 3, 50], %d : f32[2, 5, 601, 3], %e : f32[2, 4, 600, 35]) -> (%p : f32[n, 90], %q : f32[n, n], %s : f32[37, 3], %t : f32[37, 50], %u : f32[50, 37], %v : f32[130, 90], %w : f32[35, 3, 2, 2]) {
     %0 = contract %a[i, k], @w[k, j] -> [i, j] sum [k]
     %p = add %0, %b
     %q = contract %b[i, k], %b[j, k] -> [i, j] sum [k]
@@ -281,6 +281,8 @@ constexpr const char *planned = R"(module @planned {
     %2 = reshape %1 [37, 50]
     %3 = permute %2 perm=[1, 0]
     %u = exp %3
+    %v = contract %a[i, k], %b[i, j] -> [k, j] sum [i]
+    %w = contract %d[s, y + ky, x + kx, i], %e[s, y, x, o] -> [o, i, ky: 2, kx: 2] sum [s, y, x]
   }
 })";
 
@@ -296,7 +298,8 @@ TEST_P(Traps, Plans) {
   std::vector<BundleCall> calls;
   for (int64_t n : {0, 1, 6, 7, 64, 70}) {
     inputs.push_back(
-        {{numbers(DType::F32, {n, 130}, 6), numbers(DType::F32, {n, 90}, 7), numbers(DType::F32, {37, 3, 50}, 8)},
+        {{numbers(DType::F32, {n, 130}, 6), numbers(DType::F32, {n, 90}, 7), numbers(DType::F32, {37, 3, 50}, 8),
+          numbers(DType::F32, {2, 5, 601, 3}, 9), numbers(DType::F32, {2, 4, 600, 35}, 10)},
          {},
          {},
          {}});
@@ -312,10 +315,11 @@ TEST_P(Traps, Plans) {
       unsigned rank = s->kernels[i].outputs[0].layout.dims.size();
       p.lanes = std::min(chosen[i].lanes, 1u << round % 5);
       p.unroll = 1 + round % 3;
-      if (p.kind == PlanKind::Contract)
+      if (p.kind == PlanKind::Contract) {
         p.rows = 1 + round % 7, p.stage = chosen[i].stage ? round % 4 * 16 : 0;
-      else if (p.kind != PlanKind::Rows)
-        p.merge = 1 + round / 5 % std::max(rank, 1u);
+        p.tall = p.stage ? 0 : round % 6, p.deep = p.tall ? 1 + round * 97 % 640 : 0; // sums rest, or do not
+      }
+      if (p.kind != PlanKind::Contract && p.kind != PlanKind::Rows) p.merge = 1 + round / 5 % std::max(rank, 1u);
       different[s->kernels[i].name] += text(p) != text(chosen[i]);
       o.plans[s->kernels[i].name] = p;
     }
