@@ -183,6 +183,9 @@ def loaded(row, model, peers, setting, record):
 
 
 def timed(row, case, ours, reference, model, peers, setting, limits, record):
+    weighed = row.family in ("networks", "train")
+    for peer in peers.values() if weighed else ():
+        peer.close()  # what it still holds of other rows would not be counted
     results = loaded(row, model, peers, setting, record)
     truth = exact(row, case) if ours.threads == 1 else None
     if truth:
@@ -191,6 +194,8 @@ def timed(row, case, ours, reference, model, peers, setting, limits, record):
     del results
     times, measured, absent = rounds_of(contestants, setting, limits)
     record["peers"] |= {name: {"absent": sentence} for name, sentence in absent.items()}
+    if weighed:
+        record["memory"] = {name: contestants[name].memory() for name in times}
     kernels = ours.kernels() if row.limit == "kernels" else []
     shares = [f / t for t, f in zip(times["ours"], (floor(row, kernels, limit) for limit in measured)) if f is not None]
     return summarized(record, times, measured, shares)

@@ -78,6 +78,20 @@ class Process:
         self.stop()
         return answer
 
+    def resident(self, what="VmRSS"):
+        """Bytes in memory now; with VmHWM the most since `mark`."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(what))
+
+    def mark(self):
+        """What is in memory before the work begins; the peak counts from here."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        self.before = self.resident()
+
+    def taken(self):
+        """The most bytes that it had in memory beyond the mark."""
+        return max(self.resident("VmHWM") - self.before, 0)
+
     def kill(self):
         """The whole session of it: compilers that it started too."""
         try:
@@ -130,6 +144,7 @@ class PeerProcess(Contestant):
             except Failed as failed:
                 self.close()
                 raise Failed(f"it does not start: {failed} (see the log)") from None
+        self.process.mark()
         answer = self.request(seconds, do="load", family=row.family, row=row.name, path=str(path), outputs=str(outputs))
         with np.load(outputs) as found:
             return [found[name] for name in found.files], answer["seconds"]
@@ -137,6 +152,9 @@ class PeerProcess(Contestant):
     def run(self, times):
         answer = self.request(120, do="run", times=times)
         return answer["wall"], answer["cpu"]
+
+    def memory(self):
+        return self.process.taken()
 
     def close(self):
         if self.process:
@@ -169,6 +187,7 @@ class OursProcess(Contestant):
 
     def open(self):
         """Seconds from the start of the runtime to the first result."""
+        self.process.mark()
         return float(self.ask("open")[0])
 
     def output(self, name):
@@ -179,6 +198,9 @@ class OursProcess(Contestant):
     def run(self, times):
         wall, cpu = self.ask(f"run {times}")
         return float(wall), float(cpu)
+
+    def memory(self):
+        return self.process.taken()
 
     def kernels(self):
         """(name, seconds, flops, bytes) of each launch of one call."""

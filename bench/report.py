@@ -135,6 +135,21 @@ def all_peers(records, threads):
     return lines
 
 
+def memory(result):
+    """The most memory of a process beyond what it had before it loaded the row: weights, states, values, code made on the way."""
+    found = [(family, row, r) for family, row, records in ordered(result) for r in records if r.get("memory") and r["threads"] == 1]
+    if not found:
+        return []
+    names = [name for name in ["ours", *PEERS] if any(name in r["memory"] for _, _, r in found)]
+    lines = ["", "## Memory", "", "The most memory of a process beyond what it had before it loaded the row, in MB, one thread; in bold where a peer's is less than ours:", ""]
+    lines += ["| work | " + " | ".join("ours" if name == "ours" else PEERS[name].title for name in names) + " |", "|---|" + "---:|" * len(names)]
+    for _, row, r in found:
+        bytes_of = r["memory"]
+        cell = lambda name: "-" if name not in bytes_of else f"**{bytes_of[name] / 1e6:.1f}**" if bytes_of[name] < bytes_of["ours"] else f"{bytes_of[name] / 1e6:.1f}"
+        lines.append(f"| {row.name} | " + " | ".join(map(cell, names)) + " |")
+    return lines
+
+
 def errors(result):
     """The largest error of a family's results against f64, over the largest magnitude: ours and the peers'."""
     names = [name for name in ["ours", *PEERS] if any(name in r.get("errors", {}) for _, _, found in ordered(result) for r in found)]
@@ -192,6 +207,7 @@ def page(result, folder):
         if missing:
             text += ["", "Without a number:", "", *missing]
         text += ["", "Each peer's time over ours, one thread:", "", *all_peers(records, threads[0])]
+    text += memory(result)
     text += errors(result)
     folder.joinpath("benchmarks.md").write_text("\n".join(text) + "\n")
     folder.joinpath("benchmarks.svg").write_text(picture(families, threads))

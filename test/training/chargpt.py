@@ -98,6 +98,22 @@ def emulated(aarch64):
         expect(files(f"native.{kind}") == files(f"emulated.{kind}"), f"aarch64: other bytes of {kind}")
 
 
+def gpus():
+    """The same two steps on the host builds of GPU kernels."""
+    for name in "xy":
+        np.save(f"few_{name}.npy", np.load(f"{name}.npy")[:4])
+    kinds = ["cuda:sm_90", "hip:gfx942"]
+    targets = ["cpu:" + LEVELS[0], *kinds, *("emu:" + gpu for gpu in kinds)]
+    done("astra-compile", "chargpt.onnx", "-o", "gpu.astra", "-j2", "--target=" + ",".join(targets), "--ptxas=none", "--dim=batch=1..8", "--train",
+         "--loss=cross_entropy", "--optimizer=adamw(lr=1e-2, beta2=0.99, weight_decay=0.1)", "--clip-norm=1")  # fmt: skip
+    words = ["gpu.astra", "--data=token=few_x.npy,target=few_y.npy", "--batch=2", "--epochs=1", "--quiet", "--checkpoint-every=2"]
+    done("astra-train", *words, "--out=native.safetensors")
+    for gpu in kinds:
+        done("astra-train", *words, f"--emulate={gpu}", "--out=emulated.safetensors")
+        for kind in ("safetensors", "ckpt.safetensors"):
+            expect(files(f"native.{kind}") == files(f"emulated.{kind}"), f"{gpu}: other bytes of {kind}")
+
+
 def call(bundle, inputs, outputs, *flags):
     words = []
     for name, value in inputs.items():
@@ -164,7 +180,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--aarch64", type=lambda p: str(Path(p).resolve()), help="an astra-train for aarch64")
     aarch64 = parser.parse_args().aarch64
-    named = [(t.__name__, t) for t in (levels_and_threads, learns, cache, writes, meaning, refused)]
+    named = [(t.__name__, t) for t in (levels_and_threads, gpus, learns, cache, writes, meaning, refused)]
     if aarch64:
         named.append(("emulated", lambda: emulated(aarch64)))
     with tempfile.TemporaryDirectory() as folder:

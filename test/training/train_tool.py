@@ -258,6 +258,36 @@ def levels_and_threads(aarch64):
         expect(files("w.safetensors", "run.csv") == first, f"aarch64 with {threads} threads: other bytes")
 
 
+GPUS = {"cuda:sm_90": "cuda:0", "hip:gfx942": "hip:0"}
+
+
+def gpus():
+    """On the host builds of GPU kernels 200 steps have a CPU's bytes; through the stand-in driver too, with checkpoints and --find-nan."""
+    cpu, both = f"cpu:{LEVELS[0]}", [name for gpu in GPUS for name in (gpu, "emu:" + gpu)]
+    compiled("gpu.astra", "--target=" + ",".join([cpu, *both]), "--ptxas=none")
+    flags = ["--seed=3", "--log=run.csv", EVAL]
+    trained(*flags, epochs=7, bundle="gpu.astra")
+    first = files("w.safetensors", "run.csv")
+    expect(len(first[1].split(b"\n")) > 200, "fewer than 200 steps")
+    for gpu in GPUS:
+        trained(*flags, f"--emulate={gpu}", epochs=7, bundle="gpu.astra")
+        expect(files("w.safetensors", "run.csv") == first, f"{gpu}, emulated: other bytes")
+    compiled("stand_in.astra", "--target=" + ",".join([cpu, *both]), "--taps=.*")
+    flags += ["--find-nan", "--checkpoint-every=2"]
+    trained(*flags, epochs=1, bundle="stand_in.astra")
+    first = files("w.safetensors", "run.csv", "w.ckpt.safetensors")
+    for gpu, device in GPUS.items():
+        for name in ("w.safetensors", "run.csv", "w.ckpt.safetensors"):
+            os.remove(name)
+        driver = ["--device=" + device, f"--driver={BUILD}/lib/libastra-stand-in.so", "--allow-ptx"]
+        trained(*flags, *driver, epochs=1, bundle="stand_in.astra", env={**os.environ, "ASTRA_STAND_IN_BUNDLE": str(Path("stand_in.astra").resolve())})
+        expect(files("w.safetensors", "run.csv", "w.ckpt.safetensors") == first, f"{device}: other bytes")
+    done = train("--emulate=cuda:sm_90", "--level=x86-64-v3")
+    expect(done.returncode == 2 and "--emulate says what runs: it goes with no --level and no --device" in done.stderr, done.stderr)
+    done = train("--emulate=cuda:sm_90")
+    expect(done.returncode == 3, f"exit {done.returncode}: {done.stderr}")
+
+
 def kinds_of_files():
     trained()
     first = files("w.safetensors")
@@ -742,7 +772,7 @@ def main():
     tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, last_batch, killed_and_resumed,
              every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, malformed_weights, weights_to_begin_with, compile_refuses,
              bad_data, drawn_weights, resumed_otherwise, other_refusals]  # fmt: skip
-    named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64))]
+    named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64)), ("gpus", gpus)]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare(aarch64)

@@ -3,11 +3,10 @@
 // Gives:    .npy files of outputs and states, a .safetensors file of states, times, a trace.
 // Keeps:    to the C ABI: what this tool can do, any C program can.
 // Does not: compile, or know the bundle's format.
-#include "Host.h"
+#include "Device.h"
 #include "Npy.h"
 #include "Safetensors.h"
 #include "Trace.h"
-#include "astra/Emulator/Machine.h"
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -22,9 +21,10 @@ using std::string;
 namespace {
 
 struct Settings {
-  string entry = "main", device = "cpu", driver, level, trace, emulate, states, savedStates;
-  int64_t threads = 1, repeat = 1, seed = 0;
-  bool verify = false, strict = false, allowPtx = false;
+  DeviceChoice where;
+  string entry = "main", trace, states, savedStates;
+  int64_t repeat = 1, seed = 0;
+  bool verify = false, strict = false;
   std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
 };
 
@@ -51,27 +51,19 @@ Program describe(Settings &s) {
        text(s.states)},
       {"get-state", "NAME=FILE.npy", "where a state goes after the last call; once for each", pairs(s.getStates)},
       {"save-states", "FILE.safetensors", "where all states go after the last call", text(s.savedStates)},
-      {"device", "NAME", "the device: cpu, or a GPU as cuda:0 or hip:0; cpu if not given", text(s.device)},
-      {"driver", "FILE", "the library of the GPU's driver; libcuda.so.1 or libamdhip64.so if not given",
-       text(s.driver)},
-      {"allow-ptx", "",
-       "lets the GPU's driver compile PTX where the bundle has no code for that GPU; no test has seen what it makes",
-       flag(s.allowPtx)},
-      {"level", "LEVEL", "forces a CPU level, e.g. x86-64-v3; the best that the CPU has if not given", text(s.level)},
-      {"emulate", "GPU",
-       "runs the host build of the kernels of a GPU, as cuda:sm_90, thread by thread; no GPU is used. An access "
-       "outside, "
-       "a race or a barrier that not all threads reach fails the call",
-       text(s.emulate)},
-      {"seed", "N",
-       "with --emulate: the order of blocks, warps and lanes; 0 if not given. The bits do not depend on it",
-       number(s.seed, 0, INT64_MAX)},
-      {"threads", "N", "worker threads; 1 if not given. The bits do not depend on it", number(s.threads, 1, 1024)},
-      {"repeat", "N", "calls the entry N times and prints the times", number(s.repeat, 1, 1000000000)},
-      {"trace", "FILE.json", "writes a Chrome trace of the last call, which ui.perfetto.dev opens", text(s.trace)},
-      {"verify", "", "checks the hash of the weights too", flag(s.verify)},
-      {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
   };
+  for (Option &o : deviceOptions(s.where)) p.options.push_back(std::move(o));
+  p.options.insert(
+      p.options.end(),
+      {
+          {"seed", "N",
+           "with --emulate: the order of blocks, warps and lanes; 0 if not given. The bits do not depend on it",
+           number(s.seed, 0, INT64_MAX)},
+          {"repeat", "N", "calls the entry N times and prints the times", number(s.repeat, 1, 1000000000)},
+          {"trace", "FILE.json", "writes a Chrome trace of the last call, which ui.perfetto.dev opens", text(s.trace)},
+          {"verify", "", "checks the hash of the weights too", flag(s.verify)},
+          {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
+      });
   p.examples = "  astra-run affine.astra --input x=x.npy --output y=y.npy\n"
                "  astra-run digits.astra --input image=images.npy --emulate cuda:sm_90\n"
                "  astra-run digits.astra --input image=images.npy --device cuda:0\n"
@@ -150,15 +142,7 @@ astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
 
 void Run::load(const string &path) {
   check(astra_runtime_init(&h.runtime, nullptr, check));
-  astra_device_options device = ASTRA_INIT(astra_device_options);
-  device.num_threads = uint32_t(settings.threads);
-  device.level = settings.level.empty() ? nullptr : settings.level.c_str();
-  astra_emulator emulator = machine.hooks();
-  if (!settings.emulate.empty()) device.emulator = &emulator;
-  device.driver = settings.driver.empty() ? nullptr : settings.driver.c_str();
-  device.flags = settings.allowPtx ? ASTRA_DEVICE_ALLOW_PTX : 0;
-  string name = settings.emulate.empty() ? settings.device : "emu:" + settings.emulate;
-  check(astra_device_init(&h.device, h.runtime, name.c_str(), &device, check));
+  openDevice(settings.where, machine, h, check);
   check(astra_pool_init(&h.pool, h.device, nullptr, check));
   astra_bundle_options bundle = ASTRA_INIT(astra_bundle_options);
   bundle.flags = (settings.verify ? ASTRA_VERIFY_ALL : 0) | (settings.strict ? ASTRA_REQUIRE_STRICT : 0);
@@ -452,7 +436,7 @@ int Run::operator()(const string &path) {
   string error;
   if (!settings.trace.empty() && !trace.write(settings.trace, error)) throw Refusal{Failure, error};
   bool equal = writeAndCompare();
-  if (!settings.emulate.empty())
+  if (!settings.where.emulate.empty())
     std::printf("%s: the host build of GPU kernels, %" PRIu64 " kernels, %" PRIu64 " launches, %" PRIu64
                 " threads; no GPU was used\n",
                 astra_loaded_target(h.loaded), machine.kernels(), machine.launches.load(), machine.threads.load());
@@ -467,8 +451,7 @@ int main(int argc, char **argv) {
   std::vector<string> files;
   if (int code = parse(program, argc, argv, files); code >= 0) return code;
   if (files.size() != 1) return complain(program, Usage, "give one bundle (see astra-run --help)");
-  if (!settings.emulate.empty() && (!settings.level.empty() || settings.device != "cpu"))
-    return complain(program, Usage, "--emulate says what runs: it goes with no --level and no --device");
+  if (string wrong = complaint(settings.where); !wrong.empty()) return complain(program, Usage, wrong);
   try {
     Run run(settings);
     return run(files[0]);

@@ -29,6 +29,7 @@ BatchCall::BatchCall(Handles &handles, const astra_entry *entry, const std::vect
   outputs.resize(info.num_outputs, ASTRA_INIT(astra_tensor));
   bounds.resize(info.num_outputs, std::vector<int64_t>(ASTRA_MAX_RANK));
   sizes.resize(info.num_outputs);
+  results.resize(info.num_outputs);
   for (uint32_t i = 0; i < info.num_outputs; ++i) {
     check(astra_entry_get_output(entry, i, &infos[i]));
     outputs[i].dtype = infos[i].dtype, outputs[i].shape = bounds[i].data();
@@ -43,9 +44,13 @@ void BatchCall::resize(int64_t rows) {
     astra_tensor &t = outputs[i];
     check(astra_entry_output_bound(entry, h.session, inputs.data(), uint32_t(inputs.size()), i, bounds[i].data(),
                                    &t.ndim, &sizes[i], check));
-    if (t.buffer && astra_buffer_bytes(t.buffer) >= sizes[i]) continue;
-    check(astra_buffer_init(&t.buffer, h.pool, sizes[i], check)); // the one before stays with the handles
-    h.buffers.push_back(t.buffer);
+    if (results[i] && astra_buffer_bytes(results[i]) >= sizes[i]) continue;
+    check(astra_buffer_init(&results[i], h.pool, sizes[i], check)); // the one before stays with the handles
+    h.buffers.push_back(results[i]);
+    if (h.host) // a call of the device writes to the host's memory, not to another device's buffer
+      t.data = astra_buffer_data(results[i]), t.data_bytes = sizes[i];
+    else
+      t.buffer = results[i];
   }
 }
 

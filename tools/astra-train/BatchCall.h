@@ -20,9 +20,7 @@ public:
 
   size_t numOutputs() const { return outputs.size(); }
   const astra_tensor_info &info(size_t output) const { return infos[output]; }
-  const uint8_t *data(size_t output) const {
-    return static_cast<const uint8_t *>(astra_buffer_data(outputs[output].buffer));
-  }
+  const uint8_t *data(size_t output) const { return static_cast<const uint8_t *>(astra_buffer_data(results[output])); }
   uint64_t bytes(size_t output) const { return sizes[output]; }
   /// The output of this name, or numOutputs().
   size_t find(const std::string &name) const;
@@ -38,6 +36,7 @@ private:
   std::vector<astra_tensor_info> infos;
   std::vector<std::vector<int64_t>> shapes, bounds; // of inputs, of outputs
   std::vector<astra_tensor> inputs, outputs;
+  std::vector<astra_buffer *> results; // of outputs
   std::vector<uint64_t> sizes;
   int64_t now = -1;
 };

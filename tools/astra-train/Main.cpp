@@ -47,10 +47,9 @@ static Program describe(TrainSettings &s) {
       {"find-nan", "",
        "looks at every value that --taps kept in train_step and at every state, and names the first that is no number",
        flag(s.findNaN)},
-      {"level", "LEVEL", "forces a CPU level, e.g. x86-64-v3; the best that the CPU has if not given", text(s.level)},
-      {"threads", "N", "worker threads; 1 if not given. The bits do not depend on it", number(s.threads, 1, 1024)},
-      {"quiet", "", "shows no progress on a terminal, and no line for an epoch", flag(s.quiet)},
   };
+  for (Option &o : deviceOptions(s.where)) p.options.push_back(std::move(o));
+  p.options.push_back({"quiet", "", "shows no progress on a terminal, and no line for an epoch", flag(s.quiet)});
   p.examples =
       "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --train --predict=linear --loss=cross_entropy\n"
       "  astra-train digits.astra --data image=x.npy,target=y.npy --epochs 20 --batch 32 --seed 1 --out "
@@ -82,6 +81,8 @@ int main(int argc, char **argv) {
     wrong = "--resume and --weights both say what to begin with";
   else if (s.init && !(s.resume.empty() && s.weights.empty()))
     wrong = "--init and " + std::string(s.resume.empty() ? "--weights" : "--resume") + " both say what to begin with";
+  else
+    wrong = complaint(s.where);
   if (!wrong.empty()) return complain(program, Usage, wrong + " (see astra-train --help)");
   s.bundle = files[0];
   try {

@@ -18,11 +18,10 @@ const astra_entry *Trainer::entry(const char *name) {
 
 void Trainer::open() {
   check(astra_runtime_init(&h.runtime, nullptr, check));
-  astra_device_options device = ASTRA_INIT(astra_device_options);
-  device.num_threads = uint32_t(s.threads);
-  device.level = s.level.empty() ? nullptr : s.level.c_str();
-  check(astra_device_init(&h.device, h.runtime, "cpu", &device, check));
-  check(astra_pool_init(&h.pool, h.device, nullptr, check));
+  openDevice(s.where, machine, h, check);
+  if (!s.where.onHost())
+    check(astra_device_init(&h.host, h.runtime, "cpu", nullptr, check)); // batches and results lie there
+  check(astra_pool_init(&h.pool, h.host ? h.host : h.device, nullptr, check));
   check.file = s.bundle;
   check(astra_bundle_init_file(&h.bundle, h.runtime, s.bundle.c_str(), nullptr, check));
   trainStep = entry("train_step");

@@ -7,6 +7,7 @@
 // Does not: know losses or optimizers: they are in the bundle.
 #pragma once
 #include "BatchCall.h"
+#include "Device.h"
 #include "Log.h"
 #include "Progress.h"
 #include "Safetensors.h"
@@ -17,10 +18,11 @@
 namespace astra::tool {
 
 struct TrainSettings {
-  std::string bundle, out, log, resume, checkpoint, weights, level;
+  DeviceChoice where;
+  std::string bundle, out, log, resume, checkpoint, weights;
   std::vector<std::string> data, eval;
   int64_t batch = 0, seed = -1; // not given: those of the checkpoint, or refused, or 0
-  int64_t epochs = 0, every = 0, threads = 1;
+  int64_t epochs = 0, every = 0;
   bool init = false, dropLast = false, findNaN = false, quiet = false;
 };
 
@@ -76,6 +78,7 @@ private:
   void writeCheckpoint();
 
   const TrainSettings &s;
+  EmulatedMachine machine{0}; // what --emulate runs on; outlives the handles
   Handles h;
   Checked check;
   Progress progress;

@@ -10,6 +10,7 @@ Handles::~Handles() {
   astra_loaded_free(&loaded);
   astra_bundle_free(&bundle);
   astra_pool_free(&pool);
+  astra_device_free(&host);
   astra_device_free(&device);
   astra_runtime_free(&runtime);
 }

@@ -27,6 +27,7 @@ struct Checked {
 struct Handles {
   astra_runtime *runtime = nullptr;
   astra_device *device = nullptr;
+  astra_device *host = nullptr; // whose memory the pool's is, where the device has one of its own
   astra_pool *pool = nullptr;
   astra_bundle *bundle = nullptr;
   astra_loaded *loaded = nullptr;
