@@ -4,15 +4,17 @@ Takes:    records of measure.py.
 Gives:    lines, a Markdown page, an SVG. The ratio stands first: the best peer's time over ours, above 1 where ours is
           faster.
 Keeps:    losses as visible as wins: every row is there, in its place, whatever it says; a peer without a number is named
-          with its sentence.
+          with its sentence. What is known of the losses is bench/shortfalls.md, which is written by hand.
 """
 
 import html
 import math
+from pathlib import Path
 
 import rows
 from peers import PEERS
 
+HERE = Path(__file__).resolve().parent
 TITLES = {
     "matmul": "f32 matrix products, both operands inputs",
     "thin": "Few rows times a constant matrix",
@@ -207,6 +209,7 @@ def page(result, folder):
         if missing:
             text += ["", "Without a number:", "", *missing]
         text += ["", "Each peer's time over ours, one thread:", "", *all_peers(records, threads[0])]
+    text += ["", (HERE / "shortfalls.md").read_text().rstrip()]
     text += memory(result)
     text += errors(result)
     folder.joinpath("benchmarks.md").write_text("\n".join(text) + "\n")
