@@ -309,7 +309,7 @@ def main():
     parser.add_argument("--pack", type=lambda folder: Pack(Path(folder)), help="run nothing: put the cases into a folder")
     parser.add_argument("cases", nargs="*", type=Path)
     options = parser.parse_args()
-    cases = options.cases or sorted(Path(__file__).parent.glob("*/*.uop"))
+    cases = options.cases or sorted(path for folder in ("cases", "modules") for path in Path(__file__).parent.glob(f"{folder}/*.uop"))
     passed = failed = 0
     executed = Executed()
     for path in cases:
