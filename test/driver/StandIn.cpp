@@ -523,8 +523,9 @@ PAIR(AnyContext, cuMemFree_v2, hipFree, (void *memory), {
   auto at = d.memory.find(reinterpret_cast<uintptr_t>(memory));
   if (at == d.memory.end() || at->second.device != device) return int(InvalidValue);
   // As the drivers do, it waits for what runs.
-  for (Stream *s : d.streams)
-    if (s->device == device) d.changed.wait(lock, [&] { return isIdle(s) || d.lost[device]; });
+  const std::vector<Stream *> running(d.streams.begin(), d.streams.end()); // some end while it waits
+  for (Stream *s : running)
+    d.changed.wait(lock, [&] { return !d.streams.count(s) || s->device != device || isIdle(s) || d.lost[device]; });
   at = d.memory.find(reinterpret_cast<uintptr_t>(memory));
   free(at->second.host);
   d.memory.erase(at);

@@ -2,7 +2,7 @@
 // Takes:    tasks whose work is in a queue of a GPU's driver.
 // Gives:    their end: it is found when somebody asks (poll, wait, a busy session, a pool that is short), in the order
 // of
-//           each stream.
+//           each stream: while a thread ends tasks of a stream no other takes later ones of it.
 // Keeps:    no thread of its own. A task is ended once. What one thread waits for another may end.
 // Does not: begin tasks (Stream.cpp).
 //
@@ -113,11 +113,16 @@ Status astra::rt::fly(astra_stream *stream, Task *task, Ready &ready, astra_diag
 
 namespace {
 
-/// The tasks of a device that have ended, in the order of each stream; `status` of each is set.
+/// The tasks of a device that have ended, in the order of each stream; `status` of each is set. None of a stream whose
+/// tasks another thread is ending: that looks again when it is done.
 Task *takeEnded(astra_device *device) {
   Task *first = nullptr, **last = &first;
   Lock lock(device->gpu->mutex);
-  for (astra_stream *stream = device->gpu->streams; stream; stream = stream->nextOfDevice)
+  for (astra_stream *stream = device->gpu->streams; stream; stream = stream->nextOfDevice) {
+    {
+      Lock inner(stream->mutex);
+      if (stream->helpers) continue;
+    }
     for (;;) {
       Task *task;
       {
@@ -132,24 +137,26 @@ Task *takeEnded(astra_device *device) {
       stream->helpers++;
       task->next = nullptr, *last = task, last = &task->next;
     }
+  }
   return first;
 }
 
 } // namespace
 
 void astra::rt::progress(astra_device *device, Ready &ready) {
-  for (Task *task = takeEnded(device); task;) {
-    Task *next = task->next; // the task may be used again once its session is free
-    astra_stream *stream = task->stream;
-    release(task->event);
-    endTask(task, task->ended, ready);
-    {
-      Lock lock(stream->mutex);
-      stream->helpers--;
-      stream->idle.notifyAll();
+  while (Task *task = takeEnded(device))
+    while (task) {
+      Task *next = task->next; // the task may be used again once its session is free
+      astra_stream *stream = task->stream;
+      release(task->event);
+      endTask(task, task->ended, ready);
+      {
+        Lock lock(stream->mutex);
+        stream->helpers--;
+        stream->idle.notifyAll();
+      }
+      task = next;
     }
-    task = next;
-  }
 }
 
 void astra::rt::progress(astra_device *device) {

@@ -129,6 +129,7 @@ struct Conformance : testing::TestWithParam<Kind> {
 
 /// Where calls do not end inside submit.
 struct Queued : Conformance {};
+struct OnGpus : Conformance {};
 /// Where those that work are the CPU's.
 struct Workers : Conformance {};
 
@@ -429,6 +430,41 @@ TEST_P(Conformance, ManyThreadsSubmitToOneStream) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Whoever waits may end the tasks of others: a mark has not ended before calls of its stream that somebody else ends.
+TEST_P(OnGpus, ManyThreadsMarkTheirOwnStreams) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; t++)
+    threads.emplace_back([&] {
+      astra_session *session = nullptr;
+      astra_dim_value dims[] = {{"cap", 8}};
+      astra_session_options o = ASTRA_INIT(astra_session_options);
+      o.dims = dims, o.num_dims = 1;
+      wrong += astra_session_init(&session, machine->loaded, &o, nullptr) != ASTRA_OK;
+      astra_stream *stream = nullptr;
+      wrong += astra_stream_init(&stream, machine->device, nullptr) != ASTRA_OK;
+      const astra_entry *entry = nullptr;
+      wrong += astra_bundle_find_entry(machine->bundle, "add", &entry, nullptr) != ASTRA_OK;
+      std::vector<float> x(8, 1), z(8);
+      Tensor a = tensor(x, {8}), c = tensor(z, {8});
+      astra_tensor inputs[] = {a, a};
+      astra_call call = ASTRA_INIT(astra_call);
+      call.entry = entry, call.inputs = inputs, call.num_inputs = 2, call.outputs = &c, call.num_outputs = 1;
+      for (int i = 0; i < 400; i++) {
+        astra_promise *mark = nullptr;
+        wrong += astra_session_submit(session, stream, &call, nullptr, nullptr) != ASTRA_OK;
+        wrong += astra_stream_mark(stream, &mark, nullptr) != ASTRA_OK;
+        wrong += astra_promise_wait(mark, nullptr) != ASTRA_OK;
+        wrong += astra_promise_free(&mark) != ASTRA_OK;
+      }
+      for (float v : z) wrong += v != 2;
+      wrong += astra_stream_free(&stream) != ASTRA_OK;
+      wrong += astra_session_free(&session) != ASTRA_OK;
+    });
+  for (auto &t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_P(Conformance, AForkedChildIsRefused) {
   std::vector<float> x = {1}, y(1);
   const astra_entry *entry = machine->entry("accumulate");
@@ -456,6 +492,7 @@ std::string kindName(const testing::TestParamInfo<Kind> &info) {
 INSTANTIATE_TEST_SUITE_P(On, Conformance, testing::Values(Inline, Two, Seven, Host, HostQueues, Cuda, Hip, CudaThreads),
                          kindName);
 INSTANTIATE_TEST_SUITE_P(On, Workers, testing::Values(Two, Seven, HostQueues), kindName);
+INSTANTIATE_TEST_SUITE_P(On, OnGpus, testing::Values(Cuda, Hip), kindName);
 INSTANTIATE_TEST_SUITE_P(On, Queued, testing::Values(Two, Seven, HostQueues, Cuda, Hip, CudaThreads), kindName);
 
 TEST(TwoRuntimes, DoNotMeet) {
