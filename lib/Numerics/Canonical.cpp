@@ -1,35 +1,34 @@
 //===- Canonical.cpp: canonical NaNs (clause N6) ---------------------------===//
 #include "Canonical.h"
 #include "Lower.h"
+#include "astra/IR/Eval.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 using namespace astra;
 using namespace astra::numerics;
 
-/// Sign 0, all exponent bits and the highest mantissa bit 1.
-static uint64_t canonicalBits(DType t) {
-  const DTypeInfo &d = info(t);
-  return ((uint64_t(2) << d.exponentBits) - 1) << (d.mantissaBits - 1);
+/// The bits, of a NaN the canonical ones.
+static uint64_t madeCanonical(DType t, uint64_t bits) {
+  Tensor one{t, {}, std::vector<uint8_t>(byteSize(t))};
+  memcpy(one.bytes.data(), &bits, byteSize(t));
+  canonicalizeNaN(one);
+  memcpy(&bits, one.bytes.data(), byteSize(t));
+  return bits;
 }
+static bool bitsAreCanonical(DType t, uint64_t bits) { return madeCanonical(t, bits) == bits; }
 
-/// False for the bits of a NaN that is not the canonical one.
-static bool bitsAreCanonical(DType t, uint64_t bits) {
-  const DTypeInfo &d = info(t);
-  uint64_t magnitude = bits & ((uint64_t(1) << (d.bits - 1)) - 1);
-  uint64_t infinity = ((uint64_t(1) << d.exponentBits) - 1) << d.mantissaBits;
-  return magnitude <= infinity || bits == canonicalBits(t);
-}
-
-static bool holdsNaNs(DType t) { return isFloat(partOf(t)); }
+/// Whether there are several NaNs of that type. The other formats of 8 bits have one.
+static bool holdsNaNs(DType t) { return isFloat(partOf(t)) || t == DType::F8E4M3FN || t == DType::F8E5M2; }
 
 UOpRef numerics::selectCanonical(Builder &b, UOpRef x) {
-  if (!isFloat(x->dtype)) return x;
+  if (isComplex(x->dtype) || !holdsNaNs(x->dtype)) return x;
   auto ordered = [&](UOpRef v) {
-    UOpRef wide = isNarrow(v->dtype) ? b.cast(v, DType::F32) : v;
+    UOpRef wide = byteSize(v->dtype) < 4 ? b.cast(v, DType::F32) : v;
     return b.eq(wide, wide);
   };
-  UOpRef nan = b.bits(x->dtype, canonicalBits(x->dtype));
+  uint64_t aNaN = (uint64_t(1) << (bitWidth(x->dtype) - 1)) - 1; // of every such type
+  UOpRef nan = b.bits(x->dtype, madeCanonical(x->dtype, aNaN));
   if (x->is(Op::Select) && x == b.select(ordered(x->src[1]), x->src[1], nan)) return x;
   return b.select(ordered(x), x, nan);
 }
@@ -61,7 +60,8 @@ static const Carrier *carrier(UOpRef n) {
 
 /// The canonical value of a node whose carried sources are done.
 UOpRef Canonical::fromSources(UOpRef n) {
-  if (n->is(Op::State) || ((n->is(Op::Real) || n->is(Op::Imag)) && n->src[0]->is(Op::State)) ||
+  bool rounds = n->is(Op::Cast) && !isFloat(n->dtype); // to 8 bits: it gives the canonical NaN
+  if (rounds || n->is(Op::State) || ((n->is(Op::Real) || n->is(Op::Imag)) && n->src[0]->is(Op::State)) ||
       (n->isConst() && bitsAreCanonical(n->dtype, uint64_t(n->ints[0]))))
     return n;
   if (const Carrier *c = carrier(n)) {

@@ -74,7 +74,7 @@ private:
 
 /// A state is canonical when an entry begins: its first value too.
 static void canonicalizeInitial(StateVar &s) {
-  if (!s.initial || !isFloat(partOf(s.value->dtype))) return;
+  if (!s.initial || !byteSize(s.value->dtype)) return;
   Tensor t{s.value->dtype, {int64_t(s.initial->size() / byteSize(s.value->dtype))}, *s.initial};
   canonicalizeNaN(t);
   if (t.bytes != *s.initial) s.initial = std::make_shared<const std::vector<uint8_t>>(std::move(t.bytes));

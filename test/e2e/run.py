@@ -37,7 +37,8 @@ from pack import TARGETS, Pack
 DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
           "complex64": np.complex64, "complex128": np.complex128}
 BITS = {"i2": 2, "u2": 2, "i4": 4, "u4": 4, "f4e2m1": 4}  # sub-byte elements: files hold their codes, a byte each
-DTYPES |= {t: np.uint8 for t in BITS}
+EIGHTS = ("f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0")  # files hold their codes; every code is an input
+DTYPES |= {t: np.uint8 for t in (*BITS, *EIGHTS)}
 DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "iu" for b in (8, 16, 32, 64)}
 
 
@@ -61,11 +62,13 @@ def evaluate(expression, dims):
     return eval(code, {"min": min, "max": max}, dims)
 
 
-# The integer that holds a float; the special values, +infinity first; the NaN that programs give.
+# The integer that holds a float; the special values, the greatest that is no NaN first; the NaN that programs give.
 SPECIALS = {"f16": (np.uint16, (0x7C00, 0xFE5A, 0xFC00, 0x7C01), 0x7E00),
             "bf16": (np.uint16, (0x7F80, 0xFFD2, 0xFF80, 0x7F81), 0x7FC0),
             "f32": (np.uint32, (0x7F800000, 0xFFC12345, 0xFF800000, 0x7F800001), 0x7FC00000),
-            "f64": (np.uint64, (0x7FF << 52, 0xFFF8123456789ABC, 0xFFF << 52, 0x7FF0000000000001), 0x7FF8 << 48)}
+            "f64": (np.uint64, (0x7FF << 52, 0xFFF8123456789ABC, 0xFFF << 52, 0x7FF0000000000001), 0x7FF8 << 48),
+            "f8e4m3fn": (np.uint8, (0x7E, 0xFF, 0xFE, 0x7F), 0x7F),
+            "f8e5m2": (np.uint8, (0x7C, 0xFD, 0xFC, 0x7D), 0x7E)}
 PARTS = {"complex64": "f32", "complex128": "f64"}
 
 
@@ -95,6 +98,8 @@ def random_array(rng, dtype, shape):
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype in BITS:
         return rng.integers(0, 1 << BITS[dtype], shape).astype(np.uint8)
+    if dtype in EIGHTS:
+        return rng.integers(0, 256, shape).astype(np.uint8)
     if dtype[0] in "iu":
         low = 0 if dtype[0] == "u" else -50
         return rng.integers(low, 50, shape).astype(DTYPES[dtype])

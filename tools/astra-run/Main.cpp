@@ -23,7 +23,7 @@ namespace {
 struct Settings {
   DeviceChoice where;
   string entry = "main", trace, states, savedStates;
-  int64_t repeat = 1, seed = 0;
+  int64_t repeat = 1, seed = -1; // -1: not given
   bool verify = false, strict = false;
   std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
 };
@@ -81,7 +81,7 @@ struct OutputTensor {
 
 class Run {
 public:
-  explicit Run(const Settings &s) : settings(s), machine(uint64_t(s.seed)) {}
+  explicit Run(const Settings &s) : settings(s), machine(uint64_t(std::max<int64_t>(s.seed, 0))) {}
   int operator()(const string &path);
 
 private:
@@ -452,6 +452,8 @@ int main(int argc, char **argv) {
   if (int code = parse(program, argc, argv, files); code >= 0) return code;
   if (files.size() != 1) return complain(program, Usage, "give one bundle (see astra-run --help)");
   if (string wrong = complaint(settings.where); !wrong.empty()) return complain(program, Usage, wrong);
+  if (settings.seed >= 0 && settings.where.emulate.empty())
+    return complain(program, Usage, "--seed is of --emulate: it orders what a GPU runs at once");
   try {
     Run run(settings);
     return run(files[0]);

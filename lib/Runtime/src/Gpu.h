@@ -23,6 +23,7 @@ struct Event {
 struct Gpu {
   const DriverKind *kind;
   DriverCalls calls;
+  int version; ///< of the driver, as it counts: CUDA's 13000 of 13.0
   int ordinal; ///< the driver's number of the device
   void *context;
   int sm; ///< NVIDIA: 90 of sm_90

@@ -110,12 +110,12 @@ Status openDevice(astra_device *device, const char *number, const char *path, as
   Gpu &gpu = *device->gpu;
   const DriverKind &kind = *gpu.kind;
   if (Status s = openDriver(gpu.calls, kind, path, diag)) return s;
-  int error = gpu.calls.init(0), version = 0, count = 0;
+  int error = gpu.calls.init(0), count = 0;
   if (error && error != kDriverNoDevice) return driverFailed(device, error, "to begin", diag);
-  if (!error) error = gpu.calls.version(&version);
-  if (!error && version < kind.least)
+  if (!error) error = gpu.calls.version(&gpu.version);
+  if (!error && gpu.version < kind.least)
     return fail(diag, ASTRA_UNSUPPORTED, "the driver of %s GPUs is of version %d, and %d (%s) or newer is needed",
-                kind.maker, version, kind.least, kind.leastName);
+                kind.maker, gpu.version, kind.least, kind.leastName);
   if (!error) error = gpu.calls.deviceCount(&count);
   if (error && error != kDriverNoDevice) return driverFailed(device, error, "to count devices", diag);
   if (error || count == 0)
@@ -177,22 +177,43 @@ uint32_t textOf(const astra_bundle &bundle, const fmt::Target &t) {
   return t.gpu()->text();
 }
 
+/// The CUDA that a bundle's code for NVIDIA GPUs needs of a driver: that of its ptxas' major version ("CUDA
+/// Compatibility", minor version compatibility). 0 if it does not say.
+int neededCuda(const fmt::Manifest &m) {
+  for (uint32_t i = 0; i < m.toolchain()->size(); i++) {
+    const fmt::Component *c = m.toolchain()->Get(i);
+    if (strcmp(c->name()->c_str(), "ptxas") == 0) return int(strtol(c->version()->c_str(), nullptr, 10));
+  }
+  return 0;
+}
+
+/// Whether a target is code that this device's driver takes.
+bool isReady(const astra_device *device, const astra_bundle &bundle, const fmt::Target &t) {
+  const Gpu &gpu = *device->gpu;
+  const char *arch = strchr(t.name()->c_str(), ':');
+  return bundle.file.sections[t.section()].kind == uint32_t(fmt::SectionKind::DeviceCode) &&
+         strcmp(arch ? arch + 1 : "", device->level) == 0 &&
+         (!gpu.kind->isCuda || neededCuda(bundle.manifest()) <= gpu.version / 1000);
+}
+
 /// Code of this architecture; else, where that is allowed, the PTX of the nearest older one.
 Status choose(const astra_device *device, const astra_bundle &bundle, uint32_t &out, astra_diag *diag) {
   const fmt::Manifest &m = bundle.manifest();
   const Gpu &gpu = *device->gpu;
-  const char *prefix = gpu.kind->prefix, *other = nullptr, *text = nullptr;
+  const char *prefix = gpu.kind->prefix, *other = nullptr, *text = nullptr, *code = nullptr;
   int best = 0;
   for (uint32_t i = 0; i < m.targets()->size(); i++) {
     const fmt::Target *t = m.targets()->Get(i);
     if (t->abi() != fmt::kGpuKernelAbi || t->arch() != gpu.kind->arch) continue;
     const char *name = t->name()->c_str(), *arch = strchr(name, ':');
     arch = arch ? arch + 1 : name;
-    bool isCode = bundle.file.sections[t->section()].kind == uint32_t(fmt::SectionKind::DeviceCode);
-    if (isCode && strcmp(arch, device->level) == 0) {
+    if (isReady(device, bundle, *t)) {
       out = i;
       return ASTRA_OK;
     }
+    if (strcmp(arch, device->level) == 0 &&
+        bundle.file.sections[t->section()].kind == uint32_t(fmt::SectionKind::DeviceCode))
+      code = name;
     other = name;
     if (!gpu.kind->isCuda || strncmp(arch, "sm_", 3) != 0 || textOf(bundle, *t) == kNone) continue;
     char *end;
@@ -204,6 +225,12 @@ Status choose(const astra_device *device, const astra_bundle &bundle, uint32_t &
   if (!other)
     return fail(diag, ASTRA_NO_TARGET, "the bundle has no code for %s GPUs; compile it with --target=%s%s",
                 gpu.kind->maker, prefix, device->level);
+  if (code && !(best && gpu.allowPtx))
+    return fail(
+        diag, ASTRA_UNSUPPORTED,
+        "the bundle's code for %.64s was made with CUDA %d and the driver is of CUDA %d.%d; install a driver of "
+        "CUDA %d.0 or newer, or compile the bundle with the ptxas of CUDA %d",
+        code, neededCuda(m), gpu.version / 1000, gpu.version % 1000 / 10, neededCuda(m), gpu.version / 1000);
   if (!best)
     return fail(diag, ASTRA_NO_TARGET,
                 "the bundle has code for %.64s and this GPU is %s%s; compile it with --target=%s%s", other, prefix,
@@ -226,11 +253,7 @@ Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, C
   const fmt::Manifest &m = bundle.manifest();
   const fmt::Target &t = *m.targets()->Get(target);
   Heap &heap = device->runtime->heap;
-  const char *arch = strchr(t.name()->c_str(), ':');
-  uint32_t section = t.section();
-  if (strcmp(arch ? arch + 1 : "", device->level) != 0 ||
-      bundle.file.sections[section].kind != uint32_t(fmt::SectionKind::DeviceCode))
-    section = textOf(bundle, t);
+  uint32_t section = isReady(device, bundle, t) ? t.section() : textOf(bundle, t);
   const fmt::Section &from = bundle.file.sections[section];
   bool isText = from.kind == uint32_t(fmt::SectionKind::DeviceText);
   Array<char> text; // PTX ends with a zero

@@ -9,9 +9,12 @@ cd "$(dirname "$0")"
 device=cuda:0 driver=
 while [ $# -gt 0 ]; do
   case $1 in
-    --device) device=$2; shift ;;
-    --driver) driver=$2; shift ;;
-    *) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
+    --device | --driver)
+      [ $# -gt 1 ] || { echo "$1 needs a value" >&2; exit 2; }
+      if [ "$1" = --device ]; then device=$2; else driver=$2; fi
+      shift ;;
+    --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; exit ;;
+    *) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
   esac
   shift
 done

@@ -352,6 +352,7 @@ struct OnGpuRefused : testing::Test {
   }
   astra_status load(const Bytes &bytes) {
     standInBundle(bytes.data(), bytes.size(), true);
+    loaded = Loaded();
     bundle = Bundle();
     memory = std::make_unique<Aligned>(bytes);
     EXPECT_OK(astra_bundle_init_memory(bundle.out(), runtime, memory->data, memory->size, nullptr, &diag));
@@ -447,6 +448,30 @@ TEST_F(OnGpuRefused, PtxWithoutConsent) {
   standInMachine(0, 80, nullptr, 0, 0);
   EXPECT_EQ(open("cuda:0"), ASTRA_OK);
   REFUSED(ASTRA_NO_TARGET, "has code for cuda:sm_90 and this GPU is cuda:sm_80", load(both)); // PTX of a newer one
+}
+
+static void madeWith(fmt::ManifestT &m, const char *version) {
+  auto ptxas = std::make_unique<fmt::ComponentT>();
+  ptxas->name = "ptxas", ptxas->version = version, ptxas->license = "NOASSERTION";
+  m.toolchain.push_back(std::move(ptxas));
+}
+TEST_F(OnGpuRefused, DriverOlderThanTheCode) {
+  Bytes newer = deviceBundle([](fmt::ManifestT &m) { madeWith(m, "13.0.88"); });
+  Bytes same = deviceBundle([](fmt::ManifestT &m) { madeWith(m, "12.9.41"); });
+  standInMachine(0, 0, nullptr, 12040, 0);
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  REFUSED(ASTRA_UNSUPPORTED,
+          "code for cuda:sm_90 was made with CUDA 13 and the driver is of CUDA 12.4; install a driver of CUDA 13.0 or "
+          "newer, or compile the bundle with the ptxas of CUDA 12",
+          load(newer));
+  EXPECT_EQ(load(same), ASTRA_OK) << diag.text; // of the same major version
+  EXPECT_EQ(open("hip:0"), ASTRA_OK);
+  EXPECT_EQ(load(newer), ASTRA_OK) << diag.text;
+  o.flags = ASTRA_DEVICE_ALLOW_PTX; // which the driver compiles
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  EXPECT_EQ(load(newer), ASTRA_OK) << diag.text;
+  standInFail("cuModuleLoadData", 0, 222);
+  REFUSED(ASTRA_DRIVER, "to compile the bundle's PTX", load(newer));
 }
 
 TEST_F(OnGpuRefused, CodeThatTheDriverDoesNotTake) {
