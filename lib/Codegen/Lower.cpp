@@ -247,8 +247,8 @@ void Lowering::contract() {
 }
 
 /// Of a GPU: an item is a tile that all threads of a block have part in, each with a tile of its registers: `tall`
-/// threads one below another, the others side by side. The operands' blocks lie in memory that they share. What reaches
-/// over the edge is gated.
+/// threads one below another, the others side by side, or `spread` behind each other, which have another chain of the
+/// same sums each. The operands' blocks lie in memory that they share. What reaches over the edge is gated.
 void Lowering::block(const Phase &phase) {
   SmallVector<UOpRef, 6> kept;
   for (auto [extent, at] : llvm::zip(spec.heavy->shape, phase.labels)) {
@@ -259,8 +259,11 @@ void Lowering::block(const Phase &phase) {
   for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
   for (unsigned l = 0; l < kept.size(); ++l)
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) batch.push_back(kept[l]);
-  UOpRef n = kept[plan.nLabel], m = idxProduct(c, mExtents);
-  int64_t wide = plan.threads / plan.tall, across = wide * plan.lanes * plan.unroll,
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  bool laneInB = hasLabel(s.b, plan.nLabel), inBoth = laneInB && hasLabel(s.a, plan.nLabel);
+  UOpRef n = plan.nLabel < 0 ? num(1) : kept[plan.nLabel], m = idxProduct(c, mExtents);
+  const int64_t chains = std::max(plan.spread, 1u);
+  int64_t wide = plan.threads / (plan.tall * chains), across = wide * plan.lanes * plan.unroll,
           down = int64_t(plan.tall) * plan.rows;
   UOpRef nTiles = simplifyIndex(c, idxCeilDiv(c, n, num(across))),
          mTiles = simplifyIndex(c, idxCeilDiv(c, m, num(down)));
@@ -279,7 +282,7 @@ void Lowering::block(const Phase &phase) {
   auto insideN = [&, n0, n](UOpRef point) { return values.lt(add(n0, point), n); };
   auto insideM = [&, m0, m](UOpRef point) { return values.lt(add(m0, point), m); };
   auto placeN = [&](UOpRef point, llvm::MutableArrayRef<UOpRef> at) {
-    at[plan.nLabel] = label(plan.nLabel, add(n0, point));
+    if (plan.nLabel >= 0) at[plan.nLabel] = label(plan.nLabel, add(n0, point));
   };
   auto placeM = [&](UOpRef point, llvm::MutableArrayRef<UOpRef> at) {
     auto index = unflatten(c, simplifyIndex(c, add(m0, point)), mExtents);
@@ -290,11 +293,23 @@ void Lowering::block(const Phase &phase) {
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) index[l] = label(l, outer[b++]);
   placeN(nOwn, index);
   placeM(mOwn, index);
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
-  bool laneInB = llvm::any_of(
-      s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == plan.nLabel; }); });
-  values.shared.side[laneInB] = {across, nOwn, placeN, insideN, n};
-  values.shared.side[!laneInB] = {down, mOwn, placeM, insideM, m};
+  values.shared.side[laneInB] = {across, nOwn, placeN, insideN, n, wide * plan.lanes};
+  values.shared.side[!laneInB] = {down, mOwn, placeM, insideM, m, down};
+  if (inBoth) { // both operands have the tile's columns, the other one in each of its rows
+    auto row = [&, across](UOpRef point) { return div(point, num(across)); };
+    auto column = [&, across](UOpRef point) { return mod(point, num(across)); };
+    values.shared.side[!laneInB] = {
+        down * across,
+        simplifyIndex(c, add(mul(mOwn, num(across)), nOwn)),
+        [&, row, column](UOpRef point, llvm::MutableArrayRef<UOpRef> at) {
+          placeM(row(point), at), placeN(column(point), at);
+        },
+        [&, row, column](UOpRef point) { return values.both(insideM(row(point)), insideN(column(point))); },
+        n,
+        wide * plan.lanes};
+  }
+  if (chains > 1) values.shared.chains = chains, values.shared.chain = values.digit(chains, wide * plan.tall);
+  values.shared.place = {below, right};
   values.shared.threads = plan.threads;
   values.shared.deep = plan.deep;
   values.phase = {&phase, index};
@@ -407,14 +422,10 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef
 } // namespace
 
 llvm::SmallVector<int64_t, 2> astra::innerLabels(const ContractSpec &s, int64_t nLabel) {
-  auto has = [](const auto &forms, int64_t label) {
-    return llvm::any_of(
-        forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
-  };
-  bool laneInB = has(s.b, nLabel);
+  bool laneInB = hasLabel(s.b, nLabel);
   SmallVector<int64_t, 2> labels;
   for (int64_t l = 0; l < s.kept; ++l)
-    if (l != nLabel && has(laneInB ? s.b : s.a, l) && !has(laneInB ? s.a : s.b, l)) labels.push_back(l);
+    if (l != nLabel && hasLabel(laneInB ? s.b : s.a, l) && !hasLabel(laneInB ? s.a : s.b, l)) labels.push_back(l);
   return labels;
 }
 

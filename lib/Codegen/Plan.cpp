@@ -37,7 +37,7 @@ const Step steps[] = {
     {"block", &Plan::block, {K::Map, K::Rows, K::Columns}, &Plan::block, false},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
-    {"spread", &Plan::spread, {K::Rows, K::Columns}, &Plan::spread, true},
+    {"spread", &Plan::spread, {K::Rows, K::Columns, K::Contract}, &Plan::spread, true},
     {"tall", &Plan::tall, {K::Contract}, &Plan::tall, false},
     {"deep", &Plan::deep, {K::Contract}, &Plan::tall, false},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::tall, true},
@@ -52,7 +52,8 @@ std::string astra::text(const Plan &p) {
   if (p.kind == PlanKind::Contract) {
     std::string m = "m";
     for (int64_t l : p.mLabels) m += " " + std::to_string(l);
-    add("n " + std::to_string(p.nLabel)), add(m);
+    if (p.nLabel >= 0) add("n " + std::to_string(p.nLabel));
+    add(m);
   }
   for (const Step &step : steps)
     if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero) && (!step.ofGpu || p.threads))
@@ -157,7 +158,9 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   auto n = [](int64_t v) { return std::to_string(v); };
   UOpRef heavy = spec.heavy, value = spec.outputs[0].value;
   bool sums = heavy && heavy->op == Op::Contract, reduces = heavy && heavy->op == Op::Reduce;
-  if (p.kind == PlanKind::Contract && (!sums || spec.laneLabel < 0))
+  // A tile that the threads of a GPU share may lie along any label: its operands are turned on their way.
+  bool anyLabel = p.kind == PlanKind::Contract && sums && p.tall && p.threads && spec.laneLabel < 0;
+  if (p.kind == PlanKind::Contract && !anyLabel && (!sums || spec.laneLabel < 0))
     return bad("the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
   if (p.kind == PlanKind::Rows && !reduces) return bad("rows is for a kernel with a reduce; this one has none");
   if (p.kind == PlanKind::Columns && !reduces && !sums)
@@ -180,7 +183,9 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
     return llvm::Error::success();
   }
   ContractSpec s = llvm::cantFail(decodeContract(heavy->ints));
-  if (p.nLabel != spec.laneLabel)
+  if (anyLabel && p.nLabel >= s.kept)
+    return bad("n " + n(p.nLabel) + " is no kept label; they are 0.." + n(s.kept - 1));
+  if (!anyLabel && p.nLabel != spec.laneLabel)
     return bad((p.nLabel < 0 ? "no n" : "n " + n(p.nLabel)) + "; the layouts let lanes run along label " +
                n(spec.laneLabel) + " alone");
   for (auto [i, l] : llvm::enumerate(p.mLabels)) {

@@ -62,6 +62,15 @@ static unsigned wordsInOneBank(int64_t inner, int64_t outer, int64_t step, int64
   return most;
 }
 
+/// How far apart the steps of an operand lie that is turned: by multiples of vectors, so that points are read as such,
+/// or of less where too many threads that put together would meet.
+static int64_t turnedRow(int64_t points, int64_t bytes, llvm::function_ref<unsigned(int64_t)> meet) {
+  for (int64_t step : {std::max<int64_t>(16 / bytes, 1), int64_t(2), int64_t(1)})
+    for (int64_t row = points + step; row <= points + 8 * step; row += step)
+      if (meet(row) <= 2) return row;
+  return points + 1;
+}
+
 UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, unsigned bytes, MakeElement make) {
   struct Way {
     bool alongPoints;
@@ -78,10 +87,9 @@ UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, un
     int64_t inner = (alongPoints ? points : deep) / lanes, outer = alongPoints ? deep : points; // in vectors
     int64_t tInner = std::min(inner, threads), tOuter = std::min(outer, threads / tInner);
     int64_t row = points;
-    for (int64_t vector = std::max<int64_t>(16 / bytes, 1), most = points + 8 * vector; !alongPoints && row < most;) {
-      row += vector; // vectors stay aligned
-      if (wordsInOneBank(tInner, tOuter, lanes * row * bytes, bytes) <= 2) break;
-    }
+    if (!alongPoints)
+      row = turnedRow(points, bytes,
+                      [&](int64_t row) { return wordsInOneBank(tInner, tOuter, lanes * row * bytes, bytes); });
     int64_t innerStep = alongPoints ? 1 : row, outerStep = alongPoints ? row : 1; // in memory
     SmallVector<UOpRef, 5> ranges, at;
     SmallVector<int64_t, 5> strides;
@@ -92,7 +100,9 @@ UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, un
     auto loop = [&](int64_t n) { return n == 1 ? c.index(0) : range(c.index(n), RangeKind::Fold); };
     UOpRef jo = loop(outer / tOuter), dO = digit(tOuter, tInner), ji = loop(inner / tInner), di = digit(tInner, 1);
     UOpRef l = lanes > 1 ? range(c.index(lanes), RangeKind::Vector) : c.index(0);
-    if (lanes > 1 && jo->isConst() && dO->isConst() && ji->isConst() && di->isConst()) continue; // lanes alone
+    // Lanes count as elements of the range before theirs, which must go by vectors.
+    bool alone = lanes > 1 && ji->isConst() && di->isConst();
+    if (alone && ((jo->isConst() && dO->isConst()) || outerStep != lanes * innerStep)) continue;
     UOpRef i = alongPoints ? own : k, o = alongPoints ? k : own;
     auto quotient = [&](UOpRef x, int64_t d, bool whole) {
       return whole ? x : simplifyIndex(c, idxDiv(c, x, c.index(d)));
@@ -149,6 +159,7 @@ UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
     mine[n] = c.withSources(n, src);
   }
   UOpRef x = gate ? c.make(Op::Load, {buffer, mine[gate], mine[at]}, {1}) : c.make(Op::Load, {buffer, mine[at]}, {1});
-  UOpRef stage = c.make(Op::Stage, {x, along, across}, {turn.high + 1, 1}); // one apart: no two of a column in a bank
+  int64_t between = std::max<int64_t>(32 / turn.wide, 1); // so that no two of those that read together meet in a bank
+  UOpRef stage = c.make(Op::Stage, {x, along, across}, {turn.high + between, 1});
   return c.make(Op::At, {stage, turn.along, turn.across}, {1});
 }

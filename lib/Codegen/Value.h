@@ -77,9 +77,15 @@ public:
       std::function<void(UOpRef, llvm::MutableArrayRef<UOpRef>)> place; // sets the labels of a point
       std::function<UOpRef(UOpRef)> inside;                             // whether a point is one; null: certainly
       UOpRef extent = nullptr;                                          // of all points of this side
-    } side[2];                                                          // by operand
-    unsigned threads = 0;                                               // 0: none
-    int64_t deep = 1; // steps of the sum that are in fast memory at once
+      int64_t together = 1; // points that neighbouring threads have side by side: with chains, each's lie so
+    } side[2];              // by operand
+    unsigned threads = 0;   // 0: none
+    int64_t deep = 1;       // steps of the sum that are in fast memory at once
+    // So many threads have the same points of the tile and each another chain of their sums, number `chain` of those
+    // at hand. The operands' blocks have the points of each chain one behind another.
+    int64_t chains = 1;
+    UOpRef chain = nullptr;
+    llvm::SmallVector<UOpRef, 2> place; // the digits of the number that tell which points a thread has
   } shared;
 
   // Of a tile that is turned: the digits of the thread's number along the innermost dim and along the other. An operand
@@ -143,6 +149,11 @@ private:
   };
   Steps stepsOf(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
                 llvm::SmallVectorImpl<UOpRef> &loops);
+  /// Element (k, own point) of the operand on this side of a tile, at the labels of the thread's own chain.
+  UOpRef tileOperand(UOpRef r, const ContractSpec &s, int side, const Steps &steps, llvm::ArrayRef<UOpRef> labels,
+                     llvm::ArrayRef<UOpRef> lengths, UOpRef otherwise);
+  /// What the threads' chains have summed, for each of them to add up in order.
+  UOpRef chainSum(UOpRef sum, UOpRef chain);
   /// The loops along a sum whose accumulators rest every `deep` steps: the outer ones are of kind around.
   llvm::SmallVector<UOpRef, 6> restingLoops(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels);
   UOpRef turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
@@ -162,6 +173,15 @@ private:
   int64_t nextAxis = 0;
 };
 
+/// The blocks in which chain512 goes along a sum: of each label how long they are, and how many.
+struct ChainBlocks {
+  int64_t most() const; // at most so many together
+  llvm::SmallVector<UOpRef, 4> length, count;
+  llvm::SmallVector<int64_t, 4> order; // the labels that are cut, the outermost loop first
+};
+ChainBlocks chainBlocks(Context &c, llvm::ArrayRef<UOpRef> lengths);
+/// `r`, or +0 when one of the extents is 0 (N4: a sum over an extent of 0 is +0.0).
+UOpRef zeroIfEmpty(Context &c, UOpRef r, llvm::ArrayRef<UOpRef> extents);
 /// A power of two, 64 at most, that divides every value of an index.
 uint64_t alignmentOf(UOpRef x);
 /// Does x depend on `on`?

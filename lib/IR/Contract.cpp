@@ -87,6 +87,11 @@ llvm::Expected<ReduceSpec> astra::decodeReduce(llvm::ArrayRef<int64_t> ints) {
   return s;
 }
 
+bool astra::hasLabel(llvm::ArrayRef<AffineForm> forms, int64_t label) {
+  return llvm::any_of(
+      forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
+}
+
 llvm::SmallVector<int64_t, 4> astra::chain512Blocks(llvm::ArrayRef<int64_t> lengths) {
   llvm::SmallVector<int64_t, 4> b(lengths.size());
   int64_t s = 1;

@@ -23,6 +23,9 @@
 //                                                                 side have a tile of 128 by 128, whose operands lie in
 //                                                                 memory that they share, 16 steps of the sum at once,
 //                                                                 the next 16 on their way
+//   contract: n 1; m 0; rows 1; vector 1; unroll 1; threads 64; spread 2; tall 1; deep 16; pipeline 2
+//                                                                 on a GPU: 32 columns of one row, two threads have a
+//                                                                 chain each of the sum of each
 //   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32; spread 8   on a GPU: the 8 warps of a block share a
 //                                                                 row, chunk by chunk of its sums
 //   columns:  merge 1; vector 1; unroll 1; threads 256; spread 8  on a GPU: an item is 32 neighbouring elements, 8
@@ -45,7 +48,7 @@ struct Plan {
   unsigned merge = 1;
   unsigned lanes = 1, unroll = 1; // elements a vector, vectors a step (contract: vectors of the tile along n)
   // contract: kept labels of the register tile
-  int64_t nLabel = -1;                   // lanes run along it
+  int64_t nLabel = -1;                   // lanes run along it; -1 (of a GPU): none
   llvm::SmallVector<int64_t, 2> mLabels; // rows, outermost first, walked as one index
   unsigned rows = 1;                     // rows of the tile
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
@@ -60,7 +63,8 @@ struct Plan {
   unsigned warp = 0;
   // of a GPU, rows: so many warps are one item, each has its chunks of a reduction. columns: an item is a block of
   // threads, so many of which share an element of the result: each has its lanes of a chunk, and where they are more
-  // than 64 its chunks. 0: neither
+  // than 64 its chunks. contract with tall: so many threads have the same elements of the tile, each with another chain
+  // of their sums. 0: none of these
   unsigned spread = 0;
   // contract, of a CPU: an item is `tall` tiles one below another, which all go `deep` steps of the sum before any goes
   // on; their sums rest in memory. 0: each tile goes to the end.

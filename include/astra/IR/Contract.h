@@ -16,6 +16,9 @@ struct AffineForm {
   bool isLabel() const { return terms.size() == 1 && terms[0].second == 1 && constant == 0 && divisor == 1; }
 };
 
+/// Whether one of these forms has the label.
+bool hasLabel(llvm::ArrayRef<AffineForm> forms, int64_t label);
+
 struct ContractSpec {
   int64_t kept = 0, reduced = 0;           // numbers of labels
   llvm::SmallVector<AffineForm, 4> a, b;   // one per dim of the operand

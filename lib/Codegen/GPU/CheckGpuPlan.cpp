@@ -12,17 +12,12 @@ using namespace astra;
 
 std::string astra::unsharable(const KernelSpec &spec, const Plan &p) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
-  auto mentions = [](const auto &forms, int64_t label) {
-    return llvm::any_of(
-        forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
-  };
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
-  bool laneInB = mentions(s.b, p.nLabel);
-  if (laneInB && mentions(s.a, p.nLabel)) return "both operands have label n";
+  bool laneInB = hasLabel(s.b, p.nLabel);
   for (int64_t l : p.mLabels)
-    if (mentions(laneInB ? s.b : s.a, l)) return "label " + std::to_string(l) + " of m is one of the lanes' operand";
+    if (hasLabel(laneInB ? s.b : s.a, l)) return "label " + std::to_string(l) + " of m is one of the lanes' operand";
   return "";
 }
 
@@ -41,7 +36,14 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     return bad(found("vector", p.lanes) + " with " + found("warp", p.warp) +
                "; the lanes of a row are the warp's threads, expected " +
                (p.spread ? "as many" : "so many or a part of them"));
-  if (p.spread) {
+  if (p.spread && p.kind == PlanKind::Contract) {
+    if (!p.tall) return bad(found("spread", p.spread) + " without tall: there is no shared tile");
+    if (!llvm::isPowerOf2_32(p.spread) || p.spread < 2)
+      return bad(found("spread", p.spread) + "; expected a power of two of chains");
+    if (uint64_t(p.tall) * p.spread > p.threads)
+      return bad(found("spread", p.spread) + " times " + found("tall", p.tall) + "; a block has " +
+                 llvm::Twine(p.threads) + " threads");
+  } else if (p.spread) {
     bool rows = p.kind == PlanKind::Rows, reduces = spec.heavy && spec.heavy->op == Op::Reduce;
     if (!llvm::isPowerOf2_32(p.spread) || p.spread < 2 || !llvm::isPowerOf2_32(p.threads))
       return bad(found("spread", p.spread) + " with " + found("threads", p.threads) + "; expected powers of two");

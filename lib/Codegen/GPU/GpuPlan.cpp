@@ -11,11 +11,13 @@
 //             item is some columns, and several threads share each
 //   rows      the lanes of a row are the threads of a warp, or some of them for a short row; the warps of a block
 //             share a long one
-//   contract  an item is a block: its threads have a register tile each and share the operands' blocks; where that
-//             does not pay (one row) or cannot be (quotients in the indices) an item is a register tile
+//   contract  an item is a block: its threads have a register tile each and share the operands' blocks, and the sums of
+//             few results (ProductPlan.cpp); where that does not pay (a short sum of which nothing is used twice) or
+//             cannot be (quotients in the indices) an item is a register tile
 #include "../Rows.h"
 #include "../Value.h"
 #include "CheckGpuPlan.h"
+#include "ProductPlan.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,64 +27,8 @@ using namespace astra;
 /// A thread, as the planner for CPUs sees it.
 static const Target aThread{"", Arch::X86_64, 0, 16, 64, false, 16 * 1024, 64 * 1024, {}, {}};
 
-namespace {
-/// Tiles of a block: rows and vectors of a thread, threads one below another and all of them.
-struct Tile {
-  unsigned rows, vectors, tall, threads;
-  double speed; // of a multiply-add, by how often what was read from shared memory is used
-};
-constexpr Tile tiles[] = {{8, 2, 16, 256, 1.0}, {8, 1, 8, 128, 0.85}, {4, 1, 8, 128, 0.65}, {4, 1, 8, 64, 0.65},
-                          {4, 1, 4, 64, 0.6},   {4, 1, 2, 64, 0.55},  {4, 1, 1, 64, 0.5},   {2, 1, 1, 64, 0.4}};
 constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
-constexpr double least = 2048; // elements of a tile that take as long as waiting for memory does
-} // namespace
 
-/// Whether the block of a contract is worth sharing its operands, and how large it is.
-static bool shareOperands(const KernelSpec &spec, const GpuTarget &target, Plan &p) {
-  UOpRef r = spec.heavy;
-  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
-  llvm::SmallVector<bool> inOther(s.kept + s.reduced), inLanes(s.kept + s.reduced);
-  auto has = [&](const auto &forms, int64_t label) {
-    return llvm::any_of(
-        forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
-  };
-  bool laneInB = has(s.b, p.nLabel);
-  p.mLabels.clear(); // in the output's memory order
-  for (const MemoryDim &d : spec.outputs[0].layout.dims)
-    if (d.axis != p.nLabel && d.axis < s.kept && !has(laneInB ? s.b : s.a, d.axis) &&
-        !llvm::is_contained(p.mLabels, d.axis))
-      p.mLabels.push_back(d.axis);
-  if (!unsharable(spec, p).empty()) return false;
-  int64_t m = 1, n = std::max<int64_t>(r->shape[p.nLabel]->hi, 1), others = 1, steps = 1;
-  constexpr int64_t large = 4096; // what may be anything
-  auto size = [&](UOpRef e) { return std::clamp<int64_t>(e->hi, 1, e->isConst() ? int64_t(1) << 40 : large); };
-  for (int64_t l = 0; l < s.kept; ++l)
-    if (l != p.nLabel) (llvm::is_contained(p.mLabels, l) ? m : others) *= size(r->shape[l]);
-  for (UOpRef e : r->indices().slice(s.kept, s.reduced)) steps *= size(e);
-  if (spec.mostRows) m = std::min(m, spec.mostRows);
-  n = size(r->shape[p.nLabel]);
-  if (m < 2 || steps < 8 || double(m) * n * others < least / 2) return false;
-  double best = 0;
-  p.deep = 16;
-  p.pipeline = 2;
-  for (const Tile &t : tiles) {
-    int64_t wide = t.threads / t.tall * t.vectors * p.lanes, down = t.tall * t.rows;
-    int64_t bytes = std::max(1u, byteSize(r->dtype)), apart = 8 * (16 / std::min<int64_t>(bytes, 16)); // at most
-    if (uint64_t(p.pipeline * p.deep * (wide + down + 2 * apart) * bytes) > target.sharedBytes) continue;
-    int64_t blocks = ((n + wide - 1) / wide) * ((m + down - 1) / down) * others;
-    double turns = double((blocks + units - 1) / units), useful = double(n) * m * others / units;
-    double score = useful / std::max(turns * wide * down / t.speed, least);
-    if (score > best * 1.05)
-      best = score, p.rows = t.rows, p.unroll = t.vectors, p.tall = t.tall, p.threads = t.threads;
-  }
-  return best > 0;
-}
-
-/// Of what may be anything: not more than so much.
-static int64_t likely(UOpRef e) {
-  constexpr int64_t large = 4096;
-  return std::clamp<int64_t>(e->hi, 1, e->isConst() ? int64_t(1) << 40 : large);
-}
 static int64_t likely(llvm::ArrayRef<UOpRef> extents) {
   int64_t n = 1;
   for (UOpRef e : extents) n = std::min(n * likely(e), int64_t(1) << 40);
@@ -96,15 +42,19 @@ static int64_t powerAbove(int64_t n) { return int64_t(llvm::bit_ceil(uint64_t(st
 /// dims behind that one.
 static bool turns(Context &c, const KernelSpec &spec, Plan &p) {
   constexpr int64_t side = 32, least = 256; // elements along a side; of a tile
+  constexpr int64_t few = 5;                // of which neighbours are read together all the same
   const Placed &out = spec.outputs[0];
   if (spec.inPlace || spec.heavy || serialAxis(spec) >= 0 || storedPoints(spec) != out.value) return false;
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   for (unsigned across = 0; across + 1 < extents.size(); ++across) {
-    if (extents[across]->hi < 3 || likely(llvm::ArrayRef(extents).drop_front(across + 1)) < side / 2) continue;
+    int64_t behind = likely(llvm::ArrayRef(extents).drop_front(across + 1)), here = extents[across]->hi;
+    bool narrow = behind < side / 2; // then the tile is longer across
+    if (here < 3 || (narrow && (behind < few || here < side))) continue;
     Plan turned;
     turned.merge = across;
-    int64_t high = std::min(side, powerAbove(extents[across]->hi));
-    turned.turn = std::max(side, least / high), turned.threads = turned.turn * high;
+    int64_t high = std::min(side, powerAbove(here));
+    turned.turn = narrow ? powerAbove(behind) : std::max(side, least / high);
+    turned.threads = turned.turn * (narrow ? least / turned.turn : high);
     Kernel k = lowerKernel(c, spec, turned);
     if (llvm::none_of(topoSort({k.sink}), [](UOpRef n) { return n->op == Op::Stage; })) continue;
     p = turned;
@@ -239,23 +189,47 @@ static void reduction(Context &c, const KernelSpec &spec, const GpuTarget &targe
   p = chosen;
 }
 
+/// A product: tiles of a block, or, where its operands cannot be shared or need not be, of a thread.
+static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
+  constexpr double bearable = 2, better = 0.75;
+  constexpr int64_t longSum = 64; // steps that are worth being on their way before they are used
+  if (!spec.heavy || spec.heavy->op != Op::Contract || spec.inPlace) return false;
+  Plan shared = p;
+  bool shares = shareOperands(c, spec, target, shared);
+  if (p.kind == PlanKind::Contract) { // values of a tile are a thread's registers
+    p.unroll = 1;
+    p.rows = std::min(p.rows, 8u);
+    int64_t results = likely(spec.heavy->shape);
+    auto few = [&] { return results / (int64_t(p.rows) * p.lanes) < units * p.threads; };
+    while (few() && p.threads > target.warp && p.threads > 64) p.threads /= 2;
+    while (few() && p.rows > 1) p.rows = (p.rows + 1) / 2;
+    if (few() || worstWaste(c, spec, target, p) > bearable) p.lanes = 1;
+  }
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  bool inBoth = hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel),
+       oneRow = llvm::all_of(shared.mLabels, [&](int64_t l) { return spec.heavy->shape[l]->hi <= 1; });
+  int64_t steps = likely(spec.heavy->indices().slice(s.kept, s.reduced));
+  bool reused = p.kind != PlanKind::Contract || !(inBoth || (oneRow && steps < longSum));
+  if (shares && !reused) { // only where threads would read far apart
+    double waste = worstWaste(c, spec, target, p);
+    shares = waste > bearable && worstWaste(c, spec, target, shared) < better * waste;
+  }
+  if (shares) p = shared;
+  return p.kind == PlanKind::Contract;
+}
+
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {
   Plan p = choosePlan(c, spec, aThread);
   p.threads = 256;
   p.block = p.stage = 0;
+  if (product(c, spec, target, p)) return p;
   switch (p.kind) {
   case PlanKind::Map:
     if (!turns(c, spec, p)) chooseVectors(c, spec, p);
     break;
   case PlanKind::Columns: reduction(c, spec, target, p, true); break;
   case PlanKind::Rows: reduction(c, spec, target, p, false); break;
-  case PlanKind::Contract: // values of a tile are a thread's registers
-    if (shareOperands(spec, target, p)) break;
-    p = choosePlan(c, spec, aThread);
-    p.threads = 256, p.block = p.stage = 0;
-    p.unroll = 1;
-    p.rows = std::min(p.rows, 8u);
-    break;
+  case PlanKind::Contract: break; // done above
   }
   return p;
 }

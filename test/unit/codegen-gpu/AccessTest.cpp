@@ -95,6 +95,54 @@ const Shape shapes[] = {
     {"doubles", R"(entry @main(%x : f64[2048, 2048], %w : f64[2048, 2048]) -> (%y : f64[2048, 2048]) {
        %y = contract %x[i, k], %w[k, j] -> [i, j] sum [k]
      })"},
+    // Few results: the loads of the main loop, threads that share a sum, and stores.
+    {"oneRow",
+     one("%x : f32[1, 768], %w : f32[768, 2304]", "f32[1, 2304]", "contract %x[i, k], %w[k, j] -> [i, j] sum [k]")},
+    {"oneRowTurned",
+     one("%x : f32[1, 768], %w : f32[50257, 768]", "f32[1, 50257]", "contract %x[i, k], %w[j, k] -> [i, j] sum [k]")},
+    {"oneRowHalves",
+     one("%x : f16[1, 768], %w : f16[2304, 768]", "f16[1, 2304]", "contract %x[i, k], %w[j, k] -> [i, j] sum [k]")},
+    {"oneRowDoubles",
+     one("%x : f64[1, 768], %w : f64[2304, 768]", "f64[1, 2304]", "contract %x[i, k], %w[j, k] -> [i, j] sum [k]")},
+    {"twoRows",
+     one("%x : f32[2, 2048], %w : f32[2048, 1000]", "f32[2, 1000]", "contract %x[i, k], %w[k, j] -> [i, j] sum [k]")},
+    {"fewRowsTurned",
+     one("%x : f32[5, 2048], %w : f32[1000, 2048]", "f32[5, 1000]", "contract %x[i, k], %w[j, k] -> [i, j] sum [k]")},
+    {"fewRowsSymbolic", "dim b in 1..8\n" + one("%x : f32[b, 2048], %w : f32[2048, 1000]", "f32[b, 1000]",
+                                                "contract %x[i, k], %w[k, j] -> [i, j] sum [k]")},
+    {"eightRows",
+     one("%x : f32[8, 2048], %w : f32[2048, 1000]", "f32[8, 1000]", "contract %x[i, k], %w[k, j] -> [i, j] sum [k]")},
+    {"threeColumns",
+     one("%x : f32[100000, 64], %w : f32[64, 3]", "f32[100000, 3]", "contract %x[i, k], %w[k, j] -> [i, j] sum [k]")},
+    {"matrixVector",
+     one("%x : f32[4096, 4096], %z : f32[4096]", "f32[4096]", "contract %x[i, k], %z[k] -> [i] sum [k]")},
+    {"matrixColumn",
+     one("%x : f32[4096, 4096], %z : f32[4096, 1]", "f32[4096, 1]", "contract %x[i, k], %z[k, j] -> [i, j] sum [k]")},
+    {"vectorMatrix",
+     one("%x : f32[4096, 4096], %z : f32[4096]", "f32[4096]", "contract %x[k, i], %z[k] -> [i] sum [k]")},
+    {"dot", one("%x : f32[1000000], %z : f32[1000000]", "f32", "contract %x[k], %z[k] -> [] sum [k]")},
+    {"dotDoubles", one("%x : f64[1000000], %z : f64[1000000]", "f64", "contract %x[k], %z[k] -> [] sum [k]")},
+    {"dots", one("%x : f32[1000, 64], %z : f32[1000, 64]", "f32[1000]", "contract %x[b, k], %z[b, k] -> [b] sum [k]")},
+    {"dotsLong",
+     one("%x : f32[100, 65536], %z : f32[100, 65536]", "f32[100]", "contract %x[b, k], %z[b, k] -> [b] sum [k]")},
+    {"decodeScores", "dim t in 1..1024\n" + one("%q : f32[1, 12, 1, 64], %k : f32[1, 12, t, 64]", "f32[1, 12, 1, t]",
+                                                "contract %q[b, h, i, d], %k[b, h, j, d] -> [b, h, i, j] sum [d]")},
+    {"decodeValues", "dim t in 1..1024\n" + one("%p : f32[1, 12, 1, t], %v : f32[1, 12, t, 64]", "f32[1, 12, 1, 64]",
+                                                "contract %p[b, h, i, j], %v[b, h, j, d] -> [b, h, i, d] sum [j]")},
+    {"pointwise7", one("%x : f32[1, 7, 7, 960], %w : f32[960, 160]", "f32[1, 7, 7, 160]",
+                       "contract %x[n, h, w, c], %w[c, o] -> [n, h, w, o] sum [c]")},
+    {"pointwise112", one("%x : f32[1, 112, 112, 32], %w : f32[32, 16]", "f32[1, 112, 112, 16]",
+                         "contract %x[n, h, w, c], %w[c, o] -> [n, h, w, o] sum [c]")},
+    {"pointwisePlanes", one("%x : f32[1, 960, 7, 7], %w : f32[160, 960]", "f32[1, 160, 7, 7]",
+                            "contract %x[n, c, h, w], %w[o, c] -> [n, o, h, w] sum [c]")},
+    {"depthwise", one("%x : f32[1, 30, 30, 384], %w : f32[3, 3, 384]", "f32[1, 28, 28, 384]",
+                      "contract %x[n, h + r, w + s, c], %w[r, s, c] -> [n, h: 28, w: 28, c] sum [r, s]")},
+    {"depthwise7", one("%x : f32[1, 9, 9, 960], %w : f32[3, 3, 960]", "f32[1, 7, 7, 960]",
+                       "contract %x[n, h + r, w + s, c], %w[r, s, c] -> [n, h: 7, w: 7, c] sum [r, s]")},
+    {"depthwiseHalf", one("%x : f32[1, 57, 57, 96], %w : f32[3, 3, 96]", "f32[1, 28, 28, 96]",
+                          "contract %x[n, 2*h + r, 2*w + s, c], %w[r, s, c] -> [n, h: 28, w: 28, c] sum [r, s]")},
+    {"depthwisePlanes", one("%x : f32[1, 384, 30, 30], %w : f32[384, 3, 3]", "f32[1, 384, 28, 28]",
+                            "contract %x[n, c, h + r, w + s], %w[c, r, s] -> [n, c, h: 28, w: 28] sum [r, s]")},
     {"transpose", R"(entry @main(%x : f32[128, 256]) -> (%y : f32[256, 128]) {
        %y = permute %x perm=[1, 0]
      })"},
@@ -205,6 +253,37 @@ TEST_P(GpuAccesses, AreOfNeighbours) {
     EXPECT_GT(seen, 1u);
     EXPECT_LE(longestFold(k), 1024) << k.kernel->plan;
   }
+}
+
+// Products of few results: blocks for a chip where there is work for it, and threads that have a chain each of a sum of
+// several.
+TEST(GpuAccesses, FewResultsHaveThreads) {
+  struct {
+    const char *name;
+    int64_t blocks, chains; // at least; threads that share a sum
+  } wanted[] = {
+      {"oneRow", 100, 2},          {"oneRowTurned", 500, 2},  {"oneRowDoubles", 100, 2},
+      {"twoRows", 100, 4},         {"fewRowsTurned", 100, 4}, {"eightRows", 100, 4},
+      {"fewRowsSymbolic", 100, 4}, {"matrixVector", 100, 8},  {"matrixColumn", 100, 8},
+      {"vectorMatrix", 100, 8},    {"dot", 1, 128},           {"dots", 8, 1},
+      {"dotsLong", 100, 128},      {"decodeScores", 100, 1},  {"decodeValues", 24, 2},
+      {"pointwise7", 100, 2},      {"pointwise112", 100, 1},  {"depthwise", 100, 1},
+      {"depthwise7", 100, 1},
+  };
+  for (const GpuTarget *target : flavours())
+    for (auto &w : wanted) {
+      const Shape &shape = *llvm::find_if(shapes, [&](const Shape &s) { return llvm::StringRef(s.name) == w.name; });
+      GraphOnGpu g(shape.text, *target, /*build=*/false);
+      ASSERT_EQ(g.wrong, "");
+      for (const GpuKernel &k : g.kernels) {
+        Plan p = llvm::cantFail(parsePlan(k.kernel->plan));
+        if (p.kind != PlanKind::Contract) continue;
+        int64_t items = itemCount(g.lowered->ctx(), k.kernel->sink)->hi, perBlock = k.threads / k.group;
+        int64_t atLeast = target->warp == 32 ? w.blocks : (w.blocks + 1) / 2;
+        EXPECT_GE((items + perBlock - 1) / perBlock, atLeast) << w.name << ": " << k.kernel->plan;
+        EXPECT_GE(std::max(p.spread, 1u), w.chains) << w.name << ": " << k.kernel->plan;
+      }
+    }
 }
 
 } // namespace

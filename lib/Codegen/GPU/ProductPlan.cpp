@@ -1,0 +1,166 @@
+//===- ProductPlan.cpp: plans of contractions for GPUs ----------------------===//
+// Takes:    a contraction and a target.
+// Gives:    tiles of blocks whose threads share the operands, by what a step of the sum costs a unit of the chip: what
+//           it multiplies, what it loads, or what it waits. Few results are small tiles, so that there are blocks for
+//           the chip, and several threads for each, one a chain of its sum. What cannot be shared is tiles of a thread.
+// Keeps:    determinism: no measurement, no randomness.
+#include "ProductPlan.h"
+#include "../Value.h"
+#include "CheckGpuPlan.h"
+#include "astra/IR/Contract.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+
+namespace {
+/// Tiles of a block: rows and vectors of a thread, threads one below another and all of them.
+struct Tile {
+  unsigned rows, vectors, tall, threads;
+  double speed; // of a multiply-add, by how often what was read from shared memory is used
+};
+constexpr Tile tiles[] = {{8, 2, 16, 256, 1.0}, {8, 1, 8, 128, 0.85}, {4, 1, 8, 128, 0.65}, {4, 1, 8, 64, 0.65},
+                          {4, 1, 4, 64, 0.6},   {4, 1, 2, 64, 0.55},  {4, 1, 1, 64, 0.5},   {2, 1, 1, 64, 0.4}};
+// In multiply-adds of a unit, of which a step takes one each 128th of a cycle:
+constexpr double least = 2048; // what a step waits at least
+constexpr double load = 8;     // what an element takes on its way from the far cache
+
+class Search {
+public:
+  Search(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &best) : target(target), best(best) {
+    UOpRef r = spec.heavy;
+    ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+    bytes = std::max(1u, byteSize(r->dtype));
+    if (best.nLabel >= 0) {
+      n = likely(r->shape[best.nLabel]);
+      alongColumns = neighbours(spec, s, best.nLabel);
+      columnsInBoth = hasLabel(s.a, best.nLabel) && hasLabel(s.b, best.nLabel);
+    }
+    for (int64_t l = 0; l < s.kept; ++l)
+      if (l != best.nLabel) (llvm::is_contained(best.mLabels, l) ? m : others) *= likely(r->shape[l]);
+    for (int64_t l : best.mLabels) alongRows |= neighbours(spec, s, l);
+    if (spec.mostRows) m = std::min(m, spec.mostRows);
+    llvm::ArrayRef<UOpRef> lengths = r->indices().slice(s.kept, s.reduced);
+    for (UOpRef e : lengths) steps *= likely(e);
+    for (int64_t i : chainBlocks(c, lengths).order)
+      chains *= (likely(lengths[i]) - 1) / std::max<int64_t>(chainBlocks(c, lengths).length[i]->hi, 1) + 1;
+  }
+
+  /// Whether there is a tile that is worth it.
+  bool run() {
+    constexpr int64_t shortest = 8, longSum = 32; // steps that are worth sharing, of many results and of few
+    if (steps < shortest || (steps < longSum && double(m) * n * others < least / 2)) return false;
+    // Columns of a thread are neighbours, which it reads together; of an operand that is turned its neighbours have
+    // those, so that no two read from one bank.
+    const unsigned vector = best.lanes, lanes = alongColumns ? vector : 1;
+    for (const Tile &t : tiles)
+      if (m > 1) spreads({t.rows, t.vectors * vector / lanes, t.tall, t.threads, t.speed}, lanes);
+    for (unsigned columns : {vector, 1u})
+      for (unsigned rows : {8, 4, 2, 1})
+        for (unsigned threads = 256; threads; threads /= 2)
+          for (unsigned tall = 1; tall <= threads; tall *= 2) {
+            unsigned together = std::min(columns, lanes);
+            double speed = double(rows) * columns / (rows + columns) / 3.1;
+            spreads({rows, columns / together, tall, threads, std::min(speed, 0.6)}, together);
+          }
+    return bestScore > 0;
+  }
+
+private:
+  /// Whether neighbours along a label are neighbours in an operand.
+  static bool neighbours(const KernelSpec &spec, const ContractSpec &s, int64_t label) {
+    for (bool inB : {false, true}) {
+      const auto &forms = inB ? s.b : s.a;
+      if (forms.empty()) continue;
+      UOpRef x = spec.heavy->src[inB];
+      auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+      int64_t last = in == spec.inputs.end() ? int64_t(forms.size()) - 1 : in->layout.dims.back().axis;
+      while (last > 0 && x->shape[last]->hi == 1) --last;
+      if (hasLabel(forms[last], label)) return true;
+    }
+    return false;
+  }
+
+  /// A tile, with a thread for each result and with several.
+  void spreads(const Tile &t, unsigned lanes) {
+    constexpr unsigned mostThreads = 512; // whose registers are there
+    int64_t wide = int64_t(t.threads) / t.tall * t.vectors * lanes, down = int64_t(t.tall) * t.rows;
+    int64_t sector = 32 / bytes, columns = std::min(wide, n);
+    if ((down >= 2 * m && down > 1) || (wide >= 2 * n && wide > 1)) return; // a smaller one does
+    if (alongColumns && wide < 2 * sector && wide < n) return;
+    if (alongRows && down < 2 * sector && down < m) return;
+    if (columns < sector && t.rows > 1) return; // threads below each other would store far apart
+    if (columns < sector && wide > n && lanes * t.vectors > 1) return;
+    for (unsigned spread = 1; spread < 2 * chains || t.threads * spread <= target.warp; spread *= 2)
+      if (t.threads * spread > mostThreads)
+        break;
+      else if (t.threads * spread % target.warp == 0)
+        consider(t, lanes, wide, down, spread);
+  }
+
+  void consider(const Tile &t, unsigned lanes, int64_t wide, int64_t down, unsigned spread) {
+    constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
+    // Steps that a chain's result takes; what a full chip is worth, chains that there are not, a block of a warp; how
+    // much of its loads a step waits for.
+    constexpr double addition = 0.4, filled = 0.6, idle = 0.25, lone = 0.95, apart = 0.25;
+    unsigned threads = t.threads * spread;
+    int64_t points = (wide + (columnsInBoth ? wide * down : down)) * spread;
+    bool small = t.rows * t.vectors * lanes <= 4; // a thread's tile leaves registers
+    int64_t deep = depth(points, threads, small ? 32 : 16);
+    if (!deep) return;
+    int64_t blocks = ((n + wide - 1) / wide) * ((m + down - 1) / down) * others, turns = (blocks + units - 1) / units;
+    double loads = double(turns) * points * load,
+           step = std::max({double(turns) * wide * down * spread / t.speed, loads, least}) + apart * loads;
+    double serial = double((chains + spread - 1) / spread) * double((steps + chains - 1) / chains) +
+                    (spread > 1 ? addition * double(chains) : 0);
+    double score = double(n) * m * others * double(steps) / (step * serial);
+    score *= 1 + filled * std::min(1.0, double(blocks) / units);
+    if (spread >= 2 * chains && spread > 1) score *= idle; // chains that there are not
+    if (threads < 64) score *= lone;
+    if (score <= bestScore * 1.05) return;
+    bestScore = score;
+    best.rows = t.rows, best.unroll = t.vectors, best.lanes = lanes, best.tall = t.tall, best.threads = threads;
+    best.spread = spread > 1 ? spread : 0, best.deep = unsigned(deep), best.pipeline = 2;
+  }
+
+  /// Steps that lie in shared memory at once: as many as a thread can have on their way. 0: there is no room.
+  int64_t depth(int64_t points, int64_t threads, int64_t most) const {
+    constexpr int64_t onTheWay = 128;                            // bytes of a thread
+    int64_t apart = 2 * 8 * (16 / std::min<int64_t>(bytes, 16)); // at most
+    for (int64_t deep : {32, 16, 8}) {
+      if (deep > most || (deep > 16 && (deep * points * bytes > onTheWay * threads || deep > steps))) continue;
+      if (uint64_t(2 * deep * (points + apart) * bytes) <= target.sharedBytes) return deep;
+    }
+    return 0;
+  }
+
+  const GpuTarget &target;
+  Plan &best;
+  double bestScore = 0;
+  int64_t m = 1, n = 1, others = 1, steps = 1, chains = 1, bytes = 1;
+  bool columnsInBoth = false, alongColumns = false, alongRows = false;
+};
+} // namespace
+
+int64_t astra::likely(UOpRef e) {
+  constexpr int64_t large = 4096;
+  return std::clamp<int64_t>(e->hi, 1, e->isConst() ? int64_t(1) << 40 : large);
+}
+
+bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  const Placed &out = spec.outputs[0];
+  p.kind = PlanKind::Contract;
+  if (spec.laneLabel < 0) { // along the output's neighbours
+    p.nLabel = -1;
+    p.lanes = std::max<int64_t>(16 / std::max(1u, byteSize(spec.heavy->dtype)), 1);
+    for (const MemoryDim &d : out.layout.dims)
+      if (d.axis < s.kept && spec.heavy->shape[d.axis]->hi > 1) p.nLabel = d.axis;
+  }
+  const auto &lanesOperand = hasLabel(s.b, p.nLabel) ? s.b : s.a;
+  p.mLabels.clear(); // in the output's memory order
+  for (const MemoryDim &d : out.layout.dims)
+    if (d.axis != p.nLabel && d.axis < s.kept && !hasLabel(lanesOperand, d.axis) &&
+        !llvm::is_contained(p.mLabels, d.axis))
+      p.mLabels.push_back(d.axis);
+  return unsharable(spec, p).empty() && Search(c, spec, target, p).run();
+}

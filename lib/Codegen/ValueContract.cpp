@@ -1,0 +1,305 @@
+//===- ValueContract.cpp: contractions as folds ----------------------------===//
+// Takes:    a contraction at an index of its result.
+// Gives:    folds in the order of chain512 (N4): nested folds of its blocks. Of a tile that the threads of a GPU share,
+//           the operands come from fast memory, and threads may have a chain each: their sums meet there too.
+// Keeps:    the order under every plan: a plan only says who has which part of a sum, and where it rests.
+#include "Value.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, UOpRef &takesPart, UOpRef gate) {
+  SmallVector<UOpRef, 4> index;
+  UOpRef valid = nullptr;
+  for (auto [f, extent] : llvm::zip(forms, x->shape)) {
+    UOpRef e = c.index(f.constant);
+    for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
+    if (f.divisor != 1) {
+      UOpRef d = c.index(f.divisor);
+      takesPart = both(takesPart, lt(simplifyIndex(c, idxMod(c, e, d)), c.index(1)));
+      e = idxDiv(c, e, d);
+    }
+    e = simplifyIndex(c, e);
+    if (!f.isLabel()) valid = both(valid, both(lt(c.index(-1), e), lt(e, extent)));
+    index.push_back(e);
+  }
+  return select(valid, at(x, index, both(gate, both(valid, takesPart))), c.literal(x->dtype, 0));
+}
+
+/// The operand's element from a stage of all its rows and the panel's columns.
+UOpRef ValueAt::staged(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, int64_t reduced, UOpRef length,
+                       UOpRef columns) {
+  UOpRef k = range(length, RangeKind::Fold), v = range(c.index(panel.vectors), RangeKind::Fold),
+         l = range(c.index(panel.lanes), RangeKind::Vector), takesPart = nullptr;
+  SmallVector<UOpRef, 8> own(labels);
+  own[reduced] = k;
+  own[panel.label] = idxAdd(c, panel.first, idxAdd(c, idxMul(c, v, c.index(panel.lanes)), l));
+  std::pair tileMask{masked, mask};
+  if (masked) masked = l, mask = lt(own[panel.label], columns);
+  UOpRef element = operand(x, forms, own, takesPart, nullptr);
+  std::tie(masked, mask) = tileMask;
+  return c.make(Op::At, {c.make(Op::Stage, {element, k, v, l}), labels[reduced], panel.vector, panel.lane}, {1});
+}
+
+/// How a tile goes along what is summed in a block of chain512: by `deep` steps that are in fast memory at once. The
+/// outer labels are loops of their own, or, where the innermost one is short, all are walked as one.
+ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
+                                llvm::SmallVectorImpl<UOpRef> &loops) {
+  bool fixed = llvm::all_of(chain, [](const Along &a) { return a.length->isConst(); });
+  bool flat = chain.size() > 1 && fixed && chain.back().length->ints[0] % shared.deep;
+  Steps steps;
+  for (; !flat && chain.size() > 1; chain = chain.drop_front()) {
+    loops.push_back(range(chain[0].length, RangeKind::Fold));
+    labels[chain[0].label] = idxAdd(c, chain[0].begin, idxMul(c, loops.back(), c.index(chain[0].step)));
+  }
+  SmallVector<UOpRef, 4> lengths;
+  for (const Along &a : chain) lengths.push_back(a.length);
+  steps.extent = idxProduct(c, lengths);
+  steps.deep = std::min<int64_t>(shared.deep, llvm::PowerOf2Ceil(std::max<int64_t>(steps.extent->hi, 1)));
+  UOpRef size = c.index(steps.deep), tiles = simplifyIndex(c, idxCeilDiv(c, steps.extent, size)), begin = c.index(0);
+  if (tiles->constIndex() != 1) {
+    loops.push_back(range(tiles, RangeKind::Fold));
+    begin = idxMul(c, loops.back(), size);
+  }
+  UOpRef count = steps.extent->isConst() ? simplifyIndex(c, idxMin(c, steps.extent, size)) : size;
+  steps.own = c.index(0);
+  if (count->constIndex() != 1) loops.push_back(steps.own = range(count, RangeKind::Fold));
+  // A block of 512 that is cut off a length of whole tiles has whole tiles.
+  bool whole = !flat && chain.size() == 1 && chain[0].step == 1 && chain[0].all->isConst() &&
+               chain[0].all->ints[0] % steps.deep == 0 && chain[0].length != chain[0].all;
+  steps.inside = [this, begin, whole, extent = steps.extent](UOpRef k) {
+    return whole ? nullptr : lt(idxAdd(c, begin, k), extent);
+  };
+  SmallVector<Along, 4> along(chain);
+  steps.place = [this, begin, lengths, along](UOpRef k, llvm::MutableArrayRef<UOpRef> at) {
+    auto index = unflatten(c, simplifyIndex(c, idxAdd(c, begin, k)), lengths);
+    for (auto [a, i] : llvm::zip(along, index))
+      at[a.label] = simplifyIndex(c, idxAdd(c, a.begin, idxMul(c, i, c.index(a.step))));
+  };
+  return steps;
+}
+
+llvm::SmallVector<UOpRef, 6> ValueAt::restingLoops(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels) {
+  // From the innermost label outwards: whole labels while they are few steps together, then a part of one.
+  int64_t steps = 1;
+  size_t whole = chain.size();
+  for (; whole > 0 && chain[whole - 1].length->hi <= rest.deep / steps; --whole)
+    steps *= std::max<int64_t>(chain[whole - 1].length->hi, 1);
+  UOpRef part = c.index(rest.deep / steps);
+  SmallVector<UOpRef, 6> loops;
+  for (auto [i, a] : llvm::enumerate(chain)) {
+    UOpRef at;
+    if (i + 1 == whole && part->ints[0] > 1) {
+      loops.push_back(range(simplifyIndex(c, idxCeilDiv(c, a.length, part)), RangeKind::Around));
+      UOpRef begin = idxMul(c, loops.back(), part);
+      loops.push_back(range(simplifyIndex(c, idxMin(c, part, idxSub(c, a.length, begin))), RangeKind::Fold));
+      at = idxAdd(c, begin, loops.back());
+    } else {
+      loops.push_back(at = range(a.length, i < whole ? RangeKind::Around : RangeKind::Fold));
+    }
+    labels[a.label] = idxAdd(c, a.begin, idxMul(c, at, c.index(a.step)));
+  }
+  return loops;
+}
+
+ChainBlocks astra::chainBlocks(Context &c, ArrayRef<UOpRef> lengths) {
+  ChainBlocks b;
+  b.length.resize(lengths.size()), b.count.resize(lengths.size());
+  UOpRef one = c.index(1), size = one;
+  for (size_t i = lengths.size(); i-- > 0;) {
+    UOpRef most =
+        i + 1 == lengths.size() ? c.index(512) : idxMax(c, one, simplifyIndex(c, idxDiv(c, c.index(8192), size)));
+    b.length[i] = simplifyIndex(c, idxMin(c, lengths[i], most));
+    size = idxMul(c, size, idxMax(c, b.length[i], one));
+    b.count[i] = simplifyIndex(c, idxCeilDiv(c, lengths[i], idxMax(c, b.length[i], one)));
+  }
+  auto add = [&](size_t i) {
+    if (b.count[i]->hi > 1) b.order.push_back(i);
+  };
+  if (lengths.size()) add(lengths.size() - 1);
+  for (size_t i = 0; i + 1 < lengths.size(); ++i) add(i);
+  return b;
+}
+
+int64_t ChainBlocks::most() const {
+  constexpr int64_t many = 1 << 30;
+  int64_t n = 1;
+  for (int64_t i : order) n = std::min(n * std::min(count[i]->hi, many), many);
+  return n;
+}
+
+UOpRef ValueAt::tileOperand(UOpRef r, const ContractSpec &s, int side, const Steps &steps, ArrayRef<UOpRef> labels,
+                            ArrayRef<UOpRef> lengths, UOpRef otherwise) {
+  const Shared::Side &points = shared.side[side];
+  int64_t bytes = std::max(1u, byteSize(r->dtype)), lanes = std::max<int64_t>(16 / bytes, 1);
+  bool dealt = shared.chains > 1;
+  // A chain's points lie beside those of the next one, `together` at a time, as the threads that read them do.
+  UOpRef chains = c.index(shared.chains), together = c.index(points.together);
+  auto div = [&](UOpRef x, UOpRef by) { return simplifyIndex(c, idxDiv(c, x, by)); };
+  auto mod = [&](UOpRef x, UOpRef by) { return simplifyIndex(c, idxMod(c, x, by)); };
+  auto within = [&](UOpRef number, UOpRef chain, UOpRef point) { // number * together + point mod together, of a chain
+    UOpRef group = chain ? idxAdd(c, idxMul(c, number, chains), chain) : number;
+    return simplifyIndex(c, idxAdd(c, idxMul(c, group, together), mod(point, together)));
+  };
+  UOpRef own = dealt ? within(div(points.own, together), shared.chain, points.own) : points.own;
+  ChainBlocks blocks = chainBlocks(c, lengths);
+  auto whole = [&](UOpRef extent) { return extent->isConst() && extent->ints[0] % lanes == 0; };
+  return fromBlock(
+      steps.deep, points.points * shared.chains, steps.own, own, bytes,
+      [&](UOpRef k, UOpRef point, UOpRef firstK, UOpRef firstPoint) {
+        UOpRef group = dealt ? div(point, together) : nullptr, chain = dealt ? mod(group, chains) : nullptr,
+               unused = nullptr;
+        auto ofTile = [&](UOpRef p) { return dealt ? within(div(div(p, together), chains), nullptr, p) : p; };
+        // The labels of a step, in the chain to which the element belongs.
+        auto labelsAt = [&](UOpRef step) {
+          SmallVector<UOpRef, 8> at(labels);
+          points.place(ofTile(point), at);
+          steps.place(step, at);
+          if (dealt)
+            for (UOpRef &l : llvm::MutableArrayRef(at).drop_front(s.kept))
+              l = simplifyIndex(c, idxSubstitute(c, l, {shared.chain}, {chain}));
+          return at;
+        };
+        SmallVector<UOpRef, 8> at = labelsAt(k), first = labelsAt(firstK);
+        UOpRef valid = steps.inside(whole(steps.extent) ? firstK : k);
+        if (dealt && blocks.order.empty()) valid = both(valid, lt(chain, c.index(1)));
+        for (int64_t i : blocks.order)
+          if (dealt) {
+            bool vectors = whole(lengths[i]) && whole(blocks.length[i]);
+            valid = both(valid, lt((vectors ? first : at)[s.kept + i], lengths[i]));
+          }
+        UOpRef inside = points.inside(ofTile(whole(points.extent) ? firstPoint : point));
+        return select(valid, operand(r->src[side], side ? s.b : s.a, at, unused, both(inside, valid)), otherwise);
+      });
+}
+
+UOpRef ValueAt::chainSum(UOpRef sum, UOpRef chain) {
+  SmallVector<UOpRef, 4> closed{sum, shared.chain}, at{nullptr, chain};
+  for (UOpRef d : shared.place)
+    if (!d->isConst()) closed.push_back(d), at.push_back(d);
+  at[0] = c.make(Op::Stage, closed);
+  return c.make(Op::At, at, {1});
+}
+
+UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
+                   limits = r->indices().drop_front(s.kept + s.reduced);
+  ArrayRef<UOpRef> lengths = extents.drop_front(s.kept);
+  SmallVector<UOpRef, 8> labels(index.begin(), index.end());
+  labels.resize(s.kept + s.reduced);
+  UOpRef one = c.index(1), start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
+  const Phase *steps = r == spec.heavy && index == phase.index ? phase.labels : nullptr;
+  if (steps && steps->isEmpty) return isFloat(r->dtype) ? zeroIfEmpty(c, start, lengths) : start;
+
+  // chain512: loops over blocks, then loops inside a block.
+  ChainBlocks blocks = chainBlocks(c, lengths);
+  SmallVector<UOpRef, 4> inner;
+  // A tile's sum is an element of an array over the tiles of its item.
+  bool rests = rest.tile && r == spec.heavy && index == phase.index;
+  UOpRef tile = nullptr;
+  if (rests) {
+    tile = range(rest.tile->src[0], RangeKind::Fold);
+    for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {rest.tile}, {tile});
+  }
+  SmallVector<UOpRef, 4> outer;
+  bool tiled = shared.threads && r == spec.heavy && index == phase.index, dealt = tiled && shared.chains > 1;
+  for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
+  if (dealt) { // each thread has another block, round by round
+    SmallVector<UOpRef, 4> counts;
+    for (int64_t i : blocks.order) counts.push_back(blocks.count[i]);
+    UOpRef rounds = simplifyIndex(c, idxCeilDiv(c, idxProduct(c, counts), c.index(shared.chains))),
+           number = shared.chain;
+    if (rounds->constIndex() != 1) {
+      outer.push_back(range(rounds, RangeKind::Fold));
+      number = idxAdd(c, idxMul(c, outer[0], c.index(shared.chains)), number);
+    }
+    for (auto [i, q] : llvm::zip(blocks.order, unflatten(c, number, counts)))
+      labels[s.kept + i] = idxMul(c, q, idxMax(c, blocks.length[i], one));
+  } else
+    for (int64_t i : blocks.order) {
+      outer.push_back(range(blocks.count[i], rests ? RangeKind::Around : RangeKind::Fold));
+      labels[s.kept + i] = idxMul(c, outer.back(), idxMax(c, blocks.length[i], one));
+    }
+  SmallVector<Along, 4> chain; // what the innermost loop goes along
+  for (int64_t i = 0; i < s.reduced; ++i) {
+    UOpRef begin = labels[s.kept + i];
+    UOpRef length = begin->constIndex() == 0 ? lengths[i]
+                    : dealt ? blocks.length[i] // as long for all threads: what is beyond the end is left out
+                            : simplifyIndex(c, idxMin(c, blocks.length[i], idxSub(c, lengths[i], begin)));
+    Stepped at = steps && begin->constIndex() == 0 ? steps->labels[s.kept + i] : Stepped();
+    length = simplifyIndex(c, idxCeilDiv(c, idxSub(c, length, c.index(at.first)), c.index(at.step)));
+    begin = idxAdd(c, begin, c.index(at.first));
+    labels[s.kept + i] = begin;
+    if (length->constIndex() == 1) continue;
+    if (tiled || rests) {
+      chain.push_back({s.kept + i, begin, length, at.step, lengths[i]});
+      continue;
+    }
+    UOpRef k = range(length, RangeKind::Fold);
+    inner.push_back(k);
+    labels[s.kept + i] = idxAdd(c, begin, idxMul(c, k, c.index(at.step)));
+  }
+
+  if (rests) {
+    auto loops = restingLoops(chain, labels);
+    inner.assign(loops.begin(), loops.end());
+  }
+
+  UOpRef a = nullptr, b = nullptr;
+  if (tiled) {
+    Steps steps = stepsOf(chain, labels, inner);
+    a = tileOperand(r, s, 0, steps, labels, lengths, start); // -0.0 * +0.0 + c is c, whatever c is
+    b = tileOperand(r, s, 1, steps, labels, lengths, c.literal(r->dtype, 0));
+    steps.place(steps.own, labels);
+  }
+
+  UOpRef takesPart = nullptr;
+  for (UOpRef e : lengths) // as in reduce: a load that moves out of an empty loop
+    if (e->lo <= 0 && e->hi <= 1) takesPart = both(takesPart, lt(c.index(0), e));
+  for (auto [f, limit] : llvm::zip(s.domain, limits)) {
+    UOpRef e = limit;
+    for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
+    takesPart = both(takesPart, lt(c.index(-1), e));
+  }
+  auto read = [&](int side) {
+    ArrayRef<AffineForm> forms = side ? s.b : s.a;
+    if (panel.operand == side && !gate && !takesPart)
+      return staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]);
+    return operand(r->src[side], forms, labels, takesPart, gate);
+  };
+  if (!tiled) a = read(0), b = read(1);
+  bool real = isFloat(r->dtype);
+  if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
+    a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
+  auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) {
+    SmallVector<UOpRef, 6> src{start, x};
+    if (y) src.push_back(y);
+    src.append(ranges.begin(), ranges.end());
+    return c.make(Op::Fold, src, {int64_t(y ? Combine::Fma : Combine::Add), y ? 2 : 1});
+  };
+  UOpRef v;
+  if (inner.empty())
+    v = real ? c.make(Op::Fma, {a, b, start}) : c.make(Op::Mul, {a, b});
+  else
+    v = real ? fold(a, b, inner) : fold(c.make(Op::Mul, {a, b}), nullptr, inner);
+  auto rested = [&](UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); };
+  bool restsInside = rests && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
+  if (restsInside && !outer.empty()) { // the blocks' sums rest too, in an array of their own
+    UOpRef blocks = range(rest.tile->src[0], RangeKind::Fold);
+    v = rested(v, blocks);
+    tile = blocks;
+  }
+  if (dealt) {
+    outer.push_back(range(c.index(std::min(shared.chains, blocks.most())), RangeKind::Fold));
+    v = chainSum(v, outer.back());
+  }
+  if (!outer.empty()) v = fold(v, nullptr, outer);
+  if (rests) v = rested(v, rest.tile);
+  return real ? zeroIfEmpty(c, v, lengths) : v;
+}
