@@ -70,16 +70,13 @@ private:
   std::vector<UOpRef> stores;
 };
 
-/// Whether what several passes over a row need has room: of a warp each thread keeps its own elements, a block has
-/// memory that its threads share. What has none is computed again in each pass.
+/// Whether what several passes over a row need has room: of a warp each thread keeps its own elements in registers, a
+/// block has memory that its threads share. What has none is computed again in each pass.
 bool Lowering::keepsRows() const {
-  constexpr int64_t mostOwn = 128, mostShared = 32768; // elements of a thread, bytes of a block
   Shape row = rowsOf(spec);
   if (row.empty()) return false;
-  if (!plan.spread) return row.back()->hi <= mostOwn * plan.warp;
-  int64_t bytes = 0, n = llvm::alignTo(uint64_t(std::clamp<int64_t>(row.back()->hi, 1, mostShared)), plan.threads);
-  for (UOpRef x : keptInRow(spec)) bytes += n * std::max(1u, byteSize(x->dtype));
-  return bytes <= mostShared;
+  if (!plan.spread) return row.back()->hi <= mostKeptOwn * plan.warp;
+  return keptBytes(spec, plan.threads) <= mostKeptShared;
 }
 
 /// Items for so many rows. The lanes of a warp fold together whether each of their rows exists or not, so the last warp

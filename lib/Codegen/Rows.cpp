@@ -4,6 +4,7 @@
 // Keeps:    bits: a value that is kept is the value that would be computed again.
 #include "Rows.h"
 #include "astra/IR/Contract.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 
@@ -55,4 +56,13 @@ llvm::DenseSet<UOpRef> astra::keptInRow(const KernelSpec &spec) {
       for (UOpRef s : n->tensors()) read(s, by);
   }
   return kept;
+}
+
+uint64_t astra::keptBytes(const KernelSpec &spec, int64_t together) {
+  Shape row = rowsOf(spec);
+  if (row.empty()) return 0;
+  constexpr int64_t many = int64_t(1) << 40;
+  uint64_t bytes = 0, n = llvm::alignTo(uint64_t(std::clamp<int64_t>(row.back()->hi, 1, many)), uint64_t(together));
+  for (UOpRef x : keptInRow(spec)) bytes += n * std::max(1u, byteSize(x->dtype));
+  return bytes;
 }

@@ -11,5 +11,10 @@ Shape rowsOf(const KernelSpec &spec);
 bool writesRows(const KernelSpec &spec);
 /// Elements of rows that several passes over a row need and that are dear: they are kept for the row at hand.
 llvm::DenseSet<UOpRef> keptInRow(const KernelSpec &spec);
+/// Bytes of these for one row, whose length is rounded up to a multiple of `together`; 0 without any.
+uint64_t keptBytes(const KernelSpec &spec, int64_t together);
+/// Of a GPU: what a row may take of the memory that a block's threads share, and a thread of its own registers.
+constexpr uint64_t mostKeptShared = 32768; // bytes
+constexpr int64_t mostKeptOwn = 32;        // elements
 
 } // namespace astra

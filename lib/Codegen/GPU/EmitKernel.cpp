@@ -187,7 +187,15 @@ void KernelEmitter::beginLoop(size_t at) {
   unsigned w = widthOf(extent);
   V n = index(extent, w);
   loop.carried = carried[at];
-  for (size_t n = at + 1; n < barriers.endOf[at]; ++n) loop.outer |= k.linear.insts[n].kind == InstKind::LoopBegin;
+  bool few = extent->isConst() && extent->ints[0] <= 32;
+  for (size_t n = at + 1; n < barriers.endOf[at]; ++n) {
+    const Inst &i = k.linear.insts[n];
+    UOpRef stage = i.kind == InstKind::StagePut                        ? i.uop
+                   : i.kind == InstKind::Define && i.uop->op == Op::At ? i.uop->src[0]
+                                                                       : nullptr;
+    loop.outer |= i.kind == InstKind::LoopBegin;
+    loop.kept |= few && stage && !threads.isShared(stage);
+  }
   bool ahead = barriers.ahead.count(at);
   Lanes first = ahead ? fetch(at, s.integer(w, 0), n) : Lanes();
   loop.header = newBlock();
@@ -281,10 +289,12 @@ Lanes KernelEmitter::fetch(size_t loop, V turn, V count) {
   });
 }
 
-/// LLVM unrolls no such loop. Unrolled, a tile's loads are all made before their values are used: AMDGPU's back end
-/// then has thousands of values for hundreds of registers.
-static L::LoopAnnotationAttr keepsItsTurns(mlir::OpBuilder &b) {
-  auto unroll = L::LoopUnrollAttr::get(b.getContext(), b.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+/// LLVM unrolls such a loop, or none of its turns. Unrolled, what a thread keeps for itself is in registers. But where
+/// there is a loop inside, a tile's loads are all made before their values are used: AMDGPU's back end then has
+/// thousands of values for hundreds of registers.
+static L::LoopAnnotationAttr unrolled(mlir::OpBuilder &b, bool all) {
+  mlir::BoolAttr yes = b.getBoolAttr(true), none;
+  auto unroll = L::LoopUnrollAttr::get(b.getContext(), all ? none : yes, {}, {}, all ? yes : none, {}, {}, {});
   return L::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
@@ -296,7 +306,7 @@ void KernelEmitter::endLoop() {
     for (UOpRef acc : loop.carried) llvm::append_range(next, value(acc));
     llvm::append_range(next, loop.next);
     L::BrOp back = jump(loop.header, next);
-    if (loop.outer) back.setLoopAnnotationAttr(keepsItsTurns(s.b));
+    if (loop.outer || loop.kept) back.setLoopAnnotationAttr(unrolled(s.b, loop.kept && !loop.outer));
     unsigned at = 1;
     for (UOpRef acc : loop.carried)
       for (V &v : values[acc]) v = loop.header->getArgument(at++);

@@ -123,7 +123,16 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
   if (n->hi < target.warp) p.lanes = std::max<int64_t>(powerAbove(n->hi), 2);
   while (p.threads > target.warp && rows * p.lanes < units * p.threads) p.threads /= 2;
   constexpr int64_t chunk = 4096, fewWarps = 8; // where the row may be short after all, or is written too
-  if (n->hi <= chunk) return;
+  if (n->hi <= chunk) { // what several passes need: by registers, else by warps that share memory for it
+    constexpr unsigned full = 50, usual = 64; // of a hundred warps; registers of a thread
+    int64_t registers = n->isConst() ? mostKeptOwn : 1, each = mostKeptOwn * target.warp;
+    int64_t warps = std::clamp<int64_t>(powerAbove((n->hi + each - 1) / each), 2, target.threads / target.warp);
+    uint64_t bytes = keptBytes(spec, fewWarps * target.warp);
+    if (n->hi <= registers * target.warp || !bytes || bytes > mostKeptShared) return;
+    while (warps < fewWarps && gpuOccupancy(target, warps * target.warp, usual, bytes) < full) warps *= 2;
+    p.spread = warps, p.threads = p.spread * target.warp;
+    return;
+  }
   bool exact = llvm::cantFail(decodeReduce(spec.heavy->ints)).order == ReduceOrder::Exact;
   int64_t warps = powerBelow((n->hi - 1) / chunk + 1);
   if (writesRows(spec) || exact) warps = std::max(warps, fewWarps);

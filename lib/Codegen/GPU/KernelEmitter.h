@@ -35,6 +35,7 @@ private:
     std::vector<UOpRef> carried; // accumulators
     Lanes next = {};             // what the next turn puts into shared arrays
     bool outer = false;          // another loop is inside
+    bool kept = false;           // a few turns, each with an element of a thread's own array
   };
 
   llvm::Error fail(const llvm::Twine &what) const {

@@ -22,9 +22,9 @@ std::string reduction(const char *from, const char *kind, const char *order, con
          " order=" + order + " axes=" + axes + "\n}";
 }
 
-std::string softmax(int64_t rows, int64_t n) {
-  std::string m = std::to_string(rows), all = "[" + m + ", " + std::to_string(n) + "]";
-  return "entry @main(%x : f32" + all + ") -> (%y : f32" + all + R"() {
+std::string softmaxOf(int64_t rows, const std::string &n, const char *dims = "") {
+  std::string m = std::to_string(rows), all = "[" + m + ", " + n + "]";
+  return std::string(dims) + "entry @main(%x : f32" + all + ") -> (%y : f32" + all + R"() {
     %v = reduce %x kind=max order=exact axes=[1]
     %v1 = reshape %v [)" +
          m + ", 1]\n%v2 = expand %v1 " + all + R"(
@@ -34,6 +34,8 @@ std::string softmax(int64_t rows, int64_t n) {
     %g1 = reshape %g [)" +
          m + ", 1]\n%g2 = expand %g1 " + all + "\n%y = div %f, %g2\n}";
 }
+
+std::string softmax(int64_t rows, int64_t n) { return softmaxOf(rows, std::to_string(n)); }
 
 const std::vector<std::vector<int64_t>> lengths = {{0, 3},    {1, 70},   {63, 5},   {64, 33},  {65, 2},
                                                    {4095, 3}, {4096, 2}, {4097, 9}, {12345, 3}};
@@ -66,6 +68,10 @@ const Shared reductions[] = {
     {"rowsBool", reduction("bool[3, 9000]", "and", "exact", "[1]", "bool[3]"), {{}}, "; spread 8"},
     {"rowsKept", softmax(2, 8192), {{}}, "; spread 8"},
     {"rowsKeptOdd", softmax(3, 4097), {{}}, "; spread 8"},
+    {"rowsKeptInAChunk", softmax(3, 4096), {{}}, "; spread 4"},
+    {"rowsKeptInAChunkOdd", softmax(2, 1501), {{}}, "; spread 2"},
+    {"rowsKeptInRegisters", softmax(3, 1024), {{}}, "threads 32; warp 32"},
+    {"rowsKeptSymbolic", softmaxOf(3, "n", "dim n in 0..3000\n"), {{3000}, {0}, {1}, {64}, {65}, {1030}}, "; spread 4"},
     {"rowsComputedAgain", softmax(2, 12000), {{}}, "; spread 8"},
     {"rowsInDomain",
      R"(dim n in 0..9000
