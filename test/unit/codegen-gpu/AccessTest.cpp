@@ -2,6 +2,7 @@
 // Checks, for kernels of every form at sizes of real networks: loads and stores of the main loops are of neighbours (a
 // warp touches at most twice the sectors that it needs), no more than two words of one bank meet in arrays that threads
 // share, and no thread sums more than a thousand elements of a reduction alone.
+#include "Layers.h"
 #include "RunGraph.h"
 
 using namespace astra;
@@ -15,37 +16,6 @@ struct Shape {
   double waste = 2; // sectors, by how many would hold what a warp touches
 };
 
-/// A module of one op.
-std::string one(const char *inputs, const char *output, const char *op) {
-  return std::string("entry @main(") + inputs + ") -> (%y : " + output + ") {\n%y = " + op + "\n}";
-}
-std::string softmax(int64_t rows, int64_t n) {
-  std::string m = std::to_string(rows), all = "[" + m + ", " + std::to_string(n) + "]";
-  return "entry @main(%x : f32" + all + ") -> (%y : f32" + all + R"() {
-    %v = reduce %x kind=max order=exact axes=[1]
-    %v1 = reshape %v [)" +
-         m + ", 1]\n%v2 = expand %v1 " + all + R"(
-    %e = sub %x, %v2
-    %f = exp %e
-    %g = reduce %f kind=sum order=lane64 axes=[1]
-    %g1 = reshape %g [)" +
-         m + ", 1]\n%g2 = expand %g1 " + all + "\n%y = div %f, %g2\n}";
-}
-/// Of rows: a layer norm's mean and variance, and scale and shift; without `mean` an RMS norm's.
-std::string norm(int64_t rows, int64_t n, bool mean) {
-  std::string m = std::to_string(rows), w = std::to_string(n), all = "[" + m + ", " + w + "]";
-  std::string text = "entry @main(%x : f32" + all + ", %w : f32[" + w + "], %b : f32[" + w + "]) -> (%y : f32" + all +
-                     ") {\n%n = const " + w + ".0 : f32\n%n1 = reshape %n [1]\n%n2 = expand %n1 [" + m + "]\n";
-  if (mean)
-    text += "%s = reduce %x kind=sum order=lane64 axes=[1]\n%m = div %s, %n2\n%m1 = reshape %m [" + m +
-            ", 1]\n%m2 = expand %m1 " + all + "\n%d = sub %x, %m2\n";
-  else
-    text += "%d = detach %x\n";
-  return text + "%q = mul %d, %d\n%t = reduce %q kind=sum order=lane64 axes=[1]\n%v = div %t, %n2\n%r = sqrt %v\n" +
-         "%r1 = reshape %r [" + m + ", 1]\n%r2 = expand %r1 " + all + "\n%z = div %d, %r2\n%w1 = reshape %w [1, " + w +
-         "]\n%w2 = expand %w1 " + all + "\n%zw = mul %z, %w2\n%b1 = reshape %b [1, " + w + "]\n%b2 = expand %b1 " +
-         all + "\n%y = add %zw, %b2\n}";
-}
 std::string reduction(const char *from, const char *to, const char *axes, bool most = false) {
   std::string op =
       std::string("reduce %x ") + (most ? "kind=max order=exact" : "kind=sum order=lane64") + " axes=" + axes;

@@ -24,6 +24,14 @@ constexpr Layer resnet50[] = {{112, 2, 3, 64, 7, false},    {56, 1, 64, 64, 1, f
 /// Dims and entry of a layer for any batch up to 8, its batch norm as scale and shift, what is added to it, relu.
 std::string convolution(const Layer &l);
 
+/// An entry of one op, whose result is %y.
+std::string one(const std::string &inputs, const std::string &output, const std::string &op);
+/// Of rows of n elements; a dim's name or a number.
+std::string softmax(int64_t rows, const std::string &n);
+inline std::string softmax(int64_t rows, int64_t n) { return softmax(rows, std::to_string(n)); }
+/// Of rows: a layer norm's mean and variance, and scale and shift; without `mean` an RMS norm's.
+std::string norm(int64_t rows, int64_t n, bool mean);
+
 inline std::string n(int64_t v) { return std::to_string(v); }
 
 } // namespace astra::test

@@ -13,9 +13,11 @@ using namespace astra::test;
 
 namespace {
 
-std::string product(int64_t m, int64_t k, int64_t columns) {
-  return "entry @main(%x : f32[" + n(m) + ", " + n(k) + "], %w : f32[" + n(k) + ", " + n(columns) + "]) -> (%y : f32[" +
-         n(m) + ", " + n(columns) + "]) {\n%y = contract %x[i, k], %w[k, j] -> [i, j] sum [k]\n}";
+std::string product(int64_t m, int64_t k, int64_t columns, bool turned = false) {
+  return one("%x : f32[" + n(m) + ", " + n(k) + "], %w : f32[" +
+                 (turned ? n(columns) + ", " + n(k) : n(k) + ", " + n(columns)) + "]",
+             "f32[" + n(m) + ", " + n(columns) + "]",
+             std::string("contract %x[i, k], %w[") + (turned ? "j, k" : "k, j") + "] -> [i, j] sum [k]");
 }
 
 struct Work {
@@ -40,18 +42,18 @@ std::vector<Work> allWork() {
     entry @main(%x : f32[b, 2048], %w : f32[2048, 1000]) -> (%y : f32[b, 1000]) {
       %y = contract %x[i, k], %w[k, j] -> [i, j] sum [k]
     })"});
-  all.push_back({"softmax 8192 x 4096", R"(
-    entry @main(%x : f32[8192, 4096]) -> (%y : f32[8192, 4096]) {
-      %m = reduce %x kind=max order=exact axes=[1]
-      %m1 = reshape %m [8192, 1]
-      %m2 = expand %m1 [8192, 4096]
-      %d = sub %x, %m2
-      %e = exp %d
-      %t = reduce %e kind=sum order=lane64 axes=[1]
-      %t1 = reshape %t [8192, 1]
-      %t2 = expand %t1 [8192, 4096]
-      %y = div %e, %t2
-    })"});
+  for (int64_t w : {4096, 1024}) {
+    all.push_back({"softmax 8192 x " + n(w), softmax(8192, w)});
+    all.push_back({"layer norm 8192 x " + n(w), norm(8192, w, true)});
+  }
+  all.push_back({"one row by 768 x 2304", product(1, 768, 2304)});
+  all.push_back({"one row by 50257 x 768, turned", product(1, 768, 50257, true)});
+  all.push_back(
+      {"dot 1000000", one("%x : f32[1000000], %z : f32[1000000]", "f32", "contract %x[k], %z[k] -> [] sum [k]")});
+  all.push_back({"decode scores 12 x 1024 x 64", one("%q : f32[12, 64], %k : f32[12, 1024, 64]", "f32[12, 1024]",
+                                                     "contract %q[h, d], %k[h, j, d] -> [h, j] sum [d]")});
+  all.push_back({"decode values 12 x 1024 x 64", one("%p : f32[12, 1024], %v : f32[12, 1024, 64]", "f32[12, 64]",
+                                                     "contract %p[h, j], %v[h, j, d] -> [h, d] sum [j]")});
   all.push_back({"attention 12 x 128 x 64", R"(
     entry @main(%q : f32[128, 12, 64], %k : f32[128, 12, 64], %v : f32[128, 12, 64]) -> (%y : f32[128, 12, 64]) {
       %s = contract %q[i, h, d], %k[j, h, d] -> [h, i, j] sum [d]
@@ -106,7 +108,9 @@ TEST(GpuTable, IsInTheDocs) {
       for (auto [k, use] : llvm::zip_equal(g.kernels, built->kernels)) {
         unsigned occupancy = gpuOccupancy(target, k.threads, use.registers, use.shared);
         EXPECT_GT(occupancy, 0u) << w.name;
-        EXPECT_LE(use.spills, 64u) << w.name << " on " << target.name;
+        // ptxas prefers 80 registers and four words of stack to 84 registers here, which would be a block less a unit.
+        bool chosen = llvm::StringRef(target.name) == "cuda:sm_80" && w.name == "ResNet-50, 3x3 64-64 @56";
+        EXPECT_LE(use.stack + use.spills, chosen ? 48u : 0u) << w.name << " on " << target.name;
         rows[k.name] += "| " + w.name + " | " + k.name + " | " + target.name + " | " + n(k.threads) + " | " +
                         n(use.registers) + " | " + n(use.shared) + " | " + n(use.stack) + " | " + n(use.spills) +
                         " | " + n(occupancy) + " % |\n";

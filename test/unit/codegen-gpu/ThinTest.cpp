@@ -3,6 +3,7 @@
 // convolutions: sums of one chain of 512 and of several, which threads share, of lengths that cut the last one, known
 // at run time alone or zero; masks in the operands; types of every width; other plans; and each with every barrier
 // removed, which must fail.
+#include "Layers.h"
 #include "RemoveBarrier.h"
 #include "RunGraph.h"
 
@@ -17,10 +18,6 @@ struct Thin {
   std::vector<std::vector<int64_t>> dims = {{}}; // values of each dim, call by call
   const char *plan = "; spread ";                // what a plan must have where warps are of 32
 };
-
-std::string one(const char *inputs, const char *output, const char *op, const char *dims = "") {
-  return std::string(dims) + "entry @main(" + inputs + ") -> (%y : " + output + ") {\n%y = " + op + "\n}";
-}
 
 const Thin products[] = {
     {"row",
@@ -38,17 +35,17 @@ const Thin products[] = {
     {"rowsTurned",
      one("%x : f32[3, 2048], %w : f32[45, 2048]", "f32[3, 45]", "contract %x[i, k], %w[j, k] -> [i, j] sum [k]")},
     {"symbolic",
-     one("%x : f32[m, k], %w : f32[k, 40]", "f32[m, 40]", "contract %x[i, l], %w[l, j] -> [i, j] sum [l]",
-         "dim m in 0..8\ndim k in 0..3000\n"),
+     "dim m in 0..8\ndim k in 0..3000\n" +
+         one("%x : f32[m, k], %w : f32[k, 40]", "f32[m, 40]", "contract %x[i, l], %w[l, j] -> [i, j] sum [l]"),
      {{1, 2561}, {3, 512}, {8, 513}, {2, 1}, {1, 0}, {0, 600}}},
     {"symbolicTurned",
-     one("%x : f32[1, k], %w : f32[n, k]", "f32[1, n]", "contract %x[i, l], %w[j, l] -> [i, j] sum [l]",
-         "dim k in 0..3000\ndim n in 0..100\n"),
+     "dim k in 0..3000\ndim n in 0..100\n" +
+         one("%x : f32[1, k], %w : f32[n, k]", "f32[1, n]", "contract %x[i, l], %w[j, l] -> [i, j] sum [l]"),
      {{1024, 77}, {1, 5}, {0, 3}, {1537, 64}, {3000, 1}}},
     {"dot", one("%x : f32[5000], %z : f32[5000]", "f32", "contract %x[k], %z[k] -> [] sum [k]")},
     {"dotLong", one("%x : f32[140003], %z : f32[140003]", "f32", "contract %x[k], %z[k] -> [] sum [k]")},
     {"dotSymbolic",
-     one("%x : f32[n], %z : f32[n]", "f32", "contract %x[k], %z[k] -> [] sum [k]", "dim n in 0..10000\n"),
+     "dim n in 0..10000\n" + one("%x : f32[n], %z : f32[n]", "f32", "contract %x[k], %z[k] -> [] sum [k]"),
      {{0}, {1}, {511}, {9999}}},
     {"dots", one("%x : f32[37, 1100], %z : f32[37, 1100]", "f32[37]", "contract %x[b, k], %z[b, k] -> [b] sum [k]")},
     {"dotsShort",
@@ -60,13 +57,13 @@ const Thin products[] = {
     {"matrixColumn",
      one("%x : f32[99, 1040], %z : f32[1040, 1]", "f32[99, 1]", "contract %x[i, k], %z[k, j] -> [i, j] sum [k]")},
     {"scores",
-     one("%q : f32[1, 3, 1, 64], %k : f32[1, 3, t, 64]", "f32[1, 3, 1, t]",
-         "contract %q[b, h, i, d], %k[b, h, j, d] -> [b, h, i, j] sum [d]", "dim t in 1..1500\n"),
+     "dim t in 1..1500\n" + one("%q : f32[1, 3, 1, 64], %k : f32[1, 3, t, 64]", "f32[1, 3, 1, t]",
+                                "contract %q[b, h, i, d], %k[b, h, j, d] -> [b, h, i, j] sum [d]"),
      {{1}, {70}, {513}},
      "deep "},
     {"values",
-     one("%p : f32[1, 3, 1, t], %v : f32[1, 3, t, 64]", "f32[1, 3, 1, 64]",
-         "contract %p[b, h, i, j], %v[b, h, j, d] -> [b, h, i, d] sum [j]", "dim t in 1..1500\n"),
+     "dim t in 1..1500\n" + one("%p : f32[1, 3, 1, t], %v : f32[1, 3, t, 64]", "f32[1, 3, 1, 64]",
+                                "contract %p[b, h, i, j], %v[b, h, j, d] -> [b, h, i, d] sum [j]"),
      {{1}, {70}, {513}, {1500}}},
     {"pointwise", one("%x : f32[1, 7, 7, 960], %w : f32[960, 40]", "f32[1, 7, 7, 40]",
                       "contract %x[n, h, w, c], %w[c, o] -> [n, h, w, o] sum [c]")},
@@ -172,7 +169,9 @@ TEST(GpuThinPlans, KeepTheirBits) {
       GraphOnGpu chosen(text, *target, false);
       Plan p = llvm::cantFail(parsePlan(plan));
       for (const KernelSpec &k : chosen.schedule->kernels)
-        if (k.heavy) EXPECT_EQ(llvm::toString(checkGpuPlan(k, p, *target)), "");
+        if (k.heavy) {
+          EXPECT_EQ(llvm::toString(checkGpuPlan(k, p, *target)), "");
+        }
       GraphOnGpu g(text, *target, true, [&](Plan &q) {
         if (q.kind == PlanKind::Contract) q = p;
       });
