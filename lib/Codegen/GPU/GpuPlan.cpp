@@ -175,9 +175,10 @@ static double worstWaste(Context &c, const KernelSpec &spec, const GpuTarget &ta
   return worst;
 }
 
+constexpr double bearable = 2, better = 0.75; // waste; what another plan's must be of it
+
 /// By columns or by rows, as a CPU goes; but the other way where threads would read far apart.
 static void reduction(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p, bool byColumns) {
-  constexpr double bearable = 2, better = 0.75;
   auto planned = [&](bool columns) {
     Plan q = p;
     q.kind = columns ? PlanKind::Columns : PlanKind::Rows;
@@ -198,33 +199,37 @@ static void reduction(Context &c, const KernelSpec &spec, const GpuTarget &targe
   p = chosen;
 }
 
+/// A tile of a thread: not so many elements that there are too few threads, one where vectors would lie apart.
+static void threadTile(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
+  p.unroll = 1; // values of a tile are a thread's registers
+  p.rows = std::min(p.rows, 8u);
+  int64_t results = likely(spec.heavy->shape);
+  auto few = [&] { return results / (int64_t(p.rows) * p.lanes) < units * p.threads; };
+  while (few() && p.threads > target.warp && p.threads > 64) p.threads /= 2;
+  while (few() && p.rows > 1) p.rows = (p.rows + 1) / 2;
+  if (few() || worstWaste(c, spec, target, p) > bearable) p.lanes = 1;
+}
+
 /// A product: tiles of a block, or, where its operands cannot be shared or need not be, of a thread.
 static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
-  constexpr double bearable = 2, better = 0.75;
   constexpr int64_t longSum = 64; // steps that are worth being on their way before they are used
   if (!spec.heavy || spec.heavy->op != Op::Contract || spec.inPlace) return false;
+  bool byThread = p.kind == PlanKind::Contract;
   Plan shared = p;
   bool shares = shareOperands(c, spec, target, shared);
-  if (p.kind == PlanKind::Contract) { // values of a tile are a thread's registers
-    p.unroll = 1;
-    p.rows = std::min(p.rows, 8u);
-    int64_t results = likely(spec.heavy->shape);
-    auto few = [&] { return results / (int64_t(p.rows) * p.lanes) < units * p.threads; };
-    while (few() && p.threads > target.warp && p.threads > 64) p.threads /= 2;
-    while (few() && p.rows > 1) p.rows = (p.rows + 1) / 2;
-    if (few() || worstWaste(c, spec, target, p) > bearable) p.lanes = 1;
-  }
   ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
   bool inBoth = hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel),
-       oneRow = llvm::all_of(shared.mLabels, [&](int64_t l) { return spec.heavy->shape[l]->hi <= 1; });
-  int64_t steps = likely(spec.heavy->indices().slice(s.kept, s.reduced));
-  bool reused = p.kind != PlanKind::Contract || !(inBoth || (oneRow && steps < longSum));
-  if (shares && !reused) { // only where threads would read far apart
-    double waste = worstWaste(c, spec, target, p);
-    shares = waste > bearable && worstWaste(c, spec, target, shared) < better * waste;
+       oneRow = llvm::all_of(shared.mLabels, [&](int64_t l) { return spec.heavy->shape[l]->hi <= 1; }),
+       shortSum = likely(spec.heavy->indices().slice(s.kept, s.reduced)) < longSum;
+  bool reused = !byThread || !(inBoth || (oneRow && shortSum));
+  if (!shares || !reused) {
+    if (byThread) threadTile(c, spec, target, p);
+    if (!shares) return byThread;
+    double waste = worstWaste(c, spec, target, p); // only where threads would read far apart
+    if (waste <= bearable || worstWaste(c, spec, target, shared) >= better * waste) return true;
   }
-  if (shares) p = shared;
-  return p.kind == PlanKind::Contract;
+  p = shared;
+  return true;
 }
 
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {

@@ -4,9 +4,8 @@
 // instruction that was not asked for, but in LLVM's own expansions that are listed here; kernel descriptors keep
 // denormals and round to nearest.
 #include "OpCases.h"
-#include "RunGpu.h"
+#include "StrictCode.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/Regex.h"
 
 using namespace astra;
@@ -96,17 +95,6 @@ TEST_F(Strict, ProductsAndSumsStayApart) {
   }
 }
 
-/// The bytes of the sections with code.
-std::string codeOf(llvm::ArrayRef<uint8_t> file) {
-  StringRef bytes(reinterpret_cast<const char *>(file.data()), file.size());
-  auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "code"));
-  EXPECT_TRUE(bool(object)) << llvm::toString(object.takeError());
-  std::string code;
-  for (const auto &section : (*object)->sections())
-    if (section.isText()) code += *section.getContents();
-  return code;
-}
-
 TEST_F(Strict, PtxasFusesNothing) {
   if (ptxasPath().empty()) GTEST_SKIP() << "ptxas is not installed";
   std::vector<GpuKernel> every = std::move(kernels);
@@ -153,30 +141,12 @@ TEST_F(Strict, AmdgpuFusesNothing) {
   }
 }
 
-/// The 64 bytes that describe a kernel to the hardware.
 TEST_F(Strict, DescriptorsKeepDenormalsAndRoundToNearest) {
   kernels.resize(40);
   for (const char *target : {"hip:gfx90a", "hip:gfx942", "hip:gfx1100"}) {
     auto built = buildGpu(lowered(target));
     ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
-    StringRef bytes(reinterpret_cast<const char *>(built->code.data()), built->code.size());
-    auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "hsaco"));
-    ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
-    auto &elf = llvm::cast<llvm::object::ELF64LEObjectFile>(**object);
-    unsigned seen = 0;
-    for (const auto &symbol : elf.getDynamicSymbolIterators()) {
-      StringRef name = llvm::cantFail(symbol.getName());
-      if (!name.ends_with(".kd")) continue;
-      auto section = llvm::cantFail(symbol.getSection());
-      StringRef all = llvm::cantFail(section->getContents());
-      uint64_t at = llvm::cantFail(symbol.getAddress()) - section->getAddress();
-      uint32_t mode;
-      memcpy(&mode, all.data() + at + 48, 4);
-      EXPECT_EQ(mode >> 12 & 0xf, 0u) << name.str() << ": rounding";
-      EXPECT_EQ(mode >> 16 & 0xf, 0xfu) << name.str() << ": denormals";
-      ++seen;
-    }
-    EXPECT_EQ(seen, 40u);
+    EXPECT_EQ(strictDescriptors(built->code), 40u);
     for (const GpuUse &k : built->kernels) EXPECT_GT(k.registers, 0u) << k.name;
   }
 }
