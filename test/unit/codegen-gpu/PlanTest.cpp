@@ -13,7 +13,7 @@ namespace {
 constexpr const char *source = R"(
   dim n in 0..64
   param @w : f32[40, 96] = splat 0.5
-  entry @main(%x : f32[2, n, 40], %z : f32[256, 40], %v : f32[40, 96], %d : f32[1, 11, 11, 4], %f : f32[3, 3, 4, 8]) -> (%p : f32[2, n, 96], %q : f32[2, n], %r : f32[2, n], %s : f32[256, 96], %t : f32[2, n, 40], %u : f32[40, 256], %o : f32[40], %c : f32[1, 5, 5, 8]) {
+  entry @main(%x : f32[2, n, 40], %z : f32[256, 40], %v : f32[40, 96], %d : f32[1, 11, 11, 4], %f : f32[3, 3, 4, 8], %a : f32[1, 1100], %b : f32[30, 1100]) -> (%p : f32[2, n, 96], %q : f32[2, n], %r : f32[2, n], %s : f32[256, 96], %t : f32[2, n, 40], %u : f32[40, 256], %o : f32[40], %c : f32[1, 5, 5, 8], %e : f32[1, 30]) {
     %p = contract %x[h, i, k], @w[k, j] -> [h, i, j] sum [k]
     %q = reduce %x kind=sum order=lane64 axes=[2]
     %r = reduce %x kind=max order=exact axes=[2]
@@ -22,6 +22,7 @@ constexpr const char *source = R"(
     %u = permute %z perm=[1, 0]
     %o = reduce %z kind=sum order=lane64 axes=[0]
     %c = contract %d[b, 2*h + r, 2*w + s, i], %f[r, s, i, o] -> [b, h: 5, w: 5, o] sum [r, s, i]
+    %e = contract %a[i, k], %b[j, k] -> [i, j] sum [k]
   })";
 
 std::string refusal(const KernelSpec &k, llvm::StringRef plan, const GpuTarget &t) {
@@ -48,10 +49,32 @@ TEST_P(GpuPlans, ChosenOnesAreReadAgain) {
   }
 }
 
+// Chains that threads share: what is not possible is said.
+TEST(GpuPlanSentences, OfChains) {
+  const GpuTarget &t = *gpuTargetNamed("cuda:sm_90");
+  GraphOnGpu g(R"(entry @main(%a : f32[1, 1100], %b : f32[30, 1100]) -> (%e : f32[1, 30]) {
+      %e = contract %a[i, k], %b[j, k] -> [i, j] sum [k]
+    })",
+               t, false);
+  ASSERT_EQ(g.wrong, "");
+  const KernelSpec &k = g.schedule->kernels[0];
+  std::string tile = "contract: n 1; m 0; rows 1; vector 1; unroll 1; threads 64; ";
+  EXPECT_EQ(refusal(k, tile + "spread 2; tall 1; deep 8; pipeline 2", t), "");
+  EXPECT_EQ(refusal(k, tile + "spread 3; tall 1; deep 8; pipeline 2", t),
+            "spread 3; expected a power of two of chains");
+  EXPECT_EQ(refusal(k, tile + "spread 32; tall 4; deep 8; pipeline 2", t),
+            "spread 32 times tall 4; a block has 64 threads");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 0; rows 1; vector 1; unroll 1; threads 64; tall 1; deep 8; pipeline 2", t),
+            "n 2 is no kept label; they are 0..1");
+  EXPECT_EQ(refusal(k, "contract: m 1; rows 1; vector 1; unroll 1; threads 64; tall 1; deep 8; pipeline 2", t), "");
+  EXPECT_EQ(refusal(k, tile + "spread 2", t),
+            "the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
+}
+
 /// Another plan of the same kind: some of its numbers changed.
 Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
   auto one = [&](std::initializer_list<unsigned> of) { return of.begin()[random() % of.size()]; };
-  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 12) {
+  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 13) {
     case 0: p.threads = t.warp * one({1, 2, 3, 4, 8, 16}); break;
     case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
     case 2: p.unroll = one({1, 2, 3, 4}); break;
@@ -64,6 +87,7 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 9: p.block = one({0, 3, 16}); break;
     case 10: p.kind = PlanKind(random() % 4); break;
     case 11: p.spread = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
+    case 12: p.nLabel = int64_t(random() % 3) - 1, p.mLabels = {int64_t(random() % 2)}; break;
     }
   return p;
 }
