@@ -13,21 +13,24 @@ using namespace astra;
 using namespace astra::nn;
 
 namespace {
-constexpr Parameter transposed{"transposed", 0, "1: the weight is [in, out], as of an ONNX MatMul"};
-constexpr Parameter constantParameters[] = {{"value", 0, "of every element"}};
-constexpr Parameter uniformParameters[] = {{"low", 0, "the least number"}, {"high", 1, "what all numbers are below"}};
-constexpr Parameter normalParameters[] = {{"mean", 0, "the mean"}, {"std", 1, "the standard deviation"}};
-constexpr Parameter truncatedParameters[] = {{"mean", 0, "the mean before it is cut"},
-                                             {"std", 1, "the standard deviation before it is cut"},
-                                             {"low", -2, "the least number"},
-                                             {"high", 2, "the greatest number"}};
-constexpr Parameter orthogonalParameters[] = {{"gain", 1, "a factor"}};
-constexpr Parameter sparseParameters[] = {{"sparsity", 0.1, "the part of each column that is 0, rounded up"},
-                                          {"std", 0.01, "the standard deviation of the others"}};
-constexpr Parameter diracParameters[] = {{"groups", 1, "of the convolution"}};
-constexpr Parameter xavierParameters[] = {{"gain", 1, "a factor"}, transposed};
-constexpr Parameter kaimingParameters[] = {{"a", 0, "the slope of a leaky relu behind it, 0 for relu"},
-                                           {"fan_out", 0, "1: by the outputs that an input feeds"},
+constexpr Parameter transposed{"transposed", 0, yesOrNo, "1: the weight is [in, out], as of an ONNX MatMul"};
+constexpr Parameter constantParameters[] = {{"value", 0, anyNumber, "of every element"}};
+constexpr Parameter uniformParameters[] = {{"low", 0, anyNumber, "the least number"},
+                                           {"high", 1, anyNumber, "what all numbers are below"}};
+constexpr Parameter normalParameters[] = {{"mean", 0, anyNumber, "the mean"},
+                                          {"std", 1, notNegative, "the standard deviation"}};
+constexpr Relation intervalRelations[] = {{[](const Recipe &r) { return r["low"] < r["high"]; }, "low is below high"}};
+constexpr Parameter truncatedParameters[] = {{"mean", 0, anyNumber, "the mean before it is cut"},
+                                             {"std", 1, positive, "the standard deviation before it is cut"},
+                                             {"low", -2, anyNumber, "the least number"},
+                                             {"high", 2, anyNumber, "the greatest number"}};
+constexpr Parameter orthogonalParameters[] = {{"gain", 1, anyNumber, "a factor"}};
+constexpr Parameter sparseParameters[] = {{"sparsity", 0.1, zeroToOne, "the part of each column that is 0, rounded up"},
+                                          {"std", 0.01, notNegative, "the standard deviation of the others"}};
+constexpr Parameter diracParameters[] = {{"groups", 1, wholeFromOne, "of the convolution"}};
+constexpr Parameter xavierParameters[] = {{"gain", 1, notNegative, "a factor"}, transposed};
+constexpr Parameter kaimingParameters[] = {{"a", 0, anyNumber, "the slope of a leaky relu behind it, 0 for relu"},
+                                           {"fan_out", 0, yesOrNo, "1: by the outputs that an input feeds"},
                                            transposed};
 
 /// How many inputs feed an element of the output, and the other way round: [out, in, ...], as PyTorch stores weights.
@@ -58,7 +61,7 @@ struct Row {
 };
 const Row rows[] = {
     {{"constant", constantParameters, "a number"}, Spread::Constant, nullptr},
-    {{"uniform", uniformParameters, "evenly between two numbers"}, Spread::Uniform, nullptr},
+    {{"uniform", uniformParameters, "evenly between two numbers", intervalRelations}, Spread::Uniform, nullptr},
     {{"normal", normalParameters, "normal"}, Spread::Normal, nullptr},
     {{"xavier_uniform", xavierParameters, "evenly, by inputs and outputs (Glorot and Bengio 2010)"},
      Spread::Uniform,
@@ -68,7 +71,9 @@ const Row rows[] = {
      xavier},
     {{"kaiming_uniform", kaimingParameters, "evenly, by inputs (He et al. 2015)"}, Spread::Uniform, kaiming},
     {{"kaiming_normal", kaimingParameters, "normal, by inputs (He et al. 2015)"}, Spread::Normal, kaiming},
-    {{"trunc_normal", truncatedParameters, "normal, of the part between two numbers"}, Spread::Truncated, nullptr},
+    {{"trunc_normal", truncatedParameters, "normal, of the part between two numbers", intervalRelations},
+     Spread::Truncated,
+     nullptr},
     {{"orthogonal", orthogonalParameters,
       "orthonormal rows [out], or columns where those are fewer (Saxe et al. 2013)"},
      Spread::Orthogonal,
@@ -119,24 +124,15 @@ UOpRef sparse(Builder &b, const Recipe &r, UOpRef like, UOpRef seed, UOpRef id) 
   return b.select(b.lt(place, b.litInt(DType::I64, zeros)), num(b, like, 0), z);
 }
 
-/// What is wrong with a weight of this shape or with the parameters; null if nothing is.
+/// What is wrong with a weight of this shape; null if nothing is.
 const char *wrongWith(const Row &row, const Recipe &r, UOpRef like) {
   switch (row.spread) {
-  case Spread::Truncated:
-    return r["std"] > 0 && r["low"] < r["high"] ? nullptr : "needs std above 0 and low below high";
   case Spread::Orthogonal: return like->rank() >= 2 ? nullptr : "is of weights [out, in, ...]";
-  case Spread::Eye: return like->rank() == 2 ? nullptr : "is of matrices";
-  case Spread::Sparse:
-    return like->rank() != 2                          ? "is of matrices"
-           : r["sparsity"] >= 0 && r["sparsity"] <= 1 ? nullptr
-                                                      : "needs a part, 0 to 1, of zeros";
-  case Spread::Dirac: {
-    double groups = r["groups"];
+  case Spread::Eye:
+  case Spread::Sparse: return like->rank() == 2 ? nullptr : "is of matrices";
+  case Spread::Dirac:
     if (like->rank() < 3 || like->rank() > 5) return "is of convolutions, [out, in, ...] with 3 to 5 axes";
-    bool divide = groups >= 1 && groups <= 0x1p31 && groups == std::floor(groups) &&
-                  *like->shape[0]->constIndex() % int64_t(groups) == 0;
-    return divide ? nullptr : "needs groups that divide the outputs";
-  }
+    return *like->shape[0]->constIndex() % int64_t(r["groups"]) ? "needs groups that divide the outputs" : nullptr;
   default: return row.deviation && like->rank() < 2 ? "goes by the inputs of a weight [out, in, ...]" : nullptr;
   }
 }

@@ -15,20 +15,23 @@ using namespace astra::nn;
 namespace {
 enum class Target { Same, Classes, Sequence }; // what a target is beside the prediction
 
-constexpr Parameter sum{"sum", 0, "1: the sum of the elements instead of their mean"};
-constexpr Parameter ignored{"ignore_index", -100, "a class number whose elements do not count"};
+constexpr Parameter sum{"sum", 0, yesOrNo, "1: the sum of the elements instead of their mean"};
+constexpr Parameter ignored{"ignore_index", -100, wholeNumber, "a class number whose elements do not count"};
 
 constexpr Parameter plainParameters[] = {sum};
-constexpr Parameter smoothParameters[] = {{"beta", 1, "where the square becomes a line"}, sum};
-constexpr Parameter huberParameters[] = {{"delta", 1, "where the square becomes a line"}, sum};
+constexpr Parameter smoothParameters[] = {{"beta", 1, notNegative, "where the square becomes a line"}, sum};
+constexpr Parameter huberParameters[] = {{"delta", 1, positive, "where the square becomes a line"}, sum};
 constexpr Parameter crossParameters[] = {
-    {"label_smoothing", 0, "the part of a target that is spread over all classes"}, ignored, sum};
+    {"label_smoothing", 0, zeroToOne, "the part of a target that is spread over all classes"}, ignored, sum};
 constexpr Parameter nllParameters[] = {ignored, sum};
-constexpr Parameter logitParameters[] = {{"pos_weight", 1, "the weight of targets that are 1"}, sum};
-constexpr Parameter klParameters[] = {
-    {"log_target", 0, "1: the target is a logarithm too"}, {"batchmean", 0, "1: the sum over the number of rows"}, sum};
-constexpr Parameter hingeParameters[] = {{"margin", 1, "the distance that costs nothing"}, sum};
-constexpr Parameter ctcParameters[] = {{"blank", 0, "the class number of the blank"}, sum};
+constexpr Parameter logitParameters[] = {{"pos_weight", 1, notNegative, "the weight of targets that are 1"}, sum};
+constexpr Parameter klParameters[] = {{"log_target", 0, yesOrNo, "1: the target is a logarithm too"},
+                                      {"batchmean", 0, yesOrNo, "1: the sum over the number of rows"},
+                                      sum};
+constexpr Relation klRelations[] = {
+    {[](const Recipe &r) { return r["batchmean"] == 0 || r["sum"] == 0; }, "not both batchmean and sum are 1"}};
+constexpr Parameter hingeParameters[] = {{"margin", 1, anyNumber, "the distance that costs nothing"}, sum};
+constexpr Parameter ctcParameters[] = {{"blank", 0, wholeFromZero, "the class number of the blank"}, sum};
 
 using Elements = UOpRef (*)(Builder &, const Recipe &, UOpRef x, UOpRef target);
 
@@ -202,7 +205,7 @@ const Row rows[] = {
      true},
     {{"bce", plainParameters, "-(y log(x) + (1 - y) log(1 - x))"}, Target::Same, binary, false},
     {{"bce_with_logits", logitParameters, "bce of sigmoid(x), without overflow"}, Target::Same, binaryOfLogits, false},
-    {{"kl_div", klParameters, "y (log(y) - x); x is a logarithm"}, Target::Same, divergence, false},
+    {{"kl_div", klParameters, "y (log(y) - x); x is a logarithm", klRelations}, Target::Same, divergence, false},
     {{"hinge_embedding", hingeParameters, "x where y is 1, max(0, margin - x) where it is -1"},
      Target::Same,
      embeddingHinge,
@@ -234,6 +237,9 @@ llvm::Expected<Type> nn::targetOf(Builder &b, const Recipe &recipe, UOpRef x) {
     t.shape.erase(t.shape.begin() + 1);
   } else if (row.target == Target::Sequence) {
     if (x->rank() != 3) return fail("expected a prediction [T, N, C]");
+    if (int64_t blank = int64_t(recipe["blank"]); blank >= x->shape[2]->hi)
+      return fail("'blank' is " + llvm::Twine(blank) + ", expected the number of a class, below " +
+                  llvm::Twine(x->shape[2]->hi));
     t = {DType::I64, {x->shape[1], b.dim("target_length", 0, x->shape[0]->hi)}};
   }
   return t;

@@ -5,13 +5,13 @@
 #include "Elements.h"
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
-#include <cmath>
 
 using namespace astra;
 using namespace astra::nn;
 
 namespace {
-constexpr Parameter topParameters[] = {{"k", 5, "how many classes may be ahead of it, and itself"}};
+constexpr Parameter topParameters[] = {
+    {"k", 5, Bounds{.least = 1, .most = 1e6, .whole = true}, "how many classes may be ahead of it, and itself"}};
 
 using Elements = UOpRef (*)(Builder &, const Recipe &, UOpRef x, UOpRef target);
 
@@ -56,14 +56,7 @@ llvm::ArrayRef<Signature> nn::metrics() {
   static const std::vector<Signature> all = signaturesOf(rows);
   return all;
 }
-llvm::Expected<Recipe> nn::parseMetric(llvm::StringRef text) {
-  llvm::Expected<Recipe> r = Recipe::parse(text, metrics(), "metric");
-  if (!r) return r;
-  for (const Parameter &p : r->signature->parameters)
-    if (double v = (*r)[p.name]; v < 1 || v > 1e6 || v != std::floor(v))
-      return llvm::createStringError("metric '" + text + "': '" + p.name + "' is not a number from 1 up");
-  return r;
-}
+llvm::Expected<Recipe> nn::parseMetric(llvm::StringRef text) { return Recipe::parse(text, metrics(), "metric"); }
 
 std::string nn::nameOf(const Recipe &metric) {
   std::string name = metric.signature->name;

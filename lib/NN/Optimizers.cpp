@@ -11,38 +11,50 @@ using namespace astra::nn;
 using llvm::ArrayRef;
 
 namespace {
-constexpr Parameter rateOf(double v) { return {"lr", v, "the learning rate"}; }
-constexpr Parameter decayOf(double v) { return {"weight_decay", v, "how much of the parameter is taken away"}; }
-constexpr Parameter beta1{"beta1", 0.9, "what the mean of gradients keeps"},
-    beta2{"beta2", 0.999, "what the mean of squares keeps"};
-constexpr Parameter epsOf(double v) { return {"eps", v, "added to the divisor"}; }
+constexpr Parameter rateOf(double v) { return {"lr", v, notNegative, "the learning rate"}; }
+constexpr Parameter decayOf(double v) {
+  return {"weight_decay", v, notNegative, "how much of the parameter is taken away"};
+}
+constexpr Parameter beta1{"beta1", 0.9, zeroToBelowOne, "what the mean of gradients keeps"},
+    beta2{"beta2", 0.999, zeroToBelowOne, "what the mean of squares keeps"};
+constexpr Parameter epsOf(double v) { return {"eps", v, notNegative, "added to the divisor"}; }
 
 constexpr Parameter sgdParameters[] = {rateOf(1e-3),
-                                       {"momentum", 0, "what the mean of gradients keeps"},
-                                       {"dampening", 0, "the part of a gradient that is left out"},
-                                       {"nesterov", 0, "1: look ahead"},
+                                       {"momentum", 0, zeroToOne, "what the mean of gradients keeps"},
+                                       {"dampening", 0, zeroToOne, "the part of a gradient that is left out"},
+                                       {"nesterov", 0, yesOrNo, "1: look ahead"},
                                        decayOf(0)};
+constexpr Relation sgdRelations[] = {
+    {[](const Recipe &r) { return r["nesterov"] == 0 || (r["momentum"] > 0 && r["dampening"] == 0); },
+     "nesterov goes with a momentum above 0 and a dampening of 0"}};
 constexpr Parameter adamParameters[] = {rateOf(1e-3), beta1, beta2, epsOf(1e-8), decayOf(0)};
 constexpr Parameter adamwParameters[] = {rateOf(1e-3), beta1, beta2, epsOf(1e-8), decayOf(1e-2)};
-constexpr Parameter rmspropParameters[] = {
-    rateOf(1e-2), {"alpha", 0.99, "what the mean of squares keeps"}, epsOf(1e-8),
-    decayOf(0),   {"momentum", 0, "what the mean of steps keeps"},   {"centered", 0, "1: by the variance"}};
-constexpr Parameter adagradParameters[] = {rateOf(1e-2),
-                                           {"lr_decay", 0, "of the rate, a step"},
+constexpr Parameter rmspropParameters[] = {rateOf(1e-2),
+                                           {"alpha", 0.99, zeroToOne, "what the mean of squares keeps"},
+                                           epsOf(1e-8),
                                            decayOf(0),
-                                           {"initial_accumulator_value", 0, "of the sum of squares"},
+                                           {"momentum", 0, zeroToOne, "what the mean of steps keeps"},
+                                           {"centered", 0, yesOrNo, "1: by the variance"}};
+constexpr Parameter adagradParameters[] = {rateOf(1e-2),
+                                           {"lr_decay", 0, notNegative, "of the rate, a step"},
+                                           decayOf(0),
+                                           {"initial_accumulator_value", 0, notNegative, "of the sum of squares"},
                                            epsOf(1e-10)};
 constexpr Parameter lionParameters[] = {
-    rateOf(1e-4), beta1, {"beta2", 0.99, "what the mean of gradients keeps for the next step"}, decayOf(0)};
+    rateOf(1e-4),
+    beta1,
+    {"beta2", 0.99, zeroToBelowOne, "what the mean of gradients keeps for the next step"},
+    decayOf(0)};
 constexpr Parameter lambParameters[] = {rateOf(1e-3), beta1, beta2, epsOf(1e-6), decayOf(0)};
-constexpr Parameter muonParameters[] = {rateOf(1e-3),
-                                        {"momentum", 0.95, "what the mean of gradients keeps"},
-                                        {"nesterov", 1, "1: look ahead"},
-                                        {"steps", 5, "of the Newton-Schulz iteration"},
-                                        decayOf(0.1),
-                                        beta1,
-                                        beta2,
-                                        epsOf(1e-8)};
+constexpr Parameter muonParameters[] = {
+    rateOf(1e-3),
+    {"momentum", 0.95, zeroToOne, "what the mean of gradients keeps"},
+    {"nesterov", 1, yesOrNo, "1: look ahead"},
+    {"steps", 5, Bounds{.least = 0, .most = 99, .whole = true}, "of the Newton-Schulz iteration"},
+    decayOf(0.1),
+    beta1,
+    beta2,
+    epsOf(1e-8)};
 
 /// What a step sees.
 struct At {
@@ -191,7 +203,9 @@ struct Row {
   Update (*step)(const At &);
 };
 const Row rows[] = {
-    {{"sgd", sgdParameters, "stochastic gradient descent; momentum as Sutskever et al. 2013"}, ofSgd, sgd},
+    {{"sgd", sgdParameters, "stochastic gradient descent; momentum as Sutskever et al. 2013", sgdRelations},
+     ofSgd,
+     sgd},
     {{"adam", adamParameters, "Kingma and Ba 2014"}, two, adam},
     {{"adamw", adamwParameters, "Loshchilov and Hutter 2017"}, two, adamw},
     {{"rmsprop", rmspropParameters, "Hinton 2012; centered as Graves 2013"}, ofRmsprop, rmsprop},

@@ -3,9 +3,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cassert>
 #include <cmath>
-#include <string>
 
 using namespace astra::nn;
 using llvm::StringRef;
@@ -14,6 +15,22 @@ template <class Rows> static std::string names(const Rows &rows) {
   std::string all;
   for (const auto &row : rows) all += (all.empty() ? "" : ", ") + std::string(row.name);
   return all.empty() ? "none" : all;
+}
+
+bool Bounds::hold(double v) const {
+  return (aboveLeast ? v > least : v >= least) && (belowMost ? v < most : v <= most) && (!whole || v == std::floor(v));
+}
+
+std::string Bounds::text() const {
+  if (isYesOrNo()) return "0 or 1";
+  constexpr double beyondDouble = 0x1p53; // whole numbers end there: no bound that a reader should hear of
+  bool low = std::isfinite(least) && least > -beyondDouble, high = std::isfinite(most) && most < beyondDouble;
+  std::string out;
+  llvm::raw_string_ostream s(out);
+  s << (whole ? "a whole number" : "a number");
+  if (low) s << (aboveLeast ? ", above " : ", at least ") << llvm::format("%.10g", least);
+  if (high) s << (low ? " and " : ", ") << (belowMost ? "below " : "at most ") << llvm::format("%.10g", most);
+  return out;
 }
 
 llvm::Expected<Recipe> Recipe::parse(StringRef text, llvm::ArrayRef<Signature> table, StringRef what) {
@@ -41,11 +58,13 @@ llvm::Expected<Recipe> Recipe::parse(StringRef text, llvm::ArrayRef<Signature> t
     size_t i = p - row->parameters.begin();
     if (r.isGiven[i]) return fail("'" + key + "' is given twice");
     r.isGiven[i] = true;
-    if (value == "true" || value == "false")
+    if (p->bounds.isYesOrNo() && (value == "true" || value == "false"))
       r.values[i] = value == "true";
-    else if (value.getAsDouble(r.values[i]) || !std::isfinite(r.values[i]))
-      return fail("'" + key + "' is '" + value + "', expected a number");
+    else if (value.getAsDouble(r.values[i]) || !std::isfinite(r.values[i]) || !p->bounds.hold(r.values[i]))
+      return fail("'" + key + "' is '" + value + "', expected " + p->bounds.text());
   }
+  for (const Relation &relation : row->relations)
+    if (!relation.holds(r)) return fail(llvm::Twine("expected that ") + relation.text);
   return r;
 }
 

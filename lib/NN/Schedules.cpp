@@ -11,17 +11,20 @@ using namespace astra;
 using namespace astra::nn;
 
 namespace {
-constexpr Parameter stepsParameter{"steps", 1000, "the number of steps of the whole"},
-    warmupParameter{"warmup", 0, "steps that lead up to 1"}, leastParameter{"min", 0, "the last factor"};
-constexpr Parameter stepParameters[] = {{"size", 30, "steps from one fall to the next"},
-                                        {"gamma", 0.1, "the factor of a fall"}};
-constexpr Parameter exponentialParameters[] = {{"gamma", 0.99, "the factor of a step"}};
+constexpr Parameter stepsParameter{"steps", 1000, wholeFromOne, "the number of steps of the whole"},
+    warmupParameter{"warmup", 0, wholeFromZero, "steps that lead up to 1"},
+    leastParameter{"min", 0, zeroToOne, "the last factor"};
+constexpr Parameter stepParameters[] = {{"size", 30, wholeFromOne, "steps from one fall to the next"},
+                                        {"gamma", 0.1, notNegative, "the factor of a fall"}};
+constexpr Parameter exponentialParameters[] = {{"gamma", 0.99, notNegative, "the factor of a step"}};
 constexpr Parameter linearParameters[] = {stepsParameter, warmupParameter, leastParameter};
-constexpr Parameter warmupParameters[] = {{"steps", 100, "steps that lead up to 1"}};
+constexpr Relation linearRelations[] = {
+    {[](const Recipe &r) { return r["warmup"] <= r["steps"]; }, "warmup is at most steps"}};
+constexpr Parameter warmupParameters[] = {{"steps", 100, wholeFromOne, "steps that lead up to 1"}};
 constexpr Parameter cycleParameters[] = {stepsParameter,
-                                         {"pct_start", 0.3, "the part of the steps that leads up"},
-                                         {"div_factor", 25, "1 over the first factor"},
-                                         {"final_div_factor", 1e4, "the first factor over the last"}};
+                                         {"pct_start", 0.3, zeroToOne, "the part of the steps that leads up"},
+                                         {"div_factor", 25, positive, "1 over the first factor"},
+                                         {"final_div_factor", 1e4, positive, "the first factor over the last"}};
 
 struct At {
   Builder &b;
@@ -70,8 +73,9 @@ const Row rows[] = {
     {{"step", stepParameters, "falls by gamma every `size` steps"}, step},
     {{"exponential", exponentialParameters, "falls by gamma every step"}, exponential},
     {{"warmup", warmupParameters, "up to 1 in a straight line"}, warmup},
-    {{"linear", linearParameters, "down to `min` in a straight line"}, linear},
-    {{"cosine", linearParameters, "down to `min` along half a cosine (Loshchilov and Hutter 2016)"}, cosine},
+    {{"linear", linearParameters, "down to `min` in a straight line", linearRelations}, linear},
+    {{"cosine", linearParameters, "down to `min` along half a cosine (Loshchilov and Hutter 2016)", linearRelations},
+     cosine},
     {{"one_cycle", cycleParameters, "up and down along cosines (Smith and Topin 2017)"}, oneCycle},
 };
 } // namespace

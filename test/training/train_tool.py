@@ -447,6 +447,89 @@ def state_that_breaks():
     expect(done.returncode == 1 and "step 2 (epoch 2): the loss is nan; to learn" in done.stderr, done.stderr)
 
 
+def states_that_are_written():
+    """Where the last step breaks a state and its loss is a number, no file gets that; what was infinite before may be."""
+
+    def attempt(module, loss, optimizer, x, t, *words, epochs=1):
+        Path("small.uop").write_text(module)
+        done = tool("astra-compile", "small.uop", "-o", "small.astra", "--train", f"--loss={loss}", f"--optimizer={optimizer}", "--taps=z")
+        expect(done.returncode == 0, done.stderr)
+        np.save("dx.npy", np.full((1, 4), x, np.float32))
+        np.save("dt.npy", np.full((1, 4), t, np.float32))
+        return train(*words, bundle="small.astra", data="x=dx.npy,target=dt.npy", batch=1, epochs=epochs, out="small.safetensors")
+
+    for case, what in (((ROOT_OF_ZERO, "mse", "sgd(lr=1)", 0, 1), "'w' has a NaN"),
+                       ((LINE % "0.0", "l1", "lion(lr=2e38)", 1e-10, -1e30), "'w' has an infinite element"),
+                       ((LINE % "0.0", "l1", "adam", 4e20, -1e20), "'w.squares' has an infinite element")):  # fmt: skip
+        last = 1 + case[2].startswith("lion")
+        for words in ([], ["--find-nan"], ["--checkpoint-every=1"]):
+            done = attempt(*case, *words, epochs=last)
+            sentence = f"step {last} (epoch {last}): the loss is a number, and the state {what} after the step: its gradient or its update does"
+            expect(done.returncode == 1 and sentence in done.stderr, f"exit {done.returncode}: {done.stderr}")
+            expect(("to learn which step is the first, compile with --taps='.*' and give --find-nan" in done.stderr) == (words[:1] != ["--find-nan"]), done.stderr)
+            expect(not Path("small.safetensors").exists(), "broken weights were written")
+            kept = last == 2 and words == ["--checkpoint-every=1"]
+            expect(Path("small.ckpt.safetensors").exists() == kept, f"{case} {words}: a checkpoint is there or is not")
+        if kept:
+            expect("; small.ckpt.safetensors is of a step before" in done.stderr, done.stderr)
+            found, metadata = safetensors_file.read("small.ckpt.safetensors")
+            expect(metadata["step"] == "1" and (found["w"] == np.float32(-2e38)).all(), str(metadata))
+            os.remove("small.ckpt.safetensors")
+    done = attempt(LINE % "-inf", "mse", "sgd", 1, 0)
+    expect(done.returncode == 0, done.stderr)
+    done = attempt(LINE % "nan", "mse", "sgd", 1, 0)
+    expect(done.returncode == 1 and "the state 'mask' has a NaN before the first step" in done.stderr, done.stderr)
+
+
+def outputs_are_no_inputs():
+    names = ["m.astra", "x.npy", "y.npy", "ex.npy", "ey.npy", "w.safetensors"]
+    trained("--checkpoint-every=40")
+    os.link("x.npy", "linked.npy") if not os.path.exists("linked.npy") else None
+    np.savez("all.npz", image=np.load("x.npy"), target=np.load("y.npy"))
+    before = files(*names, "w.ckpt.safetensors", "all.npz")
+    for options, words, sentence in (
+        (dict(out="x.npy"), [], "--out=x.npy would overwrite the file of --data=x.npy: give another name"),
+        (dict(out="./linked.npy"), [], "--out=./linked.npy would overwrite the file of --data=x.npy"),
+        (dict(), ["--log=y.npy"], "--log=y.npy would overwrite the file of --data=y.npy"),
+        (dict(), [EVAL, "--log=ey.npy"], "--log=ey.npy would overwrite the file of --eval=ey.npy"),
+        (dict(data="all.npz:image"), ["--log=all.npz"], "--log=all.npz would overwrite the file of --data=all.npz"),
+        (dict(data="image=all.npz:image,target=y.npy", out="all.npz"), [], "--out=all.npz would overwrite the file of --data=all.npz"),
+        (dict(out="m.astra"), [], "--out=m.astra would overwrite the file of the bundle m.astra"),
+        (dict(out="new"), ["--log=./new"], "--out=new and --log=./new are one file: give two names"),
+        (dict(out="new"), ["--checkpoint=new", "--checkpoint-every=1"], "--out=new and --checkpoint=new are one file"),
+        (dict(out="new.safetensors"), ["--log=new.ckpt.safetensors", "--checkpoint-every=1"], "--log=new.ckpt.safetensors and --checkpoint=new.ckpt"),
+        (dict(out="new"), ["--weights=w.safetensors", "--log=w.safetensors"], "--log=w.safetensors would overwrite the file of --weights"),
+        (dict(out="w.ckpt.safetensors"), ["--resume=w.ckpt.safetensors"], "--out=w.ckpt.safetensors would overwrite the file of --resume"),
+    ):
+        done = train(*words, **options)
+        expect(done.returncode == 2 and sentence in done.stderr, f"{options} {words}: exit {done.returncode}: {done.stderr}")
+        expect(files(*names, "w.ckpt.safetensors", "all.npz") == before and not Path("new").exists(), f"{options} {words}: files are not as they were")
+    trained("--weights=w.safetensors", "--log=/dev/null", batch=64, epochs=1)  # in its place
+    expect(files("w.safetensors") != before[5:6], "the weights are not those of another epoch")
+    for name, words, sentence in (
+        ("astra-compile", ["m.uop", "-o", "m.uop"], "-o m.uop would overwrite the file of the model m.uop"),
+        ("astra-compile", ["m.uop", "-o", "w.safetensors", "--weights=w.safetensors"], "-o w.safetensors would overwrite the file of --weights"),
+        ("astra-run", ["m.astra", "--input=image=x.npy", "--output=linear=x.npy"], "--output linear=x.npy would overwrite the file of --input image=x.npy"),
+        ("astra-run", ["m.astra", "--input=image=x.npy", "--trace=m.astra"], "--trace=m.astra would overwrite the file of the bundle m.astra"),
+        ("astra-run", ["m.astra", "--states=s", "--trace=n", "--save-states=n"], "--trace=n and --save-states=n are one file"),
+    ):
+        Path("m.uop").write_text(LINE % "0.0")
+        done = tool(name, *words)
+        expect(done.returncode == 2 and sentence in done.stderr, f"{words}: exit {done.returncode}: {done.stderr}")
+
+
+LINE = """module @line {
+  param @w : f32[1, 4] = splat 0.0
+  param @mask : f32[1, 4] = splat %s
+  entry @main(%%x : f32[1, 4]) -> (%%y : f32[1, 4]) {
+    %%0 = mul %%x, @w
+    %%1 = exp @mask
+    %%2 = tap %%0 name=z
+    %%y = mul %%2, %%1
+  }
+}
+"""
+
 ROOT_OF_ZERO = """module @root {
   param @w : f32[1, 4] = splat 0.5
   entry @main(%x : f32[1, 4]) -> (%y : f32[1, 4]) {
@@ -670,7 +753,7 @@ def resumed_otherwise():
     Path("run.csv").write_bytes(log.replace(b"2,1,", b"2,9,", 1))
     done = train("--resume=w.ckpt.safetensors", *flags, batch=None, epochs=3)
     expect(done.returncode == 1 and "run.csv: is not the log that the checkpoint was made with" in done.stderr, done.stderr)
-    done = train("--resume=w.safetensors", batch=None)
+    done = train("--resume=w.safetensors", batch=None, out="n.safetensors")
     expect(done.returncode == 1 and "its metadata 'batch' is missing or no number" in done.stderr, done.stderr)
     compiled("sgd.astra", f"--target=cpu:{LEVELS[0]}", recipe=[*RECIPE[:7], "--optimizer=sgd(lr=1e-3)"])
     Path("run.csv").write_bytes(log)
@@ -770,7 +853,7 @@ def main():
     parser.add_argument("--aarch64", type=lambda p: str(Path(p).resolve()), help="an astra-train for aarch64")
     aarch64 = parser.parse_args().aarch64
     tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, last_batch, killed_and_resumed,
-             every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, malformed_weights, weights_to_begin_with, compile_refuses,
+             every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, states_that_are_written, outputs_are_no_inputs, malformed_weights, weights_to_begin_with, compile_refuses,
              bad_data, drawn_weights, resumed_otherwise, other_refusals]  # fmt: skip
     named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64)), ("gpus", gpus)]
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@
 // Does not: hold the stages (Pipeline.cpp).
 #include "Options.h"
 #include "Pipeline.h"
+#include "Places.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
@@ -346,7 +347,10 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");
   o.jobs = unsigned(c.jobs);
-  return "";
+  std::vector<Place> inputs{
+      {"the model", o.model}, {"--weights", o.weights}, {"--plans", o.plans}, {"--sign", o.signingKey}};
+  for (const auto &[name, path] : o.constants) inputs.push_back({"--constant " + name, path});
+  return o.output == "-" ? "" : overwritten(inputs, {{"-o", o.output}});
 }
 
 } // namespace

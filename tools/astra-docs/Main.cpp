@@ -308,7 +308,14 @@ static const char *trainingHead =
     "model,\n"
     "  in an order in which a value follows those that it is computed from, and names the first one with a NaN and the "
     "first one that is not\n"
-    "  finite. Where the loss is a number and a step gives a state a NaN (a gradient), it names the state.\n"
+    "  finite. Where the loss is a number and a step gives a state a NaN or an infinite element (a gradient), it names "
+    "the state.\n"
+    "  Without it too such states are never written: before a checkpoint or `--out` all of them are looked at, and the "
+    "run ends as it does for the\n"
+    "  loss. What was infinite before the first step, a mask, may stay so; a NaN may not be there.\n"
+    "- **Files.** An output that would overwrite what the run reads is refused, as are two outputs that are one file. "
+    "`--out` may be the file\n"
+    "  of `--weights`, `--checkpoint` that of `--resume`.\n"
     "\n"
     "`astra-compile --weights` gives a model the weights of such a file: to run it (without `--train`), or to train "
     "it\n"
@@ -337,7 +344,7 @@ static const char *trainingHead =
     "\n"
     "A recipe is a name, or a name with parameters: `adamw(lr=1e-3)`. The definitions are PyTorch's (2.15) where it "
     "has\n"
-    "them; `test/unit/nn/expected.txt` holds its numbers.\n";
+    "them; `test/unit/nn/expected.txt` holds its numbers. A value that is not what stands in parentheses is refused.\n";
 
 static std::string table(const char *title, llvm::ArrayRef<nn::Signature> rows) {
   std::string out = std::string("\n## ") + title + "\n\n| name | meaning | parameters |\n|---|---|---|\n";
@@ -348,9 +355,11 @@ static std::string table(const char *title, llvm::ArrayRef<nn::Signature> rows) 
     for (const nn::Parameter &p : s.parameters) {
       llvm::SmallString<16> number;
       llvm::raw_svector_ostream(number) << llvm::format("%g", p.value);
+      std::string bounds = p.bounds.text() == nn::anyNumber.text() ? "" : p.bounds.text() + "; ";
       out += std::string(&p == s.parameters.begin() ? " " : "; ") + "`" + p.name + "` = " + number.c_str() + " (" +
-             p.meaning + ")";
+             bounds + p.meaning + ")";
     }
+    for (const nn::Relation &r : s.relations) out += std::string("; ") + r.text;
     out += " |\n";
   }
   return out;

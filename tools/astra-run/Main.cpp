@@ -5,6 +5,7 @@
 // Does not: compile, or know the bundle's format.
 #include "Device.h"
 #include "Npy.h"
+#include "Places.h"
 #include "Safetensors.h"
 #include "Trace.h"
 #include <algorithm>
@@ -78,6 +79,20 @@ struct OutputTensor {
   int64_t bound[ASTRA_MAX_RANK], shape[ASTRA_MAX_RANK];
   int32_t rank = 0;
 };
+
+/// An output that would replace what the call reads: a sentence, or "". States may be saved where they came from.
+string clash(const Settings &s, const string &bundle) {
+  std::vector<Place> inputs{{"the bundle", bundle}}, outputs{{"--trace", s.trace}}, states{{"--states", s.states}};
+  auto add = [](std::vector<Place> &to, const char *option, const std::vector<std::pair<string, string>> &pairs) {
+    for (auto &[name, path] : pairs) to.push_back({option + (" " + name), path});
+  };
+  add(inputs, "--input", s.inputs), add(inputs, "--expect", s.expected), add(inputs, "--param", s.params);
+  add(outputs, "--output", s.outputs), add(states, "--set-state", s.setStates);
+  string wrong = overwritten(states, outputs);
+  outputs.push_back({"--save-states", s.savedStates});
+  add(outputs, "--get-state", s.getStates);
+  return wrong.empty() ? overwritten(inputs, outputs) : wrong;
+}
 
 class Run {
 public:
@@ -454,6 +469,7 @@ int main(int argc, char **argv) {
   if (string wrong = complaint(settings.where); !wrong.empty()) return complain(program, Usage, wrong);
   if (settings.seed >= 0 && settings.where.emulate.empty())
     return complain(program, Usage, "--seed is of --emulate: it orders what a GPU runs at once");
+  if (string wrong = clash(settings, files[0]); !wrong.empty()) return complain(program, Usage, wrong);
   try {
     Run run(settings);
     return run(files[0]);

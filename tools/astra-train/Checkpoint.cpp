@@ -24,7 +24,7 @@ int64_t numberOf(const Safetensors &file, const string &key, const string &path)
 
 } // namespace
 
-string Trainer::checkpointPath() const {
+string astra::tool::checkpointPath(const TrainSettings &s) {
   if (!s.checkpoint.empty()) return s.checkpoint;
   string path = s.out;
   if (path.ends_with(kEnding)) path.resize(path.size() - string(kEnding).size());
@@ -88,6 +88,7 @@ void Trainer::resume(const Safetensors &file) {
 }
 
 void Trainer::write(const string &path, bool weightsOnly, const Metadata &metadata) {
+  checkStates();
   std::vector<NamedTensor> tensors;
   string error;
   for (State &state : states) {
@@ -107,6 +108,6 @@ void Trainer::writeCheckpoint() {
   for (const Fact &f : facts()) m[f.key] = f.value;
   m["epoch"] = std::to_string(epoch), m["step"] = std::to_string(done);
   m["log_bytes"] = std::to_string(log.bytes()), m["log_checksum"] = log.sum();
-  write(checkpointPath(), false, m);
+  write(checkpointPath(s), false, m);
   wroteCheckpoint = true;
 }

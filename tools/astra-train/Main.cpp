@@ -3,6 +3,8 @@
 // Gives:    weights, a log, checkpoints from which a run goes on.
 // Keeps:    to the C ABI: what this tool can do, any C program can (examples/digits_train).
 // Does not: compile, or know the bundle's format.
+#include "Arrays.h"
+#include "Places.h"
 #include "Trainer.h"
 #include <csignal>
 
@@ -61,6 +63,22 @@ static Program describe(TrainSettings &s) {
   return p;
 }
 
+/// An output that would replace what the run reads: a sentence, or "". Weights may be trained in their place, and a
+/// checkpoint follows the one that a run goes on from.
+static std::string clash(const TrainSettings &s) {
+  Place out{"--out", s.out}, log{"--log", s.log}, checkpoint{"--checkpoint", s.every ? checkpointPath(s) : ""};
+  std::vector<Place> inputs{{"the bundle", s.bundle}};
+  for (auto [option, places] : {std::pair("--data", &s.data), std::pair("--eval", &s.eval)})
+    for (const std::string &place : *places) {
+      size_t eq = place.find('=');
+      inputs.push_back({option, fileOf(eq == place.npos ? place : place.substr(eq + 1))});
+    }
+  std::string wrong = overwritten(inputs, {out, log, checkpoint});
+  if (wrong.empty()) wrong = overwritten({{"--weights", s.weights}}, {log, checkpoint});
+  if (wrong.empty()) wrong = overwritten({{"--resume", s.resume}}, {out, log});
+  return wrong;
+}
+
 int main(int argc, char **argv) {
   // A file that grows beyond a limit is then a write that fails, with a sentence.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -85,6 +103,7 @@ int main(int argc, char **argv) {
     wrong = complaint(s.where);
   if (!wrong.empty()) return complain(program, Usage, wrong + " (see astra-train --help)");
   s.bundle = files[0];
+  if (wrong = clash(s); !wrong.empty()) return complain(program, Usage, wrong);
   try {
     Trainer(s).run();
     return Ok;

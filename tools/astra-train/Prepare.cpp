@@ -120,7 +120,7 @@ void Trainer::load() {
   setKey();
   if (s.init) drawWeights();
   // What cannot be written at the end is found now.
-  for (const string &path : {s.out, s.every ? checkpointPath() : s.out}) {
+  for (const string &path : {s.out, s.every ? checkpointPath(s) : s.out}) {
     OutputFile file;
     if (!file.open(path, error)) throw Refusal{Failure, error};
   }

@@ -11,6 +11,8 @@
 using namespace astra::tool;
 using std::string;
 
+static constexpr const char *kAdvice = "compile with --taps='.*' and give --find-nan";
+
 void Trainer::run() {
   open();
   Safetensors checkpoint;
@@ -24,6 +26,7 @@ void Trainer::run() {
     for (const string &name : logColumns()) log.add(name);
     log.endRow();
   }
+  judgeStates();
   order.resize(size_t(data.rows()));
   began = std::chrono::steady_clock::now();
   for (; epoch <= s.epochs; ++epoch, done = 0) {
@@ -117,38 +120,64 @@ string Trainer::firstOf(bool infinite) const {
   return "";
 }
 
-/// The first state that has a NaN; "" if none has.
-string Trainer::brokenState() {
-  for (const State &state : states) {
-    const void *data;
-    uint64_t bytes;
-    check(astra_session_lease_state(h.session, state.name.c_str(), &data, &bytes, check));
-    bool broken = firstNaN(static_cast<const uint8_t *>(data), bytes, state.dtype) < bytes;
-    check(astra_session_return_state(h.session, state.name.c_str(), check));
-    if (broken) return state.name;
+/// "has a NaN", "has an infinite element", or "".
+string Trainer::lookAt(const State &state) {
+  const void *data;
+  uint64_t bytes;
+  check(astra_session_lease_state(h.session, state.name.c_str(), &data, &bytes, check));
+  auto has = [&](bool infinite) {
+    return firstNaN(static_cast<const uint8_t *>(data), bytes, state.dtype, infinite) < bytes;
+  };
+  string found;
+  if (has(true)) found = has(false) ? "has a NaN" : "has an infinite element";
+  check(astra_session_return_state(h.session, state.name.c_str(), check));
+  return found;
+}
+
+/// What a run begins with.
+void Trainer::judgeStates() {
+  for (State &state : states) {
+    string found = lookAt(state);
+    if (found == "has a NaN")
+      throw Refusal{Failure,
+                    "the state '" + state.name + "' has a NaN before the first step: nothing is learned from one"};
+    state.mayBeInfinite = !found.empty();
   }
-  return "";
 }
 
 /// A loss that is no number, or with --find-nan a state, ends the run.
 void Trainer::checkNumbers() {
   double value = stepCall->number(loss);
-  string text, state;
-  if (!std::isfinite(value)) {
-    text = std::isnan(value) ? "the loss is nan" : "the loss is infinite";
-    if (s.findNaN)
-      text += firstOf(false) + firstOf(true);
-    else
-      text += "; to learn which value is the first, compile with --taps='.*' and give --find-nan";
-  } else if (s.findNaN && !(state = brokenState()).empty()) {
-    text =
-        "the loss is a number, and the state '" + state + "' has a NaN after the step: its gradient or its update does";
+  if (std::isfinite(value)) {
+    if (s.findNaN) checkStates();
+    return;
   }
-  if (text.empty()) return;
+  string text = std::isnan(value) ? "the loss is nan" : "the loss is infinite";
+  if (s.findNaN)
+    text += firstOf(false) + firstOf(true);
+  else
+    text += string("; to learn which value is the first, ") + kAdvice;
+  stop(text);
+}
+
+/// What a step has made of a state may be no number though the loss is one. Nothing of that is written.
+void Trainer::checkStates() {
+  for (const State &state : states) {
+    string found = lookAt(state);
+    if (found.empty() || (state.mayBeInfinite && found != "has a NaN")) continue;
+    string text = "the loss is a number, and the state '" + state.name + "' " + found +
+                  " after the step: its gradient or its update does";
+    stop(s.findNaN ? text : text + "; to learn which step is the first, " + kAdvice);
+  }
+}
+
+void Trainer::stop(string text) {
   log.flush();
   if (wroteCheckpoint || !s.resume.empty())
-    text += "; " + (wroteCheckpoint ? checkpointPath() : s.resume) + " is of a step before";
-  throw Refusal{Failure, "step " + std::to_string(number()) + " (epoch " + std::to_string(epoch) + "): " + text};
+    text += "; " + (wroteCheckpoint ? checkpointPath(s) : s.resume) + " is of a step before";
+  int64_t last = number();
+  throw Refusal{Failure, "step " + std::to_string(last) + " (epoch " +
+                             std::to_string((std::max<int64_t>(last, 1) - 1) / perEpoch + 1) + "): " + text};
 }
 
 /// At most ten times a second, and not at all where nobody looks.

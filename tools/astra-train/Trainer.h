@@ -26,6 +26,9 @@ struct TrainSettings {
   bool init = false, dropLast = false, findNaN = false, quiet = false;
 };
 
+/// Where checkpoints go.
+std::string checkpointPath(const TrainSettings &settings);
+
 class Trainer {
 public:
   explicit Trainer(const TrainSettings &settings) : s(settings), progress(settings.quiet) {}
@@ -39,6 +42,7 @@ private:
     std::vector<int64_t> shape;
     bool isWeight; // main uses it: a parameter or a running statistic, not what the optimizer keeps
     std::vector<uint8_t> copy;
+    bool mayBeInfinite = false; // it was before the first step: a mask
   };
 
   // Prepare.cpp: what is judged before the first step.
@@ -59,9 +63,12 @@ private:
   void step(int64_t first, int64_t rows);
   void evaluate();
   void add(const BatchCall &call, size_t output);
+  void judgeStates();
   void checkNumbers();
+  void checkStates();
+  [[noreturn]] void stop(std::string text);
   std::string firstOf(bool infinite) const;
-  std::string brokenState();
+  std::string lookAt(const State &state);
   void show(std::string_view what, bool now);
   int64_t number() const { return (epoch - 1) * perEpoch + done; } // of the step that was done last
 
@@ -71,7 +78,6 @@ private:
   };
   std::vector<Fact> facts() const;
   std::vector<std::string> logColumns() const;
-  std::string checkpointPath() const;
   Safetensors openCheckpoint();
   void resume(const Safetensors &checkpoint);
   void write(const std::string &path, bool weightsOnly, const Metadata &metadata);

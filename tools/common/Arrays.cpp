@@ -58,6 +58,12 @@ bool readNpz(const string &path, const string &name, Npy &out, string &error) {
 
 } // namespace
 
+std::string astra::tool::fileOf(const string &place) {
+  string path, name;
+  split(place, path, name);
+  return path;
+}
+
 bool astra::tool::holdsSeveral(const string &path) { return path.ends_with(kNpz) || path.ends_with(kSafetensors); }
 
 bool astra::tool::readArray(const string &place, const string &wanted, Npy &out, string &error) {
