@@ -83,6 +83,7 @@ struct Item {
   uint32_t inner = none;  // LoopBegin: the region of the loop
   uint32_t value = none;  // Define: its instance
   uint32_t waiting = 0;   // for that many items of the same region
+  int64_t ahead = 0;      // Prefetch
   bool feedsLoop = false; // is a loop, or a loop of the same region needs it
   bool late = false;      // writes a buffer that the kernel also reads, itself or inside
   std::vector<uint32_t> users;
@@ -140,6 +141,8 @@ private:
   void depend(uint32_t before, uint32_t after);
   void link(uint32_t i);
   void markCertain();
+  std::optional<int64_t> strideAlong(UOpRef index, const Region &region) const;
+  void askAhead(uint32_t r);
   bool order(Linear &out);
   llvm::Error placeArrays(Linear &out);
 
@@ -418,6 +421,58 @@ void Linearizer::markCertain() {
   }
 }
 
+/// How far apart in memory neighbours along a region's range are, in elements; nothing if that is not a number.
+std::optional<int64_t> Linearizer::strideAlong(UOpRef index, const Region &region) const {
+  int64_t stride = 0;
+  for (const IndexTerm &t : terms(index))
+    if (t.atoms.size() == 1 && t.atoms[0] == region.range)
+      stride = t.coefficient;
+    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return sets.has(set[a->id], region.bit); }))
+      return std::nullopt;
+  return stride;
+}
+
+/// Prefetches of the loads of a region: in a fold's loop, so many steps ahead, those that each step reads from lines of
+/// their own; around such a loop, before it, those of which it needs nothing.
+void Linearizer::askAhead(uint32_t r) {
+  constexpr int64_t line = 64, most = 64; // bytes; prefetches of a region
+  auto folds = [&](UOpRef range) { return range && kindOf(range) == RangeKind::Fold; };
+  UOpRef range = regions[r].range;
+  llvm::SmallVector<uint32_t> loads, loops;
+  for (uint32_t i : regions[r].items) {
+    if (items[i].kind == InstKind::LoopBegin && folds(items[i].uop)) loops.push_back(i);
+    if (items[i].kind == InstKind::Define && items[i].uop->op == Op::Load) loads.push_back(i);
+  }
+  // The lines that are asked for: of loads that differ by a constant those a line apart.
+  llvm::DenseMap<std::pair<UOpRef, UOpRef>, llvm::SmallVector<int64_t>> asked;
+  unsigned count = 0;
+  for (uint32_t i : loads) {
+    UOpRef load = items[i].uop, index = load->indices()[0];
+    int64_t bytes = std::max(1u, byteSize(load->dtype)), ahead = 0;
+    if (folds(range)) {
+      if (range->src[0]->lo <= int64_t(k.ahead)) continue; // what comes so much later is another loop's
+      auto stride = strideAlong(index, regions[r]);
+      if (!stride || std::abs(*stride) > INT32_MAX || std::abs(*stride) * bytes < line) continue;
+      ahead = *stride * int64_t(k.ahead);
+    } else if (loops.empty() || items[i].feedsLoop) {
+      continue;
+    }
+    llvm::SmallVector<IndexTerm, 4> ts = terms(index);
+    int64_t constant = !ts.empty() && ts.back().atoms.empty() ? ts.pop_back_val().coefficient : 0;
+    auto &near = asked[{load->src[0], fromTerms(c, ts)}];
+    if (llvm::any_of(near, [&](int64_t other) { return std::abs(other - constant) * bytes < line; })) continue;
+    if (++count > most) return;
+    near.push_back(constant);
+    uint32_t item = addItem(InstKind::Prefetch, load, r);
+    items[item].ahead = ahead;
+    items[item].feedsLoop = ahead == 0;
+    if (auto it = instanceOf.find({index, place(index, r)}); it != instanceOf.end())
+      if (const Instance &at = instances[it->second]; at.region == r) depend(at.own, item);
+    if (!ahead)
+      for (uint32_t loop : loops) depend(item, loop);
+  }
+}
+
 /// Kahn's algorithm in each region, ties by creation; false on a cycle. Writes to buffers that are also read come last.
 bool Linearizer::order(Linear &out) {
   struct Frame {
@@ -446,11 +501,15 @@ bool Linearizer::order(Linear &out) {
   auto enter = [&](uint32_t r) {
     // What no loop of the region needs comes after its loops: the loops' accumulators want the registers.
     std::vector<uint32_t> first = kahn(r);
-    for (uint32_t i : llvm::reverse(first)) {
-      bool feeds = items[i].kind == InstKind::LoopBegin;
-      for (uint32_t u : items[i].users) feeds |= items[u].feedsLoop;
-      items[i].feedsLoop = feeds;
-    }
+    auto findFeeds = [&] {
+      for (uint32_t i : llvm::reverse(first)) {
+        bool feeds = items[i].kind == InstKind::LoopBegin;
+        for (uint32_t u : items[i].users) feeds |= items[u].feedsLoop;
+        items[i].feedsLoop = feeds;
+      }
+    };
+    findFeeds();
+    if (k.ahead) askAhead(r), findFeeds();
     Frame f{r, kahn(r), 0};
     acyclic &= f.order.size() == regions[r].items.size();
     return f;
@@ -467,7 +526,7 @@ bool Linearizer::order(Linear &out) {
     const Item &item = items[f.order[f.next++]];
     bool reads = item.uop->op == Op::Load || item.uop->op == Op::At;
     bool speculative = item.kind == InstKind::Define && reads && !instances[item.value].certain;
-    out.insts.push_back({item.kind, item.uop, speculative});
+    out.insts.push_back({item.kind, item.uop, speculative, item.ahead});
     if (item.kind == InstKind::LoopBegin) stack.push_back(enter(item.inner));
   }
   return acyclic;
@@ -551,6 +610,11 @@ std::string astra::print(const Linear &l) {
     if (i.kind == InstKind::LoopBegin) {
       out += "loop " + indexText(i.uop) + " < " + indexText(i.uop->src[0]) + "\n";
       ++indent;
+      continue;
+    }
+    if (i.kind == InstKind::Prefetch) {
+      out +=
+          "prefetch " + text(i.uop->src[0]) + ", " + text(i.uop->indices()[0]) + " + " + std::to_string(i.ahead) + "\n";
       continue;
     }
     if (i.kind != InstKind::Write) out += text(i.uop) + " = ";

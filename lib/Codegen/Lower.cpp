@@ -39,6 +39,7 @@ public:
     k.sink = c.make(Op::Sink, stores);
     k.buffers = std::move(values.buffers);
     k.plan = text(plan);
+    k.ahead = plan.ahead;
     return k;
   }
 

@@ -29,11 +29,13 @@ enum class InstKind : uint8_t {
   StageFill, // uop: the stage of a resting fold; all of its array takes the fold's initial value
   AccResume, // uop: the stage of a resting fold; the fold's accumulator takes the array's element at the stage's ranges
   Write,     // uop: the store
+  Prefetch,  // uop: a load; its element, or the one `ahead` elements behind it, is wanted soon. Need not exist
 };
 struct Inst {
   InstKind kind;
   UOpRef uop;
   bool speculative = false; // Define of a load or at: see above
+  int64_t ahead = 0;        // Prefetch
 };
 struct StageArray {
   UOpRef stage;

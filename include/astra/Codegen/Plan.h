@@ -8,6 +8,8 @@
 //   contract: n 1; m 0; rows 8; vector 16; unroll 3; tall 16; deep 256
 //                                                                 16 tiles one below another, 256 steps of the sum at
 //                                                                 once: sums rest in memory between these
+//   contract: n 1; m 0; rows 6; vector 16; unroll 4; ahead 8      what a step reads is asked for 8 steps before, and
+//                                                                 what the tile reads after its sums before them
 //   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
 //                                                                 of a running sum or scatter: a loop around a store)
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
@@ -75,6 +77,9 @@ struct Plan {
   // along that one, a thread an element; operands that lie the other way round are turned in memory that the threads
   // share
   unsigned turn = 0;
+  // of a CPU: a loop asks for what it reads from lines far apart so many steps before it does; what is read after a
+  // loop is asked for before it. 0: nothing is asked for
+  unsigned ahead = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

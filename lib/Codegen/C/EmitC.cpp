@@ -60,6 +60,7 @@ private:
   void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
   void fill(UOpRef stage);
   void write(UOpRef store);
+  void prefetch(const Inst &i);
   size_t arrayOf(UOpRef stage) const; // its number
 
   Helpers &h;
@@ -88,6 +89,7 @@ void FunctionEmitter::countUses() {
     case InstKind::AccUpdate: used.append(i.uop->tensors().begin() + 1, i.uop->tensors().end()); break;
     case InstKind::Define: home[i.uop].first = stack.back(); [[fallthrough]];
     case InstKind::Write: used.append(i.uop->src.begin(), i.uop->src.end()); break;
+    case InstKind::Prefetch: used.push_back(i.uop->indices()[0]); break;
     case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
     case InstKind::StageFill: used.push_back(i.uop->src[0]->src[0]); break;
     case InstKind::AccResume: break;
@@ -347,6 +349,11 @@ void FunctionEmitter::write(UOpRef x) {
     line("*(" + h.unaligned(v->dtype, lanes) + " *)&" + place + " = " + memory(v) + ";");
 }
 
+void FunctionEmitter::prefetch(const Inst &i) {
+  std::string at = value(i.uop->indices()[0]);
+  line("PREFETCH(p" + num(i.uop->src[0]->ints[0]) + ", " + at + (i.ahead ? " + " + num(i.ahead) : "") + ");");
+}
+
 // ---- statements
 std::string FunctionEmitter::expression(const Inst &i) {
   UOpRef x = i.uop;
@@ -506,6 +513,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     case InstKind::StageFill: fill(i.uop); break;
     case InstKind::AccResume: line(typeOf(i.uop) + " " + value(i.uop->src[0]) + " = " + element(i.uop) + ";"); break;
     case InstKind::Write: write(i.uop); break;
+    case InstKind::Prefetch: prefetch(i); break;
     }
     if (!error.empty()) return fail(error);
     if (!h.refused().empty()) return fail(h.refused());

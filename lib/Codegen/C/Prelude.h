@@ -45,6 +45,8 @@ typedef _Bool b1;
 #define AS(T, x) ((T)(x))
 #define CVT(T, x) __builtin_convertvector(x, T)
 #define CVT1(T, x) ((T)(x))
+/* Element i is wanted soon. It need not exist: the address is a number. */
+#define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
 /* What was read before is read again where it is used next: it has no register to stay in. */
 #define REREAD __asm__ volatile("" : : : "memory")
 INLINE u32 bits_f32(f32 a) {

@@ -203,4 +203,50 @@ TEST_P(OnTarget, RestingSums) {
   }
 }
 
+/// A row of sums of steps a line and more apart, times what is read after them: both are asked for ahead, the one in
+/// the loop, the other before it; near steps are not. What is asked for lies beyond the buffer at the end.
+TEST_P(OnTarget, AsksAhead) {
+  constexpr int64_t rows = 3, steps = 40, L = 16;
+  for (bool far : {true, false})
+    for (unsigned ahead : {0u, 24u, 50u}) {
+      K k;
+      UOpRef size = k.b.idx(rows * steps * L), out = k.b.idx(rows * L);
+      UOpRef x = k.buffer(0, DType::F32, size), y = k.buffer(1, DType::F32, out), o = k.buffer(2, DType::F32, out);
+      UOpRef row = k.range(rows, RangeKind::Loop), step = k.range(steps, RangeKind::Fold);
+      UOpRef place = k.add(k.mul(row, steps * L), far ? k.mul(step, L) : step);
+      UOpRef sum = k.fold(Combine::Add, {k.splat(k.b.lit(DType::F32, -0.0), L), k.load(x, place, L), step});
+      UOpRef after = k.load(y, k.mul(row, L), L);
+      Kernel kernel =
+          k.kernel({k.store(o, k.b.mul(sum, after), k.mul(row, L))},
+                   {{DType::F32, true, false, size}, {DType::F32, true, false, out}, {DType::F32, false, true, out}});
+      kernel.ahead = ahead;
+      auto l = linearize(k.c, kernel);
+      ASSERT_TRUE(bool(l)) << llvm::toString(l.takeError());
+      std::string said;
+      unsigned open = 0;
+      for (const Inst &i : l->insts) {
+        open += i.kind == InstKind::LoopBegin, open -= i.kind == InstKind::LoopEnd;
+        if (i.kind == InstKind::Prefetch)
+          said += "buffer " + std::to_string(i.uop->src[0]->ints[0]) + " + " + std::to_string(i.ahead) + " in " +
+                  std::to_string(open) + "; ";
+        if (i.kind == InstKind::AccInit) said += "sum; ";
+      }
+      std::string inner = far && ahead == 24 ? "buffer 0 + 384 in 3; " : "";
+      EXPECT_EQ(said.substr(0, said.find("sum; ")) + said.substr(said.find("sum; ") + 5),
+                (ahead ? "buffer 1 + 0 in 2; " : "") + inner);
+      std::vector<Job> jobs{
+          {kernel,
+           {bytesOf(numbers(rows * steps * L, 1)), bytesOf(numbers(rows * L, 2)), bytesOf(numbers(rows * L, 3))},
+           {}}};
+      ASSERT_EQ(run(k.c, jobs, *GetParam(), {}), "");
+      auto in = valuesOf<float>(jobs[0].buffers[0]), by = valuesOf<float>(jobs[0].buffers[1]),
+           got = valuesOf<float>(jobs[0].buffers[2]);
+      for (int64_t i = 0; i < rows * L; ++i) {
+        float all = -0.0f;
+        for (int64_t s = 0; s < steps; ++s) all += in[i / L * steps * L + s * (far ? L : 1) + i % L];
+        ASSERT_EQ(got[i], all * by[i]);
+      }
+    }
+}
+
 } // namespace

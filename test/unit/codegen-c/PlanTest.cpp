@@ -68,12 +68,13 @@ TEST_F(Plans, WordsAreRefused) {
   const KernelSpec &k = s.kernels[0];
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
-  EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
-            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector, unroll, block, threads or turn");
+  EXPECT_EQ(
+      refusal(k, "map: merge 1; lanes 4"),
+      "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector, unroll, block, threads, turn or ahead");
   EXPECT_EQ(refusal(k, "map: rows 4"),
-            "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, threads or turn");
+            "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, threads, turn or ahead");
   EXPECT_EQ(refusal(k, "contract: merge 1"), "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
-                                             "vector, unroll, threads, spread, tall, deep or pipeline");
+                                             "vector, unroll, threads, spread, tall, deep, pipeline or ahead");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");

@@ -315,6 +315,7 @@ TEST_P(Traps, Plans) {
       unsigned rank = s->kernels[i].outputs[0].layout.dims.size();
       p.lanes = std::min(chosen[i].lanes, 1u << round % 5);
       p.unroll = 1 + round % 3;
+      p.ahead = round % 4 * 5;
       if (p.kind == PlanKind::Contract) {
         p.rows = 1 + round % 7, p.stage = chosen[i].stage ? round % 4 * 16 : 0;
         p.tall = p.stage ? 0 : round % 6, p.deep = p.tall ? 1 + round * 97 % 640 : 0; // sums rest, or do not
