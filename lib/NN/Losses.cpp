@@ -52,11 +52,27 @@ UOpRef huber(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
   return b.select(b.bin(Op::Le, d, num(b, x, delta)), b.mul(b.mul(d, d), num(b, x, 0.5)),
                   b.mul(b.sub(d, num(b, x, delta / 2)), num(b, x, delta)));
 }
-/// Logarithms are no less than -100, as PyTorch has it.
+/// Logarithms are no less than -100, and the derivative is (x - y) / max(x (1 - x), 1e-12), as PyTorch has it: that of
+/// the logarithms is infinite at 0 and 1, which a sigmoid in f32 reaches at 17.
 UOpRef binary(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
-  UOpRef least = num(b, x, -100), one = num(b, x, 1);
-  UOpRef yes = b.max(b.un(Op::Log, x), least), no = b.max(b.un(Op::Log1p, b.un(Op::Neg, x)), least);
-  return b.un(Op::Neg, b.add(b.mul(y, yes), b.mul(b.sub(one, y), no)));
+  auto logs = [&](UOpRef x) {
+    UOpRef least = num(b, x, -100);
+    return std::pair(b.max(b.un(Op::Log, x), least), b.max(b.un(Op::Log1p, b.un(Op::Neg, x)), least));
+  };
+  auto [yes, no] = logs(x);
+  UOpRef loss = b.un(Op::Neg, b.add(b.mul(y, yes), b.mul(b.sub(num(b, x, 1), y), no)));
+  // The function is given loss, x, y and the cotangent.
+  auto arg = [&](int64_t i) { return b.arg(i, x->dtype, x->shape); };
+  UOpRef p = arg(1), target = arg(2), g = arg(3);
+  UOpRef slope = b.div(b.sub(p, target), b.max(b.mul(p, b.sub(num(b, x, 1), p)), num(b, x, 1e-12)));
+  auto [ofOne, ofZero] = logs(p);
+  UOpRef gradient = b.c.make(Op::Func, {b.mul(g, slope), b.mul(g, b.sub(ofZero, ofOne))}, {4});
+  return b.c.make(Op::WithGradient, {loss, x, y}, {}, {}, DType::Void, {gradient});
+}
+/// max(0, x), whose gradient at 0 is 0.
+UOpRef positive(Builder &b, UOpRef x) {
+  UOpRef zero = num(b, x, 0);
+  return b.select(b.bin(Op::Le, x, zero), zero, x);
 }
 /// (1 - y) x + (1 + (w - 1) y) log(1 + exp(-x)), whose logarithm is taken of -|x|.
 UOpRef binaryOfLogits(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
@@ -74,8 +90,7 @@ UOpRef divergence(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
 }
 /// y is 1 or -1.
 UOpRef embeddingHinge(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  UOpRef zero = num(b, x, 0), isOne = b.eq(y, num(b, x, 1));
-  return b.select(isOne, x, b.max(b.sub(num(b, x, r["margin"]), x), zero));
+  return b.select(b.eq(y, num(b, x, 1)), x, positive(b, b.sub(num(b, x, r["margin"]), x)));
 }
 
 // ---- of classes: [N, C, ...] beside class numbers [N, ...]
@@ -120,7 +135,7 @@ UOpRef crossEntropy(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
 UOpRef multiMargin(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   UOpRef index = along(b, b.cast(target, DType::I64), x), zero = num(b, x, 0);
   UOpRef own = b.expand(b.pick(x, index, 1), x->shape);
-  UOpRef over = b.max(b.add(b.sub(num(b, x, r["margin"]), own), x), zero);
+  UOpRef over = positive(b, b.add(b.sub(num(b, x, r["margin"]), own), x));
   UOpRef isTarget = b.eq(b.expand(index, x->shape), b.iota(DType::I64, x->shape, 1));
   UOpRef rows =
       b.div(b.reduce(ReduceKind::Sum, b.select(isTarget, zero, over), {1}), b.fromIndex(x->shape[1], x->dtype));

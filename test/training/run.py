@@ -168,6 +168,59 @@ def softplus_at_zero():
     near(after["w.mean"], 2 * y * slope, 1e-6, "the gradient")
 
 
+# An ONNX op, its attributes, points, and the gradients of PyTorch 2.15 there.
+NONSMOOTH = [
+    ("Relu", {}, [-1, -0.0, 0, 2], [0, 0, 0, 1]),
+    ("Clip", {"inputs": (-1, 2)}, [-2, -1, 0, 2, 3], [0, 0, 1, 0, 0]),
+    ("LeakyRelu", {"alpha": 0.25}, [-1, -0.0, 0, 2], [0.25, 0.25, 0.25, 1]),
+    ("PRelu", {"inputs": (0.25,)}, [-1, -0.0, 0, 2], [0.25, 0.25, 0.25, 1]),
+    ("Elu", {"alpha": 0.5}, [-0.0, 0, 2], [0.5, 0.5, 1]),
+    ("Celu", {"alpha": 0.5}, [-0.0, 0, 2], [1, 1, 1]),
+    ("Selu", {}, [-0.0, 0, 2], [1.7580993, 1.7580993, 1.0507010]),
+    ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}, [-4, -3, 0, 3, 4], [0, 0, 1 / 6, 0, 0]),
+    ("HardSwish", {}, [-4, -3, 0, 3, 4], [0, 0, 0.5, 1, 1]),
+    ("ReduceL2", {"keepdims": 1, "axes": (1,)}, [0, 0], [0, 0]),
+    ("ReduceL2", {"keepdims": 1, "axes": (1,)}, [3, 4], [0.6, 0.8]),
+]
+
+
+def gradient_of(op, attributes, points, loss, target):
+    """d loss(op(w), target) / dw, from the momentum of one step."""
+    w = np.array([points], np.float32)
+    value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    constants = [helper.make_node("Constant", [], [f"c{i}"], value_float=float(c))
+                 for i, c in enumerate(attributes.get("inputs", ()))]  # fmt: skip
+    if "axes" in attributes:
+        constants = [helper.make_node("Constant", [], ["c0"], value_ints=attributes["axes"])]
+    plain = {k: v for k, v in attributes.items() if k not in ("inputs", "axes")}
+    nodes = [helper.make_node("Add", ["x", "w"], ["a"]), *constants,
+             helper.make_node(op, ["a", *(c.output[0] for c in constants)], ["y"], **plain)]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", [value("x", *w.shape)], [value("y", 1, None)], [numpy_helper.from_array(w, "w")])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 18)]), "m.onnx")
+    compiled("m.onnx", "--train", f"--loss={loss}", "--optimizer=sgd(momentum=0.5)")
+    _, after = call("train_step", {"x": np.zeros_like(w), "target": np.array(target)}, ["loss"], ["w.mean"])
+    return after["w.mean"]
+
+
+def nonsmooth_points():
+    """At points where a model's op or a loss has several slopes, PyTorch's is taken; none is a NaN."""
+    for op, attributes, points, slopes in NONSMOOTH:
+        size = 1 if "axes" in attributes else len(points)
+        below = np.full((1, size), -100, np.float32)  # l1 has the slope 1
+        found = gradient_of(op, attributes, points, "l1(sum=1)", below)
+        expect((found[np.array([slopes]) == 0] == 0).all(), f"{op} {attributes}: {found}, expected {slopes}")
+        if any(slopes):
+            near(found, np.array([slopes]), 1e-6, f"{op} {attributes}")
+    f32 = lambda *v: np.array([v], np.float32)
+    for loss, points, target, slopes in [
+        ("bce(sum=1)", [1, 1, 0, 0], f32(0, 1, 0, 1), [1e12, 0, 0, -1e12]),
+        ("bce(sum=1)", [0.5, 0.25], f32(1, 0), [-2, 4 / 3]),
+        ("hinge_embedding(sum=1)", [1, 0.5, 3], f32(-1, -1, 1), [0, -1, 1]),
+        ("multi_margin(sum=1)", [1, 0, 0.5], np.array([0]), [-1 / 3, 0, 1 / 3]),
+    ]:
+        near(gradient_of("Identity", {}, points, loss, target), np.array([slopes]), 1e-6, f"{loss} {points}")
+
+
 def merged_parameters():
     """What an exporter stored once is told; running statistics that are a bias too are refused."""
     value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
@@ -212,7 +265,7 @@ def refused(flags, sentence):
 
 def main():
     tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero,
-             merged_parameters]  # fmt: skip
+             nonsmooth_points, merged_parameters]  # fmt: skip
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -6,21 +6,25 @@
 
 namespace astra::onnx {
 
+UOpRef flatAt(Node &n, UOpRef x, UOpRef bound) {
+  return x && bound && isFloat(x->dtype) ? n.select(n.bin(Op::Eq, x, bound), n.un(Op::Detach, x), x) : x;
+}
+
 namespace {
 
 UOpRef below(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, x, bound); }
+/// What has two branches that meet at the bound takes the lower one's gradient there, as in PyTorch.
+UOpRef above(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, n.literal(x, bound), x); }
 
-/// select(x < 0, 0, x) (N5). At 0 its gradient is 0, as people expect of relu: what is detached is x again after the
-/// numerics stage, and the inner choice is gone.
+/// select(x < 0, 0, x) (N5). At 0 its gradient is 0, as people expect of relu.
 UOpRef relu(Node &n, UOpRef x, double, double) {
-  UOpRef passed = x && isFloat(x->dtype) ? n.select(n.bin(Op::Eq, x, 0.0), n.un(Op::Detach, x), x) : x;
-  return n.select(below(n, x, 0), n.literal(x, 0), passed);
+  return n.select(below(n, x, 0), n.literal(x, 0), flatAt(n, x, n.literal(x, 0)));
 }
 
 UOpRef affine(Node &n, UOpRef x, double alpha, double beta) { return n.bin(Op::Add, n.bin(Op::Mul, x, alpha), beta); }
 
 UOpRef leakyRelu(Node &n, UOpRef x, double alpha, double) {
-  return n.select(below(n, x, 0), n.bin(Op::Mul, x, alpha), x);
+  return n.select(above(n, x, 0), x, n.bin(Op::Mul, x, alpha));
 }
 
 UOpRef thresholdedRelu(Node &n, UOpRef x, double alpha, double) {
@@ -36,12 +40,12 @@ UOpRef scaledTanh(Node &n, UOpRef x, double alpha, double beta) {
 
 UOpRef hardSigmoid(Node &n, UOpRef x, double alpha, double beta) {
   UOpRef y = affine(n, x, alpha, beta), one = n.literal(x, 1);
-  y = n.select(below(n, y, 0), n.literal(x, 0), y);
-  return n.select(n.bin(Op::Lt, one, y), one, y);
+  y = n.select(below(n, y, 0), n.literal(x, 0), flatAt(n, y, n.literal(x, 0)));
+  return n.select(n.bin(Op::Lt, one, y), one, flatAt(n, y, one));
 }
 
 UOpRef elu(Node &n, UOpRef x, double alpha, double) {
-  return n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x);
+  return n.select(above(n, x, 0), x, n.bin(Op::Mul, n.un(Op::Expm1, x), alpha));
 }
 
 UOpRef softsign(Node &n, UOpRef x, double, double) { return n.bin(Op::Div, x, n.bin(Op::Add, n.un(Op::Abs, x), 1)); }

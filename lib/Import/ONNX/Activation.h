@@ -6,6 +6,10 @@
 
 namespace astra::onnx {
 
+/// x, whose gradient is 0 where x equals the bound (of x's dtype and shape, or a scalar). What is detached is x again
+/// after the numerics stage, and the choice is gone.
+UOpRef flatAt(Node &n, UOpRef x, UOpRef bound);
+
 struct Activation {
   const char *name;
   bool takesAlpha, takesBeta;

@@ -122,12 +122,13 @@ template <class F> void activation(Node &n, F f) {
   if (n.requireFloat(x)) n.give(n.cast(f(x), n.in(0)->dtype));
 }
 
-UOpRef below(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, x, bound); }
+/// Whether x > bound: at it the other branch's gradient is taken, as in PyTorch.
+UOpRef above(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, n.literal(x, bound), x); }
 
-/// Numeric contract, N5: a clip is two selects; a NaN passes.
+/// Numeric contract, N5: a clip is two selects; a NaN passes. At its bounds the gradient is 0, as in PyTorch.
 UOpRef clipped(Node &n, UOpRef x, UOpRef lo, UOpRef hi) {
-  if (lo) x = n.select(n.bin(Op::Lt, x, lo), lo, x);
-  if (hi) x = n.select(n.bin(Op::Lt, hi, x), hi, x);
+  if (lo) x = n.select(n.bin(Op::Lt, x, lo), lo, flatAt(n, x, lo));
+  if (hi) x = n.select(n.bin(Op::Lt, hi, x), hi, flatAt(n, x, hi));
   return x;
 }
 
@@ -154,7 +155,7 @@ template <const Activation &a> void shared(Node &n) {
 void prelu(Node &n) {
   UOpRef x = n.widen(n.in(0)), slope = n.widen(n.in(1));
   if (!x || !slope) return;
-  n.give(n.cast(n.select(below(n, x, 0), n.bin(Op::Mul, x, n.broadcastTo(slope, x->shape)), x), n.in(0)->dtype));
+  n.give(n.cast(n.select(above(n, x, 0), x, n.bin(Op::Mul, x, n.broadcastTo(slope, x->shape))), n.in(0)->dtype));
 }
 
 void thresholdedRelu(Node &n) {
@@ -165,7 +166,7 @@ void thresholdedRelu(Node &n) {
 void celu(Node &n) {
   double alpha = n.floatAttr("alpha", 1);
   activation(n, [&](UOpRef x) {
-    return n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, n.bin(Op::Div, x, alpha)), alpha), x);
+    return n.select(above(n, x, 0), x, n.bin(Op::Mul, n.un(Op::Expm1, n.bin(Op::Div, x, alpha)), alpha));
   });
 }
 
@@ -174,7 +175,7 @@ void selu(Node &n) {
   double alpha = n.floatAttr("alpha", early ? 1.6732f : 1.67326319217681884765625f),
          gamma = n.floatAttr("gamma", early ? 1.0507f : 1.05070102214813232421875f);
   activation(n, [&](UOpRef x) {
-    return n.bin(Op::Mul, n.select(below(n, x, 0), n.bin(Op::Mul, n.un(Op::Expm1, x), alpha), x), gamma);
+    return n.bin(Op::Mul, n.select(above(n, x, 0), x, n.bin(Op::Mul, n.un(Op::Expm1, x), alpha)), gamma);
   });
 }
 
@@ -214,7 +215,7 @@ void shrink(Node &n) {
   x = isInt(x->dtype) ? n.cast(x, DType::F64) : n.widen(x);
   if (!n.requireFloat(x)) return;
   UOpRef inner = n.select(n.bin(Op::Lt, n.literal(x, lambd), x), n.bin(Op::Sub, x, bias), n.literal(x, 0));
-  n.give(n.cast(n.select(below(n, x, -lambd), n.bin(Op::Add, x, bias), inner), n.in(0)->dtype));
+  n.give(n.cast(n.select(n.bin(Op::Lt, x, -lambd), n.bin(Op::Add, x, bias), inner), n.in(0)->dtype));
 }
 
 /// 0.5 x (1 + erf(x / sqrt 2)), or its approximation by tanh.

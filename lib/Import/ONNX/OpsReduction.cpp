@@ -53,8 +53,12 @@ UOpRef sumOfSquares(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 /// Functions of integers are computed in f64; the way back truncates.
 UOpRef real(Node &n, UOpRef x) { return x && isInt(x->dtype) ? n.cast(x, DType::F64) : x; }
+/// The gradient of a row of zeros is 0, as in PyTorch: the root is taken of 1 there.
 UOpRef euclidean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  return n.un(Op::Sqrt, real(n, sumOfSquares(n, x, axes)));
+  UOpRef sum = real(n, sumOfSquares(n, x, axes));
+  if (!sum || !isFloat(sum->dtype)) return n.un(Op::Sqrt, sum);
+  UOpRef none = n.bin(Op::Eq, sum, 0.0);
+  return n.select(none, n.literal(sum, 0), n.un(Op::Sqrt, n.select(none, n.literal(sum, 1), sum)));
 }
 UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return n.un(Op::Log, real(n, n.reduce(ReduceKind::Sum, x, axes)));

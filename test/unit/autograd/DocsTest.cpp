@@ -26,8 +26,10 @@ graph: differentiated again it gives second derivatives.
 - The graph may be at any stage before `numerics`; `astra-opt --passes=grad` prints what the directives make, and
   `astra-compile` makes it.
 - Where an op is not smooth the row does what PyTorch does; the column says what.
-  Composites follow from their parts: relu of an ONNX model has the gradient 0 at 0, softplus 1/2 and a clip 1 at its bounds, as
-  in PyTorch; ELU and leaky relu have 1 at 0, where PyTorch takes alpha and the slope.
+  Composites follow from their parts: of an ONNX model relu has the gradient 0 at 0, a clip, hard sigmoid and ReduceL2 have 0 at the
+  bounds and in a row of zeros, leaky relu, PRelu, ELU, SELU the lower branch's at 0, softplus 1/2, as in PyTorch. Otherwise than
+  there: max pooling and the maximum along an axis share the gradient among equals, where PyTorch takes the first; `clamp` that
+  is exported as Max and Min has half at its bounds; a CTC row that has no alignment has the gradient 0, where PyTorch has NaN.
 - Integers and bools carry no derivative. Casts between float types pass them on. `detach` stops them.
 - Contributions to one gradient are added from left to right in the order in which the sweep meets the uses of a value:
   the reverse of the depth-first order of the graph from the outputs. So bits do not depend on names or addresses.
