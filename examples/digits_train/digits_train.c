@@ -1,17 +1,19 @@
 /*===- digits_train.c: a network is trained by a C program ----------------------===
  * Takes:    a bundle compiled from digits.onnx with --train, images and labels as .npy (u8).
- * Gives:    the accuracy on the held-out images, one hash of all weights.
- * Keeps:    to C11, the C library and astra.h; every status is checked. The order of the rows is astra-train's
- *           (docs/training.md), so the weights have the same bytes.
- * Does not: know the network, the loss or the optimizer: they are in the bundle.
+ * Gives:    the loss and the accuracy on the held-out images, one hash of all weights; with --save all states, from
+ * which another process goes on (--load, --first-epoch) to the same bytes. Keeps:    to C11, the C library and astra.h;
+ * every status is checked. The order of the rows is astra-train's (docs/training.md), so the weights have the same
+ * bytes. Does not: know the network, the loss or the optimizer: they are in the bundle.
  *
  *     digits_train digits.astra train_images.npy train_labels.npy heldout_images.npy heldout_labels.npy
- *         [--epochs N] [--batch N] [--seed N] [--level L] [--threads N]
+ *         [--epochs N] [--first-epoch N] [--batch N] [--seed N] [--level L] [--threads N]
+ *         [--load STATES.safetensors] [--save STATES.safetensors]
  */
 #include "../digits/npy.h"
 #include "../digits/sha256.h"
 #include "../digits/threefry.h"
 #include "astra/astra.h"
+#include "safetensors.h"
 
 enum { PIXELS = 8 * 8, CLASSES = 10, MOST_ROWS = 64 };
 
@@ -92,24 +94,26 @@ static float step(const astra_entry *entry, const unsigned char *images, const u
   return loss;
 }
 
-/* How many images get the highest logit at their label. */
-static size_t count_right(const astra_entry *entry, unsigned char *images, const unsigned char *labels, size_t rows) {
-  static _Alignas(64) float logits[MOST_ROWS * CLASSES];
-  size_t right = 0;
+/* The mean loss and accuracy of all images, by the entry eval. */
+static void evaluate(const astra_entry *entry, unsigned char *images, const unsigned char *labels, size_t rows,
+                     double *mean_loss, double *mean_accuracy) {
+  static _Alignas(64) float logits[MOST_ROWS * CLASSES], loss, accuracy;
+  static _Alignas(64) int64_t target[MOST_ROWS];
+  *mean_loss = *mean_accuracy = 0;
   for (size_t first = 0; first < rows; first += MOST_ROWS) {
     size_t n = rows - first < MOST_ROWS ? rows - first : MOST_ROWS;
     int64_t in_shape[4] = {(int64_t)n, 1, 8, 8}, out_shape[2] = {(int64_t)n, CLASSES};
-    astra_tensor in = tensor(images + first * PIXELS, n * PIXELS, ASTRA_U8, 4, in_shape);
-    astra_tensor out = tensor(logits, n * CLASSES * sizeof(float), ASTRA_F32, 2, out_shape);
-    call(entry, &in, 1, &out, 1);
-    for (size_t i = 0; i < n; ++i) {
-      int best = 0;
-      for (int k = 1; k < CLASSES; ++k)
-        if (logits[i * CLASSES + (size_t)k] > logits[i * CLASSES + (size_t)best]) best = k;
-      right += best == labels[first + i];
-    }
+    astra_tensor in[2], out[3];
+    for (size_t i = 0; i < n; ++i) target[i] = labels[first + i];
+    in[0] = tensor(images + first * PIXELS, n * PIXELS, ASTRA_U8, 4, in_shape);
+    in[1] = tensor(target, n * sizeof(int64_t), ASTRA_I64, 1, in_shape);
+    out[0] = tensor(logits, n * CLASSES * sizeof(float), ASTRA_F32, 2, out_shape);
+    out[1] = tensor(&loss, sizeof loss, ASTRA_F32, 0, NULL);
+    out[2] = tensor(&accuracy, sizeof accuracy, ASTRA_F32, 0, NULL);
+    call(entry, in, 2, out, 3);
+    *mean_loss += (double)loss * (double)n / (double)rows;
+    *mean_accuracy += (double)accuracy * (double)n / (double)rows;
   }
-  return right;
 }
 
 /* SHA-256 of the weights, which are the states that main uses, in the bundle's order. */
@@ -132,13 +136,19 @@ static void hash_weights(const astra_bundle *bundle, const astra_entry *main_ent
 }
 
 int main(int argc, char **argv) {
-  const char *files[5] = {0}, *level = NULL;
-  size_t given = 0, epochs = 20, batch = 32;
+  const char *files[5] = {0}, *level = NULL, *from = NULL, *to = NULL, *wrong;
+  size_t given = 0, epochs = 20, first_epoch = 1, batch = 32;
   uint32_t seed = 0, threads = 1;
   for (int i = 1; i < argc; ++i) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (!strcmp(argv[i], "--epochs"))
       epochs = strtoul(value, NULL, 10), ++i;
+    else if (!strcmp(argv[i], "--first-epoch"))
+      first_epoch = strtoul(value, NULL, 10), ++i;
+    else if (!strcmp(argv[i], "--load"))
+      from = value, ++i;
+    else if (!strcmp(argv[i], "--save"))
+      to = value, ++i;
     else if (!strcmp(argv[i], "--batch"))
       batch = strtoul(value, NULL, 10), ++i;
     else if (!strcmp(argv[i], "--seed"))
@@ -153,7 +163,8 @@ int main(int argc, char **argv) {
   if (given < 5 || batch == 0 || batch > MOST_ROWS) {
     fprintf(stderr,
             "usage: digits_train BUNDLE TRAIN_IMAGES.npy TRAIN_LABELS.npy HELDOUT_IMAGES.npy HELDOUT_LABELS.npy "
-            "[--epochs N] [--batch N] [--seed N] [--level L] [--threads N]\n");
+            "[--epochs N] [--first-epoch N] [--batch N] [--seed N] [--level L] [--threads N] "
+            "[--load STATES.safetensors] [--save STATES.safetensors]\n");
     return 2;
   }
   size_t image_bytes, rows, heldout_bytes, heldout_rows;
@@ -170,7 +181,7 @@ int main(int argc, char **argv) {
   astra_device *device = NULL;
   astra_bundle *bundle = NULL;
   astra_loaded *loaded = NULL;
-  const astra_entry *train_step = NULL, *inference = NULL;
+  const astra_entry *train_step = NULL, *inference = NULL, *eval = NULL;
   astra_device_options options = ASTRA_INIT(astra_device_options);
   options.num_threads = threads;
   options.level = level;
@@ -179,22 +190,26 @@ int main(int argc, char **argv) {
   check(astra_bundle_init_file(&bundle, runtime, files[0], NULL, &diag));
   check(astra_bundle_find_entry(bundle, "train_step", &train_step, &diag));
   check(astra_bundle_find_entry(bundle, "main", &inference, &diag));
+  check(astra_bundle_find_entry(bundle, "eval", &eval, &diag));
   check(astra_loaded_init(&loaded, bundle, &device, 1, &diag));
   check(astra_session_init(&session, loaded, NULL, &diag));
   check(astra_stream_init(&stream, device, &diag));
 
-  for (size_t epoch = 1; epoch <= epochs; ++epoch) {
+  if (from && (wrong = load_states(from, bundle, inference, session, &diag))) die(wrong);
+  for (size_t epoch = first_epoch; epoch <= epochs; ++epoch) {
     float loss = 0;
     shuffle(seed, (uint32_t)epoch, order, (uint32_t)rows);
     for (size_t first = 0; first < rows; first += batch)
       loss = step(train_step, images, labels, order + first, rows - first < batch ? rows - first : batch);
     if (epoch == 1 || epoch % 5 == 0) printf("epoch %2u  loss of the last batch %.6f\n", (unsigned)epoch, loss);
   }
-  size_t right = count_right(inference, heldout_images, heldout_labels, heldout_rows);
+  if (to && (wrong = save_states(to, bundle, session, &diag))) die(wrong);
+  double loss, accuracy;
+  evaluate(eval, heldout_images, heldout_labels, heldout_rows, &loss, &accuracy);
   char hash[65];
   hash_weights(bundle, inference, hash);
-  printf("%-14s threads %u  accuracy %.2f %%  weights %s\n", astra_loaded_target(loaded), threads,
-         100.0 * (double)right / (double)heldout_rows, hash);
+  printf("%-14s threads %u  loss %.6f  accuracy %.2f %%  weights %s\n", astra_loaded_target(loaded), threads, loss,
+         100 * accuracy, hash);
 
   check(astra_stream_free(&stream));
   check(astra_session_free(&session));

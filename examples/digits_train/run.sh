@@ -30,6 +30,19 @@ $bin/digits_train "$out/digits.astra" $here/train_images.npy $here/train_labels.
   $here/heldout_labels.npy --epochs 20 --batch 32 --seed 1 --threads 3 | tee "$out/digits_train.txt" | tail -1
 tail -1 "$out/digits_train.txt" | grep -q "weights $expected" || fail "the C program's weights are not astra-train's"
 
+# The same in two processes: the second goes on with the states that the first has saved. astra-run reads them too.
+half() {
+  $bin/digits_train "$out/digits.astra" $here/train_images.npy $here/train_labels.npy $here/heldout_images.npy \
+    $here/heldout_labels.npy --batch 32 --seed 1 "$@"
+}
+half --epochs 10 --save "$out/half.safetensors" >/dev/null
+half --load "$out/half.safetensors" --first-epoch 11 --epochs 20 --save "$out/whole.safetensors" | tail -1 |
+  grep -q "weights $expected" || fail "in two processes the weights are others"
+half --load "$out/weights.safetensors" --epochs 0 | grep -q "weights $expected" || fail "astra-train's weights are not loaded"
+head -c 1000 "$out/half.safetensors" >"$out/short.safetensors"
+half --load "$out/short.safetensors" --epochs 0 2>/dev/null && fail "states of a file that was cut are taken"
+rm "$out/short.safetensors"
+
 # The trained model, as a bundle for inference: its weights are packed, and nothing of training is in it.
 $bin/astra-compile $here/digits.onnx --dim batch=1..360 -o "$out/trained.astra" -j 2 --weights "$out/weights.safetensors"
 $bin/astra-run "$out/trained.astra" --input image=$here/heldout_images.npy
