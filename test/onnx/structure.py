@@ -248,6 +248,22 @@ MODELS = [
          }>
        }>
      }""", [[f32(3)]]),
+    ("elements-of-splits", """
+     g (float[7, 4] x) => (float[3, 4] a, float[1, 4] b, float[7, 1] c, float[7, 3] d, float[7] e, float[7, 1] f) {
+       zero = Constant<value = int64 {0}>()  last = Constant<value = int64 {-1}>()
+       three = Constant<value = int64 {3}>()  rows = SplitToSequence<axis = 0>(x, three)
+       a = SequenceAt(rows, zero)  b = SequenceAt(rows, last)
+       sizes = Constant<value = int64[2] {1, 3}>()  columns = SplitToSequence<axis = 1>(x, sizes)
+       c = SequenceAt(columns, zero)  d = SequenceAt(columns, last)
+       flat = SplitToSequence<axis = -1, keepdims = 0>(x)  e = SequenceAt(flat, three)
+       kept = SplitToSequence<axis = -1>(x)  f = SequenceAt(kept, last)
+     }""", [[f32(7, 4)]]),
+    ("elements-of-a-split-of-dynamic-rows", """
+     g (float[n, 6] x) => (float[n, 2] y, float[m, 6] z) {
+       one = Constant<value = int64 {1}>()  four = Constant<value = int64 {4}>()
+       halves = SplitToSequence<axis = 1>(x, four)  y = SequenceAt(halves, one)
+       parts = SplitToSequence(x, four)  z = SequenceAt(parts, one)
+     }""", [[f32(n, 6)] for n in (5, 7, 9)], ["--dim=n=5..9"]),
     ("scan-axes-and-directions", """
      g (float[2] h, float[2, 5, 3] x) => (float[2] last, float[2, 5] rows) {
        last, rows = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
@@ -324,6 +340,26 @@ REFUSALS = [
          co = Identity(ci)  s = Shape(v)  more = Constant<value = int64[2] {1, 0}>()  to = Add(s, more)
          vo = ConstantOfShape(to) }>
      }""", "changes its extent 't' from trip to trip, and the body reads none of its elements", "--dim=t=1..64"),
+    ("split-without-such-an-element", """
+     g (float[7] x) => (float[k] y) {
+       three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, three) }""",
+     "the position is 3, and the sequence has 3 elements"),
+    ("split-that-may-lack-an-element", """
+     g (float[n] x) => (float[k] y) {
+       three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, three) }""",
+     "and perhaps none at position 3; raise the lower bound of --dim n", "--dim=n=1..99"),
+    ("split-whose-sizes-are-others", """
+     g (float[7] x) => (float[k] y) {
+       sizes = Constant<value = int64[2] {3, 3}>()  one = Constant<value = int64 {1}>()
+       s = SplitToSequence(x, sizes)  y = SequenceAt(s, one) }""", "all pieces and of what is split are not equal"),
+    ("element-at-a-position-of-data", """
+     g (float[7] x, int64 i) => (float[k] y) {
+       three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, i) }""",
+     "the position (input 2) depends on data"),
+    ("split-that-is-used-whole", """
+     g (float[7] x) => (float[k] y, int64 n) {
+       three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, three)  n = SequenceLength(s) }""",
+     "(SplitToSequence, opset 18): this op is not supported at this opset"),
     ("body-with-unknown-op", """
      g (bool p, float[3] x) => (float[3] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Unheard(x) }, else_branch = b () => (float[3] t) { t = Neg(x) }>

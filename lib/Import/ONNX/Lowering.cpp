@@ -40,6 +40,22 @@ bool isAbsent(const Scope &scope, llvm::StringRef name) {
   return false;
 }
 
+/// SplitToSequence nodes by their outputs, those whose elements the graph takes and whose sequence it has no other use
+/// for: PyTorch's chunk and split.
+llvm::StringMap<const proto::Node *> splitsOf(const proto::Graph &graph) {
+  llvm::StringMap<const proto::Node *> splits;
+  for (const proto::Node &node : graph.node())
+    if (opName(node) == "SplitToSequence" && node.output_size() == 1 && node.input_size() >= 1 &&
+        node.input_size() <= 2)
+      splits[node.output(0)] = &node;
+  if (splits.empty()) return splits;
+  for (const proto::Node &node : graph.node())
+    for (int i = 0; i < node.input_size(); ++i)
+      if (opName(node) != "SequenceAt" || node.input_size() != 2 || i != 0) splits.erase(node.input(i));
+  for (const proto::Value &output : graph.output()) splits.erase(output.name());
+  return splits;
+}
+
 /// Words before the description of a node in a graph inside of another; of many levels the first and the last are kept.
 std::string wordsFor(std::string outer, const llvm::Twine &inner) {
   constexpr size_t longest = 240;
@@ -141,7 +157,24 @@ llvm::Error Lowering::constants(const proto::Graph &graph, Scope &scope, llvm::f
 }
 
 void Lowering::nodes(const proto::Graph &graph, Scope &scope) {
-  for (int i = 0; i < graph.node_size(); ++i) node(graph.node(i), i, scope);
+  auto splits =
+      scope.opsets->lookup("") >= elementOfSplitRow.since ? splitsOf(graph) : llvm::StringMap<const proto::Node *>();
+  for (int i = 0; i < graph.node_size(); ++i) {
+    const proto::Node &next = graph.node(i);
+    if (next.output_size() == 1 && splits.lookup(next.output(0)) == &next) continue;
+    const proto::Node *split =
+        opName(next) == "SequenceAt" && next.input_size() == 2 ? splits.lookup(next.input(0)) : nullptr;
+    if (!split) {
+      node(next, i, scope);
+      continue;
+    }
+    proto::Node both = next;
+    *both.mutable_attribute() = split->attribute();
+    *both.mutable_input() = split->input();
+    if (both.input_size() == 1) both.add_input(""); // pieces of one element
+    both.add_input(next.input(1));
+    rowNode(both, i, scope, elementOfSplitRow);
+  }
 }
 
 void Lowering::poison(const proto::Node &node, Scope &scope) {

@@ -58,6 +58,9 @@ llvm::ArrayRef<Row> signalRows();
 llvm::ArrayRef<Row> selectionRows();
 llvm::ArrayRef<Row> nonMaxSuppressionRows();
 std::vector<Row> allRows();
+/// SequenceAt of what SplitToSequence gives: what is split, the sizes or none, the position; the attributes are the
+/// split's. In no table: Lowering makes this node of the two.
+extern const Row elementOfSplitRow;
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.
 const Row *findRow(llvm::StringRef op, int64_t opset);
