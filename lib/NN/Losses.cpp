@@ -70,7 +70,7 @@ UOpRef binary(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
   return b.c.make(Op::WithGradient, {loss, x, y}, {}, {}, DType::Void, {gradient});
 }
 /// max(0, x), whose gradient at 0 is 0.
-UOpRef positive(Builder &b, UOpRef x) {
+UOpRef hinge(Builder &b, UOpRef x) {
   UOpRef zero = num(b, x, 0);
   return b.select(b.bin(Op::Le, x, zero), zero, x);
 }
@@ -90,7 +90,7 @@ UOpRef divergence(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
 }
 /// y is 1 or -1.
 UOpRef embeddingHinge(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  return b.select(b.eq(y, num(b, x, 1)), x, positive(b, b.sub(num(b, x, r["margin"]), x)));
+  return b.select(b.eq(y, num(b, x, 1)), x, hinge(b, b.sub(num(b, x, r["margin"]), x)));
 }
 
 // ---- of classes: [N, C, ...] beside class numbers [N, ...]
@@ -135,7 +135,7 @@ UOpRef crossEntropy(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
 UOpRef multiMargin(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   UOpRef index = along(b, b.cast(target, DType::I64), x), zero = num(b, x, 0);
   UOpRef own = b.expand(b.pick(x, index, 1), x->shape);
-  UOpRef over = positive(b, b.add(b.sub(num(b, x, r["margin"]), own), x));
+  UOpRef over = hinge(b, b.add(b.sub(num(b, x, r["margin"]), own), x));
   UOpRef isTarget = b.eq(b.expand(index, x->shape), b.iota(DType::I64, x->shape, 1));
   UOpRef rows =
       b.div(b.reduce(ReduceKind::Sum, b.select(isTarget, zero, over), {1}), b.fromIndex(x->shape[1], x->dtype));
