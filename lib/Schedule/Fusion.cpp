@@ -3,7 +3,8 @@
 // Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
 // Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` elementwise
 // nodes; recomputation, in more than one kernel or at more than one place of a kernel, is allowed
-//           only for values cheaper than `recomputeCap`.
+//           only for values cheaper than `recomputeCap`. It reads at most `mostInputs` buffers (a kernel of the runtime
+//           has at most 256): the few groups that would read more are cut, and all is decided again.
 //
 // Note [Groups]. A group is a realized value and the unrealized nodes below it. A node whose consumers all lie in one
 // group is computed once there. A contract or reduce is absorbed by the group of its consumers when they are
@@ -22,7 +23,8 @@ using namespace astra;
 using llvm::SmallVector;
 
 static constexpr unsigned groupCap = 256, recomputeCap = 8, expandCap = 2;
-static constexpr unsigned fewGroups = 3; // nothing is computed in more; beyond that nobody counts
+static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
+static constexpr unsigned fewGroups = 3;                      // nothing is computed in more; beyond that nobody counts
 
 bool astra::isStored(UOpRef x) {
   return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj || x->op == Op::After;
@@ -169,7 +171,9 @@ private:
 };
 } // namespace
 
-Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
+/// Decides with the values of `cut` realized. `groupSize`: of each group, its elementwise nodes.
+static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef> &cut,
+                       llvm::DenseMap<UOpRef, unsigned> &groupSize) {
   Fusion f;
   RowGroups rows;
   std::vector<UOpRef> order = topoSort(roots);
@@ -192,8 +196,8 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
       for (UOpRef s : n->tensors())
         if (UOpRef r = ofReduce.lookup(s)) ofReduce[n] = r;
   }
-  llvm::DenseMap<UOpRef, unsigned> groupSize;
   for (UOpRef r : roots) facts[r].mustRealize = true;
+  for (UOpRef r : cut) facts[r].mustRealize = true;
 
   for (UOpRef n : llvm::reverse(order)) {
     if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
@@ -273,4 +277,47 @@ Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
   for (UOpRef n : order)
     if (f.realized.count(n)) f.order.push_back(n);
   return f;
+}
+
+/// Adds to `cut` where the group of `root` reads too many buffers: from the inputs up, each elementwise node by which
+/// `pieceInputs` have come together.
+static void cutGroup(const Fusion &f, UOpRef root, llvm::DenseSet<UOpRef> &cut) {
+  auto isInput = [&](UOpRef n) { return isStored(n) || (n != root && f.realized.count(n)); };
+  std::vector<UOpRef> group; // sources first
+  llvm::DenseSet<UOpRef> seen;
+  unsigned inputs = 0;
+  std::vector<std::pair<UOpRef, unsigned>> stack{{root, 0}};
+  seen.insert(root);
+  while (!stack.empty()) {
+    auto &[n, next] = stack.back();
+    if (isInput(n) || next == n->src.size()) {
+      inputs += isInput(n);
+      group.push_back(n);
+      stack.pop_back();
+      continue;
+    }
+    UOpRef s = n->src[next++];
+    if (!s->isIndex() && !isControl(s) && seen.insert(s).second) stack.push_back({s, 0});
+  }
+  if (inputs <= mostInputs) return;
+  llvm::DenseMap<UOpRef, unsigned> below; // inputs, shared ones more than once
+  for (UOpRef n : group) {
+    unsigned k = isInput(n);
+    if (!k)
+      for (UOpRef s : n->src) k = std::min(k + below.lookup(s), 10000u);
+    if (n != root && k >= pieceInputs && has(n->op, Elementwise)) cut.insert(n), k = 1;
+    below[n] = k;
+  }
+}
+
+Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseSet<UOpRef> cut;
+  for (;;) {
+    llvm::DenseMap<UOpRef, unsigned> groupSize;
+    Fusion f = fuseOnce(roots, cut, groupSize);
+    size_t before = cut.size();
+    for (UOpRef r : f.order) // an elementwise node has three sources at most
+      if (groupSize.lookup(r) * 2 >= mostInputs) cutGroup(f, r, cut);
+    if (cut.size() == before) return f;
+  }
 }

@@ -309,9 +309,12 @@ Status copy(astra_device *device, void *queue, Way way, void *to, const void *fr
 Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
   const fmt::GpuCode &gpu = *l.code->gpu();
   uint64_t perBlock = gpu.threads() / gpu.group(), blocks = (uint64_t(l.items) + perBlock - 1) / perBlock;
-  if (blocks > INT32_MAX)
-    return fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s needs %llu blocks; a launch has at most 2147483647",
-                l.kernel->name()->c_str(), static_cast<unsigned long long>(blocks));
+  // AMD's limit is of threads: "HIP C++ language extensions", 2^32 of a dimension are too many.
+  uint64_t most = device->gpu->kind->isCuda ? INT32_MAX : UINT32_MAX / gpu.threads();
+  if (blocks > most)
+    return fail(diag, ASTRA_UNSUPPORTED, "kernel %.64s needs %llu blocks; a launch has at most %llu",
+                l.kernel->name()->c_str(), static_cast<unsigned long long>(blocks),
+                static_cast<unsigned long long>(most));
   void *arguments[2 * fmt::kMaxKernelBuffers];
   int64_t numbers[fmt::kMaxKernelBuffers];
   uint32_t count = 0;

@@ -82,6 +82,48 @@ TEST(Fusion, KernelsOfManyNodesAreCut) {
   EXPECT_GE(launches("%x : f32[n]", "%y : f32[n]", chain(2000, "x", "y")), 8u);
 }
 
+/// A kernel of the runtime has at most 256 buffers. Values side by side, one after another, by halves.
+TEST(Fusion, KernelsOfManyInputsAreCut) {
+  for (int count : {100, 240, 241, 600}) {
+    std::string in, row = "%s1 = add %x0, %x1\n",
+                    laid = "%c0 = pad %x0 [0] [" + std::to_string(8 * count - 8) + "] value=0\n";
+    for (int i = 0; i < count; ++i) in += (i ? ", %" : "%") + name("x", i) + " : f32[8]";
+    for (int i = 2; i < count; ++i)
+      row += (i + 1 < count ? "%" + name("s", i) : "%y") + " = add %" + name("s", i - 1) + ", %" + name("x", i) + "\n";
+    for (int i = 1; i < count; ++i) {
+      std::string to = i + 1 < count ? "%" + name("c", i) : "%y";
+      laid += "%" + name("p", i) + " = pad %" + name("x", i) + " [" + std::to_string(8 * i) + "] [" +
+              std::to_string(8 * (count - 1 - i)) + "] value=0\n" + to + " = add %" + name("c", i - 1) + ", %" +
+              name("p", i) + "\n";
+    }
+    std::string halves;
+    std::vector<std::string> level;
+    for (int i = 0; i < count; ++i) level.push_back(name("x", i));
+    for (int number = 0; level.size() > 1; level.resize((level.size() + 1) / 2))
+      for (size_t i = 0; i + 1 < level.size(); i += 2) {
+        std::string to = level.size() == 2 ? "y" : name("h", number++);
+        halves += "%" + to + " = add %" + level[i] + ", %" + level[i + 1] + "\n";
+        level[i / 2] = to;
+        if (i + 3 == level.size()) level[i / 2 + 1] = level[i + 2];
+      }
+    for (const std::string &body : {row, halves}) {
+      auto m = parse("module @m {\n entry @main(" + in + ") -> (%y : f32[8]) {\n" + body + "\n}\n}", "test.uop");
+      ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+      auto s = schedule(*m);
+      ASSERT_TRUE(bool(s)) << llvm::toString(s.takeError());
+      for (const KernelSpec &k : s->kernels) EXPECT_LE(k.inputs.size(), 240u);
+      EXPECT_EQ(s->kernels.size() > 1, count > 240);
+    }
+    auto m = parse("module @m {\n entry @main(" + in + ") -> (%y : f32[" + std::to_string(8 * count) + "]) {\n" + laid +
+                       "\n}\n}",
+                   "test.uop");
+    ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+    auto s = schedule(*m);
+    ASSERT_TRUE(bool(s)) << llvm::toString(s.takeError());
+    for (const KernelSpec &k : s->kernels) EXPECT_LE(k.inputs.size(), 240u);
+  }
+}
+
 namespace {
 /// Text that repeats %`of`, one value a row of [n, m], along the rows as %`to`.
 std::string spread(const std::string &of, const std::string &to, const std::string &m) {
