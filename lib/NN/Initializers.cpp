@@ -53,13 +53,16 @@ double kaiming(const Recipe &r, UOpRef like) {
   return std::sqrt(2 / (1 + r["a"] * r["a"])) / std::sqrt(r["fan_out"] != 0 ? f.out : f.in);
 }
 
-enum class Spread { Constant, Uniform, Normal, Truncated, Orthogonal, Eye, Dirac, Sparse };
+enum class Spread { Default, Constant, Uniform, Normal, Truncated, Orthogonal, Eye, Dirac, Sparse };
 struct Row {
   Signature signature;
   Spread spread;
   double (*deviation)(const Recipe &, UOpRef like); // null: the parameters say all
 };
 const Row rows[] = {
+    {{"default", {}, "as PyTorch's module does: by the role of the parameter in the model, below"},
+     Spread::Default,
+     nullptr},
     {{"constant", constantParameters, "a number"}, Spread::Constant, nullptr},
     {{"uniform", uniformParameters, "evenly between two numbers", intervalRelations}, Spread::Uniform, nullptr},
     {{"normal", normalParameters, "normal"}, Spread::Normal, nullptr},
@@ -127,6 +130,7 @@ UOpRef sparse(Builder &b, const Recipe &r, UOpRef like, UOpRef seed, UOpRef id) 
 /// What is wrong with a weight of this shape; null if nothing is.
 const char *wrongWith(const Row &row, const Recipe &r, UOpRef like) {
   switch (row.spread) {
+  case Spread::Default: return "goes by the role of a parameter in a model";
   case Spread::Orthogonal: return like->rank() >= 2 ? nullptr : "is of weights [out, in, ...]";
   case Spread::Eye:
   case Spread::Sparse: return like->rank() == 2 ? nullptr : "is of matrices";
@@ -145,6 +149,7 @@ llvm::ArrayRef<Signature> nn::initializers() {
 llvm::Expected<Recipe> nn::parseInitializer(llvm::StringRef text) {
   return Recipe::parse(text, initializers(), "initializer");
 }
+bool nn::isDefault(const Recipe &initializer) { return rows[initializer.row].spread == Spread::Default; }
 
 llvm::Expected<UOpRef> nn::initial(Builder &b, const Recipe &r, UOpRef like, UOpRef seed, uint32_t stream) {
   const Row &row = rows[r.row];
@@ -152,8 +157,10 @@ llvm::Expected<UOpRef> nn::initial(Builder &b, const Recipe &r, UOpRef like, UOp
     return llvm::createStringError("initializer " + llvm::Twine(row.signature.name) + ": " + why + ", found '" +
                                    like->str + "' " + typeText(like->dtype, like->shape));
   double deviation = row.deviation ? row.deviation(r, like) : 0, widest = std::sqrt(3) * deviation;
-  UOpRef id = b.bits(DType::U32, stream);
+  // A value of its own, and no literal: so weights of one shape are drawn by one kernel.
+  UOpRef id = b.c.make(Op::After, {b.bits(DType::U32, stream), seed});
   switch (row.spread) {
+  case Spread::Default: break; // refused above
   case Spread::Constant: return b.splat(num(b, like, r["value"]), like->shape);
   case Spread::Uniform: {
     double low = row.deviation ? -widest : r["low"], high = row.deviation ? widest : r["high"];

@@ -12,8 +12,11 @@ namespace astra::nn {
 llvm::ArrayRef<Signature> initializers();
 llvm::Expected<Recipe> parseInitializer(llvm::StringRef text);
 
+/// Whether it goes by the role that a parameter has in a model (Roles.h): Role::initializer says by which one.
+bool isDefault(const Recipe &initializer);
+
 /// What a weight like `like` (f32 or f64, of constant shape) begins as. Weights of one seed differ by `stream`. Refused
-/// where the initializer asks how many inputs feed an output and `like` has fewer than two axes.
+/// where the initializer asks how many inputs feed an output and `like` has fewer than two axes, and for `default`.
 llvm::Expected<UOpRef> initial(Builder &b, const Recipe &recipe, UOpRef like, UOpRef seed, uint32_t stream);
 
 } // namespace astra::nn

@@ -239,7 +239,8 @@ TEST(NN, Metrics) {
 /// What is drawn over what a distribution of width 1 draws of the same numbers is the width, wherever it is not 0 / 0.
 TEST(NN, InitializersAreAsWideAsPyTorchs) {
   std::set<std::string> seen = {"constant",   "uniform", "normal", "trunc_normal",
-                                "orthogonal", "eye",     "dirac",  "sparse"}; // below
+                                "orthogonal", "eye",     "dirac",  "sparse", // below
+                                "default"};                                  // RolesTest.cpp
   for (const Line &line : lines()) {
     if (line.kind != "init") continue;
     Recipe recipe = llvm::cantFail(parseInitializer(line.recipe));
@@ -276,6 +277,8 @@ TEST(NN, InitializersDrawTheContractsNumbers) {
   UOpRef bias = g.b.state("bias", DType::F32, {g.c.index(4)});
   EXPECT_EQ(llvm::toString(initial(g.b, llvm::cantFail(parseInitializer("kaiming_normal")), bias, seed, 0).takeError()),
             "initializer kaiming_normal: goes by the inputs of a weight [out, in, ...], found 'bias' f32[4]");
+  EXPECT_EQ(llvm::toString(initial(g.b, llvm::cantFail(parseInitializer("default")), bias, seed, 0).takeError()),
+            "initializer default: goes by the role of a parameter in a model, found 'bias' f32[4]");
 }
 
 TEST(NN, InitializersThatMakeMatrices) {
