@@ -10,6 +10,7 @@
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
+#include "astra/NN/Roles.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -71,11 +72,27 @@ static std::vector<Value> tapped(Context &c, const Entry &e) {
   return result;
 }
 
-/// The entry that draws weights from a seed; null if nothing is asked for. `places` tells parameters apart: where they
-/// stand among all of the model, so that numbers do not depend on which of them are frozen.
-static llvm::Expected<std::optional<Entry>> initEntry(Builder &b, ArrayRef<Initialization> wanted,
-                                                      ArrayRef<UOpRef> weights, ArrayRef<uint32_t> places) {
+/// A parameter that is trained: where it stands among all of the model, so that its numbers do not depend on which are
+/// frozen, and what it is there.
+struct Place {
+  uint32_t number;
+  Role role;
+};
+
+/// "'a', 'b', 'c' and 4 more"
+static std::string named(ArrayRef<UOpRef> leaves) {
+  constexpr size_t most = 3;
+  auto quoted = [](UOpRef n) { return ("'" + n->str + "'").str(); };
+  std::string all = llvm::join(llvm::map_range(leaves.take_front(most), quoted), ", ");
+  return leaves.size() > most ? all + " and " + std::to_string(leaves.size() - most) + " more" : all;
+}
+
+/// The entry that draws weights from a seed. Weights that `default` has nothing for stay, and are noted.
+static llvm::Expected<Entry> initEntry(Builder &b, const TrainingOptions &options, ArrayRef<UOpRef> weights,
+                                       ArrayRef<Place> places) {
   constexpr uint32_t firstStream = uint32_t(1) << 30; // beyond those of a model's nodes, before those of shuffling
+  std::vector<Initialization> wanted = options.init;
+  if (wanted.empty()) wanted.push_back({"*", llvm::cantFail(parseInitializer("default"))});
   std::vector<llvm::GlobPattern> patterns;
   std::vector<bool> used(wanted.size());
   for (const Initialization &i : wanted) {
@@ -83,14 +100,22 @@ static llvm::Expected<std::optional<Entry>> initEntry(Builder &b, ArrayRef<Initi
     if (!p) return fail("'" + i.pattern + "' is no pattern: " + llvm::toString(p.takeError()));
     patterns.push_back(*p);
   }
-  if (wanted.empty()) return std::nullopt;
   UOpRef seed = b.arg(0, DType::U32, {});
   Entry init{"init", {{"seed", seed}}, {}, {}};
+  std::vector<UOpRef> kept;
   for (auto [w, place] : llvm::zip(weights, places)) {
     auto mine = llvm::find_if(patterns, [&](const llvm::GlobPattern &p) { return p.match(w->str); });
     if (mine == patterns.end()) continue;
     used[mine - patterns.begin()] = true;
-    auto v = initial(b, wanted[mine - patterns.begin()].recipe, w, seed, firstStream + place);
+    Recipe recipe = wanted[mine - patterns.begin()].recipe;
+    if (isDefault(recipe)) {
+      if (!place.role.info) {
+        kept.push_back(w);
+        continue;
+      }
+      recipe = place.role.initializer();
+    }
+    auto v = initial(b, recipe, w, seed, firstStream + place.number);
     if (!v) return v.takeError();
     init.updates.push_back({w->str.str(), *v});
   }
@@ -98,6 +123,11 @@ static llvm::Expected<std::optional<Entry>> initEntry(Builder &b, ArrayRef<Initi
     if (!used[i])
       return fail("--init: '" + wanted[i].pattern +
                   "' is for no parameter that is trained and that no pattern before it matches");
+  if (!kept.empty() && options.notes)
+    options.notes->push_back("the entry init leaves the model's numbers in " + std::to_string(kept.size()) +
+                             (kept.size() == 1 ? " parameter" : " parameters") +
+                             " of no role that the initializer default knows: " + named(kept) +
+                             "; --init=NAME=RECIPE draws such a parameter");
   return init;
 }
 
@@ -120,9 +150,10 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   llvm::DenseSet<UOpRef> read;
   for (UOpRef n : topoSort({output->value}))
     if (n->is(Op::Param)) read.insert(n);
+  llvm::DenseMap<UOpRef, Role> roleOf = rolesOf({output->value});
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
   std::vector<UOpRef> weights;
-  std::vector<uint32_t> places; // of the weights among the parameters
+  std::vector<Place> places; // of the weights among the parameters
   std::vector<StateVar> trained;
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {
@@ -133,7 +164,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     UOpRef s = b.state(p.value->str, p.value->dtype, p.value->shape);
     leaves.push_back({p.value, s});
     weights.push_back(s);
-    places.push_back(uint32_t(i));
+    places.push_back({uint32_t(i), roleOf.lookup(p.value)});
     trained.push_back({s, p.data});
   }
   if (weights.empty()) return fail("there is no parameter to train");
@@ -221,8 +252,8 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
                           {"classes", b.litInt(DType::I64, *classes->constIndex())}},
                          {}});
   }
-  auto init = initEntry(b, options.init, weights, places);
+  auto init = initEntry(b, options, weights, places);
   if (!init) return init.takeError();
-  if (*init) m.entries.push_back(**init);
+  m.entries.push_back(*init);
   return verify(m, Stage::Graph);
 }

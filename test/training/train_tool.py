@@ -776,6 +776,12 @@ TWO = """module @two {
 """
 
 
+def uniform(seed, place, count):
+    """What docs/training.md says of the parameter at that place among the model's."""
+    words = [threefry((seed, 2**30 + place), (i >> 1, 0))[i & 1] for i in range(count)]
+    return (np.array(words, np.uint32) >> 8).astype(np.float32) * np.float32(2**-24)
+
+
 def drawn_weights():
     """The entry init: the numbers that docs/training.md names, on every level; the run begins with them."""
     Path("two.uop").write_text(TWO)
@@ -786,10 +792,6 @@ def drawn_weights():
 
     done = compile("--init=sec*=kaiming_uniform(transposed=1)", "--init=*=uniform(low=-2, high=3)")
     expect(done.returncode == 0, done.stderr)
-
-    def uniform(seed, place, count):
-        words = [threefry((seed, 2**30 + place), (i >> 1, 0))[i & 1] for i in range(count)]
-        return (np.array(words, np.uint32) >> 8).astype(np.float32) * np.float32(2**-24)
 
     np.save("x.seed.npy", np.array(7, np.uint32))
     for level in LEVELS:
@@ -815,7 +817,7 @@ def drawn_weights():
                             (["--init=frozen=normal"], "'frozen' is for no parameter that is trained"),
                             (["--init=normal"], "'normal' is not PATTERN=RECIPE"),
                             (["--init=[=normal"], "'[' is no pattern"),
-                            (["--init=*=diagonal"], "there is no initializer 'diagonal'; there are: constant, uniform")):  # fmt: skip
+                            (["--init=*=diagonal"], "there is no initializer 'diagonal'; there are: default, constant, uniform")):  # fmt: skip
         done = compile(*words)
         expect(done.returncode != 0 and sentence in done.stderr, f"{words}: exit {done.returncode}: {done.stderr}")
     flags.remove("--freeze=frozen")
@@ -823,9 +825,88 @@ def drawn_weights():
     expect(done.returncode != 0 and "found 'frozen' f32[3]" in done.stderr, done.stderr)
 
 
+# The parameters of the digits network in the order of the file, and the inputs that feed an element of their product's output.
+INPUTS = {"features.0.weight": 9, "features.2.weight": None, "features.2.bias": None, "features.4.weight": 144, "features.4.bias": 144,
+          "classify.weight": 128, "classify.bias": 128}  # fmt: skip
+
+
+def default_weights(aarch64):
+    """Without --init the entry draws by each parameter's role, to the bit as documented; other states stay."""
+    shapes = {w.name: tuple(w.dims) for w in onnx.load(DIGITS / "digits.onnx").graph.initializer}
+    wanted = {}
+    for place, (name, inputs) in enumerate(INPUTS.items()):
+        bound, count = inputs and inputs**-0.5, int(np.prod(shapes[name]))
+        drawn = np.full(count, name.endswith("weight"), np.float32)  # of the norm
+        if inputs:
+            drawn = uniform(7, place, count) * np.float32(2 * bound) - np.float32(bound)
+        wanted[name] = drawn.reshape(shapes[name]).tobytes()
+    np.save("x.seed.npy", np.array(7, np.uint32))
+    np.save("mean.npy", np.arange(16, dtype=np.float32))
+    np.save("step.npy", np.array(5))
+    for level in LEVELS:
+        done = tool("astra-run", "m.astra", "--entry=init", "--input=seed=x.seed.npy", "--level=" + level, "--set-state=step=step.npy", "--set-state=features.2.bias.mean=mean.npy",
+                    "--get-state=step=s.npy", "--get-state=features.2.bias.mean=b.npy", *(f"--get-state={n}={n}.npy" for n in INPUTS))  # fmt: skip
+        expect(done.returncode == 0, done.stderr)
+        for name in INPUTS:
+            expect(np.load(f"{name}.npy").tobytes() == wanted[name], f"{level}: {name} has other bytes")
+        expect(files("s.npy", "b.npy") == files("step.npy", "mean.npy"), f"{level}: another state is not as it was")
+    trained("--init", "--seed=7", EVAL, "--log=run.csv", epochs=6)
+    first = files("w.safetensors", "run.csv")
+    losses = [float(r["eval_loss"]) for r in csv.DictReader(open("run.csv")) if r["eval_loss"]]
+    expect(losses[-1] < losses[0] / 2, f"nothing is learned from the beginning: {losses}")
+    if aarch64:
+        done = subprocess.run(["qemu-aarch64", aarch64, "m.astra", f"--data={DATA}", "--batch=8", "--epochs=6", "--out=w.safetensors", "--init", "--seed=7",
+                               EVAL, "--log=run.csv"], capture_output=True, text=True)  # fmt: skip
+        expect(done.returncode == 0, done.stderr)
+        expect(files("w.safetensors", "run.csv") == first, "aarch64: other bytes")
+
+
+NO_ROLES = """module @kept {
+  param @a : f32[2, 3] = splat 0.5
+  param @b : f32[2, 3] = splat 0.5
+  param @c : f32[2, 3] = splat 0.5
+  param @d : f32[2, 3] = splat 0.5
+  entry @main(%x : f32[2, 3]) -> (%y : f32[2, 3]) {
+    %0 = mul %x, @a
+    %1 = add %0, @b
+    %2 = mul %1, @c
+    %y = add %2, @d
+  }
+}
+"""
+
+
+def weights_of_no_role():
+    """They keep the model's numbers, and a note names them; the entry is there, even where it draws nothing."""
+    Path("kept.uop").write_text(NO_ROLES)
+    np.save("kx.npy", np.ones((2, 3), np.float32))
+    for words, note in (([], "in 4 parameters of no role that the initializer default knows: 'a', 'b', 'c' and 1 more; --init=NAME=RECIPE draws such"),
+                        (["--init=b=normal", "--init=*=default"], "in 3 parameters of no role that the initializer default knows: 'a', 'c', 'd'; "),
+                        (["--init=b=normal", "--init=c=default"], "in 1 parameter of no role that the initializer default knows: 'c'; "),
+                        (["--init=b=normal"], None)):  # fmt: skip
+        done = tool("astra-compile", "kept.uop", "-o", "kept.astra", "--train", "--loss=mse", "--optimizer=sgd(lr=0)", *words)
+        expect(done.returncode == 0 and (note in done.stderr if note else not done.stderr), f"{words}: exit {done.returncode}: {done.stderr}")
+        trained("--init", bundle="kept.astra", data="x=kx.npy,target=kx.npy", batch=2, epochs=1, out="k.safetensors")
+        found, _ = safetensors_file.read("k.safetensors")
+        drawn = [name for name in "abcd" if not (found[name] == 0.5).all()]
+        expect(drawn == ["b"] * bool(words), f"{words}: {drawn} are drawn")
+
+
+def without_init(bundle):
+    """A bundle whose entries are those of --train, but for init."""
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "m2.astra", "--target=cpu:" + LEVELS[0], "--save-temps=stages", *RECIPE)
+    expect(done.returncode == 0, done.stderr)
+    head, _, rest = Path("stages/train.uop").read_text().partition("  entry @init")
+    _, _, rest = rest.partition("\n  }\n")
+    Path("stages/less.uop").write_text(head + rest)
+    done = tool("astra-compile", "stages/less.uop", "-o", bundle, "--target=cpu:" + LEVELS[0])
+    expect(done.returncode == 0, done.stderr)
+
+
 def other_refusals():
     done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "plain.astra", "--dim=batch=1..8")
     expect(done.returncode == 0, done.stderr)
+    without_init("less.astra")
     cases = [
         (dict(bundle="plain.astra"), [], 1, "plain.astra: has no entry train_step: compile the model with --train"),
         (dict(bundle="x.npy"), [], 1, "x.npy"),
@@ -837,7 +918,7 @@ def other_refusals():
         (dict(), ["--weights=w.safetensors", "--resume=w.safetensors"], 2, "both say what to begin with"),
         (dict(), ["--init", "--weights=w.safetensors"], 2, "--init and --weights both say what to begin with"),
         (dict(), ["--init", "--resume=w.safetensors"], 2, "--init and --resume both say what to begin with"),
-        (dict(), ["--init"], 1, "m.astra: has no entry init, which --init needs: compile the model with --init="),
+        (dict(bundle="less.astra"), ["--init"], 1, "less.astra: has no entry init, which --init needs: compile the model with --train, which makes one"),
         (dict(), ["--resume=nowhere.safetensors"], 1, "nowhere.safetensors: No such file"),
         (dict(), ["--level=z80"], 3, "z80"),
         (dict(), ["--sead=1"], 2, "did you mean --seed?"),
@@ -854,8 +935,8 @@ def main():
     aarch64 = parser.parse_args().aarch64
     tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, last_batch, killed_and_resumed,
              every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, states_that_are_written, outputs_are_no_inputs, malformed_weights, weights_to_begin_with, compile_refuses,
-             bad_data, drawn_weights, resumed_otherwise, other_refusals]  # fmt: skip
-    named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64)), ("gpus", gpus)]
+             bad_data, drawn_weights, weights_of_no_role, resumed_otherwise, other_refusals]  # fmt: skip
+    named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64)), ("default_weights", lambda: default_weights(aarch64)), ("gpus", gpus)]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare(aarch64)

@@ -159,7 +159,7 @@ Program describe(CommandLine &c) {
       {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(o.taps)},
-      {"train", "", "adds the entries train_step and eval: the parameters become states that a step replaces",
+      {"train", "", "adds the entries train_step, eval and init: the parameters become states that a step replaces",
        flag(c.train)},
       {"loss", "RECIPE", "with --train: NAME or NAME(PARAMETER=NUMBER, ...), of " + namesOf(nn::losses()),
        recipe(c.loss, nn::parseLoss)},
@@ -168,10 +168,9 @@ Program describe(CommandLine &c) {
       {"schedule", "RECIPE", "with --train: of " + namesOf(nn::schedules()) + "; constant if not given",
        recipe(c.schedule, nn::parseSchedule)},
       {"init", "PATTERN=RECIPE",
-       "with --train: an entry init draws the parameters that the pattern matches from a seed; once for each, the "
-       "first "
-       "that matches a parameter is taken: of " +
-           namesOf(nn::initializers()),
+       "with --train: how the entry init draws the parameters that the pattern matches from a seed; once for each, the "
+       "first that matches a parameter is taken: of " +
+           namesOf(nn::initializers()) + "; '*=default' if not given",
        [&c](std::string_view v) { return addInit(c.init, v); }},
       {"metric", "RECIPE",
        "with --train: what eval says beside the loss, once for each: of " + namesOf(nn::metrics()) +

@@ -47,6 +47,7 @@ private:
 
   void begin(const Twine &stage);
   void report(StringRef stage);
+  void printNotes(ArrayRef<std::string> notes);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
   Error write(StringRef path, function_ref<Error(raw_ostream &)> content);
   Error give(StringRef path, StringRef text);
@@ -71,6 +72,11 @@ void Pipeline::report(StringRef stage) {
   std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
   progress.clear();
   errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
+}
+
+void Pipeline::printNotes(ArrayRef<std::string> notes) {
+  progress.clear();
+  for (const std::string &note : notes) errs() << "astra-compile: note: " << note << '\n';
 }
 
 /// Time, listing and file of a stage that is done.
@@ -149,7 +155,7 @@ Expected<Module> Pipeline::load() {
     std::vector<std::string> notes;
     options.notes = &notes;
     Expected<Module> m = importONNX(o.model, options);
-    for (const std::string &note : notes) errs() << "astra-compile: note: " << note << '\n';
+    printNotes(notes);
     return m;
   }
   if (!o.constants.empty())
@@ -411,7 +417,10 @@ Error Pipeline::compile() {
     begin("train");
     nn::TrainingOptions training = *o.training;
     training.segments = segments;
+    std::vector<std::string> notes;
+    training.notes = &notes;
     if (Error e = nn::addTraining(m, training)) return e;
+    printNotes(notes);
     if (Error e = end("train", ".uop", moduleText)) return e;
   }
   PassOptions passOptions;

@@ -7,6 +7,7 @@
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
+#include "astra/NN/Roles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
@@ -236,9 +237,16 @@ static const char *trainingHead =
     "- `eval`: the model's inputs and `target` go in, its outputs, `loss` and, the metrics (`--metric`, once for\n"
     "  each; `accuracy` if none is given and the loss is of classes) come out. Nothing is dropped, statistics are the "
     "running ones.\n"
-    "- `init`, if `--init=PATTERN=RECIPE` is given (once for each pattern; the first that matches a parameter is "
-    "taken): a\n"
-    "  `seed` goes in, and the parameters that a pattern matches are drawn from it; the other states stay.\n"
+    "- `init`: a `seed` goes in, and the parameters are drawn from it; the other states stay. `--init=PATTERN=RECIPE` "
+    "says how\n"
+    "  (once for each pattern; the first that matches a parameter is taken, and what none matches stays). Without it "
+    "all "
+    "begin as\n"
+    "  the modules of PyTorch do: the initializer `default`, below. In a new session, or after `astra_session_reset`, "
+    "a "
+    "training\n"
+    "  begins anew with it: the step is 0, what the optimizer keeps is as it begins, running statistics are the "
+    "model's.\n"
     "- `check`, where the loss is of a constant number of classes: `target` goes in, `wrong` (true where it is the "
     "number of\n"
     "  no class, nor ignored) and the number of `classes` come out.\n"
@@ -368,9 +376,37 @@ static std::string table(const char *title, llvm::ArrayRef<nn::Signature> rows) 
   return out;
 }
 
+/// What the initializer `default` goes by.
+static std::string rolesTable() {
+  std::string out =
+      "\n### Default\n\n"
+      "`default` goes by what a parameter is in the graph that is trained, and follows `reset_parameters` of "
+      "PyTorch's modules\n(2.15). Names do not count, nor where a model comes from: what is looked for is the "
+      "parameter itself, or parts of it, turned,\nreshaped, repeated, joined or converted. The first row that "
+      "describes a parameter is taken.\n\n"
+      "| role | parameters | begin as |\n|---|---|---|\n";
+  for (const nn::RoleInfo &r : nn::roles())
+    out += std::string("| ") + r.name + " | " + r.meaning + " | `" + r.begins + "` |\n";
+  return out +
+         "\n- What no row describes (tables of positions that are added, class tokens, scales of layers, masks) keeps "
+         "the "
+         "model's numbers;\n  `astra-compile` names such parameters in a note.\n"
+         "- Of several products with one weight the one with the most inputs counts. Of two parameters that are "
+         "multiplied "
+         "with each other,\n  the second is the weight.\n"
+         "- A table that is a weight too, as of a language model whose last layer is its table of words, begins as the "
+         "weight: with\n  rows of deviation 1 its first predictions would be far from even. 1/sqrt(n) is 0.036 for 768 "
+         "numbers a row, a deviation of 0.021;\n  GPT-2 and BERT begin with 0.02.\n"
+         "- A graph does not show everything. The row of `padding_idx` is drawn like the others. The projections of "
+         "`nn.MultiheadAttention`\n  begin as those of `nn.Linear`, and not by Xavier. PyTorch's exporter writes "
+         "`nn.LSTM` and `nn.GRU` as such; an `nn.RNN`\n  it writes out step by step, and its input's weight then "
+         "begins as "
+         "a product's.\n";
+}
+
 static std::string trainingPage() {
   return trainingHead + table("Losses", nn::losses()) + table("Optimizers", nn::optimizers()) +
-         table("Schedules", nn::schedules()) + table("Initializers", nn::initializers()) +
+         table("Schedules", nn::schedules()) + table("Initializers", nn::initializers()) + rolesTable() +
          "\nNumbers are those of clause N13: element i of the parameter that is the n-th of the model (from 0) is "
          "element i "
          "of\nthe stream 2^30 + n of the seed. Inputs and outputs are counted of a weight [out, in, ...], as PyTorch "

@@ -197,9 +197,8 @@ void Trainer::setKey() {
 void Trainer::drawWeights() {
   const astra_entry *init = entry("init");
   if (!init)
-    throw Refusal{Failure, s.bundle +
-                               ": has no entry init, which --init needs: compile the model with --init='*=normal' "
-                               "or the like"};
+    throw Refusal{Failure, s.bundle + ": has no entry init, which --init needs: compile the model with --train, "
+                                      "which makes one"};
   uint32_t key = uint32_t(seed);
   astra_tensor in = ASTRA_INIT(astra_tensor);
   in.data = &key, in.data_bytes = sizeof key, in.dtype = ASTRA_U32;

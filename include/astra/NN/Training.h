@@ -5,8 +5,8 @@
 //           train it with.
 // Gives:    the same module with its trainable parameters as states and two entries more: `train_step`, which takes the
 //           inputs and a target, gives the loss and the learning rate and replaces the states, and `eval`, which gives
-//           the outputs and the loss. The entry for inference reads the states. An entry `init` too, if there are
-//           initializers: it takes a seed and replaces the parameters that they are for.
+//           the outputs and the loss. The entry for inference reads the states. An entry `init` too: it takes a seed
+//           and replaces the parameters that initializers are for.
 // Keeps:    states that a caller can save and load by name: a parameter's own name, "NAME.SLOT" for what the optimizer
 //           keeps of it, "step" for the number of steps done.
 #pragma once
@@ -23,11 +23,13 @@ struct Initialization {
 
 struct TrainingOptions {
   Recipe loss, optimizer, schedule;
-  double clipNorm = 0;                   // 0: gradients are not clipped
-  std::vector<std::string> frozen = {};  // glob patterns of parameters that stay as they are
-  std::string output;                    // of the entry, which the loss is about; empty: the first
-  std::vector<Initialization> init = {}; // the first whose pattern matches a parameter is its own; empty: no entry init
-  std::vector<Recipe> metrics = {};      // what eval says beside the loss; empty: the accuracy, where it is of classes
+  double clipNorm = 0;                  // 0: gradients are not clipped
+  std::vector<std::string> frozen = {}; // glob patterns of parameters that stay as they are
+  std::string output;                   // of the entry, which the loss is about; empty: the first
+  std::vector<Initialization> init =
+      {};                           // the first whose pattern matches a parameter is its own; empty: `default` for all
+  std::vector<Recipe> metrics = {}; // what eval says beside the loss; empty: the accuracy, where it is of classes
+  std::vector<std::string> *notes = nullptr; // gets sentences about what may not be meant; null: nobody asks
   unsigned segments = 1; // of the graph, whose inside is computed again for its gradients; 1: nothing is
 };
 
