@@ -262,10 +262,10 @@ GPUS = {"cuda:sm_90": "cuda:0", "hip:gfx942": "hip:0"}
 
 
 def gpus():
-    """On the host builds of GPU kernels 200 steps have a CPU's bytes; through the stand-in driver too, with checkpoints and --find-nan."""
+    """On the host builds of GPU kernels weights that are drawn and 200 steps have a CPU's bytes; through the stand-in driver too, with checkpoints and --find-nan."""
     cpu, both = f"cpu:{LEVELS[0]}", [name for gpu in GPUS for name in (gpu, "emu:" + gpu)]
     compiled("gpu.astra", "--target=" + ",".join([cpu, *both]), "--ptxas=none")
-    flags = ["--seed=3", "--log=run.csv", EVAL]
+    flags = ["--seed=3", "--log=run.csv", EVAL, "--init"]
     trained(*flags, epochs=7, bundle="gpu.astra")
     first = files("w.safetensors", "run.csv")
     expect(len(first[1].split(b"\n")) > 200, "fewer than 200 steps")
