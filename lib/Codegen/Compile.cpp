@@ -3,6 +3,7 @@
 // Gives:    one image with every kernel, and what the manifest says of each.
 // Keeps:    the order of kernels; bytes depend on the schedule and the target alone.
 #include "astra/Codegen/Compile.h"
+#include "Scale.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Verify.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,7 +29,7 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
     Plan plan = given != options.plans.end() ? given->second : choosePlan(c, spec, target);
     Kernel k = lowerKernel(c, spec, plan);
     if (auto e = check(options, spec, k, Stage::Kernel)) return e;
-    k = expandKernel(c, k);
+    k = expandKernel(c, target.scalesInOne ? scaleInOne(c, k) : k);
     if (auto e = check(options, spec, k, Stage::Expanded)) return e;
     auto l = linearize(c, k);
     if (!l) return l.takeError();

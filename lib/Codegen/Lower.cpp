@@ -169,7 +169,7 @@ void Lowering::map() {
   SmallVector<std::pair<unsigned, unsigned>, 5> steps;
   if (unroll > 1) steps.push_back({lanes, unroll});
   if (lanes > 1) steps.push_back({lanes, 1});
-  if (inner->isConst() && plan.kind == PlanKind::Map)
+  if (inner->isConst() && plan.kind != PlanKind::Rows)
     for (unsigned part : {2u, 4u})
       if (lanes / part >= 4) steps.push_back({lanes / part, 1});
   steps.push_back({1, 1});

@@ -113,14 +113,15 @@ constexpr Row rows[] = {
     // x * 2^n in three steps within the range of normal factors. All steps but the last are exact, or so small that
     // the factors still to come make the result zero.
     {Op::Scale2, F, Body,
-     "$I n = $CALL{max,$IE}($CALL{min,$IE}($CVT($I, b), $SPLAT($I, $NMAX)), $SPLAT($I, -$NMAX));\n"
+     "#if defined(SCALES_IN_ONE)\n  $T n = $CVT($T, b), r;\n  SCALE_$E(r, a, n);\n  return r;\n#else\n"
+     "  $I n = $CALL{max,$IE}($CALL{min,$IE}($CVT($I, b), $SPLAT($I, $NMAX)), $SPLAT($I, -$NMAX));\n"
      "  $I last = $CALL{max,$IE}($CALL{min,$IE}(n, $SPLAT($I, $EXP)), $SPLAT($I, 1 - $EXP));\n"
      "  n -= last;\n"
      "  $I middle = $CALL{max,$IE}($CALL{min,$IE}(n, $SPLAT($I, $EXP)), $SPLAT($I, 1 - $EXP));\n"
      "  n -= middle;\n"
      "  $T x = a * $asT(($U)(n + $EXP) << $MAN);\n"
      "  x = x * $asT(($U)(middle + $EXP) << $MAN);\n"
-     "  return x * $asT(($U)(last + $EXP) << $MAN);"},
+     "  return x * $asT(($U)(last + $EXP) << $MAN);\n#endif"},
     {Op::Select, F | N | S | U | B, Body, "return $SEL($T, a, b, c);"},
     {Op::Lt, B, Body, "return !a & b;"},
     {Op::Le, B, Body, "return !a | b;"},

@@ -45,6 +45,22 @@ typedef _Bool b1;
 #define AS(T, x) ((T)(x))
 #define CVT(T, x) __builtin_convertvector(x, T)
 #define CVT1(T, x) ((T)(x))
+#if defined(__AVX512F__)
+#define SCALES_IN_ONE 1
+typedef VECTOR(f32, 16) scale_f32;
+typedef VECTOR(f64, 8) scale_f64;
+/* r = a * 2^n, register by register; what fills the last one is not looked at. */
+#define SCALE_f32(r, a, n) SCALE(scale_f32, __builtin_ia32_scalefps512_mask, r, a, n)
+#define SCALE_f64(r, a, n) SCALE(scale_f64, __builtin_ia32_scalefpd512_mask, r, a, n)
+#define SCALE(T, f, r, a, n) \
+  for (unsigned i = 0; i < sizeof r; i += 64) { \
+    T x = {0}, y = {0}; \
+    __builtin_memcpy(&x, (const i8 *)&a + i, sizeof r < 64 ? sizeof r : 64); \
+    __builtin_memcpy(&y, (const i8 *)&n + i, sizeof r < 64 ? sizeof r : 64); \
+    x = f(x, y, x, -1, 4); \
+    __builtin_memcpy((i8 *)&r + i, &x, sizeof r < 64 ? sizeof r : 64); \
+  }
+#endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
 /* What was read before is read again where it is used next: it has no register to stay in. */

@@ -7,6 +7,7 @@
 #include "astra/Codegen/Compile.h"
 #include "astra/Numerics/GraphValue.h"
 #include "astra/Numerics/Numerics.h"
+#include "astra/Rewrite/Rewrite.h"
 
 using namespace astra;
 using namespace astra::numerics;
@@ -95,6 +96,52 @@ template <class T> void everyTarget() {
   for (const Target &target : allTargets()) {
     if (test::canRun(target)) {
       EXPECT_EQ(suite.compare(target), "") << target.name;
+    }
+  }
+}
+
+/// Where a machine scales in one instruction, exp does (Scale.h): 2^22 of the 2^32 f32 numbers, of which the results
+/// are normal, subnormal, 0, infinite and NaN, in vectors and in what is left of them.
+TEST(FunctionsC, ExpOfManyNumbers) {
+  constexpr int64_t many = (1 << 22) + 5;
+  std::vector<float> x, expected;
+  for (int64_t i = 0; i < many; ++i) {
+    // every other one within and around what exp is neither 0 nor infinite for
+    float moderate = -106 + float(i) * (197.0f / float(many));
+    x.push_back(i % 2 ? moderate : sampleOf32(uint32_t(i)));
+    expected.push_back(numerics::exp(Host<float>(x.back())).v);
+    if (std::isnan(expected.back())) expected.back() = quietNaN<float>;
+  }
+  for (bool simplify : {false, true}) {
+    Module m;
+    Builder b(m.ctx());
+    UOpRef arg = b.arg(0, DType::F32, {b.idx(many)});
+    Entry e;
+    e.name = "exp", e.inputs = {{"x", arg}}, e.outputs = {{"y", b.un(Op::Exp, arg)}};
+    m.entries.push_back(e);
+    ASSERT_FALSE(bool(runNumerics(m)));
+    if (simplify) {
+      RewriteOptions options;
+      m.entries[0].outputs[0].value =
+          llvm::cantFail(rewrite(m.ctx(), {m.entries[0].outputs[0].value}, graphRules, options))[0];
+    }
+    auto s = llvm::cantFail(schedule(m));
+    for (const Target &target : allTargets()) {
+      if (!test::canRun(target)) continue;
+      CompileOptions options;
+      options.image = false;
+      auto compiled = llvm::cantFail(compileKernels(m.ctx(), s, target, options));
+      EXPECT_EQ(compiled.source.find("scale2_f32x16(") != std::string::npos, target.scalesInOne) << target.name;
+      test::Job j;
+      j.kernel = compiled.kernels[0].kernel;
+      j.buffers = {test::bytesOf(x), std::vector<uint8_t>(many * sizeof(float))};
+      j.parts = 3;
+      std::vector<test::Job> jobs{j};
+      ASSERT_EQ(test::run(m.ctx(), jobs, target, s.dims), "") << target.name;
+      auto got = test::valuesOf<float>(jobs[0].buffers[1]);
+      for (int64_t i = 0; i < many; ++i)
+        ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i]))
+            << target.name << " exp of " << x[i];
     }
   }
 }
