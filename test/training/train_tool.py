@@ -345,9 +345,14 @@ def killed_and_resumed():
             process.kill()
             kills += 1
         said = process.communicate()[1].decode()
-        if process.returncode == 0:
+        if process.returncode == 0 and kills < 2:  # the machine was busy while it was measured
+            took /= 2
+            for name in ("w.safetensors", "run.csv", "w.ckpt.safetensors"):
+                os.remove(name)
+        elif process.returncode == 0:
             break
-        expect(process.returncode == -9, said)
+        else:
+            expect(process.returncode == -9, said)
     expect(kills >= 2, f"{kills} kills")
     expect(files("w.safetensors", "run.csv", "w.ckpt.safetensors") == whole, f"after {kills} kills: other bytes")
     junk = [n for n in os.listdir() if ".tmp-" in n]
