@@ -372,7 +372,8 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef
   UOpRef mt = chunks->constIndex() == 1 ? num(0) : mod(plan.threads ? q : p, chunks);
   UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(plan.threads ? p : q, nCount);
   auto outer = unflatten(c, div(q, plan.threads ? chunks : nCount), batch);
-  UOpRef begin = mul(mt, chunk), count = simplifyIndex(c, idxMin(c, chunk, sub(mCount, begin)));
+  UOpRef begin = mul(mt, chunk), most = idxMin(c, chunk, sub(mCount, begin)), count = simplifyIndex(c, most);
+  if (rests && count->hi > most->hi) count = most; // the array of the sums is as large as the bounds say
   if (staged) mt = add(begin, values.range(count, RangeKind::Loop));
   if (rests) { // through the inner labels, and the rows' tiles in each
     UOpRef tiles = mul(count, idxProduct(c, inner));

@@ -135,6 +135,8 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   for (const Step &step : steps)
     if (step.ofGpu && p.*step.field != Plan().*step.field)
       return refusePlan(spec, p, step.name + " " + llvm::Twine(p.*step.field) + " is of GPUs; this is a CPU's");
+  if (p.kind == PlanKind::Rows && p.lanes == 1 && (writesRows(spec) || !keptInRow(spec).empty()))
+    return refusePlan(spec, p, "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
   return checkForm(spec, p);
 }
 

@@ -117,6 +117,7 @@ struct CommandLine {
   int64_t jobs = 1;
   bool quiet = false;
   bool train = false;
+  int64_t search = 0;
   std::optional<nn::Recipe> loss, optimizer, schedule;
   std::vector<nn::Recipe> metrics;
   std::vector<nn::Initialization> init;
@@ -199,6 +200,14 @@ Program describe(CommandLine &c) {
        "line "
        "'target NAME' for that target alone",
        text(o.plans)},
+      {"tuning", "FILE",
+       "plans for kernels by what they compute, as --search writes them: kernels that the file does not have are "
+       "planned as without it. Changes no bit of a result; may be given several times, a later file's plan goes first",
+       list(o.tunings)},
+      {"search", "SECONDS",
+       "looks for faster plans by timing kernels on this machine, for the CPU targets that it runs, and keeps them in "
+       "the file of --tuning, which is made if need be and keeps what it has of other kernels and targets",
+       number(c.search, 1, 1000000)},
       {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
        text(o.signingKey)},
       {"j", "N", "compiles with N processes; 1 if not given. The bytes do not depend on it", number(c.jobs, 1, 1024)},
@@ -222,6 +231,7 @@ Program describe(CommandLine &c) {
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
                "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
                "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cuda:sm_90,emu:cuda:sm_90\n"
+               "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --search=60 --tuning=digits.tuning\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --train --loss=cross_entropy \\\n"
                "      --optimizer='adamw(lr=1e-3)' --schedule='cosine(steps=2000, warmup=100)' --clip-norm=1\n"
                "  astra-compile digits.onnx -o trained.astra --dim batch=1..64 --weights weights.safetensors\n";
@@ -293,6 +303,17 @@ bool parseSize(llvm::StringRef text, int64_t &out) {
   return true;
 }
 
+/// What is wrong with --search, or "".
+std::string checkSearch(CommandLine &c) {
+  PipelineOptions &o = c.pipeline;
+  o.searchSeconds = double(c.search);
+  if (!c.search) return "";
+  if (o.tunings.size() != 1) return "--search writes one file: give --tuning=FILE once";
+  if (!o.plans.empty()) return "--search and --plans: a kernel's plan is found or given";
+  if (o.targets.empty()) return "--search is for CPUs, and no CPU is a target";
+  return "";
+}
+
 /// What is wrong with the command line as a whole, or "".
 std::string check(CommandLine &c, const std::vector<std::string> &models) {
   PipelineOptions &o = c.pipeline;
@@ -345,11 +366,15 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   for (const std::string &stage : o.printAfter)
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");
+  if (std::string wrong = checkSearch(c); !wrong.empty()) return wrong;
   o.jobs = unsigned(c.jobs);
   std::vector<Place> inputs{
       {"the model", o.model}, {"--weights", o.weights}, {"--plans", o.plans}, {"--sign", o.signingKey}};
   for (const auto &[name, path] : o.constants) inputs.push_back({"--constant " + name, path});
-  return o.output == "-" ? "" : overwritten(inputs, {{"-o", o.output}});
+  std::vector<Place> outputs;
+  for (const std::string &path : o.tunings) (c.search ? outputs : inputs).push_back({"--tuning", path});
+  if (o.output != "-") outputs.push_back({"-o", o.output});
+  return overwritten(inputs, outputs);
 }
 
 } // namespace

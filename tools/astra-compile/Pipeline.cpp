@@ -12,6 +12,7 @@
 #include "astra/Codegen/EmitProgram.h"
 #include "astra/IR/Text.h"
 #include "astra/IR/Verify.h"
+#include "astra/Search/Search.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -42,6 +43,7 @@ private:
     Plan plan;
   };
   std::vector<GivenPlan> given;
+  Tuning tuning;
   tool::Progress &progress;
   std::chrono::steady_clock::time_point started;
 
@@ -54,12 +56,16 @@ private:
   Expected<Module> load();
   Error keepTaps(Module &m);
   Error readPlans();
-  Plans plansFor(StringRef target, bool gpu) const;
+  Error readTunings();
+  Expected<Plans> plansFor(const Schedule &s, StringRef target,
+                           function_ref<Error(const KernelSpec &, const Plan &)> check, bool gpu);
+  Expected<Plans> plansFor(const Schedule &s, const GpuTarget &target);
+  Error search(const Module &m, const Schedule &s);
   Expected<int64_t> stepMemory(Module m, unsigned segments);
   Error boundMemory(const Module &m);
   Error emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code);
   Error emitGpu(Context &c, const Schedule &s);
-  Error reportKernels(Context &c, const Schedule &s, const GpuTarget &target);
+  Error reportKernels(Context &c, const Schedule &s, const GpuTarget &target, const Plans &plans);
   Expected<GpuPart> compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host);
 };
 
@@ -234,11 +240,70 @@ Error Pipeline::readPlans() {
   return Error::success();
 }
 
-Plans Pipeline::plansFor(StringRef target, bool gpu) const {
-  Plans out;
+/// The files of --tuning; one that a search is to write need not be there.
+Error Pipeline::readTunings() {
+  for (const std::string &path : o.tunings) {
+    if (o.searchSeconds && !sys::fs::exists(path)) continue;
+    ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
+    if (!file) return createFileError(path, file.getError());
+    if (Error e = readTuning((*file)->getBuffer(), path, tuning)) return e;
+  }
+  return Error::success();
+}
+
+/// Plans by kernel name: those of --tuning, which the kernel's content finds, and before them those of --plans.
+Expected<Plans> Pipeline::plansFor(const Schedule &s, StringRef target,
+                                   function_ref<Error(const KernelSpec &, const Plan &)> check, bool gpu) {
+  Expected<Plans> out = tunedPlans(s.kernels, target, tuning, check);
+  if (!out) return out.takeError();
+  if (!o.tunings.empty()) {
+    progress.clear();
+    errs() << "astra-compile: note: --tuning: " << out->size() << " of " << s.kernels.size() << " kernels of " << target
+           << " have their plan from it\n";
+  }
   for (const GivenPlan &g : given)
-    if (g.target.empty() ? gpu == (g.plan.threads != 0) : g.target == target) out[g.kernel] = g.plan;
+    if (g.target.empty() ? gpu == (g.plan.threads != 0) : g.target == target) (*out)[g.kernel] = g.plan;
   return out;
+}
+
+Expected<Plans> Pipeline::plansFor(const Schedule &s, const GpuTarget &target) {
+  auto check = [&](const KernelSpec &k, const Plan &p) { return checkGpuPlan(k, p, target); };
+  return plansFor(s, target.name, check, true);
+}
+
+/// Plans found by measuring, for the targets that this machine runs; written to the file of --tuning.
+Error Pipeline::search(const Module &m, const Schedule &s) {
+  std::vector<const Target *> here;
+  copy_if(o.targets, std::back_inserter(here), [](const Target *t) { return hostRuns(*t); });
+  if (here.empty()) return createStringError("--search: this machine runs none of the targets");
+  auto note = [&](const Twine &text) {
+    progress.clear();
+    errs() << "astra-compile: note: --search: " << text << "\n";
+  };
+  for (const Target *t : o.targets)
+    if (!is_contained(here, t)) note(Twine(t->name) + " is not searched: this machine does not run it");
+  for (const auto &[gpu, host] : o.gpus) note(Twine(gpu->name) + " is not searched: a search is for CPUs");
+  if (Error e = give(o.tunings.front(), text(tuning))) return e; // before the time is spent
+  for (const Target *t : here) {
+    begin("search " + Twine(t->name));
+    SearchOptions options{o.searchSeconds / here.size(), o.jobs, o.cache,
+                          [&](const std::string &what) { progress(what); }};
+    Expected<SearchReport> r = searchPlans(m, s, *t, options, tuning);
+    if (!r) return r.takeError();
+    if (o.timePasses) {
+      report(std::string("search ") + t->name);
+      for (const FasterKernel &k : r->faster)
+        errs() << format("search %s %s: %.4f ms, %.4f before: %s\n", t->name, k.name.c_str(), k.after * 1e3,
+                         k.before * 1e3, k.plan.c_str());
+    }
+    std::string skipped = r->skipped ? ", " + std::to_string(r->skipped) + " could not be timed" : "";
+    std::string text;
+    raw_string_ostream(text) << format("; their launches together take %.4g ms, %.4g before", r->after * 1e3,
+                                       r->before * 1e3);
+    note(Twine(t->name) + ": " + Twine(r->plans) + " plans tried, " + Twine(r->faster.size()) + " of " +
+         Twine(r->kernels) + " kernels are faster" + skipped + text);
+  }
+  return give(o.tunings.front(), text(tuning));
 }
 
 /// The bytes that a training step keeps its values in, at the bounds of its dims: states, inputs and outputs aside.
@@ -324,8 +389,10 @@ Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget
 Error Pipeline::emitGpu(Context &c, const Schedule &s) {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   begin(std::string("code ") + o.gpu->name + ", " + Twine(s.kernels.size()) + " kernels");
+  Expected<Plans> plans = plansFor(s, *o.gpu);
+  if (!plans) return plans.takeError();
   std::vector<Kernel> storage;
-  Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage, plansFor(o.gpu->name, true));
+  Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage, *plans);
   if (!kernels) return kernels.takeError();
   if (o.emit == "plan") {
     std::string list = std::string("target ") + o.gpu->name + "\n";
@@ -342,8 +409,8 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
 }
 
 /// How long each kernel takes, on stderr.
-Error Pipeline::reportKernels(Context &c, const Schedule &s, const GpuTarget &target) {
-  Expected<std::vector<GpuTime>> times = timeGpuKernels(c, s, target, o.ptxas, plansFor(target.name, true));
+Error Pipeline::reportKernels(Context &c, const Schedule &s, const GpuTarget &target, const Plans &plans) {
+  Expected<std::vector<GpuTime>> times = timeGpuKernels(c, s, target, o.ptxas, plans);
   if (!times) return times.takeError();
   progress.clear();
   const char *tool = target.flavour == GpuFlavour::CUDA ? "ptxas" : "ld.lld";
@@ -357,10 +424,12 @@ Error Pipeline::reportKernels(Context &c, const Schedule &s, const GpuTarget &ta
 Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host) {
   std::string stage = std::string("code ") + target.name;
   begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
+  Expected<Plans> plans = plansFor(s, target);
+  if (!plans) return plans.takeError();
   if (o.timeKernels)
-    if (Error e = reportKernels(c, s, target)) return std::move(e);
+    if (Error e = reportKernels(c, s, target, *plans)) return std::move(e);
   started = std::chrono::steady_clock::now();
-  Expected<CompiledGpu> gpu = compileGpu(c, s, target, o.ptxas, plansFor(target.name, true));
+  Expected<CompiledGpu> gpu = compileGpu(c, s, target, o.ptxas, *plans);
   if (!gpu) return gpu.takeError();
   auto warn = [&](const Twine &what) {
     progress.clear();
@@ -393,6 +462,7 @@ Error Pipeline::compile() {
   if (!o.saveTemps.empty())
     if (std::error_code e = sys::fs::create_directories(o.saveTemps)) return createFileError(o.saveTemps, e);
   if (Error e = readPlans()) return e;
+  if (Error e = readTunings()) return e;
   std::optional<SigningKey> key;
   if (!o.signingKey.empty()) {
     Expected<SigningKey> read = readSigningKey(o.signingKey);
@@ -448,6 +518,8 @@ Error Pipeline::compile() {
   if (o.gpu) return emitGpu(m.ctx(), *s);
   if (std::error_code ec = o.cache.empty() ? std::error_code() : sys::fs::create_directories(o.cache))
     return createStringError("--cache=%s: cannot make this folder: %s", o.cache.c_str(), ec.message().c_str());
+  if (o.searchSeconds)
+    if (Error e = search(m, *s)) return e;
   std::vector<CompiledTarget> code;
   for (const Target *target : o.targets) {
     std::string stage = std::string("code ") + target->name;
@@ -456,7 +528,9 @@ Error Pipeline::compile() {
     options.jobs = o.jobs;
     options.cache = o.cache;
     options.image = o.emit.empty();
-    options.plans = plansFor(target->name, false);
+    Expected<Plans> plans = plansFor(*s, target->name, checkPlan, false);
+    if (!plans) return plans.takeError();
+    options.plans = std::move(*plans);
     options.verify = o.verifyEach;
     Expected<CompiledTarget> compiled = compileKernels(m.ctx(), *s, *target, options);
     if (!compiled) return compiled.takeError();

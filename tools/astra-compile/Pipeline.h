@@ -17,6 +17,8 @@ struct PipelineOptions {
   std::string model, output; // output: "-" is stdout, for --emit
   std::string emit;          // "", uop, schedule, plan, c, mlir, llvm, ptx, asm
   std::string saveTemps, cache, taps, plans, signingKey;
+  std::vector<std::string> tunings; // files of --tuning; with searchSeconds one, which is written
+  double searchSeconds = 0;         // --search; 0: none
   std::vector<std::string> printAfter;
   std::vector<const Target *> targets;
   const GpuTarget *gpu = nullptr;                       // in place of targets: a text is asked for

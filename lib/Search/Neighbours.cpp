@@ -1,0 +1,156 @@
+//===- Neighbours.cpp: the plans beside a plan -----------------------------===//
+// Takes:    see Neighbours.h.
+// Gives:    the rows of `moves` in order, each applied to the plan; then other row labels, then other forms.
+// Keeps:    moves are data: one that helps is a row more.
+#include "Neighbours.h"
+#include "astra/Codegen/Lower.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+
+namespace {
+
+enum class By : uint8_t { Set, Add, Less, Times, Over };
+struct Change {
+  unsigned Plan::*field;
+  By by;
+  unsigned number;
+};
+struct Move {
+  std::initializer_list<PlanKind> of;
+  std::initializer_list<Change> changes;
+};
+
+using K = PlanKind;
+const Move moves[] = {
+    // tiles: what 32 registers hold, and what 16 do
+    {{K::Contract}, {{&Plan::rows, By::Set, 14}, {&Plan::unroll, By::Set, 2}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 9}, {&Plan::unroll, By::Set, 3}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 8}, {&Plan::unroll, By::Set, 3}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 6}, {&Plan::unroll, By::Set, 4}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 12}, {&Plan::unroll, By::Set, 2}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 7}, {&Plan::unroll, By::Set, 4}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 6}, {&Plan::unroll, By::Set, 2}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 4}, {&Plan::unroll, By::Set, 3}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 4}, {&Plan::unroll, By::Set, 6}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 12}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 1}, {&Plan::unroll, By::Set, 8}}},
+    {{K::Contract}, {{&Plan::rows, By::Set, 1}, {&Plan::unroll, By::Set, 4}}},
+    // where operands and sums lie
+    {{K::Contract}, {{&Plan::stage, By::Set, 32}, {&Plan::tall, By::Set, 0}, {&Plan::deep, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 16}, {&Plan::deep, By::Set, 256}}},
+    {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 8}, {&Plan::deep, By::Set, 512}}},
+    {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 0}, {&Plan::deep, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::stage, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::stage, By::Over, 2}}},
+    {{K::Contract}, {{&Plan::tall, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::tall, By::Over, 2}}},
+    {{K::Contract}, {{&Plan::deep, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::deep, By::Over, 2}}},
+    // what is asked for ahead
+    {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 24}}},
+    {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 8}}},
+    {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 0}}},
+    // vectors a step
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Times, 2}}},
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Over, 2}}},
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::lanes, By::Over, 2}}},
+    {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::lanes, By::Times, 2}}},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::lanes, By::Over, 2}, {&Plan::unroll, By::Times, 2}}},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::lanes, By::Times, 2}, {&Plan::unroll, By::Over, 2}}},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::lanes, By::Set, 1}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Add, 1}}},
+    {{K::Map, K::Rows, K::Columns}, {{&Plan::merge, By::Less, 1}}},
+    {{K::Map, K::Columns}, {{&Plan::merge, By::Less, 1}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map}, {{&Plan::block, By::Set, 64}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map}, {{&Plan::block, By::Set, 16}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map}, {{&Plan::block, By::Times, 2}}},
+    {{K::Map}, {{&Plan::block, By::Over, 2}}},
+    {{K::Map}, {{&Plan::block, By::Set, 0}}},
+    // tiles beside this one
+    {{K::Contract}, {{&Plan::rows, By::Add, 1}}},
+    {{K::Contract}, {{&Plan::rows, By::Less, 1}}},
+    {{K::Contract}, {{&Plan::rows, By::Add, 2}}},
+    {{K::Contract}, {{&Plan::rows, By::Less, 2}}},
+    {{K::Contract}, {{&Plan::unroll, By::Add, 1}}},
+    {{K::Contract}, {{&Plan::unroll, By::Less, 1}}},
+    {{K::Contract}, {{&Plan::rows, By::Over, 2}, {&Plan::unroll, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::rows, By::Times, 2}, {&Plan::unroll, By::Over, 2}}},
+};
+
+} // namespace
+
+static unsigned apply(By by, unsigned v, unsigned number) {
+  switch (by) {
+  case By::Set: return number;
+  case By::Add: return v + number;
+  case By::Less: return v > number ? v - number : 0;
+  case By::Times: return v * number;
+  case By::Over: return v / number;
+  }
+  llvm_unreachable("all ways are above");
+}
+
+/// More sums at once than there are registers gain nothing.
+static bool holds(const Plan &p, const KernelSpec &spec, const Target &target) {
+  if (p.kind != PlanKind::Contract) return true;
+  unsigned bytes = p.lanes * std::max(1u, byteSize(spec.heavy->dtype));
+  return p.rows * p.unroll * std::max(1u, bytes / target.vectorBytes) <= target.vectorRegisters;
+}
+
+/// The same tile along other rows: the innermost labels of the output's memory order that the lanes' operand lacks.
+static void otherRows(const KernelSpec &spec, const Plan &plan, std::vector<Plan> &out) {
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  auto mentions = [](const auto &forms, int64_t label) {
+    return llvm::any_of(forms, [&](const AffineForm &f) {
+      return llvm::any_of(f.terms, [&](const auto &t) { return t.first == label; });
+    });
+  };
+  const auto &lanes = mentions(s.b, plan.nLabel) ? s.b : s.a;
+  llvm::SmallVector<int64_t> rows;
+  for (const MemoryDim &d : spec.outputs[0].layout.dims)
+    if (d.axis != plan.nLabel && d.axis < s.kept && !mentions(lanes, d.axis)) rows.push_back(d.axis);
+  for (size_t k = 0; k <= rows.size(); ++k) {
+    Plan p = plan;
+    auto taken = llvm::ArrayRef(rows).take_back(k);
+    p.mLabels.assign(taken.begin(), taken.end());
+    if (k == 0) p.rows = 1, p.stage = p.tall = p.deep = 0;
+    out.push_back(std::move(p));
+  }
+}
+
+/// Reductions along rows instead of columns and the other way round, each from a common start.
+static void otherForms(const KernelSpec &spec, const Plan &plan, const Target &target, std::vector<Plan> &out) {
+  unsigned rank = spec.outputs[0].layout.dims.size(),
+           width = std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype)));
+  auto add = [&](PlanKind kind, unsigned merge, unsigned unroll) {
+    Plan p;
+    p.kind = kind, p.merge = merge, p.lanes = width, p.unroll = unroll;
+    out.push_back(p);
+  };
+  if (plan.kind != PlanKind::Rows)
+    for (unsigned unroll : {1, 4}) add(PlanKind::Rows, rank, unroll);
+  if (plan.kind != PlanKind::Columns)
+    for (unsigned merge = 1; merge <= rank; ++merge) add(PlanKind::Columns, merge, 1);
+}
+
+std::vector<Plan> astra::neighbours(const KernelSpec &spec, const Plan &plan, const Target &target) {
+  std::vector<Plan> all;
+  for (const Move &m : moves) {
+    if (!llvm::is_contained(m.of, plan.kind)) continue;
+    Plan p = plan;
+    for (const Change &c : m.changes) p.*c.field = apply(c.by, p.*c.field, c.number);
+    all.push_back(std::move(p));
+  }
+  if (plan.kind == PlanKind::Contract) otherRows(spec, plan, all);
+  if (spec.heavy && (spec.heavy->is(Op::Reduce) || spec.heavy->is(Op::Contract))) otherForms(spec, plan, target, all);
+  std::string own = text(plan);
+  std::erase_if(all, [&](const Plan &p) {
+    if (text(p) == own || !holds(p, spec, target)) return true;
+    llvm::Error refused = checkPlan(spec, p);
+    bool bad = bool(refused);
+    llvm::consumeError(std::move(refused));
+    return bad;
+  });
+  return all;
+}

@@ -1,0 +1,254 @@
+//===- Search.cpp: better plans, found by measuring ------------------------===//
+// Takes:    see Search.h.
+// Gives:    for each kernel the end of a walk from plan to neighbouring plan, a step where one is clearly faster.
+// Keeps:    time goes to kernels in proportion to their share of the whole: the next round is that of the kernel that
+//           has had the least time for its share. Plans are timed by turns, so that what else the machine does falls on
+//           all of them.
+#include "astra/Search/Search.h"
+#include "Bench.h"
+#include "Neighbours.h"
+#include "Occasions.h"
+#include "astra/Codegen/Compile.h"
+#include "astra/Codegen/Lower.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <chrono>
+
+using namespace astra;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+constexpr uint64_t mostBytes = uint64_t(1) << 30; // of one kernel's buffers
+constexpr double leastShare = 1e-3;               // of a kernel that is searched, of the whole
+constexpr double gain = 0.97;                     // a plan is taken that needs less than this part of the time
+constexpr double hopeless = 1.3;                  // a plan that begins so much slower is not timed again
+constexpr unsigned plansPerRound = 8;             // and compiler
+constexpr int64_t enoughItems = 16;               // for the threads of a call
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> xs) {
+  llvm::sort(xs);
+  return xs[xs.size() / 2];
+}
+
+/// A kernel that is searched.
+struct Subject {
+  uint32_t kernel;
+  std::string hash;
+  Plan heuristic, best;
+  double before, after; // seconds of a launch under the first plan and under the best
+  double spent = 0;     // seconds of search
+  size_t mostNodes = 0;
+  int64_t leastItems = 0;
+  bool done = false; // no neighbour is left
+  llvm::StringSet<> tried;
+  llvm::DenseSet<std::pair<UOpRef, unsigned>> lowered; // different plans may be one kernel
+};
+
+class Search {
+public:
+  Search(const Module &m, const Schedule &s, const Target &target, const SearchOptions &options)
+      : c(*m.context), s(s), target(target), options(options), occasions(findOccasions(m, s)) {}
+  Error run(Tuning &tuning, SearchReport &report);
+
+private:
+  Context &c;
+  const Schedule &s;
+  const Target &target;
+  const SearchOptions &options;
+  std::vector<Occasion> occasions;
+  std::vector<Subject> subjects;
+  unsigned plans = 0;
+  Clock::time_point start;
+
+  bool isOver() const { return since(start) >= options.seconds; }
+  double share(const Subject &x) const { return occasions[x.kernel].launches * x.after; }
+  std::optional<int64_t> items(uint32_t kernel, UOpRef sink) const;
+  Error begin(const Tuning &tuning, SearchReport &report);
+  std::vector<Plan> candidates(Subject &x);
+  Error round(Subject &x);
+  Expected<CompiledTarget> compile(const KernelSpec &spec, llvm::ArrayRef<Plan> plans);
+};
+
+std::optional<int64_t> Search::items(uint32_t kernel, UOpRef sink) const {
+  return idxEvaluate(itemCount(c, sink), [&](UOpRef d) -> std::optional<int64_t> {
+    auto it = llvm::find(s.dims, d);
+    if (it == s.dims.end()) return std::nullopt;
+    return occasions[kernel].dims[it - s.dims.begin()];
+  });
+}
+
+/// All kernels under the plans that there are, timed once, and which of them are worth a search.
+Error Search::begin(const Tuning &tuning, SearchReport &report) {
+  CompileOptions co;
+  co.jobs = options.jobs, co.cache = options.cache;
+  Expected<Plans> tuned = tunedPlans(s.kernels, target.name, tuning, checkPlan);
+  if (!tuned) return tuned.takeError();
+  co.plans = *tuned;
+  Expected<CompiledTarget> code = compileKernels(c, s, target, co);
+  if (!code) return code.takeError();
+  Expected<LoadedCode> loaded = LoadedCode::load(code->image);
+  if (!loaded) return loaded.takeError();
+  start = Clock::now();
+  llvm::StringSet<> hashes;
+  for (auto [i, k] : llvm::enumerate(code->kernels)) {
+    report.kernels += occasions[i].launches > 0;
+    if (!occasions[i].launches) continue;
+    const KernelSpec &spec = s.kernels[i];
+    auto n = items(i, k.kernel.sink);
+    auto bench = Bench::make(spec, k.kernel, s.dims, occasions[i].dims, mostBytes);
+    if (!n || !bench) {
+      ++report.skipped;
+      continue;
+    }
+    Runnable r{loaded->at(k.offset), *n, k.scratch};
+    bench->agrees(r);
+    double seconds = median({bench->time(r), bench->time(r), bench->time(r)});
+    report.before += occasions[i].launches * seconds;
+    if (*n == 0 || !hashes.insert(contentHash(spec)).second) continue;
+    Subject x;
+    x.kernel = i, x.hash = contentHash(spec), x.heuristic = choosePlan(c, spec, target);
+    x.best = llvm::cantFail(parsePlan(k.kernel.plan));
+    x.before = x.after = seconds;
+    x.mostNodes = 4 * topoSort(k.kernel.sink).size() + 4000;
+    x.leastItems = std::min(*n, enoughItems);
+    x.tried.insert(text(x.best));
+    x.lowered.insert({lowerKernel(c, spec, x.best).sink, x.best.ahead});
+    subjects.push_back(std::move(x));
+  }
+  report.after = report.before;
+  for (Subject &x : subjects) x.done = share(x) < leastShare * report.before;
+  return Error::success();
+}
+
+/// Plans that were not tried yet, the heuristic's first.
+std::vector<Plan> Search::candidates(Subject &x) {
+  const KernelSpec &spec = s.kernels[x.kernel];
+  std::vector<Plan> all = neighbours(spec, x.best, target), out;
+  all.insert(all.begin(), x.heuristic);
+  for (Plan &p : all) {
+    if (out.size() == plansPerRound * options.jobs) break;
+    if (!x.tried.insert(text(p)).second) continue;
+    Kernel k = lowerKernel(c, spec, p);
+    if (!x.lowered.insert({k.sink, k.ahead}).second) continue;
+    k = expandKernel(c, k);
+    auto n = items(x.kernel, k.sink);
+    if (!n || *n < x.leastItems || topoSort(k.sink).size() > x.mostNodes) continue;
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+/// One kernel under several plans.
+Expected<CompiledTarget> Search::compile(const KernelSpec &spec, llvm::ArrayRef<Plan> plans) {
+  Schedule part;
+  part.dims = s.dims, part.moduleDims = s.moduleDims;
+  CompileOptions co;
+  co.jobs = options.jobs, co.cache = options.cache;
+  for (auto [i, p] : llvm::enumerate(plans)) {
+    part.kernels.push_back(spec);
+    part.kernels.back().name = "plan" + std::to_string(i);
+    co.plans[part.kernels.back().name] = p;
+  }
+  return compileKernels(c, part, target, co);
+}
+
+/// How much of the time of `a` `b` takes: the median of pairs.
+double ratio(Bench &bench, const Runnable &a, const Runnable &b) {
+  constexpr unsigned pairs = 15, leastPairs = 5;
+  constexpr double enough = 2; // seconds
+  std::vector<double> ratios;
+  auto began = Clock::now();
+  while (ratios.size() < pairs && (ratios.size() < leastPairs || since(began) < enough)) {
+    double first = bench.time(a), second = bench.time(b);
+    ratios.push_back(second / std::max(first, 1e-12));
+  }
+  return median(ratios);
+}
+
+/// The best plan beside some of its neighbours.
+Error Search::round(Subject &x) {
+  const KernelSpec &spec = s.kernels[x.kernel];
+  std::vector<Plan> entrants = candidates(x);
+  if (entrants.empty()) {
+    x.done = true;
+    return Error::success();
+  }
+  entrants.insert(entrants.begin(), x.best);
+  Expected<CompiledTarget> code = compile(spec, entrants);
+  if (!code) return code.takeError();
+  Expected<LoadedCode> loaded = LoadedCode::load(code->image);
+  if (!loaded) return loaded.takeError();
+  auto bench = Bench::make(spec, code->kernels[0].kernel, s.dims, occasions[x.kernel].dims, mostBytes);
+  if (!bench) return llvm::createStringError("no memory for the buffers of kernel '" + spec.name + "'");
+
+  std::vector<Runnable> runs;
+  std::vector<std::vector<double>> times(entrants.size());
+  for (auto [i, k] : llvm::enumerate(code->kernels)) {
+    runs.push_back({loaded->at(k.offset), *items(x.kernel, k.kernel.sink), k.scratch});
+    if (!bench->agrees(runs.back()))
+      return llvm::createStringError("internal error: kernel '" + spec.name + "' on " + target.name +
+                                     " gives other bits under plan '" + text(entrants[i]) + "' than under '" +
+                                     text(entrants[0]) + "'");
+    times[i].push_back(std::min(bench->time(runs[i]), bench->time(runs[i])));
+  }
+  plans += entrants.size() - 1;
+  constexpr unsigned turns = 7, leastTurns = 3;
+  constexpr double enough = 1.5; // seconds
+  auto began = Clock::now();
+  for (unsigned turn = 0; turn < turns && (turn < leastTurns || since(began) < enough); ++turn)
+    for (size_t i = 0; i < runs.size(); ++i)
+      if (times[i][0] < hopeless * times[0][0]) times[i].push_back(bench->time(runs[i]));
+  size_t best = 0;
+  double least = median(times[0]) * gain;
+  for (size_t i = 1; i < runs.size(); ++i)
+    if (times[i].size() > 1 && median(times[i]) < least) best = i, least = median(times[i]);
+  if (!best) return Error::success();
+  double part = ratio(*bench, runs[0], runs[best]);
+  if (part < gain) x.best = entrants[best], x.after *= part;
+  return Error::success();
+}
+
+Error Search::run(Tuning &tuning, SearchReport &report) {
+  if (Error e = begin(tuning, report)) return e;
+  constexpr double head = 0.3; // seconds that all have had at the beginning, so that shares decide who begins
+  while (!isOver()) {
+    Subject *next = nullptr;
+    for (Subject &x : subjects)
+      if (!x.done && (!next || share(x) * (next->spent + head) > share(*next) * (x.spent + head))) next = &x;
+    if (!next) break;
+    if (options.progress)
+      options.progress("search " + std::string(target.name) + ", " + std::to_string(int(since(start))) + " of " +
+                       std::to_string(int(options.seconds)) + " s, " + std::to_string(plans) + " plans, " +
+                       s.kernels[next->kernel].name);
+    auto began = Clock::now();
+    if (Error e = round(*next)) return e;
+    next->spent += since(began);
+  }
+  report.plans = plans;
+  for (const Subject &x : subjects) {
+    std::pair<std::string, std::string> key{x.hash, target.name};
+    if (text(x.best) == text(x.heuristic))
+      tuning.erase(key);
+    else
+      tuning[key] = {x.best, ""};
+    if (x.after >= x.before) continue;
+    report.after -= occasions[x.kernel].launches * (x.before - x.after);
+    report.faster.push_back({s.kernels[x.kernel].name, text(x.best), x.before, x.after});
+  }
+  return Error::success();
+}
+
+} // namespace
+
+Expected<SearchReport> astra::searchPlans(const Module &m, const Schedule &schedule, const Target &target,
+                                          const SearchOptions &options, Tuning &tuning) {
+  SearchReport report;
+  if (Error e = Search(m, schedule, target, options).run(tuning, report)) return std::move(e);
+  return report;
+}
