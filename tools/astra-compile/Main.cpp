@@ -191,10 +191,11 @@ Program describe(CommandLine &c) {
       {"weights", "FILE.safetensors",
        "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(o.weights)},
       {"emit", "STAGE",
-       "gives a stage instead of a bundle: uop, schedule, plan, c or asm (of the first target). c with -o model.c "
+       "gives a stage instead of a bundle: uop, schedule, plan, tuning (plans as --tuning reads them), c or asm (of "
+       "the first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
-           gpuNames() + "): plan, mlir, llvm, ptx, or asm, which of cuda is PTX too",
-       word(o.emit, "uop|schedule|plan|c|mlir|llvm|ptx|asm")},
+           gpuNames() + "): plan, tuning, mlir, llvm, ptx, or asm, which of cuda is PTX too",
+       word(o.emit, "uop|schedule|plan|tuning|c|mlir|llvm|ptx|asm")},
       {"plans", "FILE",
        "plans for kernels instead of the chosen ones, as --emit=plan prints: lines of 'kernel: plan', those after a "
        "line "
@@ -243,9 +244,9 @@ std::string takeText(CommandLine &c, const GpuTarget &gpu) {
   PipelineOptions &o = c.pipeline;
   if (c.targets.size() > 1) return "--emit of a GPU takes one target";
   if (o.emit == "c")
-    return std::string("--emit=c is of CPUs; of ") + gpu.name + " there are plan, mlir, llvm, ptx and asm";
+    return std::string("--emit=c is of CPUs; of ") + gpu.name + " there are plan, tuning, mlir, llvm, ptx and asm";
   if (o.emit == "ptx" && gpu.flavour != GpuFlavour::CUDA)
-    return std::string("--emit=ptx is of cuda; of ") + gpu.name + " there are plan, mlir, llvm and asm";
+    return std::string("--emit=ptx is of cuda; of ") + gpu.name + " there are plan, tuning, mlir, llvm and asm";
   o.gpu = &gpu;
   return "";
 }

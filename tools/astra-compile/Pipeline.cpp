@@ -368,9 +368,21 @@ std::string planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpus = {})
   return out;
 }
 
+/// The plans of all kernels of a target as a tuning has them.
+void addTo(Tuning &out, const Schedule &s, const char *target, function_ref<const Kernel &(size_t)> kernel) {
+  for (auto [i, spec] : enumerate(s.kernels))
+    out[{contentHash(spec), target}] = {cantFail(parsePlan(kernel(i).plan)), ""};
+}
+
 Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget> code) {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   if (o.emit == "plan") return give(to, planList(code));
+  if (o.emit == "tuning") {
+    Tuning all;
+    for (const CompiledTarget &t : code)
+      addTo(all, s, t.target->name, [&](size_t i) -> const Kernel & { return t.kernels[i].kernel; });
+    return give(to, text(all));
+  }
   if (o.emit == "asm") {
     Expected<std::string> text = assemblyText(code.front().source, *code.front().target);
     if (!text) return text.takeError();
@@ -398,6 +410,11 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
     std::string list = std::string("target ") + o.gpu->name + "\n";
     for (const Kernel &k : storage) list += k.name + ": " + k.plan + "\n";
     return give(to, list);
+  }
+  if (o.emit == "tuning") {
+    Tuning all;
+    addTo(all, s, o.gpu->name, [&](size_t i) -> const Kernel & { return storage[i]; });
+    return give(to, text(all));
   }
   Expected<GpuModule> module = lowerGpu(c, *kernels, *o.gpu, s.dims, /*withText=*/o.emit == "mlir");
   if (!module) return module.takeError();

@@ -15,7 +15,7 @@ namespace astra {
 
 struct PipelineOptions {
   std::string model, output; // output: "-" is stdout, for --emit
-  std::string emit;          // "", uop, schedule, plan, c, mlir, llvm, ptx, asm
+  std::string emit;          // "", uop, schedule, plan, tuning, c, mlir, llvm, ptx, asm
   std::string saveTemps, cache, taps, plans, signingKey;
   std::vector<std::string> tunings; // files of --tuning; with searchSeconds one, which is written
   double searchSeconds = 0;         // --search; 0: none
