@@ -126,21 +126,24 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
   return Error::success();
 }
 
-/// Plans that were not tried yet, the heuristic's first.
+/// Plans that were not tried yet: the heuristic's, neighbours of the best, and when these are done theirs.
 std::vector<Plan> Search::candidates(Subject &x) {
   const KernelSpec &spec = s.kernels[x.kernel];
-  std::vector<Plan> all = neighbours(spec, x.best, target), out;
-  all.insert(all.begin(), x.heuristic);
-  for (Plan &p : all) {
-    if (out.size() == plansPerRound * options.jobs) break;
-    if (!x.tried.insert(text(p)).second) continue;
+  std::vector<Plan> out;
+  auto isFull = [&] { return out.size() == plansPerRound * options.jobs; };
+  auto consider = [&](const Plan &p) {
+    if (isFull() || !x.tried.insert(text(p)).second) return;
     Kernel k = lowerKernel(c, spec, p);
-    if (!x.lowered.insert({k.sink, k.ahead}).second) continue;
+    if (!x.lowered.insert({k.sink, k.ahead}).second) return;
     k = expandKernel(c, k);
     auto n = items(x.kernel, k.sink);
-    if (!n || *n < x.leastItems || topoSort(k.sink).size() > x.mostNodes) continue;
-    out.push_back(std::move(p));
-  }
+    if (n && *n >= x.leastItems && topoSort(k.sink).size() <= x.mostNodes) out.push_back(p);
+  };
+  consider(x.heuristic);
+  std::vector<Plan> near = neighbours(spec, x.best, target);
+  for (const Plan &p : near) consider(p);
+  for (size_t i = 0; i < near.size() && !isFull() && !isOver(); ++i)
+    for (const Plan &p : neighbours(spec, near[i], target)) consider(p);
   return out;
 }
 

@@ -132,6 +132,37 @@ TEST_F(Plans, SizesAreRefused) {
             "block 16; only a map that writes its whole output has blocks");
 }
 
+TEST_F(Plans, RowsThatAreWrittenHaveVectors) {
+  auto m = parse(R"(module @m {
+    entry @main(%x : f32[8, 300]) -> (%y : f32[8, 300]) {
+      %s = reduce %x kind=max order=exact axes=[1]
+      %1 = reshape %s [8, 1]
+      %2 = expand %1 [8, 300]
+      %y = sub %x, %2
+    }
+  })",
+                 "rows.uop");
+  ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+  llvm::cantFail(runNumerics(*m));
+  Schedule rows = llvm::cantFail(schedule(*m));
+  ASSERT_EQ(rows.kernels.size(), 1u);
+  EXPECT_EQ(refusal(rows.kernels[0], "rows: merge 2; vector 2; unroll 1"), "");
+  EXPECT_EQ(refusal(rows.kernels[0], "rows: merge 2; vector 1; unroll 1"),
+            "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
+  EXPECT_EQ(refusal(kernel(Op::Reduce), "rows: merge 2; vector 1; unroll 1"), "");
+}
+
+// Tiles of rows that a dim counts: an item's array is for so many as the plan says, whatever the dim's bounds.
+TEST_F(Plans, SumsRestOverAnExtentKnownAtRunTime) {
+  const KernelSpec &k = kernel(Op::Contract, true);
+  CompileOptions o;
+  o.image = false;
+  o.plans[k.name] = llvm::cantFail(parsePlan("contract: n 2; m 1; rows 5; vector 16; unroll 1; tall 16; deep 16"));
+  auto code = compileKernels(m.ctx(), s, allTargets()[0], o);
+  ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+  EXPECT_LE(code->kernels[&k - s.kernels.data()].scratch, 16u * 5 * 16 * 4 * 2);
+}
+
 TEST_F(Plans, KindsAreRefused) {
   EXPECT_EQ(refusal(kernel(Op::Reduce), "contract: n 1; m 0; rows 4; vector 16; unroll 1"),
             "the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
