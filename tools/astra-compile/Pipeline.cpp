@@ -4,6 +4,7 @@
 // Keeps:    each stage under its name: timed, printed and saved alike.
 // Does not: decide anything: libraries do.
 #include "Pipeline.h"
+#include "GivenPlans.h"
 #include "Npy.h"
 #include "OutputFile.h"
 #include "Passes.h"
@@ -32,34 +33,25 @@ namespace {
 
 class Pipeline {
 public:
-  Pipeline(const PipelineOptions &options, tool::Progress &progress) : o(options), progress(progress) {}
+  Pipeline(const PipelineOptions &options, tool::Progress &progress)
+      : o(options), progress(progress), given(options, [this](const Twine &text) { note(text); }) {}
   Error compile();
 
 private:
   const PipelineOptions &o;
   unsigned segments = 1; // of training: nn::TrainingOptions
-  struct GivenPlan {
-    std::string target, kernel; // target "": any of its kind
-    Plan plan;
-  };
-  std::vector<GivenPlan> given;
-  Tuning tuning;
   tool::Progress &progress;
+  GivenPlans given;
   std::chrono::steady_clock::time_point started;
 
+  void note(const Twine &text);
   void begin(const Twine &stage);
   void report(StringRef stage);
-  void printNotes(ArrayRef<std::string> notes);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
   Error write(StringRef path, function_ref<Error(raw_ostream &)> content);
   Error give(StringRef path, StringRef text);
   Expected<Module> load();
   Error keepTaps(Module &m);
-  Error readPlans();
-  Error readTunings();
-  Expected<Plans> plansFor(const Schedule &s, StringRef target,
-                           function_ref<Error(const KernelSpec &, const Plan &)> check, bool gpu);
-  Expected<Plans> plansFor(const Schedule &s, const GpuTarget &target);
   Error search(const Module &m, const Schedule &s);
   Expected<int64_t> stepMemory(Module m, unsigned segments);
   Error boundMemory(const Module &m);
@@ -68,6 +60,12 @@ private:
   Error reportKernels(Context &c, const Schedule &s, const GpuTarget &target, const Plans &plans);
   Expected<GpuPart> compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host);
 };
+
+/// A line on stderr.
+void Pipeline::note(const Twine &text) {
+  progress.clear();
+  errs() << "astra-compile: note: " << text << "\n";
+}
 
 void Pipeline::begin(const Twine &stage) {
   progress(stage.str());
@@ -78,11 +76,6 @@ void Pipeline::report(StringRef stage) {
   std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
   progress.clear();
   errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
-}
-
-void Pipeline::printNotes(ArrayRef<std::string> notes) {
-  progress.clear();
-  for (const std::string &note : notes) errs() << "astra-compile: note: " << note << '\n';
 }
 
 /// Time, listing and file of a stage that is done.
@@ -161,7 +154,7 @@ Expected<Module> Pipeline::load() {
     std::vector<std::string> notes;
     options.notes = &notes;
     Expected<Module> m = importONNX(o.model, options);
-    printNotes(notes);
+    for (const std::string &text : notes) note(text);
     return m;
   }
   if (!o.constants.empty())
@@ -207,88 +200,21 @@ Error Pipeline::keepTaps(Module &m) {
                            o.taps.c_str());
 }
 
-/// Lines of "kernel: plan", and "target NAME", after which they are that target's alone; those before the first such
-/// line are for every CPU, or, where they say threads, for every GPU. Empty lines and lines that begin with # are
-/// skipped.
-Error Pipeline::readPlans() {
-  if (o.plans.empty()) return Error::success();
-  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(o.plans);
-  if (!file) return createFileError(o.plans, file.getError());
-  SmallVector<StringRef> lines;
-  (*file)->getBuffer().split(lines, '\n');
-  StringRef target;
-  for (auto [i, line] : enumerate(lines)) {
-    auto bad = [&, n = i + 1](const Twine &why) {
-      return createStringError(std::make_error_code(std::errc::invalid_argument),
-                               o.plans + ":" + Twine(n) + ": " + why);
-    };
-    line = line.trim();
-    if (line.empty() || line.starts_with("#")) continue;
-    if (line.consume_front("target ")) {
-      target = line.trim();
-      if (!targetNamed(target) && !gpuTargetNamed(target)) return bad("there is no target '" + target + "'");
-      continue;
-    }
-    auto [kernel, text] = line.split(':');
-    Expected<Plan> plan = parsePlan(text.trim());
-    if (!plan) return bad(toString(plan.takeError()));
-    if (target.empty() && (plan->threads ? o.gpus.empty() && !o.gpu : o.targets.empty()))
-      return bad(plan->threads ? "a plan with threads is a GPU's, and no GPU is a target"
-                               : "a plan without threads is a CPU's, and no CPU is a target");
-    given.push_back({target.str(), kernel.trim().str(), std::move(*plan)});
-  }
-  return Error::success();
-}
-
-/// The files of --tuning; one that a search is to write need not be there.
-Error Pipeline::readTunings() {
-  for (const std::string &path : o.tunings) {
-    if (o.searchSeconds && !sys::fs::exists(path)) continue;
-    ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
-    if (!file) return createFileError(path, file.getError());
-    if (Error e = readTuning((*file)->getBuffer(), path, tuning)) return e;
-  }
-  return Error::success();
-}
-
-/// Plans by kernel name: those of --tuning, which the kernel's content finds, and before them those of --plans.
-Expected<Plans> Pipeline::plansFor(const Schedule &s, StringRef target,
-                                   function_ref<Error(const KernelSpec &, const Plan &)> check, bool gpu) {
-  Expected<Plans> out = tunedPlans(s.kernels, target, tuning, check);
-  if (!out) return out.takeError();
-  if (!o.tunings.empty()) {
-    progress.clear();
-    errs() << "astra-compile: note: --tuning: " << out->size() << " of " << s.kernels.size() << " kernels of " << target
-           << " have their plan from it\n";
-  }
-  for (const GivenPlan &g : given)
-    if (g.target.empty() ? gpu == (g.plan.threads != 0) : g.target == target) (*out)[g.kernel] = g.plan;
-  return out;
-}
-
-Expected<Plans> Pipeline::plansFor(const Schedule &s, const GpuTarget &target) {
-  auto check = [&](const KernelSpec &k, const Plan &p) { return checkGpuPlan(k, p, target); };
-  return plansFor(s, target.name, check, true);
-}
-
 /// Plans found by measuring, for the targets that this machine runs; written to the file of --tuning.
 Error Pipeline::search(const Module &m, const Schedule &s) {
   std::vector<const Target *> here;
   copy_if(o.targets, std::back_inserter(here), [](const Target *t) { return hostRuns(*t); });
   if (here.empty()) return createStringError("--search: this machine runs none of the targets");
-  auto note = [&](const Twine &text) {
-    progress.clear();
-    errs() << "astra-compile: note: --search: " << text << "\n";
-  };
   for (const Target *t : o.targets)
-    if (!is_contained(here, t)) note(Twine(t->name) + " is not searched: this machine does not run it");
-  for (const auto &[gpu, host] : o.gpus) note(Twine(gpu->name) + " is not searched: a search is for CPUs");
-  if (Error e = give(o.tunings.front(), text(tuning))) return e; // before the time is spent
+    if (!is_contained(here, t)) note("--search: " + Twine(t->name) + " is not searched: this machine does not run it");
+  for (const auto &[gpu, host] : o.gpus)
+    note("--search: " + Twine(gpu->name) + " is not searched: a search is for CPUs");
+  if (Error e = give(o.tunings.front(), text(given.tuning))) return e; // before the time is spent
   for (const Target *t : here) {
     begin("search " + Twine(t->name));
     SearchOptions options{o.searchSeconds / here.size(), o.jobs, o.cache,
                           [&](const std::string &what) { progress(what); }};
-    Expected<SearchReport> r = searchPlans(m, s, *t, options, tuning);
+    Expected<SearchReport> r = searchPlans(m, s, *t, options, given.tuning);
     if (!r) return r.takeError();
     if (o.timePasses) {
       report(std::string("search ") + t->name);
@@ -300,10 +226,10 @@ Error Pipeline::search(const Module &m, const Schedule &s) {
     std::string text;
     raw_string_ostream(text) << format("; their launches together take %.4g ms, %.4g before", r->after * 1e3,
                                        r->before * 1e3);
-    note(Twine(t->name) + ": " + Twine(r->plans) + " plans tried, " + Twine(r->faster.size()) + " of " +
+    note("--search: " + Twine(t->name) + ": " + Twine(r->plans) + " plans tried, " + Twine(r->faster.size()) + " of " +
          Twine(r->kernels) + " kernels are faster" + skipped + text);
   }
-  return give(o.tunings.front(), text(tuning));
+  return give(o.tunings.front(), text(given.tuning));
 }
 
 /// The bytes that a training step keeps its values in, at the bounds of its dims: states, inputs and outputs aside.
@@ -401,7 +327,7 @@ Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget
 Error Pipeline::emitGpu(Context &c, const Schedule &s) {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   begin(std::string("code ") + o.gpu->name + ", " + Twine(s.kernels.size()) + " kernels");
-  Expected<Plans> plans = plansFor(s, *o.gpu);
+  Expected<Plans> plans = given.forTarget(s.kernels, *o.gpu);
   if (!plans) return plans.takeError();
   std::vector<Kernel> storage;
   Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage, *plans);
@@ -441,7 +367,7 @@ Error Pipeline::reportKernels(Context &c, const Schedule &s, const GpuTarget &ta
 Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuTarget &target, bool host) {
   std::string stage = std::string("code ") + target.name;
   begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
-  Expected<Plans> plans = plansFor(s, target);
+  Expected<Plans> plans = given.forTarget(s.kernels, target);
   if (!plans) return plans.takeError();
   if (o.timeKernels)
     if (Error e = reportKernels(c, s, target, *plans)) return std::move(e);
@@ -478,8 +404,7 @@ Error Pipeline::compile() {
   StringRef to = o.output.empty() ? "-" : StringRef(o.output);
   if (!o.saveTemps.empty())
     if (std::error_code e = sys::fs::create_directories(o.saveTemps)) return createFileError(o.saveTemps, e);
-  if (Error e = readPlans()) return e;
-  if (Error e = readTunings()) return e;
+  if (Error e = given.read()) return e;
   std::optional<SigningKey> key;
   if (!o.signingKey.empty()) {
     Expected<SigningKey> read = readSigningKey(o.signingKey);
@@ -507,7 +432,7 @@ Error Pipeline::compile() {
     std::vector<std::string> notes;
     training.notes = &notes;
     if (Error e = nn::addTraining(m, training)) return e;
-    printNotes(notes);
+    for (const std::string &text : notes) note(text);
     if (Error e = end("train", ".uop", moduleText)) return e;
   }
   PassOptions passOptions;
@@ -545,7 +470,7 @@ Error Pipeline::compile() {
     options.jobs = o.jobs;
     options.cache = o.cache;
     options.image = o.emit.empty();
-    Expected<Plans> plans = plansFor(*s, target->name, checkPlan, false);
+    Expected<Plans> plans = given.forTarget(s->kernels, *target);
     if (!plans) return plans.takeError();
     options.plans = std::move(*plans);
     options.verify = o.verifyEach;

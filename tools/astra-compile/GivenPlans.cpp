@@ -1,0 +1,72 @@
+//===- GivenPlans.cpp: plans from outside -------------------------------------===//
+#include "GivenPlans.h"
+#include "Pipeline.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace astra;
+using namespace llvm;
+
+/// Lines of "kernel: plan", and "target NAME", after which they are that target's alone; those before the first such
+/// line are for every CPU, or, where they say threads, for every GPU. Empty lines and lines that begin with # are
+/// skipped.
+Error GivenPlans::readPlans() {
+  if (o.plans.empty()) return Error::success();
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(o.plans);
+  if (!file) return createFileError(o.plans, file.getError());
+  SmallVector<StringRef> lines;
+  (*file)->getBuffer().split(lines, '\n');
+  StringRef target;
+  for (auto [i, line] : enumerate(lines)) {
+    auto bad = [&, n = i + 1](const Twine &why) {
+      return createStringError(std::make_error_code(std::errc::invalid_argument),
+                               o.plans + ":" + Twine(n) + ": " + why);
+    };
+    line = line.trim();
+    if (line.empty() || line.starts_with("#")) continue;
+    if (line.consume_front("target ")) {
+      target = line.trim();
+      if (!targetNamed(target) && !gpuTargetNamed(target)) return bad("there is no target '" + target + "'");
+      continue;
+    }
+    auto [kernel, text] = line.split(':');
+    Expected<Plan> plan = parsePlan(text.trim());
+    if (!plan) return bad(toString(plan.takeError()));
+    if (target.empty() && (plan->threads ? o.gpus.empty() && !o.gpu : o.targets.empty()))
+      return bad(plan->threads ? "a plan with threads is a GPU's, and no GPU is a target"
+                               : "a plan without threads is a CPU's, and no CPU is a target");
+    named.push_back({target.str(), kernel.trim().str(), std::move(*plan)});
+  }
+  return Error::success();
+}
+
+Error GivenPlans::read() {
+  for (const std::string &path : o.tunings) {
+    if (o.searchSeconds && !sys::fs::exists(path)) continue;
+    ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
+    if (!file) return createFileError(path, file.getError());
+    if (Error e = readTuning((*file)->getBuffer(), path, tuning)) return e;
+  }
+  return readPlans();
+}
+
+Expected<Plans> GivenPlans::find(ArrayRef<KernelSpec> kernels, StringRef target, bool gpu,
+                                 function_ref<Error(const KernelSpec &, const Plan &)> check) const {
+  Expected<Plans> out = tunedPlans(kernels, target, tuning, check);
+  if (!out) return out.takeError();
+  if (!o.tunings.empty())
+    note("--tuning: " + Twine(out->size()) + " of " + Twine(kernels.size()) + " kernels of " + target +
+         " have their plan from it");
+  for (const Named &n : named)
+    if (n.target.empty() ? gpu == (n.plan.threads != 0) : n.target == target) (*out)[n.kernel] = n.plan;
+  return out;
+}
+
+Expected<Plans> GivenPlans::forTarget(ArrayRef<KernelSpec> kernels, const Target &target) const {
+  return find(kernels, target.name, false, checkPlan);
+}
+Expected<Plans> GivenPlans::forTarget(ArrayRef<KernelSpec> kernels, const GpuTarget &target) const {
+  return find(kernels, target.name, true,
+              [&](const KernelSpec &k, const Plan &p) { return checkGpuPlan(k, p, target); });
+}
