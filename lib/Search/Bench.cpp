@@ -93,6 +93,7 @@ std::unique_ptr<Bench> Bench::make(const KernelSpec &spec, const Kernel &kernel,
     if (!b->buffers.back().data) return nullptr;
     fill(b->buffers.back().data.get(), sizes[i], k.dtype);
   }
+  for (const Buffer &each : b->buffers) b->places.push_back(each.data.get());
   const Buffer &to = b->buffers[b->result];
   if (spec.inPlace) b->first.assign(to.data.get(), to.data.get() + to.bytes);
   return b;
@@ -102,29 +103,53 @@ void Bench::restore() {
   if (!first.empty()) memcpy(buffers[0].data.get(), first.data(), first.size());
 }
 
-double Bench::launch(const Runnable &r, unsigned times) {
+using Clock = std::chrono::steady_clock;
+static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void Bench::prepare(const Runnable &r) {
   if (scratch.bytes < r.scratch || !scratch.data) scratch = allocate(DType::U8, r.scratch);
-  std::vector<void *> places;
-  for (const Buffer &b : buffers) places.push_back(b.data.get());
-  auto start = std::chrono::steady_clock::now();
-  for (unsigned i = 0; i < times && r.items > 0; ++i)
-    r.function(places.data(), dims.data(), scratch.data.get(), 0, r.items);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-bool Bench::agrees(const Runnable &r) {
+double Bench::launch(const Runnable &r, unsigned times) {
+  prepare(r);
+  auto start = Clock::now();
+  for (unsigned i = 0; i < times && r.items > 0; ++i)
+    r.function(places.data(), dims.data(), scratch.data.get(), 0, r.items);
+  return since(start);
+}
+
+/// One launch, in parts, so that it can be given up.
+bool Bench::runWithin(const Runnable &r, double seconds) {
+  constexpr int64_t parts = 64;
+  prepare(r);
+  auto start = Clock::now();
+  for (int64_t p = 0; p < parts; ++p) {
+    int64_t begin = r.items / parts * p + r.items % parts * p / parts,
+            end = r.items / parts * (p + 1) + r.items % parts * (p + 1) / parts;
+    if (begin < end) r.function(places.data(), dims.data(), scratch.data.get(), begin, end);
+    if (end < r.items && since(start) > seconds) return false;
+  }
+  return true;
+}
+
+Bench::Verdict Bench::tryOut(const Runnable &r, double patience) {
+  constexpr double cold = 0.02; // seconds that a first launch may take beside
   const Buffer &to = buffers[result];
   if (first.empty()) memset(to.data.get(), 0x11, to.bytes); // what no plan stores stays as it is
   restore();
+  if (!expected.empty() || !to.bytes) {
+    if (!runWithin(r, patience * once + cold)) return Verdict::Slow;
+    bool same = sameElements(to.dtype, to.data.get(), expected.data(), to.bytes);
+    return same ? Verdict::Same : Verdict::Different;
+  }
   launch(r, 1);
-  if (!expected.empty() || !to.bytes) return sameElements(to.dtype, to.data.get(), expected.data(), to.bytes);
   expected.assign(to.data.get(), to.data.get() + to.bytes);
   restore();
   constexpr double least = 5e-4; // seconds
   constexpr unsigned most = 1000;
-  double once = launch(r, 1);
+  once = launch(r, 1);
   if (first.empty()) calls = unsigned(std::clamp(least / std::max(once, 1e-9), 1.0, double(most)));
-  return true;
+  return Verdict::Same;
 }
 
 double Bench::time(const Runnable &r) {

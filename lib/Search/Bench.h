@@ -42,9 +42,11 @@ public:
   static std::unique_ptr<Bench> make(const KernelSpec &spec, const Kernel &kernel, llvm::ArrayRef<UOpRef> dims,
                                      llvm::ArrayRef<int64_t> values, uint64_t most);
 
-  /// Runs it over fresh buffers. The first time its result becomes the one that others must have; whether this one has
-  /// it, up to the payloads of NaNs, which is all that kernels promise.
-  bool agrees(const Runnable &r);
+  /// Runs it over fresh buffers. The first time its result becomes the one that others must have, up to the payloads of
+  /// NaNs, which is all that kernels promise. One that takes `patience` times as long as the first is not run to its
+  /// end.
+  enum class Verdict : uint8_t { Same, Different, Slow };
+  Verdict tryOut(const Runnable &r, double patience);
   /// Seconds of a launch. Of short ones several follow one another and share the time.
   double time(const Runnable &r);
 
@@ -61,13 +63,17 @@ private:
   static Buffer allocate(DType t, size_t bytes);
   void restore();
   double launch(const Runnable &r, unsigned calls);
+  bool runWithin(const Runnable &r, double seconds);
+  void prepare(const Runnable &r);
 
   std::vector<Buffer> buffers;
   Buffer scratch{nullptr, 0, DType::U8};
   std::vector<uint8_t> first; // of an in-place kernel: buffer 0 before it ran
   std::vector<uint8_t> expected;
   std::vector<int64_t> dims;
-  size_t result = 0; // number of the buffer
+  std::vector<void *> places; // of the buffers
+  size_t result = 0;          // number of the buffer
+  double once = 0;            // seconds of a launch of the first
   unsigned calls = 1;
 };
 

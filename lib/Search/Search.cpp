@@ -25,6 +25,7 @@ constexpr uint64_t mostBytes = uint64_t(1) << 30; // of one kernel's buffers
 constexpr double leastShare = 1e-3;               // of a kernel that is searched, of the whole
 constexpr double gain = 0.97;                     // a plan is taken that needs less than this part of the time
 constexpr double hopeless = 1.3;                  // a plan that begins so much slower is not timed again
+constexpr double patience = 4;                    // and one that takes so many times as long is not run to its end
 constexpr unsigned plansPerRound = 8;             // and compiler
 constexpr int64_t enoughItems = 16;               // for the threads of a call
 
@@ -107,7 +108,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
       continue;
     }
     Runnable r{loaded->at(k.offset), *n, k.scratch};
-    bench->agrees(r);
+    bench->tryOut(r, patience);
     double seconds = median({bench->time(r), bench->time(r), bench->time(r)});
     report.before += occasions[i].launches * seconds;
     if (*n == 0 || !hashes.insert(contentHash(spec)).second) continue;
@@ -194,11 +195,12 @@ Error Search::round(Subject &x) {
   std::vector<std::vector<double>> times(entrants.size());
   for (auto [i, k] : llvm::enumerate(code->kernels)) {
     runs.push_back({loaded->at(k.offset), *items(x.kernel, k.kernel.sink), k.scratch});
-    if (!bench->agrees(runs.back()))
+    Bench::Verdict verdict = bench->tryOut(runs.back(), patience);
+    if (verdict == Bench::Verdict::Different)
       return llvm::createStringError("internal error: kernel '" + spec.name + "' on " + target.name +
                                      " gives other bits under plan '" + text(entrants[i]) + "' than under '" +
                                      text(entrants[0]) + "'");
-    times[i].push_back(std::min(bench->time(runs[i]), bench->time(runs[i])));
+    if (verdict == Bench::Verdict::Same) times[i].push_back(std::min(bench->time(runs[i]), bench->time(runs[i])));
   }
   plans += entrants.size() - 1;
   constexpr unsigned turns = 7, leastTurns = 3;
@@ -206,7 +208,7 @@ Error Search::round(Subject &x) {
   auto began = Clock::now();
   for (unsigned turn = 0; turn < turns && (turn < leastTurns || since(began) < enough); ++turn)
     for (size_t i = 0; i < runs.size(); ++i)
-      if (times[i][0] < hopeless * times[0][0]) times[i].push_back(bench->time(runs[i]));
+      if (!times[i].empty() && times[i][0] < hopeless * times[0][0]) times[i].push_back(bench->time(runs[i]));
   size_t best = 0;
   double least = median(times[0]) * gain;
   for (size_t i = 1; i < runs.size(); ++i)
