@@ -47,7 +47,7 @@ public:
   /// end.
   enum class Verdict : uint8_t { Same, Different, Slow };
   Verdict tryOut(const Runnable &r, double patience);
-  /// Seconds of a launch. Of short ones several follow one another and share the time.
+  /// Seconds of a CPU that a launch takes. Of short ones several follow one another and share the time.
   double time(const Runnable &r);
 
 private:

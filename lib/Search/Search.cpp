@@ -27,6 +27,7 @@ constexpr double gain = 0.97;                     // a plan is taken that needs 
 constexpr double hopeless = 1.3;                  // a plan that begins so much slower is not timed again
 constexpr double patience = 4;                    // and one that takes so many times as long is not run to its end
 constexpr unsigned plansPerRound = 8;             // and compiler
+constexpr double confirming = 1;                  // seconds that are kept for the last look at a kernel
 constexpr int64_t enoughItems = 16;               // for the threads of a call
 
 using Clock = std::chrono::steady_clock;
@@ -41,9 +42,9 @@ double median(std::vector<double> xs) {
 struct Subject {
   uint32_t kernel;
   std::string hash;
-  Plan heuristic, best;
-  double before, after; // seconds of a launch under the first plan and under the best
-  double spent = 0;     // seconds of search
+  Plan heuristic, first, best; // first: where the walk began
+  double before, after;        // seconds of a launch under the first plan and under the best
+  double spent = 0;            // seconds of search
   size_t mostNodes = 0;
   int64_t leastItems = 0;
   bool done = false; // no neighbour is left
@@ -67,12 +68,18 @@ private:
   unsigned plans = 0;
   Clock::time_point start;
 
-  bool isOver() const { return since(start) >= options.seconds; }
+  bool isOver() const {
+    auto better = llvm::count_if(subjects, [](const Subject &x) { return text(x.best) != text(x.first); });
+    return since(start) + confirming * better >= options.seconds;
+  }
   double share(const Subject &x) const { return occasions[x.kernel].launches * x.after; }
   std::optional<int64_t> items(uint32_t kernel, UOpRef sink) const;
   Error begin(const Tuning &tuning, SearchReport &report);
   std::vector<Plan> candidates(Subject &x);
+  struct Trial;
+  Expected<Trial> tryOut(const Subject &x, llvm::ArrayRef<Plan> entrants);
   Error round(Subject &x);
+  Error confirm(Subject &x);
   Expected<CompiledTarget> compile(const KernelSpec &spec, llvm::ArrayRef<Plan> plans);
 };
 
@@ -114,7 +121,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     if (*n == 0 || !hashes.insert(contentHash(spec)).second) continue;
     Subject x;
     x.kernel = i, x.hash = contentHash(spec), x.heuristic = choosePlan(c, spec, target);
-    x.best = llvm::cantFail(parsePlan(k.kernel.plan));
+    x.first = x.best = llvm::cantFail(parsePlan(k.kernel.plan));
     x.before = x.after = seconds;
     x.mostNodes = 4 * topoSort(k.kernel.sink).size() + 4000;
     x.leastItems = std::min(*n, enoughItems);
@@ -162,60 +169,87 @@ Expected<CompiledTarget> Search::compile(const KernelSpec &spec, llvm::ArrayRef<
   return compileKernels(c, part, target, co);
 }
 
-/// How much of the time of `a` `b` takes: the median of pairs.
+/// How much of the time of `a` `b` takes: the median of pairs, in either order.
 double ratio(Bench &bench, const Runnable &a, const Runnable &b) {
-  constexpr unsigned pairs = 15, leastPairs = 5;
+  constexpr unsigned pairs = 16, leastPairs = 6;
   constexpr double enough = 2; // seconds
   std::vector<double> ratios;
   auto began = Clock::now();
   while (ratios.size() < pairs && (ratios.size() < leastPairs || since(began) < enough)) {
-    double first = bench.time(a), second = bench.time(b);
-    ratios.push_back(second / std::max(first, 1e-12));
+    bool turned = ratios.size() % 2;
+    double first = bench.time(turned ? b : a), second = bench.time(turned ? a : b);
+    ratios.push_back(turned ? first / std::max(second, 1e-12) : second / std::max(first, 1e-12));
   }
   return median(ratios);
 }
 
-/// The best plan beside some of its neighbours.
-Error Search::round(Subject &x) {
+/// Plans of one kernel that gave the same bits, ready to be timed.
+struct Search::Trial {
+  std::optional<LoadedCode> code;
+  std::unique_ptr<Bench> bench;
+  std::vector<std::pair<size_t, Runnable>> runs; // number of the plan; those that were not given up
+};
+
+/// Compiles the plans and runs each once. The first is the one that others must agree with.
+Expected<Search::Trial> Search::tryOut(const Subject &x, llvm::ArrayRef<Plan> entrants) {
   const KernelSpec &spec = s.kernels[x.kernel];
+  Expected<CompiledTarget> code = compile(spec, entrants);
+  if (!code) return code.takeError();
+  Expected<LoadedCode> loaded = LoadedCode::load(code->image);
+  if (!loaded) return loaded.takeError();
+  Trial t;
+  t.code.emplace(std::move(*loaded));
+  t.bench = Bench::make(spec, code->kernels[0].kernel, s.dims, occasions[x.kernel].dims, mostBytes);
+  if (!t.bench) return llvm::createStringError("no memory for the buffers of kernel '" + spec.name + "'");
+  for (auto [i, k] : llvm::enumerate(code->kernels)) {
+    Runnable r{t.code->at(k.offset), *items(x.kernel, k.kernel.sink), k.scratch};
+    Bench::Verdict verdict = t.bench->tryOut(r, patience);
+    if (verdict == Bench::Verdict::Different)
+      return llvm::createStringError("internal error: kernel '" + spec.name + "' on " + target.name +
+                                     " gives other bits under plan '" + text(entrants[i]) + "' than under '" +
+                                     text(entrants[0]) + "'");
+    if (verdict == Bench::Verdict::Same) t.runs.emplace_back(i, r);
+  }
+  return std::move(t);
+}
+
+/// The best plan beside some others that are near.
+Error Search::round(Subject &x) {
   std::vector<Plan> entrants = candidates(x);
   if (entrants.empty()) {
     x.done = true;
     return Error::success();
   }
+  plans += entrants.size();
   entrants.insert(entrants.begin(), x.best);
-  Expected<CompiledTarget> code = compile(spec, entrants);
-  if (!code) return code.takeError();
-  Expected<LoadedCode> loaded = LoadedCode::load(code->image);
-  if (!loaded) return loaded.takeError();
-  auto bench = Bench::make(spec, code->kernels[0].kernel, s.dims, occasions[x.kernel].dims, mostBytes);
-  if (!bench) return llvm::createStringError("no memory for the buffers of kernel '" + spec.name + "'");
-
-  std::vector<Runnable> runs;
-  std::vector<std::vector<double>> times(entrants.size());
-  for (auto [i, k] : llvm::enumerate(code->kernels)) {
-    runs.push_back({loaded->at(k.offset), *items(x.kernel, k.kernel.sink), k.scratch});
-    Bench::Verdict verdict = bench->tryOut(runs.back(), patience);
-    if (verdict == Bench::Verdict::Different)
-      return llvm::createStringError("internal error: kernel '" + spec.name + "' on " + target.name +
-                                     " gives other bits under plan '" + text(entrants[i]) + "' than under '" +
-                                     text(entrants[0]) + "'");
-    if (verdict == Bench::Verdict::Same) times[i].push_back(std::min(bench->time(runs[i]), bench->time(runs[i])));
-  }
-  plans += entrants.size() - 1;
+  Expected<Trial> t = tryOut(x, entrants);
+  if (!t) return t.takeError();
   constexpr unsigned turns = 7, leastTurns = 3;
   constexpr double enough = 1.5; // seconds
+  std::vector<std::vector<double>> times;
+  for (auto &[plan, r] : t->runs) times.push_back({std::min(t->bench->time(r), t->bench->time(r))});
   auto began = Clock::now();
   for (unsigned turn = 0; turn < turns && (turn < leastTurns || since(began) < enough); ++turn)
-    for (size_t i = 0; i < runs.size(); ++i)
-      if (!times[i].empty() && times[i][0] < hopeless * times[0][0]) times[i].push_back(bench->time(runs[i]));
+    for (auto [run, ts] : llvm::zip_equal(t->runs, times))
+      if (ts[0] < hopeless * times[0][0]) ts.push_back(t->bench->time(run.second));
   size_t best = 0;
   double least = median(times[0]) * gain;
-  for (size_t i = 1; i < runs.size(); ++i)
+  for (size_t i = 1; i < times.size(); ++i)
     if (times[i].size() > 1 && median(times[i]) < least) best = i, least = median(times[i]);
-  if (!best) return Error::success();
-  double part = ratio(*bench, runs[0], runs[best]);
-  if (part < gain) x.best = entrants[best], x.after *= part;
+  if (best && ratio(*t->bench, t->runs[0].second, t->runs[best].second) < gain) x.best = entrants[t->runs[best].first];
+  return Error::success();
+}
+
+/// The end of the walk beside its beginning: steps that were luck lead nowhere.
+Error Search::confirm(Subject &x) {
+  if (text(x.best) == text(x.first)) return Error::success();
+  Expected<Trial> t = tryOut(x, {x.first, x.best});
+  if (!t) return t.takeError();
+  double part = t->runs.size() == 2 ? ratio(*t->bench, t->runs[0].second, t->runs[1].second) : 1;
+  if (part < gain)
+    x.after = x.before * part;
+  else
+    x.best = x.first;
   return Error::success();
 }
 
@@ -236,6 +270,8 @@ Error Search::run(Tuning &tuning, SearchReport &report) {
     next->spent += since(began);
   }
   report.plans = plans;
+  for (Subject &x : subjects)
+    if (Error e = confirm(x)) return e;
   for (const Subject &x : subjects) {
     std::pair<std::string, std::string> key{x.hash, target.name};
     if (text(x.best) == text(x.heuristic))
