@@ -212,6 +212,7 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
       return bad("tall " + n(p.tall) + "; the sums of an item take more than 16 MiB");
   }
   if (!p.stage) return llvm::Error::success();
+  if (p.lanes == 1) return bad("stage " + n(p.stage) + " with vector 1; columns are copied in vectors, expected 2..64");
   bool laneInB = llvm::any_of(
       s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == p.nLabel; }); });
   std::string why = unstageable(spec, s, laneInB, p);

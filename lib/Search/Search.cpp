@@ -255,8 +255,8 @@ Error Search::confirm(Subject &x) {
 
 Error Search::run(Tuning &tuning, SearchReport &report) {
   if (Error e = begin(tuning, report)) return e;
-  constexpr double head = 0.3; // seconds that all have had at the beginning, so that shares decide who begins
-  while (!isOver()) {
+  constexpr double head = 0.3;  // seconds that all have had at the beginning, so that shares decide who begins
+  while (!plans || !isOver()) { // one round in any case
     Subject *next = nullptr;
     for (Subject &x : subjects)
       if (!x.done && (!next || share(x) * (next->spent + head) > share(*next) * (x.spent + head))) next = &x;

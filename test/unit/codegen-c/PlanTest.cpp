@@ -113,6 +113,8 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; stage 64; vector 16; unroll 2"),
             "stage 64 is not possible: the operand of the lanes is packed already");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 1; unroll 2"),
+            "stage 64 with vector 1; columns are copied in vectors, expected 2..64");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 256"), "");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8"),
             "tall 8 and deep 0; expected both or neither");

@@ -8,6 +8,7 @@
 #include "Occasions.h"
 #include "Scheduled.h"
 #include "astra/Codegen/Compile.h"
+#include "astra/Codegen/Lower.h"
 #include "llvm/ADT/StringSet.h"
 #include <random>
 
@@ -109,6 +110,36 @@ TEST(Search, NeighboursHaveTheSameBits) {
           << spec.name << ": " << text(plans[j]);
     }
   }
+}
+
+// A tuning file may come from anywhere: what the check lets pass is lowered.
+TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
+  Scheduled m(several);
+  Context &c = *m.module.context;
+  std::mt19937 random(1);
+  auto pick = [&](std::initializer_list<unsigned> from) { return *(from.begin() + random() % from.size()); };
+  const unsigned count = std::getenv("ASTRA_NIGHTLY") ? 4000 : 60;
+  unsigned lowered = 0;
+  for (const KernelSpec &spec : m.schedule.kernels)
+    for (unsigned i = 0; i < count; ++i) {
+      Plan p;
+      p.kind = spec.laneLabel >= 0 && random() % 4 ? PlanKind::Contract : PlanKind(random() % 4);
+      p.merge = random() % 5, p.lanes = 1u << random() % 7, p.unroll = pick({1, 2, 3, 4, 7});
+      p.block = pick({0, 0, 1, 5, 16}), p.ahead = pick({0, 0, 1, 24, 4096});
+      p.nLabel = random() % 8 ? spec.laneLabel : int64_t(random() % 4);
+      for (unsigned l = random() % 4; l--;) p.mLabels.push_back(random() % 5);
+      p.rows = pick({1, 1, 2, 5, 8, 14}), p.stage = pick({0, 0, 1, 7, 64});
+      if (!p.stage) p.tall = pick({0, 1, 2, 9, 300}), p.deep = p.tall ? pick({1, 3, 64, 4096}) : 0;
+      if (llvm::Error refused = checkPlan(spec, p)) {
+        llvm::consumeError(std::move(refused));
+        continue;
+      }
+      ++lowered;
+      SCOPED_TRACE(spec.name + ": " + text(p));
+      auto linear = linearize(c, expandKernel(c, lowerKernel(c, spec, p)));
+      EXPECT_TRUE(bool(linear)) << llvm::toString(linear.takeError());
+    }
+  EXPECT_GT(lowered, count);
 }
 
 TEST(Search, KernelsAreTimedWhereTheyAreLaunched) {
