@@ -167,7 +167,7 @@ def errors(result):
     return lines
 
 
-def page(result, folder):
+def page(result, path):
     machine = result["machine"]
     families = {}
     for family, row, found in ordered(result):
@@ -193,7 +193,7 @@ def page(result, folder):
         f"Threads on this page: {', '.join(map(str, threads))}."
         + (" On a shared machine the wall times of several threads say who had the cores, so they are left to a quiet one." if threads == [1] else ""),
         "",
-        "![ratios](benchmarks.svg)",
+        f"![ratios]({path.stem}.svg)",
         "",
         "| family | threads | rows | geometric mean | least | won |",
         "|---|---:|---:|---:|---:|---:|",
@@ -209,11 +209,12 @@ def page(result, folder):
         if missing:
             text += ["", "Without a number:", "", *missing]
         text += ["", "Each peer's time over ours, one thread:", "", *all_peers(records, threads[0])]
-    text += ["", (HERE / "shortfalls.md").read_text().rstrip()]
+    main = path.name == "benchmarks.md"
+    text += ["", (HERE / "shortfalls.md").read_text().rstrip() if main else "`benchmarks.md` says what is known of rows below 1."]
     text += memory(result)
     text += errors(result)
-    folder.joinpath("benchmarks.md").write_text("\n".join(text) + "\n")
-    folder.joinpath("benchmarks.svg").write_text(picture(families, threads))
+    path.write_text("\n".join(text) + "\n")
+    path.with_suffix(".svg").write_text(picture(families, threads))
 
 
 # ---- the picture

@@ -33,7 +33,7 @@ def options():
     parser.add_argument("--peers", type=some, default=list(PEERS), metavar="LIST", help=f"of {','.join(PEERS)}; none for ours alone")
     parser.add_argument("--threads", type=some, default=["1", "2"], metavar="LIST", help="numbers of threads; 1,2 if not given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go; rows that are in the file and not measured now stay")
-    parser.add_argument("--docs", action="store_true", help="writes docs/benchmarks.md and its picture from the JSON file")
+    parser.add_argument("--docs", nargs="?", const=ROOT / "docs/benchmarks.md", type=Path, help="writes docs/benchmarks.md, or this page, and its picture from the JSON file")
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="turns of everyone; 9 if not given")
     parser.add_argument("--quick", action="store_true", help="3 short ones")
     parser.add_argument("--zoo", type=Path, metavar="FOLDER", help="where exported networks are (build/bench/zoo, made if not there)")
@@ -98,7 +98,7 @@ def main():
             limits.kill()
     report.summary(result, sys.stdout)
     if wanted.docs:
-        report.page(result, ROOT / "docs")
+        report.page(result, wanted.docs)
     print(f"what the peers printed: {folder / 'peers.log'}", file=sys.stderr)
     sys.exit(1 if failed else 0)
 
