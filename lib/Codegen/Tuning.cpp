@@ -13,7 +13,7 @@ using namespace astra;
 using llvm::StringRef;
 
 static constexpr StringRef header = "astra-tuning 1";
-static constexpr size_t hashBytes = 16;
+static constexpr size_t hashBytes = 16, longest = 1000; // characters of a line
 
 namespace {
 
@@ -123,6 +123,8 @@ llvm::Error astra::readTuning(StringRef text, StringRef fileName, Tuning &out) {
       return bad("found '" + line.take_front(40) + "', expected '" + header + "'");
     }
     if (line.empty()) continue;
+    if (line.size() > longest)
+      return bad("a line of " + llvm::Twine(line.size()) + " characters; expected at most " + llvm::Twine(longest));
     auto [hash, rest] = line.split(' ');
     auto [target, planText] = rest.split(' ');
     auto isDigit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };

@@ -30,7 +30,8 @@ constexpr RoleInfo table[] = {
      "convolution how many outputs an input feeds, as PyTorch counts",
      within},
     {"bias", "is added to a product or a convolution, one number a feature; n: as of the weight there", within},
-    {"table", "rows of it are gathered by indices along the first axis, and it is no weight", "normal(mean=0, std=1)"},
+    {"table", "a matrix, rows of it are gathered by indices along the first axis, and it is no weight",
+     "normal(mean=0, std=1)"},
     {"slope", "of a PReLU: what a value is multiplied by where it is negative", "constant(value=0.25)"},
     {"scale",
      "multiplies what is divided by its root mean square or standard deviation (layer, group, batch, instance "
@@ -168,7 +169,7 @@ Fact Analysis::factOf(UOpRef n) {
   case Op::Sqrt: return kindIs(Kind::Variance) ? is(Kind::Deviation) : f;
   case Op::Rsqrt: return kindIs(Kind::Variance) ? is(Kind::Inverse) : f;
   case Op::Gather:
-    if (n->ints[0] == 0) ask(n->src[0], {Table});
+    if (n->ints[0] == 0 && n->src[0]->rank() == 2) ask(n->src[0], {Table});
     return f;
   case Op::Select:
     slope(n);
@@ -248,8 +249,7 @@ Fact Analysis::plus(UOpRef x, UOpRef y) {
       ask(y, {Shift});
     } else if (a.kind == Kind::Product && a.recurrent) {
       ask(y, {Recurrent, a.inputs}); // the product of the step's input, or a bias
-    } else if (a.kind == Kind::Product && b.kind == Kind::Stored && a.size >= b.size &&
-               std::fmod(a.size, b.size) == 0 && (b.size > 1 || a.size == 1)) {
+    } else if (a.kind == Kind::Product && b.kind == Kind::Stored && a.size == b.size) {
       ask(y, {Bias, a.inputs});
     }
   }
@@ -271,12 +271,13 @@ Fact Analysis::over(UOpRef x, UOpRef y) {
   return f;
 }
 
-/// x < 0 or the like ? one : the other, of x and x times a slope.
+/// x < 0 ? x * slope : x, or 0 < x ? x : x * slope.
 void Analysis::slope(UOpRef n) {
+  UOpRef condition = n->src[0];
+  if (!condition->is(Op::Lt) && !condition->is(Op::Le)) return;
   for (unsigned i = 1; i <= 2; ++i) {
-    UOpRef x = n->src[3 - i], product = n->src[i], condition = n->src[0];
-    if (!product->is(Op::Mul) || !llvm::is_contained(product->src, x) || !llvm::is_contained(condition->src, x))
-      continue;
+    UOpRef x = n->src[3 - i], product = n->src[i];
+    if (!product->is(Op::Mul) || !llvm::is_contained(product->src, x) || condition->src[i - 1] != x) continue;
     UOpRef s = product->src[product->src[0] == x];
     if (facts.lookup(s).kind == Kind::Stored) ask(s, {Slope});
   }
@@ -295,6 +296,9 @@ void Analysis::call(UOpRef n) {
     bool stays = next->is(Op::Arg) && next->ints[0] == int64_t(i);
     if (!stays) in[i] = Fact{Kind::Carried, /*data=*/true};
   }
+  for (size_t i = carried; n->is(Op::Scan) && i < carried + size_t(n->ints[1]); ++i) // a step has a slice of these
+    if (auto length = n->src[i]->shape[0]->constIndex(); in[i].kind == Kind::Stored && length.value_or(0) > 0)
+      in[i].size /= double(*length);
   for (UOpRef function : n->fns)
     Analysis(function->src, in).leaves(Op::Arg, [&](UOpRef arg, Wish wish) {
       ask(n->src[first + arg->ints[0]], wish);

@@ -28,6 +28,7 @@ constexpr double hopeless = 1.3;                  // a plan that begins so much 
 constexpr double patience = 4;                    // and one that takes so many times as long is not run to its end
 constexpr unsigned plansPerRound = 8;             // and compiler
 constexpr double confirming = 1;                  // seconds that are kept for the last look at a kernel
+constexpr double launchesPerRound = 50;           // at least: a kernel that takes longer has no round
 constexpr int64_t enoughItems = 16;               // for the threads of a call
 
 using Clock = std::chrono::steady_clock;
@@ -40,7 +41,8 @@ double median(std::vector<double> xs) {
 
 /// A kernel that is searched.
 struct Subject {
-  uint32_t kernel;
+  uint32_t kernel;   // the first that has the hash
+  uint64_t launches; // of all that have it
   std::string hash;
   Plan heuristic, first, best; // first: where the walk began
   double before, after;        // seconds of a launch under the first plan and under the best
@@ -72,7 +74,7 @@ private:
     auto better = llvm::count_if(subjects, [](const Subject &x) { return text(x.best) != text(x.first); });
     return since(start) + confirming * better >= options.seconds;
   }
-  double share(const Subject &x) const { return occasions[x.kernel].launches * x.after; }
+  double share(const Subject &x) const { return double(x.launches) * x.after; }
   std::optional<int64_t> items(uint32_t kernel, UOpRef sink) const;
   Error begin(const Tuning &tuning, SearchReport &report);
   std::vector<Plan> candidates(Subject &x);
@@ -103,7 +105,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
   Expected<LoadedCode> loaded = LoadedCode::load(code->image);
   if (!loaded) return loaded.takeError();
   start = Clock::now();
-  llvm::StringSet<> hashes;
+  llvm::StringMap<size_t> known; // subjects by hash
   for (auto [i, k] : llvm::enumerate(code->kernels)) {
     report.kernels += occasions[i].launches > 0;
     if (!occasions[i].launches) continue;
@@ -118,9 +120,15 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     bench->tryOut(r, patience);
     double seconds = median({bench->time(r), bench->time(r), bench->time(r)});
     report.before += occasions[i].launches * seconds;
-    if (*n == 0 || !hashes.insert(contentHash(spec)).second) continue;
+    if (*n == 0) continue;
     Subject x;
-    x.kernel = i, x.hash = contentHash(spec), x.heuristic = choosePlan(c, spec, target);
+    x.hash = contentHash(spec);
+    auto [at, fresh] = known.try_emplace(x.hash, subjects.size());
+    if (!fresh) {
+      subjects[at->second].launches += occasions[i].launches;
+      continue;
+    }
+    x.kernel = i, x.launches = occasions[i].launches, x.heuristic = choosePlan(c, spec, target);
     x.first = x.best = llvm::cantFail(parsePlan(k.kernel.plan));
     x.before = x.after = seconds;
     x.mostNodes = 4 * topoSort(k.kernel.sink).size() + 4000;
@@ -130,7 +138,8 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     subjects.push_back(std::move(x));
   }
   report.after = report.before;
-  for (Subject &x : subjects) x.done = share(x) < leastShare * report.before;
+  for (Subject &x : subjects)
+    x.done = share(x) < leastShare * report.before || x.before * launchesPerRound > options.seconds;
   return Error::success();
 }
 
@@ -279,7 +288,7 @@ Error Search::run(Tuning &tuning, SearchReport &report) {
     else
       tuning[key] = {x.best, ""};
     if (x.after >= x.before) continue;
-    report.after -= occasions[x.kernel].launches * (x.before - x.after);
+    report.after -= double(x.launches) * (x.before - x.after);
     report.faster.push_back({s.kernels[x.kernel].name, text(x.best), x.before, x.after});
   }
   return Error::success();

@@ -310,6 +310,9 @@ std::string checkSearch(CommandLine &c) {
   o.searchSeconds = double(c.search);
   if (!c.search) return "";
   if (o.tunings.size() != 1) return "--search writes one file: give --tuning=FILE once";
+  if (o.tunings[0] == "-") return "--search writes the file of --tuning: a name, not standard output";
+  if (o.emit == "uop" || o.emit == "schedule")
+    return "--search is for kernels, which --emit=" + o.emit + " has none of";
   if (!o.plans.empty()) return "--search and --plans: a kernel's plan is found or given";
   if (o.targets.empty()) return "--search is for CPUs, and no CPU is a target";
   return "";

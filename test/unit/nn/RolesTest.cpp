@@ -64,6 +64,15 @@ const char *branches = R"(  func @one(%x : f32[n, 5], %w : f32[5, 3]) {
   }
 )";
 
+const char *const layers = R"(
+  func @layer(%h : f32[4], %w : f32[4, 4], %b : f32[4]) {
+    %hh = mul %h, %h
+    %0 = contract %hh[k], %w[k, j] -> [j] sum [k]
+    %1 = add %0, %b
+    return %1
+  }
+)";
+
 const Case cases[] = {
     {"the weight of a product lies on either side, transposed or not", "w : f32[3, 5]; v : f32[3, 2]; b : f32[2]", "",
      "%x : f32[n, 5]) -> (%y : f32[2, n]) ", R"(
@@ -98,6 +107,28 @@ const Case cases[] = {
     %y = add %0, @p
 )",
      "w: weight 5, p: -"},
+    {"what is added with a number for each row is no bias", "w : f32[5, 16]; r : f32[4]", "",
+     "%x : f32[4, 5]) -> (%y : f32[4, 16]) ", R"(
+    %0 = contract %x[i, k], @w[k, j] -> [i, j] sum [k]
+    %1 = reshape @r [4, 1]
+    %2 = expand %1 [4, 16]
+    %y = add %0, %2
+)",
+     "w: weight 5, r: -"},
+    {"a weight that an index picks is no table", "w : f32[4, 5, 3]", "", "%x : f32[5], %k : i64) -> (%y : f32[3]) ", R"(
+    %0 = gather @w, %k axis=0
+    %y = contract %x[k], %0[k, j] -> [j] sum [k]
+)",
+     "w: -"},
+    {"no slope where a value is positive", "a : f32[4]", "", "%x : f32[4]) -> (%y : f32[4]) ", R"(
+    %zero = const 0.0 : f32
+    %zero1 = reshape %zero [1]
+    %zeros = expand %zero1 [4]
+    %above = lt %zeros, %x
+    %ax = mul %x, @a
+    %y = select %above, %ax, %x
+)",
+     "a: -"},
     {"of two biases that are added first, both", "w : f32[5, 3]; b : f32[3]; c : f32[3]", "",
      "%x : f32[n, 5]) -> (%y : f32[n, 3]) ", R"(
     %0 = contract %x[i, k], @w[k, j] -> [i, j] sum [k]
@@ -280,6 +311,12 @@ const Case cases[] = {
     %y = proj %5 [4] index=0 : f32[4]
 )",
      "i: recurrent 4, h: recurrent 4, b: recurrent 4, r: recurrent 4"},
+    {"layers that are slices of one weight and of one bias", "w : f32[3, 4, 4]; b : f32[3, 4]", layers,
+     "%x : f32[4]) -> (%y : f32[4]) ", R"(
+    %0 = scan(@layer) %x, @w, @b [3] ncarry=1 nxs=2
+    %y = proj %0 [4] index=0 : f32[4]
+)",
+     "w: weight 4, b: bias 4"},
     {"a weight in a branch", "w : f32[5, 3]", branches, "%x : f32[n, 5], %c : bool) -> (%y : f32[n, 3]) ", R"(
     %0 = cond(@one, @other) %c, %x, @w
     %y = proj %0 [n, 3] index=0 : f32[n, 3]
