@@ -423,6 +423,11 @@ Error Pipeline::compile() {
 
   Stage stage = Stage::Graph;
   if (Error e = verify(m, stage)) return e;
+  for (const Param &p : m.params)
+    if (!all_of(p.value->shape, [](UOpRef extent) { return extent->isConst(); }))
+      return createStringError("parameter '" + p.value->str + "' has the shape " +
+                               typeText(p.value->dtype, p.value->shape) +
+                               "; expected constant extents: what has others is an input or a state");
   if (o.training) {
     if (o.checkpointMemory)
       if (Error e = boundMemory(m)) return e;
