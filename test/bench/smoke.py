@@ -46,7 +46,7 @@ def main():
 
         result["rows"].append({**row, "threads": 2, "ratio": 0.5, "peers": {"ort": {"seconds": 1e-6, "ratio": 0.5, "rounds": []}}})
         result["rows"].append({"family": "mlp", "row": "3 layers of 256", "threads": 1, "load": 0, "peers": {}, "failed": "a reason"})
-        report.page(result, Path(folder))
+        report.page(result, Path(folder) / "benchmarks.md")
         page, picture = (Path(folder) / f"benchmarks.{kind}" for kind in ("md", "svg"))
         check("**0.50**" in page.read_text() and "a reason" in page.read_text(), "losses and failures are on the page")
         check("it does not start" in page.read_text(), "and who is missing")
