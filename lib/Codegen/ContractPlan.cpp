@@ -1,0 +1,216 @@
+//===- ContractPlan.cpp: choosing the plan of a contract -------------------===//
+// Takes:    a kernel with a contract and a target.
+// Gives:    a register tile, where operands and sums lie, and what is asked for ahead, by counting cycles and bytes.
+// Keeps:    as Plan.cpp.
+#include "ContractPlan.h"
+#include "astra/Codegen/Lower.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace astra;
+using llvm::SmallVector;
+
+std::string astra::unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
+  const auto &forms = laneInB ? s.b : s.a;
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.heavy->src[laneInB]; });
+  bool computed = in == spec.inputs.end();
+  if (!computed && !in->layout.isPermuted()) return "the operand of the lanes is packed already";
+  if (s.reduced != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
+  for (const AffineForm &f : forms)
+    if (!f.isLabel() || llvm::is_contained(p.mLabels, f.terms[0].first))
+      return "the operand of the lanes is indexed by more than labels, or by one of m";
+  auto k = spec.heavy->indices()[s.kept]->constIndex();
+  if (!k) return "the length of the sum is not constant";
+  int64_t row = int64_t(p.lanes) * p.unroll * std::max(1u, byteSize(spec.heavy->dtype));
+  return *k > (int64_t(1) << 24) / row ? "its columns take more than 16 MiB" : "";
+}
+
+/// The numbers of kept labels that the forms mention.
+static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64_t labels) {
+  SmallVector<bool> m(labels);
+  for (const AffineForm &f : forms)
+    for (auto [l, k] : f.terms) m[l] = true;
+  return m;
+}
+
+/// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
+/// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
+/// for memory. `rests`: sums rest in memory, but those of the rows that are left.
+static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool far, bool rests = false) {
+  // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache.
+  constexpr double arrival = 5, near = 4;
+  double best = 0;
+  for (unsigned nv = 1; nv <= 6; ++nv)
+    for (unsigned rows = 1; rows <= 14; ++rows) {
+      if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
+      int64_t wide = nv * w, lastN = n % wide;
+      double useful = double(n) / w * m;
+      // a tile's time a step: its fmas, or the latency of the chains when there are too few
+      // and a tenth more where a register is missing and values are read again
+      auto time = [&](unsigned vs, unsigned rs) {
+        double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
+        if (vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters) steps *= 1.1;
+        return rests ? std::max(steps, near * vs) : steps;
+      };
+      auto arriving = [&](unsigned vs, unsigned rs) {
+        return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
+      };
+      auto panel = [&](unsigned vs) {
+        double tiles = m < rows ? 0 : (m / rows - 1) * time(vs, rows) + arriving(vs, rows);
+        return tiles + (m % rows ? arriving(vs, m % rows) * (rests ? 2 : 1) : 0);
+      };
+      double cost = (n / wide) * panel(nv) + (lastN ? panel((lastN + w - 1) / w) : 0);
+      double score = useful / std::max(cost, 1e-9);
+      if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
+    }
+  p.lanes = w;
+}
+
+/// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
+/// The copy need not fit the second cache: that its rows are neighbours is worth more (1.4 times the speed where it is
+/// two and a half times as large, 1.9 times where it is two thirds of it).
+static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
+                        Plan &p) {
+  UOpRef r = spec.heavy;
+  if (!unstageable(spec, s, laneInB, p).empty()) return;
+  auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
+  UOpRef rows = c.index(1);
+  for (int64_t l : p.mLabels) rows = idxMul(c, rows, r->shape[l]);
+  // An operand that is computed in the kernel gains from two tiles of rows on, also where only some calls have them.
+  bool computed = llvm::none_of(spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
+  int64_t width = int64_t(p.lanes) * p.unroll, most = computed ? spec.mostRows ? spec.mostRows : rows->hi : rows->lo,
+          tiles = most / p.rows;
+  if (!k || !n || *k < 128 || *n < 2 * width || tiles < (computed ? 2 : 16)) return;
+  if (uint64_t(*k) * width * byteSize(r->dtype) > 3 * target.l2Bytes) return; // each worker has one
+  int64_t columns = *n / width, parts = (32 + columns - 1) / columns; // enough items for the threads of a large machine
+  p.stage = std::min<int64_t>(std::max<int64_t>((tiles + parts - 1) / parts, 16), 4096);
+}
+
+/// How far apart neighbours along the last label of a sum lie in an operand, in bytes; a lot if that is not known.
+static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool inB) {
+  constexpr uint64_t unknown = uint64_t(1) << 40;
+  UOpRef x = spec.heavy->src[inB];
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+  if (in == spec.inputs.end() || !in->layout.isPermuted()) return unknown;
+  uint64_t step = 0, stride = byteSize(x->dtype);
+  for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
+    for (auto [label, k] : (inB ? s.b : s.a)[d.axis].terms)
+      if (label == s.kept + s.reduced - 1) step += stride * std::abs(k);
+    stride = llvm::SaturatingMultiply<uint64_t>(stride, std::clamp<int64_t>(x->shape[d.axis]->hi, 1, unknown));
+  }
+  return step;
+}
+
+/// Where nothing is packed, and tiles would read the lanes' operand again and again from a far cache: all row labels in
+/// an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in x[2048, 128]^T
+/// y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
+static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Target &target,
+                       llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
+  constexpr int64_t least = 4, most = 64, items = 8, line = 64; // bytes of the other operand a step
+  // Rows that lie far apart meet in few sets of the second cache.
+  int64_t deep = stepBytes(spec, s, laneInB) > 2048 ? 256 : 512;
+  UOpRef r = spec.heavy;
+  bool thread = !*target.name; // of a GPU, which has no cache of its own
+  auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
+  if (p.stage || thread || !isFloat(r->dtype) || llvm::any_of(spec.inputs, packed)) return;
+  auto product = [&](auto &&labels) {
+    uint64_t v = 1;
+    for (int64_t l : labels) {
+      UOpRef e = r->indices()[l];
+      v = llvm::SaturatingMultiply<uint64_t>(v, e->isConst() ? std::max<int64_t>(e->ints[0], 1) : ~uint64_t(0));
+    }
+    return v;
+  };
+  constexpr uint64_t large = uint64_t(1) << 40;
+  auto inner = innerLabels(s, p.nLabel);
+  uint64_t steps = product(llvm::seq(s.kept, s.kept + s.reduced)), m = product(rows), taps = product(inner),
+           n = product(llvm::ArrayRef(p.nLabel)), all = product(llvm::seq(int64_t(0), s.kept));
+  uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + line);
+  if (steps < 256 || std::max({steps, m, taps, n, all}) > large) return;
+  Plan q = p;
+  q.mLabels.assign(rows.begin(), rows.end());
+  bool far = pass >= target.l2Bytes * 3 / 8;
+  if (!far) {
+    if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
+    chooseTile(q, target, p.lanes, n, m, false);
+    p = q;
+    return;
+  }
+  chooseTile(q, target, p.lanes, n, m, false, true);
+  uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
+           tiles = std::max<uint64_t>(m / q.rows, 1), parts = (items + columns * batches - 1) / (columns * batches);
+  q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
+                                std::max<uint64_t>(most / taps, 1));
+  q.deep = deep;
+  if (q.tall * taps >= least && q.tall * taps <= 4 * most) p = q;
+}
+
+/// Whether a product's reads are asked for ahead: where they come from beyond the second cache, and few tiles read the
+/// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
+/// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
+/// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms).
+static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
+  constexpr unsigned steps = 24, leastTile = 8; // vectors
+  constexpr uint64_t fewTiles = 32, large = uint64_t(1) << 40;
+  UOpRef r = spec.heavy;
+  bool thread = !*target.name; // of a GPU
+  if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
+  uint64_t read = 0, rows = 1;
+  for (const Placed &in : spec.inputs) {
+    uint64_t bytes = std::max(1u, byteSize(in.value->dtype));
+    for (UOpRef e : in.value->shape)
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
+    read = llvm::SaturatingAdd(read, bytes);
+  }
+  for (int64_t l : p.mLabels)
+    rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
+  if (read > target.l2Bytes && (p.stage || rows / p.rows <= fewTiles)) p.ahead = steps;
+}
+
+bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
+  if (!spec.heavy || spec.heavy->op != Op::Contract || spec.laneLabel < 0) return false;
+  UOpRef r = spec.heavy;
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  p.kind = PlanKind::Contract;
+  p.nLabel = spec.laneLabel;
+  int64_t labels = s.kept + s.reduced;
+  auto inA = mentions(s.a, labels), inB = mentions(s.b, labels);
+  bool laneInB = inB[p.nLabel];
+  auto &other = laneInB ? inB : inA; // rows reuse the operand along which the lanes run
+  SmallVector<int64_t> rows;         // in the output's memory order
+  for (const MemoryDim &d : spec.outputs[0].layout.dims)
+    if (d.axis != p.nLabel && d.axis < s.kept && !other[d.axis]) rows.push_back(d.axis);
+  // Lanes of one vector: at most what lies together in a panel.
+  unsigned lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
+  for (const Placed &x : spec.inputs)
+    if (!x.layout.isPermuted() && x.layout.dims.back().modulus)
+      lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
+  uint64_t operandBytes = byteSize(r->dtype);
+  for (UOpRef extent : r->src[laneInB]->shape)
+    operandBytes = std::min<uint64_t>(operandBytes * std::max<int64_t>(extent->hi, 1), uint64_t(1) << 32);
+  auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
+    p.mLabels.assign(mLabels.begin(), mLabels.end());
+    int64_t m = 1;
+    bool fixed = true;
+    for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
+    if (spec.mostRows) m = spec.mostRows, fixed = true;
+    UOpRef n = r->shape[p.nLabel];
+    chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, operandBytes > target.l2Bytes);
+  };
+  tileFor({});
+  if (rows.empty()) return true;
+  // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone.
+  unsigned least = ~0u;
+  Plan chosen = p;
+  for (size_t k = 1; k <= rows.size(); ++k) {
+    tileFor(llvm::ArrayRef<int64_t>(rows).take_back(k));
+    unsigned cost = slowness(c, spec, p);
+    if (k > 1 && cost > least) break;
+    if (k == 1 || cost <= least) least = cost, chosen = p;
+  }
+  p = chosen;
+  chooseStage(c, spec, s, target, laneInB, p);
+  chooseRest(spec, s, target, rows, laneInB, operandBytes, p);
+  chooseAhead(spec, target, p);
+  return true;
+}
