@@ -96,6 +96,28 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
   p.mLabels.assign({down});
 }
 
+/// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
+/// channels of a pass stay in the first cache for the taps of the rows below, if memory is near; else a row of the
+/// image has all its channels first, in the order of memory (3x3 of 14 x 14: 1.5 times the speed, 7 x 7: 1.7 times).
+static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::ArrayRef<int64_t> rows, bool near,
+                         Plan &p) {
+  constexpr unsigned most = 7, least = 4;
+  UOpRef r = spec.heavy;
+  auto length = r->shape[rows.back()]->constIndex(), n = r->shape[p.nLabel]->constIndex();
+  if (!length || !n || *length < least) return false;
+  p.rows = most;
+  while (p.rows >= least && *length % p.rows) --p.rows;
+  bool whole = p.rows >= least;
+  if (!whole) p.rows = least;
+  // Half of the registers for sums and the other operand's vectors, half for what rows overlap in; no part of a line.
+  auto fits = [&](unsigned vectors) { return (p.rows + 1) * vectors <= target.vectorRegisters / 2; };
+  p.unroll = fits(2) && *n % (2 * p.lanes) == 0 ? 2 : 1;
+  if (!fits(p.unroll) || p.unroll * target.vectorBytes < line) return false;
+  bool fixed = llvm::all_of(rows, [&](int64_t l) { return r->shape[l]->isConst(); });
+  p.mLabels.assign(whole && near && fixed ? rows.begin() : rows.end() - 1, rows.end());
+  return true;
+}
+
 /// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
 /// The copy need not fit the second cache: that its rows are neighbours is worth more (1.4 times the speed where it is
 /// two and a half times as large, 1.9 times where it is two thirds of it).
@@ -216,9 +238,13 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (const Placed &x : spec.inputs)
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus)
       lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
-  uint64_t operandBytes = byteSize(r->dtype);
-  for (UOpRef extent : r->src[laneInB]->shape)
-    operandBytes = std::min<uint64_t>(operandBytes * std::max<int64_t>(extent->hi, 1), uint64_t(1) << 32);
+  auto bytesOf = [&](UOpRef operand) {
+    uint64_t bytes = byteSize(r->dtype);
+    for (UOpRef extent : operand->shape)
+      bytes = std::min<uint64_t>(bytes * std::max<int64_t>(extent->hi, 1), uint64_t(1) << 32);
+    return bytes;
+  };
+  uint64_t operandBytes = bytesOf(r->src[laneInB]), otherBytes = bytesOf(r->src[!laneInB]);
   // A vector no wider than all columns: its masks, and the lines that it crosses, are fewer.
   constexpr unsigned leastBytes = 16;
   if (auto n = r->shape[p.nLabel]->constIndex())
@@ -237,10 +263,12 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
   bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
+  bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
     if (isShort) chooseDown(spec, s, p);
     return true;
   }
+  if (isShort && alsoInOther && chooseAcross(spec, target, rows, otherBytes <= target.l2Bytes, p)) return true;
   // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone.
   unsigned least = ~0u;
   Plan chosen = p;
