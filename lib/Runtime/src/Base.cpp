@@ -66,13 +66,23 @@ Status astra::rt::writeStruct(void *out, const void *full, size_t fullSize) {
   return ASTRA_OK;
 }
 
+/// Aligned memory of libc, before which lies what libc gave. Of zeros that it takes fresh from the system no page is
+/// there before it is written.
+static void *fromLibc(uint64_t bytes, uint64_t alignment, bool zero) {
+  if (alignment < sizeof(void *)) alignment = sizeof(void *);
+  size_t all = bytes + alignment + sizeof(void *);
+  void *given = zero ? calloc(1, all) : malloc(all);
+  if (!given) return nullptr;
+  uintptr_t at = (reinterpret_cast<uintptr_t>(given) + sizeof(void *) + alignment - 1) / alignment * alignment;
+  void *memory = reinterpret_cast<void *>(at);
+  static_cast<void **>(memory)[-1] = given;
+  return memory;
+}
+
 void *Heap::allocate(uint64_t bytes, uint64_t alignment, bool zero) {
   if (bytes == 0 || bytes > SIZE_MAX / 2) return nullptr;
-  void *memory = nullptr;
-  if (hooks.allocate)
-    memory = hooks.allocate(hooks.self, bytes, alignment);
-  else if (posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, bytes) != 0)
-    memory = nullptr;
+  if (!hooks.allocate) return fromLibc(bytes, alignment, zero);
+  void *memory = hooks.allocate(hooks.self, bytes, alignment);
   if (memory && zero) memset(memory, 0, bytes);
   return memory;
 }
@@ -82,7 +92,7 @@ void Heap::release(void *memory, uint64_t bytes, uint64_t alignment) {
   if (hooks.allocate)
     hooks.release(hooks.self, memory, bytes, alignment);
   else
-    free(memory);
+    free(static_cast<void **>(memory)[-1]);
 }
 
 const char *astra_status_name(astra_status status) {
