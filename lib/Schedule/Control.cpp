@@ -19,7 +19,11 @@ UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape,
 }
 
 UOpRef Scheduler::internalDim(llvm::StringRef stem, int64_t lo, int64_t hi) {
-  UOpRef d = b.dim(("%" + stem + std::to_string(internals++)).str(), lo, std::min(hi, int64_t(1) << 40));
+  std::string name;
+  auto isTaken = [&](UOpRef d) { return d->str == name; };
+  do name = ("%" + stem + std::to_string(internals++)).str();
+  while (llvm::any_of(llvm::ArrayRef(out.dims).take_front(out.moduleDims), isTaken));
+  UOpRef d = b.dim(name, lo, std::min(hi, int64_t(1) << 40));
   out.dims.push_back(d);
   return d;
 }
