@@ -101,6 +101,7 @@ private:
   }
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
+  UOpRef operations(const KernelSpec &spec);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
   static TargetCode codeOf(GpuBinary &binary);
   static std::vector<fmt::Access> accessOf(const Kernel &k);
@@ -246,30 +247,36 @@ Error Assembler::states() {
 
 //===- Kernels and targets --------------------------------------------------===//
 
-/// Bytes of a launch: every buffer once; of a buffer updated in place, the window that is written. Floating point
-/// operations: of the contract or reduce, if that is its work.
+/// Floating point operations of the contract or reduce that is a kernel's work; 0 without one.
+UOpRef Assembler::operations(const KernelSpec &spec) {
+  if (spec.heavy && spec.heavy->is(Op::Contract)) {
+    ContractSpec c = cantFail(decodeContract(spec.heavy->ints));
+    return idxMul(ctx, idxProduct(ctx, spec.heavy->indices().take_front(c.kept + c.reduced)), ctx.index(2));
+  }
+  return spec.heavy && spec.heavy->is(Op::Reduce) ? idxProduct(ctx, spec.heavy->src[0]->shape) : ctx.index(0);
+}
+
+/// Bytes of a launch: every buffer once; of a buffer updated in place, the window that is written. Where there are
+/// CPUs, a kernel does the work of its followers, and what passes between them is in no buffer.
 Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
+  bool joins = !code.empty() && !spec.followers.empty();
+  if (!code.empty() && spec.follows) return Error::success();
   UOpRef bytes = ctx.index(0);
   auto count = [&](UOpRef elements, DType t) {
     bytes = idxAdd(ctx, bytes, idxMul(ctx, elements, ctx.index(byteSize(t))));
   };
   for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0))
     count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
-  for (const Placed &p : spec.outputs)
+  for (const Placed &p : joins ? ArrayRef(spec.outputs).take_back() : ArrayRef(spec.outputs).take_front())
     if (spec.inPlace && (p.value->is(Op::UpdateAt) || p.value->is(Op::Scatter)))
       count(idxProduct(ctx, p.value->src[p.value->is(Op::UpdateAt) ? 1 : 2]->shape), p.value->dtype);
     else
       count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   if (Error e = set(out.bytes, bytes)) return e;
-  if (!spec.heavy) return Error::success();
-  UOpRef flops = nullptr;
-  if (spec.heavy->is(Op::Contract)) {
-    ContractSpec c = cantFail(decodeContract(spec.heavy->ints));
-    flops = idxMul(ctx, idxProduct(ctx, spec.heavy->indices().take_front(c.kept + c.reduced)), ctx.index(2));
-  } else if (spec.heavy->is(Op::Reduce)) {
-    flops = idxProduct(ctx, spec.heavy->src[0]->shape);
-  }
-  return flops ? set(out.flops, flops) : Error::success();
+  UOpRef flops = operations(spec);
+  if (joins)
+    for (const Follower &f : spec.followers) flops = idxAdd(ctx, flops, operations(f.spec));
+  return spec.heavy ? set(out.flops, flops) : Error::success();
 }
 
 std::vector<fmt::Access> Assembler::accessOf(const Kernel &k) {

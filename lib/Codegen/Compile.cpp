@@ -3,10 +3,13 @@
 // Gives:    one image with every kernel, and what the manifest says of each.
 // Keeps:    the order of kernels; bytes depend on the schedule and the target alone.
 #include "astra/Codegen/Compile.h"
+#include "Joint.h"
 #include "Scale.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Verify.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <deque>
 
 using namespace astra;
 
@@ -24,18 +27,49 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   std::vector<std::string> names;
   out.kernels.reserve(s.kernels.size());
   if (auto e = checkPlans(s.kernels, options.plans, checkPlan)) return e;
-  for (const KernelSpec &spec : s.kernels) {
+  auto planOf = [&](const KernelSpec &spec) {
     auto given = options.plans.find(spec.name);
-    Plan plan = given != options.plans.end() ? given->second : choosePlan(c, spec, target);
-    Kernel k = lowerKernel(c, spec, plan);
+    return given != options.plans.end() ? given->second : choosePlan(c, spec, target);
+  };
+  auto lower = [&](const KernelSpec &spec, const Plan &plan, const RowTile *tile) -> llvm::Expected<Kernel> {
+    Kernel k = lowerKernel(c, spec, plan, tile);
     if (auto e = check(options, spec, k, Stage::Kernel)) return e;
     k = expandKernel(c, target.scalesInOne ? scaleInOne(c, k) : k);
     if (auto e = check(options, spec, k, Stage::Expanded)) return e;
-    auto l = linearize(c, k);
+    return k;
+  };
+  std::deque<Kernel> steps; // of joint kernels
+  auto lowerTile = [&](const KernelSpec &spec, const Plan &plan,
+                       const RowTile &tile) -> llvm::Expected<TileRegion::Step> {
+    auto k = lower(spec, plan, &tile);
+    if (!k) return k.takeError();
+    steps.push_back(std::move(*k));
+    auto l = linearize(c, steps.back());
     if (!l) return l.takeError();
-    UOpRef items = itemCount(c, k.sink);
-    out.kernels.push_back({std::move(k), items, l->scratchBytes, 0});
-    linear.push_back({spec.name, &out.kernels.back().kernel, std::move(*l)});
+    return TileRegion::Step{{}, &steps.back(), std::move(*l), {}};
+  };
+  for (const KernelSpec &spec : s.kernels) {
+    Plan plan = planOf(spec);
+    auto k = lower(spec, plan, nullptr);
+    if (!k) return k.takeError();
+    if (spec.follows) k->sink = c.make(Op::Sink, {}); // the kernel that it follows has done it
+    Joint joint;
+    if (spec.followers.empty()) {
+      auto l = linearize(c, *k);
+      if (!l) return l.takeError();
+      joint = {std::move(*l), {}, itemCount(c, k->sink)};
+    } else {
+      std::vector<Plan> plans{plan};
+      for (const Follower &f : spec.followers) plans.push_back(planOf(f.spec));
+      auto j = joinRows(c, spec, plans, s.dims, lowerTile);
+      if (!j) return j.takeError();
+      joint = std::move(*j);
+    }
+    // The dims that a tile's functions see lie behind their memory.
+    uint64_t scratch =
+        joint.linear.scratchBytes + (joint.regions.empty() ? 0 : llvm::alignTo(8 * (s.dims.size() + 1), 64));
+    out.kernels.push_back({std::move(*k), joint.items, scratch, 0});
+    linear.push_back({spec.name, &out.kernels.back().kernel, std::move(joint.linear), std::move(joint.regions)});
     names.push_back(spec.name);
   }
   auto source = emitC(c, linear, target, s.dims);

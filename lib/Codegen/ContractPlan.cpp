@@ -169,7 +169,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   UOpRef r = spec.heavy;
   bool thread = !*target.name; // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
-  if (p.stage || thread || !isFloat(r->dtype) || llvm::any_of(spec.inputs, packed)) return;
+  if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || llvm::any_of(spec.inputs, packed)) return;
   auto product = [&](auto &&labels) {
     uint64_t v = 1;
     for (int64_t l : labels) {

@@ -16,9 +16,12 @@ using llvm::SmallVector;
 namespace {
 class Lowering {
 public:
-  Lowering(Context &c, const KernelSpec &spec, const Plan &plan) : c(c), spec(spec), plan(plan), values(c, spec) {}
+  Lowering(Context &c, const KernelSpec &spec, const Plan &plan, const RowTile *tileOfRows)
+      : c(c), spec(spec), plan(plan), rowTile(tileOfRows), values(c, spec, tileOfRows) {}
 
   Kernel run() {
+    values.cutsSums = !plan.threads;
+    if (rowTile && !rowTile->columns->isConst()) values.columnsOfRows = rowTile->columns;
     if (plan.kind == PlanKind::Rows) {
       values.reduceLanes = values.rowLanes = plan.lanes;
       if (plan.warp) values.laneKind = RangeKind::Thread;
@@ -67,6 +70,7 @@ private:
   Context &c;
   const KernelSpec &spec;
   const Plan &plan;
+  const RowTile *rowTile; // null: all rows
   ValueAt values;
   std::vector<UOpRef> stores;
 };
@@ -207,9 +211,15 @@ void Lowering::map() {
 void Lowering::rows() {
   const Placed &out = spec.outputs[0];
   Shape shape = out.value->shape;
-  UOpRef n = shape.back(), all = idxProduct(c, shape.drop_back()), start = num(0), inside = nullptr;
+  UOpRef n = rowTile ? rowTile->columns : shape.back(),
+         all = rowTile ? rowTile->rows : idxProduct(c, shape.drop_back()), start = num(0), inside = nullptr;
   UOpRef p = rowNumber(values.range(rowItems(all), RangeKind::Parallel), all, inside);
-  SmallVector<UOpRef, 6> row = unflatten(c, p, shape.drop_back());
+  SmallVector<UOpRef, 6> row;
+  if (rowTile) {
+    row.assign(rowTile->at.begin(), rowTile->at.end());
+    row.back() = add(row.back(), p);
+  } else
+    row = unflatten(c, p, shape.drop_back());
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
   auto put = [&](UOpRef e) {
     SmallVector<UOpRef, 6> index(row);
@@ -324,6 +334,9 @@ void Lowering::contract(const Phase &phase) {
     kept.push_back(simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step))));
     if (kept.back()->hi <= 0) return;
   }
+  if (rowTile) // one point of each label but the last
+    for (int64_t l : rowTile->labels) kept[l] = l == rowTile->labels.back() ? rowTile->rows : num(1);
+  if (rowTile && rowTile->writes) kept[plan.nLabel] = rowTile->columns;
   UOpRef n = kept[plan.nLabel], m = num(1);
   for (int64_t l : plan.mLabels) m = mul(m, kept[l]);
 
@@ -402,6 +415,8 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef
     Stepped at = phase.labels[l];
     index.back() = add(num(at.first), mul(index.back(), num(at.step)));
   }
+  if (rowTile)
+    for (auto [l, first] : llvm::zip(rowTile->labels, rowTile->at)) index[l] = add(index[l], first);
   values.phase = {&phase, index};
   values.masked = partial ? lane : nullptr;
   values.mask = partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
@@ -439,6 +454,6 @@ int64_t astra::serialAxis(const KernelSpec &spec) {
   return v->op == Op::Cumulate ? v->ints[1] : v->op == Op::Scatter ? v->ints[0] : -1;
 }
 
-Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan) {
-  return Lowering(c, spec, plan).run();
+Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan, const RowTile *tile) {
+  return Lowering(c, spec, plan, tile).run();
 }

@@ -36,7 +36,7 @@ const Step steps[] = {
     {"merge", &Plan::merge, {K::Map, K::Rows, K::Columns}, nullptr, false},
     {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
     {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
-    {"block", &Plan::block, {K::Map, K::Rows, K::Columns}, &Plan::block, false},
+    {"block", &Plan::block, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::block, false},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
     {"spread", &Plan::spread, {K::Rows, K::Columns, K::Contract}, &Plan::spread, true},
@@ -64,7 +64,16 @@ std::string astra::text(const Plan &p) {
   return s;
 }
 
-static constexpr int64_t mostNumber = 4096; // of any number in a plan
+static constexpr int64_t mostNumber = 4096;            // of any number in a plan
+static constexpr uint64_t mostTileBytes = 16ull << 20; // of rows that pass between a kernel and its followers
+
+/// Bytes of one row of all that passes between a kernel and its followers.
+static uint64_t rowBytes(const KernelSpec &spec) {
+  uint64_t bytes = 0;
+  for (const Placed &p : llvm::ArrayRef(spec.outputs).drop_back())
+    bytes += uint64_t(std::max<int64_t>(p.allocated.back()->hi, 1)) * std::max(1u, byteSize(p.value->dtype));
+  return std::max<uint64_t>(bytes, 1);
+}
 
 llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
   Plan p;
@@ -139,7 +148,18 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
       return refusePlan(spec, p, step.name + " " + llvm::Twine(p.*step.field) + " is of GPUs; this is a CPU's");
   if (p.kind == PlanKind::Rows && p.lanes == 1 && (writesRows(spec) || !keptInRow(spec).empty()))
     return refusePlan(spec, p, "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
-  return checkForm(spec, p);
+  if (auto e = checkForm(spec, p)) return e;
+  bool sums = spec.heavy && spec.heavy->op == Op::Contract;
+  if (spec.follows && p.kind != (sums ? PlanKind::Contract : PlanKind::Rows))
+    return refusePlan(spec, p,
+                      llvm::Twine("the kernel follows another one, rows at a time; expected ") +
+                          (sums ? "contract" : "rows"));
+  if (spec.followers.empty()) return llvm::Error::success();
+  if (p.kind != PlanKind::Contract || !p.block)
+    return refusePlan(spec, p, "a kernel with followers; expected a contract with a block");
+  if (p.block * rowBytes(spec) > mostTileBytes)
+    return refusePlan(spec, p, "block " + llvm::Twine(p.block) + "; these rows take more than 16 MiB");
+  return llvm::Error::success();
 }
 
 llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
@@ -162,8 +182,10 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? heavy : value)->dtype));
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
-  if (p.block && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return bad("block " + n(p.block) + "; only a map that writes its whole output has blocks");
+  bool joins = sums && !spec.followers.empty() && !p.threads;
+  if (p.block && !joins && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return bad("block " + n(p.block) +
+               "; only a map that writes its whole output and a contract with followers have blocks");
   if (p.kind != PlanKind::Contract) {
     unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
     if (p.merge < least || p.merge > rank)
@@ -268,9 +290,33 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
 
 static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
 
+/// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
+/// cache; several items; as few tiles that are not whole as can be.
+static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
+  constexpr int64_t fewItems = 16, least = 8, large = int64_t(1) << 20;
+  Shape shape = spec.outputs[0].value->shape;
+  UOpRef rows = shape[shape.size() - 2];
+  unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
+  int64_t most = target.l2Bytes / 4 / rowBytes(spec), all = std::min(rows->hi, large);
+  for (UOpRef e : shape.drop_back()) all = std::min(all * std::max<int64_t>(e == rows ? 1 : e->lo, 1), large);
+  most = std::clamp(std::min(most, all / fewItems), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
+  auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };
+  auto n = rows->constIndex();
+  double fewest = 1e18;
+  for (int64_t r = most; r >= std::max(most / 2, least); --r) {
+    // what is left of the rows is code of its own
+    double count =
+        n ? double(*n / r * tiles(r)) + (*n % r ? double(tiles(*n % r)) + 0.5 : 0) : double(tiles(r)) / double(r);
+    if (count < fewest) fewest = count, p.block = r;
+  }
+}
+
 Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
   Plan p;
-  if (contractPlan(c, spec, target, p)) return p;
+  if (contractPlan(c, spec, target, p)) {
+    if (!spec.followers.empty() && *target.name) chooseBlock(c, spec, target, p);
+    return p;
+  }
   p = Plan();
   const Placed &out = spec.outputs[0];
   UOpRef v = storedPoints(spec);

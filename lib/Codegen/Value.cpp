@@ -11,9 +11,15 @@ using llvm::SmallVector;
 
 bool astra::dependsOn(UOpRef x, UOpRef on) { return llvm::is_contained(topoSort(x), on); }
 
-ValueAt::ValueAt(Context &c, const KernelSpec &spec) : c(c), spec(spec) {
+ValueAt::ValueAt(Context &c, const KernelSpec &spec, const RowTile *tile) : c(c), spec(spec) {
   auto add = [&](const Placed &p, bool write) {
     UOpRef n = elementCount(c, p.layout, p.allocated);
+    if (tile && llvm::is_contained(tile->local, buffers.size())) {
+      SmallVector<UOpRef, 6> first(tile->at.begin(), tile->at.end());
+      first.push_back(c.index(0));
+      begins[buffers.size()] = address(c, p.layout, p.allocated, first);
+      n = idxMul(c, c.index(tile->most), p.allocated.back());
+    }
     slotOf.try_emplace(p.value, buffers.size());
     bufferNodes.push_back(c.make(Op::Buffer, {n}, {int64_t(buffers.size())}, {}, p.value->dtype));
     buffers.push_back({p.value->dtype, !write, write, n});
@@ -58,9 +64,15 @@ bool ValueAt::padded(const Layout &l, ArrayRef<UOpRef> index) const {
   return true;
 }
 
+UOpRef ValueAt::addressIn(unsigned slot, ArrayRef<UOpRef> index) const {
+  const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
+  UOpRef a = address(c, p.layout, p.allocated, index), begin = begins.lookup(slot);
+  return begin ? simplifyIndex(c, idxSub(c, a, begin)) : a;
+}
+
 UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
   const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
-  UOpRef a = address(c, p.layout, p.allocated, index);
+  UOpRef a = addressIn(slot, index);
   if (mask && dependsOn(a, masked) && !padded(p.layout, index)) gate = both(gate, mask);
   if (turn.wide)
     if (UOpRef x = turnedLoad(bufferNodes[slot], gate, a)) return x;
@@ -70,9 +82,8 @@ UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
 }
 
 UOpRef ValueAt::store(ArrayRef<UOpRef> index, UOpRef value, UOpRef gate) {
-  const Placed &p = spec.outputs[0];
-  UOpRef a = address(c, p.layout, p.allocated, index),
-         buffer = spec.inPlace ? bufferNodes[0] : bufferNodes[spec.inputs.size()];
+  unsigned slot = spec.inPlace ? 0 : spec.inputs.size();
+  UOpRef a = addressIn(slot, index), buffer = bufferNodes[slot];
   gate = both(gate, mask);
   return gate ? c.make(Op::Store, {buffer, value, gate, a}, {1}) : c.make(Op::Store, {buffer, value, a}, {1});
 }
@@ -135,7 +146,8 @@ UOpRef ValueAt::keptRow(UOpRef value, ArrayRef<UOpRef> row) {
   UOpRef &stage = rows[{{value, nullptr}, c.internShape(row).data()}];
   if (stage) return stage;
   int64_t group = laneKind == RangeKind::Thread ? rowLanes : 64;
-  UOpRef n = value->shape.back(), groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(group)));
+  UOpRef n = columnsOfRows ? columnsOfRows : value->shape.back(),
+         groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(group)));
   UOpRef q = range(simplifyIndex(c, idxMul(c, groups, c.index(group / rowLanes))), RangeKind::Fold),
          l = range(c.index(rowLanes), laneKind);
   SmallVector<UOpRef, 6> at(row);

@@ -6,6 +6,7 @@
 #pragma once
 #include "Phases.h"
 #include "astra/Codegen/Kernel.h"
+#include "astra/Codegen/Lower.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/DenseMap.h"
@@ -19,7 +20,7 @@ namespace astra {
 
 class ValueAt {
 public:
-  ValueAt(Context &c, const KernelSpec &spec);
+  ValueAt(Context &c, const KernelSpec &spec, const RowTile *tile = nullptr);
 
   UOpRef at(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate = nullptr);
   /// Stores `value`, an element of output 0, at `index` of it.
@@ -95,6 +96,12 @@ public:
     int64_t wide = 0, high = 0; // how many there are of each
   } turn;
 
+  // A sum whose domain cuts its end goes as far as that (domainEnd): elements side by side share the loop, those behind
+  // where the first of them ends are checked.
+  bool cutsSums = false;
+  // Of rows, so many elements are computed; null: all of them.
+  UOpRef columnsOfRows = nullptr;
+
   // The kernel's contraction at `index` sums over what the phase says.
   struct {
     const Phase *labels = nullptr;
@@ -110,6 +117,7 @@ private:
   using Key = std::pair<std::pair<UOpRef, UOpRef>, const void *>;
   UOpRef compute(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   bool padded(const Layout &l, llvm::ArrayRef<UOpRef> index) const;
+  UOpRef addressIn(unsigned slot, llvm::ArrayRef<UOpRef> index) const;
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
@@ -168,11 +176,16 @@ private:
   const KernelSpec &spec;
   llvm::DenseMap<UOpRef, unsigned> slotOf;
   std::vector<UOpRef> bufferNodes;
-  std::map<Key, UOpRef> memo, rows; // looked up only, never iterated
-  llvm::DenseSet<UOpRef> columns;   // team.column and the digits that stand for it
+  llvm::DenseMap<unsigned, UOpRef> begins; // of buffers that hold some rows alone: the address of the first
+  std::map<Key, UOpRef> memo, rows;        // looked up only, never iterated
+  llvm::DenseSet<UOpRef> columns;          // team.column and the digits that stand for it
   int64_t nextAxis = 0;
 };
 
+/// Of a domain that says of a label only up to where it goes: the index behind, with the other labels as `at` has them.
+/// null: it says more, or nothing.
+UOpRef domainEnd(Context &c, llvm::ArrayRef<AffineForm> domain, llvm::ArrayRef<UOpRef> limits, int64_t label,
+                 llvm::ArrayRef<UOpRef> at);
 /// The blocks in which chain512 goes along a sum: of each label how long they are, and how many.
 struct ChainBlocks {
   int64_t most() const; // at most so many together

@@ -186,6 +186,25 @@ UOpRef ValueAt::chainSum(UOpRef sum, UOpRef chain) {
   return c.make(Op::At, at, {1});
 }
 
+/// The least and the greatest value of an index among elements that are computed side by side, vectors and copies; null
+/// where it is no sum of their numbers.
+static std::pair<UOpRef, UOpRef> extremes(Context &c, UOpRef x) {
+  UOpRef least = x, most = x;
+  for (const IndexTerm &t : terms(x)) {
+    auto isLane = [](UOpRef n) {
+      return n->op == Op::Range &&
+             (RangeKind(n->ints[1]) == RangeKind::Vector || RangeKind(n->ints[1]) == RangeKind::Unroll);
+    };
+    if (t.atoms.size() == 1 && isLane(t.atoms[0])) {
+      UOpRef range = t.atoms[0], end = idxSub(c, range->src[0], c.index(1)), none = c.index(0);
+      least = idxSubstitute(c, least, {range}, {t.coefficient > 0 ? none : end});
+      most = idxSubstitute(c, most, {range}, {t.coefficient > 0 ? end : none});
+    } else if (llvm::any_of(topoSort(t.atoms), isLane))
+      return {nullptr, nullptr};
+  }
+  return {least, most};
+}
+
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
@@ -210,6 +229,11 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   SmallVector<UOpRef, 4> outer;
   bool tiled = shared.threads && r == spec.heavy && index == phase.index, dealt = tiled && shared.chains > 1;
   for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
+  // Up to where the domain lets all elements of the tile go, and any.
+  UOpRef everyone = nullptr, anyone = nullptr;
+  if (cutsSums && s.reduced == 1 && !rests && lengths[0]->constIndex() != 1)
+    if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels)) std::tie(everyone, anyone) = extremes(c, end);
+  auto upTo = [&](UOpRef end, UOpRef most) { return simplifyIndex(c, idxMax(c, c.index(0), idxMin(c, most, end))); };
   if (dealt) { // each thread has another block, round by round
     SmallVector<UOpRef, 4> counts;
     for (int64_t i : blocks.order) counts.push_back(blocks.count[i]);
@@ -223,9 +247,12 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       labels[s.kept + i] = idxMul(c, q, idxMax(c, blocks.length[i], one));
   } else
     for (int64_t i : blocks.order) {
-      outer.push_back(range(blocks.count[i], rests ? RangeKind::Around : RangeKind::Fold));
-      labels[s.kept + i] = idxMul(c, outer.back(), idxMax(c, blocks.length[i], one));
+      UOpRef each = idxMax(c, blocks.length[i], one),
+             count = anyone ? upTo(idxCeilDiv(c, anyone, each), blocks.count[i]) : blocks.count[i];
+      outer.push_back(range(count, rests ? RangeKind::Around : RangeKind::Fold));
+      labels[s.kept + i] = idxMul(c, outer.back(), each);
     }
+  UOpRef checked = nullptr;    // the summed label where not all elements of the tile take part
   SmallVector<Along, 4> chain; // what the innermost loop goes along
   for (int64_t i = 0; i < s.reduced; ++i) {
     UOpRef begin = labels[s.kept + i];
@@ -239,6 +266,13 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     if (length->constIndex() == 1) continue;
     if (tiled || rests) {
       chain.push_back({s.kept + i, begin, length, at.step, lengths[i]});
+      continue;
+    }
+    if (anyone) { // first what all take part in, then what some do
+      UOpRef shared = upTo(idxSub(c, everyone, begin), length), all = upTo(idxSub(c, anyone, begin), length);
+      inner = {range(shared, RangeKind::Fold), range(simplifyIndex(c, idxSub(c, all, shared)), RangeKind::Fold)};
+      labels[s.kept] = idxAdd(c, begin, inner[0]);
+      checked = idxAdd(c, begin, idxAdd(c, shared, inner[1]));
       continue;
     }
     UOpRef k = range(length, RangeKind::Fold);
@@ -262,32 +296,48 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   UOpRef takesPart = nullptr;
   for (UOpRef e : lengths) // as in reduce: a load that moves out of an empty loop
     if (e->lo <= 0 && e->hi <= 1) takesPart = both(takesPart, lt(c.index(0), e));
-  for (auto [f, limit] : llvm::zip(s.domain, limits)) {
-    UOpRef e = limit;
-    for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
-    takesPart = both(takesPart, lt(c.index(-1), e));
-  }
+  auto checkDomain = [&] {
+    for (auto [f, limit] : llvm::zip(s.domain, limits)) {
+      UOpRef e = limit;
+      for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
+      takesPart = both(takesPart, lt(c.index(-1), e));
+    }
+  };
+  if (!checked) checkDomain();
   auto read = [&](int side) {
     ArrayRef<AffineForm> forms = side ? s.b : s.a;
     if (panel.operand == side && !gate && !takesPart)
       return staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]);
     return operand(r->src[side], forms, labels, takesPart, gate);
   };
-  if (!tiled) a = read(0), b = read(1);
   bool real = isFloat(r->dtype);
-  if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
-    a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
-  auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) {
-    SmallVector<UOpRef, 6> src{start, x};
+  auto readBoth = [&] {
+    if (!tiled) a = read(0), b = read(1);
+    if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
+      a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
+  };
+  auto foldFrom = [&](UOpRef first, UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) {
+    SmallVector<UOpRef, 6> src{first, x};
     if (y) src.push_back(y);
     src.append(ranges.begin(), ranges.end());
     return c.make(Op::Fold, src, {int64_t(y ? Combine::Fma : Combine::Add), y ? 2 : 1});
   };
+  auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) { return foldFrom(start, x, y, ranges); };
+  auto sum = [&](UOpRef first, ArrayRef<UOpRef> ranges) {
+    return real ? foldFrom(first, a, b, ranges) : foldFrom(first, c.make(Op::Mul, {a, b}), nullptr, ranges);
+  };
   UOpRef v;
-  if (inner.empty())
+  readBoth();
+  if (checked) {
+    v = sum(start, inner[0]);
+    labels[s.kept] = checked;
+    checkDomain();
+    readBoth();
+    v = sum(v, inner[1]);
+  } else if (inner.empty())
     v = real ? c.make(Op::Fma, {a, b, start}) : c.make(Op::Mul, {a, b});
   else
-    v = real ? fold(a, b, inner) : fold(c.make(Op::Mul, {a, b}), nullptr, inner);
+    v = sum(start, inner);
   auto rested = [&](UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); };
   bool restsInside = rests && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
   if (restsInside && !outer.empty()) { // the blocks' sums rest too, in an array of their own

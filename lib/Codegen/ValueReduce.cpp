@@ -96,6 +96,31 @@ UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
   return out;
 }
 
+UOpRef astra::domainEnd(Context &c, ArrayRef<AffineForm> domain, ArrayRef<UOpRef> limits, int64_t label,
+                        ArrayRef<UOpRef> at) {
+  UOpRef end = nullptr;
+  for (auto [f, limit] : llvm::zip(domain, limits)) { // limit + ... - label >= 0
+    UOpRef e = idxAdd(c, limit, c.index(1));
+    bool ends = false;
+    for (auto [l, k] : f.terms) {
+      if (l == label && k != -1) return nullptr;
+      if (l != label) e = idxAdd(c, e, idxMul(c, at[l], c.index(k)));
+      ends |= l == label;
+    }
+    if (!ends) return nullptr;
+    end = end ? idxMin(c, end, e) : e;
+  }
+  return end;
+}
+
+/// Whether an index is the same for all elements that are computed side by side.
+static bool isUniform(UOpRef x) {
+  return llvm::all_of(topoSort(x), [](UOpRef n) {
+    return n->op != Op::Range || RangeKind(n->ints[1]) == RangeKind::Parallel ||
+           RangeKind(n->ints[1]) == RangeKind::Loop;
+  });
+}
+
 UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   gate = about(index, gate);
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
@@ -107,17 +132,19 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     if (!llvm::is_contained(s.axes, int64_t(i))) at[i] = index[k++];
   for (int64_t a : s.axes) extents.push_back(x->shape[a]);
 
+  bool cut = false; // to what the domain has
   // The element at `at`, or the identity where `gate` or the domain excludes it.
   auto elementAt = [&](ArrayRef<UOpRef> at, UOpRef gate, UOpRef bound) {
     UOpRef valid = bound;
     // An index below 1 is the constant 0 and its load moves out of the loop: where there may be no element it is gated.
     for (UOpRef e : extents)
       if (e->lo <= 0 && e->hi <= 1) valid = both(valid, lt(c.index(0), e));
-    for (auto [f, limit] : llvm::zip(s.domain, r->indices())) {
-      UOpRef e = limit;
-      for (auto [axis, k] : f.terms) e = idxAdd(c, e, idxMul(c, at[axis], c.index(k)));
-      valid = both(valid, lt(c.index(-1), e));
-    }
+    if (!cut)
+      for (auto [f, limit] : llvm::zip(s.domain, r->indices())) {
+        UOpRef e = limit;
+        for (auto [axis, k] : f.terms) e = idxAdd(c, e, idxMul(c, at[axis], c.index(k)));
+        valid = both(valid, lt(c.index(-1), e));
+      }
     return select(valid, this->at(x, at, both(gate, valid)), identity);
   };
   auto element = [&](UOpRef bound) { return elementAt(at, gate, bound); };
@@ -132,7 +159,10 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     result = c.make(Op::Fold, src, {combine, 1});
   } else {
     int64_t axis = s.axes[0]; // legalization leaves one
-    UOpRef n = x->shape[axis], chunk = c.index(s.order == ReduceOrder::Lane64 ? 4096 : int64_t(1) << 40);
+    UOpRef n = x->shape[axis];
+    UOpRef end = cutsSums && reduceLanes ? domainEnd(c, s.domain, r->indices(), axis, at) : nullptr;
+    if (end && isUniform(end)) n = simplifyIndex(c, idxMin(c, n, idxMax(c, end, c.index(0)))), cut = true;
+    UOpRef chunk = c.index(s.order == ReduceOrder::Lane64 ? 4096 : int64_t(1) << 40);
     if (auto place = sharesAt(index, gate)) {
       int64_t most = 4096, teams = std::max<int64_t>(team.chunks, 1);
       if (s.order == ReduceOrder::Exact && (n->isConst() || teams == 1)) // any order: no one has more than another

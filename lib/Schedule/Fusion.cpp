@@ -104,8 +104,7 @@ bool computesOperand(UOpRef contract, unsigned i) {
 }
 } // namespace
 
-/// A reduction along the last axis, in lanes or in any order, of rows that fit the first caches.
-static bool isRowReduce(UOpRef n) {
+bool astra::isRowReduce(UOpRef n) {
   constexpr int64_t longest = 1 << 15;
   if (n->op != Op::Reduce || !n->src[0]->rank()) return false;
   ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
@@ -113,13 +112,11 @@ static bool isRowReduce(UOpRef n) {
   return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(row.size()) && s.order != ReduceOrder::Chain &&
          row.back()->hi <= longest;
 }
-/// Whether `x` is the shape of one value for each row.
-static bool isOfRows(Shape x, Shape rows) {
+bool astra::isOfRows(Shape x, Shape rows) {
   if (x.size() == rows.size() && x.back()->constIndex() == 1) x = x.drop_back();
   return x == rows.drop_back();
 }
-/// Whether a reshape only adds or drops a last axis of 1.
-static bool keepsRows(UOpRef n) {
+bool astra::keepsRows(UOpRef n) {
   Shape a = n->shape, b = n->src[0]->shape;
   if (a.size() < b.size()) std::swap(a, b);
   return a.size() == b.size() + 1 && a.back()->constIndex() == 1 && a.drop_back() == b;

@@ -19,4 +19,12 @@ inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
 Fusion fuse(llvm::ArrayRef<UOpRef> roots);
 
+// Rows: what lies along the last axis of a shape.
+/// A reduction along the last axis, in lanes or in any order, of rows that fit the first caches.
+bool isRowReduce(UOpRef n);
+/// Whether `x` is the shape of one value for each row.
+bool isOfRows(Shape x, Shape rows);
+/// Whether a reshape only adds or drops a last axis of 1.
+bool keepsRows(UOpRef n);
+
 } // namespace astra

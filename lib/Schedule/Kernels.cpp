@@ -78,16 +78,45 @@ uint32_t Scheduler::kernelNumber(KernelSpec spec) {
   std::vector<uint64_t> key{spec.outputs[0].value->hash, spec.inputs.size()};
   for (uint32_t k : kernelsByHash[key]) {
     const KernelSpec &o = out.kernels[k];
-    if (o.inPlace == spec.inPlace && o.laneLabel == spec.laneLabel && o.mostRows == spec.mostRows &&
-        same(o.outputs[0], spec.outputs[0]) && llvm::equal(o.inputs, spec.inputs, same))
+    auto sameFollower = [](const Follower &a, const Follower &b) {
+      return a.spec.name == b.spec.name && a.buffers == b.buffers;
+    };
+    if (o.inPlace == spec.inPlace && o.follows == spec.follows &&
+        llvm::equal(o.followers, spec.followers, sameFollower) && o.laneLabel == spec.laneLabel &&
+        o.mostRows == spec.mostRows && same(o.outputs[0], spec.outputs[0]) && llvm::equal(o.inputs, spec.inputs, same))
       return k;
   }
   UOpRef named = spec.heavy ? spec.heavy : spec.outputs[0].value;
-  spec.name =
-      "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic + (spec.mostRows ? "_thin" : "");
+  spec.name = "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic +
+              (spec.mostRows ? "_thin" : "") + (spec.followers.empty() ? "" : "_joined");
   kernelsByHash[key].push_back(out.kernels.size());
   out.kernels.push_back(std::move(spec));
   return out.kernels.size() - 1;
+}
+
+void Scheduler::dropKernels() {
+  constexpr uint32_t unused = ~0u;
+  std::vector<uint32_t> number(out.kernels.size(), unused);
+  auto visitLaunches = [&](auto visit) {
+    auto routine = [&](Routine &r) {
+      for (std::vector<Instr> &program : r.programs)
+        for (Instr &i : program)
+          if (auto *l = std::get_if<LaunchInstr>(&i))
+            for (LaunchInstr::Variant &v : l->variants) visit(v.kernel);
+    };
+    for (ScheduledEntry &e : out.entries) routine(e.routine);
+    llvm::for_each(out.prepares, routine);
+    llvm::for_each(out.derives, routine);
+  };
+  visitLaunches([&](uint32_t &k) { number[k] = 0; });
+  uint32_t count = 0;
+  for (size_t k = 0; k < number.size(); ++k)
+    if (number[k] != unused) {
+      if (count != k) out.kernels[count] = std::move(out.kernels[k]);
+      number[k] = count++;
+    }
+  out.kernels.resize(count);
+  visitLaunches([&](uint32_t &k) { k = number[k]; });
 }
 
 std::optional<int64_t> Scheduler::strideOf(UOpRef view, unsigned d) {

@@ -21,6 +21,12 @@ struct Printer {
     return t;
   }
 
+  static std::string followersOf(const KernelSpec &k) {
+    std::string t = k.follows ? " follows" : "";
+    for (const Follower &f : k.followers) t += (t.empty() ? ", followed by " : ", ") + f.spec.name;
+    return t;
+  }
+
   void program(const Routine &r, uint32_t p, unsigned depth) {
     for (const Instr &i : r.programs[p]) std::visit([&](auto &x) { instr(r, x, depth); }, i);
   }
@@ -78,7 +84,7 @@ std::string astra::print(const Schedule &s) {
             (x.layout.isRowMajor() ? "" : " " + text(x.layout));
     const Placed &o = k.outputs[0];
     p.line(0, "kernel ", k.name, " (", in, ") -> ", typeText(o.value->dtype, o.value->shape),
-           o.layout.isRowMajor() ? "" : " " + text(o.layout), k.inPlace ? " in place" : "");
+           o.layout.isRowMajor() ? "" : " " + text(o.layout), k.inPlace ? " in place" : "", Printer::followersOf(k));
   }
   for (const StoredParam &x : s.params)
     p.line(0, "param ", x.param->str.str(), ": ", typeText(x.param->dtype, x.param->shape), " ", text(x.layout),

@@ -343,6 +343,7 @@ void Scheduler::entry(const Entry &e) {
   values(computed, destinations, updates);
   if (failed()) return;
   moveAll(copies);
+  join();
   layOutSlots();
   ScheduledEntry &se = out.entries.back();
   auto row = rows.begin();
@@ -439,5 +440,6 @@ llvm::Expected<Schedule> Scheduler::run() {
   if (failed()) return llvm::createStringError("internal error: a folded parameter: " + error);
   describeParams();
   prepare();
+  dropKernels();
   return std::move(out);
 }

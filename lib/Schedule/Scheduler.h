@@ -68,6 +68,8 @@ private:
   int64_t innermostOfView(UOpRef view);
   void pack(UOpRef view, unsigned lastAxis);
   uint32_t kernelNumber(KernelSpec spec);
+  /// Drops the kernels that no launch names.
+  void dropKernels();
   const Place *placeOf(UOpRef x);
   void store(UOpRef param, Layout layout); // the params of the bundle, each once
 
@@ -90,6 +92,11 @@ private:
   void prepare();
   void derive();
   void describeParams();
+
+  // Join.cpp
+  /// Puts launches that a CPU computes together one behind another.
+  void join();
+  void join(std::vector<Instr> &program, size_t last, llvm::ArrayRef<unsigned> named);
 
   // Memory.cpp
   uint32_t slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);

@@ -75,7 +75,7 @@ std::unique_ptr<Bench> Bench::make(const KernelSpec &spec, const Kernel &kernel,
                                    llvm::ArrayRef<int64_t> values, uint64_t most) {
   std::unique_ptr<Bench> b(new Bench());
   b->dims.assign(values.begin(), values.end());
-  b->result = spec.inPlace ? 0 : spec.inputs.size();
+  b->result = spec.inPlace ? 0 : kernel.buffers.size() - 1;
   std::vector<size_t> sizes;
   uint64_t all = 0;
   for (const KernelBuffer &k : kernel.buffers) {

@@ -75,7 +75,7 @@ private:
     return since(start) + confirming * better >= options.seconds;
   }
   double share(const Subject &x) const { return double(x.launches) * x.after; }
-  std::optional<int64_t> items(uint32_t kernel, UOpRef sink) const;
+  std::optional<int64_t> items(uint32_t kernel, UOpRef count) const;
   Error begin(const Tuning &tuning, SearchReport &report);
   std::vector<Plan> candidates(Subject &x);
   struct Trial;
@@ -85,8 +85,8 @@ private:
   Expected<CompiledTarget> compile(const KernelSpec &spec, llvm::ArrayRef<Plan> plans);
 };
 
-std::optional<int64_t> Search::items(uint32_t kernel, UOpRef sink) const {
-  return idxEvaluate(itemCount(c, sink), [&](UOpRef d) -> std::optional<int64_t> {
+std::optional<int64_t> Search::items(uint32_t kernel, UOpRef count) const {
+  return idxEvaluate(count, [&](UOpRef d) -> std::optional<int64_t> {
     auto it = llvm::find(s.dims, d);
     if (it == s.dims.end()) return std::nullopt;
     return occasions[kernel].dims[it - s.dims.begin()];
@@ -110,7 +110,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     report.kernels += occasions[i].launches > 0;
     if (!occasions[i].launches) continue;
     const KernelSpec &spec = s.kernels[i];
-    auto n = items(i, k.kernel.sink);
+    auto n = items(i, k.items);
     auto bench = Bench::make(spec, k.kernel, s.dims, occasions[i].dims, mostBytes);
     if (!n || !bench) {
       ++report.skipped;
@@ -153,7 +153,7 @@ std::vector<Plan> Search::candidates(Subject &x) {
     Kernel k = lowerKernel(c, spec, p);
     if (!x.lowered.insert({k.sink, k.ahead}).second) return;
     k = expandKernel(c, k);
-    auto n = items(x.kernel, k.sink);
+    auto n = items(x.kernel, itemCount(c, k.sink));
     if (n && *n >= x.leastItems && topoSort(k.sink).size() <= x.mostNodes) out.push_back(p);
   };
   consider(x.heuristic);
@@ -211,7 +211,7 @@ Expected<Search::Trial> Search::tryOut(const Subject &x, llvm::ArrayRef<Plan> en
   t.bench = Bench::make(spec, code->kernels[0].kernel, s.dims, occasions[x.kernel].dims, mostBytes);
   if (!t.bench) return llvm::createStringError("no memory for the buffers of kernel '" + spec.name + "'");
   for (auto [i, k] : llvm::enumerate(code->kernels)) {
-    Runnable r{t.code->at(k.offset), *items(x.kernel, k.kernel.sink), k.scratch};
+    Runnable r{t.code->at(k.offset), *items(x.kernel, k.items), k.scratch};
     Bench::Verdict verdict = t.bench->tryOut(r, patience);
     if (verdict == Bench::Verdict::Different)
       return llvm::createStringError("internal error: kernel '" + spec.name + "' on " + target.name +

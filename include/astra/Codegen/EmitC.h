@@ -5,10 +5,29 @@
 
 namespace astra {
 
+/// Tiles of rows, for each of which functions run one after another (Joint.h).
+struct TileRegion {
+  struct Argument {
+    bool local;      // in the worker's scratch memory
+    uint64_t number; // of the kernel's buffer; or bytes into the scratch memory
+  };
+  struct Step {
+    std::string name;
+    const Kernel *kernel;
+    Linear linear;
+    std::vector<Argument> arguments;
+  };
+  UOpRef tile; // a dim that only these functions know, behind the module's: the number of the tile in this region
+  std::vector<Step> steps;
+  uint64_t scratch = 0; // bytes into the scratch memory where theirs begins
+};
+
 struct LinearKernel {
   std::string name; // the C function's
   const Kernel *kernel;
   Linear linear;
+  std::vector<TileRegion> regions = {}; // of one whose items are tiles of rows; what `call` instructions do. Their
+                                        // dims, one more than the module's, lie behind linear.scratchBytes
 };
 
 /// One translation unit with one function per kernel, kernel ABI 1. dims: the module's dim vector, in order (`dim[i]`

@@ -29,13 +29,14 @@ enum class InstKind : uint8_t {
   StageFill, // uop: the stage of a resting fold; all of its array takes the fold's initial value
   AccResume, // uop: the stage of a resting fold; the fold's accumulator takes the array's element at the stage's ranges
   Write,     // uop: the store
+  Call,      // uop: the range of the items, tiles of rows; `ahead`: which region of the kernel (EmitC.h)
   Prefetch,  // uop: a load; its element, or the one `ahead` elements behind it, is wanted soon. Need not exist
 };
 struct Inst {
   InstKind kind;
   UOpRef uop;
   bool speculative = false; // Define of a load or at: see above
-  int64_t ahead = 0;        // Prefetch
+  int64_t ahead = 0;        // Prefetch, Call
 };
 struct StageArray {
   UOpRef stage;

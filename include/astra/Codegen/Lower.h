@@ -10,9 +10,21 @@ namespace astra {
 UOpRef storedPoints(const KernelSpec &spec);
 /// The axis of it along which one point comes after the other: of a running sum, of a scatter. -1: none.
 int64_t serialAxis(const KernelSpec &spec);
+/// Some rows of a kernel that is computed together with others (KernelSpec::followers). What passes between them lies
+/// in buffers that hold these rows alone.
+struct RowTile {
+  llvm::SmallVector<UOpRef, 4> at;      // the first row: an index for each axis of the rows' value but the last
+  UOpRef rows;                          // how many, along the last of these axes
+  int64_t most;                         // which it never exceeds
+  UOpRef columns;                       // so many elements of each row are needed
+  bool writes;                          // the kernel is the one whose result these rows are
+  llvm::SmallVector<int64_t, 4> labels; // of a contract: the kept label that runs along each of these axes
+  llvm::SmallVector<unsigned, 2> local; // the buffers that hold these rows alone, row-major
+};
+
 /// The kernel of `spec` under `plan`, with vector and unroll ranges still in place. Launch buffers are the inputs, then
-/// the outputs (one buffer for both when in place).
-Kernel lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan);
+/// the outputs (one buffer for both when in place). With a tile its items are those of these rows.
+Kernel lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan, const RowTile *tile = nullptr);
 
 /// Replaces vector ranges by vectors and unroll ranges by copies (Kernel.h).
 Kernel expandKernel(Context &c, const Kernel &k);

@@ -32,6 +32,7 @@
 //                                                                 row, chunk by chunk of its sums
 //   columns:  merge 1; vector 1; unroll 1; threads 256; spread 8  on a GPU: an item is 32 neighbouring elements, 8
 //                                                                 threads share each
+//   contract: n 3; m 2; rows 6; vector 16; unroll 4; block 64     64 rows go through this kernel and its followers
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
@@ -56,7 +57,8 @@ struct Plan {
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
   // by side in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned stage = 0;
-  // map: so many points of the outer memory dims, one after another, are one item; 0: one
+  // map: so many points of the outer memory dims, one after another, are one item; 0: one. contract with followers, of
+  // a CPU: an item is so many rows
   unsigned block = 0;
   // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;

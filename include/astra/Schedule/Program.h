@@ -20,6 +20,7 @@ struct Placed {
 /// One kernel: a closed graph that computes outputs[0].value from its inputs, which are `arg` nodes 0, 1, ... in order;
 /// so equal kernels are equal nodes. Buffers of a launch: inputs first, then the output; when in place, the inputs
 /// alone, and the output goes into the buffer of input 0.
+struct Follower;
 struct KernelSpec {
   std::string name;
   std::vector<Placed> inputs, outputs;
@@ -31,6 +32,17 @@ struct KernelSpec {
   // element of input 0 only to write it.
   bool inPlace = false;
   std::string origin; // user's nodes, for traces
+  // Kernels that come right behind this one, each of which reads the rows that the one before it writes, and nobody
+  // else does. A CPU computes them all in this kernel's items, some rows at a time; a GPU launches them (decision
+  // 0070). This kernel has the buffers of all of them: its outputs behind the first are theirs, in order, which it does
+  // not write on a GPU.
+  std::vector<Follower> followers;
+  bool follows = false; // it is one of those: on a CPU it has no items
+};
+
+struct Follower {
+  KernelSpec spec;
+  std::vector<uint32_t> buffers; // its arguments, as numbers of buffers of the kernel that it follows
 };
 
 enum class BufferKind : uint8_t { Input, Output, Param, State, Slot };

@@ -22,8 +22,9 @@ bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->rank(); }
 
 class FunctionEmitter {
 public:
-  FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims)
-      : h(h), k(k), dims(dims), arranged(arrangeTiles(k.linear, t)) {}
+  /// isStep: the function is called by another one, for all of its items.
+  FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims, bool isStep = false)
+      : h(h), k(k), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
   llvm::Expected<std::string> run();
 
 private:
@@ -61,11 +62,13 @@ private:
   void fill(UOpRef stage);
   void write(UOpRef store);
   void prefetch(const Inst &i);
+  void call(const Inst &i);
   size_t arrayOf(UOpRef stage) const; // its number
 
   Helpers &h;
   const LinearKernel &k;
   llvm::ArrayRef<UOpRef> dims;
+  bool isStep;
   Arranged arranged;
   std::string body;
   unsigned indent = 1;
@@ -92,7 +95,8 @@ void FunctionEmitter::countUses() {
     case InstKind::Prefetch: used.push_back(i.uop->indices()[0]); break;
     case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
     case InstKind::StageFill: used.push_back(i.uop->src[0]->src[0]); break;
-    case InstKind::AccResume: break;
+    case InstKind::AccResume:
+    case InstKind::Call:
     case InstKind::LoopEnd: break;
     }
     if (i.speculative && i.uop->op == Op::Load) used.push_back(k.kernel->buffers[i.uop->src[0]->ints[0]].elements);
@@ -420,7 +424,7 @@ void FunctionEmitter::beginLoop(UOpRef range) {
     ++indent;
     return;
   }
-  if (parallelLoops == 1) { // all items are of this range
+  if (parallelLoops == 1 && !isStep) { // all items are of this range
     line("for (i64 " + r + " = first; " + r + " < last; ++" + r + ") {");
     ++indent;
     return;
@@ -460,6 +464,22 @@ void FunctionEmitter::update(UOpRef fold) {
   line(acc + " = " + s + ";");
 }
 
+/// The functions of a tile, one after another, all items of each.
+void FunctionEmitter::call(const Inst &i) {
+  const TileRegion &region = k.regions[i.ahead];
+  line("tile[" + num(dims.size()) + "] = " + value(i.uop) + ";");
+  for (const TileRegion::Step &s : region.steps) {
+    std::string arguments;
+    for (const TileRegion::Argument &a : s.arguments)
+      arguments += (arguments.empty() ? "" : ", ") +
+                   (a.local ? "(u8 *)scratch + " + num(a.number) : "buf[" + num(a.number) + "]");
+    line("{");
+    line("  void *a[] = {" + arguments + "};");
+    line("  " + s.name + "(a, tile, (u8 *)scratch + " + num(region.scratch) + ", 0, (i64)1 << 62);");
+    line("}");
+  }
+}
+
 llvm::Error FunctionEmitter::check(UOpRef x) const {
   unsigned lanes = lanesOf(x);
   if (x->rank() > 1 || lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
@@ -470,7 +490,8 @@ llvm::Error FunctionEmitter::check(UOpRef x) const {
 }
 
 llvm::Error FunctionEmitter::prologue(std::string &out) {
-  out += "void " + k.name + "(void *const *buf, const i64 *dim, void *scratch, i64 first, i64 last) {\n";
+  out += std::string(isStep ? "static __attribute__((noinline)) " : "") + "void " + k.name +
+         "(void *const *buf, const i64 *dim, void *scratch, i64 first, i64 last) {\n";
   std::vector<bool> used(k.kernel->buffers.size());
   for (const Inst &i : arranged.insts)
     if (i.uop->op == Op::Load || i.uop->op == Op::Store) used[i.uop->src[0]->ints[0]] = true;
@@ -489,6 +510,9 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
     out += "  " + t + " *restrict s" + num(i) + " = __builtin_assume_aligned((u8 *)scratch + " + num(s.offset) +
            ", 64);\n";
   }
+  if (!k.regions.empty())
+    out += "  i64 *tile = (i64 *)((u8 *)scratch + " + num(k.linear.scratchBytes) + ");\n  for (i64 i = 0; i < " +
+           num(dims.size()) + "; ++i) tile[i] = dim[i];\n";
   llvm::sort(usedDims);
   for (unsigned d : usedDims) out += "  i64 d" + num(d) + " = dim[" + num(d) + "]; /* " + dims[d]->str.str() + " */\n";
   return llvm::Error::success();
@@ -514,6 +538,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     case InstKind::AccResume: line(typeOf(i.uop) + " " + value(i.uop->src[0]) + " = " + element(i.uop) + ";"); break;
     case InstKind::Write: write(i.uop); break;
     case InstKind::Prefetch: prefetch(i); break;
+    case InstKind::Call: call(i); break;
     }
     if (!error.empty()) return fail(error);
     if (!h.refused().empty()) return fail(h.refused());
@@ -533,13 +558,26 @@ llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel>
                                          llvm::ArrayRef<UOpRef> dims) {
   Helpers h;
   std::string functions;
-  for (const LinearKernel &k : kernels) {
+  std::vector<std::string> names;
+  auto emit = [&](const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, bool isStep) -> llvm::Error {
+    names.push_back(k.name);
     if (!isIdentifier(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is not an identifier of C");
-    auto f = FunctionEmitter(h, k, target, dims).run();
+    auto f = FunctionEmitter(h, k, target, dims, isStep).run();
     if (!f) return f.takeError();
-    functions += kernelMark + *f;
+    functions += *f;
+    return llvm::Error::success();
+  };
+  for (const LinearKernel &k : kernels) {
+    functions += kernelMark;
+    for (const TileRegion &r : k.regions) {
+      std::vector<UOpRef> known(dims);
+      known.push_back(r.tile);
+      for (const TileRegion::Step &s : r.steps)
+        if (auto e = emit({s.name, s.kernel, s.linear}, known, true)) return e;
+    }
+    if (auto e = emit(k, dims, false)) return e;
   }
-  for (const LinearKernel &k : kernels)
-    if (h.isTaken(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is one of the C helpers'");
+  for (const std::string &name : names)
+    if (h.isTaken(name)) return llvm::createStringError("kernel name '" + name + "' is one of the C helpers'");
   return h.text() + functions;
 }

@@ -382,6 +382,7 @@ void KernelEmitter::emit(const Inst &i) {
   case InstKind::Write: write(i.uop); break;
   case InstKind::StageFill:
   case InstKind::AccResume: llvm_unreachable("findCarried refuses them");
+  case InstKind::Call: llvm_unreachable("a GPU launches followers by themselves");
   case InstKind::Prefetch: break; // hints; plans of GPUs have none
   }
 }

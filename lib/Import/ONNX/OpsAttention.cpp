@@ -29,7 +29,11 @@ struct Attention {
   UOpRef pastLength;    // 0 without a cache
   UOpRef valid;         // i64 [batch, 1, 1, 1, 1], the number of keys that are no padding; null: all
   DType compute;
+  bool causal = false; // a query attends to no key behind its own: those take no part (a domain, not a mask)
 };
+
+/// The inequality of a causal product or reduction: query + past - key >= 0.
+AffineForm notBehind(int64_t query, int64_t key) { return {{{query, 1}, {key, -1}}, 0, 1}; }
 
 /// A rank 3 operand [batch, sequence, heads * size] as [batch, heads, sequence, size]; one of rank 4 is that already.
 UOpRef splitHeads(Node &n, UOpRef x, int64_t heads, const char *what) {
@@ -128,7 +132,9 @@ UOpRef weighted(Node &n, const Attention &a, UOpRef p) {
   spec.a = {label(0), label(1), label(2), label(3), label(5)};
   spec.b = {label(0), label(1), label(5), label(4)};
   llvm::ArrayRef<UOpRef> q = a.q->shape, v = a.v->shape;
-  return n.contract(spec, n.cast(p, a.compute), n.cast(a.v, a.compute), {q[0], q[1], q[2], q[3], v[3], v[2]});
+  Dims extents = {q[0], q[1], q[2], q[3], v[3], v[2]};
+  if (a.causal) spec.domain = {notBehind(3, 5)}, extents.push_back(a.pastLength);
+  return n.contract(spec, n.cast(p, a.compute), n.cast(a.v, a.compute), extents);
 }
 
 /// What ONNX calls the attention bias: where a key may be attended to (null: everywhere) and what is added there.
@@ -188,19 +194,26 @@ void readOrder(Node &n, const Attention &a, Mask &mask) {
     UOpRef offset =
         a.valid ? n.bin(Op::Sub, a.valid, n.fromIndex(queries, DType::I64)) : n.fromIndex(a.pastLength, DType::I64);
     UOpRef at = n.bin(Op::Add, query, offset);
-    if (right >= 0) mask.require(n, n.bin(Op::Le, key, right ? n.bin(Op::Add, at, double(right)) : at));
+    if (right >= 0 && !a.causal) mask.require(n, n.bin(Op::Le, key, right ? n.bin(Op::Add, at, double(right)) : at));
     if (left >= 0) mask.require(n, n.bin(Op::Le, left ? n.bin(Op::Sub, at, double(left)) : at, key));
   }
   if (a.valid) mask.require(n, n.bin(Op::Lt, key, a.valid));
 }
 
-/// Softmax over the last axis; a row of nothing but -inf gives zeros.
-UOpRef attentionWeights(Node &n, UOpRef s) {
+/// Softmax over the keys, the last axis; a row of nothing but -inf gives zeros. Of keys that take no part: anything.
+UOpRef attentionWeights(Node &n, const Attention &a, UOpRef s) {
   if (!s) return nullptr;
-  int64_t axis = s->rank() - 1;
-  UOpRef most = n.reduce(ReduceKind::Max, s, {axis}), zero = n.literal(s, 0);
+  constexpr int64_t query = 3, key = 4;
+  auto reduce = [&](ReduceKind kind, UOpRef x) -> UOpRef {
+    if (!x || !a.causal) return n.reduce(kind, x, {key});
+    ReduceSpec spec{
+        kind, kind == ReduceKind::Max ? ReduceOrder::Exact : ReduceOrder::Lane64, {key}, {notBehind(query, key)}};
+    UOpRef folded = n.make(Op::Reduce, {x, a.pastLength}, encode(spec));
+    return folded ? n.unsqueeze(folded, {key}) : nullptr;
+  };
+  UOpRef most = reduce(ReduceKind::Max, s), zero = n.literal(s, 0);
   UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, s, n.select(n.bin(Op::Eq, most, -infinity), zero, most)));
-  UOpRef sum = n.reduce(ReduceKind::Sum, e, {axis});
+  UOpRef sum = reduce(ReduceKind::Sum, e);
   return n.bin(Op::Div, e, n.select(n.bin(Op::Eq, sum, 0.0), n.literal(s, 1), sum));
 }
 
@@ -227,6 +240,7 @@ void attention(Node &n) {
   if (cap < 0) n.fail("attribute 'softcap' is negative");
   if (cap > 0) s = n.bin(Op::Mul, n.un(Op::Tanh, n.bin(Op::Div, s, cap)), cap);
   if (mode == 1) shown = s;
+  a->causal = n.intAttr("is_causal", 0) != 0 && !a->valid && !(n.wants(3) && mode >= 2); // these show the mask
   Mask mask;
   if (n.has(3)) readMask(n, *a, mask);
   readOrder(n, *a, mask);
@@ -236,7 +250,7 @@ void attention(Node &n) {
   DType precision = softmaxPrecision(n, q->dtype);
   bool rounds = precision != q->dtype; // a composite on narrow operands stays wide, unless another type is asked for
   if (rounds) s = n.widen(n.cast(s, precision));
-  UOpRef p = attentionWeights(n, s);
+  UOpRef p = attentionWeights(n, *a, s);
   if (rounds) p = n.cast(p, precision);
   if (mode == 3) shown = p;
   UOpRef y = weighted(n, *a, p);

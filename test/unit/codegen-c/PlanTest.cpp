@@ -74,7 +74,7 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "map: rows 4"),
             "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, threads, turn or ahead");
   EXPECT_EQ(refusal(k, "contract: merge 1"), "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
-                                             "vector, unroll, threads, spread, tall, deep, pipeline or ahead");
+                                             "vector, unroll, block, threads, spread, tall, deep, pipeline or ahead");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");
@@ -129,9 +129,9 @@ TEST_F(Plans, SizesAreRefused) {
             "merge 0; the output has 2 dims in memory, expected 1..2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 2"), ""); // lanes run along the other axes
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output has blocks");
+            "block 16; only a map that writes its whole output and a contract with followers have blocks");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output has blocks");
+            "block 16; only a map that writes its whole output and a contract with followers have blocks");
 }
 
 TEST_F(Plans, RowsThatAreWrittenHaveVectors) {
@@ -152,6 +152,38 @@ TEST_F(Plans, RowsThatAreWrittenHaveVectors) {
   EXPECT_EQ(refusal(rows.kernels[0], "rows: merge 2; vector 1; unroll 1"),
             "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
   EXPECT_EQ(refusal(kernel(Op::Reduce), "rows: merge 2; vector 1; unroll 1"), "");
+}
+
+TEST_F(Plans, RowsThatGoThroughSeveralKernelsHaveBlocks) {
+  auto m = parse(R"(module @m {
+    entry @main(%x : f32[80, 40], %w : f32[40, 96], %v : f32[96, 32]) -> (%y : f32[80, 32]) {
+      %a = contract %x[i, k], %w[k, j] -> [i, j] sum [k]
+      %s = reduce %a kind=max order=exact axes=[1]
+      %1 = reshape %s [80, 1]
+      %2 = expand %1 [80, 96]
+      %p = sub %a, %2
+      %y = contract %p[i, k], %v[k, j] -> [i, j] sum [k]
+    }
+  })",
+                 "joined.uop");
+  ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+  llvm::cantFail(runNumerics(*m));
+  Schedule joined = llvm::cantFail(schedule(*m));
+  auto first = llvm::find_if(joined.kernels, [](const KernelSpec &k) { return !k.followers.empty(); });
+  ASSERT_NE(first, joined.kernels.end());
+  ASSERT_EQ(first->followers.size(), 2u);
+  EXPECT_EQ(refusal(*first, "contract: n 1; m 0; rows 4; vector 16; unroll 2; block 7"), "");
+  EXPECT_EQ(refusal(*first, "contract: n 1; m 0; rows 4; vector 16; unroll 2"),
+            "a kernel with followers; expected a contract with a block");
+  EXPECT_EQ(refusal(*first, "columns: merge 1; vector 16; unroll 1"),
+            "a kernel with followers; expected a contract with a block");
+  const KernelSpec &rows = first->followers[0].spec, &sum = first->followers[1].spec;
+  EXPECT_EQ(refusal(rows, "rows: merge 2; vector 8; unroll 1"), "");
+  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 8; unroll 1"),
+            "the kernel follows another one, rows at a time; expected rows");
+  EXPECT_EQ(refusal(sum, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 16"), "");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 8; unroll 1"),
+            "the kernel follows another one, rows at a time; expected contract");
 }
 
 // Tiles of rows that a dim counts: an item's array is for so many as the plan says, whatever the dim's bounds.

@@ -1,0 +1,128 @@
+//===- Joint.cpp: a kernel and its followers, some rows at a time -----------===//
+// Takes:    a kernel with followers (KernelSpec::followers) and a plan for each.
+// Gives:    a kernel whose items are tiles of rows: of each, all that it computes and what the followers do with it.
+// Keeps:    bits: a tile's elements are computed as those of the whole are, from the same operands.
+#include "Joint.h"
+#include "Value.h"
+#include "astra/IR/Builder.h"
+#include "astra/IR/Contract.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/View.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+/// The rows that follower number k reads, which the one before it writes.
+static UOpRef rowsRead(const KernelSpec &head, size_t k) {
+  const Follower &f = head.followers[k];
+  return f.spec.inputs[llvm::find(f.buffers, head.inputs.size() + k) - f.buffers.begin()].value;
+}
+
+/// The kept labels that run along the axes of the rows but their last; none of a kernel that goes by rows.
+static SmallVector<int64_t, 4> rowLabels(const KernelSpec &spec, UOpRef rows, bool writes) {
+  SmallVector<int64_t, 4> labels;
+  if (spec.heavy->op != Op::Contract) return labels;
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  for (unsigned axis = 0; axis + 1 < rows->rank(); ++axis)
+    labels.push_back(writes ? int64_t(axis) : (spec.heavy->src[0] == rows ? s.a : s.b)[axis].terms[0].first);
+  return labels;
+}
+
+/// How many elements of the rows from `at` on the last follower sums over: what its domain cuts off is nobody's.
+static UOpRef neededColumns(Context &c, const KernelSpec &spec, ArrayRef<UOpRef> at, UOpRef height) {
+  constexpr int64_t together = 64;
+  const Follower &last = spec.followers.back();
+  UOpRef all = spec.outputs[0].value->shape.back(), r = last.spec.heavy;
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  UOpRef rows = rowsRead(spec, spec.followers.size() - 1);
+  auto labels = rowLabels(last.spec, rows, false);
+  int64_t summed = (r->src[0] == rows ? s.a : s.b).back().terms[0].first;
+  SmallVector<UOpRef, 8> point(s.kept + s.reduced);
+  for (auto [label, first] : llvm::zip(labels, at)) point[label] = first;
+  for (const AffineForm &f : s.domain)
+    for (auto [label, k] : f.terms) {
+      if (label != summed && !point[label]) return all; // it depends on what a row does not know
+      if (label == labels.back() && k < 0) return all;
+    }
+  point[labels.back()] = idxAdd(c, at.back(), idxSub(c, height, c.index(1))); // the last row has the most
+  UOpRef end = domainEnd(c, s.domain, r->indices().drop_front(s.kept + s.reduced), summed, point);
+  if (!end) return all;
+  UOpRef vectors = idxMul(c, idxCeilDiv(c, idxMax(c, end, c.index(0)), c.index(together)), c.index(together));
+  return simplifyIndex(c, idxMin(c, all, vectors));
+}
+
+llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayRef<Plan> plans, ArrayRef<UOpRef> dims,
+                                      LowerTile lower) {
+  Joint joint;
+  const size_t count = spec.followers.size(), inputs = spec.inputs.size();
+  Shape shape = spec.outputs[0].value->shape;
+  ArrayRef<UOpRef> outer = shape.drop_back(2);
+  UOpRef rows = shape[shape.size() - 2], most = c.index(plans[0].block),
+         whole = simplifyIndex(c, idxDiv(c, rows, most)),
+         rest = simplifyIndex(c, idxSub(c, rows, idxMul(c, whole, most))), all = idxProduct(c, outer);
+
+  // What passes between them, one behind another in a worker's memory.
+  std::vector<uint64_t> places;
+  uint64_t bytes = 0;
+  for (const Placed &p : ArrayRef(spec.outputs).drop_back()) {
+    places.push_back(bytes);
+    uint64_t row = uint64_t(std::max<int64_t>(p.allocated.back()->hi, 1)) * std::max(1u, byteSize(p.value->dtype));
+    bytes += llvm::alignTo(plans[0].block * row, 64);
+  }
+  auto isLocal = [&](uint32_t buffer) { return buffer >= inputs && buffer < inputs + count; };
+
+  /// So many tiles of `height` rows: from row `first` on, one for each point of the outer axes; or one below another.
+  auto add = [&](UOpRef tiles, UOpRef first, UOpRef height) -> llvm::Error {
+    if (tiles->hi <= 0 || height->hi <= 0) return llvm::Error::success();
+    size_t number = joint.regions.size();
+    TileRegion region;
+    std::string name = "%tile" + std::to_string(number);
+    while (llvm::any_of(dims, [&](UOpRef d) { return d->str == name; })) name += "'";
+    region.tile = Builder(c).dim(name, 0, tiles->hi - 1);
+    region.scratch = bytes;
+    SmallVector<UOpRef, 4> extents(outer.begin(), outer.end());
+    if (!first) extents.push_back(whole);
+    SmallVector<UOpRef, 4> at = unflatten(c, region.tile, extents);
+    if (!first)
+      at.back() = idxMul(c, at.back(), most);
+    else
+      at.push_back(first);
+    UOpRef columns = neededColumns(c, spec, at, height);
+    uint64_t scratch = 0;
+    for (size_t k = 0; k <= count; ++k) {
+      KernelSpec part = k ? spec.followers[k - 1].spec : spec;
+      RowTile tile{at, height, plans[0].block, columns, k == 0, {}, {}};
+      std::vector<TileRegion::Argument> arguments;
+      for (uint32_t i = 0; i < part.inputs.size() + part.outputs.size(); ++i) {
+        uint32_t buffer = k ? spec.followers[k - 1].buffers[i] : i;
+        bool local = isLocal(buffer);
+        if (local) tile.local.push_back(i);
+        arguments.push_back({local, local ? places[buffer - inputs] : buffer});
+      }
+      tile.labels = rowLabels(part, k ? rowsRead(spec, k - 1) : spec.outputs[0].value, k == 0);
+      auto step = lower(part, plans[k], tile);
+      if (!step) return step.takeError();
+      scratch = std::max(scratch, step->linear.scratchBytes);
+      step->name = spec.name + "_" + std::to_string(number) + "_" + std::to_string(k);
+      step->arguments = std::move(arguments);
+      region.steps.push_back(std::move(*step));
+    }
+    joint.linear.scratchBytes = std::max(joint.linear.scratchBytes, bytes + scratch);
+    // The loop over these tiles.
+    for (UOpRef n : topoSort(tiles))
+      if (!n->isConst() && n->op != Op::Dim) joint.linear.insts.push_back({InstKind::Define, n});
+    UOpRef range = c.make(Op::Range, {tiles}, {int64_t(number), int64_t(RangeKind::Parallel)});
+    for (InstKind kind : {InstKind::LoopBegin, InstKind::Call, InstKind::LoopEnd})
+      joint.linear.insts.push_back({kind, range, false, int64_t(number)});
+    joint.items = joint.items ? idxAdd(c, joint.items, tiles) : tiles;
+    joint.regions.push_back(std::move(region));
+    return llvm::Error::success();
+  };
+  if (auto e = add(simplifyIndex(c, idxMul(c, all, whole)), nullptr, most)) return e;
+  if (auto e = add(all, simplifyIndex(c, idxMul(c, whole, most)), rest)) return e;
+  if (!joint.items) joint.items = c.index(0);
+  return joint;
+}
