@@ -31,27 +31,54 @@ static SmallVector<int64_t, 4> rowLabels(const KernelSpec &spec, UOpRef rows, bo
   return labels;
 }
 
-/// How many elements of the rows from `at` on the last follower sums over: what its domain cuts off is nobody's.
+/// Up to where a domain lets the rows from `at` on go, of which the last goes farthest; null where it does not say.
+static UOpRef domainEnd(Context &c, ArrayRef<AffineForm> domain, ArrayRef<UOpRef> limits, int64_t summed,
+                        ArrayRef<int64_t> labels, ArrayRef<UOpRef> at, UOpRef height) {
+  llvm::DenseMap<int64_t, UOpRef> places;
+  for (auto [label, first] : llvm::zip(labels, at)) places[label] = first;
+  places[labels.back()] = idxAdd(c, at.back(), idxSub(c, height, c.index(1)));
+  int64_t most = summed;
+  for (const AffineForm &f : domain)
+    for (auto [label, k] : f.terms) {
+      bool goesBack = label == labels.back() && k < 0;
+      if (label != summed && (!places.count(label) || goesBack)) return nullptr; // not known of a row, or the other way
+      most = std::max(most, label);
+    }
+  SmallVector<UOpRef, 8> point(most + 1);
+  for (auto [label, place] : places)
+    if (label <= most) point[label] = place;
+  return domain.empty() ? nullptr : domainEnd(c, domain, limits, summed, point);
+}
+
+/// How many elements of the rows from `at` on anybody reads: the followers' reductions and the last sum, each of which
+/// must have a domain that ends it.
 static UOpRef neededColumns(Context &c, const KernelSpec &spec, ArrayRef<UOpRef> at, UOpRef height) {
   constexpr int64_t together = 64;
-  const Follower &last = spec.followers.back();
-  UOpRef all = spec.outputs[0].value->shape.back(), r = last.spec.heavy;
-  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
-  UOpRef rows = rowsRead(spec, spec.followers.size() - 1);
-  auto labels = rowLabels(last.spec, rows, false);
-  int64_t summed = (r->src[0] == rows ? s.a : s.b).back().terms[0].first;
-  SmallVector<UOpRef, 8> point(s.kept + s.reduced);
-  for (auto [label, first] : llvm::zip(labels, at)) point[label] = first;
-  for (const AffineForm &f : s.domain)
-    for (auto [label, k] : f.terms) {
-      if (label != summed && !point[label]) return all; // it depends on what a row does not know
-      if (label == labels.back() && k < 0) return all;
+  UOpRef all = spec.outputs[0].value->shape.back(), end = c.index(0);
+  SmallVector<int64_t, 4> axes;
+  for (size_t axis = 0; axis < at.size(); ++axis) axes.push_back(int64_t(axis));
+  for (size_t k = 0; k < spec.followers.size(); ++k) {
+    const KernelSpec &f = spec.followers[k].spec;
+    for (UOpRef n : topoSort(f.outputs[0].value)) {
+      UOpRef own = nullptr;
+      if (n->op == Op::Reduce) {
+        ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
+        own = domainEnd(c, s.domain, n->indices(), int64_t(at.size()), axes, at, height);
+      } else if (n->op == Op::Contract) {
+        ContractSpec s = llvm::cantFail(decodeContract(n->ints));
+        UOpRef rows = rowsRead(spec, k);
+        int64_t summed = (n->src[0] == rows ? s.a : s.b).back().terms[0].first;
+        own = domainEnd(c, s.domain, n->indices().drop_front(s.kept + s.reduced), summed, rowLabels(f, rows, false), at,
+                        height);
+      } else
+        continue;
+      if (!own) return all;
+      end = idxMax(c, end, own);
     }
-  point[labels.back()] = idxAdd(c, at.back(), idxSub(c, height, c.index(1))); // the last row has the most
-  UOpRef end = domainEnd(c, s.domain, r->indices().drop_front(s.kept + s.reduced), summed, point);
-  if (!end) return all;
-  UOpRef vectors = idxMul(c, idxCeilDiv(c, idxMax(c, end, c.index(0)), c.index(together)), c.index(together));
-  return simplifyIndex(c, idxMin(c, all, vectors));
+  }
+  UOpRef vectors = idxMul(c, idxCeilDiv(c, end, c.index(together)), c.index(together)),
+         columns = simplifyIndex(c, idxMin(c, all, vectors));
+  return columns->hi <= all->hi ? columns : all;
 }
 
 llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayRef<Plan> plans, ArrayRef<UOpRef> dims,
@@ -74,6 +101,7 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
   }
   auto isLocal = [&](uint32_t buffer) { return buffer >= inputs && buffer < inputs + count; };
 
+  llvm::DenseSet<UOpRef> defined;
   /// So many tiles of `height` rows: from row `first` on, one for each point of the outer axes; or one below another.
   auto add = [&](UOpRef tiles, UOpRef first, UOpRef height) -> llvm::Error {
     if (tiles->hi <= 0 || height->hi <= 0) return llvm::Error::success();
@@ -113,7 +141,8 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
     joint.linear.scratchBytes = std::max(joint.linear.scratchBytes, bytes + scratch);
     // The loop over these tiles.
     for (UOpRef n : topoSort(tiles))
-      if (!n->isConst() && n->op != Op::Dim) joint.linear.insts.push_back({InstKind::Define, n});
+      if (!n->isConst() && n->op != Op::Dim && defined.insert(n).second)
+        joint.linear.insts.push_back({InstKind::Define, n});
     UOpRef range = c.make(Op::Range, {tiles}, {int64_t(number), int64_t(RangeKind::Parallel)});
     for (InstKind kind : {InstKind::LoopBegin, InstKind::Call, InstKind::LoopEnd})
       joint.linear.insts.push_back({kind, range, false, int64_t(number)});

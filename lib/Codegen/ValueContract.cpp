@@ -231,7 +231,9 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
   // Up to where the domain lets all elements of the tile go, and any.
   UOpRef everyone = nullptr, anyone = nullptr;
-  if (cutsSums && s.reduced == 1 && !rests && lengths[0]->constIndex() != 1)
+  auto isWhole = [](const AffineForm &f) { return f.divisor == 1; };
+  if (cutsSums && s.reduced == 1 && !rests && lengths[0]->constIndex() != 1 && llvm::all_of(s.a, isWhole) &&
+      llvm::all_of(s.b, isWhole))
     if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels)) std::tie(everyone, anyone) = extremes(c, end);
   auto upTo = [&](UOpRef end, UOpRef most) { return simplifyIndex(c, idxMax(c, c.index(0), idxMin(c, most, end))); };
   if (dealt) { // each thread has another block, round by round

@@ -161,7 +161,11 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     int64_t axis = s.axes[0]; // legalization leaves one
     UOpRef n = x->shape[axis];
     UOpRef end = cutsSums && reduceLanes ? domainEnd(c, s.domain, r->indices(), axis, at) : nullptr;
-    if (end && isUniform(end)) n = simplifyIndex(c, idxMin(c, n, idxMax(c, end, c.index(0)))), cut = true;
+    if (end && isUniform(end)) {
+      UOpRef whole = idxMin(c, n, idxMax(c, end, c.index(0))), simple = simplifyIndex(c, whole);
+      n = simple->hi <= whole->hi ? simple : whole; // arrays have room for the bounds
+      cut = true;
+    }
     UOpRef chunk = c.index(s.order == ReduceOrder::Lane64 ? 4096 : int64_t(1) << 40);
     if (auto place = sharesAt(index, gate)) {
       int64_t most = 4096, teams = std::max<int64_t>(team.chunks, 1);

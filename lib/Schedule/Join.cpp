@@ -8,15 +8,17 @@
 #include "Scheduler.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
 using namespace astra;
 using llvm::ArrayRef;
 
 static constexpr int64_t longestRow = 8192, fewestRows = 8;
+static constexpr uint64_t mostShared = 640 << 10;         // bytes
 static constexpr size_t mostBuffers = 240, farthest = 64; // launches between them
 
-/// The buffers that a launch writes; empty of one that has several variants.
+/// The buffers that a launch writes, whichever variant runs.
 static ArrayRef<uint32_t> writtenBy(const LaunchInstr &l, ArrayRef<KernelSpec> kernels) {
   const KernelSpec &k = kernels[l.variants[0].kernel];
   return k.inPlace ? ArrayRef(l.buffers).take_front() : ArrayRef(l.buffers).take_back(k.outputs.size());
@@ -79,6 +81,24 @@ static bool sumsOverRows(const KernelSpec &k, UOpRef arg) {
   return true;
 }
 
+/// Bytes that a tile reads beside its rows: of the operands of both contracts that other rows read too, at one point of
+/// the outer axes.
+static uint64_t sharedBytes(const KernelSpec &first, const KernelSpec &last) {
+  static constexpr int64_t many = int64_t(1) << 30;
+  auto product = [](const KernelSpec &k, auto isShared) {
+    ContractSpec s = llvm::cantFail(decodeContract(k.heavy->ints));
+    uint64_t bytes = std::max(1u, byteSize(k.heavy->dtype));
+    for (int64_t label = 0; label < s.kept + s.reduced; ++label)
+      if (isShared(s, label))
+        bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(k.heavy->indices()[label]->hi, 1, many));
+    return bytes;
+  };
+  auto lanesAndSum = [](const KernelSpec &k) {
+    return [&](const ContractSpec &s, int64_t label) { return label == k.laneLabel || label >= s.kept; };
+  };
+  return llvm::SaturatingAdd(product(first, lanesAndSum(first)), product(last, lanesAndSum(last)));
+}
+
 void Scheduler::join() {
   std::vector<unsigned> named(routine->buffers.size()); // how often instructions of this routine name a buffer
   auto name = [&](auto... buffers) { (++named[buffers], ...); };
@@ -99,7 +119,9 @@ void Scheduler::join() {
 void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned> named) {
   auto launchAt = [&](size_t i) -> const LaunchInstr * {
     auto *l = std::get_if<LaunchInstr>(&program[i]);
-    return l && l->variants.size() == 1 && out.kernels[l->variants[0].kernel].followers.empty() ? l : nullptr;
+    if (!l || l->variants.size() != 1) return nullptr;
+    const KernelSpec &k = out.kernels[l->variants[0].kernel];
+    return k.followers.empty() && !k.follows ? l : nullptr; // joined to one alone
   };
   auto specOf = [&](const LaunchInstr &l) -> const KernelSpec & { return out.kernels[l.variants[0].kernel]; };
   /// The launch that writes a slot which only the reader at hand reads.
@@ -136,6 +158,9 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
            to.value->shape == rows->shape && staysInRow(k, rows);
   });
   if (!first || !writesRows(specOf(*launchAt(*first))) || !isPlain(specOf(*launchAt(*first)))) return;
+
+  // Each tile reads keys and values again: they must fit the second cache beside its rows.
+  if (sharedBytes(specOf(*launchAt(*first)), specOf(*launchAt(last))) > mostShared) return;
 
   // The kernel at the head has the buffers of all.
   std::vector<LaunchInstr> launches{*launchAt(*first), *launchAt(*middle), *launchAt(last)};

@@ -17,10 +17,11 @@ struct Placed {
   std::vector<UOpRef> allocated;
 };
 
+struct Follower;
+
 /// One kernel: a closed graph that computes outputs[0].value from its inputs, which are `arg` nodes 0, 1, ... in order;
 /// so equal kernels are equal nodes. Buffers of a launch: inputs first, then the output; when in place, the inputs
 /// alone, and the output goes into the buffer of input 0.
-struct Follower;
 struct KernelSpec {
   std::string name;
   std::vector<Placed> inputs, outputs;

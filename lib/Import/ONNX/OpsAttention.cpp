@@ -29,7 +29,7 @@ struct Attention {
   UOpRef pastLength;    // 0 without a cache
   UOpRef valid;         // i64 [batch, 1, 1, 1, 1], the number of keys that are no padding; null: all
   DType compute;
-  bool causal = false; // a query attends to no key behind its own: those take no part (a domain, not a mask)
+  bool causal = false; // a query attends to no key behind its own: those are masked, and take no part in any sum
 };
 
 /// The inequality of a causal product or reduction: query + past - key >= 0.
@@ -194,13 +194,13 @@ void readOrder(Node &n, const Attention &a, Mask &mask) {
     UOpRef offset =
         a.valid ? n.bin(Op::Sub, a.valid, n.fromIndex(queries, DType::I64)) : n.fromIndex(a.pastLength, DType::I64);
     UOpRef at = n.bin(Op::Add, query, offset);
-    if (right >= 0 && !a.causal) mask.require(n, n.bin(Op::Le, key, right ? n.bin(Op::Add, at, double(right)) : at));
+    if (right >= 0) mask.require(n, n.bin(Op::Le, key, right ? n.bin(Op::Add, at, double(right)) : at));
     if (left >= 0) mask.require(n, n.bin(Op::Le, left ? n.bin(Op::Sub, at, double(left)) : at, key));
   }
   if (a.valid) mask.require(n, n.bin(Op::Lt, key, a.valid));
 }
 
-/// Softmax over the keys, the last axis; a row of nothing but -inf gives zeros. Of keys that take no part: anything.
+/// Softmax over the keys, the last axis; a row of nothing but -inf gives zeros.
 UOpRef attentionWeights(Node &n, const Attention &a, UOpRef s) {
   if (!s) return nullptr;
   constexpr int64_t query = 3, key = 4;
@@ -240,7 +240,7 @@ void attention(Node &n) {
   if (cap < 0) n.fail("attribute 'softcap' is negative");
   if (cap > 0) s = n.bin(Op::Mul, n.un(Op::Tanh, n.bin(Op::Div, s, cap)), cap);
   if (mode == 1) shown = s;
-  a->causal = n.intAttr("is_causal", 0) != 0 && !a->valid && !(n.wants(3) && mode >= 2); // these show the mask
+  a->causal = n.intAttr("is_causal", 0) != 0 && !a->valid;
   Mask mask;
   if (n.has(3)) readMask(n, *a, mask);
   readOrder(n, *a, mask);
