@@ -3,6 +3,7 @@
 // Gives:    a kernel whose items are tiles of rows: of each, all that it computes and what the followers do with it.
 // Keeps:    bits: a tile's elements are computed as those of the whole are, from the same operands.
 #include "Joint.h"
+#include "Rows.h"
 #include "Value.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Contract.h"
@@ -32,7 +33,7 @@ static SmallVector<int64_t, 4> rowLabels(const KernelSpec &spec, UOpRef rows, bo
 }
 
 /// Up to where a domain lets the rows from `at` on go, of which the last goes farthest; null where it does not say.
-static UOpRef domainEnd(Context &c, ArrayRef<AffineForm> domain, ArrayRef<UOpRef> limits, int64_t summed,
+static UOpRef endOfRows(Context &c, ArrayRef<AffineForm> domain, ArrayRef<UOpRef> limits, int64_t summed,
                         ArrayRef<int64_t> labels, ArrayRef<UOpRef> at, UOpRef height) {
   llvm::DenseMap<int64_t, UOpRef> places;
   for (auto [label, first] : llvm::zip(labels, at)) places[label] = first;
@@ -63,12 +64,12 @@ static UOpRef neededColumns(Context &c, const KernelSpec &spec, ArrayRef<UOpRef>
       UOpRef own = nullptr;
       if (n->op == Op::Reduce) {
         ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
-        own = domainEnd(c, s.domain, n->indices(), int64_t(at.size()), axes, at, height);
+        own = endOfRows(c, s.domain, n->indices(), int64_t(at.size()), axes, at, height);
       } else if (n->op == Op::Contract) {
         ContractSpec s = llvm::cantFail(decodeContract(n->ints));
         UOpRef rows = rowsRead(spec, k);
         int64_t summed = (n->src[0] == rows ? s.a : s.b).back().terms[0].first;
-        own = domainEnd(c, s.domain, n->indices().drop_front(s.kept + s.reduced), summed, rowLabels(f, rows, false), at,
+        own = endOfRows(c, s.domain, n->indices().drop_front(s.kept + s.reduced), summed, rowLabels(f, rows, false), at,
                         height);
       } else
         continue;
@@ -96,8 +97,7 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
   uint64_t bytes = 0;
   for (const Placed &p : ArrayRef(spec.outputs).drop_back()) {
     places.push_back(bytes);
-    uint64_t row = uint64_t(std::max<int64_t>(p.allocated.back()->hi, 1)) * std::max(1u, byteSize(p.value->dtype));
-    bytes += llvm::alignTo(plans[0].block * row, 64);
+    bytes += llvm::alignTo(plans[0].block * rowBytes(p), 64);
   }
   auto isLocal = [&](uint32_t buffer) { return buffer >= inputs && buffer < inputs + count; };
 

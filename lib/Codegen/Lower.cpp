@@ -21,7 +21,7 @@ public:
 
   Kernel run() {
     values.cutsSums = !plan.threads;
-    if (rowTile && !rowTile->columns->isConst()) values.columnsOfRows = rowTile->columns;
+    if (rowTile) values.columnsOfRows = rowTile->columns;
     if (plan.kind == PlanKind::Rows) {
       values.reduceLanes = values.rowLanes = plan.lanes;
       if (plan.warp) values.laneKind = RangeKind::Thread;

@@ -68,11 +68,10 @@ static constexpr int64_t mostNumber = 4096;            // of any number in a pla
 static constexpr uint64_t mostTileBytes = 16ull << 20; // of rows that pass between a kernel and its followers
 
 /// Bytes of one row of all that passes between a kernel and its followers.
-static uint64_t rowBytes(const KernelSpec &spec) {
+static uint64_t passedBytes(const KernelSpec &spec) {
   uint64_t bytes = 0;
-  for (const Placed &p : llvm::ArrayRef(spec.outputs).drop_back())
-    bytes += uint64_t(std::max<int64_t>(p.allocated.back()->hi, 1)) * std::max(1u, byteSize(p.value->dtype));
-  return std::max<uint64_t>(bytes, 1);
+  for (const Placed &p : llvm::ArrayRef(spec.outputs).drop_back()) bytes += rowBytes(p);
+  return bytes;
 }
 
 llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
@@ -157,7 +156,7 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   if (spec.followers.empty()) return llvm::Error::success();
   if (p.kind != PlanKind::Contract || !p.block)
     return refusePlan(spec, p, "a kernel with followers; expected a contract with a block");
-  if (p.block * rowBytes(spec) > mostTileBytes)
+  if (p.block * passedBytes(spec) > mostTileBytes)
     return refusePlan(spec, p, "block " + llvm::Twine(p.block) + "; these rows take more than 16 MiB");
   return llvm::Error::success();
 }
@@ -297,7 +296,7 @@ static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target
   Shape shape = spec.outputs[0].value->shape;
   UOpRef rows = shape[shape.size() - 2];
   unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
-  int64_t most = target.l2Bytes / 4 / rowBytes(spec), all = std::min(rows->hi, large);
+  int64_t most = target.l2Bytes / 4 / passedBytes(spec), all = std::min(rows->hi, large);
   for (UOpRef e : shape.drop_back()) all = std::min(all * std::max<int64_t>(e == rows ? 1 : e->lo, 1), large);
   most = std::clamp(std::min(most, all / fewItems), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
   auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };

@@ -58,6 +58,10 @@ llvm::DenseSet<UOpRef> astra::keptInRow(const KernelSpec &spec) {
   return kept;
 }
 
+uint64_t astra::rowBytes(const Placed &p) {
+  return uint64_t(std::max<int64_t>(p.allocated.back()->hi, 1)) * std::max(1u, byteSize(p.value->dtype));
+}
+
 uint64_t astra::keptBytes(const KernelSpec &spec, int64_t together) {
   Shape row = rowsOf(spec);
   if (row.empty()) return 0;

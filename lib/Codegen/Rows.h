@@ -13,6 +13,8 @@ bool writesRows(const KernelSpec &spec);
 llvm::DenseSet<UOpRef> keptInRow(const KernelSpec &spec);
 /// Bytes of these for one row, whose length is rounded up to a multiple of `together`; 0 without any.
 uint64_t keptBytes(const KernelSpec &spec, int64_t together);
+/// Bytes of one row of a tensor in row-major order, at the bounds of dims.
+uint64_t rowBytes(const Placed &p);
 /// Of a GPU: what a row may take of the memory that a block's threads share, and a thread of its own registers.
 constexpr uint64_t mostKeptShared = 32768; // bytes
 constexpr int64_t mostKeptOwn = 32;        // elements

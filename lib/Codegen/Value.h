@@ -121,6 +121,8 @@ private:
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef select(UOpRef valid, UOpRef x, UOpRef otherwise);
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  /// Whether a point is one of the domain; null: certainly.
+  UOpRef inDomain(llvm::ArrayRef<AffineForm> domain, llvm::ArrayRef<UOpRef> limits, llvm::ArrayRef<UOpRef> point);
   /// What of a thread's number a value depends on, as digits (Team.cpp).
   using Place = llvm::SmallVector<UOpRef, 2>;
   using MakeShared = llvm::function_ref<UOpRef(UOpRef, UOpRef, llvm::ArrayRef<UOpRef>)>;

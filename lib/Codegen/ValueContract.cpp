@@ -298,13 +298,7 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   UOpRef takesPart = nullptr;
   for (UOpRef e : lengths) // as in reduce: a load that moves out of an empty loop
     if (e->lo <= 0 && e->hi <= 1) takesPart = both(takesPart, lt(c.index(0), e));
-  auto checkDomain = [&] {
-    for (auto [f, limit] : llvm::zip(s.domain, limits)) {
-      UOpRef e = limit;
-      for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
-      takesPart = both(takesPart, lt(c.index(-1), e));
-    }
-  };
+  auto checkDomain = [&] { takesPart = both(takesPart, inDomain(s.domain, limits, labels)); };
   if (!checked) checkDomain();
   auto read = [&](int side) {
     ArrayRef<AffineForm> forms = side ? s.b : s.a;

@@ -121,6 +121,16 @@ static bool isUniform(UOpRef x) {
   });
 }
 
+UOpRef ValueAt::inDomain(ArrayRef<AffineForm> domain, ArrayRef<UOpRef> limits, ArrayRef<UOpRef> point) {
+  UOpRef valid = nullptr;
+  for (auto [f, limit] : llvm::zip(domain, limits)) {
+    UOpRef e = limit;
+    for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, point[label], c.index(k)));
+    valid = both(valid, lt(c.index(-1), e));
+  }
+  return valid;
+}
+
 UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   gate = about(index, gate);
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
@@ -139,12 +149,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     // An index below 1 is the constant 0 and its load moves out of the loop: where there may be no element it is gated.
     for (UOpRef e : extents)
       if (e->lo <= 0 && e->hi <= 1) valid = both(valid, lt(c.index(0), e));
-    if (!cut)
-      for (auto [f, limit] : llvm::zip(s.domain, r->indices())) {
-        UOpRef e = limit;
-        for (auto [axis, k] : f.terms) e = idxAdd(c, e, idxMul(c, at[axis], c.index(k)));
-        valid = both(valid, lt(c.index(-1), e));
-      }
+    if (!cut) valid = both(valid, inDomain(s.domain, r->indices(), at));
     return select(valid, this->at(x, at, both(gate, valid)), identity);
   };
   auto element = [&](UOpRef bound) { return elementAt(at, gate, bound); };
