@@ -8,9 +8,16 @@
 // Note [Who looks and who sleeps]
 // Waking a thread takes the system longer than many a launch takes. So one worker less than there are looks for work a
 // while before it sleeps (the one that is left has its CPU taken by the thread of the caller), and whoever waits for a
-// promise is a worker meanwhile: it runs its stream itself if no worker has begun to, and shares in launches. Whoever
-// posts work wakes only as many as are missing beside those who look. `posted` counts what came, so that a looker sees
-// that something did without the lock; it looks under the lock at what.
+// promise is a worker meanwhile, a guest: it runs its stream itself if no worker has begun to, and shares in launches.
+// Whoever posts work wakes only as many as are missing beside those who look. `launched` and `posted` count what came,
+// so that a looker sees that something did without the lock; it looks under the lock at what.
+//
+// Note [No more threads awake than workers]
+// There are as many CPUs as workers, as a rule, and one thread more than CPUs takes a time slice of some milliseconds
+// from one that works, while it only looks. So guests count: a launch wakes nobody if as many threads are awake, and a
+// worker that finds itself one too many does not look. A task is left to who queued it for about a microsecond,
+// because most come to wait at once; taken by a looker, the launch that follows would miss a thread, the one that is on
+// its way, and wake another in its place.
 #include "Device.h"
 
 #include <sched.h>
@@ -42,6 +49,10 @@ struct Task {
   int cpu = -1; ///< where who queued it was
 };
 
+/// So many looks, about a microsecond, a worker leaves a task to the thread that queued it: to come and wait takes
+/// less.
+constexpr uint32_t kPatience = 64;
+
 /// Between two looks; now and then the CPU is left to a thread that may be the one waited for.
 void relax(uint32_t look) {
   if (look % 256 == 255) {
@@ -66,12 +77,14 @@ struct astra::rt::ThreadPool {
   Job *jobs = nullptr;
   Array<Task> tasks; ///< a ring; as many places as streams, each of which is queued once at most
   uint64_t head = 0, queued = 0, reserved = 0;
-  std::atomic<uint32_t> posted{0}; ///< jobs and tasks that came so far; changed with the mutex locked
-  uint32_t sleeping = 0;           ///< workers in `wake` that nobody has woken
-  uint32_t waking = 0;             ///< workers in `wake` that are to leave it
-  uint32_t looking = 0;            ///< workers that will take what is posted
-  uint32_t sharing = 0;            ///< waiting threads that will take their part of a job
-  uint32_t guests = 0;             ///< waiting threads that are in here
+  // Changed with the mutex locked, as all that follows; lookers read them without.
+  std::atomic<uint32_t> launched{0}; ///< jobs that came so far
+  std::atomic<uint32_t> posted{0};   ///< tasks that came so far
+  std::atomic<uint32_t> sleeping{0}; ///< workers in `wake` that nobody has woken
+  std::atomic<uint32_t> guests{0};   ///< waiting threads that are in here
+  uint32_t waking = 0;               ///< workers in `wake` that are to leave it
+  uint32_t looking = 0;              ///< workers that will take what is posted
+  uint32_t sharing = 0;              ///< waiting threads that will take their part of a job
   bool stop = false;
   uint32_t spins = 0; ///< how often to look before sleeping
   Array<pthread_t> threads;
@@ -98,13 +111,13 @@ struct astra::rt::ThreadPool {
   // With the mutex locked; those that give whether they did something unlock it meanwhile.
   bool runTask();
   bool shareJob(bool isWorker);
-  bool look(uint32_t &counter, const std::atomic<Status> *state);
-  /// `wanted` threads find something to do; `awake` more than the workers that look or wake will come by themselves.
-  void wakeOthers(uint64_t wanted, uint32_t awake) {
-    for (uint64_t coming = uint64_t(awake) + looking + waking; sleeping && coming < wanted; coming++) {
-      sleeping--, waking++;
-      wake.notifyOne();
-    }
+  bool look(const std::atomic<Status> *state);
+  /// As many threads are awake, guests among them, as there are workers, or more than that.
+  bool full() const { return guests.load(std::memory_order_relaxed) >= sleeping.load(std::memory_order_relaxed); }
+  bool crowded() const { return guests.load(std::memory_order_relaxed) > sleeping.load(std::memory_order_relaxed); }
+  void wakeOne() {
+    sleeping--, waking++;
+    wake.notifyOne();
   }
   /// The mutex is held for some instructions only: look before the system is asked.
   void lock() {
@@ -141,26 +154,31 @@ bool ThreadPool::shareJob(bool isWorker) {
   return true;
 }
 
-/// Whether something was posted, or `state` changed, before it was time to sleep.
-bool ThreadPool::look(uint32_t &counter, const std::atomic<Status> *state) {
-  uint32_t seen = posted.load(std::memory_order_relaxed);
-  auto changed = [&] {
-    return posted.load(std::memory_order_relaxed) != seen ||
-           (state && state->load(std::memory_order_relaxed) != ASTRA_NOT_READY);
+/// Whether something came for who looks, or `state` changed, before it was time to sleep. A worker looks without a
+/// state.
+bool ThreadPool::look(const std::atomic<Status> *state) {
+  uint32_t jobsSeen = launched.load(std::memory_order_relaxed), tasksSeen = posted.load(std::memory_order_relaxed);
+  uint32_t patience = state ? 0 : kPatience;
+  auto done = [&] {
+    if (launched.load(std::memory_order_relaxed) != jobsSeen) return true;
+    if (posted.load(std::memory_order_relaxed) != tasksSeen && patience-- == 0) return true;
+    return state ? state->load(std::memory_order_relaxed) != ASTRA_NOT_READY : crowded();
   };
+  uint32_t &counter = state ? sharing : looking;
   counter++;
   mutex.unlock();
-  for (uint32_t i = 0; i < spins && !changed(); i++) relax(i);
+  for (uint32_t i = 0; i < spins && !done(); i++) relax(i);
   lock();
   counter--;
-  return changed();
+  return launched.load(std::memory_order_relaxed) != jobsSeen || posted.load(std::memory_order_relaxed) != tasksSeen ||
+         (state && state->load(std::memory_order_relaxed) != ASTRA_NOT_READY);
 }
 
 void ThreadPool::run() {
   lock();
   while (!stop) {
     if (runTask() || shareJob(true)) continue;
-    if (looking + 1 < threads.size() && look(looking, nullptr)) continue;
+    if (looking + 1 < threads.size() && !crowded() && look(nullptr)) continue;
     if (queued || stop) continue;
     bool open = false;
     for (Job *j = jobs; j; j = j->next) open |= j->taken.load(std::memory_order_relaxed) < j->count;
@@ -182,7 +200,7 @@ void ThreadPool::help(const std::atomic<Status> &state, const void *stream, Task
       mutex.unlock();
       instead.fn(instead.arg);
       lock();
-    } else if (!shareJob(false) && !look(sharing, &state)) {
+    } else if (!shareJob(false) && !look(&state)) {
       break;
     }
   }
@@ -195,8 +213,8 @@ void ThreadPool::parallelFor(size_t n, void (*fn)(void *, size_t), void *arg) {
   job.cpu = sched_getcpu();
   lock();
   job.next = jobs, jobs = &job;
-  posted.fetch_add(1, std::memory_order_relaxed);
-  wakeOthers(n - 1 + queued, sharing);
+  launched.fetch_add(1, std::memory_order_relaxed);
+  for (uint64_t coming = uint64_t(sharing) + looking + waking; coming < n - 1 + queued && !full(); coming++) wakeOne();
   mutex.unlock();
   job.help();
   lock();
@@ -218,7 +236,7 @@ int ThreadPool::enqueue(void (*fn)(void *), void *arg) {
     tasks[(head + queued) % tasks.size()] = {fn, arg, sched_getcpu()};
     queued++;
     posted.fetch_add(1, std::memory_order_relaxed);
-    wakeOthers(queued, 0);
+    for (uint64_t coming = uint64_t(looking) + waking; sleeping && coming < queued; coming++) wakeOne();
   }
   mutex.unlock();
   return !room;
