@@ -56,6 +56,7 @@ private:
   std::string bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count);
   void beginLoop(UOpRef range);
   void endLoop(UOpRef range);
+  void countItems();
   void update(UOpRef fold);
   std::string element(UOpRef stage); // of its array, at its ranges
   void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
@@ -77,7 +78,7 @@ private:
   llvm::DenseMap<UOpRef, std::string> inlined;
   std::vector<unsigned> usedDims;
   std::string error;
-  unsigned parallel = 0, parallelLoops = 0; // begun, and all
+  unsigned parallelLoops = 0;
 };
 
 /// How often each value is used, and whether its only use is in the region where it is defined.
@@ -424,17 +425,34 @@ void FunctionEmitter::beginLoop(UOpRef range) {
     ++indent;
     return;
   }
-  if (parallelLoops == 1 && !isStep) { // all items are of this range
+  // Note [Parts of a kernel]
+  // A kernel whose tiles are not all alike has a loop for each kind: those that are whole, those at the edges. Each
+  // call gets its share of each loop, so that half of the items is half of the work, and calls for neighbouring items
+  // write to neighbouring memory: were the loops one after another in the order of items, the columns that are left
+  // over of all rows would be one thread's, in lines that another thread writes too (a copy with a frame of zeros took
+  // as long on two threads as on one).
+  if (isStep)
+    line("for (i64 " + r + " = 0; " + r + " < " + n + "; ++" + r + ") {");
+  else if (parallelLoops == 1)
     line("for (i64 " + r + " = first; " + r + " < last; ++" + r + ") {");
-    ++indent;
-    return;
-  }
-  // The items of this range are base ... base + n - 1; those of the call are first ... last - 1.
-  line(parallel++ ? "base += n;" : "i64 base = 0, n;");
-  line("n = " + n + ";");
-  line("for (i64 " + r + " = first > base ? first - base : 0, end = last - base < n ? last - base : n; " + r +
-       " < end; ++" + r + ") {");
+  else
+    line("for (i64 " + r + " = share(first, " + n + ", all), end" + r + " = share(last, " + n + ", all); " + r +
+         " < end" + r + "; ++" + r + ") {");
   ++indent;
+}
+
+/// The number of all items, where their loops share them.
+void FunctionEmitter::countItems() {
+  if (parallelLoops < 2 || isStep) return;
+  std::string sum;
+  for (const Inst &i : arranged.insts) {
+    if (i.kind != InstKind::LoopBegin || !isParallel(i.uop)) continue;
+    for (UOpRef x : topoSort(i.uop->src[0]))
+      if (x->op != Op::Const && x->op != Op::Dim) inlined[x] = index(x);
+    sum += (sum.empty() ? "" : " + ") + operand(i.uop->src[0]);
+  }
+  inlined.clear();
+  line("i64 all = " + sum + ";");
 }
 
 void FunctionEmitter::endLoop(UOpRef) {
@@ -520,6 +538,7 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
 
 llvm::Expected<std::string> FunctionEmitter::run() {
   countUses();
+  countItems();
   for (const Inst &i : arranged.insts) {
     if (auto e = check(i.uop)) return e;
     switch (i.kind) {

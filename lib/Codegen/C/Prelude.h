@@ -65,6 +65,12 @@ typedef VECTOR(f64, 8) scale_f64;
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
 /* What was read before is read again where it is used next: it has no register to stay in. */
 #define REREAD __asm__ volatile("" : : : "memory")
+/* Of a loop's n items, how many belong to the first ones of all: never fewer for more, exact at both ends. */
+INLINE i64 share(i64 first, i64 n, i64 all) {
+  if (first >= all) return n;
+  i64 s = (i64)((f64)first * ((f64)n / (f64)all));
+  return s < n ? s : n;
+}
 INLINE u32 bits_f32(f32 a) {
   union { f32 f; u32 u; } x = {a};
   return x.u;
