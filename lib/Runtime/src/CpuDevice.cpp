@@ -19,6 +19,8 @@ using Kernel = void (*)(void *const *buffers, const int64_t *dims, void *scratch
 /// Launches that cost less (bytes or operations) are not split: handing a part to a thread that is awake takes about
 /// 2 us, half of what so much takes at 100 a nanosecond.
 constexpr int64_t kInlineCost = 400000;
+/// What a range of items costs at least, where items are smaller: to take and to begin one takes some 0.1 us, a tenth.
+constexpr int64_t kGrainCost = 100000;
 
 } // namespace
 
@@ -136,11 +138,27 @@ void astra::rt::cpu::unload(astra_device *, Code &code) {
 
 namespace {
 
-/// A launch that is being split. Each worker takes ranges from `next` until none is left.
+/// A launch that is being split: a part for each worker. The same items are the same worker's from launch to launch if
+/// the numbers of workers stay with threads, so it reads what it wrote itself.
 struct Split {
+  static constexpr int64_t kMostParts = 64; // workers beyond that begin as helpers
+  struct alignas(64) Part {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+
+  Split(const Launch &l, int64_t workers)
+      : launch(l), parts(workers < kMostParts ? workers : kMostParts),
+        grain(l.cost > 0 ? int64_t(double(l.items) * kGrainCost / double(l.cost)) : 0) {
+    for (int64_t p = 0, at = 0; p < parts; p++) {
+      part[p].next.store(at, std::memory_order_relaxed);
+      part[p].end = at += (l.items - at) / (parts - p);
+    }
+  }
+
   const Launch &launch;
-  int64_t workers;
-  std::atomic<int64_t> next{0};
+  const int64_t parts, grain;
+  Part part[kMostParts];
 };
 
 void runRange(const Launch &l, uint64_t worker, int64_t first, int64_t last) {
@@ -151,15 +169,17 @@ void runRange(const Launch &l, uint64_t worker, int64_t first, int64_t last) {
 void work(void *arg, size_t worker) {
   Split &split = *static_cast<Split *>(arg);
   FloatEnvironment environment;
-  const int64_t items = split.launch.items;
-  // Large ranges first, single items at the end: few calls, and nobody waits long for the last one.
-  int64_t first = split.next.load(std::memory_order_relaxed);
-  while (first < items) {
-    int64_t range = (items - first) / (2 * split.workers);
-    int64_t last = first + (range > 0 ? range : 1);
-    if (!split.next.compare_exchange_weak(first, last, std::memory_order_relaxed)) continue;
-    runRange(split.launch, worker, first, last);
-    first = split.next.load(std::memory_order_relaxed);
+  // Its own part first, then the others'. Half of what is left at a time: few calls, and nobody waits long at the end.
+  for (int64_t p = 0; p < split.parts; p++) {
+    Split::Part &part = split.part[(int64_t(worker) + p) % split.parts];
+    int64_t first = part.next.load(std::memory_order_relaxed);
+    while (first < part.end) {
+      int64_t left = part.end - first, least = split.grain > 1 ? split.grain : 1;
+      int64_t range = left / 2 > least ? left / 2 : least, last = range < left ? first + range : part.end;
+      if (!part.next.compare_exchange_weak(first, last, std::memory_order_relaxed)) continue;
+      runRange(split.launch, worker, first, last);
+      first = part.next.load(std::memory_order_relaxed);
+    }
   }
 }
 
