@@ -151,8 +151,16 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
   if (l && l->second == 0 && !(gate && gate->rank())) return make(gate, at, 1);
   if (l && l->second == 1) return make(gate, l->first, lanes);
   SmallVector<UOpRef, 16> each;
-  if (l && l->second == 2 && !(gate && gate->rank())) { // every other element of two vectors, the last one at the end
-    UOpRef low = make(gate, l->first, lanes), high = make(gate, idxAdd(c, l->first, c.index(lanes - 1)), lanes);
+  if (l && l->second == 2) {          // every other element of two vectors, the last one at the end
+    auto taken = [&](int64_t first) { // the gate of the vector from element `first` on, of those that are a lane's
+      if (!gate || !gate->rank()) return gate;
+      SmallVector<UOpRef, 16> bits;
+      for (int64_t e = first; e < first + lanes; ++e)
+        bits.push_back(e % 2 ? boolean(false) : c.make(Op::Lanes, {gate}, {e / 2, 1}));
+      return stack(bits);
+    };
+    UOpRef low = make(taken(0), l->first, lanes),
+           high = make(taken(lanes - 1), idxAdd(c, l->first, c.index(lanes - 1)), lanes);
     for (int64_t e = 0; e < 2 * lanes; e += 2)
       each.push_back(c.make(Op::Lanes, {e < lanes ? low : high}, {e < lanes ? e : e + 1 - lanes, 1}));
     return stack(each);

@@ -8,6 +8,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -58,6 +59,7 @@ private:
   UOpRef rowNumber(UOpRef p, UOpRef rows, UOpRef &inside);
   UOpRef rowItems(UOpRef rows);
   void map();
+  void lines();
   void turned();
   void spread();
   void rows();
@@ -157,6 +159,7 @@ void Lowering::spread() {
 void Lowering::map() {
   if (plan.kind == PlanKind::Columns && plan.spread) return spread();
   if (plan.turn) return turned();
+  if (plan.line) return lines();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
@@ -204,6 +207,39 @@ void Lowering::map() {
       stores.push_back(values.store(index, x, inside));
     }
     start = add(start, mul(count, each));
+  }
+}
+
+/// An item is all of the innermost `merge` memory dims at a point of the others: what depends on the point alone is
+/// computed once. What is left of a step is one too, whose last vector is masked.
+void Lowering::lines() {
+  const Placed &out = spec.outputs[0];
+  auto extents = memoryExtents(c, out.layout, out.value->shape);
+  ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(plan.merge),
+                   innerDims = ArrayRef<UOpRef>(extents).take_back(plan.merge);
+  UOpRef n = idxProduct(c, innerDims), lanes = num(plan.lanes), each = num(plan.lanes * plan.unroll);
+  auto point = unflatten(c, values.range(idxProduct(c, outerDims), RangeKind::Parallel), outerDims);
+  auto put = [&](UOpRef begin, unsigned vectors, bool partial) {
+    UOpRef lane = plan.lanes > 1 ? values.range(lanes, RangeKind::Vector) : num(0), e = add(begin, lane);
+    if (vectors > 1) e = add(e, mul(values.range(num(vectors), RangeKind::Unroll), lanes));
+    e = simplifyIndex(c, e);
+    if (partial) values.masked = lane, values.mask = values.lt(e, n);
+    SmallVector<UOpRef, 6> at(point.begin(), point.end());
+    at.append(unflatten(c, e, innerDims));
+    auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
+    UOpRef x = values.at(out.value, index, valid);
+    if (valid) x = valid->isConst() ? c.literal(x->dtype, 0) : c.make(Op::Select, {valid, x, c.literal(x->dtype, 0)});
+    stores.push_back(values.store(index, x));
+    values.masked = values.mask = nullptr;
+  };
+  auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
+  UOpRef count = div(n, each), start = mul(count, each), rest = simplifyIndex(c, sub(n, start));
+  if (count->hi > 0) put(mul(loop(count), each), plan.unroll, false);
+  if (auto r = rest->constIndex()) {
+    if (*r) put(start, unsigned(llvm::divideCeil(*r, plan.lanes)), *r % plan.lanes != 0);
+  } else {
+    UOpRef vectors = simplifyIndex(c, idxCeilDiv(c, rest, lanes));
+    put(add(start, mul(loop(vectors), lanes)), 1, true);
   }
 }
 

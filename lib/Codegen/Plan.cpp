@@ -37,6 +37,7 @@ const Step steps[] = {
     {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
     {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
     {"block", &Plan::block, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::block, false},
+    {"line", &Plan::line, {K::Map, K::Columns}, &Plan::line, false},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
     {"spread", &Plan::spread, {K::Rows, K::Columns, K::Contract}, &Plan::spread, true},
@@ -185,6 +186,9 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (p.block && !joins && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("block " + n(p.block) +
                "; only a map that writes its whole output and a contract with followers have blocks");
+  if (p.line > 1) return bad("line " + n(p.line) + "; expected 0 or 1");
+  if (p.line && (p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return bad("line 1; only what writes its whole output, by lines alone, has them");
   if (p.kind != PlanKind::Contract) {
     unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
     if (p.merge < least || p.merge > rank)
@@ -265,6 +269,39 @@ static bool readsLines(Context &c, const KernelSpec &spec, const Plan &plan) {
     if (apart && neighbours) return true;
   }
   return false;
+}
+
+/// Whether the lanes lie side by side in all that is read, or at every other element.
+static bool readsRuns(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  for (UOpRef n : topoSort(k.sink)) {
+    if (n->op != Op::Load) continue;
+    for (const IndexTerm &t : terms(n->src.back())) {
+      bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
+      if (alone ? t.coefficient != 1 && t.coefficient != 2 : llvm::any_of(topoSort(t.atoms), isLane)) return false;
+    }
+  }
+  return true;
+}
+
+/// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end.
+static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                       Plan &p) {
+  constexpr int64_t most = 64, fewest = 16; // vectors of a line; lines
+  constexpr unsigned together = 8;          // vectors at once, of a map: sums want registers
+  unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)),
+           width = std::max(1u, target.vectorBytes / bytes);
+  UOpRef n = idxProduct(c, extents.take_back(p.merge)), lines = idxProduct(c, extents.drop_back(p.merge));
+  if (!*target.name || storedPoints(spec) != spec.outputs[0].value || p.block) return; // a thread of a GPU has none
+  if (n->hi < 2 || n->hi > most * width || lines->lo < fewest) return;
+  Plan line = p;
+  line.line = 1;
+  line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
+  bool whole = n->isConst() && n->hi % line.lanes == 0;
+  if (!whole && bytes < target.maskedBytes) return;
+  unsigned vectors = llvm::divideCeil(n->hi, line.lanes);
+  line.unroll = p.unroll > 1 ? p.unroll : std::min(vectors, p.kind == PlanKind::Map ? together : together / 2);
+  if (readsRuns(c, spec, line)) p = line;
 }
 
 /// How many nodes the addresses of a lowering take that are computed for each lane by itself: the code has them once
@@ -367,7 +404,10 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
     ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
     bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 &&
                                                       spec.heavy->src[0]->shape[r.axes[0]]->hi >= 32);
-    if (!byLanes) return p;
+    if (!byLanes) {
+      chooseLine(c, spec, target, extents, p);
+      return p;
+    }
     Plan rows;
     rows.kind = PlanKind::Rows;
     rows.merge = rank;
@@ -381,6 +421,7 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
     unsigned wide = std::max(1u, partBytes / (p.lanes * bytes));
     while (wide > 1 && (p.lanes < w || n->lo < int64_t(4 * wide * p.lanes))) wide /= 2; // some items for the threads
     p.unroll = wide;
+    chooseLine(c, spec, target, extents, p);
     return p;
   }
   if (!reduces && least >= 16 &&
@@ -412,5 +453,6 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
       while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
     }
   }
+  chooseLine(c, spec, target, extents, p);
   return p;
 }

@@ -42,9 +42,22 @@ UOpRef ValueAt::digit(int64_t extent, int64_t stride) {
   return c.make(Op::Range, {c.index(extent)}, {nextAxis++, int64_t(RangeKind::Thread), stride});
 }
 
+/// Whether d > 0 in all lanes that the mask takes: e < n there, and d is a multiple of e and what no lane changes.
+bool ValueAt::positiveWhereTaken(UOpRef d) {
+  if (!mask || mask->op != Op::Lt || !mask->src[0]->isIndex()) return false;
+  UOpRef e = mask->src[0], n = mask->src[1];
+  int64_t k = 0;
+  for (const IndexTerm &t : terms(d))
+    if (t.atoms.size() == 1 && t.atoms[0] == masked) k = t.coefficient;
+  if (!k) return false;
+  UOpRef rest = simplifyIndex(c, idxSub(c, d, idxMul(c, e, c.index(k))));
+  UOpRef least = k < 0 ? idxSub(c, n, c.index(1)) : c.index(e->lo);
+  return !dependsOn(rest, masked) && simplifyIndex(c, idxAdd(c, rest, idxMul(c, least, c.index(k))))->lo > 0;
+}
+
 UOpRef ValueAt::lt(UOpRef a, UOpRef b) {
   UOpRef d = simplifyIndex(c, idxSub(c, b, a)); // a < b when d > 0
-  if (d->lo > 0) return nullptr;
+  if (d->lo > 0 || positiveWhereTaken(d)) return nullptr;
   if (d->hi <= 0) return c.literal(DType::Bool, 0);
   return c.make(Op::Lt, {simplifyIndex(c, a), simplifyIndex(c, b)});
 }

@@ -116,6 +116,7 @@ public:
 private:
   using Key = std::pair<std::pair<UOpRef, UOpRef>, const void *>;
   UOpRef compute(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  bool positiveWhereTaken(UOpRef d);
   bool padded(const Layout &l, llvm::ArrayRef<UOpRef> index) const;
   UOpRef addressIn(unsigned slot, llvm::ArrayRef<UOpRef> index) const;
   UOpRef load(unsigned slot, llvm::ArrayRef<UOpRef> index, UOpRef gate);

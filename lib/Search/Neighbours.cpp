@@ -67,6 +67,9 @@ const Move moves[] = {
     {{K::Map}, {{&Plan::block, By::Times, 2}}},
     {{K::Map}, {{&Plan::block, By::Over, 2}}},
     {{K::Map}, {{&Plan::block, By::Set, 0}}},
+    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}}},
+    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 0}}},
+    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}, {&Plan::merge, By::Set, 1}}},
     // tiles beside this one
     {{K::Contract}, {{&Plan::rows, By::Add, 1}}},
     {{K::Contract}, {{&Plan::rows, By::Less, 1}}},

@@ -15,6 +15,8 @@
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
 //   item:
 //                                                                 a transposed operand is read in whole lines
+//   map:      merge 1; vector 16; unroll 4; line 1                an item is the whole of that loop, its last vector
+//                                                                 masked
 //   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 elements of memory
 //                                                                 dim 0 by 32 of those behind it, as one, which goes
 //                                                                 through memory that its threads share
@@ -60,6 +62,9 @@ struct Plan {
   // map: so many points of the outer memory dims, one after another, are one item; 0: one. contract with followers, of
   // a CPU: an item is so many rows
   unsigned block = 0;
+  // map, columns: 1: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and
+  // at its end a masked one. 0: an item is a step of a line
+  unsigned line = 0;
   // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;
   // of a GPU, rows: so many threads go in step, and the lanes of a row are all of them, or for a short row some, which

@@ -68,11 +68,10 @@ TEST_F(Plans, WordsAreRefused) {
   const KernelSpec &k = s.kernels[0];
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
-  EXPECT_EQ(
-      refusal(k, "map: merge 1; lanes 4"),
-      "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, vector, unroll, block, threads, turn or ahead");
+  EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"), "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, "
+                                                 "vector, unroll, block, line, threads, turn or ahead");
   EXPECT_EQ(refusal(k, "map: rows 4"),
-            "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, threads, turn or ahead");
+            "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, line, threads, turn or ahead");
   EXPECT_EQ(refusal(k, "contract: merge 1"), "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
                                              "vector, unroll, block, threads, spread, tall, deep, pipeline or ahead");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
@@ -128,6 +127,10 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(sum, "columns: merge 0; vector 4; unroll 1"),
             "merge 0; the output has 2 dims in memory, expected 1..2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 2"), ""); // lanes run along the other axes
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 1"), "");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 2"), "line 2; expected 0 or 1");
+  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; line 1"),
+            "line 1; only what writes its whole output, by lines alone, has them");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),
             "block 16; only a map that writes its whole output and a contract with followers have blocks");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1; block 16"),
