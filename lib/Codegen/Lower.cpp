@@ -58,6 +58,7 @@ private:
   bool keepsRows() const;
   UOpRef rowNumber(UOpRef p, UOpRef rows, UOpRef &inside);
   UOpRef rowItems(UOpRef rows);
+  void storeAt(ArrayRef<UOpRef> at, UOpRef inside);
   void map();
   void lines();
   void turned();
@@ -110,6 +111,16 @@ std::pair<SmallVector<UOpRef, 4>, UOpRef> logicalIndex(Context &c, ValueAt &valu
   return {index, valid};
 }
 
+/// Stores the output's element at a point of its memory dims if it is inside (null: certainly); 0 where the layout
+/// pads.
+void Lowering::storeAt(ArrayRef<UOpRef> at, UOpRef inside) {
+  const Placed &out = spec.outputs[0];
+  auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
+  UOpRef v = values.at(out.value, index, values.both(inside, valid));
+  if (valid) v = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, v, c.literal(v->dtype, 0)});
+  stores.push_back(values.store(index, v, inside));
+}
+
 /// Of a GPU: an item is a tile of which each thread of a block has an element: `turn` of them along the memory dims
 /// behind number `merge`, as one, and others across, along that dim. There some operand's elements are neighbours: it
 /// is read along them, into memory that the threads share.
@@ -129,10 +140,7 @@ void Lowering::turned() {
   at[y] = simplifyIndex(c, add(mul(at[y], num(high)), values.turn.across));
   UOpRef inside = values.both(values.lt(e, n), values.lt(at[y], extents[y]));
   at.append(unflatten(c, e, behind));
-  auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
-  UOpRef v = values.at(out.value, index, values.both(inside, valid));
-  if (valid) v = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, v, c.literal(v->dtype, 0)});
-  stores.push_back(values.store(index, v, inside));
+  storeAt(at, inside);
 }
 
 /// Of a GPU: an item is some neighbouring elements of a reduction along an outer axis, a thread of a block one, and
@@ -150,10 +158,7 @@ void Lowering::spread() {
   UOpRef e = simplifyIndex(c, add(mul(mod(p, tiles), num(columns)), column)), inside = values.lt(e, inner);
   SmallVector<UOpRef, 6> at = unflatten(c, div(p, tiles), outerDims);
   at.append(unflatten(c, e, innerDims));
-  auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
-  UOpRef v = values.at(out.value, index, values.both(inside, valid));
-  if (valid) v = valid->isConst() ? c.literal(v->dtype, 0) : c.make(Op::Select, {valid, v, c.literal(v->dtype, 0)});
-  stores.push_back(values.store(index, v, inside));
+  storeAt(at, inside);
 }
 
 void Lowering::map() {
@@ -226,10 +231,7 @@ void Lowering::lines() {
     if (partial) values.masked = lane, values.mask = values.lt(e, n);
     SmallVector<UOpRef, 6> at(point.begin(), point.end());
     at.append(unflatten(c, e, innerDims));
-    auto [index, valid] = logicalIndex(c, values, out.layout, out.value->shape, at);
-    UOpRef x = values.at(out.value, index, valid);
-    if (valid) x = valid->isConst() ? c.literal(x->dtype, 0) : c.make(Op::Select, {valid, x, c.literal(x->dtype, 0)});
-    stores.push_back(values.store(index, x));
+    storeAt(at, nullptr);
     values.masked = values.mask = nullptr;
   };
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
