@@ -59,8 +59,12 @@ private:
   UOpRef rowNumber(UOpRef p, UOpRef rows, UOpRef &inside);
   UOpRef rowItems(UOpRef rows);
   void storeAt(ArrayRef<UOpRef> at, UOpRef inside);
+  void storeSum(SmallVector<UOpRef, 6> index, UOpRef gate);
+  void frame();
   void map();
   void lines();
+  void alongLine(ArrayRef<UOpRef> outerDims, ArrayRef<UOpRef> innerDims, unsigned width, unsigned unroll,
+                 llvm::function_ref<void(ArrayRef<UOpRef>)> store);
   void turned();
   void spread();
   void rows();
@@ -215,30 +219,34 @@ void Lowering::map() {
   }
 }
 
-/// An item is all of the innermost `merge` memory dims at a point of the others: what depends on the point alone is
-/// computed once. What is left of a step is one too, whose last vector is masked.
 void Lowering::lines() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
-  ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(plan.merge),
-                   innerDims = ArrayRef<UOpRef>(extents).take_back(plan.merge);
-  UOpRef n = idxProduct(c, innerDims), lanes = num(plan.lanes), each = num(plan.lanes * plan.unroll);
+  alongLine(ArrayRef<UOpRef>(extents).drop_back(plan.merge), ArrayRef<UOpRef>(extents).take_back(plan.merge),
+            plan.lanes, plan.unroll, [&](ArrayRef<UOpRef> at) { storeAt(at, nullptr); });
+}
+
+/// An item is all of the inner memory dims at a point of the outer ones: what depends on the point alone is computed
+/// once. What is left of a step is one too, whose last vector is masked. `store` stores at a point of all dims.
+void Lowering::alongLine(ArrayRef<UOpRef> outerDims, ArrayRef<UOpRef> innerDims, unsigned width, unsigned unroll,
+                         llvm::function_ref<void(ArrayRef<UOpRef>)> store) {
+  UOpRef n = idxProduct(c, innerDims), lanes = num(width), each = num(int64_t(width) * unroll);
   auto point = unflatten(c, values.range(idxProduct(c, outerDims), RangeKind::Parallel), outerDims);
   auto put = [&](UOpRef begin, unsigned vectors, bool partial) {
-    UOpRef lane = plan.lanes > 1 ? values.range(lanes, RangeKind::Vector) : num(0), e = add(begin, lane);
+    UOpRef lane = width > 1 ? values.range(lanes, RangeKind::Vector) : num(0), e = add(begin, lane);
     if (vectors > 1) e = add(e, mul(values.range(num(vectors), RangeKind::Unroll), lanes));
     e = simplifyIndex(c, e);
     if (partial) values.masked = lane, values.mask = values.lt(e, n);
     SmallVector<UOpRef, 6> at(point.begin(), point.end());
     at.append(unflatten(c, e, innerDims));
-    storeAt(at, nullptr);
+    store(at);
     values.masked = values.mask = nullptr;
   };
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
   UOpRef count = div(n, each), start = mul(count, each), rest = simplifyIndex(c, sub(n, start));
-  if (count->hi > 0) put(mul(loop(count), each), plan.unroll, false);
+  if (count->hi > 0) put(mul(loop(count), each), unroll, false);
   if (auto r = rest->constIndex()) {
-    if (*r) put(start, unsigned(llvm::divideCeil(*r, plan.lanes)), *r % plan.lanes != 0);
+    if (*r) put(start, unsigned(llvm::divideCeil(*r, width)), *r % width != 0);
   } else {
     UOpRef vectors = simplifyIndex(c, idxCeilDiv(c, rest, lanes));
     put(add(start, mul(loop(vectors), lanes)), 1, true);
@@ -284,12 +292,62 @@ void Lowering::rows() {
   values.masked = values.mask = nullptr;
 }
 
+/// Stores what is made of the sum at `index`, if `gate` holds (null: certainly): behind what is padded before it.
+void Lowering::storeSum(SmallVector<UOpRef, 6> index, UOpRef gate) {
+  UOpRef v = spec.outputs[0].value, inner = v->op == Op::Pad ? v->src[0] : v, x = values.at(inner, index, gate);
+  if (inner != v)
+    for (size_t axis = 0; axis < index.size(); ++axis) index[axis] = add(index[axis], v->indices()[axis]);
+  stores.push_back(values.store(index, x, gate));
+}
+
 void Lowering::contract() {
   for (const Phase &phase : phasesOf(spec.heavy, plan.nLabel))
     if (plan.tall && plan.threads)
       block(phase);
     else
       contract(phase);
+  frame();
+}
+
+/// What is padded around a contract's results: for each memory dim what lies before and behind them along it, inside of
+/// them along the dims outside of it, and all of the dims inside of it, a line. Of a CPU an item is such a line, of a
+/// GPU an element, a thread's of a block where the sums are a block's.
+void Lowering::frame() {
+  const Placed &out = spec.outputs[0];
+  UOpRef v = out.value;
+  if (v->op != Op::Pad) return;
+  UOpRef fill = c.literal(v->dtype, v->ints[0]);
+  size_t dims = out.layout.dims.size();
+  for (size_t d = 0; d < dims; ++d) {
+    int64_t padded = out.layout.dims[d].axis;
+    UOpRef before = v->indices()[padded], behind = v->indices()[v->rank() + padded];
+    for (auto [begin, count] : {std::pair{num(0), before}, {add(before, v->src[0]->shape[padded]), behind}}) {
+      if (count->hi <= 0) continue;
+      SmallVector<UOpRef, 6> extents;
+      for (auto [k, dim] : llvm::enumerate(out.layout.dims))
+        extents.push_back(k < d ? v->src[0]->shape[dim.axis] : k > d ? v->shape[dim.axis] : count);
+      auto put = [&](ArrayRef<UOpRef> point, UOpRef gate) {
+        SmallVector<UOpRef, 6> index(dims);
+        for (auto [k, dim] : llvm::enumerate(out.layout.dims))
+          index[dim.axis] = k < d ? add(point[k], v->indices()[dim.axis]) : k > d ? point[k] : add(point[k], begin);
+        stores.push_back(values.store(index, fill, gate));
+      };
+      if (plan.threads) {
+        UOpRef all = idxProduct(c, extents);
+        int64_t together = plan.tall ? plan.threads : 1;
+        UOpRef p = values.range(simplifyIndex(c, idxCeilDiv(c, all, num(together))), RangeKind::Parallel),
+               e = simplifyIndex(c, add(mul(p, num(together)), values.digit(together, 1)));
+        put(unflatten(c, e, extents), values.lt(e, all));
+      } else {
+        constexpr unsigned unroll = 4;
+        ArrayRef<UOpRef> line = ArrayRef<UOpRef>(extents).drop_front(d + 1);
+        uint64_t length = std::max<int64_t>(idxProduct(c, line)->hi, 1);
+        unsigned lanes = std::min<uint64_t>(plan.lanes, llvm::PowerOf2Ceil(length));
+        alongLine(ArrayRef<UOpRef>(extents).take_front(d + 1), line, lanes, unroll,
+                  [&](ArrayRef<UOpRef> point) { put(point, nullptr); });
+      }
+    }
+  }
 }
 
 /// Of a GPU: an item is a tile that all threads of a block have part in, each with a tile of its registers: `tall`
@@ -361,7 +419,7 @@ void Lowering::block(const Phase &phase) {
   values.phase = {&phase, index};
   bool wholeVectors = n->isConst() && n->ints[0] % plan.lanes == 0;
   UOpRef edge = values.both(insideM(mOwn), insideN(wholeVectors ? nVector : nOwn));
-  stores.push_back(values.store(index, values.at(spec.outputs[0].value, index, edge), edge));
+  storeSum(index, edge);
   values.phase = {};
   values.shared = {};
 }
@@ -464,8 +522,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef
     bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
     values.panel = {inB, plan.nLabel, first, vector, lane, vectors, plan.lanes};
   }
-  UOpRef x = values.at(spec.outputs[0].value, index);
-  stores.push_back(values.store(index, x));
+  storeSum(index, nullptr);
   values.masked = values.mask = values.column = nullptr;
   values.panel = {};
   values.rest = {};

@@ -8,7 +8,9 @@
 //
 // Note [Groups]. A group is a realized value and the unrealized nodes below it. A node whose consumers all lie in one
 // group is computed once there. A contract or reduce is absorbed by the group of its consumers when they are
-// elementwise on its own shape up to the group's root (an epilogue), and the group has no other.
+// elementwise on its own shape up to the group's root (an epilogue), and the group has no other. A contract's root may
+// also be the padding of all that: the kernel stores results behind it and writes what is around them (a convolution
+// after a convolution; decision 0071).
 //
 // Note [Rows]. Reductions along the last axis of one shape, its rows, share a group: a kernel's item then is a row,
 // which it passes over once for each of them, and once to write it where the root has that shape too (softmax, layer
@@ -216,7 +218,8 @@ static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef
       UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
       bool hasHeavy = group && f.heavy.count(group);
       bool absorb = group && !x.mustRealize && n->op != Op::Cumulate &&
-                    (rows.absorb(n, place, group, hasHeavy) || (x.straight && !hasHeavy));
+                    (rows.absorb(n, place, group, hasHeavy) ||
+                     (x.straight && !hasHeavy && (group->op != Op::Pad || n->op == Op::Contract)));
       reduces = absorb && rows.contains(group);
       UOpRef below = place == ValueOfRow && !hasHeavy ? ofReduce.lookup(n) : nullptr; // which the group may take
       bool once = group && ((below && below->src[0]->shape == group->shape) ||
@@ -257,7 +260,8 @@ static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef
       y.places |= RowGroups::below(n, place, s, reduces);
       for (UOpRef g : groups)
         if (y.groups.size() <= fewGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
-      bool passes = has(n->op, Elementwise) && straight && groups.size() == 1 && s->shape == n->shape && heavy != n;
+      bool epilogue = has(n->op, Elementwise) ? s->shape == n->shape : realize && n->op == Op::Pad;
+      bool passes = epilogue && straight && groups.size() == 1 && heavy != n;
       y.straight = passes && (y.uses == 1 || y.straight);
       if (has(n->op, Elementwise))
         y.inPlace = std::max(y.inPlace, ways);
