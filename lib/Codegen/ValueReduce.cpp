@@ -86,12 +86,9 @@ UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
       stack.push_back(g->src[1]), stack.push_back(g->src[0]);
       continue;
     }
-    bool lanes = false, shared = false;
-    for (UOpRef n : topoSort(g)) {
-      lanes |= n->op == Op::Range && RangeKind(n->ints[1]) == laneKind;
-      shared |= here.contains(n);
-    }
-    if (!lanes || shared) out = both(out, g);
+    bool lanes = false;
+    for (UOpRef n : topoSort(g)) lanes |= n->op == Op::Range && RangeKind(n->ints[1]) == laneKind && !here.contains(n);
+    if (!lanes) out = both(out, g);
   }
   return out;
 }

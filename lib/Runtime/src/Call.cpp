@@ -223,7 +223,7 @@ Status Submit::promises() {
   uint64_t numbers = e.outputs()->size();
   for (const fmt::Tensor *t : *e.outputs()) numbers += t->shape() ? t->shape()->size() : 0;
   promise->numOutputs = e.outputs()->size();
-  if (promise->extents.init(session->runtime->heap, numbers)) return ASTRA_OK;
+  if (promise->extents.reserve(session->runtime->heap, numbers)) return ASTRA_OK;
   release(promise);
   return noMemory("promise");
 }
@@ -232,7 +232,7 @@ Status Submit::promises() {
 /// it that one of them writes. See Note [Order between calls].
 Status Submit::conflicts() {
   for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight) {
-    if (stream->clock[other->streamNumber] >= other->tick) continue;
+    if (session->runtime->next[other->streamNumber] >= other->tick) continue;
     for (uint32_t a = 0; a < session->numRanges; a++)
       for (uint32_t b = 0; b < other->numRanges; b++) {
         const Range &mine = session->ranges[a], &theirs = other->ranges[b];
@@ -260,17 +260,12 @@ Status Submit::queue(astra_promise **out) {
   Status s = ASTRA_OK;
   {
     Lock lock(runtime->order);
-    Array<uint64_t> before;
-    bool placed = before.init(runtime->heap, stream->clock.size());
-    if (placed && before.size()) memcpy(before.data(), stream->clock.data(), before.size() * sizeof(uint64_t));
-    if (!placed || !place(stream, session->task)) {
+    if (!place(stream, session->task)) {
       s = noMemory("promise");
-    } else if ((s = conflicts())) {
-      stream->clock.swap(before); // the number of the task that never was stays unused
-    } else {
+    } else if (!(s = conflicts())) {
       session->entry = call.entry;
       session->streamNumber = stream->number;
-      session->tick = stream->clock[stream->number];
+      session->tick = runtime->next[stream->number];
       session->nextInFlight = runtime->flight;
       runtime->flight = session;
       for (uint32_t i = 0; i < session->numBlocks; i++) retain(session->blocks[i]);

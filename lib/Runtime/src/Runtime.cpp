@@ -3,7 +3,7 @@
 // Gives:    astra_runtime_*, astra_device_*, the checks that every call begins with.
 // Keeps:    a forked child is refused before anything is touched.
 // Does not: start a thread unless num_threads asks for it.
-#include "Device.h"
+#include "Stream.h"
 
 #include <cstdarg>
 #include <cstdio>
@@ -53,6 +53,7 @@ astra_status astra_runtime_init(astra_runtime **out, const astra_runtime_options
 astra_status astra_runtime_free(astra_runtime **runtime) {
   if (!runtime || !*runtime) return ASTRA_OK;
   if (Status s = checkFree(*runtime, "the runtime")) return s;
+  freeSpares(*runtime);
   Heap heap((*runtime)->heap.allocator());
   heap.destroy(*runtime);
   *runtime = nullptr;

@@ -15,8 +15,18 @@ using namespace astra::rt;
 //===- Promises -----------------------------------------------------------===//
 
 astra_promise *astra::rt::makePromise(astra_runtime *runtime, astra_diag *diag) {
-  astra_promise *promise = runtime->heap.make<astra_promise>(runtime);
-  if (!promise) {
+  astra_promise *promise;
+  {
+    Lock lock(runtime->spares);
+    promise = runtime->spare;
+    if (promise) runtime->spare = promise->nextSpare;
+  }
+  if (promise) {
+    promise->refs.store(1, std::memory_order_relaxed);
+    promise->state.store(ASTRA_NOT_READY, std::memory_order_relaxed);
+    promise->error.text[0] = 0;
+    promise->numOutputs = 0;
+  } else if (!(promise = runtime->heap.make<astra_promise>(runtime))) {
     fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a promise");
     return nullptr;
   }
@@ -29,8 +39,19 @@ void astra::rt::retain(astra_promise *promise) { promise->refs.fetch_add(1, std:
 void astra::rt::release(astra_promise *promise) {
   if (!promise || promise->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   astra_runtime *runtime = promise->runtime;
-  runtime->heap.destroy(promise);
+  {
+    Lock lock(runtime->spares);
+    promise->nextSpare = runtime->spare;
+    runtime->spare = promise;
+  }
   runtime->users--;
+}
+
+void astra::rt::freeSpares(astra_runtime *runtime) {
+  while (astra_promise *promise = runtime->spare) {
+    runtime->spare = promise->nextSpare;
+    runtime->heap.destroy(promise);
+  }
 }
 
 namespace {
@@ -258,22 +279,24 @@ astra_status astra_promise_free(astra_promise **promise) {
 bool astra::rt::place(astra_stream *stream, Task &task) {
   astra_runtime *runtime = stream->runtime;
   uint64_t count = runtime->ticks.size();
-  Array<uint64_t> clock;
-  if (!clock.init(runtime->heap, count)) return false;
-  if (task.promise && !task.promise->clock.init(runtime->heap, count)) return false;
-  for (uint64_t i = 0; i < stream->clock.size(); i++) clock[i] = stream->clock[i];
+  Array<uint64_t> &clock = runtime->next; // of as many numbers as there were once: all clocks grow alike
+  if (!clock.reserve(runtime->heap, count)) return false;
+  if (task.promise && !task.promise->clock.reserve(runtime->heap, count)) return false;
+  for (uint64_t i = 0; i < count; i++) clock[i] = i < stream->clock.size() ? stream->clock[i] : 0;
   for (uint32_t a = 0; a < task.numAfter; a++) {
     const Array<uint64_t> &known = task.after[a]->clock;
     for (uint64_t i = 0; i < known.size(); i++) clock[i] = known[i] > clock[i] ? known[i] : clock[i];
   }
-  clock[stream->number] = ++runtime->ticks[stream->number];
-  if (task.promise) task.promise->stream = stream;
-  if (task.promise) memcpy(task.promise->clock.data(), clock.data(), count * sizeof(uint64_t));
-  stream->clock.swap(clock);
+  clock[stream->number] = runtime->ticks[stream->number] + 1;
+  if (!task.promise) return true;
+  task.promise->stream = stream;
+  memcpy(task.promise->clock.data(), clock.data(), count * sizeof(uint64_t));
   return true;
 }
 
 bool astra::rt::append(astra_stream *stream, Task &task) {
+  stream->clock.swap(stream->runtime->next);
+  ++stream->runtime->ticks[stream->number];
   Lock lock(stream->mutex);
   task.next = nullptr;
   (stream->tail ? stream->tail->next : stream->head) = &task;
@@ -322,6 +345,11 @@ astra_status astra_stream_init(astra_stream **out, astra_device *device, astra_d
     for (uint64_t i = 0; i < number; i++) ticks[i] = runtime->ticks[i], taken[i] = runtime->taken[i];
     runtime->ticks.swap(ticks);
     runtime->taken.swap(taken);
+  }
+  if (!stream->clock.init(runtime->heap, runtime->ticks.size())) {
+    if (device->threads) unreserveTask(device->threads);
+    destroy();
+    return refuse();
   }
   runtime->taken[number] = true;
   stream->number = uint32_t(number);

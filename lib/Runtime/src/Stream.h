@@ -53,11 +53,14 @@ astra_promise *makePromise(astra_runtime *runtime, astra_diag *diag);
 void retain(astra_promise *promise);
 void release(astra_promise *promise);
 void complete(astra_promise *promise, Status status, const astra_diag *error, Ready &ready);
+/// Of a runtime that nobody uses.
+void freeSpares(astra_runtime *runtime);
 
-/// With runtime.order locked: gives the task its place in the stream's order, and what its promise knows.
-/// False when memory is short; nothing has changed then.
+/// With runtime.order locked: what will have ended before the task's own end, in runtime.next, and its promise knows.
+/// False when memory is short. Nothing else has changed: `append`, or forget it.
 bool place(astra_stream *stream, Task &task);
-/// With runtime.order locked: appends; gives whether the caller must `start` the stream when order is unlocked.
+/// With runtime.order still locked after `place`: the task takes its place in the stream's order. Gives whether the
+/// caller must `start` the stream when order is unlocked.
 bool append(astra_stream *stream, Task &task);
 /// Lets the stream go on: on the device's workers, or here.
 void start(astra_stream *stream);
@@ -83,6 +86,7 @@ struct astra_promise : astra::rt::Handle {
   astra::rt::Mutex mutex;
   astra::rt::Condition ended;
   astra::rt::Waiter *waiters = nullptr;
+  astra_promise *nextSpare = nullptr;
   astra::rt::Event *event = nullptr; ///< counted; there while it is not completed and its work is in a queue
   astra_diag error{};
   astra::rt::Array<uint64_t> clock;  ///< per stream number: how many of its tasks ended before this promise

@@ -228,9 +228,63 @@ TEST(ShortMemory, AtEveryRequest) {
     for (int64_t n = 0; n < whole.memory.requests; n++) {
       Scenario failing;
       failing.memory.left = n;
-      EXPECT_EQ(failing.run(files, threads), ASTRA_OUT_OF_MEMORY) << "request " << n;
+      astra_status status = failing.run(files, threads);
+      // With threads a promise may be free by the time of the next call, or not: as many requests or one less.
+      bool failed = threads == 1 || failing.memory.requests > n;
+      EXPECT_EQ(status, failed ? ASTRA_OUT_OF_MEMORY : ASTRA_OK) << "request " << n;
       EXPECT_EQ(failing.memory.live, 0) << "request " << n;
     }
+  }
+}
+
+/// Calls after the first, one behind another and one that waits for another's promise.
+TEST(ShortMemory, CallsAskForNothing) {
+  Aligned file(Machine::standard());
+  for (uint32_t threads : {1u, 3u}) {
+    Failing memory;
+    astra_allocator hooks = memory.hooks();
+    astra_runtime_options ro = ASTRA_INIT(astra_runtime_options);
+    ro.allocator = &hooks;
+    astra_device_options o = ASTRA_INIT(astra_device_options);
+    o.num_threads = threads;
+    Runtime runtime;
+    Device device;
+    Stream stream, second;
+    Bundle bundle;
+    Loaded loaded;
+    Session session, other;
+    Diag diag;
+    ASSERT_EQ(astra_runtime_init(runtime.out(), &ro, &diag), ASTRA_OK);
+    ASSERT_EQ(astra_device_init(device.out(), runtime, "cpu", &o, &diag), ASTRA_OK);
+    ASSERT_EQ(astra_bundle_init_memory(bundle.out(), runtime, file.data, file.size, nullptr, &diag), ASTRA_OK);
+    astra_device *devices[] = {device};
+    ASSERT_EQ(astra_loaded_init(loaded.out(), bundle, devices, 1, &diag), ASTRA_OK);
+    for (Stream *s : {&stream, &second}) ASSERT_EQ(astra_stream_init(s->out(), device, &diag), ASTRA_OK);
+    astra_dim_value dims[] = {{"cap", 4}, {"count", 2}};
+    astra_session_options so = ASTRA_INIT(astra_session_options);
+    so.dims = dims, so.num_dims = 2;
+    for (Session *s : {&session, &other}) ASSERT_EQ(astra_session_init(s->out(), loaded, &so, &diag), ASTRA_OK);
+    const astra_entry *entry = nullptr;
+    ASSERT_EQ(astra_bundle_find_entry(bundle, "double", &entry, &diag), ASTRA_OK);
+    std::vector<float> x(20, 3), y(20), z(20);
+    Tensor in = tensor(x, {20}), between = tensor(y, {20}), out = tensor(z, {20});
+    auto twice = [&] { // z = double(double(x)), on two streams
+      Promise first, last;
+      astra_call call = ASTRA_INIT(astra_call);
+      call.entry = entry, call.inputs = &in.t, call.num_inputs = 1, call.outputs = &between.t, call.num_outputs = 1;
+      EXPECT_EQ(astra_session_submit(session, stream, &call, first.out(), &diag), ASTRA_OK) << diag.text;
+      astra_promise *after[] = {first};
+      call.inputs = &between.t, call.outputs = &out.t, call.after = after, call.num_after = 1;
+      EXPECT_EQ(astra_session_submit(other, second, &call, last.out(), &diag), ASTRA_OK) << diag.text;
+      EXPECT_EQ(astra_promise_wait(last, &diag), ASTRA_OK) << diag.text;
+      EXPECT_EQ(z, std::vector<float>(20, 12));
+    };
+    twice();
+    int64_t before = memory.requests;
+    for (int i = 0; i < 1000; i++) twice();
+    // A worker may hold a promise a little longer than who waits for it; then the next call has one more, once.
+    constexpr int64_t ofPromise = 3;
+    EXPECT_LE(memory.requests, before + (threads == 1 ? 0 : ofPromise * threads));
   }
 }
 
