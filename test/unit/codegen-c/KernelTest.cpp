@@ -1,5 +1,6 @@
 //===- KernelTest.cpp: loops, folds, stages, gates on every target ---------===//
 #include "Run.h"
+#include "astra/Codegen/Lower.h"
 #include <cmath>
 #include <cstring>
 
@@ -111,6 +112,32 @@ TEST_P(OnTarget, GatesProtectMemory) {
     }
   ASSERT_EQ(run(k.c, jobs, *GetParam(), {n}), "");
   for (const Job &j : jobs) EXPECT_EQ(j.buffers[0], j.buffers[1]) << info(j.kernel.buffers[0].dtype).text;
+}
+
+// The same of every other element, which is two loads of neighbours: the last lane's neighbour need not exist.
+TEST_P(OnTarget, GatesProtectMemoryBetweenElements) {
+  K k;
+  UOpRef n = k.b.dim("n", 1, 100), around = idxSub(k.c, k.mul(n, 2), k.b.idx(1));
+  std::vector<Job> jobs;
+  for (DType t : {DType::F32, DType::F64, DType::I32})
+    for (int64_t lanes : {4, 8, 16}) {
+      UOpRef p = k.range(idxCeilDiv(k.c, n, k.b.idx(lanes)), RangeKind::Parallel),
+             e = k.add(k.mul(p, lanes), k.range(lanes, RangeKind::Vector)), gate = k.less(e, n);
+      UOpRef v = k.load(k.buffer(0, t, around), k.mul(e, 2), 1, gate);
+      Kernel kernel = expandKernel(
+          k.c, k.kernel({k.store(k.buffer(1, t, n), v, e, gate)}, {{t, true, false, around}, {t, false, true, n}}));
+      for (int64_t size : {1, 2, 3, 8, 9, 17, 65}) {
+        std::vector<uint8_t> bytes((2 * size - 1) * byteSize(t)), none(size * byteSize(t));
+        for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = uint8_t(i * 37 + 1);
+        jobs.push_back({kernel, {bytes, none}, {size}, 2});
+      }
+    }
+  ASSERT_EQ(run(k.c, jobs, *GetParam(), {n}), "");
+  for (const Job &j : jobs) {
+    size_t each = byteSize(j.kernel.buffers[0].dtype);
+    for (size_t i = 0; i < j.buffers[1].size(); ++i)
+      ASSERT_EQ(j.buffers[1][i], j.buffers[0][i / each * 2 * each + i % each]) << j.dims[0] << " " << i;
+  }
 }
 
 // Register tiles: the folds share one loop. 7 x 4 has more values than x86 has registers, 3 x 6 passes the other way.

@@ -117,6 +117,9 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 256"), "");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8"),
             "tall 8 and deep 0; expected both or neither");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 2"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 1"),
+            "deep 1; sums rest after two steps or more");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2; tall 8; deep 256"),
             "stage 64 and tall 8; expected one of them");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 32; vector 16; unroll 4; tall 4096; deep 256"),
