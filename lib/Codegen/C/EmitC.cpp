@@ -12,6 +12,29 @@
 using namespace astra;
 using namespace astra::cemit;
 
+namespace {
+/// Lanes of one vector, or of two as wide as each other, the second one's numbered behind the first one's.
+struct Shuffle {
+  llvm::SmallVector<UOpRef, 4> from;
+  llvm::SmallVector<int64_t, 16> lanes; // empty: the value is no such thing
+};
+} // namespace
+
+static Shuffle shuffleOf(UOpRef x) {
+  Shuffle s;
+  if (x->op != Op::Stack) return {};
+  for (UOpRef part : x->src) {
+    UOpRef whole = part->op == Op::Lanes ? part->src[0] : part;
+    if (!whole->rank() || (!s.from.empty() && lanesOf(whole) != lanesOf(s.from[0]))) return {};
+    size_t which = llvm::find(s.from, whole) - s.from.begin();
+    if (which == 2) return {};
+    if (which == s.from.size()) s.from.push_back(whole);
+    int64_t begin = int64_t(which * lanesOf(whole)) + (part == whole ? 0 : part->ints[0]);
+    for (int64_t l = 0; l < int64_t(lanesOf(part)); ++l) s.lanes.push_back(begin + l);
+  }
+  return s;
+}
+
 /// How often each value is used, and whether its only use is in the region where it is defined.
 void FunctionEmitter::countUses() {
   unsigned regions = 0;
@@ -22,7 +45,13 @@ void FunctionEmitter::countUses() {
     case InstKind::LoopBegin: used.push_back(i.uop->src[0]); break;
     case InstKind::AccInit: used.push_back(i.uop->src[0]); break;
     case InstKind::AccUpdate: used.append(i.uop->tensors().begin() + 1, i.uop->tensors().end()); break;
-    case InstKind::Define: home[i.uop].first = stack.back(); [[fallthrough]];
+    case InstKind::Define:
+      home[i.uop].first = stack.back();
+      if (Shuffle s = shuffleOf(i.uop); !s.lanes.empty()) { // not the values that hold its lanes
+        used = s.from;
+        break;
+      }
+      [[fallthrough]];
     case InstKind::Write: used.append(i.uop->src.begin(), i.uop->src.end()); break;
     case InstKind::Prefetch: used.push_back(i.uop->indices()[0]); break;
     case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
@@ -160,6 +189,11 @@ std::string FunctionEmitter::compose(UOpRef x) {
   auto scalar = [&](UOpRef s) { return bools ? "-(i32)" + operand(s) : value(s); };
   auto source = [&](UOpRef s) { return bools ? maskAs(s, maskOf(x)) : value(s); };
   if (x->op == Op::Splat) return "SPLAT(" + T + ", " + scalar(x->src[0]) + ")";
+  if (Shuffle f = shuffleOf(x); !f.lanes.empty()) {
+    std::string s = "__builtin_shufflevector(" + source(f.from.front()) + ", " + source(f.from.back());
+    for (int64_t l : f.lanes) s += ", " + num(l);
+    return s + ")";
+  }
   if (x->op == Op::Stack) {
     std::string s;
     for (UOpRef y : x->src) {
