@@ -274,7 +274,8 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
   return any;
 }
 
-/// An operand that is read across: squares of vectors, turned in half of the registers, where some loop goes along it.
+/// An operand that is read across: squares of vectors, turned in a quarter of the registers (half of them gain 2 % and
+/// take twice as long to compile), where some loop goes along it.
 static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           Plan &p) {
   constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
@@ -288,7 +289,7 @@ static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
     if (in->hi < width) continue;
     Plan squares = p;
     squares.merge = k, squares.lanes = width;
-    unsigned least = std::min(width, fewest), first = std::min(width, target.vectorRegisters / 2);
+    unsigned least = std::min(width, fewest), first = std::min(width, target.vectorRegisters / 4);
     for (unsigned u = first; u >= least && around->isConst(); u /= 2)
       if (around->hi % u == 0) { // no point is left over
         first = u;

@@ -15,7 +15,7 @@
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
 //   item:
 //                                                                 a transposed operand is read in whole lines
-//   map:      merge 2; vector 16; unroll 16; block 64             the same, 16 points at once: a transposed operand is
+//   map:      merge 2; vector 16; unroll 8; block 64              the same, 8 points at once: a transposed operand is
 //                                                                 read by vectors, and turned in registers
 //   map:      merge 1; vector 16; unroll 4; line 1                an item is the whole of that loop, its last vector
 //                                                                 masked
