@@ -50,6 +50,12 @@ private:
     for (UOpRef r : k.unroll) i = i * extent(r) + at[llvm::find(of, r) - of.begin()];
     return k.copies[i];
   }
+  /// Point number i of the ranges, row-major.
+  SmallVector<int64_t, 4> pointOf(ArrayRef<UOpRef> ranges, size_t i) {
+    SmallVector<int64_t, 4> at(ranges.size());
+    for (size_t j = ranges.size(); j-- > 0; i /= extent(ranges[j])) at[j] = i % extent(ranges[j]);
+    return at;
+  }
   UOpRef widen(UOpRef x, int64_t lanes) { return x->rank() || lanes == 1 ? x : c.make(Op::Splat, {x}, {lanes}); }
 
   /// x as begin + step * lane, when it is that.
@@ -114,7 +120,81 @@ private:
   void store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes, Copies &out);
   UOpRef stack(ArrayRef<UOpRef> xs) { return xs.size() == 1 ? xs[0] : c.make(Op::Stack, xs); }
   void laneFold(UOpRef n, Copies &out);
+  std::optional<size_t> across(UOpRef load, const Copies &out);
+  SmallVector<UOpRef, 16> transpose(ArrayRef<UOpRef> rows);
+  void square(UOpRef load, size_t along, Copies &out);
 };
+
+/// The unrolled range along which a load reads neighbours that its lanes do not.
+std::optional<size_t> Expansion::across(UOpRef load, const Copies &out) {
+  if (!out.lane) return std::nullopt;
+  UOpRef at = load->src.back();
+  if (auto l = linear(at, out.lane); l && l->second >= 0 && l->second <= 2) return std::nullopt;
+  for (auto [i, r] : llvm::enumerate(out.unroll)) {
+    auto l = linear(at, r);
+    int64_t n = extent(r);
+    bool gated = load->src.size() == 3 && (done[load->src[1]].lane || llvm::is_contained(done[load->src[1]].unroll, r));
+    if (l && l->second == 1 && !gated && llvm::isPowerOf2_64(n) && n >= std::min<int64_t>(4, extent(out.lane)))
+      return i;
+  }
+  return std::nullopt;
+}
+
+/// Note [Squares in registers]
+/// Of n vectors (the rows of a matrix) with fewer or as many elements, vector j is what elements j of all rows are.
+/// Rows with s elements: first s vectors as wide as the result, number j of rows j, j + s, j + 2 s ... one behind
+/// the other; then the squares of s by s in them are turned, all at once: step d swaps, in each pair of vectors d
+/// apart, what is above the diagonal of blocks of d by d with what is below it.
+SmallVector<UOpRef, 16> Expansion::transpose(ArrayRef<UOpRef> rows) {
+  size_t lanes = rows.size(), size = *rows[0]->shape[0]->constIndex();
+  SmallVector<UOpRef, 16> x;
+  for (size_t j = 0; j < size; ++j) {
+    SmallVector<UOpRef, 16> parts;
+    for (size_t i = j; i < lanes; i += size) parts.push_back(rows[i]);
+    for (; parts.size() > 1; parts.truncate(parts.size() / 2))
+      for (size_t i = 0; i < parts.size() / 2; ++i) parts[i] = stack({parts[2 * i], parts[2 * i + 1]});
+    x.push_back(parts[0]);
+  }
+  for (size_t d = 1; d < size; d *= 2)
+    for (size_t i = 0; i < size; ++i) {
+      if (i & d) continue;
+      SmallVector<UOpRef, 16> low, high;
+      for (size_t l = 0; l < lanes; l += 2 * d)
+        for (size_t v : {i, i + d}) {
+          low.push_back(c.make(Op::Lanes, {x[v]}, {int64_t(l), int64_t(d)}));
+          high.push_back(c.make(Op::Lanes, {x[v]}, {int64_t(l + d), int64_t(d)}));
+        }
+      x[i] = stack(low), x[i + d] = stack(high);
+    }
+  return x;
+}
+
+/// A load whose neighbours lie along unrolled range number `along`: vectors along that range, one for each lane,
+/// turned.
+void Expansion::square(UOpRef load, size_t along, Copies &out) {
+  int64_t lanes = extent(out.lane), n = extent(out.unroll[along]), size = std::min(n, lanes);
+  size_t apart = 1, total = n; // copies that are neighbours along the range; all
+  for (size_t j = 0; j < out.unroll.size(); ++j) {
+    if (j != along) total *= extent(out.unroll[j]);
+    if (j > along) apart *= extent(out.unroll[j]);
+  }
+  out.copies.resize(total);
+  for (size_t i = 0; i < total; ++i) {
+    auto at = pointOf(out.unroll, i);
+    if (at[along] % size) continue;
+    SmallVector<UOpRef, 3> src;
+    for (UOpRef s : load->src) src.push_back(pick(s, out.unroll, at));
+    UOpRef gate = src.size() == 3 ? src[1] : nullptr;
+    if (gate && gate->isConst() && gate->ints[0]) gate = nullptr;
+    SmallVector<UOpRef, 16> rows;
+    for (int64_t l = 0; l < lanes; ++l) {
+      UOpRef begin = atLane(src.back(), out.lane, l);
+      rows.push_back(gate ? c.make(Op::Load, {src[0], widen(gate, size), begin}, {size})
+                          : c.make(Op::Load, {src[0], begin}, {size}));
+    }
+    for (auto [j, x] : llvm::enumerate(transpose(rows))) out.copies[i + j * apart] = x;
+  }
+}
 
 UOpRef Expansion::elementwise(UOpRef n, ArrayRef<UOpRef> src, int64_t lanes) {
   // What gates and tails leave behind; each of these is exact.
@@ -368,13 +448,17 @@ void Expansion::expand(UOpRef n) {
     return;
   }
   llvm::sort(out.unroll, [](UOpRef a, UOpRef b) { return a->ints[0] < b->ints[0]; });
+  if (n->op == Op::Load)
+    if (auto along = across(n, out)) {
+      square(n, *along, out);
+      done[n] = std::move(out);
+      return;
+    }
   size_t total = 1;
   for (UOpRef r : out.unroll) total *= extent(r);
   int64_t lanes = out.lane ? extent(out.lane) : 1;
-  SmallVector<int64_t, 4> at(out.unroll.size());
   for (size_t i = 0; i < total; ++i) {
-    size_t k = i;
-    for (size_t j = out.unroll.size(); j-- > 0; k /= extent(out.unroll[j])) at[j] = k % extent(out.unroll[j]);
+    auto at = pointOf(out.unroll, i);
     if (n->op == Op::Extent && out.lane) { // stays a scalar tree in which the lane is a symbol
       SmallVector<UOpRef, 4> values;
       for (int64_t v : at) values.push_back(c.index(v));

@@ -62,6 +62,7 @@ private:
   void storeSum(SmallVector<UOpRef, 6> index, UOpRef gate);
   void frame();
   void map();
+  void blocks();
   void lines();
   void alongLine(ArrayRef<UOpRef> outerDims, ArrayRef<UOpRef> innerDims, unsigned width, unsigned unroll,
                  llvm::function_ref<void(ArrayRef<UOpRef>)> store);
@@ -165,9 +166,51 @@ void Lowering::spread() {
   storeAt(at, inside);
 }
 
+/// The vectors of a line: whole ones, and what is left by halves and quarters where its extent is known.
+static SmallVector<unsigned, 4> widths(unsigned lanes, UOpRef extent) {
+  SmallVector<unsigned, 4> all;
+  if (lanes > 1) all.push_back(lanes);
+  for (unsigned part : {2u, 4u})
+    if (extent->isConst() && lanes / part >= 4) all.push_back(lanes / part);
+  all.push_back(1);
+  return all;
+}
+
+/// An item is a vector of the innermost `merge` memory dims at `block` points of the others, `unroll` of them at once:
+/// what is read across becomes squares in registers (Expand.cpp).
+void Lowering::blocks() {
+  const Placed &out = spec.outputs[0];
+  auto extents = memoryExtents(c, out.layout, out.value->shape);
+  ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(plan.merge),
+                   innerDims = ArrayRef<UOpRef>(extents).take_back(plan.merge);
+  UOpRef points = idxProduct(c, outerDims), n = idxProduct(c, innerDims), first = num(0);
+  for (unsigned together : {plan.unroll, 1u}) { // then the points that are left, one by one
+    UOpRef steps = div(sub(points, first), num(together)), deep = num(llvm::divideCeil(plan.block, together)),
+           blocks = simplifyIndex(c, idxCeilDiv(c, steps, deep)), begin = num(0);
+    if (steps->hi <= 0) continue;
+    for (unsigned w : widths(plan.lanes, n)) {
+      UOpRef count = div(sub(n, begin), num(w));
+      if (count->hi <= 0) continue;
+      UOpRef p = values.range(mul(blocks, count), RangeKind::Parallel);
+      bool flat = blocks->constIndex() == 1;
+      UOpRef start = flat ? num(0) : mul(div(p, count), deep), column = flat ? p : mod(p, count);
+      UOpRef step = add(start, values.range(simplifyIndex(c, idxMin(c, deep, sub(steps, start))), RangeKind::Loop));
+      UOpRef point = add(first, mul(step, num(together))), e = add(begin, mul(column, num(w)));
+      if (together > 1) point = add(point, values.range(num(together), RangeKind::Unroll));
+      if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
+      SmallVector<UOpRef, 6> at = unflatten(c, simplifyIndex(c, point), outerDims);
+      at.append(unflatten(c, simplifyIndex(c, e), innerDims));
+      storeAt(at, nullptr);
+      begin = add(begin, mul(count, num(w)));
+    }
+    first = simplifyIndex(c, mul(steps, num(together)));
+  }
+}
+
 void Lowering::map() {
   if (plan.kind == PlanKind::Columns && plan.spread) return spread();
   if (plan.turn) return turned();
+  if (plan.block) return blocks();
   if (plan.line) return lines();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
@@ -181,30 +224,19 @@ void Lowering::map() {
   ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(merge),
                    innerDims = ArrayRef<UOpRef>(extents).take_back(merge);
   UOpRef outer = idxProduct(c, outerDims), inner = idxProduct(c, innerDims), start = num(0);
-  // Steps of several vectors, vectors, what is left: by halves and quarters of a vector where the extent is known.
-  SmallVector<std::pair<unsigned, unsigned>, 5> steps;
+  SmallVector<std::pair<unsigned, unsigned>, 5> steps; // of several vectors, vectors, what is left
   if (unroll > 1) steps.push_back({lanes, unroll});
-  if (lanes > 1) steps.push_back({lanes, 1});
-  if (inner->isConst() && plan.kind != PlanKind::Rows)
-    for (unsigned part : {2u, 4u})
-      if (lanes / part >= 4) steps.push_back({lanes / part, 1});
-  steps.push_back({1, 1});
+  for (unsigned w : widths(lanes, inner)) steps.push_back({w, 1});
   for (auto [w, u] : steps) {
     UOpRef each = num(w * u), count = div(sub(inner, start), each);
     if (count->hi <= 0) continue;
-    UOpRef blocks = plan.block ? simplifyIndex(c, idxCeilDiv(c, outer, num(plan.block))) : outer;
-    UOpRef all = mul(blocks, count), inside = nullptr,
+    UOpRef all = mul(outer, count), inside = nullptr,
            p = rowNumber(values.range(rowItems(all), RangeKind::Parallel), all, inside);
-    bool flat = blocks->constIndex() == 1;
+    bool flat = outer->constIndex() == 1;
     UOpRef e = add(start, mul(flat ? p : mod(p, count), each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));
     if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
-    UOpRef o = flat ? num(0) : div(p, count);
-    if (plan.block) {
-      UOpRef begin = mul(o, num(plan.block));
-      o = add(begin, values.range(simplifyIndex(c, idxMin(c, num(plan.block), sub(outer, begin))), RangeKind::Loop));
-    }
-    SmallVector<UOpRef, 6> at = unflatten(c, simplifyIndex(c, o), outerDims);
+    SmallVector<UOpRef, 6> at = unflatten(c, flat ? num(0) : div(p, count), outerDims);
     at.append(unflatten(c, simplifyIndex(c, e), innerDims));
     if (serial >= 0) at.insert(at.begin() + serialDim, values.range(domain->shape[serial], RangeKind::Loop));
     auto [index, valid] = logicalIndex(c, values, out.layout, domain->shape, at);

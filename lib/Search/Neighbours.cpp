@@ -64,6 +64,7 @@ const Move moves[] = {
     {{K::Map, K::Columns}, {{&Plan::merge, By::Less, 1}, {&Plan::unroll, By::Set, 1}}},
     {{K::Map}, {{&Plan::block, By::Set, 64}, {&Plan::unroll, By::Set, 1}}},
     {{K::Map}, {{&Plan::block, By::Set, 16}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Map}, {{&Plan::block, By::Set, 64}, {&Plan::unroll, By::Set, 8}}},
     {{K::Map}, {{&Plan::block, By::Times, 2}}},
     {{K::Map}, {{&Plan::block, By::Over, 2}}},
     {{K::Map}, {{&Plan::block, By::Set, 0}}},

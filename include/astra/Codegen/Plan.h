@@ -15,6 +15,8 @@
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
 //   item:
 //                                                                 a transposed operand is read in whole lines
+//   map:      merge 2; vector 16; unroll 8; block 64              the same, 8 points at once: a transposed operand is
+//                                                                 read by vectors, and turned in registers
 //   map:      merge 1; vector 16; unroll 4; line 1                an item is the whole of that loop, its last vector
 //                                                                 masked
 //   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 elements of memory
@@ -59,8 +61,8 @@ struct Plan {
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
   // by side in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned stage = 0;
-  // map: so many points of the outer memory dims, one after another, are one item; 0: one. contract with followers, of
-  // a CPU: an item is so many rows
+  // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
+  // contract with followers, of a CPU: an item is so many rows
   unsigned block = 0;
   // map, columns: 1: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and
   // at its end a masked one. 0: an item is a step of a line

@@ -4,10 +4,8 @@
 // Keeps:    names by order of definition. Index arithmetic that is used once, where it is defined, is written in place.
 // Does not: reorder or simplify; compute (Helpers.h).
 #include "astra/Codegen/EmitC.h"
-#include "Helpers.h"
+#include "FunctionEmitter.h"
 #include "Prelude.h"
-#include "Tiles.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -15,71 +13,27 @@ using namespace astra;
 using namespace astra::cemit;
 
 namespace {
-
-std::string num(int64_t v) { return std::to_string(v); }
-bool isParallel(UOpRef range) { return RangeKind(range->ints[1]) == RangeKind::Parallel; }
-bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->rank(); }
-
-class FunctionEmitter {
-public:
-  /// isStep: the function is called by another one, for all of its items.
-  FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims, bool isStep = false)
-      : h(h), k(k), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
-  llvm::Expected<std::string> run();
-
-private:
-  llvm::Error fail(const llvm::Twine &what) const {
-    return llvm::createStringError(llvm::Twine("kernel '") + k.name + "': " + what);
-  }
-  void line(const std::string &s) { body.append(indent * 2, ' ').append(s).append("\n"); }
-  void countUses();
-  llvm::Error prologue(std::string &out);
-  llvm::Error check(UOpRef x) const;
-
-  std::string typeOf(UOpRef x) {
-    return isVectorOfBools(x) ? h.mask(maskOf(x), lanesOf(x)) : h.type(x->dtype, lanesOf(x));
-  }
-  unsigned maskOf(UOpRef x) const { return masks.lookup(x); }
-  std::string value(UOpRef x);                 // a value that is defined, or a leaf
-  std::string operand(UOpRef x);               // the same as part of an expression
-  std::string maskAs(UOpRef x, unsigned bits); // a vector of bools with lanes of this width
-  std::string memory(UOpRef x);                // a vector of bools as bytes, others as they are
-  void define(const Inst &i);
-  std::string expression(const Inst &i);
-  std::string index(UOpRef x);
-  std::string elementwise(UOpRef x);
-  std::string boolVector(UOpRef x);
-  std::string compose(UOpRef x);
-  std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);
-  std::string load(const Inst &i);
-  std::string at(const Inst &i);
-  std::string bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count);
-  void beginLoop(UOpRef range);
-  void endLoop(UOpRef range);
-  void countItems();
-  void update(UOpRef fold);
-  std::string element(UOpRef stage); // of its array, at its ranges
-  void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
-  void fill(UOpRef stage);
-  void write(UOpRef store);
-  void prefetch(const Inst &i);
-  void call(const Inst &i);
-  size_t arrayOf(UOpRef stage) const; // its number
-
-  Helpers &h;
-  const LinearKernel &k;
-  llvm::ArrayRef<UOpRef> dims;
-  bool isStep;
-  Arranged arranged;
-  std::string body;
-  unsigned indent = 1;
-  llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
-  llvm::DenseMap<UOpRef, std::pair<unsigned, unsigned>> home; // regions of definition and of the last use
-  llvm::DenseMap<UOpRef, std::string> inlined;
-  std::vector<unsigned> usedDims;
-  std::string error;
-  unsigned parallelLoops = 0;
+/// Lanes of one vector, or of two as wide as each other, the second one's numbered behind the first one's.
+struct Shuffle {
+  llvm::SmallVector<UOpRef, 4> from;
+  llvm::SmallVector<int64_t, 16> lanes; // empty: the value is no such thing
 };
+} // namespace
+
+static Shuffle shuffleOf(UOpRef x) {
+  Shuffle s;
+  if (x->op != Op::Stack) return {};
+  for (UOpRef part : x->src) {
+    UOpRef whole = part->op == Op::Lanes ? part->src[0] : part;
+    if (!whole->rank() || (!s.from.empty() && lanesOf(whole) != lanesOf(s.from[0]))) return {};
+    size_t which = llvm::find(s.from, whole) - s.from.begin();
+    if (which == 2) return {};
+    if (which == s.from.size()) s.from.push_back(whole);
+    int64_t begin = int64_t(which * lanesOf(whole)) + (part == whole ? 0 : part->ints[0]);
+    for (int64_t l = 0; l < int64_t(lanesOf(part)); ++l) s.lanes.push_back(begin + l);
+  }
+  return s;
+}
 
 /// How often each value is used, and whether its only use is in the region where it is defined.
 void FunctionEmitter::countUses() {
@@ -91,7 +45,13 @@ void FunctionEmitter::countUses() {
     case InstKind::LoopBegin: used.push_back(i.uop->src[0]); break;
     case InstKind::AccInit: used.push_back(i.uop->src[0]); break;
     case InstKind::AccUpdate: used.append(i.uop->tensors().begin() + 1, i.uop->tensors().end()); break;
-    case InstKind::Define: home[i.uop].first = stack.back(); [[fallthrough]];
+    case InstKind::Define:
+      home[i.uop].first = stack.back();
+      if (Shuffle s = shuffleOf(i.uop); !s.lanes.empty()) { // not the values that hold its lanes
+        used = s.from;
+        break;
+      }
+      [[fallthrough]];
     case InstKind::Write: used.append(i.uop->src.begin(), i.uop->src.end()); break;
     case InstKind::Prefetch: used.push_back(i.uop->indices()[0]); break;
     case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
@@ -229,6 +189,11 @@ std::string FunctionEmitter::compose(UOpRef x) {
   auto scalar = [&](UOpRef s) { return bools ? "-(i32)" + operand(s) : value(s); };
   auto source = [&](UOpRef s) { return bools ? maskAs(s, maskOf(x)) : value(s); };
   if (x->op == Op::Splat) return "SPLAT(" + T + ", " + scalar(x->src[0]) + ")";
+  if (Shuffle f = shuffleOf(x); !f.lanes.empty()) {
+    std::string s = "__builtin_shufflevector(" + source(f.from.front()) + ", " + source(f.from.back());
+    for (int64_t l : f.lanes) s += ", " + num(l);
+    return s + ")";
+  }
   if (x->op == Op::Stack) {
     std::string s;
     for (UOpRef y : x->src) {
@@ -247,116 +212,6 @@ std::string FunctionEmitter::compose(UOpRef x) {
   std::string s = "__builtin_shufflevector(" + value(y) + ", " + value(y);
   for (unsigned i = 0; i < lanes; ++i) s += ", " + num(x->ints[0] + i);
   return s + ")";
-}
-
-// ---- memory
-/// The condition that elements at ... at + lanes - 1 exist; empty when the bounds prove it.
-std::string FunctionEmitter::bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count) {
-  if (index->lo >= 0 && index->hi + lanes <= count->lo) return "";
-  return "(" + at + " >= 0 && " + at + " <= " + operand(count) + " - " + num(lanes) + ")";
-}
-
-/// A value of x's type from pointer[at], where gate (a node or null) and inside (an expression or empty) hold.
-std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate,
-                                  const std::string &inside) {
-  unsigned lanes = lanesOf(x);
-  bool bools = x->dtype == DType::Bool;
-  std::string zero, place = pointer + "[" + at + "]";
-  if (lanes == 1) {
-    std::string s = bools ? place + " != 0" : place, when = inside;
-    if (gate) when += (when.empty() ? "" : " && ") + value(gate);
-    return when.empty() ? s : when + " ? " + s + " : 0";
-  }
-  DType element = bools ? DType::U8 : x->dtype;
-  std::string T = h.type(element, lanes), s;
-  if (gate && !inside.empty()) { // speculative: each lane where it is taken and inside the buffer
-    std::string mask = maskAs(gate, bitWidth(element)), count = operand(k.kernel->buffers[x->src[0]->ints[0]].elements);
-    for (unsigned l = 0; l < lanes; ++l) {
-      std::string lane = at + " + " + num(l);
-      s += (l ? ", " : "(" + T + "){") + ("(" + mask + ")[" + num(l) + "] && " + lane + " >= 0 && " + lane + " < " +
-                                          count + " ? " + pointer + "[" + lane + "] : 0");
-    }
-    s += "}";
-    return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
-  }
-  // A masked load of no lane is slow where its address is not mapped: one gate for all lanes is a branch.
-  if (gate && gate->op == Op::Splat)
-    s = "(" + value(gate->src[0]) + " ? (" + T + ")*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place + " : (" +
-        T + "){0})";
-  else if (gate)
-    s = h.maskedLoad(x->dtype, lanes) + "(&" + place + ", " + maskAs(gate, bitWidth(element)) + ")";
-  else
-    s = "*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place;
-  if (!inside.empty()) s = "(" + inside + " ? (" + T + ")" + s + " : (" + T + "){0})";
-  return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
-}
-
-std::string FunctionEmitter::load(const Inst &i) {
-  UOpRef x = i.uop, index = x->indices()[0], gate = x->ntensors > 1 ? x->src[1] : nullptr;
-  std::string at = value(index), inside;
-  if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), k.kernel->buffers[x->src[0]->ints[0]].elements);
-  return read(x, "p" + num(x->src[0]->ints[0]), at, gate, inside);
-}
-
-size_t FunctionEmitter::arrayOf(UOpRef stage) const {
-  return llvm::find_if(k.linear.stages, [&](const StageArray &s) { return s.stage == stage; }) -
-         k.linear.stages.begin();
-}
-
-std::string FunctionEmitter::at(const Inst &i) {
-  UOpRef x = i.uop;
-  const StageArray &a = k.linear.stages[arrayOf(x->src[0])];
-  std::string place, inside;
-  for (size_t d = 0; d < x->indices().size(); ++d) {
-    UOpRef index = x->indices()[d];
-    place =
-        d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + operand(index) : operand(index);
-    int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x) : 1;
-    if (!i.speculative || (index->lo >= 0 && index->hi + lanes <= a.extents[d])) continue;
-    inside += (inside.empty() ? "(" : " && ") + operand(index) + " >= 0 && " + operand(index) +
-              " <= " + num(a.extents[d] - lanes);
-  }
-  if (!inside.empty()) inside += ")";
-  return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, nullptr, inside);
-}
-
-std::string FunctionEmitter::element(UOpRef stage) {
-  const StageArray &a = k.linear.stages[arrayOf(stage)];
-  UOpRef v = stage->src[0];
-  std::string place;
-  for (size_t d = 0; d < stage->indices().size(); ++d) {
-    bool last = d + 1 == stage->indices().size();
-    std::string r = value(stage->indices()[d]);
-    if (last && lanesOf(v) > 1) r += " * " + num(lanesOf(v));
-    place = d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + r : r;
-  }
-  std::string to = "s" + num(arrayOf(stage)) + "[" + (place.empty() ? "0" : place) + "]";
-  return lanesOf(v) > 1 ? "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to : to;
-}
-
-/// A resting fold's array before its first step.
-void FunctionEmitter::fill(UOpRef stage) {
-  for (UOpRef r : stage->indices()) beginLoop(r);
-  line(element(stage) + " = " + value(stage->src[0]->src[0]) + ";");
-  for (UOpRef r : stage->indices()) endLoop(r);
-}
-
-void FunctionEmitter::write(UOpRef x) {
-  UOpRef v = x->src[1], gate = x->ntensors > 2 ? x->src[2] : nullptr;
-  unsigned lanes = lanesOf(v);
-  std::string place = "p" + num(x->src[0]->ints[0]) + "[" + value(x->indices()[0]) + "]";
-  if (lanes == 1)
-    line((gate ? "if (" + value(gate) + ") " : "") + place + " = " + value(v) + ";");
-  else if (gate)
-    line(h.maskedStore(v->dtype, lanes) + "(&" + place + ", " +
-         maskAs(gate, v->dtype == DType::Bool ? 8 : bitWidth(v->dtype)) + ", " + memory(v) + ");");
-  else
-    line("*(" + h.unaligned(v->dtype, lanes) + " *)&" + place + " = " + memory(v) + ";");
-}
-
-void FunctionEmitter::prefetch(const Inst &i) {
-  std::string at = value(i.uop->indices()[0]);
-  line("PREFETCH(p" + num(i.uop->src[0]->ints[0]) + ", " + at + (i.ahead ? " + " + num(i.ahead) : "") + ");");
 }
 
 // ---- statements
@@ -567,11 +422,9 @@ llvm::Expected<std::string> FunctionEmitter::run() {
   return out + body + "}\n";
 }
 
-bool isIdentifier(llvm::StringRef s) {
+static bool isIdentifier(llvm::StringRef s) {
   return !s.empty() && !llvm::isDigit(s[0]) && llvm::all_of(s, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
-
-} // namespace
 
 llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel> kernels, const Target &target,
                                          llvm::ArrayRef<UOpRef> dims) {

@@ -1,0 +1,118 @@
+//===- EmitMemory.cpp: what a kernel in C reads and writes -----------------===//
+// Takes:    loads, stores, stages and what is asked for ahead.
+// Gives:    their expressions and statements.
+// Keeps:    memory outside of a buffer or stage untouched: what is speculative tests its index.
+#include "FunctionEmitter.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using namespace astra::cemit;
+
+/// The condition that elements at ... at + lanes - 1 exist; empty when the bounds prove it.
+std::string FunctionEmitter::bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count) {
+  if (index->lo >= 0 && index->hi + lanes <= count->lo) return "";
+  return "(" + at + " >= 0 && " + at + " <= " + operand(count) + " - " + num(lanes) + ")";
+}
+
+/// A value of x's type from pointer[at], where gate (a node or null) and inside (an expression or empty) hold.
+std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate,
+                                  const std::string &inside) {
+  unsigned lanes = lanesOf(x);
+  bool bools = x->dtype == DType::Bool;
+  std::string zero, place = pointer + "[" + at + "]";
+  if (lanes == 1) {
+    std::string s = bools ? place + " != 0" : place, when = inside;
+    if (gate) when += (when.empty() ? "" : " && ") + value(gate);
+    return when.empty() ? s : when + " ? " + s + " : 0";
+  }
+  DType element = bools ? DType::U8 : x->dtype;
+  std::string T = h.type(element, lanes), s;
+  if (gate && !inside.empty()) { // speculative: each lane where it is taken and inside the buffer
+    std::string mask = maskAs(gate, bitWidth(element)), count = operand(k.kernel->buffers[x->src[0]->ints[0]].elements);
+    for (unsigned l = 0; l < lanes; ++l) {
+      std::string lane = at + " + " + num(l);
+      s += (l ? ", " : "(" + T + "){") + ("(" + mask + ")[" + num(l) + "] && " + lane + " >= 0 && " + lane + " < " +
+                                          count + " ? " + pointer + "[" + lane + "] : 0");
+    }
+    s += "}";
+    return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
+  }
+  // A masked load of no lane is slow where its address is not mapped: one gate for all lanes is a branch.
+  if (gate && gate->op == Op::Splat)
+    s = "(" + value(gate->src[0]) + " ? (" + T + ")*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place + " : (" +
+        T + "){0})";
+  else if (gate)
+    s = h.maskedLoad(x->dtype, lanes) + "(&" + place + ", " + maskAs(gate, bitWidth(element)) + ")";
+  else
+    s = "*(const " + h.unaligned(x->dtype, lanes) + " *)&" + place;
+  if (!inside.empty()) s = "(" + inside + " ? (" + T + ")" + s + " : (" + T + "){0})";
+  return bools ? "(" + h.type(DType::I8, lanes) + ")(" + s + " != 0)" : s;
+}
+
+std::string FunctionEmitter::load(const Inst &i) {
+  UOpRef x = i.uop, index = x->indices()[0], gate = x->ntensors > 1 ? x->src[1] : nullptr;
+  std::string at = value(index), inside;
+  if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), k.kernel->buffers[x->src[0]->ints[0]].elements);
+  return read(x, "p" + num(x->src[0]->ints[0]), at, gate, inside);
+}
+
+size_t FunctionEmitter::arrayOf(UOpRef stage) const {
+  return llvm::find_if(k.linear.stages, [&](const StageArray &s) { return s.stage == stage; }) -
+         k.linear.stages.begin();
+}
+
+std::string FunctionEmitter::at(const Inst &i) {
+  UOpRef x = i.uop;
+  const StageArray &a = k.linear.stages[arrayOf(x->src[0])];
+  std::string place, inside;
+  for (size_t d = 0; d < x->indices().size(); ++d) {
+    UOpRef index = x->indices()[d];
+    place =
+        d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + operand(index) : operand(index);
+    int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x) : 1;
+    if (!i.speculative || (index->lo >= 0 && index->hi + lanes <= a.extents[d])) continue;
+    inside += (inside.empty() ? "(" : " && ") + operand(index) + " >= 0 && " + operand(index) +
+              " <= " + num(a.extents[d] - lanes);
+  }
+  if (!inside.empty()) inside += ")";
+  return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, nullptr, inside);
+}
+
+std::string FunctionEmitter::element(UOpRef stage) {
+  const StageArray &a = k.linear.stages[arrayOf(stage)];
+  UOpRef v = stage->src[0];
+  std::string place;
+  for (size_t d = 0; d < stage->indices().size(); ++d) {
+    bool last = d + 1 == stage->indices().size();
+    std::string r = value(stage->indices()[d]);
+    if (last && lanesOf(v) > 1) r += " * " + num(lanesOf(v));
+    place = d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + r : r;
+  }
+  std::string to = "s" + num(arrayOf(stage)) + "[" + (place.empty() ? "0" : place) + "]";
+  return lanesOf(v) > 1 ? "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to : to;
+}
+
+/// A resting fold's array before its first step.
+void FunctionEmitter::fill(UOpRef stage) {
+  for (UOpRef r : stage->indices()) beginLoop(r);
+  line(element(stage) + " = " + value(stage->src[0]->src[0]) + ";");
+  for (UOpRef r : stage->indices()) endLoop(r);
+}
+
+void FunctionEmitter::write(UOpRef x) {
+  UOpRef v = x->src[1], gate = x->ntensors > 2 ? x->src[2] : nullptr;
+  unsigned lanes = lanesOf(v);
+  std::string place = "p" + num(x->src[0]->ints[0]) + "[" + value(x->indices()[0]) + "]";
+  if (lanes == 1)
+    line((gate ? "if (" + value(gate) + ") " : "") + place + " = " + value(v) + ";");
+  else if (gate)
+    line(h.maskedStore(v->dtype, lanes) + "(&" + place + ", " +
+         maskAs(gate, v->dtype == DType::Bool ? 8 : bitWidth(v->dtype)) + ", " + memory(v) + ");");
+  else
+    line("*(" + h.unaligned(v->dtype, lanes) + " *)&" + place + " = " + memory(v) + ";");
+}
+
+void FunctionEmitter::prefetch(const Inst &i) {
+  std::string at = value(i.uop->indices()[0]);
+  line("PREFETCH(p" + num(i.uop->src[0]->ints[0]) + ", " + at + (i.ahead ? " + " + num(i.ahead) : "") + ");");
+}

@@ -1,0 +1,77 @@
+//===- FunctionEmitter.h: a kernel as a C function -------------------------===//
+// Takes:    instructions in order, names of helpers.
+// Gives:    statements, values by name. What a kernel does is in EmitC.cpp, what it reads and writes in EmitMemory.cpp.
+#pragma once
+#include "Helpers.h"
+#include "Tiles.h"
+#include "astra/Codegen/EmitC.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace astra::cemit {
+
+inline std::string num(int64_t v) { return std::to_string(v); }
+inline bool isParallel(UOpRef range) { return RangeKind(range->ints[1]) == RangeKind::Parallel; }
+inline bool isVectorOfBools(UOpRef x) { return x->dtype == DType::Bool && x->rank(); }
+
+class FunctionEmitter {
+public:
+  /// isStep: the function is called by another one, for all of its items.
+  FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims, bool isStep = false)
+      : h(h), k(k), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
+  llvm::Expected<std::string> run();
+
+private:
+  llvm::Error fail(const llvm::Twine &what) const {
+    return llvm::createStringError(llvm::Twine("kernel '") + k.name + "': " + what);
+  }
+  void line(const std::string &s) { body.append(indent * 2, ' ').append(s).append("\n"); }
+  void countUses();
+  llvm::Error prologue(std::string &out);
+  llvm::Error check(UOpRef x) const;
+
+  std::string typeOf(UOpRef x) {
+    return isVectorOfBools(x) ? h.mask(maskOf(x), lanesOf(x)) : h.type(x->dtype, lanesOf(x));
+  }
+  unsigned maskOf(UOpRef x) const { return masks.lookup(x); }
+  std::string value(UOpRef x);                 // a value that is defined, or a leaf
+  std::string operand(UOpRef x);               // the same as part of an expression
+  std::string maskAs(UOpRef x, unsigned bits); // a vector of bools with lanes of this width
+  std::string memory(UOpRef x);                // a vector of bools as bytes, others as they are
+  void define(const Inst &i);
+  std::string expression(const Inst &i);
+  std::string index(UOpRef x);
+  std::string elementwise(UOpRef x);
+  std::string boolVector(UOpRef x);
+  std::string compose(UOpRef x);
+  std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);
+  std::string load(const Inst &i);
+  std::string at(const Inst &i);
+  std::string bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count);
+  void beginLoop(UOpRef range);
+  void endLoop(UOpRef range);
+  void countItems();
+  void update(UOpRef fold);
+  std::string element(UOpRef stage); // of its array, at its ranges
+  void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
+  void fill(UOpRef stage);
+  void write(UOpRef store);
+  void prefetch(const Inst &i);
+  void call(const Inst &i);
+  size_t arrayOf(UOpRef stage) const; // its number
+
+  Helpers &h;
+  const LinearKernel &k;
+  llvm::ArrayRef<UOpRef> dims;
+  bool isStep;
+  Arranged arranged;
+  std::string body;
+  unsigned indent = 1;
+  llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
+  llvm::DenseMap<UOpRef, std::pair<unsigned, unsigned>> home; // regions of definition and of the last use
+  llvm::DenseMap<UOpRef, std::string> inlined;
+  std::vector<unsigned> usedDims;
+  std::string error;
+  unsigned parallelLoops = 0;
+};
+
+} // namespace astra::cemit
