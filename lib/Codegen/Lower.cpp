@@ -513,6 +513,12 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, UOpRef n0, UOpRef
   UOpRef mt = chunks->constIndex() == 1 ? num(0) : mod(plan.threads ? q : p, chunks);
   UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(plan.threads ? p : q, nCount);
   auto outer = unflatten(c, div(q, plan.threads ? chunks : nCount), batch);
+  if (plan.block && spec.followers.empty() && nCount->constIndex() != 1) { // bands of rows, all columns of each
+    UOpRef high = num(plan.block), band = mul(nCount, high), at = mod(p, mul(nCount, chunks)),
+           top = mul(div(at, band), high), inBand = mod(at, band);
+    high = simplifyIndex(c, idxMin(c, high, sub(chunks, top))); // of the last one
+    nt = div(inBand, high), mt = simplifyIndex(c, add(top, mod(inBand, high)));
+  }
   UOpRef begin = mul(mt, chunk), most = idxMin(c, chunk, sub(mCount, begin)), count = simplifyIndex(c, most);
   if (rests && count->hi > most->hi) count = most; // the array of the sums is as large as the bounds say
   if (staged) mt = add(begin, values.range(count, RangeKind::Loop));

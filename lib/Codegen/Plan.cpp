@@ -182,10 +182,9 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? heavy : value)->dtype));
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
-  bool joins = sums && !spec.followers.empty() && !p.threads;
-  if (p.block && !joins && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return bad("block " + n(p.block) +
-               "; only a map that writes its whole output and a contract with followers have blocks");
+  bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
+  if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return bad("block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks");
   if (p.line > 1) return bad("line " + n(p.line) + "; expected 0 or 1");
   if (p.line && (p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("line 1; only what writes its whole output, by lines alone, has them");

@@ -47,6 +47,10 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::tall, By::Over, 2}}},
     {{K::Contract}, {{&Plan::deep, By::Times, 2}}},
     {{K::Contract}, {{&Plan::deep, By::Over, 2}}},
+    // the order of items
+    {{K::Contract}, {{&Plan::block, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::block, By::Set, 1}}},
+    {{K::Contract}, {{&Plan::block, By::Set, 16}}},
     // what is asked for ahead
     {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 24}}},
     {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 8}}},

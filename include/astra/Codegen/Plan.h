@@ -36,7 +36,9 @@
 //                                                                 row, chunk by chunk of its sums
 //   columns:  merge 1; vector 1; unroll 1; threads 256; spread 8  on a GPU: an item is 32 neighbouring elements, 8
 //                                                                 threads share each
-//   contract: n 3; m 2; rows 6; vector 16; unroll 4; block 64     64 rows go through this kernel and its followers
+//   contract: n 3; m 2; rows 6; vector 16; unroll 4; block 64     64 rows go through this kernel and its followers; of
+//                                                                 one without any: all columns of 64 items that lie one
+//                                                                 below another come before the next 64
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
@@ -61,8 +63,10 @@ struct Plan {
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
   // by side in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned stage = 0;
-  // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
-  // contract with followers, of a CPU: an item is so many rows
+// map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
+  // contract with followers, of a CPU: an item is so many rows. contract without, of a CPU: the order of items, all
+  // columns of so many that lie one below another before the next ones; 0: all rows of one column of tiles before the
+  // next column
   unsigned block = 0;
   // map, columns: 1: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and
   // at its end a masked one. 0: an item is a step of a line

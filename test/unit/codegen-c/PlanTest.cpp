@@ -135,9 +135,9 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; line 1"),
             "line 1; only what writes its whole output, by lines alone, has them");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output and a contract with followers have blocks");
+            "block 16; only a map that writes its whole output and a contract have blocks");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output and a contract with followers have blocks");
+            "block 16; only a map that writes its whole output and a contract have blocks");
 }
 
 TEST_F(Plans, RowsThatAreWrittenHaveVectors) {
@@ -190,6 +190,41 @@ TEST_F(Plans, RowsThatGoThroughSeveralKernelsHaveBlocks) {
   EXPECT_EQ(refusal(sum, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 16"), "");
   EXPECT_EQ(refusal(sum, "columns: merge 1; vector 8; unroll 1"),
             "the kernel follows another one, rows at a time; expected contract");
+}
+
+// By rows where these are more bytes than the panels of columns, one tile of each panel after another where the second
+// cache has room for all.
+TEST_F(Plans, TheOperandWithMoreBytesIsSharedOut) {
+  auto parsed = parse(R"(module @m {
+    dim n in 1..65536
+    param @w : f32[64, 256] = splat 0.5
+    param @v : f32[640, 512] = splat 0.5
+    entry @main(%x : f32[2000, 64], %y : f32[200, 64], %z : f32[n, 64], %u : f32[2000, 640]) -> (%a : f32[2000, 256], %b : f32[200, 256], %c : f32[n, 256], %d : f32[2000, 512]) {
+      %a = contract %x[i, k], @w[k, j] -> [i, j] sum [k]
+      %b = contract %y[i, k], @w[k, j] -> [i, j] sum [k]
+      %c = contract %z[i, k], @w[k, j] -> [i, j] sum [k]
+      %d = contract %u[i, k], @v[k, j] -> [i, j] sum [k]
+    }
+  })",
+                      "order.uop");
+  ASSERT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
+  llvm::cantFail(runNumerics(*parsed));
+  Schedule products = llvm::cantFail(schedule(*parsed));
+  const Target *target = targetNamed("cpu:x86-64-v4");
+  ASSERT_TRUE(target);
+  unsigned fixed = 0;
+  for (const KernelSpec &k : products.kernels) {
+    if (!k.heavy || k.heavy->op != Op::Contract || k.laneLabel < 0) continue;
+    Plan p = choosePlan(parsed->ctx(), k, *target);
+    auto rows = k.heavy->shape[0]->constIndex(), columns = k.heavy->shape[1]->constIndex();
+    if (!rows) {
+      EXPECT_EQ(p.block, 0u) << text(p); // may be few
+      continue;
+    }
+    ++fixed;
+    EXPECT_EQ(p.block, *rows == 200 ? 0u : *columns == 512 ? 16u : 1u) << text(p);
+  }
+  EXPECT_EQ(fixed, 3u);
 }
 
 // Tiles of rows that a dim counts: an item's array is for so many as the plan says, whatever the dim's bounds.
