@@ -135,3 +135,23 @@ KERNEL(gate) {
   }
   ((float *)buf[1])[0] = (float)seen;
 }
+
+/* times[i] grows by 1 for each item; ranges[first] = last - first */
+KERNEL(visit) {
+  UNUSED;
+  float *times = buf[0], *ranges = buf[1];
+  ranges[first] = (float)(last - first);
+  for (int64_t i = first; i < last; i++) times[i] += 1;
+}
+
+/* Each item waits until all have begun, or a while: met[i] = 1 if they have. come[0], an integer, grows by 1 for each;
+   dim[0] says how many there are. */
+KERNEL(meet) {
+  UNUSED;
+  int32_t *come = buf[0];
+  float *met = buf[1];
+  for (int64_t i = first; i < last; i++) {
+    __atomic_fetch_add(come, 1, __ATOMIC_ACQ_REL);
+    for (int64_t k = 0; k < 4000000000 && !met[i]; k++) met[i] = __atomic_load_n(come, __ATOMIC_ACQUIRE) == dim[0];
+  }
+}

@@ -1,0 +1,106 @@
+//===- SplitTest.cpp: the parts of a launch -------------------------------===//
+// Takes:    kernels that say which ranges of items they were called for, and which wait for each other.
+// Gives:    every item is done once, whatever a launch costs; ranges are not smaller than worth a call; a launch has
+// the
+//           workers it was split for, sleeping or not.
+// Does not: check results of kernels (RunTest.cpp).
+#include "Client.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace astra;
+using namespace astra::test;
+
+namespace {
+
+/// One entry with one launch, `kernel` of n items, that costs `flops` in all (0: the bundle does not say).
+Bytes bundleOf(const char *kernel, int64_t flops) {
+  using fmt::Access;
+  using fmt::BufferKind;
+  ManifestMaker k;
+  uint32_t n = k.dim("n", fmt::DimSource::Shape, 1, 100000), items = k.expr({{fmt::ExprCode::Dim, n}}),
+           bytes = k.dimValue(n, 4);
+  uint32_t number = k.kernel(kernel, {Access::ReadWrite, Access::ReadWrite}, items, k.number(0));
+  if (flops) k.m.kernels[number]->flops = k.number(flops);
+  fmt::EntryT &e = k.entry("main");
+  e.binds.push_back({n, 0, 0});
+  addTensor(e.inputs, "x", {items});
+  for (const char *name : {"first", "second"}) addTensor(e.outputs, name, {items});
+  fmt::RoutineT &r = *e.routine;
+  uint32_t first = addBuffer(r, BufferKind::Output, 0, bytes), second = addBuffer(r, BufferKind::Output, 1, bytes);
+  addLaunch(r, 0, number, {first, second});
+  return assemble(k);
+}
+
+struct Caller {
+  Caller(const Bytes &bundleBytes, uint32_t threads) : file(bundleBytes) {
+    astra_device_options o = ASTRA_INIT(astra_device_options);
+    o.num_threads = threads;
+    astra_device *devices[1];
+    EXPECT_OK(astra_runtime_init(runtime.out(), nullptr, &diag));
+    EXPECT_OK(astra_device_init(device.out(), runtime, "cpu", &o, &diag));
+    EXPECT_OK(astra_stream_init(stream.out(), device, &diag));
+    EXPECT_OK(astra_bundle_init_memory(bundle.out(), runtime, file.data, file.size, nullptr, &diag));
+    devices[0] = device;
+    EXPECT_OK(astra_loaded_init(loaded.out(), bundle, devices, 1, &diag));
+    EXPECT_OK(astra_session_init(session.out(), loaded, nullptr, &diag));
+    EXPECT_OK(astra_bundle_find_entry(bundle, "main", &entry, &diag));
+  }
+  /// The two outputs, which begin as zeros.
+  void call(int64_t n) {
+    std::vector<float> x(n);
+    first.assign(n, 0), second.assign(n, 0);
+    Tensor in = tensor(x, {n}), out[] = {tensor(first, {n}), tensor(second, {n})};
+    astra_tensor outputs[] = {out[0].t, out[1].t};
+    astra_call c = ASTRA_INIT(astra_call);
+    c.entry = entry, c.inputs = &in.t, c.num_inputs = 1, c.outputs = outputs, c.num_outputs = 2;
+    Promise promise;
+    EXPECT_OK(astra_session_submit(session, stream, &c, promise.out(), &diag));
+    EXPECT_OK(astra_promise_wait(promise, &diag));
+  }
+
+  Aligned file;
+  Runtime runtime;
+  Device device;
+  Stream stream;
+  Bundle bundle;
+  Loaded loaded;
+  Session session;
+  const astra_entry *entry = nullptr;
+  std::vector<float> first, second;
+  Diag diag;
+};
+
+TEST(Split, EveryItemOnce) {
+  for (uint32_t threads : {1u, 2u, 3u, 7u})
+    for (int64_t flops : {0, 1000, 500000, 2000000, 50000000}) {
+      Caller caller(bundleOf("visit", flops), threads);
+      for (int64_t n : {1, 2, 5, 64, 1000, 10007}) {
+        int64_t grain = flops ? n * 100000 / flops : 0; // items that cost as much as a call is worth
+        for (int again = 0; again < 20; again++) {
+          caller.call(n);
+          ASSERT_EQ(caller.first, std::vector<float>(n, 1)) << threads << " threads, cost " << flops;
+          int64_t calls = 0, small = 0;
+          for (float range : caller.second) calls += range > 0, small += range > 0 && int64_t(range) < grain;
+          if (threads == 1 || (flops && flops < 400000)) {
+            ASSERT_EQ(calls, 1);
+          }
+          ASSERT_LE(small, threads) << n << " items"; // at most the end of each part
+        }
+      }
+    }
+}
+
+TEST(Split, WorkersComeWhetherTheySleepOrNot) {
+  for (uint32_t threads : {2u, 4u}) {
+    Caller caller(bundleOf("meet", 0), threads);
+    for (int i = 0; i < 20; i++) {
+      if (i % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      caller.call(threads);
+      ASSERT_EQ(caller.second, std::vector<float>(threads, 1)) << "call " << i;
+    }
+  }
+}
+
+} // namespace
