@@ -63,7 +63,7 @@ struct Plan {
   // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
   // by side in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned stage = 0;
-// map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
+  // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
   // contract with followers, of a CPU: an item is so many rows. contract without, of a CPU: the order of items, all
   // columns of so many that lie one below another before the next ones; 0: all rows of one column of tiles before the
   // next column
