@@ -207,6 +207,18 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   if (q.tall * taps >= least && q.tall * taps <= 4 * most) p = q;
 }
 
+uint64_t astra::readBytes(const KernelSpec &spec) {
+  constexpr uint64_t large = uint64_t(1) << 40;
+  uint64_t all = 0;
+  for (const Placed &in : spec.inputs) {
+    uint64_t bytes = std::max(1u, byteSize(in.value->dtype));
+    for (UOpRef e : in.value->shape)
+      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
+    all = llvm::SaturatingAdd(all, bytes);
+  }
+  return all;
+}
+
 /// Whether a product's reads are asked for ahead: where they come from beyond the second cache, and few tiles read the
 /// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
 /// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
@@ -217,13 +229,7 @@ static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
   UOpRef r = spec.heavy;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
-  uint64_t read = 0, rows = 1;
-  for (const Placed &in : spec.inputs) {
-    uint64_t bytes = std::max(1u, byteSize(in.value->dtype));
-    for (UOpRef e : in.value->shape)
-      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
-    read = llvm::SaturatingAdd(read, bytes);
-  }
+  uint64_t read = readBytes(spec), rows = 1;
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   if (read > target.l2Bytes && (p.stage || rows / p.rows <= fewTiles)) p.ahead = steps;

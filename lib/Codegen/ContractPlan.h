@@ -12,6 +12,9 @@ bool contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan
 /// Why the operand of the lanes cannot lie in fast memory under this plan, or "".
 std::string unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p);
 
+/// Bytes of all that a kernel reads, at the extents' bounds.
+uint64_t readBytes(const KernelSpec &spec);
+
 /// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
 unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan);
 

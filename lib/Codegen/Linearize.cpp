@@ -142,6 +142,7 @@ private:
   void link(uint32_t i);
   void markCertain();
   std::optional<int64_t> strideAlong(UOpRef index, const Region &region) const;
+  std::optional<int64_t> aheadOf(UOpRef index, uint32_t r) const;
   void askAhead(uint32_t r);
   bool order(Linear &out);
   llvm::Error placeArrays(Linear &out);
@@ -432,12 +433,33 @@ std::optional<int64_t> Linearizer::strideAlong(UOpRef index, const Region &regio
   return stride;
 }
 
-/// Prefetches of the loads of a region: in a fold's loop, so many steps ahead, those that each step reads from lines of
-/// their own; around such a loop, before it, those of which it needs nothing.
+/// How far apart, in elements, what a loop reads at an index and what it asks for are for each step ahead; nothing if
+/// it asks for nothing there. Steps are those of a fold's loop, or by items those from row to row: then the loops that
+/// make a row's elements ask.
+std::optional<int64_t> Linearizer::aheadOf(UOpRef index, uint32_t r) const {
+  UOpRef range = regions[r].range;
+  uint32_t along = r;
+  if (k.aheadByItems) {
+    auto makes = [&](uint32_t i) { return items[i].kind == InstKind::StagePut || items[i].kind == InstKind::Write; };
+    if (llvm::none_of(regions[r].items, makes)) return std::nullopt;
+    while (along != none && (!regions[along].range || kindOf(regions[along].range) != RangeKind::Parallel))
+      along = regions[along].parent;
+    if (along == none || along == r) return std::nullopt;
+  } else if (range->src[0]->lo <= int64_t(k.ahead)) {
+    return std::nullopt; // what comes so much later is another loop's
+  }
+  auto stride = strideAlong(index, regions[along]);
+  if (!stride || std::abs(*stride) > INT32_MAX) return std::nullopt;
+  return *stride;
+}
+
+/// Prefetches of the loads of a region: in a loop those that each step reads from lines of their own (aheadOf); around
+/// a fold's loop, before it, those of which it needs nothing.
 void Linearizer::askAhead(uint32_t r) {
   constexpr int64_t line = 64, most = 64; // bytes; prefetches of a region
   auto folds = [&](UOpRef range) { return range && kindOf(range) == RangeKind::Fold; };
   UOpRef range = regions[r].range;
+  bool isLoop = k.aheadByItems ? range && kindOf(range) != RangeKind::Parallel : folds(range);
   llvm::SmallVector<uint32_t> loads, loops;
   for (uint32_t i : regions[r].items) {
     if (items[i].kind == InstKind::LoopBegin && folds(items[i].uop)) loops.push_back(i);
@@ -449,12 +471,11 @@ void Linearizer::askAhead(uint32_t r) {
   for (uint32_t i : loads) {
     UOpRef load = items[i].uop, index = load->indices()[0];
     int64_t bytes = std::max(1u, byteSize(load->dtype)), ahead = 0;
-    if (folds(range)) {
-      if (range->src[0]->lo <= int64_t(k.ahead)) continue; // what comes so much later is another loop's
-      auto stride = strideAlong(index, regions[r]);
-      if (!stride || std::abs(*stride) > INT32_MAX || std::abs(*stride) * bytes < line) continue;
+    if (isLoop) {
+      auto stride = aheadOf(index, r);
+      if (!stride || std::abs(*stride) * bytes < line) continue;
       ahead = *stride * int64_t(k.ahead);
-    } else if (loops.empty() || items[i].feedsLoop) {
+    } else if (k.aheadByItems || loops.empty() || items[i].feedsLoop) {
       continue;
     }
     llvm::SmallVector<IndexTerm, 4> ts = terms(index);

@@ -44,6 +44,7 @@ public:
     k.buffers = std::move(values.buffers);
     k.plan = text(plan);
     k.ahead = plan.ahead;
+    k.aheadByItems = plan.kind == PlanKind::Rows;
     return k;
   }
 

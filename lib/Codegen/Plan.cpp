@@ -419,6 +419,10 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
     p.merge = rank;
     p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), 64u);
     p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
+    // A row comes from afar while the one before is computed: its passes would wait for it one after another, and no
+    // prefetcher of a CPU goes beyond a page (4096 rows, softmax of 1024: 2.61 and 2.20 ms, layer norm of 768: 1.19 and
+    // 0.99).
+    if (*target.name && !spec.follows && readBytes(spec) > target.l2Bytes) p.ahead = 1;
     return p;
   }
   bool reduces = spec.heavy && (spec.heavy->op == Op::Reduce || spec.heavy->op == Op::Contract);

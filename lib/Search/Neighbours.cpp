@@ -52,8 +52,9 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::block, By::Set, 1}}},
     {{K::Contract}, {{&Plan::block, By::Set, 16}}},
     // what is asked for ahead
-    {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 24}}},
-    {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 8}}},
+    {{K::Contract, K::Columns}, {{&Plan::ahead, By::Set, 24}}},
+    {{K::Contract, K::Columns}, {{&Plan::ahead, By::Set, 8}}},
+    {{K::Rows}, {{&Plan::ahead, By::Set, 1}}},
     {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 0}}},
     // vectors a step
     {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Times, 2}}},

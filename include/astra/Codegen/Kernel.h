@@ -44,6 +44,7 @@ struct Kernel {
   std::vector<KernelBuffer> buffers; // buffer slot i of the UOps is argument i
   std::string plan;                  // its text form
   unsigned ahead = 0;                // the plan's steps that reads are asked for ahead (Plan.h)
+  bool aheadByItems = false;         // steps are items, which are rows
 };
 
 /// Of a thread range: how far apart in a thread's number neighbours along it are.

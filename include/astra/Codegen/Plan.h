@@ -40,6 +40,7 @@
 //                                                                 one without any: all columns of 64 items that lie one
 //                                                                 below another come before the next 64
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
+//   rows:     merge 2; vector 16; unroll 2; ahead 1               the same; the next row is asked for during this one
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
 #include "astra/Codegen/Target.h"
@@ -91,7 +92,8 @@ struct Plan {
   // share
   unsigned turn = 0;
   // of a CPU: a loop asks for what it reads from lines far apart so many steps before it does; what is read after a
-  // loop is asked for before it. 0: nothing is asked for
+  // loop is asked for before it. rows: what the row so many items later is computed from, while this one is. 0: nothing
+  // is asked for
   unsigned ahead = 0;
 };
 std::string text(const Plan &p);
