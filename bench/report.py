@@ -13,6 +13,7 @@ from pathlib import Path
 
 import rows
 from peers import PEERS
+from wanted import goals
 
 HERE = Path(__file__).resolve().parent
 TITLES = {
@@ -203,6 +204,7 @@ def page(result, path):
             ratios = [r["ratio"] for _, found in records for r in found if r["threads"] == t and r.get("ratio")]
             if ratios:
                 text.append(f"| {TITLES[family]} | {t} | {len(ratios)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {sum(x >= 1 for x in ratios)} |")
+    text += ["", "## Goals", "", "What is wanted, and what is reached; **bold** where it is missed:", "", *goals(result, threads)]
     for family, records in families.items():
         text += ["", f"## {TITLES[family]}", "", *table(records, threads)]
         missing = list(absences(records))
