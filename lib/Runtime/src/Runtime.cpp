@@ -7,13 +7,34 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace astra::rt;
 
+Birthplace::Birthplace() : mark(nullptr), process(int32_t(getpid())) {
+  size_t page = size_t(sysconf(_SC_PAGESIZE));
+  void *memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  if (madvise(memory, page, MADV_WIPEONFORK)) {
+    munmap(memory, page);
+    return;
+  }
+  mark = static_cast<int32_t *>(memory);
+  *mark = 1;
+}
+
+Birthplace::~Birthplace() {
+  if (mark) munmap(mark, size_t(sysconf(_SC_PAGESIZE)));
+}
+
+bool Birthplace::isHere() const {
+  return mark ? __atomic_load_n(mark, __ATOMIC_RELAXED) == 1 : process == int32_t(getpid());
+}
+
 Status astra::rt::checkHandle(const Handle *handle, const char *what, astra_diag *diag) {
   if (!handle) return fail(diag, ASTRA_INVALID_ARGUMENT, "%s is NULL; give one", what);
-  if (handle->runtime->process != getpid())
+  if (!handle->runtime->birthplace.isHere())
     return fail(diag, ASTRA_FORKED, "%s was made before a fork; make a runtime of its own in the child", what);
   return ASTRA_OK;
 }
@@ -44,7 +65,7 @@ astra_status astra_runtime_init(astra_runtime **out, const astra_runtime_options
   if (!allocator.allocate != !allocator.release)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "astra_allocator has one of allocate and release; give both or none");
   Heap heap(allocator);
-  astra_runtime *runtime = heap.make<astra_runtime>(allocator, logger, o.verify, int32_t(getpid()));
+  astra_runtime *runtime = heap.make<astra_runtime>(allocator, logger, o.verify);
   if (!runtime) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a runtime");
   *out = runtime;
   return ASTRA_OK;
