@@ -10,6 +10,7 @@ Keeps:    losses as visible as wins: every row is there, in its place, whatever 
 import html
 import math
 from pathlib import Path
+from statistics import geometric_mean
 
 import rows
 from peers import PEERS
@@ -62,10 +63,6 @@ def line(record, out):
     for words, names in said.items():
         print(f"{'':10}{', '.join(names):>16} {words}", file=out)
     out.flush()
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
 def summary(result, out):

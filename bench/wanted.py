@@ -8,6 +8,7 @@ Keeps:    a goal without a measured row is listed as not measured.
 import math
 import re
 from dataclasses import dataclass
+from statistics import geometric_mean
 
 
 @dataclass
@@ -61,7 +62,7 @@ def cell(goal, records):
     if not found:
         return "not measured"
     if goal.figure == "mean":
-        mean = math.exp(sum(math.log(value) for value, _ in found) / len(found))
+        mean = geometric_mean([value for value, _ in found])
         return told(goal, mean) if mean >= goal.least else f"**{told(goal, mean)}**"
     worst = min(value for value, _ in found)
     misses = sorted((value, name) for value, name in found if value < goal.least)

@@ -207,15 +207,17 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   if (q.tall * taps >= least && q.tall * taps <= 4 * most) p = q;
 }
 
-uint64_t astra::readBytes(const KernelSpec &spec) {
+/// Bytes of a value, at the bounds of its extents.
+static uint64_t mostBytes(UOpRef x) {
   constexpr uint64_t large = uint64_t(1) << 40;
+  uint64_t bytes = std::max(1u, byteSize(x->dtype));
+  for (UOpRef e : x->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
+  return bytes;
+}
+
+uint64_t astra::readBytes(const KernelSpec &spec) {
   uint64_t all = 0;
-  for (const Placed &in : spec.inputs) {
-    uint64_t bytes = std::max(1u, byteSize(in.value->dtype));
-    for (UOpRef e : in.value->shape)
-      bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(e->hi, 1, large));
-    all = llvm::SaturatingAdd(all, bytes);
-  }
+  for (const Placed &in : spec.inputs) all = llvm::SaturatingAdd(all, mostBytes(in.value));
   return all;
 }
 
@@ -244,13 +246,11 @@ static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
 /// slower).
 static void chooseOrder(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned together = 16;
-  constexpr uint64_t large = uint64_t(1) << 40;
   UOpRef r = spec.heavy, panels = r->src[laneInB], other = r->src[!laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
   if (!*target.name || spec.follows || p.tall || !(packed || p.stage)) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
-  uint64_t most = byteSize(r->dtype), least = most;
-  for (UOpRef e : panels->shape) most = llvm::SaturatingMultiply<uint64_t>(most, std::clamp<int64_t>(e->hi, 1, large));
+  uint64_t most = mostBytes(panels), least = byteSize(r->dtype);
   for (UOpRef e : other->shape) least = llvm::SaturatingMultiply<uint64_t>(least, std::max<int64_t>(e->lo, 0));
   bool near = most <= target.l2Bytes * 5 / 8;
   if (least / (near ? 1 : 2) > most) p.block = near ? 1 : together;
@@ -274,13 +274,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (const Placed &x : spec.inputs)
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus)
       lanes = std::min<int64_t>(lanes, x.layout.dims.back().modulus);
-  auto bytesOf = [&](UOpRef operand) {
-    uint64_t bytes = byteSize(r->dtype);
-    for (UOpRef extent : operand->shape)
-      bytes = std::min<uint64_t>(bytes * std::max<int64_t>(extent->hi, 1), uint64_t(1) << 32);
-    return bytes;
-  };
-  uint64_t operandBytes = bytesOf(r->src[laneInB]), otherBytes = bytesOf(r->src[!laneInB]);
+  uint64_t operandBytes = mostBytes(r->src[laneInB]), otherBytes = mostBytes(r->src[!laneInB]);
   // A vector no wider than all columns: its masks, and the lines that it crosses, are fewer.
   constexpr unsigned leastBytes = 16;
   if (auto n = r->shape[p.nLabel]->constIndex())

@@ -444,7 +444,7 @@ std::optional<int64_t> Linearizer::aheadOf(UOpRef index, uint32_t r) const {
     if (llvm::none_of(regions[r].items, makes)) return std::nullopt;
     while (along != none && (!regions[along].range || kindOf(regions[along].range) != RangeKind::Parallel))
       along = regions[along].parent;
-    if (along == none || along == r) return std::nullopt;
+    if (along == none) return std::nullopt;
   } else if (range->src[0]->lo <= int64_t(k.ahead)) {
     return std::nullopt; // what comes so much later is another loop's
   }
