@@ -1,5 +1,5 @@
 """How time and memory grow: with the nodes of a graph through every stage of the compiler, with launches, with batch,
-length and threads of a call.
+length and threads of a call; what the six networks of the bench take to compile.
 
 Takes:    --build (build), --most (the largest graph, 1000000 nodes), --docs (writes docs/scale.md).
 Gives:    tables in Markdown.
@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +27,17 @@ ROOT = Path(__file__).resolve().parent.parent
 STAGES = ["load", "numerics", "rewrite", "schedule", "code", "write"]
 
 
-def layers(nodes, extents):
-    """A residual network in text: eight nodes a layer. Layers of one extent share their kernels."""
-    count, width = nodes // 8, lambda i: extents[i % len(extents)]
+def layers(nodes, extents, rows=8, width=8):
+    """A residual network in text: eight nodes a layer, f32[rows, width] between them. Layers of one extent share their kernels."""
+    count, extent = nodes // 8, lambda i: extents[i % len(extents)]
     lines = ["module @m {"]
     for i in range(count):
-        lines.append(f"  param @w{i} : f32[{width(i)}, 8] = splat 0.125\n  param @b{i} : f32[{width(i)}] = splat 0.5\n  param @v{i} : f32[8, {width(i)}] = splat 0.125")
-    lines.append("  entry @main(%x : f32[8, 8]) -> (%y : f32[8, 8]) {\n    %x0 = neg %x")
+        n = extent(i)
+        lines.append(f"  param @w{i} : f32[{n}, {width}] = splat 0.125\n  param @b{i} : f32[{n}] = splat 0.5\n  param @v{i} : f32[{width}, {n}] = splat 0.125")
+    lines.append(f"  entry @main(%x : f32[{rows}, {width}]) -> (%y : f32[{rows}, {width}]) {{\n    %x0 = neg %x")
     for i in range(count):
-        n = width(i)
-        lines.append(f"    %p{i} = contract %x{i}[i, k], @v{i}[k, j] -> [i, j] sum [k]\n    %r{i} = reshape @b{i} [1, {n}]\n    %e{i} = expand %r{i} [8, {n}]")
+        n = extent(i)
+        lines.append(f"    %p{i} = contract %x{i}[i, k], @v{i}[k, j] -> [i, j] sum [k]\n    %r{i} = reshape @b{i} [1, {n}]\n    %e{i} = expand %r{i} [{rows}, {n}]")
         lines.append(f"    %a{i} = add %p{i}, %e{i}\n    %t{i} = tanh %a{i}\n    %q{i} = contract %t{i}[i, k], @w{i}[k, j] -> [i, j] sum [k]\n    %x{i + 1} = add %q{i}, %x{i}")
     return "\n".join([*lines, f"    %y = neg %x{count}\n  }}\n}}\n"])
 
@@ -67,10 +69,14 @@ class Scale:
         _, self.program = programs(wanted.build, wanted.build / "bench")
 
     def compile(self, text, rounds):
-        """Milliseconds of each stage, the least of some rounds; the compiler's greatest memory in MB."""
+        """As compiled(), of a module in text; and its bundle."""
         model, bundle = self.scratch / "m.uop", self.scratch / "m.astra"
         model.write_text(text)
-        words = [self.build / "bin/astra-compile", model, "-o", bundle, f"--target=cpu:{level()}", "-j", str(len(os.sched_getaffinity(0))), "--time-passes"]
+        return *self.compiled(model, bundle, rounds), bundle
+
+    def compiled(self, model, bundle, rounds, *options):
+        """Milliseconds of each stage, the least of some rounds; the compiler's greatest memory in MB."""
+        words = [self.build / "bin/astra-compile", model, "-o", bundle, f"--target=cpu:{level()}", "-j", str(len(os.sched_getaffinity(0))), "--time-passes", *options]
         times, memory = {}, 0
         for _ in range(rounds):
             with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
@@ -82,7 +88,7 @@ class Scale:
             memory = max(memory, used.ru_maxrss / 1024)
             for stage, time in re.findall(r"^(\w+).*?([\d.]+) ms$", told, re.M):
                 times.setdefault(stage, []).append(float(time))
-        return {stage: min(found) for stage, found in times.items()}, memory, bundle
+        return {stage: min(found) for stage, found in times.items()}, memory
 
     def call(self, bundle, threads, x):
         """Seconds of opening with the first call, and of a later one; the process's greatest memory in MB."""
@@ -133,8 +139,15 @@ def report(scale, most):
     yield from table(HEAD, rows)
     yield from ["The same networks, run: a launch is a product of 8 x 8 x 8 with what is fused to it.", ""]
     yield from table(["launches", "bundle, MB", "open to first result", "a call", "a launch", "a launch, 2 threads", "memory, MB"], launches)
-    yield from ["## Kernels", "", "The same, where layers have as many extents as there are layers, so that nearly each kernel is one of its own: then it is clang's time.", ""]
-    yield from table(HEAD, [compiled(scale, layers(n, range(8, 8 + n // 8)), n)[0] for n in (80, 400, 1_600) if n <= most])
+    yield from ["## Launches for two threads", "", "Products of 64 x 64 x n, the result of each read by the next, so two threads wait for each other once a launch; beside half of one thread's time.", ""]
+    rows, x = [], np.full((64, 64), 0.01, np.float32)
+    for n in (32, 64, 128, 256, 512):
+        _, _, bundle = scale.compile(layers(400, [n], 64, 64), 1)
+        one, two = (scale.call(bundle, threads, x)[1] / 100 for threads in (1, 2))
+        rows.append([str(n), show(one), show(two), show(two - one / 2)])
+    yield from table(["n", "a launch", "a launch, 2 threads", "beyond the half"], rows)
+    yield from ["## Kernels", "", "The same, where each layer has an extent of its own between 8 and 207, so that each kernel is one of its own: then it is clang's time.", ""]
+    yield from table(HEAD, [compiled(scale, layers(n, [8 + 1_600 * i // n for i in range(n // 8)]), n)[0] for n in (80, 400, 1_600) if n <= most])
     yield from ["## Batch, length, threads", "", "One layer of a transformer (width 256, 4 heads, 1024 inside) with dynamic batch and length, one bundle.", ""]
     _, _, bundle = scale.compile(encoder(), 1)
     for what, shapes in (("batch, at length 128", [(b, 128) for b in (1, 2, 4, 8, 16, 32, 64)]), ("length, at batch 1", [(1, t) for t in (16, 32, 64, 128, 256, 512, 1024)])):
@@ -147,6 +160,22 @@ def report(scale, most):
         yield from table([what, "1 thread", "2 threads", "ratio", "a token", "GFLOP/s, 1 thread", "memory, MB"], rows)
 
 
+def networks(scale):
+    """What the networks of the bench take: compiled for one level, then again with the kernels of the first time kept."""
+    from rows import networks as zoo
+
+    rows = []
+    for name, title in zip(zoo.SIZES, zoo.NAMES):
+        with tempfile.TemporaryDirectory() as folder:
+            model, bundle = Path(folder) / f"{name}.onnx", Path(folder) / "n.astra"
+            zoo.fixed(name, model)
+            found = [scale.compiled(model, bundle, 1, f"--cache={folder}/kept") for _ in range(2)]
+            times, again = (sum(times.values()) / 1e3 for times, _ in found)
+            rows.append([title, f"{times:.2f}", f"{again:.2f}", f"{max(memory for _, memory in found):.0f}", f"{bundle.stat().st_size / 1e6:.0f}"])
+    yield from ["## Networks", "", "The networks of `docs/benchmarks.md`, compiled for one level by as many processes as there are cores; then again with `--cache`.", ""]
+    yield from table(["network", "s", "again, s", "memory, MB", "bundle, MB"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build")
@@ -157,7 +186,7 @@ def main():
     with open(wanted.build / "scale.log", "w") as log, tempfile.TemporaryDirectory() as scratch:
         scale = Scale(wanted, Path(scratch), log)
         lines = []
-        for line in report(scale, wanted.most):
+        for line in chain(report(scale, wanted.most), networks(scale)):
             print(line, flush=True)
             lines.append(line)
     machine = fingerprint(ROOT, wanted.build, {})
