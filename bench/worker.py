@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import traceback
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +23,8 @@ def load(peer, request):
 
     row = rows.find(request["family"], request["row"])
     case = row.case()
+    if hasattr(peer, "build"):
+        peer.build(case, Path(request["path"]))
     start = time.perf_counter()
     peer.load(row, case, request["path"])
     seconds = time.perf_counter() - start

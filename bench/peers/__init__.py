@@ -5,8 +5,9 @@ Keeps:    each in the setting that its documentation names as the best for f32 i
           threads asked for. No reduced precision.
 
 A peer is a module of this folder with a class Peer(threads): `load(row, case, path)` takes a row, its values and the ONNX
-file of its model; `run()` calls it once; `outputs()` gives the results of the last call, in order. A peer that
-cannot do a row raises; the sentence goes into the table.
+file of its model; `run()` calls it once; `outputs()` gives the results of the last call, in order. A peer that compiles
+ahead of time does that in `build(case, path)`, which no clock sees. A peer that cannot do a row raises; the sentence goes
+into the table.
 """
 
 from dataclasses import dataclass, field
