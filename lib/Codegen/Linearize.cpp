@@ -135,6 +135,7 @@ private:
   llvm::Error walk();
   llvm::Error beginInstance(uint32_t i);
   llvm::Expected<uint32_t> placeStore(UOpRef store);
+  uint32_t regionOfHint(UOpRef hint) const;
   uint32_t place(UOpRef node, uint32_t from) const;
   uint32_t loopIn(uint32_t parent, UOpRef range, unsigned group);
   uint32_t addItem(InstKind kind, UOpRef uop, uint32_t region);
@@ -166,7 +167,9 @@ private:
 };
 
 llvm::Error Linearizer::analyse() {
-  topo = topoSort({k.sink});
+  std::vector<UOpRef> roots(k.hints);
+  roots.insert(roots.begin(), k.sink);
+  topo = topoSort(roots);
   lone = loneRange(c, k.sink);
   uint32_t most = 0;
   for (UOpRef x : topo) most = std::max(most, x->id + 1);
@@ -255,6 +258,18 @@ llvm::Expected<uint32_t> Linearizer::placeStore(UOpRef store) {
   uint32_t at = loopIn(0, parallel[0], 0);
   for (UOpRef r : loops) at = loopIn(at, r, 0);
   return at;
+}
+
+/// The region of the innermost loop that a hint depends on; none where it depends on no loop of the kernel.
+uint32_t Linearizer::regionOfHint(UOpRef hint) const {
+  for (uint32_t r = 1; r < regions.size(); ++r) {
+    uint32_t rest = set[hint->id];
+    if (!sets.has(rest, regions[r].bit)) continue;
+    auto bits = sets.members(rest);
+    for (uint32_t at = r; at != none && regions[at].range; at = regions[at].parent) llvm::erase(bits, regions[at].bit);
+    if (bits.empty()) return r;
+  }
+  return none;
 }
 
 /// Notes what instance i needs and where.
@@ -351,16 +366,7 @@ llvm::Error Linearizer::walk() {
     return std::pair(it->second, fresh);
   };
   std::vector<std::pair<uint32_t, uint32_t>> stack; // instance, next use
-  for (UOpRef store : k.sink->src) {
-    if (store->src[0]->ints[0] >= int64_t(k.buffers.size()))
-      return fail("a store to buffer " + std::to_string(store->src[0]->ints[0]) + " of " +
-                  std::to_string(k.buffers.size()));
-    auto at = placeStore(store);
-    if (!at) return at.takeError();
-    auto [root, freshRoot] = instance(store, *at);
-    if (!freshRoot) continue;
-    instances[root].certain = true;
-    if (auto e = beginInstance(root)) return e;
+  auto finish = [&](uint32_t root) -> llvm::Error {
     stack.push_back({root, 0});
     while (!stack.empty()) {
       auto &[i, next] = stack.back();
@@ -386,6 +392,28 @@ llvm::Error Linearizer::walk() {
       if (auto e = beginInstance(j)) return e;
       stack.push_back({j, 0});
     }
+    return llvm::Error::success();
+  };
+  for (UOpRef store : k.sink->src) {
+    if (store->src[0]->ints[0] >= int64_t(k.buffers.size()))
+      return fail("a store to buffer " + std::to_string(store->src[0]->ints[0]) + " of " +
+                  std::to_string(k.buffers.size()));
+    auto at = placeStore(store);
+    if (!at) return at.takeError();
+    auto [root, freshRoot] = instance(store, *at);
+    if (!freshRoot) continue;
+    instances[root].certain = true;
+    if (auto e = beginInstance(root)) return e;
+    if (auto e = finish(root)) return e;
+  }
+  for (UOpRef hint : k.hints) {
+    uint32_t r = regionOfHint(hint);
+    if (r == none) continue;
+    uint32_t root = instances.size(), item = addItem(InstKind::Prefetch, hint, r);
+    instances.emplace_back(hint, r);
+    instances[root].own = item;
+    instances[root].uses.push_back({none, hint->indices()[0], r, item});
+    if (auto e = finish(root)) return e;
   }
   return llvm::Error::success();
 }

@@ -46,6 +46,7 @@ const Step steps[] = {
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::tall, true},
     {"turn", &Plan::turn, {K::Map}, &Plan::turn, true},
     {"ahead", &Plan::ahead, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::ahead, false},
+    {"next", &Plan::next, {K::Contract}, &Plan::next, false},
 };
 bool has(const Step &s, PlanKind k) { return llvm::is_contained(s.kinds, k); }
 } // namespace
@@ -188,6 +189,7 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (p.line > 1) return bad("line " + n(p.line) + "; expected 0 or 1");
   if (p.line && (p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("line 1; only what writes its whole output, by lines alone, has them");
+  if (p.next > 1) return bad("next " + n(p.next) + "; expected 0 or 1");
   if (p.kind != PlanKind::Contract) {
     unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
     if (p.merge < least || p.merge > rank)

@@ -62,6 +62,16 @@ public:
     unsigned vectors = 1, lanes = 1;
   } panel;
 
+  // What the tiles of a contract ask for, a part each step: the panel of the lanes' operand that begins at `first`, of
+  // `width` columns. `turn` is the tile's number among the `turns` that come one after another. turns 0: nothing.
+  struct Next {
+    int operand = 0;
+    int64_t label = 0;
+    UOpRef first = nullptr, turn = nullptr;
+    int64_t width = 0, turns = 0;
+  } next;
+  std::vector<UOpRef> hints; // Kernel.h
+
   // The tile of a contract whose sums rest in memory every `deep` steps while the other tiles go as far: the loop over
   // the tiles of an item. null: none.
   struct Rest {
@@ -140,6 +150,8 @@ private:
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
                  UOpRef gate);
+  void askNext(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, const ContractSpec &s,
+               llvm::ArrayRef<UOpRef> lengths);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
                 UOpRef length, UOpRef columns);
   /// Element (k, own point) of an operand's block of `deep` steps by `points`, from an array that the threads fill

@@ -46,6 +46,39 @@ UOpRef ValueAt::staged(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> la
   return c.make(Op::At, {c.make(Op::Stage, {element, k, v, l}), labels[reduced], panel.vector, panel.lane}, {1});
 }
 
+/// Asks for the tile's part of the panel behind its own, where that is one piece of memory and its size is known.
+void ValueAt::askNext(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, const ContractSpec &s,
+                      ArrayRef<UOpRef> lengths) {
+  constexpr int64_t line = 64, most = 1 << 24; // bytes; steps
+  auto slot = slotOf.find(x);
+  if (slot == slotOf.end() || !llvm::all_of(forms, [](const AffineForm &f) { return f.isLabel(); })) return;
+  int64_t steps = 1;
+  UOpRef step = c.index(0);
+  for (int64_t i = 0; i < s.reduced; ++i) {
+    auto n = lengths[i]->constIndex();
+    if (!n || *n < 1 || *n > most || (steps *= *n) > most) return;
+    step = idxAdd(c, idxMul(c, step, lengths[i]), labels[s.kept + i]);
+  }
+  auto begin = [&](int64_t panel) {
+    SmallVector<UOpRef, 4> index;
+    for (const AffineForm &f : forms) {
+      int64_t label = f.terms[0].first;
+      index.push_back(label >= s.kept       ? c.index(0)
+                      : label == next.label ? idxAdd(c, next.first, c.index(panel * next.width))
+                                            : labels[label]);
+    }
+    return addressIn(slot->second, index);
+  };
+  int64_t elements = std::max<int64_t>(line / std::max(1u, byteSize(x->dtype)), 1),
+          each = llvm::divideCeil(next.width, next.turns);
+  if (simplifyIndex(c, idxSub(c, begin(1), begin(0)))->constIndex() != steps * next.width) return;
+  UOpRef at = idxAdd(c, idxMul(c, next.turn, c.index(steps)), step);
+  at = idxAdd(c, begin(1), idxMul(c, at, c.index(each)));
+  for (int64_t offset = 0; offset < each; offset += elements)
+    hints.push_back(
+        c.make(Op::Load, {bufferNodes[slot->second], simplifyIndex(c, idxAdd(c, at, c.index(offset)))}, {1}));
+}
+
 /// How a tile goes along what is summed in a block of chain512: by `deep` steps that are in fast memory at once. The
 /// outer labels are loops of their own, or, where the innermost one is short, all are walked as one.
 ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
@@ -286,6 +319,11 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     auto loops = restingLoops(chain, labels);
     inner.assign(loops.begin(), loops.end());
   }
+
+  bool wholeSteps =
+      !steps || llvm::all_of(steps->labels, [](const Stepped &at) { return at.first == 0 && at.step == 1; });
+  if (next.turns && r == spec.heavy && index == phase.index && !rests && !checked && wholeSteps)
+    askNext(r->src[next.operand], next.operand ? s.b : s.a, labels, s, lengths);
 
   UOpRef a = nullptr, b = nullptr;
   if (tiled) {

@@ -19,6 +19,9 @@ using namespace astra;
 using llvm::Error;
 using llvm::Expected;
 
+/// What two plans of one kernel have in common that are lowered to the same.
+static std::pair<UOpRef, unsigned> identity(const Kernel &k) { return {k.sink, 2 * k.ahead + !k.hints.empty()}; }
+
 namespace {
 
 constexpr uint64_t mostBytes = uint64_t(1) << 30; // of one kernel's buffers
@@ -134,7 +137,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     x.mostNodes = 4 * topoSort(k.kernel.sink).size() + 4000;
     x.leastItems = std::min(*n, enoughItems);
     x.tried.insert(text(x.best));
-    x.lowered.insert({lowerKernel(c, spec, x.best).sink, x.best.ahead});
+    x.lowered.insert(identity(lowerKernel(c, spec, x.best)));
     subjects.push_back(std::move(x));
   }
   report.after = report.before;
@@ -151,7 +154,7 @@ std::vector<Plan> Search::candidates(Subject &x) {
   auto consider = [&](const Plan &p) {
     if (isFull() || !x.tried.insert(text(p)).second) return;
     Kernel k = lowerKernel(c, spec, p);
-    if (!x.lowered.insert({k.sink, k.ahead}).second) return;
+    if (!x.lowered.insert(identity(k)).second) return;
     k = expandKernel(c, k);
     auto n = items(x.kernel, itemCount(c, k.sink));
     if (n && *n >= x.leastItems && topoSort(k.sink).size() <= x.mostNodes) out.push_back(p);

@@ -45,6 +45,7 @@ struct Kernel {
   std::string plan;                  // its text form
   unsigned ahead = 0;                // the plan's steps that reads are asked for ahead (Plan.h)
   bool aheadByItems = false;         // steps are items, which are rows
+  std::vector<UOpRef> hints;         // loads whose elements are asked for in the innermost loop that they depend on
 };
 
 /// Of a thread range: how far apart in a thread's number neighbours along it are.

@@ -34,4 +34,7 @@ Kernel expandKernel(Context &c, const Kernel &k);
 /// go through them within an item.
 llvm::SmallVector<int64_t, 2> innerLabels(const ContractSpec &s, int64_t nLabel);
 
+/// Whether a contract's sums are long enough for a CPU's last tile of rows to begin earlier instead of being lower.
+bool hasLongSum(UOpRef contract);
+
 } // namespace astra

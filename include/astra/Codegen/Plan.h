@@ -10,6 +10,8 @@
 //                                                                 once: sums rest in memory between these
 //   contract: n 1; m 0; rows 6; vector 16; unroll 4; ahead 8      what a step reads is asked for 8 steps before, and
 //                                                                 what the tile reads after its sums before them
+//   contract: n 1; m 0; rows 9; vector 16; unroll 3; next 1       each step of a tile asks for its part of the panel of
+//                                                                 columns behind the one at hand
 //   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
 //                                                                 of a running sum or scatter: a loop around a store)
 //   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
@@ -95,6 +97,9 @@ struct Plan {
   // loop is asked for before it. rows: what the row so many items later is computed from, while this one is. 0: nothing
   // is asked for
   unsigned ahead = 0;
+  // contract, of a CPU: 1: the tiles that read a panel of a packed operand, one after another, ask for the next panel,
+  // each step for as much as makes all of it by the end of the last of them
+  unsigned next = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

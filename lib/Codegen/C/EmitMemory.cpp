@@ -105,6 +105,9 @@ void FunctionEmitter::write(UOpRef x) {
   std::string place = "p" + num(x->src[0]->ints[0]) + "[" + value(x->indices()[0]) + "]";
   if (lanes == 1)
     line((gate ? "if (" + value(gate) + ") " : "") + place + " = " + value(v) + ";");
+  else if (gate && gate->op == Op::Splat)
+    line("if (" + value(gate->src[0]) + ") *(" + h.unaligned(v->dtype, lanes) + " *)&" + place + " = " + memory(v) +
+         ";");
   else if (gate)
     line(h.maskedStore(v->dtype, lanes) + "(&" + place + ", " +
          maskAs(gate, v->dtype == DType::Bool ? 8 : bitWidth(v->dtype)) + ", " + memory(v) + ");");
