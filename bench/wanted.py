@@ -14,9 +14,10 @@ from statistics import geometric_mean
 @dataclass
 class Goal:
     what: str
-    family: str
+    family: str  # "": all
     rows: str  # a pattern of their names
-    figure: str  # ratio: to the best peer; mean: the ratios' geometric mean; ort: ratio to ONNX Runtime; share: of the machine's limit
+    figure: str  # ratio: to the best peer; mean: the ratios' geometric mean; share: of the machine's limit; ort, error, memory:
+    # ONNX Runtime's time, error against f64, and the best peer's memory, over ours
     least: float
     or_ratio: float = math.inf  # a row that reaches this ratio to the best peer has reached the goal too
 
@@ -41,6 +42,8 @@ GOALS = [
     Goal("three layers of 256, beside ONNX Runtime", "mlp", r"\b256\b", "ort", 3),
     Goal("training: digits, chargpt", "train", "digits|chargpt", "ratio", 2),
     Goal("training: resnet18", "train", "resnet18", "ratio", 1.3),
+    Goal("error against f64: ONNX Runtime's over ours", "", "", "error", 1),
+    Goal("memory: the best peer's over ours", "", "", "memory", 1),
 ]
 
 
@@ -50,6 +53,13 @@ def reached(goal, record):
         return math.inf
     if goal.figure == "ort":
         return record.get("peers", {}).get("ort", {}).get("ratio")
+    if goal.figure == "error":
+        errors = record.get("errors", {})
+        return None if "ort" not in errors else errors["ort"] / errors["ours"] if errors["ours"] else math.inf
+    if goal.figure == "memory":
+        taken = record.get("memory", {})
+        theirs = [m for name, m in taken.items() if name != "ours"]
+        return min(theirs) / taken["ours"] if theirs else None
     return record.get("share" if goal.figure == "share" else "ratio")
 
 
@@ -75,7 +85,7 @@ def cell(goal, records):
 def goals(result, threads):
     lines = ["| goal | at least | " + " | ".join(f"worst, {t}t" for t in threads) + " |", "|---|---:|" + "---|" * len(threads)]
     for goal in GOALS:
-        of = [r for r in result["rows"] if r["family"] == goal.family and re.search(goal.rows, r["row"])]
+        of = [r for r in result["rows"] if goal.family in ("", r["family"]) and re.search(goal.rows, r["row"])]
         cells = [cell(goal, [r for r in of if r["threads"] == t]) for t in threads]
         lines.append(f"| {goal.what} | {told(goal, goal.least)} | " + " | ".join(cells) + " |")
     return lines

@@ -236,12 +236,15 @@ typedef struct astra_device_options {
   size_t size;
   const astra_executor *executor; /* NULL: num_threads decides */
   uint32_t num_threads; /* without an executor: 0 or 1 makes no thread (calls run inside submit on the caller's
-                           thread); n > 1 makes a pool of n threads, of which n - 1 look for work some 0.1 ms before
+                           thread); n > 1 makes a pool of n threads, of which n - 1 look for work for spin_ns before
                            they sleep */
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
   const char *driver;             /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */
   uint32_t flags;                 /* of a GPU: ASTRA_DEVICE_ALLOW_PTX */
+  int64_t spin_ns; /* of num_threads > 1: how long a thread that waits for another, or for work, looks before it sleeps;
+                      0: 100,000, or no time where the threads are more than the CPUs; negative: no time. Longer takes
+                      CPU time from others, shorter makes a launch wait until the system has woken a thread */
 } astra_device_options;
 
 /* name: "cpu"; "cuda:0", "hip:1": the GPU of that number, whose driver is opened now; or "emu:cuda:sm_90": the target

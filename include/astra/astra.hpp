@@ -69,10 +69,12 @@ struct Device : Handle<astra_device, astra_device_free> {
     uint32_t threads = 1;
     const char *level = nullptr;
     const astra_executor *executor = nullptr;
+    int64_t spin_ns = 0;
   };
   Device(const Runtime &runtime, const char *name, const Options &options) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
     o.num_threads = options.threads, o.level = options.level, o.executor = options.executor;
+    o.spin_ns = options.spin_ns;
     check([&](astra_diag *d) { return astra_device_init(&handle, runtime.get(), name, &o, d); });
   }
 };

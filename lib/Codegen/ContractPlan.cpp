@@ -173,7 +173,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   // Rows that lie far apart meet in few sets of the second cache.
   int64_t deep = stepBytes(spec, s, laneInB) > 2048 ? 256 : 512;
   UOpRef r = spec.heavy;
-  bool thread = !*target.name, moves = hasLongSum(spec.heavy); // of a GPU, which has no cache of its own
+  bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
   if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || llvm::any_of(spec.inputs, packed)) return;
   auto product = [&](auto &&labels) {
@@ -247,10 +247,13 @@ static void chooseNext(const KernelSpec &spec, const Target &target, bool laneIn
   constexpr uint64_t fewTiles = 2, manyTiles = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy, panels = r->src[laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || !packed || p.stage || p.tall || spec.follows || !spec.followers.empty()) return;
+  if (!*target.name || !packed || p.stage || p.tall || spec.follows || !spec.followers.empty() || !hasLongSum(spec))
+    return;
   uint64_t rows = 1;
-  for (int64_t l : p.mLabels)
+  for (int64_t l : p.mLabels) {
+    if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
+  }
   uint64_t tiles = p.block ? p.block : llvm::divideCeil(rows, p.rows);
   p.next = tiles >= fewTiles && tiles <= manyTiles;
 }
@@ -297,7 +300,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   constexpr unsigned leastBytes = 16;
   if (auto n = r->shape[p.nLabel]->constIndex())
     while (lanes * byteSize(r->dtype) > leastBytes && lanes / 2 >= std::max<int64_t>(*n, 1)) lanes /= 2;
-  bool moves = *target.name && hasLongSum(r);
+  bool moves = *target.name && movesLastTile(spec);
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels, bool far, bool otherFar = false) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;

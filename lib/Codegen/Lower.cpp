@@ -77,8 +77,8 @@ private:
   struct Span { // of a label of a tile: `count` times `size` from `begin` on
     UOpRef begin, count;
     unsigned size;
-    bool partial = false;  // the last of its lanes are not there
-    UOpRef most = nullptr; // behind the last; the last one begins so much earlier that it ends there. null: it does
+    bool partial = false; // the last of its lanes are not there
+    UOpRef end = nullptr; // of the label: the last one begins earlier, to end there; null: none goes over it
   };
   bool movesRows(UOpRef m) const;
   void tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &columns, const Span &down);
@@ -505,11 +505,11 @@ void Lowering::contract(const Phase &phase) {
 /// Whether the last tile of rows is as high as the others, and begins so much earlier, rather than a pass of its own
 /// for what is left: that would read all of the lanes' operand once more, for a few rows (197 x 768 times 768 x 3072,
 /// weights from memory: 5.9 and 5.5 ms). What two tiles have is stored by the first. Not of a GPU's threads, whose rows
-/// are few, nor of short sums, to which the tests before each store are much.
+/// are few.
 bool Lowering::movesRows(UOpRef m) const {
   bool whole = m->isConst() && m->ints[0] % plan.rows == 0;
   if (plan.threads || plan.rows == 1 || whole || m->hi < int64_t(plan.rows)) return false;
-  return hasLongSum(spec.heavy);
+  return movesLastTile(spec);
 }
 
 void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &columns, const Span &down) {
@@ -558,8 +558,8 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
   n = simplifyIndex(c, add(n, lane));
   UOpRef m = add(down.begin, mul(mt, num(rows))), own = nullptr;
-  if (down.most) { // not before 0, which no bound says
-    UOpRef row = values.range(num(rows), RangeKind::Unroll), earlier = idxMin(c, m, sub(down.most, num(rows))),
+  if (down.end) { // not before 0, which no bound says
+    UOpRef row = values.range(num(rows), RangeKind::Unroll), earlier = idxMin(c, m, sub(down.end, num(rows))),
            moved = add(idxMax(c, num(0), earlier), row);
     own = values.lt(sub(m, num(1)), moved);
     m = moved;
@@ -606,14 +606,16 @@ llvm::SmallVector<int64_t, 2> astra::innerLabels(const ContractSpec &s, int64_t 
   return labels;
 }
 
-bool astra::hasLongSum(UOpRef contract) {
+bool astra::hasLongSum(const KernelSpec &spec) {
   constexpr int64_t least = 64;
-  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
   int64_t steps = 1;
-  for (UOpRef e : contract->indices().slice(s.kept, s.reduced))
+  for (UOpRef e : spec.heavy->indices().slice(s.kept, s.reduced))
     steps = std::min(least, steps * std::clamp<int64_t>(e->lo, 0, least));
   return steps == least;
 }
+
+bool astra::movesLastTile(const KernelSpec &spec) { return !spec.inPlace && hasLongSum(spec); }
 
 UOpRef astra::storedPoints(const KernelSpec &spec) {
   UOpRef v = spec.outputs[0].value;

@@ -19,6 +19,10 @@ inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
 Fusion fuse(llvm::ArrayRef<UOpRef> roots);
 
+/// Of elementwise arithmetic that a contract's kernel does on an operand (a weight that is unpacked): the one parameter
+/// of its shape that it reads; null: none, or several.
+UOpRef weightBehind(UOpRef x);
+
 // Rows: what lies along the last axis of a shape.
 /// A reduction along the last axis, in lanes or in any order, of rows that fit the first caches.
 bool isRowReduce(UOpRef n);

@@ -234,14 +234,15 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     return u;
   };
   UOpRef operands[] = {r->src[0], r->src[1]};
+  auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
+  auto weightOf = [&](UOpRef x) { return x->op == Op::Param ? x : computedHere(x) ? weightBehind(x) : nullptr; };
   // A parameter whose layout is still ours to choose, or was chosen as we would.
   auto inPanels = [&](unsigned o, unsigned axis) {
-    UOpRef p = operands[o];
-    if (p->op != Op::Param) return false;
+    UOpRef p = weightOf(operands[o]);
+    if (!p) return false;
     auto stored = storedParams.find(p);
     return stored == storedParams.end() || out.params[stored->second].layout == panels(s, o ? s.b : s.a, axis);
   };
-  auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
@@ -278,7 +279,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (!u.count) continue;
     UOpRef x = operands[o];
     if (inPanels(o, u.axis)) {
-      if (!storedParams.count(x)) store(x, panels(s, forms, u.axis));
+      if (UOpRef p = weightOf(x); !storedParams.count(p)) store(p, panels(s, forms, u.axis));
       continue;
     }
     if (computedHere(x) && u.axis + 1 == x->rank()) continue;

@@ -44,7 +44,7 @@ Status astra::rt::cpu::init(astra_device *device, const char *name, const astra_
   if (o.num_threads > 4096)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%u threads; at most 4096 are allowed", o.num_threads);
   Status status;
-  device->threads = makeThreads(device->runtime->heap, o.num_threads, status);
+  device->threads = makeThreads(device->runtime->heap, o.num_threads, o.spin_ns, status);
   if (!device->threads)
     return fail(diag, status,
                 status == ASTRA_THREADS ? "the system refuses to make %u threads; ask for fewer"

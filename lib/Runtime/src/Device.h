@@ -85,9 +85,11 @@ void progress(astra_device *device);
 
 //===- Threads made on request (Threads.cpp) ------------------------------===//
 
-/// Null when memory or a thread cannot be had; `status` says which.
-ThreadPool *makeThreads(Heap &heap, uint32_t count, Status &status);
+/// Null when memory or a thread cannot be had; `status` says which. spinNs as in astra_device_options.
+ThreadPool *makeThreads(Heap &heap, uint32_t count, int64_t spinNs, Status &status);
 void destroyThreads(Heap &heap, ThreadPool *threads);
+/// Of a clock that only goes on.
+uint64_t nowNs();
 /// The hooks of a host's executor, implemented by our pool.
 astra_executor executorOf(ThreadPool *threads);
 /// Room for one more queued task, so that enqueue never allocates.

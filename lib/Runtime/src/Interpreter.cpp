@@ -10,15 +10,11 @@
 using namespace astra::rt;
 using astra::fmt::Instr;
 
-namespace {
-
-uint64_t now() {
+uint64_t astra::rt::nowNs() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return uint64_t(t.tv_sec) * 1000000000 + uint64_t(t.tv_nsec);
 }
-
-} // namespace
 
 bool RoutineMemory::init(Heap &heap, const fmt::Manifest &m, const fmt::Routine &r) {
   valid = false;
@@ -114,10 +110,10 @@ Status Frame::launch(const fmt::Launch &l) {
   astra_trace_event event{};
   event.size = sizeof(event);
   event.name = kernel->name()->c_str();
-  event.begin_ns = now();
+  event.begin_ns = nowNs();
   Status status = loaded.device->type.launch(loaded.device, request, diag);
   if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
-  event.end_ns = now();
+  event.end_ns = nowNs();
   event.items = items, event.bytes = bytes, event.flops = flops;
   trace(traceSelf, &event);
   return status;
@@ -134,13 +130,13 @@ Status Frame::copy(const fmt::Copy &c) {
                      static_cast<unsigned long long>(bytes));
   launched = true;
   astra_trace_event event{};
-  if (trace) event.begin_ns = now();
+  if (trace) event.begin_ns = nowNs();
   Status status = loaded.device->type.copy(loaded.device, queue, Way::On, dst, src, bytes, diag);
   if (!trace) return status;
   if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
   event.size = sizeof(event);
   event.name = "copy";
-  event.end_ns = now();
+  event.end_ns = nowNs();
   event.items = 1, event.bytes = int64_t(bytes), event.flops = 0;
   trace(traceSelf, &event);
   return status;

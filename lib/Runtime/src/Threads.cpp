@@ -49,6 +49,9 @@ struct Task {
   int cpu = -1; ///< where who queued it was
 };
 
+/// How long to look before sleeping where nobody says: what the system takes to wake a thread, a few times.
+constexpr int64_t kSpinNs = 100'000;
+
 /// So many looks, about a microsecond, a worker leaves a task to the thread that queued it: to come and wait takes
 /// less.
 constexpr uint32_t kPatience = 64;
@@ -86,7 +89,7 @@ struct astra::rt::ThreadPool {
   uint32_t looking = 0;              ///< workers that will take what is posted
   uint32_t sharing = 0;              ///< waiting threads that will take their part of a job
   bool stop = false;
-  uint32_t spins = 0; ///< how often to look before sleeping
+  int64_t spinNs = 0; ///< how long to look before sleeping
   Array<pthread_t> threads;
   uint32_t started = 0;
 
@@ -99,13 +102,27 @@ struct astra::rt::ThreadPool {
   /// Left alone, the system has been seen to let two threads share a CPU beside an idle one for 10 ms and more.
   void keepApart(int cpu) const {
     cpu_set_t all, others;
-    if (!spins || cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu ||
+    if (!spinNs || cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu ||
         sched_getaffinity(0, sizeof(all), &all) != 0)
       return;
     others = all;
     CPU_CLR(unsigned(cpu), &others);
     if (CPU_COUNT(&others) && sched_setaffinity(0, sizeof(others), &others) == 0)
       sched_setaffinity(0, sizeof(all), &all);
+  }
+
+  /// Looks until `done` or for spinNs; now and then at the clock.
+  template <class Done> void spin(Done done) const {
+    if (!spinNs) return;
+    uint64_t begin = 0;
+    for (uint32_t i = 0; !done(); i++) {
+      if (i % 32 == 31) {
+        uint64_t now = nowNs();
+        if (!begin) begin = now;
+        if (now - begin >= uint64_t(spinNs)) return;
+      }
+      relax(i);
+    }
   }
 
   // With the mutex locked; those that give whether they did something unlock it meanwhile.
@@ -121,7 +138,7 @@ struct astra::rt::ThreadPool {
   }
   /// The mutex is held for some instructions only: look before the system is asked.
   void lock() {
-    for (uint32_t i = 0; i < 100 && spins; i++) {
+    for (uint32_t i = 0; i < 100 && spinNs; i++) {
       if (mutex.tryLock()) return;
       relax(i);
     }
@@ -167,7 +184,7 @@ bool ThreadPool::look(const std::atomic<Status> *state) {
   uint32_t &counter = state ? sharing : looking;
   counter++;
   mutex.unlock();
-  for (uint32_t i = 0; i < spins && !done(); i++) relax(i);
+  spin(done);
   lock();
   counter--;
   return launched.load(std::memory_order_relaxed) != jobsSeen || posted.load(std::memory_order_relaxed) != tasksSeen ||
@@ -222,7 +239,7 @@ void ThreadPool::parallelFor(size_t n, void (*fn)(void *, size_t), void *arg) {
   while (*link != &job) link = &(*link)->next;
   *link = job.next; // nobody enters any more
   mutex.unlock();
-  for (uint32_t i = 0; i < spins && job.inside.load(std::memory_order_acquire); i++) relax(i);
+  spin([&] { return !job.inside.load(std::memory_order_acquire); });
   if (!job.inside.load(std::memory_order_acquire)) return;
   mutex.lock();
   while (job.inside.load(std::memory_order_relaxed)) left.wait(mutex);
@@ -242,7 +259,7 @@ int ThreadPool::enqueue(void (*fn)(void *), void *arg) {
   return !room;
 }
 
-ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, Status &status) {
+ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, int64_t spinNs, Status &status) {
   status = ASTRA_OUT_OF_MEMORY;
   ThreadPool *pool = heap.make<ThreadPool>(heap);
   if (!pool) return nullptr;
@@ -251,7 +268,8 @@ ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, Status &status) {
     return nullptr;
   }
   // More threads than CPUs: spinning would take time from the one that works.
-  pool->spins = count <= uint64_t(sysconf(_SC_NPROCESSORS_ONLN)) ? 4000 : 0;
+  bool own = count <= uint64_t(sysconf(_SC_NPROCESSORS_ONLN));
+  pool->spinNs = spinNs > 0 ? spinNs : spinNs == 0 && own ? kSpinNs : 0;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

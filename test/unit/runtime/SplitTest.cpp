@@ -1,12 +1,12 @@
 //===- SplitTest.cpp: the parts of a launch -------------------------------===//
 // Takes:    kernels that say which ranges of items they were called for, and which wait for each other.
 // Gives:    every item is done once, whatever a launch costs; ranges are not smaller than worth a call; a launch has
-// the
-//           workers it was split for, sleeping or not.
+//           the workers it was split for, sleeping or not; workers look for work as long as the host says.
 // Does not: check results of kernels (RunTest.cpp).
 #include "Client.h"
 
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 using namespace astra;
@@ -34,9 +34,9 @@ Bytes bundleOf(const char *kernel, int64_t flops) {
 }
 
 struct Caller {
-  Caller(const Bytes &bundleBytes, uint32_t threads) : file(bundleBytes) {
+  Caller(const Bytes &bundleBytes, uint32_t threads, int64_t spinNs = 0) : file(bundleBytes) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
-    o.num_threads = threads;
+    o.num_threads = threads, o.spin_ns = spinNs;
     astra_device *devices[1];
     EXPECT_OK(astra_runtime_init(runtime.out(), nullptr, &diag));
     EXPECT_OK(astra_device_init(device.out(), runtime, "cpu", &o, &diag));
@@ -101,6 +101,23 @@ TEST(Split, WorkersComeWhetherTheySleepOrNot) {
       ASSERT_EQ(caller.second, std::vector<float>(threads, 1)) << "call " << i;
     }
   }
+}
+
+/// CPU time of all threads of this process between a call and 40 ms later.
+double busyAfterCall(int64_t spinNs) {
+  Caller caller(bundleOf("visit", 0), 2, spinNs);
+  caller.call(100);
+  std::clock_t begin = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  return double(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Split, WorkersLookAsLongAsTheHostSays) {
+  EXPECT_LT(busyAfterCall(-1), 0.005);
+  EXPECT_LT(busyAfterCall(0), 0.005);
+  double most = 0; // on a machine that does other things too
+  for (int again = 0; again < 20 && most < 0.01; again++) most = std::max(most, busyAfterCall(int64_t(10e9)));
+  EXPECT_GT(most, 0.01);
 }
 
 } // namespace
