@@ -16,10 +16,11 @@ static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-m
 
 static constexpr uint64_t KiB = 1024;
 static const Target rows[] = {
-    // name, arch, rank, vector bytes, registers, fma from memory, scales in one, masked bytes, L1, L2, features, flags
-    {"cpu:x86-64-v3", Arch::X86_64, 3, 32, 16, false, false, 4, 32 * KiB, 512 * KiB, v3Features, v3Flags},
-    {"cpu:x86-64-v4", Arch::X86_64, 4, 64, 32, true, true, 1, 32 * KiB, 1024 * KiB, v4Features, v4Flags},
-    {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, 16, 64 * KiB, 512 * KiB, armFeatures, armFlags},
+    // name, arch, rank, vector bytes, registers, fma from memory, scales in one, slow division, masked bytes, L1, L2,
+    // features, flags
+    {"cpu:x86-64-v3", Arch::X86_64, 3, 32, 16, false, false, false, 4, 32 * KiB, 512 * KiB, v3Features, v3Flags},
+    {"cpu:x86-64-v4", Arch::X86_64, 4, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, v4Features, v4Flags},
+    {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, false, 16, 64 * KiB, 512 * KiB, armFeatures, armFlags},
 };
 
 llvm::ArrayRef<Target> astra::allTargets() { return rows; }

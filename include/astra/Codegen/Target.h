@@ -18,6 +18,7 @@ struct Target {
   unsigned vectorRegisters; // architectural
   bool fmaFromMemory;       // an fma can take a splat from memory without a register (x86 with EVEX)
   bool scalesInOne;         // x * 2^n of f32 is one instruction (Scale.h)
+  bool slowDivision;        // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
   unsigned maskedBytes;     // elements of so many bytes or more are loaded and stored under a mask in one instruction
   uint64_t l1Bytes, l2Bytes;
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there

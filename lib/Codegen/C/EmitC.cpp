@@ -149,6 +149,13 @@ std::string FunctionEmitter::boolVector(UOpRef x) {
   }
 }
 
+/// Whether a loop divides vectors of f32 by what it has from outside, the same for all lanes, where that takes long.
+bool FunctionEmitter::dividesByOne(UOpRef x) const {
+  UOpRef by = x->src[1];
+  return target.slowDivision && x->dtype == DType::F32 && lanesOf(x) * byteSize(x->dtype) == target.vectorBytes &&
+         by->op == Op::Splat && home.lookup(by).first != home.lookup(x).first;
+}
+
 std::string FunctionEmitter::elementwise(UOpRef x) {
   unsigned lanes = lanesOf(x);
   UOpRef a = x->src[0], typed = x->op == Op::Select ? x->src[1] : a;
@@ -173,7 +180,9 @@ std::string FunctionEmitter::elementwise(UOpRef x) {
   case Op::Add: return value(a) + " + " + value(x->src[1]);
   case Op::Sub: return value(a) + " - " + value(x->src[1]);
   case Op::Mul: return value(a) + " * " + value(x->src[1]);
-  case Op::Div: return value(a) + " / " + value(x->src[1]);
+  case Op::Div:
+    if (dividesByOne(x)) return h.quotient(lanes) + "(" + value(a) + ", " + value(x->src[1]) + ")";
+    return value(a) + " / " + value(x->src[1]);
   default: break;
   }
   std::string s = h.op(x->op, typed->dtype, lanes) + "(";

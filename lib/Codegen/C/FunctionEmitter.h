@@ -17,7 +17,7 @@ class FunctionEmitter {
 public:
   /// isStep: the function is called by another one, for all of its items.
   FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims, bool isStep = false)
-      : h(h), k(k), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
+      : h(h), k(k), target(t), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
   llvm::Expected<std::string> run();
 
 private:
@@ -41,6 +41,7 @@ private:
   std::string expression(const Inst &i);
   std::string index(UOpRef x);
   std::string elementwise(UOpRef x);
+  bool dividesByOne(UOpRef x) const;
   std::string boolVector(UOpRef x);
   std::string compose(UOpRef x);
   std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);
@@ -61,6 +62,7 @@ private:
 
   Helpers &h;
   const LinearKernel &k;
+  const Target &target;
   llvm::ArrayRef<UOpRef> dims;
   bool isStep;
   Arranged arranged;

@@ -85,11 +85,18 @@ constexpr Row rows[] = {
     {Op::TruncDiv, U, Each, "return b == 0 ? 0 : a / b;"},
     {Op::Rem, S, Each, "if (b == 0) return a;\n  if (b == -1) return 0;\n  return a % b;"},
     {Op::Rem, U, Each, "return b == 0 ? a : a % b;"},
+    // One instruction gives the greater of two that are no NaNs, +0 being greater than -0.
     {Op::Max, F, Body,
+     "#if defined(RANGES_IN_ONE)\n"
+     "  if (sizeof a % 64 == 0) {\n    $T m;\n    RANGE_$E(m, a, b, 5);\n"
+     "    return $SEL($T, (a != a) | (b != b), a + b, m);\n  }\n#endif\n"
      "#if defined(__clang__)\n  return __builtin_elementwise_maximum(a, b);\n#else\n"
      "  $T equal = $asT($asU(a) & $asU(b));\n"
      "  return $SEL($T, a < b, b, $SEL($T, b < a, a, $SEL($T, a == b, equal, a + b)));\n#endif"},
     {Op::Min, F, Body,
+     "#if defined(RANGES_IN_ONE)\n"
+     "  if (sizeof a % 64 == 0) {\n    $T m;\n    RANGE_$E(m, a, b, 4);\n"
+     "    return $SEL($T, (a != a) | (b != b), a + b, m);\n  }\n#endif\n"
      "#if defined(__clang__)\n  return __builtin_elementwise_minimum(a, b);\n#else\n"
      "  $T equal = $asT($asU(a) | $asU(b));\n"
      "  return $SEL($T, a < b, a, $SEL($T, b < a, b, $SEL($T, a == b, equal, a + b)));\n#endif"},
@@ -279,6 +286,29 @@ std::string Helpers::op(Op o, DType t, unsigned lanes) {
   } else {
     refuse(std::string(d.mnemonic) + " on " + info(t).text + " has no C form");
   }
+  return name;
+}
+
+// With r the rounded reciprocal of b and l what it lacks, a * r + a * l is within an ulp of the quotient, and one step
+// of Newton's on it rounds correctly (P. Markstein, Computation of elementary functions on the IBM RISC System/6000,
+// IBM J. Res. Dev. 34, 1990, theorem 8) where no intermediate result underflows or overflows: |a| of [2^-60, 2^60] or
+// +0, b of [2^-40, 2^40]. Where a lane has another a, or b is another one, all are divided.
+std::string Helpers::quotient(unsigned lanes) {
+  std::string T = type(DType::F32, lanes), name = "quotient_" + T;
+  if (begin(name))
+    define(T, name, T + " a, " + T + " b",
+           expand("#if defined(SOME)\n"
+                  "  const u32 least = 2u * 0x21800000u, most = 2u * 0x5d800000u;\n"
+                  "  f32 s = b[0], r = 1.0f / s, l = __builtin_fmaf(-s, r, 1.0f) * r;\n"
+                  "  if (s >= 0x1p-40f && s <= 0x1p40f) {\n"
+                  "    $I bad = ($I)(($asU(a) + $asU(a)) - least > most - least) & ($I)($asU(a) != 0);\n"
+                  "    $T rs = $SPLAT($T, r), q = $CALL{fma,$E}(a, rs, a * $SPLAT($T, l));\n"
+                  "    q = $CALL{fma,$E}($CALL{fma,$E}(-b, q, a), rs, q);\n"
+                  "    if (!SOME(bad)) return q;\n"
+                  "  }\n"
+                  "#endif\n"
+                  "  return a / b;",
+                  DType::F32, lanes));
   return name;
 }
 

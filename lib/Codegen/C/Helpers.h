@@ -26,6 +26,8 @@ public:
   std::string toMask(DType from, unsigned lanes);                        // a != 0, as wide as maskBits(from)
   std::string bitcast(DType from, DType to, unsigned lanes);
   std::string lookup(DType from, DType to, llvm::ArrayRef<int64_t> table, unsigned lanes);
+  /// a / b of f32 vectors, all lanes of b the same; what depends on b alone is for the compiler to take out of loops.
+  std::string quotient(unsigned lanes);
   std::string maskedLoad(DType t, unsigned lanes);  // (const T *p, mask as wide as an element)
   std::string maskedStore(DType t, unsigned lanes); // (T *p, mask, value)
 

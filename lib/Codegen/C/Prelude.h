@@ -29,6 +29,7 @@ typedef _Bool b1;
 #define VECTOR(T, N) T __attribute__((ext_vector_type(N)))
 #define SPLAT(T, s) ((T)(s))
 #define SEL(T, m, a, b) ((m) ? (a) : (b))
+#define SOME(m) __builtin_reduce_or(m)
 #else
 #pragma GCC optimize("fp-contract=off", "no-math-errno", "wrapv")
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -46,12 +47,12 @@ typedef _Bool b1;
 #define CVT(T, x) __builtin_convertvector(x, T)
 #define CVT1(T, x) ((T)(x))
 #if defined(__AVX512F__)
+typedef VECTOR(f32, 16) reg_f32;
+typedef VECTOR(f64, 8) reg_f64;
 #define SCALES_IN_ONE 1
-typedef VECTOR(f32, 16) scale_f32;
-typedef VECTOR(f64, 8) scale_f64;
 /* r = a * 2^n, register by register; what fills the last one is not looked at. */
-#define SCALE_f32(r, a, n) SCALE(scale_f32, __builtin_ia32_scalefps512_mask, r, a, n)
-#define SCALE_f64(r, a, n) SCALE(scale_f64, __builtin_ia32_scalefpd512_mask, r, a, n)
+#define SCALE_f32(r, a, n) SCALE(reg_f32, __builtin_ia32_scalefps512_mask, r, a, n)
+#define SCALE_f64(r, a, n) SCALE(reg_f64, __builtin_ia32_scalefpd512_mask, r, a, n)
 #define SCALE(T, f, r, a, n) \
   for (unsigned i = 0; i < sizeof r; i += 64) { \
     T x = {0}, y = {0}; \
@@ -59,6 +60,20 @@ typedef VECTOR(f64, 8) scale_f64;
     __builtin_memcpy(&y, (const i8 *)&n + i, sizeof r < 64 ? sizeof r : 64); \
     x = f(x, y, x, -1, 4); \
     __builtin_memcpy((i8 *)&r + i, &x, sizeof r < 64 ? sizeof r : 64); \
+  }
+#endif
+#if defined(__AVX512DQ__)
+#define RANGES_IN_ONE 1
+/* r = the greater of a and b (way 5) or the less (4), whole registers without NaNs. */
+#define RANGE_f32(r, a, b, way) RANGE(reg_f32, __builtin_ia32_rangeps512_mask, r, a, b, way)
+#define RANGE_f64(r, a, b, way) RANGE(reg_f64, __builtin_ia32_rangepd512_mask, r, a, b, way)
+#define RANGE(T, f, r, a, b, way) \
+  for (unsigned i = 0; i < sizeof r; i += 64) { \
+    T x, y; \
+    __builtin_memcpy(&x, (const i8 *)&a + i, 64); \
+    __builtin_memcpy(&y, (const i8 *)&b + i, 64); \
+    x = f(x, y, way, x, -1, 4); \
+    __builtin_memcpy((i8 *)&r + i, &x, 64); \
   }
 #endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
