@@ -91,6 +91,51 @@ TEST_P(OnTarget, AddsWithDynamicTail) {
   }
 }
 
+// A loop that divides by one number: the quotients are those of IEEE 754, near the middle between two numbers too,
+// where the divisor or a lane is beyond what a product with the reciprocal is good for, and for zeros, infinities and
+// NaNs.
+TEST_P(OnTarget, DividesByOneNumber) {
+  constexpr int64_t columns = 4096;
+  const int64_t lanes = GetParam()->vectorBytes / 4;
+  const float inf = INFINITY,
+              odd[] = {0.0f, -0.0f, inf, -inf, NAN, 0x1p-126f, 0x1p-149f, 0x1.8p-61f, 0x1p61f, -0x1.8p127f};
+  std::vector<float> divisors{0x1p-40f, 0x1.fffffep39f, 0x1p-41f, 0x1p41f, -3.0f, 1.0f, 0x1.fffffep0f, 0x1.000002p0f};
+  divisors.insert(divisors.end(), std::begin(odd), std::end(odd));
+  for (float x : numbers(46, 7)) divisors.push_back(std::fabs(x) + 0x1p-10f);
+  std::vector<float> as;
+  uint32_t seed = 3;
+  for (size_t r = 0; r < divisors.size(); ++r)
+    for (int64_t i = 0; i < columns; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      double middle =
+          double((seed >> 7 | 1u << 24) | 1u) * std::ldexp(1.0, int(seed % 60) - 50); // 25 bits, the last set
+      as.push_back(float(middle * double(divisors[r])));
+      if (r % 4 == 1) as.back() = -as.back();
+      if (r % 8 == 2 && i % 5 == 0) as.back() = i % 3 ? 0.0f : -0.0f;
+      if (r % 8 == 3 && i % 100 == 7) as.back() = odd[i / 100 % std::size(odd)];
+    }
+  K k;
+  UOpRef rows = k.b.idx(int64_t(divisors.size())), n = k.b.idx(int64_t(as.size()));
+  UOpRef p = k.range(rows, RangeKind::Parallel),
+         at = k.add(k.mul(p, columns), k.mul(k.range(columns / lanes, RangeKind::Loop), lanes));
+  UOpRef by = k.splat(k.load(k.buffer(1, DType::F32, rows), p), lanes);
+  UOpRef q = k.b.div(k.load(k.buffer(0, DType::F32, n), at, lanes), by);
+  Kernel kernel =
+      k.kernel({k.store(k.buffer(2, DType::F32, n), q, at)},
+               {{DType::F32, true, false, n}, {DType::F32, true, false, rows}, {DType::F32, false, true, n}});
+  std::vector<Job> jobs{{kernel, {bytesOf(as), bytesOf(divisors), bytesOf(as)}, {}}};
+  ASSERT_EQ(run(k.c, jobs, *GetParam(), {}), "");
+  auto found = valuesOf<float>(jobs[0].buffers[2]);
+  for (size_t e = 0; e < as.size(); ++e) {
+    float wanted = as[e] / divisors[e / columns];
+    if (std::isnan(wanted))
+      ASSERT_TRUE(std::isnan(found[e])) << as[e] << " / " << divisors[e / columns];
+    else
+      ASSERT_EQ(std::memcmp(&found[e], &wanted, 4), 0)
+          << as[e] << " / " << divisors[e / columns] << " gives " << found[e];
+  }
+}
+
 // Lanes whose gate is false are neither read nor written, on every type: beyond the buffers' end memory is protected.
 TEST_P(OnTarget, GatesProtectMemory) {
   K k;
