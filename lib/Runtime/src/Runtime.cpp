@@ -16,7 +16,7 @@ Birthplace::Birthplace() : mark(nullptr), process(int32_t(getpid())) {
   size_t page = size_t(sysconf(_SC_PAGESIZE));
   void *memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
-  if (madvise(memory, page, MADV_WIPEONFORK)) {
+  if (madvise(memory, page, MADV_WIPEONFORK)) { // of qemu-user it succeeds and does nothing: there forks go unseen
     munmap(memory, page);
     return;
   }
