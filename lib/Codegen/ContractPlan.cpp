@@ -229,7 +229,7 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 /// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms).
 static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr unsigned steps = 24, leastTile = 8; // vectors
-  constexpr uint64_t fewTiles = 32, large = uint64_t(1) << 40;
+  constexpr uint64_t fewTiles = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
