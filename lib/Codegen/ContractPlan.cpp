@@ -229,26 +229,28 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 /// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms).
 static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr unsigned steps = 24, leastTile = 8; // vectors
-  constexpr uint64_t fewTiles = 64, large = uint64_t(1) << 40;
+  constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
   uint64_t read = readBytes(spec), rows = 1;
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
-  if (read > target.l2Bytes && (p.stage || rows / p.rows <= fewTiles)) p.ahead = steps;
+  bool packed = llvm::any_of(spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
+  if (read > target.l2Bytes && (p.stage || rows / p.rows <= (packed ? fewOfPanels : fewTiles))) p.ahead = steps;
 }
 
 /// Whether tiles ask for the next panel of a packed operand, which then comes while they compute: where a panel is read
-/// by several tiles, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in the
+/// by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in the
 /// second cache, but weights of a network seldom are, since those of all layers pass through it in between (197 x 768
 /// times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
 static void chooseNext(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
-  constexpr uint64_t fewTiles = 2, manyTiles = 64, large = uint64_t(1) << 40;
+  constexpr int64_t longSum = 64;
+  constexpr uint64_t fewTiles = 3, manyTiles = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy, panels = r->src[laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || !packed || p.stage || p.tall || spec.follows || !spec.followers.empty() || !hasLongSum(spec))
-    return;
+  if (!*target.name || !packed || p.stage || p.tall || spec.follows || !spec.followers.empty()) return;
+  if (leastSteps(spec) < longSum) return;
   uint64_t rows = 1;
   for (int64_t l : p.mLabels) {
     if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
@@ -300,7 +302,10 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   constexpr unsigned leastBytes = 16;
   if (auto n = r->shape[p.nLabel]->constIndex())
     while (lanes * byteSize(r->dtype) > leastBytes && lanes / 2 >= std::max<int64_t>(*n, 1)) lanes /= 2;
-  bool moves = *target.name && movesLastTile(spec);
+  // Of columns that are copied for each item the rows that are left cost little.
+  bool packed =
+      llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == r->src[laneInB] && !x.layout.isPermuted(); });
+  bool moves = *target.name && packed && movesLastTile(spec);
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels, bool far, bool otherFar = false) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;

@@ -606,16 +606,19 @@ llvm::SmallVector<int64_t, 2> astra::innerLabels(const ContractSpec &s, int64_t 
   return labels;
 }
 
-bool astra::hasLongSum(const KernelSpec &spec) {
-  constexpr int64_t least = 64;
+int64_t astra::leastSteps(const KernelSpec &spec) {
+  constexpr int64_t many = 1 << 20;
   ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
   int64_t steps = 1;
   for (UOpRef e : spec.heavy->indices().slice(s.kept, s.reduced))
-    steps = std::min(least, steps * std::clamp<int64_t>(e->lo, 0, least));
-  return steps == least;
+    steps = std::min(many, steps * std::clamp<int64_t>(e->lo, 0, many));
+  return steps;
 }
 
-bool astra::movesLastTile(const KernelSpec &spec) { return !spec.inPlace && hasLongSum(spec); }
+bool astra::movesLastTile(const KernelSpec &spec) {
+  constexpr int64_t least = 512; // of 128, the tests before stores cost more than they save (attention of 128: 5 %)
+  return !spec.inPlace && leastSteps(spec) >= least;
+}
 
 UOpRef astra::storedPoints(const KernelSpec &spec) {
   UOpRef v = spec.outputs[0].value;

@@ -34,10 +34,10 @@ Kernel expandKernel(Context &c, const Kernel &k);
 /// go through them within an item.
 llvm::SmallVector<int64_t, 2> innerLabels(const ContractSpec &s, int64_t nLabel);
 
-/// Whether the sums of a kernel's contract have so many steps that what is done once for each of them is little.
-bool hasLongSum(const KernelSpec &spec);
-/// Whether a CPU's last tile of rows begins earlier instead of being lower, where tests before its stores are little
-/// and nothing is read where another tile has written.
+/// How many steps the sums of a kernel's contract have at least; 2^20 where they have more.
+int64_t leastSteps(const KernelSpec &spec);
+/// Whether a CPU's last tile of rows begins earlier instead of being lower: where sums are so long that tests before
+/// stores are nothing beside them, and nothing is read where another tile has written.
 bool movesLastTile(const KernelSpec &spec);
 
 } // namespace astra

@@ -62,7 +62,8 @@ void FunctionEmitter::countUses() {
     }
     if (i.speculative && i.uop->op == Op::Load) used.push_back(k.kernel->buffers[i.uop->src[0]->ints[0]].elements);
     for (UOpRef u : used) ++uses[u], home[u].second = stack.back();
-    if (i.kind == InstKind::LoopBegin) stack.push_back(++regions), parallelLoops += isParallel(i.uop);
+    if (i.kind == InstKind::LoopBegin)
+      stack.push_back(++regions), loops.push_back(i.uop), parallelLoops += isParallel(i.uop);
     if (i.kind == InstKind::LoopEnd) stack.pop_back();
   }
 }
@@ -149,11 +150,15 @@ std::string FunctionEmitter::boolVector(UOpRef x) {
   }
 }
 
-/// Whether a loop divides vectors of f32 by what it has from outside, the same for all lanes, where that takes long.
+/// Whether a loop divides vectors of f32 by what it has from outside, the same for all lanes, where that takes long: of
+/// a short loop divisions go on beside what comes before and after it.
 bool FunctionEmitter::dividesByOne(UOpRef x) const {
+  constexpr int64_t longLoop = 12;
   UOpRef by = x->src[1];
+  unsigned region = home.lookup(x).first;
+  if (!region || loops[region - 1]->src[0]->lo < longLoop) return false;
   return target.slowDivision && x->dtype == DType::F32 && lanesOf(x) * byteSize(x->dtype) == target.vectorBytes &&
-         by->op == Op::Splat && home.lookup(by).first != home.lookup(x).first;
+         by->op == Op::Splat && home.lookup(by).first != region;
 }
 
 std::string FunctionEmitter::elementwise(UOpRef x) {

@@ -71,6 +71,7 @@ private:
   llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
   llvm::DenseMap<UOpRef, std::pair<unsigned, unsigned>> home; // regions of definition and of the last use
   llvm::DenseMap<UOpRef, std::string> inlined;
+  std::vector<UOpRef> loops; // by region, without the first, which is the function
   std::vector<unsigned> usedDims;
   std::string error;
   unsigned parallelLoops = 0;
