@@ -87,4 +87,4 @@ def gelu():
                limit="", torch=lambda torch, v: torch.nn.functional.gelu(v["x"]), jax=lambda jax, v: jax.nn.gelu(v["x"], approximate=False))  # fmt: skip
 
 
-ROWS = [*map(attention, (128, 197, 512)), *map(causal, (128, 512)), ffn(), layer_norm(128), layer_norm(4096), gelu()]
+ROWS = [*map(attention, (128, 197, 512)), *map(causal, (128, 197, 512)), ffn(), layer_norm(128), layer_norm(4096), gelu()]

@@ -241,9 +241,9 @@ static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
 }
 
 /// Whether tiles ask for the next panel of a packed operand, which then comes while they compute: where a panel is read
-/// by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in the
-/// second cache, but weights of a network seldom are, since those of all layers pass through it in between (197 x 768
-/// times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
+/// by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in
+/// the second cache, but weights of a network seldom are, since those of all layers pass through it in between (197 x
+/// 768 times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
 static void chooseNext(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
   constexpr int64_t longSum = 64;
   constexpr uint64_t fewTiles = 3, manyTiles = 64, large = uint64_t(1) << 40;

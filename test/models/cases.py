@@ -65,9 +65,9 @@ def shape_of(value, sizes):
 
 
 def mask(shape, padding):
-    """A third of the last row is padding."""
+    """A third of the last row is padding, if it is not the only one."""
     values = np.ones(shape, np.int64)
-    third = shape[1] // 3
+    third = shape[1] // 3 if shape[0] > 1 else 0
     values[-1, shape[1] - third :] = 0
     return values if padding == "right" else np.ascontiguousarray(values[:, ::-1])
 
