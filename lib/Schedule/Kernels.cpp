@@ -220,6 +220,36 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
   }
 }
 
+/// A layout of words as one of their bytes.
+static Layout ofBytes(const Layout &words, ArrayRef<int64_t> axes) {
+  Layout l;
+  int64_t last = int64_t(axes.size()) - 1;
+  for (const MemoryDim &d : words.dims) l.dims.push_back({axes[d.axis], d.div * (d.axis == last ? 4 : 1), d.modulus});
+  l.dims.push_back({axes[last], 1, 4});
+  return l;
+}
+
+bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
+  SmallVector<int64_t, 6> axes;
+  bool words = operand->op == Op::Words;
+  UOpRef param = words ? paramOfWords(operand, axes) : operand;
+  if (!param || param->op != Op::Param) return false;
+  auto stored = storedParams.find(param);
+  return stored == storedParams.end() || out.params[stored->second].layout == (words ? ofBytes(layout, axes) : layout);
+}
+
+void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
+  if (operand->op != Op::Words) {
+    if (!storedParams.count(operand)) store(operand, layout);
+    return;
+  }
+  SmallVector<int64_t, 6> axes;
+  UOpRef param = paramOfWords(operand, axes);
+  if (!storedParams.count(param)) store(param, ofBytes(layout, axes));
+  uint32_t buffer = placeOf(param)->buffer;
+  places.setForGood(operand, {buffer, layout, std::vector<UOpRef>(operand->shape)});
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {
@@ -234,13 +264,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     return u;
   };
   UOpRef operands[] = {r->src[0], r->src[1]};
-  // A parameter whose layout is still ours to choose, or was chosen as we would.
-  auto inPanels = [&](unsigned o, unsigned axis) {
-    UOpRef p = operands[o];
-    if (p->op != Op::Param) return false;
-    auto stored = storedParams.find(p);
-    return stored == storedParams.end() || out.params[stored->second].layout == panels(s, o ? s.b : s.a, axis);
-  };
+  auto inPanels = [&](unsigned o, unsigned axis) { return canStore(operands[o], panels(s, o ? s.b : s.a, axis)); };
   auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
@@ -271,6 +295,16 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (score <= bestScore) bestScore = score, best = l; // of equals the innermost: reductions go along it
   }
   laneLabel = best;
+  for (unsigned o : {0u, 1u}) { // words of a parameter along which no lanes run
+    auto lanes = best < 0 ? Use() : useOf(o ? s.b : s.a, best);
+    UOpRef x = operands[o];
+    if (x->op != Op::Words || places.find(x) || (lanes.count && inPanels(o, lanes.axis))) continue;
+    Layout plain = Layout::rowMajor(x->rank());
+    if (canStore(x, plain))
+      storeOperand(x, plain);
+    else if (!placeWords(x))
+      realize(x, nullptr, nullptr);
+  }
   if (best < 0) return Layout::rowMajor(r->rank());
   for (unsigned o : {0u, 1u}) {
     auto &forms = o ? s.b : s.a;
@@ -278,7 +312,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (!u.count) continue;
     UOpRef x = operands[o];
     if (inPanels(o, u.axis)) {
-      if (!storedParams.count(x)) store(x, panels(s, forms, u.axis));
+      storeOperand(x, panels(s, forms, u.axis));
       continue;
     }
     if (computedHere(x) && u.axis + 1 == x->rank()) continue;
