@@ -21,6 +21,7 @@ Does not: tolerate a bit: astra-run --expect compares bytes.
 
 import argparse
 import ctypes
+import itertools
 import json
 import re
 import shlex
@@ -181,9 +182,12 @@ class Module:
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
             source = folder / "model.c"
             command(self.bin / "astra-compile", path, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
-            for compiler in ("gcc", "clang-22"):
-                library = folder / f"{compiler}.so"
-                command(compiler, "-std=gnu11", "-march=x86-64-v3", "-O2", "-ffp-contract=off", "-fno-strict-aliasing",
+            machines = [["-march=x86-64-v3"]]
+            if "cpu:x86-64-v4+avx512vnni" in self.wants.get("targets", []) and "avx512_vnni" in cpu:
+                machines.append(["-march=x86-64-v4", "-mavx512vnni"])
+            for compiler, machine in itertools.product(("gcc", "clang-22"), machines):
+                library = folder / f"{compiler}{machine[-1]}.so"
+                command(compiler, "-std=gnu11", *machine, "-O2", "-ffp-contract=off", "-fno-strict-aliasing",
                         "-w", "-shared", "-fPIC", source, "-o", library)
                 self.programs.append((compiler, ctypes.CDLL(str(library))))
 
