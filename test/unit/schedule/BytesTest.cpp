@@ -1,4 +1,6 @@
-// Products of 8-bit integers as products of words: equal values, which of them are joined, where their bytes lie.
+//===- BytesTest.cpp: products of 8-bit integers as products of words ------===//
+// Takes:    modules in text.
+// Gives:    equal values before and after, which products are joined, where their bytes lie, what types are refused.
 #include "RunSchedule.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Eval.h"
