@@ -122,10 +122,11 @@ Batching::Row Batching::rowOf(Op op) {
       {Op::Detach, &Batching::same},       {Op::Tap, &Batching::same},          {Op::After, &Batching::same},
       {Op::Reshape, &Batching::shape},     {Op::Expand, &Batching::shape},      {Op::Permute, &Batching::permute},
       {Op::Pad, &Batching::pad},           {Op::Shrink, &Batching::shrink},     {Op::Flip, &Batching::axes},
-      {Op::Window, &Batching::axis<0>},    {Op::Reduce, &Batching::reduce},     {Op::ArgReduce, &Batching::axis<1>},
-      {Op::Contract, &Batching::contract}, {Op::Cumulate, &Batching::axis<1>},  {Op::Gather, &Batching::gather},
-      {Op::Pick, &Batching::axis<0>},      {Op::Scatter, &Batching::axis<0>},   {Op::ArgSort, &Batching::axis<0>},
-      {Op::SliceAt, &Batching::sliceAt},   {Op::UpdateAt, &Batching::updateAt}, {Op::Random, &Batching::loop},
+      {Op::Words, &Batching::same},        {Op::Window, &Batching::axis<0>},    {Op::Reduce, &Batching::reduce},
+      {Op::ArgReduce, &Batching::axis<1>}, {Op::Contract, &Batching::contract}, {Op::Cumulate, &Batching::axis<1>},
+      {Op::Gather, &Batching::gather},     {Op::Pick, &Batching::axis<0>},      {Op::Scatter, &Batching::axis<0>},
+      {Op::ArgSort, &Batching::axis<0>},   {Op::SliceAt, &Batching::sliceAt},   {Op::UpdateAt, &Batching::updateAt},
+      {Op::Random, &Batching::loop},
   };
   if (has(op, Elementwise)) return &Batching::same;
   for (const auto &r : rows)

@@ -60,6 +60,7 @@ static constexpr Row rows[] = {
   {Op::TruncDiv, Kind::Nothing}, {Op::Rem, Kind::Nothing}, {Op::And, Kind::Nothing}, {Op::Or, Kind::Nothing},
   {Op::Xor, Kind::Nothing}, {Op::Shl, Kind::Nothing}, {Op::Shr, Kind::Nothing}, {Op::Lt, Kind::Nothing},
   {Op::Le, Kind::Nothing}, {Op::Eq, Kind::Nothing}, {Op::Ne, Kind::Nothing}, {Op::Lookup16, Kind::Nothing},
+  {Op::Dot4, Kind::Nothing}, {Op::Words, Kind::Nothing},
   {Op::ArgReduce, Kind::Nothing}, {Op::ArgSort, Kind::Nothing}, {Op::Random, Kind::Nothing},
 };
 // clang-format on

@@ -283,6 +283,19 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     UOpRef init = c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype));
     return c.make(Op::Running, {init, at(v->src[0], index, gate), index[v->ints[1]]}, {int64_t(combine[v->ints[0]])});
   }
+  case Op::Words: { // whose bytes are not neighbours in memory: one by one
+    UOpRef word = nullptr, first = simplifyIndex(c, idxMul(c, in.back(), c.index(4)));
+    DType byte = v->src[0]->dtype;
+    for (int64_t k = 0; k < 4; ++k) {
+      in.back() = simplifyIndex(c, idxAdd(c, first, c.index(k)));
+      UOpRef part = at(v->src[0], in, gate);
+      if (byte == DType::I8) part = c.make(Op::Bitcast, {part}, {}, {}, DType::U8);
+      part = c.make(Op::Cast, {part}, {0}, {}, DType::U32);
+      if (k) part = c.make(Op::Shl, {part, c.literal(DType::U32, 8 * k)});
+      word = word ? c.make(Op::Or, {word, part}) : part;
+    }
+    return v->dtype == DType::U32 ? word : c.make(Op::Bitcast, {word}, {}, {}, v->dtype);
+  }
   case Op::Reduce: return reduce(v, index, gate);
   case Op::Contract: return contract(v, index, gate);
   default: break;

@@ -154,6 +154,10 @@ private:
                llvm::ArrayRef<UOpRef> lengths);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
                 UOpRef length, UOpRef columns);
+  /// The operand's element as contract r multiplies it: words of bytes are i32, whichever way their bytes are read.
+  UOpRef asProduct(UOpRef element, UOpRef r) {
+    return element->dtype == r->dtype ? element : c.make(Op::Bitcast, {element}, {}, {}, r->dtype);
+  }
   /// Element (k, own point) of an operand's block of `deep` steps by `points`, from an array that the threads fill
   /// together. make(k, point, first k, first point of a vector): any element.
   using MakeElement = llvm::function_ref<UOpRef(UOpRef, UOpRef, UOpRef, UOpRef)>;

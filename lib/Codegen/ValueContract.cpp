@@ -182,33 +182,35 @@ UOpRef ValueAt::tileOperand(UOpRef r, const ContractSpec &s, int side, const Ste
   UOpRef own = dealt ? within(div(points.own, together), shared.chain, points.own) : points.own;
   ChainBlocks blocks = chainBlocks(c, lengths);
   auto whole = [&](UOpRef extent) { return extent->isConst() && extent->ints[0] % lanes == 0; };
-  return fromBlock(
-      steps.deep, points.points * shared.chains, steps.own, own, bytes,
-      [&](UOpRef k, UOpRef point, UOpRef firstK, UOpRef firstPoint) {
-        UOpRef group = dealt ? div(point, together) : nullptr, chain = dealt ? mod(group, chains) : nullptr,
-               unused = nullptr;
-        auto ofTile = [&](UOpRef p) { return dealt ? within(div(div(p, together), chains), nullptr, p) : p; };
-        // The labels of a step, in the chain to which the element belongs.
-        auto labelsAt = [&](UOpRef step) {
-          SmallVector<UOpRef, 8> at(labels);
-          points.place(ofTile(point), at);
-          steps.place(step, at);
-          if (dealt)
-            for (UOpRef &l : llvm::MutableArrayRef(at).drop_front(s.kept))
-              l = simplifyIndex(c, idxSubstitute(c, l, {shared.chain}, {chain}));
-          return at;
-        };
-        SmallVector<UOpRef, 8> at = labelsAt(k), first = labelsAt(firstK);
-        UOpRef valid = steps.inside(whole(steps.extent) ? firstK : k);
-        if (dealt && blocks.order.empty()) valid = both(valid, lt(chain, c.index(1)));
-        for (int64_t i : blocks.order)
-          if (dealt) {
-            bool vectors = whole(lengths[i]) && whole(blocks.length[i]);
-            valid = both(valid, lt((vectors ? first : at)[s.kept + i], lengths[i]));
-          }
-        UOpRef inside = points.inside(ofTile(whole(points.extent) ? firstPoint : point));
-        return select(valid, operand(r->src[side], side ? s.b : s.a, at, unused, both(inside, valid)), otherwise);
-      });
+  return fromBlock(steps.deep, points.points * shared.chains, steps.own, own, bytes,
+                   [&](UOpRef k, UOpRef point, UOpRef firstK, UOpRef firstPoint) {
+                     UOpRef group = dealt ? div(point, together) : nullptr,
+                            chain = dealt ? mod(group, chains) : nullptr, unused = nullptr;
+                     auto ofTile = [&](UOpRef p) {
+                       return dealt ? within(div(div(p, together), chains), nullptr, p) : p;
+                     };
+                     // The labels of a step, in the chain to which the element belongs.
+                     auto labelsAt = [&](UOpRef step) {
+                       SmallVector<UOpRef, 8> at(labels);
+                       points.place(ofTile(point), at);
+                       steps.place(step, at);
+                       if (dealt)
+                         for (UOpRef &l : llvm::MutableArrayRef(at).drop_front(s.kept))
+                           l = simplifyIndex(c, idxSubstitute(c, l, {shared.chain}, {chain}));
+                       return at;
+                     };
+                     SmallVector<UOpRef, 8> at = labelsAt(k), first = labelsAt(firstK);
+                     UOpRef valid = steps.inside(whole(steps.extent) ? firstK : k);
+                     if (dealt && blocks.order.empty()) valid = both(valid, lt(chain, c.index(1)));
+                     for (int64_t i : blocks.order)
+                       if (dealt) {
+                         bool vectors = whole(lengths[i]) && whole(blocks.length[i]);
+                         valid = both(valid, lt((vectors ? first : at)[s.kept + i], lengths[i]));
+                       }
+                     UOpRef inside = points.inside(ofTile(whole(points.extent) ? firstPoint : point));
+                     UOpRef element = operand(r->src[side], side ? s.b : s.a, at, unused, both(inside, valid));
+                     return select(valid, asProduct(element, r), otherwise);
+                   });
 }
 
 UOpRef ValueAt::chainSum(UOpRef sum, UOpRef chain) {
@@ -249,8 +251,10 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   const Phase *steps = r == spec.heavy && index == phase.index ? phase.labels : nullptr;
   if (steps && steps->isEmpty) return isFloat(r->dtype) ? zeroIfEmpty(c, start, lengths) : start;
 
-  // chain512: loops over blocks, then loops inside a block.
+  // chain512: loops over blocks, then loops inside a block. Integers are exact in any order: a CPU adds them in one
+  // loop, the threads of a GPU share blocks.
   ChainBlocks blocks = chainBlocks(c, lengths);
+  if (!isFloat(r->dtype) && !shared.threads) blocks.order.clear();
   SmallVector<UOpRef, 4> inner;
   // A tile's sum is an element of an array over the tiles of its item.
   bool rests = rest.tile && r == spec.heavy && index == phase.index;
@@ -341,12 +345,17 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   auto read = [&](int side) {
     ArrayRef<AffineForm> forms = side ? s.b : s.a;
     if (panel.operand == side && !gate && !takesPart)
-      return staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]);
-    return operand(r->src[side], forms, labels, takesPart, gate);
+      return asProduct(staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]), r);
+    return asProduct(operand(r->src[side], forms, labels, takesPart, gate), r);
   };
-  bool real = isFloat(r->dtype);
+  // What a step does with both operands: one op, or integers a product and a sum. Of words the unsigned one is first.
+  bool real = isFloat(r->dtype), words = r->src[0]->dtype != r->src[1]->dtype;
+  std::optional<Combine> product;
+  if (real) product = Combine::Fma;
+  if (words) product = Combine::Dot4;
   auto readBoth = [&] {
     if (!tiled) a = read(0), b = read(1);
+    if (words && r->src[0]->dtype != DType::U32) std::swap(a, b);
     if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
       a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
   };
@@ -354,11 +363,11 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     SmallVector<UOpRef, 6> src{first, x};
     if (y) src.push_back(y);
     src.append(ranges.begin(), ranges.end());
-    return c.make(Op::Fold, src, {int64_t(y ? Combine::Fma : Combine::Add), y ? 2 : 1});
+    return c.make(Op::Fold, src, {int64_t(y ? *product : Combine::Add), y ? 2 : 1});
   };
   auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) { return foldFrom(start, x, y, ranges); };
   auto sum = [&](UOpRef first, ArrayRef<UOpRef> ranges) {
-    return real ? foldFrom(first, a, b, ranges) : foldFrom(first, c.make(Op::Mul, {a, b}), nullptr, ranges);
+    return product ? foldFrom(first, a, b, ranges) : foldFrom(first, c.make(Op::Mul, {a, b}), nullptr, ranges);
   };
   UOpRef v;
   readBoth();
@@ -369,7 +378,7 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     readBoth();
     v = sum(v, inner[1]);
   } else if (inner.empty())
-    v = real ? c.make(Op::Fma, {a, b, start}) : c.make(Op::Mul, {a, b});
+    v = product ? c.make(real ? Op::Fma : Op::Dot4, {a, b, start}) : c.make(Op::Mul, {a, b});
   else
     v = sum(start, inner);
   auto rested = [&](UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); };

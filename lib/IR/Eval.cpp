@@ -242,6 +242,7 @@ static Result evalTable(const Call &c) {
   case Op::Ne:
   case Op::CopySign:
   case Op::Fma:
+  case Op::Dot4:
   case Op::Select: return evalElementwise(c);
   case Op::Scale2:
   case Op::Cast:
@@ -257,6 +258,7 @@ static Result evalTable(const Call &c) {
   case Op::Shrink:
   case Op::Flip:
   case Op::Window:
+  case Op::Words:
   case Op::SliceAt:
   case Op::UpdateAt:
   case Op::Detach:

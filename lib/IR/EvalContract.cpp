@@ -47,6 +47,15 @@ struct Access {
   }
 };
 
+/// Four bytes; of two that are multiplied the first one's are unsigned.
+struct Word {
+  int32_t bits;
+  explicit Word(double v) : bits(int32_t(v)) {}
+  explicit Word(int32_t v) : bits(v) {}
+  friend Word operator+(Word a, Word b) { return Word(int32_t(uint32_t(a.bits) + uint32_t(b.bits))); }
+};
+Word multiplyAdd(Word x, Word y, Word acc) { return Word(dot4(x.bits, y.bits, acc.bits)); }
+
 template <class T> T multiplyAdd(T x, T y, T acc) {
   if constexpr (std::is_floating_point_v<T>)
     return std::fma(x, y, acc);
@@ -124,6 +133,15 @@ template <class T> struct Summation {
   }
 };
 
+/// store(i, the sum at point i of the result), row-major.
+template <class T, class Store> void sums(const Call &c, Summation<T> s, Store store) {
+  int64_t at = 0;
+  for (Odometer k(c.shape); !k.done(); k.next()) {
+    std::copy(k.index.begin(), k.index.end(), s.point.begin());
+    store(at++, s.sum());
+  }
+}
+
 template <class E> std::vector<typename E::Compute> widened(const Tensor &t, E) {
   std::vector<typename E::Compute> v(t.count());
   for (size_t i = 0; i < v.size(); ++i) v[i] = E::load(t.bytes.data(), i);
@@ -136,6 +154,27 @@ Result eval::evalContract(const Call &c) {
   if (!spec) return spec.takeError();
   size_t labels = spec->kept + spec->reduced;
   Tensor out = c.result();
+  if (c.in[0]->dtype != c.in[1]->dtype) { // words
+    unsigned u = c.in[0]->dtype != DType::U32;
+    if (u) std::swap(spec->a, spec->b);
+    auto read = [](const Tensor &t) {
+      std::vector<Word> v;
+      for (int64_t i = 0; i < t.count(); ++i) v.push_back(Word(Native<int32_t>::load(t.bytes.data(), i)));
+      return v;
+    };
+    auto x = read(*c.in[u]), y = read(*c.in[1 - u]);
+    sums(c,
+         Summation<Word>{*spec,
+                         c.indices.take_front(labels),
+                         c.indices.drop_front(labels),
+                         {spec->a, *c.in[u]},
+                         {spec->b, *c.in[1 - u]},
+                         x.data(),
+                         y.data(),
+                         Dims(labels)},
+         [&](int64_t at, Word v) { Native<int32_t>::store(out.bytes.data(), at, v.bits); });
+    return out;
+  }
   withArithmetic(c.type(), [&](auto e) {
     using E = decltype(e);
     using T = typename E::Compute;
@@ -148,11 +187,7 @@ Result eval::evalContract(const Call &c) {
                    x.data(),
                    y.data(),
                    Dims(labels)};
-    int64_t at = 0;
-    for (Odometer k(c.shape); !k.done(); k.next()) {
-      std::copy(k.index.begin(), k.index.end(), s.point.begin());
-      E::store(out.bytes.data(), at++, s.sum());
-    }
+    sums(c, s, [&](int64_t at, T v) { E::store(out.bytes.data(), at, v); });
     return 0;
   });
   return out;

@@ -159,8 +159,18 @@ uint64_t convert(DType from, DType to, uint64_t bits, bool saturate) {
 }
 } // namespace
 
+static Result dotWords(const Call &c) {
+  Tensor out = c.result();
+  using E = Native<int32_t>;
+  auto value = [&](unsigned i, int64_t at) { return E::load(c.in[i]->bytes.data(), at); };
+  for (int64_t i = 0, n = out.count(); i < n; ++i)
+    E::store(out.bytes.data(), i, eval::dot4(value(0, i), value(1, i), value(2, i)));
+  return out;
+}
+
 Result eval::evalElementwise(const Call &c) {
   if (c.node->op == Op::Select) return select(c);
+  if (c.node->op == Op::Dot4) return dotWords(c);
   auto out = withArithmetic(c.type(), [&](auto e) -> std::optional<Tensor> {
     if (auto r = orderedOp(c, e)) return r;
     if constexpr (std::is_floating_point_v<typename decltype(e)::Compute>)

@@ -68,6 +68,13 @@ Result evalContract(const Call &c);
 Result evalIndexing(const Call &c); // gather, pick, scatter, slice_at, update_at, compact, random
 Result evalArgSort(const Call &c);
 
+/// c + the products of the bytes of a, unsigned, and of b, signed.
+inline int32_t dot4(int32_t a, int32_t b, int32_t c) {
+  uint32_t sum = c;
+  for (unsigned k = 0; k < 32; k += 8) sum += uint32_t(int32_t(uint8_t(uint32_t(a) >> k)) * int8_t(uint32_t(b) >> k));
+  return int32_t(sum);
+}
+
 /// Steps through a multi-index in row-major order, keeping offsets into several strided arrays.
 class Odometer {
 public:

@@ -12,7 +12,7 @@ using llvm::ArrayRef;
 using llvm::Error;
 
 namespace {
-constexpr Op foldOps[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma}; // by Combine
+constexpr Op foldOps[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4}; // by Combine
 
 class KernelRun {
 public:
@@ -200,8 +200,9 @@ Error KernelRun::fold(UOpRef n, State &s) {
   return each(n->indices(), [&]() -> Error {
     if (Error e = compute(s.body)) return e;
     const Tensor *in[3] = {&s.value, &of(n->src[1]).value, nullptr};
-    if (op == Op::Fma) in[2] = &s.value, in[0] = &of(n->src[1]).value, in[1] = &of(n->src[2]).value;
-    auto v = combined(op, n->dtype, ArrayRef(in, op == Op::Fma ? 3 : 2));
+    bool two = valuesOf(Combine(n->ints[0])) == 2;
+    if (two) in[2] = &s.value, in[0] = &of(n->src[1]).value, in[1] = &of(n->src[2]).value;
+    auto v = combined(op, n->dtype, ArrayRef(in, two ? 3 : 2));
     if (!v) return v.takeError();
     s.value = std::move(*v);
     return Error::success();

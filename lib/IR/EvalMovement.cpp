@@ -72,7 +72,7 @@ Result eval::evalMovement(const Call &c) {
     out.bytes = x.bytes;
     copy(out, window(x.shape, c.in[1]->shape, c.in.drop_front(2)), *c.in[1], whole(*c.in[1]), c.in[1]->shape);
     return out;
-  default: out.bytes = x.bytes; return out; // reshape, detach, tap: the same elements in the same order
+  default: out.bytes = x.bytes; return out; // reshape, detach, tap, words: the same bytes in the same order
   }
   copy(out, to, x, from, out.shape);
   return out;

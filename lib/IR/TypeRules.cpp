@@ -146,6 +146,11 @@ R ruleScale2(const In &in) {
                    ", expected a float type and i32 of one shape");
   return typeOf(in.src[0]);
 }
+R ruleDot4(const In &in) {
+  if (auto e = same(in)) return std::move(e);
+  if (in.src[0]->dtype != DType::I32) return in.fail("found " + describe(in.src[0]) + ", expected i32");
+  return typeOf(in.src[0]);
+}
 R ruleSelect(const In &in) {
   if (in.src[0]->dtype != DType::Bool) return in.fail("the condition is " + describe(in.src[0]) + ", expected bool");
   if (auto e = same(in, 1)) return std::move(e);
@@ -255,6 +260,15 @@ R ruleFlip(const In &in) {
     if (!axisOf(a, in.src[0])) return in.fail("axis " + num(a) + " outside " + describe(in.src[0]));
   return typeOf(in.src[0]);
 }
+R ruleWords(const In &in) {
+  UOpRef x = in.src[0];
+  auto n = x->rank() ? x->shape.back()->constIndex() : std::nullopt;
+  if ((x->dtype != DType::U8 && x->dtype != DType::I8) || !n || *n % 4)
+    return in.fail("of " + describe(x) + ", expected u8 or i8 and a last axis of a multiple of 4");
+  Type t{x->dtype == DType::U8 ? DType::U32 : DType::I32, {x->shape.begin(), x->shape.end()}};
+  t.shape.back() = in.c.index(*n / 4);
+  return t;
+}
 R ruleWindow(const In &in) {
   if (!attributes(in, 4) || !axisOf(in.ints[0], in.src[0])) return in.fail("axis outside " + describe(in.src[0]));
   int64_t axis = in.ints[0], size = in.ints[1], stride = in.ints[2], dilation = in.ints[3];
@@ -314,9 +328,10 @@ R ruleContract(const In &in) {
   auto s = decodeContract(in.ints);
   if (!s) return s.takeError();
   UOpRef a = in.src[0], b = in.src[1];
-  if (a->dtype != b->dtype || !addable(a->dtype))
+  bool words = (a->dtype == DType::U32 && b->dtype == DType::I32) || (a->dtype == DType::I32 && b->dtype == DType::U32);
+  if (!words && (a->dtype != b->dtype || !addable(a->dtype)))
     return in.fail("operands are " + describe(a) + " and " + describe(b) +
-                   ", expected one float, integer or complex type");
+                   ", expected one float, integer or complex type, or u32 and i32");
   if (s->a.size() != a->rank() || s->b.size() != b->rank())
     return in.fail("ranks of the operands are " + num(a->rank()) + " and " + num(b->rank()) +
                    ", the index lists have " + num(s->a.size()) + " and " + num(s->b.size()));
@@ -330,7 +345,7 @@ R ruleContract(const In &in) {
       if (f.isLabel() && extents[f.terms[0].first] != d)
         return in.fail("label " + num(f.terms[0].first) + " has extent " + indexText(extents[f.terms[0].first]) +
                        " but indexes an axis of " + indexText(d));
-  return Type{a->dtype, {extents.begin(), extents.begin() + s->kept}};
+  return Type{words ? DType::I32 : a->dtype, {extents.begin(), extents.begin() + s->kept}};
 }
 R ruleCumulate(const In &in) {
   if (!attributes(in, 2) || !axisOf(in.ints[1], in.src[0])) return in.fail("axis outside " + describe(in.src[0]));
@@ -565,9 +580,10 @@ llvm::Error checkRanges(const In &in) {
   return llvm::Error::success();
 }
 R ruleFold(const In &in) {
-  if (!attributes(in, 2) || in.ntensors != 1 + in.ints[1] ||
-      in.ints[1] != (Combine(in.ints[0]) == Combine::Fma ? 2 : 1))
-    return in.fail("takes an initial value and one value (fma: two)");
+  if (!attributes(in, 2) || in.ntensors != 1 + in.ints[1] || in.ints[1] != valuesOf(Combine(in.ints[0])))
+    return in.fail("takes an initial value and one value (fma, dot4: two)");
+  if (Combine(in.ints[0]) == Combine::Dot4 && in.src[0]->dtype != DType::I32)
+    return in.fail("dot4 of " + describe(in.src[0]) + ", expected i32");
   if (auto e = checkRanges(in)) return std::move(e);
   for (UOpRef s : in.tensors())
     if (s->dtype != in.src[0]->dtype || !sameShape(s->shape, in.src[0]->shape))
@@ -575,7 +591,7 @@ R ruleFold(const In &in) {
   return typeOf(in.src[0]);
 }
 R ruleRunning(const In &in) {
-  if (!attributes(in, 1) || in.ints[0] < 0 || Combine(in.ints[0]) == Combine::Fma || in.indices().size() != 1 ||
+  if (!attributes(in, 1) || in.ints[0] < 0 || valuesOf(Combine(in.ints[0])) != 1 || in.indices().size() != 1 ||
       in.indices()[0]->op != Op::Range || RangeKind(in.indices()[0]->ints[1]) != RangeKind::Loop)
     return in.fail("takes an initial value, a value and one loop range");
   for (UOpRef s : in.tensors())

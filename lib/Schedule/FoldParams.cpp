@@ -14,6 +14,7 @@
 // this sense is looked through: its own sources may be folded. All together take at most as much again as the
 // parameters, and `room` bytes each. Work beyond `mostWork` steps stays where it is.
 #include "FoldParams.h"
+#include "Fusion.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Eval.h"
 #include "llvm/ADT/StringMap.h"
@@ -126,7 +127,8 @@ std::vector<FoldedParam> Folder::run() {
   for (const Param &p : m.params) mostGrowth += p.data ? int64_t(p.data->size()) : 0;
   for (UOpRef n : llvm::reverse(order)) {
     const Facts &f = facts[n];
-    bool fold = wanted.lookup(n) && f.closed && worth(n, f, operand.lookup(n));
+    bool packed = isPacked(n); // the layout of a parameter
+    bool fold = wanted.lookup(n) && f.closed && !packed && worth(n, f, operand.lookup(n));
     if (int64_t more = fold ? std::max<int64_t>(bytesOf(n) - room, 0) : 0) {
       fold = level == FoldLevel::All || growth + more <= mostGrowth;
       growth += fold ? more : 0;
@@ -134,7 +136,7 @@ std::vector<FoldedParam> Folder::run() {
     if (fold) folded.push_back(n);
     bool stays = !f.closed || (wanted.lookup(n) && !fold), under = fold || needed.lookup(n);
     for (UOpRef s : n->src) {
-      if (stays) wanted[s] = true;
+      if (stays && !packed) wanted[s] = true;
       if (stays && (n->op == Op::Contract || (n->op == Op::Permute && operand.lookup(n)))) operand[s] = true;
       if (under) needed[s] = true;
     }

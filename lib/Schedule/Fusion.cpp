@@ -21,6 +21,7 @@
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include <numeric>
 
 using namespace astra;
 using llvm::SmallVector;
@@ -31,6 +32,29 @@ static constexpr unsigned fewGroups = 3;                      // nothing is comp
 
 bool astra::isStored(UOpRef x) {
   return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj || x->op == Op::After;
+}
+
+UOpRef astra::paramOfWords(UOpRef words, llvm::SmallVectorImpl<int64_t> &axes) {
+  UOpRef x = words->src[0];
+  axes.assign(x->rank(), 0);
+  std::iota(axes.begin(), axes.end(), 0);
+  for (; x->op == Op::Permute || x->op == Op::Pad; x = x->src[0]) {
+    if (x->op == Op::Permute)
+      for (int64_t &axis : axes) axis = x->ints[axis];
+    else if (x->ints[0])
+      return nullptr;
+    else
+      for (auto [i, e] : llvm::enumerate(x->indices())) { // only up to a whole block
+        int64_t most = int64_t(i) == int64_t(x->rank()) + axes.back() ? 3 : 0;
+        if (!e->isConst() || e->ints[0] > most) return nullptr;
+      }
+  }
+  return x->op == Op::Param ? x : nullptr;
+}
+
+bool astra::isPacked(UOpRef words) {
+  llvm::SmallVector<int64_t, 6> axes;
+  return words->op == Op::Words && paramOfWords(words, axes);
 }
 
 static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
@@ -295,8 +319,8 @@ static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef
       y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
       if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
       bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
-      if ((n->op == Op::Contract || n->op == Op::Cumulate || random) && !isView(s) &&
-          !(n->op == Op::Contract && computesOperand(n, i)))
+      bool inMemory = n->op == Op::Contract || n->op == Op::Cumulate || (n->op == Op::Words && !isPacked(n)) || random;
+      if (inMemory && !isView(s) && !(n->op == Op::Contract && computesOperand(n, i)))
         facts[baseOf(s)].mustRealize = true;
     }
   }

@@ -14,6 +14,11 @@ struct Fusion {
 
 /// Leaves that already lie in buffers (arg, param, state), or values made by instructions (results of control ops).
 bool isStored(UOpRef x);
+/// The parameter whose bytes a `words` joins, and which of its axes each axis of the words is: what lies between them
+/// is a layout in blocks of 4 bytes. null: the bytes of another value, or in a way that is none.
+UOpRef paramOfWords(UOpRef words, llvm::SmallVectorImpl<int64_t> &axes);
+/// Whether words are a parameter's, whose layout their readers choose.
+bool isPacked(UOpRef words);
 /// An op that calls functions.
 inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.

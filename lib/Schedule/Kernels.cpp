@@ -220,6 +220,44 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
   }
 }
 
+/// A layout of words as one of their bytes.
+static Layout ofBytes(const Layout &words, ArrayRef<int64_t> axes) {
+  Layout l;
+  int64_t last = int64_t(axes.size()) - 1;
+  for (const MemoryDim &d : words.dims) l.dims.push_back({axes[d.axis], d.div * (d.axis == last ? 4 : 1), d.modulus});
+  l.dims.push_back({axes[last], 1, 4});
+  return l;
+}
+
+/// Whether an operand of a contract is arithmetic that its kernel does, as Fusion decided.
+bool Scheduler::computedHere(UOpRef operand) { return has(operand->op, Elementwise) && !places.count(operand); }
+
+/// The parameter that is an operand of a contract, or that the contract's kernel makes it of; null: none.
+UOpRef Scheduler::weightOf(UOpRef operand) {
+  return operand->op == Op::Param ? operand : computedHere(operand) ? weightBehind(operand) : nullptr;
+}
+
+bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
+  SmallVector<int64_t, 6> axes;
+  bool words = operand->op == Op::Words;
+  UOpRef param = words ? paramOfWords(operand, axes) : weightOf(operand);
+  if (!param) return false;
+  auto stored = storedParams.find(param);
+  return stored == storedParams.end() || out.params[stored->second].layout == (words ? ofBytes(layout, axes) : layout);
+}
+
+void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
+  if (operand->op != Op::Words) {
+    if (UOpRef param = weightOf(operand); !storedParams.count(param)) store(param, layout);
+    return;
+  }
+  SmallVector<int64_t, 6> axes;
+  UOpRef param = paramOfWords(operand, axes);
+  if (!storedParams.count(param)) store(param, ofBytes(layout, axes));
+  uint32_t buffer = placeOf(param)->buffer;
+  places.setForGood(operand, {buffer, layout, std::vector<UOpRef>(operand->shape)});
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {
@@ -234,15 +272,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     return u;
   };
   UOpRef operands[] = {r->src[0], r->src[1]};
-  auto computedHere = [&](UOpRef x) { return has(x->op, Elementwise) && !places.count(x); }; // as Fusion decided
-  auto weightOf = [&](UOpRef x) { return x->op == Op::Param ? x : computedHere(x) ? weightBehind(x) : nullptr; };
-  // A parameter whose layout is still ours to choose, or was chosen as we would.
-  auto inPanels = [&](unsigned o, unsigned axis) {
-    UOpRef p = weightOf(operands[o]);
-    if (!p) return false;
-    auto stored = storedParams.find(p);
-    return stored == storedParams.end() || out.params[stored->second].layout == panels(s, o ? s.b : s.a, axis);
-  };
+  auto inPanels = [&](unsigned o, unsigned axis) { return canStore(operands[o], panels(s, o ? s.b : s.a, axis)); };
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
@@ -272,6 +302,16 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (score <= bestScore) bestScore = score, best = l; // of equals the innermost: reductions go along it
   }
   laneLabel = best;
+  for (unsigned o : {0u, 1u}) { // words of a parameter along which no lanes run
+    auto lanes = best < 0 ? Use() : useOf(o ? s.b : s.a, best);
+    UOpRef x = operands[o];
+    if (x->op != Op::Words || places.find(x) || (lanes.count && inPanels(o, lanes.axis))) continue;
+    Layout plain = Layout::rowMajor(x->rank());
+    if (canStore(x, plain))
+      storeOperand(x, plain);
+    else if (!placeWords(x))
+      realize(x, nullptr, nullptr);
+  }
   if (best < 0) return Layout::rowMajor(r->rank());
   for (unsigned o : {0u, 1u}) {
     auto &forms = o ? s.b : s.a;
@@ -279,7 +319,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (!u.count) continue;
     UOpRef x = operands[o];
     if (inPanels(o, u.axis)) {
-      if (UOpRef p = weightOf(x); !storedParams.count(p)) store(p, panels(s, forms, u.axis));
+      storeOperand(x, panels(s, forms, u.axis));
       continue;
     }
     if (computedHere(x) && u.axis + 1 == x->rank()) continue;

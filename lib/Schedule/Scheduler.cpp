@@ -6,6 +6,7 @@
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include <numeric>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -133,6 +134,25 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   places.set(v, {to, layout, allocated});
 }
 
+bool Scheduler::placeWords(UOpRef words) {
+  UOpRef x = words->src[0];
+  llvm::SmallVector<int64_t, 6> axes(x->rank()); // of x, by those of the words
+  std::iota(axes.begin(), axes.end(), 0);
+  for (; x->op == Op::Permute && !placeOf(x); x = x->src[0])
+    for (int64_t &axis : axes) axis = x->ints[axis];
+  const Place *p = placeOf(x);
+  if (!p || !p->layout.isPermuted() || p->layout.dims.back().axis != axes.back() ||
+      p->allocated[axes.back()] != x->shape[axes.back()] || routine->buffers[p->buffer].kind == BufferKind::State)
+    return false;
+  Place at{p->buffer, {}, {}};
+  for (const MemoryDim &d : p->layout.dims) at.layout.dims.push_back({llvm::find(axes, d.axis) - axes.begin()});
+  for (int64_t axis : axes) at.allocated.push_back(p->allocated[axis]);
+  at.allocated.back() = words->shape.back();
+  shared.insert(at.buffer);
+  places.set(words, at);
+  return true;
+}
+
 void Scheduler::copyTo(UOpRef v, const Place &to) {
   const Place *from = placeOf(v);
   if (!from) return fail("internal error: a value without a place");
@@ -233,6 +253,8 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
       if (!at) return fail("internal error: a value without a place");
       shared.insert(at->buffer);
       places.set(n, Place(*at));
+    } else if (n->op == Op::Words && f.realized.count(n) && !destinations.count(n) && (isPacked(n) || placeWords(n))) {
+      continue; // packed ones get a place from the contract that reads them
     } else if (f.realized.count(n)) {
       auto to = destinations.find(n);
       realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second);

@@ -42,6 +42,8 @@ private:
   /// Into its destination or the place of a value that dies, else into a copy of source 0.
   void scatter(UOpRef v, const Place *destination);
   void copyTo(UOpRef v, const Place &to);
+  /// Gives words the place of their bytes, where these are neighbours there; else false.
+  bool placeWords(UOpRef words);
   /// Brings every value to its place, as if all at once: a state may get what another one was.
   void moveAll(llvm::ArrayRef<std::pair<UOpRef, Place>> wanted);
   bool failed() const { return !error.empty(); }
@@ -67,6 +69,12 @@ private:
   /// The axis of a view whose elements are neighbours because its base is not row-major; -1: none, or too short.
   int64_t innermostOfView(UOpRef view);
   void pack(UOpRef view, unsigned lastAxis);
+  bool computedHere(UOpRef operand);
+  UOpRef weightOf(UOpRef operand);
+  /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this one.
+  bool canStore(UOpRef operand, const Layout &layout);
+  /// Stores such an operand, if it is not stored yet.
+  void storeOperand(UOpRef operand, const Layout &layout);
   uint32_t kernelNumber(KernelSpec spec);
   /// Drops the kernels that no launch names.
   void dropKernels();

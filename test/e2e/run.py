@@ -8,11 +8,12 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // case: n=1 runs:thin   a kernel whose name has `thin` runs; avoids:thin, none does
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
+              // targets: NAME         CPU levels that a bundle has only where they are named, beside the others
           Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
           runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
 Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs among them; specials are a NaN with
-          sign and payload, a signalling one, both infinities. NaNs come out canonical.
+          sign and payload, a signalling one, both infinities. NaNs come out canonical. Bytes take all values.
 Does not: tolerate a bit: astra-run --expect compares bytes.
 
     build/venv/bin/python test/e2e/run.py [--build build] [--pack FOLDER] [--aarch64 build/aarch64/astra-run] [--seed N] [CASE.uop ...]
@@ -20,6 +21,7 @@ Does not: tolerate a bit: astra-run --expect compares bytes.
 
 import argparse
 import ctypes
+import itertools
 import json
 import re
 import shlex
@@ -42,6 +44,7 @@ DTYPES |= {t: np.uint8 for t in (*BITS, *EIGHTS)}
 DTYPES |= {f"{k}{b}": getattr(np, f"{'u' if k == 'u' else ''}int{b}") for k in "iu" for b in (8, 16, 32, 64)}
 
 
+LEVELS = ("cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64")  # those that are compiled where none is named
 GPUS = ("cuda:sm_90", "hip:gfx942")  # warps of 32 and waves of 64
 
 
@@ -100,6 +103,13 @@ def random_array(rng, dtype, shape):
         return rng.integers(0, 1 << BITS[dtype], shape).astype(np.uint8)
     if dtype in EIGHTS:
         return rng.integers(0, 256, shape).astype(np.uint8)
+    if dtype in ("i8", "u8"):  # all values, the extreme ones for certain
+        values = rng.integers(0, 256, shape).astype(np.uint8)
+        flat = values.reshape(-1)
+        for extreme in (0, 127, 128, 255):
+            if flat.size > 20:
+                flat[rng.integers(0, flat.size)] = extreme
+        return values.view(DTYPES[dtype])
     if dtype[0] in "iu":
         low = 0 if dtype[0] == "u" else -50
         return rng.integers(low, 50, shape).astype(DTYPES[dtype])
@@ -136,8 +146,9 @@ class Module:
         head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
         self.cases = [v for k, v in head if k == "case"] or [""]
         self.moved = {}  # per state updated in place: the most bytes that a call has changed, its size
-        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants")}
-        command(self.bin / "astra-compile", path, "-o", self.bundle, "--verify-each")
+        self.wants = {k: v.split() for k, v in head if k in ("in-place", "variants", "targets")}
+        targets = [f"--target={','.join([*LEVELS, *self.wants['targets']])}"] if "targets" in self.wants else []
+        command(self.bin / "astra-compile", path, "-o", self.bundle, "--verify-each", *targets)
         self.manifest = json.loads(command(self.bin / "astra-inspect", self.bundle, "--json"))["manifest"]
         self.entry = self.manifest["entries"][0]
         cpu = Path("/proc/cpuinfo").read_text().split()
@@ -153,6 +164,9 @@ class Module:
                 for threads in (1, 2, 7):
                     self.runs.append([self.bin / "astra-run", f"--level={target['name'][4:]}", f"--threads={threads}",
                                       self.bundle])
+            elif target["name"] in self.wants.get("targets", []):
+                lacking = " ".join(f for f in target["features"] if f not in cpu)
+                print(f"      {path.stem}: {target['name']} is compiled and not run: this CPU lacks {lacking}")
             if target["arch"] == "AArch64" and options.aarch64:
                 self.runs.append(["qemu-aarch64", options.aarch64, "--threads=2", self.bundle])
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
@@ -168,9 +182,12 @@ class Module:
         if all(f in cpu for f in ("avx2", "fma", "bmi2")):
             source = folder / "model.c"
             command(self.bin / "astra-compile", path, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
-            for compiler in ("gcc", "clang-22"):
-                library = folder / f"{compiler}.so"
-                command(compiler, "-std=gnu11", "-march=x86-64-v3", "-O2", "-ffp-contract=off", "-fno-strict-aliasing",
+            machines = [["-march=x86-64-v3"]]
+            if "cpu:x86-64-v4+avx512vnni" in self.wants.get("targets", []) and "avx512_vnni" in cpu:
+                machines.append(["-march=x86-64-v4", "-mavx512vnni"])
+            for compiler, machine in itertools.product(("gcc", "clang-22"), machines):
+                library = folder / f"{compiler}{machine[-1]}.so"
+                command(compiler, "-std=gnu11", *machine, "-O2", "-ffp-contract=off", "-fno-strict-aliasing",
                         "-w", "-shared", "-fPIC", source, "-o", library)
                 self.programs.append((compiler, ctypes.CDLL(str(library))))
 

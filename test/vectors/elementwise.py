@@ -146,6 +146,20 @@ def integers(v):
             v.case(op, [x, y], "bool", [n * n], [int(f(a, b)) for a, b in pairs])
 
 
+    some = [0, 1, 0xffffffff, 0x80808080, 0x7f7f7f7f, 0x80ff017f, 0x12345678]  # bytes at the ends of both kinds
+    n = len(some)
+    e, last = v.tensor("words", "i32", [n], some), v.random("sums", "i32", [n * n], 5)
+    x, y = f"{e}:{n}:1", f"{e}:1:{n}"
+    bits = [wrap("i32", dot4(a, b) + integer("i32", c))
+            for a, b, c in zip(v.elements(x), v.elements(y), v.elements(last))]
+    v.case("dot4", [x, y, last], "i32", [n * n], bits)
+
+
+def dot4(a, b):
+    """The products of the bytes of a, unsigned, and of b, signed."""
+    return sum((a >> k & 255) * integer("i8", b >> k & 255) for k in (0, 8, 16, 24))
+
+
 def conversions(v):
     arithmetic = ARITHMETIC_FLOATS + INTEGERS + ["bool"]
     for t in arithmetic + STORAGE:

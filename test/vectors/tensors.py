@@ -4,7 +4,7 @@ import warnings
 
 import formats as F
 import numpy as np
-from elementwise import float_edges
+from elementwise import dot4, float_edges
 from formats import ARITHMETIC_FLOATS, INTEGERS, INTS, decode, encode, integer, wrap
 
 warnings.filterwarnings("ignore", category=RuntimeWarning)  # infinities and NaNs are meant
@@ -93,6 +93,10 @@ def movement(v):
             case("window", t, line, w, ints=[1, size, stride, dilation])
         w = np.stack([at[:, s:s + 2].transpose(0, 2, 1) for s in (0, 1)], axis=1)
         case("window", t, name, w, ints=[1, 2, 1, 1])
+        if t in ("u8", "i8"):
+            bytes8 = v.random(f"{t}-bytes", t, [2, 3, 8], 80 + seed)
+            words = np.array(v.data[bytes8][1], dtype=np.uint8).view("<u4")
+            v.case("words", [bytes8], "u32" if t == "u8" else "i32", [2, 3, 2], words.tolist())
         for i, start in enumerate(((0, 1, 2), (-5, 7, 1), (1, 1, 9), (-2 ** 63, 2 ** 63 - 1, 0))):
             starts = [v.tensor(f"{t}-start{i}{k}", "i64", [], [wrap("i64", s)]) for k, s in enumerate(start)]
             size = (1, 2, 2)
@@ -388,6 +392,12 @@ def contractions(v):
         minus = v.tensor(f"{t}-minus", t, [1, 600], [1 << F.FLOATS[t].bits - 1] * 600)
         one = v.tensor(f"{t}-one", t, [600, 1], [F.FLOATS[t].bias << F.FLOATS[t].man] * 600)
         contract_case(v, minus, one, [1, 1], [600], [label(0), label(2)], [label(2), label(1)])
+    for t, u, k in (("u32", "i32", 7), ("i32", "u32", 1100)):  # of words
+        x, y = v.random(f"{t}-words", t, [3, k], 24), v.random(f"{u}-words", u, [k, 2], 25)
+        pairs = [[(v.data[x][1][i * k + j], v.data[y][1][j * 2 + c]) for j in range(k)] for i in range(3) for c in range(2)]
+        sums = [sum(dot4(*(ab if t == "u32" else ab[::-1])) for ab in row) for row in pairs]
+        v.case("contract", [x, y], "i32", [3, 2], [wrap("i32", s) for s in sums],
+               contract_ints([3, 2], [k], [label(0), label(2)], [label(2), label(1)]), [3, 2, k])
     # block lengths of outer labels: 512, then 16, then 1
     x, y = v.random("long-x", "f32", [2, 40, 600], 20), v.random("long-y", "f32", [2, 40, 600], 21)
     contract_case(v, x, y, [], [2, 40, 600], [label(0), label(1), label(2)], [label(0), label(1), label(2)])

@@ -139,7 +139,8 @@ Program describe(CommandLine &c) {
   p.options = {
       {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(o.output)},
       {"target", "LIST",
-       "targets, with commas between them; all CPUs if not given: " + targetNames() + "; GPUs: " + gpuNames() +
+       "targets, with commas between them: " + targetNames() +
+           " (all CPUs but that with a + if not given); GPUs: " + gpuNames() +
            "; emu: before a GPU that is given too adds the host build of its kernels, for astra-run --emulate",
        commas(c.targets)},
       {"ptxas", "FILE",
@@ -353,7 +354,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (o.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
   if (o.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
   if (c.targets.empty())
-    for (const Target &t : allTargets()) o.targets.push_back(&t);
+    for (const Target &t : allTargets())
+      if (!t.onRequest) o.targets.push_back(&t);
   for (const std::string &name : c.targets) {
     const Target *t = targetNamed(name);
     if (llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {

@@ -3,6 +3,7 @@
 #include "astra/Autograd/Autograd.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"
+#include "astra/Schedule/ByteProducts.h"
 
 using namespace astra;
 
@@ -34,6 +35,12 @@ static constexpr Pass table[] = {
     {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
      "decides the bits: function programs, narrow types, canonical NaNs"},
     {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},
+    {"bytes", true, std::nullopt,
+     [](Module &m, PassOptions &) -> llvm::Error {
+       joinBytes(m);
+       return llvm::Error::success();
+     },
+     nullptr, "multiplies 8-bit integers four at a time"},
 };
 
 llvm::ArrayRef<Pass> astra::passes() { return table; }

@@ -23,6 +23,7 @@ struct Target {
   uint64_t l1Bytes, l2Bytes;
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
   llvm::ArrayRef<const char *> clangFlags;
+  bool onRequest = false; // compiled only where it is named
 };
 
 /// The target of this name, or null.

@@ -58,7 +58,9 @@ enum class ReduceOrder : int64_t { Lane64, Chain, Exact, Pairs };
 enum class CumulateKind : int64_t { Sum, Prod, Max, Min };
 enum class ScatterKind : int64_t { Set, Add, Mul, Max, Min };
 enum class RangeKind : int64_t { Parallel, Loop, Vector, Unroll, Fold, Thread, Around };
-enum class Combine : int64_t { Add, Mul, Max, Min, And, Or, Fma };
+enum class Combine : int64_t { Add, Mul, Max, Min, And, Or, Fma, Dot4 };
+/// How many values a fold combines with its accumulator.
+constexpr unsigned valuesOf(Combine c) { return c == Combine::Fma || c == Combine::Dot4 ? 2 : 1; }
 
 class UOp;
 using UOpRef = const UOp *;

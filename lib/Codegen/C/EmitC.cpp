@@ -331,7 +331,7 @@ void FunctionEmitter::endLoop(UOpRef) {
 
 void FunctionEmitter::update(UOpRef fold) {
   Combine c = Combine(fold->ints[0]);
-  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma};
+  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4};
   std::string acc = value(fold);
   Op op = ops[unsigned(c)];
   unsigned lanes = lanesOf(fold);
@@ -343,8 +343,8 @@ void FunctionEmitter::update(UOpRef fold) {
     s = acc + (op == Op::Add ? " + " : " * ") + value(fold->src[1]);
   } else {
     std::string f = h.op(op, fold->dtype, lanes);
-    s = op == Op::Fma ? f + "(" + value(fold->src[1]) + ", " + value(fold->src[2]) + ", " + acc + ")"
-                      : f + "(" + acc + ", " + value(fold->src[1]) + ")";
+    s = valuesOf(c) == 2 ? f + "(" + value(fold->src[1]) + ", " + value(fold->src[2]) + ", " + acc + ")"
+                         : f + "(" + acc + ", " + value(fold->src[1]) + ")";
   }
   for (UOpRef v : fold->tensors().drop_front())
     if (arranged.again.contains(v)) line("REREAD;");

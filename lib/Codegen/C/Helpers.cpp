@@ -117,6 +117,13 @@ constexpr Row rows[] = {
     {Op::Fma, F, Body,
      "#if defined(__clang__)\n  return __builtin_elementwise_fma(a, b, c);\n#else\n"
      "  return $EACH3(__builtin_fma$f);\n#endif"},
+    {Op::Dot4, S, Body,
+     "#if defined(DOT4)\n  $T r;\n  DOT4(r, a, b, c);\n  return r;\n#else\n"
+     "  $U x = ($U)a, y = ($U)b, sum = ($U)c;\n"
+     "  sum += (x & 255) * ($U)(($I)(y << 24) >> 24);\n"
+     "  sum += (x >> 8 & 255) * ($U)(($I)(y << 16) >> 24);\n"
+     "  sum += (x >> 16 & 255) * ($U)(($I)(y << 8) >> 24);\n"
+     "  return ($T)(sum + (x >> 24) * ($U)(($I)y >> 24));\n#endif"},
     // x * 2^n in three steps within the range of normal factors. All steps but the last are exact, or so small that
     // the factors still to come make the result zero.
     {Op::Scale2, F, Body,

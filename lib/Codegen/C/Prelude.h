@@ -76,6 +76,45 @@ typedef VECTOR(f64, 8) reg_f64;
     __builtin_memcpy((i8 *)&r + i, &x, 64); \
   }
 #endif
+#if defined(__AVX512BW__)
+typedef VECTOR(i32, 16) dot_i32;
+typedef VECTOR(i16, 32) dot_i16;
+typedef VECTOR(u16, 32) dot_u16;
+#elif defined(__AVX2__)
+typedef VECTOR(i32, 8) dot_i32;
+typedef VECTOR(i16, 16) dot_i16;
+typedef VECTOR(u16, 16) dot_u16;
+#endif
+/* c + the products of the bytes of a, unsigned, and of b, signed, of one register. */
+#if defined(__AVX512VNNI__) && defined(__clang__)
+typedef VECTOR(u8, 64) dot_u8;
+typedef VECTOR(i8, 64) dot_i8;
+#define DOT4_ONE(c, a, b) __builtin_ia32_vpdpbusd512(c, (dot_u8)(a), (dot_i8)(b))
+#elif defined(__AVX512VNNI__)
+#define DOT4_ONE(c, a, b) __builtin_ia32_vpdpbusd_v16si(c, a, b)
+#elif defined(__AVX512BW__) && defined(__clang__)
+#define PAIRS(a, b) (dot_i32) __builtin_ia32_pmaddwd512(a, b)
+#elif defined(__AVX512BW__)
+#define PAIRS(a, b) (dot_i32) __builtin_ia32_pmaddwd512_mask(a, b, (dot_i32){0}, -1)
+#elif defined(__AVX2__)
+#define PAIRS(a, b) (dot_i32) __builtin_ia32_pmaddwd256(a, b)
+#endif
+#if defined(PAIRS) /* those of even bytes and those of odd ones, as 16 bits */
+#define DOT4_ONE(c, a, b) \
+  (c + PAIRS((dot_i16)((dot_u16)a & 255), (dot_i16)((dot_u16)b << 8) >> 8) + \
+   PAIRS((dot_i16)((dot_u16)a >> 8), (dot_i16)b >> 8))
+#endif
+#if defined(DOT4_ONE)
+#define DOT4(r, a, b, c) \
+  for (unsigned i = 0; i < sizeof r; i += sizeof(dot_i32)) { \
+    dot_i32 x = {0}, y = {0}, z = {0}; \
+    __builtin_memcpy(&x, (const i8 *)&a + i, sizeof r < sizeof x ? sizeof r : sizeof x); \
+    __builtin_memcpy(&y, (const i8 *)&b + i, sizeof r < sizeof x ? sizeof r : sizeof x); \
+    __builtin_memcpy(&z, (const i8 *)&c + i, sizeof r < sizeof x ? sizeof r : sizeof x); \
+    z = DOT4_ONE(z, x, y); \
+    __builtin_memcpy((i8 *)&r + i, &z, sizeof r < sizeof x ? sizeof r : sizeof x); \
+  }
+#endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
 /* What was read before is read again where it is used next: it has no register to stay in. */

@@ -16,7 +16,7 @@ using namespace astra::cemit;
 
 namespace {
 
-bool isFma(const Inst &i) { return i.kind == InstKind::AccUpdate && Combine(i.uop->ints[0]) == Combine::Fma; }
+bool isProduct(const Inst &i) { return i.kind == InstKind::AccUpdate && valuesOf(Combine(i.uop->ints[0])) == 2; }
 
 class Segment {
 public:
@@ -40,7 +40,7 @@ bool Segment::isTile() {
   size_t count = 0;
   for (size_t i = 0; i < insts.size(); ++i) {
     if (insts[i].kind == InstKind::Define) definition[insts[i].uop] = i;
-    if (!isFma(insts[i])) continue;
+    if (!isProduct(insts[i])) continue;
     UOpRef a = insts[i].uop->src[1], b = insts[i].uop->src[2];
     x.insert(a), y.insert(b);
     update[{a, b}] = i;

@@ -136,11 +136,12 @@ Lanes KernelEmitter::compute(const Inst &i) {
 
 // ---- control
 void KernelEmitter::update(UOpRef fold) {
-  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma};
+  static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4};
   Op op = ops[fold->ints[0]];
-  Lanes x = value(fold->src[1]), y = op == Op::Fma ? value(fold->src[2]) : Lanes(), acc = value(fold);
+  bool two = valuesOf(Combine(fold->ints[0])) == 2;
+  Lanes x = value(fold->src[1]), y = two ? value(fold->src[2]) : Lanes(), acc = value(fold);
   for (unsigned l = 0; l < lanesOf(fold); ++l)
-    acc[l] = op == Op::Fma ? s.op(op, fold->dtype, {x[l], y[l], acc[l]}) : s.op(op, fold->dtype, {acc[l], x[l]});
+    acc[l] = two ? s.op(op, fold->dtype, {x[l], y[l], acc[l]}) : s.op(op, fold->dtype, {acc[l], x[l]});
   values[fold] = acc;
 }
 

@@ -207,6 +207,14 @@ return s.bor(s.band(x[0], signBit(t) - 1), sign);
 , {Op::Fma, F, EMIT{return s.fma(x[0], x[1], x[2]);
 }
 }
+, {Op::Dot4, S, EMIT{V sum = x[2];
+for (unsigned k = 0; k < 32; k += 8) {
+  V a = s.band(s.lshr(x[0], k), 255), b = s.ashr(s.shl(x[1], 24 - k), s.like(x[1], 24));
+  sum = s.add(sum, s.mul(a, b));
+}
+return sum;
+}
+}
 , {Op::Scale2, F, EMIT{return scale2(s, t, x[0], x[1]);
 }
 }

@@ -232,7 +232,7 @@ void Grower::elementwise() {
       add(f, {x, like(x)});
     break;
   case 2:
-    if (real) add(Op::Fma, {x, like(x), like(x)});
+    if (real || x->dtype == DType::I32) add(real ? Op::Fma : Op::Dot4, {x, like(x), like(x)});
     break;
   case 3: add(Op::Select, {like(DType::Bool, x->shape), x, like(x)}); break;
   case 4:
@@ -324,7 +324,9 @@ void Grower::move() {
     break;
   }
   default:
-    if (rank && rank < 5 && elements(shape) < mostElements / 3)
+    if (x->dtype == DType::U8 || x->dtype == DType::I8)
+      add(Op::Words, {input(x->dtype, {b.idx(1 + upTo(4)), b.idx(4 * upTo(4))})});
+    else if (rank && rank < 5 && elements(shape) < mostElements / 3)
       add(Op::Window, {x}, {upTo(rank), 1 + upTo(4), 1 + upTo(3), 1 + upTo(2)});
   }
 }
@@ -371,6 +373,8 @@ void Grower::contract() {
   ContractSpec s;
   Index extents, shape, domain;
   UOpRef y = nullptr;
+  DType other = x->dtype; // words of bytes are multiplied by words of the other kind
+  if ((other == DType::U32 || other == DType::I32) && chance(50)) other = other == DType::U32 ? DType::I32 : DType::U32;
   if (chance(65)) { // x[.., k] w[k, n], in either order; sometimes causal
     UOpRef n = b.idx(1 + upTo(chance(20) ? 70 : 6));
     s.kept = rank, s.reduced = 1;
@@ -381,7 +385,7 @@ void Grower::contract() {
     extents.push_back(n);
     extents.push_back(x->shape[rank - 1]);
     shape = {transposed ? n : x->shape[rank - 1], transposed ? x->shape[rank - 1] : n};
-    y = like(x->dtype, c.internShape(shape));
+    y = like(other, c.internShape(shape));
     if (rank > 1 && chance(20)) {
       s.domain.push_back({{{0, 1}, {rank, -1}}, 0, 1});
       domain.push_back(b.idx(0));
@@ -401,7 +405,7 @@ void Grower::contract() {
     extents.push_back(b.idx(taps));
     extents.push_back(x->shape[rank - 1]);
     shape = {b.idx(taps), x->shape[rank - 1], b.idx(oc)};
-    y = input(x->dtype, shape);
+    y = input(other, shape);
   }
   if (!y) return;
   llvm::SmallVector<UOpRef, 12> src{x, y};

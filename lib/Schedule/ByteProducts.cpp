@@ -1,0 +1,290 @@
+//===- ByteProducts.cpp: products of 8-bit integers, four bytes a step -----===//
+// Takes:    a module past the rewrite rules.
+// Gives:    each i32 contract of (a - za) and (b - zb), a and b of 8 bits, b and zb of parameters and constants alone,
+//           as contracts of words: four neighbours along one summed label are one element (Note [Byte products]).
+// Keeps:    bits: all sums are exact modulo 2^32. Linear time in the nodes.
+// Does not: look into the bodies of control ops; choose instructions.
+//
+// Note [Byte products]. A product of words multiplies unsigned bytes by signed ones. Where both operands are of one
+// kind, f = a with its highest bit flipped is of the other, and a = f + c with c = 128 or -128. Then
+//     sum (a - za) (b - zb)  =  sum f b  -  zb sum f  -  (za - c) sum (b - zb)
+// of which the last sum is computed while compiling, and the second is there only where b has a zero point. What an
+// operand reads outside of itself is za, as a - za is 0 there; along the label of the words both are 0 behind their
+// end.
+#include "astra/Schedule/ByteProducts.h"
+#include "Legalize.h"
+#include "astra/IR/Builder.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+namespace {
+/// An operand: bytes - zero.
+struct Operand {
+  UOpRef bytes = nullptr; // i8 or u8; null: it is no such thing
+  UOpRef zero = nullptr;  // i32, of extent 1 along summed labels and where no label is; null: 0
+};
+
+class Joiner {
+public:
+  explicit Joiner(Module &m) : m(m), c(m.ctx()), b(c) {
+    for (const Param &p : m.params)
+      if (p.data) known.insert(p.value);
+  }
+  void run();
+
+private:
+  Module &m;
+  Context &c;
+  Builder b;
+  llvm::DenseSet<UOpRef> known; // params with data, and what is computed from them and constants alone
+
+  bool isKnown(UOpRef n) const;
+  UOpRef joined(UOpRef contract);
+  UOpRef bytesOf(UOpRef x);
+  UOpRef flip(UOpRef x);
+  Operand operandOf(UOpRef x, ArrayRef<AffineForm> forms, int64_t kept);
+  UOpRef spread(UOpRef zero, ArrayRef<AffineForm> forms, UOpRef result);
+};
+
+bool isByte(DType t) { return t == DType::I8 || t == DType::U8; }
+bool isView(UOpRef x) { return has(x->op, Movement) && x->op != Op::Pad; }
+} // namespace
+
+bool Joiner::isKnown(UOpRef n) const {
+  if (known.contains(n) || n->op == Op::Const) return true;
+  bool leaf = n->isIndex() || has(n->op, Leaf) || has(n->op, Control) || n->op == Op::Proj || n->op == Op::After;
+  auto constant = [](UOpRef e) { return e->isConst(); };
+  return !leaf && llvm::all_of(n->indices(), constant) &&
+         llvm::all_of(n->tensors(), [&](UOpRef s) { return known.contains(s) || s->op == Op::Const; });
+}
+
+/// The bytes that x is the i32 cast of, through views; null: it is no such cast.
+UOpRef Joiner::bytesOf(UOpRef x) {
+  SmallVector<UOpRef, 4> views;
+  for (; isView(x); x = x->src[0]) views.push_back(x);
+  if (x->op != Op::Cast || !isByte(x->src[0]->dtype)) return nullptr;
+  x = x->src[0];
+  for (UOpRef v : llvm::reverse(views)) {
+    SmallVector<UOpRef, 6> src{x};
+    llvm::append_range(src, v->indices());
+    x = c.withSources(v, src);
+  }
+  return x;
+}
+
+Operand Joiner::operandOf(UOpRef x, ArrayRef<AffineForm> forms, int64_t kept) {
+  UOpRef around = nullptr;
+  if (x->op == Op::Pad && x->ints[0] == 0) around = x, x = x->src[0];
+  Operand o;
+  UOpRef fill = nullptr; // of the type of the bytes
+  bool sum = x->op == Op::Add || x->op == Op::Sub;
+  if (!(o.bytes = bytesOf(x)) && sum)
+    for (unsigned side : {0u, 1u}) {
+      if (side && x->op == Op::Sub) break;
+      UOpRef bytes = bytesOf(x->src[side]), zero = x->src[1 - side];
+      if (!bytes) continue;
+      if (UOpRef value = uniformLiteral(zero)) {
+        int32_t z = int32_t(value->ints[0]), low = bytes->dtype == DType::I8 ? -128 : 0;
+        if (x->op == Op::Add) z = int32_t(0 - uint32_t(z));
+        if (z < low || z > low + 255) continue;
+        fill = b.litInt(bytes->dtype, z);
+        o = {bytes, b.broadcastTo(b.litInt(DType::I32, z), SmallVector<UOpRef, 6>(bytes->rank(), b.idx(1)))};
+        break;
+      }
+      // Another zero point stays the same along what is summed, and along axes that are no label of their own.
+      if (x->op != Op::Sub || zero->op != Op::Expand) continue;
+      UOpRef one = zero->src[0];
+      auto stays = [&](auto pair) {
+        auto &[form, extent] = pair;
+        return extent->constIndex() == 1 || (form.isLabel() && form.terms[0].first < kept);
+      };
+      if (!llvm::all_of(llvm::zip(forms, one->shape), stays)) continue;
+      fill = bytesOf(one);
+      if (fill && fill->dtype == bytes->dtype) o = {bytes, one};
+      break;
+    }
+  if (!o.bytes || !around) return o;
+  SmallVector<UOpRef, 6> lo(around->indices().take_front(x->rank())), hi(around->indices().drop_front(x->rank()));
+  if (!fill || fill->isConst()) {
+    o.bytes = b.pad(o.bytes, lo, hi, fill ? uint64_t(fill->ints[0]) : 0);
+    return o;
+  }
+  for (auto [at, extent] : llvm::enumerate(fill->shape)) // padded along an axis where it changes
+    if (extent->constIndex() != 1 && (lo[at]->constIndex() != 0 || hi[at]->constIndex() != 0)) return {};
+  UOpRef inside = b.pad(b.splat(b.litInt(DType::Bool, 1), o.bytes->shape), lo, hi);
+  o.bytes = b.select(inside, b.pad(o.bytes, lo, hi), b.broadcastTo(fill, around->shape));
+  return o;
+}
+
+/// A zero point, one of an operand with these forms, as a value of the result's shape.
+UOpRef Joiner::spread(UOpRef zero, ArrayRef<AffineForm> forms, UOpRef result) {
+  SmallVector<UOpRef, 6> shape(result->rank(), b.idx(1));
+  SmallVector<std::pair<int64_t, int64_t>, 6> order; // labels and axes
+  for (auto [axis, f] : llvm::enumerate(forms))
+    if (zero->shape[axis]->constIndex() != 1) {
+      order.push_back({f.terms[0].first, int64_t(axis)});
+      shape[f.terms[0].first] = zero->shape[axis];
+    }
+  llvm::sort(order);
+  SmallVector<int64_t, 6> perm;
+  for (auto [label, axis] : order) perm.push_back(axis);
+  for (int64_t axis = 0; axis < int64_t(zero->rank()); ++axis)
+    if (!llvm::is_contained(perm, axis)) perm.push_back(axis);
+  return b.broadcastTo(b.reshape(b.permute(zero, perm), shape), result->shape);
+}
+
+/// The bytes with their highest bits flipped, as the other type; padding stays outermost.
+UOpRef Joiner::flip(UOpRef x) {
+  constexpr int64_t highest = 128;
+  if (x->op == Op::Pad) {
+    auto around = x->indices();
+    return b.pad(flip(x->src[0]), around.take_front(x->rank()), around.drop_front(x->rank()), x->ints[0] ^ highest);
+  }
+  UOpRef flipped = b.bin(Op::Xor, x, b.bits(x->dtype, highest));
+  return b.bitcast(flipped, x->dtype == DType::I8 ? DType::U8 : DType::I8);
+}
+
+UOpRef Joiner::joined(UOpRef original) {
+  constexpr int64_t leastBytes = 3; // along the label of the words: fewer fill too little of one
+  if (original->dtype != DType::I32 || original->src[0]->dtype != original->src[1]->dtype) return nullptr;
+  UOpRef r = legalizeContract(b, original);
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  bool knownSide[] = {known.contains(original->src[0]), known.contains(original->src[1])};
+  if (!s.domain.empty() || !s.reduced || knownSide[0] == knownSide[1]) return nullptr;
+  unsigned w = knownSide[1]; // the operand that is known, b of the note
+  auto formsOf = [&](unsigned side) -> llvm::SmallVector<AffineForm, 4> & { return side ? s.b : s.a; };
+  auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
+  ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced);
+  if (!llvm::all_of(formsOf(w), isLabel)) return nullptr;
+  for (auto [f, extent] : llvm::zip(formsOf(!w), r->src[!w]->shape)) { // nothing is read outside
+    if (f.isLabel()) continue;
+    UOpRef most = b.idx(f.constant);
+    int64_t least = f.constant;
+    for (auto [l, k] : f.terms) {
+      if (k < 0) return nullptr;
+      most = idxAdd(c, most, idxMul(c, idxSub(c, extents[l], b.idx(1)), b.idx(k)));
+    }
+    if (f.divisor != 1 || least < 0 || !provablyLess(c, most, extent)) return nullptr;
+  }
+  // The label of the words: an axis of its own of both operands, the longest.
+  auto axisOf = [&](unsigned side, int64_t label) {
+    int64_t axis = -1;
+    for (auto [d, f] : llvm::enumerate(formsOf(side)))
+      for (auto [l, k] : f.terms)
+        if (l == label) axis = f.isLabel() && axis < 0 ? int64_t(d) : -2;
+    return axis;
+  };
+  int64_t label = -1, longest = leastBytes - 1;
+  SmallVector<int64_t, 4> summed; // axes of the known operand
+  for (int64_t l = s.kept; l < s.kept + s.reduced; ++l) {
+    if (axisOf(w, l) < 0) return nullptr;
+    summed.push_back(axisOf(w, l));
+    auto n = extents[l]->constIndex();
+    if (n && *n > longest && axisOf(!w, l) >= 0) label = l, longest = *n;
+  }
+  if (label < 0) return nullptr;
+  Operand a = operandOf(r->src[!w], formsOf(!w), s.kept), k = operandOf(r->src[w], formsOf(w), s.kept);
+  if (!a.bytes || !k.bytes) return nullptr;
+
+  UOpRef flipped = a.bytes;
+  int64_t bias = 0; // a = flipped + bias
+  if (a.bytes->dtype == k.bytes->dtype) {
+    bias = a.bytes->dtype == DType::I8 ? -128 : 128;
+    flipped = flip(a.bytes);
+  }
+  ContractSpec t = s; // of words
+  auto words = [&](UOpRef x, unsigned side) {
+    int64_t axis = axisOf(side, label), last = int64_t(x->rank()) - 1;
+    llvm::SmallVector<AffineForm, 4> forms;
+    SmallVector<int64_t, 6> perm;
+    for (int64_t d = 0; d <= last; ++d)
+      if (d != axis) perm.push_back(d);
+    perm.push_back(axis);
+    for (int64_t d : perm) forms.push_back(formsOf(side)[d]);
+    (side ? t.b : t.a) = forms;
+    if (axis != last) x = b.permute(x, perm);
+    SmallVector<UOpRef, 6> none(x->rank(), b.idx(0)), more = none;
+    more.back() = b.idx(llvm::alignTo(longest, 4) - longest);
+    if (longest % 4) x = b.pad(x, none, more);
+    return c.make(Op::Words, {x});
+  };
+  UOpRef operands[2];
+  operands[!w] = words(flipped, !w), operands[w] = words(k.bytes, w);
+  SmallVector<UOpRef, 8> counts(extents);
+  counts[label] = b.idx(llvm::divideCeil(longest, 4));
+  UOpRef y = b.contract(t, operands[0], operands[1], counts);
+
+  // (za - bias) sum (b - zb)
+  auto isOne = [](UOpRef e) { return e->constIndex() == 1; };
+  bool same = !a.zero || llvm::all_of(a.zero->shape, isOne); // for all sums: multiplied while compiling
+  UOpRef minus = b.litInt(DType::I32, -bias), factor = a.zero ? a.zero : bias ? minus : nullptr;
+  if (a.zero) factor = same ? b.reshape(a.zero, {}) : spread(a.zero, formsOf(!w), y);
+  if (a.zero && bias) factor = b.add(factor, minus);
+  if (factor) {
+    llvm::sort(summed);
+    SmallVector<int64_t, 6> left;
+    for (unsigned d = 0; d < r->src[w]->rank(); ++d)
+      if (!llvm::is_contained(summed, d)) left.push_back(d);
+    llvm::SmallVector<AffineForm, 4> forms;
+    for (int64_t d : left) forms.push_back(formsOf(w)[d]);
+    UOpRef sums = b.reduce(ReduceKind::Sum, r->src[w], summed);
+    if (same) sums = b.mul(sums, factor);
+    sums = spread(sums, forms, y);
+    y = b.sub(y, same ? sums : b.mul(factor, sums));
+  }
+  if (k.zero) { // zb sum f
+    ContractSpec ones = t;
+    auto &forms = w ? ones.b : ones.a;
+    SmallVector<UOpRef, 6> shape;
+    llvm::SmallVector<AffineForm, 4> own;
+    for (auto [f, d] : llvm::zip(forms, operands[w]->shape))
+      if (f.terms[0].first >= s.kept) own.push_back(f), shape.push_back(d);
+    forms = own;
+    // Only the labels that the other operand has.
+    SmallVector<int64_t, 8> number(s.kept + s.reduced, -1);
+    SmallVector<UOpRef, 8> sizes;
+    SmallVector<UOpRef, 6> into(s.kept, b.idx(1));
+    ones.kept = 0;
+    for (int64_t l = 0; l < s.kept + s.reduced; ++l) {
+      if (l < s.kept && !hasLabel(w ? ones.a : ones.b, l)) continue;
+      number[l] = int64_t(sizes.size());
+      sizes.push_back(counts[l]);
+      if (l < s.kept) ++ones.kept, into[l] = counts[l];
+    }
+    for (auto *list : {&ones.a, &ones.b})
+      for (AffineForm &f : *list)
+        for (auto &[l, k] : f.terms) l = number[l];
+    UOpRef one = b.splat(b.bits(operands[w]->dtype, 0x01010101), shape);
+    UOpRef sum = w ? b.contract(ones, operands[0], one, sizes) : b.contract(ones, one, operands[1], sizes);
+    y = b.sub(y, b.mul(spread(k.zero, formsOf(w), y), b.broadcastTo(b.reshape(sum, into), y->shape)));
+  }
+  return y;
+}
+
+void Joiner::run() {
+  std::vector<UOpRef> roots = m.roots();
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  for (UOpRef n : topoSort(roots)) {
+    SmallVector<UOpRef, 8> src;
+    for (UOpRef s : n->src) src.push_back(now[s]);
+    UOpRef x = c.withSources(n, src);
+    if (isKnown(x)) known.insert(x);
+    if (x->op == Op::Contract)
+      if (UOpRef y = joined(x)) x = y;
+    if (x != n) m.origins.inherit(x, n);
+    now[n] = x;
+  }
+  for (Entry &e : m.entries) {
+    for (Value &v : e.outputs) v.value = now[v.value];
+    for (StateUpdate &u : e.updates) u.value = now[u.value];
+  }
+}
+
+void astra::joinBytes(Module &m) { Joiner(m).run(); }
