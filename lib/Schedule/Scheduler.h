@@ -71,7 +71,8 @@ private:
   void pack(UOpRef view, unsigned lastAxis);
   bool computedHere(UOpRef operand);
   UOpRef weightOf(UOpRef operand);
-  /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this one.
+  /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this
+  /// one.
   bool canStore(UOpRef operand, const Layout &layout);
   /// Stores such an operand, if it is not stored yet.
   void storeOperand(UOpRef operand, const Layout &layout);
