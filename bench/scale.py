@@ -1,7 +1,7 @@
 """How time and memory grow: with the nodes of a graph through every stage of the compiler, with launches, with batch,
 length and threads of a call; what the six networks of the bench take to compile.
 
-Takes:    --build (build), --most (the largest graph, 1000000 nodes), --docs (writes docs/scale.md).
+Takes:    --build (build), --most (the largest graph, 1000000 nodes), --no-networks, --docs (writes docs/scale.md).
 Gives:    tables in Markdown.
 Keeps:    stages as `astra-compile --time-passes` says them, the fastest of --rounds; calls as bench/ours.c times them.
 Does not: compare with anybody (run.py).
@@ -181,12 +181,13 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--most", type=int, default=1_000_000, metavar="NODES", help="the largest graph")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--no-networks", action="store_true", help="without the networks, which PyTorch exports")
     parser.add_argument("--docs", action="store_true", help="writes docs/scale.md")
     wanted = parser.parse_args()
     with open(wanted.build / "scale.log", "w") as log, tempfile.TemporaryDirectory() as scratch:
         scale = Scale(wanted, Path(scratch), log)
         lines = []
-        for line in chain(report(scale, wanted.most), networks(scale)):
+        for line in chain(report(scale, wanted.most), [] if wanted.no_networks else networks(scale)):
             print(line, flush=True)
             lines.append(line)
     machine = fingerprint(ROOT, wanted.build, {})

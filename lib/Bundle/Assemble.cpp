@@ -256,7 +256,7 @@ UOpRef Assembler::operations(const KernelSpec &spec) {
   return spec.heavy && spec.heavy->is(Op::Reduce) ? idxProduct(ctx, spec.heavy->src[0]->shape) : ctx.index(0);
 }
 
-/// Bytes of a launch: every buffer once; of a buffer updated in place, the window that is written. Where there are
+/// Bytes of a launch: every buffer once; of one that is written in part, that part. Where there are
 /// CPUs, a kernel does the work of its followers, and what passes between them is in no buffer.
 Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   bool joins = !code.empty() && !spec.followers.empty();
@@ -268,7 +268,9 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0))
     count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   for (const Placed &p : joins ? ArrayRef(spec.outputs).take_back() : ArrayRef(spec.outputs).take_front())
-    if (spec.inPlace && (p.value->is(Op::UpdateAt) || p.value->is(Op::Scatter)))
+    if (!p.begin.empty())
+      count(idxProduct(ctx, p.value->shape), p.value->dtype);
+    else if (spec.inPlace && (p.value->is(Op::UpdateAt) || p.value->is(Op::Scatter)))
       count(idxProduct(ctx, p.value->src[p.value->is(Op::UpdateAt) ? 1 : 2]->shape), p.value->dtype);
     else
       count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);

@@ -433,7 +433,8 @@ Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target)
   unsigned least = ~0u;
   Plan chosen = p;
   UOpRef inner = c.index(1);
-  auto whole = memoryExtents(c, out.layout, out.value->shape); // differs from `extents` where a window is written
+  // Differs from `extents` where a window or a part is written.
+  auto whole = memoryExtents(c, out.layout, out.begin.empty() ? out.value->shape : Shape(out.allocated));
   for (unsigned k = 1; k <= rank; ++k) {
     if (k > 1 && extents[rank - k + 1] != whole[rank - k + 1]) break; // its rows are not neighbours
     inner = idxMul(c, extents[rank - k], inner);

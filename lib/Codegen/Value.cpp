@@ -79,7 +79,9 @@ bool ValueAt::padded(const Layout &l, ArrayRef<UOpRef> index) const {
 
 UOpRef ValueAt::addressIn(unsigned slot, ArrayRef<UOpRef> index) const {
   const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
-  UOpRef a = address(c, p.layout, p.allocated, index), begin = begins.lookup(slot);
+  SmallVector<UOpRef, 6> at(index.begin(), index.end());
+  for (auto [i, first] : llvm::zip(at, p.begin)) i = idxAdd(c, i, first);
+  UOpRef a = address(c, p.layout, p.allocated, at), begin = begins.lookup(slot);
   return begin ? simplifyIndex(c, idxSub(c, a, begin)) : a;
 }
 

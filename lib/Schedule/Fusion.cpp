@@ -219,8 +219,29 @@ private:
 };
 } // namespace
 
+/// Has the parts of a realized concatenation computed where the whole lies, and copied there where they lie elsewhere
+/// (decision 0076): if some are kernels of their own, which nobody else reads, and the others are not so many that
+/// their launches count. Gives the parts that get buffers.
+static SmallVector<UOpRef, 4> joinInMemory(Fusion &f, UOpRef whole, Concat concat,
+                                           const llvm::DenseMap<UOpRef, unsigned> &readers) {
+  SmallVector<UOpRef, 4> computed;
+  SmallVector<std::pair<UOpRef, Part>, 4> alone;
+  size_t own = 0;
+  for (auto [part, begin, pad] : llvm::zip_equal(concat.parts, concat.begins, concat.pads)) {
+    if (isView(part)) continue;
+    computed.push_back(part);
+    if (readers.lookup(part) != 1 || readers.lookup(pad) != 1) continue;
+    alone.push_back({part, {whole, concat.axis, begin}});
+    own += isEpilogue(part);
+  }
+  if (!own || concat.parts.size() > 2 * own + 1) return {};
+  f.parts.insert(alone.begin(), alone.end());
+  f.concats[whole] = std::move(concat);
+  return computed;
+}
+
 /// Decides with the values of `cut` realized. `groupSize`: of each group, its elementwise nodes.
-static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef> &cut,
+static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef> &cut,
                        llvm::DenseMap<UOpRef, unsigned> &groupSize) {
   Fusion f;
   RowGroups rows;
@@ -229,7 +250,9 @@ static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef
   llvm::DenseMap<UOpRef, Facts> facts;
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
   llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
+  llvm::DenseMap<UOpRef, unsigned> readers;
   for (UOpRef n : order) {
+    for (UOpRef s : n->src) ++readers[s];
     if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
         llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
       ofIndices.insert(n);
@@ -244,7 +267,7 @@ static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef
       for (UOpRef s : n->tensors())
         if (UOpRef r = ofReduce.lookup(s)) ofReduce[n] = r;
   }
-  for (UOpRef r : roots) facts[r].mustRealize = true;
+  for (UOpRef r : roots) facts[r].mustRealize = true, ++readers[r];
   for (UOpRef r : cut) facts[r].mustRealize = true;
 
   for (UOpRef n : llvm::reverse(order)) {
@@ -295,6 +318,8 @@ static Fusion fuseOnce(llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef
       place = has(n->op, Elementwise) ? Root : Elsewhere;
       reduces = rows.absorb(n, Root, n, false);
       if (isHeavy(n)) f.heavy[n] = n;
+      if (auto concat = concatOf(c, n))
+        for (UOpRef part : joinInMemory(f, n, std::move(*concat), readers)) facts[part].mustRealize = true;
     } else if (reduces)
       ways = 1, expanded = false;
     if (has(n->op, Elementwise))
@@ -360,11 +385,11 @@ static void cutGroup(const Fusion &f, UOpRef root, llvm::DenseSet<UOpRef> &cut) 
   }
 }
 
-Fusion astra::fuse(llvm::ArrayRef<UOpRef> roots) {
+Fusion astra::fuse(Context &c, llvm::ArrayRef<UOpRef> roots) {
   llvm::DenseSet<UOpRef> cut;
   for (;;) {
     llvm::DenseMap<UOpRef, unsigned> groupSize;
-    Fusion f = fuseOnce(roots, cut, groupSize);
+    Fusion f = fuseOnce(c, roots, cut, groupSize);
     size_t before = cut.size();
     for (UOpRef r : f.order) // an elementwise node has three sources at most
       if (groupSize.lookup(r) * 2 >= mostInputs) cutGroup(f, r, cut);

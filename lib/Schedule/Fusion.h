@@ -1,15 +1,26 @@
 //===- Fusion.h: which values get a buffer ---------------------------------===//
 #pragma once
+#include "Concat.h"
 #include "astra/IR/UOp.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace astra {
 
+/// Which part of what.
+struct Part {
+  UOpRef whole = nullptr;
+  int64_t axis = 0;
+  UOpRef begin = nullptr;
+};
+
 struct Fusion {
   std::vector<UOpRef> order;            // realized values, producers first
   llvm::DenseSet<UOpRef> realized;      // computed into a buffer of their own
   llvm::DenseMap<UOpRef, UOpRef> heavy; // realized value -> the contract or reduce computed inside its kernel
+  // Realized values that are made of their parts, each of which is realized or a view of what lies in memory.
+  llvm::DenseMap<UOpRef, Concat> concats;
+  llvm::DenseMap<UOpRef, Part> parts; // realized parts that nobody else reads
 };
 
 /// Leaves that already lie in buffers (arg, param, state), or values made by instructions (results of control ops).
@@ -22,7 +33,7 @@ bool isPacked(UOpRef words);
 /// An op that calls functions.
 inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
-Fusion fuse(llvm::ArrayRef<UOpRef> roots);
+Fusion fuse(Context &c, llvm::ArrayRef<UOpRef> roots);
 
 /// Of elementwise arithmetic that a contract's kernel does on an operand (a weight that is unpacked): the one parameter
 /// of its shape that it reads; null: none, or several.

@@ -73,7 +73,7 @@ UOpRef Scheduler::close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffe
 
 uint32_t Scheduler::kernelNumber(KernelSpec spec) {
   auto same = [](const Placed &a, const Placed &b) {
-    return a.value == b.value && a.layout == b.layout && a.allocated == b.allocated;
+    return a.value == b.value && a.layout == b.layout && a.allocated == b.allocated && a.begin == b.begin;
   };
   std::vector<uint64_t> key{spec.outputs[0].value->hash, spec.inputs.size()};
   for (uint32_t k : kernelsByHash[key]) {
@@ -155,18 +155,48 @@ static Layout lastAxis(unsigned rank, int64_t axis) {
   return Layout::permuted(order);
 }
 
-void Scheduler::pack(UOpRef view, unsigned axis) {
+void Scheduler::copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin) {
   KernelSpec spec;
   std::vector<uint32_t> buffers;
   llvm::DenseMap<UOpRef, UOpRef> closed;
   UOpRef v = c.make(Op::Detach, {close(view, spec, buffers, closed, nullptr)});
+  spec.outputs.push_back({v, to.layout, to.allocated, std::move(begin)});
+  buffers.push_back(to.buffer);
+  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+}
+
+void Scheduler::pack(UOpRef view, unsigned axis) {
   Layout l = lastAxis(view->rank(), axis);
   std::vector<UOpRef> allocated = bound(view->shape);
-  spec.outputs.push_back({v, l, allocated});
-  uint32_t to = slotBuffer(view->dtype, allocated, l);
-  buffers.push_back(to);
-  emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
-  places.set(view, {to, l, allocated});
+  Place to{slotBuffer(view->dtype, allocated, l), l, allocated};
+  copyView(view, to);
+  places.set(view, to);
+}
+
+std::vector<UOpRef> Scheduler::beginOf(const Part &part) {
+  std::vector<UOpRef> begin(part.whole->rank(), c.index(0));
+  begin[part.axis] = closeIndex(part.begin);
+  return begin;
+}
+
+bool Scheduler::liesInWhole(UOpRef v, const Part &part, const Layout &layout, const Place *destination) {
+  auto [it, isFirst] = rooms.try_emplace(part.whole);
+  Room &room = it->second;
+  if (isFirst) {
+    std::vector<UOpRef> allocated = bound(part.whole->shape);
+    bool direct = destination && routine->buffers[destination->buffer].kind != BufferKind::State &&
+                  destination->layout == layout && destination->allocated == allocated;
+    room.place = {direct ? destination->buffer : slotBuffer(v->dtype, allocated, layout), layout, allocated};
+  }
+  return room.place.layout == layout && room.parts.insert(v).second;
+}
+
+void Scheduler::concatenate(UOpRef v, const Concat &concat) {
+  Room room = std::move(rooms[v]);
+  rooms.erase(v);
+  for (auto [part, begin] : llvm::zip_equal(concat.parts, concat.begins))
+    if (!room.parts.contains(part)) copyView(part, room.place, beginOf({v, concat.axis, begin}));
+  places.set(v, room.place);
 }
 
 static constexpr int64_t panel = 16; // elements: one AVX-512 register of f32, two of AVX2, four of NEON

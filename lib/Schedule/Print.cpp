@@ -27,6 +27,15 @@ struct Printer {
     return t;
   }
 
+  static std::string beginOf(const Placed &p) {
+    std::string t;
+    for (UOpRef i : p.begin) t += (t.empty() ? " from [" : ", ") + indexText(i);
+    if (t.empty()) return t;
+    t += "] of [";
+    for (auto [i, extent] : llvm::enumerate(p.allocated)) t += (i ? ", " : "") + indexText(extent);
+    return t + "]";
+  }
+
   void program(const Routine &r, uint32_t p, unsigned depth) {
     for (const Instr &i : r.programs[p]) std::visit([&](auto &x) { instr(r, x, depth); }, i);
   }
@@ -84,7 +93,8 @@ std::string astra::print(const Schedule &s) {
             (x.layout.isRowMajor() ? "" : " " + text(x.layout));
     const Placed &o = k.outputs[0];
     p.line(0, "kernel ", k.name, " (", in, ") -> ", typeText(o.value->dtype, o.value->shape),
-           o.layout.isRowMajor() ? "" : " " + text(o.layout), k.inPlace ? " in place" : "", Printer::followersOf(k));
+           o.layout.isRowMajor() ? "" : " " + text(o.layout), Printer::beginOf(o), k.inPlace ? " in place" : "",
+           Printer::followersOf(k));
   }
   for (const StoredParam &x : s.params)
     p.line(0, "param ", x.param->str.str(), ": ", typeText(x.param->dtype, x.param->shape), " ", text(x.layout),

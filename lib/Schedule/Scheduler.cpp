@@ -5,6 +5,7 @@
 #include "Scheduler.h"
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
 #include <numeric>
 
@@ -56,7 +57,8 @@ void Scheduler::scatter(UOpRef v, const Place *destination) {
   places.set(v, at);
 }
 
-void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
+void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const Part *part) {
+  const Place *whole = part ? std::exchange(destination, nullptr) : nullptr;
   if (v->op == Op::Scatter) return scatter(v, destination);
   KernelSpec spec;
   std::vector<uint32_t> buffers;
@@ -106,11 +108,18 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   Layout layout = layoutFor(v, heavy, lane);
   bool becomesState = destination && routine->buffers[destination->buffer].kind == BufferKind::State;
   if (becomesState && !heavy) layout = destination->layout; // a copy that does not turn it, or none
+  if (part && !heavy)
+    if (auto room = rooms.find(part->whole); room != rooms.end()) layout = room->second.place.layout;
   UOpRef value = close(v, spec, buffers, closed, v);
   bool direct = destination && destination->layout == layout && destination->allocated == allocated;
   if (becomesState && !intoState) direct = false; // other kernels may still read the old value
-  uint32_t to = direct ? destination->buffer : slotBuffer(v->dtype, allocated, layout);
-  spec.outputs.push_back({value, layout, allocated});
+  bool inWhole = part && liesInWhole(v, *part, layout, whole);
+  std::vector<UOpRef> begin;
+  if (inWhole) begin = beginOf(*part), allocated = rooms[part->whole].place.allocated;
+  uint32_t to = inWhole  ? rooms[part->whole].place.buffer
+                : direct ? destination->buffer
+                         : slotBuffer(v->dtype, allocated, layout);
+  spec.outputs.push_back({value, layout, allocated, std::move(begin)});
   spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
   spec.laneLabel = lane;
   if (const Origin *from = m.origins.find(v)) spec.origin = from->names[0];
@@ -131,7 +140,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination) {
   }
   launch.variants.push_back({nullptr, nullptr, kernelNumber(std::move(spec))});
   emit(std::move(launch));
-  places.set(v, {to, layout, allocated});
+  if (!inWhole) places.set(v, {to, layout, allocated}); // else nobody reads it by itself
 }
 
 bool Scheduler::placeWords(UOpRef words) {
@@ -221,7 +230,10 @@ void Scheduler::moveAll(ArrayRef<std::pair<UOpRef, Place>> wanted) {
 
 void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Place> &destinations,
                        ArrayRef<std::pair<UOpRef, UOpRef>> updates) {
-  Fusion f = fuse(wanted);
+  Fusion f = fuse(c, wanted);
+  decltype(rooms) outer; // a body may join the same values
+  std::swap(rooms, outer);
+  llvm::scope_exit restore([&] { std::swap(rooms, outer); });
   std::vector<UOpRef> order = topoSort(wanted);
   overwriting = overwrites(order, f, wanted, updates);
   for (UOpRef n : order)
@@ -255,9 +267,13 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
       places.set(n, Place(*at));
     } else if (n->op == Op::Words && f.realized.count(n) && !destinations.count(n) && (isPacked(n) || placeWords(n))) {
       continue; // packed ones get a place from the contract that reads them
+    } else if (rooms.count(n)) {
+      concatenate(n, f.concats[n]);
     } else if (f.realized.count(n)) {
-      auto to = destinations.find(n);
-      realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second);
+      auto part = f.parts.find(n);
+      const Part *of = part == f.parts.end() ? nullptr : &part->second;
+      auto to = destinations.find(of ? of->whole : n);
+      realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second, of);
     }
   }
 }
@@ -324,6 +340,7 @@ void Scheduler::entry(const Entry &e) {
     for (UOpRef &r : roots) r = unfolded.lookup(r);
   }
   roots = legalize(c, roots);
+  roots = canonicalParts(c, roots);
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
   layOutTables(roots);

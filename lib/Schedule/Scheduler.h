@@ -38,7 +38,13 @@ private:
   /// `updates`: values and the states that they become.
   void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations,
               llvm::ArrayRef<std::pair<UOpRef, UOpRef>> updates = {});
-  void realize(UOpRef v, UOpRef heavy, const Place *destination);
+  /// `part`: what v is a part of, which lies in `destination` if it can; null: nothing.
+  void realize(UOpRef v, UOpRef heavy, const Place *destination, const Part *part = nullptr);
+  /// Whether part v of a concatenation lies in the whole, if it is computed with this layout: the first part that is
+  /// asked for chooses the whole's. Then `rooms` has the whole's place.
+  bool liesInWhole(UOpRef v, const Part &part, const Layout &layout, const Place *destination);
+  /// Completes a concatenation by what does not lie in it yet.
+  void concatenate(UOpRef v, const Concat &concat);
   /// Into its destination or the place of a value that dies, else into a copy of source 0.
   void scatter(UOpRef v, const Place *destination);
   void copyTo(UOpRef v, const Place &to);
@@ -69,6 +75,9 @@ private:
   /// The axis of a view whose elements are neighbours because its base is not row-major; -1: none, or too short.
   int64_t innermostOfView(UOpRef view);
   void pack(UOpRef view, unsigned lastAxis);
+  /// Copies what is read through a view to its place, or to a part of it that begins at `begin`.
+  void copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin = {});
+  std::vector<UOpRef> beginOf(const Part &part);
   bool computedHere(UOpRef operand);
   UOpRef weightOf(UOpRef operand);
   /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this
@@ -142,7 +151,12 @@ private:
   llvm::DenseSet<uint32_t> shared; // buffers that values in and outside of a body name: none of those may write it
   llvm::DenseMap<UOpRef, unsigned> uses;
   llvm::DenseMap<UOpRef, Overwrite> overwriting; // updates of states in the program at hand
-  ScopedMap<UOpRef> indexMap;                    // extents and carried dims -> internal dims
+  struct Room {
+    Place place;
+    llvm::DenseSet<UOpRef> parts; // that lie there
+  };
+  llvm::DenseMap<UOpRef, Room> rooms; // of concatenations some of whose parts are computed
+  ScopedMap<UOpRef> indexMap;         // extents and carried dims -> internal dims
   struct Life {
     uint32_t first, last;
   };

@@ -46,9 +46,11 @@ private:
   /// Whether data dims were made up so that every value fits its buffer.
   bool fits(const KernelSpec &spec) {
     auto inside = [&](const Placed &p) {
-      for (auto [extent, room] : llvm::zip_equal(p.value->shape, p.allocated)) {
-        auto n = value(extent), most = value(room);
-        if (!n || !most || *n < 0 || *n > *most) return false;
+      for (auto [axis, room] : llvm::enumerate(p.allocated)) {
+        UOpRef extent = p.value->shape[axis];
+        auto n = value(extent), most = value(room),
+             begin = p.begin.empty() ? std::optional<int64_t>(0) : value(p.begin[axis]);
+        if (!n || !most || !begin || *n < 0 || *begin < 0 || *n > *most - *begin) return false;
       }
       return true;
     };

@@ -15,6 +15,7 @@ struct Placed {
   UOpRef value;
   Layout layout;
   std::vector<UOpRef> allocated;
+  std::vector<UOpRef> begin = {}; // of its element 0 there: it is a part of what lies in the buffer; empty: all of it
 };
 
 struct Follower;

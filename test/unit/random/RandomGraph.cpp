@@ -76,6 +76,7 @@ private:
   void move();
   void fold();
   void contract();
+  void join();
   void index();
   void control();
   UOpRef bodyOf(UOpRef x, UOpRef y);
@@ -414,6 +415,34 @@ void Grower::contract() {
   add(Op::Contract, src, encode(s));
 }
 
+/// Parts one behind another: a product or a reduction, and what is like it but for the extent along an axis.
+void Grower::join() {
+  bool heavy = chance(70);
+  UOpRef x = anyOf([&](UOpRef n) {
+    bool isHeavy = n->op == Op::Contract || n->op == Op::Reduce;
+    return n->rank() > 0 && (isFloat(n->dtype) || isInt(n->dtype)) && !isSubByte(n->dtype) && (isHeavy || !heavy) &&
+           elements(n->shape) <= mostElements;
+  });
+  if (!x) return;
+  int64_t axis = upTo(x->rank());
+  std::vector<UOpRef> parts{x};
+  for (int64_t k = 1 + upTo(3); k-- > 0;) {
+    UOpRef y = anyOf([&](UOpRef n) {
+      bool fits = n->dtype == x->dtype && n->rank() == x->rank() && elements(n->shape) <= mostElements;
+      for (unsigned i = 0; fits && i < x->rank(); ++i) fits = int64_t(i) == axis || n->shape[i] == x->shape[i];
+      return fits;
+    });
+    if (chance(30)) {
+      Index shape(x->shape);
+      shape[axis] = b.idx(1 + upTo(20));
+      y = like(x->dtype, c.internShape(shape));
+    }
+    if (y && chance(30)) y = b.un(Op::Neg, y);
+    if (y) parts.insert(chance(50) ? parts.begin() : parts.end(), y);
+  }
+  if (parts.size() > 1) pool.push_back(b.concat(parts, axis));
+}
+
 void Grower::index() {
   UOpRef x = anyOf([](UOpRef n) { return n->rank() > 0; });
   if (!x) return;
@@ -573,8 +602,10 @@ void Grower::run() {
       move();
     else if (k < 77)
       fold();
-    else if (k < 85)
+    else if (k < 83)
       contract();
+    else if (k < 86)
+      join();
     else if (k < 95 || !options.control)
       index();
     else

@@ -204,6 +204,25 @@ TEST_P(Queued, AfterOrdersAcrossStreams) {
   EXPECT_EQ(z[0], 17);
 }
 
+TEST_P(Queued, APromiseOrdersNothingThatCameBehindIt) {
+  Stream other = makeStream();
+  Session second = machine->makeSession();
+  int32_t gate = 0;
+  std::vector<float> y(1), z(1);
+  Promise before, first, last;
+  EXPECT_OK(astra_stream_mark(machine->stream, before.out(), &diag));
+  EXPECT_OK(astra_promise_wait(before, &diag));
+  EXPECT_OK(
+      machine->submit(machine->session, machine->stream, "gate", {gateTensor(gate)}, {tensor(y, {})}, first.out()));
+  EXPECT_FAIL(ASTRA_OVERLAP, "another stream",
+              machine->submit(second, other, "accumulate", {tensor(y, {})}, {tensor(z, {})}, nullptr, {before}));
+  EXPECT_OK(
+      machine->submit(second, other, "accumulate", {tensor(y, {})}, {tensor(z, {})}, last.out(), {before, first}));
+  open(gate, 7);
+  EXPECT_OK(astra_promise_wait(last, &diag));
+  EXPECT_EQ(z[0], 17);
+}
+
 TEST_P(Queued, OrderIsTransitive) {
   Stream b = makeStream(), c = makeStream();
   Session second = machine->makeSession();
