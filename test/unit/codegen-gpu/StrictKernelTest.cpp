@@ -186,7 +186,9 @@ TEST_P(GpuStrict, KernelsFuseWhatTheyAreAsked) {
                              // does
       bool couldFuse = kept.add && kept.mul;
       EXPECT_GE(fusedOnAmd(*assembly), kept.fma);
-      if (couldFuse) EXPECT_EQ(fusedOnAmd(*assembly), kept.fma);
+      if (couldFuse) {
+        EXPECT_EQ(fusedOnAmd(*assembly), kept.fma);
+      }
     }
     all += kept.fma;
     if (cuda && ptxasPath().empty()) continue;
