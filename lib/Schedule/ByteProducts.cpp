@@ -163,6 +163,12 @@ UOpRef Joiner::joined(UOpRef original) {
   auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced);
   if (!llvm::all_of(formsOf(w), isLabel)) return nullptr;
+  for (unsigned side : {0u, 1u}) { // a label in one place of each operand
+    llvm::DenseSet<int64_t> seen;
+    for (const AffineForm &f : formsOf(side))
+      for (auto [l, k] : f.terms)
+        if (!seen.insert(l).second) return nullptr;
+  }
   for (auto [f, extent] : llvm::zip(formsOf(!w), r->src[!w]->shape)) { // nothing is read outside
     if (f.isLabel()) continue;
     UOpRef most = b.idx(f.constant);
@@ -175,11 +181,9 @@ UOpRef Joiner::joined(UOpRef original) {
   }
   // The label of the words: an axis of its own of both operands, the longest.
   auto axisOf = [&](unsigned side, int64_t label) {
-    int64_t axis = -1;
     for (auto [d, f] : llvm::enumerate(formsOf(side)))
-      for (auto [l, k] : f.terms)
-        if (l == label) axis = f.isLabel() && axis < 0 ? int64_t(d) : -2;
-    return axis;
+      if (f.isLabel() && f.terms[0].first == label) return int64_t(d);
+    return int64_t(-1);
   };
   int64_t label = -1, longest = leastBytes - 1;
   SmallVector<int64_t, 4> summed; // axes of the known operand

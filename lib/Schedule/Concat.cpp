@@ -38,10 +38,12 @@ std::optional<Concat> astra::concatOf(Context &c, UOpRef x) {
   UOpRef end = c.index(0);
   for (bool first = true; x->op == Op::Select; x = x->src[2], first = false) {
     UOpRef test = x->src[0];
-    if (test->op != Op::Lt || test->src[0]->op != Op::Iota) return std::nullopt;
+    if (test->op != Op::Lt || test->src[0]->op != Op::Iota || test->src[0]->dtype != DType::I64) return std::nullopt;
     UOpRef stop = splatOf(test->src[1]);
     if (first) r.axis = test->src[0]->ints[0];
-    if (!stop || stop->op != Op::FromIndex || test->src[0]->ints[0] != r.axis) return std::nullopt;
+    if (!stop || stop->op != Op::FromIndex || stop->dtype != DType::I64 || test->src[0]->ints[0] != r.axis)
+      return std::nullopt;
+    if (!first) r.inner.push_back(x);
     end = addPart(c, x->src[1], end, r);
     if (!end || end != stop->src[0]) return std::nullopt;
   }

@@ -224,17 +224,20 @@ private:
 /// their launches count. Gives the parts that get buffers.
 static SmallVector<UOpRef, 4> joinInMemory(Fusion &f, UOpRef whole, Concat concat,
                                            const llvm::DenseMap<UOpRef, unsigned> &readers) {
+  constexpr size_t mostParts = 32; // with their masks less than a group may hold, so that no inner select is realized
   SmallVector<UOpRef, 4> computed;
   SmallVector<std::pair<UOpRef, Part>, 4> alone;
   size_t own = 0;
+  auto isShared = [&](UOpRef n) { return readers.lookup(n) != 1; };
+  if (llvm::any_of(concat.inner, isShared)) return {}; // another whole has the same last parts
   for (auto [part, begin, pad] : llvm::zip_equal(concat.parts, concat.begins, concat.pads)) {
     if (isView(part)) continue;
     computed.push_back(part);
-    if (readers.lookup(part) != 1 || readers.lookup(pad) != 1) continue;
+    if (isShared(part) || isShared(pad)) continue;
     alone.push_back({part, {whole, concat.axis, begin}});
     own += isEpilogue(part);
   }
-  if (!own || concat.parts.size() > 2 * own + 1) return {};
+  if (!own || concat.parts.size() > std::min(2 * own + 1, mostParts)) return {};
   f.parts.insert(alone.begin(), alone.end());
   f.concats[whole] = std::move(concat);
   return computed;
@@ -392,7 +395,7 @@ Fusion astra::fuse(Context &c, llvm::ArrayRef<UOpRef> roots) {
     Fusion f = fuseOnce(c, roots, cut, groupSize);
     size_t before = cut.size();
     for (UOpRef r : f.order) // an elementwise node has three sources at most
-      if (groupSize.lookup(r) * 2 >= mostInputs) cutGroup(f, r, cut);
+      if (groupSize.lookup(r) * 2 >= mostInputs && !f.concats.count(r)) cutGroup(f, r, cut);
     if (cut.size() == before) return f;
   }
 }

@@ -236,9 +236,16 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   llvm::scope_exit restore([&] { std::swap(rooms, outer); });
   std::vector<UOpRef> order = topoSort(wanted);
   overwriting = overwrites(order, f, wanted, updates);
+  llvm::DenseSet<UOpRef> readAsWords; // by others than contracts, which say how they are packed
   for (UOpRef n : order)
-    for (UOpRef s : n->src) ++uses[s];
-  for (UOpRef r : wanted) ++uses[r];
+    for (UOpRef s : n->src) {
+      ++uses[s];
+      if (s->op == Op::Words && n->op != Op::Contract) readAsWords.insert(s);
+    }
+  for (UOpRef r : wanted) {
+    ++uses[r];
+    if (r->op == Op::Words) readAsWords.insert(r);
+  }
   for (UOpRef n : order) {
     if (failed()) return;
     if (n->op == Op::Cond || n->op == Op::While || n->op == Op::Scan)
@@ -265,7 +272,8 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
       if (!at) return fail("internal error: a value without a place");
       shared.insert(at->buffer);
       places.set(n, Place(*at));
-    } else if (n->op == Op::Words && f.realized.count(n) && !destinations.count(n) && (isPacked(n) || placeWords(n))) {
+    } else if (n->op == Op::Words && f.realized.count(n) && !destinations.count(n) &&
+               ((isPacked(n) && !readAsWords.contains(n)) || placeWords(n))) {
       continue; // packed ones get a place from the contract that reads them
     } else if (rooms.count(n)) {
       concatenate(n, f.concats[n]);
