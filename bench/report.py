@@ -187,6 +187,7 @@ def page(result, path):
         f"{', '.join(machine['caches'])}, {machine['memory_gib']} GiB; {machine['level']}; Linux {machine['kernel']}.",
         f"Astra {', '.join(sorted({r.get('astra', machine['astra']) for r in result['rows']}))}, {machine['clang']}.",
         "Peers: " + ", ".join(f"{PEERS[name].title} ({PEERS[name].package} {version or 'is not installed'})" for name, version in machine["peers"].items()) + ".",
+        "PyTorch's products of f32 matrices are MKL's, with which its wheel is built; oneDNN's are asked for by name (`bench/peers/onednn.py`).",
         f"Load average while measuring: {min(loads):.1f} to {max(loads):.1f}" + (": the machine was shared, so read ratios, not times." if max(loads) > 2.5 else "."),
         f"Threads on this page: {', '.join(map(str, threads))}."
         + (" On a shared machine the wall times of several threads say who had the cores, so they are left to a quiet one." if threads == [1] else ""),
