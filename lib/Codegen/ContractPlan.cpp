@@ -215,8 +215,8 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
 static void chooseTwo(const KernelSpec &spec, const Target &target, int64_t rows, bool packed, bool far, Plan &p) {
   constexpr unsigned steps = 32;
   constexpr int64_t most = 20; // rows
-  bool possible = *target.name && !p.stage && !p.tall && packed && far && isFloat(spec.heavy->dtype) &&
-                  !spec.follows && spec.followers.empty();
+  bool possible = *target.name && !p.stage && !p.tall && packed && far && isFloat(spec.heavy->dtype) && !spec.follows &&
+                  spec.followers.empty();
   if (possible && rows <= most && rows == 2 * int64_t(p.rows) && movesLastTile(spec)) p.tall = 2, p.deep = steps;
 }
 

@@ -6,8 +6,8 @@
 
 namespace astra {
 
-/// Parts along an axis, in order; part i begins at begins[i] and is padded to the whole by pads[i]. `inner`: the selects
-/// that the outermost one reads, which know where each part but the first begins.
+/// Parts along an axis, in order; part i begins at begins[i] and is padded to the whole by pads[i]. `inner`: the
+/// selects that the outermost one reads, which know where each part but the first begins.
 struct Concat {
   int64_t axis = 0;
   llvm::SmallVector<UOpRef, 4> parts, begins, pads, inner;
