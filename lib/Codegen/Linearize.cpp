@@ -1,117 +1,14 @@
 //===- Linearize.cpp: from a graph of kernel UOps to loops -----------------===//
 // Takes:    an expanded kernel.
-// Gives:    its instructions in order (Linear.h), or a sentence.
-//
-// A *region* is one loop in one place; the root region is the function. A value that is asked for in a region is
-// *placed* in the nearest region around it whose range it depends on, so hoisting needs no pass of its own. One node
-// may be placed in several regions that do not enclose each other; each such *instance* is defined once. First all
-// instances are found (walk), then each region orders what it holds (order) by the uses between them.
-#include "astra/Codegen/Linear.h"
+// Gives:    its instructions in order (Linear.h), or a sentence. See Linearizer.h.
+#include "Linearizer.h"
 #include "astra/IR/Text.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <map>
 #include <queue>
 #include <tuple>
 
 using namespace astra;
-
-namespace {
-
-constexpr uint32_t none = ~0u;
-
-/// Sets of ranges, interned: nodes of a kernel share few of them.
-class RangeSets {
-public:
-  RangeSets() { intern({}); }
-  uint32_t single(unsigned bit) {
-    std::vector<uint64_t> w(bit / 64 + 1);
-    w[bit / 64] = 1ull << bit % 64;
-    return intern(std::move(w));
-  }
-  uint32_t unite(uint32_t a, uint32_t b) {
-    if (a == b || b == 0) return a;
-    if (a == 0) return b;
-    auto [it, fresh] = unions.try_emplace({a, b}, 0);
-    if (!fresh) return it->second;
-    std::vector<uint64_t> w = sets[a];
-    w.resize(std::max(w.size(), sets[b].size()));
-    for (size_t i = 0; i < sets[b].size(); ++i) w[i] |= sets[b][i];
-    return unions[{a, b}] = intern(std::move(w));
-  }
-  uint32_t without(uint32_t a, unsigned bit) {
-    if (!has(a, bit)) return a;
-    std::vector<uint64_t> w = sets[a];
-    w[bit / 64] &= ~(1ull << bit % 64);
-    return intern(std::move(w));
-  }
-  bool has(uint32_t a, unsigned bit) const { return bit / 64 < sets[a].size() && (sets[a][bit / 64] >> bit % 64 & 1); }
-  std::vector<unsigned> members(uint32_t a) const {
-    std::vector<unsigned> m;
-    for (unsigned bit = 0; bit < sets[a].size() * 64; ++bit)
-      if (has(a, bit)) m.push_back(bit);
-    return m;
-  }
-
-private:
-  uint32_t intern(std::vector<uint64_t> w) {
-    while (!w.empty() && !w.back()) w.pop_back();
-    auto [it, fresh] = ids.try_emplace(w, sets.size());
-    if (fresh) sets.push_back(std::move(w));
-    return it->second;
-  }
-  std::vector<std::vector<uint64_t>> sets;
-  std::map<std::vector<uint64_t>, uint32_t> ids;
-  llvm::DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> unions;
-};
-
-struct Region {
-  UOpRef range = nullptr; // null: the root
-  unsigned bit = 0;
-  uint32_t parent = none, depth = 0;
-  uint32_t loop = none; // the item in the parent that is this loop
-  bool mayBeEmpty = false;
-  std::vector<uint32_t> items;
-};
-
-/// What a region orders: an instruction or a whole loop.
-struct Item {
-  InstKind kind;
-  UOpRef uop = nullptr;
-  uint32_t region = none; // that holds it
-  uint32_t inner = none;  // LoopBegin: the region of the loop
-  uint32_t value = none;  // Define: its instance
-  uint32_t waiting = 0;   // for that many items of the same region
-  int64_t ahead = 0;      // Prefetch
-  bool feedsLoop = false; // is a loop, or a loop of the same region needs it
-  bool late = false;      // writes a buffer that the kernel also reads, itself or inside
-  std::vector<uint32_t> users;
-};
-
-struct Use {
-  uint32_t instance; // none: a leaf
-  UOpRef node;
-  uint32_t region; // where the value is needed
-  uint32_t item;   // by whom; none for the instance's own item
-};
-
-/// A node placed in a region.
-struct Instance {
-  Instance(UOpRef node, uint32_t region) : node(node), region(region) {}
-  UOpRef node;
-  uint32_t region;
-  uint32_t own = none;  // the item that a user may not precede
-  bool certain = false; // asked for wherever its region runs
-  std::vector<Use> uses;
-};
-
-bool isLeaf(UOpRef x) { return x->op == Op::Const || x->op == Op::Buffer || x->op == Op::Dim || x->op == Op::Range; }
-bool closes(UOpRef x) { return x->op == Op::Fold || x->op == Op::Stage; }
-RangeKind kindOf(UOpRef range) { return RangeKind(range->ints[1]); }
-int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
-
-} // namespace
+using namespace astra::linear;
 
 UOpRef astra::restingFold(UOpRef stage) {
   if (stage->op != Op::Stage || stage->src[0]->op != Op::Fold) return nullptr;
@@ -119,52 +16,6 @@ UOpRef astra::restingFold(UOpRef stage) {
   bool rests = llvm::any_of(fold->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Around; });
   return rests ? fold : nullptr;
 }
-
-namespace {
-class Linearizer {
-public:
-  Linearizer(Context &c, const Kernel &k, bool split) : c(c), k(k), split(split) {}
-  /// cyclic: folds that share a loop need each other's results; split gives them loops of their own.
-  llvm::Expected<Linear> run(bool &cyclic);
-
-private:
-  llvm::Error fail(const llvm::Twine &what) const {
-    return llvm::createStringError(llvm::Twine("kernel '") + k.name + "': " + what);
-  }
-  llvm::Error analyse();
-  llvm::Error walk();
-  llvm::Error beginInstance(uint32_t i);
-  llvm::Expected<uint32_t> placeStore(UOpRef store);
-  uint32_t regionOfHint(UOpRef hint) const;
-  uint32_t place(UOpRef node, uint32_t from) const;
-  uint32_t loopIn(uint32_t parent, UOpRef range, unsigned group);
-  uint32_t addItem(InstKind kind, UOpRef uop, uint32_t region);
-  void depend(uint32_t before, uint32_t after);
-  void link(uint32_t i);
-  void markCertain();
-  std::optional<int64_t> strideAlong(UOpRef index, const Region &region) const;
-  std::optional<int64_t> aheadOf(UOpRef index, uint32_t r) const;
-  void askAhead(uint32_t r);
-  bool order(Linear &out);
-  llvm::Error placeArrays(Linear &out);
-
-  Context &c;
-  const Kernel &k;
-  bool split;
-  UOpRef lone = nullptr;
-  std::vector<UOpRef> topo, ranges; // ranges by bit
-  std::vector<uint32_t> set;        // by node id: the ranges it depends on
-  std::vector<uint32_t> depth;      // by node id: folds and stages below, longest chain
-  std::vector<bool> anchored;       // by node id: reads memory or has a loop below; stays inside its parallel range
-  llvm::DenseMap<int64_t, unsigned> bitOfAxis;
-  RangeSets sets;
-  std::vector<Region> regions;
-  std::vector<Item> items;
-  std::vector<Instance> instances;
-  std::vector<uint32_t> finished; // instances, sources first
-  llvm::DenseMap<std::pair<UOpRef, uint32_t>, uint32_t> instanceOf;
-  llvm::DenseMap<std::pair<std::pair<uint32_t, unsigned>, unsigned>, uint32_t> regionOf;
-};
 
 llvm::Error Linearizer::analyse() {
   std::vector<UOpRef> roots(k.hints);
@@ -258,18 +109,6 @@ llvm::Expected<uint32_t> Linearizer::placeStore(UOpRef store) {
   uint32_t at = loopIn(0, parallel[0], 0);
   for (UOpRef r : loops) at = loopIn(at, r, 0);
   return at;
-}
-
-/// The region of the innermost loop that a hint depends on; none where it depends on no loop of the kernel.
-uint32_t Linearizer::regionOfHint(UOpRef hint) const {
-  for (uint32_t r = 1; r < regions.size(); ++r) {
-    uint32_t rest = set[hint->id];
-    if (!sets.has(rest, regions[r].bit)) continue;
-    auto bits = sets.members(rest);
-    for (uint32_t at = r; at != none && regions[at].range; at = regions[at].parent) llvm::erase(bits, regions[at].bit);
-    if (bits.empty()) return r;
-  }
-  return none;
 }
 
 /// Notes what instance i needs and where.
@@ -450,78 +289,6 @@ void Linearizer::markCertain() {
   }
 }
 
-/// How far apart in memory neighbours along a region's range are, in elements; nothing if that is not a number.
-std::optional<int64_t> Linearizer::strideAlong(UOpRef index, const Region &region) const {
-  int64_t stride = 0;
-  for (const IndexTerm &t : terms(index))
-    if (t.atoms.size() == 1 && t.atoms[0] == region.range)
-      stride = t.coefficient;
-    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return sets.has(set[a->id], region.bit); }))
-      return std::nullopt;
-  return stride;
-}
-
-/// How far apart, in elements, what a loop reads at an index and what it asks for are for each step ahead; nothing if
-/// it asks for nothing there. Steps are those of a fold's loop, or by items those from row to row: then the loops that
-/// make a row's elements ask.
-std::optional<int64_t> Linearizer::aheadOf(UOpRef index, uint32_t r) const {
-  UOpRef range = regions[r].range;
-  uint32_t along = r;
-  if (k.aheadByItems) {
-    auto makes = [&](uint32_t i) { return items[i].kind == InstKind::StagePut || items[i].kind == InstKind::Write; };
-    if (llvm::none_of(regions[r].items, makes)) return std::nullopt;
-    while (along != none && (!regions[along].range || kindOf(regions[along].range) != RangeKind::Parallel))
-      along = regions[along].parent;
-    if (along == none) return std::nullopt;
-  } else if (range->src[0]->lo <= int64_t(k.ahead)) {
-    return std::nullopt; // what comes so much later is another loop's
-  }
-  auto stride = strideAlong(index, regions[along]);
-  if (!stride || std::abs(*stride) > INT32_MAX) return std::nullopt;
-  return *stride;
-}
-
-/// Prefetches of the loads of a region: in a loop those that each step reads from lines of their own (aheadOf); around
-/// a fold's loop, before it, those of which it needs nothing.
-void Linearizer::askAhead(uint32_t r) {
-  constexpr int64_t line = 64, most = 64; // bytes; prefetches of a region
-  auto folds = [&](UOpRef range) { return range && kindOf(range) == RangeKind::Fold; };
-  UOpRef range = regions[r].range;
-  bool isLoop = k.aheadByItems ? range && kindOf(range) != RangeKind::Parallel : folds(range);
-  llvm::SmallVector<uint32_t> loads, loops;
-  for (uint32_t i : regions[r].items) {
-    if (items[i].kind == InstKind::LoopBegin && folds(items[i].uop)) loops.push_back(i);
-    if (items[i].kind == InstKind::Define && items[i].uop->op == Op::Load) loads.push_back(i);
-  }
-  // The lines that are asked for: of loads that differ by a constant those a line apart.
-  llvm::DenseMap<std::pair<UOpRef, UOpRef>, llvm::SmallVector<int64_t>> asked;
-  unsigned count = 0;
-  for (uint32_t i : loads) {
-    UOpRef load = items[i].uop, index = load->indices()[0];
-    int64_t bytes = std::max(1u, byteSize(load->dtype)), ahead = 0;
-    if (isLoop) {
-      auto stride = aheadOf(index, r);
-      if (!stride || std::abs(*stride) * bytes < line) continue;
-      ahead = *stride * int64_t(k.ahead);
-    } else if (k.aheadByItems || loops.empty() || items[i].feedsLoop) {
-      continue;
-    }
-    llvm::SmallVector<IndexTerm, 4> ts = terms(index);
-    int64_t constant = !ts.empty() && ts.back().atoms.empty() ? ts.pop_back_val().coefficient : 0;
-    auto &near = asked[{load->src[0], fromTerms(c, ts)}];
-    if (llvm::any_of(near, [&](int64_t other) { return std::abs(other - constant) * bytes < line; })) continue;
-    if (++count > most) return;
-    near.push_back(constant);
-    uint32_t item = addItem(InstKind::Prefetch, load, r);
-    items[item].ahead = ahead;
-    items[item].feedsLoop = ahead == 0;
-    if (auto it = instanceOf.find({index, place(index, r)}); it != instanceOf.end())
-      if (const Instance &at = instances[it->second]; at.region == r) depend(at.own, item);
-    if (!ahead)
-      for (uint32_t loop : loops) depend(item, loop);
-  }
-}
-
 /// Kahn's algorithm in each region, ties by creation; false on a cycle. Writes to buffers that are also read come last.
 bool Linearizer::order(Linear &out) {
   struct Frame {
@@ -623,8 +390,6 @@ llvm::Expected<Linear> Linearizer::run(bool &cyclic) {
   cyclic = !order(out);
   return out;
 }
-
-} // namespace
 
 llvm::Expected<Linear> astra::linearize(Context &c, const Kernel &k) {
   if (!k.sink || k.sink->op != Op::Sink)
