@@ -111,12 +111,13 @@ struct astra::rt::ThreadPool {
       sched_setaffinity(0, sizeof(all), &all);
   }
 
-  /// Looks until `done` or for spinNs; now and then at the clock.
+  /// Looks until `done` or for spinNs; at the clock every 10 us or so: more often costs whoever calls (two threads, a
+  /// call of 1.7 us: 2.1).
   template <class Done> void spin(Done done) const {
     if (!spinNs) return;
     uint64_t begin = 0;
     for (uint32_t i = 0; !done(); i++) {
-      if (i % 32 == 31) {
+      if (i % 256 == 255) {
         uint64_t now = nowNs();
         if (!begin) begin = now;
         if (now - begin >= uint64_t(spinNs)) return;
