@@ -242,10 +242,9 @@ typedef struct astra_device_options {
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
   const char *driver;             /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */
   uint32_t flags;                 /* of a GPU: ASTRA_DEVICE_ALLOW_PTX */
-  int64_t
-      spin_ns; /* of num_threads > 1: how long a thread that waits for another, or for work, looks before it sleeps,
-                  to some 10,000; 0: 100,000, or no time where the threads are more than the CPUs; negative: no time.
-                  Longer takes CPU time from others, shorter makes a launch wait until the system has woken a thread */
+  int64_t spin_ns; /* of num_threads > 1: how long a thread that waits, for another or for work, looks before it sleeps,
+                      to some 10,000; 0: 100,000, or no time where the threads are more than the CPUs; negative: none.
+                      Longer takes CPU time from others, shorter makes a launch wait until the system has woken one */
 } astra_device_options;
 
 /* name: "cpu"; "cuda:0", "hip:1": the GPU of that number, whose driver is opened now; or "emu:cuda:sm_90": the target
