@@ -78,10 +78,12 @@ typedef VECTOR(f64, 8) reg_f64;
 #endif
 #if defined(__AVX512BW__)
 typedef VECTOR(i32, 16) dot_i32;
+typedef VECTOR(u32, 16) dot_u32;
 typedef VECTOR(i16, 32) dot_i16;
 typedef VECTOR(u16, 32) dot_u16;
 #elif defined(__AVX2__)
 typedef VECTOR(i32, 8) dot_i32;
+typedef VECTOR(u32, 8) dot_u32;
 typedef VECTOR(i16, 16) dot_i16;
 typedef VECTOR(u16, 16) dot_u16;
 #endif
@@ -101,8 +103,8 @@ typedef VECTOR(i8, 64) dot_i8;
 #endif
 #if defined(PAIRS) /* those of even bytes and those of odd ones, as 16 bits */
 #define DOT4_ONE(c, a, b) \
-  (c + PAIRS((dot_i16)((dot_u16)a & 255), (dot_i16)((dot_u16)b << 8) >> 8) + \
-   PAIRS((dot_i16)((dot_u16)a >> 8), (dot_i16)b >> 8))
+  (dot_i32)((dot_u32)c + (dot_u32)PAIRS((dot_i16)((dot_u16)a & 255), (dot_i16)((dot_u16)b << 8) >> 8) + \
+            (dot_u32)PAIRS((dot_i16)((dot_u16)a >> 8), (dot_i16)b >> 8))
 #endif
 #if defined(DOT4_ONE)
 #define DOT4(r, a, b, c) \
