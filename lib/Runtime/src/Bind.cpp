@@ -78,18 +78,18 @@ Status astra::rt::bindDims(astra_session *session, const fmt::Entry &entry, cons
   return ASTRA_OK;
 }
 
-Status astra::rt::outputShape(const fmt::Manifest &m, const fmt::Tensor &output, bool bound, const int64_t *dims,
+Status astra::rt::outputShape(const astra_bundle &bundle, const fmt::Tensor &output, bool bound, const int64_t *dims,
                               int64_t *shape, astra_diag *diag) {
   const auto *exprs = bound && output.bound() && output.bound()->size() ? output.bound() : output.shape();
   for (uint32_t i = 0; exprs && i < exprs->size(); i++)
-    if (Status s = evaluate(m, exprs->Get(i), dims, shape[i], diag)) return s;
+    if (Status s = evaluate(bundle, exprs->Get(i), dims, shape[i], diag)) return s;
   return ASTRA_OK;
 }
 
-Status astra::rt::checkInput(const fmt::Manifest &m, const fmt::Tensor &input, const View &view, const int64_t *dims,
-                             astra_diag *diag) {
+Status astra::rt::checkInput(const astra_bundle &bundle, const fmt::Tensor &input, const View &view,
+                             const int64_t *dims, astra_diag *diag) {
   int64_t shape[ASTRA_MAX_RANK];
-  if (Status s = outputShape(m, input, false, dims, shape, diag)) return s;
+  if (Status s = outputShape(bundle, input, false, dims, shape, diag)) return s;
   return expect(view, int32_t(input.dtype()), input.shape() ? input.shape()->size() : 0, shape, "input",
                 input.name()->c_str(), diag);
 }
@@ -128,12 +128,12 @@ astra_status astra_entry_output_bound(const astra_entry *entry, astra_session *s
   }
   if (Status s = bindDims(session, e, views.data(), dims.data(), diag)) return s;
   for (uint32_t i = 0; i < num_inputs; i++)
-    if (Status s = checkInput(m, *e.inputs()->Get(i), views[i], dims.data(), diag)) return s;
+    if (Status s = checkInput(*entry->bundle, *e.inputs()->Get(i), views[i], dims.data(), diag)) return s;
   const fmt::Tensor *t = e.outputs()->Get(output);
   uint32_t rank = t->shape() ? t->shape()->size() : 0;
   int64_t found[ASTRA_MAX_RANK];
   uint64_t size;
-  if (Status s = outputShape(m, *t, true, dims.data(), found, diag)) return s;
+  if (Status s = outputShape(*entry->bundle, *t, true, dims.data(), found, diag)) return s;
   if (!denseBytes(*dtypeOf(int32_t(t->dtype())), found, rank, size))
     return fail(diag, ASTRA_OVERFLOW, "the shape of output %.64s is negative or too large", t->name()->c_str());
   if (shape && rank) memcpy(shape, found, rank * sizeof(int64_t));

@@ -46,8 +46,14 @@ bool describe(astra_bundle *b) {
   for (const fmt::State *s : *m.states()) numbers += 2 * rankOf(s->shape());
   if (!b->entries.init(heap, m.entries()->size()) || !b->ranges.init(heap, numbers) ||
       !b->tensors.init(heap, tensors) || !b->params.init(heap, m.params()->size()) ||
-      !b->states.init(heap, m.states()->size()) || !b->userParams.init(heap, users))
+      !b->states.init(heap, m.states()->size()) || !b->userParams.init(heap, users) ||
+      !b->constants.init(heap, m.exprs()->size()))
     return false;
+  for (uint32_t i = 0; i < m.exprs()->size(); i++) {
+    const auto *code = m.exprs()->Get(i)->code();
+    if (code->size() == 1 && code->Get(0)->code() == fmt::ExprCode::Const)
+      b->constants[i] = {code->Get(0)->value(), true};
+  }
   int64_t *next = b->ranges.data();
   auto symbolic = [&](const flatbuffers::Vector<uint32_t> *shape) {
     uint32_t rank = rankOf(shape);

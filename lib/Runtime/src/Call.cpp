@@ -23,7 +23,8 @@ struct Submit {
   const astra_call &call;
   astra_diag *diag;
   const fmt::Entry &e = *call.entry->table;
-  const fmt::Manifest &m = session->loaded->bundle->manifest();
+  const astra_bundle &bundle = *session->loaded->bundle;
+  const fmt::Manifest &m = bundle.manifest();
   RoutineMemory &memory = session->memories[call.entry->index];
   View *inputs = session->views.data();
   View *outputs = inputs + e.inputs()->size();
@@ -52,6 +53,16 @@ struct Submit {
     if (device->gpu && strided)
       if (!add(packing, v.bytes, packing) || !roundUp(packing, fmt::kAlign, packing)) return noMemory("copied tensors");
     return ASTRA_OK;
+  }
+  /// Of what a buffer is, for a sentence.
+  const char *nameOf(const fmt::Buffer &b) const {
+    switch (b.kind()) {
+    case BufferKind::Input: return e.inputs()->Get(b.index())->name()->c_str();
+    case BufferKind::Output: return e.outputs()->Get(b.index())->name()->c_str();
+    case BufferKind::State: return m.states()->Get(b.index())->name()->c_str();
+    case BufferKind::Param: return m.params()->Get(b.index())->name()->c_str();
+    default: return "";
+    }
   }
   Status noMemory(const char *what) {
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the %s of entry %.64s", what, e.name()->c_str());
@@ -91,7 +102,7 @@ Status Submit::readInputs() {
   }
   if (Status s = bindDims(session, e, inputs, session->dims.data(), diag)) return s;
   for (uint32_t i = 0; i < call.num_inputs; i++)
-    if (Status s = checkInput(m, *e.inputs()->Get(i), inputs[i], session->dims.data(), diag)) return s;
+    if (Status s = checkInput(bundle, *e.inputs()->Get(i), inputs[i], session->dims.data(), diag)) return s;
   return ASTRA_OK;
 }
 
@@ -114,7 +125,7 @@ Status Submit::readOutputs() {
     if (Status s = checkPlace(outputs[i], device, name, diag)) return s;
     if (Status s = stage(outputs[i], i, true)) return s;
     int64_t shape[ASTRA_MAX_RANK];
-    if (Status s = outputShape(m, *row, true, session->dims.data(), shape, diag)) return s;
+    if (Status s = outputShape(bundle, *row, true, session->dims.data(), shape, diag)) return s;
     if (Status s = expect(outputs[i], int32_t(row->dtype()), row->shape() ? row->shape()->size() : 0, shape, "output",
                           name, diag))
       return s;
@@ -165,23 +176,16 @@ Status Submit::bindBuffers() {
     uint32_t k = b->index();
     void *&at = session->buffers[i];
     uint64_t room = 0;
-    const char *name = "";
     switch (b->kind()) {
-    case BufferKind::Input:
-      at = inputs[k].data, room = inputs[k].bytes, name = e.inputs()->Get(k)->name()->c_str();
-      break;
-    case BufferKind::Output:
-      at = outputs[k].data, room = outputs[k].bytes, name = e.outputs()->Get(k)->name()->c_str();
-      break;
-    case BufferKind::State:
-      at = session->states[k].data, room = session->states[k].bytes, name = m.states()->Get(k)->name()->c_str();
-      break;
+    case BufferKind::Input: at = inputs[k].data, room = inputs[k].bytes; break;
+    case BufferKind::Output: at = outputs[k].data, room = outputs[k].bytes; break;
+    case BufferKind::State: at = session->states[k].data, room = session->states[k].bytes; break;
     case BufferKind::Param: {
       const void *stored = session->params[k] ? session->params[k] : session->loaded->params[k];
-      name = m.params()->Get(k)->name()->c_str();
       if (!stored)
         return fail(diag, ASTRA_MISSING_VALUE,
-                    "param %.64s is not stored in the bundle; set it with astra_loaded_set_param", name);
+                    "param %.64s is not stored in the bundle; set it with astra_loaded_set_param",
+                    m.params()->Get(k)->name()->c_str());
       at = const_cast<void *>(stored), room = m.params()->Get(k)->stored_bytes();
       break;
     }
@@ -189,16 +193,13 @@ Status Submit::bindBuffers() {
     }
     if (memory.bufferBytes[i] > room)
       return malformed(diag, "buffer %u needs %llu bytes of %.64s, which has %llu; the compiler made a mistake", i,
-                       static_cast<unsigned long long>(memory.bufferBytes[i]), name,
+                       static_cast<unsigned long long>(memory.bufferBytes[i]), nameOf(*b),
                        static_cast<unsigned long long>(room));
-  }
-  for (uint32_t b = 0; b < r.buffers()->size(); b++) {
-    const fmt::Buffer *buffer = r.buffers()->Get(b);
-    bool isOutput = buffer->kind() == BufferKind::Output;
-    if (!isOutput && buffer->kind() != BufferKind::Input) continue;
-    for (uint32_t i = 0; i < session->numStaged; i++)
-      if (session->staged[i].isOutput == isOutput && session->staged[i].index == buffer->index())
-        session->buffers[b] = session->staging.data() + session->staged[i].offset;
+    for (uint32_t t = 0; t < session->numStaged; t++) {
+      const StagedTensor &staged = session->staged[t];
+      if (b->kind() == (staged.isOutput ? BufferKind::Output : BufferKind::Input) && k == staged.index)
+        at = session->staging.data() + staged.offset;
+    }
   }
   return ASTRA_OK;
 }
@@ -291,14 +292,14 @@ Status Submit::queue(astra_promise **out) {
 
 /// Actual extents into the promise; a data dim beyond the bound would be a compiler's mistake.
 Status writeExtents(astra_session *session, const fmt::Entry &e, astra_diag *diag) {
-  const fmt::Manifest &m = session->loaded->bundle->manifest();
+  const astra_bundle &bundle = *session->loaded->bundle;
   int64_t *ranks = session->task.promise->extents.data(), *next = ranks + e.outputs()->size();
   for (uint32_t i = 0; i < e.outputs()->size(); i++) {
     const fmt::Tensor *t = e.outputs()->Get(i);
     int64_t bound[ASTRA_MAX_RANK];
     ranks[i] = t->shape() ? t->shape()->size() : 0;
-    if (Status s = outputShape(m, *t, false, session->dims.data(), next, diag)) return s;
-    if (Status s = outputShape(m, *t, true, session->dims.data(), bound, diag)) return s;
+    if (Status s = outputShape(bundle, *t, false, session->dims.data(), next, diag)) return s;
+    if (Status s = outputShape(bundle, *t, true, session->dims.data(), bound, diag)) return s;
     for (int64_t k = 0; k < ranks[i]; k++)
       if (next[k] < 0 || next[k] > bound[k])
         return fail(diag, ASTRA_DATA_DIM, "axis %lld of output %.64s has %lld elements; its bound is %lld",

@@ -133,9 +133,24 @@ struct astra_bundle : astra::rt::Handle {
   astra::rt::Array<const int64_t *> tensors; ///< per entry: inputs, then outputs
   astra::rt::Array<const int64_t *> params, states;
   astra::rt::Array<uint32_t> userParams; ///< indices of the params that a user may replace
+  struct Constant {
+    int64_t value;
+    bool known;
+  };
+  astra::rt::Array<Constant> constants; ///< per expression: its value, if it is one number and no more
 };
 
 namespace astra::rt {
+
+/// The bundle's expression as `evaluate` of its manifest gives it; constants, which most are, without reading the
+/// manifest: a call evaluates several for each of its launches.
+inline Status evaluate(const astra_bundle &bundle, uint32_t index, const int64_t *dims, int64_t &out,
+                       astra_diag *diag) {
+  const astra_bundle::Constant &constant = bundle.constants[index];
+  if (!constant.known) return evaluate(bundle.manifest(), index, dims, out, diag);
+  out = constant.value;
+  return ASTRA_OK;
+}
 
 /// Machine code of one target, ready to run.
 struct Code {

@@ -64,28 +64,29 @@ Status RoutineMemory::evaluate(const fmt::Manifest &m, const fmt::Routine &r, ui
 }
 
 Status Frame::launch(const fmt::Launch &l) {
-  const fmt::Manifest &m = loaded.bundle->manifest();
+  const astra_bundle &bundle = *loaded.bundle;
+  const fmt::Manifest &m = bundle.manifest();
   const fmt::Kernel *kernel = nullptr;
   uint32_t number = 0;
   for (const fmt::Variant *v : *l.variants()) {
     int64_t accepts = 1;
     if (v->guard() != kNone)
-      if (Status s = evaluate(m, v->guard(), dims, accepts, diag)) return s;
+      if (Status s = evaluate(bundle, v->guard(), dims, accepts, diag)) return s;
     if (!accepts) continue;
     kernel = m.kernels()->Get(number = v->kernel());
     break;
   }
   const fmt::KernelCode *code = kernel->code()->Get(loaded.target);
   int64_t items, flops = -1, bytes = -1;
-  if (Status s = evaluate(m, code->items(), dims, items, diag)) return s;
+  if (Status s = evaluate(bundle, code->items(), dims, items, diag)) return s;
   if (items < 0)
     return malformed(diag, "kernel %.64s has %lld work items; the compiler made a mistake", kernel->name()->c_str(),
                      static_cast<long long>(items));
   if (items == 0) return ASTRA_OK;
   if (kernel->flops() != kNone)
-    if (Status s = evaluate(m, kernel->flops(), dims, flops, diag)) return s;
+    if (Status s = evaluate(bundle, kernel->flops(), dims, flops, diag)) return s;
   if (kernel->bytes() != kNone)
-    if (Status s = evaluate(m, kernel->bytes(), dims, bytes, diag)) return s;
+    if (Status s = evaluate(bundle, kernel->bytes(), dims, bytes, diag)) return s;
   void *arguments[fmt::kMaxKernelBuffers];
   uint64_t argumentBytes[fmt::kMaxKernelBuffers];
   for (uint32_t i = 0; i < l.buffers()->size(); i++) {

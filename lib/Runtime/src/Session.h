@@ -39,10 +39,10 @@ struct Range {
 /// `dims` has one number per dim of the manifest.
 Status bindDims(astra_session *session, const fmt::Entry &entry, const View *inputs, int64_t *dims, astra_diag *diag);
 /// Shape (actual or bound) of an output for these dims.
-Status outputShape(const fmt::Manifest &m, const fmt::Tensor &output, bool bound, const int64_t *dims, int64_t *shape,
-                   astra_diag *diag);
+Status outputShape(const astra_bundle &bundle, const fmt::Tensor &output, bool bound, const int64_t *dims,
+                   int64_t *shape, astra_diag *diag);
 /// dtype, rank and shape of an input are those of the entry for these dims.
-Status checkInput(const fmt::Manifest &m, const fmt::Tensor &input, const View &view, const int64_t *dims,
+Status checkInput(const astra_bundle &bundle, const fmt::Tensor &input, const View &view, const int64_t *dims,
                   astra_diag *diag);
 
 /// The stored form of a user's param (Params.cpp). `out` owns new memory on success.
