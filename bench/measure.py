@@ -4,7 +4,7 @@ Takes:    a row, the peers' processes, our programs.
 Gives:    a record (a dictionary for the JSON file).
 Keeps:    results are compared before anything is timed. In a round each contestant runs once, ours between two
           measurements of what the machine can do; the order turns from round to round. Everything reported is a median
-          over rounds; ratios are taken within a round.
+          over rounds; ratios are taken within a round. A peer that needs seconds for a call has one round.
 Does not: choose rows or print tables.
 """
 
@@ -19,6 +19,7 @@ import rows
 from process import Failed, OursProcess
 
 LOAD_SECONDS = 420
+SLOW = 3  # seconds: a peer that takes longer for a call runs in the first round alone
 
 
 class Setting:
@@ -87,16 +88,19 @@ def calls_per_round(contestant, seconds):
 
 def rounds_of(contestants, setting, limits):
     """Seconds of each contestant in each round, and the limits around ours."""
-    calls, times, measured, absent = {}, {name: [] for name in contestants}, [], {}
+    calls, times, measured, absent, slow = {}, {name: [] for name in contestants}, [], {}, set()
     for name, contestant in contestants.items():
         try:
-            calls[name] = calls_per_round(contestant, setting.slice)
+            once = contestant.seconds(1)
+            calls[name] = calls_per_round(contestant, setting.slice) if once < SLOW else 1
+            if once >= SLOW and name != "ours":
+                slow.add(name)
         except Failed as failed:
             absent[name] = f"failed while it ran: {failed}"
     names = list(calls)
     for number in range(setting.rounds):
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            if name in absent:
+            if name in absent or (name in slow and number):
                 continue
             try:
                 if name == "ours":
