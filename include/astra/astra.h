@@ -237,7 +237,7 @@ typedef struct astra_device_options {
   const astra_executor *executor; /* NULL: num_threads decides */
   uint32_t num_threads; /* without an executor: 0 or 1 makes no thread (calls run inside submit on the caller's
                            thread); n > 1 makes a pool of n threads, of which n - 1 look for work for spin_ns before
-                           they sleep */
+                           they sleep; calls of about a microsecond run inside submit all the same */
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
   const char *driver;             /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */

@@ -257,7 +257,7 @@ Status Submit::prepare() {
 Status Submit::queue(astra_promise **out) {
   astra_runtime *runtime = session->runtime;
   astra_promise *promise = session->task.promise;
-  bool starts = false;
+  bool starts = false, small = stream->device->threads && &stream->device->type == &cpuDevice && memory.isSmall();
   Status s = ASTRA_OK;
   {
     Lock lock(runtime->order);
@@ -286,7 +286,7 @@ Status Submit::queue(astra_promise **out) {
     if (t.flags & ASTRA_TENSOR_DONATED) astra_buffer_free(&t.buffer);
   }
   if (out) *out = promise;
-  if (starts) start(stream);
+  if (starts) start(stream, small ? promise : nullptr);
   return ASTRA_OK;
 }
 

@@ -22,6 +22,26 @@ bool RoutineMemory::init(Heap &heap, const fmt::Manifest &m, const fmt::Routine 
          slotOffsets.init(heap, r.slots()->size() + 1);
 }
 
+/// Operations or bytes of all launches together, of each whichever are more; -1 if not known: it loops, branches or
+/// reads dims.
+static int64_t costOf(const fmt::Manifest &m, const fmt::Routine &r, const int64_t *dims) {
+  int64_t all = 0;
+  const fmt::Program *p = r.programs()->Get(0);
+  for (uint32_t i = 0; i < p->code()->size(); i++) {
+    if (p->code_type()->GetEnum<Instr>(i) != Instr::Launch) return -1;
+    int64_t most = -1;
+    for (const fmt::Variant *v : *p->code()->GetAs<fmt::Launch>(i)->variants()) {
+      const fmt::Kernel *k = m.kernels()->Get(v->kernel());
+      for (uint32_t x : {k->flops(), k->bytes()}) {
+        int64_t value;
+        if (x != kNone && !astra::rt::evaluate(m, x, dims, value, nullptr) && value > most) most = value;
+      }
+    }
+    if (most < 0 || __builtin_add_overflow(all, most, &all)) return -1;
+  }
+  return all;
+}
+
 Status RoutineMemory::evaluate(const fmt::Manifest &m, const fmt::Routine &r, uint32_t target, const int64_t *dims,
                                astra_diag *diag) {
   if (valid && (key.size() == 0 || memcmp(key.data(), dims, key.size() * sizeof(int64_t)) == 0)) return ASTRA_OK;
@@ -58,6 +78,7 @@ Status RoutineMemory::evaluate(const fmt::Manifest &m, const fmt::Routine &r, ui
         if (bytes > scratchStride) scratchStride = bytes;
       }
     }
+  cost = costOf(m, r, dims);
   if (key.size()) memcpy(key.data(), dims, key.size() * sizeof(int64_t));
   valid = true;
   return ASTRA_OK;

@@ -16,11 +16,14 @@ struct RoutineMemory {
   Array<uint64_t> bufferBytes; ///< per buffer
   Array<uint64_t> slotOffsets; ///< per slot, in the arena; then the size of the arena
   uint64_t scratchStride;      ///< per worker
+  int64_t cost;                ///< of its launches together, as Launch's; -1: not known
 
   bool init(Heap &heap, const fmt::Manifest &m, const fmt::Routine &r);
   /// On failure it is not valid and nothing else has changed.
   Status evaluate(const fmt::Manifest &m, const fmt::Routine &r, uint32_t target, const int64_t *dims,
                   astra_diag *diag);
+  /// Less than a worker takes to come to it.
+  bool isSmall() const { return cost >= 0 && cost < 100000; }
   uint64_t arenaBytes() const { return slotOffsets[slotOffsets.size() - 1]; }
 };
 

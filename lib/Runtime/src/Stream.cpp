@@ -304,9 +304,15 @@ bool astra::rt::append(astra_stream *stream, Task &task) {
   return !std::exchange(stream->running, true);
 }
 
-void astra::rt::start(astra_stream *stream) {
+void astra::rt::start(astra_stream *stream, astra_promise *small) {
   Ready ready;
-  schedule(stream, ready);
+  if (small) {
+    retain(small);
+    drain(stream, ready, small); // what others queue meanwhile goes to the workers
+    release(small);
+  } else {
+    schedule(stream, ready);
+  }
   pump(ready);
 }
 

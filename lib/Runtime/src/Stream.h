@@ -62,8 +62,9 @@ bool place(astra_stream *stream, Task &task);
 /// With runtime.order still locked after `place`: the task takes its place in the stream's order. Gives whether the
 /// caller must `start` the stream when order is unlocked.
 bool append(astra_stream *stream, Task &task);
-/// Lets the stream go on: on the device's workers, or here.
-void start(astra_stream *stream);
+/// Lets the stream go on: on the device's workers, or here. `small`: the promise of its next task, which takes less
+/// time than a worker takes to come: it runs here too; null: there is none.
+void start(astra_stream *stream, astra_promise *small = nullptr);
 
 /// Takes up the streams that were parked.
 void scheduleAll(Waiter *waiters, Ready &ready);

@@ -17,7 +17,8 @@ using namespace astra::test;
 
 namespace {
 
-/// One entry with one launch, `kernel` of n items, that costs `flops` in all (0: the bundle does not say).
+/// One entry with one launch, `kernel` of n items, that costs `flops` in all (0: the bundle does not say); and one that
+/// does not end before the caller writes to its input.
 Bytes bundleOf(const char *kernel, int64_t flops) {
   using fmt::Access;
   using fmt::BufferKind;
@@ -33,6 +34,13 @@ Bytes bundleOf(const char *kernel, int64_t flops) {
   fmt::RoutineT &r = *e.routine;
   uint32_t first = addBuffer(r, BufferKind::Output, 0, bytes), second = addBuffer(r, BufferKind::Output, 1, bytes);
   addLaunch(r, 0, number, {first, second});
+  uint32_t gate = k.kernel("gate", {Access::Read, Access::Write}, k.number(1), k.number(0)), four = k.number(4);
+  fmt::EntryT &g = k.entry("gate");
+  addTensor(g.inputs, "g", {}, {}, fmt::DType::I32);
+  addTensor(g.outputs, "y", {});
+  uint32_t in = addBuffer(*g.routine, BufferKind::Input, 0, four),
+           out = addBuffer(*g.routine, BufferKind::Output, 0, four);
+  addLaunch(*g.routine, 0, gate, {in, out});
   return assemble(k);
 }
 
@@ -51,17 +59,17 @@ struct Caller {
     EXPECT_OK(astra_bundle_find_entry(bundle, "main", &entry, &diag));
   }
   /// The two outputs, which begin as zeros.
-  void call(int64_t n) {
-    std::vector<float> x(n);
-    first.assign(n, 0), second.assign(n, 0);
+  Promise submit(int64_t n) {
+    x.assign(n, 0), first.assign(n, 0), second.assign(n, 0);
     Tensor in = tensor(x, {n}), out[] = {tensor(first, {n}), tensor(second, {n})};
     astra_tensor outputs[] = {out[0].t, out[1].t};
     astra_call c = ASTRA_INIT(astra_call);
     c.entry = entry, c.inputs = &in.t, c.num_inputs = 1, c.outputs = outputs, c.num_outputs = 2;
     Promise promise;
     EXPECT_OK(astra_session_submit(session, stream, &c, promise.out(), &diag));
-    EXPECT_OK(astra_promise_wait(promise, &diag));
+    return promise;
   }
+  void call(int64_t n) { EXPECT_OK(astra_promise_wait(submit(n), &diag)); }
 
   Aligned file;
   Runtime runtime;
@@ -71,7 +79,7 @@ struct Caller {
   Loaded loaded;
   Session session;
   const astra_entry *entry = nullptr;
-  std::vector<float> first, second;
+  std::vector<float> x, first, second;
   Diag diag;
 };
 
@@ -103,6 +111,45 @@ TEST(Split, WorkersComeWhetherTheySleepOrNot) {
       caller.call(threads);
       ASSERT_EQ(caller.second, std::vector<float>(threads, 1)) << "call " << i;
     }
+  }
+}
+
+TEST(Split, ASmallCallRunsInSubmit) {
+  Caller caller(bundleOf("visit", 99999), 3);
+  for (int again = 0; again < 100; again++) {
+    Promise p = caller.submit(10);
+    EXPECT_EQ(astra_promise_poll(p, nullptr), ASTRA_OK);
+    ASSERT_EQ(caller.first, std::vector<float>(10, 1));
+  }
+}
+
+TEST(Split, ASmallCallWaitsForItsTurn) {
+  Caller caller(bundleOf("visit", 1000), 2);
+  Diag diag;
+  const astra_entry *entry = nullptr;
+  EXPECT_OK(astra_bundle_find_entry(caller.bundle, "gate", &entry, &diag));
+  for (bool byPromise : {false, true}) { // behind the gate in its stream; behind its promise in another
+    int32_t gate = 0;
+    float y = 0;
+    Session session;
+    Stream other;
+    EXPECT_OK(astra_session_init(session.out(), caller.loaded, nullptr, &diag));
+    EXPECT_OK(astra_stream_init(other.out(), caller.device, &diag));
+    astra_tensor in = ASTRA_INIT(astra_tensor), out = ASTRA_INIT(astra_tensor);
+    in.data = &gate, in.data_bytes = 4, in.dtype = ASTRA_I32;
+    out.data = &y, out.data_bytes = 4, out.dtype = ASTRA_F32;
+    astra_call c = ASTRA_INIT(astra_call);
+    c.entry = entry, c.inputs = &in, c.num_inputs = 1, c.outputs = &out, c.num_outputs = 1;
+    Promise before;
+    EXPECT_OK(astra_session_submit(session, byPromise ? other : caller.stream, &c, before.out(), &diag));
+    if (byPromise) EXPECT_OK(astra_stream_wait(caller.stream, before, &diag));
+    Promise small = caller.submit(10);
+    EXPECT_EQ(astra_promise_poll(small, nullptr), ASTRA_NOT_READY);
+    EXPECT_EQ(caller.first, std::vector<float>(10, 0));
+    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+    EXPECT_OK(astra_promise_wait(small, &diag));
+    EXPECT_EQ(caller.first, std::vector<float>(10, 1));
+    EXPECT_OK(astra_promise_wait(before, &diag));
   }
 }
 
