@@ -170,6 +170,7 @@ void Scheduler::pack(UOpRef view, unsigned axis) {
   std::vector<UOpRef> allocated = bound(view->shape);
   Place to{slotBuffer(view->dtype, allocated, l), l, allocated};
   copyView(view, to);
+  if (const Place *own = places.find(view); own && !packedFrom.count(view)) packedFrom.set(view, own->buffer);
   places.set(view, to);
 }
 

@@ -162,10 +162,16 @@ bool Scheduler::placeWords(UOpRef words) {
   return true;
 }
 
+bool Scheduler::liesIn(UOpRef v, uint32_t buffer) {
+  const Place *at = placeOf(v);
+  const uint32_t *home = packedFrom.find(v);
+  return (at && at->buffer == buffer) || (home && *home == buffer);
+}
+
 void Scheduler::copyTo(UOpRef v, const Place &to) {
   const Place *from = placeOf(v);
   if (!from) return fail("internal error: a value without a place");
-  if (from->buffer == to.buffer) return;
+  if (liesIn(v, to.buffer)) return;
   if (from->layout == to.layout && from->allocated == to.allocated &&
       llvm::all_of(to.allocated, [](UOpRef d) { return d->isConst(); })) {
     touch(from->buffer);
@@ -194,7 +200,7 @@ void Scheduler::moveAll(ArrayRef<std::pair<UOpRef, Place>> wanted) {
   for (auto &[v, to] : llvm::reverse(wanted)) {
     const Place *from = placeOf(v);
     if (!from) return fail("internal error: a value without a place");
-    if (from->buffer == to.buffer) continue;
+    if (liesIn(v, to.buffer)) continue;
     ++readers[from->buffer];
     reads[from->buffer].push_back(v);
     into[to.buffer] = moves.size();
@@ -310,6 +316,7 @@ void Scheduler::begin(Routine &r) {
   program = 0;
   clock = 0;
   places.clear();
+  packedFrom.clear();
   shared.clear();
   uses.clear();
   indexMap.clear();

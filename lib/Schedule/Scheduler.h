@@ -48,6 +48,8 @@ private:
   /// Into its destination or the place of a value that dies, else into a copy of source 0.
   void scatter(UOpRef v, const Place *destination);
   void copyTo(UOpRef v, const Place &to);
+  /// Whether v is there already, be its place a packed copy or not.
+  bool liesIn(UOpRef v, uint32_t buffer);
   /// Gives words the place of their bytes, where these are neighbours there; else false.
   bool placeWords(UOpRef words);
   /// Brings every value to its place, as if all at once: a state may get what another one was.
@@ -98,8 +100,8 @@ private:
   void scan(UOpRef n);
   /// What is computed between these two lies where it does in a body only, which may not run: whoever comes after
   /// computes it again.
-  void enterBody() { places.enter(), indexMap.enter(), results.enter(), finalDims.enter(); }
-  void leaveBody() { places.leave(), indexMap.leave(), results.leave(), finalDims.leave(); }
+  void enterBody() { places.enter(), packedFrom.enter(), indexMap.enter(), results.enter(), finalDims.enter(); }
+  void leaveBody() { places.leave(), packedFrom.leave(), indexMap.leave(), results.leave(), finalDims.leave(); }
   /// The results of a function body with its arguments replaced.
   std::vector<UOpRef> inlined(UOpRef fn, llvm::ArrayRef<UOpRef> args);
   UOpRef leaf(DType t, llvm::ArrayRef<UOpRef> shape, Place p);
@@ -148,6 +150,7 @@ private:
   Routine *routine = nullptr;
   uint32_t program = 0;
   ScopedMap<Place> places;
+  ScopedMap<uint32_t> packedFrom;  // buffers where values lie as well whose place is a packed copy
   llvm::DenseSet<uint32_t> shared; // buffers that values in and outside of a body name: none of those may write it
   llvm::DenseMap<UOpRef, unsigned> uses;
   llvm::DenseMap<UOpRef, Overwrite> overwriting; // updates of states in the program at hand
