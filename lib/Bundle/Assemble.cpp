@@ -101,6 +101,7 @@ private:
   }
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
+  UOpRef steps(const KernelSpec &spec);
   UOpRef operations(const KernelSpec &spec);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
   static TargetCode codeOf(GpuBinary &binary);
@@ -276,9 +277,35 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
       count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   if (Error e = set(out.bytes, bytes)) return e;
   UOpRef flops = operations(spec);
+  UOpRef all = steps(spec);
   if (joins)
-    for (const Follower &f : spec.followers) flops = idxAdd(ctx, flops, operations(f.spec));
+    for (const Follower &f : spec.followers) {
+      flops = idxAdd(ctx, flops, operations(f.spec));
+      all = idxAdd(ctx, all, steps(f.spec));
+    }
+  if (Error e = set(out.steps, all)) return e;
   return spec.heavy ? set(out.flops, flops) : Error::success();
+}
+
+/// Operations of every kind, as if each node's elements were computed once: a division counts as some, one of integers
+/// as many. What a contract computes of its operands again for each tile is not counted again.
+UOpRef Assembler::steps(const KernelSpec &spec) {
+  UOpRef all = ctx.index(0);
+  for (UOpRef n : topoSort(spec.outputs[0].value)) {
+    if (n->isIndex() || has(n->op, Leaf) || has(n->op, Movement)) continue;
+    UOpRef points = idxProduct(ctx, n->shape);
+    if (n->is(Op::Contract)) {
+      ContractSpec c = cantFail(decodeContract(n->ints));
+      points = idxMul(ctx, idxProduct(ctx, n->indices().take_front(c.kept + c.reduced)), ctx.index(2));
+    } else if (!n->tensors().empty() && !has(n->op, Elementwise)) {
+      points = idxAdd(ctx, points, idxProduct(ctx, n->tensors()[0]->shape));
+    }
+    bool slow = n->is(Op::Div) || n->is(Op::FloorDiv) || n->is(Op::TruncDiv) || n->is(Op::Mod) || n->is(Op::Rem) ||
+                n->is(Op::Sqrt);
+    int64_t each = !slow ? 1 : isFloat(n->dtype) ? 4 : 64;
+    all = idxAdd(ctx, all, idxMul(ctx, points, ctx.index(each)));
+  }
+  return all;
 }
 
 std::vector<fmt::Access> Assembler::accessOf(const Kernel &k) {
@@ -337,7 +364,8 @@ Error Assembler::kernels() {
     for (const GpuPart &g : gpus)
       if (g.cpu)
         if (Error e = gpuCode(*out, g, i, true)) return e;
-    // A cost that the format cannot say is left out: it informs traces, nothing depends on it.
+    // A cost that the format cannot say is left out: it says how a launch is split and where a call runs, not what it
+    // computes.
     consumeError(costs(*out, spec));
     manifest.kernels.push_back(std::move(out));
   }

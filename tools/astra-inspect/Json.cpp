@@ -152,6 +152,7 @@ void Writer::manifest() {
       for (fmt::Access a : k.access) j.value(StringRef(fmt::EnumNameAccess(a)).lower());
     });
     expr("flops", k.flops);
+    expr("steps", k.steps);
     expr("bytes", k.bytes);
     objects("code", k.code, [&](const fmt::KernelCodeT &c) {
       j.attribute("offset", c.offset);

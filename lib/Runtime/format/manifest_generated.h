@@ -2624,6 +2624,7 @@ struct KernelT : public flatbuffers::NativeTable {
   std::vector<std::unique_ptr<astra::fmt::KernelCodeT>> code{};
   uint32_t flops = 4294967295;
   uint32_t bytes = 4294967295;
+  uint32_t steps = 4294967295;
   KernelT() = default;
   KernelT(const KernelT &o);
   KernelT(KernelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -2638,7 +2639,8 @@ struct Kernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ACCESS = 6,
     VT_CODE = 8,
     VT_FLOPS = 10,
-    VT_BYTES = 12
+    VT_BYTES = 12,
+    VT_STEPS = 14
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -2655,6 +2657,9 @@ struct Kernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t bytes() const {
     return GetField<uint32_t>(VT_BYTES, 4294967295);
   }
+  uint32_t steps() const {
+    return GetField<uint32_t>(VT_STEPS, 4294967295);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -2666,6 +2671,7 @@ struct Kernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfTables(code()) &&
            VerifyField<uint32_t>(verifier, VT_FLOPS, 4) &&
            VerifyField<uint32_t>(verifier, VT_BYTES, 4) &&
+           VerifyField<uint32_t>(verifier, VT_STEPS, 4) &&
            verifier.EndTable();
   }
   KernelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -2692,6 +2698,9 @@ struct KernelBuilder {
   void add_bytes(uint32_t bytes) {
     fbb_.AddElement<uint32_t>(Kernel::VT_BYTES, bytes, 4294967295);
   }
+  void add_steps(uint32_t steps) {
+    fbb_.AddElement<uint32_t>(Kernel::VT_STEPS, steps, 4294967295);
+  }
   explicit KernelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2712,8 +2721,10 @@ inline flatbuffers::Offset<Kernel> CreateKernel(
     flatbuffers::Offset<flatbuffers::Vector<astra::fmt::Access>> access = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::KernelCode>>> code = 0,
     uint32_t flops = 4294967295,
-    uint32_t bytes = 4294967295) {
+    uint32_t bytes = 4294967295,
+    uint32_t steps = 4294967295) {
   KernelBuilder builder_(_fbb);
+  builder_.add_steps(steps);
   builder_.add_bytes(bytes);
   builder_.add_flops(flops);
   builder_.add_code(code);
@@ -2728,7 +2739,8 @@ inline flatbuffers::Offset<Kernel> CreateKernelDirect(
     const std::vector<astra::fmt::Access> *access = nullptr,
     const std::vector<flatbuffers::Offset<astra::fmt::KernelCode>> *code = nullptr,
     uint32_t flops = 4294967295,
-    uint32_t bytes = 4294967295) {
+    uint32_t bytes = 4294967295,
+    uint32_t steps = 4294967295) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto access__ = access ? _fbb.CreateVector<astra::fmt::Access>(*access) : 0;
   auto code__ = code ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::KernelCode>>(*code) : 0;
@@ -2738,7 +2750,8 @@ inline flatbuffers::Offset<Kernel> CreateKernelDirect(
       access__,
       code__,
       flops,
-      bytes);
+      bytes,
+      steps);
 }
 
 flatbuffers::Offset<Kernel> CreateKernel(flatbuffers::FlatBufferBuilder &_fbb, const KernelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -4464,7 +4477,8 @@ inline KernelT::KernelT(const KernelT &o)
       : name(o.name),
         access(o.access),
         flops(o.flops),
-        bytes(o.bytes) {
+        bytes(o.bytes),
+        steps(o.steps) {
   code.reserve(o.code.size());
   for (const auto &code_ : o.code) { code.emplace_back((code_) ? new astra::fmt::KernelCodeT(*code_) : nullptr); }
 }
@@ -4475,6 +4489,7 @@ inline KernelT &KernelT::operator=(KernelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(code, o.code);
   std::swap(flops, o.flops);
   std::swap(bytes, o.bytes);
+  std::swap(steps, o.steps);
   return *this;
 }
 
@@ -4492,6 +4507,7 @@ inline void Kernel::UnPackTo(KernelT *_o, const flatbuffers::resolver_function_t
   { auto _e = code(); if (_e) { _o->code.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->code[_i] = std::unique_ptr<astra::fmt::KernelCodeT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = flops(); _o->flops = _e; }
   { auto _e = bytes(); _o->bytes = _e; }
+  { auto _e = steps(); _o->steps = _e; }
 }
 
 inline flatbuffers::Offset<Kernel> Kernel::Pack(flatbuffers::FlatBufferBuilder &_fbb, const KernelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4507,13 +4523,15 @@ inline flatbuffers::Offset<Kernel> CreateKernel(flatbuffers::FlatBufferBuilder &
   auto _code = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::KernelCode>> (_o->code.size(), [](size_t i, _VectorArgs *__va) { return CreateKernelCode(*__va->__fbb, __va->__o->code[i].get(), __va->__rehasher); }, &_va );
   auto _flops = _o->flops;
   auto _bytes = _o->bytes;
+  auto _steps = _o->steps;
   return astra::fmt::CreateKernel(
       _fbb,
       _name,
       _access,
       _code,
       _flops,
-      _bytes);
+      _bytes,
+      _steps);
 }
 
 inline GpuTargetT *GpuTarget::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -110,7 +110,7 @@ Status RoutineChecker::launch(const fmt::Launch &l) {
       if (Status s = c.expression(code->items(), DimLevel::Internal, "a number of work items")) return s;
       if (Status s = c.expression(code->scratch(), DimLevel::Entry, "a size of scratch memory")) return s;
     }
-    for (uint32_t cost : {k->flops(), k->bytes()})
+    for (uint32_t cost : {k->flops(), k->bytes(), k->steps()})
       if (cost != kNone)
         if (Status s = c.expression(cost, DimLevel::Internal, "a cost")) return s;
   }

@@ -22,22 +22,25 @@ bool RoutineMemory::init(Heap &heap, const fmt::Manifest &m, const fmt::Routine 
          slotOffsets.init(heap, r.slots()->size() + 1);
 }
 
-/// Operations or bytes of all launches together, of each whichever are more; -1 if not known: it loops, branches or
-/// reads dims.
+/// Operations or bytes of all launches together, of each whichever are more, and what a launch costs by itself; -1 if
+/// not known: the routine loops, branches or reads dims, or a kernel does not say how many operations it has.
+static constexpr int64_t kLaunchCost = 10000; // 0.1 us at 100 operations or bytes a nanosecond
 static int64_t costOf(const fmt::Manifest &m, const fmt::Routine &r, const int64_t *dims) {
   int64_t all = 0;
   const fmt::Program *p = r.programs()->Get(0);
   for (uint32_t i = 0; i < p->code()->size(); i++) {
     if (p->code_type()->GetEnum<Instr>(i) != Instr::Launch) return -1;
-    int64_t most = -1;
+    int64_t most = 0;
     for (const fmt::Variant *v : *p->code()->GetAs<fmt::Launch>(i)->variants()) {
       const fmt::Kernel *k = m.kernels()->Get(v->kernel());
-      for (uint32_t x : {k->flops(), k->bytes()}) {
+      if (k->steps() == kNone) return -1;
+      for (uint32_t x : {k->steps(), k->bytes()}) {
         int64_t value;
-        if (x != kNone && !astra::rt::evaluate(m, x, dims, value, nullptr) && value > most) most = value;
+        if (x != kNone && astra::rt::evaluate(m, x, dims, value, nullptr)) return -1;
+        if (x != kNone && value > most) most = value;
       }
     }
-    if (most < 0 || __builtin_add_overflow(all, most, &all)) return -1;
+    if (__builtin_add_overflow(all, kLaunchCost, &all) || __builtin_add_overflow(all, most, &all)) return -1;
   }
   return all;
 }

@@ -16,7 +16,7 @@ struct RoutineMemory {
   Array<uint64_t> bufferBytes; ///< per buffer
   Array<uint64_t> slotOffsets; ///< per slot, in the arena; then the size of the arena
   uint64_t scratchStride;      ///< per worker
-  int64_t cost;                ///< of its launches together, as Launch's; -1: not known
+  int64_t cost;                ///< of its launches together, in operations or bytes; -1: not known
 
   bool init(Heap &heap, const fmt::Manifest &m, const fmt::Routine &r);
   /// On failure it is not valid and nothing else has changed.

@@ -18,15 +18,15 @@ using namespace astra::test;
 namespace {
 
 /// One entry with one launch, `kernel` of n items, that costs `flops` in all (0: the bundle does not say); and one that
-/// does not end before the caller writes to its input.
-Bytes bundleOf(const char *kernel, int64_t flops) {
+/// does not end before the caller writes to its input, of so many steps and bytes (0: the bundle does not say).
+Bytes bundleOf(const char *kernel, int64_t flops, int64_t gateSteps = 0, int64_t gateBytes = 0) {
   using fmt::Access;
   using fmt::BufferKind;
   ManifestMaker k;
   uint32_t n = k.dim("n", fmt::DimSource::Shape, 1, 100000), items = k.expr({{fmt::ExprCode::Dim, n}}),
            bytes = k.dimValue(n, 4);
   uint32_t number = k.kernel(kernel, {Access::ReadWrite, Access::ReadWrite}, items, k.number(0));
-  if (flops) k.m.kernels[number]->flops = k.number(flops);
+  if (flops) k.m.kernels[number]->flops = k.m.kernels[number]->steps = k.number(flops);
   fmt::EntryT &e = k.entry("main");
   e.binds.push_back({n, 0, 0});
   addTensor(e.inputs, "x", {items});
@@ -35,6 +35,8 @@ Bytes bundleOf(const char *kernel, int64_t flops) {
   uint32_t first = addBuffer(r, BufferKind::Output, 0, bytes), second = addBuffer(r, BufferKind::Output, 1, bytes);
   addLaunch(r, 0, number, {first, second});
   uint32_t gate = k.kernel("gate", {Access::Read, Access::Write}, k.number(1), k.number(0)), four = k.number(4);
+  if (gateSteps) k.m.kernels[gate]->steps = k.number(gateSteps);
+  if (gateBytes) k.m.kernels[gate]->bytes = k.number(gateBytes);
   fmt::EntryT &g = k.entry("gate");
   addTensor(g.inputs, "g", {}, {}, fmt::DType::I32);
   addTensor(g.outputs, "y", {});
@@ -115,7 +117,7 @@ TEST(Split, WorkersComeWhetherTheySleepOrNot) {
 }
 
 TEST(Split, ASmallCallRunsInSubmit) {
-  Caller caller(bundleOf("visit", 99999), 3);
+  Caller caller(bundleOf("visit", 89999), 3);
   for (int again = 0; again < 100; again++) {
     Promise p = caller.submit(10);
     EXPECT_EQ(astra_promise_poll(p, nullptr), ASTRA_OK);
@@ -123,11 +125,23 @@ TEST(Split, ASmallCallRunsInSubmit) {
   }
 }
 
+/// A call of the entry that waits for `gate`.
+Promise submitGate(Caller &caller, astra_session *session, astra_stream *stream, int32_t &gate, float &y) {
+  Diag diag;
+  astra_call c = ASTRA_INIT(astra_call);
+  EXPECT_OK(astra_bundle_find_entry(caller.bundle, "gate", &c.entry, &diag));
+  astra_tensor in = ASTRA_INIT(astra_tensor), out = ASTRA_INIT(astra_tensor);
+  in.data = &gate, in.data_bytes = 4, in.dtype = ASTRA_I32;
+  out.data = &y, out.data_bytes = 4, out.dtype = ASTRA_F32;
+  c.inputs = &in, c.num_inputs = 1, c.outputs = &out, c.num_outputs = 1;
+  Promise promise;
+  EXPECT_OK(astra_session_submit(session, stream, &c, promise.out(), &diag));
+  return promise;
+}
+
 TEST(Split, ASmallCallWaitsForItsTurn) {
   Caller caller(bundleOf("visit", 1000), 2);
   Diag diag;
-  const astra_entry *entry = nullptr;
-  EXPECT_OK(astra_bundle_find_entry(caller.bundle, "gate", &entry, &diag));
   for (bool byPromise : {false, true}) { // behind the gate in its stream; behind its promise in another
     int32_t gate = 0;
     float y = 0;
@@ -135,13 +149,7 @@ TEST(Split, ASmallCallWaitsForItsTurn) {
     Stream other;
     EXPECT_OK(astra_session_init(session.out(), caller.loaded, nullptr, &diag));
     EXPECT_OK(astra_stream_init(other.out(), caller.device, &diag));
-    astra_tensor in = ASTRA_INIT(astra_tensor), out = ASTRA_INIT(astra_tensor);
-    in.data = &gate, in.data_bytes = 4, in.dtype = ASTRA_I32;
-    out.data = &y, out.data_bytes = 4, out.dtype = ASTRA_F32;
-    astra_call c = ASTRA_INIT(astra_call);
-    c.entry = entry, c.inputs = &in, c.num_inputs = 1, c.outputs = &out, c.num_outputs = 1;
-    Promise before;
-    EXPECT_OK(astra_session_submit(session, byPromise ? other : caller.stream, &c, before.out(), &diag));
+    Promise before = submitGate(caller, session, byPromise ? other : caller.stream, gate, y);
     if (byPromise) EXPECT_OK(astra_stream_wait(caller.stream, before, &diag));
     Promise small = caller.submit(10);
     EXPECT_EQ(astra_promise_poll(small, nullptr), ASTRA_NOT_READY);
@@ -150,6 +158,22 @@ TEST(Split, ASmallCallWaitsForItsTurn) {
     EXPECT_OK(astra_promise_wait(small, &diag));
     EXPECT_EQ(caller.first, std::vector<float>(10, 1));
     EXPECT_OK(astra_promise_wait(before, &diag));
+  }
+}
+
+TEST(Split, ALargeCallDoesNotRunInSubmit) { // submit would never return
+  struct {
+    int64_t steps, bytes;
+  } costs[] = {{95000, 0}, {1, 95000}, {0, 1}, {0, 0}};
+  for (auto [steps, bytes] : costs) {
+    Caller caller(bundleOf("visit", 0, steps, bytes), 2);
+    Diag diag;
+    int32_t gate = 0;
+    float y = 0;
+    Promise p = submitGate(caller, caller.session, caller.stream, gate, y);
+    EXPECT_EQ(astra_promise_poll(p, nullptr), ASTRA_NOT_READY);
+    __atomic_store_n(&gate, 1, __ATOMIC_RELEASE);
+    EXPECT_OK(astra_promise_wait(p, &diag));
   }
 }
 
