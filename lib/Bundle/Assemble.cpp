@@ -102,7 +102,7 @@ private:
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
   UOpRef steps(const KernelSpec &spec);
-  UOpRef operations(const KernelSpec &spec);
+  UOpRef operations(UOpRef n);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
   static TargetCode codeOf(GpuBinary &binary);
   static std::vector<fmt::Access> accessOf(const Kernel &k);
@@ -248,13 +248,13 @@ Error Assembler::states() {
 
 //===- Kernels and targets --------------------------------------------------===//
 
-/// Floating point operations of the contract or reduce that is a kernel's work; 0 without one.
-UOpRef Assembler::operations(const KernelSpec &spec) {
-  if (spec.heavy && spec.heavy->is(Op::Contract)) {
-    ContractSpec c = cantFail(decodeContract(spec.heavy->ints));
-    return idxMul(ctx, idxProduct(ctx, spec.heavy->indices().take_front(c.kept + c.reduced)), ctx.index(2));
+/// Operations of a contract or reduce; 0 of anything else, or null.
+UOpRef Assembler::operations(UOpRef n) {
+  if (n && n->is(Op::Contract)) {
+    ContractSpec c = cantFail(decodeContract(n->ints));
+    return idxMul(ctx, idxProduct(ctx, n->indices().take_front(c.kept + c.reduced)), ctx.index(2));
   }
-  return spec.heavy && spec.heavy->is(Op::Reduce) ? idxProduct(ctx, spec.heavy->src[0]->shape) : ctx.index(0);
+  return n && n->is(Op::Reduce) ? idxProduct(ctx, n->src[0]->shape) : ctx.index(0);
 }
 
 /// Bytes of a launch: every buffer once; of one that is written in part, that part. Where there are
@@ -276,15 +276,16 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
     else
       count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
   if (Error e = set(out.bytes, bytes)) return e;
-  UOpRef flops = operations(spec);
+  UOpRef flops = operations(spec.heavy);
   UOpRef all = steps(spec);
   if (joins)
     for (const Follower &f : spec.followers) {
-      flops = idxAdd(ctx, flops, operations(f.spec));
+      flops = idxAdd(ctx, flops, operations(f.spec.heavy));
       all = idxAdd(ctx, all, steps(f.spec));
     }
-  if (Error e = set(out.steps, all)) return e;
-  return spec.heavy ? set(out.flops, flops) : Error::success();
+  if (spec.heavy)
+    if (Error e = set(out.flops, flops)) return e;
+  return set(out.steps, all);
 }
 
 /// Operations of every kind, as if each node's elements were computed once: a division counts as some, one of integers
@@ -293,13 +294,9 @@ UOpRef Assembler::steps(const KernelSpec &spec) {
   UOpRef all = ctx.index(0);
   for (UOpRef n : topoSort(spec.outputs[0].value)) {
     if (n->isIndex() || has(n->op, Leaf) || has(n->op, Movement)) continue;
-    UOpRef points = idxProduct(ctx, n->shape);
-    if (n->is(Op::Contract)) {
-      ContractSpec c = cantFail(decodeContract(n->ints));
-      points = idxMul(ctx, idxProduct(ctx, n->indices().take_front(c.kept + c.reduced)), ctx.index(2));
-    } else if (!n->tensors().empty() && !has(n->op, Elementwise)) {
+    UOpRef points = n->is(Op::Contract) ? operations(n) : idxProduct(ctx, n->shape);
+    if (!n->is(Op::Contract) && !n->tensors().empty() && !has(n->op, Elementwise))
       points = idxAdd(ctx, points, idxProduct(ctx, n->tensors()[0]->shape));
-    }
     bool slow = n->is(Op::Div) || n->is(Op::FloorDiv) || n->is(Op::TruncDiv) || n->is(Op::Mod) || n->is(Op::Rem) ||
                 n->is(Op::Sqrt);
     int64_t each = !slow ? 1 : isFloat(n->dtype) ? 4 : 64;

@@ -22,9 +22,14 @@ bool RoutineMemory::init(Heap &heap, const fmt::Manifest &m, const fmt::Routine 
          slotOffsets.init(heap, r.slots()->size() + 1);
 }
 
+// Of a launch by itself, and of a call that takes less than a worker takes to come to it: 0.1 and 1 us, at 100
+// operations or bytes a nanosecond.
+static constexpr int64_t kLaunchCost = 10000, kSmallCost = 100000;
+
+bool RoutineMemory::isSmall() const { return cost >= 0 && cost < kSmallCost; }
+
 /// Operations or bytes of all launches together, of each whichever are more, and what a launch costs by itself; -1 if
 /// not known: the routine loops, branches or reads dims, or a kernel does not say how many operations it has.
-static constexpr int64_t kLaunchCost = 10000; // 0.1 us at 100 operations or bytes a nanosecond
 static int64_t costOf(const fmt::Manifest &m, const fmt::Routine &r, const int64_t *dims) {
   int64_t all = 0;
   const fmt::Program *p = r.programs()->Get(0);

@@ -23,7 +23,7 @@ struct RoutineMemory {
   Status evaluate(const fmt::Manifest &m, const fmt::Routine &r, uint32_t target, const int64_t *dims,
                   astra_diag *diag);
   /// Less than a worker takes to come to it.
-  bool isSmall() const { return cost >= 0 && cost < 100000; }
+  bool isSmall() const;
   uint64_t arenaBytes() const { return slotOffsets[slotOffsets.size() - 1]; }
 };
 
