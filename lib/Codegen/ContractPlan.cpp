@@ -39,15 +39,20 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 /// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
 /// for memory. `rests`: sums rest in memory, but those of the rows that are left. `otherFar`: the other operand
 /// is not in the second cache either, and what is left of rows or of columns, a pass of its own, reads it once more.
-/// `moves`: no rows are left, the last tile begins earlier. Gives vectors a cycle.
+/// `moves`: no rows are left, the last tile begins earlier. `panel`: both operands lie in panels of so many elements,
+/// of which rows and columns of a tile are parts or multiples, so that each has one address; 0: they do not. Gives
+/// vectors a cycle.
 static double chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far,
-                         bool rests = false, bool otherFar = false) {
-  // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache.
-  constexpr double arrival = 5, near = 4;
+                         bool rests = false, bool otherFar = false, unsigned panel = 0) {
+  // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache, a line of
+  // which is one vector or, where rows are apart, holds one.
+  constexpr double arrival = 5;
+  const double near = panel ? 4.0 * t.vectorBytes / line : 4;
   double again = otherFar ? arrival * m * t.vectorBytes / w / line : 0, best = 0;
   for (unsigned nv = 1; nv <= 6; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
+      if (panel && (panel % rows || ((nv * w) % panel && panel % (nv * w)))) continue;
       int64_t wide = nv * w, lastN = n % wide;
       double useful = double(n) / w * m;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
@@ -164,9 +169,22 @@ static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool in
   return step;
 }
 
-/// Where nothing is packed, and tiles would read the lanes' operand again and again from a far cache: all row labels in
-/// an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in x[2048, 128]^T
-/// y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
+/// Of a contract both of whose operands lie in panels, the elements of one; else 0.
+static unsigned panelOfBoth(const KernelSpec &spec) {
+  unsigned least = 0;
+  for (UOpRef x : spec.heavy->src) {
+    if (x->isIndex()) break;
+    auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+    if (in == spec.inputs.end() || in->layout.isPermuted()) return 0;
+    unsigned elements = in->layout.dims.back().modulus;
+    least = least ? std::min(least, elements) : elements;
+  }
+  return least;
+}
+
+/// Where no operand is packed, or both are, and tiles would read the lanes' operand again and again from a far cache:
+/// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in
+/// x[2048, 128]^T y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
 static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Target &target,
                        llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
   constexpr int64_t least = 4, most = 64, items = 8;
@@ -175,7 +193,9 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   UOpRef r = spec.heavy;
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
-  if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || llvm::any_of(spec.inputs, packed)) return;
+  unsigned panel = panelOfBoth(spec);
+  if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || (!panel && llvm::any_of(spec.inputs, packed)))
+    return;
   auto product = [&](auto &&labels) {
     uint64_t v = 1;
     for (int64_t l : labels) {
@@ -196,11 +216,11 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   bool far = pass >= target.l2Bytes * 3 / 8;
   if (!far) {
     if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
-    chooseTile(q, target, p.lanes, n, m, moves, false);
+    chooseTile(q, target, p.lanes, n, m, moves, false, false, false, panel);
     p = q;
     return;
   }
-  chooseTile(q, target, p.lanes, n, m, moves, false, true);
+  chooseTile(q, target, p.lanes, n, m, moves, false, true, false, panel);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
            tiles = std::max<uint64_t>(m / q.rows, 1), parts = (items + columns * batches - 1) / (columns * batches);
   q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
@@ -324,7 +344,8 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
-    return chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, otherFar);
+    return chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, otherFar,
+                      panelOfBoth(spec));
   };
   bool far = operandBytes > target.l2Bytes;
   tileFor({}, far);

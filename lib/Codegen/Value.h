@@ -148,8 +148,9 @@ private:
   UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity,
                   llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  /// `extents`: of all labels, where they are certainly inside of them.
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
-                 UOpRef gate);
+                 UOpRef gate, llvm::ArrayRef<UOpRef> extents = {});
   void askNext(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, const ContractSpec &s,
                llvm::ArrayRef<UOpRef> lengths);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,

@@ -13,7 +13,23 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, UOpRef &takesPart, UOpRef gate) {
+/// Whether a form is a place of an axis of this extent wherever its labels, of these extents, are.
+static bool staysInside(const AffineForm &f, UOpRef extent, ArrayRef<UOpRef> extents) {
+  constexpr int64_t large = int64_t(1) << 40;
+  auto size = extent->constIndex();
+  int64_t least = f.constant, most = f.constant;
+  if (!size || f.divisor < 1 || std::abs(f.constant) > large || f.terms.size() > 64) return false;
+  for (auto [label, k] : f.terms) {
+    auto e = extents[label]->constIndex();
+    int64_t reach;
+    if (!e || *e < 1 || llvm::MulOverflow(k, *e - 1, reach) || std::abs(reach) > large) return false;
+    (k < 0 ? least : most) += reach;
+  }
+  return least >= 0 && most / f.divisor < *size;
+}
+
+UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, UOpRef &takesPart, UOpRef gate,
+                        ArrayRef<UOpRef> extents) {
   SmallVector<UOpRef, 4> index;
   UOpRef valid = nullptr;
   for (auto [f, extent] : llvm::zip(forms, x->shape)) {
@@ -25,7 +41,8 @@ UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> l
       e = idxDiv(c, e, d);
     }
     e = simplifyIndex(c, e);
-    if (!f.isLabel()) valid = both(valid, both(lt(c.index(-1), e), lt(e, extent)));
+    bool inside = f.isLabel() || (!extents.empty() && staysInside(f, extent, extents));
+    if (!inside) valid = both(valid, both(lt(c.index(-1), e), lt(e, extent)));
     index.push_back(e);
   }
   return select(valid, at(x, index, both(gate, both(valid, takesPart))), c.literal(x->dtype, 0));
@@ -346,7 +363,10 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     ArrayRef<AffineForm> forms = side ? s.b : s.a;
     if (panel.operand == side && !gate && !takesPart)
       return asProduct(staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]), r);
-    return asProduct(operand(r->src[side], forms, labels, takesPart, gate), r);
+    // Labels are inside of their extents but where a gate or a mask leaves out what is not.
+    return asProduct(operand(r->src[side], forms, labels, takesPart, gate,
+                             gate || masked || shared.threads ? ArrayRef<UOpRef>() : extents),
+                     r);
   };
   // What a step does with both operands: one op, or integers a product and a sum. Of words the unsigned one is first.
   bool real = isFloat(r->dtype), words = r->src[0]->dtype != r->src[1]->dtype;

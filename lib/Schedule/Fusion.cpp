@@ -17,6 +17,10 @@
 // norm and their gradients). A node of such a group is read as an element of the row at hand, or as one value for the
 // whole row, behind an expand along it. Neither is computed again for each of its readers: what is dear is kept beside
 // the row (Codegen/Rows.cpp), and a value of the row is computed once.
+//
+// Note [Reread]. Nothing is computed in more than `fewGroups` groups, but arithmetic on one value that lies in memory
+// anyway and on small ones beside it, which expand along axes of it: whoever reads it reads as many bytes where it is
+// computed again, and nobody writes it (a batch norm of statistics of the batch, which its gradient reads three times).
 #include "Fusion.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,9 +30,9 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 256, recomputeCap = 8, expandCap = 2;
+static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 16, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
-static constexpr unsigned fewGroups = 3;                      // nothing is computed in more; beyond that nobody counts
+static constexpr unsigned fewGroups = 3, manyGroups = 16;     // Note [Reread]; beyond these nobody counts
 
 bool astra::isStored(UOpRef x) {
   return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj || x->op == Op::After;
@@ -137,6 +141,17 @@ bool computesOperand(UOpRef contract, unsigned i) {
     }
   return rows <= fewRows || least < 4;
 }
+
+/// Whether a contract adds up its operand `i` alone and reads each element of it once, as the gradient of a window does
+/// with what overlaps: then it computes them as well as a kernel of their own would, which writes every window.
+bool addsOnce(UOpRef contract, unsigned i) {
+  if (!has(contract->src[i]->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const) return false;
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  llvm::DenseSet<int64_t> own;
+  for (const AffineForm &f : i ? s.b : s.a)
+    for (auto [l, k] : f.terms) own.insert(l);
+  return llvm::all_of(llvm::seq(s.kept), [&](int64_t l) { return own.count(l) || contract->shape[l]->hi <= 1; });
+}
 } // namespace
 
 UOpRef astra::weightBehind(UOpRef x) {
@@ -174,6 +189,39 @@ bool astra::keepsRows(UOpRef n) {
 }
 
 namespace {
+/// The one large value behind arithmetic (Note [Reread]).
+class LargeSources {
+public:
+  /// To be called in topological order.
+  void add(UOpRef n) {
+    Behind x;
+    bool isSmall = n->isIndex() || (n->op == Op::Expand && n->src[0]->rank()) || (has(n->op, Leaf) && !isStored(n));
+    if (isStored(n) || isHeavy(n))
+      x.source = n;
+    else if (has(n->op, Elementwise) || n->op == Op::Reshape || n->op == Op::Permute)
+      for (UOpRef s : n->tensors()) {
+        const Behind &y = behind[s];
+        x.several |= y.several || (x.source && y.source && x.source != y.source);
+        if (y.source) x.source = y.source;
+      }
+    else
+      x.several = !isSmall;
+    behind[n] = x;
+  }
+  /// null: none, or several.
+  UOpRef operator[](UOpRef n) const {
+    Behind x = behind.lookup(n);
+    return x.several ? nullptr : x.source;
+  }
+
+private:
+  struct Behind {
+    UOpRef source = nullptr;
+    bool several = false;
+  };
+  llvm::DenseMap<UOpRef, Behind> behind;
+};
+
 /// The groups whose kernels go by rows (Note [Rows]).
 class RowGroups {
 public:
@@ -254,14 +302,16 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
   llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
   llvm::DenseMap<UOpRef, unsigned> readers;
+  LargeSources large;
   for (UOpRef n : order) {
+    large.add(n);
     for (UOpRef s : n->src) ++readers[s];
     if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
         llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
       ofIndices.insert(n);
     unsigned k = 0;
     if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = weightOf(n->op);
-    if (!isHeavy(n) && !isStored(n))
+    if (!isHeavy(n) && !isStored(n) && !(n->op == Op::Expand && n->src[0]->rank())) // what is small is computed once
       for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
     cost[n] = k;
     bool passes = has(n->op, Elementwise) || (n->op == Op::Reshape && keepsRows(n));
@@ -300,7 +350,10 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       bool once = group && ((below && below->src[0]->shape == group->shape) ||
                             (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
       bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
-      bool spread = (x.groups.size() > 1 && cost[n] > recomputeCap) || (x.groups.size() > fewGroups && !isFree) ||
+      UOpRef source = large[n];
+      bool reread = source && (isStored(source) || readers[source] > 1);
+      bool spread = (x.groups.size() > 1 && cost[n] > (reread ? rereadCap : recomputeCap)) ||
+                    (x.groups.size() > (reread ? manyGroups : fewGroups) && !isFree) ||
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
@@ -336,7 +389,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       ++y.uses;
       y.places |= RowGroups::below(n, place, s, reduces);
       for (UOpRef g : groups)
-        if (y.groups.size() <= fewGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
+        if (y.groups.size() <= manyGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
       bool epilogue = has(n->op, Elementwise) ? s->shape == n->shape : realize && n->op == Op::Pad;
       bool passes = epilogue && straight && groups.size() == 1 && heavy != n;
       y.straight = passes && (y.uses == 1 || y.straight);
@@ -348,7 +401,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
       bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
       bool inMemory = n->op == Op::Contract || n->op == Op::Cumulate || (n->op == Op::Words && !isPacked(n)) || random;
-      if (inMemory && !isView(s) && !(n->op == Op::Contract && computesOperand(n, i)))
+      if (inMemory && !isView(s) &&
+          !(n->op == Op::Contract && (computesOperand(n, i) || (addsOnce(n, i) && cost[s] <= rereadCap))))
         facts[baseOf(s)].mustRealize = true;
     }
   }

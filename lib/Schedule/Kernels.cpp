@@ -6,6 +6,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -174,6 +175,25 @@ void Scheduler::pack(UOpRef view, unsigned axis) {
   places.set(view, to);
 }
 
+void Scheduler::lendPanels(UOpRef view, const Layout &panels) {
+  std::vector<UOpRef> allocated = bound(view->shape);
+  Place to{slotBuffer(view->dtype, allocated, panels), panels, allocated};
+  copyView(view, to);
+  const Place *own = places.find(view);
+  lent.push_back({view, own ? std::optional(*own) : std::nullopt});
+  places.set(view, to);
+}
+
+void Scheduler::giveBack() {
+  for (auto &[view, own] : llvm::reverse(lent)) {
+    if (own)
+      places.set(view, *own);
+    else
+      places.erase(view);
+  }
+  lent.clear();
+}
+
 std::vector<UOpRef> Scheduler::beginOf(const Part &part) {
   std::vector<UOpRef> begin(part.whole->rank(), c.index(0));
   begin[part.axis] = closeIndex(part.begin);
@@ -222,6 +242,16 @@ static Layout panels(const ContractSpec &s, llvm::ArrayRef<AffineForm> forms, un
   return l;
 }
 
+/// Panels along an axis, the other axes in their order.
+static Layout panelsAlong(unsigned rank, unsigned axis) {
+  Layout l;
+  l.dims.push_back({int64_t(axis), panel, 0});
+  for (unsigned d = 0; d < rank; ++d)
+    if (d != axis) l.dims.push_back({int64_t(d)});
+  l.dims.push_back({int64_t(axis), 1, panel});
+  return l;
+}
+
 void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
   llvm::DenseSet<UOpRef> tables;
   auto order = topoSort(roots);
@@ -263,6 +293,29 @@ static Layout ofBytes(const Layout &words, ArrayRef<int64_t> axes) {
 /// Whether an operand of a contract is arithmetic that its kernel does, as Fusion decided.
 bool Scheduler::computedHere(UOpRef operand) { return has(operand->op, Elementwise) && !places.count(operand); }
 
+/// Whether lanes may run along this axis of an operand: they are neighbours in it, or in all that it is computed of, or
+/// read the same there.
+bool Scheduler::runsAlong(UOpRef operand, unsigned axis) {
+  if (!computedHere(operand)) return strideOf(operand, axis) == 1;
+  if (axis + 1 == operand->rank()) return true; // of what lies as it is written
+  std::vector<UOpRef> stack{operand};
+  llvm::DenseSet<UOpRef> seen;
+  while (!stack.empty()) {
+    UOpRef n = stack.back();
+    stack.pop_back();
+    UOpRef base = n;
+    while (has(base->op, Movement) && base->op != Op::Pad) base = base->src[0];
+    if (!seen.insert(n).second || base->op == Op::Const) continue;
+    if (computedHere(n) && n->shape == operand->shape) {
+      stack.insert(stack.end(), n->tensors().begin(), n->tensors().end());
+      continue;
+    }
+    auto stride = n->op == Op::Param ? std::nullopt : strideOf(n, axis); // whose layout may be still to choose
+    if (!stride || (*stride != 1 && *stride != 0)) return false;
+  }
+  return true;
+}
+
 /// The parameter that is an operand of a contract, or that the contract's kernel makes it of; null: none.
 UOpRef Scheduler::weightOf(UOpRef operand) {
   return operand->op == Op::Param ? operand : computedHere(operand) ? weightBehind(operand) : nullptr;
@@ -289,6 +342,36 @@ void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
   places.setForGood(operand, {buffer, layout, std::vector<UOpRef>(operand->shape)});
 }
 
+std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const ContractSpec &s) {
+  constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
+  if (s.reduced < 2 || !s.domain.empty() || r->src[0] == r->src[1]) return std::nullopt;
+  int64_t steps = 1;
+  for (UOpRef e : r->indices().slice(s.kept, s.reduced))
+    steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
+  if (steps < longSum) return std::nullopt;
+  auto reads = [](llvm::ArrayRef<AffineForm> forms, int64_t label) {
+    return llvm::any_of(
+        forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
+  };
+  std::array<unsigned, 2> axes;
+  for (unsigned o : {0u, 1u}) {
+    UOpRef x = r->src[o];
+    auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
+    bool found = false;
+    if (computedHere(x) || canStore(x, Layout::rowMajor(x->rank()))) return std::nullopt;
+    for (unsigned d = 0; d < forms.size(); ++d) {
+      auto extent = x->shape[d]->constIndex();
+      if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
+      int64_t label = forms[d].terms[0].first;
+      if (label >= s.kept || reads(other, label) || strideOf(x, d) != 1) continue;
+      axes[o] = d;
+      found = true;
+    }
+    if (!found) return std::nullopt;
+  }
+  return axes;
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {
@@ -304,6 +387,16 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   };
   UOpRef operands[] = {r->src[0], r->src[1]};
   auto inPanels = [&](unsigned o, unsigned axis) { return canStore(operands[o], panels(s, o ? s.b : s.a, axis)); };
+  // Panels of whole registers, several of them, for a sum over more than one label: a tile would read columns of every
+  // place of the other axes, each in another page.
+  auto lendable = [&](unsigned o, unsigned axis) {
+    auto extent = operands[o]->shape[axis]->constIndex();
+    return s.reduced > 1 && extent && *extent >= 2 * panel && *extent % panel == 0;
+  };
+  auto own = ownAxes(r, s);
+  auto keptLabels = [&](unsigned o) {
+    return llvm::count_if(llvm::seq(s.kept), [&](int64_t l) { return useOf(o ? s.b : s.a, l).count; });
+  };
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
@@ -315,20 +408,21 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       if (!u[o].count) continue;
       possible &= u[o].count == 1 && u[o].plain;
       if (!possible) break;
-      if (inPanels(o, u[o].axis) || (computedHere(operands[o]) && u[o].axis + 1 == operands[o]->rank())) continue;
-      auto stride = strideOf(operands[o], u[o].axis);
-      if (stride && *stride == 1) continue;
+      if (inPanels(o, u[o].axis) || runsAlong(operands[o], u[o].axis)) continue;
       // A copy with this axis innermost: worth it when many rows read it.
       int64_t readers = 1;
       for (int64_t k = 0; k < s.kept; ++k)
         if (k != l && !useOf(o ? s.b : s.a, k).count)
           readers = std::min<int64_t>(readers * std::max<int64_t>(r->shape[k]->hi, 1), 1 << 20);
       possible &= readers >= 8;
-      cost += 4;
+      cost += lendable(o, u[o].axis) ? -1 : 4; // panels keep up with the fastest tiles, lanes along an image seldom do
     }
     if (!possible) continue;
     if (u[0].count && u[1].count) cost += 2;
     if (extent < 8) cost += 8;
+    // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
+    for (unsigned o : {0u, 1u})
+      if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;
     std::pair<int64_t, int64_t> score{cost, -extent};
     if (score <= bestScore) bestScore = score, best = l; // of equals the innermost: reductions go along it
   }
@@ -353,10 +447,14 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       storeOperand(x, panels(s, forms, u.axis));
       continue;
     }
-    if (computedHere(x) && u.axis + 1 == x->rank()) continue;
-    auto stride = strideOf(x, u.axis);
-    if (!stride || *stride != 1) pack(x, u.axis);
+    if (runsAlong(x, u.axis)) continue;
+    if (lendable(o, u.axis))
+      lendPanels(x, panels(s, forms, u.axis));
+    else
+      pack(x, u.axis);
   }
+  if (own)
+    for (unsigned o : {0u, 1u}) lendPanels(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
   return lastAxis(r->rank(), best);
 }
 
@@ -365,8 +463,22 @@ Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
   if (heavy && heavy->op == Op::Contract) return contractLayout(heavy, laneLabel);
   // A kernel that writes rows has them as neighbours.
   if (heavy && heavy->op == Op::Reduce && v->shape == heavy->src[0]->shape) return Layout::rowMajor(v->rank());
-  // The order of the first input of this rank that is not row-major; of windows and other views of such an input, its
-  // innermost axis stays so.
+  // A sum lies in its operand's order: then it goes along what are neighbours in both.
+  if (heavy && heavy->op == Op::Reduce && v->shape == heavy->shape && v->rank())
+    if (auto order = inputOrder(heavy->src[0], true); order && order->isPermuted()) {
+      ReduceSpec s = llvm::cantFail(decodeReduce(heavy->ints));
+      SmallVector<int64_t, 6> kept;
+      for (const MemoryDim &d : order->dims)
+        if (!llvm::is_contained(s.axes, d.axis))
+          kept.push_back(d.axis - llvm::count_if(s.axes, [&](int64_t axis) { return axis < d.axis; }));
+      return Layout::permuted(kept);
+    }
+  return inputOrder(v, false).value_or(Layout::rowMajor(v->rank()));
+}
+
+/// The order of the first input of this rank that is not row-major; of windows and other views of such an input, its
+/// innermost axis stays so. `placed`: v's own place counts.
+std::optional<Layout> Scheduler::inputOrder(UOpRef v, bool placed) {
   struct Visit {
     UOpRef n;
     bool aligned; // its axes are those of v
@@ -377,14 +489,14 @@ Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
     auto [n, aligned] = stack.back();
     stack.pop_back();
     if (n->isIndex() || !seen.insert(n).second) continue;
-    const Place *p = n == v ? nullptr : places.find(n);
+    const Place *p = n == v && !placed ? nullptr : places.find(n);
     if (p && n->rank() == v->rank() && p->layout.isPermuted() && !p->layout.isRowMajor()) return p->layout;
     if (p || isStored(n) || n->op == Op::Permute) continue;
     if (int64_t axis = aligned ? innermostOfView(n) : -1; axis >= 0) return lastAxis(n->rank(), axis);
     aligned &= has(n->op, Elementwise);
     for (UOpRef s : llvm::reverse(n->src)) stack.push_back({s, aligned});
   }
-  return Layout::rowMajor(v->rank());
+  return std::nullopt;
 }
 
 int64_t Scheduler::innermostOfView(UOpRef view) {

@@ -140,6 +140,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
   }
   launch.variants.push_back({nullptr, nullptr, kernelNumber(std::move(spec))});
   emit(std::move(launch));
+  giveBack();
   if (!inWhole) places.set(v, {to, layout, allocated}); // else nobody reads it by itself
 }
 

@@ -7,6 +7,7 @@
 #include "Overwrite.h"
 #include "ScopedMap.h"
 #include "astra/IR/Builder.h"
+#include "astra/IR/Contract.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
@@ -66,7 +67,11 @@ private:
                UOpRef computed);
   UOpRef closeIndex(UOpRef x);
   Layout layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel);
+  std::optional<Layout> inputOrder(UOpRef v, bool placed);
   Layout contractLayout(UOpRef r, int64_t &laneLabel);
+  /// Of a long sum over several labels (the gradient of a convolution's weight) the axis of each operand along which it
+  /// is worth to lie in panels: one of many that are neighbours, and that the other operand does not have.
+  std::optional<std::array<unsigned, 2>> ownAxes(UOpRef r, const ContractSpec &s);
   /// Parameters that rows are gathered from and that a contract reads too (the embedding that is also a language
   /// model's head): the panels that the contract would choose, before a gather, which can read any layout, has them
   /// stored.
@@ -77,10 +82,14 @@ private:
   /// The axis of a view whose elements are neighbours because its base is not row-major; -1: none, or too short.
   int64_t innermostOfView(UOpRef view);
   void pack(UOpRef view, unsigned lastAxis);
+  /// Copies a view into panels that only the kernel at hand reads; `giveBack` ends that.
+  void lendPanels(UOpRef view, const Layout &panels);
+  void giveBack();
   /// Copies what is read through a view to its place, or to a part of it that begins at `begin`.
   void copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin = {});
   std::vector<UOpRef> beginOf(const Part &part);
   bool computedHere(UOpRef operand);
+  bool runsAlong(UOpRef operand, unsigned axis);
   UOpRef weightOf(UOpRef operand);
   /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this
   /// one.
@@ -150,7 +159,8 @@ private:
   Routine *routine = nullptr;
   uint32_t program = 0;
   ScopedMap<Place> places;
-  ScopedMap<uint32_t> packedFrom;  // buffers where values lie as well whose place is a packed copy
+  ScopedMap<uint32_t> packedFrom; // buffers where values lie as well whose place is a packed copy
+  std::vector<std::pair<UOpRef, std::optional<Place>>> lent; // views in panels, and their own places
   llvm::DenseSet<uint32_t> shared; // buffers that values in and outside of a body name: none of those may write it
   llvm::DenseMap<UOpRef, unsigned> uses;
   llvm::DenseMap<UOpRef, Overwrite> overwriting; // updates of states in the program at hand
