@@ -393,6 +393,12 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     auto extent = operands[o]->shape[axis]->constIndex();
     return s.reduced > 1 && extent && *extent >= 2 * panel && *extent % panel == 0;
   };
+  // Of weights, which have one kept label, they are worth more than lanes along an image that need no copy.
+  auto isWeight = [&](unsigned o) {
+    auto isOther = [&](const AffineForm &f) { return !f.isLabel() || f.terms[0].first < s.kept; };
+    return llvm::count_if(o ? s.b : s.a, isOther) == 1;
+  };
+  bool changes = llvm::none_of(operands, [&](UOpRef x) { return isPacked(x) || weightOf(x); });
   auto own = ownAxes(r, s);
   auto keptLabels = [&](unsigned o) {
     return llvm::count_if(llvm::seq(s.kept), [&](int64_t l) { return useOf(o ? s.b : s.a, l).count; });
@@ -415,11 +421,13 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
         if (k != l && !useOf(o ? s.b : s.a, k).count)
           readers = std::min<int64_t>(readers * std::max<int64_t>(r->shape[k]->hi, 1), 1 << 20);
       possible &= readers >= 8;
-      cost += lendable(o, u[o].axis) ? -1 : 4; // panels keep up with the fastest tiles, lanes along an image seldom do
+      cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
     }
     if (!possible) continue;
     if (u[0].count && u[1].count) cost += 2;
     if (extent < 8) cost += 8;
+    // A copy is worth more than lanes of a register or less, where no weight has its layout chosen for it.
+    if (extent < 2 * panel && s.reduced > 1 && changes) cost += 5;
     // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
     for (unsigned o : {0u, 1u})
       if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;
