@@ -102,7 +102,9 @@ def cases():
             yield f"conv-integer-{kind}-groups", one("ConvInteger", 10, i32, ints(ta, 2, 4, 9, 8), w[:, :2], ints(ta), ints(tb),
                                                      pads=[1, 1, 1, 1], group=2, runtime=False)
             if ta == np.uint8 or tb == np.int8:
-                yield f"qlinear-conv-{kind}", one("QLinearConv", 10, out, ints(ta, 2, 4, 9, 8), scale(), ints(ta), w, scale(6),
+                # ONNX Runtime adds two products of u8 and i8 in 16 bits, saturating, on CPUs without VNNI: 7 bits are exact.
+                exact = w // 2 if ta != tb and tb == np.int8 else w
+                yield f"qlinear-conv-{kind}", one("QLinearConv", 10, out, ints(ta, 2, 4, 9, 8), scale(), ints(ta), exact, scale(6),
                                                   ints(tb, 6), np.float32(0.3), ints(ta), ints(np.int16, 6).astype(np.int32),
                                                   pads=[1, 1, 0, 2], dilations=[1, 2], off=1)
     yield "qdq-conv", qdq_conv()
