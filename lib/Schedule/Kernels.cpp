@@ -252,6 +252,10 @@ static Layout panelsAlong(unsigned rank, unsigned axis) {
   return l;
 }
 
+static bool reads(const AffineForm &f, int64_t label) {
+  return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
+}
+
 void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
   llvm::DenseSet<UOpRef> tables;
   auto order = topoSort(roots);
@@ -263,9 +267,6 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
     for (unsigned o : {0u, 1u}) {
       if (!tables.contains(n->src[o])) continue;
       auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
-      auto reads = [](const AffineForm &f, int64_t label) {
-        return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
-      };
       int64_t best = -1, most = panel - 1;
       for (unsigned axis = 0; axis < forms.size(); ++axis) {
         if (!forms[axis].isLabel()) continue;
@@ -349,10 +350,6 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
   for (UOpRef e : r->indices().slice(s.kept, s.reduced))
     steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
   if (steps < longSum) return std::nullopt;
-  auto reads = [](llvm::ArrayRef<AffineForm> forms, int64_t label) {
-    return llvm::any_of(
-        forms, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == label; }); });
-  };
   std::array<unsigned, 2> axes;
   for (unsigned o : {0u, 1u}) {
     UOpRef x = r->src[o];
@@ -363,7 +360,8 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
       auto extent = x->shape[d]->constIndex();
       if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
       int64_t label = forms[d].terms[0].first;
-      if (label >= s.kept || reads(other, label) || strideOf(x, d) != 1) continue;
+      if (label >= s.kept || llvm::any_of(other, [&](auto &f) { return reads(f, label); }) || strideOf(x, d) != 1)
+        continue;
       axes[o] = d;
       found = true;
     }
@@ -485,7 +483,7 @@ Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
 }
 
 /// The order of the first input of this rank that is not row-major; of windows and other views of such an input, its
-/// innermost axis stays so. `placed`: v's own place counts.
+/// innermost axis stays so.
 std::optional<Layout> Scheduler::inputOrder(UOpRef v, bool placed) {
   struct Visit {
     UOpRef n;

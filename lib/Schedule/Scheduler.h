@@ -67,6 +67,7 @@ private:
                UOpRef computed);
   UOpRef closeIndex(UOpRef x);
   Layout layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel);
+  /// `placed`: v's own place counts. Nothing where all inputs are row-major.
   std::optional<Layout> inputOrder(UOpRef v, bool placed);
   Layout contractLayout(UOpRef r, int64_t &laneLabel);
   /// Of a long sum over several labels (the gradient of a convolution's weight) the axis of each operand along which it
