@@ -345,11 +345,14 @@ void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
 
 std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const ContractSpec &s) {
   constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
+  constexpr uint64_t productsOfCopy = 128;
   if (s.reduced < 2 || !s.domain.empty() || r->src[0] == r->src[1]) return std::nullopt;
   int64_t steps = 1;
   for (UOpRef e : r->indices().slice(s.kept, s.reduced))
     steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
   if (steps < longSum) return std::nullopt;
+  uint64_t products = 1, copied = 0; // of a step, elements that have to be worth their copy
+  for (UOpRef e : r->shape) products = llvm::SaturatingMultiply<uint64_t>(products, std::max<int64_t>(e->lo, 1));
   std::array<unsigned, 2> axes;
   for (unsigned o : {0u, 1u}) {
     UOpRef x = r->src[o];
@@ -366,7 +369,9 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
       found = true;
     }
     if (!found) return std::nullopt;
+    copied += x->shape[axes[o]]->ints[0];
   }
+  if (products / productsOfCopy < copied) return std::nullopt;
   return axes;
 }
 
@@ -401,6 +406,10 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   auto keptLabels = [&](unsigned o) {
     return llvm::count_if(llvm::seq(s.kept), [&](int64_t l) { return useOf(o ? s.b : s.a, l).count; });
   };
+  // Of many products whose operands both change, as attention's, two panels are as good as more.
+  bool isBatched =
+      llvm::any_of(llvm::seq(s.kept), [&](int64_t l) { return useOf(s.a, l).count && useOf(s.b, l).count; });
+  const int64_t enough = changes && isBatched ? 2 * panel : std::numeric_limits<int64_t>::max();
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
   for (int64_t l = 0; l < s.kept; ++l) {
@@ -429,8 +438,9 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
     for (unsigned o : {0u, 1u})
       if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;
-    std::pair<int64_t, int64_t> score{cost, -extent};
-    if (score <= bestScore) bestScore = score, best = l; // of equals the innermost: reductions go along it
+    // Of equals the innermost: reductions go along it, and the result lies in the order of its axes.
+    std::pair<int64_t, int64_t> score{cost, -std::min(extent, enough)};
+    if (score <= bestScore) bestScore = score, best = l;
   }
   laneLabel = best;
   for (unsigned o : {0u, 1u}) { // words of a parameter along which no lanes run
