@@ -65,13 +65,13 @@ static double chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_
       auto arriving = [&](unsigned vs, unsigned rs) {
         return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
       };
-      auto panel = [&](unsigned vs) {
+      auto ofPanel = [&](unsigned vs) {
         int64_t whole = moves && m >= rows ? llvm::divideCeil(m, rows) : m / rows,
                 left = std::max<int64_t>(m - whole * rows, 0);
         double tiles = whole ? (whole - 1) * time(vs, rows) + arriving(vs, rows) : 0;
         return tiles + (left ? arriving(vs, left) * (rests ? 2 : 1) : 0);
       };
-      double cost = (n / wide) * panel(nv) + (lastN ? panel((lastN + w - 1) / w) : 0);
+      double cost = (n / wide) * ofPanel(nv) + (lastN ? ofPanel((lastN + w - 1) / w) : 0);
       cost += again * ((lastN != 0) + (m % rows != 0 && (!moves || m < rows)));
       double score = useful / std::max(cost, 1e-9);
       if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;

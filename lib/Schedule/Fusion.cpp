@@ -21,6 +21,7 @@
 // Note [Reread]. Nothing is computed in more than `fewGroups` groups, but arithmetic on one value that lies in memory
 // anyway and on small ones beside it, which expand along axes of it: whoever reads it reads as many bytes where it is
 // computed again, and nobody writes it (a batch norm of statistics of the batch, which its gradient reads three times).
+// Not what is narrower than that one value.
 #include "Fusion.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -30,7 +31,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 16, expandCap = 2;
+static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 12, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
 static constexpr unsigned fewGroups = 3, manyGroups = 16;     // Note [Reread]; beyond these nobody counts
 
@@ -143,14 +144,25 @@ bool computesOperand(UOpRef contract, unsigned i) {
 }
 
 /// Whether a contract adds up its operand `i` alone and reads each element of it once, as the gradient of a window does
-/// with what overlaps: then it computes them as well as a kernel of their own would, which writes every window.
+/// with what overlaps: then it computes them as well as a kernel of their own would, which writes every window. Not of
+/// a weight, which would be laid out for the lanes.
 bool addsOnce(UOpRef contract, unsigned i) {
-  if (!has(contract->src[i]->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const) return false;
+  UOpRef x = contract->src[i];
+  if (!has(x->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const || weightBehind(x)) return false;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
-  llvm::DenseSet<int64_t> own;
-  for (const AffineForm &f : i ? s.b : s.a)
-    for (auto [l, k] : f.terms) own.insert(l);
-  return llvm::all_of(llvm::seq(s.kept), [&](int64_t l) { return own.count(l) || contract->shape[l]->hi <= 1; });
+  auto &forms = i ? s.b : s.a;
+  // An element tells the labels that read it: each form tells one, given those that others tell.
+  llvm::DenseSet<int64_t> told;
+  for (int64_t l = 0; l < s.kept + s.reduced; ++l)
+    if (contract->indices()[l]->hi <= 1) told.insert(l);
+  for (bool more = true; more;) {
+    more = false;
+    for (const AffineForm &f : forms) {
+      auto isOpen = [&](auto &t) { return !told.contains(t.first); };
+      if (llvm::count_if(f.terms, isOpen) == 1) more |= told.insert(llvm::find_if(f.terms, isOpen)->first).second;
+    }
+  }
+  return int64_t(told.size()) == s.kept + s.reduced;
 }
 } // namespace
 
@@ -351,7 +363,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
                             (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
       bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
       UOpRef source = large[n];
-      bool reread = source && (isStored(source) || readers[source] > 1);
+      bool reread =
+          source && (isStored(source) || readers[source] > 1) && byteSize(n->dtype) >= byteSize(source->dtype);
       bool spread = (x.groups.size() > 1 && cost[n] > (reread ? rereadCap : recomputeCap)) ||
                     (x.groups.size() > (reread ? manyGroups : fewGroups) && !isFree) ||
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);

@@ -363,7 +363,8 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
       auto extent = x->shape[d]->constIndex();
       if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
       int64_t label = forms[d].terms[0].first;
-      if (label >= s.kept || llvm::any_of(other, [&](auto &f) { return reads(f, label); }) || strideOf(x, d) != 1)
+      auto has = [&](const AffineForm &f) { return reads(f, label); };
+      if (label >= s.kept || llvm::any_of(other, has) || llvm::count_if(forms, has) != 1 || strideOf(x, d) != 1)
         continue;
       axes[o] = d;
       found = true;
@@ -434,7 +435,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (u[0].count && u[1].count) cost += 2;
     if (extent < 8) cost += 8;
     // A copy is worth more than lanes of a register or less, where no weight has its layout chosen for it.
-    if (extent < 2 * panel && s.reduced > 1 && changes) cost += 5;
+    if (extent <= panel && s.reduced > 1 && changes) cost += 5;
     // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
     for (unsigned o : {0u, 1u})
       if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;
