@@ -229,15 +229,23 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   if (q.tall * taps >= least && q.tall * taps <= 4 * most) p = q;
 }
 
-/// Two tiles of rows share a panel from afar: 32 steps of it at a time, so that the second tile reads it from the first
-/// cache (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to 6.2; four tiles of 32 rows:
-/// 7.0 to 7.5).
-static void chooseTwo(const KernelSpec &spec, const Target &target, int64_t rows, bool packed, bool far, Plan &p) {
-  constexpr unsigned steps = 32;
-  constexpr int64_t most = 20; // rows
-  bool possible = *target.name && !p.stage && !p.tall && packed && far && isFloat(spec.heavy->dtype) && !spec.follows &&
-                  spec.followers.empty();
-  if (possible && rows <= most && rows == 2 * int64_t(p.rows) && movesLastTile(spec)) p.tall = 2, p.deep = steps;
+/// Tiles of rows that share a panel from afar, some steps of it at a time, so that all but the first read it from the
+/// first cache. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
+/// 6.2; four tiles of 32 rows: 7.0 to 7.5). Several, where the second cache does not hold a panel from one tile to the
+/// next (3x3 of 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB).
+static void chooseShared(const KernelSpec &spec, const Target &target, int64_t rows, bool packed, bool far, Plan &p) {
+  constexpr unsigned fewSteps = 32, steps = 128;
+  constexpr int64_t most = 20, mostTiles = 16;
+  if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(spec.heavy->dtype) || spec.follows ||
+      !spec.followers.empty())
+    return;
+  uint64_t width = uint64_t(p.lanes) * p.unroll * byteSize(spec.heavy->dtype);
+  bool stays = leastSteps(spec) * width <= target.l2Bytes * 3 / 4;
+  int64_t tiles = llvm::divideCeil(rows, p.rows);
+  if (rows <= most && rows == 2 * int64_t(p.rows) && movesLastTile(spec))
+    p.tall = 2, p.deep = fewSteps;
+  else if (!stays && tiles > 2 && tiles <= mostTiles)
+    p.tall = tiles, p.deep = steps;
 }
 
 /// Bytes of a value, at the bounds of its extents.
@@ -385,7 +393,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   chooseRest(spec, s, target, rows, laneInB, operandBytes, p);
   UOpRef down = c.index(1);
   for (int64_t l : p.mLabels) down = idxMul(c, down, r->shape[l]);
-  if (p.mLabels.size() == rows.size()) chooseTwo(spec, target, down->constIndex().value_or(0), packed, far, p);
+  if (p.mLabels.size() == rows.size()) chooseShared(spec, target, down->constIndex().value_or(0), packed, far, p);
   if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(spec, target, laneInB, p);
   chooseAhead(spec, target, p);
   chooseNext(spec, target, laneInB, p);
