@@ -29,12 +29,18 @@ ROOT = Path(__file__).resolve().parent.parent
 def options():
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.split("\n")[0])
     some = lambda text: [word for word in text.split(",") if word]
+
+    def count(text):
+        if not text.isdigit() or int(text) == 0:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+        return int(text)
+
     parser.add_argument("--rows", type=some, default=rows.FAMILIES, metavar="LIST", help=f"of {','.join(rows.FAMILIES)}; FAMILY:TEXT for rows with the text in their name")
     parser.add_argument("--peers", type=some, default=list(PEERS), metavar="LIST", help=f"of {','.join(PEERS)}; none for ours alone")
-    parser.add_argument("--threads", type=some, default=["1", "2"], metavar="LIST", help="numbers of threads; 1,2 if not given")
+    parser.add_argument("--threads", type=lambda text: [count(word) for word in text.split(",")], default=[1, 2], metavar="LIST", help="numbers of threads; 1,2 if not given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go; rows that are in the file and not measured now stay")
     parser.add_argument("--docs", nargs="?", const=ROOT / "docs/benchmarks.md", type=Path, help="writes docs/benchmarks.md, or this page, and its picture from the JSON file")
-    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="turns of everyone; 9 if not given")
+    parser.add_argument("--rounds", type=count, default=9, metavar="N", help="turns of everyone; 9 if not given")
     parser.add_argument("--quick", action="store_true", help="3 short ones")
     parser.add_argument("--zoo", type=Path, metavar="FOLDER", help="where exported networks are (build/bench/zoo, made if not there)")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
@@ -47,6 +53,18 @@ def options():
     for name in found.peers:
         if name not in PEERS:
             parser.error(f"--peers: {name} is not one of {','.join(PEERS)}")
+    if not any(chosen(found.rows)):
+        parser.error(f"--rows: no row is named by {','.join(found.rows) or 'an empty list'}")
+    if max(found.threads) > len(os.sched_getaffinity(0)):
+        parser.error(f"--threads: {max(found.threads)} threads, and this process may use {len(os.sched_getaffinity(0))} CPUs")
+    if found.json and not found.json.parent.is_dir():
+        parser.error(f"--json: there is no folder {found.json.parent}")
+    if not (found.build / "lib/libastra_rt.a").exists():
+        parser.error(f"{found.build} has no lib/libastra_rt.a: scripts/build astra-compile AstraRuntimeStatic")
+    try:
+        found.kept = json.loads(found.json.read_text())["rows"] if found.json and found.json.exists() else []
+    except (ValueError, KeyError, TypeError):
+        parser.error(f"--json: {found.json} is no file of figures; name another, or remove it")
     return found
 
 
@@ -72,12 +90,11 @@ def main():
     limits_program, program = programs(wanted.build, folder)
     if wanted.zoo:
         os.environ["ASTRA_BENCH_ZOO"] = str(wanted.zoo.resolve())
-    kept = json.loads(wanted.json.read_text())["rows"] if wanted.json and wanted.json.exists() else []
-    result = {"machine": fingerprint(ROOT, wanted.build, PEERS), "rounds": 3 if wanted.quick else wanted.rounds, "rows": kept}
+    result = {"machine": fingerprint(ROOT, wanted.build, PEERS), "rounds": 3 if wanted.quick else wanted.rounds, "rows": wanted.kept}
     failed = 0
     with open(folder / "peers.log", "w") as log, tempfile.TemporaryDirectory() as scratch:
         setting = Setting(wanted.build, folder, Path(scratch), program, result["rounds"], 0.01 if wanted.quick else 0.03, log)
-        for threads in map(int, wanted.threads):
+        for threads in wanted.threads:
             limits = Limits([limits_program, threads], threads, log)
             peers = {name: PeerProcess(name, PEERS[name], threads, log) for name in wanted.peers}
             for row in chosen(wanted.rows):

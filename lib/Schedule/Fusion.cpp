@@ -33,7 +33,8 @@ using llvm::SmallVector;
 
 static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 12, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
-static constexpr unsigned fewGroups = 3, manyGroups = 16;     // Note [Reread]; beyond these nobody counts
+static constexpr unsigned mostDepth = 512; // of nodes below a group's root: who computes them goes down by recursion
+static constexpr unsigned fewGroups = 3, manyGroups = 16; // Note [Reread]; beyond these nobody counts
 
 bool astra::isStored(UOpRef x) {
   return x->op == Op::Arg || x->op == Op::Param || x->op == Op::State || x->op == Op::Proj || x->op == Op::After;
@@ -74,7 +75,7 @@ struct Facts {
   bool straight = false;         // elementwise on one shape up to the only group's root
   bool expanded = false;         // read through an expand, gather or window: one element is used many times
   bool mustRealize = false;
-  unsigned uses = 0;
+  unsigned uses = 0, depth = 0; // depth: below its group's root
   // By how many different addresses one element of its group reads it: consumers on one shape share one, each movement
   // may need another. A bound from above.
   unsigned inPlace = 0, moved = 0;
@@ -371,15 +372,17 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
       realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) ||
-                (spread && !once && !has(n->op, Movement)) || full || n->op == Op::UpdateAt || n->op == Op::Scatter;
+                (spread && !once && !has(n->op, Movement)) || full || x.depth >= mostDepth || n->op == Op::UpdateAt ||
+                n->op == Op::Scatter;
       if (!realize && isHeavy(n)) f.heavy.try_emplace(x.groups[0], n);
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
     SmallVector<UOpRef, 2> groups = x.groups;
     bool straight = x.straight, expanded = x.expanded;
-    unsigned ways = x.ways();
+    unsigned ways = x.ways(), depth = x.depth;
     if (realize) {
       ways = 1;
+      depth = 0;
       f.realized.insert(n);
       groups = {n};
       straight = true;
@@ -400,6 +403,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       if (s->isIndex() || isControl(s)) continue;
       Facts &y = facts[s];
       ++y.uses;
+      y.depth = std::max(y.depth, depth + 1);
       y.places |= RowGroups::below(n, place, s, reduces);
       for (UOpRef g : groups)
         if (y.groups.size() <= manyGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
