@@ -7,6 +7,7 @@
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include <limits>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -363,8 +364,8 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
       auto extent = x->shape[d]->constIndex();
       if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
       int64_t label = forms[d].terms[0].first;
-      auto has = [&](const AffineForm &f) { return reads(f, label); };
-      if (label >= s.kept || llvm::any_of(other, has) || llvm::count_if(forms, has) != 1 || strideOf(x, d) != 1)
+      auto readsIt = [&](const AffineForm &f) { return reads(f, label); };
+      if (label >= s.kept || llvm::any_of(other, readsIt) || llvm::count_if(forms, readsIt) != 1 || strideOf(x, d) != 1)
         continue;
       axes[o] = d;
       found = true;
