@@ -257,6 +257,12 @@ static bool reads(const AffineForm &f, int64_t label) {
   return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
 }
 
+/// Whether a label is kept, and one axis of an operand and no other reads it.
+static bool isOwn(int64_t label, const ContractSpec &s, ArrayRef<AffineForm> forms, ArrayRef<AffineForm> other) {
+  auto readsIt = [&](const AffineForm &f) { return reads(f, label); };
+  return label < s.kept && llvm::none_of(other, readsIt) && llvm::count_if(forms, readsIt) == 1;
+}
+
 void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
   llvm::DenseSet<UOpRef> tables;
   auto order = topoSort(roots);
@@ -272,9 +278,7 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
       for (unsigned axis = 0; axis < forms.size(); ++axis) {
         if (!forms[axis].isLabel()) continue;
         int64_t label = forms[axis].terms[0].first, extent = n->src[o]->shape[axis]->hi;
-        bool own = label < s.kept && llvm::none_of(other, [&](const AffineForm &f) { return reads(f, label); });
-        if (own && llvm::count_if(forms, [&](const AffineForm &f) { return reads(f, label); }) == 1 && extent > most)
-          best = axis, most = extent;
+        if (isOwn(label, s, forms, other) && extent > most) best = axis, most = extent;
       }
       if (best < 0) continue;
       store(n->src[o], panels(s, forms, unsigned(best)));
@@ -364,9 +368,7 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
       auto extent = x->shape[d]->constIndex();
       if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
       int64_t label = forms[d].terms[0].first;
-      auto readsIt = [&](const AffineForm &f) { return reads(f, label); };
-      if (label >= s.kept || llvm::any_of(other, readsIt) || llvm::count_if(forms, readsIt) != 1 || strideOf(x, d) != 1)
-        continue;
+      if (!isOwn(label, s, forms, other) || strideOf(x, d) != 1) continue;
       axes[o] = d;
       found = true;
     }
