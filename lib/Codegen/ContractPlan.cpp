@@ -231,21 +231,33 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
 
 /// Tiles of rows that share a panel from afar, some steps of it at a time, so that all but the first read it from the
 /// first cache. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
-/// 6.2; four tiles of 32 rows: 7.0 to 7.5). Several, where the second cache does not hold a panel from one tile to the
-/// next (3x3 of 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB).
-static void chooseShared(const KernelSpec &spec, const Target &target, int64_t rows, bool packed, bool far, Plan &p) {
+/// 6.2). Several, where the second cache does not hold a panel from one tile to the next, be it for its size (3x3 of
+/// 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB) or for that of the rows that
+/// pass in between (32 rows times weights of 64 MiB: 11.4 to 8.7 ms; where that cache has 2 MiB, 7.0 to 7.5; not so of
+/// 794 KB together). As long as there are items for some threads.
+static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Target &target, int64_t rows, bool packed,
+                         bool far, Plan &p) {
   constexpr unsigned fewSteps = 32, steps = 128;
-  constexpr int64_t most = 20, mostTiles = 16;
-  if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(spec.heavy->dtype) || spec.follows ||
-      !spec.followers.empty())
+  constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, items = 8, large = int64_t(1) << 20;
+  UOpRef r = spec.heavy;
+  if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(r->dtype) || spec.follows ||
+      !spec.followers.empty() || !s.domain.empty() || !innerLabels(s, p.nLabel).empty())
     return;
-  uint64_t width = uint64_t(p.lanes) * p.unroll * byteSize(spec.heavy->dtype);
-  bool stays = leastSteps(spec) * width <= target.l2Bytes * 3 / 4;
-  int64_t tiles = llvm::divideCeil(rows, p.rows);
+  int64_t columns = int64_t(p.lanes) * p.unroll, panels = 1; // in each of which the tiles lie one below another
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (!llvm::is_contained(p.mLabels, l)) {
+      int64_t here = std::clamp<int64_t>(r->shape[l]->lo, 1, large);
+      if (l == p.nLabel) here = llvm::divideCeil(here, columns);
+      panels = std::min(panels * here, large);
+    }
+  uint64_t bytes = uint64_t(leastSteps(spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
+  // Rows that the second cache does not hold come from afar whatever the tiles do.
+  bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
+  int64_t tiles = llvm::divideCeil(rows, p.rows), together = llvm::divideCeil(tiles, llvm::divideCeil(items, panels));
   if (rows <= most && rows == 2 * int64_t(p.rows) && movesLastTile(spec))
     p.tall = 2, p.deep = fewSteps;
-  else if (!stays && tiles > 2 && tiles <= mostTiles)
-    p.tall = tiles, p.deep = steps;
+  else if (!stays && tiles <= mostTiles && together >= leastTiles)
+    p.tall = together, p.deep = together <= fewTiles ? fewSteps : steps;
 }
 
 /// Bytes of a value, at the bounds of its extents.
@@ -393,7 +405,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   chooseRest(spec, s, target, rows, laneInB, operandBytes, p);
   UOpRef down = c.index(1);
   for (int64_t l : p.mLabels) down = idxMul(c, down, r->shape[l]);
-  if (p.mLabels.size() == rows.size()) chooseShared(spec, target, down->constIndex().value_or(0), packed, far, p);
+  if (p.mLabels.size() == rows.size()) chooseShared(spec, s, target, down->constIndex().value_or(0), packed, far, p);
   if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(spec, target, laneInB, p);
   chooseAhead(spec, target, p);
   chooseNext(spec, target, laneInB, p);

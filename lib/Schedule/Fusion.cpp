@@ -355,7 +355,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
     if (computed) {
       UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
       bool hasHeavy = group && f.heavy.count(group);
-      bool absorb = group && !x.mustRealize && n->op != Op::Cumulate &&
+      bool must = x.mustRealize || x.groups.empty() || x.depth >= mostDepth;
+      bool absorb = group && !must && n->op != Op::Cumulate &&
                     (rows.absorb(n, place, group, hasHeavy) ||
                      (x.straight && !hasHeavy && (group->op != Op::Pad || n->op == Op::Contract)));
       reduces = absorb && rows.contains(group);
@@ -371,9 +372,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
-      realize = x.mustRealize || x.groups.empty() || (isHeavy(n) && !absorb) ||
-                (spread && !once && !has(n->op, Movement)) || full || x.depth >= mostDepth || n->op == Op::UpdateAt ||
-                n->op == Op::Scatter;
+      realize = must || (isHeavy(n) && !absorb) || (spread && !once && !has(n->op, Movement)) || full ||
+                n->op == Op::UpdateAt || n->op == Op::Scatter;
       if (!realize && isHeavy(n)) f.heavy.try_emplace(x.groups[0], n);
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output

@@ -257,10 +257,13 @@ static bool reads(const AffineForm &f, int64_t label) {
   return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
 }
 
+static int64_t countReads(ArrayRef<AffineForm> forms, int64_t label) {
+  return llvm::count_if(forms, [&](const AffineForm &f) { return reads(f, label); });
+}
+
 /// Whether a label is kept, and one axis of an operand and no other reads it.
 static bool isOwn(int64_t label, const ContractSpec &s, ArrayRef<AffineForm> forms, ArrayRef<AffineForm> other) {
-  auto readsIt = [&](const AffineForm &f) { return reads(f, label); };
-  return label < s.kept && llvm::none_of(other, readsIt) && llvm::count_if(forms, readsIt) == 1;
+  return label < s.kept && !countReads(other, label) && countReads(forms, label) == 1;
 }
 
 void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
@@ -356,8 +359,11 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
   for (UOpRef e : r->indices().slice(s.kept, s.reduced))
     steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
   if (steps < longSum) return std::nullopt;
-  uint64_t products = 1, copied = 0; // of a step, elements that have to be worth their copy
-  for (UOpRef e : r->shape) products = llvm::SaturatingMultiply<uint64_t>(products, std::max<int64_t>(e->lo, 1));
+  // Of a step of one product (of many, each copies its own), elements that have to be worth their copy.
+  uint64_t products = 1, copied = 0;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (!countReads(s.a, l) || !countReads(s.b, l))
+      products = llvm::SaturatingMultiply<uint64_t>(products, std::max<int64_t>(r->shape[l]->lo, 1));
   std::array<unsigned, 2> axes;
   for (unsigned o : {0u, 1u}) {
     UOpRef x = r->src[o];
@@ -411,8 +417,8 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     return llvm::count_if(llvm::seq(s.kept), [&](int64_t l) { return useOf(o ? s.b : s.a, l).count; });
   };
   // Of many products whose operands both change, as attention's, two panels are as good as more.
-  bool isBatched =
-      llvm::any_of(llvm::seq(s.kept), [&](int64_t l) { return useOf(s.a, l).count && useOf(s.b, l).count; });
+  bool isBatched = llvm::any_of(
+      llvm::seq(s.kept), [&](int64_t l) { return r->shape[l]->hi > 1 && useOf(s.a, l).count && useOf(s.b, l).count; });
   const int64_t enough = changes && isBatched ? 2 * panel : std::numeric_limits<int64_t>::max();
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
