@@ -37,18 +37,16 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
 /// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
-/// for memory. `rests`: sums rest in memory, but those of the rows that are left. `otherFar`: the other operand
-/// is not in the second cache either, and what is left of rows or of columns, a pass of its own, reads it once more.
-/// `moves`: no rows are left, the last tile begins earlier. `panel`: both operands lie in panels of so many elements,
-/// of which rows and columns of a tile are parts or multiples, so that each has one address; 0: they do not. Gives
-/// vectors a cycle.
-static double chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far,
-                         bool rests = false, bool otherFar = false, unsigned panel = 0) {
+/// for memory. `rests`: sums rest in memory, but those of the rows that are left. `moves`: no rows are left, the last
+/// tile begins earlier. `panel`: both operands lie in panels of so many elements, of which rows and columns of a tile
+/// are parts or multiples, so that each has one address; 0: they do not.
+static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far,
+                       bool rests = false, unsigned panel = 0) {
   // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache, a line of
   // which is one vector or, where rows are apart, holds one.
   constexpr double arrival = 5;
   const double near = panel ? 4.0 * t.vectorBytes / line : 4;
-  double again = otherFar ? arrival * m * t.vectorBytes / w / line : 0, best = 0;
+  double best = 0;
   for (unsigned nv = 1; nv <= 6; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
@@ -72,12 +70,10 @@ static double chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_
         return tiles + (left ? arriving(vs, left) * (rests ? 2 : 1) : 0);
       };
       double cost = (n / wide) * ofPanel(nv) + (lastN ? ofPanel((lastN + w - 1) / w) : 0);
-      cost += again * ((lastN != 0) + (m % rows != 0 && (!moves || m < rows)));
       double score = useful / std::max(cost, 1e-9);
       if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
     }
   p.lanes = w;
-  return best;
 }
 
 /// Tiles of a short sum each row of which reads vectors of its own, as a depthwise convolution's. What rows share is
@@ -216,11 +212,11 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   bool far = pass >= target.l2Bytes * 3 / 8;
   if (!far) {
     if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
-    chooseTile(q, target, p.lanes, n, m, moves, false, false, false, panel);
+    chooseTile(q, target, p.lanes, n, m, moves, false, false, panel);
     p = q;
     return;
   }
-  chooseTile(q, target, p.lanes, n, m, moves, false, true, false, panel);
+  chooseTile(q, target, p.lanes, n, m, moves, false, true, panel);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
            tiles = std::max<uint64_t>(m / q.rows, 1), parts = (items + columns * batches - 1) / (columns * batches);
   q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
@@ -268,6 +264,9 @@ static uint64_t mostBytes(UOpRef x) {
   return bytes;
 }
 
+/// Whether the second cache holds all panels of an operand beside what passes.
+static bool staysNear(UOpRef panels, const Target &target) { return mostBytes(panels) <= target.l2Bytes * 5 / 8; }
+
 uint64_t astra::readBytes(const KernelSpec &spec) {
   uint64_t all = 0;
   for (const Placed &in : spec.inputs) all = llvm::SaturatingAdd(all, mostBytes(in.value));
@@ -277,9 +276,11 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 /// Whether a product's reads are asked for ahead: where they come from beyond the second cache, and few tiles read the
 /// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
 /// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
-/// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms).
-static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
-  constexpr unsigned steps = 24, leastTile = 8; // vectors
+/// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms). Where
+/// all columns of a tile of rows come before the next tile, and rows from afar, each tile waits for its own (1x1
+/// convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms).
+static void chooseAhead(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
+  constexpr unsigned steps = 24, fewSteps = 8, leastTile = 8; // vectors
   constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy;
   bool thread = !*target.name; // of a GPU
@@ -288,7 +289,10 @@ static void chooseAhead(const KernelSpec &spec, const Target &target, Plan &p) {
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   bool packed = llvm::any_of(spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
-  if (read > target.l2Bytes && (p.stage || rows / p.rows <= (packed ? fewOfPanels : fewTiles))) p.ahead = steps;
+  if (p.block && !p.stage && staysNear(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
+    p.ahead = fewSteps;
+  else if (read > target.l2Bytes && (p.stage || rows / p.rows <= (packed ? fewOfPanels : fewTiles)))
+    p.ahead = steps;
 }
 
 /// Whether tiles ask for the next panel of a packed operand, which then comes while they compute: where a panel is read
@@ -300,7 +304,9 @@ static void chooseNext(const KernelSpec &spec, const Target &target, bool laneIn
   constexpr uint64_t fewTiles = 3, manyTiles = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy, panels = r->src[laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || !packed || p.stage || p.tall || spec.follows || !spec.followers.empty()) return;
+  if (!*target.name || !packed || p.stage || p.tall || (p.block && staysNear(panels, target)) || spec.follows ||
+      !spec.followers.empty())
+    return;
   if (leastSteps(spec) < longSum) return;
   uint64_t rows = 1;
   for (int64_t l : p.mLabels) {
@@ -314,10 +320,11 @@ static void chooseNext(const KernelSpec &spec, const Target &target, bool laneIn
 /// The order of items. By panels of columns, each worker reads some panels and all of the other operand; by rows, all
 /// panels and some rows of the other operand, which it has often written itself, as the same share of another kernel.
 /// So by rows where these are more bytes and panels lie side by side in memory (of two workers 1.5 times the speed in a
-/// 3x3 convolution of 128 channels, stride 2, at 56 x 56; 1.1 to 1.2 in x[8192, 64] times a constant [64, 256]). Where
-/// the second cache does not hold all panels, several tiles of a panel follow each other, and rows are to be twice as
-/// many bytes, since panels come again from afar for each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 %
-/// slower).
+/// 3x3 convolution of 128 channels, stride 2, at 56 x 56; 1.1 to 1.2 in x[8192, 64] times a constant [64, 256]): as
+/// many tiles as half of the first cache has the rows of, which then read a panel from there (1x1, 64 channels to 256,
+/// at 56 x 56, with a sum to add: one tile 972 us, ten 860). Where the second cache does not hold all panels, several
+/// tiles of a panel follow each other, and rows are to be twice as many bytes, since panels come again from afar for
+/// each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 % slower).
 static void chooseOrder(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned together = 16;
   UOpRef r = spec.heavy, panels = r->src[laneInB], other = r->src[!laneInB];
@@ -326,8 +333,13 @@ static void chooseOrder(const KernelSpec &spec, const Target &target, bool laneI
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
   uint64_t most = mostBytes(panels), least = byteSize(r->dtype);
   for (UOpRef e : other->shape) least = llvm::SaturatingMultiply<uint64_t>(least, std::max<int64_t>(e->lo, 0));
-  bool near = most <= target.l2Bytes * 5 / 8;
-  if (least / (near ? 1 : 2) > most) p.block = near ? 1 : together;
+  bool near = staysNear(panels, target);
+  if (least / (near ? 1 : 2) <= most) return;
+  uint64_t rows = 1;
+  for (int64_t l : p.mLabels) rows = llvm::SaturatingMultiply<uint64_t>(rows, std::max<int64_t>(r->shape[l]->lo, 1));
+  uint64_t ofRow = std::max<uint64_t>(least / rows, 1), down = uint64_t(p.rows) * std::max(p.stage, 1u),
+           ofItem = llvm::SaturatingMultiply(ofRow, down);
+  p.block = near ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
 }
 
 bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
@@ -357,18 +369,17 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   bool packed =
       llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == r->src[laneInB] && !x.layout.isPermuted(); });
   bool moves = *target.name && packed && movesLastTile(spec);
-  auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels, bool far, bool otherFar = false) {
+  bool far = operandBytes > target.l2Bytes;
+  auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
     bool fixed = true;
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
-    return chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, otherFar,
-                      panelOfBoth(spec));
+    chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, panelOfBoth(spec));
   };
-  bool far = operandBytes > target.l2Bytes;
-  tileFor({}, far);
+  tileFor({});
   uint64_t taps = 1;
   for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
@@ -382,32 +393,20 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone.
   unsigned least = ~0u;
   Plan chosen = p;
-  double speed = 0;
   for (size_t k = 1; k <= rows.size(); ++k) {
-    double found = tileFor(llvm::ArrayRef<int64_t>(rows).take_back(k), far);
+    tileFor(llvm::ArrayRef<int64_t>(rows).take_back(k));
     unsigned cost = slowness(c, spec, p);
     if (k > 1 && cost > least) break;
-    if (k == 1 || cost <= least) least = cost, chosen = p, speed = found;
+    if (k == 1 || cost <= least) least = cost, chosen = p;
   }
   p = chosen;
   chooseStage(c, spec, s, target, laneInB, p);
-  // Rows of the innermost label alone, where the second cache holds the lanes' operand and not the other: all columns
-  // of these rows come one after another, so that the other comes from afar once, not once for each panel, and the
-  // panels from the second cache (1.25 times the speed in a 1x1 convolution of 512 channels to 256, 28 x 28).
-  constexpr double nearlyAsFast = 0.9;
-  bool panels = r->shape[p.nLabel]->lo > int64_t(p.lanes) * p.unroll && !alsoInOther; // that read the same
-  if (*target.name && !p.stage && p.mLabels.size() > 1 && panels && operandBytes <= target.l2Bytes / 2 &&
-      otherBytes > target.l2Bytes / 2) {
-    chosen = p;
-    double found = tileFor({rows.back()}, true, true);
-    if (found < nearlyAsFast * speed || p.unroll * target.vectorBytes < line) p = chosen; // no panels of part of a line
-  }
   chooseRest(spec, s, target, rows, laneInB, operandBytes, p);
   UOpRef down = c.index(1);
   for (int64_t l : p.mLabels) down = idxMul(c, down, r->shape[l]);
   if (p.mLabels.size() == rows.size()) chooseShared(spec, s, target, down->constIndex().value_or(0), packed, far, p);
   if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(spec, target, laneInB, p);
-  chooseAhead(spec, target, p);
+  chooseAhead(spec, target, laneInB, p);
   chooseNext(spec, target, laneInB, p);
   return true;
 }
