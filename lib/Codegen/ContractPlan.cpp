@@ -185,7 +185,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
                        llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
   constexpr int64_t least = 4, most = 64, items = 8;
   // Rows that lie far apart meet in few sets of the second cache.
-  int64_t deep = stepBytes(spec, s, laneInB) > 2048 ? 256 : 512;
+  int64_t deep = stepBytes(spec, s, laneInB) >= 2048 ? 256 : 512;
   UOpRef r = spec.heavy;
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };

@@ -21,7 +21,8 @@
 // Note [Reread]. Nothing is computed in more than `fewGroups` groups, but arithmetic on one value that lies in memory
 // anyway and on small ones beside it, which expand along axes of it: whoever reads it reads as many bytes where it is
 // computed again, and nobody writes it (a batch norm of statistics of the batch, which its gradient reads three times).
-// Not what is narrower than that one value.
+// Not what is narrower than that one value. Two readers may compute more: a function of it costs less than to write it
+// and to read it twice (the erf of a gelu, which its gradient has too).
 #include "Fusion.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -31,7 +32,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 12, expandCap = 2;
+static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 12, twiceCap = 64, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
 static constexpr unsigned mostDepth = 512; // of nodes below a group's root: who computes them goes down by recursion
 static constexpr unsigned fewGroups = 3, manyGroups = 16; // Note [Reread]; beyond these nobody counts
@@ -367,7 +368,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       UOpRef source = large[n];
       bool reread =
           source && (isStored(source) || readers[source] > 1) && byteSize(n->dtype) >= byteSize(source->dtype);
-      bool spread = (x.groups.size() > 1 && cost[n] > (reread ? rereadCap : recomputeCap)) ||
+      unsigned cap = !reread ? recomputeCap : x.groups.size() == 2 ? twiceCap : rereadCap;
+      bool spread = (x.groups.size() > 1 && cost[n] > cap) ||
                     (x.groups.size() > (reread ? manyGroups : fewGroups) && !isFree) ||
                     (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);

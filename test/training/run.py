@@ -9,6 +9,7 @@ Keeps:    losses and weights within 1e-5 of PyTorch's over the largest magnitude
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -221,6 +222,28 @@ def nonsmooth_points():
         near(gradient_of("Identity", {}, points, loss, target), np.array([slopes]), 1e-6, f"{loss} {points}")
 
 
+def softmax_rows():
+    """The gradients of a softmax and of what is like it, also where the greatest occurs twice; one kernel each way."""
+    points = np.array([[0.5, 2, 2, -1]])
+    p = np.exp(points - 2) / np.exp(points - 2).sum()
+    logs = np.log(p)
+    for op, attributes, slopes in [
+        ("Softmax", {}, 2 * p * (p - (p * p).sum())),
+        ("LogSoftmax", {}, 2 * (logs - p * logs.sum())),
+        ("ReduceLogSumExp", {"keepdims": 1, "axes": (1,)}, 2 * (points - logs)[0, 0] * p),
+    ]:
+        wide = 1 if op.startswith("Reduce") else points.size
+        found = gradient_of(op, attributes, points[0], "mse(sum=1)", np.zeros((1, wide), np.float32))
+        near(found, slopes, 1e-6, op)
+    gradient_of("Softmax", {}, [0.5] * 300, "mse", np.zeros((1, 300), np.float32))
+    flags = ["--train", "--loss=mse", "--optimizer=sgd", "--emit=schedule"]
+    text = done("astra-compile", "m.onnx", *flags).stdout
+    kernels = dict(re.findall(r"^kernel (\S+) (.*)", text, re.M))
+    step = re.findall(r"launch (\S+)", text.split("entry train_step")[1].split("\nentry")[0])
+    rows = [k for k in step if kernels[k].endswith("-> f32[1, 300]") and "reduce" in k]
+    expect(len(rows) == 2, f"kernels of rows in a step: {rows}")
+
+
 def merged_parameters():
     """What an exporter stored once is told; running statistics that are a bias too are refused."""
     value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
@@ -265,7 +288,7 @@ def refused(flags, sentence):
 
 def main():
     tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero,
-             nonsmooth_points, merged_parameters]  # fmt: skip
+             nonsmooth_points, softmax_rows, merged_parameters]  # fmt: skip
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

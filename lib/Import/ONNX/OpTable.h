@@ -69,6 +69,12 @@ const Row *findRow(llvm::StringRef op, int64_t opset);
 std::string typesText(Types types);
 
 // Lowerings that several files use.
+/// What exponents are shifted by, the greatest of them: a softmax is the same for any shift, so no gradient goes
+/// through it.
+UOpRef shiftBy(Node &n, UOpRef most);
+/// p, which is a softmax of x whose rows `sum` adds up, with the gradient (g - sum(g p)) p where the entry for training
+/// is made: nothing but p is kept for it (decision 0079).
+UOpRef withSoftmaxGradient(Node &n, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum);
 /// exp(x - max) over its sum along the axes, which are neighbours.
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);

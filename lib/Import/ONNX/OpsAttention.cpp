@@ -211,10 +211,11 @@ UOpRef attentionWeights(Node &n, const Attention &a, UOpRef s) {
     UOpRef folded = n.make(Op::Reduce, {x, a.pastLength}, encode(spec));
     return folded ? n.unsqueeze(folded, {key}) : nullptr;
   };
-  UOpRef most = reduce(ReduceKind::Max, s), zero = n.literal(s, 0);
+  UOpRef most = shiftBy(n, reduce(ReduceKind::Max, s)), zero = n.literal(s, 0);
   UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, s, n.select(n.bin(Op::Eq, most, -infinity), zero, most)));
   UOpRef sum = reduce(ReduceKind::Sum, e);
-  return n.bin(Op::Div, e, n.select(n.bin(Op::Eq, sum, 0.0), n.literal(s, 1), sum));
+  UOpRef p = n.bin(Op::Div, e, n.select(n.bin(Op::Eq, sum, 0.0), n.literal(s, 1), sum));
+  return withSoftmaxGradient(n, p, s, [&](UOpRef v) { return reduce(ReduceKind::Sum, v); });
 }
 
 /// The type in which softmax reads the scores and gives its result; without the attribute, `otherwise`.

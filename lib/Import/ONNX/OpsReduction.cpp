@@ -17,13 +17,25 @@ UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return axes.empty() ? x : n.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, n.fromIndex(count, x->dtype));
 }
 
+UOpRef shiftBy(Node &n, UOpRef most) { return n.un(Op::Detach, most); }
+
+UOpRef withSoftmaxGradient(Node &n, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum) {
+  auto followsData = [](UOpRef d) { return llvm::any_of(topoSort(d), [](UOpRef e) { return e->is(Op::Extent); }); };
+  if (!p || !n.training() || llvm::any_of(p->shape, followsData)) return p;
+  UOpRef result = n.b.arg(0, p->dtype, p->shape), g = n.b.arg(2, p->dtype, p->shape);
+  UOpRef gradient = n.bin(Op::Mul, n.bin(Op::Sub, g, sum(n.bin(Op::Mul, g, result))), result);
+  if (!gradient) return nullptr;
+  return n.c.make(Op::WithGradient, {p, x}, {}, {}, DType::Void, {n.c.make(Op::Func, {gradient}, {3})});
+}
+
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes)));
-  return n.bin(Op::Div, e, n.reduce(ReduceKind::Sum, e, axes));
+  auto sum = [&](UOpRef v) { return n.reduce(ReduceKind::Sum, v, axes); };
+  UOpRef e = n.un(Op::Exp, n.bin(Op::Sub, x, shiftBy(n, n.reduce(ReduceKind::Max, x, axes))));
+  return withSoftmaxGradient(n, n.bin(Op::Div, e, sum(e)), x, sum);
 }
 
 UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
-  UOpRef shifted = n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, axes));
+  UOpRef shifted = n.bin(Op::Sub, x, shiftBy(n, n.reduce(ReduceKind::Max, x, axes)));
   return n.bin(Op::Sub, shifted, n.un(Op::Log, n.reduce(ReduceKind::Sum, n.un(Op::Exp, shifted), axes)));
 }
 
@@ -65,7 +77,7 @@ UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 UOpRef logOfSumOfExp(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   x = real(n, x);
-  UOpRef most = n.reduce(ReduceKind::Max, x, axes);
+  UOpRef most = shiftBy(n, n.reduce(ReduceKind::Max, x, axes));
   // An infinite maximum is no shift: a row of -inf gives -inf, one with +inf gives +inf.
   UOpRef finite = n.bin(Op::Eq, n.bin(Op::Sub, most, most), n.literal(most, 0));
   UOpRef shift = n.select(finite, most, n.literal(most, 0));
