@@ -5,13 +5,14 @@
 // Does not: write files (Writer.cpp).
 #include "astra/Bundle/Weights.h"
 #include "format/Format.h"
+#include "src/Sha256.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/SHA256.h"
 
 using namespace astra;
 
 std::unique_ptr<fmt::PlaceT> Weights::add(Bytes data) {
-  Digest digest = llvm::SHA256::hash(*data);
+  Digest digest;
+  rt::Sha256::digest(data->data(), data->size(), digest.data());
   auto [it, isNew] = byDigest.try_emplace({digest, data->size()}, blobs.size());
   if (isNew) {
     uint64_t offset = llvm::alignTo(bytes, fmt::kAlign);

@@ -6,10 +6,10 @@
 #include "astra/Bundle/Writer.h"
 #include "astra/Bundle/Reader.h"
 #include "format/Format.h"
+#include "src/Sha256.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 #include <sodium.h>
 #include <sys/mman.h>
@@ -107,8 +107,9 @@ Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::option
     target->section = ++number;
     if (!image.text.empty()) target->gpu->text = ++number;
     if (target->gpu && target->gpu->of != fmt::kNone) {
-      std::array<uint8_t, 32> hash = SHA256::hash(parts.images[target->gpu->of].code);
-      target->gpu->of_sha256.assign(hash.begin(), hash.end());
+      auto &code = parts.images[target->gpu->of].code;
+      target->gpu->of_sha256.resize(32);
+      rt::Sha256::digest(code.data(), code.size(), target->gpu->of_sha256.data());
     }
   }
 
@@ -125,9 +126,9 @@ Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::option
     s.kind = uint32_t(kind);
     s.bytes = bytes;
     if (kind != fmt::SectionKind::Signature) {
-      SHA256 hash;
-      content([&](ArrayRef<uint8_t> piece) { hash.update(piece); });
-      llvm::copy(hash.final(), s.sha256);
+      rt::Sha256 hash;
+      content([&](ArrayRef<uint8_t> piece) { hash.update(piece.data(), piece.size()); });
+      hash.finish(s.sha256);
     }
     table.push_back(s);
     contents.push_back(std::move(content));
@@ -160,10 +161,10 @@ Error astra::writeBundle(BundleParts &parts, raw_ostream &out, const std::option
   header.sectionCount = table.size();
   header.features = featuresOf(m);
   header.fileBytes = end;
-  SHA256 hash;
-  hash.update(bytesOf(header).take_front(offsetof(fmt::Header, digest)));
-  for (const fmt::Section &s : table) hash.update(bytesOf(s));
-  llvm::copy(hash.final(), header.digest);
+  rt::Sha256 hash;
+  hash.update(&header, offsetof(fmt::Header, digest));
+  for (const fmt::Section &s : table) hash.update(&s, sizeof s);
+  hash.finish(header.digest);
   if (key) {
     uint8_t secret[crypto_sign_SECRETKEYBYTES];
     derive(*key, signature, secret);

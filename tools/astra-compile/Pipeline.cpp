@@ -465,6 +465,8 @@ Error Pipeline::compile() {
   if (o.gpu) return emitGpu(m.ctx(), *s);
   if (std::error_code ec = o.cache.empty() ? std::error_code() : sys::fs::create_directories(o.cache))
     return createStringError("--cache=%s: cannot make this folder: %s", o.cache.c_str(), ec.message().c_str());
+  if (!o.cache.empty() && !sys::fs::is_directory(o.cache))
+    return createStringError("--cache=%s: this is a file, expected a folder", o.cache.c_str());
   if (o.searchSeconds)
     if (Error e = search(m, *s)) return e;
   std::vector<CompiledTarget> code;

@@ -49,6 +49,8 @@ constexpr Feature features[] = {
     {"avx512dq", 7, 0, B, 17, Avx512},
     {"avx512ifma", 7, 0, B, 21, Avx512},
     {"avx512cd", 7, 0, B, 28, Avx512},
+    {"sha_ni", 7, 0, B, 29, None},
+    {"sha", 7, 0, B, 29, None},
     {"avx512bw", 7, 0, B, 30, Avx512},
     {"avx512vl", 7, 0, B, 31, Avx512},
     {"avx512vbmi", 7, 0, C, 1, Avx512},
