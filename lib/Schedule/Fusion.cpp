@@ -117,10 +117,9 @@ bool isUnpacked(UOpRef x) {
 }
 
 /// Whether the contract reads its operand `i` so that computing it there beats a buffer: lanes may run along its last
-/// axis, or along any where the weight can lie in panels; and few rows read each of its elements, now or in some calls,
-/// or a tile's columns can be unpacked once for all rows (a plan's `stage`: 512 rows of f16 weights 30.0 and 25.4 ms).
+/// axis, or along any where the weight can lie in panels; and what is unpacked where it is read is no weight or few
+/// rows'. A weight that many rows read is unpacked by their kernel (unpacksWhereRead) or by one before it.
 bool computesOperand(UOpRef contract, unsigned i) {
-  constexpr int64_t fewRows = 16;
   UOpRef x = contract->src[i];
   if (!has(x->op, Elementwise) || !x->rank() || !isUnpacked(x)) return false;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
@@ -128,21 +127,8 @@ bool computesOperand(UOpRef contract, unsigned i) {
   auto takesLanes = [&](size_t d) {
     return forms[d].isLabel() && forms[d].terms[0].first < s.kept && x->shape[d]->hi >= 8;
   };
-  UOpRef weight = weightBehind(x);
-  if (!takesLanes(forms.size() - 1) && !(weight && llvm::any_of(llvm::seq(forms.size()), takesLanes))) return false;
-  bool staged =
-      s.reduced == 1 && s.domain.empty() && llvm::all_of(forms, [](const AffineForm &f) { return f.isLabel(); });
-  if (weight && staged) return true;
-  llvm::DenseSet<int64_t> own;
-  for (const AffineForm &f : forms)
-    for (auto [l, k] : f.terms) own.insert(l);
-  int64_t least = 1, rows = 1;
-  for (int64_t l = 0; l < s.kept; ++l)
-    if (!own.count(l)) {
-      rows = std::min<int64_t>(rows * std::max<int64_t>(contract->shape[l]->hi, 1), 1 << 20);
-      least = std::min<int64_t>(least * std::max<int64_t>(contract->shape[l]->lo, 1), 1 << 20);
-    }
-  return rows <= fewRows || least < 4;
+  bool anywhere = weightBehind(x) && llvm::any_of(llvm::seq(forms.size()), takesLanes);
+  return anywhere || (takesLanes(forms.size() - 1) && unpacksWhereRead(contract, i));
 }
 
 /// Whether a contract adds up its operand `i` alone and reads each element of it once, as the gradient of a window does
@@ -167,6 +153,25 @@ bool addsOnce(UOpRef contract, unsigned i) {
   return int64_t(told.size()) == s.kept + s.reduced;
 }
 } // namespace
+
+bool astra::unpacksWhereRead(UOpRef contract, unsigned i) {
+  constexpr int64_t fewRows = 16, many = 1 << 20;
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  auto &forms = i ? s.b : s.a;
+  bool staged =
+      s.reduced == 1 && s.domain.empty() && llvm::all_of(forms, [](const AffineForm &f) { return f.isLabel(); });
+  if (staged && weightBehind(contract->src[i])) return true;
+  llvm::DenseSet<int64_t> own;
+  for (const AffineForm &f : forms)
+    for (auto [l, k] : f.terms) own.insert(l);
+  int64_t least = 1, rows = 1;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (!own.count(l)) {
+      rows = std::min(rows * std::max<int64_t>(contract->shape[l]->hi, 1), many);
+      least = std::min(least * std::max<int64_t>(contract->shape[l]->lo, 1), many);
+    }
+  return rows <= fewRows || least < 4;
+}
 
 UOpRef astra::weightBehind(UOpRef x) {
   UOpRef found = nullptr;

@@ -453,9 +453,14 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (score <= bestScore) bestScore = score, best = l;
   }
   laneLabel = best;
-  for (unsigned o : {0u, 1u}) { // words of a parameter along which no lanes run
+  // A weight that its kernel does not unpack is unpacked before it, where it is wanted.
+  auto unpacksBefore = [&](unsigned o) {
+    return computedHere(operands[o]) && weightBehind(operands[o]) && !unpacksWhereRead(r, o);
+  };
+  for (unsigned o : {0u, 1u}) { // words of a parameter, or a weight, along which no lanes run
     auto lanes = best < 0 ? Use() : useOf(o ? s.b : s.a, best);
     UOpRef x = operands[o];
+    if (!lanes.count && unpacksBefore(o)) lendPanels(x, Layout::rowMajor(x->rank()));
     if (x->op != Op::Words || places.find(x) || (lanes.count && inPanels(o, lanes.axis))) continue;
     Layout plain = Layout::rowMajor(x->rank());
     if (canStore(x, plain))
@@ -469,12 +474,10 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     Use u = useOf(forms, best);
     if (!u.count) continue;
     UOpRef x = operands[o];
-    if (inPanels(o, u.axis)) {
-      storeOperand(x, panels(s, forms, u.axis));
-      continue;
-    }
-    if (runsAlong(x, u.axis)) continue;
-    if (lendable(o, u.axis))
+    bool before = unpacksBefore(o), stored = inPanels(o, u.axis);
+    if (stored) storeOperand(x, panels(s, forms, u.axis));
+    if (!before && (stored || runsAlong(x, u.axis))) continue;
+    if (before || lendable(o, u.axis))
       lendPanels(x, panels(s, forms, u.axis));
     else
       pack(x, u.axis);
