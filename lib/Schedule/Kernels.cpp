@@ -484,7 +484,14 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   }
   if (own)
     for (unsigned o : {0u, 1u}) lendPanels(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
-  return lastAxis(r->rank(), best);
+  // Channels of a grouped convolution are all together: group by group, where lanes run along those of one.
+  auto isGroup = [&](unsigned o) {
+    return llvm::any_of(o ? s.b : s.a, [&](const AffineForm &f) { return f.terms.size() == 2 && reads(f, best - 1); });
+  };
+  Layout l = lastAxis(r->rank(), best);
+  if (best > 0 && useOf(s.a, best - 1).count && useOf(s.b, best - 1).count && (isGroup(0) || isGroup(1)))
+    std::rotate(l.dims.begin() + best - 1, l.dims.begin() + best, l.dims.end() - 1);
+  return l;
 }
 
 Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {

@@ -124,6 +124,7 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
     UOpRef m = c.withSources(n, src);
     for (const Row &row : rows)
       if (m->op == row.op) m = row.rewrite(b, m);
+    if (has(m->op, Elementwise)) m = legalizeElementwise(b, m);
     now[n->id] = m;
   }
   std::vector<UOpRef> out;

@@ -1,0 +1,222 @@
+"""Kernels under other plans than the chosen ones: whether they give the evaluator's bytes.
+
+usage: plans_run.py BIN MODULE.uop FOLDER
+
+Takes:    PLANS: for each kernel of each entry, changes of its chosen plan: steps in place of those of their names, `/2`
+          for half of a number; or, with a colon, a whole plan.
+Gives:    the number of plans, of runs, of plans refused; exit 1 with the commands that repeat it if bytes differ, a plan
+          is refused or is the chosen one, a step of one (STEPS) changes no code, one of REFUSED is not refused, or a
+          kernel has no plan here.
+Keeps:    the entries that have a first change are one bundle, those that have a second one another, and so on.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+BIN, MODULE, FOLDER = (Path(a) for a in sys.argv[1:])
+LEVELS, THREADS = ("x86-64-v3", "x86-64-v4"), (1, 2, 3)
+
+ROWS = ["vector /2; ahead 1", "ahead 3; unroll 1", "vector 64", "merge 1; ahead 1"]
+HEAD = ["block 7", "block 16; rows 5; ahead 3", "block 53; unroll 1", "block 11; rows 4; tall 2; deep 5"]
+LAST = ["ahead 3; rows 4; unroll 1", "tall 2; deep 5; rows 2", "block 1; unroll 1; rows 2", "tall 3; deep 64; ahead 3; rows 2"]
+PLANS = {
+    "attention": {"contract_joined": HEAD + ["block 100; rows 4; unroll 2; stage 2"], "reduce": ROWS,
+                  "contract": LAST + ["stage 1; block 2; rows 2; unroll 1"]},
+    "causal": {"contract_joined": HEAD[:3], "reduce": ROWS[:3], "contract": LAST[:3]},
+    "product": {"contract": ["stage 1", "stage 3; block 2; rows 4; unroll 2", "stage 2; ahead 3", "stage 40; unroll 1; ahead 8", "block 2; unroll 1",
+                             "ahead 3", "tall 2; deep 5", "tall 3; deep 600; ahead 7",
+                             "columns: merge 1; vector 8; unroll 2; line 1; ahead 3"]},
+    "weights": {"contract": ["rows 5; unroll 2; next 1", "unroll 1; block 2; next 1", "block 3; unroll 2; rows 4", "ahead 3", "tall 2; deep 5",
+                             "tall 3; deep 32; ahead 8; unroll 2", "tall 64; deep 512; unroll 2", "block 100; ahead 8; unroll 1",
+                             "tall 2; deep 64; block 2; rows 4; unroll 1", "columns: merge 2; vector 8; unroll 1; ahead 3"]},
+    "any": {"contract": ["block 2; unroll 2", "tall 2; deep 9", "ahead 3", "block 3; next 1; unroll 1", "tall 3; deep 64; ahead 8; unroll 2"]},
+    "places": {"contract": ["tall 2; deep 5", "tall 1; deep 16", "tall 4; deep 200; ahead 3; rows 5", "ahead 3; unroll 1"]},
+    "image": {"contract": ["m 0 1 2; unroll 2; next 1", "m 0 1 2; block 3; unroll 2", "m 0 1 2; tall 3; deep 32",
+                           "ahead 8; m 2", "m 1 2; tall 2; deep 7; unroll 2", "m; rows 1; unroll 2"]},
+    "map": {"select": ["line 1; unroll 2", "line 1; unroll 1; merge 2", "line 1; vector 64; unroll 1", "line 0; block 5; unroll 1",
+                       "line 0; block 6; unroll 4; vector /2"]},
+    "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1"]},
+    "columns": {"reduce": ["line 1; unroll 2", "line 1; unroll 1; ahead 3", "line 0; ahead 3; merge 1; unroll 2", "line 1; merge 2; unroll 1",
+                           "line 0; merge 2; unroll 1"]},
+    "rows": {"reduce": ROWS},
+    "sums": {"reduce": ["columns: merge 1; vector 8; unroll 1; line 1", "columns: merge 1; vector 8; unroll 2"]},
+}
+STEPS = ("block", "line", "stage", "tall", "ahead", "next")  # without one of them, or with another block, code is other
+# Plans that no kernel can be lowered under, and a part of the sentence.
+REFUSED = [
+    ("attention", "contract_joined", "block 0", "expected a contract with a block"),
+    ("attention", "contract", "rows: merge 3; vector 8; unroll 1", "rows is for a kernel with a reduce"),
+    ("attention", "reduce", "vector 1", "keeps rows in vectors"),
+    ("product", "contract", "stage 2; tall 2; deep 8", "expected one of them"),
+    ("weights", "contract", "stage 2", "packed already"),
+    ("causal", "contract", "stage 2", "without a domain"),
+    ("columns", "reduce", "block 4", "only a map that writes its whole output"),
+]
+AS_CHOSEN = ("detach", "pad")  # copies before other kernels
+
+
+class Failure(Exception):
+    pass
+
+
+def call(*words, exits=0):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+    if done.returncode != exits:
+        raise Failure(f"{shlex.join(str(w) for w in words)}\n  exit {done.returncode}: {done.stderr.strip()[:2000]}")
+    return done.stdout if exits == 0 else done.stderr
+
+
+def changed(text, change, without=None):
+    """The plan with these steps, but `without` one."""
+    if ":" in change:
+        text, _, change = change.partition(":")
+        text += ":"
+    kind, _, steps = text.partition(":")
+    steps = {s.split()[0]: " ".join(s.split()[1:]) for s in steps.split(";") if s.strip()}
+    for step in change.split(";"):
+        name, _, value = step.strip().partition(" ")
+        steps[name] = str(int(steps[name]) // 2) if value == "/2" else value
+    for step in (without, "deep" if without == "tall" else None):
+        steps.pop(step, None)
+    return f"{kind}: " + "; ".join(f"{n} {v}".strip() for n, v in steps.items())
+
+
+def plans_of(module, *options):
+    """Plans by level and kernel, as astra-compile prints them."""
+    plans, at = {}, None
+    for line in call(BIN / "astra-compile", module, "--emit=plan", "--target=" + ",".join(f"cpu:{l}" for l in LEVELS), *options).splitlines():
+        name, _, plan = line.partition(": ")
+        if line.startswith("target "):
+            at = plans.setdefault(line.split(":")[1], {})
+        else:
+            at[name] = plan
+    return plans
+
+
+def kernels(module):
+    """Names of kernels by entry and what follows their number; by name, the kernel that each is a part of, and its place there."""
+    found, parts, entry = {}, {}, None
+    for line in call(BIN / "astra-compile", module, "--emit=schedule").splitlines():
+        if joined := re.match(r"kernel (\w+) .* followed by (.*)", line):
+            parts |= {name: (joined[1], i) for i, name in enumerate([joined[1], *joined[2].split(", ")])}
+        elif line.startswith("entry "):
+            entry = found.setdefault(line.split()[1], {})
+        elif launch := re.match(r"  launch (k\d+_(\w+)) ", line):
+            entry[launch[2]] = launch[1]
+    return found, parts
+
+
+def code(module, level, plans, parts):
+    """C of each kernel; of those that are joined, their functions."""
+    text = call(BIN / "astra-compile", module, "--emit=c", f"--target=cpu:{level}", f"--plans={plans}")
+    functions = {m[1]: m[2] for m in re.finditer(r"^static [^\n]*void (k\w+)\([^\n]*\{\n(.*?)^\}", text, re.M | re.S)}
+    return functions | {name: [functions[f] for f in functions if re.fullmatch(rf"{head}_\d+_{part}", f)] for name, (head, part) in parts.items()}
+
+
+def write(file, plans):
+    file.write_text("".join(f"target cpu:{l}\n" + "".join(f"{k}: {p}\n" for k, p in of.items()) for l, of in plans.items()))
+    return file
+
+
+def tensor(random, name, shape):
+    file = FOLDER / f"{name}.npy"
+    np.save(file, random.standard_normal([37 if e.strip() == "n" else int(e) for e in shape.split(",")]).astype(np.float32))
+    return file
+
+
+def arguments(entries):
+    """What each entry is run with: random inputs and weights, and what the evaluator gives of them."""
+    random, words = np.random.default_rng(0), {}
+    params = {m[1]: tensor(random, m[1], m[2]) for m in re.finditer(r"param @(\w+) : f32\[(.*?)\]", MODULE.read_text())}
+    for name, text in entries.items():
+        given = [f"--input={i[1]}={tensor(random, name + '.' + i[1], i[2])}" for i in re.finditer(r"%(\w+) : f32\[(.*?)\]", text.partition("->")[0])]
+        given += [f"--param={p}={file}" for p, file in params.items() if f"@{p}[" in text]
+        expected = FOLDER / f"{name}.y.npy"
+        call(BIN / "astra-opt", MODULE, "--eval", f"--entry={name}", *given, f"--output=y={expected}")
+        words[name] = [f"--entry={name}", *given, f"--expect=y={expected}"]
+    return words
+
+
+def refusals(module):
+    chosen, (found, _) = plans_of(module), kernels(module)
+    for entry, of in found.items():
+        if missing := set(of) - set(PLANS[entry]) - set(AS_CHOSEN) | set(PLANS[entry]) - set(of):
+            raise Failure(f"entry {entry} has the kernels {', '.join(of)}, and plans here for {', '.join(PLANS[entry])}: {', '.join(missing)}")
+    for entry, role, change, sentence in REFUSED:
+        for level in LEVELS:
+            name = found[entry][role]
+            file = write(FOLDER / "refused.plans", {level: {name: changed(chosen[level][name], change)}})
+            said = call(BIN / "astra-compile", module, "--emit=plan", f"--target=cpu:{level}", f"--plans={file}", exits=1)
+            if f"plan of kernel '{name}'" not in said or sentence not in said:
+                raise Failure(f"{entry}: {change}: refused by '{said.strip()}', not by '{sentence}'")
+
+
+def check(number, module, words, lacks):
+    """The changes of this number: how many plans and runs these were, and what is wrong."""
+    chosen, (found, parts) = plans_of(module), kernels(module)
+    at = {found[e][role]: (e, changes[number]) for e in found for role, changes in PLANS[e].items() if number < len(changes)}
+
+    def file(name, without=lambda change: None):
+        return write(FOLDER / name, {l: {k: changed(chosen[l][k], change, without(change)) for k, (_, change) in at.items()} for l in LEVELS})
+
+    plans, bundle, wrong, runs = file(f"{number}.plans"), FOLDER / f"{number}.astra", [], 0
+    taken = plans_of(module, f"--plans={plans}")
+    wrong += [f"{l}: {k}: '{taken[l][k]}' is the chosen plan" for l in LEVELS for k in at if taken[l][k] == chosen[l][k]]
+
+    def steps(change):
+        return [name for name in STEPS if re.search(rf"\b{name} [1-9]", change)]
+
+    level = LEVELS[number % len(LEVELS)]
+    now = code(module, level, plans, parts)
+    for i in range(max(len(steps(change)) for _, change in at.values())):
+        less = file("less.plans", lambda change: (steps(change)[i:] or [None])[0])
+        if joined := {k for k in at if k.endswith("_joined")}:  # these always have a block
+            less.write_text(re.sub(rf"^((?:{'|'.join(joined)}): (?!.*block).*)", r"\1; block 13", less.read_text(), flags=re.M))
+        then = code(module, level, less, parts)
+        wrong += [f"{level}: {k}: '{taken[level][k]}': no other code without '{steps(change)[i]}'"
+                  for k, (_, change) in at.items() if i < len(steps(change)) and then[k] == now[k]]
+
+    call(BIN / "astra-compile", module, "-o", bundle, "--target=" + ",".join(f"cpu:{l}" for l in LEVELS), f"--plans={plans}", "-j", 2, "--quiet")
+    for level in LEVELS:
+        for entry in found:
+            for threads in THREADS:
+                line = [str(w) for w in (BIN / "astra-run", bundle, f"--level={level}", f"--threads={threads}", *words[entry])]
+                done = subprocess.run(line, capture_output=True, text=True)
+                if "this CPU lacks" in done.stderr:
+                    lacks.add(level)
+                    break
+                runs += 1
+                if done.returncode:
+                    wrong.append(f"{shlex.join(line)}\n  exit {done.returncode}: {done.stderr.strip()}")
+                    wrong += [f"  {k}: {taken[level][k]}" for k, (e, _) in at.items() if e == entry]
+    return len(at) * (len(LEVELS) - len(lacks)), runs, wrong
+
+
+def main():
+    text = MODULE.read_text()
+    entries = {m[1]: m[0] for m in re.finditer(r"  entry @(\w+)(?:.|\n)*?\n  \}\n", text)}
+    head = re.match(r"(?:.*\n)*module .*\n(?:  (?:dim|param) .*\n)*", text)[0]
+    words, plans, runs, wrong, lacks = arguments(entries), 0, 0, [], set()
+    refusals(MODULE)
+    for number in range(max(len(changes) for of in PLANS.values() for changes in of.values())):
+        module = FOLDER / f"{number}.uop"
+        module.write_text(head + "".join(t for e, t in entries.items() if any(number < len(changes) for changes in PLANS[e].values())) + "}\n")
+        done = check(number, module, words, lacks)
+        plans, runs, wrong = plans + done[0], runs + done[1], wrong + done[2]
+    expected = sum(len(changes) for of in PLANS.values() for changes in of.values()) * (len(LEVELS) - len(lacks))
+    if not expected or plans != expected:
+        wrong.append(f"{plans} plans were run, expected {expected}" + "".join(f"; this CPU has no {l}" for l in sorted(lacks)))
+    if wrong:
+        raise Failure("\n".join(wrong))
+    print(f"{plans} plans, {runs} runs, {len(REFUSED)} refused" + "".join(f"; this CPU has no {l}" for l in sorted(lacks)))
+
+
+try:
+    main()
+except Failure as e:
+    sys.exit(f"plans_run.py: {e}")
