@@ -3,8 +3,9 @@
 Takes:    a row, the peers' processes, our programs.
 Gives:    a record (a dictionary for the JSON file).
 Keeps:    results are compared before anything is timed. In a round each contestant runs once, ours between two
-          measurements of what the machine can do; the order turns from round to round. Everything reported is a median
-          over rounds; ratios are taken within a round. A peer that needs seconds for a call has one round.
+          measurements of what the machine can do; the order turns from round to round. A round's figure is the median of
+          its parts, each of at least one call; everything reported is a median over rounds; ratios are taken within a
+          round. A peer that needs seconds for a call has one round of one call.
 Does not: choose rows or print tables.
 """
 
@@ -19,6 +20,7 @@ import rows
 from process import Failed, OursProcess
 
 LOAD_SECONDS = 420
+PARTS = 3  # of a round
 SLOW = 3  # seconds: a peer that takes longer for a call runs in the first round alone
 
 
@@ -78,8 +80,8 @@ def difference(found, wanted):
     return float(np.abs(found.astype(np.float64) - wanted).max() / most) if most else float(np.abs(found).max())
 
 
-def calls_per_round(contestant, seconds):
-    """How many calls make a round of about that length."""
+def calls_per_part(contestant, seconds):
+    """How many calls make a part of about that length."""
     once = contestant.seconds(1)
     if once < seconds / 4:
         once = contestant.seconds(max(1, int(seconds / 4 / once)))
@@ -92,7 +94,7 @@ def rounds_of(contestants, setting, limits):
     for name, contestant in contestants.items():
         try:
             once = contestant.seconds(1)
-            calls[name] = calls_per_round(contestant, setting.slice) if once < SLOW else 1
+            calls[name] = calls_per_part(contestant, setting.slice / PARTS) if once < SLOW else 1
             if once >= SLOW and name != "ours":
                 slow.add(name)
         except Failed as failed:
@@ -105,7 +107,7 @@ def rounds_of(contestants, setting, limits):
             try:
                 if name == "ours":
                     before = limits.measure()
-                times[name].append(contestants[name].seconds(calls[name]))
+                times[name].append(contestants[name].seconds(calls[name], 1 if name in slow else PARTS))
                 if name == "ours":
                     after = limits.measure()
                     measured.append({key: (before[key] + after[key]) / 2 for key in before})

@@ -3,13 +3,12 @@
  *             input NAME DTYPE BYTES RANK EXTENTS... FILE    an input from a file of raw bytes
  *             open                                           loads the bundle and calls the entry once
  *             output NAME FILE                               writes the bytes of an output of the last call
- *             run N                                          calls the entry N times, after one call that is not timed
- *             trace                                          calls it once, timed kernel by kernel
- * Gives:    one line for each command: "ok ..." or "error SENTENCE". open: seconds from the start of the runtime to the
- *           first result. output: the number of its dtype and its extents. run: wall seconds and CPU seconds of all
- *           calls. trace: lines "kernel NAME SECONDS FLOPS BYTES" before its "ok".
- * Keeps:    to astra.h, as any C program; nothing is allocated between the calls of a run.
- * Does not: check results.
+ *             run N PARTS                                    calls the entry N times a part, after one call that is not
+ * timed trace                                          calls it once, timed kernel by kernel Gives:    one line for
+ * each command: "ok ..." or "error SENTENCE". open: seconds from the start of the runtime to the first result. output:
+ * the number of its dtype and its extents. run: wall seconds and CPU seconds of each part. trace: lines "kernel NAME
+ * SECONDS FLOPS BYTES" before its "ok". Keeps:    to astra.h, as any C program; nothing is allocated between the calls
+ * of a run. Does not: check results.
  */
 #include "astra/astra.h"
 #include <stdio.h>
@@ -155,12 +154,20 @@ static int write_output(char *line) {
   return no("output: there is none of this name");
 }
 
-static int run(long times) {
+static int run(const char *line) {
+  long times, parts;
+  if (sscanf(line, "%ld %ld", &times, &parts) != 2 || parts > MOST) return no("run: not understood");
+  double wall[MOST], cpu[MOST];
   if (call_once()) return 1;
-  double wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-  for (long i = 0; i < times; ++i)
-    if (call_once()) return 1;
-  printf("ok %.9f %.9f\n", now(CLOCK_MONOTONIC) - wall, now(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+  for (long p = 0; p < parts; ++p) {
+    wall[p] = now(CLOCK_MONOTONIC), cpu[p] = now(CLOCK_PROCESS_CPUTIME_ID);
+    for (long i = 0; i < times; ++i)
+      if (call_once()) return 1;
+    wall[p] = now(CLOCK_MONOTONIC) - wall[p], cpu[p] = now(CLOCK_PROCESS_CPUTIME_ID) - cpu[p];
+  }
+  printf("ok");
+  for (long p = 0; p < parts; ++p) printf(" %.9f %.9f", wall[p], cpu[p]);
+  printf("\n");
   return 0;
 }
 
@@ -186,7 +193,7 @@ int main(int argc, char **argv) {
     if (!strncmp(line, "input ", 6) && !read_input(line + 6)) printf("ok\n");
     if (!strcmp(line, "open")) open_bundle(argv[1], argv[2], atoi(argv[3]));
     if (!strncmp(line, "output ", 7)) write_output(line + 7);
-    if (!strncmp(line, "run ", 4)) run(atol(line + 4));
+    if (!strncmp(line, "run ", 4)) run(line + 4);
     if (!strcmp(line, "trace")) trace();
     fflush(stdout);
   }

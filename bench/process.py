@@ -7,11 +7,13 @@ Keeps:    a process is stopped by a signal while it is not asked, so no thread o
 Does not: choose what is measured.
 """
 
+import contextlib
 import ctypes
 import json
 import os
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -83,14 +85,25 @@ class Process:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(what))
 
-    def mark(self):
-        """What is in memory before the work begins; the peak counts from here."""
+    def count(self):
+        """The peak counts from here."""
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
-        self.before = self.resident()
+
+    def mark(self):
+        """What is in memory before the work begins."""
+        self.before, self.most = self.resident(), 0
+        self.count()
 
     def taken(self):
         """The most bytes that it had in memory beyond the mark."""
-        return max(self.resident("VmHWM") - self.before, 0)
+        return max(self.most, self.resident("VmHWM") - self.before)
+
+    @contextlib.contextmanager
+    def aside(self):
+        """What is done meanwhile does not count."""
+        self.most = self.taken()
+        yield
+        self.count()
 
     def kill(self):
         """The whole session of it: compilers that it started too."""
@@ -111,15 +124,16 @@ class Limits(Process):
 class Contestant:
     """What a round needs of ours and of a peer."""
 
-    def seconds(self, times):
-        """Of one call. With one thread, CPU time where it is less than wall time: another process had the core then."""
-        wall, cpu = self.run(times)
-        return (min(wall, cpu) if self.threads == 1 and cpu > 0 else wall) / times
+    def seconds(self, times, parts=1):
+        """Of one call, the median of some parts of so many. With one thread, CPU time where it is less than wall time: another process had the core
+        then."""
+        return statistics.median((min(wall, cpu) if self.threads == 1 and cpu > 0 else wall) / times for wall, cpu in self.run(times, parts))
 
 
 class PeerProcess(Contestant):
     def __init__(self, name, peer, threads, log):
         self.name, self.peer, self.threads, self.log, self.process = name, peer, threads, log, None
+        self.built = {}  # what was made ahead of time, by the path of the model
 
     def start(self):
         environment = {key: value.replace("$THREADS", str(self.threads)) for key, value in self.peer.environment.items()}
@@ -136,22 +150,36 @@ class PeerProcess(Contestant):
             raise Failed(answer["error"])
         return answer
 
-    def load(self, row, path, outputs, seconds):
-        """The results of the first call, and the seconds until they were there."""
+    def find(self, row, seconds):
+        """A process that holds the row's values."""
         if not self.process:
             try:
                 self.start()
             except Failed as failed:
                 self.close()
                 raise Failed(f"it does not start: {failed} (see the log)") from None
-        self.process.mark()
-        answer = self.request(seconds, do="load", family=row.family, row=row.name, path=str(path), outputs=str(outputs))
-        with np.load(outputs) as found:
-            return [found[name] for name in found.files], answer["seconds"]
+        self.request(seconds, do="find", family=row.family, row=row.name)
 
-    def run(self, times):
-        answer = self.request(120, do="run", times=times)
-        return answer["wall"], answer["cpu"]
+    def load(self, row, path, outputs, seconds):
+        """The results of the first call, and the seconds until they were there. What it makes ahead of time is made by another process."""
+        self.find(row, seconds)
+        path = str(path)
+        if path not in self.built:
+            made = self.request(seconds, do="build", path=path)["path"]
+            self.built[path] = made or path
+            if made:
+                self.close()
+                self.find(row, seconds)
+        self.request(seconds, do="prepare")
+        self.process.mark()
+        took = self.request(seconds, do="load", path=self.built[path])["seconds"]
+        with self.process.aside():
+            self.request(seconds, do="outputs", file=str(outputs))
+        with np.load(outputs) as found:
+            return [found[name] for name in found.files], took
+
+    def run(self, times, parts):
+        return self.request(120, do="run", times=times, parts=parts)["took"]
 
     def memory(self):
         return self.process.taken()
@@ -195,9 +223,9 @@ class OursProcess(Contestant):
         dtype, *shape = map(int, self.ask(f"output {name} {path}"))
         return np.fromfile(path, NAMES[dtype]).reshape(shape)
 
-    def run(self, times):
-        wall, cpu = self.ask(f"run {times}")
-        return float(wall), float(cpu)
+    def run(self, times, parts):
+        took = list(map(float, self.ask(f"run {times} {parts}")))
+        return list(zip(took[::2], took[1::2]))
 
     def memory(self):
         return self.process.taken()

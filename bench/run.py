@@ -24,27 +24,59 @@ from peers import PEERS
 from process import Limits, PeerProcess
 
 ROOT = Path(__file__).resolve().parent.parent
+SAME = ("cpu", "level", "cores")  # of all rows of a file, beside the versions of the peers
+
+
+def count(text):
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def kept(path, machine):
+    """The rows of a file of figures; ValueError says why it cannot be continued here."""
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text())
+        if found["rows"]:
+            report.text(found, path)
+        there, here = ({**{key: m[key] for key in SAME}, **m["peers"]} for m in (found["machine"], machine))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"{path} is no file of figures; name another, or remove it") from None
+    other = [f"{key} {there[key]}, here {here[key]}" for key in there if key in here and there[key] != here[key]]
+    if other:
+        raise ValueError(f"{path} was measured elsewhere ({'; '.join(other)}); name another file")
+    return found["rows"]
+
+
+def write(path, result):
+    """Whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(json.dumps(result, indent=1) + "\n")
+    part.replace(path)
 
 
 def options():
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.split("\n")[0])
     some = lambda text: [word for word in text.split(",") if word]
-
-    def count(text):
-        if not text.isdigit() or int(text) == 0:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
-        return int(text)
-
+    place = lambda text: Path(text).resolve()
     parser.add_argument("--rows", type=some, default=rows.FAMILIES, metavar="LIST", help=f"of {','.join(rows.FAMILIES)}; FAMILY:TEXT for rows with the text in their name")
     parser.add_argument("--peers", type=some, default=list(PEERS), metavar="LIST", help=f"of {','.join(PEERS)}; none for ours alone")
     parser.add_argument("--threads", type=lambda text: [count(word) for word in text.split(",")], default=[1, 2], metavar="LIST", help="numbers of threads; 1,2 if not given")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go; rows that are in the file and not measured now stay")
-    parser.add_argument("--docs", nargs="?", const=ROOT / "docs/benchmarks.md", type=Path, help="writes docs/benchmarks.md, or this page, and its picture from the JSON file")
+    parser.add_argument("--json", type=place, metavar="FILE", help="where the figures go; rows that are in the file and not measured now stay")
+    parser.add_argument("--docs", nargs="?", const=ROOT / "docs/benchmarks.md", type=place, help="writes docs/benchmarks.md, or this page, and its picture from the JSON file")
     parser.add_argument("--rounds", type=count, default=9, metavar="N", help="turns of everyone; 9 if not given")
     parser.add_argument("--quick", action="store_true", help="3 short ones")
-    parser.add_argument("--zoo", type=Path, metavar="FOLDER", help="where exported networks are (build/bench/zoo, made if not there)")
+    parser.add_argument("--zoo", type=place, metavar="FOLDER", help="where exported networks are (build/bench/zoo, made if not there)")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     found = parser.parse_args()
+    if found.zoo:  # rows/networks.py reads it, once
+        try:
+            found.zoo.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--zoo: {found.zoo} is no folder and cannot be made: {error.strerror}")
+        os.environ["ASTRA_BENCH_ZOO"] = str(found.zoo)
     for name in found.rows:
         if name.split(":")[0] not in rows.FAMILIES:
             parser.error(f"--rows: {name} is not one of {','.join(rows.FAMILIES)}")
@@ -57,14 +89,18 @@ def options():
         parser.error(f"--rows: no row is named by {','.join(found.rows) or 'an empty list'}")
     if max(found.threads) > len(os.sched_getaffinity(0)):
         parser.error(f"--threads: {max(found.threads)} threads, and this process may use {len(os.sched_getaffinity(0))} CPUs")
-    if found.json and not found.json.parent.is_dir():
-        parser.error(f"--json: there is no folder {found.json.parent}")
+    for word, path in (("json", found.json), ("docs", found.docs)):
+        if path and not path.parent.is_dir():
+            parser.error(f"--{word}: there is no folder {path.parent}")
+        if path and path.is_dir():
+            parser.error(f"--{word}: {path} is a folder; name a file in it")
     if not (found.build / "lib/libastra_rt.a").exists():
         parser.error(f"{found.build} has no lib/libastra_rt.a: scripts/build astra-compile AstraRuntimeStatic")
+    found.machine = fingerprint(ROOT, found.build, PEERS)
     try:
-        found.kept = json.loads(found.json.read_text())["rows"] if found.json and found.json.exists() else []
-    except (ValueError, KeyError, TypeError):
-        parser.error(f"--json: {found.json} is no file of figures; name another, or remove it")
+        found.kept = kept(found.json, found.machine) if found.json else []
+    except ValueError as error:
+        parser.error(f"--json: {error}")
     return found
 
 
@@ -88,9 +124,7 @@ def main():
     wanted = options()
     folder = wanted.build / "bench"
     limits_program, program = programs(wanted.build, folder)
-    if wanted.zoo:
-        os.environ["ASTRA_BENCH_ZOO"] = str(wanted.zoo.resolve())
-    result = {"machine": fingerprint(ROOT, wanted.build, PEERS), "rounds": 3 if wanted.quick else wanted.rounds, "rows": wanted.kept}
+    result = {"machine": wanted.machine, "rounds": 3 if wanted.quick else wanted.rounds, "rows": wanted.kept}
     failed = 0
     with open(folder / "peers.log", "w") as log, tempfile.TemporaryDirectory() as scratch:
         setting = Setting(wanted.build, folder, Path(scratch), program, result["rounds"], 0.01 if wanted.quick else 0.03, log)
@@ -109,7 +143,7 @@ def main():
                 result["rows"] = [r for r in result["rows"] if key(r) != key(record)] + [record]
                 report.line(record, sys.stdout)
                 if wanted.json:
-                    wanted.json.write_text(json.dumps(result, indent=1) + "\n")
+                    write(wanted.json, result)
             for peer in peers.values():
                 peer.close()
             limits.kill()

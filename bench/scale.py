@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 from machine import fingerprint, level
 from process import OursProcess
-from run import programs
+from run import count, programs
 
 ROOT = Path(__file__).resolve().parent.parent
-STAGES = ["load", "numerics", "rewrite", "schedule", "code", "write"]
+STAGES = ["load", "numerics", "rewrite", "bytes", "schedule", "code", "write"]
 
 
 def layers(nodes, extents, rows=8, width=8):
@@ -179,8 +179,8 @@ def networks(scale):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build")
-    parser.add_argument("--most", type=int, default=1_000_000, metavar="NODES", help="the largest graph")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--most", type=count, default=1_000_000, metavar="NODES", help="the largest graph")
+    parser.add_argument("--rounds", type=count, default=3, metavar="N")
     parser.add_argument("--no-networks", action="store_true", help="without the networks, which PyTorch exports")
     parser.add_argument("--docs", action="store_true", help="writes docs/scale.md")
     wanted = parser.parse_args()

@@ -18,7 +18,7 @@ from pathlib import Path
 from machine import level
 from measure import Setting, output_names, rounds_of
 from process import OursProcess
-from run import ROOT, chosen, programs
+from run import ROOT, chosen, count, programs
 
 
 def bundles(row, model, setting, seconds):
@@ -57,8 +57,8 @@ def measured(row, setting, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=lambda text: text.split(","), required=True, metavar="LIST")
-    parser.add_argument("--search", type=int, default=60, metavar="SECONDS")
-    parser.add_argument("--rounds", type=int, default=9, metavar="N")
+    parser.add_argument("--search", type=count, default=60, metavar="SECONDS")
+    parser.add_argument("--rounds", type=count, default=9, metavar="N")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     wanted = parser.parse_args()
     kept = wanted.build / "bench"

@@ -1,13 +1,19 @@
 """One peer in a process of its own, that answers over a pipe.
 
 Takes:    the name of a peer and a number of threads; on stdin, requests, one JSON object a line:
-            {"do": "load", "family": F, "row": R, "path": ONNX file, "outputs": FILE.npz}
-            {"do": "run", "times": N}
-Gives:    one JSON object a line: {"error": SENTENCE}, or for load the seconds that it and its first call took, for run
-          the wall and CPU seconds of N calls after one that is not timed.
+            {"do": "find", "family": F, "row": R}       makes the row's values
+            {"do": "build", "path": ONNX file}          what it makes ahead of time
+            {"do": "prepare"}                           imports what it needs for the row
+            {"do": "load", "path": FILE}                the ONNX file, or what build made
+            {"do": "outputs", "file": FILE.npz}         writes the results of the last call
+            {"do": "run", "times": N, "parts": P}
+Gives:    one JSON object a line: {"error": SENTENCE}, or for build the path of what was made, null if nothing; for load
+          the seconds that it and its first call took; for run the wall and CPU seconds of each of P parts of N calls,
+          after one call that is not timed.
 Keeps:    stdout for the answers: what the peer prints goes to stderr.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -18,43 +24,58 @@ from pathlib import Path
 import numpy as np
 
 
-def load(peer, request):
-    import rows
+class Worker:
+    def __init__(self, peer):
+        self.peer = peer
 
-    row = rows.find(request["family"], request["row"])
-    case = row.case()
-    if hasattr(peer, "build"):
-        peer.build(case, Path(request["path"]))
-    start = time.perf_counter()
-    peer.load(row, case, request["path"])
-    seconds = time.perf_counter() - start
-    np.savez(request["outputs"], *peer.outputs())
-    return {"seconds": seconds}
+    def find(self, family, row):
+        import rows
 
+        self.row = rows.find(family, row)
+        self.case = self.row.case()
+        return {}
 
-def run(peer, request):
-    call = peer.run
-    call()
-    wall, cpu = time.perf_counter(), time.process_time()
-    for _ in range(request["times"]):
+    def build(self, path):
+        made = self.peer.build(self.row, self.case, Path(path)) if hasattr(self.peer, "build") else None
+        return {"path": made and str(made)}
+
+    def prepare(self):
+        if hasattr(self.peer, "prepare"):
+            self.peer.prepare(self.row)
+        return {}
+
+    def load(self, path):
+        start = time.perf_counter()
+        self.peer.load(self.row, self.case, path)
+        return {"seconds": time.perf_counter() - start}
+
+    def outputs(self, file):
+        np.savez(file, *self.peer.outputs())
+        return {}
+
+    def run(self, times, parts):
+        call, took = self.peer.run, []
         call()
-    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        for _ in range(parts):
+            wall, cpu = time.perf_counter(), time.process_time()
+            for _ in range(times):
+                call()
+            took.append((time.perf_counter() - wall, time.process_time() - cpu))
+        return {"took": took}
 
 
 def main():
-    import importlib
-
     from peers import PEERS
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     entry = PEERS[sys.argv[1]]
-    peer = importlib.import_module(f"peers.{entry.module}").Peer(int(sys.argv[2]), **entry.options)
+    worker = Worker(importlib.import_module(f"peers.{entry.module}").Peer(int(sys.argv[2]), **entry.options))
     answers.write(json.dumps({"ready": True}) + "\n")
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            answer = {"load": load, "run": run}[request["do"]](peer, request)
+            answer = getattr(worker, request.pop("do"))(**request)
         except Exception as error:
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}"[:300]}

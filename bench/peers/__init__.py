@@ -5,9 +5,10 @@ Keeps:    each in the setting that its documentation names as the best for f32 i
           threads asked for. No reduced precision.
 
 A peer is a module of this folder with a class Peer(threads): `load(row, case, path)` takes a row, its values and the ONNX
-file of its model; `run()` calls it once; `outputs()` gives the results of the last call, in order. A peer that compiles
-ahead of time does that in `build(case, path)`, which no clock sees. A peer that cannot do a row raises; the sentence goes
-into the table.
+file of its model; `run()` calls it once; `outputs()` gives the results of the last call, in order. Two more are seen by no
+clock, and their memory is not counted: `prepare(row)` imports what is not imported yet; `build(row, case, path)` makes a
+file ahead of time, which load then gets in place of the model, in another process, or gives None. A peer that cannot do a
+row raises; the sentence goes into the table.
 """
 
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ PEERS = {
     "torch": Peer("PyTorch", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP),
     "compile": Peer("torch.compile", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP, {"compiled": True}),
     "jax": Peer("JAX", "jax", "jaxpeer", KERNELS | {"train"}),
+    "ort-optimized": Peer("ONNX Runtime, optimized before", "onnxruntime", "ortoptimized", {"open"}),
+    "openvino-cache": Peer("OpenVINO, from its cache", "openvino", "openvinocache", {"open"}),
     "iree": Peer("IREE", "iree-base-compiler", "iree", MODELS),
     "tinygrad": Peer("tinygrad", "tinygrad", "tiny", MODELS - {"open"}, {"DEV": "CPU", "NUM_CPU_THREADS": "$THREADS"}),
 }

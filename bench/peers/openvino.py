@@ -5,11 +5,15 @@ import openvino
 
 class Peer:
     def __init__(self, threads):
-        self.threads = threads
+        self.settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+        self.core = openvino.Core()
+        self.core.get_property("CPU", "FULL_DEVICE_NAME")  # loads the device's library
+
+    def compiled(self, path):
+        return self.core.compile_model(path, "CPU", self.settings)
 
     def load(self, row, case, path):
-        settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": self.threads}
-        self.request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
+        self.request = self.compiled(path).create_infer_request()
         self.inputs = case.inputs  # the tensors borrow their memory
         for name, value in case.inputs.items():
             self.request.set_tensor(name, openvino.Tensor(value, shared_memory=True))

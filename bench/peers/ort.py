@@ -7,10 +7,13 @@ class Peer:
     def __init__(self, threads):
         self.threads = threads
 
+    def options(self):
+        found = onnxruntime.SessionOptions()
+        found.intra_op_num_threads, found.inter_op_num_threads = self.threads, 1
+        return found
+
     def load(self, row, case, path):
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
-        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(path, self.options(), providers=["CPUExecutionProvider"])
         self.binding = self.session.io_binding()
         self.inputs = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value) for name, value in case.inputs.items()}
         for name, value in self.inputs.items():

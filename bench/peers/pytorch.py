@@ -1,7 +1,11 @@
 """PyTorch: eager with images channels-last, or torch.compile with frozen weights and its most thorough tuning."""
 
+import functools
+
 import numpy as np
 import torch
+import torch._dynamo
+import torch._inductor.config
 
 
 def tensor(value):
@@ -23,10 +27,43 @@ class Function(torch.nn.Module):
         return self.function(torch, {**dict(zip(self.names, inputs)), **{name: getattr(self, f"weight_{name}") for name in self.weights}})
 
 
+@functools.cache
+def import_compiler():
+    """Its parts, by a small network."""
+    small = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU6(), torch.nn.Flatten(), torch.nn.Linear(32, 8))
+    with torch.no_grad(), torch._inductor.config.patch(freezing=True):
+        torch.compile(small.eval(), mode="max-autotune", dynamic=False)(torch.zeros(1, 1, 4, 4))
+
+
 class Peer:
     def __init__(self, threads, compiled=False):
         torch.set_num_threads(threads)
         self.compiled = compiled
+
+    def prepare(self, row):
+        """What a row's module imports, by one without weights."""
+        from rows import networks, train
+
+        if self.compiled:
+            import_compiler()
+        with torch.device("meta"):
+            if row.family == "train":
+                train.module(torch, row)
+            elif row.path:
+                networks.module(torch, row.path)
+
+    def build(self, row, case, path):
+        """A network in a file: to make its weights takes more memory than to run it."""
+        if not row.path:
+            return None
+        from rows import networks
+
+        module = networks.module(torch, row.path)
+        if row.path in ("resnet50", "mobilenet_v2"):
+            module = module.to(memory_format=torch.channels_last)
+        made = path.with_suffix(".pt")
+        torch.save(module, made)
+        return made
 
     def load(self, row, case, path):
         torch._dynamo.reset()
@@ -36,9 +73,7 @@ class Peer:
         if row.path:
             from rows import networks
 
-            module = networks.module(torch, row.path)
-            if row.path in ("resnet50", "mobilenet_v2"):
-                module = module.to(memory_format=torch.channels_last)
+            module = torch.load(path, weights_only=False)
             inputs = networks.call({name: tensor(value) if "past" not in name else torch.from_numpy(value) for name, value in case.inputs.items()})
         else:
             module = Function(row, case)

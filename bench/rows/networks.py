@@ -55,7 +55,8 @@ def fixed(name, path):
         value.type.tensor_type.ClearField("shape")
     model.graph.ClearField("value_info")
     weights, copy = source.with_suffix(".weights"), path.parent / f"{name}.weights"  # some peers refuse links
-    if not copy.exists() or copy.stat().st_mtime < weights.stat().st_mtime:
+    state = lambda file: (file.stat().st_size, file.stat().st_mtime_ns)
+    if not copy.exists() or state(copy) != state(weights):
         shutil.copy2(weights, copy)
     path.write_bytes(model.SerializeToString())
 

@@ -136,6 +136,7 @@ def jax_step(jax, torch, row, case):
     p = {name: jnp.asarray(last(value.detach().numpy(), (2, 3, 1, 0))) for name, value in made.named_parameters()}
     statistics = {name: jnp.asarray(value.numpy()) for name, value in made.named_buffers() if "running" in name}
     moments = {name: (jnp.zeros_like(value), jnp.zeros_like(value)) for name, value in p.items()}
+    del made
 
     def loss(p, statistics, given, target):
         statistics = dict(statistics)

@@ -432,11 +432,16 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       possible &= u[o].count == 1 && u[o].plain;
       if (!possible) break;
       if (inPanels(o, u[o].axis) || runsAlong(operands[o], u[o].axis)) continue;
-      // A copy with this axis innermost: worth it when many rows read it.
+      // A copy with this axis innermost: worth it when many rows read it, or few by many taps of a window.
+      auto &forms = o ? s.b : s.a;
       int64_t readers = 1;
-      for (int64_t k = 0; k < s.kept; ++k)
-        if (k != l && !useOf(o ? s.b : s.a, k).count)
-          readers = std::min<int64_t>(readers * std::max<int64_t>(r->shape[k]->hi, 1), 1 << 20);
+      for (int64_t k = 0; k < s.kept + s.reduced; ++k) {
+        auto isTap = [&](const AffineForm &f) {
+          return reads(f, k) && llvm::any_of(f.terms, [&](auto &t) { return t.first == l; });
+        };
+        if (k != l && (k < s.kept ? !useOf(forms, k).count : llvm::any_of(forms, isTap)))
+          readers = std::min<int64_t>(readers * std::max<int64_t>(r->indices()[k]->hi, 1), 1 << 20);
+      }
       possible &= readers >= 8;
       cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
     }

@@ -41,15 +41,36 @@ def main():
         check("it does not start" in row["peers"]["iree"]["absent"], "a peer that is missing has a sentence")
         check("it does not start" in done.stdout and "not asked for" in done.stdout, "and the table says it")
         check(result["machine"]["cpu"] and result["machine"]["peers"]["ort"], "the machine's fingerprint is there")
+        check(row["astra"] == result["machine"]["astra"], "the row says of which state of ours it is")
+
+        def refused(sentence, *words, program="run.py"):
+            done = subprocess.run([sys.executable, ROOT / "bench" / program, f"--build={sys.argv[1]}", *words], capture_output=True, text=True)
+            check(done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr, f"{program} {' '.join(words)}: {sentence}")
+
+        other = Path(folder) / "other.json"
+        for key, value in (("cpu", "another"), ("cores", 999), ("peers", {**result["machine"]["peers"], "ort": "0.0.1"})):
+            other.write_text(json.dumps({**result, "machine": {**result["machine"], key: value}}))
+            refused("was measured elsewhere (", f"--json={other}")
+        for wrong in ("", "[]", '{"rows": [{"x": 1}]}', json.dumps({**result, "rows": [{**row, "ours": {}}]})):
+            other.write_text(wrong)
+            refused("is no file of figures", f"--json={other}")
+        refused("is a folder", f"--json={folder}")
+        refused("there is no folder", f"--json={folder}/none/x.json")
+        refused("cannot be made", f"--zoo={other}/zoo")
+        refused("'0' is not a number from 1 on", "--rounds=0", program="scale.py")
+        zoo = "import run; run.options(); from rows import networks; print(networks.ZOO)"
+        words = [sys.executable, "-c", zoo, f"--zoo={folder}/zoo", f"--build={Path(sys.argv[1]).resolve()}"]
+        check(subprocess.run(words, cwd=ROOT / "bench", capture_output=True, text=True).stdout.strip() == f"{folder}/zoo", "networks come from the folder of --zoo")
         # The page, of a loss and of a row that failed too: both are on it.
         import report
 
         result["rows"].append({**row, "threads": 2, "ratio": 0.5, "peers": {"ort": {"seconds": 1e-6, "ratio": 0.5, "rounds": []}}})
-        result["rows"].append({"family": "mlp", "row": "3 layers of 256", "threads": 1, "load": 0, "peers": {}, "failed": "a reason"})
+        result["rows"].append({"family": "mlp", "row": "3 layers of 256", "threads": 1, "astra": "abc1234", "load": 0, "peers": {}, "failed": "a reason"})
         report.page(result, Path(folder) / "benchmarks.md")
         page, picture = (Path(folder) / f"benchmarks.{kind}" for kind in ("md", "svg"))
         check("**0.50**" in page.read_text() and "a reason" in page.read_text(), "losses and failures are on the page")
         check("it does not start" in page.read_text(), "and who is missing")
+        check("Rows of other states, by family: abc1234: mlp 1." in page.read_text(), "and of which states rows are")
         check("0.50 of ONNX Runtime" in picture.read_text(), "and the picture has the loss")
     scale = subprocess.run([sys.executable, ROOT / "bench/scale.py", "--most=80", "--rounds=1", "--no-networks", f"--build={sys.argv[1]}"], capture_output=True, text=True)
     sys.stderr.write(scale.stderr)
