@@ -3,12 +3,13 @@
  *             input NAME DTYPE BYTES RANK EXTENTS... FILE    an input from a file of raw bytes
  *             open                                           loads the bundle and calls the entry once
  *             output NAME FILE                               writes the bytes of an output of the last call
- *             run N PARTS                                    calls the entry N times a part, after one call that is not
- * timed trace                                          calls it once, timed kernel by kernel Gives:    one line for
- * each command: "ok ..." or "error SENTENCE". open: seconds from the start of the runtime to the first result. output:
- * the number of its dtype and its extents. run: wall seconds and CPU seconds of each part. trace: lines "kernel NAME
- * SECONDS FLOPS BYTES" before its "ok". Keeps:    to astra.h, as any C program; nothing is allocated between the calls
- * of a run. Does not: check results.
+ *             run N PARTS                                    calls the entry N times a part, after one untimed call
+ *             trace                                          calls it once, timed kernel by kernel
+ * Gives:    one line for each command: "ok ..." or "error SENTENCE". open: seconds from the start of the runtime to the
+ *           first result. output: the number of its dtype and its extents. run: wall seconds and CPU seconds of each
+ *           part. trace: lines "kernel NAME SECONDS FLOPS BYTES" before its "ok".
+ * Keeps:    to astra.h, as any C program; nothing is allocated between the calls of a run.
+ * Does not: check results.
  */
 #include "astra/astra.h"
 #include <stdio.h>
