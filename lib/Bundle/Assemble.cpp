@@ -257,8 +257,28 @@ UOpRef Assembler::operations(UOpRef n) {
   return n && n->is(Op::Reduce) ? idxProduct(ctx, n->src[0]->shape) : ctx.index(0);
 }
 
-/// Bytes of a launch: every buffer once; of one that is written in part, that part. Where there are
-/// CPUs, a kernel does the work of its followers, and what passes between them is in no buffer.
+/// Of each input of a kernel that is only looked up in, how many elements are.
+static llvm::DenseMap<UOpRef, UOpRef> lookUps(Context &c, const KernelSpec &spec) {
+  llvm::DenseMap<UOpRef, UOpRef> found;
+  llvm::DenseSet<UOpRef> whole;
+  for (UOpRef n : topoSort(spec.outputs[0].value)) {
+    if (has(n->op, Movement)) continue;
+    for (auto [i, s] : enumerate(n->tensors())) {
+      UOpRef table = s;
+      while (has(table->op, Movement)) table = table->src[0];
+      bool looksUp = i == 0 && (n->is(Op::Gather) || n->is(Op::Pick) || n->is(Op::SliceAt));
+      if (!looksUp) whole.insert(table);
+      UOpRef elements = idxProduct(c, n->shape);
+      auto [at, isFirst] = found.try_emplace(table, elements);
+      if (!isFirst) at->second = idxAdd(c, at->second, elements);
+    }
+  }
+  for (UOpRef w : whole) found.erase(w);
+  return found;
+}
+
+/// Bytes of a launch: every buffer once; of one that is written in part, or a table that is looked up in, what is used
+/// of it. Where there are CPUs, a kernel does the work of its followers, and what passes between them is in no buffer.
 Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   bool joins = !code.empty() && !spec.followers.empty();
   if (!code.empty() && spec.follows) return Error::success();
@@ -266,8 +286,11 @@ Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
   auto count = [&](UOpRef elements, DType t) {
     bytes = idxAdd(ctx, bytes, idxMul(ctx, elements, ctx.index(byteSize(t))));
   };
-  for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0))
-    count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
+  auto found = lookUps(ctx, spec);
+  for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0)) {
+    UOpRef all = elementCount(ctx, p.layout, p.allocated), some = found.lookup(p.value);
+    count(some ? idxMin(ctx, all, some) : all, p.value->dtype);
+  }
   for (const Placed &p : joins ? ArrayRef(spec.outputs).take_back() : ArrayRef(spec.outputs).take_front())
     if (!p.begin.empty())
       count(idxProduct(ctx, p.value->shape), p.value->dtype);

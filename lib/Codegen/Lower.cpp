@@ -37,6 +37,7 @@ Kernel Lowering::run() {
   k.buffers = std::move(values.buffers);
   k.plan = text(plan);
   k.ahead = plan.ahead;
+  k.past = plan.past;
   k.aheadByItems = plan.kind == PlanKind::Rows;
   k.hints = std::move(values.hints);
   return k;

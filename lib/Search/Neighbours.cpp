@@ -55,6 +55,8 @@ const Move moves[] = {
     {{K::Contract, K::Columns}, {{&Plan::ahead, By::Set, 24}}},
     {{K::Contract, K::Columns}, {{&Plan::ahead, By::Set, 8}}},
     {{K::Rows}, {{&Plan::ahead, By::Set, 1}}},
+    {{K::Map, K::Rows}, {{&Plan::past, By::Set, 1}}},
+    {{K::Map, K::Rows}, {{&Plan::past, By::Set, 0}}},
     {{K::Contract}, {{&Plan::next, By::Set, 1}}},
     {{K::Contract}, {{&Plan::next, By::Set, 0}}},
     {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 0}}},

@@ -43,6 +43,7 @@
 //                                                                 below another come before the next 64
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
 //   rows:     merge 2; vector 16; unroll 2; ahead 1               the same; the next row is asked for during this one
+//   map:      merge 2; vector 16; unroll 1; past 1                results go past the caches
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 #pragma once
 #include "astra/Codegen/Target.h"
@@ -100,6 +101,8 @@ struct Plan {
   // contract, of a CPU: 1: the tiles that read a panel of a packed operand, one after another, ask for the next panel,
   // each step for as much as makes all of it by the end of the last of them
   unsigned next = 0;
+  // map, rows of a CPU: 1: whole lines of the result are stored past the caches, which it would leave anyway
+  unsigned past = 0;
 };
 std::string text(const Plan &p);
 /// Of what text() gives; an error says what was found and what was expected.

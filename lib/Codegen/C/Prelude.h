@@ -119,6 +119,18 @@ typedef VECTOR(i8, 64) dot_i8;
 #endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
+/* A whole line is stored past the caches, if it begins at this address; after the last one they are put in order. */
+#if defined(__AVX512F__) && defined(__clang__)
+#define PAST(T, AT, p, v) \
+  if ((u64)(p) % 64) \
+    *(AT *)(p) = v; \
+  else \
+    __builtin_nontemporal_store(v, (T *)(p))
+#define PAST_END __builtin_ia32_sfence()
+#else
+#define PAST(T, AT, p, v) *(AT *)(p) = v
+#define PAST_END
+#endif
 /* What was read before is read again where it is used next: it has no register to stay in. */
 #define REREAD __asm__ volatile("" : : : "memory")
 /* Of a loop's n items, how many belong to the first ones of all: never fewer for more, exact at both ends. */

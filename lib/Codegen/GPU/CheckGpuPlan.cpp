@@ -30,6 +30,7 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
                ", at most " + llvm::Twine(t.threads));
   if (p.stage) return bad(found("stage", p.stage) + " is of CPUs; threads share memory with tall and deep");
   if (p.line) return bad(found("line", p.line) + " is of CPUs; neighbouring threads have neighbouring elements");
+  if (p.past) return bad(found("past", p.past) + " is of CPUs; their caches are not asked to keep results");
   if (p.next) return bad(found("next", p.next) + " is of CPUs; other warps run while one waits for memory");
   if (p.ahead) return bad(found("ahead", p.ahead) + " is of CPUs; other warps run while one waits for memory");
   if (auto e = checkForm(spec, p)) return e;

@@ -39,19 +39,21 @@ PLANS = {
     "image": {"contract": ["m 0 1 2; unroll 2; next 1", "m 0 1 2; block 3; unroll 2", "m 0 1 2; tall 3; deep 32",
                            "ahead 8; m 2", "m 1 2; tall 2; deep 7; unroll 2", "m; rows 1; unroll 2"]},
     "map": {"select": ["line 1; unroll 2", "line 1; unroll 1; merge 2", "line 1; vector 64; unroll 1", "line 0; block 5; unroll 1",
-                       "line 0; block 6; unroll 4; vector /2"]},
-    "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1"]},
+                       "line 0; block 6; unroll 4; vector /2", "line 0; vector 16; unroll 2; past 1"]},
+    "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1",
+                          "vector 16; past 1"]},
     "columns": {"reduce": ["line 1; unroll 2", "line 1; unroll 1; ahead 3", "line 0; ahead 3; merge 1; unroll 2", "line 1; merge 2; unroll 1",
                            "line 0; merge 2; unroll 1"]},
-    "rows": {"reduce": ROWS},
+    "rows": {"reduce": [*ROWS, "vector 16; past 1"]},
     "sums": {"reduce": ["columns: merge 1; vector 8; unroll 1; line 1", "columns: merge 1; vector 8; unroll 2"]},
 }
-STEPS = ("block", "line", "stage", "tall", "ahead", "next")  # without one of them, or with another block, code is other
+STEPS = ("block", "line", "stage", "tall", "ahead", "next", "past")  # without one of them, or with another block, code is other
 # Plans that no kernel can be lowered under, and a part of the sentence.
 REFUSED = [
     ("attention", "contract_joined", "block 0", "expected a contract with a block"),
     ("attention", "contract", "rows: merge 3; vector 8; unroll 1", "rows is for a kernel with a reduce"),
     ("attention", "reduce", "vector 1", "keeps rows in vectors"),
+    ("attention", "reduce", "past 1", "the next kernel reads them at once"),
     ("product", "contract", "stage 2; tall 2; deep 8", "expected one of them"),
     ("weights", "contract", "stage 2", "packed already"),
     ("causal", "contract", "stage 2", "without a domain"),
