@@ -69,9 +69,10 @@ TEST_F(Plans, WordsAreRefused) {
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
   EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"), "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, "
-                                                 "vector, unroll, block, line, threads, turn or ahead");
-  EXPECT_EQ(refusal(k, "map: rows 4"),
-            "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, line, threads, turn or ahead");
+                                                 "vector, unroll, block, line, threads, turn, ahead or past");
+  EXPECT_EQ(
+      refusal(k, "map: rows 4"),
+      "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, line, threads, turn, ahead or past");
   EXPECT_EQ(refusal(k, "contract: merge 1"),
             "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
             "vector, unroll, block, threads, spread, tall, deep, pipeline, ahead or next");
