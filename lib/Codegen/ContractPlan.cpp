@@ -49,7 +49,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
   double best = 0;
   for (unsigned nv = 1; nv <= 8; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
-      if (nv > 6 && rows > 1) continue; // 8 for one row, which reads from memory (a step of GPT-2 48.9 and 47.5 ms)
+      if (nv > 6 && (rows > 1 || !far)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
       if (panel && (panel % rows || ((nv * w) % panel && panel % (nv * w)))) continue;
       int64_t wide = nv * w, lastN = n % wide;
