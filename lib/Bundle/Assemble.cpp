@@ -4,8 +4,8 @@
 // Keeps:    one expression table for all; each table of the manifest is filled by one function.
 // Does not: write (Writer.cpp).
 #include "astra/Bundle/Assemble.h"
+#include "Costs.h"
 #include "astra/Bundle/Exprs.h"
-#include "astra/IR/Contract.h"
 #include "astra/IR/Text.h"
 #include "format/Format.h"
 #include "llvm/ADT/DenseSet.h"
@@ -101,8 +101,6 @@ private:
   }
   Error instruction(fmt::ProgramT &out, const Instr &instr);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
-  UOpRef steps(const KernelSpec &spec);
-  UOpRef operations(UOpRef n);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
   static TargetCode codeOf(GpuBinary &binary);
   static std::vector<fmt::Access> accessOf(const Kernel &k);
@@ -248,84 +246,14 @@ Error Assembler::states() {
 
 //===- Kernels and targets --------------------------------------------------===//
 
-/// Operations of a contract or reduce; 0 of anything else, or null.
-UOpRef Assembler::operations(UOpRef n) {
-  if (n && n->is(Op::Contract)) {
-    ContractSpec c = cantFail(decodeContract(n->ints));
-    return idxMul(ctx, idxProduct(ctx, n->indices().take_front(c.kept + c.reduced)), ctx.index(2));
-  }
-  return n && n->is(Op::Reduce) ? idxProduct(ctx, n->src[0]->shape) : ctx.index(0);
-}
-
-/// Of each input of a kernel that is only looked up in, how many elements are.
-static llvm::DenseMap<UOpRef, UOpRef> lookUps(Context &c, const KernelSpec &spec) {
-  llvm::DenseMap<UOpRef, UOpRef> found;
-  llvm::DenseSet<UOpRef> whole;
-  for (UOpRef n : topoSort(spec.outputs[0].value)) {
-    if (has(n->op, Movement)) continue;
-    for (auto [i, s] : enumerate(n->tensors())) {
-      UOpRef table = s;
-      while (has(table->op, Movement)) table = table->src[0];
-      bool looksUp = i == 0 && (n->is(Op::Gather) || n->is(Op::Pick) || n->is(Op::SliceAt));
-      if (!looksUp) whole.insert(table);
-      UOpRef elements = idxProduct(c, n->shape);
-      auto [at, isFirst] = found.try_emplace(table, elements);
-      if (!isFirst) at->second = idxAdd(c, at->second, elements);
-    }
-  }
-  for (UOpRef w : whole) found.erase(w);
-  return found;
-}
-
-/// Bytes of a launch: every buffer once; of one that is written in part, or a table that is looked up in, what is used
-/// of it. Where there are CPUs, a kernel does the work of its followers, and what passes between them is in no buffer.
+/// Where there are CPUs, a kernel does the work of its followers, which have none.
 Error Assembler::costs(fmt::KernelT &out, const KernelSpec &spec) {
-  bool joins = !code.empty() && !spec.followers.empty();
   if (!code.empty() && spec.follows) return Error::success();
-  UOpRef bytes = ctx.index(0);
-  auto count = [&](UOpRef elements, DType t) {
-    bytes = idxAdd(ctx, bytes, idxMul(ctx, elements, ctx.index(byteSize(t))));
-  };
-  auto found = lookUps(ctx, spec);
-  for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0)) {
-    UOpRef all = elementCount(ctx, p.layout, p.allocated), some = found.lookup(p.value);
-    count(some ? idxMin(ctx, all, some) : all, p.value->dtype);
-  }
-  for (const Placed &p : joins ? ArrayRef(spec.outputs).take_back() : ArrayRef(spec.outputs).take_front())
-    if (!p.begin.empty())
-      count(idxProduct(ctx, p.value->shape), p.value->dtype);
-    else if (spec.inPlace && (p.value->is(Op::UpdateAt) || p.value->is(Op::Scatter)))
-      count(idxProduct(ctx, p.value->src[p.value->is(Op::UpdateAt) ? 1 : 2]->shape), p.value->dtype);
-    else
-      count(elementCount(ctx, p.layout, p.allocated), p.value->dtype);
-  if (Error e = set(out.bytes, bytes)) return e;
-  UOpRef flops = operations(spec.heavy);
-  UOpRef all = steps(spec);
-  if (joins)
-    for (const Follower &f : spec.followers) {
-      flops = idxAdd(ctx, flops, operations(f.spec.heavy));
-      all = idxAdd(ctx, all, steps(f.spec));
-    }
-  if (spec.heavy)
-    if (Error e = set(out.flops, flops)) return e;
-  return set(out.steps, all);
-}
-
-/// Operations of every kind, as if each node's elements were computed once: a division counts as some, one of integers
-/// as many. What a contract computes of its operands again for each tile is not counted again.
-UOpRef Assembler::steps(const KernelSpec &spec) {
-  UOpRef all = ctx.index(0);
-  for (UOpRef n : topoSort(spec.outputs[0].value)) {
-    if (n->isIndex() || has(n->op, Leaf) || has(n->op, Movement)) continue;
-    UOpRef points = n->is(Op::Contract) ? operations(n) : idxProduct(ctx, n->shape);
-    if (!n->is(Op::Contract) && !n->tensors().empty() && !has(n->op, Elementwise))
-      points = idxAdd(ctx, points, idxProduct(ctx, n->tensors()[0]->shape));
-    bool slow = n->is(Op::Div) || n->is(Op::FloorDiv) || n->is(Op::TruncDiv) || n->is(Op::Mod) || n->is(Op::Rem) ||
-                n->is(Op::Sqrt);
-    int64_t each = !slow ? 1 : isFloat(n->dtype) ? 4 : 64;
-    all = idxAdd(ctx, all, idxMul(ctx, points, ctx.index(each)));
-  }
-  return all;
+  LaunchCosts found = costsOf(ctx, spec, !code.empty());
+  if (Error e = set(out.bytes, found.bytes)) return e;
+  if (found.flops)
+    if (Error e = set(out.flops, found.flops)) return e;
+  return set(out.steps, found.steps);
 }
 
 std::vector<fmt::Access> Assembler::accessOf(const Kernel &k) {

@@ -3,6 +3,7 @@
 // Gives:    prefetches of the loads of a region, items that others are ordered with; the region of a hint.
 // Keeps:    what is computed: a prefetch may be dropped.
 #include "Linearizer.h"
+#include "astra/Codegen/Target.h"
 
 using namespace astra;
 using namespace astra::linear;
@@ -53,7 +54,7 @@ std::optional<int64_t> Linearizer::aheadOf(UOpRef index, uint32_t r) const {
 /// Prefetches of the loads of a region: in a loop those that each step reads from lines of their own (aheadOf); around
 /// a fold's loop, before it, those of which it needs nothing.
 void Linearizer::askAhead(uint32_t r) {
-  constexpr int64_t line = 64, most = 64; // bytes; prefetches of a region
+  constexpr int64_t most = 64; // prefetches of a region
   auto folds = [&](UOpRef range) { return range && kindOf(range) == RangeKind::Fold; };
   UOpRef range = regions[r].range;
   bool isLoop = k.aheadByItems ? range && kindOf(range) != RangeKind::Parallel : folds(range);
@@ -70,7 +71,7 @@ void Linearizer::askAhead(uint32_t r) {
     int64_t bytes = std::max(1u, byteSize(load->dtype)), ahead = 0;
     if (isLoop) {
       auto stride = aheadOf(index, r);
-      if (!stride || std::abs(*stride) * bytes < line) continue;
+      if (!stride || std::abs(*stride) * bytes < lineBytes) continue;
       ahead = *stride * int64_t(k.ahead);
     } else if (k.aheadByItems || loops.empty() || items[i].feedsLoop) {
       continue;
@@ -78,7 +79,7 @@ void Linearizer::askAhead(uint32_t r) {
     llvm::SmallVector<IndexTerm, 4> ts = terms(index);
     int64_t constant = !ts.empty() && ts.back().atoms.empty() ? ts.pop_back_val().coefficient : 0;
     auto &near = asked[{load->src[0], fromTerms(c, ts)}];
-    if (llvm::any_of(near, [&](int64_t other) { return std::abs(other - constant) * bytes < line; })) continue;
+    if (llvm::any_of(near, [&](int64_t other) { return std::abs(other - constant) * bytes < lineBytes; })) continue;
     if (++count > most) return;
     near.push_back(constant);
     uint32_t item = addItem(InstKind::Prefetch, load, r);

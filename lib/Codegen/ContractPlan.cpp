@@ -25,8 +25,6 @@ std::string astra::unstageable(const KernelSpec &spec, const ContractSpec &s, bo
   return *k > (int64_t(1) << 24) / row ? "its columns take more than 16 MiB" : "";
 }
 
-static constexpr unsigned line = 64; // bytes
-
 /// The numbers of kept labels that the forms mention.
 static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64_t labels) {
   SmallVector<bool> m(labels);
@@ -45,7 +43,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
   // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache, a line of
   // which is one vector or, where rows are apart, holds one.
   constexpr double arrival = 5;
-  const double near = panel ? 4.0 * t.vectorBytes / line : 4;
+  const double near = panel ? 4.0 * t.vectorBytes / lineBytes : 4;
   double best = 0;
   for (unsigned nv = 1; nv <= 8; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
@@ -121,7 +119,7 @@ static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::Arr
   // Half of the registers for sums and the other operand's vectors, half for what rows overlap in; no part of a line.
   auto fits = [&](unsigned vectors) { return (p.rows + 1) * vectors <= target.vectorRegisters / 2; };
   p.unroll = fits(2) && *n % (2 * p.lanes) == 0 ? 2 : 1;
-  if (!fits(p.unroll) || p.unroll * target.vectorBytes < line) return false;
+  if (!fits(p.unroll) || p.unroll * target.vectorBytes < lineBytes) return false;
   bool fixed = llvm::all_of(rows, [&](int64_t l) { return r->shape[l]->isConst(); });
   p.mLabels.assign(whole && near && fixed ? rows.begin() : rows.end() - 1, rows.end());
   return true;
@@ -206,7 +204,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   uint64_t steps = product(llvm::seq(s.kept, s.kept + s.reduced)), m = product(rows), taps = product(inner),
            n = product(llvm::ArrayRef(p.nLabel)), all = product(llvm::seq(int64_t(0), s.kept));
   // Of the other operand, a line a step.
-  uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + line);
+  uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + lineBytes);
   if (steps < 256 || std::max({steps, m, taps, n, all}) > large) return;
   Plan q = p;
   q.mLabels.assign(rows.begin(), rows.end());

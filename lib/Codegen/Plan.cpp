@@ -390,27 +390,6 @@ static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target
   }
 }
 
-static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target);
-
-/// Results that no cache holds until they are read go past them: a line is not read before it is written (transposition
-/// of 4096 x 4096: 28 and 17 ms; 25 MB of a batch norm: 4.2 and 2.5; not so of 16 MB of a softmax).
-static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
-  constexpr uint64_t least = 24 << 20;
-  constexpr unsigned line = 64;
-  UOpRef v = spec.outputs[0].value;
-  bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(spec));
-  if (!*target.name || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != line) return;
-  uint64_t bytes = byteSize(v->dtype);
-  for (UOpRef e : v->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(e->lo, 0));
-  p.past = bytes >= least;
-}
-
-Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
-  Plan p = chooseForm(c, spec, target);
-  choosePast(spec, target, p);
-  return p;
-}
-
 /// All of a plan but how results are stored.
 static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target) {
   Plan p;
@@ -520,5 +499,23 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     }
   }
   chooseLine(c, spec, target, extents, p);
+  return p;
+}
+
+/// Results that no cache holds until they are read go past them: a line is not read before it is written (transposition
+/// of 4096 x 4096: 28 and 17 ms; 25 MB of a batch norm: 4.2 and 2.5; not so of 16 MB of a softmax).
+static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
+  constexpr uint64_t least = 24 << 20;
+  UOpRef v = spec.outputs[0].value;
+  bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(spec));
+  if (!*target.name || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != lineBytes) return;
+  uint64_t bytes = byteSize(v->dtype);
+  for (UOpRef e : v->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(e->lo, 0));
+  p.past = bytes >= least;
+}
+
+Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
+  Plan p = chooseForm(c, spec, target);
+  choosePast(spec, target, p);
   return p;
 }

@@ -66,7 +66,7 @@ UOpRef ValueAt::staged(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> la
 /// Asks for the tile's part of the panel behind its own, where that is one piece of memory and its size is known.
 void ValueAt::askNext(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, const ContractSpec &s,
                       ArrayRef<UOpRef> lengths) {
-  constexpr int64_t line = 64, most = 1 << 24; // bytes; steps
+  constexpr int64_t most = 1 << 24; // steps
   auto slot = slotOf.find(x);
   if (slot == slotOf.end() || !llvm::all_of(forms, [](const AffineForm &f) { return f.isLabel(); })) return;
   int64_t steps = 1;
@@ -86,7 +86,7 @@ void ValueAt::askNext(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> lab
     }
     return addressIn(slot->second, index);
   };
-  int64_t elements = std::max<int64_t>(line / std::max(1u, byteSize(x->dtype)), 1),
+  int64_t elements = std::max<int64_t>(lineBytes / std::max(1u, byteSize(x->dtype)), 1),
           each = llvm::divideCeil(next.width, next.turns);
   if (simplifyIndex(c, idxSub(c, begin(1), begin(0)))->constIndex() != steps * next.width) return;
   UOpRef at = idxAdd(c, idxMul(c, next.turn, c.index(steps)), step);

@@ -41,6 +41,12 @@ struct Cursor {
 };
 } // namespace
 
+bool astra::isGroup(const ContractSpec &s, int64_t label) {
+  auto isNumber = [&](const AffineForm &f) { return f.terms.size() == 2 && hasLabel(f, label); };
+  return hasLabel(s.a, label) && hasLabel(s.b, label) && hasLabel(s.a, label + 1) != hasLabel(s.b, label + 1) &&
+         (llvm::any_of(s.a, isNumber) || llvm::any_of(s.b, isNumber));
+}
+
 llvm::SmallVector<int64_t, 32> astra::encode(const ContractSpec &s) {
   llvm::SmallVector<int64_t, 32> out{s.kept, s.reduced, int64_t(s.a.size()), int64_t(s.b.size()),
                                      int64_t(s.domain.size())};

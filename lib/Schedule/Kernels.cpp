@@ -167,19 +167,21 @@ void Scheduler::copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin
   emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
 }
 
-void Scheduler::pack(UOpRef view, unsigned axis) {
-  Layout l = lastAxis(view->rank(), axis);
+Place Scheduler::copied(UOpRef view, const Layout &layout) {
   std::vector<UOpRef> allocated = bound(view->shape);
-  Place to{slotBuffer(view->dtype, allocated, l), l, allocated};
+  Place to{slotBuffer(view->dtype, allocated, layout), layout, allocated};
   copyView(view, to);
+  return to;
+}
+
+void Scheduler::pack(UOpRef view, unsigned axis) {
+  Place to = copied(view, lastAxis(view->rank(), axis));
   if (const Place *own = places.find(view); own && !packedFrom.count(view)) packedFrom.set(view, own->buffer);
   places.set(view, to);
 }
 
-void Scheduler::lendPanels(UOpRef view, const Layout &panels) {
-  std::vector<UOpRef> allocated = bound(view->shape);
-  Place to{slotBuffer(view->dtype, allocated, panels), panels, allocated};
-  copyView(view, to);
+void Scheduler::lend(UOpRef view, const Layout &layout) {
+  Place to = copied(view, layout);
   const Place *own = places.find(view);
   lent.push_back({view, own ? std::optional(*own) : std::nullopt});
   places.set(view, to);
@@ -264,6 +266,20 @@ static int64_t countReads(ArrayRef<AffineForm> forms, int64_t label) {
 /// Whether a label is kept, and one axis of an operand and no other reads it.
 static bool isOwn(int64_t label, const ContractSpec &s, ArrayRef<AffineForm> forms, ArrayRef<AffineForm> other) {
   return label < s.kept && !countReads(other, label) && countReads(forms, label) == 1;
+}
+
+/// How often an element of an operand is read in which lanes run along a label: by rows that have other labels alone,
+/// and by the taps of a window along that one.
+static int64_t readsOf(UOpRef r, const ContractSpec &s, ArrayRef<AffineForm> forms, int64_t lanes) {
+  constexpr int64_t large = int64_t(1) << 20;
+  auto isTap = [&](int64_t l) {
+    return llvm::any_of(forms, [&](const AffineForm &f) { return reads(f, l) && reads(f, lanes); });
+  };
+  int64_t times = 1;
+  for (int64_t l = 0; l < s.kept + s.reduced; ++l)
+    if (l != lanes && (l < s.kept ? !countReads(forms, l) : isTap(l)))
+      times = std::min(times * std::max<int64_t>(r->indices()[l]->hi, 1), large);
+  return times;
 }
 
 void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
@@ -432,17 +448,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       possible &= u[o].count == 1 && u[o].plain;
       if (!possible) break;
       if (inPanels(o, u[o].axis) || runsAlong(operands[o], u[o].axis)) continue;
-      // A copy with this axis innermost: worth it when many rows read it, or few by many taps of a window.
-      auto &forms = o ? s.b : s.a;
-      int64_t readers = 1;
-      for (int64_t k = 0; k < s.kept + s.reduced; ++k) {
-        auto isTap = [&](const AffineForm &f) {
-          return reads(f, k) && llvm::any_of(f.terms, [&](auto &t) { return t.first == l; });
-        };
-        if (k != l && (k < s.kept ? !useOf(forms, k).count : llvm::any_of(forms, isTap)))
-          readers = std::min<int64_t>(readers * std::max<int64_t>(r->indices()[k]->hi, 1), 1 << 20);
-      }
-      possible &= readers >= 8;
+      possible &= readsOf(r, s, o ? s.b : s.a, l) >= 8; // a copy with this axis innermost is worth it
       cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
     }
     if (!possible) continue;
@@ -465,7 +471,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   for (unsigned o : {0u, 1u}) { // words of a parameter, or a weight, along which no lanes run
     auto lanes = best < 0 ? Use() : useOf(o ? s.b : s.a, best);
     UOpRef x = operands[o];
-    if (!lanes.count && unpacksBefore(o)) lendPanels(x, Layout::rowMajor(x->rank()));
+    if (!lanes.count && unpacksBefore(o)) lend(x, Layout::rowMajor(x->rank()));
     if (x->op != Op::Words || places.find(x) || (lanes.count && inPanels(o, lanes.axis))) continue;
     Layout plain = Layout::rowMajor(x->rank());
     if (canStore(x, plain))
@@ -483,19 +489,15 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (stored) storeOperand(x, panels(s, forms, u.axis));
     if (!before && (stored || runsAlong(x, u.axis))) continue;
     if (before || lendable(o, u.axis))
-      lendPanels(x, panels(s, forms, u.axis));
+      lend(x, panels(s, forms, u.axis));
     else
       pack(x, u.axis);
   }
   if (own)
-    for (unsigned o : {0u, 1u}) lendPanels(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
+    for (unsigned o : {0u, 1u}) lend(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
   // Channels of a grouped convolution are all together: group by group, where lanes run along those of one.
-  auto isGroup = [&](unsigned o) {
-    return llvm::any_of(o ? s.b : s.a, [&](const AffineForm &f) { return f.terms.size() == 2 && reads(f, best - 1); });
-  };
   Layout l = lastAxis(r->rank(), best);
-  if (best > 0 && useOf(s.a, best - 1).count && useOf(s.b, best - 1).count && (isGroup(0) || isGroup(1)))
-    std::rotate(l.dims.begin() + best - 1, l.dims.begin() + best, l.dims.end() - 1);
+  if (best > 0 && isGroup(s, best - 1)) std::rotate(l.dims.begin() + best - 1, l.dims.begin() + best, l.dims.end() - 1);
   return l;
 }
 

@@ -17,16 +17,7 @@ static int64_t mergedAxis(Shape from, Shape to) {
   return axis < to.size() && from.drop_front(axis + 2) == to.drop_front(axis + 1) ? int64_t(axis) : -1;
 }
 
-/// Whether the label `axis` of a contract is a group: both operands have it, one of them in a channel's number, and the
-/// next label is the channel of the result.
-static bool hasGroups(UOpRef contract, int64_t axis) {
-  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
-  auto isNumber = [&](const AffineForm &f) { return f.terms.size() == 2 && hasLabel(f, axis); };
-  return hasLabel(s.a, axis) && hasLabel(s.b, axis) && hasLabel(s.a, axis + 1) != hasLabel(s.b, axis + 1) &&
-         (llvm::any_of(s.a, isNumber) || llvm::any_of(s.b, isNumber));
-}
-
-/// Whether x is such a contract, or some arithmetic on one.
+/// Whether x is a contract whose label `axis` is a group, or some arithmetic on one.
 static bool isOfGroups(UOpRef x, int64_t axis) {
   constexpr size_t most = 64;
   SmallVector<UOpRef, 16> stack{x};
@@ -34,7 +25,7 @@ static bool isOfGroups(UOpRef x, int64_t axis) {
   while (!stack.empty() && seen.size() < most) {
     UOpRef n = stack.pop_back_val();
     if (!seen.insert(n).second) continue;
-    if (n->op == Op::Contract && hasGroups(n, axis)) return true;
+    if (n->op == Op::Contract && isGroup(llvm::cantFail(decodeContract(n->ints)), axis)) return true;
     if (has(n->op, Elementwise)) stack.append(n->tensors().begin(), n->tensors().end());
   }
   return false;

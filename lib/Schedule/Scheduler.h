@@ -82,9 +82,10 @@ private:
   std::optional<int64_t> strideOf(UOpRef view, unsigned d);
   /// The axis of a view whose elements are neighbours because its base is not row-major; -1: none, or too short.
   int64_t innermostOfView(UOpRef view);
+  Place copied(UOpRef view, const Layout &layout);
   void pack(UOpRef view, unsigned lastAxis);
-  /// Copies a view into panels that only the kernel at hand reads; `giveBack` ends that.
-  void lendPanels(UOpRef view, const Layout &panels);
+  /// Copies a view, or computes an operand, in a layout for the kernel at hand alone; `giveBack` ends that.
+  void lend(UOpRef view, const Layout &layout);
   void giveBack();
   /// Copies what is read through a view to its place, or to a part of it that begins at `begin`.
   void copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin = {});

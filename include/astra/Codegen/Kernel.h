@@ -44,8 +44,8 @@ struct Kernel {
   std::vector<KernelBuffer> buffers; // buffer slot i of the UOps is argument i
   std::string plan;                  // its text form
   unsigned ahead = 0;                // the plan's steps that reads are asked for ahead (Plan.h)
-  bool past = false;                 // whole lines are stored past the caches
   bool aheadByItems = false;         // steps are items, which are rows
+  bool past = false;                 // whole lines are stored past the caches
   std::vector<UOpRef> hints;         // loads whose elements are asked for in the innermost loop that they depend on
 };
 

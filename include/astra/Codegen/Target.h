@@ -8,6 +8,8 @@
 
 namespace astra {
 
+inline constexpr int64_t lineBytes = 64; // of the caches of all CPUs here
+
 enum class Arch : uint8_t { X86_64, AArch64 };
 
 struct Target {

@@ -19,6 +19,11 @@ struct AffineForm {
 /// Whether one of these forms has the label.
 bool hasLabel(llvm::ArrayRef<AffineForm> forms, int64_t label);
 
+struct ContractSpec;
+/// Whether a kept label is the groups of a grouped convolution, and the next one the channels of each of the result:
+/// both operands have the group, one of them in a channel's number, and one has the channel.
+bool isGroup(const ContractSpec &s, int64_t label);
+
 struct ContractSpec {
   int64_t kept = 0, reduced = 0;           // numbers of labels
   llvm::SmallVector<AffineForm, 4> a, b;   // one per dim of the operand

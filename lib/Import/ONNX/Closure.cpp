@@ -18,8 +18,7 @@ UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
 bool Closure::followsData(UOpRef index) {
   auto [it, isNew] = dataDims.try_emplace(index, false);
   if (!isNew) return it->second;
-  bool found = llvm::any_of(topoSort(index), [](UOpRef part) { return part->is(Op::Extent); });
-  return dataDims[index] = found;
+  return dataDims[index] = isDataDim(index);
 }
 
 bool Closure::hasDataDim(UOpRef x) {

@@ -17,6 +17,10 @@
 
 namespace astra::onnx {
 
+bool isDataDim(UOpRef extent) {
+  return llvm::any_of(topoSort(extent), [](UOpRef x) { return x->is(Op::Extent); });
+}
+
 std::string dimsText(llvm::ArrayRef<UOpRef> dims) {
   std::string out = "[";
   for (size_t i = 0; i < dims.size(); ++i) out += (i ? ", " : "") + indexText(dims[i]);

@@ -220,6 +220,8 @@ std::string signHint(UOpRef extent);
 std::string fixHint(llvm::ArrayRef<UOpRef> extents);
 /// Two hints as one sentence; either may be "".
 std::string orElse(const std::string &hint, const std::string &other);
+/// Whether an extent follows from data: it is known when what counts it has run.
+bool isDataDim(UOpRef extent);
 /// "[batch, 3, 224]", for diagnostics.
 std::string dimsText(llvm::ArrayRef<UOpRef> dims);
 

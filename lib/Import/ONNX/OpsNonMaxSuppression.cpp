@@ -71,10 +71,6 @@ Choice choose(Node &n, llvm::ArrayRef<UOpRef> v) {
   return {chosen(v[Order]), found, n.bin(Op::And, alive, n.un(Op::Not, gone))};
 }
 
-bool isDataDim(UOpRef extent) {
-  return llvm::any_of(topoSort(extent), [](UOpRef x) { return x->op == Op::Extent; });
-}
-
 UOpRef scalarOr(Node &n, unsigned i, UOpRef otherwise) { return n.has(i) ? n.reshape(n.in(i), {}) : otherwise; }
 
 void nonMaxSuppression(Node &n) {

@@ -20,8 +20,7 @@ UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 UOpRef shiftBy(Node &n, UOpRef most) { return n.un(Op::Detach, most); }
 
 UOpRef withSoftmaxGradient(Node &n, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum) {
-  auto followsData = [](UOpRef d) { return llvm::any_of(topoSort(d), [](UOpRef e) { return e->is(Op::Extent); }); };
-  if (!p || !n.training() || llvm::any_of(p->shape, followsData)) return p;
+  if (!p || !n.training() || llvm::any_of(p->shape, isDataDim)) return p;
   UOpRef result = n.b.arg(0, p->dtype, p->shape), g = n.b.arg(2, p->dtype, p->shape);
   UOpRef gradient = n.bin(Op::Mul, n.bin(Op::Sub, g, sum(n.bin(Op::Mul, g, result))), result);
   if (!gradient) return nullptr;

@@ -92,7 +92,7 @@ UOpRef orderOfRows(Node &n, UOpRef rows) {
   UOpRef height = rows->shape[0], width = rows->shape[1];
   if (width->constIndex() == 1) return sorted(n, n.reshape(rows, {height}));
   for (UOpRef extent : {height, width})
-    if (llvm::any_of(topoSort(extent), [](UOpRef e) { return e->op == Op::Extent; }))
+    if (isDataDim(extent))
       return n.unsupported("unique rows of " + dimsText(rows->shape) +
                            ", whose number depends on data, are not supported");
   UOpRef columns = n.make(Op::Flip, {n.permute(rows, {1, 0})}, {0}), all = n.iota(DType::I64, {height}, 0);
