@@ -63,9 +63,7 @@ static llvm::DenseMap<UOpRef, UOpRef> lookUps(Context &c, const KernelSpec &spec
 /// Every buffer once; of one that is written in part, or a table that is looked up in, what is used of it.
 static UOpRef bytesOf(Context &c, const KernelSpec &spec, bool joins) {
   UOpRef bytes = c.index(0);
-  auto count = [&](UOpRef elements, DType t) {
-    bytes = idxAdd(c, bytes, idxMul(c, elements, c.index(byteSize(t))));
-  };
+  auto count = [&](UOpRef elements, DType t) { bytes = idxAdd(c, bytes, idxMul(c, elements, c.index(byteSize(t)))); };
   auto found = lookUps(c, spec);
   for (const Placed &p : ArrayRef(spec.inputs).drop_front(spec.inPlace ? 1 : 0)) {
     UOpRef all = elementCount(c, p.layout, p.allocated), some = found.lookup(p.value);
