@@ -21,6 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from machine import level
+from peers import CORES
+
 LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 HERE = Path(__file__).resolve().parent
 
@@ -136,7 +139,8 @@ class PeerProcess(Contestant):
         self.built = {}  # what was made ahead of time, by the path of the model
 
     def start(self):
-        environment = {key: value.replace("$THREADS", str(self.threads)) for key, value in self.peer.environment.items()}
+        words = {"$THREADS": str(self.threads), "$CORE": CORES[level()]}
+        environment = {key: words.get(value, value) for key, value in self.peer.environment.items()}
         self.process = Process([sys.executable, HERE / "worker.py", self.name, self.threads], self.threads, self.log, environment)
         self.process.hear(180)
 

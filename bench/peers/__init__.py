@@ -23,18 +23,19 @@ class Peer:
     package: str  # whose version is printed
     module: str
     families: set
-    environment: dict = field(default_factory=dict)  # $THREADS is their number
+    environment: dict = field(default_factory=dict)  # $THREADS is their number, $CORE what OpenBLAS calls this core
     options: dict = field(default_factory=dict)
 
 
+CORES = {"x86-64-v4": "SkylakeX", "x86-64-v3": "Haswell"}  # of OpenBLAS, by our level
 OPENMP = {"OMP_NUM_THREADS": "$THREADS", "MKL_NUM_THREADS": "$THREADS"}
 
 PEERS = {
     "ort": Peer("ONNX Runtime", "onnxruntime", "ort", MODELS),
     "openvino": Peer("OpenVINO", "openvino", "openvino", MODELS),
-    # Its detection of the core does not know new ones, and takes half the width.
+    # Its detection of the core does not know new ones, and takes half the width of those with AVX-512.
     "openblas": Peer("OpenBLAS", "scipy-openblas32", "openblas", {"matmul", "thin"},
-                     {"OPENBLAS_CORETYPE": "SkylakeX", "OPENBLAS_NUM_THREADS": "$THREADS"}),  # fmt: skip
+                     {"OPENBLAS_CORETYPE": "$CORE", "OPENBLAS_NUM_THREADS": "$THREADS"}),  # fmt: skip
     "onednn": Peer("oneDNN", "torch", "onednn", {"matmul", "thin"}, OPENMP),
     "torch": Peer("PyTorch", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP),
     "compile": Peer("torch.compile", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP, {"compiled": True}),
