@@ -40,10 +40,9 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 /// are parts or multiples, so that each has one address; 0: they do not.
 static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far,
                        bool rests = false, unsigned panel = 0) {
-  // Of a vector, in cycles: from memory, between the third cache's and the memory's; from the second cache, a line of
-  // which is one vector or, where rows are apart, holds one.
-  constexpr double arrival = 5;
-  const double near = panel ? 4.0 * t.vectorBytes / lineBytes : 4;
+  // Of a vector, in cycles: from memory, a line between the third cache's time and the memory's; from the second cache,
+  // a line of which is one vector or, where rows are apart, holds one.
+  const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, near = panel ? 4 * ofLine : 4;
   double best = 0;
   for (unsigned nv = 1; nv <= 8; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
@@ -277,13 +276,16 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 /// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
 /// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms). Where
 /// all columns of a tile of rows come before the next tile, and rows from afar, each tile waits for its own (1x1
-/// convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms).
-static void chooseAhead(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
+/// convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms). Not by the short steps of narrow
+/// vectors where other taps read the same: they are near then (3x3 of 256 channels, 14 x 14, for x86-64-v3: 2.8 ms, 4.2
+/// asked).
+static void chooseAhead(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned steps = 24, fewSteps = 8, leastTile = 8; // vectors
   constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.heavy;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
+  if (target.vectorBytes < lineBytes && !p.stage && s.reduced > 1) return;
   uint64_t read = readBytes(spec), rows = 1;
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
@@ -405,7 +407,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (int64_t l : p.mLabels) down = idxMul(c, down, r->shape[l]);
   if (p.mLabels.size() == rows.size()) chooseShared(spec, s, target, down->constIndex().value_or(0), packed, far, p);
   if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(spec, target, laneInB, p);
-  chooseAhead(spec, target, laneInB, p);
+  chooseAhead(spec, s, target, laneInB, p);
   chooseNext(spec, target, laneInB, p);
   return true;
 }

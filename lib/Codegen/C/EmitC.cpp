@@ -39,8 +39,12 @@ static Shuffle shuffleOf(UOpRef x) {
 void FunctionEmitter::countUses() {
   unsigned regions = 0;
   std::vector<unsigned> stack{0};
-  for (const Inst &i : arranged.insts) {
+  llvm::DenseMap<UOpRef, const RowRead *> rows; // of this loop
+  for (auto [n, i] : llvm::enumerate(arranged.insts)) {
     llvm::SmallVector<UOpRef, 4> used;
+    if (i.kind == InstKind::LoopBegin || i.kind == InstKind::LoopEnd) rows.clear();
+    if (auto found = arranged.rows.find(n); found != arranged.rows.end())
+      for (const RowRead &row : found->second) rows[row.load] = &row;
     switch (i.kind) {
     case InstKind::LoopBegin: used.push_back(i.uop->src[0]); break;
     case InstKind::AccInit: used.push_back(i.uop->src[0]); break;
@@ -49,6 +53,10 @@ void FunctionEmitter::countUses() {
       home[i.uop].first = stack.back();
       if (Shuffle s = shuffleOf(i.uop); !s.lanes.empty()) { // not the values that hold its lanes
         used = s.from;
+        break;
+      }
+      if (const RowRead *row = rows.lookup(i.uop)) {
+        for (const IndexTerm &t : row->place) used.append(t.atoms.begin(), t.atoms.end());
         break;
       }
       [[fallthrough]];
@@ -408,12 +416,18 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
 llvm::Expected<std::string> FunctionEmitter::run() {
   countUses();
   countItems();
-  for (const Inst &i : arranged.insts) {
+  for (auto [n, i] : llvm::enumerate(arranged.insts)) {
     if (auto e = check(i.uop)) return e;
     switch (i.kind) {
     case InstKind::Define: define(i); break;
-    case InstKind::LoopBegin: beginLoop(i.uop); break;
-    case InstKind::LoopEnd: endLoop(i.uop); break;
+    case InstKind::LoopBegin:
+      if (auto rows = arranged.rows.find(n); rows != arranged.rows.end()) pointToRows(rows->second, i.uop);
+      beginLoop(i.uop);
+      break;
+    case InstKind::LoopEnd:
+      rowOf.clear(); // those are of innermost loops
+      endLoop(i.uop);
+      break;
     case InstKind::AccInit: {
       if (isVectorOfBools(i.uop)) masks[i.uop] = maskOf(i.uop->src[0]);
       std::string init = value(i.uop->src[0]);

@@ -4,6 +4,7 @@
 // Keeps:    memory outside of a buffer or stage untouched: what is speculative tests its index.
 #include "FunctionEmitter.h"
 #include "llvm/ADT/STLExtras.h"
+#include <map>
 
 using namespace astra;
 using namespace astra::cemit;
@@ -51,9 +52,33 @@ std::string FunctionEmitter::read(UOpRef x, const std::string &pointer, const st
 
 std::string FunctionEmitter::load(const Inst &i) {
   UOpRef x = i.uop, index = x->indices()[0], gate = x->ntensors > 1 ? x->src[1] : nullptr;
+  if (auto row = rowOf.find(x); row != rowOf.end()) return read(x, row->second.first, row->second.second, nullptr, "");
   std::string at = value(index), inside;
   if (i.speculative) inside = bounds(operand(index), index, lanesOf(x), k.kernel->buffers[x->src[0]->ints[0]].elements);
   return read(x, "p" + num(x->src[0]->ints[0]), at, gate, inside);
+}
+
+/// Pointers for what a loop's steps read; loads that differ by a constant share one.
+void FunctionEmitter::pointToRows(llvm::ArrayRef<RowRead> rows, UOpRef range) {
+  std::map<std::string, std::string> pointers; // by place
+  for (const RowRead &row : rows) {
+    std::string place = "p" + num(row.load->src[0]->ints[0]), step;
+    for (const IndexTerm &t : row.place) {
+      std::string product;
+      for (UOpRef a : t.atoms) product += (product.empty() ? "" : " * ") + operand(a);
+      place += " + " + product + (t.coefficient == 1 ? "" : " * " + num(t.coefficient));
+    }
+    auto [pointer, fresh] = pointers.try_emplace(place);
+    if (fresh) {
+      pointer->second = "row" + num(rowPointers++);
+      DType t = k.kernel->buffers[row.load->src[0]->ints[0]].dtype;
+      line(std::string("const ") + memoryName(t) + " *" + pointer->second + " = " + place + ";");
+      line("POINTER(" + pointer->second + ");");
+    }
+    if (row.stride) step = value(range) + " * " + num(row.stride);
+    if (row.constant || step.empty()) step += (step.empty() ? "" : " + ") + num(row.constant);
+    rowOf[row.load] = {pointer->second, step};
+  }
 }
 
 size_t FunctionEmitter::arrayOf(UOpRef stage) const {

@@ -46,6 +46,7 @@ private:
   std::string compose(UOpRef x);
   std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);
   std::string load(const Inst &i);
+  void pointToRows(llvm::ArrayRef<RowRead> rows, UOpRef range);
   std::string at(const Inst &i);
   std::string bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count);
   void beginLoop(UOpRef range);
@@ -71,6 +72,8 @@ private:
   llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
   llvm::DenseMap<UOpRef, std::pair<unsigned, unsigned>> home; // regions of definition and of the last use
   llvm::DenseMap<UOpRef, std::string> inlined;
+  llvm::DenseMap<UOpRef, std::pair<std::string, std::string>> rowOf; // in this loop: a load's pointer, what is added
+  unsigned rowPointers = 0;
   std::vector<UOpRef> loops; // by region, without the first, which is the function
   std::vector<unsigned> usedDims;
   std::string error;

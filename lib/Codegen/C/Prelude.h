@@ -133,6 +133,8 @@ typedef VECTOR(i8, 64) dot_i8;
 #endif
 /* What was read before is read again where it is used next: it has no register to stay in. */
 #define REREAD __asm__ volatile("" : : : "memory")
+/* How p was computed is forgotten: it stays in a register. */
+#define POINTER(p) __asm__("" : "+r"(p))
 /* Of a loop's n items, how many belong to the first ones of all: never fewer for more, exact at both ends. */
 INLINE i64 share(i64 first, i64 n, i64 all) {
   if (first >= all) return n;

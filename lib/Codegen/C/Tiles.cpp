@@ -4,11 +4,16 @@
 //           every y of another and added to an accumulator of its own) arranged: the smaller set stays in registers,
 //           the values of the larger pass by one after another. Where accumulators, the smaller set and one passing
 //           value still need more registers than there are, the values that have none are read again at each use: an
-//           fma of x86 takes one operand from memory.
+//           fma of x86 takes one operand from memory. Prefetches come first: the C compiler moves no load across one,
+//           so that values loaded before it would wait for it in registers that a narrow target has not. Loads of a
+//           step whose place is found by division each have a pointer of their own, made before the loop: LLVM's loop
+//           strength reduction, which is to find them, gives up where there are many, and computes each address in each
+//           step (a 3x3 convolution of 128 channels, stride 2, for x86-64-v3: 5.9 and 2.7 ms).
 // Keeps:    dependences; bits, as no accumulator's own order changes.
 #include "Tiles.h"
 #include "Names.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace astra;
@@ -21,7 +26,9 @@ bool isProduct(const Inst &i) { return i.kind == InstKind::AccUpdate && valuesOf
 class Segment {
 public:
   Segment(llvm::ArrayRef<Inst> insts, const Target &t) : insts(insts), target(t) {}
-  void arrange(Arranged &out);
+  bool arrange(Arranged &out); // whether it is a tile
+  /// What an innermost loop over this range, whose body the segment is, reads at places found by division.
+  llvm::SmallVector<RowRead> rowsOf(UOpRef range) const;
 
 private:
   bool isTile();
@@ -85,17 +92,46 @@ void Segment::chooseReread(Arranged &out) {
   }
 }
 
-void Segment::arrange(Arranged &out) {
+llvm::SmallVector<RowRead> Segment::rowsOf(UOpRef range) const {
+  llvm::SmallVector<RowRead> found;
+  auto divides = [](UOpRef x) { return x->op == Op::FloorDiv || x->op == Op::Mod; };
+  for (const Inst &i : insts) {
+    UOpRef x = i.uop;
+    if (i.kind != InstKind::Define || x->op != Op::Load || x->ntensors != 1 || i.speculative) continue;
+    RowRead row{x, {}};
+    bool plain = true, divided = false;
+    for (const IndexTerm &t : terms(x->indices()[0])) {
+      if (t.atoms.empty())
+        row.constant = t.coefficient;
+      else if (t.atoms.size() == 1 && t.atoms[0] == range)
+        row.stride = t.coefficient;
+      else
+        row.place.push_back(t);
+      for (UOpRef a : t.atoms) {
+        divided |= divides(a);
+        plain &= a == range ? t.atoms.size() == 1 : !llvm::is_contained(topoSort(a), range);
+      }
+    }
+    if (plain && divided) found.push_back(std::move(row));
+  }
+  return found;
+}
+
+bool Segment::arrange(Arranged &out) {
   emitted.assign(insts.size(), false);
-  if (isTile()) {
+  bool tile = isTile();
+  if (tile) {
     bool swapped = x.size() < y.size();
     if (swapped) std::swap(x, y);
     chooseReread(out);
+    for (size_t i = 0; i < insts.size(); ++i)
+      if (insts[i].kind == InstKind::Prefetch) emit(i, out);
     for (UOpRef a : x)
       for (UOpRef b : y) emit(update[swapped ? std::pair(b, a) : std::pair(a, b)], out);
   }
   for (size_t i = 0; i < insts.size(); ++i)
     if (!emitted[i]) out.insts.push_back(insts[i]);
+  return tile;
 }
 
 } // namespace
@@ -107,7 +143,13 @@ Arranged cemit::arrangeTiles(const Linear &l, const Target &t) {
   while (!rest.empty()) {
     size_t n = 0;
     while (n < rest.size() && !isLoop(rest[n])) ++n;
-    if (n) Segment(rest.take_front(n), t).arrange(out);
+    if (n) {
+      Segment segment(rest.take_front(n), t);
+      bool innermost = n < rest.size() && rest[n].kind == InstKind::LoopEnd && !out.insts.empty() &&
+                       out.insts.back().kind == InstKind::LoopBegin;
+      if (size_t begin = out.insts.size() - 1; segment.arrange(out) && innermost)
+        if (auto rows = segment.rowsOf(out.insts[begin].uop); !rows.empty()) out.rows[begin] = std::move(rows);
+    }
     if (n < rest.size()) out.insts.push_back(rest[n++]);
     rest = rest.drop_front(n);
   }
