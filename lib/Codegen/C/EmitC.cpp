@@ -423,6 +423,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     case InstKind::LoopBegin:
       if (auto rows = arranged.rows.find(n); rows != arranged.rows.end()) pointToRows(rows->second, i.uop);
       beginLoop(i.uop);
+      if (arranged.resting.count(n)) line("REST;");
       break;
     case InstKind::LoopEnd:
       rowOf.clear(); // those are of innermost loops

@@ -135,6 +135,14 @@ typedef VECTOR(i8, 64) dot_i8;
 #define REREAD __asm__ volatile("" : : : "memory")
 /* How p was computed is forgotten: it stays in a register. */
 #define POINTER(p) __asm__("" : "+r"(p))
+/* Vectors that are needed later are not in registers here: of those a loop that follows has none left over. */
+#if defined(__AVX__) && !defined(__AVX512F__)
+#define REST \
+  __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
+                   "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
+#else
+#define REST
+#endif
 /* Of a loop's n items, how many belong to the first ones of all: never fewer for more, exact at both ends. */
 INLINE i64 share(i64 first, i64 n, i64 all) {
   if (first >= all) return n;

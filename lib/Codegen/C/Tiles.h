@@ -5,6 +5,7 @@
 #include "astra/IR/Index.h"
 #include "llvm/ADT/DenseSet.h"
 #include <map>
+#include <set>
 
 namespace astra::cemit {
 
@@ -18,7 +19,8 @@ struct RowRead {
 struct Arranged {
   std::vector<Inst> insts;
   std::map<size_t, llvm::SmallVector<RowRead>> rows; // by the number of the loop's begin in insts
-  llvm::DenseSet<UOpRef> again;                      // loads to be read at each use, for want of a register
+  std::set<size_t> resting;     // the begins, as above, of loops whose own sums leave the registers to a tile's inside
+  llvm::DenseSet<UOpRef> again; // loads to be read at each use, for want of a register
 };
 
 /// The instructions of `l` in an order that keeps few values alive: see Tiles.cpp.
