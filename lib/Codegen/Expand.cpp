@@ -352,9 +352,11 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
         return c.make(n->op, src);
       if (n->op == Op::Lt && sameForAll(d, lane, lanes))
         return c.make(n->op, {atLane(src[0], lane, 0), atLane(src[1], lane, 0)});
+      // In 32 bits where they suffice: half of the vectors, and masks as wide as floats.
+      bool small = llvm::all_of(src, [](UOpRef s) { return s->lo >= INT32_MIN && s->hi <= INT32_MAX; });
       SmallVector<UOpRef, 2> wide;
       for (UOpRef s : src) {
-        UOpRef f = c.make(Op::FromIndex, {s}, {}, {}, DType::I64);
+        UOpRef f = c.make(Op::FromIndex, {s}, {}, {}, small ? DType::I32 : DType::I64);
         wide.push_back(widen(one(f, {s}, lane, lanes), lanes));
       }
       return c.make(n->op, wide);

@@ -156,15 +156,17 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   return r;
 }
 
-/// All elements of a row, up to a multiple of 64, or of the threads' number: those beyond its end are not taken.
+/// All elements of a row, up to a multiple of 64, or of the threads' number: those beyond its end are not taken. Where
+/// its length is known nobody reads a vector that is beyond its end as a whole.
 UOpRef ValueAt::keptRow(UOpRef value, ArrayRef<UOpRef> row) {
   UOpRef &stage = rows[{{value, nullptr}, c.internShape(row).data()}];
   if (stage) return stage;
   int64_t group = laneKind == RangeKind::Thread ? rowLanes : 64;
   UOpRef n = columnsOfRows ? columnsOfRows : value->shape.back(),
          groups = idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(group)));
-  UOpRef q = range(simplifyIndex(c, idxMul(c, groups, c.index(group / rowLanes))), RangeKind::Fold),
-         l = range(c.index(rowLanes), laneKind);
+  UOpRef count = n->isConst() ? idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(rowLanes)))
+                              : idxMul(c, groups, c.index(group / rowLanes));
+  UOpRef q = range(simplifyIndex(c, count), RangeKind::Fold), l = range(c.index(rowLanes), laneKind);
   SmallVector<UOpRef, 6> at(row);
   at.push_back(simplifyIndex(c, idxAdd(c, idxMul(c, q, c.index(rowLanes)), l)));
   std::pair outer{masked, mask};
