@@ -1,3 +1,6 @@
+# What a user runs: the tools. Not the tests.
+add_custom_target(programs)
+
 # astra_library(Name [EXCLUDE folder] DEPS ...): one static library of the compiler from every .cpp in its folder.
 function(astra_library name)
   cmake_parse_arguments(ARG "" "EXCLUDE" "DEPS" ${ARGN})
@@ -18,6 +21,7 @@ function(astra_tool name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  add_dependencies(programs ${name})
   if(ARG_MAN AND NOT CMAKE_CROSSCOMPILING)
     set(man ${CMAKE_BINARY_DIR}/share/man/man1)
     file(MAKE_DIRECTORY ${man})

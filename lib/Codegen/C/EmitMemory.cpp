@@ -75,7 +75,7 @@ void FunctionEmitter::pointToRows(llvm::ArrayRef<RowRead> rows, UOpRef range) {
       line(std::string("const ") + memoryName(t) + " *" + pointer->second + " = " + place + ";");
       line("POINTER(" + pointer->second + ");");
     }
-    if (row.stride) step = value(range) + " * " + num(row.stride);
+    if (row.stride) step = value(range) + (row.stride == 1 ? "" : " * " + num(row.stride));
     if (row.constant || step.empty()) step += (step.empty() ? "" : " + ") + num(row.constant);
     rowOf[row.load] = {pointer->second, step};
   }
