@@ -29,6 +29,8 @@ INSTANTIATE_TEST_SUITE_P(Widths, Lanes, testing::Values(1, 4, 16, 64));
 TEST_P(Lanes, EveryOpOnEveryType) {
   for (const Target &t : allTargets()) {
     if (!canRun(t)) continue;
+    // Levels on request differ from those below them in one instruction, of one width.
+    if (t.onRequest && GetParam() != 16 && !getenv("ASTRA_NIGHTLY")) continue;
     std::vector<Job> mine = jobs;
     ASSERT_EQ(run(all.c, mine, t, {}), "");
     compare(all, mine, t.name);
