@@ -50,10 +50,9 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
     for (unsigned rows = 1; rows <= 14; ++rows) {
       if (nv > 6 && (rows > 1 || !far)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
-      auto fits = [&](unsigned elements) { return (nv * w) % elements == 0 || elements % (nv * w) == 0; };
-      if (panel && (panel % rows || !fits(panel))) continue;
-      if (columns && !fits(columns)) continue;
       int64_t wide = nv * w, lastN = n % wide;
+      auto fits = [&](unsigned elements) { return !elements || wide % elements == 0 || elements % wide == 0; };
+      if ((panel && panel % rows) || !fits(panel) || !fits(columns)) continue;
       double useful = double(n) / w * m;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
       // and a tenth more where a register is missing and values are read again
