@@ -1,6 +1,29 @@
 # What a user runs: the tools. Not the tests.
 add_custom_target(programs)
 
+# precompile(target): headers of LLVM and of the language that most files read, once for all targets that take the same
+# options; half of a build's time is reading them. Not by g++: its build shows that files include what they use.
+function(precompile target)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    return()
+  endif()
+  get_target_property(kind ${target} TYPE) # programs are compiled for one place, libraries for any
+  get_property(owner GLOBAL PROPERTY precompiled_${kind})
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY precompiled_${kind} ${target})
+  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp) # so that ccache finds it again
+  set(headers <algorithm> <cstring> <functional> <map> <memory> <optional> <string> <vector> <llvm/ADT/ArrayRef.h>
+    <llvm/ADT/DenseMap.h> <llvm/ADT/DenseSet.h> <llvm/ADT/STLExtras.h> <llvm/ADT/SmallVector.h> <llvm/ADT/StringExtras.h>
+    <llvm/ADT/StringMap.h> <llvm/Support/Error.h> <llvm/Support/MathExtras.h> <llvm/Support/raw_ostream.h>)
+  if(kind STREQUAL EXECUTABLE)
+    list(APPEND headers <gtest/gtest.h>)
+  endif()
+  target_precompile_headers(${target} PRIVATE ${headers})
+endfunction()
+
 # astra_library(Name [EXCLUDE folder] DEPS ...): one static library of the compiler from every .cpp in its folder.
 function(astra_library name)
   cmake_parse_arguments(ARG "" "EXCLUDE" "DEPS" ${ARGN})
@@ -12,6 +35,7 @@ function(astra_library name)
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS} LLVM)
+  precompile(${name})
 endfunction()
 
 # astra_tool(name [MAN] DEPS ...): a program from the .cpp files of its folder, tools/<name>. MAN: its --man goes to
@@ -35,5 +59,6 @@ function(astra_unit_test name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(unit-${name} ${sources})
   target_link_libraries(unit-${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
+  precompile(unit-${name})
   add_test(NAME unit-${name} COMMAND unit-${name})
 endfunction()

@@ -40,7 +40,7 @@ TEST_P(Lanes, EveryOpOnEveryType) {
 // The same text, other compilers and levels, machines without a fused multiply-add included.
 TEST_P(Lanes, GccAndClangAgree) {
   if (!canRun(*targetNamed("cpu:x86-64-v3"))) GTEST_SKIP() << "this machine does not run x86-64-v3";
-  if (GetParam() > 4) GTEST_SKIP() << "narrower ones show it";
+  if (GetParam() > 4 || (GetParam() == 1 && !getenv("ASTRA_NIGHTLY"))) GTEST_SKIP() << "vectors of 4 show it";
   for (const char *compiler : {"gcc", "clang-22"})
     for (const char *level : {"-O0", "-O3"})
       for (const char *machine : {"-march=x86-64", "-march=x86-64-v3"}) {
