@@ -1,16 +1,17 @@
 //===- ByteProducts.cpp: products of 8-bit integers, four bytes a step -----===//
 // Takes:    a module past the rewrite rules.
-// Gives:    each i32 contract of (a - za) and (b - zb), a and b of 8 bits, b and zb of parameters and constants alone,
-//           as contracts of words: four neighbours along one summed label are one element (Note [Byte products]).
+// Gives:    each i32 contract of (a - za) and (b - zb), a and b of 8 bits, as contracts of words: four neighbours along
+//           one summed label are one element (Note [Byte products]).
 // Keeps:    bits: all sums are exact modulo 2^32. Linear time in the nodes.
 // Does not: look into the bodies of control ops; choose instructions.
 //
 // Note [Byte products]. A product of words multiplies unsigned bytes by signed ones. Where both operands are of one
 // kind, f = a with its highest bit flipped is of the other, and a = f + c with c = 128 or -128. Then
 //     sum (a - za) (b - zb)  =  sum f b  -  zb sum f  -  (za - c) sum (b - zb)
-// of which the last sum is computed while compiling, and the second is there only where b has a zero point. What an
-// operand reads outside of itself is za, as a - za is 0 there; along the label of the words both are 0 behind their
-// end.
+// of which the second sum is there only where b has a zero point. b is the operand that is of parameters with data and
+// constants alone, whose last sum is computed while compiling; or one of two that change, which are made words in each
+// call: less is written than where both are cast. What an operand reads outside of itself is za, as a - za is 0
+// there; along the label of the words both are 0 behind their end.
 #include "astra/Schedule/ByteProducts.h"
 #include "Legalize.h"
 #include "astra/IR/Builder.h"
@@ -18,7 +19,9 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -47,8 +50,11 @@ private:
 
   bool isKnown(UOpRef n) const;
   UOpRef joined(UOpRef contract);
+  UOpRef split(UOpRef x, int64_t axis, UOpRef outer, UOpRef inner);
+  UOpRef splitGroups(UOpRef contract);
   UOpRef bytesOf(UOpRef x);
   UOpRef flip(UOpRef x);
+  UOpRef wordsAlong(UOpRef x, int64_t axis);
   Operand operandOf(UOpRef x, ArrayRef<AffineForm> forms, int64_t kept);
   UOpRef spread(UOpRef zero, ArrayRef<AffineForm> forms, UOpRef result);
 };
@@ -151,14 +157,83 @@ UOpRef Joiner::flip(UOpRef x) {
   return b.bitcast(flipped, x->dtype == DType::I8 ? DType::U8 : DType::I8);
 }
 
+/// Words of four neighbours along an axis that is not the innermost one, in their place: four rows at a time.
+UOpRef Joiner::wordsAlong(UOpRef x, int64_t axis) {
+  DType word = x->dtype == DType::I8 ? DType::I32 : DType::U32;
+  SmallVector<UOpRef, 6> split, begin(x->rank() + 1, b.idx(0)), one;
+  for (auto [d, extent] : llvm::enumerate(x->shape)) {
+    split.push_back(int64_t(d) == axis ? b.idx(*extent->constIndex() / 4) : extent);
+    if (int64_t(d) == axis) split.push_back(b.idx(4));
+  }
+  SmallVector<UOpRef, 6> row = split, shape = split;
+  row[axis + 1] = b.idx(1);
+  shape.erase(shape.begin() + axis + 1);
+  UOpRef rows = b.reshape(x, split), y = nullptr;
+  for (int64_t i = 0; i < 4; ++i) {
+    begin[axis + 1] = b.idx(i);
+    UOpRef byte = b.cast(b.bitcast(b.reshape(b.shrink(rows, begin, row), shape), DType::U8), DType::U32);
+    UOpRef placed = i ? b.bin(Op::Shl, byte, b.bits(DType::U32, 8 * i)) : byte;
+    y = i ? b.bin(Op::Or, y, placed) : placed;
+  }
+  return word == DType::U32 ? y : b.bitcast(y, word);
+}
+
+/// x with an axis as two, from what it is computed from on, so that its padding and its zero point are still seen.
+UOpRef Joiner::split(UOpRef x, int64_t axis, UOpRef outer, UOpRef inner) {
+  UOpRef one = b.idx(1), zero = b.idx(0);
+  bool repeated = x->shape[axis] == one;
+  SmallVector<UOpRef, 6> shape(x->shape);
+  shape[axis] = repeated ? one : outer;
+  shape.insert(shape.begin() + axis + 1, repeated ? one : inner);
+  auto around = x->indices();
+  if (x->op == Op::Add || x->op == Op::Sub)
+    return b.bin(x->op, split(x->src[0], axis, outer, inner), split(x->src[1], axis, outer, inner));
+  if (x->op == Op::Expand && x->src[0]->rank() == x->rank())
+    return b.expand(split(x->src[0], axis, outer, inner), shape);
+  if (x->op == Op::Pad && around[axis] == zero && around[x->rank() + axis] == zero) {
+    SmallVector<UOpRef, 6> lo(around.take_front(x->rank())), hi(around.drop_front(x->rank()));
+    lo.insert(lo.begin() + axis, zero);
+    hi.insert(hi.begin() + axis, zero);
+    return b.pad(split(x->src[0], axis, outer, inner), lo, hi, x->ints[0]);
+  }
+  return b.reshape(x, shape);
+}
+
+/// A contract whose operands number channels as group * channels + channel (a grouped convolution), with axes of both.
+UOpRef Joiner::splitGroups(UOpRef r) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced);
+  UOpRef operands[] = {r->src[0], r->src[1]};
+  for (unsigned side : {0u, 1u}) {
+    auto &forms = side ? s.b : s.a;
+    for (size_t axis = 0; axis < forms.size(); ++axis) {
+      if (forms[axis].terms.size() != 2 || forms[axis].constant || forms[axis].divisor != 1) continue;
+      auto outer = forms[axis].terms[0], inner = forms[axis].terms[1];
+      if (inner.second != 1) std::swap(outer, inner);
+      UOpRef many = extents[outer.first], each = extents[inner.first];
+      auto n = each->constIndex();
+      if (inner.second != 1 || !n || *n < 2 || *n != outer.second || !hasLabel(side ? s.a : s.b, outer.first) ||
+          operands[side]->shape[axis] != idxMul(c, many, each))
+        continue;
+      operands[side] = split(operands[side], axis, many, each);
+      forms[axis].terms = {{outer.first, 1}};
+      AffineForm channel;
+      channel.terms = {{inner.first, 1}};
+      forms.insert(forms.begin() + axis + 1, channel);
+    }
+  }
+  return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(extents.size()));
+}
+
 UOpRef Joiner::joined(UOpRef original) {
   constexpr int64_t leastBytes = 3; // along the label of the words: fewer fill too little of one
   if (original->dtype != DType::I32 || original->src[0]->dtype != original->src[1]->dtype) return nullptr;
-  UOpRef r = legalizeContract(b, original);
+  UOpRef r = splitGroups(legalizeContract(b, original));
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   bool knownSide[] = {known.contains(original->src[0]), known.contains(original->src[1])};
-  if (!s.domain.empty() || !s.reduced || knownSide[0] == knownSide[1]) return nullptr;
-  unsigned w = knownSide[1]; // the operand that is known, b of the note
+  if (!s.domain.empty() || !s.reduced || (knownSide[0] && knownSide[1])) return nullptr;
+  bool change = !knownSide[0] && !knownSide[1];
+  unsigned w = change || knownSide[1]; // b of the note
   auto formsOf = [&](unsigned side) -> llvm::SmallVector<AffineForm, 4> & { return side ? s.b : s.a; };
   auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced);
@@ -206,18 +281,18 @@ UOpRef Joiner::joined(UOpRef original) {
   ContractSpec t = s; // of words
   auto words = [&](UOpRef x, unsigned side) {
     int64_t axis = axisOf(side, label), last = int64_t(x->rank()) - 1;
-    llvm::SmallVector<AffineForm, 4> forms;
-    SmallVector<int64_t, 6> perm;
-    for (int64_t d = 0; d <= last; ++d)
-      if (d != axis) perm.push_back(d);
-    perm.push_back(axis);
-    for (int64_t d : perm) forms.push_back(formsOf(side)[d]);
-    (side ? t.b : t.a) = forms;
-    if (axis != last) x = b.permute(x, perm);
+    auto &forms = side ? t.b : t.a;
+    if (!change && axis != last) {
+      SmallVector<int64_t, 6> perm = llvm::to_vector<6>(llvm::seq<int64_t>(0, last + 1));
+      std::rotate(perm.begin() + axis, perm.begin() + axis + 1, perm.end());
+      std::rotate(forms.begin() + axis, forms.begin() + axis + 1, forms.end());
+      x = b.permute(x, perm);
+      axis = last;
+    }
     SmallVector<UOpRef, 6> none(x->rank(), b.idx(0)), more = none;
-    more.back() = b.idx(llvm::alignTo(longest, 4) - longest);
+    more[axis] = b.idx(llvm::alignTo(longest, 4) - longest);
     if (longest % 4) x = b.pad(x, none, more);
-    return c.make(Op::Words, {x});
+    return axis == last ? c.make(Op::Words, {x}) : wordsAlong(x, axis);
   };
   UOpRef operands[2];
   operands[!w] = words(flipped, !w), operands[w] = words(k.bytes, w);
