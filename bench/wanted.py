@@ -33,6 +33,7 @@ GOALS = [
     Goal("convolutions, each", "conv", "", "ratio", 0.9),
     Goal("attention, feed-forward, norms, gelu", "attention", "", "ratio", 1.0),
     Goal("causal attention of 512", "attention", "^causal attention 512", "ratio", 1.5),
+    Goal("layer norm of 4096 rows: share of the bandwidth, or 1.2 of the best peer", "attention", "^layer norm 4096", "share", 0.9, 1.2),
     Goal("rows, columns, permutations: share of the bandwidth, or 1.2 of the best peer", "rows", "", "share", 0.9, 1.2),
     Goal("networks, each", "networks", "", "ratio", 1.0),
     Goal("networks, all", "networks", "", "mean", 1.1),

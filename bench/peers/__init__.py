@@ -28,7 +28,10 @@ class Peer:
 
 
 CORES = {"x86-64-v4": "SkylakeX", "x86-64-v3": "Haswell"}  # of OpenBLAS, by our level
-OPENMP = {"OMP_NUM_THREADS": "$THREADS", "MKL_NUM_THREADS": "$THREADS"}
+# Large results stay in the process from call to call, as those of ours, ONNX Runtime's and OpenVINO's do: else the kernel
+# clears 64 MB of new pages in each call, which takes longer than what is measured.
+KEPT = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592"}
+OPENMP = KEPT | {"OMP_NUM_THREADS": "$THREADS", "MKL_NUM_THREADS": "$THREADS"}
 
 PEERS = {
     "ort": Peer("ONNX Runtime", "onnxruntime", "ort", MODELS),
@@ -39,9 +42,9 @@ PEERS = {
     "onednn": Peer("oneDNN", "torch", "onednn", {"matmul", "thin"}, OPENMP),
     "torch": Peer("PyTorch", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP),
     "compile": Peer("torch.compile", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP, {"compiled": True}),
-    "jax": Peer("JAX", "jax", "jaxpeer", KERNELS | {"train"}),
+    "jax": Peer("JAX", "jax", "jaxpeer", KERNELS | {"train"}, KEPT),
     "ort-optimized": Peer("ONNX Runtime, optimized before", "onnxruntime", "ortoptimized", {"open"}),
     "openvino-cache": Peer("OpenVINO, from its cache", "openvino", "openvinocache", {"open"}),
-    "iree": Peer("IREE", "iree-base-compiler", "iree", MODELS),
-    "tinygrad": Peer("tinygrad", "tinygrad", "tiny", MODELS - {"open"}, {"DEV": "CPU", "NUM_CPU_THREADS": "$THREADS"}),
+    "iree": Peer("IREE", "iree-base-compiler", "iree", MODELS, KEPT),
+    "tinygrad": Peer("tinygrad", "tinygrad", "tiny", MODELS - {"open"}, KEPT | {"DEV": "CPU", "NUM_CPU_THREADS": "$THREADS"}),
 }

@@ -401,6 +401,23 @@ std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const Contra
   return axes;
 }
 
+std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes) {
+  constexpr int64_t line = 16, longSum = 128, manyLanes = 128; // elements
+  UOpRef x = r->src[o];
+  auto &forms = o ? s.b : s.a;
+  if (computedHere(x) || weightOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
+      std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
+    return std::nullopt;
+  std::optional<unsigned> longest;
+  for (unsigned d = 0; d < forms.size(); ++d) {
+    if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < longSum) continue;
+    auto stride = strideOf(x, d);
+    if (!stride || *stride < line) return std::nullopt;
+    if (!longest || x->shape[d]->lo > x->shape[*longest]->lo) longest = d;
+  }
+  return longest;
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {
@@ -493,8 +510,12 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     else
       pack(x, u.axis);
   }
-  if (own)
-    for (unsigned o : {0u, 1u}) lend(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
+  for (unsigned o : {0u, 1u}) {
+    if (own)
+      lend(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
+    else if (auto axis = summedAcross(r, s, o, best))
+      lend(operands[o], lastAxis(operands[o]->rank(), *axis));
+  }
   // Channels of a grouped convolution are all together: group by group, where lanes run along those of one.
   Layout l = lastAxis(r->rank(), best);
   if (best > 0 && isGroup(s, best - 1)) std::rotate(l.dims.begin() + best - 1, l.dims.begin() + best, l.dims.end() - 1);

@@ -70,6 +70,10 @@ private:
   /// `placed`: v's own place counts. Nothing where all inputs are row-major.
   std::optional<Layout> inputOrder(UOpRef v, bool placed);
   Layout contractLayout(UOpRef r, int64_t &laneLabel);
+  /// The axis of operand `o`, along which no lanes run, over which a long sum goes from line to line of memory while
+  /// many lanes read each element: a tile's sum and a panel do not fit the first cache, so a copy whose lines lie along
+  /// the sum is worth it (a 1x1 convolution of an image that comes channel by channel).
+  std::optional<unsigned> summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes);
   /// Of a long sum over several labels (the gradient of a convolution's weight) the axis of each operand along which it
   /// is worth to lie in panels: one of many that are neighbours, and that the other operand does not have.
   std::optional<std::array<unsigned, 2>> ownAxes(UOpRef r, const ContractSpec &s);

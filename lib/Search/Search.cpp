@@ -19,9 +19,6 @@ using namespace astra;
 using llvm::Error;
 using llvm::Expected;
 
-/// What two plans of one kernel have in common that are lowered to the same.
-static std::pair<UOpRef, unsigned> identity(const Kernel &k) { return {k.sink, 2 * k.ahead + !k.hints.empty()}; }
-
 namespace {
 
 constexpr uint64_t mostBytes = uint64_t(1) << 30; // of one kernel's buffers
@@ -54,7 +51,7 @@ struct Subject {
   int64_t leastItems = 0;
   bool done = false; // no neighbour is left
   llvm::StringSet<> tried;
-  llvm::DenseSet<std::pair<UOpRef, unsigned>> lowered; // different plans may be one kernel
+  llvm::DenseSet<std::pair<UOpRef, uint64_t>> lowered; // different plans may be one kernel
 };
 
 class Search {

@@ -85,7 +85,8 @@ TEST(Bytes, SameValues) {
         }
 }
 
-// Weights are stored once; a product of two inputs, or by weights that are set at run time, stays as it is.
+// Weights are stored once; of a product of two inputs, or by weights that are set at run time, the rows of the second
+// are made words, four at a time, and those of the first are words as they lie.
 TEST(Bytes, WhichAndWhere) {
   auto scheduled = [](const char *body, unsigned words) {
     auto m = parse("module @m {\n param @w : i8[30, 40] = splat 3\n param @unset : i8[30, 40]\n entry @main(%x : "
@@ -101,8 +102,8 @@ TEST(Bytes, WhichAndWhere) {
   std::string text = scheduled(" %b = cast @w : i32[30, 40]\n", 2);
   EXPECT_NE(text.find("param w: i8[30, 40] [1/16][0/4][1%16][0%4]"), std::string::npos) << text;
   EXPECT_EQ(text.find("folded"), std::string::npos) << text;
-  scheduled(" %b = cast %q : i32[30, 40]\n", 0);
-  scheduled(" %b = cast @unset : i32[30, 40]\n", 0);
+  scheduled(" %b = cast %q : i32[30, 40]\n", 1);
+  scheduled(" %b = cast @unset : i32[30, 40]\n", 1);
 }
 
 TEST(Bytes, TypesAreRefused) {

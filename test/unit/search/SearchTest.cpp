@@ -112,6 +112,26 @@ TEST(Search, NeighboursHaveTheSameBits) {
   }
 }
 
+// Steps that are not in a kernel's nodes tell its plans apart too, or a search would not try them.
+TEST(Search, StepsBesideTheNodesAreTried) {
+  const Target *target = hostTarget();
+  if (!target) GTEST_SKIP() << "this machine runs no target";
+  Scheduled m(several);
+  Context &c = *m.module.context;
+  unsigned past = 0, ahead = 0;
+  for (const KernelSpec &spec : m.schedule.kernels) {
+    Plan first = choosePlan(c, spec, *target);
+    auto chosen = identity(lowerKernel(c, spec, first));
+    for (const Plan &p : neighbours(spec, first, *target)) {
+      if (p.past == first.past && p.ahead == first.ahead) continue;
+      EXPECT_NE(identity(lowerKernel(c, spec, p)), chosen) << text(p);
+      ++(p.past != first.past ? past : ahead);
+    }
+  }
+  EXPECT_GT(past, 0u);
+  EXPECT_GT(ahead, 0u);
+}
+
 // A tuning file may come from anywhere: what the check lets pass is lowered.
 TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
   Scheduled m(several);
@@ -129,6 +149,7 @@ TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
       p.nLabel = random() % 8 ? spec.laneLabel : int64_t(random() % 4);
       for (unsigned l = random() % 4; l--;) p.mLabels.push_back(random() % 5);
       p.rows = pick({1, 1, 2, 5, 8, 14}), p.stage = pick({0, 0, 1, 7, 64});
+      p.line = random() % 4 == 0, p.next = random() % 4 == 0, p.past = random() % 4 == 0;
       if (!p.stage) p.tall = pick({0, 1, 2, 9, 300}), p.deep = p.tall ? pick({1, 3, 64, 4096}) : 0;
       if (llvm::Error refused = checkPlan(spec, p)) {
         llvm::consumeError(std::move(refused));

@@ -321,6 +321,18 @@ TEST_P(Traps, Plans) {
         p.tall = p.stage ? 0 : round % 6, p.deep = p.tall ? 1 + round * 97 % 640 : 0; // sums rest, or do not
       }
       if (p.kind != PlanKind::Contract && p.kind != PlanKind::Rows) p.merge = 1 + round / 5 % std::max(rank, 1u);
+      auto with = [&](unsigned Plan::*step, unsigned value) { // where a kernel takes it
+        Plan q = p;
+        q.*step = value;
+        if (llvm::Error refused = checkPlan(s->kernels[i], q))
+          llvm::consumeError(std::move(refused));
+        else
+          p = q;
+      };
+      with(&Plan::line, round / 2 % 2);
+      with(&Plan::next, round / 3 % 2);
+      with(&Plan::past, round / 4 % 2);
+      with(&Plan::block, round % 5 * 3);
       different[s->kernels[i].name] += text(p) != text(chosen[i]);
       o.plans[s->kernels[i].name] = p;
     }
