@@ -188,7 +188,8 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks");
   if (p.line > 1) return bad("line " + n(p.line) + "; expected 0 or 1");
-  if (p.line && (p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
+  bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
+  if (p.line && (!hasLines || p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("line 1; only what writes its whole output, by lines alone, has them");
   if (p.past > 1) return bad("past " + n(p.past) + "; expected 0 or 1");
   if (p.past && spec.follows) return bad("past 1 of rows that pass to a kernel; the next kernel reads them at once");
