@@ -38,6 +38,8 @@ PLANS = {
     "places": {"contract": ["tall 2; deep 5", "tall 1; deep 16", "tall 4; deep 200; ahead 3; rows 5", "ahead 3; unroll 1"]},
     "image": {"contract": ["m 0 1 2; unroll 2; next 1", "m 0 1 2; block 3; unroll 2", "m 0 1 2; tall 3; deep 32",
                            "ahead 8; m 2", "m 1 2; tall 2; deep 7; unroll 2", "m; rows 1; unroll 2"]},
+    "depthwise": {"contract": ["tall 2; deep 5; rows 2", "block 3; rows 2; unroll 1", "rows 3; unroll 2", "m 1; rows 5; unroll 1", "m; rows 1; unroll 2"]},
+    "panels": {"contract": ["tall 2; deep 9", "tall 3; deep 64; unroll 1", "block 2; unroll 1", "ahead 5; rows 3", "rows 5; unroll 1"]},
     "map": {"select": ["line 1; unroll 2", "line 1; unroll 1; merge 2", "line 1; vector 64; unroll 1", "line 0; block 5; unroll 1",
                        "line 0; block 6; unroll 4; vector /2", "line 0; vector 16; unroll 2; past 1"]},
     "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1",
