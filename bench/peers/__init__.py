@@ -2,7 +2,7 @@
 
 Gives:    PEERS, the one table of them.
 Keeps:    each in the setting that its documentation names as the best for f32 inference on a CPU, with the number of
-          threads asked for. No reduced precision.
+          threads asked for. No reduced precision. tinygrad does not search (BEAM), which takes minutes a kernel.
 
 A peer is a module of this folder with a class Peer(threads): `load(row, case, path)` takes a row, its values and the ONNX
 file of its model; `run()` calls it once; `outputs()` gives the results of the last call, in order. Two more are seen by no
