@@ -29,7 +29,7 @@ class Peer:
 
 CORES = {"x86-64-v4": "SkylakeX", "x86-64-v3": "Haswell"}  # of OpenBLAS, by our level
 # Large results stay in the process from call to call, as those of ours, ONNX Runtime's and OpenVINO's do: else the kernel
-# clears 64 MB of new pages in each call, which takes longer than what is measured.
+# clears 64 MB of new pages in each call, which takes longer than what is measured. PyTorch's training takes 2 % more memory so.
 KEPT = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8589934592"}
 OPENMP = KEPT | {"OMP_NUM_THREADS": "$THREADS", "MKL_NUM_THREADS": "$THREADS"}
 

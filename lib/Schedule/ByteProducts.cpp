@@ -159,15 +159,11 @@ UOpRef Joiner::flip(UOpRef x) {
 
 /// Words of four neighbours along an axis that is not the innermost one, in their place: four rows at a time.
 UOpRef Joiner::wordsAlong(UOpRef x, int64_t axis) {
-  DType word = x->dtype == DType::I8 ? DType::I32 : DType::U32;
-  SmallVector<UOpRef, 6> split, begin(x->rank() + 1, b.idx(0)), one;
-  for (auto [d, extent] : llvm::enumerate(x->shape)) {
-    split.push_back(int64_t(d) == axis ? b.idx(*extent->constIndex() / 4) : extent);
-    if (int64_t(d) == axis) split.push_back(b.idx(4));
-  }
-  SmallVector<UOpRef, 6> row = split, shape = split;
-  row[axis + 1] = b.idx(1);
-  shape.erase(shape.begin() + axis + 1);
+  SmallVector<UOpRef, 6> shape(x->shape), begin(x->rank() + 1, b.idx(0));
+  shape[axis] = b.idx(*shape[axis]->constIndex() / 4);
+  SmallVector<UOpRef, 6> row = shape, split = shape;
+  row.insert(row.begin() + axis + 1, b.idx(1));
+  split.insert(split.begin() + axis + 1, b.idx(4));
   UOpRef rows = b.reshape(x, split), y = nullptr;
   for (int64_t i = 0; i < 4; ++i) {
     begin[axis + 1] = b.idx(i);
@@ -175,28 +171,28 @@ UOpRef Joiner::wordsAlong(UOpRef x, int64_t axis) {
     UOpRef placed = i ? b.bin(Op::Shl, byte, b.bits(DType::U32, 8 * i)) : byte;
     y = i ? b.bin(Op::Or, y, placed) : placed;
   }
-  return word == DType::U32 ? y : b.bitcast(y, word);
+  return x->dtype == DType::U8 ? y : b.bitcast(y, DType::I32);
 }
 
-/// x with an axis as two, from what it is computed from on, so that its padding and its zero point are still seen.
+/// An operand with an axis as two, from its cast on, so that operandOf still sees its padding and its zero point.
 UOpRef Joiner::split(UOpRef x, int64_t axis, UOpRef outer, UOpRef inner) {
-  UOpRef one = b.idx(1), zero = b.idx(0);
-  bool repeated = x->shape[axis] == one;
-  SmallVector<UOpRef, 6> shape(x->shape);
-  shape[axis] = repeated ? one : outer;
-  shape.insert(shape.begin() + axis + 1, repeated ? one : inner);
+  auto term = [&](UOpRef y) {
+    SmallVector<UOpRef, 6> shape(y->shape);
+    shape[axis] = outer;
+    shape.insert(shape.begin() + axis + 1, inner);
+    return splitAxis(b, y, axis, shape);
+  };
+  auto sum = [&](UOpRef y) {
+    bool isSum = y->op == Op::Add || y->op == Op::Sub;
+    return isSum ? b.bin(y->op, term(y->src[0]), term(y->src[1])) : term(y);
+  };
+  UOpRef zero = b.idx(0);
   auto around = x->indices();
-  if (x->op == Op::Add || x->op == Op::Sub)
-    return b.bin(x->op, split(x->src[0], axis, outer, inner), split(x->src[1], axis, outer, inner));
-  if (x->op == Op::Expand && x->src[0]->rank() == x->rank())
-    return b.expand(split(x->src[0], axis, outer, inner), shape);
-  if (x->op == Op::Pad && around[axis] == zero && around[x->rank() + axis] == zero) {
-    SmallVector<UOpRef, 6> lo(around.take_front(x->rank())), hi(around.drop_front(x->rank()));
-    lo.insert(lo.begin() + axis, zero);
-    hi.insert(hi.begin() + axis, zero);
-    return b.pad(split(x->src[0], axis, outer, inner), lo, hi, x->ints[0]);
-  }
-  return b.reshape(x, shape);
+  if (x->op != Op::Pad || around[axis] != zero || around[x->rank() + axis] != zero) return sum(x);
+  SmallVector<UOpRef, 6> lo(around.take_front(x->rank())), hi(around.drop_front(x->rank()));
+  lo.insert(lo.begin() + axis, zero);
+  hi.insert(hi.begin() + axis, zero);
+  return b.pad(sum(x->src[0]), lo, hi, x->ints[0]);
 }
 
 /// A contract whose operands number channels as group * channels + channel (a grouped convolution), with axes of both.

@@ -7,6 +7,8 @@ namespace astra {
 
 /// x with a new axis of extent n at `axis`, every element repeated along it.
 UOpRef repeatAt(Builder &b, UOpRef x, unsigned axis, UOpRef n);
+/// y with `axis` as the two of `shape`; what is repeated stays so.
+UOpRef splitAxis(Builder &b, UOpRef y, int64_t axis, Shape shape);
 inline llvm::SmallVector<UOpRef, 6> shapeOf(UOpRef x) { return {x->shape.begin(), x->shape.end()}; }
 
 UOpRef legalizeReduce(Builder &b, UOpRef r);

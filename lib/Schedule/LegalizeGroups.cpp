@@ -31,8 +31,7 @@ static bool isOfGroups(UOpRef x, int64_t axis) {
   return false;
 }
 
-/// y with `axis` split as in `shape`.
-static UOpRef split(Builder &b, UOpRef y, int64_t axis, Shape shape) {
+UOpRef astra::splitAxis(Builder &b, UOpRef y, int64_t axis, Shape shape) {
   if (y->op == Op::Reshape && y->src[0]->shape == shape) return y->src[0];
   if (y->op != Op::Expand) return b.reshape(y, shape);
   UOpRef x = y->src[0], one = b.idx(1);
@@ -50,7 +49,7 @@ UOpRef astra::legalizeElementwise(Builder &b, UOpRef n) {
     int64_t axis = mergedAxis(shape, s->shape);
     if (axis < 0 || !isOfGroups(s->src[0], axis)) continue;
     SmallVector<UOpRef, 4> src(n->src);
-    for (unsigned i = 0; i < n->ntensors; ++i) src[i] = split(b, src[i], axis, shape);
+    for (unsigned i = 0; i < n->ntensors; ++i) src[i] = splitAxis(b, src[i], axis, shape);
     return b.reshape(b.c.withSources(n, src), n->shape);
   }
   return n;

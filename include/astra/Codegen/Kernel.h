@@ -28,6 +28,7 @@
 #include "astra/IR/Index.h"
 #include "astra/IR/UOp.h"
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace astra {
@@ -48,6 +49,11 @@ struct Kernel {
   bool past = false;                 // whole lines are stored past the caches
   std::vector<UOpRef> hints;         // loads whose elements are asked for in the innermost loop that they depend on
 };
+
+/// What lowered kernels of one value have in common whose code is the same, whatever their plans are called.
+inline std::pair<UOpRef, uint64_t> identity(const Kernel &k) {
+  return {k.sink, 4 * uint64_t(k.ahead) + 2 * k.past + !k.hints.empty()};
+}
 
 /// Of a thread range: how far apart in a thread's number neighbours along it are.
 inline int64_t strideOf(UOpRef range) { return range->ints.size() > 2 ? range->ints[2] : 1; }

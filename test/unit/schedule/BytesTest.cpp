@@ -106,6 +106,22 @@ TEST(Bytes, WhichAndWhere) {
   scheduled(" %b = cast @unset : i32[30, 40]\n", 1);
 }
 
+// An operand of groups is looked at as far as its zero point, not behind: sums of sums would double at each step.
+TEST(Bytes, LongSumsOfGroups) {
+  std::string text = "module @m {\n entry @main(%x : i32[7, 24], %w : i32[3, 8, 40]) -> (%y : i32[7, 3, 40]) {\n"
+                     " %a0 = neg %x\n";
+  unsigned steps = 60;
+  for (unsigned i = 0; i < steps; ++i) {
+    std::string from = "%a" + std::to_string(i);
+    text += " %a" + std::to_string(i + 1) + " = add " + from + ", " + from + "\n";
+  }
+  text += " %y = contract %a" + std::to_string(steps) + "[i, 8*g + k], %w[g, k, j] -> [i, g, j] sum [k]\n }\n}\n";
+  auto m = parse(text, "test.uop");
+  ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+  joinBytes(*m);
+  EXPECT_EQ(countWords(*m), 0u);
+}
+
 TEST(Bytes, TypesAreRefused) {
   Context c;
   Builder b(c);
