@@ -1,4 +1,4 @@
-"""A folder of end-to-end cases that a machine with a GPU runs without this repository (scripts/pack-gpu-check).
+"""A folder of end-to-end cases that a machine with a GPU, or with a CPU that this one lacks, runs without this repository (scripts/pack-gpu-check).
 
 Takes:    calls of astra-run, as test/e2e/run.py makes them.
 Gives:    per module its bundle; per call a folder with its inputs, its arguments (one a line, paths inside of the folder) and
@@ -10,7 +10,7 @@ Does not: run anything (run.sh does, on the other machine).
 import hashlib
 import shutil
 
-TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100")
+TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:x86-64-v4+avx512vnni")
 
 
 class Pack:
