@@ -101,6 +101,8 @@ def cases():
                                               pads=[1, 1, 0, 2], strides=[2, 1], runtime=False)
             yield f"conv-integer-{kind}-groups", one("ConvInteger", 10, i32, ints(ta, 2, 4, 9, 8), w[:, :2], ints(ta), ints(tb),
                                                      pads=[1, 1, 1, 1], group=2, runtime=False)
+            point = w[:, :, :1, :1]  # padded behind alone
+            yield f"conv-integer-{kind}-point", one("ConvInteger", 10, i32, ints(ta, 2, 4, 5, 1), point, ints(ta), ints(tb), pads=[0, 0, 1, 2], runtime=False)
             if ta == np.uint8 or tb == np.int8:
                 # ONNX Runtime adds two products of u8 and i8 in 16 bits, saturating, on CPUs without VNNI: 7 bits are exact.
                 exact = w // 2 if ta != tb and tb == np.int8 else w

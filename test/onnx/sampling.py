@@ -91,6 +91,12 @@ TABLE = [
           ("Conv", 11, [f32(4, 3, *kernel)], {}, 1), ("MaxPool", 12, [], {}, 2), ("AveragePool", 11, [], {}, 1),
           ("AveragePool", 11, [], {"count_include_pad": 1}, 1), ("LpPool", 18, [], {"p": 2}, 1))
       if not (op == "AveragePool" and h == 6 and kernel == [2, 3])),  # which ONNX Runtime refuses
+    # a kernel of 1 along an axis that is padded: behind alone, before alone, both; grouped, of a point
+    *(("Conv", 11, [(X, DYN), f32(6, 3 // group, *kernel)], {"pads": pads, "group": group}, ["h=1..20"])
+      for kernel, pads, group in (([1, 1], [0, 0, 1, 2], 1), ([1, 1], [0, 0, 2, 0], 3), ([3, 1], [1, 0, 1, 1], 1), ([1, 2], [0, 1, 3, 0], 3),
+                                  ([1, 1], [2, 1, 0, 0], 1), ([1, 1], [1, 1, 1, 1], 3))),
+    *(("Conv", 11, [X[:, :, :1, :1], f32(4, 3, 1, 1)], {"pads": pads, "strides": [s, s]}, []) for pads in ([0, 0, 0, 1], [1, 0, 1, 2]) for s in (1, 2)),
+    ("Conv", 11, [X[0], f32(4, 8, 1)], {"pads": [0, 2]}, []),
     ("Mod", 13, [f32(99) * 1e6, f32(99) / 1e6], {"fmod": 1}, []),
 ]  # fmt: skip
 

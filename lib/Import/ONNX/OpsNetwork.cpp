@@ -257,9 +257,12 @@ UOpRef convolution(Node &n, UOpRef x, UOpRef w) {
   conv->x = withSamePads(n, conv->x, window, 0);
   if (!conv->x) return nullptr;
   return convolution(n, *conv, false, [&](unsigned i, int64_t out, int64_t kernel) {
+    UOpRef extent = places(n, window, conv->x->shape[2 + i], i);
     AffineForm form{{{out, window.strides[i]}, {kernel, window.dilations[i]}}, -window.before[i], 1};
-    if (window.kernel[i] == 1) form.terms.pop_back(); // the label is always 0
-    return std::pair(places(n, window, conv->x->shape[2 + i], i), form);
+    // Of a kernel of 1 the label is always 0; a label alone must have the axis' extent, which padding behind changes.
+    bool alone = window.strides[i] == 1 && window.before[i] == 0;
+    if (window.kernel[i] == 1 && (!alone || extent == conv->x->shape[2 + i])) form.terms.pop_back();
+    return std::pair(extent, form);
   });
 }
 
