@@ -280,6 +280,23 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
   return any;
 }
 
+/// Lanes of two lines of the result, where a vector is less than a line and the first cache holds the lines that are
+/// read for them, so far apart as they are (on AVX2 a permutation [2, 0, 1] of 256^3 floats: 34 and 27 ms, of 512^2
+/// matrices transposed, whose lines are twice as far apart: 19 and 29).
+static unsigned wholeRun(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target, unsigned bytes,
+                         UOpRef extent) {
+  unsigned lanes = 2 * lineBytes / bytes;
+  if (target.vectorBytes >= lineBytes || !extent->isConst() || extent->hi % lanes) return plan.lanes;
+  Kernel k = lowerKernel(c, spec, plan);
+  for (UOpRef n : topoSort(k.sink->src[0]))
+    if (n->op == Op::Load)
+      for (const IndexTerm &t : terms(n->src.back()))
+        if (t.atoms.size() == 1 && isLane(t.atoms[0]) &&
+            std::abs(t.coefficient) * lanes * bytes > int64_t(target.l1Bytes))
+          return plan.lanes;
+  return lanes;
+}
+
 /// An operand that is read across: squares of vectors, turned in a quarter of the registers (half of them gain 2 % and
 /// take twice as long to compile), where some loop goes along it.
 static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
@@ -308,7 +325,7 @@ static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
       squares.unroll = u, squares.block = deep * u;
       if (!readsSquares(c, spec, squares)) continue;
       p = squares;
-      if (large) p.unroll = 1;
+      if (large) p.unroll = 1, p.lanes = wholeRun(c, spec, p, target, bytes, in);
       return true;
     }
   }
@@ -348,6 +365,21 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   if (readsRuns(c, spec, line)) p = line;
 }
 
+/// Sums over windows, by columns: a window's place is computed once for a line of the innermost dim, where that is some
+/// vectors (max pooling of 64 channels, 112 x 112: 0.34 and 0.17 ms; 96 channels by themselves there, every other
+/// place: 0.34 and 0.26).
+static Plan chooseWindows(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                          Plan p) {
+  unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)),
+           width = std::max(1u, target.vectorBytes / bytes);
+  Plan line = p;
+  line.merge = 1;
+  if (extents.back()->lo >= int64_t(2 * width)) chooseLine(c, spec, target, extents, line);
+  if (line.line) return line;
+  chooseLine(c, spec, target, extents, p);
+  return p;
+}
+
 /// How many nodes the addresses of a lowering take that are computed for each lane by itself: the code has them once
 /// for every lane of a step.
 static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
@@ -371,13 +403,14 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
 static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
 
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
-/// cache; several items; as few tiles that are not whole as can be.
+/// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads, where 8
+/// rows would fit: 285 ms, of 32 rows 242); several items; as few tiles that are not whole as can be.
 static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
-  constexpr int64_t fewItems = 16, least = 8, large = int64_t(1) << 20;
+  constexpr int64_t fewItems = 16, least = 8, worth = 32, large = int64_t(1) << 20;
   Shape shape = spec.outputs[0].value->shape;
   UOpRef rows = shape[shape.size() - 2];
   unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
-  int64_t most = target.l2Bytes / 4 / passedBytes(spec), all = std::min(rows->hi, large);
+  int64_t most = std::max<int64_t>(target.l2Bytes / 4 / passedBytes(spec), worth), all = std::min(rows->hi, large);
   for (UOpRef e : shape.drop_back()) all = std::min(all * std::max<int64_t>(e == rows ? 1 : e->lo, 1), large);
   most = std::clamp(std::min(most, all / fewItems), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
   auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };
@@ -454,18 +487,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
     bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 &&
                                                       spec.heavy->src[0]->shape[r.axes[0]]->hi >= 32);
-    if (!byLanes) {
-      // A window's place is computed once for a line of the innermost dim, where that is some vectors (max pooling of
-      // 64 channels, 112 x 112: 0.34 and 0.17 ms).
-      Plan line = p;
-      line.merge = 1;
-      if (extents.back()->lo >= int64_t(2 * w)) chooseLine(c, spec, target, extents, line);
-      if (line.line)
-        p = line;
-      else
-        chooseLine(c, spec, target, extents, p);
-      return p;
-    }
+    if (!byLanes) return chooseWindows(c, spec, target, extents, p);
     Plan rows;
     rows.kind = PlanKind::Rows;
     rows.merge = rank;
@@ -482,22 +504,21 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     chooseLine(c, spec, target, extents, p);
     return p;
   }
-  if (!reduces && least >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
-  if (!reduces) { // a few vectors a step where the body is short
-    UOpRef n = c.index(1);
-    for (unsigned k = 0; k < p.merge; ++k) n = idxMul(c, extents[rank - 1 - k], n);
-    for (unsigned u : {4u, 2u})
-      if (ops <= 32 / u * 2 && n->hi >= int64_t(u * p.lanes) &&
-          (!n->isConst() || n->hi % (u * p.lanes) == 0 || n->hi >= int64_t(16 * u * p.lanes))) {
-        p.unroll = u;
-        break;
-      }
-    constexpr unsigned most =
-        512; // a gather's addresses, written out for every lane of wide steps, compile for seconds
-    if (unsigned nodes = perLane(c, spec, p); nodes > 1) {
-      while (p.unroll > 1 && nodes * p.lanes * p.unroll > most) p.unroll /= 2;
-      while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
+  if (reduces) return chooseWindows(c, spec, target, extents, p);
+  if (least >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
+  // A few vectors a step where the body is short.
+  UOpRef n = c.index(1);
+  for (unsigned k = 0; k < p.merge; ++k) n = idxMul(c, extents[rank - 1 - k], n);
+  for (unsigned u : {4u, 2u})
+    if (ops <= 32 / u * 2 && n->hi >= int64_t(u * p.lanes) &&
+        (!n->isConst() || n->hi % (u * p.lanes) == 0 || n->hi >= int64_t(16 * u * p.lanes))) {
+      p.unroll = u;
+      break;
     }
+  constexpr unsigned most = 512; // a gather's addresses, written out for every lane of wide steps, compile for seconds
+  if (unsigned nodes = perLane(c, spec, p); nodes > 1) {
+    while (p.unroll > 1 && nodes * p.lanes * p.unroll > most) p.unroll /= 2;
+    while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
   }
   chooseLine(c, spec, target, extents, p);
   return p;
@@ -509,7 +530,8 @@ static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr uint64_t least = 24 << 20;
   UOpRef v = spec.outputs[0].value;
   bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(spec));
-  if (!*target.name || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != lineBytes) return;
+  if (!storesLines(target) || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != lineBytes)
+    return;
   uint64_t bytes = byteSize(v->dtype);
   for (UOpRef e : v->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(e->lo, 0));
   p.past = bytes >= least;

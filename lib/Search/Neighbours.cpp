@@ -104,8 +104,9 @@ static unsigned apply(By by, unsigned v, unsigned number) {
   llvm_unreachable("all ways are above");
 }
 
-/// More sums at once than there are registers gain nothing.
+/// More sums at once than there are registers gain nothing; stores past the caches are those of whole lines.
 static bool holds(const Plan &p, const KernelSpec &spec, const Target &target) {
+  if (p.past && !storesLines(target)) return false;
   if (p.kind != PlanKind::Contract) return true;
   unsigned bytes = p.lanes * std::max(1u, byteSize(spec.heavy->dtype));
   return p.rows * p.unroll * std::max(1u, bytes / target.vectorBytes) <= target.vectorRegisters;

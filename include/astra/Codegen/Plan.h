@@ -2,9 +2,9 @@
 // A plan is data: a list of steps with a text form, stored in the bundle. It never changes bits: whatever it says, the
 // lowered kernel computes the same values.
 //
-//   contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3   a register tile of 8 points of labels 2 and 3 by 3
-//   vectors
-//                                                                 along label 1, 64 of them one below another
+//   contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3
+//                                                                 a register tile of 8 points of labels 2 and 3 by 3
+//                                                                 vectors along label 1, 64 of them one below another
 //   contract: n 1; m 0; rows 8; vector 16; unroll 3; tall 16; deep 256
 //                                                                 16 tiles one below another, 256 steps of the sum at
 //                                                                 once: sums rest in memory between these
@@ -14,8 +14,7 @@
 //                                                                 columns behind the one at hand
 //   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
 //                                                                 of a running sum or scatter: a loop around a store)
-//   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in one
-//   item:
+//   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in an item:
 //                                                                 a transposed operand is read in whole lines
 //   map:      merge 2; vector 16; unroll 8; block 64              the same, 8 points at once: a transposed operand is
 //                                                                 read by vectors, and turned in registers

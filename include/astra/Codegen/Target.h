@@ -1,6 +1,7 @@
 //===- Target.h: what the planner and the emitters know of a machine -------===//
-// Gives:    one row per target: names, vector width, registers, caches, features. Adding a CPU level is adding a row
-// (Target.cpp). Does not: hold legalization or emission rows (C/).
+// Gives:    one row per target: names, vector width, registers, caches, features. A CPU level more is a row more
+//           (Target.cpp).
+// Does not: hold legalization or emission rows (C/).
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -27,6 +28,9 @@ struct Target {
   llvm::ArrayRef<const char *> clangFlags;
   bool onRequest = false; // compiled only where it is named
 };
+
+/// Whether a store writes a whole line of the caches at once: only such go past them.
+inline bool storesLines(const Target &t) { return t.vectorBytes >= lineBytes; }
 
 /// The target of this name, or null.
 const Target *targetNamed(llvm::StringRef name);
