@@ -6,6 +6,7 @@
 #include "astra/Codegen/Lower.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include <cmath>
 
 using namespace astra;
 using llvm::SmallVector;
@@ -42,9 +43,10 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 /// times 768 x 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8).
 static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far, bool rests,
                        unsigned panel, unsigned columns) {
-  // Of a vector, in cycles: from memory, a line between the third cache's time and the memory's; from the second cache,
-  // a line of which is one vector or, where rows are apart, holds one.
-  const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, near = panel ? 4 * ofLine : 4;
+  // Lines of a vector, and cycles of one from memory, between the third cache's time and the memory's; from the second
+  // cache a line takes 4, also where rows that are apart use a part of it.
+  const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine;
+  auto near = [&](unsigned vectors) { return 4 * (panel ? vectors * ofLine : std::ceil(vectors * ofLine)); };
   double best = 0;
   for (unsigned nv = 1; nv <= 8; ++nv)
     for (unsigned rows = 1; rows <= 14; ++rows) {
@@ -59,7 +61,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
       auto time = [&](unsigned vs, unsigned rs) {
         double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
         if (vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters) steps *= 1.1;
-        return rests ? std::max(steps, near * vs) : steps;
+        return rests ? std::max(steps, near(vs)) : steps;
       };
       auto arriving = [&](unsigned vs, unsigned rs) {
         return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
@@ -219,7 +221,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   }
   chooseTile(q, target, p.lanes, n, m, moves, false, true, panel, 0);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
-           tiles = std::max<uint64_t>(m / q.rows, 1), parts = (items + columns * batches - 1) / (columns * batches);
+           tiles = llvm::divideCeil(m, q.rows), parts = (items + columns * batches - 1) / (columns * batches);
   q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
                                 std::max<uint64_t>(most / taps, 1));
   q.deep = deep;
