@@ -15,7 +15,7 @@ using namespace astra;
 using llvm::ArrayRef;
 
 static constexpr int64_t longestRow = 8192, fewestRows = 8;
-static constexpr uint64_t mostShared = 8 << 20;         // bytes
+static constexpr uint64_t mostShared = 8 << 20;           // bytes
 static constexpr size_t mostBuffers = 240, farthest = 64; // launches between them
 
 /// The buffers that a launch writes, whichever variant runs.
