@@ -208,6 +208,8 @@ def timed(row, case, ours, reference, model, peers, setting, limits, record):
     contestants = {"ours": ours, **{name: peers[name] for name in compared(record, results, reference, row.tolerance)}}
     del results
     times, measured, absent = rounds_of(contestants, setting, limits)
+    if "ours" in absent:
+        raise Failed(absent["ours"])
     record["peers"] |= {name: {"absent": sentence} for name, sentence in absent.items()}
     if weighed:
         record["memory"] = {name: contestants[name].memory() for name in times}

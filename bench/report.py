@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 TITLES = {
     "matmul": "f32 matrix products, both operands inputs",
     "thin": "Few rows times a constant matrix",
-    "conv": "Convolutions of ResNet-50 and MobileNetV2, batch 1, channels-first in and out",
+    "conv": "Convolutions of ResNet-50 and MobileNetV2, batch 1, channels-first in and out (PyTorch's channels-last)",
     "attention": "Parts of transformers",
     "rows": "Rows, columns, permutations",
     "networks": "Whole networks, batch 1",

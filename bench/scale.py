@@ -3,7 +3,8 @@ length and threads of a call; what the six networks of the bench take to compile
 
 Takes:    --build (build), --most (the largest graph, 1000000 nodes), --no-networks, --docs (writes docs/scale.md).
 Gives:    tables in Markdown.
-Keeps:    stages as `astra-compile --time-passes` says them, the fastest of --rounds; calls as bench/ours.c times them.
+Keeps:    stages as `astra-compile --time-passes` says them, the fastest of --rounds; calls as bench/ours.c times them, those of a
+          table's line, or of a whole table, in turns.
 Does not: compare with anybody (run.py).
 
     build/bench/venv/bin/python bench/scale.py --docs
@@ -90,18 +91,20 @@ class Scale:
                 times.setdefault(stage, []).append(float(time))
         return {stage: min(found) for stage, found in times.items()}, memory
 
-    def call(self, bundle, threads, x):
-        """Seconds of opening with the first call, and of a later one; the process's greatest memory in MB."""
-        ours = OursProcess(self.program, bundle, "main", threads, {"x": x}, self.scratch, self.log)
+    def calls(self, *jobs):
+        """Of each (bundle, threads, x), all in turns: seconds of opening with the first call, and of a later one, the least
+        of some rounds; the process's greatest memory in MB."""
+        everyone = []
         try:
-            first = ours.open()
-            once = ours.seconds(1)
-            times = max(1, int(0.1 / once))
-            later = min(ours.seconds(times) for _ in range(self.rounds))
-            status = Path(f"/proc/{ours.process.process.pid}/status").read_text()
-            return first, later, int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+            for bundle, threads, x in jobs:
+                everyone.append(OursProcess(self.program, bundle, "main", threads, {"x": x}, self.scratch, self.log))
+            first = [ours.open() for ours in everyone]
+            times = [max(1, int(0.1 / ours.seconds(1))) for ours in everyone]
+            rounds = [[ours.seconds(n) for ours, n in zip(everyone, times)] for _ in range(self.rounds)]
+            return [(opened, min(later), ours.process.resident("VmHWM") / 2**20) for opened, later, ours in zip(first, zip(*rounds), everyone)]
         finally:
-            ours.close()
+            for ours in everyone:
+                ours.close()
 
 
 def table(head, rows):
@@ -133,7 +136,7 @@ def report(scale, most):
     rows, launches, x = [], [], np.ones((8, 8), np.float32)
     for nodes in sizes:
         row, bundle = compiled(scale, layers(nodes, [8]), nodes)
-        count, one, two = nodes // 8 * 2, scale.call(bundle, 1, x), scale.call(bundle, 2, x)
+        count, (one, two) = nodes // 8 * 2, scale.calls((bundle, 1, x), (bundle, 2, x))
         rows.append(row)
         launches.append([f"{count:,}", f"{bundle.stat().st_size / 1e6:.1f}", show(one[0]), show(one[1]), show(one[1] / count), show(two[1] / count), f"{one[2]:.0f}"])
     yield from table(HEAD, rows)
@@ -143,18 +146,18 @@ def report(scale, most):
     rows, x = [], np.full((64, 64), 0.01, np.float32)
     for n in (32, 64, 128, 256, 512):
         _, _, bundle = scale.compile(layers(400, [n], 64, 64), 1)
-        one, two = (scale.call(bundle, threads, x)[1] / 100 for threads in (1, 2))
+        one, two = (found[1] / 100 for found in scale.calls((bundle, 1, x), (bundle, 2, x)))
         rows.append([str(n), show(one), show(two), show(two - one / 2)])
     yield from table(["n", "a launch", "a launch, 2 threads", "beyond the half"], rows)
     yield from ["## Kernels", "", "The same, where each layer has an extent of its own between 8 and 207, so that each kernel is one of its own: then it is clang's time.", ""]
     yield from table(HEAD, [compiled(scale, layers(n, [8 + 1_600 * i // n for i in range(n // 8)]), n)[0] for n in (80, 400, 1_600) if n <= most])
-    yield from ["## Batch, length, threads", "", "One layer of a transformer (width 256, 4 heads, 1024 inside) with dynamic batch and length, one bundle.", ""]
+    yield from ["## Batch, length, threads", "", "One layer of a transformer (width 256, 4 heads, 1024 inside) with dynamic batch and length, one bundle. All calls of a table in turns, the least of some rounds.", ""]
     _, _, bundle = scale.compile(encoder(), 1)
     for what, shapes in (("batch, at length 128", [(b, 128) for b in (1, 2, 4, 8, 16, 32, 64)]), ("length, at batch 1", [(1, t) for t in (16, 32, 64, 128, 256, 512, 1024)])):
         rows = []
-        for b, t in shapes:
-            x = np.random.default_rng(0).standard_normal((b, t, 256), np.float32)
-            found = [scale.call(bundle, threads, x) for threads in (1, 2)]
+        inputs = [np.random.default_rng(0).standard_normal((b, t, 256), np.float32) for b, t in shapes]
+        measured = iter(scale.calls(*((bundle, threads, x) for x in inputs for threads in (1, 2))))
+        for (b, t), *found in zip(shapes, measured, measured):
             flops = b * t * (2 * 256 * (4 * 256 + 2 * 1024) + 4 * 256 * t)
             rows.append([str(b if "batch," in what else t), *(show(f[1]) for f in found), f"{found[0][1] / found[1][1]:.2f}", show(found[0][1] / (b * t)), f"{flops / found[0][1] / 1e9:.0f}", f"{found[0][2]:.0f}"])
         yield from table([what, "1 thread", "2 threads", "ratio", "a token", "GFLOP/s, 1 thread", "memory, MB"], rows)

@@ -69,11 +69,12 @@ def told(goal, value):
 
 
 def cell(goal, records):
-    found = [(value, r["row"]) for r in records if (value := reached(goal, r)) is not None]
+    failed = [(0.0, r["row"]) for r in records if "failed" in r and goal.figure not in ("error", "memory")]
+    found = [(value, r["row"]) for r in records if (value := reached(goal, r)) is not None] + failed
     if not found:
         return "not measured"
     if goal.figure == "mean":
-        mean = geometric_mean([value for value, _ in found])
+        mean = 0.0 if failed else geometric_mean([value for value, _ in found])
         return told(goal, mean) if mean >= goal.least else f"**{told(goal, mean)}**"
     worst = min(value for value, _ in found)
     misses = sorted((value, name) for value, name in found if value < goal.least)

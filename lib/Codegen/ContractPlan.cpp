@@ -221,7 +221,8 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   }
   chooseTile(q, target, p.lanes, n, m, moves, false, true, panel, 0);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
-           tiles = llvm::divideCeil(m, q.rows), parts = (items + columns * batches - 1) / (columns * batches);
+           tiles = std::max<uint64_t>(moves ? llvm::divideCeil(m, q.rows) : m / q.rows, 1),
+           parts = (items + columns * batches - 1) / (columns * batches);
   q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
                                 std::max<uint64_t>(most / taps, 1));
   q.deep = deep;

@@ -1,8 +1,8 @@
 //===- Expand.cpp: vector and unroll ranges become vectors and copies ------===//
 // Takes:    a lowered kernel.
 // Gives:    the same kernel with loops only: a node that depends on unroll ranges is copied for each of their points,
-// one that depends on a vector range becomes a vector. Keeps:    bits: splats, stacks and lanes move values, they
-// compute nothing. Every lane does what the scalar did.
+//           one that depends on a vector range becomes a vector.
+// Keeps:    bits: splats, stacks and lanes move values, they compute nothing. Every lane does what the scalar did.
 #include "Value.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Builder.h"

@@ -1,8 +1,7 @@
 //===- Plan.cpp: choosing and naming plans ---------------------------------===//
 // Takes:    a kernel's graph and a target.
-// Gives:    a plan, by trying the lowering under a few candidates and counting what would be slow. Those of contracts
-// are
-//           chosen in ContractPlan.cpp.
+// Gives:    a plan, by trying the lowering under a few candidates and counting what would be slow. ContractPlan.cpp
+//           chooses those of contracts.
 // Keeps:    determinism: no measurement, no randomness.
 #include "astra/Codegen/Plan.h"
 #include "ContractPlan.h"
@@ -176,8 +175,8 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (p.kind == PlanKind::Rows && !reduces) return bad("rows is for a kernel with a reduce; this one has none");
   if (p.kind == PlanKind::Columns && !reduces && !sums)
     return bad("columns is for a kernel with a reduce or a contract; this one has none");
-  if (!llvm::isPowerOf2_32(p.lanes) || p.lanes > 64)
-    return bad("vector " + n(p.lanes) + "; expected a power of two in 1..64");
+  if (!llvm::isPowerOf2_32(p.lanes) || p.lanes > mostLanes)
+    return bad("vector " + n(p.lanes) + "; expected a power of two in 1.." + n(mostLanes));
   if (!p.unroll || p.unroll > 64) return bad("unroll " + n(p.unroll) + "; expected 1..64");
   if (!p.rows || p.rows > 64) return bad("rows " + n(p.rows) + "; expected 1..64");
   // The kernel ABI leaves 16 KiB of stack; a tile beyond the registers lies there.
@@ -280,13 +279,13 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
   return any;
 }
 
-/// Lanes of two lines of the result, where a vector is less than a line and the first cache holds the lines that are
-/// read for them, so far apart as they are (on AVX2 a permutation [2, 0, 1] of 256^3 floats: 34 and 27 ms, of 512^2
-/// matrices transposed, whose lines are twice as far apart: 19 and 29).
+/// Lanes of two lines of the result, where a vector is less than a line and what is read for them spans no more than the
+/// first cache: lines further apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of which
+/// 32 lanes span 32 KiB: 34 and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
 static unsigned wholeRun(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target, unsigned bytes,
                          UOpRef extent) {
   unsigned lanes = 2 * lineBytes / bytes;
-  if (target.vectorBytes >= lineBytes || !extent->isConst() || extent->hi % lanes) return plan.lanes;
+  if (lanes > mostLanes || storesLines(target) || !extent->isConst() || extent->hi % lanes) return plan.lanes;
   Kernel k = lowerKernel(c, spec, plan);
   for (UOpRef n : topoSort(k.sink->src[0]))
     if (n->op == Op::Load)
@@ -403,15 +402,17 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
 static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
 
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
-/// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads, where 8
-/// rows would fit: 285 ms, of 32 rows 242); several items; as few tiles that are not whole as can be.
+/// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads: tiles of
+/// the 8 rows that fit 285 ms, of 16 270, of 32 242, of 64 239); several items; as few tiles that are not whole as can
+/// be.
 static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr int64_t fewItems = 16, least = 8, worth = 32, large = int64_t(1) << 20;
   Shape shape = spec.outputs[0].value->shape;
   UOpRef rows = shape[shape.size() - 2];
   unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
-  int64_t most = std::max<int64_t>(target.l2Bytes / 4 / passedBytes(spec), worth), all = std::min(rows->hi, large);
-  for (UOpRef e : shape.drop_back()) all = std::min(all * std::max<int64_t>(e == rows ? 1 : e->lo, 1), large);
+  int64_t fit = target.l2Bytes / 4 / passedBytes(spec), most = fit < worth ? worth * 3 / 2 : fit,
+          all = std::min(rows->hi, large);
+  for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::max<int64_t>(e->lo, 1), large);
   most = std::clamp(std::min(most, all / fewItems), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
   auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };
   auto n = rows->constIndex();
@@ -451,13 +452,13 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   }
   if (rank == 0) {
     p.merge = rank;
-    if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, 64u);
+    if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
     return p;
   }
   if (writesRows(spec)) { // several vectors a step where the last pass is short
     p.kind = PlanKind::Rows;
     p.merge = rank;
-    p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), 64u);
+    p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
     p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
     // A row comes from afar while the one before is computed: its passes would wait for it one after another, and no
     // prefetcher of a CPU goes beyond a page (4096 rows, softmax of 1024: 2.61 and 2.20 ms, layer norm of 768: 1.19 and
@@ -491,7 +492,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     Plan rows;
     rows.kind = PlanKind::Rows;
     rows.merge = rank;
-    rows.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), 64u);
+    rows.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
     if (slowness(c, spec, rows) <= least) return rows;
     // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
     // lines of each, and no prefetcher of a CPU follows.

@@ -1,8 +1,9 @@
 //===- Value.h: graph values at an index, as kernel UOps -------------------===//
 // Takes:    a kernel's graph (KernelSpec) and symbolic indices.
 // Gives:    the scalar kernel UOp that is the value's element there; movement folds into the index, reductions become
-// folds. Keeps:    one node per (value, index, gate); recursion is bounded by the size of a fusion group (the
-// scheduler's cap).
+//           folds.
+// Keeps:    one node per (value, index, gate); recursion is bounded by the size of a fusion group (the scheduler's
+//           cap).
 #pragma once
 #include "Phases.h"
 #include "astra/Codegen/Kernel.h"

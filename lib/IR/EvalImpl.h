@@ -1,7 +1,7 @@
 //===- EvalImpl.h: what the parts of the evaluator share -------------------===//
 // Gives:    Call, one node with its sources evaluated; one function per family of ops; Evaluator, which walks graphs
-// and calls them. Keeps:    inside the evaluator a sub-byte element takes a byte of its own (pack and unpack at the
-// border).
+//           and calls them.
+// Keeps:    inside the evaluator a sub-byte element takes a byte of its own (pack and unpack at the border).
 #pragma once
 #include "EvalNumber.h"
 #include "astra/IR/Eval.h"

@@ -2,7 +2,8 @@
 // Takes:    a sink of stores and the bytes of its buffers.
 // Gives:    the buffers after the kernel: the meaning of ranges, folds, stages, loads and stores.
 // Keeps:    each value is computed once for each point of the ranges it depends on; loops nest as folds and stages do,
-// 64 deep at most. Does not: know of plans, vectors' widths or targets.
+//           64 deep at most.
+// Does not: know of plans, vectors' widths or targets.
 #include "EvalImpl.h"
 #include "llvm/ADT/BitVector.h"
 

@@ -15,7 +15,8 @@ using namespace astra;
 using llvm::ArrayRef;
 
 static constexpr int64_t longestRow = 8192, fewestRows = 8;
-static constexpr uint64_t mostShared = 8 << 20;           // bytes
+static constexpr uint64_t nearShared = 640 << 10, mostShared = 8 << 20; // bytes
+static constexpr int64_t manyRows = 16 * 32;                            // several tiles of so many each
 static constexpr size_t mostBuffers = 240, farthest = 64; // launches between them
 
 /// The buffers that a launch writes, whichever variant runs.
@@ -99,6 +100,15 @@ static uint64_t sharedBytes(const KernelSpec &first, const KernelSpec &last) {
   return llvm::SaturatingAdd(product(first, lanesAndSum(first)), product(last, lanesAndSum(last)));
 }
 
+/// Rows of a result, as many as there can be at one point of the outer axes, at the fewest of those points.
+static int64_t mostRows(const KernelSpec &k) {
+  static constexpr int64_t large = int64_t(1) << 20;
+  ArrayRef<UOpRef> shape = k.outputs[0].value->shape;
+  int64_t rows = std::min(shape[shape.size() - 2]->hi, large);
+  for (UOpRef e : shape.drop_back(2)) rows = std::min(rows * std::clamp<int64_t>(e->lo, 1, large), large);
+  return rows;
+}
+
 void Scheduler::join() {
   std::vector<unsigned> named(routine->buffers.size()); // how often instructions of this routine name a buffer
   auto name = [&](auto... buffers) { (++named[buffers], ...); };
@@ -159,8 +169,9 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
   });
   if (!first || !writesRows(specOf(*launchAt(*first))) || !isPlain(specOf(*launchAt(*first)))) return;
 
-  // Each tile reads keys and values again: they must fit the second cache beside its rows.
-  if (sharedBytes(specOf(*launchAt(*first)), specOf(*launchAt(last))) > mostShared) return;
+  // Each tile reads keys and values anew: they must lie near, or tiles must have many rows.
+  uint64_t shared = sharedBytes(specOf(*launchAt(*first)), specOf(*launchAt(last)));
+  if (shared > mostShared || (shared > nearShared && mostRows(specOf(*launchAt(*first))) < manyRows)) return;
 
   // The kernel at the head has the buffers of all.
   std::vector<LaunchInstr> launches{*launchAt(*first), *launchAt(*middle), *launchAt(last)};

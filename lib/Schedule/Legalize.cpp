@@ -1,8 +1,8 @@
 //===- Legalize.cpp: what kernels can say ----------------------------------===//
 // Takes:    a graph past the numerics stage.
 // Gives:    an equal graph, bit for bit, in which every lane64 sum has one axis, other reduced axes are chains, and no
-// contract reads outside its operands or a permuted one. Keeps:    the order of every sum (N4): the rewrites are its
-// definition, written out.
+//           contract reads outside its operands or a permuted one.
+// Keeps:    the order of every sum (N4): the rewrites are its definition, written out.
 #include "Legalize.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"

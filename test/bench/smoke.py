@@ -70,6 +70,7 @@ def main():
         page, picture = (Path(folder) / f"benchmarks.{kind}" for kind in ("md", "svg"))
         check("**0.50**" in page.read_text() and "a reason" in page.read_text(), "losses and failures are on the page")
         check("it does not start" in page.read_text(), "and who is missing")
+        check("3 layers of 256 0.00" in page.read_text(), "a row that failed misses its goal")
         check("Rows of other states, by family: abc1234: mlp 1." in page.read_text(), "and of which states rows are")
         check("0.50 of ONNX Runtime" in picture.read_text(), "and the picture has the loss")
     scale = subprocess.run([sys.executable, ROOT / "bench/scale.py", "--most=80", "--rounds=1", "--no-networks", f"--build={sys.argv[1]}"], capture_output=True, text=True)

@@ -54,6 +54,9 @@ namespace astra {
 
 enum class PlanKind : uint8_t { Map, Rows, Columns, Contract };
 
+/// Of a vector, whatever its elements.
+inline constexpr unsigned mostLanes = 64;
+
 struct Plan {
   PlanKind kind = PlanKind::Map;
   // map, columns: this many innermost memory dims of the output are one loop

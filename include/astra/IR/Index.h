@@ -1,11 +1,12 @@
 //===- Index.h: symbolic integers ------------------------------------------===//
 // Gives:    arithmetic on index UOps. add, sub and mul are kept in polynomial normal form (a sum of integer multiples
-// of products of atoms, terms ordered by
-//           structural hash, the constant last), so equal polynomials are the same node. floordiv, mod, min and max
-//           fold constants and what divides exactly.
+//           of products of atoms, terms ordered by structural hash, the constant last), so equal polynomials are the
+//           same node. floordiv, mod, min and max fold constants and what divides exactly.
 // Keeps:    bounds: every node carries lo <= value <= hi for all values of its dims and ranges; bounds saturate at
-// +-2^62. Does not: use bounds to remove div and mod: those are rules with proofs (Rewrite). Meaning:  integers are
-// mathematical; the runtime's evaluation is checked against overflow. floordiv and mod need a divisor > 0.
+//           +-2^62.
+// Does not: use bounds to remove div and mod: those are rules with proofs (Rewrite).
+// Meaning:  integers are mathematical; the runtime's evaluation is checked against overflow. floordiv and mod need a
+//           divisor > 0.
 #pragma once
 #include "astra/IR/UOp.h"
 

@@ -1,6 +1,7 @@
 //===- Module.h: dims, parameters, states and entries ----------------------===//
 // Gives:    what a model is: named entries over one graph, with the data of its parameters and the first values of its
-// states. Does not: own the graph's nodes (the Context does; a Module keeps it alive).
+//           states.
+// Does not: own the graph's nodes (the Context does; a Module keeps it alive).
 #pragma once
 #include "astra/IR/UOp.h"
 #include <map>

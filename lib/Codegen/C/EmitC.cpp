@@ -377,8 +377,9 @@ void FunctionEmitter::call(const Inst &i) {
 
 llvm::Error FunctionEmitter::check(UOpRef x) const {
   unsigned lanes = lanesOf(x);
-  if (x->rank() > 1 || lanes < 1 || lanes > 64 || (lanes & (lanes - 1)))
-    return fail("a vector of " + std::to_string(lanes) + " lanes: expected 1, 2, 4, 8, 16, 32 or 64");
+  if (x->rank() > 1 || lanes < 1 || lanes > mostLanes || (lanes & (lanes - 1)))
+    return fail("a vector of " + std::to_string(lanes) + " lanes: expected a power of two up to " +
+                std::to_string(mostLanes));
   if (!isArithmetic(x->dtype) && !isSmall(x->dtype) && x->dtype != DType::Index && x->dtype != DType::Void)
     return fail(llvm::Twine("values of ") + info(x->dtype).text + " have no C form");
   return llvm::Error::success();

@@ -1,8 +1,9 @@
 //===- Reader.cpp: the strict reader of bundle files ----------------------===//
 // Takes:    see Reader.h.
 // Gives:    one status per kind of damage: not a bundle, truncated, newer, unknown feature, corrupt, malformed,
-// signature. Keeps:    reads no byte before its place is known to be inside the file. Does not: trust a length, an
-// offset or a count.
+//           signature.
+// Keeps:    reads no byte before its place is known to be inside the file.
+// Does not: trust a length, an offset or a count.
 #include "Reader.h"
 #include "Sha256.h"
 

@@ -43,7 +43,7 @@ PLANS = {
     "map": {"select": ["line 1; unroll 2", "line 1; unroll 1; merge 2", "line 1; vector 64; unroll 1", "line 0; block 5; unroll 1",
                        "line 0; block 6; unroll 4; vector /2", "line 0; vector 16; unroll 2; past 1"]},
     "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1",
-                          "vector 16; past 1"]},
+                          "vector 16; past 1", "vector 32; unroll 1; block 13; merge 2", "vector 64; unroll 1; block 64; merge 1"]},
     "columns": {"reduce": ["line 1; unroll 2", "line 1; unroll 1; ahead 3", "line 0; ahead 3; merge 1; unroll 2", "line 1; merge 2; unroll 1",
                            "line 0; merge 2; unroll 1"]},
     "rows": {"reduce": [*ROWS, "vector 16; past 1"]},
