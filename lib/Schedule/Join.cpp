@@ -206,6 +206,8 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
     head.outputs.push_back(f.spec.outputs[0]);
     head.followers.push_back(std::move(f));
   }
+  if (!o.gpus)
+    for (size_t k : {0, 1}) routine->buffers[launches[k].buffers.back()].bytes = c.index(0);
   launches[0].variants[0].kernel = kernelNumber(std::move(head));
   launches[0].buffers = buffers;
   uint32_t now = lives[launches[1].buffers.back()].last; // the last one's time

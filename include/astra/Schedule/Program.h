@@ -129,6 +129,7 @@ struct Schedule {
 enum class FoldLevel : uint8_t { None, Small, All };
 struct ScheduleOptions {
   FoldLevel fold = FoldLevel::Small;
+  bool gpus = true; // some target launches one by one what a CPU computes as one kernel: rows between these need memory
 };
 
 /// Plans kernels, memory and programs for every entry of a module whose graph is past the numerics stage. An error
