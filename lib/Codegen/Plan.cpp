@@ -279,9 +279,9 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
   return any;
 }
 
-/// Lanes of two lines of the result, where a vector is less than a line and what is read for them spans no more than the
-/// first cache: lines further apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of which
-/// 32 lanes span 32 KiB: 34 and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
+/// Lanes of two lines of the result, where a vector is less than a line and what is read for them spans no more than
+/// the first cache: lines further apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of
+/// which 32 lanes span 32 KiB: 34 and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
 static unsigned wholeRun(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target, unsigned bytes,
                          UOpRef extent) {
   unsigned lanes = 2 * lineBytes / bytes;
@@ -402,9 +402,9 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
 static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
 
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
-/// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads: tiles of
-/// the 8 rows that fit 285 ms, of 16 270, of 32 242, of 64 239); several items; as few tiles that are not whole as can
-/// be.
+/// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads: tiles
+/// of the 8 rows that fit 285 ms, of 16 270, of 32 242, of 64 239); several items; as few tiles that are not whole as
+/// can be.
 static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr int64_t fewItems = 16, least = 8, worth = 32, large = int64_t(1) << 20;
   Shape shape = spec.outputs[0].value->shape;
@@ -452,7 +452,8 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   }
   if (rank == 0) {
     p.merge = rank;
-    if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
+    if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce)
+      p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
     return p;
   }
   if (writesRows(spec)) { // several vectors a step where the last pass is short

@@ -17,7 +17,7 @@ using llvm::ArrayRef;
 static constexpr int64_t longestRow = 8192, fewestRows = 8;
 static constexpr uint64_t nearShared = 640 << 10, mostShared = 8 << 20; // bytes
 static constexpr int64_t manyRows = 16 * 32;                            // several tiles of so many each
-static constexpr size_t mostBuffers = 240, farthest = 64; // launches between them
+static constexpr size_t mostBuffers = 240, farthest = 64;               // launches between them
 
 /// The buffers that a launch writes, whichever variant runs.
 static ArrayRef<uint32_t> writtenBy(const LaunchInstr &l, ArrayRef<KernelSpec> kernels) {

@@ -4,9 +4,9 @@
 // Keeps:    names by order of definition. Index arithmetic that is used once, where it is defined, is written in place.
 // Does not: reorder or simplify; compute (Helpers.h).
 #include "astra/Codegen/EmitC.h"
-#include "astra/Codegen/Plan.h"
 #include "FunctionEmitter.h"
 #include "Prelude.h"
+#include "astra/Codegen/Plan.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
