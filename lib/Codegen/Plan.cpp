@@ -289,10 +289,12 @@ static unsigned wholeRun(Context &c, const KernelSpec &spec, const Plan &plan, c
   Kernel k = lowerKernel(c, spec, plan);
   for (UOpRef n : topoSort(k.sink->src[0]))
     if (n->op == Op::Load)
-      for (const IndexTerm &t : terms(n->src.back()))
-        if (t.atoms.size() == 1 && isLane(t.atoms[0]) &&
-            std::abs(t.coefficient) * lanes * bytes > int64_t(target.l1Bytes))
+      for (const IndexTerm &t : terms(n->src.back())) {
+        bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
+        if (alone ? std::abs(t.coefficient) * lanes * bytes > int64_t(target.l1Bytes)
+                  : llvm::any_of(topoSort(t.atoms), isLane))
           return plan.lanes;
+      }
   return lanes;
 }
 
@@ -412,12 +414,12 @@ static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target
   unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
   int64_t fit = target.l2Bytes / 4 / passedBytes(spec), most = fit < worth ? worth * 3 / 2 : fit,
           all = std::min(rows->hi, large);
-  for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::max<int64_t>(e->lo, 1), large);
+  for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::clamp<int64_t>(e->lo, 1, large), large);
   most = std::clamp(std::min(most, all / fewItems), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
   auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };
   auto n = rows->constIndex();
   double fewest = 1e18;
-  for (int64_t r = most; r >= std::max(most / 2, least); --r) {
+  for (int64_t r = most, low = std::max(most / 2, most < worth ? least : worth * 3 / 4); r >= low; --r) {
     // what is left of the rows is code of its own
     double count =
         n ? double(*n / r * tiles(r)) + (*n % r ? double(tiles(*n % r)) + 0.5 : 0) : double(tiles(r)) / double(r);

@@ -243,7 +243,7 @@ Expected<int64_t> Pipeline::stepMemory(Module m, unsigned segments) {
   for (const Pass &p : passes())
     if (p.standard)
       if (Error e = p.run(m, options)) return std::move(e);
-  Expected<Schedule> s = schedule(m, {o.fold, !o.gpus.empty()});
+  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty()});
   if (!s) return s.takeError();
   int64_t bytes = 0;
   for (UOpRef slot : s->entries[0].routine.slots) bytes += int64_t(alignTo(uint64_t(slot->hi), 64));
@@ -457,7 +457,7 @@ Error Pipeline::compile() {
   if (o.emit == "uop") return give(to, print(m));
 
   begin("schedule");
-  Expected<Schedule> s = schedule(m, {o.fold, !o.gpus.empty()});
+  Expected<Schedule> s = schedule(m, {o.fold, o.gpu || !o.gpus.empty()});
   if (!s) return s.takeError();
   if (Error e = end("schedule", ".txt", [&] { return print(*s); })) return e;
   if (o.emit == "schedule") return give(to, print(*s));
