@@ -291,7 +291,7 @@ static unsigned wholeRun(Context &c, const KernelSpec &spec, const Plan &plan, c
     if (n->op == Op::Load)
       for (const IndexTerm &t : terms(n->src.back())) {
         bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
-        if (alone ? std::abs(t.coefficient) * lanes * bytes > int64_t(target.l1Bytes)
+        if (alone ? std::abs(t.coefficient) > int64_t(target.l1Bytes / (lanes * bytes))
                   : llvm::any_of(topoSort(t.atoms), isLane))
           return plan.lanes;
       }
