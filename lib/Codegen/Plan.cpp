@@ -453,9 +453,8 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     return p;
   }
   if (rank == 0) {
-    p.merge = rank;
-    if (rank == 0 && spec.heavy && spec.heavy->op == Op::Reduce)
-      p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
+    p.merge = 0;
+    if (spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
     return p;
   }
   if (writesRows(spec)) { // several vectors a step where the last pass is short
@@ -500,8 +499,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
     // lines of each, and no prefetcher of a CPU follows.
     constexpr unsigned partBytes = 512;
-    UOpRef n = c.index(1);
-    for (unsigned k = 0; k < p.merge; ++k) n = idxMul(c, extents[rank - 1 - k], n);
+    UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
     unsigned wide = std::max(1u, partBytes / (p.lanes * bytes));
     while (wide > 1 && (p.lanes < w || n->lo < int64_t(4 * wide * p.lanes))) wide /= 2; // some items for the threads
     p.unroll = wide;
@@ -511,8 +509,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   if (reduces) return chooseWindows(c, spec, target, extents, p);
   if (least >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
   // A few vectors a step where the body is short.
-  UOpRef n = c.index(1);
-  for (unsigned k = 0; k < p.merge; ++k) n = idxMul(c, extents[rank - 1 - k], n);
+  UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
   for (unsigned u : {4u, 2u})
     if (ops <= 32 / u * 2 && n->hi >= int64_t(u * p.lanes) &&
         (!n->isConst() || n->hi % (u * p.lanes) == 0 || n->hi >= int64_t(16 * u * p.lanes))) {

@@ -101,7 +101,7 @@ static uint64_t sharedBytes(const KernelSpec &first, const KernelSpec &last) {
 }
 
 /// Rows of a result, as many as there can be at one point of the outer axes, at the fewest of those points.
-static int64_t mostRows(const KernelSpec &k) {
+static int64_t rowsOfAll(const KernelSpec &k) {
   static constexpr int64_t large = int64_t(1) << 20;
   ArrayRef<UOpRef> shape = k.outputs[0].value->shape;
   int64_t rows = std::min(shape[shape.size() - 2]->hi, large);
@@ -171,7 +171,7 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
 
   // Each tile reads keys and values anew: they must lie near, or tiles must have many rows.
   uint64_t shared = sharedBytes(specOf(*launchAt(*first)), specOf(*launchAt(last)));
-  if (shared > mostShared || (shared > nearShared && mostRows(specOf(*launchAt(*first))) < manyRows)) return;
+  if (shared > mostShared || (shared > nearShared && rowsOfAll(specOf(*launchAt(*first))) < manyRows)) return;
 
   // The kernel at the head has the buffers of all.
   std::vector<LaunchInstr> launches{*launchAt(*first), *launchAt(*middle), *launchAt(last)};
