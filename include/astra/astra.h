@@ -319,7 +319,7 @@ typedef struct astra_tensor {
 /*===- Bundle ---------------------------------------------------------------===*/
 
 enum {
-  ASTRA_VERIFY_ALL = 1,       /* hash the weights too */
+  ASTRA_VERIFY_ALL = 1,       /* hash all code and the weights too */
   ASTRA_VERIFY_SIGNATURE = 2, /* refuse unless signed by public_key; altered weights: with ASTRA_VERIFY_ALL */
   ASTRA_REQUIRE_STRICT = 4    /* refuse unless built under the strict numeric contract */
 };

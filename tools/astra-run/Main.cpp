@@ -62,7 +62,7 @@ Program describe(Settings &s) {
            number(s.seed, 0, INT64_MAX)},
           {"repeat", "N", "calls the entry N times and prints the times", number(s.repeat, 1, 1000000000)},
           {"trace", "FILE.json", "writes a Chrome trace of the last call, which ui.perfetto.dev opens", text(s.trace)},
-          {"verify", "", "checks the hash of the weights too", flag(s.verify)},
+          {"verify", "", "checks the hashes of all code and of the weights too", flag(s.verify)},
           {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
       });
   p.examples = "  astra-run affine.astra --input x=x.npy --output y=y.npy\n"

@@ -20,7 +20,7 @@ llvm::Error checkBundle(llvm::StringRef name, llvm::ArrayRef<char> data, uint32_
 
 class BundleFile {
 public:
-  /// Opens and checks header, manifest and code; with `verifyAll` also the weights' hashes. If the file is signed, the
+  /// Opens and checks header and manifest; with `verifyAll` also the hashes of code and weights. If it is signed, the
   /// signature must be right. An error is the runtime's sentence; its code is std::errc::not_supported when the file is
   /// newer than this reader.
   static llvm::Expected<BundleFile> open(llvm::StringRef path, bool verifyAll);

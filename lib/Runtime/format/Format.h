@@ -18,7 +18,8 @@
 // What vouches for what: header.digest = SHA-256(header bytes 0 .. 31, then the whole section table); each section
 // record holds the SHA-256 of its section. Signature, when there is one, is the last section: 32 bytes public key, 64
 // bytes ed25519 signature of the 64 header bytes; its record's sha256 is zero, since the header must not depend on it.
-// So one signature covers every byte. Opening checks every section but the weights; those only under ASTRA_VERIFY_ALL.
+// So one signature covers every byte. Opening checks the manifest; a device checks the code that it loads;
+// ASTRA_VERIFY_ALL checks every section at opening.
 #pragma once
 
 #include <cstdint>

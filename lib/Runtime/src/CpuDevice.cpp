@@ -109,8 +109,10 @@ void *copyCode(const void *source, uint64_t bytes) {
 
 Status astra::rt::cpu::load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out,
                             astra_diag *diag) {
-  const fmt::Section &section = bundle.file.sections[bundle.manifest().targets()->Get(target)->section()];
+  uint32_t number = bundle.manifest().targets()->Get(target)->section();
+  const fmt::Section &section = bundle.file.sections[number];
   out = {};
+  if (Status s = checkHash(bundle.file, number, diag)) return s;
   if (section.bytes == 0) return ASTRA_OK;
   void *base = MAP_FAILED;
   if (bundle.descriptor >= 0) {

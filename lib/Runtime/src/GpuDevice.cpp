@@ -254,6 +254,7 @@ Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, C
   const fmt::Target &t = *m.targets()->Get(target);
   Heap &heap = device->runtime->heap;
   uint32_t section = isReady(device, bundle, t) ? t.section() : textOf(bundle, t);
+  if (Status s = checkHash(bundle.file, section, diag)) return s;
   const fmt::Section &from = bundle.file.sections[section];
   bool isText = from.kind == uint32_t(fmt::SectionKind::DeviceText);
   Array<char> text; // PTX ends with a zero

@@ -81,17 +81,10 @@ Status checkSections(FileView &f, astra_diag *diag) {
   return ASTRA_OK;
 }
 
-Status checkHashes(const FileView &f, bool weightsToo, astra_diag *diag) {
-  for (uint32_t i = 0; i < f.header->sectionCount; i++) {
-    const fmt::Section &s = f.sections[i];
-    SectionKind kind = static_cast<SectionKind>(s.kind);
-    if (kind == SectionKind::Signature || (kind == SectionKind::Weights && !weightsToo)) continue;
-    if (!Sha256::matches(f.section(i), s.bytes, s.sha256))
-      return fail(diag, ASTRA_CORRUPT, "the hash of section %u (%s) is wrong; the file is damaged, fetch it again", i,
-                  kind == SectionKind::Manifest  ? "manifest"
-                  : kind == SectionKind::Weights ? "weights"
-                                                 : "code");
-  }
+/// The manifest's hash, and with `all` those of code and weights; a device checks the code that it loads.
+Status checkHashes(const FileView &f, bool all, astra_diag *diag) {
+  for (uint32_t i = 0; i < (all ? f.header->sectionCount : 1); i++)
+    if (Status s = checkHash(f, i, diag)) return s;
   return ASTRA_OK;
 }
 
@@ -128,6 +121,16 @@ Status checkContract(const fmt::Manifest &m, bool strict, astra_diag *diag) {
 }
 
 } // namespace
+
+Status astra::rt::checkHash(const FileView &f, uint32_t i, astra_diag *diag) {
+  const fmt::Section &s = f.sections[i];
+  SectionKind kind = static_cast<SectionKind>(s.kind);
+  if (kind == SectionKind::Signature || Sha256::matches(f.section(i), s.bytes, s.sha256)) return ASTRA_OK;
+  return fail(diag, ASTRA_CORRUPT, "the hash of section %u (%s) is wrong; the file is damaged, fetch it again", i,
+              kind == SectionKind::Manifest  ? "manifest"
+              : kind == SectionKind::Weights ? "weights"
+                                             : "code");
+}
 
 Status astra::rt::readFile(FileView &out, const void *data, uint64_t bytes, uint32_t flags, const uint8_t *publicKey,
                            astra_verify_fn verify, Heap &heap, astra_diag *diag) {
