@@ -19,15 +19,18 @@ static const char *const vnniFlags[] = {"--target=x86_64-unknown-linux-gnu", "-m
                                         "-mprefer-vector-width=512"};
 static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-march=armv8-a"};
 
-static constexpr uint64_t KiB = 1024;
+static constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
 static const Target rows[] = {
     // name, arch, rank, vector bytes, registers, fma from memory, scales in one, slow division, masked bytes, L1, L2,
-    // features, flags, on request
-    {"cpu:x86-64-v3", Arch::X86_64, 3, 32, 16, false, false, false, 4, 32 * KiB, 512 * KiB, v3Features, v3Flags},
-    {"cpu:x86-64-v4", Arch::X86_64, 4, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, v4Features, v4Flags},
-    {"cpu:x86-64-v4+avx512vnni", Arch::X86_64, 5, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, vnniFeatures,
-     vnniFlags, true},
-    {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, false, 16, 64 * KiB, 512 * KiB, armFeatures, armFlags},
+    // L3, cores, features, flags, on request
+    {"cpu:x86-64-v3", Arch::X86_64, 3, 32, 16, false, false, false, 4, 32 * KiB, 512 * KiB, 8 * MiB, 16, v3Features,
+     v3Flags},
+    {"cpu:x86-64-v4", Arch::X86_64, 4, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16, v4Features,
+     v4Flags},
+    {"cpu:x86-64-v4+avx512vnni", Arch::X86_64, 5, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
+     vnniFeatures, vnniFlags, true},
+    {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, false, 16, 64 * KiB, 512 * KiB, 8 * MiB, 16, armFeatures,
+     armFlags},
 };
 
 llvm::ArrayRef<Target> astra::allTargets() { return rows; }

@@ -29,7 +29,6 @@ constexpr double patience = 4;                    // and one that takes so many 
 constexpr unsigned plansPerRound = 8;             // and compiler
 constexpr double confirming = 1;                  // seconds that are kept for the last look at a kernel
 constexpr double launchesPerRound = 50;           // at least: a kernel that takes longer has no round
-constexpr int64_t enoughItems = 16;               // for the threads of a call
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -132,7 +131,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     x.first = x.best = llvm::cantFail(parsePlan(k.kernel.plan));
     x.before = x.after = seconds;
     x.mostNodes = 4 * topoSort(k.kernel.sink).size() + 4000;
-    x.leastItems = std::min(*n, enoughItems);
+    x.leastItems = std::min<int64_t>(*n, target.cores);
     x.tried.insert(text(x.best));
     x.lowered.insert(identity(lowerKernel(c, spec, x.best)));
     subjects.push_back(std::move(x));

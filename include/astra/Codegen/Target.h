@@ -16,14 +16,16 @@ enum class Arch : uint8_t { X86_64, AArch64 };
 struct Target {
   const char *name; // "cpu:x86-64-v3"
   Arch arch;
-  unsigned rank;            // of several that a CPU can run, the highest is taken
-  unsigned vectorBytes;     // of the machine's widest register that is fast
-  unsigned vectorRegisters; // architectural
-  bool fmaFromMemory;       // an fma can take a splat from memory without a register (x86 with EVEX)
-  bool scalesInOne;         // x * 2^n of f32 is one instruction (Scale.h)
-  bool slowDivision;        // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
-  unsigned maskedBytes;     // elements of so many bytes or more are loaded and stored under a mask in one instruction
-  uint64_t l1Bytes, l2Bytes;
+  unsigned rank;             // of several that a CPU can run, the highest is taken
+  unsigned vectorBytes;      // of the machine's widest register that is fast
+  unsigned vectorRegisters;  // architectural
+  bool fmaFromMemory;        // an fma can take a splat from memory without a register (x86 with EVEX)
+  bool scalesInOne;          // x * 2^n of f32 is one instruction (Scale.h)
+  bool slowDivision;         // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
+  unsigned maskedBytes;      // elements of so many bytes or more are loaded and stored under a mask in one instruction
+  uint64_t l1Bytes, l2Bytes; // of a core
+  uint64_t l3Bytes;          // of the third cache, what one bundle can hope for
+  unsigned cores;            // as many as a launch's items should keep at work, where it is large
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
   llvm::ArrayRef<const char *> clangFlags;
   bool onRequest = false; // compiled only where it is named

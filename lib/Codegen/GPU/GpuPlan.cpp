@@ -25,7 +25,7 @@
 using namespace astra;
 
 /// A thread, as the planner for CPUs sees it.
-static const Target aThread{"", Arch::X86_64, 0, 16, 64, false, false, false, 16, 16 * 1024, 64 * 1024, {}, {}};
+static const Target aThread{"", Arch::X86_64, 0, 16, 64, false, false, false, 16, 16 * 1024, 64 * 1024, 0, 16, {}, {}};
 
 constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
 
