@@ -85,8 +85,9 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
 static constexpr uint64_t mostTaps = 64;
 
 /// Lanes along the image, rows down it: enough sums to hide their latency, no more (3x3 of 14 x 14: 1.5 times the speed
-/// of one row, 7 x 7: 2.4 times). All columns in one pass where that is possible, since another reads lines again.
-static void chooseDown(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
+/// of one row, 7 x 7: 2.4 times). All columns in one pass where that is possible, since another reads lines again; the
+/// last of several narrow vectors begins earlier, since a masked store takes longer than several others.
+static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Target &target, Plan &p) {
   constexpr unsigned sums = 4, leastRows = 2;
   UOpRef r = spec.heavy;
   auto outside =
@@ -95,6 +96,8 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
   if (outside.empty() || !n) return;
   int64_t down = (--outside.end())->axis; // along which rows are neighbours
   if (!llvm::is_contained(innerLabels(s, p.nLabel), down) || r->shape[down]->lo < leastRows) return;
+  bool narrow = !storesLines(target) && movesLastVector(spec);
+  if (narrow && *n < p.lanes && p.lanes > 4) p.lanes /= 2;
   auto onePass = [&](unsigned vectors) {
     int64_t wide = int64_t(vectors) * p.lanes;
     return *n <= wide || *n % wide == 0;
@@ -105,6 +108,7 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
   p.unroll = std::min<int64_t>(p.unroll, llvm::divideCeil(std::max<int64_t>(*n, 1), p.lanes));
   p.rows = std::max(sums / p.unroll, leastRows);
   p.mLabels.assign({down});
+  if (narrow && *n % p.lanes > 1 && *n > p.lanes && *n < int64_t(p.unroll) * p.lanes) p.line = 2;
 }
 
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
@@ -145,10 +149,10 @@ static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &
           tiles = most / p.rows;
   if (!k || !n || *k < 128 || *n < 2 * width || tiles < (computed ? 2 : 16)) return;
   if (uint64_t(*k) * width * byteSize(r->dtype) > 3 * target.l2Bytes) return; // each worker has one
-  // Enough items for the threads of a large machine; fewer where an item's copy would take about a tenth of its time.
-  constexpr int64_t items = 32, fewItems = 16, manyTiles = 64, fewTiles = 16;
-  int64_t columns = llvm::divideCeil(*n, width), parts = llvm::divideCeil(items, columns);
-  if (tiles / parts < manyTiles) parts = llvm::divideCeil(fewItems, columns);
+  // Two items for each core; one where an item's copy would take about a tenth of its time.
+  constexpr int64_t manyTiles = 64, fewTiles = 16;
+  int64_t columns = llvm::divideCeil(*n, width), parts = llvm::divideCeil(2 * target.cores, columns);
+  if (tiles / parts < manyTiles) parts = llvm::divideCeil(target.cores, columns);
   parts = std::clamp<int64_t>(tiles / fewTiles, 1, parts);
   p.stage = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), fewTiles), 4096);
 }
@@ -186,7 +190,8 @@ static unsigned panelOfBoth(const KernelSpec &spec) {
 /// x[2048, 128]^T y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
 static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Target &target,
                        llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
-  constexpr int64_t least = 4, most = 64, items = 8;
+  constexpr int64_t least = 4, most = 64;
+  const uint64_t items = target.cores / 2; // each reads the other operand anew
   // Rows that lie far apart meet in few sets of the second cache.
   int64_t deep = stepBytes(spec, s, laneInB) >= 2048 ? 256 : 512;
   UOpRef r = spec.heavy;
@@ -238,7 +243,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
 static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Target &target, int64_t rows, bool packed,
                          bool far, Plan &p) {
   constexpr unsigned fewSteps = 32, steps = 128;
-  constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, items = 8, large = int64_t(1) << 20;
+  constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, large = int64_t(1) << 20;
   UOpRef r = spec.heavy;
   if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(r->dtype) || spec.follows ||
       !spec.followers.empty() || !s.domain.empty() || !innerLabels(s, p.nLabel).empty())
@@ -253,7 +258,8 @@ static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Ta
   uint64_t bytes = uint64_t(leastSteps(spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
   // Rows that the second cache does not hold come from afar whatever the tiles do.
   bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
-  int64_t tiles = llvm::divideCeil(rows, p.rows), together = llvm::divideCeil(tiles, llvm::divideCeil(items, panels));
+  int64_t tiles = llvm::divideCeil(rows, p.rows),
+          together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
   if (rows <= most && rows == 2 * int64_t(p.rows) && movesLastTile(spec))
     p.tall = 2, p.deep = fewSteps;
   else if (!stays && tiles <= mostTiles && together >= leastTiles)
@@ -400,7 +406,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
   bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
-    if (isShort) chooseDown(spec, s, p);
+    if (isShort) chooseDown(spec, s, target, p);
     return true;
   }
   if (isShort && alsoInOther && chooseAcross(spec, target, rows, otherBytes <= target.l2Bytes, p)) return true;

@@ -215,19 +215,21 @@ void Lowering::lines() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   alongLine(ArrayRef<UOpRef>(extents).drop_back(plan.merge), ArrayRef<UOpRef>(extents).take_back(plan.merge),
-            plan.lanes, plan.unroll, [&](ArrayRef<UOpRef> at) { storeAt(at, nullptr); });
+            plan.lanes, plan.unroll, plan.line == 2, [&](ArrayRef<UOpRef> at) { storeAt(at, nullptr); });
 }
 
 /// An item is all of the inner memory dims at a point of the outer ones: what depends on the point alone is computed
-/// once. What is left of a step is one too, whose last vector is masked. `store` stores at a point of all dims.
+/// once. What is left of a step is one too, whose last vector is masked, or `overlaps` the one before and ends with the
+/// line: some elements are computed twice, to the same bits. `store` stores at a point of all dims.
 void Lowering::alongLine(ArrayRef<UOpRef> outerDims, ArrayRef<UOpRef> innerDims, unsigned width, unsigned unroll,
-                         llvm::function_ref<void(ArrayRef<UOpRef>)> store) {
+                         bool overlaps, llvm::function_ref<void(ArrayRef<UOpRef>)> store) {
   UOpRef n = idxProduct(c, innerDims), lanes = num(width), each = num(int64_t(width) * unroll);
   auto point = unflatten(c, values.range(idxProduct(c, outerDims), RangeKind::Parallel), outerDims);
   auto put = [&](UOpRef begin, unsigned vectors, bool partial) {
-    UOpRef lane = width > 1 ? values.range(lanes, RangeKind::Vector) : num(0), e = add(begin, lane);
+    UOpRef lane = width > 1 ? values.range(lanes, RangeKind::Vector) : num(0), e = begin;
     if (vectors > 1) e = add(e, mul(values.range(num(vectors), RangeKind::Unroll), lanes));
-    e = simplifyIndex(c, e);
+    if (partial && overlaps && n->lo >= width) e = idxMin(c, e, sub(n, lanes)), partial = false;
+    e = simplifyIndex(c, add(e, lane));
     if (partial) values.masked = lane, values.mask = values.lt(e, n);
     SmallVector<UOpRef, 6> at(point.begin(), point.end());
     at.append(unflatten(c, e, innerDims));

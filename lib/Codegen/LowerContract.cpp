@@ -62,7 +62,7 @@ void Lowering::frame() {
         ArrayRef<UOpRef> line = ArrayRef<UOpRef>(extents).drop_front(d + 1);
         uint64_t length = std::max<int64_t>(idxProduct(c, line)->hi, 1);
         unsigned lanes = std::min<uint64_t>(plan.lanes, llvm::PowerOf2Ceil(length));
-        alongLine(ArrayRef<UOpRef>(extents).take_front(d + 1), line, lanes, unroll,
+        alongLine(ArrayRef<UOpRef>(extents).take_front(d + 1), line, lanes, unroll, false,
                   [&](ArrayRef<UOpRef> point) { put(point, nullptr); });
       }
     }
@@ -159,7 +159,9 @@ void Lowering::contract(const Phase &phase) {
   UOpRef width = num(plan.lanes * plan.unroll), full = div(n, width), rest = simplifyIndex(c, sub(n, mul(full, width)));
   if (full->hi > 0) columns.push_back({num(0), full, plan.unroll, false});
   if (auto r = rest->constIndex()) {
-    if (*r)
+    if (plan.line && full->hi == 0 && *r % plan.lanes && *r > plan.lanes)
+      columns.push_back({num(0), num(1), llvm::divideCeil(unsigned(*r), plan.lanes), false, n});
+    else if (*r)
       columns.push_back({mul(full, width), num(1), unsigned((*r + plan.lanes - 1) / plan.lanes), *r % plan.lanes != 0});
   } else
     columns.push_back({mul(full, width), simplifyIndex(c, idxCeilDiv(c, rest, num(plan.lanes))), 1, true});
@@ -233,6 +235,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   UOpRef n = add(columns.begin, mul(nt, num(vectors * plan.lanes)));
   UOpRef first = n, vector = vectors > 1 ? values.range(num(vectors), RangeKind::Unroll) : num(0);
   n = add(n, mul(vector, num(plan.lanes)));
+  if (columns.end) n = idxMin(c, n, sub(columns.end, num(plan.lanes)));
   UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
   n = simplifyIndex(c, add(n, lane));
   UOpRef m = add(down.begin, mul(mt, num(rows))), own = nullptr;
@@ -290,6 +293,11 @@ int64_t astra::leastSteps(const KernelSpec &spec) {
   for (UOpRef e : spec.heavy->indices().slice(s.kept, s.reduced))
     steps = std::min(many, steps * std::clamp<int64_t>(e->lo, 0, many));
   return steps;
+}
+
+bool astra::movesLastVector(const KernelSpec &spec) {
+  bool packed = llvm::any_of(spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
+  return !packed && !spec.inPlace && !spec.follows && spec.followers.empty();
 }
 
 bool astra::movesLastTile(const KernelSpec &spec) {

@@ -33,7 +33,7 @@ private:
   void blocks();
   void lines();
   void alongLine(llvm::ArrayRef<UOpRef> outerDims, llvm::ArrayRef<UOpRef> innerDims, unsigned width, unsigned unroll,
-                 llvm::function_ref<void(llvm::ArrayRef<UOpRef>)> store);
+                 bool overlaps, llvm::function_ref<void(llvm::ArrayRef<UOpRef>)> store);
   void turned();
   void spread();
   void rows();
@@ -44,7 +44,8 @@ private:
     UOpRef begin, count;
     unsigned size;
     bool partial = false; // the last of its lanes are not there
-    UOpRef end = nullptr; // of the label: the last one begins earlier, to end there; null: none goes over it
+    UOpRef end =
+        nullptr; // of the label: the last tile of rows, or vector, begins earlier, to end there; null: none does
   };
   bool movesRows(UOpRef m) const;
   void tile(const Phase &phase, llvm::ArrayRef<UOpRef> kept, const Span &columns, const Span &down);

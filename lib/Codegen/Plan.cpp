@@ -36,7 +36,7 @@ const Step steps[] = {
     {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
     {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
     {"block", &Plan::block, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::block, false},
-    {"line", &Plan::line, {K::Map, K::Columns}, &Plan::line, false},
+    {"line", &Plan::line, {K::Map, K::Columns, K::Contract}, &Plan::line, false},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
     {"spread", &Plan::spread, {K::Rows, K::Columns, K::Contract}, &Plan::spread, true},
@@ -186,10 +186,15 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
   if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks");
-  if (p.line > 1) return bad("line " + n(p.line) + "; expected 0 or 1");
+  if (p.line > 2) return bad("line " + n(p.line) + "; expected 0, 1 or 2");
   bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
-  if (p.line && (!hasLines || p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return bad("line 1; only what writes its whole output, by lines alone, has them");
+  if (contracts && p.line && (p.line == 1 || p.stage || p.tall || !movesLastVector(spec)))
+    return bad("line " + n(p.line) +
+               "; of columns that are neither packed nor copied, and sums that do not rest, it can be 2");
+  if (p.line && !contracts &&
+      (!hasLines || p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return bad("line " + n(p.line) + "; only what writes its whole output, by lines alone, has them");
+  if (p.line > 1 && spec.inPlace) return bad("line 2 in place; what is written twice would be read changed");
   if (p.past > 1) return bad("past " + n(p.past) + "; expected 0 or 1");
   if (p.past && spec.follows) return bad("past 1 of rows that pass to a kernel; the next kernel reads them at once");
   if (p.next > 1) return bad("next " + n(p.next) + "; expected 0 or 1");
@@ -305,9 +310,9 @@ static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
   constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
-  // Far beyond the caches memory is the bound, and its lines come earlier to one load after another (a rotation of
-  // 16^6 floats: 7.2 ms, 9.0 by squares).
-  bool large = idxProduct(c, extents)->lo > int64_t(16 * target.l2Bytes / bytes);
+  // Beyond the caches memory is the bound, and its lines come earlier to one load after another (a rotation of 16^6
+  // floats: 7.2 ms, 9.0 by squares).
+  bool large = idxProduct(c, extents)->lo > int64_t(target.l3Bytes / bytes);
   for (size_t k = 1; k < extents.size(); ++k) {
     UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
     if (in->hi < width) continue;
@@ -346,7 +351,11 @@ static bool readsRuns(Context &c, const KernelSpec &spec, const Plan &plan) {
   return true;
 }
 
-/// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end.
+static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
+
+/// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
+/// vectors are narrow a masked store takes longer than several others, so the last one begins earlier, but of one
+/// element (a padded copy of 576 images of 14 x 14, lines of 15, for x86-64-v3: 51 and 18 us).
 static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p) {
   constexpr int64_t most = 64, fewest = 16; // vectors of a line; lines
@@ -360,7 +369,12 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   line.line = 1;
   line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   bool whole = n->isConst() && n->hi % line.lanes == 0;
-  if (!whole && bytes < target.maskedBytes) return;
+  bool one = n->isConst() && n->hi % line.lanes == 1;
+  if (!whole && !one && !storesLines(target) && !spec.inPlace && n->lo > 1) {
+    line.line = 2;
+    line.lanes = std::min(width, floorPow2(n->lo));
+  } else if (!whole && bytes < target.maskedBytes)
+    return;
   unsigned vectors = llvm::divideCeil(n->hi, line.lanes);
   line.unroll = p.unroll > 1 ? p.unroll : std::min(vectors, p.kind == PlanKind::Map ? together : together / 2);
   if (readsRuns(c, spec, line)) p = line;
@@ -401,21 +415,20 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
   return count;
 }
 
-static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
-
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
 /// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads: tiles
 /// of the 8 rows that fit 285 ms, of 16 270, of 32 242, of 64 239); several items; as few tiles that are not whole as
 /// can be.
 static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
-  constexpr int64_t fewItems = 16, least = 8, worth = 32, large = int64_t(1) << 20;
+  constexpr int64_t least = 8, worth = 32, large = int64_t(1) << 20;
   Shape shape = spec.outputs[0].value->shape;
   UOpRef rows = shape[shape.size() - 2];
   unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
   int64_t fit = target.l2Bytes / 4 / passedBytes(spec), most = fit < worth ? worth * 3 / 2 : fit,
           all = std::min(rows->hi, large);
   for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::clamp<int64_t>(e->lo, 1, large), large);
-  most = std::clamp(std::min(most, all / fewItems), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
+  most =
+      std::clamp(std::min(most, all / target.cores), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
   auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };
   auto n = rows->constIndex();
   double fewest = 1e18;
@@ -528,14 +541,13 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
 /// Results that no cache holds until they are read go past them: a line is not read before it is written (transposition
 /// of 4096 x 4096: 28 and 17 ms; 25 MB of a batch norm: 4.2 and 2.5; not so of 16 MB of a softmax).
 static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
-  constexpr uint64_t least = 24 << 20;
   UOpRef v = spec.outputs[0].value;
   bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(spec));
   if (!storesLines(target) || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != lineBytes)
     return;
   uint64_t bytes = byteSize(v->dtype);
   for (UOpRef e : v->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(e->lo, 0));
-  p.past = bytes >= least;
+  p.past = bytes >= target.l3Bytes;
 }
 
 Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {

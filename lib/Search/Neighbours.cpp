@@ -78,6 +78,7 @@ const Move moves[] = {
     {{K::Map}, {{&Plan::block, By::Over, 2}}},
     {{K::Map}, {{&Plan::block, By::Set, 0}}},
     {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}}},
+    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 2}, {&Plan::block, By::Set, 0}}},
     {{K::Map, K::Columns}, {{&Plan::line, By::Set, 0}}},
     {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}, {&Plan::merge, By::Set, 1}}},
     // tiles beside this one

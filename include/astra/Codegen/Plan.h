@@ -19,7 +19,7 @@
 //   map:      merge 2; vector 16; unroll 8; block 64              the same, 8 points at once: a transposed operand is
 //                                                                 read by vectors, and turned in registers
 //   map:      merge 1; vector 16; unroll 4; line 1                an item is the whole of that loop, its last vector
-//                                                                 masked
+//                                                                 masked; of line 2 it begins earlier
 //   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 elements of memory
 //                                                                 dim 0 by 32 of those behind it, as one, which goes
 //                                                                 through memory that its threads share
@@ -74,8 +74,10 @@ struct Plan {
   // columns of so many that lie one below another before the next ones; 0: all rows of one column of tiles before the
   // next column
   unsigned block = 0;
-  // map, columns: 1: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and
-  // at its end a masked one. 0: an item is a step of a line
+  // map, columns: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and at
+  // its end (1) a masked one, (2) one that begins earlier, to end there (masked where a line may be shorter than a
+  // vector). 0: an item is a step of a line. contract, of a CPU: 2: where a tile has all columns, its last vector
+  // begins earlier
   unsigned line = 0;
   // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;

@@ -75,7 +75,7 @@ TEST_F(Plans, WordsAreRefused) {
       "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, line, threads, turn, ahead or past");
   EXPECT_EQ(refusal(k, "contract: merge 1"),
             "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
-            "vector, unroll, block, threads, spread, tall, deep, pipeline, ahead or next");
+            "vector, unroll, block, line, threads, spread, tall, deep, pipeline, ahead or next");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");
@@ -133,7 +133,13 @@ TEST_F(Plans, SizesAreRefused) {
             "merge 0; the output has 2 dims in memory, expected 1..2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 2"), ""); // lanes run along the other axes
   EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 1"), "");
-  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 2"), "line 2; expected 0 or 1");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 2"), "");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 3"), "line 3; expected 0, 1 or 2");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 1"),
+            "line 1; of columns that are neither packed nor copied, and sums that do not rest, it can be 2");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2; tall 8; deep 2"),
+            "line 2; of columns that are neither packed nor copied, and sums that do not rest, it can be 2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; line 1"),
             "line 1; only what writes its whole output, by lines alone, has them");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),

@@ -152,7 +152,7 @@ TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
       p.nLabel = random() % 8 ? spec.laneLabel : int64_t(random() % 4);
       for (unsigned l = random() % 4; l--;) p.mLabels.push_back(random() % 5);
       p.rows = pick({1, 1, 2, 5, 8, 14}), p.stage = pick({0, 0, 1, 7, 64});
-      p.line = random() % 4 == 0, p.next = random() % 4 == 0, p.past = random() % 4 == 0;
+      p.line = pick({0, 0, 1, 2}), p.next = random() % 4 == 0, p.past = random() % 4 == 0;
       if (!p.stage) p.tall = pick({0, 1, 2, 9, 300}), p.deep = p.tall ? pick({1, 3, 64, 4096}) : 0;
       if (llvm::Error refused = checkPlan(spec, p)) {
         llvm::consumeError(std::move(refused));
