@@ -1,7 +1,7 @@
 //===- Fusion.cpp: which values get a buffer -------------------------------===//
 // Takes:    a legalized graph.
 // Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
-// Keeps:    linear time: one pass from the consumers to the producers. A kernel holds at most `groupCap` elementwise
+// Keeps:    linear time: two passes from the consumers to the producers. A kernel holds at most `groupCap` elementwise
 // nodes; recomputation, in more than one kernel or at more than one place of a kernel, is allowed
 //           only for values cheaper than `recomputeCap`. It reads at most `mostInputs` buffers (a kernel of the runtime
 //           has at most 256): the few groups that would read more are cut, and all is decided again.
@@ -19,10 +19,11 @@
 // the row (Codegen/Rows.cpp), and a value of the row is computed once.
 //
 // Note [Reread]. Nothing is computed in more than `fewGroups` groups, but arithmetic on one value that lies in memory
-// anyway and on small ones beside it, which expand along axes of it: whoever reads it reads as many bytes where it is
-// computed again, and nobody writes it (a batch norm of statistics of the batch, which its gradient reads three times).
-// Not what is narrower than that one value. Two readers may compute more: a function of it costs less than to write it
-// and to read it twice (the erf of a gelu, which its gradient has too).
+// and on small ones beside it, which expand along axes of it: whoever reads it reads as many bytes where it is computed
+// again, and nobody writes it or keeps it (a norm, which its gradient reads too). What lies in memory is known when all
+// is decided: then it is looked for, and all is decided again. Not what is narrower than that one value. Two readers
+// may compute more: a function of it costs less than to write it and to read it twice. Not behind a contract, whose
+// tile has its sums in the registers that the function would take.
 #include "Fusion.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
@@ -208,39 +209,6 @@ bool astra::keepsRows(UOpRef n) {
 }
 
 namespace {
-/// The one large value behind arithmetic (Note [Reread]).
-class LargeSources {
-public:
-  /// To be called in topological order.
-  void add(UOpRef n) {
-    Behind x;
-    bool isSmall = n->isIndex() || (n->op == Op::Expand && n->src[0]->rank()) || (has(n->op, Leaf) && !isStored(n));
-    if (isStored(n) || isHeavy(n))
-      x.source = n;
-    else if (has(n->op, Elementwise) || n->op == Op::Reshape || n->op == Op::Permute)
-      for (UOpRef s : n->tensors()) {
-        const Behind &y = behind[s];
-        x.several |= y.several || (x.source && y.source && x.source != y.source);
-        if (y.source) x.source = y.source;
-      }
-    else
-      x.several = !isSmall;
-    behind[n] = x;
-  }
-  /// null: none, or several.
-  UOpRef operator[](UOpRef n) const {
-    Behind x = behind.lookup(n);
-    return x.several ? nullptr : x.source;
-  }
-
-private:
-  struct Behind {
-    UOpRef source = nullptr;
-    bool several = false;
-  };
-  llvm::DenseMap<UOpRef, Behind> behind;
-};
-
 /// The groups whose kernels go by rows (Note [Rows]).
 class RowGroups {
 public:
@@ -310,9 +278,22 @@ static SmallVector<UOpRef, 4> joinInMemory(Fusion &f, UOpRef whole, Concat conca
   return computed;
 }
 
-/// Decides with the values of `cut` realized. `groupSize`: of each group, its elementwise nodes.
-static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::DenseSet<UOpRef> &cut,
-                       llvm::DenseMap<UOpRef, unsigned> &groupSize) {
+namespace {
+/// What is known from deciding before.
+struct Known {
+  llvm::DenseSet<UOpRef> cut;             // is realized
+  llvm::DenseMap<UOpRef, unsigned> again; // what its readers may compute (Note [Reread]) -> in how many groups
+};
+/// What deciding tells beside the result.
+struct Told {
+  llvm::DenseMap<UOpRef, unsigned> groupSize; // root -> elementwise nodes of its group
+  llvm::DenseMap<UOpRef, SmallVector<UOpRef, 2>>
+      spread; // realized because several groups read it, and for nothing else
+};
+} // namespace
+
+static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &known, Told &told) {
+  auto &groupSize = told.groupSize;
   Fusion f;
   RowGroups rows;
   std::vector<UOpRef> order = topoSort(roots);
@@ -321,9 +302,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
   llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
   llvm::DenseMap<UOpRef, unsigned> readers;
-  LargeSources large;
   for (UOpRef n : order) {
-    large.add(n);
     for (UOpRef s : n->src) ++readers[s];
     if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
         llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
@@ -340,7 +319,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
         if (UOpRef r = ofReduce.lookup(s)) ofReduce[n] = r;
   }
   for (UOpRef r : roots) facts[r].mustRealize = true, ++readers[r];
-  for (UOpRef r : cut) facts[r].mustRealize = true;
+  for (UOpRef r : known.cut) facts[r].mustRealize = true;
 
   for (UOpRef n : llvm::reverse(order)) {
     if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
@@ -370,17 +349,15 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const llvm::Den
       bool once = group && ((below && below->src[0]->shape == group->shape) ||
                             (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
       bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
-      UOpRef source = large[n];
-      bool reread =
-          source && (isStored(source) || readers[source] > 1) && byteSize(n->dtype) >= byteSize(source->dtype);
-      unsigned cap = !reread ? recomputeCap : x.groups.size() == 2 ? twiceCap : rereadCap;
-      bool spread = (x.groups.size() > 1 && cost[n] > cap) ||
-                    (x.groups.size() > (reread ? manyGroups : fewGroups) && !isFree) ||
-                    (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
+      bool spread = x.groups.size() > 1 && (cost[n] > recomputeCap || (x.groups.size() > fewGroups && !isFree)) &&
+                    x.groups.size() > known.again.lookup(n);
+      bool dear = (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
       bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
       // Movement costs an address wherever it is; what it moves is decided below it.
-      realize = must || (isHeavy(n) && !absorb) || (spread && !once && !has(n->op, Movement)) || full ||
-                n->op == Op::UpdateAt || n->op == Op::Scatter;
+      bool other = must || (isHeavy(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
+                   n->op == Op::UpdateAt || n->op == Op::Scatter;
+      realize = other || (spread && !once && !has(n->op, Movement));
+      if (realize && !other) told.spread[n] = x.groups;
       if (!realize && isHeavy(n)) f.heavy.try_emplace(x.groups[0], n);
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
@@ -466,14 +443,46 @@ static void cutGroup(const Fusion &f, UOpRef root, llvm::DenseSet<UOpRef> &cut) 
   }
 }
 
+/// Adds n and what it is made of to `again` where these groups, its readers', may compute it (Note [Reread]). A sum
+/// that n repeats is a kernel of its own then.
+static void computeAgain(const Fusion &f, UOpRef n, llvm::ArrayRef<UOpRef> groups,
+                         llvm::DenseMap<UOpRef, unsigned> &again) {
+  auto isContract = [&](UOpRef g) { return f.heavy.count(g) && f.heavy.lookup(g)->op == Op::Contract; };
+  unsigned cost = 0, cap = groups.size() == 2 && llvm::none_of(groups, isContract) ? twiceCap : rereadCap;
+  UOpRef source = nullptr;
+  SmallVector<std::pair<UOpRef, bool>, 32> stack{{n, false}}; // with whether it is small
+  llvm::DenseSet<UOpRef> seen[2];
+  while (!stack.empty()) {
+    auto [x, isSmall] = stack.pop_back_val();
+    if (x->isIndex() || !seen[isSmall].insert(x).second) continue;
+    bool lies = isStored(x) || (x != n && f.realized.contains(x) && !again.count(x));
+    if (lies && !isSmall && source && source != x) return;
+    if (lies && !isSmall) source = x;
+    if (lies || has(x->op, Leaf)) continue;
+    if (has(x->op, Elementwise) && !isSmall) cost += weightOf(x->op);
+    bool repeats = x->op == Op::Expand && x->src[0]->rank(), sums = isSmall && x->op == Op::Reduce;
+    if (!has(x->op, Elementwise) && !repeats && !sums && x->op != Op::Reshape && x->op != Op::Permute) return;
+    if (sums) cap = rereadCap;
+    if (cost > cap || seen[isSmall].size() > groupCap) return;
+    for (UOpRef s : x->tensors()) stack.push_back({s, (isSmall && !sums) || repeats});
+  }
+  if (!source || byteSize(n->dtype) < byteSize(source->dtype)) return;
+  for (UOpRef x : seen[false])
+    if (x != source) again.try_emplace(x, cost > rereadCap ? 2 : manyGroups);
+}
+
 Fusion astra::fuse(Context &c, llvm::ArrayRef<UOpRef> roots) {
-  llvm::DenseSet<UOpRef> cut;
-  for (;;) {
-    llvm::DenseMap<UOpRef, unsigned> groupSize;
-    Fusion f = fuseOnce(c, roots, cut, groupSize);
-    size_t before = cut.size();
-    for (UOpRef r : f.order) // an elementwise node has three sources at most
-      if (groupSize.lookup(r) * 2 >= mostInputs && !f.concats.count(r)) cutGroup(f, r, cut);
-    if (cut.size() == before) return f;
+  Known known;
+  for (bool isFirst = true;; isFirst = false) {
+    Told told;
+    Fusion f = fuseOnce(c, roots, known, told);
+    size_t before = known.cut.size() + known.again.size();
+    for (UOpRef r : f.order) {
+      if (told.groupSize.lookup(r) * 2 >= mostInputs && !f.concats.count(r)) // an elementwise node has three sources
+        cutGroup(f, r, known.cut);
+      if (auto groups = told.spread.find(r); isFirst && groups != told.spread.end())
+        computeAgain(f, r, groups->second, known.again);
+    }
+    if (known.cut.size() + known.again.size() == before) return f;
   }
 }

@@ -51,6 +51,15 @@ TEST(Fusion, WhatTwoKernelsReadIsComputedTwiceOnlyWhileItIsCheap) {
   EXPECT_EQ(twoReaders(40), 3u);
 }
 
+TEST(Fusion, WhatIsMadeOfOneValueInMemoryIsComputedByEachReader) {
+  // %q is made of two values by many steps, but lies in memory: what is made of it costs one.
+  EXPECT_EQ(launches("%x : f32[n, 9], %r : f32[n, 9]", "%q : f32[n, 9], %y : f32[n], %z : f32[9]",
+                     chain(20, "r", "q") + "%a = mul %q, %q\n%b = mul %a, %x\n%d = add %a, %x\n"
+                                           "%y = reduce %b kind=sum order=lane64 axes=[1]\n"
+                                           "%z = reduce %d kind=sum order=chain axes=[0]"),
+            3u);
+}
+
 TEST(Fusion, WhatIsRepeatedIsComputedOnceUnlessItIsNearlyFree) {
   auto repeated = [](int steps) {
     return launches("%x : f32[n, 1], %w : f32[n, 33]", "%y : f32[n, 33]",
