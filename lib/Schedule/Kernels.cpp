@@ -176,8 +176,21 @@ Place Scheduler::copied(UOpRef view, const Layout &layout) {
 
 void Scheduler::pack(UOpRef view, unsigned axis) {
   Place to = copied(view, lastAxis(view->rank(), axis));
-  if (const Place *own = places.find(view); own && !packedFrom.count(view)) packedFrom.set(view, own->buffer);
+  if (const Place *own = places.find(view); own && !packedFrom.count(view)) packedFrom.set(view, *own);
   places.set(view, to);
+}
+
+bool Scheduler::unpack(UOpRef view, unsigned axis) {
+  const Place *own = packedFrom.find(view), *at = places.find(view);
+  if (!own || !at) return false;
+  Place home = *own, copy = *at;
+  places.set(view, home);
+  if (strideOf(view, axis) == 1) {
+    packedFrom.erase(view);
+    return true;
+  }
+  places.set(view, copy);
+  return false;
 }
 
 void Scheduler::lend(UOpRef view, const Layout &layout) {
@@ -504,7 +517,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     UOpRef x = operands[o];
     bool before = unpacksBefore(o), stored = inPanels(o, u.axis);
     if (stored) storeOperand(x, panels(s, forms, u.axis));
-    if (!before && (stored || runsAlong(x, u.axis))) continue;
+    if (!before && (stored || runsAlong(x, u.axis) || unpack(x, u.axis))) continue;
     if (before || lendable(o, u.axis))
       lend(x, panels(s, forms, u.axis));
     else

@@ -165,8 +165,8 @@ bool Scheduler::placeWords(UOpRef words) {
 
 bool Scheduler::liesIn(UOpRef v, uint32_t buffer) {
   const Place *at = placeOf(v);
-  const uint32_t *home = packedFrom.find(v);
-  return (at && at->buffer == buffer) || (home && *home == buffer);
+  const Place *home = packedFrom.find(v);
+  return (at && at->buffer == buffer) || (home && home->buffer == buffer);
 }
 
 void Scheduler::copyTo(UOpRef v, const Place &to) {

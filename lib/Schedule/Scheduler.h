@@ -88,6 +88,8 @@ private:
   int64_t innermostOfView(UOpRef view);
   Place copied(UOpRef view, const Layout &layout);
   void pack(UOpRef view, unsigned lastAxis);
+  /// Has a packed value read where it lay before, if elements are neighbours there along this axis: the copy can go.
+  bool unpack(UOpRef view, unsigned axis);
   /// Copies a view, or computes an operand, in a layout for the kernel at hand alone; `giveBack` ends that.
   void lend(UOpRef view, const Layout &layout);
   void giveBack();
@@ -165,7 +167,7 @@ private:
   Routine *routine = nullptr;
   uint32_t program = 0;
   ScopedMap<Place> places;
-  ScopedMap<uint32_t> packedFrom; // buffers where values lie as well whose place is a packed copy
+  ScopedMap<Place> packedFrom;                               // where values lie as well whose place is a packed copy
   std::vector<std::pair<UOpRef, std::optional<Place>>> lent; // views in panels, and their own places
   llvm::DenseSet<uint32_t> shared; // buffers that values in and outside of a body name: none of those may write it
   llvm::DenseMap<UOpRef, unsigned> uses;
