@@ -180,16 +180,17 @@ llvm::Expected<Image> readImage(llvm::StringRef path, llvm::ArrayRef<std::string
 } // namespace
 
 /// The source in parts that compile by themselves, as many whatever the number of jobs, so that bytes do not depend on
-/// it.
+/// it. Each begins with the same head and has four kernels, or as many as are worth reading it again.
 static std::vector<std::string> partsOf(llvm::StringRef source) {
-  constexpr size_t kernelsPerPart = 4;
+  constexpr size_t kernelsPerPart = 4, headsPerPart = 4;
   llvm::StringRef mark = cemit::kernelMark;
-  size_t at = source.find(mark), count = 0;
+  size_t at = source.find(mark), count = kernelsPerPart;
   llvm::StringRef head = source.take_front(at);
   std::vector<std::string> parts;
   for (; at != llvm::StringRef::npos; ++count) {
     size_t end = source.find(mark, at + mark.size());
-    if (count % kernelsPerPart == 0) parts.push_back(head.str());
+    if (count >= kernelsPerPart && (parts.empty() || parts.back().size() - head.size() >= head.size() / headsPerPart))
+      parts.push_back(head.str()), count = 0;
     parts.back() += source.slice(at, end);
     at = end;
   }
@@ -222,8 +223,31 @@ static llvm::Error compileUnit(const Workshop &shop, const std::string &unit, ll
   return llvm::Error::success();
 }
 
-static llvm::Expected<Image> link(const Workshop &shop, llvm::ArrayRef<std::string> units,
-                                  llvm::ArrayRef<std::string> names) {
+/// Whether an object needs a function that is not in it.
+static llvm::Expected<bool> callsOut(const std::string &path) {
+  auto file = llvm::object::ObjectFile::createObjectFile(path);
+  if (!file) return file.takeError();
+  for (const auto &symbol : file->getBinary()->symbols()) {
+    auto flags = symbol.getFlags();
+    if (!flags) return flags.takeError();
+    if (*flags & llvm::object::SymbolRef::SF_Undefined && !(*flags & llvm::object::SymbolRef::SF_FormatSpecific))
+      return true;
+  }
+  return false;
+}
+
+/// The objects of units and, where one of them calls out, what it may call.
+static llvm::Expected<Image> link(const Workshop &shop, std::vector<std::string> units,
+                                  llvm::ArrayRef<std::string> names, const Target &target,
+                                  const ObjectCache &cache = ObjectCache(""), const std::string &compiler = "") {
+  for (const std::string &u : units) {
+    auto calls = callsOut(shop.path(u + ".o"));
+    if (!calls) return calls.takeError();
+    if (!*calls) continue;
+    if (auto e = compileUnit(shop, "support", support, target, cache, compiler)) return e;
+    units.push_back("support");
+    break;
+  }
   if (auto e = shop.write("image.ld", script)) return e;
   std::vector<std::string> args = {"-static",
                                    "--gc-sections",
@@ -253,8 +277,6 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
   }
   std::vector<std::string> units, sources = partsOf(cSource);
   for (size_t i = 0; i < sources.size(); ++i) units.push_back("kernels" + std::to_string(i));
-  units.push_back("support");
-  sources.push_back(support);
   std::vector<std::string> errors(units.size());
   {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(jobs, 1u)));
@@ -265,7 +287,7 @@ llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<
   }
   for (const std::string &e : errors)
     if (!e.empty()) return llvm::createStringError(e);
-  return link(*shop, units, names);
+  return link(*shop, units, names, target, cache, compiler);
 }
 
 llvm::Expected<Image> astra::linkImage(llvm::StringRef object, llvm::ArrayRef<std::string> names,
@@ -273,20 +295,7 @@ llvm::Expected<Image> astra::linkImage(llvm::StringRef object, llvm::ArrayRef<st
   auto shop = Workshop::open();
   if (!shop) return shop.takeError();
   if (auto e = shop->write("kernels.o", object)) return e;
-  std::vector<std::string> units{"kernels"};
-  auto file = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "kernels"));
-  if (!file) return file.takeError();
-  bool calls = false;
-  for (const auto &symbol : (*file)->symbols()) {
-    auto flags = symbol.getFlags();
-    if (!flags) return flags.takeError();
-    calls |= (*flags & llvm::object::SymbolRef::SF_Undefined) && !(*flags & llvm::object::SymbolRef::SF_FormatSpecific);
-  }
-  if (calls) {
-    units.push_back("support");
-    if (auto e = compileUnit(*shop, "support", support, target)) return e;
-  }
-  return link(*shop, units, names);
+  return link(*shop, {"kernels"}, names, target);
 }
 
 llvm::Expected<std::string> astra::assemblyText(llvm::StringRef cSource, const Target &target) {
