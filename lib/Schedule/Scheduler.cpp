@@ -336,6 +336,27 @@ bool Scheduler::isRenamed(UOpRef x) {
          llvm::all_of(from->shape, isExact) && llvm::all_of(x->shape, isExact);
 }
 
+/// The roots, of which the new values of states are the last, those by the length of the way that leads to each, which
+/// goes on to whoever else reads the old one: so the gradient of a weight is computed when the sweep comes by it, and
+/// what it is made of dies.
+static std::vector<UOpRef> inOrderOfDepth(ArrayRef<UOpRef> roots, ArrayRef<std::pair<UOpRef, UOpRef>> updates) {
+  llvm::DenseMap<UOpRef, unsigned> depth, lastRead; // lastRead: of a state, the depth of what reads it
+  for (UOpRef n : topoSort(roots)) {
+    unsigned mine = 0;
+    for (UOpRef s : n->src) mine = std::max(mine, depth[s] + 1);
+    depth[n] = mine;
+    for (UOpRef s : n->src)
+      if (s->op == Op::State) lastRead[s] = std::max(lastRead[s], mine);
+  }
+  std::vector<std::pair<unsigned, size_t>> order;
+  for (auto [i, u] : llvm::enumerate(updates))
+    order.push_back({std::max(depth[u.first], lastRead.lookup(u.second) + 1), i});
+  llvm::sort(order);
+  std::vector<UOpRef> sorted = roots.drop_back(updates.size()).vec();
+  for (auto [key, i] : order) sorted.push_back(updates[i].first);
+  return sorted;
+}
+
 void Scheduler::entry(const Entry &e) {
   out.entries.push_back({&e, {}, {}, {}});
   begin(out.entries.back().routine);
@@ -395,7 +416,7 @@ void Scheduler::entry(const Entry &e) {
     outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, rowMajor(v)), rowMajor(v), allocated});
     want(v, outputs.back());
   }
-  values(computed, destinations, updates);
+  values(inOrderOfDepth(computed, updates), destinations, updates);
   if (failed()) return;
   moveAll(copies);
   join();
