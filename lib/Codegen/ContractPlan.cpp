@@ -84,11 +84,16 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
 /// so few sums, of rows that are neighbours.
 static constexpr uint64_t mostTaps = 64;
 
+unsigned astra::lanesThatMove(const Target &t, UOpRef n, unsigned width) {
+  unsigned lanes = n->isConst() && n->hi < width ? llvm::bit_floor<uint64_t>(std::max<int64_t>(n->hi, 0)) : width;
+  return storesLines(t) || lanes < 2 || n->lo < lanes ? 0 : lanes;
+}
+
 /// Lanes along the image, rows down it: enough sums to hide their latency, no more (3x3 of 14 x 14: 1.5 times the speed
 /// of one row, 7 x 7: 2.4 times). All columns in one pass where that is possible, since another reads lines again; the
-/// last of several narrow vectors begins earlier, since a masked store takes longer than several others.
+/// last of several narrow vectors begins earlier.
 static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Target &target, Plan &p) {
-  constexpr unsigned sums = 4, leastRows = 2;
+  constexpr unsigned sums = 4, leastRows = 2, leastBytes = 16; // of a vector
   UOpRef r = spec.heavy;
   auto outside =
       llvm::make_filter_range(spec.outputs[0].layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
@@ -96,8 +101,8 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Targ
   if (outside.empty() || !n) return;
   int64_t down = (--outside.end())->axis; // along which rows are neighbours
   if (!llvm::is_contained(innerLabels(s, p.nLabel), down) || r->shape[down]->lo < leastRows) return;
-  bool narrow = !storesLines(target) && movesLastVector(spec);
-  if (narrow && *n < p.lanes && p.lanes > 4) p.lanes /= 2;
+  unsigned lanes = movesLastVector(spec) ? lanesThatMove(target, r->shape[p.nLabel], p.lanes) : 0;
+  if (lanes * byteSize(r->dtype) >= leastBytes) p.lanes = lanes;
   auto onePass = [&](unsigned vectors) {
     int64_t wide = int64_t(vectors) * p.lanes;
     return *n <= wide || *n % wide == 0;
@@ -108,7 +113,7 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Targ
   p.unroll = std::min<int64_t>(p.unroll, llvm::divideCeil(std::max<int64_t>(*n, 1), p.lanes));
   p.rows = std::max(sums / p.unroll, leastRows);
   p.mLabels.assign({down});
-  if (narrow && *n % p.lanes > 1 && *n > p.lanes && *n < int64_t(p.unroll) * p.lanes) p.line = 2;
+  if (lanes == p.lanes && *n % lanes > 1 && *n < int64_t(p.unroll) * lanes) p.line = 2;
 }
 
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All

@@ -190,11 +190,12 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
   if (contracts && p.line && (p.line == 1 || p.stage || p.tall || !movesLastVector(spec)))
     return bad("line " + n(p.line) +
-               "; of columns that are neither packed nor copied, and sums that do not rest, it can be 2");
+               "; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
   if (p.line && !contracts &&
       (!hasLines || p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("line " + n(p.line) + "; only what writes its whole output, by lines alone, has them");
-  if (p.line > 1 && spec.inPlace) return bad("line 2 in place; what is written twice would be read changed");
+  if (p.line > 1 && spec.inPlace && !contracts)
+    return bad("line 2 in place; what is written twice would be read changed");
   if (p.past > 1) return bad("past " + n(p.past) + "; expected 0 or 1");
   if (p.past && spec.follows) return bad("past 1 of rows that pass to a kernel; the next kernel reads them at once");
   if (p.next > 1) return bad("next " + n(p.next) + "; expected 0 or 1");
@@ -351,11 +352,9 @@ static bool readsRuns(Context &c, const KernelSpec &spec, const Plan &plan) {
   return true;
 }
 
-static unsigned floorPow2(uint64_t v) { return v ? 1u << (63 - __builtin_clzll(v)) : 1; }
-
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
-/// vectors are narrow a masked store takes longer than several others, so the last one begins earlier, but of one
-/// element (a padded copy of 576 images of 14 x 14, lines of 15, for x86-64-v3: 51 and 18 us).
+/// vectors are narrow the last one begins earlier (a padded copy of 576 images of 14 x 14, lines of 15, for x86-64-v3:
+/// 51 and 18 us).
 static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p) {
   constexpr int64_t most = 64, fewest = 16; // vectors of a line; lines
@@ -369,11 +368,10 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   line.line = 1;
   line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   bool whole = n->isConst() && n->hi % line.lanes == 0;
-  bool one = n->isConst() && n->hi % line.lanes == 1;
-  if (!whole && !one && !storesLines(target) && !spec.inPlace && n->lo > 1) {
-    line.line = 2;
-    line.lanes = std::min(width, floorPow2(n->lo));
-  } else if (!whole && bytes < target.maskedBytes)
+  unsigned lanes = lanesThatMove(target, n, width), left = lanes && n->isConst() ? n->hi % lanes : ~0u;
+  if (!whole && lanes && (left == 1 || !spec.inPlace))
+    line.lanes = lanes, line.line = left == 1 ? 1 : 2;
+  else if (!whole && bytes < target.maskedBytes)
     return;
   unsigned vectors = llvm::divideCeil(n->hi, line.lanes);
   line.unroll = p.unroll > 1 ? p.unroll : std::min(vectors, p.kind == PlanKind::Map ? together : together / 2);
@@ -460,7 +458,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     UOpRef inner = c.index(1);
     for (p.merge = 0; out.layout.dims[rank - 1 - p.merge].axis != serial; ++p.merge)
       inner = idxMul(c, inner, extents[rank - 1 - p.merge]);
-    p.lanes = std::min<uint64_t>(w, floorPow2(std::max<int64_t>(inner->hi, 1)));
+    p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
     p.merge = std::max(p.merge, 1u);
     if (p.lanes > 1 && slowness(c, spec, p) >= 16) p.lanes = 1;
     return p;
@@ -493,7 +491,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     if (k > 1 && extents[rank - k + 1] != whole[rank - k + 1]) break; // its rows are not neighbours
     inner = idxMul(c, extents[rank - k], inner);
     p.merge = k;
-    p.lanes = std::min<uint64_t>(w, floorPow2(std::max<int64_t>(inner->hi, 1)));
+    p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
     p.unroll = 1;
     unsigned cost = slowness(c, spec, p) + (p.lanes < w ? 16 : 0);
     if (cost <= least) least = cost, chosen = p;

@@ -39,8 +39,8 @@ int64_t leastSteps(const KernelSpec &spec);
 /// Whether a CPU's last tile of rows begins earlier instead of being lower: where sums are so long that tests before
 /// stores are nothing beside them, and nothing is read where another tile has written.
 bool movesLastTile(const KernelSpec &spec);
-/// Whether the last vector of a tile that has all columns may begin earlier: it can begin anywhere, and nothing that is
-/// read has been written by then.
+/// Whether the last vector of a contract's tile that has all columns may begin earlier: it can begin anywhere, and
+/// nothing that is read has been written by then.
 bool movesLastVector(const KernelSpec &spec);
 
 } // namespace astra

@@ -77,7 +77,7 @@ struct Plan {
   // map, columns: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and at
   // its end (1) a masked one, (2) one that begins earlier, to end there (masked where a line may be shorter than a
   // vector). 0: an item is a step of a line. contract, of a CPU: 2: where a tile has all columns, its last vector
-  // begins earlier
+  // begins earlier; elsewhere nothing changes
   unsigned line = 0;
   // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;

@@ -184,12 +184,12 @@ llvm::Expected<Image> readImage(llvm::StringRef path, llvm::ArrayRef<std::string
 static std::vector<std::string> partsOf(llvm::StringRef source) {
   constexpr size_t kernelsPerPart = 4, headsPerPart = 4;
   llvm::StringRef mark = cemit::kernelMark;
-  size_t at = source.find(mark), count = kernelsPerPart;
+  size_t at = source.find(mark), count = 0;
   llvm::StringRef head = source.take_front(at);
   std::vector<std::string> parts;
   for (; at != llvm::StringRef::npos; ++count) {
     size_t end = source.find(mark, at + mark.size());
-    if (count >= kernelsPerPart && (parts.empty() || parts.back().size() - head.size() >= head.size() / headsPerPart))
+    if (parts.empty() || (count >= kernelsPerPart && parts.back().size() - head.size() >= head.size() / headsPerPart))
       parts.push_back(head.str()), count = 0;
     parts.back() += source.slice(at, end);
     at = end;

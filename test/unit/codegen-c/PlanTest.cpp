@@ -136,10 +136,20 @@ TEST_F(Plans, SizesAreRefused) {
   EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 2"), "");
   EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 3"), "line 3; expected 0, 1 or 2");
   EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2"), "");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 1"),
-            "line 1; of columns that are neither packed nor copied, and sums that do not rest, it can be 2");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2; tall 8; deep 2"),
-            "line 2; of columns that are neither packed nor copied, and sums that do not rest, it can be 2");
+  KernelSpec changed = plain, rows = sum;
+  changed.inPlace = rows.inPlace = true;
+  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 4; unroll 1; line 1"), "");
+  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 4; unroll 1; line 2"),
+            "line 2 in place; what is written twice would be read changed");
+  EXPECT_EQ(
+      refusal(changed, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2"),
+      "line 2; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
+  EXPECT_EQ(
+      refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 1"),
+      "line 1; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
+  EXPECT_EQ(
+      refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2; tall 8; deep 2"),
+      "line 2; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; line 1"),
             "line 1; only what writes its whole output, by lines alone, has them");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),

@@ -474,6 +474,25 @@ TEST_F(OnGpuRefused, DriverOlderThanTheCode) {
   REFUSED(ASTRA_DRIVER, "to compile the bundle's PTX", load(newer));
 }
 
+TEST_F(OnGpuRefused, CodeThatIsDamaged) {
+  auto damaged = [](uint32_t section) {
+    Bytes b = deviceBundle();
+    b[reinterpret_cast<const fmt::Section *>(b.data() + sizeof(fmt::Header))[section].offset] ^= 1;
+    return b;
+  };
+  constexpr uint32_t cubin = 3, text = 4, hsaco = 5; // sections of TestBundle.cpp
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  REFUSED(ASTRA_CORRUPT, "the hash of section 3 (code) is wrong", load(damaged(cubin)));
+  EXPECT_EQ(load(damaged(text)), ASTRA_OK) << diag.text; // which it does not load
+  EXPECT_EQ(load(damaged(hsaco)), ASTRA_OK) << diag.text;
+  EXPECT_EQ(open("hip:0"), ASTRA_OK);
+  REFUSED(ASTRA_CORRUPT, "the hash of section 5 (code) is wrong", load(damaged(hsaco)));
+  o.flags = ASTRA_DEVICE_ALLOW_PTX;
+  standInMachine(0, 100, nullptr, 0, 0);
+  EXPECT_EQ(open("cuda:0"), ASTRA_OK);
+  REFUSED(ASTRA_CORRUPT, "the hash of section 4 (code) is wrong", load(damaged(text)));
+}
+
 TEST_F(OnGpuRefused, CodeThatTheDriverDoesNotTake) {
   EXPECT_EQ(open("cuda:0"), ASTRA_OK);
   standInFail("cuModuleLoadData", 0, 222);
