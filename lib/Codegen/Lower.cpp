@@ -3,8 +3,7 @@
 // Gives:    one store per region: full tiles first, then what is left of each tiled axis, each with a parallel range of
 //           its own.
 // Keeps:    no two items store one element; an item stores one again, the same, where the last vector of its line
-// begins
-//           earlier.
+//           begins earlier.
 #include "Lowering.h"
 #include "Rows.h"
 #include "astra/Schedule/View.h"
