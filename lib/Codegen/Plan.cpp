@@ -368,7 +368,10 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   line.line = 1;
   line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   bool whole = n->isConst() && n->hi % line.lanes == 0;
-  unsigned lanes = lanesThatMove(target, n, width), left = lanes && n->isConst() ? n->hi % lanes : ~0u;
+  constexpr unsigned leastBytes = 16; // of a vector of narrow elements
+  unsigned lanes = lanesThatMove(target, n, width);
+  if (bytes < target.maskedBytes && lanes * bytes < leastBytes) lanes = 0;
+  unsigned left = lanes && n->isConst() ? n->hi % lanes : ~0u;
   if (!whole && lanes && (left == 1 || !spec.inPlace))
     line.lanes = lanes, line.line = left == 1 ? 1 : 2;
   else if (!whole && bytes < target.maskedBytes)

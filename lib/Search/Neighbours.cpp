@@ -40,6 +40,7 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::stage, By::Set, 32}, {&Plan::tall, By::Set, 0}, {&Plan::deep, By::Set, 0}}},
     {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 16}, {&Plan::deep, By::Set, 256}}},
     {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 8}, {&Plan::deep, By::Set, 512}}},
+    {{K::Contract}, {{&Plan::line, By::Set, 2}}},
     {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 0}, {&Plan::deep, By::Set, 0}}},
     {{K::Contract}, {{&Plan::stage, By::Times, 2}}},
     {{K::Contract}, {{&Plan::stage, By::Over, 2}}},
@@ -79,7 +80,7 @@ const Move moves[] = {
     {{K::Map}, {{&Plan::block, By::Set, 0}}},
     {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}}},
     {{K::Map, K::Columns}, {{&Plan::line, By::Set, 2}, {&Plan::block, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 0}}},
+    {{K::Map, K::Columns, K::Contract}, {{&Plan::line, By::Set, 0}}},
     {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}, {&Plan::merge, By::Set, 1}}},
     // tiles beside this one
     {{K::Contract}, {{&Plan::rows, By::Add, 1}}},

@@ -236,17 +236,20 @@ static llvm::Expected<bool> callsOut(const std::string &path) {
   return false;
 }
 
-/// The objects of units and, where one of them calls out, what it may call.
+/// The objects of units and, where one of them calls out, what it may call; of no units (a module that copies alone)
+/// that by itself, of which nothing is kept.
 static llvm::Expected<Image> link(const Workshop &shop, std::vector<std::string> units,
                                   llvm::ArrayRef<std::string> names, const Target &target,
                                   const ObjectCache &cache = ObjectCache(""), const std::string &compiler = "") {
+  bool needsSupport = units.empty();
   for (const std::string &u : units) {
     auto calls = callsOut(shop.path(u + ".o"));
     if (!calls) return calls.takeError();
-    if (!*calls) continue;
+    needsSupport |= *calls;
+  }
+  if (needsSupport) {
     if (auto e = compileUnit(shop, "support", support, target, cache, compiler)) return e;
     units.push_back("support");
-    break;
   }
   if (auto e = shop.write("image.ld", script)) return e;
   std::vector<std::string> args = {"-static",
