@@ -44,8 +44,7 @@ private:
     UOpRef begin, count;
     unsigned size;
     bool partial = false; // the last of its lanes are not there
-    UOpRef end =
-        nullptr; // of the label: the last tile of rows, or vector, begins earlier, to end there; null: none does
+    UOpRef end = nullptr; // of the label: what goes over it begins earlier, to end there; null: nothing does
   };
   bool movesRows(UOpRef m) const;
   void tile(const Phase &phase, llvm::ArrayRef<UOpRef> kept, const Span &columns, const Span &down);
