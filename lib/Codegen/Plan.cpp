@@ -241,6 +241,22 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   return why.empty() ? llvm::Error::success() : bad("stage " + n(p.stage) + " is not possible: " + why);
 }
 
+static bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
+
+/// The price of an address of which each lane computes a part by itself: a gather. In a map little where that leads to
+/// neighbours and every vector takes the same part of its lines, and less the fewer lanes there are (60,000 elements in
+/// lines of 3, u8 for x86-64-v3, four vectors of 32 at once: 4.5 to 8 ns a vector; lines of 4: 1.2).
+static unsigned lanePrice(const IndexTerm &term, UOpRef part, const Plan &p) {
+  constexpr unsigned gather = 16;
+  if (p.kind != PlanKind::Map || term.atoms.size() > 1 || term.coefficient != 1) return gather;
+  for (UOpRef n : topoSort(part)) {
+    if (n->op != Op::FloorDiv && n->op != Op::Mod) continue;
+    auto by = n->src[1]->constIndex();
+    if (!by || *by < 1 || p.lanes % *by) return p.lanes + p.lanes / 4;
+  }
+  return p.lanes / 4;
+}
+
 unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
   Kernel k = lowerKernel(c, spec, plan);
   if (k.sink->src.empty()) return 0; // no element to store
@@ -252,16 +268,27 @@ unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
       for (UOpRef a : t.atoms) {
         bool lane = a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Vector;
         if (lane && (t.atoms.size() > 1 || t.coefficient != 1)) cost += 16;
-        if (!lane && a->op != Op::Range && a->op != Op::Dim)
-          for (UOpRef b : topoSort(a))
-            if (b->op == Op::Range && RangeKind(b->ints[1]) == RangeKind::Vector) cost += 16;
+        if (!lane && a->op != Op::Range && a->op != Op::Dim && llvm::any_of(topoSort(a), isLane))
+          cost += lanePrice(t, a, plan);
       }
   }
   return cost;
 }
 
-static bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
 static bool isUnrolled(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Unroll; }
+
+/// What a line shorter than a vector costs in slowness's measure, beside whole vectors over several lines: of a map its
+/// steps, one for each last element where nothing masks it or begins earlier, for so much less than a vector.
+static unsigned narrowness(const Target &target, UOpRef line, const Plan &p, unsigned width, unsigned bytes,
+                           unsigned ops) {
+  constexpr unsigned step = 3, opsOfStep = 4, leastBytes = 16, flat = 16; // bytes of a vector of narrow elements
+  if (p.lanes >= width) return 0;
+  if (p.kind != PlanKind::Map) return flat;
+  int64_t n = std::max<int64_t>(line->hi, 1), rest = n % p.lanes;
+  bool finishes = bytes >= target.maskedBytes || lanesThatMove(target, line, width) * bytes >= leastBytes;
+  int64_t steps = n / p.lanes + (finishes ? rest != 0 : rest);
+  return (1 + ops / opsOfStep) * step * (steps * width - n) / n;
+}
 
 /// Whether the points of a block that are taken at once are neighbours in each operand whose lanes are not, and there
 /// is such a one: it is read by vectors along them.
@@ -285,23 +312,64 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
   return any;
 }
 
-/// Lanes of two lines of the result, where a vector is less than a line and what is read for them spans no more than
-/// the first cache: lines further apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of
-/// which 32 lanes span 32 KiB: 34 and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
-static unsigned wholeRun(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target, unsigned bytes,
-                         UOpRef extent) {
-  unsigned lanes = 2 * lineBytes / bytes;
-  if (lanes > mostLanes || storesLines(target) || !extent->isConst() || extent->hi % lanes) return plan.lanes;
+/// Whether lanes of two lines of the result span no more than the first cache in what is read for them: lines further
+/// apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of which 32 lanes span 32 KiB: 34
+/// and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
+static bool readsNear(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
   Kernel k = lowerKernel(c, spec, plan);
   for (UOpRef n : topoSort(k.sink->src[0]))
     if (n->op == Op::Load)
       for (const IndexTerm &t : terms(n->src.back())) {
         bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
-        if (alone ? std::abs(t.coefficient) > int64_t(target.l1Bytes / (lanes * bytes))
+        if (alone ? std::abs(t.coefficient) > int64_t(target.l1Bytes / (2 * lineBytes))
                   : llvm::any_of(topoSort(t.atoms), isLane))
-          return plan.lanes;
+          return false;
       }
-  return lanes;
+  return true;
+}
+
+/// How many points an item has: at most so many, a multiple of those at once, items alike.
+static unsigned pointsOf(UOpRef around, unsigned most, unsigned once) {
+  unsigned deep = most / once;
+  while (around->isConst() && around->hi / once % deep) --deep;
+  return deep * once;
+}
+
+/// Whether a line of a result is so many lanes again and again.
+static bool isWhole(UOpRef line, unsigned lanes) {
+  return lanes <= mostLanes && line->isConst() && line->hi % lanes == 0;
+}
+
+/// Lanes of a square: a vector, or a cache line of floats where a vector is less and the result's lines are whole ones:
+/// half a line is written twice, and is gone between where lines lie a power of two apart (512^2 doubles transposed for
+/// x86-64-v3 0.30 and 0.13 ms, 1024^2 floats 0.77 and 0.44, 1024 x 784 the same; 1024^2 halves, whose 32 lanes are read
+/// from 64 KiB, 0.52 and 0.83).
+static unsigned squareLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
+  return !storesLines(target) && bytes >= 4 && isWhole(line, lineBytes / bytes) ? lineBytes / bytes : width;
+}
+
+/// Squares of what no cache holds. Memory is the bound, and its lines come earlier to one load after another where a
+/// vector is a line (a rotation of 16^6 floats: 7.2 ms, 9.0 by squares). Where it is less, two lines of a result are
+/// written at once if that reads near, from lines that are read to their ends if they are not long (256^3 floats,
+/// [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8 and 19.7 ms); else items have more points (x86-64-v3,
+/// points of 64 one after another and squares of 256: 4096^2 transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9,
+/// 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
+static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
+                        unsigned bytes, Plan &p) {
+  constexpr unsigned most = 256; // points of an item
+  Plan single = p;
+  single.unroll = 1;
+  if (storesLines(target)) {
+    p = single;
+    return;
+  }
+  single.lanes = 2 * lineBytes / bytes;
+  if (isWhole(in, single.lanes) && readsNear(c, spec, single, target)) {
+    if (around->isConst() && around->hi <= most) single.block = around->hi;
+    p = single;
+    return;
+  }
+  p.block = pointsOf(around, most, p.unroll);
 }
 
 /// An operand that is read across: squares of vectors, turned in a quarter of the registers (half of them gain 2 % and
@@ -311,14 +379,12 @@ static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
   constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
-  // Beyond the caches memory is the bound, and its lines come earlier to one load after another (a rotation of 16^6
-  // floats: 7.2 ms, 9.0 by squares).
   bool large = idxProduct(c, extents)->lo > int64_t(target.l3Bytes / bytes);
   for (size_t k = 1; k < extents.size(); ++k) {
     UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
     if (in->hi < width) continue;
     Plan squares = p;
-    squares.merge = k, squares.lanes = width;
+    squares.merge = k, squares.lanes = squareLanes(target, in, width, bytes);
     unsigned least = std::min(width, fewest), first = std::min(width, target.vectorRegisters / 4);
     for (unsigned u = first; u >= least && around->isConst(); u /= 2)
       if (around->hi % u == 0) { // no point is left over
@@ -327,12 +393,10 @@ static bool chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
       }
     for (unsigned u = first; u >= least; u /= 2) {
       if (around->hi < u) continue;
-      unsigned deep = most / u;
-      while (around->isConst() && around->hi / u % deep) --deep; // items alike
-      squares.unroll = u, squares.block = deep * u;
+      squares.unroll = u, squares.block = pointsOf(around, most, u);
       if (!readsSquares(c, spec, squares)) continue;
       p = squares;
-      if (large) p.unroll = 1, p.lanes = wholeRun(c, spec, p, target, bytes, in);
+      if (large) chooseLarge(c, spec, target, in, around, bytes, p);
       return true;
     }
   }
@@ -496,7 +560,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     p.merge = k;
     p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
     p.unroll = 1;
-    unsigned cost = slowness(c, spec, p) + (p.lanes < w ? 16 : 0);
+    unsigned cost = slowness(c, spec, p) + narrowness(target, inner, p, w, bytes, ops);
     if (cost <= least) least = cost, chosen = p;
   }
   p = chosen;
@@ -511,9 +575,18 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     rows.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
     if (slowness(c, spec, rows) <= least) return rows;
     // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
-    // lines of each, and no prefetcher of a CPU follows.
-    constexpr unsigned partBytes = 512;
+    // lines of each, and no prefetcher of a CPU follows. Rows of a page and more, where a vector is less than a line:
+    // twice as much, two vectors together, and of what no second cache holds rows are asked for ahead (4096 x 4096 and
+    // 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5, 14.0 and 9.7; not so
+    // of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
+    constexpr unsigned pageBytes = 4096, rowsAhead = 8;
+    unsigned partBytes = 512;
     UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
+    bool apart = extents.back()->lo >= int64_t(pageBytes / bytes) && !storesLines(target) && *target.name;
+    if (apart && p.lanes == w && 2 * w <= mostLanes) {
+      partBytes *= 2, p.lanes *= 2;
+      if (readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
+    }
     unsigned wide = std::max(1u, partBytes / (p.lanes * bytes));
     while (wide > 1 && (p.lanes < w || n->lo < int64_t(4 * wide * p.lanes))) wide /= 2; // some items for the threads
     p.unroll = wide;
