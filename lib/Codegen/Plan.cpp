@@ -328,11 +328,14 @@ static bool readsNear(Context &c, const KernelSpec &spec, const Plan &plan, cons
   return true;
 }
 
-/// How many points an item has: at most so many, a multiple of those at once, items alike.
+/// How many points an item has: at most so many, a multiple of those at once, items alike where that leaves a quarter.
 static unsigned pointsOf(UOpRef around, unsigned most, unsigned once) {
-  unsigned deep = most / once;
-  while (around->isConst() && around->hi / once % deep) --deep;
-  return deep * once;
+  unsigned all = most / once;
+  if (!around->isConst()) return all * once;
+  all = std::min<int64_t>(all, around->hi / once);
+  for (unsigned deep = all; 4 * deep >= all; --deep)
+    if (around->hi / once % deep == 0) return deep * once;
+  return all * once;
 }
 
 /// Whether a line of a result is so many lanes again and again.
@@ -480,6 +483,24 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
   return count;
 }
 
+/// About how many statements of whole vectors one of a plan's steps is, which a C compiler's time grows with: a
+/// quotient of integers is one for each lane, a float of two bytes or less is made of some (the least of columns of i8
+/// by a modulus, 1024 at once: 44 s).
+static unsigned statements(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
+  constexpr unsigned ofSmallFloat = 8;
+  Kernel k = lowerKernel(c, spec, plan);
+  unsigned count = 0;
+  for (UOpRef n : topoSort(k.sink)) {
+    if (!has(n->op, Elementwise) || n->isIndex()) continue;
+    unsigned vectors = llvm::divideCeil(plan.lanes * std::max(1u, byteSize(n->dtype)), target.vectorBytes);
+    bool divides = (n->op == Op::FloorDiv || n->op == Op::Mod) && !isFloat(n->dtype);
+    auto isSmall = [](DType t) { return isFloat(t) && byteSize(t) < 4; };
+    bool converts = n->op == Op::Cast && (isSmall(n->dtype) || isSmall(n->src[0]->dtype));
+    count += divides ? plan.lanes : converts ? ofSmallFloat * vectors : vectors;
+  }
+  return count;
+}
+
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
 /// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads: tiles
 /// of the 8 rows that fit 285 ms, of 16 270, of 32 242, of 64 239); several items; as few tiles that are not whole as
@@ -575,20 +596,21 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     rows.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
     if (slowness(c, spec, rows) <= least) return rows;
     // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
-    // lines of each, and no prefetcher of a CPU follows. Rows of a page and more, where a vector is less than a line:
-    // twice as much, two vectors together, and of what no second cache holds rows are asked for ahead (4096 x 4096 and
-    // 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5, 14.0 and 9.7; not so
-    // of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
-    constexpr unsigned pageBytes = 4096, rowsAhead = 8;
+    // lines of each, and no prefetcher of a CPU follows. Rows of a page and more, where two vectors are a line and
+    // little is computed: twice as much, lines at once, and of what no second cache holds rows are asked for ahead
+    // (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5, 14.0
+    // and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
+    constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8, mostStatements = 512;
     unsigned partBytes = 512;
     UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
-    bool apart = extents.back()->lo >= int64_t(pageBytes / bytes) && !storesLines(target) && *target.name;
-    if (apart && p.lanes == w && 2 * w <= mostLanes) {
+    bool apart = extents.back()->lo >= int64_t(pageBytes / bytes) && 2 * target.vectorBytes == lineBytes;
+    if (apart && p.lanes == w && bytes >= 4 && ops <= little) {
       partBytes *= 2, p.lanes *= 2;
       if (readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
     }
-    unsigned wide = std::max(1u, partBytes / (p.lanes * bytes));
-    while (wide > 1 && (p.lanes < w || n->lo < int64_t(4 * wide * p.lanes))) wide /= 2; // some items for the threads
+    unsigned wide = std::max(1u, partBytes / (p.lanes * bytes)), all = statements(c, spec, p, target);
+    auto few = [&] { return p.lanes < w || n->lo < int64_t(4 * wide * p.lanes); }; // items for the threads
+    while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
     p.unroll = wide;
     chooseLine(c, spec, target, extents, p);
     return p;

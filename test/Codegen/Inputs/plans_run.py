@@ -48,6 +48,8 @@ PLANS = {
     "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 2; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1",
                           "vector 16; past 1", "vector 32; unroll 1; block 13; merge 2", "vector 64; unroll 1; block 64; merge 1",
                           "vector 16; unroll 4; block 256; merge 2", "vector 32; unroll 1; block 21; merge 2"]},
+    "bytes": {"or": ["merge 2; vector 32; unroll 4", "merge 2; vector 16; unroll 1", "merge 2; vector 64; unroll 2", "merge 1; vector 2; unroll 2; line 1"]},
+    "halves": {"select": ["merge 1; vector 4; unroll 1", "merge 2; vector 32; unroll 1", "merge 2; vector 8; unroll 3", "merge 1; vector 4; unroll 2; line 1"]},
     "columns": {"reduce": ["line 1; unroll 2", "line 1; unroll 1; ahead 3", "line 0; ahead 3; merge 1; unroll 2", "line 1; merge 2; unroll 1",
                            "line 2; merge 1; vector 8; unroll 2", "line 2; merge 2; unroll 3", "line 0; merge 2; unroll 1", "line 0; merge 1; vector 16; unroll 3; ahead 1"]},
     "rows": {"reduce": [*ROWS, "vector 16; past 1"]},
@@ -131,18 +133,20 @@ def write(file, plans):
     return file
 
 
-def tensor(random, name, shape):
-    file = FOLDER / f"{name}.npy"
-    np.save(file, random.standard_normal([37 if e.strip() == "n" else int(e) for e in shape.split(",")]).astype(np.float32))
+def tensor(random, name, dtype, shape):
+    """A file of random numbers; of integers all bits of a byte."""
+    file, dtype = FOLDER / f"{name}.npy", {"f": "float", "u": "uint", "i": "int"}[dtype[0]] + dtype[1:]
+    values = random.standard_normal([37 if e.strip() == "n" else int(e) for e in shape.split(",")])
+    np.save(file, values.astype(dtype) if dtype[0] == "f" else (100 * values).astype(np.int64).astype(dtype))
     return file
 
 
 def arguments(entries):
     """What each entry is run with: random inputs and weights, and what the evaluator gives of them."""
     random, words = np.random.default_rng(0), {}
-    params = {m[1]: tensor(random, m[1], m[2]) for m in re.finditer(r"param @(\w+) : f32\[(.*?)\]", MODULE.read_text())}
+    params = {m[1]: tensor(random, *m.groups()) for m in re.finditer(r"param @(\w+) : (\w+)\[(.*?)\]", MODULE.read_text())}
     for name, text in entries.items():
-        given = [f"--input={i[1]}={tensor(random, name + '.' + i[1], i[2])}" for i in re.finditer(r"%(\w+) : f32\[(.*?)\]", text.partition("->")[0])]
+        given = [f"--input={i[1]}={tensor(random, name + '.' + i[1], i[2], i[3])}" for i in re.finditer(r"%(\w+) : (\w+)\[(.*?)\]", text.partition("->")[0])]
         given += [f"--param={p}={file}" for p, file in params.items() if f"@{p}[" in text]
         expected = FOLDER / f"{name}.y.npy"
         call(BIN / "astra-opt", MODULE, "--eval", f"--entry={name}", *given, f"--output=y={expected}")
