@@ -268,8 +268,11 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
   bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
   if (staged) values.panel = {inB, plan.nLabel, first, vector, lane, vectors, plan.lanes};
-  if (plan.next && !staged && nCount->lo > 1 && turns->constIndex())
-    values.next = {inB, plan.nLabel, first, turn, int64_t(vectors) * plan.lanes, turns->ints[0]};
+  int64_t width = int64_t(vectors) * plan.lanes;
+  if (plan.next && !staged && nCount->lo > 1 && turns->constIndex()) {
+    UOpRef last = mul(div(sub(kept[plan.nLabel], num(1)), num(width)), num(width));
+    values.next = {inB, plan.nLabel, first, last, turn, width, turns->ints[0]};
+  }
   storeSum(index, nullptr, own);
   values.masked = values.mask = values.column = nullptr;
   values.panel = {};

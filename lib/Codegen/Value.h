@@ -63,12 +63,13 @@ public:
     unsigned vectors = 1, lanes = 1;
   } panel;
 
-  // What the tiles of a contract ask for, a part each step: the panel of the lanes' operand that begins at `first`, of
-  // `width` columns. `turn` is the tile's number among the `turns` that come one after another. turns 0: nothing.
+  // What the tiles of a contract ask for, a part each step: the panel of the lanes' operand behind that which begins at
+  // the column `first`, of `width` columns; the last one begins at `last`. `turn` is the tile's number among the
+  // `turns` that come one after another. turns 0: nothing.
   struct Next {
     int operand = 0;
     int64_t label = 0;
-    UOpRef first = nullptr, turn = nullptr;
+    UOpRef first = nullptr, last = nullptr, turn = nullptr;
     int64_t width = 0, turns = 0;
   } next;
   std::vector<UOpRef> hints; // Kernel.h
