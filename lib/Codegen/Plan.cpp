@@ -277,15 +277,23 @@ unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
 
 static bool isUnrolled(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Unroll; }
 
+/// Lanes of a line whose last vector begins earlier; 0: it is masked, or its last elements come one after another. Of
+/// elements that no mask is for, a vector of less than this many bytes is not worth it.
+static unsigned movingLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
+  constexpr unsigned leastBytes = 16;
+  unsigned lanes = lanesThatMove(target, line, width);
+  return bytes < target.maskedBytes && lanes * bytes < leastBytes ? 0 : lanes;
+}
+
 /// What a line shorter than a vector costs in slowness's measure, beside whole vectors over several lines: of a map its
 /// steps, one for each last element where nothing masks it or begins earlier, for so much less than a vector.
 static unsigned narrowness(const Target &target, UOpRef line, const Plan &p, unsigned width, unsigned bytes,
                            unsigned ops) {
-  constexpr unsigned step = 3, opsOfStep = 4, leastBytes = 16, flat = 16; // bytes of a vector of narrow elements
+  constexpr unsigned step = 3, opsOfStep = 4, flat = 16;
   if (p.lanes >= width) return 0;
   if (p.kind != PlanKind::Map) return flat;
   int64_t n = std::max<int64_t>(line->hi, 1), rest = n % p.lanes;
-  bool finishes = bytes >= target.maskedBytes || lanesThatMove(target, line, width) * bytes >= leastBytes;
+  bool finishes = bytes >= target.maskedBytes || movingLanes(target, line, width, bytes);
   int64_t steps = n / p.lanes + (finishes ? rest != 0 : rest);
   return (1 + ops / opsOfStep) * step * (steps * width - n) / n;
 }
@@ -435,9 +443,7 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   line.line = 1;
   line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   bool whole = n->isConst() && n->hi % line.lanes == 0;
-  constexpr unsigned leastBytes = 16; // of a vector of narrow elements
-  unsigned lanes = lanesThatMove(target, n, width);
-  if (bytes < target.maskedBytes && lanes * bytes < leastBytes) lanes = 0;
+  unsigned lanes = movingLanes(target, n, width, bytes);
   unsigned left = lanes && n->isConst() ? n->hi % lanes : ~0u;
   if (!whole && lanes && (left == 1 || !spec.inPlace))
     line.lanes = lanes, line.line = left == 1 ? 1 : 2;
