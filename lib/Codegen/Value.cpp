@@ -141,6 +141,7 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     if (!gate->ints[0]) return c.literal(value->dtype, 0);
     gate = nullptr;
   }
+  if (value->op == Op::Reduce && !slotOf.contains(value)) gate = about(index, gate); // one for all gates that are alike
   Key key{{value, gate}, c.internShape(index).data()};
   auto it = memo.find(key);
   if (it != memo.end()) return it->second;

@@ -71,8 +71,8 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   return c.make(Op::LaneFold, src, {combine});
 }
 
-/// What of a gate is about an index: conditions on lanes that it does not depend on are those of one that reads the
-/// value for each of its own elements.
+/// What of a gate is about an index: conditions on elements side by side (lanes, copies of unrolled code) that it does
+/// not depend on are those of one that reads the value for each of its own elements.
 UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
   if (!gate) return nullptr;
   llvm::DenseSet<UOpRef> here;
@@ -87,7 +87,10 @@ UOpRef ValueAt::about(ArrayRef<UOpRef> index, UOpRef gate) {
       continue;
     }
     bool lanes = false;
-    for (UOpRef n : topoSort(g)) lanes |= n->op == Op::Range && RangeKind(n->ints[1]) == laneKind && !here.contains(n);
+    for (UOpRef n : topoSort(g)) {
+      if (n->op != Op::Range || here.contains(n)) continue;
+      lanes |= RangeKind(n->ints[1]) == laneKind || RangeKind(n->ints[1]) == RangeKind::Unroll;
+    }
     if (!lanes) out = both(out, g);
   }
   return out;
@@ -129,7 +132,6 @@ UOpRef ValueAt::inDomain(ArrayRef<AffineForm> domain, ArrayRef<UOpRef> limits, A
 }
 
 UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
-  gate = about(index, gate);
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0], identity = c.literal(r->dtype, reduceIdentity(s.kind, r->dtype));
   static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};

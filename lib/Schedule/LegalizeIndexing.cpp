@@ -18,17 +18,28 @@ UOpRef astra::repeatAt(Builder &b, UOpRef x, unsigned axis, UOpRef n) {
   return b.expand(b.reshape(x, one), full);
 }
 
+/// The narrowest signed type, no narrower than an element, that counts an axis and has a number left for "none": places
+/// beside elements of as many bits fill the same vectors.
+static DType placeType(UOpRef x, int64_t axis) {
+  unsigned element = bitWidth(x->dtype);
+  int64_t most = x->shape[axis]->hi;
+  if (element <= 8 && most <= INT8_MAX) return DType::I8;
+  if (element <= 16 && most <= INT16_MAX) return DType::I16;
+  return most <= INT32_MAX ? DType::I32 : DType::I64;
+}
+
 UOpRef astra::legalizeArgReduce(Builder &b, UOpRef r) {
   UOpRef x = r->src[0];
   int64_t axis = r->ints[1];
   UOpRef extreme =
       repeatAt(b, b.reduce(r->ints[0] ? ReduceKind::Min : ReduceKind::Max, x, {axis}), axis, x->shape[axis]);
   UOpRef match = b.eq(x, extreme);
-  if (isFloat(x->dtype))
-    match = b.bin(Op::Or, match, b.bin(Op::And, b.bin(Op::Ne, x, x), b.bin(Op::Ne, extreme, extreme)));
-  UOpRef none = b.bits(DType::I64, INT64_MAX), at = b.select(match, b.iota(DType::I64, x->shape, axis), none);
-  UOpRef least = b.reduce(ReduceKind::Min, at, {axis});
-  return x->shape[axis]->lo > 0 ? least : b.select(b.eq(least, none), b.litInt(DType::I64, 0), least);
+  if (isFloat(x->dtype)) match = b.bin(Op::Or, match, b.bin(Op::Ne, x, x)); // a NaN is the extreme, and equals nothing
+  DType t = placeType(x, axis);
+  UOpRef none = b.litInt(t, int64_t((uint64_t(1) << (bitWidth(t) - 1)) - 1));
+  UOpRef least = b.reduce(ReduceKind::Min, b.select(match, b.iota(t, x->shape, axis), none), {axis});
+  if (x->shape[axis]->lo <= 0) least = b.select(b.eq(least, none), b.litInt(t, 0), least);
+  return b.cast(least, DType::I64);
 }
 
 UOpRef astra::legalizeScatter(Builder &b, UOpRef r) {
