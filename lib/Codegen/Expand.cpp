@@ -120,6 +120,7 @@ private:
   void store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes, Copies &out);
   UOpRef stack(ArrayRef<UOpRef> xs) { return xs.size() == 1 ? xs[0] : c.make(Op::Stack, xs); }
   void laneFold(UOpRef n, Copies &out);
+  void foldOfSteps(UOpRef n, Copies &out);
   std::optional<size_t> across(UOpRef load, const Copies &out);
   SmallVector<UOpRef, 16> transpose(ArrayRef<UOpRef> rows);
   void square(UOpRef load, size_t along, Copies &out);
@@ -366,6 +367,28 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
   return c.withSources(n, src);
 }
 
+/// A fold that closes unrolled ranges, its innermost: the values of their points are those of one step.
+void Expansion::foldOfSteps(UOpRef n, Copies &out) {
+  SmallVector<UOpRef, 2> closed, ranges;
+  for (UOpRef r : n->indices()) (kindOf(r) == RangeKind::Unroll ? closed : ranges).push_back(r);
+  llvm::erase_if(out.unroll, [&](UOpRef r) { return llvm::is_contained(closed, r); });
+  SmallVector<UOpRef, 4> of(out.unroll.begin(), out.unroll.end());
+  of.append(closed.begin(), closed.end());
+  size_t total = 1, steps = 1;
+  for (UOpRef r : out.unroll) total *= extent(r);
+  for (UOpRef r : closed) steps *= extent(r);
+  int64_t lanes = out.lane ? extent(out.lane) : 1;
+  for (size_t i = 0; i < total; ++i) {
+    SmallVector<UOpRef, 20> src{pick(n->src[0], of, pointOf(of, i * steps))};
+    for (size_t s = 0; s < steps; ++s)
+      for (UOpRef x : n->tensors().drop_front()) src.push_back(pick(x, of, pointOf(of, i * steps + s)));
+    bool vector = llvm::any_of(src, [](UOpRef s) { return s->rank() != 0; });
+    for (UOpRef &s : src) s = vector ? widen(s, lanes) : s;
+    src.append(ranges.begin(), ranges.end());
+    out.copies.push_back(c.make(Op::Fold, src, {n->ints[0], int64_t(n->ints[1] * steps)}));
+  }
+}
+
 void Expansion::laneFold(UOpRef n, Copies &out) {
   UOpRef x = n->src[0];
   const Copies in = done[x];
@@ -456,6 +479,11 @@ void Expansion::expand(UOpRef n) {
       done[n] = std::move(out);
       return;
     }
+  if (n->op == Op::Fold && llvm::any_of(n->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Unroll; })) {
+    foldOfSteps(n, out);
+    done[n] = std::move(out);
+    return;
+  }
   size_t total = 1;
   for (UOpRef r : out.unroll) total *= extent(r);
   int64_t lanes = out.lane ? extent(out.lane) : 1;

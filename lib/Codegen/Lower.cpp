@@ -26,6 +26,7 @@ Kernel Lowering::run() {
     }
     if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
   }
+  if (plan.kind == PlanKind::Columns && plan.deep) values.stepsTogether = plan.deep;
   if (plan.kind == PlanKind::Contract)
     contract();
   else if (plan.kind == PlanKind::Rows && writesRows(spec))

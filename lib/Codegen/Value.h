@@ -40,6 +40,7 @@ public:
   // How a lane64 or exact reduction takes its elements: lanes of a vector along the reduced axis, or one lane after
   // another.
   unsigned reduceLanes = 0;               // 0: columns
+  int64_t stepsTogether = 1;              // steps of a contract's sum, by columns
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
   unsigned rowLanes = 0;                  // elements of a row that are kept or written at once
   // Of a GPU: the threads of an item that share a reduction. Chunks of a sum are dealt to `chunks` of them, or of their

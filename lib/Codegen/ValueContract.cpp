@@ -316,6 +316,9 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       labels[s.kept + i] = idxMul(c, outer.back(), each);
     }
   UOpRef checked = nullptr;    // the summed label where not all elements of the tile take part
+  // Steps that are taken together, and the last summed label in those behind them.
+  int64_t together = s.domain.empty() && llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole) ? stepsTogether : 1;
+  UOpRef last = nullptr, left = nullptr;
   SmallVector<Along, 4> chain; // what the innermost loop goes along
   for (int64_t i = 0; i < s.reduced; ++i) {
     UOpRef begin = labels[s.kept + i];
@@ -336,6 +339,18 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       inner = {range(shared, RangeKind::Fold), range(simplifyIndex(c, idxSub(c, all, shared)), RangeKind::Fold)};
       labels[s.kept] = idxAdd(c, begin, inner[0]);
       checked = idxAdd(c, begin, idxAdd(c, shared, inner[1]));
+      continue;
+    }
+    if (together > 1 && i + 1 == s.reduced && inner.empty() && length->hi >= together) {
+      UOpRef each = c.index(together), whole = simplifyIndex(c, idxDiv(c, length, each)),
+             rest = simplifyIndex(c, idxMod(c, length, each));
+      inner = {range(whole, RangeKind::Fold), range(each, RangeKind::Unroll)};
+      auto place = [&](UOpRef step) { return idxAdd(c, begin, idxMul(c, step, c.index(at.step))); };
+      labels[s.kept + i] = place(idxAdd(c, idxMul(c, inner[0], each), inner[1]));
+      if (rest->hi > 0) {
+        last = range(rest, RangeKind::Fold);
+        left = place(idxAdd(c, idxMul(c, whole, each), last));
+      }
       continue;
     }
     UOpRef k = range(length, RangeKind::Fold);
@@ -408,6 +423,11 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     v = product ? c.make(real ? Op::Fma : Op::Dot4, {a, b, start}) : c.make(Op::Mul, {a, b});
   else
     v = sum(start, inner);
+  if (left) {
+    labels.back() = left;
+    readBoth();
+    v = sum(v, last);
+  }
   auto rested = [&](UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); };
   bool restsInside = rests && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
   if (restsInside && !outer.empty()) { // the blocks' sums rest too, in an array of their own

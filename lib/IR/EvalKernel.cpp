@@ -200,12 +200,14 @@ Error KernelRun::fold(UOpRef n, State &s) {
   Op op = foldOps[n->ints[0]];
   return each(n->indices(), [&]() -> Error {
     if (Error e = compute(s.body)) return e;
-    const Tensor *in[3] = {&s.value, &of(n->src[1]).value, nullptr};
-    bool two = valuesOf(Combine(n->ints[0])) == 2;
-    if (two) in[2] = &s.value, in[0] = &of(n->src[1]).value, in[1] = &of(n->src[2]).value;
-    auto v = combined(op, n->dtype, ArrayRef(in, two ? 3 : 2));
-    if (!v) return v.takeError();
-    s.value = std::move(*v);
+    unsigned each = valuesOf(Combine(n->ints[0]));
+    for (unsigned i = 1; i < n->ntensors; i += each) {
+      const Tensor *in[3] = {&s.value, &of(n->src[i]).value, nullptr};
+      if (each == 2) in[2] = &s.value, in[0] = &of(n->src[i]).value, in[1] = &of(n->src[i + 1]).value;
+      auto v = combined(op, n->dtype, ArrayRef(in, each + 1));
+      if (!v) return v.takeError();
+      s.value = std::move(*v);
+    }
     return Error::success();
   });
 }

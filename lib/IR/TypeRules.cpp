@@ -580,8 +580,9 @@ llvm::Error checkRanges(const In &in) {
   return llvm::Error::success();
 }
 R ruleFold(const In &in) {
-  if (!attributes(in, 2) || in.ntensors != 1 + in.ints[1] || in.ints[1] != valuesOf(Combine(in.ints[0])))
-    return in.fail("takes an initial value and one value (fma, dot4: two)");
+  if (!attributes(in, 2) || in.ntensors != 1 + in.ints[1] || in.ints[1] < 1 ||
+      in.ints[1] % valuesOf(Combine(in.ints[0])))
+    return in.fail("takes an initial value and one value a step (fma, dot4: two)");
   if (Combine(in.ints[0]) == Combine::Dot4 && in.src[0]->dtype != DType::I32)
     return in.fail("dot4 of " + describe(in.src[0]) + ", expected i32");
   if (auto e = checkRanges(in)) return std::move(e);

@@ -48,6 +48,8 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::tall, By::Over, 2}}},
     {{K::Contract}, {{&Plan::deep, By::Times, 2}}},
     {{K::Contract}, {{&Plan::deep, By::Over, 2}}},
+    {{K::Columns}, {{&Plan::deep, By::Set, 8}}},
+    {{K::Columns}, {{&Plan::deep, By::Set, 0}}},
     // the order of items
     {{K::Contract}, {{&Plan::block, By::Set, 0}}},
     {{K::Contract}, {{&Plan::block, By::Set, 1}}},

@@ -27,6 +27,7 @@ constexpr double gain = 0.97;                     // a plan is taken that needs 
 constexpr double hopeless = 1.3;                  // a plan that begins so much slower is not timed again
 constexpr double patience = 4;                    // and one that takes so many times as long is not run to its end
 constexpr unsigned plansPerRound = 8;             // and compiler
+constexpr double nodesPerSecond = 1000;           // of lowered kernels, that a compiler takes at least
 constexpr double confirming = 1;                  // seconds that are kept for the last look at a kernel
 constexpr double launchesPerRound = 50;           // at least: a kernel that takes longer has no round
 
@@ -130,7 +131,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     x.kernel = i, x.launches = occasions[i].launches, x.heuristic = choosePlan(c, spec, target);
     x.first = x.best = llvm::cantFail(parsePlan(k.kernel.plan));
     x.before = x.after = seconds;
-    x.mostNodes = 4 * topoSort(k.kernel.sink).size() + 4000;
+    x.mostNodes = 2 * topoSort(k.kernel.sink).size() + 2000;
     x.leastItems = std::min<int64_t>(*n, target.cores);
     x.tried.insert(text(x.best));
     x.lowered.insert(identity(lowerKernel(c, spec, x.best)));
@@ -142,18 +143,23 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
   return Error::success();
 }
 
-/// Plans that were not tried yet: the heuristic's, neighbours of the best, and when these are done theirs.
+/// Plans that were not tried yet: the heuristic's, neighbours of the best, and when these are done theirs. As many as
+/// compile in the time that is left, or in a second.
 std::vector<Plan> Search::candidates(Subject &x) {
   const KernelSpec &spec = s.kernels[x.kernel];
   std::vector<Plan> out;
-  auto isFull = [&] { return out.size() == plansPerRound * options.jobs; };
+  size_t nodes = 0, most = nodesPerSecond * options.jobs * std::max(options.seconds - since(start), 1.0);
+  auto isFull = [&] { return out.size() == plansPerRound * options.jobs || nodes >= most; };
   auto consider = [&](const Plan &p) {
     if (isFull() || !x.tried.insert(text(p)).second) return;
     Kernel k = lowerKernel(c, spec, p);
     if (!x.lowered.insert(identity(k)).second) return;
     k = expandKernel(c, k);
     auto n = items(x.kernel, itemCount(c, k.sink));
-    if (n && *n >= x.leastItems && topoSort(k.sink).size() <= x.mostNodes) out.push_back(p);
+    size_t size = topoSort(k.sink).size();
+    if (!n || *n < x.leastItems || size > x.mostNodes) return;
+    out.push_back(p);
+    nodes += size;
   };
   consider(x.heuristic);
   std::vector<Plan> near = neighbours(spec, x.best, target);

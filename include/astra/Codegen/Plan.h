@@ -44,6 +44,8 @@
 //   rows:     merge 2; vector 16; unroll 2; ahead 1               the same; the next row is asked for during this one
 //   map:      merge 2; vector 16; unroll 1; past 1                results go past the caches
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
+//   columns:  merge 1; vector 8; unroll 2; deep 8                 a contract's, 8 steps of the sum together: what lies
+//                                                                 across is read by vectors, and turned in registers
 #pragma once
 #include "astra/Codegen/Target.h"
 #include "astra/Schedule/Program.h"
@@ -92,7 +94,8 @@ struct Plan {
   // contract, of a CPU: an item is `tall` tiles one below another, which all go `deep` steps of the sum before any goes
   // on; their sums rest in memory. 0: each tile goes to the end.
   // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
-  // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded
+  // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded.
+  // columns of a contract, of a CPU: so many steps of the sum together; 0: one
   unsigned tall = 0, deep = 0, pipeline = 1;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and threads / turn
   // along that one, a thread an element; operands that lie the other way round are turned in memory that the threads

@@ -344,20 +344,23 @@ void FunctionEmitter::update(UOpRef fold) {
   std::string acc = value(fold);
   Op op = ops[unsigned(c)];
   unsigned lanes = lanesOf(fold);
-  std::string s;
-  if (isVectorOfBools(fold)) {
-    std::string m = maskAs(fold->src[1], maskOf(fold));
-    s = acc + (op == Op::And || op == Op::Min || op == Op::Mul ? " & " : " | ") + m;
-  } else if (isFloat(fold->dtype) && !isNarrow(fold->dtype) && (op == Op::Add || op == Op::Mul)) {
-    s = acc + (op == Op::Add ? " + " : " * ") + value(fold->src[1]);
-  } else {
-    std::string f = h.op(op, fold->dtype, lanes);
-    s = valuesOf(c) == 2 ? f + "(" + value(fold->src[1]) + ", " + value(fold->src[2]) + ", " + acc + ")"
-                         : f + "(" + acc + ", " + value(fold->src[1]) + ")";
+  for (llvm::ArrayRef<UOpRef> rest = fold->tensors().drop_front(); !rest.empty();
+       rest = rest.drop_front(valuesOf(c))) {
+    std::string s;
+    if (isVectorOfBools(fold)) {
+      std::string m = maskAs(rest[0], maskOf(fold));
+      s = acc + (op == Op::And || op == Op::Min || op == Op::Mul ? " & " : " | ") + m;
+    } else if (isFloat(fold->dtype) && !isNarrow(fold->dtype) && (op == Op::Add || op == Op::Mul)) {
+      s = acc + (op == Op::Add ? " + " : " * ") + value(rest[0]);
+    } else {
+      std::string f = h.op(op, fold->dtype, lanes);
+      s = valuesOf(c) == 2 ? f + "(" + value(rest[0]) + ", " + value(rest[1]) + ", " + acc + ")"
+                           : f + "(" + acc + ", " + value(rest[0]) + ")";
+    }
+    for (UOpRef v : rest.take_front(valuesOf(c)))
+      if (arranged.again.contains(v)) line("REREAD;");
+    line(acc + " = " + s + ";");
   }
-  for (UOpRef v : fold->tensors().drop_front())
-    if (arranged.again.contains(v)) line("REREAD;");
-  line(acc + " = " + s + ";");
 }
 
 /// The functions of a tile, one after another, all items of each.

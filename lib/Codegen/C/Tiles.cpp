@@ -26,7 +26,9 @@ using namespace astra::cemit;
 
 namespace {
 
-bool isProduct(const Inst &i) { return i.kind == InstKind::AccUpdate && valuesOf(Combine(i.uop->ints[0])) == 2; }
+bool isProduct(const Inst &i) { // of one step
+  return i.kind == InstKind::AccUpdate && valuesOf(Combine(i.uop->ints[0])) == 2 && i.uop->ints[1] == 2;
+}
 
 class Segment {
 public:

@@ -138,10 +138,13 @@ Lanes KernelEmitter::compute(const Inst &i) {
 void KernelEmitter::update(UOpRef fold) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4};
   Op op = ops[fold->ints[0]];
-  bool two = valuesOf(Combine(fold->ints[0])) == 2;
-  Lanes x = value(fold->src[1]), y = two ? value(fold->src[2]) : Lanes(), acc = value(fold);
-  for (unsigned l = 0; l < lanesOf(fold); ++l)
-    acc[l] = two ? s.op(op, fold->dtype, {x[l], y[l], acc[l]}) : s.op(op, fold->dtype, {acc[l], x[l]});
+  unsigned each = valuesOf(Combine(fold->ints[0]));
+  Lanes acc = value(fold);
+  for (unsigned i = 1; i < fold->ntensors; i += each) {
+    Lanes x = value(fold->src[i]), y = each == 2 ? value(fold->src[i + 1]) : Lanes();
+    for (unsigned l = 0; l < lanesOf(fold); ++l)
+      acc[l] = each == 2 ? s.op(op, fold->dtype, {x[l], y[l], acc[l]}) : s.op(op, fold->dtype, {acc[l], x[l]});
+  }
   values[fold] = acc;
 }
 

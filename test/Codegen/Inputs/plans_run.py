@@ -38,6 +38,8 @@ PLANS = {
     "places": {"contract": ["tall 2; deep 5", "tall 1; deep 16", "tall 4; deep 200; ahead 3; rows 5", "ahead 3; unroll 1"]},
     "image": {"contract": ["m 0 1 2; unroll 2; next 1", "m 0 1 2; block 3; unroll 2", "m 0 1 2; tall 3; deep 32",
                            "ahead 8; m 2", "m 1 2; tall 2; deep 7; unroll 2", "m; rows 1; unroll 2"]},
+    "vector": {"contract": ["deep 4; unroll 1", "deep 16; unroll 2", "vector 4; unroll 3; deep 2", "deep 8; line 2; unroll 3", "unroll 1; deep 1"]},
+    "vectors": {"contract": ["deep 4; vector 4; merge 1; unroll 1", "deep 16; vector 8; merge 1; unroll 1", "deep 8; merge 2; vector 16; unroll 1"]},
     "depthwise": {"contract": ["tall 2; deep 5; rows 2", "block 3; rows 2; unroll 1", "rows 3; unroll 2", "m 1; rows 5; unroll 1", "m; rows 1; unroll 2"]},
     "images": {"contract": ["rows 3; vector 8; unroll 2; line 2", "rows 2; vector 4; unroll 4; line 2", "m; rows 1; vector 8; unroll 2; line 2",
                             "rows 2; vector 8; unroll 2; line 0", "columns: merge 1; vector 8; unroll 1; line 2"]},
@@ -65,6 +67,7 @@ REFUSED = [
     ("product", "contract", "stage 2; tall 2; deep 8", "expected one of them"),
     ("weights", "contract", "stage 2", "packed already"),
     ("causal", "contract", "stage 2", "without a domain"),
+    ("vector", "contract", "deep 3", "a power of two in 1..16"),
     ("columns", "reduce", "block 4", "only a map that writes its whole output"),
 ]
 AS_CHOSEN = ("detach", "pad")  # copies before other kernels
