@@ -1,8 +1,8 @@
 //===- ContractPlan.cpp: choosing the plan of a contract -------------------===//
 // Takes:    a kernel with a contract and a target.
 // Gives:    a register tile, where operands and sums lie, and what is asked for ahead, by counting cycles and bytes.
-// Keeps:    as Plan.cpp.
-#include "ContractPlan.h"
+// Keeps:    as ChoosePlan.cpp.
+#include "Choosing.h"
 #include "astra/Codegen/Lower.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"

@@ -315,7 +315,7 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       outer.push_back(range(count, rests ? RangeKind::Around : RangeKind::Fold));
       labels[s.kept + i] = idxMul(c, outer.back(), each);
     }
-  UOpRef checked = nullptr;    // the summed label where not all elements of the tile take part
+  UOpRef checked = nullptr; // the summed label where not all elements of the tile take part
   // Steps that are taken together, and the last summed label in those behind them.
   int64_t together = s.domain.empty() && llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole) ? stepsTogether : 1;
   UOpRef last = nullptr, left = nullptr;

@@ -344,8 +344,7 @@ void FunctionEmitter::update(UOpRef fold) {
   std::string acc = value(fold);
   Op op = ops[unsigned(c)];
   unsigned lanes = lanesOf(fold);
-  for (llvm::ArrayRef<UOpRef> rest = fold->tensors().drop_front(); !rest.empty();
-       rest = rest.drop_front(valuesOf(c))) {
+  for (llvm::ArrayRef<UOpRef> rest = fold->tensors().drop_front(); !rest.empty(); rest = rest.drop_front(valuesOf(c))) {
     std::string s;
     if (isVectorOfBools(fold)) {
       std::string m = maskAs(rest[0], maskOf(fold));

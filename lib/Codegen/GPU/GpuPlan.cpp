@@ -3,8 +3,8 @@
 // Gives:    a plan that binds its items to threads.
 // Keeps:    determinism: no measurement, no randomness. Bits: a plan never changes them.
 //
-// The forms and their numbers are the CPU's (Plan.cpp) for a machine with registers of 16 bytes, which is what a thread
-// loads at once; then lanes and blocks become threads:
+// The forms and their numbers are the CPU's (ChoosePlan.cpp) for a machine with registers of 16 bytes, which is what a
+// thread loads at once; then lanes and blocks become threads:
 //   map       an item is one vector, so that neighbouring threads read neighbouring vectors, or one element where they
 //             are no vectors; or, where an operand lies across, a tile that all threads of a block turn
 //   columns   an item is one element: neighbouring threads have neighbouring columns; where that are too few threads an

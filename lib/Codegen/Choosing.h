@@ -1,4 +1,4 @@
-//===- ContractPlan.h: what Plan.cpp and ContractPlan.cpp share ------------===//
+//===- Choosing.h: what the files that choose and check plans share ---------===//
 #pragma once
 #include "astra/Codegen/Plan.h"
 #include "astra/IR/Contract.h"
@@ -19,6 +19,21 @@ unsigned lanesThatMove(const Target &t, UOpRef n, unsigned width);
 
 /// Bytes of all that a kernel reads, at the extents' bounds.
 uint64_t readBytes(const KernelSpec &spec);
+
+/// Of any number in a plan; steps of a sum that columns take together.
+inline constexpr int64_t mostNumber = 4096;
+inline constexpr unsigned mostDeep = 16;
+
+/// Bytes of one row of all that passes between a kernel and its followers.
+uint64_t passedBytes(const KernelSpec &spec);
+
+inline bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
+
+/// Squares for a map that reads an operand across; false, and `p` is as it was, where there is none or they do not pay.
+bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
+
+/// Steps taken together for a contract by columns whose lanes lie across, `line` of them in a line; else `p` stays.
+void chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p);
 
 /// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
 unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan);

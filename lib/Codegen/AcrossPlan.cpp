@@ -1,0 +1,159 @@
+//===- AcrossPlan.cpp: plans of what is read across -------------------------===//
+// Takes:    a kernel that reads an operand across: neighbours of its result are not neighbours there.
+// Gives:    a plan under which it is read by vectors, which are turned in registers (Note [Squares in registers]): the
+//           points of a map, the steps of a sum.
+// Keeps:    as ChoosePlan.cpp.
+#include "Choosing.h"
+#include "astra/Codegen/Lower.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace astra;
+
+static bool isUnrolled(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Unroll; }
+
+/// Whether what is taken at once, the points of a block or the steps of a sum, are neighbours in each operand whose
+/// lanes are not (of a sum in one: what its last steps read is read lane by lane), and there is such a one: it is read
+/// by vectors along them.
+static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  bool any = false;
+  if (k.sink->src.empty()) return false;
+  for (UOpRef n : topoSort(k.sink->src[0])) {
+    if (n->op != Op::Load) continue;
+    bool apart = false, neighbours = false, elsewhere = false;
+    for (const IndexTerm &t : terms(n->src.back())) {
+      bool alone = t.atoms.size() == 1, unrolled = alone && isUnrolled(t.atoms[0]);
+      apart |= alone && isLane(t.atoms[0]) ? t.coefficient != 1 : llvm::any_of(topoSort(t.atoms), isLane);
+      neighbours |= unrolled && t.coefficient == 1;
+      elsewhere |= !unrolled && llvm::any_of(topoSort(t.atoms), isUnrolled);
+    }
+    if (!apart) continue;
+    if (neighbours && !elsewhere)
+      any = true;
+    else if (!plan.deep)
+      return false;
+  }
+  return any;
+}
+
+/// Whether lanes of two lines of the result span no more than the first cache in what is read for them: lines further
+/// apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of which 32 lanes span 32 KiB: 34
+/// and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
+static bool readsNear(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
+  Kernel k = lowerKernel(c, spec, plan);
+  for (UOpRef n : topoSort(k.sink->src[0]))
+    if (n->op == Op::Load)
+      for (const IndexTerm &t : terms(n->src.back())) {
+        bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
+        if (alone ? std::abs(t.coefficient) > int64_t(target.l1Bytes / (2 * lineBytes))
+                  : llvm::any_of(topoSort(t.atoms), isLane))
+          return false;
+      }
+  return true;
+}
+
+/// How many points an item has: at most so many, a multiple of those at once, items alike where that leaves a quarter.
+static unsigned pointsOf(UOpRef around, unsigned most, unsigned once) {
+  unsigned all = most / once;
+  if (!around->isConst()) return all * once;
+  all = std::min<int64_t>(all, around->hi / once);
+  for (unsigned deep = all; 4 * deep >= all; --deep)
+    if (around->hi / once % deep == 0) return deep * once;
+  return all * once;
+}
+
+/// Whether a line of a result is so many lanes again and again.
+static bool isWhole(UOpRef line, unsigned lanes) {
+  return lanes <= mostLanes && line->isConst() && line->hi % lanes == 0;
+}
+
+/// Lanes of a square: a vector, or a cache line of floats where a vector is less and the result's lines are whole ones:
+/// half a line is written twice, and is gone between where lines lie a power of two apart (512^2 doubles transposed for
+/// x86-64-v3 0.30 and 0.13 ms, 1024^2 floats 0.77 and 0.44, 1024 x 784 the same; 1024^2 halves, whose 32 lanes are read
+/// from 64 KiB, 0.52 and 0.83).
+static unsigned squareLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
+  return !storesLines(target) && bytes >= 4 && isWhole(line, lineBytes / bytes) ? lineBytes / bytes : width;
+}
+
+/// Squares of what no cache holds. Memory is the bound, and its lines come earlier to one load after another where a
+/// vector is a line (a rotation of 16^6 floats: 7.2 ms, 9.0 by squares). Where it is less, two lines of a result are
+/// written at once if that reads near, from lines that are read to their ends if they are not long (256^3 floats,
+/// [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8 and 19.7 ms); else items have more points (x86-64-v3,
+/// points of 64 one after another and squares of 256: 4096^2 transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9,
+/// 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
+static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
+                        unsigned bytes, Plan &p) {
+  constexpr unsigned most = 256; // points of an item
+  Plan single = p;
+  single.unroll = 1;
+  if (storesLines(target)) {
+    p = single;
+    return;
+  }
+  single.lanes = 2 * lineBytes / bytes;
+  if (isWhole(in, single.lanes) && readsNear(c, spec, single, target)) {
+    if (around->isConst() && around->hi <= most) single.block = around->hi;
+    p = single;
+    return;
+  }
+  p.block = pointsOf(around, most, p.unroll);
+}
+
+/// An operand that is read across: squares of vectors, turned in a quarter of the registers (half of them gain 2 % and
+/// take twice as long to compile), where some loop goes along it.
+bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                          Plan &p) {
+  constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
+  unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
+  if (!*target.name || width < 2) return false;
+  bool large = idxProduct(c, extents)->lo > int64_t(target.l3Bytes / bytes);
+  for (size_t k = 1; k < extents.size(); ++k) {
+    UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
+    if (in->hi < width) continue;
+    Plan squares = p;
+    squares.merge = k, squares.lanes = squareLanes(target, in, width, bytes);
+    unsigned least = std::min(width, fewest), first = std::min(width, target.vectorRegisters / 4);
+    for (unsigned u = first; u >= least && around->isConst(); u /= 2)
+      if (around->hi % u == 0) { // no point is left over
+        first = u;
+        break;
+      }
+    for (unsigned u = first; u >= least; u /= 2) {
+      if (around->hi < u) continue;
+      squares.unroll = u, squares.block = pointsOf(around, most, u);
+      if (!readsSquares(c, spec, squares)) continue;
+      p = squares;
+      if (large) chooseLarge(c, spec, target, in, around, bytes, p);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How far apart in memory lanes are that do not lie side by side, in bytes: the most of all loads.
+static uint64_t bytesAcross(Context &c, const KernelSpec &spec, const Plan &plan) {
+  uint64_t most = 0;
+  for (UOpRef n : topoSort(lowerKernel(c, spec, plan).sink)) {
+    if (n->op != Op::Load) continue;
+    for (const IndexTerm &t : terms(n->src.back()))
+      if (t.atoms.size() == 1 && isLane(t.atoms[0]) && t.coefficient != 1)
+        most = std::max(most, llvm::SaturatingMultiply<uint64_t>(std::abs(t.coefficient), byteSize(n->dtype)));
+  }
+  return most;
+}
+
+/// A product by columns whose lanes lie across in memory, as of a matrix and a vector: some steps of the sum together,
+/// which are squares in registers then. Sixteen rows at once, so that the chains' latency is less than the squares take
+/// (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in one or two sets
+/// of the first cache (2048 x 2048: 1.62, 0.97 and 1.98 ms).
+void astra::chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p) {
+  constexpr unsigned together = 16, meeting = 2048; // rows; bytes
+  if (!*target.name || spec.heavy->op != Op::Contract || p.lanes < 4) return;
+  Plan steps = p;
+  steps.deep = std::min(p.lanes, mostDeep);
+  if (!readsSquares(c, spec, steps)) return;
+  p = steps;
+  if (line->lo >= 2 * int64_t(together) && bytesAcross(c, spec, p) % meeting)
+    p.unroll = std::max(together / p.lanes, 1u);
+}
