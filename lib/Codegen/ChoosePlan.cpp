@@ -36,7 +36,8 @@ unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
     for (const IndexTerm &t : terms(n->src.back()))
       for (UOpRef a : t.atoms) {
         bool lane = a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Vector;
-        if (lane && (t.atoms.size() > 1 || t.coefficient != 1)) cost += 16;
+        bool backwards = t.atoms.size() == 1 && t.coefficient == -1; // a vector, turned
+        if (lane && (t.atoms.size() > 1 || t.coefficient != 1)) cost += backwards ? 2 : 16;
         if (!lane && a->op != Op::Range && a->op != Op::Dim && llvm::any_of(topoSort(a), isLane))
           cost += lanePrice(t, a, plan);
       }
@@ -65,17 +66,38 @@ static unsigned narrowness(const Target &target, UOpRef line, const Plan &p, uns
   return (1 + ops / opsOfStep) * step * (steps * width - n) / n;
 }
 
-/// Whether the lanes lie side by side in all that is read, or at every other element.
+/// Whether the lanes lie side by side in all that is read, in either direction, or at every other element.
 static bool readsRuns(Context &c, const KernelSpec &spec, const Plan &plan) {
   Kernel k = lowerKernel(c, spec, plan);
   for (UOpRef n : topoSort(k.sink)) {
     if (n->op != Op::Load) continue;
     for (const IndexTerm &t : terms(n->src.back())) {
       bool alone = t.atoms.size() == 1 && isLane(t.atoms[0]);
-      if (alone ? t.coefficient != 1 && t.coefficient != 2 : llvm::any_of(topoSort(t.atoms), isLane)) return false;
+      if (alone ? t.coefficient != 1 && t.coefficient != 2 && t.coefficient != -1
+                : llvm::any_of(topoSort(t.atoms), isLane))
+        return false;
     }
   }
   return true;
+}
+
+/// Whether a load is gated lane by lane. Where the lanes' places are numbers, so is the gate of most vectors.
+static bool gatesLanes(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  return llvm::any_of(topoSort(k.sink), [](UOpRef n) {
+    return n->op == Op::Load && n->src.size() == 3 && llvm::any_of(topoSort(n->src[1]), isLane);
+  });
+}
+
+/// Whether lanes are read backwards.
+static bool readsBackwards(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  return llvm::any_of(topoSort(k.sink), [](UOpRef n) {
+    if (n->op != Op::Load) return false;
+    return llvm::any_of(terms(n->src.back()), [](const IndexTerm &t) {
+      return t.atoms.size() == 1 && isLane(t.atoms[0]) && t.coefficient == -1;
+    });
+  });
 }
 
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
@@ -83,8 +105,9 @@ static bool readsRuns(Context &c, const KernelSpec &spec, const Plan &plan) {
 /// 51 and 18 us).
 static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p) {
-  constexpr int64_t most = 64, fewest = 16; // vectors of a line; lines
-  constexpr unsigned together = 8;          // vectors at once, of a map: sums want registers
+  constexpr int64_t fewest = 16;            // lines
+  constexpr unsigned together = 8, all = 64; // vectors at once, of a map: sums want registers; of a line that is gated
+  const int64_t most = p.kind == PlanKind::Map ? 256 : 64; // vectors of a line
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)),
            width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(c, extents.take_back(p.merge)), lines = idxProduct(c, extents.drop_back(p.merge));
@@ -102,7 +125,13 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
     return;
   unsigned vectors = llvm::divideCeil(n->hi, line.lanes);
   line.unroll = p.unroll > 1 ? p.unroll : std::min(vectors, p.kind == PlanKind::Map ? together : together / 2);
-  if (readsRuns(c, spec, line)) p = line;
+  if (!readsRuns(c, spec, line)) return;
+  p = line;
+  // Elements that no mask is for are gated one by one, in as few and as short vectors as can be (u8 1000 x 1000, padded
+  // to 1002 x 1003, for x86-64-v3: 157 us, all vectors of 32 at once 89, of 16 56).
+  if (bytes >= target.maskedBytes || p.kind != PlanKind::Map || !n->isConst() || !gatesLanes(c, spec, p)) return;
+  while (p.lanes * bytes > 16 && n->hi <= int64_t(all * p.lanes / 2)) p.lanes /= 2;
+  if (unsigned whole = llvm::divideCeil(n->hi, p.lanes); whole <= all) p.unroll = whole;
 }
 
 /// Sums over windows, by columns: a window's place is computed once for a line of the innermost dim, where that is some
@@ -198,6 +227,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   unsigned ops = 0;
   for (UOpRef n : topoSort(out.value)) ops += has(n->op, Elementwise);
   if (int64_t serial = serialAxis(spec); serial >= 0) {
+    constexpr unsigned mostTogether = 8;
     // Lanes along what lies inside of the serial axis, where they are neighbours all the way.
     auto extents = memoryExtents(c, out.layout, v->shape);
     UOpRef inner = c.index(1);
@@ -206,6 +236,11 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
     p.merge = std::max(p.merge, 1u);
     if (p.lanes > 1 && slowness(c, spec, p) >= 16) p.lanes = 1;
+    // Several vectors hide the latency of what runs, and read more of each line, where items are left.
+    UOpRef outer = c.index(1);
+    for (unsigned d = 0; d + p.merge + 1 < rank; ++d) outer = idxMul(c, outer, extents[d]);
+    p.unroll = p.lanes == w ? mostTogether : 1;
+    while (p.unroll > 1 && idxMul(c, inner, outer)->lo < int64_t(4 * p.unroll * p.lanes)) p.unroll /= 2;
     return p;
   }
   if (rank == 0) {
@@ -260,11 +295,10 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8, mostStatements = 512;
     unsigned partBytes = 512;
     UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
-    bool apart = extents.back()->lo >= int64_t(pageBytes / bytes) && 2 * target.vectorBytes == lineBytes;
-    if (apart && p.lanes == w && bytes >= 4 && ops <= little) {
-      partBytes *= 2, p.lanes *= 2;
-      if (readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
-    }
+    uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);
+    bool simple = p.lanes == w && bytes >= 4 && ops <= little && 2 * target.vectorBytes == lineBytes;
+    if (simple && rowBytes >= pageBytes * 3 / 4 && readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
+    if (simple && rowBytes >= pageBytes) partBytes *= 2, p.lanes *= 2;
     unsigned wide = std::max(1u, partBytes / (p.lanes * bytes)), all = statements(c, spec, p, target);
     auto few = [&] { return p.lanes < w || n->lo < int64_t(4 * wide * p.lanes); }; // items for the threads
     while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
@@ -291,7 +325,14 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
   }
   chooseLine(c, spec, target, extents, p);
-  return p;
+  // Several merged dims, where what is read begins and ends within a vector or goes backwards: items are lines of one, if
+  // they can be (1000 x 300 beside 1000 x 500: 197 and 163 us; lines of 1000 backwards: 304 and 207).
+  constexpr int64_t longLine = 8; // vectors; not so of 16 floats, each of whose lines begins and ends (22 and 35 us)
+  if (p.line || p.merge < 2 || extents.back()->lo < longLine * w) return p;
+  Plan line = p;
+  line.merge = 1;
+  chooseLine(c, spec, target, extents, line);
+  return line.line && (gatesLanes(c, spec, line) || readsBackwards(c, spec, line)) ? line : p;
 }
 
 /// Results that no cache holds until they are read go past them: a line is not read before it is written (transposition

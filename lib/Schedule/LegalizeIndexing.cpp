@@ -83,37 +83,49 @@ UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   return b.gather(x, below, 0);
 }
 
-/// a[i] = a[i-s] op a[i] for s = 1, 2, 4 ... below `limit`, at all places whose `position` is s or more.
-static UOpRef running(Builder &b, UOpRef a, int64_t axis, Op op, UOpRef position, int64_t limit) {
+/// a[i] = a[i-s] op a[i] for s = 1, 2, 4, 8 at all places that are s or more into their block of 16 along the last axis.
+static UOpRef runningInBlocks(Builder &b, UOpRef a, Op op) {
+  size_t axis = a->rank() - 1;
+  int64_t n = a->shape[axis]->hi, last = 15;
+  DType t = n <= INT32_MAX ? DType::I32 : DType::I64;
+  UOpRef position = b.bin(Op::And, b.iota(t, a->shape, axis), b.litInt(t, last));
   SmallVector<UOpRef, 6> zero(a->rank(), b.idx(0)), size = shapeOf(a);
-  for (int64_t s = 1; s < limit; s *= 2) {
+  for (int64_t s = 1; s <= std::min(last, n - 1); s *= 2) {
     auto lo = zero;
     lo[axis] = b.idx(s);
     UOpRef shifted = b.shrink(b.pad(a, lo, zero), zero, size);
-    a = b.select(b.lt(position, b.litInt(DType::I64, s)), a, b.bin(op, shifted, a));
+    a = b.select(b.lt(position, b.litInt(t, s)), a, b.bin(op, shifted, a));
   }
   return a;
 }
 
+/// Along the last axis by blocks of 16, whose order N4 has for floats, and any will do for what is exact.
 UOpRef astra::legalizeCumulate(Builder &b, UOpRef r) {
   UOpRef x = r->src[0];
   int64_t axis = r->ints[1], last = int64_t(x->rank()) - 1;
   CumulateKind kind = CumulateKind(r->ints[0]);
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min};
   Op op = ops[int(kind)];
-  UOpRef n = x->shape[axis], i = b.iota(DType::I64, x->shape, axis), c16 = b.litInt(DType::I64, 16);
-  // What is exact in any order runs over the whole axis at once.
-  if (!isFloat(x->dtype) || kind == CumulateKind::Max || kind == CumulateKind::Min)
-    return running(b, x, axis, op, i, n->hi);
   if (axis != last) return r;
-  UOpRef a = running(b, x, last, op, b.bin(Op::Mod, i, c16), 16);
+  UOpRef n = x->shape[axis], a = runningInBlocks(b, x, op), c16 = b.idx(16), blocks = idxDiv(b.c, n, c16);
+  if (n->hi <= 16) return a;
   // The chain of the blocks' last outputs, each the block's own plus the one before.
-  UOpRef blocks = idxDiv(b.c, n, b.idx(16)), number = b.iota(DType::I64, {blocks}, 0);
-  UOpRef ends = b.gather(a, b.add(b.mul(number, c16), b.litInt(DType::I64, 15)), last);
-  auto column = shapeOf(ends), row = column;
-  column.push_back(b.idx(1));
-  UOpRef chain = b.reshape(b.cumulate(kind, b.reshape(ends, column), last), row);
-  UOpRef flat = b.iota(DType::I64, {n}, 0), block = b.bin(Op::FloorDiv, flat, c16);
-  UOpRef before = b.gather(chain, b.sub(block, b.litInt(DType::I64, 1)), last);
-  return b.select(b.lt(i, c16), a, b.bin(op, a, before));
+  SmallVector<UOpRef, 6> zero(x->rank() + 1, b.idx(0)), whole = shapeOf(x), column = whole, lo = zero;
+  whole[last] = idxMul(b.c, blocks, c16);
+  column[last] = blocks;
+  auto inBlocks = column, ends = column;
+  inBlocks.push_back(c16), ends.push_back(b.idx(1));
+  lo.back() = b.idx(15);
+  UOpRef first = b.shrink(a, llvm::ArrayRef(zero).drop_back(), whole);
+  UOpRef chain = b.cumulate(kind, b.shrink(b.reshape(first, inBlocks), lo, ends), last);
+  // Beside each element what came before its block; beside the first block nothing.
+  lo = zero;
+  lo[last] = b.idx(1);
+  auto all = shapeOf(x);
+  inBlocks[last] = idxAdd(b.c, blocks, b.idx(1));
+  all[last] = idxMul(b.c, inBlocks[last], c16);
+  UOpRef before = b.reshape(b.expand(b.pad(chain, lo, zero), inBlocks), all);
+  before = b.shrink(before, llvm::ArrayRef(zero).drop_back(), shapeOf(x));
+  DType t = n->hi <= INT32_MAX ? DType::I32 : DType::I64;
+  return b.select(b.lt(b.iota(t, x->shape, axis), b.litInt(t, 16)), a, b.bin(op, a, before));
 }

@@ -131,7 +131,7 @@ Error Search::begin(const Tuning &tuning, SearchReport &report) {
     x.kernel = i, x.launches = occasions[i].launches, x.heuristic = choosePlan(c, spec, target);
     x.first = x.best = llvm::cantFail(parsePlan(k.kernel.plan));
     x.before = x.after = seconds;
-    x.mostNodes = 2 * topoSort(k.kernel.sink).size() + 2000;
+    x.mostNodes = topoSort(k.kernel.sink).size() + 2000;
     x.leastItems = std::min<int64_t>(*n, target.cores);
     x.tried.insert(text(x.best));
     x.lowered.insert(identity(lowerKernel(c, spec, x.best)));
