@@ -105,7 +105,7 @@ static bool readsBackwards(Context &c, const KernelSpec &spec, const Plan &plan)
 /// 51 and 18 us).
 static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p) {
-  constexpr int64_t fewest = 16;            // lines
+  constexpr int64_t fewest = 16;             // lines
   constexpr unsigned together = 8, all = 64; // vectors at once, of a map: sums want registers; of a line that is gated
   const int64_t most = p.kind == PlanKind::Map ? 256 : 64; // vectors of a line
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)),
@@ -246,6 +246,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   if (rank == 0) {
     p.merge = 0;
     if (spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
+    if (spec.heavy) chooseBlocks(c, spec, target, p);
     return p;
   }
   if (writesRows(spec)) { // several vectors a step where the last pass is short
@@ -308,6 +309,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   }
   if (reduces) {
     chooseSteps(c, spec, target, idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge)), p);
+    chooseBlocks(c, spec, target, p);
     return p.deep ? p : chooseWindows(c, spec, target, extents, p);
   }
   if (least >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
@@ -325,8 +327,8 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
   }
   chooseLine(c, spec, target, extents, p);
-  // Several merged dims, where what is read begins and ends within a vector or goes backwards: items are lines of one, if
-  // they can be (1000 x 300 beside 1000 x 500: 197 and 163 us; lines of 1000 backwards: 304 and 207).
+  // Several merged dims, where what is read begins and ends within a vector or goes backwards: items are lines of one,
+  // if they can be (1000 x 300 beside 1000 x 500: 197 and 163 us; lines of 1000 backwards: 304 and 207).
   constexpr int64_t longLine = 8; // vectors; not so of 16 floats, each of whose lines begins and ends (22 and 35 us)
   if (p.line || p.merge < 2 || extents.back()->lo < longLine * w) return p;
   Plan line = p;

@@ -29,11 +29,18 @@ uint64_t passedBytes(const KernelSpec &spec);
 
 inline bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
 
+/// The most blocks that the chain of a contract has, where they can be lanes of a vector: it is of floats, over one
+/// label without a domain, and the operands are indexed by labels alone; else 0.
+int64_t blocksOf(UOpRef contract);
+
 /// Squares for a map that reads an operand across; false, and `p` is as it was, where there is none or they do not pay.
 bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
 
 /// Steps taken together for a contract by columns whose lanes lie across, `line` of them in a line; else `p` stays.
 void chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p);
+
+/// Blocks of a chain as lanes for few long sums; else `p` stays.
+void chooseBlocks(Context &c, const KernelSpec &spec, const Target &target, Plan &p);
 
 /// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
 unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan);

@@ -27,6 +27,7 @@ Kernel Lowering::run() {
     if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
   }
   if (plan.kind == PlanKind::Columns && plan.deep) values.stepsTogether = plan.deep;
+  if (plan.kind == PlanKind::Columns && plan.block) values.blocksTogether = plan.block;
   if (plan.kind == PlanKind::Contract)
     contract();
   else if (plan.kind == PlanKind::Rows && writesRows(spec))
@@ -172,7 +173,7 @@ void Lowering::blocks() {
 void Lowering::map() {
   if (plan.kind == PlanKind::Columns && plan.spread) return spread();
   if (plan.turn) return turned();
-  if (plan.block) return blocks();
+  if (plan.block && plan.kind == PlanKind::Map) return blocks();
   if (plan.line) return lines();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);

@@ -180,7 +180,14 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
   bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
-  if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+  if (p.kind == PlanKind::Columns && p.block) { // blocks of a chain, as lanes
+    if (!sums || p.threads || p.lanes * p.unroll != 1 || !p.deep || p.line || !blocksOf(heavy))
+      return bad(
+          "block " + n(p.block) +
+          "; of columns, only of a contract of floats over one label, on a CPU, with vector 1, unroll 1 and deep");
+    if (!llvm::isPowerOf2_32(p.block) || p.block < 2 || p.block > mostLanes)
+      return bad("block " + n(p.block) + "; of columns, expected a power of two in 2.." + n(mostLanes));
+  } else if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks");
   if (p.line > 2) return bad("line " + n(p.line) + "; expected 0, 1 or 2");
   bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;

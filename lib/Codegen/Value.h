@@ -41,6 +41,7 @@ public:
   // another.
   unsigned reduceLanes = 0;               // 0: columns
   int64_t stepsTogether = 1;              // steps of a contract's sum, by columns
+  int64_t blocksTogether = 1;             // blocks of its chain that are lanes of a vector
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
   unsigned rowLanes = 0;                  // elements of a row that are kept or written at once
   // Of a GPU: the threads of an item that share a reduction. Chunks of a sum are dealt to `chunks` of them, or of their
@@ -188,6 +189,7 @@ private:
   /// The loops along a sum whose accumulators rest every `deep` steps: the outer ones are of kind around.
   llvm::SmallVector<UOpRef, 6> restingLoops(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels);
   UOpRef turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
+  UOpRef sumOfBlocks(UOpRef r, const ContractSpec &s, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef keptRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef indexFrom(UOpRef scalar);

@@ -264,8 +264,49 @@ static std::pair<UOpRef, UOpRef> extremes(Context &c, UOpRef x) {
   return {least, most};
 }
 
+/// A long sum whose blocks of chain512 are lanes of vectors: their sums rest in memory and are added in their order,
+/// then come the blocks that are left. Of one label, all of which takes part.
+UOpRef ValueAt::sumOfBlocks(UOpRef r, const ContractSpec &s, ArrayRef<UOpRef> index, UOpRef gate) {
+  UOpRef length = r->indices()[s.kept], start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
+  UOpRef block = c.index(512), lanes = c.index(blocksTogether);
+  auto folded = [&](UOpRef first, ArrayRef<UOpRef> values, ArrayRef<UOpRef> ranges) {
+    SmallVector<UOpRef, 6> src{first};
+    src.append(values.begin(), values.end());
+    src.append(ranges.begin(), ranges.end());
+    return c.make(Op::Fold, src, {int64_t(values.size() == 2 ? Combine::Fma : Combine::Add), int64_t(values.size())});
+  };
+  auto chain = [&](UOpRef begin, UOpRef n) {
+    auto steps = [&](UOpRef first, UOpRef at, ArrayRef<UOpRef> ranges) {
+      SmallVector<UOpRef, 8> labels(index.begin(), index.end());
+      labels.push_back(simplifyIndex(c, idxAdd(c, begin, at)));
+      UOpRef takesPart = nullptr, a = operand(r->src[0], s.a, labels, takesPart, gate),
+             b = operand(r->src[1], s.b, labels, takesPart, gate);
+      return folded(first, {asProduct(a, r), asProduct(b, r)}, ranges);
+    };
+    UOpRef each = c.index(stepsTogether), whole = simplifyIndex(c, idxDiv(c, n, each)),
+           rest = simplifyIndex(c, idxMod(c, n, each)), k = range(whole, RangeKind::Fold),
+           within = range(each, RangeKind::Unroll);
+    UOpRef v = steps(start, idxAdd(c, idxMul(c, k, each), within), {k, within});
+    if (rest->hi <= 0) return v;
+    UOpRef left = range(rest, RangeKind::Fold);
+    return steps(v, idxAdd(c, idxMul(c, whole, each), left), {left});
+  };
+  UOpRef groups = simplifyIndex(c, idxDiv(c, length, idxMul(c, block, lanes))), all = idxMul(c, groups, lanes),
+         q = range(groups, RangeKind::Fold), lane = range(lanes, RangeKind::Vector);
+  UOpRef sums = c.make(Op::Stage, {chain(idxMul(c, idxAdd(c, idxMul(c, q, lanes), lane), block), block), q, lane});
+  UOpRef e = range(simplifyIndex(c, all), RangeKind::Fold);
+  UOpRef v = folded(start, {c.make(Op::At, {sums, idxDiv(c, e, lanes), idxMod(c, e, lanes)}, {1})}, {e});
+  UOpRef left = simplifyIndex(c, idxSub(c, idxCeilDiv(c, length, block), all));
+  if (left->hi > 0) {
+    UOpRef i = range(left, RangeKind::Fold), begin = idxMul(c, idxAdd(c, all, i), block);
+    v = folded(v, {chain(begin, simplifyIndex(c, idxMin(c, block, idxSub(c, length, begin))))}, {i});
+  }
+  return zeroIfEmpty(c, v, {length});
+}
+
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  if (blocksTogether > 1 && r == spec.heavy) return sumOfBlocks(r, s, index, gate);
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
                    limits = r->indices().drop_front(s.kept + s.reduced);
   ArrayRef<UOpRef> lengths = extents.drop_front(s.kept);

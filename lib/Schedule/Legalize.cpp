@@ -93,7 +93,8 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
     SmallVector<UOpRef, 4> read = shapeOf(operands[o]); // an axis that a label alone indexes is as long as it
     for (unsigned d = 0; d < x->rank(); ++d)
       if (forms[d].isLabel()) read[d] = extents[forms[d].terms[0].first];
-    if (read != shapeOf(operands[o])) operands[o] = b.shrink(operands[o], SmallVector<UOpRef, 4>(x->rank(), zero), read);
+    if (read != shapeOf(operands[o]))
+      operands[o] = b.shrink(operands[o], SmallVector<UOpRef, 4>(x->rank(), zero), read);
     changed = true;
   }
   if (!changed) return r;

@@ -83,7 +83,8 @@ UOpRef astra::legalizeCompact(Builder &b, UOpRef r) {
   return b.gather(x, below, 0);
 }
 
-/// a[i] = a[i-s] op a[i] for s = 1, 2, 4, 8 at all places that are s or more into their block of 16 along the last axis.
+/// a[i] = a[i-s] op a[i] for s = 1, 2, 4, 8 at all places that are s or more into their block of 16 along the last
+/// axis.
 static UOpRef runningInBlocks(Builder &b, UOpRef a, Op op) {
   size_t axis = a->rank() - 1;
   int64_t n = a->shape[axis]->hi, last = 15;

@@ -46,6 +46,7 @@
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
 //   columns:  merge 1; vector 8; unroll 2; deep 8                 a contract's, 8 steps of the sum together: what lies
 //                                                                 across is read by vectors, and turned in registers
+//   columns:  merge 0; vector 1; unroll 1; block 8; deep 16       of a dot product, 8 blocks of its chain side by side
 #pragma once
 #include "astra/Codegen/Target.h"
 #include "astra/Schedule/Program.h"
@@ -95,7 +96,8 @@ struct Plan {
   // on; their sums rest in memory. 0: each tile goes to the end.
   // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
   // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded.
-  // columns of a contract, of a CPU: so many steps of the sum together; 0: one
+  // columns of a contract, of a CPU: so many steps of the sum together; 0: one. With block: so many blocks of the chain
+  // are lanes of a vector, whose sums are added in order
   unsigned tall = 0, deep = 0, pipeline = 1;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and threads / turn
   // along that one, a thread an element; operands that lie the other way round are turned in memory that the threads

@@ -40,6 +40,8 @@ PLANS = {
                            "ahead 8; m 2", "m 1 2; tall 2; deep 7; unroll 2", "m; rows 1; unroll 2"]},
     "vector": {"contract": ["deep 4; unroll 1", "deep 16; unroll 2", "vector 4; unroll 3; deep 2", "deep 8; line 2; unroll 3", "unroll 1; deep 1"]},
     "vectors": {"contract": ["deep 4; vector 4; merge 1; unroll 1", "deep 16; vector 8; merge 1; unroll 1", "deep 8; merge 2; vector 16; unroll 1"]},
+    "dot": {"contract": ["block 4; deep 8", "block 16; deep 2", "block 2; deep 16; ahead 3"]},
+    "dots": {"contract": ["block 2; deep 4", "block 16; deep 8", "columns: merge 1; vector 1; unroll 1"]},
     "depthwise": {"contract": ["tall 2; deep 5; rows 2", "block 3; rows 2; unroll 1", "rows 3; unroll 2", "m 1; rows 5; unroll 1", "m; rows 1; unroll 2"]},
     "images": {"contract": ["rows 3; vector 8; unroll 2; line 2", "rows 2; vector 4; unroll 4; line 2", "m; rows 1; vector 8; unroll 2; line 2",
                             "rows 2; vector 8; unroll 2; line 0", "columns: merge 1; vector 8; unroll 1; line 2"]},
@@ -68,7 +70,9 @@ REFUSED = [
     ("weights", "contract", "stage 2", "packed already"),
     ("causal", "contract", "stage 2", "without a domain"),
     ("vector", "contract", "deep 3", "a power of two in 1..16"),
-    ("columns", "reduce", "block 4", "only a map that writes its whole output"),
+    ("dot", "contract", "block 3", "a power of two in 2..64"),
+    ("vector", "contract", "block 8", "with vector 1, unroll 1 and deep"),
+    ("columns", "reduce", "block 4", "only of a contract of floats over one label"),
 ]
 AS_CHOSEN = ("detach", "pad")  # copies before other kernels
 
