@@ -144,7 +144,7 @@ static uint64_t bytesAcross(Context &c, const KernelSpec &spec, const Plan &plan
 }
 
 int64_t astra::blocksOf(UOpRef r) {
-  constexpr int64_t most = int64_t(1) << 30; // elements: the blocks' sums are 8 MiB
+  constexpr int64_t most = int64_t(1) << 30; // elements: the blocks' sums are 16 MiB at most
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
   if (!isFloat(r->dtype) || s.reduced != 1 || !s.domain.empty() || !llvm::all_of(s.a, isLabel) ||

@@ -81,6 +81,26 @@ static bool readsRuns(Context &c, const KernelSpec &spec, const Plan &plan) {
   return true;
 }
 
+static constexpr unsigned mostStatements = 512; // of a step
+
+/// About how many statements of whole vectors one of a plan's steps is, which a C compiler's time grows with: a
+/// quotient of integers is one for each lane, a float of two bytes or less is made of some (the least of columns of i8
+/// by a modulus, 1024 at once: 44 s).
+static unsigned statements(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
+  constexpr unsigned ofSmallFloat = 8;
+  Kernel k = lowerKernel(c, spec, plan);
+  unsigned count = 0;
+  for (UOpRef n : topoSort(k.sink)) {
+    if (!has(n->op, Elementwise) || n->isIndex()) continue;
+    unsigned vectors = llvm::divideCeil(plan.lanes * std::max(1u, byteSize(n->dtype)), target.vectorBytes);
+    bool divides = (n->op == Op::FloorDiv || n->op == Op::Mod) && !isFloat(n->dtype);
+    auto isSmall = [](DType t) { return isFloat(t) && byteSize(t) < 4; };
+    bool converts = n->op == Op::Cast && (isSmall(n->dtype) || isSmall(n->src[0]->dtype));
+    count += divides ? plan.lanes : converts ? ofSmallFloat * vectors : vectors;
+  }
+  return count;
+}
+
 /// Whether a load is gated lane by lane. Where the lanes' places are numbers, so is the gate of most vectors.
 static bool gatesLanes(Context &c, const KernelSpec &spec, const Plan &plan) {
   Kernel k = lowerKernel(c, spec, plan);
@@ -131,7 +151,8 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   // to 1002 x 1003, for x86-64-v3: 157 us, all vectors of 32 at once 89, of 16 56).
   if (bytes >= target.maskedBytes || p.kind != PlanKind::Map || !n->isConst() || !gatesLanes(c, spec, p)) return;
   while (p.lanes * bytes > 16 && n->hi <= int64_t(all * p.lanes / 2)) p.lanes /= 2;
-  if (unsigned whole = llvm::divideCeil(n->hi, p.lanes); whole <= all) p.unroll = whole;
+  unsigned here = llvm::divideCeil(n->hi, p.lanes);
+  if (here <= all && here * statements(c, spec, p, target) <= 4 * mostStatements) p.unroll = here;
 }
 
 /// Sums over windows, by columns: a window's place is computed once for a line of the innermost dim, where that is some
@@ -165,24 +186,6 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
     if (!lane && llvm::none_of(n->src, [&](UOpRef s) { return varies.contains(s); })) continue;
     varies.insert(n);
     count += !lane && !n->isConst();
-  }
-  return count;
-}
-
-/// About how many statements of whole vectors one of a plan's steps is, which a C compiler's time grows with: a
-/// quotient of integers is one for each lane, a float of two bytes or less is made of some (the least of columns of i8
-/// by a modulus, 1024 at once: 44 s).
-static unsigned statements(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
-  constexpr unsigned ofSmallFloat = 8;
-  Kernel k = lowerKernel(c, spec, plan);
-  unsigned count = 0;
-  for (UOpRef n : topoSort(k.sink)) {
-    if (!has(n->op, Elementwise) || n->isIndex()) continue;
-    unsigned vectors = llvm::divideCeil(plan.lanes * std::max(1u, byteSize(n->dtype)), target.vectorBytes);
-    bool divides = (n->op == Op::FloorDiv || n->op == Op::Mod) && !isFloat(n->dtype);
-    auto isSmall = [](DType t) { return isFloat(t) && byteSize(t) < 4; };
-    bool converts = n->op == Op::Cast && (isSmall(n->dtype) || isSmall(n->src[0]->dtype));
-    count += divides ? plan.lanes : converts ? ofSmallFloat * vectors : vectors;
   }
   return count;
 }
@@ -293,7 +296,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     // little is computed: twice as much, lines at once, and of what no second cache holds rows are asked for ahead
     // (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5, 14.0
     // and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
-    constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8, mostStatements = 512;
+    constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8;
     unsigned partBytes = 512;
     UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
     uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);

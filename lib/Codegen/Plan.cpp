@@ -181,10 +181,12 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
   bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
   if (p.kind == PlanKind::Columns && p.block) { // blocks of a chain, as lanes
-    if (!sums || p.threads || p.lanes * p.unroll != 1 || !p.deep || p.line || !blocksOf(heavy))
-      return bad(
-          "block " + n(p.block) +
-          "; of columns, only of a contract of floats over one label, on a CPU, with vector 1, unroll 1 and deep");
+    if (!sums || p.threads || !blocksOf(heavy))
+      return bad("block " + n(p.block) +
+                 "; of columns, only of a contract of floats over one label of 512 to 2^30, by " +
+                 "which alone operands are indexed, on a CPU");
+    if (p.lanes * p.unroll != 1 || !p.deep || p.line)
+      return bad("block " + n(p.block) + "; of columns, expected vector 1, unroll 1, a deep and no line");
     if (!llvm::isPowerOf2_32(p.block) || p.block < 2 || p.block > mostLanes)
       return bad("block " + n(p.block) + "; of columns, expected a power of two in 2.." + n(mostLanes));
   } else if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))

@@ -83,6 +83,8 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
       auto known = before->constIndex();
       if (!known) continue; // a symbolic start: the gates stay
       if (*known == 0 && after->hi == 0) continue;
+      constexpr int64_t much = int64_t(1) << 20; // elements beside the axis, which padding would have in memory
+      if (*known > much || after->hi > much) continue;
       lo[d] = before;
       hi[d] = after;
       f.constant += *known;

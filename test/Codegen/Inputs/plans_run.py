@@ -71,7 +71,7 @@ REFUSED = [
     ("causal", "contract", "stage 2", "without a domain"),
     ("vector", "contract", "deep 3", "a power of two in 1..16"),
     ("dot", "contract", "block 3", "a power of two in 2..64"),
-    ("vector", "contract", "block 8", "with vector 1, unroll 1 and deep"),
+    ("vector", "contract", "block 8", "expected vector 1, unroll 1, a deep and no line"),
     ("columns", "reduce", "block 4", "only of a contract of floats over one label"),
 ]
 AS_CHOSEN = ("detach", "pad")  # copies before other kernels
