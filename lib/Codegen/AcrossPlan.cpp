@@ -131,15 +131,21 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
   return false;
 }
 
-/// How far apart in memory lanes are that do not lie side by side, in bytes: the most of all loads.
-static uint64_t bytesAcross(Context &c, const KernelSpec &spec, const Plan &plan) {
-  uint64_t most = 0;
+llvm::SmallVector<LaneStep, 4> astra::laneSteps(Context &c, const KernelSpec &spec, const Plan &plan) {
+  llvm::SmallVector<LaneStep, 4> steps;
   for (UOpRef n : topoSort(lowerKernel(c, spec, plan).sink)) {
     if (n->op != Op::Load) continue;
     for (const IndexTerm &t : terms(n->src.back()))
-      if (t.atoms.size() == 1 && isLane(t.atoms[0]) && t.coefficient != 1)
-        most = std::max(most, llvm::SaturatingMultiply<uint64_t>(std::abs(t.coefficient), byteSize(n->dtype)));
+      if (t.atoms.size() == 1 && isLane(t.atoms[0])) steps.push_back({t.coefficient, byteSize(n->dtype)});
   }
+  return steps;
+}
+
+/// How far apart in memory lanes are that do not lie side by side, in bytes: the most of all loads.
+static uint64_t bytesAcross(Context &c, const KernelSpec &spec, const Plan &plan) {
+  uint64_t most = 0;
+  for (const LaneStep &s : laneSteps(c, spec, plan))
+    if (s.elements != 1) most = std::max(most, llvm::SaturatingMultiply<uint64_t>(std::abs(s.elements), s.bytes));
   return most;
 }
 

@@ -111,13 +111,7 @@ static bool gatesLanes(Context &c, const KernelSpec &spec, const Plan &plan) {
 
 /// Whether lanes are read backwards.
 static bool readsBackwards(Context &c, const KernelSpec &spec, const Plan &plan) {
-  Kernel k = lowerKernel(c, spec, plan);
-  return llvm::any_of(topoSort(k.sink), [](UOpRef n) {
-    if (n->op != Op::Load) return false;
-    return llvm::any_of(terms(n->src.back()), [](const IndexTerm &t) {
-      return t.atoms.size() == 1 && isLane(t.atoms[0]) && t.coefficient == -1;
-    });
-  });
+  return llvm::any_of(laneSteps(c, spec, plan), [](const LaneStep &s) { return s.elements == -1; });
 }
 
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where

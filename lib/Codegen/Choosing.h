@@ -33,6 +33,14 @@ inline bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]
 /// label without a domain, and the operands are indexed by labels alone; else 0.
 int64_t blocksOf(UOpRef contract);
 
+/// By how many elements, of so many bytes, an address of a load grows from lane to lane.
+struct LaneStep {
+  int64_t elements;
+  unsigned bytes;
+};
+/// Of each load of a lowering that has lanes in its address.
+llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, const Plan &plan);
+
 /// Squares for a map that reads an operand across; false, and `p` is as it was, where there is none or they do not pay.
 bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
 
