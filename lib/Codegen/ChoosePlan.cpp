@@ -12,6 +12,13 @@
 
 using namespace astra;
 
+/// Bytes of what lanes hold: of a reduction's values, which a result may be wider than (places of extremes), else of
+/// the result's.
+static unsigned laneBytes(const KernelSpec &spec) {
+  bool reduces = spec.heavy && spec.heavy->op == Op::Reduce;
+  return std::max(1u, byteSize(reduces ? spec.heavy->dtype : storedPoints(spec)->dtype));
+}
+
 /// The price of an address of which each lane computes a part by itself: a gather. In a map little where that leads to
 /// neighbours and every vector takes the same part of its lines, and less the fewer lanes there are (60,000 elements in
 /// lines of 3, u8 for x86-64-v3, four vectors of 32 at once: 4.5 to 8 ns a vector; lines of 4: 1.2).
@@ -122,8 +129,7 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   constexpr int64_t fewest = 16;             // lines
   constexpr unsigned together = 8, all = 64; // vectors at once, of a map: sums want registers; of a line that is gated
   const int64_t most = p.kind == PlanKind::Map ? 256 : 64; // vectors of a line
-  unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)),
-           width = std::max(1u, target.vectorBytes / bytes);
+  unsigned bytes = laneBytes(spec), width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(c, extents.take_back(p.merge)), lines = idxProduct(c, extents.drop_back(p.merge));
   if (!*target.name || storedPoints(spec) != spec.outputs[0].value || p.block) return; // a thread of a GPU has none
   if (n->hi < 2 || n->hi > most * width || lines->lo < fewest) return;
@@ -154,8 +160,7 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
 /// place: 0.34 and 0.26).
 static Plan chooseWindows(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           Plan p) {
-  unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)),
-           width = std::max(1u, target.vectorBytes / bytes);
+  unsigned width = std::max(1u, target.vectorBytes / laneBytes(spec));
   Plan line = p;
   line.merge = 1;
   if (extents.back()->lo >= int64_t(2 * width)) chooseLine(c, spec, target, extents, line);
@@ -219,8 +224,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   p = Plan();
   const Placed &out = spec.outputs[0];
   UOpRef v = storedPoints(spec);
-  unsigned bytes = std::max(1u, byteSize(v->dtype)), rank = out.layout.dims.size(),
-           w = std::max(1u, target.vectorBytes / bytes);
+  unsigned bytes = laneBytes(spec), rank = out.layout.dims.size(), w = std::max(1u, target.vectorBytes / bytes);
   unsigned ops = 0;
   for (UOpRef n : topoSort(out.value)) ops += has(n->op, Elementwise);
   if (int64_t serial = serialAxis(spec); serial >= 0) {
@@ -322,6 +326,8 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   if (unsigned nodes = perLane(c, spec, p); nodes > 1) {
     while (p.unroll > 1 && nodes * p.lanes * p.unroll > most) p.unroll /= 2;
     while (p.lanes > 4 && nodes * p.lanes > most) p.lanes /= 2;
+    if (v == out.value) chooseGather(c, spec, target, extents, p);
+    if (p.block) return p;
   }
   chooseLine(c, spec, target, extents, p);
   // Several merged dims, where what is read begins and ends within a vector or goes backwards: items are lines of one,

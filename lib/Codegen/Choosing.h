@@ -44,6 +44,9 @@ llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, con
 /// Squares for a map that reads an operand across; false, and `p` is as it was, where there is none or they do not pay.
 bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
 
+/// Rows of a gather along the innermost axis taken together; else `p` stays.
+void chooseGather(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
+
 /// Steps taken together for a contract by columns whose lanes lie across, `line` of them in a line; else `p` stays.
 void chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p);
 

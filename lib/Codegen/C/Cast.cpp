@@ -10,27 +10,38 @@
 using namespace astra;
 using namespace astra::cemit;
 
-// In the patterns `#` names the f32 side and `$` the small one (Helpers.cpp has the names).
+// In the patterns `@` names the f32 side and `$` the small one (Helpers.cpp has the names); `half` is the compiler's
+// own type of what $T has the bits of. Both ways are one instruction where F16C or AArch64 has it: it rounds by MXCSR
+// or FPCR, to nearest even (N8), and a NaN's payload, which it keeps otherwise, is nobody's to see (N6).
 namespace {
 
 constexpr const char f16ToF32[] = // f16's bits as f32's are too small by 2^112; the product is exact, subnormals too
-    "#U x = $CVT(#U, a);\n"
-    "  #U m = (x & 0x7fffu) << 13;\n"
-    "  #T v = #asT(m) * 0x1p112f;\n"
-    "  #U r = $SEL(#U, m >= 0xf800000u, m | 0x7f800000u, #asU(v));\n"
-    "  return #asT(r | ((x & 0x8000u) << 16));";
-constexpr const char bf16ToF32[] = "#U x = $CVT(#U, a);\n  return #asT(x << 16);";
+    "  half h;\n"
+    "  __builtin_memcpy(&h, &a, sizeof h);\n"
+    "  return $CVT(@T, h);\n"
+    "#else\n"
+    "  @U x = $CVT(@U, a);\n"
+    "  @U m = (x & 0x7fffu) << 13;\n"
+    "  @T v = @asT(m) * 0x1p112f;\n"
+    "  @U r = $SEL(@U, m >= 0xf800000u, m | 0x7f800000u, @asU(v));\n"
+    "  return @asT(r | ((x & 0x8000u) << 16));\n#endif";
+constexpr const char bf16ToF32[] = "@U x = $CVT(@U, a);\n  return @asT(x << 16);";
 constexpr const char f32ToF16[] = // to nearest even: in the f32 adder for subnormals, by carry for the others
-    "#U x = #asU(a), m = x & 0x7fffffffu;\n"
-    "  #U small = #asU(#asT(m) + 0.5f) - 0x3f000000u;\n"
-    "  #U normal = (m + 0xfffu + ((m >> 13) & 1u) - 0x38000000u) >> 13;\n"
-    "  #U r = $SEL(#U, m < 0x38800000u, small, normal);\n"
-    "  r = $SEL(#U, m >= 0x477ff000u, $SPLAT(#U, 0x7c00u), r);\n"
-    "  r = $SEL(#U, m > 0x7f800000u, $SPLAT(#U, 0x7e00u), r | ((x >> 16) & 0x8000u));\n"
-    "  return $CVT($T, r);";
-constexpr const char f32ToBf16[] = "#U x = #asU(a);\n"
-                                   "  #U r = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;\n"
-                                   "  r = $SEL(#U, (x & 0x7fffffffu) > 0x7f800000u, $SPLAT(#U, 0x7fc0u), r);\n"
+    "  half h = $CVT(half, a);\n"
+    "  $T r;\n"
+    "  __builtin_memcpy(&r, &h, sizeof r);\n"
+    "  return r;\n"
+    "#else\n"
+    "  @U x = @asU(a), m = x & 0x7fffffffu;\n"
+    "  @U small = @asU(@asT(m) + 0.5f) - 0x3f000000u;\n"
+    "  @U normal = (m + 0xfffu + ((m >> 13) & 1u) - 0x38000000u) >> 13;\n"
+    "  @U r = $SEL(@U, m < 0x38800000u, small, normal);\n"
+    "  r = $SEL(@U, m >= 0x477ff000u, $SPLAT(@U, 0x7c00u), r);\n"
+    "  r = $SEL(@U, m > 0x7f800000u, $SPLAT(@U, 0x7e00u), r | ((x >> 16) & 0x8000u));\n"
+    "  return $CVT($T, r);\n#endif";
+constexpr const char f32ToBf16[] = "@U x = @asU(a);\n"
+                                   "  @U r = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;\n"
+                                   "  r = $SEL(@U, (x & 0x7fffffffu) > 0x7f800000u, $SPLAT(@U, 0x7fc0u), r);\n"
                                    "  return $CVT($T, r);";
 
 } // namespace
@@ -52,34 +63,34 @@ std::string Helpers::smallToF32(DType t, unsigned lanes) {
 /// As f32ToF16, for any format; e8m0 has powers of two alone.
 static std::string f32ToSmall(DType t, bool saturate) {
   if (t == DType::F8E8M0)
-    return std::string("#U x = #asU(a), m = x & 0x7fffffffu;\n"
-                       "  #U code = $SEL(#U, m >= 0x800000u, (m + 0x3fffffu + ((m >> 23) & 1u)) >> 23,\n"
-                       "                 $SEL(#U, m > 0x600000u, $SPLAT(#U, 1u), $SPLAT(#U, 0u)));\n"
-                       "  code = $SEL(#U, code >= 0xffu, $SPLAT(#U, ") +
+    return std::string("@U x = @asU(a), m = x & 0x7fffffffu;\n"
+                       "  @U code = $SEL(@U, m >= 0x800000u, (m + 0x3fffffu + ((m >> 23) & 1u)) >> 23,\n"
+                       "                 $SEL(@U, m > 0x600000u, $SPLAT(@U, 1u), $SPLAT(@U, 0u)));\n"
+                       "  code = $SEL(@U, code >= 0xffu, $SPLAT(@U, ") +
            (saturate ? "0xfeu" : "0xffu") +
            "), code);\n"
-           "  code = $SEL(#U, m > 0x7f800000u, $SPLAT(#U, 0xffu), code);\n"
-           "  return $CVT($T, $SEL(#U, x > 0x80000000u, $SPLAT(#U, 0xffu), code));";
+           "  code = $SEL(@U, m > 0x7f800000u, $SPLAT(@U, 0xffu), code);\n"
+           "  return $CVT($T, $SEL(@U, x > 0x80000000u, $SPLAT(@U, 0xffu), code));";
   const SmallFloat &f = smallFloat(t);
   auto hex = [](uint64_t v) { return "0x" + llvm::utohexstr(v, true) + "u"; };
   int drop = 23 - f.mantissa, magic = 23 + 1 - f.bias - f.mantissa;
   std::string over = hex(saturate ? f.greatest : f.infinity ? f.greatest + 1 : f.nan);
   bool overIsNaN = !saturate && !f.infinity;
-  return "#U x = #asU(a), m = x & 0x7fffffffu, sign = (x >> 24) & 0x80u;\n"
-         "  #U small = #asU(#asT(m) + 0x1p" +
-         std::to_string(magic) + "f) - " + hex(uint64_t(magic + 127) << 23) + ";\n" + "  #U normal = ((m + " +
+  return "@U x = @asU(a), m = x & 0x7fffffffu, sign = (x >> 24) & 0x80u;\n"
+         "  @U small = @asU(@asT(m) + 0x1p" +
+         std::to_string(magic) + "f) - " + hex(uint64_t(magic + 127) << 23) + ";\n" + "  @U normal = ((m + " +
          hex((1u << (drop - 1)) - 1) + " + ((m >> " + std::to_string(drop) + ") & 1u)) >> " + std::to_string(drop) +
-         ") - " + hex(uint64_t(127 - f.bias) << f.mantissa) + ";\n" + "  #U code = $SEL(#U, m < " +
+         ") - " + hex(uint64_t(127 - f.bias) << f.mantissa) + ";\n" + "  @U code = $SEL(@U, m < " +
          hex(uint64_t(128 - f.bias) << 23) + ", small, normal);\n" +
-         (f.fnuz ? "  sign = $SEL(#U, code == 0u, $SPLAT(#U, 0u), sign);\n" : "") + "  #U r = $SEL(#U, code > " +
-         hex(f.greatest) + ", $SPLAT(#U, " + over + ")" + (overIsNaN ? "" : " | sign") + ", code | sign);\n" +
-         "  return $CVT($T, $SEL(#U, m > 0x7f800000u, $SPLAT(#U, " + hex(f.nan) + "), r));";
+         (f.fnuz ? "  sign = $SEL(@U, code == 0u, $SPLAT(@U, 0u), sign);\n" : "") + "  @U r = $SEL(@U, code > " +
+         hex(f.greatest) + ", $SPLAT(@U, " + over + ")" + (overIsNaN ? "" : " | sign") + ", code | sign);\n" +
+         "  return $CVT($T, $SEL(@U, m > 0x7f800000u, $SPLAT(@U, " + hex(f.nan) + "), r));";
 }
 
 std::string Helpers::expandTwo(std::string pattern, DType small, unsigned lanes) {
   std::string p = expand(pattern, small, lanes);
   for (char &c : p)
-    if (c == '#') c = '$';
+    if (c == '@') c = '$';
   return expand(p, DType::F32, lanes);
 }
 
@@ -111,10 +122,20 @@ std::string Helpers::wideToSmall(DType from, DType to, unsigned lanes, bool satu
          d + ");";
 }
 
-/// Truncates; outside the range the nearest, NaN 0. The limits are powers of two and so exact.
+/// Truncates; outside the range the nearest, NaN 0. The limits are powers of two and so exact, or the least and the
+/// greatest where the float has all of them.
 std::string Helpers::floatToInt(DType from, DType to, unsigned lanes) {
   unsigned bits = bitWidth(to), width = bitWidth(from);
   bool s = isSigned(to);
+  if (bits <= info(from).mantissaBits) {
+    int64_t most = (int64_t(1) << (bits - s)) - 1;
+    auto limit = [](int64_t v) { return "$SPLAT($T, ($E)" + std::to_string(v) + ")"; };
+    std::string high = limit(most), low = limit(s ? -most - 1 : 0);
+    return expand("$T x = $SEL($T, a == a, a, $Z);\n  x = $SEL($T, x < " + high + ", x, " + high +
+                      ");\n  x = $SEL($T, x > " + low + ", x, " + low + ");\n",
+                  from, lanes) +
+           "  return " + convert(to, lanes, "x") + ";";
+  }
   std::string f = width == 32 ? "f" : "", high = "0x1p" + std::to_string(int(bits) - s) + f,
               low = s ? "-" + high : "0.0" + f, T = type(to, lanes), sel = op(Op::Select, to, lanes);
   auto limit = [&](uint64_t v) { return (lanes > 1 ? "SPLAT(" : "SPLAT1(") + T + ", " + literal(to, v) + ")"; };
@@ -138,17 +159,18 @@ std::string Helpers::cast(DType from, DType to, unsigned lanes, bool saturate) {
   };
   auto known = [](DType t) { return isArithmetic(t) || isSmall(t); };
   bool bools = from == DType::Bool || to == DType::Bool, toSmall = isSmall(to), fromSmall = isSmall(from);
-  std::string body;
+  std::string body, half = "#if defined(HALVES_IN_ONE)\n  typedef " +
+                           (lanes > 1 ? "VECTOR(_Float16, " + std::to_string(lanes) + ")" : "_Float16") + " half;\n";
   if (!known(from) || !known(to) || (bools && lanes > 1))
     refuse(std::string("cast from ") + info(from).text + " to " + info(to).text + " has no C form");
   else if (from == to && isArithmetic(from)) // of the others the NaNs become canonical
     body = "return a;";
   else if (from == DType::F32 && isNarrow(to))
-    body = expandTwo(to == DType::F16 ? f32ToF16 : f32ToBf16, to, lanes);
+    body = to == DType::F16 ? half + expandTwo(f32ToF16, to, lanes) : expandTwo(f32ToBf16, to, lanes);
   else if (from == DType::F32 && toSmall)
     body = expandTwo(f32ToSmall(to, saturate), to, lanes);
   else if (to == DType::F32 && isNarrow(from))
-    body = expandTwo(from == DType::F16 ? f16ToF32 : bf16ToF32, from, lanes);
+    body = from == DType::F16 ? half + expandTwo(f16ToF32, from, lanes) : expandTwo(bf16ToF32, from, lanes);
   else if (to == DType::F32 && fromSmall)
     body = smallToF32(from, lanes);
   else if (from == DType::F64 && toSmall)

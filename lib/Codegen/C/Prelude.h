@@ -40,6 +40,9 @@ typedef _Bool b1;
 #if defined(__clang__) && (defined(__SSE4_1__) || defined(__aarch64__))
 #define ROUNDS_IN_ONE 1
 #endif
+#if defined(__clang__) && (defined(__F16C__) || defined(__aarch64__))
+#define HALVES_IN_ONE 1
+#endif
 /* The same for scalars; AS keeps the bits, CVT the value. */
 #define SPLAT1(T, s) ((T)(s))
 #define SEL1(T, m, a, b) ((m) ? (a) : (b))
