@@ -76,21 +76,23 @@ static unsigned squareLanes(const Target &target, UOpRef line, unsigned width, u
   return !storesLines(target) && bytes >= 4 && isWhole(line, lineBytes / bytes) ? lineBytes / bytes : width;
 }
 
-/// Squares of what no cache holds. Memory is the bound, and its lines come earlier to one load after another where a
-/// vector is a line (a rotation of 16^6 floats: 7.2 ms, 9.0 by squares). Where it is less, two lines of a result are
-/// written at once if that reads near, from lines that are read to their ends if they are not long (256^3 floats,
-/// [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8 and 19.7 ms); else items have more points (x86-64-v3,
-/// points of 64 one after another and squares of 256: 4096^2 transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9,
-/// 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
+/// Squares of what no cache holds. Where a vector is a line, squares of few points, in items of many, whose results go
+/// past the caches (Zen 4, a point at a time, squares of 8 by 64 points and of 4 by 256: 4096^2 transposed 13.7, 9.7
+/// and 6.8 ms, 256^3 [2, 0, 1] 16.8, 11.4 and 7.9, a rotation of 16^6 11.2, 5.6 and 4.9). Where it is less, two lines
+/// of a result are written at once if that reads near, from lines that are read to their ends if they are not long
+/// (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8 and 19.7 ms); else items have more points
+/// (x86-64-v3, points of 64 one after another and squares of 256: 4096^2 transposed 21.7 and 15.9 ms, 8192 x 2048 25.5
+/// and 18.9, 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
 static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
                         unsigned bytes, Plan &p) {
   constexpr unsigned most = 256; // points of an item
-  Plan single = p;
-  single.unroll = 1;
   if (storesLines(target)) {
-    p = single;
+    constexpr unsigned once = 4;
+    p.unroll = std::min(p.unroll, once), p.block = pointsOf(around, most, p.unroll);
     return;
   }
+  Plan single = p;
+  single.unroll = 1;
   single.lanes = 2 * lineBytes / bytes;
   if (isWhole(in, single.lanes) && readsNear(c, spec, single, target)) {
     if (around->isConst() && around->hi <= most) single.block = around->hi;
@@ -107,7 +109,7 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
   constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
-  bool large = idxProduct(c, extents)->lo > int64_t(target.l3Bytes / bytes);
+  bool large = readsPast(target, idxProduct(c, extents)->lo, bytes);
   for (size_t k = 1; k < extents.size(); ++k) {
     UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
     if (in->hi < width) continue;
@@ -129,6 +131,33 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
     }
   }
   return false;
+}
+
+/// Lines of a few elements that are read across, as an image's colours from planes of them: one element after another,
+/// in a loop over lines, in which a C compiler sees runs to interleave (f32, u8 and f16 [n, 40000] transposed, n from 2
+/// to 8, for x86-64-v4: 0.24 to 0.78, 0.13 to 0.27 and 0.17 to 0.52 of the time; of 12 1.4 to 2.9). As long as
+/// neighbours of a line are neighbours in what is read for some of them (runs of 14: 1.8 times the time). The other way
+/// lines of which every third element of two bytes or less is read (u8 and f16 [40000, 3] transposed 0.3 and 0.44).
+bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                              Plan &p) {
+  constexpr int64_t most = 8, leastRun = 64;
+  UOpRef n = extents.back();
+  bool few =
+      extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= most && extents[extents.size() - 2]->lo >= leastRun;
+  bool thirds = n->lo >= leastRun && byteSize(spec.outputs[0].value->dtype) <= 2;
+  if (!*target.name || !(few || thirds)) return false;
+  Plan lines = p;
+  lines.merge = lines.lanes = lines.unroll = lines.line = 1;
+  auto isItem = [](UOpRef a) { return RangeKind(a->ints[1]) == RangeKind::Parallel; };
+  bool across = false;
+  for (UOpRef load : topoSort(lowerKernel(c, spec, lines).sink)) {
+    if (load->op != Op::Load) continue;
+    for (const IndexTerm &t : terms(load->src.back()))
+      if (t.atoms.size() == 1 && t.atoms[0]->op == Op::Range && !isItem(t.atoms[0]))
+        across |= few ? std::abs(t.coefficient) > most : t.coefficient == 3;
+  }
+  if (across) p = lines;
+  return across;
 }
 
 /// Whether lanes lie where an index tensor says, and the points of a block share their places.

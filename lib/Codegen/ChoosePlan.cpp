@@ -313,6 +313,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     chooseBlocks(c, spec, target, p);
     return p.deep ? p : chooseWindows(c, spec, target, extents, p);
   }
+  if (v == out.value && chooseInterleaved(c, spec, target, extents, p)) return p;
   if (least >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
   // A few vectors a step where the body is short.
   UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
@@ -347,9 +348,11 @@ static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
   bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(spec));
   if (!storesLines(target) || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != lineBytes)
     return;
-  uint64_t bytes = byteSize(v->dtype);
-  for (UOpRef e : v->shape) bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::max<int64_t>(e->lo, 0));
-  p.past = bytes >= target.l3Bytes;
+  uint64_t elements = 1, bytes = byteSize(v->dtype);
+  for (UOpRef e : v->shape) elements = llvm::SaturatingMultiply<uint64_t>(elements, std::max<int64_t>(e->lo, 0));
+  bool across = p.kind == PlanKind::Map && p.block && p.unroll > 1;
+  p.past = across ? readsPast(target, std::min<uint64_t>(elements, INT64_MAX), bytes)
+                  : llvm::SaturatingMultiply(elements, bytes) >= target.l3Bytes;
 }
 
 Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
