@@ -24,8 +24,39 @@ static UOpRef inDomain(Builder &b, llvm::ArrayRef<AffineForm> domain, llvm::Arra
   return all;
 }
 
+/// Whether a value is an input, moved, padded and computed with: its channels come first then, and each tap's edge is
+/// for lanes by themselves. What a convolution gives has its channels last.
+static bool isOfInput(UOpRef x) {
+  while (has(x->op, Movement) || has(x->op, Elementwise)) x = x->src[0];
+  return has(x->op, Leaf);
+}
+
+/// The extremes of windows along several axes, one axis after another: a few elements for each instead of their product
+/// (256 channels of 20 x 20, 13 x 13 at once, for x86-64-v4: 3.65 and 0.33 ms; an input of 64 channels of 112 x 112, 3
+/// x 3, every other: 465 and 103 us; channels last 100 and 210). Null where that is not what `r` is, or does not pay.
+static UOpRef extremesByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
+  constexpr int64_t least = 9, many = 16; // elements of a window
+  SmallVector<UOpRef, 3> windows;         // the outermost first
+  UOpRef x = r->src[0];
+  int64_t taps = 1;
+  for (; x->op == Op::Window && windows.size() < s.axes.size(); x = x->src[0]) {
+    if (!llvm::is_contained(s.axes, int64_t(x->rank()) - 1)) return nullptr;
+    windows.push_back(x);
+    taps *= std::min(x->ints[1], many);
+  }
+  bool isExtreme = s.kind == ReduceKind::Max || s.kind == ReduceKind::Min;
+  if (!isExtreme || !s.domain.empty() || windows.size() < std::max<size_t>(s.axes.size(), 2)) return nullptr;
+  if (taps < (isOfInput(x) ? least : many)) return nullptr;
+  for (UOpRef w : llvm::reverse(windows)) {
+    UOpRef along = b.window(x, w->ints[0], w->ints[1], w->ints[2], w->ints[3]);
+    x = b.reduce(ReduceSpec{s.kind, s.order, {int64_t(along->rank()) - 1}, {}}, along, {});
+  }
+  return x;
+}
+
 UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
+  if (UOpRef y = extremesByAxis(b, r, s)) return y;
   UOpRef x = r->src[0];
   size_t n = s.axes.size();
   if (n == 1 || s.order == ReduceOrder::Chain) return r;
