@@ -153,9 +153,10 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   };
   auto element = [&](UOpRef bound) { return elementAt(at, gate, bound); };
   UOpRef result;
-  bool lanes = s.order == ReduceOrder::Lane64 ||
-               (s.order == ReduceOrder::Exact && s.axes.size() == 1 &&
-                ((reduceLanes && x->shape[s.axes[0]]->hi >= 32) || laneKind == RangeKind::Thread || team.parts));
+  bool lanes =
+      s.order == ReduceOrder::Lane64 ||
+      (s.order == ReduceOrder::Exact && s.axes.size() == 1 &&
+       ((reduceLanes && x->shape[s.axes[0]]->hi >= fewByLanes) || laneKind == RangeKind::Thread || team.parts));
   if (!lanes) { // one fold, row-major over the axes
     SmallVector<UOpRef, 6> src{identity, nullptr};
     for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));

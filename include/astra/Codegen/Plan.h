@@ -59,6 +59,8 @@ enum class PlanKind : uint8_t { Map, Rows, Columns, Contract };
 
 /// Of a vector, whatever its elements.
 inline constexpr unsigned mostLanes = 64;
+/// Extremes of so many elements of a row or more are taken by lanes, of fewer one after another.
+inline constexpr int64_t fewByLanes = 8;
 
 struct Plan {
   PlanKind kind = PlanKind::Map;
