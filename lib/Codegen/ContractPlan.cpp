@@ -34,23 +34,52 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
   return m;
 }
 
+/// How far apart neighbours along a label lie in an operand, in bytes; a lot if that is not known.
+static constexpr uint64_t unknownStep = uint64_t(1) << 40;
+static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool inB, int64_t along) {
+  UOpRef x = spec.heavy->src[inB];
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
+  if (in == spec.inputs.end() || !in->layout.isPermuted()) return unknownStep;
+  uint64_t step = 0, stride = byteSize(x->dtype);
+  for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
+    for (auto [label, k] : (inB ? s.b : s.a)[d.axis].terms)
+      if (label == along) step += stride * std::abs(k);
+    stride = llvm::SaturatingMultiply<uint64_t>(stride, std::clamp<int64_t>(x->shape[d.axis]->hi, 1, unknownStep));
+  }
+  return step;
+}
+
+/// The most rows of a tile along these labels. Of rows that lie a multiple of what a way of the first cache holds apart
+/// no more than it has ways: lines of more drive each other out from step to step (4 rows times a transposed 4096 x
+/// 4096, x86-64-v4, tiles of 14 of its rows 8.3 ms, of 8 3.8, of 4 5.5).
+static constexpr unsigned mostTile = 14;
+static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool inB,
+                         llvm::ArrayRef<int64_t> labels) {
+  constexpr unsigned ways = 8;
+  constexpr uint64_t wayBytes = 4096;
+  if (!*target.name || labels.empty()) return mostTile;
+  uint64_t step = stepBytes(spec, s, inB, labels.back());
+  return step && step < unknownStep && step % wayBytes == 0 ? ways : mostTile;
+}
+
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
 /// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
 /// for memory. `rests`: sums rest in memory, but those of the rows that are left. `moves`: no rows are left, the last
 /// tile begins earlier. `panel`: both operands lie in panels of so many elements, of which rows and columns of a tile
-/// are parts or multiples, so that each has one address; 0: they do not. `columns`: the lanes' operand alone lies in
+/// are parts or multiples, so that each has one address; 0: they do not. `mostRows`: of the other operand's rows, whose
+/// lines may meet in one set of the first cache. `columns`: the lanes' operand alone lies in
 /// panels of so many elements; the columns of a tile are parts or multiples, so that no line is read in part (197 rows
 /// times 768 x 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two
 /// and a part (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
 static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far, bool rests,
-                       unsigned panel, unsigned columns) {
+                       unsigned panel, unsigned mostRows, unsigned columns) {
   // Lines of a vector, and cycles of one from memory, between the third cache's time and the memory's; from the second
   // cache a line takes 4, also where rows that are apart use a part of it.
   const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, ofParts = 1.06;
   auto near = [&](unsigned vectors) { return 4 * (panel ? vectors * ofLine : std::ceil(vectors * ofLine)); };
   double best = 0;
   for (unsigned nv = 1; nv <= 8; ++nv)
-    for (unsigned rows = 1; rows <= 14; ++rows) {
+    for (unsigned rows = 1; rows <= mostRows; ++rows) {
       if (nv > 6 && (rows > 1 || !far)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
       int64_t wide = nv * w, lastN = n % wide;
@@ -165,21 +194,6 @@ static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &
   p.stage = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), fewTiles), 4096);
 }
 
-/// How far apart neighbours along the last label of a sum lie in an operand, in bytes; a lot if that is not known.
-static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool inB) {
-  constexpr uint64_t unknown = uint64_t(1) << 40;
-  UOpRef x = spec.heavy->src[inB];
-  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
-  if (in == spec.inputs.end() || !in->layout.isPermuted()) return unknown;
-  uint64_t step = 0, stride = byteSize(x->dtype);
-  for (const MemoryDim &d : llvm::reverse(in->layout.dims)) {
-    for (auto [label, k] : (inB ? s.b : s.a)[d.axis].terms)
-      if (label == s.kept + s.reduced - 1) step += stride * std::abs(k);
-    stride = llvm::SaturatingMultiply<uint64_t>(stride, std::clamp<int64_t>(x->shape[d.axis]->hi, 1, unknown));
-  }
-  return step;
-}
-
 /// Of a contract both of whose operands lie in panels, the elements of one; else 0.
 static unsigned panelOfBoth(const KernelSpec &spec) {
   unsigned least = 0;
@@ -201,7 +215,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   constexpr int64_t least = 4, most = 64;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
   // Rows that lie far apart meet in few sets of the second cache.
-  int64_t deep = stepBytes(spec, s, laneInB) >= 2048 ? 256 : 512;
+  int64_t deep = stepBytes(spec, s, laneInB, s.kept + s.reduced - 1) >= 2048 ? 256 : 512;
   UOpRef r = spec.heavy;
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
@@ -224,15 +238,16 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   uint64_t width = uint64_t(p.lanes) * p.unroll, pass = steps * (width * byteSize(r->dtype) + lineBytes);
   if (steps < 256 || std::max({steps, m, taps, n, all}) > large) return;
   Plan q = p;
+  unsigned below = tileRows(spec, s, target, !laneInB, rows); // one another
   q.mLabels.assign(rows.begin(), rows.end());
   bool far = pass >= target.l2Bytes * 3 / 8;
   if (!far) {
     if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
-    chooseTile(q, target, p.lanes, n, m, moves, false, false, panel, 0);
+    chooseTile(q, target, p.lanes, n, m, moves, false, false, panel, below, 0);
     p = q;
     return;
   }
-  chooseTile(q, target, p.lanes, n, m, moves, false, true, panel, 0);
+  chooseTile(q, target, p.lanes, n, m, moves, false, true, panel, below, 0);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
            tiles = std::max<uint64_t>(moves ? llvm::divideCeil(m, q.rows) : m / q.rows, 1),
            parts = (items + columns * batches - 1) / (columns * batches);
@@ -415,7 +430,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
     chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, panelOfBoth(spec),
-               columns);
+               tileRows(spec, s, target, !laneInB, mLabels), columns);
   };
   tileFor({});
   uint64_t taps = 1;
