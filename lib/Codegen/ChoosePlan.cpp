@@ -169,13 +169,13 @@ static Plan chooseWindows(Context &c, const KernelSpec &spec, const Target &targ
   return p;
 }
 
-/// Lanes of a row's reduction: of few elements about a third of them, since the last vector is masked and folded as a
-/// whole; of less than eight one, for several rows are what a C compiler makes vectors of (20,000 rows for x86-64-v4,
-/// sums of 2 to 6 floats 0.12 to 0.42 of the time, of 10 to 24 0.58 to 0.69).
+/// Lanes of a row's reduction; of few elements, where `n` of them are known, about a third of them, since the last
+/// vector is masked and folded as a whole; of less than eight one, for several rows are what a C compiler makes vectors
+/// of (20,000 rows for x86-64-v4, sums of 2 to 6 floats 0.12 to 0.42 of the time, of 10 to 24 0.58 to 0.69).
 static unsigned rowLanes(const KernelSpec &spec, const Target &target, UOpRef n) {
   constexpr unsigned least = 4, part = 3;
   unsigned lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
-  if (!*target.name || !n->isConst() || n->hi >= int64_t(part * lanes)) return lanes;
+  if (!*target.name || !n || !n->isConst() || n->hi >= int64_t(part * lanes)) return lanes;
   if (n->hi < fewByLanes) return 1;
   return std::min(lanes, std::max<unsigned>(least, llvm::bit_floor<uint64_t>(n->hi / part)));
 }
@@ -294,19 +294,24 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
     bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 &&
                                                       spec.heavy->src[0]->shape[r.axes[0]]->hi >= fewByLanes);
-    // Rows of a few elements: rows one after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2
-    // us).
-    auto n1 = r.axes.size() == 1 ? spec.heavy->src[0]->shape[r.axes[0]]->constIndex() : std::nullopt;
-    if (!byLanes && *target.name && least >= 16 && n1 && *n1 < fewByLanes) {
-      p.lanes = 1;
-      return p;
+    UOpRef length = spec.heavy->src[0]->shape[r.axes[0]];
+    if (!byLanes) {
+      Plan windows = chooseWindows(c, spec, target, extents, p);
+      // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2
+      // us).
+      if (*target.name && !windows.line && least >= 16 && r.axes.size() == 1 && length->isConst() &&
+          length->hi < fewByLanes)
+        windows.lanes = windows.unroll = 1;
+      return windows;
     }
-    if (!byLanes) return chooseWindows(c, spec, target, extents, p);
     Plan rows;
     rows.kind = PlanKind::Rows;
     rows.merge = rank;
-    rows.lanes = rowLanes(spec, target, spec.heavy->src[0]->shape[r.axes[0]]);
-    if (slowness(c, spec, rows) <= least) return rows;
+    rows.lanes = rowLanes(spec, target, nullptr);
+    if (slowness(c, spec, rows) <= least) {
+      rows.lanes = rowLanes(spec, target, length);
+      return rows;
+    }
     // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
     // lines of each, and no prefetcher of a CPU follows. Rows of a page and more, where two vectors are a line and
     // little is computed: twice as much, lines at once, and of what no second cache holds rows are asked for ahead

@@ -478,8 +478,10 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
       possible &= u[o].count == 1 && u[o].plain;
       if (!possible) break;
       if (inPanels(o, u[o].axis) || runsAlong(operands[o], u[o].axis)) continue;
-      possible &= readsOf(r, s, o ? s.b : s.a, l) >= 8; // a copy with this axis innermost is worth it
+      auto reads = readsOf(r, s, o ? s.b : s.a, l);
+      possible &= reads >= 8; // a copy with this axis innermost is worth it
       cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
+      cost += reads <= 64; // the other operand's copy is worth more
     }
     if (!possible) continue;
     if (u[0].count && u[1].count) cost += 2;
