@@ -294,8 +294,17 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
     bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 &&
                                                       spec.heavy->src[0]->shape[r.axes[0]]->hi >= fewByLanes);
+    constexpr int64_t many = 32; // elements of what is no window
     UOpRef length = spec.heavy->src[0]->shape[r.axes[0]];
-    if (!byLanes) {
+    Plan rows;
+    rows.kind = PlanKind::Rows;
+    rows.merge = rank;
+    rows.lanes = rowLanes(spec, target, nullptr);
+    if (byLanes && slowness(c, spec, rows) <= least) {
+      rows.lanes = rowLanes(spec, target, length);
+      return rows;
+    }
+    if (!byLanes || (r.order == ReduceOrder::Exact && length->hi < many)) {
       Plan windows = chooseWindows(c, spec, target, extents, p);
       // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2
       // us).
@@ -303,14 +312,6 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
           length->hi < fewByLanes)
         windows.lanes = windows.unroll = 1;
       return windows;
-    }
-    Plan rows;
-    rows.kind = PlanKind::Rows;
-    rows.merge = rank;
-    rows.lanes = rowLanes(spec, target, nullptr);
-    if (slowness(c, spec, rows) <= least) {
-      rows.lanes = rowLanes(spec, target, length);
-      return rows;
     }
     // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
     // lines of each, and no prefetcher of a CPU follows. Rows of a page and more, where two vectors are a line and
