@@ -148,16 +148,23 @@ bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &
   if (!*target.name || !(few || thirds)) return false;
   Plan lines = p;
   lines.merge = lines.lanes = lines.unroll = lines.line = 1;
-  auto isItem = [](UOpRef a) { return RangeKind(a->ints[1]) == RangeKind::Parallel; };
-  bool across = false;
+  auto isItem = [](UOpRef a) { return a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Parallel; };
   for (UOpRef load : topoSort(lowerKernel(c, spec, lines).sink)) {
     if (load->op != Op::Load) continue;
-    for (const IndexTerm &t : terms(load->src.back()))
-      if (t.atoms.size() == 1 && t.atoms[0]->op == Op::Range && !isItem(t.atoms[0]))
+    bool across = false, runs = false; // along a line; from line to line
+    for (const IndexTerm &t : terms(load->src.back())) {
+      if (t.atoms.size() != 1) continue;
+      UOpRef at = t.atoms[0];
+      if (isItem(at) || (at->op == Op::Mod && isItem(at->src[0])))
+        runs |= t.coefficient == 1;
+      else if (at->op == Op::Range)
         across |= few ? std::abs(t.coefficient) > most : t.coefficient == 3;
+    }
+    if (!across || (few && !runs)) continue;
+    p = lines;
+    return true;
   }
-  if (across) p = lines;
-  return across;
+  return false;
 }
 
 /// Whether lanes lie where an index tensor says, and the points of a block share their places.
