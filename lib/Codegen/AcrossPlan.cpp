@@ -234,9 +234,11 @@ int64_t astra::blocksOf(UOpRef r) {
 }
 
 /// Few long sums, as of two vectors: the blocks of a chain are lanes, which lie 512 elements apart, and whole lines of
-/// steps are taken together (10^6 floats for x86-64-v3: 1265 and 287 us).
+/// steps are taken together (10^6 floats for x86-64-v3: 1265 and 287 us), or half of them where a line is a vector: two
+/// squares of 16 by 16 are all registers of AVX-512 (10^5 floats 36.8 and 15.0 us).
 void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr int64_t few = 16, rounds = 2; // results; vectors of blocks
+  constexpr unsigned half = 8;            // steps
   UOpRef r = spec.heavy;
   int64_t lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
   if (!*target.name || r->op != Op::Contract || lanes < 4 || blocksOf(r) < rounds * lanes) return;
@@ -245,20 +247,23 @@ void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &targe
   blocks.kind = PlanKind::Columns;
   blocks.lanes = blocks.unroll = 1;
   blocks.line = 0;
-  blocks.block = lanes, blocks.deep = std::min<unsigned>(mostDeep, lineBytes / byteSize(r->dtype));
+  blocks.block = lanes;
+  blocks.deep = std::min<unsigned>(storesLines(target) ? half : mostDeep, lineBytes / byteSize(r->dtype));
   if (readsSquares(c, spec, blocks)) p = blocks;
 }
 
 /// A product by columns whose lanes lie across in memory, as of a matrix and a vector: some steps of the sum together,
 /// which are squares in registers then. Sixteen rows at once, so that the chains' latency is less than the squares take
 /// (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in one or two sets
-/// of the first cache (2048 x 2048: 1.62, 0.97 and 1.98 ms).
+/// of the first cache (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows (4096 x
+/// 4096 for x86-64-v4: 7.8 and 3.4 ms).
 void astra::chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p) {
-  constexpr unsigned together = 16, meeting = 2048; // rows; bytes
+  constexpr unsigned together = 16, meeting = 2048, ways = 8; // rows; bytes; rows
   if (!*target.name || spec.heavy->op != Op::Contract || p.lanes < 4) return;
   Plan steps = p;
   steps.deep = std::min(p.lanes, mostDeep);
   if (!readsSquares(c, spec, steps)) return;
+  if (p.lanes > ways && bytesAcross(c, spec, steps) % (2 * meeting) == 0) steps.lanes = steps.deep = ways;
   p = steps;
   if (line->lo >= 2 * int64_t(together) && bytesAcross(c, spec, p) % meeting)
     p.unroll = std::max(together / p.lanes, 1u);

@@ -200,6 +200,57 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
   return count;
 }
 
+/// Columns for a reduction along an outer axis: rows of many, far apart, of which each item takes a part of so many
+/// bytes. Less than a few lines of each, and no prefetcher of a CPU follows. Where a vector is a line, as many as eight
+/// rows have sums in registers, or four times that if memory is the bound (x86-64-v4, parts of 512 bytes and of these:
+/// 2048 x 768 floats 158 and 109 us, 1000 x 1000 90 and 64; 4096 x 4096 6.0 and 5.0 ms). Else, of rows of a page and
+/// more of which little is computed, twice as much, lines at once, and of what no second cache holds rows are asked for
+/// ahead (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5,
+/// 14.0 and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
+static void chooseColumns(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                          unsigned ops, Plan &p) {
+  constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8;
+  unsigned partBytes = 512, bytes = laneBytes(spec), width = std::max(1u, target.vectorBytes / bytes);
+  UOpRef n = idxProduct(c, extents.take_back(p.merge));
+  uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);
+  bool simple = p.lanes == width && bytes >= 4 && ops <= little && 2 * target.vectorBytes == lineBytes;
+  if (storesLines(target)) partBytes = readBytes(spec) > target.l3Bytes ? 1024 : 256;
+  if (simple && rowBytes >= pageBytes * 3 / 4 && readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
+  if (simple && rowBytes >= pageBytes) partBytes *= 2, p.lanes *= 2;
+  unsigned wide = std::max(1u, partBytes / (p.lanes * bytes)), all = statements(c, spec, p, target);
+  auto few = [&] { return p.lanes < width || n->lo < int64_t(4 * wide * p.lanes); }; // items for the threads
+  while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
+  p.unroll = wide;
+  chooseLine(c, spec, target, extents, p);
+}
+
+/// A reduction: by rows where that costs no more than `least`, what columns `p` cost, in slowness's measure; windows;
+/// or columns.
+static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                         Plan p, unsigned least, unsigned ops) {
+  constexpr int64_t many = 32; // elements of what is no window
+  ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
+  UOpRef length = spec.heavy->src[0]->shape[r.axes[0]];
+  bool exact = r.order == ReduceOrder::Exact, isRow = exact && r.axes.size() == 1 && length->hi >= fewByLanes;
+  Plan rows;
+  rows.kind = PlanKind::Rows;
+  rows.merge = extents.size();
+  rows.lanes = rowLanes(spec, target, nullptr);
+  if ((isRow || r.order == ReduceOrder::Lane64) && slowness(c, spec, rows) <= least) {
+    rows.lanes = rowLanes(spec, target, length);
+    return rows;
+  }
+  if (r.order == ReduceOrder::Lane64 || (isRow && length->hi >= many)) {
+    chooseColumns(c, spec, target, extents, ops, p);
+    return p;
+  }
+  Plan windows = chooseWindows(c, spec, target, extents, p);
+  // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2 us).
+  bool isFew = r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes;
+  if (*target.name && !windows.line && least >= 16 && isFew) windows.lanes = windows.unroll = 1;
+  return windows;
+}
+
 /// How many rows go through a kernel and its followers at a time: what passes between them fits a part of the second
 /// cache, and yet as many as pay for the operands that each tile of them reads anew (2048 keys of 64, 12 heads: tiles
 /// of the 8 rows that fit 285 ms, of 16 270, of 32 242, of 64 239); several items; as few tiles that are not whole as
@@ -290,48 +341,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     if (cost <= least) least = cost, chosen = p;
   }
   p = chosen;
-  if (reduces && spec.heavy->op == Op::Reduce) {
-    ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
-    bool byLanes = r.order == ReduceOrder::Lane64 || (r.order == ReduceOrder::Exact && r.axes.size() == 1 &&
-                                                      spec.heavy->src[0]->shape[r.axes[0]]->hi >= fewByLanes);
-    constexpr int64_t many = 32; // elements of what is no window
-    UOpRef length = spec.heavy->src[0]->shape[r.axes[0]];
-    Plan rows;
-    rows.kind = PlanKind::Rows;
-    rows.merge = rank;
-    rows.lanes = rowLanes(spec, target, nullptr);
-    if (byLanes && slowness(c, spec, rows) <= least) {
-      rows.lanes = rowLanes(spec, target, length);
-      return rows;
-    }
-    if (!byLanes || (r.order == ReduceOrder::Exact && length->hi < many)) {
-      Plan windows = chooseWindows(c, spec, target, extents, p);
-      // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2
-      // us).
-      if (*target.name && !windows.line && least >= 16 && r.axes.size() == 1 && length->isConst() &&
-          length->hi < fewByLanes)
-        windows.lanes = windows.unroll = 1;
-      return windows;
-    }
-    // Along other axes: rows of many, far apart, of which each item takes a part of this many bytes. Less than a few
-    // lines of each, and no prefetcher of a CPU follows. Rows of a page and more, where two vectors are a line and
-    // little is computed: twice as much, lines at once, and of what no second cache holds rows are asked for ahead
-    // (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5, 14.0
-    // and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
-    constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8;
-    unsigned partBytes = 512;
-    UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
-    uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);
-    bool simple = p.lanes == w && bytes >= 4 && ops <= little && 2 * target.vectorBytes == lineBytes;
-    if (simple && rowBytes >= pageBytes * 3 / 4 && readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
-    if (simple && rowBytes >= pageBytes) partBytes *= 2, p.lanes *= 2;
-    unsigned wide = std::max(1u, partBytes / (p.lanes * bytes)), all = statements(c, spec, p, target);
-    auto few = [&] { return p.lanes < w || n->lo < int64_t(4 * wide * p.lanes); }; // items for the threads
-    while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
-    p.unroll = wide;
-    chooseLine(c, spec, target, extents, p);
-    return p;
-  }
+  if (reduces && spec.heavy->op == Op::Reduce) return chooseReduce(c, spec, target, extents, p, least, ops);
   if (reduces) {
     chooseSteps(c, spec, target, idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge)), p);
     chooseBlocks(c, spec, target, p);
