@@ -86,13 +86,14 @@ static unsigned squareLanes(const Target &target, UOpRef line, unsigned width, u
 static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
                         unsigned bytes, Plan &p) {
   constexpr unsigned most = 256; // points of an item
+  Plan single = p;
+  single.unroll = 1;
   if (storesLines(target)) {
     constexpr unsigned once = 4;
     p.unroll = std::min(p.unroll, once), p.block = pointsOf(around, most, p.unroll);
+    if (bytes == 1) p = single; // 64 lanes (256^3 bytes [2, 1, 0]: 15.3 ms, 11.1 so)
     return;
   }
-  Plan single = p;
-  single.unroll = 1;
   single.lanes = 2 * lineBytes / bytes;
   if (isWhole(in, single.lanes) && readsNear(c, spec, single, target)) {
     if (around->isConst() && around->hi <= most) single.block = around->hi;
@@ -140,11 +141,12 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
 /// lines of which every third element of two bytes or less is read (u8 and f16 [40000, 3] transposed 0.3 and 0.44).
 bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                               Plan &p) {
-  constexpr int64_t most = 8, leastRun = 64;
+  constexpr int64_t most = 8, leastRun = 64, longRun = 4096;
   UOpRef n = extents.back();
-  bool few =
-      extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= most && extents[extents.size() - 2]->lo >= leastRun;
-  bool thirds = n->lo >= leastRun && byteSize(spec.outputs[0].value->dtype) <= 2;
+  int64_t bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
+  bool few = extents.size() > 1 && n->isConst() && n->hi >= 2 && n->hi <= most && n->hi < width &&
+             extents[extents.size() - 2]->lo >= leastRun;
+  bool thirds = n->lo >= leastRun && bytes <= 2;
   if (!*target.name || !(few || thirds)) return false;
   Plan lines = p;
   lines.merge = lines.lanes = lines.unroll = lines.line = 1;
@@ -155,7 +157,9 @@ bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &
     for (const IndexTerm &t : terms(load->src.back())) {
       if (t.atoms.size() != 1) continue;
       UOpRef at = t.atoms[0];
-      if (isItem(at) || (at->op == Op::Mod && isItem(at->src[0])))
+      if (at->op == Op::Mod && isItem(at->src[0]) && t.coefficient == 1)
+        runs |= width % n->hi && at->src[1]->constIndex().value_or(0) >= longRun;
+      else if (isItem(at))
         runs |= t.coefficient == 1;
       else if (at->op == Op::Range)
         across |= few ? std::abs(t.coefficient) > most : t.coefficient == 3;

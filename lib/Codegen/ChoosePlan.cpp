@@ -12,11 +12,11 @@
 
 using namespace astra;
 
-/// Bytes of what lanes hold: of a reduction's values, which a result may be wider than (places of extremes), else of
-/// the result's.
+/// Bytes of what lanes hold: the result's, or a reduction's own where they are less, as of places of extremes.
 static unsigned laneBytes(const KernelSpec &spec) {
+  unsigned bytes = std::max(1u, byteSize(storedPoints(spec)->dtype));
   bool reduces = spec.heavy && spec.heavy->op == Op::Reduce;
-  return std::max(1u, byteSize(reduces ? spec.heavy->dtype : storedPoints(spec)->dtype));
+  return reduces ? std::min(bytes, std::max(1u, byteSize(spec.heavy->dtype))) : bytes;
 }
 
 /// The price of an address of which each lane computes a part by itself: a gather. In a map little where that leads to
@@ -231,7 +231,9 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
   constexpr int64_t many = 32; // elements of what is no window
   ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
   UOpRef length = spec.heavy->src[0]->shape[r.axes[0]];
-  bool exact = r.order == ReduceOrder::Exact, isRow = exact && r.axes.size() == 1 && length->hi >= fewByLanes;
+  bool exact = r.order == ReduceOrder::Exact;
+  // Of floats columns are faster (20,000 rows of 8 to 12 floats 2 to 3 times), and what is computed is computed once.
+  bool isRow = exact && r.axes.size() == 1 && length->hi >= (isFloat(spec.heavy->dtype) || ops ? many : fewByLanes);
   Plan rows;
   rows.kind = PlanKind::Rows;
   rows.merge = extents.size();
@@ -245,8 +247,11 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
     return p;
   }
   Plan windows = chooseWindows(c, spec, target, extents, p);
-  // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2 us).
-  bool isFew = r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes;
+  // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2 us),
+  // but of halves.
+  bool isInput = llvm::any_of(spec.inputs, [&](const Placed &in) { return in.value == spec.heavy->src[0]; });
+  bool isFew = isInput && r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes &&
+               !(isFloat(spec.heavy->dtype) && byteSize(spec.heavy->dtype) < 4);
   if (*target.name && !windows.line && least >= 16 && isFew) windows.lanes = windows.unroll = 1;
   return windows;
 }
@@ -317,10 +322,10 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     p.merge = rank;
     p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
     p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
-    // A row comes from afar while the one before is computed: its passes would wait for it one after another, and no
-    // prefetcher of a CPU goes beyond a page (4096 rows, softmax of 1024: 2.61 and 2.20 ms, layer norm of 768: 1.19 and
-    // 0.99).
-    if (*target.name && !spec.follows && readBytes(spec) > target.l2Bytes) p.ahead = 1;
+    // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
+    // prefetcher of a CPU goes beyond a page (2048 rows, layer norm of 4096: 3.78 and 3.33 ms; not so of 4096 rows of
+    // 1024, which the third cache may hold, 1.93 and 2.19).
+    if (*target.name && !spec.follows && readBytes(spec) > target.l3Bytes) p.ahead = 1;
     return p;
   }
   bool reduces = spec.heavy && (spec.heavy->op == Op::Reduce || spec.heavy->op == Op::Contract);

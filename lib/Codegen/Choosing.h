@@ -44,7 +44,7 @@ llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, con
 /// Whether so many elements are more than the third cache holds of a result that is read across: what is read lies
 /// there too where results can go past it (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 past it).
 inline bool readsPast(const Target &t, int64_t elements, unsigned bytes) {
-  return elements > int64_t(t.l3Bytes / (storesLines(t) ? 2 * bytes : bytes));
+  return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
 }
 
 /// Squares for a map that reads an operand across; false, and `p` is as it was, where there is none or they do not pay.

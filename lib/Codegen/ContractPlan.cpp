@@ -383,13 +383,24 @@ static void chooseOrder(const KernelSpec &spec, const Target &target, bool laneI
   p.block = near ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
 }
 
-/// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once, in the order in which
-/// they lie there. Two streams, asked for a page before (4096 x 4096 on Zen 4, 8 vectors of one row 2.26 and 1.86 ms, 6
-/// of four 2.74 and 2.24; a step of GPT-2 24.9 and 23.4, though weights that the third cache holds are slower so, 768 x
-/// 3072 112 and 124 us).
-static void chooseStream(const Target &target, bool packed, bool far, int64_t rows, Plan &p) {
+/// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums (4096 x
+/// 4096 for x86-64-v4: 8 vectors 6.5 and 16 of them 5.2 ms, 2048 x 2048 1.01 and 0.63; for x86-64-v3 7 and 14: 12.7
+/// and 8.3, 1.6 and 1.1).
+static void chooseWide(const Target &target, bool packed, bool far, UOpRef n, Plan &p) {
+  const unsigned most = storesLines(target) ? 16 : target.vectorRegisters - 2, steps = storesLines(target) ? 8 : 0;
+  if (!*target.name || packed || !far || p.rows > 1 || p.stage || p.tall || n->lo < int64_t(2 * most * p.lanes)) return;
+  p.unroll = most, p.ahead = steps;
+}
+
+/// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
+/// multiple of 4096 bytes apart meet in one set of the first cache: two of them at once, asked for a page before (4096
+/// x 4096 on Zen 4, 8 vectors of one row 2.26 and 1.86 ms, 6 of four 2.74 and 2.24; not so of 4100 x 4100, 2.00
+/// and 2.47; a step of GPT-2 24.9 and 23.4, though weights that the third cache holds are slower so, 768 x 3072 112 and
+/// 124 us).
+static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool far, int64_t rows, Plan &p) {
   constexpr unsigned streams = 2, steps = 64, most = 4; // vectors of a tile, lines, rows
-  if (!storesLines(target) || !packed || !far || !p.ahead || rows > most || rows > p.rows) return;
+  bool meets = uint64_t(leastSteps(spec)) * target.vectorBytes % 4096 == 0;
+  if (!storesLines(target) || !packed || !far || !meets || !p.ahead || rows > most || rows > p.rows) return;
   p.unroll = std::min(p.unroll, streams), p.ahead = steps;
 }
 
@@ -430,7 +441,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
     chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, panelOfBoth(spec),
-               tileRows(spec, s, target, !laneInB, mLabels), columns);
+               far && m <= mostTile ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns);
   };
   tileFor({});
   uint64_t taps = 1;
@@ -461,6 +472,8 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(spec, target, laneInB, p);
   chooseAhead(spec, s, target, laneInB, p);
   chooseNext(spec, target, laneInB, p);
-  if (p.mLabels.size() == rows.size()) chooseStream(target, packed, far, down->constIndex().value_or(mostNumber), p);
+  if (p.mLabels.size() == rows.size())
+    chooseStream(spec, target, packed, far, down->constIndex().value_or(mostNumber), p);
+  if (down->constIndex() == 1) chooseWide(target, packed, far, r->shape[p.nLabel], p);
   return true;
 }

@@ -27,7 +27,7 @@ static UOpRef inDomain(Builder &b, llvm::ArrayRef<AffineForm> domain, llvm::Arra
 /// Whether a value is an input, moved, padded and computed with: its channels come first then, and each tap's edge is
 /// for lanes by themselves. What a convolution gives has its channels last.
 static bool isOfInput(UOpRef x) {
-  while (has(x->op, Movement) || has(x->op, Elementwise)) x = x->src[0];
+  while ((has(x->op, Movement) && x->op != Op::Permute) || has(x->op, Elementwise)) x = x->src[0];
   return has(x->op, Leaf);
 }
 
@@ -41,12 +41,14 @@ static UOpRef extremesByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
   int64_t taps = 1;
   for (; x->op == Op::Window && windows.size() < s.axes.size(); x = x->src[0]) {
     if (!llvm::is_contained(s.axes, int64_t(x->rank()) - 1)) return nullptr;
+    if (x->ints[2] >= x->ints[1] || x->shape[x->ints[0]]->hi < 2) return nullptr; // no element is in two of them
     windows.push_back(x);
     taps *= std::min(x->ints[1], many);
   }
   bool isExtreme = s.kind == ReduceKind::Max || s.kind == ReduceKind::Min;
   if (!isExtreme || !s.domain.empty() || windows.size() < std::max<size_t>(s.axes.size(), 2)) return nullptr;
-  if (taps < (isOfInput(x) ? least : many)) return nullptr;
+  bool innermost = llvm::any_of(windows, [&](UOpRef w) { return w->ints[0] + 1 == int64_t(x->rank()); });
+  if (taps < (innermost && isOfInput(x) ? least : many)) return nullptr;
   for (UOpRef w : llvm::reverse(windows)) {
     UOpRef along = b.window(x, w->ints[0], w->ints[1], w->ints[2], w->ints[3]);
     x = b.reduce(ReduceSpec{s.kind, s.order, {int64_t(along->rank()) - 1}, {}}, along, {});

@@ -41,7 +41,7 @@ PLANS = {
     "vector": {"contract": ["deep 4; unroll 1", "deep 16; unroll 2", "vector 4; unroll 3; deep 2", "deep 8; line 2; unroll 3", "unroll 1; deep 1"]},
     "vectors": {"contract": ["deep 4; vector 4; merge 1; unroll 1", "deep 16; vector 8; merge 1; unroll 1", "deep 8; merge 2; vector 16; unroll 1"]},
     "dot": {"contract": ["block 4; deep 8", "block 16; deep 2", "block 2; deep 16; ahead 3"]},
-    "dots": {"contract": ["block 2; deep 4", "block 16; deep 8", "columns: merge 1; vector 1; unroll 1"]},
+    "dots": {"contract": ["block 2; deep 4", "block 16; deep 4", "columns: merge 1; vector 1; unroll 1"]},
     "depthwise": {"contract": ["tall 2; deep 5; rows 2", "block 3; rows 2; unroll 1", "rows 3; unroll 2", "m 1; rows 5; unroll 1", "m; rows 1; unroll 2"]},
     "images": {"contract": ["rows 3; vector 8; unroll 2; line 2", "rows 2; vector 4; unroll 4; line 2", "m; rows 1; vector 8; unroll 2; line 2",
                             "rows 2; vector 8; unroll 2; line 0", "columns: merge 1; vector 8; unroll 1; line 2"]},
