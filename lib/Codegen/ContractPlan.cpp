@@ -433,6 +433,10 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   unsigned columns = packed ? lanesIn->layout.dims.back().modulus : 0;
   bool moves = *target.name && packed && movesLastTile(spec);
   bool far = operandBytes > target.l2Bytes;
+  int64_t all = 1; // rows; where they are one tile, what comes from afar is read once
+  for (int64_t l : rows)
+    all = std::min<int64_t>(all * std::clamp<int64_t>(r->shape[l]->hi, 1, mostTile + 1), mostTile + 1);
+  bool once = far && all <= mostTile;
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
@@ -441,7 +445,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
     chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, panelOfBoth(spec),
-               far && m <= mostTile ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns);
+               once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns);
   };
   tileFor({});
   uint64_t taps = 1;
