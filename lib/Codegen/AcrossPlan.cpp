@@ -134,11 +134,13 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
   return false;
 }
 
-/// Lines of a few elements that are read across, as an image's colours from planes of them: one element after another,
-/// in a loop over lines, in which a C compiler sees runs to interleave (f32, u8 and f16 [n, 40000] transposed, n from 2
-/// to 8, for x86-64-v4: 0.24 to 0.78, 0.13 to 0.27 and 0.17 to 0.52 of the time; of 12 1.4 to 2.9). As long as
-/// neighbours of a line are neighbours in what is read for some of them (runs of 14: 1.8 times the time). The other way
-/// lines of which every third element of two bytes or less is read (u8 and f16 [40000, 3] transposed 0.3 and 0.44).
+/// Lines of a few elements, less than a vector, that are read across, as an image's colours from planes of them: one
+/// element after another, in a loop over lines, in which a C compiler sees runs to interleave (f32, u8 and f16
+/// [n, 40000] transposed, n from 2 to 8, for x86-64-v4: 0.24 to 0.78, 0.13 to 0.27 and 0.17 to 0.52 of the time; of 12
+/// 1.4 to 2.9). As long as neighbours of a line are neighbours in what is read, without a division (a pixel shuffle by
+/// 2: 5 times the time), or thousands of them where no vector's lanes are whole lines (a batch of images of 3 colours:
+/// 0.3). The other way lines of which every third element of two bytes or less is read (u8 and f16 [40000, 3]
+/// transposed 0.3 and 0.44).
 bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                               Plan &p) {
   constexpr int64_t most = 8, leastRun = 64, longRun = 4096;
