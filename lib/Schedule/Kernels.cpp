@@ -281,15 +281,6 @@ static bool isOwn(int64_t label, const ContractSpec &s, ArrayRef<AffineForm> for
   return label < s.kept && !countReads(other, label) && countReads(forms, label) == 1;
 }
 
-/// Elements of a value at the bounds of its extents.
-static int64_t elementsOf(UOpRef x) {
-  constexpr int64_t large = int64_t(1) << 40;
-  int64_t n = 1;
-  for (UOpRef e : x->shape)
-    n = std::min<int64_t>(llvm::SaturatingMultiply<uint64_t>(n, std::max<int64_t>(e->hi, 1)), large);
-  return n;
-}
-
 /// How often an element of an operand is read in which lanes run along a label: by rows that have other labels alone,
 /// and by the taps of a window along that one.
 static int64_t readsOf(UOpRef r, const ContractSpec &s, ArrayRef<AffineForm> forms, int64_t lanes) {
@@ -482,7 +473,8 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     int64_t steps = 1;
     for (int64_t l = s.kept; l < s.kept + s.reduced; ++l)
       steps = std::min(steps * std::max<int64_t>(r->indices()[l]->lo, 1), longSum);
-    return changes && steps == longSum && reads <= few && elementsOf(operands[o]) / larger >= elementsOf(operands[!o]);
+    auto elements = [&](unsigned o) { return idxProduct(c, operands[o]->shape)->hi; };
+    return changes && steps == longSum && reads <= few && elements(o) / larger >= elements(!o);
   };
   int64_t best = -1;
   std::pair<int64_t, int64_t> bestScore{100, 0};
