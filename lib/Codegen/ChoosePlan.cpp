@@ -121,18 +121,19 @@ static bool readsBackwards(Context &c, const KernelSpec &spec, const Plan &plan)
   return llvm::any_of(laneSteps(c, spec, plan), [](const LaneStep &s) { return s.elements == -1; });
 }
 
+static constexpr int64_t fewestLines = 16; // that are many
+
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
 /// vectors are narrow the last one begins earlier (a padded copy of 576 images of 14 x 14, lines of 15, for x86-64-v3:
 /// 51 and 18 us).
 static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p) {
-  constexpr int64_t fewest = 16;             // lines
   constexpr unsigned together = 8, all = 64; // vectors at once, of a map: sums want registers; of a line that is gated
   const int64_t most = p.kind == PlanKind::Map ? 256 : 64; // vectors of a line
   unsigned bytes = laneBytes(spec), width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(c, extents.take_back(p.merge)), lines = idxProduct(c, extents.drop_back(p.merge));
   if (!*target.name || storedPoints(spec) != spec.outputs[0].value || p.block) return; // a thread of a GPU has none
-  if (n->hi < 2 || n->hi > most * width || lines->lo < fewest) return;
+  if (n->hi < 2 || n->hi > most * width || lines->lo < fewestLines) return;
   Plan line = p;
   line.line = 1;
   line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
@@ -200,6 +201,48 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
   return count;
 }
 
+/// Columns whose rows are read in the order of memory: an item is a whole row if that is some vectors, or a part of a
+/// page. Where no cache holds what is read all 64 lanes of a sum rest after each step, as no prefetcher follows rows 64
+/// apart (floats for x86-64-v4: 100,000 x 64 1.84 and 1.06 ms, 16384 x 1024 5.77 and 3.13, 4096 x 4096 4.36 and 3.56;
+/// for x86-64-v3 1.78 and 1.37, 5.75 and 2.92, 5.04 and 3.25); where one does, eight lanes go at a time, and rows of
+/// few lines are whole (10,000 x 64: 72 and 35 us; of 7 lines on two threads 51 and 67). Extremes and sums of integers
+/// have no lanes, and rows of half the registers go side by side, of 64 vectors where memory is the
+/// bound (maxima of 100,000 x 64 5.0 and 0.8 ms, of 16384 x 1024 6.8 and 2.4).
+static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                          Plan &p) {
+  constexpr int64_t pageBytes = 4096, nearBytes = 256, together = 4, most = 64, worth = 256; // of what is summed
+  ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
+  unsigned inside = spec.heavy->src[0]->rank() - 1 - r.axes[0];
+  Plan order = p;
+  order.merge = std::clamp(inside, 1u, p.merge);
+  UOpRef n = idxProduct(c, extents.take_back(order.merge));
+  int64_t bytes = laneBytes(spec), width = std::max<int64_t>(1, target.vectorBytes / bytes);
+  int64_t vectors = llvm::divideCeil(n->hi, width);
+  if (!*target.name || !n->isConst() || spec.heavy->src[0]->shape[r.axes[0]]->lo < worth) return false;
+  order.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
+  order.unroll = 1;
+  bool sums = r.order == ReduceOrder::Lane64, far = readBytes(spec) > target.l3Bytes;
+  if (!far && idxProduct(c, extents.drop_back(order.merge))->lo >= fewestLines) return false; // chooseLine
+  if (sums && far) order.deep = 64;
+  int64_t all = statements(c, spec, order, target), side = far    ? most
+                                                           : sums ? nearBytes / target.vectorBytes
+                                                                  : target.vectorRegisters / 2;
+  if (vectors <= side && vectors * all <= mostStatements) {
+    order.unroll = vectors;
+    order.line = 1;
+    if (bytes < target.maskedBytes && n->hi % order.lanes) return false;
+  } else if (order.deep) {
+    order.unroll = together;
+    order.block = std::max<int64_t>(1, pageBytes / (together * width * bytes));
+  } else
+    return false;
+  llvm::Error e = checkForm(spec, order);
+  bool can = !e && readsRuns(c, spec, order);
+  llvm::consumeError(std::move(e));
+  if (can) p = order;
+  return can;
+}
+
 /// Columns for a reduction along an outer axis: rows of many, far apart, of which each item takes a part of so many
 /// bytes. Less than a few lines of each, and no prefetcher of a CPU follows. Where a vector is a line, as many as eight
 /// rows have sums in registers, or four times that if memory is the bound (x86-64-v4, parts of 512 bytes and of these:
@@ -212,6 +255,7 @@ static void chooseColumns(Context &c, const KernelSpec &spec, const Target &targ
   constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8;
   unsigned partBytes = 512, bytes = laneBytes(spec), width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(c, extents.take_back(p.merge));
+  if (chooseInOrder(c, spec, target, extents, p)) return;
   uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);
   bool simple = p.lanes == width && bytes >= 4 && ops <= little && 2 * target.vectorBytes == lineBytes;
   if (storesLines(target)) partBytes = readBytes(spec) > target.l3Bytes ? 1024 : 256;

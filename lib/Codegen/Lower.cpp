@@ -27,7 +27,8 @@ Kernel Lowering::run() {
     if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
   }
   if (plan.kind == PlanKind::Columns && plan.deep) values.stepsTogether = plan.deep;
-  if (plan.kind == PlanKind::Columns && plan.block) values.blocksTogether = plan.block;
+  bool sums = spec.heavy && spec.heavy->op == Op::Contract;
+  if (plan.kind == PlanKind::Columns && plan.block && sums) values.blocksTogether = plan.block;
   if (plan.kind == PlanKind::Contract)
     contract();
   else if (plan.kind == PlanKind::Rows && writesRows(spec))
@@ -179,6 +180,7 @@ void Lowering::map() {
   UOpRef v = out.value, domain = storedPoints(spec);
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
   auto extents = memoryExtents(c, out.layout, domain->shape);
+  bool reduces = plan.kind == PlanKind::Columns && spec.heavy && spec.heavy->op == Op::Reduce;
   int64_t serial = serialAxis(spec);
   size_t serialDim =
       llvm::find_if(out.layout.dims, [&](const MemoryDim &d) { return d.axis == serial; }) - out.layout.dims.begin();
@@ -193,13 +195,21 @@ void Lowering::map() {
   for (auto [w, u] : steps) {
     UOpRef each = num(w * u), count = div(sub(inner, start), each);
     if (count->hi <= 0) continue;
-    UOpRef all = mul(outer, count), inside = nullptr,
+    // Of a reduction by columns an item may be several steps, in a loop of their own.
+    bool several = reduces && plan.block;
+    UOpRef wide = num(several ? plan.block : 1), items = several ? simplifyIndex(c, idxCeilDiv(c, count, wide)) : count;
+    UOpRef all = mul(outer, items), inside = nullptr,
            p = rowNumber(values.range(rowItems(all), RangeKind::Parallel), all, inside);
     bool flat = outer->constIndex() == 1;
-    UOpRef e = add(start, mul(flat ? p : mod(p, count), each));
+    UOpRef step = mul(flat ? p : mod(p, items), wide);
+    if (several) {
+      values.rest.tile = values.range(simplifyIndex(c, idxMin(c, wide, sub(count, step))), RangeKind::Loop);
+      step = add(step, values.rest.tile);
+    }
+    UOpRef e = add(start, mul(step, each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));
     if (w > 1) e = add(e, values.range(num(w), RangeKind::Vector));
-    SmallVector<UOpRef, 6> at = unflatten(c, flat ? num(0) : div(p, count), outerDims);
+    SmallVector<UOpRef, 6> at = unflatten(c, flat ? num(0) : div(p, items), outerDims);
     at.append(unflatten(c, simplifyIndex(c, e), innerDims));
     if (serial >= 0) at.insert(at.begin() + serialDim, values.range(domain->shape[serial], RangeKind::Loop));
     auto [index, valid] = logicalIndex(c, values, out.layout, domain->shape, at);
@@ -212,6 +222,7 @@ void Lowering::map() {
     }
     start = add(start, mul(count, each));
   }
+  values.rest.tile = nullptr;
 }
 
 void Lowering::lines() {

@@ -180,7 +180,16 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
   bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
-  if (p.kind == PlanKind::Columns && p.block) { // blocks of a chain, as lanes
+  bool rests = p.kind == PlanKind::Columns && reduces && p.deep; // the lanes of a sum
+  if (rests) {
+    ReduceSpec r = llvm::cantFail(decodeReduce(heavy->ints));
+    if (p.threads || p.deep != 64 || r.order != ReduceOrder::Lane64)
+      return bad("deep " + n(p.deep) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64");
+    uint64_t chunks = llvm::divideCeil(std::max<int64_t>(heavy->src[0]->shape[r.axes[0]]->hi, 1), 4096);
+    if (llvm::SaturatingMultiply(chunks + 64, uint64_t(std::max(p.block, 1u)) * bytes) > mostTileBytes)
+      return bad("the sums of an item take more than 16 MiB");
+  }
+  if (p.kind == PlanKind::Columns && p.block && !rests) { // blocks of a chain, as lanes
     if (!sums || p.threads || !blocksOf(heavy))
       return bad("block " + n(p.block) +
                  "; of columns, only of a contract of floats over one label of 512 to 2^30, by " +
@@ -189,7 +198,8 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
       return bad("block " + n(p.block) + "; of columns, expected vector 1, unroll 1, a deep and no line");
     if (!llvm::isPowerOf2_32(p.block) || p.block < 2 || p.block > mostLanes)
       return bad("block " + n(p.block) + "; of columns, expected a power of two in 2.." + n(mostLanes));
-  } else if (p.block && !contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+  } else if (p.block && !contracts && !rests &&
+             (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return bad("block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks");
   if (p.line > 2) return bad("line " + n(p.line) + "; expected 0, 1 or 2");
   bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
@@ -204,7 +214,7 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (p.past > 1) return bad("past " + n(p.past) + "; expected 0 or 1");
   if (p.past && spec.follows) return bad("past 1 of rows that pass to a kernel; the next kernel reads them at once");
   if (p.next > 1) return bad("next " + n(p.next) + "; expected 0 or 1");
-  if (p.kind == PlanKind::Columns && p.deep &&
+  if (p.kind == PlanKind::Columns && p.deep && !rests &&
       (!sums || p.threads || !llvm::isPowerOf2_32(p.deep) || p.deep > mostDeep))
     return bad("deep " + n(p.deep) + "; of columns of a contract, on a CPU, expected a power of two in 1.." +
                n(mostDeep));

@@ -40,7 +40,7 @@ public:
   // How a lane64 or exact reduction takes its elements: lanes of a vector along the reduced axis, or one lane after
   // another.
   unsigned reduceLanes = 0;               // 0: columns
-  int64_t stepsTogether = 1;              // steps of a contract's sum, by columns
+  int64_t stepsTogether = 1;              // steps of a sum, by columns
   int64_t blocksTogether = 1;             // blocks of its chain that are lanes of a vector
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
   unsigned rowLanes = 0;                  // elements of a row that are kept or written at once
@@ -77,7 +77,8 @@ public:
   std::vector<UOpRef> hints; // Kernel.h
 
   // The tile of a contract whose sums rest in memory every `deep` steps while the other tiles go as far: the loop over
-  // the tiles of an item. null: none.
+  // the tiles of an item. null: none. Of a reduction by columns: the loop over the columns of an item, which all take a
+  // step before any goes on.
   struct Rest {
     UOpRef tile = nullptr;
     int64_t deep = 0;
@@ -147,10 +148,11 @@ private:
                    llvm::function_ref<UOpRef(UOpRef, llvm::ArrayRef<UOpRef>)> lane);
   UOpRef sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef identity, llvm::ArrayRef<UOpRef> to,
                     MakeShared element);
-  /// lane64 over n elements, element(i, bound) being element i, or the identity where `bound` (null: certainly inside)
-  /// is false.
-  UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity,
-                  llvm::function_ref<UOpRef(UOpRef, UOpRef)> element);
+  /// lane64 over n elements, element(i, bound, tile) being element i, or the identity where `bound` (null: certainly
+  /// inside) is false, with another range in place of `tile`. tile: a range over columns that the result depends on, or
+  /// null.
+  using MakeTerm = llvm::function_ref<UOpRef(UOpRef, UOpRef, UOpRef)>;
+  UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, UOpRef tile, MakeTerm element);
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   /// `extents`: of all labels, where they are certainly inside of them.
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,

@@ -22,50 +22,64 @@ UOpRef astra::zeroIfEmpty(Context &c, UOpRef r, ArrayRef<UOpRef> extents) {
   return r;
 }
 
-UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity,
-                         llvm::function_ref<UOpRef(UOpRef, UOpRef)> element) {
+UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, UOpRef tile, MakeTerm element) {
   static const Combine combines[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min, Combine::And, Combine::Or};
   static const Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or};
   int64_t combine = int64_t(combines[int(kind)]);
+  auto own = [&] { return tile ? range(tile->src[0], RangeKind::Fold) : nullptr; };
+  auto listed = [](std::initializer_list<UOpRef> all) { // of those that are there
+    SmallVector<UOpRef, 4> list;
+    llvm::copy_if(all, std::back_inserter(list), [](UOpRef x) { return x; });
+    return list;
+  };
   if (n->hi > *chunk->constIndex()) { // chunk results in fast memory, then the same rule over them
     UOpRef chunks = simplifyIndex(c, idxMax(c, c.index(1), idxCeilDiv(c, n, chunk))),
-           q = range(chunks, RangeKind::Fold), begin = idxMul(c, q, chunk);
-    UOpRef one = laneFold(kind, simplifyIndex(c, idxMin(c, chunk, idxSub(c, n, begin))), chunk, identity,
-                          [&](UOpRef i, UOpRef bound) { return element(idxAdd(c, begin, i), bound); });
-    UOpRef all = c.make(Op::Stage, {one, q});
-    return laneFold(kind, chunks, chunk, identity, [&](UOpRef i, UOpRef bound) {
+           q = range(chunks, RangeKind::Fold), begin = idxMul(c, q, chunk), of = own();
+    UOpRef one = laneFold(kind, simplifyIndex(c, idxMin(c, chunk, idxSub(c, n, begin))), chunk, identity, of,
+                          [&](UOpRef i, UOpRef bound, UOpRef t) { return element(idxAdd(c, begin, i), bound, t); });
+    UOpRef all = c.make(Op::Stage, listed({one, q, of}));
+    return laneFold(kind, chunks, chunk, identity, tile, [&](UOpRef i, UOpRef bound, UOpRef t) {
       UOpRef safe = bound ? simplifyIndex(c, idxMin(c, i, idxSub(c, chunks, c.index(1))))
                           : i; // beyond the end: any element, not taken
-      return select(bound, c.make(Op::At, {all, safe}, {1}), identity);
+      return select(bound, c.make(Op::At, listed({all, safe, t}), {1}), identity);
     });
   }
   int64_t w = reduceLanes ? reduceLanes : 1;
   UOpRef c64 = c.index(64), full = simplifyIndex(c, idxDiv(c, n, c64)), rest = simplifyIndex(c, idxMod(c, n, c64));
   // Lanes of a vector along the reduced axis; or, where vectors run along another, lane after lane: eight at a time,
   // kept in fast memory, for 64 copies of what is summed are much code and more accumulators than there are registers.
-  bool kept = !reduceLanes && full->hi > 0;
+  // The eight go to the end of the sum before the next ones; or all 64 take a step, and rest, before any goes on.
+  constexpr int64_t together = 8;
+  UOpRef eight = c.index(together), eights = c.index(64 / together);
+  bool kept = !reduceLanes && full->hi > 0, rests = kept && stepsTogether == 64;
   SmallVector<UOpRef, 2> laneRanges;
   UOpRef lane = c.index(0), group = nullptr;
+  auto laneOf = [&](UOpRef group, UOpRef own) { return idxAdd(c, idxMul(c, group, eight), own); };
   if (kept) {
-    constexpr int64_t together = 8;
-    group = range(c.index(64 / together), RangeKind::Fold);
-    laneRanges = {range(c.index(64 / together), RangeKind::Unroll), range(c.index(together), RangeKind::Unroll)};
-    lane = idxAdd(c, idxMul(c, group, c.index(together)), laneRanges[1]);
+    laneRanges = {range(eights, RangeKind::Unroll), range(eight, RangeKind::Unroll)};
+    group = rests && rest->hi <= 0 ? laneRanges[0] : range(eights, RangeKind::Fold);
+    lane = laneOf(group, laneRanges[1]);
   } else {
     if (w < 64)
       laneRanges.push_back(range(c.index(64 / w), RangeKind::Unroll)), lane = idxMul(c, laneRanges.back(), c.index(w));
     if (w > 1) laneRanges.push_back(range(c.index(w), laneKind)), lane = idxAdd(c, lane, laneRanges.back());
   }
   UOpRef acc = identity;
-  if (full->hi > 0) {
+  if (rests) { // loops: steps, eights, columns, lanes
+    UOpRef i = range(full, RangeKind::Around), g = range(eights, RangeKind::Fold), of = own(),
+           l = range(eight, RangeKind::Fold);
+    UOpRef term = element(idxAdd(c, idxMul(c, i, c64), laneOf(g, l)), nullptr, of);
+    acc = c.make(Op::Stage, listed({c.make(Op::Fold, {identity, term, i}, {combine, 1}), g, of, l}));
+    acc = c.make(Op::At, listed({acc, group, tile, laneRanges[1]}), {1});
+  } else if (full->hi > 0) {
     UOpRef i = range(full, RangeKind::Fold);
-    acc = c.make(Op::Fold, {identity, element(idxAdd(c, idxMul(c, i, c64), lane), nullptr), i}, {combine, 1});
+    acc = c.make(Op::Fold, {identity, element(idxAdd(c, idxMul(c, i, c64), lane), nullptr, tile), i}, {combine, 1});
   }
   if (rest->hi > 0) {
-    UOpRef i = idxAdd(c, idxMul(c, full, c64), lane), tail = element(i, lt(i, n));
+    UOpRef i = idxAdd(c, idxMul(c, full, c64), lane), tail = element(i, lt(i, n), tile);
     acc = acc == identity ? tail : c.make(ops[int(kind)], {acc, tail});
   }
-  if (kept) acc = c.make(Op::At, {c.make(Op::Stage, {acc, group}), laneRanges[0]}, {1});
+  if (kept && group != laneRanges[0]) acc = c.make(Op::At, {c.make(Op::Stage, {acc, group}), laneRanges[0]}, {1});
   SmallVector<UOpRef, 3> src{acc};
   src.append(laneRanges.begin(), laneRanges.end());
   return c.make(Op::LaneFold, src, {combine});
@@ -151,7 +165,6 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     if (!cut) valid = both(valid, inDomain(s.domain, r->indices(), at));
     return select(valid, this->at(x, at, both(gate, valid)), identity);
   };
-  auto element = [&](UOpRef bound) { return elementAt(at, gate, bound); };
   UOpRef result;
   bool lanes =
       s.order == ReduceOrder::Lane64 ||
@@ -160,7 +173,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   if (!lanes) { // one fold, row-major over the axes
     SmallVector<UOpRef, 6> src{identity, nullptr};
     for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));
-    src[1] = element(nullptr);
+    src[1] = elementAt(at, gate, nullptr);
     result = c.make(Op::Fold, src, {combine, 1});
   } else {
     int64_t axis = s.axes[0]; // legalization leaves one
@@ -183,9 +196,16 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
         return elementAt(own, gate ? idxSubstitute(c, gate, *place, there) : nullptr, bound);
       });
     } else {
-      result = laneFold(s.kind, n, chunk, identity, [&](UOpRef i, UOpRef bound) {
-        at[axis] = i;
-        return element(bound);
+      UOpRef tile = r == spec.heavy ? rest.tile : nullptr; // the columns of an item that come one after another
+      result = laneFold(s.kind, n, chunk, identity, tile, [&](UOpRef i, UOpRef bound, UOpRef of) {
+        SmallVector<UOpRef, 4> own(at);
+        UOpRef ownGate = gate;
+        own[axis] = i;
+        if (of != tile) {
+          for (UOpRef &e : own) e = simplifyIndex(c, idxSubstitute(c, e, {tile}, {of}));
+          if (gate) ownGate = idxSubstitute(c, gate, {tile}, {of});
+        }
+        return elementAt(own, ownGate, bound);
       });
     }
   }

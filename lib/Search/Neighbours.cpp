@@ -50,6 +50,9 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::deep, By::Over, 2}}},
     {{K::Columns}, {{&Plan::deep, By::Set, 8}}},
     {{K::Columns}, {{&Plan::deep, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::deep, By::Set, 64}, {&Plan::block, By::Set, 16}, {&Plan::line, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::deep, By::Set, 64}, {&Plan::block, By::Set, 0}, {&Plan::line, By::Set, 1}}},
+    {{K::Columns}, {{&Plan::deep, By::Set, 0}, {&Plan::block, By::Set, 0}}},
     // the order of items
     {{K::Contract}, {{&Plan::block, By::Set, 0}}},
     {{K::Contract}, {{&Plan::block, By::Set, 1}}},

