@@ -393,15 +393,17 @@ static void chooseWide(const Target &target, bool packed, bool far, UOpRef n, Pl
 }
 
 /// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
-/// multiple of 4096 bytes apart meet in one set of the first cache: two of them at once, asked for a page before (4096
-/// x 4096 on Zen 4, 8 vectors of one row 2.26 and 1.86 ms, 6 of four 2.74 and 2.24; not so of 4100 x 4100, 2.00
-/// and 2.47; a step of GPT-2 24.9 and 23.4, though weights that the third cache holds are slower so, 768 x 3072 112 and
-/// 124 us).
+/// multiple of 4096 bytes apart meet in one set of the first cache: two of them at once, asked for a page before, of
+/// one row (4096 x 4096 on Zen 4, 8 vectors 2.26 and 1.86 ms; not so of 4100 x 4100, 2.00 and 2.47; a step of
+/// GPT-2 24.9 and 23.4, though weights that the third cache holds are slower so, 768 x 3072 112 and 124 us). Of two to
+/// four rows four, which the CPU asks for by itself (4 rows, 6 vectors asked for 2.74, two so 2.21, four 1.92; 2
+/// rows 2.05, 1.85).
 static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool far, int64_t rows, Plan &p) {
-  constexpr unsigned streams = 2, steps = 64, most = 4; // vectors of a tile, lines, rows
+  constexpr unsigned streams = 2, several = 4, steps = 64, most = 4; // vectors of a tile, lines, rows
   bool meets = uint64_t(leastSteps(spec)) * target.vectorBytes % 4096 == 0;
   if (!storesLines(target) || !packed || !far || !meets || !p.ahead || rows > most || rows > p.rows) return;
-  p.unroll = std::min(p.unroll, streams), p.ahead = steps;
+  p.unroll = std::min(p.unroll, rows == 1 ? streams : several);
+  p.ahead = rows == 1 ? steps : 0;
 }
 
 bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {

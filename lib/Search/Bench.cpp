@@ -66,9 +66,13 @@ static bool sameElements(DType t, const uint8_t *a, const uint8_t *b, size_t byt
   return true;
 }
 
+/// What is large lies in huge pages, as the runtime's memory does.
 Bench::Buffer Bench::allocate(DType t, size_t bytes) {
-  return {std::unique_ptr<uint8_t, Free>(static_cast<uint8_t *>(aligned_alloc(64, llvm::alignTo(bytes + 1, 64)))),
-          bytes, t};
+  constexpr size_t huge = 2 << 20;
+  size_t unit = bytes < 2 * huge ? 64 : huge, all = llvm::alignTo(bytes + 1, unit);
+  std::unique_ptr<uint8_t, Free> memory(static_cast<uint8_t *>(aligned_alloc(unit, all)));
+  if (memory && unit == huge) madvise(memory.get(), all, MADV_HUGEPAGE);
+  return {std::move(memory), bytes, t};
 }
 
 std::unique_ptr<Bench> Bench::make(const KernelSpec &spec, const Kernel &kernel, llvm::ArrayRef<UOpRef> dims,
