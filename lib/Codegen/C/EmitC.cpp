@@ -170,6 +170,13 @@ bool FunctionEmitter::dividesByOne(UOpRef x) const {
          by->op == Op::Splat && home.lookup(by).first != region;
 }
 
+/// Whether a select makes the NaNs of such a quotient the canonical one, which Helpers::quotient gives already.
+bool FunctionEmitter::isCanonical(UOpRef select) const {
+  UOpRef same = select->src[0], q = select->src[1], nan = select->src[2];
+  return q->op == Op::Div && dividesByOne(q) && same->op == Op::Eq && same->src[0] == q && same->src[1] == q &&
+         nan->op == Op::Splat && nan->src[0]->op == Op::Const && uint32_t(nan->src[0]->ints[0]) == 0x7fc00000;
+}
+
 std::string FunctionEmitter::elementwise(UOpRef x) {
   unsigned lanes = lanesOf(x);
   UOpRef a = x->src[0], typed = x->op == Op::Select ? x->src[1] : a;
@@ -185,6 +192,7 @@ std::string FunctionEmitter::elementwise(UOpRef x) {
     return h.bitcast(a->dtype, x->dtype, lanes) + "(" + value(a) + ")";
   case Op::Lookup16: return h.lookup(a->dtype, x->dtype, x->ints, lanes) + "(" + value(a) + ")";
   case Op::Select:
+    if (isCanonical(x)) return value(x->src[1]);
     return h.op(Op::Select, x->dtype, lanes) + "(" + maskAs(a, bitWidth(x->dtype)) + ", " + value(x->src[1]) + ", " +
            value(x->src[2]) + ")";
   default: break;

@@ -42,6 +42,7 @@ private:
   std::string index(UOpRef x);
   std::string elementwise(UOpRef x);
   bool dividesByOne(UOpRef x) const;
+  bool isCanonical(UOpRef select) const;
   std::string boolVector(UOpRef x);
   std::string compose(UOpRef x);
   std::string read(UOpRef x, const std::string &pointer, const std::string &at, UOpRef gate, const std::string &inside);

@@ -299,7 +299,7 @@ std::string Helpers::op(Op o, DType t, unsigned lanes) {
 // With r the rounded reciprocal of b and l what it lacks, a * r + a * l is within an ulp of the quotient, and one step
 // of Newton's on it rounds correctly (P. Markstein, Computation of elementary functions on the IBM RISC System/6000,
 // IBM J. Res. Dev. 34, 1990, theorem 8) where no intermediate result underflows or overflows: |a| of [2^-60, 2^60] or
-// +0, b of [2^-40, 2^40]. Where a lane has another a, or b is another one, all are divided.
+// +0, b of [2^-40, 2^40]. Where a lane has another a, or b is another one, all are divided, and NaNs become canonical.
 std::string Helpers::quotient(unsigned lanes) {
   std::string T = type(DType::F32, lanes), name = "quotient_" + T;
   if (begin(name))
@@ -314,7 +314,8 @@ std::string Helpers::quotient(unsigned lanes) {
                   "    if (!SOME(bad)) return q;\n"
                   "  }\n"
                   "#endif\n"
-                  "  return a / b;",
+                  "  a /= b;\n"
+                  "  return SEL($T, a == a, a, $SPLAT($T, __builtin_nanf(\"\")));",
                   DType::F32, lanes));
   return name;
 }
