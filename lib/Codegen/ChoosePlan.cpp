@@ -201,43 +201,50 @@ static unsigned perLane(Context &c, const KernelSpec &spec, const Plan &plan) {
   return count;
 }
 
-/// Columns whose rows are read in the order of memory: an item is a whole row if that is some vectors, or a part of a
-/// page. Where no cache holds what is read all 64 lanes of a sum rest after each step, as no prefetcher follows rows 64
-/// apart (floats for x86-64-v4: 100,000 x 64 1.84 and 1.06 ms, 16384 x 1024 5.77 and 3.13, 4096 x 4096 4.36 and 3.56;
-/// for x86-64-v3 1.78 and 1.37, 5.75 and 2.92, 5.04 and 3.25); where one does, eight lanes go at a time, and rows of
-/// few lines are whole (10,000 x 64: 72 and 35 us; of 7 lines on two threads 51 and 67). Extremes and sums of integers
-/// have no lanes, and rows of half the registers go side by side, of 64 vectors where memory is the
-/// bound (maxima of 100,000 x 64 5.0 and 0.8 ms, of 16384 x 1024 6.8 and 2.4).
+/// Whether the kernel reads at places that it computes from what it reads: then it does not read all of its inputs.
+static bool readsByIndices(Context &c, const KernelSpec &spec, const Plan &plan) {
+  Kernel k = lowerKernel(c, spec, plan);
+  return llvm::any_of(topoSort(k.sink), [](UOpRef n) { return n->op == Op::Extent; });
+}
+
+/// Columns whose rows are read in the order of memory: an item is a whole row if that is some vectors, or a page of it.
+/// Where no cache holds what is read all 64 lanes of a sum rest after each step, as no prefetcher follows rows 64 apart
+/// (floats for x86-64-v4: 100,000 x 64 1.84 and 1.06 ms, 16384 x 1024 5.77 and 3.13, 4096 x 4096 4.36 and 3.56; for
+/// x86-64-v3 1.78 and 1.37, 5.75 and 2.92, 5.04 and 3.25; not so of rows of more pages, 512 x 50,257 5.7 and 6.6, nor
+/// of a few hundred). Where one does, lanes that stay in registers are faster. Extremes and sums of integers have no
+/// lanes: rows go side by side there too, if they are a few lines (maxima of 100,000 x 64 5.0 and 0.8 ms, of 16384 x
+/// 1024 6.8 and 2.4, of 10,000 x 64 88 and 27 us). As long as there are items for some threads.
 static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
-                          Plan &p) {
-  constexpr int64_t pageBytes = 4096, nearBytes = 256, together = 4, most = 64, worth = 256; // of what is summed
+                          unsigned ops, Plan &p) {
+  constexpr int64_t pageBytes = 4096, nearBytes = 256, together = 4, most = 64, worth = 256, manyRows = 1024, items = 4;
   ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
   unsigned inside = spec.heavy->src[0]->rank() - 1 - r.axes[0];
+  auto length = spec.heavy->src[0]->shape[r.axes[0]]->constIndex();
   Plan order = p;
   order.merge = std::clamp(inside, 1u, p.merge);
-  UOpRef n = idxProduct(c, extents.take_back(order.merge));
-  int64_t bytes = laneBytes(spec), width = std::max<int64_t>(1, target.vectorBytes / bytes);
+  UOpRef n = idxProduct(c, extents.take_back(order.merge)), lines = idxProduct(c, extents.drop_back(order.merge));
+  int64_t bytes = std::max(laneBytes(spec), byteSize(spec.heavy->dtype)), width = target.vectorBytes / bytes;
+  if (!*target.name || !n->isConst() || !length || *length < worth || width < 2) return false;
+  bool sums = r.order == ReduceOrder::Lane64, far = readBytes(spec) > target.l3Bytes;
   int64_t vectors = llvm::divideCeil(n->hi, width);
-  if (!*target.name || !n->isConst() || spec.heavy->src[0]->shape[r.axes[0]]->lo < worth) return false;
   order.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   order.unroll = 1;
-  bool sums = r.order == ReduceOrder::Lane64, far = readBytes(spec) > target.l3Bytes;
-  if (!far && idxProduct(c, extents.drop_back(order.merge))->lo >= fewestLines) return false; // chooseLine
-  if (sums && far) order.deep = 64;
-  int64_t all = statements(c, spec, order, target), side = far    ? most
-                                                           : sums ? nearBytes / target.vectorBytes
-                                                                  : target.vectorRegisters / 2;
-  if (vectors <= side && vectors * all <= mostStatements) {
+  if (sums) order.deep = 64;
+  if (!far && (sums || ops || lines->lo >= fewestLines)) return false; // chooseLine
+  int64_t all = statements(c, spec, order, target);
+  if (vectors <= (far ? most : nearBytes / target.vectorBytes) && vectors * all <= mostStatements) {
+    if (far && lines->lo < items) return false;
+    if (bytes < target.maskedBytes && n->hi % order.lanes) return false;
     order.unroll = vectors;
     order.line = 1;
-    if (bytes < target.maskedBytes && n->hi % order.lanes) return false;
-  } else if (order.deep) {
+  } else {
     order.unroll = together;
-    order.block = std::max<int64_t>(1, pageBytes / (together * width * bytes));
-  } else
-    return false;
+    order.block = pageBytes / (together * width * bytes);
+    bool isPage = n->hi * bytes <= 4 * pageBytes && *length >= manyRows && laneBytes(spec) >= 4;
+    if (!sums || !isPage || lines->lo * (n->hi * bytes / pageBytes) < items) return false;
+  }
   llvm::Error e = checkForm(spec, order);
-  bool can = !e && readsRuns(c, spec, order);
+  bool can = !e && readsRuns(c, spec, order) && !readsByIndices(c, spec, order);
   llvm::consumeError(std::move(e));
   if (can) p = order;
   return can;
@@ -255,7 +262,7 @@ static void chooseColumns(Context &c, const KernelSpec &spec, const Target &targ
   constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8;
   unsigned partBytes = 512, bytes = laneBytes(spec), width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(c, extents.take_back(p.merge));
-  if (chooseInOrder(c, spec, target, extents, p)) return;
+  if (chooseInOrder(c, spec, target, extents, ops, p)) return;
   uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);
   bool simple = p.lanes == width && bytes >= 4 && ops <= little && 2 * target.vectorBytes == lineBytes;
   if (storesLines(target)) partBytes = readBytes(spec) > target.l3Bytes ? 1024 : 256;

@@ -26,9 +26,12 @@ Kernel Lowering::run() {
     }
     if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
   }
-  if (plan.kind == PlanKind::Columns && plan.deep) values.stepsTogether = plan.deep;
-  bool sums = spec.heavy && spec.heavy->op == Op::Contract;
-  if (plan.kind == PlanKind::Columns && plan.block && sums) values.blocksTogether = plan.block;
+  if (plan.kind == PlanKind::Columns && plan.deep && spec.heavy->op == Op::Reduce)
+    values.lanesRest = true;
+  else if (plan.kind == PlanKind::Columns && plan.deep) {
+    values.stepsTogether = plan.deep;
+    if (plan.block) values.blocksTogether = plan.block;
+  }
   if (plan.kind == PlanKind::Contract)
     contract();
   else if (plan.kind == PlanKind::Rows && writesRows(spec))

@@ -40,7 +40,8 @@ public:
   // How a lane64 or exact reduction takes its elements: lanes of a vector along the reduced axis, or one lane after
   // another.
   unsigned reduceLanes = 0;               // 0: columns
-  int64_t stepsTogether = 1;              // steps of a sum, by columns
+  bool lanesRest = false;                 // by columns: all lanes of a sum take a step before any goes on
+  int64_t stepsTogether = 1;              // steps of a contract's sum, by columns
   int64_t blocksTogether = 1;             // blocks of its chain that are lanes of a vector
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
   unsigned rowLanes = 0;                  // elements of a row that are kept or written at once

@@ -51,7 +51,7 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   // The eight go to the end of the sum before the next ones; or all 64 take a step, and rest, before any goes on.
   constexpr int64_t together = 8;
   UOpRef eight = c.index(together), eights = c.index(64 / together);
-  bool kept = !reduceLanes && full->hi > 0, rests = kept && stepsTogether == 64;
+  bool kept = !reduceLanes && full->hi > 0, rests = kept && lanesRest;
   SmallVector<UOpRef, 2> laneRanges;
   UOpRef lane = c.index(0), group = nullptr;
   auto laneOf = [&](UOpRef group, UOpRef own) { return idxAdd(c, idxMul(c, group, eight), own); };

@@ -56,12 +56,69 @@ static UOpRef extremesByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
   return x;
 }
 
+/// Whether x is read from a tensor in memory as large as it is, with at most so many elementwise nodes in between.
+static bool isRead(UOpRef x, unsigned most) {
+  auto elements = [](UOpRef n) {
+    uint64_t all = 1;
+    for (UOpRef e : n->shape) all = llvm::SaturatingMultiply<uint64_t>(all, std::max<int64_t>(e->hi, 0));
+    return all;
+  };
+  unsigned count = 0;
+  bool isLarge = false;
+  llvm::DenseSet<UOpRef> seen{x};
+  for (std::vector<UOpRef> stack{x}; !stack.empty();) {
+    UOpRef n = stack.back();
+    stack.pop_back();
+    bool computes = has(n->op, Elementwise);
+    if (!computes && !has(n->op, Movement)) {
+      isLarge |= elements(n) >= elements(x);
+      continue;
+    }
+    if (computes && (n->op == Op::Div || n->op == Op::FloorDiv || n->op == Op::Mod || ++count > most)) return false;
+    for (UOpRef s : n->tensors())
+      if (seen.insert(s).second) stack.push_back(s);
+  }
+  return isLarge;
+}
+
+/// A long reduction along an outer axis, of few elements each, in two: chunks, then the same over their results, as N4
+/// has it: each chunk is items of its own, where one core would read all of it. What is left of the last one is a
+/// reduction of its own. `r` where it is not such.
+static UOpRef byChunks(Builder &b, UOpRef r) {
+  constexpr int64_t chunk = 4096, least = 2 * chunk, few = 4096, wide = 8;
+  constexpr uint64_t large = uint64_t(8) << 20, pageBytes = 4096; // of all, of what lies together
+  constexpr unsigned again = 4, any = 64; // elementwise nodes: what is left reads what is computed anew
+  ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
+  UOpRef x = r->src[0];
+  bool anyOrder = s.order == ReduceOrder::Lane64 || s.order == ReduceOrder::Exact;
+  if (s.axes.size() != 1 || !anyOrder || !s.domain.empty() || isComplex(r->dtype)) return r;
+  size_t axis = s.axes[0];
+  UOpRef n = x->shape[axis], inner = idxProduct(b.c, x->shape.drop_front(axis + 1)), kept = idxProduct(b.c, r->shape);
+  if (!n->isConst() || n->ints[0] < least || inner->lo < wide || kept->hi > few) return r;
+  int64_t whole = n->ints[0] / chunk * chunk, left = n->ints[0] - whole;
+  uint64_t bytes = byteSize(x->dtype);
+  if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < large || inner->hi * bytes > pageBytes ||
+      !isRead(x, left ? again : any))
+    return r;
+  auto part = [&](int64_t begin, int64_t count, int64_t size) {
+    SmallVector<UOpRef, 6> first(x->rank(), b.idx(0)), shape = shapeOf(x);
+    first[axis] = b.idx(begin), shape[axis] = b.idx(count * size);
+    UOpRef own = count * size == n->ints[0] ? x : b.shrink(x, first, shape);
+    shape[axis] = b.idx(size);
+    shape.insert(shape.begin() + axis, b.idx(count));
+    return b.reduce(ReduceSpec{s.kind, s.order, {int64_t(axis) + 1}, {}}, b.reshape(own, shape), {});
+  };
+  UOpRef parts = part(0, whole / chunk, chunk);
+  if (left) parts = b.concat({parts, part(whole, 1, left)}, axis);
+  return b.reduce(ReduceSpec{s.kind, s.order, {int64_t(axis)}, {}}, parts, {});
+}
+
 UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   if (UOpRef y = extremesByAxis(b, r, s)) return y;
   UOpRef x = r->src[0];
   size_t n = s.axes.size();
-  if (n == 1 || s.order == ReduceOrder::Chain) return r;
+  if (n == 1 || s.order == ReduceOrder::Chain) return byChunks(b, r);
   if (!s.domain.empty()) {
     if (s.order == ReduceOrder::Exact) return r;
     x = b.select(inDomain(b, s.domain, r->indices(), x->shape), x,
@@ -80,7 +137,7 @@ UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
   }
   int64_t axis = s.axes[first];
   UOpRef y = b.reduce(ReduceSpec{s.kind, s.order, {axis}, {}}, b.reshape(x, shape), {});
-  if (first == 0) return y;
+  if (first == 0) return byChunks(b, y);
   // Other axes: a plain chain over those results, outermost loop outermost.
   ReduceSpec rest{s.kind, s.order == ReduceOrder::Exact ? ReduceOrder::Exact : ReduceOrder::Chain, {}, {}};
   rest.axes.append(s.axes.begin(), s.axes.begin() + first);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sys/mman.h>
+#include <unistd.h>
 
 using namespace astra::rt;
 
@@ -68,21 +69,33 @@ Status astra::rt::writeStruct(void *out, const void *full, size_t fullSize) {
 }
 
 constexpr uint64_t kHugePage = 2 << 20; // of x86-64 and AArch64 with pages of 4 KiB; elsewhere only an alignment
+static bool isLarge(uint64_t bytes) { return bytes >= 2 * kHugePage; }
 
-/// Aligned memory of libc, before which lies what libc gave. Of zeros that it takes fresh from the system no page is
-/// there before it is written. What is large asks for huge pages (madvise(2)): a sum over 64 MiB reads 24 GB/s through
+/// What is large is a mapping of its own that asks for huge pages (madvise(2)): a sum over 64 MiB reads 24 GB/s through
 /// pages of 4 KiB and 40 through those of 2 MiB (Zen 4). The system may refuse, and nothing else changes.
+static void *mapped(uint64_t bytes) {
+  size_t all = bytes + kHugePage;
+  void *given = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (given == MAP_FAILED) return nullptr;
+  auto at = reinterpret_cast<uintptr_t>(given), begin = (at + kHugePage - 1) / kHugePage * kHugePage;
+  if (begin > at) munmap(given, begin - at);
+  uintptr_t end = begin + bytes, page = uintptr_t(sysconf(_SC_PAGESIZE)), last = (end + page - 1) / page * page;
+  if (last < at + all) munmap(reinterpret_cast<void *>(last), at + all - last);
+  madvise(reinterpret_cast<void *>(begin), bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return reinterpret_cast<void *>(begin);
+}
+
+/// Aligned memory of libc, before which lies what libc gave, or of the system. Of zeros that come fresh from the system
+/// no page is there before it is written.
 static void *fromLibc(uint64_t bytes, uint64_t alignment, bool zero) {
-  bool large = bytes >= 2 * kHugePage;
+  if (isLarge(bytes) && alignment <= kHugePage) return mapped(bytes);
   if (alignment < sizeof(void *)) alignment = sizeof(void *);
-  if (large && alignment < kHugePage) alignment = kHugePage;
   size_t all = bytes + alignment + sizeof(void *);
   void *given = zero ? calloc(1, all) : malloc(all);
   if (!given) return nullptr;
   uintptr_t at = (reinterpret_cast<uintptr_t>(given) + sizeof(void *) + alignment - 1) / alignment * alignment;
   void *memory = reinterpret_cast<void *>(at);
   static_cast<void **>(memory)[-1] = given;
-  if (large) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return memory;
 }
 
@@ -98,6 +111,8 @@ void Heap::release(void *memory, uint64_t bytes, uint64_t alignment) {
   if (!memory) return;
   if (hooks.allocate)
     hooks.release(hooks.self, memory, bytes, alignment);
+  else if (isLarge(bytes) && alignment <= kHugePage)
+    munmap(memory, bytes);
   else
     free(static_cast<void **>(memory)[-1]);
 }
