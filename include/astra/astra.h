@@ -179,7 +179,7 @@ typedef int (*astra_verify_fn)(const uint8_t *signature, const uint8_t *message,
 
 typedef struct astra_runtime_options {
   size_t size;
-  const astra_allocator *allocator; /* NULL: malloc, whose blocks of 4 MiB and more ask for huge pages (madvise(2)) */
+  const astra_allocator *allocator; /* NULL: malloc; from 4 MiB on mappings that ask for huge pages */
   const astra_logger *logger;       /* NULL: silence */
   astra_verify_fn verify;           /* NULL: a demand to check a signature is refused */
 } astra_runtime_options;

@@ -213,7 +213,7 @@ static bool readsByIndices(Context &c, const KernelSpec &spec, const Plan &plan)
 /// x86-64-v3 1.78 and 1.37, 5.75 and 2.92, 5.04 and 3.25; not so of rows of more pages, 512 x 50,257 5.7 and 6.6, nor
 /// of a few hundred). Where one does, lanes that stay in registers are faster. Extremes and sums of integers have no
 /// lanes: rows go side by side there too, if they are a few lines (maxima of 100,000 x 64 5.0 and 0.8 ms, of 16384 x
-/// 1024 6.8 and 2.4, of 10,000 x 64 88 and 27 us). As long as there are items for some threads.
+/// 1024 6.8 and 2.4, of 10,000 x 64 88 and 27 us). From memory as long as there are items for some threads.
 static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           unsigned ops, Plan &p) {
   constexpr int64_t pageBytes = 4096, nearBytes = 256, together = 4, most = 64, worth = 256, manyRows = 1024, items = 4;
