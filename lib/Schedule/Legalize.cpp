@@ -56,25 +56,25 @@ static UOpRef extremesByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
   return x;
 }
 
-/// Whether x is read from a tensor in memory as large as it is, with at most so many elementwise nodes in between.
-static bool isRead(UOpRef x, unsigned most) {
+/// Whether x is read from a tensor in memory as large as it is: moved alone, or computed from it.
+static bool isRead(UOpRef x, bool mayCompute) {
   auto elements = [](UOpRef n) {
     uint64_t all = 1;
     for (UOpRef e : n->shape) all = llvm::SaturatingMultiply<uint64_t>(all, std::max<int64_t>(e->hi, 0));
     return all;
   };
-  unsigned count = 0;
   bool isLarge = false;
   llvm::DenseSet<UOpRef> seen{x};
   for (std::vector<UOpRef> stack{x}; !stack.empty();) {
     UOpRef n = stack.back();
     stack.pop_back();
     bool computes = has(n->op, Elementwise);
+    if (computes && !mayCompute) return false;
     if (!computes && !has(n->op, Movement)) {
-      isLarge |= elements(n) >= elements(x);
+      bool isStored = n->op == Op::Arg || n->op == Op::Param || n->op == Op::State || n->op == Op::Proj;
+      isLarge |= (isStored || (n->op == Op::Contract && mayCompute)) && elements(n) >= elements(x);
       continue;
     }
-    if (computes && (n->op == Op::Div || n->op == Op::FloorDiv || n->op == Op::Mod || ++count > most)) return false;
     for (UOpRef s : n->tensors())
       if (seen.insert(s).second) stack.push_back(s);
   }
@@ -83,11 +83,10 @@ static bool isRead(UOpRef x, unsigned most) {
 
 /// A long reduction along an outer axis, of few elements each, in two: chunks, then the same over their results, as N4
 /// has it: each chunk is items of its own, where one core would read all of it. What is left of the last one is a
-/// reduction of its own. `r` where it is not such.
+/// reduction of its own, but of what is computed, which would be written for both. `r` where it is not such.
 static UOpRef byChunks(Builder &b, UOpRef r) {
   constexpr int64_t chunk = 4096, least = 2 * chunk, few = 4096, wide = 8;
   constexpr uint64_t large = uint64_t(8) << 20, pageBytes = 4096; // of all, of what lies together
-  constexpr unsigned again = 4, any = 64; // elementwise nodes: what is left reads what is computed anew
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0];
   bool anyOrder = s.order == ReduceOrder::Lane64 || s.order == ReduceOrder::Exact;
@@ -98,7 +97,7 @@ static UOpRef byChunks(Builder &b, UOpRef r) {
   int64_t whole = n->ints[0] / chunk * chunk, left = n->ints[0] - whole;
   uint64_t bytes = byteSize(x->dtype);
   if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < large || inner->hi * bytes > pageBytes ||
-      !isRead(x, left ? again : any))
+      !isRead(x, !left))
     return r;
   auto part = [&](int64_t begin, int64_t count, int64_t size) {
     SmallVector<UOpRef, 6> first(x->rank(), b.idx(0)), shape = shapeOf(x);
