@@ -4,6 +4,7 @@
 //           contract reads outside its operands or a permuted one.
 // Keeps:    the order of every sum (N4): the rewrites are its definition, written out.
 #include "Legalize.h"
+#include "Fusion.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/STLExtras.h"
@@ -57,12 +58,8 @@ static UOpRef extremesByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
 }
 
 /// Whether x is read from a tensor in memory as large as it is: moved alone, or computed from it.
-static bool isRead(UOpRef x, bool mayCompute) {
-  auto elements = [](UOpRef n) {
-    uint64_t all = 1;
-    for (UOpRef e : n->shape) all = llvm::SaturatingMultiply<uint64_t>(all, std::max<int64_t>(e->hi, 0));
-    return all;
-  };
+static bool isRead(Context &c, UOpRef x, bool mayCompute) {
+  auto elements = [&](UOpRef n) { return idxProduct(c, n->shape)->hi; };
   bool isLarge = false;
   llvm::DenseSet<UOpRef> seen{x};
   for (std::vector<UOpRef> stack{x}; !stack.empty();) {
@@ -71,8 +68,7 @@ static bool isRead(UOpRef x, bool mayCompute) {
     bool computes = has(n->op, Elementwise);
     if (computes && !mayCompute) return false;
     if (!computes && !has(n->op, Movement)) {
-      bool isStored = n->op == Op::Arg || n->op == Op::Param || n->op == Op::State || n->op == Op::Proj;
-      isLarge |= (isStored || (n->op == Op::Contract && mayCompute)) && elements(n) >= elements(x);
+      isLarge |= (isStored(n) || (n->op == Op::Contract && mayCompute)) && elements(n) >= elements(x);
       continue;
     }
     for (UOpRef s : n->tensors())
@@ -97,7 +93,7 @@ static UOpRef byChunks(Builder &b, UOpRef r) {
   int64_t whole = n->ints[0] / chunk * chunk, left = n->ints[0] - whole;
   uint64_t bytes = byteSize(x->dtype);
   if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < large || inner->hi * bytes > pageBytes ||
-      !isRead(x, !left))
+      !isRead(b.c, x, !left))
     return r;
   auto part = [&](int64_t begin, int64_t count, int64_t size) {
     SmallVector<UOpRef, 6> first(x->rank(), b.idx(0)), shape = shapeOf(x);
