@@ -9,6 +9,7 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // in-place: s t         these states are updated without a copy
               // variants: 2           some launch has so many variants
               // targets: NAME         CPU levels that a bundle has only where they are named, beside the others
+              // pack: no              its inputs are too large for the folder of --pack
           Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
           runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
@@ -332,6 +333,8 @@ def main():
     parser.add_argument("cases", nargs="*", type=Path)
     options = parser.parse_args()
     cases = options.cases or sorted(path for folder in ("cases", "modules") for path in Path(__file__).parent.glob(f"{folder}/*.uop"))
+    if options.pack:
+        cases = [path for path in cases if "\n// pack: no\n" not in path.read_text()]
     passed = failed = 0
     executed = Executed()
     for path in cases:
