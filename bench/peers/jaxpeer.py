@@ -8,6 +8,7 @@ THREADS_FLAG = "--xla_cpu_multi_thread_eigen={} intra_op_parallelism_threads={}"
 class Peer:
     def __init__(self, threads):
         os.environ["XLA_FLAGS"] = THREADS_FLAG.format(str(threads > 1).lower(), threads)
+        os.environ["JAX_PLATFORMS"] = "cpu"  # where a GPU is, it would take that
         import jax
 
         jax.config.update("jax_default_matmul_precision", "highest")
