@@ -10,6 +10,7 @@
 #include "format/Format.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/Support/ThreadPool.h"
 
 using namespace astra;
 using namespace llvm;
@@ -38,8 +39,10 @@ uint64_t denseBytes(ArrayRef<int64_t> shape, DType dtype) {
 
 class Assembler {
 public:
-  Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code, std::vector<GpuPart> gpus)
-      : module(module), schedule(schedule), code(std::move(code)), gpus(std::move(gpus)), ctx(*module.context) {}
+  Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code, std::vector<GpuPart> gpus,
+            unsigned jobs)
+      : module(module), schedule(schedule), code(std::move(code)), gpus(std::move(gpus)), jobs(jobs),
+        ctx(*module.context) {}
 
   Expected<BundleParts> run() {
     manifest.contract = "astra-num/1";
@@ -65,6 +68,7 @@ private:
   const Schedule &schedule;
   std::vector<CompiledTarget> code;
   std::vector<GpuPart> gpus;
+  unsigned jobs;
   Context &ctx;
   BundleParts parts;
   fmt::ManifestT &manifest = parts.manifest;
@@ -196,6 +200,21 @@ Error Assembler::params() {
   for (const Routine &r : schedule.derives)
     if (SmallVector<uint32_t> read = paramsOf(r); read.size() > 1)
       for (uint32_t k : read) stored[k] = true;
+  // What the prepare program would give is stored, so that nobody packs at load time.
+  std::vector<std::pair<Bytes, Digest>> contents(stored.size());
+  DefaultThreadPool pool(hardware_concurrency(jobs));
+  for (auto [i, p] : enumerate(schedule.params)) {
+    if (!p.data || !stored[i]) continue;
+    contents[i].first = p.data;
+    pool.async([&layout = p.layout, shape = constantShape(p.param->shape), bytes = byteSize(p.param->dtype),
+                &own = contents[i]] {
+      auto &[data, digest] = own;
+      if (!layout.isRowMajor())
+        data = std::make_shared<const std::vector<uint8_t>>(arrange(layout, shape, bytes, *data));
+      digest = Weights::digest(*data);
+    });
+  }
+  pool.wait();
   for (auto [i, p] : enumerate(schedule.params)) {
     assert(p.declared && "a scheduled param is one of the module or a folded one");
     auto out = std::make_unique<fmt::ParamT>();
@@ -208,11 +227,7 @@ Error Assembler::params() {
     out->stored_bytes = rowMajor
                             ? denseBytes(shape, p.param->dtype)
                             : *elementCount(ctx, p.layout, p.param->shape)->constIndex() * byteSize(p.param->dtype);
-    // What the prepare program would give is stored, so that nobody packs at load time.
-    if (p.data && stored[i])
-      out->place = parts.weights.add(rowMajor ? p.data
-                                              : std::make_shared<const std::vector<uint8_t>>(
-                                                    arrange(p.layout, shape, byteSize(p.param->dtype), *p.data)));
+    if (contents[i].first) out->place = parts.weights.add(contents[i].first, contents[i].second);
     if (p.prepare >= 0) out->prepare = p.prepare;
     if (p.derive >= 0) out->derive = p.derive;
     out->fixed = p.fixed;
@@ -238,7 +253,7 @@ Error Assembler::states() {
     out->name = s->str.str();
     out->dtype = dtypeOf(s->dtype);
     if (Error e = set(out->shape, s->shape)) return e;
-    if (source.initial) out->init = parts.weights.add(source.initial);
+    if (source.initial) out->init = parts.weights.add(source.initial, Weights::digest(*source.initial));
     manifest.states.push_back(std::move(out));
   }
   return Error::success();
@@ -526,7 +541,7 @@ Error Assembler::entries() {
 } // namespace
 
 Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code,
-                                      std::vector<GpuPart> gpus) {
+                                      std::vector<GpuPart> gpus, unsigned jobs) {
   assert(!(code.empty() && gpus.empty()) && "at least one target");
-  return Assembler(module, schedule, std::move(code), std::move(gpus)).run();
+  return Assembler(module, schedule, std::move(code), std::move(gpus), jobs).run();
 }

@@ -10,9 +10,13 @@
 
 using namespace astra;
 
-std::unique_ptr<fmt::PlaceT> Weights::add(Bytes data) {
+Digest Weights::digest(llvm::ArrayRef<uint8_t> data) {
   Digest digest;
-  rt::Sha256::digest(data->data(), data->size(), digest.data());
+  rt::Sha256::digest(data.data(), data.size(), digest.data());
+  return digest;
+}
+
+std::unique_ptr<fmt::PlaceT> Weights::add(Bytes data, const Digest &digest) {
   auto [it, isNew] = byDigest.try_emplace({digest, data->size()}, blobs.size());
   if (isNew) {
     uint64_t offset = llvm::alignTo(bytes, fmt::kAlign);

@@ -1,6 +1,7 @@
 //===- Layout.cpp: addresses of elements -----------------------------------===//
 #include "astra/Schedule/Layout.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 
@@ -45,8 +46,14 @@ UOpRef astra::address(Context &c, const Layout &l, Shape shape, llvm::ArrayRef<U
   return simplifyIndex(c, at);
 }
 
+/// Every `step`th of the elements from `from` on, together at `to`. An element is N bytes, known to the compiler.
+template <size_t N> static void gather(uint8_t *to, const uint8_t *from, int64_t count, int64_t step) {
+  for (int64_t i = 0; i < count; ++i) memcpy(to + i * N, from + i * step * N, N);
+}
+
 std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes,
                                     llvm::ArrayRef<uint8_t> rowMajor) {
+  assert(!l.dims.empty() && "a layout of a scalar is row-major");
   size_t rank = shape.size();
   std::vector<int64_t> extent, at(rank), strides(rank, 1);
   for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * shape[i];
@@ -55,16 +62,31 @@ std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> sha
     extent.push_back(d.modulus ? d.modulus : (shape[d.axis] + d.div - 1) / d.div);
     total *= extent.back();
   }
+  auto copy = elementBytes == 1   ? gather<1>
+              : elementBytes == 2 ? gather<2>
+              : elementBytes == 4 ? gather<4>
+              : elementBytes == 8 ? gather<8>
+                                  : gather<16>;
+  assert(llvm::isPowerOf2_32(elementBytes) && elementBytes <= 16);
   std::vector<uint8_t> out(total * elementBytes);
-  std::vector<int64_t> memory(l.dims.size());
-  for (int64_t i = 0; i < total; ++i) {
+  // The innermost memory dim by one loop, those around it by counting.
+  const MemoryDim &inner = l.dims.back();
+  int64_t row = extent.back(), step = inner.div * strides[inner.axis];
+  size_t outer = l.dims.size() - 1;
+  std::vector<int64_t> memory(outer);
+  for (int64_t to = 0; to < total; to += row) {
     std::fill(at.begin(), at.end(), 0);
-    for (size_t k = 0; k < l.dims.size(); ++k) at[l.dims[k].axis] += memory[k] * l.dims[k].div;
-    int64_t from = 0;
-    bool inside = true;
-    for (size_t a = 0; a < rank; ++a) inside &= at[a] < shape[a], from += at[a] * strides[a];
-    if (inside) std::copy_n(rowMajor.begin() + from * elementBytes, elementBytes, out.begin() + i * elementBytes);
-    for (size_t k = l.dims.size(); k-- > 0;) {
+    for (size_t k = 0; k < outer; ++k) at[l.dims[k].axis] += memory[k] * l.dims[k].div;
+    int64_t from = 0, count = std::min(row, llvm::divideCeilSigned(shape[inner.axis] - at[inner.axis], inner.div));
+    for (size_t a = 0; a < rank; ++a) {
+      if (at[a] >= shape[a]) count = 0;
+      from += at[a] * strides[a];
+    }
+    if (count > 0 && step == 1)
+      memcpy(&out[to * elementBytes], &rowMajor[from * elementBytes], count * elementBytes);
+    else if (count > 0)
+      copy(&out[to * elementBytes], &rowMajor[from * elementBytes], count, step);
+    for (size_t k = outer; k-- > 0;) {
       if (++memory[k] < extent[k]) break;
       memory[k] = 0;
     }

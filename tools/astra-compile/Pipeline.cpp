@@ -499,7 +499,7 @@ Error Pipeline::compile() {
   if (!o.emit.empty()) return emit(m, *s, code);
 
   begin("write");
-  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus));
+  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs);
   if (!parts) return parts.takeError();
   if (Error e = write(o.output, [&](raw_ostream &out) { return writeBundle(*parts, out, key); })) return e;
   if (o.timePasses) report("write");

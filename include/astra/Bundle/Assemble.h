@@ -19,9 +19,9 @@ struct GpuPart {
 };
 
 /// code[t].kernels[i] and gpus[t].gpu.kernels[i] are the code of schedule kernel i. The targets of the bundle are those
-/// of `code`, then the GPUs, then the host builds.
+/// of `code`, then the GPUs, then the host builds. `jobs` threads arrange and hash weights.
 llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code,
-                                     std::vector<GpuPart> gpus = {});
+                                     std::vector<GpuPart> gpus = {}, unsigned jobs = 1);
 
 /// What made the bundle: name, version, licence of the compiler and of what it was built from, in alphabetical order.
 /// ptxas: its version, or "" where it had no part.

@@ -14,7 +14,10 @@ using Digest = std::array<uint8_t, 32>;
 
 class Weights {
 public:
-  std::unique_ptr<fmt::PlaceT> add(Bytes data);
+  /// SHA-256 of the bytes.
+  static Digest digest(llvm::ArrayRef<uint8_t> data);
+  /// The digest is that of the data.
+  std::unique_ptr<fmt::PlaceT> add(Bytes data, const Digest &digest);
   uint64_t size() const { return bytes; }
   bool empty() const { return blobs.empty(); }
   /// Calls `give` with every byte of the section in order, padding included, in pieces.

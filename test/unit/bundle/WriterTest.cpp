@@ -53,7 +53,8 @@ BundleParts sample() {
     auto param = std::make_unique<fmt::ParamT>();
     param->name = name, param->dtype = fmt::DType::U8, param->shape = {1000}, param->layout = "row-major";
     param->stored_bytes = 1000;
-    param->place = p.weights.add(std::make_shared<std::vector<uint8_t>>(1000, 7));
+    auto data = std::make_shared<std::vector<uint8_t>>(1000, 7);
+    param->place = p.weights.add(data, Weights::digest(*data));
     m.params.push_back(std::move(param));
   }
   auto entry = std::make_unique<fmt::EntryT>();
