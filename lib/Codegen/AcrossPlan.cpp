@@ -236,7 +236,7 @@ int64_t astra::blocksOf(UOpRef r) {
       !llvm::all_of(s.b, isLabel))
     return 0;
   UOpRef n = r->indices()[s.kept];
-  return n->hi > most ? 0 : n->hi / 512;
+  return n->hi > most ? 0 : n->hi / chainBlock;
 }
 
 /// Few long sums, as of two vectors: the blocks of a chain are lanes, which lie 512 elements apart, and whole lines of

@@ -185,7 +185,7 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
     ReduceSpec r = llvm::cantFail(decodeReduce(heavy->ints));
     if (p.threads || p.deep != 64 || r.order != ReduceOrder::Lane64)
       return bad("deep " + n(p.deep) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64");
-    uint64_t chunks = llvm::divideCeil(std::max<int64_t>(heavy->src[0]->shape[r.axes[0]]->hi, 1), 4096);
+    uint64_t chunks = llvm::divideCeil(std::max<int64_t>(heavy->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
     uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(heavy->dtype));
     if (llvm::SaturatingMultiply(chunks + 64, each) > mostTileBytes)
       return bad("the sums of an item take more than 16 MiB");

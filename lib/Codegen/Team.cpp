@@ -116,7 +116,7 @@ UOpRef ValueAt::sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef iden
 
   // Chunks of chunks, where there are more than 4096 of them: `piece` elements make one of at most 4096 results.
   int64_t piece = chunk;
-  while ((n->hi - 1) / 4096 >= piece) piece *= 4096;
+  while ((n->hi - 1) / laneChunk >= piece) piece *= laneChunk;
   const int64_t dealt = piece == chunk ? std::max<int64_t>(team.chunks, 1) : 1;
   UOpRef chunks = simple(idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(piece))));
   const int64_t together = chunks->hi > 64 ? 64 : int64_t(llvm::alignTo(uint64_t(chunks->hi), uint64_t(dealt)));

@@ -169,8 +169,8 @@ ChainBlocks astra::chainBlocks(Context &c, ArrayRef<UOpRef> lengths) {
   b.length.resize(lengths.size()), b.count.resize(lengths.size());
   UOpRef one = c.index(1), size = one;
   for (size_t i = lengths.size(); i-- > 0;) {
-    UOpRef most =
-        i + 1 == lengths.size() ? c.index(512) : idxMax(c, one, simplifyIndex(c, idxDiv(c, c.index(8192), size)));
+    UOpRef most = i + 1 == lengths.size() ? c.index(chainBlock)
+                                          : idxMax(c, one, simplifyIndex(c, idxDiv(c, c.index(mostChainBlock), size)));
     b.length[i] = simplifyIndex(c, idxMin(c, lengths[i], most));
     size = idxMul(c, size, idxMax(c, b.length[i], one));
     b.count[i] = simplifyIndex(c, idxCeilDiv(c, lengths[i], idxMax(c, b.length[i], one)));
@@ -268,7 +268,7 @@ static std::pair<UOpRef, UOpRef> extremes(Context &c, UOpRef x) {
 /// then come the blocks that are left. Of one label, all of which takes part.
 UOpRef ValueAt::sumOfBlocks(UOpRef r, const ContractSpec &s, ArrayRef<UOpRef> index, UOpRef gate) {
   UOpRef length = r->indices()[s.kept], start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
-  UOpRef block = c.index(512), lanes = c.index(blocksTogether);
+  UOpRef block = c.index(chainBlock), lanes = c.index(blocksTogether);
   auto folded = [&](UOpRef first, ArrayRef<UOpRef> values, ArrayRef<UOpRef> ranges) {
     SmallVector<UOpRef, 6> src{first};
     src.append(values.begin(), values.end());

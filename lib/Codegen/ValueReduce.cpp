@@ -184,9 +184,9 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
       n = simple->hi <= whole->hi ? simple : whole; // arrays have room for the bounds
       cut = true;
     }
-    UOpRef chunk = c.index(s.order == ReduceOrder::Lane64 ? 4096 : int64_t(1) << 40);
+    UOpRef chunk = c.index(s.order == ReduceOrder::Lane64 ? laneChunk : int64_t(1) << 40);
     if (auto place = sharesAt(index, gate)) {
-      int64_t most = 4096, teams = std::max<int64_t>(team.chunks, 1);
+      int64_t most = laneChunk, teams = std::max<int64_t>(team.chunks, 1);
       if (s.order == ReduceOrder::Exact && (n->isConst() || teams == 1)) // any order: no one has more than another
         most = llvm::alignTo(uint64_t(std::max<int64_t>((n->hi + teams - 1) / teams, 1)), 64);
       result = sharedFold(s.kind, n, most, identity, *place, [&](UOpRef i, UOpRef bound, ArrayRef<UOpRef> there) {

@@ -102,7 +102,7 @@ llvm::SmallVector<int64_t, 4> astra::chain512Blocks(llvm::ArrayRef<int64_t> leng
   llvm::SmallVector<int64_t, 4> b(lengths.size());
   int64_t s = 1;
   for (size_t i = lengths.size(); i-- > 0;) {
-    b[i] = std::min(lengths[i], i + 1 == lengths.size() ? 512 : std::max<int64_t>(1, 8192 / s));
+    b[i] = std::min(lengths[i], i + 1 == lengths.size() ? chainBlock : std::max<int64_t>(1, mostChainBlock / s));
     s *= std::max<int64_t>(b[i], 1);
   }
   return b;

@@ -46,10 +46,10 @@ template <class T> T lane64(ReduceKind k, std::vector<T> v) {
   if (v.empty()) return unit;
   do {
     std::vector<T> results;
-    for (size_t begin = 0; begin < v.size(); begin += 4096) {
+    for (size_t begin = 0; begin < v.size(); begin += laneChunk) {
       T lane[64];
       std::fill(lane, lane + 64, unit);
-      for (size_t i = begin; i < std::min(v.size(), begin + 4096); ++i)
+      for (size_t i = begin; i < std::min<size_t>(v.size(), begin + laneChunk); ++i)
         lane[(i - begin) % 64] = combine(k, lane[(i - begin) % 64], v[i]);
       for (unsigned s = 32; s; s /= 2)
         for (unsigned j = 0; j < s; ++j) lane[j] = combine(k, lane[j], lane[j + s]);

@@ -81,7 +81,7 @@ static bool isRead(Context &c, UOpRef x, bool mayCompute) {
 /// has it: each chunk is items of its own, where one core would read all of it. What is left of the last one is a
 /// reduction of its own, but of what is computed, which would be written for both. `r` where it is not such.
 static UOpRef byChunks(Builder &b, UOpRef r) {
-  constexpr int64_t chunk = 4096, least = 2 * chunk, few = 4096, wide = 8;
+  constexpr int64_t chunk = laneChunk, least = 2 * chunk, few = 4096, wide = 8;
   constexpr uint64_t large = uint64_t(8) << 20, pageBytes = 4096; // of all, of what lies together
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0];

@@ -55,6 +55,8 @@ inline bool has(Op op, Trait t) { return info(op).traits & t; }
 // Enumerations used in attributes; the order is that of the braces in Ops.def.
 enum class ReduceKind : int64_t { Sum, Prod, Max, Min, And, Or };
 enum class ReduceOrder : int64_t { Lane64, Chain, Exact, Pairs };
+/// N4: elements of a chunk of lane64; of a block of chain512 along its innermost label, and in all.
+inline constexpr int64_t laneChunk = 4096, chainBlock = 512, mostChainBlock = 8192;
 enum class CumulateKind : int64_t { Sum, Prod, Max, Min };
 enum class ScatterKind : int64_t { Set, Add, Mul, Max, Min };
 enum class RangeKind : int64_t { Parallel, Loop, Vector, Unroll, Fold, Thread, Around };

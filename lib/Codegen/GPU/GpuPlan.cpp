@@ -122,8 +122,8 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
   int64_t rows = likely(spec.heavy->shape);
   if (n->hi < target.warp) p.lanes = std::max<int64_t>(powerAbove(n->hi), 2);
   while (p.threads > target.warp && rows * p.lanes < units * p.threads) p.threads /= 2;
-  constexpr int64_t chunk = 4096, fewWarps = 8; // where the row may be short after all, or is written too
-  if (n->hi <= chunk) { // what several passes need: by registers, else by warps that share memory for it
+  constexpr int64_t fewWarps = 8; // where the row may be short after all, or is written too
+  if (n->hi <= laneChunk) {       // what several passes need: by registers, else by warps that share memory for it
     constexpr unsigned full = 50, usual = 64; // of a hundred warps; registers of a thread
     int64_t registers = n->isConst() ? mostKeptOwn : 1, each = mostKeptOwn * target.warp;
     int64_t warps = std::clamp<int64_t>(powerAbove((n->hi + each - 1) / each), 2, target.threads / target.warp);
@@ -134,7 +134,7 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
     return;
   }
   bool exact = llvm::cantFail(decodeReduce(spec.heavy->ints)).order == ReduceOrder::Exact;
-  int64_t warps = powerBelow((n->hi - 1) / chunk + 1);
+  int64_t warps = powerBelow((n->hi - 1) / laneChunk + 1);
   if (writesRows(spec) || exact) warps = std::max(warps, fewWarps);
   if (!n->isConst()) warps = std::min(warps, fewWarps);
   p.spread = std::min<int64_t>(warps, target.threads / target.warp);
@@ -143,9 +143,9 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
 
 /// Whether an element of a reduction along an outer axis is worth several threads, and how many.
 static void shareColumns(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
-  constexpr int64_t busy = 1 << 17, chunk = 4096; // threads that keep a chip busy
-  constexpr int64_t wide = 32, narrow = 8;        // columns of a block, which are read as neighbours
-  constexpr int64_t own = 4, few = 256;           // elements that a thread should have; that are not many
+  constexpr int64_t busy = 1 << 17;        // threads that keep a chip busy
+  constexpr int64_t wide = 32, narrow = 8; // columns of a block, which are read as neighbours
+  constexpr int64_t own = 4, few = 256;    // elements that a thread should have; that are not many
   const Placed &out = spec.outputs[0];
   UOpRef n = reducedExtent(spec);
   if (!n || spec.inPlace || storedPoints(spec) != out.value) return;
@@ -158,7 +158,7 @@ static void shareColumns(Context &c, const KernelSpec &spec, const GpuTarget &ta
   int64_t columns = std::min(wide, powerAbove(inner));
   auto blocks = [&] { return (inner + columns - 1) / columns * (results / inner); };
   while (columns > narrow && blocks() < units) columns /= 2;
-  int64_t teams = exact && n->isConst() ? n->hi / (64 * own) : (n->hi - 1) / chunk + 1;
+  int64_t teams = exact && n->isConst() ? n->hi / (64 * own) : (n->hi - 1) / laneChunk + 1;
   spread = std::max<int64_t>(spread, 64 / columns); // a block is two warps at least
   spread = std::min({spread, 64 * powerBelow(teams), int64_t(target.threads) / columns});
   p.spread = spread, p.threads = spread * columns;

@@ -31,12 +31,12 @@ TEST(Layouts, PutEachElementAtItsAddress) {
   for (unsigned bytes : {1u, 2u, 4u, 8u, 16u}) {
     check(Layout::rowMajor(3), {3, 1, 5}, bytes);
     check(Layout::permuted({0, 2, 3, 1}), {2, 3, 4, 5}, bytes);
-    check({{{1, 16}, {0}, {1, 1, 16}}}, {5, 40}, bytes);                      // panels of a matrix
-    check({{{0, 16}, {1}, {0, 1, 16}}}, {40, 5}, bytes);                      // of a transposed one
-    check({{{1, 16}, {0, 4}, {1, 1, 16}, {0, 1, 4}}}, {7, 33}, bytes);        // words of four rows
-    check({{{0, 8}, {1, 4}, {2}, {1, 1, 4}, {0, 1, 8}}}, {17, 6, 3}, bytes);  // of a convolution's weights
-    check({{{0}, {1, 1, 4}, {1, 4}}}, {3, 10}, bytes);                        // the innermost one takes every fourth
-    check({{{0, 8}, {0, 2, 4}, {1}, {0, 1, 2}}}, {11, 3}, bytes);             // an axis in three
+    check({{{1, 16}, {0}, {1, 1, 16}}}, {5, 40}, bytes);                     // panels of a matrix
+    check({{{0, 16}, {1}, {0, 1, 16}}}, {40, 5}, bytes);                     // of a transposed one
+    check({{{1, 16}, {0, 4}, {1, 1, 16}, {0, 1, 4}}}, {7, 33}, bytes);       // words of four rows
+    check({{{0, 8}, {1, 4}, {2}, {1, 1, 4}, {0, 1, 8}}}, {17, 6, 3}, bytes); // of a convolution's weights
+    check({{{0}, {1, 1, 4}, {1, 4}}}, {3, 10}, bytes);                       // the innermost one takes every fourth
+    check({{{0, 8}, {0, 2, 4}, {1}, {0, 1, 2}}}, {11, 3}, bytes);            // an axis in three
     check({{{1}, {0}}}, {0, 4}, bytes);
   }
 }
