@@ -188,6 +188,11 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
   return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(s.kept + s.reduced));
 }
 
+static UOpRef legalizeHoles(Builder &b, UOpRef r) {
+  UOpRef y = withoutHoles(b, r);
+  return y ? y : legalizeContract(b, r);
+}
+
 static UOpRef skipped(Builder &, UOpRef mark) { return mark->src[0]; }
 
 std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
@@ -197,7 +202,7 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
     UOpRef (*rewrite)(Builder &, UOpRef);
   };
   static constexpr Row rows[] = {{Op::Reduce, legalizeReduce},
-                                 {Op::Contract, legalizeContract},
+                                 {Op::Contract, legalizeHoles},
                                  {Op::ArgReduce, legalizeArgReduce},
                                  {Op::ArgSort, legalizeArgSort},
                                  {Op::Scatter, legalizeScatter},

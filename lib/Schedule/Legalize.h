@@ -13,6 +13,8 @@ inline llvm::SmallVector<UOpRef, 6> shapeOf(UOpRef x) { return {x->shape.begin()
 
 UOpRef legalizeReduce(Builder &b, UOpRef r);
 UOpRef legalizeContract(Builder &b, UOpRef r);
+/// A contract with holes by legal ones without, as other ops; null where there are none, or they stay.
+UOpRef withoutHoles(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);
 UOpRef legalizeArgSort(Builder &b, UOpRef r);
 UOpRef legalizeScatter(Builder &b, UOpRef r);
