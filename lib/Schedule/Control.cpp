@@ -2,6 +2,7 @@
 // Takes:    cond, while and scan with their operands placed.
 // Gives:    programs for their bodies; carried values alternate between two buffers that are swapped, never copied.
 // Keeps:    bodies are inlined at their arguments' places, so a body's kernels are like any other.
+#include "Captured.h"
 #include "Legalize.h"
 #include "Scheduler.h"
 #include "llvm/ADT/STLExtras.h"
@@ -58,8 +59,8 @@ static std::vector<UOpRef> arguments(UOpRef fn) {
 }
 
 void Scheduler::control(UOpRef n) {
-  for (UOpRef s : n->tensors())
-    if (!placeOf(s))
+  for (auto [i, s] : llvm::enumerate(n->tensors()))
+    if (!isReadInBody(n, unsigned(i)) && !placeOf(s))
       return fail(llvm::Twine("internal error: an operand of ") + info(n->op).mnemonic + " has no place");
   switch (n->op) {
   case Op::Cond: return cond(n);
@@ -81,7 +82,11 @@ void Scheduler::cond(UOpRef n) {
     branch[k] = program = beginProgram();
     enterBody();
     std::vector<UOpRef> args;
-    for (UOpRef s : n->tensors().drop_front()) {
+    for (auto [i, s] : llvm::enumerate(n->tensors().drop_front())) {
+      if (isReadInBody(n, unsigned(i) + 1)) {
+        args.push_back(s);
+        continue;
+      }
       args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
       shared.insert(placeOf(s)->buffer);
     }
@@ -126,6 +131,10 @@ void Scheduler::whileLoop(UOpRef n) {
   // What the body gives back as it came stays where it is.
   auto stays = [&](size_t i) { return n->fns[1]->src[i] == args[i] && args[i]->shape == n->src[i]->shape; };
   for (size_t i = 0; i < count; ++i) {
+    if (isReadInBody(n, unsigned(i))) { // its place, for who reads it behind the loop, is chosen there
+      leaves[i] = n->src[i];
+      continue;
+    }
     if (args[i] && stays(i)) {
       now[i] = then[i] = *placeOf(n->src[i]);
       shared.insert(now[i].buffer);
@@ -205,6 +214,8 @@ void Scheduler::whileLoop(UOpRef n) {
   emit(WhileInstr{condProgram, flag.buffer, body});
   for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{final[j], dims[j]});
   std::vector<Place> all = now;
+  for (size_t i = 0; i < count; ++i)
+    if (isReadInBody(n, unsigned(i))) all[i] = *placeOf(n->src[i]);
   for (UOpRef d : final) { // as tensors, for whoever reads them as values
     KernelSpec spec;
     spec.outputs.push_back({b.fromIndex(d, DType::I64), scalar, {}});
@@ -246,6 +257,10 @@ void Scheduler::scan(UOpRef n) {
   std::vector<UOpRef> args;
   for (unsigned i = 0; i < n->ntensors; ++i) {
     UOpRef s = n->src[i];
+    if (isReadInBody(n, i)) {
+      args.push_back(s);
+      continue;
+    }
     UOpRef x = leaf(s->dtype, s->shape, i < carries ? now[i] : *placeOf(s));
     if (i >= carries) shared.insert(placeOf(s)->buffer);
     args.push_back(i >= carries && i < carries + inputs ? b.gather(x, step, 0) : x);

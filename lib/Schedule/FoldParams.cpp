@@ -4,7 +4,8 @@
 // their
 //           own, with their bytes as the evaluator gives them: scale and shift of a batch norm, masks, tables.
 // Keeps:    bits; linear time in the nodes; a bundle that grows by little (Note [What is folded]).
-// Does not: look into the bodies of control ops, or at states and arguments.
+// Does not: look into the bodies of control ops, but for which of their weights contracts read, or at states and
+//           arguments.
 //
 // Note [What is folded]. Views of a parameter are folded only where a contract multiplies by them, so that they get the
 // layout that it reads best (it knows permuted ones by itself); other kernels read through them for nothing. Arithmetic
@@ -14,6 +15,7 @@
 // this sense is looked through: its own sources may be folded. All together take at most as much again as the
 // parameters, and `room` bytes each. Work beyond `mostWork` steps stays where it is.
 #include "FoldParams.h"
+#include "Captured.h"
 #include "Fusion.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Eval.h"
@@ -135,9 +137,9 @@ std::vector<FoldedParam> Folder::run() {
     }
     if (fold) folded.push_back(n);
     bool stays = !f.closed || (wanted.lookup(n) && !fold), under = fold || needed.lookup(n);
-    for (UOpRef s : n->src) {
+    for (auto [i, s] : llvm::enumerate(n->src)) {
       if (stays && !packed) wanted[s] = true;
-      if (stays && (n->op == Op::Contract || (n->op == Op::Permute && operand.lookup(n)))) operand[s] = true;
+      if (stays && (n->op == Op::Contract || (isControl(n) && isReadInBody(n, unsigned(i))) || (n->op == Op::Permute && operand.lookup(n)))) operand[s] = true;
       if (under) needed[s] = true;
     }
     if (under && n->op == Op::Param) {

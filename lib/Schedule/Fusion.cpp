@@ -25,6 +25,7 @@
 // may compute more: a function of it costs less than to write it and to read it twice. Not behind a contract, whose
 // tile has its sums in the registers that the function would take.
 #include "Fusion.h"
+#include "Captured.h"
 #include "astra/IR/Contract.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -77,6 +78,7 @@ struct Facts {
   bool straight = false;         // elementwise on one shape up to the only group's root
   bool expanded = false;         // read through an expand, gather or window: one element is used many times
   bool mustRealize = false;
+  bool inBodies = false; // of control ops: read there, Captured.h
   unsigned uses = 0, depth = 0; // depth: below its group's root
   // By how many different addresses one element of its group reads it: consumers on one shape share one, each movement
   // may need another. A bound from above.
@@ -323,8 +325,15 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
 
   for (UOpRef n : llvm::reverse(order)) {
     if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
-      for (UOpRef s : n->tensors())
-        if (!isControl(s)) facts[s].mustRealize = true;
+      for (auto [i, s] : llvm::enumerate(n->tensors()))
+        if (isControl(n) && isReadInBody(n, unsigned(i)))
+          facts[s].inBodies = true;
+        else if (!isControl(s))
+          facts[s].mustRealize = true;
+      continue;
+    }
+    if (const Facts &x = facts[n]; x.inBodies && !x.mustRealize && x.groups.empty()) { // nobody else reads it
+      for (UOpRef s : llvm::to_vector<1>(n->tensors())) facts[s].inBodies = true;
       continue;
     }
     if (n->op == Op::After) { // it lies where its source does; what comes before it must have been computed

@@ -45,7 +45,9 @@ struct Cell {
   llvm::ArrayRef<Function> functions;
   UOpRef x = nullptr;              // [batch, gates * hidden]: the input's part of all gates, biases included
   UOpRef h = nullptr, c = nullptr; // [batch, hidden]
-  UOpRef r = nullptr;              // [hidden, gates * hidden]: R transposed, so that neighbours are a vector's lanes
+  // R transposed, so that neighbours are a vector's lanes: [hidden, gates * hidden]. What a GRU resets before the
+  // product has columns of its own, [hidden, hidden], which `r` lacks then: the body reads whole values alone.
+  UOpRef r = nullptr, rOfReset = nullptr;
   UOpRef resetBias = nullptr;      // [hidden], GRU with linear_before_reset
   UOpRef peepholes = nullptr;      // [3 * hidden], LSTM
 
@@ -82,7 +84,7 @@ States rnnStep(Cell &k) { return {k.apply(0, k.add(k.x, k.times(k.h, k.r)))}; }
 
 /// Gates z, r, h.
 States gruStep(Cell &k) {
-  UOpRef product = k.times(k.h, k.variant ? k.r : k.gate(k.r, 0, 2));
+  UOpRef product = k.times(k.h, k.r);
   if (!product) return {nullptr};
   UOpRef z = k.apply(0, k.add(k.gate(k.x, 0), k.gate(product, 0)));
   UOpRef r = k.apply(0, k.add(k.gate(k.x, 1), k.gate(product, 1)));
@@ -91,7 +93,7 @@ States gruStep(Cell &k) {
     recurrent = k.gate(product, 2);
     recurrent = k.mul(r, k.resetBias ? k.add(recurrent, k.resetBias) : recurrent);
   } else {
-    recurrent = k.times(k.mul(r, k.h), k.gate(k.r, 2));
+    recurrent = k.times(k.mul(r, k.h), k.rOfReset);
   }
   UOpRef h = k.apply(1, k.add(k.gate(k.x, 2), recurrent));
   return {k.add(k.mul(k.oneMinus(z), h), k.mul(z, k.h))};
@@ -218,7 +220,9 @@ Results run(Node &n, const Kind &kind, const Sizes &s, const Direction &d, UOpRe
   if (kind.states > 1) cell.c = scan.carry(d.initial[1]);
   cell.x = scan.slice(x);
   UOpRef inside = alive ? n.reshape(scan.slice(alive), {s.batch, n.c.index(1)}) : nullptr;
-  cell.r = scan.close(n.permute(d.r, {1, 0}));
+  int64_t columns = kind.step == gruStep && !variant ? 2 * s.hidden : half;
+  cell.r = scan.close(n.permute(part(n, d.r, 0, 0, columns), {1, 0}));
+  if (columns < half) cell.rOfReset = scan.close(n.permute(part(n, d.r, 0, columns, s.hidden), {1, 0}));
   if (resets) cell.resetBias = scan.close(part(n, d.bias, 0, 2 * half - s.hidden, s.hidden));
   if (d.peepholes) cell.peepholes = scan.close(d.peepholes);
   if (n.failed()) return {};
