@@ -311,7 +311,7 @@ UOpRef astra::storedPoints(const KernelSpec &spec) {
 
 int64_t astra::serialAxis(const KernelSpec &spec) {
   UOpRef v = spec.outputs[0].value;
-  return v->op == Op::Cumulate ? v->ints[1] : v->op == Op::Scatter ? v->ints[0] : -1;
+  return v->op == Op::Scatter ? v->ints[0] : spec.heavy && spec.heavy->op == Op::Cumulate ? spec.heavy->ints[1] : -1;
 }
 
 Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan, const RowTile *tile) {

@@ -350,8 +350,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
       UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
       bool hasHeavy = group && f.heavy.count(group);
       bool must = x.mustRealize || x.groups.empty() || x.depth >= mostDepth;
-      bool absorb = group && !must && n->op != Op::Cumulate &&
-                    (rows.absorb(n, place, group, hasHeavy) ||
+      bool absorb = group && !must &&
+                    ((n->op != Op::Cumulate && rows.absorb(n, place, group, hasHeavy)) ||
                      (x.straight && !hasHeavy && (group->op != Op::Pad || n->op == Op::Contract)));
       reduces = absorb && rows.contains(group);
       UOpRef below = place == ValueOfRow && !hasHeavy ? ofReduce.lookup(n) : nullptr; // which the group may take
