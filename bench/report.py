@@ -22,6 +22,7 @@ TITLES = {
     "matmul": "f32 matrix products, both operands inputs",
     "thin": "Few rows times a constant matrix",
     "conv": "Convolutions of ResNet-50 and MobileNetV2, batch 1, channels-first in and out (PyTorch's channels-last)",
+    "layers": "Transposed convolutions, channels-first in and out (PyTorch's channels-last), and recurrent layers, batch 1",
     "attention": "Parts of transformers",
     "rows": "Rows, columns, permutations",
     "networks": "Whole networks, batch 1",

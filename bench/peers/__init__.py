@@ -13,7 +13,7 @@ row raises; the sentence goes into the table.
 
 from dataclasses import dataclass, field
 
-KERNELS = {"matmul", "thin", "conv", "attention", "rows", "mlp"}
+KERNELS = {"matmul", "thin", "conv", "layers", "attention", "rows", "mlp"}
 MODELS = KERNELS | {"networks", "open"}
 
 

@@ -75,9 +75,11 @@ class Peer:
 
             module = torch.load(path, weights_only=False)
             inputs = networks.call({name: tensor(value) if "past" not in name else torch.from_numpy(value) for name, value in case.inputs.items()})
+        elif row.torch is None:
+            raise ValueError("the row has no function for it")
         else:
             module = Function(row, case)
-            image = row.family == "conv"
+            image = row.family in ("conv", "layers")
             inputs = [tensor(value) if image else torch.from_numpy(value) for value in case.inputs.values()]
         if self.compiled:
             module = torch.compile(module, mode="max-autotune", dynamic=False)

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-FAMILIES = ["matmul", "thin", "conv", "attention", "rows", "networks", "mlp", "open", "train"]
+FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "mlp", "open", "train"]
 
 
 @dataclass
