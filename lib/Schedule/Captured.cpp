@@ -15,7 +15,8 @@ static int64_t capturedAs(UOpRef control, unsigned i) {
   case Op::Scan: return i < control->ints[0] + control->ints[1] ? -1 : int64_t(i);
   case Op::While: {
     UOpRef next = control->fns[1]->src[i];
-    return next->op == Op::Arg && next->ints[0] == int64_t(i) && next->shape == control->src[i]->shape ? int64_t(i) : -1;
+    return next->op == Op::Arg && next->ints[0] == int64_t(i) && next->shape == control->src[i]->shape ? int64_t(i)
+                                                                                                       : -1;
   }
   default: return -1;
   }
@@ -34,6 +35,5 @@ bool astra::isReadInBody(UOpRef control, unsigned i) {
   UOpRef x = control->src[i];
   if (x->op == Op::Param) return true;
   while (has(x->op, Movement) && x->op != Op::Pad) x = x->src[0];
-  return x->op == Op::Param &&
-         llvm::all_of(control->fns, [&](UOpRef fn) { return givesToContracts(fn, argument); });
+  return x->op == Op::Param && llvm::all_of(control->fns, [&](UOpRef fn) { return givesToContracts(fn, argument); });
 }

@@ -139,7 +139,9 @@ std::vector<FoldedParam> Folder::run() {
     bool stays = !f.closed || (wanted.lookup(n) && !fold), under = fold || needed.lookup(n);
     for (auto [i, s] : llvm::enumerate(n->src)) {
       if (stays && !packed) wanted[s] = true;
-      if (stays && (n->op == Op::Contract || (isControl(n) && isReadInBody(n, unsigned(i))) || (n->op == Op::Permute && operand.lookup(n)))) operand[s] = true;
+      if (stays && (n->op == Op::Contract || (isControl(n) && isReadInBody(n, unsigned(i))) ||
+                    (n->op == Op::Permute && operand.lookup(n))))
+        operand[s] = true;
       if (under) needed[s] = true;
     }
     if (under && n->op == Op::Param) {

@@ -78,7 +78,7 @@ struct Facts {
   bool straight = false;         // elementwise on one shape up to the only group's root
   bool expanded = false;         // read through an expand, gather or window: one element is used many times
   bool mustRealize = false;
-  bool inBodies = false; // of control ops: read there, Captured.h
+  bool inBodies = false;        // of control ops: read there, Captured.h
   unsigned uses = 0, depth = 0; // depth: below its group's root
   // By how many different addresses one element of its group reads it: consumers on one shape share one, each movement
   // may need another. A bound from above.

@@ -23,6 +23,9 @@ struct Stride {
   bool ofB;          // the operand that is read there
   size_t at, tapAt;  // the axes: of that operand, of the other one
   int64_t step, offset, taps;
+  int64_t least() const { return llvm::divideFloorSigned(offset, step); } // of u
+  int64_t before() const { return offset - least() * step; }              // of d*u + r what comes before the result
+  int64_t tapsOfOne() const { return llvm::divideCeil(taps, step); }      // remainder, at most: of q
 };
 
 int64_t uses(const ContractSpec &s, int64_t label) {
@@ -79,7 +82,7 @@ std::optional<std::optional<Stride>> cutTap(const ContractSpec &s, llvm::ArrayRe
   narrow = lengths;
   for (const Stride &stride : strides) {
     int64_t at = stride.tap - s.kept;
-    narrow[at] = llvm::divideCeil(stride.taps, stride.step);
+    narrow[at] = stride.tapsOfOne();
     if (before[at] == stride.taps) continue;
     // A chain of results that are rounded would round more than once.
     if (cut || before[at] > stride.step || (isFloat(dtype) && byteSize(dtype) < 4)) return std::nullopt;
@@ -95,16 +98,16 @@ std::optional<std::optional<Stride>> cutTap(const ContractSpec &s, llvm::ArrayRe
 }
 
 /// The other operand with the axis of taps as q and r.
-UOpRef byRemainder(Builder &b, UOpRef w, size_t axis, int64_t taps, int64_t step) {
-  UOpRef zero = b.idx(0), count = b.idx(llvm::divideCeil(taps, step));
+UOpRef byRemainder(Builder &b, UOpRef w, size_t axis, const Stride &t) {
+  UOpRef zero = b.idx(0);
   SmallVector<UOpRef, 6> none(w->rank(), zero), more = none;
-  if (taps % step) {
-    more[axis] = b.idx(step - taps % step);
+  if (t.taps % t.step) {
+    more[axis] = b.idx(t.step - t.taps % t.step);
     w = b.pad(w, none, more);
   }
   auto shape = shapeOf(w);
-  shape[axis] = count;
-  shape.insert(shape.begin() + axis + 1, b.idx(step));
+  shape[axis] = b.idx(t.tapsOfOne());
+  shape.insert(shape.begin() + axis + 1, b.idx(t.step));
   return b.reshape(w, shape);
 }
 
@@ -120,9 +123,7 @@ UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
   if (!cut) return nullptr;
 
   // Labels: i is u and r, p is q, which is kept where it is a chain's.
-  auto ofKept = [&](int64_t label) {
-    return llvm::find_if(strides, [&](const Stride &t) { return t.kept == label; });
-  };
+  auto ofKept = [&](int64_t label) { return llvm::find_if(strides, [&](const Stride &t) { return t.kept == label; }); };
   auto ofTap = [&](int64_t label) { return llvm::find_if(strides, [&](const Stride &t) { return t.tap == label; }); };
   ContractSpec to;
   SmallVector<UOpRef, 8> lengths;
@@ -134,14 +135,13 @@ UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
       lengths.push_back(extents[l]);
       continue;
     }
-    int64_t first = t->offset - llvm::divideFloorSigned(t->offset, t->step) * t->step;
-    lengths.push_back(idxCeilDiv(c, idxAdd(c, extents[l], b.idx(first)), b.idx(t->step)));
+    lengths.push_back(idxCeilDiv(c, idxAdd(c, extents[l], b.idx(t->before())), b.idx(t->step)));
     lengths.push_back(b.idx(t->step));
   }
   auto add = [&](int64_t l) {
     number[l] = lengths.size();
     const Stride *t = ofTap(l);
-    lengths.push_back(t == strides.end() ? extents[l] : b.idx(llvm::divideCeil(t->taps, t->step)));
+    lengths.push_back(t == strides.end() ? extents[l] : b.idx(t->tapsOfOne()));
   };
   if (*cut) add((*cut)->tap);
   to.kept = lengths.size();
@@ -159,19 +159,16 @@ UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
     auto &forms = ofB ? to.b : to.a;
     size_t more = 0; // axes before that are two
     for (auto [at, f] : llvm::enumerate(ofB ? s.b : s.a)) {
-      const Stride *t = llvm::find_if(strides, [&](const Stride &u) {
-        return u.ofB == ofB ? u.at == at : u.tapAt == at;
-      });
+      const Stride *t =
+          llvm::find_if(strides, [&](const Stride &u) { return u.ofB == ofB ? u.at == at : u.tapAt == at; });
       if (t == strides.end()) {
         forms.push_back(renumbered(f));
       } else if (t->ofB == ofB) {
-        AffineForm quotient{{{number[t->kept], 1}, {number[t->tap], -1}},
-                            llvm::divideFloorSigned(t->offset, t->step)};
-        forms.push_back(quotient);
+        forms.push_back({{{number[t->kept], 1}, {number[t->tap], -1}}, t->least()});
       } else {
         forms.push_back({{{number[t->tap], 1}}});
         forms.push_back({{{number[t->kept] + 1, 1}}});
-        operands[ofB] = byRemainder(b, operands[ofB], at + more++, t->taps, t->step);
+        operands[ofB] = byRemainder(b, operands[ofB], at + more++, *t);
       }
     }
   }
@@ -190,7 +187,7 @@ UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
     const Stride *t = ofKept(l);
     bool strided = t != strides.end();
     merged.push_back(strided ? idxMul(c, lengths[number[l]], b.idx(t->step)) : extents[l]);
-    first.push_back(b.idx(strided ? t->offset - llvm::divideFloorSigned(t->offset, t->step) * t->step : 0));
+    first.push_back(b.idx(strided ? t->before() : 0));
   }
   y = b.reshape(y, merged);
   return merged == size ? y : b.shrink(y, first, size);

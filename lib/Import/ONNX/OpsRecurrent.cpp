@@ -48,8 +48,8 @@ struct Cell {
   // R transposed, so that neighbours are a vector's lanes: [hidden, gates * hidden]. What a GRU resets before the
   // product has columns of its own, [hidden, hidden], which `r` lacks then: the body reads whole values alone.
   UOpRef r = nullptr, rOfReset = nullptr;
-  UOpRef resetBias = nullptr;      // [hidden], GRU with linear_before_reset
-  UOpRef peepholes = nullptr;      // [3 * hidden], LSTM
+  UOpRef resetBias = nullptr; // [hidden], GRU with linear_before_reset
+  UOpRef peepholes = nullptr; // [3 * hidden], LSTM
 
   UOpRef gate(UOpRef all, int64_t i, int64_t count = 1) {
     return part(n, all, all->rank() - 1, i * hidden, count * hidden);
