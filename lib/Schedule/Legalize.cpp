@@ -195,6 +195,15 @@ static UOpRef legalizeHoles(Builder &b, UOpRef r) {
 
 static UOpRef skipped(Builder &, UOpRef mark) { return mark->src[0]; }
 
+/// The part of a sort that n, a shrink of it, leaves, where that is the first few; `source` is what is sorted.
+static UOpRef legalizeFirst(Builder &b, UOpRef n, UOpRef source) {
+  UOpRef sort = n->src[0];
+  auto begin = n->indices().take_front(n->rank()), size = n->indices().drop_front(n->rank());
+  auto from = begin[sort->ints[0]]->constIndex(), count = size[sort->ints[0]]->constIndex();
+  UOpRef first = from == 0 && count ? firstOfSort(b, sort, source, *count) : nullptr;
+  return first ? b.shrink(first, begin, size) : nullptr;
+}
+
 std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
   Builder b(c);
   struct Row {
@@ -218,6 +227,11 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
   for (UOpRef n : topoSort(roots)) {
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(now[s->id]);
+    if (n->op == Op::Shrink && n->src[0]->op == Op::ArgSort)
+      if (UOpRef first = legalizeFirst(b, n, now[n->src[0]->src[0]->id])) {
+        now[n->id] = first;
+        continue;
+      }
     UOpRef m = c.withSources(n, src);
     for (const Row &row : rows)
       if (m->op == row.op) m = row.rewrite(b, m);

@@ -17,6 +17,8 @@ UOpRef legalizeContract(Builder &b, UOpRef r);
 UOpRef withoutHoles(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);
 UOpRef legalizeArgSort(Builder &b, UOpRef r);
+/// The first `count` along the axis of a sort whose legal source is x; null where all of it is no more work.
+UOpRef firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count);
 UOpRef legalizeScatter(Builder &b, UOpRef r);
 UOpRef legalizeCompact(Builder &b, UOpRef r);
 UOpRef legalizeCumulate(Builder &b, UOpRef r);

@@ -3,8 +3,10 @@
 // Gives:    short axes by counting what comes before each element, long ones by Batcher's bitonic network (Sorting
 //           networks and their applications, 1968): n log(n)^2 comparisons, each step a map over the axis.
 // Keeps:    stability: an element's index is part of what is compared, so no two are equal and any network gives the
-//           one order that there is.
+//           one order that there is. The first few of a long axis are minima, one after the other, of what comes behind
+//           the last.
 #include "Legalize.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
 using namespace astra;
@@ -69,27 +71,38 @@ static Sorted exchange(Builder &b, Sorted s, int64_t distance, int64_t run) {
   return {back(b.select(keep, mine, other), s.key), back(b.select(keep, i, k), s.index)};
 }
 
+/// The axis comes last, or goes back to where it was.
+static UOpRef withAxisLast(Builder &b, UOpRef x, int64_t axis, bool back = false) {
+  SmallVector<int64_t, 6> order, inverse(x->rank());
+  for (unsigned a = 0; a < x->rank(); ++a)
+    if (a != axis) order.push_back(a);
+  order.push_back(axis);
+  for (auto [to, from] : llvm::enumerate(order)) inverse[from] = to;
+  return b.permute(x, back ? inverse : order);
+}
+
+/// What ascends along the last axis in the order asked for.
+static Sorted toSort(Builder &b, UOpRef key, int64_t axis, bool descending) {
+  UOpRef x = withAxisLast(b, key, axis);
+  unsigned last = x->rank() - 1;
+  if (descending) x = b.un(Op::Not, x); // reverses the order of integers
+  if (bitWidth(x->dtype) == 64) return {x, b.iota(DType::I32, x->shape, last)};
+  if (x->dtype == DType::U32) x = b.bitcast(b.bin(Op::Xor, x, b.bits(DType::U32, 1u << 31)), DType::I32);
+  UOpRef high = b.bin(Op::Shl, b.cast(x, DType::I64), b.litInt(DType::I64, 32));
+  return {b.bin(Op::Or, high, b.iota(DType::I64, x->shape, last)), nullptr};
+}
+
+static UOpRef indexOf(Builder &b, UOpRef key) { return b.bin(Op::And, key, b.litInt(DType::I64, INT64_C(0xffffffff))); }
+
 static UOpRef sortByNetwork(Builder &b, UOpRef key, int64_t axis, bool descending) {
   unsigned rank = key->rank();
-  SmallVector<int64_t, 6> toLast;
-  for (unsigned a = 0; a < rank; ++a)
-    if (a != axis) toLast.push_back(a);
-  toLast.push_back(axis);
-  UOpRef x = b.permute(key, toLast);
-  if (descending) x = b.un(Op::Not, x); // reverses the order of integers
-  UOpRef n = x->shape.back();
+  Sorted s = toSort(b, key, axis, descending);
+  bool wide = s.index;
+  auto full = shapeOf(s.key);
+  UOpRef n = full.back();
   int64_t size = llvm::bit_ceil(uint64_t(n->hi));
-  Sorted s{x, nullptr};
-  bool wide = bitWidth(x->dtype) == 64;
-  if (wide) {
-    s.index = b.iota(DType::I32, x->shape, rank - 1);
-  } else {
-    if (x->dtype == DType::U32) x = b.bitcast(b.bin(Op::Xor, x, b.bits(DType::U32, 1u << 31)), DType::I32);
-    UOpRef high = b.bin(Op::Shl, b.cast(x, DType::I64), b.litInt(DType::I64, 32));
-    s.key = b.bin(Op::Or, high, b.iota(DType::I64, x->shape, rank - 1));
-  }
   // What fills the axis up to a power of two comes last: the greatest key, and an index beyond all others.
-  SmallVector<UOpRef, 6> none(rank, b.idx(0)), fill = none, full = shapeOf(x);
+  SmallVector<UOpRef, 6> none(rank, b.idx(0)), fill = none;
   fill.back() = idxSub(b.c, b.idx(size), n);
   DType t = s.key->dtype;
   uint64_t greatest = isUnsigned(t) ? ~0ull : uint64_t(INT64_MAX);
@@ -97,15 +110,31 @@ static UOpRef sortByNetwork(Builder &b, UOpRef key, int64_t axis, bool descendin
   if (wide) s.index = b.pad(s.index, none, fill, INT32_MAX);
   for (int64_t run = 2; run <= size; run *= 2)
     for (int64_t distance = run / 2; distance; distance /= 2) s = exchange(b, s, distance, run);
-  UOpRef index = wide ? b.cast(s.index, DType::I64) : b.bin(Op::And, s.key, b.litInt(DType::I64, INT64_C(0xffffffff)));
-  index = b.shrink(index, none, full);
-  SmallVector<int64_t, 6> fromLast(rank);
-  for (unsigned a = 0; a < rank; ++a) fromLast[toLast[a]] = a;
-  return b.permute(index, fromLast);
+  UOpRef index = wide ? b.cast(s.index, DType::I64) : indexOf(b, s.key);
+  return withAxisLast(b, b.shrink(index, none, full), axis, /*back=*/true);
+}
+
+static constexpr int64_t shortAxis = 64;
+
+UOpRef astra::firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count) {
+  constexpr int64_t few = 64; // about what a network of a million has steps for each that a minimum takes
+  int64_t axis = sort->ints[0], most = x->shape[axis]->hi;
+  if (count < 1 || count > few || most <= shortAxis || most > INT32_MAX / 2) return nullptr;
+  Sorted s = toSort(b, sortKey(b, x), axis, sort->ints[1]);
+  if (s.index) return nullptr;
+  int64_t last = int64_t(s.key->rank()) - 1;
+  auto one = shapeOf(s.key);
+  one[last] = b.idx(1);
+  SmallVector<UOpRef, 16> found;
+  for (UOpRef left = s.key; int64_t(found.size()) < count;) {
+    found.push_back(b.reshape(b.reduce(ReduceKind::Min, left, {last}), one));
+    UOpRef behind = b.lt(b.expand(found.back(), s.key->shape), s.key);
+    left = b.select(behind, s.key, b.litInt(DType::I64, INT64_MAX));
+  }
+  return withAxisLast(b, indexOf(b, count == 1 ? found[0] : b.concat(found, last)), axis, /*back=*/true);
 }
 
 UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {
-  constexpr int64_t shortAxis = 64;
   UOpRef key = sortKey(b, r->src[0]);
   int64_t axis = r->ints[0], most = key->shape[axis]->hi;
   bool byRank = most <= shortAxis || most > INT32_MAX / 2;
