@@ -407,7 +407,9 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
         y.inPlace = std::max(y.inPlace, ways);
       else
         y.moved = std::min(y.moved + ways, 1000u);
-      y.expanded |= expanded || n->op == Op::Window || (n->op == Op::Expand && s->rank());
+      // An index into rows, for each row anew, by lanes that have one each.
+      bool repeats = n->op == Op::Gather && i == 1 && n->ints[0] > 0 && n->ints[0] + 1 == int64_t(n->src[0]->rank());
+      y.expanded |= expanded || repeats || n->op == Op::Window || (n->op == Op::Expand && s->rank());
       if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
       bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
       bool inMemory = n->op == Op::Contract || n->op == Op::Cumulate || (n->op == Op::Words && !isPacked(n)) || random;

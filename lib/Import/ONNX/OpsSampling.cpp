@@ -18,7 +18,8 @@ namespace {
 
 enum class Outside { Zero, Clamp, Reflect };
 
-/// The elements that a place reads along one axis: tensors of the places' shape with one more axis, the neighbours.
+/// The elements that a place reads along one axis: tensors of the places' shape behind one more axis, the neighbours,
+/// so that places beside each other are read together.
 struct Neighbours {
   UOpRef position = nullptr; // whole numbers of a float type, within the extent unless `inside` is false
   UOpRef weight = nullptr;   // null: 1
@@ -62,16 +63,17 @@ Neighbours placed(Node &n, UOpRef position, UOpRef weight, UOpRef extent, Outsid
 /// The two elements around each place and their linear weights, or the four of a cubic.
 Neighbours around(Node &n, UOpRef at, bool cubic, UOpRef extent, Outside outside, Border border) {
   if (!at) return {};
-  int64_t rank = at->rank(), taps = cubic ? 4 : 2;
+  Dims taps(at->rank() + 1, n.c.index(1));
+  taps[0] = n.c.index(cubic ? 4 : 2);
   UOpRef base = n.un(Op::Floor, at);
-  UOpRef offset = n.iota(at->dtype, {n.c.index(taps)}, 0);
+  UOpRef offset = n.reshape(n.iota(at->dtype, {taps[0]}, 0), taps);
   if (cubic) offset = n.bin(Op::Sub, offset, 1);
-  UOpRef distance = n.un(Op::Abs, n.bin(Op::Sub, offset, n.unsqueeze(n.bin(Op::Sub, at, base), {rank})));
+  UOpRef distance = n.un(Op::Abs, n.bin(Op::Sub, offset, n.unsqueeze(n.bin(Op::Sub, at, base), {0})));
   UOpRef weight = cubic ? cubicKernel(n, distance, -0.75) : n.bin(Op::Sub, n.literal(at, 1), distance);
-  return placed(n, n.bin(Op::Add, n.unsqueeze(base, {rank}), offset), weight, extent, outside, border);
+  return placed(n, n.bin(Op::Add, n.unsqueeze(base, {0}), offset), weight, extent, outside, border);
 }
 
-/// The products of the neighbours along all axes: [places..., all].
+/// The products of the neighbours along all axes: [all, places...].
 struct Reads {
   UOpRef index = nullptr, weight = nullptr; // row-major in the axes; -1 where there is nothing
 };
@@ -81,12 +83,11 @@ Reads together(Node &n, llvm::ArrayRef<Neighbours> axes, DType indexType) {
   UOpRef inside = nullptr;
   for (auto [i, a] : llvm::enumerate(axes)) {
     if (!a.position || n.failed()) return {};
-    unsigned lead = a.position->rank() - 1;
-    auto spread = [&, i = i](UOpRef v) { // its neighbours on axis lead + i
+    auto spread = [&, i = i](UOpRef v) { // its neighbours on axis i
       if (!v) return v;
-      Dims dims(v->shape.begin(), v->shape.begin() + lead);
-      dims.append(axes.size(), n.c.index(1));
-      dims[lead + i] = v->shape[lead];
+      Dims dims(axes.size(), n.c.index(1));
+      dims[i] = v->shape[0];
+      dims.append(v->shape.begin() + 1, v->shape.end());
       return n.reshape(v, dims);
     };
     auto both = [&](Op op, UOpRef x, UOpRef y) { return !x ? y : !y ? x : n.bin(op, x, y); };
@@ -97,8 +98,8 @@ Reads together(Node &n, llvm::ArrayRef<Neighbours> axes, DType indexType) {
   }
   if (inside) reads.index = n.select(inside, reads.index, n.b.litInt(indexType, -1));
   if (!reads.index) return {};
-  Dims dims(reads.index->shape.begin(), reads.index->shape.end() - axes.size());
-  dims.push_back(idxProduct(n.c, reads.index->shape.take_back(axes.size())));
+  Dims dims{idxProduct(n.c, reads.index->shape.take_front(axes.size()))};
+  dims.append(reads.index->shape.begin() + axes.size(), reads.index->shape.end());
   reads.index = n.reshape(reads.index, dims);
   if (reads.weight) reads.weight = n.reshape(reads.weight, dims);
   return reads;
@@ -121,19 +122,18 @@ UOpRef readImages(Node &n, UOpRef x, UOpRef index, UOpRef image) {
   return n.make(Op::Gather, {table, flat}, {1});
 }
 
-/// The number of each image, [N, 1, ...] of the rank given.
+/// The number of each image, [1, N, 1, ...] of the rank given.
 UOpRef imageNumbers(Node &n, UOpRef count, unsigned rank, DType t) {
   Dims dims(rank, n.c.index(1));
-  dims[0] = count;
+  dims[1] = count;
   return n.reshape(n.iota(t, {count}, 0), dims);
 }
 
-/// sum(value * weight) over the last axis of [C, places..., neighbours].
+/// sum(value * weight) over the neighbours of [C, neighbours, places...].
 UOpRef weighed(Node &n, UOpRef value, UOpRef weight) {
   if (!value || !weight) return nullptr;
-  int64_t last = value->rank() - 1;
   value = n.bin(Op::Mul, value, n.cast(weight, value->dtype));
-  return n.squeeze(n.reduce(ReduceKind::Sum, value, {last}, /*chain=*/true), {last});
+  return n.squeeze(n.reduce(ReduceKind::Sum, value, {1}, /*chain=*/true), {1});
 }
 
 /// x widened to a type in which weights make sense.
@@ -194,9 +194,9 @@ void gridSample(Node &n) {
                : n.bin(Op::Mul, n.bin(Op::Sub, n.bin(Op::Mul, at, length), 1), 0.5);
     if (nearest) at = n.un(Op::RoundEven, at);
     Border border{n.literal(last, align ? 0 : -0.5), align ? last : n.bin(Op::Sub, length, 0.5)};
-    axes.push_back(nearest ? placed(n, at ? n.unsqueeze(n.un(Op::Trunc, at), {int64_t(at->rank())}) : nullptr, nullptr,
-                                    extent, outside, border)
-                           : around(n, at, cubic, extent, outside, border));
+    axes.push_back(
+        nearest ? placed(n, at ? n.unsqueeze(n.un(Op::Trunc, at), {0}) : nullptr, nullptr, extent, outside, border)
+                : around(n, at, cubic, extent, outside, border));
   }
   DType indexType = indexTypeFor(n, x);
   Reads reads = together(n, axes, indexType);
@@ -204,7 +204,7 @@ void gridSample(Node &n) {
   UOpRef image = imageNumbers(n, x->shape[0], reads.index->rank(), indexType);
   if (nearest) {
     UOpRef y = readImages(n, x, reads.index, image);
-    if (y) n.give(imagesFirst(n, n.squeeze(y, {int64_t(y->rank()) - 1})));
+    if (y) n.give(imagesFirst(n, n.squeeze(y, {1})));
     return;
   }
   n.give(n.cast(imagesFirst(n, weighed(n, readImages(n, weighable(n, x), reads.index, image), reads.weight)), t));
@@ -306,14 +306,16 @@ Samples samplesAlong(Node &n, const Regions &r, UOpRef rois, unsigned axis, bool
   return s;
 }
 
-/// The two neighbours of each sample; one that lies more than an element outside weighs nothing.
+/// The two neighbours of each sample, behind it; one that lies more than an element outside weighs nothing.
 Neighbours aligned(Node &n, const Samples &s, UOpRef extent) {
   if (!s.at) return {};
   DType t = s.at->dtype;
   UOpRef length = scalar(n, extent, t), zero = n.literal(s.at, 0);
   UOpRef seen = n.bin(Op::And, n.bin(Op::Le, n.literal(s.at, -1), s.at), n.bin(Op::Le, s.at, length));
   Neighbours two = around(n, clampBetween(n, s.at, zero, lastElement(n, extent, t)), false, extent, Outside::Clamp, {});
-  if (two.weight) two.weight = n.select(n.unsqueeze(seen, {int64_t(s.at->rank())}), two.weight, zero);
+  if (two.weight) two.weight = n.select(n.unsqueeze(seen, {0}), two.weight, zero);
+  for (UOpRef *v : {&two.position, &two.weight})
+    if (*v) *v = n.permute(*v, {1, 2, 3, 0});
   return two;
 }
 
@@ -481,7 +483,7 @@ void deformConv(Node &n) {
   images[0] = idxMul(n.c, N, n.c.index(parts));
   images[1] = n.c.index(channels / parts);
   Dims numbers(reads.index->rank(), n.c.index(1));
-  numbers[0] = N, numbers[1] = n.c.index(parts);
+  numbers[1] = N, numbers[2] = n.c.index(parts);
   UOpRef image = n.reshape(n.iota(indexType, {images[0]}, 0), numbers);
   UOpRef columns = weighed(n, readImages(n, n.reshape(x, images), reads.index, image), reads.weight);
   if (n.has(4)) columns = n.bin(Op::Mul, columns, n.reshape(n.widen(n.in(4)), maskDims));
