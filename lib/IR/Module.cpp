@@ -60,13 +60,20 @@ std::vector<UOpRef> Module::roots() const {
 }
 
 void astra::replaceLeaves(Module &m, llvm::ArrayRef<std::pair<UOpRef, UOpRef>> leaves) {
-  llvm::DenseMap<UOpRef, UOpRef> now(leaves.begin(), leaves.end());
+  llvm::DenseMap<UOpRef, UOpRef> other(leaves.begin(), leaves.end());
+  mapValues(m, [&](UOpRef n) {
+    UOpRef to = other.lookup(n);
+    return to ? to : n;
+  });
+}
+
+void astra::mapValues(Module &m, llvm::function_ref<UOpRef(UOpRef)> rewrite) {
+  llvm::DenseMap<UOpRef, UOpRef> now;
   for (UOpRef n : topoSort(m.roots())) {
-    if (now.count(n)) continue;
     llvm::SmallVector<UOpRef, 8> src;
     for (UOpRef s : n->src) src.push_back(now.lookup(s));
-    now[n] = m.ctx().withSources(n, src);
-    m.origins.inherit(now[n], n);
+    UOpRef to = now[n] = rewrite(m.ctx().withSources(n, src));
+    m.origins.inherit(to, n);
   }
   for (Entry &e : m.entries) {
     for (Value &v : e.outputs) v.value = now.lookup(v.value);

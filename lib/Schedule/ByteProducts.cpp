@@ -344,22 +344,11 @@ UOpRef Joiner::joined(UOpRef original) {
 }
 
 void Joiner::run() {
-  std::vector<UOpRef> roots = m.roots();
-  llvm::DenseMap<UOpRef, UOpRef> now;
-  for (UOpRef n : topoSort(roots)) {
-    SmallVector<UOpRef, 8> src;
-    for (UOpRef s : n->src) src.push_back(now[s]);
-    UOpRef x = c.withSources(n, src);
+  mapValues(m, [&](UOpRef x) {
     if (isKnown(x)) known.insert(x);
-    if (x->op == Op::Contract)
-      if (UOpRef y = joined(x)) x = y;
-    if (x != n) m.origins.inherit(x, n);
-    now[n] = x;
-  }
-  for (Entry &e : m.entries) {
-    for (Value &v : e.outputs) v.value = now[v.value];
-    for (StateUpdate &u : e.updates) u.value = now[u.value];
-  }
+    UOpRef y = x->op == Op::Contract ? joined(x) : nullptr;
+    return y ? y : x;
+  });
 }
 
 void astra::joinBytes(Module &m) { Joiner(m).run(); }

@@ -4,11 +4,13 @@
 // Gives:    the same over i + c = d*u + r and p = d*q + r, x[u - q] w[q, r]: each remainder r of the result has its own
 //           taps, and no holes. u and r are neighbours in the result, which is so the merged one but for what lies
 //           around it. Taps that there are not, where the stride does not divide their number, are outside a domain.
-// Keeps:    the order of the sum: holes take no part (N4), p goes up with q, and blocks hold what they held. Where taps
-//           are cut into blocks of less than a stride, each q is a block, and a chain over q adds them.
+// Keeps:    the order of the sum: holes take no part (N4), p goes up with q, and blocks hold what they held. Where
+//           chain512 cuts the taps, its blocks are written out, and a chain adds them: of less than a stride each q is
+//           a block, the others are contractions of their own. A block of holes alone is -0.0, which changes nothing.
 // Does not: touch what kernels do well by themselves (lib/Codegen/Phases.h): few remainders, with a label for lanes.
 #include "Legalize.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "astra/Schedule/Holes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -48,7 +50,7 @@ SmallVector<Stride, 2> stridesOf(const ContractSpec &s, llvm::ArrayRef<UOpRef> e
       auto taps = extents[p]->constIndex();
       const auto *tap = llvm::find_if(other, [p = p](const AffineForm &g) { return hasLabel(g, p); });
       if (!taps || *taps < 1 || *taps > largest || uses(s, i) != 1 || uses(s, p) != 2 || tap == other.end() ||
-          !tap->isLabel())
+          !tap->isLabel() || extents[i]->hi < f.divisor) // what is computed around the result would be most of it
         continue;
       out.push_back({i, p, ofB, at, size_t(tap - other.begin()), f.divisor, f.constant, *taps});
     }
@@ -67,34 +69,52 @@ bool isForKernels(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, llvm::A
   return remainders <= fewRemainders && channels >= lanes;
 }
 
-/// The tap that is cut into blocks of at most a stride; none: nothing is cut that is cut otherwise when taps are q.
-/// Nothing: blocks would hold something else.
-std::optional<std::optional<Stride>> cutTap(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents,
-                                            llvm::ArrayRef<Stride> strides, DType dtype) {
+/// A label that chain512 cuts, into blocks of this length: each a contraction, or, of taps, each q a block.
+struct Cut {
+  int64_t label, block;
+  bool byTaps;
+};
+
+/// In the order in which blocks are added; none where blocks hold the same when taps are q. Nothing: they would hold
+/// something else, or are too many.
+std::optional<SmallVector<Cut, 2>> cutsOf(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents,
+                                          llvm::ArrayRef<Stride> strides, DType dtype) {
+  constexpr int64_t mostParts = 64;
   SmallVector<int64_t, 6> lengths, narrow;
   for (UOpRef e : extents.drop_front(s.kept)) {
     auto n = e->constIndex();
     if (!n) return std::nullopt;
     lengths.push_back(*n);
   }
-  std::optional<Stride> cut;
-  auto before = chain512Blocks(lengths);
+  auto blocks = chain512Blocks(lengths);
   narrow = lengths;
-  for (const Stride &stride : strides) {
-    int64_t at = stride.tap - s.kept;
-    narrow[at] = stride.tapsOfOne();
-    if (before[at] == stride.taps) continue;
-    // A chain of results that are rounded would round more than once.
-    if (cut || before[at] > stride.step || (isFloat(dtype) && byteSize(dtype) < 4)) return std::nullopt;
-    cut = stride;
-    narrow[at] = 1;
+  bool cutsTaps = false;
+  for (const Stride &t : strides) {
+    int64_t at = t.tap - s.kept;
+    narrow[at] = t.tapsOfOne();
+    cutsTaps |= blocks[at] < t.taps;
   }
-  auto after = chain512Blocks(narrow);
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    bool isTap = llvm::any_of(strides, [&](const Stride &t) { return t.tap - s.kept == int64_t(i); });
-    if (isTap ? after[i] != narrow[i] : after[i] != before[i] || (cut && before[i] != lengths[i])) return std::nullopt;
+  SmallVector<Cut, 2> cuts;
+  if (!cutsTaps) {
+    auto after = chain512Blocks(narrow);
+    for (size_t i = 0; i < lengths.size(); ++i)
+      if (after[i] != (blocks[i] == lengths[i] ? narrow[i] : blocks[i])) return std::nullopt;
+    return cuts;
   }
-  return cut;
+  if (isFloat(dtype) && byteSize(dtype) < 4) return std::nullopt; // a chain would round more than once
+  int64_t parts = 1;
+  for (int64_t n = int64_t(lengths.size()), k = 0; k < n; ++k) {
+    int64_t at = (k + n - 1) % n, label = s.kept + at; // the innermost label first
+    if (blocks[at] == lengths[at]) continue;
+    const Stride *t = llvm::find_if(strides, [&](const Stride &u) { return u.tap == label; });
+    Cut cut{label, blocks[at], t != strides.end() && blocks[at] <= t->step};
+    auto isCut = [&](const AffineForm &f) { return f.isLabel() || !hasLabel(f, label); };
+    if (t == strides.end() && !(llvm::all_of(s.a, isCut) && llvm::all_of(s.b, isCut) && !hasLabel(s.domain, label)))
+      return std::nullopt;
+    if (!cut.byTaps) parts = llvm::SaturatingMultiply<uint64_t>(parts, llvm::divideCeil(lengths[at], blocks[at]));
+    cuts.push_back(cut);
+  }
+  return parts <= mostParts ? std::optional(cuts) : std::nullopt;
 }
 
 /// The other operand with the axis of taps as q and r.
@@ -111,42 +131,72 @@ UOpRef byRemainder(Builder &b, UOpRef w, size_t axis, const Stride &t) {
   return b.reshape(w, shape);
 }
 
-} // namespace
+/// A contraction with holes, of which blocks are cut.
+struct Holed {
+  ContractSpec s;
+  SmallVector<UOpRef, 8> extents;
+  SmallVector<UOpRef, 4> bounds; // of the domain
+  UOpRef operands[2];
+  SmallVector<Stride, 2> strides;
 
-UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
-  Context &c = b.c;
-  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
-  auto extents = r->indices().take_front(s.kept + s.reduced);
-  auto strides = stridesOf(s, extents);
-  if (strides.empty() || isForKernels(s, extents, strides)) return nullptr;
-  auto cut = cutTap(s, extents, strides, r->dtype);
-  if (!cut) return nullptr;
+  Holed block(Builder &b, const Cut &cut, int64_t begin, int64_t size) const;
+  UOpRef byRemainders(Builder &b, llvm::ArrayRef<Cut> cuts) const;
+  UOpRef blocks(Builder &b, llvm::ArrayRef<Cut> cuts, size_t next) const;
+};
 
-  // Labels: i is u and r, p is q, which is kept where it is a chain's.
+/// What a part of a label alone is summed over.
+Holed Holed::block(Builder &b, const Cut &cut, int64_t begin, int64_t size) const {
+  Holed part = *this;
+  part.extents[cut.label] = b.idx(size);
+  for (bool ofB : {false, true}) {
+    UOpRef &x = part.operands[ofB];
+    SmallVector<UOpRef, 6> first(x->rank(), b.idx(0)), shape = shapeOf(x);
+    for (auto [at, f] : llvm::enumerate(ofB ? s.b : s.a))
+      if (f.isLabel() && hasLabel(f, cut.label)) first[at] = b.idx(begin), shape[at] = b.idx(size);
+    x = b.shrink(x, first, shape);
+  }
+  for (Stride &t : part.strides)
+    if (t.tap == cut.label) t.offset -= begin, t.taps = size;
+  return part;
+}
+
+/// The contraction by remainders, the axes of `cuts` behind those of its result: q of those by taps, else one block.
+UOpRef Holed::byRemainders(Builder &b, llvm::ArrayRef<Cut> cuts) const {
+  // Labels: i is u and r, p is q, which is kept where it is a block.
   auto ofKept = [&](int64_t label) { return llvm::find_if(strides, [&](const Stride &t) { return t.kept == label; }); };
   auto ofTap = [&](int64_t label) { return llvm::find_if(strides, [&](const Stride &t) { return t.tap == label; }); };
+  auto isBlock = [&](int64_t label) {
+    return llvm::any_of(cuts, [&](const Cut &cut) { return cut.byTaps && cut.label == label; });
+  };
   ContractSpec to;
   SmallVector<UOpRef, 8> lengths;
   SmallVector<int64_t, 8> number(s.kept + s.reduced);
+  SmallVector<UOpRef, 6> merged, first, size;
   for (int64_t l = 0; l < s.kept; ++l) {
     number[l] = lengths.size();
-    const Stride *t = ofKept(l);
-    if (t == strides.end()) {
+    size.push_back(extents[l]);
+    if (const Stride *t = ofKept(l); t == strides.end()) {
       lengths.push_back(extents[l]);
-      continue;
+      merged.push_back(extents[l]), first.push_back(b.idx(0));
+    } else {
+      lengths.push_back(idxCeilDiv(b.c, idxAdd(b.c, extents[l], b.idx(t->before())), b.idx(t->step)));
+      lengths.push_back(b.idx(t->step));
+      merged.push_back(idxMul(b.c, lengths[number[l]], b.idx(t->step))), first.push_back(b.idx(t->before()));
     }
-    lengths.push_back(idxCeilDiv(c, idxAdd(c, extents[l], b.idx(t->before())), b.idx(t->step)));
-    lengths.push_back(b.idx(t->step));
   }
   auto add = [&](int64_t l) {
     number[l] = lengths.size();
     const Stride *t = ofTap(l);
     lengths.push_back(t == strides.end() ? extents[l] : b.idx(t->tapsOfOne()));
   };
-  if (*cut) add((*cut)->tap);
+  for (const Cut &cut : cuts) {
+    if (cut.byTaps) add(cut.label);
+    size.push_back(cut.byTaps ? lengths.back() : b.idx(1));
+    merged.push_back(size.back()), first.push_back(b.idx(0));
+  }
   to.kept = lengths.size();
   for (int64_t l = s.kept; l < s.kept + s.reduced; ++l)
-    if (!*cut || (*cut)->tap != l) add(l);
+    if (!isBlock(l)) add(l);
   to.reduced = lengths.size() - to.kept;
 
   auto renumbered = [&](AffineForm f) {
@@ -154,7 +204,7 @@ UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
     llvm::sort(f.terms);
     return f;
   };
-  UOpRef operands[2] = {r->src[0], r->src[1]};
+  UOpRef now[2] = {operands[0], operands[1]};
   for (bool ofB : {false, true}) {
     auto &forms = ofB ? to.b : to.a;
     size_t more = 0; // axes before that are two
@@ -168,27 +218,55 @@ UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
       } else {
         forms.push_back({{{number[t->tap], 1}}});
         forms.push_back({{{number[t->kept] + 1, 1}}});
-        operands[ofB] = byRemainder(b, operands[ofB], at + more++, *t);
+        now[ofB] = byRemainder(b, now[ofB], at + more++, *t);
       }
     }
   }
-  SmallVector<UOpRef, 4> bounds(r->indices().drop_front(s.kept + s.reduced));
+  SmallVector<UOpRef, 4> limits = bounds;
   for (const AffineForm &f : s.domain) to.domain.push_back(renumbered(f));
   for (const Stride &t : strides)
     if (t.taps % t.step) {
       to.domain.push_back({{{number[t.kept] + 1, -1}, {number[t.tap], -t.step}}});
-      bounds.push_back(b.idx(t.taps - 1));
+      limits.push_back(b.idx(t.taps - 1));
     }
-  UOpRef y = legalizeContract(b, b.contract(to, operands[0], operands[1], lengths, bounds));
-  if (*cut) y = b.reduce(ReduceSpec{ReduceKind::Sum, ReduceOrder::Chain, {to.kept - 1}, {}}, y, {});
-
-  SmallVector<UOpRef, 6> merged, first, size(r->shape.begin(), r->shape.end());
-  for (int64_t l = 0; l < s.kept; ++l) {
-    const Stride *t = ofKept(l);
-    bool strided = t != strides.end();
-    merged.push_back(strided ? idxMul(c, lengths[number[l]], b.idx(t->step)) : extents[l]);
-    first.push_back(b.idx(strided ? t->before() : 0));
-  }
-  y = b.reshape(y, merged);
+  UOpRef y = b.reshape(legalizeContract(b, b.contract(to, now[0], now[1], lengths, limits)), merged);
   return merged == size ? y : b.shrink(y, first, size);
+}
+
+/// All blocks of the cuts from `next` on, an axis each.
+UOpRef Holed::blocks(Builder &b, llvm::ArrayRef<Cut> cuts, size_t next) const {
+  while (next < cuts.size() && cuts[next].byTaps) ++next;
+  if (next == cuts.size()) return byRemainders(b, cuts);
+  const Cut &cut = cuts[next];
+  SmallVector<UOpRef, 4> parts;
+  int64_t length = *extents[cut.label]->constIndex();
+  for (int64_t at = 0; at < length; at += cut.block)
+    parts.push_back(block(b, cut, at, std::min(cut.block, length - at)).blocks(b, cuts, next + 1));
+  return b.concat(parts, s.kept + int64_t(next));
+}
+
+} // namespace
+
+UOpRef astra::withoutHoles(Builder &b, UOpRef r) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  auto extents = r->indices().take_front(s.kept + s.reduced);
+  auto strides = stridesOf(s, extents);
+  if (strides.empty() || isForKernels(s, extents, strides)) return nullptr;
+  auto cuts = cutsOf(s, extents, strides, r->dtype);
+  if (!cuts) return nullptr;
+  Holed whole{s, {extents.begin(), extents.end()}, {}, {r->src[0], r->src[1]}, strides};
+  auto bounds = r->indices().drop_front(s.kept + s.reduced);
+  whole.bounds.assign(bounds.begin(), bounds.end());
+  UOpRef y = whole.blocks(b, *cuts, 0);
+  ReduceSpec chain{ReduceKind::Sum, ReduceOrder::Chain, {}, {}};
+  for (size_t i = 0; i < cuts->size(); ++i) chain.axes.push_back(s.kept + int64_t(i));
+  return cuts->empty() ? y : b.reduce(chain, y, {});
+}
+
+void astra::splitHoles(Module &m) {
+  Builder b(m.ctx());
+  mapValues(m, [&](UOpRef n) {
+    UOpRef y = n->op == Op::Contract ? withoutHoles(b, n) : nullptr;
+    return y ? y : n;
+  });
 }

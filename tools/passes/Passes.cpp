@@ -4,6 +4,7 @@
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"
 #include "astra/Schedule/ByteProducts.h"
+#include "astra/Schedule/Holes.h"
 
 using namespace astra;
 
@@ -41,6 +42,12 @@ static constexpr Pass table[] = {
        return llvm::Error::success();
      },
      nullptr, "multiplies 8-bit integers four at a time"},
+    {"holes", true, std::nullopt,
+     [](Module &m, PassOptions &) -> llvm::Error {
+       splitHoles(m);
+       return llvm::Error::success();
+     },
+     nullptr, "transposed convolutions without the holes between their inputs"},
 };
 
 llvm::ArrayRef<Pass> astra::passes() { return table; }

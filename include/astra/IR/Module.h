@@ -99,5 +99,8 @@ struct Module {
 
 /// Replaces leaves in all entries by others of the same type; origins are inherited.
 void replaceLeaves(Module &m, llvm::ArrayRef<std::pair<UOpRef, UOpRef>> leaves);
+/// Every value of the entries, sources first, as `rewrite` gives it: it takes the node with its new sources. Bodies of
+/// control ops stay.
+void mapValues(Module &m, llvm::function_ref<UOpRef(UOpRef)> rewrite);
 
 } // namespace astra
