@@ -195,13 +195,14 @@ static UOpRef legalizeHoles(Builder &b, UOpRef r) {
 
 static UOpRef skipped(Builder &, UOpRef mark) { return mark->src[0]; }
 
-/// The part of a sort that n, a shrink of it, leaves, where that is the first few; `source` is what is sorted.
-static UOpRef legalizeFirst(Builder &b, UOpRef n, UOpRef source) {
-  UOpRef sort = n->src[0];
-  auto begin = n->indices().take_front(n->rank()), size = n->indices().drop_front(n->rank());
-  auto from = begin[sort->ints[0]]->constIndex(), count = size[sort->ints[0]]->constIndex();
-  UOpRef first = from == 0 && count ? firstOfSort(b, sort, source, *count) : nullptr;
-  return first ? b.shrink(first, begin, size) : nullptr;
+/// The sorts of which nothing but first parts is read.
+static llvm::DenseSet<UOpRef> sortsOfFirst(llvm::ArrayRef<UOpRef> order, llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseSet<UOpRef> out, whole(roots.begin(), roots.end());
+  for (UOpRef n : order)
+    for (UOpRef s : n->src)
+      if (s->op == Op::ArgSort) (isFirstOfSort(n) ? out : whole).insert(s);
+  for (UOpRef s : whole) out.erase(s);
+  return out;
 }
 
 std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
@@ -224,14 +225,18 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
                                  {Op::Tap, skipped},
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());
-  for (UOpRef n : topoSort(roots)) {
+  std::vector<UOpRef> order = topoSort(roots);
+  llvm::DenseSet<UOpRef> firsts = sortsOfFirst(order, roots);
+  for (UOpRef n : order) {
+    if (firsts.contains(n)) continue; // its readers have what they need of it
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(now[s->id]);
-    if (n->op == Op::Shrink && n->src[0]->op == Op::ArgSort)
-      if (UOpRef first = legalizeFirst(b, n, now[n->src[0]->src[0]->id])) {
-        now[n->id] = first;
-        continue;
-      }
+    if (UOpRef sort = n->src.empty() ? nullptr : n->src[0]; firsts.contains(sort)) {
+      auto places = llvm::ArrayRef(src).drop_front();
+      UOpRef first = firstOfSort(b, sort, now[sort->src[0]->id], *places[n->rank() + sort->ints[0]]->constIndex());
+      now[n->id] = b.shrink(first, places.take_front(n->rank()), places.drop_front(n->rank()));
+      continue;
+    }
     UOpRef m = c.withSources(n, src);
     for (const Row &row : rows)
       if (m->op == row.op) m = row.rewrite(b, m);

@@ -17,7 +17,9 @@ UOpRef legalizeContract(Builder &b, UOpRef r);
 UOpRef withoutHoles(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);
 UOpRef legalizeArgSort(Builder &b, UOpRef r);
-/// The first `count` along the axis of a sort whose legal source is x; null where all of it is no more work.
+/// Whether n is a part of a sort that minima, one after the other, find sooner than all of it is sorted.
+bool isFirstOfSort(UOpRef n);
+/// The first `count` along the axis of a sort whose legal source is x, as isFirstOfSort wants them.
 UOpRef firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count);
 UOpRef legalizeScatter(Builder &b, UOpRef r);
 UOpRef legalizeCompact(Builder &b, UOpRef r);

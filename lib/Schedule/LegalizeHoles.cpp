@@ -58,15 +58,21 @@ SmallVector<Stride, 2> stridesOf(const ContractSpec &s, llvm::ArrayRef<UOpRef> e
   return out;
 }
 
-/// Whether kernels do well as it is: few remainders, each with its taps, and lanes of channels.
+/// Whether kernels do better as it is, by lanes of channels: few remainders, each with its taps, or taps so few beside
+/// the strides that most of those by remainders are not there (512-512, one tap, stride 8 in two axes: 10 times the
+/// time).
 bool isForKernels(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, llvm::ArrayRef<Stride> strides) {
-  constexpr int64_t fewRemainders = 16, lanes = 8;
+  constexpr int64_t fewRemainders = 16, lanes = 8, mostWaste = 4;
   int64_t remainders = 1, channels = 1;
-  for (const Stride &stride : strides) remainders = llvm::SaturatingMultiply<uint64_t>(remainders, stride.step);
+  double waste = 1;
+  for (const Stride &stride : strides) {
+    remainders = llvm::SaturatingMultiply<uint64_t>(remainders, stride.step);
+    waste *= double(stride.tapsOfOne() * stride.step) / double(stride.taps);
+  }
   const auto &read = strides[0].ofB ? s.b : s.a, &other = strides[0].ofB ? s.a : s.b;
   for (int64_t l = 0; l < s.kept; ++l)
     if (hasLabel(other, l) && !hasLabel(read, l)) channels = std::max(channels, extents[l]->hi);
-  return remainders <= fewRemainders && channels >= lanes;
+  return channels >= lanes && (remainders <= fewRemainders || waste > mostWaste);
 }
 
 /// A label that chain512 cuts, into blocks of this length: each a contraction, or, of taps, each q a block.
@@ -86,6 +92,8 @@ std::optional<SmallVector<Cut, 2>> cutsOf(const ContractSpec &s, llvm::ArrayRef<
     if (!n) return std::nullopt;
     lengths.push_back(*n);
   }
+  SmallVector<Cut, 2> cuts;
+  if (isInt(dtype)) return cuts; // in any order the same
   auto blocks = chain512Blocks(lengths);
   narrow = lengths;
   bool cutsTaps = false;
@@ -94,7 +102,6 @@ std::optional<SmallVector<Cut, 2>> cutsOf(const ContractSpec &s, llvm::ArrayRef<
     narrow[at] = t.tapsOfOne();
     cutsTaps |= blocks[at] < t.taps;
   }
-  SmallVector<Cut, 2> cuts;
   if (!cutsTaps) {
     auto after = chain512Blocks(narrow);
     for (size_t i = 0; i < lengths.size(); ++i)

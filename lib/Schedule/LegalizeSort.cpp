@@ -8,6 +8,7 @@
 #include "Legalize.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace astra;
 using llvm::SmallVector;
@@ -116,12 +117,20 @@ static UOpRef sortByNetwork(Builder &b, UOpRef key, int64_t axis, bool descendin
 
 static constexpr int64_t shortAxis = 64;
 
+bool astra::isFirstOfSort(UOpRef n) {
+  constexpr int64_t most = 64; // nodes and launches
+  if (n->op != Op::Shrink || n->src[0]->op != Op::ArgSort) return false;
+  UOpRef sort = n->src[0], x = sort->src[0];
+  int64_t axis = sort->ints[0], extent = x->shape[axis]->hi;
+  auto from = n->indices()[axis]->constIndex(), count = n->indices()[n->rank() + axis]->constIndex();
+  if (from != 0 || !count || extent <= shortAxis || extent > INT32_MAX / 2 || bitWidth(x->dtype) > 32) return false;
+  int64_t levels = llvm::Log2_64_Ceil(extent), steps = levels * (levels + 1) / 2; // of the network
+  return *count >= 1 && *count <= std::min(steps, most);
+}
+
 UOpRef astra::firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count) {
-  constexpr int64_t few = 64; // about what a network of a million has steps for each that a minimum takes
-  int64_t axis = sort->ints[0], most = x->shape[axis]->hi;
-  if (count < 1 || count > few || most <= shortAxis || most > INT32_MAX / 2) return nullptr;
+  int64_t axis = sort->ints[0];
   Sorted s = toSort(b, sortKey(b, x), axis, sort->ints[1]);
-  if (s.index) return nullptr;
   int64_t last = int64_t(s.key->rank()) - 1;
   auto one = shapeOf(s.key);
   one[last] = b.idx(1);
