@@ -195,12 +195,18 @@ static UOpRef legalizeHoles(Builder &b, UOpRef r) {
 
 static UOpRef skipped(Builder &, UOpRef mark) { return mark->src[0]; }
 
-/// The sorts of which nothing but first parts is read.
-static llvm::DenseSet<UOpRef> sortsOfFirst(llvm::ArrayRef<UOpRef> order, llvm::ArrayRef<UOpRef> roots) {
-  llvm::DenseSet<UOpRef> out, whole(roots.begin(), roots.end());
+/// The sorts of which nothing but first parts is read, and how many at most.
+static llvm::DenseMap<UOpRef, int64_t> sortsOfFirst(llvm::ArrayRef<UOpRef> order, llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseMap<UOpRef, int64_t> out;
+  llvm::DenseSet<UOpRef> whole(roots.begin(), roots.end());
   for (UOpRef n : order)
-    for (UOpRef s : n->src)
-      if (s->op == Op::ArgSort) (isFirstOfSort(n) ? out : whole).insert(s);
+    for (UOpRef s : n->src) {
+      if (s->op != Op::ArgSort) continue;
+      if (int64_t count = firstOfSortRead(n))
+        out[s] = std::max(out[s], count);
+      else
+        whole.insert(s);
+    }
   for (UOpRef s : whole) out.erase(s);
   return out;
 }
@@ -226,15 +232,12 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());
   std::vector<UOpRef> order = topoSort(roots);
-  llvm::DenseSet<UOpRef> firsts = sortsOfFirst(order, roots);
+  llvm::DenseMap<UOpRef, int64_t> firsts = sortsOfFirst(order, roots);
   for (UOpRef n : order) {
-    if (firsts.contains(n)) continue; // its readers have what they need of it
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(now[s->id]);
-    if (UOpRef sort = n->src.empty() ? nullptr : n->src[0]; firsts.contains(sort)) {
-      auto places = llvm::ArrayRef(src).drop_front();
-      UOpRef first = firstOfSort(b, sort, now[sort->src[0]->id], *places[n->rank() + sort->ints[0]]->constIndex());
-      now[n->id] = b.shrink(first, places.take_front(n->rank()), places.drop_front(n->rank()));
+    if (int64_t count = firsts.lookup(n)) { // its readers take parts of that
+      now[n->id] = firstOfSort(b, n, src[0], count);
       continue;
     }
     UOpRef m = c.withSources(n, src);

@@ -17,9 +17,10 @@ UOpRef legalizeContract(Builder &b, UOpRef r);
 UOpRef withoutHoles(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);
 UOpRef legalizeArgSort(Builder &b, UOpRef r);
-/// Whether n is a part of a sort that minima, one after the other, find sooner than all of it is sorted.
-bool isFirstOfSort(UOpRef n);
-/// The first `count` along the axis of a sort whose legal source is x, as isFirstOfSort wants them.
+/// How many of the first of a sort n takes, where minima, one after the other, find them sooner than all is sorted;
+/// else 0.
+int64_t firstOfSortRead(UOpRef n);
+/// The first `count` along the axis of a sort whose legal source is x, as firstOfSortRead allows them.
 UOpRef firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count);
 UOpRef legalizeScatter(Builder &b, UOpRef r);
 UOpRef legalizeCompact(Builder &b, UOpRef r);

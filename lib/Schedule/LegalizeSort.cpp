@@ -117,15 +117,15 @@ static UOpRef sortByNetwork(Builder &b, UOpRef key, int64_t axis, bool descendin
 
 static constexpr int64_t shortAxis = 64;
 
-bool astra::isFirstOfSort(UOpRef n) {
+int64_t astra::firstOfSortRead(UOpRef n) {
   constexpr int64_t most = 64; // nodes and launches
-  if (n->op != Op::Shrink || n->src[0]->op != Op::ArgSort) return false;
+  if (n->op != Op::Shrink || n->src[0]->op != Op::ArgSort) return 0;
   UOpRef sort = n->src[0], x = sort->src[0];
   int64_t axis = sort->ints[0], extent = x->shape[axis]->hi;
   auto from = n->indices()[axis]->constIndex(), count = n->indices()[n->rank() + axis]->constIndex();
-  if (from != 0 || !count || extent <= shortAxis || extent > INT32_MAX / 2 || bitWidth(x->dtype) > 32) return false;
+  if (from != 0 || !count || extent <= shortAxis || extent > INT32_MAX / 2 || bitWidth(x->dtype) > 32) return 0;
   int64_t levels = llvm::Log2_64_Ceil(extent), steps = levels * (levels + 1) / 2; // of the network
-  return *count >= 1 && *count <= std::min(steps, most);
+  return *count <= std::min(steps, most) ? *count : 0;
 }
 
 UOpRef astra::firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count) {
