@@ -53,7 +53,7 @@ template <size_t N> static void gather(uint8_t *to, const uint8_t *from, int64_t
 
 std::vector<uint8_t> astra::arrange(const Layout &l, llvm::ArrayRef<int64_t> shape, unsigned elementBytes,
                                     llvm::ArrayRef<uint8_t> rowMajor) {
-  assert(!l.dims.empty() && "a layout of a scalar is row-major");
+  if (l.isRowMajor()) return rowMajor.vec(); // a scalar's as well, which has no innermost dim
   size_t rank = shape.size();
   std::vector<int64_t> extent, at(rank), strides(rank, 1);
   for (size_t i = rank; i-- > 1;) strides[i - 1] = strides[i] * shape[i];

@@ -1,5 +1,5 @@
 //===- LayoutTest.cpp: tensors arranged as their layouts say ---------------===//
-// Takes:    layouts with blocks of any axis, divided twice, permuted; extents that are no multiples of blocks.
+// Takes:    layouts with blocks of any axis, divided twice, permuted; extents that are no multiples of blocks; a scalar.
 // Gives:    each element at its `address`, zeros elsewhere.
 #include "astra/Schedule/Layout.h"
 #include "gtest/gtest.h"
@@ -29,6 +29,7 @@ void check(const Layout &l, std::vector<int64_t> shape, unsigned bytes) {
 
 TEST(Layouts, PutEachElementAtItsAddress) {
   for (unsigned bytes : {1u, 2u, 4u, 8u, 16u}) {
+    check(Layout::rowMajor(0), {}, bytes);
     check(Layout::rowMajor(3), {3, 1, 5}, bytes);
     check(Layout::permuted({0, 2, 3, 1}), {2, 3, 4, 5}, bytes);
     check({{{1, 16}, {0}, {1, 1, 16}}}, {5, 40}, bytes);                     // panels of a matrix
