@@ -264,12 +264,12 @@ void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &targe
 /// of the first cache (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows (4096 x
 /// 4096 for x86-64-v4: 7.8 and 3.4 ms).
 void astra::chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p) {
-  constexpr unsigned together = 16, meeting = 2048, ways = 8; // rows; bytes; rows
+  constexpr unsigned together = 16, meeting = pageBytes / 2; // rows; bytes
   if (!*target.name || spec.heavy->op != Op::Contract || p.lanes < 4) return;
   Plan steps = p;
   steps.deep = std::min(p.lanes, mostDeep);
   if (!readsSquares(c, spec, steps)) return;
-  if (p.lanes > ways && bytesAcross(c, spec, steps) % (2 * meeting) == 0) steps.lanes = steps.deep = ways;
+  if (p.lanes > cacheWays && bytesAcross(c, spec, steps) % pageBytes == 0) steps.lanes = steps.deep = cacheWays;
   p = steps;
   if (line->lo >= 2 * int64_t(together) && bytesAcross(c, spec, p) % meeting)
     p.unroll = std::max(together / p.lanes, 1u);

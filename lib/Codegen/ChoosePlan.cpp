@@ -216,7 +216,7 @@ static bool readsByIndices(Context &c, const KernelSpec &spec, const Plan &plan)
 /// 1024 6.8 and 2.4, of 10,000 x 64 88 and 27 us). From memory as long as there are items for some threads.
 static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           unsigned ops, Plan &p) {
-  constexpr int64_t pageBytes = 4096, nearBytes = 256, together = 4, most = 64, worth = 256, manyRows = 1024, items = 4;
+  constexpr int64_t nearBytes = 256, together = 4, most = 64, worth = 256, manyRows = 1024, items = 4;
   ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
   unsigned inside = spec.heavy->src[0]->rank() - 1 - r.axes[0];
   auto length = spec.heavy->src[0]->shape[r.axes[0]]->constIndex();
@@ -259,7 +259,7 @@ static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &targ
 /// 14.0 and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
 static void chooseColumns(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           unsigned ops, Plan &p) {
-  constexpr unsigned pageBytes = 4096, rowsAhead = 8, little = 8;
+  constexpr unsigned rowsAhead = 8, little = 8;
   unsigned partBytes = 512, bytes = laneBytes(spec), width = std::max(1u, target.vectorBytes / bytes);
   UOpRef n = idxProduct(c, extents.take_back(p.merge));
   if (chooseInOrder(c, spec, target, extents, ops, p)) return;

@@ -49,17 +49,15 @@ static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool in
   return step;
 }
 
-/// The most rows of a tile along these labels. Of rows that lie a multiple of what a way of the first cache holds apart
-/// no more than it has ways: lines of more drive each other out from step to step (4 rows times a transposed 4096 x
-/// 4096, x86-64-v4, tiles of 14 of its rows 8.3 ms, of 8 3.8, of 4 5.5).
+/// The most rows of a tile along these labels. Of rows whose lines meet in one set of the first cache no more than it
+/// has ways: lines of more drive each other out from step to step (4 rows times a transposed 4096 x 4096, x86-64-v4,
+/// tiles of 14 of its rows 8.3 ms, of 8 3.8, of 4 5.5).
 static constexpr unsigned mostTile = 14;
 static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool inB,
                          llvm::ArrayRef<int64_t> labels) {
-  constexpr unsigned ways = 8;
-  constexpr uint64_t wayBytes = 4096;
   if (!*target.name || labels.empty()) return mostTile;
   uint64_t step = stepBytes(spec, s, inB, labels.back());
-  return step && step < unknownStep && step % wayBytes == 0 ? ways : mostTile;
+  return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : mostTile;
 }
 
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
@@ -393,14 +391,14 @@ static void chooseWide(const Target &target, bool packed, bool far, UOpRef n, Pl
 }
 
 /// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
-/// multiple of 4096 bytes apart meet in one set of the first cache: two of them at once, asked for a page before, of
+/// multiple of a page apart meet in one set of the first cache: two of them at once, asked for a page before, of
 /// one row (4096 x 4096 on Zen 4, 8 vectors 2.26 and 1.86 ms; not so of 4100 x 4100, 2.00 and 2.47; a step of
 /// GPT-2 24.9 and 23.4, though weights that the third cache holds are slower so, 768 x 3072 112 and 124 us). Of two to
 /// four rows four, which the CPU asks for by itself (4 rows, 6 vectors asked for 2.74, two so 2.21, four 1.92; 2
 /// rows 2.05, 1.85).
 static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool far, int64_t rows, Plan &p) {
   constexpr unsigned streams = 2, several = 4, steps = 64, most = 4; // vectors of a tile, lines, rows
-  bool meets = uint64_t(leastSteps(spec)) * target.vectorBytes % 4096 == 0;
+  bool meets = uint64_t(leastSteps(spec)) * target.vectorBytes % pageBytes == 0;
   if (!storesLines(target) || !packed || !far || !meets || !p.ahead || rows > most || rows > p.rows) return;
   p.unroll = std::min(p.unroll, rows == 1 ? streams : several);
   p.ahead = rows == 1 ? steps : 0;

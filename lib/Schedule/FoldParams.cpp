@@ -1,8 +1,7 @@
 //===- FoldParams.cpp: what depends on parameters alone is computed once ---===//
 // Takes:    a module past the numerics stage.
 // Gives:    the values, computed from parameters with data and from constants alone, that are worth a parameter of
-// their
-//           own, with their bytes as the evaluator gives them: scale and shift of a batch norm, masks, tables.
+//           their own, with their bytes as the evaluator gives them: scale and shift of a batch norm, masks, tables.
 // Keeps:    bits; linear time in the nodes; a bundle that grows by little (Note [What is folded]).
 // Does not: look into the bodies of control ops, but for which of their weights contracts read, or at states and
 //           arguments.

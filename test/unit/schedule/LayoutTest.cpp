@@ -1,5 +1,6 @@
 //===- LayoutTest.cpp: tensors arranged as their layouts say ---------------===//
-// Takes:    layouts with blocks of any axis, divided twice, permuted; extents that are no multiples of blocks; a scalar.
+// Takes:    layouts with blocks of any axis, divided twice, permuted; extents that are no multiples of blocks; a
+//           scalar.
 // Gives:    each element at its `address`, zeros elsewhere.
 #include "astra/Schedule/Layout.h"
 #include "gtest/gtest.h"
