@@ -263,7 +263,8 @@ UOpRef Expansion::stageRead(ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes) {
   bool closed = src.size() - 1 > src[0]->indices().size(); // the lanes' range: the last index counts elements
   if (closed) {
     UOpRef last = src.pop_back_val();
-    src.back() = simplifyIndex(c, idxAdd(c, idxMul(c, src.back(), src[0]->shape[0]), last));
+    UOpRef width = src[0]->rank() ? src[0]->shape[0] : c.index(1); // of one lane a stage has scalars
+    src.back() = simplifyIndex(c, idxAdd(c, idxMul(c, src.back(), width), last));
   }
   auto l = linear(src.back(), lane);
   bool outer =
