@@ -1,8 +1,8 @@
 //===- Fusion.cpp: which values get a buffer -------------------------------===//
 // Takes:    a legalized graph.
 // Gives:    the set of realized values; everything else is computed inside the kernels of its consumers.
-// Keeps:    linear time: two passes from the consumers to the producers. A kernel holds at most `groupCap` elementwise
-// nodes; recomputation, in more than one kernel or at more than one place of a kernel, is allowed
+// Keeps:    linear time: two passes from the consumers to the producers. A kernel holds at most `mostOfGroup`
+//           elementwise nodes; recomputation, in more than one kernel or at more than one place of a kernel, is allowed
 //           only for values cheaper than `recomputeCap`. It reads at most `mostInputs` buffers (a kernel of the runtime
 //           has at most 256): the few groups that would read more are cut, and all is decided again.
 //
@@ -24,6 +24,10 @@
 // is decided: then it is looked for, and all is decided again. Not what is narrower than that one value. Two readers
 // may compute more: a function of it costs less than to write it and to read it twice. Not behind a contract, whose
 // tile has its sums in the registers that the function would take.
+// Note [Waists]. A group of `groupCap` elementwise nodes ends where one value is all that its nodes still need that is
+// computed: the result of a function, not what lies within it, each of whose values would be an array. A kernel of more
+// has no registers for their constants (1.6 million floats, a sine of a sine by one kernel 6.9 ms, by two 5.3, by the
+// ten that any values of its second half are 10.6).
 #include "Fusion.h"
 #include "Captured.h"
 #include "astra/IR/Contract.h"
@@ -35,7 +39,8 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 256, recomputeCap = 8, rereadCap = 12, twiceCap = 64, expandCap = 2;
+static constexpr unsigned groupCap = 128, mostOfGroup = 1024; // elementwise nodes, Note [Waists]
+static constexpr unsigned recomputeCap = 8, rereadCap = 12, twiceCap = 64, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
 static constexpr unsigned mostDepth = 512; // of nodes below a group's root: who computes them goes down by recursion
 static constexpr unsigned fewGroups = 3, manyGroups = 16; // Note [Reread]; beyond these nobody counts
@@ -312,6 +317,8 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
   llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
   llvm::DenseMap<UOpRef, unsigned> readers;
+  llvm::DenseMap<UOpRef, unsigned> needs; // root -> computed values that its group reads and that are not decided yet
+  auto isComputed = [&](UOpRef n) { return cost.lookup(n) > 0 && !ofIndices.count(n); };
   for (UOpRef n : order) {
     for (UOpRef s : n->src) ++readers[s];
     if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
@@ -369,7 +376,9 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
       bool spread = x.groups.size() > 1 && (cost[n] > recomputeCap || (x.groups.size() > fewGroups && !isFree)) &&
                     x.groups.size() > known.again.lookup(n);
       bool dear = (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
-      bool full = !x.groups.empty() && groupSize[x.groups[0]] >= groupCap && has(n->op, Elementwise);
+      unsigned size = x.groups.empty() ? 0 : groupSize[x.groups[0]];
+      bool full = has(n->op, Elementwise) &&
+                  (size >= mostOfGroup || (size >= groupCap && cost[n] > recomputeCap && needs[x.groups[0]] == 1));
       // Movement costs an address wherever it is; what it moves is decided below it.
       bool other = must || (isHeavy(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
                    n->op == Op::UpdateAt || n->op == Op::Scatter;
@@ -379,6 +388,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
     SmallVector<UOpRef, 2> groups = x.groups;
+    for (UOpRef g : groups) needs[g] -= isComputed(n);
     bool straight = x.straight, expanded = x.expanded;
     unsigned ways = x.ways(), depth = x.depth;
     if (realize) {
@@ -407,7 +417,10 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
       y.depth = std::max(y.depth, depth + 1);
       y.places |= RowGroups::below(n, place, s, reduces);
       for (UOpRef g : groups)
-        if (y.groups.size() <= manyGroups && !llvm::is_contained(y.groups, g)) y.groups.push_back(g);
+        if (y.groups.size() <= manyGroups && !llvm::is_contained(y.groups, g)) {
+          y.groups.push_back(g);
+          needs[g] += isComputed(s);
+        }
       bool epilogue = has(n->op, Elementwise) ? s->shape == n->shape : realize && n->op == Op::Pad;
       bool passes = epilogue && straight && groups.size() == 1 && heavy != n;
       y.straight = passes && (y.uses == 1 || y.straight);
