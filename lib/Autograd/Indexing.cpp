@@ -26,23 +26,27 @@ UOpRef autograd::transposePick(Builder &b, UOpRef n, UOpRef g, unsigned) {
   return b.scatter(ScatterKind::Add, zerosLike(b, n->src[0]), n->src[1], g, n->ints[0]);
 }
 
-/// y = x * the product of the updates: P is the product of all factors of an element that are not 0, and a factor's
-/// partial is P / factor without zeros, P for the only zero, else 0.
+/// y = x * the product of the updates. A factor's partial is the product of all others: of those that are not 0, and of
+/// the others' zeros by their sum, where there is one (0, but with a derivative); two of them are 0 in two derivatives.
 static UOpRef tangentScatterMul(Builder &b, UOpRef n, Tangents d) {
   UOpRef x = n->src[0], at = n->src[1], u = n->src[2], one = b.lit(n->dtype, 1), zero = b.lit(n->dtype, 0);
   int64_t axis = n->ints[0];
   auto isZero = [&](UOpRef v) { return b.eq(v, zero); };
   auto factor = [&](UOpRef v) { return b.select(isZero(v), one, v); };
+  auto rest = [&](UOpRef v) { return b.select(isZero(v), v, zero); };
   auto mark = [&](UOpRef v) { return b.cast(isZero(v), DType::I64); };
   UOpRef product = b.scatter(ScatterKind::Mul, factor(x), at, factor(u), axis);
-  UOpRef holes = b.scatter(ScatterKind::Add, mark(x), at, mark(u), axis);
-  auto partial = [&](UOpRef v, UOpRef p, UOpRef k) {
-    UOpRef alone = b.eq(k, b.litInt(DType::I64, 1)), none = b.eq(k, b.litInt(DType::I64, 0));
-    return b.select(isZero(v), b.select(alone, p, zero), b.select(none, b.div(p, factor(v)), zero));
+  UOpRef zeros = b.scatter(ScatterKind::Add, rest(x), at, rest(u), axis);
+  UOpRef count = b.scatter(ScatterKind::Add, mark(x), at, mark(u), axis);
+  auto partial = [&](UOpRef v, UOpRef product, UOpRef zeros, UOpRef count) {
+    UOpRef others = b.div(product, factor(v)), left = b.bin(Op::Sub, count, mark(v));
+    auto are = [&](int64_t k) { return b.eq(left, b.litInt(DType::I64, k)); };
+    return b.select(are(0), others, b.select(are(1), b.mul(others, b.sub(zeros, rest(v))), zero));
   };
-  UOpRef dx = d[0] ? b.mul(partial(x, product, holes), d[0]) : zerosLike(b, x);
+  UOpRef dx = d[0] ? b.mul(partial(x, product, zeros, count), d[0]) : zerosLike(b, x);
   if (!d[2]) return dx;
-  UOpRef du = b.mul(partial(u, b.pick(product, at, axis), b.pick(holes, at, axis)), d[2]);
+  auto ofUpdate = [&](UOpRef v) { return b.pick(v, at, axis); };
+  UOpRef du = b.mul(partial(u, ofUpdate(product), ofUpdate(zeros), ofUpdate(count)), d[2]);
   return b.scatter(ScatterKind::Add, dx, at, du, axis);
 }
 

@@ -31,7 +31,7 @@ static constexpr Row rows[] = {
   // ---- indexing
   LINEAR(Gather,   "added into zeros at the indices"),
   LINEAR(Pick,     "added into zeros at the indices"),
-  {Op::Scatter,  Kind::Tangent, tangentScatter,  transposeScatter,  "add: passed on, and read at the indices; set: 0 where x was overwritten, and read where the update was the last; mul: times the product of all other factors; max, min: where x or the update is the extreme", "max, min: equal parts to all that share the extreme; mul: second derivatives between two zeros of one product are missing"},
+  {Op::Scatter,  Kind::Tangent, tangentScatter,  transposeScatter,  "add: passed on, and read at the indices; set: 0 where x was overwritten, and read where the update was the last; mul: times the product of all other factors, zeros among them, in two derivatives; max, min: where x or the update is the extreme", "max, min: equal parts to all that share the extreme; mul: third derivatives among three zeros of one product are 0"},
   LINEAR(SliceAt,  "written into zeros at the start"),
   LINEAR(UpdateAt, "0 in the window, and the window"),
   LINEAR(Compact,  "rows brought back to where the mask is true, zeros elsewhere"),
