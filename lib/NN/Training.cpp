@@ -23,8 +23,8 @@ using llvm::ArrayRef;
 
 static llvm::Error fail(const llvm::Twine &why) { return llvm::createStringError("training: " + why); }
 
-/// Which parameters are trained: of a float type that is computed in, not frozen, with data.
-static llvm::Expected<std::vector<bool>> trainable(const Module &m, ArrayRef<std::string> frozen) {
+/// Which parameters are wanted: of a float type, not frozen, with data.
+static llvm::Expected<std::vector<bool>> wantedOf(const Module &m, ArrayRef<std::string> frozen) {
   std::vector<llvm::GlobPattern> patterns;
   std::vector<bool> used(frozen.size());
   for (const std::string &text : frozen) {
@@ -37,8 +37,7 @@ static llvm::Expected<std::vector<bool>> trainable(const Module &m, ArrayRef<std
     bool isFrozen = false;
     for (size_t i = 0; i < patterns.size(); ++i)
       if (patterns[i].match(p.value->str)) isFrozen = used[i] = true;
-    DType t = p.value->dtype;
-    result.push_back((t == DType::F32 || t == DType::F64) && !isFrozen && p.data);
+    result.push_back(isFloat(p.value->dtype) && !isFrozen && p.data);
   }
   for (size_t i = 0; i < frozen.size(); ++i)
     if (!used[i]) return fail("no parameter matches '" + frozen[i] + "', which is to be frozen");
@@ -142,22 +141,26 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
       llvm::find_if(source.outputs, [&](const Value &v) { return options.output.empty() || v.name == options.output; });
   if (output == source.outputs.end())
     return fail(options.output.empty() ? "the module has no output" : "there is no output '" + options.output + "'");
+  if (llvm::any_of(source.inputs, [](const Value &v) { return v.name == "target"; }))
+    return fail("the model has an input 'target', as train_step calls what it is to predict: rename it");
   size_t predicted = output - source.outputs.begin(), from = &source - m.entries.data();
 
   // Parameters that the prediction reads become states.
-  auto wanted = trainable(m, options.frozen);
+  auto wanted = wantedOf(m, options.frozen);
   if (!wanted) return wanted.takeError();
   llvm::DenseSet<UOpRef> read;
   for (UOpRef n : topoSort({output->value}))
     if (n->is(Op::Param)) read.insert(n);
   llvm::DenseMap<UOpRef, Role> roleOf = rolesOf({output->value});
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
-  std::vector<UOpRef> weights;
-  std::vector<Place> places; // of the weights among the parameters
+  std::vector<UOpRef> weights, narrow; // trained; not, since steps of their type would be lost in rounding
+  std::vector<Place> places;           // of the weights among the parameters
   std::vector<StateVar> trained;
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {
-    if (!(*wanted)[i] || !read.count(p.value)) {
+    bool isWanted = (*wanted)[i] && read.count(p.value), isWide = byteSize(p.value->dtype) >= 4;
+    if (isWanted && !isWide) narrow.push_back(p.value);
+    if (!isWanted || !isWide) {
       kept.push_back(p);
       continue;
     }
@@ -167,7 +170,11 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     places.push_back({uint32_t(i), roleOf.lookup(p.value)});
     trained.push_back({s, p.data});
   }
-  if (weights.empty()) return fail("there is no parameter to train");
+  if (weights.empty())
+    return fail("there is no parameter to train" +
+                (narrow.empty() ? "" : ": " + named(narrow) + " are of types that are not; f32 and f64 are"));
+  if (!narrow.empty() && options.notes)
+    options.notes->push_back("parameters of f32 and f64 are trained; as they are stay " + named(narrow));
   replaceLeaves(m, leaves);
   m.params = kept;
 

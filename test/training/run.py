@@ -263,12 +263,41 @@ def merged_parameters():
             raise Failed(f"exit {done.returncode}: {done.stderr}")
 
 
+HALVES = """module @m {{
+  param @w : {w}[3, 2] = [1, 2, 3, 4, 5, 6]
+  param @h : f16[2] = [1, 1]
+  entry @main(%x : f32[4, 3]) -> (%y : f32[4, 2]) {{
+    %a = cast @w : f32[3, 2]
+    %b = contract %x[i, k], %a[k, j] -> [i, j] sum [k]
+    %c = cast @h : f32[2]
+    %d = reshape %c [1, 2]
+    %e = expand %d [4, 2]
+    %y = mul %b, %e
+  }}
+}}"""
+
+
+def halves_stay():
+    """Parameters of narrow types are not trained, and one is told so; nor is an input called target taken."""
+    for w, told, code in (("f32", "note: parameters of f32 and f64 are trained; as they are stay 'h'", 0),
+                          ("bf16", "there is no parameter to train: 'w', 'h' are of types that are not; f32 and f64 are", 1)):  # fmt: skip
+        Path("halves.uop").write_text(HALVES.format(w=w))
+        done = tool("astra-compile", "halves.uop", "-o", "m.astra", "--train", "--loss=mse")
+        if told not in done.stderr or done.returncode != code:
+            raise Failed(f"exit {done.returncode}: {done.stderr}")
+    Path("target.uop").write_text(HALVES.format(w="f32").replace("%x", "%target"))
+    done = tool("astra-compile", "target.uop", "-o", "m.astra", "--train", "--loss=mse")
+    if "the model has an input 'target'" not in done.stderr or done.returncode != 1:
+        raise Failed(f"exit {done.returncode}: {done.stderr}")
+
+
 REFUSALS = [
     (["--loss=mse"], "need --train"),
     (["--train"], "--train needs a loss: --loss=NAME, of mse"),
     (["--train", "--loss=mes"], "there is no loss 'mes'; there are: mse"),
     (["--train", "--loss=mse", "--optimizer=adam(rate=1)"], "'rate' is no parameter of adam; there are: lr, beta1"),
     (["--train", "--loss=mse", "--clip-norm=-1"], "--clip-norm: '-1' is not a number above 0"),
+    (["--train", "--loss=mse", "--clip-norm=1e400"], "--clip-norm: '1e400' is not a number above 0"),
     (["--metric=accuracy"], "need --train"),
     (["--train", "--loss=mse", "--metric=recall"], "there is no metric 'recall'; there are: accuracy, top"),
     (["--train", "--loss=mse", "--metric=top(k=2)", "--metric=top(k=2)"], "top2 is given twice"),
@@ -288,7 +317,7 @@ def refused(flags, sentence):
 
 def main():
     tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero,
-             nonsmooth_points, softmax_rows, merged_parameters]  # fmt: skip
+             nonsmooth_points, softmax_rows, merged_parameters, halves_stay]  # fmt: skip
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

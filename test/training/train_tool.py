@@ -912,7 +912,11 @@ def other_refusals():
     done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "plain.astra", "--dim=batch=1..8")
     expect(done.returncode == 0, done.stderr)
     without_init("less.astra")
+    damaged = bytearray(Path("m.astra").read_bytes())
+    damaged[len(damaged) * 3 // 4] ^= 1
+    Path("damaged.astra").write_bytes(damaged)
     cases = [
+        (dict(bundle="damaged.astra"), [], 1, "damaged.astra: "),
         (dict(bundle="plain.astra"), [], 1, "plain.astra: has no entry train_step: compile the model with --train"),
         (dict(bundle="x.npy"), [], 1, "x.npy"),
         (dict(batch=65), [], 2, "--batch=65: the bundle takes 4 to 64 rows of input image"),
@@ -921,6 +925,7 @@ def other_refusals():
         (dict(epochs=0), [], 2, "'0' is not a whole number"),
         (dict(out="no/where.safetensors"), [], 1, "no/where.safetensors"),
         (dict(), ["--weights=w.safetensors", "--resume=w.safetensors"], 2, "both say what to begin with"),
+        (dict(), ["--checkpoint=c.safetensors"], 2, "--checkpoint says where, not how often: give --checkpoint-every N"),
         (dict(), ["--init", "--weights=w.safetensors"], 2, "--init and --weights both say what to begin with"),
         (dict(), ["--init", "--resume=w.safetensors"], 2, "--init and --resume both say what to begin with"),
         (dict(bundle="less.astra"), ["--init"], 1, "less.astra: has no entry init, which --init needs: compile the model with --train, which makes one"),

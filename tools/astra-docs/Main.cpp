@@ -330,7 +330,7 @@ static const char *trainingHead =
     "\n"
     "`astra-compile --weights` gives a model the weights of such a file: to run it (without `--train`), or to train "
     "it\n"
-    "further. Every weight of a type that is trained must be there, unless `--freeze` matches its name.\n"
+    "further. Every weight of a type that is trained (f32, f64) must be there, unless `--freeze` matches its name.\n"
     "\n"
     "`examples/digits_train` does all of this: with the tool, and with a plain C program that gives the same bytes.\n"
     "\n"

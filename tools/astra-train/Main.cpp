@@ -97,6 +97,8 @@ int main(int argc, char **argv) {
     wrong = "where do the weights go? give --out FILE.safetensors";
   else if (!s.resume.empty() && !s.weights.empty())
     wrong = "--resume and --weights both say what to begin with";
+  else if (!s.checkpoint.empty() && !s.every)
+    wrong = "--checkpoint says where, not how often: give --checkpoint-every N";
   else if (s.init && !(s.resume.empty() && s.weights.empty()))
     wrong = "--init and " + std::string(s.resume.empty() ? "--weights" : "--resume") + " both say what to begin with";
   else

@@ -23,7 +23,9 @@ void Trainer::open() {
     check(astra_device_init(&h.host, h.runtime, "cpu", nullptr, check)); // batches and results lie there
   check(astra_pool_init(&h.pool, h.host ? h.host : h.device, nullptr, check));
   check.file = s.bundle;
-  check(astra_bundle_init_file(&h.bundle, h.runtime, s.bundle.c_str(), nullptr, check));
+  astra_bundle_options bundle = ASTRA_INIT(astra_bundle_options);
+  bundle.flags = ASTRA_VERIFY_ALL; // a run is long, and a damaged weight would go unseen
+  check(astra_bundle_init_file(&h.bundle, h.runtime, s.bundle.c_str(), &bundle, check));
   trainStep = entry("train_step");
   if (!trainStep)
     throw Refusal{Failure, s.bundle + ": has no entry train_step: compile the model with --train and a --loss"};
