@@ -346,8 +346,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
                           c.output,
                           c.init,
                           c.metrics};
-    if (!c.clipNorm.empty() && (llvm::StringRef(c.clipNorm).getAsDouble(t.clipNorm) || !std::isfinite(t.clipNorm) ||
-                                t.clipNorm <= 0))
+    if (!c.clipNorm.empty() &&
+        (llvm::StringRef(c.clipNorm).getAsDouble(t.clipNorm) || !std::isfinite(t.clipNorm) || t.clipNorm <= 0))
       return "--clip-norm: '" + c.clipNorm + "' is not a number above 0";
     if (!c.checkpointMemory.empty() && !parseSize(c.checkpointMemory, o.checkpointMemory))
       return "--checkpoint-memory: '" + c.checkpointMemory + "' is no number of bytes above 0, as 512M";
