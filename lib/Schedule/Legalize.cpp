@@ -139,6 +139,43 @@ UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
   return b.reduce(rest, y, {});
 }
 
+/// An operand with an axis for each kept label of a contract that sums nothing, as long as it or 1; null: it is read
+/// otherwise than along them.
+static UOpRef alongLabels(Builder &b, UOpRef x, llvm::ArrayRef<AffineForm> forms, int64_t kept,
+                          llvm::ArrayRef<UOpRef> extents) {
+  SmallVector<int64_t, 6> order, axisOf(kept, -1);
+  SmallVector<UOpRef, 6> shape;
+  for (auto [axis, f] : llvm::enumerate(forms)) {
+    auto terms = llvm::make_filter_range(f.terms, [&](auto &t) { return t.first < kept; }); // others are 0
+    bool isOne = terms.empty() && f.constant == 0 && x->shape[axis] == b.idx(1);
+    if (isOne) continue;
+    if (!llvm::hasSingleElement(terms) || f.constant || f.divisor != 1) return nullptr;
+    auto [label, step] = *terms.begin();
+    if (step != 1 || axisOf[label] >= 0 || x->shape[axis] != extents[label]) return nullptr;
+    axisOf[label] = int64_t(axis);
+  }
+  for (int64_t l = 0; l < kept; ++l) {
+    if (axisOf[l] >= 0) order.push_back(axisOf[l]);
+    shape.push_back(axisOf[l] >= 0 ? extents[l] : b.idx(1));
+  }
+  for (unsigned axis = 0; axis < x->rank(); ++axis) // of one element
+    if (!llvm::is_contained(order, axis)) order.push_back(axis);
+  return b.reshape(b.permute(x, order), shape);
+}
+
+/// The product that a contract is which sums nothing: -0.0 + x * y is x * y, and it is computed where it is read.
+static UOpRef withoutSum(Builder &b, UOpRef r) {
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  auto extents = r->indices().take_front(s.kept + s.reduced);
+  auto isOne = [](UOpRef e) { return e->constIndex() == 1; };
+  bool exact = isInt(r->dtype) || byteSize(r->dtype) >= 4; // of less than 4 bytes sums are wider than products
+  if (!exact || !s.domain.empty() || !llvm::all_of(extents.drop_front(s.kept), isOne)) return nullptr;
+  UOpRef x = r->src[0], y = r->src[1];
+  if (x->dtype != r->dtype || y->dtype != r->dtype) return nullptr;
+  x = alongLabels(b, x, s.a, s.kept, extents), y = alongLabels(b, y, s.b, s.kept, extents);
+  return x && y ? b.mul(b.expand(x, r->shape), b.expand(y, r->shape)) : nullptr;
+}
+
 UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   auto extents = r->indices().take_front(s.kept + s.reduced);
@@ -188,9 +225,10 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
   return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(s.kept + s.reduced));
 }
 
-static UOpRef legalizeHoles(Builder &b, UOpRef r) {
-  UOpRef y = withoutHoles(b, r);
-  return y ? y : legalizeContract(b, r);
+static UOpRef legalizeAnyContract(Builder &b, UOpRef r) {
+  if (UOpRef y = withoutSum(b, r)) return y;
+  if (UOpRef y = withoutHoles(b, r)) return y;
+  return legalizeContract(b, r);
 }
 
 static UOpRef skipped(Builder &, UOpRef mark) { return mark->src[0]; }
@@ -218,7 +256,7 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
     UOpRef (*rewrite)(Builder &, UOpRef);
   };
   static constexpr Row rows[] = {{Op::Reduce, legalizeReduce},
-                                 {Op::Contract, legalizeHoles},
+                                 {Op::Contract, legalizeAnyContract},
                                  {Op::ArgReduce, legalizeArgReduce},
                                  {Op::ArgSort, legalizeArgSort},
                                  {Op::Scatter, legalizeScatter},

@@ -87,7 +87,8 @@ TEST(Fusion, WhatIsReadAtTwoAddressesIsComputedTwiceOnlyWhileItIsCheap) {
 }
 
 TEST(Fusion, KernelsOfManyNodesAreCut) {
-  EXPECT_EQ(launches("%x : f32[n]", "%y : f32[n]", chain(200, "x", "y")), 1u);
+  EXPECT_EQ(launches("%x : f32[n]", "%y : f32[n]", chain(100, "x", "y")), 1u);
+  EXPECT_EQ(launches("%x : f32[n]", "%y : f32[n]", chain(200, "x", "y")), 2u);
   EXPECT_GE(launches("%x : f32[n]", "%y : f32[n]", chain(2000, "x", "y")), 8u);
 }
 
@@ -121,7 +122,7 @@ TEST(Fusion, KernelsOfManyInputsAreCut) {
       auto s = schedule(*m);
       ASSERT_TRUE(bool(s)) << llvm::toString(s.takeError());
       for (const KernelSpec &k : s->kernels) EXPECT_LE(k.inputs.size(), 240u);
-      EXPECT_EQ(s->kernels.size() > 1, count > 240);
+      EXPECT_EQ(s->kernels.size() > 1, count > 128); // a sum is a waist
     }
     auto m = parse("module @m {\n entry @main(" + in + ") -> (%y : f32[" + std::to_string(8 * count) + "]) {\n" + laid +
                        "\n}\n}",
