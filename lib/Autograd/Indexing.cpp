@@ -6,6 +6,7 @@
 //           scatter share its gradient in equal parts (PyTorch's scatter_reduce).
 #include "Rows.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace astra;
 using namespace astra::autograd;
@@ -27,7 +28,8 @@ UOpRef autograd::transposePick(Builder &b, UOpRef n, UOpRef g, unsigned) {
 }
 
 /// y = x * the product of the updates. A factor's partial is the product of all others: of those that are not 0, and of
-/// the others' zeros by their sum, where there is one (0, but with a derivative); two of them are 0 in two derivatives.
+/// the others' zeros by their sum, where there is one (0, but with a derivative, and so by no infinity or NaN); two of
+/// them are 0 in two derivatives.
 static UOpRef tangentScatterMul(Builder &b, UOpRef n, Tangents d) {
   UOpRef x = n->src[0], at = n->src[1], u = n->src[2], one = b.lit(n->dtype, 1), zero = b.lit(n->dtype, 0);
   int64_t axis = n->ints[0];
@@ -35,13 +37,14 @@ static UOpRef tangentScatterMul(Builder &b, UOpRef n, Tangents d) {
   auto factor = [&](UOpRef v) { return b.select(isZero(v), one, v); };
   auto rest = [&](UOpRef v) { return b.select(isZero(v), v, zero); };
   auto mark = [&](UOpRef v) { return b.cast(isZero(v), DType::I64); };
+  auto finite = [&](UOpRef v) { return b.select(b.lt(b.un(Op::Abs, v), b.lit(n->dtype, INFINITY)), v, zero); };
   UOpRef product = b.scatter(ScatterKind::Mul, factor(x), at, factor(u), axis);
   UOpRef zeros = b.scatter(ScatterKind::Add, rest(x), at, rest(u), axis);
   UOpRef count = b.scatter(ScatterKind::Add, mark(x), at, mark(u), axis);
   auto partial = [&](UOpRef v, UOpRef product, UOpRef zeros, UOpRef count) {
     UOpRef others = b.div(product, factor(v)), left = b.bin(Op::Sub, count, mark(v));
     auto are = [&](int64_t k) { return b.eq(left, b.litInt(DType::I64, k)); };
-    return b.select(are(0), others, b.select(are(1), b.mul(others, b.sub(zeros, rest(v))), zero));
+    return b.select(are(0), others, b.select(are(1), b.mul(finite(others), b.sub(zeros, rest(v))), zero));
   };
   UOpRef dx = d[0] ? b.mul(partial(x, product, zeros, count), d[0]) : zerosLike(b, x);
   if (!d[2]) return dx;

@@ -320,20 +320,28 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
 /// Many rows of a few elements, all of which are written: an element a lane, which computes what it needs of its row,
 /// in place of vectors that are mostly empty (300,000 floats for x86-64-v4 and v3, softmax over 2 1422 and 314, 1983
 /// and 479 us, over 4 1007 and 529, 1298 and 844, a norm over 4 333 and 98, 469 and 120; a softmax over 8 674 and 812,
-/// 361 and 1327).
-static bool chooseShortRows(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
+/// 361 and 1327). What it needs of a row is little: of whole numbers whose rows are vectors a C compiler makes better
+/// code (i16, rows of 4, 80 and 422 us), gathers are as many as elements (three of them, rows of 4, 1.3 and 5.9 ms), of
+/// many inputs and dear functions each is one of a row's width.
+static bool chooseShortRows(Context &c, const KernelSpec &spec, const Target &target, unsigned ops, Plan &p) {
   constexpr int64_t most = 4, manySteps = 16;
+  constexpr unsigned fewInputs = 4, fewOps = 48;
   const Placed &out = spec.outputs[0];
   UOpRef n = out.value->shape.back(), all = elementCount(c, out.layout, out.value->shape);
   int64_t width = target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype));
   if (!*target.name || spec.follows || !spec.followers.empty() || !out.layout.isRowMajor() || !n->isConst() ||
       n->hi < 2 || n->hi > most || 2 * n->hi > width)
     return false;
+  if (!isFloat(out.value->dtype) || byteSize(out.value->dtype) < 4 || spec.inputs.size() > fewInputs ||
+      (n->hi * n->hi > width && ops > fewOps))
+    return false;
   Plan elements;
   elements.kind = PlanKind::Columns;
   elements.merge = out.value->rank();
   elements.lanes = std::min(unsigned(2 * width), mostLanes);
-  if (all->lo < manySteps * elements.lanes || statements(c, spec, elements, target) > mostStatements) return false;
+  if (all->lo < manySteps * elements.lanes || statements(c, spec, elements, target) > mostStatements ||
+      readsByIndices(c, spec, elements))
+    return false;
   if (llvm::Error e = checkForm(spec, elements)) {
     llvm::consumeError(std::move(e));
     return false;
@@ -403,7 +411,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     if (spec.heavy) chooseBlocks(c, spec, target, p);
     return p;
   }
-  if (writesRows(spec) && chooseShortRows(c, spec, target, p)) return p;
+  if (writesRows(spec) && chooseShortRows(c, spec, target, ops, p)) return p;
   if (writesRows(spec)) { // several vectors a step where the last pass is short
     p.kind = PlanKind::Rows;
     p.merge = rank;

@@ -39,7 +39,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 128, mostOfGroup = 1024; // elementwise nodes, Note [Waists]
+static constexpr unsigned groupCap = 128, mostOfGroup = 512; // elementwise nodes, Note [Waists]
 static constexpr unsigned recomputeCap = 8, rereadCap = 12, twiceCap = 64, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
 static constexpr unsigned mostDepth = 512; // of nodes below a group's root: who computes them goes down by recursion

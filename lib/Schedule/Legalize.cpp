@@ -8,6 +8,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/STLExtras.h"
+#include <functional>
 
 using namespace astra;
 using llvm::SmallVector;
@@ -163,11 +164,13 @@ static UOpRef alongLabels(Builder &b, UOpRef x, llvm::ArrayRef<AffineForm> forms
   return b.reshape(b.permute(x, order), shape);
 }
 
-/// The product that a contract is which sums nothing: -0.0 + x * y is x * y, and it is computed where it is read.
+/// The product that a contract is which sums nothing: -0.0 + x * y is x * y, and it is computed where it is read. Of
+/// vectors alone: convolutions of one tap stay, which write their results into the padding of the next.
 static UOpRef withoutSum(Builder &b, UOpRef r) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   auto extents = r->indices().take_front(s.kept + s.reduced);
   auto isOne = [](UOpRef e) { return e->constIndex() == 1; };
+  if (llvm::count_if(r->shape, std::not_fn(isOne)) > 2) return nullptr;
   bool exact = isInt(r->dtype) || byteSize(r->dtype) >= 4; // of less than 4 bytes sums are wider than products
   if (!exact || !s.domain.empty() || !llvm::all_of(extents.drop_front(s.kept), isOne)) return nullptr;
   UOpRef x = r->src[0], y = r->src[1];

@@ -157,20 +157,22 @@ static UOpRef firstByMinima(Builder &b, UOpRef key, int64_t axis, bool descendin
   return withAxisLast(b, indexOf(b, count == 1 ? found[0] : b.concat(found, last)), axis, /*back=*/true);
 }
 
-static constexpr int64_t shortAxis = 64, longAxis = INT32_MAX / 2;
+static constexpr int64_t shortAxis = 64, longestAxis = INT32_MAX / 2;
 
 /// Whether a network for the first `count` leaves out what one for all does.
 static bool savesSteps(int64_t extent, int64_t count) {
   return llvm::bit_ceil(uint64_t(count)) < llvm::bit_ceil(uint64_t(extent));
 }
 
-/// Whether minima take less time than a network: one reads the axis, a step reads and writes it (times of both, Zen 4:
-/// 20 of 32 x 4096 245 and 1194 us, 50 of 50,257 187 and 615, 100 of it 443 and 746; 90 of 100 12.8 and 2.8).
+/// Whether minima take less time than a network: one reads the axis, a step reads and writes it, which is more where
+/// the axis is long (times of both, Zen 4: 20 of 32 x 4096 245 and 1194 us, 50 of 50,257 187 and 615, 100 of it 443 and
+/// 746, 90 of 100 12.8 and 2.8; for narrower vectors 100 of 1000 1.7 times).
 static bool isFew(DType t, int64_t extent, int64_t count) {
-  constexpr int64_t ofStep = 3; // passes
-  int64_t levels = llvm::Log2_64_Ceil(count), steps = levels * (levels + 1) / 2;
-  if (savesSteps(extent, count)) steps += levels + 1; // of halves together
-  return bitWidth(t) <= 32 && count <= ofStep * steps;
+  constexpr int64_t ofStep = 3, most = 64, longAxis = 4096; // passes; minima; elements
+  auto sum = [](int64_t n) { return n * (n + 1) / 2; };
+  int64_t levels = llvm::Log2_64_Ceil(count), steps = sum(levels) + levels + 1; // of blocks, of halves together
+  int64_t few = extent >= longAxis ? ofStep * steps : std::min<int64_t>(sum(llvm::Log2_64_Ceil(extent)), most);
+  return bitWidth(t) <= 32 && count <= few;
 }
 
 int64_t astra::firstOfSortRead(UOpRef n) {
@@ -178,7 +180,7 @@ int64_t astra::firstOfSortRead(UOpRef n) {
   UOpRef sort = n->src[0], x = sort->src[0];
   int64_t axis = sort->ints[0], extent = x->shape[axis]->hi;
   auto from = n->indices()[axis]->constIndex(), count = n->indices()[n->rank() + axis]->constIndex();
-  if (!from || !count || *count < 1 || extent <= shortAxis || extent > longAxis) return 0;
+  if (!from || !count || *count < 1 || extent <= shortAxis || extent > longestAxis) return 0;
   int64_t first = *from + *count;
   return savesSteps(extent, first) || isFew(x->dtype, extent, first) ? first : 0;
 }
@@ -193,6 +195,6 @@ UOpRef astra::firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count) {
 UOpRef astra::legalizeArgSort(Builder &b, UOpRef r) {
   UOpRef key = sortKey(b, r->src[0]);
   int64_t axis = r->ints[0], most = key->shape[axis]->hi;
-  if (most <= shortAxis || most > longAxis) return sortByRank(b, key, axis, r->ints[1]);
+  if (most <= shortAxis || most > longestAxis) return sortByRank(b, key, axis, r->ints[1]);
   return sortByNetwork(b, key, axis, r->ints[1], key->shape[axis]);
 }
