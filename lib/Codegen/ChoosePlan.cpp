@@ -320,9 +320,9 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
 /// Many rows of a few elements, all of which are written: an element a lane, which computes what it needs of its row,
 /// in place of vectors that are mostly empty (300,000 floats for x86-64-v4 and v3, softmax over 2 1422 and 314, 1983
 /// and 479 us, over 4 1007 and 529, 1298 and 844, a norm over 4 333 and 98, 469 and 120; a softmax over 8 674 and 812,
-/// 361 and 1327). What it needs of a row is little: of whole numbers whose rows are vectors a C compiler makes better
-/// code (i16, rows of 4, 80 and 422 us), gathers are as many as elements (three of them, rows of 4, 1.3 and 5.9 ms), of
-/// many inputs and dear functions each is one of a row's width.
+/// 361 and 1327). Not of whole numbers, of which a C compiler makes better code (i16, rows of 4, 422 and 80 us), nor of
+/// gathers, of many inputs or of dear functions, which each lane would have for all of its row (three gathers, rows of
+/// 4: 5.9 and 1.3 ms).
 static bool chooseShortRows(Context &c, const KernelSpec &spec, const Target &target, unsigned ops, Plan &p) {
   constexpr int64_t most = 4, manySteps = 16;
   constexpr unsigned fewInputs = 4, fewOps = 48;
