@@ -329,12 +329,11 @@ static bool chooseShortRows(Context &c, const KernelSpec &spec, const Target &ta
   const Placed &out = spec.outputs[0];
   UOpRef n = out.value->shape.back(), all = elementCount(c, out.layout, out.value->shape);
   int64_t width = target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype));
-  if (!*target.name || spec.follows || !spec.followers.empty() || !out.layout.isRowMajor() || !n->isConst() ||
-      n->hi < 2 || n->hi > most || 2 * n->hi > width)
-    return false;
-  if (!isFloat(out.value->dtype) || byteSize(out.value->dtype) < 4 || spec.inputs.size() > fewInputs ||
-      (n->hi * n->hi > width && ops > fewOps))
-    return false;
+  bool isPlain = *target.name && !spec.follows && spec.followers.empty() && out.layout.isRowMajor() &&
+                 isFloat(out.value->dtype) && byteSize(out.value->dtype) >= 4;
+  bool isShort = n->isConst() && n->hi >= 2 && n->hi <= most && 2 * n->hi <= width;
+  bool isLittle = spec.inputs.size() <= fewInputs && (n->hi * n->hi <= width || ops <= fewOps);
+  if (!isPlain || !isShort || !isLittle) return false;
   Plan elements;
   elements.kind = PlanKind::Columns;
   elements.merge = out.value->rank();

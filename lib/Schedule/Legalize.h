@@ -17,8 +17,7 @@ UOpRef legalizeContract(Builder &b, UOpRef r);
 UOpRef withoutHoles(Builder &b, UOpRef r);
 UOpRef legalizeArgReduce(Builder &b, UOpRef r);
 UOpRef legalizeArgSort(Builder &b, UOpRef r);
-/// How many of the first of a sort n takes, where minima, one after the other, find them sooner than all is sorted;
-/// else 0.
+/// How many of the first of a sort hold what n takes of it, where they are found sooner than all is sorted; else 0.
 int64_t firstOfSortRead(UOpRef n);
 /// The first `count` along the axis of a sort whose legal source is x, as firstOfSortRead allows them.
 UOpRef firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count);

@@ -149,8 +149,7 @@ Error Program::weights() {
     if (!p.data || !used[i]) continue;
     std::vector<int64_t> shape;
     for (UOpRef extent : p.param->shape) shape.push_back(*extent->constIndex());
-    std::vector<uint8_t> stored =
-        p.layout.isRowMajor() ? *p.data : arrange(p.layout, shape, byteSize(p.param->dtype), *p.data);
+    std::vector<uint8_t> stored = arrange(p.layout, shape, byteSize(p.param->dtype), *p.data);
     line(0, "/* " + p.param->str + " : " + typeText(p.param->dtype, p.param->shape) + ", " + text(p.layout) + " */");
     bytes("w" + std::to_string(i), stored);
   }
