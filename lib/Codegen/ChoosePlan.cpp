@@ -325,8 +325,8 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
 /// 4: 5.9 and 1.3 ms).
 static bool chooseShortRows(Context &c, const KernelSpec &spec, const Target &target, unsigned ops, Plan &p) {
   constexpr int64_t most = 4, manySteps = 16;
-  constexpr unsigned fewInputs = 4, fewOps = 48;
   const Placed &out = spec.outputs[0];
+  const unsigned fewInputs = 4, fewOps = byteSize(out.value->dtype) > 4 ? 16 : 48; // of f64 functions are dear
   UOpRef n = out.value->shape.back(), all = elementCount(c, out.layout, out.value->shape);
   int64_t width = target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype));
   bool isPlain = *target.name && !spec.follows && spec.followers.empty() && out.layout.isRowMajor() &&
