@@ -40,7 +40,7 @@ unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
   for (UOpRef n : topoSort(k.sink->src[0])) {
     if (n->op == Op::FloorDiv || n->op == Op::Mod) ++cost;
     if (n->op != Op::Load && n->op != Op::Store) continue;
-    for (const IndexTerm &t : terms(n->src.back()))
+    for (const IndexTerm &t : terms(n->indices()[0]))
       for (UOpRef a : t.atoms) {
         bool lane = a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Vector;
         bool backwards = t.atoms.size() == 1 && t.coefficient == -1; // a vector, turned

@@ -290,11 +290,15 @@ UOpRef Expansion::stageRead(ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes) {
 }
 
 void Expansion::store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes, Copies &out) {
-  UOpRef gate = n->ntensors == 3 ? src[2] : nullptr, at = src.back();
+  UOpRef gate = n->ntensors == 3 ? src[2] : nullptr, at = src[n->ntensors];
+  ArrayRef<UOpRef> around = src.drop_front(n->ntensors + 1);
   if (gate && gate->isConst() && gate->ints[0]) gate = nullptr;
   auto make = [&](UOpRef value, UOpRef g, UOpRef index, int64_t count) {
-    out.copies.push_back(g ? c.make(Op::Store, {src[0], value, widen(g, count), index}, {count})
-                           : c.make(Op::Store, {src[0], value, index}, {count}));
+    SmallVector<UOpRef, 6> parts{src[0], value};
+    if (g) parts.push_back(widen(g, count));
+    parts.push_back(index);
+    parts.append(around.begin(), around.end());
+    out.copies.push_back(c.make(Op::Store, parts, {count}));
   };
   if (!lane) return make(src[1], gate, at, 1);
   auto l = linear(at, lane);

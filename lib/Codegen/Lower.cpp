@@ -252,6 +252,7 @@ void Lowering::alongLine(ArrayRef<UOpRef> outerDims, ArrayRef<UOpRef> innerDims,
     at.append(unflatten(c, e, innerDims));
     store(at);
     values.masked = values.mask = nullptr;
+    values.around.truncate(1); // the loop
   };
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
   UOpRef count = div(n, each), start = mul(count, each), rest = simplifyIndex(c, sub(n, start));
@@ -282,6 +283,7 @@ void Lowering::rows() {
     SmallVector<UOpRef, 6> index(row);
     index.push_back(simplifyIndex(c, e));
     stores.push_back(values.store(index, values.at(out.value, index), inside));
+    values.around.truncate(1); // the loop
   };
   for (unsigned u : {plan.unroll, 1u}) {
     if (u == 1 && !stores.empty() && plan.unroll == 1) break;

@@ -34,7 +34,10 @@ ValueAt::ValueAt(Context &c, const KernelSpec &spec, const RowTile *tile) : c(c)
 }
 
 UOpRef ValueAt::range(UOpRef extent, RangeKind kind) {
-  return c.make(Op::Range, {extent}, {nextAxis++, int64_t(kind)});
+  UOpRef r = c.make(Op::Range, {extent}, {nextAxis++, int64_t(kind)});
+  if (kind == RangeKind::Parallel) around = {r};
+  if (kind == RangeKind::Loop) around.push_back(r);
+  return r;
 }
 
 UOpRef ValueAt::digit(int64_t extent, int64_t stride) {
@@ -100,7 +103,19 @@ UOpRef ValueAt::store(ArrayRef<UOpRef> index, UOpRef value, UOpRef gate) {
   unsigned slot = spec.inPlace ? 0 : spec.inputs.size();
   UOpRef a = addressIn(slot, index), buffer = bufferNodes[slot];
   gate = both(gate, mask);
-  return gate ? c.make(Op::Store, {buffer, value, gate, a}, {1}) : c.make(Op::Store, {buffer, value, a}, {1});
+  SmallVector<UOpRef, 6> parts{buffer, value};
+  if (gate) parts.push_back(gate);
+  parts.push_back(a);
+  // A range of one point at most is 0 in every address: one that may have none would not be around the store.
+  SmallVector<UOpRef, 2> lost;
+  llvm::copy_if(around, std::back_inserter(lost), [](UOpRef r) { return r->src[0]->lo < 1; });
+  if (!lost.empty()) {
+    llvm::DenseSet<UOpRef> below;
+    for (UOpRef x : topoSort(parts)) below.insert(x);
+    llvm::erase_if(lost, [&](UOpRef r) { return below.contains(r); });
+  }
+  parts.append(lost);
+  return c.make(Op::Store, parts, {1});
 }
 
 UOpRef ValueAt::storeUpdate(UOpRef update, ArrayRef<UOpRef> index) {
@@ -125,7 +140,8 @@ UOpRef ValueAt::storeScatter(UOpRef scatter, ArrayRef<UOpRef> index) {
     if (kind != ScatterKind::Set) value = c.make(ops[int(kind)], {at(x, place, inside), value});
     return store(place, value, inside);
   }
-  // All sources have one destination: it is read and written once.
+  // All sources have one destination: it is read and written once, not in the loop over them.
+  llvm::erase(around, index[axis]);
   UOpRef n = update->shape[axis], k = range(n, RangeKind::Fold);
   inside = both(inside, lt(c.index(0), n));
   SmallVector<UOpRef, 4> source(index.begin(), index.end());

@@ -124,6 +124,10 @@ public:
     llvm::ArrayRef<UOpRef> index = {};
   } phase;
 
+  // The items that are stored and the loops inside of them: range() adds to it, an item's range begins it anew. Who
+  // leaves a loop takes it away.
+  llvm::SmallVector<UOpRef, 3> around;
+
   // Values of which a row is kept in fast memory (Rows.h), its elements written in vectors of reduceLanes.
   llvm::DenseSet<UOpRef> kept;
 

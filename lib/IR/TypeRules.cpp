@@ -565,9 +565,10 @@ R ruleLoad(const In &in) {
   return vectorType(in, in.src[0]->dtype, in.ints[0]);
 }
 R ruleStore(const In &in) {
-  if (!attributes(in, 1) || in.ntensors < 2 || in.ntensors > 3 || in.src[0]->op != Op::Buffer ||
-      in.indices().size() != 1)
-    return in.fail("takes a buffer, a value, a gate or none, one index");
+  if (!attributes(in, 1) || in.ntensors < 2 || in.ntensors > 3 || in.src[0]->op != Op::Buffer || in.indices().empty())
+    return in.fail("takes a buffer, a value, a gate or none, one index, the ranges that it is inside of besides");
+  for (UOpRef r : in.indices().drop_front())
+    if (r->op != Op::Range) return in.fail("is inside of something that is not a range");
   if (in.src[1]->dtype != in.src[0]->dtype || lanesOf(in.src[1]) != in.ints[0])
     return in.fail("the value is " + describe(in.src[1]) + ", the buffer holds " + info(in.src[0]->dtype).text);
   if (in.ntensors == 3 && (in.src[2]->dtype != DType::Bool || lanesOf(in.src[2]) != in.ints[0]))

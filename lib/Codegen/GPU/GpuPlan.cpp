@@ -69,7 +69,7 @@ static bool goesByVectors(Context &c, const KernelSpec &spec, const Plan &p) {
   if (k.sink->src.empty()) return true; // no element to store
   for (UOpRef x : topoSort(k.sink->src[0])) {
     if (x->op != Op::Load && x->op != Op::Store) continue;
-    UOpRef at = x->src.back(), lane = nullptr;
+    UOpRef at = x->indices()[0], lane = nullptr;
     std::vector<UOpRef> below =
         topoSort(x->op == Op::Load ? llvm::ArrayRef(x->src) : llvm::ArrayRef(x->src).drop_front(2));
     for (UOpRef n : below)
