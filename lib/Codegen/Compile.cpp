@@ -5,6 +5,7 @@
 #include "astra/Codegen/Compile.h"
 #include "Joint.h"
 #include "Scale.h"
+#include "astra/Codegen/Accesses.h"
 #include "astra/Codegen/Lower.h"
 #include "astra/IR/Verify.h"
 #include "llvm/ADT/STLExtras.h"
@@ -22,11 +23,12 @@ static llvm::Error check(const CompileOptions &options, const KernelSpec &spec, 
 
 llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule &s, const Target &target,
                                                      const CompileOptions &options) {
-  CompiledTarget out{&target, {}, {}, {}};
+  CompiledTarget out{&target, {}, {}, {}, {}};
   std::vector<LinearKernel> linear;
   std::vector<std::string> names;
   out.kernels.reserve(s.kernels.size());
   if (auto e = checkPlans(s.kernels, options.plans, checkPlan)) return e;
+  if (auto e = verifyProgram(c, s, out.proved)) return e;
   auto planOf = [&](const KernelSpec &spec) {
     auto given = options.plans.find(spec.name);
     return given != options.plans.end() ? given->second : choosePlan(c, spec, target);
@@ -57,6 +59,7 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
     if (spec.followers.empty()) {
       auto l = linearize(c, *k);
       if (!l) return l.takeError();
+      if (auto e = verifyAccesses(*k, *l, spec.known, out.proved)) return e;
       joint = {std::move(*l), {}, itemCount(c, k->sink)};
     } else {
       std::vector<Plan> plans{plan};
@@ -64,6 +67,9 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
       auto j = joinRows(c, spec, plans, s.dims, lowerTile);
       if (!j) return j.takeError();
       joint = std::move(*j);
+      LinearKernel whole{spec.name, &*k, {}, std::move(joint.regions)};
+      if (auto e = verifyRegions(c, whole, spec.known, out.proved)) return e;
+      joint.regions = std::move(whole.regions);
     }
     // The dims that a tile's functions see lie behind their memory.
     uint64_t scratch =

@@ -110,6 +110,7 @@ llvm::Expected<Joint> astra::joinRows(Context &c, const KernelSpec &spec, ArrayR
     std::string name = "%tile" + std::to_string(number);
     while (llvm::any_of(dims, [&](UOpRef d) { return d->str == name; })) name += "'";
     region.tile = Builder(c).dim(name, 0, tiles->hi - 1);
+    region.tiles = tiles;
     region.scratch = bytes;
     SmallVector<UOpRef, 4> extents(outer.begin(), outer.end());
     if (!first) extents.push_back(whole);

@@ -517,5 +517,6 @@ llvm::Expected<Schedule> Scheduler::run() {
   describeParams();
   prepare();
   dropKernels();
+  noteKnown(c, out);
   return std::move(out);
 }

@@ -47,6 +47,7 @@ private:
   void note(const Twine &text);
   void begin(const Twine &stage);
   void report(StringRef stage);
+  void report(const AccessCount &proved);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
   Error write(StringRef path, function_ref<Error(raw_ostream &)> content);
   Error give(StringRef path, StringRef text);
@@ -76,6 +77,13 @@ void Pipeline::report(StringRef stage) {
   std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
   progress.clear();
   errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
+}
+
+/// What was proved of the stage's kernels, within its time.
+void Pipeline::report(const AccessCount &proved) {
+  std::string what =
+      "  accesses proved: " + std::to_string(proved.accesses) + " of " + std::to_string(proved.kernels) + " kernels";
+  errs() << format("%-32s %10.3f ms\n", what.c_str(), proved.milliseconds);
 }
 
 /// Time, listing and file of a stage that is done.
@@ -390,6 +398,7 @@ Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuT
         return text ? *text : toString(text.takeError());
       }))
     return std::move(e);
+  if (o.timePasses) report(out.gpu.proved);
   if (!host) return out;
   begin("code emu:" + Twine(target.name));
   out.cpu = targetNamed("cpu:x86-64-v3"); // whatever this machine is: bytes do not depend on it
@@ -485,6 +494,7 @@ Error Pipeline::compile() {
     if (!compiled) return compiled.takeError();
     code.push_back(std::move(*compiled));
     if (Error e = end(stage, ".c", [&] { return code.back().source; })) return e;
+    if (o.timePasses) report(code.back().proved);
   }
   std::vector<GpuPart> gpus;
   for (auto [target, host] : o.gpus) {

@@ -1,6 +1,6 @@
 //===- Compile.h: all kernels of a schedule for one target -----------------===//
 #pragma once
-#include "astra/Codegen/EmitC.h"
+#include "astra/Codegen/Accesses.h"
 #include "astra/Codegen/Plan.h"
 #include "astra/Schedule/Program.h"
 
@@ -17,6 +17,7 @@ struct CompiledTarget {
   std::vector<CompiledKernel> kernels; // in the order of Schedule::kernels
   std::string source;                  // the C that was compiled
   Image image;
+  AccessCount proved; // that its kernels stay in their buffers
 };
 
 struct CompileOptions {

@@ -17,7 +17,8 @@ struct TileRegion {
     Linear linear;
     std::vector<Argument> arguments;
   };
-  UOpRef tile; // a dim that only these functions know, behind the module's: the number of the tile in this region
+  UOpRef tile;  // a dim that only these functions know, behind the module's: the number of the tile in this region
+  UOpRef tiles; // how many there are
   std::vector<Step> steps;
   uint64_t scratch = 0; // bytes into the scratch memory where theirs begins
 };

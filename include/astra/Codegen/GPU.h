@@ -9,6 +9,7 @@
 // at multiples of 16 bytes. A block has `threads` threads; each `group` of them works on one item, so that a launch of
 // n items takes ceil(n / (threads / group)) blocks.
 #pragma once
+#include "astra/Codegen/Accesses.h"
 #include "astra/Codegen/Linear.h"
 #include "astra/Codegen/Plan.h"
 
@@ -40,7 +41,8 @@ struct GpuKernel {
   const Kernel *kernel;
   Linear linear;
   unsigned threads, group;
-  unsigned pipeline = 1; // 2: loops that fill shared arrays load what the next turn puts there
+  unsigned pipeline = 1;   // 2: loops that fill shared arrays load what the next turn puts there
+  AccessCount proved = {}; // that it stays in its buffers
 };
 
 /// What a launch must know.
@@ -122,6 +124,7 @@ struct CompiledGpu {
   GpuModule module;
   GpuBinary binary;
   std::string ptxasVersion; // where there is a cubin
+  AccessCount proved = {};  // that its kernels stay in their buffers
 };
 llvm::Expected<CompiledGpu> compileGpu(Context &c, const Schedule &s, const GpuTarget &target, const std::string &ptxas,
                                        const Plans &plans = {});

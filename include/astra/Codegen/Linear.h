@@ -51,6 +51,12 @@ struct Linear {
   uint64_t scratchBytes = 0; // per worker
 };
 
+/// Whether the bounds of a speculative read's index leave open that it lies within `count` elements: emitters test it.
+inline bool needsTest(UOpRef index, int64_t lanes, int64_t count) {
+  return !(index->lo >= 0 && index->hi + lanes <= count);
+}
+inline bool needsTest(UOpRef index, int64_t lanes, UOpRef count) { return needsTest(index, lanes, count->lo); }
+
 /// The fold whose accumulators rest in a stage's array: it is the stage's value and has ranges of kind around. Or null.
 UOpRef restingFold(UOpRef stage);
 

@@ -39,7 +39,8 @@ struct KernelSpec {
   // 0070). This kernel has the buffers of all of them: its outputs behind the first are theirs, in order, which it does
   // not write on a GPU.
   std::vector<Follower> followers;
-  bool follows = false; // it is one of those: on a CPU it has no items
+  bool follows = false;      // it is one of those: on a CPU it has no items
+  std::vector<UOpRef> known; // of dims, wherever it is launched: none of these is negative (Known.cpp)
 };
 
 struct Follower {
@@ -131,6 +132,10 @@ struct ScheduleOptions {
   FoldLevel fold = FoldLevel::Small;
   bool gpus = true; // some target launches one by one what a CPU computes as one kernel: rows between these need memory
 };
+
+/// Notes in each kernel what its launches have in common: the conditions of its variants, dims that were set and found
+/// within their bounds, counters of loops.
+void noteKnown(Context &c, Schedule &s);
 
 /// Plans kernels, memory and programs for every entry of a module whose graph is past the numerics stage. An error
 /// names what cannot be scheduled.

@@ -11,7 +11,7 @@ using namespace astra::cemit;
 
 /// The condition that elements at ... at + lanes - 1 exist; empty when the bounds prove it.
 std::string FunctionEmitter::bounds(const std::string &at, UOpRef index, unsigned lanes, UOpRef count) {
-  if (index->lo >= 0 && index->hi + lanes <= count->lo) return "";
+  if (!needsTest(index, lanes, count)) return "";
   return "(" + at + " >= 0 && " + at + " <= " + operand(count) + " - " + num(lanes) + ")";
 }
 
@@ -95,7 +95,7 @@ std::string FunctionEmitter::at(const Inst &i) {
     place =
         d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + operand(index) : operand(index);
     int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x) : 1;
-    if (!i.speculative || (index->lo >= 0 && index->hi + lanes <= a.extents[d])) continue;
+    if (!i.speculative || !needsTest(index, lanes, a.extents[d])) continue;
     inside += (inside.empty() ? "(" : " && ") + operand(index) + " >= 0 && " + operand(index) +
               " <= " + num(a.extents[d] - lanes);
   }

@@ -10,9 +10,11 @@ using namespace astra;
 
 llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
                                               const std::string &ptxas, const Plans &plans) {
-  CompiledGpu out{&target, {}, {}, {}, {}, {}};
+  CompiledGpu out{&target, {}, {}, {}, {}, {}, {}};
+  if (auto e = verifyProgram(c, s, out.proved)) return e;
   auto kernels = gpuKernels(c, s, target, out.kernels, plans);
   if (!kernels) return kernels.takeError();
+  for (const GpuKernel &k : *kernels) out.proved += k.proved;
   for (const Kernel &k : out.kernels) out.items.push_back(itemCount(c, k.sink));
   auto module = lowerGpu(c, *kernels, target, s.dims);
   if (!module) return module.takeError();

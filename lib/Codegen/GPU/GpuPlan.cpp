@@ -252,8 +252,10 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   storage = expandKernel(c, lowerKernel(c, spec, plan));
   auto l = linearize(c, storage);
   if (!l) return l.takeError();
+  AccessCount proved;
+  if (auto e = verifyAccesses(storage, *l, spec.known, proved)) return e;
   unsigned group = plan.tall || plan.turn || plan.spread ? plan.threads : plan.warp ? plan.lanes : 1;
-  return GpuKernel{spec.name, &storage, std::move(*l), plan.threads, group, plan.pipeline};
+  return GpuKernel{spec.name, &storage, std::move(*l), plan.threads, group, plan.pipeline, proved};
 }
 
 llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,

@@ -1,0 +1,35 @@
+//===- Accesses.h: every kernel stays in its buffers -------------------------===//
+// Takes:    a kernel in order, what is known of the dims where it runs; a schedule.
+// Gives:    a proof that each load and store lies within the allocated elements of its buffer, and each read and write of
+//           a stage within its array, for all values of the dims, all items and all threads, gates included; that each
+//           buffer of a launch is as large as its kernel takes it to be, and each slot as large as what lies in it.
+// Keeps:    nothing of the bounds that index nodes carry, which the simplifier used: it derives its own (Inequalities.h).
+// Does not: look at values in memory: an index that is read from memory can be anything, unless a gate tests it.
+#pragma once
+#include "astra/Codegen/EmitC.h"
+#include "astra/Schedule/Program.h"
+
+namespace astra {
+
+/// What was proved, for --time-passes and tests.
+struct AccessCount {
+  uint64_t kernels = 0, accesses = 0, proofs = 0, steps = 0;
+  double milliseconds = 0;
+  AccessCount &operator+=(const AccessCount &o) {
+    kernels += o.kernels, accesses += o.accesses, proofs += o.proofs, steps += o.steps, milliseconds += o.milliseconds;
+    return *this;
+  }
+};
+
+/// What is known where a kernel runs, beside the bounds of its dims: each of these is not negative.
+using NotNegative = std::vector<UOpRef>;
+
+/// Refuses an access that is not proved, as an internal error that names the kernel, the access, and dims and items for
+/// which it lies outside, where some are found.
+llvm::Error verifyAccesses(const Kernel &k, const Linear &l, const NotNegative &facts, AccessCount &count);
+/// The same of what the items of a kernel call (Joint.h), and that what lies in a worker's memory has its place there.
+llvm::Error verifyRegions(Context &c, const LinearKernel &k, const NotNegative &facts, AccessCount &count);
+/// Every launch's and copy's buffers are large enough, in every entry.
+llvm::Error verifyProgram(Context &c, const Schedule &s, AccessCount &count);
+
+} // namespace astra
