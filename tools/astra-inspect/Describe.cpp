@@ -112,9 +112,11 @@ uint64_t atBounds(const fmt::ManifestT &m, uint32_t index) {
 
 std::string tool::exprText(const fmt::ManifestT &m, uint32_t index) {
   using E = fmt::ExprCode;
+  // An expression may be as long as a file, and be used at every place of it.
+  constexpr size_t longest = 4096;
   SmallVector<std::pair<std::string, int>, 8> stack; // text and precedence
-  auto wrap = [](const std::pair<std::string, int> &x, int outer) {
-    return x.second < outer ? "(" + x.first + ")" : x.first;
+  auto wrap = [](std::string &text, int own, int outer) {
+    return own < outer ? "(" + std::move(text) + ")" : std::move(text);
   };
   for (const fmt::ExprOp &op : m.exprs[index]->code) {
     E code = op.code();
@@ -123,17 +125,20 @@ std::string tool::exprText(const fmt::ManifestT &m, uint32_t index) {
     } else if (code == E::Dim) {
       stack.push_back({m.dims[op.value()]->name, 7});
     } else if (code == E::Not) {
-      stack.back() = {"not " + wrap(stack.back(), 7), 6};
+      stack.back() = {"not " + wrap(stack.back().first, stack.back().second, 7), 6};
     } else {
-      auto right = stack.pop_back_val(), left = stack.pop_back_val();
+      auto [right, rightIs] = stack.pop_back_val();
+      auto [left, leftIs] = stack.pop_back_val();
       Infix i = infix(code);
       if (code == E::Min || code == E::Max)
-        stack.push_back({i.text + ("(" + left.first + ", " + right.first) + ")", 7});
+        stack.push_back({i.text + ("(" + left + ", " + right + ")"), 7});
       else
-        stack.push_back({wrap(left, i.precedence) + i.text + wrap(right, i.precedence + 1), i.precedence});
+        stack.push_back(
+            {wrap(left, leftIs, i.precedence) + i.text + wrap(right, rightIs, i.precedence + 1), i.precedence});
     }
+    if (stack.back().first.size() > longest) return "expression " + std::to_string(index);
   }
-  return stack.back().first;
+  return std::move(stack.back().first);
 }
 
 void tool::printSummary(raw_ostream &out, const BundleFile &b) {

@@ -130,6 +130,66 @@ struct Manifest;
 struct ManifestBuilder;
 struct ManifestT;
 
+inline const flatbuffers::TypeTable *ExprOpTypeTable();
+
+inline const flatbuffers::TypeTable *ExprTypeTable();
+
+inline const flatbuffers::TypeTable *DimTypeTable();
+
+inline const flatbuffers::TypeTable *EquationTypeTable();
+
+inline const flatbuffers::TypeTable *BufferTypeTable();
+
+inline const flatbuffers::TypeTable *VariantTypeTable();
+
+inline const flatbuffers::TypeTable *LaunchTypeTable();
+
+inline const flatbuffers::TypeTable *CopyTypeTable();
+
+inline const flatbuffers::TypeTable *SetDimTypeTable();
+
+inline const flatbuffers::TypeTable *ReadDimTypeTable();
+
+inline const flatbuffers::TypeTable *WhileTypeTable();
+
+inline const flatbuffers::TypeTable *LoopTypeTable();
+
+inline const flatbuffers::TypeTable *CondTypeTable();
+
+inline const flatbuffers::TypeTable *SwapTypeTable();
+
+inline const flatbuffers::TypeTable *ProgramTypeTable();
+
+inline const flatbuffers::TypeTable *RoutineTypeTable();
+
+inline const flatbuffers::TypeTable *PlaceTypeTable();
+
+inline const flatbuffers::TypeTable *ParamTypeTable();
+
+inline const flatbuffers::TypeTable *StateTypeTable();
+
+inline const flatbuffers::TypeTable *KernelCodeTypeTable();
+
+inline const flatbuffers::TypeTable *GpuCodeTypeTable();
+
+inline const flatbuffers::TypeTable *KernelTypeTable();
+
+inline const flatbuffers::TypeTable *GpuTargetTypeTable();
+
+inline const flatbuffers::TypeTable *TargetTypeTable();
+
+inline const flatbuffers::TypeTable *TensorTypeTable();
+
+inline const flatbuffers::TypeTable *DimBindTypeTable();
+
+inline const flatbuffers::TypeTable *DimMultipleTypeTable();
+
+inline const flatbuffers::TypeTable *EntryTypeTable();
+
+inline const flatbuffers::TypeTable *ComponentTypeTable();
+
+inline const flatbuffers::TypeTable *ManifestTypeTable();
+
 enum class DType : uint8_t {
   None = 0,
   Bool = 1,
@@ -674,6 +734,9 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) ExprOp FLATBUFFERS_FINAL_CLASS {
   int64_t value_;
 
  public:
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ExprOpTypeTable();
+  }
   ExprOp()
       : code_(0),
         padding0__(0),
@@ -710,6 +773,9 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) DimBind FLATBUFFERS_FINAL_CLASS {
   uint32_t axis_;
 
  public:
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return DimBindTypeTable();
+  }
   DimBind()
       : dim_(0),
         input_(0),
@@ -742,6 +808,9 @@ FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) DimMultiple FLATBUFFERS_FINAL_CLASS {
   int64_t offset_;
 
  public:
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return DimMultipleTypeTable();
+  }
   DimMultiple()
       : dim_(0),
         input_(0),
@@ -786,6 +855,9 @@ struct ExprT : public flatbuffers::NativeTable {
 struct Expr FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ExprT NativeTableType;
   typedef ExprBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ExprTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_CODE = 4
   };
@@ -853,6 +925,9 @@ struct DimT : public flatbuffers::NativeTable {
 struct Dim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef DimT NativeTableType;
   typedef DimBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return DimTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_SOURCE = 6,
@@ -966,6 +1041,9 @@ struct EquationT : public flatbuffers::NativeTable {
 struct Equation FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef EquationT NativeTableType;
   typedef EquationBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return EquationTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_LHS = 4,
     VT_RHS = 6,
@@ -1057,6 +1135,9 @@ struct BufferT : public flatbuffers::NativeTable {
 struct Buffer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef BufferT NativeTableType;
   typedef BufferBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return BufferTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_KIND = 4,
     VT_INDEX = 6,
@@ -1150,6 +1231,9 @@ struct VariantT : public flatbuffers::NativeTable {
 struct Variant FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef VariantT NativeTableType;
   typedef VariantBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return VariantTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_GUARD = 4,
     VT_KERNEL = 6
@@ -1217,6 +1301,9 @@ struct LaunchT : public flatbuffers::NativeTable {
 struct Launch FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef LaunchT NativeTableType;
   typedef LaunchBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return LaunchTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_VARIANTS = 4,
     VT_BUFFERS = 6
@@ -1298,6 +1385,9 @@ struct CopyT : public flatbuffers::NativeTable {
 struct Copy FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef CopyT NativeTableType;
   typedef CopyBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return CopyTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_DST = 4,
     VT_SRC = 6,
@@ -1371,6 +1461,9 @@ struct SetDimT : public flatbuffers::NativeTable {
 struct SetDim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef SetDimT NativeTableType;
   typedef SetDimBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return SetDimTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_DIM = 4,
     VT_VALUE = 6
@@ -1434,6 +1527,9 @@ struct ReadDimT : public flatbuffers::NativeTable {
 struct ReadDim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ReadDimT NativeTableType;
   typedef ReadDimBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ReadDimTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_DIM = 4,
     VT_BUFFER = 6
@@ -1498,6 +1594,9 @@ struct WhileT : public flatbuffers::NativeTable {
 struct While FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef WhileT NativeTableType;
   typedef WhileBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return WhileTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_COND = 4,
     VT_FLAG = 6,
@@ -1572,6 +1671,9 @@ struct LoopT : public flatbuffers::NativeTable {
 struct Loop FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef LoopT NativeTableType;
   typedef LoopBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return LoopTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_COUNTER = 4,
     VT_COUNT = 6,
@@ -1646,6 +1748,9 @@ struct CondT : public flatbuffers::NativeTable {
 struct Cond FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef CondT NativeTableType;
   typedef CondBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return CondTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_FLAG = 4,
     VT_THEN = 6,
@@ -1719,6 +1824,9 @@ struct SwapT : public flatbuffers::NativeTable {
 struct Swap FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef SwapT NativeTableType;
   typedef SwapBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return SwapTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_A = 4,
     VT_B = 6
@@ -1781,6 +1889,9 @@ struct ProgramT : public flatbuffers::NativeTable {
 struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ProgramT NativeTableType;
   typedef ProgramBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ProgramTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_CODE_TYPE = 4,
     VT_CODE = 6
@@ -1866,6 +1977,9 @@ struct RoutineT : public flatbuffers::NativeTable {
 struct Routine FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef RoutineT NativeTableType;
   typedef RoutineBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return RoutineTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_BUFFERS = 4,
     VT_SLOTS = 6,
@@ -1963,6 +2077,9 @@ struct PlaceT : public flatbuffers::NativeTable {
 struct Place FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef PlaceT NativeTableType;
   typedef PlaceBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return PlaceTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_OFFSET = 4,
     VT_LENGTH = 6,
@@ -2062,6 +2179,9 @@ struct ParamT : public flatbuffers::NativeTable {
 struct Param FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ParamT NativeTableType;
   typedef ParamBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ParamTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_DTYPE = 6,
@@ -2234,6 +2354,9 @@ struct StateT : public flatbuffers::NativeTable {
 struct State FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef StateT NativeTableType;
   typedef StateBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return StateTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_DTYPE = 6,
@@ -2344,6 +2467,9 @@ struct KernelCodeT : public flatbuffers::NativeTable {
 struct KernelCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef KernelCodeT NativeTableType;
   typedef KernelCodeBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return KernelCodeTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_OFFSET = 4,
     VT_ITEMS = 6,
@@ -2463,6 +2589,9 @@ struct GpuCodeT : public flatbuffers::NativeTable {
 struct GpuCode FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef GpuCodeT NativeTableType;
   typedef GpuCodeBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return GpuCodeTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_SYMBOL = 4,
     VT_THREADS = 6,
@@ -2634,6 +2763,9 @@ struct KernelT : public flatbuffers::NativeTable {
 struct Kernel FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef KernelT NativeTableType;
   typedef KernelBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return KernelTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ACCESS = 6,
@@ -2767,6 +2899,9 @@ struct GpuTargetT : public flatbuffers::NativeTable {
 struct GpuTarget FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef GpuTargetT NativeTableType;
   typedef GpuTargetBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return GpuTargetTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_WARP = 4,
     VT_TEXT = 6,
@@ -2875,6 +3010,9 @@ struct TargetT : public flatbuffers::NativeTable {
 struct Target FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef TargetT NativeTableType;
   typedef TargetBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return TargetTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_ARCH = 6,
@@ -3018,6 +3156,9 @@ struct TensorT : public flatbuffers::NativeTable {
 struct Tensor FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef TensorT NativeTableType;
   typedef TensorBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return TensorTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_DTYPE = 6,
@@ -3146,6 +3287,9 @@ struct EntryT : public flatbuffers::NativeTable {
 struct Entry FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef EntryT NativeTableType;
   typedef EntryBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return EntryTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_INPUTS = 6,
@@ -3346,6 +3490,9 @@ struct ComponentT : public flatbuffers::NativeTable {
 struct Component FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ComponentT NativeTableType;
   typedef ComponentBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ComponentTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NAME = 4,
     VT_VERSION = 6,
@@ -3456,6 +3603,9 @@ struct ManifestT : public flatbuffers::NativeTable {
 struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef ManifestT NativeTableType;
   typedef ManifestBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ManifestTypeTable();
+  }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_CONTRACT = 4,
     VT_NUMERICS = 6,
@@ -5113,6 +5263,628 @@ inline void InstrUnion::Reset() {
   }
   value = nullptr;
   type = Instr::NONE;
+}
+
+inline const flatbuffers::TypeTable *DTypeTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DTypeTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 26, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ExprCodeTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::ExprCodeTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 15, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *DimSourceTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DimSourceTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 4, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *BufferKindTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::BufferKindTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *InstrTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_SEQUENCE, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 0 },
+    { flatbuffers::ET_SEQUENCE, 0, 1 },
+    { flatbuffers::ET_SEQUENCE, 0, 2 },
+    { flatbuffers::ET_SEQUENCE, 0, 3 },
+    { flatbuffers::ET_SEQUENCE, 0, 4 },
+    { flatbuffers::ET_SEQUENCE, 0, 5 },
+    { flatbuffers::ET_SEQUENCE, 0, 6 },
+    { flatbuffers::ET_SEQUENCE, 0, 7 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::LaunchTypeTable,
+    astra::fmt::CopyTypeTable,
+    astra::fmt::SetDimTypeTable,
+    astra::fmt::ReadDimTypeTable,
+    astra::fmt::WhileTypeTable,
+    astra::fmt::LoopTypeTable,
+    astra::fmt::CondTypeTable,
+    astra::fmt::SwapTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_UNION, 9, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *AccessTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::AccessTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 3, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ArchTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UCHAR, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::ArchTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_ENUM, 4, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ExprOpTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_LONG, 0, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::ExprCodeTypeTable
+  };
+  static const int64_t values[] = { 0, 8, 16 };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_STRUCT, 2, type_codes, type_refs, nullptr, values, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ExprTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_SEQUENCE, 1, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::ExprOpTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 1, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *DimTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_LONG, 0, -1 },
+    { flatbuffers::ET_LONG, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DimSourceTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *EquationTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_STRING, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *BufferTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::BufferKindTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *VariantTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *LaunchTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_UINT, 1, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::VariantTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *CopyTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *SetDimTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ReadDimTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *WhileTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *LoopTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *CondTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *SwapTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ProgramTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UTYPE, 1, 0 },
+    { flatbuffers::ET_SEQUENCE, 1, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::InstrTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *RoutineTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_SEQUENCE, 1, 1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::BufferTypeTable,
+    astra::fmt::ProgramTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *PlaceTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_UCHAR, 1, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ParamTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_LONG, 1, -1 },
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_BOOL, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DTypeTypeTable,
+    astra::fmt::PlaceTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 9, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *StateTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DTypeTypeTable,
+    astra::fmt::PlaceTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 4, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *KernelCodeTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::GpuCodeTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *GpuCodeTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 },
+    { flatbuffers::ET_ULONG, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 9, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *KernelTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 1, 0 },
+    { flatbuffers::ET_SEQUENCE, 1, 1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::AccessTypeTable,
+    astra::fmt::KernelCodeTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 6, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *GpuTargetTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UCHAR, 1, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 4, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *TargetTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_STRING, 1, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::ArchTypeTable,
+    astra::fmt::GpuTargetTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 7, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *TensorTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_BOOL, 0, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DTypeTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *DimBindTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
+  };
+  static const int64_t values[] = { 0, 4, 8, 12 };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_STRUCT, 3, type_codes, nullptr, nullptr, values, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *DimMultipleTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_LONG, 0, -1 },
+    { flatbuffers::ET_LONG, 0, -1 }
+  };
+  static const int64_t values[] = { 0, 4, 8, 16, 24, 32 };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_STRUCT, 5, type_codes, nullptr, nullptr, values, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *EntryTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_SEQUENCE, 1, 1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 2 },
+    { flatbuffers::ET_SEQUENCE, 1, 3 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::TensorTypeTable,
+    astra::fmt::DimBindTypeTable,
+    astra::fmt::RoutineTypeTable,
+    astra::fmt::DimMultipleTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 10, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ComponentTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_STRING, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ManifestTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 1, 0 },
+    { flatbuffers::ET_SEQUENCE, 1, 1 },
+    { flatbuffers::ET_SEQUENCE, 1, 2 },
+    { flatbuffers::ET_SEQUENCE, 1, 3 },
+    { flatbuffers::ET_SEQUENCE, 1, 4 },
+    { flatbuffers::ET_SEQUENCE, 1, 5 },
+    { flatbuffers::ET_SEQUENCE, 1, 6 },
+    { flatbuffers::ET_SEQUENCE, 1, 7 },
+    { flatbuffers::ET_SEQUENCE, 1, 8 },
+    { flatbuffers::ET_SEQUENCE, 1, 9 },
+    { flatbuffers::ET_SEQUENCE, 1, 5 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::ComponentTypeTable,
+    astra::fmt::ExprTypeTable,
+    astra::fmt::DimTypeTable,
+    astra::fmt::EquationTypeTable,
+    astra::fmt::ParamTypeTable,
+    astra::fmt::RoutineTypeTable,
+    astra::fmt::StateTypeTable,
+    astra::fmt::KernelTypeTable,
+    astra::fmt::TargetTypeTable,
+    astra::fmt::EntryTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 14, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
 }
 
 inline const astra::fmt::Manifest *GetManifest(const void *buf) {

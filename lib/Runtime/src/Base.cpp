@@ -39,6 +39,14 @@ Status astra::rt::malformed(astra_diag *diag, const char *format, ...) {
   return ASTRA_MALFORMED;
 }
 
+/// POSIX's strerror_r (musl) gives a status and fills `text`; GNU's gives the words.
+[[maybe_unused]] static const char *wordsOf(int failed, const char *text) { return failed ? "an unknown error" : text; }
+[[maybe_unused]] static const char *wordsOf(const char *words, const char *) { return words; }
+
+const char *astra::rt::errorText(int error, char *text, size_t bytes) {
+  return wordsOf(strerror_r(error, text, bytes), text);
+}
+
 Status astra::rt::readStruct(void *out, size_t outSize, const void *in, size_t least, const char *what,
                              astra_diag *diag) {
   size_t size;

@@ -24,6 +24,9 @@ using Status = astra_status;
 /// The same with ASTRA_MALFORMED, for the many rules of the format.
 [[gnu::cold, gnu::format(printf, 2, 3)]] Status malformed(astra_diag *diag, const char *format, ...);
 
+/// The system's words for an errno, in `text` or constant. libcs differ in what strerror_r gives.
+const char *errorText(int error, char *text, size_t bytes);
+
 /// A copy of a caller's struct, its missing tail zero. Refuses a null, a size below `least` and unknown nonzero fields.
 Status readStruct(void *out, size_t outSize, const void *in, size_t least, const char *what, astra_diag *diag);
 template <typename T> Status readStruct(T &out, const T *in, const char *what, astra_diag *diag) {

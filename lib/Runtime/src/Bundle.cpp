@@ -55,11 +55,20 @@ bool describe(astra_bundle *b) {
       b->constants[i] = {code->Get(0)->value(), true};
   }
   int64_t *next = b->ranges.data();
+  // The range of an expression that many axes share is computed once.
+  struct Range {
+    int64_t lower, upper;
+    bool isKnown;
+  };
+  Array<Range> known;
+  if (!known.init(heap, m.exprs()->size())) return false;
   auto symbolic = [&](const flatbuffers::Vector<uint32_t> *shape) {
     uint32_t rank = rankOf(shape);
     const int64_t *first = next;
     for (uint32_t i = 0; i < rank; i++) {
-      evaluateRange(m, shape->Get(i), next[i], next[rank + i]);
+      Range &range = known[shape->Get(i)];
+      if (!range.isKnown) evaluateRange(m, shape->Get(i), range.lower, range.upper);
+      range.isKnown = true, next[i] = range.lower, next[rank + i] = range.upper;
       if (next[i] < 0) next[i] = 0;
       if (next[rank + i] < next[i]) next[rank + i] = next[i];
     }
@@ -120,7 +129,7 @@ astra_status astra_bundle_init_file(astra_bundle **out, astra_runtime *runtime, 
   if (!bundle) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a bundle");
   auto refuse = [&](const char *what, int error) {
     char text[100];
-    const char *reason = error ? strerror_r(error, text, sizeof(text)) : "it is not a regular file";
+    const char *reason = error ? errorText(error, text, sizeof(text)) : "it is not a regular file";
     runtime->heap.destroy(bundle);
     return fail(diag, ASTRA_IO, "cannot %s '%.300s': %s", what, path, reason);
   };

@@ -1,10 +1,12 @@
 //===- CheckManifest.cpp: every rule of the manifest's tables -------------===//
 // Takes:    the bytes of the manifest section and the section table.
 // Gives:    the checked manifest, or the first broken rule.
-// Keeps:    time linear in the manifest times the number of entries.
+// Keeps:    time linear in the manifest, but that each entry looks once at every expression that it uses.
 // Does not: check what depends on the values of dims.
 #include "Checker.h"
 #include "DType.h"
+
+#include <algorithm>
 
 using namespace astra::rt;
 using astra::fmt::DimSource;
@@ -18,22 +20,28 @@ uint64_t hashName(const char *name) {
   return hash ^ hash >> 32;
 }
 
-/// Names in a table are what callers look up: not empty, and no two alike.
+/// Names in a table are what callers look up: not empty, and no two alike. Sorted by hash first: that is fast, and
+/// names that were made to have equal hashes cost no more than others.
 template <typename T>
 Status uniqueNames(Checker &c, const flatbuffers::Vector<flatbuffers::Offset<T>> *rows, const char *what) {
-  uint64_t capacity = 16;
-  while (capacity < 2ull * rows->size()) capacity *= 2;
-  Array<const char *> seen;
-  if (!seen.init(c.heap, capacity)) return fail(c.diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
-  for (const T *row : *rows) {
-    const char *name = row->name()->c_str();
-    if (!*name || strlen(name) != row->name()->size())
+  struct Name {
+    uint64_t hash;
+    const char *text;
+  };
+  Array<Name> names;
+  if (!names.init(c.heap, rows->size())) return fail(c.diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
+  for (uint32_t i = 0; i < rows->size(); i++) {
+    const char *name = rows->Get(i)->name()->c_str();
+    if (!*name || strlen(name) != rows->Get(i)->name()->size())
       return malformed(c.diag, "the name of a %s is empty or holds a zero byte", what);
-    uint64_t at = hashName(name) & (capacity - 1);
-    for (; seen[at]; at = (at + 1) & (capacity - 1))
-      if (strcmp(seen[at], name) == 0) return malformed(c.diag, "two of the kind %s are named %.64s", what, name);
-    seen[at] = name;
+    names[i] = {hashName(name), name};
   }
+  std::sort(names.begin(), names.end(), [](const Name &a, const Name &b) {
+    return a.hash != b.hash ? a.hash < b.hash : strcmp(a.text, b.text) < 0;
+  });
+  for (uint32_t i = 1; i < rows->size(); i++)
+    if (names[i].hash == names[i - 1].hash && strcmp(names[i].text, names[i - 1].text) == 0)
+      return malformed(c.diag, "two of the kind %s are named %.64s", what, names[i].text);
   return ASTRA_OK;
 }
 
@@ -69,7 +77,8 @@ DimLevel Checker::uses(uint32_t index) {
   if (foundIn[index] == scope) return found[index];
   DimLevel level = DimLevel::Constant;
   for (const fmt::ExprOp *op : *m.exprs()->Get(index)->code())
-    if (op->code() == ExprCode::Dim && levels[uint64_t(op->value())] > level) level = levels[uint64_t(op->value())];
+    if (op->code() == ExprCode::Dim)
+      if (DimLevel dim = levelOf(uint32_t(op->value())); dim > level) level = dim;
   foundIn[index] = scope;
   return found[index] = level;
 }
@@ -80,10 +89,19 @@ Status Checker::expression(uint32_t index, DimLevel level, const char *what) {
   return ASTRA_OK;
 }
 
-void Checker::resetLevels() {
-  scope++;
-  for (uint32_t d = 0; d < m.dims()->size(); d++)
-    levels[d] = m.dims()->Get(d)->source() == DimSource::Internal ? DimLevel::Internal : DimLevel::Never;
+DimLevel Checker::levelOf(uint32_t d) {
+  if (levelIn[d] == scope) return levels[d];
+  DimLevel level =
+      hasInternal && m.dims()->Get(d)->source() == DimSource::Internal ? DimLevel::Internal : DimLevel::Never;
+  // An internal dim of another entry may be bound by dims that this one does not have: then it may not set it.
+  if (uint32_t bound = m.dims()->Get(d)->bound(); level == DimLevel::Internal && bound != kNone)
+    for (const fmt::ExprOp *op : *m.exprs()->Get(bound)->code())
+      if (uint32_t used = uint32_t(op->value()); op->code() == ExprCode::Dim &&
+                                                 m.dims()->Get(used)->source() != DimSource::Internal &&
+                                                 (levelIn[used] != scope || levels[used] == DimLevel::Never))
+        level = DimLevel::Never;
+  setLevel(d, level);
+  return level;
 }
 
 Status Checker::dims() {
@@ -106,9 +124,6 @@ Status Checker::dims() {
 }
 
 Status Checker::place(const fmt::Place *place, const char *what, const char *name) {
-  const fmt::Section *weights = nullptr;
-  for (uint32_t i = 0; i < sectionCount; i++)
-    if (sections[i].kind == static_cast<uint32_t>(fmt::SectionKind::Weights)) weights = &sections[i];
   uint64_t end;
   if (!weights) return malformed(diag, "%s %.64s has stored bytes, but there is no weights section", what, name);
   if (place->offset() % fmt::kAlign || !add(place->offset(), place->length(), end) || end > weights->bytes)
@@ -152,9 +167,17 @@ Status Checker::params() {
 
 Status Checker::states() {
   if (Status s = uniqueNames(*this, m.states(), "state")) return s;
-  resetLevels();
+  newScope(false);
   for (uint32_t d = 0; d < m.dims()->size(); d++)
-    levels[d] = m.dims()->Get(d)->source() == DimSource::Session ? DimLevel::Session : DimLevel::Never;
+    if (m.dims()->Get(d)->source() == DimSource::Session) setLevel(d, DimLevel::Session);
+  // A constant that many axes share is computed once.
+  struct Known {
+    int64_t value;
+    bool isKnown;
+  };
+  Array<Known> constants;
+  if (!constants.init(heap, m.exprs()->size()))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
   for (const fmt::State *state : *m.states()) {
     const char *name = state->name()->c_str();
     const DType *dtype = dtypeOf(static_cast<int32_t>(state->dtype()));
@@ -167,8 +190,11 @@ Status Checker::states() {
       if (Status s = expression(state->shape()->Get(i), state->init() ? DimLevel::Constant : DimLevel::Session,
                                 "the shape of a state"))
         return s;
-      if (state->init())
-        if (Status s = evaluate(m, state->shape()->Get(i), nullptr, shape[i], diag)) return s;
+      if (!state->init()) continue;
+      Known &constant = constants[state->shape()->Get(i)];
+      if (!constant.isKnown)
+        if (Status s = evaluate(m, state->shape()->Get(i), nullptr, constant.value, diag)) return s;
+      constant.isKnown = true, shape[i] = constant.value;
     }
     if (!state->init()) continue;
     if (Status s = place(state->init(), "state", name)) return s;
@@ -301,15 +327,15 @@ template <class Bind> Status Checker::bind(const fmt::Entry &e, const Bind &b) {
   const fmt::Tensor *input = e.inputs()->Get(b.input());
   if (b.axis() >= (input->shape() ? input->shape()->size() : 0))
     return malformed(diag, "entry %.64s binds a dim to axis %u of %.64s", name, b.axis(), input->name()->c_str());
-  if (levels[b.dim()] != DimLevel::Never)
+  if (levelIn[b.dim()] == scope)
     return malformed(diag, "entry %.64s binds dim %.64s twice", name, m.dims()->Get(b.dim())->name()->c_str());
-  levels[b.dim()] = DimLevel::Entry;
+  setLevel(b.dim(), DimLevel::Entry);
   return ASTRA_OK;
 }
 
 Status Checker::entry(const fmt::Entry &e) {
   const char *name = e.name()->c_str();
-  resetLevels();
+  newScope(true);
   for (const fmt::DimBind *b : *e.binds())
     if (Status s = bind(e, *b)) return s;
   uint32_t multiples = e.multiples() ? e.multiples()->size() : 0;
@@ -322,19 +348,21 @@ Status Checker::entry(const fmt::Entry &e) {
     if (d >= m.dims()->size() ||
         (m.dims()->Get(d)->source() != DimSource::Host && m.dims()->Get(d)->source() != DimSource::Session))
       return malformed(diag, "entry %.64s lists dim %u as a host dim, which it is not", name, d);
-    levels[d] = m.dims()->Get(d)->source() == DimSource::Session ? DimLevel::Session : DimLevel::Entry;
+    setLevel(d, m.dims()->Get(d)->source() == DimSource::Session ? DimLevel::Session : DimLevel::Entry);
   }
-  for (uint32_t d = 0; d < m.dims()->size(); d++) {
+  auto isBounded = [&](uint32_t d) {
     uint32_t bound = m.dims()->Get(d)->bound();
-    if (levels[d] == DimLevel::Never || bound == kNone || uses(bound) <= levels[d]) continue;
-    // An internal dim of another entry may be bound by dims that this one does not have: then it may not set it.
-    if (levels[d] != DimLevel::Internal)
-      return malformed(diag, "the bound of dim %.64s has no value in entry %.64s", m.dims()->Get(d)->name()->c_str(),
-                       name);
-    levels[d] = DimLevel::Never;
-    scope++;
-  }
-  scope++;
+    return bound == kNone || uses(bound) <= levels[d]
+               ? ASTRA_OK
+               : malformed(diag, "the bound of dim %.64s has no value in entry %.64s",
+                           m.dims()->Get(d)->name()->c_str(), name);
+  };
+  for (const fmt::DimBind *b : *e.binds())
+    if (Status s = isBounded(b->dim())) return s;
+  for (uint32_t i = 0; i < multiples; i++)
+    if (Status s = isBounded(e.multiples()->Get(i)->dim())) return s;
+  for (uint32_t d : *e.host_dims())
+    if (Status s = isBounded(d)) return s;
   if (Status s = uniqueNames(*this, e.inputs(), "input")) return s;
   if (Status s = uniqueNames(*this, e.outputs(), "output")) return s;
   for (const fmt::Tensor *t : *e.inputs())
@@ -348,21 +376,25 @@ Status Checker::entry(const fmt::Entry &e) {
     if (Status s = expression(m.equations()->Get(i)->rhs(), DimLevel::Entry, "an equation")) return s;
   }
   for (const auto *list : {e.reads(), e.writes()})
-    for (uint32_t s : *list)
+    for (uint32_t s : *list) {
       if (s >= m.states()->size())
         return malformed(diag, "entry %.64s uses state %u of %u", name, s, m.states()->size());
+      (list == e.reads() ? readIn : writtenIn)[s] = scope;
+    }
   return routine(*e.routine(), &e);
 }
 
 Status Checker::manifest() {
-  if (!levels.init(heap, m.dims()->size()) || !found.init(heap, m.exprs()->size()) ||
-      !foundIn.init(heap, m.exprs()->size()))
+  if (!levels.init(heap, m.dims()->size()) || !levelIn.init(heap, m.dims()->size()) ||
+      !found.init(heap, m.exprs()->size()) || !foundIn.init(heap, m.exprs()->size()) ||
+      !readIn.init(heap, m.states()->size()) || !writtenIn.init(heap, m.states()->size()))
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
+  for (uint32_t i = 0; i < sectionCount; i++)
+    if (sections[i].kind == static_cast<uint32_t>(fmt::SectionKind::Weights)) weights = &sections[i];
   for (auto check : {&Checker::expressions, &Checker::dims, &Checker::params, &Checker::states, &Checker::targets,
                      &Checker::kernels})
     if (Status s = (this->*check)()) return s;
-  resetLevels();
-  for (DimLevel &level : levels) level = DimLevel::Never;
+  newScope(false);
   for (const fmt::Routine *r : *m.prepares())
     if (Status s = routine(*r, nullptr)) return s;
   if (m.derives())
@@ -379,13 +411,13 @@ Status astra::rt::checkManifest(const fmt::Manifest *&out, const void *data, uin
   if (bytes < 16 || bytes >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return malformed(diag, "the manifest has %llu bytes, which no manifest has",
                      static_cast<unsigned long long>(bytes));
-  // A table takes at least 8 bytes; so the count of tables is bounded by the file, not by a number that large models
-  // reach.
+  if (Status s = checkTree(data, bytes, heap, diag)) return s;
+  // The parts are apart now, so their count is bounded by the file, not by a number that large models reach.
   flatbuffers::Verifier verifier(static_cast<const uint8_t *>(data), bytes, 64, static_cast<uint32_t>(bytes));
   if (!fmt::VerifyManifestBuffer(verifier))
     return malformed(diag, "the manifest is not a valid FlatBuffer; the compiler or the file is broken");
   const fmt::Manifest *manifest = fmt::GetManifest(data);
-  Checker checker{*manifest, sections, sectionCount, heap, diag, {}, {}, {}};
+  Checker checker{*manifest, sections, sectionCount, heap, diag};
   if (Status s = checker.manifest()) return s;
   out = manifest;
   return ASTRA_OK;

@@ -26,12 +26,6 @@ struct RoutineChecker {
   Status buffer(uint32_t index, Access access, const char *what);
   Status internalDim(uint32_t dim, const char *what);
   Status body(uint32_t index, const char *what);
-
-  bool lists(const flatbuffers::Vector<uint32_t> *states, uint32_t state) const {
-    for (uint32_t s : *states)
-      if (s == state) return true;
-    return false;
-  }
 };
 
 Status RoutineChecker::buffers() {
@@ -55,7 +49,7 @@ Status RoutineChecker::buffers() {
     if (b->offset() % fmt::kAlign || (b->kind() != BufferKind::Slot && b->offset()))
       return malformed(c.diag, "a buffer begins at byte %llu of its slot, which is not allowed",
                        static_cast<unsigned long long>(b->offset()));
-    if (b->kind() == BufferKind::State && !lists(entry->reads(), b->index()) && !lists(entry->writes(), b->index()))
+    if (b->kind() == BufferKind::State && c.readIn[b->index()] != c.scope && c.writtenIn[b->index()] != c.scope)
       return malformed(c.diag, "entry %.64s uses state %.64s without listing it", entry->name()->c_str(),
                        c.m.states()->Get(b->index())->name()->c_str());
     if (Status s = c.expression(b->bytes(), DimLevel::Entry, "the size of a buffer")) return s;
@@ -70,13 +64,13 @@ Status RoutineChecker::buffer(uint32_t index, Access access, const char *what) {
   if (access == Access::Read) return ASTRA_OK;
   const fmt::Buffer *b = r.buffers()->Get(index);
   if (b->kind() == BufferKind::Output || b->kind() == BufferKind::Slot) return ASTRA_OK;
-  if (b->kind() == BufferKind::State && lists(entry->writes(), b->index())) return ASTRA_OK;
+  if (b->kind() == BufferKind::State && c.writtenIn[b->index()] == c.scope) return ASTRA_OK;
   return malformed(c.diag, "%s writes %s %u, which is not writable there", what, fmt::EnumNameBufferKind(b->kind()),
                    b->index());
 }
 
 Status RoutineChecker::internalDim(uint32_t dim, const char *what) {
-  if (dim >= c.m.dims()->size() || c.levels[dim] != DimLevel::Internal)
+  if (dim >= c.m.dims()->size() || c.levelOf(dim) != DimLevel::Internal)
     return malformed(c.diag, "%s sets dim %u, which is not an internal dim that it may set", what, dim);
   return ASTRA_OK;
 }

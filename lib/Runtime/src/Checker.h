@@ -12,18 +12,27 @@ namespace astra::rt {
 /// Which dims an expression may use where it stands. A value is legal if it is not above the level asked for.
 enum class DimLevel : uint8_t { Constant = 0, Session = 1, Entry = 2, Internal = 3, Never = 255 };
 
+/// The parts of the manifest are inside of it, aligned, and apart (CheckTree.cpp).
+Status checkTree(const void *data, uint64_t bytes, Heap &heap, astra_diag *diag);
+
 struct Checker {
   const fmt::Manifest &m;
   const fmt::Section *sections;
   uint32_t sectionCount;
   Heap &heap;
   astra_diag *diag;
-  /// Level of each dim in the scope that is being checked (an entry, or none).
-  Array<DimLevel> levels;
-  /// Per expression: its level, and the scope in which that was found. So each is looked at once per scope.
-  Array<DimLevel> found;
-  Array<uint32_t> foundIn;
-  uint32_t scope = 1;
+  /// The weights section, if there is one.
+  const fmt::Section *weights = nullptr;
+  /// Level of each dim, and the scope (an entry, or none) in which it was found; so a scope costs what it names.
+  Array<DimLevel> levels{};
+  Array<uint32_t> levelIn{};
+  /// The same of each expression, which is looked at once per scope.
+  Array<DimLevel> found{};
+  Array<uint32_t> foundIn{};
+  /// Per state: the last scope that lists it as read, and as written.
+  Array<uint32_t> readIn{}, writtenIn{};
+  uint32_t scope = 0;
+  bool hasInternal = false; ///< programs of the scope may set dims
 
   Status manifest();
 
@@ -44,8 +53,10 @@ struct Checker {
   Status expression(uint32_t index, DimLevel level, const char *what);
   /// The highest level among the dims of an expression that exists.
   DimLevel uses(uint32_t index);
-  /// A new scope, where the internal dims alone have a value.
-  void resetLevels();
+  /// A new scope, in which no dim has a value, but for internal ones that its programs set.
+  void newScope(bool mayHaveInternal) { scope++, hasInternal = mayHaveInternal; }
+  void setLevel(uint32_t dim, DimLevel level) { levels[dim] = level, levelIn[dim] = scope; }
+  DimLevel levelOf(uint32_t dim);
 
   /// Buffers, slots and programs (CheckRoutine.cpp). `entry` is null for a prepare or derive routine.
   Status routine(const fmt::Routine &routine, const fmt::Entry *entry, bool derives = false);

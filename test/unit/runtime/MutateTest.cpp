@@ -144,4 +144,101 @@ TEST(MutatedManifest, EveryWordWithRightHashes) {
   EXPECT_GT(accepted, 0u) << "some fields may hold other values";
 }
 
+/// The standard bundle's manifest, whose references a test changes.
+class Tree : public testing::Test {
+protected:
+  Tree() : maker(standardManifest()), manifest(maker.manifest()) {}
+  uint32_t word(size_t at) const {
+    uint32_t value;
+    memcpy(&value, &manifest[at], 4);
+    return value;
+  }
+  /// The reference at `from` leads to `to`.
+  void lead(size_t from, size_t to) {
+    uint32_t value = uint32_t(to - from);
+    memcpy(&manifest[from], &value, 4);
+  }
+  size_t placeOf(const void *part) const { return size_t(static_cast<const uint8_t *>(part) - manifest.data()); }
+  const fmt::Manifest &root() const { return *fmt::GetManifest(manifest.data()); }
+  /// Where the reference to a vector of `table` is, by the vector's own place.
+  size_t referenceTo(const void *table, const void *vector) const {
+    for (size_t at = placeOf(table); at < manifest.size(); at += 4)
+      if (at + word(at) == placeOf(vector)) return at;
+    ADD_FAILURE() << "no reference to the vector";
+    return 0;
+  }
+  void expectRefused(const char *sentence) {
+    Bytes bundle = assemble({{fmt::SectionKind::Manifest, manifest},
+                             {fmt::SectionKind::Code, maker.x86.code},
+                             {fmt::SectionKind::Code, maker.aarch64.code},
+                             {fmt::SectionKind::Weights, maker.weights}});
+    Aligned memory(bundle);
+    Runtime runtime;
+    Bundle out;
+    Diag diag;
+    ASSERT_EQ(astra_runtime_init(runtime.out(), nullptr, nullptr), ASTRA_OK);
+    EXPECT_FAIL(ASTRA_MALFORMED, sentence,
+                astra_bundle_init_memory(out.out(), runtime, memory.data, memory.size, nullptr, &diag));
+  }
+  ManifestMaker maker;
+  Bytes manifest;
+};
+constexpr char shared[] = "two references of the manifest lead to byte",
+               misplaced[] = "is misaligned or not inside of it";
+
+TEST_F(Tree, SharesNoTable) {
+  const auto *entries = root().entries();
+  ASSERT_GT(entries->size(), 1u);
+  lead(placeOf(entries->Data()) + 4, placeOf(entries->Get(0)));
+  expectRefused(shared);
+}
+TEST_F(Tree, SharesNoString) {
+  const fmt::Param *p = root().params()->Get(0);
+  lead(referenceTo(p, p->name()), placeOf(p->layout()));
+  expectRefused(shared);
+}
+TEST_F(Tree, SharesNoVector) {
+  const fmt::Routine *r = root().entries()->Get(0)->routine();
+  ASSERT_EQ(r->slots()->size() > 0 || r->buffers()->size() > 0, true);
+  lead(referenceTo(r, r->slots()), placeOf(r->buffers()));
+  expectRefused(shared);
+}
+/// A vector that begins inside of another one, where that holds what may be a length.
+TEST_F(Tree, PartsDoNotOverlap) {
+  const fmt::Param *p = root().params()->Get(0);
+  size_t inside = placeOf(p->shape()) + 8, hash = referenceTo(p->place(), p->place()->sha256());
+  lead(hash, inside);
+  expectRefused(inside < hash ? misplaced : shared); // references lead forward
+}
+/// A vector of 8-byte numbers at 0, 4 modulo 8 and at odd places, at the end of the manifest.
+TEST_F(Tree, VectorsAreAligned) {
+  const fmt::Param *p = root().params()->Get(0);
+  size_t from = referenceTo(p, p->shape()), bytes = 4 + 8 * p->shape()->size();
+  const Bytes shape(manifest.begin() + ptrdiff_t(placeOf(p->shape())),
+                    manifest.begin() + ptrdiff_t(placeOf(p->shape()) + bytes));
+  for (size_t residue : {0, 1, 2, 6}) { // elements begin 4 behind it
+    SCOPED_TRACE(residue);
+    size_t at = (manifest.size() + 7) / 8 * 8 + residue;
+    manifest.resize(at);
+    manifest.insert(manifest.end(), shape.begin(), shape.end());
+    lead(from, at);
+    expectRefused(misplaced);
+  }
+}
+TEST_F(Tree, StructsAreAligned) {
+  const fmt::Expr *e = root().exprs()->Get(0);
+  size_t from = referenceTo(e, e->code()), at = (manifest.size() + 7) / 8 * 8;
+  const Bytes code(manifest.begin() + ptrdiff_t(placeOf(e->code())),
+                   manifest.begin() + ptrdiff_t(placeOf(e->code()) + 4 + 16 * e->code()->size()));
+  manifest.resize(at);
+  manifest.insert(manifest.end(), code.begin(), code.end());
+  lead(from, at);
+  expectRefused(misplaced);
+}
+TEST_F(Tree, PartsAreInside) {
+  const fmt::Param *p = root().params()->Get(0);
+  lead(referenceTo(p, p->name()), manifest.size() / 4 * 4);
+  expectRefused(misplaced);
+}
+
 } // namespace
