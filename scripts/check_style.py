@@ -2,7 +2,8 @@
 """Checks the house rules that a formatter does not know, and reports sizes.
 
 usage: scripts/check_style.py [--report]
-Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later.
+Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later,
+and astra.hpp reaches every function of astra.h.
 --report prints lines of code per folder instead.
 """
 import pathlib
@@ -54,6 +55,10 @@ def check(root):
         for i, line in enumerate(lines, 1):
             if LATER.search(line):
                 errors.append(f"{path}:{i}: work for later belongs into an issue")
+    wrapper = text_of(root, "include/astra/astra.hpp")
+    for name in re.findall(r"^ASTRA_API [^(]*?(\w+)\(", text_of(root, "include/astra/astra.h"), re.M):
+        if not re.search(rf"\b{name}\b", wrapper):
+            errors.append(f"include/astra/astra.hpp: does not reach {name}")
     for e in errors:
         print(e)
     return errors
