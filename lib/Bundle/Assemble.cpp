@@ -526,9 +526,15 @@ Error Assembler::entries() {
       out->host_dims.push_back(number(dim));
       bound.insert(dim);
     }
-    for (auto [i, q] : enumerate(module.equations))
-      if (llvm::all_of(topoSort({q.left, q.right}), [&](UOpRef x) { return !x->is(Op::Dim) || bound.contains(x); }))
-        out->equations.push_back(i);
+    for (const EntryEquation &q : module.equationsOf(*e.entry)) {
+      auto own = std::make_unique<fmt::EquationT>(*manifest.equations[q.number]);
+      if (Error error = set(own->lhs, q.left)) return error;
+      if (Error error = set(own->rhs, q.right)) return error;
+      const fmt::EquationT &stated = *manifest.equations[q.number];
+      bool isSame = own->lhs == stated.lhs && own->rhs == stated.rhs;
+      out->equations.push_back(isSame ? q.number : manifest.equations.size());
+      if (!isSame) manifest.equations.push_back(std::move(own));
+    }
     auto r = routine(e.routine);
     if (!r) return r.takeError();
     out->routine = std::move(*r);

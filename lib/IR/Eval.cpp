@@ -464,13 +464,14 @@ llvm::Expected<EvalResult> astra::evalEntry(const Module &m, const Entry &e, con
   for (auto step : {Evaluator::bindShape, Evaluator::bindMultiples, Evaluator::checkShape})
     for (auto [v, t] : llvm::zip(e.inputs, *args))
       if (auto err = step(v.value, *t, scope, "input %" + v.name)) return std::move(err);
-  for (const Equation &q : m.equations) {
+  for (const EntryEquation &q : m.equationsOf(e)) {
     auto l = scope.value(q.left), r = scope.value(q.right);
     if (!l) return l.takeError();
     if (!r) return r.takeError();
     if (*l != *r)
-      return llvm::createStringError(indexText(q.left) + " = " + llvm::Twine(*l) + " is not " + indexText(q.right) +
-                                     " = " + llvm::Twine(*r) + ", as the module states");
+      return llvm::createStringError("the module states " + indexText(m.equations[q.number].left) +
+                                     " == " + indexText(m.equations[q.number].right) + "; here the left side is " +
+                                     llvm::Twine(*l) + " and the right side " + llvm::Twine(*r));
   }
   std::vector<UOpRef> roots;
   for (const Value &v : e.outputs) roots.push_back(v.value);

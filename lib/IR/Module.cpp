@@ -1,5 +1,6 @@
 //===- Module.cpp: look-ups in a module, and origins -----------------------===//
 #include "astra/IR/Module.h"
+#include "astra/IR/Index.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include <algorithm>
@@ -81,9 +82,11 @@ void astra::mapValues(Module &m, llvm::function_ref<UOpRef(UOpRef)> rewrite) {
   }
 }
 
-std::vector<UOpRef> Module::dimsOf(const Entry &e) const {
+namespace {
+
+llvm::DenseSet<UOpRef> usedBy(const Entry &e) {
   llvm::DenseSet<UOpRef> seen;
-  std::vector<UOpRef> work, out;
+  std::vector<UOpRef> work;
   for (const Value &v : e.inputs) work.push_back(v.value);
   for (const Value &v : e.outputs) work.push_back(v.value);
   for (const StateUpdate &u : e.updates) work.push_back(u.value);
@@ -93,7 +96,106 @@ std::vector<UOpRef> Module::dimsOf(const Entry &e) const {
     if (!seen.insert(x).second) continue;
     for (llvm::ArrayRef<UOpRef> next : {x->src, x->shape, x->fns}) work.insert(work.end(), next.begin(), next.end());
   }
+  return seen;
+}
+
+/// Which equations an entry checks. A dim is known when the entry uses it, when an equation between known dims and this
+/// one gives it, or when nothing gives it and an equation with a known dim needs it: then the caller does.
+class EquationSolver {
+public:
+  EquationSolver(const Module &m, const Entry &e) : m(m), used(usedBy(e)) {
+    for (auto [i, q] : llvm::enumerate(m.equations)) {
+      states.emplace_back();
+      for (UOpRef x : topoSort({q.left, q.right}))
+        if (x->is(Op::Dim)) equationsWith[x].push_back(i), ++states[i].unknown;
+    }
+    for (UOpRef d : m.dims)
+      if (used.contains(d)) know(d);
+    for (size_t next = 0, asked = 0; next < ready.size() || asked < touched.size();) {
+      if (next < ready.size()) {
+        settle(ready[next++]);
+        continue;
+      }
+      const Equation &q = m.equations[touched[asked]];
+      if (!states[touched[asked++]].isDone)
+        for (UOpRef x : topoSort({q.left, q.right}))
+          if (x->is(Op::Dim) && !known.contains(x)) demanded.insert(x), know(x);
+    }
+    llvm::sort(found, [](const EntryEquation &a, const EntryEquation &b) { return a.number < b.number; });
+  }
+  bool isOfEntry(UOpRef dim) const { return used.contains(dim) || demanded.contains(dim); }
+  std::vector<EntryEquation> found;
+
+private:
+  struct State {
+    size_t unknown = 0;
+    bool isTouched = false, isDone = false;
+  };
+  const Module &m;
+  llvm::DenseSet<UOpRef> used, known, demanded;
+  llvm::DenseMap<UOpRef, std::vector<size_t>> equationsWith;
+  std::vector<State> states;
+  std::vector<size_t> ready, touched; // queues of equations: with one unknown dim or none; with a known dim
+  std::vector<UOpRef> solved, values;
+
+  void know(UOpRef dim) {
+    known.insert(dim);
+    for (size_t i : equationsWith[dim]) {
+      if (!states[i].isTouched) touched.push_back(i);
+      states[i].isTouched = true;
+      if (--states[i].unknown <= 1) ready.push_back(i);
+    }
+  }
+
+  void settle(size_t i) {
+    if (states[i].isDone) return;
+    Context &c = *m.context;
+    UOpRef left = idxSubstitute(c, m.equations[i].left, solved, values);
+    UOpRef right = idxSubstitute(c, m.equations[i].right, solved, values), dim = nullptr;
+    if (states[i].unknown) {
+      for (UOpRef x : topoSort({left, right}))
+        if (x->is(Op::Dim) && !known.contains(x)) dim = x;
+      UOpRef value = dim ? solve(idxSub(c, left, right), dim) : nullptr;
+      if (dim && !value) return;
+      if (dim) {
+        solved.push_back(dim), values.push_back(value);
+        left = idxSubstitute(c, left, {dim}, {value}), right = idxSubstitute(c, right, {dim}, {value});
+      }
+    }
+    states[i].isDone = true;
+    found.push_back({i, left, right});
+    if (dim) know(dim);
+  }
+
+  /// The dim for which the polynomial is 0, within its bounds, if it is one term of it and in no other.
+  UOpRef solve(UOpRef zero, UOpRef dim) const {
+    Context &c = *m.context;
+    llvm::SmallVector<IndexTerm, 4> rest;
+    int64_t factor = 0;
+    for (IndexTerm &t : terms(zero)) {
+      if (t.atoms.size() == 1 && t.atoms[0] == dim)
+        factor = t.coefficient;
+      else
+        rest.push_back(std::move(t));
+    }
+    UOpRef others = fromTerms(c, rest);
+    if (!factor || llvm::is_contained(topoSort(others), dim)) return nullptr;
+    if (factor > 0) others = idxMul(c, others, c.index(-1));
+    UOpRef quotient = idxDiv(c, others, c.index(factor > 0 ? factor : -factor));
+    return idxMin(c, idxMax(c, quotient, c.index(dim->lo)), c.index(dim->hi));
+  }
+};
+
+} // namespace
+
+std::vector<UOpRef> Module::dimsOf(const Entry &e) const {
+  EquationSolver solver(*this, e);
+  std::vector<UOpRef> out;
   for (UOpRef d : dims)
-    if (seen.contains(d)) out.push_back(d);
+    if (solver.isOfEntry(d)) out.push_back(d);
   return out;
+}
+
+std::vector<EntryEquation> Module::equationsOf(const Entry &e) const {
+  return std::move(EquationSolver(*this, e).found);
 }

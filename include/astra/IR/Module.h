@@ -59,6 +59,11 @@ struct Directive {
 struct Equation {
   UOpRef left, right; // symbolic integers that must be equal, checked at submit
 };
+/// Equation `number` of a module as one of its entries checks it.
+struct EntryEquation {
+  size_t number;
+  UOpRef left, right; // over dims of the entry
+};
 
 /// Which of the user's nodes a uop came from (ONNX node names, text lines): at most 8, sorted, and how many there were.
 struct Origin {
@@ -93,8 +98,13 @@ struct Module {
   const Entry *entry(llvm::StringRef name) const;
   /// Outputs and state updates of every entry, in order.
   std::vector<UOpRef> roots() const;
-  /// The module's dims that the entry uses in shapes, in index sources or in the bodies of control ops, in their order.
+  /// The module's dims that the entry uses in shapes, in index sources or in the bodies of control ops, and those that
+  /// an equation about them needs and does not give, in their order.
   std::vector<UOpRef> dimsOf(const Entry &e) const;
+  /// The equations that restrict what the entry is called with. Where one gives a dim that the entry does not use, as
+  /// n == 2*m gives m, the dim's value stands for it, kept within its bounds: then n == 2*m holds for no odd n, and for
+  /// none whose half is no m.
+  std::vector<EntryEquation> equationsOf(const Entry &e) const;
 };
 
 /// Replaces leaves in all entries by others of the same type; origins are inherited.

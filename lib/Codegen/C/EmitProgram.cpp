@@ -289,7 +289,8 @@ void Program::entry(const ScheduledEntry &e) {
   line(1, "return at;");
   source += "}\n\nint " + name + "(" + arguments + ") {\n";
   begin("1");
-  for (const Equation &q : m.equations) line(1, "if (" + expr(q.left) + " != " + expr(q.right) + ") return 1;");
+  for (const EntryEquation &q : m.equationsOf(*e.entry))
+    line(1, "if (" + expr(q.left) + " != " + expr(q.right) + ") return 1;");
   line(1, "u8 *scratch = arena, *at = scratch + " + Twine(scratch) + ";");
   for (auto [i, size] : enumerate(r.slots)) {
     line(1, "u8 *slot" + Twine(i) + " = at;");
