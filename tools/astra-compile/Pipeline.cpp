@@ -49,7 +49,7 @@ private:
   void report(StringRef stage);
   void report(const AccessCount &proved);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
-  Error write(StringRef path, function_ref<Error(raw_ostream &)> content);
+  Error write(StringRef path, bool durable, function_ref<Error(raw_ostream &)> content);
   Error give(StringRef path, StringRef text);
   Expected<Module> load();
   Error keepTaps(Module &m);
@@ -105,8 +105,8 @@ Error Pipeline::end(StringRef stage, StringRef extension, function_ref<std::stri
   return give(path, text);
 }
 
-/// What `content` streams to a place, whole or not at all.
-Error Pipeline::write(StringRef path, function_ref<Error(raw_ostream &)> content) {
+/// What `content` streams to a place, whole or not at all; on the disk before it has the name, if it is durable.
+Error Pipeline::write(StringRef path, bool durable, function_ref<Error(raw_ostream &)> content) {
   tool::OutputFile file;
   std::string wrong;
   if (!file.open(path.str(), wrong)) return createStringError(wrong);
@@ -120,7 +120,7 @@ Error Pipeline::write(StringRef path, function_ref<Error(raw_ostream &)> content
     out.clear_error();
   }
   if (failed) return failed;
-  return file.keep(wrong) ? Error::success() : createStringError(wrong);
+  return file.keep(wrong, durable) ? Error::success() : createStringError(wrong);
 }
 
 Error Pipeline::give(StringRef path, StringRef text) {
@@ -128,7 +128,7 @@ Error Pipeline::give(StringRef path, StringRef text) {
     outs() << text;
     return Error::success();
   }
-  return write(path, [&](raw_ostream &out) {
+  return write(path, false, [&](raw_ostream &out) {
     out << text;
     return Error::success();
   });
@@ -472,7 +472,8 @@ Error Pipeline::compile() {
   if (o.emit == "schedule") return give(to, print(*s));
 
   if (o.gpu) return emitGpu(m.ctx(), *s);
-  if (std::error_code ec = o.cache.empty() ? std::error_code() : sys::fs::create_directories(o.cache))
+  if (std::error_code ec =
+          o.cache.empty() ? std::error_code() : sys::fs::create_directories(o.cache, true, sys::fs::owner_all))
     return createStringError("--cache=%s: cannot make this folder: %s", o.cache.c_str(), ec.message().c_str());
   if (!o.cache.empty() && !sys::fs::is_directory(o.cache))
     return createStringError("--cache=%s: this is a file, expected a folder", o.cache.c_str());
@@ -511,7 +512,7 @@ Error Pipeline::compile() {
   begin("write");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs);
   if (!parts) return parts.takeError();
-  if (Error e = write(o.output, [&](raw_ostream &out) { return writeBundle(*parts, out, key); })) return e;
+  if (Error e = write(o.output, true, [&](raw_ostream &out) { return writeBundle(*parts, out, key); })) return e;
   if (o.timePasses) report("write");
   return Error::success();
 }

@@ -41,10 +41,12 @@ std::optional<std::string> ObjectCache::find(llvm::StringRef name) const {
 }
 
 void ObjectCache::store(llvm::StringRef name, llvm::StringRef object) const {
-  if (folder.empty() || llvm::sys::fs::create_directories(folder)) return;
+  if (folder.empty() || llvm::sys::fs::create_directories(folder, true, llvm::sys::fs::owner_all)) return;
   llvm::SmallString<128> aside;
   int descriptor;
-  if (llvm::sys::fs::createUniqueFile(folder + "/%%%%%%%%.tmp", descriptor, aside)) return;
+  if (llvm::sys::fs::createUniqueFile(folder + "/%%%%%%%%.tmp", descriptor, aside, llvm::sys::fs::OF_None,
+                                      llvm::sys::fs::owner_read | llvm::sys::fs::owner_write))
+    return;
   llvm::raw_fd_ostream out(descriptor, true);
   out << hashAt(name, object) << object;
   out.close();

@@ -3,6 +3,7 @@
 // Gives:    the bytes of one section at address 0, and where each function begins.
 // Keeps:    bytes a function of source, target and toolchain: no path, no time, no order of threads goes in.
 // Does not: accept anything that a loader would have to do: data, got, relocations, imports.
+#include "../TemporaryFolder.h"
 #include "Cache.h"
 #include "Prelude.h"
 #include "astra/Codegen/EmitC.h"
@@ -10,7 +11,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -96,27 +96,12 @@ constexpr const char *const commonFlags[] = {
 class Workshop {
 public:
   static llvm::Expected<Workshop> open() {
-    llvm::SmallString<128> dir;
-    if (auto ec = llvm::sys::fs::createUniqueDirectory("astra", dir))
-      return llvm::createStringError("cannot make a temporary folder: %s", ec.message().c_str());
-    return Workshop(dir.str().str());
+    auto folder = TemporaryFolder::make();
+    if (!folder) return folder.takeError();
+    return Workshop(std::move(*folder));
   }
-  Workshop(Workshop &&o) : dir(std::exchange(o.dir, {})) {}
-  ~Workshop() {
-    if (!dir.empty()) llvm::sys::fs::remove_directories(dir);
-  }
-  std::string path(llvm::StringRef name) const { return dir + "/" + name.str(); }
-  llvm::Error write(llvm::StringRef name, llvm::StringRef text) const {
-    std::error_code ec;
-    llvm::raw_fd_ostream out(path(name), ec);
-    out << text;
-    out.close();
-    if (ec || out.has_error()) {
-      out.clear_error();
-      return llvm::createStringError("cannot write %s in the temporary folder", name.str().c_str());
-    }
-    return llvm::Error::success();
-  }
+  std::string path(llvm::StringRef name) const { return folder.at(name); }
+  llvm::Error write(llvm::StringRef name, llvm::StringRef text) const { return folder.write(name, text); }
   /// Runs a tool found by name on the unit `name`; the error has what it printed.
   llvm::Error run(llvm::StringRef tool, const std::string &name, llvm::ArrayRef<std::string> arguments) const {
     auto program = llvm::sys::findProgramByName(tool);
@@ -134,8 +119,8 @@ public:
   }
 
 private:
-  explicit Workshop(std::string dir) : dir(std::move(dir)) {}
-  std::string dir;
+  explicit Workshop(TemporaryFolder folder) : folder(std::move(folder)) {}
+  TemporaryFolder folder;
 };
 
 llvm::Expected<Image> readImage(llvm::StringRef path, llvm::ArrayRef<std::string> names) {

@@ -4,11 +4,11 @@
 // back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
+#include "../TemporaryFolder.h"
 #include "astra/Codegen/Machinery.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
 #include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
@@ -47,28 +47,8 @@ llvm::Expected<T> optimized(const GpuModule &g,
   return use(**m, **machine);
 }
 
-/// A folder that goes away.
-struct Folder {
-  llvm::SmallString<128> path;
-  std::error_code made = llvm::sys::fs::createUniqueDirectory("astra-gpu", path);
-  ~Folder() {
-    if (!made) llvm::sys::fs::remove_directories(path);
-  }
-  std::string at(StringRef name) const { return (path + "/" + name).str(); }
-};
-
-llvm::Error writeFile(const std::string &path, StringRef bytes) {
-  std::error_code ec;
-  llvm::raw_fd_ostream out(path, ec);
-  out << bytes;
-  out.close();
-  if (!ec && !out.has_error()) return llvm::Error::success();
-  out.clear_error();
-  return llvm::createStringError("cannot write a temporary file");
-}
-
 /// Runs a program; gives what it printed.
-llvm::Expected<std::string> run(const Folder &folder, StringRef program, llvm::ArrayRef<StringRef> arguments) {
+llvm::Expected<std::string> run(const TemporaryFolder &folder, StringRef program, llvm::ArrayRef<StringRef> arguments) {
   std::string log = folder.at("log");
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(log), StringRef(log)};
   llvm::SmallVector<StringRef, 16> all{program};
@@ -181,8 +161,9 @@ std::string astra::ptxasPath() {
 }
 
 llvm::Expected<std::string> astra::ptxasVersion(const std::string &ptxas) {
-  Folder folder;
-  if (folder.made) return llvm::createStringError("cannot make a temporary folder: " + folder.made.message());
+  auto made = TemporaryFolder::make();
+  if (!made) return made.takeError();
+  const TemporaryFolder &folder = *made;
   auto text = run(folder, ptxas, {"--version"});
   if (!text) return text.takeError();
   StringRef version = StringRef(*text).split(", V").second;
@@ -207,8 +188,9 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const
   GpuBinary out;
   for (const GpuLaunch &k : g.kernels)
     if (auto e = checkLaunch(k, *g.target)) return std::move(e);
-  Folder folder;
-  if (folder.made) return llvm::createStringError("cannot make a temporary folder: " + folder.made.message());
+  auto made = TemporaryFolder::make();
+  if (!made) return made.takeError();
+  const TemporaryFolder &folder = *made;
   std::string in = folder.at("in"), result = folder.at("out");
   for (const GpuLaunch &k : g.kernels) out.kernels.push_back({k.name});
   Clock clock;
@@ -221,7 +203,7 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const
       out.kernels.clear();
       return out;
     }
-    if (auto e = writeFile(in, out.assembly)) return std::move(e);
+    if (auto e = folder.write("in", out.assembly)) return std::move(e);
     std::string arch = std::string("-arch=") + g.target->chip;
     llvm::SmallVector<StringRef> arguments{"-v", arch, in, "-o", result};
     if (noFuse) arguments.push_back("-fmad=false");
@@ -235,7 +217,7 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const
     });
     if (!object) return object.takeError();
     out.backEnd = clock();
-    if (auto e = writeFile(in, *object)) return std::move(e);
+    if (auto e = folder.write("in", *object)) return std::move(e);
     auto lld = llvm::sys::findProgramByName("ld.lld-22");
     if (!lld) return llvm::createStringError("ld.lld-22 was not found: install the packages of LLVM 22");
     auto report = run(folder, *lld, {"-shared", "--no-undefined", "--build-id=none", in, "-o", result});
