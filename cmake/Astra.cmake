@@ -1,3 +1,4 @@
+include(${CMAKE_CURRENT_LIST_DIR}/Hardening.cmake)
 # What a user runs: the tools. Not the tests.
 add_custom_target(programs)
 
@@ -45,11 +46,14 @@ function(astra_tool name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  astra_harden(${name})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   add_dependencies(programs ${name})
   if(ARG_MAN AND NOT CMAKE_CROSSCOMPILING)
     set(man ${CMAKE_BINARY_DIR}/share/man/man1)
     file(MAKE_DIRECTORY ${man})
     add_custom_command(TARGET ${name} POST_BUILD COMMAND $<TARGET_FILE:${name}> --man > ${man}/${name}.1 VERBATIM)
+    install(FILES ${man}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
 endfunction()
 
