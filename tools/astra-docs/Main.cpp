@@ -420,6 +420,7 @@ static std::string trainingPage() {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 3 && llvm::StringRef(argv[1]) == "--") ++argv, --argc; // ends the options, as in every tool
   static constexpr std::pair<llvm::StringLiteral, std::string (*)()> pages[] = {
       {"ops", opsPage}, {"onnx", onnxPage}, {"training", trainingPage}};
   if (argc == 2)
