@@ -132,10 +132,14 @@ Status TreeChecker::table(uint64_t from, const TypeTable &type) {
     uint16_t offset = slot + 2 <= fieldsBytes ? load<uint16_t>(data + fields + slot) : 0;
     if (!offset) continue;
     TypeCode code = type.type_codes[i];
-    bool isReference = code.is_repeating || code.base_type >= flatbuffers::ET_STRING;
-    uint32_t size = isReference ? 4 : scalarBytes(code.base_type);
+    const TypeTable *inner = code.base_type == flatbuffers::ET_SEQUENCE ? type.type_refs[code.sequence_ref]() : nullptr;
+    bool isStruct = inner && inner->st == flatbuffers::ST_STRUCT && !code.is_repeating;
+    bool isReference = code.is_repeating || (code.base_type >= flatbuffers::ET_STRING && !isStruct);
+    uint32_t size = isReference ? 4 : scalarBytes(code.base_type), alignment = size;
+    if (isStruct) structLayout(*inner, size, alignment);
     uint64_t place = at + offset;
-    if (offset < 4 || offset + size > tableBytes || place % size) return misplaced(place);
+    if (offset < 4 || offset + size > tableBytes || place % alignment) return misplaced(place);
+    if (code.base_type == flatbuffers::ET_UTYPE && !code.is_repeating) kinds = data + place, kindCount = 1;
     if (!isReference) continue;
     Status s = ASTRA_OK;
     if (code.is_repeating) {
@@ -144,10 +148,12 @@ Status TreeChecker::table(uint64_t from, const TypeTable &type) {
         const uint8_t *list = data + place + load<uint32_t>(data + place);
         kinds = list + 4, kindCount = load<uint32_t>(list);
       }
-    } else if (code.base_type == flatbuffers::ET_STRING) {
+    } else if (!inner) {
       s = string(place);
+    } else if (inner->st == flatbuffers::ST_UNION) {
+      s = ofUnion(place, *inner, kindCount ? *kinds : 0);
     } else {
-      s = table(place, *type.type_refs[code.sequence_ref]());
+      s = table(place, *inner);
     }
     if (s) return s;
   }
