@@ -12,6 +12,8 @@ Takes:    test/e2e/cases/*.uop and test/e2e/modules/*.uop, whose first comment l
               // pack: no              its inputs are too large for the folder of --pack
           Machines are the CPU levels, the emulator with the host builds of the GPU kernels of both flavours, and the
           runtime's GPU devices on a stand-in driver (test/driver), which runs the same host builds.
+          Every kernel of a CPU level runs between guard pages too (test/guard), at the corners of the dims; on aarch64
+          where --guarded-aarch64 names the program for it. ASTRA_NIGHTLY: at ten times as many.
 Gives:    one line per module; for a failure the commands that repeat it. Exit code 1 if anything differs.
 Keeps:    inputs are functions of the case alone (seeded), with zeros of both signs among them; specials are a NaN with
           sign and payload, a signalling one, both infinities. NaNs come out canonical. Bytes take all values.
@@ -35,6 +37,7 @@ from pathlib import Path
 import numpy as np
 
 from executed import Executed
+from guarded import NIGHTLY, Guarded
 from pack import TARGETS, Pack
 
 DTYPES = {"bool": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
@@ -140,8 +143,8 @@ def packed(dtype, array):
 class Module:
     """One .uop file, compiled, and the machines that run its bundle."""
 
-    def __init__(self, path, options, folder, executed):
-        self.executed = executed
+    def __init__(self, path, options, folder, executed, guarded):
+        self.executed, self.guarded = executed, guarded
         self.path, self.folder, self.bin = path, folder, Path(options.build) / "bin"
         self.bundle = folder / "model.astra"
         head = re.findall(r"^// ([\w-]+): *(.*)$", path.read_text(), re.M)
@@ -154,6 +157,9 @@ class Module:
         self.entry = self.manifest["entries"][0]
         cpu = Path("/proc/cpuinfo").read_text().split()
         self.runs, self.programs = [], []
+        self.guarded_by = [[self.bin / "guarded-run"]]
+        if options.guarded_aarch64:
+            self.guarded_by.append(["qemu-aarch64", options.guarded_aarch64])
         self.pack = options.pack
         if self.pack:
             self.bundle = folder / "pack.astra"
@@ -231,6 +237,16 @@ class Module:
         for x, y in zip(outputs + kept, expected + after):
             if x[tuple(slice(n) for n in y.shape)].tobytes() != y.tobytes():
                 raise Failure(f"{self.path}: {name} by {compiler} differs, files in {here}")
+
+    def check_guarded(self):
+        """No kernel leaves its buffers, whatever the dims are."""
+        if self.pack:
+            return
+        many = ["--corners=300", "--cost=20000000000"] if NIGHTLY else ["--corners=30"]
+        for program in self.guarded_by:
+            wrong = self.guarded.check(program, self.bundle, *many)
+            if wrong:
+                raise Failure(wrong)
 
     def check_structure(self):
         programs = [i for p in self.entry["routine"]["programs"] for i in p]
@@ -328,6 +344,7 @@ def main():
     parser = argparse.ArgumentParser(description="end-to-end cases, byte for byte")
     parser.add_argument("--build", default="build")
     parser.add_argument("--aarch64", help="an astra-run built for aarch64, run by qemu-aarch64")
+    parser.add_argument("--guarded-aarch64", help="a guarded-run built for aarch64")
     parser.add_argument("--seed", default=1, help="the order in which the emulator runs threads")
     parser.add_argument("--pack", type=lambda folder: Pack(Path(folder)), help="run nothing: put the cases into a folder")
     parser.add_argument("cases", nargs="*", type=Path)
@@ -336,12 +353,13 @@ def main():
     if options.pack:
         cases = [path for path in cases if "\n// pack: no\n" not in path.read_text()]
     passed = failed = 0
-    executed = Executed()
+    executed, guarded = Executed(), Guarded()
     for path in cases:
         folder = Path(tempfile.mkdtemp(prefix=f"astra-e2e-{path.stem}-"))
         try:
-            module = Module(path, options, folder, executed)
+            module = Module(path, options, folder, executed, guarded)
             module.check_structure()
+            module.check_guarded()
             for number, text in enumerate(module.cases):
                 module.run_case(number, text)
             print(f"ok    {path.parent.name}/{path.stem}: {len(module.cases)} cases on {len(module.runs)} machines, {len(module.programs)} as plain C")
@@ -353,6 +371,8 @@ def main():
             print(f"FAIL  {path.parent.name}/{path.stem} (files in {folder})\n{failure}")
             failed += 1
     executed.show("end-to-end cases")
+    if not options.pack:
+        guarded.show()
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -35,6 +35,12 @@ private:
   }
   int64_t upTo(int64_t n) { return int64_t(next() % uint64_t(n)); } // 0 ... n - 1
   bool chance(int percent) { return upTo(100) < percent; }
+  /// A number that takes nothing from the stream: what is drawn after it is what it was.
+  uint64_t aside() const {
+    uint64_t z = (state ^ 0xd1b54a32d192ed03u) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+  }
   template <class T, size_t N> T oneOf(const T (&list)[N]) { return list[upTo(N)]; }
   UOpRef oneOf(ArrayRef<UOpRef> list) { return list.empty() ? nullptr : list[upTo(list.size())]; }
 
@@ -76,6 +82,7 @@ private:
   void move();
   void fold();
   void contract();
+  void product();
   void join();
   void index();
   void control();
@@ -415,6 +422,18 @@ void Grower::contract() {
   add(Op::Contract, src, encode(s));
 }
 
+/// A product of many steps, x[rows, k] w[k, n]: what is summed in parts, with few rows under plans of their own.
+void Grower::product() {
+  static constexpr int64_t steps[] = {512, 515, 600}, columns[] = {1, 3, 10, 17, 24};
+  UOpRef rows = dims.empty() || chance(25) ? b.idx(1 + upTo(8)) : oneOf(dims), k = b.idx(oneOf(steps)),
+         n = b.idx(oneOf(columns)), x = input(DType::F32, {rows, k}), w = input(DType::F32, {k, n});
+  auto label = [](int64_t l) { return AffineForm{{{l, 1}}, 0, 1}; };
+  ContractSpec s;
+  s.kept = 2, s.reduced = 1;
+  s.a = {label(0), label(2)}, s.b = {label(2), label(1)};
+  if (x && w) add(Op::Contract, {x, w, rows, n, k}, encode(s));
+}
+
 /// Parts one behind another: a product or a reduction, and what is like it but for the extent along an axis.
 void Grower::join() {
   bool heavy = chance(70);
@@ -569,7 +588,12 @@ void Grower::run() {
   m.entries.push_back({name, {}, {}, {}});
   if (options.symbolic)
     for (const char *dim : {"n", "m"}) {
-      UOpRef d = b.dim(named(dim), upTo(2), 4 + upTo(20));
+      // A third of the dims have bounds beside the sizes of tiles: then an index that is divided by one is a constant.
+      static constexpr int64_t tiles[] = {3, 4, 6, 14, 16};
+      uint64_t bounds = aside();
+      int64_t lo = upTo(2), hi = 4 + upTo(20);
+      if (bounds % 3 == 0) lo = 1, hi = tiles[bounds / 3 % std::size(tiles)];
+      UOpRef d = b.dim(named(dim), lo, hi);
       dims.push_back(d);
       m.dims.push_back(d);
       dimValues[d] = d->lo + upTo(std::min<int64_t>(d->hi - d->lo, 12) + 1);
@@ -611,6 +635,7 @@ void Grower::run() {
     else
       control();
   }
+  if (aside() % 16 == 0) product();
   Entry &e = entry();
   for (UOpRef s : held) { // from a value, or from a state: rings of them are swaps
     UOpRef next = chance(40) ? held[upTo(held.size())] : like(s);

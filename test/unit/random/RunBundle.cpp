@@ -12,6 +12,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -148,25 +149,42 @@ static std::vector<BundleResult> read(const Module &m, llvm::ArrayRef<BundleCall
 }
 
 #ifdef ASTRA_SERVE_AARCH64
+/// Runs a program of the other architecture; gives what it prints, or fails with what it says, if it exits with another
+/// status than 0 and `fine`.
+static llvm::Expected<std::string> runEmulated(llvm::ArrayRef<llvm::StringRef> words, int fine) {
+  llvm::SmallString<128> files[2];
+  for (auto &f : files)
+    if (auto e = llvm::sys::fs::createTemporaryFile("emulated", "txt", f)) return llvm::errorCodeToError(e);
+  llvm::FileRemover remove0(files[0]), remove1(files[1]);
+  llvm::SmallVector<llvm::StringRef> line{ASTRA_QEMU};
+  line.append(words.begin(), words.end());
+  std::optional<llvm::StringRef> streams[] = {std::nullopt, llvm::StringRef(files[0]), llvm::StringRef(files[1])};
+  int status = llvm::sys::ExecuteAndWait(ASTRA_QEMU, line, std::nullopt, streams);
+  bool failed = status && status != fine;
+  auto text = llvm::MemoryBuffer::getFile(files[failed], false, false);
+  if (!text) return llvm::errorCodeToError(text.getError());
+  if (failed)
+    return llvm::createStringError(llvm::sys::path::filename(words[0]) + " under qemu: " + (*text)->getBuffer());
+  return (*text)->getBuffer().str();
+}
+
 /// The same calls by the same program, built for the other architecture.
 static llvm::Expected<std::string> serveEmulated(llvm::StringRef path, llvm::StringRef level, unsigned threads,
                                                  const std::string &calls) {
-  llvm::SmallString<128> files[3]; // calls, results, what the program says
+  llvm::SmallString<128> files[2]; // calls, results
   for (auto &f : files)
     if (auto e = llvm::sys::fs::createTemporaryFile("calls", "bin", f)) return llvm::errorCodeToError(e);
-  llvm::FileRemover remove0(files[0]), remove1(files[1]), remove2(files[2]);
+  llvm::FileRemover remove0(files[0]), remove1(files[1]);
   {
     std::error_code e;
     llvm::raw_fd_ostream out(files[0], e);
     out << calls;
   }
   std::string count = std::to_string(threads);
-  llvm::StringRef line[] = {ASTRA_QEMU, ASTRA_SERVE_AARCH64, path, level, count, files[0], files[1]};
-  std::optional<llvm::StringRef> streams[] = {std::nullopt, std::nullopt, llvm::StringRef(files[2])};
-  int status = llvm::sys::ExecuteAndWait(ASTRA_QEMU, line, std::nullopt, streams);
-  auto text = llvm::MemoryBuffer::getFile(files[status ? 2 : 1], false, false);
+  auto said = runEmulated({ASTRA_SERVE_AARCH64, path, level, count, files[0], files[1]}, 0);
+  if (!said) return said.takeError();
+  auto text = llvm::MemoryBuffer::getFile(files[1], false, false);
   if (!text) return llvm::errorCodeToError(text.getError());
-  if (status) return llvm::createStringError("serve-calls under qemu: " + (*text)->getBuffer());
   return (*text)->getBuffer().str();
 }
 #endif
@@ -183,6 +201,33 @@ llvm::Expected<std::vector<BundleResult>> test::runCalls(llvm::StringRef path, c
 #endif
   try {
     return read(m, calls, serve(path.str(), level.c_str(), threads, asked));
+  } catch (const std::exception &e) {
+    return llvm::createStringError(e.what());
+  }
+}
+
+llvm::Expected<guard::CheckResult> test::runGuarded(llvm::StringRef path, const Target &target,
+                                                    const guard::CheckOptions &options) {
+  std::string level = llvm::StringRef(target.name).split(':').second.str();
+#ifdef ASTRA_SERVE_AARCH64
+  if (target.arch == Arch::AArch64) {
+    std::string corners = "--corners=" + std::to_string(options.corners),
+                cost = "--cost=" + std::to_string(options.cost);
+    auto said = runEmulated({ASTRA_GUARDED_AARCH64, path, corners, cost}, 4);
+    if (!said) return said.takeError();
+    guard::CheckResult result;
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(*said).split(lines, '\n', -1, false);
+    for (llvm::StringRef line : lines)
+      if (line.consume_front("FINDING "))
+        result.findings.push_back(line.str());
+      else
+        result.addCounts(line.str());
+    return result;
+  }
+#endif
+  try {
+    return guard::checkBundle(path.str(), level, options);
   } catch (const std::exception &e) {
     return llvm::createStringError(e.what());
   }

@@ -5,6 +5,7 @@
 #include "astra/Bundle/Writer.h"
 #include "astra/Codegen/Target.h"
 #include "astra/IR/Eval.h"
+#include "guard/Check.h"
 
 namespace astra::test {
 
@@ -31,5 +32,9 @@ struct BundleResult {
 /// Each call in a session of its own; new states have constant shapes. An error when the bundle does not open.
 llvm::Expected<std::vector<BundleResult>> runCalls(llvm::StringRef path, const Target &target, unsigned threads,
                                                    const Module &m, llvm::ArrayRef<BundleCall> calls);
+
+/// Every entry at the corners of its dims, with buffers that end and that begin at guard pages (test/guard/Check.h).
+llvm::Expected<guard::CheckResult> runGuarded(llvm::StringRef path, const Target &target,
+                                              const guard::CheckOptions &options = {});
 
 } // namespace astra::test
