@@ -36,7 +36,9 @@ struct Random {
   }
 };
 
-template <class T> void put(std::string &bytes, T value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof(T)); }
+template <class T> void put(std::string &bytes, T value) {
+  bytes.append(reinterpret_cast<const char *>(&value), sizeof(T));
+}
 
 /// Small numbers of all kinds; every code of small types.
 void putElement(std::string &bytes, int32_t dtype, Random &random) {
@@ -202,12 +204,15 @@ void Machine::compare(const astra_entry *entry, const Dims &dims, uint64_t numbe
     for (size_t i = 0; i < all[2].size(); i++)
       if (all[k][i] != all[2][i]) {
         const fmt::Entry &e = *entry->table;
-        std::string what = i < e.outputs()->size()
-                               ? "output " + e.outputs()->Get(uint32_t(i))->name()->str()
-                               : "state " + manifest().states()->Get(e.writes()->Get(uint32_t(i) - e.outputs()->size()))->name()->str();
+        std::string what =
+            i < e.outputs()->size()
+                ? "output " + e.outputs()->Get(uint32_t(i))->name()->str()
+                : "state " +
+                      manifest().states()->Get(e.writes()->Get(uint32_t(i) - e.outputs()->size()))->name()->str();
         result.findings.push_back(where + ": " + what + " of " + std::to_string(all[2][i].size()) +
                                   " bytes has other bytes where buffers " + (k == 0 ? "end" : "begin") +
-                                  " at guard pages than where they do not (" + astra_loaded_target(loaded.handle) + ")");
+                                  " at guard pages than where they do not (" + astra_loaded_target(loaded.handle) +
+                                  ")");
         return;
       }
 }
@@ -252,7 +257,8 @@ void Machine::run() {
     }
   }
   for (auto &[key, finding] : device->findings)
-    result.findings.push_back(finding.sentence + (finding.calls > 1 ? " (" + std::to_string(finding.calls) + " times)" : ""));
+    result.findings.push_back(finding.sentence +
+                              (finding.calls > 1 ? " (" + std::to_string(finding.calls) + " times)" : ""));
   result.launches = device->launches;
 }
 

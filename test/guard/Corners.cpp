@@ -80,8 +80,7 @@ struct Maker {
     for (const fmt::Program *p : *e.routine()->programs())
       for (uint32_t i = 0; i < p->code()->size(); i++) {
         if (p->code_type()->GetEnum<fmt::Instr>(i) != fmt::Instr::Launch) continue;
-        const fmt::Kernel *k =
-            m.kernels()->Get(p->code()->GetAs<fmt::Launch>(i)->variants()->Get(0)->kernel());
+        const fmt::Kernel *k = m.kernels()->Get(p->code()->GetAs<fmt::Launch>(i)->variants()->Get(0)->kernel());
         int64_t most = 0, x;
         for (uint32_t number : {k->steps(), k->bytes()})
           if (number != kNone && value(number, dims, x)) most = std::max(most, x);

@@ -161,8 +161,7 @@ void call(void *arg) {
   int64_t items = g.launch.items, first = g.side == Side::Begin ? std::min<int64_t>(1, items) : items,
           middle = first + (items - first) / 2, ends[] = {first, middle, items}, from = 0;
   for (int64_t end : ends) {
-    if (from < end)
-      kernel(g.arguments.data(), reinterpret_cast<const int64_t *>(g.dims->at), g.scratch->at, from, end);
+    if (from < end) kernel(g.arguments.data(), reinterpret_cast<const int64_t *>(g.dims->at), g.scratch->at, from, end);
     from = end;
   }
 }
@@ -197,8 +196,7 @@ Status launchGuarded(astra_device *handle, const Launch &l, astra_diag *diag) {
   if (device.mode == Mode::Ordinary) return cpuDevice.launch(handle, l, diag);
   uint64_t bytes = l.scratchStride;
   if (device.session)
-    if (Status s =
-            evaluateBytes(device.session->loaded->bundle->manifest(), l.code->scratch(), l.dims, bytes, diag))
+    if (Status s = evaluateBytes(device.session->loaded->bundle->manifest(), l.code->scratch(), l.dims, bytes, diag))
       return s;
   return Guarded(device, l, bytes).run(diag);
 }

@@ -30,9 +30,9 @@ struct GuardedDevice : astra_device {
   ~GuardedDevice();
 
   Mode mode = Mode::Ordinary;
-  const astra_session *session = nullptr; ///< whose buffers have names
-  uint64_t launches = 0;                  ///< between guard pages
-  uint64_t leftInCall = 0;                ///< launches until a call is refused
+  const astra_session *session = nullptr;  ///< whose buffers have names
+  uint64_t launches = 0;                   ///< between guard pages
+  uint64_t leftInCall = 0;                 ///< launches until a call is refused
   std::map<std::string, Finding> findings; ///< by kernel, buffer and side
 
   /// The plan's text form is of the code that runs.

@@ -17,17 +17,25 @@ int main(int argc, char **argv) try {
   std::vector<std::string> paths, levels;
   for (int i = 1; i < argc; i++) {
     std::string word = argv[i], value = word.substr(word.find('=') + 1);
-    if (!word.starts_with("--")) paths.push_back(word);
+    if (!word.starts_with("--"))
+      paths.push_back(word);
     else if (word.starts_with("--levels=")) {
       std::istringstream list(value);
       for (std::string level; std::getline(list, level, ',');) levels.push_back(level);
-    } else if (word.starts_with("--corners=")) options.corners = std::strtoull(value.c_str(), nullptr, 10);
-    else if (word.starts_with("--cost=")) options.cost = std::strtoull(value.c_str(), nullptr, 10);
-    else if (word.starts_with("--launches=")) options.launches = std::strtoull(value.c_str(), nullptr, 10);
-    else if (word.starts_with("--seed=")) options.seed = std::strtoull(value.c_str(), nullptr, 10);
-    else if (word == "--no-params") options.params = false;
-    else if (word == "--verbose") options.verbose = true;
-    else return fprintf(stderr, "guarded-run: unknown option %s\n", word.c_str()), 2;
+    } else if (word.starts_with("--corners="))
+      options.corners = std::strtoull(value.c_str(), nullptr, 10);
+    else if (word.starts_with("--cost="))
+      options.cost = std::strtoull(value.c_str(), nullptr, 10);
+    else if (word.starts_with("--launches="))
+      options.launches = std::strtoull(value.c_str(), nullptr, 10);
+    else if (word.starts_with("--seed="))
+      options.seed = std::strtoull(value.c_str(), nullptr, 10);
+    else if (word == "--no-params")
+      options.params = false;
+    else if (word == "--verbose")
+      options.verbose = true;
+    else
+      return fprintf(stderr, "guarded-run: unknown option %s\n", word.c_str()), 2;
   }
   CheckResult all;
   for (const std::string &path : paths)

@@ -101,8 +101,7 @@ static void onFault(int signal, siginfo_t *info, [[maybe_unused]] void *context)
 
 bool astra::guard::survives(void (*run)(void *), void *arg, Fault &fault) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
-  struct sigaction mine {
-  }, before[3];
+  struct sigaction mine{}, before[3];
   mine.sa_sigaction = onFault;
   mine.sa_flags = SA_SIGINFO | SA_NODEFER;
   for (int i = 0; i < 3; i++) sigaction(signals[i], &mine, &before[i]);

@@ -4,6 +4,8 @@ Takes:    a folder of models (make.py and export.py write such), the folder of t
 Gives:    one line for each model and size: the largest difference from ONNX Runtime over the largest magnitude of the output, and how much of the output
           follows the input; the time of import and compilation, the size of the bundle; and a table. Exit code 4 where a difference exceeds 1e-4 (integers
           and bools: 0), where an output does not depend on the input, or where levels or numbers of threads give other bytes.
+          Kernels of the levels that this machine has run between guard pages too (test/guard), where no GPU is emulated; with
+          ASTRA_NIGHTLY also under bounds of the dims beside the sizes of tiles.
 Keeps:    the bundles, beside the models: one for all sizes.
 Does not: make the models; import PyTorch.
 
@@ -30,9 +32,11 @@ from cases import MODELS, inputs, label
 
 sys.path.append(str(Path(__file__).parents[1] / "e2e"))
 from executed import Executed
+from guarded import NIGHTLY, Guarded
 
 LEVELS = ["x86-64-v3", "x86-64-v4"]
 TOLERANCE = 1e-4
+TILES = (3, 4, 6, 14, 16)
 LEAST_SPREAD = 0.05  # an output that changes less from input to input says nothing about the network
 
 
@@ -42,7 +46,7 @@ def levels_here():
     return [level for level in LEVELS if level != "x86-64-v4" or "avx512vl" in flags.split()]
 
 
-executed = Executed()
+executed, guarded = Executed(), Guarded()
 
 
 def run(program, bundle, values, names, options):
@@ -87,6 +91,10 @@ class Check:
         if not self.faults:
             for number, sizes in enumerate(MODELS[name].sizes):
                 self.compare(sizes, number == 0)
+            if not gpus:
+                self.guard(self.bundle)
+                for tile in TILES if NIGHTLY else ():
+                    self.guard_within(tile)
         self.result["faults"] = self.faults
 
     def compile(self, keep):
@@ -109,6 +117,25 @@ class Check:
         self.result["bundle_bytes"] = self.bundle.stat().st_size
         self.result["pass_ms"] = {line.rsplit(None, 2)[0]: float(line.rsplit(None, 2)[1]) for line in done.stderr.splitlines() if line.endswith(" ms")}
         print(f"{self.name}: compiled for {', '.join(targets)} in {self.result['compile_seconds']} s, {self.bundle.stat().st_size} bytes", flush=True)
+
+    def guard(self, bundle):
+        """No kernel leaves its buffers at the corners of the dims."""
+        many = ["--corners=12", "--cost=50000000000"] if NIGHTLY else ["--corners=3", "--cost=0"]
+        wrong = guarded.check([self.programs / "guarded-run"], bundle, f"--levels={','.join(self.levels)}", *many)
+        if wrong:
+            self.fault(wrong)
+
+    def guard_within(self, most):
+        """The same of a bundle whose dims are at most so large."""
+        dims = {name: f"{bounds.split('..')[0]}..{most}" for name, bounds in MODELS[self.name].dims.items()}
+        bundle = self.folder / f"{self.name}.{most}.astra"
+        command = [self.programs / "astra-compile", self.folder / f"{self.name}.onnx", "-o", bundle, "-j2"]
+        command += ["--target=" + ",".join(f"cpu:{level}" for level in self.levels), *(f"--dim={n}={b}" for n, b in dims.items())]
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        if done.returncode:
+            return self.fault(f"does not compile with dims up to {most}: " + done.stderr.strip())
+        self.guard(bundle)
+        bundle.unlink()
 
     def fault(self, text):
         print(f"{self.name}: {text}", flush=True)
@@ -170,6 +197,8 @@ def main():
     results = [Check(name, folder, programs, levels, option.get("aarch64"), gpus, "keep-bundles" in option).result for name in names]
     table(results)
     executed.show("networks")
+    if guarded.counts:
+        guarded.show()
     if "json" in option:
         Path(option["json"]).write_text(json.dumps(results, indent=1) + "\n")
     sys.exit(4 if any(result["faults"] for result in results) else 0)

@@ -2,6 +2,7 @@
 #include "Run.h"
 #include "../HostLevel.h"
 #include "astra/IR/Eval.h"
+#include "guard/Regions.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -44,42 +45,60 @@ static int64_t itemsOf(Context &c, const Job &j, llvm::ArrayRef<UOpRef> dims) {
 
 using KernelFunction = void (*)(void *const *, const int64_t *, void *, int64_t, int64_t);
 
-/// A buffer whose end is the end of what may be touched.
-class Guarded {
-public:
-  explicit Guarded(std::vector<uint8_t> &bytes) : bytes(bytes), room((bytes.size() + page - 1) / page * page) {
-    base =
-        static_cast<uint8_t *>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    EXPECT_EQ(mprotect(base + room, page, PROT_NONE), 0);
-    std::copy(bytes.begin(), bytes.end(), data());
-  }
-  ~Guarded() {
-    std::copy(data(), data() + bytes.size(), bytes.begin());
-    munmap(base, room + page);
-  }
-  uint8_t *data() const { return base + room - bytes.size(); }
+/// A job's buffers between guard pages, and its kernel's call.
+struct GuardedCall {
+  Job &job;
+  KernelFunction function;
+  int64_t items;
+  std::vector<void *> buffers;
+  uint8_t *scratch;
 
-private:
-  static constexpr size_t page = 4096;
-  std::vector<uint8_t> &bytes;
-  size_t room;
-  uint8_t *base;
+  static void run(void *arg) {
+    auto &g = *static_cast<GuardedCall *>(arg);
+    for (int64_t p = 0; p < g.job.parts; ++p) {
+      int64_t first = g.items * p / g.job.parts, last = g.items * (p + 1) / g.job.parts;
+      if (first < last) g.function(g.buffers.data(), g.job.dims.data(), g.scratch, first, last);
+    }
+  }
 };
 
-static void call(Context &c, Job &j, const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, KernelFunction f) {
-  std::vector<std::unique_ptr<Guarded>> guarded;
-  std::vector<void *> buffers;
-  for (auto &b : j.buffers) {
-    guarded.push_back(std::make_unique<Guarded>(b));
-    buffers.push_back(guarded.back()->data());
+/// Runs it with buffers that begin at a guard page, then with buffers that end at one; a sentence if it leaves one.
+static std::string call(Context &c, Job &j, const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, KernelFunction f) {
+  std::vector<std::vector<uint8_t>> first;
+  for (guard::Side side : {guard::Side::Begin, guard::Side::End}) {
+    guard::Regions regions;
+    GuardedCall g{j, f, itemsOf(c, j, dims), {}, nullptr};
+    for (auto &b : j.buffers) {
+      guard::Region &region = regions.take(b.size());
+      g.buffers.push_back(region.place(b.size(), side, 1));
+      llvm::copy(b, region.at);
+    }
+    g.scratch = regions.take(k.linear.scratchBytes).place(k.linear.scratchBytes, side, 64);
+    guard::Fault fault;
+    bool fine = guard::survives(GuardedCall::run, &g, fault);
+    for (size_t i = 0; i < regions.used().size(); ++i) {
+      const guard::Region &region = *regions.used()[i];
+      int64_t before = 0, behind = 0;
+      if (fine ? region.untouched(before, behind) : &region != regions.around(fault.address)) continue;
+      int64_t from = fault.address - region.at;
+      return "a kernel leaves " +
+             (i < j.buffers.size() ? "buffer " + std::to_string(i) : std::string("its scratch memory")) + " of " +
+             std::to_string(region.bytes) + " bytes: " +
+             (fine ? "it writes " + std::to_string(before ? -before : int64_t(region.bytes) + behind - 1)
+                   : "it touches " + std::to_string(from)) +
+             " bytes from the beginning";
+    }
+    if (!fine) return "a kernel faults at an address that is near no buffer";
+    for (size_t i = 0; i < j.buffers.size(); ++i) {
+      std::vector<uint8_t> bytes(regions.used()[i]->at, regions.used()[i]->at + j.buffers[i].size());
+      if (side == guard::Side::Begin)
+        first.push_back(std::move(bytes));
+      else if ((j.buffers[i] = std::move(bytes)) != first[i])
+        return "buffer " + std::to_string(i) +
+               " gets other bytes where buffers begin than where they end at a guard page";
+    }
   }
-  void *scratch = aligned_alloc(64, (k.linear.scratchBytes + 127) / 64 * 64);
-  int64_t items = itemsOf(c, j, dims);
-  for (int64_t p = 0; p < j.parts; ++p) {
-    int64_t first = items * p / j.parts, last = items * (p + 1) / j.parts;
-    if (first < last) f(buffers.data(), j.dims.data(), scratch, first, last);
-  }
-  free(scratch);
+  return "";
 }
 
 static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &image, llvm::ArrayRef<LinearKernel> kernels,
@@ -89,11 +108,14 @@ static std::string runHere(Context &c, std::vector<Job> &jobs, const Image &imag
   if (code == MAP_FAILED) return "mmap failed";
   memcpy(code, image.bytes.data(), size);
   if (mprotect(code, size, PROT_READ | PROT_EXEC)) return "mprotect failed";
-  for (size_t i = 0; i < jobs.size(); ++i)
-    call(c, jobs[i], kernels[i], dims,
-         reinterpret_cast<KernelFunction>(static_cast<uint8_t *>(code) + image.offsets[i]));
+  std::string why;
+  for (size_t i = 0; i < jobs.size() && why.empty(); ++i) {
+    why = call(c, jobs[i], kernels[i], dims,
+               reinterpret_cast<KernelFunction>(static_cast<uint8_t *>(code) + image.offsets[i]));
+    if (!why.empty()) why = "job " + std::to_string(i) + " (" + jobs[i].kernel.name + "): " + why;
+  }
   munmap(code, size);
-  return "";
+  return why;
 }
 
 [[maybe_unused]] static std::string runEmulated(Context &c, std::vector<Job> &jobs, const Image &image,
@@ -195,8 +217,8 @@ std::string astra::test::runCompiled(Context &c, std::vector<Job> &jobs, llvm::S
   if (llvm::sys::ExecuteAndWait(*program, args)) why = compiler.str() + " failed";
   void *handle = why.empty() ? dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   if (why.empty() && !handle) why = dlerror();
-  for (size_t i = 0; handle && i < jobs.size(); ++i)
-    call(c, jobs[i], kernels[i], dims, reinterpret_cast<KernelFunction>(dlsym(handle, names[i].c_str())));
+  for (size_t i = 0; handle && i < jobs.size() && why.empty(); ++i)
+    why = call(c, jobs[i], kernels[i], dims, reinterpret_cast<KernelFunction>(dlsym(handle, names[i].c_str())));
   if (handle) dlclose(handle);
   llvm::sys::fs::remove_directories(dir);
   return why;
