@@ -67,9 +67,10 @@ protected:
   CheckResult check(llvm::function_ref<void(fmt::ManifestT &)> change) {
     const Target &target = *targetNamed("cpu:x86-64-v3");
     if (!test::canRun(target)) return {};
-    Module m = llvm::cantFail(parse("module @m {\n  dim n in 1..8\n  entry @main(%x : f32[n, 3]) -> (%y : f32[n, 3]) {\n"
-                                    "    %y = add %x, %x\n  }\n}\n",
-                                    "m.uop"));
+    Module m =
+        llvm::cantFail(parse("module @m {\n  dim n in 1..8\n  entry @main(%x : f32[n, 3]) -> (%y : f32[n, 3]) {\n"
+                             "    %y = add %x, %x\n  }\n}\n",
+                             "m.uop"));
     llvm::cantFail(test::prepare(m));
     Schedule s = llvm::cantFail(schedule(m));
     std::vector<CompiledTarget> code;
@@ -109,7 +110,8 @@ TEST_F(Bundles, ABufferThatIsShorterThanItsKernelTakesIt) {
   ASSERT_FALSE(r.findings.empty());
   std::string all;
   for (const std::string &f : r.findings) all += f + "\n";
-  for (const char *part : {"of cpu:x86-64-v3 under plan '", "items of n=1, stores at byte 0 behind the end of argument 1 (output y, 8 bytes)",
+  for (const char *part : {"of cpu:x86-64-v3 under plan '",
+                           "items of n=1, stores at byte 0 behind the end of argument 1 (output y, 8 bytes)",
                            "buffers end at a guard page", "buffers begin at a guard page"})
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }
@@ -118,7 +120,8 @@ TEST_F(Bundles, AStoreIntoAnInput) {
   CheckResult r = check([](fmt::ManifestT &m) { m.kernels[0]->access[1] = fmt::Access::Read; });
   if (r.modules == 0) GTEST_SKIP() << "this machine does not run the level";
   ASSERT_FALSE(r.findings.empty());
-  EXPECT_NE(r.findings[0].find("stores into what it says to read only: argument 1"), std::string::npos) << r.findings[0];
+  EXPECT_NE(r.findings[0].find("stores into what it says to read only: argument 1"), std::string::npos)
+      << r.findings[0];
 }
 
 } // namespace
