@@ -140,6 +140,10 @@ struct Maker {
 Error astra::runDirectives(Module &m) {
   while (!m.directives.empty()) {
     const Directive &d = m.directives.front();
+    if (m.stage != Stage::Graph)
+      return llvm::createStringError(Twine(transformName(d.transform)) + " @" + d.name +
+                                     ": the module is past the numerics stage, where functions are arithmetic that is "
+                                     "not differentiated; expected the text from before that stage");
     const Entry *of = m.entry(d.of);
     if (!of)
       return llvm::createStringError(Twine(transformName(d.transform)) + " @" + d.name + ": no entry is called @" +

@@ -23,7 +23,12 @@ public:
 
   bool module() {
     if (!acceptWord("module")) return fail("expected: module @name {, " + found());
-    if (!name(Kind::Global, "the module's name: @name", m.name) || !expect("{")) return false;
+    if (!name(Kind::Global, "the module's name: @name", m.name)) return false;
+    if (acceptWord("after")) {
+      if (!acceptWord("numerics")) return fail("expected numerics, the stage that the module has passed, " + found());
+      m.stage = Stage::Numbers;
+    }
+    if (!expect("{")) return false;
     while (!accept("}")) {
       const char *at = tok.at;
       StringRef word;
@@ -70,6 +75,10 @@ private:
   }
   bool param() {
     Param p;
+    if (acceptWord("fixed"))
+      p.kind = ParamKind::Fixed;
+    else if (acceptWord("constant"))
+      p.kind = ParamKind::Constant;
     if (!declare(Op::Param, p.value)) return false;
     if (tok.isMark("=") && !data(p.value, p.data, &p)) return false;
     m.params.push_back(std::move(p));

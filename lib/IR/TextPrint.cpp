@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace astra;
 using Names = llvm::DenseMap<UOpRef, std::string>;
@@ -267,11 +268,20 @@ std::string dimDeclaration(UOpRef d) {
   return quoted(d->str) + " in " + std::to_string(d->lo) + ".." + std::to_string(d->hi);
 }
 
+const char *paramKindWord(ParamKind kind) {
+  switch (kind) {
+  case ParamKind::Weight: return "";
+  case ParamKind::Fixed: return "fixed ";
+  case ParamKind::Constant: return "constant ";
+  }
+  llvm_unreachable("a kind of parameter");
+}
+
 class ModulePrinter {
 public:
   ModulePrinter(const Module &m, const PrintOptions &options) : m(m), options(options) {}
   std::string print() {
-    out = "module @" + quoted(m.name) + " {\n";
+    out = "module @" + quoted(m.name) + (m.stage == Stage::Graph ? " {\n" : " after numerics {\n");
     for (UOpRef d : m.dims) {
       out += "  dim " + dimDeclaration(d) + "\n";
       moduleDims.insert(d);
@@ -286,7 +296,8 @@ public:
     }
     for (const Param &p : m.params) {
       outside[p.value] = "@" + quoted(p.value->str);
-      out += "  param " + outside[p.value] + " : " + header.type(p.value->dtype, p.value->shape);
+      out += std::string("  param ") + paramKindWord(p.kind) + outside[p.value] + " : " +
+             header.type(p.value->dtype, p.value->shape);
       if (!p.file.empty())
         out += " = file(" + string(p.file) + ", " + string(p.tensor) + ")";
       else if (p.data)

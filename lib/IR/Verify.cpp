@@ -86,7 +86,8 @@ private:
       if (!names.insert(d.name).second) return fail("two entries are called @" + d.name);
       if (stage != Stage::Graph)
         return fail(Twine(transformName(d.transform)) + " @" + d.name +
-                    " is left after the numerics stage (the pass grad makes the entry)");
+                    " is left after the numerics stage, where functions are arithmetic that is not differentiated: ask "
+                    "for it in the text from before that stage (the pass grad makes the entry)");
     }
     return Error::success();
   }

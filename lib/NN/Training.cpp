@@ -131,6 +131,9 @@ static llvm::Expected<Entry> initEntry(Builder &b, const TrainingOptions &option
 }
 
 llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
+  if (m.stage != Stage::Graph)
+    return fail("the module is past the numerics stage, where functions are arithmetic that is not differentiated; "
+                "expected the text from before that stage");
   Context &c = m.ctx();
   Builder b(c);
   const Entry *main = m.entry("main"), *behaviour = m.entry("forward");

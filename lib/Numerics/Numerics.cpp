@@ -36,9 +36,9 @@ static llvm::Error checkBorder(UOpRef n) {
 }
 
 namespace {
-class Stage {
+class Lowering {
 public:
-  explicit Stage(Module &m) : m(m), b(m.ctx()), nan(b) {}
+  explicit Lowering(Module &m) : m(m), b(m.ctx()), nan(b) {}
 
   void add(ArrayRef<UOpRef> roots) {
     for (UOpRef n : topoSort(roots)) {
@@ -111,7 +111,7 @@ static void readOutputs(Module &m, Entry &e) {
 llvm::Error astra::runNumerics(Module &m) {
   splitComplex(m);
   widenSubByte(m);
-  Stage stage(m);
+  Lowering stage(m);
   std::vector<UOpRef> roots = allRoots(m);
   for (UOpRef f : functionsOf(roots)) stage.add(f);
   stage.add(roots);
@@ -122,6 +122,7 @@ llvm::Error astra::runNumerics(Module &m) {
   }
   for (StateVar &s : m.states) canonicalizeInitial(s);
   for (Equation &e : m.equations) e = {stage.of(e.left), stage.of(e.right)};
+  m.stage = Stage::Numbers;
   return llvm::Error::success();
 }
 

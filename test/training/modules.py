@@ -94,7 +94,7 @@ def drawn(net, inputs, flags=()):
                           input_names=[f"in{k}" for k in range(len(inputs))], output_names=["y"])  # fmt: skip
     said = done("astra-compile", "m.onnx", "-o", "m.astra", "--train", "--predict=y", "--loss=mse", "--target=cpu:" + LEVELS[0], "--print-after=load",
                 *flags).stderr  # fmt: skip
-    places = {n.strip('"'): k for k, n in enumerate(re.findall(r'^  param @("[^"]*"|\S+) :', said, re.M))}
+    places = {n.strip('"'): k for k, n in enumerate(re.findall(r'^  param (?:fixed |constant )?@("[^"]*"|\S+) :', said, re.M))}
     names = [n for n, _ in net.named_parameters(remove_duplicate=False) if n in places]
     np.save("seed.npy", np.array(SEED, np.uint32))
     done("astra-run", "m.astra", "--entry=init", "--input=seed=seed.npy", *(f"--get-state={n}=s{k}.npy" for k, n in enumerate(names)))

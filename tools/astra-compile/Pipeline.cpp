@@ -430,8 +430,7 @@ Error Pipeline::compile() {
   auto moduleText = [&] { return print(m); };
   if (Error e = end("load", ".uop", moduleText)) return e;
 
-  Stage stage = Stage::Graph;
-  if (Error e = verify(m, stage)) return e;
+  if (Error e = verify(m, m.stage)) return e;
   for (const Param &p : m.params)
     if (!all_of(p.value->shape, [](UOpRef extent) { return extent->isConst(); }))
       return createStringError("parameter '" + p.value->str + "' has the shape " +
@@ -455,9 +454,8 @@ Error Pipeline::compile() {
     if (!p.standard) continue;
     begin(p.name);
     if (Error e = p.run(m, passOptions)) return e;
-    stage = p.gives.value_or(stage);
     if (o.verifyEach) {
-      Error e = verify(m, stage);
+      Error e = verify(m, m.stage);
       if (!e && p.check) e = p.check(m);
       if (e) return createStringError("after %s: %s", p.name, toString(std::move(e)).c_str());
     }

@@ -131,7 +131,7 @@ static int runKernelMode(llvm::StringRef text, const std::string &file, const Pa
 }
 
 /// Runs the passes; an error says which one failed.
-static llvm::Error runPasses(Module &m, llvm::ArrayRef<const Pass *> list, Stage stage, PassOptions &options,
+static llvm::Error runPasses(Module &m, llvm::ArrayRef<const Pass *> list, PassOptions &options,
                              const PrintOptions &form) {
   auto fail = [](const Pass *p, const char *when, llvm::Error e) {
     return llvm::createStringError(std::string(when) + p->name + ": " + llvm::toString(std::move(e)));
@@ -150,9 +150,8 @@ static llvm::Error runPasses(Module &m, llvm::ArrayRef<const Pass *> list, Stage
     if (auto e = p->run(m, options)) return fail(p, "", std::move(e));
     std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     if (o.timePasses) llvm::errs() << llvm::format("%-20s %10.3f ms\n", p->name, time.count());
-    stage = p->gives.value_or(stage);
     if (o.verifyEach) {
-      if (auto e = verify(m, stage)) return fail(p, "after ", std::move(e));
+      if (auto e = verify(m, m.stage)) return fail(p, "after ", std::move(e));
       if (p->check)
         if (auto e = p->check(m)) return fail(p, "after ", std::move(e));
     }
@@ -183,16 +182,15 @@ static int run(const std::string &file) {
   if (!list) return tool::Usage;
   auto m = parse((*buffer)->getBuffer(), file);
   if (!m) return failure(llvm::toString(m.takeError()));
-  Stage stage = Stage::Graph;
-  for (const Pass &p : passes()) { // text that enters behind a pass is what that pass gives
+  for (const Pass &p : passes()) { // text that enters behind a pass is what that pass gives, whether it says so or not
     if (o.startAt.empty() || o.startAt == p.name) break;
-    if (p.standard) stage = p.gives.value_or(stage);
+    if (p.standard && p.gives) m->stage = std::max(m->stage, *p.gives);
   }
-  if (auto e = verify(*m, stage)) return failure(file + ": " + llvm::toString(std::move(e)));
+  if (auto e = verify(*m, m->stage)) return failure(file + ": " + llvm::toString(std::move(e)));
   PrintOptions form;
   form.data = !o.noData;
   form.types = !o.noTypes;
-  if (auto e = runPasses(*m, *list, stage, options, form)) return failure(llvm::toString(std::move(e)));
+  if (auto e = runPasses(*m, *list, options, form)) return failure(llvm::toString(std::move(e)));
   if (o.eval) {
     auto e = evaluate(*m, o.request, llvm::outs());
     return e ? failure(llvm::toString(std::move(e))) : tool::Ok;

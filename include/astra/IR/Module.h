@@ -13,10 +13,24 @@ namespace astra {
 /// Row-major bytes, shared and never written.
 using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
 
+/// What a module or a kernel has been through; each stage has rules of its own (Verify.h).
+enum class Stage : uint8_t {
+  Graph,    // from the front doors to the numerics stage
+  Numbers,  // after the numerics stage: no functions, no random bits
+  Kernel,   // lowered kernels: ranges of all kinds
+  Expanded, // kernels without vector and unroll ranges
+};
+
+enum class ParamKind : uint8_t {
+  Weight,   // what a training replaces
+  Fixed,    // a tensor of the model that no training changes: a buffer
+  Constant, // computed while importing, or written inside of the graph: no file of weights has it
+};
 struct Param {
   UOpRef value;             // the `param` node; its str is the name
   Bytes data;               // empty pointer: must be set at run time
   std::string file, tensor; // where unchanged data was read from, if the text named it: printed instead of the bytes
+  ParamKind kind = ParamKind::Weight;
 };
 struct StateVar {
   UOpRef value;  // the `state` node
@@ -84,6 +98,7 @@ private:
 struct Module {
   std::shared_ptr<Context> context = std::make_shared<Context>();
   std::string name = "module";
+  Stage stage = Stage::Graph; // Graph or Numbers: what needs the graph of an earlier stage is refused
   std::vector<UOpRef> dims; // `dim` nodes, in order of declaration; a dim that no input's shape binds is a host scalar
   std::vector<Param> params;
   std::vector<StateVar> states;

@@ -8,13 +8,6 @@
 
 namespace astra {
 
-enum class Stage : uint8_t {
-  Graph,    // from the front doors to the numerics stage
-  Numbers,  // after the numerics stage: no functions, no random bits
-  Kernel,   // lowered kernels: ranges of all kinds
-  Expanded, // kernels without vector and unroll ranges
-};
-
 /// Graph or Numbers. Names unique; dims, parameters and states declared; data of the right size; entries closed over
 /// their inputs; functions closed and called with what they take; state updates of the state's type.
 llvm::Error verify(const Module &m, Stage stage);
