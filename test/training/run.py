@@ -180,6 +180,25 @@ NONSMOOTH = [
     ("Selu", {}, [-0.0, 0, 2], [1.7580993, 1.7580993, 1.0507010]),
     ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}, [-4, -3, 0, 3, 4], [0, 0, 1 / 6, 0, 0]),
     ("HardSwish", {}, [-4, -3, 0, 3, 4], [0, 0, 0.5, 1, 1]),
+    ("Sign", {}, [-1, -0.0, 0, 2], [0, 0, 0, 0]),
+    ("Mod", {"inputs": (3,), "fmod": 1}, [0, -0.0, 3, -4, 1], [1, 1, 1, 1, 1]),
+    ("Abs", {}, [-1, -0.0, 0, 2], [-1, 0, 0, 1]),
+    ("Round", {}, [0.5, 1], [0, 0]),
+    ("ThresholdedRelu", {"alpha": 1.0}, [0, 1, 2], [0, 0, 1]),
+    ("Shrink", {"lambd": 0.5, "bias": 0.5}, [-0.5, 0, 0.5, 1], [0, 0, 0, 1]),
+    ("Softsign", {}, [-1, -0.0, 0, 2], [1 / 4, 1, 1, 1 / 9]),
+    ("Pow", {"inputs": (1.5,)}, [0, 1], [0, 1.5]),
+    ("Pow", {"inputs": (0,)}, [0, 1], [0, 0]),
+    ("ReduceL1", {"keepdims": 1, "axes": (1,)}, [0, -1], [0, -1]),
+    ("ReduceProd", {"keepdims": 1, "axes": (1,)}, [0, 2, 3], [6, 0, 0]),
+    ("LpPool", {"kernel_shape": [2], "strides": [2]}, [[0, 0, 3, 4]], [[0, 0, 0.6, 0.8]]),
+    ("GlobalLpPool", {}, [[0, 0], [3, 4]], [[0, 0], [0.6, 0.8]]),
+    # Not as in PyTorch: docs/autograd.md.
+    ("LpNormalization", {"axis": 1}, [0, 0], [0, 0]),
+    ("LpNormalization", {"axis": 1, "p": 1}, [0, 0], [0, 0]),
+    ("MeanVarianceNormalization", {"axes": [1]}, [1, 1], [0, 0]),
+    ("MaxPool", {"kernel_shape": [2], "strides": [2]}, [[1, 1, 0, 2]], [[0.5, 0.5, 0, 1]]),
+    ("Det", {}, [[0, 0], [0, 4]], [[4, 0], [0, 0]]),
     ("ReduceL2", {"keepdims": 1, "axes": (1,)}, [0, 0], [0, 0]),
     ("ReduceL2", {"keepdims": 1, "axes": (1,)}, [3, 4], [0.6, 0.8]),
 ]
@@ -191,9 +210,9 @@ def gradient_of(op, attributes, points, loss, target):
     value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
     constants = [helper.make_node("Constant", [], [f"c{i}"], value_float=float(c))
                  for i, c in enumerate(attributes.get("inputs", ()))]  # fmt: skip
-    if "axes" in attributes:
+    if isinstance(attributes.get("axes"), tuple):
         constants = [helper.make_node("Constant", [], ["c0"], value_ints=attributes["axes"])]
-    plain = {k: v for k, v in attributes.items() if k not in ("inputs", "axes")}
+    plain = {k: v for k, v in attributes.items() if k != "inputs" and not isinstance(v, tuple)}
     nodes = [helper.make_node("Add", ["x", "w"], ["a"]), *constants,
              helper.make_node(op, ["a", *(c.output[0] for c in constants)], ["y"], **plain)]  # fmt: skip
     graph = helper.make_graph(nodes, "g", [value("x", *w.shape)], [value("y", 1, None)], [numpy_helper.from_array(w, "w")])
@@ -206,8 +225,9 @@ def gradient_of(op, attributes, points, loss, target):
 def nonsmooth_points():
     """At points where a model's op or a loss has several slopes, PyTorch's is taken; none is a NaN."""
     for op, attributes, points, slopes in NONSMOOTH:
-        size = 1 if "axes" in attributes else len(points)
-        below = np.full((1, size), -100, np.float32)  # l1 has the slope 1
+        shape = {"LpPool": (1, 1, 2), "MaxPool": (1, 1, 2), "GlobalLpPool": (1, 2, 1), "Det": (1,)}.get(op)
+        shape = shape or (1, 1 if isinstance(attributes.get("axes"), tuple) else len(points))
+        below = np.full(shape, -100, np.float32)  # l1 has the slope 1
         found = gradient_of(op, attributes, points, "l1(sum=1)", below)
         expect((found[np.array([slopes]) == 0] == 0).all(), f"{op} {attributes}: {found}, expected {slopes}")
         if any(slopes):
@@ -220,6 +240,49 @@ def nonsmooth_points():
         ("multi_margin(sum=1)", [1, 0, 0.5], np.array([0]), [-1 / 3, 0, 1 / 3]),
     ]:
         near(gradient_of("Identity", {}, points, loss, target), np.array([slopes]), 1e-6, f"{loss} {points}")
+
+
+# Of grid_sample in PyTorch 2.15, f64: the gradient by x of the grid, where the image is PICTURE and y stands at row 1.
+PICTURE = [[1, 2, 4, 7, 11], [3, 9, 5, 6, 2], [8, 1, 0, 4, 3], [2, 2, 9, 1, 5], [6, 3, 7, 8, 4]]
+COLUMNS = [-6, -5, -4, -2, -1, -0.5, 0, 1, 3, 4, 4.5, 5, 7, 9]
+GRIDS = {
+    ("linear", "zeros", 1): [0.0, 0.0, 0.0, 0.0, 6.0, 6.0, 12.0, -8.0, -8.0, -4.0, -4.0, 0.0, 0.0, 0.0],
+    ("linear", "zeros", 0): [0.0, 0.0, 0.0, 0.0, 7.5, 7.5, 7.5, -10.0, -10.0, -5.0, -5.0, 0.0, 0.0, 0.0],
+    ("linear", "border", 1): [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -8.0, -8.0, -0.0, -0.0, -0.0, -0.0, -0.0],
+    ("linear", "border", 0): [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -10.0, -10.0, -0.0, -0.0, -0.0, -0.0, -0.0],
+    ("linear", "reflection", 1): [2.0, -8.0, -0.0, -2.0, 8.0, -12.0, 0.0, -8.0, -8.0, -0.0, 8.0, 8.0, 8.0, -8.0],
+    ("linear", "reflection", 0): [-0.0, -0.0, 10.0, 10.0, 0.0, 0.0, 0.0, -10.0, -10.0, -0.0, -0.0, -0.0, -2.5, 0.0],
+    ("cubic", "zeros", 1): [0.0, 0.0, 0.0, 0.0, 4.5, 4.5, 13.5, 3.0, -4.5, -9.0, -3.0, -3.0, 0.0, 0.0],
+    ("cubic", "zeros", 0): [0.0, 0.0, 0.0, 0.0, 5.625, 5.625, 16.875, 3.75, -5.625, -11.25, -3.75, -3.75, 0.0, 0.0],
+}
+
+
+def grids_at_pixels():
+    """The gradient by a grid where it stands on pixels, at borders and beyond, and by the offsets of DeformConv."""
+    picture = np.array(PICTURE, np.float64).reshape(1, 1, 5, 5)
+    value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.DOUBLE, s)
+    for (mode, padding, align), slopes in GRIDS.items():
+        at = [(2 * c / 4 - 1, -0.5) if align else ((2 * c + 1) / 5 - 1, 3 / 5 - 1) for c in COLUMNS]
+        grid = numpy_helper.from_array(np.array(at).reshape(1, 1, -1, 2), "grid")
+        node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode=mode, padding_mode=padding, align_corners=align)
+        graph = helper.make_graph([node], "g", [value("x", 1, 1, 5, 5)], [value("y", 1, 1, 1, None)], [grid])
+        onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 20)]), "m.onnx")
+        compiled("m.onnx", "--train", "--loss=l1(sum=1)", "--optimizer=sgd(momentum=0.5)")
+        below = np.full((1, 1, 1, len(at)), -1e3)
+        _, after = call("train_step", {"x": picture, "target": below}, [], ["grid.mean"])
+        near(after["grid.mean"][0, 0, :, 0], np.array(slopes), 1e-9, f"{mode} {padding} {align}")
+    ramp = np.tile(np.arange(5, dtype=np.float32), (1, 1, 5, 1))
+    w, offsets = np.zeros((1, 1, 3, 3), np.float32), np.zeros((1, 18, 5, 5), np.float32)
+    w[0, 0, 1, 1] = 1
+    node = helper.make_node("DeformConv", ["x", "w", "o"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    inputs = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(offsets, "o")]
+    value = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    graph = helper.make_graph([node], "g", [value("x", 1, 1, 5, 5)], [value("y", 1, 1, 5, 5)], inputs)
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 19)]), "m.onnx")
+    compiled("m.onnx", "--train", "--loss=l1(sum=1)", "--optimizer=sgd(momentum=0.5)", "--freeze=w")
+    below = np.full((1, 1, 5, 5), -1e3, np.float32)
+    _, after = call("train_step", {"x": ramp, "target": below}, [], ["o.mean"])
+    near(after["o.mean"][0, 9], np.tile([1, 1, 1, 1, -4], (5, 1)), 1e-6, "the offsets of DeformConv")
 
 
 def softmax_rows():
@@ -317,7 +380,7 @@ def refused(flags, sentence):
 
 def main():
     tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero,
-             nonsmooth_points, softmax_rows, merged_parameters, halves_stay]  # fmt: skip
+             nonsmooth_points, grids_at_pixels, softmax_rows, merged_parameters, halves_stay]  # fmt: skip
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

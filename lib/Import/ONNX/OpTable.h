@@ -78,6 +78,8 @@ UOpRef withSoftmaxGradient(Node &n, UOpRef p, UOpRef x, llvm::function_ref<UOpRe
 /// exp(x - max) over its sum along the axes, which are neighbours.
 UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
+/// The root of a sum of squares; in the entry for training its gradient is 0 where the sum is 0, and not a NaN.
+UOpRef rootOfSquares(Node &n, UOpRef sum);
 /// sum / N over the axes, which stay with extent 1. x is of a float type.
 UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// The attribute, a number of ONNX's, as a dtype; Void when it is absent or 0.

@@ -31,6 +31,17 @@ UOpRef floatRemainder(Node &n, UOpRef x, UOpRef y) {
   return n.make(Op::CopySign, {n.cast(rest, x->dtype), x});
 }
 
+/// A remainder of x by y of one shape with PyTorch's gradients: that of x is the cotangent, also where the remainder is
+/// 0, and that of y the cotangent times -trunc(x / y), or -floor.
+UOpRef withGradient(Node &n, UOpRef rest, UOpRef x, UOpRef y, Op rounding) {
+  if (!rest || !n.training() || llvm::any_of(rest->shape, isDataDim)) return rest;
+  auto argument = [&](int64_t i) { return n.b.arg(i, rest->dtype, rest->shape); };
+  UOpRef g = argument(3), quotient = n.un(rounding, n.bin(Op::Div, argument(1), argument(2)));
+  UOpRef ofDivisor = n.un(Op::Neg, n.bin(Op::Mul, g, quotient));
+  if (!ofDivisor) return nullptr;
+  return n.c.make(Op::WithGradient, {rest, x, y}, {}, {}, DType::Void, {n.c.make(Op::Func, {g, ofDivisor}, {4})});
+}
+
 /// The same with the sign of y: x - floor(x / y) * y.
 UOpRef floorRemainder(Node &n, UOpRef x, UOpRef y) {
   UOpRef rest = floatRemainder(n, x, y), zero = n.literal(y, 0);
@@ -53,7 +64,9 @@ void mod(Node &n) {
   Dims dims = n.broadcastShape({x->shape, y->shape});
   x = n.broadcastTo(n.widen(x), dims);
   y = n.broadcastTo(n.widen(y), dims);
-  if (x && y) n.give(n.cast(truncating ? floatRemainder(n, x, y) : floorRemainder(n, x, y), n.in(0)->dtype));
+  if (!x || !y) return;
+  UOpRef rest = truncating ? floatRemainder(n, x, y) : floorRemainder(n, x, y);
+  n.give(n.cast(withGradient(n, rest, x, y, truncating ? Op::Trunc : Op::Floor), n.in(0)->dtype));
 }
 
 /// x^y of integers, y >= 0, modulo 2^width; where y < 0 the quotient 1 / x^-y rounded toward zero, and 0 for x = 0.

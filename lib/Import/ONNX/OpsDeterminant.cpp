@@ -41,8 +41,10 @@ void determinant(Node &n) {
     UOpRef lower = n.shrink(x, {zero, one, zero}, {count, rest, extent});
     UOpRef isChosen = n.bin(Op::Eq, n.bin(Op::Add, n.iota(DType::I64, {rest}, 0), 1), n.unsqueeze(row, {1}));
     lower = n.select(n.unsqueeze(isChosen, {2}), first, lower);
-    UOpRef factor = n.bin(Op::Div, n.shrink(lower, {zero, zero, zero}, {count, rest, one}), n.unsqueeze(pivot, {1, 2}));
-    UOpRef singular = n.unsqueeze(n.bin(Op::Eq, pivot, 0.0), {1, 2}); // the product is 0 already
+    UOpRef divisor = n.unsqueeze(pivot, {1, 2});
+    UOpRef singular = n.unsqueeze(n.bin(Op::Eq, pivot, 0.0), {1, 2});               // the product is 0 already
+    if (n.training()) divisor = n.select(singular, n.literal(divisor, 1), divisor); // no NaN in a gradient
+    UOpRef factor = n.bin(Op::Div, n.shrink(lower, {zero, zero, zero}, {count, rest, one}), divisor);
     factor = n.select(singular, n.literal(factor, 0), factor);
     x = n.bin(Op::Sub, n.shrink(lower, {zero, zero, one}, {count, rest, rest}),
               n.bin(Op::Mul, factor, n.shrink(top, {zero, zero, one}, {count, one, rest})));

@@ -240,9 +240,10 @@ void reciprocal(Node &n) {
   n.give(n.bin(Op::Div, n.literal(x, 1), x));
 }
 
+/// -1, 1, or x itself: a zero or a NaN, through which no gradient goes either.
 void sign(Node &n) {
-  UOpRef x = n.in(0), zero = n.literal(x, 0);
-  UOpRef positive = n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), x);
+  UOpRef x = n.in(0), zero = n.literal(x, 0), rest = x && isFloat(x->dtype) ? n.un(Op::Detach, x) : x;
+  UOpRef positive = n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), rest);
   bool isUnsigned = x && !isFloat(x->dtype) && !isSigned(x->dtype);
   n.give(isUnsigned ? positive : n.select(n.bin(Op::Lt, x, zero), n.literal(x, -1), positive));
 }

@@ -29,7 +29,7 @@ void localResponse(Node &n) {
   n.give(n.cast(n.bin(Op::Div, x, n.bin(Op::Pow, base, beta)), n.in(0)->dtype));
 }
 
-/// x over its norm along one axis; 0 where the norm is 0.
+/// x over its norm along one axis; 0 where the norm is 0, and there of the gradient 0.
 void lpNormalization(Node &n) {
   int64_t p = n.intAttr("p", 2);
   UOpRef x = n.widen(n.in(0));
@@ -38,9 +38,10 @@ void lpNormalization(Node &n) {
   int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
   if (n.failed()) return;
   UOpRef norm = n.reduce(ReduceKind::Sum, p == 1 ? n.un(Op::Abs, x) : n.bin(Op::Mul, x, x), {axis});
-  if (p == 2) norm = n.un(Op::Sqrt, norm);
-  UOpRef zero = n.literal(x, 0);
-  n.give(n.cast(n.select(n.bin(Op::Eq, norm, zero), zero, n.bin(Op::Div, x, norm)), n.in(0)->dtype));
+  if (p == 2) norm = rootOfSquares(n, norm);
+  UOpRef zero = n.literal(x, 0), none = n.bin(Op::Eq, norm, zero);
+  if (n.training()) norm = n.select(none, n.literal(x, 1), norm); // what is chosen away must be finite in a gradient
+  n.give(n.cast(n.select(none, zero, n.bin(Op::Div, x, norm)), n.in(0)->dtype));
 }
 
 /// (x - mean) / (deviation + 1e-9), as ONNX's function has it; the variance two-pass.
@@ -51,7 +52,7 @@ void meanVariance(Node &n) {
   Ints axes = n.axes(given, x->rank());
   if (n.failed()) return;
   UOpRef centred = n.bin(Op::Sub, x, mean(n, x, axes));
-  UOpRef deviation = n.un(Op::Sqrt, mean(n, n.bin(Op::Mul, centred, centred), axes));
+  UOpRef deviation = rootOfSquares(n, mean(n, n.bin(Op::Mul, centred, centred), axes));
   n.give(n.cast(n.bin(Op::Div, centred, n.bin(Op::Add, deviation, 1e-9)), n.in(0)->dtype));
 }
 

@@ -216,7 +216,7 @@ UOpRef powerOf(Node &n, UOpRef x, double p) {
   return p == 1 ? magnitude : p == 2 ? n.bin(Op::Mul, x, x) : n.bin(Op::Pow, magnitude, p);
 }
 UOpRef rootOf(Node &n, UOpRef x, double p) {
-  return p == 1 ? x : p == 2 ? n.un(Op::Sqrt, x) : n.bin(Op::Pow, x, 1 / p);
+  return p == 1 ? x : p == 2 ? rootOfSquares(n, x) : n.bin(Op::Pow, x, 1 / p);
 }
 
 /// A whole number from opset 2 on.

@@ -17,6 +17,14 @@ UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return axes.empty() ? x : n.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, n.fromIndex(count, x->dtype));
 }
 
+/// The root, which is taken of 1 where x is 0, so that no gradient is infinite.
+static UOpRef flatRoot(Node &n, UOpRef x) {
+  UOpRef none = n.bin(Op::Eq, x, 0.0);
+  return n.select(none, n.literal(x, 0), n.un(Op::Sqrt, n.select(none, n.literal(x, 1), x)));
+}
+
+UOpRef rootOfSquares(Node &n, UOpRef sum) { return n.training() ? flatRoot(n, sum) : n.un(Op::Sqrt, sum); }
+
 UOpRef shiftBy(Node &n, UOpRef most) { return n.un(Op::Detach, most); }
 
 UOpRef withSoftmaxGradient(Node &n, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum) {
@@ -64,12 +72,10 @@ UOpRef sumOfSquares(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 }
 /// Functions of integers are computed in f64; the way back truncates.
 UOpRef real(Node &n, UOpRef x) { return x && isInt(x->dtype) ? n.cast(x, DType::F64) : x; }
-/// The gradient of a row of zeros is 0, as in PyTorch: the root is taken of 1 there.
+/// The gradient of a row of zeros is 0, as in PyTorch.
 UOpRef euclidean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   UOpRef sum = real(n, sumOfSquares(n, x, axes));
-  if (!sum || !isFloat(sum->dtype)) return n.un(Op::Sqrt, sum);
-  UOpRef none = n.bin(Op::Eq, sum, 0.0);
-  return n.select(none, n.literal(sum, 0), n.un(Op::Sqrt, n.select(none, n.literal(sum, 1), sum)));
+  return sum && isFloat(sum->dtype) ? flatRoot(n, sum) : n.un(Op::Sqrt, sum);
 }
 UOpRef logOfSum(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   return n.un(Op::Log, real(n, n.reduce(ReduceKind::Sum, x, axes)));

@@ -68,7 +68,16 @@ Neighbours around(Node &n, UOpRef at, bool cubic, UOpRef extent, Outside outside
   UOpRef base = n.un(Op::Floor, at);
   UOpRef offset = n.reshape(n.iota(at->dtype, {taps[0]}, 0), taps);
   if (cubic) offset = n.bin(Op::Sub, offset, 1);
-  UOpRef distance = n.un(Op::Abs, n.bin(Op::Sub, offset, n.unsqueeze(n.bin(Op::Sub, at, base), {0})));
+  // A reflected coordinate that runs backward: its gradient to the right is this one's to the left.
+  if (!cubic && outside == Outside::Reflect && n.training()) {
+    UOpRef before = n.bin(Op::Sub, base, 1);
+    UOpRef backward = n.bin(Op::Lt, reflected(n, base, border), reflected(n, before, border));
+    base = n.select(n.bin(Op::And, backward, n.bin(Op::Eq, base, at)), before, base);
+  }
+  UOpRef part = n.unsqueeze(n.bin(Op::Sub, at, base), {0});
+  UOpRef away = n.bin(Op::Sub, offset, part), distance = n.un(Op::Abs, away);
+  // The same number without a kink at 0: at a whole coordinate the gradient is the one to the right, PyTorch's.
+  if (!cubic && n.training()) distance = n.select(n.bin(Op::Eq, offset, 0.0), part, away);
   UOpRef weight = cubic ? cubicKernel(n, distance, -0.75) : n.bin(Op::Sub, n.literal(at, 1), distance);
   return placed(n, n.bin(Op::Add, n.unsqueeze(base, {0}), offset), weight, extent, outside, border);
 }
@@ -159,6 +168,15 @@ UOpRef element(Node &n, UOpRef x, unsigned axis, int64_t at) {
   return n.squeeze(n.shrink(x, begin, size), {int64_t(axis)});
 }
 
+/// The coordinate, through which no gradient goes where it stands at a border or beyond, reflected or not: PyTorch's
+/// gradient of the linear modes, which brings the coordinate itself within the image.
+UOpRef flatAtBorders(Node &n, UOpRef at, UOpRef last, Outside outside, Border border) {
+  if (!at || outside == Outside::Zero || !n.training()) return at;
+  UOpRef seen = outside == Outside::Reflect ? reflected(n, at, border) : at;
+  UOpRef flat = n.bin(Op::Or, n.bin(Op::Le, seen, 0.0), n.bin(Op::Le, last, seen));
+  return n.select(flat, n.un(Op::Detach, at), at);
+}
+
 /// What lies beyond a border is decided for each neighbour, as PyTorch does: a cubic beside a border sees the
 /// difference. Names of the modes changed with opset 20, which also allows any number of spatial axes.
 void gridSample(Node &n) {
@@ -194,6 +212,7 @@ void gridSample(Node &n) {
                : n.bin(Op::Mul, n.bin(Op::Sub, n.bin(Op::Mul, at, length), 1), 0.5);
     if (nearest) at = n.un(Op::RoundEven, at);
     Border border{n.literal(last, align ? 0 : -0.5), align ? last : n.bin(Op::Sub, length, 0.5)};
+    if (!nearest && !cubic) at = flatAtBorders(n, at, last, outside, border);
     axes.push_back(
         nearest ? placed(n, at ? n.unsqueeze(n.un(Op::Trunc, at), {0}) : nullptr, nullptr, extent, outside, border)
                 : around(n, at, cubic, extent, outside, border));

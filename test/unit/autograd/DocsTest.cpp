@@ -26,10 +26,16 @@ graph: differentiated again it gives second derivatives.
 - The graph may be at any stage before `numerics`; `astra-opt --passes=grad` prints what the directives make, and
   `astra-compile` makes it.
 - Where an op is not smooth the row does what PyTorch does; the column says what.
-  Composites follow from their parts: of an ONNX model relu has the gradient 0 at 0, a clip, hard sigmoid and ReduceL2 have 0 at the
-  bounds and in a row of zeros, leaky relu, PRelu, ELU, SELU the lower branch's at 0, softplus 1/2, as in PyTorch. Otherwise than
-  there: max pooling and the maximum along an axis share the gradient among equals, where PyTorch takes the first; `clamp` that
-  is exported as Max and Min has half at its bounds; a CTC row that has no alignment has the gradient 0, where PyTorch has NaN.
+  Composites follow from their parts: of an ONNX model relu and Sign have the gradient 0 at 0, a clip, hard sigmoid, ReduceL2 and
+  LpPool have 0 at the bounds and in a row of zeros, leaky relu, PRelu, ELU, SELU the lower branch's at 0, softplus 1/2, Mod 1 by
+  the dividend wherever it is and -trunc(x / y) or -floor(x / y) by the divisor, GridSample by its grid and DeformConv by its
+  offsets what stands to the right at whole coordinates and, where a linear mode clamps or reflects, 0 at a border, as in PyTorch.
+- Otherwise than there: MaxPool and GlobalMaxPool share the gradient among equals, and so does ReduceMax that was `max(dim)`, where
+  PyTorch takes the first; of equal elements TopK and Sort take the one that stands first, PyTorch does not say which; `clamp` that
+  is exported as Max and Min has half at its bounds; a row of zeros has the gradient 0 in LpNormalization, where PyTorch's
+  normalize has the cotangent over its epsilon (1e12 times it), and in MeanVarianceNormalization one of equal elements, where the
+  same ops in PyTorch have NaN; Det of a singular matrix has its adjugate, where PyTorch has zeros; a CTC row that has no
+  alignment has the gradient 0, where PyTorch has NaN. ReduceLogSumExp of nothing but -inf has NaN in both.
 - Integers and bools carry no derivative. Casts between float types pass them on. `detach` stops them.
 - Contributions to one gradient are added from left to right in the order in which the sweep meets the uses of a value:
   the reverse of the depth-first order of the graph from the outputs. So bits do not depend on names or addresses.
