@@ -64,6 +64,25 @@ static llvm::Expected<Activity::Call> activeCall(UOpRef n, SmallBitVector source
 /// The value of a `with_gradient` is not differentiated.
 static unsigned firstActive(UOpRef n) { return n->op == Op::WithGradient; }
 
+llvm::DenseSet<UOpRef> astra::reachedByGradients(ArrayRef<UOpRef> outputs) {
+  llvm::DenseSet<UOpRef> seen, leaves;
+  std::vector<UOpRef> open;
+  auto visit = [&](UOpRef n) { // through what is refused too: the sweep names it
+    bool ends = isInt(n->dtype) || n->dtype == DType::Bool || n->isIndex();
+    if (!ends && seen.insert(n).second) open.push_back(n);
+  };
+  for (UOpRef o : outputs) visit(o);
+  while (!open.empty()) {
+    UOpRef n = open.back();
+    open.pop_back();
+    DerivativeKind kind = rowOf(n->op).kind;
+    if (n->ntensors == 0) leaves.insert(n);
+    if (kind == DerivativeKind::Nothing) continue;
+    for (UOpRef s : n->tensors().drop_front(firstActive(n))) visit(s);
+  }
+  return leaves;
+}
+
 llvm::Expected<Activity> autograd::activity(ArrayRef<UOpRef> outputs, ArrayRef<UOpRef> wrt, Origins *origins) {
   Activity a;
   uint32_t oldest = UINT32_MAX;

@@ -7,6 +7,7 @@
 #include "astra/NN/Roles.h"
 #include "astra/IR/Contract.h"
 #include "astra/NN/Initializer.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -60,6 +61,7 @@ struct Fact {
   bool recurrent = false; // Product: with what a loop carries
   double size = 0;        // Stored: elements; Product: features; Factor, Normalized: elements of the scale, 0: none yet
   double inputs = 0;      // Product: of each feature
+  bool scalar = false;    // Stored: of rank 0 before it was moved about
 };
 struct Wish {
   RoleKind role = None;
@@ -104,9 +106,12 @@ public:
   Analysis(llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<Fact> given) : given(given), order(topoSort(outputs)) {
     for (UOpRef n : order)
       if (!n->isIndex()) facts[n] = factOf(n);
-    for (UOpRef n : llvm::reverse(order))
+    for (UOpRef n : llvm::reverse(order)) {
       if (auto it = wishes.find(n); it != wishes.end()) pass(n, it->second);
+      if (isMoved(n) && guard.contains(n)) guard.insert(n->src[0]);
+    }
   }
+  bool isGuard(UOpRef leaf) const { return guard.contains(leaf); }
   /// What was asked of the leaves.
   template <class Each> void leaves(Op op, Each each) const {
     for (UOpRef n : order)
@@ -118,6 +123,7 @@ private:
   std::vector<UOpRef> order;
   llvm::DenseMap<UOpRef, Fact> facts;
   llvm::DenseMap<UOpRef, Wish> wishes;
+  llvm::DenseSet<UOpRef> guard; // stored scalars that are added to a variance
 
   void ask(UOpRef n, Wish wish) {
     Wish &w = wishes[n];
@@ -154,6 +160,7 @@ Fact Analysis::factOf(UOpRef n) {
   case Op::State:
     f.size = 1;
     for (UOpRef d : n->shape) f.size *= double(d->hi);
+    f.scalar = !n->rank();
     return is(Kind::Stored);
   case Op::Arg:
     if (size_t(n->ints[0]) < given.size()) return given[n->ints[0]];
@@ -243,7 +250,9 @@ Fact Analysis::plus(UOpRef x, UOpRef y) {
   if (a.kind == Kind::Stored && b.kind == Kind::Stored) return a.size < b.size ? b : a;
   for (unsigned turn = 0; turn < 2; ++turn, std::swap(x, y), std::swap(a, b)) {
     bool constant = !b.data && b.kind == Kind::Other;
-    if (constant && (a.kind == Kind::Variance || a.kind == Kind::Stored)) {
+    bool guards = b.kind == Kind::Stored && b.scalar && a.kind == Kind::Variance;
+    if (guards) guard.insert(y);
+    if (guards || (constant && (a.kind == Kind::Variance || a.kind == Kind::Stored))) {
       f.kind = Kind::Variance;
     } else if (a.kind == Kind::Normalized && b.kind == Kind::Stored && a.size == b.size) {
       ask(y, {Shift});
@@ -332,6 +341,9 @@ Recipe Role::initializer() const {
 
 llvm::DenseMap<UOpRef, Role> nn::rolesOf(llvm::ArrayRef<UOpRef> outputs) {
   llvm::DenseMap<UOpRef, Role> result;
-  Analysis(outputs, {}).leaves(Op::Param, [&](UOpRef n, Wish w) { result[n] = {&table[w.role], w.inputs}; });
+  Analysis all(outputs, {});
+  all.leaves(Op::Param, [&](UOpRef n, Wish w) { result[n] = {&table[w.role], w.inputs}; });
+  for (UOpRef n : topoSort(outputs))
+    if (n->is(Op::Param) && all.isGuard(n)) result[n].isGuard = true;
   return result;
 }

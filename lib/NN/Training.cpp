@@ -23,7 +23,7 @@ using llvm::ArrayRef;
 
 static llvm::Error fail(const llvm::Twine &why) { return llvm::createStringError("training: " + why); }
 
-/// Which parameters are wanted: of a float type, not frozen, with data.
+/// Which parameters are wanted: weights of a float type, not frozen, with data.
 static llvm::Expected<std::vector<bool>> wantedOf(const Module &m, ArrayRef<std::string> frozen) {
   std::vector<llvm::GlobPattern> patterns;
   std::vector<bool> used(frozen.size());
@@ -37,7 +37,7 @@ static llvm::Expected<std::vector<bool>> wantedOf(const Module &m, ArrayRef<std:
     bool isFrozen = false;
     for (size_t i = 0; i < patterns.size(); ++i)
       if (patterns[i].match(p.value->str)) isFrozen = used[i] = true;
-    result.push_back(isFloat(p.value->dtype) && !isFrozen && p.data);
+    result.push_back(p.kind == ParamKind::Weight && isFloat(p.value->dtype) && !isFrozen && p.data);
   }
   for (size_t i = 0; i < frozen.size(); ++i)
     if (!used[i]) return fail("no parameter matches '" + frozen[i] + "', which is to be frozen");
@@ -148,20 +148,29 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     return fail("the model has an input 'target', as train_step calls what it is to predict: rename it");
   size_t predicted = output - source.outputs.begin(), from = &source - m.entries.data();
 
-  // Parameters that the prediction reads become states.
+  // Parameters that a gradient reaches become states.
   auto wanted = wantedOf(m, options.frozen);
   if (!wanted) return wanted.takeError();
-  llvm::DenseSet<UOpRef> read;
+  llvm::DenseSet<UOpRef> read, reached = reachedByGradients({output->value});
   for (UOpRef n : topoSort({output->value}))
     if (n->is(Op::Param)) read.insert(n);
   llvm::DenseMap<UOpRef, Role> roleOf = rolesOf({output->value});
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
   std::vector<UOpRef> weights, narrow; // trained; not, since steps of their type would be lost in rounding
-  std::vector<Place> places;           // of the weights among the parameters
+  std::vector<UOpRef> scalars, guards, unreached, fixed; // trained; not
+  std::vector<Place> places;                             // of the weights among the parameters
   std::vector<StateVar> trained;
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {
     bool isWanted = (*wanted)[i] && read.count(p.value), isWide = byteSize(p.value->dtype) >= 4;
+    if (p.kind != ParamKind::Weight && isFloat(p.value->dtype) && read.count(p.value)) fixed.push_back(p.value);
+    if (isWanted && isWide && !reached.count(p.value)) {
+      unreached.push_back(p.value);
+      isWanted = false;
+    } else if (isWanted && isWide && roleOf.lookup(p.value).isGuard) {
+      guards.push_back(p.value);
+      isWanted = false;
+    }
     if (isWanted && !isWide) narrow.push_back(p.value);
     if (!isWanted || !isWide) {
       kept.push_back(p);
@@ -170,14 +179,23 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     UOpRef s = b.state(p.value->str, p.value->dtype, p.value->shape);
     leaves.push_back({p.value, s});
     weights.push_back(s);
+    if (!s->rank()) scalars.push_back(s);
     places.push_back({uint32_t(i), roleOf.lookup(p.value)});
     trained.push_back({s, p.data});
   }
   if (weights.empty())
     return fail("there is no parameter to train" +
-                (narrow.empty() ? "" : ": " + named(narrow) + " are of types that are not; f32 and f64 are"));
-  if (!narrow.empty() && options.notes)
-    options.notes->push_back("parameters of f32 and f64 are trained; as they are stay " + named(narrow));
+                (!narrow.empty() ? ": " + named(narrow) + " are of types that are not; f32 and f64 are"
+                 : !fixed.empty()
+                     ? ": " + named(fixed) + " are constants or buffers of the model; make them initializers"
+                     : ""));
+  auto note = [&](ArrayRef<UOpRef> leaves, const llvm::Twine &before, const llvm::Twine &behind = "") {
+    if (!leaves.empty() && options.notes) options.notes->push_back((before + named(leaves) + behind).str());
+  };
+  note(narrow, "parameters of f32 and f64 are trained; as they are stay ");
+  note(scalars, "trained too: the scalars ", "; --freeze=NAME keeps one as it is");
+  note(guards, "not trained: ", ", scalars that keep a root away from 0");
+  note(unreached, "not trained: ", ", which no gradient of '" + output->name + "' reaches");
   replaceLeaves(m, leaves);
   m.params = kept;
 

@@ -22,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "test/onnx"))
+import safetensors_file  # noqa: E402
 from backend import BUILD, Failed  # noqa: E402
 from harness import run  # noqa: E402
 
@@ -285,6 +286,104 @@ def grids_at_pixels():
     near(after["o.mean"][0, 9], np.tile([1, 1, 1, 1, -4], (5, 1)), 1e-6, "the offsets of DeformConv")
 
 
+def made(nodes, inputs, outputs, initializers, opset=20, values=()):
+    """Writes m.onnx; inputs and outputs are pairs of a name and a shape, of f32."""
+    info = lambda n, s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+    stored = [numpy_helper.from_array(np.asarray(v), n) for n, v in initializers.items()]
+    graph = helper.make_graph(nodes, "g", [info(*i) for i in inputs], [info(*o) for o in outputs], stored, value_info=list(values))
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", opset)]), "m.onnx")
+
+
+N = helper.make_node
+CONSTANTS = [  # an operator that the importer computes something for: nodes, input, output, other initializers, opset
+    ([N("Resize", ["a", "", "s"], ["y"], mode="linear")], [1, 2, 6, 6], [1, 2, 12, 12], {"s": np.float32([1, 1, 2, 2])}, 20),
+    ([N("Resize", ["a", "", "s"], ["y"], mode="cubic", antialias=1)], [1, 2, 6, 6], [1, 2, 3, 3], {"s": np.float32([1, 1, 0.5, 0.5])}, 20),
+    ([N("Unsqueeze", ["a", "last"], ["u"]), N("DFT", ["u", "", "axis"], ["y"])], [2, 8], [2, 8, 2], {"last": [2], "axis": np.int64(1)}, 20),
+    ([N("MelWeightMatrix", ["n", "l", "r", "f", "t"], ["m"]), N("MatMul", ["a", "m"], ["y"])], [2, 9], [2, 4],
+     {"n": np.int64(4), "l": np.int64(16), "r": np.int64(8000), "f": np.float32(0), "t": np.float32(4000)}, 17),
+    ([N("Constant", [], ["mean"], value=numpy_helper.from_array(np.float32([0.4, 0.5, 0.6]))), N("Sub", ["a", "mean"], ["y"])], [2, 3], [2, 3], {}, 20),
+]  # fmt: skip
+
+
+def constants_stay():
+    """What is computed for an operator, and what a node Constant holds, is no parameter: a step leaves it, and the weights
+    go back into the model."""
+    rng = np.random.default_rng(0)
+    for nodes, given, result, others, opset in CONSTANTS:
+        made([N("Mul", ["x", "w"], ["a"]), *nodes], [("x", given)], [("y", result)], {"w": np.ones(1, np.float32), **others}, opset)
+        compiled("m.onnx", "--train", "--loss=mse", "--optimizer=sgd(lr=0.5)")
+        expect(state_names() == ["w", "step"], f"{nodes[0].op_type}: the states are {state_names()}")
+        x = rng.standard_normal(given).astype(np.float32)
+        inputs = {"x": x, "target": np.zeros(result, np.float32)}
+        _, after = call("train_step", inputs, [], ["w"])
+        expect((after["w"] != 1).all(), "w was not trained")
+        (loss,), _ = call("train_step", inputs, ["loss"], repeat=2)
+        (same_loss,), _ = call("eval", inputs, ["loss"], start=after)
+        same(loss, same_loss, f"{nodes[0].op_type}: the loss of eval")
+        (trained,), _ = call("main", {"x": x}, ["y"], start=after)
+        safetensors_file.write("w.safetensors", {"w": after["w"]})
+        compiled("m.onnx", "--weights=w.safetensors")
+        (again,), _ = call("main", {"x": x}, ["y"])
+        same(again, trained, f"{nodes[0].op_type}: the model with the trained weight")
+    made([N("Constant", [], ["w"], value=numpy_helper.from_array(np.eye(2, dtype=np.float32))), N("MatMul", ["x", "w"], ["y"])],
+         [("x", [1, 2])], [("y", [1, 2])], {})  # fmt: skip
+    done = tool("astra-compile", "m.onnx", "-o", "m.astra", "--train", "--loss=mse")
+    expect("no parameter to train: 'w' are constants or buffers" in done.stderr, done.stderr)
+
+
+def scalars():
+    """Initializers of rank 0 are trained, and said to be; settings of operators and an epsilon are not."""
+    f32 = np.float32
+    rng = np.random.default_rng(0)
+    nodes = [N("MatMul", ["x", "w"], ["a"]), N("Exp", ["logit_scale"], ["e"]), N("Mul", ["a", "e"], ["b"]),
+             N("Clip", ["b", "low", "high"], ["c"]), N("Pow", ["c", "two"], ["d"]), N("ReduceMean", ["d", "axes"], ["m"]),
+             N("Add", ["m", "epsilon"], ["n"]), N("Sqrt", ["n"], ["r"]), N("Div", ["c", "r"], ["z"]),
+             N("Greater", ["z", "threshold"], ["g"]), N("Where", ["g", "z", "c"], ["y"])]  # fmt: skip
+    stored = {"w": rng.standard_normal((5, 4)).astype(f32), "logit_scale": f32(0.5), "low": f32(-30), "high": f32(30),
+              "two": f32(2), "epsilon": f32(1e-5), "threshold": f32(0), "axes": np.array([1])}  # fmt: skip
+    made(nodes, [("x", [6, 5])], [("y", [6, 4])], stored)
+    recipe = ["m.onnx", "-o", "m.astra", "--train", "--loss=cross_entropy", "--optimizer=sgd(lr=0.1)"]
+    told = done("astra-compile", *recipe).stderr
+    for text in ("trained too: the scalars 'logit_scale'; --freeze=NAME keeps one as it is", "not trained: 'low', 'high', 'two', scalars that operators take",
+                 "not trained: 'epsilon', scalars that keep a root away from 0", "not trained: 'threshold', which no gradient of 'y' reaches"):  # fmt: skip
+        expect(text in told, f"expected {text}, found {told}")
+    expect(set(state_names()) == {"logit_scale", "w", "step"}, f"the states are {state_names()}")
+    inputs = {"x": rng.standard_normal((6, 5)).astype(f32), "target": np.arange(6) % 4}
+    _, after = call("train_step", inputs, [], ["logit_scale", "w"], repeat=3)
+    expect(after["logit_scale"].shape == () and after["logit_scale"] != 0.5, f"logit_scale is {after['logit_scale']}")
+    (trained,), _ = call("main", {"x": inputs["x"]}, ["y"], start=after)
+    safetensors_file.write("w.safetensors", after)
+    for more in ([], recipe[3:]):  # to run it, and to train it further
+        done("astra-compile", "m.onnx", "-o", "m.astra", "--weights=w.safetensors", *more)
+        (again,), _ = call("main", {"x": inputs["x"]}, ["y"])
+        same(again, trained, "the model with the trained scalar")
+    done("astra-compile", *recipe, "--freeze=logit_scale")
+    expect(set(state_names()) == {"w", "step"}, f"the states are {state_names()}")
+    for optimizer in ("adam", "adamw", "rmsprop(momentum=0.5)", "adagrad", "lion", "lamb", "muon"):
+        done("astra-compile", *recipe[:-1], f"--optimizer={optimizer}", "--clip-norm=1", "--init=*=normal")
+        _, after = call("train_step", inputs, [], ["logit_scale"])
+        expect(np.isfinite(after["logit_scale"]), f"{optimizer} makes {after['logit_scale']} of a scalar")
+
+
+def buffers():
+    """Where PyTorch's exporter says which initializers are parameters, buffers and other scalars stay."""
+    def kind(name, shape, text):
+        value = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        value.metadata_props.add(key="pkg.torch.export.graph_signature.InputSpec.kind", value=text)
+        return value
+    nodes = [N("Sub", ["x", "mean"], ["a"]), N("MatMul", ["a", "w"], ["b"]), N("Mul", ["b", "t"], ["c"]), N("Pow", ["c", "p"], ["d"]),
+             N("Mul", ["d", "val_1"], ["e"]), N("MatMul", ["e", "val_2"], ["y"])]  # fmt: skip
+    stored = {"mean": np.ones(3, np.float32), "w": np.eye(3, dtype=np.float32), "t": np.float32(2), "p": np.float32(2),
+              "val_1": np.float32(0.5), "val_2": np.eye(3, dtype=np.float32)}  # fmt: skip
+    kinds = [kind("mean", [3], "BUFFER"), kind("w", [3, 3], "PARAMETER"), kind("t", [], "PARAMETER"), kind("p", [], "PARAMETER")]
+    made(nodes, [("x", [2, 3])], [("y", [2, 3])], stored, values=kinds)
+    told = done("astra-compile", "m.onnx", "-o", "m.astra", "--train", "--loss=mse").stderr
+    names = [n for n in state_names() if "." not in n]
+    expect(set(names) == {"w", "t", "p", "val_2", "step"}, f"the states are {names}")
+    for text in ("not trained: 'mean', which the model has as buffers", "not trained: 'val_1', scalars that the file does not call"):
+        expect(text in told, f"expected {text}, found {told}")
+
+
 def softmax_rows():
     """The gradients of a softmax and of what is like it, also where the greatest occurs twice; one kernel each way."""
     points = np.array([[0.5, 2, 2, -1]])
@@ -380,7 +479,7 @@ def refused(flags, sentence):
 
 def main():
     tests = [digits_like_pytorch, digits_equal_bits, digits_stopped_and_resumed, frozen_stays, dropout, softplus_at_zero,
-             nonsmooth_points, grids_at_pixels, softmax_rows, merged_parameters, halves_stay]  # fmt: skip
+             nonsmooth_points, grids_at_pixels, constants_stay, scalars, buffers, softmax_rows, merged_parameters, halves_stay]  # fmt: skip
     all_of = [(t.__name__, t) for t in tests] + [(" ".join(f), lambda f=f, s=s: refused(f, s)) for f, s in REFUSALS]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -51,7 +51,7 @@ private:
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
   Error write(StringRef path, bool durable, function_ref<Error(raw_ostream &)> content);
   Error give(StringRef path, StringRef text);
-  Expected<Module> load();
+  Expected<Module> load(const tool::Safetensors &weights);
   Error keepTaps(Module &m);
   Error search(const Module &m, const Schedule &s);
   Expected<int64_t> stepMemory(Module m, unsigned segments);
@@ -150,7 +150,8 @@ static Expected<std::vector<ConstantInput>> readConstants(ArrayRef<std::pair<std
   return constants;
 }
 
-Expected<Module> Pipeline::load() {
+/// `weights`: what will replace the model's, or nothing.
+Expected<Module> Pipeline::load(const tool::Safetensors &weights) {
   if (sys::path::extension(o.model) == ".onnx") {
     Expected<std::vector<ConstantInput>> constants = readConstants(o.constants);
     if (!constants) return constants.takeError();
@@ -159,6 +160,8 @@ Expected<Module> Pipeline::load() {
       options.training = true;
       options.prediction = o.training->output;
     }
+    for (const auto &[name, array] : weights.tensors)
+      if (array.shape.empty()) options.scalars.push_back(name);
     std::vector<std::string> notes;
     options.notes = &notes;
     Expected<Module> m = importONNX(o.model, options);
@@ -422,11 +425,14 @@ Error Pipeline::compile() {
   }
 
   begin("load " + Twine(o.model));
-  Expected<Module> loaded = load();
+  tool::Safetensors weights;
+  if (std::string wrong; !o.weights.empty() && !tool::readSafetensors(o.weights, weights, wrong))
+    return createStringError(wrong);
+  Expected<Module> loaded = load(weights);
   if (!loaded) return loaded.takeError();
   Module &m = *loaded;
   if (!o.weights.empty())
-    if (Error e = setWeights(m, o.weights, o.keptWeights)) return e;
+    if (Error e = setWeights(m, o.weights, weights, o.keptWeights)) return e;
   auto moduleText = [&] { return print(m); };
   if (Error e = end("load", ".uop", moduleText)) return e;
 

@@ -1,9 +1,8 @@
 //===- Weights.cpp: a model with other weights --------------------------------===//
-// Takes:    a module whose parameters have the names that they have in the model, a file.
+// Takes:    a module whose parameters have the names that they have in the model, what a file holds.
 // Gives:    the module with the file's values.
 // Keeps:    the module as it was if anything is refused.
 #include "Weights.h"
-#include "Safetensors.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,10 +19,8 @@ static bool fits(const tool::Npy &a, UOpRef value) {
   return same;
 }
 
-llvm::Error astra::setWeights(Module &m, const std::string &path, llvm::ArrayRef<std::string> kept) {
-  tool::Safetensors file;
-  std::string error;
-  if (!tool::readSafetensors(path, file, error)) return fail(error);
+llvm::Error astra::setWeights(Module &m, const std::string &path, tool::Safetensors &file,
+                              llvm::ArrayRef<std::string> kept) {
   std::vector<llvm::GlobPattern> patterns;
   for (const std::string &text : kept) {
     auto p = llvm::GlobPattern::create(text);
@@ -32,8 +29,10 @@ llvm::Error astra::setWeights(Module &m, const std::string &path, llvm::ArrayRef
   }
   llvm::StringMap<std::pair<UOpRef, Bytes *>> places;
   for (Param &p : m.params) {
+    if (p.kind == ParamKind::Constant) continue;
     places[p.value->str] = {p.value, &p.data};
-    bool isTrained = p.value->dtype == DType::F32 || p.value->dtype == DType::F64;
+    bool isTrained = p.kind == ParamKind::Weight && p.value->rank() &&
+                     (p.value->dtype == DType::F32 || p.value->dtype == DType::F64);
     StringRef name = p.value->str;
     if (!isTrained || file.find(name.str()) || llvm::any_of(patterns, [&](auto &g) { return g.match(name); })) continue;
     return fail(path + ": has no '" + name + "', which is a weight of the model: --freeze='" + name +

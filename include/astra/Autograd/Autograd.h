@@ -9,6 +9,7 @@
 //           built.
 #pragma once
 #include "astra/IR/Module.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/Error.h"
 
 namespace astra {
@@ -34,6 +35,10 @@ llvm::Expected<Derivatives> vjp(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm
 llvm::Expected<Derivatives> jvp(Context &c, llvm::ArrayRef<UOpRef> outputs, llvm::ArrayRef<UOpRef> wrt,
                                 llvm::ArrayRef<UOpRef> tangents, Origins *origins = nullptr,
                                 llvm::ArrayRef<UOpRef> beside = {});
+
+/// The leaves (parameters, states, arguments) that a gradient of the outputs reaches, be it 0 everywhere: those behind
+/// a comparison or an index alone are not among them. What a control op takes counts as reached.
+llvm::DenseSet<UOpRef> reachedByGradients(llvm::ArrayRef<UOpRef> outputs);
 
 /// Carries out the module's directives (Module.h), in order, each an entry more. No directive is left; an error leaves
 /// the module as it was before the directive that it names.

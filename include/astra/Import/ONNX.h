@@ -1,7 +1,8 @@
 //===- ONNX.h: a module from an ONNX file ----------------------------------===//
 // Gives:    importONNX: one entry `main` with the model's inputs and outputs, one parameter per initializer of rank 1
-//           or more (scalars become literals), composite ops expanded to UOps, model functions inlined, control flow as
-//           `cond`, `while` and `scan`, shape arithmetic folded to symbolic dims; origins name the model's nodes.
+//           or more (scalars become literals, unless they are to be trained), composite ops expanded to UOps, model
+//           functions inlined, control flow as `cond`, `while` and `scan`, shape arithmetic folded to symbolic dims;
+//           origins name the model's nodes.
 // Source:   the ONNX operator specification, opsets 1 to 28 of the default domain; docs/onnx.md lists the rows.
 #pragma once
 #include "astra/IR/Module.h"
@@ -33,6 +34,10 @@ struct ImportOptions {
   /// states that it updates (the variance of a sample, as PyTorch has it).
   bool training = false;
   std::string prediction = {}; // with training: a value of the model that both entries have as an output too
+  /// Initializers of rank 0 that are parameters and no literals, since a file of weights has them. A training keeps all
+  /// that it may replace: those that PyTorch's exporter calls parameters, or, where no exporter says anything, all of
+  /// f32 and f64.
+  std::vector<std::string> scalars = {};
   /// Gets sentences about what may not be meant; null: nobody asks.
   std::vector<std::string> *notes = nullptr;
 };

@@ -24,6 +24,7 @@ llvm::ArrayRef<RoleInfo> roles();
 struct Role {
   const RoleInfo *info = nullptr; // null: none
   double inputs = 0;              // n: how many inputs feed an element of the output; 0 where the row does not say
+  bool isGuard = false;           // a scalar that keeps a root away from 0: an epsilon, which no training replaces
 
   /// What parameters of this role begin as.
   Recipe initializer() const;

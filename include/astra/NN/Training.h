@@ -33,7 +33,8 @@ struct TrainingOptions {
   unsigned segments = 1; // of the graph, whose inside is computed again for its gradients; 1: nothing is
 };
 
-/// Adds the entries, and takes `forward` away. Refuses, with a sentence, a pattern that matches nothing, an
+/// Trained are parameters of the kind Weight and of f32 or f64 that a gradient reaches and that are no epsilon
+/// (Roles.h). Adds the entries, and takes `forward` away. Refuses, with a sentence, a pattern that matches nothing, an
 /// output that there is not, a module without anything to train, names that are taken, and what has no derivative.
 llvm::Error addTraining(Module &m, const TrainingOptions &options);
 

@@ -43,6 +43,7 @@ public:
       if (!failures.empty()) return failures.error();
     }
     keepUsedParams();
+    if (options.training) noteKept();
     return std::move(module);
   }
 
@@ -65,6 +66,7 @@ private:
   void noteMergedParams();
   llvm::Error addTaps(Entry &entry);
   void keepUsedParams();
+  void noteKept();
 
   proto::Graph &graph;
   const ImportOptions &options;
@@ -191,7 +193,8 @@ UOpRef Importer::replaceByConstant(const ConstantInput &constant, DType dtype, l
                  std::to_string(shape.size()));
     return nullptr;
   }
-  llvm::Expected<UOpRef> value = lowering.shared.constant(constant.name, {dtype, constant.shape, constant.bytes});
+  llvm::Expected<UOpRef> value =
+      lowering.shared.constant(constant.name, {dtype, constant.shape, constant.bytes}, ParamKind::Fixed);
   if (value) return *value;
   failures.add(words + llvm::toString(value.takeError()));
   return nullptr;
@@ -324,8 +327,8 @@ void Importer::noteMergedParams() {
   for (const Param &p : lowering.shared.params) {
     auto r = readers.find(p.value->str);
     unsigned size = byteSize(p.value->dtype);
-    if (r == readers.end() || !isFloat(p.value->dtype) || !p.data || p.data->size() < 2 * size ||
-        std::memcmp(p.data->data(), p.data->data() + size, p.data->size() - size))
+    if (p.kind != ParamKind::Weight || r == readers.end() || !isFloat(p.value->dtype) || !p.data ||
+        p.data->size() < 2 * size || std::memcmp(p.data->data(), p.data->data() + size, p.data->size() - size))
       continue;
     std::vector<std::string> &nodes = r->second;
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end()); // a node may read it twice
@@ -400,6 +403,40 @@ void Importer::keepUsedParams() {
     if (node->is(Op::Param)) used.insert(node->str);
   for (Param &param : lowering.shared.params)
     if (used.count(param.value->str)) module.params.push_back(std::move(param));
+}
+
+/// What a user may have meant to train and is not.
+void Importer::noteKept() {
+  if (!options.notes) return;
+  std::vector<std::string> fixed, settings, unnamed;
+  llvm::StringSet<> trained;
+  for (const Param &p : module.params) {
+    bool isFloat = p.value->dtype == DType::F32 || p.value->dtype == DType::F64;
+    if (p.kind == ParamKind::Fixed && isFloat && !isConstant(p.value->str)) fixed.push_back(p.value->str.str());
+    trained.insert(p.value->str);
+  }
+  for (const proto::Tensor &t : graph.initializer()) {
+    llvm::Expected<DType> dtype = elementType(t.data_type());
+    if (!dtype) llvm::consumeError(dtype.takeError());
+    if (!dtype || (*dtype != DType::F32 && *dtype != DType::F64) || t.dims_size() || !readers.contains(t.name()))
+      continue;
+    if (!lowering.keepsScalar(t.name()))
+      unnamed.push_back(t.name());
+    else if (!trained.contains(t.name()))
+      settings.push_back(t.name());
+  }
+  auto say = [&](const std::vector<std::string> &names, const char *why) {
+    if (names.empty()) return;
+    constexpr size_t most = 8;
+    std::string all;
+    for (const std::string &name : llvm::ArrayRef(names).take_front(most))
+      all += (all.empty() ? "'" : ", '") + name + "'";
+    if (names.size() > most) all += " and " + std::to_string(names.size() - most) + " more";
+    options.notes->push_back("not trained: " + all + ", " + why);
+  };
+  say(fixed, "which the model has as buffers or in nodes Constant; initializers are trained");
+  say(settings, "scalars that operators take as bounds, exponents, scales or the like");
+  say(unnamed, "scalars that the file does not call parameters, as PyTorch's exporter does with those of the model");
 }
 
 } // namespace

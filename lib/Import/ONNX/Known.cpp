@@ -249,7 +249,8 @@ std::optional<Known::Value> Known::evaluate(UOpRef x, Memo &memo, bool must) {
   switch (x->op) {
   case Op::Const: return decode(x->dtype, bytesOf(uint64_t(x->ints.back())), 1);
   case Op::Param: {
-    const std::vector<uint8_t> *bytes = must || !precision(x->dtype) ? data(x) : nullptr;
+    bool reads = must || !precision(x->dtype) || !x->rank(); // a scalar may be a factor of an extent
+    const std::vector<uint8_t> *bytes = reads ? data(x) : nullptr;
     return bytes ? decode(x->dtype, bytes->data(), *smallCount(x)) : std::nullopt;
   }
   case Op::FromIndex: put(0, x->src[0]); break;

@@ -95,6 +95,9 @@ Lowering::Lowering(Module &module, ModelFile &file, const ImportOptions &options
     for (const proto::OperatorSet &set : sets) result[domainOf(set.domain())] = set.version();
     return result;
   };
+  for (const proto::Described &value : file.model().graph().value_info())
+    for (const proto::Entry &note : value.metadata_props())
+      if (note.key() == "pkg.torch.export.graph_signature.InputSpec.kind") stated[value.name()] = note.value();
   opsets = collect(file.model().opset_import());
   top.opsets = &opsets;
   for (const proto::Function &f : file.model().functions()) {
@@ -126,6 +129,16 @@ std::string Lowering::describe(const proto::Node &node, int index, const Scope &
   return scope.where + "node " + name + " (" + opName(node) + ", opset " + version + ")";
 }
 
+ParamKind Lowering::kindOf(llvm::StringRef initializer) const {
+  auto says = stated.find(initializer);
+  return says == stated.end() || says->second == "PARAMETER" ? ParamKind::Weight : ParamKind::Fixed;
+}
+
+bool Lowering::keepsScalar(llvm::StringRef initializer) const {
+  if (llvm::is_contained(options.scalars, initializer)) return true;
+  return options.training && (stated.empty() || stated.lookup(initializer) == "PARAMETER");
+}
+
 bool Lowering::define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what) {
   if (scope.values.try_emplace(name, value).second) return true;
   failures.add((what + " '" + name + "': the model defines this name twice").str());
@@ -138,7 +151,8 @@ llvm::Error Lowering::constants(const proto::Graph &graph, Scope &scope, llvm::f
     if (!value) {
       llvm::Expected<Payload> payload = payloadOf();
       if (!payload) return payload.takeError();
-      llvm::Expected<UOpRef> made = shared.constant(name, std::move(*payload));
+      llvm::Expected<UOpRef> made =
+          shared.constant(name, std::move(*payload), kindOf(name), &scope == &top && keepsScalar(name));
       if (!made) return prefixed("initializer '" + name + "': ", made.takeError());
       value = *made;
       module.origins.add(value, name);
@@ -224,8 +238,10 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
   else if (n.has(0) && !(row.types & only(n.in(0)->dtype)))
     n.unsupported(llvm::Twine("the first input is of type ") + info(n.in(0)->dtype).text + ", supported are " +
                   typesText(row.types));
-  else
+  else {
+    if (options.training && stated.empty()) n.readSettings(row.settings);
     row.lower(n);
+  }
   if (module.ctx().takeOverflow()) n.fail("a symbolic integer leaves 62 bits or 2^14 terms");
   n.checkAttributes();
   for (int i = 0; i < node.output_size(); ++i)

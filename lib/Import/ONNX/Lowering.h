@@ -69,6 +69,11 @@ public:
   /// The parameters of a graph's initializers; `consumed` is told the number of each that was read.
   llvm::Error constants(const proto::Graph &graph, Scope &scope, llvm::function_ref<void(int)> consumed = nullptr);
   void nodes(const proto::Graph &graph, Scope &scope);
+  /// Whether a training replaces an initializer: PyTorch's exporter says which are buffers.
+  ParamKind kindOf(llvm::StringRef initializer) const;
+  /// Whether an initializer of rank 0 of the model's own graph is a parameter: where a training may replace it, or a
+  /// file of weights has it.
+  bool keepsScalar(llvm::StringRef initializer) const;
   bool define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what);
 
   /// The outputs of a graph in an attribute with these values for its inputs; nothing after a failure, which is
@@ -86,6 +91,7 @@ public:
   const ImportOptions &options;
   Shared shared;
   Scope top;
+  llvm::StringMap<std::string> stated; // what the file says that its initializers are (torch.export's InputKind)
   Failures failures;
   llvm::StringSet<> boundsUsed;
   llvm::StringSet<> loopDims, loopFlags; // names of dims that loops carry, and of their flags

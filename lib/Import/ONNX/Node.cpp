@@ -81,22 +81,32 @@ const std::vector<uint8_t> *Shared::bytes(UOpRef param) const {
   return found == byName.end() ? nullptr : params[found->second].data.get();
 }
 
-llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload) {
-  if (payload.dims.empty() && !isComplex(payload.dtype)) {
+llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload, ParamKind kind, bool keepScalar) {
+  bool isKept = keepScalar && (payload.dtype == DType::F32 || payload.dtype == DType::F64);
+  if (payload.dims.empty() && !isComplex(payload.dtype) && !isKept) {
     uint64_t bits = 0;
     std::memcpy(&bits, payload.bytes.data(), payload.bytes.size());
     return b.bits(payload.dtype, bits);
   }
-  std::string unique = name.empty() ? "constant" : name.str();
-  for (unsigned suffix = 1; byName.count(unique); ++suffix) unique = name.str() + "." + std::to_string(suffix);
   Dims dims;
   for (int64_t d : payload.dims) dims.push_back(b.idx(d));
+  auto isSame = [&](const Param &p) {
+    return training.on && kind != ParamKind::Weight && p.kind == kind && p.value->dtype == payload.dtype &&
+           p.value->shape == llvm::ArrayRef<UOpRef>(dims) && *p.data == payload.bytes;
+  };
+  std::string base = name.empty() ? "constant" : name.str(), unique = base;
+  for (unsigned suffix = 1; byName.count(unique); ++suffix) {
+    if (const Param &p = params[byName[unique]]; isSame(p)) return p.value;
+    unique = base + "." + std::to_string(suffix);
+  }
   llvm::Expected<UOpRef> value = b.c.tryMake(Op::Param, dims, {}, unique, payload.dtype);
   if (!value) return value;
   byName[unique] = params.size();
+  if (dims.empty()) scalars.insert(unique);
   params.emplace_back();
   params.back().value = *value;
   params.back().data = std::make_shared<const std::vector<uint8_t>>(std::move(payload.bytes));
+  params.back().kind = kind;
   return value;
 }
 
@@ -196,6 +206,16 @@ double Node::literalNumber(unsigned i, const char *what) {
   if (wide) return llvm::bit_cast<double>(*wide);
   fail(llvm::toString(wide.takeError()));
   return 0;
+}
+
+void Node::readSettings(uint32_t settings) {
+  for (unsigned i = 0; i < inputs.size() && settings >> i; ++i) {
+    UOpRef x = inputs[i];
+    if (!(settings >> i & 1) || !x || x->rank()) continue;
+    while ((x->is(Op::Cast) || x->is(Op::Reshape)) && !x->src[0]->rank()) x = x->src[0];
+    if (!x->is(Op::Param) || x->rank() || llvm::is_contained(lowering.options.scalars, x->str)) continue;
+    if (std::optional<uint64_t> bits = knownBits(i)) inputs[i] = c.literal(inputs[i]->dtype, *bits);
+  }
 }
 
 // ---- attributes
@@ -372,8 +392,8 @@ UOpRef Node::bin(Op op, UOpRef x, UOpRef y) {
   return make(op, {broadcastTo(x, dims), broadcastTo(y, dims)});
 }
 
-UOpRef Node::parameter(Payload payload) {
-  llvm::Expected<UOpRef> value = shared.constant(node.output_size() ? node.output(0) : "", std::move(payload));
+UOpRef Node::parameter(Payload payload, ParamKind kind) {
+  llvm::Expected<UOpRef> value = shared.constant(node.output_size() ? node.output(0) : "", std::move(payload), kind);
   return value ? *value : fail(llvm::toString(value.takeError()));
 }
 

@@ -10,6 +10,7 @@
 #include "ModelFile.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Contract.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace astra::onnx {
 
@@ -36,9 +37,12 @@ struct Shared {
     std::vector<std::pair<UOpRef, UOpRef>> running; // parameters, and what they become
   } training;                                       // of the second entry (ImportOptions)
   std::vector<Param> params; // of every initializer; those that nothing reads are dropped at the end
+  llvm::StringSet<> scalars; // parameters of rank 0
 
-  /// A parameter with these bytes; a literal when the payload is a scalar. A name that is taken gets a suffix.
-  llvm::Expected<UOpRef> constant(llvm::StringRef name, Payload payload);
+  /// A parameter with these bytes; a literal when the payload is a scalar that is not kept. A name
+  /// that is taken gets a suffix; what is no weight and has been made before, when the graph was lowered for inference,
+  /// is that.
+  llvm::Expected<UOpRef> constant(llvm::StringRef name, Payload payload, ParamKind kind, bool keepScalar = false);
 
   /// The bytes of a parameter made here; null for any other node.
   const std::vector<uint8_t> *bytes(UOpRef param) const;
@@ -152,8 +156,11 @@ public:
   uint32_t nextRandomStream() { return ++shared.randomStreams; }
   /// Whether the entry for training is made; else null.
   Shared::Training *training() const { return shared.training.on ? &shared.training : nullptr; }
-  /// The payload as a parameter named after this node's first output.
-  UOpRef parameter(Payload payload);
+  /// The payload as a parameter named after this node's first output: one that is computed, or `Fixed`, as the model
+  /// has it.
+  UOpRef parameter(Payload payload, ParamKind kind = ParamKind::Constant);
+  /// Scalars that a training would replace and that are settings of the op (Row) become literals.
+  void readSettings(uint32_t settings);
   /// A scalar of like's dtype, rounded once.
   UOpRef literal(UOpRef like, double value);
   UOpRef select(UOpRef condition, UOpRef x, UOpRef y);

@@ -27,7 +27,9 @@ struct Row {
   void (*lower)(Node &);
   Types types = anyType;    // that the first input may have; another is refused before `lower` runs
   const char *remarks = ""; // a short sentence for docs/onnx.md: what is limited, or decided where ONNX leaves it open
+  uint32_t settings = 0;    // bits of inputs whose scalars say how the op works, and which no training replaces
 };
+constexpr uint32_t input(unsigned i) { return uint32_t(1) << i; }
 constexpr unsigned anyNumber = ~0u;
 constexpr int latest = newestOpset;
 

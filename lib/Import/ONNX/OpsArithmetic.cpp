@@ -118,7 +118,7 @@ void power(Node &n) {
 
 constexpr Row rows[] = {
     {"Mod", 10, latest, 2, 2, mod, realTypes},
-    {"Pow", 7, latest, 2, 2, power, realTypes, "integers wrap; a negative exponent truncates"},
+    {"Pow", 7, latest, 2, 2, power, realTypes, "integers wrap; a negative exponent truncates", input(1)},
 };
 
 } // namespace

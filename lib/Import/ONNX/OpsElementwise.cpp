@@ -328,7 +328,7 @@ constexpr Row rows[] = {
     {"BitCast", 26, latest, 1, 1, bitCast, anyType, "of a NaN the canonical bits; no complex or narrow types"},
     {"CastLike", 15, latest, 2, 2, castLike},
     {"Clip", 6, 10, 1, 1, clipByAttributes, realTypes},
-    {"Clip", 11, latest, 1, 3, clip, realTypes},
+    {"Clip", 11, latest, 1, 3, clip, realTypes, "", input(1) | input(2)},
     {"Relu", 6, latest, 1, 1, relu, realTypes},
     {"LeakyRelu", 6, latest, 1, 1, shared<activations::leakyRelu>, floatTypes},
     {"PRelu", 7, latest, 2, 2, prelu, realTypes},

@@ -65,7 +65,7 @@ constexpr Row rows[] = {
     {"Sub", 1, 6, 2, 2, aligned, numberTypes},
     {"Mul", 1, 6, 2, 2, aligned, numberTypes},
     {"Div", 1, 6, 2, 2, aligned, numberTypes},
-    {"Pow", 1, 6, 2, 2, aligned, realTypes},
+    {"Pow", 1, 6, 2, 2, aligned, realTypes, "", input(1)},
     {"And", 1, 6, 2, 2, aligned, boolType},
     {"Or", 1, 6, 2, 2, aligned, boolType},
     {"Xor", 1, 6, 2, 2, aligned, boolType},

@@ -236,10 +236,10 @@ constexpr Types quantizedTypes = bytes | smallFloats | only(DType::I16) | only(D
 constexpr const char *remark = "the division is in the type of the scale, or `precision`; a NaN gives 0";
 
 constexpr Row rows[] = {
-    {"QuantizeLinear", 10, 12, 2, 3, quantizeLinear<false>, quantizable, remark},
-    {"QuantizeLinear", 13, latest, 2, 3, quantizeLinear<true>, quantizable, remark},
-    {"DequantizeLinear", 10, 12, 2, 3, dequantizeLinear<false>, quantizedTypes},
-    {"DequantizeLinear", 13, latest, 2, 3, dequantizeLinear<true>, quantizedTypes},
+    {"QuantizeLinear", 10, 12, 2, 3, quantizeLinear<false>, quantizable, remark, input(1)},
+    {"QuantizeLinear", 13, latest, 2, 3, quantizeLinear<true>, quantizable, remark, input(1)},
+    {"DequantizeLinear", 10, 12, 2, 3, dequantizeLinear<false>, quantizedTypes, "", input(1)},
+    {"DequantizeLinear", 13, latest, 2, 3, dequantizeLinear<true>, quantizedTypes, "", input(1)},
     {"DynamicQuantizeLinear", 11, latest, 1, 1, dynamicQuantizeLinear, only(DType::F32)},
     {"MatMulInteger", 10, latest, 2, 4, matMulInteger, bytes},
     {"QLinearMatMul", 10, latest, 8, 8, qLinearMatMul, bytes | smallFloats,

@@ -206,7 +206,7 @@ constexpr Row rows[] = {
     {"Multinomial", 7, latest, 1, 1, multinomial, floatTypes, drawnAnew},
     {"Dropout", 1, 6, 1, 1, dropoutByAttribute, floatTypes, drawnAnew},
     {"Dropout", 7, 11, 1, 1, dropoutOfInference},
-    {"Dropout", 12, latest, 1, 3, dropout, anyType, drawnAnew},
+    {"Dropout", 12, latest, 1, 3, dropout, anyType, drawnAnew, input(1)},
 };
 
 } // namespace

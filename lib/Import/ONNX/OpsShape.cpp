@@ -53,14 +53,14 @@ void size(Node &n) {
 
 UOpRef tensorLiteral(Node &n, const Payload &p) {
   unsigned width = byteSize(p.dtype);
-  if (width == 0 || width > 8) return n.parameter(p);
+  if (width == 0 || width > 8) return n.parameter(p, ParamKind::Fixed);
   std::vector<uint64_t> bits(p.bytes.size() / width);
   for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bits[i], p.bytes.data() + i * width, width);
   Dims dims;
   for (int64_t d : p.dims) dims.push_back(n.c.index(d));
   bool uniform = !bits.empty() && llvm::all_equal(bits);
   if (uniform) return n.broadcastTo(n.c.literal(p.dtype, bits[0]), dims);
-  return n.parameter(p);
+  return n.parameter(p, ParamKind::Fixed);
 }
 
 void constant(Node &n) {
@@ -680,7 +680,7 @@ constexpr Row rows[] = {
     {"Split", 2, 12, 1, 1, splitAttr},
     {"Split", 13, latest, 1, 2, split},
     {"Pad", 1, 10, 1, 1, padAttr},
-    {"Pad", 11, latest, 2, 4, pad},
+    {"Pad", 11, latest, 2, 4, pad, anyType, "", input(2)},
     {"CenterCropPad", 18, latest, 2, 2, centerCropPad},
     {"EyeLike", 9, latest, 1, 1, eyeLike},
     {"Trilu", 14, latest, 1, 2, trilu},
