@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import onnx
+from backend import AstraBackend, Failed
 from harness import run
 from onnx import helper, numpy_helper
 from structure import check, f32, i64
@@ -131,8 +132,47 @@ def one(number, op, opset, inputs, attributes, dims, outputs=1):
     return name, test
 
 
+NAN, INF = np.nan, np.inf
+# GridSample at places that are no number, infinite and huge (3e38 overflows), as PyTorch's CPU kernels have it
+PLACES = np.array([NAN, INF, -INF, 3e38, -3e38, 1e30, -1e30], np.float32)
+FAR = {
+    ("linear", "border"): [5, 8, 5, 8, 5, 8, 5], ("linear", "reflection"): [5] * 7, ("linear", "zeros"): [NAN] * 5 + [0] * 2,
+    ("nearest", "border"): [5, 8, 5, 8, 5, 8, 5], ("nearest", "reflection"): [5] * 7, ("nearest", "zeros"): [0] * 7,
+    ("cubic", "border"): [NAN] * 5 + [8, 5], ("cubic", "reflection"): [NAN] * 5 + [5] * 2, ("cubic", "zeros"): [NAN] * 5 + [0] * 2,
+}  # fmt: skip
+
+
+def far(mode, padding, align):
+    """Along an axis, the other one in its middle."""
+    name = f"GridSample far away: {mode}, {padding}, align_corners {align}"
+    x = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4)
+    grid = np.stack([PLACES, 0 * np.nan_to_num(PLACES, posinf=0, neginf=0)], -1).reshape(1, 1, -1, 2)
+
+    def test():
+        attributes = {"mode": mode, "padding_mode": padding, "align_corners": align}
+        model, calls = build("GridSample", 20, [x, grid], attributes, 1)
+        (found,) = AstraBackend.prepare(model).run(calls[0])
+        expected = np.array(FAR[mode, padding], np.float32)
+        if not np.array_equal(found.ravel(), expected, equal_nan=True):
+            raise Failed(f"found {found.ravel()}, expected {expected}")
+
+    return name, test
+
+
+def infinite_offsets():
+    """torchvision's value: an offset out of the image reads zeros."""
+    x, offset = np.ones((1, 1, 1, 4), np.float32), np.zeros((1, 2, 1, 4), np.float32)
+    offset[0, :, 0, :3] = [[INF, 0, -INF], [0, -INF, INF]]
+    model, calls = build("DeformConv", 19, [x, np.ones((1, 1, 1, 1), np.float32), offset], {}, 1)
+    (found,) = AstraBackend.prepare(model).run(calls[0])
+    if found.ravel().tolist() != [0, 0, 0, 1]:
+        raise Failed(f"found {found.ravel()}")
+
+
 def main():
-    return run(one(number, *row) for number, row in enumerate(TABLE))
+    tests = [one(number, *row) for number, row in enumerate(TABLE)]
+    return run(tests + [far(*key, align) for key in FAR for align in (0, 1)]
+               + [("DeformConv by infinite offsets", infinite_offsets)])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 // Takes:    GridSample, AffineGrid, RoiAlign, MaxRoiPool, DeformConv.
 // Gives:    places as float tensors, the elements around each with their weights, one gather from the tensor seen as
 //           [channels, batch * elements], and a sum over the neighbours in a plain chain, row-major.
-// Keeps:    f16 and bf16 compute in f32 and round once. A place that is not a number reads element 0.
+// Keeps:    f16 and bf16 compute in f32 and round once. NaN and infinite places of GridSample give what PyTorch's CPU
+//           kernels give: where a place is clipped or reflected as a whole it is in the image then, elsewhere the
+//           weights are NaN, and mode nearest reads zero.
 #include "OpTable.h"
 #include "Sampling.h"
 #include "Settled.h"
@@ -33,19 +35,15 @@ struct Border {
 
 UOpRef lastElement(Node &n, UOpRef extent, DType t) { return scalar(n, idxSub(n.c, extent, n.c.index(1)), t); }
 
-/// v folded at both borders until it lies between them.
+/// v folded at both borders until it lies between them, by PyTorch's formula: of whole numbers that are not huge it is
+/// exact.
 UOpRef reflected(Node &n, UOpRef v, Border border) {
-  UOpRef below = n.bin(Op::Lt, v, border.least), above = n.bin(Op::Lt, border.most, v);
-  UOpRef range = n.bin(Op::Sub, border.most, border.least);
-  UOpRef beyond = n.select(below, n.bin(Op::Sub, border.least, v), n.bin(Op::Sub, v, border.most));
-  UOpRef turns = n.un(Op::Trunc, n.bin(Op::Div, beyond, range));
-  UOpRef rest = n.bin(Op::Sub, beyond, n.bin(Op::Mul, turns, range));
-  UOpRef half = n.bin(Op::Mul, turns, 0.5);
-  UOpRef odd = n.bin(Op::Ne, n.un(Op::Floor, half), half);
-  UOpRef fromMost = n.bin(Op::Xor, odd, n.un(Op::Not, below));
-  UOpRef folded = n.select(fromMost, n.bin(Op::Sub, border.most, rest), n.bin(Op::Add, border.least, rest));
-  folded = n.select(n.bin(Op::Eq, range, 0.0), border.least, folded); // one element has nowhere to turn
-  return n.select(n.bin(Op::Or, below, above), folded, v);
+  UOpRef range = n.bin(Op::Sub, border.most, border.least), period = n.bin(Op::Mul, range, 2);
+  UOpRef distance = n.un(Op::Abs, n.bin(Op::Sub, v, border.least));
+  UOpRef turns = n.un(Op::Trunc, n.bin(Op::Div, distance, period));
+  UOpRef rest = n.bin(Op::Sub, distance, n.bin(Op::Mul, turns, period));
+  UOpRef folded = n.bin(Op::Add, n.bin(Op::Min, rest, n.bin(Op::Sub, period, rest)), border.least);
+  return n.select(n.bin(Op::Eq, range, 0.0), border.least, folded); // one element has nowhere to turn
 }
 
 /// Neighbours at whole positions.
@@ -79,6 +77,7 @@ Neighbours around(Node &n, UOpRef at, bool cubic, UOpRef extent, Outside outside
   // The same number without a kink at 0: at a whole coordinate the gradient is the one to the right, PyTorch's.
   if (!cubic && n.training()) distance = n.select(n.bin(Op::Eq, offset, 0.0), part, away);
   UOpRef weight = cubic ? cubicKernel(n, distance, -0.75) : n.bin(Op::Sub, n.literal(at, 1), distance);
+  if (cubic) weight = n.select(n.bin(Op::Eq, distance, distance), weight, distance); // the kernel's ranges lose a NaN
   return placed(n, n.bin(Op::Add, n.unsqueeze(base, {0}), offset), weight, extent, outside, border);
 }
 
@@ -158,6 +157,21 @@ UOpRef imagesFirst(Node &n, UOpRef y) {
   return n.permute(y, perm);
 }
 
+/// What is beyond every extent, and whole in every float type.
+constexpr double farAway = 0x1p62;
+
+/// Finite, and beyond the borders where v is: an infinite place has no neighbours with weights.
+UOpRef withinReach(Node &n, UOpRef v) { return clampBetween(n, v, n.literal(v, -farAway), n.literal(v, farAway)); }
+
+/// v for a read of which the place is clipped or reflected as a whole: a NaN is 0, and so is what is reflected from
+/// infinity.
+UOpRef numberedPlace(Node &n, UOpRef v, Outside outside) {
+  UOpRef zero = n.literal(v, 0);
+  if (outside == Outside::Clamp) return withinReach(n, n.select(n.bin(Op::Eq, v, v), v, zero));
+  UOpRef infinity = n.literal(v, std::numeric_limits<double>::infinity());
+  return n.select(n.bin(Op::Lt, n.un(Op::Abs, v), infinity), v, zero);
+}
+
 // ---- GridSample
 
 UOpRef element(Node &n, UOpRef x, unsigned axis, int64_t at) {
@@ -211,6 +225,7 @@ void gridSample(Node &n) {
     at = align ? n.bin(Op::Mul, n.bin(Op::Mul, at, 0.5), last)
                : n.bin(Op::Mul, n.bin(Op::Sub, n.bin(Op::Mul, at, length), 1), 0.5);
     if (nearest) at = n.un(Op::RoundEven, at);
+    if (!cubic && outside != Outside::Zero) at = numberedPlace(n, at, outside);
     Border border{n.literal(last, align ? 0 : -0.5), align ? last : n.bin(Op::Sub, length, 0.5)};
     if (!nearest && !cubic) at = flatAtBorders(n, at, last, outside, border);
     axes.push_back(
@@ -493,7 +508,8 @@ void deformConv(Node &n) {
     };
     UOpRef whole = n.bin(Op::Add, ramp(2 + i, window.dilations[i], 0),
                          ramp(2 + spatial + i, window.strides[i], -window.before[i]));
-    axes.push_back(around(n, n.bin(Op::Add, at, whole), false, x->shape[2 + i], Outside::Zero, {}));
+    at = withinReach(n, n.bin(Op::Add, at, whole)); // an infinite offset reads zeros
+    axes.push_back(around(n, at, false, x->shape[2 + i], Outside::Zero, {}));
   }
   DType indexType = indexTypeFor(n, x);
   Reads reads = together(n, axes, indexType);
