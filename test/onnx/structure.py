@@ -292,6 +292,19 @@ MODELS = [
      g (float[2, 3] x) => (float[2] y) { y = own.total(x) }
      <domain: "own", opset_import: ["" : 11]> total (x) => (y) { y = ReduceSum<axes = [1], keepdims = 0>(x) }""", [[X23]],
      [], lambda x: [x.sum(1)]),
+    ("nodes-in-reverse-order", """
+     g (float[2, 3] x) => (float[2, 3] y) { y = Add(c, a)  c = Mul(b, x)  b = Tanh(a)  a = Exp(x) }""", [[X23]]),
+    ("bodies-and-functions-that-are-not-sorted", """
+     g (bool p, float[2, 3] x) => (float[2, 3] y) {
+       z = own.f(r)
+       y = Neg(z)
+       r = If (p) <then_branch = a () => (float[2, 3] t) { t = Add(u, late)  u = Tanh(late) },
+                   else_branch = b () => (float[2, 3] t) { t = Mul(x, late) }>
+       late = Exp(x)
+     }
+     <domain: "own", opset_import: ["" : 18]> f (v) => (w) { w = Add(u, v)  u = Sqrt(t)  t = Abs(v) }""",
+     [[np.array(p), X23] for p in (True, False)], [],
+     lambda p, x: [-(np.sqrt(np.abs(r := np.tanh(np.exp(x)) + np.exp(x) if p else x * np.exp(x))) + r)]),
     ("function-with-control-inside", """
      g (bool p, float[3] x) => (float[3] y) { y = own.choose(p, x) }
      <domain: "own", opset_import: ["" : 18]> choose (p, x) => (y) {
@@ -360,6 +373,17 @@ REFUSALS = [
      g (float[7] x) => (float[k] y, int64 n) {
        three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, three)  n = SequenceLength(s) }""",
      "(SplitToSequence, opset 18): this op is not supported at this opset"),
+    ("cycle", """
+     g (float[3] x) => (float[3] y) { a = Add(x, c)  b = Neg(a)  c = Tanh(b)  y = Exp(c)  z = Neg(x) }""",
+     "nodes number 0 (Add), number 2 (Tanh) and number 1 (Neg) form a cycle, in which each reads an output of the next"),
+    ("cycle-of-one", """
+     g (float[3] x) => (float[3] y) { y = own.f(x) }
+     <domain: "own", opset_import: ["" : 18]> f (v) => (w) { w = Add(w, v) }""",
+     "node number 0 (own::f, opset 1): node number 0 (Add) reads its own output: a graph has no cycles"),
+    ("cycle-through-a-body", """
+     g (bool p, float[3] x) => (float[3] y) {
+       y = If (p) <then_branch = a () => (float[3] t) { t = Neg(z) }, else_branch = b () => (float[3] t) { t = Neg(x) }>
+       z = Exp(y) }""", "nodes number 0 (If) and number 1 (Exp) form a cycle"),
     ("body-with-unknown-op", """
      g (bool p, float[3] x) => (float[3] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Unheard(x) }, else_branch = b () => (float[3] t) { t = Neg(x) }>

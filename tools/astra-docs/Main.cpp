@@ -44,6 +44,8 @@ static const char *onnxHead =
     "- `SequenceAt` of a `SplitToSequence` at a constant position (PyTorch's `chunk` and `split`) is a slice. "
     "Sequences are\n"
     "  not there otherwise.\n"
+    "- Nodes that are not in topological order, as float16 converters write them, are sorted, with a note; a cycle is\n"
+    "  refused.\n"
     "- Composite ops are expanded: what `Softmax` or `LayerNormalization` computes is in the `Ops*.cpp` files and "
     "fixed\n"
     "  by the numeric contract.\n"

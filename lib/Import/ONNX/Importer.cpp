@@ -1,8 +1,7 @@
 //===- Importer.cpp: from an ONNX model to a module ------------------------===//
 // Takes:    a parsed model and the options of the import.
 // Gives:    a module with one entry, main; or one error with every sentence that the model earned.
-// Keeps:    the model's order of inputs and outputs; nodes are lowered in the file's order, which ONNX requires to be
-//           topological.
+// Keeps:    the model's order of inputs and outputs.
 // Does not: know an op (Ops*.cpp).
 #include "DimText.h"
 #include "Lowering.h"

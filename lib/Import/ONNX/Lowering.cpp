@@ -173,7 +173,7 @@ llvm::Error Lowering::constants(const proto::Graph &graph, Scope &scope, llvm::f
 void Lowering::nodes(const proto::Graph &graph, Scope &scope) {
   auto splits =
       scope.opsets->lookup("") >= elementOfSplitRow.since ? splitsOf(graph) : llvm::StringMap<const proto::Node *>();
-  for (int i = 0; i < graph.node_size(); ++i) {
+  for (int i : ordered(&graph, graph.node(), scope)) {
     const proto::Node &next = graph.node(i);
     if (next.output_size() == 1 && splits.lookup(next.output(0)) == &next) continue;
     const proto::Node *split =
@@ -189,6 +189,34 @@ void Lowering::nodes(const proto::Graph &graph, Scope &scope) {
     both.add_input(next.input(1));
     rowNode(both, i, scope, elementOfSplitRow);
   }
+}
+
+const std::vector<int> &Lowering::ordered(const void *graph, const ProtoNodes &nodes, Scope &scope) {
+  auto [it, isNew] = orders.try_emplace(graph);
+  Order &order = it->second;
+  if (isNew) {
+    order = orderOf(nodes, [&](llvm::StringRef name) {
+      bool found = false;
+      lookup(scope, name, found);
+      return found || isAbsent(scope, name);
+    });
+    if (!order.cycle.empty())
+      failures.add(scope.where + (order.cycle.size() == 1 ? "node " : "nodes ") + nodesText(nodes, order.cycle) +
+                   (order.cycle.size() == 1 ? " reads its own output"
+                                            : " form a cycle, in which each reads an output of the next") +
+                   ": a graph has no cycles in ONNX, what repeats is a Loop");
+    else if (order.moved && !std::exchange(sorted, true) && options.notes)
+      options.notes->push_back(scope.where + "node " + nodesText(nodes, {order.moved->first}) + " stands before node " +
+                               nodesText(nodes, {order.moved->second}) +
+                               ", whose output it reads: the nodes were sorted, as ONNX requires of a file");
+  }
+  if (!order.cycle.empty()) {
+    std::vector<bool> can(nodes.size(), false);
+    for (int i : order.nodes) can[i] = true;
+    for (int i = 0; i < nodes.size(); ++i)
+      if (!can[i]) poison(nodes[i], scope);
+  }
+  return order.nodes;
 }
 
 void Lowering::poison(const proto::Node &node, Scope &scope) {
@@ -218,7 +246,9 @@ std::optional<std::vector<UOpRef>> Lowering::inputs(const proto::Node &node, int
   for (const std::string &name : node.input()) {
     bool left = name.empty() || isAbsent(scope, name), found = left;
     values.push_back(left ? nullptr : lookup(scope, name, found));
-    if (!found) failures.add(describe(node, index, scope) + ": input '" + name + "' is not defined before this node");
+    if (!found)
+      failures.add(describe(node, index, scope) + ": input '" + name +
+                   "' is not defined by any node, input or initializer");
     poisoned |= !left && !values.back();
   }
   if (poisoned) return std::nullopt;
@@ -298,7 +328,7 @@ void Lowering::call(const proto::Function &function, const proto::Node &node, in
       inner.values[function.input(i)] = (*given)[i];
     else
       inner.absent.insert(function.input(i));
-  for (int i = 0; i < function.node_size(); ++i) this->node(function.node(i), i, inner);
+  for (int i : ordered(&function, function.node(), inner)) this->node(function.node(i), i, inner);
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     bool found = false;

@@ -1,18 +1,20 @@
 //===- Lowering.h: the nodes of a graph, and graphs inside of nodes --------===//
 // Takes:    graphs of a parsed model: its own, those in attributes, the bodies of its functions.
 // Gives:    the values of their names, as UOps; the sentences of what failed.
-// Keeps:    nodes are lowered in the file's order, which ONNX requires to be topological. A failure poisons what
-// follows
-//           from it, so that one run reports the faults that are independent. Graphs nest at most `deepest` deep, and
-//           functions and loops expand to at most 100,000 nodes more than the graph has.
+// Keeps:    nodes are lowered in the file's order where that is topological, as ONNX wants it, else sorted, with a note
+//           (Order.h). A failure poisons what follows from it, so that one run reports the faults that are
+//           independent. Graphs nest at most `deepest` deep, and functions and loops expand to at most 100,000 nodes
+//           more than the graph has.
 // Does not: know an op (Ops*.cpp), or the model's inputs and outputs (Importer.cpp).
 #pragma once
 #include "OpTable.h"
+#include "Order.h"
 #include "astra/Import/ONNX.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 namespace astra::onnx {
 
@@ -105,11 +107,15 @@ private:
   /// The values of a node's inputs, null for those left out; nothing when one of them failed, or after a failure.
   std::optional<std::vector<UOpRef>> inputs(const proto::Node &node, int index, const Scope &scope);
   void poison(const proto::Node &node, Scope &scope);
+  /// The order of a graph's nodes, made once for each `graph`; a cycle is a failure, and poisons what is on it.
+  const std::vector<int> &ordered(const void *graph, const ProtoNodes &nodes, Scope &scope);
 
   Opsets opsets;
   llvm::StringMap<const proto::Function *> functions; // by key
   llvm::StringMap<Opsets> functionOpsets;
   llvm::DenseMap<const void *, UOpRef> initializers; // by tensor
+  std::map<const void *, Order> orders;              // by graph or function
+  bool sorted = false;                               // some graph was, and a note says so
   unsigned lowered = 0;
   int64_t placeholders = 0;
 };

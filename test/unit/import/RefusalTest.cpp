@@ -166,7 +166,8 @@ TEST(ImportRefusal, UnknownAndRepeatedNames) {
   ModelMaker m;
   m.input("x", "3").output("y", "3");
   m.node("Relu", {"nowhere"}, {"y"});
-  EXPECT_EQ(m.result(), "model.onnx: node 'Relu_y' (Relu, opset 20): input 'nowhere' is not defined before this node");
+  EXPECT_EQ(m.result(), "model.onnx: node 'Relu_y' (Relu, opset 20): input 'nowhere' is not defined by any node, input "
+                        "or initializer");
   ModelMaker twice;
   twice.input("x", "3").output("y", "3");
   twice.node("Relu", {"x"}, {"y"});

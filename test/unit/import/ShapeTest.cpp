@@ -463,6 +463,25 @@ TEST(ImportShape, TapsAreFurtherOutputs) {
   EXPECT_NE(names("(").find("is not a regular expression"), std::string::npos);
 }
 
+// What float16 converters write: casts of the inputs behind the nodes that read them. A long chain backwards shows that
+// no step is quadratic.
+TEST(ImportShape, NodesAreSorted) {
+  ModelMaker m;
+  m.input("x", "3").output("y", "3");
+  constexpr int length = 50000;
+  for (int i = length; i-- > 0;)
+    m.node("Relu", {i ? "v" + std::to_string(i) : "x"}, {i + 1 == length ? "y" : "v" + std::to_string(i + 1)});
+  std::vector<std::string> notes;
+  ImportOptions options;
+  options.notes = &notes;
+  m.write(m.model.SerializeAsString());
+  auto module = importONNX(m.path(), options);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0], "node 'Relu_y' (Relu) stands before node 'Relu_v49999' (Relu), whose output it reads: the nodes "
+                      "were sorted, as ONNX requires of a file");
+}
+
 TEST(ImportShape, ABoundOfOneValueIsAConstant) {
   ModelMaker m;
   m.input("x", "n,2").dim("n", 3, 3).output("y", "3,2");
