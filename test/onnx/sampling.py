@@ -92,6 +92,19 @@ TABLE = [
           ("Conv", 11, [f32(4, 3, *kernel)], {}, 1), ("MaxPool", 12, [], {}, 2), ("AveragePool", 11, [], {}, 1),
           ("AveragePool", 11, [], {"count_include_pad": 1}, 1), ("LpPool", 18, [], {"p": 2}, 1))
       if not (op == "AveragePool" and h == 6 and kernel == [2, 3])),  # which ONNX Runtime refuses
+    # ceil_mode: a last window that is longer than its input, or none
+    *((op, opset, [X[:1, :1, :1, :length]], {"kernel_shape": [1, k], "strides": [1, s], "ceil_mode": 1, "pads": [0, low, 0, high], **more}, [])
+      for length, k, s, low, high, more in (
+          (4, 3, 2, 0, 0, {"dilations": [1, 2]}), (3, 3, 3, 0, 0, {"dilations": [1, 2]}), (2, 3, 2, 0, 0, {"dilations": [1, 2]}),
+          (2, 5, 3, 0, 1, {}), (3, 5, 3, 0, 0, {}), (2, 3, 4, 1, 1, {"dilations": [1, 2]}))
+      for op, opset in (("MaxPool", 12), ("AveragePool", 19), ("LpPool", 18))),
+    *((op, opset, [(X[:, :, :h], DYN)], {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1, **more}, ["h=0..20"], outputs)
+      for h in (1, 2, 3, 8) for op, opset, more, outputs in (
+          ("MaxPool", 12, {}, 2), ("AveragePool", 19, {}, 1), ("AveragePool", 19, {"pads": [1, 0, 1, 0], "count_include_pad": 1}, 1),
+          ("LpPool", 18, {}, 1))),
+    # extents where no window fits: no value, for convolutions and without ceil_mode too
+    *(("Conv", 11, [(X[:, :, :h], DYN), f32(4, 3, 3, 1)], {"pads": [1, 0, 1, 0], "strides": [s, 1]}, ["h=0..20"]) for h in (1, 6) for s in (1, 2)),
+    *(("AveragePool", 19, [(X[:, :, :h], DYN)], {"kernel_shape": [3, 1], "pads": [1, 0, 1, 0]}, ["h=0..20"]) for h in (1, 6)),
     # a kernel of 1 along an axis that is padded: behind alone, before alone, both; grouped, of a point
     *(("Conv", 11, [(X, DYN), f32(6, 3 // group, *kernel)], {"pads": pads, "group": group}, ["h=1..20"])
       for kernel, pads, group in (([1, 1], [0, 0, 1, 2], 1), ([1, 1], [0, 0, 2, 0], 3), ([3, 1], [1, 0, 1, 1], 1), ([1, 2], [0, 1, 3, 0], 3),

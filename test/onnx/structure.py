@@ -360,7 +360,7 @@ REFUSALS = [
     ("split-that-may-lack-an-element", """
      g (float[n] x) => (float[k] y) {
        three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, three) }""",
-     "and perhaps none at position 3; raise the lower bound of --dim n", "--dim=n=1..99"),
+     "and perhaps none at position 3; give --dim n=10..99", "--dim=n=1..99"),
     ("split-whose-sizes-are-others", """
      g (float[7] x) => (float[k] y) {
        sizes = Constant<value = int64[2] {3, 3}>()  one = Constant<value = int64 {1}>()
@@ -384,6 +384,18 @@ REFUSALS = [
      g (bool p, float[3] x) => (float[3] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Neg(z) }, else_branch = b () => (float[3] t) { t = Neg(x) }>
        z = Exp(y) }""", "nodes number 0 (If) and number 1 (Exp) form a cycle"),
+    ("window-that-may-not-fit", """
+     g (float[1, 1, t] x, float[1, 1, 3] w) => (float[1, 1, k] y) { y = Conv(x, w) }""",
+     "extent t of a spatial axis may be smaller than the window of 3 allows; give --dim t=3..8", "--dim=t=0..8"),
+    ("window-that-does-not-fit", """
+     g (float[1, 1, 2] x) => (float[1, 1, k] y) { y = MaxPool<kernel_shape = [5], strides = [2]>(x) }""",
+     "extent 2 of a spatial axis is smaller than the window of 5 allows"),
+    ("transposed-to-a-negative-extent", """
+     g (float[1, 1, t] x, float[1, 1, 3] w) => (float[1, 1, k] y) { y = ConvTranspose<pads = [2, 2], strides = [2]>(x, w) }""",
+     "the result's extent t*2 - 3 may be negative; give --dim t=2..8", "--dim=t=0..8"),
+    ("reflection-of-too-little", """
+     g (float[t] x) => (float[k] y) { p = Constant<value_ints = [2, 1]>()  y = Pad<mode = "reflect">(x, p) }""",
+     "mode 'reflect' needs it; give --dim t=3..8", "--dim=t=1..8"),
     ("body-with-unknown-op", """
      g (bool p, float[3] x) => (float[3] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Unheard(x) }, else_branch = b () => (float[3] t) { t = Neg(x) }>

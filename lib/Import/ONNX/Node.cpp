@@ -36,9 +36,26 @@ static std::vector<std::string> dimsOf(llvm::ArrayRef<UOpRef> extents) {
   return names;
 }
 
-std::string boundHint(UOpRef extent) {
-  std::vector<std::string> names = dimsOf(extent);
-  return names.empty() ? "" : "; raise the lower bound of --dim " + llvm::join(names, ", ");
+std::string boundHint(Context &c, UOpRef extent, int64_t least) {
+  for (UOpRef dim : topoSort(extent)) {
+    if (!dim->is(Op::Dim)) continue;
+    auto holds = [&](int64_t lo, int64_t hi) {
+      UOpRef other = c.make(Op::Dim, {}, {lo, hi}, dim->str.str() + "_");
+      return idxSubstitute(c, extent, dim, lo == hi ? c.index(lo) : other)->lo >= least;
+    };
+    for (bool raise : {true, false}) { // the lower bound, or the upper one lowered
+      int64_t good = raise ? dim->hi : dim->lo, bad = raise ? dim->lo : dim->hi;
+      auto within = [&](int64_t bound) { return raise ? holds(bound, dim->hi) : holds(dim->lo, bound); };
+      if (good == bad || !within(good)) continue;
+      while (std::abs(good - bad) > 1) {
+        int64_t middle = bad + (good - bad) / 2;
+        (within(middle) ? good : bad) = middle;
+      }
+      std::string bounds = std::to_string(raise ? good : dim->lo) + ".." + std::to_string(raise ? dim->hi : good);
+      return "; give --dim " + shellWord((dim->str + "=" + bounds).str());
+    }
+  }
+  return "";
 }
 
 std::string signHint(UOpRef extent) {
@@ -565,6 +582,16 @@ bool Node::requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char 
     fail(sentence + otherwise);
   else
     unsupported(sentence + " are not known to be equal" + equalHint(lowering, x, y));
+  return false;
+}
+
+bool Node::requireLeast(UOpRef extent, int64_t least, const llvm::Twine &what, const llvm::Twine &words) {
+  if (extent->lo >= least) return true;
+  std::string begin = (what + " " + indexText(extent)).str();
+  if (extent->hi < least)
+    fail(begin + " is " + words);
+  else
+    unsupported(begin + " may be " + words + boundHint(c, extent, least));
   return false;
 }
 

@@ -197,6 +197,9 @@ public:
   /// Extents that should have been equal: a failure, or, where they may be, unsupported, with the flag that says so.
   UOpRef failExtents(const llvm::Twine &sentence, llvm::ArrayRef<UOpRef> found, llvm::ArrayRef<UOpRef> expected);
   bool requireEqual(UOpRef x, UOpRef y, const llvm::Twine &what, const char *otherwise = " are not equal");
+  /// Whether an extent is `least` or more for all values of the dims. Else the sentence is "WHAT EXTENT is WORDS", or,
+  /// not supported where some values would do, "WHAT EXTENT may be WORDS" with the bounds of a dim between which it is.
+  bool requireLeast(UOpRef extent, int64_t least, const llvm::Twine &what, const llvm::Twine &words);
   /// The constant extent of an axis; not supported when it is symbolic, and then 1.
   int64_t constExtent(UOpRef x, unsigned axis, const char *what);
   /// Whether x is there and its rank is in range.
@@ -219,8 +222,9 @@ private:
   Failure state;
 };
 
-/// "; raise the lower bound of --dim h", for an extent that may be too small; "" for a constant.
-std::string boundHint(UOpRef extent);
+/// "; give --dim h=3..64", the widest bounds of one dim within its own between which the extent is `least` or more; ""
+/// where bounds of one dim do not say so.
+std::string boundHint(Context &c, UOpRef extent, int64_t least);
 std::string signHint(UOpRef extent);
 
 /// "; fix h and w with --dim h=N --dim w=N", for what holds for some values of the dims; "" where there are none.

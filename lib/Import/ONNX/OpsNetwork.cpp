@@ -151,9 +151,11 @@ void convTranspose(Node &n) {
     UOpRef in = conv->x->shape[2 + i], stride = n.c.index(w.strides[i]);
     UOpRef full =
         idxAdd(n.c, idxMul(n.c, idxSub(n.c, in, n.c.index(1)), stride), n.c.index(outputPadding[i] + w.reach(i)));
-    if (!isWanted && automatic.rfind("SAME", 0) != 0)
-      return std::pair(idxSub(n.c, full, n.c.index(w.before[i] + w.after[i])),
-                       transposedForm(w, i, w.before[i], out, kernel));
+    if (!isWanted && automatic.rfind("SAME", 0) != 0) {
+      UOpRef extent = idxSub(n.c, full, n.c.index(w.before[i] + w.after[i]));
+      n.requireLeast(extent, 0, "the result's extent", "negative");
+      return std::pair(extent, transposedForm(w, i, w.before[i], out, kernel));
+    }
     UOpRef extent = isWanted ? n.c.index(shape[i]) : idxMul(n.c, in, stride);
     UOpRef cut = idxMax(n.c, n.c.index(0), idxSub(n.c, full, extent));
     if (!cut->constIndex())

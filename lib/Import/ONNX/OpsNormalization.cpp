@@ -15,7 +15,7 @@ void localResponse(Node &n) {
   UOpRef x = n.widen(n.in(0));
   if (!n.requireFloat(x) || !n.requireRank(x, 2)) return;
   if (size < 1 || size > (1 << 24)) n.fail("attribute 'size' is " + llvm::Twine(size) + ", expected 1..2^24");
-  if (x->shape[1]->lo < 1) n.fail("the number of channels " + dimsText(x->shape[1]) + " may be 0");
+  n.requireLeast(x->shape[1], 1, "the number of channels", "0");
   if (n.failed()) return;
   Dims before(x->rank(), n.c.index(0)), after = before;
   before[1] = n.c.index((size - 1) / 2);

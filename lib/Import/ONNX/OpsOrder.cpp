@@ -19,7 +19,7 @@ void firstOf(Node &n, UOpRef x, UOpRef k, bool largest, bool within = false) {
   if (slack->hi < 0) return void(n.fail("k is " + dimsText(k) + ", the axis has " + dimsText(extent) + " elements"));
   if (slack->lo < 0 && !within)
     return void(n.unsupported("k is " + dimsText(k) + ", and the axis may have fewer elements: " + dimsText(extent) +
-                              boundHint(extent)));
+                              boundHint(n.c, slack, 0)));
   Dims size(x->shape.begin(), x->shape.end());
   size[axis] = k;
   UOpRef first = n.shrink(n.withRoom(order, axis, k), Dims(x->rank(), n.c.index(0)), size);

@@ -15,29 +15,54 @@ namespace astra::onnx {
 
 namespace {
 
-/// Room for one more, partial window where ceil_mode asks for it: how far the last window reaches past the padded
-/// input. A window that begins in the padding at the end is left out.
-Dims overhang(Node &n, UOpRef x, const Window &w, bool ceil) {
-  Dims extra(w.spatial, n.c.index(0));
+/// Where windows stand, and what they need beyond the padded input.
+struct Places {
+  Dims extra; // per spatial axis: how far windows reach past the padded input
+  Dims count; // of windows; the padded input may have room for more
+};
+
+/// Room for one more, partial window where ceil_mode asks for it. A window that begins in the padding at the end is
+/// left out.
+Places placesOf(Node &n, UOpRef x, const Window &w, bool ceil) {
+  Places p;
   for (unsigned i = 0; !n.failed() && i < w.spatial; ++i) {
-    UOpRef extent = x->shape[2 + i], stride = n.c.index(w.strides[i]), zero = n.c.index(0), one = n.c.index(1);
+    UOpRef extent = x->shape[2 + i], stride = n.c.index(w.strides[i]), zero = n.c.index(0);
     if (w.before[i] >= w.reach(i) || w.after[i] >= w.reach(i))
       n.fail("pads of " + llvm::Twine(std::max(w.before[i], w.after[i])) + " are not smaller than the window of " +
              llvm::Twine(w.reach(i)));
-    UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i)));
-    if (room->lo < 0)
-      n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window" + boundHint(extent));
-    if (!ceil || n.failed() || w.strides[i] == 1) continue;
-    UOpRef inside = idxDiv(n.c, idxAdd(n.c, extent, idxSub(n.c, n.c.index(w.before[i]), one)), stride);
-    UOpRef last = idxMin(n.c, idxCeilDiv(n.c, room, stride), inside); // the number of the last window
-    extra[i] = idxMax(n.c, zero, idxSub(n.c, idxMul(n.c, last, stride), room));
+    UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i))), extra = zero;
+    UOpRef count = places(n, w, extent, i, ceil);
+    if (n.failed()) break;
+    bool partial = ceil && w.strides[i] > 1;
+    if (room->lo < 0 && !room->constIndex()) { // whole strides more; the windows that they add are cut away
+      extra = idxMul(n.c, idxCeilDiv(n.c, n.c.index(-room->lo), stride), stride);
+      if (partial) extra = idxAdd(n.c, extra, idxSub(n.c, stride, n.c.index(1)));
+      UOpRef all = idxAdd(n.c, idxDiv(n.c, idxAdd(n.c, room, extra), stride), n.c.index(1));
+      if (idxSub(n.c, all, count)->lo < 0)
+        n.unsupported("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window of " +
+                      llvm::Twine(w.reach(i)) + boundHint(n.c, room, 0));
+    } else if (partial || room->lo < 0) {
+      UOpRef last = idxSub(n.c, count, n.c.index(1));
+      if (room->lo < 0) last = idxMax(n.c, last, zero);
+      extra = idxMax(n.c, zero, idxSub(n.c, idxMul(n.c, last, stride), room));
+    }
+    p.extra.push_back(extra);
+    p.count.push_back(count);
   }
-  return extra;
+  return p;
+}
+
+/// The windows that there are, of [leading..., places..., kernel...].
+UOpRef counted(Node &n, UOpRef x, llvm::ArrayRef<UOpRef> count, unsigned leading) {
+  if (!x) return nullptr;
+  Dims begin(x->rank(), n.c.index(0)), size(x->shape.begin(), x->shape.end());
+  for (size_t i = 0; i < count.size(); ++i) size[leading + i] = count[i];
+  return n.shrink(x, begin, size);
 }
 
 /// x padded on its last `spatial` axes and seen through the window: [leading..., places..., kernel...].
-UOpRef windows(Node &n, UOpRef x, const Window &w, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after,
-               uint64_t bits, unsigned leading) {
+UOpRef windows(Node &n, UOpRef x, const Window &w, const Places &p, llvm::ArrayRef<UOpRef> before,
+               llvm::ArrayRef<UOpRef> after, uint64_t bits, unsigned leading) {
   Dims lo(leading, n.c.index(0)), hi(leading, n.c.index(0));
   for (unsigned i = 0; i < w.spatial; ++i) {
     lo.push_back(before[i]);
@@ -46,7 +71,7 @@ UOpRef windows(Node &n, UOpRef x, const Window &w, llvm::ArrayRef<UOpRef> before
   x = n.pad(x, lo, hi, bits);
   for (unsigned i = 0; i < w.spatial; ++i)
     x = n.make(Op::Window, {x}, {leading + i, w.kernel[i], w.strides[i], w.dilations[i]});
-  return x;
+  return counted(n, x, p.count, leading);
 }
 
 /// The window's axes, the last ones, folded away in plain chain order.
@@ -126,9 +151,9 @@ void maxPool(Node &n) {
   uint64_t least = leastBits(n, x->dtype);
   UOpRef fitted = withSamePads(n, x, w, least);
   if (!fitted) return;
-  Dims extra = overhang(n, fitted, w, ceil);
+  Places p = placesOf(n, fitted, w, ceil);
   if (n.failed()) return;
-  UOpRef seen = windows(n, fitted, w, indices(n, w.before), afterWith(n, w, extra), least, 2);
+  UOpRef seen = windows(n, fitted, w, p, indices(n, w.before), afterWith(n, w, p.extra), least, 2);
   n.give(foldWindow(n, ReduceKind::Max, seen, w.spatial));
   if (n.wants(1)) n.give(1, indicesOfMaxima(n, x, seen, w, columnMajor));
 }
@@ -146,8 +171,7 @@ void maxUnpool(Node &n) {
   for (unsigned i = 0; i < w.spatial; ++i)
     full.push_back(idxAdd(n.c, idxMul(n.c, idxSub(n.c, x->shape[2 + i], n.c.index(1)), n.c.index(w.strides[i])),
                           n.c.index(w.kernel[i] - w.before[i] - w.after[i])));
-  for (UOpRef extent : full)
-    if (extent->lo < 0) n.fail("the result " + dimsText(full) + " may have a negative extent");
+  for (UOpRef extent : full) n.requireLeast(extent, 0, "the result's extent", "negative");
   if (n.failed()) return;
   UOpRef size = idxProduct(n.c, llvm::ArrayRef<UOpRef>(full).drop_front(2));
   UOpRef channels = idxMul(n.c, full[0], full[1]), count = idxProduct(n.c, x->shape.drop_front(2));
@@ -182,19 +206,19 @@ void averagePool(Node &n) {
   if (!padsCount) ones = withSamePads(n, ones, w, 0, 0);
   x = withSamePads(n, x, w, padsCount ? 0 : identity);
   if (!x) return;
-  Dims extra = overhang(n, x, w, ceil);
+  Places p = placesOf(n, x, w, ceil);
   if (n.failed()) return;
   Dims none(w.spatial, n.c.index(0)), before = indices(n, w.before), pads = indices(n, w.after),
-                                      after = afterWith(n, w, extra);
-  UOpRef counted = x;
+                                      after = afterWith(n, w, p.extra);
+  UOpRef padded = x;
   if (padsCount) {
     Dims lo(2, n.c.index(0)), hi = lo;
     lo.append(before);
     hi.append(pads);
-    counted = n.pad(x, lo, hi, 0);
+    padded = n.pad(x, lo, hi, 0);
   }
-  const Dims &lo = padsCount ? none : before, &hi = padsCount ? extra : after;
-  UOpRef total = foldWindow(n, ReduceKind::Sum, windows(n, counted, w, lo, hi, identity, 2), w.spatial);
+  const Dims &lo = padsCount ? none : before, &hi = padsCount ? p.extra : after;
+  UOpRef total = foldWindow(n, ReduceKind::Sum, windows(n, padded, w, p, lo, hi, identity, 2), w.spatial);
   if (!total) return;
   auto isZero = [](UOpRef v) { return v->constIndex() == 0; };
   UOpRef count;
@@ -204,8 +228,8 @@ void averagePool(Node &n) {
     for (int64_t k : w.kernel) product *= double(k);
     count = n.literal(x, product);
   } else { // the same windows over ones, as exact integers
-    if (padsCount) ones = n.broadcastTo(n.b.litInt(DType::I32, 1), counted->shape.drop_front(2));
-    count = n.cast(foldWindow(n, ReduceKind::Sum, windows(n, ones, w, lo, hi, 0, 0), w.spatial), x->dtype);
+    if (padsCount) ones = n.broadcastTo(n.b.litInt(DType::I32, 1), padded->shape.drop_front(2));
+    count = n.cast(foldWindow(n, ReduceKind::Sum, windows(n, ones, w, p, lo, hi, 0, 0), w.spatial), x->dtype);
   }
   n.give(n.cast(n.bin(Op::Div, total, count), n.in(0)->dtype));
 }
@@ -237,9 +261,9 @@ void lpPool(Node &n) {
   uint64_t identity = uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]);
   x = withSamePads(n, powerOf(n, x, p), w, identity);
   if (!x) return;
-  Dims extra = overhang(n, x, w, ceil);
+  Places at = placesOf(n, x, w, ceil);
   if (n.failed()) return;
-  UOpRef seen = windows(n, x, w, indices(n, w.before), afterWith(n, w, extra), identity, 2);
+  UOpRef seen = windows(n, x, w, at, indices(n, w.before), afterWith(n, w, at.extra), identity, 2);
   n.give(n.cast(rootOf(n, foldWindow(n, ReduceKind::Sum, seen, w.spatial), p), n.in(0)->dtype));
 }
 

@@ -326,8 +326,7 @@ std::vector<Axis> sizedAxes(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes, llv
     n.fail("found " + llvm::Twine(sizes.size()) + " sizes for " + llvm::Twine(axes.size()) + " axes");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     n.fail("attribute 'keep_aspect_ratio_policy' is '" + policy + "', which is not one of ONNX's");
-  for (UOpRef size : sizes)
-    if (size->lo < 0) n.fail("the size " + dimsText(size) + " may be negative");
+  for (UOpRef size : sizes) n.requireLeast(size, 0, "the size", "negative");
   if (n.failed()) return result;
   for (auto [axis, size] : llvm::zip(axes, sizes)) {
     UOpRef in = x->shape[axis];

@@ -219,7 +219,7 @@ void gridSample(Node &n) {
   llvm::SmallVector<Neighbours, 3> axes;
   for (unsigned i = 0; i < spatial && !n.failed(); ++i) {
     UOpRef extent = x->shape[2 + i], at = element(n, grid, grid->rank() - 1, spatial - 1 - i); // x comes first
-    if (extent->lo < 1) n.fail("an extent " + dimsText(extent) + " that is sampled may be 0");
+    if (!n.requireLeast(extent, 1, "the sampled extent", "0")) return;
     UOpRef length = scalar(n, extent, grid->dtype), last = lastElement(n, extent, grid->dtype);
     at = n.bin(Op::Add, at, 1);
     at = align ? n.bin(Op::Mul, n.bin(Op::Mul, at, 0.5), last)

@@ -454,7 +454,7 @@ void elementOfSplit(Node &n) {
     if (at < 0 || at >= count->hi) return beyond(indexText(count));
     if (at >= count->lo)
       return void(n.unsupported("the sequence has " + indexText(count) + " elements, and perhaps none at position " +
-                                llvm::Twine(at) + boundHint(extent)));
+                                llvm::Twine(at) + boundHint(n.c, count, at + 1)));
     begin[axis] = idxMul(n.c, piece, n.c.index(at));
     sizes[axis] = idxMin(n.c, idxSub(n.c, extent, begin[axis]), piece);
   }
@@ -469,10 +469,10 @@ void elementOfSplit(Node &n) {
 UOpRef mirrored(Node &n, UOpRef x, int64_t axis, UOpRef before, UOpRef after, llvm::StringRef mode) {
   UOpRef extent = x->shape[axis], zero = n.c.index(0);
   if (before->constIndex() == 0 && after->constIndex() == 0) return x;
-  if (extent->lo < 1)
-    return n.fail("mode '" + mode + "' needs an extent of 1 or more, found " + dimsText(extent) + boundHint(extent));
-  if (mode == "reflect" && (before->hi >= extent->lo || after->hi >= extent->lo))
-    return n.fail("mode 'reflect' needs pads smaller than the extent " + dimsText(extent) + boundHint(extent));
+  if (!n.requireLeast(extent, 1, "the extent", "0, which mode '" + mode + "' has nothing to repeat of")) return nullptr;
+  if (mode == "reflect" && !n.requireLeast(extent, std::max(before->hi, after->hi) + 1, "the extent",
+                                           "no larger than its pads, as mode 'reflect' needs it"))
+    return nullptr;
   UOpRef last = n.fromIndex(idxSub(n.c, extent, n.c.index(1)), DType::I64), none = n.fromIndex(zero, DType::I64);
   UOpRef at = n.iota(DType::I64, {idxAdd(n.c, idxAdd(n.c, before, extent), after)}, 0);
   at = n.bin(Op::Sub, at, n.fromIndex(before, DType::I64));
@@ -563,7 +563,7 @@ void centerCropPad(Node &n) {
   Dims begin(x->rank(), zero), size = shapeOf(x), lo = begin, hi = begin;
   for (auto [axis, extent] : llvm::zip(axes, wanted)) {
     UOpRef more = idxSub(n.c, extent, x->shape[axis]);
-    if (extent->lo < 0) n.fail("the extent " + dimsText(extent) + " may be negative");
+    n.requireLeast(extent, 0, "the extent", "negative");
     bool pads = more->lo >= 0 && idxSub(n.c, more, idxDiv(n.c, more, two))->lo >= 0;
     if (!pads && more->hi > 0)
       n.unsupported("an extent " + dimsText(x->shape[axis]) + " whose distance from " + dimsText(extent) +

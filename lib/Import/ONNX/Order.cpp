@@ -23,8 +23,7 @@ void addGraphs(const proto::Node &node, int around, std::vector<Inside> &graphs)
     Inside inside{&graph, around, {}};
     for (const proto::Value &input : graph.input()) inside.defined.insert(input.name());
     for (const proto::Tensor &tensor : graph.initializer()) inside.defined.insert(tensor.name());
-    for (const proto::SparseTensor &sparse : graph.sparse_initializer())
-      inside.defined.insert(sparse.values().name());
+    for (const proto::SparseTensor &sparse : graph.sparse_initializer()) inside.defined.insert(sparse.values().name());
     for (const proto::Node &n : graph.node())
       for (const std::string &output : n.output()) inside.defined.insert(output);
     graphs.push_back(std::move(inside));

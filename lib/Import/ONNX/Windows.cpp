@@ -3,6 +3,7 @@
 // Gives:    the window, its pads as numbers, and the number of its places.
 #include "Windows.h"
 #include "astra/IR/Index.h"
+#include "astra/IR/Text.h"
 #include "onnx.pb.h"
 
 namespace astra::onnx {
@@ -48,9 +49,7 @@ Window readWindow(Node &n, UOpRef x, llvm::ArrayRef<int64_t> kernel, bool transp
       } else {
         low = high = 0;
         w.same.push_back({i, less, more, idxAdd(n.c, covered, n.c.index(w.reach(i)))});
-        if (extent->lo < 1)
-          n.fail("extent " + dimsText(extent) + " of a spatial axis may be 0, where auto_pad '" + automatic +
-                 "' has no place" + boundHint(extent));
+        n.requireLeast(extent, 1, "extent", "0, where auto_pad '" + automatic + "' has no place");
       }
     }
     w.before.push_back(low);
@@ -76,11 +75,22 @@ void requireFixedPads(Node &n, const Window &w) {
                   "extent with --dim");
 }
 
-UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i) {
+UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i, bool partial) {
+  UOpRef one = n.c.index(1), stride = n.c.index(w.strides[i]), before = n.c.index(w.before[i]);
   UOpRef room = idxAdd(n.c, extent, n.c.index(w.before[i] + w.after[i] - w.reach(i)));
-  if (room->lo < 0)
-    n.fail("extent " + dimsText(extent) + " of a spatial axis may be smaller than the window" + boundHint(extent));
-  return idxAdd(n.c, idxDiv(n.c, room, n.c.index(w.strides[i])), n.c.index(1));
+  UOpRef last = idxDiv(n.c, room, stride); // the number of the last window
+  if (partial && w.strides[i] > 1)
+    last =
+        idxMin(n.c, idxCeilDiv(n.c, room, stride), idxDiv(n.c, idxAdd(n.c, extent, idxSub(n.c, before, one)), stride));
+  UOpRef count = idxAdd(n.c, last, one);
+  if (count->lo < 0) {
+    std::string words = ("smaller than the window of " + llvm::Twine(w.reach(i)) + " allows").str();
+    if (extent->constIndex() || count->hi < 0)
+      n.fail("extent " + indexText(extent) + " of a spatial axis is " + words);
+    else
+      n.unsupported("extent " + indexText(extent) + " of a spatial axis may be " + words + boundHint(n.c, room, 0));
+  }
+  return count;
 }
 
 } // namespace astra::onnx

@@ -34,7 +34,9 @@ UOpRef withSamePads(Node &n, UOpRef x, const Window &w, uint64_t bits, unsigned 
 /// Refuses pads that depend on a dynamic extent.
 void requireFixedPads(Node &n, const Window &w);
 
-/// The number of places of the window along spatial axis i; an extent that may be smaller than the window is refused.
-UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i);
+/// The number of places of the window along spatial axis i, 0 where the window is longer than the extent by no more
+/// than its stride; an extent where it would be negative is refused. partial: with a last window that begins inside,
+/// though it ends beyond the pads (ceil_mode).
+UOpRef places(Node &n, const Window &w, UOpRef extent, unsigned i, bool partial = false);
 
 } // namespace astra::onnx
