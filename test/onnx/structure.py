@@ -305,6 +305,46 @@ MODELS = [
      <domain: "own", opset_import: ["" : 18]> f (v) => (w) { w = Add(u, v)  u = Sqrt(t)  t = Abs(v) }""",
      [[np.array(p), X23] for p in (True, False)], [],
      lambda p, x: [-(np.sqrt(np.abs(r := np.tanh(np.exp(x)) + np.exp(x) if p else x * np.exp(x))) + r)]),
+    ("sequences", """
+     g (float[2, 3] x, float[1, 3] z, float[n, 3] w) => (float[k, 3] y, float[3] row, int64 count, float[j, 3] part) {
+       s = SequenceConstruct(x, z)  minus = Constant<value = int64 {-2}>()  one = Constant<value = int64 {1}>()
+       t = SequenceInsert(s, w, minus)  u = SequenceInsert(t, z)  v = SequenceErase(u, one)  same = Identity(v)
+       y = ConcatFromSequence<axis = -2>(same)  count = SequenceLength(v)
+       rows = SplitToSequence<keepdims = 0>(x)  row = SequenceAt(rows, one)
+       pieces = SplitToSequence(y, one)  part = SequenceAt(pieces, one)
+     }""", [[X23, f32(1, 3), f32(k, 3)] for k in (1, 4)], ["--dim=n=1..4"]),
+    ("column_stack-and-dstack", """
+     g (float[3] a, float[3, 2] b) => (float[3, 3] y, float[3, 3, 1] z) {
+       s = SequenceConstruct(a, b)
+       columns = SequenceMap<body = m (float[] e) => (float[] r) {
+         shape = Shape(e)  rank = Size(shape)  one = Constant<value = int64 {1}>()  flat = Equal(rank, one)
+         r = If (flat) <then_branch = yes () => (float[k, 1] t) { to = Constant<value_ints = [-1, 1]>()  t = Reshape(e, to) },
+                        else_branch = no () => (float[k, l] t) { t = Identity(e) }>
+       }>(s)
+       y = ConcatFromSequence<axis = 1>(columns)
+       axis = Constant<value_ints = [2]>()
+       deep = SequenceMap<body = d (float[k, l] e) => (float[k, l, 1] r) { r = Unsqueeze(e, axis) }>(columns)
+       z = ConcatFromSequence<axis = 1>(deep)
+     }""", [[f32(3), f32(3, 2)]], [], lambda a, b: [np.column_stack([a, b]), np.column_stack([a, b])[..., None]]),
+    ("sequences-in-functions-and-maps-of-several", """
+     g (float[4, 3] x, float[3] z) => (float[4, 3] y) { y = own.f(x, z) }
+     <domain: "own", opset_import: ["" : 18, "own" : 1]> f (x, z) => (y) {
+       two = Constant<value = int64 {2}>()  s = SplitToSequence<axis = 0>(x, two)  r = own.reversed(s)
+       m = SequenceMap<body = b (float[2, 3] a, float[2, 3] b, float[3] c) => (float[2, 3] o) { p = Mul(a, c)  o = Sub(p, b) }>(s, r, z)
+       y = ConcatFromSequence<axis = 0>(m)
+     }
+     <domain: "own", opset_import: ["" : 18]> reversed (s) => (r) {
+       zero = Constant<value = int64 {0}>()  one = Constant<value = int64 {1}>()
+       a = SequenceAt(s, zero)  b = SequenceAt(s, one)
+       e = SequenceEmpty<dtype = 1>()  f = SequenceInsert(e, b)  r = SequenceInsert(f, a)
+     }""", [[f32(4, 3), f32(3)]], [], lambda x, z: [x * z - np.concatenate([x[2:], x[:2]])]),
+    ("elements-stacked-and-captured", """
+     g (bool p, float[3] a, float[3] b) => (float[3, 2] y) {
+       s = SequenceConstruct(a, b)  zero = Constant<value = int64 {0}>()
+       y = If (p) <then_branch = t () => (float[3, 2] r) { r = ConcatFromSequence<axis = -1, new_axis = 1>(s) },
+                   else_branch = e () => (float[3, 2] r) { f = SequenceAt(s, zero)  g = SequenceConstruct(f, f)
+                                                           r = ConcatFromSequence<axis = 1, new_axis = 1>(g) }>
+     }""", [[np.array(p), f32(3), f32(3)] for p in (True, False)]),
     ("function-with-control-inside", """
      g (bool p, float[3] x) => (float[3] y) { y = own.choose(p, x) }
      <domain: "own", opset_import: ["" : 18]> choose (p, x) => (y) {
@@ -368,11 +408,25 @@ REFUSALS = [
     ("element-at-a-position-of-data", """
      g (float[7] x, int64 i) => (float[k] y) {
        three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, i) }""",
-     "the position (input 2) depends on data"),
-    ("split-that-is-used-whole", """
-     g (float[7] x) => (float[k] y, int64 n) {
-       three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  y = SequenceAt(s, three)  n = SequenceLength(s) }""",
-     "(SplitToSequence, opset 18): this op is not supported at this opset"),
+     "the position (input 1) depends on data"),
+    ("length-of-data", """
+     g (float[n] x) => (float[k] y) {
+       three = Constant<value = int64 {3}>()  s = SplitToSequence(x, three)  e = SequenceErase(s)  y = ConcatFromSequence<axis = 0>(e) }""",
+     "the sequence has floordiv(n + 2, 3) elements, a constant is needed; fix n with --dim n=N", "--dim=n=7..9"),
+    ("sequence-as-a-tensor", """
+     g (float[7] x) => (float[k] y) { s = SequenceConstruct(x, x)  y = Relu(s) }""",
+     "input 's' is a sequence, which is not supported here"),
+    ("tensor-as-a-sequence", """
+     g (float[7] x) => (int64 y) { y = SequenceLength(x) }""", "input 0 is a tensor, expected a sequence"),
+    ("sequence-of-two-types", """
+     g (float[7] x, int64[7] z) => (int64 y) { s = SequenceConstruct(x, z)  y = SequenceLength(s) }""",
+     "an element is of type i64, the sequence of f32"),
+    ("sequence-as-an-output", """
+     g (float[7] x) => (seq(float[7]) y) { y = SequenceConstruct(x, x) }""", "output 'y' is a sequence, which is not supported"),
+    ("sequence-that-a-branch-gives", """
+     g (bool p, float[7] x) => (int64 y) {
+       s = If (p) <then_branch = a () => (seq(float[7]) t) { t = SequenceConstruct(x, x) }, else_branch = b () => (seq(float[7]) t) { t = SequenceConstruct(x) }>
+       y = SequenceLength(s) }""", "then_branch: output 't' is a sequence, which is not supported"),
     ("cycle", """
      g (float[3] x) => (float[3] y) { a = Add(x, c)  b = Neg(a)  c = Tanh(b)  y = Exp(c)  z = Neg(x) }""",
      "nodes number 0 (Add), number 2 (Tanh) and number 1 (Neg) form a cycle, in which each reads an output of the next"),

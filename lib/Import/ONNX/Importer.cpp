@@ -36,6 +36,7 @@ public:
     if (llvm::Error e = addTaps(module.entries[0])) return e;
     if (options.training) {
       lowering.top.values = std::move(leaves);
+      lowering.top.lists.clear();
       countReaders();
       addForward();
       if (failures.empty()) noteMergedParams();
@@ -283,6 +284,13 @@ void Importer::collectOutputs(Entry &entry) {
   for (const proto::Value &output : graph.output()) {
     if (!names.insert(output.name()).second) {
       failures.add("the model gives output '" + output.name() + "' twice: give one of them another name with Identity");
+      continue;
+    }
+    if (lowering.top.lists.count(output.name())) {
+      failures.add("output '" + output.name() +
+                       "' is a sequence, which is not supported: outputs are tensors; take its " +
+                       "elements by SequenceAt or ConcatFromSequence",
+                   true);
       continue;
     }
     auto value = lowering.top.values.find(output.name());

@@ -34,26 +34,19 @@ UOpRef lookup(const Scope &scope, llvm::StringRef name, bool &found) {
   return nullptr;
 }
 
+/// A sequence of this name; null where it is none, or hidden.
+ListRef lookupList(const Scope &scope, llvm::StringRef name) {
+  for (const Scope *s = &scope; s; s = s->outer) {
+    if (ListRef list = s->lists.lookup(name)) return list;
+    if (s->values.count(name)) return nullptr;
+  }
+  return nullptr;
+}
+
 bool isAbsent(const Scope &scope, llvm::StringRef name) {
   for (const Scope *s = &scope; s; s = s->outer)
     if (s->absent.count(name)) return true;
   return false;
-}
-
-/// SplitToSequence nodes by their outputs, those whose elements the graph takes and whose sequence it has no other use
-/// for: PyTorch's chunk and split.
-llvm::StringMap<const proto::Node *> splitsOf(const proto::Graph &graph) {
-  llvm::StringMap<const proto::Node *> splits;
-  for (const proto::Node &node : graph.node())
-    if (opName(node) == "SplitToSequence" && node.output_size() == 1 && node.input_size() >= 1 &&
-        node.input_size() <= 2)
-      splits[node.output(0)] = &node;
-  if (splits.empty()) return splits;
-  for (const proto::Node &node : graph.node())
-    for (int i = 0; i < node.input_size(); ++i)
-      if (opName(node) != "SequenceAt" || node.input_size() != 2 || i != 0) splits.erase(node.input(i));
-  for (const proto::Value &output : graph.output()) splits.erase(output.name());
-  return splits;
 }
 
 /// Words before the description of a node in a graph inside of another; of many levels the first and the last are kept.
@@ -139,8 +132,10 @@ bool Lowering::keepsScalar(llvm::StringRef initializer) const {
   return options.training && (stated.empty() || stated.lookup(initializer) == "PARAMETER");
 }
 
-bool Lowering::define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what) {
-  if (scope.values.try_emplace(name, value).second) return true;
+bool Lowering::define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what, ListRef list) {
+  bool isNew = list ? !scope.values.count(name) && scope.lists.try_emplace(name, list).second
+                    : !scope.lists.count(name) && scope.values.try_emplace(name, value).second;
+  if (isNew) return true;
   failures.add((what + " '" + name + "': the model defines this name twice").str());
   return false;
 }
@@ -171,24 +166,7 @@ llvm::Error Lowering::constants(const proto::Graph &graph, Scope &scope, llvm::f
 }
 
 void Lowering::nodes(const proto::Graph &graph, Scope &scope) {
-  auto splits =
-      scope.opsets->lookup("") >= elementOfSplitRow.since ? splitsOf(graph) : llvm::StringMap<const proto::Node *>();
-  for (int i : ordered(&graph, graph.node(), scope)) {
-    const proto::Node &next = graph.node(i);
-    if (next.output_size() == 1 && splits.lookup(next.output(0)) == &next) continue;
-    const proto::Node *split =
-        opName(next) == "SequenceAt" && next.input_size() == 2 ? splits.lookup(next.input(0)) : nullptr;
-    if (!split) {
-      node(next, i, scope);
-      continue;
-    }
-    proto::Node both = next;
-    *both.mutable_attribute() = split->attribute();
-    *both.mutable_input() = split->input();
-    if (both.input_size() == 1) both.add_input(""); // pieces of one element
-    both.add_input(next.input(1));
-    rowNode(both, i, scope, elementOfSplitRow);
-  }
+  for (int i : ordered(&graph, graph.node(), scope)) node(graph.node(i), i, scope);
 }
 
 const std::vector<int> &Lowering::ordered(const void *graph, const ProtoNodes &nodes, Scope &scope) {
@@ -198,7 +176,7 @@ const std::vector<int> &Lowering::ordered(const void *graph, const ProtoNodes &n
     order = orderOf(nodes, [&](llvm::StringRef name) {
       bool found = false;
       lookup(scope, name, found);
-      return found || isAbsent(scope, name);
+      return found || isAbsent(scope, name) || lookupList(scope, name);
     });
     if (!order.cycle.empty())
       failures.add(scope.where + (order.cycle.size() == 1 ? "node " : "nodes ") + nodesText(nodes, order.cycle) +
@@ -240,11 +218,13 @@ void Lowering::node(const proto::Node &node, int index, Scope &scope) {
   poison(node, scope);
 }
 
-std::optional<std::vector<UOpRef>> Lowering::inputs(const proto::Node &node, int index, const Scope &scope) {
-  std::vector<UOpRef> values;
+std::optional<Lowering::Inputs> Lowering::inputs(const proto::Node &node, int index, const Scope &scope) {
+  Inputs given;
+  auto &[values, lists] = given;
   bool poisoned = false;
   for (const std::string &name : node.input()) {
-    bool left = name.empty() || isAbsent(scope, name), found = left;
+    lists.push_back(name.empty() ? nullptr : lookupList(scope, name));
+    bool left = name.empty() || lists.back() || isAbsent(scope, name), found = left;
     values.push_back(left ? nullptr : lookup(scope, name, found));
     if (!found)
       failures.add(describe(node, index, scope) + ": input '" + name +
@@ -252,19 +232,24 @@ std::optional<std::vector<UOpRef>> Lowering::inputs(const proto::Node &node, int
     poisoned |= !left && !values.back();
   }
   if (poisoned) return std::nullopt;
-  return values;
+  return given;
 }
 
 void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const Row &row) {
-  std::optional<std::vector<UOpRef>> given = inputs(node, index, scope);
+  std::optional<Inputs> given = inputs(node, index, scope);
   if (!given) return poison(node, scope);
-  size_t before = module.ctx().size();
-  Node n(*this, node, scope, *given);
-  if (given->size() > row.mostInputs || given->size() < row.leastInputs)
-    n.fail("found " + llvm::Twine(given->size()) + " inputs, expected " + llvm::Twine(row.leastInputs) +
+  size_t before = module.ctx().size(), count = given->values.size();
+  auto list = row.takesLists ? given->lists.end() : llvm::find_if(given->lists, [](auto &l) { return !!l; });
+  Node n(*this, node, scope, given->values, given->lists);
+  if (count > row.mostInputs || count < row.leastInputs)
+    n.fail("found " + llvm::Twine(count) + " inputs, expected " + llvm::Twine(row.leastInputs) +
            (row.mostInputs == row.leastInputs ? ""
             : row.mostInputs == anyNumber     ? " or more"
                                               : " to " + std::to_string(row.mostInputs)));
+  else if (list != given->lists.end())
+    n.unsupported("input '" + node.input(int(list - given->lists.begin())) +
+                  "' is a sequence, which is not supported " +
+                  "here: take its elements by SequenceAt or ConcatFromSequence");
   else if (n.has(0) && !(row.types & only(n.in(0)->dtype)))
     n.unsupported(llvm::Twine("the first input is of type ") + info(n.in(0)->dtype).text + ", supported are " +
                   typesText(row.types));
@@ -275,7 +260,8 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
   if (module.ctx().takeOverflow()) n.fail("a symbolic integer leaves 62 bits or 2^14 terms");
   n.checkAttributes();
   for (int i = 0; i < node.output_size(); ++i)
-    if (n.wants(i) && !n.outputs()[i]) n.unsupported("output " + llvm::Twine(i) + " is not supported");
+    if (n.wants(i) && !n.outputs()[i] && !n.listOutputs()[i])
+      n.unsupported("output " + llvm::Twine(i) + " is not supported");
   if (n.failed()) {
     if (!n.wasReported()) failures.add(describe(node, index, scope) + ": " + n.failure(), n.isUnsupported());
     return poison(node, scope);
@@ -285,25 +271,25 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
     if (UOpRef made = module.ctx().node(id); !made->isIndex()) module.origins.add(made, origin);
   for (int i = 0; i < node.output_size(); ++i)
     if (n.wants(i)) {
-      define(scope, node.output(i), n.outputs()[i], "output of " + describe(node, index, scope));
-      module.origins.add(n.outputs()[i], origin);
+      define(scope, node.output(i), n.outputs()[i], "output of " + describe(node, index, scope), n.listOutputs()[i]);
+      if (n.outputs()[i]) module.origins.add(n.outputs()[i], origin);
     }
 }
 
 /// A function's body in the place of its call: a graph whose names are its own.
 void Lowering::call(const proto::Function &function, const proto::Node &node, int index, Scope &scope) {
-  std::optional<std::vector<UOpRef>> given = inputs(node, index, scope);
+  std::optional<Inputs> given = inputs(node, index, scope);
+  int count = given ? int(given->values.size()) : 0;
   auto fail = [&](const llvm::Twine &sentence) {
     failures.add((describe(node, index, scope) + ": " + sentence).str());
   };
   if (scope.depth == deepest) fail("functions and graphs nest deeper than " + llvm::Twine(deepest));
-  if (given && int(given->size()) > function.input_size())
-    fail("found " + llvm::Twine(given->size()) + " inputs, the function has " + llvm::Twine(function.input_size()));
+  if (count > function.input_size())
+    fail("found " + llvm::Twine(count) + " inputs, the function has " + llvm::Twine(function.input_size()));
   if (node.output_size() > function.output_size())
     fail("found " + llvm::Twine(node.output_size()) + " outputs, the function has " +
          llvm::Twine(function.output_size()));
-  if (!given || scope.depth == deepest || int(given->size()) > function.input_size() ||
-      node.output_size() > function.output_size())
+  if (!given || scope.depth == deepest || count > function.input_size() || node.output_size() > function.output_size())
     return poison(node, scope);
 
   // Attributes of the call, or the function's defaults; one that refers to the caller's own is followed.
@@ -324,17 +310,20 @@ void Lowering::call(const proto::Function &function, const proto::Node &node, in
   inner.where = wordsFor("", describe(node, index, scope));
   inner.depth = scope.depth + 1;
   for (int i = 0; i < function.input_size(); ++i)
-    if (i < int(given->size()) && (*given)[i])
-      inner.values[function.input(i)] = (*given)[i];
+    if (i < count && given->lists[i])
+      inner.lists[function.input(i)] = given->lists[i];
+    else if (i < count && given->values[i])
+      inner.values[function.input(i)] = given->values[i];
     else
       inner.absent.insert(function.input(i));
   for (int i : ordered(&function, function.node(), inner)) this->node(function.node(i), i, inner);
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
-    bool found = false;
-    UOpRef value = lookup(inner, function.output(i), found);
+    ListRef list = lookupList(inner, function.output(i));
+    bool found = list != nullptr;
+    UOpRef value = list ? nullptr : lookup(inner, function.output(i), found);
     if (!found) fail("the function does not define its output '" + function.output(i) + "'");
-    define(scope, node.output(i), value, "output of " + describe(node, index, scope));
+    define(scope, node.output(i), value, "output of " + describe(node, index, scope), list);
   }
 }
 
@@ -359,6 +348,12 @@ std::optional<std::vector<UOpRef>> Lowering::body(const proto::Graph &graph, llv
   std::vector<UOpRef> results;
   for (const proto::Value &output : graph.output()) {
     bool found = false;
+    if (lookupList(inner, output.name())) {
+      failures.add(inner.where + "output '" + output.name() +
+                       "' is a sequence, which is not supported: a graph inside " + "of a node gives tensors",
+                   true);
+      return std::nullopt;
+    }
     results.push_back(lookup(inner, output.name(), found));
     if (!found) return fail("output '" + output.name() + "' is not defined");
     if (!results.back()) return std::nullopt;

@@ -29,6 +29,7 @@ class Value;
 struct Scope {
   const Scope *outer = nullptr;                                    // around a graph in an attribute; null elsewhere
   llvm::StringMap<UOpRef> values;                                  // null: its node failed, and was reported
+  llvm::StringMap<ListRef> lists;                                  // what is a sequence
   llvm::StringSet<> absent;                                        // a function's inputs that its caller left out
   const llvm::StringMap<const proto::Attribute *> *call = nullptr; // in a function: its attributes
   const llvm::StringMap<int64_t> *opsets = nullptr;                // by domain; the default one is ""
@@ -76,7 +77,7 @@ public:
   /// Whether an initializer of rank 0 of the model's own graph is a parameter: where a training may replace it, or a
   /// file of weights has it.
   bool keepsScalar(llvm::StringRef initializer) const;
-  bool define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what);
+  bool define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what, ListRef list = nullptr);
 
   /// The outputs of a graph in an attribute with these values for its inputs; nothing after a failure, which is
   /// reported. `what` names the graph in sentences.
@@ -104,8 +105,13 @@ private:
   void node(const proto::Node &node, int index, Scope &scope);
   void rowNode(const proto::Node &node, int index, Scope &scope, const Row &row);
   void call(const proto::Function &function, const proto::Node &node, int index, Scope &scope);
-  /// The values of a node's inputs, null for those left out; nothing when one of them failed, or after a failure.
-  std::optional<std::vector<UOpRef>> inputs(const proto::Node &node, int index, const Scope &scope);
+  /// The values of a node's inputs, null for those left out and for sequences.
+  struct Inputs {
+    std::vector<UOpRef> values;
+    std::vector<ListRef> lists;
+  };
+  /// Nothing when one of them failed, or after a failure.
+  std::optional<Inputs> inputs(const proto::Node &node, int index, const Scope &scope);
   void poison(const proto::Node &node, Scope &scope);
   /// The order of a graph's nodes, made once for each `graph`; a cycle is a failure, and poisons what is on it.
   const std::vector<int> &ordered(const void *graph, const ProtoNodes &nodes, Scope &scope);

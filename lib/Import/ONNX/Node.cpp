@@ -127,10 +127,11 @@ llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload, P
   return value;
 }
 
-Node::Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std::vector<UOpRef> inputs)
+Node::Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std::vector<UOpRef> inputs,
+           std::vector<ListRef> lists)
     : b(lowering.shared.b), c(b.c), opset(scope.opsets->lookup("")), lowering(lowering), scope(scope),
       shared(lowering.shared), node(node), inputs(std::move(inputs)), results(node.output_size()),
-      attributesRead(node.attribute_size()) {}
+      lists(std::move(lists)), listResults(node.output_size()), attributesRead(node.attribute_size()) {}
 
 std::string Node::name() const { return node.name().empty() && node.output_size() ? node.output(0) : node.name(); }
 std::string Node::title() const { return node.op_type() + " '" + name() + "'"; }
@@ -147,7 +148,16 @@ UOpRef Node::unsupported(const llvm::Twine &sentence) {
 
 // ---- inputs
 
-UOpRef Node::in(unsigned i) { return has(i) ? inputs[i] : fail("input " + llvm::Twine(i) + " is missing"); }
+UOpRef Node::in(unsigned i) {
+  if (isList(i)) return fail("input " + llvm::Twine(i) + " is a sequence, expected a tensor");
+  return has(i) ? inputs[i] : fail("input " + llvm::Twine(i) + " is missing");
+}
+
+ListRef Node::list(unsigned i) {
+  if (isList(i)) return lists[i];
+  fail("input " + llvm::Twine(i) + (has(i) ? " is a tensor, expected a sequence" : " is missing"));
+  return nullptr;
+}
 
 Dims Node::knownDims(unsigned i, const char *what) {
   UOpRef x = in(i);
@@ -329,6 +339,10 @@ bool Node::wants(unsigned i) const { return i < results.size() && !node.output(i
 void Node::give(unsigned i, UOpRef value) {
   if (!value) unsupported("output " + llvm::Twine(i) + " is not supported");
   if (i < results.size()) results[i] = value;
+}
+
+void Node::give(unsigned i, ListRef list) {
+  if (i < listResults.size()) listResults[i] = std::move(list);
 }
 
 // ---- building

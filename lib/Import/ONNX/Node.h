@@ -7,6 +7,7 @@
 // Does not: know ops (OpTable.cpp).
 #pragma once
 #include "Known.h"
+#include "List.h"
 #include "ModelFile.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Contract.h"
@@ -56,7 +57,9 @@ using Ints = llvm::SmallVector<int64_t, 4>;
 
 class Node {
 public:
-  Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std::vector<UOpRef> inputs);
+  /// `lists`: the inputs that are sequences; empty, or as long as `inputs`, which have null there.
+  Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std::vector<UOpRef> inputs,
+       std::vector<ListRef> lists = {});
 
   Builder &b;
   Context &c;
@@ -93,6 +96,9 @@ public:
   /// For a row that another one finishes.
   void setInput(unsigned i, UOpRef x) { inputs[i] = x; }
   UOpRef in(unsigned i);
+  bool isList(unsigned i) const { return i < lists.size() && lists[i]; }
+  /// An input that must be a sequence; null, and a failure, where it is none.
+  ListRef list(unsigned i);
   /// The elements of an input that must be known while importing (a shape, axes, ...), as symbolic integers or as
   /// constants. `what` names it in the failure.
   Dims knownDims(unsigned i, const char *what);
@@ -142,7 +148,9 @@ public:
   void give(UOpRef value) { give(0, value); }
   /// Null is a failure.
   void give(unsigned i, UOpRef value);
+  void give(unsigned i, ListRef list);
   llvm::ArrayRef<UOpRef> outputs() const { return results; }
+  llvm::ArrayRef<ListRef> listOutputs() const { return listResults; }
 
   // ---- checked building, op by op like Builder: a refusal by the op's type rule is a failure; null after one, and
   // null when a source is null
@@ -218,6 +226,7 @@ private:
   Shared &shared;
   const proto::Node &node;
   std::vector<UOpRef> inputs, results;
+  std::vector<ListRef> lists, listResults; // null: no sequence
   std::vector<bool> attributesRead;
   Failure state;
 };

@@ -16,7 +16,7 @@ std::vector<Row> allRows() {
            normalizationRows(), opset1Rows(),       opset6Rows(),    tfIdfRows(),       orderRows(),
            poolRows(),          quantizationRows(), randomRows(),    recurrentRows(),   reductionRows(),
            resizeRows(),        samplingRows(),     selectionRows(), sequenceRows(),    shapeRows(),
-           signalRows(),
+           signalRows(),        listRows(),
        })
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;

@@ -28,6 +28,7 @@ struct Row {
   Types types = anyType;    // that the first input may have; another is refused before `lower` runs
   const char *remarks = ""; // a short sentence for docs/onnx.md: what is limited, or decided where ONNX leaves it open
   uint32_t settings = 0;    // bits of inputs whose scalars say how the op works, and which no training replaces
+  bool takesLists = false;  // its inputs may be sequences
 };
 constexpr uint32_t input(unsigned i) { return uint32_t(1) << i; }
 constexpr unsigned anyNumber = ~0u;
@@ -58,11 +59,9 @@ llvm::ArrayRef<Row> randomRows();
 llvm::ArrayRef<Row> einsumRows();
 llvm::ArrayRef<Row> signalRows();
 llvm::ArrayRef<Row> selectionRows();
+llvm::ArrayRef<Row> listRows();
 llvm::ArrayRef<Row> nonMaxSuppressionRows();
 std::vector<Row> allRows();
-/// SequenceAt of what SplitToSequence gives: what is split, the sizes or none, the position; the attributes are the
-/// split's. In no table: Lowering makes this node of the two.
-extern const Row elementOfSplitRow;
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.
 const Row *findRow(llvm::StringRef op, int64_t opset);

@@ -41,7 +41,7 @@ void bitShift(Node &n) {
   n.give(n.bin(direction == "LEFT" ? Op::Shl : Op::Shr, n.in(0), n.in(1)));
 }
 
-void identity(Node &n) { n.give(n.in(0)); }
+void identity(Node &n) { n.isList(0) ? n.give(0, n.list(0)) : n.give(n.in(0)); }
 
 /// A power of two for each number above 0: what the contract's cast to e8m0 finds exact. Numbers below its least are
 /// its least when it saturates; NaNs, infinities and negative numbers are left to the cast.
@@ -322,7 +322,7 @@ constexpr Row rows[] = {
     {"Sum", 6, latest, 1, anyNumber, variadic<Op::Add>, numberTypes},
     {"Mean", 6, latest, 1, anyNumber, meanOfInputs, floatTypes},
     {"Where", 9, latest, 3, 3, where},
-    {"Identity", 1, latest, 1, 1, identity},
+    {"Identity", 1, latest, 1, 1, identity, anyType, "", 0, /*takesLists=*/true},
     {"Cast", 1, 5, 1, 1, castByName},
     {"Cast", 6, latest, 1, 1, cast},
     {"BitCast", 26, latest, 1, 1, bitCast, anyType, "of a NaN the canonical bits; no complex or narrow types"},

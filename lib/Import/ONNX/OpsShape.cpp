@@ -419,49 +419,6 @@ void split(Node &n) {
     splitEvenly(n, axis, count);
 }
 
-/// A position counts from the back where it is negative.
-void elementOfSplit(Node &n) {
-  UOpRef x = n.in(0);
-  int64_t axis = n.axis(n.intAttr("axis", 0), x ? x->rank() : 0), keep = n.intAttr("keepdims", 1);
-  Ints positions = n.knownInts(2, "the position");
-  if (n.failed()) return;
-  if (positions.size() != 1) return void(n.fail("the position (input 2) is not one number"));
-  int64_t at = positions[0];
-  Dims begin(x->rank(), n.c.index(0)), sizes = shapeOf(x), given;
-  UOpRef extent = x->shape[axis];
-  if (n.has(1)) given = n.knownDims(1, "the sizes");
-  if (n.failed()) return;
-  auto beyond = [&](const llvm::Twine &count) {
-    n.fail("the position is " + llvm::Twine(positions[0]) + ", and the sequence has " + count + " elements");
-  };
-  if (n.has(1) && n.in(1)->rank() == 1) { // every size
-    if (at < 0) at += int64_t(given.size());
-    if (at < 0 || at >= int64_t(given.size())) return beyond(llvm::Twine(given.size()));
-    UOpRef sum = n.c.index(0);
-    for (auto [i, size] : llvm::enumerate(given)) {
-      if (int64_t(i) == at) begin[axis] = sum, sizes[axis] = size;
-      sum = idxAdd(n.c, sum, size);
-    }
-    if (!n.requireEqual(sum, extent, "all pieces and of what is split")) return;
-  } else { // one size, of which the last piece may have less
-    UOpRef piece = n.has(1) ? given[0] : n.c.index(1);
-    if (piece->lo < 1) return void(n.fail("a piece has " + indexText(piece) + " elements, expected 1 or more"));
-    UOpRef count = idxCeilDiv(n.c, extent, piece);
-    if (at < 0 && !count->constIndex())
-      return void(n.unsupported("the position counts from the back of a sequence of " + indexText(count) +
-                                " elements, a constant is needed" + fixHint(count)));
-    if (at < 0) at += *count->constIndex();
-    if (at < 0 || at >= count->hi) return beyond(indexText(count));
-    if (at >= count->lo)
-      return void(n.unsupported("the sequence has " + indexText(count) + " elements, and perhaps none at position " +
-                                llvm::Twine(at) + boundHint(n.c, count, at + 1)));
-    begin[axis] = idxMul(n.c, piece, n.c.index(at));
-    sizes[axis] = idxMin(n.c, idxSub(n.c, extent, begin[axis]), piece);
-  }
-  UOpRef y = n.shrink(x, begin, sizes);
-  n.give(n.has(1) || keep ? y : n.squeeze(y, {axis}));
-}
-
 // ---- padding
 
 /// Other modes read the source at an index made from the result's: edge clamps it, reflect folds it at both ends, wrap
@@ -689,8 +646,6 @@ constexpr Row rows[] = {
 };
 
 } // namespace
-
-const Row elementOfSplitRow{"SequenceAt", 11, latest, 3, 3, elementOfSplit};
 
 llvm::ArrayRef<Row> shapeRows() { return rows; }
 
