@@ -96,6 +96,9 @@ def bounds(word, flag, kind):
 def sizes_to_run(options, values, given):
     """One dict of sizes per run; a dim of an array that is given has that array's size."""
     said = pairs(options.dim, "--dim")
+    if others := said.pop("*", None):  # the compiler reads it too
+        texts = [e for value in values for e in value.extents if isinstance(e, str)]
+        said |= {name: others for text in texts for name in extents.names(text) or [text] if name not in said}
     written = {name: word for name, word in said.items() if extents.names(word)}
     dims = {name: bounds(word, f"--dim {name}", int) for name, word in said.items() if name not in written}
     lists = {}

@@ -49,14 +49,14 @@ std::function<std::string(std::string_view)> level(FoldLevel &out) {
   };
 }
 
-/// "batch=1..64" or "batch=8".
+/// "batch=1..64", "batch=8" or "total=past + 1"; "*=1..64" for all others.
 std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   auto [name, range] = llvm::StringRef(v).split('=');
   auto [low, high] = range.split("..");
   DimBound d{name.str(), 0, 0};
   if (!range.contains("..")) high = low;
-  if (int64_t number;
-      !name.empty() && !range.contains("..") && !range.trim().empty() && range.trim().getAsInteger(10, number))
+  if (int64_t number; !name.empty() && name != "*" && !range.contains("..") && !range.trim().empty() &&
+                      range.trim().getAsInteger(10, number))
     d.value = range.trim().str();
   else if (name.empty() || !parseInteger(low, 0, INT64_MAX, d.lo) || !parseInteger(high, d.lo, INT64_MAX, d.hi))
     return "'" + std::string(v) + "' is not NAME=LO..HI, NAME=N or NAME=EXPRESSION, for example batch=1..64";
@@ -150,7 +150,7 @@ Program describe(CommandLine &c) {
        text(c.ptxas)},
       {"dim", "NAME=LO..HI",
        "bounds of a dynamic dim of an ONNX model, NAME=N to fix it, or NAME=EXPRESSION where it follows from others, "
-       "as total='past + 1'; once for each",
+       "as total='past + 1'; once for each. '*=LO..HI' is for every dim of an input that has none of its own",
        [&o](std::string_view v) { return addDim(o.dims, v); }},
       {"constant", "NAME=FILE.npy", "an input of an ONNX model that has this value for good; once for each",
        pairs(o.constants)},

@@ -9,7 +9,8 @@
 
 namespace astra {
 
-/// What `--dim NAME=LO..HI` says, or `--dim NAME=EXPRESSION`: that an extent is that of other dims of the inputs.
+/// What `--dim NAME=LO..HI` says, or `--dim NAME=EXPRESSION`: that an extent is that of other dims of the inputs. The
+/// name "*" is for the dims of inputs that have no bounds of their own.
 struct DimBound {
   std::string name;
   int64_t lo, hi;         // 0 <= lo <= hi
@@ -45,8 +46,9 @@ struct ImportOptions {
 /// Reads the model and everything that it needs from its folder; the file is not kept open.
 /// Errors are sentences that name the file, the node and what to do: unreadable or malformed file, an IR version or
 /// opset that is not known, unsupported ops (all of them at once, with whatever else is refused), a dynamic dim without
-/// a bound, a bound whose name the model does not have, shapes or dtypes that do not fit. What ONNX allows and Astra
-/// lacks has the error code std::errc::not_supported, all else invalid_argument.
+/// a bound, a bound whose name the model does not have, shapes or dtypes that do not fit. All that is asked about dims
+/// is asked at once, and the last line is the flags that answer it. What ONNX allows and Astra lacks has the error code
+/// std::errc::not_supported, beside wrong flags too, all else invalid_argument.
 llvm::Expected<Module> importONNX(llvm::StringRef path, const ImportOptions &options);
 
 /// One row of the table of ops, for docs and tests.

@@ -21,6 +21,8 @@ namespace {
 
 class Importer {
 public:
+  const Failures &failed() const { return failures; }
+
   Importer(ModelFile &file, const ImportOptions &options)
       : graph(*file.model().mutable_graph()), options(options), lowering(module, file, options) {}
 
@@ -114,7 +116,11 @@ void Importer::findNames() {
   for (llvm::StringRef text : written) {
     Context scratch;
     UOpRef extent = dimFromText(scratch, text, [&](llvm::StringRef name) {
-      auto said = llvm::find_if(options.dims, [&](const DimBound &b) { return b.name == name && b.value.empty(); });
+      auto find = [&](llvm::StringRef wanted) {
+        return llvm::find_if(options.dims, [&](const DimBound &b) { return b.name == wanted && b.value.empty(); });
+      };
+      auto said = find(name);
+      if (said == options.dims.end()) said = find("*");
       bool bounded = said != options.dims.end() && said->lo < said->hi;
       // Nobody has bounds yet: such that no constant of a sensible text makes it negative.
       return scratch.make(Op::Dim, {}, {bounded ? said->lo : 1 << 16, bounded ? said->hi : 1 << 20}, name);
@@ -142,36 +148,38 @@ void Importer::refuseLostDims() {
       if (auto x = dimMultiple(extent)) given.insert(x->dim);
   for (UOpRef dim : module.dims)
     if (!given.contains(dim))
-      failures.add("--dim " + dim->str.str() +
-                   ": no axis of an input gives this dim: one must be the dim times a number, plus a number");
+      failures.addOfFlag("--dim " + dim->str.str() +
+                         ": no axis of an input gives this dim: one must be the dim times a number, plus a number");
 }
 
 UOpRef Importer::namedDim(const std::string &name, llvm::StringRef input, int axis) {
   Context &c = module.ctx();
   if (auto known = dims.find(name); known != dims.end()) return known->second;
-  const DimBound *bound = lowering.bound(name);
+  const DimBound *bound = lowering.bound(name, /*byAny=*/true);
   if (!bound) {
-    failures.add(("input '" + input + "': dim '" + name + "' of axis " + llvm::Twine(axis) +
-                  " is dynamic and needs bounds: give --dim " + shellWord(name + "=1..64") + " or the like")
-                     .str());
+    failures.addOfFlag(("input '" + input + "': dim '" + name + "' of axis " + llvm::Twine(axis) +
+                        " is dynamic and needs bounds: give --dim " + shellWord(name + "=1..64") + " or the like")
+                           .str(),
+                       /*asks=*/true);
     return dims[name] = c.make(Op::Dim, {}, {1, 64}, name); // what else is wrong with it is found now
   }
   if (!bound->value.empty()) {
     dims[name] = nullptr; // no dim follows from itself
-    size_t before = failures.sentences.size();
+    size_t before = failures.size();
     UOpRef value = saidDim(bound->value, input, axis);
-    if (!value && failures.sentences.size() == before) // else what it follows from was refused
-      failures.add("--dim " + name + ": '" + bound->value +
-                   "' is not an expression of other dims of the model's inputs, with + - * // % ( ) and values in "
-                   "0..2^40; a name "
-                   "that the model does not have needs bounds of its own, as --dim " +
-                   name + "=4*q --dim q=1..16 has");
+    if (!value && failures.size() == before) // else what it follows from was refused
+      failures.addOfFlag(
+          "--dim " + name + ": '" + bound->value +
+          "' is not an expression of other dims of the model's inputs, with + - * // % ( ) and values in "
+          "0..2^40; a name "
+          "that the model does not have needs bounds of its own, as --dim " +
+          name + "=4*q --dim q=1..16 has");
     return dims[name] = value;
   }
   if (bound->lo == bound->hi) return dims[name] = c.index(bound->lo);
   llvm::Expected<UOpRef> value = c.tryMake(Op::Dim, {}, {bound->lo, bound->hi}, name);
   if (!value) {
-    failures.add("--dim " + name + ": " + llvm::toString(value.takeError()));
+    failures.addOfFlag("--dim " + name + ": " + llvm::toString(value.takeError()));
     return dims[name] = nullptr;
   }
   module.dims.push_back(*value);
@@ -269,11 +277,11 @@ void Importer::declareInputs() {
 
 void Importer::refuseUnusedBounds() {
   for (const DimBound &bound : options.dims)
-    if (!lowering.boundsUsed.count(bound.name)) {
+    if (bound.name != "*" && !lowering.boundsUsed.count(bound.name)) {
       std::vector<llvm::StringRef> names(dims.keys().begin(), dims.keys().end());
       llvm::sort(names);
-      failures.add("--dim " + bound.name + ": the model has no dynamic dim of this name" +
-                   (names.empty() ? "" : "; it has " + llvm::join(names, ", ")));
+      failures.addUnused(bound.name, "--dim " + bound.name + ": the model has no dynamic dim of this name" +
+                                         (names.empty() ? "" : "; it has " + llvm::join(names, ", ")));
     }
 }
 
@@ -449,12 +457,33 @@ void Importer::noteKept() {
 } // namespace
 } // namespace onnx
 
+/// What a sentence asks for is answered as it says, and the model read again: so one run tells all questions, and the
+/// line to paste answers them.
 llvm::Expected<Module> importONNX(llvm::StringRef path, const ImportOptions &options) {
-  llvm::Expected<onnx::ModelFile> file = onnx::ModelFile::open(path);
-  if (!file) return file.takeError();
-  llvm::Expected<Module> module = onnx::Importer(*file, options).run();
-  if (module) return module;
-  return onnx::prefixed(path + ": ", module.takeError());
+  constexpr unsigned mostRounds = 16;
+  ImportOptions answered = options;
+  onnx::Failures all;
+  bool isRead = false, anyAnswer = false;
+  for (unsigned round = 0; round < mostRounds; ++round) {
+    llvm::Expected<onnx::ModelFile> file = onnx::ModelFile::open(path);
+    if (!file) return file.takeError();
+    onnx::Importer importer(*file, answered);
+    llvm::Expected<Module> module = importer.run();
+    if (module && round == 0) return module;
+    isRead = bool(module);
+    if (module) break;
+    if (round == 0 && importer.failed().empty()) return onnx::prefixed(path + ": ", module.takeError());
+    llvm::consumeError(module.takeError());
+    round == 0 ? void(all = importer.failed()) : all.addQuestions(importer.failed());
+    answered.notes = nullptr;
+    if (importer.failed().answer(answered.dims))
+      anyAnswer = true;
+    else if (!importer.failed().dropUnused(answered.dims))
+      break;
+  }
+  std::string last = isRead ? "with these flags the model is read" : "flags for what is about dims";
+  if (!options.dims.empty()) last += ", in place of every --dim given";
+  return onnx::prefixed(path + ": ", all.error(anyAnswer ? last + ": " + onnx::flagsText(answered.dims) : ""));
 }
 
 } // namespace astra

@@ -49,6 +49,21 @@ bool isAbsent(const Scope &scope, llvm::StringRef name) {
   return false;
 }
 
+/// Why an op has no row, the end of a sentence.
+std::string whyUnknown(llvm::StringRef op, llvm::StringRef domain) {
+  int64_t first = oldestOpset, last = newestOpset;
+  while (first <= newestOpset && !findRow(op, first)) ++first;
+  while (last > first && !findRow(op, last)) --last;
+  if (domain.empty() || first <= newestOpset)
+    return " at this opset" +
+           (first > newestOpset ? "" : ", it is at some of " + std::to_string(first) + " to " + std::to_string(last));
+  std::string words = ": it is of the domain '" + domain.str() +
+                      "', for which no opset has rows, and the model has no " +
+                      "function of this name; Astra knows the default domain";
+  if (domain == "com.microsoft") words += ". ONNX Runtime's optimizer makes such nodes: take the model from before it";
+  return words;
+}
+
 /// Words before the description of a node in a graph inside of another; of many levels the first and the last are kept.
 std::string wordsFor(std::string outer, const llvm::Twine &inner) {
   constexpr size_t longest = 240;
@@ -58,28 +73,6 @@ std::string wordsFor(std::string outer, const llvm::Twine &inner) {
 }
 
 } // namespace
-
-void Failures::addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe) {
-  if (unknownOps.size() == mostKept && !placeOfOp.count(op)) return;
-  auto [place, isNew] = placeOfOp.try_emplace(op, unknownOps.size());
-  if (isNew) unknownOps.push_back({describe(), 0});
-  ++unknownOps[place->second].nodes;
-}
-
-llvm::Error Failures::error() const {
-  std::vector<std::string> lines;
-  for (const auto &[first, nodes] : unknownOps)
-    lines.push_back(first + ": this op is not supported at this opset" +
-                    (nodes == 1 ? "" : " (" + std::to_string(nodes) + " nodes are of it)"));
-  lines.insert(lines.end(), sentences.begin(), sentences.end());
-  if (lines.size() > mostPrinted) {
-    size_t more = lines.size() - mostPrinted;
-    lines.resize(mostPrinted);
-    lines.push_back("and " + std::to_string(more) + (sentences.size() == mostKept ? " or more" : " more"));
-  }
-  return llvm::createStringError(std::make_error_code(wrong ? std::errc::invalid_argument : std::errc::not_supported),
-                                 llvm::join(lines, "\n"));
-}
 
 Lowering::Lowering(Module &module, ModelFile &file, const ImportOptions &options)
     : module(module), file(file), options(options), shared(module.ctx(), file) {
@@ -101,8 +94,12 @@ Lowering::Lowering(Module &module, ModelFile &file, const ImportOptions &options
   }
 }
 
-const DimBound *Lowering::bound(llvm::StringRef name) {
-  auto it = llvm::find_if(options.dims, [&](const DimBound &b) { return b.name == name; });
+const DimBound *Lowering::bound(llvm::StringRef name, bool byAny) {
+  auto find = [&](llvm::StringRef wanted) {
+    return llvm::find_if(options.dims, [&](const DimBound &b) { return b.name == wanted; });
+  };
+  auto it = find(name);
+  if (it == options.dims.end() && byAny) it = find("*");
   if (it == options.dims.end()) return nullptr;
   boundsUsed.insert(name);
   return &*it;
@@ -214,7 +211,8 @@ void Lowering::node(const proto::Node &node, int index, Scope &scope) {
   auto opset = scope.opsets->find(domain);
   const Row *row = opset == scope.opsets->end() ? nullptr : findRow(opName(node), opset->second);
   if (row) return rowNode(node, index, scope, *row);
-  failures.addUnknownOp(opName(node), [&] { return describe(node, index, scope); });
+  failures.addUnknownOp(
+      opName(node), [&] { return describe(node, index, scope); }, [&] { return whyUnknown(opName(node), domain); });
   poison(node, scope);
 }
 

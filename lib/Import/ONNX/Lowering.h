@@ -7,6 +7,7 @@
 //           more than the graph has.
 // Does not: know an op (Ops*.cpp), or the model's inputs and outputs (Importer.cpp).
 #pragma once
+#include "Failures.h"
 #include "OpTable.h"
 #include "Order.h"
 #include "astra/Import/ONNX.h"
@@ -37,31 +38,6 @@ struct Scope {
   unsigned depth = 0;
 };
 
-/// Sentences that the model earned.
-struct Failures {
-  std::vector<std::string> sentences;
-  struct UnknownOp {
-    std::string first; // the description of the first node
-    unsigned nodes = 0;
-  };
-  std::vector<UnknownOp> unknownOps; // that have no row
-  bool wrong = false;                // one of them is not merely something that Astra lacks
-
-  bool empty() const { return sentences.empty() && unknownOps.empty(); }
-  void add(std::string sentence, bool unsupported = false) {
-    if (sentences.size() < mostKept) sentences.push_back(std::move(sentence));
-    wrong |= !unsupported;
-  }
-  /// Whether one more sentence would be printed.
-  bool matters() const { return sentences.size() < mostPrinted; }
-  void addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe);
-  llvm::Error error() const;
-
-private:
-  static constexpr size_t mostPrinted = 20, mostKept = 1000; // a lowering that tries two ways copies them
-  llvm::StringMap<size_t> placeOfOp;
-};
-
 /// Arguments have numbers up to 65535: the lower half is for the model's inputs, the upper one for placeholders.
 constexpr int64_t mostInputs = 32768;
 
@@ -84,8 +60,8 @@ public:
   std::optional<std::vector<UOpRef>> body(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs, const Scope &outer,
                                           const llvm::Twine &what);
 
-  /// What --dim says of a name; null when it says nothing.
-  const DimBound *bound(llvm::StringRef name);
+  /// What --dim says of a name; null when it says nothing. byAny: --dim '*=1..64' says it of any.
+  const DimBound *bound(llvm::StringRef name, bool byAny = false);
   /// An argument for a body that is being lowered, like no other; null when there are too many.
   std::optional<int64_t> placeholder();
 

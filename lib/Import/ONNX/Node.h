@@ -238,6 +238,8 @@ std::string signHint(UOpRef extent);
 
 /// "; fix h and w with --dim h=N --dim w=N", for what holds for some values of the dims; "" where there are none.
 std::string fixHint(llvm::ArrayRef<UOpRef> extents);
+/// How to say that two extents are equal.
+std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y);
 /// Two hints as one sentence; either may be "".
 std::string orElse(const std::string &hint, const std::string &other);
 /// Whether an extent follows from data: it is known when what counts it has run.

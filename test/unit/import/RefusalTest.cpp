@@ -63,9 +63,42 @@ TEST(ImportRefusal, DimsWithoutBoundsAndBoundsWithoutDims) {
   makeRelu(m);
   EXPECT_EQ(
       m.result(),
-      "model.onnx: input 'x': dim 'batch' of axis 0 is dynamic and needs bounds: give --dim batch=1..64 or the like");
+      "model.onnx: input 'x': dim 'batch' of axis 0 is dynamic and needs bounds: give --dim batch=1..64 or the like\n"
+      "with these flags the model is read: --dim batch=1..64");
   m.dim("batch", 1, 8).dim("seq", 1, 8);
   EXPECT_EQ(m.result(), "model.onnx: --dim seq: the model has no dynamic dim of this name; it has batch");
+}
+
+// Each answer brings the next question to light; the last line has all answers, and is read.
+TEST(ImportRefusal, AllQuestionsAboutDimsAtOnce) {
+  ModelMaker m;
+  m.input("x", "n,3").input("z", "k,3").input("w", "m,3").input("s", "1,1,t").output("y", "n,3").output("r", "1,1,u");
+  m.node("Add", {"x", "z"}, {"a"});
+  m.node("Tanh", {"a"}, {"b"}); // poisoned by the first node until k is n
+  m.node("Add", {"b", "w"}, {"y"});
+  m.weights("f", {1, 1, 3});
+  m.weights("g", {1, 1, 7});
+  m.node("Conv", {"s", "f"}, {"c"});
+  m.node("Conv", {"c", "g"}, {"r"});
+  m.dim("t", 0, 20).dim("*", 2, 8).dim("typo", 1, 2);
+  EXPECT_EQ(
+      m.result(),
+      "model.onnx: node 'Add_a' (Add, opset 20): extents n and k of axis 0 are not known to be equal; if they always "
+      "are, say so with --dim n=k, or fix k and n with --dim k=N --dim n=N\n"
+      "node 'Conv_c' (Conv, opset 20): extent t of a spatial axis may be smaller than the window of 3 allows; give "
+      "--dim "
+      "t=3..20\n"
+      "--dim typo: the model has no dynamic dim of this name; it has k, m, n, t\n"
+      "node 'Add_y' (Add, opset 20): extents k and m of axis 0 are not known to be equal; if they always are, say so "
+      "with --dim k=m, or fix k and m with --dim k=N --dim m=N\n"
+      "node 'Conv_r' (Conv, opset 20): extent t - 2 of a spatial axis may be smaller than the window of 7 allows; give "
+      "--dim t=9..20\n"
+      "with these flags the model is read, in place of every --dim given: --dim t=9..20 --dim '*=2..8' --dim n=k --dim "
+      "k=m");
+  m.dims = {{"t", 9, 20}, {"*", 2, 8}, {"n", 0, 0, "k"}, {"k", 0, 0, "m"}};
+  EXPECT_EQ(m.result(), "f32[m, 3]; f32[1, 1, t - 8]");
+  m.dims = {{"*", 10, 10}};
+  EXPECT_EQ(m.result(), "f32[10, 3]; f32[1, 1, 2]");
 }
 
 TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
@@ -75,11 +108,13 @@ TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
   m.node("ImageDecoder", {"a"}, {"b"});
   m.node("FusedThing", {"b"}, {"c"}).set_domain("com.example");
   m.node("ImageDecoder", {"c"}, {"d"});
-  EXPECT_EQ(m.result(),
-            "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at this "
-            "opset (2 nodes are of it)\n"
-            "node 'FusedThing_c' (com.example::FusedThing, opset not imported): this op is not supported at "
-            "this opset");
+  EXPECT_EQ(
+      m.result(),
+      "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at this "
+      "opset (2 nodes are of it)\n"
+      "node 'FusedThing_c' (com.example::FusedThing, opset not imported): this op is not supported: it is of the "
+      "domain 'com.example', for which no opset has rows, and the model has no function of this name; Astra knows "
+      "the default domain");
 }
 
 TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
@@ -87,8 +122,9 @@ TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
     auto module = m.import();
     return module ? std::error_code() : llvm::errorToErrorCode(module.takeError());
   };
-  ModelMaker unknown, attribute, wrong, both;
-  for (ModelMaker *m : {&unknown, &attribute, &wrong, &both}) m->input("x", "3").input("y", "4").output("z", "3");
+  ModelMaker unknown, attribute, wrong, both, beside, flag;
+  for (ModelMaker *m : {&unknown, &attribute, &wrong, &both, &beside, &flag})
+    m->input("x", "3").input("y", "4").output("z", "3");
   unknown.node("ImageDecoder", {"x"}, {"z"});
   setText(attribute.node("Pad", {"x", "p"}, {"z"}), "mode", "constant");
   attribute.constant("p", {2}, {0, 0});
@@ -100,6 +136,12 @@ TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
   wrong.node("Add", {"x", "y"}, {"z"});
   both.node("Add", {"x", "y"}, {"a"});
   both.node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"z", "b"});
+  beside.node("ImageDecoder", {"v"}, {"z"}); // a dim without bounds, and bounds without a dim
+  beside.input("v", "n").dim("typo", 1, 2);
+  flag.node("Neg", {"x"}, {"z"});
+  flag.input("v", "n");
+  EXPECT_EQ(code(beside), std::errc::not_supported);
+  EXPECT_EQ(code(flag), std::errc::invalid_argument);
   EXPECT_EQ(code(unknown), std::errc::not_supported);
   EXPECT_EQ(code(attribute), std::errc::not_supported);
   EXPECT_EQ(code(wrong), std::errc::invalid_argument);
