@@ -345,6 +345,21 @@ MODELS = [
                    else_branch = e () => (float[3, 2] r) { f = SequenceAt(s, zero)  g = SequenceConstruct(f, f)
                                                            r = ConcatFromSequence<axis = 1, new_axis = 1>(g) }>
      }""", [[np.array(p), f32(3), f32(3)] for p in (True, False)]),
+    ("slices-by-data", """
+     g (float[n, 5] x, int64[1] a, int64[1] b) => (float[k, 5] y, float[j, 5] z, float[l, 5] w, float[m, 2] v) {
+       zero = Constant<value_ints = [0]>()  y = Slice(x, zero, a)  z = Slice(x, a, b)
+       back = Constant<value_ints = [-2]>()  w = Slice(x, a, b, zero, back)
+       both = Concat<axis = 0>(a, zero)  two = Constant<value_ints = [2]>()  ends = Concat<axis = 0>(b, two)
+       v = Slice(x, both, ends)
+     }""", [[f32(n, 5), i64([a]), i64([b])] for n in (0, 1, 7) for a, b in
+            ((0, 3), (2, 99), (-2, 5), (5, -1), (3, -(2**63)), (2**63 - 1, 0), (-99, 2), (1, 1))], ["--dim=n=0..9"]),
+    ("tensor_split", """
+     g (float[2, n] x, int64[2] at) => (float[2, a] p, float[2, b] q, float[2, c] r) {
+       zero = Constant<value_ints = [0]>()  one = Constant<value_ints = [1]>()  two = Constant<value_ints = [2]>()
+       far = Constant<value_ints = [9223372036854775807]>()
+       i = Slice(at, zero, one, zero)  j = Slice(at, one, two, zero)
+       p = Slice(x, zero, i, one)  q = Slice(x, i, j, one)  r0 = Slice(x, j, far, one)  r = Neg(r0)
+     }""", [[f32(2, n), i64(at)] for n in (3, 8) for at in ([1, 3], [0, 0], [4, 2], [-2, -1])], ["--dim=n=1..8"]),
     ("function-with-control-inside", """
      g (bool p, float[3] x) => (float[3] y) { y = own.choose(p, x) }
      <domain: "own", opset_import: ["" : 18]> choose (p, x) => (y) {

@@ -112,6 +112,24 @@ std::optional<int64_t> Lowering::placeholder() {
   return number;
 }
 
+bool Lowering::isOfBody(UOpRef x) {
+  std::vector<std::pair<UOpRef, size_t>> stack; // a node and its next source
+  auto visit = [&](UOpRef y) {
+    if (ofBody.try_emplace(y, y->is(Op::Arg) && y->ints[0] >= mostInputs).second) stack.push_back({y, 0});
+  };
+  for (visit(x); !stack.empty();) {
+    auto &[y, next] = stack.back();
+    if (next < y->src.size()) {
+      visit(y->src[next++]);
+      continue;
+    }
+    bool any = ofBody[y] || llvm::any_of(y->src, [&](UOpRef s) { return ofBody[s]; });
+    ofBody[y] = any;
+    stack.pop_back();
+  }
+  return ofBody[x];
+}
+
 std::string Lowering::describe(const proto::Node &node, int index, const Scope &scope) const {
   std::string name = node.name().empty() ? "number " + std::to_string(index) : "'" + node.name() + "'";
   auto opset = scope.opsets->find(domainOf(node.domain()));

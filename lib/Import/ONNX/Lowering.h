@@ -64,6 +64,8 @@ public:
   const DimBound *bound(llvm::StringRef name, bool byAny = false);
   /// An argument for a body that is being lowered, like no other; null when there are too many.
   std::optional<int64_t> placeholder();
+  /// Whether a value follows from a placeholder: it is another one in every trip of a loop. Answers are kept.
+  bool isOfBody(UOpRef x);
 
   Module &module;
   ModelFile &file;
@@ -100,6 +102,7 @@ private:
   bool sorted = false;                               // some graph was, and a note says so
   unsigned lowered = 0;
   int64_t placeholders = 0;
+  llvm::DenseMap<UOpRef, bool> ofBody;
 };
 
 } // namespace astra::onnx

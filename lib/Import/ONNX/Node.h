@@ -115,6 +115,8 @@ public:
     const std::vector<UOpRef> *numbers = x ? shared.known.required(x) : nullptr;
     return numbers && numbers->size() == 1 ? numbers->front() : nullptr;
   }
+  /// Whether knownDims gives its elements.
+  bool isRequiredKnown(UOpRef x) { return shared.known.required(x) != nullptr; }
   /// The bytes of a parameter; null for any other node.
   const std::vector<uint8_t> *bytes(UOpRef param) const { return shared.bytes(param); }
 

@@ -1,7 +1,8 @@
 //===- OpsIndexing.cpp: ops that choose elements by index ------------------===//
-// Takes:    nodes with indices that are data, or slices that are known while importing.
+// Takes:    nodes with indices that are data; slices whose axes and steps are known while importing.
 // Gives:    gather, pick, scatter, shrink, flip, sort and cumulate UOps. Negative indices count from the back, as ONNX
 //           says; an index outside the extent, which ONNX leaves undefined, reads 0 or is dropped.
+#include "Lowering.h"
 #include "OpTable.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
@@ -251,11 +252,68 @@ Ints firstAxes(size_t count) {
   return axes;
 }
 
+/// Element i of a list of numbers, as an i64 scalar.
+UOpRef numberAt(Node &n, UOpRef list, int64_t i) {
+  return n.reshape(n.cast(n.make(Op::Shrink, {list, n.c.index(i), n.c.index(1)}), DType::I64), {});
+}
+
+/// Bounds that are data: elements at start + i * step, whose number is a data dim, at most what the axis has.
+UOpRef sliceByData(Node &n, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int64_t step) {
+  if (step == 0) return n.fail("a slice with step 0");
+  constexpr int64_t most = 1 << 24;
+  if (step < -most || step > most) return n.unsupported("a slice with step " + llvm::Twine(step) + " is not supported");
+  if (!x || n.failed()) return nullptr;
+  UOpRef extent = x->shape[axis], length = n.fromIndex(extent, DType::I64), zero = n.b.litInt(DType::I64, 0);
+  UOpRef last = n.bin(Op::Sub, length, 1);
+  auto clamped = [&](UOpRef v, UOpRef least, UOpRef greatest) { // counted from the front
+    v = n.select(n.bin(Op::Lt, v, zero), n.bin(Op::Add, v, length), v);
+    return n.bin(Op::Max, n.bin(Op::Min, v, greatest), least);
+  };
+  UOpRef first = step > 0 ? clamped(start, zero, length) : clamped(start, zero, last);
+  UOpRef stop = step > 0 ? clamped(end, zero, length) : clamped(end, n.b.litInt(DType::I64, -1), last);
+  UOpRef distance = step > 0 ? n.bin(Op::Sub, stop, first) : n.bin(Op::Sub, first, stop);
+  int64_t each = std::abs(step);
+  UOpRef count = n.bin(Op::FloorDiv, n.bin(Op::Add, distance, double(each - 1)), double(each));
+  count = n.bin(Op::Min, n.bin(Op::Max, count, zero), length); // an empty axis has a distance of 1 backwards
+  UOpRef size = n.make(Op::Extent, {count}, {0, (extent->hi + each - 1) / each});
+  if (!size) return nullptr;
+  UOpRef at = n.bin(Op::Add, n.bin(Op::Mul, n.iota(DType::I64, {size}, 0), double(step)), first);
+  return n.make(Op::Gather, {x, at}, {axis});
+}
+
+/// Whether an operand must be read when the model runs, and can be: one number for each of a known number of axes. In
+/// the body of a loop it is refused, as the loop then takes another form.
+bool isReadInTheRun(Node &n, UOpRef numbers) {
+  return numbers && numbers->rank() == 1 && numbers->shape[0]->constIndex() && isInt(numbers->dtype) &&
+         !n.isRequiredKnown(numbers) && !n.lowering.isOfBody(numbers);
+}
+
 void slice(Node &n) {
-  Dims starts = n.knownDims(1, "the starts"), ends = n.knownDims(2, "the ends");
-  Ints axes = n.has(3) ? n.knownInts(3, "the axes") : firstAxes(starts.size());
-  Ints steps = n.has(4) ? n.knownInts(4, "the steps") : Ints(starts.size(), 1);
-  if (!n.failed()) sliceBy(n, starts, ends, axes, steps);
+  UOpRef x = n.in(0), starts = n.in(1), ends = n.in(2);
+  if (n.failed()) return;
+  bool startsInRun = isReadInTheRun(n, starts), endsInRun = isReadInTheRun(n, ends);
+  auto count = [](UOpRef numbers) { return numbers->rank() == 1 ? numbers->shape[0]->constIndex().value_or(0) : 0; };
+  Ints axes = n.has(3) ? n.knownInts(3, "the axes") : firstAxes(count(starts));
+  Ints steps = n.has(4) ? n.knownInts(4, "the steps") : Ints(count(starts), 1);
+  if (n.failed()) return;
+  if (!startsInRun && !endsInRun) {
+    Dims first = n.knownDims(1, "the starts"), last = n.knownDims(2, "the ends");
+    if (!n.failed()) sliceBy(n, first, last, axes, steps);
+    return;
+  }
+  if (!startsInRun) n.knownDims(1, "the starts"); // each is known, or read in the run
+  if (!endsInRun) n.knownDims(2, "the ends");
+  int64_t number = count(starts);
+  if (!n.failed() && (count(ends) != number || int64_t(axes.size()) != number || int64_t(steps.size()) != number))
+    n.fail("starts, ends, axes and steps differ in length");
+  for (int64_t i = 0; x && i < number && !n.failed(); ++i) {
+    int64_t axis = n.axis(axes[i], x->rank());
+    if (n.failed()) return;
+    UOpRef start = numberAt(n, starts, i), end = numberAt(n, ends, i);
+    UOpRef first = n.knownInteger(start), last = n.knownInteger(end);
+    x = first && last ? sliceAxis(n, x, axis, first, last, steps[i]) : sliceByData(n, x, axis, start, end, steps[i]);
+  }
+  n.give(x);
 }
 
 void sliceAttr(Node &n) {
@@ -302,7 +360,8 @@ constexpr Row rows[] = {
     {"GatherND", 11, latest, 2, 2, gatherND},
     {"ScatterND", 11, latest, 3, 3, scatterND},
     {"Slice", 1, 9, 1, 1, sliceAttr},
-    {"Slice", 10, latest, 3, 5, slice},
+    {"Slice", 10, latest, 3, 5, slice, anyType,
+     "starts and ends may be data, the result's extent is then; known in the body of a Loop"},
     {"OneHot", 9, latest, 3, 3, oneHot, realTypes, "the depth must follow from constants and shapes"},
 };
 
