@@ -15,6 +15,8 @@ struct IndexMath { // the interner without the detour through make
   static UOpRef node(Context &c, Op op, UOpRef a, UOpRef b) {
     return c.intern(op, DType::Index, {}, {a, b}, 0, {}, {}, {});
   }
+  /// A constant where the bounds leave one value.
+  static UOpRef settled(Context &c, UOpRef x) { return x->lo == x->hi ? c.index(x->lo) : x; }
   static void overflow(Context &c) { c.overflowed = true; }
 };
 } // namespace astra
@@ -171,7 +173,7 @@ UOpRef astra::idxDiv(Context &c, UOpRef a, UOpRef b) {
   }
   if (y && *y > 1)
     if (UOpRef once = divTwice(c, a, *y)) return once;
-  return IndexMath::node(c, Op::FloorDiv, a, b);
+  return IndexMath::settled(c, IndexMath::node(c, Op::FloorDiv, a, b));
 }
 
 UOpRef astra::idxMod(Context &c, UOpRef a, UOpRef b) {
@@ -184,7 +186,7 @@ UOpRef astra::idxMod(Context &c, UOpRef a, UOpRef b) {
       return idxAdd(c, idxMul(c, idxMod(c, s.rest, s.divisor), c.index(s.factor)), c.index(s.lost));
     if (s.rest->constIndex() == 0) return s.rest;
   }
-  return IndexMath::node(c, Op::Mod, a, b);
+  return IndexMath::settled(c, IndexMath::node(c, Op::Mod, a, b));
 }
 
 static UOpRef extremum(Context &c, Op op, UOpRef a, UOpRef b) {

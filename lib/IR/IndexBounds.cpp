@@ -6,7 +6,7 @@
 //           apex too. So (n - 1)*m and (h - 2)*(h - 2) are known to be no less than 0 when they are multiplied out. A
 //           quotient or remainder by a constant is known with its dividend: 2*((n + 1) floordiv 2) - n is 0 or 1,
 //           n - n floordiv 3 no less than 0 for such an n. A min or max is each of its sides in turn: n - min(n, m) is
-//           the greater of 0 and n - m.
+//           the greater of 0 and n - m; but what is divided too stays whole: k - 16*(k floordiv 16) of a min k.
 // Keeps:    what is known when it cannot do better: the bounds of each term, added up.
 // Does not: know otherwise that atoms depend on each other; a box that is too large gives bounds that are too wide.
 #include "astra/IR/Index.h"
@@ -192,21 +192,47 @@ std::optional<Bounds> byQuotient(llvm::ArrayRef<IndexTerm> ts, size_t i, Work wo
   return Bounds{-floorQuotient(-(rest->lo + lost.lo), scale), floorQuotient(rest->hi + lost.hi, scale)};
 }
 
+UOpRef extremumOf(const IndexTerm &t) {
+  bool is = t.atoms.size() == 1 && (t.atoms[0]->is(Op::Min) || t.atoms[0]->is(Op::Max));
+  return is ? t.atoms[0] : nullptr;
+}
+
+UOpRef quotientOf(const IndexTerm &t) {
+  UOpRef a = t.atoms.size() == 1 ? t.atoms[0] : nullptr;
+  bool is = a && (a->is(Op::FloorDiv) || a->is(Op::Mod)) && a->src[1]->constIndex().value_or(1) >= 2;
+  return is ? a : nullptr;
+}
+
+/// Whether a min or max of the sum is in the dividend too, of which no side can be taken alone.
+bool dividesExtremum(llvm::ArrayRef<IndexTerm> ts, UOpRef quotient) {
+  auto dividend = terms(quotient->src[0]);
+  return llvm::any_of(ts, [&](const IndexTerm &t) {
+    UOpRef x = extremumOf(t);
+    return x && llvm::any_of(dividend, [&](const IndexTerm &part) { return llvm::is_contained(part.atoms, x); });
+  });
+}
+
 /// The best of all ways, as far as the work allowed goes. Which min or max comes first matters: another is tried as
 /// long as the sum may be negative.
 std::optional<Bounds> sumBounds(llvm::ArrayRef<IndexTerm> ts, Work work) {
   std::optional<Bounds> best = meet(termByTerm(ts), Polynomial(ts).bounds());
+  for (size_t i = 0; i < ts.size() && work.quotients && *work.left; ++i) {
+    UOpRef quotient = quotientOf(ts[i]);
+    if (!quotient || !dividesExtremum(ts, quotient)) continue;
+    --*work.left;
+    best = meet(best, byQuotient(ts, i, work));
+    if (best && best->lo >= 0) return best;
+  }
   bool cases = false;
   for (size_t i = 0; i < ts.size() && work.splits && *work.left; ++i) {
-    if (ts[i].atoms.size() != 1 || !(ts[i].atoms[0]->is(Op::Min) || ts[i].atoms[0]->is(Op::Max))) continue;
+    if (!extremumOf(ts[i])) continue;
     cases = true;
     --*work.left;
     best = meet(best, byCases(ts, i, work));
     if (best && best->lo >= 0) return best;
   }
   for (size_t i = 0; i < ts.size() && !cases && work.quotients && *work.left; ++i) {
-    UOpRef a = ts[i].atoms.size() == 1 ? ts[i].atoms[0] : nullptr;
-    if (!a || !(a->is(Op::FloorDiv) || a->is(Op::Mod)) || a->src[1]->constIndex().value_or(1) < 2) continue;
+    if (!quotientOf(ts[i])) continue;
     --*work.left;
     return meet(best, byQuotient(ts, i, work));
   }

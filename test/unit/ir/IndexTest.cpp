@@ -67,7 +67,7 @@ TEST(Index, BoundsKnowWhatMinMaxAndQuotientsAreMadeOf) {
   UOpRef n = b.dim("n", 0, 16), m = b.dim("m", 1, 9), zero = b.idx(0), one = b.idx(1);
   auto less = [&](UOpRef x, UOpRef y) { return idxSub(c, x, y); };
   auto half = [&](UOpRef x, int64_t d) { return idxDiv(c, x, b.idx(d)); };
-  UOpRef last = less(n, one), third = half(idxAdd(c, m, b.idx(2)), 3);
+  UOpRef last = less(n, one), least = idxMin(c, n, b.idx(10)), third = half(idxAdd(c, m, b.idx(2)), 3);
   std::tuple<UOpRef, int64_t, int64_t> cases[] = {
       {less(n, idxMin(c, n, b.idx(10))), 0, 6},
       {less(n, half(n, 2)), 0, 8},
@@ -78,6 +78,8 @@ TEST(Index, BoundsKnowWhatMinMaxAndQuotientsAreMadeOf) {
       {less(n, idxMul(c, half(n, 4), b.idx(4))), 0, 3},
       {less(m, idxMul(c, third, b.idx(2))), -1, 3},
       {less(n, idxAdd(c, idxMin(c, n, b.idx(5)), idxMax(c, zero, less(n, b.idx(5))))), 0, 0},
+      {less(least, idxMul(c, half(least, 4), b.idx(4))), 0, 3},
+      {less(idxAdd(c, least, m), idxMul(c, half(idxAdd(c, least, m), 4), b.idx(4))), 0, 3},
   };
   for (auto [x, lo, hi] : cases) {
     EXPECT_EQ(x->lo, lo) << indexText(x);
@@ -127,6 +129,8 @@ TEST(Index, DivisionFoldsOnlyWhatIsExact) {
   EXPECT_EQ(idxMod(c, idxMul(c, n, b.idx(12)), b.idx(4)), b.idx(0));
   EXPECT_EQ(idxDiv(c, b.idx(-7), b.idx(2)), b.idx(-4));
   EXPECT_EQ(idxMod(c, b.idx(-7), b.idx(2)), b.idx(1));
+  UOpRef r = b.dim("r", 400, 576); // bounds leave one quotient
+  EXPECT_EQ(idxDiv(c, idxAdd(c, r, b.idx(320)), b.idx(512)), b.idx(1));
   UOpRef q = idxDiv(c, n, b.idx(4));
   EXPECT_EQ(q->op, Op::FloorDiv);
   EXPECT_EQ(q->hi, 16);
