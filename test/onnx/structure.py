@@ -209,6 +209,73 @@ MODELS = [
          head = Slice(x, zero, end, zero)  s = ReduceSum<keepdims = 0>(head)
        }>
      }""", [[f32(7, 2)]]),
+    ("branches-of-different-extents", """
+     g (bool p, float[n, 3] x) => (float[k, 3] y, float[l] z) {
+       axis = Constant<value = int64[1] {1}>()
+       t, z, s = If (p) <then_branch = a () => (float[k0, 3] at, float[2] au, float[k0] av) {
+                           at = Concat<axis = 0>(x, x)  au = Constant<value = float[2] {1., 2.}>()  av = ReduceSum<keepdims = 0>(at, axis) },
+                         else_branch = b () => (float[k1, 3] bt, float[3] bu, float[k1] bv) {
+                           bt = Neg(x)  bu = Constant<value = float[3] {4., 5., 6.}>()  bv = ReduceSum<keepdims = 0>(bt, axis) }>
+       w = Unsqueeze(s, axis)  y = Add(t, w)
+     }""", [[np.array(p), f32(n, 3)] for p in (True, False) for n in (1, 4)], ["--dim=n=1..4"]),
+    ("if-of-an-extent-that-bounds-decide", """
+     g (float[n, k, 3] x) => (float[n, l, 3] y) {
+       s = Shape<start = 1, end = 2>(x)  one = Constant<value = int64[1] {1}>()  c = Equal(s, one)
+       y = If (c) <then_branch = a () => (float[n, 3] t) { t = Squeeze(x, one) }, else_branch = b () => (float[n, k, 3] t) { t = Identity(x) }>
+     }""", [[f32(2, k, 3)] for k in (2, 4)], ["--dim=n=1..2", "--dim=k=2..4"]),
+    ("if-without-detections", """
+     g (float[8, 4] boxes, float[8] score) => (float[m, 4] y) {
+       limit = Constant<value = float {0.5}>()  g0 = Greater(score, limit)  nz = NonZero(g0)  all = Constant<value = int64[1] {-1}>()  i = Reshape(nz, all)
+       kept = Gather(boxes, i)  count = Size(kept)  zero = Constant<value = int64 {0}>()  none = Equal(count, zero)
+       y = If (none) <then_branch = a () => (float[0, 4] t) { e = Constant<value = int64[2] {0, 4}>() t = ConstantOfShape(e) },
+                      else_branch = b () => (float[q, 4] t) { two = Constant<value = float {2.}>()  t = Mul(kept, two) }>
+     }""", [[f32(8, 4), np.array(s, np.float32)] for s in ([0] * 8, [1] * 8, [0, 1, 0, 1, 1, 0, 0, 0])]),
+    ("branches-with-sizes-of-data", """
+     g (float[6, 2] x, float[6] v) => (float[m, 2] y, float[k] z, int64[l] order) {
+       zero = Constant<value = float {0.}>()  none = Constant<value = int64 {0}>()  pos = Greater(v, zero)
+       kept = Compress<axis = 0>(x, pos)  w = Compress<axis = 0>(v, pos)  both = Concat<axis = 0>(kept, x, kept)  n = Size(w)  c = Greater(n, none)
+       y, z, order = If (c) <then_branch = a () => (float[m0, 2] at, float[k0] az, int64[l0] ao) {
+           half = Constant<value = float {0.5}>()  large = Greater(w, half)  at = Compress<axis = 0>(kept, large)
+           ones = Constant<value = int64[1] {1}>()  az = ReduceSum<keepdims = 0>(both, ones)
+           size = Shape(w)  top, ao = TopK<axis = 0>(w, size) },
+         else_branch = b () => (float[m1, 2] bt, float[k1] bz, int64[l1] bo) {
+           bt = Identity(both)  bz = Identity(v)  bo = Constant<value = int64[1] {7}>() }>
+     }""", [[f32(6, 2), np.array(v, np.float32)] for v in ([-1] * 6, [.1, .9, -1, .7, .2, .8], [.6] * 6, [.1] * 6)]),
+    ("branches-in-branches-with-sizes-of-data", """
+     g (bool p, float[6] v) => (float[m] y) {
+       zero = Constant<value = float {0.}>()  pos = Greater(v, zero)  w = Compress<axis = 0>(v, pos)  n = Size(w)  two = Constant<value = int64 {2}>()
+       y = If (p) <then_branch = a () => (float[m0] t) {
+           many = Greater(n, two)
+           inner = If (many) <then_branch = c () => (float[m2] s) { s = Concat<axis = 0>(w, w) }, else_branch = d () => (float[m3] s) { s = Neg(w) }>
+           t = Exp(inner) },
+         else_branch = b () => (float[m1] t) { t = Concat<axis = 0>(w, v) }>
+     }""", [[np.array(p), np.array(v, np.float32)] for p in (True, False) for v in ([-1] * 6, [1, 2, -3, -4, 5, 6], [-1, 2, -1, -1, -1, -1])]),
+    ("elements-of-the-largest-few", """
+     g (float[40] v) => (float[m] y) {
+       zero = Constant<value = float {0.}>()  pos = Greater(v, zero)  w = Compress<axis = 0>(v, pos)  n = Shape(w)
+       most = Constant<value = int64[1] {30}>()  k = Min(n, most)  top, at = TopK<axis = 0>(w, k)
+       half = Constant<value = float {0.5}>()  large = Greater(top, half)  y = Compress<axis = 0>(top, large)
+     }""", [[np.array(v, np.float32)] for v in ([-1] * 40, [1] * 40, np.sin(np.arange(40)))]),
+    ("loop-that-reads-a-size-of-data", """
+     g (float[6] v, int64 n) => (float y) {
+       zero = Constant<value = float {0.}>()  pos = Greater(v, zero)  w = Compress<axis = 0>(v, pos)  c = Constant<value = bool {1}>()
+       y = Loop (n, c, zero) <body = b (int64 i, bool ci, float s) => (bool co, float so) {
+         f = Cast<to = 1>(i)  m = Mul(w, f)  r = ReduceSum<keepdims = 0>(m)  so = Add(s, r)  co = Identity(ci) }>
+     }""", [[np.array(v, np.float32), i64(n)] for v in ([-1] * 6, [1, 2, -3, -4, 5, 6]) for n in (0, 3)]),
+    ("branches-in-branches-of-extents", """
+     g (float[n, t] input, float[2, m, 3] state, int64 rate, float[3, 1, 8] w, float[3, 1, 8] w2) => (float[n, 1] y, float[2, n, 3] next) {
+       wide = Constant<value = int64 {16000}>()  p = Equal(rate, wide)  zero = Constant<value = int64 {0}>()  one = Constant<value = int64[1] {1}>()  last = Constant<value = int64[1] {-1}>()  two = Constant<value = int64 {2}>()
+       signal = Unsqueeze(input, one)
+       y, next = If (p) <then_branch = a () => (float[n, 1] ay, float[2, n, 3] an) {
+           af = Conv<strides = [8]>(signal, w)  asz = Shape(af)  al = Gather(asz, last)  ac = Equal(al, one)
+           aq = If (ac) <then_branch = c () => (float[n, 3] s) { s = Squeeze(af, last) }, else_branch = d () => (float[n, 3, l] s) { s = Identity(af) }>
+           ar = Shape(aq)  ak = Size(ar)  a2 = Equal(ak, two)  an2 = Not(a2)
+           ah = Gather(state, zero)
+           au = If (an2) <then_branch = e () => (float[1, 3, n] s) { s = Transpose<perm = [2, 1, 0]>(aq) }, else_branch = f () => (float[n, 3] s) { s = Tanh(aq) }>
+           ax = Add(au, ah)  first = Constant<value = int64[1] {0}>()  a1 = Unsqueeze(ax, first)  an = Concat<axis = 0>(a1, a1)  ay = ReduceSum(ax, one) },
+         else_branch = b () => (float[n, 1] by, float[2, n, 3] bn) {
+           bf = Conv<strides = [8]>(signal, w2)  bq = Squeeze(bf, last)  bh = Gather(state, zero)  bx = Sub(bq, bh)  by = ReduceSum(bx, one)  bn = Exp(state) }>
+     }""", [[f32(n, t), f32(2, n, 3), i64(rate), f32(3, 1, 8), f32(3, 1, 8)] for n, t in ((1, 8), (3, 15)) for rate in (16000, 8000)], ["--dim=n=1..3", "--dim=t=8..15", "--dim=m=n"]),
     ("branch-with-a-count-as-a-float", """
      g (bool p, int64 m, float[4] x) => (float y) {
        y = If (p) <then_branch = a () => (float t) {
@@ -381,11 +448,24 @@ REFUSALS = [
        {{ a = own.f{k + 1}(x) b = own.f{k + 1}(a) c = own.f{k + 1}(b) y = own.f{k + 1}(c) }}
      """ for k in range(20)) + """<domain: "own", opset_import: ["" : 18]> f20 (x) => (y) { y = Neg(x) }""",
      "expand to more than"),
-    ("branches-of-different-shapes", """
+    ("branches-of-different-ranks", """
      g (bool p, float[3] x) => (float[k] y) {
        y = If (p) <then_branch = a () => (float[3] t) { t = Neg(x) },
-                   else_branch = b () => (float[2] t) { t = Constant<value = float[2] {1., 2.}>() }>
-     }""", "types and shapes must be equal"),
+                   else_branch = b () => (float[1, 3] t) { t = Constant<value = float[1, 3] {1., 2., 3.}>() }>
+     }""", "types and ranks must be equal where the condition is not known; if it is the same in every call, give --constant p=FILE.npy"),
+    ("branches-of-different-ranks-by-an-extent", """
+     g (float[n, k, 3] x) => (float[n, 3] y) {
+       s = Shape<start = 1, end = 2>(x)  one = Constant<value = int64[1] {1}>()  c = Equal(s, one)
+       y = If (c) <then_branch = a () => (float[n, 3] t) { t = Squeeze(x, one) }, else_branch = b () => (float[n, k, 3] t) { t = Identity(x) }>
+     }""", "If 'y': both branches are compiled, because its condition is not known; it is known with --dim k=1 or --dim k=2..4",
+     "--dim=n=1..2", "--dim=k=1..4"),
+    ("branch-of-data-that-does-not-fit", """
+     g (float[n, 16] x, int64 rate) => (float[n, 2] y) {
+       wide = Constant<value = int64 {16000}>()  p = Equal(rate, wide)
+       y = If (p) <then_branch = a () => (float[n, 2] t) { s = Constant<value = int64[3] {0, 2, 8}>()  r = Reshape(x, s)  o = Constant<value = int64[1] {2}>()  t = ReduceSum<keepdims = 0>(r, o) },
+                   else_branch = b () => (float[n, 2] t) { s = Constant<value = int64[3] {0, 3, 8}>()  r = Reshape(x, s)  o = Constant<value = int64[1] {2}>()  t = ReduceSum<keepdims = 0>(r, o) }>
+     }""", "If 'y': both branches are compiled, because its condition is not known; if it is the same in every call, give --constant rate=FILE.npy",
+     "--dim=n=1..2"),
     ("everything-beside-a-dim-without-bounds", """
      g (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) { y = Unheard(x) z = Softmax<axis = 7>(x) }
      """, "Softmax"),

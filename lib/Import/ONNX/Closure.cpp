@@ -1,11 +1,32 @@
 //===- Closure.cpp: functions from values that were lowered in place -------===//
 #include "Closure.h"
 #include "Lowering.h"
+#include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace astra::onnx {
+
+UOpRef roomFor(Context &c, UOpRef extent) {
+  constexpr int64_t most = int64_t(1) << 40;
+  llvm::DenseMap<UOpRef, UOpRef> room;
+  for (UOpRef part : indexParts(extent)) {
+    llvm::SmallVector<UOpRef, 2> src;
+    for (UOpRef s : part->src) src.push_back(room.lookup(s));
+    room[part] = part->is(Op::Extent) ? c.index(part->hi) : c.withSources(part, src);
+  }
+  UOpRef found = room[extent];
+  if (idxSub(c, found, extent)->lo < 0) found = c.index(extent->hi); // not seen to be monotonic
+  return found->hi <= most ? found : nullptr;
+}
+
+UOpRef padTo(Node &n, UOpRef x, llvm::ArrayRef<UOpRef> room) {
+  if (!x) return nullptr;
+  Dims none(x->rank(), n.c.index(0)), behind;
+  for (auto [extent, to] : llvm::zip(x->shape, room)) behind.push_back(idxSub(n.c, to, extent));
+  return n.pad(x, none, behind, 0);
+}
 
 UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
   std::optional<int64_t> number = n.lowering.placeholder();
@@ -21,9 +42,12 @@ bool Closure::followsData(UOpRef index) {
   return dataDims[index] = isDataDim(index);
 }
 
+bool Closure::isOpen(UOpRef x) {
+  return llvm::any_of(x->shape, [&](UOpRef d) { return followsData(d); });
+}
+
 bool Closure::hasDataDim(UOpRef x) {
-  return llvm::any_of(x->shape, [&](UOpRef d) { return followsData(d); }) ||
-         llvm::any_of(x->indices(), [&](UOpRef d) { return followsData(d); });
+  return isOpen(x) || llvm::any_of(x->indices(), [&](UOpRef d) { return followsData(d); });
 }
 
 /// Literals, ramps and their repetitions, of sizes that do not follow data: cheaper to make than to hand in.
@@ -45,6 +69,9 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
       leaf = true;
     }
     stack.push_back({x, leaf ? x->src.size() : 0});
+    if (!outside.contains(x)) return;
+    for (UOpRef extent : x->shape) // it is cut to these inside
+      if (followsData(extent) && seen.insert(extent).second) stack.push_back({extent, 0});
   };
   for (UOpRef value : values) {
     visit(value);
@@ -64,29 +91,52 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
 
 bool Closure::capture(llvm::ArrayRef<UOpRef> values) {
   inner(values);
-  auto open = [&](UOpRef x) { return llvm::any_of(x->shape, [&](UOpRef d) { return followsData(d); }); };
-  if (llvm::none_of(values, open) && llvm::none_of(outside, open)) return true;
-  n.unsupported(
-      "a value whose size depends on data goes into or comes out of a loop or a branch, which is not supported");
-  return false;
+  auto open = [&](UOpRef x) { return isOpen(x); };
+  if (llvm::any_of(values, open) || llvm::any_of(placeholders, open)) {
+    n.unsupported("a value whose size depends on data is carried by a loop or comes out of it, which is not supported");
+    return false;
+  }
+  while (handed.size() < outside.size()) {
+    UOpRef x = outside[handed.size()];
+    Dims room;
+    for (UOpRef extent : x->shape) room.push_back(roomFor(n.c, extent));
+    if (llvm::is_contained(room, nullptr)) {
+      n.unsupported("a value of " + dimsText(x->shape) + " goes into a loop or a branch, and its size has no bound");
+      return false;
+    }
+    handed.push_back(padTo(n, x, room));
+    if (!handed.back()) return false;
+  }
+  return true;
 }
 
 UOpRef Closure::func(llvm::ArrayRef<UOpRef> values, bool pass) {
-  llvm::DenseMap<UOpRef, UOpRef> now;
+  llvm::DenseMap<UOpRef, UOpRef> now, arguments;
   int64_t number = 0;
-  auto argument = [&](UOpRef x) { now[x] = n.c.make(Op::Arg, x->shape, {number++}, {}, x->dtype); };
-  for (UOpRef x : placeholders) argument(x);
-  for (UOpRef x : outside) argument(x);
+  auto argument = [&](UOpRef x) { return n.c.make(Op::Arg, x->shape, {number++}, {}, x->dtype); };
+  for (UOpRef x : placeholders) now[x] = argument(x);
+  for (auto [x, given] : llvm::zip(outside, handed)) {
+    arguments[x] = argument(given);
+    if (!isOpen(x)) now[x] = arguments[x];
+  }
   for (UOpRef x : inner(values)) {
     if (now.count(x)) continue;
     llvm::SmallVector<UOpRef, 4> src;
+    if (outside.contains(x)) {
+      Dims cut(x->rank(), n.c.index(0));
+      for (UOpRef d : x->shape) cut.push_back(now.count(d) ? now[d] : d);
+      src = {arguments[x]};
+      src.append(cut);
+      now[x] = n.c.make(Op::Shrink, src);
+      continue;
+    }
     for (UOpRef s : x->src) src.push_back(now.count(s) ? now[s] : s);
     now[x] = n.c.withSources(x, src);
   }
   llvm::SmallVector<UOpRef, 8> results;
   for (UOpRef x : values) results.push_back(now.lookup(x));
   if (pass)
-    for (UOpRef x : outside) results.push_back(now.lookup(x));
+    for (UOpRef x : outside) results.push_back(arguments.lookup(x));
   return n.c.make(Op::Func, results, {number});
 }
 

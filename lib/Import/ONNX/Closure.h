@@ -3,7 +3,8 @@
 // Gives:    `func` nodes, which see only their arguments; what they take from around are further arguments.
 // Keeps:    what was there before the closure began and does not follow from its placeholders is computed outside and
 //           handed in; literals and ramps are made again inside. One list of captured values for all functions of a
-//           control op, in the order in which they were met.
+//           control op, in the order in which they were met. An argument has no data dim: a value that has one is
+//           padded to its bounds outside and cut inside, by the count that is handed in beside it.
 // Does not: recurse.
 #pragma once
 #include "Node.h"
@@ -11,6 +12,12 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace astra::onnx {
+
+/// The room that a value needs along an axis whose extent may follow data: at least the extent, free of data dims.
+/// Null where the extent has no bound.
+UOpRef roomFor(Context &c, UOpRef extent);
+/// x with zeros behind it, up to `room`, which is at least its shape.
+UOpRef padTo(Node &n, UOpRef x, llvm::ArrayRef<UOpRef> room);
 
 class Closure {
 public:
@@ -23,20 +30,22 @@ public:
   /// Notes what these values take from around. False, and a failure of the node, if it cannot be handed in.
   bool capture(llvm::ArrayRef<UOpRef> values);
   /// In the order of the arguments that follow the own ones.
-  llvm::ArrayRef<UOpRef> captured() const { return outside.getArrayRef(); }
-  /// Of values that were captured. The results of `pass`, if true, end with the captured values themselves.
+  llvm::ArrayRef<UOpRef> captured() const { return handed; }
+  /// Of values that were captured. With `pass` its results end with the captured values, as they came.
   UOpRef func(llvm::ArrayRef<UOpRef> values, bool pass = false);
 
 private:
   std::vector<UOpRef> inner(llvm::ArrayRef<UOpRef> values);
   /// Whether a symbolic integer is made from a data dim (`extent`), and whether x has one that is.
   bool followsData(UOpRef index);
+  bool isOpen(UOpRef x); // whether its shape has a data dim
   bool hasDataDim(UOpRef x);
   bool isFree(UOpRef x);
 
   Node &n;
   size_t begin;
   llvm::SetVector<UOpRef> placeholders, outside;
+  std::vector<UOpRef> handed;            // what is outside, padded where it has data dims
   llvm::DenseMap<UOpRef, bool> dataDims; // memo of followsData
 };
 

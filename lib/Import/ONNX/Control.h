@@ -11,6 +11,8 @@ UOpRef control(Node &n, Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_
                llvm::ArrayRef<UOpRef> fns);
 /// Result number i of a control op.
 UOpRef result(Node &n, UOpRef control, int64_t i, DType t, llvm::ArrayRef<UOpRef> shape);
+/// ONNX's If (OpsIf.cpp).
+void conditional(Node &n);
 /// ONNX's Loop (OpsLoop.cpp).
 void loop(Node &n);
 

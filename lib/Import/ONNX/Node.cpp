@@ -9,6 +9,7 @@
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -17,8 +18,24 @@
 
 namespace astra::onnx {
 
+std::vector<UOpRef> indexParts(UOpRef extent) {
+  std::vector<UOpRef> order;
+  llvm::DenseSet<UOpRef> seen = {extent};
+  std::vector<std::pair<UOpRef, size_t>> stack = {{extent, 0}};
+  while (!stack.empty()) {
+    auto &[x, next] = stack.back();
+    if (x->is(Op::Extent) || next == x->src.size()) {
+      order.push_back(x);
+      stack.pop_back();
+    } else if (UOpRef s = x->src[next++]; seen.insert(s).second) {
+      stack.push_back({s, 0});
+    }
+  }
+  return order;
+}
+
 bool isDataDim(UOpRef extent) {
-  return llvm::any_of(topoSort(extent), [](UOpRef x) { return x->is(Op::Extent); });
+  return llvm::any_of(indexParts(extent), [](UOpRef x) { return x->is(Op::Extent); });
 }
 
 std::string dimsText(llvm::ArrayRef<UOpRef> dims) {

@@ -244,6 +244,8 @@ std::string fixHint(llvm::ArrayRef<UOpRef> extents);
 std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y);
 /// Two hints as one sentence; either may be "".
 std::string orElse(const std::string &hint, const std::string &other);
+/// The symbolic integers that an extent is made of, sources first. An `extent` is a part; the tensor below it is none.
+std::vector<UOpRef> indexParts(UOpRef extent);
 /// Whether an extent follows from data: it is known when what counts it has run.
 bool isDataDim(UOpRef extent);
 /// "[batch, 3, 224]", for diagnostics.

@@ -1,7 +1,7 @@
-//===- OpsControl.cpp: If and Scan -----------------------------------------===//
+//===- OpsControl.cpp: Scan, and the rows of control flow ------------------===//
 // Takes:    nodes with graphs inside.
-// Gives:    `cond` and `scan`; an If whose condition is known is the branch taken.
-// Keeps:    graphs inside are lowered once, in place, and closed over (Closure.h). Loop stands in OpsLoop.cpp.
+// Gives:    `scan`; what If (OpsIf.cpp), Loop (OpsLoop.cpp) and Scan share.
+// Keeps:    graphs inside are lowered once, in place, and closed over (Closure.h).
 #include "Closure.h"
 #include "Control.h"
 #include "Lowering.h"
@@ -33,40 +33,6 @@ UOpRef result(Node &n, UOpRef control, int64_t i, DType t, llvm::ArrayRef<UOpRef
 }
 
 namespace {
-
-void conditional(Node &n) {
-  const proto::Graph *graphs[] = {n.graphAttr("then_branch"), n.graphAttr("else_branch")};
-  UOpRef condition = controlScalar(n, n.in(0), DType::Bool, "the condition");
-  if (n.failed()) return;
-  auto branch = [&](bool taken) {
-    return n.lowering.body(*graphs[taken ? 0 : 1], {}, n.scope,
-                           n.title() + (taken ? ", then_branch" : ", else_branch"));
-  };
-  if (const auto *known = n.elements(condition); known && known->front()->constIndex()) {
-    auto results = branch(*known->front()->constIndex() != 0);
-    if (!results) return n.failReported();
-    for (auto [i, value] : llvm::enumerate(*results)) n.give(i, value);
-    return;
-  }
-  Closure closure(n);
-  auto yes = branch(true), no = branch(false);
-  if (!yes || !no) return n.failReported();
-  if (yes->size() != no->size()) {
-    n.fail("the branches give " + llvm::Twine(yes->size()) + " and " + llvm::Twine(no->size()) + " values");
-    return;
-  }
-  if (!closure.capture(*yes) || !closure.capture(*no)) return;
-  for (auto [a, b] : llvm::zip(*yes, *no))
-    if (a->dtype != b->dtype || a->shape != b->shape) {
-      n.unsupported("the branches give " + typeText(a->dtype, a->shape) + " and " + typeText(b->dtype, b->shape) +
-                    ": types and shapes must be equal where the condition depends on data");
-      return;
-    }
-  llvm::SmallVector<UOpRef, 8> src = {condition};
-  src.append(closure.captured().begin(), closure.captured().end());
-  UOpRef cond = control(n, Op::Cond, src, {}, "", {closure.func(*yes), closure.func(*no)});
-  for (auto [i, value] : llvm::enumerate(*yes)) n.give(i, result(n, cond, i, value->dtype, value->shape));
-}
 
 /// What a Scan node says of its inputs and outputs.
 struct ScanParts {
@@ -207,7 +173,8 @@ void scanBatch(Node &n) {
 
 constexpr Row rows[] = {
     {"If", 1, latest, 1, 1, conditional, boolType,
-     "one branch where the condition is known; else both branches must give equal shapes"},
+     "one branch where the condition is known; else both branches must give equal types and ranks, and an extent that "
+     "differs is a dim whose value the run reports"},
     {"Loop", 1, latest, 2, anyNumber, loop, anyType,
      "a `scan` where the count is known and the condition stays true, else a `while`, or the body once for each of up "
      "to 64 trips; a value that grows has a dim with bounds (--dim)"},
