@@ -185,6 +185,39 @@ MODELS = [
     ("sign-of-unsigned", """
      g (uint8[4] x, uint64[3] z) => (uint8[4] y, uint64[3] w) { y = Sign(x) w = Sign(z) }
      """, [[np.array([0, 1, 200, 255], np.uint8), np.array([0, 5, 1 << 63], np.uint64)]], (), [[np.array([0, 1, 1, 1], np.uint8), np.array([0, 1, 1], np.uint64)]]),
+    ("loops-with-counters-in-both-directions", """
+     g (float[T, b, 4] x, float[4, 4] w) => (float[T, b, 4] y, float[b, 4] last) {
+       shape = Shape(x)  axis0 = Constant<value = int64 {0}>()  n64 = Gather(shape, axis0)  n = Cast<to = 6>(n64)  zero = Constant<value = int32 {0}>()  one = Constant<value = int32 {1}>()
+       row = Constant<value = int64 {0}>()  x0 = Gather(x, row)  fz = Constant<value = float {0.}>()  h = Mul(x0, fz)
+       a0 = Less(zero, n)  b0 = Less(zero, n)  go = And(a0, b0)
+       fc, ft, fh, forward = Loop (n64, go, zero, zero, h) <body = f (int64 i, bool c, int32 k, int32 t, float[b, 4] s) => (bool co, int32 ko, int32 to, float[b, 4] so, float[b, 4] out) {
+         ko = Add(k, one)  to = Add(t, one)  r = Gather(x, t)  m = MatMul(s, w)  a = Add(m, r)  so = Tanh(a)  out = Identity(so)
+         l1 = Less(ko, n)  l2 = Less(to, n)  l = And(l1, l2)  co = Identity(l) }>
+       up = Constant<value = int64 {1}>()  down = Constant<value = int64 {-1}>()  top = Sub(n64, up)  order = Range(top, down, down)  reversed = Gather(x, order)
+       bc, bt, bh, backward = Loop ("", go, zero, zero, h) <body = e (int64 i, bool c, int32 k, int32 t, float[b, 4] s) => (bool co, int32 ko, int32 to, float[b, 4] so, float[b, 4] out) {
+         ko = Add(k, one)  to = Add(t, one)  r = Gather(reversed, t)  m = MatMul(s, w)  a = Sub(m, r)  so = Tanh(a)  out = Identity(so)
+         l1 = Less(ko, n)  l2 = Greater(n, to)  co = And(l1, l2) }>
+       back = Gather(backward, order)  y = Add(forward, back)  last = Add(fh, bh)
+     }""", [[f32(t, b, 4), f32(4, 4)] for t, b in ((1, 2), (5, 1), (9, 3))], ["--dim=T=1..9", "--dim=b=1..3"]),
+    ("loops-whose-counters-end", """
+     g (float[T, 3] x) => (float[a, 3] y, float[b, 3] z, float[c, 3] w, int64 last) {
+       s = Shape(x)  axis = Constant<value = int64 {0}>()  n = Gather(s, axis)  zero = Constant<value = int64 {0}>()  one = Constant<value = int64 {1}>()  two = Constant<value = int64 {2}>()  four = Constant<value = int64 {4}>()  v = Constant<value = float[3] {0., 0., 0.}>()  yes = Constant<value = bool {1}>()
+       p, y = Loop (n, yes, v) <body = b0 (int64 i, bool c, float[3] s0) => (bool co, float[3] s1, float[3] o) {
+         r = Gather(x, i)  s1 = Add(s0, r)  o = Identity(s1)  next = Add(i, one)  co = Less(next, four) }>
+       go = Less(one, n)
+       q, k, z = Loop ("", go, v, one) <body = b1 (int64 i, bool c, float[3] s0, int64 j) => (bool co, float[3] s1, int64 jo, float[3] o) {
+         r = Gather(x, j)  s1 = Sub(s0, r)  o = Identity(s1)  jo = Add(j, two)  co = Less(jo, n) }>
+       u, last, w = Loop ("", yes, v, n) <body = b2 (int64 i, bool c, float[3] s0, int64 j) => (bool co, float[3] s1, int64 jo, float[3] o) {
+         jo = Sub(j, one)  r = Gather(x, jo)  s1 = Add(s0, r)  o = Identity(s1)  stop = LessOrEqual(jo, two)  co = Not(stop) }>
+     }""", [[f32(t, 3)] for t in (1, 2, 3, 6, 7)], ["--dim=T=1..7"]),
+    ("loop-whose-counter-slices", """
+     g (float[4, 3] x) => (float[4, 3] y) {
+       s = Shape(x)  axis = Constant<value = int64[1] {0}>()  n = Gather(s, axis)  start = Constant<value = int64[1] {0}>()  one = Constant<value = int64[1] {1}>()  v = Constant<value = float[3] {0., 0., 0.}>()
+       c0 = Less(start, n)  m = Squeeze(n)
+       p, k, all = Loop (m, c0, v, start) <body = b (int64 i, bool[1] c, float[3] s0, int64[1] j) => (bool[1] co, float[3] s1, int64[1] jo, float[3] o) {
+         jo = Add(j, one)  r = Slice(x, j, jo, axis)  f = Squeeze(r, axis)  s1 = Add(s0, f)  o = Identity(s1)  co = Less(jo, n) }>
+       y = Add(all, x)
+     }""", [[f32(4, 3)]], [], lambda x: [np.cumsum(x, 0) + x]),
     ("loop-unrolled", """
      g (float[5] x) => (float[5] y, float[s] z) {
        n = Constant<value = int64 {4}>()  c = Constant<value = bool {1}>()

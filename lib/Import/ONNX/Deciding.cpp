@@ -42,7 +42,8 @@ std::optional<bool> Trial::truth(int64_t lo, int64_t hi) {
     if (now.count(x)) continue;
     llvm::SmallVector<UOpRef, 4> src;
     for (UOpRef s : x->src) src.push_back(now[s]);
-    llvm::Expected<UOpRef> made = src == x->src ? llvm::Expected<UOpRef>(x) : n.c.tryMake(x->op, src, x->ints, x->str, x->dtype, x->fns);
+    llvm::Expected<UOpRef> made =
+        src == x->src ? llvm::Expected<UOpRef>(x) : n.c.tryMake(x->op, src, x->ints, x->str, x->dtype, x->fns);
     if (!made) {
       llvm::consumeError(made.takeError());
       return std::nullopt;

@@ -343,6 +343,30 @@ void Lowering::call(const proto::Function &function, const proto::Node &node, in
   }
 }
 
+std::vector<UOpRef> Lowering::part(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs, const Scope &outer,
+                                   llvm::ArrayRef<int> nodes, llvm::ArrayRef<std::string> names) {
+  Scope inner;
+  inner.outer = &outer;
+  inner.call = outer.call;
+  inner.opsets = outer.opsets;
+  inner.depth = outer.depth + 1;
+  std::vector<UOpRef> results(names.size());
+  if (inner.depth > deepest || int(inputs.size()) != graph.input_size()) return results;
+  Failures before = failures;
+  if (llvm::Error e = constants(graph, inner)) {
+    llvm::consumeError(std::move(e));
+    return results;
+  }
+  for (int i = 0; i < graph.input_size(); ++i) define(inner, graph.input(i).name(), inputs[i], "input");
+  for (int i : nodes) node(graph.node(i), i, inner);
+  for (auto [result, name] : llvm::zip(results, names)) {
+    bool found = false;
+    result = lookup(inner, name, found);
+  }
+  failures = std::move(before);
+  return results;
+}
+
 std::optional<std::vector<UOpRef>> Lowering::body(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs,
                                                   const Scope &outer, const llvm::Twine &what) {
   Scope inner;

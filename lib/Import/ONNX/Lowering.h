@@ -62,6 +62,11 @@ public:
 
   /// What --dim says of a name; null when it says nothing. byAny: --dim '*=1..64' says it of any.
   const DimBound *bound(llvm::StringRef name, bool byAny = false);
+  /// The values of names that these nodes of a graph, which follow from one another in this order, give or that are
+  /// known around; null for one that failed. No failure is reported.
+  std::vector<UOpRef> part(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs, const Scope &outer,
+                           llvm::ArrayRef<int> nodes, llvm::ArrayRef<std::string> names);
+
   /// An argument for a body that is being lowered, like no other; null when there are too many.
   std::optional<int64_t> placeholder();
   /// Whether a value follows from a placeholder: it is another one in every trip of a loop. Answers are kept.

@@ -38,7 +38,7 @@ private:
   Values yes, no;
   size_t values;
   llvm::MapVector<std::pair<UOpRef, UOpRef>, size_t> differing; // and the number of the result that says which
-  std::vector<std::pair<Dims, Dims>> shapes; // of each value, in the two branches
+  std::vector<std::pair<Dims, Dims>> shapes;                    // of each value, in the two branches
 };
 
 /// What holds both extents; null where they have no bound. Of one that the run reports only the bounds are known.
@@ -109,8 +109,8 @@ void conditional(Node &n) {
     // The graph that does not fit may be one that is never taken.
     if (std::string hint = decidingHint(n, condition); !hint.empty()) {
       n.lowering.failures.wrong = wrong;
-      n.lowering.failures.add(n.scope.where + n.title() + ": both branches are compiled, because its condition is not " +
-                                  "known" + hint,
+      n.lowering.failures.add(n.scope.where + n.title() +
+                                  ": both branches are compiled, because its condition is not " + "known" + hint,
                               true);
     }
     return n.failReported();
@@ -129,8 +129,7 @@ void conditional(Node &n) {
   if (!joined.place() || !closure.capture(joined.ofThen()) || !closure.capture(joined.ofElse())) return;
   llvm::SmallVector<UOpRef, 8> src = {condition};
   src.append(closure.captured().begin(), closure.captured().end());
-  UOpRef cond =
-      control(n, Op::Cond, src, {}, "", {closure.func(joined.ofThen()), closure.func(joined.ofElse())});
+  UOpRef cond = control(n, Op::Cond, src, {}, "", {closure.func(joined.ofThen()), closure.func(joined.ofElse())});
   if (cond) joined.give(cond);
 }
 

@@ -1,8 +1,9 @@
 //===- OpsLoop.cpp: Loop ---------------------------------------------------===//
 // Takes:    a Loop node: an optional limit, an optional condition, carried values, a body.
-// Gives:    in this order of preference: a `scan`, where the number of trips is known before the first and nothing
-//           changes its shape; a `while`, whose carried dims are the extents that change; the body once for each trip,
-//           where neither can be and the limit is a small constant.
+// Gives:    in this order of preference: a `scan`, where the number of trips is known before the first (LoopTrips.h)
+// and
+//           nothing changes its shape; a `while`, whose carried dims are the extents that change; the body once for
+//           each trip, where neither can be and the limit is a small constant.
 // Keeps:    the condition is true whenever the body runs: the body sees a literal.
 //
 // Note [Extents that change]
@@ -15,6 +16,7 @@
 // other lowering has, so that what is left of an earlier one is not taken for something around the loop.
 #include "Closure.h"
 #include "Control.h"
+#include "LoopTrips.h"
 #include "Lowering.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
@@ -389,6 +391,8 @@ void Loop::lower() {
   for (UOpRef value : initial) shapes.push_back(Dims(value->shape.begin(), value->shape.end()));
   if (const auto *known = limit ? n.elements(limit) : nullptr) trips = known->front();
   bool starts = !start || constant(start) == 1;
+  std::optional<TripCount> counted = tripCount(n, *body, initial, limit, start);
+  if (counted) trips = counted->trips;
 
   llvm::StringSet<> read = namesRead(*body);
   for (size_t i = 0; i < initial.size(); ++i) isRead.push_back(read.contains(body->input(2 + int(i)).name()));
@@ -404,8 +408,14 @@ void Loop::lower() {
     if (n.failed()) return;
     // Where the number of trips has a bound, so has the number of the trip: slices that begin there are seen to stay
     // inside.
-    if (trips && trips->hi >= 1 && trips->hi <= mostTrips)
-      n.lowering.shared.known.define(iteration, n.make(Op::Extent, {iteration}, {0, trips->hi - 1}));
+    if (trips && trips->hi >= 1 && trips->hi <= mostTrips) {
+      UOpRef number = n.make(Op::Extent, {iteration}, {0, trips->hi - 1});
+      n.lowering.shared.known.define(iteration, number);
+      for (size_t k = 0; counted && k < counted->counters.size(); ++k) {
+        auto [value, begin, step] = counted->counters[k];
+        n.lowering.shared.known.define(inputs[2 + value], idxAdd(c, begin, idxMul(c, number, c.index(step))));
+      }
+    }
     // The flags of loops inside, which are lowered once more, are free again.
     n.lowering.loopFlags = flags;
     for (const Carried &d : dims) n.lowering.loopFlags.insert(d.flag);
@@ -417,7 +427,7 @@ void Loop::lower() {
     if (changed)
       n.unsupported("extents of carried values follow from one another in more than " + llvm::Twine(mostRounds) +
                     " steps");
-    else if (dims.empty() && trips && starts && constant(results->front()) == 1 && keepsShapes(*results))
+    else if (dims.empty() && trips && (counted || (starts && constant(results->front()) == 1)) && keepsShapes(*results))
       asScan(closure, *results, iteration);
     else
       asWhile(closure, *results, iteration);
