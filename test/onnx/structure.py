@@ -194,9 +194,10 @@ MODELS = [
          ko = Add(k, one)  to = Add(t, one)  r = Gather(x, t)  m = MatMul(s, w)  a = Add(m, r)  so = Tanh(a)  out = Identity(so)
          l1 = Less(ko, n)  l2 = Less(to, n)  l = And(l1, l2)  co = Identity(l) }>
        up = Constant<value = int64 {1}>()  down = Constant<value = int64 {-1}>()  top = Sub(n64, up)  order = Range(top, down, down)  reversed = Gather(x, order)
-       bc, bt, bh, backward = Loop ("", go, zero, zero, h) <body = e (int64 i, bool c, int32 k, int32 t, float[b, 4] s) => (bool co, int32 ko, int32 to, float[b, 4] so, float[b, 4] out) {
+       nf = Cast<to = 1>(n)  zf = Cast<to = 1>(zero)  gf = Less(zf, nf)
+       bc, bt, bh, bn, backward = Loop (n64, gf, zero, zero, h, n) <body = e (int64 i, bool c, int32 k, int32 t, float[b, 4] s, int32 most) => (bool co, int32 ko, int32 to, float[b, 4] so, int32 mo, float[b, 4] out) {
          ko = Add(k, one)  to = Add(t, one)  r = Gather(reversed, t)  m = MatMul(s, w)  a = Sub(m, r)  so = Tanh(a)  out = Identity(so)
-         l1 = Less(ko, n)  l2 = Greater(n, to)  co = And(l1, l2) }>
+         mo = Identity(most)  mf = Cast<to = 1>(most)  tf = Cast<to = 1>(to)  co = Less(tf, mf) }>
        back = Gather(backward, order)  y = Add(forward, back)  last = Add(fh, bh)
      }""", [[f32(t, b, 4), f32(4, 4)] for t, b in ((1, 2), (5, 1), (9, 3))], ["--dim=T=1..9", "--dim=b=1..3"]),
     ("loops-whose-counters-end", """

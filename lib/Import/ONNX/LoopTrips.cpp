@@ -16,13 +16,13 @@ namespace astra::onnx {
 
 namespace {
 
-constexpr int64_t mostCount = int64_t(1) << 30; // of a counter and of trips: an i32 holds it
+constexpr int64_t mostCount = int64_t(1) << 23; // of a counter and of trips: f32, in which some compare, holds it
 constexpr size_t mostNodes = 64;                // that a condition follows from
 
 bool isSimple(const proto::Node &node) {
-  static const llvm::StringSet<> ops = {"And",      "Less",   "LessOrEqual", "Greater", "GreaterOrEqual", "Not",
-                                        "Identity", "Cast",   "Add",         "Sub",     "Constant",       "Squeeze",
-                                        "Unsqueeze", "Reshape", "Shape",     "Gather",  "Slice",          "Min"};
+  static const llvm::StringSet<> ops = {"And",       "Less",    "LessOrEqual", "Greater", "GreaterOrEqual", "Not",
+                                        "Identity",  "Cast",    "Add",         "Sub",     "Constant",       "Squeeze",
+                                        "Unsqueeze", "Reshape", "Shape",       "Gather",  "Slice",          "Min"};
   return node.domain().empty() && ops.contains(node.op_type());
 }
 
@@ -38,7 +38,7 @@ private:
   bool findCounters();
   std::optional<Dims> comparisons(UOpRef condition);
   UOpRef one(UOpRef x) {
-    const auto *elements = x ? known.elements(x) : nullptr;
+    const auto *elements = !x ? nullptr : isFloat(x->dtype) ? known.required(x) : known.elements(x);
     return elements && elements->size() == 1 ? elements->front() : nullptr;
   }
   UOpRef symbol(int64_t lo);
@@ -112,8 +112,9 @@ bool Trips::findCounters() {
     std::optional<int64_t> number = n.lowering.placeholder();
     if (!number) return false;
     UOpRef like = i < 2 ? nullptr : initial[i - 2];
-    inputs.push_back(i == 1 ? n.b.lit(DType::Bool, 1)
-                            : n.make(Op::Arg, like ? like->shape : Shape(), {*number}, like ? like->dtype : DType::I64));
+    inputs.push_back(i == 1
+                         ? n.b.lit(DType::Bool, 1)
+                         : n.make(Op::Arg, like ? like->shape : Shape(), {*number}, like ? like->dtype : DType::I64));
     if (!inputs.back()) return false;
   }
   std::vector<UOpRef> values = n.lowering.part(body, inputs, n.scope, nodes, wanted);
