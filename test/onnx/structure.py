@@ -316,6 +316,13 @@ MODELS = [
          mm = Cast<to = 1>(m)  r = Relu(x)  nz = NonZero(r)  n = Size(nz)  f = Cast<to = 1>(n)  t = Add(mm, f) },
                    else_branch = b () => (float t) { t = Constant<value = float {0.5}>() }>
      }""", [[np.array(p), i64(3), f32(4)] for p in (True, False)]),
+    ("loop-that-carries-a-size-of-data", """
+     g (float[6, 2] x, float[6] v, int64 n) => (float[m, 2] y, float[k] z, float[t, m, 2] all) {
+       zero = Constant<value = float {0.}>()  pos = Greater(v, zero)  w = Compress<axis = 0>(x, pos)  c = Constant<value = bool {1}>()  both = Concat<axis = 0>(w, w)  u = Compress<axis = 0>(v, pos)
+       p, q, all = Loop (n, c, w, u) <body = b (int64 i, bool ci, float[m0, 2] s, float[k0] l) => (bool co, float[m1, 2] so, float[k1] lo, float[m2, 2] row) {
+         f = Cast<to = 1>(i)  d = Mul(s, f)  so = Add(d, w)  row = Neg(so)  lo = Concat<axis = 0>(l, u)  co = Identity(ci) }>
+       y = Add(p, w)  a = Concat<axis = 0>(q, u)  z = Tanh(a)
+     }""", [[f32(6, 2), np.array(v, np.float32), i64(n)] for v in ([-1] * 6, [1, 2, -3, -4, 5, 6]) for n in (1, 3)], ["--dim=p_trips=0..3", "--dim=k0=0..24"]),
     ("loop-over-the-rows-of-a-dynamic-tensor", """
      g (float[n, 3] x) => (float[3] y) {
        s = Shape(x)  z = Constant<value = int64 {0}>()  count = Gather(s, z)  c = Constant<value = bool[1] {1}>()

@@ -46,6 +46,23 @@ bool Closure::isOpen(UOpRef x) {
   return llvm::any_of(x->shape, [&](UOpRef d) { return followsData(d); });
 }
 
+bool Closure::isCarried(UOpRef x) {
+  return llvm::all_of(x->shape, [&](UOpRef d) {
+    return llvm::all_of(indexParts(d), [&](UOpRef part) { return !part->is(Op::Extent) || carried.count(part); });
+  });
+}
+
+UOpRef Closure::inside(UOpRef extent) {
+  if (!followsData(extent)) return extent;
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  for (UOpRef part : indexParts(extent)) {
+    llvm::SmallVector<UOpRef, 2> src;
+    for (UOpRef s : part->src) src.push_back(now.lookup(s));
+    now[part] = part->is(Op::Extent) ? carried.lookup(part) : n.c.withSources(part, src);
+  }
+  return now[extent];
+}
+
 bool Closure::hasDataDim(UOpRef x) {
   return isOpen(x) || llvm::any_of(x->indices(), [&](UOpRef d) { return followsData(d); });
 }
@@ -63,7 +80,7 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
   std::vector<std::pair<UOpRef, size_t>> stack;
   auto visit = [&](UOpRef x) {
     if (!seen.insert(x).second) return;
-    bool leaf = x->isIndex() ? !followsData(x) : placeholders.contains(x) || isFree(x);
+    bool leaf = x->isIndex() ? carried.count(x) || !followsData(x) : placeholders.contains(x) || isFree(x);
     if (!leaf && !x->isIndex() && (x->is(Op::Param) || x->is(Op::Arg) || x->id < begin)) {
       outside.insert(x);
       leaf = true;
@@ -91,9 +108,10 @@ std::vector<UOpRef> Closure::inner(llvm::ArrayRef<UOpRef> values) {
 
 bool Closure::capture(llvm::ArrayRef<UOpRef> values) {
   inner(values);
-  auto open = [&](UOpRef x) { return isOpen(x); };
+  auto open = [&](UOpRef x) { return !isCarried(x); };
   if (llvm::any_of(values, open) || llvm::any_of(placeholders, open)) {
-    n.unsupported("a value whose size depends on data is carried by a loop or comes out of it, which is not supported");
+    n.unsupported(
+        "a value whose size depends on data comes out of a loop's body or is one of a Scan, which is not supported");
     return false;
   }
   while (handed.size() < outside.size()) {
@@ -111,9 +129,13 @@ bool Closure::capture(llvm::ArrayRef<UOpRef> values) {
 }
 
 UOpRef Closure::func(llvm::ArrayRef<UOpRef> values, bool pass) {
-  llvm::DenseMap<UOpRef, UOpRef> now, arguments;
+  llvm::DenseMap<UOpRef, UOpRef> now = carried, arguments;
   int64_t number = 0;
-  auto argument = [&](UOpRef x) { return n.c.make(Op::Arg, x->shape, {number++}, {}, x->dtype); };
+  auto argument = [&](UOpRef x) {
+    Dims shape;
+    for (UOpRef d : x->shape) shape.push_back(inside(d));
+    return n.c.make(Op::Arg, shape, {number++}, {}, x->dtype);
+  };
   for (UOpRef x : placeholders) now[x] = argument(x);
   for (auto [x, given] : llvm::zip(outside, handed)) {
     arguments[x] = argument(given);

@@ -27,6 +27,8 @@ public:
 
   /// A value that stands for an argument of the functions: own argument number 0, 1, ...
   UOpRef own(DType t, llvm::ArrayRef<UOpRef> shape);
+  /// A data dim from around is this dim inside: a loop carries it.
+  void carry(UOpRef extent, UOpRef dim) { carried[extent] = dim; }
   /// Notes what these values take from around. False, and a failure of the node, if it cannot be handed in.
   bool capture(llvm::ArrayRef<UOpRef> values);
   /// In the order of the arguments that follow the own ones.
@@ -36,9 +38,12 @@ public:
 
 private:
   std::vector<UOpRef> inner(llvm::ArrayRef<UOpRef> values);
+  /// An extent as functions see it.
+  UOpRef inside(UOpRef extent);
   /// Whether a symbolic integer is made from a data dim (`extent`), and whether x has one that is.
   bool followsData(UOpRef index);
-  bool isOpen(UOpRef x); // whether its shape has a data dim
+  bool isOpen(UOpRef x);    // whether its shape has a data dim
+  bool isCarried(UOpRef x); // whether a loop carries all that its shape has
   bool hasDataDim(UOpRef x);
   bool isFree(UOpRef x);
 
@@ -47,6 +52,7 @@ private:
   llvm::SetVector<UOpRef> placeholders, outside;
   std::vector<UOpRef> handed;            // what is outside, padded where it has data dims
   llvm::DenseMap<UOpRef, bool> dataDims; // memo of followsData
+  llvm::DenseMap<UOpRef, UOpRef> carried;
 };
 
 } // namespace astra::onnx

@@ -1,9 +1,8 @@
 //===- OpsLoop.cpp: Loop ---------------------------------------------------===//
 // Takes:    a Loop node: an optional limit, an optional condition, carried values, a body.
-// Gives:    in this order of preference: a `scan`, where the number of trips is known before the first (LoopTrips.h)
-// and
-//           nothing changes its shape; a `while`, whose carried dims are the extents that change; the body once for
-//           each trip, where neither can be and the limit is a small constant.
+// Gives:    in this order of preference: a `scan`, where the number of trips is known (LoopTrips.h) and no shape
+//           changes or has a data dim; a `while`, whose carried dims are the extents that change and data dims of what
+//           is around; the body once for each trip, where neither can be and the limit is a small constant.
 // Keeps:    the condition is true whenever the body runs: the body sees a literal.
 //
 // Note [Extents that change]
@@ -22,6 +21,7 @@
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -82,8 +82,9 @@ private:
   bool isOfModel(llvm::StringRef name);
   UOpRef needsBounds(size_t value, unsigned axis, llvm::StringRef name, int64_t least);
   bool keepsShapes(const Values &results);
+  std::vector<UOpRef> dataDims(const Values &results, size_t begin);
   void asScan(Closure &closure, const Values &results, UOpRef iteration);
-  void asWhile(Closure &closure, const Values &results, UOpRef iteration);
+  void asWhile(Closure &closure, const Values &results, UOpRef iteration, llvm::ArrayRef<UOpRef> ofData);
   bool unrolled();
   UOpRef truth() { return n.b.lit(DType::Bool, 1); }
 
@@ -238,6 +239,20 @@ bool Loop::keepsShapes(const Values &results) {
   return true;
 }
 
+/// The data dims from around that carried values and stacked outputs have.
+std::vector<UOpRef> Loop::dataDims(const Values &results, size_t begin) {
+  llvm::SetVector<UOpRef> found;
+  auto look = [&](llvm::ArrayRef<UOpRef> shape) {
+    for (UOpRef extent : shape)
+      for (UOpRef part : indexParts(extent))
+        if (part->is(Op::Extent) && part->id < begin) found.insert(part);
+  };
+  for (UOpRef value : initial) look(value->shape);
+  for (const Dims &shape : shapes) look(shape);
+  for (size_t i = 1 + initial.size(); i < results.size(); ++i) look(results[i]->shape);
+  return {found.begin(), found.end()};
+}
+
 void Loop::asScan(Closure &closure, const Values &results, UOpRef iteration) {
   llvm::SmallVector<UOpRef, 8> values = {n.bin(Op::Add, iteration, n.b.litInt(DType::I64, 1))};
   values.append(results.begin() + 1, results.end());
@@ -256,9 +271,9 @@ void Loop::asScan(Closure &closure, const Values &results, UOpRef iteration) {
   }
 }
 
-/// Carried: the number of the trip, the values, the condition, a buffer for each stacked output, then what the body
-/// takes from around, unchanged.
-void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
+/// Carried: the number of the trip, the values, the condition, a buffer for each stacked output, for each data dim from
+/// around a value of that extent, which says that it stays, then what the body takes from around, unchanged.
+void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration, llvm::ArrayRef<UOpRef> ofData) {
   int64_t room = 0; // of a buffer, in trips
   if (stacked) {
     std::string name = n.name() + "_trips";
@@ -308,6 +323,18 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
       next.push_back(n.b.fromIndex(becomes, DType::I64));
       src.push_back(n.b.fromIndex(begin, DType::I64));
     }
+  std::vector<std::string> names;
+  Dims begins;
+  for (const Carried &d : dims) names.push_back(d.dim->str.str()), begins.push_back(d.begin);
+  for (UOpRef extent : ofData) {
+    UOpRef dim = makeDim(n.name() + "_size", std::max<int64_t>(0, extent->lo), extent->hi);
+    if (!dim) return;
+    closure.carry(extent, dim);
+    names.push_back(dim->str.str());
+    begins.push_back(extent);
+    next.push_back(closure.own(DType::Bool, {extent}));
+    src.push_back(n.broadcastTo(truth(), {extent}));
+  }
   UOpRef goesOn = limit ? n.bin(Op::And, go, n.bin(Op::Lt, iteration, limit)) : go;
   if (n.failed() || !closure.capture(next) || !closure.capture({goesOn})) return;
   src.append(closure.captured().begin(), closure.captured().end());
@@ -319,11 +346,7 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration) {
                     "' from trip to trip, and the body reads none of its elements, only its shape");
       return;
     }
-  std::vector<std::string> names;
-  for (const Carried &d : dims) {
-    names.push_back(d.dim->str.str());
-    src.push_back(d.begin);
-  }
+  src.append(begins.begin(), begins.end());
   UOpRef condition = closure.func({goesOn});
   UOpRef loop = control(n, Op::While, src, {}, llvm::join(names, ","), {condition, closure.func(next, true)});
   if (!loop) return;
@@ -424,13 +447,15 @@ void Loop::lower() {
     if (!results && !n.failed()) n.failReported();
     if (n.failed() || !place(*results, changed)) break;
     if (changed && round + 1 < mostRounds) continue;
+    std::vector<UOpRef> ofData = dataDims(*results, begin);
     if (changed)
       n.unsupported("extents of carried values follow from one another in more than " + llvm::Twine(mostRounds) +
                     " steps");
-    else if (dims.empty() && trips && (counted || (starts && constant(results->front()) == 1)) && keepsShapes(*results))
+    else if (dims.empty() && ofData.empty() && trips && (counted || (starts && constant(results->front()) == 1)) &&
+             keepsShapes(*results))
       asScan(closure, *results, iteration);
     else
-      asWhile(closure, *results, iteration);
+      asWhile(closure, *results, iteration, ofData);
     if (!n.failed()) return;
     break;
   }
