@@ -3,6 +3,7 @@
 // Gives:    a register tile, where operands and sums lie, and what is asked for ahead, by counting cycles and bytes.
 // Keeps:    as ChoosePlan.cpp.
 #include "Choosing.h"
+#include "Phases.h"
 #include "astra/Codegen/Lower.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -60,6 +61,9 @@ static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Ta
   return step && step < unknownStep && step % pageBytes == 0 ? cacheWays : mostTile;
 }
 
+/// Columns and rows of the parts of a result, each of which has tiles of its own (Phases.h).
+using Parts = llvm::ArrayRef<std::pair<int64_t, int64_t>>;
+
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
 /// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
 /// for memory. `rests`: sums rest in memory, but those of the rows that are left. `moves`: no rows are left, the last
@@ -69,22 +73,21 @@ static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Ta
 /// panels of so many elements; the columns of a tile are parts or multiples, so that no line is read in part (197 rows
 /// times 768 x 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two
 /// and a part (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
-static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t m, bool moves, bool far, bool rests,
-                       unsigned panel, unsigned mostRows, unsigned columns) {
+static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool far, bool rests,
+                       unsigned panel, unsigned mostRows, unsigned columns, unsigned mostVectors = 8) {
   // Lines of a vector, and cycles of one from memory, between the third cache's time and the memory's; from the second
   // cache a line takes 4, also where rows that are apart use a part of it.
   const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, ofParts = 1.06;
   auto near = [&](unsigned vectors) { return 4 * (panel ? vectors * ofLine : std::ceil(vectors * ofLine)); };
   double best = 0;
-  for (unsigned nv = 1; nv <= 8; ++nv)
+  for (unsigned nv = 1; nv <= mostVectors; ++nv)
     for (unsigned rows = 1; rows <= mostRows; ++rows) {
       if (nv > 6 && (rows > 1 || !far)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
-      int64_t wide = nv * w, lastN = n % wide;
+      int64_t wide = nv * w, n = parts[0].first;
       auto fits = [&](unsigned elements) { return !elements || wide % elements == 0 || elements % wide == 0; };
       if ((panel && panel % rows) || !fits(panel)) continue;
       if (!fits(columns) && (n % columns == 0 || n > 3 * int64_t(columns) || t.vectorBytes == lineBytes)) continue;
-      double useful = double(n) / w * m;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
       // and a tenth more where a register is missing and values are read again
       auto time = [&](unsigned vs, unsigned rs) {
@@ -95,13 +98,18 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, int64_t n, int64_t 
       auto arriving = [&](unsigned vs, unsigned rs) {
         return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
       };
-      auto ofPanel = [&](unsigned vs) {
+      auto ofPanel = [&](unsigned vs, int64_t m) {
         int64_t whole = moves && m >= rows ? llvm::divideCeil(m, rows) : m / rows,
                 left = std::max<int64_t>(m - whole * rows, 0);
         double tiles = whole ? (whole - 1) * time(vs, rows) + arriving(vs, rows) : 0;
         return tiles + (left ? arriving(vs, left) * (rests ? 2 : 1) : 0);
       };
-      double cost = (n / wide) * ofPanel(nv) + (lastN ? ofPanel((lastN + w - 1) / w) : 0);
+      double cost = 0, useful = 0;
+      for (auto [n, m] : parts) {
+        int64_t lastN = n % wide;
+        cost += (n / wide) * ofPanel(nv, m) + (lastN ? ofPanel((lastN + w - 1) / w, m) : 0);
+        useful += double(n) / w * m;
+      }
       if (!fits(columns)) cost *= ofParts;
       double score = useful / std::max(cost, 1e-9);
       if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
@@ -218,7 +226,8 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
   unsigned panel = panelOfBoth(spec);
-  if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || (!panel && llvm::any_of(spec.inputs, packed)))
+  if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || !s.outside.empty() ||
+      (!panel && llvm::any_of(spec.inputs, packed)))
     return;
   auto product = [&](auto &&labels) {
     uint64_t v = 1;
@@ -241,11 +250,11 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   bool far = pass >= target.l2Bytes * 3 / 8;
   if (!far) {
     if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
-    chooseTile(q, target, p.lanes, n, m, moves, false, false, panel, below, 0);
+    chooseTile(q, target, p.lanes, {{int64_t(n), int64_t(m)}}, moves, false, false, panel, below, 0);
     p = q;
     return;
   }
-  chooseTile(q, target, p.lanes, n, m, moves, false, true, panel, below, 0);
+  chooseTile(q, target, p.lanes, {{int64_t(n), int64_t(m)}}, moves, false, true, panel, below, 0);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
            tiles = std::max<uint64_t>(moves ? llvm::divideCeil(m, q.rows) : m / q.rows, 1),
            parts = (items + columns * batches - 1) / (columns * batches);
@@ -267,7 +276,7 @@ static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Ta
   constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, large = int64_t(1) << 20;
   UOpRef r = spec.heavy;
   if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(r->dtype) || spec.follows ||
-      !spec.followers.empty() || !s.domain.empty() || !innerLabels(s, p.nLabel).empty())
+      !spec.followers.empty() || !s.domain.empty() || !s.outside.empty() || !innerLabels(s, p.nLabel).empty())
     return;
   int64_t columns = int64_t(p.lanes) * p.unroll, panels = 1; // in each of which the tiles lie one below another
   for (int64_t l = 0; l < s.kept; ++l)
@@ -412,6 +421,18 @@ static void chooseStream(const KernelSpec &spec, const Target &target, bool pack
   p.ahead = rows == 1 ? steps : 0;
 }
 
+/// Columns and rows of the parts of a result with windows.
+static SmallVector<std::pair<int64_t, int64_t>, 4> sizesOfParts(Context &c, UOpRef r, const Plan &p) {
+  SmallVector<std::pair<int64_t, int64_t>, 4> sizes;
+  for (const Phase &phase : phasesOf(c, r, p.nLabel)) {
+    auto count = [&](int64_t l) { return std::max<int64_t>((phase.counts[l] ? phase.counts[l] : r->shape[l])->hi, 1); };
+    int64_t m = 1;
+    for (int64_t l : p.mLabels) m *= count(l);
+    sizes.push_back({count(p.nLabel), m});
+  }
+  return sizes;
+}
+
 bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
   if (!spec.heavy || spec.heavy->op != Op::Contract || spec.laneLabel < 0) return false;
   UOpRef r = spec.heavy;
@@ -445,6 +466,10 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (int64_t l : rows)
     all = std::min<int64_t>(all * std::clamp<int64_t>(r->shape[l]->hi, 1, mostTile + 1), mostTile + 1);
   bool once = far && all <= mostTile;
+  uint64_t taps = 1;
+  for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
+    taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
+  bool hasParts = !s.outside.empty() && taps > mostTaps;
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
@@ -452,13 +477,17 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     for (int64_t l : mLabels) m *= std::max<int64_t>(r->shape[l]->hi, 1), fixed &= r->shape[l]->isConst();
     if (spec.mostRows) m = spec.mostRows, fixed = true;
     UOpRef n = r->shape[p.nLabel];
-    chooseTile(p, target, lanes, n->isConst() ? n->hi : 4096, fixed ? m : 4096, moves, far, false, panelOfBoth(spec),
-               once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns);
+    SmallVector<std::pair<int64_t, int64_t>, 4> parts{{n->isConst() ? n->hi : 4096, fixed ? m : 4096}};
+    unsigned mostVectors = 8;
+    if (fixed && n->isConst() && hasParts) { // whose panels the second cache holds from one tile to the next
+      uint64_t bytes = uint64_t(leastSteps(spec)) * lanes * byteSize(r->dtype);
+      mostVectors = std::clamp<uint64_t>(target.l2Bytes * 9 / 8 / std::max<uint64_t>(bytes, 1), 2, 8);
+      parts = sizesOfParts(c, r, p);
+    }
+    chooseTile(p, target, lanes, parts, moves, far, false, panelOfBoth(spec),
+               once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors);
   };
   tileFor({});
-  uint64_t taps = 1;
-  for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
-    taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
   bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind
   bool alsoInOther = (laneInB ? inA : inB)[p.nLabel];
   if (rows.empty()) {
@@ -466,14 +495,16 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     return true;
   }
   if (isShort && alsoInOther && chooseAcross(spec, target, rows, otherBytes <= target.l2Bytes, p)) return true;
-  // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone.
+  // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone. All of
+  // them where parts are small: each reads the weights of its taps anew (960 to 256 channels, 3x3, dilation 12, 28 x
+  // 28: 29 and 24 ms).
   unsigned least = ~0u;
   Plan chosen = p;
   for (size_t k = 1; k <= rows.size(); ++k) {
     tileFor(llvm::ArrayRef<int64_t>(rows).take_back(k));
     unsigned cost = slowness(c, spec, p);
-    if (k > 1 && cost > least) break;
-    if (k == 1 || cost <= least) least = cost, chosen = p;
+    if (k > 1 && cost > least && !hasParts) break;
+    if (k == 1 || cost <= least || hasParts) least = cost, chosen = p;
   }
   p = chosen;
   chooseStage(c, spec, s, target, laneInB, p);

@@ -20,7 +20,7 @@ void Lowering::storeSum(SmallVector<UOpRef, 6> index, UOpRef inside, UOpRef own)
 }
 
 void Lowering::contract() {
-  for (const Phase &phase : phasesOf(spec.heavy, plan.nLabel))
+  for (const Phase &phase : phasesOf(c, spec.heavy, plan.nLabel))
     if (plan.tall && plan.threads)
       block(phase);
     else
@@ -74,8 +74,9 @@ void Lowering::frame() {
 /// same sums each. The operands' blocks lie in memory that they share. What reaches over the edge is gated.
 void Lowering::block(const Phase &phase) {
   SmallVector<UOpRef, 6> kept;
-  for (auto [extent, at] : llvm::zip(spec.heavy->shape, phase.labels)) {
-    kept.push_back(simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step))));
+  for (auto [extent, at, count] : llvm::zip(spec.heavy->shape, phase.labels, phase.counts)) {
+    UOpRef all = simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step)));
+    kept.push_back(count ? count : all);
     if (kept.back()->hi <= 0) return;
   }
   SmallVector<UOpRef, 4> batch, mExtents;
@@ -145,8 +146,9 @@ void Lowering::block(const Phase &phase) {
 
 void Lowering::contract(const Phase &phase) {
   SmallVector<UOpRef, 6> kept;
-  for (auto [extent, at] : llvm::zip(spec.heavy->shape, phase.labels)) {
-    kept.push_back(simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step))));
+  for (auto [extent, at, count] : llvm::zip(spec.heavy->shape, phase.labels, phase.counts)) {
+    UOpRef all = simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step)));
+    kept.push_back(count ? count : all);
     if (kept.back()->hi <= 0) return;
   }
   if (rowTile) // one point of each label but the last
@@ -258,6 +260,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
                                                              : outer[b++]);
     Stepped at = phase.labels[l];
     index.back() = add(num(at.first), mul(index.back(), num(at.step)));
+    if (UOpRef begin = phase.begins[l]) index.back() = simplifyIndex(c, add(begin, index.back()));
   }
   if (rowTile)
     for (auto [l, first] : llvm::zip(rowTile->labels, rowTile->at)) index[l] = add(index[l], first);

@@ -1,5 +1,7 @@
 //===- Phases.cpp: a contraction with holes as several without -------------===//
 #include "Phases.h"
+#include "astra/Schedule/Outside.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace astra;
@@ -33,7 +35,30 @@ static void narrow(Phase &p, const ContractSpec &s, const AffineForm &f, llvm::A
     p.labels[label] = {first, step};
 }
 
-SmallVector<Phase, 4> astra::phasesOf(UOpRef contract, int64_t lanes) {
+/// A phase for each combination of the parts of windows.
+static SmallVector<Phase, 4> partsOf(Context &c, UOpRef contract, const ContractSpec &s, const Phase &whole) {
+  auto windows = windowsOf(c, s, contract->indices(), contract->src[0], contract->src[1]);
+  int64_t count = 1;
+  for (const Window &w : windows) count = llvm::SaturatingMultiply<uint64_t>(count, w.parts.size());
+  SmallVector<Phase, 4> phases{whole};
+  if (count > mostParts) return phases;
+  for (UOpRef e : contract->indices().slice(s.kept, s.reduced - 1)) phases[0].taps.push_back({0, *e->constIndex()});
+  for (const Window &w : windows) {
+    SmallVector<Phase, 4> next;
+    for (const Phase &p : phases)
+      for (const Reach &part : w.parts) {
+        next.push_back(p);
+        next.back().begins[w.kept] = part.begin;
+        next.back().counts[w.kept] = part.count;
+        next.back().taps[w.tap - s.kept] = {part.first, part.taps};
+        next.back().inside.push_back({w.operand, w.axis});
+      }
+    phases = std::move(next);
+  }
+  return phases;
+}
+
+SmallVector<Phase, 4> astra::phasesOf(Context &c, UOpRef contract, int64_t lanes) {
   constexpr int64_t most = 16, largest = 1 << 20;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
   llvm::ArrayRef<UOpRef> extents = contract->indices();
@@ -46,6 +71,8 @@ SmallVector<Phase, 4> astra::phasesOf(UOpRef contract, int64_t lanes) {
 
   Phase whole;
   whole.labels.resize(s.kept + s.reduced);
+  whole.begins.resize(s.kept), whole.counts.resize(s.kept);
+  if (!s.outside.empty()) return partsOf(c, contract, s, whole);
   int64_t count = 1;
   for (const AffineForm *f : quotients) {
     auto kept = termsOf(*f, s.kept, true);

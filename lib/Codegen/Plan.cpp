@@ -244,6 +244,8 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
                  ", which expects a divisor of that");
   if (!p.threads && !p.tall != !p.deep)
     return bad("tall " + n(p.tall) + " and deep " + n(p.deep) + "; expected both or neither");
+  if (p.tall && !p.threads && !s.outside.empty())
+    return bad("tall " + n(p.tall) + "; sums of taps some of which are outside do not rest");
   if (p.tall && !p.threads && p.deep < 2) return bad("deep 1; sums rest after two steps or more");
   if (p.tall && p.stage) return bad("stage " + n(p.stage) + " and tall " + n(p.tall) + "; expected one of them");
   if (p.tall && !p.threads) {

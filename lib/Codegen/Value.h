@@ -159,9 +159,11 @@ private:
   using MakeTerm = llvm::function_ref<UOpRef(UOpRef, UOpRef, UOpRef)>;
   UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, UOpRef tile, MakeTerm element);
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
-  /// `extents`: of all labels, where they are certainly inside of them.
+  UOpRef contractOfTaps(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  /// `extents`: of all labels, where they are certainly inside of them. `windows`: axes whose indices are inside where
+  /// anything is taken.
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
-                 UOpRef gate, llvm::ArrayRef<UOpRef> extents = {});
+                 UOpRef gate, llvm::ArrayRef<UOpRef> extents = {}, llvm::ArrayRef<unsigned> windows = {});
   void askNext(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, const ContractSpec &s,
                llvm::ArrayRef<UOpRef> lengths);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,

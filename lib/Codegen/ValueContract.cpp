@@ -29,10 +29,10 @@ static bool staysInside(const AffineForm &f, UOpRef extent, ArrayRef<UOpRef> ext
 }
 
 UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, UOpRef &takesPart, UOpRef gate,
-                        ArrayRef<UOpRef> extents) {
+                        ArrayRef<UOpRef> extents, ArrayRef<unsigned> windows) {
   SmallVector<UOpRef, 4> index;
   UOpRef valid = nullptr;
-  for (auto [f, extent] : llvm::zip(forms, x->shape)) {
+  for (auto [axis, f, extent] : llvm::enumerate(forms, x->shape)) {
     UOpRef e = c.index(f.constant);
     for (auto [label, k] : f.terms) e = idxAdd(c, e, idxMul(c, labels[label], c.index(k)));
     if (f.divisor != 1) {
@@ -42,6 +42,12 @@ UOpRef ValueAt::operand(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> l
     }
     e = simplifyIndex(c, e);
     bool inside = f.isLabel() || (!extents.empty() && staysInside(f, extent, extents));
+    if (llvm::is_contained(windows, axis)) { // which bounds may not tell
+      if (lt(c.index(-1), e)) e = idxMax(c, e, c.index(0));
+      if (lt(e, extent)) e = idxMin(c, e, idxSub(c, extent, c.index(1)));
+      e = simplifyIndex(c, e);
+      inside = true;
+    }
     if (!inside) valid = both(valid, both(lt(c.index(-1), e), lt(e, extent)));
     index.push_back(e);
   }
@@ -305,6 +311,7 @@ UOpRef ValueAt::sumOfBlocks(UOpRef r, const ContractSpec &s, ArrayRef<UOpRef> in
 }
 
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
+  if (r->ntensors > 2) return contractOfTaps(r, index, gate);
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   if (blocksTogether > 1 && r == spec.heavy) return sumOfBlocks(r, s, index, gate);
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),

@@ -129,6 +129,9 @@ UOpRef Builder::contract(const ContractSpec &spec, UOpRef a, UOpRef b, ArrayRef<
                          ArrayRef<UOpRef> domainIndices) {
   return c.make(Op::Contract, join({{a}, {b}, extents, domainIndices}), encode(spec));
 }
+UOpRef Builder::contract(const ContractSpec &spec, UOpRef a, UOpRef b, UOpRef outside, ArrayRef<UOpRef> extents) {
+  return c.make(Op::Contract, join({{a}, {b}, {outside}, extents}), encode(spec));
+}
 UOpRef Builder::matmul(UOpRef a, UOpRef b) {
   int64_t batch = a->rank() - 2;
   auto label = [](int64_t l) { return AffineForm{{{l, 1}}, 0, 1}; };

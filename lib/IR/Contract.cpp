@@ -53,6 +53,9 @@ llvm::SmallVector<int64_t, 32> astra::encode(const ContractSpec &s) {
   for (auto *list : {&s.a, &s.b})
     for (const AffineForm &f : *list) put(out, f);
   for (const AffineForm &f : s.domain) put(out, f);
+  if (s.outside.empty()) return out;
+  out.push_back(s.outside.size());
+  for (const AffineForm &f : s.outside) put(out, f);
   return out;
 }
 
@@ -65,6 +68,8 @@ llvm::Expected<ContractSpec> astra::decodeContract(llvm::ArrayRef<int64_t> ints)
   for (int64_t i = 0; i < na && in.ok; ++i) s.a.push_back(in.form(labels));
   for (int64_t i = 0; i < nb && in.ok; ++i) s.b.push_back(in.form(labels));
   for (int64_t i = 0; i < nd && in.ok; ++i) s.domain.push_back(in.form(labels));
+  int64_t no = in.ok && !in.ints.empty() ? in.take(1, 64) : 0;
+  for (int64_t i = 0; i < no && in.ok; ++i) s.outside.push_back(in.form(labels));
   if (!in.ok || !in.ints.empty()) return llvm::createStringError("contract: malformed attribute");
   return s;
 }
@@ -130,4 +135,51 @@ uint64_t astra::reduceIdentity(ReduceKind kind, DType t) {
   case ReduceKind::Min: return isSigned(t) ? ones >> 1 : ones;
   }
   return 0;
+}
+
+std::string astra::checkOutside(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b,
+                                UOpRef outside) {
+  auto isDivided = [](const AffineForm &f) { return f.divisor != 1; };
+  DType t = a->dtype;
+  if (b->dtype != t || outside->dtype != t || !isFloat(t) || byteSize(t) < 4)
+    return std::string("the third operand is of ") + info(outside->dtype).text +
+           "; with one all three are of f32 or of f64";
+  if (s.reduced < 2 || !s.domain.empty() || llvm::any_of(s.a, isDivided) || llvm::any_of(s.b, isDivided))
+    return "with a third operand two labels or more are summed, without a domain or quotients";
+  size_t taps = s.reduced - 1;
+  if (outside->rank() != s.outside.size() || outside->rank() <= taps)
+    return "the third operand has an axis for each summed label and an index for each axis";
+  llvm::SmallVector<int64_t, 6> all;
+  for (size_t j = 0; j <= taps; ++j) {
+    const AffineForm &f = s.outside[j];
+    int64_t label = s.kept + int64_t(j);
+    auto length = extents[label]->constIndex(), size = outside->shape[j]->constIndex();
+    if (!length || !size) return "with a third operand the extents of summed labels are constants";
+    bool own = f.terms.size() == 1 && f.terms[0].first == label && f.terms[0].second == 1;
+    bool isTap = own && f.divisor == 1 && f.constant >= 0 && *length <= *size && f.constant <= *size - *length;
+    bool isBlock =
+        own && f.divisor == chainBlock && f.constant == 0 && *length >= 1 && *size == (*length - 1) / chainBlock + 1;
+    if (j < taps ? !isTap : !isBlock)
+      return "axis " + std::to_string(j) + " of the third operand is not of all taps, or blocks, of summed label " +
+             std::to_string(j);
+    all.push_back(j < taps ? *size : *length);
+  }
+  auto blocks = chain512Blocks(all);
+  for (size_t j = 0; j < taps; ++j)
+    if (blocks[j] != all[j]) return "the taps of summed label " + std::to_string(j) + " are more than one block";
+  for (size_t axis = taps + 1; axis < outside->rank(); ++axis) {
+    const AffineForm &f = s.outside[axis];
+    UOpRef size = outside->shape[axis];
+    bool isKept = f.divisor == 1 && llvm::all_of(f.terms, [&](auto t) { return t.first < s.kept; });
+    bool isInside = isKept && f.isLabel() && extents[f.terms[0].first] == size;
+    if (isKept && !isInside && size->isConst()) {
+      __int128 least = f.constant, most = f.constant;
+      for (auto [label, k] : f.terms)
+        (k < 0 ? least : most) += __int128(k) * (std::max<int64_t>(extents[label]->hi, 1) - 1);
+      isInside = least >= 0 && most < *size->constIndex();
+    }
+    if (!isInside)
+      return "axis " + std::to_string(axis) + " of the third operand is not indexed by kept labels, inside";
+  }
+  return "";
 }

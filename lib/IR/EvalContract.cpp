@@ -69,6 +69,8 @@ template <class T> struct Summation {
   Access a, b;
   const T *x, *y;
   Dims point;
+  const T *z = nullptr; // the third operand, or null
+  llvm::ArrayRef<int64_t> zShape = {}, zStrides = {};
 
   bool inDomain() const {
     for (auto [f, bound] : llvm::zip(spec.domain, bounds)) {
@@ -98,8 +100,41 @@ template <class T> struct Summation {
     point[label] = begin;
   }
 
+  /// The same with a third operand, of what no label reaches.
+  T sumWithOutside() {
+    size_t taps = spec.reduced - 1;
+    int64_t last = spec.kept + spec.reduced - 1, own = 0; // of the third operand: the place of the kept labels
+    for (size_t axis = taps + 1; axis < zShape.size(); ++axis) {
+      int64_t v = spec.outside[axis].constant;
+      for (auto [label, k] : spec.outside[axis].terms) v += k * point[label];
+      own += v * zStrides[axis];
+    }
+    T acc = T(-0.0);
+    for (int64_t block = 0; block < zShape[taps]; ++block) {
+      T c = T(-0.0);
+      point[last] = block * chainBlock;
+      for (Odometer o(zShape.take_front(taps)); !o.done(); o.next()) {
+        bool reaches = true;
+        int64_t at = own + block * zStrides[taps];
+        for (size_t j = 0; j < taps; ++j) {
+          int64_t tap = o.index[j] - spec.outside[j].constant;
+          reaches &= tap >= 0 && tap < extents[spec.kept + j];
+          point[spec.kept + j] = tap;
+          at += o.index[j] * zStrides[j];
+        }
+        if (reaches)
+          row(c, std::min(chainBlock, extents[last] - block * chainBlock));
+        else
+          c = T(c + z[at]);
+      }
+      acc = T(acc + c);
+    }
+    return acc;
+  }
+
   /// The sum at the kept labels that stand in `point`.
   T sum() {
+    if (z) return sumWithOutside();
     T start = std::is_floating_point_v<T> ? T(-0.0) : T(0);
     if (!spec.reduced) {
       T c = start;
@@ -187,6 +222,9 @@ Result eval::evalContract(const Call &c) {
                    x.data(),
                    y.data(),
                    Dims(labels)};
+    auto z = c.in.size() > 2 ? widened(*c.in[2], e) : decltype(x)();
+    Dims strides;
+    if (c.in.size() > 2) s.z = z.data(), s.zShape = c.in[2]->shape, s.zStrides = strides = rowMajor(c.in[2]->shape);
     sums(c, s, [&](int64_t at, T v) { E::store(out.bytes.data(), at, v); });
     return 0;
   });

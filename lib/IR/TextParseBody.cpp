@@ -276,8 +276,9 @@ bool Parser::contract(const Token &word, UOpRef &out) {
   labels.clear();
   labelOrder.clear();
   inLabels = freeLabels = true;
-  for (auto *forms : {&s.a, &s.b}) {
+  for (auto *forms : {&s.a, &s.b, &s.outside}) {
     UOpRef x;
+    if (forms == &s.outside && !accept(",")) break;
     if ((forms == &s.b && !expect(",")) || !operand(x) || !expect("[")) return false;
     src.push_back(x);
     if (accept("]")) continue;
@@ -323,7 +324,7 @@ bool Parser::contract(const Token &word, UOpRef &out) {
   for (auto &entry : labels)
     if (!llvm::is_contained(declared, entry.second))
       return fail(word.at, "a label of the operands is neither kept nor summed");
-  for (auto *forms : {&s.a, &s.b})
+  for (auto *forms : {&s.a, &s.b, &s.outside})
     for (AffineForm &f : *forms) {
       for (auto &[l, k] : f.terms) l = numberOf[l];
       llvm::sort(f.terms);

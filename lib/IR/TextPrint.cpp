@@ -214,13 +214,14 @@ private:
     ContractSpec s = llvm::cantFail(decodeContract(n->ints));
     int64_t labels = s.kept + s.reduced;
     uint64_t seen[2] = {0, 0}; // labels whose extent an operand shows
-    for (auto [forms, x] : {std::pair{&s.a, n->src[0]}, std::pair{&s.b, n->src[1]}}) {
+    const llvm::SmallVector<AffineForm, 4> *lists[] = {&s.a, &s.b, &s.outside};
+    for (auto [forms, x] : llvm::zip(lists, n->tensors())) {
       out += (forms == &s.a ? " " : ", ") + name(x) + "[";
       for (size_t i = 0; i < forms->size(); ++i) {
         const AffineForm &f = (*forms)[i];
         if (i) out += ", ";
         affine(f, s.kept, true);
-        if (f.isLabel()) seen[f.terms[0].first / 64] |= 1ull << f.terms[0].first % 64;
+        if (f.isLabel() && forms != &s.outside) seen[f.terms[0].first / 64] |= 1ull << f.terms[0].first % 64;
       }
       out += ']';
     }

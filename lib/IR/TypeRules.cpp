@@ -327,6 +327,7 @@ R ruleArgReduce(const In &in) {
 R ruleContract(const In &in) {
   auto s = decodeContract(in.ints);
   if (!s) return s.takeError();
+  if (in.ntensors < 2) return in.fail("takes two operands, or three");
   UOpRef a = in.src[0], b = in.src[1];
   bool words = (a->dtype == DType::U32 && b->dtype == DType::I32) || (a->dtype == DType::I32 && b->dtype == DType::U32);
   if (!words && (a->dtype != b->dtype || !addable(a->dtype)))
@@ -340,6 +341,9 @@ R ruleContract(const In &in) {
   if (auto e = checkDomain(in, s->domain, labels, in.indices().size() - labels)) return std::move(e);
   llvm::ArrayRef<UOpRef> extents = in.indices().take_front(labels);
   if (auto e = checkExtents(in, extents)) return std::move(e);
+  if (in.ntensors != (s->outside.empty() ? 2 : 3)) return in.fail("takes two operands, or a third one and its indices");
+  if (in.ntensors == 3)
+    if (std::string why = checkOutside(*s, extents, a, b, in.src[2]); !why.empty()) return in.fail(why);
   for (auto [forms, x] : {std::pair{&s->a, a}, std::pair{&s->b, b}})
     for (auto [f, d] : llvm::zip(*forms, x->shape))
       if (f.isLabel() && extents[f.terms[0].first] != d)

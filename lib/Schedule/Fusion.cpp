@@ -137,7 +137,7 @@ bool isUnpacked(UOpRef x) {
 /// rows'. A weight that many rows read is unpacked by their kernel (unpacksWhereRead) or by one before it.
 bool computesOperand(UOpRef contract, unsigned i) {
   UOpRef x = contract->src[i];
-  if (!has(x->op, Elementwise) || !x->rank() || !isUnpacked(x)) return false;
+  if (i > 1 || !has(x->op, Elementwise) || !x->rank() || !isUnpacked(x)) return false;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
   auto &forms = i ? s.b : s.a;
   auto takesLanes = [&](size_t d) {
@@ -152,7 +152,7 @@ bool computesOperand(UOpRef contract, unsigned i) {
 /// a weight, which would be laid out for the lanes.
 bool addsOnce(UOpRef contract, unsigned i) {
   UOpRef x = contract->src[i];
-  if (!has(x->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const || weightBehind(x)) return false;
+  if (i > 1 || !has(x->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const || weightBehind(x)) return false;
   ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
   auto &forms = i ? s.b : s.a;
   // An element tells the labels that read it: each form tells one, given those that others tell.

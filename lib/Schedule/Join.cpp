@@ -59,7 +59,7 @@ static bool writesRows(const KernelSpec &k) {
 static bool isPlain(const KernelSpec &k) {
   ContractSpec s = llvm::cantFail(decodeContract(k.heavy->ints));
   auto isWhole = [](const AffineForm &f) { return f.divisor == 1; };
-  return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole);
+  return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole) && s.outside.empty();
 }
 
 /// Whether a contract sums over the last axis of `arg`, has a kept label for each other one, and no other use of it.

@@ -174,6 +174,7 @@ static UOpRef withoutSum(Builder &b, UOpRef r) {
   constexpr int64_t manyRows = 16;
   SmallVector<UOpRef, 6> longer(llvm::make_filter_range(r->shape, std::not_fn(isOne)));
   if (longer.size() > 2 || (longer.size() == 2 && longer[0]->lo < manyRows)) return nullptr;
+  if (r->ntensors > 2) return nullptr;
   bool exact = isInt(r->dtype) || byteSize(r->dtype) >= 4; // of less than 4 bytes sums are wider than products
   if (!exact || !s.domain.empty() || !llvm::all_of(extents.drop_front(s.kept), isOne)) return nullptr;
   UOpRef x = r->src[0], y = r->src[1];
@@ -200,7 +201,7 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
     bool pads = false;
     for (unsigned d = 0; d < x->rank(); ++d) {
       AffineForm &f = forms[d];
-      if (f.isLabel() || f.divisor != 1) continue; // a quotient keeps its gates
+      if (f.isLabel() || f.divisor != 1 || !s.outside.empty()) continue; // a quotient keeps its gates
       UOpRef least = b.idx(f.constant), most = least;
       for (auto [l, k] : f.terms) {
         UOpRef span = idxMul(b.c, idxSub(b.c, extents[l], b.idx(1)), b.idx(k));
@@ -228,6 +229,7 @@ UOpRef astra::legalizeContract(Builder &b, UOpRef r) {
     changed = true;
   }
   if (!changed) return r;
+  if (!s.outside.empty()) return b.contract(s, operands[0], operands[1], r->src[2], extents);
   return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(s.kept + s.reduced));
 }
 

@@ -132,7 +132,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
     UOpRef rows = c.index(1);
     for (int64_t l = 0; l < s.kept; ++l)
       if (l != lane) rows = idxMul(c, rows, spec.heavy->shape[l]);
-    if (!rows->isConst() && rows->lo < 4) {
+    if (!rows->isConst() && rows->lo < 4 && s.outside.empty()) {
       KernelSpec thin = spec;
       thin.mostRows = 4;
       launch.variants.push_back({rows, c.index(4), kernelNumber(std::move(thin))});

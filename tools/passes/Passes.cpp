@@ -5,6 +5,7 @@
 #include "astra/Numerics/Numerics.h"
 #include "astra/Schedule/ByteProducts.h"
 #include "astra/Schedule/Holes.h"
+#include "astra/Schedule/Outside.h"
 
 using namespace astra;
 
@@ -48,6 +49,12 @@ static constexpr Pass table[] = {
        return llvm::Error::success();
      },
      nullptr, "transposed convolutions without the holes between their inputs"},
+    {"outside", true, std::nullopt,
+     [](Module &m, PassOptions &) -> llvm::Error {
+       leaveOutside(m);
+       return llvm::Error::success();
+     },
+     nullptr, "convolutions without the taps that lie in their padding"},
 };
 
 llvm::ArrayRef<Pass> astra::passes() { return table; }

@@ -70,6 +70,8 @@ public:
   UOpRef reduce(const ReduceSpec &spec, UOpRef x, llvm::ArrayRef<UOpRef> domainIndices);
   UOpRef contract(const ContractSpec &spec, UOpRef a, UOpRef b, llvm::ArrayRef<UOpRef> extents,
                   llvm::ArrayRef<UOpRef> domainIndices = {});
+  /// With a third operand (Contract.h).
+  UOpRef contract(const ContractSpec &spec, UOpRef a, UOpRef b, UOpRef outside, llvm::ArrayRef<UOpRef> extents);
   /// [.., m, k] x [.., k, n] -> [.., m, n], batch axes equal.
   UOpRef matmul(UOpRef a, UOpRef b);
   UOpRef argReduce(bool max, UOpRef x, int64_t axis);

@@ -4,6 +4,13 @@
 // takes part; an inexact quotient (a hole) takes no part. Index sources of the node: the extents of all labels, then
 // one per domain inequality. A domain inequality is  sum(coefficient * label) + index source >= 0 ; a point that
 // violates one takes no part. For reduce the labels are x's axes.
+//
+// A contract may have a third operand, which stands for taps that no label reaches: windows lose the taps that are
+// outside of their operand for every result (lib/Schedule/Outside.cpp). The reduced labels but the last are the taps
+// then. Axis j of the third operand has all taps of label j, of which the label runs over those from its form's
+// constant on; the next axis has the blocks of 512 of the last label; the others are indexed by kept labels. Where the
+// sum comes to a tap that its label does not reach, in row-major order of all taps in each block, it adds the element
+// at this tap and block.
 #pragma once
 #include "astra/IR/UOp.h"
 
@@ -25,14 +32,18 @@ struct ContractSpec;
 bool isGroup(const ContractSpec &s, int64_t label);
 
 struct ContractSpec {
-  int64_t kept = 0, reduced = 0;           // numbers of labels
-  llvm::SmallVector<AffineForm, 4> a, b;   // one per dim of the operand
-  llvm::SmallVector<AffineForm, 1> domain; // constant and divisor unused (0, 1)
+  int64_t kept = 0, reduced = 0;            // numbers of labels
+  llvm::SmallVector<AffineForm, 4> a, b;    // one per dim of the operand
+  llvm::SmallVector<AffineForm, 1> domain;  // constant and divisor unused (0, 1)
+  llvm::SmallVector<AffineForm, 4> outside; // one per dim of the third operand; empty: there is none
 };
 /// Packing into the node's integers: kept, reduced, ranks of a and b, number of inequalities, then each form as nterms,
-/// (label, coefficient)..., constant, divisor.
+/// (label, coefficient)..., constant, divisor; where there is a third operand, its rank and forms behind that.
 llvm::SmallVector<int64_t, 32> encode(const ContractSpec &s);
 llvm::Expected<ContractSpec> decodeContract(llvm::ArrayRef<int64_t> ints);
+
+/// What is wrong with a third operand, or "".
+std::string checkOutside(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b, UOpRef outside);
 
 /// reduce: kind, order, naxes, the axes (ascending), then the number of inequalities and their forms.
 struct ReduceSpec {

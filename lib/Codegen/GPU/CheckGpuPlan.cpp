@@ -15,6 +15,7 @@ std::string astra::unsharable(const KernelSpec &spec, const Plan &p) {
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
+  if (!s.outside.empty()) return "taps some of which are outside are no steps of a shared tile";
   bool laneInB = hasLabel(s.b, p.nLabel);
   for (int64_t l : p.mLabels)
     if (hasLabel(laneInB ? s.b : s.a, l)) return "label " + std::to_string(l) + " of m is one of the lanes' operand";
