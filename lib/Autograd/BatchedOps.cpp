@@ -26,7 +26,7 @@ UOpRef Batching::reduce(const Node &at) {
 UOpRef Batching::contract(const Node &at) {
   ContractSpec spec = llvm::cantFail(decodeContract(at.n->ints));
   ++spec.kept;
-  for (auto *forms : {&spec.a, &spec.b})
+  for (auto *forms : {&spec.a, &spec.b, &spec.outside})
     for (AffineForm &form : *forms) shift(form);
   for (AffineForm &form : spec.domain) shift(form);
   const AffineForm batch{{{0, 1}}, 0, 1};
@@ -34,6 +34,16 @@ UOpRef Batching::contract(const Node &at) {
   if (at.batched(1)) spec.b.insert(spec.b.begin(), batch);
   ArrayRef<UOpRef> indices = at.indices;
   size_t labels = indices.size() - spec.domain.size();
+  if (!spec.outside.empty()) { // its kept axes are behind those of taps
+    UOpRef outside = at.source(2);
+    if (at.batched(2)) {
+      Ints perm;
+      for (unsigned i = 1; i < outside->rank(); ++i) perm.push_back(i);
+      perm.push_back(0);
+      outside = b.permute(outside, perm), spec.outside.push_back(batch);
+    }
+    return b.contract(spec, at.source(0), at.source(1), outside, withSize(indices));
+  }
   return b.contract(spec, at.source(0), at.source(1), withSize(indices.take_front(labels)), indices.drop_front(labels));
 }
 

@@ -106,6 +106,7 @@ const char *autograd::refusal(UOpRef n) {
   };
   if (isComplex(n->dtype) || llvm::any_of(n->tensors(), [](UOpRef s) { return isComplex(s->dtype); }))
     return "complex values have no derivatives yet";
+  if (n->op == Op::Contract && n->ntensors > 2) return "a contract that leaves out taps has none; take it before that";
   if (n->op == Op::Cast && floatingStorage(n->dtype)) return "a type for storage alone carries no derivative";
   if (rowOf(n->op).kind == Kind::Refused && isFloat(n->dtype)) return "it has no derivative";
   return nullptr;
