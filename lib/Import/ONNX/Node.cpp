@@ -66,10 +66,13 @@ llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload, P
            p.value->shape == llvm::ArrayRef<UOpRef>(dims) && *p.data == payload.bytes;
   };
   std::string base = name.empty() ? "constant" : name.str(), unique = base;
-  for (unsigned suffix = 1; byName.count(unique); ++suffix) {
-    if (const Param &p = params[byName[unique]]; isSame(p)) return p.value;
-    unique = base + "." + std::to_string(suffix);
-  }
+  if (training.on)
+    for (unsigned suffix = 1; byName.count(unique); ++suffix) {
+      if (const Param &p = params[byName[unique]]; isSame(p)) return p.value;
+      unique = base + "." + std::to_string(suffix);
+    }
+  else
+    for (unsigned &suffix = suffixes[base]; byName.count(unique);) unique = base + "." + std::to_string(++suffix);
   llvm::Expected<UOpRef> value = b.c.tryMake(Op::Param, dims, {}, unique, payload.dtype);
   if (!value) return value;
   byName[unique] = params.size();

@@ -50,6 +50,7 @@ struct Shared {
 
 private:
   std::map<std::string, size_t> byName;
+  std::map<std::string, unsigned> suffixes; // the last that a name got: bodies of functions have theirs in every call
 };
 
 using Dims = llvm::SmallVector<UOpRef, 4>;

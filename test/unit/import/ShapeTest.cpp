@@ -3,6 +3,7 @@
 // Gives:    checks of output types, of shape arithmetic folded to symbolic dims, and of the committed digits network.
 #include "ModelMaker.h"
 #include "astra/IR/Index.h"
+#include <chrono>
 #include <cmath>
 
 namespace astra::onnx {
@@ -20,6 +21,43 @@ TEST(ImportShape, DigitsNetwork) {
   const Origin *origin = module->origins.find(entry.outputs[0].value);
   ASSERT_TRUE(origin);
   EXPECT_EQ(origin->names, std::vector<std::string>{"node_softmax"});
+}
+
+/// A function's constants have their names in every call: numbering them all takes time linear in the calls.
+TEST(ImportShape, ConstantsOfManyCalls) {
+  constexpr int calls = 40000;
+  ModelMaker m;
+  m.input("x", "2").output("v" + std::to_string(calls), "2");
+  m.model.add_opset_import()->set_domain("mine");
+  m.model.mutable_opset_import(1)->set_version(1);
+  proto::Function &f = *m.model.add_functions();
+  f.set_domain("mine");
+  f.set_name("F");
+  f.add_input("a");
+  f.add_output("b");
+  f.add_opset_import()->set_version(20);
+  proto::Node &constant = *f.add_node(), &add = *f.add_node();
+  constant.set_op_type("Constant");
+  constant.add_output("a_name_of_forty_characters_as_tools_write");
+  proto::Tensor &t = *attribute(constant, "value", proto::Attribute::TENSOR).mutable_t();
+  t.set_data_type(Float);
+  t.add_dims(2);
+  t.add_float_data(1), t.add_float_data(2);
+  add.set_op_type("Add");
+  add.add_input("a"), add.add_input(constant.output(0));
+  add.add_output("b");
+  for (int i = 0; i < calls; ++i) {
+    proto::Node &n = m.node("F", {i ? "v" + std::to_string(i) : "x"}, {"v" + std::to_string(i + 1)});
+    n.set_domain("mine");
+  }
+  auto begin = std::chrono::steady_clock::now();
+  auto module = m.import();
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  ASSERT_EQ(module->params.size(), size_t(calls));
+  EXPECT_EQ(module->params[0].value->str, "a_name_of_forty_characters_as_tools_write");
+  EXPECT_EQ(module->params[2].value->str, "a_name_of_forty_characters_as_tools_write.2");
+  EXPECT_LT(seconds.count(), 30); // of quadratic time some minutes, of linear one a fraction of a second
 }
 
 TEST(ImportShape, ReshapeByShapeArithmetic) {
