@@ -151,7 +151,8 @@ int64_t fusedByUOps(llvm::ArrayRef<GpuKernel> kernels) {
 class GpuStrict : public testing::TestWithParam<const GpuTarget *> {};
 INSTANTIATE_TEST_SUITE_P(All, GpuStrict,
                          testing::Values(gpuTargetNamed("cuda:sm_80"), gpuTargetNamed("cuda:sm_90"),
-                                         gpuTargetNamed("cuda:sm_100"), gpuTargetNamed("hip:gfx90a"),
+                                         gpuTargetNamed("cuda:sm_100"), gpuTargetNamed("cuda:sm_75"),
+                                         gpuTargetNamed("cuda:sm_120"), gpuTargetNamed("hip:gfx90a"),
                                          gpuTargetNamed("hip:gfx942"), gpuTargetNamed("hip:gfx1100")),
                          [](const auto &i) { return std::string(i.param->chip); });
 

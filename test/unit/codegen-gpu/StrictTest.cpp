@@ -98,7 +98,8 @@ TEST_F(Strict, ProductsAndSumsStayApart) {
 TEST_F(Strict, PtxasFusesNothing) {
   if (ptxasPath().empty()) GTEST_SKIP() << "ptxas is not installed";
   std::vector<GpuKernel> every = std::move(kernels);
-  for (const char *target : {"cuda:sm_90", "cuda:sm_80", "cuda:sm_100"}) {
+  for (const char *target :
+       {"cuda:sm_90", "cuda:sm_75", "cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_100", "cuda:sm_120"}) {
     kernels.clear(); // all for one chip, a fifth for the others
     for (size_t i = 0; i < every.size(); i += StringRef(target) == "cuda:sm_90" ? 1 : 5) kernels.push_back(every[i]);
     GpuModule m = lowered(target);
