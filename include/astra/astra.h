@@ -466,6 +466,11 @@ typedef struct astra_trace_event {
   int64_t items;
   int64_t bytes; /* -1: not known */
   int64_t flops; /* -1: not known */
+  /* The nodes of the model that the kernel computes some of: names of ONNX nodes, "line 12" of a text. In order, at
+   * most 8, there while the function runs; more_origins: how many there are beside them, at least. */
+  const char *const *origins;
+  uint32_t num_origins;
+  uint32_t more_origins;
 } astra_trace_event;
 typedef void (*astra_trace_fn)(void *self, const astra_trace_event *event);
 /* NULL: no trace. ASTRA_BUSY while a call is in flight. */

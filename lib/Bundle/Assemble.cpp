@@ -10,6 +10,7 @@
 #include "format/Format.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ThreadPool.h"
 
 using namespace astra;
@@ -40,9 +41,9 @@ uint64_t denseBytes(ArrayRef<int64_t> shape, DType dtype) {
 class Assembler {
 public:
   Assembler(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code, std::vector<GpuPart> gpus,
-            unsigned jobs)
+            unsigned jobs, Provenance provenance)
       : module(module), schedule(schedule), code(std::move(code)), gpus(std::move(gpus)), jobs(jobs),
-        ctx(*module.context) {}
+        provenance(std::move(provenance)), ctx(*module.context) {}
 
   Expected<BundleParts> run() {
     manifest.contract = "astra-num/1";
@@ -56,6 +57,9 @@ public:
                       &Assembler::targets, &Assembler::equations, &Assembler::entries, &Assembler::limits})
       if (Error e = (this->*step)()) return std::move(e);
     manifest.exprs = exprs.take();
+    manifest.commit = provenance.commit;
+    manifest.model_sha256 = provenance.modelSha256;
+    manifest.options = provenance.options;
     for (CompiledTarget &c : code) parts.images.push_back({std::move(c.image.bytes)});
     for (GpuPart &g : gpus) parts.images.push_back(codeOf(g.gpu.binary));
     for (GpuPart &g : gpus)
@@ -69,10 +73,12 @@ private:
   std::vector<CompiledTarget> code;
   std::vector<GpuPart> gpus;
   unsigned jobs;
+  Provenance provenance;
   Context &ctx;
   BundleParts parts;
   fmt::ManifestT &manifest = parts.manifest;
   ExprTable exprs;
+  StringMap<uint32_t> origins; // their numbers in the manifest
 
   Error dims();
   Error params();
@@ -388,6 +394,12 @@ Error Assembler::instruction(fmt::ProgramT &out, const Instr &instr) {
       t.variants.push_back(std::move(variant));
     }
     t.buffers = i->buffers;
+    for (const std::string &name : i->origins.names) {
+      auto [at, isNew] = origins.try_emplace(name, uint32_t(manifest.origins.size()));
+      if (isNew) manifest.origins.push_back(name);
+      t.origins.push_back(at->second);
+    }
+    t.more_origins = i->origins.count - uint32_t(i->origins.names.size());
     return add(std::move(t), Error::success());
   }
   if (auto *i = std::get_if<CopyInstr>(&instr)) {
@@ -547,7 +559,7 @@ Error Assembler::entries() {
 } // namespace
 
 Expected<BundleParts> astra::assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code,
-                                      std::vector<GpuPart> gpus, unsigned jobs) {
+                                      std::vector<GpuPart> gpus, unsigned jobs, Provenance provenance) {
   assert(!(code.empty() && gpus.empty()) && "at least one target");
-  return Assembler(module, schedule, std::move(code), std::move(gpus), jobs).run();
+  return Assembler(module, schedule, std::move(code), std::move(gpus), jobs, std::move(provenance)).run();
 }

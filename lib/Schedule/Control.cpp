@@ -44,10 +44,11 @@ std::vector<UOpRef> Scheduler::inlined(UOpRef fn, ArrayRef<UOpRef> args) {
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(now[s]);
     now[n] = c.withSources(n, src);
+    inheritOrigin(now[n], n);
   }
   std::vector<UOpRef> out;
   for (UOpRef r : fn->src) out.push_back(now[r]);
-  return legalize(c, out);
+  return legalize(c, out, [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); });
 }
 
 /// The argument nodes of a function, by number; null where the body does not use one.

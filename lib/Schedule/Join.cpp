@@ -210,6 +210,7 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
     for (size_t k : {0, 1}) routine->buffers[launches[k].buffers.back()].bytes = c.index(0);
   launches[0].variants[0].kernel = kernelNumber(std::move(head));
   launches[0].buffers = buffers;
+  launches[0].origins = joined({&launches[0].origins, &launches[1].origins, &launches[2].origins});
   uint32_t now = lives[launches[1].buffers.back()].last; // the last one's time
   for (uint32_t x : buffers) {
     lives[x].last = std::max(lives[x].last, now);

@@ -68,6 +68,7 @@ UOpRef Scheduler::close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffe
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(closed[s]);
     closed[n] = c.withSources(n, src);
+    if (const Origin *from = origin.lookup(n)) computing.insert(from->names.begin(), from->names.end());
     stack.pop_back();
   }
   return closed[v];

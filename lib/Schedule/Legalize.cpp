@@ -257,7 +257,8 @@ static llvm::DenseMap<UOpRef, int64_t> sortsOfFirst(llvm::ArrayRef<UOpRef> order
   return out;
 }
 
-std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
+std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots,
+                                    llvm::function_ref<void(UOpRef to, UOpRef from)> replaced) {
   Builder b(c);
   struct Row {
     Op op;
@@ -279,18 +280,22 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots) {
   std::vector<UOpRef> now(c.size());
   std::vector<UOpRef> order = topoSort(roots);
   llvm::DenseMap<UOpRef, int64_t> firsts = sortsOfFirst(order, roots);
+  auto become = [&](UOpRef n, UOpRef to) {
+    now[n->id] = to;
+    if (replaced) replaced(to, n);
+  };
   for (UOpRef n : order) {
     SmallVector<UOpRef, 4> src;
     for (UOpRef s : n->src) src.push_back(now[s->id]);
     if (int64_t count = firsts.lookup(n)) { // its readers take parts of that
-      now[n->id] = firstOfSort(b, n, src[0], count);
+      become(n, firstOfSort(b, n, src[0], count));
       continue;
     }
     UOpRef m = c.withSources(n, src);
     for (const Row &row : rows)
       if (m->op == row.op) m = row.rewrite(b, m);
     if (has(m->op, Elementwise)) m = legalizeElementwise(b, m);
-    now[n->id] = m;
+    become(n, m);
   }
   std::vector<UOpRef> out;
   for (UOpRef r : roots) out.push_back(now[r->id]);

@@ -50,8 +50,10 @@ void Scheduler::endLoop() {
 }
 
 void Scheduler::emit(Instr i) {
-  if (auto *l = std::get_if<LaunchInstr>(&i))
+  if (auto *l = std::get_if<LaunchInstr>(&i)) {
     for (uint32_t x : l->buffers) touch(x);
+    l->origins = takeOrigins();
+  }
   routine->programs[program].push_back(std::move(i));
   ++clock;
 }

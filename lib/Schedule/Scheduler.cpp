@@ -51,7 +51,6 @@ void Scheduler::scatter(UOpRef v, const Place *destination) {
          update = close(v->src[2], spec, buffers, closed, nullptr);
   spec.outputs.push_back({c.withSources(v, {into, index, update}), at.layout, at.allocated});
   spec.inPlace = true;
-  if (const Origin *origin = m.origins.find(v)) spec.origin = origin->names[0];
   emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
   forget(x, at.buffer);
   places.set(v, at);
@@ -97,7 +96,6 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
       close(over->second.state, spec, buffers, closed, nullptr); // argument 0
       spec.outputs.push_back({close(v, spec, buffers, closed, v), at.layout, at.allocated});
       spec.inPlace = true;
-      if (const Origin *from = m.origins.find(v)) spec.origin = from->names[0];
       emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
       places.set(v, at);
       return;
@@ -122,7 +120,6 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
   spec.outputs.push_back({value, layout, allocated, std::move(begin)});
   spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
   spec.laneLabel = lane;
-  if (const Origin *from = m.origins.find(v)) spec.origin = from->names[0];
   buffers.push_back(to);
 
   LaunchInstr launch;
@@ -242,6 +239,7 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   std::swap(rooms, outer);
   llvm::scope_exit restore([&] { std::swap(rooms, outer); });
   std::vector<UOpRef> order = topoSort(wanted);
+  spreadOrigins(order);
   overwriting = overwrites(order, f, wanted, updates);
   llvm::DenseSet<UOpRef> readAsWords; // by others than contracts, which say how they are packed
   for (UOpRef n : order)
@@ -376,7 +374,7 @@ void Scheduler::entry(const Entry &e) {
     standIn(roots); // those numbers of elements are no sources of any node
     for (UOpRef &r : roots) r = unfolded.lookup(r);
   }
-  roots = legalize(c, roots);
+  roots = legalize(c, roots, [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); });
   roots = canonicalParts(c, roots);
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
@@ -469,7 +467,8 @@ void Scheduler::derive() {
     Routine r;
     begin(r);
     Layout layout = out.params[i].layout;
-    std::vector<UOpRef> shape(value->shape), roots = legalize(c, {value});
+    std::vector<UOpRef> shape(value->shape),
+        roots = legalize(c, {value}, [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); });
     Place to{addBuffer(BufferKind::Output, 0, value->dtype, shape, layout), layout, shape};
     llvm::DenseMap<UOpRef, Place> destinations;
     destinations.try_emplace(roots[0], to);

@@ -10,7 +10,9 @@
 #include "astra/IR/Contract.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/StringMap.h"
+#include <deque>
 #include <map>
+#include <set>
 
 namespace astra {
 
@@ -135,6 +137,15 @@ private:
   void join();
   void join(std::vector<Instr> &program, size_t last, llvm::ArrayRef<unsigned> named);
 
+  // Origins.cpp
+  /// What `from` comes of, `to` does too.
+  void inheritOrigin(UOpRef to, UOpRef from);
+  /// Nodes that come of none of the user's compute a part of their readers; what reads no data is nobody's.
+  void spreadOrigins(llvm::ArrayRef<UOpRef> order);
+  /// Those of all nodes that were closed since the last launch.
+  Origin takeOrigins();
+  static Origin joined(llvm::ArrayRef<const Origin *> parts);
+
   // Memory.cpp
   uint32_t slotBuffer(DType t, llvm::ArrayRef<UOpRef> allocated, const Layout &l);
   UOpRef bound(UOpRef index);
@@ -162,6 +173,13 @@ private:
 
   llvm::DenseMap<UOpRef, uint32_t> storedParams; // in out.params
   llvm::StringMap<uint32_t> states;              // in out.states
+
+  llvm::DenseMap<UOpRef, const Origin *> origin; // of nodes that the scheduler sees or makes
+  std::deque<Origin> origins;                    // those that no node of the module has
+  struct ByNumber {
+    bool operator()(llvm::StringRef a, llvm::StringRef b) const { return a.compare_numeric(b) < 0; }
+  };
+  std::set<std::string, ByNumber> computing; // of what the kernel at hand computes
 
   // the routine at hand
   Routine *routine = nullptr;

@@ -5,8 +5,10 @@
 // Does not: check: the reader has.
 #include "Describe.h"
 #include "astra/astra.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include <set>
 
 using namespace astra;
 using namespace llvm;
@@ -69,14 +71,8 @@ std::string launchText(const fmt::GpuCodeT &g) {
   return out;
 }
 
-const char *kindName(uint32_t kind) {
-  static constexpr const char *names[] = {"", "manifest", "code", "weights", "signature", "gpu code", "gpu text"};
-  return names[kind];
-}
-
 const char *sourceName(fmt::DimSource s) {
-  static constexpr const char *names[] = {"bound by a shape", "set by the host", "given with the session",
-                                          "computed by the program"};
+  static constexpr const char *names[] = {"bound by a shape", "set by the host", "given with the session"};
   return names[uint8_t(s)];
 }
 
@@ -108,7 +104,47 @@ uint64_t atBounds(const fmt::ManifestT &m, uint32_t index) {
   return uint64_t(std::max<int64_t>(stack.back(), 0));
 }
 
+/// "'a', 'b' and 3 more"; "" of nothing.
+std::string nodesText(const tool::Computes &c) {
+  std::string out;
+  ListSeparator comma;
+  for (const std::string &name : c.names) out += std::string(StringRef(comma)) + "'" + name + "'";
+  if (c.more) out += " and " + std::to_string(c.more) + " more";
+  return out;
+}
+
 } // namespace
+
+const char *tool::kindName(uint32_t kind) {
+  static constexpr const char *names[] = {"", "manifest", "code", "weights", "signature", "gpu code", "gpu text"};
+  return names[kind]; // the reader knows no other
+}
+
+std::vector<tool::Computes> tool::computedBy(const fmt::ManifestT &m) {
+  constexpr size_t most = fmt::kMaxOrigins;
+  auto before = [](StringRef a, StringRef b) { return a.compare_numeric(b) < 0; };
+  std::vector<std::set<uint32_t>> origins(m.kernels.size());
+  std::vector<Computes> out(m.kernels.size());
+  auto add = [&](const fmt::RoutineT &r) {
+    for (const auto &p : r.programs)
+      for (const fmt::InstrUnion &i : p->code)
+        if (const fmt::LaunchT *l = i.AsLaunch())
+          for (const auto &v : l->variants) {
+            origins[v->kernel].insert(l->origins.begin(), l->origins.end());
+            out[v->kernel].more = std::max(out[v->kernel].more, size_t(l->more_origins));
+          }
+  };
+  for (const auto &e : m.entries) add(*e->routine);
+  for (const auto &r : m.derives) add(*r);
+  for (auto [c, numbers] : zip_equal(out, origins)) {
+    for (uint32_t n : numbers) c.names.push_back(m.origins[n]);
+    llvm::sort(c.names, before);
+    if (c.names.size() <= most) continue;
+    c.more += c.names.size() - most;
+    c.names.resize(most);
+  }
+  return out;
+}
 
 std::string tool::exprText(const fmt::ManifestT &m, uint32_t index) {
   using E = fmt::ExprCode;
@@ -147,7 +183,11 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
       << b.header().minor << ", " << bytesText(b.header().fileBytes) << "\n"
       << "digest " << toHex(b.header().digest, true) << "\n";
   if (!b.signer().empty()) out << "signed by " << toHex(b.signer(), true) << "\n";
+  if (!m.model_sha256.empty()) out << "model sha256 " << toHex(m.model_sha256, true) << "\n";
+  if (!m.commit.empty()) out << "compiler commit " << m.commit << "\n";
+  if (!m.options.empty()) out << "options " << llvm::join(m.options, " ") << "\n";
   for (const auto &d : m.dims) {
+    if (d->source == fmt::DimSource::Internal) continue; // the program's own counters
     out << "dim " << d->name << " in " << d->lo << ".." << d->hi;
     if (d->bound != fmt::kNone) out << ", at most " << exprText(m, d->bound);
     out << ", " << sourceName(d->source) << "\n";
@@ -200,7 +240,7 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
 void tool::printKernels(raw_ostream &out, const BundleFile &b) {
   const fmt::ManifestT &m = b.manifest;
   static constexpr const char *accesses[] = {"read", "write", "read-write"};
-  for (const auto &k : m.kernels) {
+  for (auto [k, computes] : zip_equal(m.kernels, computedBy(m))) {
     out << k->name << "(";
     ListSeparator comma;
     for (fmt::Access a : k->access) out << comma << accesses[uint8_t(a)];
@@ -208,6 +248,7 @@ void tool::printKernels(raw_ostream &out, const BundleFile &b) {
     if (k->flops != fmt::kNone) out << ", flops " << exprText(m, k->flops);
     if (k->bytes != fmt::kNone) out << ", bytes " << exprText(m, k->bytes);
     out << "\n";
+    if (std::string nodes = nodesText(computes); !nodes.empty()) out << "  computes " << nodes << "\n";
     for (auto [t, code] : zip_equal(m.targets, k->code)) {
       if (code->gpu)
         out << "  " << t->name << ", items " << exprText(m, code->items) << launchText(*code->gpu) << "\n";

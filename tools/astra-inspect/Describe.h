@@ -9,6 +9,18 @@ void printSummary(llvm::raw_ostream &out, const BundleFile &b);
 void printKernels(llvm::raw_ostream &out, const BundleFile &b);
 void printJSON(llvm::raw_ostream &out, const BundleFile &b);
 
+/// "manifest", "code" ...: a section's kind.
+const char *kindName(uint32_t kind);
+
+/// The nodes of the user's model that a kernel computes some of, in all of its launches: some names, in order, and how
+/// many there are beside them, at least.
+struct Computes {
+  std::vector<std::string> names;
+  size_t more = 0;
+};
+/// Of each kernel.
+std::vector<Computes> computedBy(const fmt::ManifestT &m);
+
 /// Expression number `index` with the dims' names: "4*n + 1".
 std::string exprText(const fmt::ManifestT &m, uint32_t index);
 

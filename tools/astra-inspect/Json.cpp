@@ -64,6 +64,11 @@ void Writer::instruction(const fmt::InstrUnion &i) {
       j.attribute("kernel", m.kernels[v.kernel]->name);
     });
     numbers("buffers", x->buffers);
+    if (!x->origins.empty())
+      j.attributeArray("origins", [&] {
+        for (uint32_t n : x->origins) j.value(m.origins[n]);
+      });
+    if (x->more_origins) j.attribute("more_origins", x->more_origins);
   } else if (const auto *x = i.AsCopy()) {
     j.attribute("dst", x->dst);
     j.attribute("src", x->src);
@@ -117,6 +122,11 @@ void Writer::manifest() {
     j.attribute("version", c.version);
     j.attribute("license", c.license);
   });
+  if (!m.commit.empty()) j.attribute("commit", m.commit);
+  if (!m.model_sha256.empty()) j.attribute("model_sha256", toHex(m.model_sha256, true));
+  j.attributeArray("options", [&] {
+    for (const std::string &o : m.options) j.value(o);
+  });
   objects("dims", m.dims, [&](const fmt::DimT &d) {
     j.attribute("name", d.name);
     j.attribute("source", StringRef(fmt::EnumNameDimSource(d.source)).lower());
@@ -146,8 +156,15 @@ void Writer::manifest() {
     exprs("shape", s.shape);
     place("init", s.init.get());
   });
+  std::vector<tool::Computes> computes = tool::computedBy(m);
+  auto computed = computes.begin();
   objects("kernels", m.kernels, [&](const fmt::KernelT &k) {
     j.attribute("name", k.name);
+    j.attributeArray("origins", [&] {
+      for (const std::string &name : computed->names) j.value(name);
+    });
+    if (computed->more) j.attribute("more_origins", computed->more);
+    ++computed;
     j.attributeArray("access", [&] {
       for (fmt::Access a : k.access) j.value(StringRef(fmt::EnumNameAccess(a)).lower());
     });
@@ -235,7 +252,7 @@ void tool::printJSON(raw_ostream &out, const BundleFile &b) {
     j.attributeArray("sections", [&] {
       for (const fmt::Section &s : b.sections())
         j.object([&] {
-          j.attribute("kind", s.kind);
+          j.attribute("kind", tool::kindName(s.kind));
           j.attribute("offset", s.offset);
           j.attribute("bytes", s.bytes);
           j.attribute("sha256", toHex(s.sha256, true));

@@ -4,6 +4,7 @@
 // Keeps:    names escaped; one track per thread, numbered in order of first appearance.
 // Does not: stream: events are held until write.
 #include "Trace.h"
+#include "JsonText.h"
 #include "OutputFile.h"
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +17,9 @@ void Trace::record(void *self, const astra_trace_event *e) {
   auto me = std::this_thread::get_id();
   size_t thread = std::find(t.threads.begin(), t.threads.end(), me) - t.threads.begin();
   if (thread == t.threads.size()) t.threads.push_back(me);
-  t.slices.push_back({e->name, e->begin_ns, e->end_ns, e->items, e->bytes, e->flops, thread});
+  std::vector<std::string> nodes(e->origins, e->origins + e->num_origins);
+  t.slices.push_back(
+      {e->name, e->begin_ns, e->end_ns, e->items, e->bytes, e->flops, thread, std::move(nodes), e->more_origins});
 }
 
 bool Trace::write(const std::string &path, std::string &error) const {
@@ -25,19 +28,12 @@ bool Trace::write(const std::string &path, std::string &error) const {
   std::string out = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
   char line[512];
   for (const Slice &s : slices) {
-    std::string name;
-    for (unsigned char c : s.name) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, c < 32 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
-      name += escaped;
-    }
     double ns = double(std::max<uint64_t>(1, s.end - s.begin));
-    out += &s == slices.data() ? "\n{\"name\": \"" : ",\n{\"name\": \"";
-    out += name;
-    std::snprintf(
-        line, sizeof line,
-        "\", \"ph\": \"X\", \"pid\": 1, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"items\": %lld",
-        s.thread, double(s.begin - start) / 1e3, ns / 1e3, static_cast<long long>(s.items));
+    out += &s == slices.data() ? "\n{\"name\": " : ",\n{\"name\": ";
+    out += quoted(s.name);
+    std::snprintf(line, sizeof line,
+                  ", \"ph\": \"X\", \"pid\": 1, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"items\": %lld",
+                  s.thread, double(s.begin - start) / 1e3, ns / 1e3, static_cast<long long>(s.items));
     out += line;
     for (auto [key, rate, amount] : {std::tuple{"bytes", "GB/s", s.bytes}, std::tuple{"flops", "GFLOP/s", s.flops}})
       if (amount >= 0) {
@@ -45,6 +41,12 @@ bool Trace::write(const std::string &path, std::string &error) const {
                       double(amount) / ns);
         out += line;
       }
+    if (!s.nodes.empty()) {
+      out += ", \"nodes\": [";
+      for (const std::string &node : s.nodes) out += (&node == s.nodes.data() ? "" : ", ") + quoted(node);
+      out += "]";
+    }
+    if (s.moreNodes) out += ", \"more_nodes\": " + std::to_string(s.moreNodes);
     out += "}}";
   }
   out += "\n]}\n";

@@ -1,7 +1,7 @@
 //===- Trace.h: what ran when, as Chrome's trace JSON -----------------------===//
 // Takes:    the runtime's trace events, from any thread.
-// Gives:    a file that chrome://tracing and ui.perfetto.dev open: one slice per kernel, with its work items, GB/s and
-//           GFLOP/s.
+// Gives:    a file that chrome://tracing and ui.perfetto.dev open: one slice per kernel, with its work items, GB/s,
+//           GFLOP/s and the nodes of the model that it computes.
 // Does not: cost anything when no trace was asked for.
 #pragma once
 #include "astra/astra.h"
@@ -24,6 +24,8 @@ private:
     uint64_t begin, end;
     int64_t items, bytes, flops;
     size_t thread;
+    std::vector<std::string> nodes; // of the user's model, some
+    uint32_t moreNodes;
   };
   std::mutex mutex;
   std::vector<std::thread::id> threads;

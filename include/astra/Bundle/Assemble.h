@@ -18,10 +18,17 @@ struct GpuPart {
   HostBuild host = {};
 };
 
+/// What a bundle says of how it came to be. Nothing of it depends on the machine or the folder.
+struct Provenance {
+  std::string commit;               // of the compiler's source; "": not known
+  std::vector<uint8_t> modelSha256; // of the model's file; empty: not known
+  std::vector<std::string> options; // that the bytes depend on
+};
+
 /// code[t].kernels[i] and gpus[t].gpu.kernels[i] are the code of schedule kernel i. The targets of the bundle are those
 /// of `code`, then the GPUs, then the host builds. `jobs` threads arrange and hash weights.
 llvm::Expected<BundleParts> assemble(const Module &module, const Schedule &schedule, std::vector<CompiledTarget> code,
-                                     std::vector<GpuPart> gpus = {}, unsigned jobs = 1);
+                                     std::vector<GpuPart> gpus = {}, unsigned jobs = 1, Provenance provenance = {});
 
 /// What made the bundle: name, version, licence of the compiler and of what it was built from, in alphabetical order.
 /// ptxas: its version, or "" where it had no part.

@@ -33,7 +33,6 @@ struct KernelSpec {
   // Output 0 lies where input 0 does: an update_at that writes only the window, a scatter, or a value that reads each
   // element of input 0 only to write it.
   bool inPlace = false;
-  std::string origin; // user's nodes, for traces
   // Kernels that come right behind this one, each of which reads the rows that the one before it writes, and nobody
   // else does. A CPU computes them all in this kernel's items, some rows at a time; a GPU launches them (decision
   // 0070). This kernel has the buffers of all of them: its outputs behind the first are theirs, in order, which it does
@@ -62,6 +61,7 @@ struct LaunchInstr {
   };
   std::vector<Variant> variants;
   std::vector<uint32_t> buffers;
+  Origin origins = {}; // the user's nodes that it computes some of; `count` is at least so many
 };
 struct CopyInstr {
   uint32_t dst, src;
@@ -144,7 +144,9 @@ llvm::Expected<Schedule> schedule(Module &m, const ScheduleOptions &options = {}
 /// Rewrites, bit for bit, what kernels cannot say into what they can: large and multi-axis lane64 sums into chunks,
 /// operands that are read outside into padded ones, sorting, scatter, compaction and argmax into folds, cumulative sums
 /// into blocks of 16; complex values at the border into real ones with a last axis of 2, sub-byte ones into bytes.
-std::vector<UOpRef> legalize(Context &c, llvm::ArrayRef<UOpRef> roots);
+/// `replaced` is told what each node has become, sources first.
+std::vector<UOpRef> legalize(Context &c, llvm::ArrayRef<UOpRef> roots,
+                             llvm::function_ref<void(UOpRef to, UOpRef from)> replaced = nullptr);
 
 /// A listing, for --emit=schedule and tests.
 std::string print(const Schedule &s);

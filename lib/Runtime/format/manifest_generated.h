@@ -1292,6 +1292,8 @@ struct LaunchT : public flatbuffers::NativeTable {
   typedef Launch TableType;
   std::vector<std::unique_ptr<astra::fmt::VariantT>> variants{};
   std::vector<uint32_t> buffers{};
+  std::vector<uint32_t> origins{};
+  uint32_t more_origins = 0;
   LaunchT() = default;
   LaunchT(const LaunchT &o);
   LaunchT(LaunchT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -1306,13 +1308,21 @@ struct Launch FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   }
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_VARIANTS = 4,
-    VT_BUFFERS = 6
+    VT_BUFFERS = 6,
+    VT_ORIGINS = 8,
+    VT_MORE_ORIGINS = 10
   };
   const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Variant>> *variants() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Variant>> *>(VT_VARIANTS);
   }
   const flatbuffers::Vector<uint32_t> *buffers() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_BUFFERS);
+  }
+  const flatbuffers::Vector<uint32_t> *origins() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_ORIGINS);
+  }
+  uint32_t more_origins() const {
+    return GetField<uint32_t>(VT_MORE_ORIGINS, 0);
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -1321,6 +1331,9 @@ struct Launch FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfTables(variants()) &&
            VerifyOffsetRequired(verifier, VT_BUFFERS) &&
            verifier.VerifyVector(buffers()) &&
+           VerifyOffset(verifier, VT_ORIGINS) &&
+           verifier.VerifyVector(origins()) &&
+           VerifyField<uint32_t>(verifier, VT_MORE_ORIGINS, 4) &&
            verifier.EndTable();
   }
   LaunchT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1338,6 +1351,12 @@ struct LaunchBuilder {
   void add_buffers(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> buffers) {
     fbb_.AddOffset(Launch::VT_BUFFERS, buffers);
   }
+  void add_origins(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> origins) {
+    fbb_.AddOffset(Launch::VT_ORIGINS, origins);
+  }
+  void add_more_origins(uint32_t more_origins) {
+    fbb_.AddElement<uint32_t>(Launch::VT_MORE_ORIGINS, more_origins, 0);
+  }
   explicit LaunchBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1354,8 +1373,12 @@ struct LaunchBuilder {
 inline flatbuffers::Offset<Launch> CreateLaunch(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Variant>>> variants = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> buffers = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> buffers = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> origins = 0,
+    uint32_t more_origins = 0) {
   LaunchBuilder builder_(_fbb);
+  builder_.add_more_origins(more_origins);
+  builder_.add_origins(origins);
   builder_.add_buffers(buffers);
   builder_.add_variants(variants);
   return builder_.Finish();
@@ -1364,13 +1387,18 @@ inline flatbuffers::Offset<Launch> CreateLaunch(
 inline flatbuffers::Offset<Launch> CreateLaunchDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     const std::vector<flatbuffers::Offset<astra::fmt::Variant>> *variants = nullptr,
-    const std::vector<uint32_t> *buffers = nullptr) {
+    const std::vector<uint32_t> *buffers = nullptr,
+    const std::vector<uint32_t> *origins = nullptr,
+    uint32_t more_origins = 0) {
   auto variants__ = variants ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Variant>>(*variants) : 0;
   auto buffers__ = buffers ? _fbb.CreateVector<uint32_t>(*buffers) : 0;
+  auto origins__ = origins ? _fbb.CreateVector<uint32_t>(*origins) : 0;
   return astra::fmt::CreateLaunch(
       _fbb,
       variants__,
-      buffers__);
+      buffers__,
+      origins__,
+      more_origins);
 }
 
 flatbuffers::Offset<Launch> CreateLaunch(flatbuffers::FlatBufferBuilder &_fbb, const LaunchT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -3594,6 +3622,10 @@ struct ManifestT : public flatbuffers::NativeTable {
   std::vector<std::unique_ptr<astra::fmt::TargetT>> targets{};
   std::vector<std::unique_ptr<astra::fmt::EntryT>> entries{};
   std::vector<std::unique_ptr<astra::fmt::RoutineT>> derives{};
+  std::vector<std::string> origins{};
+  std::string commit{};
+  std::vector<uint8_t> model_sha256{};
+  std::vector<std::string> options{};
   ManifestT() = default;
   ManifestT(const ManifestT &o);
   ManifestT(ManifestT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -3620,7 +3652,11 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_KERNELS = 24,
     VT_TARGETS = 26,
     VT_ENTRIES = 28,
-    VT_DERIVES = 30
+    VT_DERIVES = 30,
+    VT_ORIGINS = 32,
+    VT_COMMIT = 34,
+    VT_MODEL_SHA256 = 36,
+    VT_OPTIONS = 38
   };
   const flatbuffers::String *contract() const {
     return GetPointer<const flatbuffers::String *>(VT_CONTRACT);
@@ -3664,6 +3700,18 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>> *derives() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>> *>(VT_DERIVES);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *origins() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_ORIGINS);
+  }
+  const flatbuffers::String *commit() const {
+    return GetPointer<const flatbuffers::String *>(VT_COMMIT);
+  }
+  const flatbuffers::Vector<uint8_t> *model_sha256() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_MODEL_SHA256);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *options() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_OPTIONS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_CONTRACT) &&
@@ -3705,6 +3753,16 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_DERIVES) &&
            verifier.VerifyVector(derives()) &&
            verifier.VerifyVectorOfTables(derives()) &&
+           VerifyOffset(verifier, VT_ORIGINS) &&
+           verifier.VerifyVector(origins()) &&
+           verifier.VerifyVectorOfStrings(origins()) &&
+           VerifyOffset(verifier, VT_COMMIT) &&
+           verifier.VerifyString(commit()) &&
+           VerifyOffset(verifier, VT_MODEL_SHA256) &&
+           verifier.VerifyVector(model_sha256()) &&
+           VerifyOffset(verifier, VT_OPTIONS) &&
+           verifier.VerifyVector(options()) &&
+           verifier.VerifyVectorOfStrings(options()) &&
            verifier.EndTable();
   }
   ManifestT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -3758,6 +3816,18 @@ struct ManifestBuilder {
   void add_derives(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>>> derives) {
     fbb_.AddOffset(Manifest::VT_DERIVES, derives);
   }
+  void add_origins(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> origins) {
+    fbb_.AddOffset(Manifest::VT_ORIGINS, origins);
+  }
+  void add_commit(flatbuffers::Offset<flatbuffers::String> commit) {
+    fbb_.AddOffset(Manifest::VT_COMMIT, commit);
+  }
+  void add_model_sha256(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> model_sha256) {
+    fbb_.AddOffset(Manifest::VT_MODEL_SHA256, model_sha256);
+  }
+  void add_options(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> options) {
+    fbb_.AddOffset(Manifest::VT_OPTIONS, options);
+  }
   explicit ManifestBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3797,8 +3867,16 @@ inline flatbuffers::Offset<Manifest> CreateManifest(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Kernel>>> kernels = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Target>>> targets = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Entry>>> entries = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>>> derives = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Routine>>> derives = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> origins = 0,
+    flatbuffers::Offset<flatbuffers::String> commit = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> model_sha256 = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> options = 0) {
   ManifestBuilder builder_(_fbb);
+  builder_.add_options(options);
+  builder_.add_model_sha256(model_sha256);
+  builder_.add_commit(commit);
+  builder_.add_origins(origins);
   builder_.add_derives(derives);
   builder_.add_entries(entries);
   builder_.add_targets(targets);
@@ -3831,7 +3909,11 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
     const std::vector<flatbuffers::Offset<astra::fmt::Kernel>> *kernels = nullptr,
     const std::vector<flatbuffers::Offset<astra::fmt::Target>> *targets = nullptr,
     const std::vector<flatbuffers::Offset<astra::fmt::Entry>> *entries = nullptr,
-    const std::vector<flatbuffers::Offset<astra::fmt::Routine>> *derives = nullptr) {
+    const std::vector<flatbuffers::Offset<astra::fmt::Routine>> *derives = nullptr,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *origins = nullptr,
+    const char *commit = nullptr,
+    const std::vector<uint8_t> *model_sha256 = nullptr,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *options = nullptr) {
   auto contract__ = contract ? _fbb.CreateString(contract) : 0;
   auto numerics__ = numerics ? _fbb.CreateString(numerics) : 0;
   auto module___ = module_ ? _fbb.CreateString(module_) : 0;
@@ -3846,6 +3928,10 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
   auto targets__ = targets ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Target>>(*targets) : 0;
   auto entries__ = entries ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Entry>>(*entries) : 0;
   auto derives__ = derives ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Routine>>(*derives) : 0;
+  auto origins__ = origins ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*origins) : 0;
+  auto commit__ = commit ? _fbb.CreateString(commit) : 0;
+  auto model_sha256__ = model_sha256 ? _fbb.CreateVector<uint8_t>(*model_sha256) : 0;
+  auto options__ = options ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*options) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       contract__,
@@ -3861,7 +3947,11 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
       kernels__,
       targets__,
       entries__,
-      derives__);
+      derives__,
+      origins__,
+      commit__,
+      model_sha256__,
+      options__);
 }
 
 flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -4030,7 +4120,9 @@ inline flatbuffers::Offset<Variant> CreateVariant(flatbuffers::FlatBufferBuilder
 }
 
 inline LaunchT::LaunchT(const LaunchT &o)
-      : buffers(o.buffers) {
+      : buffers(o.buffers),
+        origins(o.origins),
+        more_origins(o.more_origins) {
   variants.reserve(o.variants.size());
   for (const auto &variants_ : o.variants) { variants.emplace_back((variants_) ? new astra::fmt::VariantT(*variants_) : nullptr); }
 }
@@ -4038,6 +4130,8 @@ inline LaunchT::LaunchT(const LaunchT &o)
 inline LaunchT &LaunchT::operator=(LaunchT o) FLATBUFFERS_NOEXCEPT {
   std::swap(variants, o.variants);
   std::swap(buffers, o.buffers);
+  std::swap(origins, o.origins);
+  std::swap(more_origins, o.more_origins);
   return *this;
 }
 
@@ -4052,6 +4146,8 @@ inline void Launch::UnPackTo(LaunchT *_o, const flatbuffers::resolver_function_t
   (void)_resolver;
   { auto _e = variants(); if (_e) { _o->variants.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->variants[_i] = std::unique_ptr<astra::fmt::VariantT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = buffers(); if (_e) { _o->buffers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->buffers[_i] = _e->Get(_i); } } }
+  { auto _e = origins(); if (_e) { _o->origins.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->origins[_i] = _e->Get(_i); } } }
+  { auto _e = more_origins(); _o->more_origins = _e; }
 }
 
 inline flatbuffers::Offset<Launch> Launch::Pack(flatbuffers::FlatBufferBuilder &_fbb, const LaunchT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4064,10 +4160,14 @@ inline flatbuffers::Offset<Launch> CreateLaunch(flatbuffers::FlatBufferBuilder &
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const LaunchT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _variants = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Variant>> (_o->variants.size(), [](size_t i, _VectorArgs *__va) { return CreateVariant(*__va->__fbb, __va->__o->variants[i].get(), __va->__rehasher); }, &_va );
   auto _buffers = _fbb.CreateVector(_o->buffers);
+  auto _origins = _o->origins.size() ? _fbb.CreateVector(_o->origins) : 0;
+  auto _more_origins = _o->more_origins;
   return astra::fmt::CreateLaunch(
       _fbb,
       _variants,
-      _buffers);
+      _buffers,
+      _origins,
+      _more_origins);
 }
 
 inline CopyT *Copy::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -4939,7 +5039,11 @@ inline flatbuffers::Offset<Component> CreateComponent(flatbuffers::FlatBufferBui
 inline ManifestT::ManifestT(const ManifestT &o)
       : contract(o.contract),
         numerics(o.numerics),
-        module_(o.module_) {
+        module_(o.module_),
+        origins(o.origins),
+        commit(o.commit),
+        model_sha256(o.model_sha256),
+        options(o.options) {
   toolchain.reserve(o.toolchain.size());
   for (const auto &toolchain_ : o.toolchain) { toolchain.emplace_back((toolchain_) ? new astra::fmt::ComponentT(*toolchain_) : nullptr); }
   exprs.reserve(o.exprs.size());
@@ -4979,6 +5083,10 @@ inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
   std::swap(targets, o.targets);
   std::swap(entries, o.entries);
   std::swap(derives, o.derives);
+  std::swap(origins, o.origins);
+  std::swap(commit, o.commit);
+  std::swap(model_sha256, o.model_sha256);
+  std::swap(options, o.options);
   return *this;
 }
 
@@ -5005,6 +5113,10 @@ inline void Manifest::UnPackTo(ManifestT *_o, const flatbuffers::resolver_functi
   { auto _e = targets(); if (_e) { _o->targets.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->targets[_i] = std::unique_ptr<astra::fmt::TargetT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = entries(); if (_e) { _o->entries.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->entries[_i] = std::unique_ptr<astra::fmt::EntryT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = derives(); if (_e) { _o->derives.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->derives[_i] = std::unique_ptr<astra::fmt::RoutineT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = origins(); if (_e) { _o->origins.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->origins[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = commit(); if (_e) _o->commit = _e->str(); }
+  { auto _e = model_sha256(); if (_e) { _o->model_sha256.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->model_sha256.begin()); } }
+  { auto _e = options(); if (_e) { _o->options.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->options[_i] = _e->Get(_i)->str(); } } }
 }
 
 inline flatbuffers::Offset<Manifest> Manifest::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -5029,6 +5141,10 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
   auto _targets = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Target>> (_o->targets.size(), [](size_t i, _VectorArgs *__va) { return CreateTarget(*__va->__fbb, __va->__o->targets[i].get(), __va->__rehasher); }, &_va );
   auto _entries = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Entry>> (_o->entries.size(), [](size_t i, _VectorArgs *__va) { return CreateEntry(*__va->__fbb, __va->__o->entries[i].get(), __va->__rehasher); }, &_va );
   auto _derives = _o->derives.size() ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Routine>> (_o->derives.size(), [](size_t i, _VectorArgs *__va) { return CreateRoutine(*__va->__fbb, __va->__o->derives[i].get(), __va->__rehasher); }, &_va ) : 0;
+  auto _origins = _o->origins.size() ? _fbb.CreateVectorOfStrings(_o->origins) : 0;
+  auto _commit = _o->commit.empty() ? 0 : _fbb.CreateString(_o->commit);
+  auto _model_sha256 = _o->model_sha256.size() ? _fbb.CreateVector(_o->model_sha256) : 0;
+  auto _options = _o->options.size() ? _fbb.CreateVectorOfStrings(_o->options) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       _contract,
@@ -5044,7 +5160,11 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
       _kernels,
       _targets,
       _entries,
-      _derives);
+      _derives,
+      _origins,
+      _commit,
+      _model_sha256,
+      _options);
 }
 
 inline bool VerifyInstr(flatbuffers::Verifier &verifier, const void *obj, Instr type) {

@@ -108,6 +108,12 @@ Status RoutineChecker::launch(const fmt::Launch &l) {
       if (cost != kNone)
         if (Status s = c.expression(cost, DimLevel::Internal, "a cost")) return s;
   }
+  uint32_t origins = l.origins() ? l.origins()->size() : 0, names = c.m.origins() ? c.m.origins()->size() : 0;
+  if (origins > fmt::kMaxOrigins)
+    return malformed(c.diag, "a launch has %u origins; at most %u are possible", origins, fmt::kMaxOrigins);
+  for (uint32_t i = 0; i < origins; i++)
+    if (l.origins()->Get(i) >= names)
+      return malformed(c.diag, "a launch names origin %u of %u", l.origins()->Get(i), names);
   return ASTRA_OK;
 }
 

@@ -145,6 +145,10 @@ Status Frame::launch(const fmt::Launch &l) {
   if (!status) status = loaded.device->type.settle(loaded.device, queue, diag);
   event.end_ns = nowNs();
   event.items = items, event.bytes = bytes, event.flops = flops;
+  const char *origins[fmt::kMaxOrigins];
+  event.num_origins = l.origins() ? l.origins()->size() : 0;
+  for (uint32_t i = 0; i < event.num_origins; i++) origins[i] = m.origins()->Get(l.origins()->Get(i))->c_str();
+  event.origins = origins, event.more_origins = l.more_origins();
   trace(traceSelf, &event);
   return status;
 }

@@ -165,6 +165,10 @@ TEST(SPDX, IsJSONWithEveryComponent) {
   const llvm::json::Object &o = *json->getAsObject();
   EXPECT_EQ(o.getString("spdxVersion"), "SPDX-2.3");
   EXPECT_EQ(o.getArray("packages")->size(), parts.manifest.toolchain.size() + 1);
+  const llvm::json::Object &astra = *(*o.getArray("packages"))[1].getAsObject();
+  EXPECT_EQ(astra.getString("name"), "astra");
+  EXPECT_EQ(astra.getString("licenseDeclared"), "NONE");
+  EXPECT_TRUE(astra.getString("licenseComments"));
 }
 
 } // namespace

@@ -40,6 +40,10 @@ TEST_P(Run, VariantIsChosenByDim) {
   auto trace = [](void *self, const astra_trace_event *event) {
     static_cast<std::vector<std::string> *>(self)->push_back(event->name);
     EXPECT_LE(event->begin_ns, event->end_ns);
+    EXPECT_EQ(event->num_origins, 2u);
+    for (uint32_t i = 0; i < event->num_origins; i++)
+      static_cast<std::vector<std::string> *>(self)->push_back(event->origins[i]);
+    EXPECT_EQ(event->more_origins, 3u);
   };
   EXPECT_EQ(astra_session_set_trace(machine.session, trace, &names), ASTRA_OK);
   for (int64_t n : {15, 16}) {
@@ -48,7 +52,7 @@ TEST_P(Run, VariantIsChosenByDim) {
     EXPECT_OK(machine.run("double", {tensor(x, {n})}, {tensor(z, {n})}));
     for (size_t i = 0; i < size_t(n); i++) EXPECT_EQ(z[i], 2 * x[i]);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"add", "twice"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"add", "sum", "scale", "twice", "sum", "scale"}));
 }
 
 std::vector<float> applied(const std::vector<float> &x, const std::vector<float> &w) {

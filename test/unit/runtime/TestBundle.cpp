@@ -378,6 +378,8 @@ ManifestMaker test::standardManifest() {
     for (int v = 0; v < 2; v++) launch.variants.push_back(std::make_unique<fmt::VariantT>());
     launch.variants[0]->guard = k.expr({{fmt::ExprCode::Dim, n}, {fmt::ExprCode::Const, 16}, {fmt::ExprCode::Lt, 0}});
     launch.variants[0]->kernel = add, launch.variants[1]->kernel = twice;
+    k.m.origins = {"scale", "sum"};
+    launch.origins = {1, 0}, launch.more_origins = 3;
     addInstr(r, 0, std::move(launch));
   }
   { // @apply(x[n, 3]) -> y[n, 8]: a packed weight with a prepare program, scratch memory
