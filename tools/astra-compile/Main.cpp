@@ -10,12 +10,15 @@
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
 #include "astra/NN/Optimizer.h"
+#include "astra/Search/Search.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <map>
 
 using namespace astra;
 using namespace astra::tool;
@@ -102,21 +105,39 @@ std::string namesOf(llvm::ArrayRef<nn::Signature> table) {
   return llvm::join(llvm::map_range(table, [](const nn::Signature &s) { return std::string(s.name); }), ", ");
 }
 
-std::string gpuNames() {
+/// Those of a family, "cuda:", or all.
+std::string gpuNames(llvm::StringRef family = "") {
   std::vector<std::string> names;
-  for (const GpuTarget &t : allGpuTargets()) names.push_back(t.name);
+  for (const GpuTarget &t : allGpuTargets())
+    if (llvm::StringRef(t.name).starts_with(family)) names.push_back(t.name);
   return llvm::join(names, ", ");
+}
+
+/// The best CPU level that this machine runs; "": none.
+std::string nativeTarget() {
+  const Target *best = nullptr;
+  for (const Target &t : allTargets())
+    if (hostRuns(t) && (!best || t.rank > best->rank)) best = &t;
+  return best ? best->name : "";
 }
 
 /// Machines that have a name in this program's language.
 constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
+
+/// Options that the bundle does not name: its bytes do not depend on them, or it says otherwise what they decide (its
+/// targets, the plan of each kernel, who signed it).
+constexpr llvm::StringLiteral unrecorded[] = {
+    "o",     "target", "ptxas", "emit",       "name", "plans",       "tuning",      "search",      "sign",
+    "quiet", "j",      "cache", "save-temps", "json", "print-after", "verify-each", "time-passes", "time-kernels"};
+/// Options of files, of which the folder is left out: "state=FILE" and "FILE".
+constexpr llvm::StringLiteral ofFiles[] = {"constant", "weights"};
 
 struct CommandLine {
   PipelineOptions pipeline;
   std::vector<std::string> targets;
   std::string numerics = "strict", ptxas;
   int64_t jobs = 1;
-  bool quiet = false;
+  bool quiet = false, json = false;
   bool train = false;
   int64_t search = 0;
   std::optional<nn::Recipe> loss, optimizer, schedule;
@@ -126,6 +147,24 @@ struct CommandLine {
   std::vector<std::string> frozen;
   std::string unsupported; // what is asked for rightly and not there yet
 };
+
+/// Has the bundle name the option, if it is given and matters.
+void record(PipelineOptions &o, Option &option) {
+  if (llvm::is_contained(unrecorded, llvm::StringRef(option.name))) return;
+  option.set = [&o, set = option.set, name = option.name](std::string_view v) {
+    std::string wrong = set(v);
+    llvm::StringRef value = v;
+    std::string text = ("--" + llvm::StringRef(name)).str();
+    if (llvm::is_contained(ofFiles, llvm::StringRef(name))) {
+      auto [key, path] = value.contains('=') ? value.split('=') : std::pair(llvm::StringRef(), value);
+      text += "=" + (key.empty() ? "" : key.str() + "=") + llvm::sys::path::filename(path).str();
+    } else if (!value.empty()) {
+      text += "=" + value.str();
+    }
+    if (wrong.empty()) o.recorded.push_back(std::move(text));
+    return wrong;
+  };
+}
 
 Program describe(CommandLine &c) {
   PipelineOptions &o = c.pipeline;
@@ -141,7 +180,8 @@ Program describe(CommandLine &c) {
       {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(o.output)},
       {"target", "LIST",
        "targets, with commas between them: " + targetNames() +
-           " (all CPUs but that with a + if not given); GPUs: " + gpuNames() +
+           " (all CPUs but that with a + if not given), or native: the best of those that this machine runs; GPUs: " +
+           gpuNames() +
            "; emu: before a GPU that is given too adds the host build of its kernels, for astra-run --emulate",
        commas(c.targets)},
       {"ptxas", "FILE",
@@ -198,6 +238,16 @@ Program describe(CommandLine &c) {
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
            gpuNames() + "): plan, tuning, mlir, llvm, ptx, or asm, which of cuda is PTX too",
        word(o.emit, "uop|schedule|plan|tuning|c|mlir|llvm|ptx|asm")},
+      {"name", "NAME",
+       "what the functions of --emit=c begin with, as NAME_main, so that several programs can be linked together; the "
+       "module's name if not given, which is 'module' for ONNX",
+       [&o](std::string_view v) -> std::string {
+         bool fits = !v.empty() && !llvm::isDigit(v[0]) &&
+                     llvm::all_of(v, [](char ch) { return llvm::isAlnum(ch) || ch == '_'; });
+         if (!fits) return "'" + std::string(v) + "' is not a name of C: letters, digits and _, no digit first";
+         o.name = v;
+         return "";
+       }},
       {"plans", "FILE",
        "plans for kernels instead of the chosen ones, as --emit=plan prints: lines of 'kernel: plan', those after a "
        "line "
@@ -229,7 +279,12 @@ Program describe(CommandLine &c) {
        "prints to stderr how long each kernel of each GPU takes to compile alone; it is compiled once more for that",
        flag(o.timeKernels)},
       {"quiet", "", "shows no progress on a terminal", flag(c.quiet)},
+      {"json", "",
+       "prints what was done to stdout as JSON: stages with their times, targets, sizes, notes, and the error if there "
+       "is one",
+       flag(c.json)},
   };
+  for (Option &option : p.options) record(o, option);
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
                "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
@@ -358,8 +413,11 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (c.targets.empty())
     for (const Target &t : allTargets())
       if (!t.onRequest) o.targets.push_back(&t);
-  for (const std::string &name : c.targets) {
+  for (const std::string &given : c.targets) {
+    std::string name = given == "native" ? nativeTarget() : given;
     const Target *t = targetNamed(name);
+    if (name.empty()) return "--target=native: this machine runs none of " + targetNames();
+    if (name == "cuda" || name == "hip") return "--target=" + name + " needs a GPU's name: " + gpuNames(name + ":");
     if (llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {
       if (std::string wrong = takeGpu(c, name); !wrong.empty() || !c.unsupported.empty()) return wrong;
       continue;
@@ -375,6 +433,13 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");
   if (std::string wrong = checkSearch(c); !wrong.empty()) return wrong;
+  std::multimap<std::string, std::string> byName; // those of one name as they were given
+  for (std::string &text : o.recorded) byName.emplace(llvm::StringRef(text).split('=').first.str(), std::move(text));
+  o.recorded.clear();
+  for (auto &[name, text] : byName) o.recorded.push_back(std::move(text));
+  if (!o.name.empty() && o.emit != "c") return "--name is of --emit=c, whose functions it names";
+  if (c.json && !o.emit.empty() && (o.output.empty() || o.output == "-"))
+    return "--json and the text of --emit both go to stdout: give -o FILE";
   o.jobs = unsigned(c.jobs);
   std::vector<Place> inputs{
       {"the model", o.model}, {"--weights", o.weights}, {"--plans", o.plans}, {"--sign", o.signingKey}};
@@ -398,14 +463,16 @@ int main(int argc, char **argv) {
   if (!c.unsupported.empty()) return complain(program, Unsupported, c.unsupported);
 
   Progress progress(c.quiet);
-  llvm::Error failed = runPipeline(c.pipeline, progress);
+  Report report;
+  llvm::Error failed = runPipeline(c.pipeline, progress, report);
   progress.clear();
   int code = Ok;
   llvm::handleAllErrors(std::move(failed), [&](const llvm::ErrorInfoBase &e) {
     int worst = e.convertToErrorCode() == std::errc::not_supported ? Unsupported : Failure;
-    std::string text = e.message();
+    std::string text = report.error = e.message();
     // A diagnostic with its place in a file stands alone.
     code = text.find(": error: ") != text.npos ? (llvm::errs() << text << "\n", worst) : complain(program, worst, text);
   });
+  if (c.json) print(llvm::outs(), report);
   return code;
 }

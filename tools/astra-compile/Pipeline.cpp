@@ -4,6 +4,7 @@
 // Keeps:    each stage under its name: timed, printed and saved alike.
 // Does not: decide anything: libraries do.
 #include "Pipeline.h"
+#include "Commit.h"
 #include "GivenPlans.h"
 #include "Npy.h"
 #include "OutputFile.h"
@@ -33,14 +34,15 @@ namespace {
 
 class Pipeline {
 public:
-  Pipeline(const PipelineOptions &options, tool::Progress &progress)
-      : o(options), progress(progress), given(options, [this](const Twine &text) { note(text); }) {}
+  Pipeline(const PipelineOptions &options, tool::Progress &progress, Report &report)
+      : o(options), progress(progress), done(report), given(options, [this](const Twine &text) { note(text); }) {}
   Error compile();
 
 private:
   const PipelineOptions &o;
   unsigned segments = 1; // of training: nn::TrainingOptions
   tool::Progress &progress;
+  Report &done;
   GivenPlans given;
   std::chrono::steady_clock::time_point started;
 
@@ -50,6 +52,7 @@ private:
   void report(const AccessCount &proved);
   Error end(StringRef stage, StringRef extension, function_ref<std::string()> listing);
   Error write(StringRef path, bool durable, function_ref<Error(raw_ostream &)> content);
+  Expected<Provenance> provenance() const;
   Error give(StringRef path, StringRef text);
   Expected<Module> load(const tool::Safetensors &weights);
   Error keepTaps(Module &m);
@@ -66,6 +69,7 @@ private:
 void Pipeline::note(const Twine &text) {
   progress.clear();
   errs() << "astra-compile: note: " << text << "\n";
+  done.notes.push_back(text.str());
 }
 
 void Pipeline::begin(const Twine &stage) {
@@ -75,6 +79,8 @@ void Pipeline::begin(const Twine &stage) {
 
 void Pipeline::report(StringRef stage) {
   std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
+  done.stages.push_back({stage.str(), time.count()});
+  if (!o.timePasses) return;
   progress.clear();
   errs() << format("%-32s %10.3f ms\n", stage.str().c_str(), time.count());
 }
@@ -88,7 +94,7 @@ void Pipeline::report(const AccessCount &proved) {
 
 /// Time, listing and file of a stage that is done.
 Error Pipeline::end(StringRef stage, StringRef extension, function_ref<std::string()> listing) {
-  if (o.timePasses) report(stage);
+  report(stage);
   bool print = is_contained(o.printAfter, stage) || is_contained(o.printAfter, stage.split(' ').first);
   if (!print && o.saveTemps.empty()) return Error::success();
   std::string text = listing();
@@ -132,6 +138,16 @@ Error Pipeline::give(StringRef path, StringRef text) {
     out << text;
     return Error::success();
   });
+}
+
+/// What the bundle says of how it was made. The model's file is read once more, where it is a file that can be.
+Expected<Provenance> Pipeline::provenance() const {
+  if (!sys::fs::is_regular_file(o.model)) return Provenance{compilerCommit, {}, o.recorded};
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(o.model, /*IsText=*/false,
+                                                                      /*RequiresNullTerminator=*/false);
+  if (!file) return createFileError(o.model, file.getError());
+  Digest digest = Weights::digest(arrayRefFromStringRef((*file)->getBuffer()));
+  return Provenance{compilerCommit, {digest.begin(), digest.end()}, o.recorded};
 }
 
 //===- Stages ---------------------------------------------------------------===//
@@ -227,12 +243,11 @@ Error Pipeline::search(const Module &m, const Schedule &s) {
                           [&](const std::string &what) { progress(what); }};
     Expected<SearchReport> r = searchPlans(m, s, *t, options, given.tuning);
     if (!r) return r.takeError();
-    if (o.timePasses) {
-      report(std::string("search ") + t->name);
+    report(std::string("search ") + t->name);
+    if (o.timePasses)
       for (const FasterKernel &k : r->faster)
         errs() << format("search %s %s: %.4f ms, %.4f before: %s\n", t->name, k.name.c_str(), k.after * 1e3,
                          k.before * 1e3, k.plan.c_str());
-    }
     std::string skipped = r->skipped ? ", " + std::to_string(r->skipped) + " could not be timed" : "";
     std::string text;
     raw_string_ostream(text) << format("; their launches together take %.4g ms, %.4g before", r->after * 1e3,
@@ -270,7 +285,7 @@ Error Pipeline::boundMemory(const Module &m) {
     begin("checkpoints, " + Twine(n) + " segments");
     Expected<int64_t> bytes = stepMemory(m, n);
     if (!bytes) return bytes.takeError();
-    if (o.timePasses) report("checkpoints, " + std::to_string(n) + " segments, " + size(*bytes));
+    report("checkpoints, " + std::to_string(n) + " segments, " + size(*bytes));
     if (n == 1) plain = *bytes;
     least = std::min(least, *bytes);
     if (*bytes > o.checkpointMemory) continue;
@@ -327,7 +342,7 @@ Error Pipeline::emit(const Module &m, const Schedule &s, ArrayRef<CompiledTarget
   }
   SmallString<128> header(to == "-" ? "model.h" : to);
   sys::path::replace_extension(header, ".h");
-  Expected<CProgram> program = emitProgram(m, s, code.front(), sys::path::filename(header));
+  Expected<CProgram> program = emitProgram(m, s, code.front(), sys::path::filename(header), o.name);
   if (!program) return program.takeError();
   if (to != "-" && (!sys::fs::exists(to) || sys::fs::is_regular_file(to)))
     if (Error e = give(header, program->header)) return e;
@@ -358,7 +373,7 @@ Error Pipeline::emitGpu(Context &c, const Schedule &s) {
   if (o.emit == "mlir") return give(to, module->mlir);
   Expected<std::string> text = o.emit == "llvm" ? gpuOptimizedIR(*module) : gpuAssembly(*module);
   if (!text) return text.takeError();
-  if (o.timePasses) report(std::string("code ") + o.gpu->name);
+  report(std::string("code ") + o.gpu->name);
   return give(to, *text);
 }
 
@@ -388,6 +403,7 @@ Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuT
   auto warn = [&](const Twine &what) {
     progress.clear();
     errs() << "astra-compile: warning: " << what << "\n";
+    done.notes.push_back(what.str());
   };
   if (gpu->binary.code.empty())
     warn("there is no ptxas: " + Twine(target.name) + " is PTX alone in the bundle, and no cubin");
@@ -408,7 +424,7 @@ Expected<GpuPart> Pipeline::compileFor(Context &c, const Schedule &s, const GpuT
   Expected<HostBuild> build = buildHost(out.gpu.module, *out.cpu);
   if (!build) return build.takeError();
   out.host = std::move(*build);
-  if (o.timePasses) report(std::string("code emu:") + target.name);
+  report(std::string("code emu:") + target.name);
   return out;
 }
 
@@ -514,10 +530,21 @@ Error Pipeline::compile() {
   if (!o.emit.empty()) return emit(m, *s, code);
 
   begin("write");
-  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs);
+  Expected<Provenance> made = provenance();
+  if (!made) return made.takeError();
+  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs, std::move(*made));
   if (!parts) return parts.takeError();
-  if (Error e = write(o.output, true, [&](raw_ostream &out) { return writeBundle(*parts, out, key); })) return e;
-  if (o.timePasses) report("write");
+  done.kernels = parts->manifest.kernels.size();
+  for (auto [target, image] : zip_equal(parts->manifest.targets, parts->images))
+    done.code.push_back({target->name, image.code.size()});
+  auto content = [&](raw_ostream &out) {
+    uint64_t start = out.tell();
+    Error e = writeBundle(*parts, out, key);
+    done.bytes = out.tell() - start;
+    return e;
+  };
+  if (Error e = write(o.output, true, content)) return e;
+  report("write");
   return Error::success();
 }
 
@@ -531,6 +558,7 @@ std::vector<std::string> astra::stageNames() {
   return out;
 }
 
-Error astra::runPipeline(const PipelineOptions &options, tool::Progress &progress) {
-  return Pipeline(options, progress).compile();
+Error astra::runPipeline(const PipelineOptions &options, tool::Progress &progress, Report &report) {
+  report.model = options.model, report.output = options.output;
+  return Pipeline(options, progress, report).compile();
 }

@@ -5,6 +5,7 @@
 // Does not: parse options (Main.cpp).
 #pragma once
 #include "Progress.h"
+#include "Report.h"
 #include "astra/Codegen/GPU.h"
 #include "astra/Import/ONNX.h"
 #include "astra/NN/Training.h"
@@ -20,6 +21,8 @@ struct PipelineOptions {
   std::vector<std::string> tunings; // files of --tuning; with searchSeconds one, which is written
   double searchSeconds = 0;         // --search; 0: none
   std::vector<std::string> printAfter;
+  std::string name;                  // --name: what functions of --emit=c begin with
+  std::vector<std::string> recorded; // options that the bundle names: those that its bytes depend on
   std::vector<const Target *> targets;
   const GpuTarget *gpu = nullptr;                       // in place of targets: a text is asked for
   std::vector<std::pair<const GpuTarget *, bool>> gpus; // beside targets; whether a host build is asked for
@@ -39,6 +42,7 @@ struct PipelineOptions {
 /// Names of the stages that --print-after knows, in order.
 std::vector<std::string> stageNames();
 
-llvm::Error runPipeline(const PipelineOptions &options, tool::Progress &progress);
+/// Fills the report, whatever happens.
+llvm::Error runPipeline(const PipelineOptions &options, tool::Progress &progress, Report &report);
 
 } // namespace astra

@@ -4,17 +4,22 @@
 // Keeps:    to the C ABI: what this tool can do, any C program can.
 // Does not: compile, or know the bundle's format.
 #include "Device.h"
+#include "JsonText.h"
 #include "Npy.h"
 #include "Places.h"
 #include "Safetensors.h"
 #include "Trace.h"
+#include "Values.h"
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <optional>
 
 using namespace astra::tool;
 using std::string;
@@ -23,9 +28,9 @@ namespace {
 
 struct Settings {
   DeviceChoice where;
-  string entry = "main", trace, states, savedStates;
+  string entry = "main", trace, states, savedStates, tolerance;
   int64_t repeat = 1, seed = -1; // -1: not given
-  bool verify = false, strict = false;
+  bool verify = false, strict = false, json = false;
   std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
 };
 
@@ -43,6 +48,17 @@ Program describe(Settings &s) {
       {"input", "NAME=FILE.npy", "an input; once for each", pairs(s.inputs)},
       {"output", "NAME=FILE.npy", "where an output goes; once for each", pairs(s.outputs)},
       {"expect", "NAME=FILE.npy", "bytes that an output must equal; exit code 4 if they differ", pairs(s.expected)},
+      {"tolerance", "NUMBER",
+       "with --expect: an element may differ by so much times 1 + the magnitude of what is expected; 0 if not given, "
+       "equal bytes",
+       [&s](std::string_view v) -> string {
+         string text(v);
+         char *end;
+         double t = std::strtod(text.c_str(), &end);
+         if (text.empty() || *end || !(t >= 0) || !std::isfinite(t)) return "'" + text + "' is not a number from 0 on";
+         s.tolerance = text;
+         return "";
+       }},
       {"dim", "NAME=N", "the value of a host dim; once for each", pairs(s.dims)},
       {"param", "NAME=FILE.npy", "replaces a param for this run; once for each", pairs(s.params)},
       {"set-state", "NAME=FILE.npy", "the value of a state before the first call; once for each", pairs(s.setStates)},
@@ -62,6 +78,7 @@ Program describe(Settings &s) {
            number(s.seed, 0, INT64_MAX)},
           {"repeat", "N", "calls the entry N times and prints the times", number(s.repeat, 1, 1000000000)},
           {"trace", "FILE.json", "writes a Chrome trace of the last call, which ui.perfetto.dev opens", text(s.trace)},
+          {"json", "", "prints target, times, outputs in short and differences as JSON", flag(s.json)},
           {"verify", "", "checks the hashes of all code and of the weights too", flag(s.verify)},
           {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
       });
@@ -96,7 +113,9 @@ string clash(const Settings &s, const string &bundle) {
 
 class Run {
 public:
-  explicit Run(const Settings &s) : settings(s), machine(uint64_t(std::max<int64_t>(s.seed, 0))) {}
+  explicit Run(const Settings &s) : settings(s), machine(uint64_t(std::max<int64_t>(s.seed, 0))) {
+    if (!s.tolerance.empty()) tolerance = std::strtod(s.tolerance.c_str(), nullptr);
+  }
   int operator()(const string &path);
 
 private:
@@ -110,6 +129,9 @@ private:
   const astra_entry *entry = nullptr;
   std::vector<astra_tensor> inputs;
   std::vector<OutputTensor> outputs;
+  std::vector<double> times;              // of the calls, ascending
+  std::vector<string> shown, differences; // outputs as JSON; sentences
+  std::optional<double> tolerance;        // of --expect
   Trace trace;
 
   void load(const string &path);
@@ -123,7 +145,8 @@ private:
   Npy result(const OutputTensor &o) const;
   Npy state(const astra_tensor_info &info);
   void saveStates();
-  bool writeAndCompare();
+  void writeAndCompare();
+  void printJson() const;
 };
 
 /// The array as a tensor; it stays where it is.
@@ -286,7 +309,6 @@ void Run::call() {
   c.outputs = out.data();
   c.num_outputs = uint32_t(out.size());
   c.flags = ASTRA_CALL_ALLOW_COPY;
-  std::vector<double> times;
   for (int64_t i = 0; i < settings.repeat; ++i) {
     if (!settings.trace.empty() && i + 1 == settings.repeat)
       check(astra_session_set_trace(h.session, Trace::record, &trace));
@@ -301,8 +323,8 @@ void Run::call() {
     check(status);
   }
   bringOutputs();
-  if (settings.repeat < 2) return;
   std::sort(times.begin(), times.end());
+  if (settings.repeat < 2 || settings.json) return;
   double sum = 0;
   for (double t : times) sum += t;
   std::printf("%s, %" PRId64 " calls: median %.1f us, least %.1f us, mean %.1f us, most %.1f us\n",
@@ -349,39 +371,8 @@ Npy Run::result(const OutputTensor &o) const {
   return a;
 }
 
-double valueAt(const Npy &a, size_t i) {
-  auto read = [&](auto v) {
-    std::memcpy(&v, a.data.data() + i * sizeof v, sizeof v);
-    return double(v);
-  };
-  switch (a.dtype) {
-  case ASTRA_F32: return read(float());
-  case ASTRA_F64: return read(double());
-  case ASTRA_I8: return read(int8_t());
-  case ASTRA_I16: return read(int16_t());
-  case ASTRA_I32: return read(int32_t());
-  case ASTRA_I64: return read(int64_t());
-  case ASTRA_U16: return read(uint16_t());
-  case ASTRA_U32: return read(uint32_t());
-  case ASTRA_U64: return read(uint64_t());
-  default: return read(uint8_t());
-  }
-}
-
-void printShort(const char *name, const Npy &given) {
-  Npy a = unpacked(given);
-  std::printf("%s: %s[", name, astra_dtype_name(given.dtype));
-  for (size_t i = 0; i < a.shape.size(); ++i) std::printf(i ? ", %" PRId64 : "%" PRId64, a.shape[i]);
-  std::printf("]");
-  bool readable = a.dtype <= ASTRA_U64 || a.dtype == ASTRA_F32 || a.dtype == ASTRA_F64;
-  size_t count = readable ? a.data.size() / (astra_dtype_bits(a.dtype) / 8) : 0;
-  for (size_t i = 0; i < std::min<size_t>(count, 8); ++i) std::printf(" %.9g", valueAt(a, i));
-  std::printf(count > 8 ? " ...\n" : "\n");
-}
-
-/// False if an expected output differs.
-bool Run::writeAndCompare() {
-  bool equal = true;
+/// Notes in `differences` how expected outputs differ.
+void Run::writeAndCompare() {
   string error;
   auto fileOf = [](auto &list, const char *name) -> const string * {
     for (auto &[n, file] : list)
@@ -393,22 +384,39 @@ bool Run::writeAndCompare() {
     const string *out = fileOf(settings.outputs, o.info.name), *expected = fileOf(settings.expected, o.info.name);
     if (out && !writeNpy(*out, a, error)) throw Refusal{Failure, error};
     if (expected) {
-      astra_tensor t = tensorFrom(*expected, a.dtype);
+      tensorFrom(*expected, a.dtype);
       if (arrays.back().fortranOrder) throw Refusal{Failure, *expected + ": expected bytes must be in C order"};
-      Npy x = unpacked(a), b = unpacked(arrays.back());
-      size_t differs = std::mismatch(x.data.begin(), x.data.end(), b.data.begin(), b.data.end()).first - x.data.begin();
-      if (t.dtype != a.dtype || b.shape != a.shape) {
-        std::fprintf(stderr, "astra-run: output %s and %s differ in dtype or shape\n", o.info.name, expected->c_str());
-        equal = false;
-      } else if (differs < x.data.size()) {
-        std::fprintf(stderr, "astra-run: output %s differs from %s, first at element %zu\n", o.info.name,
-                     expected->c_str(), differs * 8 / astra_dtype_bits(x.dtype));
-        equal = false;
+      if (auto wrong = difference(a, arrays.back(), *expected, tolerance)) {
+        differences.push_back(string("output ") + o.info.name + *wrong);
+        std::fprintf(stderr, "astra-run: %s\n", differences.back().c_str());
       }
     }
-    if (!out && !expected && settings.repeat == 1) printShort(o.info.name, a);
+    if (settings.json)
+      shown.push_back(shortJson(o.info.name, a));
+    else if (!out && !expected && settings.repeat == 1)
+      std::printf("%s\n", shortText(o.info.name, a).c_str());
   }
-  return equal;
+}
+
+/// All that was printed otherwise, as one object.
+void Run::printJson() const {
+  auto list = [](const auto &items, auto text) {
+    string out = "[";
+    for (const auto &item : items) out += (out.size() > 1 ? ", " : "") + text(item);
+    return out + "]";
+  };
+  auto same = [](const string &text) { return text; };
+  string out = "{\n \"target\": " + quoted(astra_loaded_target(h.loaded)) + ",\n \"entry\": " + quoted(settings.entry) +
+               ",\n \"calls\": " + std::to_string(settings.repeat);
+  if (!times.empty()) {
+    double sum = 0;
+    for (double t : times) sum += t;
+    out += ",\n \"microseconds\": {\"median\": " + jsonNumber(times[times.size() / 2]) +
+           ", \"least\": " + jsonNumber(times.front()) + ", \"mean\": " + jsonNumber(sum / double(times.size())) +
+           ", \"most\": " + jsonNumber(times.back()) + "}";
+  }
+  out += ",\n \"outputs\": " + list(shown, same) + ",\n \"differences\": " + list(differences, quoted) + "\n}\n";
+  std::fputs(out.c_str(), stdout);
 }
 
 /// What a state is now.
@@ -463,12 +471,14 @@ int Run::operator()(const string &path) {
   saveStates();
   string error;
   if (!settings.trace.empty() && !trace.write(settings.trace, error)) throw Refusal{Failure, error};
-  bool equal = writeAndCompare();
-  if (!settings.where.emulate.empty())
+  writeAndCompare();
+  if (settings.json)
+    printJson();
+  else if (!settings.where.emulate.empty())
     std::printf("%s: the host build of GPU kernels, %" PRIu64 " kernels, %" PRIu64 " launches, %" PRIu64
                 " threads; no GPU was used\n",
                 astra_loaded_target(h.loaded), machine.kernels(), machine.launches.load(), machine.threads.load());
-  return equal ? Ok : Mismatch;
+  return differences.empty() ? Ok : Mismatch;
 }
 
 } // namespace
@@ -482,6 +492,8 @@ int main(int argc, char **argv) {
   if (string wrong = complaint(settings.where); !wrong.empty()) return complain(program, Usage, wrong);
   if (settings.seed >= 0 && settings.where.emulate.empty())
     return complain(program, Usage, "--seed is of --emulate: it orders what a GPU runs at once");
+  if (!settings.tolerance.empty() && settings.expected.empty())
+    return complain(program, Usage, "--tolerance is of --expect: say what an output is compared with");
   if (string wrong = clash(settings, files[0]); !wrong.empty()) return complain(program, Usage, wrong);
   try {
     Run run(settings);

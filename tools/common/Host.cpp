@@ -1,5 +1,6 @@
 //===- Host.cpp: what a tool needs to use the runtime -----------------------===//
 #include "Host.h"
+#include <cstring>
 
 using namespace astra::tool;
 
@@ -21,9 +22,32 @@ static int exitCode(astra_status s) {
   return unsupported ? Unsupported : Failure;
 }
 
+/// A sentence of the library that asks for a value by a function of its own asks for the option that gives it.
+static std::string inOptions(std::string text) {
+  static constexpr struct {
+    const char *before, *behind, *ask; // around the name; what follows, which names a function
+    const char *option, *value;
+  } rows[] = {
+      {"needs dim ", "", "; give it in astra_session_options.dims", "--dim ", "=N"},
+      {"needs dim ", "", "; set it with astra_session_set_dim", "--dim ", "=N"},
+      {"param ", " is not stored in the bundle", "; set it with astra_loaded_set_param", "--param ", "=FILE.npy"},
+      {"", "", " (ASTRA_DEVICE_ALLOW_PTX)", "", ""}};
+  for (const auto &row : rows) {
+    size_t end = text.find(std::string(row.behind) + row.ask), begin = text.find(row.before);
+    if (end == text.npos || begin >= end) continue;
+    std::string name = text.substr(begin + strlen(row.before), end - begin - strlen(row.before));
+    std::string rest = text.substr(end + strlen(row.behind) + strlen(row.ask));
+    text.resize(end);
+    text += row.behind;
+    text += *row.option ? std::string(": give ") + row.option + name + row.value : " (--allow-ptx)";
+    text += rest;
+  }
+  return text;
+}
+
 void Checked::operator()(astra_status s) {
   if (s == ASTRA_OK) return;
-  std::string text = diag.text[0] ? diag.text : astra_status_name(s);
+  std::string text = diag.text[0] ? inOptions(diag.text) : astra_status_name(s);
   bool named = file.empty() || text.find(file) != text.npos;
   throw Refusal{exitCode(s), named ? text : file + ": " + text};
 }

@@ -12,9 +12,10 @@ struct CProgram {
   std::string source, header;
 };
 
-/// `headerName` is what the source includes. A param without data becomes an argument. An error
-/// (std::errc::not_supported) when the weights are too large to be written as text.
+/// `headerName` is what the source includes; functions, and the guard of the header, begin with `prefix`, or with the
+/// module's name if it is empty: two programs that are linked together need two. A param without data becomes an
+/// argument. An error (std::errc::not_supported) when the weights are too large to be written as text.
 llvm::Expected<CProgram> emitProgram(const Module &module, const Schedule &schedule, const CompiledTarget &code,
-                                     llvm::StringRef headerName);
+                                     llvm::StringRef headerName, llvm::StringRef prefix = {});
 
 } // namespace astra

@@ -1,8 +1,8 @@
 //===- EmitProgram.cpp: entries as C, without a runtime --------------------===//
 // Takes:    module, schedule, C source of the kernels.
-// Gives:    for each entry `int MODULE_ENTRY(...)` and `int64_t MODULE_ENTRY_arena(dims)`, `void MODULE_reset(...)` for
+// Gives:    for each entry `int PREFIX_ENTRY(...)` and `int64_t PREFIX_ENTRY_arena(dims)`, `void PREFIX_reset(...)` for
 // the
-//           states, and their header.
+//           states, and their header. Nothing else has a name outside of the source.
 // Keeps:    instruction by instruction what the runtime's interpreter does; dims are checked before anything runs.
 // Does not: optimise, or check buffers: their sizes are in the header's comments.
 #include "astra/Codegen/EmitProgram.h"
@@ -72,8 +72,8 @@ const char *cType(DType t) {
 
 class Program {
 public:
-  Program(const Module &m, const Schedule &s, const CompiledTarget &code, StringRef headerName)
-      : m(m), s(s), code(code), headerName(headerName), prefix(identifier(m.name)) {
+  Program(const Module &m, const Schedule &s, const CompiledTarget &code, StringRef headerName, StringRef prefix)
+      : m(m), s(s), code(code), headerName(headerName), prefix(identifier(prefix.empty() ? m.name : prefix)) {
     for (auto [i, d] : enumerate(s.dims)) number[d] = i;
   }
   Expected<CProgram> run();
@@ -380,6 +380,6 @@ Expected<CProgram> Program::run() {
 } // namespace
 
 Expected<CProgram> astra::emitProgram(const Module &module, const Schedule &schedule, const CompiledTarget &code,
-                                      StringRef headerName) {
-  return Program(module, schedule, code, headerName).run();
+                                      StringRef headerName, StringRef prefix) {
+  return Program(module, schedule, code, headerName, prefix).run();
 }

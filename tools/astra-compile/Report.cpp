@@ -1,0 +1,35 @@
+//===- Report.cpp: what a compilation did, as JSON --------------------------===//
+#include "Report.h"
+#include "llvm/Support/JSON.h"
+
+using namespace astra;
+using namespace llvm;
+
+void astra::print(raw_ostream &out, const Report &report) {
+  json::OStream j(out, 1);
+  j.object([&] {
+    j.attribute("model", json::fixUTF8(report.model));
+    if (!report.output.empty()) j.attribute("output", json::fixUTF8(report.output));
+    if (!report.error.empty()) j.attribute("error", json::fixUTF8(report.error));
+    if (report.bytes) j.attribute("bytes", report.bytes);
+    j.attribute("kernels", report.kernels);
+    j.attributeArray("targets", [&] {
+      for (const Report::Code &c : report.code)
+        j.object([&] {
+          j.attribute("name", c.target);
+          j.attribute("code_bytes", c.bytes);
+        });
+    });
+    j.attributeArray("stages", [&] {
+      for (const Report::Stage &s : report.stages)
+        j.object([&] {
+          j.attribute("name", s.name);
+          j.attribute("milliseconds", s.milliseconds);
+        });
+    });
+    j.attributeArray("notes", [&] {
+      for (const std::string &note : report.notes) j.value(json::fixUTF8(note));
+    });
+  });
+  out << "\n";
+}
