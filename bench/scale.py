@@ -25,6 +25,21 @@ from process import OursProcess
 from run import count, programs
 
 ROOT = Path(__file__).resolve().parent.parent
+LIMITS = """\
+## Limits
+
+What a small file may ask for is bounded; each bound has a sentence.
+
+- Functions, loops and branches of an ONNX model expand to at most 100,000 nodes more than its graph has.
+- A constant of a text has at most 1 GiB (larger ones: `file(...)`), a sparse tensor of ONNX at most 256 MiB once it is dense; an ONNX file at most 2 GiB, weights beside it apart.
+- A tensor has at most 2^48 elements and 16 axes; a symbolic integer 62 bits and 2^14 terms.
+- Graphs of a model nest at most 32 deep, control ops at most 16.
+
+No stage is more than linear in nodes, launches or the lengths of names. What has no bound is time: a function as `sin` is some 25 nodes, so
+that 100,000 of them in a chain take as long as 2,500,000 additions; and kernels that differ are clang's time, one after another, for each CPU level: a
+reflecting pad is three kernels of 20 to 60 ms each, so 30 of them in a row, each of another extent, take 1 to 5 s a level, and as many
+concatenations of a value with itself about 1 s. `-j` and `--target` divide it.
+"""
 STAGES = ["load", "numerics", "rewrite", "bytes", "schedule", "code", "write"]
 
 
@@ -194,6 +209,7 @@ def main():
             print(line, flush=True)
             lines.append(line)
     machine = fingerprint(ROOT, wanted.build, {})
+    lines += [LIMITS]
     lines += ["Machine: " + ", ".join(f"{key} {value}" for key, value in machine.items() if isinstance(value, (str, int, float))) + ".", ""]
     if wanted.docs:
         (ROOT / "docs/scale.md").write_text("\n".join(lines))
