@@ -28,7 +28,11 @@ public:
     for (UOpRef n : llvm::reverse(found->order))
       if (!leaves.contains(n)) {
         if (again && again->begins(n)) again->begin(n, arrived(leaves));
+        size_t before = g.c.size();
         if (auto e = step(n, *found)) return e;
+        if (!g.origins) continue;
+        for (size_t id = before; id < g.c.size(); ++id) // what the gradient of a node needs has its name
+          if (UOpRef made = g.c.node(id); !made->isIndex()) g.origins->inherit(made, n);
       }
     return llvm::Error::success();
   }
