@@ -114,6 +114,7 @@ string clash(const Settings &s, const string &bundle) {
 class Run {
 public:
   explicit Run(const Settings &s) : settings(s), machine(uint64_t(std::max<int64_t>(s.seed, 0))) {
+    check.takesValues = true;
     if (!s.tolerance.empty()) tolerance = std::strtod(s.tolerance.c_str(), nullptr);
   }
   int operator()(const string &path);

@@ -84,7 +84,8 @@ string astra::tool::shortText(const char *name, const Npy &given) {
 
 string astra::tool::shortJson(const char *name, const Npy &given) {
   Npy a = unpacked(given);
-  string out = "{\"name\": " + quoted(name) + ", \"dtype\": " + quoted(astra_dtype_name(given.dtype)) + ", \"shape\": [";
+  string out =
+      "{\"name\": " + quoted(name) + ", \"dtype\": " + quoted(astra_dtype_name(given.dtype)) + ", \"shape\": [";
   for (size_t i = 0; i < a.shape.size(); ++i) out += (i ? ", " : "") + std::to_string(a.shape[i]);
   out += "]";
   if (isReadable(a.dtype)) {

@@ -23,7 +23,7 @@ static int exitCode(astra_status s) {
 }
 
 /// A sentence of the library that asks for a value by a function of its own asks for the option that gives it.
-static std::string inOptions(std::string text) {
+static std::string inOptions(std::string text, bool takesValues) {
   static constexpr struct {
     const char *before, *behind, *ask; // around the name; what follows, which names a function
     const char *option, *value;
@@ -34,7 +34,7 @@ static std::string inOptions(std::string text) {
       {"", "", " (ASTRA_DEVICE_ALLOW_PTX)", "", ""}};
   for (const auto &row : rows) {
     size_t end = text.find(std::string(row.behind) + row.ask), begin = text.find(row.before);
-    if (end == text.npos || begin >= end) continue;
+    if (end == text.npos || begin >= end || (*row.option && !takesValues)) continue;
     std::string name = text.substr(begin + strlen(row.before), end - begin - strlen(row.before));
     std::string rest = text.substr(end + strlen(row.behind) + strlen(row.ask));
     text.resize(end);
@@ -47,7 +47,7 @@ static std::string inOptions(std::string text) {
 
 void Checked::operator()(astra_status s) {
   if (s == ASTRA_OK) return;
-  std::string text = diag.text[0] ? inOptions(diag.text) : astra_status_name(s);
+  std::string text = diag.text[0] ? inOptions(diag.text, takesValues) : astra_status_name(s);
   bool named = file.empty() || text.find(file) != text.npos;
   throw Refusal{exitCode(s), named ? text : file + ": " + text};
 }

@@ -18,7 +18,8 @@ struct Refusal {
 /// Throws what the diag says.
 struct Checked {
   astra_diag diag = ASTRA_INIT(astra_diag);
-  std::string file; // the file that is being judged, or ""
+  std::string file;         // the file that is being judged, or ""
+  bool takesValues = false; // whether --dim and --param are options of this tool
   operator astra_diag *() { return &diag; }
   void operator()(astra_status s);
 };
