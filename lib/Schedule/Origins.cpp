@@ -15,7 +15,8 @@ static constexpr size_t mostNames = 8;
 template <class Names> static Origin firstOf(const Names &names) {
   Origin o;
   o.count = names.size();
-  for (const std::string &name : llvm::make_range(names.begin(), std::next(names.begin(), std::min(names.size(), mostNames))))
+  for (const std::string &name :
+       llvm::make_range(names.begin(), std::next(names.begin(), std::min(names.size(), mostNames))))
     o.names.push_back(name);
   return o;
 }
