@@ -137,8 +137,9 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   Context &c = m.ctx();
   Builder b(c);
   const Entry *main = m.entry("main"), *behaviour = m.entry("forward");
-  if (!main || m.entries.size() > 1 + (behaviour != nullptr))
-    return fail("expected an entry main, and none but forward beside it");
+  const Entry *batchNorm = m.entry("batch_norm"); // stays as it is
+  if (!main || m.entries.size() > 1u + (behaviour != nullptr) + (batchNorm != nullptr))
+    return fail("expected an entry main, and none but forward and batch_norm beside it");
   const Entry &source = behaviour ? *behaviour : *main;
   auto output =
       llvm::find_if(source.outputs, [&](const Value &v) { return options.output.empty() || v.name == options.output; });

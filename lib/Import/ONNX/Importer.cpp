@@ -354,6 +354,17 @@ void Importer::noteMergedParams() {
   }
 }
 
+/// The least of the numbers of values that batch norms take statistics from, where it may be one; else null. A number
+/// that depends on data is left out: it is not known before the model has run.
+static UOpRef leastCount(Context &c, llvm::ArrayRef<UOpRef> counts) {
+  UOpRef least = nullptr;
+  for (UOpRef count : counts) {
+    if (count->lo > 1 || llvm::any_of(topoSort({count}), [](UOpRef n) { return n->is(Op::Extent); })) continue;
+    least = least ? idxMin(c, least, count) : count;
+  }
+  return least;
+}
+
 /// The graph once more, as training sees it.
 void Importer::addForward() {
   Shared::Training &t = lowering.shared.training;
@@ -390,6 +401,9 @@ void Importer::addForward() {
     UOpRef next = b.random(t.key, b.bits(DType::U32, ~0u), {b.idx(1)});
     module.entries[1].updates.push_back({t.key->str.str(), b.reshape(next, {})});
   }
+  if (UOpRef least = leastCount(module.ctx(), t.counts))
+    module.entries.push_back(
+        {"batch_norm", module.entries[0].inputs, {{"values", b.fromIndex(least, DType::I64)}}, {}});
   replaceLeaves(module, states);
 }
 

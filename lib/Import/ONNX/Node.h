@@ -36,6 +36,7 @@ struct Shared {
     bool on = false;
     UOpRef key = nullptr;                           // the state of random numbers, once a node has asked for it
     std::vector<std::pair<UOpRef, UOpRef>> running; // parameters, and what they become
+    std::vector<UOpRef> counts;                     // of values that batch norms take the statistics of a channel from
   } training;                                       // of the second entry (ImportOptions)
   std::vector<Param> params; // of every initializer; those that nothing reads are dropped at the end
   llvm::StringSet<> scalars; // parameters of rank 0

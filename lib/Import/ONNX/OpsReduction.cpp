@@ -184,14 +184,15 @@ void batchNormalization(Node &n) {
     Ints axes;
     for (unsigned axis = 0; axis < x->rank(); ++axis)
       if (spatial ? axis != 1 : axis == 0) axes.push_back(axis);
+    UOpRef count = n.c.index(1); // of values of a channel
+    for (int64_t axis : axes) count = idxMul(n.c, count, x->shape[axis]);
+    if (t) t->counts.push_back(count);
     UOpRef m = mean(n, x, axes), centred = n.bin(Op::Sub, x, m);
     UOpRef variance = mean(n, n.bin(Op::Mul, centred, centred), axes);
     for (unsigned i = 0; t && i < 2; ++i) {
       UOpRef running = n.in(3 + i), now = n.squeeze(i ? variance : m, axes);
       if (!running || !running->is(Op::Param) || n.failed()) continue;
       if (i) { // of a sample: n / (n - 1)
-        UOpRef count = n.c.index(1);
-        for (int64_t axis : axes) count = idxMul(n.c, count, x->shape[axis]);
         UOpRef less = idxMax(n.c, idxSub(n.c, count, n.c.index(1)), n.c.index(1));
         now = n.bin(Op::Mul, now, n.bin(Op::Div, n.fromIndex(count, x->dtype), n.fromIndex(less, x->dtype)));
       }
