@@ -5,7 +5,7 @@ Takes:    a build folder; examples/digits (its held-out images are trained on he
 Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
 Keeps:    equality of bytes everywhere. The order of the rows is computed here once more, from what docs/training.md says.
 
-    build/venv/bin/python test/training/train_tool.py [--aarch64 build/aarch64/astra-train/astra-train]
+    build/venv/bin/python test/training/train_tool.py [--aarch64 build/aarch64/astra-train/astra-train] [TEST ...]
 """
 
 import argparse
@@ -300,6 +300,134 @@ def kinds_of_files():
                  "image=fortran.npy,target=d.safetensors:labels"):  # fmt: skip
         trained(data=data)
         expect(files("w.safetensors") == first, f"{data}: other bytes")
+
+
+def other_forms():
+    """f64, axes of extent 1 and text are taken with a note, and give the bytes of what they stand for."""
+    x, y = np.load("x.npy"), np.load("y.npy").astype(np.int64)
+    trained()
+    first = files("w.safetensors")
+    np.save("wide.npy", x.astype(np.float64))
+    np.save("three.npy", x[:, 0])
+    np.save("column.npy", y[:, None])
+    flat = x.reshape(ROWS, 64)
+    np.savetxt("x.csv", flat, delimiter=",", fmt="%.9g", newline="\r\n")
+    np.savetxt("named.csv", flat, delimiter=", ", fmt='"%.9g"', header=",".join(f'"a ""{k}"", b"' for k in range(64)), comments="")
+    np.savetxt("y.csv", y, delimiter=",")  # 3.000000000000000000e+00
+    for data, notes in (("image=wide.npy,target=y.npy", ["wide.npy: f64, rounded to f32, which input image is"]),
+                        ("image=three.npy,target=column.npy", ["three.npy: f32[260, 8, 8], taken as f32[260, 1, 8, 8] for input image",
+                                                               "column.npy: i64[260, 1], taken as i64[260] for input target"]),
+                        ("image=x.csv,target=y.csv", ["x.csv: f32[260, 64], taken as f32[260, 1, 8, 8] for input image", "y.csv: i64[260, 1], taken as i64[260]"]),
+                        ("image=named.csv,target=y.npy", ['named.csv: its first line, \'"a ""0"", b","a ', "named.csv: f32[260, 64], taken as"])):  # fmt: skip
+        done = trained(data=data)
+        lines = [line for line in done.stderr.split("\n") if line]
+        expect(len(lines) == len(notes) and all(f"astra-train: note: {note}" in done.stderr for note in notes), f"{data}: {done.stderr}")
+        expect(files("w.safetensors") == first, f"{data}: other bytes")
+    # A number is rounded once: in the middle of two f32, and a little above by less than f64 tells.
+    Path("line.uop").write_text(LINE % "0.0")
+    done = tool("astra-compile", "line.uop", "-o", "line.astra", "--train", "--loss=mse", "--optimizer=sgd(lr=0)", "--freeze=mask")
+    expect(done.returncode == 0, done.stderr)
+    Path("lx.csv").write_text("1.000000059604644775390625000000000000000001,+2,-3e-2,1e-46\n")
+    np.save("lx.npy", np.array([[1 + 2**-23, 2, -0.03, 0]], np.float32))
+    Path("lt.csv").write_text("16777217,0,0,inf\n")
+    np.save("lt.npy", np.array([[16777216, 0, 0, np.inf]], np.float32))
+    said = []
+    for kind in ("csv", "npy"):
+        done = train("--log=line.csv", "--checkpoint-every=1", bundle="line.astra", data=f"x=lx.{kind},target=lt.{kind}", batch=1, epochs=1, out="line.safetensors")
+        said.append((done.returncode, done.stdout, done.stderr))
+    expect(said[0] == said[1] and said[0][0] == 1 and "the loss is infinite" in said[0][2], str(said))
+    Path("lt.csv").write_text("16777217,0,0,0\n")
+    np.save("lt.npy", np.array([[16777216, 0, 0, 0]], np.float32))
+    sums = []
+    for kind in ("csv", "npy"):
+        trained("--checkpoint-every=1", bundle="line.astra", data=f"x=lx.{kind},target=lt.{kind}", batch=1, epochs=1, out="line.safetensors")
+        sums.append(safetensors_file.read("line.ckpt.safetensors")[1]["data_checksum"])
+    expect(sums[0] == sums[1], "text is read as other bits")
+
+
+def mean_of_an_epoch():
+    """The line of an epoch is the mean over its rows, also where the run was stopped within."""
+    done = trained("--log=run.csv", "--checkpoint-every=2", batch=60, epochs=2)
+    rows = list(csv.DictReader(open("run.csv")))
+    sizes = [60] * (ROWS // 60) + [ROWS % 60]
+    lines = []
+    for epoch in (1, 2):
+        losses = [float(r["loss"]) for r in rows if r["epoch"] == str(epoch)]
+        lines.append(f"epoch {epoch}/2, loss {sum(v * n for v, n in zip(losses, sizes)) / ROWS:.6g}")
+    expect(done.stdout.split("\n")[:-1] == lines, f"{done.stdout}, expected {lines}")
+    # Stopped by the kill of a run that has written the checkpoint of step 4 of 5, and gone on.
+    whole = files("w.safetensors")
+    command = [str(BUILD / "bin/astra-train"), "m.astra", f"--data={DATA}", "--batch=60", "--epochs=100000", "--checkpoint-every=4", "--out=w.safetensors"]
+    os.remove("w.ckpt.safetensors")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not os.path.exists("w.ckpt.safetensors"):
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    _, metadata = safetensors_file.read("w.ckpt.safetensors")
+    epoch, step = int(metadata["epoch"]), int(metadata["step"])
+    done = trained("--resume=w.ckpt.safetensors", batch=None, epochs=epoch + 1)
+    expect(metadata["loss_rows"] == str(min(60 * step, ROWS)), str(metadata))
+    resumed = done.stdout.split("\n")[:-1]
+    done = trained(batch=60, epochs=epoch + 1)
+    expect(resumed == done.stdout.split("\n")[-3:-1], f"{resumed}, without a stop {done.stdout}")
+    expect(epoch != 1 or files("w.safetensors") == whole, "other bytes")
+
+
+def one_run_an_output():
+    """A second run with an output of one that is going on is refused; when it has ended or was killed, it is not."""
+    words = [f"--data={DATA}", "--batch=8", "--epochs=1000000", "--log=long.csv", "--checkpoint-every=1", "--out=long.safetensors"]
+    os.makedirs("far", exist_ok=True)
+    if not os.path.lexists("near"):
+        os.symlink("far", "near")
+    first = subprocess.Popen([str(BUILD / "bin/astra-train"), "m.astra", *words, "--checkpoint=far/c.safetensors"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        while not os.path.exists("far/c.safetensors"):
+            expect(first.poll() is None, "the run has ended")
+            time.sleep(0.01)
+        trained("--log=short.csv", epochs=1)  # other outputs
+        sentence = f"%s: process {first.pid} is writing it: wait until it ends, or give another name"
+        for options, more, path in ((dict(out="long.safetensors"), [], "long.safetensors"), (dict(out="./far/../long.csv"), [], "./far/../long.csv"),
+                                    (dict(), ["--log=long.csv"], "long.csv"), (dict(), ["--log=long.safetensors"], "long.safetensors"),
+                                    (dict(), ["--checkpoint-every=1", "--checkpoint=near/c.safetensors", "--resume=near/c.safetensors"], "near/c.safetensors")):  # fmt: skip
+            done = train(*more, **options)
+            expect(done.returncode == 1 and sentence % path in done.stderr, f"{path}: exit {done.returncode}: {done.stderr}")
+    finally:
+        first.kill()
+        first.communicate()
+    expect(os.path.exists("long.csv.lock"), "the killed run has left no lock to take over")
+    trained("--log=long.csv", "--checkpoint-every=40", "--checkpoint=near/c.safetensors", out="long.safetensors", epochs=1)
+    expect(not [n for n in os.listdir() + os.listdir("far") if n.endswith(".lock") and n[0] in "cl"], "a lock is left")
+    trained("--log=/dev/null", epochs=1)  # which every run may write
+    with open("said.csv", "w") as said:
+        trained("--log=/dev/fd/%d" % said.fileno(), epochs=1, pass_fds=[said.fileno()])
+    expect(Path("said.csv").read_text().startswith("step,epoch,"), "the log went elsewhere")
+
+
+def one_row_under_batch_norm():
+    """The statistics of one value: a warning, where a channel has no other values."""
+
+    def bundle(shape, name):
+        node = onnx.helper.make_node
+        tensor = lambda name, value: onnx.numpy_helper.from_array(np.full(3, value, np.float32), name)
+        info = lambda name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        graph = onnx.helper.make_graph([node("BatchNormalization", ["x", "scale", "bias", "mean", "var"], ["y"], "norm")], "g", [info("x")], [info("y")],
+                                       [tensor("scale", 1), tensor("bias", 0), tensor("mean", 0), tensor("var", 1)])  # fmt: skip
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), "norm.onnx")
+        done = tool("astra-compile", "norm.onnx", "-o", name, "--dim=n=1..8", "--train", "--loss=mse", "--optimizer=sgd(lr=0.1)")
+        expect(done.returncode == 0, done.stderr)
+
+    bundle(["n", 3], "rows.astra")
+    bundle(["n", 3, 2], "maps.astra")
+    np.save("nx.npy", np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32))
+    np.save("mx.npy", np.random.default_rng(0).standard_normal((9, 3, 2)).astype(np.float32))
+    why = ": batch norm takes the statistics of a channel from one value there"
+    for batch, words, sentence in ((4, [], f"warning: the last batch of --data has 1 of 9 rows{why}"), (1, [], f"warning: --batch=1{why}"),
+                                   (4, ["--drop-last"], ""), (3, [], ""), (5, [], "")):  # fmt: skip
+        done = trained(*words, bundle="rows.astra", data="x=nx.npy,target=nx.npy", batch=batch, epochs=1)
+        expect(sentence in done.stderr and (sentence or not done.stderr), f"batch {batch}: {done.stderr}")
+        done = trained(*words, bundle="maps.astra", data="x=mx.npy,target=mx.npy", batch=batch, epochs=1)
+        expect(not done.stderr, f"maps, batch {batch}: {done.stderr}")
 
 
 def last_batch():
@@ -681,7 +809,12 @@ def bad_data():
     save("short.npy", y[:-1])
     save("flat.npy", x.reshape(ROWS, 64))
     save("wide.npy", np.zeros((ROWS, 1, 8, 9), np.float32))
-    save("double.npy", x.astype(np.float64))
+    double = x.astype(np.float64)
+    double[1, 0, 0, 0] = 1e300
+    save("double.npy", double)
+    save("half.npy", x.astype(np.float16))
+    for name, text in (("cells", "1,2\n3,x\n"), ("lines", "a,b,c\n1,2,3\n\n4,5\n"), ("narrow", "1,2,3\n4,5,6\n"), ("part", "2.5\n"), ("empty", "only,names\n")):
+        Path(name + ".csv").write_text(text)
     hole = x.copy()
     hole[17, 0, 3, 3] = np.nan
     save("hole.npy", hole)
@@ -707,7 +840,13 @@ def bad_data():
         ("image=x.npy,target=short.npy", 1, "short.npy has 259 rows for target, and x.npy has 260 for image"),
         ("image=flat.npy,target=y.npy", 1, "flat.npy: is f32[260, 64]; a batch of input image is f32[4..64, 1, 8, 8]"),
         ("image=wide.npy,target=y.npy", 1, "wide.npy: is f32[260, 1, 8, 9]"),
-        ("image=double.npy,target=y.npy", 1, "double.npy: is f64[260, 1, 8, 8]"),
+        ("image=double.npy,target=y.npy", 1, "double.npy: element 64 is 1e+300, which is beyond f32"),
+        ("image=half.npy,target=y.npy", 1, "half.npy: is f16[260, 1, 8, 8]"),
+        ("image=cells.csv,target=y.npy", 1, "cells.csv: line 2, cell 2: 'x' is no number that f32 holds; cells stand between commas"),
+        ("image=lines.csv,target=y.npy", 1, "lines.csv: line 4 has 2 cells, those before have 3"),
+        ("image=narrow.csv,target=y.npy", 1, "narrow.csv: is f32[2, 3]; a batch of input image is f32[4..64, 1, 8, 8]"),
+        ("image=x.npy,target=part.csv", 1, "part.csv: line 1, cell 1: '2.5' is no number that i64 holds"),
+        ("image=empty.csv,target=y.npy", 1, "empty.csv: is f32[0, 0]"),
         ("image=hole.npy,target=y.npy", 1, "hole.npy: row 17 (from 0) has a NaN"),
         ("image=x.npy,target=ten.npy", 1, "ten.npy: row 123 (from 0) is of class 10; the loss takes 0 to 9"),
         ("image=x.npy,target=negative.npy", 1, "negative.npy: row 123 (from 0) is of class -1"),
@@ -942,11 +1081,14 @@ def other_refusals():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--aarch64", type=lambda p: str(Path(p).resolve()), help="an astra-train for aarch64")
-    aarch64 = parser.parse_args().aarch64
-    tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, last_batch, killed_and_resumed,
+    parser.add_argument("tests", nargs="*", help="names of tests: only these")
+    arguments = parser.parse_args()
+    aarch64 = arguments.aarch64
+    tests = [one_epoch_by_hand, log_contents, inference_bits, seeds, key_of_dropout, sequences, kinds_of_files, other_forms, mean_of_an_epoch, one_run_an_output, one_row_under_batch_norm, last_batch, killed_and_resumed,
              every_step_resumed, more_epochs, full_disk, not_a_number, state_that_breaks, states_that_are_written, outputs_are_no_inputs, malformed_weights, weights_to_begin_with, compile_refuses,
              bad_data, drawn_weights, weights_of_no_role, resumed_otherwise, other_refusals]  # fmt: skip
     named = [(t.__name__, t) for t in tests] + [("levels_and_threads", lambda: levels_and_threads(aarch64)), ("default_weights", lambda: default_weights(aarch64)), ("gpus", gpus)]
+    named = [(name, test) for name, test in named if not arguments.tests or name in arguments.tests]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare(aarch64)

@@ -5,6 +5,7 @@
 // Keeps:    a checkpoint replaces the one before when it is whole and on the disk.
 #include "Trainer.h"
 #include <algorithm>
+#include <charconv>
 
 using namespace astra::tool;
 using std::string;
@@ -20,6 +21,21 @@ int64_t numberOf(const Safetensors &file, const string &key, const string &path)
     throw Refusal{Failure,
                   path + ": its metadata '" + key + "' is missing or no number: it is no checkpoint of astra-train"};
   return v;
+}
+
+double realOf(const Safetensors &file, const string &key, const string &path) {
+  double v;
+  auto at = file.metadata.find(key);
+  const char *end = at == file.metadata.end() ? nullptr : at->second.data() + at->second.size();
+  if (!end || std::from_chars(at->second.data(), end, v).ptr != end)
+    throw Refusal{Failure,
+                  path + ": its metadata '" + key + "' is missing or no number: it is no checkpoint of astra-train"};
+  return v;
+}
+
+string shortest(double v) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, v).ptr};
 }
 
 } // namespace
@@ -82,6 +98,10 @@ void Trainer::resume(const Safetensors &file) {
     throw Refusal{Usage, s.resume + " is of epoch " + std::to_string(epoch) +
                              ", and --epochs=" + std::to_string(s.epochs) + " ends before it"};
   setStates(file, s.resume, false);
+  if (done && file.metadata.count("loss_rows")) { // the mean of an epoch that goes on is that of all of its steps
+    lossSum = realOf(file, "loss_sum", s.resume);
+    lossRows = numberOf(file, "loss_rows", s.resume);
+  }
   if (s.log.empty()) return;
   auto sum = file.metadata.find("log_checksum");
   log.resume(s.log, uint64_t(numberOf(file, "log_bytes", s.resume)), sum == file.metadata.end() ? "" : sum->second);
@@ -108,6 +128,7 @@ void Trainer::writeCheckpoint() {
   for (const Fact &f : facts()) m[f.key] = f.value;
   m["epoch"] = std::to_string(epoch), m["step"] = std::to_string(done);
   m["log_bytes"] = std::to_string(log.bytes()), m["log_checksum"] = log.sum();
+  m["loss_sum"] = shortest(lossSum), m["loss_rows"] = std::to_string(lossRows);
   write(checkpointPath(s), false, m);
   wroteCheckpoint = true;
 }

@@ -3,7 +3,10 @@
 // Gives:    see Data.h.
 #include "Data.h"
 #include "Arrays.h"
+#include "Csv.h"
+#include "Integers.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -23,9 +26,6 @@ string extents(const astra_tensor_info &t) {
   return out + "]";
 }
 
-bool isInteger(int32_t dtype) { return dtype >= ASTRA_I8 && dtype <= ASTRA_U64; }
-bool isSigned(int32_t dtype) { return dtype <= ASTRA_I64; }
-
 /// An element of an integer type; above 2^63 as what `big` says.
 int64_t integerAt(const uint8_t *p, int32_t dtype, bool &big) {
   uint64_t v = 0;
@@ -33,13 +33,6 @@ int64_t integerAt(const uint8_t *p, int32_t dtype, bool &big) {
   std::memcpy(&v, p, bytes);
   big = dtype == ASTRA_U64 && v >> 63;
   return isSigned(dtype) ? int64_t(v << shift) >> shift : int64_t(v);
-}
-
-bool fits(int64_t v, bool big, int32_t dtype) {
-  unsigned bits = astra_dtype_bits(dtype);
-  if (big) return dtype == ASTRA_U64;
-  if (!isSigned(dtype)) return v >= 0 && (bits == 64 || uint64_t(v) >> bits == 0);
-  return bits == 64 || (v >= -(int64_t(1) << (bits - 1)) && v < int64_t(1) << (bits - 1));
 }
 
 /// Integers of another width: all of them, or a sentence about the first that does not fit.
@@ -60,6 +53,52 @@ string convert(Npy &a, int32_t wanted) {
   return "";
 }
 
+/// Floats of another width, each rounded once: all of them, or a sentence about the first that is beyond the type.
+template <class From, class To> string convertFloats(Npy &a, int32_t wanted) {
+  uint64_t count = a.data.size() / sizeof(From);
+  std::vector<uint8_t> out(count * sizeof(To));
+  for (uint64_t i = 0; i < count; ++i) {
+    From v;
+    std::memcpy(&v, a.data.data() + i * sizeof v, sizeof v);
+    To w = To(v);
+    if (std::isinf(w) && !std::isinf(v)) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", double(v));
+      return "element " + std::to_string(i) + " is " + text + ", which is beyond " + astra_dtype_name(wanted);
+    }
+    std::memcpy(out.data() + i * sizeof w, &w, sizeof w);
+  }
+  a.data = std::move(out);
+  a.dtype = wanted;
+  return "";
+}
+
+/// The rows of a table that are as long as the input's rows have elements.
+void fold(Npy &a, const astra_tensor_info &wanted) {
+  int64_t elements = 1;
+  std::vector<int64_t> shape{a.shape[0]};
+  for (int32_t i = 1; i < wanted.ndim; ++i) {
+    if (wanted.lower[i] != wanted.upper[i] || __builtin_mul_overflow(elements, wanted.lower[i], &elements)) return;
+    shape.push_back(wanted.lower[i]);
+  }
+  if (elements == a.shape[1]) a.shape = shape;
+}
+
+/// Rows that differ from the input's in axes of extent 1 alone: [n] for [n, 1], [n, 1] for [n].
+void alignOnes(Npy &a, const astra_tensor_info &wanted) {
+  int64_t more = int64_t(wanted.ndim) - int64_t(a.shape.size()), ones = 0;
+  if (a.shape.empty() || more == 0) return;
+  if (more < 0) {
+    for (size_t i = 1; i < a.shape.size(); ++i) ones += a.shape[i] == 1;
+    if (ones == -more) a.shape.erase(std::remove(a.shape.begin() + 1, a.shape.end(), 1), a.shape.end());
+    return;
+  }
+  auto isOne = [&](int32_t i) { return wanted.lower[i] == 1 && wanted.upper[i] == 1; };
+  for (int32_t i = 1; i < wanted.ndim; ++i) ones += isOne(i);
+  for (int32_t i = 1; ones == more && i < wanted.ndim; ++i)
+    if (isOne(i)) a.shape.insert(a.shape.begin() + i, 1);
+}
+
 /// Column-major as row-major.
 void makeRowMajor(Npy &a) {
   size_t rank = a.shape.size(), bytes = astra_dtype_bits(a.dtype) / 8;
@@ -76,21 +115,33 @@ void makeRowMajor(Npy &a) {
   a.fortranOrder = false;
 }
 
-/// The array as the input wants it, or what is wrong with it.
-string adapt(Npy &a, const astra_tensor_info &wanted) {
-  string error;
+/// The array as the input wants it, or what is wrong with it. `notes`: what was done to it.
+string adapt(Npy &a, bool isTable, const astra_tensor_info &wanted, std::vector<string> &notes) {
+  string error, input = "input " + string(wanted.name);
   if (astra_dtype_bits(wanted.dtype) < 8)
-    return "input " + string(wanted.name) + " is of less than a byte an element, which rows are not gathered of";
+    return input + " is of less than a byte an element, which rows are not gathered of";
   if (!adopt(a, wanted.dtype, error)) return error;
-  if (a.dtype != wanted.dtype && isInteger(a.dtype) && isInteger(wanted.dtype))
-    if (error = convert(a, wanted.dtype); !error.empty()) return error;
+  if (a.fortranOrder) makeRowMajor(a);
+  const string found = typeText(a.dtype, a.shape);
+  if (a.dtype != wanted.dtype && isInteger(a.dtype) && isInteger(wanted.dtype)) error = convert(a, wanted.dtype);
+  if (a.dtype == ASTRA_F64 && wanted.dtype == ASTRA_F32) {
+    error = convertFloats<double, float>(a, wanted.dtype);
+    notes.push_back("f64, rounded to f32, which " + input + " is");
+  } else if (a.dtype == ASTRA_F32 && wanted.dtype == ASTRA_F64) {
+    error = convertFloats<float, double>(a, wanted.dtype);
+    notes.push_back("f32, as f64, which " + input + " is");
+  }
+  if (!error.empty()) return error;
+  const std::vector<int64_t> shape = a.shape;
+  if (isTable) fold(a, wanted);
+  alignOnes(a, wanted);
   bool good = a.dtype == wanted.dtype && int32_t(a.shape.size()) == wanted.ndim;
   for (int32_t i = 1; good && i < wanted.ndim; ++i)
     good = a.shape[i] >= wanted.lower[i] && a.shape[i] <= wanted.upper[i];
   if (!good)
-    return "is " + typeText(a.dtype, a.shape) + "; a batch of input " + wanted.name + " is " + extents(wanted) +
-           ", and a file has any number of rows";
-  if (a.fortranOrder) makeRowMajor(a);
+    return "is " + found + "; a batch of " + input + " is " + extents(wanted) + ", and a file has any number of rows";
+  if (a.shape != shape)
+    notes.push_back(typeText(a.dtype, shape) + ", taken as " + typeText(a.dtype, a.shape) + " for " + input);
   if (uint64_t at = firstNaN(a.data.data(), a.data.size(), a.dtype); at < a.data.size())
     return "row " + std::to_string(at / (a.data.size() / uint64_t(a.shape[0]))) +
            " (from 0) has a NaN: nothing is learned from one";
@@ -176,8 +227,14 @@ void Data::load(const std::vector<string> &places, const string &option, const a
       throw Refusal{Unsupported, "input '" + string(wanted.name) + "' of " + info.name +
                                      " is a scalar: it has no axis that counts rows"};
     Npy a;
-    if (!readArray(place, wanted.name, a, error)) throw Refusal{Failure, error};
-    if (error = adapt(a, wanted); !error.empty()) throw Refusal{Failure, place + ": " + error};
+    string header;
+    std::vector<string> done;
+    bool isTable = isCsv(place);
+    if (!(isTable ? readCsv(place, wanted.dtype, a, header, error) : readArray(place, wanted.name, a, error)))
+      throw Refusal{Failure, error};
+    if (!header.empty()) done.push_back("its first line, '" + header.substr(0, 60) + "', is a header");
+    if (error = adapt(a, isTable, wanted, done); !error.empty()) throw Refusal{Failure, place + ": " + error};
+    for (const string &text : done) said.push_back(place + ": " + text);
     if (!list.empty() && a.shape[0] != count)
       throw Refusal{Failure, place + " has " + std::to_string(a.shape[0]) + " rows for " + wanted.name + ", and " +
                                  list[0].place + " has " + std::to_string(count) + " for " + list[0].name +

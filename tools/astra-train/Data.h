@@ -1,8 +1,9 @@
 //===- Data.h: rows to train on ------------------------------------------------===//
 // Takes:    an entry, and for each of its inputs an array in a file, whose first axis counts rows.
 // Gives:    the arrays as the entry wants them, rows gathered into a batch, a checksum.
-// Keeps:    values: integers may change their width where all of them fit, nothing else is converted. A NaN, a shape
-//           that does not fit, arrays of different length are refused.
+// Keeps:    values: integers may change their width where all of them fit, f64 is rounded to f32 with a note, nothing
+//           else is converted. Axes of extent 1 may be there or not, with a note. A NaN, a shape that does not fit,
+//           arrays of different length are refused.
 // Does not: choose rows.
 #pragma once
 #include "Host.h"
@@ -31,6 +32,8 @@ public:
   /// `places`: "INPUT=FILE", or one file of several arrays. `option` is what they came with, for sentences. Throws a
   /// Refusal.
   void load(const std::vector<std::string> &places, const std::string &option, const astra_entry *entry);
+  /// What was done to the arrays that the user may not expect, a sentence each.
+  const std::vector<std::string> &notes() const { return said; }
   int64_t rows() const { return count; }
   const std::vector<Column> &columns() const { return list; } // in the order of the entry's inputs
   const Column *find(const std::string &name) const;
@@ -43,6 +46,7 @@ public:
 private:
   int64_t count = 0;
   std::vector<Column> list;
+  std::vector<std::string> said;
 };
 
 } // namespace astra::tool

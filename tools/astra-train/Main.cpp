@@ -18,8 +18,10 @@ static Program describe(TrainSettings &s) {
   p.description =
       "Calls train_step of a bundle that astra-compile --train has made on batches of rows, in an order that the seed "
       "and the number of the epoch decide, and writes the weights. An array's first axis counts its rows. It lies in a "
-      ".npy file, or under a name in a .npz or .safetensors file (FILE.npz:NAME; the input's name if none is given). "
-      "Integers may be of another width than the input's if they fit. The bytes of the weights and of the log are the "
+      ".npy file, as numbers between commas in a .csv file, or under a name in a .npz or .safetensors file "
+      "(FILE.npz:NAME; the input's name if none is given). Integers may be of another width than the input's if they "
+      "fit; f64 is rounded to f32 and axes of extent 1 are added or left out, with a note. The bytes of the weights "
+      "and of the log are the "
       "same on every CPU, with any number of threads, and if the run is stopped and resumed. The last batch of an "
       "epoch "
       "has the rows that are left.";

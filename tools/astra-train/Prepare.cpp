@@ -1,19 +1,33 @@
 //===- Prepare.cpp: what is judged before the first step -------------------------===//
 // Takes:    a bundle, data, weights, as the user gave them.
 // Gives:    a session and calls that fit together, or a Refusal.
-// Keeps:    no file is written here.
+// Keeps:    no file is written here but the locks of those that will be.
 #include "OutputFile.h"
 #include "Trainer.h"
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 using namespace astra::tool;
 using std::string;
 
+/// A line on stderr.
+void Trainer::say(const string &text) {
+  progress.clear();
+  std::fprintf(stderr, "astra-train: %s\n", text.c_str());
+}
+
 /// Null if there is none.
 const astra_entry *Trainer::entry(const char *name) {
   const astra_entry *e = nullptr;
   return astra_bundle_find_entry(h.bundle, name, &e, nullptr) == ASTRA_OK ? e : nullptr;
+}
+
+/// Before anything that a run beside this one may be writing is read.
+void Trainer::lock() {
+  string error;
+  for (const string &path : {s.out, s.log, s.every ? checkpointPath(s) : string()})
+    if (!path.empty() && !locks.take(path, error)) throw Refusal{Failure, error};
 }
 
 void Trainer::open() {
@@ -107,11 +121,14 @@ void Trainer::load() {
   data.load(s.data, "--data", trainStep);
   checkBatch(data, "--data", trainStep, true);
   checkTargets(data);
+  checkStatistics();
   if (!s.eval.empty()) {
     evalData.load(s.eval, "--eval", eval);
     checkBatch(evalData, "--eval", eval, false);
     checkTargets(evalData);
   }
+  for (const Data *d : {&data, &evalData})
+    for (const string &text : d->notes()) say("note: " + text);
   perEpoch = data.rows() / batch + (data.rows() % batch && !s.dropLast);
   Safetensors weights;
   string error;
@@ -126,6 +143,42 @@ void Trainer::load() {
     OutputFile file;
     if (!file.open(path, error)) throw Refusal{Failure, error};
   }
+}
+
+/// The bundle's entry `batch_norm` says of how many values the statistics of a channel are, of so many rows. Those of
+/// one say nothing of it: what is normalized is 0, and no gradient passes.
+void Trainer::checkStatistics() {
+  const astra_entry *e = entry("batch_norm");
+  astra_entry_info info = ASTRA_INIT(astra_entry_info);
+  if (!e) return;
+  check(astra_entry_get_info(e, &info));
+  std::vector<const Column *> columns;
+  for (uint32_t i = 0; i < info.num_inputs; ++i) {
+    astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
+    check(astra_entry_get_input(e, i, &t));
+    columns.push_back(data.find(t.name));
+    if (!columns.back()) return; // an entry of this name for something else
+  }
+  BatchCall call(h, e, columns, std::min(batch, data.rows()));
+  size_t values = call.find("values");
+  if (values == call.numOutputs() || call.bytes(values) != sizeof(int64_t)) return;
+  auto judge = [&](int64_t rows, const string &what) {
+    call(rows);
+    int64_t count;
+    std::memcpy(&count, call.data(values), sizeof count);
+    if (count < 2)
+      say("warning: " + what +
+          ": batch norm takes the statistics of a channel from one value there, so it gives its "
+          "bias alone and what feeds it learns nothing: give " +
+          (data.rows() < batch                      ? "more rows"
+           : s.dropLast || data.rows() % batch == 0 ? "a larger --batch"
+                                                    : "--drop-last or another --batch"));
+  };
+  int64_t rest = s.dropLast ? 0 : data.rows() % batch;
+  if (data.rows() >= batch) judge(batch, "--batch=" + std::to_string(batch));
+  if (rest)
+    judge(rest,
+          "the last batch of --data has " + std::to_string(rest) + " of " + std::to_string(data.rows()) + " rows");
 }
 
 /// The bundle's entry `check` says which targets the loss does not take.

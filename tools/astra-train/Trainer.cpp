@@ -14,6 +14,7 @@ using std::string;
 static constexpr const char *kAdvice = "compile with --taps='.*' and give --find-nan";
 
 void Trainer::run() {
+  lock();
   open();
   Safetensors checkpoint;
   if (!s.resume.empty()) checkpoint = openCheckpoint();
@@ -32,6 +33,7 @@ void Trainer::run() {
   for (; epoch <= s.epochs; ++epoch, done = 0) {
     trainEpoch();
     evaluate();
+    lossSum = 0, lossRows = 0;
   }
   log.flush();
   if (s.every) writeCheckpoint(); // from which a run of more epochs goes on
@@ -54,6 +56,7 @@ void Trainer::step(int64_t first, int64_t rows) {
   (*stepCall)(rows);
   ++done;
   rowsDone += rows;
+  lossSum += stepCall->number(loss) * double(rows), lossRows += rows;
   if (log.isOpen()) {
     log.add(number());
     log.add(epoch);
@@ -72,7 +75,7 @@ void Trainer::add(const BatchCall &call, size_t output) {
   call.info(output).dtype == ASTRA_F32 ? log.add(float(v)) : log.add(v);
 }
 
-/// Means over all rows of what eval says of batches.
+/// Means over all rows: of the losses of the epoch's steps, and of what eval says of batches.
 void Trainer::evaluate() {
   string line = "epoch " + std::to_string(epoch) + "/" + std::to_string(s.epochs);
   char text[64];
@@ -80,7 +83,7 @@ void Trainer::evaluate() {
     std::snprintf(text, sizeof text, "%.6g", v);
     line += string(", ") + name + " " + text;
   };
-  say("loss", stepCall->number(loss));
+  if (lossRows) say("loss", lossSum / double(lossRows)); // no rows: a checkpoint of an epoch's end, without its sum
   if (evalCall) {
     show("evaluating", true);
     sums.assign(evalNumbers.size(), 0);

@@ -8,6 +8,7 @@
 #pragma once
 #include "BatchCall.h"
 #include "Device.h"
+#include "FileLock.h"
 #include "Log.h"
 #include "Progress.h"
 #include "Safetensors.h"
@@ -46,12 +47,15 @@ private:
   };
 
   // Prepare.cpp: what is judged before the first step.
+  void say(const std::string &text);
+  void lock();
   void open();
   const astra_entry *entry(const char *name);
   void load();
   void checkBatch(const Data &d, const std::string &option, const astra_entry *entry, bool mayDrop);
   void checkRows(const Data &d, const astra_entry *e, int64_t rows, const std::string &words);
   void checkTargets(const Data &d);
+  void checkStatistics();
   void listStates();
   void setStates(const Safetensors &from, const std::string &path, bool weightsOnly);
   void setKey();
@@ -84,6 +88,7 @@ private:
   void writeCheckpoint();
 
   const TrainSettings &s;
+  FileLock locks;             // on what the run writes
   EmulatedMachine machine{0}; // what --emulate runs on; outlives the handles
   Handles h;
   Checked check;
@@ -98,6 +103,8 @@ private:
   Log log;
   int64_t seed = 0, batch = 0, perEpoch = 0;
   int64_t epoch = 1, done = 0; // the epoch now, from 1, and how many of its steps are done
+  double lossSum = 0;          // of the epoch's steps, each times its rows
+  int64_t lossRows = 0;        // these rows
   std::vector<uint32_t> order;
   bool wroteCheckpoint = false;
   std::chrono::steady_clock::time_point began, shown;
