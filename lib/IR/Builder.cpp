@@ -1,5 +1,6 @@
 //===- Builder.cpp: making graphs from C++ ---------------------------------===//
 #include "astra/IR/Builder.h"
+#include "UsualOrder.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -111,15 +112,9 @@ UOpRef Builder::concat(ArrayRef<UOpRef> xs, int64_t axis) {
 
 UOpRef Builder::reduce(ReduceKind kind, UOpRef x, ArrayRef<int64_t> axes, bool chain) {
   if (axes.empty()) return x;
-  bool ordered = isFloat(partOf(x->dtype)) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod);
-  bool pairs = isComplex(x->dtype) && kind == ReduceKind::Prod;
-  ReduceSpec s{kind,
-               !ordered ? ReduceOrder::Exact
-               : pairs  ? ReduceOrder::Pairs
-               : chain  ? ReduceOrder::Chain
-                        : ReduceOrder::Lane64,
-               {axes.begin(), axes.end()},
-               {}};
+  ReduceOrder order = usualOrder(kind, x->dtype);
+  if (chain && order == ReduceOrder::Lane64) order = ReduceOrder::Chain;
+  ReduceSpec s{kind, order, {axes.begin(), axes.end()}, {}};
   return reduce(s, x, {});
 }
 UOpRef Builder::reduce(const ReduceSpec &spec, UOpRef x, ArrayRef<UOpRef> domainIndices) {

@@ -12,6 +12,7 @@ static bool inName(char ch) { return llvm::isAlnum(ch) || ch == '_'; }
 
 void Parser::next() {
   const char *end = text.end();
+  lastEnd = cursor;
   for (;;) { // spaces and comments
     while (cursor != end && (*cursor == ' ' || *cursor == '\n' || *cursor == '\t' || *cursor == '\r')) ++cursor;
     if (end - cursor < 2 || cursor[0] != '/' || cursor[1] != '/') break;
@@ -118,7 +119,7 @@ std::string Parser::found() const {
 }
 bool Parser::expect(StringRef mark) {
   if (accept(mark)) return true;
-  return fail("expected " + mark + (tok.is(Kind::End) ? ", found the end of the text" : ""));
+  return missing("expected " + mark + (tok.is(Kind::End) ? ", found the end of the text" : ""));
 }
 bool Parser::accept(StringRef mark) {
   if (!tok.isMark(mark)) return false;
@@ -130,13 +131,14 @@ bool Parser::acceptWord(StringRef word) {
   next();
   return true;
 }
-bool Parser::attributeFollows() const {
-  if (!tok.is(Kind::Identifier)) return false;
+bool Parser::equalsFollows() const {
   StringRef rest = StringRef(cursor, text.end() - cursor).ltrim(" \t");
   return rest.starts_with("=") && !rest.starts_with("==");
 }
+bool Parser::beginsStatement() const { return tok.is(Kind::Local) && here() != tok.at && equalsFollows(); }
+bool Parser::attributeFollows() const { return tok.is(Kind::Identifier) && equalsFollows(); }
 bool Parser::identifier(const char *what, StringRef &word) {
-  if (!tok.is(Kind::Identifier)) return fail(llvm::Twine("expected ") + what);
+  if (!tok.is(Kind::Identifier)) return missing(llvm::Twine("expected ") + what);
   word = tok.text;
   next();
   return true;
@@ -159,20 +161,20 @@ std::string Parser::unquote(StringRef raw) const {
   return out;
 }
 bool Parser::name(Kind kind, const char *what, std::string &out) {
-  if (!tok.is(kind)) return fail(llvm::Twine("expected ") + what);
+  if (!tok.is(kind)) return missing(llvm::Twine("expected ") + what);
   out = unquote(tok.text);
   if (out.empty()) return fail("an empty name");
   next();
   return true;
 }
 bool Parser::string(const char *what, std::string &out) {
-  if (!tok.is(Kind::String)) return fail(llvm::Twine("expected ") + what + " in quotes");
+  if (!tok.is(Kind::String)) return missing(llvm::Twine("expected ") + what + " in quotes");
   out = unquote(tok.text);
   next();
   return true;
 }
 bool Parser::integer(int64_t &value) {
-  const char *at = tok.at;
+  const char *at = here();
   bool negative = accept("-");
   if (!tok.is(Kind::Number)) return fail(at, "expected an integer");
   std::string digits = (negative ? "-" : "") + tok.text.str();
@@ -182,7 +184,7 @@ bool Parser::integer(int64_t &value) {
 }
 bool Parser::literalText(std::string &out) {
   out = accept("-") ? "-" : "";
-  if (!tok.is(Kind::Number) && !tok.is(Kind::Identifier)) return fail("expected a literal");
+  if (!tok.is(Kind::Number) && !tok.is(Kind::Identifier)) return missing("expected a literal");
   out += tok.text;
   next();
   return true;

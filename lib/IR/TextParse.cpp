@@ -32,6 +32,8 @@ public:
     while (!accept("}")) {
       const char *at = tok.at;
       StringRef word;
+      if (!tok.is(Kind::Identifier))
+        return fail("expected dim, require, param, state, func, entry, grad, jvp, vmap or }");
       if (!identifier("dim, require, param, state, func, entry, grad, jvp, vmap or }", word)) return false;
       bool ok = word == "dim"       ? dim()
                 : word == "require" ? equation()

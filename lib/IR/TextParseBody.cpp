@@ -2,6 +2,7 @@
 // Takes:    tokens and the scope of a body.
 // Gives:    nodes; the forms of contract, reduce and extent, all others by their row of Ops.def.
 #include "TextParser.h"
+#include "UsualOrder.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
@@ -55,7 +56,8 @@ bool Parser::lookUp(const Token &t, UOpRef &value) {
 }
 
 bool Parser::operand(UOpRef &x) {
-  if (!tok.is(Kind::Local) && !tok.is(Kind::Global)) return fail("expected a value: %name or @name");
+  if ((!tok.is(Kind::Local) && !tok.is(Kind::Global)) || beginsStatement())
+    return missing("expected a value: %name or @name");
   Token t = tok;
   next();
   if (!lookUp(t, x)) return false;
@@ -70,6 +72,7 @@ bool Parser::statement() {
   if (!expect("=")) return false;
   UOpRef value;
   Token word = tok;
+  if (beginsStatement()) return missing("expected an op");
   if (tok.is(Kind::Local) || tok.is(Kind::Global)) return operand(value) && define(name, value); // another name
   StringRef mnemonic;
   if (!identifier("an op", mnemonic)) return false;
@@ -153,6 +156,7 @@ bool Parser::fill(const Token &word, Op op, llvm::ArrayRef<Attribute> given, DTy
     if (f.kind == FieldKind::Dtype) continue;
     auto a = llvm::find_if(given, [&](const Attribute &g) { return g.name == f.name; });
     if (a == given.end()) {
+      if (op == Op::While) continue; // no carried dims
       if (!f.absent) return fail(word.at, word.text + " needs " + f.name + "=");
       if (f.kind != FieldKind::Rest) ints.push_back(*f.absent);
       continue;
@@ -174,6 +178,88 @@ bool Parser::fill(const Token &word, Op op, llvm::ArrayRef<Attribute> given, DTy
   return true;
 }
 
+bool Parser::literalFollows() const {
+  if (tok.is(Kind::Number) || tok.isMark("-")) return true;
+  bool named = tok.isWord("inf") || tok.isWord("nan") || tok.isWord("true") || tok.isWord("false");
+  return named && !attributeFollows();
+}
+
+/// Values, and where the op computes element by element of several also literals, whose places in `src` stay empty.
+bool Parser::operands(Op op, SmallVectorImpl<UOpRef> &src, std::vector<Literal> &literals) {
+  bool takesLiterals = has(op, Elementwise) && info(op).sources > 1;
+  bool begins = tok.is(Kind::Global) || (tok.is(Kind::Local) && op != Op::Const) || (takesLiterals && literalFollows());
+  if (begins) do {
+      UOpRef x = nullptr;
+      if (takesLiterals && literalFollows()) {
+        literals.push_back({src.size(), tok.at, {}});
+        if (!literalText(literals.back().text)) return false;
+      } else if (!operand(x))
+        return false;
+      src.push_back(x);
+    } while (accept(","));
+  bool another = tok.is(Kind::Global) || (tok.is(Kind::Local) && !equalsFollows());
+  return !begins || !another || fail("expected , between two values");
+}
+
+/// Each literal as a constant of the type that the op wants in its place, in the shape of the other operands.
+bool Parser::fillLiterals(const Token &word, Op op, llvm::MutableArrayRef<UOpRef> src, llvm::ArrayRef<Literal> literals,
+                          DType given) {
+  if (literals.empty()) return true;
+  auto likeResult = [&](size_t i) { return op == Op::Select ? i > 0 : op != Op::Scale2 || i == 0; };
+  UOpRef any = nullptr, like = nullptr;
+  for (size_t i = 0; i < src.size(); ++i) {
+    if (!any) any = src[i];
+    if (!like && likeResult(i)) like = src[i];
+  }
+  if (!any) return fail(literals[0].at, word.text + " of literals alone: write const for one of them");
+  for (const Literal &l : literals) {
+    DType t = !likeResult(l.place) ? (op == Op::Select ? DType::Bool : DType::I32) : like ? like->dtype : given;
+    if (t == DType::Void)
+      return fail(l.at, "no operand gives the type of " + l.text + ": write the result's type behind the statement");
+    auto bits = literalBits(t, l.text);
+    if (!bits) return fail(l.at, llvm::toString(bits.takeError()));
+    UOpRef &x = src[l.place];
+    SmallVector<UOpRef, 6> ones(any->rank(), c.index(1)), shape(any->shape.begin(), any->shape.end());
+    if (!make(l.at, x, Op::Const, {}, {int64_t(*bits)}, {}, t)) return false;
+    if (ones.empty()) continue;
+    for (auto [movement, extents] : {std::pair(Op::Reshape, &ones), std::pair(Op::Expand, &shape)}) {
+      SmallVector<UOpRef, 8> sources{x};
+      sources.append(*extents);
+      if (!make(l.at, x, movement, sources)) return false;
+    }
+  }
+  return true;
+}
+
+/// The type of the result that index= asks for, and its shape where that is wanted: one of dims that are known outside
+/// of the function.
+bool Parser::resultOf(UOpRef control, llvm::ArrayRef<Attribute> given, const char *at, DType &t,
+                      SmallVectorImpl<UOpRef> *shape) {
+  auto a = llvm::find_if(given, [](const Attribute &g) { return g.name == "index"; });
+  int64_t i;
+  if (a == given.end()) return fail(at, "proj needs index=");
+  if (control->fns.empty() || a->items.size() != 1 || StringRef(a->items[0]).getAsInteger(10, i))
+    return true; // what is wrong is said later
+  llvm::ArrayRef<UOpRef> results = control->fns.back()->src;
+  if (i < 0) return true;
+  if (size_t(i) >= results.size()) { // a carried dim
+    t = t == DType::Void ? DType::I64 : t;
+    return true;
+  }
+  UOpRef r = results[i];
+  t = t == DType::Void ? r->dtype : t;
+  if (!shape) return true;
+  if (control->op == Op::Scan && i >= control->ints[0]) shape->push_back(control->indices()[0]);
+  llvm::append_range(*shape, r->shape);
+  SmallVector<StringRef, 4> carried;
+  if (control->op == Op::While) StringRef(control->str).split(carried, ',');
+  for (UOpRef n : topoSort(r->shape))
+    if (n->op == Op::Extent || (n->op == Op::Dim && llvm::is_contained(carried, n->str)))
+      return fail(at, "the shape of result " + llvm::Twine(i) + " is known inside of the function only: write it, " +
+                          "proj %x [...] index=" + llvm::Twine(i));
+  return true;
+}
+
 bool Parser::generic(const Token &word, Op op, UOpRef &out) {
   SmallVector<UOpRef, 8> src, fns;
   if ((has(op, Control) || op == Op::WithGradient) && accept("(")) {
@@ -186,12 +272,10 @@ bool Parser::generic(const Token &word, Op op, UOpRef &out) {
     } while (accept(","));
     if (!expect(")")) return false;
   }
-  if (tok.is(Kind::Global) || (tok.is(Kind::Local) && op != Op::Const)) do {
-      UOpRef x;
-      if (!operand(x)) return false;
-      src.push_back(x);
-    } while (accept(","));
-  int groups = std::max(info(op).groups, 0);
+  std::vector<Literal> literals;
+  if (!operands(op, src, literals)) return false;
+  bool plain = (op == Op::Proj || op == Op::While) && !tok.isMark("["); // the result's shape; no carried dims
+  int groups = plain ? 0 : std::max(info(op).groups, 0);
   size_t tensors = src.size();
   for (int g = 0; g < std::max(groups, 1) && (g < groups || tok.isMark("[")); ++g) {
     const char *at = tok.at;
@@ -210,11 +294,20 @@ bool Parser::generic(const Token &word, Op op, UOpRef &out) {
   const char *at;
   if (!attributes(given) || !annotation(t, shape, at)) return false;
   bool typed = llvm::any_of(fields(op), [](const Field &f) { return f.kind == FieldKind::Dtype; });
-  if (typed && t == DType::Void) return fail("expected the result's type: " + word.text + " ... : TYPE");
+  if (op == Op::Proj && tensors == 1) {
+    SmallVector<UOpRef, 6> found;
+    DType d = t;
+    if (!resultOf(src[0], given, word.at, d, plain ? &found : nullptr)) return false;
+    src.append(found);
+    t = t == DType::Void ? d : t;
+    if (shape.empty()) llvm::append_range(shape, llvm::ArrayRef(src).drop_front(tensors));
+  }
+  if (typed && t == DType::Void) return missing("expected the result's type: " + word.text + " ... : TYPE");
+  if (!fillLiterals(word, op, src, literals, t)) return false;
   SmallVector<int64_t, 8> ints;
   std::string str;
-  DType literals = t != DType::Void ? t : tensors ? src[0]->dtype : DType::Void;
-  if (!fill(word, op, given, literals, ints, str)) return false;
+  DType elements = t != DType::Void ? t : tensors ? src[0]->dtype : DType::Void;
+  if (!fill(word, op, given, elements, ints, str)) return false;
   return make(word.at, out, op, src, ints, str, typed ? t : DType::Void, fns) && typeAfter(out, t, shape, at);
 }
 
@@ -222,7 +315,7 @@ bool Parser::extent(const Token &word, UOpRef &out) {
   UOpRef x;
   int64_t lo, hi;
   if (!operand(x)) return false;
-  if (!acceptWord("in")) return fail("expected: in LO..HI");
+  if (!acceptWord("in")) return missing("expected: in LO..HI");
   return integer(lo) && expect("..") && integer(hi) && make(word.at, out, Op::Extent, {x}, {lo, hi});
 }
 
@@ -241,6 +334,7 @@ bool Parser::reduce(const Token &word, UOpRef &out) {
     s.axes.push_back(axis);
   }
   given.erase(axes);
+  bool isOrdered = llvm::any_of(given, [](const Attribute &a) { return a.name == "order"; });
   for (const Attribute &a : given) {
     const Field *f = llvm::find_if(fields(Op::Reduce).take_front(2), [&](const Field &g) { return g.name == a.name; });
     if (f == fields(Op::Reduce).begin() + 2) return fail(a.at, "reduce has no attribute " + a.name);
@@ -252,6 +346,7 @@ bool Parser::reduce(const Token &word, UOpRef &out) {
     else
       s.order = ReduceOrder(number);
   }
+  if (!isOrdered) s.order = usualOrder(s.kind, x->dtype);
   labels.clear();
   labelOrder.clear();
   inLabels = freeLabels = true;

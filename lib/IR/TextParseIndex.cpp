@@ -45,7 +45,7 @@ bool Parser::dimDeclaration(UOpRef &d) {
   std::string dim;
   int64_t lo, hi;
   if (!name(tok.is(Kind::String) ? Kind::String : Kind::Identifier, "the name of a dim", dim)) return false;
-  if (!acceptWord("in")) return fail("expected: in LO..HI");
+  if (!acceptWord("in")) return missing("expected: in LO..HI");
   if (!integer(lo) || !expect("..") || !integer(hi) || !make(at, d, Op::Dim, {}, {lo, hi}, dim)) return false;
   auto [it, fresh] = scope.dims.try_emplace(dim, d);
   return fresh || it->second == d || fail(at, "dim " + dim + " is declared twice");
@@ -101,6 +101,7 @@ bool Parser::factor(UOpRef &x, unsigned depth) {
     x = c.index(v);
     return true;
   }
+  if (beginsStatement()) return missing("expected a symbolic integer");
   if (tok.is(Kind::Local)) {
     Token t = tok;
     next();
@@ -114,7 +115,7 @@ bool Parser::factor(UOpRef &x, unsigned depth) {
       return expect("(") && sum(x, depth + 1) && expect(",") && sum(y, depth + 1) && expect(")") &&
              make(at, x, op, {x, y});
     }
-  if (!tok.is(Kind::Identifier) && !tok.is(Kind::String)) return fail("expected a symbolic integer");
+  if (!tok.is(Kind::Identifier) && !tok.is(Kind::String)) return missing("expected a symbolic integer");
   std::string word = unquote(tok.text);
   next();
   if (inLabels && (x = label(word))) return true;
@@ -183,7 +184,7 @@ bool Parser::domain(llvm::SmallVectorImpl<AffineForm> &forms, llvm::SmallVectorI
     StringRef relation = tok.text;
     bool strict = relation == "<" || relation == ">", less = relation.starts_with("<");
     if (!tok.is(Kind::Mark) || (relation != ">=" && relation != "<=" && !strict))
-      return fail("expected one of <= < >= >");
+      return missing("expected one of <= < >= >");
     next();
     if (!sum(r, 0)) return false;
     if (less) std::swap(l, r);

@@ -50,7 +50,12 @@ public:
   }
   bool fail(const char *at, const llvm::Twine &what);
   bool fail(const llvm::Twine &what) { return fail(tok.at, what); }
-  std::string found() const; // of the token that is next: found 'word'
+  /// Where something is missing: at the token at hand, or behind the one before it where that ends its line.
+  const char *here() const { return llvm::StringRef(lastEnd, tok.at - lastEnd).contains('\n') ? lastEnd : tok.at; }
+  bool missing(const llvm::Twine &what) { return fail(here(), what); }
+  bool equalsFollows() const;   // behind the token at hand
+  bool beginsStatement() const; // %name = on a line of its own
+  std::string found() const;    // of the token that is next: found 'word'
   bool expect(llvm::StringRef mark);
   bool accept(llvm::StringRef mark);
   bool acceptWord(llvm::StringRef word);
@@ -103,6 +108,17 @@ protected:
   bool generic(const Token &word, Op op, UOpRef &out);
   bool attributes(std::vector<Attribute> &list);
   bool attribute(Attribute &a);
+  struct Literal {
+    size_t place; // among the sources
+    const char *at;
+    std::string text;
+  };
+  bool literalFollows() const;
+  bool operands(Op op, llvm::SmallVectorImpl<UOpRef> &src, std::vector<Literal> &literals);
+  bool fillLiterals(const Token &word, Op op, llvm::MutableArrayRef<UOpRef> src, llvm::ArrayRef<Literal> literals,
+                    DType given);
+  bool resultOf(UOpRef control, llvm::ArrayRef<Attribute> given, const char *at, DType &t,
+                llvm::SmallVectorImpl<UOpRef> *shape);
   bool fill(const Token &word, Op op, llvm::ArrayRef<Attribute> given, DType literals,
             llvm::SmallVectorImpl<int64_t> &ints, std::string &str);
 
@@ -110,6 +126,7 @@ protected:
 
   llvm::StringRef text, fileName;
   const char *cursor;
+  const char *lastEnd = nullptr; // of the token before `tok`
   std::string message;
   unsigned line = 1; // of lineAt
   const char *lineAt = nullptr;

@@ -139,6 +139,121 @@ TEST(Text, Diagnostics) {
   EXPECT_NE(errorOf("module @m { \"").find("the string has no end"), std::string::npos);
 }
 
+/// What is left out is filled in, and printed.
+TEST(Text, ShortForms) {
+  auto module = [](const std::string &body, const char *arguments = "%x : f32[n, 3]", const char *results = "%y") {
+    return std::string(
+               "module @m {\n  dim n in 1..64\n  func @go(%a : i64, _) {\n    %more = lt %a, 5\n    return %more\n"
+               "  }\n  func @step(%a : i64, %b : f32[n]) {\n    %c = add 1, %a\n    return %c, %b\n  }\n"
+               "  func @once(%a : f32, %b : f32) {\n    %c = mul %a, %b\n    return %c, %c, %b\n  }\n"
+               "  entry @main(") +
+           arguments + ") -> (" + results + ") {\n" + body + "  }\n}\n";
+  };
+  auto same = [&](const char *what, const std::string &text, const std::string &whole) {
+    EXPECT_EQ(again(text.c_str()), again(whole.c_str())) << what;
+    std::string canonical = again(whole.c_str());
+    EXPECT_EQ(again(canonical.c_str()), canonical) << what;
+  };
+  const std::string constant = "    %c = const -1.5 : f32\n    %r = reshape %c [1, 1]\n    %e = expand %r [n, 3]\n";
+  same("second", module("    %y = add %x, -1.5\n"), module(constant + "    %y = add %x, %e\n"));
+  same("first", module("    %y = sub -1.5, %x\n"), module(constant + "    %y = sub %e, %x\n"));
+  same("two", module("    %y = fma %x, -1.5, -1.5\n"), module(constant + "    %y = fma %x, %e, %e\n"));
+  same("scalar", module("    %y = max %x, -inf\n", "%x : f64"),
+       module("    %c = const -inf : f64\n    %y = max %x, %c\n", "%x : f64"));
+  same("bool", module("    %y = and %x, true\n", "%x : bool"),
+       module("    %c = const true : bool\n    %y = and %x, %c\n", "%x : bool"));
+  same("compared", module("    %y = lt %x, 0x3f800000\n", "%x : f32"),
+       module("    %c = const 1.0 : f32\n    %y = lt %x, %c\n", "%x : f32"));
+  same("scaled", module("    %y = scale2 %x, -3\n", "%x : f32"),
+       module("    %c = const -3 : i32\n    %y = scale2 %x, %c\n", "%x : f32"));
+  same("chosen", module("    %y = select %m, %x, nan\n", "%m : bool, %x : f16"),
+       module("    %c = const nan : f16\n    %y = select %m, %x, %c\n", "%m : bool, %x : f16"));
+  same("typed", module("    %y = select %m, 1, 2 : i8\n", "%m : bool"),
+       module("    %a = const 1 : i8\n    %b = const 2 : i8\n    %y = select %m, %a, %b\n", "%m : bool"));
+  same("while",
+       module("    %l = while(@go, @step) %i, %x\n    %y = proj %l index=0\n    %z = proj %l index=1\n",
+              "%i : i64, %x : f32[n]", "%y, %z"),
+       module("    %l = while(@go, @step) %i, %x [] names=\"\"\n    %y = proj %l [] index=0 : i64\n    %z = proj %l "
+              "[n] index=1 : f32[n]\n",
+              "%i : i64, %x : f32[n]", "%y, %z"));
+  same("scan",
+       module(
+           "    %l = scan(@once) %i, %x [n] ncarry=1 nxs=1\n    %y = proj %l index=0 : f32\n    %z = proj %l index=2\n",
+           "%i : f32, %x : f32[n]", "%y, %z"),
+       module("    %l = scan(@once) %i, %x [n] ncarry=1 nxs=1\n    %y = proj %l [] index=0 : f32\n    %z = proj %l [n] "
+              "index=2 : f32[n]\n",
+              "%i : f32, %x : f32[n]", "%y, %z"));
+  for (auto [kind, order, type] : {std::tuple("max", "exact", "f32"),
+                                   {"sum", "lane64", "f32"},
+                                   {"sum", "exact", "i8"},
+                                   {"and", "exact", "bool"},
+                                   {"sum", "lane64", "complex64"},
+                                   {"prod", "pairs", "complex64"}})
+    same(kind,
+         module(std::string("    %y = reduce %x kind=") + kind + " axes=[1]\n",
+                (std::string("%x : ") + type + "[n, 3]").c_str()),
+         module(std::string("    %y = reduce %x kind=") + kind + " order=" + order + " axes=[1]\n",
+                (std::string("%x : ") + type + "[n, 3]").c_str()));
+  auto refused = [&](const std::string &text, const char *sentence) {
+    EXPECT_NE(errorOf(text.c_str()).find(sentence), std::string::npos) << errorOf(text.c_str());
+  };
+  refused(module("    %y = add 1.0, 2.0\n"), "t.uop:16:14: error: add of literals alone: write const for one of them");
+  refused(module("    %y = add %x, 1.5e40\n"), "t.uop:16:18: error: 1.5e40 is not a literal of f32: too large");
+  refused(module("    %y = shl %x, 0.5\n", "%x : i32"), "0.5 is not a literal of i32: expected an integer that fits");
+  refused(module("    %y = select %m, 1, 2\n", "%m : bool"), "no operand gives the type of 1: write the result's type");
+  refused(module("    %y = neg 1.0\n"), "t.uop:16:10: error: neg: takes 1 sources, found 0");
+  refused(module("    %l = while(@go, @step) %i, %x\n    %y = proj %l index=2\n", "%i : i64, %x : f32[n]"),
+          "result 2 of 2");
+  refused(module("    %l = while(@go, @step) %i, %x\n    %y = proj %l\n", "%i : i64, %x : f32[n]"),
+          "proj needs index=");
+  refused("module @m {\n  func @go[len in 1..8](%a : f32[len]) {\n    %s = reduce %a kind=sum axes=[0]\n    %m = lt "
+          "%s, 9.0\n    return %m\n  }\n"
+          "  func @step[len in 1..8](%a : f32[len]) {\n    %b = neg %a\n    return %b\n  }\n  entry @e(%x : f32[2]) -> "
+          "(%y) {\n"
+          "    %l = while(@go, @step) %x [2] names=len\n    %y = proj %l index=0\n  }\n}\n",
+          "t.uop:13:10: error: the shape of result 0 is known inside of the function only: write it, proj %x [...] "
+          "index=0");
+}
+
+/// What is missing at the end of a line is reported there, not where the next line begins.
+TEST(Text, MissingPartsAreReportedWhereTheyAreMissing) {
+  auto in = [](const std::string &line) {
+    return errorOf(("module @m {\n  dim n in 1..9\n  entry @e(%x : f32[n, 2]) -> (%y) {\n    " + line +
+                    "\n\n    // a comment\n    %y = neg %x\n  }\n}\n")
+                       .c_str());
+  };
+  auto at = [&](const std::string &line, const char *what) {
+    std::string wanted = "t.uop:4:" + std::to_string(5 + line.size()) + ": error: " + what;
+    EXPECT_EQ(in(line).substr(0, wanted.size()), wanted) << in(line);
+    EXPECT_EQ(in(line).substr(wanted.size()), "\n    " + line + "\n" + std::string(4 + line.size(), ' ') + "^");
+  };
+  at("%0 = reshape %x [2, n", "expected ]");
+  at("%0 = reshape %x [2,", "expected a symbolic integer");
+  at("%0 = reshape %x [2, n*", "expected a symbolic integer");
+  at("%0 = reshape %x [2, min(n, 2", "expected )");
+  at("%0 = reshape %x", "expected [");
+  at("%0 = permute %x perm=[1, 0", "expected ]");
+  at("%0 = permute %x perm=", "expected a literal");
+  at("%0 = add %x,", "expected a value: %name or @name");
+  at("%0 = add", "expected a value: %name or @name");
+  at("%0 =", "expected an op");
+  at("%0", "expected =");
+  at("%0 = cast %x :", "expected a type");
+  at("%0 = cast %x : f64[n, 2", "expected ]");
+  at("%0 = contract %x[i, k], %x[j, k] -> [i, j", "expected ]");
+  at("%0 = contract %x[i, k], %x[j, k] ->", "expected [");
+  at("%0 = extent %x in 0", "expected ..");
+  EXPECT_EQ(in("%0 = add %x %x"), "t.uop:4:17: error: expected , between two values\n    %0 = add %x %x\n                ^");
+  EXPECT_EQ(errorOf("module @m {\n  entry @e(%x : f32[2]) -> (%y : f32[2])\n    %y = neg %x\n  }\n}\n"),
+            "t.uop:2:41: error: expected {\n  entry @e(%x : f32[2]) -> (%y : f32[2])\n                                 "
+            "       ^");
+  EXPECT_EQ(errorOf("module @m {\n  param @w : f32[2] = [1.0, 2.0\n  param @v : f32[2]\n}\n").substr(0, 30),
+            "t.uop:2:32: error: expected ]\n");
+  EXPECT_EQ(errorOf("module @m {\n  func @f(%x : f32[2]) {\n    return %x\n  entry @e(%x : f32[2]) -> (%x) {\n  }\n}\n")
+                .substr(0, 30),
+            "t.uop:3:14: error: expected }\n");
+}
+
 TEST(Text, LiteralsKeepTheirBits) {
   for (unsigned i = 0; i < numDTypes; ++i) {
     DType t = DType(i);
