@@ -7,12 +7,12 @@ Keeps:    losses as visible as wins: every row is there, in its place, whatever 
           with its sentence. What is known of the losses is bench/shortfalls.md, which is written by hand.
 """
 
-import html
 import math
 from collections import Counter
 from pathlib import Path
 from statistics import geometric_mean
 
+import picture
 import rows
 from peers import PEERS
 from wanted import goals
@@ -182,7 +182,18 @@ def states(result):
 def page(result, path):
     families, threads, written = text(result, path)
     path.write_text(written)
-    path.with_suffix(".svg").write_text(picture(families, threads))
+    bars = {family: [(row.name, {r["threads"]: (r["ratio"], PEERS[r["best"]].title) for r in found if r.get("ratio")}) for row, found in records] for family, records in families.items()}
+    drawn = picture.draw(bars, threads, TITLES, [*place(result["machine"]), *states(result)], [PEERS[name].title for name in result["machine"]["peers"]])
+    path.with_suffix(".svg").write_text(drawn)
+
+
+def place(machine):
+    """The lines that say where and what was measured."""
+    return [
+        f"Machine: {machine['cpu']} (family {', '.join(map(str, machine['family, model, stepping']))}), {machine['cores']} cores, "
+        f"{', '.join(machine['caches'])}, {machine['memory_gib']} GiB; {machine['level']}; Linux {machine['kernel']}.",
+        f"Astra {machine['astra']}, {machine['clang']}.",
+    ]
 
 
 def text(result, path):
@@ -208,9 +219,7 @@ def text(result, path):
         "less than wall time.",
         *([ABOVE] if any((r.get("share") or 0) > 1 for r in result["rows"]) else []),
         "",
-        f"Machine: {machine['cpu']} (family {', '.join(map(str, machine['family, model, stepping']))}), {machine['cores']} cores, "
-        f"{', '.join(machine['caches'])}, {machine['memory_gib']} GiB; {machine['level']}; Linux {machine['kernel']}.",
-        f"Astra {machine['astra']}, {machine['clang']}.",
+        *place(machine),
         *states(result),
         "Peers: " + "; ".join(f"{PEERS[name].title} ({PEERS[name].package} {version or 'is not installed'})" for name, version in machine["peers"].items()) + ".",
         "PyTorch's products of f32 matrices are MKL's, with which its wheel is built; oneDNN's are asked for by name (`bench/peers/onednn.py`).",
@@ -240,39 +249,3 @@ def text(result, path):
     lines += memory(result)
     lines += errors(result)
     return families, threads, "\n".join(lines) + "\n"
-
-
-# ---- the picture
-
-LEFT, WIDE, ROW, HEAD = 300, 560, 13, 30
-DECADES = (0.125, 0.25, 0.5, 1, 2, 4, 8)
-WON, LOST = ("#1a7f37", "#7cc48d"), ("#cf222e", "#f0a3a3")
-
-
-def picture(families, threads):
-    """One bar a row and number of threads, from 1 outwards on a logarithmic scale: right won, left lost."""
-    low, high = math.log(DECADES[0]), math.log(DECADES[-1])
-    place = lambda ratio: LEFT + WIDE * (min(max(math.log(ratio), low), high) - low) / (high - low)
-    parts, y = [], HEAD + 12
-    for family, records in families.items():
-        y += 8
-        parts.append(f'<text x="8" y="{y + 10}" font-weight="bold">{html.escape(TITLES[family])}</text>')
-        y += 17
-        for row, found in records:
-            shown = [r for r in found if r.get("ratio")]
-            parts.append(f'<text x="{LEFT - 8}" y="{y + 9}" text-anchor="end">{html.escape(row.name)}</text>')
-            for r in shown:
-                height, shade = (ROW - 2) / len(threads), threads.index(r["threads"])
-                top, end, one = y + shade * height, place(r["ratio"]), place(1)
-                colour = (WON if r["ratio"] >= 1 else LOST)[shade % 2]
-                title = f"{row.name}, {r['threads']} threads: {r['ratio']:.2f} of {PEERS[r['best']].title}"
-                parts.append(f'<rect x="{min(end, one):.1f}" y="{top:.1f}" width="{max(abs(end - one), 0.8):.1f}" height="{height:.1f}" fill="{colour}"><title>{html.escape(title)}</title></rect>')
-            y += ROW
-    grid = []
-    for value in DECADES:
-        x = place(value)
-        grid.append(f'<line x1="{x:.1f}" y1="{HEAD}" x2="{x:.1f}" y2="{y}" stroke="{"#555" if value == 1 else "#ddd"}"/>')
-        grid.append(f'<text x="{x:.1f}" y="{HEAD - 6}" text-anchor="middle">{value:g}x</text>')
-    size = f'width="{LEFT + WIDE + 20}" height="{y + 10}"'
-    head = f'<text x="8" y="16">best peer\'s time over ours; dark 1 thread, light 2</text>'
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10">', '<rect width="100%" height="100%" fill="white"/>', head, *grid, *parts, "</svg>", ""])  # fmt: skip

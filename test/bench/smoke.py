@@ -73,6 +73,9 @@ def main():
         check("3 layers of 256 0.00" in page.read_text(), "a row that failed misses its goal")
         check("Rows of other states, by family: abc1234: mlp 1." in page.read_text(), "and of which states rows are")
         check("0.50 of ONNX Runtime" in picture.read_text(), "and the picture has the loss")
+        told = ("<svg", "Astra beside other runtimes", f"Machine: {result['machine']['cpu']}", "Peers: ONNX Runtime; ", "Unit: time of", "Astra is faster, 1 thread", "the peer is faster, 2 threads",
+                "geometric mean", f"{row['ratio']:.2f}, 0.50 ONNX Runtime")  # fmt: skip
+        check(not [words for words in told if words not in picture.read_text()], "and says what it shows")
     scale = subprocess.run([sys.executable, ROOT / "bench/scale.py", "--most=80", "--rounds=1", "--no-networks", f"--build={sys.argv[1]}"], capture_output=True, text=True)
     sys.stderr.write(scale.stderr)
     rows = [line.split(" |")[0] for line in scale.stdout.splitlines()]  # what a row is of: 80 may be a speed too
