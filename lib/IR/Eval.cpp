@@ -4,6 +4,7 @@
 // Keeps:    no recursion over graphs; only functions within functions nest, 64 deep at most.
 #include "EvalImpl.h"
 #include "astra/IR/Text.h"
+#include <array>
 
 using namespace astra;
 using namespace astra::eval;
@@ -206,123 +207,85 @@ llvm::Error eval::checkBytes(const Tensor &t, const llvm::Twine &what) {
   return llvm::Error::success();
 }
 
-/// What a node gives, from its evaluated parts. No default: an op without a meaning is a warning that names it.
-static Result evalTable(const Call &c) {
-  switch (c.node->op) {
-  case Op::Const:
-  case Op::Iota:
-  case Op::FromIndex: return evalLeaf(c);
-  case Op::Neg:
-  case Op::Abs:
-  case Op::Sqrt:
-  case Op::RoundEven:
-  case Op::Floor:
-  case Op::Ceil:
-  case Op::Trunc:
-  case Op::Not:
-  case Op::PopCount:
-  case Op::Add:
-  case Op::Sub:
-  case Op::Mul:
-  case Op::Div:
-  case Op::FloorDiv:
-  case Op::Mod:
-  case Op::TruncDiv:
-  case Op::Rem:
-  case Op::Max:
-  case Op::Min:
-  case Op::And:
-  case Op::Or:
-  case Op::Xor:
-  case Op::Shl:
-  case Op::Shr:
-  case Op::Lt:
-  case Op::Le:
-  case Op::Eq:
-  case Op::Ne:
-  case Op::CopySign:
-  case Op::Fma:
-  case Op::Dot4:
-  case Op::Select: return evalElementwise(c);
-  case Op::Scale2:
-  case Op::Cast:
-  case Op::Bitcast:
-  case Op::Lookup16: return evalConversion(c);
-  case Op::Complex:
-  case Op::Real:
-  case Op::Imag: return evalComplex(c);
-  case Op::Reshape:
-  case Op::Permute:
-  case Op::Expand:
-  case Op::Pad:
-  case Op::Shrink:
-  case Op::Flip:
-  case Op::Window:
-  case Op::Words:
-  case Op::SliceAt:
-  case Op::UpdateAt:
-  case Op::Detach:
-  case Op::Tap:
-  case Op::WithGradient:
-  case Op::After: return evalMovement(c);
-  case Op::Reduce: return evalReduce(c);
-  case Op::ArgReduce: return evalArgReduce(c);
-  case Op::Contract: return evalContract(c);
-  case Op::Cumulate: return evalCumulate(c);
-  case Op::Gather:
-  case Op::Pick:
-  case Op::Scatter:
-  case Op::Compact:
-  case Op::Random: return evalIndexing(c);
-  case Op::ArgSort: return evalArgSort(c);
-  case Op::Exp2:
-  case Op::Exp:
-  case Op::Expm1:
-  case Op::Log2:
-  case Op::Log:
-  case Op::Log1p:
-  case Op::Sin:
-  case Op::Cos:
-  case Op::Tan:
-  case Op::Tanh:
-  case Op::Asin:
-  case Op::Acos:
-  case Op::Atan:
-  case Op::Sinh:
-  case Op::Cosh:
-  case Op::Asinh:
-  case Op::Acosh:
-  case Op::Atanh:
-  case Op::Erf:
-  case Op::Sigmoid:
-  case Op::Rsqrt:
-  case Op::Pow: return c.fail("a function has no meaning before the numerics stage has decomposed it");
-  case Op::Arg:
-  case Op::Param:
-  case Op::State:
-  case Op::Dim:
-  case Op::Extent:
-  case Op::Func:
-  case Op::Cond:
-  case Op::While:
-  case Op::Scan:
-  case Op::Proj: return c.fail("is not evaluated by itself");
-  case Op::Range:
-  case Op::Buffer:
-  case Op::Load:
-  case Op::Store:
-  case Op::Fold:
-  case Op::Running:
-  case Op::LaneFold:
-  case Op::Stage:
-  case Op::At:
-  case Op::Splat:
-  case Op::Stack:
-  case Op::Lanes:
-  case Op::Sink: return c.fail("belongs to a kernel, not to a graph");
-  }
-  return c.fail("unknown op");
+// ---- what a node gives, from its evaluated parts
+namespace astra::eval {
+void opHasNoMeaning(); // not constexpr: reaching a call is the compile error
 }
+namespace {
+using Meaning = Result (*)(const Call &);
+Result ofFunctions(const Call &c) {
+  return c.fail("a function has no meaning before the numerics stage has decomposed it");
+}
+Result ofKernels(const Call &c) { return c.fail("belongs to a kernel, not to a graph"); }
+Result ofNothing(const Call &c) { return c.fail("is not evaluated by itself"); }
+
+/// Of ops that their traits say nothing of.
+constexpr struct {
+  Op op;
+  Meaning meaning;
+} meanings[] = {
+    {Op::Const, evalLeaf},
+    {Op::Iota, evalLeaf},
+    {Op::FromIndex, evalLeaf},
+    {Op::Scale2, evalConversion},
+    {Op::Cast, evalConversion},
+    {Op::Bitcast, evalConversion},
+    {Op::Lookup16, evalConversion},
+    {Op::Complex, evalComplex},
+    {Op::Real, evalComplex},
+    {Op::Reshape, evalMovement},
+    {Op::Permute, evalMovement},
+    {Op::Expand, evalMovement},
+    {Op::Pad, evalMovement},
+    {Op::Shrink, evalMovement},
+    {Op::Flip, evalMovement},
+    {Op::Window, evalMovement},
+    {Op::Imag, evalComplex},
+    {Op::Words, evalMovement},
+    {Op::SliceAt, evalMovement},
+    {Op::UpdateAt, evalMovement},
+    {Op::Detach, evalMovement},
+    {Op::Tap, evalMovement},
+    {Op::After, evalMovement},
+    {Op::Reduce, evalReduce},
+    {Op::WithGradient, evalMovement},
+    {Op::Contract, evalContract},
+    {Op::ArgReduce, evalArgReduce},
+    {Op::Cumulate, evalCumulate},
+    {Op::Gather, evalIndexing},
+    {Op::Pick, evalIndexing},
+    {Op::Scatter, evalIndexing},
+    {Op::Compact, evalIndexing},
+    {Op::Random, evalIndexing},
+    {Op::ArgSort, evalArgSort},
+    {Op::Arg, ofNothing},
+    {Op::Param, ofNothing},
+    {Op::State, ofNothing},
+    {Op::Dim, ofNothing},
+    {Op::Extent, ofNothing},
+};
+constexpr std::array<Meaning, numOps> meaningOf = [] {
+  std::array<Meaning, numOps> table{};
+  constexpr unsigned Kernel = KernelLevel;
+  constexpr unsigned traits[] = {
+#define OP(Name, mnemonic, sources, groups, Type, attributes, traits, meaning) traits,
+#include "astra/IR/Ops.def"
+#undef OP
+  };
+  for (unsigned i = 0; i < numOps; ++i)
+    table[i] = traits[i] & KernelLevel   ? ofKernels
+               : traits[i] & Control     ? ofNothing
+               : traits[i] & Function    ? ofFunctions
+               : traits[i] & Elementwise ? evalElementwise
+                                         : nullptr;
+  for (const auto &row : meanings) table[unsigned(row.op)] = row.meaning;
+  for (Meaning m : table)
+    if (!m) opHasNoMeaning();
+  return table;
+}();
+} // namespace
+
+static Result evalTable(const Call &c) { return meaningOf[unsigned(c.node->op)](c); }
 
 Result eval::evalOp(const Call &c) {
   if (computesComplex(c)) return evalComplex(c);

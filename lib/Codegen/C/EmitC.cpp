@@ -141,22 +141,15 @@ std::string FunctionEmitter::index(UOpRef x) {
 std::string FunctionEmitter::boolVector(UOpRef x) {
   unsigned lanes = lanesOf(x), bits = maskOf(x);
   auto m = [&](unsigned i) { return maskAs(x->src[i], bits); };
-  switch (x->op) {
-  case Op::Not: return "~" + m(0);
-  case Op::And:
-  case Op::Min: return m(0) + " & " + m(1);
-  case Op::Or:
-  case Op::Max: return m(0) + " | " + m(1);
-  case Op::Xor:
-  case Op::Ne: return m(0) + " ^ " + m(1);
-  case Op::Eq: return "~(" + m(0) + " ^ " + m(1) + ")";
-  case Op::Lt: return "~" + m(0) + " & " + m(1);
-  case Op::Le: return "~" + m(0) + " | " + m(1);
-  case Op::Select: return "SEL(" + h.mask(bits, lanes) + ", " + m(0) + ", " + m(1) + ", " + m(2) + ")";
-  default:
+  if (x->op == Op::Select) return "SEL(" + h.mask(bits, lanes) + ", " + m(0) + ", " + m(1) + ", " + m(2) + ")";
+  const char *form = Helpers::onMasks(x->op);
+  if (!form) {
     if (error.empty()) error = std::string(info(x->op).mnemonic) + " on bools has no C form";
     return "0";
   }
+  std::string out;
+  for (; *form; ++form) out += *form == 'a' ? m(0) : *form == 'b' ? m(1) : std::string(1, *form);
+  return out;
 }
 
 /// Whether a loop divides vectors of f32 by what it has from outside, the same for all lanes, where that takes long: of

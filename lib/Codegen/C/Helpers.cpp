@@ -19,8 +19,9 @@ using namespace astra::cemit;
 
 namespace {
 
-enum Class : unsigned { F = 1, N = 2, S = 4, U = 8, B = 16 }; // f32 f64, f16 bf16, signed, unsigned, scalar bool
-enum Form { Body, Each };                                     // Each: written for scalars, called for each lane
+// f32 f64, f16 bf16, signed, unsigned, scalar bool, vectors of bools as masks
+enum Class : unsigned { F = 1, N = 2, S = 4, U = 8, B = 16, M = 32 };
+enum Form { Body, Each, Expression }; // Each: written for scalars, called for each lane
 
 unsigned classOf(DType t) { return t == DType::Bool ? B : isNarrow(t) ? N : isFloat(t) ? F : isUnsigned(t) ? U : S; }
 
@@ -143,6 +144,17 @@ constexpr Row rows[] = {
     {Op::Le, F | S | U, Body, "return ($M)(a <= b);"},
     {Op::Eq, F | S | U | B, Body, "return ($M)(a == b);"},
     {Op::Ne, F | S | U | B, Body, "return ($M)(a != b);"},
+    // Written where they stand; a and b are masks of one width.
+    {Op::Not, M, Expression, "~a"},
+    {Op::And, M, Expression, "a & b"},
+    {Op::Or, M, Expression, "a | b"},
+    {Op::Xor, M, Expression, "a ^ b"},
+    {Op::Min, M, Expression, "a & b"},
+    {Op::Max, M, Expression, "a | b"},
+    {Op::Lt, M, Expression, "~a & b"},
+    {Op::Le, M, Expression, "~a | b"},
+    {Op::Eq, M, Expression, "~(a ^ b)"},
+    {Op::Ne, M, Expression, "a ^ b"},
 };
 
 const Row *rowFor(Op op, DType t) {
@@ -156,6 +168,12 @@ std::string hex(uint64_t bits, unsigned width) {
 }
 
 } // namespace
+
+const char *Helpers::onMasks(Op op) {
+  for (const Row &r : rows)
+    if (r.op == op && r.classes == M) return r.body;
+  return nullptr;
+}
 
 std::string Helpers::type(DType t, unsigned lanes) {
   std::string name = typeName(t, lanes);

@@ -21,6 +21,8 @@ public:
   /// The name of the function for an elementwise op on operands of dtype t (of select: its values; of scale2: its
   /// first). Not for vectors of bools, nor for casts, bitcasts and lookups, which have their own.
   std::string op(Op op, DType t, unsigned lanes);
+  /// The expression of an op of masks `a` and `b`; null where there is none.
+  static const char *onMasks(Op op);
   std::string cast(DType from, DType to, unsigned lanes, bool saturate); // not from or to vectors of bools
   std::string fromMask(DType to, unsigned lanes);                        // a mask as wide as maskBits(to) to 0 and 1
   std::string toMask(DType from, unsigned lanes);                        // a != 0, as wide as maskBits(from)

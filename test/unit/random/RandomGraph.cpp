@@ -42,6 +42,7 @@ private:
     return z ^ z >> 31;
   }
   template <class T, size_t N> T oneOf(const T (&list)[N]) { return list[upTo(N)]; }
+  Op oneOf(const std::vector<Op> &list) { return list[upTo(list.size())]; }
   UOpRef oneOf(ArrayRef<UOpRef> list) { return list.empty() ? nullptr : list[upTo(list.size())]; }
 
   DType dtype();
@@ -218,16 +219,28 @@ UOpRef Grower::like(DType t, Shape shape) {
   return fresh ? fresh : found;
 }
 
+/// Those of the list, then what the op table has besides: elementwise ops that are functions or not, of sources of one
+/// type (Scale2 has another).
+static std::vector<Op> completed(std::vector<Op> list, bool functions, std::initializer_list<int> sources) {
+  for (unsigned i = 0; i < numOps; ++i)
+    if (Op op = Op(i); has(op, Elementwise) && has(op, Function) == functions && !*info(op).attributes &&
+                       llvm::is_contained(sources, info(op).sources) && op != Op::Scale2 &&
+                       !llvm::is_contained(list, op))
+      list.push_back(op);
+  return list;
+}
+
 void Grower::elementwise() {
-  static constexpr Op unary[] = {Op::Neg,  Op::Abs,   Op::Sqrt, Op::RoundEven, Op::Floor,
-                                 Op::Ceil, Op::Trunc, Op::Not,  Op::PopCount};
-  static constexpr Op binary[] = {Op::Add,      Op::Sub, Op::Mul,      Op::Div, Op::Max, Op::Min,     Op::Add, Op::Mul,
-                                  Op::FloorDiv, Op::Mod, Op::TruncDiv, Op::Rem, Op::And, Op::Or,      Op::Xor, Op::Shl,
-                                  Op::Shr,      Op::Lt,  Op::Le,       Op::Eq,  Op::Ne,  Op::CopySign};
-  static constexpr Op functions[] = {Op::Exp2, Op::Exp,     Op::Expm1, Op::Log2,  Op::Log,   Op::Log1p,
-                                     Op::Sin,  Op::Cos,     Op::Tan,   Op::Tanh,  Op::Asin,  Op::Acos,
-                                     Op::Atan, Op::Sinh,    Op::Cosh,  Op::Asinh, Op::Acosh, Op::Atanh,
-                                     Op::Erf,  Op::Sigmoid, Op::Rsqrt, Op::Pow};
+  static const std::vector<Op> unary = completed({}, false, {1});
+  static const std::vector<Op> binary = completed(
+      {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Max, Op::Min, Op::Add, Op::Mul, Op::FloorDiv, Op::Mod, Op::TruncDiv,
+       Op::Rem, Op::And, Op::Or,  Op::Xor, Op::Shl, Op::Shr, Op::Lt,  Op::Le,  Op::Eq,       Op::Ne,  Op::CopySign},
+      false, {2});
+  static const std::vector<Op> functions =
+      completed({Op::Exp2,  Op::Exp,   Op::Expm1, Op::Log2,    Op::Log,   Op::Log1p, Op::Sin,  Op::Cos,
+                 Op::Tan,   Op::Tanh,  Op::Asin,  Op::Acos,    Op::Atan,  Op::Sinh,  Op::Cosh, Op::Asinh,
+                 Op::Acosh, Op::Atanh, Op::Erf,   Op::Sigmoid, Op::Rsqrt, Op::Pow},
+                true, {1, 2});
   UOpRef x = any();
   bool real = isFloat(x->dtype);
   switch (upTo(8)) {
