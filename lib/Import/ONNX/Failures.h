@@ -25,6 +25,9 @@ public:
   /// `why` it is not supported, the end of a sentence.
   void addUnknownOp(const std::string &op, llvm::function_ref<std::string()> describe,
                     llvm::function_ref<std::string()> why);
+  /// Whether something is wrong with the model itself; set back to what it was where what failed may never run.
+  bool isWrong() const { return wrong; }
+  void setWrong(bool is) { wrong = is; }
   /// Whether one more sentence would be printed.
   bool matters() const { return sentences.size() < mostPrinted; }
 

@@ -102,13 +102,13 @@ void conditional(Node &n) {
     for (auto [i, value] : llvm::enumerate(*results)) n.give(i, value);
     return;
   }
-  bool wrong = n.lowering.failures.wrong;
+  bool wrong = n.lowering.failures.isWrong();
   Closure closure(n);
   auto yes = branch(true), no = branch(false);
   if (!yes || !no) {
     // The graph that does not fit may be one that is never taken.
     if (std::string hint = decidingHint(n, condition); !hint.empty()) {
-      n.lowering.failures.wrong = wrong;
+      n.lowering.failures.setWrong(wrong);
       n.lowering.failures.add(n.scope.where + n.title() +
                                   ": both branches are compiled, because its condition is not " + "known" + hint,
                               true);
