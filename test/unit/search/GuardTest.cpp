@@ -1,7 +1,9 @@
 //===- GuardTest.cpp: plans that a search tries, between guard pages --------===//
-// Takes:    kernels of every kind, with bounds of their dims beside the sizes of tiles; plans that a walk from neighbour
+// Takes:    kernels of every kind, with bounds of their dims beside the sizes of tiles; plans that a walk from
+// neighbour
 //           to neighbour meets, on each CPU level that this machine runs. Nightly more bounds and longer walks.
-// Gives:    at each value of the dims about tile edges: no plan reads or writes outside of its buffers, whether they end
+// Gives:    at each value of the dims about tile edges: no plan reads or writes outside of its buffers, whether they
+// end
 //           at a guard page or begin at one, and all plans give the same bytes, up to the payloads of NaNs.
 // Does not: run what a search would not try.
 #include "../HostLevel.h"
@@ -98,7 +100,9 @@ std::vector<uint8_t> numbers(DType t, int64_t elements, unsigned seed) {
     float f = float(int(random() % 33) - 16) / 4;
     int64_t w = int64_t(random() % 20) - 2;
     uint16_t half = uint16_t(0x3000 + random() % 0x1400);
-    const void *from = t == DType::F32 ? static_cast<const void *>(&f) : t == DType::F16 ? &half : static_cast<void *>(&w);
+    const void *from = t == DType::F32   ? static_cast<const void *>(&f)
+                       : t == DType::F16 ? &half
+                                         : static_cast<void *>(&w);
     memcpy(&bytes[i * size], from, size);
   }
   return bytes;
@@ -188,8 +192,8 @@ TEST(Search, PlansStayInTheirBuffers) {
             size_t result = spec.inPlace ? 0 : k.kernel.buffers.size() - 1;
             std::string what = check(c, k, loaded->at(k.offset), part.dims, values, result, gives);
             counts.launches += 2;
-            EXPECT_EQ(what, "") << spec.name << " of " << target.name << " with n=" << n << " of 1.." << most << " under "
-                                << text(plans[j]);
+            EXPECT_EQ(what, "") << spec.name << " of " << target.name << " with n=" << n << " of 1.." << most
+                                << " under " << text(plans[j]);
           }
         }
       }
