@@ -109,8 +109,10 @@ TEST(GpuTable, IsInTheDocs) {
         unsigned occupancy = gpuOccupancy(target, k.threads, use.registers, use.shared);
         EXPECT_GT(occupancy, 0u) << w.name;
         // ptxas prefers 80 registers and four words of stack to 84 registers here, which would be a block less a unit.
+        // Of the rows of a softmax on sm_75 it prefers 80 and two words.
         bool chosen = llvm::StringRef(target.name) == "cuda:sm_80" && w.name == "ResNet-50, 3x3 64-64 @56";
-        EXPECT_LE(use.stack + use.spills, chosen ? 48u : 0u) << w.name << " on " << target.name;
+        bool few = llvm::StringRef(target.name) == "cuda:sm_75" && w.name == "softmax 8192 x 1024";
+        EXPECT_LE(use.stack + use.spills, chosen ? 48u : few ? 16u : 0u) << w.name << " on " << target.name;
         rows[k.name] += "| " + w.name + " | " + k.name + " | " + target.name + " | " + n(k.threads) + " | " +
                         n(use.registers) + " | " + n(use.shared) + " | " + n(use.stack) + " | " + n(use.spills) +
                         " | " + n(occupancy) + " % |\n";
