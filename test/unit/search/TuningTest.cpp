@@ -52,7 +52,7 @@ TEST(ContentHash, HasTheNamesOfDimsNowhere) {
 TEST(ContentHash, IsNotTheKernelsName) {
   Scheduled s("module @m {\nentry @main(%x : f32[8]) -> (%y : f32[8]) {\n%y = add %x, %x\n}\n}");
   KernelSpec k = s.schedule.kernels.at(0);
-  k.name = "another", k.origin = "somewhere";
+  k.name = "another";
   EXPECT_EQ(contentHash(k), contentHash(s.schedule.kernels[0]));
   k.mostRows = 4;
   EXPECT_NE(contentHash(k), contentHash(s.schedule.kernels[0]));
