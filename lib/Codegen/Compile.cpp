@@ -28,7 +28,7 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
   std::vector<std::string> names;
   out.kernels.reserve(s.kernels.size());
   if (auto e = checkPlans(s.kernels, options.plans, checkPlan)) return e;
-  if (auto e = verifyProgram(c, s, out.proved)) return e;
+  if (auto e = verifyProgram(c, s, true, out.proved)) return e;
   auto planOf = [&](const KernelSpec &spec) {
     auto given = options.plans.find(spec.name);
     return given != options.plans.end() ? given->second : choosePlan(c, spec, target);

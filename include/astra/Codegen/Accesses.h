@@ -29,7 +29,8 @@ using NotNegative = std::vector<UOpRef>;
 llvm::Error verifyAccesses(const Kernel &k, const Linear &l, const NotNegative &facts, AccessCount &count);
 /// The same of what the items of a kernel call (Joint.h), and that what lies in a worker's memory has its place there.
 llvm::Error verifyRegions(Context &c, const LinearKernel &k, const NotNegative &facts, AccessCount &count);
-/// Every launch's and copy's buffers are large enough, in every entry.
-llvm::Error verifyProgram(Context &c, const Schedule &s, AccessCount &count);
+/// Every launch's and copy's buffers are large enough, in every entry. joins: the target computes a kernel and its
+/// followers at once, a CPU, so that what passes between them has no buffer.
+llvm::Error verifyProgram(Context &c, const Schedule &s, bool joins, AccessCount &count);
 
 } // namespace astra

@@ -11,7 +11,7 @@ using namespace astra;
 llvm::Expected<CompiledGpu> astra::compileGpu(Context &c, const Schedule &s, const GpuTarget &target,
                                               const std::string &ptxas, const Plans &plans) {
   CompiledGpu out{&target, {}, {}, {}, {}, {}, {}};
-  if (auto e = verifyProgram(c, s, out.proved)) return e;
+  if (auto e = verifyProgram(c, s, false, out.proved)) return e;
   auto kernels = gpuKernels(c, s, target, out.kernels, plans);
   if (!kernels) return kernels.takeError();
   for (const GpuKernel &k : *kernels) out.proved += k.proved;
