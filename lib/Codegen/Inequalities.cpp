@@ -133,8 +133,10 @@ bool Inequalities::provesApart(Poly x, const Facts &facts) {
     const Atom a = atoms[m];
     Poly c = a.x; // an atom and a constant
     bool plain = !c.empty() && !c[0].atoms.empty();
-    if (plain) c.clear();
-    else if (c.size() > 1) c.truncate(1);
+    if (plain)
+      c.clear();
+    else if (c.size() > 1)
+      c.truncate(1);
     Poly q = sum(a.x, c, -1);
     if (q.size() != 1 || q[0].k != 1 || q[0].atoms.size() != 1) continue;
     Atom inner = atoms[q[0].atoms[0]];
@@ -324,10 +326,8 @@ bool Inequalities::proveBound(const Split &s, uint32_t which, bool lower, const 
     if (with(sum(a.y, constant(-1)))) return true;
     return sign(a.x, facts, depth) == 1 && with(a.x);
   case Kind::Div: return proveQuotient(s, a, lower, facts, depth);
-  case Kind::Min:
-    return !lower && llvm::any_of(sides(a), with);
-  case Kind::Max:
-    return lower && llvm::any_of(sides(a), with);
+  case Kind::Min: return !lower && llvm::any_of(sides(a), with);
+  case Kind::Max: return lower && llvm::any_of(sides(a), with);
   case Kind::Dim:
   case Kind::Free: {
     auto [lo, hi] = ends(which, facts);
@@ -427,8 +427,7 @@ bool Inequalities::prove(Poly x, const Facts &facts, unsigned depth) {
   // A factor that all terms have.
   if (!x[0].atoms.empty())
     for (uint32_t a : x[0].atoms)
-      if (ends(a, facts).first >= 0 &&
-          llvm::all_of(x, [&](const Term &t) { return llvm::is_contained(t.atoms, a); })) {
+      if (ends(a, facts).first >= 0 && llvm::all_of(x, [&](const Term &t) { return llvm::is_contained(t.atoms, a); })) {
         Poly rest = x;
         for (Term &t : rest) t.atoms.erase(llvm::find(t.atoms, a));
         llvm::sort(rest, isBefore);

@@ -59,7 +59,7 @@ private:
   struct Atom {
     Kind kind;
     int64_t lo, hi;
-    Poly x, y; // Range: x the extent; Div, Mod: x by y; Min, Max, Select: of x and y
+    Poly x, y;           // Range: x the extent; Div, Mod: x by y; Min, Max, Select: of x and y
     bool divides = true; // Div, Mod: y >= 1 by its interval; else nothing is known until facts say so
   };
   struct Split {
@@ -94,8 +94,8 @@ private:
   llvm::DenseMap<UOpRef, Poly> known;
   std::map<std::tuple<UOpRef, int64_t, DType>, Poly> loaded;
   llvm::SmallVector<uint32_t, 16> divisions; // atoms
-  bool apart = false;    // quotients and remainders are not put together again
-  bool overflow = false; // of a coefficient: what was computed with it proves nothing
+  bool apart = false;                        // quotients and remainders are not put together again
+  bool overflow = false;                     // of a coefficient: what was computed with it proves nothing
   uint64_t left = 0;
 };
 

@@ -168,8 +168,7 @@ Poly Inequalities::quotient(const Poly &x, const Poly &y) {
 
 /// The atom x mod y.
 Poly Inequalities::remainder(const Poly &x, const Poly &y) {
-  if (auto k = constantOf(x), d = constantOf(y); k && d && *d > 0)
-    return constant(*k - floorQuotient(*k, *d) * *d);
+  if (auto k = constantOf(x), d = constantOf(y); k && d && *d > 0) return constant(*k - floorQuotient(*k, *d) * *d);
   auto [lo, hi] = interval(x);
   auto [least, largest] = interval(y);
   Atom a{Kind::Mod, -most, most, x, y, least >= 1};
@@ -256,7 +255,8 @@ Poly Inequalities::of(UOpRef root) {
   return known.lookup(root);
 }
 
-/// The one to take next: lanes first, which nothing is made of, dims last, of the others those made last, since they are made of those before.
+/// The one to take next: lanes first, which nothing is made of, dims last, of the others those made last, since they
+/// are made of those before.
 std::optional<uint32_t> Inequalities::topAtom(const Poly &x) const {
   std::optional<uint32_t> top;
   auto key = [&](uint32_t a) {

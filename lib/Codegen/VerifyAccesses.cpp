@@ -219,7 +219,7 @@ private:
       return llvm::Error::success();
     }
     if (inside(at, lanes, elements[buffer], facts)) return llvm::Error::success(); // whatever the gate is
-    Poly lane = in.unknownBelow(lanes); // all lanes at once, else one by one
+    Poly lane = in.unknownBelow(lanes);                                            // all lanes at once, else one by one
     bool all = true;
     for (const Facts &g : gates.of(gate, std::nullopt, &lane))
       all = all && inside(in.sum(at, lane), 1, elements[buffer], joined(g));
@@ -381,10 +381,12 @@ std::string gateText(UOpRef g) {
   std::string s;
   for (UOpRef n : topoSort(g)) {
     if (n->isIndex() || n->is(Op::Const)) continue;
-    if (n->op == Op::FromIndex) s += (s.empty() ? "" : " ") + ("[" + indexText(n->src[0]) + "]");
+    if (n->op == Op::FromIndex)
+      s += (s.empty() ? "" : " ") + ("[" + indexText(n->src[0]) + "]");
     else if (has(n->op, Elementwise)) {
       s += (s.empty() ? "" : " ") + std::string(info(n->op).mnemonic);
-      for (UOpRef i : n->src) if (i->isIndex()) s += " [" + indexText(i) + "]";
+      for (UOpRef i : n->src)
+        if (i->isIndex()) s += " [" + indexText(i) + "]";
     }
   }
   return s;
@@ -439,15 +441,13 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
     for (int64_t n = 0; n < lanes; ++n) {
       if ((*first + n >= 0 && *first + n < *size) || (gate && !gateAt(gate, n, value))) continue;
       std::string where;
-      for (UOpRef b : below)
-        where += (where.empty() ? "" : ", ") + indexText(b) + " = " + std::to_string(at[b]);
+      for (UOpRef b : below) where += (where.empty() ? "" : ", ") + indexText(b) + " = " + std::to_string(at[b]);
       return fail(x, access + " is outside where " + where + ": element " + std::to_string(*first + n) + " of " +
                          std::to_string(*size));
     }
   }
   std::string around;
-  for (UOpRef r : ranges)
-    around += (around.empty() ? ", in " : ", ") + indexText(r) + " < " + indexText(r->src[0]);
+  for (UOpRef r : ranges) around += (around.empty() ? ", in " : ", ") + indexText(r) + " < " + indexText(r->src[0]);
   std::string size = buffer >= 0 ? indexText(k.buffers[buffer].elements) : std::to_string(extent);
   return fail(x, access + " is not proved to be inside of " + size + " elements" + around +
                      (gate ? ", where " + gateText(gate) : "") + "; no point outside was found");
@@ -534,8 +534,8 @@ llvm::Error astra::verifyProgram(Context &c, const Schedule &s, bool joins, Acce
   auto routine = [&](const Routine &r, const std::string &name) -> llvm::Error {
     for (auto [i, b] : llvm::enumerate(r.buffers))
       if (b.kind == BufferKind::Slot && !sizes.holds(r.slots[b.index], b.bytes, {}))
-        return fail(name + ": buffer " + llvm::Twine(i) + " of " + indexText(b.bytes) + " bytes is not proved to fit slot " +
-                    llvm::Twine(b.index) + " of " + indexText(r.slots[b.index]));
+        return fail(name + ": buffer " + llvm::Twine(i) + " of " + indexText(b.bytes) +
+                    " bytes is not proved to fit slot " + llvm::Twine(b.index) + " of " + indexText(r.slots[b.index]));
     for (const std::vector<Instr> &program : r.programs)
       for (const Instr &i : program) {
         if (auto *copy = std::get_if<CopyInstr>(&i))

@@ -37,9 +37,8 @@ private:
     return dims;
   }
   static void forget(Facts &facts, const llvm::DenseSet<UOpRef> &dims) {
-    llvm::erase_if(facts, [&](UOpRef f) {
-      return llvm::any_of(topoSort(f), [&](UOpRef n) { return dims.contains(n); });
-    });
+    llvm::erase_if(facts,
+                   [&](UOpRef f) { return llvm::any_of(topoSort(f), [&](UOpRef n) { return dims.contains(n); }); });
   }
 
   void launch(const LaunchInstr &l, const Facts &facts) {

@@ -49,7 +49,8 @@ TEST_F(Accesses, WitnessesAreNamed) {
             std::string::npos)
       << s;
   s = refusal(copy(r, idxSub(c, r, c.index(1)), n));
-  EXPECT_NE(s.find("a store of [r0 - 1], of buffer 1 is outside where n = 1, r0 = 0: element -1 of 1"), std::string::npos)
+  EXPECT_NE(s.find("a store of [r0 - 1], of buffer 1 is outside where n = 1, r0 = 0: element -1 of 1"),
+            std::string::npos)
       << s;
 }
 
@@ -71,8 +72,7 @@ TEST_F(Accesses, RangesAreReadInTheirLoops) {
   Kernel k = copy(r, r, n);
   Linear l = llvm::cantFail(linearize(c, k));
   for (Inst &i : l.insts)
-    if (i.kind == InstKind::Write)
-      i.uop = c.make(Op::Store, {i.uop->src[0], i.uop->src[1], inner}, {1});
+    if (i.kind == InstKind::Write) i.uop = c.make(Op::Store, {i.uop->src[0], i.uop->src[1], inner}, {1});
   AccessCount count;
   EXPECT_EQ(llvm::toString(verifyAccesses(k, l, {}, count)),
             "internal error: kernel 'copy', plan 'none': a store reads range 1 outside of its loop");
@@ -116,12 +116,15 @@ TEST_F(Accesses, WhatIsAcceptedIsInside) {
     UOpRef size = idxMax(c, top.make(3), c.index(0));
     if (at->hi > 1 << 20 || at->lo < -(1 << 20) || size->hi > 1 << 20 || e0->hi > 4000 || e1->hi > 4000) continue;
     Kernel k = copy(c.index(0), at, size, gate);
-    k.sink = c.make(Op::Sink, {c.make(Op::Store, [&] {
-                      llvm::SmallVector<UOpRef, 6> parts{k.sink->src[0]->src[0], c.literal(DType::F32, 0)};
-                      if (gate) parts.push_back(gate);
-                      parts.append({at, r0, r1});
-                      return parts;
-                    }(), {1})});
+    k.sink =
+        c.make(Op::Sink, {c.make(Op::Store,
+                                 [&] {
+                                   llvm::SmallVector<UOpRef, 6> parts{k.sink->src[0]->src[0], c.literal(DType::F32, 0)};
+                                   if (gate) parts.push_back(gate);
+                                   parts.append({at, r0, r1});
+                                   return parts;
+                                 }(),
+                                 {1})});
     bool taken = refusal(k).empty();
     accepted += taken;
     // Every point.

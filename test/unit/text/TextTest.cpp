@@ -243,7 +243,8 @@ TEST(Text, MissingPartsAreReportedWhereTheyAreMissing) {
   at("%0 = contract %x[i, k], %x[j, k] -> [i, j", "expected ]");
   at("%0 = contract %x[i, k], %x[j, k] ->", "expected [");
   at("%0 = extent %x in 0", "expected ..");
-  EXPECT_EQ(in("%0 = add %x %x"), "t.uop:4:17: error: expected , between two values\n    %0 = add %x %x\n                ^");
+  EXPECT_EQ(in("%0 = add %x %x"),
+            "t.uop:4:17: error: expected , between two values\n    %0 = add %x %x\n                ^");
   EXPECT_EQ(errorOf("module @m {\n  entry @e(%x : f32[2]) -> (%y : f32[2])\n    %y = neg %x\n  }\n}\n"),
             "t.uop:2:41: error: expected {\n  entry @e(%x : f32[2]) -> (%y : f32[2])\n                                 "
             "       ^");
