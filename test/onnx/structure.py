@@ -453,6 +453,15 @@ MODELS = [
                    else_branch = e () => (float[3, 2] r) { f = SequenceAt(s, zero)  g = SequenceConstruct(f, f)
                                                            r = ConcatFromSequence<axis = 1, new_axis = 1>(g) }>
      }""", [[np.array(p), f32(3), f32(3)] for p in (True, False)]),
+    ("shapes-from-counts-of-a-mask", """
+     g (float[n, 5] x, bool[n] m, float v, float[n, 5] w) => (float[n, 5] y, float[n, 5] z, float[k, 5] head) {
+       i = NonZero(m)  it = Transpose(i)  five = Constant<value_ints = [5]>()  mi = Cast<to = 7>(m)  s = ReduceSum(mi)
+       shape = Concat<axis = 0>(s, five)  e = Expand(v, shape)  y = ScatterND(x, it, e)
+       zero = Constant<value_ints = [0]>()  head = Slice(x, zero, s)
+       bits = Greater(w, x)  j = NonZero(bits)  jt = Transpose(j)  bi = Cast<to = 6>(bits)  t = ReduceSum<keepdims = 0>(bi)
+       tl = Cast<to = 7>(t)  t1 = Unsqueeze(tl, zero)  f = Expand(v, t1)  z = ScatterND(x, jt, f)
+     }""", [[f32(n, 5), np.array([bool(k >> i & 1) for i in range(n)]), np.array(7, np.float32), f32(n, 5)] for n in (1, 4) for k in (0, 5, 15)],
+     ["--dim=n=1..9"]),
     ("slices-by-data", """
      g (float[n, 5] x, int64[1] a, int64[1] b) => (float[k, 5] y, float[j, 5] z, float[l, 5] w, float[m, 2] v) {
        zero = Constant<value_ints = [0]>()  y = Slice(x, zero, a)  z = Slice(x, a, b)

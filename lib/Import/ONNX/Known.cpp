@@ -6,6 +6,7 @@
 // Does not: recurse: sources are visited with an explicit stack.
 #include "Known.h"
 #include "Settled.h"
+#include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/MathExtras.h"
@@ -139,6 +140,7 @@ const Known::Elements *Known::ask(UOpRef x, bool must) {
       if (!value && must && !precision(node->dtype))
         if (std::optional<Tensor> t = settledValue(data, node, mostSettled))
           value = decode(t->dtype, t->bytes.data(), t->count());
+      if (!value && must) value = countOfTrue(node);
       memo[node->id] = std::move(value);
       stack.pop_back();
     }
@@ -151,6 +153,31 @@ const Known::Elements *Known::required(UOpRef x) { return ask(x, true); }
 
 const Known::Elements *Known::elements(UOpRef x) {
   return isInt(x->dtype) || x->dtype == DType::Bool ? ask(x, false) : nullptr;
+}
+
+/// The sum over all of a mask cast to integers.
+std::optional<Known::Value> Known::countOfTrue(UOpRef x) {
+  while (x->is(Op::Reshape)) x = x->src[0];
+  if (!x->is(Op::Reduce) || !isInt(x->dtype) || ReduceKind(x->ints[0]) != ReduceKind::Sum || x->indices().size() ||
+      smallCount(x) != 1 || !x->src[0]->is(Op::Cast))
+    return std::nullopt;
+  UOpRef mask = x->src[0]->src[0];
+  while (mask->is(Op::Reshape)) mask = mask->src[0];
+  if (mask->dtype != DType::Bool || !mayBeCounted || !mayBeCounted(mask)) return std::nullopt;
+  UOpRef total = idxProduct(c, mask->shape);
+  if (!fits(total, x->dtype)) return std::nullopt;
+  auto make = [&](Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, DType t = DType::Void) -> UOpRef {
+    llvm::Expected<UOpRef> made = c.tryMake(op, src, ints, {}, t);
+    if (made) return *made;
+    llvm::consumeError(made.takeError());
+    return nullptr;
+  };
+  if (mask->shape != llvm::ArrayRef<UOpRef>(total)) mask = make(Op::Reshape, {mask, total}, {});
+  UOpRef ones = mask ? make(Op::Cast, {mask}, {0}, DType::I64) : nullptr;
+  ReduceSpec sum{ReduceKind::Sum, ReduceOrder::Exact, {0}, {}};
+  UOpRef count = ones ? make(Op::Reduce, {ones}, encode(sum)) : nullptr;
+  UOpRef extent = count ? make(Op::Extent, {count}, {0, total->hi}) : nullptr;
+  return extent ? std::optional(Value{{extent}}) : std::nullopt;
 }
 
 /// Nothing where a float is no fraction of small enough numbers.

@@ -27,8 +27,12 @@ public:
   /// pointer holds until the next call.
   const Elements *elements(UOpRef x);
 
-  /// The same for an operand that must be known, of a float type too, where every element is an integer.
+  /// The same for an operand that must be known, of a float type too, where every element is an integer. How many
+  /// elements of a mask are true is known as a data dim then, the one that NonZero and Compress have of that mask.
   const Elements *required(UOpRef x);
+
+  /// Whether a count may be a data dim; unset: none may.
+  std::function<bool(UOpRef)> mayBeCounted;
 
   /// Says what a scalar is: from now on it is known.
   void define(UOpRef x, UOpRef index) {
@@ -46,6 +50,7 @@ private:
   using Memo = std::unordered_map<uint32_t, std::optional<Value>>;
   const Elements *ask(UOpRef x, bool must);
   std::optional<Value> evaluate(UOpRef x, Memo &memo, bool must);
+  std::optional<Value> countOfTrue(UOpRef x);
   std::optional<Value> decode(DType t, const uint8_t *bytes, int64_t count);
 
   Context &c;

@@ -86,6 +86,7 @@ Lowering::Lowering(Module &module, ModelFile &file, const ImportOptions &options
       if (note.key() == "pkg.torch.export.graph_signature.InputSpec.kind") stated[value.name()] = note.value();
   opsets = collect(file.model().opset_import());
   top.opsets = &opsets;
+  shared.known.mayBeCounted = [this](UOpRef mask) { return !isOfBody(mask); };
   for (const proto::Function &f : file.model().functions()) {
     std::string key = functionKey(domainOf(f.domain()), f.name(), f.overload());
     if (!functions.try_emplace(key, &f).second) failures.add("the model defines the function '" + f.name() + "' twice");
