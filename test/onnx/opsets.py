@@ -26,11 +26,8 @@ F16, F32, I32, I64 = np.float16, np.float32, np.int32, np.int64
 RNG = np.random.default_rng(11)
 
 # Ops without a row, by reason; all of their versions, in a domain all of its ops.
-SEQUENCE, OPTIONAL, STRING = "sequences of tensors", "optional values", "strings"
+OPTIONAL, STRING = "optional values", "strings"
 REFUSED = {
-    "ConcatFromSequence": SEQUENCE, "SequenceAt": SEQUENCE, "SequenceConstruct": SEQUENCE, "SequenceEmpty": SEQUENCE,
-    "SequenceErase": SEQUENCE, "SequenceInsert": SEQUENCE, "SequenceLength": SEQUENCE, "SequenceMap": SEQUENCE,
-    "SplitToSequence": SEQUENCE,
     "Optional": OPTIONAL, "OptionalGetElement": OPTIONAL, "OptionalHasElement": OPTIONAL,
     "RegexFullMatch": STRING, "StringConcat": STRING, "StringNormalizer": STRING, "StringSplit": STRING,
     "ImageDecoder": "files of images",
