@@ -10,6 +10,7 @@
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace astra::onnx {
@@ -47,7 +48,8 @@ private:
   Context &c;
   const proto::Graph &body;
   llvm::ArrayRef<UOpRef> initial;
-  Known known; // of values in the body, by symbols for the counters
+  llvm::StringMap<int> maker, carried; // by name: the node, the carried value
+  Known known;                         // of values in the body, by symbols for the counters
   std::vector<Counter> counters;
   std::vector<UOpRef> symbols; // of the counters, then of the trip
   bool readsTrip = false;
@@ -64,10 +66,6 @@ UOpRef Trips::symbol(int64_t lo) {
 /// The nodes that an output follows from, sources first, joined to `nodes`; the carried values that they read, joined
 /// to the counters. False where one is not simple, or there are too many.
 bool Trips::slice(const std::string &output, std::vector<int> &nodes) {
-  llvm::StringMap<int> maker, carried;
-  for (int i = 0; i < body.node_size(); ++i)
-    for (const std::string &name : body.node(i).output()) maker[name] = i;
-  for (size_t i = 0; i < initial.size(); ++i) carried[body.input(2 + int(i)).name()] = int(i);
   std::vector<std::pair<std::string, bool>> stack = {{output, false}}; // whether what it follows from is there
   while (!stack.empty()) {
     auto [name, isReady] = stack.back();
@@ -94,6 +92,9 @@ bool Trips::slice(const std::string &output, std::vector<int> &nodes) {
 
 /// Lowers what the condition and the counters follow from.
 bool Trips::findCounters() {
+  for (int i = 0; i < body.node_size(); ++i)
+    for (const std::string &name : body.node(i).output()) maker[name] = i;
+  for (size_t i = 0; i < initial.size(); ++i) carried[body.input(2 + int(i)).name()] = int(i);
   std::vector<int> nodes;
   std::vector<std::string> wanted = {body.output(0).name()};
   if (!slice(wanted[0], nodes)) return false;
