@@ -239,9 +239,9 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
     std::optional<Poly> b;
     if (known)
       b = sum(whole, constant(floorQuotient(k, *known)));
-    else if (k < 0 && -k <= least)
+    else if (k < 0 && (!lower || -k <= least)) // of more than d it is less, which is no lower bound
       b = sum(whole, constant(-1));
-    else if (k >= 0 && k < least)
+    else if (k >= 0 && (lower || k < least))
       b = whole;
     if (b && !llvm::is_contained(out, *b)) out.push_back(std::move(*b));
   }
@@ -309,8 +309,16 @@ bool Inequalities::proveBound(const Split &s, uint32_t which, bool lower, const 
   for (const Poly &f : facts) {
     if (topAtom(f) != which) continue;
     Split t = split(f, which);
+    if (!t.linear) continue;
     auto k = constantOf(t.factor);
-    if (!t.linear || !k || (*k > 0) != lower) continue;
+    if (!k) { // so many times the fact, and something more
+      auto times = divide(s.factor, t.factor);
+      if (times && !times->second && constantOf(times->first).value_or(0) > 0 &&
+          prove(sum(s.rest, t.rest, -constantOf(times->first).value_or(0)), facts, depth + 1))
+        return true;
+      continue;
+    }
+    if ((*k > 0) != lower) continue;
     // k*a >= -rest for k > 0, -k*a <= rest for k < 0
     Poly with = sum(product(s.factor, lower ? sum({}, t.rest, -1) : t.rest), s.rest, std::abs(*k));
     if (prove(sum(with, constant(std::abs(*k) - 1)), facts, depth + 1)) return true;
