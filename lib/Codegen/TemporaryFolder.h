@@ -1,9 +1,8 @@
 //===- TemporaryFolder.h: where other programs find their input ------------===//
 // Takes:    the system's folder for temporary files (TMPDIR).
 // Gives:    a folder of its own, 0700, that goes away with the object.
-// Keeps:    what a process left that was killed is removed by the next one of the same user: each holds a lock on a
-// file
-//           in its folder, and a folder whose lock is free is nobody's.
+// Keeps:    what a killed process left is removed by the next one of the same user: each holds a lock on a file in its
+//           folder, and a folder whose lock is free is nobody's.
 // Does not: remove a folder without such a file.
 #pragma once
 #include "llvm/ADT/StringRef.h"
