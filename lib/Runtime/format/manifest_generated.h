@@ -5630,13 +5630,15 @@ inline const flatbuffers::TypeTable *VariantTypeTable() {
 inline const flatbuffers::TypeTable *LaunchTypeTable() {
   static const flatbuffers::TypeCode type_codes[] = {
     { flatbuffers::ET_SEQUENCE, 1, 0 },
-    { flatbuffers::ET_UINT, 1, -1 }
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_UINT, 1, -1 },
+    { flatbuffers::ET_UINT, 0, -1 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::VariantTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 2, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 4, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }
@@ -5987,7 +5989,11 @@ inline const flatbuffers::TypeTable *ManifestTypeTable() {
     { flatbuffers::ET_SEQUENCE, 1, 7 },
     { flatbuffers::ET_SEQUENCE, 1, 8 },
     { flatbuffers::ET_SEQUENCE, 1, 9 },
-    { flatbuffers::ET_SEQUENCE, 1, 5 }
+    { flatbuffers::ET_SEQUENCE, 1, 5 },
+    { flatbuffers::ET_STRING, 1, -1 },
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_UCHAR, 1, -1 },
+    { flatbuffers::ET_STRING, 1, -1 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::ComponentTypeTable,
@@ -6002,7 +6008,7 @@ inline const flatbuffers::TypeTable *ManifestTypeTable() {
     astra::fmt::EntryTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 14, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 18, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }
