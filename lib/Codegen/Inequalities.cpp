@@ -57,8 +57,12 @@ void Inequalities::assume(Facts &facts, const Poly &fact) {
     const Atom a = atoms[*top];
     if (!s.linear) continue;
     if (!a.divides) {
-      left = 100;
-      if (!isPositive(a.y, facts, deepest - 12)) continue;
+      constexpr uint64_t allowed = 100;
+      if (std::exchange(searching, true)) continue; // a search adds what is clear alone
+      left = allowed;
+      bool positive = isPositive(a.y, facts, deepest - 12);
+      searching = false;
+      if (!positive) continue;
     }
     auto [lo, hi] = interval(s.factor);
     bool up = lo >= 0, down = hi <= 0;
@@ -76,10 +80,12 @@ void Inequalities::assume(Facts &facts, const Poly &fact) {
       if (down && a.lo > -far) with(constant(a.lo));
       break;
     case Kind::Min:
-      if (up) with(a.x), with(a.y);
-      break;
     case Kind::Max:
-      if (down) with(a.x), with(a.y);
+      for (bool first : {true, false}) {
+        const Poly &side = first ? a.x : a.y, &other = first ? a.y : a.x;
+        // No less than both, or the fact cannot hold for the other side.
+        if ((a.kind == Kind::Min) == up || interval(sum(product(s.factor, other), s.rest)).second < 0) with(side);
+      }
       break;
     default: break;
     }
@@ -105,12 +111,14 @@ bool Inequalities::proves(const Poly &x, const Facts &facts) {
   if (interval(x).first >= 0) return true;
   if (takeOverflow()) return false;
   left = allowed;
+  searching = true;
   bool ok = prove(x, facts, 0) || provesApart(x, facts);
   if (!ok) // under facts that contradict each other nothing runs
     for (const Poly &f : facts) {
       left = allowed / 8;
       if ((ok = prove(sum(constant(-1), f, -1), facts, 0))) break;
     }
+  searching = false;
   return ok;
 }
 
@@ -268,10 +276,11 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
     auto k = constantOf(t.factor);
     if (!t.linear || !k || (*k > 0) != low) continue;
     Bounds said;
-    if (low) // a >= ceil(-rest / k)
-      quotientBounds(sum(constant(*k - 1), t.rest, -1), constant(*k), true, facts, depth / 2, said);
+    unsigned within = std::abs(*k) == 1 ? 0 : depth / 2; // it is a bound as it stands, or what it is made of is one
+    if (low)                                             // a >= ceil(-rest / k)
+      quotientBounds(sum(constant(*k - 1), t.rest, -1), constant(*k), true, facts, within, said);
     else
-      quotientBounds(t.rest, constant(-*k), false, facts, depth / 2, said);
+      quotientBounds(t.rest, constant(-*k), false, facts, within, said);
     for (const Poly &b : said) with(b);
     if (auto q = divide(s.factor, constant(std::abs(*k))); q && q->second == 0)
       quotientBounds(sum(product(q->first, low ? sum({}, t.rest, -1) : t.rest), s.rest), d, lower, facts, depth - 1,

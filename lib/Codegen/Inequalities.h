@@ -94,8 +94,9 @@ private:
   llvm::DenseMap<UOpRef, Poly> known;
   std::map<std::tuple<UOpRef, int64_t, DType>, Poly> loaded;
   llvm::SmallVector<uint32_t, 16> divisions; // atoms
-  bool apart = false;                        // quotients and remainders are not put together again
-  bool overflow = false;                     // of a coefficient: what was computed with it proves nothing
+  bool searching = false;
+  bool apart = false;    // quotients and remainders are not put together again
+  bool overflow = false; // of a coefficient: what was computed with it proves nothing
   uint64_t left = 0;
 };
 

@@ -60,43 +60,9 @@ static SmallVector<Known, 4> partsOf(const Form &f, int64_t size, int64_t length
   return parts;
 }
 
-/// The same of sizes that are not known. Tap t is inside from in(t) on, before out(t); both fall with t, or both rise.
-static SmallVector<Reach, 4> partsOf(Context &c, const Form &f, UOpRef size, UOpRef length) {
-  using Places = SmallVector<UOpRef, 3>;
-  auto in = [&](int64_t t) { return c.index(placeOf(f, t, 0)); };
-  auto out = [&](int64_t t) {
-    return simplifyIndex(c, idxCeilDiv(c, idxSub(c, size, c.index(f.constant + t * f.d)), c.index(f.step)));
-  };
-  SmallVector<Reach, 4> parts;
-  auto add = [&](int64_t first, int64_t taps, const Places &begins, const Places &ends) {
-    UOpRef begin = begins[0], count = nullptr;
-    for (UOpRef b : begins) begin = idxMax(c, begin, b);
-    for (UOpRef e : ends)
-      for (UOpRef b : begins) {
-        UOpRef n = simplifyIndex(c, idxSub(c, e, b));
-        count = count ? idxMin(c, count, n) : n;
-      }
-    count = simplifyIndex(c, idxMax(c, c.index(0), count));
-    if (count->hi > 0) parts.push_back({simplifyIndex(c, begin), count, taps ? first : 0, taps});
-  };
-  // Taps from `a` on, before `b`, and no others; those before them have come by or come later, those behind the other.
-  for (int64_t a = 0; a <= f.taps; ++a)
-    for (int64_t b = a; b <= f.taps; ++b) {
-      Places begins{c.index(0)}, ends{length};
-      bool falls = f.d > 0;
-      int64_t low = falls ? a : b - 1, high = falls ? b - 1 : a; // of those inside the last to come in, the first to go
-      if (a < b) begins.push_back(in(low)), ends.push_back(out(high));
-      int64_t later = falls ? a - 1 : b, gone = falls ? b : a - 1;
-      if (later >= 0 && later < f.taps) ends.push_back(in(later));
-      if (gone >= 0 && gone < f.taps) begins.push_back(out(gone));
-      add(a, b - a, begins, ends);
-    }
-  return parts;
-}
-
 SmallVector<Window, 2> astra::windowsOf(Context &c, const ContractSpec &s, ArrayRef<UOpRef> extents, UOpRef a,
                                         UOpRef b) {
-  constexpr int64_t large = int64_t(1) << 30, mostTaps = 1 << 10, fewTaps = 8;
+  constexpr int64_t large = int64_t(1) << 30, mostTaps = 1 << 10;
   auto uses = [&](int64_t label) {
     int64_t n = hasLabel(s.domain, label);
     for (const auto *forms : {&s.a, &s.b})
@@ -121,8 +87,6 @@ SmallVector<Window, 2> astra::windowsOf(Context &c, const ContractSpec &s, Array
       if (size->isConst() && length->isConst())
         for (const Known &p : partsOf(form, size->ints[0], length->ints[0]))
           w.parts.push_back({c.index(p.begin), c.index(p.count), p.first, p.taps});
-      else if (*taps <= fewTaps)
-        w.parts = partsOf(c, form, size, length);
       else
         continue;
       out.push_back(std::move(w));

@@ -30,7 +30,7 @@ inline constexpr int64_t mostParts = 16;
 /// Rewrites, bit for bit, contracts whose taps are mostly outside of an operand (a convolution whose padding is as
 /// large as its map): taps that are outside for every result are left out, the others are computed where they are
 /// inside, and nothing is padded. What the steps outside add, zeros of the weights' signs or NaN, is a third operand of
-/// the contract (decision 0090). Before what depends on parameters alone is folded, so that weights lie as they are
+/// the contract (decision 0091). Before what depends on parameters alone is folded, so that weights lie as they are
 /// read. Leaves contracts in the bodies of control ops.
 void leaveOutside(Module &m);
 

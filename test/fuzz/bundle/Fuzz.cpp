@@ -6,9 +6,9 @@
 // Keeps:    no machine code runs: the device is an emulator's that does nothing, since code is trusted once its hash is
 //           right. Entries with loops are not called: an altered one may be endless.
 // Does not: alter code or the file around the manifest (MutateTest.cpp does).
-#include "src/Checker.h"
 #include "TestBundle.h"
 #include "astra/astra.hpp"
+#include "src/Checker.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -230,8 +230,8 @@ bool isTree(const uint8_t *data, size_t size) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 
-/// Numbers of the manifest become others of the kind that indices, sizes and lengths are; seldom libFuzzer alters bytes,
-/// references among them. The first manifest is the standard bundle's.
+/// Numbers of the manifest become others of the kind that indices, sizes and lengths are; seldom libFuzzer alters
+/// bytes, references among them. The first manifest is the standard bundle's.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
   std::minstd_rand random(seed);
   if (random() % 32 == 0) return LLVMFuzzerMutate(data, size, room);

@@ -136,7 +136,7 @@ std::string compare(Box &box, UOpRef before, UOpRef after) {
 
 std::string proofs::runIndices(const Rule &r) {
   unsigned fired = 0;
-  for (unsigned seed = 0; seed < 6000 && fired < 150; ++seed) {
+  for (unsigned seed = 0; seed < 10000 && fired < 150; ++seed) { // quotients with one value fold before any rule
     Box box(seed);
     UOpRef x = box.expression();
     std::vector<UOpRef> nodes = topoSort(x);
