@@ -57,9 +57,8 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
     if (spec.follows) k->sink = c.make(Op::Sink, {}); // the kernel that it follows has done it
     Joint joint;
     if (spec.followers.empty()) {
-      auto l = linearize(c, *k);
+      auto l = linearizeInside(c, *k, spec.known, out.proved);
       if (!l) return l.takeError();
-      if (auto e = verifyAccesses(*k, *l, spec.known, out.proved)) return e;
       joint = {std::move(*l), {}, itemCount(c, k->sink)};
     } else {
       std::vector<Plan> plans{plan};
@@ -68,7 +67,8 @@ llvm::Expected<CompiledTarget> astra::compileKernels(Context &c, const Schedule 
       if (!j) return j.takeError();
       joint = std::move(*j);
       LinearKernel whole{spec.name, &*k, {}, std::move(joint.regions)};
-      if (auto e = verifyRegions(c, whole, spec.known, out.proved)) return e;
+      auto keep = [&](Kernel step) { return &steps.emplace_back(std::move(step)); };
+      if (auto e = verifyRegions(c, whole, spec.known, keep, out.proved)) return e;
       joint.regions = std::move(whole.regions);
     }
     // The dims that a tile's functions see lie behind their memory.

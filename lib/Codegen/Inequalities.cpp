@@ -112,7 +112,7 @@ bool Inequalities::proves(const Poly &x, const Facts &facts) {
   if (takeOverflow()) return false;
   left = allowed;
   searching = true;
-  bool ok = prove(x, facts, 0) || provesApart(x, facts);
+  bool ok = prove(x, facts, 0) || provesApart(x, facts) || provesByCases(x, facts, 2);
   if (!ok) // under facts that contradict each other nothing runs
     for (const Poly &f : facts) {
       left = allowed / 8;
@@ -122,15 +122,52 @@ bool Inequalities::proves(const Poly &x, const Facts &facts) {
   return ok;
 }
 
+/// With each side of a minimum or maximum that something is divided by, in turn.
+bool Inequalities::provesByCases(const Poly &x, const Facts &facts, unsigned splits) {
+  constexpr uint64_t allowed = 1500;
+  std::optional<uint32_t> which = splits ? dividing(x) : std::nullopt;
+  if (!which) return false;
+  const Atom a = atoms[*which];
+  for (bool first : {true, false}) {
+    const Poly &by = first ? a.x : a.y;
+    Facts here;
+    bool less = first == (a.kind == Kind::Min);
+    assume(here, less ? sum(a.y, a.x, -1) : sum(a.x, a.y, -1));
+    for (const Poly &f : facts) assume(here, replaced(f, *which, by));
+    Poly side = replaced(x, *which, by);
+    left = allowed;
+    if (!prove(side, here, 0) && !provesApart(side, here) && !provesByCases(side, here, splits - 1)) return false;
+  }
+  return true;
+}
+
 /// With x written as y*(x floordiv y) + x mod y where facts speak of x mod y, and x mod k*y as k*((x floordiv k) mod y)
 /// + x mod k where they speak of (x floordiv k) mod y.
 bool Inequalities::provesApart(Poly x, const Facts &facts) {
-  SmallVector<uint32_t, 4> remainders;
+  SmallVector<uint32_t, 4> remainders, quotients;
   for (const Poly &f : facts)
     for (const Term &t : f)
-      for (uint32_t m : t.atoms)
+      for (uint32_t m : t.atoms) {
         if (atoms[m].kind == Kind::Mod && !llvm::is_contained(remainders, m)) remainders.push_back(m);
+        if (atoms[m].kind == Kind::Div && !llvm::is_contained(quotients, m)) quotients.push_back(m);
+      }
   bool changed = false;
+  // So many times z, as far as one of its atoms tells, is so many times y*(z floordiv y) + z mod y.
+  auto take = [&](const Poly &z, const Poly &y) {
+    std::optional<uint32_t> top = topAtom(z);
+    if (!top) return;
+    Split in = split(z, *top), s = split(x, *top);
+    auto k = constantOf(in.factor);
+    if (!in.linear || !s.linear || s.factor.empty() || !k) return;
+    auto times = divide(s.factor, constant(*k));
+    if (!times || times->second) return;
+    x = sum(x, product(times->first, sum(sum(product(quotient(z, y), y), remainder(z, y)), z, -1)));
+    changed = true;
+  };
+  for (uint32_t q : quotients) {
+    const Atom a = atoms[q];
+    take(a.x, a.y);
+  }
   auto put = [&](uint32_t which, const Poly &by) {
     Split s = split(x, which);
     if (s.factor.empty() || !s.linear) return;
@@ -139,6 +176,7 @@ bool Inequalities::provesApart(Poly x, const Facts &facts) {
   };
   for (uint32_t m : remainders) {
     const Atom a = atoms[m];
+    take(a.x, a.y);
     Poly c = a.x; // an atom and a constant
     bool plain = !c.empty() && !c[0].atoms.empty();
     if (plain)
@@ -175,7 +213,6 @@ bool Inequalities::provesApart(Poly x, const Facts &facts) {
         }
       }
     }
-    if (plain) put(q[0].atoms[0], sum(product(quotient(a.x, a.y), a.y), atom(m)));
   }
   if (!changed) return false;
   left = std::max<uint64_t>(left, 1000);
@@ -206,6 +243,7 @@ int Inequalities::sign(const Poly &x, const Facts &facts, unsigned depth) {
 /// x = whole * d + rest, term by term of d's last one; nothing where what is left is no constant.
 std::optional<std::pair<Poly, int64_t>> Inequalities::divide(Poly x, const Poly &d) {
   constexpr unsigned mostTerms = 16;
+  if (d.empty()) return std::nullopt;
   const Term &lead = d.back();
   Poly whole;
   for (unsigned n = 0; n < mostTerms; ++n) {
@@ -252,6 +290,15 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
     else if (k >= 0 && (lower || k < least))
       b = whole;
     if (b && !llvm::is_contained(out, *b)) out.push_back(std::move(*b));
+  } else if (!known) { // so many times d, as its last term tells, and what is less than d
+    const Term &lead = d.back();
+    auto *same = llvm::find_if(x, [&](const Term &t) { return t.atoms == lead.atoms; });
+    if (same != x.end() && lead.k > 0 && same->k >= lead.k) {
+      int64_t times = same->k / lead.k;
+      Poly rest = sum(x, d, -times);
+      if (prove(lower ? rest : sum(sum(d, rest, -1), constant(-1)), facts, deepest - 12))
+        out.push_back(constant(times));
+    }
   }
   std::optional<uint32_t> top;
   {
@@ -289,7 +336,9 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
   switch (a.kind) {
   case Kind::Lane:
   case Kind::Range: return with(low ? Poly{} : sum(a.x, constant(-1)));
-  case Kind::Mod: return with(low ? Poly{} : sum(a.y, constant(-1)));
+  case Kind::Mod:
+    with(low ? Poly{} : sum(a.y, constant(-1)));
+    return with(sum(a.x, product(quotient(a.x, a.y), a.y), -1));
   case Kind::Div: {
     Bounds quotients;
     quotientBounds(a.x, a.y, low, facts, depth - 1, quotients);

@@ -85,6 +85,9 @@ private:
   using Bounds = llvm::SmallVector<Poly, 4>;
   std::optional<std::pair<Poly, int64_t>> divide(Poly x, const Poly &d);
   void quotientBounds(const Poly &x, const Poly &d, bool lower, const Facts &facts, unsigned depth, Bounds &out);
+  Poly replaced(const Poly &x, uint32_t which, const Poly &by);
+  std::optional<uint32_t> dividing(const Poly &x) const;
+  bool provesByCases(const Poly &x, const Facts &facts, unsigned splits);
   Poly substitute(const Poly &x, uint32_t a, const Poly &by);
   static bool tighten(Poly &x);
   std::pair<int64_t, int64_t> ends(uint32_t a, const Facts &facts) const;

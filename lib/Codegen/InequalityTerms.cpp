@@ -144,15 +144,6 @@ std::pair<int64_t, int64_t> Inequalities::interval(const Poly &x) const {
   return {saturate(lo), saturate(hi)};
 }
 
-/// The greatest common divisor of all coefficients, and what is left.
-static std::pair<int64_t, Poly> content(Poly x) {
-  int64_t g = 0;
-  for (const Term &t : x) g = std::gcd(g, t.k);
-  if (g > 1)
-    for (Term &t : x) t.k /= g;
-  return {g, std::move(x)};
-}
-
 /// The atom x floordiv y, one for equal x and y.
 Poly Inequalities::quotient(const Poly &x, const Poly &y) {
   if (auto k = constantOf(x), d = constantOf(y); k && d && *d > 0) return constant(floorQuotient(*k, *d));
@@ -208,24 +199,8 @@ Poly Inequalities::of(UOpRef root) {
     case Op::Range: p = make(Kind::Range, {0, std::max<int64_t>(interval(src(0)).second - 1, 0)}, src(0)); break;
     case Op::Add: p = sum(src(0), src(1)); break;
     case Op::Mul: p = product(src(0), src(1)); break;
-    case Op::FloorDiv: {
-      if (auto [k, d] = content(src(1)); k > 1 && !constantOf(d)) { // x floordiv k*d is (x floordiv k) floordiv d
-        p = quotient(quotient(src(0), constant(k)), d);
-        break;
-      }
-      p = quotient(src(0), src(1));
-      break;
-    }
-    case Op::Mod: {
-      // x mod k*d is k*((x floordiv k) mod d) + x mod k
-      if (auto [k, d] = content(src(1)); k > 1 && !constantOf(d)) {
-        Poly low = remainder(src(0), constant(k));
-        p = sum(low, remainder(quotient(src(0), constant(k)), d), k);
-        break;
-      }
-      p = remainder(src(0), src(1));
-      break;
-    }
+    case Op::FloorDiv: p = quotient(src(0), src(1)); break;
+    case Op::Mod: p = remainder(src(0), src(1)); break;
     case Op::Min:
     case Op::Max: {
       auto [a, b] = interval(src(0));
@@ -267,4 +242,47 @@ std::optional<uint32_t> Inequalities::topAtom(const Poly &x) const {
     for (uint32_t a : t.atoms)
       if (!top || key(a) > key(*top)) top = a;
   return top;
+}
+
+/// x with another polynomial in place of an atom, in what its quotients and remainders are made of too.
+Poly Inequalities::replaced(const Poly &x, uint32_t which, const Poly &by) {
+  Poly out;
+  for (const Term &t : x) {
+    Poly p = constant(t.k);
+    for (uint32_t a : t.atoms) {
+      const Atom o = atoms[a];
+      bool divides = o.kind == Kind::Div || o.kind == Kind::Mod;
+      Poly factor = atom(a);
+      if (a == which)
+        factor = by;
+      else if (divides && a > which) { // an atom is made of earlier ones
+        Poly n = replaced(o.x, which, by), d = replaced(o.y, which, by);
+        factor = o.kind == Kind::Div ? quotient(n, d) : remainder(n, d);
+      }
+      p = product(p, factor);
+    }
+    out = sum(out, p);
+  }
+  return out;
+}
+
+/// A minimum or maximum that quotients and remainders in x are divided by; nothing where there is none.
+std::optional<uint32_t> Inequalities::dividing(const Poly &x) const {
+  SmallVector<uint32_t, 16> todo, seen;
+  auto visit = [&](const Poly &p) {
+    for (const Term &t : p)
+      for (uint32_t a : t.atoms)
+        if (!llvm::is_contained(seen, a)) seen.push_back(a), todo.push_back(a);
+  };
+  visit(x);
+  while (!todo.empty()) {
+    const Atom &a = atoms[todo.pop_back_val()];
+    if (a.kind != Kind::Div && a.kind != Kind::Mod) continue;
+    for (const Term &t : a.y)
+      for (uint32_t d : t.atoms)
+        if (atoms[d].kind == Kind::Min || atoms[d].kind == Kind::Max) return d;
+    visit(a.x);
+    visit(a.y);
+  }
+  return std::nullopt;
 }

@@ -10,12 +10,12 @@
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
-#include <chrono>
 #include <map>
 
 using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
+using llvm::SmallVectorImpl;
 using Poly = Inequalities::Poly;
 using Facts = Inequalities::Facts;
 
@@ -143,8 +143,9 @@ private:
 
 class Verifier {
 public:
-  Verifier(const Kernel &k, const Linear &l, const NotNegative &known, const TileRegion *region, AccessCount &count)
-      : k(k), l(l), known(known), gates(in, facts), count(count) {
+  Verifier(const Kernel &k, const Linear &l, const NotNegative &known, const TileRegion *region, AccessCount &count,
+           SmallVectorImpl<UOpRef> *unproved = nullptr, const llvm::DenseSet<UOpRef> *tested = nullptr)
+      : k(k), l(l), known(known), unproved(unproved), tested(tested), gates(in, facts), count(count) {
     if (region) in.isBelow(region->tile, region->tiles);
     for (UOpRef f : known) in.assume(facts, in.of(f));
     for (const KernelBuffer &b : k.buffers) elements.push_back(in.of(b.elements));
@@ -205,6 +206,7 @@ private:
     UOpRef index = x->indices()[0];
     uint32_t buffer = x->src[0]->ints[0];
     if (auto e = inLoops(x, index)) return e;
+    if (tested && tested->contains(x)) return llvm::Error::success();
     Poly at = in.of(index);
     if (i.speculative) { // the lanes that the emitters, who may take a vector in parts, do not test
       auto [first, end] = untested(index, lanes, k.buffers[buffer].elements->lo);
@@ -245,10 +247,12 @@ private:
     auto [it, fresh] = sameFacts.try_emplace(std::move(key), std::pair(constant, constant + lanes));
     auto &[lo, hi] = it->second;
     if (!fresh && constant >= lo && constant + lanes <= hi) return llvm::Error::success();
-    if ((fresh || constant < lo) && !holds(all, facts)) return refuse(x, x->indices()[0], nullptr, lanes, buffer);
     Poly behind = in.sum(in.sum(elements[buffer], all, -1), Inequalities::constant(-lanes));
-    if ((fresh || constant + lanes > hi) && !holds(behind, facts))
+    if (((fresh || constant < lo) && !holds(all, facts)) ||
+        ((fresh || constant + lanes > hi) && !holds(behind, facts))) {
+      if (fresh) sameFacts.erase(it);
       return refuse(x, x->indices()[0], nullptr, lanes, buffer);
+    }
     lo = std::min(lo, constant), hi = std::max(hi, constant + lanes);
     return llvm::Error::success();
   }
@@ -316,10 +320,14 @@ private:
                                    info(x->op).mnemonic + " " + what);
   }
   llvm::Error refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes, int64_t buffer, int64_t extent = 0);
+  bool insideEverywhere(ArrayRef<UOpRef> below,
+                        llvm::function_ref<bool(const llvm::DenseMap<UOpRef, int64_t> &)> inside);
 
   const Kernel &k;
   const Linear &l;
   const NotNegative &known;
+  SmallVectorImpl<UOpRef> *unproved;              // loads and stores that no point was found outside for; null: refused
+  const llvm::DenseSet<UOpRef> *tested = nullptr; // that have a gate of their own that their elements exist
   Inequalities in;
   Facts facts; // of dims and open loops
   Gates gates;
@@ -392,6 +400,37 @@ std::string gateText(UOpRef g) {
   return s;
 }
 
+/// Whether all points of few dims and items are inside, each tried: a proof too.
+bool Verifier::insideEverywhere(ArrayRef<UOpRef> below,
+                                llvm::function_ref<bool(const llvm::DenseMap<UOpRef, int64_t> &)> inside) {
+  constexpr int64_t mostPoints = 1 << 17;
+  llvm::DenseMap<UOpRef, int64_t> at;
+  auto value = [&](UOpRef n) -> std::optional<int64_t> {
+    auto it = at.find(n);
+    return it == at.end() ? std::nullopt : std::optional<int64_t>(it->second);
+  };
+  SmallVector<int64_t, 8> ends;
+  int64_t points = 0;
+  for (size_t d = 0;;) { // an odometer: the last one runs fastest; the end of a range may depend on those before it
+    if (d == below.size()) {
+      if (++points > mostPoints || !inside(at)) return false;
+    } else {
+      UOpRef n = below[d];
+      if (n->op == Op::Extent) return false;
+      auto end = n->op == Op::Dim ? std::optional<int64_t>(n->ints[1] + 1) : idxEvaluate(n->src[0], value);
+      int64_t first = n->op == Op::Dim ? n->ints[0] : 0;
+      if (!end || *end - first > mostPoints) return false;
+      if (first < *end) {
+        ends.push_back(*end), at[n] = first, ++d;
+        continue;
+      }
+    }
+    for (; d > 0 && at[below[d - 1]] + 1 == ends[d - 1]; --d) at.erase(below[d - 1]), ends.pop_back();
+    if (d == 0) return true;
+    ++at[below[d - 1]];
+  }
+}
+
 /// The sentence, with dims and items at which the access lies outside: looked for at corners and at random.
 llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes, int64_t buffer, int64_t extent) {
   constexpr unsigned points = 20000;
@@ -412,6 +451,21 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
   if (buffer >= 0) roots.push_back(k.buffers[buffer].elements);
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::Dim || n->op == Op::Extent || n->op == Op::Range) below.push_back(n);
+  auto insideAt = [&](const llvm::DenseMap<UOpRef, int64_t> &at) {
+    auto value = [&](UOpRef n) -> std::optional<int64_t> {
+      auto it = at.find(n);
+      return it == at.end() ? std::nullopt : std::optional<int64_t>(it->second);
+    };
+    for (UOpRef f : known)
+      if (auto v = idxEvaluate(f, value); v && *v < 0) return true; // it does not run there
+    auto first = idxEvaluate(index, value),
+         size = buffer >= 0 ? idxEvaluate(k.buffers[buffer].elements, value) : std::optional<int64_t>(extent);
+    if (!first || !size) return false;
+    for (int64_t n = 0; n < lanes; ++n)
+      if ((*first + n < 0 || *first + n >= *size) && (!gate || gateAt(gate, n, value))) return false;
+    return true;
+  };
+  if (x->op != Op::Stage && insideEverywhere(below, insideAt)) return llvm::Error::success();
   std::string access = "of [" + indexText(index) + "]" + (lanes > 1 ? ", " + std::to_string(lanes) + " lanes" : "") +
                        (buffer >= 0 ? ", of buffer " + std::to_string(buffer) : ", of an array");
   for (unsigned p = 0; p < points; ++p) {
@@ -449,30 +503,95 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
   std::string around;
   for (UOpRef r : ranges) around += (around.empty() ? ", in " : ", ") + indexText(r) + " < " + indexText(r->src[0]);
   std::string size = buffer >= 0 ? indexText(k.buffers[buffer].elements) : std::to_string(extent);
+  if (unproved && (x->op == Op::Load || x->op == Op::Store)) {
+    unproved->push_back(x);
+    return llvm::Error::success();
+  }
   return fail(x, access + " is not proved to be inside of " + size + " elements" + around +
                      (gate ? ", where " + gateText(gate) : "") + "; no point outside was found");
 }
 } // namespace
 
-/// Adds the time until it goes.
-namespace {
-struct Clock {
-  AccessCount &count;
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-  ~Clock() {
-    count.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  }
-};
-} // namespace
-
 llvm::Error astra::verifyAccesses(const Kernel &k, const Linear &l, const NotNegative &facts, AccessCount &count) {
-  Clock clock{count};
+  AccessTimer timer{count};
   ++count.kernels;
   return Verifier(k, l, facts, nullptr, count).run();
 }
 
-llvm::Error astra::verifyRegions(Context &c, const LinearKernel &k, const NotNegative &facts, AccessCount &count) {
-  for (const TileRegion &r : k.regions) {
+/// The kernel with a gate on each of these loads and stores: that the elements it touches exist.
+static Kernel withTests(Context &c, const Kernel &k, ArrayRef<UOpRef> accesses, llvm::DenseSet<UOpRef> &tested) {
+  llvm::DenseMap<UOpRef, UOpRef> to;
+  std::vector<UOpRef> roots(k.hints);
+  roots.push_back(k.sink);
+  for (UOpRef n : topoSort(roots)) {
+    SmallVector<UOpRef, 8> src;
+    for (UOpRef s : n->src) src.push_back(to.lookup(s));
+    UOpRef same = c.withSources(n, src);
+    if (llvm::is_contained(accesses, n)) {
+      bool load = same->op == Op::Load;
+      unsigned gateAt = load ? 1 : 2;
+      UOpRef at = same->indices()[0], count = k.buffers[same->src[0]->ints[0]].elements, inside;
+      int64_t lanes = lanesOf(load ? same : same->src[1]);
+      if (lanes == 1)
+        inside = c.make(Op::And, {c.make(Op::Lt, {c.index(-1), at}), c.make(Op::Lt, {at, count})});
+      else {
+        auto splat = [&](UOpRef x) { return c.make(Op::Splat, {x}, {lanes}); };
+        auto number = [&](UOpRef i) { return splat(c.make(Op::FromIndex, {i}, {}, {}, DType::I64)); };
+        SmallVector<UOpRef, 64> each;
+        for (int64_t l = 0; l < lanes; ++l) each.push_back(c.literal(DType::I64, uint64_t(l)));
+        UOpRef places = c.make(Op::Add, {number(at), c.make(Op::Stack, each)});
+        inside = c.make(Op::And, {c.make(Op::Lt, {splat(c.literal(DType::I64, ~uint64_t(0))), places}),
+                                  c.make(Op::Lt, {places, number(count)})});
+      }
+      SmallVector<UOpRef, 8> parts(same->src.begin(), same->src.end());
+      if (same->ntensors > gateAt)
+        parts[gateAt] = c.make(Op::And, {parts[gateAt], inside});
+      else
+        parts.insert(parts.begin() + gateAt, inside);
+      same = c.make(same->op, parts, same->ints);
+      tested.insert(same);
+    } else if (tested.contains(n))
+      tested.insert(same);
+    to[n] = same;
+  }
+  Kernel out = k;
+  out.sink = to.lookup(k.sink);
+  for (UOpRef &h : out.hints) h = to.lookup(h);
+  return out;
+}
+
+/// Proved as it is, or with tests where no proof and no point outside were found.
+static llvm::Error proveOrTest(Context &c, Kernel &k, Linear &l, const NotNegative &facts, const TileRegion *region,
+                               AccessCount &count) {
+  AccessTimer timer{count};
+  ++count.kernels;
+  constexpr unsigned rounds = 8; // accesses that share a proof are found one after another
+  llvm::DenseSet<UOpRef> tested;
+  for (unsigned round = 0; round < rounds; ++round) {
+    SmallVector<UOpRef, 8> unproved;
+    AccessCount twice;
+    if (auto e = Verifier(k, l, facts, region, round ? twice : count, &unproved, &tested).run()) return e;
+    if (unproved.empty()) return llvm::Error::success();
+    count.tested += llvm::DenseSet<UOpRef>(unproved.begin(), unproved.end()).size();
+    k = withTests(c, k, unproved, tested);
+    auto again = linearize(c, k);
+    if (!again) return again.takeError();
+    l = std::move(*again);
+  }
+  AccessCount last;
+  return Verifier(k, l, facts, region, last, nullptr, &tested).run();
+}
+
+llvm::Expected<Linear> astra::linearizeInside(Context &c, Kernel &k, const NotNegative &facts, AccessCount &count) {
+  auto l = linearize(c, k);
+  if (!l) return l;
+  if (auto e = proveOrTest(c, k, *l, facts, nullptr, count)) return std::move(e);
+  return l;
+}
+
+llvm::Error astra::verifyRegions(Context &c, LinearKernel &k, const NotNegative &facts,
+                                 llvm::function_ref<const Kernel *(Kernel)> keep, AccessCount &count) {
+  for (TileRegion &r : k.regions) {
     NotNegative here(facts);
     here.push_back(idxSub(c, idxSub(c, r.tiles, c.index(1)), r.tile));
     std::map<uint64_t, uint64_t> room; // where what passes between the steps lies, and up to where
@@ -481,10 +600,11 @@ llvm::Error astra::verifyRegions(Context &c, const LinearKernel &k, const NotNeg
         if (a.local) room[a.number] = r.scratch;
     for (auto it = room.begin(); it != room.end(); ++it)
       if (std::next(it) != room.end()) it->second = std::next(it)->first;
-    for (const TileRegion::Step &s : r.steps) {
-      Clock clock{count};
-      ++count.kernels;
-      if (auto e = Verifier(*s.kernel, s.linear, here, &r, count).run()) return e;
+    for (TileRegion::Step &s : r.steps) {
+      Kernel own = *s.kernel;
+      if (auto e = proveOrTest(c, own, s.linear, here, &r, count)) return e;
+      if (own.sink != s.kernel->sink) s.kernel = keep(std::move(own));
+      AccessTimer timer{count};
       Inequalities in;
       Facts known;
       for (UOpRef f : here) in.assume(known, in.of(f));
@@ -499,82 +619,5 @@ llvm::Error astra::verifyRegions(Context &c, const LinearKernel &k, const NotNeg
       }
     }
   }
-  return llvm::Error::success();
-}
-
-namespace {
-/// Sizes of memory, in bytes: whether one is never below another.
-class Sizes {
-public:
-  explicit Sizes(AccessCount &count) : count(count) {}
-  bool holds(UOpRef size, UOpRef needed, ArrayRef<UOpRef> facts) {
-    if (size == needed) return true;
-    SmallVector<UOpRef, 8> todo{size}; // a maximum is no less than each of its sides
-    while (!todo.empty()) {
-      UOpRef x = todo.pop_back_val();
-      if (x == needed) return true;
-      if (x->op == Op::Max) todo.append(x->src.begin(), x->src.end());
-    }
-    ++count.proofs;
-    Facts known;
-    for (UOpRef f : facts) in.assume(known, in.of(f));
-    return in.proves(in.sum(in.of(size), in.of(needed), -1), known);
-  }
-
-private:
-  Inequalities in;
-  AccessCount &count;
-};
-} // namespace
-
-llvm::Error astra::verifyProgram(Context &c, const Schedule &s, bool joins, AccessCount &count) {
-  Clock clock{count};
-  Sizes sizes(count);
-  auto fail = [](const llvm::Twine &what) { return llvm::createStringError("internal error: " + what); };
-  auto routine = [&](const Routine &r, const std::string &name) -> llvm::Error {
-    for (auto [i, b] : llvm::enumerate(r.buffers))
-      if (b.kind == BufferKind::Slot && !sizes.holds(r.slots[b.index], b.bytes, {}))
-        return fail(name + ": buffer " + llvm::Twine(i) + " of " + indexText(b.bytes) +
-                    " bytes is not proved to fit slot " + llvm::Twine(b.index) + " of " + indexText(r.slots[b.index]));
-    for (const std::vector<Instr> &program : r.programs)
-      for (const Instr &i : program) {
-        if (auto *copy = std::get_if<CopyInstr>(&i))
-          for (uint32_t b : {copy->dst, copy->src})
-            if (!sizes.holds(r.buffers[b].bytes, copy->bytes, {}))
-              return fail(name + ": a copy of " + indexText(copy->bytes) + " bytes is not proved to fit buffer " +
-                          llvm::Twine(b) + " of " + indexText(r.buffers[b].bytes));
-        auto *launch = std::get_if<LaunchInstr>(&i);
-        if (!launch) continue;
-        for (const LaunchInstr::Variant &v : launch->variants) {
-          const KernelSpec &spec = s.kernels[v.kernel];
-          SmallVector<UOpRef, 1> facts;
-          if (v.left) facts.push_back(idxSub(c, v.right, v.left));
-          SmallVector<const Placed *, 8> placed;
-          for (const Placed &p : spec.inputs) placed.push_back(&p);
-          if (!spec.inPlace)
-            for (const Placed &p : spec.outputs) placed.push_back(&p);
-          if (placed.size() != launch->buffers.size())
-            return fail(name + ": a launch of '" + spec.name + "' with " + llvm::Twine(launch->buffers.size()) +
-                        " buffers, expected " + llvm::Twine(placed.size()));
-          if (joins && spec.follows) continue; // it has no items
-          for (auto [i, p, b] : llvm::enumerate(placed, launch->buffers)) {
-            // What passes between joined kernels lies in the worker's memory (verifyRegions).
-            if (joins && !spec.followers.empty() && i >= spec.inputs.size() && i + 1 < placed.size()) continue;
-            ++count.accesses;
-            UOpRef bytes = idxMul(c, elementCount(c, p->layout, p->allocated), c.index(byteSize(p->value->dtype)));
-            if (!sizes.holds(r.buffers[b].bytes, bytes, facts))
-              return fail(name + ": kernel '" + spec.name + "' takes " + indexText(bytes) +
-                          " bytes, which are not proved to fit buffer " + llvm::Twine(b) + " of " +
-                          indexText(r.buffers[b].bytes));
-          }
-        }
-      }
-    return llvm::Error::success();
-  };
-  for (const ScheduledEntry &e : s.entries)
-    if (auto error = routine(e.routine, "entry '" + e.entry->name + "'")) return error;
-  for (const std::vector<Routine> *more : {&s.prepares, &s.derives})
-    for (const Routine &r : *more)
-      if (auto error = routine(r, "a routine of parameters")) return error;
   return llvm::Error::success();
 }

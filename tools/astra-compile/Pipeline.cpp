@@ -89,6 +89,7 @@ void Pipeline::report(StringRef stage) {
 void Pipeline::report(const AccessCount &proved) {
   std::string what =
       "  accesses proved: " + std::to_string(proved.accesses) + " of " + std::to_string(proved.kernels) + " kernels";
+  if (proved.tested) what += ", " + std::to_string(proved.tested) + " tested at run time";
   errs() << format("%-32s %10.3f ms\n", what.c_str(), proved.milliseconds);
 }
 

@@ -10,16 +10,29 @@
 #pragma once
 #include "astra/Codegen/EmitC.h"
 #include "astra/Schedule/Program.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <chrono>
 
 namespace astra {
 
 /// What was proved, for --time-passes and tests.
 struct AccessCount {
   uint64_t kernels = 0, accesses = 0, proofs = 0, steps = 0;
+  uint64_t tested = 0; // loads and stores that are tested at run time, being neither proved nor found to be wrong
   double milliseconds = 0;
   AccessCount &operator+=(const AccessCount &o) {
-    kernels += o.kernels, accesses += o.accesses, proofs += o.proofs, steps += o.steps, milliseconds += o.milliseconds;
+    kernels += o.kernels, accesses += o.accesses, proofs += o.proofs, steps += o.steps, tested += o.tested;
+    milliseconds += o.milliseconds;
     return *this;
+  }
+};
+
+/// Adds the time until it goes.
+struct AccessTimer {
+  AccessCount &count;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  ~AccessTimer() {
+    count.milliseconds += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   }
 };
 
@@ -29,8 +42,13 @@ using NotNegative = std::vector<UOpRef>;
 /// Refuses an access that is not proved, as an internal error that names the kernel, the access, and dims and items for
 /// which it lies outside, where some are found.
 llvm::Error verifyAccesses(const Kernel &k, const Linear &l, const NotNegative &facts, AccessCount &count);
+/// A kernel in order. A load or store that is not proved gets a gate that its elements exist, in the kernel too, unless
+/// a point is found where they do not: that is refused as above. The gate changes no bit where the access is inside.
+llvm::Expected<Linear> linearizeInside(Context &c, Kernel &k, const NotNegative &facts, AccessCount &count);
 /// The same of what the items of a kernel call (Joint.h), and that what lies in a worker's memory has its place there.
-llvm::Error verifyRegions(Context &c, const LinearKernel &k, const NotNegative &facts, AccessCount &count);
+/// keep: gives a kernel that got gates a place.
+llvm::Error verifyRegions(Context &c, LinearKernel &k, const NotNegative &facts,
+                          llvm::function_ref<const Kernel *(Kernel)> keep, AccessCount &count);
 /// Every launch's and copy's buffers are large enough, in every entry. joins: the target computes a kernel and its
 /// followers at once, a CPU, so that what passes between them has no buffer.
 llvm::Error verifyProgram(Context &c, const Schedule &s, bool joins, AccessCount &count);

@@ -250,10 +250,9 @@ Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &t
 
 llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, const Plan &plan, Kernel &storage) {
   storage = expandKernel(c, lowerKernel(c, spec, plan));
-  auto l = linearize(c, storage);
-  if (!l) return l.takeError();
   AccessCount proved;
-  if (auto e = verifyAccesses(storage, *l, spec.known, proved)) return e;
+  auto l = linearizeInside(c, storage, spec.known, proved);
+  if (!l) return l.takeError();
   unsigned group = plan.tall || plan.turn || plan.spread ? plan.threads : plan.warp ? plan.lanes : 1;
   return GpuKernel{spec.name, &storage, std::move(*l), plan.threads, group, plan.pipeline, proved};
 }

@@ -67,6 +67,21 @@ TEST_F(Accesses, GatesFactsAndLoopsCount) {
   EXPECT_NE(refusal(copy(idxAdd(c, idxMul(c, tile, c.index(4)), c.index(4)), tile, n)), "");
 }
 
+// r*r is below n*n - 2n + 2 for r < n, which the proof does not see.
+TEST_F(Accesses, WhatIsNotProvedIsTested) {
+  UOpRef large = b.dim("large", 1, 1 << 20), r = range(0, large),
+         size = idxAdd(c, idxSub(c, idxMul(c, large, large), idxMul(c, large, c.index(2))), c.index(2));
+  Kernel k = copy(c.index(0), idxMul(c, r, r), size);
+  EXPECT_NE(refusal(k), "");
+  AccessCount count;
+  Linear l = llvm::cantFail(linearizeInside(c, k, {}, count));
+  EXPECT_EQ(count.tested, 1u);
+  EXPECT_EQ(k.sink->src[0]->ntensors, 3u) << "a gate";
+  Kernel outside = copy(c.index(0), idxMul(c, r, r), large);
+  EXPECT_NE(llvm::toString(linearizeInside(c, outside, {}, count).takeError()).find("is outside where"),
+            std::string::npos);
+}
+
 TEST_F(Accesses, RangesAreReadInTheirLoops) {
   UOpRef r = range(0, n), inner = range(1, c.index(1), RangeKind::Loop);
   Kernel k = copy(r, r, n);

@@ -27,6 +27,7 @@ public:
   void run();
 
 private:
+  UOpRef dimOf(const std::string &of);
   uint64_t next() { // splitmix64
     uint64_t z = state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -597,16 +598,19 @@ void Grower::control() {
   }
 }
 
+/// A third of the dims have bounds beside the sizes of tiles: then an index that is divided by one is a constant.
+UOpRef Grower::dimOf(const std::string &of) {
+  static constexpr int64_t tiles[] = {3, 4, 6, 14, 16};
+  uint64_t bounds = aside();
+  int64_t lo = upTo(2), hi = 4 + upTo(20);
+  return bounds % 3 ? b.dim(of, lo, hi) : b.dim(of, 1, tiles[bounds / 3 % std::size(tiles)]);
+}
+
 void Grower::run() {
   m.entries.push_back({name, {}, {}, {}});
   if (options.symbolic)
     for (const char *dim : {"n", "m"}) {
-      // A third of the dims have bounds beside the sizes of tiles: then an index that is divided by one is a constant.
-      static constexpr int64_t tiles[] = {3, 4, 6, 14, 16};
-      uint64_t bounds = aside();
-      int64_t lo = upTo(2), hi = 4 + upTo(20);
-      if (bounds % 3 == 0) lo = 1, hi = tiles[bounds / 3 % std::size(tiles)];
-      UOpRef d = b.dim(named(dim), lo, hi);
+      UOpRef d = dimOf(named(dim));
       dims.push_back(d);
       m.dims.push_back(d);
       dimValues[d] = d->lo + upTo(std::min<int64_t>(d->hi - d->lo, 12) + 1);
@@ -680,26 +684,4 @@ RandomCase test::randomCase(uint64_t seed, const RandomOptions &options) {
   r.module.name = "random";
   r.inputs = addRandomEntry(r.module, "main", seed, options);
   return r;
-}
-
-static std::string bitsText(const Tensor &t) {
-  std::string s = info(t.dtype).text;
-  for (size_t i = 0; i < t.shape.size(); ++i) s += (i ? ", " : "[") + std::to_string(t.shape[i]);
-  s += t.shape.empty() ? " =" : "] =";
-  DType part = partOf(t.dtype);
-  unsigned w = byteSize(part);
-  int64_t count = t.count() * (isComplex(t.dtype) ? 2 : 1);
-  for (int64_t i = 0, n = std::min<int64_t>(count, 64); w && i < n; ++i) {
-    uint64_t bits = 0;
-    memcpy(&bits, &t.bytes[i * w], w);
-    s += " " + (isArithmetic(part) ? literalText(part, bits) : llvm::utohexstr(bits));
-  }
-  return s + (count > 64 ? " ..." : "");
-}
-
-std::string test::text(const RandomCase &c) {
-  std::string s = print(c.module);
-  for (auto [v, t] : llvm::zip(c.entry().inputs, c.inputs.inputs)) s += "input %" + v.name + " : " + bitsText(t) + "\n";
-  for (auto &[name, v] : c.inputs.dims) s += "dim " + name + " = " + std::to_string(v) + "\n";
-  return s;
 }
