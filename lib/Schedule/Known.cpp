@@ -3,7 +3,7 @@
 // Gives:    in each kernel, symbolic integers that are not negative wherever it is launched.
 // Keeps:    what the runtime checks or decides before the launch: a dim that is set lies within its bounds, a variant
 //           runs where its condition holds and those before it do not, a loop's body runs where the counter is below
-//           the count.
+//           the count, the equations of an entry hold.
 #include "astra/IR/Index.h"
 #include "astra/Schedule/Program.h"
 #include "llvm/ADT/DenseSet.h"
@@ -17,9 +17,9 @@ class Knowing {
 public:
   Knowing(Context &c, Schedule &s) : c(c), s(s), seen(s.kernels.size()) {}
 
-  void run(const Routine &r) {
+  void run(const Routine &r, Facts facts = {}) {
     routine = &r;
-    walk(0, {});
+    walk(0, std::move(facts));
   }
 
 private:
@@ -98,9 +98,17 @@ private:
 };
 } // namespace
 
-void astra::noteKnown(Context &c, Schedule &s) {
+void astra::noteKnown(Module &m, Schedule &s) {
+  Context &c = m.ctx();
   Knowing knowing(c, s);
-  for (const ScheduledEntry &e : s.entries) knowing.run(e.routine);
+  for (const ScheduledEntry &e : s.entries) {
+    Facts equal; // checked when the entry is called
+    for (const EntryEquation &q : m.equationsOf(*e.entry)) {
+      equal.push_back(idxSub(c, q.left, q.right));
+      equal.push_back(idxSub(c, q.right, q.left));
+    }
+    knowing.run(e.routine, std::move(equal));
+  }
   for (const Routine &r : s.prepares) knowing.run(r);
   for (const Routine &r : s.derives) knowing.run(r);
 }

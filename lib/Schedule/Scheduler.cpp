@@ -516,6 +516,6 @@ llvm::Expected<Schedule> Scheduler::run() {
   describeParams();
   prepare();
   dropKernels();
-  noteKnown(c, out);
+  noteKnown(m, out);
   return std::move(out);
 }

@@ -134,8 +134,8 @@ struct ScheduleOptions {
 };
 
 /// Notes in each kernel what its launches have in common: the conditions of its variants, dims that were set and found
-/// within their bounds, counters of loops.
-void noteKnown(Context &c, Schedule &s);
+/// within their bounds, counters of loops, equations of the entry.
+void noteKnown(Module &m, Schedule &s);
 
 /// Plans kernels, memory and programs for every entry of a module whose graph is past the numerics stage. An error
 /// names what cannot be scheduled.
