@@ -322,6 +322,9 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
     Split t = split(f, *top);
     auto k = constantOf(t.factor);
     if (!t.linear || !k || (*k > 0) != low) continue;
+    if (auto q = divide(s.factor, constant(std::abs(*k))); q && q->second == 0)
+      quotientBounds(sum(product(q->first, low ? sum({}, t.rest, -1) : t.rest), s.rest), d, lower, facts, depth - 1,
+                     out);
     Bounds said;
     unsigned within = std::abs(*k) == 1 ? 0 : depth / 2; // it is a bound as it stands, or what it is made of is one
     if (low)                                             // a >= ceil(-rest / k)
@@ -329,9 +332,6 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
     else
       quotientBounds(t.rest, constant(-*k), false, facts, within, said);
     for (const Poly &b : said) with(b);
-    if (auto q = divide(s.factor, constant(std::abs(*k))); q && q->second == 0)
-      quotientBounds(sum(product(q->first, low ? sum({}, t.rest, -1) : t.rest), s.rest), d, lower, facts, depth - 1,
-                     out);
   }
   switch (a.kind) {
   case Kind::Lane:

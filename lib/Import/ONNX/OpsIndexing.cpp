@@ -293,6 +293,10 @@ void slice(Node &n) {
   if (n.failed()) return;
   bool startsInRun = isReadInTheRun(n, starts), endsInRun = isReadInTheRun(n, ends);
   auto count = [](UOpRef numbers) { return numbers->rank() == 1 ? numbers->shape[0]->constIndex().value_or(0) : 0; };
+  constexpr int64_t mostAxes = 1 << 10; // an axis may be named again
+  if (count(starts) > mostAxes)
+    return (void)n.fail("the starts (input 1) are " + llvm::Twine(count(starts)) + " numbers; at most " +
+                        llvm::Twine(mostAxes) + " are expected");
   Ints axes = n.has(3) ? n.knownInts(3, "the axes") : firstAxes(count(starts));
   Ints steps = n.has(4) ? n.knownInts(4, "the steps") : Ints(count(starts), 1);
   if (n.failed()) return;
