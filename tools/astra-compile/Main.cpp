@@ -229,6 +229,10 @@ Program describe(CommandLine &c) {
        "with --train: patterns of parameters that stay as they are, as features.*; with --weights: those that the file "
        "need not have",
        commas(c.frozen)},
+      {"train-scalars", "LIST",
+       "with --train: initializers of rank 0 that are parameters, as logit_scale; else they are constants, unless the "
+       "file calls them parameters",
+       commas(o.trainScalars)},
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
       {"weights", "FILE.safetensors",
        "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(o.weights)},

@@ -179,10 +179,15 @@ Expected<Module> Pipeline::load(const tool::Safetensors &weights) {
     }
     for (const auto &[name, array] : weights.tensors)
       if (array.shape.empty()) options.scalars.push_back(name);
+    options.scalars.insert(options.scalars.end(), o.trainScalars.begin(), o.trainScalars.end());
     std::vector<std::string> notes;
     options.notes = &notes;
     Expected<Module> m = importONNX(o.model, options);
     for (const std::string &text : notes) note(text);
+    for (const std::string &name : o.trainScalars)
+      if (const Param *p = m ? m->param(name) : nullptr; m && (!p || p->value->rank()))
+        return createStringError(
+            "--train-scalars=%s: the model has no initializer of rank 0 of this name that it reads", name.c_str());
     return m;
   }
   if (!o.constants.empty())

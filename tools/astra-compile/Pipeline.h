@@ -31,6 +31,7 @@ struct PipelineOptions {
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
   std::string weights;                                        // --weights
   std::vector<std::string> keptWeights;                       // patterns of --freeze: these need not be in the file
+  std::vector<std::string> trainScalars;                      // initializers of rank 0 that are parameters
   FoldLevel fold = FoldLevel::Small;
   std::optional<nn::TrainingOptions> training; // --train
   int64_t checkpointMemory = 0;                // the most bytes of values that a step may keep; 0: no bound

@@ -35,9 +35,9 @@ struct ImportOptions {
   /// states that it updates (the variance of a sample, as PyTorch has it).
   bool training = false;
   std::string prediction = {}; // with training: a value of the model that both entries have as an output too
-  /// Initializers of rank 0 that are parameters and no literals, since a file of weights has them. A training keeps all
-  /// that it may replace: those that PyTorch's exporter calls parameters, or, where no exporter says anything, all of
-  /// f32 and f64.
+  /// Initializers of rank 0 that are parameters and no literals, since a file of weights has them or the user names
+  /// them. A training keeps those that PyTorch's exporter calls parameters too. The others are numbers of formulas more
+  /// often than not.
   std::vector<std::string> scalars = {};
   /// Gets sentences about what may not be meant; null: nobody asks.
   std::vector<std::string> *notes = nullptr;

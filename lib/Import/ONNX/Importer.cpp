@@ -465,7 +465,7 @@ void Importer::noteKept() {
   };
   say(fixed, "which the model has as buffers or in nodes Constant; initializers are trained");
   say(settings, "scalars that operators take as bounds, exponents, scales or the like");
-  say(unnamed, "scalars that the file does not call parameters, as PyTorch's exporter does with those of the model");
+  say(unnamed, "scalars that the file does not call parameters; --train-scalars=NAME trains one");
 }
 
 } // namespace

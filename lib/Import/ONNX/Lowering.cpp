@@ -145,7 +145,7 @@ ParamKind Lowering::kindOf(llvm::StringRef initializer) const {
 
 bool Lowering::keepsScalar(llvm::StringRef initializer) const {
   if (llvm::is_contained(options.scalars, initializer)) return true;
-  return options.training && (stated.empty() || stated.lookup(initializer) == "PARAMETER");
+  return options.training && stated.lookup(initializer) == "PARAMETER";
 }
 
 bool Lowering::define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what, ListRef list) {
