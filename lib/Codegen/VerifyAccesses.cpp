@@ -208,10 +208,11 @@ private:
     if (auto e = inLoops(x, index)) return e;
     if (tested && tested->contains(x)) return llvm::Error::success();
     Poly at = in.of(index);
+    shift = 0;
     if (i.speculative) { // the lanes that the emitters, who may take a vector in parts, do not test
       auto [first, end] = untested(index, lanes, k.buffers[buffer].elements->lo);
       if (first >= end) return llvm::Error::success();
-      at = in.sum(at, Inequalities::constant(first)), lanes = end - first;
+      at = in.sum(at, Inequalities::constant(first)), lanes = end - first, shift = first;
       if (lanes < lanesOf(x)) gate = nullptr;
     }
     if (!gate) return gateless(x, buffer, at, lanes);
@@ -276,6 +277,7 @@ private:
   /// A read of a stage: each index within its extent.
   llvm::Error read(const Inst &i) {
     ++count.accesses;
+    shift = 0;
     UOpRef x = i.uop;
     const StageArray &a = arrayOf(x->src[0]);
     for (auto [d, index] : llvm::enumerate(x->indices())) {
@@ -290,6 +292,7 @@ private:
   /// The points of a stage lie in its array.
   llvm::Error stage(UOpRef x) {
     ++count.accesses;
+    shift = 0;
     const StageArray &a = arrayOf(x);
     for (auto [d, r] : llvm::enumerate(x->indices())) {
       int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x->src[0]) : 1;
@@ -332,6 +335,7 @@ private:
   Facts facts; // of dims and open loops
   Gates gates;
   AccessCount &count;
+  int64_t shift = 0; // of the access at hand: its first lane that is not tested
   std::vector<Poly> elements;
   SmallVector<UOpRef, 8> open;
   std::map<std::string, std::pair<int64_t, int64_t>> sameFacts; // accesses of the loops that are open
@@ -462,7 +466,7 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
          size = buffer >= 0 ? idxEvaluate(k.buffers[buffer].elements, value) : std::optional<int64_t>(extent);
     if (!first || !size) return false;
     for (int64_t n = 0; n < lanes; ++n)
-      if ((*first + n < 0 || *first + n >= *size) && (!gate || gateAt(gate, n, value))) return false;
+      if ((*first + shift + n < 0 || *first + shift + n >= *size) && (!gate || gateAt(gate, n, value))) return false;
     return true;
   };
   if (x->op != Op::Stage && insideEverywhere(below, insideAt)) return llvm::Error::success();
@@ -493,11 +497,11 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
          size = buffer >= 0 ? idxEvaluate(k.buffers[buffer].elements, value) : std::optional<int64_t>(extent);
     if (!runs || !first || !size) continue;
     for (int64_t n = 0; n < lanes; ++n) {
-      if ((*first + n >= 0 && *first + n < *size) || (gate && !gateAt(gate, n, value))) continue;
+      if ((*first + shift + n >= 0 && *first + shift + n < *size) || (gate && !gateAt(gate, n, value))) continue;
       std::string where;
       for (UOpRef b : below) where += (where.empty() ? "" : ", ") + indexText(b) + " = " + std::to_string(at[b]);
-      return fail(x, access + " is outside where " + where + ": element " + std::to_string(*first + n) + " of " +
-                         std::to_string(*size));
+      return fail(x, access + " is outside where " + where + ": element " + std::to_string(*first + shift + n) +
+                         " of " + std::to_string(*size));
     }
   }
   std::string around;

@@ -54,9 +54,9 @@ std::string whyUnknown(llvm::StringRef op, llvm::StringRef domain) {
   int64_t first = oldestOpset, last = newestOpset;
   while (first <= newestOpset && !findRow(op, first)) ++first;
   while (last > first && !findRow(op, last)) --last;
-  if (domain.empty() || first <= newestOpset)
-    return " at this opset" +
-           (first > newestOpset ? "" : ", it is at some of " + std::to_string(first) + " to " + std::to_string(last));
+  if (first <= newestOpset)
+    return " at this opset, it is at some of " + std::to_string(first) + " to " + std::to_string(last);
+  if (domain.empty()) return " at any opset";
   std::string words = ": it is of the domain '" + domain.str() +
                       "', for which no opset has rows, and the model has no " +
                       "function of this name; Astra knows the default domain";

@@ -110,7 +110,7 @@ TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
   m.node("ImageDecoder", {"c"}, {"d"});
   EXPECT_EQ(
       m.result(),
-      "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at this "
+      "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at any "
       "opset (2 nodes are of it)\n"
       "node 'FusedThing_c' (com.example::FusedThing, opset not imported): this op is not supported: it is of the "
       "domain 'com.example', for which no opset has rows, and the model has no function of this name; Astra knows "
