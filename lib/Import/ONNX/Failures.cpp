@@ -88,6 +88,8 @@ void Failures::addUnknownOp(const std::string &op, llvm::function_ref<std::strin
 
 bool Failures::answer(std::vector<DimBound> &dims) const {
   bool changed = false;
+  llvm::StringSet<> users; // names that have bounds
+  for (const DimBound &d : dims) users.insert(d.name);
   llvm::StringSet<> answered; // two sentences may ask for other bounds: the second one again, after the first
   for (const Sentence &s : sentences)
     for (DimBound asked : s.asks) {
@@ -99,7 +101,17 @@ bool Failures::answer(std::vector<DimBound> &dims) const {
       }
       if (given && given->lo == asked.lo && given->hi == asked.hi && given->value == asked.value) continue;
       changed = true;
+      std::optional<DimBound> moved; // what was given holds of the name that it is equal to
+      bool isName = !asked.value.empty() &&
+                    llvm::all_of(asked.value, [](char ch) { return llvm::isAlnum(ch) || ch == '_'; }) &&
+                    !llvm::isDigit(asked.value[0]);
+      if (given && given->value.empty() && isName && !users.contains(asked.value))
+        moved = DimBound{asked.value, given->lo, given->hi};
       given ? void(*given = asked) : dims.push_back(asked);
+      if (!moved) continue;
+      answered.insert(moved->name);
+      DimBound *other = findDim(dims, moved->name);
+      other ? void(*other = *moved) : dims.push_back(*moved);
     }
   return changed;
 }
@@ -109,6 +121,11 @@ bool Failures::dropUnused(std::vector<DimBound> &dims) const {
     return false;
   for (const Sentence &s : sentences) llvm::erase_if(dims, [&](const DimBound &b) { return b.name == s.unused; });
   return true;
+}
+
+void Failures::leaveOutUnused(std::vector<DimBound> &dims) const {
+  for (const Sentence &s : sentences)
+    if (!s.unused.empty()) llvm::erase_if(dims, [&](const DimBound &b) { return b.name == s.unused; });
 }
 
 void Failures::addQuestions(const Failures &later) {

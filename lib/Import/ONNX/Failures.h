@@ -36,6 +36,8 @@ public:
   /// Takes bounds away that are unused, where nothing else is wrong: what follows from a failure may use them. False
   /// where that changes nothing.
   bool dropUnused(std::vector<DimBound> &dims) const;
+  /// Takes bounds away that a sentence calls unused.
+  void leaveOutUnused(std::vector<DimBound> &dims) const;
   /// Adds the sentences of a later attempt that ask for flags.
   void addQuestions(const Failures &later);
   /// `last`: a line after all others.

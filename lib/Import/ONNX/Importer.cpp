@@ -495,6 +495,7 @@ llvm::Expected<Module> importONNX(llvm::StringRef path, const ImportOptions &opt
     else if (!importer.failed().dropUnused(answered.dims))
       break;
   }
+  if (!isRead) all.leaveOutUnused(answered.dims);
   std::string last = isRead ? "with these flags the model is read" : "flags for what is about dims";
   if (!options.dims.empty()) last += ", in place of every --dim given";
   return onnx::prefixed(path + ": ", all.error(anyAnswer ? last + ": " + onnx::flagsText(answered.dims) : ""));
