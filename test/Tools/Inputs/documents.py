@@ -6,7 +6,7 @@ Keeps:    a module of docs/text.md is parsed and compiled; where its comments ha
           comments below the module say. The recipes are beside NumPy. The module in README is examples/affine's, and the
           commands there work as they stand, one after the other, in a tree that has been built and nothing else.
 
-    build/venv/bin/python test/Tools/Inputs/documents.py . build /tmp/empty
+    build/venv/bin/python test/Tools/Inputs/documents.py . build FOLDER
 """
 
 import json
