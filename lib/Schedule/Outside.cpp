@@ -1,7 +1,6 @@
 //===- Outside.cpp: contracts without the taps that lie outside -------------===//
-// Takes:    contracts with windows, x[.., i*s + t*d + c, ..] w[.., t, ..], of which much lies outside of x: there +0.0
-// is
-//           read, and takes part (N4).
+// Takes:    contracts with windows, x[.., i*s + t*d + c, ..] w[.., t, ..], of which much lies outside of x: there
+//           +0.0 is read, and takes part (N4).
 // Gives:    the same of the taps that are inside of x for some result, and a third operand for the others (Contract.h):
 //           fma(w, +0.0, acc) is acc + w*0.0, and the sum of these zeros (or NaNs), in any order, is a zero (or NaN)
 //           that adds the same: it is computed once, of the weights alone.

@@ -1,12 +1,12 @@
 //===- Accesses.h: every kernel stays in its buffers -------------------------===//
 // Takes:    a kernel in order, what is known of the dims where it runs; a schedule.
-// Gives:    a proof that each load and store lies within the allocated elements of its buffer, and each read and write
-// of
+// Gives:    a proof that each load and store lies within the allocated elements of its buffer, and each index of
 //           a stage within its array, for all values of the dims, all items and all threads, gates included; that each
-//           buffer of a launch is as large as its kernel takes it to be, and each slot as large as what lies in it.
-// Keeps:    nothing of the bounds that index nodes carry, which the simplifier used: it derives its own
-// (Inequalities.h). Does not: look at values in memory: an index that is read from memory can be anything, unless a
-// gate tests it.
+//           buffer of a launch is as large as its kernel takes it to be, and each slot as large as what is stored in
+//           it. A load or store without a proof and without a counterexample gets a test at run time (decision 0090).
+// Keeps:    nothing of the bounds that index nodes carry, which the simplifier used: it derives its own from ops and
+//           sources (Inequalities.h).
+// Does not: look at values in memory: an index that is read from memory can be anything, unless a gate tests it.
 #pragma once
 #include "astra/Codegen/EmitC.h"
 #include "astra/Schedule/Program.h"

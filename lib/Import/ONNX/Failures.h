@@ -2,8 +2,8 @@
 // Takes:    sentences about nodes, inputs and flags.
 // Gives:    one error with all of them; the --dim flags that they ask for, as a line to paste.
 // Keeps:    the order in which they came; ops that have no row first, each once. What ONNX allows and Astra lacks has
-// the
-//           code not_supported, also beside a flag that is missing or wrong; what is wrong with the model another one.
+//           the code not_supported, also beside a flag that is missing or wrong; what is wrong with the model another
+//           one.
 // Does not: find faults.
 #pragma once
 #include "astra/Import/ONNX.h"
