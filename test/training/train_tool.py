@@ -156,15 +156,22 @@ def inference_bits():
     done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "t.astra", "--dim=batch=1..100", "--weights=w.safetensors")
     expect(done.returncode == 0, done.stderr)
     found, _ = safetensors_file.read("w.safetensors")
+    np.save("b.npy", np.load("ex.npy")[:64])
+    # All states of the session have the same weights in them, and those of the training, which are left out.
+    done = tool("astra-run", "m.astra", "--states=w.safetensors", "--save-states=all.safetensors", "--input=image=b.npy", "--output=probability=p.npy")
+    expect(done.returncode == 0, done.stderr)
+    others = len(safetensors_file.read("all.safetensors")[0]) - len(found)
+    done = tool("astra-compile", DIGITS / "digits.onnx", "-o", "all.astra", "--dim=batch=1..100", "--weights=all.safetensors")
+    expect(done.returncode == 0 and f"all.safetensors: left out {others} states of a training" in done.stderr, done.stderr)
+    expect(others > 1, "nothing but weights is saved")
     states = []
     for k, (name, value) in enumerate(found.items()):
         np.save(f"s{k}.npy", value)
         states.append(f"--set-state={name}=s{k}.npy")
-    np.save("b.npy", np.load("ex.npy")[:64])
-    for bundle, more in (("t.astra", []), ("m.astra", states)):
+    for bundle, more in (("t.astra", []), ("all.astra", []), ("m.astra", states)):
         done = tool("astra-run", bundle, "--input=image=b.npy", f"--output=probability={bundle}.npy", *more)
         expect(done.returncode == 0, done.stderr)
-    expect(*[files("t.astra.npy") == files("m.astra.npy"), "other bytes"])
+    expect(files("t.astra.npy") == files("m.astra.npy") == files("all.astra.npy"), "other bytes")
 
 
 def seeds():
@@ -380,6 +387,7 @@ def one_run_an_output():
     os.makedirs("far", exist_ok=True)
     if not os.path.lexists("near"):
         os.symlink("far", "near")
+        os.symlink("far/long.safetensors", "long.safetensors")  # there is none yet
     first = subprocess.Popen([str(BUILD / "bin/astra-train"), "m.astra", *words, "--checkpoint=far/c.safetensors"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         while not os.path.exists("far/c.safetensors"):
@@ -387,7 +395,8 @@ def one_run_an_output():
             time.sleep(0.01)
         trained("--log=short.csv", epochs=1)  # other outputs
         sentence = f"%s: process {first.pid} is writing it: wait until it ends, or give another name"
-        for options, more, path in ((dict(out="long.safetensors"), [], "long.safetensors"), (dict(out="./far/../long.csv"), [], "./far/../long.csv"),
+        for options, more, path in ((dict(out="long.safetensors"), [], "long.safetensors"), (dict(out="far/long.safetensors"), [], "far/long.safetensors"),
+                                    (dict(out="./far/../long.csv"), [], "./far/../long.csv"),
                                     (dict(), ["--log=long.csv"], "long.csv"), (dict(), ["--log=long.safetensors"], "long.safetensors"),
                                     (dict(), ["--checkpoint-every=1", "--checkpoint=near/c.safetensors", "--resume=near/c.safetensors"], "near/c.safetensors")):  # fmt: skip
             done = train(*more, **options)

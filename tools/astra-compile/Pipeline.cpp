@@ -453,8 +453,11 @@ Error Pipeline::compile() {
   Expected<Module> loaded = load(weights);
   if (!loaded) return loaded.takeError();
   Module &m = *loaded;
-  if (!o.weights.empty())
-    if (Error e = setWeights(m, o.weights, weights, o.keptWeights)) return e;
+  if (!o.weights.empty()) {
+    Expected<std::string> said = setWeights(m, o.weights, weights, o.keptWeights);
+    if (!said) return said.takeError();
+    if (!said->empty()) note(*said);
+  }
   auto moduleText = [&] { return print(m); };
   if (Error e = end("load", ".uop", moduleText)) return e;
 

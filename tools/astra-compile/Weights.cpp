@@ -1,6 +1,6 @@
 //===- Weights.cpp: a model with other weights --------------------------------===//
 // Takes:    a module whose parameters have the names that they have in the model, what a file holds.
-// Gives:    the module with the file's values.
+// Gives:    the module with the file's values; what a training keeps beside them is left out, which is said.
 // Keeps:    the module as it was if anything is refused.
 #include "Weights.h"
 #include "astra/IR/Text.h"
@@ -19,8 +19,17 @@ static bool fits(const tool::Npy &a, UOpRef value) {
   return same;
 }
 
-llvm::Error astra::setWeights(Module &m, const std::string &path, tool::Safetensors &file,
-                              llvm::ArrayRef<std::string> kept) {
+/// Whether a tensor of a file with all states of a training (`--save-states`) is none of the model: the number of
+/// steps, or what an optimizer keeps of a weight, `WEIGHT.NAME` of its type and shape.
+static bool isOfTraining(StringRef name, const tool::Npy &a,
+                         const llvm::StringMap<std::pair<UOpRef, Bytes *>> &places) {
+  if (name == "step") return a.shape.empty() && DType(a.dtype + 1) == DType::I64;
+  auto weight = places.find(name.rsplit('.').first);
+  return name.contains('.') && weight != places.end() && fits(a, weight->second.first);
+}
+
+llvm::Expected<std::string> astra::setWeights(Module &m, const std::string &path, tool::Safetensors &file,
+                                              llvm::ArrayRef<std::string> kept) {
   std::vector<llvm::GlobPattern> patterns;
   for (const std::string &text : kept) {
     auto p = llvm::GlobPattern::create(text);
@@ -39,8 +48,13 @@ llvm::Error astra::setWeights(Module &m, const std::string &path, tool::Safetens
                 "' keeps the model's own");
   }
   for (StateVar &s : m.states) places[s.value->str] = {s.value, &s.initial};
+  size_t others = 0; // of a training
   for (const auto &[name, a] : file.tensors) {
     auto place = places.find(name);
+    if (place == places.end() && isOfTraining(name, a, places)) {
+      ++others;
+      continue;
+    }
     if (place == places.end()) return fail(path + ": has '" + name + "', which is no weight of the model");
     UOpRef value = place->second.first;
     if (!fits(a, value)) {
@@ -50,8 +64,12 @@ llvm::Error astra::setWeights(Module &m, const std::string &path, tool::Safetens
     }
   }
   for (auto &[name, a] : file.tensors)
-    *places[name].second = std::make_shared<const std::vector<uint8_t>>(std::move(a.data));
+    if (auto place = places.find(name); place != places.end())
+      *place->second.second = std::make_shared<const std::vector<uint8_t>>(std::move(a.data));
   for (Param &p : m.params)
     if (file.find(p.value->str.str())) p.file.clear(), p.tensor.clear();
-  return llvm::Error::success();
+  if (!others) return "";
+  return (path + ": left out " + llvm::Twine(others) + (others == 1 ? " state" : " states") +
+          " of a training: the number of steps, and what its optimizer keeps")
+      .str();
 }

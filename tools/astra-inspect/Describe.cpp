@@ -7,6 +7,7 @@
 #include "astra/astra.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include <set>
 
@@ -192,7 +193,9 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
     if (d->bound != fmt::kNone) out << ", at most " << exprText(m, d->bound);
     out << ", " << sourceName(d->source) << "\n";
   }
-  for (const auto &e : m.equations) out << "where " << e->text << "\n";
+  StringSet<> said; // an equation that several entries check is in the file for each
+  for (const auto &e : m.equations)
+    if (said.insert(e->text).second) out << "where " << e->text << "\n";
   for (const auto &e : m.entries) {
     out << "entry " << e->name << "(";
     ListSeparator commas;

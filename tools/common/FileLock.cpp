@@ -4,6 +4,7 @@
 // Keeps:    a lock counts while its file is the one in the folder: who gives it back removes the file first, and who
 //           has opened a removed one tries again.
 #include "FileLock.h"
+#include "OutputFile.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -49,9 +50,7 @@ bool FileLock::take(const string &path, string &error) {
   struct stat there;
   if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) return true;
   if (namesDescriptor(path)) return true;
-  std::error_code failed;
-  std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
-  string name = (failed ? path : real.string()) + ".lock";
+  string name = destination(path) + ".lock";
   for (;;) {
     int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {

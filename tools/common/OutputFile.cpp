@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,6 +121,14 @@ bool OutputFile::keep(string &error, bool durable) {
   int folder = ::open(folderOf(place).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) fsync(folder), ::close(folder);
   return true;
+}
+
+string astra::tool::destination(const string &path) {
+  int number = -1;
+  std::error_code failed;
+  string end = follow(path, number);
+  auto real = std::filesystem::weakly_canonical(std::filesystem::absolute(end, failed), failed);
+  return failed ? end : real.string();
 }
 
 bool astra::tool::readWhole(const string &path, std::vector<uint8_t> &out, string &error) {

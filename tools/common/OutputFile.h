@@ -37,6 +37,8 @@ private:
   std::string named, place, temporary;
 };
 
+/// The file that writing to `path` would make or replace: where links lead, also to what is not there yet.
+std::string destination(const std::string &path);
 /// All of a file's bytes. False and a sentence in `error` if it cannot be read.
 bool readWhole(const std::string &path, std::vector<uint8_t> &out, std::string &error);
 /// Writes all of `bytes` to `path`, or nothing.

@@ -2,7 +2,7 @@
 // Takes:    places.
 // Gives:    see Places.h.
 #include "Places.h"
-#include <filesystem>
+#include "OutputFile.h"
 #include <map>
 #include <sys/stat.h>
 
@@ -17,9 +17,7 @@ string identity(const string &path) {
   if (path.empty()) return "";
   if (stat(path.c_str(), &there) == 0)
     return S_ISREG(there.st_mode) ? std::to_string(there.st_dev) + ":" + std::to_string(there.st_ino) : "";
-  std::error_code error; // not there yet
-  std::filesystem::path real = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-  return error ? path : real.string();
+  return destination(path); // not there yet
 }
 
 string words(const Place &p) { return p.option + (p.option.starts_with("--") ? "=" : " ") + p.path; }
