@@ -10,9 +10,11 @@
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <cstring>
 
@@ -66,16 +68,14 @@ llvm::Expected<UOpRef> Shared::constant(llvm::StringRef name, Payload payload, P
            p.value->shape == llvm::ArrayRef<UOpRef>(dims) && *p.data == payload.bytes;
   };
   std::string base = name.empty() ? "constant" : name.str(), unique = base;
-  if (training.on)
-    for (unsigned suffix = 1; byName.count(unique); ++suffix) {
-      if (const Param &p = params[byName[unique]]; isSame(p)) return p.value;
-      unique = base + "." + std::to_string(suffix);
-    }
-  else
-    for (unsigned &suffix = suffixes[base]; byName.count(unique);) unique = base + "." + std::to_string(++suffix);
+  auto &made = byContent[llvm::hash_combine(base, llvm::xxh3_64bits(payload.bytes))];
+  for (size_t other : made)
+    if (isSame(params[other])) return params[other].value;
+  for (unsigned &suffix = suffixes[base]; byName.count(unique);) unique = base + "." + std::to_string(++suffix);
   llvm::Expected<UOpRef> value = b.c.tryMake(Op::Param, dims, {}, unique, payload.dtype);
   if (!value) return value;
   byName[unique] = params.size();
+  made.push_back(params.size());
   if (dims.empty()) scalars.insert(unique);
   params.emplace_back();
   params.back().value = *value;

@@ -51,6 +51,7 @@ struct Shared {
 
 private:
   std::map<std::string, size_t> byName;
+  std::map<size_t, llvm::SmallVector<size_t, 1>> byContent; // of a hash of the name asked for and the bytes
   std::map<std::string, unsigned> suffixes; // the last that a name got: bodies of functions have theirs in every call
 };
 
