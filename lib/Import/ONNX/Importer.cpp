@@ -369,7 +369,7 @@ static UOpRef leastCount(Context &c, llvm::ArrayRef<UOpRef> counts) {
 void Importer::addForward() {
   Shared::Training &t = lowering.shared.training;
   t.on = true;
-  lowering.shared.randomStreams = 0;
+  lowering.beginAgain();
   module.entries.push_back({"forward", module.entries[0].inputs, {}, {}});
   lowering.nodes(graph, lowering.top);
   collectOutputs(module.entries[1]);

@@ -48,6 +48,8 @@ public:
   /// The parameters of a graph's initializers; `consumed` is told the number of each that was read.
   llvm::Error constants(const proto::Graph &graph, Scope &scope, llvm::function_ref<void(int)> consumed = nullptr);
   void nodes(const proto::Graph &graph, Scope &scope);
+  /// Before the model's graph is lowered once more, as training sees it.
+  void beginAgain() { lowered = 0, shared.randomStreams = 0; }
   /// Whether a training replaces an initializer: PyTorch's exporter says which are buffers.
   ParamKind kindOf(llvm::StringRef initializer) const;
   /// Whether an initializer of rank 0 of the model's own graph is a parameter: where a training may replace it, or a
