@@ -226,6 +226,25 @@ UOpRef astra::idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, l
   return map[x];
 }
 
+UOpRef astra::idxByEquations(Context &c, UOpRef x, llvm::ArrayRef<Equation> equations) {
+  llvm::SmallVector<UOpRef, 4> dims, values;
+  for (const Equation &e : equations) {
+    UOpRef dim = idxSubstitute(c, e.left, dims, values), value = idxSubstitute(c, e.right, dims, values);
+    auto isSolved = [&] { return dim->is(Op::Dim) && !llvm::is_contained(topoSort(value), dim); };
+    if (!isSolved()) std::swap(dim, value);
+    if (!isSolved()) continue;
+    for (UOpRef &before : values) before = idxSubstitute(c, before, dim, value);
+    dims.push_back(dim), values.push_back(value);
+  }
+  return idxSubstitute(c, x, dims, values);
+}
+
+bool astra::idxAreEqual(Context &c, UOpRef x, UOpRef y, llvm::ArrayRef<Equation> equations) {
+  if (x == y || equations.empty()) return x == y;
+  bool isEqual = idxByEquations(c, x, equations) == idxByEquations(c, y, equations);
+  return !c.takeOverflow() && isEqual;
+}
+
 std::optional<int64_t> astra::idxApply(Op op, int64_t a, int64_t b) {
   int64_t r;
   switch (op) {

@@ -64,6 +64,7 @@ private:
     Equation e;
     if (!index(e.left) || !expect("==") || !index(e.right)) return false;
     m.equations.push_back(e);
+    m.ctx().equations.push_back(e);
     return true;
   }
   bool declare(Op op, UOpRef &value) {

@@ -199,7 +199,8 @@ R rulePart(const In &in) {
 // ---- movement
 R ruleReshape(const In &in) {
   if (auto e = checkExtents(in, in.indices())) return std::move(e);
-  if (idxProduct(in.c, in.indices()) != idxProduct(in.c, in.src[0]->shape))
+  UOpRef to = idxProduct(in.c, in.indices()), from = idxProduct(in.c, in.src[0]->shape);
+  if (to != from && !idxAreEqual(in.c, to, from, in.c.equations))
     return in.fail("from " + describe(in.src[0]) + " to " + typeText(in.src[0]->dtype, in.indices()) +
                    ": the numbers of elements are not the same expression");
   return Type{in.src[0]->dtype, {in.indices().begin(), in.indices().end()}};

@@ -117,6 +117,16 @@ private:
     unsigned depth = 0;
   };
 
+  /// What its type rule took as a fact must be one of this module (Context::equations).
+  Error reshape(UOpRef n) const {
+    Context &c = m.ctx();
+    if (n->op != Op::Reshape || c.equations.empty() ||
+        idxAreEqual(c, idxProduct(c, n->shape), idxProduct(c, n->src[0]->shape), m.equations))
+      return Error::success();
+    return fail(n, "reshape: from " + typeOf(n->src[0]) + " to " + typeOf(n) +
+                       ": that the numbers of elements are equal does not follow from the module's equations");
+  }
+
   /// Checks the nodes of a body and the calls in it; collects its arguments, free dims and depth.
   Error body(llvm::ArrayRef<UOpRef> roots, Signature &s) {
     auto use = [&](UOpRef dim) {
@@ -124,6 +134,7 @@ private:
     };
     for (UOpRef n : topoSort(roots)) {
       if (auto rule = verifier::brokenRule(n, stage)) return fail(n, *rule);
+      if (auto e = reshape(n)) return e;
       if (n->op == Op::Dim) use(n);
       if (n->op == Op::Func) return fail(n, "a function stands among values");
       if (n->op == Op::Arg) {
@@ -140,6 +151,9 @@ private:
         if (s.depth > deepestControl) return fail(n, "control is nested more than " + Twine(deepestControl) + " deep");
         llvm::SmallVector<StringRef, 2> carried;
         if (n->op == Op::While) n->str.split(carried, ',', -1, false);
+        for (StringRef name : carried)
+          if (llvm::any_of(m.dims, [&](UOpRef d) { return d->str == name; }))
+            return fail(n, "dim " + name + " is the module's: a while carries dims of its own");
         for (UOpRef d : callee.dims)
           if (!llvm::is_contained(carried, d->str)) use(d);
       }

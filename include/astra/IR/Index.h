@@ -47,6 +47,10 @@ std::optional<std::pair<int64_t, int64_t>> idxSumBounds(UOpRef left, UOpRef righ
 
 /// x with every node in `from` replaced by its counterpart in `to`, rebuilt in normal form.
 UOpRef idxSubstitute(Context &c, UOpRef x, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to);
+/// x with each dim that one of the equations has alone on a side replaced by the other side: of `n == 2*m`, n.
+UOpRef idxByEquations(Context &c, UOpRef x, llvm::ArrayRef<Equation> equations);
+/// Whether the equations, used like this, show that two symbolic integers are equal.
+bool idxAreEqual(Context &c, UOpRef x, UOpRef y, llvm::ArrayRef<Equation> equations);
 /// add, mul, floordiv, mod, min or max of two integers; nothing on overflow, division by what is not positive, or
 /// another op.
 std::optional<int64_t> idxApply(Op op, int64_t a, int64_t b);

@@ -70,9 +70,6 @@ struct Directive {
   UOpRef size = nullptr;
   std::vector<Place> in = {}, out = {};
 };
-struct Equation {
-  UOpRef left, right; // symbolic integers that must be equal, checked at submit
-};
 /// Equation `number` of a module as one of its entries checks it.
 struct EntryEquation {
   size_t number;
@@ -107,7 +104,7 @@ struct Module {
   std::vector<Directive> directives; // carried out in order, before the numerics stage
   Origins origins;
 
-  Context &ctx() { return *context; }
+  Context &ctx() const { return *context; }
   const Param *param(llvm::StringRef name) const;
   const StateVar *state(llvm::StringRef name) const;
   const Entry *entry(llvm::StringRef name) const;

@@ -103,6 +103,11 @@ struct Type {
   llvm::SmallVector<UOpRef, 4> shape;
 };
 
+/// Symbolic integers that are equal, of a module in every call, which is refused otherwise.
+struct Equation {
+  UOpRef left, right;
+};
+
 class Context {
 public:
   Context();
@@ -130,6 +135,8 @@ public:
   size_t size() const { return nodes.size(); } // ids are 0 ... size() - 1
   UOpRef node(uint32_t id) const { return nodes[id]; }
 
+  std::vector<Equation>
+      equations;                  // facts for the type rules; the verifier asks those of the module (Module::equations)
   std::vector<UOpRef> simplified; // by id: the memo of simplifyIndex (Rewrite.h)
 
 private:

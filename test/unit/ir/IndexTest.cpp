@@ -207,6 +207,21 @@ TEST(Index, DimsThatAnExtentGives) {
     EXPECT_EQ(given(x), "none") << indexText(x);
 }
 
+TEST(Index, EquationsReplaceDims) {
+  Context c;
+  Builder b(c);
+  UOpRef n = b.dim("n", 0, 64), m = b.dim("m", 0, 32), k = b.dim("k", 0, 16), l = b.dim("l", 0, 64);
+  Equation halves{n, idxMul(c, m, b.idx(2))}, quarters{idxMul(c, k, b.idx(2)), m}, same{l, n};
+  UOpRef x = idxAdd(c, idxMul(c, n, l), m);
+  EXPECT_EQ(indexText(idxByEquations(c, x, {halves, quarters, same})), "k*k*16 + k*2");
+  EXPECT_EQ(idxByEquations(c, x, {}), x);
+  EXPECT_TRUE(idxAreEqual(c, n, idxMul(c, k, b.idx(4)), {halves, quarters}));
+  EXPECT_FALSE(idxAreEqual(c, n, idxMul(c, k, b.idx(4)), {halves}));
+  // No dim stands alone, or it is on both sides: no fact.
+  Equation none{idxMul(c, n, b.idx(2)), idxMul(c, m, b.idx(3))}, both{n, idxMin(c, n, m)};
+  EXPECT_EQ(idxByEquations(c, x, {none, both}), x);
+}
+
 TEST(Index, Evaluates) {
   Context c;
   Builder b(c);

@@ -60,3 +60,42 @@ TEST(Verify, ModulesMadeByHand) {
   EXPECT_EQ(llvm::toString(verify(m, Stage::Numbers)),
             "entry @main: at exp: decomposed: a function or random op is left after the numerics stage");
 }
+
+TEST(Verify, FactsAreTheModulesEquations) {
+  Module m;
+  Builder b(m.ctx());
+  UOpRef n = b.dim("n", 0, 8), h = b.dim("h", 0, 4), x = b.arg(0, DType::F32, {n});
+  Equation halves{n, idxMul(b.c, h, b.idx(2))};
+  m.ctx().equations = {halves};
+  UOpRef y = b.reshape(x, {h, b.idx(2)});
+  m.dims = {n, h};
+  m.entries.push_back({"main", {{"x", x}}, {{"y", y}}, {}});
+  EXPECT_EQ(llvm::toString(verify(m, Stage::Graph)),
+            "entry @main: at reshape: reshape: from f32[n] to f32[h, 2]: that the numbers of elements are equal does "
+            "not follow from the module's equations");
+  m.equations = {halves};
+  EXPECT_EQ(llvm::toString(verify(m, Stage::Graph)), "");
+}
+
+TEST(Verify, LoopsCarryDimsOfTheirOwn) {
+  Module m = llvm::cantFail(parse(R"(module @m {
+  func @go[len in 0..8](%x : f32[len], %i : i64) {
+    %more = lt %i, 3
+    return %more
+  }
+  func @step[len in 0..8](%x : f32[len], %i : i64) {
+    %j = add %i, 1
+    return %x, %j
+  }
+  entry @main(%x : f32[3], %i : i64) -> (%y : i64) {
+    %0 = while(@go, @step) %x, %i [3] names=len
+    %y = proj %0 index=1
+  }
+}
+)",
+                                  "loop.uop"));
+  EXPECT_EQ(llvm::toString(verify(m, Stage::Graph)), "");
+  m.dims.push_back(Builder(m.ctx()).dim("len", 0, 8));
+  std::string found = llvm::toString(verify(m, Stage::Graph));
+  EXPECT_NE(found.find("dim len is the module's: a while carries dims of its own"), found.npos) << found;
+}
