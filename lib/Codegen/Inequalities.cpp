@@ -277,7 +277,7 @@ void Inequalities::quotientBounds(const Poly &x, const Poly &d, bool lower, cons
                                   Bounds &out) {
   constexpr size_t mostBounds = 6;
   if (takeOverflow() || out.size() >= mostBounds || left == 0) return;
-  --left, ++steps;
+  --left;
   int64_t least = std::max<int64_t>(interval(d).first, 1);
   auto known = constantOf(d);
   if (auto q = divide(x, d)) {
@@ -480,7 +480,7 @@ bool Inequalities::shifted(const Poly &x, const Facts &facts) {
 
 bool Inequalities::prove(Poly x, const Facts &facts, unsigned depth) {
   if (takeOverflow() || depth > deepest || left == 0) return false; // x is not what was meant
-  --left, ++steps;
+  --left;
   tighten(x);
   auto [lo, hi] = interval(x);
   if (lo >= 0) return true;

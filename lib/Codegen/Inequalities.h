@@ -52,8 +52,6 @@ public:
   /// Whether a coefficient left 64 bits since this was asked last: what was computed since is not what was meant.
   bool takeOverflow() { return std::exchange(overflow, false); }
 
-  uint64_t steps = 0; // of all searches
-
 private:
   enum class Kind : uint8_t { Dim, Range, Lane, Free, Div, Mod, Min, Max, Select };
   struct Atom {

@@ -37,7 +37,7 @@ static void narrow(Phase &p, const ContractSpec &s, const AffineForm &f, llvm::A
 
 /// A phase for each combination of the parts of windows.
 static SmallVector<Phase, 4> partsOf(Context &c, UOpRef contract, const ContractSpec &s, const Phase &whole) {
-  auto windows = windowsOf(c, s, contract->indices(), contract->src[0], contract->src[1]);
+  auto windows = windowsOf(s, contract->indices(), contract->src[0], contract->src[1]);
   int64_t count = 1;
   for (const Window &w : windows) count = llvm::SaturatingMultiply<uint64_t>(count, w.parts.size());
   SmallVector<Phase, 4> phases{whole};
@@ -48,8 +48,8 @@ static SmallVector<Phase, 4> partsOf(Context &c, UOpRef contract, const Contract
     for (const Phase &p : phases)
       for (const Reach &part : w.parts) {
         next.push_back(p);
-        next.back().begins[w.kept] = part.begin;
-        next.back().counts[w.kept] = part.count;
+        next.back().begins[w.kept] = c.index(part.begin);
+        next.back().counts[w.kept] = c.index(part.count);
         next.back().taps[w.tap - s.kept] = {part.first, part.taps};
         next.back().inside.push_back({w.operand, w.axis});
       }

@@ -4,8 +4,8 @@
 // Keeps:    time linear in the number of different accesses: those that differ by a constant are one proof.
 // Does not: trust bounds of nodes, except to know where the emitters leave out the test of a speculative read, which is
 //           then proved like any other.
-#include "Inequalities.h"
-#include "astra/Codegen/Accesses.h"
+#include "VerifyAccesses.h"
+#include "Gates.h"
 #include "astra/IR/Text.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/DenseSet.h"
@@ -15,137 +15,15 @@
 using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
-using llvm::SmallVectorImpl;
 using Poly = Inequalities::Poly;
 using Facts = Inequalities::Facts;
 
-static int64_t lanesOf(UOpRef x) { return x->rank() ? x->shape[0]->constIndex().value_or(1) : 1; }
-
 namespace {
-/// Some alternatives, one of which holds, each a list of what is not negative then.
-using Alternatives = SmallVector<Facts, 1>;
-
-/// What is true where a gate is: comparisons of symbolic integers; of the rest nothing is known.
-class Gates {
-public:
-  Gates(Inequalities &i, const Facts &facts) : in(i), facts(facts) {}
-
-  /// Lane `lane` of a bool value, or all lanes at once by the number of the lane `any` (a polynomial).
-  Alternatives of(UOpRef g, std::optional<int64_t> lane, const Poly *any) {
-    Alternatives yes{{}}; // one alternative without facts
-    switch (g->op) {
-    case Op::Const: return g->ints[0] ? yes : Alternatives{};
-    case Op::Splat: return of(g->src[0], std::nullopt, nullptr);
-    case Op::Stack: {
-      if (!lane) return yes;
-      int64_t l = *lane;
-      for (UOpRef part : g->src) {
-        int64_t n = lanesOf(part);
-        if (l < n) return of(part, part->rank() ? std::optional<int64_t>(l) : std::nullopt, nullptr);
-        l -= n;
-      }
-      return yes;
-    }
-    case Op::Lanes:
-      if (!g->rank()) return of(g->src[0], g->ints[0], nullptr);
-      return lane ? of(g->src[0], *lane + g->ints[0], nullptr) : yes;
-    case Op::And:
-    case Op::Min: return both(of(g->src[0], lane, any), of(g->src[1], lane, any));
-    case Op::Or:
-    case Op::Max: {
-      Alternatives a = of(g->src[0], lane, any), b = of(g->src[1], lane, any);
-      a.append(b.begin(), b.end());
-      return a.size() > 4 ? yes : a;
-    }
-    case Op::Not: return not_(g->src[0], lane, any);
-    case Op::Lt:
-    case Op::Le:
-    case Op::Eq: return compare(g->op, g->src[0], g->src[1], lane, any);
-    default: return yes;
-    }
-  }
-
-private:
-  Alternatives both(const Alternatives &a, const Alternatives &b) {
-    Alternatives out;
-    for (const Facts &x : a)
-      for (const Facts &y : b) {
-        out.push_back(x);
-        out.back().insert(out.back().end(), y.begin(), y.end());
-      }
-    return out.size() > 4 ? Alternatives{{}} : out;
-  }
-  Alternatives not_(UOpRef g, std::optional<int64_t> lane, const Poly *any) {
-    if (g->op == Op::Lt) return compare(Op::Le, g->src[1], g->src[0], lane, any);
-    if (g->op == Op::Le) return compare(Op::Lt, g->src[1], g->src[0], lane, any);
-    return {{}};
-  }
-  Alternatives compare(Op op, UOpRef a, UOpRef b, std::optional<int64_t> lane, const Poly *any) {
-    auto x = integer(a, lane, any), y = integer(b, lane, any);
-    if (!x || !y) return {{}};
-    Poly d = in.sum(*y, *x, -1);
-    if (in.takeOverflow()) return {{}};
-    if (op == Op::Lt) return {{in.sum(d, Inequalities::constant(-1))}};
-    if (op == Op::Le) return {{d}};
-    return {{d, in.sum({}, d, -1)}};
-  }
-  /// The integer that a lane of an i32 or i64 value is, where it is made of symbolic integers and no conversion or sum
-  /// of them leaves the type.
-  std::optional<Poly> integer(UOpRef x, std::optional<int64_t> lane, const Poly *any) {
-    if (x->isIndex()) return in.of(x);
-    bool narrow = x->dtype == DType::I32;
-    if (!narrow && x->dtype != DType::I64) return std::nullopt;
-    auto fits = [&](Poly p) -> std::optional<Poly> {
-      auto [lo, hi] = in.interval(p);
-      int64_t most = narrow ? int64_t(INT32_MAX) : int64_t(1) << 61;
-      Poly end = Inequalities::constant(most);
-      if ((hi <= most || in.proves(in.sum(end, p, -1), facts)) && (lo >= -most || in.proves(in.sum(end, p), facts)))
-        return p;
-      return std::nullopt;
-    };
-    switch (x->op) {
-    case Op::Const: return Inequalities::constant(narrow ? int64_t(int32_t(x->ints[0])) : x->ints[0]);
-    case Op::FromIndex: return narrow ? fits(in.of(x->src[0])) : in.of(x->src[0]);
-    case Op::Splat: return integer(x->src[0], std::nullopt, nullptr);
-    case Op::Lanes:
-      if (!x->rank()) return integer(x->src[0], x->ints[0], nullptr);
-      return lane ? integer(x->src[0], *lane + x->ints[0], nullptr) : std::nullopt;
-    case Op::Stack: {
-      if (lane) {
-        int64_t l = *lane;
-        for (UOpRef part : x->src) {
-          int64_t n = lanesOf(part);
-          if (l < n) return integer(part, part->rank() ? std::optional<int64_t>(l) : std::nullopt, nullptr);
-          l -= n;
-        }
-        return std::nullopt;
-      }
-      if (!any || !llvm::all_of(x->src, [](UOpRef s) { return s->isConst(); })) return std::nullopt;
-      auto at = [&](size_t i) { return narrow ? int64_t(int32_t(x->src[i]->ints[0])) : x->src[i]->ints[0]; };
-      int64_t step = x->src.size() > 1 ? at(1) - at(0) : 0; // lanes that are apart by one step: first + step * lane
-      for (size_t i = 0; i < x->src.size(); ++i)
-        if (at(i) != at(0) + step * int64_t(i)) return std::nullopt;
-      return in.sum(Inequalities::constant(at(0)), *any, step);
-    }
-    case Op::Add:
-    case Op::Sub: {
-      auto a = integer(x->src[0], lane, any), b = integer(x->src[1], lane, any);
-      return a && b ? fits(in.sum(*a, *b, x->op == Op::Add ? 1 : -1)) : std::nullopt;
-    }
-    default:
-      if (narrow || (x->rank() && !lane)) return std::nullopt;
-      return in.inMemory(x->op == Op::Cast ? x->src[0] : x, lane.value_or(0), x->dtype);
-    }
-  }
-  Inequalities &in;
-  const Facts &facts;
-};
-
 class Verifier {
 public:
   Verifier(const Kernel &k, const Linear &l, const NotNegative &known, const TileRegion *region, AccessCount &count,
-           SmallVectorImpl<UOpRef> *unproved = nullptr, const llvm::DenseSet<UOpRef> *tested = nullptr)
-      : k(k), l(l), known(known), unproved(unproved), tested(tested), gates(in, facts), count(count) {
+           Unproved unproved)
+      : k(k), l(l), known(known), unproved(unproved), gates(in, facts), count(count) {
     if (region) in.isBelow(region->tile, region->tiles);
     for (UOpRef f : known) in.assume(facts, in.of(f));
     for (const KernelBuffer &b : k.buffers) elements.push_back(in.of(b.elements));
@@ -190,23 +68,17 @@ public:
       case InstKind::Prefetch: break;
       }
     }
-    count.steps += in.steps;
     return llvm::Error::success();
   }
 
 private:
-  bool holds(const Poly &x, const Facts &with) {
-    ++count.proofs;
-    return in.proves(x, with);
-  }
-
   /// Loads and stores: 0 <= index and index + lanes <= elements, for each lane that the gate lets pass.
   llvm::Error element(const Inst &i, UOpRef x, UOpRef gate, int64_t lanes) {
     ++count.accesses;
     UOpRef index = x->indices()[0];
     uint32_t buffer = x->src[0]->ints[0];
     if (auto e = inLoops(x, index)) return e;
-    if (tested && tested->contains(x)) return llvm::Error::success();
+    if (unproved.tested && unproved.tested->contains(x)) return llvm::Error::success();
     Poly at = in.of(index);
     shift = 0;
     if (i.speculative) { // the lanes that the emitters, who may take a vector in parts, do not test
@@ -249,8 +121,8 @@ private:
     auto &[lo, hi] = it->second;
     if (!fresh && constant >= lo && constant + lanes <= hi) return llvm::Error::success();
     Poly behind = in.sum(in.sum(elements[buffer], all, -1), Inequalities::constant(-lanes));
-    if (((fresh || constant < lo) && !holds(all, facts)) ||
-        ((fresh || constant + lanes > hi) && !holds(behind, facts))) {
+    if (((fresh || constant < lo) && !in.proves(all, facts)) ||
+        ((fresh || constant + lanes > hi) && !in.proves(behind, facts))) {
       if (fresh) sameFacts.erase(it);
       return refuse(x, x->indices()[0], nullptr, lanes, buffer);
     }
@@ -262,7 +134,7 @@ private:
     return {std::clamp<int64_t>(-index->lo, 0, lanes), std::clamp<int64_t>(count - index->hi, 0, lanes)};
   }
   bool inside(const Poly &at, int64_t lanes, const Poly &size, const Facts &with) {
-    return holds(at, with) && holds(in.sum(in.sum(size, at, -1), Inequalities::constant(-lanes)), with);
+    return in.proves(at, with) && in.proves(in.sum(in.sum(size, at, -1), Inequalities::constant(-lanes)), with);
   }
   Facts joined(const Facts &more) {
     Facts all = facts;
@@ -297,7 +169,7 @@ private:
     for (auto [d, r] : llvm::enumerate(x->indices())) {
       int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x->src[0]) : 1;
       Poly room = in.sum(Inequalities::constant(a.extents[d]), in.of(r->src[0]), -lanes);
-      if (!holds(room, facts)) return refuse(x, r, nullptr, lanes, -1, a.extents[d]);
+      if (!in.proves(room, facts)) return refuse(x, r, nullptr, lanes, -1, a.extents[d]);
     }
     return llvm::Error::success();
   }
@@ -329,8 +201,7 @@ private:
   const Kernel &k;
   const Linear &l;
   const NotNegative &known;
-  SmallVectorImpl<UOpRef> *unproved;              // loads and stores that no point was found outside for; null: refused
-  const llvm::DenseSet<UOpRef> *tested = nullptr; // that have a gate of their own that their elements exist
+  const Unproved unproved;
   Inequalities in;
   Facts facts; // of dims and open loops
   Gates gates;
@@ -340,69 +211,6 @@ private:
   SmallVector<UOpRef, 8> open;
   std::map<std::string, std::pair<int64_t, int64_t>> sameFacts; // accesses of the loops that are open
 };
-
-/// The value of a gate's lane at a point; true where it is read from memory.
-bool gateAt(UOpRef g, int64_t lane, llvm::function_ref<std::optional<int64_t>(UOpRef)> value) {
-  auto number = [&](auto &self, UOpRef x, int64_t n) -> std::optional<int64_t> {
-    if (x->isIndex()) return idxEvaluate(x, value);
-    switch (x->op) {
-    case Op::Const: return x->dtype == DType::I32 ? int64_t(int32_t(x->ints[0])) : x->ints[0];
-    case Op::FromIndex: return idxEvaluate(x->src[0], value);
-    case Op::Splat: return self(self, x->src[0], 0);
-    case Op::Lanes: return self(self, x->src[0], n + x->ints[0]);
-    case Op::Stack:
-      for (UOpRef part : x->src) {
-        if (n < lanesOf(part)) return self(self, part, n);
-        n -= lanesOf(part);
-      }
-      return std::nullopt;
-    case Op::Add:
-    case Op::Sub: {
-      auto a = self(self, x->src[0], n), b = self(self, x->src[1], n);
-      if (!a || !b) return std::nullopt;
-      return x->op == Op::Add ? *a + *b : *a - *b;
-    }
-    default: return std::nullopt;
-    }
-  };
-  switch (g->op) {
-  case Op::Const: return g->ints[0];
-  case Op::Splat: return gateAt(g->src[0], 0, value);
-  case Op::Lanes: return gateAt(g->src[0], lane + g->ints[0], value);
-  case Op::Stack:
-    for (UOpRef part : g->src) {
-      if (lane < lanesOf(part)) return gateAt(part, lane, value);
-      lane -= lanesOf(part);
-    }
-    return true;
-  case Op::And: return gateAt(g->src[0], lane, value) && gateAt(g->src[1], lane, value);
-  case Op::Or: return gateAt(g->src[0], lane, value) || gateAt(g->src[1], lane, value);
-  case Op::Lt:
-  case Op::Le:
-  case Op::Eq: {
-    auto a = number(number, g->src[0], lane), b = number(number, g->src[1], lane);
-    if (!a || !b) return true;
-    return g->op == Op::Lt ? *a < *b : g->op == Op::Le ? *a <= *b : *a == *b;
-  }
-  default: return true;
-  }
-}
-
-/// A gate for reading, its comparisons of symbolic integers.
-std::string gateText(UOpRef g) {
-  std::string s;
-  for (UOpRef n : topoSort(g)) {
-    if (n->isIndex() || n->is(Op::Const)) continue;
-    if (n->op == Op::FromIndex)
-      s += (s.empty() ? "" : " ") + ("[" + indexText(n->src[0]) + "]");
-    else if (has(n->op, Elementwise)) {
-      s += (s.empty() ? "" : " ") + std::string(info(n->op).mnemonic);
-      for (UOpRef i : n->src)
-        if (i->isIndex()) s += " [" + indexText(i) + "]";
-    }
-  }
-  return s;
-}
 
 /// Whether all points of few dims and items are inside, each tried: a proof too.
 bool Verifier::insideEverywhere(ArrayRef<UOpRef> below,
@@ -507,8 +315,8 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
   std::string around;
   for (UOpRef r : ranges) around += (around.empty() ? ", in " : ", ") + indexText(r) + " < " + indexText(r->src[0]);
   std::string size = buffer >= 0 ? indexText(k.buffers[buffer].elements) : std::to_string(extent);
-  if (unproved && (x->op == Op::Load || x->op == Op::Store)) {
-    unproved->push_back(x);
+  if (unproved.found && (x->op == Op::Load || x->op == Op::Store)) {
+    unproved.found->push_back(x);
     return llvm::Error::success();
   }
   return fail(x, access + " is not proved to be inside of " + size + " elements" + around +
@@ -516,112 +324,13 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
 }
 } // namespace
 
+llvm::Error astra::verifyAccesses(const Kernel &k, const Linear &l, const NotNegative &facts, const TileRegion *region,
+                                  AccessCount &count, Unproved unproved) {
+  return Verifier(k, l, facts, region, count, unproved).run();
+}
+
 llvm::Error astra::verifyAccesses(const Kernel &k, const Linear &l, const NotNegative &facts, AccessCount &count) {
   AccessTimer timer{count};
   ++count.kernels;
-  return Verifier(k, l, facts, nullptr, count).run();
-}
-
-/// The kernel with a gate on each of these loads and stores: that the elements it touches exist.
-static Kernel withTests(Context &c, const Kernel &k, ArrayRef<UOpRef> accesses, llvm::DenseSet<UOpRef> &tested) {
-  llvm::DenseMap<UOpRef, UOpRef> to;
-  std::vector<UOpRef> roots(k.hints);
-  roots.push_back(k.sink);
-  for (UOpRef n : topoSort(roots)) {
-    SmallVector<UOpRef, 8> src;
-    for (UOpRef s : n->src) src.push_back(to.lookup(s));
-    UOpRef same = c.withSources(n, src);
-    if (llvm::is_contained(accesses, n)) {
-      bool load = same->op == Op::Load;
-      unsigned gateAt = load ? 1 : 2;
-      UOpRef at = same->indices()[0], count = k.buffers[same->src[0]->ints[0]].elements, inside;
-      int64_t lanes = lanesOf(load ? same : same->src[1]);
-      if (lanes == 1)
-        inside = c.make(Op::And, {c.make(Op::Lt, {c.index(-1), at}), c.make(Op::Lt, {at, count})});
-      else {
-        auto splat = [&](UOpRef x) { return c.make(Op::Splat, {x}, {lanes}); };
-        auto number = [&](UOpRef i) { return splat(c.make(Op::FromIndex, {i}, {}, {}, DType::I64)); };
-        SmallVector<UOpRef, 64> each;
-        for (int64_t l = 0; l < lanes; ++l) each.push_back(c.literal(DType::I64, uint64_t(l)));
-        UOpRef places = c.make(Op::Add, {number(at), c.make(Op::Stack, each)});
-        inside = c.make(Op::And, {c.make(Op::Lt, {splat(c.literal(DType::I64, ~uint64_t(0))), places}),
-                                  c.make(Op::Lt, {places, number(count)})});
-      }
-      SmallVector<UOpRef, 8> parts(same->src.begin(), same->src.end());
-      if (same->ntensors > gateAt)
-        parts[gateAt] = c.make(Op::And, {parts[gateAt], inside});
-      else
-        parts.insert(parts.begin() + gateAt, inside);
-      same = c.make(same->op, parts, same->ints);
-      tested.insert(same);
-    } else if (tested.contains(n))
-      tested.insert(same);
-    to[n] = same;
-  }
-  Kernel out = k;
-  out.sink = to.lookup(k.sink);
-  for (UOpRef &h : out.hints) h = to.lookup(h);
-  return out;
-}
-
-/// Proved as it is, or with tests where no proof and no point outside were found.
-static llvm::Error proveOrTest(Context &c, Kernel &k, Linear &l, const NotNegative &facts, const TileRegion *region,
-                               AccessCount &count) {
-  AccessTimer timer{count};
-  ++count.kernels;
-  constexpr unsigned rounds = 8; // accesses that share a proof are found one after another
-  llvm::DenseSet<UOpRef> tested;
-  for (unsigned round = 0; round < rounds; ++round) {
-    SmallVector<UOpRef, 8> unproved;
-    AccessCount twice;
-    if (auto e = Verifier(k, l, facts, region, round ? twice : count, &unproved, &tested).run()) return e;
-    if (unproved.empty()) return llvm::Error::success();
-    count.tested += llvm::DenseSet<UOpRef>(unproved.begin(), unproved.end()).size();
-    k = withTests(c, k, unproved, tested);
-    auto again = linearize(c, k);
-    if (!again) return again.takeError();
-    l = std::move(*again);
-  }
-  AccessCount last;
-  return Verifier(k, l, facts, region, last, nullptr, &tested).run();
-}
-
-llvm::Expected<Linear> astra::linearizeInside(Context &c, Kernel &k, const NotNegative &facts, AccessCount &count) {
-  auto l = linearize(c, k);
-  if (!l) return l;
-  if (auto e = proveOrTest(c, k, *l, facts, nullptr, count)) return std::move(e);
-  return l;
-}
-
-llvm::Error astra::verifyRegions(Context &c, LinearKernel &k, const NotNegative &facts,
-                                 llvm::function_ref<const Kernel *(Kernel)> keep, AccessCount &count) {
-  for (TileRegion &r : k.regions) {
-    NotNegative here(facts);
-    here.push_back(idxSub(c, idxSub(c, r.tiles, c.index(1)), r.tile));
-    std::map<uint64_t, uint64_t> room; // where what passes between the steps lies, and up to where
-    for (const TileRegion::Step &s : r.steps)
-      for (const TileRegion::Argument &a : s.arguments)
-        if (a.local) room[a.number] = r.scratch;
-    for (auto it = room.begin(); it != room.end(); ++it)
-      if (std::next(it) != room.end()) it->second = std::next(it)->first;
-    for (TileRegion::Step &s : r.steps) {
-      Kernel own = *s.kernel;
-      if (auto e = proveOrTest(c, own, s.linear, here, &r, count)) return e;
-      if (own.sink != s.kernel->sink) s.kernel = keep(std::move(own));
-      AccessTimer timer{count};
-      Inequalities in;
-      Facts known;
-      for (UOpRef f : here) in.assume(known, in.of(f));
-      for (auto [b, a] : llvm::zip(s.kernel->buffers, s.arguments)) {
-        if (!a.local) continue;
-        int64_t most = int64_t(room[a.number] - a.number) / std::max(1u, byteSize(b.dtype));
-        ++count.proofs;
-        if (!in.proves(in.sum(Inequalities::constant(most), in.of(b.elements), -1), known))
-          return llvm::createStringError("internal error: kernel '" + s.name + "': " + indexText(b.elements) +
-                                         " elements that pass between its steps are not proved to be at most " +
-                                         std::to_string(most));
-      }
-    }
-  }
-  return llvm::Error::success();
+  return verifyAccesses(k, l, facts, nullptr, count, {});
 }

@@ -12,7 +12,6 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <cmath>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -31,10 +30,6 @@ namespace {
 struct Form {
   int64_t step, d, constant, taps;
 };
-/// A part of a window whose sizes are known.
-struct Known {
-  int64_t begin, count, first, taps;
-};
 } // namespace
 
 /// The first i at which tap t is at `edge` or behind it.
@@ -42,12 +37,12 @@ static int64_t placeOf(const Form &f, int64_t t, int64_t edge) {
   return llvm::divideCeilSigned(edge - f.constant - t * f.d, f.step);
 }
 
-static SmallVector<Known, 4> partsOf(const Form &f, int64_t size, int64_t length) {
+static SmallVector<Reach, 4> partsOf(const Form &f, int64_t size, int64_t length) {
   SmallVector<int64_t, 8> edges{0, length}; // where a tap comes in or goes out
   for (int64_t t = 0; t < f.taps; ++t)
     for (int64_t edge : {int64_t(0), size}) edges.push_back(std::clamp<int64_t>(placeOf(f, t, edge), 0, length));
   llvm::sort(edges);
-  SmallVector<Known, 4> parts;
+  SmallVector<Reach, 4> parts;
   for (size_t e = 0; e + 1 < edges.size(); ++e) {
     if (edges[e] == edges[e + 1]) continue;
     auto [first, count] = tapsInside(edges[e] * f.step + f.constant, f.d, f.taps, size);
@@ -59,8 +54,7 @@ static SmallVector<Known, 4> partsOf(const Form &f, int64_t size, int64_t length
   return parts;
 }
 
-SmallVector<Window, 2> astra::windowsOf(Context &c, const ContractSpec &s, ArrayRef<UOpRef> extents, UOpRef a,
-                                        UOpRef b) {
+SmallVector<Window, 2> astra::windowsOf(const ContractSpec &s, ArrayRef<UOpRef> extents, UOpRef a, UOpRef b) {
   constexpr int64_t large = int64_t(1) << 30, mostTaps = 1 << 10;
   auto uses = [&](int64_t label) {
     int64_t n = hasLabel(s.domain, label);
@@ -68,7 +62,7 @@ SmallVector<Window, 2> astra::windowsOf(Context &c, const ContractSpec &s, Array
       n += llvm::count_if(*forms, [&](const AffineForm &f) { return hasLabel(f, label); });
     return n;
   };
-  auto isSize = [&](UOpRef e) { return e->lo >= 1 && e->hi <= large; };
+  auto isSize = [&](UOpRef e) { return e->isConst() && e->ints[0] >= 1 && e->ints[0] <= large; };
   SmallVector<Window, 2> out;
   for (unsigned o : {0u, 1u})
     for (auto [axis, f] : llvm::enumerate(o ? s.b : s.a)) {
@@ -82,13 +76,7 @@ SmallVector<Window, 2> astra::windowsOf(Context &c, const ContractSpec &s, Array
           !isSize(length))
         continue;
       Form form{step, d, f.constant, *taps};
-      Window w{i, t, o, unsigned(axis), {}};
-      if (size->isConst() && length->isConst())
-        for (const Known &p : partsOf(form, size->ints[0], length->ints[0]))
-          w.parts.push_back({c.index(p.begin), c.index(p.count), p.first, p.taps});
-      else
-        continue;
-      out.push_back(std::move(w));
+      out.push_back({i, t, o, unsigned(axis), partsOf(form, size->ints[0], length->ints[0])});
     }
   return out;
 }
@@ -111,8 +99,7 @@ private:
     int64_t parts;
   };
   Cost costOf(unsigned cut) const;
-  std::pair<UOpRef, UOpRef> paddingOf(const Window &v) const;
-  bool findSizes();
+  std::pair<int64_t, int64_t> paddingOf(const Window &v) const;
   bool isWorth(unsigned cut) const;
   UOpRef sumOutside(ContractSpec &to, ArrayRef<int64_t> firsts);
 
@@ -126,7 +113,7 @@ private:
   struct Sizes {
     int64_t before, padded, result; // of x, as it is and with what is around it
   };
-  SmallVector<Sizes, 2> sizes; // of the windows, where dims are as they may be most of the time
+  SmallVector<Sizes, 2> sizes; // of the windows
   SmallVector<AffineForm, 4> &formsX() { return side ? s.b : s.a; }
   SmallVector<AffineForm, 4> &formsW() { return side ? s.a : s.b; }
   const SmallVector<AffineForm, 4> &formsX() const { return side ? s.b : s.a; }
@@ -187,17 +174,6 @@ void Outside::takePadding() {
   }
 }
 
-/// An extent where dims are as they may be most of the time: in the middle of their bounds, as factors go.
-static std::optional<int64_t> likely(Context &c, UOpRef e) {
-  SmallVector<UOpRef, 4> dims, values;
-  for (UOpRef n : topoSort(e))
-    if (n->op == Op::Dim) {
-      dims.push_back(n);
-      values.push_back(c.index(std::llround(std::sqrt(double(std::max<int64_t>(n->lo, 1)) * double(n->hi)))));
-    }
-  return simplifyIndex(c, dims.empty() ? e : idxSubstitute(c, e, dims, values))->constIndex();
-}
-
 /// Steps of all parts where the windows of these bits are taken apart, and elements that are padded for the others. A
 /// tap that is outside is one step, of a few rows a tile takes as long as of `least`.
 Outside::Cost Outside::costOf(unsigned cut) const {
@@ -225,7 +201,7 @@ Outside::Cost Outside::costOf(unsigned cut) const {
     SmallVector<Part, 16> next;
     for (Part p : parts)
       if (isCut)
-        for (const Known &part : partsOf({f.terms[0].second, f.terms[1].second, f.constant, int64_t(all)},
+        for (const Reach &part : partsOf({f.terms[0].second, f.terms[1].second, f.constant, int64_t(all)},
                                          sizes[i].before, sizes[i].result))
           next.push_back({p.rows * double(part.count), p.taps * double(part.taps)});
       else
@@ -242,27 +218,12 @@ Outside::Cost Outside::costOf(unsigned cut) const {
 }
 
 /// Elements before and behind x that a window reads.
-std::pair<UOpRef, UOpRef> Outside::paddingOf(const Window &v) const {
+std::pair<int64_t, int64_t> Outside::paddingOf(const Window &v) const {
   const AffineForm &f = formsX()[v.axis];
-  int64_t across = (*extents[v.tap]->constIndex() - 1) * f.terms[1].second,
-          least = f.constant + std::min<int64_t>(across, 0);
-  UOpRef along = idxMul(b.c, idxSub(b.c, extents[v.kept], b.idx(1)), b.idx(f.terms[0].second)),
-         most = idxAdd(b.c, along, b.idx(f.constant + std::max<int64_t>(across, 0))),
-         after = idxSub(b.c, most, idxSub(b.c, x->shape[v.axis], b.idx(1)));
-  return {b.idx(std::max<int64_t>(-least, 0)), simplifyIndex(b.c, idxMax(b.c, b.idx(0), simplifyIndex(b.c, after)))};
-}
-
-/// False: how long a window may be is not known.
-bool Outside::findSizes() {
-  for (const Window &v : windows) {
-    auto [before, after] = paddingOf(v);
-    UOpRef size = x->shape[v.axis];
-    auto n = likely(b.c, size), result = likely(b.c, extents[v.kept]),
-         all = likely(b.c, idxAdd(b.c, size, idxAdd(b.c, before, after)));
-    if (!n || !result || !all || *n < 1 || *result < 1) return false;
-    sizes.push_back({*n, *all, *result});
-  }
-  return true;
+  int64_t across = (extents[v.tap]->ints[0] - 1) * f.terms[1].second,
+          along = (extents[v.kept]->ints[0] - 1) * f.terms[0].second, least = f.constant + std::min<int64_t>(across, 0),
+          most = along + f.constant + std::max<int64_t>(across, 0);
+  return {std::max<int64_t>(-least, 0), std::max<int64_t>(most - (x->shape[v.axis]->ints[0] - 1), 0)};
 }
 
 bool Outside::isWorth(unsigned cut) const {
@@ -299,12 +260,12 @@ UOpRef Outside::run() {
   if (!isPlain()) return nullptr;
   auto isPart = [](const Window &v) { return v.parts.size() == 1 && v.parts[0].first == 0; };
   // Of the operand that has windows, without what is padded around it.
-  auto all = windowsOf(b.c, s, extents, r->src[0], r->src[1]);
+  auto all = windowsOf(s, extents, r->src[0], r->src[1]);
   if (all.empty()) return nullptr;
   side = all[0].operand, x = r->src[side], w = r->src[!side];
   if (llvm::any_of(all, [&](const Window &v) { return v.operand != side; })) return nullptr;
   takePadding();
-  all = windowsOf(b.c, s, extents, side ? w : x, side ? x : w);
+  all = windowsOf(s, extents, side ? w : x, side ? x : w);
   for (Window &v : all)
     if (!isPart(v) || v.parts[0].taps != extents[v.tap]->hi) windows.push_back(std::move(v));
   if (windows.empty() || windows.size() > mostWindows) return nullptr;
@@ -321,7 +282,11 @@ UOpRef Outside::run() {
   }
   for (int64_t l = s.kept; l <= last; ++l)
     if (llvm::count_if(formsW(), [&](const AffineForm &f) { return hasLabel(f, l); }) != 1) return nullptr;
-  if (!findSizes()) return nullptr;
+  for (const Window &v : windows) {
+    auto [before, after] = paddingOf(v);
+    int64_t size = x->shape[v.axis]->ints[0];
+    sizes.push_back({size, before + size + after, extents[v.kept]->ints[0]});
+  }
   unsigned best = 0;
   for (unsigned cut = 1; cut < 1u << windows.size(); ++cut)
     if (isWorth(cut) && (!best || costOf(cut).steps < costOf(best).steps)) best = cut;
@@ -340,9 +305,9 @@ UOpRef Outside::run() {
     int64_t step = f.terms[0].second, d = f.terms[1].second, taps = *extents[v.tap]->constIndex();
     if (!(best >> i & 1)) {
       auto [before, after] = paddingOf(v);
-      lo[v.axis] = before, hi[v.axis] = after;
-      f.constant += *before->constIndex();
-      pads |= before->hi > 0 || after->hi > 0;
+      lo[v.axis] = b.idx(before), hi[v.axis] = b.idx(after);
+      f.constant += before;
+      pads |= before > 0 || after > 0;
       continue;
     }
     int64_t first = taps, end = 0;

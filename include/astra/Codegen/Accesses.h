@@ -17,11 +17,11 @@ namespace astra {
 
 /// What was proved, for --time-passes and tests.
 struct AccessCount {
-  uint64_t kernels = 0, accesses = 0, proofs = 0, steps = 0;
+  uint64_t kernels = 0, accesses = 0;
   uint64_t tested = 0; // loads and stores that are tested at run time, being neither proved nor found to be wrong
   double milliseconds = 0;
   AccessCount &operator+=(const AccessCount &o) {
-    kernels += o.kernels, accesses += o.accesses, proofs += o.proofs, steps += o.steps, tested += o.tested;
+    kernels += o.kernels, accesses += o.accesses, tested += o.tested;
     milliseconds += o.milliseconds;
     return *this;
   }

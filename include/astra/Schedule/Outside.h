@@ -7,8 +7,8 @@ namespace astra {
 
 /// A part of a kept label, and the taps of a summed one that are inside of the operand there.
 struct Reach {
-  UOpRef begin, count; // of the kept label
-  int64_t first, taps; // of the summed one
+  int64_t begin, count; // of the kept label
+  int64_t first, taps;  // of the summed one
 };
 
 /// Of a window, i*step + t*dilation + c: the labels i and t, and all of i in parts, in each of which the same taps are
@@ -19,10 +19,8 @@ struct Window {
   llvm::SmallVector<Reach, 4> parts;
 };
 
-/// The windows of a contract, of which the numbers of taps are known; where sizes are not, parts are those that there
-/// can be, some of them empty.
-llvm::SmallVector<Window, 2> windowsOf(Context &c, const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a,
-                                       UOpRef b);
+/// The windows of a contract whose taps and sizes are known.
+llvm::SmallVector<Window, 2> windowsOf(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b);
 
 /// The most parts, of all windows together, that a kernel has code for.
 inline constexpr int64_t mostParts = 16;
