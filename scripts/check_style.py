@@ -3,13 +3,15 @@
 
 usage: scripts/check_style.py [--report]
 Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later,
-and astra.hpp reaches every function of astra.h.
+astra.hpp reaches every function of astra.h, and every clause of the numeric contract that is cited is one (check_clauses.py).
 --report prints lines of code per folder instead.
 """
 import pathlib
 import re
 import subprocess
 import sys
+
+import check_clauses
 
 LONGEST = 700
 LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
@@ -59,6 +61,9 @@ def check(root):
     for name in re.findall(r"^ASTRA_API [^(]*?(\w+)\(", text_of(root, "include/astra/astra.h"), re.M):
         if not re.search(rf"\b{name}\b", wrapper):
             errors.append(f"include/astra/astra.hpp: does not reach {name}")
+    paths = files(root)
+    texts = {str(p): text_of(root, p) for p in paths if p.suffix in check_clauses.SUFFIXES}
+    errors += check_clauses.errors(texts, {str(p) for p in paths})
     for e in errors:
         print(e)
     return errors

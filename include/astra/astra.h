@@ -17,6 +17,7 @@
  *             unknown tail is not zero.
  * Strings.    UTF-8, zero-terminated. Strings in come from the caller and are copied; strings out belong to the handle
  *             that they were asked from and live as long as it.
+ * Numbers.    What an entry computes, bit for bit, is the numeric contract's: docs/numerics.md.
  * Threads.    Runtime, device, bundle, loaded, pool, buffer, promise: any thread. Session: one call in flight, a second
  *             gets ASTRA_BUSY. Stream: any thread may submit; the order is that of the submits.
  * Fork.       In a forked child every function that takes a handle of the parent refuses with ASTRA_FORKED.

