@@ -3,9 +3,9 @@
 //           outside.
 // Gives:    the same kernel with a gate on each of these: that its elements exist.
 // Keeps:    bits: where an access is inside its gate is true.
+#include "Gates.h"
 #include "Inequalities.h"
 #include "VerifyAccesses.h"
-#include "Gates.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>

@@ -7,7 +7,7 @@ namespace astra {
 
 /// What becomes of loads and stores that are not proved.
 struct Unproved {
-  llvm::SmallVectorImpl<UOpRef> *found = nullptr;  // gets those that no point was found outside for; null: refused
+  llvm::SmallVectorImpl<UOpRef> *found = nullptr; // gets those that no point was found outside for; null: refused
   const llvm::DenseSet<UOpRef> *tested = nullptr; // those that test at run time that their elements exist
 };
 

@@ -8,21 +8,12 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-static const llvm::fltSemantics &semantics(DType t) {
-  switch (t) {
-  case DType::F16: return llvm::APFloat::IEEEhalf();
-  case DType::BF16: return llvm::APFloat::BFloat();
-  case DType::F32: return llvm::APFloat::IEEEsingle();
-  default: return llvm::APFloat::IEEEdouble();
-  }
-}
-
 UOpRef Builder::lit(DType t, double v) {
   DType part = partOf(t);
   if (!isFloat(part)) return litInt(t, int64_t(v));
   llvm::APFloat f(v);
   bool inexact;
-  f.convert(semantics(part), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  f.convert(semanticsOf(part), llvm::APFloat::rmNearestTiesToEven, &inexact);
   return c.literal(t, f.bitcastToAPInt().getZExtValue());
 }
 UOpRef Builder::litInt(DType t, int64_t v) {

@@ -1,5 +1,6 @@
 //===- DType.cpp: the rows of DType.def and the promotion lattice ----------===//
 #include "astra/IR/DType.h"
+#include "llvm/ADT/APFloat.h"
 
 using namespace astra;
 
@@ -15,6 +16,15 @@ std::optional<DType> astra::dtypeNamed(llvm::StringRef text) {
   for (unsigned i = 0; i < numDTypes; ++i)
     if (text == rows[i].text) return DType(i);
   return std::nullopt;
+}
+
+const llvm::fltSemantics &astra::semanticsOf(DType t) {
+  switch (t) {
+  case DType::F16: return llvm::APFloat::IEEEhalf();
+  case DType::BF16: return llvm::APFloat::BFloat();
+  case DType::F32: return llvm::APFloat::IEEEsingle();
+  default: return llvm::APFloat::IEEEdouble();
+  }
 }
 
 // The lattice as its covering edges; the join is the only common upper bound that lies below all others.

@@ -43,14 +43,6 @@ llvm::ArrayRef<Field> astra::fields(Op op) {
   return table[unsigned(op)];
 }
 
-static const llvm::fltSemantics &semantics(DType t) {
-  switch (t) {
-  case DType::F16: return llvm::APFloat::IEEEhalf();
-  case DType::BF16: return llvm::APFloat::BFloat();
-  case DType::F32: return llvm::APFloat::IEEEsingle();
-  default: return llvm::APFloat::IEEEdouble();
-  }
-}
 static uint64_t canonicalNaN(DType t) {
   unsigned m = info(t).mantissaBits;
   return ((1ull << (info(t).exponentBits + 1)) - 1) << (m - 1);
@@ -69,7 +61,7 @@ std::string astra::literalText(DType t, uint64_t bits) {
   unsigned w = bitWidth(t);
   if (isSigned(t)) return std::to_string(int64_t(bits << (64 - w)) >> (64 - w));
   if (isFloat(t)) {
-    llvm::APFloat v(semantics(t), llvm::APInt(w, bits));
+    llvm::APFloat v(semanticsOf(t), llvm::APInt(w, bits));
     if (v.isInfinity()) return v.isNegative() ? "-inf" : "inf";
     if (v.isNaN() && bits == canonicalNaN(t)) return "nan";
     if (!v.isNaN() && t == DType::F64) return shortest(v.convertToDouble());
@@ -103,7 +95,7 @@ llvm::Expected<uint64_t> astra::literalBits(DType type, StringRef text) {
     uint64_t sign = uint64_t(negative) << (w - 1);
     if (magnitude == "inf") return sign | ((1ull << info(t).exponentBits) - 1) << info(t).mantissaBits;
     if (text == "nan") return canonicalNaN(t);
-    llvm::APFloat v(semantics(t));
+    llvm::APFloat v(semanticsOf(t));
     auto status = v.convertFromString(text, llvm::APFloat::rmNearestTiesToEven);
     if (!status) {
       llvm::consumeError(status.takeError());

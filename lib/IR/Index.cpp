@@ -94,8 +94,7 @@ UOpRef astra::idxMul(Context &c, UOpRef a, UOpRef b) {
   return fromTerms(c, ts);
 }
 
-/// t / d when d (positive) divides it as a monomial.
-static std::optional<IndexTerm> divideTerm(const IndexTerm &t, const IndexTerm &d) {
+std::optional<IndexTerm> astra::divideTerm(const IndexTerm &t, const IndexTerm &d) {
   if (t.coefficient % d.coefficient) return std::nullopt;
   IndexTerm q{t.coefficient / d.coefficient, t.atoms};
   for (UOpRef a : d.atoms) {

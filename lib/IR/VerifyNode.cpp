@@ -22,23 +22,25 @@ static bool inKernel(UOpRef n) {
 static bool vectorAtMost(UOpRef n) { return n->rank() == 0 || (n->rank() == 1 && n->shape[0]->constIndex()); }
 
 struct NodeRule {
-  VerifyRule row;
+  const char *name;
+  unsigned stages; // bit set of 1 << Stage
+  const char *sentence;
   bool (*holds)(UOpRef n);
 };
 static constexpr NodeRule rules[] = {
-    {{"graph-level", graph | numbers, "an op of kernels stands in a graph"},
+    {"graph-level", graph | numbers, "an op of kernels stands in a graph",
      [](UOpRef n) { return !has(n->op, KernelLevel); }},
-    {{"kernel-level", kernel | expanded, "an op of graphs stands in a kernel"}, inKernel},
-    {{"decomposed", numbers | kernel | expanded, "a function or random op is left after the numerics stage"},
+    {"kernel-level", kernel | expanded, "an op of graphs stands in a kernel", inKernel},
+    {"decomposed", numbers | kernel | expanded, "a function or random op is left after the numerics stage",
      [](UOpRef n) { return !has(n->op, Function) && n->op != Op::Random; }},
     // In a kernel the divisor may be the extent of a range that is empty where it is 0.
-    {{"divisor", graph | numbers, "the divisor of floordiv or mod may be 0 or negative"},
+    {"divisor", graph | numbers, "the divisor of floordiv or mod may be 0 or negative",
      [](UOpRef n) { return !n->isIndex() || (n->op != Op::FloorDiv && n->op != Op::Mod) || n->src[1]->lo > 0; }},
-    {{"leaf-shape", graph | numbers, "the shape of an argument, parameter or state is not made of dims and integers"},
+    {"leaf-shape", graph | numbers, "the shape of an argument, parameter or state is not made of dims and integers",
      [](UOpRef n) { return (n->op != Op::Arg && n->op != Op::Param && n->op != Op::State) || plainExtents(n); }},
-    {{"lanes", kernel | expanded, "a value of a kernel is neither a scalar nor a vector of constant length"},
+    {"lanes", kernel | expanded, "a value of a kernel is neither a scalar nor a vector of constant length",
      vectorAtMost},
-    {{"expanded", expanded, "a vector or unroll range is left after expansion"},
+    {"expanded", expanded, "a vector or unroll range is left after expansion",
      [](UOpRef n) {
        return n->op != Op::Range ||
               (n->ints[1] != int64_t(RangeKind::Vector) && n->ints[1] != int64_t(RangeKind::Unroll));
@@ -47,17 +49,8 @@ static constexpr NodeRule rules[] = {
 
 std::optional<std::string> verifier::brokenRule(UOpRef n, Stage stage) {
   for (const NodeRule &r : rules)
-    if ((r.row.stages >> unsigned(stage) & 1) && !r.holds(n)) return std::string(r.row.name) + ": " + r.row.sentence;
+    if ((r.stages >> unsigned(stage) & 1) && !r.holds(n)) return std::string(r.name) + ": " + r.sentence;
   return std::nullopt;
-}
-
-llvm::ArrayRef<VerifyRule> astra::verifyRules() {
-  static const auto rows = [] {
-    std::vector<VerifyRule> list;
-    for (const NodeRule &r : rules) list.push_back(r.row);
-    return list;
-  }();
-  return rows;
 }
 
 std::string verifier::placeOf(UOpRef n, const Origins *origins) {

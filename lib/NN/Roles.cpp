@@ -143,7 +143,9 @@ private:
   void slope(UOpRef n);
   void call(UOpRef n);
   void pass(UOpRef n, Wish wish);
-  unsigned weightOf(UOpRef n) const { return facts.lookup(n->src[1]).data ? 0 : 1; } // of two, as in ONNX, the second
+  unsigned weightOperand(UOpRef n) const {
+    return facts.lookup(n->src[1]).data ? 0 : 1;
+  } // of two, as in ONNX, the second
 };
 
 Fact Analysis::factOf(UOpRef n) {
@@ -203,7 +205,7 @@ Fact Analysis::moved(UOpRef n) const {
 }
 
 Fact Analysis::product(UOpRef n) {
-  unsigned w = weightOf(n);
+  unsigned w = weightOperand(n);
   Fact weight = facts.lookup(n->src[w]), other = facts.lookup(n->src[1 - w]), f;
   f.data = weight.data || other.data;
   Fan fan = fanOf(n, w);
@@ -325,7 +327,7 @@ void Analysis::pass(UOpRef n, Wish wish) {
     ask(n->src[0], wish);
     ask(n->src[1], wish);
   } else if (n->is(Op::Contract) && wish.role == Recurrent && facts.lookup(n).kind == Kind::Product) {
-    ask(n->src[weightOf(n)], wish);
+    ask(n->src[weightOperand(n)], wish);
   }
 }
 } // namespace

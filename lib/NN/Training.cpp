@@ -73,7 +73,7 @@ static std::vector<Value> tapped(Context &c, const Entry &e) {
 
 /// A parameter that is trained: where it stands among all of the model, so that its numbers do not depend on which are
 /// frozen, and what it is there.
-struct Place {
+struct TrainedParam {
   uint32_t number;
   Role role;
 };
@@ -88,7 +88,7 @@ static std::string named(ArrayRef<UOpRef> leaves) {
 
 /// The entry that draws weights from a seed. Weights that `default` has nothing for stay, and are noted.
 static llvm::Expected<Entry> initEntry(Builder &b, const TrainingOptions &options, ArrayRef<UOpRef> weights,
-                                       ArrayRef<Place> places) {
+                                       ArrayRef<TrainedParam> places) {
   constexpr uint32_t firstStream = uint32_t(1) << 30; // beyond those of a model's nodes, before those of shuffling
   std::vector<Initialization> wanted = options.init;
   if (wanted.empty()) wanted.push_back({"*", llvm::cantFail(parseInitializer("default"))});
@@ -159,7 +159,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
   std::vector<UOpRef> weights, narrow; // trained; not, since steps of their type would be lost in rounding
   std::vector<UOpRef> scalars, guards, unreached, fixed; // trained; not
-  std::vector<Place> places;                             // of the weights among the parameters
+  std::vector<TrainedParam> places;                      // of the weights among the parameters
   std::vector<StateVar> trained;
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {

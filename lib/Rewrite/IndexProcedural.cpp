@@ -12,25 +12,13 @@ using Terms = SmallVector<IndexTerm, 4>;
 
 static int64_t floorDiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-/// t / d as a monomial, if d divides it.
-static std::optional<IndexTerm> quotient(const IndexTerm &t, const IndexTerm &d) {
-  if (t.coefficient % d.coefficient) return std::nullopt;
-  IndexTerm q{t.coefficient / d.coefficient, t.atoms};
-  for (UOpRef a : d.atoms) {
-    auto it = llvm::find(q.atoms, a);
-    if (it == q.atoms.end()) return std::nullopt;
-    q.atoms.erase(it);
-  }
-  return q;
-}
-
 /// x = d*q + rest, with every term that the monomial d divides in q, and a constant rest in 0 ... d-1 for a constant d.
 static bool split(Context &c, UOpRef x, UOpRef d, UOpRef &q, UOpRef &rest) {
   auto ds = terms(d);
   if (ds.size() != 1 || ds[0].coefficient <= 0) return false;
   Terms qs, rs;
   for (const IndexTerm &t : terms(x)) {
-    if (auto k = quotient(t, ds[0])) {
+    if (auto k = divideTerm(t, ds[0])) {
       qs.push_back(*k);
     } else if (t.atoms.empty() && ds[0].atoms.empty() && floorDiv(t.coefficient, ds[0].coefficient) != 0) {
       int64_t whole = floorDiv(t.coefficient, ds[0].coefficient);
@@ -77,7 +65,7 @@ UOpRef rules::modOfSum(RuleContext r, UOpRef n) {
   for (const IndexTerm &t : terms(x)) {
     if (t.atoms.size() == 1 && t.atoms[0]->op == Op::Mod) {
       auto es = terms(t.atoms[0]->src[1]);
-      if (es.size() == 1 && quotient(es[0], ds[0])) {
+      if (es.size() == 1 && divideTerm(es[0], ds[0])) {
         for (IndexTerm y : terms(t.atoms[0]->src[0])) {
           if (__builtin_mul_overflow(y.coefficient, t.coefficient, &y.coefficient)) return nullptr;
           ts.push_back(y);
@@ -126,13 +114,13 @@ UOpRef rules::divOfFactor(RuleContext r, UOpRef n) {
   auto ds = terms(n->src[1]);
   UOpRef g, s, y;
   if (ds.size() != 1 || ds[0].coefficient <= 0 || !factor(r.c, n->src[0], ds[0], g, s, y)) return nullptr;
-  return idxDiv(r.c, s, fromTerms(r.c, {*quotient(ds[0], terms(g)[0])}));
+  return idxDiv(r.c, s, fromTerms(r.c, {*divideTerm(ds[0], terms(g)[0])}));
 }
 UOpRef rules::modOfFactor(RuleContext r, UOpRef n) {
   auto ds = terms(n->src[1]);
   UOpRef g, s, y;
   if (ds.size() != 1 || ds[0].coefficient <= 0 || !factor(r.c, n->src[0], ds[0], g, s, y)) return nullptr;
-  UOpRef m = idxMod(r.c, s, fromTerms(r.c, {*quotient(ds[0], terms(g)[0])}));
+  UOpRef m = idxMod(r.c, s, fromTerms(r.c, {*divideTerm(ds[0], terms(g)[0])}));
   return idxAdd(r.c, idxMul(r.c, g, m), y);
 }
 

@@ -83,7 +83,7 @@ static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contr
 
 namespace {
 /// How the nodes of a group lie to its rows (Note [Rows]). Root: as the root does, elements or one value a row.
-enum Place : uint8_t { Root = 1, ValueOfRow = 2, ElementOfRow = 4, Elsewhere = 8 };
+enum PlaceInRow : uint8_t { Root = 1, ValueOfRow = 2, ElementOfRow = 4, Elsewhere = 8 };
 
 struct Facts {
   SmallVector<UOpRef, 2> groups; // roots of the groups it is in, the first few
@@ -99,7 +99,7 @@ struct Facts {
   unsigned ways() const { return std::min(inPlace + moved, 1000u); }
 };
 
-unsigned weightOf(Op op) {
+unsigned costOf(Op op) {
   return op == Op::Div || op == Op::Sqrt || op == Op::FloorDiv || op == Op::Mod || op == Op::TruncDiv || op == Op::Rem
              ? 8
              : 1;
@@ -126,7 +126,7 @@ bool isUnpacked(UOpRef x) {
     weight |= n->op == Op::Param && byteSize(n->dtype) <= 2;
     if (isStored(n) || has(n->op, Leaf)) continue;
     bool moves = n->op == Op::Reshape || n->op == Op::Expand || n->op == Op::Shrink;
-    if (!moves && (!has(n->op, Elementwise) || weightOf(n->op) > 1)) return false;
+    if (!moves && (!has(n->op, Elementwise) || costOf(n->op) > 1)) return false;
     for (UOpRef s : n->tensors()) stack.push_back(s);
   }
   return weight && byteSize(x->dtype) >= 4;
@@ -228,18 +228,18 @@ namespace {
 class RowGroups {
 public:
   /// The place of n by all its readers, Elsewhere where they differ.
-  Place placeOf(UOpRef n, const Facts &x) const {
+  PlaceInRow placeOf(UOpRef n, const Facts &x) const {
     if (x.groups.size() != 1) return Elsewhere;
     auto g = groups.find(x.groups[0]);
     uint8_t p = x.places;
-    if (g == groups.end()) return p == Root || p == ValueOfRow ? Place(p) : Elsewhere;
+    if (g == groups.end()) return p == Root || p == ValueOfRow ? PlaceInRow(p) : Elsewhere;
     if (p & Root) p = (p & ~Root) | (g->second.rootIsRow ? ElementOfRow : ValueOfRow);
     bool fits =
         p == ElementOfRow ? n->shape == g->second.shape : p == ValueOfRow && isOfRows(n->shape, g->second.shape);
-    return fits ? Place(p) : Elsewhere;
+    return fits ? PlaceInRow(p) : Elsewhere;
   }
   /// Whether reduction n can be computed in the group of its readers; then it is.
-  bool absorb(UOpRef n, Place place, UOpRef root, bool hasHeavy) {
+  bool absorb(UOpRef n, PlaceInRow place, UOpRef root, bool hasHeavy) {
     if (!isRowReduce(n)) return false;
     Shape rows = n->src[0]->shape;
     auto g = groups.find(root);
@@ -250,7 +250,7 @@ public:
   }
   bool contains(UOpRef root) const { return groups.count(root); }
   /// The place of source s of a node at `place`; `reduces`: the node is a reduction of the group.
-  static Place below(UOpRef n, Place place, UOpRef s, bool reduces) {
+  static PlaceInRow below(UOpRef n, PlaceInRow place, UOpRef s, bool reduces) {
     if (reduces) return ElementOfRow;
     if (place == Elsewhere) return Elsewhere;
     if (has(n->op, Elementwise)) return s->shape == n->shape ? place : Elsewhere;
@@ -325,7 +325,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
         llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
       ofIndices.insert(n);
     unsigned k = 0;
-    if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = weightOf(n->op);
+    if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = costOf(n->op);
     if (!isHeavy(n) && !isStored(n) && !(n->op == Op::Expand && n->src[0]->rank())) // what is small is computed once
       for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
     cost[n] = k;
@@ -360,7 +360,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
     Facts &x = facts[n];
     bool computed = !isStored(n) && n->op != Op::Const && n->op != Op::FromIndex && n->op != Op::Iota;
     bool realize = false, reduces = false;
-    Place place = rows.placeOf(n, x);
+    PlaceInRow place = rows.placeOf(n, x);
     if (computed) {
       UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
       bool hasHeavy = group && f.heavy.count(group);
@@ -491,7 +491,7 @@ static void computeAgain(const Fusion &f, UOpRef n, llvm::ArrayRef<UOpRef> group
     if (lies && !isSmall && source && source != x) return;
     if (lies && !isSmall) source = x;
     if (lies || has(x->op, Leaf)) continue;
-    if (has(x->op, Elementwise) && !isSmall) cost += weightOf(x->op);
+    if (has(x->op, Elementwise) && !isSmall) cost += costOf(x->op);
     bool repeats = x->op == Op::Expand && x->src[0]->rank(), sums = isSmall && x->op == Op::Reduce;
     if (!has(x->op, Elementwise) && !repeats && !sums && x->op != Op::Reshape && x->op != Op::Permute) return;
     if (sums) cap = rereadCap;

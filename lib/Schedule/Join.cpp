@@ -49,7 +49,7 @@ static bool staysInRow(const KernelSpec &spec, UOpRef arg) {
 }
 
 /// Whether a contract's kept labels from 0 on are the axes of its rows, the lanes along them.
-static bool writesRows(const KernelSpec &k) {
+static bool isRowMajorProduct(const KernelSpec &k) {
   Shape shape = k.outputs[0].value->shape;
   return k.heavy && k.heavy->op == Op::Contract && k.heavy->shape == shape && k.outputs[0].layout.isRowMajor() &&
          k.laneLabel + 1 == int64_t(shape.size());
@@ -167,7 +167,7 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
     return k.heavy && isRowReduce(k.heavy) && k.heavy->src[0]->shape == rows->shape && to.layout.isRowMajor() &&
            to.value->shape == rows->shape && staysInRow(k, rows);
   });
-  if (!first || !writesRows(specOf(*launchAt(*first))) || !isPlain(specOf(*launchAt(*first)))) return;
+  if (!first || !isRowMajorProduct(specOf(*launchAt(*first))) || !isPlain(specOf(*launchAt(*first)))) return;
 
   // Each tile reads keys and values anew: they must lie near, or tiles must have many rows.
   uint64_t shared = sharedBytes(specOf(*launchAt(*first)), specOf(*launchAt(last)));

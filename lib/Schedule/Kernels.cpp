@@ -356,14 +356,14 @@ bool Scheduler::runsAlong(UOpRef operand, unsigned axis) {
 }
 
 /// The parameter that is an operand of a contract, or that the contract's kernel makes it of; null: none.
-UOpRef Scheduler::weightOf(UOpRef operand) {
+UOpRef Scheduler::paramOf(UOpRef operand) {
   return operand->op == Op::Param ? operand : computedHere(operand) ? weightBehind(operand) : nullptr;
 }
 
 bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
   SmallVector<int64_t, 6> axes;
   bool words = operand->op == Op::Words;
-  UOpRef param = words ? paramOfWords(operand, axes) : weightOf(operand);
+  UOpRef param = words ? paramOfWords(operand, axes) : paramOf(operand);
   if (!param) return false;
   auto stored = storedParams.find(param);
   return stored == storedParams.end() || out.params[stored->second].layout == (words ? ofBytes(layout, axes) : layout);
@@ -371,7 +371,7 @@ bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
 
 void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
   if (operand->op != Op::Words) {
-    if (UOpRef param = weightOf(operand); !storedParams.count(param)) store(param, layout);
+    if (UOpRef param = paramOf(operand); !storedParams.count(param)) store(param, layout);
     return;
   }
   SmallVector<int64_t, 6> axes;
@@ -419,7 +419,7 @@ std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s,
   constexpr int64_t line = 16, longSum = 128, manyLanes = 128; // elements
   UOpRef x = r->src[o];
   auto &forms = o ? s.b : s.a;
-  if (computedHere(x) || weightOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
+  if (computedHere(x) || paramOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
       std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
     return std::nullopt;
   std::optional<unsigned> longest;
@@ -458,7 +458,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     auto isOther = [&](const AffineForm &f) { return !f.isLabel() || f.terms[0].first < s.kept; };
     return llvm::count_if(o ? s.b : s.a, isOther) == 1;
   };
-  bool changes = llvm::none_of(operands, [&](UOpRef x) { return isPacked(x) || weightOf(x); });
+  bool changes = llvm::none_of(operands, [&](UOpRef x) { return isPacked(x) || paramOf(x); });
   auto own = ownAxes(r, s);
   auto keptLabels = [&](unsigned o) {
     return llvm::count_if(llvm::seq(s.kept), [&](int64_t l) { return useOf(o ? s.b : s.a, l).count; });

@@ -83,7 +83,7 @@ static bool isRead(Context &c, UOpRef x, bool mayCompute) {
 /// reduction of its own, but of what is computed, which would be written for both. `r` where it is not such.
 static UOpRef byChunks(Builder &b, UOpRef r) {
   constexpr int64_t chunk = laneChunk, least = 2 * chunk, few = 4096, wide = 8;
-  constexpr uint64_t large = uint64_t(8) << 20, pageBytes = 4096; // of all, of what lies together
+  constexpr uint64_t large = uint64_t(8) << 20; // bytes of all; what lies together is at most a page
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
   UOpRef x = r->src[0];
   bool anyOrder = s.order == ReduceOrder::Lane64 || s.order == ReduceOrder::Exact;
@@ -93,8 +93,8 @@ static UOpRef byChunks(Builder &b, UOpRef r) {
   if (!n->isConst() || n->ints[0] < least || inner->lo < wide || kept->hi > few) return r;
   int64_t whole = n->ints[0] / chunk * chunk, left = n->ints[0] - whole;
   uint64_t bytes = byteSize(x->dtype);
-  if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < large || inner->hi * bytes > pageBytes ||
-      !isRead(b.c, x, !left))
+  if (llvm::SaturatingMultiply(uint64_t(n->ints[0]), kept->hi * bytes) < large ||
+      inner->hi * bytes > uint64_t(pageBytes) || !isRead(b.c, x, !left))
     return r;
   auto part = [&](int64_t begin, int64_t count, int64_t size) {
     SmallVector<UOpRef, 6> first(x->rank(), b.idx(0)), shape = shapeOf(x);

@@ -100,7 +100,7 @@ private:
   std::vector<UOpRef> beginOf(const Part &part);
   bool computedHere(UOpRef operand);
   bool runsAlong(UOpRef operand, unsigned axis);
-  UOpRef weightOf(UOpRef operand);
+  UOpRef paramOf(UOpRef operand);
   /// Whether an operand is a parameter, or made of one, whose layout is still ours to choose, or was chosen as this
   /// one.
   bool canStore(UOpRef operand, const Layout &layout);

@@ -9,9 +9,9 @@
 
 namespace astra {
 
-// Of all CPUs here: a line of their caches; what a prefetcher stays in; the fewest ways of a first cache, each of a
-// page, so that lines a multiple of a page apart meet in one set.
-inline constexpr int64_t lineBytes = 64, pageBytes = 4096, cacheWays = 8;
+// Of all CPUs here: a line of their caches; the fewest ways of a first cache, each of a page, so that lines a multiple
+// of a page apart meet in one set.
+inline constexpr int64_t lineBytes = 64, cacheWays = 8;
 
 enum class Arch : uint8_t { X86_64, AArch64 };
 

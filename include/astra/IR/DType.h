@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <optional>
 
+namespace llvm {
+struct fltSemantics;
+}
+
 namespace astra {
 
 enum class DType : uint8_t {
@@ -41,6 +45,8 @@ inline bool isComplex(DType t) { return info(t).cls == DTypeClass::Complex; }
 /// The type of the two parts of a complex type; any other type itself.
 inline DType partOf(DType t) { return t == DType::C64 ? DType::F32 : t == DType::C128 ? DType::F64 : t; }
 /// A type with an order; complex types compute and have none.
+/// Of f16, bf16, f32 and f64, for llvm::APFloat.
+const llvm::fltSemantics &semanticsOf(DType t);
 inline bool isArithmetic(DType t) { return isFloat(t) || isInt(t) || t == DType::Bool; }
 
 /// The dtype named `text`, or nothing.

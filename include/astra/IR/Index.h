@@ -33,6 +33,8 @@ struct IndexTerm {
 /// The terms of an index expression, in normal order; a constant term, if any, last. An atom is its own term.
 llvm::SmallVector<IndexTerm, 4> terms(UOpRef x);
 UOpRef fromTerms(Context &c, llvm::ArrayRef<IndexTerm> ts);
+/// t / d as a monomial; nothing where d, which is positive, does not divide it.
+std::optional<IndexTerm> divideTerm(const IndexTerm &t, const IndexTerm &d);
 
 /// An extent that one dim gives: scale * dim + offset, scale >= 1.
 struct DimMultiple {

@@ -16,12 +16,4 @@ llvm::Error verify(const Module &m, Stage stage);
 /// depends on at most one parallel range.
 llvm::Error verifyKernel(UOpRef sink, Stage stage);
 
-/// One row of the table of node rules, for the documentation and tests.
-struct VerifyRule {
-  const char *name;
-  unsigned stages; // bit set of 1 << Stage
-  const char *sentence;
-};
-llvm::ArrayRef<VerifyRule> verifyRules();
-
 } // namespace astra

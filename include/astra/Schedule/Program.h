@@ -10,6 +10,9 @@
 
 namespace astra {
 
+/// Of memory, on all CPUs here: what a prefetcher stays in.
+inline constexpr int64_t pageBytes = 4096;
+
 /// A tensor in a buffer: which value, how it lies, its allocated shape (data dims at their bounds).
 struct Placed {
   UOpRef value;

@@ -71,9 +71,9 @@ struct Use {
   Use operator|(const Use &u) const { return {puts | u.puts, reads | u.reads}; }
 };
 
-class Search {
+class BarrierSearch {
 public:
-  Search(const GpuKernel &k, const Threads &t, Barriers &out) : insts(k.linear.insts), out(out) {
+  BarrierSearch(const GpuKernel &k, const Threads &t, Barriers &out) : insts(k.linear.insts), out(out) {
     unsigned next = 0;
     for (const StageArray &a : k.linear.stages)
       if (t.isShared(a.stage)) number[a.stage] = next++ % 64;
@@ -175,7 +175,7 @@ private:
 };
 } // namespace
 
-void Barriers::find(const GpuKernel &k, const Threads &t) { Search(k, t, *this).run(k.pipeline); }
+void Barriers::find(const GpuKernel &k, const Threads &t) { BarrierSearch(k, t, *this).run(k.pipeline); }
 
 bool Barriers::within(size_t loop) const {
   if (ahead.count(loop)) return true;

@@ -70,7 +70,7 @@ size_t KernelEmitter::arrayOf(UOpRef stage) const {
 
 /// Where an element is; the last index counts `lanes` elements. Of an array that each thread has for itself the digits
 /// of its number are no dims.
-KernelEmitter::Place KernelEmitter::stagePlace(size_t number, llvm::ArrayRef<UOpRef> indices, unsigned lanes) {
+KernelEmitter::StagePlace KernelEmitter::stagePlace(size_t number, llvm::ArrayRef<UOpRef> indices, unsigned lanes) {
   const StageArray &a = k.linear.stages[number];
   bool shared = threads.isShared(a.stage);
   UOpRef flat = c.index(0);
@@ -129,7 +129,7 @@ Lanes KernelEmitter::stageRead(const Inst &i) {
     if (in) condition = condition ? s.band(condition, in) : in;
   }
   mlir::Type element = s.memoryType(x->dtype);
-  Place place = stagePlace(number, x->indices(), 1);
+  StagePlace place = stagePlace(number, x->indices(), 1);
   bool shared = threads.isShared(a.stage);
   int64_t step = shared && !a.strides.empty() ? a.strides.back() : 1;
   unsigned chunk = shared && step == 1 ? std::min<uint64_t>({lanes, 16 / bytes, place.alignment}) : 1;
@@ -172,7 +172,7 @@ void KernelEmitter::put(UOpRef stage, Lanes all) {
   mlir::Type element = s.memoryType(t);
   unsigned bytes = std::max(1u, byteSize(t));
   bool shared = threads.isShared(stage);
-  Place place = stagePlace(number, stage->indices(), lanesOf(stage));
+  StagePlace place = stagePlace(number, stage->indices(), lanesOf(stage));
   int64_t step = shared && !a.strides.empty() ? a.strides.back() : 1;
   unsigned chunk = shared && step == 1 ? std::min<uint64_t>({all.size(), 16 / bytes, place.alignment}) : 1;
   if (t == DType::Bool)

@@ -69,12 +69,12 @@ private:
   Lanes read(UOpRef x, V pointer, UOpRef at, const Lanes *gate, llvm::function_ref<V(unsigned, unsigned)> condition);
   Lanes load(const Inst &i);
   Lanes stageRead(const Inst &i);
-  struct Place {
+  struct StagePlace {
     V element;          // its number in the array,
     uint64_t plus;      // and that
     uint64_t alignment; // a divisor of it
   };
-  Place stagePlace(size_t array, llvm::ArrayRef<UOpRef> indices, unsigned lanes);
+  StagePlace stagePlace(size_t array, llvm::ArrayRef<UOpRef> indices, unsigned lanes);
   Lanes loadLanes(V place, mlir::Type element, uint64_t alignment, unsigned count);
   void storeLanes(V place, mlir::Type element, unsigned bytes, llvm::ArrayRef<V> xs);
   size_t arrayOf(UOpRef stage) const;

@@ -24,9 +24,9 @@ constexpr Tile tiles[] = {{8, 2, 16, 256, 1.0}, {8, 1, 8, 128, 0.85}, {4, 1, 8, 
 constexpr double least = 2048; // what a step waits at least
 constexpr double load = 8;     // what an element takes on its way from the far cache
 
-class Search {
+class TileSearch {
 public:
-  Search(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &best) : target(target), best(best) {
+  TileSearch(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &best) : target(target), best(best) {
     UOpRef r = spec.heavy;
     ContractSpec s = llvm::cantFail(decodeContract(r->ints));
     bytes = std::max(1u, byteSize(r->dtype));
@@ -162,5 +162,5 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
     if (d.axis != p.nLabel && d.axis < s.kept && !hasLabel(lanesOperand, d.axis) &&
         !llvm::is_contained(p.mLabels, d.axis))
       p.mLabels.push_back(d.axis);
-  return unsharable(spec, p).empty() && Search(c, spec, target, p).run();
+  return unsharable(spec, p).empty() && TileSearch(c, spec, target, p).run();
 }
