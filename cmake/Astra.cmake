@@ -9,20 +9,49 @@ function(precompile target)
     return()
   endif()
   get_target_property(kind ${target} TYPE) # programs are compiled for one place, libraries for any
-  get_property(owner GLOBAL PROPERTY precompiled_${kind})
-  if(owner)
-    target_precompile_headers(${target} REUSE_FROM ${owner})
-    return()
+  if(kind STREQUAL EXECUTABLE)
+    set(owner precompiled-for-programs)
+  else()
+    set(owner precompiled-for-libraries)
   endif()
-  set_property(GLOBAL PROPERTY precompiled_${kind} ${target})
-  target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp) # so that ccache finds it again
+  if(NOT TARGET ${owner})
+    precompiled_headers(${owner} ${kind})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  add_dependencies(${target} ${owner}-sum)
+endfunction()
+
+# precompiled_headers(owner kind): a target that is there for its precompiled headers alone. It has no definitions, as they
+# would be a part of them, and nothing that depends on the folder.
+# The bytes of a precompiled header name the folder that it was made in, so ccache would find nothing that was compiled with
+# one in another folder. It takes the file with .sum at its end instead (cmake/ccache): the hash of the headers' text behind
+# the preprocessor, with the compiler's version.
+function(precompiled_headers owner kind)
   set(headers <algorithm> <cstring> <functional> <map> <memory> <optional> <string> <vector> <llvm/ADT/ArrayRef.h>
     <llvm/ADT/DenseMap.h> <llvm/ADT/DenseSet.h> <llvm/ADT/STLExtras.h> <llvm/ADT/SmallVector.h> <llvm/ADT/StringExtras.h>
     <llvm/ADT/StringMap.h> <llvm/Support/Error.h> <llvm/Support/MathExtras.h> <llvm/Support/raw_ostream.h>)
+  set(folder ${CMAKE_BINARY_DIR}/precompiled/${owner})
   if(kind STREQUAL EXECUTABLE)
     list(APPEND headers <gtest/gtest.h>)
+    file(CONFIGURE OUTPUT ${folder}/empty.cpp CONTENT "int main() {}\n")
+    add_executable(${owner} ${folder}/empty.cpp)
+    target_link_libraries(${owner} PRIVATE GTest::gtest LLVM)
+  else()
+    file(CONFIGURE OUTPUT ${folder}/empty.cpp CONTENT "\n")
+    add_library(${owner} STATIC ${folder}/empty.cpp)
   endif()
-  target_precompile_headers(${target} PRIVATE ${headers})
+  set_target_properties(${owner} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder} ARCHIVE_OUTPUT_DIRECTORY ${folder})
+  target_include_directories(${owner} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${owner} PRIVATE -Xclang -fno-pch-timestamp) # so that ccache finds it again
+  target_precompile_headers(${owner} PRIVATE ${headers})
+  list(TRANSFORM headers REPLACE "(.+)" "#include \\1")
+  list(JOIN headers "\n" text)
+  file(CONFIGURE OUTPUT ${folder}/headers.h CONTENT "${text}\n")
+  set(pch ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${owner}.dir/cmake_pch.hxx.pch)
+  add_custom_command(OUTPUT ${pch}.sum DEPENDS ${pch} VERBATIM COMMAND sh -c
+    "{ \"$1\" --version && \"$1\" -std=c++20 -O2 -isystem \"$2\" -E -P -x c++ \"$3\"; } | sha256sum >\"$4\"" sum
+    ${CMAKE_CXX_COMPILER} "${LLVM_INCLUDE_DIRS}" ${folder}/headers.h ${pch}.sum)
+  add_custom_target(${owner}-sum DEPENDS ${pch}.sum)
 endfunction()
 
 # astra_library(Name [EXCLUDE folder] DEPS ...): one static library of the compiler from every .cpp in its folder.
