@@ -11,10 +11,12 @@ import math
 import sys
 import tempfile
 
+from table import table
+
 MOST_THREADS = 4096  # of the runtime
 
 
-def parse(arguments):
+def parser():
     p = argparse.ArgumentParser(
         prog="astra-compare",
         usage="astra-compare MODEL.onnx [options]",
@@ -55,7 +57,7 @@ def parse(arguments):
     add("--threads", type=int, default=1, metavar="N", help="on either side; 1 if not given")
     add("--json", metavar="FILE", help="writes the report as JSON too; - is stdout, and then there is no table")
     add("--version", action="store_true", help="prints the version")
-    return p.parse_args(arguments)
+    return p
 
 
 def pairs(words, flag):
@@ -174,13 +176,13 @@ def compare(options):
 def show(case, options):
     shapes = ", ".join(f"{name}={size}" for name, size in case["sizes"].items())
     print(f"{options.model}{' at ' + shapes if shapes else ''}")
-    table([d.row() for d in case["outputs"]])
+    print_table([d.row() for d in case["outputs"]])
     if not options.nodes:
         return
     beyond = [d for d in case["nodes"] if not d.within]
     listed = case["nodes"] if options.all else beyond[:10]
     if listed:
-        table([[d.node + ": " + d.name, *d.row()[1:]] for d in listed])
+        print_table([[d.node + ": " + d.name, *d.row()[1:]] for d in listed])
     if beyond:
         print(f"first node beyond the tolerance: {beyond[0].node}, value {beyond[0].name}; "
               f"{len(beyond)} of {len(case['nodes'])} values are")  # fmt: skip
@@ -206,7 +208,7 @@ def agrees(cases):
 
 
 def main():
-    options = parse(sys.argv[1:])
+    options = parser().parse_args()
     if options.version:
         print(f"astra-compare {version()}")
         return 0
@@ -226,12 +228,15 @@ def main():
     return 0 if agrees(cases) else 4
 
 
+if sys.argv[1:] == ["--table"]:  # the build asks
+    sys.stdout.write(table(parser(), "compare a bundle with ONNX Runtime", [".onnx"]))
+    sys.exit()
 try:
     import onnx
 
     import extents
     from inputs import inputs_of, load, make_inputs, sizes_given
-    from report import Difference, Refusal, Usage, table, write_json
+    from report import Difference, Refusal, Usage, print_table, write_json
     from sides import AstraSide, ReferenceSide, version
 except ImportError as missing:
     sys.exit(f"astra-compare: the Python package {missing.name} is not there: run scripts/setup, or name a Python that has "

@@ -88,7 +88,7 @@ class Difference:
 HEAD = ["output", "type", "largest abs", "largest rel", "", "first beyond", "values there"]
 
 
-def table(rows, out=sys.stdout):
+def print_table(rows, out=sys.stdout):
     """Columns as wide as they must be; colour on a terminal only."""
     colour = out.isatty() and not os.environ.get("NO_COLOR")
     shade = {"ok": "\033[32mok\033[0m", "DIFFERS": "\033[31mDIFFERS\033[0m"} if colour else {}

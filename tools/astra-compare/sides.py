@@ -28,6 +28,12 @@ def version():
     return done.stdout.split()[-1]
 
 
+def runtime_library():
+    """libastra_rt of the tree that this program is in, else whatever the loader finds."""
+    lib = BIN.parent / "lib"
+    return next(iter(sorted([*lib.glob("libastra_rt.so.1"), *lib.glob("*/libastra_rt.so.1")])), "libastra_rt.so.1")
+
+
 class AstraSide:
     def __init__(self, path, folder, options, every_value):
         bundle = Path(folder) / "model.astra"
@@ -43,7 +49,7 @@ class AstraSide:
             sentence = done.stderr.strip().removeprefix("astra-compile: ")
             raise Refusal(sentence or f"astra-compile ended with status {done.returncode}", done.returncode == UNSUPPORTED)
         try:
-            library = astra_rt.Library(BIN.parent / "lib/libastra_rt.so")
+            library = astra_rt.Library(runtime_library())
             self.bundle = astra_rt.Bundle(library, bundle, self.level, options.threads)
         except (OSError, astra_rt.RuntimeRefusal) as wrong:
             raise Refusal(str(wrong)) from None

@@ -100,10 +100,15 @@ std::string addInit(std::vector<nn::Initialization> &out, std::string_view v) {
   return "";
 }
 
-/// "mse, l1 ...": what --help says there is.
-std::string namesOf(llvm::ArrayRef<nn::Signature> table) {
-  return llvm::join(llvm::map_range(table, [](const nn::Signature &s) { return std::string(s.name); }), ", ");
+/// The names of recipes.
+std::vector<std::string> wordsOf(llvm::ArrayRef<nn::Signature> table) {
+  std::vector<std::string> out;
+  for (const nn::Signature &s : table) out.push_back(std::string(s.name));
+  return out;
 }
+
+/// "mse, l1 ...": what --help says there is.
+std::string namesOf(llvm::ArrayRef<nn::Signature> table) { return llvm::join(wordsOf(table), ", "); }
 
 /// Those of a family, "cuda:", or all.
 std::string gpuNames(llvm::StringRef family = "") {
@@ -111,6 +116,15 @@ std::string gpuNames(llvm::StringRef family = "") {
   for (const GpuTarget &t : allGpuTargets())
     if (llvm::StringRef(t.name).starts_with(family)) names.push_back(t.name);
   return llvm::join(names, ", ");
+}
+
+/// What --target takes.
+std::vector<std::string> targetWords() {
+  std::vector<std::string> out{"native"};
+  for (const Target &t : allTargets()) out.push_back(t.name);
+  for (const char *before : {"", "emu:"})
+    for (const GpuTarget &t : allGpuTargets()) out.push_back(std::string(before) + t.name);
+  return out;
 }
 
 /// The best CPU level that this machine runs; "": none.
@@ -288,6 +302,17 @@ Program describe(CommandLine &c) {
        "is one",
        flag(c.json)},
   };
+  offer(p, "target", targetWords());
+  offer(p, "fold", {"none", "small", "all"});
+  offer(p, "numerics", {"strict"});
+  offer(p, "loss", wordsOf(nn::losses()));
+  offer(p, "optimizer", wordsOf(nn::optimizers()));
+  offer(p, "schedule", wordsOf(nn::schedules()));
+  offer(p, "init", wordsOf(nn::initializers()));
+  offer(p, "metric", wordsOf(nn::metrics()));
+  offer(p, "emit", {"uop", "schedule", "plan", "tuning", "c", "mlir", "llvm", "ptx", "asm"});
+  offer(p, "print-after", stageNames());
+  p.operands = {".uop", ".onnx"};
   for (Option &option : p.options) record(o, option);
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"

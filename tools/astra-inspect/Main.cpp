@@ -35,6 +35,7 @@ Program describeProgram(Settings &s) {
        flag(s.kernels)},
       {"verify", "", "checks the hash of every section and weight too, and says so", flag(s.verify)},
   };
+  p.operands = {".astra"};
   p.examples = "  astra-inspect digits.astra\n  astra-inspect digits.astra --deps > digits.spdx.json\n";
   return p;
 }

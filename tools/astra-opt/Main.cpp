@@ -67,6 +67,15 @@ tool::Program describeProgram(Settings &s) {
       {"output", "NAME=FILE", "writes an output, or a state as @NAME, to a .npy file instead of printing it",
        list(s.request.outputs)},
   };
+  std::vector<std::string> names, targets;
+  for (const Pass &pass : passes()) names.push_back(pass.name);
+  for (const Target &t : allTargets()) targets.push_back(t.name);
+  for (const char *option : {"passes", "start-at", "stop-after"}) offer(p, option, names);
+  for (const char *option : {"kernels", "target"}) offer(p, option, targets);
+  offer(p, "emit", {"listing", "linear", "c"});
+  names.push_back("change");
+  offer(p, "print-after", names);
+  p.operands = {".uop"};
   p.examples = "  astra-opt model.uop --standard --verify-each\n"
                "  astra-opt model.uop --passes=numerics --eval --input x=x.npy\n";
   return p;

@@ -82,6 +82,7 @@ Program describe(Settings &s) {
           {"verify", "", "checks the hashes of all code and of the weights too", flag(s.verify)},
           {"strict", "", "refuses a bundle that was not built under the strict numeric contract", flag(s.strict)},
       });
+  p.operands = {".astra"};
   p.examples = "  astra-run affine.astra --input x=x.npy --output y=y.npy\n"
                "  astra-run digits.astra --input image=images.npy --emulate cuda:sm_90\n"
                "  astra-run digits.astra --input image=images.npy --device cuda:0\n"

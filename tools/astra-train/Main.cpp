@@ -54,6 +54,7 @@ static Program describe(TrainSettings &s) {
   };
   for (Option &o : deviceOptions(s.where)) p.options.push_back(std::move(o));
   p.options.push_back({"quiet", "", "shows no progress on a terminal, and no line for an epoch", flag(s.quiet)});
+  p.operands = {".astra"};
   p.examples =
       "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --train --predict=linear --loss=cross_entropy\n"
       "  astra-train digits.astra --data image=x.npy,target=y.npy --epochs 20 --batch 32 --seed 1 --out "

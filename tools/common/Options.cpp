@@ -1,17 +1,22 @@
 //===- Options.cpp: the command line of every tool -------------------------===//
 // Takes:    a Program's table and argv.
-// Gives:    set options, or help, or a man page, or one sentence about what is wrong.
+// Gives:    set options, or help, or a man page, or one sentence about what is wrong. Completion.cpp has the rest.
 // Keeps:    the table as the only place where an option is written down.
 // Does not: exit.
 #include "Options.h"
 #include <algorithm>
+#include <cassert>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 using namespace astra::tool;
 using std::string;
 using std::string_view;
+
+string astra::tool::dashed(string_view name) { return (name.size() == 1 ? "-" : "--") + string(name); }
 
 namespace {
 
@@ -20,8 +25,6 @@ constexpr string_view exitCodes[][2] = {{"0", "done"},
                                         {"2", "the command line is wrong"},
                                         {"3", "the model or bundle needs something that is not supported"},
                                         {"4", "bytes differ from those expected"}};
-
-string dashed(string_view name) { return (name.size() == 1 ? "-" : "--") + string(name); }
 
 string spelled(const Option &o) {
   if (o.value.empty()) return dashed(o.name);
@@ -50,14 +53,15 @@ string wrapped(string_view s, size_t indent, size_t width) {
 string helpText(const Program &p) {
   string out = "usage: " + string(p.name) + " " + string(p.synopsis) + "\n\n";
   out += wrapped(p.description, 0, 100) + "\n\noptions:\n";
-  for (const Option &o : p.options) {
+  auto option = [&](const Option &o) {
     string head = "  " + spelled(o);
     head += head.size() < 28 ? string(28 - head.size(), ' ') : "\n" + string(28, ' ');
     out += head + wrapped(o.help, 28, 100) + "\n";
-  }
-  out += "  --help                    print this\n"
-         "  --version                 print the version\n"
-         "  --man                     print the man page\n\nexit codes:\n";
+  };
+  string unused;
+  for (const Option &o : p.options) option(o);
+  for (const Option &o : commonOptions(p, unused)) option(o);
+  out += "\nexit codes:\n";
   for (auto &[code, meaning] : exitCodes) out += "  " + string(code) + "  " + string(meaning) + "\n";
   if (!p.examples.empty()) out += "\nexamples:\n" + string(p.examples);
   return out;
@@ -76,25 +80,6 @@ string roff(string_view s) {
     else
       out += c;
   }
-  return out;
-}
-
-string manPage(const Program &p) {
-  string name(p.name), upper = name;
-  for (char &c : upper) c = c >= 'a' && c <= 'z' ? char(c - 32) : c;
-  string out = ".TH " + roff(upper) + " 1 \"\" \"Astra " ASTRA_VERSION "\" \"Astra\"\n.SH NAME\n" + roff(name) +
-               " \\- " + roff(p.summary) + "\n.SH SYNOPSIS\n.B " + roff(name) + "\n" + roff(p.synopsis) +
-               "\n.SH DESCRIPTION\n" + roff(p.description) + "\n.SH OPTIONS\n";
-  auto option = [&](const string &head, string_view help) {
-    out += ".TP\n.B " + roff(head) + "\n" + roff(help) + "\n";
-  };
-  for (const Option &o : p.options) option(spelled(o), o.help);
-  option("--help", "print the options");
-  option("--version", "print the version");
-  option("--man", "print this page");
-  out += ".SH EXIT STATUS\n";
-  for (auto &[code, meaning] : exitCodes) out += ".TP\n.B " + string(code) + "\n" + roff(meaning) + "\n";
-  if (!p.examples.empty()) out += ".SH EXAMPLES\n.nf\n" + roff(p.examples) + ".fi\n";
   return out;
 }
 
@@ -125,12 +110,68 @@ string unknown(const Program &p, string_view name) {
 
 } // namespace
 
+string astra::tool::manPage(const Program &p) {
+  string name(p.name), upper = name;
+  for (char &c : upper) c = c >= 'a' && c <= 'z' ? char(c - 32) : c;
+  string out = ".TH " + roff(upper) + " 1 \"\" \"Astra " ASTRA_VERSION "\" \"Astra\"\n.SH NAME\n" + roff(name) +
+               " \\- " + roff(p.summary) + "\n.SH SYNOPSIS\n.B " + roff(name) + "\n" + roff(p.synopsis) +
+               "\n.SH DESCRIPTION\n" + roff(p.description) + "\n.SH OPTIONS\n";
+  auto option = [&](const Option &o) { out += ".TP\n.B " + roff(spelled(o)) + "\n" + roff(o.help) + "\n"; };
+  string unused;
+  for (const Option &o : p.options) option(o);
+  for (const Option &o : commonOptions(p, unused)) option(o);
+  out += ".SH EXIT STATUS\n";
+  for (auto &[code, meaning] : exitCodes) out += ".TP\n.B " + string(code) + "\n" + roff(meaning) + "\n";
+  if (!p.examples.empty()) out += ".SH EXAMPLES\n.nf\n" + roff(p.examples) + ".fi\n";
+  return out;
+}
+
+std::vector<Option> astra::tool::commonOptions(const Program &program, string &page) {
+  auto printing = [&page](auto make) {
+    return [&page, make](string_view) -> string {
+      page = make();
+      return "";
+    };
+  };
+  std::vector<Option> out = {
+      {"help", "", "prints the options", printing([&program] { return helpText(program); })},
+      {"version", "", "prints the version",
+       printing([&program] { return string(program.name) + " " ASTRA_VERSION "\n"; })},
+  };
+  if (!program.printsPages) return out;
+  out.push_back({"man", "", "prints the man page", printing([&program] { return manPage(program); })});
+  auto complete = [&](string_view shell) -> string {
+    page = completion(program, shell);
+    return page.empty() ? "'" + string(shell) + "' is not one of bash, zsh, fish" : "";
+  };
+  out.push_back({"completion",
+                 "SHELL",
+                 "prints what completes this command in a shell: bash, zsh, fish",
+                 complete,
+                 {"bash", "zsh", "fish"}});
+  return out;
+}
+
+void astra::tool::offer(Program &program, string_view name, std::vector<string> words) {
+  auto o = std::find_if(program.options.begin(), program.options.end(), [&](Option &x) { return x.name == name; });
+  assert(o != program.options.end());
+  o->words = std::move(words);
+}
+
 int astra::tool::complain(const Program &program, int code, string_view text) {
   std::fprintf(stderr, "%s: %.*s\n", string(program.name).c_str(), int(text.size()), text.data());
   return code;
 }
 
+/// Prints a page that was asked for; gives the exit code.
+static int show(const Program &program, const string &page) {
+  if (std::fputs(page.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return Ok;
+  return complain(program, Failure, "standard output cannot be written: " + string(std::strerror(errno)));
+}
+
 int astra::tool::parse(const Program &program, int argc, char **argv, std::vector<string> &positional) {
+  string page;
+  const std::vector<Option> common = commonOptions(program, page);
   for (int i = 1; i < argc; ++i) {
     string_view arg = argv[i];
     if (arg == "--") {
@@ -140,13 +181,6 @@ int astra::tool::parse(const Program &program, int argc, char **argv, std::vecto
     if (arg.size() < 2 || arg[0] != '-') {
       positional.emplace_back(arg);
       continue;
-    }
-    if (arg == "--help" || arg == "--man" || arg == "--version") {
-      string out = arg == "--help"  ? helpText(program)
-                   : arg == "--man" ? manPage(program)
-                                    : string(program.name) + " " ASTRA_VERSION "\n";
-      std::fputs(out.c_str(), stdout);
-      return Ok;
     }
     bool isLong = arg.starts_with("--");
     string_view name = isLong ? arg.substr(2) : arg.substr(1, 1), value;
@@ -160,9 +194,11 @@ int astra::tool::parse(const Program &program, int argc, char **argv, std::vecto
       value = arg.substr(2);
       given = true;
     }
-    auto o = std::find_if(program.options.begin(), program.options.end(),
-                          [&](const Option &x) { return x.name == name && (name.size() == 1) == !isLong; });
-    if (o == program.options.end()) return complain(program, Usage, unknown(program, name));
+    const Option *o = nullptr;
+    for (const std::vector<Option> *table : {&common, &program.options})
+      for (const Option &x : *table)
+        if (x.name == name && (name.size() == 1) == !isLong) o = &x;
+    if (!o) return complain(program, Usage, unknown(program, name));
     if (o->value.empty() && given)
       return complain(program, Usage, dashed(name) + " takes no value, but was given '" + string(value) + "'");
     if (!o->value.empty() && !given) {
@@ -170,6 +206,7 @@ int astra::tool::parse(const Program &program, int argc, char **argv, std::vecto
       value = argv[++i];
     }
     if (string wrong = o->set(value); !wrong.empty()) return complain(program, Usage, dashed(name) + ": " + wrong);
+    if (!page.empty()) return show(program, page);
   }
   return -1;
 }
