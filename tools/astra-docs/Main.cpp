@@ -52,7 +52,7 @@ static const char *onnxHead =
     "  refused.\n"
     "- Composite ops are expanded: what `Softmax` or `LayerNormalization` computes is in the `Ops*.cpp` files and "
     "fixed\n"
-    "  by the numeric contract.\n"
+    "  by the numeric contract, `docs/numerics.md`.\n"
     "- External data is read from the model's folder only. An initializer that is an input too is a constant.\n"
     "- `auto_pad` SAME pads nothing where strides leave gaps between windows (ONNX Runtime crops there).\n"
     "- `If`, `Loop` and `Scan` nest at most 16 deep. A value that a `Loop` makes larger than its dim's bound stops the "
@@ -455,9 +455,10 @@ static std::string rolesTable() {
 static std::string trainingPage() {
   return trainingHead + table("Losses", nn::losses()) + table("Optimizers", nn::optimizers()) +
          table("Schedules", nn::schedules()) + table("Initializers", nn::initializers()) + rolesTable() +
-         "\nNumbers are those of clause N13: element i of the parameter that is the n-th of the model (from 0) is "
-         "element i "
-         "of\nthe stream 2^30 + n of the seed. Inputs and outputs are counted of a weight [out, in, ...], as PyTorch "
+         "\nNumbers are those of clause N13 of `docs/numerics.md`: element i of the parameter that is the n-th of the "
+         "model (from 0) is "
+         "element i of\nthe stream 2^30 + n of the seed. Inputs and outputs are counted of a weight [out, in, ...], as "
+         "PyTorch "
          "does.\n" +
          table("Metrics", nn::metrics()) +
          "\nEach is a mean over the elements of the target that the loss counts; an output of `eval` under its name, "

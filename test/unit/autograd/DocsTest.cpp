@@ -39,8 +39,8 @@ graph: differentiated again it gives second derivatives.
 - Integers and bools carry no derivative. Casts between float types pass them on. `detach` stops them.
 - Contributions to one gradient are added from left to right in the order in which the sweep meets the uses of a value:
   the reverse of the depth-first order of the graph from the outputs. So bits do not depend on names or addresses.
-- Gradients of a `contract` are contracts, their labels in the order of clause N4. An index outside reads +0 there and
-  takes part, as in every contract: an infinite weight makes NaNs at the border of an input's gradient.
+- Gradients of a `contract` are contracts, their labels in the order of clause N4 of `docs/numerics.md`. An index outside reads +0
+  there and takes part, as in every contract: an infinite weight makes NaNs at the border of an input's gradient.
 - Residuals are not stored beside the graph: a gradient uses the values of the forward pass as nodes. A `scan` stacks
   what its steps began with and computes the rest again, backwards; a `cond` computes its branch again.
 - A derivative of your own: `with_gradient(@g) %y, %x` is %y, and its gradient goes to %x alone, as the function says: @g is
