@@ -130,37 +130,28 @@ static llvm::Expected<Entry> initEntry(Builder &b, const TrainingOptions &option
   return init;
 }
 
-llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
-  if (m.stage != Stage::Graph)
-    return fail("the module is past the numerics stage, where functions are arithmetic that is not differentiated; "
-                "expected the text from before that stage");
-  Context &c = m.ctx();
-  Builder b(c);
-  const Entry *main = m.entry("main"), *behaviour = m.entry("forward");
-  const Entry *batchNorm = m.entry("batch_norm"); // stays as it is
-  if (!main || m.entries.size() > 1u + (behaviour != nullptr) + (batchNorm != nullptr))
-    return fail("expected an entry main, and none but forward and batch_norm beside it");
-  const Entry &source = behaviour ? *behaviour : *main;
-  auto output =
-      llvm::find_if(source.outputs, [&](const Value &v) { return options.output.empty() || v.name == options.output; });
-  if (output == source.outputs.end())
-    return fail(options.output.empty() ? "the module has no output" : "there is no output '" + options.output + "'");
-  if (llvm::any_of(source.inputs, [](const Value &v) { return v.name == "target"; }))
-    return fail("the model has an input 'target', as train_step calls what it is to predict: rename it");
-  size_t predicted = output - source.outputs.begin(), from = &source - m.entries.data();
+namespace {
+/// What a training replaces.
+struct Trained {
+  std::vector<UOpRef> weights;      // states, in the order of the parameters that they were
+  std::vector<TrainedParam> places; // of each
+  std::vector<StateVar> states;     // with the numbers of the model
+};
+} // namespace
 
-  // Parameters that a gradient reaches become states.
+/// Makes states of the parameters that a gradient of `output` reaches, notes which are not trained though one might
+/// think so, and takes them out of the module's parameters.
+static llvm::Expected<Trained> trainParams(Module &m, Builder &b, const Value &output, const TrainingOptions &options) {
   auto wanted = wantedOf(m, options.frozen);
   if (!wanted) return wanted.takeError();
-  llvm::DenseSet<UOpRef> read, reached = reachedByGradients({output->value});
-  for (UOpRef n : topoSort({output->value}))
+  llvm::DenseSet<UOpRef> read, reached = reachedByGradients({output.value});
+  for (UOpRef n : topoSort({output.value}))
     if (n->is(Op::Param)) read.insert(n);
-  llvm::DenseMap<UOpRef, Role> roleOf = rolesOf({output->value});
+  llvm::DenseMap<UOpRef, Role> roleOf = rolesOf({output.value});
+  Trained out;
   std::vector<std::pair<UOpRef, UOpRef>> leaves;
-  std::vector<UOpRef> weights, narrow; // trained; not, since steps of their type would be lost in rounding
   std::vector<UOpRef> scalars, guards, unreached, fixed; // trained; not
-  std::vector<TrainedParam> places;                      // of the weights among the parameters
-  std::vector<StateVar> trained;
+  std::vector<UOpRef> narrow;                            // not, since steps of their type would be lost in rounding
   std::vector<Param> kept;
   for (auto [i, p] : llvm::enumerate(m.params)) {
     bool isWanted = (*wanted)[i] && read.count(p.value), isWide = byteSize(p.value->dtype) >= 4;
@@ -179,12 +170,12 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
     }
     UOpRef s = b.state(p.value->str, p.value->dtype, p.value->shape);
     leaves.push_back({p.value, s});
-    weights.push_back(s);
+    out.weights.push_back(s);
     if (!s->rank()) scalars.push_back(s);
-    places.push_back({uint32_t(i), roleOf.lookup(p.value)});
-    trained.push_back({s, p.data});
+    out.places.push_back({uint32_t(i), roleOf.lookup(p.value)});
+    out.states.push_back({s, p.data});
   }
-  if (weights.empty())
+  if (out.weights.empty())
     return fail("there is no parameter to train" +
                 (!narrow.empty() ? ": " + named(narrow) + " are of types that are not; f32 and f64 are"
                  : !fixed.empty()
@@ -196,9 +187,80 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   note(narrow, "parameters of f32 and f64 are trained; as they are stay ");
   note(scalars, "trained too: the scalars ", "; --freeze=NAME keeps one as it is");
   note(guards, "not trained: ", ", scalars that keep a root away from 0");
-  note(unreached, "not trained: ", ", which no gradient of '" + output->name + "' reaches");
+  note(unreached, "not trained: ", ", which no gradient of '" + output.name + "' reaches");
   replaceLeaves(m, leaves);
   m.params = kept;
+  return out;
+}
+
+/// Adds to `step` the updates of the optimizer, and to the module its states; gives the learning rate.
+static UOpRef updateWeights(Module &m, Builder &b, Entry &step, const Trained &trained, ArrayRef<UOpRef> gradients,
+                            const TrainingOptions &options) {
+  llvm::SmallVector<UOpRef> g(gradients);
+  if (options.clipNorm > 0) g = clipNorm(b, g, options.clipNorm);
+  UOpRef done = b.state("step", DType::I64, {}), number = b.add(done, b.litInt(DType::I64, 1));
+  UOpRef count = b.cast(number, DType::F64), rate = rateAt(b, options.optimizer, options.schedule, count);
+  std::vector<StateVar> states;
+  for (auto [i, w] : llvm::enumerate(trained.weights)) {
+    states.push_back(trained.states[i]);
+    llvm::SmallVector<UOpRef, 3> now;
+    auto list = slots(options.optimizer, w->rank());
+    for (const Slot &s : list) {
+      now.push_back(b.state((w->str + "." + s.name).str(), w->dtype, w->shape));
+      states.push_back({now.back(), filled(b, w, s.initial)});
+    }
+    Update u = update(b, options.optimizer, w, g[i], now, rate, count);
+    step.updates.push_back({w->str.str(), u.value});
+    for (auto [s, v] : llvm::zip(now, u.slots)) step.updates.push_back({s->str.str(), v});
+  }
+  llvm::append_range(states, m.states); // the model's own
+  states.push_back({done, nullptr});
+  step.updates.push_back({"step", number});
+  m.states = states;
+  return rate;
+}
+
+/// Makes main the entry eval: the loss and the metrics of what inference predicts.
+static llvm::Error evaluate(Builder &b, Entry &eval, UOpRef inferred, UOpRef target, const TrainingOptions &options) {
+  eval.name = "eval";
+  eval.inputs.push_back({"target", target});
+  auto evaluated = loss(b, options.loss, inferred, target);
+  if (!evaluated) return evaluated.takeError();
+  eval.outputs.push_back({"loss", *evaluated});
+  std::vector<Recipe> metrics = options.metrics;
+  bool isTaken = llvm::any_of(eval.outputs, [](const Value &v) { return v.name == "accuracy"; });
+  if (metrics.empty() && isOfClasses(options.loss) && !isTaken)
+    metrics.push_back(llvm::cantFail(parseMetric("accuracy")));
+  for (const Recipe &r : metrics) {
+    auto said = metric(b, r, options.loss, inferred, target);
+    if (!said) return said.takeError();
+    if (llvm::any_of(eval.outputs, [&](const Value &v) { return v.name == nameOf(r); }))
+      return fail("metric " + nameOf(r) + ": eval has an output of that name already");
+    eval.outputs.push_back({nameOf(r), *said});
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
+  if (m.stage != Stage::Graph)
+    return fail("the module is past the numerics stage, where functions are arithmetic that is not differentiated; "
+                "expected the text from before that stage");
+  Context &c = m.ctx();
+  Builder b(c);
+  const Entry *main = m.entry("main"), *behaviour = m.entry("forward");
+  const Entry *batchNorm = m.entry("batch_norm"); // stays as it is
+  if (!main || m.entries.size() > 1u + (behaviour != nullptr) + (batchNorm != nullptr))
+    return fail("expected an entry main, and none but forward and batch_norm beside it");
+  const Entry &source = behaviour ? *behaviour : *main;
+  auto output =
+      llvm::find_if(source.outputs, [&](const Value &v) { return options.output.empty() || v.name == options.output; });
+  if (output == source.outputs.end())
+    return fail(options.output.empty() ? "the module has no output" : "there is no output '" + options.output + "'");
+  if (llvm::any_of(source.inputs, [](const Value &v) { return v.name == "target"; }))
+    return fail("the model has an input 'target', as train_step calls what it is to predict: rename it");
+  size_t predicted = output - source.outputs.begin(), from = &source - m.entries.data();
+  auto trained = trainParams(m, b, *output, options);
+  if (!trained) return trained.takeError();
 
   // The loss, its gradients, one step.
   Entry step = m.entries[from], eval = *m.entry("main");
@@ -220,55 +282,20 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   for (const StateUpdate &u : step.updates) running.push_back(u.value);
   std::vector<Value> taps = tapped(c, step);
   for (const Value &v : taps) running.push_back(v.value);
-  auto gradients = vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, weights, &m.origins, running, options.segments);
+  auto gradients =
+      vjp(c, {*value}, {b.lit((*value)->dtype, 1)}, trained->weights, &m.origins, running, options.segments);
   if (!gradients) return gradients.takeError();
   llvm::ArrayRef<UOpRef> beside = llvm::ArrayRef<UOpRef>(gradients->values).drop_front();
   for (StateUpdate &u : step.updates) u.value = beside.consume_front();
   for (Value &v : taps) v.value = beside.consume_front();
-  llvm::SmallVector<UOpRef> g(gradients->derivatives.begin(), gradients->derivatives.end());
-  if (options.clipNorm > 0) g = clipNorm(b, g, options.clipNorm);
-
-  UOpRef done = b.state("step", DType::I64, {}), number = b.add(done, b.litInt(DType::I64, 1));
-  UOpRef count = b.cast(number, DType::F64), rate = rateAt(b, options.optimizer, options.schedule, count);
-  std::vector<StateVar> states;
-  for (auto [i, w] : llvm::enumerate(weights)) {
-    states.push_back(trained[i]);
-    llvm::SmallVector<UOpRef, 3> now;
-    auto list = slots(options.optimizer, w->rank());
-    for (const Slot &s : list) {
-      now.push_back(b.state((w->str + "." + s.name).str(), w->dtype, w->shape));
-      states.push_back({now.back(), filled(b, w, s.initial)});
-    }
-    Update u = update(b, options.optimizer, w, g[i], now, rate, count);
-    step.updates.push_back({w->str.str(), u.value});
-    for (auto [s, v] : llvm::zip(now, u.slots)) step.updates.push_back({s->str.str(), v});
-  }
-  llvm::append_range(states, m.states); // the model's own
-  states.push_back({done, nullptr});
-  step.updates.push_back({"step", number});
-  m.states = states;
+  UOpRef rate = updateWeights(m, b, step, *trained, gradients->derivatives, options);
 
   step.name = "train_step";
   step.inputs.push_back({"target", target});
   step.outputs = {{"loss", gradients->values[0]}, {"rate", rate}};
   for (const Value &v : taps)
     if (v.name != "loss" && v.name != "rate") step.outputs.push_back(v);
-  eval.name = "eval";
-  eval.inputs.push_back({"target", target});
-  auto evaluated = loss(b, options.loss, inferred, target);
-  if (!evaluated) return evaluated.takeError();
-  eval.outputs.push_back({"loss", *evaluated});
-  std::vector<Recipe> metrics = options.metrics;
-  bool isTaken = llvm::any_of(eval.outputs, [](const Value &v) { return v.name == "accuracy"; });
-  if (metrics.empty() && isOfClasses(options.loss) && !isTaken)
-    metrics.push_back(llvm::cantFail(parseMetric("accuracy")));
-  for (const Recipe &r : metrics) {
-    auto said = metric(b, r, options.loss, inferred, target);
-    if (!said) return said.takeError();
-    if (llvm::any_of(eval.outputs, [&](const Value &v) { return v.name == nameOf(r); }))
-      return fail("metric " + nameOf(r) + ": eval has an output of that name already");
-    eval.outputs.push_back({nameOf(r), *said});
-  }
+  if (llvm::Error e = evaluate(b, eval, inferred, target, options)) return e;
   UOpRef classes = classesOf(options.loss, prediction);
   llvm::erase_if(m.entries, [](const Entry &e) { return e.name == "forward"; });
   m.entries.push_back(step);
@@ -281,7 +308,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
                           {"classes", b.litInt(DType::I64, *classes->constIndex())}},
                          {}});
   }
-  auto init = initEntry(b, options, weights, places);
+  auto init = initEntry(b, options, trained->weights, trained->places);
   if (!init) return init.takeError();
   m.entries.push_back(*init);
   return verify(m, Stage::Graph);
