@@ -115,6 +115,13 @@ function(astra_tool name)
   endif()
 endfunction()
 
+# astra_run_once(out [FILES ...] COMMAND ...): what add_test takes to run a command that is a function of files alone (of those, and of
+# what it names) unless it has passed with the same bytes: test/common/verdicts.py.
+function(astra_run_once out)
+  cmake_parse_arguments(ARG "" "" "FILES;COMMAND" ${ARGN})
+  set(${out} python3 ${CMAKE_SOURCE_DIR}/test/common/verdicts.py --run ${ARG_FILES} -- ${ARG_COMMAND} PARENT_SCOPE)
+endfunction()
+
 # astra_unit_test(name DEPS ...): a GoogleTest program from the .cpp files of its folder, test/unit/<name>, run by ctest.
 function(astra_unit_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})

@@ -28,8 +28,9 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools/common"))
+sys.path[:0] = [str(ROOT / "tools/common"), str(ROOT / "test/common")]
 import astra_rt  # noqa: E402
+import verdicts  # noqa: E402
 
 BUILD = Path(os.environ.get("ASTRA_BUILD", ROOT / "build"))
 TIMEOUT = 120  # seconds for one program; an emulated run may take its time
@@ -94,7 +95,7 @@ class AstraRep(BackendRep):
         while True:
             targets = ",".join(f"cpu:{level}" for level in self.levels)
             done = command(BUILD / "bin/astra-compile", self.path / "model.onnx", "-o", self.path / "model.astra",
-                           f"--target={targets}", "--quiet", *self.flags)  # fmt: skip
+                           f"--target={targets}", "--quiet", *verdicts.compile_flags(), *self.flags)  # fmt: skip
             if done.returncode == 0:
                 self.wanted = None
                 return

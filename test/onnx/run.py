@@ -240,7 +240,7 @@ def main():
 
     for needed in ["bin/astra-compile", "lib/libastra_rt.so"] + ["aarch64/astra-run"] * ("aarch64" in (options.levels or "")):
         if not (BUILD / needed).exists():
-            sys.exit(f"run.py: {BUILD / needed} is not there: run scripts/build (scripts/test --only e2e for aarch64)")
+            sys.exit(f"run.py: {BUILD / needed} is not there: run scripts/build")
     tests = suite()
     names = choose(options, tests)
     if not names:

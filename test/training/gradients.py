@@ -12,7 +12,7 @@ Does not: subtract weights: after one step of sgd with momentum, what it keeps o
     scripts/setup --models
     build/venv/bin/python test/training/gradients.py build/bin build/gradients [resnet18] [bert]
 
-scripts/test --only gradients does both.
+scripts/test --only gradients does both; --only pytorch a part.
 """
 
 import copy

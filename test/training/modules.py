@@ -1,6 +1,6 @@
 """What the entry `init` draws by default, beside what PyTorch's modules begin as, through the ONNX file.
 
-Takes:    a build folder; PyTorch (scripts/setup --models).
+Takes:    a build folder; PyTorch (scripts/setup --models). --sample: every third module alone.
 Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
 Keeps:    what PyTorch fills a parameter with is recorded while the module's reset_parameters runs: evenly between which
           bounds, or with which number. Of these the numbers are computed here, as docs/training.md has them, and
@@ -223,6 +223,7 @@ def main():
     ]
     tests = [(name, lambda n=net, i=inputs, k=kept: beside_pytorch(n, i, k)) for name, net, inputs, kept in networks]
     tests += [(t.__name__, t) for t in (tied_table, by_pattern)]
+    tests = tests[::3] if "--sample" in sys.argv[1:] else tests
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         return run(tests)

@@ -24,6 +24,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "test/onnx"))
 import safetensors_file  # noqa: E402
 from backend import BUILD, Failed  # noqa: E402
+import verdicts  # noqa: E402, of test/common, which backend makes known
 from harness import run  # noqa: E402
 
 DIGITS = ROOT / "examples/digits/digits.onnx"
@@ -36,6 +37,7 @@ LEVELS = ["x86-64-v3"] + ["x86-64-v4"] * ("avx512vl" in FLAGS)
 
 
 def tool(name, *words):
+    words = [*words, *(verdicts.compile_flags() if name == "astra-compile" else ())]
     return subprocess.run([str(BUILD / "bin" / name), *map(str, words)], capture_output=True, text=True)
 
 
@@ -49,6 +51,20 @@ def done(name, *words):
     result = tool(name, *words)
     expect(result.returncode == 0, f"{name}: exit {result.returncode}: {result.stderr}")
     return result
+
+
+known = verdicts.Verdicts()
+
+
+def emulated(command, made, wanted, what):
+    """A command that runs in an emulator and must write these bytes into the files `made`; what has done so before is not run again."""
+    command = [str(word) for word in command]
+    verdict = verdicts.key(command, also=wanted, written=made)
+    if known.find(verdict) is None:
+        result = subprocess.run(command, capture_output=True, text=True)
+        expect(result.returncode == 0, f"{what}: exit {result.returncode}: {result.stderr}")
+        expect([Path(name).read_bytes() for name in made] == wanted, f"{what}: other bytes")
+        known.passed(verdict)
 
 
 def compiled(model, *flags):

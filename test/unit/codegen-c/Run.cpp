@@ -1,6 +1,7 @@
 //===- Run.cpp: kernels on the host's CPU and under qemu -------------------===//
 #include "Run.h"
 #include "../HostLevel.h"
+#include "../KernelCache.h"
 #include "astra/IR/Eval.h"
 #include "guard/Regions.h"
 #include "llvm/ADT/DenseMap.h"
@@ -197,7 +198,7 @@ std::string astra::test::run(Context &c, std::vector<Job> &jobs, const Target &t
   std::vector<std::string> names;
   std::string source;
   if (std::string why = emitAll(c, jobs, target, dims, kernels, names, source); !why.empty()) return why;
-  auto image = buildImage(source, names, target, 2);
+  auto image = buildImage(source, names, target, 2, kernelCache());
   if (!image) return llvm::toString(image.takeError());
 #ifdef ASTRA_QEMU
   if (target.arch == Arch::AArch64) return runEmulated(c, jobs, *image, kernels, dims, ASTRA_QEMU, ASTRA_HOST);

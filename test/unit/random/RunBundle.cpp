@@ -3,6 +3,7 @@
 // Gives:    outputs at their actual extents, new states; a refusal of the runtime as its sentence.
 #include "RunBundle.h"
 #include "../HostLevel.h"
+#include "../KernelCache.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/Codegen/Compile.h"
 #include "astra/Numerics/Numerics.h"
@@ -57,6 +58,7 @@ llvm::Error test::writeBundleOf(Module &m, const Target &target, llvm::StringRef
   if (!s) return s.takeError();
   CompileOptions options;
   options.verify = true;
+  options.cache = kernelCache();
   auto code = compileKernels(m.ctx(), *s, target, options);
   if (!code) return code.takeError();
   std::vector<CompiledTarget> all;

@@ -7,6 +7,7 @@
 //           at a guard page or begin at one, and all plans give the same bytes, up to the payloads of NaNs.
 // Does not: run what a search would not try.
 #include "../HostLevel.h"
+#include "../KernelCache.h"
 #include "Bench.h"
 #include "Neighbours.h"
 #include "Scheduled.h"
@@ -174,6 +175,7 @@ TEST(Search, PlansStayInTheirBuffers) {
         part.dims = m.schedule.dims, part.moduleDims = m.schedule.moduleDims;
         CompileOptions o;
         o.jobs = 2;
+        o.cache = kernelCache();
         for (auto [j, p] : llvm::enumerate(plans)) {
           part.kernels.push_back(spec);
           part.kernels.back().name = "plan" + std::to_string(j);

@@ -3,6 +3,7 @@
 //           kernels are found at the extents at which they are launched; what a search leaves in a tuning.
 // Does not: compare times.
 #include "astra/Search/Search.h"
+#include "../KernelCache.h"
 #include "Bench.h"
 #include "Neighbours.h"
 #include "Occasions.h"
@@ -89,6 +90,7 @@ TEST(Search, NeighboursHaveTheSameBits) {
     part.dims = m.schedule.dims, part.moduleDims = m.schedule.moduleDims;
     CompileOptions o;
     o.jobs = 2;
+    o.cache = kernelCache();
     for (auto [j, p] : llvm::enumerate(plans)) {
       part.kernels.push_back(spec);
       part.kernels.back().name = "plan" + std::to_string(j);

@@ -3,6 +3,7 @@
 // Gives:    bytes equal to the evaluator's and to each other, on every CPU level that this machine runs.
 // Keeps:    nothing is read or written outside of a tensor: inputs and outputs lie against pages that may not be
 // touched.
+#include "../KernelCache.h"
 #include "RunBundle.h"
 #include "astra/Bundle/Assemble.h"
 #include "astra/IR/Text.h"
@@ -310,6 +311,7 @@ TEST_P(Traps, Plans) {
   for (unsigned round = 0; round < 24; ++round) {
     CompileOptions o;
     o.verify = true;
+    o.cache = kernelCache();
     for (size_t i = 0; i < chosen.size(); ++i) {
       Plan p = chosen[i];
       unsigned rank = s->kernels[i].outputs[0].layout.dims.size();
