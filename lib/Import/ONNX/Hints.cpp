@@ -56,10 +56,6 @@ std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
   return "; fix " + llvm::join(names, " and ") + " with" + flags;
 }
 
-std::string orElse(const std::string &hint, const std::string &other) {
-  return hint.empty() ? other : other.empty() ? hint : hint + ", or " + other.substr(2);
-}
-
 std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y) {
   if (!x->is(Op::Dim)) std::swap(x, y);
   std::string multiple = multipleHint(lowering, {x, y}, [&](auto with) { return with(x) == with(y); });
@@ -72,6 +68,17 @@ std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y) {
   }
   std::string hint = "; if they always are, say so with --dim " + shellWord((x->str + "=" + indexText(y)).str());
   return y->constIndex() ? hint : orElse(hint, fixHint({x, y}));
+}
+
+std::string DimFlags::bound(UOpRef extent, int64_t least) const {
+  return boundHint(lowering.module.ctx(), extent, least);
+}
+std::string DimFlags::sign(UOpRef extent) const { return signHint(extent); }
+std::string DimFlags::fix(llvm::ArrayRef<UOpRef> extents) const { return fixHint(extents); }
+std::string DimFlags::equal(UOpRef x, UOpRef y) const { return equalHint(lowering, x, y); }
+std::string DimFlags::multiple(llvm::ArrayRef<UOpRef> extents,
+                               llvm::function_ref<bool(compose::WithMultiples)> holds) const {
+  return multipleHint(lowering, extents, holds);
 }
 
 } // namespace astra::onnx

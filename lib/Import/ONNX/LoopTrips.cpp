@@ -49,7 +49,7 @@ private:
   const proto::Graph &body;
   llvm::ArrayRef<UOpRef> initial;
   llvm::StringMap<int> maker, carried; // by name: the node, the carried value
-  Known known;                         // of values in the body, by symbols for the counters
+  compose::Known known;                // of values in the body, by symbols for the counters
   std::vector<Counter> counters;
   std::vector<UOpRef> symbols; // of the counters, then of the trip
   bool readsTrip = false;

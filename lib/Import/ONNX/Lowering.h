@@ -78,6 +78,7 @@ public:
   ModelFile &file;
   const ImportOptions &options;
   Shared shared;
+  const DimFlags hints{*this};
   Scope top;
   llvm::StringMap<std::string> stated; // what the file says that its initializers are (torch.export's InputKind)
   Failures failures;

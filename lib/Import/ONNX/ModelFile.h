@@ -3,6 +3,7 @@
 // Gives:    the parsed protobuf and its tensors' bytes, sizes checked, external data read.
 // Does not: know ops (OpTable.h) or make UOps (Importer.cpp).
 #pragma once
+#include "astra/Compose/Composer.h"
 #include "astra/IR/Module.h"
 #include <memory>
 
@@ -16,12 +17,7 @@ class Tensor;
 
 constexpr int64_t newestIRVersion = 14, newestOpset = 28, oldestOpset = 1;
 
-/// A dense tensor: row-major little-endian bytes.
-struct Payload {
-  DType dtype;
-  std::vector<int64_t> dims;
-  std::vector<uint8_t> bytes;
-};
+using compose::Payload;
 
 /// An error with a sentence, and the same error with words put before its sentence; what kind of error it is stays.
 llvm::Error sentence(const llvm::Twine &text, std::errc code = std::errc::invalid_argument);

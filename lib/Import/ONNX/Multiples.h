@@ -7,8 +7,7 @@
 
 namespace astra::onnx {
 
-/// Puts multiples of new dims in the place of dims.
-using WithMultiples = llvm::function_ref<UOpRef(UOpRef)>;
+using compose::WithMultiples;
 
 /// "; if h is always a multiple of 4, say so with --dim 'h=4*h_4' --dim h_4=1..16": of the dims that `extents` divide,
 /// or of one of `others` (a dim and what it should be a multiple of) too. "" where `holds` is false all the same.

@@ -6,7 +6,7 @@
 // Keeps:    all that follows from constants computed while importing, by the reference evaluator.
 #include "OpTable.h"
 #include "Sampling.h"
-#include "Settled.h"
+#include "astra/Compose/Settled.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"

@@ -7,8 +7,8 @@
 //           weights are NaN, and mode nearest reads zero.
 #include "OpTable.h"
 #include "Sampling.h"
-#include "Settled.h"
 #include "Windows.h"
+#include "astra/Compose/Settled.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"

@@ -4,7 +4,7 @@
 #include "Control.h"
 #include "Multiples.h"
 #include "OpTable.h"
-#include "Settled.h"
+#include "astra/Compose/Settled.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"

@@ -1,4 +1,4 @@
-//===- Known.h: integer tensors known while importing ----------------------===//
+//===- Known.h: integer tensors known while building ----------------------===//
 // Takes:    nodes of the graph being built.
 // Gives:    the elements of a small integer tensor as symbolic integers: shape arithmetic, folded.
 // Keeps:    answers per node, so that a long chain of shape arithmetic costs linear time. Floats are followed as exact
@@ -13,7 +13,7 @@
 #include <functional>
 #include <unordered_map>
 
-namespace astra::onnx {
+namespace astra::compose {
 
 class Known {
 public:
@@ -58,4 +58,4 @@ private:
   Memo memos[2]; // the second: of what must be known
 };
 
-} // namespace astra::onnx
+} // namespace astra::compose

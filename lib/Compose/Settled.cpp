@@ -1,12 +1,12 @@
-//===- Settled.cpp: small tensors whose values are known while importing ---===//
+//===- Settled.cpp: small tensors whose values are known while building ---===//
 // Takes:    nodes of the graph being built.
 // Gives:    what Settled.h says.
 // Keeps:    the work of one question bounded, whatever hangs below the node.
-#include "Settled.h"
+#include "astra/Compose/Settled.h"
 #include "llvm/ADT/DenseSet.h"
 #include <cstring>
 
-namespace astra::onnx {
+namespace astra::compose {
 
 namespace {
 
@@ -32,8 +32,8 @@ bool take(UOpRef x, int64_t &left) {
 
 } // namespace
 
-std::optional<Tensor> settledValue(Node &n, UOpRef x) {
-  return settledValue([&](UOpRef param) { return n.bytes(param); }, x, mostElements);
+std::optional<Tensor> settledValue(Composer &b, UOpRef x) {
+  return settledValue([&](UOpRef param) { return b.bytes(param); }, x, mostElements);
 }
 
 std::optional<Tensor> settledValue(llvm::function_ref<const std::vector<uint8_t> *(UOpRef)> data, UOpRef x,
@@ -63,20 +63,20 @@ std::optional<Tensor> settledValue(llvm::function_ref<const std::vector<uint8_t>
   return std::nullopt;
 }
 
-UOpRef settled(Node &n, UOpRef x) {
+UOpRef settled(Composer &b, UOpRef x) {
   if (!x || x->isConst() || x->is(Op::Param)) return x;
-  std::optional<Tensor> value = settledValue(n, x);
+  std::optional<Tensor> value = settledValue(b, x);
   if (!value) return x;
-  return n.parameter({value->dtype, {value->shape.begin(), value->shape.end()}, std::move(value->bytes)});
+  return b.constant({value->dtype, {value->shape.begin(), value->shape.end()}, std::move(value->bytes)});
 }
 
-std::optional<std::vector<double>> settledNumbers(Node &n, UOpRef x) {
+std::optional<std::vector<double>> settledNumbers(Composer &b, UOpRef x) {
   if (!x || (!isFloat(x->dtype) && !isInt(x->dtype))) return std::nullopt;
-  std::optional<Tensor> value = settledValue(n, x->dtype == DType::F64 ? x : n.cast(x, DType::F64));
+  std::optional<Tensor> value = settledValue(b, x->dtype == DType::F64 ? x : b.cast(x, DType::F64));
   if (!value) return std::nullopt;
   std::vector<double> numbers(value->count());
   if (!numbers.empty()) std::memcpy(numbers.data(), value->bytes.data(), value->bytes.size());
   return numbers;
 }
 
-} // namespace astra::onnx
+} // namespace astra::compose

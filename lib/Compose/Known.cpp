@@ -4,8 +4,8 @@
 // Keeps:    the meaning of the ops (Ops.def) as long as no value leaves its dtype's range: a value that could, by its
 //           bounds, is not known.
 // Does not: recurse: sources are visited with an explicit stack.
-#include "Known.h"
-#include "Settled.h"
+#include "astra/Compose/Known.h"
+#include "astra/Compose/Settled.h"
 #include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/APFloat.h"
@@ -14,7 +14,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace astra::onnx {
+namespace astra::compose {
 
 namespace {
 
@@ -424,4 +424,4 @@ std::optional<Known::Value> Known::evaluate(UOpRef x, Memo &memo, bool must) {
   return out;
 }
 
-} // namespace astra::onnx
+} // namespace astra::compose
