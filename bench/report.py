@@ -245,7 +245,7 @@ def text(result, path):
             lines += ["", "Without a number:", "", *missing]
         lines += ["", "Each peer's time over ours, one thread:", "", *all_peers(records, threads[0])]
     main = path.name == "benchmarks.md"
-    lines += ["", (HERE / "shortfalls.md").read_text().rstrip() if main else "`benchmarks.md` says what is known of rows below 1."]
+    lines += ["", (HERE / "shortfalls.md").read_text().rstrip() if main else "`docs/benchmarks.md` says what is known of rows below 1."]
     lines += memory(result)
     lines += errors(result)
     return families, threads, "\n".join(lines) + "\n"
