@@ -3,7 +3,8 @@
 
 usage: scripts/check_style.py [--report]
 Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later,
-astra.hpp reaches every function of astra.h, and every clause of the numeric contract that is cited is one (check_clauses.py).
+astra.hpp reaches every function of astra.h, every clause of the numeric contract that is cited is one (check_clauses.py), links
+of pages lead somewhere, and cells of their tables can be read (check_pages.py).
 --report prints lines of code per folder instead.
 """
 import pathlib
@@ -12,6 +13,7 @@ import subprocess
 import sys
 
 import check_clauses
+import check_pages
 
 LONGEST = 700
 LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
@@ -64,6 +66,7 @@ def check(root):
     paths = files(root)
     texts = {str(p): text_of(root, p) for p in paths if p.suffix in check_clauses.SUFFIXES}
     errors += check_clauses.errors(texts, {str(p) for p in paths})
+    errors += check_pages.errors({str(p): text_of(root, p) for p in paths if p.suffix == ".md"}, {str(p) for p in paths})
     for e in errors:
         print(e)
     return errors
