@@ -2,9 +2,9 @@
 // Takes:    a model (.uop, .onnx) and a command line.
 // Gives:    a bundle with code for every target asked for, or the text of a stage.
 // Keeps:    output complete or not at all; exit codes as every tool has them.
-// Does not: hold the stages (Pipeline.cpp).
+// Does not: hold the stages (lib/Pipeline).
+#include "Compile.h"
 #include "Options.h"
-#include "Pipeline.h"
 #include "Places.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
@@ -147,7 +147,7 @@ constexpr llvm::StringLiteral unrecorded[] = {
 constexpr llvm::StringLiteral ofFiles[] = {"constant", "weights"};
 
 struct CommandLine {
-  PipelineOptions pipeline;
+  Job job;
   std::vector<std::string> targets;
   std::string numerics = "strict", ptxas;
   int64_t jobs = 1;
@@ -163,9 +163,9 @@ struct CommandLine {
 };
 
 /// Has the bundle name the option, if it is given and matters.
-void record(PipelineOptions &o, Option &option) {
+void record(Job &job, Option &option) {
   if (llvm::is_contained(unrecorded, llvm::StringRef(option.name))) return;
-  option.set = [&o, set = option.set, name = option.name](std::string_view v) {
+  option.set = [&job, set = option.set, name = option.name](std::string_view v) {
     std::string wrong = set(v);
     llvm::StringRef value = v;
     std::string text = ("--" + llvm::StringRef(name)).str();
@@ -175,13 +175,14 @@ void record(PipelineOptions &o, Option &option) {
     } else if (!value.empty()) {
       text += "=" + value.str();
     }
-    if (wrong.empty()) o.recorded.push_back(std::move(text));
+    if (wrong.empty()) job.recorded.push_back(std::move(text));
     return wrong;
   };
 }
 
 Program describe(CommandLine &c) {
-  PipelineOptions &o = c.pipeline;
+  Job &j = c.job;
+  PipelineOptions &o = j.pipeline;
   Program p;
   p.name = "astra-compile";
   p.synopsis = "MODEL -o FILE.astra [options]";
@@ -191,7 +192,7 @@ Program describe(CommandLine &c) {
       "The bundle gives the same bits on each of them. Its bytes are a function of the model, the options and "
       "the compiler alone.";
   p.options = {
-      {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(o.output)},
+      {"o", "FILE", "the bundle; with --emit, the text (stdout if not given)", text(j.output)},
       {"target", "LIST",
        "targets, with commas between them: " + targetNames() +
            " (all CPUs but that with a + if not given), or native: the best of those that this machine runs; GPUs: " +
@@ -205,9 +206,9 @@ Program describe(CommandLine &c) {
       {"dim", "NAME=LO..HI",
        "bounds of a dynamic dim of an ONNX model, NAME=N to fix it, or NAME=EXPRESSION where it follows from others, "
        "as total='past + 1'; once for each. '*=LO..HI' is for every dim of an input that has none of its own",
-       [&o](std::string_view v) { return addDim(o.dims, v); }},
+       [&j](std::string_view v) { return addDim(j.dims, v); }},
       {"constant", "NAME=FILE.npy", "an input of an ONNX model that has this value for good; once for each",
-       pairs(o.constants)},
+       pairs(j.constants)},
       {"fold", "LEVEL",
        "what is computed from weights alone while compiling: small, the default, what makes the bundle little larger; "
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
@@ -215,7 +216,7 @@ Program describe(CommandLine &c) {
        level(o.fold)},
       {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
-       text(o.taps)},
+       text(j.taps)},
       {"train", "", "adds the entries train_step, eval and init: the parameters become states that a step replaces",
        flag(c.train)},
       {"loss", "RECIPE", "with --train: NAME or NAME(PARAMETER=NUMBER, ...), of " + namesOf(nn::losses()),
@@ -246,10 +247,10 @@ Program describe(CommandLine &c) {
       {"train-scalars", "LIST",
        "with --train: initializers of rank 0 that are parameters, as logit_scale; else they are constants, unless the "
        "file calls them parameters",
-       commas(o.trainScalars)},
+       commas(j.trainScalars)},
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
       {"weights", "FILE.safetensors",
-       "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(o.weights)},
+       "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(j.weights)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: uop, schedule, plan, tuning (plans as --tuning reads them), c or asm (of "
        "the first target). c with -o model.c "
@@ -270,29 +271,30 @@ Program describe(CommandLine &c) {
        "plans for kernels instead of the chosen ones, as --emit=plan prints: lines of 'kernel: plan', those after a "
        "line "
        "'target NAME' for that target alone",
-       text(o.plans)},
+       text(j.plans)},
       {"tuning", "FILE",
        "plans for kernels by what they compute, as --search writes them: kernels that the file does not have are "
        "planned as without it. Changes no bit of a result; may be given several times, a later file's plan goes first",
-       list(o.tunings)},
+       list(j.tunings)},
       {"search", "SECONDS",
        "looks for faster plans by timing kernels on this machine, for the CPU targets that it runs, and keeps them in "
        "the file of --tuning, which is made if need be and keeps what it has of other kernels and targets",
        number(c.search, 1, 1000000)},
       {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
-       text(o.signingKey)},
-      {"j", "N", "compiles with N processes; 1 if not given. The bytes do not depend on it", number(c.jobs, 1, 1024)},
+       text(j.signingKey)},
+      {"j", "N", "compiles with N processes; 1 if not given. The bytes do not depend on it",
+       number(c.jobs, 1, 1024)},
       {"cache", "DIR",
        "keeps the machine code of CPU kernels in a folder, made if need be, and takes what is there from it. The bytes "
        "do not depend on it",
        text(o.cache)},
-      {"save-temps", "DIR", "writes the result of every stage into a folder", text(o.saveTemps)},
+      {"save-temps", "DIR", "writes the result of every stage into a folder", text(j.saveTemps)},
       {"print-after", "STAGE", "prints a stage to stderr; several with commas: " + llvm::join(stageNames(), ", "),
-       commas(o.printAfter)},
+       commas(j.printAfter)},
       {"verify-each", "", "checks the rules of the graph after every pass, and of every kernel", flag(o.verifyEach)},
       {"rule-limit", "N", "applies at most N rewrite rules, to find the one that matters",
        number(o.ruleLimit, 0, INT64_MAX)},
-      {"time-passes", "", "prints the time of each stage to stderr", flag(o.timePasses)},
+      {"time-passes", "", "prints the time of each stage to stderr", flag(j.timePasses)},
       {"time-kernels", "",
        "prints to stderr how long each kernel of each GPU takes to compile alone; it is compiled once more for that",
        flag(o.timeKernels)},
@@ -313,7 +315,7 @@ Program describe(CommandLine &c) {
   offer(p, "emit", {"uop", "schedule", "plan", "tuning", "c", "mlir", "llvm", "ptx", "asm"});
   offer(p, "print-after", stageNames());
   p.operands = {".uop", ".onnx"};
-  for (Option &option : p.options) record(o, option);
+  for (Option &option : p.options) record(j, option);
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
                "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
@@ -327,7 +329,8 @@ Program describe(CommandLine &c) {
 
 /// A GPU whose text is asked for: what is wrong with that, or "".
 std::string takeText(CommandLine &c, const GpuTarget &gpu) {
-  PipelineOptions &o = c.pipeline;
+  Job &j = c.job;
+  PipelineOptions &o = j.pipeline;
   if (c.targets.size() > 1) return "--emit of a GPU takes one target";
   if (o.emit == "c")
     return std::string("--emit=c is of CPUs; of ") + gpu.name + " there are plan, tuning, mlir, llvm, ptx and asm";
@@ -339,7 +342,8 @@ std::string takeText(CommandLine &c, const GpuTarget &gpu) {
 
 /// A GPU, or the host build of its kernels: what is wrong with the name, or "".
 std::string takeGpu(CommandLine &c, llvm::StringRef name) {
-  PipelineOptions &o = c.pipeline;
+  Job &j = c.job;
+  PipelineOptions &o = j.pipeline;
   llvm::StringRef of = name;
   bool host = of.consume_front("emu:");
   const GpuTarget *gpu = gpuTargetNamed(of);
@@ -366,7 +370,8 @@ std::string takeGpu(CommandLine &c, llvm::StringRef name) {
 
 /// Where ptxas is: found, given, or "" for none. An error is a sentence.
 std::string findPtxas(CommandLine &c) {
-  PipelineOptions &o = c.pipeline;
+  Job &j = c.job;
+  PipelineOptions &o = j.pipeline;
   if (c.ptxas.empty())
     o.ptxas = ptxasPath();
   else if (c.ptxas != "none" && !llvm::sys::fs::can_execute(c.ptxas))
@@ -392,33 +397,35 @@ bool parseSize(llvm::StringRef text, int64_t &out) {
 
 /// What is wrong with --search, or "".
 std::string checkSearch(CommandLine &c) {
-  PipelineOptions &o = c.pipeline;
+  Job &j = c.job;
+  PipelineOptions &o = j.pipeline;
   o.searchSeconds = double(c.search);
   if (!c.search) return "";
-  if (o.tunings.size() != 1) return "--search writes one file: give --tuning=FILE once";
-  if (o.tunings[0] == "-") return "--search writes the file of --tuning: a name, not standard output";
+  if (j.tunings.size() != 1) return "--search writes one file: give --tuning=FILE once";
+  if (j.tunings[0] == "-") return "--search writes the file of --tuning: a name, not standard output";
   if (o.emit == "uop" || o.emit == "schedule")
     return "--search is for kernels, which --emit=" + o.emit + " has none of";
-  if (!o.plans.empty()) return "--search and --plans: a kernel's plan is found or given";
+  if (!j.plans.empty()) return "--search and --plans: a kernel's plan is found or given";
   if (o.targets.empty()) return "--search is for CPUs, and no CPU is a target";
   return "";
 }
 
 /// What is wrong with the command line as a whole, or "".
 std::string check(CommandLine &c, const std::vector<std::string> &models) {
-  PipelineOptions &o = c.pipeline;
+  Job &j = c.job;
+  PipelineOptions &o = j.pipeline;
   if (models.size() != 1) return models.empty() ? "no model is given" : "more than one model is given";
-  o.model = models[0];
-  llvm::StringRef model = o.model;
-  if (!model.ends_with(".uop") && !model.ends_with(".onnx")) return o.model + ": a model is a .uop or .onnx file";
+  j.model = models[0];
+  llvm::StringRef model = j.model;
+  if (!model.ends_with(".uop") && !model.ends_with(".onnx")) return j.model + ": a model is a .uop or .onnx file";
   if (c.numerics == "device")
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")
     return "there is no numeric contract '" + c.numerics + "'; strict is one";
   bool asksTraining = c.loss || c.optimizer || c.schedule || !c.metrics.empty() || !c.init.empty() ||
                       !c.clipNorm.empty() || !c.output.empty() || !c.checkpointMemory.empty() ||
-                      (!c.frozen.empty() && o.weights.empty());
-  o.keptWeights = c.frozen;
+                      (!c.frozen.empty() && j.weights.empty());
+  j.keptWeights = c.frozen;
   if (asksTraining && !c.train) return "a loss, an optimizer and what goes with them need --train";
   if (c.train) {
     if (!c.loss) return "--train needs a loss: --loss=NAME, of " + namesOf(nn::losses());
@@ -437,8 +444,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
       return "--checkpoint-memory: '" + c.checkpointMemory + "' is no number of bytes above 0, as 512M";
     o.training = std::move(t);
   }
-  if (o.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
-  if (o.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
+  if (j.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
+  if (j.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
   if (c.targets.empty())
     for (const Target &t : allTargets())
       if (!t.onRequest) o.targets.push_back(&t);
@@ -458,24 +465,24 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx"))
     return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
   if (std::string wrong = findPtxas(c); !wrong.empty()) return wrong;
-  for (const std::string &stage : o.printAfter)
+  for (const std::string &stage : j.printAfter)
     if (!llvm::is_contained(stageNames(), stage))
       return "there is no stage '" + stage + "'; stages are " + llvm::join(stageNames(), ", ");
   if (std::string wrong = checkSearch(c); !wrong.empty()) return wrong;
   std::multimap<std::string, std::string> byName; // those of one name as they were given
-  for (std::string &text : o.recorded) byName.emplace(llvm::StringRef(text).split('=').first.str(), std::move(text));
-  o.recorded.clear();
-  for (auto &[name, text] : byName) o.recorded.push_back(std::move(text));
+  for (std::string &text : j.recorded) byName.emplace(llvm::StringRef(text).split('=').first.str(), std::move(text));
+  j.recorded.clear();
+  for (auto &[name, text] : byName) j.recorded.push_back(std::move(text));
   if (!o.name.empty() && o.emit != "c") return "--name is of --emit=c, whose functions it names";
-  if (c.json && !o.emit.empty() && (o.output.empty() || o.output == "-"))
+  if (c.json && !o.emit.empty() && (j.output.empty() || j.output == "-"))
     return "--json and the text of --emit both go to stdout: give -o FILE";
   o.jobs = unsigned(c.jobs);
   std::vector<Place> inputs{
-      {"the model", o.model}, {"--weights", o.weights}, {"--plans", o.plans}, {"--sign", o.signingKey}};
-  for (const auto &[name, path] : o.constants) inputs.push_back({"--constant " + name, path});
+      {"the model", j.model}, {"--weights", j.weights}, {"--plans", j.plans}, {"--sign", j.signingKey}};
+  for (const auto &[name, path] : j.constants) inputs.push_back({"--constant " + name, path});
   std::vector<Place> outputs;
-  for (const std::string &path : o.tunings) (c.search ? outputs : inputs).push_back({"--tuning", path});
-  if (o.output != "-") outputs.push_back({"-o", o.output});
+  for (const std::string &path : j.tunings) (c.search ? outputs : inputs).push_back({"--tuning", path});
+  if (j.output != "-") outputs.push_back({"-o", j.output});
   return overwritten(inputs, outputs);
 }
 
@@ -493,7 +500,7 @@ int main(int argc, char **argv) {
 
   Progress progress(c.quiet);
   Report report;
-  llvm::Error failed = runPipeline(c.pipeline, progress, report);
+  llvm::Error failed = runJob(c.job, progress, report);
   progress.clear();
   int code = Ok;
   llvm::handleAllErrors(std::move(failed), [&](const llvm::ErrorInfoBase &e) {

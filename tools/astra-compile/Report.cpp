@@ -21,14 +21,14 @@ void astra::print(raw_ostream &out, const Report &report) {
         });
     });
     j.attributeArray("stages", [&] {
-      for (const Report::Stage &s : report.stages)
+      for (const PipelineReport::Stage &s : report.pipeline.stages)
         j.object([&] {
           j.attribute("name", s.name);
           j.attribute("milliseconds", s.milliseconds);
         });
     });
     j.attributeArray("notes", [&] {
-      for (const std::string &note : report.notes) j.value(json::fixUTF8(note));
+      for (const std::string &note : report.pipeline.notes) j.value(json::fixUTF8(note));
     });
   });
   out << "\n";

@@ -1,40 +1,23 @@
 //===- GivenPlans.cpp: plans from outside -------------------------------------===//
 #include "GivenPlans.h"
-#include "Pipeline.h"
+#include "astra/Pipeline/Pipeline.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace astra;
 using namespace llvm;
-
-/// The text of a file of plans. Devices and pipes, which may have no end, are refused.
-static Expected<std::unique_ptr<MemoryBuffer>> readText(const std::string &path) {
-  constexpr uint64_t most = 64 << 20;
-  sys::fs::file_status status;
-  if (std::error_code e = sys::fs::status(path, status)) return createFileError(path, e);
-  auto bad = [&](const Twine &why) { return createStringError(path + ": " + why); };
-  if (!sys::fs::is_regular_file(status)) return bad("is no regular file");
-  if (status.getSize() > most) return bad("has " + Twine(status.getSize()) + " bytes, more than 64 MiB");
-  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
-  if (!file) return createFileError(path, file.getError());
-  return std::move(*file);
-}
 
 /// Lines of "kernel: plan", and "target NAME", after which they are that target's alone; those before the first such
 /// line are for every CPU, or, where they say threads, for every GPU. Empty lines and lines that begin with # are
 /// skipped.
 Error GivenPlans::readPlans() {
-  if (o.plans.empty()) return Error::success();
-  Expected<std::unique_ptr<MemoryBuffer>> file = readText(o.plans);
-  if (!file) return file.takeError();
+  if (!o.plans) return Error::success();
   SmallVector<StringRef> lines;
-  (*file)->getBuffer().split(lines, '\n');
+  StringRef(o.plans->text).split(lines, '\n');
   StringRef target;
   for (auto [i, line] : enumerate(lines)) {
     auto bad = [&, n = i + 1](const Twine &why) {
       return createStringError(std::make_error_code(std::errc::invalid_argument),
-                               o.plans + ":" + Twine(n) + ": " + why);
+                               o.plans->name + ":" + Twine(n) + ": " + why);
     };
     line = line.trim();
     if (line.empty() || line.starts_with("#")) continue;
@@ -55,12 +38,8 @@ Error GivenPlans::readPlans() {
 }
 
 Error GivenPlans::read() {
-  for (const std::string &path : o.tunings) {
-    if (o.searchSeconds && !sys::fs::exists(path)) continue;
-    Expected<std::unique_ptr<MemoryBuffer>> file = readText(path);
-    if (!file) return file.takeError();
-    if (Error e = readTuning((*file)->getBuffer(), path, tuning)) return e;
-  }
+  for (const NamedText &file : o.tunings)
+    if (Error e = readTuning(file.text, file.name, tuning)) return e;
   return readPlans();
 }
 

@@ -1,5 +1,5 @@
 //===- GivenPlans.h: plans from outside --------------------------------------===//
-// Takes:    the files of --plans and --tuning.
+// Takes:    the texts of --plans and --tuning.
 // Gives:    for a target the plans of a schedule's kernels: those of --tuning, which the kernel's content finds, and
 //           before them those of --plans, by the kernel's name.
 // Keeps:    a plan for the machines it is for.
@@ -18,7 +18,7 @@ public:
   /// `note` takes a sentence on how many kernels have their plan from --tuning.
   GivenPlans(const PipelineOptions &options, std::function<void(const llvm::Twine &)> note)
       : o(options), note(std::move(note)) {}
-  /// Of the options' files; one that a search is to write need not be there.
+  /// Of the options' texts.
   llvm::Error read();
   llvm::Expected<Plans> forTarget(llvm::ArrayRef<KernelSpec> kernels, const Target &target) const;
   llvm::Expected<Plans> forTarget(llvm::ArrayRef<KernelSpec> kernels, const GpuTarget &target) const;

@@ -1,5 +1,5 @@
 //===- Passes.cpp: the passes over modules, by name ------------------------===//
-#include "Passes.h"
+#include "astra/Pipeline/Passes.h"
 #include "astra/Autograd/Autograd.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"

@@ -1,0 +1,77 @@
+//===- Texts.cpp: a stage as text, in place of a bundle ---------------------===//
+// Takes:    a schedule, and the code of its kernels.
+// Gives:    plans, a tuning, C, assembly; of a GPU plans, a tuning, MLIR, LLVM IR, PTX or assembly.
+#include "Run.h"
+#include "astra/Codegen/EmitProgram.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using namespace llvm;
+
+std::string astra::planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpus) {
+  std::string out;
+  for (const CompiledTarget &t : code) {
+    out += std::string("target ") + t.target->name + "\n";
+    for (const CompiledKernel &k : t.kernels) out += k.kernel.name + ": " + k.kernel.plan + "\n";
+  }
+  for (const GpuPart &g : gpus) {
+    out += std::string("target ") + g.gpu.target->name + "\n";
+    for (const Kernel &k : g.gpu.kernels) out += k.name + ": " + k.plan + "\n";
+  }
+  return out;
+}
+
+/// The plans of all kernels of a target as a tuning has them.
+static void addTo(Tuning &out, const Schedule &s, const char *target, function_ref<const Kernel &(size_t)> kernel) {
+  for (auto [i, spec] : enumerate(s.kernels))
+    out[{contentHash(spec), target}] = {cantFail(parsePlan(kernel(i).plan)), ""};
+}
+
+static Compilation asText(std::string text) { return {{}, std::move(text), {}}; }
+
+Expected<Compilation> astra::cpuText(const PipelineOptions &o, const Module &m, const Schedule &s,
+                                     ArrayRef<CompiledTarget> code) {
+  if (o.emit == "plan") return asText(planList(code, {}));
+  if (o.emit == "tuning") {
+    Tuning all;
+    for (const CompiledTarget &t : code)
+      addTo(all, s, t.target->name, [&](size_t i) -> const Kernel & { return t.kernels[i].kernel; });
+    return asText(text(all));
+  }
+  if (o.emit == "asm") {
+    Expected<std::string> text = assemblyText(code.front().source, *code.front().target);
+    if (!text) return text.takeError();
+    return asText(std::move(*text));
+  }
+  Expected<CProgram> program = emitProgram(m, s, code.front(), o.header, o.name);
+  if (!program) return program.takeError();
+  return Compilation{{}, std::move(program->source), std::move(program->header)};
+}
+
+Expected<Compilation> astra::gpuText(Run &run, Context &c, const Schedule &s) {
+  const PipelineOptions &o = run.o;
+  std::string stage = std::string("code ") + o.gpu->name;
+  run.begin(stage + ", " + Twine(s.kernels.size()) + " kernels");
+  Expected<Plans> plans = run.given.forTarget(s.kernels, *o.gpu);
+  if (!plans) return plans.takeError();
+  std::vector<Kernel> storage;
+  Expected<std::vector<GpuKernel>> kernels = gpuKernels(c, s, *o.gpu, storage, *plans);
+  if (!kernels) return kernels.takeError();
+  if (o.emit == "plan") {
+    std::string list = std::string("target ") + o.gpu->name + "\n";
+    for (const Kernel &k : storage) list += k.name + ": " + k.plan + "\n";
+    return asText(std::move(list));
+  }
+  if (o.emit == "tuning") {
+    Tuning all;
+    addTo(all, s, o.gpu->name, [&](size_t i) -> const Kernel & { return storage[i]; });
+    return asText(text(all));
+  }
+  Expected<GpuModule> module = lowerGpu(c, *kernels, *o.gpu, s.dims, /*withText=*/o.emit == "mlir");
+  if (!module) return module.takeError();
+  if (o.emit == "mlir") return asText(std::move(module->mlir));
+  Expected<std::string> text = o.emit == "llvm" ? gpuOptimizedIR(*module) : gpuAssembly(*module);
+  if (!text) return text.takeError();
+  if (Error e = run.end(stage)) return std::move(e);
+  return asText(std::move(*text));
+}

@@ -1,0 +1,240 @@
+//===- Compile.cpp: from the files of a command line to a file --------------===//
+// Takes:    options that the command line has checked.
+// Gives:    the files that the pipeline takes, what it tells, and what it gives at its place.
+// Keeps:    files appear whole or not at all.
+#include "Compile.h"
+#include "Commit.h"
+#include "OutputFile.h"
+#include "astra/IR/Text.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
+#include <chrono>
+
+using namespace astra;
+using namespace llvm;
+
+//===- Files ----------------------------------------------------------------===//
+
+/// What `content` streams to a place, whole or not at all; on the disk before it has the name, if it is durable.
+static Error write(StringRef path, bool durable, function_ref<Error(raw_ostream &)> content) {
+  tool::OutputFile file;
+  std::string wrong;
+  if (!file.open(path.str(), wrong)) return createStringError(wrong);
+  if (!file.temporaryPath().empty()) sys::RemoveFileOnSignal(file.temporaryPath());
+  scope_exit forget([name = file.temporaryPath()] { sys::DontRemoveFileOnSignal(name); });
+  raw_fd_ostream out(file.descriptor(), /*shouldClose=*/false);
+  Error failed = content(out);
+  out.flush();
+  if (out.has_error()) {
+    failed = joinErrors(std::move(failed), createFileError(path, out.error()));
+    out.clear_error();
+  }
+  if (failed) return failed;
+  return file.keep(wrong, durable) ? Error::success() : createStringError(wrong);
+}
+
+static Error give(StringRef path, StringRef text) {
+  if (path == "-") {
+    outs() << text;
+    return Error::success();
+  }
+  return write(path, false, [&](raw_ostream &out) {
+    out << text;
+    return Error::success();
+  });
+}
+
+/// A file of plans. Devices and pipes, which may have no end, are refused.
+static Expected<NamedText> readText(const std::string &path) {
+  constexpr uint64_t most = 64 << 20;
+  sys::fs::file_status status;
+  if (std::error_code e = sys::fs::status(path, status)) return createFileError(path, e);
+  auto bad = [&](const Twine &why) { return createStringError(path + ": " + why); };
+  if (!sys::fs::is_regular_file(status)) return bad("is no regular file");
+  if (status.getSize() > most) return bad("has " + Twine(status.getSize()) + " bytes, more than 64 MiB");
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
+  if (!file) return createFileError(path, file.getError());
+  return NamedText{path, (*file)->getBuffer().str()};
+}
+
+/// The files of --plans and --tuning; that which a search is to write need not be there.
+static Error readPlans(Job &job) {
+  for (const std::string &path : job.tunings) {
+    if (job.pipeline.searchSeconds && !sys::fs::exists(path)) continue;
+    Expected<NamedText> file = readText(path);
+    if (!file) return file.takeError();
+    job.pipeline.tunings.push_back(std::move(*file));
+  }
+  if (job.plans.empty()) return Error::success();
+  Expected<NamedText> file = readText(job.plans);
+  if (!file) return file.takeError();
+  job.pipeline.plans = std::move(*file);
+  return Error::success();
+}
+
+/// What the bundle says of how it was made. The model's file is read once more, where it is a file that can be.
+static Expected<Provenance> provenance(const Job &job) {
+  if (!sys::fs::is_regular_file(job.model)) return Provenance{compilerCommit, {}, job.recorded};
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(job.model, /*IsText=*/false,
+                                                                      /*RequiresNullTerminator=*/false);
+  if (!file) return createFileError(job.model, file.getError());
+  Digest digest = Weights::digest(arrayRefFromStringRef((*file)->getBuffer()));
+  return Provenance{compilerCommit, {digest.begin(), digest.end()}, job.recorded};
+}
+
+//===- What the pipeline tells -----------------------------------------------===//
+
+namespace {
+
+/// Progress, times, listings and notes of stages.
+class Teller {
+public:
+  Teller(const Job &job, tool::Progress &progress) : job(job), progress(progress) {}
+
+  PipelineObserver observer() {
+    PipelineObserver o;
+    o.begins = [this](const std::string &what) { progress(what); };
+    o.ends = [this](const StageResult &r) { return ends(r); };
+    o.note = [this](const std::string &text) { say("astra-compile: note: " + text); };
+    o.warning = [this](const std::string &text) { say("astra-compile: warning: " + text); };
+    o.detail = [this](const std::string &line) {
+      if (job.timePasses || job.pipeline.timeKernels) say(line);
+    };
+    return o;
+  }
+  void say(const Twine &line) {
+    progress.clear();
+    errs() << line << "\n";
+  }
+
+private:
+  const Job &job;
+  tool::Progress &progress;
+
+  void time(StringRef what, double milliseconds) {
+    progress.clear();
+    errs() << format("%-32s %10.3f ms\n", what.str().c_str(), milliseconds);
+  }
+
+  /// Time, listing and file of a stage that is done.
+  Error ends(const StageResult &r) {
+    StringRef stage = r.stage.name;
+    if (job.timePasses) time(stage, r.stage.milliseconds);
+    bool print = is_contained(job.printAfter, stage) || is_contained(job.printAfter, stage.split(' ').first);
+    if (r.listing && (print || !job.saveTemps.empty())) {
+      std::string text = r.listing();
+      if (print) say("// after " + stage + "\n" + StringRef(text).rtrim('\n'));
+      if (Error e = save(stage, r.extension, text)) return e;
+    }
+    if (!job.timePasses || !r.proved) return Error::success();
+    std::string what = "  accesses proved: " + std::to_string(r.proved->accesses) + " of " +
+                       std::to_string(r.proved->kernels) + " kernels";
+    if (r.proved->tested) what += ", " + std::to_string(r.proved->tested) + " tested at run time";
+    time(what, r.proved->milliseconds);
+    return Error::success();
+  }
+
+  /// Into the folder of --save-temps.
+  Error save(StringRef stage, StringRef extension, StringRef text) {
+    if (job.saveTemps.empty()) return Error::success();
+    std::string name = stage.str();
+    for (char &c : name)
+      if (!isAlnum(c) && c != '-' && c != '_') c = '.';
+    SmallString<128> path(job.saveTemps);
+    sys::path::append(path, name + extension);
+    return give(path, text);
+  }
+};
+
+/// A stage of the tool itself, told as those of the pipeline are.
+class OwnStage {
+public:
+  OwnStage(Report &report, const PipelineObserver &observer, const std::string &what)
+      : report(report), observer(observer), started(std::chrono::steady_clock::now()) {
+    observer.begins(what);
+  }
+  Error end(StringRef name, StringRef extension = "", function_ref<std::string()> listing = nullptr) {
+    std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - started;
+    report.pipeline.stages.push_back({name.str(), time.count()});
+    return observer.ends({report.pipeline.stages.back(), listing, extension, nullptr});
+  }
+
+private:
+  Report &report;
+  const PipelineObserver &observer;
+  std::chrono::steady_clock::time_point started;
+};
+
+} // namespace
+
+//===- The job ---------------------------------------------------------------===//
+
+/// The text of --emit, and beside C its header.
+static Error giveText(const Job &job, const Compilation &done) {
+  StringRef to = job.output.empty() ? "-" : StringRef(job.output);
+  if (job.pipeline.emit == "c" && to != "-" && (!sys::fs::exists(to) || sys::fs::is_regular_file(to))) {
+    SmallString<128> header(to);
+    sys::path::replace_extension(header, ".h");
+    if (Error e = give(header, done.header)) return e;
+  }
+  return give(to, done.text);
+}
+
+/// The bundle, on the disk.
+static Error giveBundle(const Job &job, BundleParts &parts, const std::optional<SigningKey> &key, Report &report) {
+  report.kernels = parts.manifest.kernels.size();
+  for (auto [target, image] : zip_equal(parts.manifest.targets, parts.images))
+    report.code.push_back({target->name, image.code.size()});
+  return write(job.output, true, [&](raw_ostream &out) {
+    uint64_t start = out.tell();
+    Error e = writeBundle(parts, out, key);
+    report.bytes = out.tell() - start;
+    return e;
+  });
+}
+
+Error astra::runJob(Job &job, tool::Progress &progress, Report &report) {
+  report.model = job.model, report.output = job.output;
+  PipelineOptions &o = job.pipeline;
+  Teller teller(job, progress);
+  PipelineObserver observer = teller.observer();
+  if (!job.saveTemps.empty())
+    if (std::error_code e = sys::fs::create_directories(job.saveTemps)) return createFileError(job.saveTemps, e);
+  if (Error e = readPlans(job)) return e;
+  if (o.searchSeconds) o.keepTuning = [&](const std::string &text) { return give(job.tunings.front(), text); };
+  if (!job.output.empty() && job.output != "-") {
+    SmallString<128> header(job.output);
+    sys::path::replace_extension(header, ".h");
+    o.header = sys::path::filename(header).str();
+  }
+  std::optional<SigningKey> key;
+  if (!job.signingKey.empty()) {
+    Expected<SigningKey> read = readSigningKey(job.signingKey);
+    if (!read) return read.takeError();
+    key = *read;
+  }
+
+  OwnStage load(report, observer, "load " + job.model);
+  std::vector<std::string> notes;
+  Expected<Module> m = loadModel(job, notes);
+  for (const std::string &text : notes) observer.note(text), report.pipeline.notes.push_back(text);
+  if (!m) return m.takeError();
+  if (o.emit.empty()) {
+    Expected<Provenance> made = provenance(job);
+    if (!made) return made.takeError();
+    o.made = std::move(*made);
+  }
+  if (Error e = load.end("load", ".uop", [&] { return print(*m); })) return e;
+
+  Expected<Compilation> done = compileModule(std::move(*m), o, report.pipeline, observer);
+  if (!done) return done.takeError();
+  if (!done->bundle) return giveText(job, *done);
+  OwnStage write(report, observer, "write");
+  if (Error e = giveBundle(job, *done->bundle, key, report)) return e;
+  return write.end("write");
+}

@@ -1,0 +1,33 @@
+//===- Compile.h: from the files of a command line to a file ----------------===//
+// Takes:    what the command line says.
+// Gives:    the bundle, or the text of the stage asked for, at its place.
+// Does not: parse options (Main.cpp), or hold the stages (astra/Pipeline/Pipeline.h).
+#pragma once
+#include "Progress.h"
+#include "Report.h"
+#include "astra/Import/ONNX.h"
+
+namespace astra {
+
+struct Job {
+  std::string model, output; // output: "-" is stdout, for --emit
+  std::string saveTemps, taps, signingKey, weights;
+  std::string plans;                // the file of --plans
+  std::vector<std::string> tunings; // files of --tuning; with a search one, which is written
+  std::vector<std::string> printAfter;
+  std::vector<std::string> recorded; // options that the bundle names: those that its bytes depend on
+  std::vector<DimBound> dims;
+  std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
+  std::vector<std::string> keptWeights;                       // patterns of --freeze: these need not be in the file
+  std::vector<std::string> trainScalars;                      // initializers of rank 0 that are parameters
+  bool timePasses = false;
+  PipelineOptions pipeline; // its texts and its provenance are read from the files above
+};
+
+/// Fills the report, whatever happens.
+llvm::Error runJob(Job &job, tool::Progress &progress, Report &report);
+
+/// The model, as it is when the stages begin; `notes` gets sentences about what may not be meant.
+llvm::Expected<Module> loadModel(const Job &job, std::vector<std::string> &notes);
+
+} // namespace astra

@@ -1,0 +1,77 @@
+//===- Load.cpp: the model and what it is given -----------------------------===//
+// Takes:    a model's file, files of constants and weights.
+// Gives:    a module that has them.
+#include "Compile.h"
+#include "Npy.h"
+#include "Weights.h"
+#include "astra/IR/Text.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace astra;
+using namespace llvm;
+
+/// The files of --constant.
+static Expected<std::vector<ConstantInput>> readConstants(ArrayRef<std::pair<std::string, std::string>> files) {
+  std::vector<ConstantInput> constants;
+  for (const auto &[name, path] : files) {
+    tool::Npy array;
+    std::string error;
+    if (!tool::readNpy(path, array, error)) return createStringError(error);
+    if (array.fortranOrder && array.shape.size() > 1)
+      return createStringError(path + " is in Fortran order, expected C order");
+    constants.push_back({name, DType(array.dtype + 1), std::move(array.shape), std::move(array.data)});
+  }
+  return constants;
+}
+
+/// `weights`: what will replace the model's, or nothing.
+static Expected<Module> loadONNX(const Job &job, const tool::Safetensors &weights, std::vector<std::string> &notes) {
+  Expected<std::vector<ConstantInput>> constants = readConstants(job.constants);
+  if (!constants) return constants.takeError();
+  ImportOptions options{job.dims, job.taps, std::move(*constants)};
+  if (job.pipeline.training) {
+    options.training = true;
+    options.prediction = job.pipeline.training->output;
+  }
+  for (const auto &[name, array] : weights.tensors)
+    if (array.shape.empty()) options.scalars.push_back(name);
+  options.scalars.insert(options.scalars.end(), job.trainScalars.begin(), job.trainScalars.end());
+  options.notes = &notes;
+  Expected<Module> m = importONNX(job.model, options);
+  for (const std::string &name : job.trainScalars)
+    if (const Param *p = m ? m->param(name) : nullptr; m && (!p || p->value->rank()))
+      return createStringError("--train-scalars=%s: the model has no initializer of rank 0 of this name that it reads",
+                               name.c_str());
+  return m;
+}
+
+static Expected<Module> loadText(const Job &job) {
+  if (!job.constants.empty())
+    return createStringError("--constant is for the inputs of an ONNX model: write a param into " + job.model);
+  if (!job.dims.empty())
+    return createStringError(
+        std::errc::invalid_argument,
+        "--dim bounds the dynamic dims of an ONNX model; %s states its own: change \"dim %s\" there", job.model.c_str(),
+        job.dims.front().name.c_str());
+  ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
+  if (!text) return createFileError(job.model, text.getError());
+  Expected<Module> m = parse((*text)->getBuffer(), job.model);
+  if (m && !job.taps.empty())
+    if (Error e = keepTaps(*m, job.taps)) return std::move(e);
+  return m;
+}
+
+Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &notes) {
+  tool::Safetensors weights;
+  if (std::string wrong; !job.weights.empty() && !tool::readSafetensors(job.weights, weights, wrong))
+    return createStringError(wrong);
+  Expected<Module> m = sys::path::extension(job.model) == ".onnx" ? loadONNX(job, weights, notes) : loadText(job);
+  if (!m) return m.takeError();
+  if (!job.weights.empty()) {
+    Expected<std::string> said = setWeights(*m, job.weights, weights, job.keptWeights);
+    if (!said) return said.takeError();
+    if (!said->empty()) notes.push_back(std::move(*said));
+  }
+  return m;
+}
