@@ -64,7 +64,7 @@ function(astra_library name)
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS})
-  target_link_libraries(${name} PUBLIC ${ARG_DEPS} LLVM)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} ${ASTRA_LLVM_LIBRARIES})
   precompile(${name})
 endfunction()
 

@@ -5,6 +5,7 @@
 """
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -37,3 +38,5 @@ if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
     config.available_features.add("ptxas")
 if os.path.exists("/usr/bin/qemu-aarch64"):
     config.available_features.add("aarch64")
+if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode == 0:
+    config.available_features.add("unshare")

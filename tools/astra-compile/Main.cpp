@@ -16,6 +16,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <map>
@@ -150,7 +151,7 @@ struct CommandLine {
   Job job;
   std::vector<std::string> targets;
   std::string numerics = "strict", ptxas;
-  int64_t jobs = 1;
+  int64_t jobs = llvm::hardware_concurrency().compute_thread_count();
   bool quiet = false, json = false;
   bool train = false;
   int64_t search = 0;
@@ -282,7 +283,7 @@ Program describe(CommandLine &c) {
        number(c.search, 1, 1000000)},
       {"sign", "KEYFILE", "signs the bundle with ed25519; the file holds the 32-byte seed as 64 hexadecimal digits",
        text(j.signingKey)},
-      {"j", "N", "compiles with N processes; 1 if not given. The bytes do not depend on it",
+      {"j", "N", "compiles on N threads; one for each core if not given. The bytes do not depend on it",
        number(c.jobs, 1, 1024)},
       {"cache", "DIR",
        "keeps the machine code of CPU kernels in a folder, made if need be, and takes what is there from it. The bytes "

@@ -3,19 +3,15 @@
 // Gives:    the bytes of one section at address 0, and where each function begins.
 // Keeps:    bytes a function of source, target and toolchain: no path, no time, no order of threads goes in.
 // Does not: accept anything that a loader would have to do: data, got, relocations, imports.
-#include "../TemporaryFolder.h"
 #include "Cache.h"
 #include "Prelude.h"
 #include "astra/Codegen/EmitC.h"
+#include "astra/Toolchain/Toolchain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/ThreadPool.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace astra;
 
@@ -90,43 +86,10 @@ constexpr const char *const commonFlags[] = {
     "-fno-jump-tables",
     "-ffunction-sections",
     "-fomit-frame-pointer",
-    "-Wno-everything",
-    "-c"};
+    "-Wno-everything"};
 
-class Workshop {
-public:
-  static llvm::Expected<Workshop> open() {
-    auto folder = TemporaryFolder::make();
-    if (!folder) return folder.takeError();
-    return Workshop(std::move(*folder));
-  }
-  std::string path(llvm::StringRef name) const { return folder.at(name); }
-  llvm::Error write(llvm::StringRef name, llvm::StringRef text) const { return folder.write(name, text); }
-  /// Runs a tool found by name on the unit `name`; the error has what it printed.
-  llvm::Error run(llvm::StringRef tool, const std::string &name, llvm::ArrayRef<std::string> arguments) const {
-    auto program = llvm::sys::findProgramByName(tool);
-    if (!program)
-      return llvm::createStringError(tool + " was not found: install the packages of LLVM 22 or add it to PATH");
-    std::string log = path(name + ".log");
-    llvm::SmallVector<llvm::StringRef, 32> args{tool};
-    args.append(arguments.begin(), arguments.end());
-    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(log), llvm::StringRef(log)};
-    std::string message;
-    int rc = llvm::sys::ExecuteAndWait(*program, args, std::nullopt, redirects, 0, 0, &message);
-    if (rc == 0) return llvm::Error::success();
-    auto output = llvm::MemoryBuffer::getFile(log);
-    return llvm::createStringError(tool + " failed: " + message + (output ? (*output)->getBuffer() : ""));
-  }
-
-private:
-  explicit Workshop(TemporaryFolder folder) : folder(std::move(folder)) {}
-  TemporaryFolder folder;
-};
-
-llvm::Expected<Image> readImage(llvm::StringRef path, llvm::ArrayRef<std::string> names) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file) return llvm::createStringError("the linker gave no file");
-  auto object = llvm::object::ObjectFile::createELFObjectFile((*file)->getMemBufferRef());
+llvm::Expected<Image> readImage(llvm::StringRef file, llvm::ArrayRef<std::string> names) {
+  auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(file, "image"));
   if (!object) return object.takeError();
   Image image;
   for (const auto &section : (*object)->sections()) {
@@ -182,37 +145,50 @@ static std::vector<std::string> partsOf(llvm::StringRef source) {
   return parts;
 }
 
-/// What the compiler says that it is.
-static llvm::Expected<std::string> compilerName(const Workshop &shop) {
-  if (auto e = shop.run("clang-22", "version", {"--version"})) return e;
-  auto file = llvm::MemoryBuffer::getFile(shop.path("version.log"));
-  if (!file) return llvm::createStringError("clang-22 --version gave nothing");
-  return (*file)->getBuffer().str();
+static std::vector<std::string> flagsFor(const Target &target, const char *output) {
+  std::vector<std::string> flags(std::begin(commonFlags), std::end(commonFlags));
+  flags.insert(flags.end(), target.clangFlags.begin(), target.clangFlags.end());
+  flags.push_back(output);
+  return flags;
 }
 
-/// One part to an object; `support` is what a compiler may call, which must not become calls of itself. `compiler` is
-/// empty where nothing is cached.
-static llvm::Error compileUnit(const Workshop &shop, const std::string &unit, llvm::StringRef source,
-                               const Target &target, const ObjectCache &cache = ObjectCache(""),
-                               const std::string &compiler = "") {
-  std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
-  args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
-  if (unit == "support") args.push_back("-fno-builtin");
-  std::string name = cache.nameOf({compiler, llvm::join(args, "\n"), source.str()});
-  if (auto object = cache.find(name)) return shop.write(unit + ".o", *object);
-  if (auto e = shop.write(unit + ".c", source)) return e;
-  args.insert(args.end(), {shop.path(unit + ".c"), "-o", shop.path(unit + ".o")});
-  if (auto e = shop.run("clang-22", unit, args)) return e;
-  if (auto object = llvm::MemoryBuffer::getFile(shop.path(unit + ".o"), false, false))
-    cache.store(name, (*object)->getBuffer());
-  return llvm::Error::success();
-}
+namespace {
+
+/// Compiles for one target, or takes from the cache.
+class Units {
+public:
+  Units(const Target &target, llvm::StringRef cacheFolder) : flags(flagsFor(target, "-c")), cache(cacheFolder) {}
+  /// From any thread.
+  llvm::Expected<std::string> object(llvm::StringRef source) const { return object(source, flags); }
+  /// What a compiler may call, which must not become calls of itself.
+  llvm::Expected<std::string> supportObject() const {
+    std::vector<std::string> all = flags;
+    all.push_back("-fno-builtin");
+    return object(support, all);
+  }
+
+private:
+  std::vector<std::string> flags;
+  ObjectCache cache;
+
+  llvm::Expected<std::string> object(llvm::StringRef source, const std::vector<std::string> &all) const {
+    std::string name = cache.nameOf({toolchain::clangVersion(), llvm::join(all, "\n"), source.str()});
+    if (auto stored = cache.find(name)) return std::move(*stored);
+    auto compiler = toolchain::CCompiler::make(all);
+    if (!compiler) return compiler.takeError();
+    auto made = compiler->compile(source);
+    if (made) cache.store(name, *made);
+    return made;
+  }
+};
+
+} // namespace
 
 /// Whether an object needs a function that is not in it.
-static llvm::Expected<bool> callsOut(const std::string &path) {
-  auto file = llvm::object::ObjectFile::createObjectFile(path);
+static llvm::Expected<bool> callsOut(llvm::StringRef object) {
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernels"));
   if (!file) return file.takeError();
-  for (const auto &symbol : file->getBinary()->symbols()) {
+  for (const auto &symbol : (*file)->symbols()) {
     auto flags = symbol.getFlags();
     if (!flags) return flags.takeError();
     if (*flags & llvm::object::SymbolRef::SF_Undefined && !(*flags & llvm::object::SymbolRef::SF_FormatSpecific))
@@ -221,85 +197,67 @@ static llvm::Expected<bool> callsOut(const std::string &path) {
   return false;
 }
 
-/// The objects of units and, where one of them calls out, what it may call; of no units (a module that copies alone)
-/// that by itself, of which nothing is kept.
-static llvm::Expected<Image> link(const Workshop &shop, std::vector<std::string> units,
-                                  llvm::ArrayRef<std::string> names, const Target &target,
-                                  const ObjectCache &cache = ObjectCache(""), const std::string &compiler = "") {
-  bool needsSupport = units.empty();
-  for (const std::string &u : units) {
-    auto calls = callsOut(shop.path(u + ".o"));
+/// The objects and, where one of them calls out, what it may call; of no objects (a module that copies alone) that by
+/// itself, of which nothing is kept.
+static llvm::Expected<Image> linked(const Units &units, llvm::ArrayRef<std::string> objects,
+                                    llvm::ArrayRef<std::string> names) {
+  bool needsSupport = objects.empty();
+  std::vector<toolchain::LinkInput> inputs;
+  for (const std::string &object : objects) {
+    auto calls = callsOut(object);
     if (!calls) return calls.takeError();
     needsSupport |= *calls;
+    inputs.push_back({"kernels" + std::to_string(inputs.size()) + ".o", object});
   }
+  std::string supportObject;
   if (needsSupport) {
-    if (auto e = compileUnit(shop, "support", support, target, cache, compiler)) return e;
-    units.push_back("support");
+    auto made = units.supportObject();
+    if (!made) return made.takeError();
+    supportObject = std::move(*made);
+    inputs.push_back({"support.o", supportObject});
   }
-  if (auto e = shop.write("image.ld", script)) return e;
-  std::vector<std::string> args = {"-static",
-                                   "--gc-sections",
-                                   "--build-id=none",
-                                   "--no-undefined",
-                                   "-z",
-                                   "norelro",
-                                   "-T",
-                                   shop.path("image.ld"),
-                                   "-o",
-                                   shop.path("image.elf")};
-  for (const std::string &u : units) args.push_back(shop.path(u + ".o"));
-  if (auto e = shop.run("ld.lld-22", "image", args)) return e;
-  return readImage(shop.path("image.elf"), names);
+  auto file = toolchain::link(
+      inputs, {"-static", "--gc-sections", "--build-id=none", "--no-undefined", "-z", "norelro"}, script);
+  if (!file) return file.takeError();
+  return readImage(*file, names);
 }
 
 llvm::Expected<Image> astra::buildImage(llvm::StringRef cSource, llvm::ArrayRef<std::string> names,
                                         const Target &target, unsigned jobs, llvm::StringRef cacheFolder) {
-  auto shop = Workshop::open();
-  if (!shop) return shop.takeError();
-  ObjectCache cache(cacheFolder);
-  std::string compiler;
-  if (!cacheFolder.empty()) {
-    auto name = compilerName(*shop);
-    if (!name) return name.takeError();
-    compiler = std::move(*name);
-  }
-  std::vector<std::string> units, sources = partsOf(cSource);
-  for (size_t i = 0; i < sources.size(); ++i) units.push_back("kernels" + std::to_string(i));
-  std::vector<std::string> errors(units.size());
-  {
-    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::max(jobs, 1u)));
-    for (size_t i = 0; i < units.size(); ++i)
-      pool.async(
-          [&, i] { errors[i] = llvm::toString(compileUnit(*shop, units[i], sources[i], target, cache, compiler)); });
+  Units units(target, cacheFolder);
+  std::vector<std::string> sources = partsOf(cSource), objects(sources.size()), errors(sources.size());
+  auto compile = [&](size_t i) {
+    auto object = units.object(sources[i]);
+    if (object)
+      objects[i] = std::move(*object);
+    else
+      errors[i] = llvm::toString(object.takeError());
+  };
+  if (jobs <= 1 || sources.size() <= 1) {
+    for (size_t i = 0; i < sources.size() && (i == 0 || errors[i - 1].empty()); ++i) compile(i);
+  } else {
+    llvm::DefaultThreadPool pool(llvm::hardware_concurrency(jobs));
+    for (size_t i = 0; i < sources.size(); ++i) pool.async([&, i] { compile(i); });
     pool.wait();
   }
   for (const std::string &e : errors)
     if (!e.empty()) return llvm::createStringError(e);
-  return link(*shop, units, names, target, cache, compiler);
+  return linked(units, objects, names);
 }
 
 llvm::Expected<Image> astra::linkImage(llvm::StringRef object, llvm::ArrayRef<std::string> names,
                                        const Target &target) {
-  auto shop = Workshop::open();
-  if (!shop) return shop.takeError();
-  if (auto e = shop->write("kernels.o", object)) return e;
-  return link(*shop, {"kernels"}, names, target);
+  return linked(Units(target, ""), {object.str()}, names);
 }
 
 llvm::Expected<std::string> astra::assemblyText(llvm::StringRef cSource, const Target &target) {
-  auto shop = Workshop::open();
-  if (!shop) return shop.takeError();
-  if (auto e = shop->write("kernels.c", cSource)) return e;
-  std::vector<std::string> args(std::begin(commonFlags), std::end(commonFlags));
-  args.back() = "-S"; // in place of -c
-  args.insert(args.end(), target.clangFlags.begin(), target.clangFlags.end());
-  args.insert(args.end(), {"-x", "c", shop->path("kernels.c"), "-o", shop->path("kernels.s")});
-  if (auto e = shop->run("clang-22", "kernels", args)) return e;
-  auto file = llvm::MemoryBuffer::getFile(shop->path("kernels.s"));
-  if (!file) return llvm::createStringError("the compiler gave no file");
-  // The first directive names the temporary file.
+  auto compiler = toolchain::CCompiler::make(flagsFor(target, "-S"));
+  if (!compiler) return compiler.takeError();
+  auto text = compiler->compile(cSource);
+  if (!text) return text.takeError();
+  // The first directive names the file.
   llvm::SmallVector<llvm::StringRef> lines;
-  (*file)->getBuffer().split(lines, '\n');
+  llvm::StringRef(*text).split(lines, '\n');
   llvm::erase_if(lines, [](llvm::StringRef l) { return l.trim().starts_with(".file"); });
   return llvm::join(lines, "\n");
 }

@@ -1,11 +1,12 @@
 //===- BuildGpu.cpp: from LLVM IR to cubins and HSACO ----------------------===//
 // Takes:    a module of kernels (GPU.h).
-// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by ld.lld. What each kernel takes is read
+// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by lld. What each kernel takes is read
 // back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
-#include "../TemporaryFolder.h"
 #include "astra/Codegen/Machinery.h"
+#include "astra/Toolchain/TemporaryFolder.h"
+#include "astra/Toolchain/Toolchain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -184,49 +185,55 @@ llvm::Error astra::checkLaunch(const GpuLaunch &k, const GpuTarget &t) {
   return llvm::Error::success();
 }
 
+/// PTX and, where there is ptxas, a cubin.
+static llvm::Error buildCubin(const GpuModule &g, bool noFuse, const std::string &ptxas, GpuBinary &out) {
+  Clock clock;
+  auto text = gpuAssembly(g);
+  if (!text) return text.takeError();
+  out.assembly = std::move(*text);
+  out.backEnd = clock();
+  if (ptxas.empty()) return llvm::Error::success();
+  auto folder = TemporaryFolder::make();
+  if (!folder) return folder.takeError();
+  std::string in = folder->at("in"), result = folder->at("out"), arch = std::string("-arch=") + g.target->chip;
+  if (auto e = folder->write("in", out.assembly)) return e;
+  llvm::SmallVector<StringRef> arguments{"-v", arch, in, "-o", result};
+  if (noFuse) arguments.push_back("-fmad=false");
+  auto report = run(*folder, ptxas, arguments);
+  if (!report) return report.takeError();
+  out.tool = clock();
+  readPtxasReport(*report, out.kernels);
+  auto code = contents(result);
+  if (!code) return code.takeError();
+  out.code = std::move(*code);
+  return llvm::Error::success();
+}
+
+static llvm::Error buildHsaco(const GpuModule &g, GpuBinary &out) {
+  Clock clock;
+  auto object = optimized<std::string>(g, [](llvm::Module &m, llvm::TargetMachine &machine) {
+    return emit(m, machine, llvm::CodeGenFileType::ObjectFile);
+  });
+  if (!object) return object.takeError();
+  out.backEnd = clock();
+  auto code = toolchain::link({{"in", *object}}, {"-shared", "--no-undefined", "--build-id=none"});
+  if (!code) return code.takeError();
+  out.tool = clock();
+  out.code.assign(code->begin(), code->end());
+  return llvm::Error::success();
+}
+
 llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const std::string &ptxas) {
   GpuBinary out;
   for (const GpuLaunch &k : g.kernels)
     if (auto e = checkLaunch(k, *g.target)) return std::move(e);
-  auto made = TemporaryFolder::make();
-  if (!made) return made.takeError();
-  const TemporaryFolder &folder = *made;
-  std::string in = folder.at("in"), result = folder.at("out");
   for (const GpuLaunch &k : g.kernels) out.kernels.push_back({k.name});
-  Clock clock;
-  if (g.target->flavour == GpuFlavour::CUDA) {
-    auto text = gpuAssembly(g);
-    if (!text) return text.takeError();
-    out.assembly = std::move(*text);
-    out.backEnd = clock();
-    if (ptxas.empty()) {
-      out.kernels.clear();
-      return out;
-    }
-    if (auto e = folder.write("in", out.assembly)) return std::move(e);
-    std::string arch = std::string("-arch=") + g.target->chip;
-    llvm::SmallVector<StringRef> arguments{"-v", arch, in, "-o", result};
-    if (noFuse) arguments.push_back("-fmad=false");
-    auto report = run(folder, ptxas, arguments);
-    if (!report) return report.takeError();
-    out.tool = clock();
-    readPtxasReport(*report, out.kernels);
-  } else {
-    auto object = optimized<std::string>(g, [](llvm::Module &m, llvm::TargetMachine &machine) {
-      return emit(m, machine, llvm::CodeGenFileType::ObjectFile);
-    });
-    if (!object) return object.takeError();
-    out.backEnd = clock();
-    if (auto e = folder.write("in", *object)) return std::move(e);
-    auto lld = llvm::sys::findProgramByName("ld.lld-22");
-    if (!lld) return llvm::createStringError("ld.lld-22 was not found: install the packages of LLVM 22");
-    auto report = run(folder, *lld, {"-shared", "--no-undefined", "--build-id=none", in, "-o", result});
-    if (!report) return report.takeError();
-    out.tool = clock();
+  if (auto e = g.target->flavour == GpuFlavour::CUDA ? buildCubin(g, noFuse, ptxas, out) : buildHsaco(g, out))
+    return std::move(e);
+  if (out.code.empty()) {
+    out.kernels.clear();
+    return out;
   }
-  auto code = contents(result);
-  if (!code) return code.takeError();
-  out.code = std::move(*code);
   if (g.target->flavour == GpuFlavour::HIP)
     if (auto e = readNotes(out.code, out.kernels)) return std::move(e);
   for (auto [launch, use] : llvm::zip_equal(g.kernels, out.kernels)) { // what the back end added is there too

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT, BUILD = map(Path, sys.argv[1:3])
 NAMES = {  # of sonames, by how they begin; None: the system, or our own
     "libLLVM.": "LLVM", "libMLIR": "MLIR", "libclang-cpp.": "clang", "liblld": "lld", "libprotobuf-lite.": "Protocol Buffers",
-    "libsodium.": "libsodium", "libz.": "zlib", "libstdc++.": "libstdc++", "libgcc_s.": "libgcc", "libastra_": None,
+    "libsodium.": "libsodium", "libz.": "zlib", "libzstd.": "Zstandard", "libstdc++.": "libstdc++", "libgcc_s.": "libgcc", "libastra_": None,
     "libc.": None, "libm.": None, "libdl.": None, "libpthread.": None, "ld-linux": None,
 }  # fmt: skip
 

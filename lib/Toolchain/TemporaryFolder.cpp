@@ -3,7 +3,7 @@
 // Gives:    TMPDIR/astra-UID-XXXXXX, and the removal of those that no process holds.
 // Keeps:    a lock is on its file before the file has the name by which others look for it.
 // Does not: follow links, or touch folders of other users.
-#include "TemporaryFolder.h"
+#include "astra/Toolchain/TemporaryFolder.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
