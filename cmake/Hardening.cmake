@@ -10,7 +10,7 @@ include(GNUInstallDirs)
 set(astra_libraries "$ORIGIN/../lib" "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 list(REMOVE_DUPLICATES astra_libraries)
 
-# ASTRA_STATIC: programs are linked statically, and so at a fixed place.
+# ASTRA_STATIC_LIBC: programs are linked statically, and so at a fixed place.
 function(astra_harden)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE -fstack-protector-strong)
@@ -18,7 +18,7 @@ function(astra_harden)
     if(kind STREQUAL "EXECUTABLE" OR kind STREQUAL "SHARED_LIBRARY")
       target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now -Wl,-z,noexecstack)
     endif()
-    if(kind STREQUAL "EXECUTABLE" AND NOT ASTRA_STATIC)
+    if(kind STREQUAL "EXECUTABLE" AND NOT ASTRA_STATIC_LIBC)
       target_link_options(${target} PRIVATE -pie)
       set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${astra_libraries}"
         INSTALL_RPATH_USE_LINK_PATH ON) # LLVM's library
