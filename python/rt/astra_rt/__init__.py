@@ -1,0 +1,50 @@
+"""Runs bundles that Astra compiled ahead of time: the same bits everywhere, without a compiler.
+
+    import astra_rt
+    model = astra_rt.load("digits.astra")
+    scores = model(image)
+
+See `load`, `Module`, `Session`, `Entry` and `Tensor`.
+"""
+
+from . import _rt
+from ._convert import as_input, from_dlpack, tensor
+from ._errors import (
+    ArgumentError,
+    BundleError,
+    BusyError,
+    ClosedError,
+    DeviceError,
+    DTypeError,
+    Error,
+    FileError,
+    ForkedError,
+    MissingMemoryError,
+    NotFoundError,
+    ShapeError,
+    StateLostError,
+    UnsupportedError,
+    make_exception,
+)
+from ._future import Future, call_async
+from ._info import DimInfo, TargetInfo, TensorInfo
+from ._module import Module, Session, devices, load
+from ._rt import Entry
+from ._tensor import Tensor
+from ._trace import Event, Trace
+
+__version__: str = "0.1.0"
+abi_version: str = f"{_rt.version >> 16}.{_rt.version & 0xFFFF}"
+"""The version of the C ABI that is inside."""
+
+_rt.set_exception_maker(make_exception)
+_rt.set_tensor_class(Tensor)
+_rt.set_converter(as_input)
+_rt.set_async_caller(call_async)
+
+__all__ = [
+    "ArgumentError", "BundleError", "BusyError", "ClosedError", "DTypeError", "DeviceError", "DimInfo", "Entry", "Error",
+    "Event", "FileError", "ForkedError", "Future", "MissingMemoryError", "Module", "NotFoundError", "Session", "ShapeError",
+    "StateLostError", "TargetInfo", "Tensor", "TensorInfo", "Trace", "UnsupportedError", "__version__", "abi_version",
+    "devices", "from_dlpack", "load", "tensor",
+]  # fmt: skip

@@ -1,0 +1,52 @@
+"""What ran, kernel by kernel.
+
+Takes:    a session's handle.
+Gives:    a list of events, and a file for Perfetto or chrome://tracing.
+Keeps:    times of CLOCK_MONOTONIC, in nanoseconds (time.monotonic_ns).
+Does not: change a bit of the results.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+
+class Event(NamedTuple):
+    """A kernel, or a copy, that ran. bytes and flops are -1 where they are not known."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    items: int
+    bytes: int
+    flops: int
+    origins: tuple[str, ...]
+    """The nodes of the model that it computes some of."""
+    more_origins: int
+    """How many nodes there are beside them, at least."""
+
+
+class Trace(list["Event"]):
+    """The events of the calls inside of `with session.trace() as trace:`; they are there after it."""
+
+    def __init__(self, handle: Any) -> None:
+        super().__init__()
+        self._handle = handle
+
+    def __enter__(self) -> Trace:
+        self._handle.take_trace()
+        self._handle.set_trace(True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._handle.closed:
+            self._handle.set_trace(False)
+        self.extend(Event(*e[:6], tuple(e[6]), e[7]) for e in self._handle.take_trace())
+
+    def save(self, path: str) -> None:
+        """Writes the events for Perfetto (Chrome's JSON)."""
+        rows = [{"name": e.name, "ph": "X", "pid": 0, "tid": 0, "ts": e.begin_ns / 1000, "dur": (e.end_ns - e.begin_ns) / 1000,
+                 "args": {"items": e.items, "bytes": e.bytes, "flops": e.flops, "origins": list(e.origins)}} for e in self]  # fmt: skip
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": rows}, file)

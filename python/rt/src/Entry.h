@@ -1,0 +1,33 @@
+//===- Entry.h: calling an entry ------------------------------------------===//
+// Takes:    arrays and tensors of Python, by place or by name; values of host dims by name.
+// Gives:    the Python type `_rt.Entry`, a callable; tensors in memory of the device's pool.
+// Keeps:    one call of a session at a time; the GIL is free while it runs. What does not change from call to call
+// (names,
+//           dtypes, sizes of outputs for the shapes of the last call) is kept.
+// Does not: convert what is no array: astra_rt/_convert.py does, called for whatever is not usable as it is.
+#pragma once
+
+#include "Tensor.h"
+
+namespace astra::python {
+
+/// Memory of a NumPy array or a Tensor as the runtime takes it; the shape is copied, since an array's may change.
+struct Described {
+  astra_tensor tensor;
+  int64_t shape[ASTRA_MAX_RANK];
+};
+
+/// Whether `object` can be given as it is where `wanted` is asked for: a tensor, or a contiguous array of a dtype that
+/// Astra has. Of types that NumPy lacks an array of codes is taken.
+bool describe(PyObject *object, int32_t wanted, Described &out);
+/// A new reference to something that describe takes: the object, or what Python's converter makes of it (object,
+/// dtype's name, what it is). Null with an exception.
+PyObject *usable(PyObject *object, int32_t wanted, const char *what, Described &out);
+
+/// An entry of a session as a Python object.
+PyObject *newEntry(std::shared_ptr<SessionBox> session, uint32_t index);
+
+/// Adds `_rt.Entry`, `_rt.Callable` and the setters of Python's part to the module.
+bool addEntry(PyObject *module);
+
+} // namespace astra::python
