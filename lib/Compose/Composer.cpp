@@ -39,7 +39,6 @@ std::string dimsText(llvm::ArrayRef<UOpRef> dims) {
   return out + "]";
 }
 
-
 Hints::~Hints() = default;
 std::string Hints::bound(UOpRef, int64_t) const { return ""; }
 std::string Hints::sign(UOpRef) const { return ""; }
@@ -62,8 +61,8 @@ Composer::~Composer() = default;
 llvm::Expected<UOpRef> composed(Composer &b, UOpRef value) {
   if (!b.failed() && value) return value;
   Composer::Failure why = b.takeFailure();
-  return llvm::createStringError(why.beyond ? std::errc::not_supported : std::errc::invalid_argument,
-                                 "%s", why.error.value_or("a value is missing").c_str());
+  return llvm::createStringError(why.beyond ? std::errc::not_supported : std::errc::invalid_argument, "%s",
+                                 why.error.value_or("a value is missing").c_str());
 }
 
 Ints axesBetween(int64_t begin, int64_t end) {
@@ -303,7 +302,8 @@ UOpRef Composer::concat(llvm::ArrayRef<UOpRef> xs, int64_t axis) {
   if (xs.size() == 1) return xs[0];
   Dims total(xs[0]->shape.begin(), xs[0]->shape.end());
   for (UOpRef x : xs.drop_front()) total[axis] = idxAdd(c, total[axis], x->shape[axis]);
-  return iota(DType::I64, total, axis) ? b.concat(xs, axis) : nullptr; // the iota is concat's largest part: what it refuses is refused here
+  return iota(DType::I64, total, axis) ? b.concat(xs, axis)
+                                       : nullptr; // the iota is concat's largest part: what it refuses is refused here
 }
 
 UOpRef Composer::reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, bool chain) {
@@ -374,7 +374,8 @@ Dims Composer::broadcastShape(llvm::ArrayRef<llvm::ArrayRef<UOpRef>> shapes) {
   return common;
 }
 
-UOpRef Composer::failExtents(const llvm::Twine &sentence, llvm::ArrayRef<UOpRef> found, llvm::ArrayRef<UOpRef> expected) {
+UOpRef Composer::failExtents(const llvm::Twine &sentence, llvm::ArrayRef<UOpRef> found,
+                             llvm::ArrayRef<UOpRef> expected) {
   auto pair = mayBeEqual(found, expected);
   return pair ? unsupported(sentence + hints.equal(pair->first, pair->second)) : fail(sentence);
 }
@@ -427,8 +428,7 @@ int64_t Composer::constExtent(UOpRef x, unsigned axis, const char *what) {
 bool Composer::requireRank(UOpRef x, unsigned least, unsigned most) {
   if (!x) return false;
   if (x->rank() >= least && x->rank() <= most) return true;
-  fail(hints.operand(x) + " has rank " + llvm::Twine(x->rank()) + ", expected " +
-       llvm::Twine(least) +
+  fail(hints.operand(x) + " has rank " + llvm::Twine(x->rank()) + ", expected " + llvm::Twine(least) +
        (most == least ? ""
         : most == 64  ? " or more"
                       : " to " + std::to_string(most)));

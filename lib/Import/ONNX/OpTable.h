@@ -70,27 +70,10 @@ const Row *findRow(llvm::StringRef op, int64_t opset);
 std::string typesText(Types types);
 
 // Lowerings that several files use.
-/// What exponents are shifted by, the greatest of them: a softmax is the same for any shift, so no gradient goes
-/// through it.
-UOpRef shiftBy(Node &n, UOpRef most);
-/// p, which is a softmax of x whose rows `sum` adds up, with the gradient (g - sum(g p)) p where the entry for training
-/// is made: nothing but p is kept for it (decision 0079).
-UOpRef withSoftmaxGradient(Node &n, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum);
-/// exp(x - max) over its sum along the axes, which are neighbours.
-UOpRef softmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
-UOpRef logSoftmax(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
-/// The root of a sum of squares; in the entry for training its gradient is 0 where the sum is 0, and not a NaN.
-UOpRef rootOfSquares(Node &n, UOpRef sum);
-/// sum / N over the axes, which stay with extent 1. x is of a float type.
-UOpRef mean(Node &n, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// The attribute, a number of ONNX's, as a dtype; Void when it is absent or 0.
 DType dtypeAttr(Node &n, llvm::StringRef name);
 /// Rows of x along axis 0 where the mask [n] is true; their number is a data dim.
 UOpRef compact(Node &n, UOpRef x, UOpRef mask);
-/// NumPy's matmul: batch axes broadcast, an operand of rank 1 is a row (left) or a column (right).
-UOpRef product(Node &n, UOpRef a, UOpRef b);
-/// The convolution of x with w by the node's attributes, no bias added.
-UOpRef convolution(Node &n, UOpRef x, UOpRef w);
 /// The first lengths[i] elements of sequence i in reverse; the rest stays. lengths is an integer per sequence.
 UOpRef reverseSequence(Node &n, UOpRef x, UOpRef lengths, int64_t batchAxis, int64_t timeAxis);
 

@@ -7,6 +7,7 @@
 // Does not: write caches outside the op (OpsSequence.cpp, TensorScatter).
 #include "Lowering.h"
 #include "OpTable.h"
+#include "astra/Compose/Reduction.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"

@@ -1,8 +1,8 @@
 //===- OpsElementwise.cpp: ops on one element of each input ----------------===//
 // Takes:    nodes whose inputs broadcast.
 // Gives:    elementwise UOps; activations on f16 and bf16 compute in f32 and round once (N4).
-#include "Activation.h"
 #include "OpTable.h"
+#include "astra/Compose/Activation.h"
 #include "onnx.pb.h"
 #include <cmath>
 #include <limits>
@@ -10,6 +10,8 @@
 namespace astra::onnx {
 
 namespace {
+
+namespace activations = compose::activations;
 
 template <Op op> void unary(Node &n) { n.give(n.un(op, n.in(0))); }
 template <Op op> void binary(Node &n) { n.give(n.bin(op, n.in(0), n.in(1))); }
@@ -115,24 +117,9 @@ void castLike(Node &n) {
 
 void where(Node &n) { n.give(n.select(n.in(0), n.in(1), n.in(2))); }
 
-// ---- activations: f gets the widened operand; what it gives is rounded once
+// ---- activations
 
-template <class F> void activation(Node &n, F f) {
-  UOpRef x = n.widen(n.in(0));
-  if (n.requireFloat(x)) n.give(n.cast(f(x), n.in(0)->dtype));
-}
-
-/// Whether x > bound: at it the other branch's gradient is taken, as in PyTorch.
-UOpRef above(Node &n, UOpRef x, double bound) { return n.bin(Op::Lt, n.literal(x, bound), x); }
-
-/// Numeric contract, N5: a clip is two selects; a NaN passes. At its bounds the gradient is 0, as in PyTorch.
-UOpRef clipped(Node &n, UOpRef x, UOpRef lo, UOpRef hi) {
-  if (lo) x = n.select(n.bin(Op::Lt, x, lo), lo, flatAt(n, x, lo));
-  if (hi) x = n.select(n.bin(Op::Lt, hi, x), hi, flatAt(n, x, hi));
-  return x;
-}
-
-void clip(Node &n) { n.give(clipped(n, n.in(0), n.has(1) ? n.in(1) : nullptr, n.has(2) ? n.in(2) : nullptr)); }
+void clip(Node &n) { n.give(clip(n, n.in(0), n.has(1) ? n.in(1) : nullptr, n.has(2) ? n.in(2) : nullptr)); }
 
 /// From opset 6 on the bounds of floats are those of finite f32 numbers unless given.
 void clipByAttributes(Node &n) {
@@ -140,112 +127,47 @@ void clipByAttributes(Node &n) {
   double far = n.opset < 6 || !x || !isFloat(x->dtype) ? std::numeric_limits<float>::infinity()
                                                        : std::numeric_limits<float>::max();
   double least = n.floatAttr("min", -far), most = n.floatAttr("max", far);
-  n.give(clipped(n, x, std::isinf(least) ? nullptr : n.literal(x, least),
-                 std::isinf(most) ? nullptr : n.literal(x, most)));
+  UOpRef lo = std::isinf(least) ? nullptr : n.literal(x, least), hi = std::isinf(most) ? nullptr : n.literal(x, most);
+  n.give(clip(n, x, lo, hi));
 }
 
 void relu(Node &n) { n.give(activations::relu.apply(n, n.in(0), 0, 0)); }
 
 /// One that the recurrent ops name too: its parameters are attributes.
-template <const Activation &a> void shared(Node &n) {
+template <const compose::Activation &a> void shared(Node &n) {
   double alpha = a.takesAlpha ? n.floatAttr("alpha", a.alpha) : 0, beta = a.takesBeta ? n.floatAttr("beta", a.beta) : 0;
-  activation(n, [&](UOpRef x) { return a.apply(n, x, alpha, beta); });
+  n.give(activation(n, a, n.in(0), alpha, beta));
 }
 
-void prelu(Node &n) {
-  UOpRef x = n.widen(n.in(0)), slope = n.widen(n.in(1));
-  if (!x || !slope) return;
-  n.give(n.cast(n.select(above(n, x, 0), x, n.bin(Op::Mul, x, n.broadcastTo(slope, x->shape))), n.in(0)->dtype));
-}
-
-void thresholdedRelu(Node &n) {
-  double alpha = n.floatAttr("alpha", 1);
-  activation(n, [&](UOpRef x) { return n.select(n.bin(Op::Lt, n.literal(x, alpha), x), x, n.literal(x, 0)); });
-}
-
-void celu(Node &n) {
-  double alpha = n.floatAttr("alpha", 1);
-  activation(n, [&](UOpRef x) {
-    return n.select(above(n, x, 0), x, n.bin(Op::Mul, n.un(Op::Expm1, n.bin(Op::Div, x, alpha)), alpha));
-  });
-}
+void prelu(Node &n) { n.give(prelu(n, n.in(0), n.in(1))); }
+void thresholdedRelu(Node &n) { n.give(thresholdedRelu(n, n.in(0), n.floatAttr("alpha", 1))); }
+void celu(Node &n) { n.give(celu(n, n.in(0), n.floatAttr("alpha", 1))); }
 
 void selu(Node &n) {
   bool early = n.opset < 6; // which rounded them
   double alpha = n.floatAttr("alpha", early ? 1.6732f : 1.67326319217681884765625f),
          gamma = n.floatAttr("gamma", early ? 1.0507f : 1.05070102214813232421875f);
-  activation(n, [&](UOpRef x) {
-    return n.bin(Op::Mul, n.select(above(n, x, 0), x, n.bin(Op::Mul, n.un(Op::Expm1, x), alpha)), gamma);
-  });
+  n.give(selu(n, n.in(0), alpha, gamma));
 }
 
-UOpRef unitInterval(Node &n, UOpRef x) { return clipped(n, x, n.literal(x, 0), n.literal(x, 1)); }
+void hardSwish(Node &n) { n.give(hardSwish(n, n.in(0))); }
+void mish(Node &n) { n.give(mish(n, n.in(0))); }
+void swish(Node &n) { n.give(swish(n, n.in(0), n.floatAttr("alpha", 1))); }
+void swiGLU(Node &n) { n.give(swiGLU(n, n.in(0), n.in(1), n.floatAttr("alpha", 1))); }
+void shrink(Node &n) { n.give(shrinkage(n, n.in(0), n.floatAttr("bias", 0), n.floatAttr("lambd", 0.5))); }
 
-void hardSwish(Node &n) {
-  activation(n,
-             [&](UOpRef x) { return n.bin(Op::Mul, x, unitInterval(n, n.bin(Op::Add, n.bin(Op::Div, x, 6), 0.5))); });
-}
-
-void mish(Node &n) {
-  activation(n, [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Tanh, activations::softplus.apply(n, x, 0, 0))); });
-}
-void swish(Node &n) {
-  double alpha = n.floatAttr("alpha", 1);
-  activation(n,
-             [&](UOpRef x) { return n.bin(Op::Mul, x, n.un(Op::Sigmoid, alpha == 1 ? x : n.bin(Op::Mul, x, alpha))); });
-}
-
-/// swish(gate) * value; both have one shape.
-void swiGLU(Node &n) {
-  double alpha = n.floatAttr("alpha", 1);
-  UOpRef value = n.widen(n.in(1));
-  if (value && n.in(0) && value->shape != n.in(0)->shape)
-    n.fail("the inputs are " + dimsText(n.in(0)->shape) + " and " + dimsText(value->shape) + ", expected one shape");
-  activation(n, [&](UOpRef x) {
-    UOpRef gate = n.un(Op::Sigmoid, alpha == 1 ? x : n.bin(Op::Mul, x, alpha));
-    return n.bin(Op::Mul, n.bin(Op::Mul, x, gate), value);
-  });
-}
-
-/// x + bias below -lambd, x - bias above lambd, else 0; integers are compared and moved as f64.
-void shrink(Node &n) {
-  double bias = n.floatAttr("bias", 0), lambd = n.floatAttr("lambd", 0.5);
-  UOpRef x = n.in(0);
-  if (!x) return;
-  x = isInt(x->dtype) ? n.cast(x, DType::F64) : n.widen(x);
-  if (!n.requireFloat(x)) return;
-  UOpRef inner = n.select(n.bin(Op::Lt, n.literal(x, lambd), x), n.bin(Op::Sub, x, bias), n.literal(x, 0));
-  n.give(n.cast(n.select(n.bin(Op::Lt, x, -lambd), n.bin(Op::Add, x, bias), inner), n.in(0)->dtype));
-}
-
-/// 0.5 x (1 + erf(x / sqrt 2)), or its approximation by tanh.
 void gelu(Node &n) {
   std::string approximate = n.stringAttr("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
     n.fail("attribute 'approximate' is '" + approximate + "', expected none or tanh");
-  activation(n, [&](UOpRef x) {
-    UOpRef inner;
-    if (approximate == "none") {
-      inner = n.un(Op::Erf, n.bin(Op::Mul, x, 0.70710678118654752440));
-    } else {
-      UOpRef cube = n.bin(Op::Mul, n.bin(Op::Mul, x, x), x);
-      inner = n.un(Op::Tanh, n.bin(Op::Mul, n.bin(Op::Add, x, n.bin(Op::Mul, cube, 0.044715)), 0.79788456080286535588));
-    }
-    return n.bin(Op::Mul, n.bin(Op::Mul, x, 0.5), n.bin(Op::Add, inner, 1));
-  });
+  n.give(gelu(n, n.in(0), approximate == "tanh"));
 }
+
+void sign(Node &n) { n.give(sign(n, n.in(0))); }
 
 void reciprocal(Node &n) {
   UOpRef x = n.in(0);
   n.give(n.bin(Op::Div, n.literal(x, 1), x));
-}
-
-/// -1, 1, or x itself: a zero or a NaN, through which no gradient goes either.
-void sign(Node &n) {
-  UOpRef x = n.in(0), zero = n.literal(x, 0), rest = x && isFloat(x->dtype) ? n.un(Op::Detach, x) : x;
-  UOpRef positive = n.select(n.bin(Op::Lt, zero, x), n.literal(x, 1), rest);
-  bool isUnsigned = x && !isFloat(x->dtype) && !isSigned(x->dtype);
-  n.give(isUnsigned ? positive : n.select(n.bin(Op::Lt, x, zero), n.literal(x, -1), positive));
 }
 
 /// What both ops below look at: an 8-bit float is an f32.

@@ -4,6 +4,7 @@
 // Keeps:    an ignored element takes no part, whatever class it names and whatever value stands there; a class outside
 //           [0, C), which ONNX leaves undefined, reads 0.
 #include "OpTable.h"
+#include "astra/Compose/Reduction.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 

@@ -1,62 +1,118 @@
-//===- OpsNormalization.cpp: normalizations by a norm or a neighbourhood ---===//
-// Takes:    LRN, LpNormalization, MeanVarianceNormalization.
-// Gives:    sums of powers along axes or windows and a quotient; f16 and bf16 compute in f32 and round once.
+//===- OpsNormalization.cpp: normalizations --------------------------------===//
+// Takes:    nodes that scale by statistics of their operand.
+// Gives:    the composites of Normalization.h; for a training, what becomes of running statistics.
 #include "OpTable.h"
+#include "astra/Compose/Normalization.h"
 #include "onnx.pb.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace astra::onnx {
 
 namespace {
 
-/// x / (bias + alpha / size * the sum of squares over `size` neighbouring channels) ^ beta.
+/// Whether the statistics are those of this batch. Before opset 14 outputs of training say so, before opset 7 an
+/// attribute too.
+bool inTraining(Node &n) {
+  bool more = false;
+  for (unsigned i = 1; i < n.numOutputs(); ++i) more |= n.wants(i);
+  if (n.opset >= 14) {
+    bool training = n.intAttr("training_mode", 0) != 0;
+    if (more && !training) n.fail("outputs of training are of training_mode 1");
+    return training;
+  }
+  if (n.opset >= 7) return more;
+  if (n.opset < 6) n.ignoreAttr("consumed_inputs");
+  bool training = !n.intAttr("is_test", 0);
+  if (more && !training) n.fail("outputs of training are of is_test 0");
+  return training;
+}
+
+/// In the entry for training parameters move toward the statistics of the batch.
+void moveParameters(Node &n, Shared::Training &t, const compose::BatchNormalized &r, double momentum) {
+  t.counts.push_back(r.count);
+  for (unsigned i = 0; i < 2; ++i) {
+    UOpRef running = n.in(3 + i);
+    if (!running || !running->is(Op::Param) || n.failed()) continue;
+    UOpRef now = i ? unbiased(n, r.variance, r.count) : r.mean;
+    UOpRef next = movingAverage(n, n.cast(running, r.mean->dtype), now, momentum);
+    t.running.push_back({running, n.cast(next, running->dtype)});
+  }
+}
+
+void batchNormalization(Node &n) {
+  compose::BatchNormalizationOptions options;
+  options.epsilon = n.floatAttr("epsilon", 1e-5f);
+  double momentum = n.floatAttr("momentum", 0.9f);
+  Shared::Training *t = n.training();
+  options.ofBatch = inTraining(n) || t;
+  options.perElement = n.opset < 9 && n.intAttr("spatial", 1) == 0;
+  compose::BatchNormalized r = batchNormalization(n, n.in(0), n.in(1), n.in(2), n.in(3), n.in(4), options);
+  n.give(r.value);
+  if (!options.ofBatch || n.failed()) return;
+  if (t) moveParameters(n, *t, r, momentum);
+  for (unsigned i = 0; i < 2; ++i) {
+    UOpRef now = i ? r.variance : r.mean, old = n.in(3 + i);
+    if (n.wants(1 + i)) n.give(1 + i, n.cast(movingAverage(n, n.cast(old, now->dtype), now, momentum), old->dtype));
+    if (n.wants(3 + i)) n.give(3 + i, n.cast(now, old->dtype));
+  }
+}
+
+DType stashType(Node &n) {
+  constexpr std::pair<int64_t, DType> codes[] = {
+      {1, DType::F32}, {10, DType::F16}, {11, DType::F64}, {16, DType::BF16}};
+  int64_t given = n.intAttr("stash_type", 1);
+  const auto *found = llvm::find_if(codes, [&](auto code) { return code.first == given; });
+  if (found != std::end(codes)) return found->second;
+  n.fail("attribute 'stash_type' is " + llvm::Twine(given) +
+         ", expected 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)");
+  return DType::F32;
+}
+
+compose::LayerNormalizationOptions layerAttributes(Node &n) {
+  return {n.intAttr("axis", -1), n.floatAttr("epsilon", 1e-5f), stashType(n)};
+}
+
+void layerNormalization(Node &n) {
+  compose::LayerNormalized r =
+      layerNormalization(n, n.in(0), n.in(1), n.has(2) ? n.in(2) : nullptr, layerAttributes(n));
+  n.give(r.value);
+  if (n.wants(1)) n.give(1, r.mean);
+  if (n.wants(2)) n.give(2, r.inverse);
+}
+
+/// The result is of the scale's type, which may differ from the operand's.
+void rmsNormalization(Node &n) { n.give(rmsNormalization(n, n.in(0), n.in(1), layerAttributes(n))); }
+
+void instanceNormalization(Node &n) {
+  n.give(instanceNormalization(n, n.in(0), n.in(1), n.in(2), n.floatAttr("epsilon", 1e-5f)));
+}
+
+/// From opset 21 on scale and bias are per channel and the first stage has a type; in 18 to 20 they were per group.
+template <bool perGroup> void groupNormalization(Node &n) {
+  compose::GroupNormalizationOptions options{n.intAttr("num_groups", 0), n.floatAttr("epsilon", 1e-5f), std::nullopt,
+                                             perGroup};
+  if (!perGroup) options.stage = stashType(n);
+  n.give(compose::groupNormalization(n, n.in(0), n.in(1), n.in(2), options));
+}
+
 void localResponse(Node &n) {
-  double alpha = n.floatAttr("alpha", 0.0001f), beta = n.floatAttr("beta", 0.75), bias = n.floatAttr("bias", 1);
-  int64_t size = n.intAttr("size", 0);
-  UOpRef x = n.widen(n.in(0));
-  if (!n.requireFloat(x) || !n.requireRank(x, 2)) return;
-  if (size < 1 || size > (1 << 24)) n.fail("attribute 'size' is " + llvm::Twine(size) + ", expected 1..2^24");
-  n.requireLeast(x->shape[1], 1, "the number of channels", "0");
-  if (n.failed()) return;
-  Dims before(x->rank(), n.c.index(0)), after = before;
-  before[1] = n.c.index((size - 1) / 2);
-  after[1] = n.c.index(size / 2);
-  UOpRef squares = n.pad(n.bin(Op::Mul, x, x), before, after, uint64_t(n.b.lit(x->dtype, -0.0)->ints[0]));
-  UOpRef seen = squares ? n.make(Op::Window, {squares}, {1, size, 1, 1}) : nullptr;
-  if (!seen) return;
-  int64_t last = seen->rank() - 1;
-  UOpRef sum = n.squeeze(n.reduce(ReduceKind::Sum, seen, {last}, /*chain=*/true), {last});
-  UOpRef base = n.bin(Op::Add, n.bin(Op::Mul, sum, alpha / double(size)), bias);
-  n.give(n.cast(n.bin(Op::Div, x, n.bin(Op::Pow, base, beta)), n.in(0)->dtype));
+  n.give(localResponseNormalization(
+      n, n.in(0),
+      {n.intAttr("size", 0), n.floatAttr("alpha", 0.0001f), n.floatAttr("beta", 0.75), n.floatAttr("bias", 1)}));
 }
 
-/// x over its norm along one axis; 0 where the norm is 0, and there of the gradient 0.
-void lpNormalization(Node &n) {
-  int64_t p = n.intAttr("p", 2);
-  UOpRef x = n.widen(n.in(0));
-  if (p != 1 && p != 2) n.fail("attribute 'p' is " + llvm::Twine(p) + ", expected 1 or 2");
-  if (!n.requireFloat(x) || !n.requireRank(x, 1)) return;
-  int64_t axis = n.axis(n.intAttr("axis", -1), x->rank());
-  if (n.failed()) return;
-  UOpRef norm = n.reduce(ReduceKind::Sum, p == 1 ? n.un(Op::Abs, x) : n.bin(Op::Mul, x, x), {axis});
-  if (p == 2) norm = rootOfSquares(n, norm);
-  UOpRef zero = n.literal(x, 0), none = n.bin(Op::Eq, norm, zero);
-  if (n.training()) norm = n.select(none, n.literal(x, 1), norm); // what is chosen away must be finite in a gradient
-  n.give(n.cast(n.select(none, zero, n.bin(Op::Div, x, norm)), n.in(0)->dtype));
-}
+void lpNormalization(Node &n) { n.give(lpNormalization(n, n.in(0), n.intAttr("axis", -1), n.intAttr("p", 2))); }
 
-/// (x - mean) / (deviation + 1e-9), as ONNX's function has it; the variance two-pass.
-void meanVariance(Node &n) {
-  UOpRef x = n.widen(n.in(0));
-  Ints given = n.intsAttr("axes", {0, 2, 3});
-  if (!n.requireFloat(x)) return;
-  Ints axes = n.axes(given, x->rank());
-  if (n.failed()) return;
-  UOpRef centred = n.bin(Op::Sub, x, mean(n, x, axes));
-  UOpRef deviation = rootOfSquares(n, mean(n, n.bin(Op::Mul, centred, centred), axes));
-  n.give(n.cast(n.bin(Op::Div, centred, n.bin(Op::Add, deviation, 1e-9)), n.in(0)->dtype));
-}
+void meanVariance(Node &n) { n.give(meanVarianceNormalization(n, n.in(0), n.intsAttr("axes", {0, 2, 3}))); }
 
 constexpr Row rows[] = {
+    {"BatchNormalization", 1, latest, 5, 5, batchNormalization, floatTypes,
+     "outputs saved_mean and saved_var (before opset 14) are the mean and the variance of the batch"},
+    {"LayerNormalization", 17, latest, 2, 3, layerNormalization, floatTypes},
+    {"RMSNormalization", 23, latest, 2, 2, rmsNormalization, floatTypes},
+    {"InstanceNormalization", 6, latest, 3, 3, instanceNormalization, floatTypes},
+    {"GroupNormalization", 18, 20, 3, 3, groupNormalization<true>, floatTypes},
+    {"GroupNormalization", 21, latest, 3, 3, groupNormalization<false>, floatTypes},
     {"LRN", 1, latest, 1, 1, localResponse, floatTypes},
     {"LpNormalization", 1, latest, 1, 1, lpNormalization, floatTypes},
     {"MeanVarianceNormalization", 9, latest, 1, 1, meanVariance, floatTypes},

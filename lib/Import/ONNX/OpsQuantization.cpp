@@ -4,6 +4,8 @@
 // Keeps:    the type of the division that ONNX names; all other arithmetic on f16 and bf16 is in f32, rounded once
 // (N4).
 #include "OpTable.h"
+#include "WindowAttributes.h"
+#include "astra/Compose/Product.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
@@ -212,13 +214,14 @@ UOpRef single(Node &n, UOpRef value, const char *what) {
 void convInteger(Node &n) {
   UOpRef w = n.in(1);
   UOpRef x = centered(n, n.in(0), n.has(2) ? single(n, n.in(2), "the zero point of the input") : nullptr);
-  n.give(convolution(n, x, centered(n, w, n.has(3) ? perOutput(n, n.in(3), w, 0) : nullptr)));
+  UOpRef zero = n.has(3) ? perOutput(n, n.in(3), w, 0) : nullptr;
+  n.give(convolution(n, x, centered(n, w, zero), nullptr, convolutionAttributes(n)));
 }
 
 void qLinearConv(Node &n) {
   UOpRef w = n.in(3);
   UOpRef x = centered(n, n.in(0), single(n, n.in(2), "the zero point of the input"));
-  UOpRef y = convolution(n, x, centered(n, w, perOutput(n, n.in(5), w, 0)));
+  UOpRef y = convolution(n, x, centered(n, w, perOutput(n, n.in(5), w, 0)), nullptr, convolutionAttributes(n));
   if (n.has(8) && y) y = n.bin(Op::Add, y, n.perChannel(n.in(8), y->rank()));
   UOpRef scales = n.bin(Op::Mul, single(n, n.in(1), "the scale of the input"), perOutput(n, n.in(4), w, 1));
   single(n, n.in(6), "the scale of the result");

@@ -4,9 +4,9 @@
 //           once, in one contract.
 // Keeps:    f16 and bf16 in f32 throughout, states too, rounded once (N4). Past the end of a sequence the states stay
 //           and the outputs are 0; a sequence of length 0 ends in its initial states.
-#include "Activation.h"
 #include "OpTable.h"
 #include "ScanMaker.h"
+#include "astra/Compose/Activation.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
@@ -32,7 +32,7 @@ UOpRef part(Node &n, UOpRef x, unsigned axis, int64_t begin, int64_t size) {
 UOpRef item(Node &n, UOpRef x, int64_t d) { return x ? n.squeeze(part(n, x, 0, d, 1), {0}) : nullptr; }
 
 struct Function {
-  const Activation *activation;
+  const compose::Activation *activation;
   double alpha, beta;
 };
 
@@ -139,9 +139,9 @@ std::vector<Function> readFunctions(Node &n, const Kind &kind, int64_t direction
   std::vector<Function> functions;
   size_t alphas = 0, betas = 0;
   for (const std::string &name : names) {
-    const Activation *a = findActivation(name);
+    const compose::Activation *a = compose::findActivation(name);
     if (!a) {
-      n.fail("activation '" + name + "' is not known: expected one of " + activationNames());
+      n.fail("activation '" + name + "' is not known: expected one of " + compose::activationNames());
       return {};
     }
     Function f{a, a->alpha, a->beta};

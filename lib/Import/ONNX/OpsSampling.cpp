@@ -7,7 +7,7 @@
 //           weights are NaN, and mode nearest reads zero.
 #include "OpTable.h"
 #include "Sampling.h"
-#include "Windows.h"
+#include "WindowAttributes.h"
 #include "astra/Compose/Settled.h"
 #include "astra/IR/Index.h"
 #include "onnx.pb.h"
@@ -473,7 +473,7 @@ void deformConv(Node &n) {
     return;
   Ints kernel;
   for (unsigned axis = 2; axis < w->rank(); ++axis) kernel.push_back(n.constExtent(w, axis, "an extent of the kernel"));
-  Window window = readWindow(n, x, kernel);
+  compose::Window window = windowOver(n, x, windowAttributes(n), kernel);
   requireFixedPads(n, window);
   int64_t channels = n.constExtent(x, 1, "the number of channels"),
           outputs = n.constExtent(w, 0, "the number of channels"), own = n.constExtent(w, 1, "the number of channels");

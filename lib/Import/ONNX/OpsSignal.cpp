@@ -5,6 +5,7 @@
 // Keeps:    rotations are computed in f64 by the contract's functions, the angle reduced to a quadrant in integers, and
 //           rounded once; transforms of f16 and bf16 compute in f32.
 #include "OpTable.h"
+#include "astra/Compose/Product.h"
 #include "astra/IR/Index.h"
 #include "astra/Numerics/Functions.h"
 #include "astra/Numerics/HostValue.h"

@@ -1,0 +1,72 @@
+//===- Normalization.h: normalizations -------------------------------------===//
+// Takes:    x of a float type, [N, C, ...] where channels are spoken of; scales and shifts.
+// Gives:    results of x's type, of the scale's for the RMS norm.
+// Keeps:    f16 and bf16 compute in f32 and round once; variances are two-pass.
+#pragma once
+#include "astra/Compose/Composer.h"
+
+namespace astra::compose {
+
+struct BatchNormalizationOptions {
+  double epsilon = 1e-5;
+  bool ofBatch = false;    // the statistics are those of x, not the ones given
+  bool perElement = false; // a channel is an element of a sample: statistics along axis 0 alone
+};
+
+struct BatchNormalized {
+  UOpRef value = nullptr;
+  UOpRef mean = nullptr, variance = nullptr; // that were taken, of x's type or f32; the variance is divided by `count`
+  UOpRef count = nullptr;                    // of values of a channel, an index; null unless ofBatch
+};
+
+/// x scaled by scale / sqrt(variance + epsilon) and shifted by what the bias and the mean leave: one product and one
+/// sum per element (N4). scale, bias, mean and variance are [C], or [C, ...] perElement.
+BatchNormalized batchNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias, UOpRef mean, UOpRef variance,
+                                   const BatchNormalizationOptions &options);
+
+/// The variance of a sample: times count / (count - 1), 1 at least.
+UOpRef unbiased(Composer &b, UOpRef variance, UOpRef count);
+/// running * momentum + now * (1 - momentum).
+UOpRef movingAverage(Composer &b, UOpRef running, UOpRef now, double momentum);
+
+struct LayerNormalizationOptions {
+  int64_t axis = -1; // the first of the axes that are normalized together
+  double epsilon = 1e-5;
+  /// The type of the first stage, the standardization. The operand goes into it rounded once; what comes out is rounded
+  /// to it only where it is another narrow type than the operand's.
+  DType stage = DType::F32;
+};
+
+struct LayerNormalized {
+  UOpRef value = nullptr, mean = nullptr, inverse = nullptr; // the latter two of the stage's type, axes of extent 1
+};
+
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias; bias may be null.
+LayerNormalized layerNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias,
+                                   const LayerNormalizationOptions &options);
+/// x / sqrt(mean of squares + epsilon) * scale, of the scale's type.
+UOpRef rmsNormalization(Composer &b, UOpRef x, UOpRef scale, const LayerNormalizationOptions &options);
+/// Each channel of each image by its own statistics; scale and bias are [C].
+UOpRef instanceNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias, double epsilon = 1e-5);
+
+struct GroupNormalizationOptions {
+  int64_t groups = 1; // of channels, whose number they divide
+  double epsilon = 1e-5;
+  std::optional<DType> stage = DType::F32; // as of a layer norm; none: that of the operand
+  bool perGroup = false;                   // scale and bias are [groups], not [C]
+};
+UOpRef groupNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias, const GroupNormalizationOptions &options);
+
+struct LocalResponseOptions {
+  int64_t size = 1; // neighbouring channels, 1..2^24
+  double alpha = 1e-4, beta = 0.75, bias = 1;
+};
+/// x / (bias + alpha / size * the sum of squares over `size` neighbouring channels) ^ beta.
+UOpRef localResponseNormalization(Composer &b, UOpRef x, const LocalResponseOptions &options);
+
+/// x over its norm along an axis, p 1 or 2; 0 where the norm is 0, and there of the gradient 0.
+UOpRef lpNormalization(Composer &b, UOpRef x, int64_t axis, int64_t p = 2);
+/// (x - mean) / (deviation + 1e-9) along the axes.
+UOpRef meanVarianceNormalization(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
+
+} // namespace astra::compose

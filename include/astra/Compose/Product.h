@@ -1,0 +1,21 @@
+//===- Product.h: products of matrices -------------------------------------===//
+// Gives:    one `contract` each, the sum along the axis that both have (N4).
+#pragma once
+#include "astra/Compose/Composer.h"
+
+namespace astra::compose {
+
+/// NumPy's matmul of x [batch..., m, k] and y [batch..., k, n]: [batch..., m, n]. Batch axes broadcast; an operand of
+/// rank 1 is a row (x) or a column (y), and the result lacks its axis. Both are of one number type.
+/// Refuses: an operand of rank 0, extents k that differ.
+UOpRef product(Composer &b, UOpRef x, UOpRef y);
+
+struct AffineProductOptions {
+  bool transposeX = false, transposeY = false; // only other index lists: nothing is moved
+  double alpha = 1, beta = 1;
+};
+
+/// alpha x y + beta z of x [m, k], y [k, n] and z, which broadcasts to [m, n], or null for none.
+UOpRef affineProduct(Composer &b, UOpRef x, UOpRef y, UOpRef z, const AffineProductOptions &options);
+
+} // namespace astra::compose

@@ -1,0 +1,184 @@
+//===- Normalization.cpp: normalizations -----------------------------------===//
+// Takes:    operands and options that may be wrong in every way.
+// Gives:    means, variances and quotients along axes; f16 and bf16 compute in f32 and round once.
+#include "astra/Compose/Normalization.h"
+#include "astra/Compose/Reduction.h"
+#include "astra/IR/Index.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace astra::compose {
+
+/// scale * x + shift with one scale and shift per channel (axis 1), of x's dtype.
+static UOpRef perChannelAffine(Composer &b, UOpRef x, UOpRef scale, UOpRef shift) {
+  return b.bin(Op::Add, b.bin(Op::Mul, x, b.perChannel(scale, x->rank())), b.perChannel(shift, x->rank()));
+}
+
+UOpRef unbiased(Composer &b, UOpRef variance, UOpRef count) {
+  if (!variance) return nullptr;
+  UOpRef less = idxMax(b.c, idxSub(b.c, count, b.idx(1)), b.idx(1));
+  DType t = variance->dtype;
+  return b.bin(Op::Mul, variance, b.bin(Op::Div, b.fromIndex(count, t), b.fromIndex(less, t)));
+}
+
+UOpRef movingAverage(Composer &b, UOpRef running, UOpRef now, double momentum) {
+  return b.bin(Op::Add, b.bin(Op::Mul, running, momentum), b.bin(Op::Mul, now, 1 - momentum));
+}
+
+BatchNormalized batchNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias, UOpRef mean, UOpRef variance,
+                                   const BatchNormalizationOptions &options) {
+  UOpRef x = b.widen(given);
+  if (!x) return {};
+  scale = b.cast(scale, x->dtype);
+  bias = b.cast(bias, x->dtype);
+  BatchNormalized result;
+  result.mean = b.cast(mean, x->dtype);
+  result.variance = b.cast(variance, x->dtype);
+  if (b.failed() || !b.requireFloat(x) || !b.requireRank(x, 2)) return {};
+  if (options.ofBatch) {
+    Ints axes;
+    for (unsigned axis = 0; axis < x->rank(); ++axis)
+      if (options.perElement ? axis == 0 : axis != 1) axes.push_back(axis);
+    result.count = b.idx(1);
+    for (int64_t axis : axes) result.count = idxMul(b.c, result.count, x->shape[axis]);
+    UOpRef m = compose::mean(b, x, axes), centred = b.bin(Op::Sub, x, m);
+    result.mean = b.squeeze(m, axes);
+    result.variance = b.squeeze(compose::mean(b, b.bin(Op::Mul, centred, centred), axes), axes);
+  }
+  UOpRef factor = b.bin(Op::Div, scale, b.un(Op::Sqrt, b.bin(Op::Add, result.variance, options.epsilon)));
+  UOpRef shift = b.bin(Op::Sub, bias, b.bin(Op::Mul, result.mean, factor));
+  UOpRef y =
+      options.perElement ? b.bin(Op::Add, b.bin(Op::Mul, x, factor), shift) : perChannelAffine(b, x, factor, shift);
+  result.value = b.cast(y, given->dtype);
+  return result;
+}
+
+namespace {
+
+struct Standardized {
+  UOpRef value, mean, inverse;
+};
+
+/// (x - mean) / sqrt(variance + epsilon), the variance two-pass, the inverse once per row.
+Standardized standardize(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, double epsilon) {
+  UOpRef m = mean(b, x, axes), centred = b.bin(Op::Sub, x, m);
+  UOpRef variance = mean(b, b.bin(Op::Mul, centred, centred), axes);
+  UOpRef deviation = b.un(Op::Sqrt, b.bin(Op::Add, variance, epsilon));
+  UOpRef inverse = b.bin(Op::Div, b.literal(deviation, 1), deviation);
+  return {b.bin(Op::Mul, centred, inverse), m, inverse};
+}
+
+/// The first stage of a normalization in its type.
+struct Stage {
+  Composer &b;
+  DType type;
+
+  UOpRef in(UOpRef x) { return b.widen(b.cast(x, type)); }
+  UOpRef round(UOpRef y) { return b.cast(y, type); }
+  /// y in the type in which the second stage computes: that of `like`, widened.
+  UOpRef out(UOpRef y, UOpRef like) {
+    if (!y || !like) return nullptr;
+    if (like->dtype != type) y = round(y);
+    return b.cast(y, like->dtype == DType::F64 ? DType::F64 : DType::F32);
+  }
+};
+
+} // namespace
+
+LayerNormalized layerNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias,
+                                   const LayerNormalizationOptions &options) {
+  Stage stage{b, options.stage};
+  UOpRef x = stage.in(given);
+  if (!b.requireFloat(given)) return {};
+  int64_t axis = b.axis(options.axis, given->rank());
+  if (b.failed()) return {};
+  Standardized s = standardize(b, x, axesBetween(axis, x->rank()), options.epsilon);
+  UOpRef y = b.bin(Op::Mul, stage.out(s.value, given), b.widen(scale));
+  if (bias) y = b.bin(Op::Add, y, b.widen(bias));
+  return {b.cast(y, given->dtype), stage.round(s.mean), stage.round(s.inverse)};
+}
+
+UOpRef rmsNormalization(Composer &b, UOpRef given, UOpRef scale, const LayerNormalizationOptions &options) {
+  Stage stage{b, options.stage};
+  UOpRef x = stage.in(given);
+  if (!b.requireFloat(given) || !b.requireFloat(scale)) return nullptr;
+  int64_t axis = b.axis(options.axis, given->rank());
+  if (b.failed()) return nullptr;
+  UOpRef squares = mean(b, b.bin(Op::Mul, x, x), axesBetween(axis, x->rank()));
+  UOpRef root = b.un(Op::Sqrt, b.bin(Op::Add, squares, options.epsilon));
+  UOpRef inverse = b.bin(Op::Div, b.literal(root, 1), root);
+  UOpRef y = stage.out(b.bin(Op::Mul, x, inverse), given);
+  if (y && scale->dtype == DType::F64) y = b.cast(y, DType::F64);
+  return b.cast(b.bin(Op::Mul, y, b.cast(scale, y ? y->dtype : DType::F32)), scale->dtype);
+}
+
+UOpRef instanceNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias, double epsilon) {
+  UOpRef x = b.widen(given);
+  if (!b.requireFloat(x) || !b.requireRank(x, 3)) return nullptr;
+  UOpRef y = standardize(b, x, axesBetween(2, x->rank()), epsilon).value;
+  return y ? b.cast(perChannelAffine(b, y, b.widen(scale), b.widen(bias)), given->dtype) : nullptr;
+}
+
+UOpRef groupNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias,
+                          const GroupNormalizationOptions &options) {
+  Stage stage{b, options.stage.value_or(DType::F32)};
+  UOpRef x = options.stage ? stage.in(given) : b.widen(given);
+  if (!b.requireFloat(given) || !b.requireRank(x, 2)) return nullptr;
+  int64_t channels = b.constExtent(x, 1, "the number of channels"), groups = options.groups;
+  if (groups < 1 || channels % groups)
+    b.fail(llvm::Twine(groups) + " groups do not divide " + llvm::Twine(channels) + " channels");
+  if (b.failed()) return nullptr;
+  Dims grouped(x->shape.begin(), x->shape.end());
+  grouped[1] = b.idx(channels / groups);
+  grouped.insert(grouped.begin() + 1, b.idx(groups));
+  UOpRef y = standardize(b, b.reshape(x, grouped), axesBetween(2, grouped.size()), options.epsilon).value;
+  if (options.stage) y = stage.out(y, given);
+  UOpRef factor = b.widen(scale), shift = b.widen(bias);
+  if (!y || b.failed()) return nullptr;
+  y = options.perGroup ? b.reshape(perChannelAffine(b, y, factor, shift), x->shape)
+                       : perChannelAffine(b, b.reshape(y, x->shape), factor, shift);
+  return b.cast(y, given->dtype);
+}
+
+UOpRef localResponseNormalization(Composer &b, UOpRef given, const LocalResponseOptions &options) {
+  UOpRef x = b.widen(given);
+  int64_t size = options.size;
+  if (!b.requireFloat(x) || !b.requireRank(x, 2)) return nullptr;
+  if (size < 1 || size > (1 << 24)) b.fail(b.hints.option("size") + " is " + llvm::Twine(size) + ", expected 1..2^24");
+  b.requireLeast(x->shape[1], 1, "the number of channels", "0");
+  if (b.failed()) return nullptr;
+  Dims before(x->rank(), b.idx(0)), after = before;
+  before[1] = b.idx((size - 1) / 2);
+  after[1] = b.idx(size / 2);
+  UOpRef squares = b.pad(b.bin(Op::Mul, x, x), before, after, uint64_t(b.b.lit(x->dtype, -0.0)->ints[0]));
+  UOpRef seen = squares ? b.make(Op::Window, {squares}, {1, size, 1, 1}) : nullptr;
+  if (!seen) return nullptr;
+  int64_t last = seen->rank() - 1;
+  UOpRef sum = b.squeeze(b.reduce(ReduceKind::Sum, seen, {last}, /*chain=*/true), {last});
+  UOpRef base = b.bin(Op::Add, b.bin(Op::Mul, sum, options.alpha / double(size)), options.bias);
+  return b.cast(b.bin(Op::Div, x, b.bin(Op::Pow, base, options.beta)), given->dtype);
+}
+
+UOpRef lpNormalization(Composer &b, UOpRef given, int64_t axis, int64_t p) {
+  UOpRef x = b.widen(given);
+  if (p != 1 && p != 2) b.fail(b.hints.option("p") + " is " + llvm::Twine(p) + ", expected 1 or 2");
+  if (!b.requireFloat(x) || !b.requireRank(x, 1)) return nullptr;
+  axis = b.axis(axis, x->rank());
+  if (b.failed()) return nullptr;
+  UOpRef norm = b.reduce(ReduceKind::Sum, p == 1 ? b.un(Op::Abs, x) : b.bin(Op::Mul, x, x), {axis});
+  if (p == 2) norm = rootOfSquares(b, norm);
+  UOpRef zero = b.literal(x, 0), none = b.bin(Op::Eq, norm, zero);
+  if (b.wantsGradients()) norm = b.select(none, b.literal(x, 1), norm); // what is not chosen is finite in a gradient
+  return b.cast(b.select(none, zero, b.bin(Op::Div, x, norm)), given->dtype);
+}
+
+UOpRef meanVarianceNormalization(Composer &b, UOpRef given, llvm::ArrayRef<int64_t> givenAxes) {
+  UOpRef x = b.widen(given);
+  if (!b.requireFloat(x)) return nullptr;
+  Ints axes = b.axes(givenAxes, x->rank());
+  if (b.failed()) return nullptr;
+  UOpRef centred = b.bin(Op::Sub, x, mean(b, x, axes));
+  UOpRef deviation = rootOfSquares(b, mean(b, b.bin(Op::Mul, centred, centred), axes));
+  return b.cast(b.bin(Op::Div, centred, b.bin(Op::Add, deviation, 1e-9)), given->dtype);
+}
+
+} // namespace astra::compose

@@ -1,0 +1,104 @@
+//===- Reduction.cpp: folds of axes, and softmax ---------------------------===//
+// Takes:    operands that may be wrong, axes that are right.
+// Gives:    reduce UOps in lane64 order (N4) and what is composed of them.
+#include "astra/Compose/Reduction.h"
+#include "astra/IR/Index.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace astra::compose {
+
+UOpRef mean(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  if (!x || b.failed()) return nullptr;
+  UOpRef count = b.idx(1);
+  for (int64_t axis : axes) count = idxMul(b.c, count, x->shape[axis]);
+  UOpRef sum = b.reduce(ReduceKind::Sum, x, axes);
+  return axes.empty() ? x : b.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, b.fromIndex(count, x->dtype));
+}
+
+/// The root, which is taken of 1 where x is 0, so that no gradient is infinite.
+static UOpRef flatRoot(Composer &b, UOpRef x) {
+  UOpRef none = b.bin(Op::Eq, x, 0.0);
+  return b.select(none, b.literal(x, 0), b.un(Op::Sqrt, b.select(none, b.literal(x, 1), x)));
+}
+
+UOpRef rootOfSquares(Composer &b, UOpRef sum) { return b.wantsGradients() ? flatRoot(b, sum) : b.un(Op::Sqrt, sum); }
+
+UOpRef sumOfMagnitudes(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return b.reduce(ReduceKind::Sum, b.un(Op::Abs, x), axes);
+}
+UOpRef sumOfSquares(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return b.reduce(ReduceKind::Sum, b.bin(Op::Mul, x, x), axes);
+}
+
+/// Functions of integers are computed in f64; the way back truncates.
+static UOpRef real(Composer &b, UOpRef x) { return x && isInt(x->dtype) ? b.cast(x, DType::F64) : x; }
+
+UOpRef euclideanNorm(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  UOpRef sum = real(b, sumOfSquares(b, x, axes));
+  return sum && isFloat(sum->dtype) ? flatRoot(b, sum) : b.un(Op::Sqrt, sum);
+}
+UOpRef logOfSum(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  return b.un(Op::Log, real(b, b.reduce(ReduceKind::Sum, x, axes)));
+}
+UOpRef logOfSumOfExp(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  x = real(b, x);
+  UOpRef most = shiftBy(b, b.reduce(ReduceKind::Max, x, axes));
+  // An infinite maximum is no shift: a row of -inf gives -inf, one with +inf gives +inf.
+  UOpRef finite = b.bin(Op::Eq, b.bin(Op::Sub, most, most), b.literal(most, 0));
+  UOpRef shift = b.select(finite, most, b.literal(most, 0));
+  return b.bin(Op::Add, shift, logOfSum(b, b.un(Op::Exp, b.bin(Op::Sub, x, shift)), axes));
+}
+
+UOpRef reduction(Composer &b, Folding fold, UOpRef given, llvm::ArrayRef<int64_t> axes, bool keep) {
+  UOpRef x = b.widen(given);
+  if (!x) return nullptr;
+  UOpRef folded = b.cast(fold(b, x, axes), given->dtype);
+  return keep ? folded : b.squeeze(folded, axes);
+}
+
+UOpRef argReduce(Composer &b, UOpRef x, int64_t axis, bool greatest, bool last) {
+  if (!x || b.failed()) return nullptr;
+  UOpRef extent = x->shape[axis];
+  if (last) x = b.flip(x, axis); // the first one from the back
+  UOpRef index = b.make(Op::ArgReduce, {x}, {greatest ? 0 : 1, axis});
+  if (last) index = b.bin(Op::Sub, b.fromIndex(idxSub(b.c, extent, b.idx(1)), DType::I64), index);
+  return b.unsqueeze(index, {axis});
+}
+
+// ---- softmax
+
+UOpRef shiftBy(Composer &b, UOpRef most) { return b.un(Op::Detach, most); }
+
+UOpRef withSoftmaxGradient(Composer &b, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum) {
+  if (!p || !b.wantsGradients() || llvm::any_of(p->shape, isDataDim)) return p;
+  UOpRef result = b.b.arg(0, p->dtype, p->shape), g = b.b.arg(2, p->dtype, p->shape);
+  UOpRef gradient = b.bin(Op::Mul, b.bin(Op::Sub, g, sum(b.bin(Op::Mul, g, result))), result);
+  if (!gradient) return nullptr;
+  return b.c.make(Op::WithGradient, {p, x}, {}, {}, DType::Void, {b.c.make(Op::Func, {gradient}, {3})});
+}
+
+UOpRef softmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  auto sum = [&](UOpRef v) { return b.reduce(ReduceKind::Sum, v, axes); };
+  UOpRef e = b.un(Op::Exp, b.bin(Op::Sub, x, shiftBy(b, b.reduce(ReduceKind::Max, x, axes))));
+  return withSoftmaxGradient(b, b.bin(Op::Div, e, sum(e)), x, sum);
+}
+
+UOpRef logSoftmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  UOpRef shifted = b.bin(Op::Sub, x, shiftBy(b, b.reduce(ReduceKind::Max, x, axes)));
+  return b.bin(Op::Sub, shifted, b.un(Op::Log, b.reduce(ReduceKind::Sum, b.un(Op::Exp, shifted), axes)));
+}
+
+UOpRef hardmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  if (!b.requireFloat(x) || axes.empty()) return nullptr;
+  int64_t axis = axes.front();
+  Dims dims(x->shape.begin(), x->shape.begin() + axis);
+  dims.push_back(idxProduct(b.c, x->shape.slice(axis, axes.size())));
+  dims.append(x->shape.begin() + axis + axes.size(), x->shape.end());
+  UOpRef flat = b.reshape(x, dims);
+  if (!flat) return nullptr;
+  UOpRef first = b.make(Op::ArgReduce, {flat}, {0, axis});
+  UOpRef hit = b.bin(Op::Eq, b.unsqueeze(first, {axis}), b.iota(DType::I64, flat->shape, axis));
+  return b.cast(b.reshape(hit, x->shape), x->dtype);
+}
+
+} // namespace astra::compose
