@@ -122,6 +122,19 @@ function(astra_run_once out)
   set(${out} python3 ${CMAKE_SOURCE_DIR}/test/common/verdicts.py --run ${ARG_FILES} -- ${ARG_COMMAND} PARENT_SCOPE)
 endfunction()
 
+# astra_paths(target NAME path ...): macros that are these paths, as strings. They come by a header that is included: as -D they would
+# make every object of the target one of this folder, of which ccache finds nothing in another.
+function(astra_paths target)
+  set(text "#pragma once\n")
+  while(ARGN)
+    list(POP_FRONT ARGN name path)
+    string(APPEND text "#define ${name} \"${path}\"\n")
+  endwhile()
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/${target}-paths.h)
+  file(GENERATE OUTPUT ${header} CONTENT "${text}")
+  target_compile_options(${target} PRIVATE "SHELL:-include ${header}")
+endfunction()
+
 # astra_unit_test(name DEPS ...): a GoogleTest program from the .cpp files of its folder, test/unit/<name>, run by ctest.
 function(astra_unit_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
