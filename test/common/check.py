@@ -144,6 +144,8 @@ def reports():
         (times.LOGS / "gpu.log").write_text("x\nskipped: a GPU: there is none\n")
         rows = times.measured(["unit", "gpu"])
         assert rows == [("unit", 5.0, 8.0), ("unit/unit-a", 3.0, 6.0), ("unit/unit-b", 1.0, 2.0)], rows
+        found = times.over(rows, {"unit": 4.9, "unit/unit-a": 4.1, "unit/unit-b": 0.1})
+        assert found == [("unit", 8.0)], f"{found}: by half, and by more than 3 seconds"
         left_out = list(times.skipped(["unit", "gpu"]))
         assert left_out == [("gpu", "a GPU: there is none"), ("unit", "unit-a: A.One: this machine lacks it"),
                             ("unit", "unit-a: A.Three: no reason is given")], left_out  # fmt: skip
