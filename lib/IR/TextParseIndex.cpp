@@ -15,6 +15,12 @@ using llvm::StringRef;
 static constexpr unsigned deepest = 64;
 static constexpr size_t longest = 1024;
 
+/// Whether a word begins a declaration of a module: no dim is meant by it on a line of its own.
+static bool isDeclaration(StringRef word) {
+  constexpr StringRef words[] = {"dim", "require", "param", "state", "func", "entry", "grad", "jvp", "vmap"};
+  return llvm::is_contained(words, word);
+}
+
 bool Parser::dtype(DType &t) {
   const char *at = tok.at;
   StringRef word;
@@ -117,9 +123,11 @@ bool Parser::factor(UOpRef &x, unsigned depth) {
     }
   if (!tok.is(Kind::Identifier) && !tok.is(Kind::String)) return missing("expected a symbolic integer");
   std::string word = unquote(tok.text);
+  const char *gap = here();
   next();
   if (inLabels && (x = label(word))) return true;
   auto it = scope.dims.find(word);
+  if (it == scope.dims.end() && gap != at && isDeclaration(word)) return fail(gap, "expected a symbolic integer");
   if (it == scope.dims.end()) return fail(at, "no dim is called " + word);
   x = it->second;
   return true;

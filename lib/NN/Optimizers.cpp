@@ -183,6 +183,9 @@ Update muon(const At &a) {
   return {b.sub(a.shrunk(), b.mul(orthogonal(a, step), a.here(b.mul(a.rate, scale)))), {mean}};
 }
 
+// All names that rows below give.
+constexpr llvm::StringLiteral slotNames[] = {"mean", "squares", "steps"};
+
 using Slots = llvm::SmallVector<Slot, 3>;
 Slots none(const Recipe &, unsigned) { return {}; }
 Slots one(const Recipe &, unsigned) { return {{"mean", 0}}; }
@@ -227,6 +230,8 @@ llvm::Expected<Recipe> nn::parseOptimizer(llvm::StringRef text) {
 llvm::SmallVector<Slot, 3> nn::slots(const Recipe &optimizer, unsigned rank) {
   return rows[optimizer.row].slots(optimizer, rank);
 }
+
+bool nn::isSlot(llvm::StringRef name) { return llvm::is_contained(slotNames, name); }
 
 Update nn::update(Builder &b, const Recipe &optimizer, UOpRef value, UOpRef gradient, ArrayRef<UOpRef> slots,
                   UOpRef rate, UOpRef count) {

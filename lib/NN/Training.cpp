@@ -15,6 +15,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace astra;
@@ -193,6 +194,23 @@ static llvm::Expected<Trained> trainParams(Module &m, Builder &b, const Value &o
   return out;
 }
 
+/// What a training keeps may not be called as something of the model is.
+static llvm::Error nameClash(const Module &m, const Trained &trained, const TrainingOptions &options) {
+  llvm::StringSet<> taken;
+  for (const Param &p : m.params) taken.insert(p.value->str);
+  for (ArrayRef<StateVar> states : {ArrayRef<StateVar>(m.states), ArrayRef<StateVar>(trained.states)})
+    for (const StateVar &s : states) taken.insert(s.value->str);
+  auto clash = [&](const std::string &name, const llvm::Twine &what) {
+    return fail("the model has a tensor '" + name + "', as " + what + " is called: rename it");
+  };
+  if (taken.contains("step")) return clash("step", "the number of steps");
+  for (UOpRef w : trained.weights)
+    for (const Slot &s : slots(options.optimizer, w->rank()))
+      if (std::string name = (w->str + "." + s.name).str(); taken.contains(name))
+        return clash(name, "what the optimizer keeps of '" + w->str + "'");
+  return llvm::Error::success();
+}
+
 /// Adds to `step` the updates of the optimizer, and to the module its states; gives the learning rate.
 static UOpRef updateWeights(Module &m, Builder &b, Entry &step, const Trained &trained, ArrayRef<UOpRef> gradients,
                             const TrainingOptions &options) {
@@ -261,6 +279,7 @@ llvm::Error nn::addTraining(Module &m, const TrainingOptions &options) {
   size_t predicted = output - source.outputs.begin(), from = &source - m.entries.data();
   auto trained = trainParams(m, b, *output, options);
   if (!trained) return trained.takeError();
+  if (llvm::Error e = nameClash(m, *trained, options)) return e;
 
   // The loss, its gradients, one step.
   Entry step = m.entries[from], eval = *m.entry("main");

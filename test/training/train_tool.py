@@ -799,6 +799,7 @@ def compile_refuses():
     arrays, _ = safetensors_file.read("w.safetensors")
     bias = arrays["classify.bias"]
     cases = [({**arrays, "more": bias}, "has 'more', which is no weight of the model"),
+             ({**arrays, "classify.bias.ema": bias}, "has 'classify.bias.ema', which is no weight of the model"),  # which no optimizer keeps
              ({n: v for n, v in arrays.items() if v is not bias}, "has no 'classify.bias', which is a weight of the model: --freeze='classify.bias' keeps"),
              ({**arrays, "classify.bias": bias.astype(np.float64)}, "'classify.bias' has another type than in the model, where it is f32[10]"),
              ({**arrays, "classify.bias": bias[:5]}, "'classify.bias' has another shape than in the model, where it is f32[10]")]  # fmt: skip

@@ -4,6 +4,7 @@
 // Keeps:    the module as it was if anything is refused.
 #include "Weights.h"
 #include "astra/IR/Text.h"
+#include "astra/NN/Optimizer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/GlobPattern.h"
@@ -24,8 +25,9 @@ static bool fits(const tool::Npy &a, UOpRef value) {
 static bool isOfTraining(StringRef name, const tool::Npy &a,
                          const llvm::StringMap<std::pair<UOpRef, Bytes *>> &places) {
   if (name == "step") return a.shape.empty() && DType(a.dtype + 1) == DType::I64;
-  auto weight = places.find(name.rsplit('.').first);
-  return name.contains('.') && weight != places.end() && fits(a, weight->second.first);
+  auto [owner, kept] = name.rsplit('.');
+  auto weight = places.find(owner);
+  return nn::isSlot(kept) && weight != places.end() && fits(a, weight->second.first);
 }
 
 llvm::Expected<std::string> astra::setWeights(Module &m, const std::string &path, tool::Safetensors &file,

@@ -23,6 +23,9 @@ struct Slot {
 /// What an optimizer keeps of a parameter of this rank.
 llvm::SmallVector<Slot, 3> slots(const Recipe &optimizer, unsigned rank);
 
+/// Whether some optimizer keeps a tensor of this name.
+bool isSlot(llvm::StringRef name);
+
 struct Update {
   UOpRef value;
   llvm::SmallVector<UOpRef, 3> slots;

@@ -153,7 +153,7 @@ astra_status astra_bundle_init_file(astra_bundle **out, astra_runtime *runtime, 
 astra_status astra_bundle_init_memory(astra_bundle **out, astra_runtime *runtime, const void *data, size_t bytes,
                                       const astra_bundle_options *options, astra_diag *diag) {
   if (Status s = checkHandle(runtime, "the runtime", diag)) return s;
-  if (!out || !data) return fail(diag, ASTRA_INVALID_ARGUMENT, "out or data is NULL; give both");
+  if (!out || (!data && bytes)) return fail(diag, ASTRA_INVALID_ARGUMENT, "out or data is NULL; give both");
   if (reinterpret_cast<uintptr_t>(data) % fmt::kAlign)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "the bundle's memory is not 64-byte aligned; align it");
   astra_bundle_options o;

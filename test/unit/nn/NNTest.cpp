@@ -199,6 +199,25 @@ TEST(NN, OptimizersAreThoseOfPyTorchAndThePapers) {
   for (const Signature &s : optimizers()) EXPECT_TRUE(seen.count(s.name)) << s.name << " has no line";
 }
 
+TEST(NN, EveryTensorOfAnOptimizerHasAKnownName) {
+  size_t kept = 0;
+  for (const Signature &s : optimizers())
+    for (const char *more : {"", "momentum=0.5", "momentum=0.5, centered=1"})
+      for (unsigned rank : {1u, 2u}) {
+        auto recipe = parseOptimizer((llvm::Twine(s.name) + "(lr=0.1" + (*more ? ", " : "") + more + ")").str());
+        if (!recipe) {
+          llvm::consumeError(recipe.takeError()); // it has no such parameter
+          continue;
+        }
+        for (const Slot &slot : slots(*recipe, rank)) {
+          EXPECT_TRUE(isSlot(slot.name)) << slot.name;
+          ++kept;
+        }
+      }
+  EXPECT_GT(kept, 30u);
+  EXPECT_FALSE(isSlot("ema"));
+}
+
 TEST(NN, SchedulesAreThoseOfPyTorch) {
   std::set<std::string> seen;
   Recipe sgd = llvm::cantFail(parseOptimizer("sgd(lr=1)"));

@@ -248,6 +248,9 @@ TEST(Text, MissingPartsAreReportedWhereTheyAreMissing) {
   EXPECT_EQ(errorOf("module @m {\n  entry @e(%x : f32[2]) -> (%y : f32[2])\n    %y = neg %x\n  }\n}\n"),
             "t.uop:2:41: error: expected {\n  entry @e(%x : f32[2]) -> (%y : f32[2])\n                                 "
             "       ^");
+  EXPECT_EQ(errorOf("module @m {\n  dim n in 1..9\n  require n ==\n  entry @e(%x : f32[n]) -> (%x) {\n  }\n}\n")
+                .substr(0, 45),
+            "t.uop:3:15: error: expected a symbolic intege");
   EXPECT_EQ(errorOf("module @m {\n  param @w : f32[2] = [1.0, 2.0\n  param @v : f32[2]\n}\n").substr(0, 30),
             "t.uop:2:32: error: expected ]\n");
   EXPECT_EQ(errorOf("module @m {\n  func @f(%x : f32[2]) {\n    return %x\n  entry @e(%x : f32[2]) -> (%x) {\n  }\n}\n")
