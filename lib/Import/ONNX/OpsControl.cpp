@@ -5,6 +5,7 @@
 #include "Closure.h"
 #include "Control.h"
 #include "Lowering.h"
+#include "astra/Compose/Scan.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
@@ -18,18 +19,6 @@ UOpRef controlScalar(Node &n, UOpRef x, DType t, const char *what) {
   if (x->dtype == t && one) return n.reshape(x, {});
   return n.fail(llvm::Twine(what) + " is " + typeText(x->dtype, x->shape) + ", expected one element of type " +
                 info(t).text);
-}
-
-UOpRef control(Node &n, Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, llvm::StringRef names,
-               llvm::ArrayRef<UOpRef> fns) {
-  llvm::Expected<UOpRef> made = n.c.tryMake(op, src, ints, names, DType::Void, fns);
-  return made ? *made : n.fail(llvm::toString(made.takeError()));
-}
-
-UOpRef result(Node &n, UOpRef control, int64_t i, DType t, llvm::ArrayRef<UOpRef> shape) {
-  Dims src = {control};
-  src.append(shape.begin(), shape.end());
-  return n.make(Op::Proj, src, {i}, t);
 }
 
 namespace {

@@ -1,17 +1,28 @@
-//===- ScanMaker.cpp: a scan whose body a lowering builds ------------------===//
+//===- Scan.cpp: a scan whose body a composite builds --------------------===//
 // Takes:    the sources of a scan and the results of its body.
 // Gives:    the `scan`, its function and its projections.
-#include "ScanMaker.h"
-#include "Control.h"
+#include "astra/Compose/Scan.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cassert>
 
-namespace astra::onnx {
+namespace astra::compose {
+
+UOpRef control(Composer &b, Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, llvm::StringRef names,
+               llvm::ArrayRef<UOpRef> fns) {
+  llvm::Expected<UOpRef> made = b.c.tryMake(op, src, ints, names, DType::Void, fns);
+  return made ? *made : b.fail(llvm::toString(made.takeError()));
+}
+
+UOpRef result(Composer &b, UOpRef control, int64_t i, DType t, llvm::ArrayRef<UOpRef> shape) {
+  Dims src = {control};
+  src.append(shape.begin(), shape.end());
+  return b.make(Op::Proj, src, {i}, t);
+}
 
 UOpRef ScanMaker::declare(UOpRef x, Shape inside) {
-  if (!x) return n.fail("a value is missing");
+  if (!x) return b.fail("a value is missing");
   sources.push_back(x);
-  return n.make(Op::Arg, inside, {int64_t(sources.size()) - 1}, x->dtype);
+  return b.make(Op::Arg, inside, {int64_t(sources.size()) - 1}, x->dtype);
 }
 
 UOpRef ScanMaker::carry(UOpRef initial) {
@@ -30,16 +41,16 @@ std::vector<UOpRef> ScanMaker::finish(llvm::ArrayRef<UOpRef> next, llvm::ArrayRe
   std::vector<UOpRef> body(next.begin(), next.end());
   body.insert(body.end(), stacked.begin(), stacked.end());
   std::vector<UOpRef> results(body.size());
-  if (n.failed() || llvm::is_contained(body, nullptr)) return results;
-  UOpRef func = n.make(Op::Func, body, {int64_t(sources.size())});
+  if (b.failed() || llvm::is_contained(body, nullptr)) return results;
+  UOpRef func = b.make(Op::Func, body, {int64_t(sources.size())});
   sources.push_back(length);
-  UOpRef scan = control(n, Op::Scan, sources, {carries, slices}, "", {func});
+  UOpRef scan = control(b, Op::Scan, sources, {carries, slices}, "", {func});
   for (auto [i, r] : llvm::enumerate(body)) {
     Dims shape(r->shape.begin(), r->shape.end());
     if (i >= next.size()) shape.insert(shape.begin(), length);
-    results[i] = result(n, scan, i, r->dtype, shape);
+    results[i] = result(b, scan, i, r->dtype, shape);
   }
   return results;
 }
 
-} // namespace astra::onnx
+} // namespace astra::compose

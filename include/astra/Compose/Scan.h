@@ -1,17 +1,23 @@
-//===- ScanMaker.h: a scan whose body a lowering builds --------------------===//
+//===- Scan.h: a scan whose body a composite builds ------------------------===//
 // Takes:    the length; then, in this order, carried values, tensors sliced along axis 0, values closed over.
 // Gives:    what stands for each of them in the body, and the scan's results from the body's.
 // Keeps:    the body closed: what it reads of the graph outside must have been declared here (literals and symbolic
 //           integers need not).
 // Does not: lower graphs inside of nodes.
 #pragma once
-#include "Node.h"
+#include "astra/Compose/Composer.h"
 
-namespace astra::onnx {
+namespace astra::compose {
+
+/// A control op; a refusal by its type rule is a failure.
+UOpRef control(Composer &b, Op op, llvm::ArrayRef<UOpRef> src, llvm::ArrayRef<int64_t> ints, llvm::StringRef names,
+               llvm::ArrayRef<UOpRef> fns);
+/// Result number i of a control op.
+UOpRef result(Composer &b, UOpRef control, int64_t i, DType t, llvm::ArrayRef<UOpRef> shape);
 
 class ScanMaker {
 public:
-  ScanMaker(Node &n, UOpRef length) : n(n), length(length) {}
+  ScanMaker(Composer &b, UOpRef length) : b(b), length(length) {}
 
   /// The value at the beginning of a step; the first step sees `initial`.
   UOpRef carry(UOpRef initial);
@@ -26,10 +32,10 @@ public:
 private:
   UOpRef declare(UOpRef x, Shape inside);
 
-  Node &n;
+  Composer &b;
   UOpRef length;
   int64_t carries = 0, slices = 0;
   llvm::SmallVector<UOpRef, 8> sources;
 };
 
-} // namespace astra::onnx
+} // namespace astra::compose
