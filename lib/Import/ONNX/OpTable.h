@@ -72,9 +72,5 @@ std::string typesText(Types types);
 // Lowerings that several files use.
 /// The attribute, a number of ONNX's, as a dtype; Void when it is absent or 0.
 DType dtypeAttr(Node &n, llvm::StringRef name);
-/// Rows of x along axis 0 where the mask [n] is true; their number is a data dim.
-UOpRef compact(Node &n, UOpRef x, UOpRef mask);
-/// The first lengths[i] elements of sequence i in reverse; the rest stays. lengths is an integer per sequence.
-UOpRef reverseSequence(Node &n, UOpRef x, UOpRef lengths, int64_t batchAxis, int64_t timeAxis);
 
 } // namespace astra::onnx

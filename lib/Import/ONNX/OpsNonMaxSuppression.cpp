@@ -5,6 +5,7 @@
 // Keeps:    scores in descending order, the first of equal ones first; the trips end when no box is left.
 // Does not: work where the number of batches or of classes is a data dim.
 #include "OpTable.h"
+#include "astra/Compose/Order.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>

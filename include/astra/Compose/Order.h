@@ -1,0 +1,49 @@
+//===- Order.h: sorting, selection, running folds --------------------------===//
+// Keeps:    a sort is stable, a NaN greatest, -0 below +0 (N9).
+#pragma once
+#include "astra/Compose/Composer.h"
+
+namespace astra::compose {
+
+// ---- the first of an axis
+
+struct FirstOfAxis {
+  UOpRef values = nullptr, indices = nullptr; // indices: i64, along the axis
+};
+/// The k greatest or least elements along an axis, in order; k is a symbolic integer. `within`: k is no more than the
+/// axis has, whatever bounds show. x is of a real type.
+FirstOfAxis topK(Composer &b, UOpRef x, UOpRef k, int64_t axis, bool largest = true, bool within = false);
+/// The same for a k that is data, a tensor of one integer: a data dim, within the axis, else the nearest number that
+/// is.
+FirstOfAxis topKOfData(Composer &b, UOpRef x, UOpRef k, int64_t axis, bool largest = true);
+
+// ---- running folds
+
+struct CumulateOptions {
+  bool exclusive = false; // of the elements before each, which begin with what changes nothing
+  bool reverse = false;   // from the end
+};
+/// Running sums, products, maxima or minima along an axis, of x's type.
+UOpRef cumulate(Composer &b, CumulateKind kind, UOpRef x, int64_t axis, const CumulateOptions &options);
+
+// ---- results whose size the data decide: a dim bounded by what there is to choose from, its value reported by the run
+
+/// Rows of x along axis 0 where the mask [n] is true, in their order; their number is a data dim.
+UOpRef compact(Composer &b, UOpRef x, UOpRef mask);
+/// Elements along the axis, or of x flattened, where the mask is true; a mask shorter than the axis leaves the rest
+/// out. One that is known gives a constant extent.
+UOpRef compress(Composer &b, UOpRef x, UOpRef mask, std::optional<int64_t> axis);
+/// The coordinates, i64 [rank, count], of the elements that are not 0, row-major; of a scalar, [1, count].
+UOpRef nonZero(Composer &b, UOpRef x);
+
+struct Unique {
+  UOpRef values = nullptr;
+  UOpRef first = nullptr;  // i64: where each stands first in x
+  UOpRef group = nullptr;  // of each row of x, the number of its value
+  UOpRef counts = nullptr; // how often each stands in x
+};
+/// Elements along an axis, or of x flattened, that equal no earlier one: in ascending order, or that of x. A NaN equals
+/// a NaN.
+Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending = true);
+
+} // namespace astra::compose
