@@ -1,13 +1,12 @@
-//===- OpsRandom.cpp: random numbers by the contract's generator -----------===//
+//===- OpsRandom.cpp: random numbers by the contract's generator ---------===//
 // Takes:    nodes that draw from a distribution.
-// Gives:    graphs over the `random` op (numeric contract, N13): the same numbers in every run.
+// Gives:    the composites of Random.h.
 // Keeps:    the seed: an attribute that is a whole number of 32 bits is the generator's seed, any other its f32 bits,
 //           with stream 0; without the attribute the seed is 0 and the stream 1 and up, by the node's place among the
-//           random nodes without a seed. Narrow types are drawn in f32 and rounded once.
+//           random nodes without a seed.
 // Does not: draw afresh in each run or loop iteration: a node's numbers are its own.
 #include "OpTable.h"
-#include "astra/IR/Index.h"
-#include "astra/Numerics/Random.h"
+#include "astra/Compose/Random.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
@@ -16,32 +15,14 @@ namespace astra::onnx {
 
 namespace {
 
-struct Generator {
-  UOpRef seed, stream; // u32 scalars
-};
-
-Generator fromSeed(Node &n, uint32_t seed, uint32_t stream) {
-  return {n.b.bits(DType::U32, seed), n.b.bits(DType::U32, stream)};
-}
+using compose::drawnType;
+using compose::Generator;
 
 Generator generator(Node &n) {
-  if (!n.hasAttr("seed")) return fromSeed(n, 0, n.nextRandomStream());
+  if (!n.hasAttr("seed")) return nextGenerator(n);
   double seed = n.floatAttr("seed", 0);
   bool whole = seed >= 0 && seed < 0x1p32 && std::trunc(seed) == seed;
-  return fromSeed(n, whole ? uint32_t(seed) : llvm::bit_cast<uint32_t>(float(seed)), 0);
-}
-
-/// The type that numbers of type t are drawn in.
-DType drawn(DType t) { return t == DType::F64 ? t : DType::F32; }
-
-/// Whether numbers of this shape can be drawn: some distributions take two words of two elements for each.
-bool requireDrawable(Node &n, llvm::ArrayRef<UOpRef> shape) {
-  __int128 most = 1;
-  if (shape.size() > 64) n.fail("the shape has " + llvm::Twine(shape.size()) + " axes, at most 64 are supported");
-  for (UOpRef d : shape)
-    if (most *= std::max<int64_t>(d->hi, 1); d->lo < 0 || most > int64_t(1) << 40)
-      return n.fail("the shape " + dimsText(shape) + " is negative or has more than 2^40 elements"), false;
-  return !n.failed();
+  return generatorOf(n, whole ? uint32_t(seed) : llvm::bit_cast<uint32_t>(float(seed)), 0);
 }
 
 /// The attribute `shape`, or the shape of input 0.
@@ -67,54 +48,25 @@ template <bool like> void randomUniform(Node &n) {
   double low = n.floatAttr("low", 0), high = n.floatAttr("high", 1);
   DType t = floatType(n, like);
   Dims shape = shapeOf(n, like);
-  Generator g = generator(n);
-  if (n.failed() || !requireDrawable(n, shape)) return;
-  UOpRef u = astra::randomUniform(n.b, g.seed, g.stream, drawn(t), shape);
-  n.give(n.cast(n.bin(Op::Add, n.bin(Op::Mul, u, high - low), low), t));
+  n.give(uniform(n, generator(n), shape, t, low, high));
 }
 
 template <bool like> void randomNormal(Node &n) {
   double mean = n.floatAttr("mean", 0), scale = n.floatAttr("scale", 1);
   DType t = floatType(n, like);
   Dims shape = shapeOf(n, like);
-  Generator g = generator(n);
-  if (n.failed() || !requireDrawable(n, shape)) return;
-  UOpRef z = astra::randomNormal(n.b, g.seed, g.stream, drawn(t), shape);
-  n.give(n.cast(n.bin(Op::Add, n.bin(Op::Mul, z, scale), mean), t));
+  n.give(normal(n, generator(n), shape, t, mean, scale));
 }
 
-/// 1 where a uniform number is below the probability.
 void bernoulli(Node &n) {
   DType t = dtypeAttr(n, "dtype");
-  UOpRef p = n.widen(n.in(0));
-  Generator g = generator(n);
-  if (n.failed() || !n.requireFloat(p) || !requireDrawable(n, p->shape)) return;
-  UOpRef u = astra::randomUniform(n.b, g.seed, g.stream, p->dtype, p->shape);
-  n.give(n.cast(n.bin(Op::Lt, u, p), t == DType::Void ? n.in(0)->dtype : t));
+  if (UOpRef p = n.in(0)) n.give(bernoulli(n, generator(n), p, t == DType::Void ? p->dtype : t));
 }
 
-/// The number of running sums of the weights that a uniform part of the whole sum has reached; the last class takes
-/// what is left.
 void multinomial(Node &n) {
   int64_t samples = n.intAttr("sample_size", 1);
   DType t = dtypeAttr(n, "dtype");
-  UOpRef x = n.widen(n.in(0));
-  Generator g = generator(n);
-  if (samples < 0 || samples > int64_t(1) << 40)
-    n.fail("attribute 'sample_size' is " + llvm::Twine(samples) + ", expected 0..2^40");
-  if (n.failed() || !n.requireFloat(x) || !n.requireRank(x, 2, 2)) return;
-  UOpRef batch = x->shape[0], classes = x->shape[1], one = n.c.index(1), zero = n.c.index(0);
-  if (classes->lo < 1) n.fail("input 0 has " + dimsText(classes) + " classes, expected one or more");
-  Dims drawnShape = {batch, n.c.index(samples)};
-  if (n.failed() || !requireDrawable(n, drawnShape)) return;
-  UOpRef weight = n.un(Op::Exp, n.bin(Op::Sub, x, n.reduce(ReduceKind::Max, x, {1})));
-  UOpRef sums = n.make(Op::Cumulate, {weight}, {int64_t(CumulateKind::Sum), 1});
-  UOpRef before = idxSub(n.c, classes, one);
-  UOpRef whole = n.shrink(sums, {zero, before}, {batch, one});
-  UOpRef part = n.bin(Op::Mul, astra::randomUniform(n.b, g.seed, g.stream, x->dtype, drawnShape), whole);
-  UOpRef edges = n.unsqueeze(n.shrink(sums, {zero, zero}, {batch, before}), {1});
-  UOpRef reached = n.cast(n.bin(Op::Le, edges, n.unsqueeze(part, {2})), DType::I64);
-  n.give(n.cast(n.squeeze(n.reduce(ReduceKind::Sum, reached, {2}), {2}), t == DType::Void ? DType::I32 : t));
+  n.give(multinomial(n, generator(n), n.in(0), samples, t == DType::Void ? DType::I32 : t));
 }
 
 // ---- dropout
@@ -124,21 +76,6 @@ UOpRef maskOf(Node &n, UOpRef keep) { return n.opset < 10 ? n.cast(keep, n.in(0)
 void giveAll(Node &n, UOpRef x) {
   if (n.wants(1) && x) n.give(1, maskOf(n, n.broadcastTo(n.b.lit(DType::Bool, 1), x->shape)));
   n.give(x);
-}
-
-struct Dropped {
-  UOpRef value, keep; // the mask, bool
-};
-
-/// x / (1 - ratio) where a uniform number is not below the ratio, else 0. The ratio is a scalar of the type that x is
-/// drawn in.
-Dropped drop(Node &n, UOpRef x, UOpRef ratio, const Generator &g) {
-  UOpRef wide = n.cast(x, drawn(x->dtype));
-  if (!wide || !ratio || n.failed()) return {nullptr, nullptr};
-  UOpRef scale = n.bin(Op::Div, n.literal(wide, 1), n.bin(Op::Sub, n.literal(wide, 1), ratio));
-  UOpRef u = astra::randomUniform(n.b, g.seed, g.stream, wide->dtype, x->shape);
-  UOpRef keep = n.bin(Op::Le, ratio, u);
-  return {n.cast(n.select(keep, n.bin(Op::Mul, wide, scale), n.literal(wide, 0)), x->dtype), keep};
 }
 
 /// In training each call has numbers of its own: of the state of random numbers.
@@ -154,8 +91,8 @@ void dropoutOfInference(Node &n) {
   UOpRef x = n.in(0);
   if (!n.training()) return giveAll(n, x);
   if (!(ratio >= 0 && ratio < 1)) n.fail("attribute 'ratio' is " + std::to_string(ratio) + ", expected 0 up to 1");
-  if (n.failed() || !n.requireFloat(x) || !requireDrawable(n, x->shape)) return;
-  Dropped d = drop(n, x, n.b.lit(drawn(x->dtype), ratio), ofCall(n));
+  if (n.failed() || !n.requireFloat(x)) return;
+  compose::Dropped d = compose::dropout(n, ofCall(n), x, n.b.lit(drawnType(x->dtype), ratio));
   if (n.wants(1)) n.give(1, maskOf(n, d.keep));
   n.give(d.value);
 }
@@ -167,9 +104,9 @@ void dropoutByAttribute(Node &n) {
   UOpRef x = n.in(0);
   if (!(ratio >= 0 && ratio < 1)) n.fail("attribute 'ratio' is " + std::to_string(ratio) + ", expected 0 up to 1");
   if (n.intAttr("is_test", 0) && !n.training()) return giveAll(n, x);
-  if (n.failed() || !requireDrawable(n, x->shape)) return;
-  Dropped d =
-      drop(n, x, n.b.lit(drawn(x->dtype), ratio), n.training() ? ofCall(n) : fromSeed(n, 0, n.nextRandomStream()));
+  if (n.failed()) return;
+  compose::Dropped d =
+      compose::dropout(n, n.training() ? ofCall(n) : nextGenerator(n), x, n.b.lit(drawnType(x->dtype), ratio));
   if (n.wants(1)) n.give(1, maskOf(n, d.keep));
   n.give(d.value);
 }
@@ -180,13 +117,11 @@ void dropout(Node &n) {
   uint64_t seed = uint64_t(n.intAttr("seed", 0));
   const std::vector<UOpRef> *known = n.elements(training);
   if (known && known->size() == 1 && (*known)[0]->constIndex() == 0) return giveAll(n, x);
-  if (n.failed() || !requireDrawable(n, x->shape)) return;
-  Generator g = n.training()        ? ofCall(n)
-                : n.hasAttr("seed") ? fromSeed(n, uint32_t(seed), 0)
-                                    : fromSeed(n, 0, n.nextRandomStream());
-  DType t = drawn(x->dtype);
+  if (n.failed()) return;
+  Generator g = n.training() ? ofCall(n) : n.hasAttr("seed") ? generatorOf(n, uint32_t(seed)) : nextGenerator(n);
+  DType t = drawnType(x->dtype);
   UOpRef yes = n.reshape(training, {}), ratio = n.has(1) ? n.reshape(n.cast(n.in(1), t), {}) : n.b.lit(t, 0.5);
-  Dropped d = drop(n, x, ratio, g);
+  compose::Dropped d = compose::dropout(n, g, x, ratio);
   if (n.failed()) return;
   if (n.wants(1)) n.give(1, n.bin(Op::Or, n.un(Op::Not, yes), d.keep));
   n.give(n.select(yes, d.value, x));
