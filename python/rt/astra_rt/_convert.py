@@ -9,8 +9,9 @@ Does not: see arrays that can be used as they are: those never leave C++.
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def ml_dtypes() -> Any:
     """The package, or None where it is not installed."""
     if "ml_dtypes" not in sys.modules:
         try:
-            import ml_dtypes as _  # noqa: F401
+            importlib.import_module("ml_dtypes")
         except ImportError:
             return None
     return sys.modules["ml_dtypes"]
@@ -71,7 +72,8 @@ def unpack(packed: Any, dtype: str, shape: tuple[int, ...]) -> Any:
     if not shape:
         values = parts[0].reshape(())
     else:
-        values = np.stack(parts, axis=-1).reshape(*packed.shape[:-1], -1)[..., : shape[-1]]
+        each = packed.shape[-1] * len(parts)
+        values = np.stack(parts, axis=-1).reshape(*packed.shape[:-1], each)[..., : shape[-1]]
     if codes is np.int8:  # the sign
         values = (values << np.uint8(8 - bits)).view(np.int8) >> np.int8(8 - bits)
     return np.ascontiguousarray(values).reshape(shape)
@@ -209,7 +211,7 @@ def tensor(values: Any, dtype: str | None = None) -> Tensor:
         raise refusal(DTypeError, "ASTRA_WRONG_DTYPE", f"there is no dtype '{dtype}'")
     made = as_input(values, dtype, "the tensor")
     if isinstance(made, _rt.Tensor):
-        return made  # type: ignore[return-value]
+        return cast("Tensor", made)
     if made is values or not made.flags.owndata:
         made = made.copy()
     return _rt.wrap(made, dtype, made.shape)

@@ -253,7 +253,7 @@ def _shapes_of(info: TensorInfo, total: int) -> Iterator[tuple[int, ...]]:
     """The shapes within a state's bounds that take `total` bytes."""
     from ._convert import NARROW, NUMPY
 
-    bits = NARROW[info.dtype][1] if info.dtype in NARROW else 8 * NUMPY[info.dtype]().itemsize  # type: ignore[call-overload]
+    bits = NARROW[info.dtype][1] if info.dtype in NARROW else 8 * NUMPY[info.dtype]().itemsize
 
     def fit(axis: int, left: int) -> Iterator[tuple[int, ...]]:
         low, high = info.lower[axis], info.upper[axis]

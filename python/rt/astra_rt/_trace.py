@@ -8,7 +8,6 @@ Does not: change a bit of the results.
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 
@@ -42,10 +41,12 @@ class Trace(list["Event"]):
     def __exit__(self, *_: object) -> None:
         if not self._handle.closed:
             self._handle.set_trace(False)
-        self.extend(Event(*e[:6], tuple(e[6]), e[7]) for e in self._handle.take_trace())
+        self.extend(Event(e[0], e[1], e[2], e[3], e[4], e[5], tuple(e[6]), e[7]) for e in self._handle.take_trace())
 
     def save(self, path: str) -> None:
         """Writes the events for Perfetto (Chrome's JSON)."""
+        import json
+
         rows = [{"name": e.name, "ph": "X", "pid": 0, "tid": 0, "ts": e.begin_ns / 1000, "dur": (e.end_ns - e.begin_ns) / 1000,
                  "args": {"items": e.items, "bytes": e.bytes, "flops": e.flops, "origins": list(e.origins)}} for e in self]  # fmt: skip
         with open(path, "w", encoding="utf-8") as file:
