@@ -52,7 +52,7 @@ def write(path: str, tensors: dict[str, Tensor]) -> None:
             file.write(len(text).to_bytes(8, "little"))
             file.write(text)
             for name in order:
-                file.write(memoryview(tensors[name]).cast("B") if tensors[name].nbytes else b"")
+                file.write(tensors[name]._array() if tensors[name].nbytes else b"")
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
