@@ -81,12 +81,12 @@ static UOpRef bytesOf(Context &c, const KernelSpec &spec, bool joins) {
 
 LaunchCosts astra::costsOf(Context &c, const KernelSpec &spec, bool joins) {
   joins &= !spec.followers.empty();
-  LaunchCosts out{bytesOf(c, spec, joins), operations(c, spec.heavy), stepsOf(c, spec)};
+  LaunchCosts out{bytesOf(c, spec, joins), operations(c, spec.rootOp), stepsOf(c, spec)};
   if (joins)
     for (const Follower &f : spec.followers) {
-      out.flops = idxAdd(c, out.flops, operations(c, f.spec.heavy));
+      out.flops = idxAdd(c, out.flops, operations(c, f.spec.rootOp));
       out.steps = idxAdd(c, out.steps, stepsOf(c, f.spec));
     }
-  if (!spec.heavy) out.flops = nullptr;
+  if (!spec.rootOp) out.flops = nullptr;
   return out;
 }

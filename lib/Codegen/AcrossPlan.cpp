@@ -37,7 +37,7 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
   return any;
 }
 
-/// Whether lanes of two lines of the result span no more than the first cache in what is read for them: lines further
+/// Whether lanes of two lines of the result span no more than the L1 in what is read for them: lines further
 /// apart meet in few of its sets (on AVX2 a permutation [2, 0, 1] of 256^3 floats, of which 32 lanes span 32 KiB: 34
 /// and 27 ms; of 512^2 matrices transposed, which span 64: 19 and 29).
 static bool readsNear(Context &c, const KernelSpec &spec, const Plan &plan, const Target &target) {
@@ -245,7 +245,7 @@ int64_t astra::blocksOf(UOpRef r) {
 void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
   constexpr int64_t few = 16, rounds = 2; // results; vectors of blocks
   constexpr unsigned half = 8;            // steps
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   int64_t lanes = target.vectorBytes / std::max(1u, byteSize(r->dtype));
   if (!*target.name || r->op != Op::Contract || lanes < 4 || blocksOf(r) < rounds * lanes) return;
   if (idxProduct(c, spec.outputs[0].value->shape)->hi > few) return;
@@ -261,11 +261,11 @@ void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &targe
 /// A product by columns whose lanes lie across in memory, as of a matrix and a vector: some steps of the sum together,
 /// which are squares in registers then. Sixteen rows at once, so that the chains' latency is less than the squares take
 /// (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in one or two sets
-/// of the first cache (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows (4096 x
+/// of the L1 (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows (4096 x
 /// 4096 for x86-64-v4: 7.8 and 3.4 ms).
 void astra::chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p) {
   constexpr unsigned together = 16, meeting = pageBytes / 2; // rows; bytes
-  if (!*target.name || spec.heavy->op != Op::Contract || p.lanes < 4) return;
+  if (!*target.name || spec.rootOp->op != Op::Contract || p.lanes < 4) return;
   Plan steps = p;
   steps.deep = std::min(p.lanes, mostDeep);
   if (!readsSquares(c, spec, steps)) return;

@@ -15,14 +15,14 @@ using namespace astra;
 /// Bytes of what lanes hold: the result's, or a reduction's own where they are less, as of places of extremes.
 static unsigned laneBytes(const KernelSpec &spec) {
   unsigned bytes = std::max(1u, byteSize(storedPoints(spec)->dtype));
-  bool reduces = spec.heavy && spec.heavy->op == Op::Reduce;
-  return reduces ? std::min(bytes, std::max(1u, byteSize(spec.heavy->dtype))) : bytes;
+  bool reduces = spec.rootOp && spec.rootOp->op == Op::Reduce;
+  return reduces ? std::min(bytes, std::max(1u, byteSize(spec.rootOp->dtype))) : bytes;
 }
 
 /// The price of an address of which each lane computes a part by itself: a gather. In a map little where that leads to
 /// neighbours and every vector takes the same part of its lines, and less the fewer lanes there are (60,000 elements in
 /// lines of 3, u8 for x86-64-v3, four vectors of 32 at once: 4.5 to 8 ns a vector; lines of 4: 1.2).
-static unsigned lanePrice(const IndexTerm &term, UOpRef part, const Plan &p) {
+static unsigned gatherCost(const IndexTerm &term, UOpRef part, const Plan &p) {
   constexpr unsigned gather = 16;
   if (p.kind != PlanKind::Map || term.atoms.size() > 1 || term.coefficient != 1) return gather;
   for (UOpRef n : topoSort(part)) {
@@ -33,7 +33,7 @@ static unsigned lanePrice(const IndexTerm &term, UOpRef part, const Plan &p) {
   return p.lanes / 4;
 }
 
-unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
+unsigned astra::addressCost(Context &c, const KernelSpec &spec, const Plan &plan) {
   Kernel k = lowerKernel(c, spec, plan);
   if (k.sink->src.empty()) return 0; // no element to store
   unsigned cost = 0;
@@ -46,7 +46,7 @@ unsigned astra::slowness(Context &c, const KernelSpec &spec, const Plan &plan) {
         bool backwards = t.atoms.size() == 1 && t.coefficient == -1; // a vector, turned
         if (lane && (t.atoms.size() > 1 || t.coefficient != 1)) cost += backwards ? 2 : 16;
         if (!lane && a->op != Op::Range && a->op != Op::Dim && llvm::any_of(topoSort(a), isLane))
-          cost += lanePrice(t, a, plan);
+          cost += gatherCost(t, a, plan);
       }
   }
   return cost;
@@ -60,10 +60,10 @@ static unsigned movingLanes(const Target &target, UOpRef line, unsigned width, u
   return bytes < target.maskedBytes && lanes * bytes < leastBytes ? 0 : lanes;
 }
 
-/// What a line shorter than a vector costs in slowness's measure, beside whole vectors over several lines: of a map its
-/// steps, one for each last element where nothing masks it or begins earlier, for so much less than a vector.
-static unsigned narrowness(const Target &target, UOpRef line, const Plan &p, unsigned width, unsigned bytes,
-                           unsigned ops) {
+/// What a line shorter than a vector costs in addressCost's measure, beside whole vectors over several lines: of a map
+/// its steps, one for each last element where nothing masks it or begins earlier, for so much less than a vector.
+static unsigned tailWaste(const Target &target, UOpRef line, const Plan &p, unsigned width, unsigned bytes,
+                          unsigned ops) {
   constexpr unsigned step = 3, opsOfStep = 4, flat = 16;
   if (p.lanes >= width) return 0;
   if (p.kind != PlanKind::Map) return flat;
@@ -185,7 +185,7 @@ static Plan chooseWindows(Context &c, const KernelSpec &spec, const Target &targ
 /// of (20,000 rows for x86-64-v4, sums of 2 to 6 floats 0.12 to 0.42 of the time, of 10 to 24 0.58 to 0.69).
 static unsigned rowLanes(const KernelSpec &spec, const Target &target, UOpRef n) {
   constexpr unsigned least = 4, part = 3;
-  unsigned lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
+  unsigned lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.rootOp->dtype))), mostLanes);
   if (!*target.name || !n || !n->isConst() || n->hi >= int64_t(part * lanes)) return lanes;
   if (n->hi < fewByLanes) return 1;
   return std::min(lanes, std::max<unsigned>(least, llvm::bit_floor<uint64_t>(n->hi / part)));
@@ -227,13 +227,13 @@ static bool readsByIndices(Context &c, const KernelSpec &spec, const Plan &plan)
 static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           unsigned ops, Plan &p) {
   constexpr int64_t nearBytes = 256, together = 4, most = 64, worth = 256, manyRows = 1024, items = 4;
-  ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
-  unsigned inside = spec.heavy->src[0]->rank() - 1 - r.axes[0];
-  auto length = spec.heavy->src[0]->shape[r.axes[0]]->constIndex();
+  ReduceSpec r = llvm::cantFail(decodeReduce(spec.rootOp->ints));
+  unsigned inside = spec.rootOp->src[0]->rank() - 1 - r.axes[0];
+  auto length = spec.rootOp->src[0]->shape[r.axes[0]]->constIndex();
   Plan order = p;
   order.merge = std::clamp(inside, 1u, p.merge);
   UOpRef n = idxProduct(c, extents.take_back(order.merge)), lines = idxProduct(c, extents.drop_back(order.merge));
-  int64_t bytes = std::max(laneBytes(spec), byteSize(spec.heavy->dtype)), width = target.vectorBytes / bytes;
+  int64_t bytes = std::max(laneBytes(spec), byteSize(spec.rootOp->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || !n->isConst() || !length || *length < worth || width < 2) return false;
   bool sums = r.order == ReduceOrder::Lane64, far = readBytes(spec) > target.l3Bytes;
   int64_t vectors = llvm::divideCeil(n->hi, width);
@@ -264,7 +264,7 @@ static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &targ
 /// bytes. Less than a few lines of each, and no prefetcher of a CPU follows. Where a vector is a line, as many as eight
 /// rows have sums in registers, or four times that if memory is the bound (x86-64-v4, parts of 512 bytes and of these:
 /// 2048 x 768 floats 158 and 109 us, 1000 x 1000 90 and 64; 4096 x 4096 6.0 and 5.0 ms). Else, of rows of a page and
-/// more of which little is computed, twice as much, lines at once, and of what no second cache holds rows are asked for
+/// more of which little is computed, twice as much, lines at once, and of what no L2 holds rows are asked for
 /// ahead (4096 x 4096 and 16384 x 1024 floats, for x86-64-v3: sums 8.8 and 7.8, 13.5 and 10.3 ms, maxima 9.7 and 8.5,
 /// 14.0 and 9.7; not so of shorter rows, sums of a batch norm's gradient 2.1 and 3.3).
 static void chooseColumns(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
@@ -285,21 +285,21 @@ static void chooseColumns(Context &c, const KernelSpec &spec, const Target &targ
   chooseLine(c, spec, target, extents, p);
 }
 
-/// A reduction: by rows where that costs no more than `least`, what columns `p` cost, in slowness's measure; windows;
-/// or columns.
+/// A reduction: by rows where that costs no more than `least`, what columns `p` cost, in addressCost's measure;
+/// windows; or columns.
 static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                          Plan p, unsigned least, unsigned ops) {
   constexpr int64_t many = 32; // elements of what is no window
-  ReduceSpec r = llvm::cantFail(decodeReduce(spec.heavy->ints));
-  UOpRef length = spec.heavy->src[0]->shape[r.axes[0]];
+  ReduceSpec r = llvm::cantFail(decodeReduce(spec.rootOp->ints));
+  UOpRef length = spec.rootOp->src[0]->shape[r.axes[0]];
   bool exact = r.order == ReduceOrder::Exact;
   // Of floats columns are faster (20,000 rows of 8 to 12 floats 2 to 3 times), and what is computed is computed once.
-  bool isRow = exact && r.axes.size() == 1 && length->hi >= (isFloat(spec.heavy->dtype) || ops ? many : fewByLanes);
+  bool isRow = exact && r.axes.size() == 1 && length->hi >= (isFloat(spec.rootOp->dtype) || ops ? many : fewByLanes);
   Plan rows;
   rows.kind = PlanKind::Rows;
   rows.merge = extents.size();
   rows.lanes = rowLanes(spec, target, nullptr);
-  if ((isRow || r.order == ReduceOrder::Lane64) && slowness(c, spec, rows) <= least) {
+  if ((isRow || r.order == ReduceOrder::Lane64) && addressCost(c, spec, rows) <= least) {
     rows.lanes = rowLanes(spec, target, length);
     return rows;
   }
@@ -310,9 +310,9 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
   Plan windows = chooseWindows(c, spec, target, extents, p);
   // Rows of a few elements: one row after another, of which a C compiler makes vectors (u8[20000, 4] 11.7 and 2.2 us),
   // but of halves.
-  bool isInput = llvm::any_of(spec.inputs, [&](const Placed &in) { return in.value == spec.heavy->src[0]; });
+  bool isInput = llvm::any_of(spec.inputs, [&](const Placed &in) { return in.value == spec.rootOp->src[0]; });
   bool isFew = isInput && r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes &&
-               !(isFloat(spec.heavy->dtype) && byteSize(spec.heavy->dtype) < 4);
+               !(isFloat(spec.rootOp->dtype) && byteSize(spec.rootOp->dtype) < 4);
   if (*target.name && !windows.line && least >= 16 && isFew) windows.lanes = windows.unroll = 1;
   return windows;
 }
@@ -328,7 +328,7 @@ static bool chooseShortRows(Context &c, const KernelSpec &spec, const Target &ta
   const Placed &out = spec.outputs[0];
   const unsigned fewInputs = 4, fewOps = byteSize(out.value->dtype) > 4 ? 16 : 48; // of f64 functions are dear
   UOpRef n = out.value->shape.back(), all = elementCount(c, out.layout, out.value->shape);
-  int64_t width = target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype));
+  int64_t width = target.vectorBytes / std::max(1u, byteSize(spec.rootOp->dtype));
   bool isPlain = *target.name && !spec.follows && spec.followers.empty() && out.layout.isRowMajor() &&
                  isFloat(out.value->dtype) && byteSize(out.value->dtype) >= 4;
   bool isShort = n->isConst() && n->hi >= 2 && n->hi <= most && 2 * n->hi <= width;
@@ -396,7 +396,7 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
       inner = idxMul(c, inner, extents[rank - 1 - p.merge]);
     p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
     p.merge = std::max(p.merge, 1u);
-    if (p.lanes > 1 && slowness(c, spec, p) >= 16) p.lanes = 1;
+    if (p.lanes > 1 && addressCost(c, spec, p) >= 16) p.lanes = 1;
     // Several vectors hide the latency of what runs, and read more of each line, where items are left.
     UOpRef outer = c.index(1);
     for (unsigned d = 0; d + p.merge + 1 < rank; ++d) outer = idxMul(c, outer, extents[d]);
@@ -406,23 +406,23 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   }
   if (rank == 0) {
     p.merge = 0;
-    if (spec.heavy && spec.heavy->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
-    if (spec.heavy) chooseBlocks(c, spec, target, p);
+    if (spec.rootOp && spec.rootOp->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
+    if (spec.rootOp) chooseBlocks(c, spec, target, p);
     return p;
   }
   if (writesRows(spec) && chooseShortRows(c, spec, target, ops, p)) return p;
   if (writesRows(spec)) { // several vectors a step where the last pass is short
     p.kind = PlanKind::Rows;
     p.merge = rank;
-    p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype))), mostLanes);
+    p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.rootOp->dtype))), mostLanes);
     p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
     // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
     // prefetcher of a CPU goes beyond a page (2048 rows, layer norm of 4096: 3.78 and 3.33 ms; not so of 4096 rows of
-    // 1024, which the third cache may hold, 1.93 and 2.19).
+    // 1024, which the L3 may hold, 1.93 and 2.19).
     if (*target.name && !spec.follows && readBytes(spec) > target.l3Bytes) p.ahead = 1;
     return p;
   }
-  bool reduces = spec.heavy && (spec.heavy->op == Op::Reduce || spec.heavy->op == Op::Contract);
+  bool reduces = spec.rootOp && (spec.rootOp->op == Op::Reduce || spec.rootOp->op == Op::Contract);
   p.kind = reduces ? PlanKind::Columns : PlanKind::Map;
   auto extents = memoryExtents(c, out.layout, v->shape);
   unsigned least = ~0u;
@@ -436,11 +436,11 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     p.merge = k;
     p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
     p.unroll = 1;
-    unsigned cost = slowness(c, spec, p) + narrowness(target, inner, p, w, bytes, ops);
+    unsigned cost = addressCost(c, spec, p) + tailWaste(target, inner, p, w, bytes, ops);
     if (cost <= least) least = cost, chosen = p;
   }
   p = chosen;
-  if (reduces && spec.heavy->op == Op::Reduce) return chooseReduce(c, spec, target, extents, p, least, ops);
+  if (reduces && spec.rootOp->op == Op::Reduce) return chooseReduce(c, spec, target, extents, p, least, ops);
   if (reduces) {
     chooseSteps(c, spec, target, idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge)), p);
     chooseBlocks(c, spec, target, p);

@@ -41,7 +41,7 @@ struct LaneStep {
 /// Of each load of a lowering that has lanes in its address.
 llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, const Plan &plan);
 
-/// Whether so many elements are more than the third cache holds of a result that is read across: what is read lies
+/// Whether so many elements are more than the L3 holds of a result that is read across: what is read lies
 /// there too where results can go past it (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 past it).
 inline bool readsPast(const Target &t, int64_t elements, unsigned bytes) {
   return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
@@ -64,6 +64,6 @@ void chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRe
 void chooseBlocks(Context &c, const KernelSpec &spec, const Target &target, Plan &p);
 
 /// What a lowering costs beside its arithmetic: loads that are not of neighbouring lanes, and divisions in addresses.
-unsigned slowness(Context &c, const KernelSpec &spec, const Plan &plan);
+unsigned addressCost(Context &c, const KernelSpec &spec, const Plan &plan);
 
 } // namespace astra

@@ -14,16 +14,16 @@ using llvm::SmallVector;
 
 std::string astra::unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
   const auto &forms = laneInB ? s.b : s.a;
-  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.heavy->src[laneInB]; });
+  auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[laneInB]; });
   bool computed = in == spec.inputs.end();
   if (!computed && !in->layout.isPermuted()) return "the operand of the lanes is packed already";
   if (s.reduced != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
   for (const AffineForm &f : forms)
     if (!f.isLabel() || llvm::is_contained(p.mLabels, f.terms[0].first))
       return "the operand of the lanes is indexed by more than labels, or by one of m";
-  auto k = spec.heavy->indices()[s.kept]->constIndex();
+  auto k = spec.rootOp->indices()[s.kept]->constIndex();
   if (!k) return "the length of the sum is not constant";
-  int64_t row = int64_t(p.lanes) * p.unroll * std::max(1u, byteSize(spec.heavy->dtype));
+  int64_t row = int64_t(p.lanes) * p.unroll * std::max(1u, byteSize(spec.rootOp->dtype));
   return *k > (int64_t(1) << 24) / row ? "its columns take more than 16 MiB" : "";
 }
 
@@ -38,7 +38,7 @@ static SmallVector<bool> mentions(const SmallVector<AffineForm, 4> &forms, int64
 /// How far apart neighbours along a label lie in an operand, in bytes; a lot if that is not known.
 static constexpr uint64_t unknownStep = uint64_t(1) << 40;
 static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool inB, int64_t along) {
-  UOpRef x = spec.heavy->src[inB];
+  UOpRef x = spec.rootOp->src[inB];
   auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
   if (in == spec.inputs.end() || !in->layout.isPermuted()) return unknownStep;
   uint64_t step = 0, stride = byteSize(x->dtype);
@@ -50,7 +50,7 @@ static uint64_t stepBytes(const KernelSpec &spec, const ContractSpec &s, bool in
   return step;
 }
 
-/// The most rows of a tile along these labels. Of rows whose lines meet in one set of the first cache no more than it
+/// The most rows of a tile along these labels. Of rows whose lines meet in one set of the L1 no more than it
 /// has ways: lines of more drive each other out from step to step (4 rows times a transposed 4096 x 4096, x86-64-v4,
 /// tiles of 14 of its rows 8.3 ms, of 8 3.8, of 4 5.5).
 static constexpr unsigned mostTile = 14;
@@ -65,17 +65,17 @@ static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Ta
 using Parts = llvm::ArrayRef<std::pair<int64_t, int64_t>>;
 
 /// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
-/// not fit the second cache, so that the first tile of a panel, and what rows are left for a pass of their own, wait
+/// not fit the L2, so that the first tile of a panel, and what rows are left for a pass of their own, wait
 /// for memory. `rests`: sums rest in memory, but those of the rows that are left. `moves`: no rows are left, the last
 /// tile begins earlier. `panel`: both operands lie in panels of so many elements, of which rows and columns of a tile
 /// are parts or multiples, so that each has one address; 0: they do not. `mostRows`: of the other operand's rows, whose
-/// lines may meet in one set of the first cache. `columns`: the lanes' operand alone lies in
+/// lines may meet in one set of the L1. `columns`: the lanes' operand alone lies in
 /// panels of so many elements; the columns of a tile are parts or multiples, so that no line is read in part (197 rows
 /// times 768 x 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two
 /// and a part (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
 static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool far, bool rests,
                        unsigned panel, unsigned mostRows, unsigned columns, unsigned mostVectors = 8) {
-  // Lines of a vector, and cycles of one from memory, between the third cache's time and the memory's; from the second
+  // Lines of a vector, and cycles of one from memory, between the L3's time and the memory's; from the second
   // cache a line takes 4, also where rows that are apart use a part of it.
   const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, ofParts = 1.06;
   auto near = [&](unsigned vectors) { return 4 * (panel ? vectors * ofLine : std::ceil(vectors * ofLine)); };
@@ -132,7 +132,7 @@ unsigned astra::lanesThatMove(const Target &t, UOpRef n, unsigned width) {
 /// last of several narrow vectors begins earlier.
 static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Target &target, Plan &p) {
   constexpr unsigned sums = 4, leastRows = 2, leastBytes = 16; // of a vector
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   auto outside =
       llvm::make_filter_range(spec.outputs[0].layout.dims, [&](const MemoryDim &d) { return d.axis != p.nLabel; });
   auto n = r->shape[p.nLabel]->constIndex();
@@ -155,12 +155,12 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Targ
 }
 
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
-/// channels of a pass stay in the first cache for the taps of the rows below, if memory is near; else a row of the
+/// channels of a pass stay in the L1 for the taps of the rows below, if memory is near; else a row of the
 /// image has all its channels first, in the order of memory (3x3 of 14 x 14: 1.5 times the speed, 7 x 7: 1.7 times).
 static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::ArrayRef<int64_t> rows, bool near,
                          Plan &p) {
   constexpr unsigned most = 7, least = 4;
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   auto length = r->shape[rows.back()]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   if (!length || !n || *length < least) return false;
   p.rows = most;
@@ -177,11 +177,11 @@ static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::Arr
 }
 
 /// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
-/// The copy need not fit the second cache: that its rows are neighbours is worth more (1.4 times the speed where it is
+/// The copy need not fit the L2: that its rows are neighbours is worth more (1.4 times the speed where it is
 /// two and a half times as large, 1.9 times where it is two thirds of it).
 static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
                         Plan &p) {
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   if (!unstageable(spec, s, laneInB, p).empty()) return;
   auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   UOpRef rows = c.index(1);
@@ -203,7 +203,7 @@ static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &
 /// Of a contract both of whose operands lie in panels, the elements of one; else 0.
 static unsigned panelOfBoth(const KernelSpec &spec) {
   unsigned least = 0;
-  for (UOpRef x : spec.heavy->src) {
+  for (UOpRef x : spec.rootOp->src) {
     if (x->isIndex()) break;
     auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
     if (in == spec.inputs.end() || in->layout.isPermuted()) return 0;
@@ -220,9 +220,9 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
                        llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
   constexpr int64_t least = 4, most = 64;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
-  // Rows that lie far apart meet in few sets of the second cache.
+  // Rows that lie far apart meet in few sets of the L2.
   int64_t deep = stepBytes(spec, s, laneInB, s.kept + s.reduced - 1) >= 2048 ? 256 : 512;
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
   unsigned panel = panelOfBoth(spec);
@@ -265,8 +265,8 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
 }
 
 /// Tiles of rows that share a panel from afar, some steps of it at a time, so that all but the first read it from the
-/// first cache. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
-/// 6.2). Several, where the second cache does not hold a panel from one tile to the next, be it for its size (3x3 of
+/// L1. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
+/// 6.2). Several, where the L2 does not hold a panel from one tile to the next, be it for its size (3x3 of
 /// 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB) or for that of the rows that
 /// pass in between (32 rows times weights of 64 MiB: 11.4 to 8.7 ms; where that cache has 2 MiB, 7.0 to 7.5; not so of
 /// 794 KB together). As long as there are items for some threads.
@@ -274,7 +274,7 @@ static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Ta
                          bool far, Plan &p) {
   constexpr unsigned fewSteps = 32, steps = 128;
   constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, large = int64_t(1) << 20;
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(r->dtype) || spec.follows ||
       !spec.followers.empty() || !s.domain.empty() || !s.outside.empty() || !innerLabels(s, p.nLabel).empty())
     return;
@@ -286,7 +286,7 @@ static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Ta
       panels = std::min(panels * here, large);
     }
   uint64_t bytes = uint64_t(leastSteps(spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
-  // Rows that the second cache does not hold come from afar whatever the tiles do.
+  // Rows that the L2 does not hold come from afar whatever the tiles do.
   bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
   int64_t tiles = llvm::divideCeil(rows, p.rows),
           together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
@@ -304,7 +304,7 @@ static uint64_t mostBytes(UOpRef x) {
   return bytes;
 }
 
-/// Whether the second cache holds all panels of an operand beside what passes.
+/// Whether the L2 holds all panels of an operand beside what passes.
 static bool staysNear(UOpRef panels, const Target &target) { return mostBytes(panels) <= target.l2Bytes * 5 / 8; }
 
 uint64_t astra::readBytes(const KernelSpec &spec) {
@@ -313,7 +313,7 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
   return all;
 }
 
-/// Whether a product's reads are asked for ahead: where they come from beyond the second cache, and few tiles read the
+/// Whether a product's reads are asked for ahead: where they come from beyond the L2, and few tiles read the
 /// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
 /// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
 /// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms). Where
@@ -324,7 +324,7 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 static void chooseAhead(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned steps = 24, fewSteps = 8, leastTile = 8; // vectors
   constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   bool thread = !*target.name; // of a GPU
   if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
   bool plain = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == r->src[!laneInB]; });
@@ -341,12 +341,12 @@ static void chooseAhead(const KernelSpec &spec, const ContractSpec &s, const Tar
 
 /// Whether tiles ask for the next panel of a packed operand, which then comes while they compute: where a panel is read
 /// by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in
-/// the second cache, but weights of a network seldom are, since those of all layers pass through it in between (197 x
+/// the L2, but weights of a network seldom are, since those of all layers pass through it in between (197 x
 /// 768 times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
 static void chooseNext(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
   constexpr int64_t longSum = 64;
   constexpr uint64_t fewTiles = 3, fewOfAhead = 8, manyTiles = 64, large = uint64_t(1) << 40;
-  UOpRef r = spec.heavy, panels = r->src[laneInB];
+  UOpRef r = spec.rootOp, panels = r->src[laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
   if (!*target.name || !packed || p.stage || p.tall || (p.block && staysNear(panels, target)) || spec.follows ||
       !spec.followers.empty())
@@ -369,8 +369,8 @@ static void chooseNext(const KernelSpec &spec, const Target &target, bool laneIn
 /// panels and some rows of the other operand, which it has often written itself, as the same share of another kernel.
 /// So by rows where these are more bytes and panels lie side by side in memory (of two workers 1.5 times the speed in a
 /// 3x3 convolution of 128 channels, stride 2, at 56 x 56; 1.1 to 1.2 in x[8192, 64] times a constant [64, 256]): as
-/// many tiles as half of the first cache has the rows of, which then read a panel from there (1x1, 64 channels to 256,
-/// at 56 x 56, with a sum to add: one tile 972 us, ten 860). Where the second cache does not hold all panels, several
+/// many tiles as half of the L1 has the rows of, which then read a panel from there (1x1, 64 channels to 256,
+/// at 56 x 56, with a sum to add: one tile 972 us, ten 860). Where the L2 does not hold all panels, several
 /// tiles of a panel follow each other, and rows are to be twice as many bytes, since panels come again from afar for
 /// each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 % slower). By rows too where sums are short and what is
 /// written is all, in the order of memory then (2000 x 2 times 2 x 2000: 1280 and 620 us, of 16 steps 2100 and 1480).
@@ -378,7 +378,7 @@ static void chooseOrder(Context &c, const KernelSpec &spec, const ContractSpec &
                         Plan &p) {
   constexpr unsigned together = 16;
   constexpr int64_t shortSum = 16;
-  UOpRef r = spec.heavy, panels = r->src[laneInB], other = r->src[!laneInB];
+  UOpRef r = spec.rootOp, panels = r->src[laneInB], other = r->src[!laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
   if (!*target.name || spec.follows || p.tall) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
@@ -408,9 +408,9 @@ static void chooseWide(const Target &target, bool packed, bool far, UOpRef n, Pl
 }
 
 /// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
-/// multiple of a page apart meet in one set of the first cache: two of them at once, asked for a page before, of
+/// multiple of a page apart meet in one set of the L1: two of them at once, asked for a page before, of
 /// one row (4096 x 4096 on Zen 4, 8 vectors 2.26 and 1.86 ms; not so of 4100 x 4100, 2.00 and 2.47; a step of
-/// GPT-2 24.9 and 23.4, though weights that the third cache holds are slower so, 768 x 3072 112 and 124 us). Of two to
+/// GPT-2 24.9 and 23.4, though weights that the L3 holds are slower so, 768 x 3072 112 and 124 us). Of two to
 /// four rows four, which the CPU asks for by itself (4 rows, 6 vectors asked for 2.74, two so 2.21, four 1.92; 2
 /// rows 2.05, 1.85).
 static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool far, int64_t rows, Plan &p) {
@@ -434,11 +434,11 @@ static SmallVector<std::pair<int64_t, int64_t>, 4> sizesOfParts(Context &c, UOpR
 }
 
 bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
-  if (!spec.heavy || spec.heavy->op != Op::Contract || spec.laneLabel < 0) return false;
-  UOpRef r = spec.heavy;
+  if (!spec.rootOp || spec.rootOp->op != Op::Contract || spec.vectorIndex < 0) return false;
+  UOpRef r = spec.rootOp;
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   p.kind = PlanKind::Contract;
-  p.nLabel = spec.laneLabel;
+  p.nLabel = spec.vectorIndex;
   int64_t labels = s.kept + s.reduced;
   auto inA = mentions(s.a, labels), inB = mentions(s.b, labels);
   bool laneInB = inB[p.nLabel];
@@ -479,7 +479,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     UOpRef n = r->shape[p.nLabel];
     SmallVector<std::pair<int64_t, int64_t>, 4> parts{{n->isConst() ? n->hi : 4096, fixed ? m : 4096}};
     unsigned mostVectors = 8;
-    if (fixed && n->isConst() && hasParts) { // whose panels the second cache holds from one tile to the next
+    if (fixed && n->isConst() && hasParts) { // whose panels the L2 holds from one tile to the next
       uint64_t bytes = uint64_t(leastSteps(spec)) * lanes * byteSize(r->dtype);
       mostVectors = std::clamp<uint64_t>(target.l2Bytes * 9 / 8 / std::max<uint64_t>(bytes, 1), 2, 8);
       parts = sizesOfParts(c, r, p);
@@ -502,7 +502,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   Plan chosen = p;
   for (size_t k = 1; k <= rows.size(); ++k) {
     tileFor(llvm::ArrayRef<int64_t>(rows).take_back(k));
-    unsigned cost = slowness(c, spec, p);
+    unsigned cost = addressCost(c, spec, p);
     if (k > 1 && cost > least && !hasParts) break;
     if (k == 1 || cost <= least || hasParts) least = cost, chosen = p;
   }

@@ -25,10 +25,10 @@ static UOpRef rowsRead(const KernelSpec &head, size_t k) {
 /// The kept labels that run along the axes of the rows but their last; none of a kernel that goes by rows.
 static SmallVector<int64_t, 4> rowLabels(const KernelSpec &spec, UOpRef rows, bool writes) {
   SmallVector<int64_t, 4> labels;
-  if (spec.heavy->op != Op::Contract) return labels;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  if (spec.rootOp->op != Op::Contract) return labels;
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   for (unsigned axis = 0; axis + 1 < rows->rank(); ++axis)
-    labels.push_back(writes ? int64_t(axis) : (spec.heavy->src[0] == rows ? s.a : s.b)[axis].terms[0].first);
+    labels.push_back(writes ? int64_t(axis) : (spec.rootOp->src[0] == rows ? s.a : s.b)[axis].terms[0].first);
   return labels;
 }
 

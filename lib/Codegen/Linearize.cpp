@@ -325,7 +325,7 @@ bool Linearizer::order(Linear &out) {
       }
     };
     findFeeds();
-    if (k.ahead) askAhead(r), findFeeds();
+    if (k.ahead) prefetch(r), findFeeds();
     Frame f{r, kahn(r), 0};
     acyclic &= f.order.size() == regions[r].items.size();
     return f;

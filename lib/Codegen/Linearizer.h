@@ -3,7 +3,7 @@
 // *placed* in the nearest region around it whose range it depends on, so hoisting needs no pass of its own. One node
 // may be placed in several regions that do not enclose each other; each such *instance* is defined once. First all
 // instances are found (walk), then each region orders what it holds (order) by the uses between them.
-// Linearize.cpp places and orders, AskAhead.cpp adds the reads that are asked for ahead.
+// Linearize.cpp places and orders, Prefetch.cpp adds the reads that are asked for ahead.
 #pragma once
 #include "astra/Codegen/Linear.h"
 #include "llvm/ADT/DenseMap.h"
@@ -129,7 +129,7 @@ private:
   void markCertain();
   std::optional<int64_t> strideAlong(UOpRef index, const Region &region) const;
   std::optional<int64_t> aheadOf(UOpRef index, uint32_t r) const;
-  void askAhead(uint32_t r);
+  void prefetch(uint32_t r);
   bool order(Linear &out);
   llvm::Error placeArrays(Linear &out);
 

@@ -26,7 +26,7 @@ Kernel Lowering::run() {
     }
     if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
   }
-  if (plan.kind == PlanKind::Columns && plan.deep && spec.heavy->op == Op::Reduce)
+  if (plan.kind == PlanKind::Columns && plan.deep && spec.rootOp->op == Op::Reduce)
     values.lanesRest = true;
   else if (plan.kind == PlanKind::Columns && plan.deep) {
     values.stepsTogether = plan.deep;
@@ -183,7 +183,7 @@ void Lowering::map() {
   UOpRef v = out.value, domain = storedPoints(spec);
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
   auto extents = memoryExtents(c, out.layout, domain->shape);
-  bool reduces = plan.kind == PlanKind::Columns && spec.heavy && spec.heavy->op == Op::Reduce;
+  bool reduces = plan.kind == PlanKind::Columns && spec.rootOp && spec.rootOp->op == Op::Reduce;
   int64_t serial = serialAxis(spec);
   size_t serialDim =
       llvm::find_if(out.layout.dims, [&](const MemoryDim &d) { return d.axis == serial; }) - out.layout.dims.begin();
@@ -313,7 +313,7 @@ UOpRef astra::storedPoints(const KernelSpec &spec) {
 
 int64_t astra::serialAxis(const KernelSpec &spec) {
   UOpRef v = spec.outputs[0].value;
-  return v->op == Op::Scatter ? v->ints[0] : spec.heavy && spec.heavy->op == Op::Cumulate ? spec.heavy->ints[1] : -1;
+  return v->op == Op::Scatter ? v->ints[0] : spec.rootOp && spec.rootOp->op == Op::Cumulate ? spec.rootOp->ints[1] : -1;
 }
 
 Kernel astra::lowerKernel(Context &c, const KernelSpec &spec, const Plan &plan, const RowTile *tile) {

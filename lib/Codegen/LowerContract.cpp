@@ -20,7 +20,7 @@ void Lowering::storeSum(SmallVector<UOpRef, 6> index, UOpRef inside, UOpRef own)
 }
 
 void Lowering::contract() {
-  for (const Phase &phase : phasesOf(c, spec.heavy, plan.nLabel))
+  for (const Phase &phase : phasesOf(c, spec.rootOp, plan.nLabel))
     if (plan.tall && plan.threads)
       block(phase);
     else
@@ -74,7 +74,7 @@ void Lowering::frame() {
 /// same sums each. The operands' blocks lie in memory that they share. What reaches over the edge is gated.
 void Lowering::block(const Phase &phase) {
   SmallVector<UOpRef, 6> kept;
-  for (auto [extent, at, count] : llvm::zip(spec.heavy->shape, phase.labels, phase.counts)) {
+  for (auto [extent, at, count] : llvm::zip(spec.rootOp->shape, phase.labels, phase.counts)) {
     UOpRef all = simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step)));
     kept.push_back(count ? count : all);
     if (kept.back()->hi <= 0) return;
@@ -83,7 +83,7 @@ void Lowering::block(const Phase &phase) {
   for (int64_t l : plan.mLabels) mExtents.push_back(kept[l]);
   for (unsigned l = 0; l < kept.size(); ++l)
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l))) batch.push_back(kept[l]);
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   bool laneInB = hasLabel(s.b, plan.nLabel), inBoth = laneInB && hasLabel(s.a, plan.nLabel);
   UOpRef n = plan.nLabel < 0 ? num(1) : kept[plan.nLabel], m = idxProduct(c, mExtents);
   const int64_t chains = std::max(plan.spread, 1u);
@@ -146,7 +146,7 @@ void Lowering::block(const Phase &phase) {
 
 void Lowering::contract(const Phase &phase) {
   SmallVector<UOpRef, 6> kept;
-  for (auto [extent, at, count] : llvm::zip(spec.heavy->shape, phase.labels, phase.counts)) {
+  for (auto [extent, at, count] : llvm::zip(spec.rootOp->shape, phase.labels, phase.counts)) {
     UOpRef all = simplifyIndex(c, idxCeilDiv(c, sub(extent, num(at.first)), num(at.step)));
     kept.push_back(count ? count : all);
     if (kept.back()->hi <= 0) return;
@@ -207,7 +207,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   SmallVector<int64_t, 2> inside;
   SmallVector<UOpRef, 4> inner, batch;
   SmallVector<UOpRef, 6> within;
-  if (rests) inside = innerLabels(llvm::cantFail(decodeContract(spec.heavy->ints)), plan.nLabel);
+  if (rests) inside = innerLabels(llvm::cantFail(decodeContract(spec.rootOp->ints)), plan.nLabel);
   for (unsigned l = 0; l < kept.size(); ++l)
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l)))
       (llvm::is_contained(inside, int64_t(l)) ? inner : batch).push_back(kept[l]);
@@ -268,7 +268,7 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   values.masked = columns.partial ? lane : nullptr;
   values.mask = columns.partial ? values.lt(n, kept[plan.nLabel]) : nullptr;
   values.column = columns.partial ? n : nullptr;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
   if (staged) values.panel = {inB, plan.nLabel, first, vector, lane, vectors, plan.lanes};
   int64_t width = int64_t(vectors) * plan.lanes;
@@ -294,9 +294,9 @@ llvm::SmallVector<int64_t, 2> astra::innerLabels(const ContractSpec &s, int64_t 
 
 int64_t astra::leastSteps(const KernelSpec &spec) {
   constexpr int64_t many = 1 << 20;
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   int64_t steps = 1;
-  for (UOpRef e : spec.heavy->indices().slice(s.kept, s.reduced))
+  for (UOpRef e : spec.rootOp->indices().slice(s.kept, s.reduced))
     steps = std::min(many, steps * std::clamp<int64_t>(e->lo, 0, many));
   return steps;
 }

@@ -146,7 +146,7 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   if (p.kind == PlanKind::Rows && p.lanes == 1 && (writesRows(spec) || !keptInRow(spec).empty()))
     return refusePlan(spec, p, "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
   if (auto e = checkForm(spec, p)) return e;
-  bool sums = spec.heavy && spec.heavy->op == Op::Contract;
+  bool sums = spec.rootOp && spec.rootOp->op == Op::Contract;
   if (spec.follows && p.kind != (sums ? PlanKind::Contract : PlanKind::Rows))
     return refusePlan(spec, p,
                       llvm::Twine("the kernel follows another one, rows at a time; expected ") +
@@ -162,11 +162,11 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
 llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   auto bad = [&](const llvm::Twine &what) { return refusePlan(spec, p, what); };
   auto n = [](int64_t v) { return std::to_string(v); };
-  UOpRef heavy = spec.heavy, value = spec.outputs[0].value;
-  bool sums = heavy && heavy->op == Op::Contract, reduces = heavy && heavy->op == Op::Reduce;
+  UOpRef rootOp = spec.rootOp, value = spec.outputs[0].value;
+  bool sums = rootOp && rootOp->op == Op::Contract, reduces = rootOp && rootOp->op == Op::Reduce;
   // A tile that the threads of a GPU share may lie along any label: its operands are turned on their way.
-  bool anyLabel = p.kind == PlanKind::Contract && sums && p.tall && p.threads && spec.laneLabel < 0;
-  if (p.kind == PlanKind::Contract && !anyLabel && (!sums || spec.laneLabel < 0))
+  bool anyLabel = p.kind == PlanKind::Contract && sums && p.tall && p.threads && spec.vectorIndex < 0;
+  if (p.kind == PlanKind::Contract && !anyLabel && (!sums || spec.vectorIndex < 0))
     return bad("the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
   if (p.kind == PlanKind::Rows && !reduces) return bad("rows is for a kernel with a reduce; this one has none");
   if (p.kind == PlanKind::Columns && !reduces && !sums)
@@ -176,22 +176,22 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (!p.unroll || p.unroll > 64) return bad("unroll " + n(p.unroll) + "; expected 1..64");
   if (!p.rows || p.rows > 64) return bad("rows " + n(p.rows) + "; expected 1..64");
   // The kernel ABI leaves 16 KiB of stack; a tile beyond the registers lies there.
-  int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? heavy : value)->dtype));
+  int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? rootOp : value)->dtype));
   if (bytes > 8192)
     return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
   bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
   bool rests = p.kind == PlanKind::Columns && reduces && p.deep; // the lanes of a sum
   if (rests) {
-    ReduceSpec r = llvm::cantFail(decodeReduce(heavy->ints));
+    ReduceSpec r = llvm::cantFail(decodeReduce(rootOp->ints));
     if (p.threads || p.deep != 64 || r.order != ReduceOrder::Lane64)
       return bad("deep " + n(p.deep) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64");
-    uint64_t chunks = llvm::divideCeil(std::max<int64_t>(heavy->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
-    uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(heavy->dtype));
+    uint64_t chunks = llvm::divideCeil(std::max<int64_t>(rootOp->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
+    uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(rootOp->dtype));
     if (llvm::SaturatingMultiply(chunks + 64, each) > mostTileBytes)
       return bad("the sums of an item take more than 16 MiB");
   }
   if (p.kind == PlanKind::Columns && p.block && !rests) { // blocks of a chain, as lanes
-    if (!sums || p.threads || !blocksOf(heavy))
+    if (!sums || p.threads || !blocksOf(rootOp))
       return bad("block " + n(p.block) +
                  "; of columns, only of a contract of floats over one label of 512 to 2^30, by " +
                  "which alone operands are indexed, on a CPU");
@@ -226,12 +226,12 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
                  ".." + n(rank));
     return llvm::Error::success();
   }
-  ContractSpec s = llvm::cantFail(decodeContract(heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(rootOp->ints));
   if (anyLabel && p.nLabel >= s.kept)
     return bad("n " + n(p.nLabel) + " is no kept label; they are 0.." + n(s.kept - 1));
-  if (!anyLabel && p.nLabel != spec.laneLabel)
+  if (!anyLabel && p.nLabel != spec.vectorIndex)
     return bad((p.nLabel < 0 ? "no n" : "n " + n(p.nLabel)) + "; the layouts let lanes run along label " +
-               n(spec.laneLabel) + " alone");
+               n(spec.vectorIndex) + " alone");
   for (auto [i, l] : llvm::enumerate(p.mLabels)) {
     if (l < 0 || l >= s.kept)
       return bad("m " + n(l) + " is no kept label; they are 0.." + n(s.kept - 1) + ", n among them");
@@ -251,7 +251,7 @@ llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   if (p.tall && !p.threads) {
     int64_t sums = p.tall * bytes;
     for (int64_t l : innerLabels(s, p.nLabel))
-      sums = llvm::SaturatingMultiply<uint64_t>(sums, std::max<int64_t>(heavy->shape[l]->hi, 1));
+      sums = llvm::SaturatingMultiply<uint64_t>(sums, std::max<int64_t>(rootOp->shape[l]->hi, 1));
     if (uint64_t(sums) > uint64_t(1) << 24)
       return bad("tall " + n(p.tall) + "; the sums of an item take more than 16 MiB");
   }

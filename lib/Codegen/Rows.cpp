@@ -15,7 +15,7 @@ static bool alongRows(UOpRef n, Shape rows) {
 }
 
 Shape astra::rowsOf(const KernelSpec &spec) {
-  UOpRef r = spec.heavy;
+  UOpRef r = spec.rootOp;
   return r && r->op == Op::Reduce && alongRows(r, r->src[0]->shape) ? r->src[0]->shape : Shape();
 }
 

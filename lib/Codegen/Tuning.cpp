@@ -107,7 +107,7 @@ std::string astra::contentHash(const KernelSpec &spec) {
   };
   place(spec.inputs);
   place(spec.outputs);
-  r.add(spec.heavy ? hasher.of(spec.heavy) : "").add(spec.laneLabel).add(spec.mostRows).add(spec.inPlace);
+  r.add(spec.rootOp ? hasher.of(spec.rootOp) : "").add(spec.vectorIndex).add(spec.mostRows).add(spec.inPlace);
   if (spec.follows) r.add("follows"); // fewer plans are possible
   return llvm::toHex(r.hash(), true);
 }

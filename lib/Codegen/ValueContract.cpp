@@ -313,14 +313,14 @@ UOpRef ValueAt::sumOfBlocks(UOpRef r, const ContractSpec &s, ArrayRef<UOpRef> in
 UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   if (r->ntensors > 2) return contractOfTaps(r, index, gate);
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
-  if (blocksTogether > 1 && r == spec.heavy) return sumOfBlocks(r, s, index, gate);
+  if (blocksTogether > 1 && r == spec.rootOp) return sumOfBlocks(r, s, index, gate);
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
                    limits = r->indices().drop_front(s.kept + s.reduced);
   ArrayRef<UOpRef> lengths = extents.drop_front(s.kept);
   SmallVector<UOpRef, 8> labels(index.begin(), index.end());
   labels.resize(s.kept + s.reduced);
   UOpRef one = c.index(1), start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
-  const Phase *steps = r == spec.heavy && index == phase.index ? phase.labels : nullptr;
+  const Phase *steps = r == spec.rootOp && index == phase.index ? phase.labels : nullptr;
   if (steps && steps->isEmpty) return isFloat(r->dtype) ? zeroIfEmpty(c, start, lengths) : start;
 
   // chain512: loops over blocks, then loops inside a block. Integers are exact in any order: a CPU adds them in one
@@ -329,14 +329,14 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   if (!isFloat(r->dtype) && !shared.threads) blocks.order.clear();
   SmallVector<UOpRef, 4> inner;
   // A tile's sum is an element of an array over the tiles of its item.
-  bool rests = rest.tile && r == spec.heavy && index == phase.index;
+  bool rests = rest.tile && r == spec.rootOp && index == phase.index;
   UOpRef tile = nullptr;
   if (rests) {
     tile = range(rest.tile->src[0], RangeKind::Fold);
     for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {rest.tile}, {tile});
   }
   SmallVector<UOpRef, 4> outer;
-  bool tiled = shared.threads && r == spec.heavy && index == phase.index, dealt = tiled && shared.chains > 1;
+  bool tiled = shared.threads && r == spec.rootOp && index == phase.index, dealt = tiled && shared.chains > 1;
   for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
   // Up to where the domain lets all elements of the tile go, and any.
   UOpRef everyone = nullptr, anyone = nullptr;
@@ -413,7 +413,7 @@ UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
 
   bool wholeSteps =
       !steps || llvm::all_of(steps->labels, [](const Stepped &at) { return at.first == 0 && at.step == 1; });
-  if (next.turns && r == spec.heavy && index == phase.index && !rests && !checked && wholeSteps)
+  if (next.turns && r == spec.rootOp && index == phase.index && !rests && !checked && wholeSteps)
     askNext(r->src[next.operand], next.operand ? s.b : s.a, labels, s, lengths);
 
   UOpRef a = nullptr, b = nullptr;

@@ -196,7 +196,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
         return elementAt(own, gate ? idxSubstitute(c, gate, *place, there) : nullptr, bound);
       });
     } else {
-      UOpRef tile = r == spec.heavy ? rest.tile : nullptr; // the columns of an item that come one after another
+      UOpRef tile = r == spec.rootOp ? rest.tile : nullptr; // the columns of an item that come one after another
       result = laneFold(s.kind, n, chunk, identity, tile, [&](UOpRef i, UOpRef bound, UOpRef of) {
         SmallVector<UOpRef, 4> own(at);
         UOpRef ownGate = gate;

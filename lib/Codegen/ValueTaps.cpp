@@ -27,7 +27,7 @@ struct Taps {
 UOpRef ValueAt::contractOfTaps(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced);
-  const Phase *phase = r == spec.heavy && index == this->phase.index ? this->phase.labels : nullptr;
+  const Phase *phase = r == spec.rootOp && index == this->phase.index ? this->phase.labels : nullptr;
   size_t depth = s.reduced - 1, cut = 0; // labels before `cut` and that one have taps that are left out
   SmallVector<Taps, 3> taps;
   for (size_t j = 0; j < depth; ++j) {

@@ -24,10 +24,10 @@
 // is decided: then it is looked for, and all is decided again. Not what is narrower than that one value. Two readers
 // may compute more: a function of it costs less than to write it and to read it twice. Not behind a contract, whose
 // tile has its sums in the registers that the function would take.
-// Note [Waists]. A group of `groupCap` elementwise nodes ends where one value is all that its nodes still need that is
-// computed: the result of a function, not what lies within it, each of whose values would be an array. A kernel of more
-// has no registers for their constants (1.6 million floats, a sine of a sine by one kernel 6.9 ms, by two 5.3, by the
-// ten that any values of its second half are 10.6).
+// Note [Single live values]. A group of `groupCap` elementwise nodes ends where one value is all that its nodes still
+// need that is computed: the result of a function, not what lies within it, each of whose values would be an array. A
+// kernel of more has no registers for their constants (1.6 million floats, a sine of a sine by one kernel 6.9 ms, by
+// two 5.3, by the ten that any values of its second half are 10.6).
 #include "Fusion.h"
 #include "Captured.h"
 #include "astra/IR/Contract.h"
@@ -39,7 +39,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static constexpr unsigned groupCap = 128, mostOfGroup = 512; // elementwise nodes, Note [Waists]
+static constexpr unsigned groupCap = 128, mostOfGroup = 512; // elementwise nodes, Note [Single live values]
 static constexpr unsigned recomputeCap = 8, rereadCap = 12, twiceCap = 64, expandCap = 2;
 static constexpr unsigned mostInputs = 240, pieceInputs = 80; // of a group; of a piece that is cut out of it
 static constexpr unsigned mostDepth = 512; // of nodes below a group's root: who computes them goes down by recursion
@@ -79,7 +79,7 @@ static bool hasLanes(Context &c, UOpRef x) {
   return x->op != Op::Cumulate || idxProduct(c, x->shape.drop_front(x->ints[1] + 1))->hi >= least;
 }
 
-static bool isHeavy(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
+static bool isRootOp(UOpRef x) { return x->op == Op::Reduce || x->op == Op::Contract || x->op == Op::Cumulate; }
 
 namespace {
 /// How the nodes of a group lie to its rows (Note [Rows]). Root: as the root does, elements or one value a row.
@@ -239,12 +239,12 @@ public:
     return fits ? PlaceInRow(p) : Elsewhere;
   }
   /// Whether reduction n can be computed in the group of its readers; then it is.
-  bool absorb(UOpRef n, PlaceInRow place, UOpRef root, bool hasHeavy) {
+  bool absorb(UOpRef n, PlaceInRow place, UOpRef root, bool hasRootOp) {
     if (!isRowReduce(n)) return false;
     Shape rows = n->src[0]->shape;
     auto g = groups.find(root);
     if (g != groups.end()) return place == ValueOfRow && g->second.shape == rows;
-    if (hasHeavy || (place == ValueOfRow && root->shape != rows) || place > ValueOfRow) return false;
+    if (hasRootOp || (place == ValueOfRow && root->shape != rows) || place > ValueOfRow) return false;
     groups.insert({root, {rows, place == ValueOfRow}});
     return true;
   }
@@ -314,7 +314,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
   std::vector<UOpRef> order = topoSort(roots);
   llvm::DenseMap<UOpRef, UOpRef> ofReduce; // reductions of rows and arithmetic on their results -> the reduction
   llvm::DenseMap<UOpRef, Facts> facts;
-  llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and heavy ones free
+  llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and those of root ops free
   llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
   llvm::DenseMap<UOpRef, unsigned> readers;
   llvm::DenseMap<UOpRef, unsigned> needs; // root -> computed values that its group reads and that are not decided yet
@@ -326,7 +326,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
       ofIndices.insert(n);
     unsigned k = 0;
     if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = costOf(n->op);
-    if (!isHeavy(n) && !isStored(n) && !(n->op == Op::Expand && n->src[0]->rank())) // what is small is computed once
+    if (!isRootOp(n) && !isStored(n) && !(n->op == Op::Expand && n->src[0]->rank())) // what is small is computed once
       for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
     cost[n] = k;
     bool passes = has(n->op, Elementwise) || (n->op == Op::Reshape && keepsRows(n));
@@ -363,13 +363,13 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
     PlaceInRow place = rows.placeOf(n, x);
     if (computed) {
       UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
-      bool hasHeavy = group && f.heavy.count(group);
+      bool hasRootOp = group && f.rootOp.count(group);
       bool must = x.mustRealize || x.groups.empty() || x.depth >= mostDepth;
       bool absorb = group && !must &&
-                    ((n->op != Op::Cumulate && rows.absorb(n, place, group, hasHeavy)) ||
-                     (x.straight && !hasHeavy && (group->op != Op::Pad || n->op == Op::Contract) && hasLanes(c, n)));
+                    ((n->op != Op::Cumulate && rows.absorb(n, place, group, hasRootOp)) ||
+                     (x.straight && !hasRootOp && (group->op != Op::Pad || n->op == Op::Contract) && hasLanes(c, n)));
       reduces = absorb && rows.contains(group);
-      UOpRef below = place == ValueOfRow && !hasHeavy ? ofReduce.lookup(n) : nullptr; // which the group may take
+      UOpRef below = place == ValueOfRow && !hasRootOp ? ofReduce.lookup(n) : nullptr; // which the group may take
       bool once = group && ((below && below->src[0]->shape == group->shape) ||
                             (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
       bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
@@ -380,11 +380,11 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
       bool full = has(n->op, Elementwise) &&
                   (size >= mostOfGroup || (size >= groupCap && cost[n] > recomputeCap && needs[x.groups[0]] == 1));
       // Movement costs an address wherever it is; what it moves is decided below it.
-      bool other = must || (isHeavy(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
+      bool other = must || (isRootOp(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
                    n->op == Op::UpdateAt || n->op == Op::Scatter;
       realize = other || (spread && !once && !has(n->op, Movement));
       if (realize && !other) told.spread[n] = x.groups;
-      if (!realize && isHeavy(n)) f.heavy.try_emplace(x.groups[0], n);
+      if (!realize && isRootOp(n)) f.rootOp.try_emplace(x.groups[0], n);
     } else
       realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
     SmallVector<UOpRef, 2> groups = x.groups;
@@ -400,7 +400,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
       expanded = false;
       place = has(n->op, Elementwise) ? Root : Elsewhere;
       reduces = rows.absorb(n, Root, n, false);
-      if (isHeavy(n)) f.heavy[n] = n;
+      if (isRootOp(n)) f.rootOp[n] = n;
       if (auto concat = concatOf(c, n))
         for (UOpRef part : joinInMemory(f, n, std::move(*concat), readers)) facts[part].mustRealize = true;
     } else if (reduces)
@@ -408,7 +408,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
     if (has(n->op, Elementwise))
       for (UOpRef g : groups) ++groupSize[g];
     // n is decided: tell its sources who reads them.
-    UOpRef heavy = groups.size() == 1 ? f.heavy.lookup(groups[0]) : nullptr;
+    UOpRef rootOp = groups.size() == 1 ? f.rootOp.lookup(groups[0]) : nullptr;
     for (unsigned i = 0; i < n->src.size(); ++i) {
       UOpRef s = n->src[i];
       if (s->isIndex() || isControl(s)) continue;
@@ -422,7 +422,7 @@ static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &kn
           needs[g] += isComputed(s);
         }
       bool epilogue = has(n->op, Elementwise) ? s->shape == n->shape : realize && n->op == Op::Pad;
-      bool passes = epilogue && straight && groups.size() == 1 && heavy != n;
+      bool passes = epilogue && straight && groups.size() == 1 && rootOp != n;
       y.straight = passes && (y.uses == 1 || y.straight);
       if (has(n->op, Elementwise))
         y.inPlace = std::max(y.inPlace, ways);
@@ -479,7 +479,7 @@ static void cutGroup(const Fusion &f, UOpRef root, llvm::DenseSet<UOpRef> &cut) 
 /// that n repeats is a kernel of its own then.
 static void computeAgain(const Fusion &f, UOpRef n, llvm::ArrayRef<UOpRef> groups,
                          llvm::DenseMap<UOpRef, unsigned> &again) {
-  auto isContract = [&](UOpRef g) { return f.heavy.count(g) && f.heavy.lookup(g)->op == Op::Contract; };
+  auto isContract = [&](UOpRef g) { return f.rootOp.count(g) && f.rootOp.lookup(g)->op == Op::Contract; };
   unsigned cost = 0, cap = groups.size() == 2 && llvm::none_of(groups, isContract) ? twiceCap : rereadCap;
   UOpRef source = nullptr;
   SmallVector<std::pair<UOpRef, bool>, 32> stack{{n, false}}; // with whether it is small

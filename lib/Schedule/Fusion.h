@@ -15,9 +15,9 @@ struct Part {
 };
 
 struct Fusion {
-  std::vector<UOpRef> order;            // realized values, producers first
-  llvm::DenseSet<UOpRef> realized;      // computed into a buffer of their own
-  llvm::DenseMap<UOpRef, UOpRef> heavy; // realized value -> the contract or reduce computed inside its kernel
+  std::vector<UOpRef> order;             // realized values, producers first
+  llvm::DenseSet<UOpRef> realized;       // computed into a buffer of their own
+  llvm::DenseMap<UOpRef, UOpRef> rootOp; // realized value -> the contract or reduce computed inside its kernel
   // Realized values that are made of their parts, each of which is realized or a view of what lies in memory.
   llvm::DenseMap<UOpRef, Concat> concats;
   llvm::DenseMap<UOpRef, Part> parts; // realized parts that nobody else reads
@@ -44,7 +44,7 @@ UOpRef weightBehind(UOpRef x);
 bool unpacksWhereRead(UOpRef contract, unsigned operand);
 
 // Rows: what lies along the last axis of a shape.
-/// A reduction along the last axis, in lanes or in any order, of rows that fit the first caches.
+/// A reduction along the last axis, in lanes or in any order, of rows that fit the L1.
 bool isRowReduce(UOpRef n);
 /// Whether `x` is the shape of one value for each row.
 bool isOfRows(Shape x, Shape rows);

@@ -51,33 +51,33 @@ static bool staysInRow(const KernelSpec &spec, UOpRef arg) {
 /// Whether a contract's kept labels from 0 on are the axes of its rows, the lanes along them.
 static bool isRowMajorProduct(const KernelSpec &k) {
   Shape shape = k.outputs[0].value->shape;
-  return k.heavy && k.heavy->op == Op::Contract && k.heavy->shape == shape && k.outputs[0].layout.isRowMajor() &&
-         k.laneLabel + 1 == int64_t(shape.size());
+  return k.rootOp && k.rootOp->op == Op::Contract && k.rootOp->shape == shape && k.outputs[0].layout.isRowMajor() &&
+         k.vectorIndex + 1 == int64_t(shape.size());
 }
 
 /// Whether it is computed label by label, without holes.
 static bool isPlain(const KernelSpec &k) {
-  ContractSpec s = llvm::cantFail(decodeContract(k.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(k.rootOp->ints));
   auto isWhole = [](const AffineForm &f) { return f.divisor == 1; };
   return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole) && s.outside.empty();
 }
 
 /// Whether a contract sums over the last axis of `arg`, has a kept label for each other one, and no other use of it.
 static bool sumsOverRows(const KernelSpec &k, UOpRef arg) {
-  if (!k.heavy || k.heavy->op != Op::Contract || k.laneLabel < 0 || k.heavy->shape != k.outputs[0].value->shape)
+  if (!k.rootOp || k.rootOp->op != Op::Contract || k.vectorIndex < 0 || k.rootOp->shape != k.outputs[0].value->shape)
     return false;
-  bool first = k.heavy->src[0] == arg;
-  if (first == (k.heavy->src[1] == arg)) return false;
+  bool first = k.rootOp->src[0] == arg;
+  if (first == (k.rootOp->src[1] == arg)) return false;
   for (UOpRef n : topoSort(k.outputs[0].value))
-    if (n != k.heavy && llvm::is_contained(n->src, arg)) return false;
-  ContractSpec s = llvm::cantFail(decodeContract(k.heavy->ints));
-  llvm::DenseSet<int64_t> labels{k.laneLabel};
+    if (n != k.rootOp && llvm::is_contained(n->src, arg)) return false;
+  ContractSpec s = llvm::cantFail(decodeContract(k.rootOp->ints));
+  llvm::DenseSet<int64_t> labels{k.vectorIndex};
   for (auto [axis, f] : llvm::enumerate(first ? s.a : s.b)) {
     if (!f.isLabel()) return false;
     int64_t label = f.terms[0].first;
     bool last = axis + 1 == arg->rank();
     if (last != (label >= s.kept) || !labels.insert(label).second) return false;
-    if (k.heavy->indices()[label] != arg->shape[axis]) return false;
+    if (k.rootOp->indices()[label] != arg->shape[axis]) return false;
   }
   return true;
 }
@@ -87,15 +87,15 @@ static bool sumsOverRows(const KernelSpec &k, UOpRef arg) {
 static uint64_t sharedBytes(const KernelSpec &first, const KernelSpec &last) {
   static constexpr int64_t many = int64_t(1) << 30;
   auto product = [](const KernelSpec &k, auto isShared) {
-    ContractSpec s = llvm::cantFail(decodeContract(k.heavy->ints));
-    uint64_t bytes = std::max(1u, byteSize(k.heavy->dtype));
+    ContractSpec s = llvm::cantFail(decodeContract(k.rootOp->ints));
+    uint64_t bytes = std::max(1u, byteSize(k.rootOp->dtype));
     for (int64_t label = 0; label < s.kept + s.reduced; ++label)
       if (isShared(s, label))
-        bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(k.heavy->indices()[label]->hi, 1, many));
+        bytes = llvm::SaturatingMultiply<uint64_t>(bytes, std::clamp<int64_t>(k.rootOp->indices()[label]->hi, 1, many));
     return bytes;
   };
   auto lanesAndSum = [](const KernelSpec &k) {
-    return [&](const ContractSpec &s, int64_t label) { return label == k.laneLabel || label >= s.kept; };
+    return [&](const ContractSpec &s, int64_t label) { return label == k.vectorIndex || label >= s.kept; };
   };
   return llvm::SaturatingAdd(product(first, lanesAndSum(first)), product(last, lanesAndSum(last)));
 }
@@ -164,7 +164,7 @@ void Scheduler::join(std::vector<Instr> &program, size_t last, ArrayRef<unsigned
   if (!middle || !isPlain(specOf(*launchAt(last)))) return;
   auto first = rowsOf(*middle, [](const KernelSpec &k, UOpRef rows) {
     const Placed &to = k.outputs[0];
-    return k.heavy && isRowReduce(k.heavy) && k.heavy->src[0]->shape == rows->shape && to.layout.isRowMajor() &&
+    return k.rootOp && isRowReduce(k.rootOp) && k.rootOp->src[0]->shape == rows->shape && to.layout.isRowMajor() &&
            to.value->shape == rows->shape && staysInRow(k, rows);
   });
   if (!first || !isRowMajorProduct(specOf(*launchAt(*first))) || !isPlain(specOf(*launchAt(*first)))) return;

@@ -85,11 +85,11 @@ uint32_t Scheduler::kernelNumber(KernelSpec spec) {
       return a.spec.name == b.spec.name && a.buffers == b.buffers;
     };
     if (o.inPlace == spec.inPlace && o.follows == spec.follows &&
-        llvm::equal(o.followers, spec.followers, sameFollower) && o.laneLabel == spec.laneLabel &&
+        llvm::equal(o.followers, spec.followers, sameFollower) && o.vectorIndex == spec.vectorIndex &&
         o.mostRows == spec.mostRows && same(o.outputs[0], spec.outputs[0]) && llvm::equal(o.inputs, spec.inputs, same))
       return k;
   }
-  UOpRef named = spec.heavy ? spec.heavy : spec.outputs[0].value;
+  UOpRef named = spec.rootOp ? spec.rootOp : spec.outputs[0].value;
   spec.name = "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic +
               (spec.mostRows ? "_thin" : "") + (spec.followers.empty() ? "" : "_joined");
   kernelsByHash[key].push_back(out.kernels.size());
@@ -194,14 +194,14 @@ bool Scheduler::unpack(UOpRef view, unsigned axis) {
   return false;
 }
 
-void Scheduler::lend(UOpRef view, const Layout &layout) {
+void Scheduler::repackHere(UOpRef view, const Layout &layout) {
   Place to = copied(view, layout);
   const Place *own = places.find(view);
   lent.push_back({view, own ? std::optional(*own) : std::nullopt});
   places.set(view, to);
 }
 
-void Scheduler::giveBack() {
+void Scheduler::endRepacks() {
   for (auto &[view, own] : llvm::reverse(lent)) {
     if (own)
       places.set(view, *own);
@@ -432,7 +432,7 @@ std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s,
   return longest;
 }
 
-Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
+Layout Scheduler::contractLayout(UOpRef r, int64_t &vectorIndex) {
   ContractSpec s = llvm::cantFail(decodeContract(r->ints));
   struct Use {
     unsigned axis = 0, count = 0;
@@ -506,7 +506,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     std::pair<int64_t, int64_t> score{cost, -std::min(extent, enough)};
     if (score <= bestScore) bestScore = score, best = l;
   }
-  laneLabel = best;
+  vectorIndex = best;
   // A weight that its kernel does not unpack is unpacked before it, where it is wanted.
   auto unpacksBefore = [&](unsigned o) {
     return computedHere(operands[o]) && weightBehind(operands[o]) && !unpacksWhereRead(r, o);
@@ -514,7 +514,7 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   for (unsigned o : {0u, 1u}) { // words of a parameter, or a weight, along which no lanes run
     auto lanes = best < 0 ? Use() : useOf(o ? s.b : s.a, best);
     UOpRef x = operands[o];
-    if (!lanes.count && unpacksBefore(o)) lend(x, Layout::rowMajor(x->rank()));
+    if (!lanes.count && unpacksBefore(o)) repackHere(x, Layout::rowMajor(x->rank()));
     if (x->op != Op::Words || places.find(x) || (lanes.count && inPanels(o, lanes.axis))) continue;
     Layout plain = Layout::rowMajor(x->rank());
     if (canStore(x, plain))
@@ -532,15 +532,15 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
     if (stored) storeOperand(x, panels(s, forms, u.axis));
     if (!before && (stored || runsAlong(x, u.axis) || unpack(x, u.axis))) continue;
     if (before || lendable(o, u.axis))
-      lend(x, panels(s, forms, u.axis));
+      repackHere(x, panels(s, forms, u.axis));
     else
       pack(x, u.axis);
   }
   for (unsigned o : {0u, 1u}) {
     if (own)
-      lend(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
+      repackHere(operands[o], panelsAlong(operands[o]->rank(), (*own)[o]));
     else if (auto axis = summedAcross(r, s, o, best))
-      lend(operands[o], lastAxis(operands[o]->rank(), *axis));
+      repackHere(operands[o], lastAxis(operands[o]->rank(), *axis));
   }
   // Channels of a grouped convolution are all together: group by group, where lanes run along those of one.
   Layout l = lastAxis(r->rank(), best);
@@ -548,15 +548,15 @@ Layout Scheduler::contractLayout(UOpRef r, int64_t &laneLabel) {
   return l;
 }
 
-Layout Scheduler::layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel) {
-  laneLabel = -1;
-  if (heavy && heavy->op == Op::Contract) return contractLayout(heavy, laneLabel);
+Layout Scheduler::layoutFor(UOpRef v, UOpRef rootOp, int64_t &vectorIndex) {
+  vectorIndex = -1;
+  if (rootOp && rootOp->op == Op::Contract) return contractLayout(rootOp, vectorIndex);
   // A kernel that writes rows has them as neighbours.
-  if (heavy && heavy->op == Op::Reduce && v->shape == heavy->src[0]->shape) return Layout::rowMajor(v->rank());
+  if (rootOp && rootOp->op == Op::Reduce && v->shape == rootOp->src[0]->shape) return Layout::rowMajor(v->rank());
   // A sum lies in its operand's order: then it goes along what are neighbours in both.
-  if (heavy && heavy->op == Op::Reduce && v->shape == heavy->shape && v->rank())
-    if (auto order = inputOrder(heavy->src[0], true); order && order->isPermuted()) {
-      ReduceSpec s = llvm::cantFail(decodeReduce(heavy->ints));
+  if (rootOp && rootOp->op == Op::Reduce && v->shape == rootOp->shape && v->rank())
+    if (auto order = inputOrder(rootOp->src[0], true); order && order->isPermuted()) {
+      ReduceSpec s = llvm::cantFail(decodeReduce(rootOp->ints));
       SmallVector<int64_t, 6> kept;
       for (const MemoryDim &d : order->dims)
         if (!llvm::is_contained(s.axes, d.axis))

@@ -63,7 +63,7 @@ llvm::DenseMap<UOpRef, Overwrite> astra::overwrites(ArrayRef<UOpRef> order, cons
     if (!f.realized.count(v) || v->dtype != state->dtype || v->shape != state->shape || out.count(v)) continue;
     size_t last = lastRead.lookup(state);
     bool reads = last == at[v];
-    if (last < at[v] || (reads && has(v->op, Elementwise) && !f.heavy.count(v) && readsInPlace(v, state, f)))
+    if (last < at[v] || (reads && has(v->op, Elementwise) && !f.rootOp.count(v) && readsInPlace(v, state, f)))
       out.insert({v, {state, reads}});
   }
   return out;

@@ -56,7 +56,7 @@ void Scheduler::scatter(UOpRef v, const Place *destination) {
   places.set(v, at);
 }
 
-void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const Part *part) {
+void Scheduler::realize(UOpRef v, UOpRef rootOp, const Place *destination, const Part *part) {
   const Place *whole = part ? std::exchange(destination, nullptr) : nullptr;
   if (v->op == Op::Scatter) return scatter(v, destination);
   KernelSpec spec;
@@ -103,10 +103,10 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
   }
 
   int64_t lane = -1;
-  Layout layout = layoutFor(v, heavy, lane);
+  Layout layout = layoutFor(v, rootOp, lane);
   bool becomesState = destination && routine->buffers[destination->buffer].kind == BufferKind::State;
-  if (becomesState && !heavy) layout = destination->layout; // a copy that does not turn it, or none
-  if (part && !heavy)
+  if (becomesState && !rootOp) layout = destination->layout; // a copy that does not turn it, or none
+  if (part && !rootOp)
     if (auto room = rooms.find(part->whole); room != rooms.end()) layout = room->second.place.layout;
   UOpRef value = close(v, spec, buffers, closed, v);
   bool direct = destination && destination->layout == layout && destination->allocated == allocated;
@@ -118,17 +118,17 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
                 : direct ? destination->buffer
                          : slotBuffer(v->dtype, allocated, layout);
   spec.outputs.push_back({value, layout, allocated, std::move(begin)});
-  spec.heavy = heavy ? closed.lookup(heavy) : nullptr;
-  spec.laneLabel = lane;
+  spec.rootOp = rootOp ? closed.lookup(rootOp) : nullptr;
+  spec.vectorIndex = lane;
   buffers.push_back(to);
 
   LaunchInstr launch;
   launch.buffers = buffers;
-  if (spec.heavy && spec.heavy->op == Op::Contract && lane >= 0) { // few rows at run time want another shape of tile
-    ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  if (spec.rootOp && spec.rootOp->op == Op::Contract && lane >= 0) { // few rows at run time want another shape of tile
+    ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
     UOpRef rows = c.index(1);
     for (int64_t l = 0; l < s.kept; ++l)
-      if (l != lane) rows = idxMul(c, rows, spec.heavy->shape[l]);
+      if (l != lane) rows = idxMul(c, rows, spec.rootOp->shape[l]);
     if (!rows->isConst() && rows->lo < 4 && s.outside.empty()) {
       KernelSpec thin = spec;
       thin.mostRows = 4;
@@ -137,7 +137,7 @@ void Scheduler::realize(UOpRef v, UOpRef heavy, const Place *destination, const 
   }
   launch.variants.push_back({nullptr, nullptr, kernelNumber(std::move(spec))});
   emit(std::move(launch));
-  giveBack();
+  endRepacks();
   if (!inWhole) places.set(v, {to, layout, allocated}); // else nobody reads it by itself
 }
 
@@ -286,7 +286,7 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
       auto part = f.parts.find(n);
       const Part *of = part == f.parts.end() ? nullptr : &part->second;
       auto to = destinations.find(of ? of->whole : n);
-      realize(n, f.heavy.lookup(n), to == destinations.end() ? nullptr : &to->second, of);
+      realize(n, f.rootOp.lookup(n), to == destinations.end() ? nullptr : &to->second, of);
     }
   }
 }

@@ -42,7 +42,7 @@ private:
   void values(llvm::ArrayRef<UOpRef> roots, const llvm::DenseMap<UOpRef, Place> &destinations,
               llvm::ArrayRef<std::pair<UOpRef, UOpRef>> updates = {});
   /// `part`: what v is a part of, which lies in `destination` if it can; null: nothing.
-  void realize(UOpRef v, UOpRef heavy, const Place *destination, const Part *part = nullptr);
+  void realize(UOpRef v, UOpRef rootOp, const Place *destination, const Part *part = nullptr);
   /// Whether part v of a concatenation lies in the whole, if it is computed with this layout: the first part that is
   /// asked for chooses the whole's. Then `rooms` has the whole's place.
   bool liesInWhole(UOpRef v, const Part &part, const Layout &layout, const Place *destination);
@@ -68,12 +68,12 @@ private:
   UOpRef close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed,
                UOpRef computed);
   UOpRef closeIndex(UOpRef x);
-  Layout layoutFor(UOpRef v, UOpRef heavy, int64_t &laneLabel);
+  Layout layoutFor(UOpRef v, UOpRef rootOp, int64_t &vectorIndex);
   /// `placed`: v's own place counts. Nothing where all inputs are row-major.
   std::optional<Layout> inputOrder(UOpRef v, bool placed);
-  Layout contractLayout(UOpRef r, int64_t &laneLabel);
+  Layout contractLayout(UOpRef r, int64_t &vectorIndex);
   /// The axis of operand `o`, along which no lanes run, over which a long sum goes from line to line of memory while
-  /// many lanes read each element: a tile's sum and a panel do not fit the first cache, so a copy whose lines lie along
+  /// many lanes read each element: a tile's sum and a panel do not fit the L1, so a copy whose lines lie along
   /// the sum is worth it (a 1x1 convolution of an image that comes channel by channel).
   std::optional<unsigned> summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes);
   /// Of a long sum over several labels (the gradient of a convolution's weight) the axis of each operand along which it
@@ -92,9 +92,9 @@ private:
   void pack(UOpRef view, unsigned lastAxis);
   /// Has a packed value read where it lay before, if elements are neighbours there along this axis: the copy can go.
   bool unpack(UOpRef view, unsigned axis);
-  /// Copies a view, or computes an operand, in a layout for the kernel at hand alone; `giveBack` ends that.
-  void lend(UOpRef view, const Layout &layout);
-  void giveBack();
+  /// Copies a view, or computes an operand, in a layout for the kernel at hand alone; `endRepacks` ends that.
+  void repackHere(UOpRef view, const Layout &layout);
+  void endRepacks();
   /// Copies what is read through a view to its place, or to a part of it that begins at `begin`.
   void copyView(UOpRef view, const Place &to, std::vector<UOpRef> begin = {});
   std::vector<UOpRef> beginOf(const Part &part);

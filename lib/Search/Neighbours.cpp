@@ -115,13 +115,13 @@ static unsigned apply(By by, unsigned v, unsigned number) {
 static bool holds(const Plan &p, const KernelSpec &spec, const Target &target) {
   if (p.past && !storesLines(target)) return false;
   if (p.kind != PlanKind::Contract) return true;
-  unsigned bytes = p.lanes * std::max(1u, byteSize(spec.heavy->dtype));
+  unsigned bytes = p.lanes * std::max(1u, byteSize(spec.rootOp->dtype));
   return p.rows * p.unroll * std::max(1u, bytes / target.vectorBytes) <= target.vectorRegisters;
 }
 
 /// The same tile along other rows: the innermost labels of the output's memory order that the lanes' operand lacks.
 static void otherRows(const KernelSpec &spec, const Plan &plan, std::vector<Plan> &out) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   auto mentions = [](const auto &forms, int64_t label) {
     return llvm::any_of(forms, [&](const AffineForm &f) {
       return llvm::any_of(f.terms, [&](const auto &t) { return t.first == label; });
@@ -143,7 +143,7 @@ static void otherRows(const KernelSpec &spec, const Plan &plan, std::vector<Plan
 /// Reductions along rows instead of columns and the other way round, each from a common start.
 static void otherForms(const KernelSpec &spec, const Plan &plan, const Target &target, std::vector<Plan> &out) {
   unsigned rank = spec.outputs[0].layout.dims.size(),
-           width = std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.heavy->dtype)));
+           width = std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.rootOp->dtype)));
   auto add = [&](PlanKind kind, unsigned merge, unsigned unroll) {
     Plan p;
     p.kind = kind, p.merge = merge, p.lanes = width, p.unroll = unroll;
@@ -164,7 +164,8 @@ std::vector<Plan> astra::neighbours(const KernelSpec &spec, const Plan &plan, co
     all.push_back(std::move(p));
   }
   if (plan.kind == PlanKind::Contract) otherRows(spec, plan, all);
-  if (spec.heavy && (spec.heavy->is(Op::Reduce) || spec.heavy->is(Op::Contract))) otherForms(spec, plan, target, all);
+  if (spec.rootOp && (spec.rootOp->is(Op::Reduce) || spec.rootOp->is(Op::Contract)))
+    otherForms(spec, plan, target, all);
   std::string own = text(plan);
   std::erase_if(all, [&](const Plan &p) {
     if (text(p) == own || !holds(p, spec, target)) return true;

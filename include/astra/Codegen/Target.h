@@ -9,7 +9,7 @@
 
 namespace astra {
 
-// Of all CPUs here: a line of their caches; the fewest ways of a first cache, each of a page, so that lines a multiple
+// Of all CPUs here: a line of their caches; the fewest ways of an L1, each of a page, so that lines a multiple
 // of a page apart meet in one set.
 inline constexpr int64_t lineBytes = 64, cacheWays = 8;
 
@@ -26,7 +26,7 @@ struct Target {
   bool slowDivision;         // of a vector of f32: a product with the reciprocal, mended, is faster (Helpers::quotient)
   unsigned maskedBytes;      // elements of so many bytes or more are loaded and stored under a mask in one instruction
   uint64_t l1Bytes, l2Bytes; // of a core
-  uint64_t l3Bytes;          // of the third cache, what one bundle can hope for
+  uint64_t l3Bytes;          // of the L3, what one bundle can hope for
   unsigned cores;            // as many as a launch's items should keep at work, where it is large
   llvm::ArrayRef<const char *> features; // names of Linux's /proc/cpuinfo that must be there
   llvm::ArrayRef<const char *> clangFlags;

@@ -29,8 +29,8 @@ struct Follower;
 struct KernelSpec {
   std::string name;
   std::vector<Placed> inputs, outputs;
-  UOpRef heavy = nullptr; // the contract or reduce inside that decides the plan, or null
-  int64_t laneLabel = -1; // of a contract: the kept label along which the layouts let vector lanes run, or -1
+  UOpRef rootOp = nullptr;  // the contract or reduce inside that decides the plan, or null
+  int64_t vectorIndex = -1; // of a contract: the kept label along which the layouts let vector lanes run, or -1
   int64_t mostRows =
       0; // of a contract: this variant runs only when the row labels have at most so many points; 0: any number
   // Output 0 lies where input 0 does: an update_at that writes only the window, a scatter, or a value that reads each

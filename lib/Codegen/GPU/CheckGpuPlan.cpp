@@ -11,7 +11,7 @@
 using namespace astra;
 
 std::string astra::unsharable(const KernelSpec &spec, const Plan &p) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
@@ -49,7 +49,7 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
       return bad(found("spread", p.spread) + " times " + found("tall", p.tall) + "; a block has " +
                  llvm::Twine(p.threads) + " threads");
   } else if (p.spread) {
-    bool rows = p.kind == PlanKind::Rows, reduces = spec.heavy && spec.heavy->op == Op::Reduce;
+    bool rows = p.kind == PlanKind::Rows, reduces = spec.rootOp && spec.rootOp->op == Op::Reduce;
     if (!llvm::isPowerOf2_32(p.spread) || p.spread < 2 || !llvm::isPowerOf2_32(p.threads))
       return bad(found("spread", p.spread) + " with " + found("threads", p.threads) + "; expected powers of two");
     if (rows && (!p.warp || p.spread * p.warp != p.threads))
@@ -63,7 +63,7 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
   if (p.turn) {
     const Placed &out = spec.outputs[0];
     unsigned rank = out.layout.dims.size();
-    bool plain = !spec.inPlace && !spec.heavy && serialAxis(spec) < 0 && storedPoints(spec) == out.value;
+    bool plain = !spec.inPlace && !spec.rootOp && serialAxis(spec) < 0 && storedPoints(spec) == out.value;
     if (!plain) return bad(found("turn", p.turn) + "; only a map without sums that writes its whole output has tiles");
     if (p.turn > p.threads || !llvm::isPowerOf2_32(p.turn) || !llvm::isPowerOf2_32(p.threads))
       return bad(found("turn", p.turn) + " with " + found("threads", p.threads) +

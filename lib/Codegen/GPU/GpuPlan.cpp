@@ -44,7 +44,7 @@ static bool turns(Context &c, const KernelSpec &spec, Plan &p) {
   constexpr int64_t side = 32, least = 256; // elements along a side; of a tile
   constexpr int64_t few = 5;                // of which neighbours are read together all the same
   const Placed &out = spec.outputs[0];
-  if (spec.inPlace || spec.heavy || serialAxis(spec) >= 0 || storedPoints(spec) != out.value) return false;
+  if (spec.inPlace || spec.rootOp || serialAxis(spec) >= 0 || storedPoints(spec) != out.value) return false;
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   for (unsigned across = 0; across + 1 < extents.size(); ++across) {
     int64_t behind = likely(llvm::ArrayRef(extents).drop_front(across + 1)), here = extents[across]->hi;
@@ -106,10 +106,10 @@ static void chooseVectors(Context &c, const KernelSpec &spec, Plan &p) {
 
 /// The axis that a kernel's reduction goes along, null where it is no lane64 or exact one along one axis.
 static UOpRef reducedExtent(const KernelSpec &spec) {
-  if (!spec.heavy || spec.heavy->op != Op::Reduce) return nullptr;
-  ReduceSpec s = llvm::cantFail(decodeReduce(spec.heavy->ints));
+  if (!spec.rootOp || spec.rootOp->op != Op::Reduce) return nullptr;
+  ReduceSpec s = llvm::cantFail(decodeReduce(spec.rootOp->ints));
   bool free = s.order == ReduceOrder::Lane64 || s.order == ReduceOrder::Exact;
-  return free && s.axes.size() == 1 ? spec.heavy->src[0]->shape[s.axes[0]] : nullptr;
+  return free && s.axes.size() == 1 ? spec.rootOp->src[0]->shape[s.axes[0]] : nullptr;
 }
 
 /// The threads of a row: some lanes of a warp, a warp, or several of them.
@@ -119,7 +119,7 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
   p.unroll = 1;
   UOpRef n = reducedExtent(spec);
   if (!n) return;
-  int64_t rows = likely(spec.heavy->shape);
+  int64_t rows = likely(spec.rootOp->shape);
   if (n->hi < target.warp) p.lanes = std::max<int64_t>(powerAbove(n->hi), 2);
   while (p.threads > target.warp && rows * p.lanes < units * p.threads) p.threads /= 2;
   constexpr int64_t fewWarps = 8; // where the row may be short after all, or is written too
@@ -133,7 +133,7 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
     p.spread = warps, p.threads = p.spread * target.warp;
     return;
   }
-  bool exact = llvm::cantFail(decodeReduce(spec.heavy->ints)).order == ReduceOrder::Exact;
+  bool exact = llvm::cantFail(decodeReduce(spec.rootOp->ints)).order == ReduceOrder::Exact;
   int64_t warps = powerBelow((n->hi - 1) / laneChunk + 1);
   if (writesRows(spec) || exact) warps = std::max(warps, fewWarps);
   if (!n->isConst()) warps = std::min(warps, fewWarps);
@@ -151,7 +151,7 @@ static void shareColumns(Context &c, const KernelSpec &spec, const GpuTarget &ta
   if (!n || spec.inPlace || storedPoints(spec) != out.value) return;
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   int64_t inner = likely(llvm::ArrayRef(extents).take_back(p.merge)), results = likely(extents);
-  bool exact = llvm::cantFail(decodeReduce(spec.heavy->ints)).order == ReduceOrder::Exact;
+  bool exact = llvm::cantFail(decodeReduce(spec.rootOp->ints)).order == ReduceOrder::Exact;
   int64_t spread = std::min(powerAbove(busy / results), powerBelow(n->hi / own));
   if (inner < wide && n->hi < few) return;
   if (inner >= wide && spread < 2) return;
@@ -203,7 +203,7 @@ static void reduction(Context &c, const KernelSpec &spec, const GpuTarget &targe
 static void threadTile(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   p.unroll = 1; // values of a tile are a thread's registers
   p.rows = std::min(p.rows, 8u);
-  int64_t results = likely(spec.heavy->shape);
+  int64_t results = likely(spec.rootOp->shape);
   auto few = [&] { return results / (int64_t(p.rows) * p.lanes) < units * p.threads; };
   while (few() && p.threads > target.warp && p.threads > 64) p.threads /= 2;
   while (few() && p.rows > 1) p.rows = (p.rows + 1) / 2;
@@ -213,14 +213,14 @@ static void threadTile(Context &c, const KernelSpec &spec, const GpuTarget &targ
 /// A product: tiles of a block, or, where its operands cannot be shared or need not be, of a thread.
 static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   constexpr int64_t longSum = 64; // steps that are worth being on their way before they are used
-  if (!spec.heavy || spec.heavy->op != Op::Contract || spec.inPlace) return false;
+  if (!spec.rootOp || spec.rootOp->op != Op::Contract || spec.inPlace) return false;
   bool byThread = p.kind == PlanKind::Contract;
   Plan shared = p;
   bool shares = shareOperands(c, spec, target, shared);
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   bool inBoth = hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel),
-       oneRow = llvm::all_of(shared.mLabels, [&](int64_t l) { return spec.heavy->shape[l]->hi <= 1; }),
-       shortSum = likely(spec.heavy->indices().slice(s.kept, s.reduced)) < longSum;
+       oneRow = llvm::all_of(shared.mLabels, [&](int64_t l) { return spec.rootOp->shape[l]->hi <= 1; }),
+       shortSum = likely(spec.rootOp->indices().slice(s.kept, s.reduced)) < longSum;
   bool reused = !byThread || !(inBoth || (oneRow && shortSum));
   if (!shares || !reused) {
     if (byThread) threadTile(c, spec, target, p);

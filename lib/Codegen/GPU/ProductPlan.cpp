@@ -27,7 +27,7 @@ constexpr double load = 8;     // what an element takes on its way from the far 
 class TileSearch {
 public:
   TileSearch(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &best) : target(target), best(best) {
-    UOpRef r = spec.heavy;
+    UOpRef r = spec.rootOp;
     ContractSpec s = llvm::cantFail(decodeContract(r->ints));
     bytes = std::max(1u, byteSize(r->dtype));
     if (best.nLabel >= 0) {
@@ -71,7 +71,7 @@ private:
     for (bool inB : {false, true}) {
       const auto &forms = inB ? s.b : s.a;
       if (forms.empty()) continue;
-      UOpRef x = spec.heavy->src[inB];
+      UOpRef x = spec.rootOp->src[inB];
       auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == x; });
       int64_t last = in == spec.inputs.end() ? int64_t(forms.size()) - 1 : in->layout.dims.back().axis;
       while (last > 0 && x->shape[last]->hi == 1) --last;
@@ -147,14 +147,14 @@ int64_t astra::likely(UOpRef e) {
 }
 
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
-  ContractSpec s = llvm::cantFail(decodeContract(spec.heavy->ints));
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   const Placed &out = spec.outputs[0];
   p.kind = PlanKind::Contract;
-  if (spec.laneLabel < 0) { // along the output's neighbours
+  if (spec.vectorIndex < 0) { // along the output's neighbours
     p.nLabel = -1;
-    p.lanes = std::max<int64_t>(16 / std::max(1u, byteSize(spec.heavy->dtype)), 1);
+    p.lanes = std::max<int64_t>(16 / std::max(1u, byteSize(spec.rootOp->dtype)), 1);
     for (const MemoryDim &d : out.layout.dims)
-      if (d.axis < s.kept && spec.heavy->shape[d.axis]->hi > 1) p.nLabel = d.axis;
+      if (d.axis < s.kept && spec.rootOp->shape[d.axis]->hi > 1) p.nLabel = d.axis;
   }
   const auto &lanesOperand = hasLabel(s.b, p.nLabel) ? s.b : s.a;
   p.mLabels.clear(); // in the output's memory order

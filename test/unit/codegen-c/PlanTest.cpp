@@ -232,15 +232,15 @@ TEST_F(Plans, TheOperandWithMoreBytesIsSharedOut) {
   ASSERT_TRUE(target);
   unsigned fixed = 0;
   for (const KernelSpec &k : products.kernels) {
-    if (!k.heavy || k.heavy->op != Op::Contract || k.laneLabel < 0) continue;
+    if (!k.rootOp || k.rootOp->op != Op::Contract || k.vectorIndex < 0) continue;
     Plan p = choosePlan(parsed->ctx(), k, *target);
-    auto rows = k.heavy->shape[0]->constIndex(), columns = k.heavy->shape[1]->constIndex();
+    auto rows = k.rootOp->shape[0]->constIndex(), columns = k.rootOp->shape[1]->constIndex();
     if (!rows) {
       EXPECT_EQ(p.block, 0u) << text(p); // may be few
       continue;
     }
     ++fixed;
-    // All columns of as many tiles of 6 rows of 256 bytes as half of the first cache (16 KiB) holds.
+    // All columns of as many tiles of 6 rows of 256 bytes as half of the L1 (16 KiB) holds.
     EXPECT_EQ(p.block, *rows == 200 ? 0u : *columns == 512 ? 16u : 10u) << text(p);
   }
   EXPECT_EQ(fixed, 3u);

@@ -169,7 +169,7 @@ TEST(GpuThinPlans, KeepTheirBits) {
       GraphOnGpu chosen(text, *target, false);
       Plan p = llvm::cantFail(parsePlan(plan));
       for (const KernelSpec &k : chosen.schedule->kernels)
-        if (k.heavy) {
+        if (k.rootOp) {
           EXPECT_EQ(llvm::toString(checkGpuPlan(k, p, *target)), "");
         }
       GraphOnGpu g(text, *target, true, [&](Plan &q) {

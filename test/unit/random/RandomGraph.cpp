@@ -450,10 +450,10 @@ void Grower::product() {
 
 /// Parts one behind another: a product or a reduction, and what is like it but for the extent along an axis.
 void Grower::join() {
-  bool heavy = chance(70);
+  bool rootOp = chance(70);
   UOpRef x = anyOf([&](UOpRef n) {
-    bool isHeavy = n->op == Op::Contract || n->op == Op::Reduce;
-    return n->rank() > 0 && (isFloat(n->dtype) || isInt(n->dtype)) && !isSubByte(n->dtype) && (isHeavy || !heavy) &&
+    bool isRootOp = n->op == Op::Contract || n->op == Op::Reduce;
+    return n->rank() > 0 && (isFloat(n->dtype) || isInt(n->dtype)) && !isSubByte(n->dtype) && (isRootOp || !rootOp) &&
            elements(n->shape) <= mostElements;
   });
   if (!x) return;

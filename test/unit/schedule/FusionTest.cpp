@@ -122,7 +122,7 @@ TEST(Fusion, KernelsOfManyInputsAreCut) {
       auto s = schedule(*m);
       ASSERT_TRUE(bool(s)) << llvm::toString(s.takeError());
       for (const KernelSpec &k : s->kernels) EXPECT_LE(k.inputs.size(), 240u);
-      EXPECT_EQ(s->kernels.size() > 1, count > 128); // a sum is a waist
+      EXPECT_EQ(s->kernels.size() > 1, count > 128); // a sum is cut at a single live value
     }
     auto m = parse("module @m {\n entry @main(" + in + ") -> (%y : f32[" + std::to_string(8 * count) + "]) {\n" + laid +
                        "\n}\n}",

@@ -148,10 +148,10 @@ TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
   for (const KernelSpec &spec : m.schedule.kernels)
     for (unsigned i = 0; i < count; ++i) {
       Plan p;
-      p.kind = spec.laneLabel >= 0 && random() % 4 ? PlanKind::Contract : PlanKind(random() % 4);
+      p.kind = spec.vectorIndex >= 0 && random() % 4 ? PlanKind::Contract : PlanKind(random() % 4);
       p.merge = random() % 5, p.lanes = 1u << random() % 7, p.unroll = pick({1, 2, 3, 4, 7});
       p.block = pick({0, 0, 1, 5, 16}), p.ahead = pick({0, 0, 1, 24, 4096});
-      p.nLabel = random() % 8 ? spec.laneLabel : int64_t(random() % 4);
+      p.nLabel = random() % 8 ? spec.vectorIndex : int64_t(random() % 4);
       for (unsigned l = random() % 4; l--;) p.mLabels.push_back(random() % 5);
       p.rows = pick({1, 1, 2, 5, 8, 14}), p.stage = pick({0, 0, 1, 7, 64});
       p.line = pick({0, 0, 1, 2}), p.next = random() % 4 == 0, p.past = random() % 4 == 0;

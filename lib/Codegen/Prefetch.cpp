@@ -1,4 +1,4 @@
-//===- AskAhead.cpp: reads that are asked for before they are needed --------===//
+//===- Prefetch.cpp: reads that are asked for before they are needed --------===//
 // Takes:    regions with their loads, before they are ordered; a kernel's `ahead` and `hints`.
 // Gives:    prefetches of the loads of a region, items that others are ordered with; the region of a hint.
 // Keeps:    what is computed: a prefetch may be dropped.
@@ -53,7 +53,7 @@ std::optional<int64_t> Linearizer::aheadOf(UOpRef index, uint32_t r) const {
 
 /// Prefetches of the loads of a region: in a loop those that each step reads from lines of their own (aheadOf); around
 /// a fold's loop, before it, those of which it needs nothing.
-void Linearizer::askAhead(uint32_t r) {
+void Linearizer::prefetch(uint32_t r) {
   constexpr int64_t most = 64; // prefetches of a region
   auto folds = [&](UOpRef range) { return range && kindOf(range) == RangeKind::Fold; };
   UOpRef range = regions[r].range;
