@@ -94,6 +94,7 @@ llvm::Expected<std::string> toolchain::CCompiler::compile(llvm::StringRef source
     clang::CompilerInstance compiler(std::move(invocation));
     compiler.setVirtualFileSystem(filesWith(source));
     compiler.setDiagnostics(said.shared());
+    compiler.setVerboseOutputStream(llvm::nulls()); // "1 error generated."
     compiler.createFileManager();
     compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(result));
     std::unique_ptr<clang::CodeGenAction> action;

@@ -48,7 +48,7 @@ llvm::Error toolchain::guarded(llvm::StringRef who, llvm::function_ref<void()> w
   llvm::CrashRecoveryContext context;
   bool whole = context.RunSafely(work);
   fatal = nullptr;
-  if (whole) return llvm::Error::success();
+  if (whole && said.empty()) return llvm::Error::success(); // lld has a context of its own, which ends first
   if (!said.empty()) return llvm::createStringError(who + " failed: " + said);
   return llvm::createStringError(who + " crashed (code " + llvm::Twine(context.RetCode) +
                                  "): please report it with what was compiled");

@@ -73,3 +73,13 @@ llvm::Error TemporaryFolder::write(llvm::StringRef name, llvm::StringRef bytes) 
   out.clear_error();
   return failed("cannot write '" + at(name) + "'", why.value());
 }
+
+llvm::Error TemporaryFolder::hasRoom(llvm::StringRef name, uint64_t bytes) const {
+  int file = open(at(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return failed("cannot write '" + at(name) + "'", errno);
+  int error = posix_fallocate(file, 0, off_t(bytes));
+  close(file);
+  unlink(at(name).c_str());
+  if (error && error != EINVAL && error != EOPNOTSUPP) return failed("cannot write '" + at(name) + "'", error);
+  return llvm::Error::success();
+}
