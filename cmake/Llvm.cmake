@@ -1,5 +1,5 @@
-# What programs are linked to of LLVM: ASTRA_LLVM_LIBRARIES, ASTRA_MLIR_LIBRARIES, ASTRA_CLANG_LIBRARIES and ASTRA_LLD_LIBRARIES, lists for target_link_libraries.
-# Shared libraries, which link fast; with ASTRA_STATIC archives, of which the linker takes what is used and drops what is
+# What programs are linked to of LLVM: ASTRA_LLVM_LIBRARIES, ASTRA_MLIR_LIBRARIES, ASTRA_CLANG_LIBRARIES and
+# ASTRA_LLD_LIBRARIES, lists for target_link_libraries. Shared libraries, which link fast; with ASTRA_STATIC archives, of which the linker takes what is used and drops what is
 # reached from nowhere, so that astra-compile needs no file of LLVM to run. Then of LLVM's back ends only those are there
 # whose machines Astra has: lld names all of them, and what it names of others are functions that do nothing.
 find_package(LLVM 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
@@ -32,18 +32,21 @@ archives(ASTRA_CLANG_LIBRARIES clang)
 find_library(ASTRA_ZSTD_ARCHIVE libzstd.a REQUIRED)
 find_library(ASTRA_ZLIB_ARCHIVE libz.a REQUIRED)
 
-# The functions that register a back end, for those that are left out: nothing refers to their code then.
+# The functions that register a back end, for those that are left out: nothing refers to their code then. The same for
+# Polly, a set of passes that clang runs where it is asked to.
 set(others ${LLVM_TARGETS_TO_BUILD})
 list(REMOVE_ITEM others ${ASTRA_BACK_ENDS})
-set(text "/* Back ends that are left out of a static link (cmake/Llvm.cmake). */\n")
+set(text "// What is left out of a static link (cmake/Llvm.cmake).\n#include <llvm/Plugins/PassPlugin.h>\n")
+string(APPEND text "llvm::PassPluginLibraryInfo getPollyPluginInfo() { return {0, nullptr, nullptr, [](llvm::PassBuilder &) {}}; }\n")
 foreach(target IN LISTS others)
   foreach(part IN ITEMS TargetInfo Target TargetMC AsmPrinter AsmParser Disassembler TargetMCA)
-    string(APPEND text "void LLVMInitialize${target}${part}(void) {}\n")
+    string(APPEND text "extern \"C\" void LLVMInitialize${target}${part}() {}\n")
   endforeach()
 endforeach()
-set(stubs ${CMAKE_BINARY_DIR}/BackEnds.c)
-file(CONFIGURE OUTPUT ${stubs} CONTENT "${text}" @ONLY)
-add_library(AstraBackEnds OBJECT ${stubs})
+set(left_out ${CMAKE_BINARY_DIR}/LeftOut.cpp)
+file(CONFIGURE OUTPUT ${left_out} CONTENT "${text}" @ONLY)
+add_library(AstraLeftOut OBJECT ${left_out})
+target_include_directories(AstraLeftOut SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
 
-list(PREPEND ASTRA_LLVM_LIBRARIES $<TARGET_OBJECTS:AstraBackEnds>)
+list(PREPEND ASTRA_LLVM_LIBRARIES $<TARGET_OBJECTS:AstraLeftOut>)
 list(APPEND ASTRA_LLVM_LIBRARIES ${ASTRA_ZSTD_ARCHIVE} ${ASTRA_ZLIB_ARCHIVE} m dl pthread)
