@@ -33,7 +33,7 @@ from ._rt import Entry
 from ._tensor import Tensor
 from ._trace import Event, Trace
 
-__version__: str = "0.1.0"
+__version__: str = _rt.package_version
 abi_version: str = f"{_rt.version >> 16}.{_rt.version & 0xFFFF}"
 """The version of the C ABI that is inside."""
 

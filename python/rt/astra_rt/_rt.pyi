@@ -11,6 +11,7 @@ from ._info import EntryInfo, TensorInfo
 from ._tensor import Tensor as _Made
 
 version: int
+package_version: str
 
 @disjoint_base
 class Tensor:

@@ -313,6 +313,10 @@ PyObject *callWithTuple(PyObject *self, PyObject *args, PyObject *kwargs, Vector
   if (numNames && !names) return nullptr;
   Py_ssize_t place = 0, k = 0;
   while (numNames && PyDict_Next(kwargs, &place, &key, &value)) {
+    if (!PyUnicode_Check(key)) {
+      Py_DECREF(names);
+      return PyErr_Format(PyExc_TypeError, "keywords must be strings");
+    }
     Py_INCREF(key);
     PyTuple_SetItem(names, k, key);
     all[size_t(numArgs + k++)] = value;
@@ -467,7 +471,8 @@ bool astra::python::describe(PyObject *object, int32_t wanted, Described &out) {
     auto *from = reinterpret_cast<TensorObject *>(object);
     t.dtype = from->dtype, t.ndim = from->ndim;
     std::memcpy(out.shape, from->shape, size_t(t.ndim) * 8);
-    if (from->buffer && from->device->host == from->device->device)
+    // A tensor from before a fork is memory like any other: its buffer is the parent's.
+    if (from->buffer && from->device->host == from->device->device && from->device->generation == forkGeneration())
       t.buffer = from->buffer;
     else
       t.data = from->data, t.data_bytes = from->bytes;

@@ -37,7 +37,9 @@ astra_runtime *theRuntime() {
 unsigned astra::python::forkGeneration() { return forks.load(std::memory_order_relaxed); }
 
 PyObject *astra::python::raise(int32_t status, const char *text) {
-  PyObject *error = PyObject_CallFunction(exceptionMaker, "is", int(status), text);
+  // A sentence is cut where its room ends, which may be inside of a character.
+  PyObject *sentence = PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "replace");
+  PyObject *error = sentence ? PyObject_CallFunction(exceptionMaker, "iN", int(status), sentence) : nullptr;
   if (!error) return nullptr;
   PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error)), error);
   Py_DECREF(error);

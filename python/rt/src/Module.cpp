@@ -62,8 +62,8 @@ PyMODINIT_FUNC PyInit__rt() {
   if (importNumpy() < 0) return nullptr;
   PyObject *module = PyModule_Create(&definition);
   if (!module) return nullptr;
-  if (addTensor(module) && addEntry(module) && addSession(module) &&
-      PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
+  if (PyModule_AddStringConstant(module, "package_version", ASTRA_VERSION) == 0 && addTensor(module) &&
+      addEntry(module) && addSession(module) && PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
     return module;
   Py_DECREF(module);
   return nullptr;

@@ -1,4 +1,5 @@
-"""Bundles for the tests of astra_rt, compiled once a run; a fresh interpreter that has astra_rt."""
+"""Bundles for the tests of astra_rt, compiled once a run; a fresh interpreter that has astra_rt. What is skipped is listed as
+scripts/test wants it. Tests of wheels take minutes: they are the night's (ASTRA_NIGHTLY=1)."""
 
 import os
 import pathlib
@@ -10,6 +11,10 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("ASTRA_BUILD", ROOT / "build"))
+sys.path.append(str(ROOT / "test/common"))
+import verdicts  # noqa: E402
+
+collect_ignore = [] if "ASTRA_NIGHTLY" in os.environ else ["test_wheel.py"]
 SOURCES = {
     "affine": ROOT / "examples/affine/affine.uop",
     "compact": ROOT / "test/e2e/modules/compact.uop",
@@ -27,10 +32,16 @@ def bundle(tmp_path_factory):
             source = SOURCES.get(name, HERE / f"bundles/{name}.uop")
             made[name] = str(folder / f"{name}.astra")
             command = [BUILD / "bin/astra-compile", source, "-o", made[name], "--target=cpu:x86-64-v3"]
-            subprocess.run(command, check=True)
+            subprocess.run([*command, *verdicts.compile_flags()], check=True)
         return made[name]
 
     return path
+
+
+def pytest_terminal_summary(terminalreporter):
+    for report in terminalreporter.stats.get("skipped", []):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        terminalreporter.write_line(f"skipped: {report.nodeid}: {why.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture

@@ -134,6 +134,7 @@ if pid == 0:
     print("still", y.tolist() == [[1, 2, 3, 4]] * 2)
     m.close()
     again = astra_rt.load(sys.argv[1], threads=2)
+    print("old", again(y).tolist() == [[1, 4, 9, 16]] * 2)
     print("again", again(x).tolist() == [[1, 2, 3, 4]] * 2, flush=True)
     del m, y, again
     os._exit(0)
@@ -143,7 +144,7 @@ print("parent", m(x).tolist() == y.tolist())
         bundle("steps"),
     )
     assert out.count("refused ASTRA_FORKED") == 4
-    assert "still True" in out and "again True" in out and "parent True" in out
+    assert "still True" in out and "old True" in out and "again True" in out and "parent True" in out
 
 
 def test_processes_get_modules_by_pickle(bundle, python):

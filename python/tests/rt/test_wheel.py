@@ -8,11 +8,9 @@ import sys
 import venv
 import zipfile
 
+import astra_rt
 import pytest
 from conftest import BUILD, ROOT
-
-pytestmark = pytest.mark.skipif("ASTRA_NIGHTLY" not in os.environ, reason="builds wheels; ASTRA_NIGHTLY=1")
-
 
 def run(*command, **options):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
@@ -34,6 +32,9 @@ def wheels(tmp_path_factory):
     """Of the tree, and of a copy of it elsewhere."""
     folder = tmp_path_factory.mktemp("wheels")
     copy = folder / "a copy"
+    for name in ("LICENSE", "NOTICE"):
+        copy.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy)
     for part in ("cmake", "include", "lib/Runtime", "python/rt"):
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
     return build(ROOT, folder / "one"), build(copy, folder / "two")
@@ -45,12 +46,13 @@ def test_two_builds_give_the_same_bytes(wheels):
 
 
 def test_what_is_in_it(wheels):
-    assert wheels[0].name == f"astra_rt-0.1.0-cp310-abi3-linux_{os.uname().machine}.whl"
+    assert wheels[0].name == f"astra_rt-{astra_rt.__version__}-cp310-abi3-linux_{os.uname().machine}.whl"
     assert wheels[0].stat().st_size < 2_000_000
     with zipfile.ZipFile(wheels[0]) as file:
         names = set(file.namelist())
         library = file.read("astra_rt/_rt.abi3.so")
     sources = {f"astra_rt/{p.name}" for p in (ROOT / "python/rt/astra_rt").iterdir() if p.name != "__pycache__"}
+    assert {n.rpartition("/")[2] for n in names if "/licenses/" in n} == {"LICENSE", "NOTICE"}
     assert {n for n in names if ".dist-info/" not in n} == sources | {"astra_rt/_rt.abi3.so"}
     assert str(ROOT).encode() not in library
 
