@@ -27,6 +27,7 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   endforeach()
 
   set(doc ${usr}/share/doc/${package})
+  file(REMOVE_RECURSE ${usr}/share/doc)
   file(MAKE_DIRECTORY ${doc})
   file(COPY_FILE ${CPACK_ASTRA_SOURCE}/packaging/debian/copyright ${doc}/copyright)
   foreach(file NOTICE CHANGELOG.md)

@@ -83,9 +83,10 @@ class Tree:
         for part in "runtime", "verify", "development", "compiler":
             self.install(self.work / "parts" / part, "--component", part)
         parts = [files_in(self.work / "parts" / p) for p in ("runtime", "verify", "development", "compiler")]
-        expect("the runtime's files", parts[0], ["lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0"])
-        expect("the verifier's files", parts[1], ["lib/libastra_verify.so.1", "lib/libastra_verify.so.1.0.0"])
-        expect("all components", sorted(sum(parts, [])), files_in(self.work / "first"))
+        licence = ["share/doc/astra/LICENSE", "share/doc/astra/NOTICE"]
+        expect("the runtime's files", parts[0], ["lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", *licence])
+        expect("the verifier's files", parts[1], ["lib/libastra_verify.so.1", "lib/libastra_verify.so.1.0.0", *licence])
+        expect("all components", sorted(set(sum(parts, []))), files_in(self.work / "first"))
 
     def a_moved_tree_works(self):
         (self.work / "first").rename(self.prefix)

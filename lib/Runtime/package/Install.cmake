@@ -26,6 +26,12 @@ foreach(header IN LISTS astra_headers)
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/astra COMPONENT development)
 endforeach()
 
+# The licence goes with every part. Debian's packages say it their own way (cmake/PackagesFinish.cmake).
+foreach(component runtime verify development compiler)
+  install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/../../LICENSE ${CMAKE_CURRENT_SOURCE_DIR}/../../NOTICE
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT ${component})
+endforeach()
+
 # find_package(Astra). A library serves every program that was made for an older one, so any newer version will do.
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Astra)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/AstraConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/AstraConfig.cmake
