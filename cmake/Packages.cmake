@@ -42,8 +42,12 @@ astra_package(compiler astra-compiler devel "ahead-of-time compiler of tensor gr
 for every target asked for, which gives the same bits on all of them. With it
 come astra-run and astra-train, which run and train bundles, astra-inspect,
 astra-opt, and astra-compare, which needs ONNX Runtime for Python.")
-# The programs look into LLVM's own folder, since libMLIR is there.
-set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "libastra-rt1 ${exact}, clang-22, lld-22")
+# The programs look into LLVM's own folder, since libMLIR is there; dpkg-shlibdeps finds libLLVM there too, as a link
+# of a package that says nothing of libraries, and leaves it out.
+set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "libastra-rt1 ${exact}")
+if(NOT ASTRA_STATIC)
+  string(APPEND CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS ", libllvm22")
+endif()
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS "python3-numpy, python3-onnx, nvidia-cuda-toolkit")
 
 astra_package(runtime libastra-rt1 libs "runtime of bundles made by astra-compile"
