@@ -42,7 +42,7 @@ def main():
     if others := {Path(name).name for name in libraries} - LIBC:
         sys.exit(f"{static} needs {', '.join(sorted(others))}")
     program = static.read_bytes()
-    packed, deflated = len(lzma.compress(program, preset=9)), len(zlib.compress(program, 9))
+    packed, deflated = len(lzma.compress(program)), len(zlib.compress(program, 9))
     print(f"{len(program)} bytes, {packed} with xz, {deflated} deflated")
     if packed > MOST:
         sys.exit(f"compressed it has {packed} bytes, at most {MOST} are wanted")
