@@ -283,11 +283,11 @@ class Module(Session):
     __slots__ = ("_bundle", "_source", "_options", "_replaced")
 
     def __init__(self, source: Source, options: dict[str, Any]) -> None:
-        path, data = _read_source(source)
-        self._source = os.path.abspath(path) if path is not None else data
+        path, data = read_source(source)
+        self._source = os.path.abspath(os.fsdecode(path)) if path is not None else data
         self._options, self._replaced = options, False
         flags = (_VERIFY_ALL if options["verify"] else 0) | (_REQUIRE_STRICT if options["strict"] else 0)
-        self._bundle = _rt.open(os.fsencode(path) if path is not None else None, data, flags)
+        self._bundle = _rt.open(path, data, flags)
         about = self._bundle.describe()
         loaded = self._bundle.load(options["device"], options["threads"], options["level"])
         dims = options["dims"] or {}
@@ -381,8 +381,8 @@ def _restore(source: Source, options: dict[str, Any], states: dict[str, Tensor])
     return module
 
 
-def _read_source(source: Source) -> tuple[str | None, bytes | None]:
-    """A path that there is, or bytes."""
+def read_source(source: Source) -> tuple[bytes | None, bytes | None]:
+    """The name of a file that there is, as the system has it, or the content of one."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return None, bytes(source)
     try:
@@ -392,7 +392,7 @@ def _read_source(source: Source) -> tuple[str | None, bytes | None]:
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder, not a bundle")
     with open(path, "rb"):  # FileNotFoundError, PermissionError
-        return path, None
+        return os.fsencode(path), None
 
 
 def load(source: Source, *, device: str = "cpu", threads: int = 1, level: str | None = None,

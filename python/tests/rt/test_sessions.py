@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import subprocess
+import sys
 
 import astra_rt
 import numpy as np
@@ -182,6 +183,21 @@ def test_loading(load, bundle, tmp_path):
     ):
         with pytest.raises(error, match=sentence):
             astra_rt.load(data, **options)
+
+
+def test_a_bundle_is_described(bundle, tmp_path):
+    def run(*args):
+        return subprocess.run([sys.executable, "-m", "astra_rt", *args], capture_output=True, text=True)
+
+    out = run(bundle("steps")).stdout.split("\n")
+    assert out[0].startswith("module steps, astra-num/1 strict, ")
+    assert "entry train_step(x: f32[1..16, 4], rate: f32) -> (loss: f32, seen: i64)" in out
+    assert {"param w: f32[4]", "state count: i64", "dim n in 1..16 of inputs", "dim k in 1..8 of a call",
+            "target cpu:x86-64-v3 runs here"} <= set(out)  # fmt: skip
+    (tmp_path / "x").write_bytes(b"nothing")
+    for wrong in (tmp_path / "x", tmp_path / "y", tmp_path):
+        done = run(str(wrong))
+        assert done.returncode == 1 and done.stderr.startswith("astra_rt: ") and "Traceback" not in done.stderr
 
 
 def test_closing(load):
