@@ -1,0 +1,178 @@
+//===- NetworkTest.cpp: convolutions, pools, products, norms, activations --===//
+// Keeps:    expected numbers were worked out with NumPy from the definitions, in f64.
+#include "Compose.h"
+#include "astra/Compose/Activation.h"
+#include "astra/Compose/Convolution.h"
+#include "astra/Compose/Normalization.h"
+#include "astra/Compose/Pooling.h"
+#include "astra/Compose/Product.h"
+#include "astra/Compose/Reduction.h"
+
+namespace astra::compose {
+namespace {
+
+const double infinity = std::numeric_limits<double>::infinity();
+const std::vector<double> nine = {1, 2, 3, 4, 5, 6, 7, 8, 9}, two = {1, 2, 3, 4, 5, 6};
+
+class Network : public testing::Test {
+protected:
+  Context c;
+  Composer b{c};
+  UOpRef image() { return tensor(b, {1, 1, 3, 3}, nine); }
+  UOpRef rows() { return tensor(b, {2, 3}, two); }
+};
+
+TEST_F(Network, Convolution) {
+  UOpRef w = tensor(b, {1, 1, 2, 2}, {1, 2, 3, 4}), bias = tensor(b, {1}, {0.5});
+  expectValues(b, convolution(b, image(), w, nullptr, {}), {1, 1, 2, 2}, {37, 47, 67, 77});
+  expectValues(b, convolution(b, image(), w, bias, {}), {1, 1, 2, 2}, {37.5, 47.5, 67.5, 77.5});
+  ConvolutionOptions options;
+  options.window.strides = Ints{2, 2};
+  options.window.automatic = AutoPad::SameUpper;
+  expectValues(b, convolution(b, image(), w, nullptr, options), {1, 1, 2, 2}, {37, 21, 23, 9});
+  UOpRef grouped = tensor(b, {1, 2, 2}, {1, 2, 3, 4}), each = tensor(b, {2, 1, 1}, {10, 100});
+  options = {{}, 2};
+  expectValues(b, convolution(b, grouped, each, nullptr, options), {1, 2, 2}, {10, 20, 300, 400});
+  options.groups = 3;
+  expectRefusal(b, convolution(b, grouped, each, nullptr, options), "3 groups do not divide 2 channels of the weights");
+  options = {};
+  options.window.kernel = Ints{3};
+  expectRefusal(b, convolution(b, grouped, tensor(b, {2, 2, 1}, {1, 2, 3, 4}), nullptr, options),
+                "option 'kernel_shape' differs from the weights");
+}
+
+TEST_F(Network, TransposedConvolution) {
+  UOpRef w = tensor(b, {1, 1, 2, 2}, {1, 2, 3, 4});
+  expectValues(b, transposedConvolution(b, image(), w, nullptr, {}), {1, 1, 4, 4},
+               {1, 4, 7, 6, 7, 23, 33, 24, 19, 53, 63, 42, 21, 52, 59, 36});
+  WindowOptions blocks;
+  blocks.kernel = Ints{2};
+  UOpRef x = tensor(b, {1, 2, 2}, {1, 2, 10, 20}); // blocks (1, 10) and (2, 20)
+  expectValues(b, columnsToImage(b, x, {b.idx(3)}, blocks), {1, 1, 3}, {1, 12, 20});
+}
+
+TEST_F(Network, Pools) {
+  PoolOptions options;
+  options.window.kernel = Ints{2, 2};
+  MaxPoolResult r = maxPoolWithIndices(b, image(), options);
+  expectValues(b, r.values, {1, 1, 2, 2}, {5, 6, 8, 9});
+  expectValues(b, r.indices, {1, 1, 2, 2}, {4, 5, 7, 8});
+  expectValues(b, maxPool(b, image(), options), {1, 1, 2, 2}, {5, 6, 8, 9});
+  expectValues(b, averagePool(b, image(), options), {1, 1, 2, 2}, {3, 4, 6, 7});
+  expectValues(b, lpPool(b, image(), 1, options), {1, 1, 2, 2}, {12, 16, 24, 28});
+  WindowOptions two;
+  two.kernel = two.strides = Ints{2, 2};
+  UOpRef place = tensor(b, {1, 1, 1, 1}, {2}, DType::I64);
+  expectValues(b, maxUnpool(b, tensor(b, {1, 1, 1, 1}, {7}), place, {}, two), {1, 1, 2, 2}, {0, 0, 7, 0});
+  options.window.pads = Ints{1, 1, 0, 0};
+  expectValues(b, averagePool(b, image(), options), {1, 1, 3, 3}, {1, 1.5, 2.5, 2.5, 3, 4, 5.5, 6, 7});
+  options.padsCount = true;
+  expectValues(b, averagePool(b, image(), options), {1, 1, 3, 3}, {0.25, 0.75, 1.25, 1.25, 3, 4, 2.75, 6, 7});
+  expectValues(b, globalAveragePool(b, image()), {1, 1, 1, 1}, {5});
+  expectValues(b, globalMaxPool(b, image()), {1, 1, 1, 1}, {9});
+  expectValues(b, globalLpPool(b, image(), 2), {1, 1, 1, 1}, {std::sqrt(285.0)});
+  expectRefusal(b, lpPool(b, image(), 0.5, options), "option 'p' is 0.500000, expected 1 or more");
+  options.window.kernel = Ints{2};
+  expectRefusal(b, maxPool(b, image(), options), "kernel_shape, strides, dilations or pads do not fit 2 spatial axes");
+}
+
+TEST_F(Network, Products) {
+  UOpRef y = tensor(b, {3, 2}, two), column = tensor(b, {3}, {1, 0, 2});
+  expectValues(b, product(b, rows(), y), {2, 2}, {22, 28, 49, 64});
+  expectValues(b, product(b, rows(), column), {2}, {7, 16});
+  AffineProductOptions options{false, true, 2, 10};
+  expectValues(b, affineProduct(b, rows(), rows(), tensor(b, {2}, {1, 2}), options), {2, 2}, {38, 84, 74, 174});
+  expectRefusal(b, product(b, rows(), rows()), "extents 3 and 2 of the axes that are multiplied are not equal");
+}
+
+TEST_F(Network, Reductions) {
+  expectValues(b, reduction(b, mean, rows(), {0}, false), {3}, {2.5, 3.5, 4.5});
+  expectValues(b, reduction(b, sumOfSquares, rows(), {1}, true), {2, 1}, {14, 77});
+  expectValues(b, euclideanNorm(b, rows(), {1}), {2, 1}, {3.74165739, 8.77496439});
+  expectValues(b, logOfSumOfExp(b, rows(), {1}), {2, 1}, {3.40760596, 6.40760596});
+  expectValues(b, logOfSumOfExp(b, tensor(b, {2}, {-infinity, -infinity}), {0}), {1}, {-infinity});
+  UOpRef ties = tensor(b, {4}, {1, 7, 7, 2});
+  expectValues(b, argReduce(b, ties, 0, true), {1}, {1});
+  expectValues(b, argReduce(b, ties, 0, true, /*last=*/true), {1}, {2});
+  expectValues(b, argReduce(b, ties, 0, false), {1}, {0});
+  expectValues(b, softmax(b, rows(), {1}), {2, 3},
+               {0.09003057, 0.24472847, 0.66524096, 0.09003057, 0.24472847, 0.66524096});
+  expectValues(b, logSoftmax(b, rows(), {1}), {2, 3},
+               {-2.40760596, -1.40760596, -0.40760596, -2.40760596, -1.40760596, -0.40760596});
+  expectValues(b, hardmax(b, ties, {0}), {4}, {0, 1, 0, 0});
+  // a narrow type is folded in f32 and rounded once: a chain in f16 would stop at 2048
+  UOpRef many = b.broadcastTo(b.b.lit(DType::F16, 1), {b.idx(4096)});
+  expectValues(b, reduction(b, plainFold<ReduceKind::Sum>, many, {0}, false), {}, {4096});
+}
+
+TEST_F(Network, Normalizations) {
+  UOpRef scale = tensor(b, {3}, {1, 2, 3}), bias = tensor(b, {3}, {0.5, 0, -0.5}), zero = tensor(b, {3}, {0, 0, 0}),
+         one = tensor(b, {3}, {1, 1, 1});
+  LayerNormalized r = layerNormalization(b, rows(), scale, bias, {});
+  expectValues(b, r.value, {2, 3}, {-0.72473569, 0, 3.17420706, -0.72473569, 0, 3.17420706});
+  expectValues(b, r.mean, {2, 1}, {2, 5});
+  expectValues(b, rmsNormalization(b, rows(), scale, {}), {2, 3},
+               {0.46290955, 1.85163822, 4.16618599, 0.78954188, 1.9738547, 3.55293846});
+  BatchNormalizationOptions options;
+  options.epsilon = 0;
+  expectValues(b, batchNormalization(b, rows(), scale, bias, one, one, options).value, {2, 3},
+               {0.5, 2, 5.5, 3.5, 8, 14.5});
+  options.ofBatch = true;
+  BatchNormalized batch = batchNormalization(b, rows(), one, zero, zero, zero, options);
+  expectValues(b, batch.value, {2, 3}, {-1, -1, -1, 1, 1, 1});
+  expectValues(b, batch.variance, {3}, {2.25, 2.25, 2.25});
+  expectValues(b, unbiased(b, batch.variance, batch.count), {3}, {4.5, 4.5, 4.5});
+  expectValues(b, movingAverage(b, zero, batch.mean, 0.9), {3}, {0.25, 0.35, 0.45});
+  UOpRef channels = tensor(b, {1, 2, 2}, {1, 3, 10, 30}), each = tensor(b, {2}, {1, 2}), none = tensor(b, {2}, {0, 0});
+  expectValues(b, instanceNormalization(b, channels, each, none, 0), {1, 2, 2}, {-1, 1, -2, 2});
+  GroupNormalizationOptions groups;
+  groups.groups = 2;
+  groups.epsilon = 0;
+  expectValues(b, groupNormalization(b, channels, each, none, groups), {1, 2, 2}, {-1, 1, -2, 2});
+  groups.groups = 3;
+  expectRefusal(b, groupNormalization(b, channels, each, none, groups), "3 groups do not divide 2 channels");
+  LocalResponseOptions response;
+  response.size = 3;
+  expectValues(b, localResponseNormalization(b, tensor(b, {1, 3}, {1, 2, 3}), response), {1, 3},
+               {0.99987502, 1.99930029, 2.99902537});
+  expectValues(b, lpNormalization(b, tensor(b, {2, 2}, {3, 4, 0, 0}), 1), {2, 2}, {0.6, 0.8, 0, 0});
+  expectRefusal(b, lpNormalization(b, rows(), 1, 3), "option 'p' is 3, expected 1 or 2");
+  expectValues(b, meanVarianceNormalization(b, tensor(b, {2}, {1, 3}), {0}), {2}, {-1, 1});
+  expectRefusal(b, layerNormalization(b, tensor(b, {2}, {1, 2}, DType::I32), scale, bias, {}).value,
+                "the operand is of type i32, expected a float type");
+}
+
+TEST_F(Network, Activations) {
+  UOpRef x = tensor(b, {5}, {-2, -0.5, 0, 0.5, 3});
+  auto expect = [&](UOpRef y, std::vector<double> values) { expectValues(b, y, {5}, std::move(values)); };
+  expect(gelu(b, x), {-0.04550026, -0.15426877, 0, 0.34573123, 2.99595031});
+  expect(gelu(b, x, true), {-0.04540231, -0.15428599, 0, 0.34571401, 2.99636261});
+  expect(swish(b, x), {-0.23840584, -0.18877033, 0, 0.31122967, 2.85772238});
+  expect(mish(b, x), {-0.25250148, -0.22074377, 0, 0.37524521, 2.986535});
+  expect(selu(b, x), {-1.52016647, -0.69175819, 0, 0.52535051, 3.15210307});
+  expect(celu(b, x, 2), {-1.26424112, -0.44239843, 0, 0.5, 3});
+  expect(hardSwish(b, x), {-0.33333333, -0.20833333, 0, 0.29166667, 3});
+  expect(shrinkage(b, x, 0.25, 0.4), {-1.75, -0.25, 0, 0.25, 2.75});
+  expect(prelu(b, x, tensor(b, {1}, {0.1})), {-0.2, -0.05, 0, 0.5, 3});
+  expect(thresholdedRelu(b, x, 1), {0, 0, 0, 0, 3});
+  expect(clip(b, x, b.b.lit(DType::F32, -1), b.b.lit(DType::F32, 1)), {-1, -0.5, 0, 0.5, 1});
+  expect(sign(b, x), {-1, -1, 0, 1, 1});
+  expect(swiGLU(b, x, x), {0.47681168, 0.09438517, 0, 0.15561484, 8.57316713});
+  const std::pair<const char *, std::vector<double>> byName[] = {
+      {"relu", {0, 0, 0, 0.5, 3}},
+      {"SoftPlus", {0.12692801, 0.47407698, 0.69314718, 0.97407698, 3.04858735}},
+      {"elu", {-0.86466472, -0.39346934, 0, 0.5, 3}},
+      {"softsign", {-2 / 3.0, -1 / 3.0, 0, 1 / 3.0, 0.75}},
+      {"hardsigmoid", {0.1, 0.4, 0.5, 0.6, 1}},
+  };
+  for (const auto &[name, values] : byName) {
+    const Activation *a = findActivation(name);
+    ASSERT_TRUE(a) << name;
+    expect(activation(b, *a, x, a->alpha, a->beta), values);
+  }
+  EXPECT_FALSE(findActivation("gelu2"));
+  expectRefusal(b, swiGLU(b, x, tensor(b, {1}, {1})), "the inputs are [5] and [1], expected one shape");
+}
+
+} // namespace
+} // namespace astra::compose
