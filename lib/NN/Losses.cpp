@@ -3,6 +3,7 @@
 // Gives:    elements, then their mean or sum.
 // Keeps:    one row a loss: what its target is, its parameters, its formula.
 #include "Elements.h"
+#include "astra/Compose/Reduction.h"
 #include "astra/IR/Text.h"
 #include "astra/NN/Loss.h"
 #include "llvm/ADT/STLExtras.h"
@@ -310,9 +311,6 @@ UOpRef nn::wrongTargets(Builder &b, const Recipe &recipe, UOpRef classes, UOpRef
 }
 
 UOpRef nn::logSoftmax(Builder &b, UOpRef x, int64_t axis) {
-  llvm::SmallVector<UOpRef, 6> kept(x->shape);
-  kept[axis] = b.idx(1);
-  auto back = [&](UOpRef v) { return b.expand(b.reshape(v, kept), x->shape); };
-  UOpRef most = b.un(Op::Detach, b.reduce(ReduceKind::Max, x, {axis})), d = b.sub(x, back(most));
-  return b.sub(d, back(b.un(Op::Log, b.reduce(ReduceKind::Sum, b.un(Op::Exp, d), {axis}))));
+  compose::Composer composer(b.c); // x fits: nothing is refused
+  return llvm::cantFail(compose::composed(composer, compose::logSoftmax(composer, x, {axis})));
 }
