@@ -4,6 +4,7 @@
 #include "Control.h"
 #include "Multiples.h"
 #include "OpTable.h"
+#include "astra/Compose/Movement.h"
 #include "astra/Compose/Settled.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
@@ -294,19 +295,11 @@ void expand(Node &n) {
   n.give(n.broadcastTo(x, n.broadcastShape({x->shape, dims})));
 }
 
-void tileBy(Node &n, llvm::ArrayRef<UOpRef> repeats) {
+void tile(Node &n) {
   UOpRef x = n.in(0);
-  if (n.failed() || !n.requireRank(x, repeats.size(), repeats.size())) return;
-  Dims split, repeated, joined;
-  for (auto [extent, times] : llvm::zip(x->shape, repeats)) {
-    split.append({n.c.index(1), extent});
-    repeated.append({times, extent});
-    joined.push_back(idxMul(n.c, times, extent));
-  }
-  n.give(n.reshape(n.broadcastTo(n.reshape(x, split), repeated), joined));
+  Dims repeats = n.knownDims(1, "the repeats");
+  if (!n.failed()) n.give(tile(n, x, repeats));
 }
-
-void tile(Node &n) { tileBy(n, n.knownDims(1, "the repeats")); }
 
 /// Opset 1: copies along one axis; both numbers may be of a float type.
 void tileAxis(Node &n) {
@@ -327,7 +320,7 @@ void tileAxis(Node &n) {
   if (n.failed()) return;
   Dims repeats(x->rank(), n.c.index(1));
   repeats[axis] = n.c.index(numbers[0]);
-  tileBy(n, repeats);
+  n.give(tile(n, x, repeats));
 }
 
 void concat(Node &n) {
@@ -355,21 +348,8 @@ void splitInto(Node &n, int64_t axis, llvm::ArrayRef<UOpRef> pieces) {
   if (!n.failed()) n.requireEqual(begin[axis], x->shape[axis], "all pieces and of what is split");
 }
 
-/// Pieces of ceil(extent / count), as long as there is something left.
 void splitEvenly(Node &n, int64_t axis, int64_t count) {
-  UOpRef x = n.in(0);
-  if (count < 1) n.fail("the node has no output");
-  if (n.failed()) return;
-  UOpRef extent = x->shape[axis], piece = idxCeilDiv(n.c, extent, n.c.index(count));
-  Dims begin(x->rank(), n.c.index(0)), sizes = shapeOf(x);
-  for (int64_t i = 0; i < count && !n.failed(); ++i) {
-    UOpRef before = idxMul(n.c, piece, n.c.index(i)), left = idxSub(n.c, extent, before), zero = n.c.index(0);
-    bool within = left->lo >= 0, whole = idxSub(n.c, left, piece)->lo >= 0;
-    begin[axis] = within ? before : idxMin(n.c, before, extent);
-    sizes[axis] = whole ? piece : idxMin(n.c, within ? left : idxMax(n.c, left, zero), piece);
-    if (i + 1 == count) sizes[axis] = within ? left : idxMax(n.c, left, zero); // no more than a piece
-    n.give(i, n.shrink(x, begin, sizes));
-  }
+  for (auto [i, piece] : llvm::enumerate(splitEvenly(n, n.in(0), axis, count))) n.give(i, piece);
 }
 
 Dims indices(Context &c, llvm::ArrayRef<int64_t> values) {
@@ -421,50 +401,15 @@ void split(Node &n) {
 
 // ---- padding
 
-/// Other modes read the source at an index made from the result's: edge clamps it, reflect folds it at both ends, wrap
-/// takes it modulo the extent.
-UOpRef mirrored(Node &n, UOpRef x, int64_t axis, UOpRef before, UOpRef after, llvm::StringRef mode) {
-  UOpRef extent = x->shape[axis], zero = n.c.index(0);
-  if (before->constIndex() == 0 && after->constIndex() == 0) return x;
-  if (!n.requireLeast(extent, 1, "the extent", "0, which mode '" + mode + "' has nothing to repeat of")) return nullptr;
-  if (mode == "reflect" && !n.requireLeast(extent, std::max(before->hi, after->hi) + 1, "the extent",
-                                           "no larger than its pads, as mode 'reflect' needs it"))
-    return nullptr;
-  UOpRef last = n.fromIndex(idxSub(n.c, extent, n.c.index(1)), DType::I64), none = n.fromIndex(zero, DType::I64);
-  UOpRef at = n.iota(DType::I64, {idxAdd(n.c, idxAdd(n.c, before, extent), after)}, 0);
-  at = n.bin(Op::Sub, at, n.fromIndex(before, DType::I64));
-  if (mode == "edge") at = n.bin(Op::Min, n.bin(Op::Max, at, none), last);
-  if (mode == "wrap") at = n.bin(Op::Mod, at, n.fromIndex(extent, DType::I64));
-  if (mode == "reflect") at = n.bin(Op::Sub, last, n.un(Op::Abs, n.bin(Op::Sub, last, n.un(Op::Abs, at))));
-  return n.make(Op::Gather, {x, at}, {axis});
-}
-
-/// Amounts before and after each axis; a negative amount cuts.
-/// value: a scalar that is known when the model runs, instead of `bits`; null for none.
-void padBy(Node &n, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after, uint64_t bits,
-           UOpRef value = nullptr) {
-  UOpRef x = n.in(0), zero = n.c.index(0);
-  std::string mode = n.stringAttr("mode", "constant");
-  if (!llvm::is_contained({"constant", "edge", "reflect", "wrap"}, mode))
-    n.fail("attribute 'mode' is '" + mode + "', which is not one of ONNX's");
-  if (n.failed()) return;
-  Dims lo, hi, begin, size;
-  for (unsigned i = 0; i < x->rank(); ++i) {
-    begin.push_back(idxMax(n.c, zero, idxSub(n.c, zero, before[i])));
-    lo.push_back(idxMax(n.c, zero, before[i]));
-    hi.push_back(idxMax(n.c, zero, after[i]));
-    UOpRef cut = idxAdd(n.c, begin[i], idxMax(n.c, zero, idxSub(n.c, zero, after[i])));
-    size.push_back(idxSub(n.c, x->shape[i], cut));
-  }
-  x = n.shrink(x, begin, size);
-  if (mode == "constant") {
-    UOpRef padded = n.pad(x, lo, hi, bits);
-    if (!value || !padded) return n.give(padded);
-    UOpRef inside = n.pad(n.broadcastTo(n.b.lit(DType::Bool, 1), x->shape), lo, hi, 0);
-    return n.give(n.select(inside, padded, value));
-  }
-  for (unsigned i = 0; x && i < lo.size(); ++i) x = mirrored(n, x, i, lo[i], hi[i], mode);
-  n.give(x);
+compose::PadMode padMode(Node &n) {
+  using compose::PadMode;
+  constexpr std::pair<const char *, PadMode> modes[] = {
+      {"constant", PadMode::Constant}, {"edge", PadMode::Edge}, {"reflect", PadMode::Reflect}, {"wrap", PadMode::Wrap}};
+  std::string given = n.stringAttr("mode", "constant");
+  for (auto [name, mode] : modes)
+    if (given == name) return mode;
+  n.fail("attribute 'mode' is '" + given + "', which is not one of ONNX's");
+  return PadMode::Constant;
 }
 
 void padAttr(Node &n) {
@@ -473,8 +418,8 @@ void padAttr(Node &n) {
   UOpRef value = n.literal(x, n.floatAttr("value", 0));
   if (n.failed() || !n.requireRank(x, pads.size() / 2, pads.size() / 2)) return;
   Dims amounts = indices(n.c, pads);
-  padBy(n, llvm::ArrayRef<UOpRef>(amounts).take_front(x->rank()), llvm::ArrayRef<UOpRef>(amounts).drop_front(x->rank()),
-        uint64_t(value->ints[0]));
+  llvm::ArrayRef<UOpRef> all = amounts;
+  n.give(padAround(n, x, all.take_front(x->rank()), all.drop_front(x->rank()), padMode(n), uint64_t(value->ints[0])));
 }
 
 void pad(Node &n) {
@@ -498,42 +443,15 @@ void pad(Node &n) {
     before[axis] = amounts[i];
     after[axis] = amounts[axes.size() + i];
   }
-  padBy(n, before, after, bits.value_or(0), value);
+  n.give(padAround(n, x, before, after, padMode(n), bits.value_or(0), value));
 }
 
-/// The middle of each axis named, cut or padded to the extent given; an odd element more falls to the end.
 void centerCropPad(Node &n) {
   UOpRef x = n.in(0);
   Dims wanted = n.knownDims(1, "the shape");
   if (n.failed()) return;
-  Ints axes;
-  for (unsigned i = 0; i < x->rank(); ++i) axes.push_back(i);
-  if (n.hasAttr("axes")) {
-    axes.clear();
-    for (int64_t axis : n.intsAttr("axes")) axes.push_back(n.axis(axis, x->rank()));
-    n.axes(axes, x->rank()); // refuses an axis that is named twice
-  }
-  if (wanted.size() != axes.size())
-    n.fail("found " + llvm::Twine(wanted.size()) + " extents for " + llvm::Twine(axes.size()) + " axes");
-  if (n.failed()) return;
-  UOpRef zero = n.c.index(0), two = n.c.index(2);
-  Dims begin(x->rank(), zero), size = shapeOf(x), lo = begin, hi = begin;
-  for (auto [axis, extent] : llvm::zip(axes, wanted)) {
-    UOpRef more = idxSub(n.c, extent, x->shape[axis]);
-    n.requireLeast(extent, 0, "the extent", "negative");
-    bool pads = more->lo >= 0 && idxSub(n.c, more, idxDiv(n.c, more, two))->lo >= 0;
-    if (!pads && more->hi > 0)
-      n.unsupported("an extent " + dimsText(x->shape[axis]) + " whose distance from " + dimsText(extent) +
-                    " is dynamic is not supported: fix it with --dim");
-    if (pads) {
-      lo[axis] = idxDiv(n.c, more, two);
-      hi[axis] = idxSub(n.c, more, lo[axis]);
-    } else {
-      begin[axis] = idxDiv(n.c, idxSub(n.c, zero, more), two);
-      size[axis] = extent;
-    }
-  }
-  if (!n.failed()) n.give(n.pad(n.shrink(x, begin, size), lo, hi, 0));
+  Ints axes = n.hasAttr("axes") ? n.intsAttr("axes") : compose::axesBetween(0, x->rank());
+  n.give(centreCropOrPad(n, x, axes, wanted));
 }
 
 // ---- triangles and blocks
@@ -554,65 +472,22 @@ void eyeLike(Node &n) {
   n.give(n.cast(n.bin(Op::Eq, n.bin(Op::Sub, column, row), n.b.litInt(DType::I64, k)), t));
 }
 
-/// Elements on one side of a diagonal: column - row <= k (lower) or >= k (upper); the rest 0.
+/// Elements on one side of a diagonal.
 void trilu(Node &n) {
   bool upper = n.intAttr("upper", 1) != 0;
   UOpRef x = n.in(0), k = n.has(1) ? n.reshape(n.in(1), {}) : n.b.litInt(DType::I64, 0);
-  if (n.failed() || !n.requireRank(x, 2)) return;
-  constexpr int64_t far = int64_t(1) << 41; // beyond every extent: the sum with a row cannot wrap
-  k = n.bin(Op::Max, n.bin(Op::Min, k, n.b.litInt(DType::I64, far)), n.b.litInt(DType::I64, -far));
-  llvm::ArrayRef<UOpRef> plane = x->shape.take_back(2);
-  UOpRef row = n.iota(DType::I64, plane, 0), column = n.iota(DType::I64, plane, 1);
-  UOpRef edge = n.bin(Op::Add, row, k);
-  UOpRef keep = upper ? n.bin(Op::Le, edge, column) : n.bin(Op::Le, column, edge);
-  n.give(n.select(keep, x, n.make(Op::Const, {}, {0}, x->dtype)));
+  n.give(triangle(n, x, k, upper));
 }
 
 /// The order of the block's axes and the channels: depth-column-row or column-row-depth.
-std::string blockMode(Node &n) {
+compose::BlockOrder blockOrder(Node &n) {
   std::string mode = n.stringAttr("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") n.fail("attribute 'mode' is '" + mode + "', expected DCR or CRD");
-  return mode;
+  return mode == "DCR" ? compose::BlockOrder::DepthColumnRow : compose::BlockOrder::ColumnRowDepth;
 }
 
-/// [N, C, H, W] with C = b*b*c against [N, c, H*b, W*b]: a reshape, a permutation, a reshape.
-void depthToSpace(Node &n) {
-  UOpRef x = n.in(0);
-  int64_t block = n.intAttr("blocksize", 0);
-  bool dcr = blockMode(n) == "DCR";
-  if (!n.requireRank(x, 4, 4)) return;
-  int64_t channels = n.constExtent(x, 1, "the number of channels");
-  if (block < 1 || block > 65535 || channels % (block * block))
-    n.fail("blocksize " + llvm::Twine(block) + " does not divide " + llvm::Twine(channels) + " channels");
-  if (n.failed()) return;
-  UOpRef b = n.c.index(block), rest = n.c.index(channels / (block * block));
-  Dims split = dcr ? Dims{x->shape[0], b, b, rest, x->shape[2], x->shape[3]}
-                   : Dims{x->shape[0], rest, b, b, x->shape[2], x->shape[3]};
-  UOpRef moved = n.permute(n.reshape(x, split), dcr ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
-  n.give(n.reshape(moved, {x->shape[0], rest, idxMul(n.c, x->shape[2], b), idxMul(n.c, x->shape[3], b)}));
-}
-
-void spaceToDepth(Node &n) {
-  UOpRef x = n.in(0);
-  int64_t block = n.intAttr("blocksize", 0);
-  std::string mode = blockMode(n);
-  if (!n.requireRank(x, 4, 4)) return;
-  if (block < 1 || block > 65535) return void(n.fail("blocksize " + llvm::Twine(block) + " is not in 1..65535"));
-  UOpRef b = n.c.index(block), height = x->shape[2], width = x->shape[3];
-  for (UOpRef extent : {height, width}) {
-    UOpRef rest = idxMod(n.c, extent, b);
-    if (rest->lo > 0) n.fail("blocksize " + llvm::Twine(block) + " does not divide " + dimsText(x->shape));
-    if (rest->hi > 0)
-      n.unsupported("blocksize " + llvm::Twine(block) + " is not known to divide the extent " + dimsText(extent) +
-                    orElse(multipleHint(n.lowering, rest, [&](auto with) { return with(rest)->constIndex() == 0; }),
-                           fixHint(extent)));
-  }
-  if (n.failed()) return;
-  UOpRef h = idxDiv(n.c, height, b), w = idxDiv(n.c, width, b);
-  UOpRef moved = n.permute(n.reshape(x, {x->shape[0], x->shape[1], h, b, w, b}),
-                           mode == "DCR" ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4});
-  n.give(n.reshape(moved, {x->shape[0], idxMul(n.c, x->shape[1], n.c.index(block * block)), h, w}));
-}
+void depthToSpace(Node &n) { n.give(depthToSpace(n, n.in(0), n.intAttr("blocksize", 0), blockOrder(n))); }
+void spaceToDepth(Node &n) { n.give(spaceToDepth(n, n.in(0), n.intAttr("blocksize", 0), blockOrder(n))); }
 
 constexpr Row rows[] = {
     {"Shape", 1, 14, 1, 1, shape},
