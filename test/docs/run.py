@@ -14,148 +14,17 @@ A page that is not right fails with its name and line. Any other block of code i
 """
 
 import argparse
-import difflib
 import os
-import re
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-import check_pages  # noqa: E402
+import refused
+from page import ROOT, Failed, Page
 
 FOLDERS = "docs/tutorials", "docs/howto"
-FILES = "c", "uop", "python"
-NAME = re.compile(r"(?://|#|/\*) ([\w.-]+\.\w+)(?: \*/)?$")
-TIMEOUT = 300  # seconds of a block
-
-
-class Failed(Exception):
-    def __init__(self, line, sentence):
-        super().__init__(sentence)
-        self.line = line
-
-
-class Block:
-    """A block of code: its language, the number of its first line, its text."""
-
-    def __init__(self, language, line):
-        self.language, self.line, self.lines = language, line, []
-
-    @property
-    def text(self):
-        return "".join(line + "\n" for line in self.lines)
-
-
-def blocks(text):
-    found, current = [], None
-    for number, line in enumerate(text.splitlines(), 1):
-        if current and line == "```":
-            current = None
-        elif current:
-            current.lines.append(line)
-        elif line.lstrip().startswith(("```", "~~~")):
-            if not re.fullmatch(r"```[a-z]+", line):
-                raise Failed(number, f"a block of code begins with ```LANGUAGE at the margin, not with '{line}'")
-            current = Block(line[3:], number + 1)
-            found.append(current)
-    if current:
-        raise Failed(current.line - 1, "a block of code has no end")
-    outside = {number for number, _ in check_pages.prose(text)}
-    inside = {number for b in found for number in range(b.line - 1, b.line + len(b.lines) + 1)}
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and number not in outside | inside:
-            raise Failed(number, "a block of code that is indented is not run: put ``` around it")
-    return found
-
-
-def matches(expected, said):
-    """Whether lines are those expected, in which "..." stands for what is not the same everywhere."""
-    pattern = ""
-    for line in expected:
-        pattern += r"(?:.*\n)*?" if line.strip() == "..." else ".*?".join(map(re.escape, line.split("..."))) + r"\n"
-    return re.fullmatch(pattern, "".join(line + "\n" for line in said)) is not None
-
-
-class Page:
-    def __init__(self, path, folder, env):
-        self.path, self.folder, self.env = path, folder, env
-        self.text = path.read_text()
-        self.written = []  # blocks that went into files
-        self.changed = []  # blocks of output and what was printed instead
-
-    def write(self, block):
-        name = NAME.match(block.lines[0]) if block.lines else None
-        if name:
-            (self.folder / name[1]).write_text(block.text)
-            self.written.append(block)
-            return
-        for whole in self.written:
-            lines = iter(line.strip() for line in whole.lines)
-            if all(line.strip() in lines for line in block.lines if line.strip()):
-                return
-        raise Failed(block.line, "this block names no file, and shows no lines of one before it")
-
-    def run(self, block, output, update):
-        said = self.folder / ".said"
-        with said.open("w") as file:
-            # In a session of its own: what it leaves in the background ends with the block.
-            shell = subprocess.Popen(["bash", "-eu", "-o", "pipefail", "-c", block.text], cwd=self.folder, env=self.env,
-                                     stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                     start_new_session=True)  # fmt: skip
-            try:
-                code = shell.wait(TIMEOUT)
-            except subprocess.TimeoutExpired:
-                code = None
-        try:
-            os.killpg(shell.pid, 9)
-        except ProcessLookupError:
-            pass
-        shell.wait()
-        printed = said.read_text(errors="replace").splitlines()
-        said.unlink()
-        if code is None:
-            raise Failed(block.line, f"takes over {TIMEOUT} seconds")
-        if code:
-            raise Failed(block.line, "\n".join([f"ends with exit code {code}", *printed]))
-        if output is None:
-            if printed:
-                raise Failed(block.line, "\n".join(["a block of output must follow: this prints", *printed]))
-        elif not matches(output.lines, printed):
-            if not update:
-                difference = difflib.unified_diff(output.lines, printed, "the page", "printed", lineterm="")
-                raise Failed(output.line, "\n".join(["prints something else", *difference]))
-            self.changed.append((output, printed))
-
-    def check(self, update):
-        try:
-            self.carry_out(blocks(self.text), update)
-        finally:
-            self.save()
-
-    def carry_out(self, found, update):
-        if not any(b.language == "sh" for b in found):
-            raise Failed(1, "has no commands")
-        for before, block, after in zip([None, *found], found, [*found[1:], None]):
-            if block.language == "sh":
-                self.run(block, after if after and after.language == "text" else None, update)
-            elif block.language in FILES:
-                self.write(block)
-            elif block.language != "text":
-                raise Failed(block.line - 1, f"nothing runs a block of '{block.language}'")
-            elif not (before and before.language == "sh"):
-                raise Failed(block.line - 1, "this output follows no commands")
-
-    def save(self):
-        """Writes the page with what was printed, where that is another text."""
-        lines = self.text.splitlines()
-        for output, printed in reversed(self.changed):
-            lines[output.line - 1 : output.line - 1 + len(output.lines)] = printed
-        if self.changed:
-            self.path.write_text("".join(line + "\n" for line in lines))
 
 
 def environment(build, work):
@@ -184,7 +53,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     env = environment(build, work)
-    passed = failed = 0
+    passed, failed = refused.check(work / "refused")
     for path in paths:
         name = path.relative_to(ROOT)
         folder = work / path.stem
@@ -198,7 +67,7 @@ def main():
             failed += 1
             print(f"FAIL  {name}:{wrong.line}: {wrong}", flush=True)
     print(f"{passed} passed, {failed} failed")
-    return failed > 0 or not passed
+    return failed > 0 or not paths
 
 
 sys.exit(main())
