@@ -5,6 +5,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -487,7 +488,7 @@ bool astra::python::describe(PyObject *object, int32_t wanted, Described &out) {
   t.ndim = PyArray_NDIM(array);
   if (!t.dtype || !PyArray_ISCARRAY_RO(array) || t.ndim > ASTRA_MAX_RANK) return false;
   static_assert(sizeof(npy_intp) == sizeof(int64_t));
-  std::memcpy(out.shape, PyArray_DIMS(array), size_t(t.ndim) * 8);
+  std::copy_n(PyArray_DIMS(array), t.ndim, out.shape); // of a scalar's there is none
   t.data = PyArray_DATA(array), t.data_bytes = uint64_t(PyArray_NBYTES(array));
   return true;
 }

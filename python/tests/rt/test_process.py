@@ -108,10 +108,20 @@ def test_async_calls(load):
 
 def test_ctrl_c_during_a_call(load):
     m = load("heavy")
-    threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+    running = threading.Event()
+
+    def interrupt():
+        running.wait()
+        time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
+        running.set()
         for _ in range(100):
             m(HEAVY)
+    thread.join()
     assert m(HEAVY).shape == (512, 512)
 
 

@@ -59,7 +59,7 @@ def test_what_is_in_it(wheels):
 
 def test_it_uses_the_stable_abi_alone(wheels):
     out = run(sys.executable, "-m", "abi3audit", "--strict", "--summary", wheels[0])
-    assert "0 ABI version mismatches and 0 ABI violations" in out
+    assert "0 ABI version mismatches and 0 ABI violations" in " ".join(out.split())
 
 
 def test_it_runs_on_older_systems(wheels):
