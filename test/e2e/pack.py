@@ -17,6 +17,10 @@ class Pack:
     def __init__(self, folder):
         self.folder = folder
 
+    def compile_options(self, path):
+        """What a module is compiled with."""
+        return ["--target=" + ",".join([*TARGETS, "emu:cuda:sm_90"])]
+
     def add(self, module, call, arguments, bundle, golden):
         """arguments: those of astra-run but for outputs. golden: per option that writes a file, that file."""
         here = self.folder / "cases" / module / call
