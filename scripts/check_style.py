@@ -4,7 +4,8 @@
 usage: scripts/check_style.py [--report]
 Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later,
 astra.hpp reaches every function of astra.h, every clause of the numeric contract that is cited is one (check_clauses.py), links
-of pages lead somewhere, and cells of their tables can be read (check_pages.py).
+of pages lead somewhere, cells of their tables can be read (check_pages.py), and the folders of compat/ are as they were
+released (check_releases.py).
 --report prints lines of code per folder instead.
 """
 import pathlib
@@ -14,6 +15,7 @@ import sys
 
 import check_clauses
 import check_pages
+import check_releases
 
 LONGEST = 700
 LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
@@ -64,9 +66,10 @@ def check(root):
         if not re.search(rf"\b{name}\b", wrapper):
             errors.append(f"include/astra/astra.hpp: does not reach {name}")
     paths = files(root)
-    texts = {str(p): text_of(root, p) for p in paths if p.suffix in check_clauses.SUFFIXES}
+    texts = {str(p): text_of(root, p) for p in paths if p.suffix in check_clauses.SUFFIXES and p.parts[0] != "compat"}  # programs
     errors += check_clauses.errors(texts, {str(p) for p in paths})
     errors += check_pages.errors({str(p): text_of(root, p) for p in paths if p.suffix == ".md"}, {str(p) for p in paths})
+    errors += check_releases.errors(root)
     for e in errors:
         print(e)
     return errors
