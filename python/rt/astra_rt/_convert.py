@@ -121,10 +121,24 @@ def _from_array(array: Any, dtype: str, what: str) -> Any:
     return np.array(array, dtype=NUMPY[dtype], order="C", copy=True)
 
 
+def _from_integers(values: Any, dtype: str, what: str) -> Any:
+    """An array of Python's integers, each as it is."""
+    if dtype in NUMPY and np.dtype(NUMPY[dtype]).kind in "iu":
+        limits = np.iinfo(NUMPY[dtype])
+        if limits.min <= min(values.flat) and max(values.flat) <= limits.max:
+            return np.array(values, dtype=NUMPY[dtype], order="C")
+    raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"{what} has numbers outside of {dtype}")
+
+
 def _from_literal(values: Any, dtype: str, what: str) -> Any:
-    """Numbers and lists of Python's have no element type: they become the one that is asked for, if they fit."""
+    """Numbers and lists of Python's have no element type: they become the one that is asked for, if they are in its range; floats are
+    rounded to the nearest."""
     try:
         array = np.asarray(values)
+        if array.dtype.kind in "fO":  # NumPy makes floats or objects of integers that do not fit one type
+            exact = np.array(values, dtype=object)
+            if exact.size and all(type(v) is int for v in exact.flat):
+                return _from_integers(exact, dtype, what)
         if array.dtype.kind not in RANKS:
             raise DTypeError(f"{what} is a list of things that are no numbers, or whose lengths differ")
         if dtype in NARROW:
@@ -143,7 +157,11 @@ def _from_literal(values: Any, dtype: str, what: str) -> Any:
             limits = np.iinfo(target)
             if int(array.min()) < limits.min or int(array.max()) > limits.max:
                 raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"{what} has numbers outside of {dtype}")
-        array = np.array(array, dtype=target, order="C")
+        with np.errstate(over="ignore"):
+            made = np.array(array, dtype=target, order="C")
+        if target.kind in "fc" and array.size and np.any(np.isfinite(array) & ~np.isfinite(made)):
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"{what} has numbers outside of {dtype}")
+        array = made
     except (ValueError, OverflowError) as error:
         if isinstance(error, ArgumentError):
             raise

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Union
 
 from . import _rt
 from ._convert import as_input
-from ._errors import ArgumentError, NotFoundError, ShapeError, refusal
+from ._errors import ArgumentError, DTypeError, NotFoundError, ShapeError, refusal
 from ._future import Future, Worker
 from ._info import DimInfo, EntryInfo, TargetInfo, TensorInfo, results_class
 from ._trace import Trace
@@ -148,12 +148,14 @@ class Session(_rt.Callable):
         self._handle.set_state(name, self._state(name).dtype, value)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all states by name."""
+        """Copies of all states by name. They are read one after another: let no other thread call the session meanwhile, or
+        they are of different calls."""
         return {s.name: self.get_state(s.name) for s in self.states}
 
     def load_state_dict(self, states: Mapping[str, Any], strict: bool = True) -> None:
         """Sets states by name. With `strict` the names must be those of the bundle; without, others are passed over and
-        states that are missing stay. Everything is checked before the first state changes."""
+        states that are missing stay. Everything is checked before the first state changes. As `state_dict`, not beside calls of
+        other threads."""
         infos = {s.name: s for s in self.states}
         missing, others = [n for n in infos if n not in states], [n for n in states if n not in infos]
         if strict and (missing or others):
@@ -164,12 +166,13 @@ class Session(_rt.Callable):
             if name not in states:
                 continue
             value = as_input(states[name], info.dtype, f"state {name}") if _is_foreign(states[name]) else states[name]
-            dtype = value.dtype if isinstance(value, _rt.Tensor) else None
             if tuple(value.shape) != self._shape(info):
                 text = f"state {name} has shape {tuple(value.shape)}; it must be {self._shape(info)}"
                 raise refusal(ShapeError, "ASTRA_WRONG_SHAPE", text)
-            if dtype is None and not _is_foreign(value):
+            if not isinstance(value, _rt.Tensor):
                 value = as_input(value, info.dtype, f"state {name}")
+            elif value.dtype != info.dtype:
+                raise refusal(DTypeError, "ASTRA_WRONG_DTYPE", f"state {name} has dtype {value.dtype}; it must be {info.dtype}")
             ready[name] = value
         for name, value in ready.items():
             self._handle.set_state(name, infos[name].dtype, value)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ._errors import BusyError, refusal
+
 
 class Event(NamedTuple):
     """A kernel, or a copy, that ran. bytes and flops are -1 where they are not known."""
@@ -26,19 +28,26 @@ class Event(NamedTuple):
     """How many nodes there are beside them, at least."""
 
 
+_traced: set[int] = set()  # the handles of sessions that are traced
+
+
 class Trace(list["Event"]):
-    """The events of the calls inside of `with session.trace() as trace:`; they are there after it."""
+    """The events of the calls inside of `with session.trace() as trace:`; they are there after it. One at a time."""
 
     def __init__(self, handle: Any) -> None:
         super().__init__()
         self._handle = handle
 
     def __enter__(self) -> Trace:
+        if id(self._handle) in _traced:
+            raise refusal(BusyError, "ASTRA_BUSY", "the session is traced already; end that trace first")
         self._handle.take_trace()
         self._handle.set_trace(True)
+        _traced.add(id(self._handle))
         return self
 
     def __exit__(self, *_: object) -> None:
+        _traced.discard(id(self._handle))
         if not self._handle.closed:
             self._handle.set_trace(False)
         self.extend(Event(e[0], e[1], e[2], e[3], e[4], e[5], tuple(e[6]), e[7]) for e in self._handle.take_trace())

@@ -117,6 +117,7 @@ def test_memory_of_contiguous_arrays_is_used_as_it_is(load, monkeypatch):
         (lambda m: m(None), TypeError, "input x is of type NoneType"),
         (lambda m: m([["a"]]), TypeError, "no numbers"),
         (lambda m: m([[1, 2], [3]]), ValueError, "input x cannot be made an array"),
+        (lambda m: m([[1e300] * 4]), ValueError, "input x has numbers outside of f32"),
         (lambda m: m([[1j] * 4]), TypeError, "input x has dtype complex128"),
         (lambda m: m(X[0]), ValueError, "input x has 1 dims; it must have 2"),
         (lambda m: m(X[:, :3]), ValueError, "axis 1 of input x has 3 elements; it must have 4"),

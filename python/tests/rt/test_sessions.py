@@ -68,6 +68,7 @@ def test_files_of_states_are_those_of_astra_run(load, bundle, tmp_path):
         ({"count": 7, "total": [0.0] * 3}, ValueError, r"state total has shape \(3,\); it must be \(4,\)"),
         ({"count": 7, "total": np.zeros(4)}, TypeError, "state total has dtype f64; it must be f32"),
         ({"count": 7, "total": astra_rt.tensor(np.zeros(4))}, TypeError, "state total has dtype f64; it must be f32"),
+        ({"total": astra_rt.tensor(np.ones(4, np.float32)), "count": astra_rt.tensor(3, "i32")}, TypeError, "state count has dtype i32; it must be i64"),
         ({"count": 7.5, "total": [0.0] * 4}, TypeError, "state count has dtype float64"),
     ],
 )
@@ -222,6 +223,8 @@ def test_traces(load, tmp_path):
     m = load("steps")
     with m.trace() as trace:
         m(X)
+        with pytest.raises(astra_rt.BusyError, match="traced already"), m.trace():
+            pass
         step(m)
     assert trace and all(e.begin_ns <= e.end_ns and e.name for e in trace)
     assert any(o.startswith("line ") for e in trace for o in e.origins)

@@ -83,6 +83,11 @@ def test_numbers_of_python_fit_or_are_refused():
             astra_rt.tensor(wrong, dtype)
     with pytest.raises(TypeError, match="there is no dtype 'f33'"):
         astra_rt.tensor([1], "f33")
+    assert astra_rt.tensor([2**63, 1], "u64").tolist() == [2**63, 1]
+    assert astra_rt.tensor(65504.0, "f16").item() == 65504 and astra_rt.tensor(np.inf, "f32").item() == np.inf
+    for number, dtype in (([2**64], "u64"), ([2**63, 1], "i64"), ([-1, 2**63], "u64"), (1e300, "f32"), ([70000.0, 1.0], "f16")):
+        with pytest.raises(ValueError, match=f"the tensor has numbers outside of {dtype}"):
+            astra_rt.tensor(number, dtype)
 
 
 @pytest.mark.parametrize("dtype", KINDS)
