@@ -16,7 +16,8 @@ static void onFatalError(void *, const char *reason, bool) {
 
 namespace {
 
-/// Handlers are those of the process, so the first who comes sets them and the last who goes puts them back.
+/// Handlers are those of the process: the first who comes sets them, the last who goes takes them away. LLVM has one of
+/// each and does not say which is set, so a program with a handler of its own sets it again after a compilation.
 class Handlers {
 public:
   Handlers() {

@@ -231,6 +231,8 @@ def main():
 if sys.argv[1:] == ["--table"]:  # the build asks
     sys.stdout.write(table(parser(), "compare a bundle with ONNX Runtime", [".onnx"]))
     sys.exit()
+if {"--help", "-h"} & set(sys.argv[1:]):  # needs no package
+    parser().parse_args()
 try:
     import onnx
 

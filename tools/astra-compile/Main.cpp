@@ -6,6 +6,7 @@
 #include "Compile.h"
 #include "Options.h"
 #include "Places.h"
+#include "StandardOutput.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
@@ -19,6 +20,7 @@
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <csignal>
 #include <map>
 
 using namespace astra;
@@ -492,6 +494,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   CommandLine c;
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond the limit of sizes is an error of the write, with a sentence
   Program program = describe(c);
   std::vector<std::string> models;
   if (int code = parse(program, argc, argv, models); code >= 0) return code;
@@ -511,5 +514,5 @@ int main(int argc, char **argv) {
     code = text.find(": error: ") != text.npos ? (llvm::errs() << text << "\n", worst) : complain(program, worst, text);
   });
   if (c.json) print(llvm::outs(), report);
-  return code;
+  return finished(program, code);
 }

@@ -5,6 +5,7 @@
 // Does not: run anything.
 #include "Describe.h"
 #include "Options.h"
+#include "StandardOutput.h"
 #include "astra/Bundle/Reader.h"
 #include "astra/Bundle/Spdx.h"
 #include "llvm/ADT/StringExtras.h"
@@ -68,5 +69,5 @@ int main(int argc, char **argv) {
   else
     printSummary(out, *bundle);
   if (settings.verify && !settings.json && !settings.deps) out << "verified: every section and weight has its hash\n";
-  return Ok;
+  return finished(program, Ok);
 }

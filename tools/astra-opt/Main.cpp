@@ -6,6 +6,7 @@
 #include "KernelMode.h"
 #include "Options.h"
 #include "OutputFile.h"
+#include "StandardOutput.h"
 #include "astra/IR/Text.h"
 #include "astra/Pipeline/Passes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -217,5 +218,5 @@ int main(int argc, char **argv) {
   std::vector<std::string> files;
   if (int code = tool::parse(program, argc, argv, files); code >= 0) return code;
   if (files.size() > 1) return tool::complain(program, tool::Usage, "give one file");
-  return run(files.empty() ? "-" : files[0]);
+  return tool::finished(program, run(files.empty() ? "-" : files[0]));
 }
