@@ -3,6 +3,7 @@
 // Gives:    elements, then their mean or sum.
 // Keeps:    one row a loss: what its target is, its parameters, its formula.
 #include "Elements.h"
+#include "astra/Compose/ElementLoss.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/IR/Text.h"
 #include "astra/NN/Loss.h"
@@ -34,64 +35,37 @@ constexpr Relation klRelations[] = {
 constexpr Parameter hingeParameters[] = {{"margin", 1, anyNumber, "the distance that costs nothing"}, sum};
 constexpr Parameter ctcParameters[] = {{"blank", 0, wholeFromZero, "the class number of the blank"}, sum};
 
+// One for each row: of a prediction and a target that fit.
 using Elements = UOpRef (*)(Builder &, const Recipe &, UOpRef x, UOpRef target);
 
-UOpRef squares(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
-  UOpRef d = b.sub(x, y);
-  return b.mul(d, d);
+/// What is composed over a Composer, of operands that fit: nothing is refused.
+template <class Make> UOpRef composed(Builder &b, Make make) {
+  compose::Composer composer(b.c);
+  return llvm::cantFail(compose::composed(composer, make(composer)));
 }
-UOpRef distances(Builder &b, const Recipe &, UOpRef x, UOpRef y) { return b.un(Op::Abs, b.sub(x, y)); }
+UOpRef squares(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
+  return composed(b, [&](auto &c) { return compose::squaredError(c, x, y); });
+}
+UOpRef distances(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
+  return composed(b, [&](auto &c) { return compose::absoluteError(c, x, y); });
+}
 UOpRef smooth(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  double beta = r["beta"];
-  UOpRef d = b.un(Op::Abs, b.sub(x, y));
-  if (beta == 0) return d;
-  return b.select(b.lt(d, num(b, x, beta)), b.mul(b.mul(d, d), num(b, x, 0.5 / beta)), b.sub(d, num(b, x, beta / 2)));
+  return composed(b, [&](auto &c) { return compose::smoothAbsoluteError(c, x, y, r["beta"]); });
 }
 UOpRef huber(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  double delta = r["delta"];
-  UOpRef d = b.un(Op::Abs, b.sub(x, y));
-  return b.select(b.bin(Op::Le, d, num(b, x, delta)), b.mul(b.mul(d, d), num(b, x, 0.5)),
-                  b.mul(b.sub(d, num(b, x, delta / 2)), num(b, x, delta)));
+  return composed(b, [&](auto &c) { return compose::huberLoss(c, x, y, r["delta"]); });
 }
-/// Logarithms are no less than -100, and the derivative is (x - y) / max(x (1 - x), 1e-12), as PyTorch has it: that of
-/// the logarithms is infinite at 0 and 1, which a sigmoid in f32 reaches at 17.
 UOpRef binary(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
-  auto logs = [&](UOpRef x) {
-    UOpRef least = num(b, x, -100);
-    return std::pair(b.max(b.un(Op::Log, x), least), b.max(b.un(Op::Log1p, b.un(Op::Neg, x)), least));
-  };
-  auto [yes, no] = logs(x);
-  UOpRef loss = b.un(Op::Neg, b.add(b.mul(y, yes), b.mul(b.sub(num(b, x, 1), y), no)));
-  // The function is given loss, x, y and the cotangent.
-  auto arg = [&](int64_t i) { return b.arg(i, x->dtype, x->shape); };
-  UOpRef p = arg(1), target = arg(2), g = arg(3);
-  UOpRef slope = b.div(b.sub(p, target), b.max(b.mul(p, b.sub(num(b, x, 1), p)), num(b, x, 1e-12)));
-  auto [ofOne, ofZero] = logs(p);
-  UOpRef gradient = b.c.make(Op::Func, {b.mul(g, slope), b.mul(g, b.sub(ofZero, ofOne))}, {4});
-  return b.c.make(Op::WithGradient, {loss, x, y}, {}, {}, DType::Void, {gradient});
+  return composed(b, [&](auto &c) { return compose::binaryCrossEntropy(c, x, y); });
 }
-/// max(0, x), whose gradient at 0 is 0.
-UOpRef hinge(Builder &b, UOpRef x) {
-  UOpRef zero = num(b, x, 0);
-  return b.select(b.bin(Op::Le, x, zero), zero, x);
-}
-/// (1 - y) x + (1 + (w - 1) y) log(1 + exp(-x)), whose logarithm is taken of -|x|.
 UOpRef binaryOfLogits(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  UOpRef zero = num(b, x, 0), one = num(b, x, 1);
-  UOpRef soft = b.add(b.un(Op::Log1p, b.un(Op::Exp, b.un(Op::Neg, b.un(Op::Abs, x)))), b.max(b.un(Op::Neg, x), zero));
-  if (double w = r["pos_weight"]; w != 1) soft = b.mul(soft, b.add(b.mul(y, num(b, x, w - 1)), one));
-  return b.add(b.mul(b.sub(one, y), x), soft);
+  return composed(b, [&](auto &c) { return compose::binaryCrossEntropyWithLogits(c, x, y, r["pos_weight"]); });
 }
-/// y (log y - x), 0 where y is 0.
 UOpRef divergence(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  if (r["log_target"] != 0) return b.mul(b.un(Op::Exp, y), b.sub(y, x));
-  UOpRef zero = num(b, x, 0), one = num(b, x, 1), isZero = b.eq(y, zero);
-  UOpRef entropy = b.select(isZero, zero, b.mul(y, b.un(Op::Log, b.select(isZero, one, y))));
-  return b.sub(entropy, b.mul(y, x));
+  return composed(b, [&](auto &c) { return compose::divergence(c, x, y, r["log_target"] != 0); });
 }
-/// y is 1 or -1.
 UOpRef embeddingHinge(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
-  return b.select(b.eq(y, num(b, x, 1)), x, hinge(b, b.sub(num(b, x, r["margin"]), x)));
+  return composed(b, [&](auto &c) { return compose::hingeEmbedding(c, x, y, r["margin"]); });
 }
 
 // ---- of classes: [N, C, ...] beside class numbers [N, ...]
@@ -136,7 +110,8 @@ UOpRef crossEntropy(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
 UOpRef multiMargin(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   UOpRef index = along(b, b.cast(target, DType::I64), x), zero = num(b, x, 0);
   UOpRef own = b.expand(b.pick(x, index, 1), x->shape);
-  UOpRef over = hinge(b, b.add(b.sub(num(b, x, r["margin"]), own), x));
+  UOpRef margins = b.add(b.sub(num(b, x, r["margin"]), own), x);
+  UOpRef over = composed(b, [&](auto &c) { return compose::hinge(c, margins); });
   UOpRef isTarget = b.eq(b.expand(index, x->shape), b.iota(DType::I64, x->shape, 1));
   UOpRef rows =
       b.div(b.reduce(ReduceKind::Sum, b.select(isTarget, zero, over), {1}), b.fromIndex(x->shape[1], x->dtype));
@@ -311,6 +286,5 @@ UOpRef nn::wrongTargets(Builder &b, const Recipe &recipe, UOpRef classes, UOpRef
 }
 
 UOpRef nn::logSoftmax(Builder &b, UOpRef x, int64_t axis) {
-  compose::Composer composer(b.c); // x fits: nothing is refused
-  return llvm::cantFail(compose::composed(composer, compose::logSoftmax(composer, x, {axis})));
+  return composed(b, [&](auto &c) { return compose::logSoftmax(c, x, {axis}); });
 }

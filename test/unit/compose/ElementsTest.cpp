@@ -1,6 +1,7 @@
 //===- ElementsTest.cpp: resizing, sampling, indexing, order, signals, losses ===//
 // Keeps:    expected numbers were worked out with NumPy from the definitions, in f64.
 #include "Compose.h"
+#include "astra/Compose/ElementLoss.h"
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Loss.h"
 #include "astra/Compose/Order.h"
@@ -164,6 +165,28 @@ TEST_F(Elements, Loss) {
   expectValues(b, crossEntropy(b, scores, classes, nullptr, {}).loss, {}, {1.40760596});
   expectRefusal(b, negativeLogLikelihood(b, logs, classes, classes, {}),
                 "the weights are [2], expected one for each class of [2, 3]");
+}
+
+TEST_F(Elements, LossesOfElements) {
+  UOpRef x = tensor(b, {4}, {0.25, 1, -3, 0.5}), y = tensor(b, {4}, {1, 1, 0.5, 0});
+  expectValues(b, squaredError(b, x, y), {4}, {0.5625, 0, 12.25, 0.25});
+  expectValues(b, absoluteError(b, x, y), {4}, {0.75, 0, 3.5, 0.5});
+  expectValues(b, smoothAbsoluteError(b, x, y, 1), {4}, {0.28125, 0, 3, 0.125});
+  expectValues(b, smoothAbsoluteError(b, x, y, 0), {4}, {0.75, 0, 3.5, 0.5});
+  expectValues(b, huberLoss(b, x, y, 2), {4}, {0.28125, 0, 5, 0.125});
+  UOpRef p = tensor(b, {3}, {0.25, 1, 0}), q = tensor(b, {3}, {1, 0, 0});
+  expectValues(b, binaryCrossEntropy(b, p, q), {3}, {std::log(4.0), 100, 0});
+  double soft = std::log1p(std::exp(-0.5)), far = std::log1p(std::exp(-3.0));
+  expectValues(b, binaryCrossEntropyWithLogits(b, tensor(b, {2}, {0.5, -3}), tensor(b, {2}, {1, 0}), 2), {2},
+               {2 * soft, far});
+  expectValues(b, divergence(b, x, y), {4}, {-0.25, -1, 0.5 * std::log(0.5) + 1.5, 0});
+  expectValues(b, divergence(b, x, y, true), {4}, {0.75 * std::exp(1.0), 0, 3.5 * std::exp(0.5), -0.5});
+  expectValues(b, hingeEmbedding(b, x, tensor(b, {4}, {1, -1, -1, -1}), 2), {4}, {0.25, 1, 5, 1.5});
+  expectValues(b, hinge(b, x), {4}, {0.25, 1, 0, 0.5});
+  expectRefusal(b, squaredError(b, x, tensor(b, {2}, {1, 2})),
+                "a loss needs a prediction and a target, f32 or f64, of one type and shape; found f32[4] and f32[2]");
+  expectRefusal(b, huberLoss(b, x, tensor(b, {4}, {1, 2, 3, 4}, DType::I64)),
+                "a loss needs a prediction and a target, f32 or f64, of one type and shape; found f32[4] and i64[4]");
 }
 
 TEST_F(Elements, Random) {
