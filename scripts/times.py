@@ -84,7 +84,7 @@ def skipped(phases):
 
 def gtest_skips(output):
     """GoogleTest prints `[ RUN      ] T`, then FILE:LINE: Skipped and the reason, then `[  SKIPPED ] T`."""
-    for test, body in re.findall(r"^\[ RUN      \] (\S+)\n((?:(?!\[ RUN).*\n)*?)\[  SKIPPED \]", output, re.M):
+    for test, body in re.findall(r"^\[ RUN      \] (\S+)\n((?:(?!\[ RUN|\[       OK|\[  FAILED).*\n)*?)\[  SKIPPED \]", output, re.M):
         why = re.search(r": Skipped\n(.*)", body)
         yield test, (why and why[1].strip()) or "no reason is given"
 
