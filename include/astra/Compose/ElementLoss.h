@@ -16,7 +16,8 @@ UOpRef smoothAbsoluteError(Composer &b, UOpRef x, UOpRef y, double beta = 1);
 /// (x - y)^2 / 2 up to delta > 0, delta (|x - y| - delta / 2) beyond.
 UOpRef huberLoss(Composer &b, UOpRef x, UOpRef y, double delta = 1);
 /// -(y log x + (1 - y) log(1 - x)), x in [0, 1]. Logarithms are no less than -100, and the derivative is
-/// (x - y) / max(x (1 - x), 1e-12): that of the logarithms is infinite at 0 and 1, which a sigmoid in f32 reaches at 17.
+/// (x - y) / max(x (1 - x), 1e-12): that of the logarithms is infinite at 0 and 1, which a sigmoid in f32 reaches
+/// at 17.
 UOpRef binaryCrossEntropy(Composer &b, UOpRef x, UOpRef y);
 /// The same of sigmoid(x), without overflow; targets that are 1 weigh `positiveWeight`.
 UOpRef binaryCrossEntropyWithLogits(Composer &b, UOpRef x, UOpRef y, double positiveWeight = 1);
