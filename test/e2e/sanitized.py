@@ -70,11 +70,16 @@ def evaluate(expression, dims):
 
 
 def bytes_of(text, dims):
-    """Of f32[n, 3]; rows of elements of less than a byte are padded to bytes."""
+    """Of f32[n, 3], with "stored as [0/16][1][0%16]" behind it where axes are in parts; rows of elements of less than a byte are
+    padded to bytes."""
+    text, _, layout = text.partition(" stored as ")
     dtype, extents = re.fullmatch(r"(\w+?)(?:\[(.*)\])?", text).groups()
     part = {"complex64": 64, "complex128": 128, "bool": 8, "bf16": 16}.get(dtype)
     bits = part or int(re.match(r"[a-z]+(\d+)", dtype)[1])
     shape = [evaluate(e, dims) for e in split(extents)] if extents else []
+    if layout not in ("", "row-major"):
+        parts = re.findall(r"\[(\d+)(?:([/%])(\d+))?\]", layout)
+        shape = [shape[int(a)] if not how else int(k) if how == "%" else -(-shape[int(a)] // int(k)) for a, how, k in parts]
     rows = 1
     for extent in shape[:-1]:
         rows *= extent
@@ -111,7 +116,7 @@ def corners(bounds):
 
 def entries(header):
     """Of each entry its function and its arguments: (C type, name, what it is)."""
-    for comment, function in re.findall(r"/\* [^\n]*?(?:computed size|out of bounds|Gives 0).*?\n((?: \*   .*\n)+) \*/\nint (\w+)\(", header, re.S):
+    for comment, function in re.findall(r"/\* [^\n]*?(?:computed size|out of bounds|Gives 0).*?\n((?: \*   [^\n]*\n)+) \*/\nint (\w+)\(", header, re.S):
         arguments = []
         for kind, name, what in re.findall(r"^ \*   ([\w ]+?) \*?(\w+): (.*)$", comment, re.M):
             arguments.append((kind.replace("const ", ""), name, what))
@@ -135,7 +140,8 @@ def calls(header):
                     text += f"    int64_t size = {function}_arena({given});\n    if (posix_memalign(&arena, 64, size ? size : 1)) exit(9);\n"
                     names.append("arena")
                 else:
-                    size = bytes_of(re.sub(r"^(out, room for|state,) ", "", what), dims)
+                    is_extent = what.startswith("out, the actual extent")
+                    size = 8 if is_extent else bytes_of(re.sub(r"^(out, room for|state,) ", "", what), dims)
                     text += f'    void *a{len(names)} = make({size}, "{kind}");\n'
                     names.append(f"a{len(names)}")
             where = " ".join(f"{n}={v}" for n, v in dims.items())
