@@ -41,8 +41,8 @@ struct LaneStep {
 /// Of each load of a lowering that has lanes in its address.
 llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, const Plan &plan);
 
-/// Whether so many elements are more than the L3 holds of a result that is read across: what is read lies
-/// there too where results can go past it (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 past it).
+/// Whether so many elements of a result with strided access exceed the L3. What is read shares it unless results are
+/// stored non-temporally (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 so).
 inline bool readsPast(const Target &t, int64_t elements, unsigned bytes) {
   return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
 }

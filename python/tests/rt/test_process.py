@@ -118,12 +118,14 @@ def test_ctrl_c_during_a_call(load):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start tests with SIGINT ignored
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        running.set()
-        for _ in range(100):
-            m(HEAVY)
-    thread.join()
-    signal.signal(signal.SIGINT, before)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            running.set()
+            for _ in range(100):
+                m(HEAVY)
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert m(HEAVY).shape == (512, 512)
 
 
