@@ -33,3 +33,10 @@ bool astra::hostRuns(const Target &target) {
   llvm::StringSet<> here = hostFeatures();
   return llvm::all_of(target.features, [&](const char *feature) { return here.contains(feature); });
 }
+
+const Target *astra::nativeTarget() {
+  const Target *best = nullptr;
+  for (const Target &t : allTargets())
+    if (hostRuns(t) && (!best || t.rank > best->rank)) best = &t;
+  return best;
+}

@@ -130,14 +130,6 @@ std::vector<std::string> targetWords() {
   return out;
 }
 
-/// The best CPU level that this machine runs; "": none.
-std::string nativeTarget() {
-  const Target *best = nullptr;
-  for (const Target &t : allTargets())
-    if (hostRuns(t) && (!best || t.rank > best->rank)) best = &t;
-  return best ? best->name : "";
-}
-
 /// Machines that have a name in this program's language.
 constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 
@@ -453,8 +445,9 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     for (const Target &t : allTargets())
       if (!t.onRequest) o.targets.push_back(&t);
   for (const std::string &given : c.targets) {
-    std::string name = given == "native" ? nativeTarget() : given;
-    const Target *t = targetNamed(name);
+    bool native = given == "native";
+    const Target *t = native ? nativeTarget() : targetNamed(given);
+    std::string name = native ? (t ? t->name : "") : given;
     if (name.empty()) return "--target=native: this machine runs none of " + targetNames();
     if (name == "cuda" || name == "hip") return "--target=" + name + " needs a GPU's name: " + gpuNames(name + ":");
     if (llvm::any_of(families, [&](llvm::StringRef f) { return llvm::StringRef(name).starts_with(f); })) {

@@ -35,6 +35,8 @@ struct SearchReport {
 
 /// Whether this machine runs code for the target.
 bool hostRuns(const Target &target);
+/// The best CPU target that this machine runs; null: none.
+const Target *nativeTarget();
 
 /// Starts from what `tuning` has for the target, else from the heuristic's plans, and puts there what it finds; a
 /// kernel whose fastest plan is the heuristic's leaves the tuning. An error leaves the tuning as it was.

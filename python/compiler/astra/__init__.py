@@ -1,0 +1,26 @@
+"""Tensors, transforms and compilation ahead of time.
+
+    import astra
+    x = astra.tensor([[1.0, 2.0], [3.0, 4.0]])
+    y = (x @ x.T).softmax(axis=-1)
+
+See `tensor`, `jit`, `grad`, `vmap`, `trace`, `load`.
+"""
+
+from astra_rt import __version__
+
+from . import _methods
+from ._control import cond, fori_loop, scan, while_loop
+from ._dims import Dim, dim
+from ._dtypes import DTYPES as _DTYPES, DType, dtype, promote
+from ._errors import ArgumentError, DTypeError, Error, FrozenError, ShapeError, TraceError, UnsupportedError
+from ._evaluate import realize
+from ._jit import Compiled, Lowered, Spec, Traced, jit, load, spec, trace
+from ._module import make_callable as _make_callable
+from ._ops import *  # noqa: F403
+from ._tensor import Tensor, asarray, tensor
+from ._transforms import grad, jvp, value_and_grad, vjp, vmap
+
+globals().update(_DTYPES)
+_methods.install()
+_make_callable(__name__)

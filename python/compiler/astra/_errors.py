@@ -1,0 +1,14 @@
+"""Exceptions of the compiler, beside those of the runtime (astra_rt)."""
+
+from astra_rt import ArgumentError, DTypeError, Error, ShapeError, UnsupportedError
+
+
+class TraceError(Error, TypeError):
+    """What a traced function may not do: look at a value, or use one outside of the function that it belongs to."""
+
+
+class FrozenError(Error, RuntimeError):
+    """A compilation is needed where none is allowed: ASTRA_FROZEN=1 or frozen=True."""
+
+
+__all__ = ["ArgumentError", "DTypeError", "Error", "FrozenError", "ShapeError", "TraceError", "UnsupportedError"]

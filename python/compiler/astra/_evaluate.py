@@ -1,0 +1,85 @@
+"""Values of tensors: by the reference evaluator where they are small, else compiled.
+
+Takes:    tensors of one graph or several.
+Gives:    their values; both ways give the same bytes.
+Keeps:    what was compiled, by the digest of its graph, in the process (and by kernel on the disk: _cache.py).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Sequence
+
+import numpy as np
+
+import astra_rt
+
+from . import _cache, _core
+from ._graph import Graph, retire
+from ._tensor import Tensor, call
+
+# Element operations up to which the evaluator is faster than compiling once: it takes about 20 ns each.
+SMALL = 1_000_000
+_MOST_PROGRAMS = 256
+_programs: OrderedDict[str, Any] = OrderedDict()  # digest -> a loaded module
+
+
+def realize(tensors: Sequence[Tensor]) -> None:
+    """Computes tensors, all together where they are of one graph."""
+    by_graph: dict[int, tuple[Graph, list[Tensor]]] = {}
+    for t in tensors:
+        if t._value is None:
+            t_graph = t._graph
+            if t_graph.tracing:
+                t._realized()  # says what is wrong
+            by_graph.setdefault(id(t_graph), (t_graph, []))[1].append(t)
+    for graph, members in by_graph.values():
+        values = evaluate(graph, [t._node for t in members])
+        for t, value in zip(members, values):
+            t._value, t._graph, t._node = value, None, None
+        retire(graph)
+
+
+def evaluate(graph: Graph, nodes: Sequence[Any], how: str = "auto") -> list[Any]:
+    """The values of nodes of a graph. how: "auto", "evaluator" or "compiled"."""
+    core = graph.core
+    values = graph.values
+    leaves = [leaf for leaf in core.leaves_of(nodes) if leaf in values]
+    making = _core.Making(core, "tensors")
+    call(making.entry, "main", [(f"x{i}", leaf) for i, leaf in enumerate(leaves)], [(f"y{i}", n) for i, n in enumerate(nodes)])
+    module = making.finish()
+    inputs = [values[leaf] for leaf in leaves]
+    if how == "evaluator" or (how == "auto" and core.work_of(nodes) <= SMALL):
+        return by_evaluator(module, inputs)
+    return compiled(module, inputs)
+
+
+def by_evaluator(module: Any, inputs: Sequence[Any], entry: str = "main", dims: dict[str, int] | None = None) -> list[Any]:
+    """What the reference evaluator gives."""
+    given = [(v.dtype, list(v.shape), (v._address, v.nbytes)) for v in inputs]
+    outputs, _ = call(module.evaluate, entry, given, dims or {})
+    return [of_bytes(*y) for y in outputs]
+
+
+def of_bytes(dtype: str, shape: Sequence[int], data: bytes) -> Any:
+    """A tensor of astra_rt with these bytes."""
+    if dtype in astra_rt._convert.NUMPY:
+        array = np.frombuffer(data, astra_rt._convert.NUMPY[dtype]).reshape(shape)
+    else:
+        array = np.frombuffer(data, np.uint16 if dtype == "bf16" else np.uint8)
+    return astra_rt._rt.wrap(array, dtype, tuple(shape))
+
+
+def compiled(module: Any, inputs: Sequence[Any]) -> list[Any]:
+    """What the compiled module gives."""
+    digest = module.digest()
+    program = _programs.get(digest)
+    if program is None:
+        program = astra_rt.load(_cache.compile(module, what="a graph of tensors"))
+        _programs[digest] = program
+        if len(_programs) > _MOST_PROGRAMS:
+            _programs.popitem(last=False)
+    else:
+        _programs.move_to_end(digest)
+    result = program["main"](*inputs)
+    return list(result) if isinstance(result, tuple) else [result]

@@ -1,0 +1,92 @@
+"""The graph that operations add nodes to.
+
+Takes:    concrete values, which become leaves.
+Gives:    the graph at hand: that of the function being traced, else one for values that are computed when they are looked at.
+Keeps:    a graph of values is given up after so many nodes: what still needs it keeps it alive.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import Any, Iterator
+
+from . import _core
+
+_MOST_NODES = 200_000
+_RETIRED_NODES, _RETIRED_BYTES = 20_000, 64 << 20  # of a graph after whose evaluation the next one begins
+
+
+class Graph:
+    """A graph of nodes, with the values of its leaves."""
+
+    __slots__ = ("core", "values", "leaves", "bytes", "tracing", "depth", "__weakref__")
+
+    def __init__(self, tracing: bool) -> None:
+        self.core = _core.Graph()
+        self.values: dict[Any, Any] = {}  # leaf (a node) -> value (a tensor of astra_rt)
+        self.leaves: dict[int, Any] = {}  # id of a value -> leaf
+        self.bytes = 0  # of the values
+        self.tracing = tracing  # of a function: values in it are not known
+        self.depth = 0  # of functions that will be differentiated
+
+    def leaf_of(self, value: Any) -> Any:
+        """The leaf that stands for a value."""
+        found = self.leaves.get(id(value))
+        if found is None:
+            core = self.core
+            found = core.leaf(value.dtype, [core.index(n) for n in value.shape])
+            self.leaves[id(value)], self.values[found] = found, value
+            self.bytes += value.nbytes
+        return found
+
+    @contextmanager
+    def differentiable(self) -> Iterator[None]:
+        """What is built meanwhile will be differentiated."""
+        self.depth += 1
+        self.core.gradients = True
+        try:
+            yield
+        finally:
+            self.depth -= 1
+            self.core.gradients = self.depth > 0
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.traces: list[Graph] = []
+        self.eager = Graph(tracing=False)
+
+
+_local = _Local()
+
+
+def current() -> Graph:
+    """The graph that an operation adds to now."""
+    if _local.traces:
+        return _local.traces[-1]
+    if _local.eager.core.size > _MOST_NODES:
+        _local.eager = Graph(tracing=False)
+    return _local.eager
+
+
+def retire(graph: Graph) -> None:
+    """Called when values of a graph have been computed: what comes next goes into a new one where this has grown."""
+    if graph is _local.eager and (graph.core.size > _RETIRED_NODES or graph.bytes > _RETIRED_BYTES):
+        _local.eager = Graph(tracing=False)
+
+
+def is_open(graph: Graph) -> bool:
+    """Whether a function is being traced into this graph now, in this thread."""
+    return graph in _local.traces
+
+
+@contextmanager
+def tracing() -> Iterator[Graph]:
+    """A new graph, which operations add to meanwhile."""
+    graph = Graph(tracing=True)
+    _local.traces.append(graph)
+    try:
+        yield graph
+    finally:
+        _local.traces.remove(graph)

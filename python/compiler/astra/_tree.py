@@ -1,0 +1,44 @@
+"""Trees of tensors: lists, tuples, dicts, dataclasses and modules, by optree in a namespace of this package.
+
+Takes:    a value of Python's; a leaf is what is no container. None is an empty tree.
+Gives:    its leaves and its structure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import optree
+
+NAMESPACE = "astra"
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure; dicts go by sorted keys."""
+    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    return list(leaves), structure
+
+
+def unflatten(structure: Any, leaves: Any) -> Any:
+    """The tree of a structure with these leaves."""
+    return optree.tree_unflatten(structure, list(leaves))
+
+
+def map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """The tree of the function's results on the leaves of trees of one structure."""
+    return optree.tree_map(function, tree, *rest, namespace=NAMESPACE)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves, in order."""
+    return list(optree.tree_leaves(tree, namespace=NAMESPACE))
+
+
+def paths(tree: Any) -> list[str]:
+    """A name for each leaf: "layers.0.weight"."""
+    return [".".join(str(k) for k in path) for path in optree.tree_paths(tree, namespace=NAMESPACE)]
+
+
+def register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
+    """Makes a class a container: flatten(x) gives (children, what is static[, names]), unflatten(static, children) an x."""
+    optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE)

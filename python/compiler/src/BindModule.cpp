@@ -1,0 +1,304 @@
+//===- BindModule.cpp: modules: evaluated, compiled, written as text --------===//
+// Takes:    entries over nodes of a graph; data by address, which the caller keeps until the call returns.
+// Gives:    a Module, which owns a context of its own.
+// Keeps:    while a module compiles, Python runs on.
+#include "Bind.h"
+#include "Graph.h"
+#include "astra/Bundle/Writer.h"
+#include "astra/IR/Eval.h"
+#include "astra/IR/Text.h"
+#include "astra/Import/ONNX.h"
+#include "astra/NN/Training.h"
+#include "astra/Numerics/EvalFunctions.h"
+#include "astra/Pipeline/Pipeline.h"
+#include "astra/Search/Search.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+#include <cstring>
+#include <mutex>
+
+using namespace astra;
+using namespace astra::python;
+using namespace nb::literals;
+
+using Nodes = std::vector<UOpRef>;
+
+namespace {
+
+/// Bytes of Python's, which stay where they are.
+struct Data {
+  uint64_t address;
+  uint64_t size;
+  std::vector<uint8_t> copy() const {
+    std::vector<uint8_t> out(size);
+    if (size) std::memcpy(out.data(), reinterpret_cast<const void *>(address), size);
+    return out;
+  }
+};
+using Address = std::pair<uint64_t, uint64_t>;
+
+/// A value that comes from Python or goes there.
+using PythonTensor = std::tuple<std::string, std::vector<int64_t>, nb::bytes>;
+
+nb::bytes bytesOf(llvm::ArrayRef<uint8_t> data) {
+  return nb::bytes(reinterpret_cast<const char *>(data.data()), data.size());
+}
+
+/// A module as Python sees it.
+struct PyModule {
+  Module m;
+  std::shared_ptr<std::mutex> busy = std::make_shared<std::mutex>(); // a context belongs to one thread at a time
+};
+
+/// Makes a module of parts of a graph, one entry after another.
+class Making {
+public:
+  Making(Graph &g, std::string name) : g(g) { made.m.name = std::move(name); }
+
+  void param(const std::string &name, UOpRef leaf, const std::string &kind, std::optional<Address> data) {
+    UOpRef value = made_(Op::Param, leaf, name);
+    shared[leaf] = value;
+    Param p{value, nullptr, "", "", kind == "weight" ? ParamKind::Weight : kind == "fixed" ? ParamKind::Fixed : ParamKind::Constant};
+    if (data) p.data = std::make_shared<const std::vector<uint8_t>>(Data{data->first, data->second}.copy());
+    made.m.params.push_back(std::move(p));
+  }
+  void state(const std::string &name, UOpRef leaf, std::optional<Address> data) {
+    UOpRef value = made_(Op::State, leaf, name);
+    shared[leaf] = value;
+    StateVar s{value, nullptr};
+    if (data) s.initial = std::make_shared<const std::vector<uint8_t>>(Data{data->first, data->second}.copy());
+    made.m.states.push_back(std::move(s));
+  }
+  void entry(const std::string &name, const std::vector<std::pair<std::string, UOpRef>> &inputs,
+             const std::vector<std::pair<std::string, UOpRef>> &outputs,
+             const std::vector<std::pair<std::string, UOpRef>> &updates) {
+    Context &c = made.m.ctx();
+    Replacement with = shared;
+    Entry e;
+    e.name = name;
+    for (const auto &[inputName, leaf] : inputs) {
+      UOpRef arg = taken(c.tryMake(Op::Arg, taken(rebuild(c, leaf->shape, indices)), {int64_t(e.inputs.size())}, {}, leaf->dtype));
+      with[leaf] = arg;
+      e.inputs.push_back({inputName, arg});
+    }
+    Nodes roots;
+    for (const auto &[_, x] : outputs) roots.push_back(x);
+    for (const auto &[_, x] : updates) roots.push_back(x);
+    for (UOpRef leaf : g.leavesOf(roots))
+      if (!with.count(leaf)) constant(leaf, with);
+    Nodes values = taken(rebuild(c, roots, with));
+    size_t i = 0;
+    for (const auto &[outputName, _] : outputs) e.outputs.push_back({outputName, values[i++]});
+    for (const auto &[stateName, _] : updates) e.updates.push_back({stateName, values[i++]});
+    made.m.entries.push_back(std::move(e));
+  }
+  PyModule finish() {
+    Context &c = made.m.ctx();
+    Replacement with;
+    for (const Equation &q : g.c.equations) {
+      Nodes sides = taken(rebuild(c, {q.left, q.right}, with));
+      made.m.equations.push_back({sides[0], sides[1]});
+      c.equations.push_back({sides[0], sides[1]});
+    }
+    for (uint32_t id = 0; id < c.size(); ++id)
+      if (UOpRef x = c.node(id); x->is(Op::Dim) && isModules(x)) made.m.dims.push_back(x);
+    return std::move(made);
+  }
+
+private:
+  Graph &g;
+  PyModule made;
+  Replacement shared;  // of leaves that all entries have
+  Replacement indices; // of symbolic integers in shapes
+  unsigned constants = 0;
+
+  UOpRef made_(Op op, UOpRef leaf, const std::string &name) {
+    Context &c = made.m.ctx();
+    return taken(c.tryMake(op, taken(rebuild(c, leaf->shape, indices)), {}, name, leaf->dtype));
+  }
+  /// What a composite computed while it was built.
+  void constant(UOpRef leaf, Replacement &with) {
+    for (const Param &p : g.params)
+      if (p.value == leaf) {
+        UOpRef value = made_(Op::Param, leaf, "constant." + std::to_string(constants++));
+        made.m.params.push_back({value, p.data, "", "", ParamKind::Constant});
+        with[leaf] = shared[leaf] = value;
+        return;
+      }
+    throw std::invalid_argument("a value of a function that was being traced is used outside of it: " +
+                                typeText(leaf->dtype, leaf->shape));
+  }
+  /// A dim that a loop carries belongs to the loop.
+  bool isModules(UOpRef dim) {
+    for (uint32_t id = 0; id < made.m.ctx().size(); ++id)
+      if (UOpRef x = made.m.ctx().node(id); x->is(Op::While)) {
+        llvm::SmallVector<llvm::StringRef> names;
+        x->str.split(names, ',', -1, false);
+        if (llvm::is_contained(names, dim->str)) return false;
+      }
+    return true;
+  }
+};
+
+std::vector<std::tuple<std::string, std::string, std::vector<std::string>>> signature(llvm::ArrayRef<Value> values) {
+  std::vector<std::tuple<std::string, std::string, std::vector<std::string>>> out;
+  for (const Value &v : values) {
+    std::vector<std::string> dims;
+    for (UOpRef d : v.value->shape) dims.push_back(indexText(d));
+    out.emplace_back(v.name, info(v.value->dtype).text, std::move(dims));
+  }
+  return out;
+}
+
+const Entry &entryOf(const PyModule &p, const std::string &name) {
+  const Entry *e = p.m.entry(name);
+  if (!e) throw std::invalid_argument("there is no entry '" + name + "'");
+  return *e;
+}
+
+/// Outputs and states of an entry, by the reference evaluator.
+/// `release`: other threads of Python run meanwhile.
+auto evaluate(const PyModule &p, const std::string &entry,
+              const std::vector<std::tuple<std::string, std::vector<int64_t>, Address>> &inputs,
+              const std::map<std::string, int64_t> &dims, bool release) {
+  EvalInputs in;
+  for (const auto &[t, shape, data] : inputs)
+    in.inputs.push_back({dtypeOf(t), shape, Data{data.first, data.second}.copy()});
+  in.dims = dims;
+  EvalOptions options;
+  options.function = evalFunction;
+  const Entry &e = entryOf(p, entry);
+  auto run = [&] { return evalEntry(p.m, e, in, options); };
+  llvm::Expected<EvalResult> result = [&] {
+    if (!release) return run();
+    nb::gil_scoped_release unlocked;
+    std::lock_guard lock(*p.busy);
+    return run();
+  }();
+  EvalResult r = taken(std::move(result));
+  std::vector<PythonTensor> outputs;
+  for (const Tensor &t : r.outputs) outputs.emplace_back(info(t.dtype).text, t.shape, bytesOf(t.bytes));
+  std::vector<std::pair<std::string, PythonTensor>> states;
+  for (const auto &[name, t] : r.states)
+    states.emplace_back(name, PythonTensor(info(t.dtype).text, t.shape, bytesOf(t.bytes)));
+  return std::pair(outputs, states);
+}
+
+PipelineOptions optionsOf(const std::vector<std::string> &targets, const std::string &cache, unsigned jobs) {
+  PipelineOptions o;
+  o.cache = cache;
+  o.jobs = std::max(1u, jobs);
+  for (const std::string &name : targets) {
+    if (const Target *t = targetNamed(name)) {
+      o.targets.push_back(t);
+      continue;
+    }
+    bool host = llvm::StringRef(name).starts_with("emu:");
+    const GpuTarget *gpu = gpuTargetNamed(host ? llvm::StringRef(name).drop_front(4) : llvm::StringRef(name));
+    if (!gpu) throw std::invalid_argument("there is no target '" + name + "'");
+    auto it = llvm::find_if(o.gpus, [&](const auto &x) { return x.first == gpu; });
+    if (!host && it == o.gpus.end()) o.gpus.push_back({gpu, false});
+    if (host && it == o.gpus.end()) throw std::invalid_argument("target " + name + " needs " + gpu->name + " before it");
+    if (host) it->second = true;
+  }
+  return o;
+}
+
+/// What a compilation gives and tells.
+struct Compiled {
+  nb::bytes bundle;
+  std::string text, header;
+  std::vector<std::pair<std::string, double>> stages;
+  std::vector<std::string> notes;
+};
+
+Compiled compile(const PyModule &p, const std::vector<std::string> &targets, const std::string &emit,
+                 const std::string &cache, unsigned jobs, const std::string &ptxas, nb::object begins) {
+  PipelineOptions o = optionsOf(targets, cache, jobs);
+  o.emit = emit;
+  o.ptxas = ptxas;
+  if (!emit.empty() && o.targets.empty() && o.gpus.size() == 1) o.gpu = o.gpus[0].first, o.gpus.clear();
+  PipelineReport report;
+  PipelineObserver observer;
+  if (!begins.is_none())
+    observer.begins = [&](const std::string &what) {
+      nb::gil_scoped_acquire locked;
+      begins(what);
+    };
+  std::string bundle;
+  llvm::Expected<Compilation> done = [&]() -> llvm::Expected<Compilation> {
+    nb::gil_scoped_release unlocked;
+    std::lock_guard lock(*p.busy);
+    llvm::Expected<Compilation> made = compileModule(p.m, o, report, observer);
+    if (!made || !made->bundle) return made;
+    llvm::raw_string_ostream out(bundle);
+    if (llvm::Error e = writeBundle(*made->bundle, out)) return std::move(e);
+    return made;
+  }();
+  Compilation c = taken(std::move(done));
+  Compiled out{nb::bytes(bundle.data(), bundle.size()), c.text, c.header, {}, report.notes};
+  for (const auto &stage : report.stages) out.stages.emplace_back(stage.name, stage.milliseconds);
+  return out;
+}
+
+} // namespace
+
+void python::bindModule(nb::module_ &m) {
+  nb::class_<Compiled>(m, "Compiled")
+      .def_ro("bundle", &Compiled::bundle)
+      .def_ro("text", &Compiled::text)
+      .def_ro("header", &Compiled::header)
+      .def_ro("stages", &Compiled::stages)
+      .def_ro("notes", &Compiled::notes);
+
+  nb::class_<Making>(m, "Making", "Makes a Module: params and states first, then entries, then finish().")
+      .def(nb::init<Graph &, std::string>(), nb::keep_alive<1, 2>())
+      .def("param", &Making::param, "name"_a, "leaf"_a, "kind"_a, "data"_a = nb::none())
+      .def("state", &Making::state, "name"_a, "leaf"_a, "data"_a = nb::none())
+      .def("entry", &Making::entry, "name"_a, "inputs"_a, "outputs"_a,
+           "updates"_a = std::vector<std::pair<std::string, UOpRef>>())
+      .def("finish", &Making::finish);
+
+  nb::class_<PyModule>(m, "Module")
+      .def_prop_ro("name", [](const PyModule &p) { return p.m.name; })
+      .def_prop_ro("entries", [](const PyModule &p) {
+        std::vector<std::string> out;
+        for (const Entry &e : p.m.entries) out.push_back(e.name);
+        return out;
+      })
+      .def("inputs", [](const PyModule &p, const std::string &entry) { return signature(entryOf(p, entry).inputs); })
+      .def("outputs", [](const PyModule &p, const std::string &entry) { return signature(entryOf(p, entry).outputs); })
+      .def_prop_ro("dims", [](const PyModule &p) {
+        std::vector<std::tuple<std::string, int64_t, int64_t>> out;
+        for (UOpRef d : p.m.dims) out.emplace_back(d->str.str(), d->lo, d->hi);
+        return out;
+      })
+      .def_prop_ro("params", [](const PyModule &p) {
+        std::vector<std::tuple<std::string, std::string, std::string>> out;
+        for (const Param &x : p.m.params)
+          out.emplace_back(x.value->str.str(), typeText(x.value->dtype, x.value->shape),
+                           x.kind == ParamKind::Weight ? "weight" : x.kind == ParamKind::Fixed ? "fixed" : "constant");
+        return out;
+      })
+      .def("text", [](const PyModule &p, bool data) { return print(p.m, {data, true}); }, "data"_a = false)
+      .def("evaluate", evaluate, "entry"_a, "inputs"_a, "dims"_a = std::map<std::string, int64_t>(), "release"_a = false)
+      .def("compile", compile, "targets"_a, "emit"_a = "", "cache"_a = "", "jobs"_a = 1, "ptxas"_a = "",
+           "begins"_a = nb::none())
+      .def("digest", [](const PyModule &p) {
+        std::string text = print(p.m, {true, true});
+        auto digest = llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+        return llvm::toHex(llvm::ArrayRef(digest), /*LowerCase=*/true);
+      }, "SHA-256 of the text form: equal modules have equal digests.");
+
+  m.def("parse_uop", [](const std::string &text, const std::string &name) { return PyModule{taken(parse(text, name))}; });
+  m.def("native_target", []() -> std::optional<std::string> {
+    const Target *t = nativeTarget();
+    return t ? std::optional<std::string>(t->name) : std::nullopt;
+  }, "The best CPU target that this machine runs.");
+  m.def("targets", [] {
+    std::vector<std::string> out;
+    for (const Target &t : allTargets())
+      if (!t.onRequest) out.push_back(t.name);
+    return out;
+  });
+}
