@@ -24,3 +24,13 @@ from ._transforms import grad, jvp, value_and_grad, vjp, vmap
 globals().update(_DTYPES)
 _methods.install()
 _make_callable(__name__)
+
+_PARTS = ("init", "losses", "metrics", "nn", "optim", "schedules")  # loaded when they are first used
+
+
+def __getattr__(name: str):  # type: ignore[no-untyped-def]
+    if name in _PARTS:
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

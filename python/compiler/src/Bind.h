@@ -5,11 +5,11 @@
 #pragma once
 #include "Graph.h"
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -78,5 +78,6 @@ void bindGraph(nb::module_ &m);
 void bindModule(nb::module_ &m);
 void bindCompose(nb::module_ &m);
 void bindNetworks(nb::module_ &m);
+void bindTraining(nb::module_ &m);
 
 } // namespace astra::python

@@ -23,8 +23,8 @@ using Nodes = std::vector<UOpRef>;
 using Numbers = std::vector<int64_t>;
 constexpr auto inside = nb::rv_policy::reference;
 
-template <typename T> static T named(const std::string &name, std::initializer_list<std::pair<const char *, T>> table,
-                                     const char *what) {
+template <typename T>
+static T named(const std::string &name, std::initializer_list<std::pair<const char *, T>> table, const char *what) {
   std::string names;
   for (const auto &[n, value] : table) {
     if (name == n) return value;
@@ -34,8 +34,14 @@ template <typename T> static T named(const std::string &name, std::initializer_l
 }
 
 static ReduceKind reduceKind(const std::string &name) {
-  return named<ReduceKind>(name, {{"sum", ReduceKind::Sum}, {"prod", ReduceKind::Prod}, {"max", ReduceKind::Max},
-                                  {"min", ReduceKind::Min}, {"and", ReduceKind::And}, {"or", ReduceKind::Or}}, "fold");
+  return named<ReduceKind>(name,
+                           {{"sum", ReduceKind::Sum},
+                            {"prod", ReduceKind::Prod},
+                            {"max", ReduceKind::Max},
+                            {"min", ReduceKind::Min},
+                            {"and", ReduceKind::And},
+                            {"or", ReduceKind::Or}},
+                           "fold");
 }
 
 static void bindElements(nb::module_ &m) {
@@ -43,20 +49,24 @@ static void bindElements(nb::module_ &m) {
           std::optional<Op> o = opNamed(op);
           if (!o) throw std::invalid_argument("there is no op '" + op + "'");
           return g.bin(*o, x, y);
-        }), inside, "Both are broadcast to their common shape.");
+        }),
+        inside, "Both are broadcast to their common shape.");
   m.def("select", guarded([](Graph &g, UOpRef c, UOpRef x, UOpRef y) { return g.select(c, x, y); }), inside);
-  m.def("cast", guarded([](Graph &g, UOpRef x, std::string t, bool saturate) { return g.cast(x, dtypeOf(t), saturate); }),
+  m.def("cast",
+        guarded([](Graph &g, UOpRef x, std::string t, bool saturate) { return g.cast(x, dtypeOf(t), saturate); }),
         "g"_a, "x"_a, "to"_a, "saturate"_a = false, inside);
   m.def("remainder", checked(&compose::remainder), inside);
   m.def("power", checked(&power), inside);
 
   m.def("clip", checked(&clip), "g"_a, "x"_a, "lo"_a.none(), "hi"_a.none(), inside);
-  m.def("activation", guarded([](Graph &g, std::string name, UOpRef x, std::optional<double> alpha,
-                                 std::optional<double> beta) -> UOpRef {
+  m.def("activation",
+        guarded([](Graph &g, std::string name, UOpRef x, std::optional<double> alpha,
+                   std::optional<double> beta) -> UOpRef {
           const Activation *f = findActivation(name);
           if (!f) throw std::invalid_argument("there is no activation '" + name + "'; there are " + activationNames());
           return activation(g, *f, x, alpha.value_or(f->alpha), beta.value_or(f->beta));
-        }), "g"_a, "name"_a, "x"_a, "alpha"_a = nb::none(), "beta"_a = nb::none(), inside);
+        }),
+        "g"_a, "name"_a, "x"_a, "alpha"_a = nb::none(), "beta"_a = nb::none(), inside);
   m.def("prelu", checked(&prelu), inside);
   m.def("celu", checked(&celu), inside);
   m.def("selu", checked(&selu), inside);
@@ -73,25 +83,40 @@ static void bindReductions(nb::module_ &m) {
           ReduceKind k = reduceKind(kind);
           UOpRef out = g.reduce(k, x, axes);
           return keep ? out : g.squeeze(out, axes);
-        }), inside);
+        }),
+        inside);
   m.def("fold", guarded([](Graph &g, std::string kind, UOpRef x, Numbers axes, bool keep) {
-          Folding f = named<Folding>(kind, {{"sum", plainFold<ReduceKind::Sum>}, {"prod", plainFold<ReduceKind::Prod>},
-                                            {"max", plainFold<ReduceKind::Max>}, {"min", plainFold<ReduceKind::Min>},
-                                            {"and", plainFold<ReduceKind::And>}, {"or", plainFold<ReduceKind::Or>},
-                                            {"mean", mean}, {"l1", sumOfMagnitudes}, {"sum_squares", sumOfSquares},
-                                            {"l2", euclideanNorm}, {"log_sum", logOfSum}, {"logsumexp", logOfSumOfExp}},
+          Folding f = named<Folding>(kind,
+                                     {{"sum", plainFold<ReduceKind::Sum>},
+                                      {"prod", plainFold<ReduceKind::Prod>},
+                                      {"max", plainFold<ReduceKind::Max>},
+                                      {"min", plainFold<ReduceKind::Min>},
+                                      {"and", plainFold<ReduceKind::And>},
+                                      {"or", plainFold<ReduceKind::Or>},
+                                      {"mean", mean},
+                                      {"l1", sumOfMagnitudes},
+                                      {"sum_squares", sumOfSquares},
+                                      {"l2", euclideanNorm},
+                                      {"log_sum", logOfSum},
+                                      {"logsumexp", logOfSumOfExp}},
                                      "fold");
           return reduction(g, f, x, axes, keep);
-        }), inside, "Narrow floats compute in f32 and round once.");
+        }),
+        inside, "Narrow floats compute in f32 and round once.");
   m.def("arg_reduce", checked(&argReduce), inside);
   m.def("softmax", checked(&softmax), inside);
   m.def("log_softmax", checked(&logSoftmax), inside);
   m.def("hardmax", checked(&hardmax), inside);
   m.def("cumulate", guarded([](Graph &g, std::string kind, UOpRef x, int64_t axis, bool exclusive, bool reverse) {
-          CumulateKind k = named<CumulateKind>(kind, {{"sum", CumulateKind::Sum}, {"prod", CumulateKind::Prod},
-                                                      {"max", CumulateKind::Max}, {"min", CumulateKind::Min}}, "fold");
+          CumulateKind k = named<CumulateKind>(kind,
+                                               {{"sum", CumulateKind::Sum},
+                                                {"prod", CumulateKind::Prod},
+                                                {"max", CumulateKind::Max},
+                                                {"min", CumulateKind::Min}},
+                                               "fold");
           return cumulate(g, k, x, axis, {exclusive, reverse});
-        }), inside);
+        }),
+        inside);
 }
 
 static void bindMovement(nb::module_ &m) {
@@ -103,27 +128,37 @@ static void bindMovement(nb::module_ &m) {
           std::vector<llvm::ArrayRef<UOpRef>> parts(shapes.begin(), shapes.end());
           Dims out = g.broadcastShape(parts);
           return Nodes(out.begin(), out.end());
-        }), inside);
+        }),
+        inside);
   m.def("concat", guarded([](Graph &g, Nodes xs, int64_t axis) { return g.concat(xs, axis); }), inside);
   m.def("squeeze", guarded([](Graph &g, UOpRef x, Numbers axes) { return g.squeeze(x, axes); }), inside);
   m.def("unsqueeze", guarded([](Graph &g, UOpRef x, Numbers axes) { return g.unsqueeze(x, axes); }), inside);
   m.def("part", guarded([](Graph &g, UOpRef x, int64_t axis, UOpRef begin, UOpRef size) {
           return g.part(x, axis, begin, size);
-        }), inside);
+        }),
+        inside);
   m.def("slice", guarded([](Graph &g, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int64_t step) {
           return slice(g, x, axis, start, end, step);
-        }), inside);
+        }),
+        inside);
   m.def("slice_by_data", guarded([](Graph &g, UOpRef x, int64_t axis, UOpRef start, UOpRef end, int64_t step) {
           return sliceByData(g, x, axis, start, end, step);
-        }), inside);
+        }),
+        inside);
   m.def("pad", guarded([](Graph &g, UOpRef x, Nodes before, Nodes after, std::string mode, UOpRef value) {
-          PadMode how = named<PadMode>(mode, {{"constant", PadMode::Constant}, {"edge", PadMode::Edge},
-                                              {"reflect", PadMode::Reflect}, {"wrap", PadMode::Wrap}}, "mode of padding");
+          PadMode how = named<PadMode>(mode,
+                                       {{"constant", PadMode::Constant},
+                                        {"edge", PadMode::Edge},
+                                        {"reflect", PadMode::Reflect},
+                                        {"wrap", PadMode::Wrap}},
+                                       "mode of padding");
           return padAround(g, x, before, after, how, 0, value);
-        }), "g"_a, "x"_a, "before"_a, "after"_a, "mode"_a, "value"_a.none(), inside);
+        }),
+        "g"_a, "x"_a, "before"_a, "after"_a, "mode"_a, "value"_a.none(), inside);
   m.def("tile", checked(&tile), inside);
   m.def("triangle", checked(&triangle), inside);
-  m.def("iota", guarded([](Graph &g, std::string t, Nodes dims, int64_t axis) { return g.iota(dtypeOf(t), dims, axis); }),
+  m.def("iota",
+        guarded([](Graph &g, std::string t, Nodes dims, int64_t axis) { return g.iota(dtypeOf(t), dims, axis); }),
         inside);
 }
 
@@ -132,40 +167,53 @@ static void bindIndexing(nb::module_ &m) {
   m.def("gather_elements", checked(&gatherElements), inside);
   m.def("gather_tuples", checked(&gatherTuples), inside);
   auto kind = [](const std::string &name) {
-    return named<ScatterKind>(name, {{"set", ScatterKind::Set}, {"add", ScatterKind::Add}, {"mul", ScatterKind::Mul},
-                                     {"max", ScatterKind::Max}, {"min", ScatterKind::Min}}, "kind of scatter");
+    return named<ScatterKind>(name,
+                              {{"set", ScatterKind::Set},
+                               {"add", ScatterKind::Add},
+                               {"mul", ScatterKind::Mul},
+                               {"max", ScatterKind::Max},
+                               {"min", ScatterKind::Min}},
+                              "kind of scatter");
   };
-  m.def("scatter_elements", guarded([kind](Graph &g, std::string how, UOpRef x, UOpRef index, UOpRef update, int64_t axis) {
+  m.def("scatter_elements",
+        guarded([kind](Graph &g, std::string how, UOpRef x, UOpRef index, UOpRef update, int64_t axis) {
           return scatterElements(g, kind(how), x, index, update, axis);
-        }), inside);
+        }),
+        inside);
   m.def("scatter_tuples", guarded([kind](Graph &g, std::string how, UOpRef x, UOpRef index, UOpRef update) {
           return scatterTuples(g, kind(how), x, index, update);
-        }), inside);
+        }),
+        inside);
   m.def("one_hot", checked(&oneHot), inside);
   m.def("slice_at", guarded([](Graph &g, UOpRef x, Nodes start, Nodes size) {
           Nodes src = {x};
           src.insert(src.end(), start.begin(), start.end());
           src.insert(src.end(), size.begin(), size.end());
           return g.make(Op::SliceAt, src);
-        }), inside);
+        }),
+        inside);
   m.def("update_at", guarded([](Graph &g, UOpRef x, UOpRef value, Nodes start) {
           Nodes src = {x, value};
           src.insert(src.end(), start.begin(), start.end());
           return g.make(Op::UpdateAt, src);
-        }), inside);
+        }),
+        inside);
   m.def("argsort", guarded([](Graph &g, UOpRef x, int64_t axis, bool descending) {
           return g.make(Op::ArgSort, {x}, {axis, descending});
-        }), inside);
+        }),
+        inside);
   m.def("topk", guarded([](Graph &g, UOpRef x, UOpRef k, int64_t axis, bool largest) {
           FirstOfAxis f = topK(g, x, k, axis, largest);
           return std::pair(f.values, f.indices);
-        }), inside);
+        }),
+        inside);
   m.def("compress", checked(&compress), "g"_a, "x"_a, "mask"_a, "axis"_a.none(), inside);
   m.def("non_zero", checked(&nonZero), inside);
   m.def("unique", guarded([](Graph &g, UOpRef x, std::optional<int64_t> axis, bool ascending) {
           Unique u = unique(g, x, axis, ascending);
           return std::tuple(u.values, u.first, u.group, u.counts);
-        }), "g"_a, "x"_a, "axis"_a.none(), "ascending"_a, inside);
+        }),
+        "g"_a, "x"_a, "axis"_a.none(), "ascending"_a, inside);
 }
 
 static void bindProducts(nb::module_ &m) {
@@ -179,23 +227,31 @@ static void bindRandom(nb::module_ &m) {
           Nodes src = {seed, stream};
           src.insert(src.end(), shape.begin(), shape.end());
           return g.make(Op::Random, src);
-        }), inside);
-  m.def("uniform", guarded([](Graph &g, UOpRef seed, UOpRef stream, Nodes shape, std::string t, double low, double high) {
+        }),
+        inside);
+  m.def("uniform",
+        guarded([](Graph &g, UOpRef seed, UOpRef stream, Nodes shape, std::string t, double low, double high) {
           return uniform(g, {seed, stream}, shape, dtypeOf(t), low, high);
-        }), inside);
-  m.def("normal", guarded([](Graph &g, UOpRef seed, UOpRef stream, Nodes shape, std::string t, double mean, double scale) {
+        }),
+        inside);
+  m.def("normal",
+        guarded([](Graph &g, UOpRef seed, UOpRef stream, Nodes shape, std::string t, double mean, double scale) {
           return normal(g, {seed, stream}, shape, dtypeOf(t), mean, scale);
-        }), inside);
+        }),
+        inside);
   m.def("bernoulli", guarded([](Graph &g, UOpRef seed, UOpRef stream, UOpRef p, std::string t) {
           return bernoulli(g, {seed, stream}, p, dtypeOf(t));
-        }), inside);
+        }),
+        inside);
   m.def("multinomial", guarded([](Graph &g, UOpRef seed, UOpRef stream, UOpRef x, int64_t samples, std::string t) {
           return multinomial(g, {seed, stream}, x, samples, dtypeOf(t));
-        }), inside);
+        }),
+        inside);
   m.def("dropout", guarded([](Graph &g, UOpRef seed, UOpRef stream, UOpRef x, double ratio) {
           Dropped d = dropout(g, {seed, stream}, x, g.b.lit(drawnType(x->dtype), ratio));
           return std::pair(d.value, d.keep);
-        }), inside);
+        }),
+        inside);
 }
 
 static void bindLosses(nb::module_ &m) {
@@ -209,17 +265,22 @@ static void bindLosses(nb::module_ &m) {
   m.def("hinge_embedding", checked(&hingeEmbedding), inside);
   auto options = [](const std::string &reduction, std::optional<int64_t> ignored) {
     using R = ClassLossOptions::Reduction;
-    return ClassLossOptions{named<R>(reduction, {{"none", R::None}, {"sum", R::Sum}, {"mean", R::Mean}}, "reduction"), ignored};
+    return ClassLossOptions{named<R>(reduction, {{"none", R::None}, {"sum", R::Sum}, {"mean", R::Mean}}, "reduction"),
+                            ignored};
   };
-  m.def("negative_log_likelihood", guarded([options](Graph &g, UOpRef logs, UOpRef target, UOpRef weights,
-                                                     std::string reduction, std::optional<int64_t> ignored) {
+  m.def("negative_log_likelihood",
+        guarded([options](Graph &g, UOpRef logs, UOpRef target, UOpRef weights, std::string reduction,
+                          std::optional<int64_t> ignored) {
           return negativeLogLikelihood(g, logs, target, weights, options(reduction, ignored));
-        }), "g"_a, "logs"_a, "target"_a, "weights"_a.none(), "reduction"_a, "ignored"_a.none(), inside);
-  m.def("cross_entropy", guarded([options](Graph &g, UOpRef scores, UOpRef target, UOpRef weights, std::string reduction,
-                                           std::optional<int64_t> ignored) {
+        }),
+        "g"_a, "logs"_a, "target"_a, "weights"_a.none(), "reduction"_a, "ignored"_a.none(), inside);
+  m.def("cross_entropy",
+        guarded([options](Graph &g, UOpRef scores, UOpRef target, UOpRef weights, std::string reduction,
+                          std::optional<int64_t> ignored) {
           CrossEntropy c = crossEntropy(g, scores, target, weights, options(reduction, ignored));
           return std::pair(c.loss, c.logs);
-        }), "g"_a, "scores"_a, "target"_a, "weights"_a.none(), "reduction"_a, "ignored"_a.none(), inside);
+        }),
+        "g"_a, "scores"_a, "target"_a, "weights"_a.none(), "reduction"_a, "ignored"_a.none(), inside);
 }
 
 void python::bindCompose(nb::module_ &m) {

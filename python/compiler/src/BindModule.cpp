@@ -58,7 +58,10 @@ public:
   void param(const std::string &name, UOpRef leaf, const std::string &kind, std::optional<Address> data) {
     UOpRef value = made_(Op::Param, leaf, name);
     shared[leaf] = value;
-    Param p{value, nullptr, "", "", kind == "weight" ? ParamKind::Weight : kind == "fixed" ? ParamKind::Fixed : ParamKind::Constant};
+    Param p{value, nullptr, "", "",
+            kind == "weight"  ? ParamKind::Weight
+            : kind == "fixed" ? ParamKind::Fixed
+                              : ParamKind::Constant};
     if (data) p.data = std::make_shared<const std::vector<uint8_t>>(Data{data->first, data->second}.copy());
     made.m.params.push_back(std::move(p));
   }
@@ -77,7 +80,8 @@ public:
     Entry e;
     e.name = name;
     for (const auto &[inputName, leaf] : inputs) {
-      UOpRef arg = taken(c.tryMake(Op::Arg, taken(rebuild(c, leaf->shape, indices)), {int64_t(e.inputs.size())}, {}, leaf->dtype));
+      UOpRef arg = taken(
+          c.tryMake(Op::Arg, taken(rebuild(c, leaf->shape, indices)), {int64_t(e.inputs.size())}, {}, leaf->dtype));
       with[leaf] = arg;
       e.inputs.push_back({inputName, arg});
     }
@@ -198,7 +202,8 @@ PipelineOptions optionsOf(const std::vector<std::string> &targets, const std::st
     if (!gpu) throw std::invalid_argument("there is no target '" + name + "'");
     auto it = llvm::find_if(o.gpus, [&](const auto &x) { return x.first == gpu; });
     if (!host && it == o.gpus.end()) o.gpus.push_back({gpu, false});
-    if (host && it == o.gpus.end()) throw std::invalid_argument("target " + name + " needs " + gpu->name + " before it");
+    if (host && it == o.gpus.end())
+      throw std::invalid_argument("target " + name + " needs " + gpu->name + " before it");
     if (host) it->second = true;
   }
   return o;
@@ -261,40 +266,55 @@ void python::bindModule(nb::module_ &m) {
 
   nb::class_<PyModule>(m, "Module")
       .def_prop_ro("name", [](const PyModule &p) { return p.m.name; })
-      .def_prop_ro("entries", [](const PyModule &p) {
-        std::vector<std::string> out;
-        for (const Entry &e : p.m.entries) out.push_back(e.name);
-        return out;
-      })
+      .def_prop_ro("entries",
+                   [](const PyModule &p) {
+                     std::vector<std::string> out;
+                     for (const Entry &e : p.m.entries) out.push_back(e.name);
+                     return out;
+                   })
       .def("inputs", [](const PyModule &p, const std::string &entry) { return signature(entryOf(p, entry).inputs); })
       .def("outputs", [](const PyModule &p, const std::string &entry) { return signature(entryOf(p, entry).outputs); })
-      .def_prop_ro("dims", [](const PyModule &p) {
-        std::vector<std::tuple<std::string, int64_t, int64_t>> out;
-        for (UOpRef d : p.m.dims) out.emplace_back(d->str.str(), d->lo, d->hi);
-        return out;
-      })
-      .def_prop_ro("params", [](const PyModule &p) {
-        std::vector<std::tuple<std::string, std::string, std::string>> out;
-        for (const Param &x : p.m.params)
-          out.emplace_back(x.value->str.str(), typeText(x.value->dtype, x.value->shape),
-                           x.kind == ParamKind::Weight ? "weight" : x.kind == ParamKind::Fixed ? "fixed" : "constant");
-        return out;
-      })
-      .def("text", [](const PyModule &p, bool data) { return print(p.m, {data, true}); }, "data"_a = false)
-      .def("evaluate", evaluate, "entry"_a, "inputs"_a, "dims"_a = std::map<std::string, int64_t>(), "release"_a = false)
+      .def_prop_ro("dims",
+                   [](const PyModule &p) {
+                     std::vector<std::tuple<std::string, int64_t, int64_t>> out;
+                     for (UOpRef d : p.m.dims) out.emplace_back(d->str.str(), d->lo, d->hi);
+                     return out;
+                   })
+      .def_prop_ro("params",
+                   [](const PyModule &p) {
+                     std::vector<std::tuple<std::string, std::string, std::string>> out;
+                     for (const Param &x : p.m.params)
+                       out.emplace_back(x.value->str.str(), typeText(x.value->dtype, x.value->shape),
+                                        x.kind == ParamKind::Weight  ? "weight"
+                                        : x.kind == ParamKind::Fixed ? "fixed"
+                                                                     : "constant");
+                     return out;
+                   })
+      .def(
+          "text", [](const PyModule &p, bool data) { return print(p.m, {data, true}); }, "data"_a = false)
+      .def("evaluate", evaluate, "entry"_a, "inputs"_a, "dims"_a = std::map<std::string, int64_t>(),
+           "release"_a = false)
       .def("compile", compile, "targets"_a, "emit"_a = "", "cache"_a = "", "jobs"_a = 1, "ptxas"_a = "",
            "begins"_a = nb::none())
-      .def("digest", [](const PyModule &p) {
-        std::string text = print(p.m, {true, true});
-        auto digest = llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
-        return llvm::toHex(llvm::ArrayRef(digest), /*LowerCase=*/true);
-      }, "SHA-256 of the text form: equal modules have equal digests.");
+      .def(
+          "digest",
+          [](const PyModule &p) {
+            std::string text = print(p.m, {true, true});
+            auto digest =
+                llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+            return llvm::toHex(llvm::ArrayRef(digest), /*LowerCase=*/true);
+          },
+          "SHA-256 of the text form: equal modules have equal digests.");
 
-  m.def("parse_uop", [](const std::string &text, const std::string &name) { return PyModule{taken(parse(text, name))}; });
-  m.def("native_target", []() -> std::optional<std::string> {
-    const Target *t = nativeTarget();
-    return t ? std::optional<std::string>(t->name) : std::nullopt;
-  }, "The best CPU target that this machine runs.");
+  m.def("parse_uop",
+        [](const std::string &text, const std::string &name) { return PyModule{taken(parse(text, name))}; });
+  m.def(
+      "native_target",
+      []() -> std::optional<std::string> {
+        const Target *t = nativeTarget();
+        return t ? std::optional<std::string>(t->name) : std::nullopt;
+      },
+      "The best CPU target that this machine runs.");
   m.def("targets", [] {
     std::vector<std::string> out;
     for (const Target &t : allTargets())

@@ -30,11 +30,26 @@ DType python::dtypeOf(const std::string &name) {
   return *t;
 }
 
+int astraCompileMain(int argc, char **argv); // main of tools/astra-compile
+
+/// The program astra-compile in this process: its exit status.
+static int runCompile(std::vector<std::string> arguments) {
+  std::string name = "astra-compile";
+  std::vector<char *> argv{name.data()};
+  for (std::string &a : arguments) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  nb::gil_scoped_release unlocked;
+  return astraCompileMain(int(argv.size()) - 1, argv.data());
+}
+
 NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false); // graphs of threads live until the process ends
   m.doc() = "Graphs, composites and modules of the compiler.";
   nb::exception<Unsupported>(m, "Unsupported", PyExc_NotImplementedError);
   bindGraph(m);
   bindModule(m);
   bindCompose(m);
   bindNetworks(m);
+  bindTraining(m);
+  m.def("run_compile", runCompile, "The program astra-compile with these arguments: its exit status.");
 }

@@ -1,0 +1,384 @@
+"""Layers: PyTorch's definitions and names of parameters (torch.nn, 2.15), so that its state dicts load by name.
+
+Shapes are PyTorch's: batches in front, channels behind them: [N, C, ...].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+from .. import _core, _ops
+from .._errors import ArgumentError
+from .._graph import current
+from .._tensor import Tensor, asarray
+from ._module import Module, context, parameter
+
+_WEIGHT = "kaiming_uniform(a=2.23606797749979)"  # as torch.nn: evenly within 1 / sqrt(inputs)
+
+
+def _bias(inputs: int) -> str:
+    bound = 1 / math.sqrt(inputs) if inputs else 0.0
+    return f"uniform(low={-bound!r}, high={bound!r})" if bound else "constant(value=0)"
+
+
+def _tuple(value: Any, n: int) -> tuple[int, ...]:
+    return (int(value),) * n if isinstance(value, int) else tuple(int(v) for v in value)
+
+
+class Linear(Module):
+    """y = x W^T + b of x [..., in_features]: [..., out_features]. weight [out, in], bias [out]."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = "float32") -> None:
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = parameter((out_features, in_features), dtype)
+        self.bias = parameter((out_features,), dtype) if bias else None
+
+    def recipe(self, name: str) -> str | None:
+        return _WEIGHT if name == "weight" else _bias(self.in_features)
+
+    def __call__(self, x: Any) -> Tensor:
+        y = _ops.matmul(x, _ops.swapaxes(self.weight, 0, 1))
+        return y if self.bias is None else y + self.bias
+
+
+class Embedding(Module):
+    """Rows of weight [num_embeddings, embedding_dim] by numbers of any shape: [..., embedding_dim]. A number outside reads zeros."""
+
+    _initial = {"weight": "normal"}
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = "float32") -> None:
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.weight = parameter((num_embeddings, embedding_dim), dtype)
+
+    def __call__(self, x: Any) -> Tensor:
+        return _ops.take(self.weight, x, axis=0)
+
+
+class _Conv(Module):
+    _axes = 0
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+                 groups: int = 1, bias: bool = True, dtype: Any = "float32") -> None:  # fmt: skip
+        n = self._axes
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride, self.dilation = _tuple(kernel_size, n), _tuple(stride, n), _tuple(dilation, n)
+        self.padding = padding if isinstance(padding, str) else _tuple(padding, n)
+        if in_channels % groups or out_channels % groups:
+            raise ArgumentError(f"{groups} groups divide neither {in_channels} nor {out_channels} channels evenly")
+        self.weight = parameter((out_channels, in_channels // groups, *self.kernel_size), dtype)
+        self.bias = parameter((out_channels,), dtype) if bias else None
+
+    def recipe(self, name: str) -> str | None:
+        return _WEIGHT if name == "weight" else _bias(self.in_channels // self.groups * math.prod(self.kernel_size))
+
+    def __call__(self, x: Any) -> Tensor:
+        pads: Any = {"same": "same_upper", "valid": "valid"}.get(self.padding) if isinstance(self.padding, str) else list(self.padding) * 2
+        if pads is None:
+            raise ArgumentError(f"padding is numbers, 'same' or 'valid', not '{self.padding}'")
+        return _ops.make(_core.convolution, asarray(x), self.weight, self.bias, list(self.stride), list(self.dilation), pads, self.groups)
+
+
+class Conv1d(_Conv):
+    """A convolution of x [N, C, L] with weight [out, C / groups, K]. padding: zeros on both sides, or "same", "valid"."""
+
+    _axes = 1
+
+
+class Conv2d(_Conv):
+    """A convolution of x [N, C, H, W] with weight [out, C / groups, K, K]. padding: zeros on both sides, or "same", "valid"."""
+
+    _axes = 2
+
+
+class Conv3d(_Conv):
+    """A convolution of x [N, C, D, H, W] with weight [out, C / groups, K, K, K]. padding: zeros on both sides, or "same", "valid"."""
+
+    _axes = 3
+
+
+class _ConvTranspose(Module):
+    _axes = 0
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+                 groups: int = 1, bias: bool = True, dilation: Any = 1, dtype: Any = "float32") -> None:  # fmt: skip
+        n = self._axes
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride, self.dilation = _tuple(kernel_size, n), _tuple(stride, n), _tuple(dilation, n)
+        self.padding, self.output_padding = _tuple(padding, n), _tuple(output_padding, n)
+        self.weight = parameter((in_channels, out_channels // groups, *self.kernel_size), dtype)
+        self.bias = parameter((out_channels,), dtype) if bias else None
+
+    def recipe(self, name: str) -> str | None:
+        return _WEIGHT if name == "weight" else _bias(self.out_channels // self.groups * math.prod(self.kernel_size))
+
+    def __call__(self, x: Any) -> Tensor:
+        return _ops.make(_core.transposed_convolution, asarray(x), self.weight, self.bias, list(self.stride), list(self.dilation),
+                         list(self.padding) * 2, self.groups, list(self.output_padding))  # fmt: skip
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The gradient of Conv1d by its input as a layer: x [N, C, L], weight [C, out / groups, K]."""
+
+    _axes = 1
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The gradient of Conv2d by its input as a layer: x [N, C, H, W], weight [C, out / groups, K, K]."""
+
+    _axes = 2
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The gradient of Conv3d by its input as a layer: x [N, C, D, H, W], weight [C, out / groups, K, K, K]."""
+
+    _axes = 3
+
+
+class _Pool(Module):
+    _axes = 0
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+                 count_include_pad: bool = True) -> None:  # fmt: skip
+        n = self._axes
+        self.kernel_size = _tuple(kernel_size, n)
+        self.stride = self.kernel_size if stride is None else _tuple(stride, n)
+        self.padding, self.dilation = _tuple(padding, n), _tuple(dilation, n)
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+
+class _MaxPool(_Pool):
+    def __call__(self, x: Any) -> Tensor:
+        return _ops.make(_core.max_pool, asarray(x), list(self.kernel_size), list(self.stride), list(self.dilation),
+                         list(self.padding) * 2, self.ceil_mode)  # fmt: skip
+
+
+class _AvgPool(_Pool):
+    def __call__(self, x: Any) -> Tensor:
+        return _ops.make(_core.average_pool, asarray(x), list(self.kernel_size), list(self.stride), list(self.dilation),
+                         list(self.padding) * 2, self.ceil_mode, self.count_include_pad)  # fmt: skip
+
+
+class MaxPool1d(_MaxPool):
+    """The greatest element of each window of x [N, C, L]."""
+
+    _axes = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The greatest element of each window of x [N, C, H, W]."""
+
+    _axes = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The greatest element of each window of x [N, C, D, H, W]."""
+
+    _axes = 3
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window of x [N, C, L]."""
+
+    _axes = 1
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of x [N, C, H, W]."""
+
+    _axes = 2
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of x [N, C, D, H, W]."""
+
+    _axes = 3
+
+
+class GlobalAvgPool(Module):
+    """The mean over all places of x [N, C, ...]: [N, C]."""
+
+    def __call__(self, x: Any) -> Tensor:
+        x = asarray(x)
+        return _ops.mean(x, axis=tuple(range(2, x.ndim)))
+
+
+class Flatten(Module):
+    """x [N, ...] as [N, elements]."""
+
+    def __init__(self, start_dim: int = 1) -> None:
+        self.start_dim = start_dim
+
+    def __call__(self, x: Any) -> Tensor:
+        x = asarray(x)
+        return _ops.reshape(x, (*x.shape[: self.start_dim], math.prod(x.shape[self.start_dim :])))
+
+
+class _BatchNorm(Module):
+    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel of x [N, C, ...]. In training (`astra.nn.apply`) by the
+    statistics of the batch, of which running ones are kept: running * (1 - momentum) + batch * momentum; otherwise by the running ones."""
+
+    _buffers = ("running_mean", "running_var", "num_batches_tracked")
+    _initial = {"weight": "constant(value=1)", "bias": "constant(value=0)"}
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, dtype: Any = "float32") -> None:
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.weight, self.bias = parameter((num_features,), dtype), parameter((num_features,), dtype)
+        self.running_mean, self.running_var = _ops.zeros((num_features,), dtype=dtype), _ops.ones((num_features,), dtype=dtype)
+        self.num_batches_tracked = _ops.zeros((), dtype="int64")
+
+    def __call__(self, x: Any) -> Tensor:
+        x, training = asarray(x), context().training
+        given = (None, None) if training else (self.running_mean, self.running_var)
+        value, mean, _, unbiased = _ops.make_several(_core.batch_norm, x, self.weight, self.bias, *given, float(self.eps), training)
+        if training:
+            keep = 1 - self.momentum
+            self.running_mean = _ops.make(_core.moving_average, self.running_mean, _ops.astype(mean, self.running_mean.dtype), keep)
+            self.running_var = _ops.make(_core.moving_average, self.running_var, _ops.astype(unbiased, self.running_var.dtype), keep)
+            self.num_batches_tracked = self.num_batches_tracked + 1
+        assert value is not None
+        return value
+
+
+class BatchNorm1d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+
+
+class BatchNorm2d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+
+
+class BatchNorm3d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+
+
+class LayerNorm(Module):
+    """(x - mean) / sqrt(variance + eps) * weight + bias over the last axes, which have the extents `normalized_shape`."""
+
+    _initial = {"weight": "constant(value=1)", "bias": "constant(value=0)"}
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+                 dtype: Any = "float32") -> None:  # fmt: skip
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.weight = parameter(self.normalized_shape, dtype) if elementwise_affine else None
+        self.bias = parameter(self.normalized_shape, dtype) if elementwise_affine and bias else None
+
+    def __call__(self, x: Any) -> Tensor:
+        x = asarray(x)
+        weight = _ops.ones(self.normalized_shape, dtype=x.dtype) if self.weight is None else self.weight
+        return _ops.make_several(_core.layer_norm, x, weight, self.bias, -len(self.normalized_shape), float(self.eps))[0]  # type: ignore[return-value]
+
+
+class RMSNorm(Module):
+    """x / sqrt(mean of squares + eps) * weight over the last axes, which have the extents `normalized_shape`."""
+
+    _initial = {"weight": "constant(value=1)"}
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-6, dtype: Any = "float32") -> None:
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        self.weight = parameter(self.normalized_shape, dtype)
+
+    def __call__(self, x: Any) -> Tensor:
+        return _ops.make(_core.rms_norm, asarray(x), self.weight, -len(self.normalized_shape), float(self.eps))
+
+
+class GroupNorm(Module):
+    """A norm over each of `num_groups` groups of channels of x [N, C, ...]; weight and bias [C]."""
+
+    _initial = {"weight": "constant(value=1)", "bias": "constant(value=0)"}
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, dtype: Any = "float32") -> None:
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.weight, self.bias = parameter((num_channels,), dtype), parameter((num_channels,), dtype)
+
+    def __call__(self, x: Any) -> Tensor:
+        return _ops.make(_core.group_norm, asarray(x), self.weight, self.bias, self.num_groups, float(self.eps))
+
+
+class _InstanceNorm(Module):
+    """A norm of each channel of each image by its own statistics, x [N, C, ...]. affine: weight and bias [C]."""
+
+    _initial = {"weight": "constant(value=1)", "bias": "constant(value=0)"}
+
+    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False, dtype: Any = "float32") -> None:
+        self.num_features, self.eps = num_features, eps
+        self.weight = parameter((num_features,), dtype) if affine else None
+        self.bias = parameter((num_features,), dtype) if affine else None
+
+    def __call__(self, x: Any) -> Tensor:
+        x = asarray(x)
+        weight = _ops.ones((self.num_features,), dtype=x.dtype) if self.weight is None else self.weight
+        bias = _ops.zeros((self.num_features,), dtype=x.dtype) if self.bias is None else self.bias
+        return _ops.make(_core.instance_norm, x, weight, bias, float(self.eps))
+
+
+class InstanceNorm1d(_InstanceNorm):
+    __doc__ = _InstanceNorm.__doc__
+
+
+class InstanceNorm2d(_InstanceNorm):
+    __doc__ = _InstanceNorm.__doc__
+
+
+class InstanceNorm3d(_InstanceNorm):
+    __doc__ = _InstanceNorm.__doc__
+
+
+class Dropout(Module):
+    """In training (`astra.nn.apply(..., key=...)`) x / (1 - p) where a random number is not below p, else 0; otherwise x."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        if not 0 <= p < 1:
+            raise ArgumentError(f"p is at least 0 and below 1, not {p}")
+        self.p = float(p)
+
+    def __call__(self, x: Any) -> Tensor:
+        x, run = asarray(x), context()
+        if not run.training or not self.p:
+            return x
+        return _ops.make_several(_core.dropout, *run.stream(), x, self.p)[0]  # type: ignore[return-value]
+
+
+class PReLU(Module):
+    """x, times weight where it is not above 0. weight [num_parameters]: one, or one for each channel."""
+
+    _initial = {"weight": "constant(value=0.25)"}
+
+    def __init__(self, num_parameters: int = 1, dtype: Any = "float32") -> None:
+        self.weight = parameter((num_parameters,), dtype)
+
+    def __call__(self, x: Any) -> Tensor:
+        x, slope = asarray(x), self.weight
+        if slope.shape[0] != 1:
+            slope = _ops.reshape(slope, (slope.shape[0], *([1] * (x.ndim - 2))))
+        return _ops.make(_core.prelu, x, slope)
+
+
+class LoRA(Module):
+    """A linear layer whose weight stays, and an update of low rank that is trained (Hu et al., arXiv 2106.09685):
+    base(x) + (x A^T) B^T * alpha / rank. A [rank, in], B [out, rank], which begins as zeros."""
+
+    _initial = {"lora_A": _WEIGHT, "lora_B": "constant(value=0)"}
+
+    def __init__(self, base: Linear, rank: int = 8, alpha: float = 16.0) -> None:
+        self.base, self.rank, self.alpha = base, rank, float(alpha)
+        self.lora_A = parameter((rank, base.in_features), base.weight.dtype)
+        self.lora_B = parameter((base.out_features, rank), base.weight.dtype)
+
+    def __call__(self, x: Any) -> Tensor:
+        update = _ops.matmul(_ops.matmul(x, _ops.swapaxes(self.lora_A, 0, 1)), _ops.swapaxes(self.lora_B, 0, 1))
+        frozen = Linear.__call__
+        base = object.__new__(Linear)
+        base.__dict__.update({k: _ops.stop_gradient(v) if isinstance(v, Tensor) else v for k, v in self.base.__dict__.items()})
+        return frozen(base, x) + update * (self.alpha / self.rank)
+
+    def merged(self) -> Linear:
+        """One linear layer with the update in its weight."""
+        made = object.__new__(Linear)
+        made.__dict__.update({k: v for k, v in self.base.__dict__.items() if not k.startswith("_")})
+        made.weight = self.base.weight + _ops.matmul(self.lora_B, self.lora_A) * (self.alpha / self.rank)
+        return made
+
+

@@ -1,0 +1,94 @@
+"""Recurrent layers: PyTorch's definitions and names of parameters (torch.nn.RNN, GRU, LSTM)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import _core, _ops
+from .._errors import ArgumentError
+from .._tensor import Tensor, asarray
+from ._module import Module, context, parameter
+
+# Gates in the order of lib/Compose (ONNX), as places in PyTorch's: LSTM i o f c of i f g o; GRU z r h of r z n.
+_ORDER = {"rnn": (0,), "gru": (1, 0, 2), "lstm": (0, 3, 1, 2)}
+
+
+class _Recurrent(Module):
+    _cell = ""
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+                 dropout: float = 0.0, bidirectional: bool = False, nonlinearity: str = "tanh", dtype: Any = "float32") -> None:  # fmt: skip
+        self.input_size, self.hidden_size, self.num_layers, self.batch_first = input_size, hidden_size, num_layers, batch_first
+        self.bidirectional, self.dropout, self.nonlinearity, self.has_bias = bidirectional, float(dropout), nonlinearity, bias
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f"nonlinearity is 'tanh' or 'relu', not '{nonlinearity}'")
+        gates, directions = len(_ORDER[self._cell]), 2 if bidirectional else 1
+        for layer in range(num_layers):
+            inputs = input_size if not layer else hidden_size * directions
+            for d in range(directions):
+                end = f"_l{layer}" + ("_reverse" if d else "")
+                setattr(self, "weight_ih" + end, parameter((gates * hidden_size, inputs), dtype))
+                setattr(self, "weight_hh" + end, parameter((gates * hidden_size, hidden_size), dtype))
+                if bias:
+                    setattr(self, "bias_ih" + end, parameter((gates * hidden_size,), dtype))
+                    setattr(self, "bias_hh" + end, parameter((gates * hidden_size,), dtype))
+
+    def recipe(self, name: str) -> str | None:
+        bound = 1 / math.sqrt(self.hidden_size)
+        return f"uniform(low={-bound!r}, high={bound!r})"
+
+    def _gates(self, x: Tensor) -> Tensor:
+        order = _ORDER[self._cell]
+        if len(order) == 1:
+            return x
+        h = self.hidden_size
+        return _ops.concat([x[g * h : (g + 1) * h] for g in order], axis=0)
+
+    def __call__(self, x: Any, state: Any = None) -> Any:
+        """x [T, N, input] (batch_first: [N, T, input]); state: hidden [layers * directions, N, hidden], of an LSTM a pair of such;
+        None: zeros. Gives (all steps [T, N, directions * hidden], the last state)."""
+        x = asarray(x)
+        if self.batch_first:
+            x = _ops.swapaxes(x, 0, 1)
+        lstm, directions = self._cell == "lstm", 2 if self.bidirectional else 1
+        first = (state if lstm else (state, None)) if state is not None else (None, None)
+        hidden, cells = [], []
+        for layer in range(self.num_layers):
+            ends = [f"_l{layer}" + ("_reverse" if d else "") for d in range(directions)]
+            part = lambda s: None if s is None else asarray(s)[layer * directions : (layer + 1) * directions]  # noqa: E731, B023
+            get = lambda name: _ops.stack([self._gates(getattr(self, name + e)) for e in ends])  # noqa: E731, B023
+            bias = _ops.concat([get("bias_ih"), get("bias_hh")], axis=1) if self.has_bias else None
+            act = self.nonlinearity.capitalize() if self._cell == "rnn" else None
+            names = [act.replace("Relu", "Relu")] * directions if act else []
+            every, last, cell = _ops.make_several(
+                _core.recurrent, self._cell, x, get("weight_ih"), get("weight_hh"), bias, part(first[0]), part(first[1]),
+                "both" if self.bidirectional else "forward", True, names)  # fmt: skip
+            assert every is not None and last is not None
+            steps = _ops.moveaxis(every, 1, 2)  # [T, N, D, H]
+            x = _ops.reshape(steps, (*steps.shape[:2], directions * self.hidden_size))
+            if self.dropout and layer + 1 < self.num_layers and context().training:
+                x = _ops.make_several(_core.dropout, *context().stream(), x, self.dropout)[0]
+            hidden.append(last)
+            cells.append(cell)
+        out = _ops.swapaxes(x, 0, 1) if self.batch_first else x
+        last_hidden = _ops.concat(hidden, axis=0)
+        return out, ((last_hidden, _ops.concat(cells, axis=0)) if lstm else last_hidden)
+
+
+class RNN(_Recurrent):
+    """h' = tanh(W x + b + R h + c), or relu. See `__call__` for shapes."""
+
+    _cell = "rnn"
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units (Cho et al. 2014), the reset gate behind R as PyTorch has it. See `__call__` for shapes."""
+
+    _cell = "gru"
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997). See `__call__` for shapes."""
+
+    _cell = "lstm"

@@ -1,0 +1,219 @@
+"""Optimizers: pure functions of parameters, gradients and a state. PyTorch's definitions; the table is that of lib/NN.
+
+    optimizer = astra.optim.adamw(lr=1e-3)
+    state = optimizer.init(params)
+    params, state = optimizer.step(params, gradients, state)
+
+Transformations of gradients go in front: `astra.optim.chain(astra.optim.clip_by_global_norm(1.0), optimizer)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from . import _core, _dtypes, _ops, _tree
+from ._errors import ArgumentError
+from ._graph import current
+from ._recipes import Row, functions
+from ._tensor import Tensor, asarray, call, of_node
+from .schedules import Schedule
+
+F64 = _dtypes.DTYPES["float64"]
+
+
+class Optimizer:
+    """Takes gradients to the next parameters. `init(params)` is its first state; `step(params, gradients, state)` gives the next
+    parameters and the next state, trees like those given. What is no tensor of floats stays as it is."""
+
+    def init(self, params: Any) -> Any:
+        """The state before the first step."""
+        raise NotImplementedError
+
+    def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
+        """The next parameters and state."""
+        raise NotImplementedError
+
+
+class Transformation:
+    """Changes gradients before an optimizer sees them."""
+
+    def init(self, params: Any) -> Any:
+        """The state before the first step."""
+        return ()
+
+    def apply(self, gradients: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        """Other gradients, and the next state."""
+        raise NotImplementedError
+
+
+def _trained(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype.kind == "f"
+
+
+class _Recipe(Optimizer):
+    """A row of the table. decay: for each leaf whether weights decay, by path and leaf."""
+
+    def __init__(self, row: Row, parameters: dict[str, Any], schedule: Schedule | None, decay: Callable[[str, Tensor], bool] | None) -> None:
+        self.recipe = row.text(parameters)
+        self.undecayed = row.text({**parameters, "weight_decay": 0.0}) if any(p[0] == "weight_decay" for p in row.parameters) else self.recipe
+        self.schedule, self.decay = schedule.recipe if schedule else "constant", decay
+
+    def __repr__(self) -> str:
+        return f"astra.optim.{self.recipe}" + ("" if self.schedule == "constant" else f" with {self.schedule}")
+
+    def init(self, params: Any) -> Any:
+        slots = {}
+        for path, x in zip(_tree.paths(params), _tree.leaves(params)):
+            if _trained(x):
+                slots[path] = {name: _ops.full(x.shape, value, dtype=x.dtype) for name, value in _core.slots(self.recipe, x.ndim)}
+        return {"step": _ops.zeros((), dtype="int64"), "slots": slots}
+
+    def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
+        graph = current()
+        leaves, structure = _tree.flatten(params)
+        found = _tree.leaves(gradients)
+        if len(found) != len(leaves):
+            raise ArgumentError(f"there are {len(found)} gradients for {len(leaves)} parameters: the trees differ")
+        number = state["step"] + 1
+        count = _ops.astype(number, F64)
+        rate = _ops.make(_core.rate_at, self.recipe, self.schedule, count)
+        out, slots = [], {}
+        for path, x, g in zip(_tree.paths(params), leaves, found):
+            if not _trained(x):
+                out.append(x)
+                continue
+            recipe = self.recipe if self.decay is None or self.decay(path, x) else self.undecayed
+            kept = state["slots"][path]
+            names = [name for name, _ in _core.slots(recipe, x.ndim)]
+            value, after = call(_core.update, graph.core, recipe, x._in(graph), asarray(g, dtype=x.dtype)._in(graph),
+                                [kept[n]._in(graph) for n in names], rate._in(graph), count._in(graph))  # fmt: skip
+            out.append(of_node(graph, value))
+            slots[path] = {n: of_node(graph, s) for n, s in zip(names, after)}
+        return _tree.unflatten(structure, out), {"step": number, "slots": slots}
+
+
+def _make(row: Row) -> Callable[..., Any]:
+    def optimizer(*, schedule: Schedule | None = None, decay: Callable[[str, Tensor], bool] | None = None, **parameters: Any) -> Optimizer:
+        return _Recipe(row, parameters, schedule, decay)
+
+    optimizer.__name__ = optimizer.__qualname__ = row.name
+    optimizer.__doc__ = row.doc("An optimizer") + "\n\nschedule: of the learning rate (`astra.schedules`).\ndecay: a function of a " \
+        "parameter's path and value that says whether weight_decay is for it; None: for all."
+    return optimizer
+
+
+class _Chain(Optimizer):
+    def __init__(self, transformations: Sequence[Transformation], optimizer: Optimizer) -> None:
+        self.transformations, self.optimizer = tuple(transformations), optimizer
+
+    def init(self, params: Any) -> Any:
+        return [t.init(params) for t in self.transformations], self.optimizer.init(params)
+
+    def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
+        own, rest = state
+        following = []
+        for t, s in zip(self.transformations, own):
+            gradients, after = t.apply(gradients, s, params)
+            following.append(after)
+        params, rest = self.optimizer.step(params, gradients, rest)
+        return params, (following, rest)
+
+
+def chain(*parts: Any) -> Optimizer:
+    """Transformations of gradients, one after another, then an optimizer."""
+    if not parts or not isinstance(parts[-1], Optimizer) or not all(isinstance(p, Transformation) for p in parts[:-1]):
+        raise ArgumentError("chain takes transformations of gradients, then an optimizer")
+    return parts[-1] if len(parts) == 1 else _Chain(parts[:-1], parts[-1])
+
+
+class _ClipNorm(Transformation):
+    def __init__(self, most: float) -> None:
+        if not most > 0:
+            raise ArgumentError(f"the greatest norm is above 0, not {most}")
+        self.most = float(most)
+
+    def apply(self, gradients: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        graph = current()
+        leaves, structure = _tree.flatten(gradients)
+        at = [i for i, g in enumerate(leaves) if _trained(g)]
+        nodes = call(_core.clip_norm, graph.core, [leaves[i]._in(graph) for i in at], self.most)
+        for i, n in zip(at, nodes):
+            leaves[i] = of_node(graph, n)
+        return _tree.unflatten(structure, leaves), state
+
+
+def clip_by_global_norm(most: float) -> Transformation:
+    """Scales all gradients together so that their norm is at most `most` (torch.nn.utils.clip_grad_norm_)."""
+    return _ClipNorm(most)
+
+
+class _ClipValue(Transformation):
+    def __init__(self, most: float) -> None:
+        self.most = float(most)
+
+    def apply(self, gradients: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        return _tree.map(lambda g: _ops.clip(g, -self.most, self.most) if _trained(g) else g, gradients), state
+
+
+def clip_by_value(most: float) -> Transformation:
+    """Brings each element of a gradient between -most and most."""
+    return _ClipValue(most)
+
+
+class _Accumulate(Optimizer):
+    def __init__(self, optimizer: Optimizer, steps: int) -> None:
+        self.optimizer, self.steps = optimizer, int(steps)
+
+    def init(self, params: Any) -> Any:
+        zeros = [_ops.zeros_like(x) for x in _tree.leaves(params) if _trained(x)]
+        return {"count": _ops.zeros((), dtype="int64"), "sum": zeros, "inner": self.optimizer.init(params)}
+
+    def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
+        from ._control import cond
+
+        leaves, structure = _tree.flatten(gradients)
+        at = [i for i, g in enumerate(leaves) if _trained(g)]
+        total = [s + leaves[i] for s, i in zip(state["sum"], at)]
+        count = state["count"] + 1
+
+        def update(params: Any, inner: Any, total: Any) -> Any:
+            mean = list(leaves)
+            for i, s in zip(at, total):
+                mean[i] = s / self.steps
+            params, inner = self.optimizer.step(params, _tree.unflatten(structure, mean), inner)
+            return params, inner, [_ops.zeros_like(s) for s in total]
+
+        params, inner, total = cond(count % self.steps == 0, update, lambda p, i, t: (p, i, t), params, state["inner"], total)
+        return params, {"count": count, "sum": total, "inner": inner}
+
+
+def accumulate(optimizer: Optimizer, steps: int) -> Optimizer:
+    """Steps once every `steps` calls, by the mean of their gradients."""
+    if steps < 1:
+        raise ArgumentError(f"steps is at least 1, not {steps}")
+    return optimizer if steps == 1 else _Accumulate(optimizer, steps)
+
+
+class _Average(Optimizer):
+    def __init__(self, optimizer: Optimizer, keep: float) -> None:
+        self.optimizer, self.keep = optimizer, float(keep)
+
+    def init(self, params: Any) -> Any:
+        return {"average": params, "inner": self.optimizer.init(params)}
+
+    def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
+        params, inner = self.optimizer.step(params, gradients, state["inner"])
+        average = _tree.map(lambda a, p: a * self.keep + p * (1 - self.keep) if _trained(p) else p, state["average"], params)
+        return params, {"average": average, "inner": inner}
+
+
+def ema(optimizer: Optimizer, keep: float = 0.999) -> Optimizer:
+    """An exponential moving average of the parameters beside them: state["average"], a tree like the parameters."""
+    if not 0 <= keep < 1:
+        raise ArgumentError(f"keep is at least 0 and below 1, not {keep}")
+    return _Average(optimizer, keep)
+
+
+_functions = functions("optimizers", _make)
+globals().update(_functions)
+__all__ = [*_functions, "Optimizer", "Transformation", "accumulate", "chain", "clip_by_global_norm", "clip_by_value", "ema"]

@@ -1,0 +1,98 @@
+//===- BindTraining.cpp: losses, optimizers, initializers by their recipes --===//
+// Takes:    "adamw(lr=0.001)": a row of a table of lib/NN with its parameters.
+// Gives:    the tables, and graphs of their rows.
+#include "Bind.h"
+#include "astra/NN/Initializer.h"
+#include "astra/NN/Loss.h"
+#include "astra/NN/Metric.h"
+#include "astra/NN/Optimizer.h"
+
+using namespace astra;
+using namespace astra::python;
+using namespace nb::literals;
+
+using Nodes = std::vector<UOpRef>;
+constexpr auto inside = nb::rv_policy::reference;
+
+/// name, meaning, [(parameter, default, bounds, meaning)]
+using Row =
+    std::tuple<std::string, std::string, std::vector<std::tuple<std::string, double, std::string, std::string>>>;
+
+static std::vector<Row> rowsOf(llvm::ArrayRef<nn::Signature> table) {
+  std::vector<Row> out;
+  for (const nn::Signature &s : table) {
+    std::vector<std::tuple<std::string, double, std::string, std::string>> parameters;
+    for (const nn::Parameter &p : s.parameters)
+      parameters.emplace_back(p.name, p.value,
+                              p.bounds.isYesOrNo() ? "bool"
+                              : p.bounds.whole     ? "int"
+                                                   : "float",
+                              p.meaning);
+    out.emplace_back(s.name, s.meaning, std::move(parameters));
+  }
+  return out;
+}
+
+void python::bindTraining(nb::module_ &m) {
+  m.def(
+      "table",
+      [](const std::string &name) {
+        if (name == "losses") return rowsOf(nn::losses());
+        if (name == "optimizers") return rowsOf(nn::optimizers());
+        if (name == "schedules") return rowsOf(nn::schedules());
+        if (name == "initializers") return rowsOf(nn::initializers());
+        if (name == "metrics") return rowsOf(nn::metrics());
+        throw std::invalid_argument("there is no table '" + name + "'");
+      },
+      "Rows of a table of lib/NN: name, meaning, parameters.");
+
+  m.def(
+      "loss",
+      [](Graph &g, const std::string &recipe, UOpRef x, UOpRef target) {
+        return taken(nn::loss(g.b, taken(nn::parseLoss(recipe)), x, target));
+      },
+      inside);
+  m.def(
+      "metric",
+      [](Graph &g, const std::string &recipe, const std::string &loss, UOpRef x, UOpRef target) {
+        return taken(nn::metric(g.b, taken(nn::parseMetric(recipe)), taken(nn::parseLoss(loss)), x, target));
+      },
+      inside);
+  m.def(
+      "initial",
+      [](Graph &g, const std::string &recipe, UOpRef like, UOpRef seed, uint32_t stream) {
+        return taken(nn::initial(g.b, taken(nn::parseInitializer(recipe)), like, seed, stream));
+      },
+      inside);
+
+  m.def(
+      "slots",
+      [](const std::string &recipe, unsigned rank) {
+        std::vector<std::pair<std::string, double>> out;
+        for (const nn::Slot &s : nn::slots(taken(nn::parseOptimizer(recipe)), rank))
+          out.emplace_back(s.name, s.initial);
+        return out;
+      },
+      "What an optimizer keeps of a parameter of a rank: (name, first value).");
+  m.def(
+      "update",
+      [](Graph &g, const std::string &recipe, UOpRef value, UOpRef gradient, const Nodes &slots, UOpRef rate,
+         UOpRef count) {
+        nn::Update u = nn::update(g.b, taken(nn::parseOptimizer(recipe)), value, gradient, slots, rate, count);
+        return std::pair(u.value, Nodes(u.slots.begin(), u.slots.end()));
+      },
+      inside);
+  m.def(
+      "rate_at",
+      [](Graph &g, const std::string &optimizer, const std::string &schedule, UOpRef count) {
+        return nn::rateAt(g.b, taken(nn::parseOptimizer(optimizer)), taken(nn::parseSchedule(schedule)), count);
+      },
+      inside);
+  m.def(
+      "clip_norm",
+      [](Graph &g, const Nodes &gradients, double most) {
+        auto out = nn::clipNorm(g.b, gradients, most);
+        return Nodes(out.begin(), out.end());
+      },
+      inside);
+}

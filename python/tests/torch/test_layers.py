@@ -1,0 +1,44 @@
+"""Layers of astra.nn beside those of PyTorch, by tolerance: state dicts load by name and mean the same."""
+
+import numpy as np
+import pytest
+import torch
+
+from astra import nn
+
+LAYERS = {
+    "linear": (lambda t: t.Linear(5, 3), (2, 5)),
+    "conv": (lambda t: t.Conv2d(4, 6, 3, stride=2, padding=1, groups=2), (2, 4, 9, 7)),
+    "conv1d same": (lambda t: t.Conv1d(3, 2, 4, padding="same"), (2, 3, 9)),
+    "conv3d": (lambda t: t.Conv3d(2, 3, 2, dilation=2), (1, 2, 5, 6, 5)),
+    "transposed": (lambda t: t.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2), (2, 4, 5, 4)),
+    "max pool": (lambda t: t.MaxPool2d(3, 2, 1), (1, 2, 9, 8)),
+    "average pool": (lambda t: t.AvgPool2d(3, 2, 1, ceil_mode=True), (1, 2, 9, 8)),
+    "layer norm": (lambda t: t.LayerNorm((3, 4)), (2, 3, 4)),
+    "rms norm": (lambda t: t.RMSNorm(6, eps=1e-6), (2, 6)),
+    "group norm": (lambda t: t.GroupNorm(2, 4), (2, 4, 3)),
+    "instance norm": (lambda t: t.InstanceNorm1d(4, affine=True), (2, 4, 6)),
+    "batch norm": (lambda t: t.BatchNorm2d(3), (2, 3, 4, 4)),
+    "prelu": (lambda t: t.PReLU(3), (2, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_beside_pytorch(name):
+    make, shape = LAYERS[name]
+    theirs = make(torch.nn).eval()
+    ours = make(nn).load_state_dict(theirs.state_dict())
+    x = np.random.default_rng(2).standard_normal(shape, dtype=np.float32)
+    np.testing.assert_allclose(ours(x).numpy(), theirs(torch.from_numpy(x)).detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers_beside_pytorch(cell):
+    theirs = getattr(torch.nn, cell)(5, 4, num_layers=2, bidirectional=True, batch_first=True)
+    ours = getattr(nn, cell)(5, 4, num_layers=2, bidirectional=True, batch_first=True).load_state_dict(theirs.state_dict())
+    x = np.random.default_rng(3).standard_normal((3, 6, 5), dtype=np.float32)
+    (y, state), (z, last) = ours(x), theirs(torch.from_numpy(x))
+    np.testing.assert_allclose(y.numpy(), z.detach().numpy(), rtol=1e-4, atol=1e-5)
+    pairs = zip(state, last) if cell == "LSTM" else [(state, last)]
+    for a, b in pairs:
+        np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
