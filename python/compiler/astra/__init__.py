@@ -25,7 +25,7 @@ globals().update(_DTYPES)
 _methods.install()
 _make_callable(__name__)
 
-_PARTS = ("init", "losses", "metrics", "nn", "optim", "schedules")  # loaded when they are first used
+_PARTS = ("data", "init", "losses", "metrics", "nn", "optim", "schedules")  # loaded when they are first used
 
 
 def __getattr__(name: str):  # type: ignore[no-untyped-def]
@@ -33,4 +33,8 @@ def __getattr__(name: str):  # type: ignore[no-untyped-def]
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
+    if name in ("train", "EarlyStop", "Stop"):
+        from . import _train
+
+        return getattr(_train, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,7 @@
 //===- BindTraining.cpp: losses, optimizers, initializers by their recipes --===//
 // Takes:    "adamw(lr=0.001)": a row of a table of lib/NN with its parameters.
 // Gives:    the tables, and graphs of their rows.
+#include "../../../tools/astra-train/Shuffle.h"
 #include "Bind.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
@@ -95,4 +96,26 @@ void python::bindTraining(nb::module_ &m) {
         return Nodes(out.begin(), out.end());
       },
       inside);
+
+  m.def(
+      "shuffle",
+      [](uint32_t seed, uint32_t epoch, uint64_t rows) {
+        if (rows > UINT32_MAX) throw std::invalid_argument("too many rows");
+        std::vector<uint32_t> order(rows);
+        tool::shuffle(seed, epoch, order);
+        return nb::bytes(reinterpret_cast<const char *>(order.data()), order.size() * sizeof(uint32_t));
+      },
+      "The order of the rows in an epoch: numbers of 32 bits.");
+  m.def(
+      "random_words",
+      [](uint32_t seed, uint32_t stream, uint64_t count) {
+        std::vector<uint32_t> out(count);
+        for (uint64_t i = 0; i < count; i += 2) {
+          numerics::Threefry<tool::Scalar> words(seed, stream, uint32_t(i >> 1), uint32_t(i >> 33));
+          out[i] = words.x0;
+          if (i + 1 < count) out[i + 1] = words.x1;
+        }
+        return nb::bytes(reinterpret_cast<const char *>(out.data()), out.size() * sizeof(uint32_t));
+      },
+      "Elements 0 ... of the contract's random bits (N13).");
 }

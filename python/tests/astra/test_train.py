@@ -1,0 +1,142 @@
+"""The loop that trains, and data."""
+
+import numpy as np
+import pytest
+
+import astra
+from astra import data, nn, optim
+
+
+class Net(nn.Module):
+    def __init__(self):
+        self.inner, self.norm, self.drop, self.outer = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.1), nn.Linear(8, 3)
+
+    def __call__(self, x):
+        return self.outer(self.drop(astra.tanh(self.norm(self.inner(x)))))
+
+
+def flowers():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 50)
+    return (np.eye(3, 4, dtype=np.float32)[y] + rng.normal(0, 0.1, (50, 4)).astype(np.float32)), y
+
+
+def run(folder, epochs, **options):
+    x, y = flowers()
+    return astra.train(Net(), astra.losses.cross_entropy, optim.adam(lr=0.02), (x[:40], y[:40]), epochs=epochs, batch=16, seed=7,
+                       eval=(x[40:], y[40:]), metrics={"accuracy": astra.metrics.accuracy}, log=folder / "run.csv",
+                       checkpoint=folder / "run.safetensors", **options)  # fmt: skip
+
+
+def weights(result):
+    return {n: t.tobytes() for n, t in result.model.state_dict().items()}
+
+
+def test_a_training_learns_and_is_logged(tmp_path):
+    result = run(tmp_path, 8)
+    assert result.history[-1]["eval_accuracy"] == 1 and result.history[-1]["loss"] < result.history[0]["loss"] / 2
+    lines = (tmp_path / "run.csv").read_text().splitlines()
+    assert lines[0] == "step,epoch,loss,eval_loss,eval_accuracy" and len(lines) == 1 + 8 * (3 + 1)
+
+
+def test_a_training_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
+    (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
+    whole = run(tmp_path / "a", 4)
+    steps = []
+
+    def stop(numbers, model):
+        steps.append(numbers)
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "b", 4, callback=stop, every=2)
+    again = run(tmp_path / "b", 4, resume=True)
+    assert weights(again) == weights(whole) and list(again.history) == list(whole.history)
+    assert (tmp_path / "a/run.csv").read_bytes() == (tmp_path / "b/run.csv").read_bytes()
+    assert (tmp_path / "a/run.safetensors").read_bytes() == (tmp_path / "b/run.safetensors").read_bytes()
+    with pytest.raises(astra.ArgumentError, match="batch 16"):
+        x, y = flowers()
+        astra.train(Net(), astra.losses.cross_entropy, optim.adam(), (x[:40], y[:40]), epochs=1, batch=8, seed=7,
+                    checkpoint=tmp_path / "b/run.safetensors", resume=True)  # fmt: skip
+
+
+def test_early_stop_gives_the_best(tmp_path):
+    result = run(tmp_path, 50, early_stop=astra.EarlyStop("eval_loss", patience=2, least=0.05))
+    assert "eval_loss" in result.stopped and len(result.history) < 50
+
+
+def test_a_loss_that_is_no_number_is_an_error():
+    x, y = flowers()
+    with pytest.raises(FloatingPointError, match="step 1"):
+        astra.train(Net(), lambda p, t: (p * float("nan")).sum(), optim.sgd(), (x, y), epochs=1, batch=16)
+
+
+def test_wrong_data():
+    x, y = flowers()
+    with pytest.raises(astra.ShapeError, match="50 rows"):
+        data.Dataset(x[:49], y)
+    with pytest.raises(astra.ArgumentError, match="rows"):
+        astra.train(Net(), astra.losses.mse, optim.sgd(), (x[:0], y[:0]), epochs=1, batch=4)
+    with pytest.raises(astra.ArgumentError, match="target"):
+        astra.train(Net(), astra.losses.mse, optim.sgd(), {"x": x}, epochs=1, batch=4)
+
+
+def test_batches():
+    d = data.Dataset(x=np.arange(10), target=np.arange(10) * 2)
+    first = [b["x"].tolist() for b in d.batches(4, seed=1, epoch=1)]
+    assert sorted(sum(first, [])) == list(range(10)) and [len(b) for b in first] == [4, 4, 2]
+    assert first == [b["x"].tolist() for b in d.batches(4, seed=1, epoch=1, prefetch=0)]
+    assert first != [b["x"].tolist() for b in d.batches(4, seed=1, epoch=2)]
+    assert first[1:] == [b["x"].tolist() for b in d.batches(4, seed=1, epoch=1, begin=1)]
+    train, test = d.split(0.7, 0.3)
+    assert len(train) == 7 and sorted([*train.arrays[0], *test.arrays[0]]) == list(range(10))
+
+    def wrong(batch, number):
+        raise RuntimeError("from the thread")
+
+    with pytest.raises(RuntimeError, match="from the thread"):
+        list(d.batches(4, augment=wrong))
+
+
+def test_the_order_is_that_of_astra_train():
+    """Fisher and Yates with draws of randint in [0, rows - i) of N13, key (seed, 2^31 + epoch)."""
+    from astra import _core
+
+    words = np.frombuffer(_core.random_words(5, 0x80000000 + 3, 20), np.uint32).tolist()
+    order = list(range(20))
+    for i in range(19):
+        j = i + (words[i] * (20 - i) >> 32)
+        order[i], order[j] = order[j], order[i]
+    assert data.order_of(5, 3, 20).tolist() == order
+
+
+def test_files(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4.5\n")
+    assert data.load(tmp_path / "t.csv")["b"].tolist() == [2, 4.5]
+    (tmp_path / "bad.csv").write_text("a,b\n1,x\n")
+    with pytest.raises(astra.ArgumentError, match="line 2, column 'b'"):
+        data.load(tmp_path / "bad.csv")
+    np.save(tmp_path / "a.npy", np.arange(3))
+    assert data.load(tmp_path / "a.npy").tolist() == [0, 1, 2]
+    with pytest.raises(astra.ArgumentError, match=".parquet"):
+        data.load(tmp_path / "x.parquet")
+
+
+def test_text():
+    text = data.Text("hello world")
+    assert text.decode(text.encode("low")) == "low"
+    x, y = text.windows(4, 1)[0]
+    assert text.decode(x) == "hell" and text.decode(y) == "ello"
+    with pytest.raises(astra.ArgumentError, match="z"):
+        text.encode("z")
+    assert data.Text("é", by="bytes").numbers.tolist() == [195, 169]
+
+
+def test_changes():
+    assert data.one_hot([1, 0], 2).tolist() == [[0, 1], [1, 0]]
+    normal = data.Normalizer(np.array([[1.0, 5], [3, 5]]))
+    assert normal([[1.0, 5.0]]).tolist() == [[-1, 0]] and normal.inverse([[-1, 0]]).tolist() == [[1, 5]]
+    pictures = np.arange(24, dtype=np.float32).reshape(2, 1, 3, 4)
+    assert data.random_flip(pictures, 1, 2).tobytes() == data.random_flip(pictures, 1, 2).tobytes()
+    assert data.random_crop(pictures, 1, 1, 2).shape == pictures.shape
