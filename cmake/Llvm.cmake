@@ -29,8 +29,13 @@ endfunction()
 archives(ASTRA_LLVM_LIBRARIES LLVM)
 archives(ASTRA_MLIR_LIBRARIES MLIR)
 archives(ASTRA_CLANG_LIBRARIES clang)
-find_library(ASTRA_ZSTD_ARCHIVE libzstd.a REQUIRED)
-find_library(ASTRA_ZLIB_ARCHIVE libz.a REQUIRED)
+if(ASTRA_WHEEL)
+  find_library(ASTRA_ZSTD_ARCHIVE zstd REQUIRED)
+  find_library(ASTRA_ZLIB_ARCHIVE z REQUIRED)
+else()
+  find_library(ASTRA_ZSTD_ARCHIVE libzstd.a REQUIRED)
+  find_library(ASTRA_ZLIB_ARCHIVE libz.a REQUIRED)
+endif()
 
 # The functions that register a back end, for those that are left out: nothing refers to their code then. The same for
 # Polly, a set of passes that clang runs where it is asked to.
