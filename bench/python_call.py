@@ -42,14 +42,16 @@ def main():
         settings.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(file, settings, providers=["CPUExecutionProvider"])
         module = astra_rt.load(bundle)
-        entry, x = module.main, np.ones(1, np.float32)
+        entry, x, y = module.main, np.ones(1, np.float32), np.empty(1, np.float32)
         assert session.run(None, {"x": x})[0].tobytes() == module(x).tobytes()
         ways = {
             "onnxruntime: session.run(None, {'x': x})": lambda: session.run(None, {"x": x}),
             "astra_rt: module(x)": lambda: module(x),
             "astra_rt: entry(x)": lambda: entry(x),
             "astra_rt: entry(x=x).numpy()": lambda: entry(x=x).numpy(),
+            "astra_rt: entry(x, out=y)": lambda: entry(x, out=y),
             "numpy: np.add(x, x)": lambda: np.add(x, x),
+            "numpy: np.add(x, x, out=y)": lambda: np.add(x, x, out=y),
         }
         best = dict.fromkeys(ways, float("inf"))
         for _ in range(options.turns):

@@ -8,7 +8,7 @@ See `load`, `Module`, `Session`, `Entry` and `Tensor`.
 """
 
 from . import _rt
-from ._convert import as_input, from_dlpack, tensor
+from ._convert import as_input, as_output, from_dlpack, front, tensor
 from ._errors import (
     ArgumentError,
     BundleError,
@@ -27,6 +27,7 @@ from ._errors import (
     make_exception,
 )
 from ._future import Future, call_async
+from ._hash import hash
 from ._info import DimInfo, TargetInfo, TensorInfo
 from ._module import Module, Session, devices, load
 from ._rt import Entry
@@ -40,11 +41,13 @@ abi_version: str = f"{_rt.version >> 16}.{_rt.version & 0xFFFF}"
 _rt.set_exception_maker(make_exception)
 _rt.set_tensor_class(Tensor)
 _rt.set_converter(as_input)
+_rt.set_out_converter(as_output)
+_rt.set_front(front)
 _rt.set_async_caller(call_async)
 
 __all__ = [
     "ArgumentError", "BundleError", "BusyError", "ClosedError", "DTypeError", "DeviceError", "DimInfo", "Entry", "Error",
     "Event", "FileError", "ForkedError", "Future", "MissingMemoryError", "Module", "NotFoundError", "Session", "ShapeError",
     "StateLostError", "TargetInfo", "Tensor", "TensorInfo", "Trace", "UnsupportedError", "__version__", "abi_version",
-    "devices", "from_dlpack", "load", "tensor",
+    "devices", "from_dlpack", "hash", "load", "tensor",
 ]  # fmt: skip

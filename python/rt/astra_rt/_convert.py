@@ -207,6 +207,42 @@ def as_input(obj: Any, dtype: str, what: str) -> Any:
     return _from_array(array, dtype, what)
 
 
+def as_output(obj: Any, dtype: str, what: str) -> Any:
+    """An array of the memory of `obj`, which an output of `dtype` is written into. `what` names it in sentences."""
+    if isinstance(obj, (_rt.Tensor, bytes)):
+        raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"{what} cannot be written to; give an array, as numpy.empty makes it")
+    if isinstance(obj, np.ndarray):
+        array = obj
+    elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+        array = np.from_dlpack(obj)
+    else:
+        try:
+            array = np.asarray(memoryview(obj))
+        except TypeError:
+            text = f"{what} is of type {type(obj).__name__}; give an array, a tensor with __dlpack__ or a buffer that can be written to"
+            raise refusal(DTypeError, "ASTRA_WRONG_DTYPE", text) from None
+    if dtype in NARROW:
+        ml, bits, codes = NARROW[dtype]
+        if bits < 8:
+            text = f"{what} would have packed elements of {dtype}, which no array has; leave it out and take what the call gives"
+            raise refusal(DTypeError, "ASTRA_WRONG_DTYPE", text)
+        if array.dtype.name == ml:
+            array = array.view(codes)
+        elif array.dtype != np.dtype(codes):
+            raise _wrong(what, str(name_of(array.dtype) or array.dtype), f"{dtype}, an array of {np.dtype(codes).name} or ml_dtypes.{ml}")
+    elif name_of(array.dtype) != dtype:
+        raise _wrong(what, str(name_of(array.dtype) or array.dtype), dtype)
+    if not array.dtype.isnative or not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
+        text = f"{what} must be a row-major, aligned array of native byte order that can be written to: results are not copied into it"
+        raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", text)
+    return array
+
+
+def front(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array of `shape` in the first elements of `array`."""
+    return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
+
+
 def tensor(values: Any, dtype: str | None = None) -> Tensor:
     """A Tensor with a copy of `values`: an array, a number, a list, what has DLPack or the buffer protocol.
 

@@ -99,6 +99,9 @@ class EntryInfo:
         first = next((k for k, p in enumerate(parameters) if p.kind == kind.POSITIONAL_OR_KEYWORD), len(parameters))
         if any(p.kind == kind.POSITIONAL_ONLY for p in parameters[first:]):
             parameters = [p.replace(kind=kind.POSITIONAL_ONLY) for p in parameters]
+        out_is_free = "out" not in {*(i.name for i in self.inputs), *self.host_dims}
+        if self.outputs and out_is_free:
+            parameters.append(kind("out", kind.KEYWORD_ONLY, default=None))
         parameters += [kind(d, kind.KEYWORD_ONLY, default=None, annotation=int) for d in self.host_dims if d.isidentifier()]
         return inspect.Signature(parameters)
 

@@ -132,7 +132,7 @@ class Session(_rt.Callable):
         total = self._handle.state_bytes(info.name)
         for shape in _shapes_of(info, total):
             try:
-                self._handle.get_state(info.name, info.dtype, shape)
+                self._handle.get_states([(info.name, info.dtype, shape)])
             except ShapeError:
                 continue
             return shape
@@ -141,27 +141,28 @@ class Session(_rt.Callable):
     def get_state(self, name: str) -> Tensor:
         """A copy of a state."""
         info = self._state(name)
-        return self._handle.get_state(name, info.dtype, self._shape(info))
+        return self._handle.get_states([(name, info.dtype, self._shape(info))])[0]
 
     def set_state(self, name: str, value: Any) -> None:
         """Copies a tensor into a state."""
-        self._handle.set_state(name, self._state(name).dtype, value)
+        self._handle.set_states([(name, self._state(name).dtype, value)])
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all states by name. They are read one after another: let no other thread call the session meanwhile, or
-        they are of different calls."""
-        return {s.name: self.get_state(s.name) for s in self.states}
+        """Copies of all states by name, of one moment: no call of another thread comes between."""
+        states = self.states
+        values = self._handle.get_states([(s.name, s.dtype, self._shape(s)) for s in states])
+        return {s.name: value for s, value in zip(states, values)}
 
     def load_state_dict(self, states: Mapping[str, Any], strict: bool = True) -> None:
         """Sets states by name. With `strict` the names must be those of the bundle; without, others are passed over and
-        states that are missing stay. Everything is checked before the first state changes. As `state_dict`, not beside calls of
-        other threads."""
+        states that are missing stay. Everything is checked before the first state changes, and no call of another thread comes
+        between."""
         infos = {s.name: s for s in self.states}
         missing, others = [n for n in infos if n not in states], [n for n in states if n not in infos]
         if strict and (missing or others):
             text = f"the names are not those of the states: missing {_names(missing)}; unknown {_names(others)}"
             raise refusal(NotFoundError, "ASTRA_UNKNOWN_NAME", text)
-        ready = {}
+        ready = []
         for name, info in infos.items():
             if name not in states:
                 continue
@@ -173,9 +174,8 @@ class Session(_rt.Callable):
                 value = as_input(value, info.dtype, f"state {name}")
             elif value.dtype != info.dtype:
                 raise refusal(DTypeError, "ASTRA_WRONG_DTYPE", f"state {name} has dtype {value.dtype}; it must be {info.dtype}")
-            ready[name] = value
-        for name, value in ready.items():
-            self._handle.set_state(name, infos[name].dtype, value)
+            ready.append((name, info.dtype, value))
+        self._handle.set_states(ready)
 
     def reset(self) -> None:
         """Every state gets its first value again."""

@@ -2,6 +2,7 @@
 // See Entry.h.
 #include "Entry.h"
 #include "Numpy.h"
+#include "Targets.h"
 
 #include <structmember.h>
 
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <optional>
 
 using namespace astra::python;
 
@@ -18,7 +20,6 @@ using VectorCall = PyObject *(*)(PyObject *, PyObject *const *, size_t, PyObject
 // Vectorcall is in the limited API from 3.12 on; CPython 3.10 and 3.11 have the same calling convention and numbers.
 constexpr unsigned long kHasVectorCall = 1UL << 11;
 constexpr size_t kArgumentsOffset = size_t(1) << (8 * sizeof(size_t) - 1);
-constexpr size_t kInline = 16; ///< tensors of a call that need no memory of the heap
 
 PyObject *converter = nullptr;   ///< (object, dtype, what) -> array or tensor
 PyObject *asyncCaller = nullptr; ///< (entry, args, kwargs) -> future
@@ -65,28 +66,13 @@ struct EntryObject {
 
 Core &coreOf(PyObject *entry) { return *reinterpret_cast<EntryObject *>(entry)->core; }
 
-/// Room for the tensors of a call: on the stack as long as they are few.
-template <typename T> class Few {
-public:
-  explicit Few(size_t n) : at(n <= kInline ? room : new T[n]) {}
-  Few(const Few &) = delete;
-  ~Few() {
-    if (at != room) delete[] at;
-  }
-  T &operator[](size_t i) { return at[i]; }
-  T *data() { return at; }
-
-private:
-  T room[kInline];
-  T *at;
-};
-
 /// The arguments, one for each input.
 struct Arguments {
   size_t count;
   Few<PyObject *> given; ///< borrowed
   Few<PyObject *> held;  ///< references
   Few<Described> described;
+  PyObject *out = nullptr; ///< borrowed: where the caller wants the outputs, or null
   explicit Arguments(size_t n) : count(n), given(n), held(n), described(n) {
     for (size_t i = 0; i < n; i++) given[i] = held[i] = nullptr;
   }
@@ -133,6 +119,10 @@ bool sortArguments(const Core &c, PyObject *const *args, size_t numArgs, PyObjec
       continue;
     }
     at = find(c.hostDims, key);
+    if (at < 0 && PyUnicode_CompareWithASCIIString(key, "out") == 0) {
+      out.out = value;
+      continue;
+    }
     if (at < 0) {
       PyErr_Format(PyExc_TypeError, "%s() has no input or host dim '%U'; its inputs are: %s", c.name.c_str(), key,
                    listOf(c.inputs).c_str());
@@ -210,13 +200,14 @@ void compact(char *data, uint32_t bits, int32_t ndim, const int64_t *bound, cons
 struct Running {
   Core &core;
   Arguments &arguments;
+  Targets *targets; ///< or null: all outputs are new tensors
   Few<astra_tensor> inputs, outputs;
   Few<astra_buffer *> buffers;
   Few<Output> actual;
   Diag diag;
 
-  Running(Core &c, Arguments &a)
-      : core(c), arguments(a), inputs(a.count), outputs(c.outputs.size()), buffers(c.outputs.size()),
+  Running(Core &c, Arguments &a, Targets *t)
+      : core(c), arguments(a), targets(t), inputs(a.count), outputs(c.outputs.size()), buffers(c.outputs.size()),
         actual(c.outputs.size()) {
     for (size_t i = 0; i < c.outputs.size(); i++) buffers[i] = nullptr;
   }
@@ -229,6 +220,10 @@ struct Running {
     if (astra_status s = findBounds(core, arguments, inputs.data(), diag)) return s;
     for (size_t i = 0; i < core.outputs.size(); i++) {
       const Output &o = core.bounds[i];
+      if (targets && targets->has(i)) { // the runtime looks at its shape
+        outputs[i] = targets->tensor(i);
+        continue;
+      }
       if (astra_status s = astra_buffer_init(&buffers[i], core.session->loaded->device->pool, o.bytes, &diag)) return s;
       outputs[i] = ASTRA_INIT(astra_tensor);
       outputs[i].dtype = core.outputs[i].dtype, outputs[i].ndim = o.ndim, outputs[i].shape = o.bound;
@@ -252,14 +247,15 @@ struct Running {
     for (size_t i = 0; !s && i < core.outputs.size(); i++) {
       s = astra_promise_output_shape(promise, uint32_t(i), actual[i].bound, &actual[i].ndim, &diag);
       if (!s)
-        compact(static_cast<char *>(astra_buffer_data(buffers[i])), astra_dtype_bits(core.outputs[i].dtype),
-                actual[i].ndim, core.bounds[i].bound, actual[i].bound);
+        compact(static_cast<char *>(buffers[i] ? astra_buffer_data(buffers[i]) : outputs[i].data),
+                astra_dtype_bits(core.outputs[i].dtype), actual[i].ndim, core.bounds[i].bound, actual[i].bound);
     }
     astra_promise_free(&promise);
     return s;
   }
 
   PyObject *result(size_t i) {
+    if (targets && targets->has(i)) return targets->result(i, actual[i].ndim, actual[i].bound);
     astra_buffer *buffer = buffers[i];
     buffers[i] = nullptr;
     return tensorOf(core.session->loaded->device, buffer, core.outputs[i].dtype, actual[i].ndim, actual[i].bound);
@@ -287,8 +283,14 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t flags, PyObject *na
   std::vector<std::pair<const char *, int64_t>> dims;
   if (!sortArguments(c, args, flags & ~kArgumentsOffset, names, arguments, dims)) return nullptr;
   if (!convert(c, arguments)) return nullptr;
+  std::optional<Targets> targets;
+  if (arguments.out && arguments.out != Py_None) {
+    targets.emplace(c.outputs.size());
+    for (size_t i = 0; i < c.outputs.size(); i++) targets->name(i, c.outputs[i].key, c.outputs[i].dtype);
+    if (!targets->take(arguments.out, c.name.c_str())) return nullptr;
+  }
   // Converting may run Python code, which may call this very entry: from here on nothing does.
-  Running running(c, arguments);
+  Running running(c, arguments, targets ? &*targets : nullptr);
   {
     SessionLock lock(*c.session);
     if (!lock) return nullptr;
@@ -557,5 +559,5 @@ bool astra::python::addEntry(PyObject *module) {
   Py_INCREF(entry);
   Py_INCREF(callable);
   return PyModule_AddObject(module, "Entry", entry) == 0 && PyModule_AddObject(module, "Callable", callable) == 0 &&
-         PyModule_AddFunctions(module, functions) == 0;
+         PyModule_AddFunctions(module, functions) == 0 && addTargets(module);
 }

@@ -2,14 +2,30 @@
 // Takes:    arrays and tensors of Python, by place or by name; values of host dims by name.
 // Gives:    the Python type `_rt.Entry`, a callable; tensors in memory of the device's pool.
 // Keeps:    one call of a session at a time; the GIL is free while it runs. What does not change from call to call
-// (names,
-//           dtypes, sizes of outputs for the shapes of the last call) is kept.
+//           (names, dtypes, sizes of outputs for the shapes of the last call) is kept.
 // Does not: convert what is no array: astra_rt/_convert.py does, called for whatever is not usable as it is.
 #pragma once
 
 #include "Tensor.h"
 
 namespace astra::python {
+
+/// Room for the tensors of a call: on the stack as long as they are few.
+template <typename T> class Few {
+public:
+  explicit Few(size_t n) : at(n <= kInline ? room : new T[n]) {}
+  Few(const Few &) = delete;
+  ~Few() {
+    if (at != room) delete[] at;
+  }
+  T &operator[](size_t i) { return at[i]; }
+  T *data() { return at; }
+
+private:
+  static constexpr size_t kInline = 16; ///< that need no memory of the heap
+  T room[kInline];
+  T *at;
+};
 
 /// Memory of a NumPy array or a Tensor as the runtime takes it; the shape is copied, since an array's may change.
 struct Described {

@@ -235,18 +235,59 @@ PyObject *setDim(PyObject *self, PyObject *args) {
   });
 }
 
-/// `set_state(name, dtype, value)`, `set_param(name, dtype, value)`
-template <auto set> PyObject *setTensor(PyObject *self, PyObject *args) {
+/// `set_param(name, dtype, value)`
+PyObject *setParam(PyObject *self, PyObject *args) {
   const char *name, *dtype;
   PyObject *value;
   if (!PyArg_ParseTuple(args, "ssO", &name, &dtype, &value)) return nullptr;
   Described d;
   PyObject *held = usable(value, rowOf(dtype)->dtype, name, d);
   if (!held) return nullptr;
-  PyObject *result =
-      locked(self, [&](SessionBox &box, astra_diag *diag) { return set(box.session, name, &d.tensor, diag); });
+  PyObject *result = locked(self, [&](SessionBox &box, astra_diag *diag) {
+    return astra_session_set_param(box.session, name, &d.tensor, diag);
+  });
   Py_DECREF(held);
   return result;
+}
+
+/// A state and a reference to its tensor.
+struct StateValue {
+  std::string name;
+  PyObject *object = nullptr;
+  Described described;
+  StateValue() = default;
+  StateValue(const StateValue &) = delete;
+  ~StateValue() { Py_XDECREF(object); }
+};
+
+/// One StateValue for each tuple of a list, filled by read(tuple, value). False with an exception.
+template <typename Read> bool readStates(PyObject *rows, std::vector<std::unique_ptr<StateValue>> &out, Read read) {
+  if (!PyList_Check(rows)) return PyErr_Format(PyExc_TypeError, "a list of tuples is needed"), false;
+  for (Py_ssize_t i = 0; i < PyList_Size(rows); i++) {
+    out.push_back(std::make_unique<StateValue>());
+    if (!read(PyList_GetItem(rows, i), *out.back())) return false;
+  }
+  return true;
+}
+
+/// `set_states([(name, dtype, value), ...])`: no call of another thread comes between.
+PyObject *setStates(PyObject *self, PyObject *rows) {
+  std::vector<std::unique_ptr<StateValue>> values;
+  if (!readStates(rows, values, [](PyObject *row, StateValue &v) {
+        const char *name, *dtype;
+        PyObject *value;
+        if (!PyArg_ParseTuple(row, "ssO", &name, &dtype, &value)) return false;
+        v.name = name;
+        v.object = usable(value, rowOf(dtype)->dtype, name, v.described);
+        return v.object != nullptr;
+      }))
+    return nullptr;
+  return locked(self, [&](SessionBox &box, astra_diag *diag) {
+    astra_status s = ASTRA_OK;
+    for (size_t i = 0; !s && i < values.size(); i++)
+      s = astra_session_set_state(box.session, values[i]->name.c_str(), &values[i]->described.tensor, diag);
+    return s;
+  });
 }
 
 /// `state_bytes(name)`: how large a state is.
@@ -263,29 +304,43 @@ PyObject *stateBytes(PyObject *self, PyObject *args) {
   return done ? PyLong_FromUnsignedLongLong(bytes) : nullptr;
 }
 
-/// `get_state(name, dtype, shape)`: a copy.
-PyObject *getState(PyObject *self, PyObject *args) {
+/// A tensor without memory for a tuple (name, dtype, shape).
+bool readShape(PyObject *row, StateValue &v) {
   const char *name, *dtype;
   PyObject *extents;
-  if (!PyArg_ParseTuple(args, "ssO!", &name, &dtype, &PyTuple_Type, &extents)) return nullptr;
+  if (!PyArg_ParseTuple(row, "ssO!", &name, &dtype, &PyTuple_Type, &extents)) return false;
   int64_t shape[ASTRA_MAX_RANK];
   Py_ssize_t ndim = PyTuple_Size(extents);
-  for (Py_ssize_t i = 0; i < ndim && i < ASTRA_MAX_RANK; i++) shape[i] = PyLong_AsLongLong(PyTuple_GetItem(extents, i));
-  if (PyErr_Occurred()) return nullptr;
-  SessionBox &box = boxOf<SessionBox>(self);
-  TensorObject *t = newTensor(rowOf(dtype)->dtype, int32_t(ndim), shape);
-  if (!t) return nullptr;
-  t->device = box.loaded->device;
-  PyObject *done = locked(self, [&](SessionBox &b, astra_diag *diag) {
-    if (astra_status s = astra_buffer_init(&t->buffer, b.loaded->device->pool, t->bytes, diag)) return s;
-    t->data = astra_buffer_data(t->buffer);
-    astra_tensor out = ASTRA_INIT(astra_tensor);
-    out.data = t->data, out.data_bytes = t->bytes, out.dtype = t->dtype, out.ndim = t->ndim, out.shape = t->shape;
-    return astra_session_get_state(b.session, name, &out, diag);
+  if (ndim > ASTRA_MAX_RANK) return PyErr_Format(PyExc_ValueError, "a shape has %zd extents", ndim), false;
+  for (Py_ssize_t i = 0; i < ndim; i++) shape[i] = PyLong_AsLongLong(PyTuple_GetItem(extents, i));
+  if (PyErr_Occurred()) return false;
+  v.name = name;
+  v.object = reinterpret_cast<PyObject *>(newTensor(rowOf(dtype)->dtype, int32_t(ndim), shape));
+  return v.object;
+}
+
+/// `get_states([(name, dtype, shape), ...])`: copies, all of one moment.
+PyObject *getStates(PyObject *self, PyObject *rows) {
+  std::vector<std::unique_ptr<StateValue>> values;
+  if (!readStates(rows, values, readShape)) return nullptr;
+  PyObject *done = locked(self, [&](SessionBox &box, astra_diag *diag) {
+    for (auto &v : values) {
+      auto *t = reinterpret_cast<TensorObject *>(v->object);
+      t->device = box.loaded->device;
+      if (astra_status s = astra_buffer_init(&t->buffer, t->device->pool, t->bytes, diag)) return s;
+      t->data = astra_buffer_data(t->buffer);
+      astra_tensor out = ASTRA_INIT(astra_tensor);
+      out.data = t->data, out.data_bytes = t->bytes, out.dtype = t->dtype, out.ndim = t->ndim, out.shape = t->shape;
+      if (astra_status s = astra_session_get_state(box.session, v->name.c_str(), &out, diag)) return s;
+    }
+    return astra_status(ASTRA_OK);
   });
-  if (!done) Py_CLEAR(t);
-  Py_XDECREF(done);
-  return reinterpret_cast<PyObject *>(t);
+  if (!done) return nullptr;
+  Py_DECREF(done);
+  return listOf(uint32_t(values.size()), [&](uint32_t i) {
+    Py_INCREF(values[i]->object);
+    return values[i]->object;
+  });
 }
 
 /// On whatever thread ran the kernel, without the GIL.
@@ -373,9 +428,9 @@ PyGetSetDef loadedProperties[] = {{"target", targetOf, nullptr, "The target that
 PyMethodDef sessionMethods[] = {{"close", close, METH_NOARGS, "Frees it, after a call in flight."},
                                 {"reset", reset, METH_NOARGS, "Every state gets its first value."},
                                 {"set_dim", setDim, METH_VARARGS, "(name, value)"},
-                                {"set_state", setTensor<astra_session_set_state>, METH_VARARGS, "(name, dtype, value)"},
-                                {"set_param", setTensor<astra_session_set_param>, METH_VARARGS, "(name, dtype, value)"},
-                                {"get_state", getState, METH_VARARGS, "A copy: (name, dtype, shape)."},
+                                {"set_states", setStates, METH_O, "At once: [(name, dtype, value), ...]."},
+                                {"set_param", setParam, METH_VARARGS, "(name, dtype, value)"},
+                                {"get_states", getStates, METH_O, "Copies of one moment: [(name, dtype, shape), ...]."},
                                 {"state_bytes", stateBytes, METH_VARARGS, "The size of a state: (name)."},
                                 {"set_trace", setTrace, METH_O, "Begins or ends to record."},
                                 {"take_trace", takeTrace, METH_NOARGS, "What was recorded."},

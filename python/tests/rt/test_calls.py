@@ -184,7 +184,7 @@ def test_what_it_says_of_itself(load):
     assert "train_step(x: f32[1..16, 4], rate: f32) -> (loss: f32, seen: i64)" in repr(m)
     assert repr(m.main) == "<astra_rt.Entry main(x: f32[1..16, 4]) -> (y: f32[1..16, 4])>" and m.main.name == "main"
     assert "train_step" in dir(m)
-    assert list(inspect.signature(m.train_step).parameters) == ["x", "rate", "k"]
+    assert list(inspect.signature(m.train_step).parameters) == ["x", "rate", "out", "k"]
     assert astra_rt.devices()[0] == "cpu" and astra_rt.abi_version == "1.0" and astra_rt.__version__
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import signal
 import statistics
@@ -185,15 +186,21 @@ def resident():
 
 def test_calls_do_not_grow_the_process(load):
     m, big = load("steps"), np.ones((16, 4), np.float32)
+    room, loss = np.empty((2, 4), np.float32), np.empty((), np.float32)
 
     def turn(n):
         for i in range(n):
-            m(X if i % 2 else big).numpy()
-            m.train_step(X, 0.0)
+            m(X, out=room) if i % 2 else m(big).numpy()
+            m.train_step(X, 0.0, out={"loss": loss} if i % 2 else None)
             if i % 50 == 0:
                 np.from_dlpack(m(x=X))
                 m.session().close()
-                m.state_dict()
+                states = m.state_dict()
+                astra_rt.hash([states, m.main(X)])
+                m.load_state_dict(states)
+                for bad in (big, room.T, None if i else "", X.astype("d"), (room, room), {"z": room}):
+                    with pytest.raises((TypeError, ValueError)) if bad is not None else contextlib.nullcontext():
+                        m(X, out=bad)
                 for wrong in (X[:, :3], None, X.astype("d")):
                     with pytest.raises((TypeError, ValueError)):
                         m(wrong)
@@ -222,14 +229,15 @@ def test_loading_does_not_grow_the_process(bundle):
 
 def test_references_are_given_back(load):
     m = load("steps")
-    objects = [X, m.main]
+    objects = [X, m.main, room := np.empty((2, 4), np.float32), named := {"y": room}]
     m(X), m(x=X)
     before = [sys.getrefcount(o) for o in objects]
     for _ in range(100):
         m(X)
         m(x=X)
         m.train_step(X, 1.0)
-        for wrong in (lambda: m(X, X), lambda: m(X[:, :2]), lambda: m(y=X)):
+        m(X, out=room), m(X, out=named), m(X, out=(room,))
+        for wrong in (lambda: m(X, X), lambda: m(X[:, :2]), lambda: m(y=X), lambda: m(room, out=room), lambda: m(X[:1], out=room)):
             with pytest.raises((TypeError, ValueError)):
                 wrong()
     del wrong

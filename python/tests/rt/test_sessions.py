@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 
 import astra_rt
 import numpy as np
@@ -95,6 +96,29 @@ def test_files_that_are_broken(load, tmp_path, data):
     path.write_bytes(data)
     with pytest.raises(astra_rt.BundleError, match="no .safetensors file that can be read"):
         load("steps").load_states(path)
+
+
+def test_states_are_of_one_moment(load):
+    m = load("steps")
+    done = threading.Event()
+
+    def work():
+        while not done.is_set():
+            m.train_step(X[:1] * 0 + 1, 1.0)  # adds 1 to each of total, and to count
+
+    m.load_state_dict({"total": [0.0] * 4, "count": 0})
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for k in range(300):
+            states = m.state_dict()
+            assert states["total"].tolist() == [float(states["count"])] * 4
+            if k % 10 == 0:
+                m.load_state_dict({"count": 0, "total": np.zeros(4, np.float32)})
+    finally:
+        done.set()
+        thread.join()
+    assert m.session().state_dict().keys() == {"total", "count"} and load("affine").state_dict() == {}
 
 
 def test_sessions_have_states_of_their_own(load):
