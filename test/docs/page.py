@@ -8,6 +8,7 @@ Does not: choose pages, or install anything (run.py).
 import difflib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,21 @@ class Failed(Exception):
     def __init__(self, line, sentence):
         super().__init__(sentence)
         self.line = line
+
+
+def is_alive(group):
+    try:
+        os.killpg(group, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def end(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 class Block:
@@ -74,6 +90,7 @@ class Page:
         self.text = path.read_text()
         self.written = []  # blocks that went into files
         self.changed = []  # blocks of output and what was printed instead
+        self.background = []  # groups of processes that blocks have left running
 
     def write(self, block):
         name = NAME.match(block.lines[0]) if block.lines else None
@@ -90,7 +107,7 @@ class Page:
     def run(self, block, output, update):
         said = self.folder / ".said"
         with said.open("w") as file:
-            # In a session of its own: what it leaves in the background ends with the block.
+            # In a session of its own: what it leaves in the background ends with the page.
             shell = subprocess.Popen(["bash", "-eu", "-o", "pipefail", "-c", block.text], cwd=self.folder, env=self.env,
                                      stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                      start_new_session=True)  # fmt: skip
@@ -98,11 +115,11 @@ class Page:
                 code = shell.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 code = None
-        try:
-            os.killpg(shell.pid, 9)
-        except ProcessLookupError:
-            pass
-        shell.wait()
+        if code is None:
+            end(shell.pid)
+            shell.wait()
+        elif is_alive(shell.pid):
+            self.background.append(shell.pid)
         printed = said.read_text(errors="replace").splitlines()
         said.unlink()
         if code is None:
@@ -122,6 +139,8 @@ class Page:
         try:
             self.carry_out(blocks(self.text), update)
         finally:
+            for group in self.background:
+                end(group)
             self.save()
 
     def carry_out(self, found, update):

@@ -37,6 +37,7 @@ def environment(build, work):
     env["PKG_CONFIG_PATH"] = str(prefix / "lib/pkgconfig")
     env["LD_LIBRARY_PATH"] = str(prefix / "lib")
     env["ASTRA"] = str(ROOT)
+    env["PYTHONPATH"] = str(build / "python")
     env["LC_ALL"] = "C.UTF-8"
     return env
 

@@ -19,7 +19,9 @@ SOURCES = {
     "affine": ROOT / "examples/affine/affine.uop",
     "compact": ROOT / "test/e2e/modules/compact.uop",
     "equations": ROOT / "test/e2e/cases/entries.uop",
+    "digits": ROOT / "examples/digits/digits.onnx",
 }
+OPTIONS = {"digits": ["--dim", "batch=1..64"]}
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +33,7 @@ def bundle(tmp_path_factory):
         if name not in made:
             source = SOURCES.get(name, HERE / f"bundles/{name}.uop")
             made[name] = str(folder / f"{name}.astra")
-            command = [BUILD / "bin/astra-compile", source, "-o", made[name], "--target=cpu:x86-64-v3"]
+            command = [BUILD / "bin/astra-compile", source, "-o", made[name], "--target=cpu:x86-64-v3", *OPTIONS.get(name, [])]
             subprocess.run([*command, *verdicts.compile_flags()], check=True)
         return made[name]
 
