@@ -74,7 +74,8 @@ def create() -> FastAPI:
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
-        return {"status": "ok", "batches": app.state.batcher.batches, "rows": app.state.batcher.rows}
+        batcher = app.state.batcher
+        return {"status": "ok", "batches": batcher.batches, "rows": batcher.rows, "waiting": batcher.waiting}
 
     @app.get("/metadata")
     async def metadata() -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Batcher:
         self._loop = asyncio.get_running_loop()
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "batch")
         self._groups: dict[Any, deque[Request]] = {}  # by the shapes without axis 0
-        self._waiting = 0  # rows
+        self.waiting = 0  # rows
         self._busy = self._closing = False
         self._idle = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -45,11 +45,11 @@ class Batcher:
         rows = len(arrays[0])
         if self._closing:
             raise Refused("the server is shutting down")
-        if self._waiting + rows > self._room:
-            raise Refused(f"{self._waiting} rows wait already and there is room for {self._room}; try again later")
+        if self.waiting + rows > self._room:
+            raise Refused(f"{self.waiting} rows wait already and there is room for {self._room}; try again later")
         request = Request(arrays, rows, self._loop.time() + self._wait, self._loop.create_future())
         self._groups.setdefault(tuple(a.shape[1:] for a in arrays), deque()).append(request)
-        self._waiting += rows
+        self.waiting += rows
         self._look()
         return await request.future
 
@@ -80,7 +80,7 @@ class Batcher:
             rows += taken[-1].rows
         if group:
             self._groups[key] = group
-        self._waiting -= rows
+        self.waiting -= rows
         return taken
 
     async def _serve(self, requests: list[Request]) -> None:

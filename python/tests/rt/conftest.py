@@ -1,5 +1,5 @@
 """Bundles for the tests of astra_rt, compiled once a run; a fresh interpreter that has astra_rt. What is skipped is listed as
-scripts/test wants it. Tests of wheels take minutes: they are the night's (ASTRA_NIGHTLY=1)."""
+scripts/test wants it. Tests of wheels and under sanitizers take minutes: they are the night's (ASTRA_NIGHTLY=1)."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ BUILD = pathlib.Path(os.environ.get("ASTRA_BUILD", ROOT / "build"))
 sys.path.append(str(ROOT / "test/common"))
 import verdicts  # noqa: E402
 
-collect_ignore = [] if "ASTRA_NIGHTLY" in os.environ else ["test_wheel.py"]
+collect_ignore = [] if "ASTRA_NIGHTLY" in os.environ else ["test_wheel.py", "test_sanitized.py"]
 SOURCES = {
     "affine": ROOT / "examples/affine/affine.uop",
     "compact": ROOT / "test/e2e/modules/compact.uop",

@@ -128,6 +128,27 @@ def test_every_form_says_the_same(serve, load):
     assert np.load(io.BytesIO(server.post(npy(fortran), NPY)[1])).tobytes() == wanted.tobytes()
 
 
+def test_several_inputs_and_outputs(serve):
+    server = serve("rows", "--entry=pair")
+    x, n = np.arange(24, dtype=np.float32).reshape(3, 8) / 7, np.array([1, -2, 1 << 40])
+    status, body = server.post(npy(x, n), NPY)
+    stream = io.BytesIO(body)
+    y, m = np.load(stream), np.load(stream)
+    assert status == 200 and not stream.read() and y.tobytes() == (x + x).tobytes() and m.tolist() == (n * n).tolist()
+    status, body = server.post(json.dumps({"inputs": {"n": n.tolist(), "x": x.tolist()}}), JSON)
+    assert status == 200 and body["outputs"] == {"y": y.tolist(), "m": m.tolist()}
+    assert server.post(npy(x, n), NPY, RAW) == (200, y.tobytes() + m.tobytes())
+    for wrong, form, status, sentence in (
+        (npy(x, n[:2]), NPY, 422, "input n has 2 rows and input x has 3"),
+        (npy(x), NPY, 400, "that of n is none"),
+        (npy(n, x), NPY, 422, "input x has the element type <i8"),
+        (x.tobytes(), RAW, 415, "raw bytes say one input"),
+        (json.dumps({"inputs": {"n": [0.5], "x": x[:1].tolist()}}), JSON, 422, "input n: the tensor has dtype float64"),
+    ):  # fmt: skip
+        answer = server.post(wrong, form)
+        assert answer[0] == status and sentence in answer[1]["error"], answer
+
+
 def test_what_it_says_of_itself(serve):
     about = serve("digits", "--max-wait-ms=3").get("/metadata")[1]
     assert about["inputs"] == [{"name": "image", "dtype": "f32", "shape": [[1, 64], 1, 8, 8]}]
@@ -203,11 +224,12 @@ def test_bodies_are_bounded(serve):
 
 
 def test_it_ends_when_its_calls_have(bundle, load):
-    server = Server(bundle("rows"), "--max-wait-ms=1000", "--max-batch=64")
+    server = Server(bundle("rows"), "--max-wait-ms=3000")
     x = np.arange(8, dtype=np.float32).reshape(1, 8)
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         answers = [pool.submit(server.post, (x + i).tobytes()) for i in range(3)]
-        time.sleep(0.3)  # all wait for others
+        while server.get("/health")[1]["waiting"] < 3 and not any(a.done() for a in answers):
+            time.sleep(0.01)
         begin = time.monotonic()
         said = server.stop()
         for i, answer in enumerate(answers):
@@ -275,14 +297,14 @@ def rows(n, width=2, value=1):
 def test_a_full_batch_does_not_wait_and_others_do():
     async def main():
         engine = Engine()
-        batcher = Batcher(engine, most=4, wait=0.2, room=100)
-        begin = time.monotonic()
-        results = await asyncio.gather(*(batcher.submit(rows(1, value=i)) for i in range(4)))
-        assert time.monotonic() - begin < 0.2 and engine.calls == [[(4, 2)]]
+        patient, batcher = Batcher(engine, most=4, wait=1000, room=100), Batcher(engine, most=4, wait=0.2, room=100)
+        results = await asyncio.wait_for(asyncio.gather(*(patient.submit(rows(1, value=i)) for i in range(4))), 60)
+        assert engine.calls == [[(4, 2)]]
         assert [r[0].tolist() for r in results] == [[[2 * i] * 2] for i in range(4)]
         begin = time.monotonic()
         await batcher.submit(rows(3))
         assert time.monotonic() - begin >= 0.19 and engine.calls[1:] == [[(3, 2)]]
+        await patient.close()
         await batcher.close()
 
     asyncio.run(main())
