@@ -1,0 +1,342 @@
+//===- LinalgJacobi.cpp: eigenvalues and singular values by rotations ----===//
+// Takes:    symmetric matrices; matrices of any two extents.
+// Gives:    C. Jacobi's method in the parallel order of R. Brent and F. Luk: n / 2 pairs of rows a step, n - 1 steps a
+//           sweep, in which each pair stands once; sweeps until one rotates nothing. eigh rotates rows and columns of
+//           the matrix; svd the rows of R of a QR (M. Hestenes), whose lengths are the singular values.
+// Keeps:    a matrix that is done does not change by a bit while others of its batch go on: a pair that need not be
+//           rotated is handed on as it is.
+#include "LinalgParts.h"
+#include "astra/IR/Index.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cmath>
+
+namespace astra::compose {
+
+using namespace linalg;
+
+namespace {
+
+constexpr int64_t mostSweeps = 30, mostExtent = 1024;
+
+/// A step of the order: positions 0 .. h - 1 stand over positions h .. 2 h - 1; pair k are rows k and h + k. After the
+/// rotation rows move on, all but the first in a circle, and after 2 h - 1 steps stand where they were.
+struct Circle {
+  UOpRef pair, isUpper, source; // [2 h]: of the row that comes to a position its pair, its half, where it was
+};
+Circle circle(Composer &b, int64_t h) {
+  UOpRef i = columnNumbers(b, 2 * h);
+  if (h == 1) return {b.bin(Op::Mul, i, 0.0), b.bin(Op::Lt, i, 1.0), i};
+  UOpRef inUpper = b.bin(Op::Lt, i, double(h));
+  UOpRef above = b.bin(Op::Max, b.bin(Op::Sub, i, 1), 0.0),
+         under = b.bin(Op::Min, b.bin(Op::Sub, i, double(h - 1)), double(h - 1));
+  Circle c;
+  c.pair = b.select(inUpper, above, under);
+  c.isUpper = b.select(inUpper, b.bin(Op::Ne, i, 1.0), b.bin(Op::Eq, i, double(2 * h - 1)));
+  c.source = b.select(c.isUpper, c.pair, b.bin(Op::Add, c.pair, double(h)));
+  return c;
+}
+
+/// Rotations of all pairs, at the positions to which rows move: a row is `u` times the upper of its pair and `v` times
+/// the lower one, where its pair turns at all. [count, 2 h] each.
+struct Turn {
+  UOpRef u, v, turns;
+};
+
+/// The rotation of p and q that makes their product r 0: tan of the angle is the lesser root of t^2 + 2 z t - 1,
+/// z = (q - p) / 2 r. All [count, h].
+Turn turnOf(Composer &b, const Circle &at, UOpRef p, UOpRef q, UOpRef r, UOpRef turns) {
+  if (!r || !turns || b.failed()) return {};
+  double large = r->dtype == DType::F64 ? 0x1p27 : 0x1p13; // beyond its square root of 1 + z^2 is z
+  UOpRef one = b.literal(r, 1), z = b.bin(Op::Div, b.bin(Op::Sub, q, p), b.bin(Op::Mul, b.select(turns, r, one), 2));
+  UOpRef size = b.un(Op::Abs, z), isLarge = b.bin(Op::Lt, b.literal(r, large), size);
+  UOpRef near = b.select(isLarge, one, size);
+  UOpRef root = b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, near, near), 1));
+  UOpRef t = b.bin(Op::Div, one, b.select(isLarge, b.bin(Op::Mul, size, 2), b.bin(Op::Add, near, root)));
+  t = b.make(Op::CopySign, {t, z});
+  t = b.select(turns, t, b.literal(t, 0)); // then c is 1 and s is 0
+  UOpRef c = b.bin(Op::Div, one, b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, t, t), 1))), s = b.bin(Op::Mul, t, c);
+  auto moved = [&](UOpRef v) { return b.make(Op::Gather, {v, at.pair}, {1}); };
+  UOpRef cosine = moved(c), sine = moved(s);
+  return {b.select(at.isUpper, cosine, sine), b.select(at.isUpper, b.un(Op::Neg, sine), cosine), moved(turns)};
+}
+
+/// Rows of z [count, 2 h, w], turned and moved.
+UOpRef turned(Composer &b, const Circle &at, const Turn &turn, UOpRef z, int64_t h) {
+  auto rows = [&](UOpRef index) { return b.make(Op::Gather, {z, index}, {1}); };
+  UOpRef upper = rows(at.pair), lower = rows(b.bin(Op::Add, at.pair, double(h)));
+  if (!upper || !turn.u || !turn.v || b.failed()) return nullptr;
+  auto across = [&](UOpRef v) { return b.broadcastTo(b.unsqueeze(v, {2}), z->shape); };
+  UOpRef sum = b.make(Op::Fma, {across(turn.u), upper, b.bin(Op::Mul, across(turn.v), lower)});
+  return b.select(across(turn.turns), sum, rows(at.source));
+}
+
+/// Sweeps over carried values until one turned nothing: `step` gives them after a step, and which pairs it turned.
+struct Swept {
+  std::vector<UOpRef> values;
+  UOpRef info; // [count]
+};
+using Step = llvm::function_ref<std::pair<std::vector<UOpRef>, UOpRef>(llvm::ArrayRef<UOpRef>)>;
+Swept sweep(Composer &b, std::vector<UOpRef> values, UOpRef count, int64_t steps, Step step) {
+  if (b.failed() || llvm::is_contained(values, nullptr)) return {};
+  size_t n = values.size();
+  UOpRef some = b.broadcastTo(b.b.lit(DType::Bool, 1), {count});
+  llvm::SmallVector<UOpRef, 4> src(values.begin(), values.end()), args;
+  src.append({some, b.b.litInt(DType::I64, 0)});
+  for (auto [i, s] : llvm::enumerate(src)) args.push_back(b.b.arg(i, s->dtype, s->shape));
+  UOpRef any = b.squeeze(b.reduce(ReduceKind::Or, args[n], {0}), {0});
+  UOpRef again = b.bin(Op::And, any, b.bin(Op::Lt, args[n + 1], b.b.litInt(DType::I64, mostSweeps)));
+  ScanMaker scan(b, b.idx(steps));
+  std::vector<UOpRef> now;
+  for (size_t i = 0; i < n; ++i) now.push_back(scan.carry(args[i]));
+  UOpRef has = scan.carry(b.broadcastTo(b.b.lit(DType::Bool, 0), {count}));
+  auto [next, turns] = step(now);
+  next.push_back(b.bin(Op::Or, has, b.squeeze(b.reduce(ReduceKind::Or, turns, {1}), {1})));
+  std::vector<UOpRef> body = scan.finish(next, {});
+  body.push_back(b.bin(Op::Add, args[n + 1], 1));
+  if (b.failed() || llvm::is_contained(body, nullptr) || !again) return {};
+  int64_t nargs = int64_t(src.size());
+  UOpRef loop =
+      control(b, Op::While, src, {}, "", {b.make(Op::Func, {again}, {nargs}), b.make(Op::Func, body, {nargs})});
+  Swept done;
+  for (size_t i = 0; i < n; ++i) done.values.push_back(result(b, loop, i, values[i]->dtype, values[i]->shape));
+  done.info = b.cast(result(b, loop, n, DType::Bool, {count}), DType::I64);
+  return done;
+}
+
+/// x to the extents given, filled with zeros.
+UOpRef filled(Composer &b, UOpRef x, int64_t rows, int64_t columns) {
+  if (!x) return nullptr;
+  UOpRef none = b.idx(0);
+  return b.pad(x, {none, none, none},
+               {none, idxSub(b.c, b.idx(rows), x->shape[1]), idxSub(b.c, b.idx(columns), x->shape[2])}, 0);
+}
+
+/// Whether all elements are finite, and the exponent of the greatest magnitude. [count]
+struct Scale {
+  UOpRef finite, exponent;
+};
+Scale scaleOf(Composer &b, UOpRef x) {
+  UOpRef most = b.squeeze(b.reduce(ReduceKind::Max, b.un(Op::Abs, x), {1, 2}), {1, 2});
+  UOpRef finite = b.bin(Op::Eq, b.bin(Op::Sub, most, most), 0.0);
+  return {finite, exponentOf(b, b.select(finite, most, b.literal(most, 1)))};
+}
+UOpRef infoOf(Composer &b, const Scale &scale, UOpRef info) { return b.select(scale.finite, info, b.literal(info, 1)); }
+UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x) {
+  if (!x || !finite) return nullptr;
+  return b.select(b.unsqueeze(finite, axesBetween(1, x->rank())), x, quietNaN(b, x->dtype));
+}
+
+/// 1 or -1 for each row of x [count, k, n], that of its greatest magnitude. [count, k, 1]
+UOpRef signOfRows(Composer &b, UOpRef x) {
+  UOpRef at = b.make(Op::ArgReduce, {b.un(Op::Abs, x)}, {0, 2});
+  UOpRef greatest = b.make(Op::Pick, {x, b.unsqueeze(at, {2})}, {2});
+  return b.select(b.bin(Op::Lt, greatest, 0.0), b.literal(x, -1), b.literal(x, 1));
+}
+
+// ---- eigenvalues
+
+struct Pairs {
+  UOpRef values, rows, info; // [count, n] ascending; eigenvectors in rows, or null
+};
+
+Pairs eigenPairs(Composer &b, const Matrices &m, bool upper, bool vectors) {
+  if (b.failed()) return {};
+  int64_t n = m.rows, h = (n + 1) / 2, even = 2 * h;
+  UOpRef low = upper ? transposed(b, upperPart(b, m.x)) : lowerPart(b, m.x);
+  UOpRef isBelow = b.bin(Op::Lt, columnNumbers(b, n), rowNumbers(b, n));
+  UOpRef x = b.select(isBelow, low, transposed(b, low));
+  Scale scale = scaleOf(b, x);
+  x = filled(b, orNaN(b, scale.finite, scaled(b, x, scale.exponent, false)), even, even);
+  double eps = epsilonOf(m.x->dtype);
+  std::vector<UOpRef> values = {x};
+  if (vectors) values.push_back(identity(b, m.count, even, m.x->dtype));
+  Swept done = sweep(b, values, m.count, even - 1, [&](llvm::ArrayRef<UOpRef> now) {
+    Circle at = circle(b, h);
+    UOpRef a = now[0], diagonal = diagonalOf(b, a);
+    UOpRef p = b.part(diagonal, 1, 0, h), q = b.part(diagonal, 1, h, h);
+    // The two products differ by what was rounded since: their mean is that of the symmetric part.
+    UOpRef r = b.bin(Op::Add, diagonalOf(b, block(b, a, 0, h, h, h)), diagonalOf(b, block(b, a, h, h, 0, h)));
+    r = b.bin(Op::Mul, r, 0.5);
+    UOpRef lengths = b.bin(Op::Mul, b.un(Op::Sqrt, b.un(Op::Abs, p)), b.un(Op::Sqrt, b.un(Op::Abs, q)));
+    UOpRef bound = b.bin(Op::Max, b.bin(Op::Mul, lengths, eps / 2), eps * eps * eps);
+    UOpRef turns = b.bin(Op::Lt, bound, b.un(Op::Abs, r));
+    Turn turn = turnOf(b, at, p, q, r, turns);
+    UOpRef rows = turned(b, at, turn, a, h), both = turned(b, at, turn, transposed(b, rows), h);
+    auto down = [&](UOpRef v) { return b.unsqueeze(v, {2}); };
+    UOpRef samePair = b.bin(Op::Eq, b.unsqueeze(at.pair, {1}), at.pair),
+           otherHalf = b.bin(Op::Xor, b.unsqueeze(at.isUpper, {1}), at.isUpper);
+    UOpRef isZero = b.bin(Op::And, down(turn.turns), b.bin(Op::And, samePair, otherHalf));
+    std::vector<UOpRef> next = {b.select(isZero, b.literal(a, 0), both)};
+    if (vectors) next.push_back(turned(b, at, turn, now[1], h));
+    return std::pair(next, turns);
+  });
+  if (b.failed()) return {};
+  UOpRef found = b.part(diagonalOf(b, done.values[0]), 1, 0, n);
+  found = orNaN(b, scale.finite, scaled(b, found, scale.exponent, true));
+  UOpRef order = b.make(Op::ArgSort, {found}, {1, 0});
+  Pairs pairs{b.make(Op::Pick, {found, order}, {1}), nullptr, infoOf(b, scale, done.info)};
+  if (!vectors) return pairs;
+  UOpRef rows = rowsInOrder(b, block(b, done.values[1], 0, n, 0, n), order);
+  pairs.rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, signOfRows(b, rows)));
+  return pairs;
+}
+
+} // namespace
+
+/// Of gV and gw it is V (gw on the diagonal, V' gV over w_j - w_i beside it) V', its symmetric part; pairs of equal
+/// values give nothing.
+Eigen eigh(Composer &b, UOpRef given, bool upper) {
+  Matrices m = matricesOf(b, given, true, mostExtent);
+  Pairs pairs = eigenPairs(b, m, upper, true);
+  if (b.failed()) return {};
+  int64_t n = m.rows;
+  UOpRef vectors = transposed(b, pairs.rows), values = pairs.values;
+  if (b.wantsGradients()) {
+    UOpRef both = b.concat({vectors, b.unsqueeze(values, {2})}, 2);
+    both = withRule(b, both, {m.x}, [&](UOpRef y, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
+      UOpRef v = block(b, y, 0, n, 0, n), w = block(b, y, 0, n, n, 1), gv = block(b, g, 0, n, 0, n),
+             gw = block(b, g, 0, n, n, 1);
+      UOpRef apart = b.bin(Op::Sub, transposed(b, w), w), equal = b.bin(Op::Eq, apart, 0.0);
+      UOpRef inner = b.bin(Op::Div, times(b, v, gv, true), b.select(equal, b.literal(apart, 1), apart));
+      UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
+      inner = b.select(onDiagonal, gw, b.select(equal, b.literal(inner, 0), inner));
+      UOpRef whole = times(b, times(b, v, inner), v, false, true);
+      return {b.bin(Op::Mul, b.bin(Op::Add, whole, transposed(b, whole)), 0.5)};
+    });
+    vectors = block(b, both, 0, n, 0, n);
+    values = b.squeeze(block(b, both, 0, n, n, 1), {2});
+  }
+  return {m.back(b, values), m.back(b, vectors), m.back(b, pairs.info)};
+}
+
+UOpRef eigvalsh(Composer &b, UOpRef given, bool upper) {
+  if (b.wantsGradients()) return eigh(b, given, upper).values; // the vectors are in the derivative
+  Matrices m = matricesOf(b, given, true, mostExtent);
+  return m.back(b, eigenPairs(b, m, upper, false).values);
+}
+
+// ---- singular values
+
+namespace {
+
+/// Of x [count, m, n], m >= n: u [count, m, n], or [count, m, m] if full, s [count, n], v [count, n, n] in rows. Only s
+/// without vectors. Signs are those of u, or of v.
+SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = false) {
+  if (!x || b.failed()) return {};
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), h = (n + 1) / 2, even = 2 * h;
+  UOpRef count = x->shape[0];
+  DType t = x->dtype;
+  Scale scale = scaleOf(b, x);
+  x = orNaN(b, scale.finite, scaled(b, x, scale.exponent, false));
+  QR first = factorQR(b, x, false);
+  UOpRef z = filled(b, first.r, even, n); // its rows are turned; beside them stand the rotations
+  if (vectors) {
+    UOpRef eye = identity(b, count, even, t);
+    z = z && eye ? b.concat({z, eye}, 2) : nullptr;
+  }
+  // A row below `least` of the greatest counts as zeros: its squares would underflow.
+  double least = t == DType::F64 ? 0x1p-900 : 0x1p-100, bound = epsilonOf(t) / 2 * std::sqrt(double(n));
+  Swept done = sweep(b, {z}, count, even - 1, [&](llvm::ArrayRef<UOpRef> now) {
+    Circle at = circle(b, h);
+    UOpRef upper = block(b, now[0], 0, h, 0, n), lower = block(b, now[0], h, h, 0, n);
+    auto dot = [&](UOpRef v, UOpRef w) { return b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, v, w), {2}), {2}); };
+    UOpRef p = dot(upper, upper), q = dot(lower, lower), r = dot(upper, lower);
+    UOpRef lengths = b.bin(Op::Mul, b.un(Op::Sqrt, p), b.un(Op::Sqrt, q));
+    UOpRef turns = b.bin(Op::Lt, b.bin(Op::Mul, lengths, bound), b.un(Op::Abs, r));
+    UOpRef counts = b.bin(Op::Lt, b.b.lit(t, least), b.bin(Op::Min, p, q));
+    turns = b.bin(Op::And, turns, counts);
+    Turn turn = turnOf(b, at, p, q, r, turns);
+    return std::pair(std::vector<UOpRef>{turned(b, at, turn, now[0], h)}, turns);
+  });
+  if (b.failed()) return {};
+  UOpRef rows = block(b, done.values[0], 0, n, 0, n); // s V'
+  UOpRef squares = b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, rows, rows), {2}), {2});
+  UOpRef lengths = b.select(b.bin(Op::Lt, b.b.lit(t, least), squares), b.un(Op::Sqrt, squares), b.literal(squares, 0));
+  UOpRef order = b.make(Op::ArgSort, {lengths}, {1, 1});
+  UOpRef s = b.make(Op::Pick, {lengths, order}, {1});
+  SVD r;
+  r.s = orNaN(b, scale.finite, scaled(b, s, scale.exponent, true));
+  r.info = infoOf(b, scale, done.info);
+  if (!vectors || b.failed()) return r;
+  // Rows of length 1, and for those of zeros what completes a basis: Q of a QR, its columns with the signs of R.
+  UOpRef isZero = b.unsqueeze(b.bin(Op::Eq, s, 0.0), {2});
+  UOpRef unit = b.bin(Op::Div, rowsInOrder(b, rows, order), b.select(isZero, b.literal(s, 1), b.unsqueeze(s, {2})));
+  unit = b.select(isZero, b.literal(unit, 0), unit);
+  QR basis = factorQR(b, transposed(b, unit), false);
+  UOpRef flips = b.bin(Op::Lt, diagonalOf(b, basis.r), 0.0);
+  UOpRef v = transposed(b, basis.q); // in rows
+  v = b.select(b.unsqueeze(flips, {2}), b.un(Op::Neg, v), v);
+  UOpRef left = rowsInOrder(b, block(b, done.values[0], 0, n, n, n), order); // rotations in rows
+  UOpRef u = times(b, first.q, left, false, true);                           // [count, m, n]
+  UOpRef sign = signOfRows(b, signsOfV ? v : transposed(b, u));
+  v = b.bin(Op::Mul, v, sign);
+  u = b.bin(Op::Mul, u, b.permute(sign, {0, 2, 1}));
+  if (full && m > n) { // the rest of a basis
+    QR whole = factorQR(b, u, true);
+    u = whole.q && u ? b.concat({u, block(b, whole.q, 0, m, n, m - n)}, 2) : nullptr;
+  }
+  r.u = orNaN(b, scale.finite, u);
+  r.vh = orNaN(b, scale.finite, v);
+  return r;
+}
+
+} // namespace
+
+SVD svd(Composer &b, UOpRef given, bool full) {
+  Matrices m = matricesOf(b, given, false, mostExtent);
+  if (b.failed()) return {};
+  bool wide = m.rows < m.columns;
+  int64_t tall = std::max(m.rows, m.columns), k = std::min(m.rows, m.columns);
+  SVD r = singular(b, wide ? transposed(b, m.x) : m.x, full, true, wide);
+  if (b.failed()) return {};
+  UOpRef u = wide ? transposed(b, r.vh) : r.u, v = wide ? transposed(b, r.u) : r.vh, s = r.s;
+  if (b.wantsGradients()) {
+    // The three in one value, [m + k + 1, ..]: u, s as a row, v' in rows; of the full ones the rest stays as it is.
+    UOpRef thinU = block(b, u, 0, m.rows, 0, k), thinV = transposed(b, block(b, v, 0, k, 0, m.columns));
+    UOpRef all = thinU && thinV ? b.concat({thinU, b.unsqueeze(s, {1}), thinV}, 1) : nullptr;
+    all = withRule(b, all, {m.x}, [&](UOpRef y, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
+      auto parts = [&](UOpRef from) {
+        return std::array<UOpRef, 3>{block(b, from, 0, m.rows, 0, k), block(b, from, m.rows, 1, 0, k),
+                                     block(b, from, m.rows + 1, m.columns, 0, k)};
+      };
+      auto [u, s, v] = parts(y);
+      auto [gu, gs, gv] = parts(g);
+      UOpRef zero = b.literal(y, 0), one = b.literal(y, 1), column = transposed(b, s);
+      auto safe = [&](UOpRef x) { return b.select(b.bin(Op::Eq, x, 0.0), one, x); };
+      auto orZero = [&](UOpRef by, UOpRef x) { return b.select(b.bin(Op::Eq, by, 0.0), zero, x); };
+      UOpRef apart = b.bin(Op::Mul, b.bin(Op::Sub, s, column), b.bin(Op::Add, s, column)); // s_j^2 - s_i^2
+      auto skew = [&](UOpRef w) {                                                          // over that
+        return orZero(apart, b.bin(Op::Div, b.bin(Op::Sub, w, transposed(b, w)), safe(apart)));
+      };
+      UOpRef ofU = times(b, u, gu, true), ofV = times(b, v, gv, true);
+      UOpRef inner = b.bin(Op::Add, b.bin(Op::Mul, skew(ofU), s), b.bin(Op::Mul, column, skew(ofV)));
+      UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, k), columnNumbers(b, k));
+      inner = b.bin(Op::Add, inner, b.select(onDiagonal, gs, zero));
+      UOpRef whole = times(b, times(b, u, inner), v, false, true);
+      auto outside = [&](UOpRef basis, UOpRef w, UOpRef along) { // what of w / s lies outside of the basis
+        UOpRef rest = b.bin(Op::Sub, w, times(b, basis, along));
+        return orZero(s, b.bin(Op::Div, rest, safe(s)));
+      };
+      if (m.rows > k) whole = b.bin(Op::Add, whole, times(b, outside(u, gu, ofU), v, false, true));
+      if (m.columns > k) whole = b.bin(Op::Add, whole, times(b, u, outside(v, gv, ofV), false, true));
+      return {whole};
+    });
+    if (!all) return {};
+    thinU = block(b, all, 0, m.rows, 0, k);
+    thinV = transposed(b, block(b, all, m.rows + 1, m.columns, 0, k));
+    u = u->shape == thinU->shape ? thinU : b.concat({thinU, block(b, u, 0, m.rows, k, tall - k)}, 2);
+    v = v->shape == thinV->shape ? thinV : b.concat({thinV, block(b, v, k, tall - k, 0, m.columns)}, 1);
+    s = b.squeeze(block(b, all, m.rows, 1, 0, k), {1});
+  }
+  return {m.back(b, u), m.back(b, s), m.back(b, v), m.back(b, r.info)};
+}
+
+UOpRef svdvals(Composer &b, UOpRef given) {
+  if (b.wantsGradients()) return svd(b, given).s;
+  Matrices m = matricesOf(b, given, false, mostExtent);
+  if (b.failed()) return nullptr;
+  return m.back(b, singular(b, m.rows < m.columns ? transposed(b, m.x) : m.x, false, false).s);
+}
+
+} // namespace astra::compose

@@ -1,0 +1,71 @@
+//===- LinalgParts.h: what the files of linear algebra share ---------------===//
+// Takes:    matrices that the public functions have checked, with one batch axis: [count, m, n], f32 or f64.
+// Gives:    blocks of them, products with either transposed, the factorizations without checks and rules.
+#pragma once
+#include "astra/Compose/Linalg.h"
+#include "astra/Compose/Scan.h"
+
+namespace astra::compose::linalg {
+
+/// A value of the user's as matrices with one batch axis, and the way back.
+struct Matrices {
+  UOpRef x = nullptr; // [count, rows, columns]
+  Dims batch;
+  UOpRef count = nullptr;
+  int64_t rows = 0, columns = 0;
+  DType type = DType::Void; // the user's
+
+  /// y [count, ..] as [batch.., ..]; of x's type, of the user's.
+  UOpRef back(Composer &b, UOpRef y) const;
+};
+/// Fails where the matrices are not of a float type, not of constant extents in 1..most, or, if wanted, not square.
+Matrices matricesOf(Composer &b, UOpRef given, bool square, int64_t most = 4096);
+
+/// Of a factorization: steps of a loop are taken on so many columns, the rest is products.
+inline constexpr int64_t panel = 32;
+/// Where a matrix of n > panel columns is cut in two: at a multiple of the panel, so that parts are alike.
+inline int64_t halfOf(int64_t n) { return ((n + panel - 1) / panel + 1) / 2 * panel; }
+
+UOpRef transposed(Composer &b, UOpRef x);
+UOpRef block(Composer &b, UOpRef x, int64_t row, int64_t rows, int64_t column, int64_t columns);
+/// The product, with an operand transposed where it is said: nothing is moved.
+UOpRef times(Composer &b, UOpRef x, UOpRef y, bool turnX = false, bool turnY = false);
+/// Numbers of rows [n, 1] and columns [n].
+UOpRef rowNumbers(Composer &b, int64_t n);
+UOpRef columnNumbers(Composer &b, int64_t n);
+/// The identity [count, n, n].
+UOpRef identity(Composer &b, UOpRef count, int64_t n, DType t);
+/// On and above (below) diagonal number `offset`; the rest 0.
+UOpRef upperPart(Composer &b, UOpRef x, int64_t offset = 0);
+UOpRef lowerPart(Composer &b, UOpRef x, int64_t offset = 0);
+/// The diagonal [count, min(m, n)].
+UOpRef diagonalOf(Composer &b, UOpRef x);
+/// Column (row) j, data, of [count, m, n].
+inline UOpRef columnAt(Composer &b, UOpRef x, UOpRef j) { return b.make(Op::Gather, {x, j}, {2}); }
+inline UOpRef rowAt(Composer &b, UOpRef x, UOpRef j) { return b.make(Op::Gather, {x, j}, {1}); }
+/// Rows of x [count, m, n] in the order [count, k] of each matrix.
+UOpRef rowsInOrder(Composer &b, UOpRef x, UOpRef order);
+/// Columns likewise.
+UOpRef columnsInOrder(Composer &b, UOpRef x, UOpRef order);
+/// The exponent of the greatest magnitude along the last axes, i32 [count]; x * 2^-exponent is below 2. 0 of zeros.
+UOpRef exponentOf(Composer &b, UOpRef magnitude);
+UOpRef scaled(Composer &b, UOpRef x, UOpRef exponent, bool up);
+UOpRef quietNaN(Composer &b, DType t);
+double epsilonOf(DType t);
+
+/// x of l x = y, l lower triangular.
+UOpRef forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit);
+/// The same with derivatives by a rule, `order` times; it is `triangularSolve` on matrices of one batch.
+UOpRef solveTriangular(Composer &b, UOpRef a, UOpRef y, const TriangularOptions &options, int order = 2);
+
+/// LU and QR of one batch.
+LU factorLU(Composer &b, UOpRef x);
+QR factorQR(Composer &b, UOpRef x, bool complete);
+
+/// What a rule gives: the cotangents of the sources, from the value, the sources and the value's cotangent.
+using Rule =
+    llvm::function_ref<llvm::SmallVector<UOpRef, 2>(UOpRef value, llvm::ArrayRef<UOpRef> sources, UOpRef cotangent)>;
+/// The value with this derivative by its sources, where derivatives are wanted, and with the derivative of that one.
+UOpRef withRule(Composer &b, UOpRef value, llvm::ArrayRef<UOpRef> sources, Rule rule);
+
+} // namespace astra::compose::linalg

@@ -1,0 +1,160 @@
+//===- LinalgQR.cpp: QR by Householder reflections -----------------------===//
+// Takes:    matrices of any two extents.
+// Gives:    panels: a scan of one reflection a step on a panel, then all of them at once as I - V T V' on what stands
+// to
+//           the right (R. Schreiber and C. Van Loan); Q from the last panel back to the first.
+// Keeps:    a column is scaled by a power of two before it is squared: nothing overflows or underflows on the way.
+#include "LinalgParts.h"
+#include "astra/IR/Index.h"
+#include <algorithm>
+
+namespace astra::compose {
+
+using namespace linalg;
+
+namespace {
+
+struct Panel {
+  UOpRef r = nullptr; // [count, m, n]: the panel after its reflections; below the diagonal their vectors
+  UOpRef v = nullptr; // [count, m, steps]
+  UOpRef t = nullptr; // [count, steps, steps]: T'
+};
+
+Panel reflect(Composer &b, UOpRef x) {
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
+  UOpRef count = x->shape[0], i = columnNumbers(b, m), k = columnNumbers(b, n);
+  ScanMaker scan(b, b.idx(steps));
+  UOpRef now = scan.carry(x), j = scan.slice(columnNumbers(b, steps));
+  UOpRef column = columnAt(b, now, j), isBelow = b.bin(Op::Lt, j, i), isHead = b.bin(Op::Eq, i, j);
+  if (!column || b.failed()) return {};
+  UOpRef zero = b.literal(column, 0), one = b.literal(column, 1);
+  UOpRef part = b.select(b.bin(Op::Le, j, i), column, zero);
+  UOpRef exponent = exponentOf(b, b.squeeze(b.reduce(ReduceKind::Max, b.un(Op::Abs, part), {1}), {1}));
+  part = scaled(b, part, exponent, false);
+  UOpRef tail = b.select(isBelow, part, zero), head = b.unsqueeze(b.make(Op::Gather, {part, j}, {1}), {1});
+  UOpRef squares = b.reduce(ReduceKind::Sum, b.bin(Op::Mul, tail, tail), {1}); // [count, 1]
+  UOpRef isNone = b.bin(Op::Eq, squares, 0.0);
+  UOpRef norm = b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, head, head), squares));
+  UOpRef beta = b.un(Op::Neg, b.make(Op::CopySign, {norm, head}));
+  beta = b.select(isNone, head, beta);
+  UOpRef tau = b.select(isNone, zero, b.bin(Op::Div, b.bin(Op::Sub, beta, head), b.select(isNone, one, beta)));
+  UOpRef divisor = b.select(isNone, one, b.bin(Op::Sub, head, beta));
+  UOpRef vector = b.select(isBelow, b.bin(Op::Div, tail, divisor), b.select(isHead, one, zero)); // [count, m]
+  if (!vector || !tau || b.failed()) return {};
+  UOpRef along = times(b, b.unsqueeze(vector, {1}), now); // [count, 1, n]
+  UOpRef minus = b.unsqueeze(b.un(Op::Neg, b.bin(Op::Mul, tau, vector)), {2});
+  UOpRef less = b.make(Op::Fma, {b.broadcastTo(minus, now->shape), b.broadcastTo(along, now->shape), now});
+  UOpRef stays = b.select(b.unsqueeze(isHead, {1}), b.unsqueeze(scaled(b, beta, exponent, true), {2}),
+                          b.select(b.unsqueeze(isBelow, {1}), b.unsqueeze(vector, {2}), now));
+  UOpRef next = b.select(b.bin(Op::Lt, j, k), less, b.select(b.bin(Op::Eq, k, j), stays, now));
+  std::vector<UOpRef> done = scan.finish({next}, {b.squeeze(tau, {1})});
+  if (b.failed()) return {};
+  Panel p;
+  p.r = done[0];
+  UOpRef taus = b.permute(done[1], {1, 0}), isSome = b.bin(Op::Ne, taus, 0.0); // [count, steps]
+  UOpRef below = b.bin(Op::Lt, columnNumbers(b, steps), rowNumbers(b, m)),
+         diagonal = b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, m));
+  UOpRef ones = b.select(b.bin(Op::And, diagonal, b.unsqueeze(isSome, {1})), one, zero);
+  p.v = b.select(below, block(b, p.r, 0, m, 0, steps), ones); // of no reflection: zeros
+  // T'^-1 has 1 / tau on its diagonal and the products of the vectors below it.
+  UOpRef inverses = b.bin(Op::Div, one, b.select(isSome, taus, one));
+  UOpRef s = b.select(b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, steps)), b.unsqueeze(inverses, {2}),
+                      times(b, p.v, p.v, true));
+  p.t = forwardSolve(b, s, identity(b, count, steps, x->dtype), false);
+  return p;
+}
+
+/// (I - V T V') y, or with T' in T's place.
+UOpRef applied(Composer &b, const Panel &p, UOpRef y, bool turned) {
+  UOpRef along = times(b, p.t, times(b, p.v, y, true), !turned);
+  return b.bin(Op::Sub, y, times(b, p.v, along));
+}
+
+} // namespace
+
+QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
+  if (!x || b.failed()) return {};
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
+  int64_t width = complete ? m : steps;
+  UOpRef count = x->shape[0];
+  std::vector<Panel> panels;
+  std::vector<UOpRef> rows; // of R, a panel's at a time
+  UOpRef rest = x;
+  for (int64_t at = 0; at < steps && !b.failed(); at += panel) {
+    int64_t here = std::min(panel, steps - at), left = m - at, columns = n - at;
+    Panel p = reflect(b, block(b, rest, 0, left, 0, here));
+    UOpRef top = upperPart(b, block(b, p.r, 0, here, 0, here));
+    if (columns > here) {
+      UOpRef others = applied(b, p, block(b, rest, 0, left, here, columns - here), true);
+      top = top && others ? b.concat({top, block(b, others, 0, here, 0, columns - here)}, 2) : nullptr;
+      rest = left > here ? block(b, others, here, left - here, 0, columns - here) : nullptr;
+    }
+    if (!top || b.failed()) return {};
+    Dims none(3, b.idx(0)), before = none;
+    before[2] = b.idx(at);
+    rows.push_back(b.pad(top, before, none, 0));
+    panels.push_back(p);
+  }
+  UOpRef r = b.concat(rows, 1);
+  if (complete && m > steps) {
+    Dims none(3, b.idx(0)), behind = none;
+    behind[1] = b.idx(m - steps);
+    r = b.pad(r, none, behind, 0);
+  }
+  UOpRef q = nullptr; // [count, m - at, width - at]
+  for (size_t i = panels.size(); i-- > 0 && !b.failed();) {
+    int64_t at = int64_t(i) * panel;
+    UOpRef eye =
+        b.select(b.bin(Op::Eq, rowNumbers(b, m - at), columnNumbers(b, width - at)), b.literal(x, 1), b.literal(x, 0));
+    eye = b.broadcastTo(eye, {count, b.idx(m - at), b.idx(width - at)});
+    if (q) {
+      Dims before = {b.idx(0), b.idx(panel), b.idx(panel)};
+      UOpRef inner = b.bin(Op::And, b.bin(Op::Le, b.b.litInt(DType::I64, panel), rowNumbers(b, m - at)),
+                           b.bin(Op::Le, b.b.litInt(DType::I64, panel), columnNumbers(b, width - at)));
+      eye = b.select(inner, b.pad(q, before, Dims(3, b.idx(0)), 0), eye);
+    }
+    q = applied(b, panels[i], eye, false);
+  }
+  return {q, r};
+}
+
+namespace {
+
+/// Q and R of m >= n, Q over R, with a rule: of gQ and gR with M = R gR' - gQ' Q it is
+/// (gQ + Q (the lower half of M, mirrored)) R'^-1.
+QR tallQR(Composer &b, UOpRef x) {
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex();
+  QR made = factorQR(b, x, false);
+  if (!b.wantsGradients() || b.failed()) return made;
+  UOpRef both = b.concat({made.q, made.r}, 1);
+  both = withRule(b, both, {x}, [&](UOpRef y, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
+    UOpRef q = block(b, y, 0, m, 0, n), r = upperPart(b, block(b, y, m, n, 0, n));
+    UOpRef gq = block(b, g, 0, m, 0, n), gr = upperPart(b, block(b, g, m, n, 0, n));
+    UOpRef mid = b.bin(Op::Sub, times(b, r, gr, false, true), times(b, gq, q, true));
+    UOpRef mirrored = b.bin(Op::Add, lowerPart(b, mid), transposed(b, lowerPart(b, mid, -1)));
+    TriangularOptions right;
+    right.right = right.upper = right.transposed = true;
+    return {solveTriangular(b, r, b.bin(Op::Add, gq, times(b, q, mirrored)), right, 1)};
+  });
+  return {block(b, both, 0, m, 0, n), block(b, both, m, n, 0, n)};
+}
+
+} // namespace
+
+QR qr(Composer &b, UOpRef given, bool complete) {
+  Matrices m = matricesOf(b, given, false);
+  if (b.failed()) return {};
+  QR made;
+  if (complete && m.rows > m.columns) {
+    made = factorQR(b, m.x, true);
+  } else if (m.rows >= m.columns) {
+    made = tallQR(b, m.x);
+  } else { // the derivative of the columns behind goes through Q
+    made = tallQR(b, block(b, m.x, 0, m.rows, 0, m.rows));
+    UOpRef others = times(b, made.q, block(b, m.x, 0, m.rows, m.rows, m.columns - m.rows), true);
+    made.r = made.r && others ? b.concat({made.r, others}, 2) : nullptr;
+  }
+  return {m.back(b, made.q), m.back(b, made.r)};
+}
+
+} // namespace astra::compose
