@@ -10,3 +10,7 @@ from . import _core
 def compile() -> int:
     """`astra-compile`: see `astra-compile --help`."""
     return int(_core.run_compile(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(compile())
