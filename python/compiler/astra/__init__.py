@@ -7,20 +7,30 @@
 See `tensor`, `jit`, `grad`, `vmap`, `trace`, `load`.
 """
 
+import sys as _sys
+
 from astra_rt import __version__
 
 from . import _methods
-from ._control import cond, fori_loop, scan, while_loop
+from . import _random as random
+from . import _tree as tree
+from ._analysis import explain
+from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
+from ._custom import checkpoint, custom_vjp
 from ._dims import Dim, dim
 from ._dtypes import DTYPES as _DTYPES, DType, dtype, promote
-from ._errors import ArgumentError, DTypeError, Error, FrozenError, ShapeError, TraceError, UnsupportedError
+from ._errors import ArgumentError, DTypeError, Error, FrozenError, MismatchError, ShapeError, TraceError, UnsupportedError
 from ._evaluate import realize
-from ._jit import Compiled, Lowered, Spec, Traced, jit, load, spec, trace
+from ._jit import jit
 from ._module import make_callable as _make_callable
+from ._onnx import from_onnx
 from ._ops import *  # noqa: F403
+from ._stages import Compiled, Lowered, compile_file, load, verify
 from ._tensor import Tensor, asarray, tensor
-from ._transforms import grad, jvp, value_and_grad, vjp, vmap
+from ._trace import Spec, Traced, entry, export, spec, trace
+from ._transforms import grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 
+_sys.modules[__name__ + ".random"], _sys.modules[__name__ + ".tree"] = random, tree  # import astra.random
 globals().update(_DTYPES)
 _methods.install()
 _make_callable(__name__)

@@ -11,4 +11,8 @@ class FrozenError(Error, RuntimeError):
     """A compilation is needed where none is allowed: ASTRA_FROZEN=1 or frozen=True."""
 
 
-__all__ = ["ArgumentError", "DTypeError", "Error", "FrozenError", "ShapeError", "TraceError", "UnsupportedError"]
+class MismatchError(Error, AssertionError):
+    """A binary gave other bytes than the reference evaluator: astra.verify."""
+
+
+__all__ = ["ArgumentError", "DTypeError", "Error", "FrozenError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError"]

@@ -15,8 +15,9 @@ import numpy as np
 import astra_rt
 
 from . import _cache, _core
+from ._errors import TraceError
 from ._graph import Graph, retire
-from ._tensor import Tensor, call
+from ._tensor import Tensor, call, user_line
 
 # Element operations up to which the evaluator is faster than compiling once: it takes about 20 ns each.
 SMALL = 1_000_000
@@ -44,14 +45,23 @@ def evaluate(graph: Graph, nodes: Sequence[Any], how: str = "auto") -> list[Any]
     """The values of nodes of a graph. how: "auto", "evaluator" or "compiled"."""
     core = graph.core
     values = graph.values
-    leaves = [leaf for leaf in core.leaves_of(nodes) if leaf in values]
+    leaves = []
+    for leaf in core.leaves_of(nodes):
+        if leaf in values:
+            leaves.append(leaf)
+        elif leaf.name.startswith("%"):  # no constant that was computed while the graph was built
+            raise TraceError(f"the values asked for depend on an argument of a function that is being transformed ({user_line()}): "
+                             "they are not known yet; use astra.where, astra.cond or astra.while_loop for what depends on them")  # fmt: skip
+    if how == "evaluator" or (how == "auto" and core.work_of(nodes) <= SMALL):
+        given = []
+        for leaf in leaves:
+            v = values[leaf]
+            given.append((leaf, (v.dtype, v.shape, (v._address, v.nbytes))))
+        return [of_bytes(*y) for y in call(_core.evaluate_nodes, core, nodes, given)]
     making = _core.Making(core, "tensors")
     call(making.entry, "main", [(f"x{i}", leaf) for i, leaf in enumerate(leaves)], [(f"y{i}", n) for i, n in enumerate(nodes)])
     module = making.finish()
-    inputs = [values[leaf] for leaf in leaves]
-    if how == "evaluator" or (how == "auto" and core.work_of(nodes) <= SMALL):
-        return by_evaluator(module, inputs)
-    return compiled(module, inputs)
+    return compiled(module, [values[leaf] for leaf in leaves])
 
 
 def by_evaluator(module: Any, inputs: Sequence[Any], entry: str = "main", dims: dict[str, int] | None = None) -> list[Any]:

@@ -41,20 +41,23 @@ class Graph:
         return found
 
     @contextmanager
-    def differentiable(self) -> Iterator[None]:
-        """What is built meanwhile will be differentiated."""
-        self.depth += 1
-        self.core.gradients = True
+    def transforming(self, gradients: bool = False) -> Iterator[None]:
+        """A function is called on placeholders meanwhile. gradients: what it builds will be differentiated."""
+        _local.transforms += 1
+        self.depth += gradients
+        self.core.gradients = self.depth > 0
         try:
             yield
         finally:
-            self.depth -= 1
+            _local.transforms -= 1
+            self.depth -= gradients
             self.core.gradients = self.depth > 0
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
         self.traces: list[Graph] = []
+        self.transforms = 0  # functions that are being called on placeholders
         self.eager = Graph(tracing=False)
 
 
@@ -65,15 +68,20 @@ def current() -> Graph:
     """The graph that an operation adds to now."""
     if _local.traces:
         return _local.traces[-1]
-    if _local.eager.core.size > _MOST_NODES:
+    if _local.eager.core.size > _MOST_NODES and not _local.transforms:
         _local.eager = Graph(tracing=False)
     return _local.eager
 
 
 def retire(graph: Graph) -> None:
     """Called when values of a graph have been computed: what comes next goes into a new one where this has grown."""
-    if graph is _local.eager and (graph.core.size > _RETIRED_NODES or graph.bytes > _RETIRED_BYTES):
+    if graph is _local.eager and not _local.transforms and (graph.core.size > _RETIRED_NODES or graph.bytes > _RETIRED_BYTES):
         _local.eager = Graph(tracing=False)
+
+
+def inside() -> bool:
+    """Whether a function is being traced, or called on placeholders: then a compiled function is a part of it."""
+    return bool(_local.traces) or _local.transforms > 0
 
 
 def is_open(graph: Graph) -> bool:

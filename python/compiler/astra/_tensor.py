@@ -23,11 +23,26 @@ from ._graph import Graph, current, is_open
 _HERE = os.path.dirname(__file__) + os.sep
 
 
+_ours: dict[str, bool] = {}  # whether a file is of this package
+
+
+def _user_frame() -> Any:
+    """The frame of the caller of the package."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        ours = _ours.get(name)
+        if ours is None:
+            ours = _ours[name] = name.startswith(_HERE)
+        if not ours:
+            return frame
+        frame = frame.f_back
+    return None
+
+
 def user_line() -> str:
     """Where the caller of the package is: "file.py:12"."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back
+    frame = _user_frame()
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "<unknown>"
 
 
@@ -223,6 +238,9 @@ def of_node(graph: Graph, node: Any) -> Tensor:
     """A tensor that a node of a graph stands for."""
     t = object.__new__(Tensor)
     t._value, t._graph, t._node = None, graph, node
+    frame = _user_frame()
+    if frame is not None:
+        graph.core.place(frame.f_code.co_filename, frame.f_lineno)
     return t
 
 

@@ -42,3 +42,8 @@ def paths(tree: Any) -> list[str]:
 def register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
     """Makes a class a container: flatten(x) gives (children, what is static[, names]), unflatten(static, children) an x."""
     optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE)
+
+
+def structure(tree: Any) -> Any:
+    """The structure alone."""
+    return optree.tree_structure(tree, namespace=NAMESPACE)

@@ -79,5 +79,6 @@ void bindModule(nb::module_ &m);
 void bindCompose(nb::module_ &m);
 void bindNetworks(nb::module_ &m);
 void bindTraining(nb::module_ &m);
+void bindBundle(nb::module_ &m);
 
 } // namespace astra::python

@@ -134,35 +134,43 @@ void python::bindGraph(nb::module_ &m) {
             return check(g), x;
           },
           nb::rv_policy::reference)
-      .def("origin", [](Graph &, UOpRef) {})
+      .def(
+          "place", [](Graph &g, const char *file, int64_t line) { g.place(file, line); },
+          "Says that what was made since the last call came from this line.")
+      .def("origins_of",
+           [](Graph &g, UOpRef x) {
+             const Origin *o = g.origins().find(x);
+             return o ? o->names : std::vector<std::string>();
+           })
       .def("text", [](Graph &, const Nodes &roots) { return print(llvm::ArrayRef<UOpRef>(roots)); })
       .def(
           "substitute",
           [](Graph &g, const Nodes &roots, const Nodes &from, const Nodes &to) {
             Replacement with;
             for (size_t i = 0; i < from.size(); ++i) with[from[i]] = to.at(i);
-            return taken(rebuild(g.c, roots, with));
+            Origins &lines = g.origins();
+            return taken(rebuild(g.c, roots, with, {&lines, &lines}));
           },
           nb::rv_policy::reference)
       .def(
           "vjp",
           [](Graph &g, const Nodes &outputs, const Nodes &cotangents, const Nodes &wrt, const Nodes &beside,
              unsigned segments) {
-            Derivatives d = taken(vjp(g.c, outputs, cotangents, wrt, nullptr, beside, segments));
+            Derivatives d = taken(vjp(g.c, outputs, cotangents, wrt, &g.origins(), beside, segments));
             return std::pair(d.values, d.derivatives);
           },
           "outputs"_a, "cotangents"_a, "wrt"_a, "beside"_a = Nodes(), "segments"_a = 1, nb::rv_policy::reference)
       .def(
           "jvp",
           [](Graph &g, const Nodes &outputs, const Nodes &wrt, const Nodes &tangents, const Nodes &beside) {
-            Derivatives d = taken(jvp(g.c, outputs, wrt, tangents, nullptr, beside));
+            Derivatives d = taken(jvp(g.c, outputs, wrt, tangents, &g.origins(), beside));
             return std::pair(d.values, d.derivatives);
           },
           "outputs"_a, "wrt"_a, "tangents"_a, "beside"_a = Nodes(), nb::rv_policy::reference)
       .def(
           "vmap",
           [](Graph &g, const Nodes &roots, const Nodes &leaves, const Nodes &batched, UOpRef size) {
-            return taken(vmap(g.c, roots, leaves, batched, size));
+            return taken(vmap(g.c, roots, leaves, batched, size, &g.origins()));
           },
           nb::rv_policy::reference)
       .def(

@@ -90,7 +90,7 @@ public:
     for (const auto &[_, x] : updates) roots.push_back(x);
     for (UOpRef leaf : g.leavesOf(roots))
       if (!with.count(leaf)) constant(leaf, with);
-    Nodes values = taken(rebuild(c, roots, with));
+    Nodes values = taken(rebuild(c, roots, with, {&g.origins(), &made.m.origins}));
     size_t i = 0;
     for (const auto &[outputName, _] : outputs) e.outputs.push_back({outputName, values[i++]});
     for (const auto &[stateName, _] : updates) e.updates.push_back({stateName, values[i++]});
@@ -160,21 +160,46 @@ const Entry &entryOf(const PyModule &p, const std::string &name) {
   return *e;
 }
 
-/// Outputs and states of an entry, by the reference evaluator.
-/// `release`: other threads of Python run meanwhile.
-auto evaluate(const PyModule &p, const std::string &entry,
-              const std::vector<std::tuple<std::string, std::vector<int64_t>, Address>> &inputs,
-              const std::map<std::string, int64_t> &dims, bool release) {
+/// A value of Python's: type, shape, where its bytes are.
+using Given = std::tuple<std::string, std::vector<int64_t>, Address>;
+Tensor tensorOf(const Given &given) {
+  const auto &[t, shape, data] = given;
+  return {dtypeOf(t), shape, Data{data.first, data.second}.copy()};
+}
+
+/// Values of nodes by the reference evaluator; every leaf that they reach is in `values`.
+std::vector<PythonTensor> evaluateNodes(Graph &g, const Nodes &roots,
+                                        const std::vector<std::pair<UOpRef, Given>> &values) {
   EvalInputs in;
-  for (const auto &[t, shape, data] : inputs)
-    in.inputs.push_back({dtypeOf(t), shape, Data{data.first, data.second}.copy()});
+  for (const auto &[leaf, value] : values) in.params.emplace(leaf->str.str(), tensorOf(value));
+  for (const Param &p : g.params)
+    if (p.data) {
+      Tensor t{p.value->dtype, {}, *p.data};
+      for (UOpRef d : p.value->shape) t.shape.push_back(d->constIndex().value_or(0));
+      in.params.emplace(p.value->str.str(), std::move(t)); // computed while the graph was built
+    }
+  EvalOptions options;
+  options.function = evalFunction;
+  std::vector<PythonTensor> out;
+  for (Tensor &t : taken(evalNodes(roots, in, options))) {
+    canonicalizeNaN(t);
+    out.emplace_back(info(t.dtype).text, t.shape, bytesOf(t.bytes));
+  }
+  return out;
+}
+
+/// Outputs and states of an entry, by the reference evaluator. Other threads of Python run meanwhile.
+auto evaluate(const PyModule &p, const std::string &entry, const std::vector<Given> &inputs,
+              const std::map<std::string, int64_t> &dims, const std::map<std::string, Given> &states) {
+  EvalInputs in;
+  for (const Given &x : inputs) in.inputs.push_back(tensorOf(x));
+  for (const auto &[name, x] : states) in.states.emplace(name, tensorOf(x));
   in.dims = dims;
   EvalOptions options;
   options.function = evalFunction;
   const Entry &e = entryOf(p, entry);
   auto run = [&] { return evalEntry(p.m, e, in, options); };
   llvm::Expected<EvalResult> result = [&] {
-    if (!release) return run();
     nb::gil_scoped_release unlocked;
     std::lock_guard lock(*p.busy);
     return run();
@@ -182,10 +207,58 @@ auto evaluate(const PyModule &p, const std::string &entry,
   EvalResult r = taken(std::move(result));
   std::vector<PythonTensor> outputs;
   for (const Tensor &t : r.outputs) outputs.emplace_back(info(t.dtype).text, t.shape, bytesOf(t.bytes));
-  std::vector<std::pair<std::string, PythonTensor>> states;
+  std::vector<std::pair<std::string, PythonTensor>> after;
   for (const auto &[name, t] : r.states)
-    states.emplace_back(name, PythonTensor(info(t.dtype).text, t.shape, bytesOf(t.bytes)));
-  return std::pair(outputs, states);
+    after.emplace_back(name, PythonTensor(info(t.dtype).text, t.shape, bytesOf(t.bytes)));
+  return std::pair(outputs, after);
+}
+
+/// The outputs of an entry in another graph: its inputs and parameters replaced, its dims by the extents of the inputs.
+Nodes inlined(const PyModule &p, Graph &g, const std::string &entry, const Nodes &inputs,
+              const std::map<std::string, UOpRef> &params) {
+  const Entry &e = entryOf(p, entry);
+  if (!p.m.states.empty()) throw std::invalid_argument("a model with states cannot be a part of another function");
+  if (inputs.size() != e.inputs.size())
+    throw std::invalid_argument("the model takes " + std::to_string(e.inputs.size()) + " inputs, " +
+                                std::to_string(inputs.size()) + " are given");
+  Replacement with;
+  for (const auto &[input, x] : llvm::zip(e.inputs, inputs)) {
+    if (x->dtype != input.value->dtype || x->rank() != input.value->rank())
+      throw std::invalid_argument("input '" + input.name + "' is " + typeText(x->dtype, x->shape) + "; it must be " +
+                                  typeText(input.value->dtype, input.value->shape));
+    for (auto [wanted, given] : llvm::zip(input.value->shape, x->shape))
+      if (wanted->is(Op::Dim) && !with.count(wanted)) {
+        if (given->lo < wanted->lo || given->hi > wanted->hi)
+          throw std::invalid_argument("input '" + input.name + "': an extent is " + indexText(given) + "; dim '" +
+                                      wanted->str.str() + "' is within " + std::to_string(wanted->lo) + ".." +
+                                      std::to_string(wanted->hi));
+        with[wanted] = given;
+      }
+    with[input.value] = x;
+  }
+  for (const auto &[name, x] : params)
+    if (const Param *param = p.m.param(name)) with[param->value] = x;
+  for (const auto &[input, x] : llvm::zip(e.inputs, inputs))
+    for (auto [wanted, given] : llvm::zip(input.value->shape, x->shape))
+      if (UOpRef now = taken(rebuild(g.c, {wanted}, with)).front(); now != given)
+        throw std::invalid_argument("input '" + input.name + "' is " + typeText(x->dtype, x->shape) +
+                                    "; an extent must be " + indexText(now));
+  Nodes roots;
+  for (const Value &v : e.outputs) roots.push_back(v.value);
+  return taken(rebuild(g.c, roots, with, {&p.m.origins, &g.origins()}));
+}
+
+PyModule importedONNX(const std::string &path,
+                      const std::vector<std::tuple<std::string, int64_t, int64_t, std::string>> &dims, bool training,
+                      std::vector<std::string> &notes) {
+  ImportOptions o;
+  for (const auto &[name, lo, hi, value] : dims) o.dims.push_back({name, lo, hi, value});
+  o.training = training;
+  o.notes = &notes;
+  return PyModule{taken([&] {
+    nb::gil_scoped_release unlocked;
+    return importONNX(path, o);
+  }())};
 }
 
 PipelineOptions optionsOf(const std::vector<std::string> &targets, const std::string &cache, unsigned jobs) {
@@ -293,21 +366,59 @@ void python::bindModule(nb::module_ &m) {
       .def(
           "text", [](const PyModule &p, bool data) { return print(p.m, {data, true}); }, "data"_a = false)
       .def("evaluate", evaluate, "entry"_a, "inputs"_a, "dims"_a = std::map<std::string, int64_t>(),
-           "release"_a = false)
+           "states"_a = std::map<std::string, Given>())
+      .def("param_data",
+           [](const PyModule &p, const std::string &name) {
+             const Param *x = p.m.param(name);
+             if (!x || !x->data) throw std::invalid_argument("there is no data of a parameter '" + name + "'");
+             std::vector<int64_t> shape;
+             for (UOpRef d : x->value->shape) shape.push_back(d->constIndex().value_or(-1));
+             return PythonTensor(info(x->value->dtype).text, shape, bytesOf(*x->data));
+           })
+      .def_prop_ro("states",
+                   [](const PyModule &p) {
+                     std::vector<std::pair<std::string, std::string>> out;
+                     for (const StateVar &x : p.m.states)
+                       out.emplace_back(x.value->str.str(), typeText(x.value->dtype, x.value->shape));
+                     return out;
+                   })
+      .def("inline", inlined, "graph"_a, "entry"_a, "inputs"_a, "params"_a, nb::rv_policy::reference,
+           "The outputs of an entry as nodes of a graph.")
       .def("compile", compile, "targets"_a, "emit"_a = "", "cache"_a = "", "jobs"_a = 1, "ptxas"_a = "",
            "begins"_a = nb::none())
       .def(
           "digest",
-          [](const PyModule &p) {
-            std::string text = print(p.m, {true, true});
+          [](const PyModule &p, bool lines) {
+            std::string text = print(p.m, {false, true});
+            auto add = [&](UOpRef x, const Bytes &data) {
+              if (!data) return;
+              auto digest = llvm::SHA256::hash(llvm::ArrayRef(*data));
+              text += x->str.str() + llvm::toHex(llvm::ArrayRef(digest));
+            };
+            for (const Param &x : p.m.params) add(x.value, x.data);
+            for (const StateVar &x : p.m.states) add(x.value, x.initial);
+            for (UOpRef x : topoSort(lines ? p.m.roots() : Nodes()))
+              if (const Origin *o = p.m.origins.find(x))
+                text += "\n" + std::to_string(x->id) + llvm::join(o->names, " ");
             auto digest =
                 llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
             return llvm::toHex(llvm::ArrayRef(digest), /*LowerCase=*/true);
           },
-          "SHA-256 of the text form: equal modules have equal digests.");
+          "lines"_a = false,
+          "SHA-256 of the text form: equal modules have equal digests. lines: and of where nodes came from.");
 
   m.def("parse_uop",
         [](const std::string &text, const std::string &name) { return PyModule{taken(parse(text, name))}; });
+  m.def(
+      "import_onnx",
+      [](const std::string &path, const std::vector<std::tuple<std::string, int64_t, int64_t, std::string>> &dims,
+         bool training) {
+        std::vector<std::string> notes;
+        PyModule made = importedONNX(path, dims, training, notes);
+        return std::pair(std::move(made), notes);
+      },
+      "path"_a, "dims"_a, "training"_a = false);
+  m.def("evaluate_nodes", evaluateNodes);
   m.def(
       "native_target",
       []() -> std::optional<std::string> {

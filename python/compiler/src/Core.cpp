@@ -52,4 +52,5 @@ NB_MODULE(_core, m) {
   bindNetworks(m);
   bindTraining(m);
   m.def("run_compile", runCompile, "The program astra-compile with these arguments: its exit status.");
+  bindBundle(m);
 }

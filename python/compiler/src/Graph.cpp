@@ -5,6 +5,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
 
 using namespace astra;
 using namespace astra::python;
@@ -35,7 +36,15 @@ static std::vector<UOpRef> ordered(llvm::ArrayRef<UOpRef> roots, bool functions,
   return order;
 }
 
-llvm::Expected<std::vector<UOpRef>> python::rebuild(Context &c, llvm::ArrayRef<UOpRef> roots, Replacement &with) {
+static void inherit(const Inherit &o, UOpRef to, UOpRef from) {
+  if (!o.to || to->isIndex()) return;
+  if (o.from == o.to) return o.to->inherit(to, from);
+  if (const Origin *origin = o.from->find(from))
+    for (const std::string &name : origin->names) o.to->add(to, name);
+}
+
+llvm::Expected<std::vector<UOpRef>> python::rebuild(Context &c, llvm::ArrayRef<UOpRef> roots, Replacement &with,
+                                                    Inherit origins) {
   for (UOpRef x : ordered(roots, true, [&](UOpRef x) { return with.count(x); })) {
     if (with.count(x)) continue;
     llvm::SmallVector<UOpRef, 8> src, fns;
@@ -44,6 +53,7 @@ llvm::Expected<std::vector<UOpRef>> python::rebuild(Context &c, llvm::ArrayRef<U
     llvm::Expected<UOpRef> made = c.tryMake(x->op, src, x->ints, x->str, x->dtype, fns);
     if (!made) return made.takeError();
     with[x] = *made;
+    inherit(origins, *made, x);
   }
   std::vector<UOpRef> out;
   for (UOpRef root : roots) out.push_back(with.at(root));
@@ -76,6 +86,26 @@ std::vector<UOpRef> Graph::leavesOf(llvm::ArrayRef<UOpRef> roots) const {
     if (x->is(Op::Param)) out.push_back(x);
   llvm::sort(out, [](UOpRef x, UOpRef y) { return x->id < y->id; });
   return out;
+}
+
+//===- Lines of the user's ----------------------------------------------------===//
+
+void Graph::place(llvm::StringRef file, int64_t line) {
+  if (placeOf.size() == c.size()) return;
+  auto [it, isNew] = lastPlace.try_emplace(file, 0, 0);
+  if (isNew || it->second.first != line) {
+    places.push_back((llvm::sys::path::filename(file) + ":" + llvm::Twine(line)).str());
+    it->second = {line, uint32_t(places.size())};
+  }
+  placeOf.resize(c.size(), it->second.second);
+}
+
+Origins &Graph::origins() {
+  for (; known < placeOf.size(); ++known) {
+    UOpRef x = c.node(known);
+    if (placeOf[known] && !x->isIndex() && !lines.find(x)) lines.add(x, places[placeOf[known] - 1]);
+  }
+  return lines;
 }
 
 //===- Work -------------------------------------------------------------------===//
@@ -139,9 +169,14 @@ Graph::Closed Graph::close(llvm::ArrayRef<UOpRef> results, llvm::ArrayRef<UOpRef
   std::vector<UOpRef> order = ordered(results, false);
   for (UOpRef x : order)
     if (llvm::any_of(x->src, [&](UOpRef s) { return inside.count(s); })) inside.insert(x);
-  // Literals, and what is made of symbolic integers alone, are written again inside.
+  // Literals, be they repeated, and what is made of symbolic integers alone, are written again inside.
+  llvm::DenseSet<UOpRef> plain;
+  for (UOpRef x : order)
+    if (x->is(Op::Const) ||
+        (has(x->op, Movement) && llvm::all_of(x->tensors(), [&](UOpRef s) { return plain.count(s); })))
+      plain.insert(x);
   auto isOutside = [&](UOpRef x) {
-    if (x->isIndex() || x->is(Op::Const) || inside.count(x)) return false;
+    if (x->isIndex() || plain.count(x) || inside.count(x)) return false;
     if (x->is(Op::Param)) return true;
     if (x->tensors().empty()) return false;
     return hoist || x->id < mark;
@@ -149,7 +184,7 @@ Graph::Closed Graph::close(llvm::ArrayRef<UOpRef> results, llvm::ArrayRef<UOpRef
   for (UOpRef x : ordered(results, false, [&](UOpRef x) { return with.count(x) || isOutside(x); }))
     if (!with.count(x) && isOutside(x)) capture(x);
   if (failed()) return {};
-  llvm::Expected<std::vector<UOpRef>> body = rebuild(c, results, with);
+  llvm::Expected<std::vector<UOpRef>> body = rebuild(c, results, with, {&origins(), &lines});
   if (!body) return fail(llvm::toString(body.takeError())), Closed();
   out.function = make(Op::Func, *body, {arguments});
   return out;

@@ -14,8 +14,15 @@ namespace astra::python {
 /// What a node is replaced by.
 using Replacement = std::unordered_map<UOpRef, UOpRef>;
 
+/// Where nodes came from, and where those that replace them are to get it.
+struct Inherit {
+  const Origins *from = nullptr;
+  Origins *to = nullptr;
+};
+
 /// `roots` in the context `c`, which may be their own or another one, each node of `with` replaced. Iterative, linear.
-llvm::Expected<std::vector<UOpRef>> rebuild(Context &c, llvm::ArrayRef<UOpRef> roots, Replacement &with);
+llvm::Expected<std::vector<UOpRef>> rebuild(Context &c, llvm::ArrayRef<UOpRef> roots, Replacement &with,
+                                            Inherit origins = {});
 
 class Graph final : public compose::Composer {
 public:
@@ -47,9 +54,19 @@ public:
   Closed close(llvm::ArrayRef<UOpRef> results, llvm::ArrayRef<UOpRef> placeholders, uint32_t mark, bool hoist,
                llvm::ArrayRef<UOpRef> also);
 
+  /// Says that what was made since the last call came from this line of the user's.
+  void place(llvm::StringRef file, int64_t line);
+  /// The user's lines by node. Nodes that a transform made have those of what they came from.
+  Origins &origins();
+
 private:
   uint32_t leaves = 0;
   llvm::StringMap<UOpRef> dims;
+  std::vector<std::string> places;                         // "file.py:12"
+  llvm::StringMap<std::pair<int64_t, uint32_t>> lastPlace; // of a file: its line and number
+  std::vector<uint32_t> placeOf;                           // by node: 1 + its number in places; 0: none
+  uint32_t known = 0;                                      // nodes whose place is among the origins
+  Origins lines;
 };
 
 } // namespace astra::python
