@@ -43,7 +43,7 @@ def __getattr__(name: str):  # type: ignore[no-untyped-def]
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    if name in ("train", "EarlyStop", "Stop"):
+    if name in ("train", "compile_training", "EarlyStop", "Stop"):
         from . import _train
 
         return getattr(_train, name)

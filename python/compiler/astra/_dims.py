@@ -60,13 +60,12 @@ class Dim:
     @property
     def bounds(self) -> tuple[int, int]:
         """The least and the greatest value."""
-        node = self.node(self._core())
-        return node.lo, node.hi
+        return _asked((self,), lambda core: (self.node(core).lo, self.node(core).hi))  # type: ignore[no-any-return]
 
     def _op(self, name: str, x: Any, y: Any) -> Any:
         if not isinstance(x, (int, Dim)) or not isinstance(y, (int, Dim)):
             return NotImplemented
-        return size_of_node(_joined(x, y), Dim(name, x, y).node(_joined(x, y)))
+        return _asked((x, y), lambda core: size_of_node(core, Dim(name, x, y).node(core)))
 
     def __add__(self, other: Any) -> Any:
         return self._op("add", self, other)
@@ -98,9 +97,12 @@ class Dim:
     def _difference(self, other: Any) -> tuple[int, int] | None:
         if not isinstance(other, (int, Dim)):
             return None
-        core = _joined(self, other)
-        node = core.index_op("sub", self.node(core), size_node(core, other))
-        return node.lo, node.hi
+
+        def bounds(core: Any) -> tuple[int, int]:
+            node = core.index_op("sub", self.node(core), size_node(core, other))
+            return node.lo, node.hi
+
+        return _asked((self, other), bounds)  # type: ignore[no-any-return]
 
     def _decided(self, other: Any, yes: Any, no: Any, sign: str) -> Any:
         difference = self._difference(other)
@@ -143,17 +145,31 @@ class Dim:
                          "a number is needed here")  # fmt: skip
 
     def __str__(self) -> str:
-        return str(self.node(self._core()).index_text())
+        return str(_asked((self,), lambda core: self.node(core).index_text()))
 
     def __repr__(self) -> str:
         lo, hi = self.bounds
         return f"Dim({self}, {lo}..{hi})"
 
 
-def _joined(x: Any, y: Any) -> Any:
-    """The graph that a size of both belongs to."""
-    cores = [d._core() for d in (x, y) if isinstance(d, Dim)]
+def _joined(*sizes: Any) -> Any:
+    """The graph that one of the sizes belongs to."""
+    cores = [d._core() for d in sizes if isinstance(d, Dim)]
     return next((c for c in cores if c is not _scratch), _scratch)
+
+
+def _asked(sizes: Any, question: Any) -> Any:
+    """The answer of a graph that all sizes belong to. Outside of all graphs a new one is taken where a dim of the same name has had
+    other bounds: what was asked then does not matter now."""
+    global _scratch
+    core = _joined(*sizes)
+    try:
+        return question(core)
+    except ArgumentError:
+        if core is not _scratch:
+            raise
+    _scratch = _core.Graph()
+    return question(_scratch)
 
 
 def size_node(core: Any, size: Size) -> Any:

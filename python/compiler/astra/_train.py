@@ -8,18 +8,21 @@ Keeps:    what comes out is a function of the module, the data, the seed, the ba
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
-import time
 from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from . import _cache, _dims, _dtypes, _ops, _tree
+import astra_rt
+
+from . import _dims, _dtypes, _ops, _tree
 from ._errors import ArgumentError
-from ._jit import Spec, Traced
+from ._stages import Compiled
 from ._tensor import Tensor, asarray, of_value
+from ._trace import Spec, entry, export
 from .data import Dataset
 
 
@@ -63,38 +66,117 @@ def _dataset(data: Any) -> Dataset:
     raise ArgumentError("data is a Dataset, a pair (inputs, targets), or a dict of arrays with a 'target'")
 
 
-def _parts(batch: Any) -> tuple[Any, Any]:
-    """Inputs (a tuple of arguments, or a dict of them) and the target of a batch."""
-    if isinstance(batch, dict):
-        if "target" not in batch:
-            raise ArgumentError(f"a dict of arrays has a 'target'; there are {', '.join(batch)}")
-        return {k: v for k, v in batch.items() if k != "target"}, batch["target"]
-    if len(batch) < 2:
-        raise ArgumentError("a batch has inputs and a target")
-    return tuple(batch[:-1]), batch[-1]
+def _named(model: Any, data: Dataset) -> Dataset:
+    """The arrays by the names of the module's parameters, and "target", which is the last of arrays without names."""
+    if data.names:
+        if "target" not in data.names or len(data.names) < 2:
+            raise ArgumentError(f"data by name has inputs and a 'target'; there are {', '.join(data.names)}")
+        return data
+    if len(data.arrays) < 2:
+        raise ArgumentError("data are inputs and a target")
+    call = type(model).__call__ if "__call__" in type(model).__dict__ or not hasattr(model, "forward") else type(model).forward
+    names = [p.name for p in inspect.signature(call).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    count = len(data.arrays) - 1
+    if len(names) < count:
+        raise ArgumentError(f"the data have {count} inputs; the module takes {len(names)}")
+    return Dataset(**dict(zip([*names[:count], "target"], data.arrays)))
 
 
-class _Program:
-    """A traced function, compiled for every size of a batch up to one."""
+class _Model:
+    """A module and an optimizer as states by name: the module's own names, and "optimizer.PATH"."""
 
-    def __init__(self, f: Callable[..., Any], trees: Sequence[Any], batch: Any, rows: int, name: str) -> None:
-        n: Any = _dims.dim("batch", 1, rows) if rows > 1 else 1
-        specs = [_tree.map(lambda x: Spec(x.shape, x.dtype) if isinstance(x, Tensor) else x, t) for t in trees]
-        arrays, self.structure = _tree.flatten(batch)
-        rows_of = [Spec((n, *a.shape[1:]), _dtypes.dtype(a.dtype)) for a in arrays]
-        f.__name__ = name
-        self.traced = Traced(f, [*specs, _tree.unflatten(self.structure, rows_of)], {})
-        self.captured = [self.traced.graph.values[leaf] for leaf in self.traced._captured]
-        import astra_rt
+    def __init__(self, model: Any, optimizer: Any, trained: Any) -> None:
+        from . import nn
 
-        self.entry = astra_rt.load(_cache.compile(self.traced._module(constants=False), what=f"a {name.replace('_', ' ')}"))["main"]
+        self.model, self.optimizer, self.trained = model, optimizer, trained
+        params, _ = nn.partition(model, trained)
+        if not _tree.leaves(params):
+            raise ArgumentError("the module has no parameter that is trained")
+        self.names = list(model.state_dict())
+        leaves, self.structure = _tree.flatten(optimizer.init(params))
+        self.slots = ["optimizer." + p for p in _tree.paths(_tree.unflatten(self.structure, leaves))]
+        taken = set(self.names) & {*self.slots, "train.step"}
+        if taken:
+            raise ArgumentError(f"a tensor of the module has a name that the training needs: {', '.join(sorted(taken))}")
+        self.first = {**model.state_dict(), **dict(zip(self.slots, leaves)), "train.step": _ops.zeros((), dtype="int64")}
 
-    def __call__(self, trees: Sequence[Any], batch: Any) -> Any:
-        values = [x._realized() for t in trees for x in _tree.leaves(t) if isinstance(x, Tensor)]
-        arrays = [np.ascontiguousarray(a) for a in _tree.leaves(batch)]
-        made = self.entry(*values, *arrays, *self.captured)
-        made = list(made) if isinstance(made, tuple) else [made]
-        return _tree.unflatten(self.traced.out_tree, [of_value(v) for v in made])
+    def parts(self, states: Mapping[str, Any]) -> tuple[Any, Any]:
+        """The module and the state of the optimizer."""
+        module = self.model.load_state_dict({n: states[n] for n in self.names})
+        return module, _tree.unflatten(self.structure, [asarray(states[n]) for n in self.slots])
+
+    def states(self, module: Any, state: Any, step: Any) -> dict[str, Any]:
+        return {**module.state_dict(), **dict(zip(self.slots, _tree.leaves(state))), "train.step": step}
+
+
+def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, example: Mapping[str, Any], *, batch: int, seed: int = 0,
+                     metrics: Mapping[str, Callable[..., Any]] | None = None, trained: Callable[[str, Tensor], bool] | None = None,
+                     target: str | Sequence[str] | None = None) -> Compiled:  # fmt: skip
+    """A training as a bundle: entries `train_step` (the inputs and `target` by name: gives `loss` and replaces the states), `eval` (the
+    same: gives `loss` and the metrics) and `main` (the inputs: gives what the module gives), for batches of 1 to `batch` rows.
+
+    example: arrays of a batch by name, "target" among them. The states are the module's tensors by their names and what the optimizer
+    keeps. Save it and train from C, or with `astra_rt` alone. target: of the compiler; None: every CPU level."""
+    from . import nn
+    from ._transforms import value_and_grad
+
+    whole = _Model(model, optimizer, trained)
+    measures = dict(metrics or {})
+    n: Any = _dims.dim("batch", 1, batch) if batch > 1 else 1
+    specs = {k: Spec((n, *np.shape(a)[1:]), _dtypes.dtype(np.asarray(a).dtype)) for k, a in example.items()}
+    inputs = {k: s for k, s in specs.items() if k != "target"}
+
+    def train_step(states: Any, **given: Any) -> Any:
+        module, state = whole.parts(states)
+        wanted, step = given.pop("target"), states["train.step"]
+        params, rest = nn.partition(module, trained)
+        key = _ops.stack([_ops.literal(seed & 0xFFFFFFFF, _dtypes.DTYPES["uint32"]), _ops.astype(step * 1024, "uint32")])
+
+        def value(params: Any, rest: Any) -> Any:
+            out, after = nn.apply(nn.combine(params, rest), key=key, **given)
+            return loss(out, wanted), nn.partition(after, trained)[1]
+
+        (cost, rest), gradients = value_and_grad(value, has_aux=True)(params, rest)
+        params, state = optimizer.step(params, gradients, state)
+        return whole.states(nn.combine(params, rest), state, step + 1), {"loss": cost}
+
+    def eval(states: Any, **given: Any) -> Any:
+        module, _ = whole.parts(states)
+        wanted = given.pop("target")
+        out = module(**given)
+        return {"loss": loss(out, wanted), **{name: m(out, wanted) for name, m in measures.items()}}
+
+    def main(states: Any, **given: Any) -> Any:
+        return whole.parts(states)[0](**given)
+
+    entries = {"train_step": entry(train_step, updates=True, **specs), "eval": entry(eval, **specs), "main": entry(main, **inputs)}
+    return export(entries, states=whole.first, name="training").lower().compile(target)
+
+
+class _Session:
+    """A compiled training, with the module's values as states."""
+
+    def __init__(self, program: Compiled, whole: _Model, measures: Sequence[str]) -> None:
+        self.module, self.whole = program.module, whole
+        self.step, self.judge = self.module["train_step"], self.module["eval"]
+        self.numbers = ["loss", *measures]
+
+    def train(self, batch: Mapping[str, Any]) -> float:
+        return float(self.step(**_contiguous(batch)))
+
+    def eval(self, batch: Mapping[str, Any]) -> list[float]:
+        made = self.judge(**_contiguous(batch))
+        return [float(made)] if len(self.numbers) == 1 else [float(getattr(made, n)) for n in self.numbers]
+
+    def states(self) -> dict[str, Any]:
+        return dict(self.module.state_dict())
+
+    def parts(self, states: Mapping[str, Any]) -> tuple[Any, Any]:
+        return self.whole.parts({n: of_value(v) for n, v in states.items()})
+
+
+def _contiguous(batch: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: np.ascontiguousarray(a) for k, a in batch.items()}
 
 
 def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, epochs: int, batch: int, seed: int = 0, eval: Any = None,
@@ -111,9 +193,7 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
     the training goes on from it, to the same bytes as without a stop. early_stop: see `EarlyStop`. plot: a picture of the losses that
     is drawn after each epoch. augment(batch, number): changes batches. callback(numbers of the epoch, module): may raise `astra.Stop`.
     progress: a bar (tqdm, where it is installed) and a line for each epoch; None: on a terminal."""
-    from . import nn
-
-    source, held = _dataset(data), None if eval is None else _dataset(eval)
+    source, held = _named(model, _dataset(data)), None if eval is None else _named(model, _dataset(eval))
     if epochs < 0 or batch < 1:
         raise ArgumentError(f"epochs is 0 or more and a batch has a row at least; there are {epochs} and {batch}")
     if not len(source):
@@ -121,68 +201,38 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
     if drop_last and len(source) < batch:
         raise ArgumentError(f"drop_last leaves no batch of {batch} of {len(source)} rows")
     measures = dict(metrics or {})
-    params, rest = nn.partition(model, trained)
-    if not _tree.leaves(params):
-        raise ArgumentError("the module has no parameter that is trained")
-    state = optimizer.init(params)
-    number = _ops.zeros((), dtype="int64")  # of the next step
-
-    def train_step(params: Any, rest: Any, state: Any, number: Any, batch: Any) -> Any:
-        inputs, target = _parts(batch)
-
-        def value(params: Any, rest: Any) -> Any:
-            key = _ops.stack([_ops.literal(seed & 0xFFFFFFFF, _dtypes.DTYPES["uint32"]), _ops.astype(number * 1024, "uint32")])
-            out, after = nn.apply(nn.combine(params, rest), *(inputs if isinstance(inputs, tuple) else ()), key=key,
-                                  **(inputs if isinstance(inputs, dict) else {}))  # fmt: skip
-            return loss(out, target), nn.partition(after, trained)[1]
-
-        from ._transforms import value_and_grad
-
-        (cost, rest), gradients = value_and_grad(value, has_aux=True)(params, rest)
-        params, state = optimizer.step(params, gradients, state)
-        return params, rest, state, number + 1, cost
-
-    def eval_step(params: Any, rest: Any, batch: Any) -> Any:
-        inputs, target = _parts(batch)
-        whole = nn.combine(params, rest)
-        out = whole(*inputs) if isinstance(inputs, tuple) else whole(**inputs)
-        return [loss(out, target), *(m(out, target) for m in measures.values())]
-
-    def sample(d: Dataset) -> Any:
-        return d[np.arange(min(1, len(d)))]
-
-    first = augment(sample(source), 0) if augment else sample(source)
-    step = _Program(train_step, [params, rest, state, number], first, batch, "train_step")
-    judge = _Program(eval_step, [params, rest], sample(held), batch, "eval_step") if held is not None and len(held) else None
+    example = source[np.arange(1)]
+    program = compile_training(model, loss, optimizer, augment(example, 0) if augment else example, batch=batch, seed=seed, metrics=measures,
+                               trained=trained, target="native")  # fmt: skip
+    session = _Session(program, _Model(model, optimizer, trained), list(measures))
     run = _Run(source, batch, seed, drop_last)
     history, best, since, stopped = History(), None, 0, ""
-    writer = _Log(log, ["step", "epoch", "loss", *(["eval_loss", *(f"eval_{m}" for m in measures)] if judge else [])])
+    judges = held is not None and len(held) > 0
+    writer = _Log(log, ["step", "epoch", "loss", *(["eval_loss", *(f"eval_{m}" for m in measures)] if judges else [])])
     if resume:
         if checkpoint is None or not os.path.exists(checkpoint):
             raise ArgumentError("resume=True needs a checkpoint that is there: checkpoint=FILE.safetensors")
-        params, rest, state, number = run.read(checkpoint, (params, rest, state, number), history)
+        session.module.load_state_dict(run.read(checkpoint, session.states(), history))
     writer.open(run.steps if resume else None)
     shown = Bar(progress, epochs)
     while run.epoch <= epochs:
         shown.begin(run.epoch, run.per_epoch, run.done)
         for b in source.batches(batch, seed=seed, epoch=run.epoch, drop_last=drop_last, begin=run.done, augment=augment):
-            params, rest, state, number, cost = step([params, rest, state, number], b)
-            rows = len(_tree.leaves(b)[0])
-            value = float(cost)
-            run.advance(value, rows)
-            writer.row(run.steps, run.epoch, np.float32(value) if cost.dtype.code == "f32" else value)
+            value = session.train(b)
+            run.advance(value, len(b["target"]))
+            writer.row(run.steps, run.epoch, np.float32(value) if np.float32(value) == value else value)
             if not np.isfinite(value):
                 raise FloatingPointError(f"the loss of step {run.steps} (epoch {run.epoch}) is {value}: a smaller learning rate, clipping of "
                                          "gradients or astra.find_nan helps to find why; the last checkpoint is as it was")  # fmt: skip
             shown.step(value)
             if checkpoint is not None and every and run.steps % every == 0:
-                run.write(checkpoint, (params, rest, state, number), history)
+                run.write(checkpoint, session.states(), history)
         numbers = {"epoch": float(run.epoch), "loss": run.loss_sum / max(run.loss_rows, 1)}
-        if judge is not None:
+        if judges:
             assert held is not None
             sums = np.zeros(1 + len(measures))
             for b in held.batches(batch, seed=None):
-                sums += np.array([float(v) for v in judge([params, rest], b)]) * len(_tree.leaves(b)[0])
+                sums += np.array(session.eval(b)) * len(b["target"])
             means = sums / len(held)
             numbers |= dict(zip(["eval_loss", *(f"eval_{m}" for m in measures)], map(float, means)))
             writer.row(run.steps, run.epoch, "", *means)
@@ -190,12 +240,12 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
         shown.end(numbers)
         run.next_epoch()
         if checkpoint is not None:
-            run.write(checkpoint, (params, rest, state, number), history)
+            run.write(checkpoint, session.states(), history)
         if plot is not None:
             history.plot(plot)
         if callback is not None:
             try:
-                callback(numbers, nn.combine(params, rest))
+                callback(numbers, session.parts(session.states())[0])
             except Stop as reason:
                 stopped = str(reason) or "a callback raised Stop"
                 break
@@ -203,16 +253,15 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
             if early_stop.watch not in numbers:
                 raise ArgumentError(f"early_stop watches '{early_stop.watch}'; an epoch gives {', '.join(numbers)}")
             if best is None or numbers[early_stop.watch] < best[0] - early_stop.least:
-                best, since = (numbers[early_stop.watch], params, rest, state), 0
+                best, since = (numbers[early_stop.watch], session.states()), 0
             else:
                 since += 1
             if since >= early_stop.patience:
                 stopped = f"{early_stop.watch} has not become less for {since} epochs"
                 break
     writer.close()
-    if best is not None and early_stop is not None:
-        params, rest, state = best[1:]
-    return Result(nn.combine(params, rest), history, state, stopped)
+    module, state = session.parts(best[1] if best is not None else session.states())
+    return Result(module, history, state, stopped)
 
 
 class _Run:
@@ -234,42 +283,32 @@ class _Run:
     def facts(self) -> dict[str, Any]:
         return {"rows": self.rows, "batch": self.batch, "seed": self.seed, "drop_last": self.drop_last}
 
-    def write(self, path: Any, trees: Any, history: History) -> None:
+    def write(self, path: Any, states: Mapping[str, Any], history: History) -> None:
         from astra_rt._safetensors import write
 
-        named = {f"{i}.{p}": t._realized() for i, tree in enumerate(trees) for p, t in zip(_tree.paths(tree), _tree.leaves(tree))
-                 if isinstance(t, Tensor)}  # fmt: skip
         where = {**self.facts(), "epoch": self.epoch, "done": self.done, "steps": self.steps, "loss_sum": self.loss_sum.hex(),
                  "loss_rows": self.loss_rows, "history": [{k: v.hex() for k, v in h.items()} for h in history]}  # fmt: skip
         text = np.frombuffer(json.dumps(where, sort_keys=True).encode(), np.uint8)
-        write(os.fspath(path), {**named, "run": asarray(text)._realized()})
+        write(os.fspath(path), {**states, "train.run": astra_rt.tensor(text)})
 
-    def read(self, path: Any, trees: Any, history: History) -> Any:
+    def read(self, path: Any, states: Mapping[str, Any], history: History) -> dict[str, Any]:
         from astra_rt._safetensors import read
 
         file = read(os.fspath(path))
-        if "run" not in file:
+        if "train.run" not in file:
             raise ArgumentError(f"'{os.fspath(path)}' is no checkpoint of astra.train")
-        where = json.loads(bytes(file["run"].numpy()))
+        where = json.loads(bytes(file["train.run"].numpy()))
         for name, value in self.facts().items():
             if where.get(name) != value:
                 raise ArgumentError(f"'{os.fspath(path)}' is of a training with {name} {where.get(name)}, here it is {value}: it would not "
                                     "give the same bytes")  # fmt: skip
+        for name, old in states.items():
+            if name not in file or tuple(file[name].shape) != tuple(old.shape) or file[name].dtype != old.dtype:
+                raise ArgumentError(f"'{os.fspath(path)}' has no '{name}' of this shape and type: it is of another module or optimizer")
         self.epoch, self.done, self.steps = where["epoch"], where["done"], where["steps"]
         self.loss_sum, self.loss_rows = float.fromhex(where["loss_sum"]), where["loss_rows"]
         history.extend({k: float.fromhex(v) for k, v in h.items()} for h in where["history"])
-        out = []
-        for i, tree in enumerate(trees):
-            leaves, structure = _tree.flatten(tree)
-            for j, p in enumerate(_tree.paths(tree)):
-                if not isinstance(leaves[j], Tensor):
-                    continue
-                name = f"{i}.{p}"
-                if name not in file or tuple(file[name].shape) != tuple(leaves[j].shape) or file[name].dtype != leaves[j].dtype.code:
-                    raise ArgumentError(f"'{os.fspath(path)}' has no '{name}' of this shape and type: it is of another module or optimizer")
-                leaves[j] = of_value(file[name])
-            out.append(_tree.unflatten(structure, leaves))
-        return out
+        return {name: file[name] for name in states}
 
 
 class _Log:
@@ -308,7 +347,7 @@ class Bar:
 
     def __init__(self, wanted: bool | None, epochs: int) -> None:
         self.on = sys.stderr.isatty() if wanted is None else wanted
-        self.epochs, self.bar, self.begun = epochs, None, time.monotonic()
+        self.epochs, self.bar = epochs, None
 
     def begin(self, epoch: int, steps: int, done: int) -> None:
         """An epoch begins."""

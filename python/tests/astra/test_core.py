@@ -66,3 +66,11 @@ def test_the_module_is_a_decorator():
         return x + x
 
     assert double(astra.tensor([1.0, 2.0])).tolist() == [2, 4]
+
+
+def test_dims_of_one_name_with_other_bounds():
+    one, other = astra.dim("n", 1, 8), astra.dim("n", 1, 16)
+    assert (one.bounds, other.bounds, one.bounds) == ((1, 8), (1, 16), (1, 8))
+    assert (str(one + 1), str(other * 2)) == ("n + 1", "n*2")
+    with pytest.raises(astra.ArgumentError, match="1..16"):
+        one + other
