@@ -112,11 +112,12 @@ class _Model:
 def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, example: Mapping[str, Any], *, batch: int, seed: int = 0,
                      metrics: Mapping[str, Callable[..., Any]] | None = None, trained: Callable[[str, Tensor], bool] | None = None,
                      target: str | Sequence[str] | None = None) -> Compiled:  # fmt: skip
-    """A training as a bundle: entries `train_step` (the inputs and `target` by name: gives `loss` and replaces the states), `eval` (the
+    """A training as a bundle: entries `train_step` (the inputs and `target` by name: gives `loss`, the learning `rate`, and
+    replaces the states), `eval` (the
     same: gives `loss` and the metrics) and `main` (the inputs: gives what the module gives), for batches of 1 to `batch` rows.
 
     example: arrays of a batch by name, "target" among them. The states are the module's tensors by their names and what the optimizer
-    keeps. Save it and train from C, or with `astra_rt` alone. target: of the compiler; None: every CPU level."""
+    keeps. Save it and train by `astra-train`, from C, or with `astra_rt` alone. target: of the compiler; None: every CPU level."""
     from . import nn
     from ._transforms import value_and_grad
 
@@ -137,8 +138,9 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
             return loss(out, wanted), nn.partition(after, trained)[1]
 
         (cost, rest), gradients = value_and_grad(value, has_aux=True)(params, rest)
+        rate = optimizer.rate(state)
         params, state = optimizer.step(params, gradients, state)
-        return whole.states(nn.combine(params, rest), state, step + 1), {"loss": cost}
+        return whole.states(nn.combine(params, rest), state, step + 1), {"loss": cost, "rate": rate}
 
     def eval(states: Any, **given: Any) -> Any:
         module, _ = whole.parts(states)
@@ -162,7 +164,7 @@ class _Session:
         self.numbers = ["loss", *measures]
 
     def train(self, batch: Mapping[str, Any]) -> float:
-        return float(self.step(**_contiguous(batch)))
+        return float(self.step(**_contiguous(batch)).loss)
 
     def eval(self, batch: Mapping[str, Any]) -> list[float]:
         made = self.judge(**_contiguous(batch))

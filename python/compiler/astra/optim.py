@@ -33,6 +33,10 @@ class Optimizer:
         """The next parameters and state."""
         raise NotImplementedError
 
+    def rate(self, state: Any) -> Tensor:
+        """The learning rate of the next step, a float64 scalar."""
+        raise NotImplementedError
+
 
 class Transformation:
     """Changes gradients before an optimizer sees them."""
@@ -68,6 +72,9 @@ class _Recipe(Optimizer):
                 slots[path] = {name: _ops.full(x.shape, value, dtype=x.dtype) for name, value in _core.slots(self.recipe, x.ndim)}
         return {"step": _ops.zeros((), dtype="int64"), "slots": slots}
 
+    def rate(self, state: Any) -> Tensor:
+        return _ops.make(_core.rate_at, self.recipe, self.schedule, _ops.astype(state["step"] + 1, F64))
+
     def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
         graph = current()
         leaves, structure = _tree.flatten(params)
@@ -76,7 +83,7 @@ class _Recipe(Optimizer):
             raise ArgumentError(f"there are {len(found)} gradients for {len(leaves)} parameters: the trees differ")
         number = state["step"] + 1
         count = _ops.astype(number, F64)
-        rate = _ops.make(_core.rate_at, self.recipe, self.schedule, count)
+        rate = self.rate(state)
         out, slots = [], {}
         for path, x, g in zip(_tree.paths(params), leaves, found):
             if not _trained(x):
@@ -108,6 +115,9 @@ class _Chain(Optimizer):
 
     def init(self, params: Any) -> Any:
         return [t.init(params) for t in self.transformations], self.optimizer.init(params)
+
+    def rate(self, state: Any) -> Tensor:
+        return self.optimizer.rate(state[1])
 
     def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
         own, rest = state
@@ -168,6 +178,9 @@ class _Accumulate(Optimizer):
         zeros = [_ops.zeros_like(x) for x in _tree.leaves(params) if _trained(x)]
         return {"count": _ops.zeros((), dtype="int64"), "sum": zeros, "inner": self.optimizer.init(params)}
 
+    def rate(self, state: Any) -> Tensor:
+        return self.optimizer.rate(state["inner"])
+
     def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
         from ._control import cond
 
@@ -200,6 +213,9 @@ class _Average(Optimizer):
 
     def init(self, params: Any) -> Any:
         return {"average": params, "inner": self.optimizer.init(params)}
+
+    def rate(self, state: Any) -> Tensor:
+        return self.optimizer.rate(state["inner"])
 
     def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
         params, inner = self.optimizer.step(params, gradients, state["inner"])

@@ -1,5 +1,8 @@
 """The loop that trains, and data."""
 
+import pathlib
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -140,3 +143,19 @@ def test_changes():
     pictures = np.arange(24, dtype=np.float32).reshape(2, 1, 3, 4)
     assert data.random_flip(pictures, 1, 2).tobytes() == data.random_flip(pictures, 1, 2).tobytes()
     assert data.random_crop(pictures, 1, 1, 2).shape == pictures.shape
+
+
+def test_a_training_of_python_is_run_by_astra_train(tmp_path):
+    """The bundle has the entries that the program calls: the weights are those of the loop in Python."""
+    x, y = flowers()
+    programs = pathlib.Path(astra.__file__).parents[2] / "bin"
+    options = (Net(), astra.losses.cross_entropy, optim.chain(optim.clip_by_global_norm(1.0), optim.adam(lr=0.02)))
+    astra.compile_training(*options, {"x": x[:1], "target": y[:1]}, batch=16, seed=7, target="native").save(tmp_path / "net.astra")
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    subprocess.run([programs / "astra-train", "net.astra", "--epochs=2", "--batch=16", "--seed=7", "--out=w.safetensors",
+                    "--data=x=x.npy,target=y.npy"], cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
+    result = astra.train(*options, (x, y), epochs=2, batch=16, seed=7)
+    read = data.load(tmp_path / "w.safetensors")
+    assert {n: a.tobytes() for n, a in read.items()} == {n: t.tobytes() for n, t in result.model.state_dict().items() if n in read}
+    assert {"inner.weight", "norm.running_mean"} <= set(read)
