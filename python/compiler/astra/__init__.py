@@ -47,4 +47,8 @@ def __getattr__(name: str):  # type: ignore[no-untyped-def]
         from . import _train
 
         return getattr(_train, name)
+    if name in ("find_nan", "compare", "profile"):
+        from . import _debug
+
+        return getattr(_debug, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

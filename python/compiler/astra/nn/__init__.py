@@ -31,7 +31,7 @@ from ._layers import (
     PReLU,
     RMSNorm,
 )
-from ._module import Function, Module, Sequential, apply, combine, initialize, load, parameter, partition, save
+from ._module import Function, Module, Sequential, apply, combine, initialize, load, modules_of, parameter, partition, save, watch
 from ._recurrent import GRU, LSTM, RNN
 
 __all__ = [
@@ -39,5 +39,5 @@ __all__ = [
     "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "Flatten", "Function", "GRU", "GlobalAvgPool", "GroupNorm",
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LSTM", "LayerNorm", "Linear", "LoRA", "MaxPool1d", "MaxPool2d", "MaxPool3d",
     "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "Sequential", "alibi", "apply", "attention", "combine", "initialize", "load",
-    "parameter", "partition", "rotary", "rotary_tables", "save",
+    "modules_of", "parameter", "partition", "rotary", "rotary_tables", "save", "watch",
 ]  # fmt: skip

@@ -8,7 +8,9 @@ Keeps:    a module is pure: a call changes nothing. What a training step does be
 
 from __future__ import annotations
 
+import functools
 import threading
+from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
 import numpy as np
@@ -32,6 +34,8 @@ class _Kind(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
         super().__init__(name, bases, members)
+        if "__call__" in members:
+            cls.__call__ = _watched(members["__call__"])  # type: ignore[method-assign]
         _tree.register(cls, _flatten, lambda static, children, cls=cls: _unflatten(cls, static, children))
 
     def __call__(cls, *args: Any, seed: int = 0, **named: Any) -> Any:
@@ -43,6 +47,29 @@ class _Kind(type):
         if not _building.depth:
             initialize(made, seed, fresh=True)
         return made
+
+
+def _watched(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A module's call, of which `watch` sees the result."""
+
+    @functools.wraps(call)
+    def watched(self: Any, *args: Any, **named: Any) -> Any:
+        out = call(self, *args, **named)
+        for see in _run.watchers:
+            see(self, out)
+        return out
+
+    return watched
+
+
+@contextmanager
+def watch(see: Callable[[Any, Any], None]) -> Iterator[None]:
+    """Meanwhile see(module, result) is called after the call of each module, inner ones first."""
+    _run.watchers.append(see)
+    try:
+        yield
+    finally:
+        _run.watchers.remove(see)
 
 
 def _is_static(value: Any) -> bool:
@@ -226,6 +253,21 @@ def parameter(shape: Any, dtype: Any = "float32") -> Tensor:
     return made
 
 
+def modules_of(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Name and module of each part that is one, as PyTorch names them; itself with the name ""."""
+    if isinstance(module, Module):
+        yield path, module
+        items: Any = [(k, v) for k, v in module.__dict__.items() if not k.startswith("_")]
+    elif isinstance(module, dict):
+        items = list(module.items())
+    else:
+        items = list(enumerate(module))
+    for key, value in items:
+        inner = path if isinstance(module, Sequential) and key == "layers" else f"{path}.{key}" if path else str(key)
+        if isinstance(value, (Module, dict, list)) or (isinstance(value, tuple) and not _is_static(value)):
+            yield from modules_of(value, inner)
+
+
 def is_buffer(owner: Any, field: Any) -> bool:
     """Whether a tensor of a module is one that training does not change by gradients."""
     return isinstance(owner, Module) and field in owner._buffers
@@ -279,6 +321,7 @@ def combine(parameters: Any, rest: Any) -> Any:
 class _Run(threading.local):
     def __init__(self) -> None:
         self.stack: list[_Context] = []
+        self.watchers: list[Callable[[Any, Any], None]] = []
 
 
 class _Context:
