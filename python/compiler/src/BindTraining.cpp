@@ -118,10 +118,13 @@ void python::bindTraining(nb::module_ &m) {
         return nb::bytes(reinterpret_cast<const char *>(out.data()), out.size() * sizeof(uint32_t));
       },
       "Elements 0 ... of the contract's random bits (N13).");
-  m.def("nodes_of", [](Graph &, const Nodes &roots) {
-    Nodes out;
-    for (UOpRef x : topoSort(roots))
-      if (!x->isIndex() && x->dtype != DType::Void) out.push_back(x);
-    return out;
-  }, inside, "Values that the roots are made of, sources first; bodies of control ops are not looked into.");
+  m.def(
+      "nodes_of",
+      [](Graph &, const Nodes &roots) {
+        Nodes out;
+        for (UOpRef x : topoSort(roots))
+          if (!x->isIndex() && x->dtype != DType::Void) out.push_back(x);
+        return out;
+      },
+      inside, "Values that the roots are made of, sources first; bodies of control ops are not looked into.");
 }
