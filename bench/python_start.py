@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """From nothing to a first result: a fresh Python process that imports, loads a model and calls it once.
 
-usage: PYTHONPATH=build/python build/venv/bin/python bench/python_start.py [--turns N] [--models digits,minilm]
+usage: PYTHONPATH=build/python build/venv/bin/python bench/python_start.py [--turns N] [--models digits,minilm] [--ways astra_rt,onnx,eager]
 Takes:    build/bin/astra-compile, the module astra_rt, onnxruntime; torch if it is installed. minilm: build/sentence/minilm.onnx, which
           examples/sentence/run.sh exports.
 Gives:    a table: milliseconds from the start of the process to the result, by the wall and of the processor, and the most memory that it
@@ -51,7 +51,7 @@ model.load_state_dict({k: torch.from_numpy(v) for k, v in numpy.load('weights.np
 image = torch.from_numpy(x['image'])
 """
 WAYS = {
-    "Python and NumPy alone": "import numpy; y = numpy.zeros(1)",
+    "Python and NumPy alone": INPUTS + "y = list(x.values())[0]",
     "astra_rt": INPUTS + "import astra_rt; y = astra_rt.load('model.astra')(**x); y = y if isinstance(y, astra_rt.Tensor) else y[0]",
     "onnxruntime": INPUTS + "import onnxruntime as o; s = o.SessionOptions(); s.intra_op_num_threads = 1\n"
                    "y = o.InferenceSession(MODEL, s, providers=['CPUExecutionProvider']).run(None, x)[0]",
@@ -115,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--models", default="digits,minilm", type=lambda text: text.split(","))
+    parser.add_argument("--ways", default="astra_rt,onnx,torch,Python", type=lambda text: text.split(","), help="parts of the names of processes")
     options = parser.parse_args()
     print(f"{options.turns} turns, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before")
     print("| model | process | wall ms | CPU ms | MiB |\n|---|---|---|---|---|")
@@ -124,6 +125,7 @@ def main():
             continue
         has_torch = name == "digits" and importlib.util.find_spec("torch")  # the network of digits alone is written in torch here
         ways = {w: p.replace("MODEL", repr(str(MODELS[name][0]))) + END for w, p in WAYS.items() if has_torch or "torch" not in w}
+        ways = {w: p for w, p in ways.items() if any(part in w for part in options.ways)}
         with tempfile.TemporaryDirectory() as folder:
             prepare(name, Path(folder), ways)
             figures = {w: [] for w in ways}
