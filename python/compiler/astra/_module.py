@@ -1,23 +1,108 @@
-"""The module as a decorator: `from astra import astra`, then `@astra`."""
+"""The module as a decorator: `from astra import astra`, then `@astra`.
+
+Takes:    a function, or an nn.Module's class or instance.
+Gives:    the same, compiled ahead of its first call: by `astra.jit`, or where tensors of PyTorch's go in by `astra.torch`.
+Keeps:    PyTorch is imported only where it was imported before.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from typing import Any
 
+from ._errors import ArgumentError
 from ._jit import Jitted
+
+_TORCH_OPTIONS = ("dims", "target", "bundle", "grad")
+
+
+def _torch() -> Any:
+    """PyTorch where the process has it."""
+    module = sys.modules.get("torch")
+    return module if module is not None and hasattr(module, "Tensor") else None
+
+
+def _has_torch_tensor(xs: Any) -> bool:
+    torch = _torch()
+    if torch is None:
+        return False
+    for x in xs:
+        if isinstance(x, torch.Tensor):
+            return True
+        if isinstance(x, (list, tuple)) and _has_torch_tensor(x) or isinstance(x, dict) and _has_torch_tensor(x.values()):
+            return True
+    return False
+
+
+class Decorated:
+    """A function under `@astra`: its arguments say whose it is."""
+
+    def __init__(self, f: Any, options: dict[str, Any]) -> None:
+        self._f, self._options = f, options
+        self._of_torch: Any = None
+        self._own: Any = None
+        functools.update_wrapper(self, f)
+
+    def _chosen(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if _has_torch_tensor(args) or _has_torch_tensor(named.values()):
+            if self._of_torch is None:
+                from .torch import compiled
+
+                self._of_torch = compiled(self._f, **self._options)
+            return self._of_torch
+        if self._own is None:
+            wrong = [k for k in _TORCH_OPTIONS if k in self._options]
+            if wrong:
+                raise ArgumentError(f"@astra({wrong[0]}=...) is for functions of PyTorch's tensors; use astra.trace(...).lower() here")
+            self._own = Jitted(self._f, self._options.get("frozen"))
+        return self._own
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._chosen(args, named)(*args, **named)
+
+    def trace(self, *args: Any, **named: Any) -> Any:
+        """The graph for arguments: `.lower()`, then `.compile()`."""
+        return self._chosen(args, named).trace(*args, **named)
+
+    def lower(self, *args: Any, **named: Any) -> Any:
+        """The module for arguments."""
+        return self.trace(*args, **named).lower()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
 
 
 class CallableModule(types.ModuleType):
     """The module `astra`, which may be called: a decorator that compiles what it is on."""
 
     def __call__(self, f: Any = None, **options: Any) -> Any:
-        """Compiles a function ahead of its first call. On a function of tensors of this package it is `astra.jit`; on a function, an
-        nn.Module class or an instance of PyTorch's see `astra.torch`."""
+        """Compiles a function, or an nn.Module's class or instance, ahead of its first call. frozen=True forbids to compile. For PyTorch's
+        code: dims={"x": ("batch", 1, 64)} are sizes that may change, bundle="m.astra" saves what is compiled, target="..." says for
+        which machines, grad=True or False says whether results have gradients (else as PyTorch would)."""
         if f is None:
             return lambda g: self(g, **options)
-        return Jitted(f, options.pop("frozen", None))
+        wrong = sorted(set(options) - {*_TORCH_OPTIONS, "frozen"})
+        if wrong:
+            raise ArgumentError(f"@astra takes dims, target, bundle, grad and frozen, not {wrong[0]}")
+        torch = _torch()
+        if torch is not None and (isinstance(f, torch.nn.Module) or (isinstance(f, type) and issubclass(f, torch.nn.Module))):
+            from .torch import compiled
+
+            return compiled(f, **options)
+        return Decorated(f, options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "torch":  # imported when somebody asks: it needs PyTorch
+            import importlib
+
+            return importlib.import_module(f"{self.__name__}.torch")
+        if name == "from_torch":
+            return self.torch.from_torch
+        if name == "register_lowering":
+            return self.torch.register_lowering
+        raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
 
 
 def make_callable(name: str) -> None:

@@ -80,5 +80,6 @@ void bindCompose(nb::module_ &m);
 void bindNetworks(nb::module_ &m);
 void bindTraining(nb::module_ &m);
 void bindBundle(nb::module_ &m);
+void bindTorch(nb::module_ &m);
 
 } // namespace astra::python

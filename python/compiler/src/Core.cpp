@@ -53,4 +53,5 @@ NB_MODULE(_core, m) {
   bindTraining(m);
   m.def("run_compile", runCompile, "The program astra-compile with these arguments: its exit status.");
   bindBundle(m);
+  bindTorch(m);
 }

@@ -1,0 +1,76 @@
+"""torch.compile(model, backend="astra"): graphs that Dynamo finds, forward and backward, as compiled entries.
+
+Takes:    the graphs of AOTAutograd.
+Gives:    callables on PyTorch's tensors.
+Keeps:    sizes that Dynamo makes symbolic become dims with bounds: within them nothing is compiled again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.backends.registry import register_backend
+
+from .dims import MOST, Symbols
+from .program import Input, Program
+
+
+def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: str = "graph", frozen: bool | None = None) -> Callable[..., Any]:
+    """A graph of AOTAutograd's as a compiled entry; every input is given at each call."""
+    nodes = [n for n in module.graph.nodes if n.op == "placeholder"]
+    inputs = [Input(n.name, n.meta["val"] if "val" in n.meta else x) for n, x in zip(nodes, examples)]
+    ranges: dict[Any, Any] = {}
+    for i in inputs:
+        sizes = i.example.shape if isinstance(i.example, torch.Tensor) else [i.example]
+        for n in sizes:
+            if isinstance(n, torch.SymInt):
+                ranges.update(n.node.shape_env.var_to_range)
+    program = Program(module, inputs, Symbols(ranges, unbounded=MOST), name, frozen)
+
+    def run(*args: Any) -> Any:
+        return tuple(program(*args))
+
+    return run
+
+
+def _boxed(name: str, frozen: bool | None = None) -> Callable[..., Any]:
+    def compiler(module: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:
+        run = compile_graph(module, examples, name, frozen)
+
+        def boxed(args: Any) -> Any:
+            given = list(args)
+            args.clear()
+            return run(*given)
+
+        boxed._boxed_call = True  # type: ignore[attr-defined]
+        return boxed
+
+    return compiler
+
+
+def decompositions() -> Any:
+    """The table by which AOTAutograd decomposes."""
+    return torch._decomp.core_aten_decompositions()
+
+
+def compilers(frozen: bool | None = None) -> dict[str, Any]:
+    """What AOTAutograd is given."""
+    return {"fw_compiler": _boxed("forward", frozen), "bw_compiler": _boxed("backward", frozen),
+            "inference_compiler": _boxed("inference", frozen), "decompositions": decompositions()}  # fmt: skip
+
+
+def backend(module: torch.fx.GraphModule, examples: Sequence[Any], **options: Any) -> Any:
+    """The backend of torch.compile."""
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return aot_autograd(**compilers(options.get("frozen")))(module, examples)
+
+
+def register() -> None:
+    """Makes the backend known by its name."""
+    if "astra" not in torch._dynamo.list_backends(exclude_tags=()):
+        register_backend(backend, "astra")
+
+
+register()

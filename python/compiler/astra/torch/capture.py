@@ -1,0 +1,367 @@
+"""Functions and modules of PyTorch, captured by torch.export and compiled.
+
+Takes:    a function of tensors, an nn.Module; examples of its arguments; sizes that may change, as dims.
+Gives:    a callable with the same arguments and results; a module for targets; a bundle.
+Keeps:    a call runs compiled code or is refused. Buffers and arguments that the program changes are written back; in a bundle such
+          buffers are states. What needs gradients goes by autograd.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+import torch.utils._pytree as pytree
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
+
+from .. import _cache, _core, _dims
+from .._errors import ArgumentError, TraceError
+from .._graph import tracing
+from .._jit import Compiled, Lowered
+from .._tensor import Tensor, call
+from .dims import Symbols
+from .program import KEY, Input, Program, build, value_of
+
+
+class _Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        super().__init__()
+        self._f = f
+        functools.update_wrapper(self, f)
+
+    def forward(self, *args: Any, **named: Any) -> Any:
+        return self._f(*args, **named)
+
+
+def _user_line(error: BaseException) -> str:
+    """The last line of the user's program in a traceback."""
+    here = os.path.dirname(os.path.dirname(__file__)) + os.sep
+    frames = [f for f in traceback.extract_tb(error.__traceback__)
+              if f"{os.sep}torch{os.sep}" not in f.filename and not f.filename.startswith(here)]  # fmt: skip
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def _dynamic(signature_of: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None) -> Any:
+    """dims={"x": ("batch", 1, 64)} or {"x": {0: ("batch", 1, 64)}} as torch.export has it; a tuple is of the first axis."""
+    if not dims:
+        return None, {}
+    import inspect
+
+    made: dict[str, Any] = {}
+
+    def one(spec: Any) -> Any:
+        if isinstance(spec, torch.export.Dim) or type(spec).__name__ in ("Dim", "_DerivedDim") and hasattr(spec, "__name__"):
+            return spec
+        name, least, most = (str(spec), *spec.bounds) if isinstance(spec, _dims.Dim) else spec
+        if name not in made:
+            made[name] = torch.export.Dim(name, min=least, max=most)
+        return made[name]
+
+    bound = inspect.signature(getattr(signature_of, "_f", None) or signature_of.forward).bind(*args, **named)
+    parameters = inspect.signature(getattr(signature_of, "_f", None) or signature_of.forward).parameters
+    unknown = set(dims) - set(bound.arguments)
+    if unknown:
+        raise ArgumentError(f"dims names {', '.join(sorted(unknown))}; the arguments are {', '.join(bound.arguments)}")
+
+    def shapes(name: str, value: Any) -> Any:
+        if name not in dims:
+            return pytree.tree_map(lambda _: None, value)
+        spec = dims[name]
+        axes = spec if isinstance(spec, Mapping) else {0: spec}
+        return {axis: one(s) for axis, s in axes.items()}
+
+    positional, keywords = [], {}
+    for name, value in bound.arguments.items():
+        kind = parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            positional.append(tuple(pytree.tree_map(lambda _: None, v) for v in value))
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            keywords.update({k: pytree.tree_map(lambda _: None, v) for k, v in value.items()})
+        else:
+            keywords[name] = shapes(name, value)
+    if isinstance(signature_of, _Function):
+        names = [n for n in bound.arguments if n in keywords]
+        in_args = [keywords.pop(n) for n in names[: len(args)]]
+        result: dict[str, Any] = {"args": tuple(in_args)}
+        if named:
+            result["named"] = keywords
+        return result, made
+    return keywords, made
+
+
+def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None = None) -> Any:
+    """The exported program, with functional core ops."""
+    shapes, _ = _dynamic(module, args, named, dims)
+    name = getattr(module, "__name__", None) or type(module).__name__
+    try:
+        program = torch.export.export(module, tuple(args), dict(named), dynamic_shapes=shapes, strict=False)
+        return program.run_decompositions(decompositions())
+    except Exception as error:
+        line = _user_line(error)
+        text = str(error).strip().split("\n")[0]
+        raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {text}; what depends on values of tensors "
+                         "is written by torch.where or torch.cond") from error  # fmt: skip
+
+
+@functools.lru_cache(maxsize=1)
+def decompositions() -> Any:
+    """PyTorch's table to the core set, without those that rows keep whole."""
+    table = torch.export.default_decompositions()
+    from .rows.registry import ROWS
+
+    for op in list(table):
+        if isinstance(op, torch._ops.OpOverload) and str(op.overloadpacket) in _KEPT and str(op.overloadpacket) in ROWS:
+            table.pop(op, None)
+    return table
+
+
+_KEPT = {"aten.scaled_dot_product_attention", "aten.silu", "aten.pixel_shuffle", "aten.rms_norm", "aten.linear", "aten.native_layer_norm",
+         "aten.hardsigmoid", "aten.hardswish", "aten.mish", "aten.softplus", "aten.upsample_bicubic2d", "aten.upsample_bilinear2d",
+         "aten.upsample_nearest2d", "aten.roll", "aten.addcmul", "aten.masked_fill", "aten.logsumexp", "aten.var_mean"}  # fmt: skip
+
+
+class Captured:
+    """An exported program as a graph of this package: what `from_torch` gives before it is compiled."""
+
+    def __init__(self, module: Any, args: Any, named: Any = None, dims: Mapping[str, Any] | None = None) -> None:
+        self.source = module if isinstance(module, torch.nn.Module) else _Function(module)
+        self.name = getattr(module, "__name__", None) or type(module).__name__
+        self.exported = export(self.source, args, named or {}, dims)
+        self.signature = self.exported.graph_signature
+        names = {str(s): d.__name__ for s, d in _named_symbols(self.exported).items()}
+        self.symbols = Symbols(self.exported.range_constraints, names)
+        self.in_spec, self.out_spec = self.exported.call_spec.in_spec, self.exported.call_spec.out_spec
+
+    def inputs(self, weights: str) -> list[Input]:
+        """What each placeholder is. weights: "weight" keeps parameters in the program; "input" makes them inputs."""
+        nodes = [n for n in self.exported.graph.nodes if n.op == "placeholder"]
+        changed = set(self.signature.buffers_to_mutate.values()) | set(getattr(self.signature, "parameters_to_mutate", {}).values())
+        out = []
+        for node, spec in zip(nodes, self.signature.input_specs):
+            if spec.kind == InputKind.USER_INPUT:
+                if isinstance(spec.arg, ConstantArgument):
+                    out.append(Input(node.name, spec.arg.value, "constant"))
+                else:
+                    out.append(Input(node.name, node.meta["val"]))
+                continue
+            if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                raise TraceError(f"'{self.name}' has an input of kind {spec.kind.name}, {node.name}: tensors are supported")
+            data = self._tensor(spec)
+            if spec.target in changed:
+                out.append(Input(spec.target, node.meta["val"], "state", data))
+            else:
+                out.append(Input(spec.target, node.meta["val"], weights if spec.kind == InputKind.PARAMETER or spec.kind == InputKind.BUFFER else "fixed", data))
+        return out
+
+    def _tensor(self, spec: Any) -> torch.Tensor:
+        if spec.kind == InputKind.CONSTANT_TENSOR or (spec.kind == InputKind.BUFFER and spec.persistent is False):
+            found = self.exported.constants.get(spec.target)
+            live = _attribute(self.source, spec.target)
+            return live if isinstance(live, torch.Tensor) else found
+        live = _attribute(self.source, spec.target)
+        return live if isinstance(live, torch.Tensor) else self.exported.state_dict[spec.target]
+
+    def lower(self) -> Lowered:
+        """The module: entry "main"; parameters are its weights, buffers that it changes its states."""
+        with tracing() as graph:
+            inputs = self.inputs("weight")
+            built = build(self.exported.graph_module, inputs, self.symbols, graph, key=True)
+            making = _core.Making(graph.core, self.name if self.name.isidentifier() else "module")
+            entry, kept = [], []
+            for i, leaf in zip(inputs, built.leaves):
+                if leaf is None:
+                    continue
+                if i.kind == "input":
+                    entry.append((i.name, leaf))
+                    continue
+                value = value_of(i.data)
+                kept.append(value)
+                if i.kind == "state":
+                    call(making.state, i.name, leaf, (value._address, value.nbytes))
+                else:
+                    call(making.param, i.name, leaf, i.kind, (value._address, value.nbytes))
+            outputs, updates = [], []
+            for spec, x in zip(self.signature.output_specs, built.results):
+                if spec.kind == OutputKind.USER_OUTPUT and isinstance(x, Tensor):
+                    outputs.append((_result_name(len(outputs), self.signature), x._in(graph)))
+                elif spec.kind in (OutputKind.BUFFER_MUTATION, getattr(OutputKind, "PARAMETER_MUTATION", None)):
+                    updates.append((spec.target, x._in(graph)))
+                elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+                    outputs.append((f"{spec.target}.changed", x._in(graph)))
+            for n, leaf in enumerate(graph.core.leaves_of([x for _, x in outputs + updates])):
+                if leaf in graph.values:
+                    value = graph.values[leaf]
+                    call(making.param, f"captured.{n}", leaf, "fixed", (value._address, value.nbytes))
+            if built.key is not None:
+                entry.append((KEY, built.key))
+            call(making.entry, "main", entry, outputs, updates)
+            return Lowered(making.finish())
+
+    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None) -> Compiled:
+        """A bundle: see `astra.trace(...).lower().compile`."""
+        return self.lower().compile(target, frozen)
+
+
+def _result_name(n: int, signature: Any) -> str:
+    count = sum(1 for s in signature.output_specs if s.kind == OutputKind.USER_OUTPUT)
+    return "result" if count == 1 else f"result.{n}"
+
+
+def _named_symbols(exported: Any) -> dict[Any, Any]:
+    """Symbols by the names that Dims gave them."""
+    out: dict[Any, Any] = {}
+    for symbol in exported.range_constraints:
+        out.setdefault(symbol, type("Named", (), {"__name__": str(symbol)}))
+    return out
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for part in path.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+class Inference:
+    """A compiled program with the call of the original: parameters live in the nn.Module, and are looked at in each call."""
+
+    def __init__(self, captured: Captured, frozen: bool | None) -> None:
+        self.captured = captured
+        inputs = captured.inputs("weight")
+        self.states = [(n, i) for n, i in enumerate(inputs) if i.kind == "state"]
+        self.constants = [i.kind == "constant" for i in inputs if i.kind in ("input", "constant")]
+        for _, i in self.states:
+            i.kind = "input"
+        self.order = [("state", i.data) if (n, i) in self.states else ("user", None)
+                      for n, i in enumerate(inputs) if i.kind == "input"]  # fmt: skip
+        self.program = Program(captured.exported.graph_module, inputs, captured.symbols, captured.name, frozen, f"'{captured.name}'")
+        self.outputs = captured.signature.output_specs
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        users = iter([x for x, constant in zip(leaves, self.constants) if not constant])
+        given = [data if kind == "state" else next(users) for kind, data in self.order]
+        made = self.program(*given)
+        results = []
+        for spec, x in zip(self.outputs, made):
+            if spec.kind == OutputKind.USER_OUTPUT:
+                results.append(x)
+                continue
+            with torch.no_grad():
+                if spec.kind == OutputKind.USER_INPUT_MUTATION:
+                    self._input(spec.target, leaves).copy_(x)
+                else:
+                    _attribute(self.captured.source, spec.target).copy_(x)
+        return pytree.tree_unflatten(results, self.captured.out_spec)
+
+    def _input(self, name: str, leaves: Sequence[Any]) -> Any:
+        users = [s for s in self.captured.signature.input_specs if s.kind == InputKind.USER_INPUT]
+        return next(x for s, x in zip(users, leaves) if s.arg.name == name)
+
+
+class Callable_:
+    """What `@astra` makes of PyTorch code: compiled at the first call with arguments of other types, shapes or structure."""
+
+    def __init__(self, f: Any, dims: Mapping[str, Any] | None = None, target: Any = None, bundle: Any = None, grad: bool | None = None,
+                 frozen: bool | None = None) -> None:  # fmt: skip
+        self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
+        self._module = f if isinstance(f, torch.nn.Module) else _Function(f)
+        self._programs: dict[Any, Any] = {}
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.__doc__ = f.__doc__
+        self.__wrapped__ = f
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._f, name)
+
+    def __repr__(self) -> str:
+        return f"astra({self._f!r})"
+
+    def trace(self, *args: Any, **named: Any) -> Captured:
+        """The captured graph for arguments: `.lower()`, `.compile()`."""
+        return Captured(self._f, args, named, self._dims)
+
+    def train(self, mode: bool = True) -> Any:
+        """As nn.Module's."""
+        self._module.train(mode)
+        return self
+
+    def eval(self) -> Any:
+        """As nn.Module's."""
+        return self.train(False)
+
+    def _wants_gradients(self, leaves: Sequence[Any]) -> bool:
+        if self._grad is not None:
+            return self._grad
+        if not torch.is_grad_enabled():
+            return False
+        return any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves) or any(p.requires_grad for p in self._module.parameters())
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        leaves, structure = pytree.tree_flatten((args, named))
+        gradients = self._wants_gradients(leaves)
+        key: list[Any] = [structure, gradients, self._module.training]
+        for x in leaves:
+            if isinstance(x, torch.Tensor):
+                key.append((x.dtype, None if self._dims else tuple(x.shape), x.requires_grad and gradients))
+            else:
+                key.append((type(x), x))
+        if gradients or self._module.training:  # a submodule of its own may be in another mode
+            key.append(tuple(m.training for m in self._module.modules()))
+        found = self._programs.get(tuple(key))
+        if found is None:
+            found = self._programs[tuple(key)] = self._compiled(args, named, gradients)
+        return found(leaves)
+
+    def _compiled(self, args: Any, named: Any, gradients: bool) -> Any:
+        if gradients:
+            from .autograd import Differentiable
+
+            return Differentiable(self._module, args, named, self.__name__, self._dims, self._frozen)
+        captured = Captured(self._f, args, named, self._dims)
+        if self._bundle is not None:
+            captured.compile(self._target, self._frozen).save(self._bundle)
+        return Inference(captured, self._frozen)
+
+
+def compiled(f: Any, **options: Any) -> Any:
+    """`@astra` on PyTorch code."""
+    if isinstance(f, type):
+        return _compiled_class(f, options)
+    return Callable_(f, **options)
+
+
+def _compiled_class(kind: type, options: dict[str, Any]) -> type:
+    """A class whose instances are compiled when they are called."""
+
+    class Compiled_(kind):  # type: ignore[misc,valid-type]
+        def __call__(self, *args: Any, **named: Any) -> Any:
+            if torch.compiler.is_exporting() or torch.compiler.is_compiling() or self.__dict__.get("_astra_inside"):
+                return super().__call__(*args, **named)
+            found = self.__dict__.get("_astra_compiled")
+            if found is None:
+                found = Callable_(self, **options)
+                self.__dict__["_astra_compiled"] = found
+            self.__dict__["_astra_inside"] = True
+            try:
+                return found(*args, **named)
+            finally:
+                self.__dict__["_astra_inside"] = False
+
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(Compiled_, name, getattr(kind, name))
+    return Compiled_
+
+
+def from_torch(model: Any, *args: Any, dims: Mapping[str, Any] | None = None, **named: Any) -> Captured:
+    """A function or nn.Module of PyTorch's for example arguments: `.lower().as_text()`, `.compile(target=...).save("m.astra")`. Its
+    parameters are the bundle's weights, buffers that it changes are states."""
+    return Captured(model, args, named, dims)
+
+
+_ = (SymIntArgument, TensorArgument, _cache)

@@ -1,0 +1,137 @@
+"""Products of matrices.
+
+Keeps:    halves accumulate in f32; sums in the order of the numeric contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ... import _core, _ops
+from ..._errors import UnsupportedError
+from ..._tensor import Tensor
+from .elementwise import node
+from .reductions import fold, truth
+from .registry import row
+from .types import as_type, opmath, own_type, result_type
+
+
+def product(x: Tensor, y: Tensor) -> Tensor:
+    """The product of matrices, of their common type."""
+    t = result_type(x, y)
+    if t.kind == "b":
+        raise UnsupportedError("a product of bools")
+    return _ops.make(_core.product, as_type(x, t), as_type(y, t))
+
+
+row("aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten.linalg_matmul")(product)
+
+
+@row("aten.mm.dtype", "aten.bmm.dtype")
+def _mm_dtype(x: Tensor, y: Tensor, out_dtype: Any) -> Tensor:
+    t = own_type(out_dtype)
+    return product(as_type(x, t), as_type(y, t))
+
+
+@row("aten.vdot")
+def _vdot(x: Tensor, y: Tensor) -> Tensor:
+    from .elementwise import _conj
+
+    return product(_conj(x), y)
+
+
+def _affine(x: Tensor, y: Tensor, z: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """beta x + alpha y z, rounded once."""
+    wide = opmath(x.dtype)
+    made = product(as_type(y, wide), as_type(z, wide))
+    if alpha != 1:
+        made = node("mul", made, as_type(alpha, wide))
+    if beta == 0:
+        return as_type(made, x.dtype)
+    x_ = as_type(x, wide)
+    return as_type(node("add", x_ if beta == 1 else node("mul", x_, as_type(beta, wide)), made), x.dtype)
+
+
+@row("aten.addmm", "aten.baddbmm", "aten.addmv")
+def _addmm(x: Tensor, y: Tensor, z: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return _affine(x, y, z, beta, alpha)
+
+
+@row("aten.addbmm")
+def _addbmm(x: Tensor, y: Tensor, z: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    batch, rows_, inner = y.shape
+    flat = _ops.reshape(_ops.permute_dims(y, (1, 0, 2)), (rows_, batch * inner))
+    return _affine(x, flat, _ops.reshape(z, (batch * inner, z.shape[-1])), beta, alpha)
+
+
+@row("aten.addr")
+def _addr(x: Tensor, y: Tensor, z: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return _affine(x, _ops.expand_dims(y, 1), _ops.expand_dims(z, 0), beta, alpha)
+
+
+@row("aten.linear")
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    made = product(x, _ops.transpose(weight))
+    return made if bias is None else node("add", made, bias)
+
+
+@row("aten.outer", "aten.ger")
+def _outer(x: Tensor, y: Tensor) -> Tensor:
+    from .elementwise import _mul
+
+    return _mul(_ops.expand_dims(x, 1), _ops.expand_dims(y, 0))
+
+
+@row("aten.einsum")
+def _einsum(equation: str, xs: Sequence[Tensor], *, path: Any = None) -> Tensor:
+    return _ops.einsum(equation, *xs)
+
+
+@row("aten.cross", "aten.linalg_cross")
+def _cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    from .shapes import _roll
+
+    a, b = (_roll(x, -1, [dim]), _roll(y, -1, [dim]))
+    return _roll(_ops.subtract(_ops.multiply(x, b), _ops.multiply(a, y)), -1, [dim])
+
+
+# ---- distances
+
+
+def _distance(x: Tensor, y: Tensor, p: float) -> Tensor:
+    """The p-norm of x - y along the last axis."""
+    gap = _ops.abs(_ops.subtract(x, y))
+    last = [gap.ndim - 1]
+    if p == 0:
+        return fold("sum", as_type(truth(gap), gap.dtype), last, False)
+    if p == 1:
+        return fold("sum", gap, last, False)
+    if p == 2:
+        return fold("l2", gap, last, False)
+    if p == float("inf"):
+        return fold("max", gap, last, False)
+    return _ops.pow(fold("sum", _ops.pow(gap, as_type(p, gap.dtype)), last, False), as_type(1 / p, gap.dtype))
+
+
+@row("aten._cdist_forward")
+def _cdist(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
+    if not (isinstance(x.shape[-1], int) and x.shape[-1]):
+        batch = _ops._np_broadcast(x.shape[:-2], y.shape[:-2]) if hasattr(_ops, "_np_broadcast") else x.shape[:-2]
+        return _ops.zeros((*batch, x.shape[-2], y.shape[-2]), dtype=x.dtype)
+    return _distance(_ops.expand_dims(x, -2), _ops.expand_dims(y, -3), p)
+
+
+@row("aten._pdist_forward")
+def _pdist(x: Tensor, p: float = 2) -> Tensor:
+    n = x.shape[0]
+    if not isinstance(n, int):
+        raise UnsupportedError("pdist of a number of points that is not known")
+    import numpy as np
+
+    first, second = np.triu_indices(n, 1)
+    if not len(first):
+        return _ops.zeros((0,), dtype=x.dtype)
+    pick = lambda at: _ops.make(_core.gather, x, _ops.asarray(at.astype(np.int64)), 0)  # noqa: E731
+    if not x.shape[1]:
+        return _ops.zeros((len(first),), dtype=x.dtype)
+    return _distance(pick(first), pick(second), p)

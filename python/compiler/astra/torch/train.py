@@ -1,0 +1,257 @@
+"""Training steps as bundles: forward, backward and optimizer of a PyTorch model in one program.
+
+Takes:    a model, a loss of PyTorch's, an optimizer of torch.optim; examples of the inputs and the target.
+Gives:    a bundle with the entries that `astra-train` and C programs call: train_step, eval, main; a callable beside it.
+Keeps:    gradients are those of AOTAutograd's joint graph, steps those of lib/NN's optimizers, which are PyTorch's. Parameters, what
+          the optimizer keeps of them, buffers that the model changes, and the number of steps are states.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Sequence
+
+import torch
+from torch._functorch.aot_autograd import aot_export_module
+
+import astra_rt
+
+from .. import _cache, _core, _dims, _ops
+from .._errors import ArgumentError, UnsupportedError
+from .._graph import Graph, tracing
+from .._jit import Compiled
+from .._tensor import Tensor, call, of_node
+from .dims import Symbols
+from .lower import lower
+from .program import KEY, is_random, value_of
+from .rows.random import keyed
+from .rows.types import F64, I64, own_type
+
+
+def _recipe(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> str:
+    """An optimizer of torch.optim as a recipe of lib/NN."""
+    name = type(optimizer).__name__
+    for flag in ("amsgrad", "maximize"):
+        if group.get(flag):
+            raise UnsupportedError(f"{name}({flag}=True): a training step has no such form")
+    number = lambda x: repr(float(x))  # noqa: E731
+    parts: dict[str, Any] = {"lr": number(group["lr"]), "weight_decay": number(group.get("weight_decay", 0))}
+    if name == "SGD":
+        parts |= {"momentum": number(group["momentum"]), "dampening": number(group["dampening"]), "nesterov": int(group["nesterov"])}
+    elif name in ("Adam", "AdamW"):
+        beta1, beta2 = group["betas"]
+        parts |= {"beta1": number(beta1), "beta2": number(beta2), "eps": number(group["eps"])}
+        name = "AdamW" if group.get("decoupled_weight_decay") else name
+    elif name == "RMSprop":
+        parts |= {k: number(group[k]) for k in ("alpha", "eps", "momentum")} | {"centered": int(group["centered"])}
+    elif name == "Adagrad":
+        parts |= {k: number(group[k]) for k in ("lr_decay", "initial_accumulator_value", "eps")}
+    else:
+        raise UnsupportedError(f"the optimizer {name}: a training step takes SGD, Adam, AdamW, RMSprop and Adagrad of torch.optim")
+    return f"{name.lower()}({', '.join(f'{k}={v}' for k, v in parts.items())})"
+
+
+class _Loss(torch.nn.Module):
+    """A model and its loss; the last argument is the target."""
+
+    def __init__(self, model: torch.nn.Module, loss: Any) -> None:
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, *args: Any) -> Any:
+        result = self.model(*args[:-1])
+        return self.loss(result, args[-1]), torch.utils._pytree.tree_map(torch.Tensor.detach, result)
+
+
+class TrainStep:
+    """A compiled training step: what `train_step` gives. Call it with the inputs and the target; it gives the loss."""
+
+    def __init__(self, model: torch.nn.Module, loss: Any, optimizer: torch.optim.Optimizer, examples: Sequence[torch.Tensor],
+                 dims: Mapping[str, Any] | None = None, target: Any = None, frozen: bool | None = None) -> None:  # fmt: skip
+        if len(examples) < 2:
+            raise ArgumentError("examples are those of the inputs, then one of the target")
+        self.model = model
+        whole = _Loss(model, loss)
+        groups = {id(p): _recipe(optimizer, g) for g in optimizer.param_groups for p in g["params"]}
+        named = dict(model.named_parameters(remove_duplicate=True))
+        frozen_names = [n for n, p in named.items() if id(p) not in groups or not p.requires_grad]
+        self._trained = {n: groups[id(p)] for n, p in named.items() if n not in frozen_names}
+        if not self._trained:
+            raise ArgumentError("the optimizer has none of the model's parameters")
+        self.module = self._build(whole, optimizer, list(examples))
+        self.compiled = Compiled(_cache.compile(self.module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen))
+        self._session: Any = None
+
+    # ---- the module
+
+    def _build(self, whole: _Loss, optimizer: Any, examples: list[torch.Tensor]) -> Any:
+        model, was_training = whole.model, whole.model.training
+        from .backend import decompositions
+
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            whole.train()
+            joint, signature = aot_export_module(whole, examples, decompositions=decompositions(), trace_joint=True, output_loss_index=0)
+            whole.eval()
+            forward, eval_signature = aot_export_module(whole, examples, decompositions=decompositions(), trace_joint=False)
+            whole.train(was_training)
+        with tracing() as graph:
+            making = _core.Making(graph.core, type(model).__name__)
+            leaves = self._leaves(graph, joint, signature, forward, eval_signature)
+            kept = self._declare(graph, making, leaves, model)
+            self._step(graph, making, joint, signature, leaves)
+            self._eval(graph, making, forward, eval_signature, leaves)
+            self._kept = kept
+            return making.finish()
+
+    def _leaves(self, graph: Graph, joint: Any, signature: Any, forward: Any, eval_signature: Any) -> dict[str, Any]:
+        """A leaf for each parameter, buffer and input, by its name; all entries share those of states."""
+        leaves: dict[str, Any] = {}
+        for module, s in ((joint, signature), (forward, eval_signature)):
+            users = 0
+            for node in (n for n in module.graph.nodes if n.op == "placeholder"):
+                name = s.inputs_to_parameters.get(node.name) or s.inputs_to_buffers.get(node.name)
+                if name is None:
+                    if node.name in s.user_inputs:
+                        name, users = f"user.{users}", users + 1
+                    else:
+                        raise UnsupportedError(f"a training step with an input {node.name}")
+                if name not in leaves:
+                    example = node.meta["val"]
+                    leaves[name] = call(graph.core.leaf, own_type(example.dtype).code, [graph.core.index(int(n)) for n in example.shape])
+        return leaves
+
+    def _declare(self, graph: Graph, making: Any, leaves: dict[str, Any], model: torch.nn.Module) -> list[Any]:
+        kept = []
+        core = graph.core
+        self._names: dict[str, str] = {}
+        self._slots: dict[str, list[tuple[str, Any]]] = {}
+        values = {f"model.{n}": t for n, t in [*model.named_parameters(), *model.named_buffers()]}
+        for name, leaf in leaves.items():
+            if name.startswith("user."):
+                continue
+            if name not in values:
+                raise UnsupportedError(f"a loss with a tensor of its own, {name}: give it as a part of the target")
+            own = name[len("model.") :]
+            self._names[name] = own
+            value = value_of(values[name])
+            kept.append(value)
+            call(making.state, own, leaf, (value._address, value.nbytes))
+            recipe = self._trained.get(own)
+            if recipe is None:
+                continue
+            self._slots[name] = []
+            for slot, first in call(_core.optimizer_slots, recipe, leaf.rank):
+                kept_leaf = call(core.leaf, leaf.dtype, list(leaf.dims))
+                begins = value_of(torch.full_like(values[name], first))
+                kept.append(begins)
+                call(making.state, f"{own}.{slot}", kept_leaf, (begins._address, begins.nbytes))
+                self._slots[name].append((f"{own}.{slot}", kept_leaf))
+        self._step_leaf = call(core.leaf, "i64", [])
+        zero = value_of(torch.zeros((), dtype=torch.int64))
+        kept.append(zero)
+        call(making.state, "step", self._step_leaf, (zero._address, zero.nbytes))
+        self._key_leaf = call(core.leaf, "u32", [])
+        seed = value_of(torch.tensor(torch.initial_seed() & 0x7FFFFFFF, dtype=torch.int64).to(torch.uint32))
+        kept.append(seed)
+        self._seed = seed
+        return kept
+
+    def _run(self, graph: Graph, module: Any, signature: Any, leaves: dict[str, Any], key: Tensor | None) -> list[Any]:
+        given, users = [], 0
+        for node in (n for n in module.graph.nodes if n.op == "placeholder"):
+            name = signature.inputs_to_parameters.get(node.name) or signature.inputs_to_buffers.get(node.name)
+            if name is None:
+                name, users = f"user.{users}", users + 1
+            given.append(of_node(graph, leaves[name]))
+        with keyed(key):
+            return list(lower(module, given))
+
+    def _step(self, graph: Graph, making: Any, joint: Any, signature: Any, leaves: dict[str, Any]) -> None:
+        core = graph.core
+        done = of_node(graph, self._step_leaf)
+        number = _ops.add(done, _ops.literal(1, I64))
+        count = _ops.astype(number, F64)
+        random = is_random(joint)
+        key = None
+        if random:  # another key for each step
+            call(making.state, KEY, self._key_leaf, (self._seed._address, self._seed.nbytes))
+            key = _ops.bitwise_xor(of_node(graph, self._key_leaf), _ops.astype(_ops.multiply(number, _ops.literal(2654435761, I64)), "uint32"))
+        out = self._run(graph, joint, signature, leaves, key)
+        names = [n.name if isinstance(n, torch.fx.Node) else None for n in joint.graph.output_node().args[0]]
+        by_name = {name: x for name, x in zip(names, out) if name is not None}
+        updates = [(self._names[target], by_name[name]._in(graph)) for name, target in signature.buffers_to_mutate.items()]
+        rates = []
+        gradients = signature.backward_signature.gradients_to_parameters
+        for name, target in gradients.items():
+            own = self._names[target]
+            if own not in self._trained:
+                continue
+            recipe = self._trained[own]
+            rate = _ops.literal(float(recipe.split("lr=")[1].split(",")[0].rstrip(")")), F64)
+            rates.append(rate)
+            slots = self._slots[target]
+            value, kept = call(_core.optimizer_update, core, recipe, leaves[target], by_name[name]._in(graph), [leaf for _, leaf in slots],
+                               rate._in(graph), count._in(graph))  # fmt: skip
+            updates.append((own, value))
+            updates += [(slot, node) for (slot, _), node in zip(slots, kept)]
+        updates.append(("step", number._in(graph)))
+        loss = by_name[signature.backward_signature.loss_output]
+        call(making.entry, "train_step", self._inputs(leaves, len(signature.user_inputs)), [("loss", loss._in(graph)), ("rate", rates[0]._in(graph))], updates)
+
+    def _inputs(self, leaves: dict[str, Any], n: int) -> list[tuple[str, Any]]:
+        names = ["x"] if n == 2 else [f"x{i}" for i in range(n - 1)]
+        return [(name, leaves[f"user.{i}"]) for i, name in enumerate([*names, "target"])]
+
+    def _eval(self, graph: Graph, making: Any, forward: Any, signature: Any, leaves: dict[str, Any]) -> None:
+        out = self._run(graph, forward, signature, leaves, None)
+        n = len(signature.buffers_to_mutate)
+        loss, *results = [x for x in out[n:] if isinstance(x, Tensor)]
+        inputs = self._inputs(leaves, len(signature.user_inputs))
+        outputs = [("result" if len(results) == 1 else f"result.{i}", x._in(graph)) for i, x in enumerate(results)]
+        call(making.entry, "main", inputs[:-1], outputs)
+        call(making.entry, "eval", inputs, [*outputs, ("loss", loss._in(graph))])
+
+    # ---- its use
+
+    @property
+    def session(self) -> Any:
+        """The module that runs (`astra_rt.Module`): `state_dict()`, `save_states(path)`, entries train_step, eval, main."""
+        if self._session is None:
+            self._session = astra_rt.load(self.compiled.bundle)
+        return self._session
+
+    def __call__(self, *args: torch.Tensor) -> torch.Tensor:
+        from .program import ready
+
+        return torch.from_dlpack(self.session["train_step"](*(ready(x) for x in args)).loss)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the bundle, with the states as they began."""
+        self.compiled.save(path)
+
+    def write_back(self) -> torch.nn.Module:
+        """Gives the trained states to the model's parameters and buffers."""
+        with torch.no_grad():
+            for name, t in [*self.model.named_parameters(), *self.model.named_buffers()]:
+                if name in self._names.values():
+                    t.copy_(torch.from_dlpack(self.session.get_state(name)))
+        return self.model
+
+
+def _targets(target: Any) -> list[str]:
+    return target.split(",") if isinstance(target, str) else list(target or [])
+
+
+def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Optimizer, examples: Sequence[torch.Tensor], *,
+               target: Any = None, frozen: bool | None = None) -> TrainStep:  # fmt: skip
+    """A training step compiled ahead: loss_fn(model(*inputs), target), its gradients and a step of the optimizer, in one bundle.
+
+        step = astra.torch.train_step(model, nn.CrossEntropyLoss(), torch.optim.AdamW(model.parameters()), (x, y))
+        loss = step(x, y)
+        step.save("m.astra")       # astra-train m.astra --data ..., or from C; step.write_back() gives the weights to the model
+
+    examples: of the inputs, then of the target; their shapes are the bundle's."""
+    return TrainStep(model, loss_fn, optimizer, examples, None, target, frozen)
+
+
+_ = (Symbols, _dims)
