@@ -67,7 +67,9 @@ class Wheels:
         site = root / "opt/site"
         run(sys.executable, "-m", "pip", "install", "-q", "--target", site, *sorted((self.work / "first").glob("*.whl")))
         (root / "tmp/first.py").write_text(FIRST)
-        inside = ["chroot", root, "env", "-i", "PATH=/usr/bin:/bin", "HOME=/tmp", "PYTHONPATH=/opt/site"]
+        # /proc says which CPU this is.
+        inside = ["unshare", "-m", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" env -i PATH=/usr/bin:/bin HOME=/tmp '
+                  'PYTHONPATH=/opt/site "$@"', root]  # fmt: skip
         for program in "clang", "cc", "ld":
             if (root / "usr/bin" / program).exists():
                 raise Failed(f"the bare root has {program}")

@@ -84,9 +84,10 @@ class Compiled:
     """A bundle in memory: what `Lowered.compile` gives. Call it as the function that it is made of, `save` it and `astra.load` it
     anywhere. Entries of other names than "main" are attributes and items. States stay in the object from call to call."""
 
-    def __init__(self, bundle: bytes, signatures: dict[str, Signature], states: Any = None, lowered: Lowered | None = None) -> None:
+    def __init__(self, bundle: bytes, signatures: dict[str, Signature] | None = None, states: Any = None,
+                 lowered: Lowered | None = None) -> None:  # fmt: skip
         self.bundle = bundle
-        self._signatures, self._states, self._lowered = signatures, states, lowered
+        self._signatures, self._states, self._lowered = signatures or {}, states, lowered
         self._loaded: Any = None
         self._process = 0
 

@@ -20,7 +20,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from .. import _cache, _core, _dims
 from .._errors import ArgumentError, TraceError
 from .._graph import tracing
-from .._jit import Compiled, Lowered
+from .._stages import Compiled, Lowered
 from .._tensor import Tensor, call
 from .dims import Symbols
 from .program import KEY, Input, Program, build, value_of

@@ -19,7 +19,7 @@ import astra_rt
 from .. import _cache, _core, _dims, _ops
 from .._errors import ArgumentError, UnsupportedError
 from .._graph import Graph, tracing
-from .._jit import Compiled
+from .._stages import Compiled
 from .._tensor import Tensor, call, of_node
 from .dims import Symbols
 from .lower import lower
