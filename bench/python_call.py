@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What one call costs from Python on an array of one element: astra_rt beside ONNX Runtime, turn and turn about.
+"""What one call costs from Python on an array of one element: astra_rt beside ONNX Runtime, astra.jit beside jax.jit, turn and turn about.
 
 usage: PYTHONPATH=build/python build/venv/bin/python bench/python_call.py [--turns N]
-Takes:    build/bin/astra-compile, the module astra_rt, onnxruntime.
+Takes:    build/bin/astra-compile, the modules astra_rt and astra, onnxruntime; jax where it is installed.
 Gives:    nanoseconds of the calling thread for a call, the least of all turns of 1,000 calls; one line a way of calling.
 Keeps:    both give the same bytes, or nothing is measured.
 Does not: measure work: the model adds an element to itself.
@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import astra
 import astra_rt
 import numpy as np
 import onnx
@@ -30,6 +31,28 @@ def model(folder):
     onnx.save(file, folder / "one.onnx")
     subprocess.run([ROOT / "build/bin/astra-compile", folder / "one.onnx", "-o", folder / "one.astra"], check=True)
     return str(folder / "one.onnx"), str(folder / "one.astra")
+
+
+def jitted(x):
+    """Calls of compiled functions, each with an array of its own kind and with NumPy's."""
+    tensor, ours = astra.tensor(x), astra.jit(lambda x: x + x)
+    assert ours(tensor).tobytes() == ours(x).tobytes() == (x + x).tobytes()
+    ways = {
+        "astra: jit(f)(tensor)": lambda: ours(tensor),
+        "astra: jit(f)(array)": lambda: ours(x),
+        "astra: x + x, and its value": lambda: (tensor + tensor).numpy(),
+    }
+    try:
+        import jax
+    except ModuleNotFoundError:
+        return ways
+    jax.config.update("jax_platforms", "cpu")
+    array, theirs = jax.numpy.asarray(x), jax.jit(lambda x: x + x)
+    assert np.asarray(theirs(array)).tobytes() == (x + x).tobytes()
+    ways["jax: jit(f)(array of jax)"] = lambda: theirs(array).block_until_ready()
+    ways["jax: jit(f)(array)"] = lambda: theirs(x).block_until_ready()
+    ways["jax: x + x, and its value"] = lambda: np.asarray(array + array)
+    return ways
 
 
 def main():
@@ -52,6 +75,7 @@ def main():
             "astra_rt: entry(x, out=y)": lambda: entry(x, out=y),
             "numpy: np.add(x, x)": lambda: np.add(x, x),
             "numpy: np.add(x, x, out=y)": lambda: np.add(x, x, out=y),
+            **jitted(x),
         }
         best = dict.fromkeys(ways, float("inf"))
         for _ in range(options.turns):

@@ -22,6 +22,26 @@ std::vector<UOpRef> autograd::customCotangents(Graph &g, UOpRef now, UOpRef mine
   return inlined(g, now->fns[0]->src, given);
 }
 
+/// The roots without the marks (`after`) that something comes behind the cotangent: what is computed again for a
+/// derivative. Forward mode has no cotangents, and the same bits without the marks.
+static std::vector<UOpRef> unmarked(Context &c, llvm::ArrayRef<UOpRef> roots, UOpRef cotangent) {
+  llvm::DenseSet<UOpRef> depends;
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  for (UOpRef n : topoSort(roots)) {
+    llvm::SmallVector<UOpRef, 8> src;
+    bool marks = n->is(Op::After);
+    for (size_t i = 0; i < n->src.size(); ++i)
+      if (!marks || i == 0 || !depends.contains(n->src[i])) src.push_back(now.lookup(n->src[i]));
+    if (n == cotangent ||
+        (marks ? depends.contains(n->src[0]) : llvm::any_of(n->src, [&](UOpRef s) { return depends.contains(s); })))
+      depends.insert(n);
+    now[n] = marks && src.size() == 1 ? src[0] : c.withSources(n, src);
+  }
+  std::vector<UOpRef> out;
+  for (UOpRef root : roots) out.push_back(now.lookup(root));
+  return out;
+}
+
 llvm::Expected<UOpRef> autograd::customTangent(Graph &g, UOpRef n, llvm::ArrayRef<UOpRef> d) {
   Builder b(g.c);
   UOpRef function = n->fns[0], cotangent = argumentsOf(function).back();
@@ -29,9 +49,10 @@ llvm::Expected<UOpRef> autograd::customTangent(Graph &g, UOpRef n, llvm::ArrayRe
   // The function's arguments, then the tangents of the sources that have one.
   std::vector<UOpRef> given(n->src), outputs, seeds;
   given.push_back(n); // the cotangent's place: no result depends on it
+  std::vector<UOpRef> gradients = unmarked(g.c, function->src, cotangent);
   for (size_t i = 1; i < d.size(); ++i) {
     if (!d[i]) continue;
-    outputs.push_back(function->src[i - 1]);
+    outputs.push_back(gradients[i - 1]);
     seeds.push_back(b.arg(int64_t(given.size()), d[i]->dtype, d[i]->shape));
     given.push_back(d[i]);
   }

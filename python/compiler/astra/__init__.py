@@ -17,7 +17,7 @@ from . import _tree as tree
 from ._analysis import explain
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
 from ._custom import checkpoint, custom_vjp
-from ._dims import Dim, dim
+from ._dims import Dim, dim, require_equal
 from ._dtypes import DTYPES as _DTYPES, DType, dtype, promote
 from ._errors import ArgumentError, DTypeError, Error, FrozenError, MismatchError, ShapeError, TraceError, UnsupportedError
 from ._evaluate import realize

@@ -10,62 +10,77 @@ from __future__ import annotations
 from typing import Any, Union
 
 from . import _core
-from ._errors import ArgumentError, TraceError
-from ._graph import Graph
+from ._errors import ArgumentError, ShapeError, TraceError
+from ._graph import current
 
 Size = Union[int, "Dim"]
-_scratch = _core.Graph()  # for what is asked of dims outside of all graphs
 
 
 class Dim:
     """A symbolic integer: a named dim, or arithmetic on dims. Made by `astra.dim` and by shapes of traced tensors."""
 
-    __slots__ = ("_parts", "_made")
+    __slots__ = ("_parts", "_made", "_text")
     # ("dim", name, lo, hi), ("node", graph, node) or (operation, x, y)
 
     def __init__(self, *parts: Any) -> None:
         self._parts = parts
-        self._made: dict[int, Any] = {}
+        self._made: tuple[Any, Any] | None = None  # a graph and its node
+        self._text: str | None = None
+
+    def __reduce__(self) -> Any:
+        if self._parts[0] == "node":
+            raise TypeError(f"the size {self} belongs to a traced function: it cannot be pickled")
+        return (Dim, self._parts)
 
     def node(self, core: Any) -> Any:
         """The node of a graph that stands for this."""
-        found = self._made.get(id(core))
-        if found is not None and found[0] is core:
-            return found[1]
+        if self._made is not None and self._made[0] is core:
+            return self._made[1]
         kind = self._parts[0]
         try:
             if kind == "dim":
                 node = core.dim(*self._parts[1:])
             elif kind == "node":
                 if self._parts[1] is not core:
-                    raise TraceError("a size of one traced function is used in another")
-                node = self._parts[2]
+                    raise TraceError(f"the size {self} of one traced function is used in another")
+                return self._parts[2]
             else:
                 node = core.index_op(kind, size_node(core, self._parts[1]), size_node(core, self._parts[2]))
         except ValueError as error:
             raise ArgumentError(str(error)) from None
-        self._made = {id(core): (core, node)}
+        self._made = (core, node)
         return node
 
-    def _core(self) -> Any:
-        for part in self._parts[1:]:
-            if isinstance(part, _core.Graph):
-                return part
-            if isinstance(part, Dim):
-                found = part._core()
-                if found is not _scratch:
-                    return found
-        return _scratch
+    def _graph(self) -> Any:
+        """The graph of the trace that this belongs to, if it does."""
+        if self._parts[0] == "node":
+            return self._parts[1]
+        return _joined(*self._parts[1:]) if self._parts[0] != "dim" else None
+
+    def _alone(self) -> Any:
+        """The node, in a graph of its own where this belongs to no trace."""
+        if self._made is not None:
+            return self._made[1]
+        return self.node(self._graph() or _core.Graph())
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The least and the greatest value."""
-        return _asked((self,), lambda core: (self.node(core).lo, self.node(core).hi))  # type: ignore[no-any-return]
+        node = self._alone()
+        return node.lo, node.hi
+
+    def _bounds_in(self, core: Any) -> tuple[int, int]:
+        node = self.node(core)
+        return node.lo, node.hi
 
     def _op(self, name: str, x: Any, y: Any) -> Any:
         if not isinstance(x, (int, Dim)) or not isinstance(y, (int, Dim)):
             return NotImplemented
-        return _asked((x, y), lambda core: size_of_node(core, Dim(name, x, y).node(core)))
+        graph, made = _joined(x, y), Dim(name, x, y)
+        if graph is not None:
+            return size_of_node(graph, made.node(graph))
+        constant = made._alone().constant
+        return made if constant is None else int(constant)
 
     def __add__(self, other: Any) -> Any:
         return self._op("add", self, other)
@@ -88,8 +103,27 @@ class Dim:
     def __floordiv__(self, other: Any) -> Any:
         return self._op("floordiv", self, other)
 
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._op("floordiv", other, self)
+
     def __mod__(self, other: Any) -> Any:
         return self._op("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._op("mod", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        raise TypeError(f"sizes are integers: {self} is divided by // (or make a tensor of it: astra.asarray(size))")
+
+    def at_least(self, other: Size) -> Size:
+        """The greater of both."""
+        return self._op("max", self, other)  # type: ignore[no-any-return]
+
+    def at_most(self, other: Size) -> Size:
+        """The lesser of both."""
+        return self._op("min", self, other)  # type: ignore[no-any-return]
 
     def __neg__(self) -> Any:
         return self._op("sub", 0, self)
@@ -97,12 +131,9 @@ class Dim:
     def _difference(self, other: Any) -> tuple[int, int] | None:
         if not isinstance(other, (int, Dim)):
             return None
-
-        def bounds(core: Any) -> tuple[int, int]:
-            node = core.index_op("sub", self.node(core), size_node(core, other))
-            return node.lo, node.hi
-
-        return _asked((self, other), bounds)  # type: ignore[no-any-return]
+        core = _joined(self, other) or _core.Graph()
+        node = core.index_op("sub", self.node(core), size_node(core, other))
+        return node.lo, node.hi
 
     def _decided(self, other: Any, yes: Any, no: Any, sign: str) -> Any:
         difference = self._difference(other)
@@ -145,7 +176,9 @@ class Dim:
                          "a number is needed here")  # fmt: skip
 
     def __str__(self) -> str:
-        return str(_asked((self,), lambda core: self.node(core).index_text()))
+        if self._text is None:
+            self._text = str(self._alone().index_text())
+        return self._text
 
     def __repr__(self) -> str:
         lo, hi = self.bounds
@@ -153,23 +186,8 @@ class Dim:
 
 
 def _joined(*sizes: Any) -> Any:
-    """The graph that one of the sizes belongs to."""
-    cores = [d._core() for d in sizes if isinstance(d, Dim)]
-    return next((c for c in cores if c is not _scratch), _scratch)
-
-
-def _asked(sizes: Any, question: Any) -> Any:
-    """The answer of a graph that all sizes belong to. Outside of all graphs a new one is taken where a dim of the same name has had
-    other bounds: what was asked then does not matter now."""
-    global _scratch
-    core = _joined(*sizes)
-    try:
-        return question(core)
-    except ArgumentError:
-        if core is not _scratch:
-            raise
-    _scratch = _core.Graph()
-    return question(_scratch)
+    """The graph that a size made of these belongs to, if it belongs to one."""
+    return next((g for g in (d._graph() for d in sizes if isinstance(d, Dim)) if g is not None), None)
 
 
 def size_node(core: Any, size: Size) -> Any:
@@ -194,3 +212,19 @@ def dim(name: str, least: int, most: int) -> Dim:
     if not 0 <= least <= most:
         raise ArgumentError(f"the bounds of dim '{name}' are {least}..{most}; 0 <= least <= most is needed")
     return Dim("dim", name, int(least), int(most))
+
+
+def require_equal(x: Size, y: Size) -> None:
+    """Says, while a function is traced, that two sizes are equal: a call in which they are not is refused. From then on they are taken as
+    equal: n = x.shape[0]; astra.require_equal(n, 2 * y.shape[0])."""
+    graph = current()
+    if not graph.tracing or isinstance(x, int) and isinstance(y, int):
+        if x != y:
+            raise ShapeError(f"the sizes {x} and {y} are not equal")
+        return
+    left, right = size_node(graph.core, x), size_node(graph.core, y)
+    low, high = Dim("sub", x, y)._bounds_in(graph.core)
+    if low > 0 or high < 0:
+        raise ShapeError(f"the sizes {x} and {y} are equal for no values of the dims")
+    if not left == right:
+        graph.core.equation(left, right)

@@ -108,7 +108,7 @@ def kind_of_number(value: Any) -> str:
     """b, i, f or c."""
     if isinstance(value, (bool, np.bool_)):
         return "b"
-    return "i" if isinstance(value, int) else "f" if isinstance(value, float) else "c"
+    return "f" if isinstance(value, float) else "c" if isinstance(value, complex) else "i"  # a size is an integer
 
 
 def with_number(t: DType, kind: str) -> DType:

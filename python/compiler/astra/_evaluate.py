@@ -7,6 +7,7 @@ Keeps:    what was compiled, by the digest of its graph, in the process (and by 
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from typing import Any, Sequence
 
@@ -93,3 +94,7 @@ def compiled(module: Any, inputs: Sequence[Any]) -> list[Any]:
         _programs.move_to_end(digest)
     result = program["main"](*inputs)
     return list(result) if isinstance(result, tuple) else [result]
+
+
+# A loaded program belongs to the process that loaded it.
+os.register_at_fork(after_in_child=_programs.clear)

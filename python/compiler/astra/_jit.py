@@ -17,6 +17,8 @@ import weakref
 from collections import OrderedDict
 from typing import Any, Callable, Sequence
 
+import numpy as np
+
 import astra_rt
 
 from . import _cache, _tree
@@ -101,10 +103,13 @@ class Jitted:
             key = []
             values = []
             for x in args:
-                if type(x) is not Tensor:
-                    break
-                value = x._value
-                if value is None:
+                if type(x) is Tensor:
+                    value = x._value
+                    if value is None:
+                        break
+                elif type(x) is np.ndarray:
+                    value = x  # the runtime takes it as it is
+                else:
                     break
                 values.append(value)
                 key.append(value.dtype)
@@ -142,8 +147,9 @@ class Jitted:
             if len(self._programs) > _MOST_PROGRAMS:
                 self._programs.popitem(last=False)
                 self._quick.clear()
-        if plain and len(args) == len(leaves):
-            self._quick[tuple(part for v in values for part in (v.dtype, v.shape))] = program
+        if plain and len(args) == len(leaves) and all(isinstance(x, Tensor) or _is_plain_array(x) for x in leaves):
+            given = [x._realized() if isinstance(x, Tensor) else x for x in leaves]
+            self._quick[tuple(part for v in given for part in (v.dtype, v.shape))] = program
         return program(values)
 
     def _compiled(self, args: Any, named: Any) -> _Program:
@@ -184,6 +190,11 @@ class Jitted:
                 name = argument_names(self._f, args, named)[i]
                 warnings.warn(f"'{self.__name__}' is compiled for the {_MANY}th value of its argument '{name}' ({user_line()}): give a tensor, "
                               f"astra.asarray({name}), for what changes from call to call", stacklevel=4)  # fmt: skip
+
+
+def _is_plain_array(x: Any) -> bool:
+    """Whether the runtime takes an array as asarray would."""
+    return type(x) is np.ndarray and x.dtype.isnative and x.dtype.kind in "biufc"
 
 
 def _static_places(f: Any, numbers: Any, names: Any) -> tuple[set[int], set[str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _ops
+from . import _dims, _ops
 from ._tensor import Tensor
 
 _OPERATORS = {
@@ -24,7 +24,7 @@ _METHODS = (
 
 
 def _taken(x: Any) -> bool:
-    return isinstance(x, (Tensor, bool, int, float, complex, np.ndarray, np.generic)) or hasattr(x, "__dlpack__")
+    return isinstance(x, (Tensor, bool, int, float, complex, _dims.Dim, np.ndarray, np.generic)) or hasattr(x, "__dlpack__")
 
 
 def _operator(function: Any, swapped: bool) -> Any:

@@ -8,10 +8,11 @@ Keeps:    one importer, the one of astra-compile (docs/onnx.md): the same graph.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Mapping, Sequence
 
 from . import _core, _dims
-from ._errors import ArgumentError
+from ._errors import ArgumentError, Error
 from ._evaluate import of_bytes
 from ._graph import current
 from ._jit import Jitted
@@ -92,5 +93,9 @@ def from_onnx(path: str | os.PathLike[str], dims: Mapping[str, Any] | None = Non
     """A model of an ONNX file. dims: for each of its dynamic dims bounds (least, most), a number, or an expression of others:
     {"batch": (1, 8), "total": "past + 1"}; "*" is for all others. training: also an entry `forward`, as docs/onnx.md says."""
     given = [_bound(n, v) for n, v in (dims or {}).items()]
-    module, notes = call(_core.import_onnx, os.fspath(path), given, training)
+    try:
+        module, notes = call(_core.import_onnx, os.fspath(path), given, training)
+    except Error as error:  # its flags as they are given here
+        text = re.sub(r"--dim[ =]([^\s=]+)=(\d+)\.\.(\d+)", r'dims={"\1": (\2, \3)}', str(error))
+        raise type(error)(text.replace("with these flags the model is read", "with this the model is read")) from None
     return OnnxModel(module, notes)

@@ -21,7 +21,7 @@ from ._tensor import Tensor, asarray, call, of_node
 F32 = _dtypes.DTYPES["float32"]
 I64 = _dtypes.DTYPES["int64"]
 BOOL = _dtypes.DTYPES["bool"]
-NUMBERS = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex, _dims.Dim)
 
 
 def make(function: Callable[..., Any], *args: Any) -> Tensor:
@@ -54,6 +54,8 @@ def sizes(graph: Graph, shape: Any) -> list[Any]:
 def literal(value: Any, t: _dtypes.DType) -> Tensor:
     """A scalar as part of the program."""
     graph = current()
+    if isinstance(value, _dims.Dim):
+        return astype(of_node(graph, call(graph.core.scalar, _dims.size_node(graph.core, value), "i64")), t)
     if t.kind in "iub":
         array = np.asarray(value).astype(t.numpy) if not isinstance(value, int) else value
         number = int(array)

@@ -273,6 +273,9 @@ def _has_tensors(values: Any) -> bool:
 
 
 def _converted(values: Any, wanted: _dtypes.DType | None, copy: bool | None) -> Tensor:
+    if isinstance(values, _dims.Dim):
+        graph = current()
+        return of_node(graph, call(graph.core.scalar, _dims.size_node(graph.core, values), "i64"))
     if isinstance(values, astra_rt.Tensor):
         return of_value(values)
     if isinstance(values, (list, tuple)) and _has_tensors(values):

@@ -90,6 +90,9 @@ void python::bindGraph(nb::module_ &m) {
           nb::rv_policy::reference)
       .def(
           "index", [](Graph &g, int64_t value) { return g.idx(value); }, nb::rv_policy::reference)
+      .def(
+          "equation", [](Graph &g, UOpRef left, UOpRef right) { g.c.equations.push_back({left, right}); },
+          "Says that two symbolic integers are equal in every call, which is refused otherwise.")
       .def("index_op", indexArithmetic, nb::rv_policy::reference)
       .def(
           "literal", [](Graph &g, const std::string &t, double value) { return g.b.lit(dtypeOf(t), value); },

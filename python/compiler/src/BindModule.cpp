@@ -75,6 +75,7 @@ public:
   void entry(const std::string &name, const std::vector<std::pair<std::string, UOpRef>> &inputs,
              const std::vector<std::pair<std::string, UOpRef>> &outputs,
              const std::vector<std::pair<std::string, UOpRef>> &updates) {
+    addEquations();
     Context &c = made.m.ctx();
     Replacement with = shared;
     Entry e;
@@ -98,12 +99,6 @@ public:
   }
   PyModule finish() {
     Context &c = made.m.ctx();
-    Replacement with;
-    for (const Equation &q : g.c.equations) {
-      Nodes sides = taken(rebuild(c, {q.left, q.right}, with));
-      made.m.equations.push_back({sides[0], sides[1]});
-      c.equations.push_back({sides[0], sides[1]});
-    }
     for (uint32_t id = 0; id < c.size(); ++id)
       if (UOpRef x = c.node(id); x->is(Op::Dim) && isModules(x)) made.m.dims.push_back(x);
     return std::move(made);
@@ -115,7 +110,18 @@ private:
   Replacement shared;  // of leaves that all entries have
   Replacement indices; // of symbolic integers in shapes
   unsigned constants = 0;
+  size_t equations = 0; // of the graph that the module has
 
+  /// What the graph's type rules have taken as equal: those of the module need it too.
+  void addEquations() {
+    Context &c = made.m.ctx();
+    for (; equations < g.c.equations.size(); ++equations) {
+      const Equation &q = g.c.equations[equations];
+      Nodes sides = taken(rebuild(c, {q.left, q.right}, indices));
+      made.m.equations.push_back({sides[0], sides[1]});
+      c.equations.push_back({sides[0], sides[1]});
+    }
+  }
   UOpRef made_(Op op, UOpRef leaf, const std::string &name) {
     Context &c = made.m.ctx();
     return taken(c.tryMake(op, taken(rebuild(c, leaf->shape, indices)), {}, name, leaf->dtype));

@@ -1,0 +1,270 @@
+"""trace, lower, compile, save, load; several entries with states; jit; analysis; ONNX."""
+
+import pickle
+import shutil
+import subprocess
+import warnings
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import astra
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+
+
+def test_every_stage_has_a_text(tmp_path):
+    traced = astra.trace(lambda x, w: astra.tanh(x @ w["k"]), astra.spec((4, 3)), {"k": astra.spec((3, 2))})
+    assert [n for n, _ in traced.inputs] == ["x", "w.k"] and traced.outputs[0][1] == astra.spec((4, 2))
+    assert "tanh" in traced.as_text()
+    lowered = traced.lower()
+    assert "@main(%x" in lowered.as_text()
+    for dialect, word in (("schedule", "kernel"), ("plan", "k0"), ("c", "for ("), ("asm", "vmov")):
+        assert word in lowered.as_text(dialect, "cpu:x86-64-v3"), dialect
+    assert "ptx" in lowered.as_text("ptx", "cuda:sm_90") or ".visible" in lowered.as_text("ptx", "cuda:sm_90")
+    compiled = lowered.compile("native")
+    assert "test_stages.py:" in compiled.as_text() and "operations" in compiled.as_text()
+    assert compiled.as_text("uop") == lowered.as_text()
+    paths = lowered.to_c(tmp_path)
+    if shutil.which("cc"):
+        for path in paths:
+            subprocess.run(["cc", "-fsyntax-only", "-march=native", "-w", "-I", tmp_path, path], check=True)
+
+
+def test_called_saved_loaded_pickled(tmp_path):
+    f = lambda p, x, power=2: {"y": (x @ p["w"]) ** power, "n": (x.sum(), p["b"])}  # noqa: E731
+    p = {"w": np.ones((3, 2), np.float32), "b": np.float32(2)}
+    compiled = astra.trace(f, p, X, power=3).lower().compile("native")
+    want = f({k: astra.asarray(v) for k, v in p.items()}, astra.asarray(X), 3)
+    for c in (compiled, pickle.loads(pickle.dumps(compiled))):
+        made = c(p, X, power=3)
+        assert made["y"].tobytes() == want["y"].tobytes() and made["n"][1].item() == 2
+    compiled.save(tmp_path / "m.astra")
+    model = astra.load(tmp_path / "m.astra")
+    assert [i.name for i in model.inputs] == ["p.b", "p.w", "x"] and [o.name for o in model.outputs] == ["n.0", "n.1", "y"]
+    with pytest.raises(astra.ArgumentError, match="traced with 3 in place of 4"):
+        compiled(p, X, power=4)
+    with pytest.raises(astra.ArgumentError, match="p.b: Spec"):
+        compiled(X, power=3)
+    with pytest.raises(astra.ShapeError, match="input x"):
+        compiled(p, X[:2], power=3)
+    with pytest.raises(astra.DTypeError, match="input p.w"):
+        compiled({**p, "w": np.ones((3, 2))}, X, power=3)
+    again = astra.trace(f, p, X, power=3).lower().compile("native")
+    assert again.bundle == compiled.bundle
+
+
+def test_tensors_from_outside_are_constants():
+    w = astra.asarray([2.0, 3.0, 4.0])
+    compiled = astra.trace(lambda x: x * w, astra.spec((3,))).lower().compile("native")
+    assert compiled(astra.ones(3)).tolist() == [2, 3, 4]
+    assert astra.trace(lambda x: (x, 5), astra.spec((1,))).lower().compile("native")(astra.ones(1))[1].item() == 5
+
+
+def training():
+    """A line through points, with momentum; the key of the noise is a state."""
+    params = {"w": astra.zeros((3, 1)), "b": astra.zeros((1,))}
+    states = {"params": params, "momentum": astra.tree.map(astra.zeros_like, params), "key": astra.random.key(1), "step": astra.asarray(0)}
+
+    def predict(states, x):
+        p = states["params"]
+        return x @ p["w"] + p["b"]
+
+    def train_step(states, x, y):
+        key, noise = astra.random.split(states["key"])
+        x = x + 0.01 * astra.random.normal(noise, x.shape)
+        loss, gradient = astra.value_and_grad(lambda p: ((predict({"params": p}, x) - y) ** 2).mean())(states["params"])
+        momentum = astra.tree.map(lambda m, g: 0.9 * m + g, states["momentum"], gradient)
+        params = astra.tree.map(lambda p, m: p - 0.05 * m, states["params"], momentum)
+        return {"params": params, "momentum": momentum, "key": key, "step": states["step"] + 1}, {"loss": loss}
+
+    return states, predict, train_step
+
+
+def test_a_training_step_is_an_entry_that_updates_states(tmp_path):
+    states, predict, train_step = training()
+    y = X @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.25
+    exported = astra.export(
+        {
+            "main": astra.entry(predict, astra.spec((astra.dim("n", 1, 8), 3))),
+            "train_step": astra.entry(train_step, astra.spec((4, 3)), astra.spec((4, 1)), updates=True),
+        },
+        states=states,
+        name="line",
+    )
+    compiled = exported.lower().compile("native")
+    losses = []
+    for _ in range(30):
+        want, result = train_step(states, astra.asarray(X), astra.asarray(y))
+        losses.append(compiled.train_step(X, y)["loss"])
+        assert losses[-1].tobytes() == result["loss"].tobytes()
+        states = astra.tree.map(lambda t: astra.asarray(t.numpy()), want)
+    assert losses[-1].item() < losses[0].item() / 10
+    for a, b in zip(astra.tree.leaves(compiled.states), astra.tree.leaves(states)):
+        assert a.tobytes() == b.tobytes()
+    assert compiled(X[:2]).tobytes() == predict(states, astra.asarray(X[:2])).tobytes()
+
+    # As a file: the same states, without this package.
+    compiled.save(tmp_path / "line.astra")
+    model = astra.load(tmp_path / "line.astra")
+    assert [s.name for s in model.states] == ["key", "momentum.b", "momentum.w", "params.b", "params.w", "step"]
+    for k in range(3):
+        assert model.train_step(X, y).tobytes() == losses[k].tobytes()
+    assert int(model.get_state("step")) == 3
+    copy = pickle.loads(pickle.dumps(compiled))
+    assert copy.states["step"].item() == 30
+    copy.states = training()[0]
+    assert copy.train_step(X, y)["loss"].tobytes() == losses[0].tobytes()
+    assert len(astra.verify(copy, X, y, entry="train_step", by=exported.lower())) == 64
+    assert copy.states["step"].item() == 2
+
+
+def test_params_may_be_replaced(tmp_path):
+    exported = astra.export({"main": astra.entry(lambda p, x: x * p["scale"], astra.spec((2,)))}, params={"scale": astra.asarray([2.0, 3.0])})
+    exported.lower().compile("native").save(tmp_path / "m.astra")
+    model = astra.load(tmp_path / "m.astra")
+    x = np.ones(2, np.float32)
+    assert model(x).tolist() == [2, 3]
+    model.set_param("scale", [5.0, 7.0])
+    assert model(x).tolist() == [5, 7]
+
+
+def test_refusals_of_export():
+    s = {"w": astra.zeros(3)}
+    with pytest.raises(astra.ArgumentError, match="astra.entry"):
+        astra.export({"main": lambda x: x})
+    with pytest.raises(astra.ArgumentError, match="none"):
+        astra.export({"main": astra.entry(lambda: ({}, 1), updates=True)})
+    with pytest.raises(astra.ArgumentError, match="pair"):
+        astra.export({"step": astra.entry(lambda s: s, updates=True)}, states=s)
+    with pytest.raises(astra.ShapeError, match="entry 'step' gives state 'w' the shape"):
+        astra.export({"step": astra.entry(lambda s: ({"w": s["w"][:2]}, 1), updates=True)}, states=s)
+    with pytest.raises(astra.DTypeError, match="makes state 'w' int64"):
+        astra.export({"step": astra.entry(lambda s: ({"w": s["w"].astype("int64")}, 1), updates=True)}, states=s)
+
+
+def test_jit_compiles_once_for_each_structure():
+    calls = []
+
+    @astra.jit
+    def f(x, y=1.0, *, kind="a"):
+        calls.append(kind)
+        return x * y if kind == "a" else {"sum": x + y}
+
+    x = astra.ones(3)
+    assert f(x).tolist() == f(x).tolist() == f(np.ones(3, np.float32)).tolist() == [1, 1, 1] and len(calls) == 1
+    assert f(x, x).tolist() == [1, 1, 1] and f(x, np.full(3, 2, np.float32)).tolist() == [2, 2, 2] and len(calls) == 2
+    assert f(x, kind="b")["sum"].tolist() == [2, 2, 2] and len(calls) == 3
+    assert f(astra.ones(4)).shape == (4,) and f(x.astype("float64")).dtype == "float64" and len(calls) == 5
+    assert f(np.ones((2, 3))[:, 1]).tolist() == [1, 1] and f(np.ones(3, ">f4")).tolist() == [1, 1, 1]
+    assert f.lower(astra.spec((3,))).as_text().count("@main") == 1
+    outside = astra.asarray([1.0, 2.0])
+    g = astra.jit(lambda x: x + outside)
+    assert g(outside).tolist() == [2, 4] and g(np.zeros(2, np.float32)).tolist() == [1, 2]
+
+    class Model:
+        scale = 3.0
+
+        @astra.jit
+        def call(self, x):
+            return x * 3
+
+    with pytest.raises(astra.ArgumentError, match="argument 'self' is a Model"):
+        Model().call(x)
+    static = astra.jit(lambda m, x: x * m.scale, static_argnames="m")
+    assert static(Model(), x).tolist() == static(m=Model(), x=x).tolist() == [3, 3, 3]
+
+
+def test_many_values_of_a_number_are_warned_of():
+    f = astra.jit(lambda x, rate: x * rate)
+    x = astra.ones(1)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for i in range(10):
+            f(x, float(i))
+    assert len(seen) == 1 and "8th value of its argument 'rate'" in str(seen[0].message) and "astra.asarray(rate)" in str(seen[0].message)
+    assert seen[0].filename == __file__
+
+
+def test_costs():
+    n = astra.dim("n", 1, 100)
+    compiled = astra.trace(lambda x, w: astra.scan(lambda c, r: (astra.tanh(c @ w), None), x, None, length=5)[0], astra.spec((n, 8)), astra.spec((8, 8))).lower().compile("native")
+    small, large = compiled.cost_analysis(n=10), compiled.cost_analysis()
+    assert large.operations == 10 * small.operations and large.operations >= 5 * 2 * 100 * 8 * 8
+    assert {k.launches for k in large.kernels} >= {5} and all(k.lines for k in large.kernels if k.operations)
+    memory = compiled.memory_analysis(n=10)
+    assert memory.inputs == 10 * 32 + 256 and memory.outputs == 320 and memory.peak >= memory.inputs + memory.outputs
+    with pytest.raises(astra.ArgumentError, match="within 1..100"):
+        compiled.cost_analysis(n=101)
+    with pytest.raises(astra.ArgumentError, match="no dim 'm'"):
+        compiled.cost_analysis(m=1)
+
+
+def test_explain_names_the_line_the_kernel_and_its_code():
+    x = astra.asarray(X)
+    y = astra.exp(x) + 1
+    y = (y * y).sum(axis=0)
+    told = astra.explain(y)
+    assert any("test_stages.py" in line for line in told.lines)
+    assert told.kernel is not None and told.kernel.operations > 0 and told.kernel.name in told.c and told.c.rstrip().endswith("}")
+    assert told.kernel.name in str(told)
+    y.tolist()
+    with pytest.raises(astra.ArgumentError, match="has a value already"):
+        astra.explain(y)
+
+
+def test_a_wrong_binary_is_told(monkeypatch):
+    lowered = astra.trace(lambda x: x * 2, astra.spec((3,))).lower()
+    other = astra.trace(lambda x: x * 3, astra.spec((3,))).lower().compile("native")
+    x = np.array([0, 1, 2], np.float32)
+    assert len(astra.verify(lowered.compile("native"), x)) == 64
+    with pytest.raises(astra.MismatchError, match="2 of 3 elements, the first is element 1: .*3.0.*2.0"):
+        astra.verify(other.module, x, by=lowered)
+    with pytest.raises(astra.ArgumentError, match="by=lowered"):
+        astra.verify(other.module, x)
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in "xy")
+    w = onnx.numpy_helper.from_array(np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3), "w")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["z"]), helper.make_node("Tanh", ["z"], ["y"])], "one", [x], [y], [w])
+    path = tmp_path_factory.mktemp("onnx") / "one.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_models_of_onnx_files(model_file, tmp_path):
+    model = astra.from_onnx(model_file, dims={"batch": (1, 8)})
+    w = model.params["w"]
+    want = astra.tanh(astra.asarray(X) @ w)
+    assert model(X).tobytes() == want.tobytes()
+    compiled = model.compile("native")
+    assert compiled(X).tobytes() == want.tobytes() and len(astra.verify(compiled, X)) == 64
+    compiled.save(tmp_path / "m.astra")
+    assert astra.load(tmp_path / "m.astra")(X).tobytes() == want.tobytes()
+    # A part of other functions.
+    both = astra.jit(lambda x: model(x * 2) + x)
+    assert both(X).tobytes() == (astra.tanh((astra.asarray(X) * 2) @ w) + X).tobytes()
+    gradient = astra.grad(lambda p: (model.apply(p, X) ** 2).sum())(model.params)["w"]
+    assert gradient.tobytes() == astra.grad(lambda w: (astra.tanh(astra.asarray(X) @ w) ** 2).sum())(w).tobytes()
+    assert astra.vmap(model)(np.stack([X, X])).shape == (2, 4, 3)
+    n = astra.dim("n", 1, 4)
+    assert astra.trace(lambda x: model(x), astra.spec((n, 3))).lower().compile("native")(X).tobytes() == want.tobytes()
+    assert astra.compile_file(model_file, "native", dims={"*": (1, 4)})(X).tobytes() == want.tobytes()
+    with pytest.raises(astra.ArgumentError, match=r'dims={"batch": \(1, 64\)}'):
+        astra.from_onnx(model_file)
+    with pytest.raises(astra.ArgumentError, match="within 1..8"):
+        model(np.ones((9, 3), np.float32))
+    with pytest.raises(astra.ArgumentError, match="x: f32"):
+        model(X, X)
+    with pytest.raises(astra.ArgumentError, match="no weight 'v'"):
+        model.apply({"v": w}, X)
+
+
+def test_files_in_the_text_form(tmp_path):
+    path = tmp_path / "a.uop"
+    path.write_text("module @a {\n  entry @main(%x : f32[2]) -> (%y : f32[2]) {\n    %y = neg %x\n  }\n}\n")
+    assert astra.compile_file(path, "native")(np.ones(2, np.float32)).tolist() == [-1, -1]
