@@ -374,62 +374,47 @@ static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target
   }
 }
 
-/// All of a plan but how results are stored.
-static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target) {
-  Plan p;
-  if (contractPlan(c, spec, target, p)) {
-    if (!spec.followers.empty() && *target.name) chooseBlock(c, spec, target, p);
-    return p;
-  }
-  p = Plan();
+/// Lanes along what lies inside of the serial axis of a running sum or scatter, where they are neighbours all the way.
+static void chooseSerial(Context &c, const KernelSpec &spec, int64_t serial, unsigned w, Plan &p) {
+  constexpr unsigned mostTogether = 8;
   const Placed &out = spec.outputs[0];
-  UOpRef v = storedPoints(spec);
-  unsigned bytes = laneBytes(spec), rank = out.layout.dims.size(), w = std::max(1u, target.vectorBytes / bytes);
-  unsigned ops = 0;
-  for (UOpRef n : topoSort(out.value)) ops += has(n->op, Elementwise);
-  if (int64_t serial = serialAxis(spec); serial >= 0) {
-    constexpr unsigned mostTogether = 8;
-    // Lanes along what lies inside of the serial axis, where they are neighbours all the way.
-    auto extents = memoryExtents(c, out.layout, v->shape);
-    UOpRef inner = c.index(1);
-    for (p.merge = 0; out.layout.dims[rank - 1 - p.merge].axis != serial; ++p.merge)
-      inner = idxMul(c, inner, extents[rank - 1 - p.merge]);
-    p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
-    p.merge = std::max(p.merge, 1u);
-    if (p.lanes > 1 && addressCost(c, spec, p) >= 16) p.lanes = 1;
-    // Several vectors hide the latency of what runs, and read more of each line, where items are left.
-    UOpRef outer = c.index(1);
-    for (unsigned d = 0; d + p.merge + 1 < rank; ++d) outer = idxMul(c, outer, extents[d]);
-    p.unroll = p.lanes == w ? mostTogether : 1;
-    while (p.unroll > 1 && idxMul(c, inner, outer)->lo < int64_t(4 * p.unroll * p.lanes)) p.unroll /= 2;
-    return p;
-  }
-  if (rank == 0) {
-    p.merge = 0;
-    if (spec.rootOp && spec.rootOp->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
-    if (spec.rootOp) chooseBlocks(c, spec, target, p);
-    return p;
-  }
-  if (writesRows(spec) && chooseShortRows(c, spec, target, ops, p)) return p;
-  if (writesRows(spec)) { // several vectors a step where the last pass is short
-    p.kind = PlanKind::Rows;
-    p.merge = rank;
-    p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.rootOp->dtype))), mostLanes);
-    p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
-    // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
-    // prefetcher of a CPU goes beyond a page (2048 rows, layer norm of 4096: 3.78 and 3.33 ms; not so of 4096 rows of
-    // 1024, which the L3 may hold, 1.93 and 2.19).
-    if (*target.name && !spec.follows && readBytes(spec) > target.l3Bytes) p.ahead = 1;
-    return p;
-  }
-  bool reduces = spec.rootOp && (spec.rootOp->op == Op::Reduce || spec.rootOp->op == Op::Contract);
-  p.kind = reduces ? PlanKind::Columns : PlanKind::Map;
-  auto extents = memoryExtents(c, out.layout, v->shape);
-  unsigned least = ~0u;
-  Plan chosen = p;
+  unsigned rank = out.layout.dims.size();
+  auto extents = memoryExtents(c, out.layout, storedPoints(spec)->shape);
   UOpRef inner = c.index(1);
+  for (p.merge = 0; out.layout.dims[rank - 1 - p.merge].axis != serial; ++p.merge)
+    inner = idxMul(c, inner, extents[rank - 1 - p.merge]);
+  p.lanes = std::min<uint64_t>(w, llvm::bit_floor<uint64_t>(std::max<int64_t>(inner->hi, 1)));
+  p.merge = std::max(p.merge, 1u);
+  if (p.lanes > 1 && addressCost(c, spec, p) >= 16) p.lanes = 1;
+  // Several vectors hide the latency of what runs, and read more of each line, where items are left.
+  UOpRef outer = c.index(1);
+  for (unsigned d = 0; d + p.merge + 1 < rank; ++d) outer = idxMul(c, outer, extents[d]);
+  p.unroll = p.lanes == w ? mostTogether : 1;
+  while (p.unroll > 1 && idxMul(c, inner, outer)->lo < int64_t(4 * p.unroll * p.lanes)) p.unroll /= 2;
+}
+
+/// Several vectors a step where the last pass over a row is short.
+static void chooseRows(const KernelSpec &spec, const Target &target, unsigned ops, Plan &p) {
+  p.kind = PlanKind::Rows;
+  p.merge = spec.outputs[0].layout.dims.size();
+  p.lanes = std::min(std::max(1u, target.vectorBytes / std::max(1u, byteSize(spec.rootOp->dtype))), mostLanes);
+  p.unroll = ops <= 16 ? 4 : ops <= 64 ? 2 : 1;
+  // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
+  // prefetcher of a CPU goes beyond a page (2048 rows, layer norm of 4096: 3.78 and 3.33 ms; not so of 4096 rows of
+  // 1024, which the L3 may hold, 1.93 and 2.19).
+  if (*target.name && !spec.follows && readBytes(spec) > target.l3Bytes) p.ahead = 1;
+}
+
+/// How many inner dims are one loop, and the lanes in it, by what addresses and tails cost. Gives that cost.
+static unsigned chooseMerged(Context &c, const KernelSpec &spec, const Target &target, unsigned w, unsigned ops,
+                             Plan &p) {
+  const Placed &out = spec.outputs[0];
+  unsigned rank = out.layout.dims.size(), bytes = laneBytes(spec), least = ~0u;
+  auto extents = memoryExtents(c, out.layout, storedPoints(spec)->shape);
   // Differs from `extents` where a window or a part is written.
   auto whole = memoryExtents(c, out.layout, out.begin.empty() ? out.value->shape : Shape(out.allocated));
+  Plan chosen = p;
+  UOpRef inner = c.index(1);
   for (unsigned k = 1; k <= rank; ++k) {
     if (k > 1 && extents[rank - k + 1] != whole[rank - k + 1]) break; // its rows are not neighbours
     inner = idxMul(c, extents[rank - k], inner);
@@ -440,14 +425,14 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
     if (cost <= least) least = cost, chosen = p;
   }
   p = chosen;
-  if (reduces && spec.rootOp->op == Op::Reduce) return chooseReduce(c, spec, target, extents, p, least, ops);
-  if (reduces) {
-    chooseSteps(c, spec, target, idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge)), p);
-    chooseBlocks(c, spec, target, p);
-    return p.deep ? p : chooseWindows(c, spec, target, extents, p);
-  }
-  if (v == out.value && chooseInterleaved(c, spec, target, extents, p)) return p;
-  if (least >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
+  return least;
+}
+
+/// Steps and lines of a map whose merged dims and lanes are chosen.
+static Plan chooseMap(Context &c, const KernelSpec &spec, const Target &target, unsigned w, unsigned ops, Plan p) {
+  const Placed &out = spec.outputs[0];
+  UOpRef v = storedPoints(spec);
+  auto extents = memoryExtents(c, out.layout, v->shape);
   // A few vectors a step where the body is short.
   UOpRef n = idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge));
   for (unsigned u : {4u, 2u})
@@ -479,6 +464,47 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   return line.line && (gatesLanes(c, spec, line) || readsBackwards(c, spec, line) || (crosses && divides(c, spec, p)))
              ? line
              : p;
+}
+
+/// All of a plan but how results are stored.
+static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target) {
+  Plan p;
+  if (contractPlan(c, spec, target, p)) {
+    if (!spec.followers.empty() && *target.name) chooseBlock(c, spec, target, p);
+    return p;
+  }
+  p = Plan();
+  const Placed &out = spec.outputs[0];
+  UOpRef v = storedPoints(spec);
+  unsigned rank = out.layout.dims.size(), w = std::max(1u, target.vectorBytes / laneBytes(spec)), ops = 0;
+  for (UOpRef n : topoSort(out.value)) ops += has(n->op, Elementwise);
+  if (int64_t serial = serialAxis(spec); serial >= 0) {
+    chooseSerial(c, spec, serial, w, p);
+    return p;
+  }
+  if (rank == 0) {
+    p.merge = 0;
+    if (spec.rootOp && spec.rootOp->op == Op::Reduce) p.kind = PlanKind::Rows, p.lanes = std::min(w, mostLanes);
+    if (spec.rootOp) chooseBlocks(c, spec, target, p);
+    return p;
+  }
+  if (writesRows(spec)) {
+    if (!chooseShortRows(c, spec, target, ops, p)) chooseRows(spec, target, ops, p);
+    return p;
+  }
+  bool reduces = spec.rootOp && (spec.rootOp->op == Op::Reduce || spec.rootOp->op == Op::Contract);
+  p.kind = reduces ? PlanKind::Columns : PlanKind::Map;
+  unsigned cost = chooseMerged(c, spec, target, w, ops, p);
+  auto extents = memoryExtents(c, out.layout, v->shape);
+  if (reduces && spec.rootOp->op == Op::Reduce) return chooseReduce(c, spec, target, extents, p, cost, ops);
+  if (reduces) {
+    chooseSteps(c, spec, target, idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge)), p);
+    chooseBlocks(c, spec, target, p);
+    return p.deep ? p : chooseWindows(c, spec, target, extents, p);
+  }
+  if (v == out.value && chooseInterleaved(c, spec, target, extents, p)) return p;
+  if (cost >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
+  return chooseMap(c, spec, target, w, ops, p);
 }
 
 /// Results that no cache holds until they are read go past them: a line is not read before it is written (transposition

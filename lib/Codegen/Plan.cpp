@@ -159,106 +159,190 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   return llvm::Error::success();
 }
 
-llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
-  auto bad = [&](const llvm::Twine &what) { return refusePlan(spec, p, what); };
-  auto n = [](int64_t v) { return std::to_string(v); };
-  UOpRef rootOp = spec.rootOp, value = spec.outputs[0].value;
-  bool sums = rootOp && rootOp->op == Op::Contract, reduces = rootOp && rootOp->op == Op::Reduce;
-  // A tile that the threads of a GPU share may lie along any label: its operands are turned on their way.
-  bool anyLabel = p.kind == PlanKind::Contract && sums && p.tall && p.threads && spec.vectorIndex < 0;
-  if (p.kind == PlanKind::Contract && !anyLabel && (!sums || spec.vectorIndex < 0))
-    return bad("the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
-  if (p.kind == PlanKind::Rows && !reduces) return bad("rows is for a kernel with a reduce; this one has none");
-  if (p.kind == PlanKind::Columns && !reduces && !sums)
-    return bad("columns is for a kernel with a reduce or a contract; this one has none");
-  if (!llvm::isPowerOf2_32(p.lanes) || p.lanes > mostLanes)
-    return bad("vector " + n(p.lanes) + "; expected a power of two in 1.." + n(mostLanes));
-  if (!p.unroll || p.unroll > 64) return bad("unroll " + n(p.unroll) + "; expected 1..64");
-  if (!p.rows || p.rows > 64) return bad("rows " + n(p.rows) + "; expected 1..64");
-  // The kernel ABI leaves 16 KiB of stack; a tile beyond the registers lies there.
-  int64_t bytes = int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? rootOp : value)->dtype));
-  if (bytes > 8192)
-    return bad("rows times unroll times vector are " + n(bytes) + " bytes; at most 8192 are held at once");
-  bool contracts = sums && p.kind == PlanKind::Contract && !p.threads;
-  bool rests = p.kind == PlanKind::Columns && reduces && p.deep; // the lanes of a sum
-  if (rests) {
-    ReduceSpec r = llvm::cantFail(decodeReduce(rootOp->ints));
-    if (p.threads || p.deep != 64 || r.order != ReduceOrder::Lane64)
-      return bad("deep " + n(p.deep) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64");
-    uint64_t chunks = llvm::divideCeil(std::max<int64_t>(rootOp->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
-    uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(rootOp->dtype));
-    if (llvm::SaturatingMultiply(chunks + 64, each) > mostTileBytes)
-      return bad("the sums of an item take more than 16 MiB");
+namespace {
+/// The rules of a plan's form, each by itself. A rule gives what is wrong; nothing where the plan keeps it.
+class FormRules {
+public:
+  FormRules(const KernelSpec &spec, const Plan &p)
+      : spec(spec), p(p), rootOp(spec.rootOp), value(spec.outputs[0].value), sums(rootOp && rootOp->op == Op::Contract),
+        reduces(rootOp && rootOp->op == Op::Reduce),
+        anyLabel(p.kind == PlanKind::Contract && sums && p.tall && p.threads && spec.vectorIndex < 0),
+        contracts(sums && p.kind == PlanKind::Contract && !p.threads),
+        rests(p.kind == PlanKind::Columns && reduces && p.deep) {
+    if (p.kind == PlanKind::Contract && sums) s = llvm::cantFail(decodeContract(rootOp->ints));
   }
-  if (p.kind == PlanKind::Columns && p.block && !rests) { // blocks of a chain, as lanes
+  std::string kind() const;
+  std::string sizes() const;
+  std::string lanesAtRest() const;
+  std::string blocks() const;
+  std::string lines() const;
+  std::string hints() const;
+  std::string stepsTogether() const;
+  std::string mergedDims() const;
+  std::string labels() const;
+  std::string panels() const;
+  std::string sumsAtRest() const;
+  std::string stage() const;
+
+private:
+  const KernelSpec &spec;
+  const Plan &p;
+  UOpRef rootOp, value;
+  bool sums, reduces; // what the root op is
+  bool anyLabel;      // a tile that the threads of a GPU share: operands are turned on their way, so n may be any label
+  bool contracts;     // by register tiles of a CPU
+  bool rests;         // the lanes of a sum rest in memory
+  ContractSpec s;     // of a plan for a contract
+
+  /// What a tile holds at once; the plan's sizes are in bounds.
+  int64_t tileBytes() const {
+    return int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? rootOp : value)->dtype));
+  }
+  static std::string n(int64_t v) { return std::to_string(v); }
+};
+} // namespace
+
+std::string FormRules::kind() const {
+  if (p.kind == PlanKind::Contract && !anyLabel && (!sums || spec.vectorIndex < 0))
+    return "the kernel has no contract along whose labels lanes can run; expected map, rows or columns";
+  if (p.kind == PlanKind::Rows && !reduces) return "rows is for a kernel with a reduce; this one has none";
+  if (p.kind == PlanKind::Columns && !reduces && !sums)
+    return "columns is for a kernel with a reduce or a contract; this one has none";
+  return "";
+}
+
+std::string FormRules::sizes() const {
+  if (!llvm::isPowerOf2_32(p.lanes) || p.lanes > mostLanes)
+    return "vector " + n(p.lanes) + "; expected a power of two in 1.." + n(mostLanes);
+  if (!p.unroll || p.unroll > 64) return "unroll " + n(p.unroll) + "; expected 1..64";
+  if (!p.rows || p.rows > 64) return "rows " + n(p.rows) + "; expected 1..64";
+  // The kernel ABI leaves 16 KiB of stack; a tile beyond the registers lies there.
+  if (tileBytes() > 8192)
+    return "rows times unroll times vector are " + n(tileBytes()) + " bytes; at most 8192 are held at once";
+  return "";
+}
+
+std::string FormRules::lanesAtRest() const {
+  if (!rests) return "";
+  ReduceSpec r = llvm::cantFail(decodeReduce(rootOp->ints));
+  if (p.threads || p.deep != 64 || r.order != ReduceOrder::Lane64)
+    return "deep " + n(p.deep) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64";
+  uint64_t chunks = llvm::divideCeil(std::max<int64_t>(rootOp->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
+  uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(rootOp->dtype));
+  if (llvm::SaturatingMultiply(chunks + 64, each) > mostTileBytes) return "the sums of an item take more than 16 MiB";
+  return "";
+}
+
+std::string FormRules::blocks() const {
+  if (!p.block || rests) return "";
+  if (p.kind == PlanKind::Columns) { // blocks of a chain, as lanes
     if (!sums || p.threads || !blocksOf(rootOp))
-      return bad("block " + n(p.block) +
-                 "; of columns, only of a contract of floats over one label of 512 to 2^30, by " +
-                 "which alone operands are indexed, on a CPU");
+      return "block " + n(p.block) +
+             "; of columns, only of a contract of floats over one label of 512 to 2^30, by which alone operands are " +
+             "indexed, on a CPU";
     if (p.lanes * p.unroll != 1 || !p.deep || p.line)
-      return bad("block " + n(p.block) + "; of columns, expected vector 1, unroll 1, a deep and no line");
+      return "block " + n(p.block) + "; of columns, expected vector 1, unroll 1, a deep and no line";
     if (!llvm::isPowerOf2_32(p.block) || p.block < 2 || p.block > mostLanes)
-      return bad("block " + n(p.block) + "; of columns, expected a power of two in 2.." + n(mostLanes));
-  } else if (p.block && !contracts && !rests &&
-             (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return bad("block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks");
-  if (p.line > 2) return bad("line " + n(p.line) + "; expected 0, 1 or 2");
+      return "block " + n(p.block) + "; of columns, expected a power of two in 2.." + n(mostLanes);
+    return "";
+  }
+  if (!contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return "block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks";
+  return "";
+}
+
+std::string FormRules::lines() const {
+  if (p.line > 2) return "line " + n(p.line) + "; expected 0, 1 or 2";
   bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
   if (contracts && p.line && (p.line == 1 || p.stage || p.tall || !movesLastVector(spec)))
-    return bad("line " + n(p.line) +
-               "; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
+    return "line " + n(p.line) +
+           "; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2";
   if (p.line && !contracts &&
       (!hasLines || p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return bad("line " + n(p.line) + "; only what writes its whole output, by lines alone, has them");
-  if (p.line > 1 && spec.inPlace && !contracts)
-    return bad("line 2 in place; what is written twice would be read changed");
-  if (p.past > 1) return bad("past " + n(p.past) + "; expected 0 or 1");
-  if (p.past && spec.follows) return bad("past 1 of rows that pass to a kernel; the next kernel reads them at once");
-  if (p.next > 1) return bad("next " + n(p.next) + "; expected 0 or 1");
+    return "line " + n(p.line) + "; only what writes its whole output, by lines alone, has them";
+  if (p.line > 1 && spec.inPlace && !contracts) return "line 2 in place; what is written twice would be read changed";
+  return "";
+}
+
+std::string FormRules::hints() const {
+  if (p.past > 1) return "past " + n(p.past) + "; expected 0 or 1";
+  if (p.past && spec.follows) return "past 1 of rows that pass to a kernel; the next kernel reads them at once";
+  if (p.next > 1) return "next " + n(p.next) + "; expected 0 or 1";
+  return "";
+}
+
+std::string FormRules::stepsTogether() const {
   if (p.kind == PlanKind::Columns && p.deep && !rests &&
       (!sums || p.threads || !llvm::isPowerOf2_32(p.deep) || p.deep > mostDeep))
-    return bad("deep " + n(p.deep) + "; of columns of a contract, on a CPU, expected a power of two in 1.." +
-               n(mostDeep));
-  if (p.kind != PlanKind::Contract) {
-    unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
-    if (p.merge < least || p.merge > rank)
-      return bad("merge " + n(p.merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) +
-                 ".." + n(rank));
-    return llvm::Error::success();
-  }
-  ContractSpec s = llvm::cantFail(decodeContract(rootOp->ints));
-  if (anyLabel && p.nLabel >= s.kept)
-    return bad("n " + n(p.nLabel) + " is no kept label; they are 0.." + n(s.kept - 1));
+    return "deep " + n(p.deep) + "; of columns of a contract, on a CPU, expected a power of two in 1.." + n(mostDeep);
+  return "";
+}
+
+std::string FormRules::mergedDims() const {
+  unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
+  if (p.merge < least || p.merge > rank)
+    return "merge " + n(p.merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) + ".." +
+           n(rank);
+  return "";
+}
+
+std::string FormRules::labels() const {
+  if (anyLabel && p.nLabel >= s.kept) return "n " + n(p.nLabel) + " is no kept label; they are 0.." + n(s.kept - 1);
   if (!anyLabel && p.nLabel != spec.vectorIndex)
-    return bad((p.nLabel < 0 ? "no n" : "n " + n(p.nLabel)) + "; the layouts let lanes run along label " +
-               n(spec.vectorIndex) + " alone");
+    return (p.nLabel < 0 ? "no n" : "n " + n(p.nLabel)) + "; the layouts let lanes run along label " +
+           n(spec.vectorIndex) + " alone";
   for (auto [i, l] : llvm::enumerate(p.mLabels)) {
-    if (l < 0 || l >= s.kept)
-      return bad("m " + n(l) + " is no kept label; they are 0.." + n(s.kept - 1) + ", n among them");
-    if (l == p.nLabel) return bad("label " + n(l) + " is n and one of m; expected another");
-    if (llvm::is_contained(llvm::ArrayRef(p.mLabels).take_front(i), l)) return bad("m has label " + n(l) + " twice");
+    if (l < 0 || l >= s.kept) return "m " + n(l) + " is no kept label; they are 0.." + n(s.kept - 1) + ", n among them";
+    if (l == p.nLabel) return "label " + n(l) + " is n and one of m; expected another";
+    if (llvm::is_contained(llvm::ArrayRef(p.mLabels).take_front(i), l)) return "m has label " + n(l) + " twice";
   }
+  return "";
+}
+
+std::string FormRules::panels() const {
   for (const Placed &x : spec.inputs)
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus && x.layout.dims.back().modulus % p.lanes)
-      return bad("vector " + n(p.lanes) + "; an operand is packed in panels of " + n(x.layout.dims.back().modulus) +
-                 ", which expects a divisor of that");
+      return "vector " + n(p.lanes) + "; an operand is packed in panels of " + n(x.layout.dims.back().modulus) +
+             ", which expects a divisor of that";
+  return "";
+}
+
+std::string FormRules::sumsAtRest() const {
   if (!p.threads && !p.tall != !p.deep)
-    return bad("tall " + n(p.tall) + " and deep " + n(p.deep) + "; expected both or neither");
+    return "tall " + n(p.tall) + " and deep " + n(p.deep) + "; expected both or neither";
   if (p.tall && !p.threads && !s.outside.empty())
-    return bad("tall " + n(p.tall) + "; sums of taps some of which are outside do not rest");
-  if (p.tall && !p.threads && p.deep < 2) return bad("deep 1; sums rest after two steps or more");
-  if (p.tall && p.stage) return bad("stage " + n(p.stage) + " and tall " + n(p.tall) + "; expected one of them");
-  if (p.tall && !p.threads) {
-    int64_t sums = p.tall * bytes;
-    for (int64_t l : innerLabels(s, p.nLabel))
-      sums = llvm::SaturatingMultiply<uint64_t>(sums, std::max<int64_t>(rootOp->shape[l]->hi, 1));
-    if (uint64_t(sums) > uint64_t(1) << 24)
-      return bad("tall " + n(p.tall) + "; the sums of an item take more than 16 MiB");
-  }
-  if (!p.stage) return llvm::Error::success();
-  if (p.lanes == 1) return bad("stage " + n(p.stage) + " with vector 1; columns are copied in vectors, expected 2..64");
+    return "tall " + n(p.tall) + "; sums of taps some of which are outside do not rest";
+  if (p.tall && !p.threads && p.deep < 2) return "deep 1; sums rest after two steps or more";
+  if (p.tall && p.stage) return "stage " + n(p.stage) + " and tall " + n(p.tall) + "; expected one of them";
+  if (!p.tall || p.threads) return "";
+  int64_t resting = p.tall * tileBytes();
+  for (int64_t l : innerLabels(s, p.nLabel))
+    resting = llvm::SaturatingMultiply<uint64_t>(resting, std::max<int64_t>(rootOp->shape[l]->hi, 1));
+  if (uint64_t(resting) > uint64_t(1) << 24) return "tall " + n(p.tall) + "; the sums of an item take more than 16 MiB";
+  return "";
+}
+
+std::string FormRules::stage() const {
+  if (!p.stage) return "";
+  if (p.lanes == 1) return "stage " + n(p.stage) + " with vector 1; columns are copied in vectors, expected 2..64";
   bool laneInB = llvm::any_of(
       s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == p.nLabel; }); });
   std::string why = unstageable(spec, s, laneInB, p);
-  return why.empty() ? llvm::Error::success() : bad("stage " + n(p.stage) + " is not possible: " + why);
+  return why.empty() ? why : "stage " + n(p.stage) + " is not possible: " + why;
+}
+
+llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
+  using Rule = std::string (FormRules::*)() const;
+  static constexpr Rule ofAll[] = {&FormRules::kind,  &FormRules::sizes, &FormRules::lanesAtRest,  &FormRules::blocks,
+                                   &FormRules::lines, &FormRules::hints, &FormRules::stepsTogether};
+  static constexpr Rule ofContracts[] = {&FormRules::labels, &FormRules::panels, &FormRules::sumsAtRest,
+                                         &FormRules::stage};
+  static constexpr Rule ofOthers[] = {&FormRules::mergedDims};
+  FormRules rules(spec, p);
+  for (llvm::ArrayRef<Rule> list :
+       {llvm::ArrayRef<Rule>(ofAll),
+        p.kind == PlanKind::Contract ? llvm::ArrayRef<Rule>(ofContracts) : llvm::ArrayRef<Rule>(ofOthers)})
+    for (Rule rule : list)
+      if (std::string why = (rules.*rule)(); !why.empty()) return refusePlan(spec, p, why);
+  return llvm::Error::success();
 }

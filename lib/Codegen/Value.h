@@ -159,6 +159,7 @@ private:
   using MakeTerm = llvm::function_ref<UOpRef(UOpRef, UOpRef, UOpRef)>;
   UOpRef laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identity, UOpRef tile, MakeTerm element);
   UOpRef contract(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  class Contraction;
   UOpRef contractOfTaps(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   /// `extents`: of all labels, where they are certainly inside of them. `windows`: axes whose indices are inside where
   /// anything is taken.

@@ -310,184 +310,261 @@ UOpRef ValueAt::sumOfBlocks(UOpRef r, const ContractSpec &s, ArrayRef<UOpRef> in
   return zeroIfEmpty(c, v, {length});
 }
 
-UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
-  if (r->ntensors > 2) return contractOfTaps(r, index, gate);
-  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
-  if (blocksTogether > 1 && r == spec.rootOp) return sumOfBlocks(r, s, index, gate);
-  ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced),
-                   limits = r->indices().drop_front(s.kept + s.reduced);
-  ArrayRef<UOpRef> lengths = extents.drop_front(s.kept);
-  SmallVector<UOpRef, 8> labels(index.begin(), index.end());
-  labels.resize(s.kept + s.reduced);
-  UOpRef one = c.index(1), start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
-  const Phase *steps = r == spec.rootOp && index == phase.index ? phase.labels : nullptr;
-  if (steps && steps->isEmpty) return isFloat(r->dtype) ? zeroIfEmpty(c, start, lengths) : start;
-
-  // chain512: loops over blocks, then loops inside a block. Integers are exact in any order: a CPU adds them in one
-  // loop, the threads of a GPU share blocks.
-  ChainBlocks blocks = chainBlocks(c, lengths);
-  if (!isFloat(r->dtype) && !shared.threads) blocks.order.clear();
-  SmallVector<UOpRef, 4> inner;
-  // A tile's sum is an element of an array over the tiles of its item.
-  bool rests = rest.tile && r == spec.rootOp && index == phase.index;
-  UOpRef tile = nullptr;
-  if (rests) {
-    tile = range(rest.tile->src[0], RangeKind::Fold);
-    for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {rest.tile}, {tile});
+/// A contraction of two operands at an index of its result: first the loops around its sum, from the outermost one
+/// inwards, then the operands, the sum inside the loops, and the sums of its blocks.
+class ValueAt::Contraction {
+public:
+  Contraction(ValueAt &at, UOpRef r, ContractSpec spec, ArrayRef<UOpRef> index, UOpRef gate)
+      : at(at), c(at.c), r(r), s(std::move(spec)), gate(gate), extents(r->indices().take_front(s.kept + s.reduced)),
+        limits(r->indices().drop_front(s.kept + s.reduced)), lengths(extents.drop_front(s.kept)), one(c.index(1)),
+        start(c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype))),
+        isRoot(r == at.spec.rootOp && index == at.phase.index), rests(isRoot && at.rest.tile),
+        tiled(isRoot && at.shared.threads), dealt(tiled && at.shared.chains > 1),
+        steps(isRoot ? at.phase.labels : nullptr), labels(index.begin(), index.end()) {
+    labels.resize(s.kept + s.reduced);
   }
-  SmallVector<UOpRef, 4> outer;
-  bool tiled = shared.threads && r == spec.rootOp && index == phase.index, dealt = tiled && shared.chains > 1;
-  for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
-  // Up to where the domain lets all elements of the tile go, and any.
-  UOpRef everyone = nullptr, anyone = nullptr;
-  auto isWhole = [](const AffineForm &f) { return f.divisor == 1; };
-  if (cutsSums && s.reduced == 1 && !rests && lengths[0]->constIndex() != 1 && llvm::all_of(s.a, isWhole) &&
-      llvm::all_of(s.b, isWhole))
+  UOpRef sum();
+
+private:
+  ValueAt &at;
+  Context &c;
+  UOpRef r;
+  ContractSpec s;
+  UOpRef gate;
+  ArrayRef<UOpRef> extents, limits, lengths;
+  UOpRef one, start;
+  bool isRoot; // the kernel's own, at the index of its tile
+  bool rests;  // a tile's sum is an element of an array over the tiles of its item
+  bool tiled;  // the threads of a GPU share the tile
+  bool dealt;  // ... and have a chain of its sum each
+  const Phase *steps;
+  SmallVector<UOpRef, 8> labels;
+
+  ChainBlocks blocks;
+  UOpRef tile = nullptr;                       // the loop over tiles whose sums rest
+  UOpRef everyone = nullptr, anyone = nullptr; // up to where the domain lets all elements of the tile go, and any
+  SmallVector<UOpRef, 4> outer, inner;         // loops over blocks, and inside of one
+  UOpRef checked = nullptr;                    // the summed label where not all elements of the tile take part
+  UOpRef last = nullptr, left = nullptr;       // the loop behind steps that are taken together, its summed label
+  UOpRef a = nullptr, b = nullptr, takesPart = nullptr; // of a step; null: certainly
+
+  static bool isWhole(const AffineForm &f) { return f.divisor == 1; }
+  bool readsWhole() const { return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole); }
+  UOpRef upTo(UOpRef end, UOpRef most) { return simplifyIndex(c, idxMax(c, c.index(0), idxMin(c, most, end))); }
+  void cutAtDomain();
+  void loopOverBlocks();
+  void dealBlocks();
+  void loopInBlock();
+  void loopToDomain(UOpRef begin, UOpRef length);
+  void loopBySteps(UOpRef begin, UOpRef length, int64_t together, int64_t step);
+  void askForPanel();
+  void readTiles(ArrayRef<Along> chain);
+  void checkDomain() { takesPart = at.both(takesPart, at.inDomain(s.domain, limits, labels)); }
+  UOpRef read(int side);
+  void readBoth();
+  std::optional<Combine> product() const;
+  UOpRef fold(UOpRef first, ArrayRef<UOpRef> values, ArrayRef<UOpRef> ranges);
+  UOpRef sumFrom(UOpRef first, ArrayRef<UOpRef> ranges);
+  UOpRef sumOfBlock();
+  UOpRef rested(UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); }
+  UOpRef sumOverBlocks(UOpRef v);
+};
+
+void ValueAt::Contraction::cutAtDomain() {
+  if (at.cutsSums && s.reduced == 1 && !rests && lengths[0]->constIndex() != 1 && readsWhole())
     if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels)) std::tie(everyone, anyone) = extremes(c, end);
-  auto upTo = [&](UOpRef end, UOpRef most) { return simplifyIndex(c, idxMax(c, c.index(0), idxMin(c, most, end))); };
-  if (dealt) { // each thread has another block, round by round
-    SmallVector<UOpRef, 4> counts;
-    for (int64_t i : blocks.order) counts.push_back(blocks.count[i]);
-    UOpRef rounds = simplifyIndex(c, idxCeilDiv(c, idxProduct(c, counts), c.index(shared.chains))),
-           number = shared.chain;
-    if (rounds->constIndex() != 1) {
-      outer.push_back(range(rounds, RangeKind::Fold));
-      number = idxAdd(c, idxMul(c, outer[0], c.index(shared.chains)), number);
-    }
-    for (auto [i, q] : llvm::zip(blocks.order, unflatten(c, number, counts)))
-      labels[s.kept + i] = idxMul(c, q, idxMax(c, blocks.length[i], one));
-  } else
-    for (int64_t i : blocks.order) {
-      UOpRef each = idxMax(c, blocks.length[i], one),
-             count = anyone ? upTo(idxCeilDiv(c, anyone, each), blocks.count[i]) : blocks.count[i];
-      outer.push_back(range(count, rests ? RangeKind::Around : RangeKind::Fold));
-      labels[s.kept + i] = idxMul(c, outer.back(), each);
-    }
-  UOpRef checked = nullptr; // the summed label where not all elements of the tile take part
-  // Steps that are taken together, and the last summed label in those behind them.
-  int64_t together = s.domain.empty() && llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole) ? stepsTogether : 1;
-  UOpRef last = nullptr, left = nullptr;
-  SmallVector<Along, 4> chain; // what the innermost loop goes along
+}
+
+/// Each thread has another block, round by round.
+void ValueAt::Contraction::dealBlocks() {
+  SmallVector<UOpRef, 4> counts;
+  for (int64_t i : blocks.order) counts.push_back(blocks.count[i]);
+  UOpRef rounds = simplifyIndex(c, idxCeilDiv(c, idxProduct(c, counts), c.index(at.shared.chains))),
+         number = at.shared.chain;
+  if (rounds->constIndex() != 1) {
+    outer.push_back(at.range(rounds, RangeKind::Fold));
+    number = idxAdd(c, idxMul(c, outer[0], c.index(at.shared.chains)), number);
+  }
+  for (auto [i, q] : llvm::zip(blocks.order, unflatten(c, number, counts)))
+    labels[s.kept + i] = idxMul(c, q, idxMax(c, blocks.length[i], one));
+}
+
+/// Summed labels then are where their block begins.
+void ValueAt::Contraction::loopOverBlocks() {
+  if (dealt) return dealBlocks();
+  for (int64_t i : blocks.order) {
+    UOpRef each = idxMax(c, blocks.length[i], one),
+           count = anyone ? upTo(idxCeilDiv(c, anyone, each), blocks.count[i]) : blocks.count[i];
+    outer.push_back(at.range(count, rests ? RangeKind::Around : RangeKind::Fold));
+    labels[s.kept + i] = idxMul(c, outer.back(), each);
+  }
+}
+
+/// First what all take part in, then what some do.
+void ValueAt::Contraction::loopToDomain(UOpRef begin, UOpRef length) {
+  UOpRef shared = upTo(idxSub(c, everyone, begin), length), all = upTo(idxSub(c, anyone, begin), length);
+  inner = {at.range(shared, RangeKind::Fold), at.range(simplifyIndex(c, idxSub(c, all, shared)), RangeKind::Fold)};
+  labels[s.kept] = idxAdd(c, begin, inner[0]);
+  checked = idxAdd(c, begin, idxAdd(c, shared, inner[1]));
+}
+
+/// Along the last label `together` steps at once, then those that are left.
+void ValueAt::Contraction::loopBySteps(UOpRef begin, UOpRef length, int64_t together, int64_t step) {
+  UOpRef each = c.index(together), whole = simplifyIndex(c, idxDiv(c, length, each)),
+         rest = simplifyIndex(c, idxMod(c, length, each));
+  inner = {at.range(whole, RangeKind::Fold), at.range(each, RangeKind::Unroll)};
+  auto place = [&](UOpRef n) { return idxAdd(c, begin, idxMul(c, n, c.index(step))); };
+  labels.back() = place(idxAdd(c, idxMul(c, inner[0], each), inner[1]));
+  if (rest->hi <= 0) return;
+  last = at.range(rest, RangeKind::Fold);
+  left = place(idxAdd(c, idxMul(c, whole, each), last));
+}
+
+void ValueAt::Contraction::loopInBlock() {
+  int64_t together = s.domain.empty() && readsWhole() ? at.stepsTogether : 1;
+  SmallVector<Along, 4> chain; // what the loops of tiles go along
   for (int64_t i = 0; i < s.reduced; ++i) {
     UOpRef begin = labels[s.kept + i];
     UOpRef length = begin->constIndex() == 0 ? lengths[i]
                     : dealt ? blocks.length[i] // as long for all threads: what is beyond the end is left out
                             : simplifyIndex(c, idxMin(c, blocks.length[i], idxSub(c, lengths[i], begin)));
-    Stepped at = steps && begin->constIndex() == 0 ? steps->labels[s.kept + i] : Stepped();
-    length = simplifyIndex(c, idxCeilDiv(c, idxSub(c, length, c.index(at.first)), c.index(at.step)));
-    begin = idxAdd(c, begin, c.index(at.first));
+    Stepped by = steps && begin->constIndex() == 0 ? steps->labels[s.kept + i] : Stepped();
+    length = simplifyIndex(c, idxCeilDiv(c, idxSub(c, length, c.index(by.first)), c.index(by.step)));
+    begin = idxAdd(c, begin, c.index(by.first));
     labels[s.kept + i] = begin;
     if (length->constIndex() == 1) continue;
-    if (tiled || rests) {
-      chain.push_back({s.kept + i, begin, length, at.step, lengths[i]});
-      continue;
+    if (tiled || rests)
+      chain.push_back({s.kept + i, begin, length, by.step, lengths[i]});
+    else if (anyone)
+      loopToDomain(begin, length);
+    else if (together > 1 && i + 1 == s.reduced && inner.empty() && length->hi >= together)
+      loopBySteps(begin, length, together, by.step);
+    else {
+      inner.push_back(at.range(length, RangeKind::Fold));
+      labels[s.kept + i] = idxAdd(c, begin, idxMul(c, inner.back(), c.index(by.step)));
     }
-    if (anyone) { // first what all take part in, then what some do
-      UOpRef shared = upTo(idxSub(c, everyone, begin), length), all = upTo(idxSub(c, anyone, begin), length);
-      inner = {range(shared, RangeKind::Fold), range(simplifyIndex(c, idxSub(c, all, shared)), RangeKind::Fold)};
-      labels[s.kept] = idxAdd(c, begin, inner[0]);
-      checked = idxAdd(c, begin, idxAdd(c, shared, inner[1]));
-      continue;
-    }
-    if (together > 1 && i + 1 == s.reduced && inner.empty() && length->hi >= together) {
-      UOpRef each = c.index(together), whole = simplifyIndex(c, idxDiv(c, length, each)),
-             rest = simplifyIndex(c, idxMod(c, length, each));
-      inner = {range(whole, RangeKind::Fold), range(each, RangeKind::Unroll)};
-      auto place = [&](UOpRef step) { return idxAdd(c, begin, idxMul(c, step, c.index(at.step))); };
-      labels[s.kept + i] = place(idxAdd(c, idxMul(c, inner[0], each), inner[1]));
-      if (rest->hi > 0) {
-        last = range(rest, RangeKind::Fold);
-        left = place(idxAdd(c, idxMul(c, whole, each), last));
-      }
-      continue;
-    }
-    UOpRef k = range(length, RangeKind::Fold);
-    inner.push_back(k);
-    labels[s.kept + i] = idxAdd(c, begin, idxMul(c, k, c.index(at.step)));
   }
-
   if (rests) {
-    auto loops = restingLoops(chain, labels);
+    auto loops = at.restingLoops(chain, labels);
     inner.assign(loops.begin(), loops.end());
   }
+  askForPanel();
+  if (tiled) readTiles(chain);
+}
 
+void ValueAt::Contraction::askForPanel() {
   bool wholeSteps =
-      !steps || llvm::all_of(steps->labels, [](const Stepped &at) { return at.first == 0 && at.step == 1; });
-  if (next.turns && r == spec.rootOp && index == phase.index && !rests && !checked && wholeSteps)
-    askNext(r->src[next.operand], next.operand ? s.b : s.a, labels, s, lengths);
+      !steps || llvm::all_of(steps->labels, [](const Stepped &by) { return by.first == 0 && by.step == 1; });
+  if (at.next.turns && isRoot && !rests && !checked && wholeSteps)
+    at.askNext(r->src[at.next.operand], at.next.operand ? s.b : s.a, labels, s, lengths);
+}
 
-  UOpRef a = nullptr, b = nullptr;
-  if (tiled) {
-    Steps steps = stepsOf(chain, labels, inner);
-    a = tileOperand(r, s, 0, steps, labels, lengths, start); // -0.0 * +0.0 + c is c, whatever c is
-    b = tileOperand(r, s, 1, steps, labels, lengths, c.literal(r->dtype, 0));
-    steps.place(steps.own, labels);
-  }
+void ValueAt::Contraction::readTiles(ArrayRef<Along> chain) {
+  Steps tiles = at.stepsOf(chain, labels, inner);
+  a = at.tileOperand(r, s, 0, tiles, labels, lengths, start); // -0.0 * +0.0 + c is c, whatever c is
+  b = at.tileOperand(r, s, 1, tiles, labels, lengths, c.literal(r->dtype, 0));
+  tiles.place(tiles.own, labels);
+}
 
-  UOpRef takesPart = nullptr;
+UOpRef ValueAt::Contraction::read(int side) {
+  ArrayRef<AffineForm> forms = side ? s.b : s.a;
+  if (at.panel.operand == side && !gate && !takesPart)
+    return at.asProduct(at.staged(r->src[side], forms, labels, s.kept, lengths[0], extents[at.panel.label]), r);
+  // Labels are inside of their extents but where a gate or a mask leaves out what is not.
+  return at.asProduct(at.operand(r->src[side], forms, labels, takesPart, gate,
+                                 gate || at.masked || at.shared.threads ? ArrayRef<UOpRef>() : extents),
+                      r);
+}
+
+void ValueAt::Contraction::readBoth() {
+  if (!tiled) a = read(0), b = read(1);
+  if (product() == Combine::Dot4 && r->src[0]->dtype != DType::U32) std::swap(a, b);
+  if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
+    a = at.select(takesPart, a, start), b = at.select(takesPart, b, c.literal(r->dtype, 0));
+}
+
+/// What a step does with both operands at once; nothing: integers have a product and a sum. Of words the unsigned one
+/// is first.
+std::optional<Combine> ValueAt::Contraction::product() const {
+  if (r->src[0]->dtype != r->src[1]->dtype) return Combine::Dot4;
+  return isFloat(r->dtype) ? std::optional(Combine::Fma) : std::nullopt;
+}
+
+UOpRef ValueAt::Contraction::fold(UOpRef first, ArrayRef<UOpRef> values, ArrayRef<UOpRef> ranges) {
+  SmallVector<UOpRef, 6> src{first};
+  src.append(values.begin(), values.end());
+  src.append(ranges.begin(), ranges.end());
+  Combine by = values.size() == 2 ? *product() : Combine::Add;
+  return c.make(Op::Fold, src, {int64_t(by), int64_t(values.size())});
+}
+
+UOpRef ValueAt::Contraction::sumFrom(UOpRef first, ArrayRef<UOpRef> ranges) {
+  return product() ? fold(first, {a, b}, ranges) : fold(first, {c.make(Op::Mul, {a, b})}, ranges);
+}
+
+UOpRef ValueAt::Contraction::sumOfBlock() {
   for (UOpRef e : lengths) // as in reduce: a load that moves out of an empty loop
-    if (e->lo <= 0 && e->hi <= 1) takesPart = both(takesPart, lt(c.index(0), e));
-  auto checkDomain = [&] { takesPart = both(takesPart, inDomain(s.domain, limits, labels)); };
+    if (e->lo <= 0 && e->hi <= 1) takesPart = at.both(takesPart, at.lt(c.index(0), e));
   if (!checked) checkDomain();
-  auto read = [&](int side) {
-    ArrayRef<AffineForm> forms = side ? s.b : s.a;
-    if (panel.operand == side && !gate && !takesPart)
-      return asProduct(staged(r->src[side], forms, labels, s.kept, lengths[0], extents[panel.label]), r);
-    // Labels are inside of their extents but where a gate or a mask leaves out what is not.
-    return asProduct(operand(r->src[side], forms, labels, takesPart, gate,
-                             gate || masked || shared.threads ? ArrayRef<UOpRef>() : extents),
-                     r);
-  };
-  // What a step does with both operands: one op, or integers a product and a sum. Of words the unsigned one is first.
-  bool real = isFloat(r->dtype), words = r->src[0]->dtype != r->src[1]->dtype;
-  std::optional<Combine> product;
-  if (real) product = Combine::Fma;
-  if (words) product = Combine::Dot4;
-  auto readBoth = [&] {
-    if (!tiled) a = read(0), b = read(1);
-    if (words && r->src[0]->dtype != DType::U32) std::swap(a, b);
-    if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
-      a = select(takesPart, a, start), b = select(takesPart, b, c.literal(r->dtype, 0));
-  };
-  auto foldFrom = [&](UOpRef first, UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) {
-    SmallVector<UOpRef, 6> src{first, x};
-    if (y) src.push_back(y);
-    src.append(ranges.begin(), ranges.end());
-    return c.make(Op::Fold, src, {int64_t(y ? *product : Combine::Add), y ? 2 : 1});
-  };
-  auto fold = [&](UOpRef x, UOpRef y, ArrayRef<UOpRef> ranges) { return foldFrom(start, x, y, ranges); };
-  auto sum = [&](UOpRef first, ArrayRef<UOpRef> ranges) {
-    return product ? foldFrom(first, a, b, ranges) : foldFrom(first, c.make(Op::Mul, {a, b}), nullptr, ranges);
-  };
-  UOpRef v;
   readBoth();
+  UOpRef v;
   if (checked) {
-    v = sum(start, inner[0]);
+    v = sumFrom(start, inner[0]);
     labels[s.kept] = checked;
     checkDomain();
     readBoth();
-    v = sum(v, inner[1]);
+    v = sumFrom(v, inner[1]);
   } else if (inner.empty())
-    v = product ? c.make(real ? Op::Fma : Op::Dot4, {a, b, start}) : c.make(Op::Mul, {a, b});
+    v = !product()                   ? c.make(Op::Mul, {a, b})
+        : product() == Combine::Dot4 ? c.make(Op::Dot4, {a, b, start})
+                                     : c.make(Op::Fma, {a, b, start});
   else
-    v = sum(start, inner);
+    v = sumFrom(start, inner);
   if (left) {
     labels.back() = left;
     readBoth();
-    v = sum(v, last);
+    v = sumFrom(v, last);
   }
-  auto rested = [&](UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); };
+  return v;
+}
+
+UOpRef ValueAt::Contraction::sumOverBlocks(UOpRef v) {
   bool restsInside = rests && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
   if (restsInside && !outer.empty()) { // the blocks' sums rest too, in an array of their own
-    UOpRef blocks = range(rest.tile->src[0], RangeKind::Fold);
-    v = rested(v, blocks);
-    tile = blocks;
+    UOpRef ofBlocks = at.range(at.rest.tile->src[0], RangeKind::Fold);
+    v = rested(v, ofBlocks);
+    tile = ofBlocks;
   }
   if (dealt) {
-    outer.push_back(range(c.index(std::min(shared.chains, blocks.most())), RangeKind::Fold));
-    v = chainSum(v, outer.back());
+    outer.push_back(at.range(c.index(std::min(at.shared.chains, blocks.most())), RangeKind::Fold));
+    v = at.chainSum(v, outer.back());
   }
-  if (!outer.empty()) v = fold(v, nullptr, outer);
-  if (rests) v = rested(v, rest.tile);
+  if (!outer.empty()) v = fold(start, {v}, outer);
+  return rests ? rested(v, at.rest.tile) : v;
+}
+
+/// chain512: loops over blocks, then loops inside a block. Integers are exact in any order: a CPU adds them in one
+/// loop, the threads of a GPU share blocks.
+UOpRef ValueAt::Contraction::sum() {
+  bool real = isFloat(r->dtype);
+  if (steps && steps->isEmpty) return real ? zeroIfEmpty(c, start, lengths) : start;
+  blocks = chainBlocks(c, lengths);
+  if (!real && !at.shared.threads) blocks.order.clear();
+  if (rests) {
+    tile = at.range(at.rest.tile->src[0], RangeKind::Fold);
+    for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {at.rest.tile}, {tile});
+  }
+  for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
+  cutAtDomain();
+  loopOverBlocks();
+  loopInBlock();
+  UOpRef v = sumOverBlocks(sumOfBlock());
   return real ? zeroIfEmpty(c, v, lengths) : v;
+}
+
+UOpRef ValueAt::contract(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
+  if (r->ntensors > 2) return contractOfTaps(r, index, gate);
+  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  if (blocksTogether > 1 && r == spec.rootOp) return sumOfBlocks(r, s, index, gate);
+  return Contraction(*this, r, std::move(s), index, gate).sum();
 }
