@@ -34,6 +34,25 @@ struct Operand {
   UOpRef zero = nullptr;  // i32, of extent 1 along summed labels and where no label is; null: 0
 };
 
+/// A contract that can be one of words.
+struct Product {
+  UOpRef r = nullptr;
+  ContractSpec s;                 // of r
+  unsigned w = 0;                 // the side of b of the note
+  bool change = false;            // neither operand is known
+  int64_t label = -1, length = 0; // of the words
+  SmallVector<int64_t, 4> summed; // axes of b
+
+  ArrayRef<UOpRef> extents() const { return r->indices().take_front(s.kept + s.reduced); }
+  ArrayRef<AffineForm> formsOf(unsigned side) const { return side ? s.b : s.a; }
+  /// The axis of an operand that is this label; -1: there is none.
+  int64_t axisOf(unsigned side, int64_t l) const {
+    for (auto [d, f] : llvm::enumerate(formsOf(side)))
+      if (f.isLabel() && f.terms[0].first == l) return int64_t(d);
+    return -1;
+  }
+};
+
 class Joiner {
 public:
   explicit Joiner(Module &m) : m(m), c(m.ctx()), b(c) {
@@ -50,6 +69,11 @@ private:
 
   bool isKnown(UOpRef n) const;
   UOpRef joined(UOpRef contract);
+  std::optional<Product> productOf(UOpRef contract);
+  UOpRef wordsOf(const Product &p, UOpRef x, unsigned side, SmallVector<AffineForm, 4> &forms);
+  UOpRef lessZeroOfA(const Product &p, UOpRef y, UOpRef zero, int64_t bias);
+  UOpRef lessZeroOfB(const Product &p, UOpRef y, UOpRef zero, const ContractSpec &t, ArrayRef<UOpRef> operands,
+                     ArrayRef<UOpRef> counts);
   UOpRef split(UOpRef x, int64_t axis, UOpRef outer, UOpRef inner);
   UOpRef splitGroups(UOpRef contract);
   UOpRef bytesOf(UOpRef x);
@@ -221,51 +245,116 @@ UOpRef Joiner::splitGroups(UOpRef r) {
   return b.contract(s, operands[0], operands[1], extents, r->indices().drop_front(extents.size()));
 }
 
-UOpRef Joiner::joined(UOpRef original) {
+/// The contract that can be one of words; nothing where it cannot. What its operands are is not looked at.
+std::optional<Product> Joiner::productOf(UOpRef original) {
   constexpr int64_t leastBytes = 3; // along the label of the words: fewer fill too little of one
-  if (original->dtype != DType::I32 || original->src[0]->dtype != original->src[1]->dtype) return nullptr;
-  UOpRef r = splitGroups(legalizeContract(b, original));
-  ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+  if (original->dtype != DType::I32 || original->src[0]->dtype != original->src[1]->dtype) return std::nullopt;
+  Product p;
+  p.r = splitGroups(legalizeContract(b, original));
+  p.s = llvm::cantFail(decodeContract(p.r->ints));
   bool knownSide[] = {known.contains(original->src[0]), known.contains(original->src[1])};
-  if (!s.domain.empty() || !s.reduced || (knownSide[0] && knownSide[1])) return nullptr;
-  bool change = !knownSide[0] && !knownSide[1];
-  unsigned w = change || knownSide[1]; // b of the note
-  auto formsOf = [&](unsigned side) -> llvm::SmallVector<AffineForm, 4> & { return side ? s.b : s.a; };
+  if (!p.s.domain.empty() || !p.s.reduced || (knownSide[0] && knownSide[1])) return std::nullopt;
+  p.change = !knownSide[0] && !knownSide[1];
+  p.w = p.change || knownSide[1];
   auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
-  ArrayRef<UOpRef> extents = r->indices().take_front(s.kept + s.reduced);
-  if (!llvm::all_of(formsOf(w), isLabel)) return nullptr;
+  if (!llvm::all_of(p.formsOf(p.w), isLabel)) return std::nullopt;
   for (unsigned side : {0u, 1u}) { // a label in one place of each operand
     llvm::DenseSet<int64_t> seen;
-    for (const AffineForm &f : formsOf(side))
+    for (const AffineForm &f : p.formsOf(side))
       for (auto [l, k] : f.terms)
-        if (!seen.insert(l).second) return nullptr;
+        if (!seen.insert(l).second) return std::nullopt;
   }
-  for (auto [f, extent] : llvm::zip(formsOf(!w), r->src[!w]->shape)) { // nothing is read outside
+  for (auto [f, extent] : llvm::zip(p.formsOf(!p.w), p.r->src[!p.w]->shape)) { // nothing is read outside
     if (f.isLabel()) continue;
     UOpRef most = b.idx(f.constant);
     int64_t least = f.constant;
     for (auto [l, k] : f.terms) {
-      if (k < 0) return nullptr;
-      most = idxAdd(c, most, idxMul(c, idxSub(c, extents[l], b.idx(1)), b.idx(k)));
+      if (k < 0) return std::nullopt;
+      most = idxAdd(c, most, idxMul(c, idxSub(c, p.extents()[l], b.idx(1)), b.idx(k)));
     }
-    if (f.divisor != 1 || least < 0 || !provablyLess(c, most, extent)) return nullptr;
+    if (f.divisor != 1 || least < 0 || !provablyLess(c, most, extent)) return std::nullopt;
   }
   // The label of the words: an axis of its own of both operands, the longest.
-  auto axisOf = [&](unsigned side, int64_t label) {
-    for (auto [d, f] : llvm::enumerate(formsOf(side)))
-      if (f.isLabel() && f.terms[0].first == label) return int64_t(d);
-    return int64_t(-1);
-  };
-  int64_t label = -1, longest = leastBytes - 1;
-  SmallVector<int64_t, 4> summed; // axes of the known operand
-  for (int64_t l = s.kept; l < s.kept + s.reduced; ++l) {
-    if (axisOf(w, l) < 0) return nullptr;
-    summed.push_back(axisOf(w, l));
-    auto n = extents[l]->constIndex();
-    if (n && *n > longest && axisOf(!w, l) >= 0) label = l, longest = *n;
+  p.length = leastBytes - 1;
+  for (int64_t l = p.s.kept; l < p.s.kept + p.s.reduced; ++l) {
+    if (p.axisOf(p.w, l) < 0) return std::nullopt;
+    p.summed.push_back(p.axisOf(p.w, l));
+    auto n = p.extents()[l]->constIndex();
+    if (n && *n > p.length && p.axisOf(!p.w, l) >= 0) p.label = l, p.length = *n;
   }
-  if (label < 0) return nullptr;
-  Operand a = operandOf(r->src[!w], formsOf(!w), s.kept), k = operandOf(r->src[w], formsOf(w), s.kept);
+  return p.label < 0 ? std::nullopt : std::optional(std::move(p));
+}
+
+/// An operand's bytes as words along the label of the product; `forms` becomes what the words are read by.
+UOpRef Joiner::wordsOf(const Product &p, UOpRef x, unsigned side, SmallVector<AffineForm, 4> &forms) {
+  int64_t axis = p.axisOf(side, p.label), last = int64_t(x->rank()) - 1;
+  if (!p.change && axis != last) {
+    SmallVector<int64_t, 6> perm = llvm::to_vector<6>(llvm::seq<int64_t>(0, last + 1));
+    std::rotate(perm.begin() + axis, perm.begin() + axis + 1, perm.end());
+    std::rotate(forms.begin() + axis, forms.begin() + axis + 1, forms.end());
+    x = b.permute(x, perm);
+    axis = last;
+  }
+  SmallVector<UOpRef, 6> none(x->rank(), b.idx(0)), more = none;
+  more[axis] = b.idx(llvm::alignTo(p.length, 4) - p.length);
+  if (p.length % 4) x = b.pad(x, none, more);
+  return axis == last ? c.make(Op::Words, {x}) : wordsAlong(x, axis);
+}
+
+/// y - (za - bias) sum (b - zb)
+UOpRef Joiner::lessZeroOfA(const Product &p, UOpRef y, UOpRef zero, int64_t bias) {
+  auto isOne = [](UOpRef e) { return e->constIndex() == 1; };
+  bool same = !zero || llvm::all_of(zero->shape, isOne); // for all sums: multiplied while compiling
+  UOpRef minus = b.litInt(DType::I32, -bias), factor = zero ? zero : bias ? minus : nullptr;
+  if (zero) factor = same ? b.reshape(zero, {}) : spread(zero, p.formsOf(!p.w), y);
+  if (zero && bias) factor = b.add(factor, minus);
+  if (!factor) return y;
+  SmallVector<int64_t, 4> summed = p.summed;
+  llvm::sort(summed);
+  UOpRef operand = p.r->src[p.w];
+  SmallVector<AffineForm, 4> forms;
+  for (unsigned d = 0; d < operand->rank(); ++d)
+    if (!llvm::is_contained(summed, d)) forms.push_back(p.formsOf(p.w)[d]);
+  UOpRef sums = b.reduce(ReduceKind::Sum, operand, summed);
+  if (same) sums = b.mul(sums, factor);
+  sums = spread(sums, forms, y);
+  return b.sub(y, same ? sums : b.mul(factor, sums));
+}
+
+/// y - zb sum f, of the contract `t` of words that gives y.
+UOpRef Joiner::lessZeroOfB(const Product &p, UOpRef y, UOpRef zero, const ContractSpec &t, ArrayRef<UOpRef> operands,
+                           ArrayRef<UOpRef> counts) {
+  ContractSpec ones = t;
+  auto &forms = p.w ? ones.b : ones.a;
+  SmallVector<UOpRef, 6> shape;
+  SmallVector<AffineForm, 4> own;
+  for (auto [f, d] : llvm::zip(forms, operands[p.w]->shape))
+    if (f.terms[0].first >= t.kept) own.push_back(f), shape.push_back(d);
+  forms = own;
+  // Only the labels that the other operand has.
+  SmallVector<int64_t, 8> number(t.kept + t.reduced, -1);
+  SmallVector<UOpRef, 8> sizes;
+  SmallVector<UOpRef, 6> into(t.kept, b.idx(1));
+  ones.kept = 0;
+  for (int64_t l = 0; l < t.kept + t.reduced; ++l) {
+    if (l < t.kept && !hasLabel(p.w ? ones.a : ones.b, l)) continue;
+    number[l] = int64_t(sizes.size());
+    sizes.push_back(counts[l]);
+    if (l < t.kept) ++ones.kept, into[l] = counts[l];
+  }
+  for (auto *list : {&ones.a, &ones.b})
+    for (AffineForm &f : *list)
+      for (auto &[l, k] : f.terms) l = number[l];
+  UOpRef one = b.splat(b.bits(operands[p.w]->dtype, 0x01010101), shape);
+  UOpRef sum = p.w ? b.contract(ones, operands[0], one, sizes) : b.contract(ones, one, operands[1], sizes);
+  return b.sub(y, b.mul(spread(zero, p.formsOf(p.w), y), b.broadcastTo(b.reshape(sum, into), y->shape)));
+}
+
+UOpRef Joiner::joined(UOpRef original) {
+  std::optional<Product> p = productOf(original);
+  if (!p) return nullptr;
+  auto operand = [&](unsigned side) { return operandOf(p->r->src[side], p->formsOf(side), p->s.kept); };
+  Operand a = operand(!p->w), k = operand(p->w);
   if (!a.bytes || !k.bytes) return nullptr;
 
   UOpRef flipped = a.bytes;
@@ -274,73 +363,14 @@ UOpRef Joiner::joined(UOpRef original) {
     bias = a.bytes->dtype == DType::I8 ? -128 : 128;
     flipped = flip(a.bytes);
   }
-  ContractSpec t = s; // of words
-  auto words = [&](UOpRef x, unsigned side) {
-    int64_t axis = axisOf(side, label), last = int64_t(x->rank()) - 1;
-    auto &forms = side ? t.b : t.a;
-    if (!change && axis != last) {
-      SmallVector<int64_t, 6> perm = llvm::to_vector<6>(llvm::seq<int64_t>(0, last + 1));
-      std::rotate(perm.begin() + axis, perm.begin() + axis + 1, perm.end());
-      std::rotate(forms.begin() + axis, forms.begin() + axis + 1, forms.end());
-      x = b.permute(x, perm);
-      axis = last;
-    }
-    SmallVector<UOpRef, 6> none(x->rank(), b.idx(0)), more = none;
-    more[axis] = b.idx(llvm::alignTo(longest, 4) - longest);
-    if (longest % 4) x = b.pad(x, none, more);
-    return axis == last ? c.make(Op::Words, {x}) : wordsAlong(x, axis);
-  };
+  ContractSpec t = p->s; // of words
   UOpRef operands[2];
-  operands[!w] = words(flipped, !w), operands[w] = words(k.bytes, w);
-  SmallVector<UOpRef, 8> counts(extents);
-  counts[label] = b.idx(llvm::divideCeil(longest, 4));
-  UOpRef y = b.contract(t, operands[0], operands[1], counts);
-
-  // (za - bias) sum (b - zb)
-  auto isOne = [](UOpRef e) { return e->constIndex() == 1; };
-  bool same = !a.zero || llvm::all_of(a.zero->shape, isOne); // for all sums: multiplied while compiling
-  UOpRef minus = b.litInt(DType::I32, -bias), factor = a.zero ? a.zero : bias ? minus : nullptr;
-  if (a.zero) factor = same ? b.reshape(a.zero, {}) : spread(a.zero, formsOf(!w), y);
-  if (a.zero && bias) factor = b.add(factor, minus);
-  if (factor) {
-    llvm::sort(summed);
-    SmallVector<int64_t, 6> left;
-    for (unsigned d = 0; d < r->src[w]->rank(); ++d)
-      if (!llvm::is_contained(summed, d)) left.push_back(d);
-    llvm::SmallVector<AffineForm, 4> forms;
-    for (int64_t d : left) forms.push_back(formsOf(w)[d]);
-    UOpRef sums = b.reduce(ReduceKind::Sum, r->src[w], summed);
-    if (same) sums = b.mul(sums, factor);
-    sums = spread(sums, forms, y);
-    y = b.sub(y, same ? sums : b.mul(factor, sums));
-  }
-  if (k.zero) { // zb sum f
-    ContractSpec ones = t;
-    auto &forms = w ? ones.b : ones.a;
-    SmallVector<UOpRef, 6> shape;
-    llvm::SmallVector<AffineForm, 4> own;
-    for (auto [f, d] : llvm::zip(forms, operands[w]->shape))
-      if (f.terms[0].first >= s.kept) own.push_back(f), shape.push_back(d);
-    forms = own;
-    // Only the labels that the other operand has.
-    SmallVector<int64_t, 8> number(s.kept + s.reduced, -1);
-    SmallVector<UOpRef, 8> sizes;
-    SmallVector<UOpRef, 6> into(s.kept, b.idx(1));
-    ones.kept = 0;
-    for (int64_t l = 0; l < s.kept + s.reduced; ++l) {
-      if (l < s.kept && !hasLabel(w ? ones.a : ones.b, l)) continue;
-      number[l] = int64_t(sizes.size());
-      sizes.push_back(counts[l]);
-      if (l < s.kept) ++ones.kept, into[l] = counts[l];
-    }
-    for (auto *list : {&ones.a, &ones.b})
-      for (AffineForm &f : *list)
-        for (auto &[l, k] : f.terms) l = number[l];
-    UOpRef one = b.splat(b.bits(operands[w]->dtype, 0x01010101), shape);
-    UOpRef sum = w ? b.contract(ones, operands[0], one, sizes) : b.contract(ones, one, operands[1], sizes);
-    y = b.sub(y, b.mul(spread(k.zero, formsOf(w), y), b.broadcastTo(b.reshape(sum, into), y->shape)));
-  }
-  return y;
+  operands[!p->w] = wordsOf(*p, flipped, !p->w, p->w ? t.a : t.b);
+  operands[p->w] = wordsOf(*p, k.bytes, p->w, p->w ? t.b : t.a);
+  SmallVector<UOpRef, 8> counts(p->extents());
+  counts[p->label] = b.idx(llvm::divideCeil(p->length, 4));
+  UOpRef y = lessZeroOfA(*p, b.contract(t, operands[0], operands[1], counts), a.zero, bias);
+  return k.zero ? lessZeroOfB(*p, y, k.zero, t, operands, counts) : y;
 }
 
 void Joiner::run() {

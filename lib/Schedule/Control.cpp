@@ -107,125 +107,177 @@ void Scheduler::cond(UOpRef n) {
   results.set(n, out);
 }
 
-void Scheduler::whileLoop(UOpRef n) {
-  std::vector<UOpRef> args = arguments(n->fns[1]), condArgs = arguments(n->fns[0]);
-  SmallVector<llvm::StringRef> names;
-  if (!n->str.empty()) n->str.split(names, ',');
-  // Carried dims: `dim` nodes of the bodies, internal from now on.
+/// A while loop between the parts of its lowering.
+struct Scheduler::While {
+  UOpRef n;
+  std::vector<UOpRef> args, condArgs; // the argument nodes of body and test; null: not used
+  /// Carried dims: in the bodies, after the loop, after the turn at hand.
   std::vector<UOpRef> dims, final, next;
-  for (auto [name, init] : llvm::zip(names, n->indices())) {
+  std::vector<Place> now, then;    // where carried values are and where a turn writes them: swapped after it
+  std::vector<UOpRef> leaves;      // what the bodies read in place of their arguments
+  SmallVector<size_t, 4> moving{}; // carried values that a turn writes
+
+  explicit While(UOpRef n)
+      : n(n), args(arguments(n->fns[1])), condArgs(arguments(n->fns[0])), now(n->ntensors), then(n->ntensors),
+        leaves(n->ntensors) {
+    for (size_t i = 0; i < n->ntensors; ++i)
+      if (!stays(i)) moving.push_back(i);
+  }
+  /// What the body gives back as it came stays where it is.
+  bool stays(size_t i) const { return args[i] && n->fns[1]->src[i] == args[i] && args[i]->shape == n->src[i]->shape; }
+};
+
+/// The `dim` nodes of the bodies, internal from now on.
+void Scheduler::carryDims(While &w) {
+  SmallVector<llvm::StringRef> names;
+  if (!w.n->str.empty()) w.n->str.split(names, ',');
+  for (auto [name, init] : llvm::zip(names, w.n->indices())) {
     UOpRef d = nullptr;
-    for (UOpRef fn : n->fns)
+    for (UOpRef fn : w.n->fns)
       for (UOpRef x : topoSort(fn->src))
         if (x->op == Op::Dim && x->str == name) d = x;
     if (!d) d = b.dim(name, 0, init->hi);
     if (llvm::is_contained(llvm::ArrayRef(out.dims).take_front(out.moduleDims), d))
       return fail("while: the carried dim " + name + " is also a dim of the module");
     if (!llvm::is_contained(out.dims, d)) out.dims.push_back(d);
-    dims.push_back(d);
-    final.push_back(internalDim(name, d->lo, d->hi));
-    next.push_back(internalDim(name, d->lo, d->hi));
+    w.dims.push_back(d);
+    w.final.push_back(internalDim(name, d->lo, d->hi));
+    w.next.push_back(internalDim(name, d->lo, d->hi));
   }
-  size_t count = n->ntensors;
-  std::vector<Place> now(count), then(count);
-  std::vector<UOpRef> leaves(count);
-  // What the body gives back as it came stays where it is.
-  auto stays = [&](size_t i) { return n->fns[1]->src[i] == args[i] && args[i]->shape == n->src[i]->shape; };
-  for (size_t i = 0; i < count; ++i) {
+}
+
+void Scheduler::placeCarried(While &w) {
+  UOpRef n = w.n;
+  for (size_t i = 0; i < n->ntensors; ++i) {
     if (isReadInBody(n, unsigned(i))) { // its place, for who reads it behind the loop, is chosen there
-      leaves[i] = n->src[i];
+      w.leaves[i] = n->src[i];
       continue;
     }
-    if (args[i] && stays(i)) {
-      now[i] = then[i] = *placeOf(n->src[i]);
-      shared.insert(now[i].buffer);
-      leaves[i] = leaf(n->src[i]->dtype, n->src[i]->shape, now[i]);
+    if (w.stays(i)) {
+      w.now[i] = w.then[i] = *placeOf(n->src[i]);
+      shared.insert(w.now[i].buffer);
+      w.leaves[i] = leaf(n->src[i]->dtype, n->src[i]->shape, w.now[i]);
       continue;
     }
-    UOpRef like = args[i] ? args[i] : condArgs[i] ? condArgs[i] : n->src[i];
+    UOpRef like = w.args[i] ? w.args[i] : w.condArgs[i] ? w.condArgs[i] : n->src[i];
     std::vector<UOpRef> allocated = bound(like->shape);
     if (like == n->src[i]) // nobody reads it in the loop, so nothing says which of its extents are carried
       for (auto [room, becomes] : llvm::zip(allocated, bound(n->fns[1]->src[i]->shape))) {
         if (room == becomes) continue;
         int64_t most = std::max(room->hi, becomes->hi);
-        for (UOpRef d : dims) most = std::max(most, d->hi);
+        for (UOpRef d : w.dims) most = std::max(most, d->hi);
         room = c.index(most);
       }
     Layout l = Layout::rowMajor(like->rank());
-    for (Place *p : {&now[i], &then[i]}) *p = {slotBuffer(like->dtype, allocated, l), l, allocated};
-    partner[now[i].buffer] = then[i].buffer;
-    partner[then[i].buffer] = now[i].buffer;
-    leaves[i] = leaf(like->dtype, like->shape, now[i]);
+    for (Place *p : {&w.now[i], &w.then[i]}) *p = {slotBuffer(like->dtype, allocated, l), l, allocated};
+    partner[w.now[i].buffer] = w.then[i].buffer;
+    partner[w.then[i].buffer] = w.now[i].buffer;
+    w.leaves[i] = leaf(like->dtype, like->shape, w.now[i]);
   }
-  for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], closeIndex(n->indices()[j])});
-  SmallVector<size_t> moving;
-  for (size_t i = 0; i < count; ++i)
-    if (!args[i] || !stays(i)) moving.push_back(i);
-  for (size_t i : moving) copyTo(n->src[i], now[i]);
-  Layout scalar = Layout::rowMajor(0);
-  Place flag{slotBuffer(DType::Bool, {}, scalar), scalar, {}};
-  beginLoop();
-  enterBody();
-  uint32_t outer = program, condProgram = program = beginProgram();
-  std::vector<UOpRef> test = inlined(n->fns[0], leaves);
+}
+
+/// Computes into `flag` whether there is another turn.
+void Scheduler::whileTest(const While &w, const Place &flag) {
+  std::vector<UOpRef> test = inlined(w.n->fns[0], w.leaves);
   values(test, {{test[0], flag}});
-  if (failed()) return;
-  copyTo(test[0], flag);
-  uint32_t body = program = beginProgram();
-  std::vector<UOpRef> roots = inlined(n->fns[1], leaves);
-  // What the carried dims become, checked against their bounds before anything of that extent is written: where data
-  // of the body say it, after they are read, and what has the extent is copied to its place then.
-  auto ofData = [](UOpRef extent) {
-    return llvm::any_of(topoSort(extent), [](UOpRef x) { return x->op == Op::Extent; });
-  };
-  std::vector<UOpRef> become(dims.size());
-  for (size_t j = 0; j < dims.size(); ++j) {
-    for (size_t i = 0; i < count; ++i)
-      for (unsigned a = 0; args[i] && a < args[i]->rank(); ++a) {
-        if (args[i]->shape[a] != dims[j]) continue;
-        if (become[j] && become[j] != roots[i]->shape[a])
-          return fail("while: carried values have the axis " + dims[j]->str + " and go on with different extents");
-        become[j] = roots[i]->shape[a];
+  if (!failed()) copyTo(test[0], flag);
+}
+
+static bool isOfData(UOpRef extent) {
+  return llvm::any_of(topoSort(extent), [](UOpRef x) { return x->op == Op::Extent; });
+}
+
+/// What a turn makes of the carried dims, by the axes of the carried values.
+std::vector<UOpRef> Scheduler::extentsAfter(const While &w, ArrayRef<UOpRef> roots) {
+  std::vector<UOpRef> become(w.dims.size());
+  for (auto [dim, extent] : llvm::zip(w.dims, become)) {
+    for (auto [arg, root] : llvm::zip(w.args, roots))
+      for (unsigned a = 0; arg && a < arg->rank(); ++a) {
+        if (arg->shape[a] != dim) continue;
+        if (extent && extent != root->shape[a]) {
+          fail("while: carried values have the axis " + dim->str + " and go on with different extents");
+          return become;
+        }
+        extent = root->shape[a];
       }
-    if (!become[j]) return fail("while: no carried value that the body reads has the axis " + dims[j]->str);
-    if (!ofData(become[j])) emit(SetDimInstr{next[j], closeIndex(become[j])});
+    if (!extent) {
+      fail("while: no carried value that the body reads has the axis " + dim->str);
+      return become;
+    }
   }
+  return become;
+}
+
+/// A turn. What the carried dims become is checked against their bounds before anything of that extent is written:
+/// where data of the body say it, after they are read, and what has the extent is copied to its place then.
+void Scheduler::whileBody(const While &w) {
+  std::vector<UOpRef> roots = inlined(w.n->fns[1], w.leaves), become = extentsAfter(w, roots);
+  if (failed()) return;
+  auto setNext = [&](bool ofData) {
+    for (auto [next, extent] : llvm::zip(w.next, become))
+      if (isOfData(extent) == ofData) emit(SetDimInstr{next, closeIndex(extent)});
+  };
+  setNext(false);
   llvm::DenseMap<UOpRef, Place> to;
   SmallVector<UOpRef> wanted;
-  for (size_t i : moving) {
-    if (llvm::none_of(roots[i]->shape, ofData)) to.try_emplace(roots[i], then[i]);
+  for (size_t i : w.moving) {
+    if (llvm::none_of(roots[i]->shape, isOfData)) to.try_emplace(roots[i], w.then[i]);
     wanted.push_back(roots[i]);
   }
   values(wanted, to);
   if (failed()) return;
-  for (size_t j = 0; j < dims.size(); ++j)
-    if (ofData(become[j])) emit(SetDimInstr{next[j], closeIndex(become[j])});
-  for (size_t i : moving)
-    if (!failed()) copyTo(roots[i], then[i]);
+  setNext(true);
+  for (size_t i : w.moving)
+    if (!failed()) copyTo(roots[i], w.then[i]);
   if (failed()) return;
-  for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{dims[j], next[j]});
-  for (size_t i : moving) {
-    touch(now[i].buffer);
-    emit(SwapInstr{now[i].buffer, then[i].buffer});
+  for (auto [dim, next] : llvm::zip(w.dims, w.next)) emit(SetDimInstr{dim, next});
+  for (size_t i : w.moving) {
+    touch(w.now[i].buffer);
+    emit(SwapInstr{w.now[i].buffer, w.then[i].buffer});
   }
-  touch(flag.buffer);
-  leaveBody();
-  program = outer;
-  endLoop();
-  emit(WhileInstr{condProgram, flag.buffer, body});
-  for (size_t j = 0; j < dims.size(); ++j) emit(SetDimInstr{final[j], dims[j]});
-  std::vector<Place> all = now;
-  for (size_t i = 0; i < count; ++i)
-    if (isReadInBody(n, unsigned(i))) all[i] = *placeOf(n->src[i]);
-  for (UOpRef d : final) { // as tensors, for whoever reads them as values
+}
+
+/// The carried values, then the carried dims as tensors, for whoever reads them as values.
+std::vector<Place> Scheduler::whileResults(const While &w) {
+  std::vector<Place> all = w.now;
+  for (size_t i = 0; i < w.n->ntensors; ++i)
+    if (isReadInBody(w.n, unsigned(i))) all[i] = *placeOf(w.n->src[i]);
+  Layout scalar = Layout::rowMajor(0);
+  for (UOpRef d : w.final) {
     KernelSpec spec;
     spec.outputs.push_back({b.fromIndex(d, DType::I64), scalar, {}});
     Place p{slotBuffer(DType::I64, {}, scalar), scalar, {}};
     emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, {p.buffer}});
     all.push_back(p);
   }
-  results.set(n, all);
-  finalDims.set(n, final);
+  return all;
+}
+
+void Scheduler::whileLoop(UOpRef n) {
+  While w(n);
+  carryDims(w);
+  if (failed()) return;
+  placeCarried(w);
+  for (auto [dim, init] : llvm::zip(w.dims, n->indices())) emit(SetDimInstr{dim, closeIndex(init)});
+  for (size_t i : w.moving) copyTo(n->src[i], w.now[i]);
+  Layout scalar = Layout::rowMajor(0);
+  Place flag{slotBuffer(DType::Bool, {}, scalar), scalar, {}};
+  beginLoop();
+  enterBody();
+  uint32_t outer = program, test = program = beginProgram();
+  whileTest(w, flag);
+  if (failed()) return;
+  uint32_t body = program = beginProgram();
+  whileBody(w);
+  if (failed()) return;
+  touch(flag.buffer);
+  leaveBody();
+  program = outer;
+  endLoop();
+  emit(WhileInstr{test, flag.buffer, body});
+  for (auto [final, dim] : llvm::zip(w.final, w.dims)) emit(SetDimInstr{final, dim});
+  results.set(n, whileResults(w));
+  finalDims.set(n, w.final);
 }
 
 void Scheduler::scan(UOpRef n) {

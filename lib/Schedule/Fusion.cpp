@@ -307,141 +307,192 @@ struct Told {
 };
 } // namespace
 
-static Fusion fuseOnce(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &known, Told &told) {
-  auto &groupSize = told.groupSize;
+namespace {
+/// Which values get buffers, decided from the roots down: a node when all its readers are.
+class Decision {
+public:
+  Decision(Context &c, llvm::ArrayRef<UOpRef> roots, const Known &known, Told &told)
+      : c(c), known(known), told(told), order(topoSort(roots)) {
+    for (UOpRef n : order) measure(n);
+    for (UOpRef r : roots) facts[r].mustRealize = true, ++readers[r];
+    for (UOpRef r : known.cut) facts[r].mustRealize = true;
+  }
+  Fusion run() {
+    for (UOpRef n : llvm::reverse(order))
+      if (!readsOnly(n)) tellSources(n, decide(n));
+    for (UOpRef n : order)
+      if (f.realized.count(n)) f.order.push_back(n);
+    return std::move(f);
+  }
+
+private:
+  /// A node that is decided, for what it reads.
+  struct Decided {
+    SmallVector<UOpRef, 2> groups;
+    bool straight, expanded;
+    unsigned ways, depth;
+    PlaceInRow place;
+    bool realize = false;
+    bool reduces = false; // in a group of rows
+  };
+  void measure(UOpRef n);
+  bool readsOnly(UOpRef n);
+  Decided decide(UOpRef n);
+  void decideComputed(UOpRef n, const Facts &x, Decided &d);
+  void realize(UOpRef n, Decided &d);
+  void tellSources(UOpRef n, const Decided &d);
+  void tellSource(UOpRef n, unsigned i, const Decided &d, UOpRef rootOp);
+  bool isComputed(UOpRef n) const { return cost.lookup(n) > 0 && !ofIndices.count(n); }
+
+  Context &c;
+  const Known &known;
+  Told &told;
+  std::vector<UOpRef> order;
   Fusion f;
   RowGroups rows;
-  std::vector<UOpRef> order = topoSort(roots);
   llvm::DenseMap<UOpRef, UOpRef> ofReduce; // reductions of rows and arithmetic on their results -> the reduction
   llvm::DenseMap<UOpRef, Facts> facts;
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and those of root ops free
   llvm::DenseSet<UOpRef> ofIndices;      // read nothing: what says where an element lies, masks of concatenations
   llvm::DenseMap<UOpRef, unsigned> readers;
   llvm::DenseMap<UOpRef, unsigned> needs; // root -> computed values that its group reads and that are not decided yet
-  auto isComputed = [&](UOpRef n) { return cost.lookup(n) > 0 && !ofIndices.count(n); };
-  for (UOpRef n : order) {
-    for (UOpRef s : n->src) ++readers[s];
-    if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
-        llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
-      ofIndices.insert(n);
-    unsigned k = 0;
-    if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = costOf(n->op);
-    if (!isRootOp(n) && !isStored(n) && !(n->op == Op::Expand && n->src[0]->rank())) // what is small is computed once
-      for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
-    cost[n] = k;
-    bool passes = has(n->op, Elementwise) || (n->op == Op::Reshape && keepsRows(n));
-    if (isRowReduce(n)) ofReduce[n] = n;
-    if (passes)
-      for (UOpRef s : n->tensors())
-        if (UOpRef r = ofReduce.lookup(s)) ofReduce[n] = r;
-  }
-  for (UOpRef r : roots) facts[r].mustRealize = true, ++readers[r];
-  for (UOpRef r : known.cut) facts[r].mustRealize = true;
+};
+} // namespace
 
-  for (UOpRef n : llvm::reverse(order)) {
-    if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
-      for (auto [i, s] : llvm::enumerate(n->tensors()))
-        if (isControl(n) && isReadInBody(n, unsigned(i)))
-          facts[s].inBodies = true;
-        else if (!isControl(s))
-          facts[s].mustRealize = true;
-      continue;
-    }
-    if (const Facts &x = facts[n]; x.inBodies && !x.mustRealize && x.groups.empty()) { // nobody else reads it
-      for (UOpRef s : llvm::to_vector<1>(n->tensors())) facts[s].inBodies = true;
-      continue;
-    }
-    if (n->op == Op::After) { // it lies where its source does; what comes before it must have been computed
-      if (!isStored(n->src[0])) facts[n->src[0]].mustRealize = true;
-      for (UOpRef s : n->tensors().drop_front())
-        if (!isView(s)) facts[baseOf(s)].mustRealize = true;
-      continue;
-    }
-    Facts &x = facts[n];
-    bool computed = !isStored(n) && n->op != Op::Const && n->op != Op::FromIndex && n->op != Op::Iota;
-    bool realize = false, reduces = false;
-    PlaceInRow place = rows.placeOf(n, x);
-    if (computed) {
-      UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
-      bool hasRootOp = group && f.rootOp.count(group);
-      bool must = x.mustRealize || x.groups.empty() || x.depth >= mostDepth;
-      bool absorb = group && !must &&
-                    ((n->op != Op::Cumulate && rows.absorb(n, place, group, hasRootOp)) ||
-                     (x.straight && !hasRootOp && (group->op != Op::Pad || n->op == Op::Contract) && hasLanes(c, n)));
-      reduces = absorb && rows.contains(group);
-      UOpRef below = place == ValueOfRow && !hasRootOp ? ofReduce.lookup(n) : nullptr; // which the group may take
-      bool once = group && ((below && below->src[0]->shape == group->shape) ||
-                            (rows.contains(group) && (place == ValueOfRow || place == ElementOfRow)));
-      bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
-      bool spread = x.groups.size() > 1 && (cost[n] > recomputeCap || (x.groups.size() > fewGroups && !isFree)) &&
-                    x.groups.size() > known.again.lookup(n);
-      bool dear = (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
-      unsigned size = x.groups.empty() ? 0 : groupSize[x.groups[0]];
-      bool full = has(n->op, Elementwise) &&
-                  (size >= mostOfGroup || (size >= groupCap && cost[n] > recomputeCap && needs[x.groups[0]] == 1));
-      // Movement costs an address wherever it is; what it moves is decided below it.
-      bool other = must || (isRootOp(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
-                   n->op == Op::UpdateAt || n->op == Op::Scatter;
-      realize = other || (spread && !once && !has(n->op, Movement));
-      if (realize && !other) told.spread[n] = x.groups;
-      if (!realize && isRootOp(n)) f.rootOp.try_emplace(x.groups[0], n);
-    } else
-      realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
-    SmallVector<UOpRef, 2> groups = x.groups;
-    for (UOpRef g : groups) needs[g] -= isComputed(n);
-    bool straight = x.straight, expanded = x.expanded;
-    unsigned ways = x.ways(), depth = x.depth;
-    if (realize) {
-      ways = 1;
-      depth = 0;
-      f.realized.insert(n);
-      groups = {n};
-      straight = true;
-      expanded = false;
-      place = has(n->op, Elementwise) ? Root : Elsewhere;
-      reduces = rows.absorb(n, Root, n, false);
-      if (isRootOp(n)) f.rootOp[n] = n;
-      if (auto concat = concatOf(c, n))
-        for (UOpRef part : joinInMemory(f, n, std::move(*concat), readers)) facts[part].mustRealize = true;
-    } else if (reduces)
-      ways = 1, expanded = false;
-    if (has(n->op, Elementwise))
-      for (UOpRef g : groups) ++groupSize[g];
-    // n is decided: tell its sources who reads them.
-    UOpRef rootOp = groups.size() == 1 ? f.rootOp.lookup(groups[0]) : nullptr;
-    for (unsigned i = 0; i < n->src.size(); ++i) {
-      UOpRef s = n->src[i];
-      if (s->isIndex() || isControl(s)) continue;
-      Facts &y = facts[s];
-      ++y.uses;
-      y.depth = std::max(y.depth, depth + 1);
-      y.places |= RowGroups::below(n, place, s, reduces);
-      for (UOpRef g : groups)
-        if (y.groups.size() <= manyGroups && !llvm::is_contained(y.groups, g)) {
-          y.groups.push_back(g);
-          needs[g] += isComputed(s);
-        }
-      bool epilogue = has(n->op, Elementwise) ? s->shape == n->shape : realize && n->op == Op::Pad;
-      bool passes = epilogue && straight && groups.size() == 1 && rootOp != n;
-      y.straight = passes && (y.uses == 1 || y.straight);
-      if (has(n->op, Elementwise))
-        y.inPlace = std::max(y.inPlace, ways);
-      else
-        y.moved = std::min(y.moved + ways, 1000u);
-      // An index into rows, for each row anew, by lanes that have one each.
-      bool repeats = n->op == Op::Gather && i == 1 && n->ints[0] > 0 && n->ints[0] + 1 == int64_t(n->src[0]->rank());
-      y.expanded |= expanded || repeats || n->op == Op::Window || (n->op == Op::Expand && s->rank());
-      if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
-      bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
-      bool inMemory = n->op == Op::Contract || n->op == Op::Cumulate || (n->op == Op::Words && !isPacked(n)) || random;
-      if (inMemory && !isView(s) &&
-          !(n->op == Op::Contract && (computesOperand(n, i) || (addsOnce(n, i) && cost[s] <= rereadCap))))
-        facts[baseOf(s)].mustRealize = true;
-    }
+/// Notes what follows from n and its sources alone.
+void Decision::measure(UOpRef n) {
+  for (UOpRef s : n->src) ++readers[s];
+  if ((info(n->op).traits & (Elementwise | Movement | Leaf)) && !isStored(n) && !n->isIndex() &&
+      llvm::all_of(n->src, [&](UOpRef s) { return s->isIndex() || ofIndices.count(s); }))
+    ofIndices.insert(n);
+  unsigned k = 0;
+  if (has(n->op, Elementwise) || n->op == Op::Gather || n->op == Op::Pick) k = costOf(n->op);
+  if (!isRootOp(n) && !isStored(n) && !(n->op == Op::Expand && n->src[0]->rank())) // what is small is computed once
+    for (UOpRef s : n->src) k = std::min(10000u, k + cost[s]);
+  cost[n] = k;
+  bool passes = has(n->op, Elementwise) || (n->op == Op::Reshape && keepsRows(n));
+  if (isRowReduce(n)) ofReduce[n] = n;
+  if (passes)
+    for (UOpRef s : n->tensors())
+      if (UOpRef r = ofReduce.lookup(s)) ofReduce[n] = r;
+}
+
+/// Whether n is no value of a kernel of this graph; then its sources have been told what they need.
+bool Decision::readsOnly(UOpRef n) {
+  if (n->isIndex() || isControl(n)) { // an extent's count, a control op's operands: they need buffers
+    for (auto [i, s] : llvm::enumerate(n->tensors()))
+      if (isControl(n) && isReadInBody(n, unsigned(i)))
+        facts[s].inBodies = true;
+      else if (!isControl(s))
+        facts[s].mustRealize = true;
+    return true;
   }
-  for (UOpRef n : order)
-    if (f.realized.count(n)) f.order.push_back(n);
-  return f;
+  if (const Facts &x = facts[n]; x.inBodies && !x.mustRealize && x.groups.empty()) { // nobody else reads it
+    for (UOpRef s : llvm::to_vector<1>(n->tensors())) facts[s].inBodies = true;
+    return true;
+  }
+  if (n->op == Op::After) { // it lies where its source does; what comes before it must have been computed
+    if (!isStored(n->src[0])) facts[n->src[0]].mustRealize = true;
+    for (UOpRef s : n->tensors().drop_front())
+      if (!isView(s)) facts[baseOf(s)].mustRealize = true;
+    return true;
+  }
+  return false;
+}
+
+/// Whether a computed value gets a buffer, or which group computes it and how.
+void Decision::decideComputed(UOpRef n, const Facts &x, Decided &d) {
+  UOpRef group = x.groups.size() == 1 ? x.groups[0] : nullptr;
+  bool hasRootOp = group && f.rootOp.count(group);
+  bool must = x.mustRealize || x.groups.empty() || x.depth >= mostDepth;
+  bool absorb = group && !must &&
+                ((n->op != Op::Cumulate && rows.absorb(n, d.place, group, hasRootOp)) ||
+                 (x.straight && !hasRootOp && (group->op != Op::Pad || n->op == Op::Contract) && hasLanes(c, n)));
+  d.reduces = absorb && rows.contains(group);
+  UOpRef below = d.place == ValueOfRow && !hasRootOp ? ofReduce.lookup(n) : nullptr; // which the group may take
+  bool once = group && ((below && below->src[0]->shape == group->shape) ||
+                        (rows.contains(group) && (d.place == ValueOfRow || d.place == ElementOfRow)));
+  bool isFree = ofIndices.count(n) && cost[n] < recomputeCap;
+  bool spread = x.groups.size() > 1 && (cost[n] > recomputeCap || (x.groups.size() > fewGroups && !isFree)) &&
+                x.groups.size() > known.again.lookup(n);
+  bool dear = (x.expanded && cost[n] > expandCap) || (x.ways() > 1 && cost[n] * (x.ways() - 1) > recomputeCap);
+  unsigned size = x.groups.empty() ? 0 : told.groupSize[x.groups[0]];
+  bool full = has(n->op, Elementwise) &&
+              (size >= mostOfGroup || (size >= groupCap && cost[n] > recomputeCap && needs[x.groups[0]] == 1));
+  // Movement costs an address wherever it is; what it moves is decided below it.
+  bool other = must || (isRootOp(n) && !absorb) || (dear && !once && !has(n->op, Movement)) || full ||
+               n->op == Op::UpdateAt || n->op == Op::Scatter;
+  d.realize = other || (spread && !once && !has(n->op, Movement));
+  if (d.realize && !other) told.spread[n] = x.groups;
+  if (!d.realize && isRootOp(n)) f.rootOp.try_emplace(x.groups[0], n);
+}
+
+/// Gives n a buffer and a group of its own.
+void Decision::realize(UOpRef n, Decided &d) {
+  f.realized.insert(n);
+  d.groups = {n};
+  d.ways = 1;
+  d.depth = 0;
+  d.straight = true;
+  d.expanded = false;
+  d.place = has(n->op, Elementwise) ? Root : Elsewhere;
+  d.reduces = rows.absorb(n, Root, n, false);
+  if (isRootOp(n)) f.rootOp[n] = n;
+  if (auto concat = concatOf(c, n))
+    for (UOpRef part : joinInMemory(f, n, std::move(*concat), readers)) facts[part].mustRealize = true;
+}
+
+Decision::Decided Decision::decide(UOpRef n) {
+  const Facts &x = facts[n];
+  Decided d{x.groups, x.straight, x.expanded, x.ways(), x.depth, rows.placeOf(n, x)};
+  if (!isStored(n) && n->op != Op::Const && n->op != Op::FromIndex && n->op != Op::Iota)
+    decideComputed(n, x, d);
+  else
+    d.realize = x.mustRealize && n->op != Op::Proj && !isStored(n); // a constant or an iota that is an output
+  for (UOpRef g : d.groups) needs[g] -= isComputed(n);
+  if (d.realize)
+    realize(n, d);
+  else if (d.reduces)
+    d.ways = 1, d.expanded = false;
+  if (has(n->op, Elementwise))
+    for (UOpRef g : d.groups) ++told.groupSize[g];
+  return d;
+}
+
+/// Tells the sources of n who reads them.
+void Decision::tellSources(UOpRef n, const Decided &d) {
+  UOpRef rootOp = d.groups.size() == 1 ? f.rootOp.lookup(d.groups[0]) : nullptr;
+  for (unsigned i = 0; i < n->src.size(); ++i)
+    if (!n->src[i]->isIndex() && !isControl(n->src[i])) tellSource(n, i, d, rootOp);
+}
+
+void Decision::tellSource(UOpRef n, unsigned i, const Decided &d, UOpRef rootOp) {
+  UOpRef s = n->src[i];
+  Facts &y = facts[s];
+  ++y.uses;
+  y.depth = std::max(y.depth, d.depth + 1);
+  y.places |= RowGroups::below(n, d.place, s, d.reduces);
+  for (UOpRef g : d.groups)
+    if (y.groups.size() <= manyGroups && !llvm::is_contained(y.groups, g)) {
+      y.groups.push_back(g);
+      needs[g] += isComputed(s);
+    }
+  bool epilogue = has(n->op, Elementwise) ? s->shape == n->shape : d.realize && n->op == Op::Pad;
+  bool passes = epilogue && d.straight && d.groups.size() == 1 && rootOp != n;
+  y.straight = passes && (y.uses == 1 || y.straight);
+  if (has(n->op, Elementwise))
+    y.inPlace = std::max(y.inPlace, d.ways);
+  else
+    y.moved = std::min(y.moved + d.ways, 1000u);
+  // An index into rows, for each row anew, by lanes that have one each.
+  bool repeats = n->op == Op::Gather && i == 1 && n->ints[0] > 0 && n->ints[0] + 1 == int64_t(n->src[0]->rank());
+  y.expanded |= d.expanded || repeats || n->op == Op::Window || (n->op == Op::Expand && s->rank());
+  if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
+  bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
+  bool inMemory = n->op == Op::Contract || n->op == Op::Cumulate || (n->op == Op::Words && !isPacked(n)) || random;
+  if (inMemory && !isView(s) &&
+      !(n->op == Op::Contract && (computesOperand(n, i) || (addsOnce(n, i) && cost[s] <= rereadCap))))
+    facts[baseOf(s)].mustRealize = true;
 }
 
 /// Adds to `cut` where the group of `root` reads too many buffers: from the inputs up, each elementwise node by which
@@ -507,7 +558,7 @@ Fusion astra::fuse(Context &c, llvm::ArrayRef<UOpRef> roots) {
   Known known;
   for (bool isFirst = true;; isFirst = false) {
     Told told;
-    Fusion f = fuseOnce(c, roots, known, told);
+    Fusion f = Decision(c, roots, known, told).run();
     size_t before = known.cut.size() + known.again.size();
     for (UOpRef r : f.order) {
       if (told.groupSize.lookup(r) * 2 >= mostInputs && !f.concats.count(r)) // an elementwise node has three sources

@@ -1,6 +1,6 @@
 //===- Scheduler.h: the state shared by the parts of the scheduler ---------===//
-// Kernels.cpp closes kernels and chooses layouts, Control.cpp emits loops and branches, Memory.cpp lays out slots,
-// Scheduler.cpp drives.
+// Kernels.cpp closes kernels and chooses layouts, ContractLayout.cpp those of contracts, Control.cpp emits loops and
+// branches, Memory.cpp lays out slots, Scheduler.cpp drives.
 #pragma once
 #include "FoldParams.h"
 #include "Fusion.h"
@@ -22,6 +22,9 @@ struct Place {
   Layout layout;
   std::vector<UOpRef> allocated;
 };
+
+/// A layout with this axis innermost, the others in logical order.
+Layout lastAxis(unsigned rank, int64_t axis);
 
 class Scheduler {
 public:
@@ -62,7 +65,7 @@ private:
     if (error.empty()) error = what.str();
   }
 
-  // Kernels.cpp
+  // Kernels.cpp, and ContractLayout.cpp of contracts
   /// The closed graph of v over args; fills the inputs and their buffers. `computed` itself (v, or null) is never taken
   /// from its place.
   UOpRef close(UOpRef v, KernelSpec &spec, std::vector<uint32_t> &buffers, llvm::DenseMap<UOpRef, UOpRef> &closed,
@@ -72,6 +75,7 @@ private:
   /// `placed`: v's own place counts. Nothing where all inputs are row-major.
   std::optional<Layout> inputOrder(UOpRef v, bool placed);
   Layout contractLayout(UOpRef r, int64_t &vectorIndex);
+  class ContractLayout;
   /// The axis of operand `o`, along which no lanes run, over which a long sum goes from line to line of memory while
   /// many lanes read each element: a tile's sum and a panel do not fit the L1, so a copy whose lines lie along
   /// the sum is worth it (a 1x1 convolution of an image that comes channel by channel).
@@ -116,6 +120,13 @@ private:
   void control(UOpRef n);
   void cond(UOpRef n);
   void whileLoop(UOpRef n);
+  struct While;
+  void carryDims(While &w);
+  void placeCarried(While &w);
+  void whileTest(const While &w, const Place &flag);
+  void whileBody(const While &w);
+  std::vector<UOpRef> extentsAfter(const While &w, llvm::ArrayRef<UOpRef> roots);
+  std::vector<Place> whileResults(const While &w);
   void scan(UOpRef n);
   /// What is computed between these two lies where it does in a body only, which may not run: whoever comes after
   /// computes it again.

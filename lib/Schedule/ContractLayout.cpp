@@ -1,0 +1,390 @@
+//===- ContractLayout.cpp: how a contract's operands and result are stored -===//
+// Takes:    a contract, and where its operands lie or of which parameters they are made.
+// Gives:    the label along which its lanes run; operands stored, packed or copied so that they are neighbours along
+//           it; the layout of the result.
+// Keeps:    layouts are a matter of speed alone: every kernel can read every layout. A parameter that is stored stays
+// as
+//           it is.
+#include "Scheduler.h"
+#include "astra/Schedule/View.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace astra;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+static constexpr int64_t panel = 16; // elements: one AVX-512 register of f32, two of AVX2, four of NEON
+
+/// Panels of an operand along an axis: lane blocks, then the reduced axes in the order of the loops, then what is left,
+/// then the lane.
+static Layout panels(const ContractSpec &s, llvm::ArrayRef<AffineForm> forms, unsigned axis) {
+  Layout l;
+  l.dims.push_back({int64_t(axis), panel, 0});
+  SmallVector<bool> taken(forms.size());
+  taken[axis] = true;
+  auto take = [&](unsigned d) {
+    if (!taken[d]) l.dims.push_back({int64_t(d)}), taken[d] = true;
+  };
+  for (unsigned d = 0; d < forms.size(); ++d) // kept labels outside
+    if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first < s.kept; })) take(d);
+  for (int64_t label = s.kept; label < s.kept + s.reduced; ++label)
+    for (unsigned d = 0; d < forms.size(); ++d)
+      if (llvm::any_of(forms[d].terms, [&](auto t) { return t.first == label; })) take(d);
+  for (unsigned d = 0; d < forms.size(); ++d) take(d);
+  l.dims.push_back({int64_t(axis), 1, panel});
+  return l;
+}
+
+/// Panels along an axis, the other axes in their order.
+static Layout panelsAlong(unsigned rank, unsigned axis) {
+  Layout l;
+  l.dims.push_back({int64_t(axis), panel, 0});
+  for (unsigned d = 0; d < rank; ++d)
+    if (d != axis) l.dims.push_back({int64_t(d)});
+  l.dims.push_back({int64_t(axis), 1, panel});
+  return l;
+}
+
+static bool reads(const AffineForm &f, int64_t label) {
+  return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
+}
+
+static int64_t countReads(ArrayRef<AffineForm> forms, int64_t label) {
+  return llvm::count_if(forms, [&](const AffineForm &f) { return reads(f, label); });
+}
+
+/// Whether a label is kept, and one axis of an operand and no other reads it.
+static bool isOwn(int64_t label, const ContractSpec &s, ArrayRef<AffineForm> forms, ArrayRef<AffineForm> other) {
+  return label < s.kept && !countReads(other, label) && countReads(forms, label) == 1;
+}
+
+/// How often an element of an operand is read in which lanes run along a label: by rows that have other labels alone,
+/// and by the taps of a window along that one.
+static int64_t readsOf(UOpRef r, const ContractSpec &s, ArrayRef<AffineForm> forms, int64_t lanes) {
+  constexpr int64_t large = int64_t(1) << 20;
+  auto isTap = [&](int64_t l) {
+    return llvm::any_of(forms, [&](const AffineForm &f) { return reads(f, l) && reads(f, lanes); });
+  };
+  int64_t times = 1;
+  for (int64_t l = 0; l < s.kept + s.reduced; ++l)
+    if (l != lanes && (l < s.kept ? !countReads(forms, l) : isTap(l)))
+      times = std::min(times * std::max<int64_t>(r->indices()[l]->hi, 1), large);
+  return times;
+}
+
+void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
+  llvm::DenseSet<UOpRef> tables;
+  auto order = topoSort(roots);
+  for (UOpRef n : order)
+    if (n->op == Op::Gather && n->src[0]->op == Op::Param && !storedParams.count(n->src[0])) tables.insert(n->src[0]);
+  for (UOpRef n : order) {
+    if (n->op != Op::Contract || n->src[0] == n->src[1]) continue;
+    ContractSpec s = llvm::cantFail(decodeContract(n->ints));
+    for (unsigned o : {0u, 1u}) {
+      if (!tables.contains(n->src[o])) continue;
+      auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
+      int64_t best = -1, most = panel - 1;
+      for (unsigned axis = 0; axis < forms.size(); ++axis) {
+        if (!forms[axis].isLabel()) continue;
+        int64_t label = forms[axis].terms[0].first, extent = n->src[o]->shape[axis]->hi;
+        if (isOwn(label, s, forms, other) && extent > most) best = axis, most = extent;
+      }
+      if (best < 0) continue;
+      store(n->src[o], panels(s, forms, unsigned(best)));
+      tables.erase(n->src[o]);
+    }
+  }
+}
+
+/// A layout of words as one of their bytes.
+static Layout ofBytes(const Layout &words, ArrayRef<int64_t> axes) {
+  Layout l;
+  int64_t last = int64_t(axes.size()) - 1;
+  for (const MemoryDim &d : words.dims) l.dims.push_back({axes[d.axis], d.div * (d.axis == last ? 4 : 1), d.modulus});
+  l.dims.push_back({axes[last], 1, 4});
+  return l;
+}
+
+/// Whether an operand of a contract is arithmetic that its kernel does, as Fusion decided.
+bool Scheduler::computedHere(UOpRef operand) { return has(operand->op, Elementwise) && !places.count(operand); }
+
+/// Whether lanes may run along this axis of an operand: they are neighbours in it, or in all that it is computed of, or
+/// read the same there.
+bool Scheduler::runsAlong(UOpRef operand, unsigned axis) {
+  if (!computedHere(operand)) return strideOf(operand, axis) == 1;
+  if (axis + 1 == operand->rank()) return true; // of what lies as it is written
+  std::vector<UOpRef> stack{operand};
+  llvm::DenseSet<UOpRef> seen;
+  while (!stack.empty()) {
+    UOpRef n = stack.back();
+    stack.pop_back();
+    UOpRef base = n;
+    while (has(base->op, Movement) && base->op != Op::Pad) base = base->src[0];
+    if (!seen.insert(n).second || base->op == Op::Const) continue;
+    if (computedHere(n) && n->shape == operand->shape) {
+      stack.insert(stack.end(), n->tensors().begin(), n->tensors().end());
+      continue;
+    }
+    auto stride = n->op == Op::Param ? std::nullopt : strideOf(n, axis); // whose layout may be still to choose
+    if (!stride || (*stride != 1 && *stride != 0)) return false;
+  }
+  return true;
+}
+
+/// The parameter that is an operand of a contract, or that the contract's kernel makes it of; null: none.
+UOpRef Scheduler::paramOf(UOpRef operand) {
+  return operand->op == Op::Param ? operand : computedHere(operand) ? weightBehind(operand) : nullptr;
+}
+
+bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
+  SmallVector<int64_t, 6> axes;
+  bool words = operand->op == Op::Words;
+  UOpRef param = words ? paramOfWords(operand, axes) : paramOf(operand);
+  if (!param) return false;
+  auto stored = storedParams.find(param);
+  return stored == storedParams.end() || out.params[stored->second].layout == (words ? ofBytes(layout, axes) : layout);
+}
+
+void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
+  if (operand->op != Op::Words) {
+    if (UOpRef param = paramOf(operand); !storedParams.count(param)) store(param, layout);
+    return;
+  }
+  SmallVector<int64_t, 6> axes;
+  UOpRef param = paramOfWords(operand, axes);
+  if (!storedParams.count(param)) store(param, ofBytes(layout, axes));
+  uint32_t buffer = placeOf(param)->buffer;
+  places.setForGood(operand, {buffer, layout, std::vector<UOpRef>(operand->shape)});
+}
+
+std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const ContractSpec &s) {
+  constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
+  constexpr uint64_t productsOfCopy = 128;
+  if (s.reduced < 2 || !s.domain.empty() || r->src[0] == r->src[1]) return std::nullopt;
+  int64_t steps = 1;
+  for (UOpRef e : r->indices().slice(s.kept, s.reduced))
+    steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
+  if (steps < longSum) return std::nullopt;
+  // Of a step of one product (of many, each copies its own), elements that have to be worth their copy.
+  uint64_t products = 1, copied = 0;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (!countReads(s.a, l) || !countReads(s.b, l))
+      products = llvm::SaturatingMultiply<uint64_t>(products, std::max<int64_t>(r->shape[l]->lo, 1));
+  std::array<unsigned, 2> axes;
+  for (unsigned o : {0u, 1u}) {
+    UOpRef x = r->src[o];
+    auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
+    bool found = false;
+    if (computedHere(x) || canStore(x, Layout::rowMajor(x->rank()))) return std::nullopt;
+    for (unsigned d = 0; d < forms.size(); ++d) {
+      auto extent = x->shape[d]->constIndex();
+      if (!forms[d].isLabel() || !extent || *extent < fewest || *extent % panel) continue;
+      int64_t label = forms[d].terms[0].first;
+      if (!isOwn(label, s, forms, other) || strideOf(x, d) != 1) continue;
+      axes[o] = d;
+      found = true;
+    }
+    if (!found) return std::nullopt;
+    copied += x->shape[axes[o]]->ints[0];
+  }
+  if (products / productsOfCopy < copied) return std::nullopt;
+  return axes;
+}
+
+std::optional<unsigned> Scheduler::summedAcross(UOpRef r, const ContractSpec &s, unsigned o, int64_t lanes) {
+  constexpr int64_t line = 16, longSum = 128, manyLanes = 128; // elements
+  UOpRef x = r->src[o];
+  auto &forms = o ? s.b : s.a;
+  if (computedHere(x) || paramOf(x) || x->op == Op::Words || countReads(forms, lanes) ||
+      std::min(r->shape[lanes]->hi, manyLanes) * readsOf(r, s, forms, lanes) < manyLanes)
+    return std::nullopt;
+  std::optional<unsigned> longest;
+  for (unsigned d = 0; d < forms.size(); ++d) {
+    if (!forms[d].isLabel() || forms[d].terms[0].first < s.kept || x->shape[d]->lo < longSum) continue;
+    auto stride = strideOf(x, d);
+    if (!stride || *stride < line) return std::nullopt;
+    if (!longest || x->shape[d]->lo > x->shape[*longest]->lo) longest = d;
+  }
+  return longest;
+}
+
+/// The choice of a contract's lanes, then of the layouts that go with it.
+class Scheduler::ContractLayout {
+public:
+  ContractLayout(Scheduler &scheduler, UOpRef r)
+      : scheduler(scheduler), r(r), s(llvm::cantFail(decodeContract(r->ints))), operands{r->src[0], r->src[1]},
+        own(scheduler.ownAxes(r, s)) {
+    changes = llvm::none_of(operands, [&](UOpRef x) { return isPacked(x) || scheduler.paramOf(x); });
+    isBatched = llvm::any_of(llvm::seq(s.kept),
+                             [&](int64_t l) { return r->shape[l]->hi > 1 && useOf(0, l).count && useOf(1, l).count; });
+  }
+  /// The kept label along which lanes cost least; -1: none.
+  int64_t cheapestLanes() const;
+  /// Unpacks words and weights along which no lanes run.
+  void storeBesideLanes(int64_t lanes);
+  /// Has the operands along which lanes run as neighbours there.
+  void storeAlongLanes(int64_t lanes);
+  /// Copies that are worth it for the sum: into panels along own axes, or into lines along the sum.
+  void repackForSum(int64_t lanes);
+  Layout ofResult(int64_t lanes) const;
+
+private:
+  /// How an operand reads a label: along which axis, in how many terms, as a plain one.
+  struct Use {
+    unsigned axis = 0, count = 0;
+    bool plain = false;
+  };
+  Scheduler &scheduler;
+  UOpRef r;
+  ContractSpec s;
+  UOpRef operands[2];
+  std::optional<std::array<unsigned, 2>> own;
+  bool changes;   // neither operand is of a parameter
+  bool isBatched; // many products, each of operands of its own
+
+  ArrayRef<AffineForm> formsOf(unsigned o) const { return o ? s.b : s.a; }
+  Use useOf(unsigned o, int64_t label) const {
+    Use u;
+    for (auto [d, f] : llvm::enumerate(formsOf(o)))
+      for (auto [l, k] : f.terms)
+        if (l == label) u = {unsigned(d), u.count + 1, f.divisor == 1 && k == 1};
+    return u;
+  }
+  bool inPanels(unsigned o, unsigned axis) const {
+    return scheduler.canStore(operands[o], panels(s, formsOf(o), axis));
+  }
+  /// Panels of whole registers, several of them, for a sum over more than one label: a tile would read columns of every
+  /// place of the other axes, each in another page.
+  bool lendable(unsigned o, unsigned axis) const {
+    auto extent = operands[o]->shape[axis]->constIndex();
+    return s.reduced > 1 && extent && *extent >= 2 * panel && *extent % panel == 0;
+  }
+  /// Weights, which have one kept label, are worth more than lanes along an image that need no copy.
+  bool isWeight(unsigned o) const {
+    auto isOther = [&](const AffineForm &f) { return !f.isLabel() || f.terms[0].first < s.kept; };
+    return llvm::count_if(formsOf(o), isOther) == 1;
+  }
+  int64_t keptLabels(unsigned o) const {
+    return llvm::count_if(llvm::seq(s.kept), [&](int64_t l) { return useOf(o, l).count; });
+  }
+  /// A weight that its kernel does not unpack is unpacked before it, where it is wanted.
+  bool unpacksBefore(unsigned o) const {
+    return scheduler.computedHere(operands[o]) && weightBehind(operands[o]) && !unpacksWhereRead(r, o);
+  }
+  bool turnsOther(unsigned o, int64_t reads) const;
+  std::optional<int64_t> costOfLanes(int64_t label) const;
+};
+
+/// A copy that few reads pay for is worse than one of an operand that is much smaller (8 rows times a transposed 4096 x
+/// 4096: 20.2 and 4.9 ms, 64 rows 37.4 and 20.6); not so of short sums, as attention's, whose rows a softmax passes.
+bool Scheduler::ContractLayout::turnsOther(unsigned o, int64_t reads) const {
+  constexpr int64_t few = 64, larger = 16, longSum = 512;
+  int64_t steps = 1;
+  for (int64_t l = s.kept; l < s.kept + s.reduced; ++l)
+    steps = std::min(steps * std::max<int64_t>(r->indices()[l]->lo, 1), longSum);
+  auto elements = [&](unsigned o) { return idxProduct(scheduler.c, operands[o]->shape)->hi; };
+  return changes && steps == longSum && reads <= few && elements(o) / larger >= elements(!o);
+}
+
+/// What lanes along a kept label cost beside the products; nothing where none can run along it.
+std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) const {
+  constexpr int64_t worthCopy = 8; // reads
+  int64_t extent = r->shape[label]->hi, cost = 0;
+  Use u[] = {useOf(0, label), useOf(1, label)};
+  if (extent < 2 || (u[0].count && u[1].count && operands[0] == operands[1])) return std::nullopt;
+  for (unsigned o : {0u, 1u}) {
+    if (!u[o].count) continue;
+    if (u[o].count != 1 || !u[o].plain) return std::nullopt;
+    if (inPanels(o, u[o].axis) || scheduler.runsAlong(operands[o], u[o].axis)) continue;
+    int64_t reads = readsOf(r, s, formsOf(o), label);
+    if (reads < worthCopy) return std::nullopt; // else a copy with this axis innermost is worth it
+    cost += isWeight(o) && lendable(o, u[o].axis) ? -1 : 4;
+    cost += turnsOther(o, reads);
+  }
+  if (u[0].count && u[1].count) cost += 2;
+  if (extent < 8) cost += 8;
+  // A copy is worth more than lanes of a register or less, where no weight has its layout chosen for it.
+  if (extent <= panel && s.reduced > 1 && changes) cost += 5;
+  // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
+  for (unsigned o : {0u, 1u})
+    if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;
+  return cost;
+}
+
+int64_t Scheduler::ContractLayout::cheapestLanes() const {
+  constexpr int64_t tooDear = 100;
+  // Of many products whose operands both change, as attention's, two panels are as good as more.
+  const int64_t enough = changes && isBatched ? 2 * panel : std::numeric_limits<int64_t>::max();
+  int64_t best = -1;
+  std::pair<int64_t, int64_t> bestScore{tooDear, 0};
+  for (int64_t l = 0; l < s.kept; ++l) {
+    std::optional<int64_t> cost = costOfLanes(l);
+    if (!cost) continue;
+    // Of equals the innermost: reductions go along it, and the result lies in the order of its axes.
+    std::pair<int64_t, int64_t> score{*cost, -std::min(r->shape[l]->hi, enough)};
+    if (score <= bestScore) bestScore = score, best = l;
+  }
+  return best;
+}
+
+void Scheduler::ContractLayout::storeBesideLanes(int64_t lanes) {
+  for (unsigned o : {0u, 1u}) {
+    Use u = lanes < 0 ? Use() : useOf(o, lanes);
+    UOpRef x = operands[o];
+    Layout plain = Layout::rowMajor(x->rank());
+    if (!u.count && unpacksBefore(o)) scheduler.repackHere(x, plain);
+    if (x->op != Op::Words || scheduler.places.find(x) || (u.count && inPanels(o, u.axis))) continue;
+    if (scheduler.canStore(x, plain))
+      scheduler.storeOperand(x, plain);
+    else if (!scheduler.placeWords(x))
+      scheduler.realize(x, nullptr, nullptr);
+  }
+}
+
+void Scheduler::ContractLayout::storeAlongLanes(int64_t lanes) {
+  for (unsigned o : {0u, 1u}) {
+    Use u = useOf(o, lanes);
+    if (!u.count) continue;
+    UOpRef x = operands[o];
+    bool before = unpacksBefore(o), stored = inPanels(o, u.axis);
+    if (stored) scheduler.storeOperand(x, panels(s, formsOf(o), u.axis));
+    if (!before && (stored || scheduler.runsAlong(x, u.axis) || scheduler.unpack(x, u.axis))) continue;
+    if (before || lendable(o, u.axis))
+      scheduler.repackHere(x, panels(s, formsOf(o), u.axis));
+    else
+      scheduler.pack(x, u.axis);
+  }
+}
+
+void Scheduler::ContractLayout::repackForSum(int64_t lanes) {
+  for (unsigned o : {0u, 1u}) {
+    UOpRef x = operands[o];
+    if (own)
+      scheduler.repackHere(x, panelsAlong(x->rank(), (*own)[o]));
+    else if (auto axis = scheduler.summedAcross(r, s, o, lanes))
+      scheduler.repackHere(x, lastAxis(x->rank(), *axis));
+  }
+}
+
+Layout Scheduler::ContractLayout::ofResult(int64_t lanes) const {
+  if (lanes < 0) return Layout::rowMajor(r->rank());
+  // Channels of a grouped convolution are all together: group by group, where lanes run along those of one.
+  Layout l = lastAxis(r->rank(), lanes);
+  if (lanes > 0 && isGroup(s, lanes - 1))
+    std::rotate(l.dims.begin() + lanes - 1, l.dims.begin() + lanes, l.dims.end() - 1);
+  return l;
+}
+
+Layout Scheduler::contractLayout(UOpRef r, int64_t &vectorIndex) {
+  ContractLayout layout(*this, r);
+  vectorIndex = layout.cheapestLanes();
+  layout.storeBesideLanes(vectorIndex);
+  if (vectorIndex >= 0) {
+    layout.storeAlongLanes(vectorIndex);
+    layout.repackForSum(vectorIndex);
+  }
+  return layout.ofResult(vectorIndex);
+}
