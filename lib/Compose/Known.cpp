@@ -206,7 +206,245 @@ std::optional<Known::Value> Known::decode(DType t, const uint8_t *bytes, int64_t
   return v;
 }
 
+namespace {
+/// One node over the elements of its sources, all over one divisor where they meet in a tensor.
+class Evaluation {
+public:
+  Evaluation(Context &c, UOpRef x, int64_t divisor) : divisor(divisor), c(c), x(x), result(*smallCount(x)) {}
+  /// Whether every element is known, and in the range of its dtype.
+  bool run();
+
+  std::vector<const Known::Elements *> sources;
+  std::vector<int64_t> divisors; // each source's own
+  int64_t divisor;               // of the result
+  bool rounded = false;
+  UOpRef outside = nullptr; // what a pad has around its source; null: not known
+  Known::Elements take() { return std::move(result); }
+
+private:
+  Context &c;
+  UOpRef x;
+  Known::Elements result;
+  bool known = true; // all that is put
+
+  void put(int64_t i, UOpRef v) {
+    known &= v && fits(v, x->dtype);
+    result[i] = v;
+  }
+  template <class Of> void elementwise(Of of) {
+    for (size_t i = 0; i < result.size(); ++i) put(i, of(i));
+  }
+  UOpRef source(unsigned n, size_t i) const { return (*sources[n])[i]; }
+  std::optional<llvm::SmallVector<int64_t, 4>> constants(llvm::ArrayRef<UOpRef> indices) const;
+  template <class Where> void moved(Where where, UOpRef otherwise = nullptr);
+  bool movement();
+  bool gather();
+  bool rounding();
+  bool product();
+  bool quotient();
+  bool reduction();
+  bool arithmetic();
+};
+
+std::optional<llvm::SmallVector<int64_t, 4>> Evaluation::constants(llvm::ArrayRef<UOpRef> indices) const {
+  llvm::SmallVector<int64_t, 4> values;
+  for (UOpRef index : indices) {
+    std::optional<int64_t> v = index->constIndex();
+    if (!v) return std::nullopt;
+    values.push_back(*v);
+  }
+  return values;
+}
+
+/// Each element is the source's at the coordinates that `where` makes of its own, or `otherwise` when there are none.
+template <class Where> void Evaluation::moved(Where where, UOpRef otherwise) {
+  UOpRef from = x->src[0];
+  forEachElement(x, [&](int64_t i, llvm::SmallVectorImpl<int64_t> &at) {
+    llvm::SmallVector<int64_t, 4> place(from->rank(), 0);
+    where(llvm::ArrayRef<int64_t>(at), place);
+    bool inside = true;
+    for (unsigned axis = 0; inside && axis < from->rank(); ++axis)
+      inside = place[axis] >= 0 && place[axis] < extent(from, axis);
+    put(i, inside ? source(0, linear(from, place)) : otherwise);
+  });
+}
+
+bool Evaluation::movement() {
+  switch (x->op) {
+  case Op::Expand:
+    moved([&](llvm::ArrayRef<int64_t> at, auto &from) {
+      for (unsigned axis = 0; axis < at.size(); ++axis) from[axis] = extent(x->src[0], axis) == 1 ? 0 : at[axis];
+    });
+    return true;
+  case Op::Permute:
+    moved([&](llvm::ArrayRef<int64_t> at, auto &from) {
+      for (unsigned axis = 0; axis < at.size(); ++axis) from[x->ints[axis]] = at[axis];
+    });
+    return true;
+  case Op::Flip:
+    moved([&](llvm::ArrayRef<int64_t> at, auto &from) {
+      from.assign(at.begin(), at.end());
+      for (int64_t axis : x->ints) from[axis] = extent(x, axis) - 1 - at[axis];
+    });
+    return true;
+  default: { // Pad, Shrink
+    auto offset = constants(x->indices().take_front(x->rank()));
+    if (!offset) return false;
+    int64_t sign = x->op == Op::Pad ? -1 : 1;
+    moved(
+        [&](llvm::ArrayRef<int64_t> at, auto &from) {
+          for (unsigned axis = 0; axis < at.size(); ++axis) from[axis] = at[axis] + sign * (*offset)[axis];
+        },
+        outside);
+    return true;
+  }
+  }
+}
+
+bool Evaluation::gather() {
+  unsigned axis = x->ints[0], indexRank = x->src[1]->rank();
+  moved(
+      [&](llvm::ArrayRef<int64_t> at, auto &from) {
+        std::optional<int64_t> index = source(1, linear(x->src[1], at.slice(axis, indexRank)))->constIndex();
+        known &= index.has_value();
+        for (unsigned i = 0; i < axis; ++i) from[i] = at[i];
+        from[axis] = index.value_or(0);
+        for (unsigned i = axis + 1; i < from.size(); ++i) from[i] = at[i + indexRank - 1];
+      },
+      c.index(0));
+  return true;
+}
+
+/// Casts, and floats to integers: a rounded quotient has the floor of the exact one.
+bool Evaluation::rounding() {
+  bool fromFloat = precision(x->src[0]->dtype);
+  if (fromFloat && (x->op != Op::Cast || !precision(x->dtype))) {
+    divisor = 1;
+    UOpRef by = c.index(divisors[0]);
+    elementwise([&](size_t i) -> UOpRef {
+      UOpRef v = source(0, i);
+      if (x->dtype == DType::Bool) return nullptr;
+      if (divisors[0] == 1) return v;
+      if (x->is(Op::RoundEven) || (!x->is(Op::Floor) && !x->is(Op::Ceil) && v->lo < 0)) return nullptr;
+      return x->is(Op::Ceil) ? idxCeilDiv(c, v, by) : idxDiv(c, v, by);
+    });
+    return true;
+  }
+  bool truth = x->dtype == DType::Bool && x->src[0]->dtype != DType::Bool;
+  elementwise([&](size_t i) { return truth ? binary(c, Op::Ne, source(0, i), c.index(0)) : source(0, i); });
+  return true;
+}
+
+bool Evaluation::product() {
+  constexpr int64_t mostDivisor = int64_t(1) << 40;
+  if (precision(x->dtype) && (llvm::MulOverflow(divisors[0], divisors[1], divisor) || divisor > mostDivisor))
+    return false;
+  elementwise([&](size_t i) { return binary(c, Op::Mul, source(0, i), source(1, i)); });
+  return true;
+}
+
+/// By one number.
+bool Evaluation::quotient() {
+  constexpr int64_t mostDivisor = int64_t(1) << 40, mostFactor = int64_t(1) << 30;
+  auto by = sources[1]->empty() ? std::nullopt : sources[1]->front()->constIndex();
+  if (!by || *by < 1 || llvm::any_of(*sources[1], [&](UOpRef v) { return v->constIndex() != by; })) return false;
+  int64_t up = divisors[1], down, common;
+  if (llvm::MulOverflow(divisors[0], *by, down)) return false;
+  common = std::gcd(up, down), up /= common, down /= common;
+  if (down > mostDivisor || up > mostFactor) return false;
+  divisor = down;
+  // A fraction of a numerator under 2^24 is at least 1/down from the next integer, and rounding moves it by less.
+  rounded = !llvm::isPowerOf2_64(down);
+  if (rounded && precision(x->dtype) < 24) return false;
+  elementwise([&](size_t i) { return binary(c, Op::Mul, source(0, i), c.index(up)); });
+  return true;
+}
+
+bool Evaluation::reduction() {
+  auto kind = ReduceKind(x->ints[0]);
+  if (precision(x->dtype) || x->indices().size() ||
+      (kind != ReduceKind::Sum && kind != ReduceKind::Prod && kind != ReduceKind::Max && kind != ReduceKind::Min))
+    return false;
+  const Op fold[] = {Op::Add, Op::Mul, Op::Max, Op::Min};
+  llvm::ArrayRef<int64_t> axes = x->ints.slice(3, x->ints[2]);
+  forEachElement(x->src[0], [&](int64_t i, llvm::SmallVectorImpl<int64_t> &at) {
+    llvm::SmallVector<int64_t, 4> to;
+    for (unsigned axis = 0; axis < at.size(); ++axis)
+      if (!llvm::is_contained(axes, int64_t(axis))) to.push_back(at[axis]);
+    UOpRef &sum = result[linear(x, to)], v = source(0, i);
+    sum = sum ? binary(c, fold[x->ints[0]], sum, v) : v;
+    known &= sum != nullptr;
+    if (!sum) sum = c.index(0);
+  });
+  for (UOpRef v : result) known &= v && fits(v, x->dtype);
+  return true;
+}
+
+/// Element by element, of one source or two.
+bool Evaluation::arithmetic() {
+  switch (x->op) {
+  case Op::Neg:
+    elementwise([&](size_t i) { return medium(source(0, i)) ? idxSub(c, c.index(0), source(0, i)) : nullptr; });
+    return true;
+  case Op::Abs: elementwise([&](size_t i) { return source(0, i)->lo >= 0 ? source(0, i) : nullptr; }); return true;
+  case Op::Not:
+    if (x->dtype != DType::Bool) return false;
+    elementwise([&](size_t i) { return idxSub(c, c.index(1), source(0, i)); });
+    return true;
+  case Op::Select:
+    elementwise([&](size_t i) {
+      std::optional<int64_t> condition = source(0, i)->constIndex();
+      return condition ? source(*condition ? 1 : 2, i) : nullptr;
+    });
+    return true;
+  default:
+    if (x->src.size() != 2 || !has(x->op, Elementwise)) return false;
+    if ((x->op == Op::And || x->op == Op::Or) && x->dtype != DType::Bool) return false;
+    if (precision(x->src[0]->dtype) &&
+        (x->op == Op::FloorDiv || x->op == Op::Mod || x->op == Op::TruncDiv || x->op == Op::Rem))
+      return false;
+    elementwise([&](size_t i) { return binary(c, x->op, source(0, i), source(1, i)); });
+    return true;
+  }
+}
+
+bool Evaluation::run() {
+  auto give = [&] {
+    switch (x->op) {
+    case Op::FromIndex: put(0, x->src[0]); return true;
+    case Op::Iota:
+      forEachElement(x, [&](int64_t i, llvm::SmallVectorImpl<int64_t> &at) { put(i, c.index(at[x->ints.back()])); });
+      return true;
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::RoundEven:
+    case Op::Cast: return rounding();
+    case Op::Expand:
+    case Op::Permute:
+    case Op::Flip:
+    case Op::Pad:
+    case Op::Shrink: return movement();
+    case Op::Gather: return gather();
+    case Op::Mul: return product();
+    case Op::Div: return quotient();
+    case Op::Reduce: return reduction();
+    default: return arithmetic();
+    }
+  };
+  constexpr int64_t leastOfF16 = int64_t(1) << 24; // 2^-24 is its least number
+  return give() && known && (x->dtype != DType::F16 || divisor <= leastOfF16);
+}
+} // namespace
+
 std::optional<Known::Value> Known::evaluate(UOpRef x, Memo &memo, bool must) {
+  auto bytesOf = [](const uint64_t &bits) { return reinterpret_cast<const uint8_t *>(&bits); };
+  if (x->is(Op::Const)) return decode(x->dtype, bytesOf(uint64_t(x->ints.back())), 1);
+  if (x->is(Op::Param)) {
+    bool reads = must || !precision(x->dtype) || !x->rank(); // a scalar may be a factor of an extent
+    const std::vector<uint8_t> *bytes = reads ? data(x) : nullptr;
+    return bytes ? decode(x->dtype, bytes->data(), *smallCount(x)) : std::nullopt;
+  }
   llvm::SmallVector<const Value *, 3> values;
   int64_t divisor = 1;
   bool toInteger = x->is(Op::Floor) || x->is(Op::Ceil) || x->is(Op::Trunc) || x->is(Op::RoundEven) ||
@@ -219,209 +457,31 @@ std::optional<Known::Value> Known::evaluate(UOpRef x, Memo &memo, bool must) {
     values.push_back(v);
     divisor = std::max(divisor, v->divisor);
   }
+  if (x->is(Op::Reshape) || x->is(Op::Detach) || x->is(Op::Tap)) return *values[0];
+  constexpr int64_t mostFactor = int64_t(1) << 30;
+  Evaluation e(c, x, precision(x->dtype) ? divisor : 1);
   // Floats that meet in one tensor get a common divisor.
   std::vector<Elements> scaled(values.size());
-  llvm::SmallVector<const Elements *, 3> sources;
   for (size_t i = 0; i < values.size(); ++i) {
-    sources.push_back(&values[i]->elements);
+    e.divisors.push_back(values[i]->divisor);
+    e.sources.push_back(&values[i]->elements);
     if (ownDivisors || values[i]->divisor == divisor || !precision(x->src[i]->dtype)) continue;
     for (UOpRef v : values[i]->elements) {
-      if (!small(v) || divisor / values[i]->divisor > int64_t(1) << 30) return std::nullopt;
+      if (!small(v) || divisor / values[i]->divisor > mostFactor) return std::nullopt;
       scaled[i].push_back(idxMul(c, v, c.index(divisor / values[i]->divisor)));
     }
-    sources[i] = &scaled[i];
+    e.sources.back() = &scaled[i];
   }
-  Value out;
-  Elements &result = out.elements;
-  result.resize(*smallCount(x));
-  if (precision(x->dtype)) out.divisor = divisor;
-  bool known = true;
-  auto put = [&](int64_t i, UOpRef v) {
-    known &= v && fits(v, x->dtype);
-    result[i] = v;
-  };
-  auto elementwise = [&](auto f) {
-    for (size_t i = 0; i < result.size(); ++i) put(i, f(i));
-  };
-  // A movement: each element is the source's at the coordinates that `where` makes of its own, or `outside` when there
-  // are none.
-  auto moved = [&](auto where, UOpRef outside = nullptr) {
-    UOpRef source = x->src[0];
-    forEachElement(x, [&](int64_t i, llvm::SmallVectorImpl<int64_t> &at) {
-      llvm::SmallVector<int64_t, 4> from(source->rank(), 0);
-      bool inside = where(llvm::ArrayRef<int64_t>(at), from);
-      for (unsigned axis = 0; inside && axis < source->rank(); ++axis)
-        inside = from[axis] >= 0 && from[axis] < extent(source, axis);
-      put(i, inside ? (*sources[0])[linear(source, from)] : outside);
-    });
-  };
-  auto listedConstants = [&](size_t first) { // one constant index source per axis, from number `first`
-    llvm::SmallVector<int64_t, 4> values;
-    for (unsigned axis = 0; axis < x->rank(); ++axis) {
-      std::optional<int64_t> v = x->indices()[first + axis]->constIndex();
-      known &= v.has_value();
-      values.push_back(v.value_or(0));
+  if (x->is(Op::Pad))
+    if (auto fill = decode(x->dtype, bytesOf(uint64_t(x->ints[0])), 1); fill && fill->divisor == 1) {
+      UOpRef v = fill->elements[0];
+      if (e.divisor == 1)
+        e.outside = v;
+      else if (small(v) && e.divisor <= mostFactor)
+        e.outside = idxMul(c, v, c.index(e.divisor));
     }
-    return values;
-  };
-  auto literal = [&](uint64_t bits) -> UOpRef {
-    auto v = decode(x->dtype, reinterpret_cast<const uint8_t *>(&bits), 1);
-    if (!v || v->divisor != 1) return nullptr;
-    if (out.divisor == 1) return v->elements[0];
-    return small(v->elements[0]) && out.divisor <= int64_t(1) << 30 ? idxMul(c, v->elements[0], c.index(out.divisor))
-                                                                    : nullptr;
-  };
-  auto bytesOf = [](const uint64_t &bits) { return reinterpret_cast<const uint8_t *>(&bits); };
-
-  switch (x->op) {
-  case Op::Const: return decode(x->dtype, bytesOf(uint64_t(x->ints.back())), 1);
-  case Op::Param: {
-    bool reads = must || !precision(x->dtype) || !x->rank(); // a scalar may be a factor of an extent
-    const std::vector<uint8_t> *bytes = reads ? data(x) : nullptr;
-    return bytes ? decode(x->dtype, bytes->data(), *smallCount(x)) : std::nullopt;
-  }
-  case Op::FromIndex: put(0, x->src[0]); break;
-  case Op::Iota:
-    forEachElement(x, [&](int64_t i, llvm::SmallVectorImpl<int64_t> &at) { put(i, c.index(at[x->ints.back()])); });
-    break;
-  case Op::Reshape:
-  case Op::Detach:
-  case Op::Tap: return *values[0];
-  case Op::Neg:
-    elementwise([&](size_t i) { return medium((*sources[0])[i]) ? idxSub(c, c.index(0), (*sources[0])[i]) : nullptr; });
-    break;
-  case Op::Abs: elementwise([&](size_t i) { return (*sources[0])[i]->lo >= 0 ? (*sources[0])[i] : nullptr; }); break;
-  case Op::Not:
-    if (x->dtype != DType::Bool) return std::nullopt;
-    elementwise([&](size_t i) { return idxSub(c, c.index(1), (*sources[0])[i]); });
-    break;
-  case Op::Floor:
-  case Op::Ceil:
-  case Op::Trunc:
-  case Op::RoundEven:
-  case Op::Cast:
-    if (precision(x->src[0]->dtype) && toInteger) { // a rounded quotient has the floor of the exact one
-      out.divisor = 1;
-      UOpRef by = c.index(values[0]->divisor);
-      elementwise([&](size_t i) -> UOpRef {
-        UOpRef v = (*sources[0])[i];
-        if (x->dtype == DType::Bool) return nullptr;
-        if (values[0]->divisor == 1) return v;
-        if (x->is(Op::RoundEven) || (!x->is(Op::Floor) && !x->is(Op::Ceil) && v->lo < 0)) return nullptr;
-        return x->is(Op::Ceil) ? idxCeilDiv(c, v, by) : idxDiv(c, v, by);
-      });
-      break;
-    }
-    elementwise([&](size_t i) {
-      UOpRef v = (*sources[0])[i];
-      return x->dtype == DType::Bool && x->src[0]->dtype != DType::Bool ? binary(c, Op::Ne, v, c.index(0)) : v;
-    });
-    break;
-  case Op::Select:
-    elementwise([&](size_t i) {
-      std::optional<int64_t> condition = (*sources[0])[i]->constIndex();
-      return condition ? (*sources[*condition ? 1 : 2])[i] : nullptr;
-    });
-    break;
-  case Op::Expand:
-    moved([&](llvm::ArrayRef<int64_t> at, auto &from) {
-      for (unsigned axis = 0; axis < at.size(); ++axis) from[axis] = extent(x->src[0], axis) == 1 ? 0 : at[axis];
-      return true;
-    });
-    break;
-  case Op::Permute:
-    moved([&](llvm::ArrayRef<int64_t> at, auto &from) {
-      for (unsigned axis = 0; axis < at.size(); ++axis) from[x->ints[axis]] = at[axis];
-      return true;
-    });
-    break;
-  case Op::Flip:
-    moved([&](llvm::ArrayRef<int64_t> at, auto &from) {
-      from.assign(at.begin(), at.end());
-      for (int64_t axis : x->ints) from[axis] = extent(x, axis) - 1 - at[axis];
-      return true;
-    });
-    break;
-  case Op::Pad:
-  case Op::Shrink: {
-    auto offset = listedConstants(0);
-    if (!known) return std::nullopt;
-    int64_t sign = x->op == Op::Pad ? -1 : 1;
-    moved(
-        [&](llvm::ArrayRef<int64_t> at, auto &from) {
-          for (unsigned axis = 0; axis < at.size(); ++axis) from[axis] = at[axis] + sign * offset[axis];
-          return true;
-        },
-        x->op == Op::Pad ? literal(uint64_t(x->ints[0])) : nullptr);
-    break;
-  }
-  case Op::Gather: {
-    unsigned axis = x->ints[0], indexRank = x->src[1]->rank();
-    moved(
-        [&](llvm::ArrayRef<int64_t> at, auto &from) {
-          std::optional<int64_t> index = (*sources[1])[linear(x->src[1], at.slice(axis, indexRank))]->constIndex();
-          known &= index.has_value();
-          for (unsigned i = 0; i < axis; ++i) from[i] = at[i];
-          from[axis] = index.value_or(0);
-          for (unsigned i = axis + 1; i < from.size(); ++i) from[i] = at[i + indexRank - 1];
-          return true;
-        },
-        c.index(0));
-    break;
-  }
-  case Op::Mul:
-    if (precision(x->dtype)) {
-      if (llvm::MulOverflow(values[0]->divisor, values[1]->divisor, out.divisor) || out.divisor > int64_t(1) << 40)
-        return std::nullopt;
-    }
-    elementwise([&](size_t i) { return binary(c, Op::Mul, (*sources[0])[i], (*sources[1])[i]); });
-    break;
-  case Op::Div: { // by one number
-    auto by = sources[1]->empty() ? std::nullopt : sources[1]->front()->constIndex();
-    if (!by || *by < 1 || llvm::any_of(*sources[1], [&](UOpRef v) { return v->constIndex() != by; }))
-      return std::nullopt;
-    int64_t up = values[1]->divisor, down, common;
-    if (llvm::MulOverflow(values[0]->divisor, *by, down)) return std::nullopt;
-    common = std::gcd(up, down), up /= common, down /= common;
-    if (down > int64_t(1) << 40 || up > int64_t(1) << 30) return std::nullopt;
-    out.divisor = down;
-    // A fraction of a numerator under 2^24 is at least 1/down from the next integer, and rounding moves it by less.
-    out.rounded = !llvm::isPowerOf2_64(down);
-    if (out.rounded && precision(x->dtype) < 24) return std::nullopt;
-    elementwise([&](size_t i) { return binary(c, Op::Mul, (*sources[0])[i], c.index(up)); });
-    break;
-  }
-  case Op::Reduce: {
-    if (precision(x->dtype)) return std::nullopt;
-    auto kind = ReduceKind(x->ints[0]);
-    if (x->indices().size() ||
-        (kind != ReduceKind::Sum && kind != ReduceKind::Prod && kind != ReduceKind::Max && kind != ReduceKind::Min))
-      return std::nullopt;
-    const Op fold[] = {Op::Add, Op::Mul, Op::Max, Op::Min};
-    llvm::ArrayRef<int64_t> axes = x->ints.slice(3, x->ints[2]);
-    UOpRef source = x->src[0];
-    forEachElement(source, [&](int64_t i, llvm::SmallVectorImpl<int64_t> &at) {
-      llvm::SmallVector<int64_t, 4> to;
-      for (unsigned axis = 0; axis < at.size(); ++axis)
-        if (!llvm::is_contained(axes, int64_t(axis))) to.push_back(at[axis]);
-      UOpRef &sum = result[linear(x, to)], v = (*sources[0])[i];
-      sum = sum ? binary(c, fold[x->ints[0]], sum, v) : v;
-      known &= sum != nullptr;
-      if (!sum) sum = c.index(0);
-    });
-    for (UOpRef v : result) known &= v && fits(v, x->dtype);
-    break;
-  }
-  default:
-    if (x->src.size() != 2 || !has(x->op, Elementwise)) return std::nullopt;
-    if ((x->op == Op::And || x->op == Op::Or) && x->dtype != DType::Bool) return std::nullopt;
-    if (precision(x->src[0]->dtype) &&
-        (x->op == Op::FloorDiv || x->op == Op::Mod || x->op == Op::TruncDiv || x->op == Op::Rem))
-      return std::nullopt;
-    elementwise([&](size_t i) { return binary(c, x->op, (*sources[0])[i], (*sources[1])[i]); });
-  }
-  if (!known || (x->dtype == DType::F16 && out.divisor > int64_t(1) << 24)) return std::nullopt; // 2^-24: its least
-  return out;
+  if (!e.run()) return std::nullopt;
+  return Value{e.take(), e.divisor, e.rounded};
 }
 
 } // namespace astra::compose

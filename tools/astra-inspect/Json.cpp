@@ -53,6 +53,10 @@ struct Writer {
   }
   void instruction(const fmt::InstrUnion &i);
   void routine(const fmt::RoutineT &r);
+  void params();
+  void kernels();
+  void targets();
+  void entries();
   void manifest();
 };
 
@@ -113,28 +117,7 @@ void Writer::routine(const fmt::RoutineT &r) {
   });
 }
 
-void Writer::manifest() {
-  j.attribute("contract", m.contract);
-  j.attribute("numerics", m.numerics);
-  j.attribute("module", m.module_);
-  objects("toolchain", m.toolchain, [&](const fmt::ComponentT &c) {
-    j.attribute("name", c.name);
-    j.attribute("version", c.version);
-    j.attribute("license", c.license);
-  });
-  if (!m.commit.empty()) j.attribute("commit", m.commit);
-  if (!m.model_sha256.empty()) j.attribute("model_sha256", toHex(m.model_sha256, true));
-  j.attributeArray("options", [&] {
-    for (const std::string &o : m.options) j.value(o);
-  });
-  objects("dims", m.dims, [&](const fmt::DimT &d) {
-    j.attribute("name", d.name);
-    j.attribute("source", StringRef(fmt::EnumNameDimSource(d.source)).lower());
-    j.attribute("lo", d.lo);
-    j.attribute("hi", d.hi);
-    expr("bound", d.bound);
-  });
-  objects("equations", m.equations, [&](const fmt::EquationT &e) { j.attribute("text", e.text); });
+void Writer::params() {
   objects("params", m.params, [&](const fmt::ParamT &p) {
     j.attribute("name", p.name);
     dtype(p.dtype);
@@ -148,14 +131,9 @@ void Writer::manifest() {
     if (p.fixed) j.attribute("fixed", true);
     if (p.derive != fmt::kNone) j.attribute("derive", p.derive);
   });
-  objects("prepares", m.prepares, [&](const fmt::RoutineT &r) { routine(r); });
-  objects("derives", m.derives, [&](const fmt::RoutineT &r) { routine(r); });
-  objects("states", m.states, [&](const fmt::StateT &s) {
-    j.attribute("name", s.name);
-    dtype(s.dtype);
-    exprs("shape", s.shape);
-    place("init", s.init.get());
-  });
+}
+
+void Writer::kernels() {
   std::vector<tool::Computes> computes = tool::computedBy(m);
   auto computed = computes.begin();
   objects("kernels", m.kernels, [&](const fmt::KernelT &k) {
@@ -190,6 +168,9 @@ void Writer::manifest() {
       });
     });
   });
+}
+
+void Writer::targets() {
   objects("targets", m.targets, [&](const fmt::TargetT &t) {
     j.attribute("name", t.name);
     j.attribute("arch", fmt::EnumNameArch(t.arch));
@@ -208,6 +189,9 @@ void Writer::manifest() {
       j.attribute("of_sha256", toHex(t.gpu->of_sha256, true));
     });
   });
+}
+
+void Writer::entries() {
   objects("entries", m.entries, [&](const fmt::EntryT &e) {
     j.attribute("name", e.name);
     objects("inputs", e.inputs, [&](const fmt::TensorT &t) { tensor(t); });
@@ -236,6 +220,42 @@ void Writer::manifest() {
     numbers("writes", e.writes);
     j.attributeObject("routine", [&] { routine(*e.routine); });
   });
+}
+
+void Writer::manifest() {
+  j.attribute("contract", m.contract);
+  j.attribute("numerics", m.numerics);
+  j.attribute("module", m.module_);
+  objects("toolchain", m.toolchain, [&](const fmt::ComponentT &c) {
+    j.attribute("name", c.name);
+    j.attribute("version", c.version);
+    j.attribute("license", c.license);
+  });
+  if (!m.commit.empty()) j.attribute("commit", m.commit);
+  if (!m.model_sha256.empty()) j.attribute("model_sha256", toHex(m.model_sha256, true));
+  j.attributeArray("options", [&] {
+    for (const std::string &o : m.options) j.value(o);
+  });
+  objects("dims", m.dims, [&](const fmt::DimT &d) {
+    j.attribute("name", d.name);
+    j.attribute("source", StringRef(fmt::EnumNameDimSource(d.source)).lower());
+    j.attribute("lo", d.lo);
+    j.attribute("hi", d.hi);
+    expr("bound", d.bound);
+  });
+  objects("equations", m.equations, [&](const fmt::EquationT &e) { j.attribute("text", e.text); });
+  params();
+  objects("prepares", m.prepares, [&](const fmt::RoutineT &r) { routine(r); });
+  objects("derives", m.derives, [&](const fmt::RoutineT &r) { routine(r); });
+  objects("states", m.states, [&](const fmt::StateT &s) {
+    j.attribute("name", s.name);
+    dtype(s.dtype);
+    exprs("shape", s.shape);
+    place("init", s.init.get());
+  });
+  kernels();
+  targets();
+  entries();
 }
 
 } // namespace
