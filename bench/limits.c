@@ -5,7 +5,7 @@
  *           in its own CPU time, so other work on the machine does not count. A measurement takes about 20 ms.
  * Keeps:    the FMA loop touches no memory and has more independent chains than an FMA takes cycles. Each thread
  *           reads and copies memory of its own, 96 MiB together, in large pages where there are such: more than most
- *           caches hold; where the third cache is larger, the rates are of it.
+ *           caches hold; where the L3 is larger, the rates are of it.
  * Does not: know what is measured between its lines.
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 //===- ChoosePlan.cpp: choosing plans ---------------------------------------===//
 // Takes:    a kernel's graph and a target.
 // Gives:    a plan, by trying the lowering under a few candidates and counting what would be slow. ContractPlan.cpp
-//           chooses those of contracts, AcrossPlan.cpp those of what is read across.
+//           chooses those of contracts, StridedPlan.cpp those with strided access.
 // Keeps:    determinism: no measurement, no randomness.
 #include "Choosing.h"
 #include "Rows.h"
@@ -136,7 +136,7 @@ static constexpr int64_t fewestLines = 16; // that are many
 /// Lines that are short and many are items: each is one place to compute where it lies, and has no scalar end. Where
 /// vectors are narrow the last one begins earlier (a padded copy of 576 images of 14 x 14, lines of 15, for x86-64-v3:
 /// 51 and 18 us).
-static void chooseLine(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+static void chooseTail(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p) {
   constexpr unsigned together = 8, all = 64; // vectors at once, of a map: sums want registers; of a line that is gated
   const int64_t most = p.kind == PlanKind::Map ? 256 : 64; // vectors of a line
@@ -145,13 +145,13 @@ static void chooseLine(Context &c, const KernelSpec &spec, const Target &target,
   if (!*target.name || storedPoints(spec) != spec.outputs[0].value || p.block) return; // a thread of a GPU has none
   if (n->hi < 2 || n->hi > most * width || lines->lo < fewestLines) return;
   Plan line = p;
-  line.line = 1;
+  line.tail = tailMasked;
   line.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   bool whole = n->isConst() && n->hi % line.lanes == 0;
   unsigned lanes = movingLanes(target, n, width, bytes);
   unsigned left = lanes && n->isConst() ? n->hi % lanes : ~0u;
   if (!whole && lanes && (left == 1 || !spec.inPlace))
-    line.lanes = lanes, line.line = left == 1 ? 1 : 2;
+    line.lanes = lanes, line.tail = left == 1 ? tailMasked : tailOverlapped;
   else if (!whole && bytes < target.maskedBytes)
     return;
   unsigned vectors = llvm::divideCeil(n->hi, line.lanes);
@@ -174,9 +174,9 @@ static Plan chooseWindows(Context &c, const KernelSpec &spec, const Target &targ
   unsigned width = std::max(1u, target.vectorBytes / laneBytes(spec));
   Plan line = p;
   line.merge = 1;
-  if (extents.back()->lo >= int64_t(2 * width)) chooseLine(c, spec, target, extents, line);
-  if (line.line) return line;
-  chooseLine(c, spec, target, extents, p);
+  if (extents.back()->lo >= int64_t(2 * width)) chooseTail(c, spec, target, extents, line);
+  if (line.tail) return line;
+  chooseTail(c, spec, target, extents, p);
   return p;
 }
 
@@ -239,14 +239,14 @@ static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &targ
   int64_t vectors = llvm::divideCeil(n->hi, width);
   order.lanes = std::min<uint64_t>(width, llvm::PowerOf2Ceil(n->hi));
   order.unroll = 1;
-  if (sums) order.deep = 64;
-  if (!far && (sums || ops || lines->lo >= fewestLines)) return false; // chooseLine
+  if (sums) order.kc = 64;
+  if (!far && (sums || ops || lines->lo >= fewestLines)) return false; // chooseTail
   int64_t all = statements(c, spec, order, target);
   if (vectors <= (far ? most : nearBytes / target.vectorBytes) && vectors * all <= mostStatements) {
     if (far && lines->lo < items) return false;
     if (bytes < target.maskedBytes && n->hi % order.lanes) return false;
     order.unroll = vectors;
-    order.line = 1;
+    order.tail = tailMasked;
   } else {
     order.unroll = together;
     order.block = pageBytes / (together * width * bytes);
@@ -276,13 +276,13 @@ static void chooseColumns(Context &c, const KernelSpec &spec, const Target &targ
   uint64_t rowBytes = llvm::SaturatingMultiply<uint64_t>(std::max<int64_t>(extents.back()->lo, 0), bytes);
   bool simple = p.lanes == width && bytes >= 4 && ops <= little && 2 * target.vectorBytes == lineBytes;
   if (storesLines(target)) partBytes = readBytes(spec) > target.l3Bytes ? 1024 : 256;
-  if (simple && rowBytes >= pageBytes * 3 / 4 && readBytes(spec) > target.l2Bytes) p.ahead = rowsAhead;
+  if (simple && rowBytes >= pageBytes * 3 / 4 && readBytes(spec) > target.l2Bytes) p.prefetch = rowsAhead;
   if (simple && rowBytes >= pageBytes) partBytes *= 2, p.lanes *= 2;
   unsigned wide = std::max(1u, partBytes / (p.lanes * bytes)), all = statements(c, spec, p, target);
   auto few = [&] { return p.lanes < width || n->lo < int64_t(4 * wide * p.lanes); }; // items for the threads
   while (wide > 1 && (few() || wide * all > mostStatements)) wide /= 2;
   p.unroll = wide;
-  chooseLine(c, spec, target, extents, p);
+  chooseTail(c, spec, target, extents, p);
 }
 
 /// A reduction: by rows where that costs no more than `least`, what columns `p` cost, in addressCost's measure;
@@ -313,7 +313,7 @@ static Plan chooseReduce(Context &c, const KernelSpec &spec, const Target &targe
   bool isInput = llvm::any_of(spec.inputs, [&](const Placed &in) { return in.value == spec.rootOp->src[0]; });
   bool isFew = isInput && r.axes.size() == 1 && length->isConst() && length->hi < fewByLanes &&
                !(isFloat(spec.rootOp->dtype) && byteSize(spec.rootOp->dtype) < 4);
-  if (*target.name && !windows.line && least >= 16 && isFew) windows.lanes = windows.unroll = 1;
+  if (*target.name && !windows.tail && least >= 16 && isFew) windows.lanes = windows.unroll = 1;
   return windows;
 }
 
@@ -357,13 +357,13 @@ static void chooseBlock(Context &c, const KernelSpec &spec, const Target &target
   constexpr int64_t least = 8, worth = 32, large = int64_t(1) << 20;
   Shape shape = spec.outputs[0].value->shape;
   UOpRef rows = shape[shape.size() - 2];
-  unsigned last = choosePlan(c, spec.followers.back().spec, target).rows;
+  unsigned last = choosePlan(c, spec.followers.back().spec, target).mr;
   int64_t fit = target.l2Bytes / 4 / passedBytes(spec), most = fit < worth ? worth * 3 / 2 : fit,
           all = std::min(rows->hi, large);
   for (UOpRef e : shape.drop_back(2)) all = std::min(all * std::clamp<int64_t>(e->lo, 1, large), large);
   most =
       std::clamp(std::min(most, all / target.cores), least, std::min<int64_t>(std::max(rows->hi, least), mostNumber));
-  auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.rows) + llvm::divideCeil(n, last); };
+  auto tiles = [&](int64_t n) { return llvm::divideCeil(n, p.mr) + llvm::divideCeil(n, last); };
   auto n = rows->constIndex();
   double fewest = 1e18;
   for (int64_t r = most, low = std::max(most / 2, most < worth ? least : worth * 3 / 4); r >= low; --r) {
@@ -402,7 +402,7 @@ static void chooseRows(const KernelSpec &spec, const Target &target, unsigned op
   // A row comes from memory while the one before is computed: its passes would wait for it one after another, and no
   // prefetcher of a CPU goes beyond a page (2048 rows, layer norm of 4096: 3.78 and 3.33 ms; not so of 4096 rows of
   // 1024, which the L3 may hold, 1.93 and 2.19).
-  if (*target.name && !spec.follows && readBytes(spec) > target.l3Bytes) p.ahead = 1;
+  if (*target.name && !spec.follows && readBytes(spec) > target.l3Bytes) p.prefetch = 1;
 }
 
 /// How many inner dims are one loop, and the lanes in it, by what addresses and tails cost. Gives that cost.
@@ -448,20 +448,20 @@ static Plan chooseMap(Context &c, const KernelSpec &spec, const Target &target, 
     if (v == out.value) chooseGather(c, spec, target, extents, p);
     if (p.block) return p;
   }
-  chooseLine(c, spec, target, extents, p);
+  chooseTail(c, spec, target, extents, p);
   // Several merged dims, where what is read begins and ends within a vector or goes backwards, or steps begin anywhere
   // in a line, each of whose vectors has its place divided: items are lines of one, if they can be (1000 x 300 beside
   // 1000 x 500: 197 and 163 us; lines of 1000 backwards: 304 and 207; for x86-64-v3 an outer product of 100 and 1000
   // 18.3 and 3.9, a row added to 100 x 1000 12.7 and 8.4; not so of 2000 x 2000 from memory, 820 and 1200).
   constexpr int64_t longLine = 8; // vectors; not so of 16 floats, each of whose lines begins and ends (22 and 35 us)
-  if (p.line || p.merge < 2 || extents.back()->lo < longLine * w) return p;
+  if (p.tail || p.merge < 2 || extents.back()->lo < longLine * w) return p;
   Plan line = p;
   line.merge = 1;
-  chooseLine(c, spec, target, extents, line);
+  chooseTail(c, spec, target, extents, line);
   auto length = extents.back()->constIndex();
   constexpr uint64_t near = uint64_t(8) << 20; // bytes
   bool crosses = length && *length % (p.lanes * p.unroll) && readBytes(spec) <= near;
-  return line.line && (gatesLanes(c, spec, line) || readsBackwards(c, spec, line) || (crosses && divides(c, spec, p)))
+  return line.tail && (gatesLanes(c, spec, line) || readsBackwards(c, spec, line) || (crosses && divides(c, spec, p)))
              ? line
              : p;
 }
@@ -500,16 +500,16 @@ static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target)
   if (reduces) {
     chooseSteps(c, spec, target, idxProduct(c, llvm::ArrayRef(extents).take_back(p.merge)), p);
     chooseBlocks(c, spec, target, p);
-    return p.deep ? p : chooseWindows(c, spec, target, extents, p);
+    return p.kc ? p : chooseWindows(c, spec, target, extents, p);
   }
   if (v == out.value && chooseInterleaved(c, spec, target, extents, p)) return p;
-  if (cost >= 16 && v == out.value && chooseSquares(c, spec, target, extents, p)) return p;
+  if (cost >= 16 && v == out.value && chooseRegisterTranspose(c, spec, target, extents, p)) return p;
   return chooseMap(c, spec, target, w, ops, p);
 }
 
 /// Results that no cache holds until they are read go past them: a line is not read before it is written (transposition
 /// of 4096 x 4096: 28 and 17 ms; 25 MB of a batch norm: 4.2 and 2.5; not so of 16 MB of a softmax).
-static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
+static void chooseNonTemporal(const KernelSpec &spec, const Target &target, Plan &p) {
   UOpRef v = spec.outputs[0].value;
   bool writes = p.kind == PlanKind::Map || (p.kind == PlanKind::Rows && writesRows(spec));
   if (!storesLines(target) || !writes || spec.inPlace || spec.follows || p.lanes * byteSize(v->dtype) != lineBytes)
@@ -517,12 +517,12 @@ static void choosePast(const KernelSpec &spec, const Target &target, Plan &p) {
   uint64_t elements = 1, bytes = byteSize(v->dtype);
   for (UOpRef e : v->shape) elements = llvm::SaturatingMultiply<uint64_t>(elements, std::max<int64_t>(e->lo, 0));
   bool across = p.kind == PlanKind::Map && p.block && p.unroll > 1;
-  p.past = across ? readsPast(target, std::min<uint64_t>(elements, INT64_MAX), bytes)
-                  : llvm::SaturatingMultiply(elements, bytes) >= target.l3Bytes;
+  p.nonTemporal = across ? exceedsL3(target, std::min<uint64_t>(elements, INT64_MAX), bytes)
+                         : llvm::SaturatingMultiply(elements, bytes) >= target.l3Bytes;
 }
 
 Plan astra::choosePlan(Context &c, const KernelSpec &spec, const Target &target) {
   Plan p = chooseForm(c, spec, target);
-  choosePast(spec, target, p);
+  chooseNonTemporal(spec, target, p);
   return p;
 }

@@ -9,8 +9,8 @@ namespace astra {
 /// where there is none.
 bool contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p);
 
-/// Why the operand of the lanes cannot lie in fast memory under this plan, or "".
-std::string unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p);
+/// Why the operand of the lanes cannot be packed under this plan, or "".
+std::string unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p);
 
 /// Lanes of vectors of which the last of a line of n begins earlier, so that none is masked: where vectors are narrow a
 /// masked store takes longer than several others. 0: it is masked, as with AVX-512, whose masks cost nothing, or where
@@ -22,9 +22,9 @@ uint64_t readBytes(const KernelSpec &spec);
 
 /// Of any number in a plan; steps of a sum that columns take together.
 inline constexpr int64_t mostNumber = 4096;
-inline constexpr unsigned mostDeep = 16;
+inline constexpr unsigned mostUnrollK = 16;
 
-/// Bytes of one row of all that passes between a kernel and its followers.
+/// Bytes of one row of all that passes between the kernels of a fused chain.
 uint64_t passedBytes(const KernelSpec &spec);
 
 inline bool isLane(UOpRef n) { return n->op == Op::Range && RangeKind(n->ints[1]) == RangeKind::Vector; }
@@ -43,21 +43,25 @@ llvm::SmallVector<LaneStep, 4> laneSteps(Context &c, const KernelSpec &spec, con
 
 /// Whether so many elements of a result with strided access exceed the L3. What is read shares it unless results are
 /// stored non-temporally (2000^2 floats transposed on Zen 4, 16 MB: 2.2 ms, 0.85 so).
-inline bool readsPast(const Target &t, int64_t elements, unsigned bytes) {
+inline bool exceedsL3(const Target &t, int64_t elements, unsigned bytes) {
   return elements > int64_t(t.l3Bytes / (storesLines(t) && bytes > 1 ? 2 * bytes : bytes));
 }
 
-/// Squares for a map that reads an operand across; false, and `p` is as it was, where there is none or they do not pay.
-bool chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
+/// An in-register transpose for a map with strided access to an operand; false, and `p` is as it was, where there is
+/// none or they do not pay.
+bool chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
+                             Plan &p);
 
-/// Lines of a few elements for a map that reads an operand across; false, and `p` is as it was, where there is none.
+/// Lines of a few elements for a map with strided access to an operand; false, and `p` is as it was, where there is
+/// none.
 bool chooseInterleaved(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                        Plan &p);
 
 /// Rows of a gather along the innermost axis taken together; else `p` stays.
 void chooseGather(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents, Plan &p);
 
-/// Steps taken together for a contract by columns whose lanes lie across, `line` of them in a line; else `p` stays.
+/// Steps taken together for a contract by columns with strided access along its lanes, `line` of them in a line; else
+/// `p` stays.
 void chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p);
 
 /// Blocks of a chain as lanes for few long sums; else `p` stays.

@@ -12,7 +12,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
-std::string astra::unstageable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
+std::string astra::unpackable(const KernelSpec &spec, const ContractSpec &s, bool laneInB, const Plan &p) {
   const auto &forms = laneInB ? s.b : s.a;
   auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[laneInB]; });
   bool computed = in == spec.inputs.end();
@@ -64,16 +64,16 @@ static unsigned tileRows(const KernelSpec &spec, const ContractSpec &s, const Ta
 /// Columns and rows of the parts of a result, each of which has tiles of its own (Phases.h).
 using Parts = llvm::ArrayRef<std::pair<int64_t, int64_t>>;
 
-/// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `far`: the lanes' operand does
-/// not fit the L2, so that the first tile of a panel, and what rows are left for a pass of their own, wait
-/// for memory. `rests`: sums rest in memory, but those of the rows that are left. `moves`: no rows are left, the last
-/// tile begins earlier. `panel`: both operands lie in panels of so many elements, of which rows and columns of a tile
-/// are parts or multiples, so that each has one address; 0: they do not. `mostRows`: of the other operand's rows, whose
-/// lines may meet in one set of the L1. `columns`: the lanes' operand alone lies in
-/// panels of so many elements; the columns of a tile are parts or multiples, so that no line is read in part (197 rows
-/// times 768 x 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two
-/// and a part (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
-static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool far, bool rests,
+/// Rows times vectors of a register tile, by the work it wastes on edges and on loads. `exceedsL2`: the lanes' operand
+/// does not fit the L2, so that the first tile of a panel, and what rows are left for a pass of their own, wait for
+/// memory. `spills`: partial sums are spilled to memory, but those of the rows that are left. `moves`: no rows are
+/// left, the last tile begins earlier. `panel`: both operands lie in panels of so many elements, of which rows and
+/// columns of a tile are parts or multiples, so that each has one address; 0: they do not. `mostRows`: of the other
+/// operand's rows, whose lines may meet in one set of the L1. `columns`: the lanes' operand alone lies in panels of so
+/// many elements; the columns of a tile are parts or multiples, so that no line is read in part (197 rows times 768 x
+/// 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two and a part
+/// (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
+static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool exceedsL2, bool spills,
                        unsigned panel, unsigned mostRows, unsigned columns, unsigned mostVectors = 8) {
   // Lines of a vector, and cycles of one from memory, between the L3's time and the memory's; from the second
   // cache a line takes 4, also where rows that are apart use a part of it.
@@ -82,7 +82,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool m
   double best = 0;
   for (unsigned nv = 1; nv <= mostVectors; ++nv)
     for (unsigned rows = 1; rows <= mostRows; ++rows) {
-      if (nv > 6 && (rows > 1 || !far)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
+      if (nv > 6 && (rows > 1 || !exceedsL2)) continue; // 8 for one row from memory (a step of GPT-2 48.9 and 47.5 ms)
       if (nv * rows + nv + !t.fmaFromMemory > t.vectorRegisters) continue;
       int64_t wide = nv * w, n = parts[0].first;
       auto fits = [&](unsigned elements) { return !elements || wide % elements == 0 || elements % wide == 0; };
@@ -93,16 +93,16 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool m
       auto time = [&](unsigned vs, unsigned rs) {
         double steps = std::max(vs * rs / 2.0, 4.0) + 0.1 * (vs + rs);
         if (vs * rs + std::min(vs, rs) + 1 > t.vectorRegisters) steps *= 1.1;
-        return rests ? std::max(steps, near(vs)) : steps;
+        return spills ? std::max(steps, near(vs)) : steps;
       };
       auto arriving = [&](unsigned vs, unsigned rs) {
-        return far ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
+        return exceedsL2 ? std::max(time(vs, rs), arrival * vs) + 0.1 * time(vs, rs) : time(vs, rs);
       };
       auto ofPanel = [&](unsigned vs, int64_t m) {
         int64_t whole = moves && m >= rows ? llvm::divideCeil(m, rows) : m / rows,
                 left = std::max<int64_t>(m - whole * rows, 0);
         double tiles = whole ? (whole - 1) * time(vs, rows) + arriving(vs, rows) : 0;
-        return tiles + (left ? arriving(vs, left) * (rests ? 2 : 1) : 0);
+        return tiles + (left ? arriving(vs, left) * (spills ? 2 : 1) : 0);
       };
       double cost = 0, useful = 0;
       for (auto [n, m] : parts) {
@@ -112,7 +112,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool m
       }
       if (!fits(columns)) cost *= ofParts;
       double score = useful / std::max(cost, 1e-9);
-      if (score > best * 1.0001) best = score, p.rows = rows, p.unroll = nv;
+      if (score > best * 1.0001) best = score, p.mr = rows, p.unroll = nv;
     }
   p.lanes = w;
 }
@@ -149,47 +149,47 @@ static void chooseDown(const KernelSpec &spec, const ContractSpec &s, const Targ
   while (p.unroll > 1 && !onePass(p.unroll)) --p.unroll;
   if (!onePass(p.unroll)) p.unroll = sums;
   p.unroll = std::min<int64_t>(p.unroll, llvm::divideCeil(std::max<int64_t>(*n, 1), p.lanes));
-  p.rows = std::max(sums / p.unroll, leastRows);
+  p.mr = std::max(sums / p.unroll, leastRows);
   p.mLabels.assign({down});
-  if (lanes == p.lanes && *n % lanes > 1 && *n < int64_t(p.unroll) * lanes) p.line = 2;
+  if (lanes == p.lanes && *n % lanes > 1 && *n < int64_t(p.unroll) * lanes) p.tail = tailOverlapped;
 }
 
 /// Lanes along channels, rows along the image's own: as many as divide it, so that no tile goes over an edge. All
-/// channels of a pass stay in the L1 for the taps of the rows below, if memory is near; else a row of the
+/// channels of a pass stay in the L1 for the taps of the rows below, if all fits the L2; else a row of the
 /// image has all its channels first, in the order of memory (3x3 of 14 x 14: 1.5 times the speed, 7 x 7: 1.7 times).
-static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::ArrayRef<int64_t> rows, bool near,
+static bool chooseAcross(const KernelSpec &spec, const Target &target, llvm::ArrayRef<int64_t> rows, bool otherFitsL2,
                          Plan &p) {
   constexpr unsigned most = 7, least = 4;
   UOpRef r = spec.rootOp;
   auto length = r->shape[rows.back()]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   if (!length || !n || *length < least) return false;
-  p.rows = most;
-  while (p.rows >= least && *length % p.rows) --p.rows;
-  bool whole = p.rows >= least;
-  if (!whole) p.rows = least;
+  p.mr = most;
+  while (p.mr >= least && *length % p.mr) --p.mr;
+  bool whole = p.mr >= least;
+  if (!whole) p.mr = least;
   // Half of the registers for sums and the other operand's vectors, half for what rows overlap in; no part of a line.
-  auto fits = [&](unsigned vectors) { return (p.rows + 1) * vectors <= target.vectorRegisters / 2; };
+  auto fits = [&](unsigned vectors) { return (p.mr + 1) * vectors <= target.vectorRegisters / 2; };
   p.unroll = fits(2) && *n % (2 * p.lanes) == 0 ? 2 : 1;
   if (!fits(p.unroll) || p.unroll * target.vectorBytes < lineBytes) return false;
   bool fixed = llvm::all_of(rows, [&](int64_t l) { return r->shape[l]->isConst(); });
-  p.mLabels.assign(whole && near && fixed ? rows.begin() : rows.end() - 1, rows.end());
+  p.mLabels.assign(whole && otherFitsL2 && fixed ? rows.begin() : rows.end() - 1, rows.end());
   return true;
 }
 
 /// Whether the lanes' operand is worth a copy in fast memory: rows of it are far apart, many rows of the tile read it.
 /// The copy need not fit the L2: that its rows are neighbours is worth more (1.4 times the speed where it is
 /// two and a half times as large, 1.9 times where it is two thirds of it).
-static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
+static void choosePackB(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
                         Plan &p) {
   UOpRef r = spec.rootOp;
-  if (!unstageable(spec, s, laneInB, p).empty()) return;
+  if (!unpackable(spec, s, laneInB, p).empty()) return;
   auto k = r->indices()[s.kept]->constIndex(), n = r->shape[p.nLabel]->constIndex();
   UOpRef rows = c.index(1);
   for (int64_t l : p.mLabels) rows = idxMul(c, rows, r->shape[l]);
   // An operand that is computed in the kernel gains from two tiles of rows on, also where only some calls have them.
   bool computed = llvm::none_of(spec.inputs, [&](const Placed &i) { return i.value == r->src[laneInB]; });
   int64_t width = int64_t(p.lanes) * p.unroll, most = computed ? spec.mostRows ? spec.mostRows : rows->hi : rows->lo,
-          tiles = most / p.rows;
+          tiles = most / p.mr;
   if (!k || !n || *k < 128 || *n < 2 * width || tiles < (computed ? 2 : 16)) return;
   if (uint64_t(*k) * width * byteSize(r->dtype) > 3 * target.l2Bytes) return; // each worker has one
   // Two items for each core; one where an item's copy would take about a tenth of its time.
@@ -197,7 +197,7 @@ static void chooseStage(Context &c, const KernelSpec &spec, const ContractSpec &
   int64_t columns = llvm::divideCeil(*n, width), parts = llvm::divideCeil(2 * target.cores, columns);
   if (tiles / parts < manyTiles) parts = llvm::divideCeil(target.cores, columns);
   parts = std::clamp<int64_t>(tiles / fewTiles, 1, parts);
-  p.stage = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), fewTiles), 4096);
+  p.packB = std::min<int64_t>(std::max<int64_t>(llvm::divideCeil(tiles, parts), fewTiles), 4096);
 }
 
 /// Of a contract both of whose operands lie in panels, the elements of one; else 0.
@@ -213,11 +213,11 @@ static unsigned panelOfBoth(const KernelSpec &spec) {
   return least;
 }
 
-/// Where no operand is packed, or both are, and tiles would read the lanes' operand again and again from a far cache:
+/// Where no operand is packed, or both are, and tiles would read the lanes' operand again and again from beyond the L2:
 /// all row labels in an item's tiles, and a long sum in parts, taken by the tiles in turn (171 to 237 GFLOP/s in
 /// x[2048, 128]^T y[2048, 512], 159 to 228 in a convolution of 512 channels, 7 x 7).
-static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Target &target,
-                       llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
+static void chooseBlocking(const KernelSpec &spec, const ContractSpec &s, const Target &target,
+                           llvm::ArrayRef<int64_t> rows, bool laneInB, uint64_t operandBytes, Plan &p) {
   constexpr int64_t least = 4, most = 64;
   const uint64_t items = target.cores / 2; // each reads the other operand anew
   // Rows that lie far apart meet in few sets of the L2.
@@ -226,7 +226,7 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
   unsigned panel = panelOfBoth(spec);
-  if (p.stage || thread || !isFloat(r->dtype) || !s.domain.empty() || !s.outside.empty() ||
+  if (p.packB || thread || !isFloat(r->dtype) || !s.domain.empty() || !s.outside.empty() ||
       (!panel && llvm::any_of(spec.inputs, packed)))
     return;
   auto product = [&](auto &&labels) {
@@ -247,8 +247,8 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   Plan q = p;
   unsigned below = tileRows(spec, s, target, !laneInB, rows); // one another
   q.mLabels.assign(rows.begin(), rows.end());
-  bool far = pass >= target.l2Bytes * 3 / 8;
-  if (!far) {
+  bool exceedsL2 = pass >= target.l2Bytes * 3 / 8;
+  if (!exceedsL2) {
     if (p.mLabels.size() == rows.size() || operandBytes <= target.l2Bytes / 2) return;
     chooseTile(q, target, p.lanes, {{int64_t(n), int64_t(m)}}, moves, false, false, panel, below, 0);
     p = q;
@@ -256,12 +256,12 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
   }
   chooseTile(q, target, p.lanes, {{int64_t(n), int64_t(m)}}, moves, false, true, panel, below, 0);
   uint64_t columns = std::max<uint64_t>(n / (q.lanes * q.unroll), 1), batches = all / (n * m * taps),
-           tiles = std::max<uint64_t>(moves ? llvm::divideCeil(m, q.rows) : m / q.rows, 1),
+           tiles = std::max<uint64_t>(moves ? llvm::divideCeil(m, q.mr) : m / q.mr, 1),
            parts = (items + columns * batches - 1) / (columns * batches);
-  q.tall = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
-                                std::max<uint64_t>(most / taps, 1));
-  q.deep = deep;
-  if (q.tall * taps >= least && q.tall * taps <= 4 * most) p = q;
+  q.mc = std::clamp<uint64_t>((tiles + parts - 1) / parts, std::min<uint64_t>(tiles, (least + taps - 1) / taps),
+                              std::max<uint64_t>(most / taps, 1));
+  q.kc = deep;
+  if (q.mc * taps >= least && q.mc * taps <= 4 * most) p = q;
 }
 
 /// Tiles of rows that share a panel from afar, some steps of it at a time, so that all but the first read it from the
@@ -271,11 +271,11 @@ static void chooseRest(const KernelSpec &spec, const ContractSpec &s, const Targ
 /// pass in between (32 rows times weights of 64 MiB: 11.4 to 8.7 ms; where that cache has 2 MiB, 7.0 to 7.5; not so of
 /// 794 KB together). As long as there are items for some threads.
 static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Target &target, int64_t rows, bool packed,
-                         bool far, Plan &p) {
+                         bool exceedsL2, Plan &p) {
   constexpr unsigned fewSteps = 32, steps = 128;
   constexpr int64_t most = 20, mostTiles = 16, leastTiles = 3, fewTiles = 4, large = int64_t(1) << 20;
   UOpRef r = spec.rootOp;
-  if (!*target.name || p.stage || p.tall || !packed || !far || !isFloat(r->dtype) || spec.follows ||
+  if (!*target.name || p.packB || p.mc || !packed || !exceedsL2 || !isFloat(r->dtype) || spec.follows ||
       !spec.followers.empty() || !s.domain.empty() || !s.outside.empty() || !innerLabels(s, p.nLabel).empty())
     return;
   int64_t columns = int64_t(p.lanes) * p.unroll, panels = 1; // in each of which the tiles lie one below another
@@ -288,12 +288,12 @@ static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Ta
   uint64_t bytes = uint64_t(leastSteps(spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
   // Rows that the L2 does not hold come from afar whatever the tiles do.
   bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
-  int64_t tiles = llvm::divideCeil(rows, p.rows),
+  int64_t tiles = llvm::divideCeil(rows, p.mr),
           together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
-  if (rows <= most && rows == 2 * int64_t(p.rows) && movesLastTile(spec))
-    p.tall = 2, p.deep = fewSteps;
+  if (rows <= most && rows == 2 * int64_t(p.mr) && movesLastTile(spec))
+    p.mc = 2, p.kc = fewSteps;
   else if (!stays && tiles <= mostTiles && together >= leastTiles)
-    p.tall = together, p.deep = together <= fewTiles ? fewSteps : steps;
+    p.mc = together, p.kc = together <= fewTiles ? fewSteps : steps;
 }
 
 /// Bytes of a value, at the bounds of its extents.
@@ -305,7 +305,7 @@ static uint64_t mostBytes(UOpRef x) {
 }
 
 /// Whether the L2 holds all panels of an operand beside what passes.
-static bool staysNear(UOpRef panels, const Target &target) { return mostBytes(panels) <= target.l2Bytes * 5 / 8; }
+static bool fitsL2(UOpRef panels, const Target &target) { return mostBytes(panels) <= target.l2Bytes * 5 / 8; }
 
 uint64_t astra::readBytes(const KernelSpec &spec) {
   uint64_t all = 0;
@@ -319,36 +319,36 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
 /// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms). Where
 /// all columns of a tile of rows come before the next tile, and rows from afar, each tile waits for its own (1x1
 /// convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms). Not by the short steps of narrow
-/// vectors where other taps read the same: they are near then (3x3 of 256 channels, 14 x 14, for x86-64-v3: 2.8 ms, 4.2
-/// asked).
-static void chooseAhead(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB, Plan &p) {
+/// vectors where other taps read the same: they fit the L2 then (3x3 of 256 channels, 14 x 14, for x86-64-v3: 2.8
+/// ms, 4.2 with prefetch).
+static void choosePrefetch(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB, Plan &p) {
   constexpr unsigned steps = 24, fewSteps = 8, leastTile = 8; // vectors
   constexpr uint64_t fewTiles = 32, fewOfPanels = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.rootOp;
   bool thread = !*target.name; // of a GPU
-  if (thread || !isFloat(r->dtype) || p.rows * p.unroll < leastTile) return;
+  if (thread || !isFloat(r->dtype) || p.mr * p.unroll < leastTile) return;
   bool plain = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == r->src[!laneInB]; });
-  if (target.vectorBytes < lineBytes && !p.stage && (s.reduced > 1 || !plain)) return;
+  if (target.vectorBytes < lineBytes && !p.packB && (s.reduced > 1 || !plain)) return;
   uint64_t read = readBytes(spec), rows = 1;
   for (int64_t l : p.mLabels)
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   bool packed = llvm::any_of(spec.inputs, [](const Placed &x) { return !x.layout.isPermuted(); });
-  if (p.block && !p.stage && staysNear(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
-    p.ahead = fewSteps;
-  else if (read > target.l2Bytes && (p.stage || rows / p.rows <= (packed ? fewOfPanels : fewTiles)))
-    p.ahead = steps;
+  if (p.block && !p.packB && fitsL2(r->src[laneInB], target) && mostBytes(r->src[!laneInB]) > target.l2Bytes / 2)
+    p.prefetch = fewSteps;
+  else if (read > target.l2Bytes && (p.packB || rows / p.mr <= (packed ? fewOfPanels : fewTiles)))
+    p.prefetch = steps;
 }
 
 /// Whether tiles ask for the next panel of a packed operand, which then comes while they compute: where a panel is read
 /// by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in
 /// the L2, but weights of a network seldom are, since those of all layers pass through it in between (197 x
 /// 768 times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
-static void chooseNext(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
+static void choosePanelPrefetch(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
   constexpr int64_t longSum = 64;
   constexpr uint64_t fewTiles = 3, fewOfAhead = 8, manyTiles = 64, large = uint64_t(1) << 40;
   UOpRef r = spec.rootOp, panels = r->src[laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || !packed || p.stage || p.tall || (p.block && staysNear(panels, target)) || spec.follows ||
+  if (!*target.name || !packed || p.packB || p.mc || (p.block && fitsL2(panels, target)) || spec.follows ||
       !spec.followers.empty())
     return;
   if (leastSteps(spec) < longSum) return;
@@ -357,12 +357,12 @@ static void chooseNext(const KernelSpec &spec, const Target &target, bool laneIn
     if (!r->shape[l]->isConst()) return; // then nobody knows what a step's part is
     rows = llvm::SaturatingMultiply<uint64_t>(rows, std::clamp<int64_t>(r->shape[l]->hi, 1, large));
   }
-  uint64_t tiles = p.block ? p.block : llvm::divideCeil(rows, p.rows);
-  p.next = tiles >= fewTiles && tiles <= manyTiles;
+  uint64_t tiles = p.block ? p.block : llvm::divideCeil(rows, p.mr);
+  p.prefetchPanel = tiles >= fewTiles && tiles <= manyTiles;
   // Of few tiles with narrow vectors each asks for much of the next panel, and to ask for its own ahead too is more
   // than memory gives (16 rows times 4096 x 4096, x86-64-v3: 8.4 ms without, 10.7 with, on two threads 4.3 and 5.4).
   // Not of many: a layer of 197 rows with weights from memory takes 1.3 times the time without.
-  if (p.next && tiles <= fewOfAhead && !storesLines(target)) p.ahead = 0;
+  if (p.prefetchPanel && tiles <= fewOfAhead && !storesLines(target)) p.prefetch = 0;
 }
 
 /// The order of items. By panels of columns, each worker reads some panels and all of the other operand; by rows, all
@@ -380,31 +380,32 @@ static void chooseOrder(Context &c, const KernelSpec &spec, const ContractSpec &
   constexpr int64_t shortSum = 16;
   UOpRef r = spec.rootOp, panels = r->src[laneInB], other = r->src[!laneInB];
   bool packed = llvm::any_of(spec.inputs, [&](const Placed &x) { return x.value == panels && !x.layout.isPermuted(); });
-  if (!*target.name || spec.follows || p.tall) return;
+  if (!*target.name || spec.follows || p.mc) return;
   if (r->shape[p.nLabel]->lo <= int64_t(p.lanes) * p.unroll) return; // one panel
-  if (!packed && !p.stage) {
+  if (!packed && !p.packB) {
     bool isShort = idxProduct(c, r->indices().slice(s.kept, s.reduced))->hi <= shortSum;
-    if (isShort && mostBytes(r) > target.l2Bytes && staysNear(panels, target)) p.block = 1;
+    if (isShort && mostBytes(r) > target.l2Bytes && fitsL2(panels, target)) p.block = 1;
     return;
   }
   uint64_t most = mostBytes(panels), least = byteSize(r->dtype);
   for (UOpRef e : other->shape) least = llvm::SaturatingMultiply<uint64_t>(least, std::max<int64_t>(e->lo, 0));
-  bool near = staysNear(panels, target);
-  if (least / (near ? 1 : 2) <= most) return;
+  bool panelsFit = fitsL2(panels, target);
+  if (least / (panelsFit ? 1 : 2) <= most) return;
   uint64_t rows = 1;
   for (int64_t l : p.mLabels) rows = llvm::SaturatingMultiply<uint64_t>(rows, std::max<int64_t>(r->shape[l]->lo, 1));
-  uint64_t ofRow = std::max<uint64_t>(least / rows, 1), down = uint64_t(p.rows) * std::max(p.stage, 1u),
+  uint64_t ofRow = std::max<uint64_t>(least / rows, 1), down = uint64_t(p.mr) * std::max(p.packB, 1u),
            ofItem = llvm::SaturatingMultiply(ofRow, down);
-  p.block = near ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
+  p.block = panelsFit ? std::clamp<uint64_t>(target.l1Bytes / 2 / ofItem, 1, together) : together;
 }
 
 /// A row times a matrix as it lies, from memory: as much of each of its rows as there are registers for sums (4096 x
 /// 4096 for x86-64-v4: 8 vectors 6.5 and 16 of them 5.2 ms, 2048 x 2048 1.01 and 0.63; for x86-64-v3 7 and 14: 12.7
 /// and 8.3, 1.6 and 1.1).
-static void chooseWide(const Target &target, bool packed, bool far, UOpRef n, Plan &p) {
+static void chooseWide(const Target &target, bool packed, bool exceedsL2, UOpRef n, Plan &p) {
   const unsigned most = storesLines(target) ? 16 : target.vectorRegisters - 2, steps = storesLines(target) ? 8 : 0;
-  if (!*target.name || packed || !far || p.rows > 1 || p.stage || p.tall || n->lo < int64_t(2 * most * p.lanes)) return;
-  p.unroll = most, p.ahead = steps;
+  if (!*target.name || packed || !exceedsL2 || p.mr > 1 || p.packB || p.mc || n->lo < int64_t(2 * most * p.lanes))
+    return;
+  p.unroll = most, p.prefetch = steps;
 }
 
 /// Few rows, all of a tile: what bounds them is weights from memory, each of which is read once. Panels that lie a
@@ -413,12 +414,13 @@ static void chooseWide(const Target &target, bool packed, bool far, UOpRef n, Pl
 /// GPT-2 24.9 and 23.4, though weights that the L3 holds are slower so, 768 x 3072 112 and 124 us). Of two to
 /// four rows four, which the CPU asks for by itself (4 rows, 6 vectors asked for 2.74, two so 2.21, four 1.92; 2
 /// rows 2.05, 1.85).
-static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool far, int64_t rows, Plan &p) {
+static void chooseStream(const KernelSpec &spec, const Target &target, bool packed, bool exceedsL2, int64_t rows,
+                         Plan &p) {
   constexpr unsigned streams = 2, several = 4, steps = 64, most = 4; // vectors of a tile, lines, rows
   bool meets = uint64_t(leastSteps(spec)) * target.vectorBytes % pageBytes == 0;
-  if (!storesLines(target) || !packed || !far || !meets || !p.ahead || rows > most || rows > p.rows) return;
+  if (!storesLines(target) || !packed || !exceedsL2 || !meets || !p.prefetch || rows > most || rows > p.mr) return;
   p.unroll = std::min(p.unroll, rows == 1 ? streams : several);
-  p.ahead = rows == 1 ? steps : 0;
+  p.prefetch = rows == 1 ? steps : 0;
 }
 
 /// Columns and rows of the parts of a result with windows.
@@ -461,11 +463,11 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   bool packed = lanesIn != spec.inputs.end() && !lanesIn->layout.isPermuted();
   unsigned columns = packed ? lanesIn->layout.dims.back().modulus : 0;
   bool moves = *target.name && packed && movesLastTile(spec);
-  bool far = operandBytes > target.l2Bytes;
+  bool exceedsL2 = operandBytes > target.l2Bytes;
   int64_t all = 1; // rows; where they are one tile, what comes from afar is read once
   for (int64_t l : rows)
     all = std::min<int64_t>(all * std::clamp<int64_t>(r->shape[l]->hi, 1, mostTile + 1), mostTile + 1);
-  bool once = far && all <= mostTile;
+  bool once = exceedsL2 && all <= mostTile;
   uint64_t taps = 1;
   for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
@@ -484,7 +486,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
       mostVectors = std::clamp<uint64_t>(target.l2Bytes * 9 / 8 / std::max<uint64_t>(bytes, 1), 2, 8);
       parts = sizesOfParts(c, r, p);
     }
-    chooseTile(p, target, lanes, parts, moves, far, false, panelOfBoth(spec),
+    chooseTile(p, target, lanes, parts, moves, exceedsL2, false, panelOfBoth(spec),
                once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors);
   };
   tileFor({});
@@ -507,16 +509,17 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (k == 1 || cost <= least || hasParts) least = cost, chosen = p;
   }
   p = chosen;
-  chooseStage(c, spec, s, target, laneInB, p);
-  chooseRest(spec, s, target, rows, laneInB, operandBytes, p);
+  choosePackB(c, spec, s, target, laneInB, p);
+  chooseBlocking(spec, s, target, rows, laneInB, operandBytes, p);
   UOpRef down = c.index(1);
   for (int64_t l : p.mLabels) down = idxMul(c, down, r->shape[l]);
-  if (p.mLabels.size() == rows.size()) chooseShared(spec, s, target, down->constIndex().value_or(0), packed, far, p);
-  if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(c, spec, s, target, laneInB, p);
-  chooseAhead(spec, s, target, laneInB, p);
-  chooseNext(spec, target, laneInB, p);
   if (p.mLabels.size() == rows.size())
-    chooseStream(spec, target, packed, far, down->constIndex().value_or(mostNumber), p);
-  if (down->constIndex() == 1) chooseWide(target, packed, far, r->shape[p.nLabel], p);
+    chooseShared(spec, s, target, down->constIndex().value_or(0), packed, exceedsL2, p);
+  if (p.mLabels.size() == rows.size() && !alsoInOther) chooseOrder(c, spec, s, target, laneInB, p);
+  choosePrefetch(spec, s, target, laneInB, p);
+  choosePanelPrefetch(spec, target, laneInB, p);
+  if (p.mLabels.size() == rows.size())
+    chooseStream(spec, target, packed, exceedsL2, down->constIndex().value_or(mostNumber), p);
+  if (down->constIndex() == 1) chooseWide(target, packed, exceedsL2, r->shape[p.nLabel], p);
   return true;
 }

@@ -141,10 +141,10 @@ std::optional<size_t> Expansion::across(UOpRef load, const Copies &out) {
   return std::nullopt;
 }
 
-/// Note [Squares in registers]
+/// Note [In-register transpose]
 /// Of n vectors (the rows of a matrix) with fewer or as many elements, vector j is what elements j of all rows are.
 /// Rows with s elements: first s vectors as wide as the result, number j of rows j, j + s, j + 2 s ... one behind
-/// the other; then the squares of s by s in them are turned, all at once: step d swaps, in each pair of vectors d
+/// the other; then the squares of s by s in them are transposed, all at once: step d swaps, in each pair of vectors d
 /// apart, what is above the diagonal of blocks of d by d with what is below it.
 SmallVector<UOpRef, 16> Expansion::transpose(ArrayRef<UOpRef> rows) {
   size_t lanes = rows.size(), size = *rows[0]->shape[0]->constIndex();
@@ -171,7 +171,7 @@ SmallVector<UOpRef, 16> Expansion::transpose(ArrayRef<UOpRef> rows) {
 }
 
 /// A load whose neighbours lie along unrolled range number `along`: vectors along that range, one for each lane,
-/// turned.
+/// transposed.
 void Expansion::square(UOpRef load, size_t along, Copies &out) {
   int64_t lanes = extent(out.lane), n = extent(out.unroll[along]), size = std::min(n, lanes);
   size_t apart = 1, total = n; // copies that are neighbours along the range; all

@@ -10,7 +10,7 @@
 using namespace astra;
 using namespace astra::linear;
 
-UOpRef astra::restingFold(UOpRef stage) {
+UOpRef astra::spillingFold(UOpRef stage) {
   if (stage->op != Op::Stage || stage->src[0]->op != Op::Fold) return nullptr;
   UOpRef fold = stage->src[0];
   bool rests = llvm::any_of(fold->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Around; });
@@ -135,7 +135,7 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
     }
     return llvm::Error::success();
   };
-  if (UOpRef fold = restingFold(x)) {
+  if (UOpRef fold = spillingFold(x)) {
     // Filled; then around: for each element, it goes on from where it rested.
     uint32_t outside = at, fill = addItem(InstKind::StageFill, x, at);
     need(fold->src[0], at, fill);
@@ -325,7 +325,7 @@ bool Linearizer::order(Linear &out) {
       }
     };
     findFeeds();
-    if (k.ahead) prefetch(r), findFeeds();
+    if (k.prefetch) prefetch(r), findFeeds();
     Frame f{r, kahn(r), 0};
     acyclic &= f.order.size() == regions[r].items.size();
     return f;
@@ -374,7 +374,7 @@ llvm::Error Linearizer::placeArrays(Linear &out) {
     if ((bytes *= count) > limit) return fail("a stage of more than 2^40 bytes");
     a.elements = int64_t(count);
     out.scratchBytes += uint64_t(bytes + 63) / 64 * 64;
-    if (restingFold(x)) out.scratchBytes += 64; // many that are used together; not all in the same lines of a cache
+    if (spillingFold(x)) out.scratchBytes += 64; // many that are used together; not all in the same lines of a cache
     out.stages.push_back(std::move(a));
   }
   return llvm::Error::success();

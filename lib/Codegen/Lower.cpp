@@ -20,16 +20,16 @@ Kernel Lowering::run() {
   if (plan.kind == PlanKind::Rows) {
     values.reduceLanes = values.rowLanes = plan.lanes;
     if (plan.warp) values.laneKind = RangeKind::Thread;
-    if (plan.spread) {
+    if (plan.split) {
       values.rowLanes = plan.threads;
-      values.team = {0, plan.spread, 1, plan.warp, nullptr};
+      values.cooperation = {0, plan.split, 1, plan.warp, nullptr};
     }
-    if (!plan.warp || keepsRows()) values.kept = keptInRow(spec);
+    if (!plan.warp || keepsRows()) values.cached = cachedInRow(spec);
   }
-  if (plan.kind == PlanKind::Columns && plan.deep && spec.rootOp->op == Op::Reduce)
-    values.lanesRest = true;
-  else if (plan.kind == PlanKind::Columns && plan.deep) {
-    values.stepsTogether = plan.deep;
+  if (plan.kind == PlanKind::Columns && plan.kc && spec.rootOp->op == Op::Reduce)
+    values.lanesSpill = true;
+  else if (plan.kind == PlanKind::Columns && plan.kc) {
+    values.stepsTogether = plan.kc;
     if (plan.block) values.blocksTogether = plan.block;
   }
   if (plan.kind == PlanKind::Contract)
@@ -43,9 +43,9 @@ Kernel Lowering::run() {
   k.sink = c.make(Op::Sink, stores);
   k.buffers = std::move(values.buffers);
   k.plan = text(plan);
-  k.ahead = plan.ahead;
-  k.past = plan.past;
-  k.aheadByItems = plan.kind == PlanKind::Rows;
+  k.prefetch = plan.prefetch;
+  k.nonTemporal = plan.nonTemporal;
+  k.prefetchByItems = plan.kind == PlanKind::Rows;
   k.hints = std::move(values.hints);
   return k;
 }
@@ -55,8 +55,8 @@ Kernel Lowering::run() {
 bool Lowering::keepsRows() const {
   Shape row = rowsOf(spec);
   if (row.empty()) return false;
-  if (!plan.spread) return row.back()->hi <= mostKeptOwn * plan.warp;
-  return keptBytes(spec, plan.threads) <= mostKeptShared;
+  if (!plan.split) return row.back()->hi <= mostCachedOwn * plan.warp;
+  return cachedBytes(spec, plan.threads) <= mostCachedShared;
 }
 
 /// Items for so many rows. The lanes of a warp fold together whether each of their rows exists or not, so the last warp
@@ -93,40 +93,40 @@ void Lowering::storeAt(ArrayRef<UOpRef> at, UOpRef inside) {
   stores.push_back(values.store(index, v, inside));
 }
 
-/// Of a GPU: an item is a tile of which each thread of a block has an element: `turn` of them along the memory dims
-/// behind number `merge`, as one, and others across, along that dim. There some operand's elements are neighbours: it
-/// is read along them, into memory that the threads share.
-void Lowering::turned() {
+/// Of a GPU: an item is a tile of which each thread of a block has an element: `transpose` of them along the memory
+/// dims behind number `merge`, as one, and others across, along that dim. There some operand's elements are neighbours:
+/// it is read along them, into memory that the threads share.
+void Lowering::transposed() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   size_t y = plan.merge;
-  int64_t wide = plan.turn, high = plan.threads / plan.turn;
+  int64_t wide = plan.transpose, high = plan.threads / plan.transpose;
   ArrayRef<UOpRef> behind = ArrayRef<UOpRef>(extents).drop_front(y + 1);
   UOpRef n = idxProduct(c, behind);
   SmallVector<UOpRef, 6> tiles(extents.begin(), extents.begin() + y + 1);
   tiles[y] = simplifyIndex(c, idxCeilDiv(c, extents[y], num(high)));
   tiles.push_back(simplifyIndex(c, idxCeilDiv(c, n, num(wide))));
   SmallVector<UOpRef, 6> at = unflatten(c, values.range(idxProduct(c, tiles), RangeKind::Parallel), tiles);
-  values.turn = {values.digit(wide, 1), values.digit(high, wide), wide, high};
-  UOpRef e = simplifyIndex(c, add(mul(at.pop_back_val(), num(wide)), values.turn.along));
-  at[y] = simplifyIndex(c, add(mul(at[y], num(high)), values.turn.across));
+  values.transpose = {values.digit(wide, 1), values.digit(high, wide), wide, high};
+  UOpRef e = simplifyIndex(c, add(mul(at.pop_back_val(), num(wide)), values.transpose.along));
+  at[y] = simplifyIndex(c, add(mul(at[y], num(high)), values.transpose.across));
   UOpRef inside = values.both(values.lt(e, n), values.lt(at[y], extents[y]));
   at.append(unflatten(c, e, behind));
   storeAt(at, inside);
 }
 
 /// Of a GPU: an item is some neighbouring elements of a reduction along an outer axis, a thread of a block one, and
-/// `spread` threads have the same one and share its reduction.
-void Lowering::spread() {
+/// `split` threads have the same one and share its reduction.
+void Lowering::cooperative() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   size_t merge = std::min<size_t>(plan.merge, extents.size());
   ArrayRef<UOpRef> outerDims = ArrayRef<UOpRef>(extents).drop_back(merge),
                    innerDims = ArrayRef<UOpRef>(extents).take_back(merge);
-  int64_t columns = plan.threads / plan.spread, parts = std::min(plan.spread, 64u);
+  int64_t columns = plan.threads / plan.split, parts = std::min(plan.split, 64u);
   UOpRef inner = idxProduct(c, innerDims), tiles = simplifyIndex(c, idxCeilDiv(c, inner, num(columns)));
   UOpRef p = values.range(mul(idxProduct(c, outerDims), tiles), RangeKind::Parallel), column = values.digit(columns, 1);
-  values.team = {parts, plan.spread / parts, columns, columns * parts, column};
+  values.cooperation = {parts, plan.split / parts, columns, columns * parts, column};
   UOpRef e = simplifyIndex(c, add(mul(mod(p, tiles), num(columns)), column)), inside = values.lt(e, inner);
   SmallVector<UOpRef, 6> at = unflatten(c, div(p, tiles), outerDims);
   at.append(unflatten(c, e, innerDims));
@@ -175,10 +175,10 @@ void Lowering::blocks() {
 }
 
 void Lowering::map() {
-  if (plan.kind == PlanKind::Columns && plan.spread) return spread();
-  if (plan.turn) return turned();
+  if (plan.kind == PlanKind::Columns && plan.split) return cooperative();
+  if (plan.transpose) return transposed();
   if (plan.block && plan.kind == PlanKind::Map) return blocks();
-  if (plan.line) return lines();
+  if (plan.tail) return lines();
   const Placed &out = spec.outputs[0];
   UOpRef v = out.value, domain = storedPoints(spec);
   unsigned lanes = plan.kind == PlanKind::Rows ? 1 : plan.lanes, unroll = plan.kind == PlanKind::Rows ? 1 : plan.unroll;
@@ -206,8 +206,8 @@ void Lowering::map() {
     bool flat = outer->constIndex() == 1;
     UOpRef step = mul(flat ? p : mod(p, items), wide);
     if (several) {
-      values.rest.tile = values.range(simplifyIndex(c, idxMin(c, wide, sub(count, step))), RangeKind::Loop);
-      step = add(step, values.rest.tile);
+      values.spill.tile = values.range(simplifyIndex(c, idxMin(c, wide, sub(count, step))), RangeKind::Loop);
+      step = add(step, values.spill.tile);
     }
     UOpRef e = add(start, mul(step, each));
     if (u > 1) e = add(e, mul(values.range(num(u), RangeKind::Unroll), num(w)));
@@ -225,14 +225,14 @@ void Lowering::map() {
     }
     start = add(start, mul(count, each));
   }
-  values.rest.tile = nullptr;
+  values.spill.tile = nullptr;
 }
 
 void Lowering::lines() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);
   alongLine(ArrayRef<UOpRef>(extents).drop_back(plan.merge), ArrayRef<UOpRef>(extents).take_back(plan.merge),
-            plan.lanes, plan.unroll, plan.line == 2, [&](ArrayRef<UOpRef> at) { storeAt(at, nullptr); });
+            plan.lanes, plan.unroll, plan.tail == tailOverlapped, [&](ArrayRef<UOpRef> at) { storeAt(at, nullptr); });
 }
 
 /// An item is all of the inner memory dims at a point of the outer ones: what depends on the point alone is computed

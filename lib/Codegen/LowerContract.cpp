@@ -21,7 +21,7 @@ void Lowering::storeSum(SmallVector<UOpRef, 6> index, UOpRef inside, UOpRef own)
 
 void Lowering::contract() {
   for (const Phase &phase : phasesOf(c, spec.rootOp, plan.nLabel))
-    if (plan.tall && plan.threads)
+    if (plan.mc && plan.threads)
       block(phase);
     else
       contract(phase);
@@ -53,7 +53,7 @@ void Lowering::frame() {
       };
       if (plan.threads) {
         UOpRef all = idxProduct(c, extents);
-        int64_t together = plan.tall ? plan.threads : 1;
+        int64_t together = plan.mc ? plan.threads : 1;
         UOpRef p = values.range(simplifyIndex(c, idxCeilDiv(c, all, num(together))), RangeKind::Parallel),
                e = simplifyIndex(c, add(mul(p, num(together)), values.digit(together, 1)));
         put(unflatten(c, e, extents), values.lt(e, all));
@@ -69,8 +69,8 @@ void Lowering::frame() {
   }
 }
 
-/// Of a GPU: an item is a tile that all threads of a block have part in, each with a tile of its registers: `tall`
-/// threads one below another, the others side by side, or `spread` behind each other, which have another chain of the
+/// Of a GPU: an item is a tile that all threads of a block have part in, each with a tile of its registers: `mc`
+/// threads one below another, the others side by side, or `split` behind each other, which have another chain of the
 /// same sums each. The operands' blocks lie in memory that they share. What reaches over the edge is gated.
 void Lowering::block(const Phase &phase) {
   SmallVector<UOpRef, 6> kept;
@@ -86,9 +86,9 @@ void Lowering::block(const Phase &phase) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   bool laneInB = hasLabel(s.b, plan.nLabel), inBoth = laneInB && hasLabel(s.a, plan.nLabel);
   UOpRef n = plan.nLabel < 0 ? num(1) : kept[plan.nLabel], m = idxProduct(c, mExtents);
-  const int64_t chains = std::max(plan.spread, 1u);
-  int64_t wide = plan.threads / (plan.tall * chains), across = wide * plan.lanes * plan.unroll,
-          down = int64_t(plan.tall) * plan.rows;
+  const int64_t chains = std::max(plan.split, 1u);
+  int64_t wide = plan.threads / (plan.mc * chains), across = wide * plan.lanes * plan.unroll,
+          down = int64_t(plan.mc) * plan.mr;
   UOpRef nTiles = simplifyIndex(c, idxCeilDiv(c, n, num(across))),
          mTiles = simplifyIndex(c, idxCeilDiv(c, m, num(down)));
   UOpRef p = values.range(mul(idxProduct(c, batch), mul(mTiles, nTiles)), RangeKind::Parallel), q = div(p, nTiles);
@@ -96,9 +96,9 @@ void Lowering::block(const Phase &phase) {
   auto outer = unflatten(c, div(q, mTiles), batch);
   auto unrolled = [&](unsigned count) { return count > 1 ? values.range(num(count), RangeKind::Unroll) : num(0); };
   UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
-  UOpRef right = values.digit(wide, 1), below = values.digit(plan.tall, wide);
+  UOpRef right = values.digit(wide, 1), below = values.digit(plan.mc, wide);
   UOpRef nVector = add(mul(unrolled(plan.unroll), num(wide * plan.lanes)), mul(right, num(plan.lanes)));
-  UOpRef nOwn = add(nVector, lane), mOwn = add(mul(below, num(plan.rows)), unrolled(plan.rows));
+  UOpRef nOwn = add(nVector, lane), mOwn = add(mul(below, num(plan.mr)), unrolled(plan.mr));
 
   auto label = [&](int64_t l, UOpRef i) {
     return simplifyIndex(c, add(num(phase.labels[l].first), mul(i, num(phase.labels[l].step))));
@@ -132,10 +132,10 @@ void Lowering::block(const Phase &phase) {
         n,
         wide * plan.lanes};
   }
-  if (chains > 1) values.shared.chains = chains, values.shared.chain = values.digit(chains, wide * plan.tall);
+  if (chains > 1) values.shared.chains = chains, values.shared.chain = values.digit(chains, wide * plan.mc);
   values.shared.place = {below, right};
   values.shared.threads = plan.threads;
-  values.shared.deep = plan.deep;
+  values.shared.kc = plan.kc;
   values.phase = {&phase, index};
   bool wholeVectors = n->isConst() && n->ints[0] % plan.lanes == 0;
   UOpRef edge = values.both(insideM(mOwn), insideN(wholeVectors ? nVector : nOwn));
@@ -161,20 +161,20 @@ void Lowering::contract(const Phase &phase) {
   UOpRef width = num(plan.lanes * plan.unroll), full = div(n, width), rest = simplifyIndex(c, sub(n, mul(full, width)));
   if (full->hi > 0) columns.push_back({num(0), full, plan.unroll, false});
   if (auto r = rest->constIndex()) {
-    if (plan.line && full->hi == 0 && *r % plan.lanes && *r > plan.lanes)
+    if (plan.tail && full->hi == 0 && *r % plan.lanes && *r > plan.lanes)
       columns.push_back({num(0), num(1), llvm::divideCeil(unsigned(*r), plan.lanes), false, n});
     else if (*r)
       columns.push_back({mul(full, width), num(1), unsigned((*r + plan.lanes - 1) / plan.lanes), *r % plan.lanes != 0});
   } else
     columns.push_back({mul(full, width), simplifyIndex(c, idxCeilDiv(c, rest, num(plan.lanes))), 1, true});
-  UOpRef height = num(plan.rows), tall = div(m, height), left = simplifyIndex(c, sub(m, mul(tall, height)));
+  UOpRef height = num(plan.mr), tall = div(m, height), left = simplifyIndex(c, sub(m, mul(tall, height)));
   if (movesRows(m)) { // as many tiles as begin inside, if one fits
     UOpRef all = simplifyIndex(c, idxMin(c, idxCeilDiv(c, m, height), mul(tall, num(2))));
-    rows.push_back({num(0), all, plan.rows, false, m});
+    rows.push_back({num(0), all, plan.mr, false, m});
     left = simplifyIndex(c, sub(m, idxMin(c, m, mul(all, height))));
     if (left->hi > 0) rows.push_back({num(0), left, 1});
   } else {
-    if (tall->hi > 0) rows.push_back({num(0), tall, plan.rows});
+    if (tall->hi > 0) rows.push_back({num(0), tall, plan.mr});
     if (auto r = left->constIndex()) {
       if (*r) rows.push_back({mul(tall, height), num(1), unsigned(*r)});
     } else
@@ -189,25 +189,25 @@ void Lowering::contract(const Phase &phase) {
 /// weights from memory: 5.9 and 5.5 ms). What two tiles have is stored by the first. Not of a GPU's threads, whose rows
 /// are few.
 bool Lowering::movesRows(UOpRef m) const {
-  bool whole = m->isConst() && m->ints[0] % plan.rows == 0;
-  if (plan.threads || plan.rows == 1 || whole || m->hi < int64_t(plan.rows)) return false;
+  bool whole = m->isConst() && m->ints[0] % plan.mr == 0;
+  if (plan.threads || plan.mr == 1 || whole || m->hi < int64_t(plan.mr)) return false;
   return movesLastTile(spec);
 }
 
 void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &columns, const Span &down) {
   UOpRef nCount = columns.count, mCount = down.count;
   unsigned vectors = columns.size, rows = down.size;
-  bool staged = plan.stage && mCount->constIndex() != 1;
+  bool staged = plan.packB && mCount->constIndex() != 1;
   // A few rows that are left of an extent known at run time alone go to the end of their sums.
-  bool rests = plan.tall && !plan.threads && (mCount->isConst() || rows == plan.rows);
-  UOpRef chunk = num(staged  ? plan.stage
-                     : rests ? plan.tall
-                             : 1),
-         chunks = staged || rests ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
+  bool spills = plan.mc && !plan.threads && (mCount->isConst() || rows == plan.mr);
+  UOpRef chunk = num(staged   ? plan.packB
+                     : spills ? plan.mc
+                              : 1),
+         chunks = staged || spills ? simplifyIndex(c, idxCeilDiv(c, mCount, chunk)) : mCount;
   SmallVector<int64_t, 2> inside;
   SmallVector<UOpRef, 4> inner, batch;
   SmallVector<UOpRef, 6> within;
-  if (rests) inside = innerLabels(llvm::cantFail(decodeContract(spec.rootOp->ints)), plan.nLabel);
+  if (spills) inside = innerLabels(llvm::cantFail(decodeContract(spec.rootOp->ints)), plan.nLabel);
   for (unsigned l = 0; l < kept.size(); ++l)
     if (int64_t(l) != plan.nLabel && !llvm::is_contained(plan.mLabels, int64_t(l)))
       (llvm::is_contained(inside, int64_t(l)) ? inner : batch).push_back(kept[l]);
@@ -225,12 +225,12 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
     nt = div(inBand, high), mt = simplifyIndex(c, add(top, turn));
   }
   UOpRef begin = mul(mt, chunk), ofItem = idxMin(c, chunk, sub(mCount, begin)), count = simplifyIndex(c, ofItem);
-  if (rests && count->hi > ofItem->hi) count = ofItem; // the array of the sums is as large as the bounds say
+  if (spills && count->hi > ofItem->hi) count = ofItem; // the array of the sums is as large as the bounds say
   if (staged) mt = add(begin, values.range(count, RangeKind::Loop));
-  if (rests) { // through the inner labels, and the rows' tiles in each
+  if (spills) { // through the inner labels, and the rows' tiles in each
     UOpRef tiles = mul(count, idxProduct(c, inner));
-    if (tiles->constIndex() != 1) values.rest = {values.range(tiles, RangeKind::Loop), plan.deep};
-    UOpRef tile = values.rest.tile ? values.rest.tile : num(0);
+    if (tiles->constIndex() != 1) values.spill = {values.range(tiles, RangeKind::Loop), plan.kc};
+    UOpRef tile = values.spill.tile ? values.spill.tile : num(0);
     mt = add(begin, count->constIndex() == 1 ? num(0) : mod(tile, count));
     within = unflatten(c, div(tile, count), inner);
   }
@@ -272,15 +272,15 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   bool inB = llvm::any_of(s.b, [&](const AffineForm &f) { return f.isLabel() && f.terms[0].first == plan.nLabel; });
   if (staged) values.panel = {inB, plan.nLabel, first, vector, lane, vectors, plan.lanes};
   int64_t width = int64_t(vectors) * plan.lanes;
-  if (plan.next && !staged && nCount->lo > 1 && turns->constIndex()) {
+  if (plan.prefetchPanel && !staged && nCount->lo > 1 && turns->constIndex()) {
     UOpRef last = mul(div(sub(kept[plan.nLabel], num(1)), num(width)), num(width));
-    values.next = {inB, plan.nLabel, first, last, turn, width, turns->ints[0]};
+    values.nextPanel = {inB, plan.nLabel, first, last, turn, width, turns->ints[0]};
   }
   storeSum(index, nullptr, own);
   values.masked = values.mask = values.column = nullptr;
   values.panel = {};
-  values.next = {};
-  values.rest = {};
+  values.nextPanel = {};
+  values.spill = {};
   values.phase = {};
 }
 

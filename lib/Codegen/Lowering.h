@@ -34,8 +34,8 @@ private:
   void lines();
   void alongLine(llvm::ArrayRef<UOpRef> outerDims, llvm::ArrayRef<UOpRef> innerDims, unsigned width, unsigned unroll,
                  bool overlaps, llvm::function_ref<void(llvm::ArrayRef<UOpRef>)> store);
-  void turned();
-  void spread();
+  void transposed();
+  void cooperative();
   void rows();
   void contract();
   void contract(const Phase &phase);

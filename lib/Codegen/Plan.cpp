@@ -24,30 +24,50 @@ struct Step {
   std::initializer_list<PlanKind> kinds; // that have it
   unsigned Plan::*unlessZero;            // it is written where this is not 0; null: always
   bool ofGpu;
+  llvm::StringLiteral formerly = ""; // what release 0.2.0 called it: read, never written
 };
 using K = PlanKind;
 const Step steps[] = {
-    {"rows", &Plan::rows, {K::Contract}, nullptr, false},
-    {"stage", &Plan::stage, {K::Contract}, &Plan::stage, false},
+    {"mr", &Plan::mr, {K::Contract}, nullptr, false, "rows"},
+    {"pack-b", &Plan::packB, {K::Contract}, &Plan::packB, false, "stage"},
     {"merge", &Plan::merge, {K::Map, K::Rows, K::Columns}, nullptr, false},
     {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
-    {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
-    {"block", &Plan::block, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::block, false},
-    {"line", &Plan::line, {K::Map, K::Columns, K::Contract}, &Plan::line, false},
+    {"nr", &Plan::unroll, {K::Contract}, nullptr, false, "unroll"},
+    {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns}, nullptr, false},
+    {"row-block", &Plan::block, {K::Contract}, &Plan::block, false, "block"},
+    {"tile", &Plan::block, {K::Map}, &Plan::block, false, "block"},
+    {"block", &Plan::block, {K::Rows, K::Columns}, &Plan::block, false},
+    {"tail", &Plan::tail, {K::Map, K::Columns, K::Contract}, &Plan::tail, false, "line"},
     {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
     {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
-    {"spread", &Plan::spread, {K::Rows, K::Columns, K::Contract}, &Plan::spread, true},
-    {"tall", &Plan::tall, {K::Contract}, &Plan::tall, false},
-    {"deep", &Plan::deep, {K::Contract}, &Plan::tall, false},
-    {"deep", &Plan::deep, {K::Columns}, &Plan::deep, false},
-    {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::tall, true},
-    {"turn", &Plan::turn, {K::Map}, &Plan::turn, true},
-    {"ahead", &Plan::ahead, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::ahead, false},
-    {"next", &Plan::next, {K::Contract}, &Plan::next, false},
-    {"past", &Plan::past, {K::Map, K::Rows}, &Plan::past, false},
+    {"cooperative", &Plan::split, {K::Rows, K::Columns}, &Plan::split, true, "spread"},
+    {"split-k", &Plan::split, {K::Contract}, &Plan::split, true, "spread"},
+    {"mc", &Plan::mc, {K::Contract}, &Plan::mc, false, "tall"},
+    {"kc", &Plan::kc, {K::Contract}, &Plan::mc, false, "deep"},
+    {"unroll-k", &Plan::kc, {K::Columns}, &Plan::kc, false, "deep"},
+    {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
+    {"transpose", &Plan::transpose, {K::Map}, &Plan::transpose, true, "turn"},
+    {"prefetch", &Plan::prefetch, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::prefetch, false, "ahead"},
+    {"prefetch-panel", &Plan::prefetchPanel, {K::Contract}, &Plan::prefetchPanel, false, "next"},
+    {"non-temporal", &Plan::nonTemporal, {K::Map, K::Rows}, &Plan::nonTemporal, false, "past"},
 };
+/// The numbers of `tail`, by name; numbers are read too.
+const llvm::StringLiteral tails[] = {"none", "masked", "overlapped"};
+
 bool has(const Step &s, PlanKind k) { return llvm::is_contained(s.kinds, k); }
+std::string text(const Step &s, unsigned n) {
+  bool named = s.field == &Plan::tail && n < std::size(tails);
+  return (s.name + " " + (named ? llvm::Twine(tails[n]) : llvm::Twine(n))).str();
+}
 } // namespace
+
+std::string astra::text(const Plan &p, unsigned Plan::*field) {
+  auto of = [&](bool any) {
+    return llvm::find_if(steps, [&](const Step &s) { return s.field == field && (any || has(s, p.kind)); });
+  };
+  const Step *own = of(false);
+  return ::text(own != std::end(steps) ? *own : *of(true), p.*field);
+}
 
 std::string astra::text(const Plan &p) {
   std::string s = std::string(kinds[int(p.kind)]) + ":", separator = " ";
@@ -60,7 +80,7 @@ std::string astra::text(const Plan &p) {
   }
   for (const Step &step : steps)
     if (has(step, p.kind) && (!step.unlessZero || p.*step.unlessZero) && (!step.ofGpu || p.threads))
-      add((step.name + " " + llvm::Twine(p.*step.field)).str());
+      add(::text(step, p.*step.field));
   return s;
 }
 
@@ -88,28 +108,33 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
     SmallVector<llvm::StringRef> words;
     step.trim().split(words, ' ', -1, false);
     if (words.empty()) continue;
-    if (llvm::is_contained(seen, words[0])) return bad(step, "each step once");
-    seen.push_back(words[0]);
-    SmallVector<int64_t> numbers;
-    for (llvm::StringRef w : llvm::drop_begin(words)) {
-      int64_t v;
-      if (w.getAsInteger(10, v) || v < 0 || v > mostNumber) return bad(w, "a number in 0.." + llvm::Twine(mostNumber));
-      numbers.push_back(v);
-    }
-    if (contract && words[0] == "m") {
-      p.mLabels.assign(numbers.begin(), numbers.end());
-      continue;
-    }
-    auto row = llvm::find_if(steps, [&](const Step &s) { return s.name == words[0] && has(s, p.kind); });
-    bool isN = contract && words[0] == "n";
-    if (row == std::end(steps) && !isN) {
+    bool isM = contract && words[0] == "m", isN = contract && words[0] == "n";
+    auto row = llvm::find_if(
+        steps, [&](const Step &s) { return has(s, p.kind) && (s.name == words[0] || s.formerly == words[0]); });
+    if (row == std::end(steps) && !isM && !isN) {
       SmallVector<llvm::StringRef> names;
       if (contract) names = {"n", "m"};
       for (const Step &s : steps)
         if (has(s, p.kind)) names.push_back(s.name);
       return bad(step, llvm::join(llvm::ArrayRef(names).drop_back(), ", ") + " or " + names.back());
     }
-    if (numbers.size() != 1) return bad(step, "one number after " + words[0]);
+    llvm::StringRef name = isM || isN ? words[0] : llvm::StringRef(row->name);
+    if (llvm::is_contained(seen, name)) return bad(step, "each step once");
+    seen.push_back(name);
+    SmallVector<int64_t> numbers;
+    for (llvm::StringRef w : llvm::drop_begin(words)) {
+      int64_t v;
+      if (auto tail = llvm::find(tails, w); name == "tail" && tail != std::end(tails))
+        v = tail - std::begin(tails);
+      else if (w.getAsInteger(10, v) || v < 0 || v > mostNumber)
+        return bad(w, "a number in 0.." + llvm::Twine(mostNumber) + (name == "tail" ? ", masked or overlapped" : ""));
+      numbers.push_back(v);
+    }
+    if (isM) {
+      p.mLabels.assign(numbers.begin(), numbers.end());
+      continue;
+    }
+    if (numbers.size() != 1) return bad(step, "one number after " + name);
     if (isN)
       p.nLabel = numbers[0];
     else
@@ -142,20 +167,20 @@ llvm::Error astra::checkPlans(llvm::ArrayRef<KernelSpec> kernels, const Plans &p
 llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   for (const Step &step : steps)
     if (step.ofGpu && p.*step.field != Plan().*step.field)
-      return refusePlan(spec, p, step.name + " " + llvm::Twine(p.*step.field) + " is of GPUs; this is a CPU's");
-  if (p.kind == PlanKind::Rows && p.lanes == 1 && (writesRows(spec) || !keptInRow(spec).empty()))
+      return refusePlan(spec, p, ::text(step, p.*step.field) + " is of GPUs; this is a CPU's");
+  if (p.kind == PlanKind::Rows && p.lanes == 1 && (writesRows(spec) || !cachedInRow(spec).empty()))
     return refusePlan(spec, p, "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
   if (auto e = checkForm(spec, p)) return e;
   bool sums = spec.rootOp && spec.rootOp->op == Op::Contract;
   if (spec.follows && p.kind != (sums ? PlanKind::Contract : PlanKind::Rows))
     return refusePlan(spec, p,
-                      llvm::Twine("the kernel follows another one, rows at a time; expected ") +
+                      llvm::Twine("the kernel follows another one of a fused chain, rows at a time; expected ") +
                           (sums ? "contract" : "rows"));
   if (spec.followers.empty()) return llvm::Error::success();
   if (p.kind != PlanKind::Contract || !p.block)
-    return refusePlan(spec, p, "a kernel with followers; expected a contract with a block");
+    return refusePlan(spec, p, "a kernel of a fused chain; expected a contract with a row-block");
   if (p.block * passedBytes(spec) > mostTileBytes)
-    return refusePlan(spec, p, "block " + llvm::Twine(p.block) + "; these rows take more than 16 MiB");
+    return refusePlan(spec, p, text(p, &Plan::block) + "; these rows take more than 16 MiB");
   return llvm::Error::success();
 }
 
@@ -166,39 +191,40 @@ public:
   FormRules(const KernelSpec &spec, const Plan &p)
       : spec(spec), p(p), rootOp(spec.rootOp), value(spec.outputs[0].value), sums(rootOp && rootOp->op == Op::Contract),
         reduces(rootOp && rootOp->op == Op::Reduce),
-        anyLabel(p.kind == PlanKind::Contract && sums && p.tall && p.threads && spec.vectorIndex < 0),
+        anyLabel(p.kind == PlanKind::Contract && sums && p.mc && p.threads && spec.vectorIndex < 0),
         contracts(sums && p.kind == PlanKind::Contract && !p.threads),
-        rests(p.kind == PlanKind::Columns && reduces && p.deep) {
+        spills(p.kind == PlanKind::Columns && reduces && p.kc) {
     if (p.kind == PlanKind::Contract && sums) s = llvm::cantFail(decodeContract(rootOp->ints));
   }
   std::string kind() const;
   std::string sizes() const;
-  std::string lanesAtRest() const;
+  std::string spilledLanes() const;
   std::string blocks() const;
-  std::string lines() const;
+  std::string tail() const;
   std::string hints() const;
   std::string stepsTogether() const;
   std::string mergedDims() const;
   std::string labels() const;
   std::string panels() const;
-  std::string sumsAtRest() const;
-  std::string stage() const;
+  std::string spilledSums() const;
+  std::string packing() const;
 
 private:
   const KernelSpec &spec;
   const Plan &p;
   UOpRef rootOp, value;
   bool sums, reduces; // what the root op is
-  bool anyLabel;      // a tile that the threads of a GPU share: operands are turned on their way, so n may be any label
-  bool contracts;     // by register tiles of a CPU
-  bool rests;         // the lanes of a sum rest in memory
-  ContractSpec s;     // of a plan for a contract
+  bool anyLabel;  // a tile that the threads of a GPU share: operands are transposed on their way, so n may be any label
+  bool contracts; // by register tiles of a CPU
+  bool spills;    // the lanes of a sum of columns
+  ContractSpec s; // of a plan for a contract
 
   /// What a tile holds at once; the plan's sizes are in bounds.
   int64_t tileBytes() const {
-    return int64_t(p.rows) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? rootOp : value)->dtype));
+    return int64_t(p.mr) * p.unroll * p.lanes * std::max(1u, byteSize((sums ? rootOp : value)->dtype));
   }
   static std::string n(int64_t v) { return std::to_string(v); }
+  std::string step(unsigned Plan::*field) const { return text(p, field); }
 };
 } // namespace
 
@@ -213,20 +239,20 @@ std::string FormRules::kind() const {
 
 std::string FormRules::sizes() const {
   if (!llvm::isPowerOf2_32(p.lanes) || p.lanes > mostLanes)
-    return "vector " + n(p.lanes) + "; expected a power of two in 1.." + n(mostLanes);
-  if (!p.unroll || p.unroll > 64) return "unroll " + n(p.unroll) + "; expected 1..64";
-  if (!p.rows || p.rows > 64) return "rows " + n(p.rows) + "; expected 1..64";
+    return step(&Plan::lanes) + "; expected a power of two in 1.." + n(mostLanes);
+  if (!p.unroll || p.unroll > 64) return step(&Plan::unroll) + "; expected 1..64";
+  if (!p.mr || p.mr > 64) return step(&Plan::mr) + "; expected 1..64";
   // The kernel ABI leaves 16 KiB of stack; a tile beyond the registers lies there.
   if (tileBytes() > 8192)
-    return "rows times unroll times vector are " + n(tileBytes()) + " bytes; at most 8192 are held at once";
+    return "the sums of a register tile are " + n(tileBytes()) + " bytes; at most 8192 are held at once";
   return "";
 }
 
-std::string FormRules::lanesAtRest() const {
-  if (!rests) return "";
+std::string FormRules::spilledLanes() const {
+  if (!spills) return "";
   ReduceSpec r = llvm::cantFail(decodeReduce(rootOp->ints));
-  if (p.threads || p.deep != 64 || r.order != ReduceOrder::Lane64)
-    return "deep " + n(p.deep) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64";
+  if (p.threads || p.kc != 64 || r.order != ReduceOrder::Lane64)
+    return step(&Plan::kc) + "; of columns of a reduction, on a CPU, expected 64, and the order lane64";
   uint64_t chunks = llvm::divideCeil(std::max<int64_t>(rootOp->src[0]->shape[r.axes[0]]->hi, 1), laneChunk);
   uint64_t each = uint64_t(std::max(p.block, 1u)) * p.unroll * p.lanes * std::max(1u, byteSize(rootOp->dtype));
   if (llvm::SaturatingMultiply(chunks + 64, each) > mostTileBytes) return "the sums of an item take more than 16 MiB";
@@ -234,54 +260,56 @@ std::string FormRules::lanesAtRest() const {
 }
 
 std::string FormRules::blocks() const {
-  if (!p.block || rests) return "";
+  if (!p.block || spills) return "";
   if (p.kind == PlanKind::Columns) { // blocks of a chain, as lanes
     if (!sums || p.threads || !blocksOf(rootOp))
-      return "block " + n(p.block) +
+      return step(&Plan::block) +
              "; of columns, only of a contract of floats over one label of 512 to 2^30, by which alone operands are " +
              "indexed, on a CPU";
-    if (p.lanes * p.unroll != 1 || !p.deep || p.line)
-      return "block " + n(p.block) + "; of columns, expected vector 1, unroll 1, a deep and no line";
+    if (p.lanes * p.unroll != 1 || !p.kc || p.tail)
+      return step(&Plan::block) + "; of columns, expected vector 1, unroll 1, an unroll-k and no tail";
     if (!llvm::isPowerOf2_32(p.block) || p.block < 2 || p.block > mostLanes)
-      return "block " + n(p.block) + "; of columns, expected a power of two in 2.." + n(mostLanes);
+      return step(&Plan::block) + "; of columns, expected a power of two in 2.." + n(mostLanes);
     return "";
   }
   if (!contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return "block " + n(p.block) + "; only a map that writes its whole output and a contract have blocks";
+    return step(&Plan::block) + "; only a map that writes its whole output and a contract are taken in blocks";
   return "";
 }
 
-std::string FormRules::lines() const {
-  if (p.line > 2) return "line " + n(p.line) + "; expected 0, 1 or 2";
-  bool hasLines = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
-  if (contracts && p.line && (p.line == 1 || p.stage || p.tall || !movesLastVector(spec)))
-    return "line " + n(p.line) +
-           "; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2";
-  if (p.line && !contracts &&
-      (!hasLines || p.block || p.spread || p.turn || storedPoints(spec) != value || serialAxis(spec) >= 0))
-    return "line " + n(p.line) + "; only what writes its whole output, by lines alone, has them";
-  if (p.line > 1 && spec.inPlace && !contracts) return "line 2 in place; what is written twice would be read changed";
+std::string FormRules::tail() const {
+  if (p.tail > tailOverlapped) return step(&Plan::tail) + "; expected masked or overlapped";
+  bool hasTails = p.kind == PlanKind::Map || p.kind == PlanKind::Columns;
+  if (contracts && p.tail && (p.tail == tailMasked || p.packB || p.mc || !movesLastVector(spec)))
+    return step(&Plan::tail) + "; of a contract, expected overlapped, of columns that are neither packed nor copied, " +
+           "sums that are not spilled, and not in place";
+  if (p.tail && !contracts &&
+      (!hasTails || p.block || p.split || p.transpose || storedPoints(spec) != value || serialAxis(spec) >= 0))
+    return step(&Plan::tail) + "; only a kernel that writes its whole output row by row has one";
+  if (p.tail == tailOverlapped && spec.inPlace && !contracts)
+    return step(&Plan::tail) + " in place; what is written twice would be read changed";
   return "";
 }
 
 std::string FormRules::hints() const {
-  if (p.past > 1) return "past " + n(p.past) + "; expected 0 or 1";
-  if (p.past && spec.follows) return "past 1 of rows that pass to a kernel; the next kernel reads them at once";
-  if (p.next > 1) return "next " + n(p.next) + "; expected 0 or 1";
+  if (p.nonTemporal > 1) return step(&Plan::nonTemporal) + "; expected 0 or 1";
+  if (p.nonTemporal && spec.follows)
+    return step(&Plan::nonTemporal) + " of rows that a fused chain passes on; its next kernel reads them at once";
+  if (p.prefetchPanel > 1) return step(&Plan::prefetchPanel) + "; expected 0 or 1";
   return "";
 }
 
 std::string FormRules::stepsTogether() const {
-  if (p.kind == PlanKind::Columns && p.deep && !rests &&
-      (!sums || p.threads || !llvm::isPowerOf2_32(p.deep) || p.deep > mostDeep))
-    return "deep " + n(p.deep) + "; of columns of a contract, on a CPU, expected a power of two in 1.." + n(mostDeep);
+  if (p.kind == PlanKind::Columns && p.kc && !spills &&
+      (!sums || p.threads || !llvm::isPowerOf2_32(p.kc) || p.kc > mostUnrollK))
+    return step(&Plan::kc) + "; of columns of a contract, on a CPU, expected a power of two in 1.." + n(mostUnrollK);
   return "";
 }
 
 std::string FormRules::mergedDims() const {
-  unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.turn ? 1 : 0;
+  unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.transpose ? 1 : 0;
   if (p.merge < least || p.merge > rank)
-    return "merge " + n(p.merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) + ".." +
+    return step(&Plan::merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) + ".." +
            n(rank);
   return "";
 }
@@ -302,41 +330,40 @@ std::string FormRules::labels() const {
 std::string FormRules::panels() const {
   for (const Placed &x : spec.inputs)
     if (!x.layout.isPermuted() && x.layout.dims.back().modulus && x.layout.dims.back().modulus % p.lanes)
-      return "vector " + n(p.lanes) + "; an operand is packed in panels of " + n(x.layout.dims.back().modulus) +
+      return step(&Plan::lanes) + "; an operand is packed in panels of " + n(x.layout.dims.back().modulus) +
              ", which expects a divisor of that";
   return "";
 }
 
-std::string FormRules::sumsAtRest() const {
-  if (!p.threads && !p.tall != !p.deep)
-    return "tall " + n(p.tall) + " and deep " + n(p.deep) + "; expected both or neither";
-  if (p.tall && !p.threads && !s.outside.empty())
-    return "tall " + n(p.tall) + "; sums of taps some of which are outside do not rest";
-  if (p.tall && !p.threads && p.deep < 2) return "deep 1; sums rest after two steps or more";
-  if (p.tall && p.stage) return "stage " + n(p.stage) + " and tall " + n(p.tall) + "; expected one of them";
-  if (!p.tall || p.threads) return "";
-  int64_t resting = p.tall * tileBytes();
+std::string FormRules::spilledSums() const {
+  if (!p.threads && !p.mc != !p.kc) return step(&Plan::mc) + " and " + step(&Plan::kc) + "; expected both or neither";
+  if (p.mc && !p.threads && !s.outside.empty())
+    return step(&Plan::mc) + "; sums without the taps that are in the padding are not spilled";
+  if (p.mc && !p.threads && p.kc < 2) return step(&Plan::kc) + "; sums are spilled after two steps or more";
+  if (p.mc && p.packB) return step(&Plan::packB) + " and " + step(&Plan::mc) + "; expected one of them";
+  if (!p.mc || p.threads) return "";
+  int64_t spilled = p.mc * tileBytes();
   for (int64_t l : innerLabels(s, p.nLabel))
-    resting = llvm::SaturatingMultiply<uint64_t>(resting, std::max<int64_t>(rootOp->shape[l]->hi, 1));
-  if (uint64_t(resting) > uint64_t(1) << 24) return "tall " + n(p.tall) + "; the sums of an item take more than 16 MiB";
+    spilled = llvm::SaturatingMultiply<uint64_t>(spilled, std::max<int64_t>(rootOp->shape[l]->hi, 1));
+  if (uint64_t(spilled) > uint64_t(1) << 24) return step(&Plan::mc) + "; the sums of an item take more than 16 MiB";
   return "";
 }
 
-std::string FormRules::stage() const {
-  if (!p.stage) return "";
-  if (p.lanes == 1) return "stage " + n(p.stage) + " with vector 1; columns are copied in vectors, expected 2..64";
+std::string FormRules::packing() const {
+  if (!p.packB) return "";
+  if (p.lanes == 1) return step(&Plan::packB) + " with vector 1; columns are copied in vectors, expected 2..64";
   bool laneInB = llvm::any_of(
       s.b, [&](const AffineForm &f) { return llvm::any_of(f.terms, [&](auto t) { return t.first == p.nLabel; }); });
-  std::string why = unstageable(spec, s, laneInB, p);
-  return why.empty() ? why : "stage " + n(p.stage) + " is not possible: " + why;
+  std::string why = unpackable(spec, s, laneInB, p);
+  return why.empty() ? why : step(&Plan::packB) + " is not possible: " + why;
 }
 
 llvm::Error astra::checkForm(const KernelSpec &spec, const Plan &p) {
   using Rule = std::string (FormRules::*)() const;
-  static constexpr Rule ofAll[] = {&FormRules::kind,  &FormRules::sizes, &FormRules::lanesAtRest,  &FormRules::blocks,
-                                   &FormRules::lines, &FormRules::hints, &FormRules::stepsTogether};
-  static constexpr Rule ofContracts[] = {&FormRules::labels, &FormRules::panels, &FormRules::sumsAtRest,
-                                         &FormRules::stage};
+  static constexpr Rule ofAll[] = {&FormRules::kind, &FormRules::sizes, &FormRules::spilledLanes, &FormRules::blocks,
+                                   &FormRules::tail, &FormRules::hints, &FormRules::stepsTogether};
+  static constexpr Rule ofContracts[] = {&FormRules::labels, &FormRules::panels, &FormRules::spilledSums,
+                                         &FormRules::packing};
   static constexpr Rule ofOthers[] = {&FormRules::mergedDims};
   FormRules rules(spec, p);
   for (llvm::ArrayRef<Rule> list :

@@ -1,5 +1,5 @@
 //===- Prefetch.cpp: reads that are asked for before they are needed --------===//
-// Takes:    regions with their loads, before they are ordered; a kernel's `ahead` and `hints`.
+// Takes:    regions with their loads, before they are ordered; a kernel's `prefetch` and `hints`.
 // Gives:    prefetches of the loads of a region, items that others are ordered with; the region of a hint.
 // Keeps:    what is computed: a prefetch may be dropped.
 #include "Linearizer.h"
@@ -37,13 +37,13 @@ std::optional<int64_t> Linearizer::strideAlong(UOpRef index, const Region &regio
 std::optional<int64_t> Linearizer::aheadOf(UOpRef index, uint32_t r) const {
   UOpRef range = regions[r].range;
   uint32_t along = r;
-  if (k.aheadByItems) {
+  if (k.prefetchByItems) {
     auto makes = [&](uint32_t i) { return items[i].kind == InstKind::StagePut || items[i].kind == InstKind::Write; };
     if (llvm::none_of(regions[r].items, makes)) return std::nullopt;
     while (along != none && (!regions[along].range || kindOf(regions[along].range) != RangeKind::Parallel))
       along = regions[along].parent;
     if (along == none) return std::nullopt;
-  } else if (range->src[0]->lo <= int64_t(k.ahead)) {
+  } else if (range->src[0]->lo <= int64_t(k.prefetch)) {
     return std::nullopt; // what comes so much later is another loop's
   }
   auto stride = strideAlong(index, regions[along]);
@@ -57,7 +57,7 @@ void Linearizer::prefetch(uint32_t r) {
   constexpr int64_t most = 64; // prefetches of a region
   auto folds = [&](UOpRef range) { return range && kindOf(range) == RangeKind::Fold; };
   UOpRef range = regions[r].range;
-  bool isLoop = k.aheadByItems ? range && kindOf(range) != RangeKind::Parallel : folds(range);
+  bool isLoop = k.prefetchByItems ? range && kindOf(range) != RangeKind::Parallel : folds(range);
   llvm::SmallVector<uint32_t> loads, loops;
   for (uint32_t i : regions[r].items) {
     if (items[i].kind == InstKind::LoopBegin && folds(items[i].uop)) loops.push_back(i);
@@ -72,8 +72,8 @@ void Linearizer::prefetch(uint32_t r) {
     if (isLoop) {
       auto stride = aheadOf(index, r);
       if (!stride || std::abs(*stride) * bytes < lineBytes) continue;
-      ahead = *stride * int64_t(k.ahead);
-    } else if (k.aheadByItems || loops.empty() || items[i].feedsLoop) {
+      ahead = *stride * int64_t(k.prefetch);
+    } else if (k.prefetchByItems || loops.empty() || items[i].feedsLoop) {
       continue;
     }
     llvm::SmallVector<IndexTerm, 4> ts = terms(index);

@@ -24,11 +24,11 @@ bool astra::writesRows(const KernelSpec &spec) {
   return !rows.empty() && !spec.inPlace && spec.outputs[0].value->shape == rows;
 }
 
-llvm::DenseSet<UOpRef> astra::keptInRow(const KernelSpec &spec) {
+llvm::DenseSet<UOpRef> astra::cachedInRow(const KernelSpec &spec) {
   constexpr unsigned dear = 8; // more than storing and loading it costs
-  llvm::DenseSet<UOpRef> kept;
+  llvm::DenseSet<UOpRef> cached;
   Shape rows = rowsOf(spec);
-  if (rows.empty()) return kept;
+  if (rows.empty()) return cached;
   std::vector<UOpRef> order = topoSort(spec.outputs[0].value);
   llvm::DenseMap<UOpRef, unsigned> cost;
   for (UOpRef n : order) {
@@ -51,22 +51,22 @@ llvm::DenseSet<UOpRef> astra::keptInRow(const KernelSpec &spec) {
     if (alongRows(n, rows)) read(n->src[0], ++passes);
     if (!has(n->op, Elementwise) || n->shape != rows) continue;
     unsigned by = readBy.lookup(n);
-    if (by == several && cost[n] > dear) kept.insert(n), by = ++passes;
+    if (by == several && cost[n] > dear) cached.insert(n), by = ++passes;
     if (by != none)
       for (UOpRef s : n->tensors()) read(s, by);
   }
-  return kept;
+  return cached;
 }
 
 uint64_t astra::rowBytes(const Placed &p) {
   return uint64_t(std::max<int64_t>(p.allocated.back()->hi, 1)) * std::max(1u, byteSize(p.value->dtype));
 }
 
-uint64_t astra::keptBytes(const KernelSpec &spec, int64_t together) {
+uint64_t astra::cachedBytes(const KernelSpec &spec, int64_t together) {
   Shape row = rowsOf(spec);
   if (row.empty()) return 0;
   constexpr int64_t many = int64_t(1) << 40;
   uint64_t bytes = 0, n = llvm::alignTo(uint64_t(std::clamp<int64_t>(row.back()->hi, 1, many)), uint64_t(together));
-  for (UOpRef x : keptInRow(spec)) bytes += n * std::max(1u, byteSize(x->dtype));
+  for (UOpRef x : cachedInRow(spec)) bytes += n * std::max(1u, byteSize(x->dtype));
   return bytes;
 }

@@ -10,13 +10,13 @@ Shape rowsOf(const KernelSpec &spec);
 /// Whether the output has that shape: an item writes a row. Else it writes a value of a row.
 bool writesRows(const KernelSpec &spec);
 /// Elements of rows that several passes over a row need and that are dear: they are kept for the row at hand.
-llvm::DenseSet<UOpRef> keptInRow(const KernelSpec &spec);
+llvm::DenseSet<UOpRef> cachedInRow(const KernelSpec &spec);
 /// Bytes of these for one row, whose length is rounded up to a multiple of `together`; 0 without any.
-uint64_t keptBytes(const KernelSpec &spec, int64_t together);
+uint64_t cachedBytes(const KernelSpec &spec, int64_t together);
 /// Bytes of one row of a tensor in row-major order, at the bounds of dims.
 uint64_t rowBytes(const Placed &p);
 /// Of a GPU: what a row may take of the memory that a block's threads share, and a thread of its own registers.
-constexpr uint64_t mostKeptShared = 32768; // bytes
-constexpr int64_t mostKeptOwn = 32;        // elements
+constexpr uint64_t mostCachedShared = 32768; // bytes
+constexpr int64_t mostCachedOwn = 32;        // elements
 
 } // namespace astra

@@ -1,5 +1,5 @@
 //===- Shared.cpp: blocks of operands that threads share -------------------===//
-// Takes:    a block of `deep` steps of a sum by so many points, and how any element of it is made.
+// Takes:    a block of `kc` steps of a sum by so many points, and how any element of it is made.
 // Gives:    an element of it, read from a stage that closes the digits of the threads: each thread makes some of the
 //           block's elements, in vectors, so that neighbouring threads read neighbouring memory.
 //           Also loads of a tile that is turned.
@@ -71,7 +71,7 @@ static int64_t turnedRow(int64_t points, int64_t bytes, llvm::function_ref<unsig
   return points + 1;
 }
 
-UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, unsigned bytes, MakeElement make) {
+UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsigned bytes, MakeElement make) {
   struct Way {
     bool alongPoints;
     int64_t lanes;
@@ -79,12 +79,12 @@ UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, un
   SmallVector<Way, 8> ways;
   for (int64_t lanes = std::max<int64_t>(16 / bytes, 1); lanes >= 1; lanes /= 2)
     for (bool alongPoints : {true, false})
-      if ((alongPoints ? points : deep) % lanes == 0) ways.push_back({alongPoints, lanes});
+      if ((alongPoints ? points : kc) % lanes == 0) ways.push_back({alongPoints, lanes});
   ways.push_back({true, 1}); // neither goes by neighbours
   const int64_t threads = shared.threads;
   for (auto [number, way] : llvm::enumerate(ways)) {
     auto [alongPoints, lanes] = way;
-    int64_t inner = (alongPoints ? points : deep) / lanes, outer = alongPoints ? deep : points; // in vectors
+    int64_t inner = (alongPoints ? points : kc) / lanes, outer = alongPoints ? kc : points; // in vectors
     int64_t tInner = std::min(inner, threads), tOuter = std::min(outer, threads / tInner);
     int64_t row = points;
     if (!alongPoints)
@@ -130,16 +130,16 @@ UOpRef ValueAt::fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, un
 
 /// The load from an array that the threads fill along its neighbours, or null where it has none across or is not known
 /// before other loads.
-UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
+UOpRef ValueAt::transposedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
   bool apart = false, neighbours = false;
   for (const IndexTerm &t : terms(at)) {
     bool alone = t.atoms.size() == 1;
-    if (alone && t.atoms[0] == turn.across)
+    if (alone && t.atoms[0] == transpose.across)
       neighbours = t.coefficient == 1;
-    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOn(a, turn.across); }))
+    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOn(a, transpose.across); }))
       return nullptr;
-    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOn(a, turn.along); }))
-      apart |= !alone || t.atoms[0] != turn.along || t.coefficient != 1;
+    else if (llvm::any_of(t.atoms, [&](UOpRef a) { return dependsOn(a, transpose.along); }))
+      apart |= !alone || t.atoms[0] != transpose.along || t.coefficient != 1;
   }
   if (!apart || !neighbours) return nullptr;
   std::vector<UOpRef> roots{at};
@@ -147,11 +147,11 @@ UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
   std::vector<UOpRef> order = topoSort(roots);
   if (llvm::any_of(order, [](UOpRef n) { return n->op == Op::Load || n->op == Op::Extent || n->op == Op::At; }))
     return nullptr;
-  UOpRef along = digit(turn.wide, turn.high), across = digit(turn.high, 1);
+  UOpRef along = digit(transpose.wide, transpose.high), across = digit(transpose.high, 1);
   llvm::DenseMap<UOpRef, UOpRef> mine; // the gate at the element that a thread reads
   for (UOpRef n : order) {
     if (n->isIndex()) {
-      mine[n] = idxSubstitute(c, n, {turn.along, turn.across}, {along, across});
+      mine[n] = idxSubstitute(c, n, {transpose.along, transpose.across}, {along, across});
       continue;
     }
     SmallVector<UOpRef, 3> src;
@@ -159,7 +159,8 @@ UOpRef ValueAt::turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at) {
     mine[n] = c.withSources(n, src);
   }
   UOpRef x = gate ? c.make(Op::Load, {buffer, mine[gate], mine[at]}, {1}) : c.make(Op::Load, {buffer, mine[at]}, {1});
-  int64_t between = std::max<int64_t>(32 / turn.wide, 1); // so that no two of those that read together meet in a bank
-  UOpRef stage = c.make(Op::Stage, {x, along, across}, {turn.high + between, 1});
-  return c.make(Op::At, {stage, turn.along, turn.across}, {1});
+  int64_t between =
+      std::max<int64_t>(32 / transpose.wide, 1); // so that no two of those that read together meet in a bank
+  UOpRef stage = c.make(Op::Stage, {x, along, across}, {transpose.high + between, 1});
+  return c.make(Op::At, {stage, transpose.along, transpose.across}, {1});
 }

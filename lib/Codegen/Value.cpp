@@ -92,8 +92,8 @@ UOpRef ValueAt::load(unsigned slot, ArrayRef<UOpRef> index, UOpRef gate) {
   const Placed &p = slot < spec.inputs.size() ? spec.inputs[slot] : spec.outputs[slot - spec.inputs.size()];
   UOpRef a = addressIn(slot, index);
   if (mask && dependsOn(a, masked) && !padded(p.layout, index)) gate = both(gate, mask);
-  if (turn.wide)
-    if (UOpRef x = turnedLoad(bufferNodes[slot], gate, a)) return x;
+  if (transpose.wide)
+    if (UOpRef x = transposedLoad(bufferNodes[slot], gate, a)) return x;
   if (!gate) return c.make(Op::Load, {bufferNodes[slot], a}, {1});
   if (gate->isConst() && !gate->ints[0]) return c.literal(p.value->dtype, 0);
   return c.make(Op::Load, {bufferNodes[slot], gate, a}, {1});
@@ -162,8 +162,8 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   auto it = memo.find(key);
   if (it != memo.end()) return it->second;
   UOpRef r;
-  if (kept.contains(value)) {
-    UOpRef stage = keptRow(value, index.drop_back()), w = c.index(rowLanes), e = index.back();
+  if (cached.contains(value)) {
+    UOpRef stage = cachedRow(value, index.drop_back()), w = c.index(rowLanes), e = index.back();
     UOpRef q = simplifyIndex(c, idxDiv(c, e, w)), count = stage->indices()[0]->src[0];
     if (gate) q = simplifyIndex(c, idxMin(c, q, idxSub(c, count, c.index(1)))); // beyond the end: any, not taken
     r = c.make(Op::At, {stage, q, simplifyIndex(c, idxMod(c, e, w))}, {1});
@@ -175,7 +175,7 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
 
 /// All elements of a row, up to a multiple of 64, or of the threads' number: those beyond its end are not taken. Where
 /// its length is known nobody reads a vector that is beyond its end as a whole.
-UOpRef ValueAt::keptRow(UOpRef value, ArrayRef<UOpRef> row) {
+UOpRef ValueAt::cachedRow(UOpRef value, ArrayRef<UOpRef> row) {
   UOpRef &stage = rows[{{value, nullptr}, c.internShape(row).data()}];
   if (stage) return stage;
   int64_t group = laneKind == RangeKind::Thread ? rowLanes : 64;

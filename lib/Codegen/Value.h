@@ -40,7 +40,7 @@ public:
   // How a lane64 or exact reduction takes its elements: lanes of a vector along the reduced axis, or one lane after
   // another.
   unsigned reduceLanes = 0;               // 0: columns
-  bool lanesRest = false;                 // by columns: all lanes of a sum take a step before any goes on
+  bool lanesSpill = false;                // by columns: all lanes of a sum take a step before any goes on
   int64_t stepsTogether = 1;              // steps of a contract's sum, by columns
   int64_t blocksTogether = 1;             // blocks of its chain that are lanes of a vector
   RangeKind laneKind = RangeKind::Vector; // what those lanes are: of a register, or threads
@@ -48,17 +48,17 @@ public:
   // Of a GPU: the threads of an item that share a reduction. Chunks of a sum are dealt to `chunks` of them, or of their
   // warps. Of columns the lanes of a chunk are dealt to `parts` threads, neighbours in them are as many apart as an
   // item has columns, and `column` is the digit that tells which column the element at hand is.
-  struct Team {
+  struct Cooperation {
     int64_t parts = 0, chunks = 0; // 0: each reduction is a thread's, or a warp's
     int64_t partStride = 1, chunkStride = 1;
     UOpRef column = nullptr;
-  } team;
+  } cooperation;
 
   // A lane mask n < N of a partial tile: loads whose address depends on `masked` are gated by it, unless their layout
   // is padded.
   UOpRef masked = nullptr, mask = nullptr, column = nullptr; // the lanes' range, n < N, n
-  // The columns of a contract's operand that lie in fast memory: label `label` from `first` on, as `vectors` vectors;
-  // the tile's own column is vector number `vector`, lane `lane`. operand -1: none.
+  // The columns of a contract's operand that are packed in fast memory: label `label` from `first` on, as `vectors`
+  // vectors; the tile's own column is vector number `vector`, lane `lane`. operand -1: none.
   struct Panel {
     int operand = -1;
     int64_t label = 0;
@@ -66,24 +66,24 @@ public:
     unsigned vectors = 1, lanes = 1;
   } panel;
 
-  // What the tiles of a contract ask for, a part each step: the panel of the lanes' operand behind that which begins at
-  // the column `first`, of `width` columns; the last one begins at `last`. `turn` is the tile's number among the
+  // What the tiles of a contract prefetch, a part each step: the panel of the lanes' operand behind that which begins
+  // at the column `first`, of `width` columns; the last one begins at `last`. `turn` is the tile's number among the
   // `turns` that come one after another. turns 0: nothing.
-  struct Next {
+  struct NextPanel {
     int operand = 0;
     int64_t label = 0;
     UOpRef first = nullptr, last = nullptr, turn = nullptr;
     int64_t width = 0, turns = 0;
-  } next;
+  } nextPanel;
   std::vector<UOpRef> hints; // Kernel.h
 
-  // The tile of a contract whose sums rest in memory every `deep` steps while the other tiles go as far: the loop over
+  // The tile of a contract whose sums are spilled every `kc` steps while the other tiles go as far: the loop over
   // the tiles of an item. null: none. Of a reduction by columns: the loop over the columns of an item, which all take a
   // step before any goes on.
-  struct Rest {
+  struct Spill {
     UOpRef tile = nullptr;
-    int64_t deep = 0;
-  } rest;
+    int64_t kc = 0;
+  } spill;
 
   // The tile of a contract whose operands the threads of an item share (Shared.cpp). One side is of the operand along
   // which the lanes run, the other of the rows.
@@ -97,7 +97,7 @@ public:
       int64_t together = 1; // points that neighbouring threads have side by side: with chains, each's lie so
     } side[2];              // by operand
     unsigned threads = 0;   // 0: none
-    int64_t deep = 1;       // steps of the sum that are in fast memory at once
+    int64_t kc = 1;         // steps of the sum that are in fast memory at once
     // So many threads have the same points of the tile and each another chain of their sums, number `chain` of those
     // at hand. The operands' blocks have the points of each chain one behind another.
     int64_t chains = 1;
@@ -105,12 +105,12 @@ public:
     llvm::SmallVector<UOpRef, 2> place; // the digits of the number that tell which points a thread has
   } shared;
 
-  // Of a tile that is turned: the digits of the thread's number along the innermost dim and along the other. An operand
-  // whose elements are neighbours along the other is read from an array that the threads fill.
-  struct Turn {
+  // Of a tile that is transposed: the digits of the thread's number along the innermost dim and along the other. An
+  // operand whose elements are neighbours along the other is read from an array that the threads fill.
+  struct Transpose {
     UOpRef along = nullptr, across = nullptr;
     int64_t wide = 0, high = 0; // how many there are of each
-  } turn;
+  } transpose;
 
   // A sum whose domain cuts its end goes as far as that (domainEnd): elements side by side share the loop, those behind
   // where the first of them ends are checked.
@@ -129,7 +129,7 @@ public:
   llvm::SmallVector<UOpRef, 3> around;
 
   // Values of which a row is kept in fast memory (Rows.h), its elements written in vectors of reduceLanes.
-  llvm::DenseSet<UOpRef> kept;
+  llvm::DenseSet<UOpRef> cached;
 
   std::vector<KernelBuffer> buffers;
 
@@ -144,7 +144,7 @@ private:
   UOpRef reduce(UOpRef r, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   /// Whether a point is one of the domain; null: certainly.
   UOpRef inDomain(llvm::ArrayRef<AffineForm> domain, llvm::ArrayRef<UOpRef> limits, llvm::ArrayRef<UOpRef> point);
-  /// What of a thread's number a value depends on, as digits (Team.cpp).
+  /// What of a thread's number a value depends on, as digits (Cooperation.cpp).
   using Place = llvm::SmallVector<UOpRef, 2>;
   using MakeShared = llvm::function_ref<UOpRef(UOpRef, UOpRef, llvm::ArrayRef<UOpRef>)>;
   std::optional<Place> sharesAt(llvm::ArrayRef<UOpRef> index, UOpRef gate) const;
@@ -165,18 +165,18 @@ private:
   /// anything is taken.
   UOpRef operand(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, UOpRef &inexact,
                  UOpRef gate, llvm::ArrayRef<UOpRef> extents = {}, llvm::ArrayRef<unsigned> windows = {});
-  void askNext(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, const ContractSpec &s,
-               llvm::ArrayRef<UOpRef> lengths);
+  void prefetchPanel(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, const ContractSpec &s,
+                     llvm::ArrayRef<UOpRef> lengths);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
                 UOpRef length, UOpRef columns);
   /// The operand's element as contract r multiplies it: words of bytes are i32, whichever way their bytes are read.
   UOpRef asProduct(UOpRef element, UOpRef r) {
     return element->dtype == r->dtype ? element : c.make(Op::Bitcast, {element}, {}, {}, r->dtype);
   }
-  /// Element (k, own point) of an operand's block of `deep` steps by `points`, from an array that the threads fill
+  /// Element (k, own point) of an operand's block of `kc` steps by `points`, from an array that the threads fill
   /// together. make(k, point, first k, first point of a vector): any element.
   using MakeElement = llvm::function_ref<UOpRef(UOpRef, UOpRef, UOpRef, UOpRef)>;
-  UOpRef fromBlock(int64_t deep, int64_t points, UOpRef k, UOpRef own, unsigned bytes, MakeElement make);
+  UOpRef fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsigned bytes, MakeElement make);
   struct Along { // a label of a sum: begin + step * i, i < length; `all` of it
     int64_t label;
     UOpRef begin, length;
@@ -185,7 +185,7 @@ private:
   };
   struct Steps {                                                      // of a tile
     UOpRef own, extent;                                               // the step at hand within the tile; of all tiles
-    int64_t deep;                                                     // of a tile
+    int64_t kc;                                                       // of a tile
     std::function<void(UOpRef, llvm::MutableArrayRef<UOpRef>)> place; // sets the labels of a step of the tile
     std::function<UOpRef(UOpRef)> inside;                             // null: certainly
   };
@@ -196,12 +196,12 @@ private:
                      llvm::ArrayRef<UOpRef> lengths, UOpRef otherwise);
   /// What the threads' chains have summed, for each of them to add up in order.
   UOpRef chainSum(UOpRef sum, UOpRef chain);
-  /// The loops along a sum whose accumulators rest every `deep` steps: the outer ones are of kind around.
-  llvm::SmallVector<UOpRef, 6> restingLoops(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels);
-  UOpRef turnedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
+  /// The loops along a sum whose accumulators are spilled every `kc` steps: the outer ones are of kind around.
+  llvm::SmallVector<UOpRef, 6> spillLoops(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels);
+  UOpRef transposedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
   UOpRef sumOfBlocks(UOpRef r, const ContractSpec &s, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
-  UOpRef keptRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
+  UOpRef cachedRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef indexFrom(UOpRef scalar);
   std::pair<llvm::SmallVector<UOpRef, 4>, UOpRef> window(UOpRef x, llvm::ArrayRef<UOpRef> starts,
                                                          llvm::ArrayRef<UOpRef> size, llvm::ArrayRef<UOpRef> gateIndex,
@@ -213,7 +213,7 @@ private:
   std::vector<UOpRef> bufferNodes;
   llvm::DenseMap<unsigned, UOpRef> begins; // of buffers that hold some rows alone: the address of the first
   std::map<Key, UOpRef> memo, rows;        // looked up only, never iterated
-  llvm::DenseSet<UOpRef> columns;          // team.column and the digits that stand for it
+  llvm::DenseSet<UOpRef> columns;          // cooperation.column and the digits that stand for it
   int64_t nextAxis = 0;
 };
 

@@ -2,7 +2,7 @@
 // Takes:    a contraction at an index of its result.
 // Gives:    folds in the order of chain512 (N4): nested folds of its blocks. Of a tile that the threads of a GPU share,
 //           the operands come from fast memory, and threads may have a chain each: their sums meet there too.
-// Keeps:    the order under every plan: a plan only says who has which part of a sum, and where it rests.
+// Keeps:    the order under every plan: a plan only says who has which part of a sum, and where it is spilled.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "astra/Schedule/View.h"
@@ -69,13 +69,13 @@ UOpRef ValueAt::staged(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> la
   return c.make(Op::At, {c.make(Op::Stage, {element, k, v, l}), labels[reduced], panel.vector, panel.lane}, {1});
 }
 
-/// Asks for the tile's part of the panel behind its own, where that is one piece of memory and its size is known.
-void ValueAt::askNext(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, const ContractSpec &s,
-                      ArrayRef<UOpRef> lengths) {
+/// Prefetches the tile's part of the panel behind its own, where that is one piece of memory and its size is known.
+void ValueAt::prefetchPanel(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> labels, const ContractSpec &s,
+                            ArrayRef<UOpRef> lengths) {
   constexpr int64_t most = 1 << 24; // steps
   auto slot = slotOf.find(x);
   if (slot == slotOf.end() || !llvm::all_of(forms, [](const AffineForm &f) { return f.isLabel(); })) return;
-  int64_t steps = 1, each = llvm::divideCeil(next.width, next.turns),
+  int64_t steps = 1, each = llvm::divideCeil(nextPanel.width, nextPanel.turns),
           elements = std::max<int64_t>(lineBytes / std::max(1u, byteSize(x->dtype)), 1), asked = s.reduced;
   for (int64_t i = 0; i < s.reduced; ++i) {
     auto n = lengths[i]->constIndex();
@@ -92,29 +92,29 @@ void ValueAt::askNext(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRef> lab
     SmallVector<UOpRef, 4> index;
     for (const AffineForm &f : forms) {
       int64_t label = f.terms[0].first;
-      index.push_back(label >= s.kept       ? c.index(0)
-                      : label == next.label ? idxAdd(c, next.first, c.index(panel * next.width))
-                                            : labels[label]);
+      index.push_back(label >= s.kept            ? c.index(0)
+                      : label == nextPanel.label ? idxAdd(c, nextPanel.first, c.index(panel * nextPanel.width))
+                                                 : labels[label]);
     }
     return addressIn(slot->second, index);
   };
-  int64_t panel = steps * next.width, ofTurn = llvm::divideCeil(panel, next.turns);
+  int64_t panel = steps * nextPanel.width, ofTurn = llvm::divideCeil(panel, nextPanel.turns);
   if (simplifyIndex(c, idxSub(c, begin(1), begin(0)))->constIndex() != panel) return;
   // Behind the last panel there is none, maybe not even memory: what asks for that takes time.
-  UOpRef behind = idxMin(c, c.index(panel), idxMul(c, idxSub(c, next.last, next.first), c.index(steps)));
-  UOpRef at = idxAdd(c, idxMul(c, next.turn, c.index(ofTurn)), idxMul(c, step, c.index(each)));
+  UOpRef behind = idxMin(c, c.index(panel), idxMul(c, idxSub(c, nextPanel.last, nextPanel.first), c.index(steps)));
+  UOpRef at = idxAdd(c, idxMul(c, nextPanel.turn, c.index(ofTurn)), idxMul(c, step, c.index(each)));
   at = idxAdd(c, idxAdd(c, begin(0), behind), at);
   for (int64_t offset = 0; offset < each; offset += elements)
     hints.push_back(
         c.make(Op::Load, {bufferNodes[slot->second], simplifyIndex(c, idxAdd(c, at, c.index(offset)))}, {1}));
 }
 
-/// How a tile goes along what is summed in a block of chain512: by `deep` steps that are in fast memory at once. The
+/// How a tile goes along what is summed in a block of chain512: by `kc` steps that are in fast memory at once. The
 /// outer labels are loops of their own, or, where the innermost one is short, all are walked as one.
 ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
                                 llvm::SmallVectorImpl<UOpRef> &loops) {
   bool fixed = llvm::all_of(chain, [](const Along &a) { return a.length->isConst(); });
-  bool flat = chain.size() > 1 && fixed && chain.back().length->ints[0] % shared.deep;
+  bool flat = chain.size() > 1 && fixed && chain.back().length->ints[0] % shared.kc;
   Steps steps;
   for (; !flat && chain.size() > 1; chain = chain.drop_front()) {
     loops.push_back(range(chain[0].length, RangeKind::Fold));
@@ -123,8 +123,8 @@ ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOp
   SmallVector<UOpRef, 4> lengths;
   for (const Along &a : chain) lengths.push_back(a.length);
   steps.extent = idxProduct(c, lengths);
-  steps.deep = std::min<int64_t>(shared.deep, llvm::PowerOf2Ceil(std::max<int64_t>(steps.extent->hi, 1)));
-  UOpRef size = c.index(steps.deep), tiles = simplifyIndex(c, idxCeilDiv(c, steps.extent, size)), begin = c.index(0);
+  steps.kc = std::min<int64_t>(shared.kc, llvm::PowerOf2Ceil(std::max<int64_t>(steps.extent->hi, 1)));
+  UOpRef size = c.index(steps.kc), tiles = simplifyIndex(c, idxCeilDiv(c, steps.extent, size)), begin = c.index(0);
   if (tiles->constIndex() != 1) {
     loops.push_back(range(tiles, RangeKind::Fold));
     begin = idxMul(c, loops.back(), size);
@@ -134,7 +134,7 @@ ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOp
   if (count->constIndex() != 1) loops.push_back(steps.own = range(count, RangeKind::Fold));
   // A block of 512 that is cut off a length of whole tiles has whole tiles.
   bool whole = !flat && chain.size() == 1 && chain[0].step == 1 && chain[0].all->isConst() &&
-               chain[0].all->ints[0] % steps.deep == 0 && chain[0].length != chain[0].all;
+               chain[0].all->ints[0] % steps.kc == 0 && chain[0].length != chain[0].all;
   steps.inside = [this, begin, whole, extent = steps.extent](UOpRef k) {
     return whole ? nullptr : lt(idxAdd(c, begin, k), extent);
   };
@@ -147,13 +147,13 @@ ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOp
   return steps;
 }
 
-llvm::SmallVector<UOpRef, 6> ValueAt::restingLoops(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels) {
+llvm::SmallVector<UOpRef, 6> ValueAt::spillLoops(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels) {
   // From the innermost label outwards: whole labels while they are few steps together, then a part of one.
   int64_t steps = 1;
   size_t whole = chain.size();
-  for (; whole > 0 && chain[whole - 1].length->hi <= rest.deep / steps; --whole)
+  for (; whole > 0 && chain[whole - 1].length->hi <= spill.kc / steps; --whole)
     steps *= std::max<int64_t>(chain[whole - 1].length->hi, 1);
-  UOpRef part = c.index(rest.deep / steps);
+  UOpRef part = c.index(spill.kc / steps);
   SmallVector<UOpRef, 6> loops;
   for (auto [i, a] : llvm::enumerate(chain)) {
     UOpRef at;
@@ -212,7 +212,7 @@ UOpRef ValueAt::tileOperand(UOpRef r, const ContractSpec &s, int side, const Ste
   UOpRef own = dealt ? within(div(points.own, together), shared.chain, points.own) : points.own;
   ChainBlocks blocks = chainBlocks(c, lengths);
   auto whole = [&](UOpRef extent) { return extent->isConst() && extent->ints[0] % lanes == 0; };
-  return fromBlock(steps.deep, points.points * shared.chains, steps.own, own, bytes,
+  return fromBlock(steps.kc, points.points * shared.chains, steps.own, own, bytes,
                    [&](UOpRef k, UOpRef point, UOpRef firstK, UOpRef firstPoint) {
                      UOpRef group = dealt ? div(point, together) : nullptr,
                             chain = dealt ? mod(group, chains) : nullptr, unused = nullptr;
@@ -270,7 +270,7 @@ static std::pair<UOpRef, UOpRef> extremes(Context &c, UOpRef x) {
   return {least, most};
 }
 
-/// A long sum whose blocks of chain512 are lanes of vectors: their sums rest in memory and are added in their order,
+/// A long sum whose blocks of chain512 are lanes of vectors: their sums are spilled and are added in their order,
 /// then come the blocks that are left. Of one label, all of which takes part.
 UOpRef ValueAt::sumOfBlocks(UOpRef r, const ContractSpec &s, ArrayRef<UOpRef> index, UOpRef gate) {
   UOpRef length = r->indices()[s.kept], start = c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype));
@@ -318,7 +318,7 @@ public:
       : at(at), c(at.c), r(r), s(std::move(spec)), gate(gate), extents(r->indices().take_front(s.kept + s.reduced)),
         limits(r->indices().drop_front(s.kept + s.reduced)), lengths(extents.drop_front(s.kept)), one(c.index(1)),
         start(c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype))),
-        isRoot(r == at.spec.rootOp && index == at.phase.index), rests(isRoot && at.rest.tile),
+        isRoot(r == at.spec.rootOp && index == at.phase.index), spills(isRoot && at.spill.tile),
         tiled(isRoot && at.shared.threads), dealt(tiled && at.shared.chains > 1),
         steps(isRoot ? at.phase.labels : nullptr), labels(index.begin(), index.end()) {
     labels.resize(s.kept + s.reduced);
@@ -334,14 +334,14 @@ private:
   ArrayRef<UOpRef> extents, limits, lengths;
   UOpRef one, start;
   bool isRoot; // the kernel's own, at the index of its tile
-  bool rests;  // a tile's sum is an element of an array over the tiles of its item
+  bool spills; // a tile's sum is an element of an array over the tiles of its item
   bool tiled;  // the threads of a GPU share the tile
   bool dealt;  // ... and have a chain of its sum each
   const Phase *steps;
   SmallVector<UOpRef, 8> labels;
 
   ChainBlocks blocks;
-  UOpRef tile = nullptr;                       // the loop over tiles whose sums rest
+  UOpRef tile = nullptr;                       // the loop over tiles whose sums are spilled
   UOpRef everyone = nullptr, anyone = nullptr; // up to where the domain lets all elements of the tile go, and any
   SmallVector<UOpRef, 4> outer, inner;         // loops over blocks, and inside of one
   UOpRef checked = nullptr;                    // the summed label where not all elements of the tile take part
@@ -357,7 +357,7 @@ private:
   void loopInBlock();
   void loopToDomain(UOpRef begin, UOpRef length);
   void loopBySteps(UOpRef begin, UOpRef length, int64_t together, int64_t step);
-  void askForPanel();
+  void prefetchNextPanel();
   void readTiles(ArrayRef<Along> chain);
   void checkDomain() { takesPart = at.both(takesPart, at.inDomain(s.domain, limits, labels)); }
   UOpRef read(int side);
@@ -366,12 +366,12 @@ private:
   UOpRef fold(UOpRef first, ArrayRef<UOpRef> values, ArrayRef<UOpRef> ranges);
   UOpRef sumFrom(UOpRef first, ArrayRef<UOpRef> ranges);
   UOpRef sumOfBlock();
-  UOpRef rested(UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); }
+  UOpRef spilled(UOpRef sum, UOpRef of) { return c.make(Op::At, {c.make(Op::Stage, {sum, tile}), of}, {1}); }
   UOpRef sumOverBlocks(UOpRef v);
 };
 
 void ValueAt::Contraction::cutAtDomain() {
-  if (at.cutsSums && s.reduced == 1 && !rests && lengths[0]->constIndex() != 1 && readsWhole())
+  if (at.cutsSums && s.reduced == 1 && !spills && lengths[0]->constIndex() != 1 && readsWhole())
     if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels)) std::tie(everyone, anyone) = extremes(c, end);
 }
 
@@ -395,7 +395,7 @@ void ValueAt::Contraction::loopOverBlocks() {
   for (int64_t i : blocks.order) {
     UOpRef each = idxMax(c, blocks.length[i], one),
            count = anyone ? upTo(idxCeilDiv(c, anyone, each), blocks.count[i]) : blocks.count[i];
-    outer.push_back(at.range(count, rests ? RangeKind::Around : RangeKind::Fold));
+    outer.push_back(at.range(count, spills ? RangeKind::Around : RangeKind::Fold));
     labels[s.kept + i] = idxMul(c, outer.back(), each);
   }
 }
@@ -433,7 +433,7 @@ void ValueAt::Contraction::loopInBlock() {
     begin = idxAdd(c, begin, c.index(by.first));
     labels[s.kept + i] = begin;
     if (length->constIndex() == 1) continue;
-    if (tiled || rests)
+    if (tiled || spills)
       chain.push_back({s.kept + i, begin, length, by.step, lengths[i]});
     else if (anyone)
       loopToDomain(begin, length);
@@ -444,19 +444,19 @@ void ValueAt::Contraction::loopInBlock() {
       labels[s.kept + i] = idxAdd(c, begin, idxMul(c, inner.back(), c.index(by.step)));
     }
   }
-  if (rests) {
-    auto loops = at.restingLoops(chain, labels);
+  if (spills) {
+    auto loops = at.spillLoops(chain, labels);
     inner.assign(loops.begin(), loops.end());
   }
-  askForPanel();
+  prefetchNextPanel();
   if (tiled) readTiles(chain);
 }
 
-void ValueAt::Contraction::askForPanel() {
+void ValueAt::Contraction::prefetchNextPanel() {
   bool wholeSteps =
       !steps || llvm::all_of(steps->labels, [](const Stepped &by) { return by.first == 0 && by.step == 1; });
-  if (at.next.turns && isRoot && !rests && !checked && wholeSteps)
-    at.askNext(r->src[at.next.operand], at.next.operand ? s.b : s.a, labels, s, lengths);
+  if (at.nextPanel.turns && isRoot && !spills && !checked && wholeSteps)
+    at.prefetchPanel(r->src[at.nextPanel.operand], at.nextPanel.operand ? s.b : s.a, labels, s, lengths);
 }
 
 void ValueAt::Contraction::readTiles(ArrayRef<Along> chain) {
@@ -529,10 +529,10 @@ UOpRef ValueAt::Contraction::sumOfBlock() {
 }
 
 UOpRef ValueAt::Contraction::sumOverBlocks(UOpRef v) {
-  bool restsInside = rests && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
-  if (restsInside && !outer.empty()) { // the blocks' sums rest too, in an array of their own
-    UOpRef ofBlocks = at.range(at.rest.tile->src[0], RangeKind::Fold);
-    v = rested(v, ofBlocks);
+  bool spillsInside = spills && !inner.empty() && RangeKind(inner[0]->ints[1]) == RangeKind::Around;
+  if (spillsInside && !outer.empty()) { // the blocks' sums are spilled too, in an array of their own
+    UOpRef ofBlocks = at.range(at.spill.tile->src[0], RangeKind::Fold);
+    v = spilled(v, ofBlocks);
     tile = ofBlocks;
   }
   if (dealt) {
@@ -540,7 +540,7 @@ UOpRef ValueAt::Contraction::sumOverBlocks(UOpRef v) {
     v = at.chainSum(v, outer.back());
   }
   if (!outer.empty()) v = fold(start, {v}, outer);
-  return rests ? rested(v, at.rest.tile) : v;
+  return spills ? spilled(v, at.spill.tile) : v;
 }
 
 /// chain512: loops over blocks, then loops inside a block. Integers are exact in any order: a CPU adds them in one
@@ -550,9 +550,9 @@ UOpRef ValueAt::Contraction::sum() {
   if (steps && steps->isEmpty) return real ? zeroIfEmpty(c, start, lengths) : start;
   blocks = chainBlocks(c, lengths);
   if (!real && !at.shared.threads) blocks.order.clear();
-  if (rests) {
-    tile = at.range(at.rest.tile->src[0], RangeKind::Fold);
-    for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {at.rest.tile}, {tile});
+  if (spills) {
+    tile = at.range(at.spill.tile->src[0], RangeKind::Fold);
+    for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {at.spill.tile}, {tile});
   }
   for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
   cutAtDomain();

@@ -51,13 +51,13 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
   // The eight go to the end of the sum before the next ones; or all 64 take a step, and rest, before any goes on.
   constexpr int64_t together = 8;
   UOpRef eight = c.index(together), eights = c.index(64 / together);
-  bool kept = !reduceLanes && full->hi > 0, rests = kept && lanesRest;
+  bool kept = !reduceLanes && full->hi > 0, spills = kept && lanesSpill;
   SmallVector<UOpRef, 2> laneRanges;
   UOpRef lane = c.index(0), group = nullptr;
   auto laneOf = [&](UOpRef group, UOpRef own) { return idxAdd(c, idxMul(c, group, eight), own); };
   if (kept) {
     laneRanges = {range(eights, RangeKind::Unroll), range(eight, RangeKind::Unroll)};
-    group = rests && rest->hi <= 0 ? laneRanges[0] : range(eights, RangeKind::Fold);
+    group = spills && rest->hi <= 0 ? laneRanges[0] : range(eights, RangeKind::Fold);
     lane = laneOf(group, laneRanges[1]);
   } else {
     if (w < 64)
@@ -65,7 +65,7 @@ UOpRef ValueAt::laneFold(ReduceKind kind, UOpRef n, UOpRef chunk, UOpRef identit
     if (w > 1) laneRanges.push_back(range(c.index(w), laneKind)), lane = idxAdd(c, lane, laneRanges.back());
   }
   UOpRef acc = identity;
-  if (rests) { // loops: steps, eights, columns, lanes
+  if (spills) { // loops: steps, eights, columns, lanes
     UOpRef i = range(full, RangeKind::Around), g = range(eights, RangeKind::Fold), of = own(),
            l = range(eight, RangeKind::Fold);
     UOpRef term = element(idxAdd(c, idxMul(c, i, c64), laneOf(g, l)), nullptr, of);
@@ -169,7 +169,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
   bool lanes =
       s.order == ReduceOrder::Lane64 ||
       (s.order == ReduceOrder::Exact && s.axes.size() == 1 &&
-       ((reduceLanes && x->shape[s.axes[0]]->hi >= fewByLanes) || laneKind == RangeKind::Thread || team.parts));
+       ((reduceLanes && x->shape[s.axes[0]]->hi >= fewByLanes) || laneKind == RangeKind::Thread || cooperation.parts));
   if (!lanes) { // one fold, row-major over the axes
     SmallVector<UOpRef, 6> src{identity, nullptr};
     for (int64_t a : s.axes) src.push_back(at[a] = range(x->shape[a], RangeKind::Fold));
@@ -186,7 +186,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
     }
     UOpRef chunk = c.index(s.order == ReduceOrder::Lane64 ? laneChunk : int64_t(1) << 40);
     if (auto place = sharesAt(index, gate)) {
-      int64_t most = laneChunk, teams = std::max<int64_t>(team.chunks, 1);
+      int64_t most = laneChunk, teams = std::max<int64_t>(cooperation.chunks, 1);
       if (s.order == ReduceOrder::Exact && (n->isConst() || teams == 1)) // any order: no one has more than another
         most = llvm::alignTo(uint64_t(std::max<int64_t>((n->hi + teams - 1) / teams, 1)), 64);
       result = sharedFold(s.kind, n, most, identity, *place, [&](UOpRef i, UOpRef bound, ArrayRef<UOpRef> there) {
@@ -196,7 +196,7 @@ UOpRef ValueAt::reduce(UOpRef r, ArrayRef<UOpRef> index, UOpRef gate) {
         return elementAt(own, gate ? idxSubstitute(c, gate, *place, there) : nullptr, bound);
       });
     } else {
-      UOpRef tile = r == spec.rootOp ? rest.tile : nullptr; // the columns of an item that come one after another
+      UOpRef tile = r == spec.rootOp ? spill.tile : nullptr; // the columns of an item that come one after another
       result = laneFold(s.kind, n, chunk, identity, tile, [&](UOpRef i, UOpRef bound, UOpRef of) {
         SmallVector<UOpRef, 4> own(at);
         UOpRef ownGate = gate;

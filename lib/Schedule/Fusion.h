@@ -40,7 +40,7 @@ Fusion fuse(Context &c, llvm::ArrayRef<UOpRef> roots);
 UOpRef weightBehind(UOpRef x);
 
 /// Whether a contract unpacks such an operand element by element: few rows read each, now or in some calls, or a tile's
-/// columns can be unpacked once for all rows (a plan's `stage`: 512 rows of f16 weights 30.0 and 25.4 ms).
+/// columns can be unpacked once for all rows (a plan's `pack-b`: 512 rows of f16 weights 30.0 and 25.4 ms).
 bool unpacksWhereRead(UOpRef contract, unsigned operand);
 
 // Rows: what lies along the last axis of a shape.

@@ -24,48 +24,48 @@ struct Move {
 using K = PlanKind;
 const Move moves[] = {
     // tiles: what 32 registers hold, and what 16 do
-    {{K::Contract}, {{&Plan::rows, By::Set, 14}, {&Plan::unroll, By::Set, 2}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 9}, {&Plan::unroll, By::Set, 3}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 8}, {&Plan::unroll, By::Set, 3}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 6}, {&Plan::unroll, By::Set, 4}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 12}, {&Plan::unroll, By::Set, 2}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 7}, {&Plan::unroll, By::Set, 4}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 6}, {&Plan::unroll, By::Set, 2}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 4}, {&Plan::unroll, By::Set, 3}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 4}, {&Plan::unroll, By::Set, 6}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 12}, {&Plan::unroll, By::Set, 1}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 1}, {&Plan::unroll, By::Set, 8}}},
-    {{K::Contract}, {{&Plan::rows, By::Set, 1}, {&Plan::unroll, By::Set, 4}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 14}, {&Plan::unroll, By::Set, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 9}, {&Plan::unroll, By::Set, 3}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 8}, {&Plan::unroll, By::Set, 3}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 6}, {&Plan::unroll, By::Set, 4}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 12}, {&Plan::unroll, By::Set, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 7}, {&Plan::unroll, By::Set, 4}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 6}, {&Plan::unroll, By::Set, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 4}, {&Plan::unroll, By::Set, 3}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 4}, {&Plan::unroll, By::Set, 6}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 12}, {&Plan::unroll, By::Set, 1}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 1}, {&Plan::unroll, By::Set, 8}}},
+    {{K::Contract}, {{&Plan::mr, By::Set, 1}, {&Plan::unroll, By::Set, 4}}},
     // where operands and sums lie
-    {{K::Contract}, {{&Plan::stage, By::Set, 32}, {&Plan::tall, By::Set, 0}, {&Plan::deep, By::Set, 0}}},
-    {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 16}, {&Plan::deep, By::Set, 256}}},
-    {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 8}, {&Plan::deep, By::Set, 512}}},
-    {{K::Contract}, {{&Plan::line, By::Set, 2}}},
-    {{K::Contract}, {{&Plan::stage, By::Set, 0}, {&Plan::tall, By::Set, 0}, {&Plan::deep, By::Set, 0}}},
-    {{K::Contract}, {{&Plan::stage, By::Times, 2}}},
-    {{K::Contract}, {{&Plan::stage, By::Over, 2}}},
-    {{K::Contract}, {{&Plan::tall, By::Times, 2}}},
-    {{K::Contract}, {{&Plan::tall, By::Over, 2}}},
-    {{K::Contract}, {{&Plan::deep, By::Times, 2}}},
-    {{K::Contract}, {{&Plan::deep, By::Over, 2}}},
-    {{K::Columns}, {{&Plan::deep, By::Set, 8}}},
-    {{K::Columns}, {{&Plan::deep, By::Set, 0}}},
-    {{K::Columns}, {{&Plan::deep, By::Set, 64}, {&Plan::block, By::Set, 16}, {&Plan::line, By::Set, 0}}},
-    {{K::Columns}, {{&Plan::deep, By::Set, 64}, {&Plan::block, By::Set, 0}, {&Plan::line, By::Set, 1}}},
-    {{K::Columns}, {{&Plan::deep, By::Set, 0}, {&Plan::block, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::packB, By::Set, 32}, {&Plan::mc, By::Set, 0}, {&Plan::kc, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::packB, By::Set, 0}, {&Plan::mc, By::Set, 16}, {&Plan::kc, By::Set, 256}}},
+    {{K::Contract}, {{&Plan::packB, By::Set, 0}, {&Plan::mc, By::Set, 8}, {&Plan::kc, By::Set, 512}}},
+    {{K::Contract}, {{&Plan::tail, By::Set, tailOverlapped}}},
+    {{K::Contract}, {{&Plan::packB, By::Set, 0}, {&Plan::mc, By::Set, 0}, {&Plan::kc, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::packB, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::packB, By::Over, 2}}},
+    {{K::Contract}, {{&Plan::mc, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::mc, By::Over, 2}}},
+    {{K::Contract}, {{&Plan::kc, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::kc, By::Over, 2}}},
+    {{K::Columns}, {{&Plan::kc, By::Set, 8}}},
+    {{K::Columns}, {{&Plan::kc, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::kc, By::Set, 64}, {&Plan::block, By::Set, 16}, {&Plan::tail, By::Set, 0}}},
+    {{K::Columns}, {{&Plan::kc, By::Set, 64}, {&Plan::block, By::Set, 0}, {&Plan::tail, By::Set, tailMasked}}},
+    {{K::Columns}, {{&Plan::kc, By::Set, 0}, {&Plan::block, By::Set, 0}}},
     // the order of items
     {{K::Contract}, {{&Plan::block, By::Set, 0}}},
     {{K::Contract}, {{&Plan::block, By::Set, 1}}},
     {{K::Contract}, {{&Plan::block, By::Set, 16}}},
     // what is asked for ahead
-    {{K::Contract, K::Columns}, {{&Plan::ahead, By::Set, 24}}},
-    {{K::Contract, K::Columns}, {{&Plan::ahead, By::Set, 8}}},
-    {{K::Rows}, {{&Plan::ahead, By::Set, 1}}},
-    {{K::Map, K::Rows}, {{&Plan::past, By::Set, 1}}},
-    {{K::Map, K::Rows}, {{&Plan::past, By::Set, 0}}},
-    {{K::Contract}, {{&Plan::next, By::Set, 1}}},
-    {{K::Contract}, {{&Plan::next, By::Set, 0}}},
-    {{K::Contract, K::Rows, K::Columns}, {{&Plan::ahead, By::Set, 0}}},
+    {{K::Contract, K::Columns}, {{&Plan::prefetch, By::Set, 24}}},
+    {{K::Contract, K::Columns}, {{&Plan::prefetch, By::Set, 8}}},
+    {{K::Rows}, {{&Plan::prefetch, By::Set, 1}}},
+    {{K::Map, K::Rows}, {{&Plan::nonTemporal, By::Set, 1}}},
+    {{K::Map, K::Rows}, {{&Plan::nonTemporal, By::Set, 0}}},
+    {{K::Contract}, {{&Plan::prefetchPanel, By::Set, 1}}},
+    {{K::Contract}, {{&Plan::prefetchPanel, By::Set, 0}}},
+    {{K::Contract, K::Rows, K::Columns}, {{&Plan::prefetch, By::Set, 0}}},
     // vectors a step
     {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Times, 2}}},
     {{K::Map, K::Rows, K::Columns, K::Contract}, {{&Plan::unroll, By::Over, 2}}},
@@ -83,19 +83,20 @@ const Move moves[] = {
     {{K::Map}, {{&Plan::block, By::Times, 2}}},
     {{K::Map}, {{&Plan::block, By::Over, 2}}},
     {{K::Map}, {{&Plan::block, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 2}, {&Plan::block, By::Set, 0}}},
-    {{K::Map, K::Columns, K::Contract}, {{&Plan::line, By::Set, 0}}},
-    {{K::Map, K::Columns}, {{&Plan::line, By::Set, 1}, {&Plan::block, By::Set, 0}, {&Plan::merge, By::Set, 1}}},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailMasked}, {&Plan::block, By::Set, 0}}},
+    {{K::Map, K::Columns}, {{&Plan::tail, By::Set, tailOverlapped}, {&Plan::block, By::Set, 0}}},
+    {{K::Map, K::Columns, K::Contract}, {{&Plan::tail, By::Set, 0}}},
+    {{K::Map, K::Columns},
+     {{&Plan::tail, By::Set, tailMasked}, {&Plan::block, By::Set, 0}, {&Plan::merge, By::Set, 1}}},
     // tiles beside this one
-    {{K::Contract}, {{&Plan::rows, By::Add, 1}}},
-    {{K::Contract}, {{&Plan::rows, By::Less, 1}}},
-    {{K::Contract}, {{&Plan::rows, By::Add, 2}}},
-    {{K::Contract}, {{&Plan::rows, By::Less, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Add, 1}}},
+    {{K::Contract}, {{&Plan::mr, By::Less, 1}}},
+    {{K::Contract}, {{&Plan::mr, By::Add, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Less, 2}}},
     {{K::Contract}, {{&Plan::unroll, By::Add, 1}}},
     {{K::Contract}, {{&Plan::unroll, By::Less, 1}}},
-    {{K::Contract}, {{&Plan::rows, By::Over, 2}, {&Plan::unroll, By::Times, 2}}},
-    {{K::Contract}, {{&Plan::rows, By::Times, 2}, {&Plan::unroll, By::Over, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Over, 2}, {&Plan::unroll, By::Times, 2}}},
+    {{K::Contract}, {{&Plan::mr, By::Times, 2}, {&Plan::unroll, By::Over, 2}}},
 };
 
 } // namespace
@@ -113,10 +114,10 @@ static unsigned apply(By by, unsigned v, unsigned number) {
 
 /// More sums at once than there are registers gain nothing; stores past the caches are those of whole lines.
 static bool holds(const Plan &p, const KernelSpec &spec, const Target &target) {
-  if (p.past && !storesLines(target)) return false;
+  if (p.nonTemporal && !storesLines(target)) return false;
   if (p.kind != PlanKind::Contract) return true;
   unsigned bytes = p.lanes * std::max(1u, byteSize(spec.rootOp->dtype));
-  return p.rows * p.unroll * std::max(1u, bytes / target.vectorBytes) <= target.vectorRegisters;
+  return p.mr * p.unroll * std::max(1u, bytes / target.vectorBytes) <= target.vectorRegisters;
 }
 
 /// The same tile along other rows: the innermost labels of the output's memory order that the lanes' operand lacks.
@@ -135,7 +136,7 @@ static void otherRows(const KernelSpec &spec, const Plan &plan, std::vector<Plan
     Plan p = plan;
     auto taken = llvm::ArrayRef(rows).take_back(k);
     p.mLabels.assign(taken.begin(), taken.end());
-    if (k == 0) p.rows = 1, p.stage = p.tall = p.deep = 0;
+    if (k == 0) p.mr = 1, p.packB = p.mc = p.kc = 0;
     out.push_back(std::move(p));
   }
 }

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 extern "C" {
-/// Forgets faults, holds, delays, bundles, counts and what was not given back, and mends lost devices. Nothing may be
-/// in use.
+/// Forgets faults, holds, delays, bundles, counts and what was not given back, and makes lost devices work again.
+/// Nothing may be in use.
 void standInReset();
 /// Bundles whose GPU code is accepted: a module is found by its bytes, its host build by the hash of those. Copied.
 /// isDirect: the host builds are kernels of CPUs, called once for all items (a block is an item, all dims are given).

@@ -44,15 +44,15 @@ struct Kernel {
   UOpRef sink = nullptr;
   std::vector<KernelBuffer> buffers; // buffer slot i of the UOps is argument i
   std::string plan;                  // its text form
-  unsigned ahead = 0;                // the plan's steps that reads are asked for ahead (Plan.h)
-  bool aheadByItems = false;         // steps are items, which are rows
-  bool past = false;                 // whole lines are stored past the caches
-  std::vector<UOpRef> hints;         // loads whose elements are asked for in the innermost loop that they depend on
+  unsigned prefetch = 0;             // the plan's prefetch distance in steps (Plan.h)
+  bool prefetchByItems = false;      // steps are items, which are rows
+  bool nonTemporal = false;          // whole cache lines are written by non-temporal stores
+  std::vector<UOpRef> hints;         // loads whose elements are prefetched in the innermost loop that they depend on
 };
 
 /// What lowered kernels of one value have in common whose code is the same, whatever their plans are called.
 inline std::pair<UOpRef, uint64_t> identity(const Kernel &k) {
-  return {k.sink, 4 * uint64_t(k.ahead) + 2 * k.past + !k.hints.empty()};
+  return {k.sink, 4 * uint64_t(k.prefetch) + 2 * k.nonTemporal + !k.hints.empty()};
 }
 
 /// Of a thread range: how far apart in a thread's number neighbours along it are.

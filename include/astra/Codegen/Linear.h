@@ -58,7 +58,7 @@ inline bool needsTest(UOpRef index, int64_t lanes, int64_t count) {
 inline bool needsTest(UOpRef index, int64_t lanes, UOpRef count) { return needsTest(index, lanes, count->lo); }
 
 /// The fold whose accumulators rest in a stage's array: it is the stage's value and has ranges of kind around. Or null.
-UOpRef restingFold(UOpRef stage);
+UOpRef spillingFold(UOpRef stage);
 
 /// Refuses (with a sentence) what is not expanded, ranges used outside their loop, and arrays of more than 2^40 bytes.
 llvm::Expected<Linear> linearize(Context &c, const Kernel &k);

@@ -2,55 +2,61 @@
 // A plan is data: a list of steps with a text form, stored in the bundle. It never changes bits: whatever it says, the
 // lowered kernel computes the same values.
 //
-//   contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3
-//                                                                 a register tile of 8 points of labels 2 and 3 by 3
-//                                                                 vectors along label 1, 64 of them one below another
-//   contract: n 1; m 0; rows 8; vector 16; unroll 3; tall 16; deep 256
-//                                                                 16 tiles one below another, 256 steps of the sum at
-//                                                                 once: sums rest in memory between these
-//   contract: n 1; m 0; rows 6; vector 16; unroll 4; ahead 8      what a step reads is asked for 8 steps before, and
+//   contract: n 1; m 2 3; mr 8; pack-b 64; vector 16; nr 3        a register tile: MR of 8 points of labels 2 and 3 by
+//   NR
+//                                                                 of 3 vectors along label 1; 64 tiles one below
+//                                                                 another read one packed panel
+//   contract: n 1; m 0; mr 8; vector 16; nr 3; mc 16; kc 256      blocks of 16 tiles one below another by 256 steps of
+//                                                                 the sum: partial sums are spilled between these
+//   contract: n 1; m 0; mr 6; vector 16; nr 4; prefetch 8         what a step reads is prefetched 8 steps before, and
 //                                                                 what the tile reads after its sums before them
-//   contract: n 1; m 0; rows 9; vector 16; unroll 3; next 1       each step of a tile asks for its part of the panel of
-//                                                                 columns behind the one at hand
+//   contract: n 1; m 0; mr 9; vector 16; nr 3; prefetch-panel 1   each step of a tile prefetches its part of the packed
+//                                                                 panel behind the one at hand
 //   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
 //                                                                 of a running sum or scatter: a loop around a store)
-//   map:      merge 1; vector 16; unroll 1; block 16              16 points of what is outside of that loop in an item:
-//                                                                 a transposed operand is read in whole lines
-//   map:      merge 2; vector 16; unroll 8; block 64              the same, 8 points at once: a transposed operand is
-//                                                                 read by vectors, and turned in registers
-//   map:      merge 1; vector 16; unroll 4; line 1                an item is the whole of that loop, its last vector
-//                                                                 masked; of line 2 it begins earlier
-//   map:      merge 0; vector 1; unroll 1; threads 1024; turn 32  on a GPU: an item is a tile of 32 elements of memory
-//                                                                 dim 0 by 32 of those behind it, as one, which goes
-//                                                                 through memory that its threads share
+//   map:      merge 1; vector 16; unroll 1; tile 16               16 points of what is outside of that loop in an item:
+//                                                                 a transposed operand is read in whole cache lines
+//   map:      merge 2; vector 16; unroll 8; tile 64               the same, 8 points at once: a transposed operand is
+//                                                                 read by vectors, and transposed in registers
+//   map:      merge 1; vector 16; unroll 4; tail masked           an item is the whole of that loop, its last vector
+//                                                                 masked; of an overlapped tail it begins earlier
+//   map:      merge 0; vector 1; unroll 1; threads 1024; transpose 32   on a GPU: an item is a tile of 32 elements of
+//                                                                 memory dim 0 by 32 of those behind it, as one, which
+//                                                                 is transposed through shared memory
 //   map:      merge 2; vector 4; unroll 1; threads 256            on a GPU: items are threads, 256 of them a block
 //   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32  on a GPU: a row's lanes are the threads of a warp
-//   contract: n 1; m 0; rows 8; vector 4; unroll 2; threads 256; tall 16; deep 16; pipeline 2
+//   contract: n 1; m 0; mr 8; vector 4; nr 2; threads 256; mc 16; kc 16; pipeline 2
 //                                                                 on a GPU: 16 threads one below another and 16 side by
-//                                                                 side have a tile of 128 by 128, whose operands lie in
-//                                                                 memory that they share, 16 steps of the sum at once,
-//                                                                 the next 16 on their way
-//   contract: n 1; m 0; rows 1; vector 1; unroll 1; threads 64; spread 2; tall 1; deep 16; pipeline 2
+//                                                                 side have a tile of 128 by 128, whose operands are in
+//                                                                 shared memory, 16 steps of the sum at once, the next
+//                                                                 16 on their way
+//   contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2
 //                                                                 on a GPU: 32 columns of one row, two threads have a
 //                                                                 chain each of the sum of each
-//   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32; spread 8   on a GPU: the 8 warps of a block share a
-//                                                                 row, chunk by chunk of its sums
-//   columns:  merge 1; vector 1; unroll 1; threads 256; spread 8  on a GPU: an item is 32 neighbouring elements, 8
+//   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32; cooperative 8   on a GPU: the 8 warps of a block
+//   share
+//                                                                 a row, chunk by chunk of its sums
+//   columns:  merge 1; vector 1; unroll 1; threads 256; cooperative 8   on a GPU: an item is 32 neighbouring elements,
+//   8
 //                                                                 threads share each
-//   contract: n 3; m 2; rows 6; vector 16; unroll 4; block 64     64 rows go through this kernel and its followers; of
-//                                                                 one without any: all columns of 64 items that lie one
-//                                                                 below another come before the next 64
+//   contract: n 3; m 2; mr 6; vector 16; nr 4; row-block 64       64 rows go through a fused chain of kernels at a
+//   time;
+//                                                                 of a kernel alone: all columns of 64 items that are
+//                                                                 one below another come before the next 64
 //   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
-//   rows:     merge 2; vector 16; unroll 2; ahead 1               the same; the next row is asked for during this one
-//   map:      merge 2; vector 16; unroll 1; past 1                results go past the caches
+//   rows:     merge 2; vector 16; unroll 2; prefetch 1            the same; the next row is prefetched during this one
+//   map:      merge 2; vector 16; unroll 1; non-temporal 1        results are written by non-temporal stores
 //   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
-//   columns:  merge 1; vector 16; unroll 7; line 1; deep 64       a sum of lane64, whose 64 lanes take a step and rest
-//                                                                 in memory before any goes on: rows in their order
-//   columns:  merge 1; vector 16; unroll 4; block 16; deep 64     the same, an item is 16 steps of columns: eight rows
+//   columns:  merge 1; vector 16; unroll 7; tail masked; unroll-k 64   a sum of lane64, whose 64 lanes take a step and
+//                                                                 are spilled before any goes on: rows in their order
+//   columns:  merge 1; vector 16; unroll 4; block 16; unroll-k 64 the same, an item is 16 steps of columns: eight rows
 //                                                                 of each, one step beside another
-//   columns:  merge 1; vector 8; unroll 2; deep 8                 a contract's, 8 steps of the sum together: what lies
-//                                                                 across is read by vectors, and turned in registers
-//   columns:  merge 0; vector 1; unroll 1; block 8; deep 16       of a dot product, 8 blocks of its chain side by side
+//   columns:  merge 1; vector 8; unroll 2; unroll-k 8             a contract's, 8 steps of the sum together: what is
+//                                                                 strided is read by vectors, and transposed in
+//                                                                 registers
+//   columns:  merge 0; vector 1; unroll 1; block 8; unroll-k 16   of a dot product, 8 blocks of its chain side by side
+//
+// Words of earlier releases, as `rows`, `stage`, `tall`, `deep`, are read too: the table in Plan.cpp has them.
 #pragma once
 #include "astra/Codegen/Target.h"
 #include "astra/Schedule/Program.h"
@@ -66,62 +72,68 @@ inline constexpr unsigned mostLanes = 64;
 /// Extremes of so many elements of a row or more are taken by lanes, of fewer one after another.
 inline constexpr int64_t fewByLanes = 8;
 
+/// What happens to the elements of a row that fill no vector.
+inline constexpr unsigned tailMasked = 1, tailOverlapped = 2;
+
+/// The words of the text form differ by kind: `unroll` is NR of a contract, `block` its row block or a map's tile.
 struct Plan {
   PlanKind kind = PlanKind::Map;
   // map, columns: this many innermost memory dims of the output are one loop
   unsigned merge = 1;
-  unsigned lanes = 1, unroll = 1; // elements a vector, vectors a step (contract: vectors of the tile along n)
+  unsigned lanes = 1, unroll = 1; // elements a vector, vectors a step (contract: NR, vectors of the tile along n)
   // contract: kept labels of the register tile
   int64_t nLabel = -1;                   // lanes run along it; -1 (of a GPU): none
   llvm::SmallVector<int64_t, 2> mLabels; // rows, outermost first, walked as one index
-  unsigned rows = 1;                     // rows of the tile
-  // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand lie side
-  // by side in fast memory; 0: an item is a tile and the operand is read where it is
-  unsigned stage = 0;
+  unsigned mr = 1;                       // MR, rows of the tile
+  // contract: an item is so many tiles of rows one below another, for which the columns of the lanes' operand are
+  // packed in fast memory; 0: an item is a tile and the operand is read where it is
+  unsigned packB = 0;
   // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
-  // contract with followers, of a CPU: an item is so many rows. contract without, of a CPU: the order of items, all
-  // columns of so many that lie one below another before the next ones; 0: all rows of one column of tiles before the
-  // next column. columns of a reduction, with deep: an item is so many steps side by side
+  // contract with a fused chain, of a CPU: an item is so many rows. contract without, of a CPU: the order of items, all
+  // columns of so many that are one below another before the next ones; 0: all rows of one column of tiles before the
+  // next column. columns of a reduction, with kc: an item is so many steps side by side
   unsigned block = 0;
-  // map, columns: an item is a line, all of the merged dims at a point of the others: `unroll` vectors a step, and at
-  // its end (1) a masked one, (2) one that begins earlier, to end there (masked where a line may be shorter than a
-  // vector). 0: an item is a step of a line. contract, of a CPU: 2: where a tile has all columns, its last vector
-  // begins earlier; elsewhere nothing changes
-  unsigned line = 0;
+  // map, columns: an item is a row, all of the merged dims at a point of the others: `unroll` vectors a step, and at
+  // its end a masked one, or one that overlaps that before it, to end there (masked where a row may be shorter than a
+  // vector). 0: an item is a step of a row. contract, of a CPU: overlapped: where a tile has all columns, its last
+  // vector begins earlier; elsewhere nothing changes
+  unsigned tail = 0;
   // of a GPU: threads of a block; 0: a CPU's plan
   unsigned threads = 0;
   // of a GPU, rows: so many threads go in step, and the lanes of a row are all of them, or for a short row some, which
   // are one item; 0: an item is a thread
   unsigned warp = 0;
-  // of a GPU, rows: so many warps are one item, each has its chunks of a reduction. columns: an item is a block of
-  // threads, so many of which share an element of the result: each has its lanes of a chunk, and where they are more
-  // than 64 its chunks. contract with tall: so many threads have the same elements of the tile, each with another chain
-  // of their sums. 0: none of these
-  unsigned spread = 0;
-  // contract, of a CPU: an item is `tall` tiles one below another, which all go `deep` steps of the sum before any goes
-  // on; their sums rest in memory. 0: each tile goes to the end.
-  // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `deep` steps of
-  // the sum lie in memory that they share. pipeline 2: in two places, in turn, while the next ones are loaded.
+  // of a GPU, rows: a cooperative reduction, so many warps are one item, each has its chunks of a reduction. columns:
+  // an item is a block of threads, so many of which share an element of the result: each has its lanes of a chunk, and
+  // where they are more than 64 its chunks. contract with mc: split-K, so many threads have the same elements of the
+  // tile, each with another chain of their sums. 0: none of these
+  unsigned split = 0;
+  // contract, of a CPU: MC and KC: an item is `mc` tiles one below another, which all go `kc` steps of the sum before
+  // any goes on; their partial sums are spilled to memory. 0: each tile goes to the end.
+  // of a GPU, contract: an item is a tile of all threads of a block, so many of them one below another; `kc` steps of
+  // the sum are in shared memory. pipeline 2: in two places, in turn, while the next ones are loaded.
   // columns of a contract, of a CPU: so many steps of the sum together; 0: one. With block: so many blocks of the chain
   // are lanes of a vector, whose sums are added in order. columns of a reduction, of a CPU: 64: all lanes of a sum of
-  // order lane64 take a step before any goes on, and rest in memory; 0: eight of them go to its end
-  unsigned tall = 0, deep = 0, pipeline = 1;
-  // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and threads / turn
-  // along that one, a thread an element; operands that lie the other way round are turned in memory that the threads
-  // share
-  unsigned turn = 0;
-  // of a CPU: a loop asks for what it reads from lines far apart so many steps before it does; what is read after a
-  // loop is asked for before it. rows: what the row so many items later is computed from, while this one is. 0: nothing
-  // is asked for
-  unsigned ahead = 0;
-  // contract, of a CPU: 1: the tiles that read a panel of a packed operand, one after another, ask for the next panel,
-  // each step for as much as makes all of it by the end of the last of them
-  unsigned next = 0;
-  // map, rows of a CPU: 1: whole lines of the result are stored past the caches, which it would leave anyway
-  unsigned past = 0;
+  // order lane64 take a step before any goes on, and are spilled; 0: eight of them go to its end
+  unsigned mc = 0, kc = 0, pipeline = 1;
+  // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and
+  // threads / transpose along that one, a thread an element; operands whose axes are the other way round are transposed
+  // through shared memory
+  unsigned transpose = 0;
+  // of a CPU: prefetch distance: a loop prefetches what it reads from cache lines far apart so many steps before it
+  // does; what is read after a loop is prefetched before it. rows: what the row so many items later is computed from,
+  // while this one is. 0: no prefetch
+  unsigned prefetch = 0;
+  // contract, of a CPU: 1: the tiles that read a panel of a packed operand, one after another, prefetch the next panel,
+  // each step as much as makes all of it by the end of the last of them
+  unsigned prefetchPanel = 0;
+  // map, rows of a CPU: 1: whole cache lines of the result are written by non-temporal stores
+  unsigned nonTemporal = 0;
 };
 std::string text(const Plan &p);
-/// Of what text() gives; an error says what was found and what was expected.
+/// One step of it, as `mr 8` or `tail masked`.
+std::string text(const Plan &p, unsigned Plan::*field);
+/// Of what text() gives, now or in an earlier release; an error says what was found and what was expected.
 llvm::Expected<Plan> parsePlan(llvm::StringRef text);
 /// Whether the kernel can be lowered for a CPU under a plan that comes from outside: its kind, labels, sizes. An error
 /// names the kernel, what was found and what was expected.

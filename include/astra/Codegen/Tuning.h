@@ -8,7 +8,7 @@
 // Does not: measure anything (Search.h).
 //
 //   astra-tuning 1
-//   0a61bd20ff0c52e4a1f8d1c07a7b6cc2 cpu:x86-64-v4 contract: n 1; m 0; rows 14; vector 16; unroll 2
+//   0a61bd20ff0c52e4a1f8d1c07a7b6cc2 cpu:x86-64-v4 contract: n 1; m 0; mr 14; vector 16; nr 2
 #pragma once
 #include "astra/Codegen/Plan.h"
 

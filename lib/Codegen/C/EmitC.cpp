@@ -453,7 +453,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
   }
   std::string out;
   if (auto e = prologue(out)) return e;
-  if (k.kernel->past) line("PAST_END;");
+  if (k.kernel->nonTemporal) line("PAST_END;");
   return out + body + "}\n";
 }
 

@@ -136,7 +136,7 @@ void FunctionEmitter::write(UOpRef x) {
   else if (gate)
     line(h.maskedStore(v->dtype, lanes) + "(&" + place + ", " +
          maskAs(gate, v->dtype == DType::Bool ? 8 : bitWidth(v->dtype)) + ", " + memory(v) + ");");
-  else if (k.kernel->past && lanes * byteSize(v->dtype) == lineBytes)
+  else if (k.kernel->nonTemporal && lanes * byteSize(v->dtype) == lineBytes)
     line("PAST(" + h.type(v->dtype == DType::Bool ? DType::U8 : v->dtype, lanes) + ", " + h.unaligned(v->dtype, lanes) +
          ", &" + place + ", " + memory(v) + ");");
   else

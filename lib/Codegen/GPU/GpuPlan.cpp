@@ -53,8 +53,8 @@ static bool turns(Context &c, const KernelSpec &spec, Plan &p) {
     Plan turned;
     turned.merge = across;
     int64_t high = std::min(side, powerAbove(here));
-    turned.turn = narrow ? powerAbove(behind) : std::max(side, least / high);
-    turned.threads = turned.turn * (narrow ? least / turned.turn : high);
+    turned.transpose = narrow ? powerAbove(behind) : std::max(side, least / high);
+    turned.threads = turned.transpose * (narrow ? least / turned.transpose : high);
     Kernel k = lowerKernel(c, spec, turned);
     if (llvm::none_of(topoSort({k.sink}), [](UOpRef n) { return n->op == Op::Stage; })) continue;
     p = turned;
@@ -125,20 +125,20 @@ static void shareRows(const KernelSpec &spec, const GpuTarget &target, Plan &p) 
   constexpr int64_t fewWarps = 8; // where the row may be short after all, or is written too
   if (n->hi <= laneChunk) {       // what several passes need: by registers, else by warps that share memory for it
     constexpr unsigned full = 50, usual = 64; // of a hundred warps; registers of a thread
-    int64_t registers = n->isConst() ? mostKeptOwn : 1, each = mostKeptOwn * target.warp;
+    int64_t registers = n->isConst() ? mostCachedOwn : 1, each = mostCachedOwn * target.warp;
     int64_t warps = std::clamp<int64_t>(powerAbove((n->hi + each - 1) / each), 2, target.threads / target.warp);
-    uint64_t bytes = keptBytes(spec, fewWarps * target.warp);
-    if (n->hi <= registers * target.warp || !bytes || bytes > mostKeptShared) return;
+    uint64_t bytes = cachedBytes(spec, fewWarps * target.warp);
+    if (n->hi <= registers * target.warp || !bytes || bytes > mostCachedShared) return;
     while (warps < fewWarps && gpuOccupancy(target, warps * target.warp, usual, bytes) < full) warps *= 2;
-    p.spread = warps, p.threads = p.spread * target.warp;
+    p.split = warps, p.threads = p.split * target.warp;
     return;
   }
   bool exact = llvm::cantFail(decodeReduce(spec.rootOp->ints)).order == ReduceOrder::Exact;
   int64_t warps = powerBelow((n->hi - 1) / laneChunk + 1);
   if (writesRows(spec) || exact) warps = std::max(warps, fewWarps);
   if (!n->isConst()) warps = std::min(warps, fewWarps);
-  p.spread = std::min<int64_t>(warps, target.threads / target.warp);
-  p.threads = p.spread * target.warp;
+  p.split = std::min<int64_t>(warps, target.threads / target.warp);
+  p.threads = p.split * target.warp;
 }
 
 /// Whether an element of a reduction along an outer axis is worth several threads, and how many.
@@ -161,7 +161,7 @@ static void shareColumns(Context &c, const KernelSpec &spec, const GpuTarget &ta
   int64_t teams = exact && n->isConst() ? n->hi / (64 * own) : (n->hi - 1) / laneChunk + 1;
   spread = std::max<int64_t>(spread, 64 / columns); // a block is two warps at least
   spread = std::min({spread, 64 * powerBelow(teams), int64_t(target.threads) / columns});
-  p.spread = spread, p.threads = spread * columns;
+  p.split = spread, p.threads = spread * columns;
 }
 
 /// Of a kernel's accesses under a plan the worst: how many times more it takes than it needs.
@@ -202,11 +202,11 @@ static void reduction(Context &c, const KernelSpec &spec, const GpuTarget &targe
 /// A tile of a thread: not so many elements that there are too few threads, one where vectors would lie apart.
 static void threadTile(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   p.unroll = 1; // values of a tile are a thread's registers
-  p.rows = std::min(p.rows, 8u);
+  p.mr = std::min(p.mr, 8u);
   int64_t results = likely(spec.rootOp->shape);
-  auto few = [&] { return results / (int64_t(p.rows) * p.lanes) < units * p.threads; };
+  auto few = [&] { return results / (int64_t(p.mr) * p.lanes) < units * p.threads; };
   while (few() && p.threads > target.warp && p.threads > 64) p.threads /= 2;
-  while (few() && p.rows > 1) p.rows = (p.rows + 1) / 2;
+  while (few() && p.mr > 1) p.mr = (p.mr + 1) / 2;
   if (few() || worstWaste(c, spec, target, p) > bearable) p.lanes = 1;
 }
 
@@ -235,7 +235,7 @@ static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target,
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {
   Plan p = choosePlan(c, spec, aThread);
   p.threads = 256;
-  p.block = p.stage = 0;
+  p.block = p.packB = 0;
   if (product(c, spec, target, p)) return p;
   switch (p.kind) {
   case PlanKind::Map:
@@ -253,7 +253,7 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   AccessCount proved;
   auto l = linearizeInside(c, storage, spec.known, proved);
   if (!l) return l.takeError();
-  unsigned group = plan.tall || plan.turn || plan.spread ? plan.threads : plan.warp ? plan.lanes : 1;
+  unsigned group = plan.mc || plan.transpose || plan.split ? plan.threads : plan.warp ? plan.lanes : 1;
   return GpuKernel{spec.name, &storage, std::move(*l), plan.threads, group, plan.pipeline, proved};
 }
 

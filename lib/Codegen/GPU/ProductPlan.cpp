@@ -118,8 +118,8 @@ private:
     if (threads < 64) score *= lone;
     if (score <= bestScore * 1.05) return;
     bestScore = score;
-    best.rows = t.rows, best.unroll = t.vectors, best.lanes = lanes, best.tall = t.tall, best.threads = threads;
-    best.spread = spread > 1 ? spread : 0, best.deep = unsigned(deep), best.pipeline = 2;
+    best.mr = t.rows, best.unroll = t.vectors, best.lanes = lanes, best.mc = t.tall, best.threads = threads;
+    best.split = spread > 1 ? spread : 0, best.kc = unsigned(deep), best.pipeline = 2;
   }
 
   /// Steps that lie in shared memory at once: as many as a thread can have on their way. 0: there is no room.

@@ -21,64 +21,64 @@ import numpy as np
 BIN, MODULE, FOLDER = (Path(a) for a in sys.argv[1:])
 LEVELS, THREADS = ("x86-64-v3", "x86-64-v4"), (1, 2, 3)
 
-ROWS = ["vector /2; ahead 1", "ahead 3; unroll 1", "vector 64", "merge 1; ahead 1"]
-HEAD = ["block 7", "block 16; rows 5; ahead 3", "block 53; unroll 1", "block 11; rows 4; tall 2; deep 5"]
-LAST = ["ahead 3; rows 4; unroll 1", "tall 2; deep 5; rows 2", "block 1; unroll 1; rows 2", "tall 3; deep 64; ahead 3; rows 2"]
+ROWS = ["vector /2; prefetch 1", "prefetch 3; unroll 1", "vector 64", "merge 1; prefetch 1"]
+HEAD = ["row-block 7", "row-block 16; mr 5; prefetch 3", "row-block 53; nr 1", "row-block 11; mr 4; mc 2; kc 5"]
+LAST = ["prefetch 3; mr 4; nr 1", "mc 2; kc 5; mr 2", "row-block 1; nr 1; mr 2", "mc 3; kc 64; prefetch 3; mr 2"]
 PLANS = {
-    "attention": {"contract_joined": HEAD + ["block 100; rows 4; unroll 2; stage 2"], "reduce": ROWS,
-                  "contract": LAST + ["stage 1; block 2; rows 2; unroll 1"]},
+    "attention": {"contract_joined": HEAD + ["row-block 100; mr 4; nr 2; pack-b 2"], "reduce": ROWS,
+                  "contract": LAST + ["pack-b 1; row-block 2; mr 2; nr 1"]},
     "causal": {"contract_joined": HEAD[:3], "reduce": ROWS[:3], "contract": LAST[:3]},
-    "product": {"contract": ["stage 1", "stage 3; block 2; rows 4; unroll 2", "stage 2; ahead 3", "stage 40; unroll 1; ahead 8", "block 2; unroll 1",
-                             "ahead 3", "tall 2; deep 5", "tall 3; deep 600; ahead 7",
-                             "columns: merge 1; vector 8; unroll 2; line 1; ahead 3"]},
-    "weights": {"contract": ["rows 5; unroll 2; next 1", "unroll 1; block 2; next 1", "block 3; unroll 2; rows 4", "ahead 3", "tall 2; deep 5",
-                             "tall 3; deep 32; ahead 8; unroll 2", "tall 64; deep 512; unroll 2", "block 100; ahead 8; unroll 1",
-                             "tall 2; deep 64; block 2; rows 4; unroll 1", "columns: merge 2; vector 8; unroll 1; ahead 3"]},
-    "any": {"contract": ["block 2; unroll 2", "tall 2; deep 9", "ahead 3", "block 3; next 1; unroll 1", "tall 3; deep 64; ahead 8; unroll 2"]},
-    "places": {"contract": ["tall 2; deep 5", "tall 1; deep 16", "tall 4; deep 200; ahead 3; rows 5", "ahead 3; unroll 1"]},
-    "image": {"contract": ["m 0 1 2; unroll 2; next 1", "m 0 1 2; block 3; unroll 2", "m 0 1 2; tall 3; deep 32",
-                           "ahead 8; m 2", "m 1 2; tall 2; deep 7; unroll 2", "m; rows 1; unroll 2"]},
-    "vector": {"contract": ["deep 4; unroll 1", "deep 16; unroll 2", "vector 4; unroll 3; deep 2", "deep 8; line 2; unroll 3", "unroll 1; deep 1"]},
-    "vectors": {"contract": ["deep 4; vector 4; merge 1; unroll 1", "deep 16; vector 8; merge 1; unroll 1", "deep 8; merge 2; vector 16; unroll 1"]},
-    "dot": {"contract": ["block 4; deep 8", "block 16; deep 2", "block 2; deep 16; ahead 3"]},
-    "dots": {"contract": ["block 2; deep 4", "block 16; deep 4", "columns: merge 1; vector 1; unroll 1"]},
-    "depthwise": {"contract": ["tall 2; deep 5; rows 2", "block 3; rows 2; unroll 1", "rows 3; unroll 2", "m 1; rows 5; unroll 1", "m; rows 1; unroll 2"]},
-    "images": {"contract": ["rows 3; vector 8; unroll 2; line 2", "rows 2; vector 4; unroll 4; line 2", "m; rows 1; vector 8; unroll 2; line 2",
-                            "rows 2; vector 8; unroll 2; line 0", "columns: merge 1; vector 8; unroll 1; line 2"]},
-    "panels": {"contract": ["tall 2; deep 9", "tall 3; deep 64; unroll 1", "block 2; unroll 1", "ahead 5; rows 3", "rows 5; unroll 1"]},
-    "map": {"select": ["line 1; unroll 2", "line 1; unroll 1; merge 2", "line 1; vector 64; unroll 1", "line 2; vector 8; unroll 3",
-                       "line 2; merge 2; unroll 5", "line 2; vector 32; unroll 1", "line 0; block 5; unroll 1",
-                       "line 0; block 6; unroll 4; vector /2", "line 0; vector 16; unroll 2; past 1", "line 0; merge 2; vector 16; unroll 3"]},
-    "turned": {"select": ["block 0; line 1; merge 1; unroll 2", "block 0; line 2; merge 1; unroll 2", "block 0; line 1; merge 3; unroll 1", "block 7; merge 1; unroll 2", "block 5; unroll 1",
-                          "vector 16; past 1", "vector 32; unroll 1; block 13; merge 2", "vector 64; unroll 1; block 64; merge 1",
-                          "vector 16; unroll 4; block 256; merge 2", "vector 32; unroll 1; block 21; merge 2"]},
-    "bytes": {"or": ["merge 2; vector 32; unroll 4", "merge 2; vector 16; unroll 1", "merge 2; vector 64; unroll 2", "merge 1; vector 2; unroll 2; line 1"]},
-    "halves": {"select": ["merge 1; vector 4; unroll 1", "merge 2; vector 32; unroll 1", "merge 2; vector 8; unroll 3", "merge 1; vector 4; unroll 2; line 1"]},
-    "columns": {"reduce": ["line 1; unroll 2", "line 1; unroll 1; ahead 3", "line 0; ahead 3; merge 1; unroll 2", "line 1; merge 2; unroll 1",
-                           "line 2; merge 1; vector 8; unroll 2", "line 2; merge 2; unroll 3", "line 0; merge 2; unroll 1", "line 0; merge 1; vector 16; unroll 3; ahead 1"]},
-    "tall": {"reduce": ["vector 8; unroll 1; block 2; deep 64; line 0", "vector 4; unroll 3; block 3; deep 64; line 0", "vector 16; unroll 3; line 1; deep 64", "vector 8; unroll 2; deep 64; line 2"]},
-    "several": {"reduce": ["merge 2; vector 8; unroll 2; block 3; deep 64; line 0", "merge 1; vector 4; unroll 1; block 7; deep 64; line 0",
-                           "merge 2; vector 8; unroll 1; line 1; deep 64", "merge 1; vector 2; unroll 6; line 1; deep 64"]},
-    "any_columns": {"reduce": ["vector 8; unroll 2; block 2; deep 64; line 0", "vector 4; unroll 3; line 1; deep 64", "vector 16; unroll 1; block 1; deep 64; line 0"]},
-    "rows": {"reduce": [*ROWS, "vector 16; past 1"]},
-    "sums": {"reduce": ["columns: merge 1; vector 8; unroll 1; line 1", "columns: merge 1; vector 8; unroll 2"]},
+    "product": {"contract": ["pack-b 1", "pack-b 3; row-block 2; mr 4; nr 2", "pack-b 2; prefetch 3", "pack-b 40; nr 1; prefetch 8", "row-block 2; nr 1",
+                             "prefetch 3", "mc 2; kc 5", "mc 3; kc 600; prefetch 7",
+                             "columns: merge 1; vector 8; unroll 2; tail masked; prefetch 3"]},
+    "weights": {"contract": ["mr 5; nr 2; prefetch-panel 1", "nr 1; row-block 2; prefetch-panel 1", "row-block 3; nr 2; mr 4", "prefetch 3", "mc 2; kc 5",
+                             "mc 3; kc 32; prefetch 8; nr 2", "mc 64; kc 512; nr 2", "row-block 100; prefetch 8; nr 1",
+                             "mc 2; kc 64; row-block 2; mr 4; nr 1", "columns: merge 2; vector 8; unroll 1; prefetch 3"]},
+    "any": {"contract": ["row-block 2; nr 2", "mc 2; kc 9", "prefetch 3", "row-block 3; prefetch-panel 1; nr 1", "mc 3; kc 64; prefetch 8; nr 2"]},
+    "places": {"contract": ["mc 2; kc 5", "mc 1; kc 16", "mc 4; kc 200; prefetch 3; mr 5", "prefetch 3; nr 1"]},
+    "image": {"contract": ["m 0 1 2; nr 2; prefetch-panel 1", "m 0 1 2; row-block 3; nr 2", "m 0 1 2; mc 3; kc 32",
+                           "prefetch 8; m 2", "m 1 2; mc 2; kc 7; nr 2", "m; mr 1; nr 2"]},
+    "vector": {"contract": ["unroll-k 4; unroll 1", "unroll-k 16; unroll 2", "vector 4; unroll 3; unroll-k 2", "unroll-k 8; tail overlapped; unroll 3", "unroll 1; unroll-k 1"]},
+    "vectors": {"contract": ["unroll-k 4; vector 4; merge 1; unroll 1", "unroll-k 16; vector 8; merge 1; unroll 1", "unroll-k 8; merge 2; vector 16; unroll 1"]},
+    "dot": {"contract": ["block 4; unroll-k 8", "block 16; unroll-k 2", "block 2; unroll-k 16; prefetch 3"]},
+    "dots": {"contract": ["block 2; unroll-k 4", "block 16; unroll-k 4", "columns: merge 1; vector 1; unroll 1"]},
+    "depthwise": {"contract": ["mc 2; kc 5; mr 2", "row-block 3; mr 2; nr 1", "mr 3; nr 2", "m 1; mr 5; nr 1", "m; mr 1; nr 2"]},
+    "images": {"contract": ["mr 3; vector 8; nr 2; tail overlapped", "mr 2; vector 4; nr 4; tail overlapped", "m; mr 1; vector 8; nr 2; tail overlapped",
+                            "mr 2; vector 8; nr 2; tail none", "columns: merge 1; vector 8; unroll 1; tail overlapped"]},
+    "panels": {"contract": ["mc 2; kc 9", "mc 3; kc 64; nr 1", "row-block 2; nr 1", "prefetch 5; mr 3", "mr 5; nr 1"]},
+    "map": {"select": ["tail masked; unroll 2", "tail masked; unroll 1; merge 2", "tail masked; vector 64; unroll 1", "tail overlapped; vector 8; unroll 3",
+                       "tail overlapped; merge 2; unroll 5", "tail overlapped; vector 32; unroll 1", "tail none; tile 5; unroll 1",
+                       "tail none; tile 6; unroll 4; vector /2", "tail none; vector 16; unroll 2; non-temporal 1", "tail none; merge 2; vector 16; unroll 3"]},
+    "turned": {"select": ["tile 0; tail masked; merge 1; unroll 2", "tile 0; tail overlapped; merge 1; unroll 2", "tile 0; tail masked; merge 3; unroll 1", "tile 7; merge 1; unroll 2", "tile 5; unroll 1",
+                          "vector 16; non-temporal 1", "vector 32; unroll 1; tile 13; merge 2", "vector 64; unroll 1; tile 64; merge 1",
+                          "vector 16; unroll 4; tile 256; merge 2", "vector 32; unroll 1; tile 21; merge 2"]},
+    "bytes": {"or": ["merge 2; vector 32; unroll 4", "merge 2; vector 16; unroll 1", "merge 2; vector 64; unroll 2", "merge 1; vector 2; unroll 2; tail masked"]},
+    "halves": {"select": ["merge 1; vector 4; unroll 1", "merge 2; vector 32; unroll 1", "merge 2; vector 8; unroll 3", "merge 1; vector 4; unroll 2; tail masked"]},
+    "columns": {"reduce": ["tail masked; unroll 2", "tail masked; unroll 1; prefetch 3", "tail none; prefetch 3; merge 1; unroll 2", "tail masked; merge 2; unroll 1",
+                           "tail overlapped; merge 1; vector 8; unroll 2", "tail overlapped; merge 2; unroll 3", "tail none; merge 2; unroll 1", "tail none; merge 1; vector 16; unroll 3; prefetch 1"]},
+    "tall": {"reduce": ["vector 8; unroll 1; block 2; unroll-k 64; tail none", "vector 4; unroll 3; block 3; unroll-k 64; tail none", "vector 16; unroll 3; tail masked; unroll-k 64", "vector 8; unroll 2; unroll-k 64; tail overlapped"]},
+    "several": {"reduce": ["merge 2; vector 8; unroll 2; block 3; unroll-k 64; tail none", "merge 1; vector 4; unroll 1; block 7; unroll-k 64; tail none",
+                           "merge 2; vector 8; unroll 1; tail masked; unroll-k 64", "merge 1; vector 2; unroll 6; tail masked; unroll-k 64"]},
+    "any_columns": {"reduce": ["vector 8; unroll 2; block 2; unroll-k 64; tail none", "vector 4; unroll 3; tail masked; unroll-k 64", "vector 16; unroll 1; block 1; unroll-k 64; tail none"]},
+    "rows": {"reduce": [*ROWS, "vector 16; non-temporal 1"]},
+    "sums": {"reduce": ["columns: merge 1; vector 8; unroll 1; tail masked", "columns: merge 1; vector 8; unroll 2"]},
 }
-STEPS = ("block", "line", "stage", "tall", "ahead", "next", "past")  # without one of them, or with another block, code is other
+STEPS = ("row-block", "tile", "block", "tail", "pack-b", "mc", "prefetch", "prefetch-panel", "non-temporal")  # without one of them, or with another block, code is other
 # Plans that no kernel can be lowered under, and a part of the sentence.
 REFUSED = [
-    ("attention", "contract_joined", "block 0", "expected a contract with a block"),
+    ("attention", "contract_joined", "row-block 0", "expected a contract with a row-block"),
     ("attention", "contract", "rows: merge 3; vector 8; unroll 1", "rows is for a kernel with a reduce"),
     ("attention", "reduce", "vector 1", "keeps rows in vectors"),
-    ("attention", "reduce", "past 1", "the next kernel reads them at once"),
-    ("product", "contract", "stage 2; tall 2; deep 8", "expected one of them"),
-    ("weights", "contract", "stage 2", "packed already"),
-    ("causal", "contract", "stage 2", "without a domain"),
-    ("vector", "contract", "deep 3", "a power of two in 1..16"),
+    ("attention", "reduce", "non-temporal 1", "its next kernel reads them at once"),
+    ("product", "contract", "pack-b 2; mc 2; kc 8", "expected one of them"),
+    ("weights", "contract", "pack-b 2", "packed already"),
+    ("causal", "contract", "pack-b 2", "without a domain"),
+    ("vector", "contract", "unroll-k 3", "a power of two in 1..16"),
     ("dot", "contract", "block 3", "a power of two in 2..64"),
-    ("vector", "contract", "block 8", "expected vector 1, unroll 1, a deep and no line"),
+    ("vector", "contract", "block 8", "expected vector 1, unroll 1, an unroll-k and no tail"),
     ("columns", "reduce", "block 4", "only of a contract of floats over one label"),
-    ("columns", "reduce", "deep 8", "expected 64, and the order lane64"),
-    ("tall", "reduce", "vector 16; unroll 64; block 2000; deep 64; line 0", "more than 16 MiB"),
+    ("columns", "reduce", "unroll-k 8", "expected 64, and the order lane64"),
+    ("tall", "reduce", "vector 16; unroll 64; block 2000; unroll-k 64; tail none", "more than 16 MiB"),
 ]
 AS_CHOSEN = ("detach", "pad")  # copies before other kernels
 
@@ -104,7 +104,7 @@ def changed(text, change, without=None):
     for step in change.split(";"):
         name, _, value = step.strip().partition(" ")
         steps[name] = str(int(steps[name]) // 2) if value == "/2" else value
-    for step in (without, "deep" if without == "tall" else None):
+    for step in (without, "kc" if without == "mc" else None):
         steps.pop(step, None)
     return f"{kind}: " + "; ".join(f"{n} {v}".strip() for n, v in steps.items())
 
@@ -194,14 +194,14 @@ def check(number, module, words, lacks):
     wrong += [f"{l}: {k}: '{taken[l][k]}' is the chosen plan" for l in LEVELS for k in at if taken[l][k] == chosen[l][k]]
 
     def steps(change):
-        return [name for name in STEPS if re.search(rf"\b{name} [1-9]", change)]
+        return [name for name in STEPS if re.search(rf"(?<![\w-]){name} (?!0|none)", change)]
 
     level = LEVELS[number % len(LEVELS)]
     now = code(module, level, plans, parts)
     for i in range(max(len(steps(change)) for _, change in at.values())):
         less = file("less.plans", lambda change: (steps(change)[i:] or [None])[0])
         if joined := {k for k in at if k.endswith("_joined")}:  # these always have a block
-            less.write_text(re.sub(rf"^((?:{'|'.join(joined)}): (?!.*block).*)", r"\1; block 13", less.read_text(), flags=re.M))
+            less.write_text(re.sub(rf"^((?:{'|'.join(joined)}): (?!.*row-block).*)", r"\1; row-block 13", less.read_text(), flags=re.M))
         then = code(module, level, less, parts)
         wrong += [f"{level}: {k}: '{taken[level][k]}': no other code without '{steps(change)[i]}'"
                   for k, (_, change) in at.items() if i < len(steps(change)) and then[k] == now[k]]

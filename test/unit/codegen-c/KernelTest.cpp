@@ -291,7 +291,7 @@ TEST_P(OnTarget, AsksAhead) {
       Kernel kernel =
           k.kernel({k.store(o, k.b.mul(sum, after), k.mul(row, L))},
                    {{DType::F32, true, false, size}, {DType::F32, true, false, out}, {DType::F32, false, true, out}});
-      kernel.ahead = ahead;
+      kernel.prefetch = ahead;
       auto l = linearize(k.c, kernel);
       ASSERT_TRUE(bool(l)) << llvm::toString(l.takeError());
       std::string said;

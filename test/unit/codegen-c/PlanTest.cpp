@@ -68,14 +68,16 @@ TEST_F(Plans, WordsAreRefused) {
   const KernelSpec &k = s.kernels[0];
   EXPECT_EQ(refusal(k, "heap: merge 1"),
             "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
-  EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"), "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, "
-                                                 "vector, unroll, block, line, threads, turn, ahead or past");
+  EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
+            "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, "
+            "vector, unroll, tile, tail, threads, transpose, prefetch or non-temporal");
   EXPECT_EQ(
       refusal(k, "map: rows 4"),
-      "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, block, line, threads, turn, ahead or past");
+      "plan 'map: rows 4': found 'rows 4', expected merge, vector, unroll, tile, tail, threads, transpose, prefetch or "
+      "non-temporal");
   EXPECT_EQ(refusal(k, "contract: merge 1"),
-            "plan 'contract: merge 1': found 'merge 1', expected n, m, rows, stage, "
-            "vector, unroll, block, line, threads, spread, tall, deep, pipeline, ahead or next");
+            "plan 'contract: merge 1': found 'merge 1', expected n, m, mr, pack-b, "
+            "vector, nr, row-block, tail, threads, split-k, mc, kc, pipeline, prefetch or prefetch-panel");
   EXPECT_EQ(refusal(k, "map: merge -1"), "plan 'map: merge -1': found '-1', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: unroll 5000"), "plan 'map: unroll 5000': found '5000', expected a number in 0..4096");
   EXPECT_EQ(refusal(k, "map: merge"), "plan 'map: merge': found 'merge', expected one number after merge");
@@ -83,79 +85,114 @@ TEST_F(Plans, WordsAreRefused) {
             "plan 'map: merge 1; merge 2': found 'merge 2', expected each step once");
 }
 
+TEST_F(Plans, WordsOfEarlierReleasesAreRead) {
+  const std::pair<const char *, const char *> rows[] = {
+      {"contract: n 1; m 2 3; rows 8; stage 64; vector 16; unroll 3; block 2; line 2; ahead 8; next 1",
+       "contract: n 1; m 2 3; mr 8; pack-b 64; vector 16; nr 3; row-block 2; tail overlapped; prefetch 8; "
+       "prefetch-panel 1"},
+      {"contract: n 1; m 0; rows 1; vector 1; unroll 1; threads 64; spread 2; tall 1; deep 16; pipeline 2",
+       "contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2"},
+      {"map: merge 2; vector 16; unroll 8; block 64; ahead 4; past 1",
+       "map: merge 2; vector 16; unroll 8; tile 64; prefetch 4; non-temporal 1"},
+      {"map: merge 1; vector 16; unroll 4; line 1", "map: merge 1; vector 16; unroll 4; tail masked"},
+      {"map: merge 1; vector 16; unroll 4; line 0", "map: merge 1; vector 16; unroll 4"},
+      {"map: merge 0; vector 1; unroll 1; threads 1024; turn 32",
+       "map: merge 0; vector 1; unroll 1; threads 1024; transpose 32"},
+      {"rows: merge 2; vector 32; unroll 1; threads 256; warp 32; spread 8; ahead 1; past 1",
+       "rows: merge 2; vector 32; unroll 1; threads 256; warp 32; cooperative 8; prefetch 1; non-temporal 1"},
+      {"columns: merge 1; vector 1; unroll 1; threads 256; spread 8",
+       "columns: merge 1; vector 1; unroll 1; threads 256; cooperative 8"},
+      {"columns: merge 1; vector 16; unroll 4; block 16; line 1; deep 64; ahead 3",
+       "columns: merge 1; vector 16; unroll 4; block 16; tail masked; unroll-k 64; prefetch 3"},
+  };
+  for (const auto &[old, now] : rows) {
+    auto plan = parsePlan(old);
+    ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+    EXPECT_EQ(text(*plan), now);
+    EXPECT_EQ(text(llvm::cantFail(parsePlan(now))), now);
+  }
+  const KernelSpec &k = s.kernels[0];
+  EXPECT_EQ(refusal(k, "contract: mr 4; rows 4"),
+            "plan 'contract: mr 4; rows 4': found 'rows 4', expected each step once");
+  EXPECT_EQ(
+      refusal(k, "columns: stage 4"),
+      "plan 'columns: stage 4': found 'stage 4', expected merge, vector, unroll, block, tail, threads, cooperative, "
+      "unroll-k or prefetch");
+  EXPECT_EQ(refusal(k, "map: tail full"),
+            "plan 'map: tail full': found 'full', expected a number in 0..4096, masked or overlapped");
+}
+
 TEST_F(Plans, LabelsAreRefused) {
   const KernelSpec &k = kernel(Op::Contract, true);
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 16; unroll 2"), "");
-  EXPECT_EQ(refusal(k, "contract: m 1; rows 4; vector 16; unroll 2"),
-            "no n; the layouts let lanes run along label 2 alone");
-  EXPECT_EQ(refusal(k, "contract: n 7; m 1; rows 4; vector 16; unroll 2"),
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 4; vector 16; nr 2"), "");
+  EXPECT_EQ(refusal(k, "contract: m 1; mr 4; vector 16; nr 2"), "no n; the layouts let lanes run along label 2 alone");
+  EXPECT_EQ(refusal(k, "contract: n 7; m 1; mr 4; vector 16; nr 2"),
             "n 7; the layouts let lanes run along label 2 alone");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 3; rows 4; vector 16; unroll 2"),
+  EXPECT_EQ(refusal(k, "contract: n 2; m 3; mr 4; vector 16; nr 2"),
             "m 3 is no kept label; they are 0..2, n among them");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 0 2; rows 4; vector 16; unroll 2"),
-            "label 2 is n and one of m; expected another");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1 1; rows 4; vector 16; unroll 2"), "m has label 1 twice");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 0 2; mr 4; vector 16; nr 2"), "label 2 is n and one of m; expected another");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1 1; mr 4; vector 16; nr 2"), "m has label 1 twice");
 }
 
 TEST_F(Plans, SizesAreRefused) {
   const KernelSpec &k = kernel(Op::Contract, true), &sum = kernel(Op::Reduce), &chain = kernel(Op::Cumulate),
                    &plain = kernel(Op::Contract);
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 0; vector 16; unroll 2"), "rows 0; expected 1..64");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 0; unroll 2"), "vector 0; expected a power of two in 1..64");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 12; unroll 2"),
-            "vector 12; expected a power of two in 1..64");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 128; unroll 2"),
-            "vector 128; expected a power of two in 1..64");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; vector 16; unroll 0"), "unroll 0; expected 1..64");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 64; vector 16; unroll 64"),
-            "rows times unroll times vector are 262144 bytes; at most 8192 are held at once");
-  EXPECT_NE(refusal(k, "contract: n 2; m 1; rows 1; vector 64; unroll 1").find("packed in panels of"),
-            std::string::npos);
-  EXPECT_EQ(refusal(k, "contract: n 2; m 1; rows 4; stage 64; vector 16; unroll 2"),
-            "stage 64 is not possible: the operand of the lanes is packed already");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2"), "");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 1; unroll 2"),
-            "stage 64 with vector 1; columns are copied in vectors, expected 2..64");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 256"), "");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8"),
-            "tall 8 and deep 0; expected both or neither");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 2"), "");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 1"),
-            "deep 1; sums rest after two steps or more");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; stage 64; vector 16; unroll 2; tall 8; deep 256"),
-            "stage 64 and tall 8; expected one of them");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 32; vector 16; unroll 4; tall 4096; deep 256"),
-            "tall 4096; the sums of an item take more than 16 MiB");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 0; vector 16; nr 2"), "mr 0; expected 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 4; vector 0; nr 2"), "vector 0; expected a power of two in 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 4; vector 12; nr 2"), "vector 12; expected a power of two in 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 4; vector 128; nr 2"), "vector 128; expected a power of two in 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 4; vector 16; nr 0"), "nr 0; expected 1..64");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 64; vector 16; nr 64"),
+            "the sums of a register tile are 262144 bytes; at most 8192 are held at once");
+  EXPECT_NE(refusal(k, "contract: n 2; m 1; mr 1; vector 64; nr 1").find("packed in panels of"), std::string::npos);
+  EXPECT_EQ(refusal(k, "contract: n 2; m 1; mr 4; pack-b 64; vector 16; nr 2"),
+            "pack-b 64 is not possible: the operand of the lanes is packed already");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; pack-b 64; vector 16; nr 2"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; pack-b 64; vector 1; nr 2"),
+            "pack-b 64 with vector 1; columns are copied in vectors, expected 2..64");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; mc 8; kc 256"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; mc 8"),
+            "mc 8 and kc 0; expected both or neither");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; mc 8; kc 2"), "");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; mc 8; kc 1"),
+            "kc 1; sums are spilled after two steps or more");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; pack-b 64; vector 16; nr 2; mc 8; kc 256"),
+            "pack-b 64 and mc 8; expected one of them");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 32; vector 16; nr 4; mc 4096; kc 256"),
+            "mc 4096; the sums of an item take more than 16 MiB");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1"), "");
   EXPECT_EQ(refusal(sum, "rows: merge 3; vector 16; unroll 1"),
             "merge 3; the output has 2 dims in memory, expected 1..2");
   EXPECT_EQ(refusal(sum, "columns: merge 0; vector 4; unroll 1"),
             "merge 0; the output has 2 dims in memory, expected 1..2");
   EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 2"), ""); // lanes run along the other axes
-  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 1"), "");
-  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 2"), "");
-  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; line 3"), "line 3; expected 0, 1 or 2");
-  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2"), "");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; tail masked"), "");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; tail overlapped"), "");
+  EXPECT_EQ(refusal(sum, "columns: merge 1; vector 4; unroll 1; tail 3"), "tail 3; expected masked or overlapped");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; tail overlapped"), "");
   KernelSpec changed = plain, rows = sum;
   changed.inPlace = rows.inPlace = true;
-  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 4; unroll 1; line 1"), "");
-  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 4; unroll 1; line 2"),
-            "line 2 in place; what is written twice would be read changed");
-  EXPECT_EQ(
-      refusal(changed, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2"),
-      "line 2; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
-  EXPECT_EQ(
-      refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 1"),
-      "line 1; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
-  EXPECT_EQ(
-      refusal(plain, "contract: n 1; m 0; rows 4; vector 16; unroll 2; line 2; tall 8; deep 2"),
-      "line 2; of columns that are neither packed nor copied, sums that do not rest, and not in place, it can be 2");
-  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; line 1"),
-            "line 1; only what writes its whole output, by lines alone, has them");
-  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output and a contract have blocks");
+  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 4; unroll 1; tail masked"), "");
+  EXPECT_EQ(refusal(rows, "columns: merge 1; vector 4; unroll 1; tail overlapped"),
+            "tail overlapped in place; what is written twice would be read changed");
+  EXPECT_EQ(refusal(changed, "contract: n 1; m 0; mr 4; vector 16; nr 2; tail overlapped"),
+            "tail overlapped; of a contract, expected overlapped, of columns that are neither packed nor copied, sums "
+            "that are "
+            "not spilled, and not in place");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; tail masked"),
+            "tail masked; of a contract, expected overlapped, of columns that are neither packed nor copied, sums that "
+            "are not "
+            "spilled, and not in place");
+  EXPECT_EQ(refusal(plain, "contract: n 1; m 0; mr 4; vector 16; nr 2; tail overlapped; mc 8; kc 2"),
+            "tail overlapped; of a contract, expected overlapped, of columns that are neither packed nor copied, sums "
+            "that are "
+            "not spilled, and not in place");
+  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; tail masked"),
+            "tail masked; only a kernel that writes its whole output row by row has one");
+  EXPECT_EQ(refusal(chain, "map: merge 1; vector 4; unroll 1; tile 16"),
+            "tile 16; only a map that writes its whole output and a contract are taken in blocks");
   EXPECT_EQ(refusal(sum, "rows: merge 2; vector 16; unroll 1; block 16"),
-            "block 16; only a map that writes its whole output and a contract have blocks");
+            "block 16; only a map that writes its whole output and a contract are taken in blocks");
 }
 
 TEST_F(Plans, RowsThatAreWrittenHaveVectors) {
@@ -196,18 +233,18 @@ TEST_F(Plans, RowsThatGoThroughSeveralKernelsHaveBlocks) {
   auto first = llvm::find_if(joined.kernels, [](const KernelSpec &k) { return !k.followers.empty(); });
   ASSERT_NE(first, joined.kernels.end());
   ASSERT_EQ(first->followers.size(), 2u);
-  EXPECT_EQ(refusal(*first, "contract: n 1; m 0; rows 4; vector 16; unroll 2; block 7"), "");
-  EXPECT_EQ(refusal(*first, "contract: n 1; m 0; rows 4; vector 16; unroll 2"),
-            "a kernel with followers; expected a contract with a block");
+  EXPECT_EQ(refusal(*first, "contract: n 1; m 0; mr 4; vector 16; nr 2; row-block 7"), "");
+  EXPECT_EQ(refusal(*first, "contract: n 1; m 0; mr 4; vector 16; nr 2"),
+            "a kernel of a fused chain; expected a contract with a row-block");
   EXPECT_EQ(refusal(*first, "columns: merge 1; vector 16; unroll 1"),
-            "a kernel with followers; expected a contract with a block");
+            "a kernel of a fused chain; expected a contract with a row-block");
   const KernelSpec &rows = first->followers[0].spec, &sum = first->followers[1].spec;
   EXPECT_EQ(refusal(rows, "rows: merge 2; vector 8; unroll 1"), "");
   EXPECT_EQ(refusal(rows, "columns: merge 1; vector 8; unroll 1"),
-            "the kernel follows another one, rows at a time; expected rows");
-  EXPECT_EQ(refusal(sum, "contract: n 1; m 0; rows 4; vector 16; unroll 2; tall 8; deep 16"), "");
+            "the kernel follows another one of a fused chain, rows at a time; expected rows");
+  EXPECT_EQ(refusal(sum, "contract: n 1; m 0; mr 4; vector 16; nr 2; mc 8; kc 16"), "");
   EXPECT_EQ(refusal(sum, "columns: merge 1; vector 8; unroll 1"),
-            "the kernel follows another one, rows at a time; expected contract");
+            "the kernel follows another one of a fused chain, rows at a time; expected contract");
 }
 
 // By rows where these are more bytes than the panels of columns, one tile of each panel after another where the second
@@ -251,14 +288,14 @@ TEST_F(Plans, SumsRestOverAnExtentKnownAtRunTime) {
   const KernelSpec &k = kernel(Op::Contract, true);
   CompileOptions o;
   o.image = false;
-  o.plans[k.name] = llvm::cantFail(parsePlan("contract: n 2; m 1; rows 5; vector 16; unroll 1; tall 16; deep 16"));
+  o.plans[k.name] = llvm::cantFail(parsePlan("contract: n 2; m 1; mr 5; vector 16; nr 1; mc 16; kc 16"));
   auto code = compileKernels(m.ctx(), s, allTargets()[0], o);
   ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
   EXPECT_LE(code->kernels[&k - s.kernels.data()].scratch, 16u * 5 * 16 * 4 * 2);
 }
 
 TEST_F(Plans, KindsAreRefused) {
-  EXPECT_EQ(refusal(kernel(Op::Reduce), "contract: n 1; m 0; rows 4; vector 16; unroll 1"),
+  EXPECT_EQ(refusal(kernel(Op::Reduce), "contract: n 1; m 0; mr 4; vector 16; nr 1"),
             "the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
   EXPECT_EQ(refusal(kernel(Op::Contract), "rows: merge 1; vector 16; unroll 1"),
             "rows is for a kernel with a reduce; this one has none");
@@ -269,7 +306,7 @@ TEST_F(Plans, KindsAreRefused) {
 TEST_F(Plans, NumbersOfGpusAreRefused) {
   EXPECT_EQ(refusal(kernel(Op::Cumulate), "map: merge 1; vector 4; unroll 1; threads 256"),
             "threads 256 is of GPUs; this is a CPU's");
-  EXPECT_EQ(refusal(kernel(Op::Contract), "contract: n 1; m 0; rows 4; vector 4; unroll 1; tall 8; deep 8; pipeline 2"),
+  EXPECT_EQ(refusal(kernel(Op::Contract), "contract: n 1; m 0; mr 4; vector 4; nr 1; mc 8; kc 8; pipeline 2"),
             "pipeline 2 is of GPUs; this is a CPU's");
 }
 
@@ -287,7 +324,7 @@ TEST_F(Plans, CompilingChecksThem) {
   ASSERT_FALSE(bool(code));
   EXPECT_EQ(llvm::toString(code.takeError()),
             "plan of kernel '" + k.name +
-                "', 'contract: n 7; m 1; rows 4; vector 16; unroll 2': n 7; the layouts let "
+                "', 'contract: n 7; m 1; mr 4; vector 16; nr 2': n 7; the layouts let "
                 "lanes run along label 2 alone");
 }
 

@@ -251,7 +251,7 @@ TEST(GpuAccesses, FewResultsHaveThreads) {
         int64_t items = itemCount(g.lowered->ctx(), k.kernel->sink)->hi, perBlock = k.threads / k.group;
         int64_t atLeast = target->warp == 32 ? w.blocks : (w.blocks + 1) / 2;
         EXPECT_GE((items + perBlock - 1) / perBlock, atLeast) << w.name << ": " << k.kernel->plan;
-        EXPECT_GE(std::max(p.spread, 1u), w.chains) << w.name << ": " << k.kernel->plan;
+        EXPECT_GE(std::max(p.split, 1u), w.chains) << w.name << ": " << k.kernel->plan;
       }
     }
 }

@@ -175,7 +175,7 @@ TEST(GpuTiles, KeepTheirBits) {
   for (const GpuTarget *target : flavours())
     for (auto &t : tiles) {
       GraphOnGpu g(text, *target, true, [&](Plan &p) {
-        p.rows = t.rows, p.unroll = t.vectors, p.tall = t.tall, p.threads = t.threads, p.deep = t.deep;
+        p.mr = t.rows, p.unroll = t.vectors, p.mc = t.tall, p.threads = t.threads, p.kc = t.deep;
         p.pipeline = t.pipeline;
       });
       ASSERT_EQ(g.wrong, "");

@@ -58,16 +58,15 @@ TEST(GpuPlanSentences, OfChains) {
                t, false);
   ASSERT_EQ(g.wrong, "");
   const KernelSpec &k = g.schedule->kernels[0];
-  std::string tile = "contract: n 1; m 0; rows 1; vector 1; unroll 1; threads 64; ";
-  EXPECT_EQ(refusal(k, tile + "spread 2; tall 1; deep 8; pipeline 2", t), "");
-  EXPECT_EQ(refusal(k, tile + "spread 3; tall 1; deep 8; pipeline 2", t),
-            "spread 3; expected a power of two of chains");
-  EXPECT_EQ(refusal(k, tile + "spread 32; tall 4; deep 8; pipeline 2", t),
-            "spread 32 times tall 4; a block has 64 threads");
-  EXPECT_EQ(refusal(k, "contract: n 2; m 0; rows 1; vector 1; unroll 1; threads 64; tall 1; deep 8; pipeline 2", t),
+  std::string tile = "contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; ";
+  EXPECT_EQ(refusal(k, tile + "split-k 2; mc 1; kc 8; pipeline 2", t), "");
+  EXPECT_EQ(refusal(k, tile + "split-k 3; mc 1; kc 8; pipeline 2", t), "split-k 3; expected a power of two of chains");
+  EXPECT_EQ(refusal(k, tile + "split-k 32; mc 4; kc 8; pipeline 2", t),
+            "split-k 32 times mc 4; a block has 64 threads");
+  EXPECT_EQ(refusal(k, "contract: n 2; m 0; mr 1; vector 1; nr 1; threads 64; mc 1; kc 8; pipeline 2", t),
             "n 2 is no kept label; they are 0..1");
-  EXPECT_EQ(refusal(k, "contract: m 1; rows 1; vector 1; unroll 1; threads 64; tall 1; deep 8; pipeline 2", t), "");
-  EXPECT_EQ(refusal(k, tile + "spread 2", t),
+  EXPECT_EQ(refusal(k, "contract: m 1; mr 1; vector 1; nr 1; threads 64; mc 1; kc 8; pipeline 2", t), "");
+  EXPECT_EQ(refusal(k, tile + "split-k 2", t),
             "the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
 }
 
@@ -79,14 +78,14 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
     case 2: p.unroll = one({1, 2, 3, 4}); break;
     case 3: p.merge = one({0, 1, 2, 3}); break;
-    case 4: p.rows = one({1, 2, 3, 4, 5, 8}); break;
+    case 4: p.mr = one({1, 2, 3, 4, 5, 8}); break;
     case 5: p.warp = one({0, 32, 64}); break;
-    case 6: p.tall = one({0, 1, 2, 3, 4, 8, 16, 32}), p.deep = one({0, 4, 8, 16, 32, 64}); break;
+    case 6: p.mc = one({0, 1, 2, 3, 4, 8, 16, 32}), p.kc = one({0, 4, 8, 16, 32, 64}); break;
     case 7: p.pipeline = one({0, 1, 2, 3}); break;
-    case 8: p.turn = one({0, 8, 16, 24, 32, 64}), p.threads = one({256, 512, 1024}); break;
+    case 8: p.transpose = one({0, 8, 16, 24, 32, 64}), p.threads = one({256, 512, 1024}); break;
     case 9: p.block = one({0, 3, 16}); break;
     case 10: p.kind = PlanKind(random() % 4); break;
-    case 11: p.spread = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
+    case 11: p.split = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
     case 12: p.nLabel = int64_t(random() % 3) - 1, p.mLabels = {int64_t(random() % 2)}; break;
     }
   return p;

@@ -16,7 +16,7 @@ struct Thin {
   const char *name;
   std::string text;
   std::vector<std::vector<int64_t>> dims = {{}}; // values of each dim, call by call
-  const char *plan = "; spread ";                // what a plan must have where warps are of 32
+  const char *plan = "; split-k ";               // what a plan must have where warps are of 32
 };
 
 const Thin products[] = {
@@ -151,18 +151,18 @@ TEST(GpuThinPlans, KeepTheirBits) {
     const std::string &text;
     const char *plan;
   } plans[] = {
-      {row, "contract: n 1; m 0; rows 1; vector 1; unroll 1; threads 64; spread 64; tall 1; deep 8; pipeline 2"},
-      {row, "contract: n 1; m 0; rows 2; vector 4; unroll 2; threads 128; spread 4; tall 2; deep 8; pipeline 1"},
-      {row, "contract: n 1; m 0; rows 4; vector 1; unroll 4; threads 128; spread 2; tall 4; deep 16; pipeline 2"},
-      {row, "contract: n 0; m 1; rows 2; vector 2; unroll 1; threads 64; spread 2; tall 16; deep 4; pipeline 2"},
-      {row, "contract: m 1; rows 4; vector 1; unroll 1; threads 64; spread 4; tall 16; deep 16; pipeline 2"},
-      {row, "contract: n 1; m; rows 1; vector 4; unroll 1; threads 128; spread 2; tall 1; deep 2; pipeline 1"},
-      {dots, "contract: n 0; m 1; rows 2; vector 1; unroll 2; threads 128; spread 4; tall 4; deep 4; pipeline 2"},
-      {dots, "contract: n 0; m; rows 1; vector 4; unroll 1; threads 64; spread 2; tall 1; deep 16; pipeline 1"},
-      {dots, "contract: n 1; m; rows 1; vector 2; unroll 1; threads 64; spread 16; tall 1; deep 16; pipeline 2"},
-      {dots, "contract: m; rows 1; vector 1; unroll 1; threads 64; spread 64; tall 1; deep 32; pipeline 2"},
-      {window, "contract: n 3; m 0 1 2; rows 2; vector 4; unroll 1; threads 64; spread 2; tall 4; deep 16; pipeline 2"},
-      {window, "contract: n 3; m 2; rows 1; vector 4; unroll 1; threads 64; spread 16; tall 1; deep 16; pipeline 2"},
+      {row, "contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 64; mc 1; kc 8; pipeline 2"},
+      {row, "contract: n 1; m 0; mr 2; vector 4; nr 2; threads 128; split-k 4; mc 2; kc 8; pipeline 1"},
+      {row, "contract: n 1; m 0; mr 4; vector 1; nr 4; threads 128; split-k 2; mc 4; kc 16; pipeline 2"},
+      {row, "contract: n 0; m 1; mr 2; vector 2; nr 1; threads 64; split-k 2; mc 16; kc 4; pipeline 2"},
+      {row, "contract: m 1; mr 4; vector 1; nr 1; threads 64; split-k 4; mc 16; kc 16; pipeline 2"},
+      {row, "contract: n 1; m; mr 1; vector 4; nr 1; threads 128; split-k 2; mc 1; kc 2; pipeline 1"},
+      {dots, "contract: n 0; m 1; mr 2; vector 1; nr 2; threads 128; split-k 4; mc 4; kc 4; pipeline 2"},
+      {dots, "contract: n 0; m; mr 1; vector 4; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 1"},
+      {dots, "contract: n 1; m; mr 1; vector 2; nr 1; threads 64; split-k 16; mc 1; kc 16; pipeline 2"},
+      {dots, "contract: m; mr 1; vector 1; nr 1; threads 64; split-k 64; mc 1; kc 32; pipeline 2"},
+      {window, "contract: n 3; m 0 1 2; mr 2; vector 4; nr 1; threads 64; split-k 2; mc 4; kc 16; pipeline 2"},
+      {window, "contract: n 3; m 2; mr 1; vector 4; nr 1; threads 64; split-k 16; mc 1; kc 16; pipeline 2"},
   };
   for (const GpuTarget *target : flavours())
     for (auto &[text, plan] : plans) {

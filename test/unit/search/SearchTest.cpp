@@ -127,9 +127,9 @@ TEST(Search, StepsBesideTheNodesAreTried) {
       Plan first = choosePlan(c, spec, *target);
       auto chosen = identity(lowerKernel(c, spec, first));
       for (const Plan &p : neighbours(spec, first, *target)) {
-        if (p.past == first.past && p.ahead == first.ahead) continue;
+        if (p.nonTemporal == first.nonTemporal && p.prefetch == first.prefetch) continue;
         EXPECT_NE(identity(lowerKernel(c, spec, p)), chosen) << text(p);
-        ++(p.past != first.past ? past : ahead);
+        ++(p.nonTemporal != first.nonTemporal ? past : ahead);
       }
     }
     EXPECT_EQ(past > 0, storesLines(*target)) << name;
@@ -150,12 +150,12 @@ TEST(Search, PlansOfRandomNumbersAreRefusedOrLowered) {
       Plan p;
       p.kind = spec.vectorIndex >= 0 && random() % 4 ? PlanKind::Contract : PlanKind(random() % 4);
       p.merge = random() % 5, p.lanes = 1u << random() % 7, p.unroll = pick({1, 2, 3, 4, 7});
-      p.block = pick({0, 0, 1, 5, 16}), p.ahead = pick({0, 0, 1, 24, 4096});
+      p.block = pick({0, 0, 1, 5, 16}), p.prefetch = pick({0, 0, 1, 24, 4096});
       p.nLabel = random() % 8 ? spec.vectorIndex : int64_t(random() % 4);
       for (unsigned l = random() % 4; l--;) p.mLabels.push_back(random() % 5);
-      p.rows = pick({1, 1, 2, 5, 8, 14}), p.stage = pick({0, 0, 1, 7, 64});
-      p.line = pick({0, 0, 1, 2}), p.next = random() % 4 == 0, p.past = random() % 4 == 0;
-      if (!p.stage) p.tall = pick({0, 1, 2, 9, 300}), p.deep = p.tall ? pick({1, 3, 64, 4096}) : 0;
+      p.mr = pick({1, 1, 2, 5, 8, 14}), p.packB = pick({0, 0, 1, 7, 64});
+      p.tail = pick({0, 0, 1, 2}), p.prefetchPanel = random() % 4 == 0, p.nonTemporal = random() % 4 == 0;
+      if (!p.packB) p.mc = pick({0, 1, 2, 9, 300}), p.kc = p.mc ? pick({1, 3, 64, 4096}) : 0;
       if (llvm::Error refused = checkPlan(spec, p)) {
         llvm::consumeError(std::move(refused));
         continue;

@@ -62,8 +62,8 @@ const std::string a(32, 'a'), b(32, 'b');
 
 TEST(TuningFile, IsReadAsItWasWritten) {
   std::string file = "astra-tuning 1\n" + a + " cpu:aarch64 map: merge 1; vector 4; unroll 2\n" + a +
-                     " cpu:x86-64-v4 rows: merge 1; vector 16; unroll 1; ahead 8\n" + b +
-                     " cpu:x86-64-v4 contract: n 1; m 0 2; rows 8; vector 16; unroll 3; tall 16; deep 256\n";
+                     " cpu:x86-64-v4 rows: merge 1; vector 16; unroll 1; prefetch 8\n" + b +
+                     " cpu:x86-64-v4 contract: n 1; m 0 2; mr 8; vector 16; nr 3; mc 16; kc 256\n";
   Tuning t;
   EXPECT_EQ(llvm::toString(readTuning(file, "f", t)), "");
   EXPECT_EQ(t.size(), 3u);

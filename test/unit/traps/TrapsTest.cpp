@@ -317,10 +317,10 @@ TEST_P(Traps, Plans) {
       unsigned rank = s->kernels[i].outputs[0].layout.dims.size();
       p.lanes = std::min(chosen[i].lanes, 1u << round % 5);
       p.unroll = 1 + round % 3;
-      p.ahead = round % 4 * 5;
+      p.prefetch = round % 4 * 5;
       if (p.kind == PlanKind::Contract) {
-        p.rows = 1 + round % 7, p.stage = chosen[i].stage ? round % 4 * 16 : 0;
-        p.tall = p.stage ? 0 : round % 6, p.deep = p.tall ? 1 + round * 97 % 640 : 0; // sums rest, or do not
+        p.mr = 1 + round % 7, p.packB = chosen[i].packB ? round % 4 * 16 : 0;
+        p.mc = p.packB ? 0 : round % 6, p.kc = p.mc ? 1 + round * 97 % 640 : 0; // sums rest, or do not
       }
       if (p.kind != PlanKind::Contract && p.kind != PlanKind::Rows) p.merge = 1 + round / 5 % std::max(rank, 1u);
       auto with = [&](unsigned Plan::*step, unsigned value) { // where a kernel takes it
@@ -331,9 +331,9 @@ TEST_P(Traps, Plans) {
         else
           p = q;
       };
-      with(&Plan::line, round / 2 % 2);
-      with(&Plan::next, round / 3 % 2);
-      with(&Plan::past, round / 4 % 2);
+      with(&Plan::tail, round / 2 % 2);
+      with(&Plan::prefetchPanel, round / 3 % 2);
+      with(&Plan::nonTemporal, round / 4 % 2);
       with(&Plan::block, round % 5 * 3);
       different[s->kernels[i].name] += text(p) != text(chosen[i]);
       o.plans[s->kernels[i].name] = p;

@@ -1,5 +1,5 @@
-//===- Team.cpp: reductions that the threads of an item share ---------------===//
-// Takes:    a reduction along one axis, and how the threads of an item share it (ValueAt::Team).
+//===- Cooperation.cpp: reductions that the threads of an item share --------===//
+// Takes:    a reduction along one axis, and how the threads of an item share it (ValueAt::Cooperation).
 // Gives:    its value, for every thread that asks: chunks are dealt to warps or threads, of columns also the lanes of a
 //           chunk; what they have meets in stages that close their digits, and is folded from there.
 // Keeps:    the order of lane64 (N4), by holes alone: a lane of a chunk that there is not has the identity. Memory that
@@ -26,14 +26,14 @@ static Combine combineOf(ReduceKind kind) {
 /// The place of a reduction at this index, or nothing where each thread or warp must do it by itself: inside of a loop,
 /// or at an index that is a thread's alone.
 std::optional<ValueAt::Place> ValueAt::sharesAt(ArrayRef<UOpRef> index, UOpRef gate) const {
-  if (!team.parts && team.chunks < 2) return std::nullopt;
+  if (!cooperation.parts && cooperation.chunks < 2) return std::nullopt;
   std::vector<UOpRef> roots(index.begin(), index.end());
   if (gate) roots.push_back(gate);
   Place place;
   for (UOpRef n : topoSort(roots)) {
     if (n->op == Op::Load || n->op == Op::Extent || n->op == Op::At) return std::nullopt;
     if (n->op != Op::Range || RangeKind(n->ints[1]) == RangeKind::Parallel) continue;
-    if (!columns.contains(n) && n != team.column) return std::nullopt;
+    if (!columns.contains(n) && n != cooperation.column) return std::nullopt;
     place.push_back(n);
   }
   return place.size() <= 1 ? std::optional(place) : std::nullopt;
@@ -44,7 +44,7 @@ ValueAt::Place ValueAt::again(ArrayRef<UOpRef> place) {
   Place fresh;
   for (UOpRef d : place) {
     fresh.push_back(d->isConst() ? d : digit(*d->src[0]->constIndex(), strideOf(d)));
-    if (columns.contains(d) || d == team.column) columns.insert(fresh.back());
+    if (columns.contains(d) || d == cooperation.column) columns.insert(fresh.back());
   }
   return fresh;
 }
@@ -57,14 +57,15 @@ UOpRef ValueAt::foldLanes(ReduceKind kind, ArrayRef<UOpRef> to,
     src.append(ranges.begin(), ranges.end());
     return ranges.empty() ? x : c.make(Op::LaneFold, src, {int64_t(combineOf(kind))});
   };
-  int64_t parts = team.parts ? team.parts : reduceLanes;
-  UOpRef part = team.parts ? digit(parts, team.partStride) : range(c.index(parts), laneKind), number = part;
+  int64_t parts = cooperation.parts ? cooperation.parts : reduceLanes;
+  UOpRef part = cooperation.parts ? digit(parts, cooperation.partStride) : range(c.index(parts), laneKind),
+         number = part;
   SmallVector<UOpRef, 2> ranges;
   if (parts < 64) {
     ranges.push_back(range(c.index(64 / parts), RangeKind::Unroll));
     number = idxAdd(c, idxMul(c, ranges[0], c.index(parts)), part);
   }
-  if (!team.parts) { // of a warp, whose lanes fold by themselves
+  if (!cooperation.parts) { // of a warp, whose lanes fold by themselves
     ranges.push_back(part);
     return folded(lane(number, to), ranges);
   }
@@ -75,7 +76,7 @@ UOpRef ValueAt::foldLanes(ReduceKind kind, ArrayRef<UOpRef> to,
     constexpr int64_t most = 8;
     int64_t left = parts > most ? parts / most : 1;
     Place next = left > 1 ? again(to) : Place(to);
-    UOpRef u = range(c.index(parts / left), RangeKind::Unroll), nextPart = digit(left, team.partStride);
+    UOpRef u = range(c.index(parts / left), RangeKind::Unroll), nextPart = digit(left, cooperation.partStride);
     SmallVector<std::pair<UOpRef, UOpRef>, 4> digits{
         {part, simplifyIndex(c, idxAdd(c, idxMul(c, u, c.index(left)), nextPart))}};
     for (auto [mine, other] : llvm::zip(place, next))
@@ -117,13 +118,13 @@ UOpRef ValueAt::sharedFold(ReduceKind kind, UOpRef n, int64_t chunk, UOpRef iden
   // Chunks of chunks, where there are more than 4096 of them: `piece` elements make one of at most 4096 results.
   int64_t piece = chunk;
   while ((n->hi - 1) / laneChunk >= piece) piece *= laneChunk;
-  const int64_t dealt = piece == chunk ? std::max<int64_t>(team.chunks, 1) : 1;
+  const int64_t dealt = piece == chunk ? std::max<int64_t>(cooperation.chunks, 1) : 1;
   UOpRef chunks = simple(idxMax(c, c.index(1), idxCeilDiv(c, n, c.index(piece))));
   const int64_t together = chunks->hi > 64 ? 64 : int64_t(llvm::alignTo(uint64_t(chunks->hi), uint64_t(dealt)));
   return foldLanes(kind, to, [&](UOpRef lane, ArrayRef<UOpRef> reader) {
     auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? c.index(0) : range(count, RangeKind::Fold); };
     UOpRef round = chunks->hi > together ? loop(simple(idxCeilDiv(c, chunks, c.index(together)))) : c.index(0),
-           turn = loop(c.index(together / dealt)), own = digit(dealt, team.chunkStride);
+           turn = loop(c.index(together / dealt)), own = digit(dealt, cooperation.chunkStride);
     Place place = again(to);
     UOpRef number = idxAdd(c, idxMul(c, round, c.index(together)), idxAdd(c, idxMul(c, turn, c.index(dealt)), own)),
            begin = simple(idxMul(c, number, c.index(piece)));

@@ -1,7 +1,7 @@
-//===- AcrossPlan.cpp: plans of what is read across -------------------------===//
-// Takes:    a kernel that reads an operand across: neighbours of its result are not neighbours there.
-// Gives:    a plan under which it is read by vectors, which are turned in registers (Note [Squares in registers]): the
-//           points of a map, the steps of a sum.
+//===- StridedPlan.cpp: plans for strided access -----------------------------===//
+// Takes:    a kernel with strided access to an operand: neighbours of its result are not neighbours there.
+// Gives:    a plan under which it is read by vectors, which are transposed in registers (Note [In-register transpose]):
+//           the points of a map, the steps of a sum.
 // Keeps:    as ChoosePlan.cpp.
 #include "Choosing.h"
 #include "astra/Codegen/Lower.h"
@@ -15,7 +15,7 @@ static bool isUnrolled(UOpRef n) { return n->op == Op::Range && RangeKind(n->int
 /// Whether what is taken at once, the points of a block or the steps of a sum, are neighbours in each operand whose
 /// lanes are not (of a sum in one: what its last steps read is read lane by lane), and there is such a one: it is read
 /// by vectors along them.
-static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
+static bool transposesInRegisters(Context &c, const KernelSpec &spec, const Plan &plan) {
   Kernel k = lowerKernel(c, spec, plan);
   bool any = false;
   if (k.sink->src.empty()) return false;
@@ -31,7 +31,7 @@ static bool readsSquares(Context &c, const KernelSpec &spec, const Plan &plan) {
     if (!apart) continue;
     if (neighbours && !elsewhere)
       any = true;
-    else if (!plan.deep)
+    else if (!plan.kc)
       return false;
   }
   return any;
@@ -68,21 +68,21 @@ static bool isWhole(UOpRef line, unsigned lanes) {
   return lanes <= mostLanes && line->isConst() && line->hi % lanes == 0;
 }
 
-/// Lanes of a square: a vector, or a cache line of floats where a vector is less and the result's lines are whole ones:
-/// half a line is written twice, and is gone between where lines lie a power of two apart (512^2 doubles transposed for
-/// x86-64-v3 0.30 and 0.13 ms, 1024^2 floats 0.77 and 0.44, 1024 x 784 the same; 1024^2 halves, whose 32 lanes are read
-/// from 64 KiB, 0.52 and 0.83).
-static unsigned squareLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
+/// Lanes of an in-register transpose: a vector, or a cache line of floats where a vector is less and the result's lines
+/// are whole ones: half a line is written twice, and is gone between where lines lie a power of two apart (512^2
+/// doubles transposed for x86-64-v3 0.30 and 0.13 ms, 1024^2 floats 0.77 and 0.44, 1024 x 784 the same; 1024^2 halves,
+/// whose 32 lanes are read from 64 KiB, 0.52 and 0.83).
+static unsigned transposeLanes(const Target &target, UOpRef line, unsigned width, unsigned bytes) {
   return !storesLines(target) && bytes >= 4 && isWhole(line, lineBytes / bytes) ? lineBytes / bytes : width;
 }
 
-/// Squares of what no cache holds. Where a vector is a line, squares of few points, in items of many, whose results go
-/// past the caches (Zen 4, a point at a time, squares of 8 by 64 points and of 4 by 256: 4096^2 transposed 13.7, 9.7
-/// and 6.8 ms, 256^3 [2, 0, 1] 16.8, 11.4 and 7.9, a rotation of 16^6 11.2, 5.6 and 4.9). Where it is less, two lines
-/// of a result are written at once if that reads near, from lines that are read to their ends if they are not long
-/// (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8 and 19.7 ms); else items have more points
-/// (x86-64-v3, points of 64 one after another and squares of 256: 4096^2 transposed 21.7 and 15.9 ms, 8192 x 2048 25.5
-/// and 18.9, 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
+/// In-register transposes of what no cache holds. Where a vector is a line, squares of few points, in items of many,
+/// whose results are written by non-temporal stores (Zen 4, a point at a time, squares of 8 by 64 points and of 4 by
+/// 256: 4096^2 transposed 13.7, 9.7 and 6.8 ms, 256^3 [2, 0, 1] 16.8, 11.4 and 7.9, a rotation of 16^6 11.2, 5.6
+/// and 4.9). Where it is less, two lines of a result are written at once if that reads near, from lines that are read
+/// to their ends if they are not long (256^3 floats, [2, 0, 1], for x86-64-v3, items of 64 and 256 points: 25.8
+/// and 19.7 ms); else items have more points (x86-64-v3, points of 64 one after another and squares of 256: 4096^2
+/// transposed 21.7 and 15.9 ms, 8192 x 2048 25.5 and 18.9, 64^4 [2, 3, 0, 1] 20.1 and 15.5, 3000 x 5000 24.4 and 16.4).
 static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target, UOpRef in, UOpRef around,
                         unsigned bytes, Plan &p) {
   constexpr unsigned most = 256; // points of an item
@@ -103,19 +103,19 @@ static void chooseLarge(Context &c, const KernelSpec &spec, const Target &target
   p.block = pointsOf(around, most, p.unroll);
 }
 
-/// An operand that is read across: squares of vectors, turned in a quarter of the registers (half of them gain 2 % and
-/// take twice as long to compile), where some loop goes along it.
-bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
-                          Plan &p) {
+/// Strided access to an operand: squares of vectors, transposed in a quarter of the registers (half of them gain 2 %
+/// and take twice as long to compile), where some loop goes along it.
+bool astra::chooseRegisterTranspose(Context &c, const KernelSpec &spec, const Target &target,
+                                    llvm::ArrayRef<UOpRef> extents, Plan &p) {
   constexpr unsigned most = 64, fewest = 4; // points of an item; points at once, where they are fewer than lanes
   unsigned bytes = std::max(1u, byteSize(spec.outputs[0].value->dtype)), width = target.vectorBytes / bytes;
   if (!*target.name || width < 2) return false;
-  bool large = readsPast(target, idxProduct(c, extents)->lo, bytes);
+  bool large = exceedsL3(target, idxProduct(c, extents)->lo, bytes);
   for (size_t k = 1; k < extents.size(); ++k) {
     UOpRef in = idxProduct(c, extents.take_back(k)), around = idxProduct(c, extents.drop_back(k));
     if (in->hi < width) continue;
-    Plan squares = p;
-    squares.merge = k, squares.lanes = squareLanes(target, in, width, bytes);
+    Plan tiled = p;
+    tiled.merge = k, tiled.lanes = transposeLanes(target, in, width, bytes);
     unsigned least = std::min(width, fewest), first = std::min(width, target.vectorRegisters / 4);
     for (unsigned u = first; u >= least && around->isConst(); u /= 2)
       if (around->hi % u == 0) { // no point is left over
@@ -124,9 +124,9 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
       }
     for (unsigned u = first; u >= least; u /= 2) {
       if (around->hi < u) continue;
-      squares.unroll = u, squares.block = pointsOf(around, most, u);
-      if (!readsSquares(c, spec, squares)) continue;
-      p = squares;
+      tiled.unroll = u, tiled.block = pointsOf(around, most, u);
+      if (!transposesInRegisters(c, spec, tiled)) continue;
+      p = tiled;
       if (large) chooseLarge(c, spec, target, in, around, bytes, p);
       return true;
     }
@@ -134,7 +134,7 @@ bool astra::chooseSquares(Context &c, const KernelSpec &spec, const Target &targ
   return false;
 }
 
-/// Lines of a few elements, less than a vector, that are read across, as an image's colours from planes of them: one
+/// Lines of a few elements, less than a vector, with strided access, as an image's colours from planes of them: one
 /// element after another, in a loop over lines, in which a C compiler sees runs to interleave (f32, u8 and f16
 /// [n, 40000] transposed, n from 2 to 8, for x86-64-v4: 0.24 to 0.78, 0.13 to 0.27 and 0.17 to 0.52 of the time; of 12
 /// 1.4 to 2.9). As long as neighbours of a line are neighbours in what is read, without a division (a pixel shuffle by
@@ -151,7 +151,8 @@ bool astra::chooseInterleaved(Context &c, const KernelSpec &spec, const Target &
   bool thirds = n->lo >= leastRun && bytes <= 2;
   if (!*target.name || !(few || thirds)) return false;
   Plan lines = p;
-  lines.merge = lines.lanes = lines.unroll = lines.line = 1;
+  lines.merge = lines.lanes = lines.unroll = 1;
+  lines.tail = tailMasked;
   auto isItem = [](UOpRef a) { return a->op == Op::Range && RangeKind(a->ints[1]) == RangeKind::Parallel; };
   for (UOpRef load : topoSort(lowerKernel(c, spec, lines).sink)) {
     if (load->op != Op::Load) continue;
@@ -252,24 +253,24 @@ void astra::chooseBlocks(Context &c, const KernelSpec &spec, const Target &targe
   Plan blocks = p;
   blocks.kind = PlanKind::Columns;
   blocks.lanes = blocks.unroll = 1;
-  blocks.line = 0;
+  blocks.tail = 0;
   blocks.block = lanes;
-  blocks.deep = std::min<unsigned>(storesLines(target) ? half : mostDeep, lineBytes / byteSize(r->dtype));
-  if (readsSquares(c, spec, blocks)) p = blocks;
+  blocks.kc = std::min<unsigned>(storesLines(target) ? half : mostUnrollK, lineBytes / byteSize(r->dtype));
+  if (transposesInRegisters(c, spec, blocks)) p = blocks;
 }
 
-/// A product by columns whose lanes lie across in memory, as of a matrix and a vector: some steps of the sum together,
-/// which are squares in registers then. Sixteen rows at once, so that the chains' latency is less than the squares take
-/// (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in one or two sets
-/// of the L1 (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows (4096 x
-/// 4096 for x86-64-v4: 7.8 and 3.4 ms).
+/// A product by columns with strided access along its lanes, as of a matrix and a vector: some steps of the sum
+/// together, which are squares in registers then. Sixteen rows at once, so that the chains' latency is less than the
+/// squares take (1000 x 1000 for x86-64-v3: 324 us, 180 by one vector and 135 by two), but where their lines meet in
+/// one or two sets of the L1 (2048 x 2048: 1.62, 0.97 and 1.98 ms); of vectors of more than it has ways, eight rows
+/// (4096 x 4096 for x86-64-v4: 7.8 and 3.4 ms).
 void astra::chooseSteps(Context &c, const KernelSpec &spec, const Target &target, UOpRef line, Plan &p) {
   constexpr unsigned together = 16, meeting = pageBytes / 2; // rows; bytes
   if (!*target.name || spec.rootOp->op != Op::Contract || p.lanes < 4) return;
   Plan steps = p;
-  steps.deep = std::min(p.lanes, mostDeep);
-  if (!readsSquares(c, spec, steps)) return;
-  if (p.lanes > cacheWays && bytesAcross(c, spec, steps) % pageBytes == 0) steps.lanes = steps.deep = cacheWays;
+  steps.kc = std::min(p.lanes, mostUnrollK);
+  if (!transposesInRegisters(c, spec, steps)) return;
+  if (p.lanes > cacheWays && bytesAcross(c, spec, steps) % pageBytes == 0) steps.lanes = steps.kc = cacheWays;
   p = steps;
   if (line->lo >= 2 * int64_t(together) && bytesAcross(c, spec, p) % meeting)
     p.unroll = std::max(together / p.lanes, 1u);
