@@ -78,7 +78,9 @@ class Wheels:
             raise Failed(f"the first program says: {said}")
         shutil.copy(ROOT / "examples/affine/affine.uop", root / "tmp")
         run(*inside, "python3", "-m", "astra._programs", "/tmp/affine.uop", "-o", "/tmp/affine.astra")
-        run(*inside, "/opt/site/bin/astra-inspect", "/tmp/affine.astra")
+        said = run(*inside, "python3", "-c", "import sys, astra._programs as p; sys.argv = ['astra-inspect', '/tmp/affine.astra']; p.inspect()")
+        if "entry main" not in said:
+            raise Failed(f"astra-inspect says: {said}")
 
     def pip_installs_the_tree(self):
         """`pip install .` in a fresh environment: the runtime comes from the tree too."""

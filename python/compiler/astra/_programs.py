@@ -1,15 +1,40 @@
-"""The programs that come with the wheel: those that need the compiler run in this process."""
+"""The programs that come with the wheel: that which needs the compiler runs in this process, the others are files beside it."""
 
 from __future__ import annotations
 
+import os
 import sys
-
-from . import _core
+from typing import NoReturn
 
 
 def compile() -> int:
     """`astra-compile`: see `astra-compile --help`."""
+    from . import _core
+
     return int(_core.run_compile(sys.argv[1:]))
+
+
+def _become(name: str) -> NoReturn:
+    program = os.path.join(os.path.dirname(__file__), "bin", name)
+    try:
+        os.execv(program, [program, *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(f"{name}: {program}: {error.strerror}; in a tree it is in build/bin")
+
+
+def inspect() -> NoReturn:
+    """`astra-inspect`: see `astra-inspect --help`."""
+    _become("astra-inspect")
+
+
+def run() -> NoReturn:
+    """`astra-run`: see `astra-run --help`."""
+    _become("astra-run")
+
+
+def train() -> NoReturn:
+    """`astra-train`: see `astra-train --help`."""
+    _become("astra-train")
 
 
 if __name__ == "__main__":
