@@ -74,7 +74,8 @@ class Batcher:
 
     def _take(self, key: Any) -> list[Request]:
         """The oldest requests of a group, as many as fit; what stays goes behind the other groups."""
-        group, taken, rows = self._groups.pop(key), [], 0
+        group, rows = self._groups.pop(key), 0
+        taken: list[Request] = []
         while group and (not taken or rows + group[0].rows <= self._most):
             taken.append(group.popleft())
             rows += taken[-1].rows

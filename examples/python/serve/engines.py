@@ -56,7 +56,8 @@ class OnnxRuntime:
 
         def info(value: Any) -> astra_rt.TensorInfo:
             bounds = [(d, d) if isinstance(d, int) else (1, 1 << 31 if axis else most or 64) for axis, d in enumerate(value.shape)]
-            return astra_rt.TensorInfo(value.name, names.get(value.type, value.type), *map(tuple, zip(*bounds)), False)
+            lower, upper = tuple(low for low, _ in bounds), tuple(high for _, high in bounds)
+            return astra_rt.TensorInfo(value.name, names.get(value.type, value.type), lower, upper, False)
 
         self.inputs, self.outputs = [info(v) for v in self.session.get_inputs()], [info(v) for v in self.session.get_outputs()]
         self.batch = batch_of(self.inputs, self.outputs, most)

@@ -16,13 +16,14 @@ import time
 
 import astra_rt
 import numpy as np
+import onnx
 import pytest
 from conftest import ROOT
 
 SERVE = ROOT / "examples/python/serve"
 sys.path.append(str(SERVE))
 from batching import Batcher, Refused  # noqa: E402
-from engines import Astra, Unservable  # noqa: E402
+from engines import Astra, OnnxRuntime, Unservable  # noqa: E402
 
 RAW, NPY, JSON = "application/octet-stream", "application/x-npy", "application/json"
 
@@ -257,7 +258,13 @@ def test_onnx_runtime_behind_the_same_service(serve, load):
     assert server.get("/metadata")[1]["engine"].startswith("onnxruntime ")
 
 
-def test_what_cannot_be_served(bundle):
+def test_what_cannot_be_served(bundle, tmp_path):
+    number = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [])
+    made = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Neg", ["x"], ["y"])], "scalar", [number], [made])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), tmp_path / "scalar.onnx")
+    with pytest.raises(Unservable, match="axis 0 of x: f32 is not the batch"):
+        OnnxRuntime(str(tmp_path / "scalar.onnx"), "main", 1, 0)
     for name, entry, sentence in (
         ("steps", "train_step", r"train_step keeps states \(total, count\), which clients would share"),
         ("steps", "first", r"axis 0 of x: f32\[8\] is not the batch"),
