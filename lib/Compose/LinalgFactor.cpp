@@ -27,8 +27,10 @@ UOpRef earlier(Composer &b, UOpRef first, UOpRef second, int64_t before) {
   return b.select(b.bin(Op::Eq, first, 0.0), later, first);
 }
 
-/// L by the lower triangle of x [count, n, n]; what stands above the diagonal is not to be read.
-Cholesky factorCholesky(Composer &b, UOpRef x) {
+} // namespace
+
+/// L of x [count, n, n].
+Cholesky linalg::factorCholesky(Composer &b, UOpRef x) {
   if (!x || b.failed()) return {};
   int64_t n = *x->shape[1]->constIndex();
   UOpRef count = x->shape[0];
@@ -61,6 +63,8 @@ Cholesky factorCholesky(Composer &b, UOpRef x) {
       scan.finish({b.select(b.bin(Op::Le, j, i), next, now), firstFailure(b, info, bad, j, 0)}, {});
   return {lowerPart(b, done[0]), done[1]};
 }
+
+namespace {
 
 /// The panel of LU: x [count, m, n], min(m, n) steps.
 LU factorPanel(Composer &b, UOpRef x) {

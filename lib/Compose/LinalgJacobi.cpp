@@ -1,8 +1,10 @@
 //===- LinalgJacobi.cpp: eigenvalues and singular values by rotations ----===//
 // Takes:    symmetric matrices; matrices of any two extents.
-// Gives:    C. Jacobi's method in the parallel order of R. Brent and F. Luk: n / 2 pairs of rows a step, n - 1 steps a
-//           sweep, in which each pair stands once; sweeps until one rotates nothing. eigh rotates rows and columns of
-//           the matrix; svd the rows of R of a QR (M. Hestenes), whose lengths are the singular values.
+// Gives:    C. Jacobi's method on one side (M. Hestenes): rows are made orthogonal by rotations of pairs, in the
+// parallel
+//           order of R. Brent and F. Luk: n / 2 pairs a step, n - 1 steps a sweep, in which each pair stands once;
+//           sweeps until one rotates nothing. Of svd the rows are those of R of a QR, of eigh those of a Cholesky
+//           factor of the matrix made positive definite by a shift.
 // Keeps:    a matrix that is done does not change by a bit while others of its batch go on: a pair that need not be
 //           rotated is handed on as it is.
 #include "LinalgParts.h"
@@ -104,12 +106,33 @@ Swept sweep(Composer &b, std::vector<UOpRef> values, UOpRef count, int64_t steps
   return done;
 }
 
-/// x to the extents given, filled with zeros.
-UOpRef filled(Composer &b, UOpRef x, int64_t rows, int64_t columns) {
-  if (!x) return nullptr;
+/// Rows of z [count, n, w] orthogonal to one another in their first `width` elements, by rotations of pairs: a pair
+/// turns where its product is above `bound` times that of the lengths. A row whose square is not above `least` counts
+/// as zeros.
+struct Orthogonal {
+  UOpRef rows, info;
+};
+double leastSquare(DType t) { return t == DType::F64 ? 0x1p-900 : 0x1p-100; }
+Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
+  if (!z || b.failed()) return {};
+  int64_t n = *z->shape[1]->constIndex(), w = *z->shape[2]->constIndex(), h = (n + 1) / 2;
+  DType t = z->dtype;
   UOpRef none = b.idx(0);
-  return b.pad(x, {none, none, none},
-               {none, idxSub(b.c, b.idx(rows), x->shape[1]), idxSub(b.c, b.idx(columns), x->shape[2])}, 0);
+  z = b.pad(z, {none, none, none}, {none, b.idx(2 * h - n), none}, 0); // a row of zeros never turns
+  double bound = epsilonOf(t) / 2 * std::sqrt(double(n));
+  Swept done = sweep(b, {z}, z ? z->shape[0] : nullptr, 2 * h - 1, [&](llvm::ArrayRef<UOpRef> now) {
+    Circle at = circle(b, h);
+    UOpRef upper = block(b, now[0], 0, h, 0, width), lower = block(b, now[0], h, h, 0, width);
+    auto dot = [&](UOpRef v, UOpRef w) { return b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, v, w), {2}), {2}); };
+    UOpRef p = dot(upper, upper), q = dot(lower, lower), r = dot(upper, lower);
+    UOpRef lengths = b.bin(Op::Mul, b.un(Op::Sqrt, p), b.un(Op::Sqrt, q));
+    UOpRef turns = b.bin(Op::Lt, b.bin(Op::Mul, lengths, bound), b.un(Op::Abs, r));
+    turns = b.bin(Op::And, turns, b.bin(Op::Lt, b.b.lit(t, leastSquare(t)), b.bin(Op::Min, p, q)));
+    Turn turn = turnOf(b, at, p, q, r, turns);
+    return std::pair(std::vector<UOpRef>{turned(b, at, turn, now[0], h)}, turns);
+  });
+  if (b.failed() || done.values.empty()) return {};
+  return {block(b, done.values[0], 0, n, 0, w), done.info};
 }
 
 /// Whether all elements are finite, and the exponent of the greatest magnitude. [count]
@@ -137,49 +160,33 @@ UOpRef signOfRows(Composer &b, UOpRef x) {
 // ---- eigenvalues
 
 struct Pairs {
-  UOpRef values, rows, info; // [count, n] ascending; eigenvectors in rows, or null
+  UOpRef values, rows, info; // [count, n] ascending; eigenvectors in rows
 };
 
-Pairs eigenPairs(Composer &b, const Matrices &m, bool upper, bool vectors) {
+/// x + c, c twice a norm of x, is positive definite and well conditioned: L L'. Rows of L' that are made orthogonal are
+/// multiples of the eigenvectors of x (K. Veselic and V. Hari), whose eigenvalues are Rayleigh's quotients.
+Pairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
   if (b.failed()) return {};
-  int64_t n = m.rows, h = (n + 1) / 2, even = 2 * h;
+  int64_t n = m.rows;
   UOpRef low = upper ? transposed(b, upperPart(b, m.x)) : lowerPart(b, m.x);
-  UOpRef isBelow = b.bin(Op::Lt, columnNumbers(b, n), rowNumbers(b, n));
-  UOpRef x = b.select(isBelow, low, transposed(b, low));
+  UOpRef x = b.select(b.bin(Op::Lt, columnNumbers(b, n), rowNumbers(b, n)), low, transposed(b, low));
   Scale scale = scaleOf(b, x);
-  x = filled(b, orNaN(b, scale.finite, scaled(b, x, scale.exponent, false)), even, even);
-  double eps = epsilonOf(m.x->dtype);
-  std::vector<UOpRef> values = {x};
-  if (vectors) values.push_back(identity(b, m.count, even, m.x->dtype));
-  Swept done = sweep(b, values, m.count, even - 1, [&](llvm::ArrayRef<UOpRef> now) {
-    Circle at = circle(b, h);
-    UOpRef a = now[0], diagonal = diagonalOf(b, a);
-    UOpRef p = b.part(diagonal, 1, 0, h), q = b.part(diagonal, 1, h, h);
-    // The two products differ by what was rounded since: their mean is that of the symmetric part.
-    UOpRef r = b.bin(Op::Add, diagonalOf(b, block(b, a, 0, h, h, h)), diagonalOf(b, block(b, a, h, h, 0, h)));
-    r = b.bin(Op::Mul, r, 0.5);
-    UOpRef lengths = b.bin(Op::Mul, b.un(Op::Sqrt, b.un(Op::Abs, p)), b.un(Op::Sqrt, b.un(Op::Abs, q)));
-    UOpRef bound = b.bin(Op::Max, b.bin(Op::Mul, lengths, eps / 2), eps * eps * eps);
-    UOpRef turns = b.bin(Op::Lt, bound, b.un(Op::Abs, r));
-    Turn turn = turnOf(b, at, p, q, r, turns);
-    UOpRef rows = turned(b, at, turn, a, h), both = turned(b, at, turn, transposed(b, rows), h);
-    auto down = [&](UOpRef v) { return b.unsqueeze(v, {2}); };
-    UOpRef samePair = b.bin(Op::Eq, b.unsqueeze(at.pair, {1}), at.pair),
-           otherHalf = b.bin(Op::Xor, b.unsqueeze(at.isUpper, {1}), at.isUpper);
-    UOpRef isZero = b.bin(Op::And, down(turn.turns), b.bin(Op::And, samePair, otherHalf));
-    std::vector<UOpRef> next = {b.select(isZero, b.literal(a, 0), both)};
-    if (vectors) next.push_back(turned(b, at, turn, now[1], h));
-    return std::pair(next, turns);
-  });
-  if (b.failed()) return {};
-  UOpRef found = b.part(diagonalOf(b, done.values[0]), 1, 0, n);
-  found = orNaN(b, scale.finite, scaled(b, found, scale.exponent, true));
-  UOpRef order = b.make(Op::ArgSort, {found}, {1, 0});
-  Pairs pairs{b.make(Op::Pick, {found, order}, {1}), nullptr, infoOf(b, scale, done.info)};
-  if (!vectors) return pairs;
-  UOpRef rows = rowsInOrder(b, block(b, done.values[1], 0, n, 0, n), order);
-  pairs.rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, signOfRows(b, rows)));
-  return pairs;
+  x = orNaN(b, scale.finite, scaled(b, x, scale.exponent, false));
+  UOpRef norm = b.reduce(ReduceKind::Max, b.reduce(ReduceKind::Sum, b.un(Op::Abs, x), {2}), {1}); // [count, 1, 1]
+  UOpRef shift = b.bin(Op::Mul, b.bin(Op::Max, norm, 1), 2);
+  UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
+  UOpRef positive = b.select(onDiagonal, b.bin(Op::Add, x, shift), x);
+  Orthogonal found = orthogonalRows(b, transposed(b, factorCholesky(b, positive).factor), n);
+  if (b.failed() || !found.rows) return {};
+  UOpRef squares = b.reduce(ReduceKind::Sum, b.bin(Op::Mul, found.rows, found.rows), {2});
+  UOpRef rows = b.bin(Op::Div, found.rows, b.un(Op::Sqrt, squares));
+  UOpRef along = b.bin(Op::Mul, times(b, rows, x), rows);
+  UOpRef values = b.squeeze(b.reduce(ReduceKind::Sum, along, {2}), {2});
+  UOpRef order = b.make(Op::ArgSort, {values}, {1, 0});
+  values = orNaN(b, scale.finite, scaled(b, b.make(Op::Pick, {values, order}, {1}), scale.exponent, true));
+  rows = rowsInOrder(b, rows, order);
+  rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, signOfRows(b, rows)));
+  return {values, rows, infoOf(b, scale, found.info)};
 }
 
 } // namespace
@@ -188,7 +195,7 @@ Pairs eigenPairs(Composer &b, const Matrices &m, bool upper, bool vectors) {
 /// values give nothing.
 Eigen eigh(Composer &b, UOpRef given, bool upper) {
   Matrices m = matricesOf(b, given, true, mostExtent);
-  Pairs pairs = eigenPairs(b, m, upper, true);
+  Pairs pairs = eigenPairs(b, m, upper);
   if (b.failed()) return {};
   int64_t n = m.rows;
   UOpRef vectors = transposed(b, pairs.rows), values = pairs.values;
@@ -210,11 +217,7 @@ Eigen eigh(Composer &b, UOpRef given, bool upper) {
   return {m.back(b, values), m.back(b, vectors), m.back(b, pairs.info)};
 }
 
-UOpRef eigvalsh(Composer &b, UOpRef given, bool upper) {
-  if (b.wantsGradients()) return eigh(b, given, upper).values; // the vectors are in the derivative
-  Matrices m = matricesOf(b, given, true, mostExtent);
-  return m.back(b, eigenPairs(b, m, upper, false).values);
-}
+UOpRef eigvalsh(Composer &b, UOpRef given, bool upper) { return eigh(b, given, upper).values; }
 
 // ---- singular values
 
@@ -224,35 +227,23 @@ namespace {
 /// without vectors. Signs are those of u, or of v.
 SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = false) {
   if (!x || b.failed()) return {};
-  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), h = (n + 1) / 2, even = 2 * h;
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex();
   UOpRef count = x->shape[0];
   DType t = x->dtype;
   Scale scale = scaleOf(b, x);
   x = orNaN(b, scale.finite, scaled(b, x, scale.exponent, false));
   QR first = factorQR(b, x, false);
-  UOpRef z = filled(b, first.r, even, n); // its rows are turned; beside them stand the rotations
+  UOpRef z = first.r; // its rows are turned; beside them stand the rotations
   if (vectors) {
-    UOpRef eye = identity(b, count, even, t);
+    UOpRef eye = identity(b, count, n, t);
     z = z && eye ? b.concat({z, eye}, 2) : nullptr;
   }
-  // A row below `least` of the greatest counts as zeros: its squares would underflow.
-  double least = t == DType::F64 ? 0x1p-900 : 0x1p-100, bound = epsilonOf(t) / 2 * std::sqrt(double(n));
-  Swept done = sweep(b, {z}, count, even - 1, [&](llvm::ArrayRef<UOpRef> now) {
-    Circle at = circle(b, h);
-    UOpRef upper = block(b, now[0], 0, h, 0, n), lower = block(b, now[0], h, h, 0, n);
-    auto dot = [&](UOpRef v, UOpRef w) { return b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, v, w), {2}), {2}); };
-    UOpRef p = dot(upper, upper), q = dot(lower, lower), r = dot(upper, lower);
-    UOpRef lengths = b.bin(Op::Mul, b.un(Op::Sqrt, p), b.un(Op::Sqrt, q));
-    UOpRef turns = b.bin(Op::Lt, b.bin(Op::Mul, lengths, bound), b.un(Op::Abs, r));
-    UOpRef counts = b.bin(Op::Lt, b.b.lit(t, least), b.bin(Op::Min, p, q));
-    turns = b.bin(Op::And, turns, counts);
-    Turn turn = turnOf(b, at, p, q, r, turns);
-    return std::pair(std::vector<UOpRef>{turned(b, at, turn, now[0], h)}, turns);
-  });
-  if (b.failed()) return {};
-  UOpRef rows = block(b, done.values[0], 0, n, 0, n); // s V'
+  Orthogonal done = orthogonalRows(b, z, n);
+  if (b.failed() || !done.rows) return {};
+  UOpRef rows = block(b, done.rows, 0, n, 0, n); // s V'
   UOpRef squares = b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, rows, rows), {2}), {2});
-  UOpRef lengths = b.select(b.bin(Op::Lt, b.b.lit(t, least), squares), b.un(Op::Sqrt, squares), b.literal(squares, 0));
+  UOpRef lengths =
+      b.select(b.bin(Op::Lt, b.b.lit(t, leastSquare(t)), squares), b.un(Op::Sqrt, squares), b.literal(squares, 0));
   UOpRef order = b.make(Op::ArgSort, {lengths}, {1, 1});
   UOpRef s = b.make(Op::Pick, {lengths, order}, {1});
   SVD r;
@@ -267,8 +258,8 @@ SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = fal
   UOpRef flips = b.bin(Op::Lt, diagonalOf(b, basis.r), 0.0);
   UOpRef v = transposed(b, basis.q); // in rows
   v = b.select(b.unsqueeze(flips, {2}), b.un(Op::Neg, v), v);
-  UOpRef left = rowsInOrder(b, block(b, done.values[0], 0, n, n, n), order); // rotations in rows
-  UOpRef u = times(b, first.q, left, false, true);                           // [count, m, n]
+  UOpRef left = rowsInOrder(b, block(b, done.rows, 0, n, n, n), order); // rotations in rows
+  UOpRef u = times(b, first.q, left, false, true);                      // [count, m, n]
   UOpRef sign = signOfRows(b, signsOfV ? v : transposed(b, u));
   v = b.bin(Op::Mul, v, sign);
   u = b.bin(Op::Mul, u, b.permute(sign, {0, 2, 1}));

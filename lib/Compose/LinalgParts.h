@@ -58,7 +58,8 @@ UOpRef forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit);
 /// The same with derivatives by a rule, `order` times; it is `triangularSolve` on matrices of one batch.
 UOpRef solveTriangular(Composer &b, UOpRef a, UOpRef y, const TriangularOptions &options, int order = 2);
 
-/// LU and QR of one batch.
+/// Factors of one batch; of Cholesky by the lower triangle, what stands above the diagonal is not read.
+Cholesky factorCholesky(Composer &b, UOpRef x);
 LU factorLU(Composer &b, UOpRef x);
 QR factorQR(Composer &b, UOpRef x, bool complete);
 

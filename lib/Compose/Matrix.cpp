@@ -2,19 +2,30 @@
 // Takes:    matrices that may not be square.
 // Gives:    what Matrix.h says.
 #include "astra/Compose/Matrix.h"
+#include "astra/Compose/Linalg.h"
 #include "astra/IR/Index.h"
 
 namespace astra::compose {
+
+/// The product of the diagonal of U, negative after an odd number of exchanges.
+static UOpRef byFactors(Composer &b, UOpRef x) {
+  LU f = luFactor(b, x);
+  UOpRef pivots = diagonal(b, f.packed);
+  if (!pivots || !f.pivots || b.failed()) return nullptr;
+  int64_t axis = int64_t(pivots->rank()) - 1;
+  UOpRef exchanged = b.bin(Op::Ne, f.pivots, b.iota(DType::I64, {pivots->shape[axis]}, 0));
+  UOpRef factors = b.select(exchanged, b.un(Op::Neg, pivots), pivots);
+  return b.squeeze(b.reduce(ReduceKind::Prod, factors, {axis}), {axis});
+}
 
 UOpRef determinant(Composer &b, UOpRef given) {
   UOpRef x = b.widen(given);
   if (!b.requireFloat(x) || !b.requireRank(x, 2)) return nullptr;
   int64_t lead = x->rank() - 2, size = b.constExtent(x, lead, "the extent of the matrices");
   if (x->shape[lead] != x->shape[lead + 1]) b.fail("the matrices " + dimsText(x->shape) + " are not square");
-  constexpr int64_t most = 64;
-  if (size > most)
-    b.unsupported("matrices of extent " + llvm::Twine(size) + " are not supported, only up to " + llvm::Twine(most));
   if (b.failed()) return nullptr;
+  constexpr int64_t most = 64;
+  if (size > most) return b.cast(byFactors(b, x), given->dtype);
   Dims batch(x->shape.begin(), x->shape.end() - 2);
   UOpRef count = idxProduct(b.c, batch), one = b.idx(1), zero = b.idx(0);
   x = b.reshape(x, {count, b.idx(size), b.idx(size)});

@@ -8,7 +8,7 @@ namespace {
 
 void determinant(Node &n) { n.give(determinant(n, n.in(0))); }
 
-constexpr Row rows[] = {{"Det", 11, latest, 1, 1, determinant, floatTypes, "matrices up to 64 x 64"}};
+constexpr Row rows[] = {{"Det", 11, latest, 1, 1, determinant, floatTypes, "matrices up to 4096 x 4096"}};
 
 } // namespace
 
