@@ -1,9 +1,10 @@
 //===- BindTorch.cpp: what the rows of ATen ask for beside the rest ---------===//
 // Gives:    sampling, the inverses of pooling and of windows, resizing with all that PyTorch says of it, steps of
-//           optimizers.
+//           optimizers, Fourier transforms.
 #include "Bind.h"
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Sampling.h"
+#include "astra/Compose/Signal.h"
 #include "astra/NN/Optimizer.h"
 
 using namespace astra;
@@ -69,6 +70,12 @@ static void bindImages(nb::module_ &m) {
       "cubic"_a, inside);
 }
 
+static void bindTransforms(nb::module_ &m) {
+  m.def("fourier_transform", guarded([](Graph &g, UOpRef x, int64_t axis, UOpRef length, bool inverse, bool onesided) {
+          return fourierTransform(g, x, axis, length, {inverse, onesided});
+        }), "g"_a, "x"_a, "axis"_a, "length"_a.none(), "inverse"_a, "onesided"_a, inside);
+}
+
 static void bindOptimizers(nb::module_ &m) {
   m.def(
       "optimizer_slots",
@@ -90,5 +97,6 @@ static void bindOptimizers(nb::module_ &m) {
 
 void python::bindTorch(nb::module_ &m) {
   bindImages(m);
+  bindTransforms(m);
   bindOptimizers(m);
 }

@@ -45,6 +45,7 @@ static int runCompile(std::vector<std::string> arguments) {
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false); // graphs of threads live until the process ends
   m.doc() = "Graphs, composites and modules of the compiler.";
+  nb::set_leak_warnings(false); // what other packages keep until the end is theirs
   nb::exception<Unsupported>(m, "Unsupported", PyExc_NotImplementedError);
   bindGraph(m);
   bindModule(m);

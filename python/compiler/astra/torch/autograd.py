@@ -23,13 +23,13 @@ class Differentiable:
     """A program with gradients for arguments of these types and shapes."""
 
     def __init__(self, module: torch.nn.Module, args: Any, named: Any, name: str, dims: Mapping[str, Any] | None, frozen: bool | None) -> None:
-        from .capture import _attribute, _user_line
+        from .capture import _attribute, _user_line, exported as export
 
         if dims:
             raise TraceError(f"'{name}' has dims and wants gradients: call it under torch.no_grad(), or without dims")
         try:
             with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-                exported = torch.export.export(module, tuple(args), dict(named), strict=False)
+                exported = export(module, args, named)
         except Exception as error:
             line = _user_line(error)
             raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {str(error).strip().splitlines()[0]}") from error

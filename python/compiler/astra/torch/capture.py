@@ -9,6 +9,7 @@ Keeps:    a call runs compiled code or is refused. Buffers and arguments that th
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import traceback
 from typing import Any, Callable, Mapping, Sequence
@@ -27,15 +28,12 @@ from .program import KEY, Input, Program, build, value_of
 
 
 class _Function(torch.nn.Module):
-    """A function as a module."""
+    """A function as a module: its forward is the function itself, so that traces show the user's lines."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         super().__init__()
-        self._f = f
-        functools.update_wrapper(self, f)
-
-    def forward(self, *args: Any, **named: Any) -> Any:
-        return self._f(*args, **named)
+        self.forward = f
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
 
 
 def _user_line(error: BaseException) -> str:
@@ -46,66 +44,71 @@ def _user_line(error: BaseException) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
-def _dynamic(signature_of: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None) -> Any:
-    """dims={"x": ("batch", 1, 64)} or {"x": {0: ("batch", 1, 64)}} as torch.export has it; a tuple is of the first axis."""
-    if not dims:
-        return None, {}
-    import inspect
+def _parameters(module: torch.nn.Module) -> Any:
+    return inspect.signature(module.forward)
 
-    made: dict[str, Any] = {}
 
-    def one(spec: Any) -> Any:
-        if isinstance(spec, torch.export.Dim) or type(spec).__name__ in ("Dim", "_DerivedDim") and hasattr(spec, "__name__"):
-            return spec
-        name, least, most = (str(spec), *spec.bounds) if isinstance(spec, _dims.Dim) else spec
-        if name not in made:
-            made[name] = torch.export.Dim(name, min=least, max=most)
-        return made[name]
-
-    bound = inspect.signature(getattr(signature_of, "_f", None) or signature_of.forward).bind(*args, **named)
-    parameters = inspect.signature(getattr(signature_of, "_f", None) or signature_of.forward).parameters
+def _specs(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any]) -> list[Any]:
+    """For each argument, in the order of the call: axis -> (name, least, most), or None. dims={"x": ("batch", 1, 64)} is of the first axis,
+    {"x": {1: ("length", 1, 32)}} of others; a dim of this package says its name and bounds itself."""
+    signature = _parameters(module)
+    bound = signature.bind(*args, **named)
     unknown = set(dims) - set(bound.arguments)
     if unknown:
         raise ArgumentError(f"dims names {', '.join(sorted(unknown))}; the arguments are {', '.join(bound.arguments)}")
+    positional = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [positional[i] if i < len(positional) else "" for i in range(len(args))] + list(named)
+    out = []
+    for name in names:
+        spec = dims.get(name)
+        axes = None if spec is None else dict(spec) if isinstance(spec, Mapping) else {0: spec}
+        out.append(axes and {a: (str(d), *d.bounds) if isinstance(d, _dims.Dim) else tuple(d) for a, d in axes.items()})
+    return out
 
-    def shapes(name: str, value: Any) -> Any:
-        if name not in dims:
+
+def _dynamic(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None) -> Any:
+    """The same as torch.export has it."""
+    if not dims:
+        return None
+    made: dict[str, Any] = {}
+
+    def of(axes: Any, value: Any) -> Any:
+        if not axes:
             return pytree.tree_map(lambda _: None, value)
-        spec = dims[name]
-        axes = spec if isinstance(spec, Mapping) else {0: spec}
-        return {axis: one(s) for axis, s in axes.items()}
+        one = {}
+        for axis, (name, least, most) in axes.items():
+            made.setdefault(name, torch.export.Dim(name, min=least, max=most))
+            one[axis] = made[name]
+        return pytree.tree_map(lambda x: dict(one) if isinstance(x, torch.Tensor) else None, value)
 
-    positional, keywords = [], {}
-    for name, value in bound.arguments.items():
-        kind = parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            positional.append(tuple(pytree.tree_map(lambda _: None, v) for v in value))
-        elif kind is inspect.Parameter.VAR_KEYWORD:
-            keywords.update({k: pytree.tree_map(lambda _: None, v) for k, v in value.items()})
-        else:
-            keywords[name] = shapes(name, value)
-    if isinstance(signature_of, _Function):
-        names = [n for n in bound.arguments if n in keywords]
-        in_args = [keywords.pop(n) for n in names[: len(args)]]
-        result: dict[str, Any] = {"args": tuple(in_args)}
-        if named:
-            result["named"] = keywords
-        return result, made
-    return keywords, made
+    values = [*args, *named.values()]
+    shapes = [of(axes, v) for axes, v in zip(_specs(module, args, named, dims), values)]
+    bound = _parameters(module).bind(*args, **named)
+    names = [n for n in bound.arguments if n not in named]
+    return {**dict(zip(names, shapes[: len(args)])), **dict(zip(named, shapes[len(args) :]))}
 
 
 def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None = None) -> Any:
     """The exported program, with functional core ops."""
-    shapes, _ = _dynamic(module, args, named, dims)
+    shapes = _dynamic(module, args, named, dims)
     name = getattr(module, "__name__", None) or type(module).__name__
     try:
-        program = torch.export.export(module, tuple(args), dict(named), dynamic_shapes=shapes, strict=False)
-        return program.run_decompositions(decompositions())
+        return exported(module, args, named, shapes).run_decompositions(decompositions())
     except Exception as error:
         line = _user_line(error)
         text = str(error).strip().split("\n")[0]
         raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {text}; what depends on values of tensors "
                          "is written by torch.where or torch.cond") from error  # fmt: skip
+
+
+def exported(module: torch.nn.Module, args: Any, named: Any, shapes: Any = None) -> Any:
+    """The program as torch.export has it; by Dynamo where control flow asks for it."""
+    try:
+        return torch.export.export(module, tuple(args), dict(named), dynamic_shapes=shapes, strict=False)
+    except Exception as error:
+        if "captured completely with torch.compile" not in str(error):
+            raise
+    return torch.export.export(module, tuple(args), dict(named), dynamic_shapes=shapes, strict=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -133,9 +136,24 @@ class Captured:
         self.name = getattr(module, "__name__", None) or type(module).__name__
         self.exported = export(self.source, args, named or {}, dims)
         self.signature = self.exported.graph_signature
-        names = {str(s): d.__name__ for s, d in _named_symbols(self.exported).items()}
+        names = self._dim_names(args, named or {}, dims)
         self.symbols = Symbols(self.exported.range_constraints, names)
         self.in_spec, self.out_spec = self.exported.call_spec.in_spec, self.exported.call_spec.out_spec
+
+    def _dim_names(self, args: Any, named: Any, dims: Mapping[str, Any] | None) -> dict[str, str]:
+        """Symbols of the program by the names that dims gave them."""
+        if not dims:
+            return {}
+        axes = [a for spec, v in zip(_specs(self.source, args, named, dims), [*args, *named.values()]) for a in [spec] * len(pytree.tree_leaves(v))]
+        nodes = [n for n in self.exported.graph.nodes if n.op == "placeholder"]
+        users = [n for n, s in zip(nodes, self.signature.input_specs) if s.kind == InputKind.USER_INPUT]
+        out = {}
+        for node, spec in zip(users, axes):
+            value = node.meta.get("val")
+            for axis, (name, *_) in (spec or {}).items():
+                if isinstance(value, torch.Tensor) and isinstance(value.shape[axis], torch.SymInt):
+                    out[str(value.shape[axis].node.expr)] = name
+        return out
 
     def inputs(self, weights: str) -> list[Input]:
         """What each placeholder is. weights: "weight" keeps parameters in the program; "input" makes them inputs."""
@@ -210,14 +228,6 @@ class Captured:
 def _result_name(n: int, signature: Any) -> str:
     count = sum(1 for s in signature.output_specs if s.kind == OutputKind.USER_OUTPUT)
     return "result" if count == 1 else f"result.{n}"
-
-
-def _named_symbols(exported: Any) -> dict[Any, Any]:
-    """Symbols by the names that Dims gave them."""
-    out: dict[Any, Any] = {}
-    for symbol in exported.range_constraints:
-        out.setdefault(symbol, type("Named", (), {"__name__": str(symbol)}))
-    return out
 
 
 def _attribute(module: Any, path: str) -> Any:

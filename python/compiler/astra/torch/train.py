@@ -195,7 +195,7 @@ class TrainStep:
             updates.append((own, value))
             updates += [(slot, node) for (slot, _), node in zip(slots, kept)]
         updates.append(("step", number._in(graph)))
-        loss = by_name[signature.backward_signature.loss_output]
+        loss = by_name[signature.user_outputs[0]]
         call(making.entry, "train_step", self._inputs(leaves, len(signature.user_inputs)), [("loss", loss._in(graph)), ("rate", rates[0]._in(graph))], updates)
 
     def _inputs(self, leaves: dict[str, Any], n: int) -> list[tuple[str, Any]]:

@@ -79,6 +79,11 @@ def _sign(x: Tensor) -> Tensor:
     """-1, 0 or 1; PyTorch's is 0 of a NaN."""
     if x.dtype.kind == "b":
         return x
+    if x.dtype.kind == "c":  # on the unit circle
+        size = _ops.abs(x)
+        nothing = _ops.equal(size, 0)
+        size = as_type(_ops.where(nothing, 1.0, size), x.dtype)
+        return _ops.where(nothing, as_type(0, x.dtype), node("div", x, size))
     zero = _ops.literal(0, x.dtype)
     above, below = as_type(node("lt", zero, x), x.dtype), as_type(node("lt", x, zero), x.dtype)
     return node("sub", above, below)
@@ -395,7 +400,7 @@ def _masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 # ---- conversions
 
 
-@row("aten._to_copy", "aten.to", "prims.convert_element_type")
+@row("aten._to_copy", "prims.convert_element_type")
 def _to_copy(x: Tensor, dtype: Any = None, **_: Any) -> Tensor:
     return x if dtype is None else as_type(x, own_type(dtype))
 
@@ -499,7 +504,7 @@ for _name, _f in (("gelu", _gelu), ("elu", _elu), ("leaky_relu", _leaky), ("hard
 @row("aten.log_sigmoid_forward")
 def _log_sigmoid_forward(x: Tensor) -> tuple[Tensor, Tensor]:
     wide = as_type(x, opmath(x.dtype))
-    return as_type(_log_sigmoid(wide), x.dtype), _ops.zeros((0,), dtype=x.dtype)
+    return as_type(_log_sigmoid(wide), x.dtype), as_type(_ops.exp(_ops.negative(_ops.abs(wide))), x.dtype)
 
 
 @row("aten.prelu", "aten._prelu_kernel")
@@ -515,5 +520,5 @@ def _glu(x: Tensor, dim: int = -1) -> Tensor:
     return computed(lambda a, b: _ops.multiply(a, _ops.sigmoid(b)), narrow(x, dim, 0, half), narrow(x, dim, half, half))
 
 
-refuse("it computes in the host's special functions, which the numeric contract does not have",
+refuse("it computes by the host's special functions, which the numeric contract does not have",
        "aten.lgamma", "aten.digamma", "aten.erfinv", "aten.polygamma", "aten.igamma", "aten.igammac", "aten.i0")  # fmt: skip

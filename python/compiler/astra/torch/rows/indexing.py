@@ -34,6 +34,8 @@ def _embedding(weight: Tensor, index: Tensor, padding_idx: int = -1, scale_grad_
 
 @row("aten.gather")
 def _gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    if isinstance(index.size, int) and not index.size:
+        return _ops.zeros(index.shape, dtype=x.dtype)
     if not x.ndim or not index.ndim:
         flat = _ops.make(_core.gather_elements, _ops.reshape(x, (-1,)), _ops.reshape(index, (-1,)), 0)
         return _ops.reshape(flat, index.shape)
@@ -133,8 +135,10 @@ def _index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accu
         shape, first = list(found[0].shape) + [x.shape[d] for d in rest], 0
     update = _ops.broadcast_to(as_type(values, x.dtype), shape)
     update = _ops.permute_dims(update, [*range(first, first + n), *range(first), *range(first + n, update.ndim)])
-    moved = _ops.permute_dims(x, at + rest)
-    made = _ops.make(_core.scatter_tuples, "add" if accumulate else "set", moved, _ops.stack(found, axis=-1), update)
+    moved, how = _ops.permute_dims(x, at + rest), "add" if accumulate else "set"
+    if accumulate and x.dtype.kind == "b":  # a sum of bools: whether one is true
+        moved, update, how = as_type(moved, own_type("uint8")), as_type(update, own_type("uint8")), "max"
+    made = as_type(_ops.make(_core.scatter_tuples, how, moved, _ops.stack(found, axis=-1), update), x.dtype)
     back = sorted(range(x.ndim), key=(at + rest).__getitem__)
     return _ops.permute_dims(made, back)
 
@@ -241,7 +245,8 @@ def _index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 @row("aten.index_reduce")
 def _index_reduce(x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     if not x.ndim:
-        raise UnsupportedError("index_reduce of a scalar")
+        made = _index_reduce(_ops.reshape(x, (1,)), 0, index, _ops.reshape(source, (-1,)), reduce, include_self=include_self)
+        return _ops.reshape(made, ())
     d = axis(dim, x)
     index = _ops.reshape(index, (-1,))
     column = _ops.reshape(index, (1,) * d + (index.shape[0],) + (1,) * (x.ndim - d - 1))
@@ -266,9 +271,32 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
     return _ops.reshape(made, x.shape)
 
 
-@row("aten.bucketize", "aten.searchsorted")
-def _bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None) -> Tensor:
-    raise UnsupportedError("bucketize and searchsorted")
+def _places(values: Any, boundaries: Tensor, right: bool, small: bool) -> Tensor:
+    """How many boundaries each value lies behind; a NaN lies behind all. All are compared: their number is small."""
+    from .reductions import fold
+    from .types import result_type
+
+    t = result_type(values, boundaries)
+    v, b = as_type(values, t), as_type(boundaries, t)
+    if b.ndim > 1:
+        v, b = _ops.expand_dims(v, -1), _ops.expand_dims(b, -2)
+    else:
+        v = _ops.expand_dims(v, -1)
+    before = _ops.op("not", node("lt", v, b) if right else node("le", v, b))
+    return as_type(fold("sum", as_type(before, I64), [before.ndim - 1], False), own_type("int32" if small else "int64"))
+
+
+@row("aten.bucketize")
+def _bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    return _places(x, boundaries, right, out_int32)
+
+
+@row("aten.searchsorted")
+def _searchsorted(sequence: Tensor, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+                  sorter: Tensor | None = None) -> Tensor:  # fmt: skip
+    if sorter is not None:
+        sequence = _ops.make(_core.gather_elements, sequence, sorter, sequence.ndim - 1)
+    return _places(x, sequence, right or side == "right", out_int32)
 
 
 @row("aten.embedding_dense_backward")

@@ -18,7 +18,7 @@ from .indexing import scattered
 from .reductions import count_of, fold, mean_of
 from .registry import refuse, row
 from .shapes import _padded, narrow
-from .types import BOOL, F32, I64, as_type, opmath, own_type
+from .types import BOOL, F64, I64, as_type, opmath
 
 
 def gradients(f: Callable[..., Tensor], xs: Sequence[Tensor], cotangent: Tensor, wanted: Sequence[bool] | None = None) -> list[Tensor | None]:
@@ -154,8 +154,9 @@ def _average_pool(n: int) -> Callable[..., Tensor]:
                  divisor_override: int | None = None) -> Tensor:  # fmt: skip
         x, alone = _batched(x, n)
         k, s, d, p = _window(n, kernel, stride, padding)
-        if x.dtype.kind != "f":
-            raise UnsupportedError("an average pool of integers")
+        if x.dtype.kind != "f":  # the quotient truncates
+            made = function(as_type(x, F64), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            return as_type(_ops.squeeze(made, 0) if alone else made, x.dtype)
 
         def f(x: Tensor) -> Tensor:
             if divisor_override:
@@ -605,8 +606,7 @@ def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_
 # ---- resizing and sampling
 
 
-def _resize(x: Tensor, size: Any, scales: Any, mode: str, corners: bool, rounding: str = "floor", coordinates: str | None = None,
-            antialias: bool = False) -> Tensor:  # fmt: skip
+def _resize(x: Tensor, size: Any, scales: Any, mode: str, corners: bool, rounding: str = "floor", coordinates: str | None = None) -> Tensor:
     graph, core = current(), current().core
     n = x.ndim - 2
     axes = list(range(2, x.ndim))
@@ -621,20 +621,19 @@ def _resize(x: Tensor, size: Any, scales: Any, mode: str, corners: bool, roundin
     nodes = [_dims.size_node(core, e) for e in size]
 
     def f(x: Tensor) -> Tensor:
-        return of_node(graph, call(_core.resize_as, core, x._in(graph), axes[:n], nodes, use, mode, coordinates, rounding, antialias,
-                                   -0.5 if antialias else -0.75))  # fmt: skip
+        return of_node(graph, call(_core.resize_as, core, x._in(graph), axes[:n], nodes, use, mode, coordinates, rounding, False, -0.75))
 
     return _wide(f, x) if x.dtype.kind == "f" else f(x)
 
 
-def _upsample(name: str, n: int, mode: str, coordinates: str | None = None, rounding: str = "floor", antialias: bool = False) -> None:
+def _upsample(name: str, n: int, mode: str, coordinates: str | None = None, rounding: str = "floor") -> None:
     takes_corners = mode != "nearest"
 
     def function(x: Tensor, size: Any, *args: Any) -> Tensor:
         rest = list(args)
         corners = rest.pop(0) if takes_corners else False
         scales = list(rest[0]) if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest if len(rest) == n else None
-        return _resize(x, size, scales, mode, bool(corners), rounding, coordinates, antialias)
+        return _resize(x, size, scales, mode, bool(corners), rounding, coordinates)
 
     def backward(grad: Tensor, size: Any, input_size: Sequence[Any], *args: Any) -> Tensor:
         x = _ops.zeros(input_size, dtype=opmath(grad.dtype))
@@ -649,8 +648,7 @@ for _n, _name in ((1, "linear1d"), (2, "bilinear2d"), (3, "trilinear3d")):
     _upsample(f"upsample_nearest{_n}d", _n, "nearest", "asymmetric", "floor")
     _upsample(f"_upsample_nearest_exact{_n}d", _n, "nearest", "half_pixel", "prefer_ceil")
 _upsample("upsample_bicubic2d", 2, "cubic")
-_upsample("_upsample_bilinear2d_aa", 2, "linear", antialias=True)
-_upsample("_upsample_bicubic2d_aa", 2, "cubic", antialias=True)
+refuse("its filters are not those of this package's resizing", "aten._upsample_bilinear2d_aa", "aten._upsample_bicubic2d_aa")
 
 
 def _grid_sampler(x: Tensor, grid: Tensor, interpolation: int, padding: int, corners: bool) -> Tensor:
@@ -692,5 +690,4 @@ def _channel_shuffle(x: Tensor, groups: int) -> Tensor:
     return _ops.reshape(_ops.swapaxes(_ops.reshape(x, (n, groups, c // groups, *rest)), 1, 2), x.shape)
 
 
-_ = (F32, own_type)
 refuse("it is a sparse or quantized tensor's", "aten.sparse_coo_tensor", "aten._sparse_mm", "aten.quantize_per_tensor")

@@ -9,7 +9,6 @@ import math
 from typing import Any, Callable, Sequence
 
 from ... import _core, _dims, _ops
-from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
 from .elementwise import _max, _min, node, truth
@@ -323,15 +322,27 @@ def _kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     return tuple(parts if keepdim else [_ops.squeeze(p, d) for p in parts])  # type: ignore[return-value]
 
 
-@row("aten.median", "aten.nanmedian")
-def _median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+@row("aten.median")
+def _median_row(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    return _median(x, dim, keepdim, False)
+
+
+@row("aten.nanmedian")
+def _nanmedian_row(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    return _median(x, dim, keepdim, True)
+
+
+def _median(x: Tensor, dim: int | None, keepdim: bool, ignoring: bool) -> Any:
     if dim is None:
-        flat = _ops.reshape(x, (-1,))
-        values, _ = _sort(flat, 0)
-        middle = values[(flat.shape[0] - 1) // 2]
-        if x.dtype.kind != "f":
-            return middle
-        return _ops.where(_ops.any(_ops.isnan(flat)), math.nan, middle)
-    if x.dtype.kind == "f":
-        raise UnsupportedError("the median of floats along an axis, in which a NaN comes first")
-    return _kthvalue(x, (x.shape[axis(dim, x)] + 1) // 2 if x.ndim else 1, dim, keepdim)
+        return _median(_ops.reshape(x, (-1,)), 0, False, ignoring)[0]
+    if not x.ndim:
+        return x, as_type(0, I64)
+    d = axis(dim, x)
+    values, index = _sort(x, d)
+    # Behind the numbers stand NaNs: the first of them is the median, or none counts.
+    count = fold("sum", as_type(node("eq", x, x), I64), [d], True)
+    n = as_type(x.shape[d], I64)
+    middle = _ops.floor_divide(_ops.maximum(_ops.subtract(count, 1), 0), 2)
+    place = middle if ignoring else _ops.where(_ops.equal(count, n), middle, count)
+    parts = [_ops.make(_core.gather_elements, v, place, d) for v in (values, index)]
+    return tuple(parts if keepdim else [_ops.squeeze(p, d) for p in parts])

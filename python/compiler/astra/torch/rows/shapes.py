@@ -380,9 +380,20 @@ def _constant_pad(x: Tensor, pad: Sequence[Any], value: Any = 0) -> Tensor:
     return _padded(x, pad, value)
 
 
+def _repeated_border(x: Tensor, pad: Sequence[Any]) -> Tensor:
+    """Padded by the border, axis by axis; where an amount cuts, what is left over reads the border of all of x."""
+    if builtins_any(isinstance(p, int) and p < 0 for p in pad):
+        for i in range(len(pad) // 2):
+            d = x.ndim - 1 - i
+            places = _ops.subtract(_ops.iota(x.shape[d] + pad[2 * i] + pad[2 * i + 1]), pad[2 * i])
+            x = _ops.make(_core.gather, x, _ops.clip(places, 0, x.shape[d] - 1), d)
+        return x
+    return _padded(x, pad, None, "edge")
+
+
 for _n in ("1d", "2d", "3d"):
     row(f"aten.reflection_pad{_n}")(lambda x, pad: _padded(x, pad, None, "reflect"))
-    row(f"aten.replication_pad{_n}")(lambda x, pad: _padded(x, pad, None, "edge"))
+    row(f"aten.replication_pad{_n}")(_repeated_border)
 
 
 @row("aten.pad")

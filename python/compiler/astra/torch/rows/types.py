@@ -13,6 +13,7 @@ import torch
 
 from ... import _dims, _dtypes, _ops
 from ..._dtypes import DType
+from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
 
@@ -35,7 +36,10 @@ def torch_type(t: DType) -> torch.dtype:
 
 def own_type(t: Any) -> DType:
     """This package's dtype."""
-    return _dtypes.dtype(t)
+    try:
+        return _dtypes.dtype(t)
+    except TypeError:
+        raise UnsupportedError(f"the type {t} is not supported") from None
 
 
 def category(t: DType) -> int:

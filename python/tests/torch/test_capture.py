@@ -1,0 +1,184 @@
+"""`@astra`, from_torch, torch.compile's backend and training steps beside PyTorch."""
+
+import copy
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn as nn
+
+import astra as package
+from astra import astra
+
+
+def close(mine, theirs, tolerance=1e-5):
+    assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+    assert (mine - theirs).abs().max() <= tolerance * theirs.abs().max()
+
+
+def network():
+    return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 3))
+
+
+def test_the_first_example():
+    @astra
+    def forward(x):
+        return nn.Softmax(dim=1)(x)
+
+    x = torch.randn(2, 3)
+    y = forward(x)
+    assert isinstance(y, torch.Tensor)
+    close(y, nn.Softmax(dim=1)(x), 1e-6)
+
+
+def test_import_astra_does_not_import_torch():
+    code = "import sys, astra; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_inference_reads_parameters_and_buffers_at_each_call():
+    model = network().eval()
+    compiled, x = astra(model), torch.randn(3, 2, 4, 4)
+    with torch.no_grad():
+        close(compiled(x), model(x))
+        model[5].weight.mul_(2)
+        close(compiled(x), model(x))
+
+
+def test_training_by_backward_and_an_optimizer_of_torch():
+    mine = network()
+    theirs = copy.deepcopy(mine)
+    compiled = astra(mine)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in (mine, theirs)]
+    x, y = torch.randn(4, 2, 4, 4), torch.randint(0, 3, (4,))
+    for _ in range(3):
+        for model, optimizer in ((compiled, optimizers[0]), (theirs, optimizers[1])):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    for a, b in zip(mine.state_dict().values(), theirs.state_dict().values()):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    assert mine[1].num_batches_tracked == 3
+
+
+def test_backend_of_torch_compile():
+    import astra.torch  # noqa: F401
+
+    model = network()
+    compiled = torch.compile(copy.deepcopy(model), backend="astra")
+    x = torch.randn(3, 2, 4, 4, requires_grad=True)
+    a, b = compiled(x), model(x)
+    close(a.detach(), b.detach())
+    cotangent = torch.randn_like(a)
+    close(*(torch.autograd.grad(out, x, cotangent)[0] for out in (a, b)), 1e-4)
+
+
+def test_dims_have_bounds():
+    @astra(dims={"x": ("batch", 1, 8)})
+    def f(x):
+        return (x @ x.T).relu().sum(0)
+
+    for n in (3, 8, 1):
+        x = torch.randn(n, 4)
+        close(f(x), (x @ x.T).relu().sum(0))
+    with pytest.raises(ValueError, match="batch|8"):
+        f(torch.randn(9, 4))
+
+
+def test_mutations_are_written_back():
+    @astra
+    def f(x):
+        x.add_(1)
+        return x * 2
+
+    x = torch.zeros(3)
+    assert f(x).tolist() == [2, 2, 2] and x.tolist() == [1, 1, 1]
+
+
+def test_control_flow():
+    @astra
+    def f(x):
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
+
+    x = torch.randn(4)
+    for v in (x.abs(), -x.abs()):
+        assert torch.equal(f(v), v * 2 if v.sum() > 0 else v - 1)
+
+
+def test_random_numbers_follow_the_seed():
+    drop = astra(nn.Dropout(0.5))
+    torch.manual_seed(3)
+    a, b = drop(torch.ones(1000)), drop(torch.ones(1000))
+    torch.manual_seed(3)
+    assert torch.equal(a, drop(torch.ones(1000))) and not torch.equal(a, b) and 0.8 < a.mean() < 1.2
+
+
+@torch.library.custom_op("astra_tests::scale", mutates_args=())
+def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return x * factor
+
+
+@scale.register_fake
+def _(x, factor):
+    return torch.empty_like(x)
+
+
+def test_refusals_name_the_line_of_the_user():
+    @astra
+    def branches(x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+    with pytest.raises(package.TraceError, match=r"test_capture\.py:\d+.*torch\.cond"):
+        branches(torch.ones(2))
+
+    @astra
+    def custom(x):
+        return scale(x, 3.0)
+
+    with pytest.raises(package.UnsupportedError, match=r"astra_tests\.scale \(.*test_capture\.py:\d+\).*register_lowering"):
+        custom(torch.ones(2))
+    package.torch.register_lowering(torch.ops.astra_tests.scale)(lambda x, factor: x * factor)
+    assert custom(torch.ones(2)).tolist() == [3, 3]
+
+
+def test_a_bundle_keeps_changed_buffers_as_states(tmp_path):
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torch.zeros(2))
+            self.linear = nn.Linear(3, 2)
+
+        def forward(self, x):
+            self.n += 1
+            return self.linear(x) + self.n
+
+    model, x = Counting(), torch.randn(4, 3)
+    package.torch.from_torch(model, x).compile("cpu:x86-64-v3").save(tmp_path / "m.astra")
+    loaded = package.load(tmp_path / "m.astra")
+    first = torch.from_dlpack(loaded(x)).clone()
+    second = torch.from_dlpack(loaded(x))
+    close(first, model.linear(x).detach() + 1)
+    close(second - first, torch.ones(4, 2))
+    assert loaded.get_state("n").tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: torch.optim.AdamW(p, lr=0.01)], ids=["sgd", "adamw"])
+def test_a_training_step_in_one_bundle(make):
+    mine = nn.Sequential(nn.Linear(4, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3))
+    theirs = copy.deepcopy(mine)
+    x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+    step = package.torch.train_step(mine, nn.CrossEntropyLoss(), make(mine.parameters()), (x, y))
+    optimizer = make(theirs.parameters())
+    for _ in range(4):
+        loss = step(x, y)
+        optimizer.zero_grad()
+        wanted = nn.functional.cross_entropy(theirs(x), y)
+        wanted.backward()
+        optimizer.step()
+        torch.testing.assert_close(loss, wanted.detach(), rtol=1e-5, atol=1e-6)
+    step.write_back()
+    for a, b in zip(mine.state_dict().values(), theirs.state_dict().values()):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)

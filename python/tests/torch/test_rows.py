@@ -1,0 +1,62 @@
+"""Rows beside PyTorch's own sample inputs: a fixed small sample each day, all of them at night (ASTRA_NIGHTLY=1)."""
+
+import os
+import pathlib
+
+import pytest
+import torch
+from comparing import Compare, computed, difference, run
+from torch.testing._internal.common_methods_invocations import op_db
+
+from astra.torch.page import core_packets, page
+from astra.torch.rows.registry import REFUSED, ROWS
+
+NIGHTLY = os.environ.get("ASTRA_NIGHTLY", "") not in ("", "0")
+# Of these every day: one of each kind of row.
+DAILY = {"add", "div", "remainder", "pow", "clamp", "round", "where", "gather", "index_put", "scatter_reduce", "cumsum", "sort", "topk",
+         "var", "nn.functional.gelu", "nn.functional.conv2d", "nn.functional.layer_norm", "nn.functional.avg_pool2d",
+         "nn.functional.embedding", "as_strided", "slice_scatter"}  # fmt: skip
+TYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.complex64]
+# What PyTorch gives in a way that no row follows, with the reason.
+KNOWN: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("dtype", TYPES if NIGHTLY else TYPES[:2], ids=str)
+def test_rows_give_what_pytorch_gives(dtype):
+    mode = Compare(decompose=torch._decomp.core_aten_decompositions())
+    for info in op_db:
+        if (NIGHTLY or info.name in DAILY) and not info.name.startswith("jiterator"):
+            run(info, dtype, mode, most=12 if NIGHTLY else 2, gradients=dtype in (torch.float32, torch.float64))
+    print(f"{sum(mode.compared.values())} calls of {len(mode.compared)} packets compared, {len(mode.overloads)} with overloads")
+    assert sum(mode.compared.values()) > (3000 if NIGHTLY and dtype.is_floating_point else 50)
+    wrong = {name: lines[:2] for name, lines in mode.wrong.items() if name not in KNOWN}
+    assert not wrong, "\n".join(f"{name}: {line}" for name, lines in wrong.items() for line in lines)
+
+
+def test_every_core_packet_has_a_row_or_a_reason():
+    core = core_packets()
+    assert len(core) >= 160
+    lowered = [name for name in core if name in ROWS]
+    assert not [name for name in core if name not in ROWS and name not in REFUSED]
+    assert len(lowered) >= 155
+
+
+def test_the_page_is_that_of_the_rows():
+    here = pathlib.Path(__file__).resolve().parents[3] / "docs" / "torch.md"
+    assert here.read_text() == page(), "python -m astra.torch.page > docs/torch.md"
+
+
+# Packets that PyTorch decomposes before anyone sees them when they are called: their rows are called directly.
+DIRECT = [
+    (torch.ops.aten.avg_pool1d.default, (torch.arange(12.0).reshape(1, 2, 6), [2])),
+    (torch.ops.aten.adaptive_avg_pool1d.default, (torch.arange(12.0).reshape(1, 2, 6), [4])),
+    (torch.ops.aten.sym_size.int, (torch.ones(2, 3), 1)),
+    (torch.ops.aten.sym_numel.default, (torch.ones(2, 3),)),
+    (torch.ops.aten.sym_stride.int, (torch.ones(2, 3), 0)),
+    (torch.ops.aten.sym_storage_offset.default, (torch.ones(2, 3),)),
+]
+
+
+@pytest.mark.parametrize("op, args", DIRECT, ids=lambda x: str(x) if isinstance(x, torch._ops.OpOverload) else "")
+def test_rows_of_composites(op, args):
+    assert difference(computed(op, args, {}), op(*args)) == ""
