@@ -25,7 +25,7 @@ def gradients(f: Callable[..., Tensor], xs: Sequence[Tensor], cotangent: Tensor,
     """The derivatives of f at xs along a cotangent of its result; None for those that nobody wants."""
     graph = current()
     inner = [placeholder(graph, x) for x in xs]
-    with graph.differentiable():
+    with graph.transforming(gradients=True):
         out = f(*inner)
     chosen = [i for i in range(len(xs)) if wanted is None or wanted[i]]
     if not chosen:
