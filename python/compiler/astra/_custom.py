@@ -111,9 +111,9 @@ class custom_vjp:
             bound = inspect.signature(self._f).bind(*args, **named)
             bound.apply_defaults()
             args = bound.args
-        if getattr(self._here, "busy", False):
-            return self._f(*args)
         graph = current()
+        if not graph.depth or getattr(self._here, "busy", False):  # nothing is differentiated here
+            return self._f(*args)
         numbers = [i for i in range(len(args)) if i not in self._beside]
         leaves, structure = _tree.flatten([args[i] for i in numbers])
         sources = [asarray(x) for x in leaves]
@@ -177,6 +177,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
 
     def function(*args: Any, **named: Any) -> Any:
         graph, core = current(), current().core
+        if not graph.depth:  # nothing is differentiated here
+            return f(*args, **named)
         leaves, structure = _tree.flatten((args, named))
         places = [i for i, x in enumerate(leaves) if not is_static(x)]
         values = [asarray(leaves[i]) for i in places]

@@ -15,7 +15,7 @@ import numpy as np
 
 import astra_rt
 
-from . import _cache, _core
+from . import _cache, _core, _tensor
 from ._errors import TraceError
 from ._graph import Graph, retire
 from ._tensor import Tensor, call, user_line
@@ -96,5 +96,6 @@ def compiled(module: Any, inputs: Sequence[Any]) -> list[Any]:
     return list(result) if isinstance(result, tuple) else [result]
 
 
+_tensor._realize = realize
 # A loaded program belongs to the process that loaded it.
 os.register_at_fork(after_in_child=_programs.clear)

@@ -129,14 +129,16 @@ class Jitted:
         values, plain = [], not named
         names: list[str] = []
         for i, x in enumerate(leaves):
-            if is_static(x):
-                key.append((type(x), x))
-                plain = False
-                continue
-            if not isinstance(x, Tensor):
+            if type(x) is not Tensor:
+                if is_static(x):
+                    key.append((type(x), x))
+                    plain = False
+                    continue
                 names = names or argument_names(self._f, args, named)
                 x = argument(x, names[i])
-            value = x._realized()
+            value = x._value
+            if value is None:
+                value = x._realized()
             values.append(value)
             key.append((value.dtype, value.shape))
         whole = tuple(key)

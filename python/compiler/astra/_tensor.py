@@ -23,6 +23,7 @@ from ._graph import Graph, current, is_open
 _HERE = os.path.dirname(__file__) + os.sep
 
 
+_realize: Any = None  # of _evaluate, which needs this module
 _ours: dict[str, bool] = {}  # whether a file is of this package
 
 
@@ -139,9 +140,7 @@ class Tensor:
             if self._graph.tracing:
                 raise TraceError(f"the values of a traced tensor are not known while the function is traced ({user_line()}); "
                                  "use astra.where, astra.cond or astra.while_loop for what depends on them, or return the tensor")  # fmt: skip
-            from ._evaluate import realize
-
-            realize([self])
+            _realize([self])
         return self._value
 
     # Values
