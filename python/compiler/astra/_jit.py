@@ -15,18 +15,19 @@ import types
 import warnings
 import weakref
 from collections import OrderedDict
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 import astra_rt
 
-from . import _cache, _tree
+from . import _cache, _dims, _tree
+from ._errors import ArgumentError, ShapeError
 from ._graph import inside
 from ._stages import Lowered, results
 from ._static import is_static
 from ._tensor import Tensor, of_value, user_line
-from ._trace import Traced, argument, argument_names, entry
+from ._trace import Spec, Traced, argument, argument_names, entry
 
 _MOST_PROGRAMS = 512  # of one function
 _MANY = 8  # values of a number of Python's, after which there is a warning
@@ -71,18 +72,24 @@ class _Program:
 class Jitted:
     """A function that is compiled when it is called with arguments of other types, shapes or structure: what `astra.jit` gives."""
 
-    def __init__(self, f: Callable[..., Any], frozen: bool | None = None, static_argnums: Any = (), static_argnames: Any = ()) -> None:
+    def __init__(self, f: Callable[..., Any], frozen: bool | None = None, static_argnums: Any = (), static_argnames: Any = (),
+                 dims: Mapping[str, Any] | None = None) -> None:  # fmt: skip
         self._f, self._frozen = f, frozen
+        self._dims = {name: {0: d} if isinstance(d, _dims.Dim) else dict(d) for name, d in (dims or {}).items()}
         self._numbers, self._names = _static_places(f, static_argnums, static_argnames)
         self._programs: OrderedDict[Any, _Program] = OrderedDict()
         self._quick: dict[Any, _Program] = {}  # by types and shapes, of calls with nothing but tensors by place
         self._values: dict[Any, set[Any]] = {}  # of numbers of Python's, by all else
         functools.update_wrapper(self, f, updated=())
         self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.__qualname__ = getattr(f, "__qualname__", self.__name__)
         _all.add(self)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # a function of a module, as pickle has functions
 
     def trace(self, *args: Any, **named: Any) -> Traced:
         """See `astra.trace`."""
@@ -127,7 +134,7 @@ class Jitted:
         leaves, structure = _tree.flatten((args, named))
         key: list[Any] = [structure]
         values, plain = [], not named
-        names: list[str] = []
+        names = argument_names(self._f, args, named) if self._dims else []
         for i, x in enumerate(leaves):
             if type(x) is not Tensor:
                 if is_static(x):
@@ -140,7 +147,10 @@ class Jitted:
             if value is None:
                 value = x._realized()
             values.append(value)
-            key.append((value.dtype, value.shape))
+            shape = value.shape
+            if names and names[i] in self._dims:
+                shape = self._shape(names[i], shape)
+            key.append((value.dtype, shape))
         whole = tuple(key)
         program = self._programs.get(whole)
         if program is None:
@@ -150,11 +160,37 @@ class Jitted:
                 self._programs.popitem(last=False)
                 self._quick.clear()
         if plain and len(args) == len(leaves) and all(isinstance(x, Tensor) or _is_plain_array(x) for x in leaves):
+            if len(self._quick) > _MOST_PROGRAMS:  # shapes of dims
+                self._quick.clear()
             given = [x._realized() if isinstance(x, Tensor) else x for x in leaves]
             self._quick[tuple(part for v in given for part in (v.dtype, v.shape))] = program
         return program(values)
 
+    def _shape(self, name: str, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """The shape of an argument, dims in place of the extents that they stand for."""
+        out: list[Any] = list(shape)
+        for axis, d in self._dims[name].items():
+            if not -len(out) <= axis < len(out):
+                raise ShapeError(f"dims names axis {axis} of argument '{name}', whose shape is {shape}")
+            out[axis] = d
+        return tuple(out)
+
+    def _with_dims(self, args: Any, named: Any) -> tuple[Any, Any]:
+        """The arguments, specs in place of those with dims."""
+        names = argument_names(self._f, args, named)
+        for name in self._dims:
+            if name not in names:
+                raise ArgumentError(f"dims names '{name}'; the arguments of '{self.__name__}' are {', '.join(names)}")
+        leaves, structure = _tree.flatten((args, named))
+        for i, name in enumerate(names):
+            if name in self._dims:
+                t = argument(leaves[i], name)
+                leaves[i] = Spec(self._shape(name, t.shape), t.dtype)
+        return _tree.unflatten(structure, leaves)  # type: ignore[no-any-return]
+
     def _compiled(self, args: Any, named: Any) -> _Program:
+        if self._dims:
+            args, named = self._with_dims(args, named)
         traced = Traced(self.__name__, {"main": entry(self._unmarked, *args, **named)})
         module = traced.module(constants=False)
         return _Program(traced, astra_rt.load(_cache.compile(module, what=f"'{self.__name__}'", frozen=self._frozen)))
@@ -218,14 +254,15 @@ def _static_places(f: Any, numbers: Any, names: Any) -> tuple[set[int], set[str]
 
 
 def jit(f: Callable[..., Any] | None = None, *, frozen: bool | None = None, static_argnums: int | Sequence[int] = (),
-        static_argnames: str | Sequence[str] = ()) -> Any:  # fmt: skip
+        static_argnames: str | Sequence[str] = (), dims: Mapping[str, Any] | None = None) -> Any:  # fmt: skip
     """A function that does what f does, compiled for this machine. f is called once for each structure, types and shapes of the
     arguments; its side effects happen then. Numbers of Python's are part of the structure, and so are arguments that static_argnums or
     static_argnames name, whatever they are (they are compared and hashed): give a tensor for what changes from call to call.
-    frozen: True forbids to compile (as ASTRA_FROZEN=1 does for all). A decorator: `@astra.jit`."""
+    dims: sizes that may differ from call to call without another compilation, by argument: {"x": astra.dim("n", 1, 64)} for axis 0, or
+    {"x": {1: dim}}. frozen: True forbids to compile (as ASTRA_FROZEN=1 does for all). A decorator: `@astra.jit`."""
     if f is None:
-        return lambda g: Jitted(g, frozen, static_argnums, static_argnames)
-    return Jitted(f, frozen, static_argnums, static_argnames)
+        return lambda g: Jitted(g, frozen, static_argnums, static_argnames, dims)
+    return Jitted(f, frozen, static_argnums, static_argnames, dims)
 
 
 def _after_fork() -> None:

@@ -91,3 +91,25 @@ def test_transforms_over_dims():
     assert model(astra.hessian(lambda r: (r * r * r).sum()), astra.spec((N,)))(x).tolist() == np.diag(6 * x).tolist()
     assert model(astra.grad(lambda r: astra.scan(lambda c, s: (c * s, None), 1.0, r)[0]), astra.spec((N,)))(x).tolist() == [6, 3, 2]
     assert model(lambda r: astra.fori_loop(0, r.shape[0], lambda i, v: v + i, astra.asarray(0)), astra.spec((N,)))(x).item() == 3
+
+
+def test_jit_with_dims_compiles_once():
+    calls = []
+
+    @astra.jit(dims={"x": N, "p.w": {1: M}})
+    def f(x, p):
+        calls.append(1)
+        return (x[:, None] * p["w"][0]).sum(axis=0)
+
+    for rows, columns in ((1, 1), (5, 3), (64, 8), (5, 3), (2, 8)):
+        w = np.full((2, columns), 2, np.float32)
+        assert f(ones(rows), {"w": w}).tolist() == [2 * rows] * columns
+    assert len(calls) == 1
+    g = astra.jit(lambda x: calls.append(1) or x * 2, dims={"x": N})
+    assert [g(astra.ones(n)).shape for n in (3, 4, 3, 5)] == [(3,), (4,), (3,), (5,)] and len(calls) == 2
+    with pytest.raises(astra.ShapeError, match="dim n is 65"):
+        g(ones(65))
+    with pytest.raises(astra.ShapeError, match="axis 0 of argument 'x'"):
+        g(1.0 * np.float32(2))
+    with pytest.raises(astra.ArgumentError, match="dims names 'y'"):
+        astra.jit(lambda x: x, dims={"y": N})(ones(2))

@@ -3,6 +3,7 @@
 import concurrent.futures
 import gc
 import os
+import pickle
 import resource
 import signal
 import threading
@@ -126,6 +127,29 @@ def test_control_c(what):
         timer.join()
         signal.signal(signal.SIGINT, before)
     assert astra.jit(lambda x: x + 1)(astra.ones(2)).tolist() == [2, 2]
+
+
+@astra.jit
+def double(x):
+    return x * 2
+
+
+def test_jitted_functions_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(double)) is double
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(astra.jit(lambda x: x))
+
+
+def test_long_and_deep_graphs():
+    x = astra.ones(3)
+    for _ in range(20_000):  # longer than the stack is deep
+        x = x + 1
+    assert x.tolist() == [20001] * 3
+
+    def deep(x, n=300):
+        return x if n == 0 else astra.cond(x.sum() > n, lambda: x * 1.5, lambda: x + n / 8) if n == 1 else deep(astra.sin(x), n - 1)
+
+    assert astra.grad(lambda x: deep(x).sum())(astra.ones(3)).shape == (3,)
 
 
 def resident():

@@ -4,6 +4,7 @@ import pickle
 import shutil
 import subprocess
 import warnings
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper
 
 import astra
 
+RUN = Path(__file__).resolve().parents[3] / "build/bin/astra-run"
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 
@@ -113,6 +115,21 @@ def test_a_training_step_is_an_entry_that_updates_states(tmp_path):
     for k in range(3):
         assert model.train_step(X, y).tobytes() == losses[k].tobytes()
     assert int(model.get_state("step")) == 3
+    if RUN.exists():  # from C
+        for name, array in (("x", X), ("y", y)):
+            np.save(tmp_path / f"{name}.npy", array)
+        given = [f"--input={n}={tmp_path / n}.npy" for n in "xy"]
+        subprocess.run([RUN, tmp_path / "line.astra", "--entry=train_step", "--repeat=3", *given, f"--save-states={tmp_path / 'c.safetensors'}"],
+                       check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+        calls = 3
+        other = astra.load(tmp_path / "line.astra")
+        other.load_states(tmp_path / "c.safetensors")
+        while int(model.get_state("step")) < int(other.get_state("step")):  # --repeat calls once more, to warm up
+            model.train_step(X, y)
+            calls += 1
+        assert calls <= 4
+        model.save_states(tmp_path / "python.safetensors")
+        assert (tmp_path / "c.safetensors").read_bytes() == (tmp_path / "python.safetensors").read_bytes()
     copy = pickle.loads(pickle.dumps(compiled))
     assert copy.states["step"].item() == 30
     copy.states = training()[0]
