@@ -73,7 +73,8 @@ static void bindImages(nb::module_ &m) {
 static void bindTransforms(nb::module_ &m) {
   m.def("fourier_transform", guarded([](Graph &g, UOpRef x, int64_t axis, UOpRef length, bool inverse, bool onesided) {
           return fourierTransform(g, x, axis, length, {inverse, onesided});
-        }), "g"_a, "x"_a, "axis"_a, "length"_a.none(), "inverse"_a, "onesided"_a, inside);
+        }),
+        "g"_a, "x"_a, "axis"_a, "length"_a.none(), "inverse"_a, "onesided"_a, inside);
 }
 
 static void bindOptimizers(nb::module_ &m) {

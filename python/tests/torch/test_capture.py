@@ -106,6 +106,16 @@ def test_control_flow():
         assert torch.equal(f(v), v * 2 if v.sum() > 0 else v - 1)
 
 
+@pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("both", [False, True])
+def test_recurrent_layers(make, both):
+    model, x = make(3, 4, num_layers=2, bidirectional=both, batch_first=True), torch.randn(2, 5, 3)
+    with torch.no_grad():
+        mine, theirs = (torch.utils._pytree.tree_leaves(f(x)) for f in (astra(model), model))
+    for a, b in zip(mine, theirs, strict=True):
+        close(a, b)
+
+
 def test_random_numbers_follow_the_seed():
     drop = astra(nn.Dropout(0.5))
     torch.manual_seed(3)

@@ -17,8 +17,8 @@ DAILY = {"add", "div", "remainder", "pow", "clamp", "round", "where", "gather", 
          "var", "nn.functional.gelu", "nn.functional.conv2d", "nn.functional.layer_norm", "nn.functional.avg_pool2d",
          "nn.functional.embedding", "as_strided", "slice_scatter"}  # fmt: skip
 TYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.complex64]
-# What PyTorch gives in a way that no row follows, with the reason.
-KNOWN: dict[str, str] = {}
+# What PyTorch gives in a way that no row follows, by type.
+HALVES = {"aten.grid_sampler_2d", "aten.grid_sampler_3d"}  # PyTorch computes coordinates in the narrow type
 
 
 @pytest.mark.parametrize("dtype", TYPES if NIGHTLY else TYPES[:2], ids=str)
@@ -29,7 +29,7 @@ def test_rows_give_what_pytorch_gives(dtype):
             run(info, dtype, mode, most=12 if NIGHTLY else 2, gradients=dtype in (torch.float32, torch.float64))
     print(f"{sum(mode.compared.values())} calls of {len(mode.compared)} packets compared, {len(mode.overloads)} with overloads")
     assert sum(mode.compared.values()) > (3000 if NIGHTLY and dtype.is_floating_point else 50)
-    wrong = {name: lines[:2] for name, lines in mode.wrong.items() if name not in KNOWN}
+    wrong = {name: lines[:2] for name, lines in mode.wrong.items() if not (name in HALVES and dtype.itemsize == 2)}
     assert not wrong, "\n".join(f"{name}: {line}" for name, lines in wrong.items() for line in lines)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import traceback
 from typing import Any, Callable, Mapping, Sequence
 
@@ -24,6 +23,7 @@ from .._graph import tracing
 from .._stages import Compiled, Lowered
 from .._tensor import Tensor, call
 from .dims import Symbols
+from .lower import is_users
 from .program import KEY, Input, Program, build, value_of
 
 
@@ -33,14 +33,15 @@ class _Function(torch.nn.Module):
     def __init__(self, f: Callable[..., Any]) -> None:
         super().__init__()
         self.forward = f
+        anchor = getattr(torch.fx.proxy, "_register_stack_trace_anchor", None)
+        if anchor is not None:  # else traces keep frames of functions called forward alone
+            anchor(f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
 
 
 def _user_line(error: BaseException) -> str:
     """The last line of the user's program in a traceback."""
-    here = os.path.dirname(os.path.dirname(__file__)) + os.sep
-    frames = [f for f in traceback.extract_tb(error.__traceback__)
-              if f"{os.sep}torch{os.sep}" not in f.filename and not f.filename.startswith(here)]  # fmt: skip
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
@@ -118,7 +119,7 @@ def decompositions() -> Any:
     from .rows.registry import ROWS
 
     for op in list(table):
-        if isinstance(op, torch._ops.OpOverload) and str(op.overloadpacket) in _KEPT and str(op.overloadpacket) in ROWS:
+        if isinstance(op, torch._ops.OpOverload) and (str(op) in ROWS or str(op.overloadpacket) in _KEPT):
             table.pop(op, None)
     return table
 

@@ -8,6 +8,8 @@ Keeps:    what a row gives has the type and rank that PyTorch says; a difference
 
 from __future__ import annotations
 
+import operator
+import os
 import re
 from typing import Any, Sequence
 
@@ -15,10 +17,11 @@ import torch
 from torch.fx.node import map_arg
 
 from .._errors import ArgumentError, UnsupportedError
+from .._ops import zeros
 from .._tensor import Tensor, asarray
 from . import rows  # noqa: F401  (fills the table)
 from .rows.registry import REFUSED, find, packet_of
-from .rows.types import torch_type
+from .rows.types import own_type, torch_type
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -27,10 +30,18 @@ _INTERNAL = {"aten._embedding_bag", "aten._embedding_bag_forward_only"}
 """Packets whose results but the first are what their backward ops read."""
 
 
+_LIBRARIES = tuple(os.path.dirname(os.path.abspath(f)) + os.sep for f in (torch.__file__, os.path.dirname(__file__)))
+
+
+def is_users(file: str) -> bool:
+    """Whether a file of a traceback is the user's: not PyTorch's, not this package's, not made at run time."""
+    return not file.startswith((*_LIBRARIES, "<"))
+
+
 def line_of(node: torch.fx.Node) -> str:
     """Where a node comes from in the user's program: "file.py:12"; "" where nobody knows."""
     found = _FRAME.findall(node.meta.get("stack_trace") or "")
-    users = [f for f in found if "/torch/" not in f[0] and "site-packages" not in f[0]] or found
+    users = [f for f in found if is_users(f[0])] or found
     return f"{users[-1][0]}:{users[-1][1]}" if users else ""
 
 
@@ -84,9 +95,20 @@ def _call(node: torch.fx.Node, values: dict[torch.fx.Node, Any], checked: bool) 
         out = function(*args, **named)
     except (UnsupportedError, ArgumentError, NotImplementedError, OverflowError) as error:
         raise UnsupportedError(f"{packet_of(node.target)}{_at(node)}: {error}") from error
-    if checked:
+    if packet_of(node.target) in _INTERNAL:
+        out = _internal(node, out)
+    if checked and node.target is not operator.getitem:
         _check(node, out)
     return out
+
+
+def _internal(node: torch.fx.Node, out: Any) -> Any:
+    """The first result; the others, which PyTorch leaves empty in some cases, of the shapes that it says."""
+    wanted = node.meta.get("val")
+    if not isinstance(wanted, (tuple, list)):
+        return out
+    same = [mine.ndim == theirs.ndim and all(str(m) == str(t) for m, t in zip(mine.shape, theirs.shape)) for mine, theirs in zip(out, wanted)]
+    return tuple(mine if i == 0 or same[i] else zeros(tuple(t.shape), dtype=own_type(t.dtype)) for i, (mine, t) in enumerate(zip(out, wanted)))
 
 
 def _check_strides(node: torch.fx.Node) -> None:
@@ -102,9 +124,7 @@ def _check(node: torch.fx.Node, out: Any) -> None:
     """That types and ranks are PyTorch's."""
     wanted = node.meta.get("val")
     pairs = zip(out, wanted) if isinstance(wanted, (tuple, list)) and isinstance(out, (tuple, list)) else [(out, wanted)]
-    for i, (mine, theirs) in enumerate(pairs):
-        if i and packet_of(node.target) in _INTERNAL:
-            break
+    for mine, theirs in pairs:
         if not isinstance(theirs, torch.Tensor) or not isinstance(mine, Tensor):
             continue
         extents = tuple(n for n in mine.shape if isinstance(n, int))

@@ -7,8 +7,8 @@ Keeps:    tensors go in and come out without a copy. The key of random numbers i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Sequence
 
 import torch
 
@@ -46,7 +46,6 @@ class Built:
     results: list[Any]  # tensors, sizes, numbers, None
     key: Any = None  # the leaf of the random key
     symbols: Symbols | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def is_random(module: torch.fx.GraphModule) -> bool:
@@ -76,11 +75,12 @@ def build(module: torch.fx.GraphModule, inputs: Sequence[Input], symbols: Symbol
         else:
             leaves.append(None)
             given.append(i.example)
-    random = call(core.leaf, "u32", []) if key and is_random(module) else None
+    random = call(core.leaf, "u32", []) if key else None
     with keyed(None if random is None else of_node(graph, random)):
         out = lower(module, given)
     results = list(out) if isinstance(out, (tuple, list)) else [out]
-    return Built(graph, leaves, results, random, symbols)
+    used = core.leaves_of([x._in(graph) for x in results if isinstance(x, Tensor)])
+    return Built(graph, leaves, results, random if random in used else None, symbols)
 
 
 class Program:
@@ -112,7 +112,7 @@ class Program:
         self.bundle = _cache.compile(self.module, what=what, frozen=frozen) if outputs else b""
         self._entry: Any = None
         if outputs:
-            self._loaded = astra_rt.load(self.bundle)
+            self._loaded = astra_rt.load(self.bundle, threads=max(1, torch.get_num_threads()))
             self._entry = self._loaded["main"]
 
     @staticmethod
@@ -180,6 +180,3 @@ def ready(t: Any) -> Any:
 def value_of(t: Any) -> Any:
     """A tensor as one of astra_rt, in the same memory where that can be."""
     return asarray(ready(t.detach()))._realized()
-
-
-Compile = Callable[..., Any]

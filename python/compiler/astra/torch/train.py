@@ -217,7 +217,7 @@ class TrainStep:
     def session(self) -> Any:
         """The module that runs (`astra_rt.Module`): `state_dict()`, `save_states(path)`, entries train_step, eval, main."""
         if self._session is None:
-            self._session = astra_rt.load(self.compiled.bundle)
+            self._session = astra_rt.load(self.compiled.bundle, threads=max(1, torch.get_num_threads()))
         return self._session
 
     def __call__(self, *args: torch.Tensor) -> torch.Tensor:

@@ -1,3 +1,3 @@
 """Rows: an op of PyTorch each, in functions of this package."""
 
-from . import control, elementwise, fourier, indexing, networks, products, random, reductions, shapes, symbols  # noqa: F401
+from . import control, elementwise, fourier, indexing, networks, products, random, recurrent, reductions, shapes, symbols  # noqa: F401

@@ -326,10 +326,10 @@ def _native_layer_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None, b
         b = None if bias is None else as_type(bias, wide.dtype)._in(graph)
         parts = call(_core.layer_norm, core, wide._in(graph), as_type(weight, wide.dtype)._in(graph), b, axes[0], eps)
         value, mean, inverse = (of_node(graph, p) for p in parts)
-        return as_type(value, x.dtype), mean, inverse
+        return as_type(value, x.dtype), as_type(mean, weight.dtype), as_type(inverse, weight.dtype)
     value, mean, inverse = _standardized(wide, axes, eps)
     value = value if bias is None else node("add", value, as_type(bias, wide.dtype))
-    return as_type(value, x.dtype), as_type(mean, wide.dtype), as_type(inverse, wide.dtype)
+    return as_type(value, x.dtype), as_type(mean, x.dtype), as_type(inverse, x.dtype)
 
 
 @row("aten.layer_norm")
@@ -415,16 +415,16 @@ def _empty(t: Any) -> Tensor:
 def _batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None, training: bool,
                 momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:  # fmt: skip
     """The value, the mean and one over the deviation that were taken, and the next running statistics."""
-    wide = as_type(x, opmath(x.dtype))
+    wide, own = as_type(x, opmath(x.dtype)), x.dtype if weight is None else weight.dtype
     if not training:
         assert mean is not None and variance is not None
         if weight is not None and bias is not None and all(v.dtype is wide.dtype for v in (weight, bias, mean, variance)):
             graph = current()
             parts = call(_core.batch_norm, graph.core, *(v._in(graph) for v in (wide, weight, bias, mean, variance)), eps, False)
-            return as_type(of_node(graph, parts[0]), x.dtype), _empty(wide.dtype), _empty(wide.dtype), mean, variance
+            return as_type(of_node(graph, parts[0]), x.dtype), _empty(own), _empty(own), mean, variance
         scale = _ops.rsqrt(node("add", as_type(variance, wide.dtype), as_type(eps, wide.dtype)))
         value = node("mul", node("sub", wide, _channels(mean, x.ndim, wide.dtype)), _channels(scale, x.ndim, wide.dtype))
-        return as_type(_scaled(value, weight, bias), x.dtype), _empty(wide.dtype), _empty(wide.dtype), mean, variance
+        return as_type(_scaled(value, weight, bias), x.dtype), _empty(own), _empty(own), mean, variance
     axes = [d for d in range(x.ndim) if d != 1]
     taken = mean_of(wide, axes)
     distance = node("sub", wide, taken)
@@ -441,7 +441,8 @@ def _batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Ten
         part = _ops.multiply(flat(now), as_type(momentum, wide.dtype))
         return as_type(node("add", part, node("mul", as_type(old, wide.dtype), as_type(1 - momentum, wide.dtype))), old.dtype)
 
-    return as_type(value, x.dtype), flat(taken), flat(inverse), running(mean, taken), running(variance, sample)
+    kept = as_type(flat(taken), own), as_type(flat(inverse), own)
+    return as_type(value, x.dtype), *kept, running(mean, taken), running(variance, sample)
 
 
 @row("aten._native_batch_norm_legit_no_training")
@@ -579,10 +580,7 @@ def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_
     n = indices.shape[0]
     indices, offsets = as_type(indices, I64), as_type(offsets, I64)
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
-    starts = narrow(offsets, 0, 0, bags)
-    # The bag of an element: how many begin at it or before, less one.
-    begun = _ops.less_equal(_ops.expand_dims(starts, 1), _ops.expand_dims(_ops.iota(n), 0))
-    bag = _ops.subtract(fold("sum", as_type(begun, I64), [0], False), 1)
+    bag = _bag_of(offsets, bags, n)
     picked = _ops.make(_core.gather, weight, indices, 0)
     counted = _ops.ones((n,), dtype=BOOL) if padding_idx < 0 else _ops.not_equal(indices, padding_idx)
     if per_sample_weights is not None:
@@ -601,6 +599,43 @@ def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_
             made = _ops.divide(made, _ops.astype(_ops.expand_dims(_ops.maximum(sizes, 1), 1), made.dtype))
         made = as_type(made, weight.dtype)
     return made, bag, sizes, _ops.zeros((bags, size) if mode == 2 else (bags,), dtype=I64)
+
+
+def _bag_of(offsets: Tensor, bags: Any, n: Any) -> Tensor:
+    """The bag of each of n elements: how many begin at it or before, less one."""
+    begun = _ops.less_equal(_ops.expand_dims(narrow(as_type(offsets, I64), 0, 0, bags), 1), _ops.expand_dims(_ops.iota(n), 0))
+    return _ops.subtract(fold("sum", as_type(begun, I64), [0], False), 1)
+
+
+@row("aten._embedding_bag_backward")
+def _embedding_bag_backward(grad: Tensor, indices: Tensor, offsets: Tensor, offset2bag: Tensor, bag_size: Tensor, maximum_indices: Tensor,
+                            num_weights: Any, by_frequency: bool, mode: int, sparse: bool, weights: Tensor | None,
+                            padding: int = -1) -> Tensor:  # fmt: skip
+    if mode == 2:
+        raise UnsupportedError("the gradient of an embedding bag's maximum")
+    wide, bags, n = opmath(grad.dtype), grad.shape[0], indices.shape[0]
+    bag = _bag_of(offsets, bags, n)
+    rows_ = _ops.make(_core.gather, as_type(grad, wide), bag, 0)
+    if mode == 1:
+        counted = as_type(_ops.not_equal(indices, padding), I64)
+        sizes = _ops.make(_core.scatter_tuples, "add", _ops.zeros((bags,), dtype=I64), _ops.expand_dims(bag, 1), counted)
+        rows_ = _ops.divide(rows_, _ops.expand_dims(as_type(_ops.maximum(_ops.make(_core.gather, sizes, bag, 0), 1), wide), 1))
+    if weights is not None:
+        rows_ = _ops.multiply(rows_, _ops.expand_dims(as_type(weights, wide), 1))
+    from .indexing import _embedding_backward
+
+    return as_type(_embedding_backward(rows_, indices, num_weights, padding, by_frequency), grad.dtype)
+
+
+@row("aten._embedding_bag_per_sample_weights_backward")
+def _embedding_bag_weights_backward(grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, offset2bag: Tensor, mode: int,
+                                    padding: int = -1) -> Tensor:  # fmt: skip
+    bag = _bag_of(offsets, grad.shape[0], indices.shape[0])
+    product = _ops.multiply(_ops.make(_core.gather, grad, bag, 0), _ops.make(_core.gather, weight, indices, 0))
+    made = fold("sum", as_type(product, opmath(grad.dtype)), [1], False)
+    if padding >= 0:
+        made = _ops.where(_ops.equal(indices, padding), 0, made)
+    return as_type(made, grad.dtype)
 
 
 # ---- resizing and sampling

@@ -15,7 +15,7 @@ from ... import _core, _dims, _ops
 from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
-from .registry import row
+from .registry import refuse, row
 from .types import I64, as_type, opmath, own_type, result_type
 
 axis_of = _ops.axis_of
@@ -523,6 +523,10 @@ def _sym_size(x: Tensor, dim: int | None = None) -> Any:
 
 row("aten.sym_numel", "aten.numel")(lambda x: x.size)
 row("aten.sym_storage_offset", "aten.storage_offset")(lambda x: 0)
+
+
+row("aten.sym_is_contiguous", "aten.is_contiguous")(lambda x, *_: True)
+refuse("it changes its operand; graphs are without mutation when they come here, and have aten.resize", "aten.resize_")
 
 
 @row("aten.sym_stride", "aten.stride")
