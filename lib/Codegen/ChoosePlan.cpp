@@ -12,7 +12,7 @@
 
 using namespace astra;
 
-/// Bytes of what lanes hold: the result's, or a reduction's own where they are less, as of places of extremes.
+/// Bytes of what lanes hold: the result's, or a reduction's own where they are less, as of places of minima and maxima.
 static unsigned laneBytes(const KernelSpec &spec) {
   unsigned bytes = std::max(1u, byteSize(storedPoints(spec)->dtype));
   bool reduces = spec.rootOp && spec.rootOp->op == Op::Reduce;
@@ -221,8 +221,8 @@ static bool readsByIndices(Context &c, const KernelSpec &spec, const Plan &plan)
 /// Where no cache holds what is read all 64 lanes of a sum rest after each step, as no prefetcher follows rows 64 apart
 /// (floats for x86-64-v4: 100,000 x 64 1.84 and 1.06 ms, 16384 x 1024 5.77 and 3.13, 4096 x 4096 4.36 and 3.56; for
 /// x86-64-v3 1.78 and 1.37, 5.75 and 2.92, 5.04 and 3.25; not so of rows of more pages, 512 x 50,257 5.7 and 6.6, nor
-/// of a few hundred). Where one does, lanes that stay in registers are faster. Extremes and sums of integers have no
-/// lanes: rows go side by side there too, if they are a few lines (maxima of 100,000 x 64 5.0 and 0.8 ms, of 16384 x
+/// of a few hundred). Where one does, lanes that stay in registers are faster. Minima, maxima and sums of integers have
+/// no lanes: rows go side by side there too, if they are a few lines (maxima of 100,000 x 64 5.0 and 0.8 ms, of 16384 x
 /// 1024 6.8 and 2.4, of 10,000 x 64 88 and 27 us). From memory as long as there are items for some threads.
 static bool chooseInOrder(Context &c, const KernelSpec &spec, const Target &target, llvm::ArrayRef<UOpRef> extents,
                           unsigned ops, Plan &p) {

@@ -1,6 +1,6 @@
 //===- ContractPlan.cpp: choosing the plan of a contract -------------------===//
 // Takes:    a kernel with a contract and a target.
-// Gives:    a register tile, where operands and sums lie, and what is asked for ahead, by counting cycles and bytes.
+// Gives:    a register tile, packing, blocks and prefetches, by counting cycles and bytes.
 // Keeps:    as ChoosePlan.cpp.
 #include "Choosing.h"
 #include "Phases.h"
@@ -264,8 +264,8 @@ static void chooseBlocking(const KernelSpec &spec, const ContractSpec &s, const 
   if (q.mc * taps >= least && q.mc * taps <= 4 * most) p = q;
 }
 
-/// Tiles of rows that share a panel from afar, some steps of it at a time, so that all but the first read it from the
-/// L1. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
+/// Tiles of rows that share a panel from beyond the L2, some steps of it at a time, so that all but the first read it
+/// from the L1. Two tiles, 32 steps (16 rows times packed weights of 64 MiB: 4.6 to 4.0 ms; 20: 5.0 to 4.5; 28: 6.1 to
 /// 6.2). Several, where the L2 does not hold a panel from one tile to the next, be it for its size (3x3 of
 /// 512 channels, 7 x 7, three layers in turn: 8.4 to 7.1 ms; not so of panels of 590 KB) or for that of the rows that
 /// pass in between (32 rows times weights of 64 MiB: 11.4 to 8.7 ms; where that cache has 2 MiB, 7.0 to 7.5; not so of
@@ -286,7 +286,7 @@ static void chooseShared(const KernelSpec &spec, const ContractSpec &s, const Ta
       panels = std::min(panels * here, large);
     }
   uint64_t bytes = uint64_t(leastSteps(spec)) * byteSize(r->dtype), ofPanel = bytes * columns, ofRows = bytes * rows;
-  // Rows that the L2 does not hold come from afar whatever the tiles do.
+  // Rows that the L2 does not hold come from beyond it whatever the tiles do.
   bool stays = ofPanel <= target.l2Bytes * 3 / 4 && (ofPanel + ofRows <= target.l2Bytes || ofRows > target.l2Bytes);
   int64_t tiles = llvm::divideCeil(rows, p.mr),
           together = llvm::divideCeil(tiles, llvm::divideCeil(target.cores / 2, panels));
@@ -313,12 +313,12 @@ uint64_t astra::readBytes(const KernelSpec &spec) {
   return all;
 }
 
-/// Whether a product's reads are asked for ahead: where they come from beyond the L2, and few tiles read the
+/// Whether a product's reads are prefetched: where they come from beyond the L2, and few tiles read the
 /// same (of many, the first one alone waits), or the lanes' operand has been copied, so that what is read after the
 /// sums is all (weight gradients of 3x3 convolutions of 64 channels at 56 x 56: 193 to 226 GFLOP/s; a product that is
 /// followed by the derivative of gelu: 12.5 to 10.4 ms; 8 rows times packed weights of 64 MiB: 5.0 to 3.9 ms). Where
-/// all columns of a tile of rows come before the next tile, and rows from afar, each tile waits for its own (1x1
-/// convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms). Not by the short steps of narrow
+/// all columns of a tile of rows come before the next tile, and rows from beyond the L2, each tile waits for its own
+/// (1x1 convolutions of ResNet-50, 512 channels to 256 at 28 x 28: 1.50 to 1.19 ms). Not by the short steps of narrow
 /// vectors where other taps read the same: they fit the L2 then (3x3 of 256 channels, 14 x 14, for x86-64-v3: 2.8
 /// ms, 4.2 with prefetch).
 static void choosePrefetch(const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB, Plan &p) {
@@ -339,10 +339,10 @@ static void choosePrefetch(const KernelSpec &spec, const ContractSpec &s, const 
     p.prefetch = steps;
 }
 
-/// Whether tiles ask for the next panel of a packed operand, which then comes while they compute: where a panel is read
-/// by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may be in
-/// the L2, but weights of a network seldom are, since those of all layers pass through it in between (197 x
-/// 768 times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
+/// Whether tiles prefetch the next panel of a packed operand, which then comes while they compute: where a panel is
+/// read by three tiles or more, but not by so many that the time in which it comes is nothing. Wherever it is: it may
+/// be in the L2, but weights of a network seldom are, since those of all layers pass through it in between (197 x 768
+/// times 768 x 3072 of 40 matrices in turn: 6.7 and 6.0 ms).
 static void choosePanelPrefetch(const KernelSpec &spec, const Target &target, bool laneInB, Plan &p) {
   constexpr int64_t longSum = 64;
   constexpr uint64_t fewTiles = 3, fewOfAhead = 8, manyTiles = 64, large = uint64_t(1) << 40;
@@ -371,9 +371,10 @@ static void choosePanelPrefetch(const KernelSpec &spec, const Target &target, bo
 /// 3x3 convolution of 128 channels, stride 2, at 56 x 56; 1.1 to 1.2 in x[8192, 64] times a constant [64, 256]): as
 /// many tiles as half of the L1 has the rows of, which then read a panel from there (1x1, 64 channels to 256,
 /// at 56 x 56, with a sum to add: one tile 972 us, ten 860). Where the L2 does not hold all panels, several
-/// tiles of a panel follow each other, and rows are to be twice as many bytes, since panels come again from afar for
-/// each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 % slower). By rows too where sums are short and what is
-/// written is all, in the order of memory then (2000 x 2 times 2 x 2000: 1280 and 620 us, of 16 steps 2100 and 1480).
+/// tiles of a panel follow each other, and rows are to be twice as many bytes, since panels come from beyond the L2
+/// again for each of these bands (3x3, 128 channels to 256, at 56 x 56: 2 % slower). By rows too where sums are short
+/// and what is written is all, in the order of memory then (2000 x 2 times 2 x 2000: 1280 and 620 us, of 16 steps 2100
+/// and 1480).
 static void chooseOrder(Context &c, const KernelSpec &spec, const ContractSpec &s, const Target &target, bool laneInB,
                         Plan &p) {
   constexpr unsigned together = 16;
@@ -464,7 +465,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   unsigned columns = packed ? lanesIn->layout.dims.back().modulus : 0;
   bool moves = *target.name && packed && movesLastTile(spec);
   bool exceedsL2 = operandBytes > target.l2Bytes;
-  int64_t all = 1; // rows; where they are one tile, what comes from afar is read once
+  int64_t all = 1; // rows; where they are one tile, what exceeds the L2 is read once
   for (int64_t l : rows)
     all = std::min<int64_t>(all * std::clamp<int64_t>(r->shape[l]->hi, 1, mostTile + 1), mostTile + 1);
   bool once = exceedsL2 && all <= mostTile;

@@ -144,7 +144,7 @@ static SmallVector<unsigned, 4> widths(unsigned lanes, UOpRef extent) {
 }
 
 /// An item is a vector of the innermost `merge` memory dims at `block` points of the others, `unroll` of them at once:
-/// what is read across becomes squares in registers (Expand.cpp).
+/// strided access becomes in-register transposes (Expand.cpp).
 void Lowering::blocks() {
   const Placed &out = spec.outputs[0];
   auto extents = memoryExtents(c, out.layout, out.value->shape);

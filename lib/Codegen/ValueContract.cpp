@@ -253,7 +253,7 @@ UOpRef ValueAt::chainSum(UOpRef sum, UOpRef chain) {
 
 /// The least and the greatest value of an index among elements that are computed side by side, vectors and copies; null
 /// where it is no sum of their numbers.
-static std::pair<UOpRef, UOpRef> extremes(Context &c, UOpRef x) {
+static std::pair<UOpRef, UOpRef> boundsOverLanes(Context &c, UOpRef x) {
   UOpRef least = x, most = x;
   for (const IndexTerm &t : terms(x)) {
     auto isLane = [](UOpRef n) {
@@ -372,7 +372,8 @@ private:
 
 void ValueAt::Contraction::cutAtDomain() {
   if (at.cutsSums && s.reduced == 1 && !spills && lengths[0]->constIndex() != 1 && readsWhole())
-    if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels)) std::tie(everyone, anyone) = extremes(c, end);
+    if (UOpRef end = domainEnd(c, s.domain, limits, s.kept, labels))
+      std::tie(everyone, anyone) = boundsOverLanes(c, end);
 }
 
 /// Each thread has another block, round by round.

@@ -5,7 +5,7 @@
 // elements. Keeps:    the order, in which an accumulator comes to each tap: zeros that are added elsewhere would not be
 // the same
 //           where it is -0.0 (a sum may become that by underflow, at any tap).
-// Does not: know plans whose sums rest in memory, or whose operands threads share: they are refused of such
+// Does not: know plans whose sums are spilled, or whose operands threads share: they are refused of such
 // contractions.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"

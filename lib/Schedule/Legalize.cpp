@@ -33,10 +33,11 @@ static bool isOfInput(UOpRef x) {
   return has(x->op, Leaf);
 }
 
-/// The extremes of windows along several axes, one axis after another: a few elements for each instead of their product
-/// (256 channels of 20 x 20, 13 x 13 at once, for x86-64-v4: 3.65 and 0.33 ms; an input of 64 channels of 112 x 112, 3
-/// x 3, every other: 465 and 103 us; channels last 100 and 210). Null where that is not what `r` is, or does not pay.
-static UOpRef extremesByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
+/// The minima or maxima of windows along several axes, one axis after another: a few elements for each instead of their
+/// product (256 channels of 20 x 20, 13 x 13 at once, for x86-64-v4: 3.65 and 0.33 ms; an input of 64 channels of 112 x
+/// 112, 3 x 3, every other: 465 and 103 us; channels last 100 and 210). Null where that is not what `r` is, or does not
+/// pay.
+static UOpRef minMaxByAxis(Builder &b, UOpRef r, const ReduceSpec &s) {
   constexpr int64_t least = 9, many = 16; // elements of a window
   SmallVector<UOpRef, 3> windows;         // the outermost first
   UOpRef x = r->src[0];
@@ -111,7 +112,7 @@ static UOpRef byChunks(Builder &b, UOpRef r) {
 
 UOpRef astra::legalizeReduce(Builder &b, UOpRef r) {
   ReduceSpec s = llvm::cantFail(decodeReduce(r->ints));
-  if (UOpRef y = extremesByAxis(b, r, s)) return y;
+  if (UOpRef y = minMaxByAxis(b, r, s)) return y;
   UOpRef x = r->src[0];
   size_t n = s.axes.size();
   if (n == 1 || s.order == ReduceOrder::Chain) return byChunks(b, r);

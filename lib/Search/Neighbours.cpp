@@ -57,7 +57,7 @@ const Move moves[] = {
     {{K::Contract}, {{&Plan::block, By::Set, 0}}},
     {{K::Contract}, {{&Plan::block, By::Set, 1}}},
     {{K::Contract}, {{&Plan::block, By::Set, 16}}},
-    // what is asked for ahead
+    // prefetches and non-temporal stores
     {{K::Contract, K::Columns}, {{&Plan::prefetch, By::Set, 24}}},
     {{K::Contract, K::Columns}, {{&Plan::prefetch, By::Set, 8}}},
     {{K::Rows}, {{&Plan::prefetch, By::Set, 1}}},
@@ -112,7 +112,7 @@ static unsigned apply(By by, unsigned v, unsigned number) {
   llvm_unreachable("all ways are above");
 }
 
-/// More sums at once than there are registers gain nothing; stores past the caches are those of whole lines.
+/// More sums at once than there are registers gain nothing; non-temporal stores are those of whole lines.
 static bool holds(const Plan &p, const KernelSpec &spec, const Target &target) {
   if (p.nonTemporal && !storesLines(target)) return false;
   if (p.kind != PlanKind::Contract) return true;

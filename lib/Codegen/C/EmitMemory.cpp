@@ -1,5 +1,5 @@
 //===- EmitMemory.cpp: what a kernel in C reads and writes -----------------===//
-// Takes:    loads, stores, stages and what is asked for ahead.
+// Takes:    loads, stores, stages and prefetches.
 // Gives:    their expressions and statements.
 // Keeps:    memory outside of a buffer or stage untouched: what is speculative tests its index.
 #include "FunctionEmitter.h"

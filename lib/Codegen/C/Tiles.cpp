@@ -10,7 +10,7 @@
 //           strength reduction, which is to find them, gives up where there are many, and computes each address in each
 //           step (a 3x3 convolution of 128 channels, stride 2, for x86-64-v3: 5.9 and 2.7 ms).
 //           Where a tile's sums begin anew in each step of a loop around it, and those of that loop want registers too,
-//           these are told to rest in memory: left to itself LLVM keeps some of them, and has one of the tile's come
+//           these are told to be spilled: left to itself LLVM keeps some of them, and has one of the tile's come
 //           and go in each step instead (768 steps and erf for x86-64-v3: 13.8 and 6.9 ms).
 // Keeps:    dependences; bits, as no accumulator's own order changes.
 #include "Tiles.h"

@@ -23,7 +23,7 @@ llvm::Error KernelEmitter::findCarried() {
     case InstKind::AccUpdate:
       for (size_t d = depth.lookup(i.uop); d < open.size(); ++d) carried[open[d]].push_back(i.uop);
       break;
-    case InstKind::StageFill: return fail("its sums rest in memory, which is for CPUs");
+    case InstKind::StageFill: return fail("its sums are spilled, which is for CPUs");
     default: break;
     }
   }
