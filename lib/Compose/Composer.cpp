@@ -102,6 +102,12 @@ const std::vector<UOpRef> *Composer::elements(UOpRef x) {
   return x ? known->elements(x) : nullptr;
 }
 
+/// From the last number down: entries have the lower half for their inputs.
+std::optional<int64_t> Composer::placeholder() {
+  constexpr int64_t last = 65535, least = 32768;
+  return last - placeholders < least ? std::nullopt : std::optional(last - placeholders++);
+}
+
 // ---- failure
 
 UOpRef Composer::fail(const llvm::Twine &sentence) {
@@ -308,8 +314,12 @@ UOpRef Composer::concat(llvm::ArrayRef<UOpRef> xs, int64_t axis) {
 
 UOpRef Composer::reduce(ReduceKind kind, UOpRef x, llvm::ArrayRef<int64_t> axes, bool chain) {
   if (!x || axes.empty()) return x;
-  bool ordered = isFloat(x->dtype) && (kind == ReduceKind::Sum || kind == ReduceKind::Prod);
-  ReduceOrder order = !ordered ? ReduceOrder::Exact : chain ? ReduceOrder::Chain : ReduceOrder::Lane64;
+  bool inexact = isFloat(x->dtype) || isComplex(x->dtype), product = kind == ReduceKind::Prod;
+  bool ordered = inexact && (kind == ReduceKind::Sum || product);
+  ReduceOrder order = !ordered                         ? ReduceOrder::Exact
+                      : product && isComplex(x->dtype) ? ReduceOrder::Pairs
+                      : chain                          ? ReduceOrder::Chain
+                                                       : ReduceOrder::Lane64;
   UOpRef folded = make(Op::Reduce, {x}, encode(ReduceSpec{kind, order, {axes.begin(), axes.end()}, {}}));
   if (!folded) return nullptr;
   Dims kept(x->shape.begin(), x->shape.end());

@@ -52,6 +52,9 @@ public:
   virtual const std::vector<UOpRef> *elements(UOpRef x);
   /// The stream of the random generator (N13) for values without a seed: 1 and up.
   virtual uint32_t nextRandomStream() { return ++streams; }
+  /// The number of an argument that stands for one of a function while its body is built (Closure.h), like no other;
+  /// nothing when there are too many.
+  virtual std::optional<int64_t> placeholder();
 
   /// What `constant` made by default, to be moved to a Module.
   std::vector<Param> params;
@@ -149,6 +152,7 @@ private:
   UOpRef folded(UOpRef x);
 
   uint32_t streams = 0;
+  int64_t placeholders = 0;
   std::unique_ptr<Known> known; // made when somebody asks
   llvm::StringMap<size_t> byName;
 };

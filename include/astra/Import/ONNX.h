@@ -5,25 +5,9 @@
 //           origins name the model's nodes.
 // Source:   the ONNX operator specification, opsets 1 to 28 of the default domain; docs/onnx.md lists the rows.
 #pragma once
-#include "astra/IR/Module.h"
+#include "astra/Import/Inputs.h"
 
 namespace astra {
-
-/// What `--dim NAME=LO..HI` says, or `--dim NAME=EXPRESSION`: that an extent is that of other dims of the inputs. The
-/// name "*" is for the dims of inputs that have no bounds of their own.
-struct DimBound {
-  std::string name;
-  int64_t lo, hi;         // 0 <= lo <= hi
-  std::string value = {}; // "past + 1", of names and integers with + - * // % ( ); empty where there are bounds
-};
-
-/// What `--constant NAME=FILE` says: an input of the model that has one value for good.
-struct ConstantInput {
-  std::string name;
-  DType dtype;
-  std::vector<int64_t> shape;
-  std::vector<uint8_t> bytes; // row-major
-};
 
 struct ImportOptions {
   std::vector<DimBound> dims = {}; // every dynamic dim of the model's inputs; lo = hi makes it a constant

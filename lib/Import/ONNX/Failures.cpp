@@ -3,6 +3,7 @@
 // says
 //           other than the sentence.
 #include "Failures.h"
+#include "../DimHints.h"
 #include "ModelFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

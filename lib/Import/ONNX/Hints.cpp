@@ -12,50 +12,6 @@
 
 namespace astra::onnx {
 
-static std::vector<std::string> dimsOf(llvm::ArrayRef<UOpRef> extents) {
-  std::vector<std::string> names;
-  for (UOpRef extent : extents)
-    for (UOpRef part : topoSort(extent))
-      if (part->is(Op::Dim) && !llvm::is_contained(names, part->str.str())) names.push_back(part->str.str());
-  llvm::sort(names);
-  return names;
-}
-
-std::string boundHint(Context &c, UOpRef extent, int64_t least) {
-  for (UOpRef dim : topoSort(extent)) {
-    if (!dim->is(Op::Dim)) continue;
-    auto holds = [&](int64_t lo, int64_t hi) {
-      UOpRef other = c.make(Op::Dim, {}, {lo, hi}, dim->str.str() + "_");
-      return idxSubstitute(c, extent, dim, lo == hi ? c.index(lo) : other)->lo >= least;
-    };
-    for (bool raise : {true, false}) { // the lower bound, or the upper one lowered
-      int64_t good = raise ? dim->hi : dim->lo, bad = raise ? dim->lo : dim->hi;
-      auto within = [&](int64_t bound) { return raise ? holds(bound, dim->hi) : holds(dim->lo, bound); };
-      if (good == bad || !within(good)) continue;
-      while (std::abs(good - bad) > 1) {
-        int64_t middle = bad + (good - bad) / 2;
-        (within(middle) ? good : bad) = middle;
-      }
-      std::string bounds = std::to_string(raise ? good : dim->lo) + ".." + std::to_string(raise ? dim->hi : good);
-      return "; give --dim " + shellWord((dim->str + "=" + bounds).str());
-    }
-  }
-  return "";
-}
-
-std::string signHint(UOpRef extent) {
-  std::vector<std::string> names = dimsOf(extent);
-  return names.empty() ? "" : "; give --dim " + llvm::join(names, ", ") + " bounds between which it has one sign";
-}
-
-std::string fixHint(llvm::ArrayRef<UOpRef> extents) {
-  std::vector<std::string> names = dimsOf(extents);
-  if (names.empty()) return "";
-  std::string flags;
-  for (const std::string &name : names) flags += " --dim " + shellWord(name + "=N");
-  return "; fix " + llvm::join(names, " and ") + " with" + flags;
-}
-
 std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y) {
   if (!x->is(Op::Dim)) std::swap(x, y);
   std::string multiple = multipleHint(lowering, {x, y}, [&](auto with) { return with(x) == with(y); });

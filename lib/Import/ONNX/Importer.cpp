@@ -3,7 +3,7 @@
 // Gives:    a module with one entry, main; or one error with every sentence that the model earned.
 // Keeps:    the model's order of inputs and outputs.
 // Does not: know an op (Ops*.cpp).
-#include "DimText.h"
+#include "../DimText.h"
 #include "Lowering.h"
 #include "astra/IR/Text.h"
 #include "astra/Import/ONNX.h"

@@ -138,14 +138,6 @@ llvm::Error prefixed(const llvm::Twine &words, llvm::Error e) {
   });
 }
 
-std::string shellWord(llvm::StringRef word) {
-  auto plain = [](char ch) { return llvm::isAlnum(ch) || llvm::StringRef("_.:/-=+,@%").contains(ch); };
-  if (llvm::all_of(word, plain)) return word.str();
-  std::string quoted = "'";
-  for (char ch : word) quoted += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
-  return quoted + "'";
-}
-
 llvm::Expected<DType> elementType(int32_t code) {
   for (const ElementRow &row : elementRows)
     if (row.code == code) {

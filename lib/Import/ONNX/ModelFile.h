@@ -23,9 +23,6 @@ using compose::Payload;
 llvm::Error sentence(const llvm::Twine &text, std::errc code = std::errc::invalid_argument);
 llvm::Error prefixed(const llvm::Twine &words, llvm::Error e);
 
-/// A word as a shell takes it: in quotes where it holds more than letters, digits and plain signs.
-std::string shellWord(llvm::StringRef word);
-
 /// The dtype of ONNX's element type number `code`; an error that names the type when Astra has none for it.
 llvm::Expected<DType> elementType(int32_t code);
 /// The same by its name, "FLOAT" or "float16".

@@ -1,6 +1,6 @@
 //===- Multiples.cpp: which dims would have to be multiples ----------------===//
 #include "Multiples.h"
-#include "DimText.h"
+#include "../DimText.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

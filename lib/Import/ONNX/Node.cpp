@@ -263,4 +263,6 @@ UOpRef Node::parameter(Payload payload, ParamKind kind) {
   return value ? *value : fail(llvm::toString(value.takeError()));
 }
 
+std::optional<int64_t> Node::placeholder() { return lowering.placeholder(); }
+
 } // namespace astra::onnx

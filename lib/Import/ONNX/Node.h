@@ -6,6 +6,7 @@
 //           given.
 // Does not: know ops (OpTable.cpp).
 #pragma once
+#include "../DimHints.h"
 #include "List.h"
 #include "ModelFile.h"
 #include "astra/Compose/Composer.h"
@@ -142,6 +143,7 @@ public:
   // ---- what composites ask for
   uint32_t nextRandomStream() override { return ++shared.randomStreams; } // in the order of the nodes
   bool wantsGradients() const override { return shared.training.on; }
+  std::optional<int64_t> placeholder() override;
   UOpRef constant(Payload payload) override { return parameter(std::move(payload)); }
   /// Whether the entry for training is made; else null.
   Shared::Training *training() const { return shared.training.on ? &shared.training : nullptr; }
@@ -179,13 +181,6 @@ private:
   Lowering &lowering;
 };
 
-/// "; give --dim h=3..64", the widest bounds of one dim within its own between which the extent is `least` or more; ""
-/// where bounds of one dim do not say so.
-std::string boundHint(Context &c, UOpRef extent, int64_t least);
-std::string signHint(UOpRef extent);
-
-/// "; fix h and w with --dim h=N --dim w=N", for what holds for some values of the dims; "" where there are none.
-std::string fixHint(llvm::ArrayRef<UOpRef> extents);
 /// How to say that two extents are equal.
 std::string equalHint(Lowering &lowering, UOpRef x, UOpRef y);
 /// Two hints as one sentence; either may be "".

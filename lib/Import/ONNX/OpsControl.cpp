@@ -2,7 +2,6 @@
 // Takes:    nodes with graphs inside.
 // Gives:    `scan`; what If (OpsIf.cpp), Loop (OpsLoop.cpp) and Scan share.
 // Keeps:    graphs inside are lowered once, in place, and closed over (Closure.h).
-#include "Closure.h"
 #include "Control.h"
 #include "Lowering.h"
 #include "astra/Compose/Scan.h"

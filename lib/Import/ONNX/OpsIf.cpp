@@ -4,7 +4,6 @@
 // Keeps:    both branches give one type and one rank. An extent that differs between them, or that data of a branch
 //           decide, is a data dim of the result: each branch pads its value to what both need and says the extent.
 // Does not: run both branches and select: a branch is there to save work.
-#include "Closure.h"
 #include "Control.h"
 #include "Deciding.h"
 #include "Lowering.h"

@@ -13,7 +13,6 @@
 // the later one gets another. What the body does not read at all needs no dim there: its extents are numbers that the
 // loop carries. A dim has two names: that of its flag, the same whenever the body is lowered, and the node's, which no
 // other lowering has, so that what is left of an earlier one is not taken for something around the loop.
-#include "Closure.h"
 #include "Control.h"
 #include "LoopTrips.h"
 #include "Lowering.h"

@@ -1,5 +1,5 @@
 //===- Closure.h: functions from values that were lowered in place ---------===//
-// Takes:    values that follow from placeholders (Lowering::placeholder) and from values around.
+// Takes:    values that follow from placeholders (Composer::placeholder) and from values around.
 // Gives:    `func` nodes, which see only their arguments; what they take from around are further arguments.
 // Keeps:    what was there before the closure began and does not follow from its placeholders is computed outside and
 //           handed in; literals and ramps are made again inside. One list of captured values for all functions of a
@@ -7,29 +7,29 @@
 //           padded to its bounds outside and cut inside, by the count that is handed in beside it.
 // Does not: recurse.
 #pragma once
-#include "Node.h"
+#include "astra/Compose/Composer.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 
-namespace astra::onnx {
+namespace astra::compose {
 
 /// The room that a value needs along an axis whose extent may follow data: at least the extent, free of data dims.
 /// Null where the extent has no bound.
 UOpRef roomFor(Context &c, UOpRef extent);
 /// x with zeros behind it, up to `room`, which is at least its shape.
-UOpRef padTo(Node &n, UOpRef x, llvm::ArrayRef<UOpRef> room);
+UOpRef padTo(Composer &n, UOpRef x, llvm::ArrayRef<UOpRef> room);
 
 class Closure {
 public:
   /// What has a number below `begin` was there before.
-  Closure(Node &n, size_t begin) : n(n), begin(begin) {}
-  explicit Closure(Node &n) : Closure(n, n.c.size()) {}
+  Closure(Composer &n, size_t begin) : n(n), begin(begin) {}
+  explicit Closure(Composer &n) : Closure(n, n.c.size()) {}
 
   /// A value that stands for an argument of the functions: own argument number 0, 1, ...
   UOpRef own(DType t, llvm::ArrayRef<UOpRef> shape);
   /// A data dim from around is this dim inside: a loop carries it.
   void carry(UOpRef extent, UOpRef dim) { carried[extent] = dim; }
-  /// Notes what these values take from around. False, and a failure of the node, if it cannot be handed in.
+  /// Notes what these values take from around. False, and a failure, if it cannot be handed in.
   bool capture(llvm::ArrayRef<UOpRef> values);
   /// In the order of the arguments that follow the own ones.
   llvm::ArrayRef<UOpRef> captured() const { return handed; }
@@ -47,7 +47,7 @@ private:
   bool hasDataDim(UOpRef x);
   bool isFree(UOpRef x);
 
-  Node &n;
+  Composer &n;
   size_t begin;
   llvm::SetVector<UOpRef> placeholders, outside;
   std::vector<UOpRef> handed;            // what is outside, padded where it has data dims
@@ -55,4 +55,4 @@ private:
   llvm::DenseMap<UOpRef, UOpRef> carried;
 };
 
-} // namespace astra::onnx
+} // namespace astra::compose

@@ -5,7 +5,7 @@
 #include "DimText.h"
 #include "llvm/ADT/StringExtras.h"
 
-namespace astra::onnx {
+namespace astra {
 
 namespace {
 
@@ -127,4 +127,4 @@ UOpRef dimFromText(Context &c, llvm::StringRef text, llvm::function_ref<UOpRef(l
   return text.size() > longest ? nullptr : Reader(c, text, dim).whole();
 }
 
-} // namespace astra::onnx
+} // namespace astra

@@ -1,12 +1,11 @@
 //===- Closure.cpp: functions from values that were lowered in place -------===//
-#include "Closure.h"
-#include "Lowering.h"
+#include "astra/Compose/Closure.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace astra::onnx {
+namespace astra::compose {
 
 UOpRef roomFor(Context &c, UOpRef extent) {
   constexpr int64_t most = int64_t(1) << 40;
@@ -21,7 +20,7 @@ UOpRef roomFor(Context &c, UOpRef extent) {
   return found->hi <= most ? found : nullptr;
 }
 
-UOpRef padTo(Node &n, UOpRef x, llvm::ArrayRef<UOpRef> room) {
+UOpRef padTo(Composer &n, UOpRef x, llvm::ArrayRef<UOpRef> room) {
   if (!x) return nullptr;
   Dims none(x->rank(), n.c.index(0)), behind;
   for (auto [extent, to] : llvm::zip(x->shape, room)) behind.push_back(idxSub(n.c, to, extent));
@@ -29,7 +28,7 @@ UOpRef padTo(Node &n, UOpRef x, llvm::ArrayRef<UOpRef> room) {
 }
 
 UOpRef Closure::own(DType t, llvm::ArrayRef<UOpRef> shape) {
-  std::optional<int64_t> number = n.lowering.placeholder();
+  std::optional<int64_t> number = n.placeholder();
   if (!number) return n.unsupported("the loops of this model carry more than 32768 values");
   UOpRef x = n.make(Op::Arg, shape, {*number}, t);
   if (x) placeholders.insert(x);
@@ -162,4 +161,4 @@ UOpRef Closure::func(llvm::ArrayRef<UOpRef> values, bool pass) {
   return n.c.make(Op::Func, results, {number});
 }
 
-} // namespace astra::onnx
+} // namespace astra::compose

@@ -5,7 +5,7 @@
 #pragma once
 #include "astra/IR/Index.h"
 
-namespace astra::onnx {
+namespace astra {
 
 /// Whether the text is one name: a letter or _, then letters, digits, _ and dots.
 bool isDimName(llvm::StringRef text);
@@ -15,4 +15,4 @@ bool isDimName(llvm::StringRef text);
 /// 0 or less, or when a value can leave 0 ... 2^40. `floor(a / b)` is a // b.
 UOpRef dimFromText(Context &c, llvm::StringRef text, llvm::function_ref<UOpRef(llvm::StringRef)> dim);
 
-} // namespace astra::onnx
+} // namespace astra
