@@ -63,6 +63,28 @@ UOpRef padAround(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> before, llvm::Arr
   return x;
 }
 
+/// Each element gets an axis of its own, which is padded behind; what stands behind the last element goes.
+UOpRef padBetween(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> between, UOpRef value) {
+  for (unsigned axis = 0; x && axis < x->rank() && !b.failed(); ++axis) {
+    if (between[axis] < 0 || between[axis] > 1 << 24)
+      return b.fail("pads between elements must be in 0..2^24, found " + llvm::Twine(between[axis]));
+    if (between[axis] == 0 || x->shape[axis]->constIndex() == 0) continue;
+    UOpRef each = b.idx(between[axis] + 1), extent = x->shape[axis];
+    UOpRef spread = b.unsqueeze(x, {int64_t(axis) + 1});
+    if (!spread) return nullptr;
+    Dims none(spread->rank(), b.idx(0)), behind = none, joined(x->shape.begin(), x->shape.end()), size = joined;
+    behind[axis + 1] = b.idx(between[axis]);
+    bool literal = value->isConst() && !isComplex(x->dtype);
+    spread = padAround(b, spread, none, behind, PadMode::Constant, literal ? uint64_t(value->ints[0]) : 0,
+                       literal ? nullptr : value);
+    joined[axis] = idxMul(b.c, extent, each);
+    size[axis] = idxSub(b.c, joined[axis], b.idx(between[axis]));
+    if (extent->lo < 1) size[axis] = idxMax(b.c, size[axis], b.idx(0));
+    x = b.shrink(b.withRoom(b.reshape(spread, joined), axis, size[axis]), Dims(x->rank(), b.idx(0)), size);
+  }
+  return x;
+}
+
 UOpRef centreCropOrPad(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> given, llvm::ArrayRef<UOpRef> wanted) {
   if (!x || b.failed()) return nullptr;
   Ints axes;

@@ -55,4 +55,60 @@ UOpRef affineProduct(Composer &b, UOpRef x, UOpRef y, UOpRef z, const AffineProd
   return b.bin(Op::Add, sum, b.broadcastTo(bias, sum->shape));
 }
 
+/// Kept labels in the order of the result, then those that are summed.
+UOpRef generalProduct(Composer &b, UOpRef x, UOpRef y, const GeneralProductAxes &axes) {
+  if (!x || !y) return nullptr;
+  if (axes.batchX.size() != axes.batchY.size() || axes.sumX.size() != axes.sumY.size())
+    return b.fail("the operands of a product have different numbers of batch axes or of axes that are summed");
+  auto check = [&](UOpRef operand, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> sum) {
+    Ints all(batch.begin(), batch.end());
+    all.append(sum.begin(), sum.end());
+    b.axes(all, operand->rank());
+    for (int64_t axis : all)
+      if (axis < 0) b.fail("axis " + llvm::Twine(axis) + " of a product is negative");
+  };
+  check(x, axes.batchX, axes.sumX);
+  check(y, axes.batchY, axes.sumY);
+  if (b.failed()) return nullptr;
+  ContractSpec spec;
+  spec.a.resize(x->rank());
+  spec.b.resize(y->rank());
+  llvm::SmallVector<bool, 8> usedX(x->rank()), usedY(y->rank());
+  Dims extents;
+  auto pair = [&](int64_t i, int64_t k, const char *what) {
+    b.requireEqual(x->shape[i], y->shape[k], what);
+    spec.a[i] = label(extents.size());
+    spec.b[k] = label(extents.size());
+    extents.push_back(x->shape[i]);
+    usedX[i] = usedY[k] = true;
+  };
+  for (size_t i = 0; i < axes.sumX.size(); ++i) usedX[axes.sumX[i]] = usedY[axes.sumY[i]] = true;
+  for (size_t i = 0; i < axes.batchX.size(); ++i) pair(axes.batchX[i], axes.batchY[i], "the batch axes");
+  auto rest = [&](UOpRef operand, llvm::ArrayRef<bool> used, llvm::SmallVectorImpl<AffineForm> &forms) {
+    for (unsigned i = 0; i < operand->rank(); ++i) {
+      if (used[i]) continue;
+      forms[i] = label(extents.size());
+      extents.push_back(operand->shape[i]);
+    }
+  };
+  rest(x, usedX, spec.a);
+  rest(y, usedY, spec.b);
+  spec.kept = extents.size();
+  spec.reduced = axes.sumX.size();
+  for (size_t i = 0; i < axes.sumX.size(); ++i) pair(axes.sumX[i], axes.sumY[i], "the axes that are summed");
+  if (b.failed()) return nullptr;
+  if (spec.reduced) return b.contract(spec, x, y, extents);
+  // Nothing is summed: an elementwise product.
+  llvm::SmallVector<int64_t, 8> orderX, orderY;
+  Dims shapeX(extents.size(), b.idx(1)), shapeY = shapeX;
+  for (size_t l = 0; l < extents.size(); ++l) {
+    for (unsigned i = 0; i < x->rank(); ++i)
+      if (spec.a[i].terms[0].first == int64_t(l)) orderX.push_back(i), shapeX[l] = extents[l];
+    for (unsigned i = 0; i < y->rank(); ++i)
+      if (spec.b[i].terms[0].first == int64_t(l)) orderY.push_back(i), shapeY[l] = extents[l];
+  }
+  return b.bin(x->dtype == DType::Bool ? Op::And : Op::Mul, b.reshape(b.permute(x, orderX), shapeX),
+               b.reshape(b.permute(y, orderY), shapeY));
+}
+
 } // namespace astra::compose

@@ -25,6 +25,20 @@ struct TransposedConvolutionOptions : ConvolutionOptions {
 /// by its input, as a result of its own. SAME pads to spatial extents times stride.
 UOpRef transposedConvolution(Composer &b, UOpRef x, UOpRef w, UOpRef bias, const TransposedConvolutionOptions &options);
 
+/// A convolution whose axes stand anywhere, with elements put between those of the operand too (its dilation), pads of
+/// any sign, and groups of channels or of the batch.
+struct GeneralConvolutionOptions {
+  int64_t batch = 0, channel = 1;        // axes of x
+  int64_t inChannel = 1, outChannel = 0; // axes of w
+  int64_t resultBatch = 0, resultChannel = 1;
+  Ints spatial, kernel, resultSpatial;                // axes of x, of w, of the result
+  Ints strides, before, after, xDilations, dilations; // one for each spatial axis
+  Ints reversed;                                      // not 0: the kernel runs backwards
+  int64_t groups = 1, batchGroups = 1;
+};
+/// Reduced labels are the kernel's axes, then the input channels (N4).
+UOpRef generalConvolution(Composer &b, UOpRef x, UOpRef w, const GeneralConvolutionOptions &options);
+
 /// Blocks x [N, C * kernel, places] added up where a window over `image` read them: [N, C, image...]. The extents of
 /// `image` may be symbolic; options.kernel is needed.
 UOpRef columnsToImage(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> image, const WindowOptions &options);

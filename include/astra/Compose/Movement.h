@@ -12,6 +12,8 @@ enum class PadMode { Constant, Edge, Reflect, Wrap };
 /// be data, or of the bits of a literal where it is null.
 UOpRef padAround(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> before, llvm::ArrayRef<UOpRef> after, PadMode mode,
                  uint64_t bits = 0, UOpRef value = nullptr);
+/// x with so many elements of `value`, a scalar that may be data, between two neighbours of each axis.
+UOpRef padBetween(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> between, UOpRef value);
 /// The middle of each axis named, cut or padded with zeros to the extent given; an odd element more falls to the end.
 UOpRef centreCropOrPad(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, llvm::ArrayRef<UOpRef> extents);
 

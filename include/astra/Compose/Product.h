@@ -10,6 +10,13 @@ namespace astra::compose {
 /// Refuses: an operand of rank 0, extents k that differ.
 UOpRef product(Composer &b, UOpRef x, UOpRef y);
 
+/// Axes by their numbers: pairs that go together, one of each operand, and pairs that are summed.
+struct GeneralProductAxes {
+  llvm::SmallVector<int64_t, 4> batchX, batchY, sumX, sumY;
+};
+/// The product along any axes: [batch..., the rest of x..., the rest of y...]. Sums go in the order of sumX.
+UOpRef generalProduct(Composer &b, UOpRef x, UOpRef y, const GeneralProductAxes &axes);
+
 struct AffineProductOptions {
   bool transposeX = false, transposeY = false; // only other index lists: nothing is moved
   double alpha = 1, beta = 1;

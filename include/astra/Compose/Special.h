@@ -1,0 +1,46 @@
+//===- Special.h: functions of numbers that are no op of their own ---------===//
+// Takes:    tensors of one shape.
+// Gives:    graphs over the elementwise ops.
+// Keeps:    f16 and bf16 compute in f32 and round once, where it is not said otherwise.
+#pragma once
+#include "astra/Compose/Composer.h"
+
+namespace astra::compose {
+
+/// The nearest integer, a tie away from zero; a zero keeps its sign. Of a float type.
+UOpRef roundAwayFromZero(Composer &b, UOpRef x);
+/// The cube root, of the sign of x.
+UOpRef cubeRoot(Composer &b, UOpRef x);
+/// The angle of the point (x, y) in -pi..pi, of a float type; quadrants by the signs of zeros too, as in C.
+UOpRef arcTangent2(Composer &b, UOpRef y, UOpRef x);
+/// 1 - erf(x).
+UOpRef complementaryError(Composer &b, UOpRef x);
+
+/// x rounded to a float type of so many bits of exponent and mantissa, and back: to nearest even, what is too large
+/// gives infinity, what lies below the least normal number zero. Of a float type with no fewer bits.
+UOpRef reducedPrecision(Composer &b, UOpRef x, int64_t exponentBits, int64_t mantissaBits);
+/// How many bits are zero above the highest one that is set; of an integer type.
+UOpRef leadingZeros(Composer &b, UOpRef x);
+/// Integers in the order of the floats: -inf ... -0, +0 ... inf, NaN.
+UOpRef orderKey(Composer &b, UOpRef x);
+/// Shifts of the bits, whatever the sign of the type says: zeros come in, or copies of the highest bit.
+UOpRef shiftRight(Composer &b, UOpRef x, UOpRef count, bool arithmetic);
+/// x / y of integers rounded to zero, and -1 where y is 0.
+UOpRef quotient(Composer &b, UOpRef x, UOpRef y);
+/// The bits of x as another type. A narrower one adds an axis at the end, the lowest bits first; a wider one takes the
+/// last axis away.
+UOpRef reinterpret(Composer &b, UOpRef x, DType to);
+
+// ---- of complex numbers, by real functions of their parts
+
+UOpRef complexExp(Composer &b, UOpRef x);
+UOpRef complexLog(Composer &b, UOpRef x);
+UOpRef complexSqrt(Composer &b, UOpRef x);
+UOpRef complexSin(Composer &b, UOpRef x);
+UOpRef complexCos(Composer &b, UOpRef x);
+UOpRef complexTanh(Composer &b, UOpRef x);
+UOpRef complexPower(Composer &b, UOpRef x, UOpRef y);
+/// x / |x|; 0 of 0.
+UOpRef complexSign(Composer &b, UOpRef x);
+
+} // namespace astra::compose
