@@ -5,6 +5,7 @@
 #include "Npy.h"
 #include "Weights.h"
 #include "astra/IR/Text.h"
+#include "astra/Import/StableHLO.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -46,14 +47,26 @@ static Expected<Module> loadONNX(const Job &job, const tool::Safetensors &weight
   return m;
 }
 
+static Expected<Module> loadStableHLO(const Job &job, std::vector<std::string> &notes) {
+  if (!job.taps.empty())
+    return createStringError(std::make_error_code(std::errc::not_supported),
+                             "--taps: the values of a StableHLO program have no names");
+  Expected<std::vector<ConstantInput>> constants = readConstants(job.constants);
+  if (!constants) return constants.takeError();
+  ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
+  if (!text) return createFileError(job.model, text.getError());
+  return importStableHLO((*text)->getBuffer(), job.model, {job.dims, std::move(*constants), &notes});
+}
+
 static Expected<Module> loadText(const Job &job) {
   if (!job.constants.empty())
-    return createStringError("--constant is for the inputs of an ONNX model: write a param into " + job.model);
+    return createStringError("--constant is for the inputs of an ONNX or StableHLO model: write a param into " +
+                             job.model);
   if (!job.dims.empty())
     return createStringError(
         std::errc::invalid_argument,
-        "--dim bounds the dynamic dims of an ONNX model; %s states its own: change \"dim %s\" there", job.model.c_str(),
-        job.dims.front().name.c_str());
+        "--dim bounds the dynamic dims of an ONNX or StableHLO model; %s states its own: change \"dim %s\" there",
+        job.model.c_str(), job.dims.front().name.c_str());
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
   if (!text) return createFileError(job.model, text.getError());
   Expected<Module> m = parse((*text)->getBuffer(), job.model);
@@ -66,7 +79,10 @@ Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &note
   tool::Safetensors weights;
   if (std::string wrong; !job.weights.empty() && !tool::readSafetensors(job.weights, weights, wrong))
     return createStringError(wrong);
-  Expected<Module> m = sys::path::extension(job.model) == ".onnx" ? loadONNX(job, weights, notes) : loadText(job);
+  StringRef extension = sys::path::extension(job.model);
+  Expected<Module> m = extension == ".onnx"   ? loadONNX(job, weights, notes)
+                       : extension == ".mlir" ? loadStableHLO(job, notes)
+                                              : loadText(job);
   if (!m) return m.takeError();
   if (!job.weights.empty()) {
     Expected<std::string> said = setWeights(*m, job.weights, weights, job.keptWeights);

@@ -1,5 +1,5 @@
 //===- astra-compile: a model becomes a bundle ------------------------------===//
-// Takes:    a model (.uop, .onnx) and a command line.
+// Takes:    a model (.uop, .onnx, .mlir) and a command line.
 // Gives:    a bundle with code for every target asked for, or the text of a stage.
 // Keeps:    output complete or not at all; exit codes as every tool has them.
 // Does not: hold the stages (lib/Pipeline).
@@ -183,7 +183,8 @@ Program describe(CommandLine &c) {
   p.synopsis = "MODEL -o FILE.astra [options]";
   p.summary = "compile a model into a bundle";
   p.description =
-      "Compiles a model (.uop text or .onnx) ahead of time into one file with machine code for every target. "
+      "Compiles a model (.uop text, .onnx, or StableHLO as .mlir) ahead of time into one file with machine code for "
+      "every target. "
       "The bundle gives the same bits on each of them. Its bytes are a function of the model, the options and "
       "the compiler alone.";
   p.options = {
@@ -199,11 +200,12 @@ Program describe(CommandLine &c) {
        "bundle carries PTX alone",
        text(c.ptxas)},
       {"dim", "NAME=LO..HI",
-       "bounds of a dynamic dim of an ONNX model, NAME=N to fix it, or NAME=EXPRESSION where it follows from others, "
+       "bounds of a dynamic dim of an ONNX or StableHLO model, NAME=N to fix it, or NAME=EXPRESSION where it follows "
+       "from others, "
        "as total='past + 1'; once for each. '*=LO..HI' is for every dim of an input that has none of its own",
        [&j](std::string_view v) { return addDim(j.dims, v); }},
-      {"constant", "NAME=FILE.npy", "an input of an ONNX model that has this value for good; once for each",
-       pairs(j.constants)},
+      {"constant", "NAME=FILE.npy",
+       "an input of an ONNX or StableHLO model that has this value for good; once for each", pairs(j.constants)},
       {"fold", "LEVEL",
        "what is computed from weights alone while compiling: small, the default, what makes the bundle little larger; "
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
@@ -254,7 +256,7 @@ Program describe(CommandLine &c) {
        word(o.emit, "uop|schedule|plan|tuning|c|mlir|llvm|ptx|asm")},
       {"name", "NAME",
        "what the functions of --emit=c begin with, as NAME_main, so that several programs can be linked together; the "
-       "module's name if not given, which is 'module' for ONNX",
+       "module's name if not given, which is 'module' for ONNX and StableHLO",
        [&o](std::string_view v) -> std::string {
          bool fits = !v.empty() && !llvm::isDigit(v[0]) &&
                      llvm::all_of(v, [](char ch) { return llvm::isAlnum(ch) || ch == '_'; });
@@ -309,7 +311,7 @@ Program describe(CommandLine &c) {
   offer(p, "metric", wordsOf(nn::metrics()));
   offer(p, "emit", {"uop", "schedule", "plan", "tuning", "c", "mlir", "llvm", "ptx", "asm"});
   offer(p, "print-after", stageNames());
-  p.operands = {".uop", ".onnx"};
+  p.operands = {".uop", ".onnx", ".mlir"};
   for (Option &option : p.options) record(j, option);
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
@@ -412,7 +414,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (models.size() != 1) return models.empty() ? "no model is given" : "more than one model is given";
   j.model = models[0];
   llvm::StringRef model = j.model;
-  if (!model.ends_with(".uop") && !model.ends_with(".onnx")) return j.model + ": a model is a .uop or .onnx file";
+  if (!model.ends_with(".uop") && !model.ends_with(".onnx") && !model.ends_with(".mlir"))
+    return j.model + ": a model is a .uop, .onnx or .mlir file";
   if (c.numerics == "device")
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")
