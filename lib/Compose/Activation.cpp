@@ -169,16 +169,43 @@ UOpRef swiGLU(Composer &b, UOpRef given, UOpRef givenValue, double alpha) {
   return widened(b, given, [&](UOpRef x) { return b.bin(Op::Mul, b.bin(Op::Mul, x, gate(b, x, alpha)), value); });
 }
 
+/// Of f32 or f64.
+static UOpRef wideGelu(Composer &b, UOpRef x, bool approximate) {
+  UOpRef inner;
+  if (!approximate) {
+    inner = b.un(Op::Erf, b.bin(Op::Mul, x, 0.70710678118654752440));
+  } else {
+    UOpRef cube = b.bin(Op::Mul, b.bin(Op::Mul, x, x), x);
+    inner = b.un(Op::Tanh, b.bin(Op::Mul, b.bin(Op::Add, x, b.bin(Op::Mul, cube, 0.044715)), 0.79788456080286535588));
+  }
+  return b.bin(Op::Mul, b.bin(Op::Mul, x, 0.5), b.bin(Op::Add, inner, 1));
+}
+
 UOpRef gelu(Composer &b, UOpRef given, bool approximate) {
-  return widened(b, given, [&](UOpRef x) {
-    UOpRef inner;
-    if (!approximate) {
-      inner = b.un(Op::Erf, b.bin(Op::Mul, x, 0.70710678118654752440));
-    } else {
-      UOpRef cube = b.bin(Op::Mul, b.bin(Op::Mul, x, x), x);
-      inner = b.un(Op::Tanh, b.bin(Op::Mul, b.bin(Op::Add, x, b.bin(Op::Mul, cube, 0.044715)), 0.79788456080286535588));
-    }
-    return b.bin(Op::Mul, b.bin(Op::Mul, x, 0.5), b.bin(Op::Add, inner, 1));
+  return widened(b, given, [&](UOpRef x) { return wideGelu(b, x, approximate); });
+}
+
+/// x + bias, the bias broadcast to x.
+static UOpRef withBias(Composer &b, UOpRef x, UOpRef bias) {
+  return bias ? b.bin(Op::Add, x, b.broadcastTo(b.cast(bias, x->dtype), x->shape)) : x;
+}
+
+UOpRef biasedGelu(Composer &b, UOpRef given, UOpRef bias, bool approximate) {
+  return widened(b, given, [&](UOpRef x) -> UOpRef {
+    UOpRef sum = withBias(b, x, bias);
+    return sum ? wideGelu(b, sum, approximate) : nullptr;
+  });
+}
+
+UOpRef splitGelu(Composer &b, UOpRef given, UOpRef bias) {
+  if (!b.requireRank(given, 1)) return nullptr;
+  int64_t last = int64_t(given->rank()) - 1, size = b.constExtent(given, last, "the axis that is cut in two");
+  if (size % 2) b.fail("the axis that is cut in two has " + llvm::Twine(size) + " elements");
+  if (b.failed()) return nullptr;
+  return widened(b, given, [&](UOpRef x) -> UOpRef {
+    UOpRef sum = withBias(b, x, bias);
+    UOpRef right = b.part(sum, last, size / 2, size / 2);
+    return right ? b.bin(Op::Mul, b.part(sum, last, 0, size / 2), wideGelu(b, right, false)) : nullptr;
   });
 }
 

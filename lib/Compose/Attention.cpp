@@ -20,6 +20,7 @@ struct Attention {
   int64_t heads, group; // of queries; queries per kv head
   UOpRef pastLength;    // 0 without a cache
   UOpRef valid;         // i64 [batch, 1, 1, 1, 1], the number of keys that are no padding; null: all
+  UOpRef sink; // [1, kv heads, queries per kv head, 1, 1], a score that every row has beside its own; null: none
   DType compute;
   bool causal = false; // a query attends to no key behind its own: those are masked, and take no part in any sum
 };
@@ -66,7 +67,8 @@ std::optional<Attention> readOperands(Composer &b, const AttentionOperands &give
     b.fail(llvm::Twine(heads) + " query heads are not a multiple of " + llvm::Twine(kvHeads) + " key heads");
   if (b.failed()) return std::nullopt;
   bool wide = q->dtype == DType::F64 || v->dtype == DType::F64;
-  Attention a{nullptr, nullptr, nullptr, heads, heads / kvHeads, b.idx(0), nullptr, wide ? DType::F64 : DType::F32};
+  Attention a{
+      nullptr, nullptr, nullptr, heads, heads / kvHeads, b.idx(0), nullptr, nullptr, wide ? DType::F64 : DType::F32};
   q = splitHeads(b, q, heads, "the hidden size of the query");
   a.k = splitHeads(b, k, kvHeads, "the hidden size of the key");
   a.v = splitHeads(b, v, kvHeads, "the hidden size of the value");
@@ -90,6 +92,12 @@ std::optional<Attention> readOperands(Composer &b, const AttentionOperands &give
       return std::nullopt;
     UOpRef one = b.idx(1);
     a.valid = b.reshape(b.cast(valid, DType::I64), {valid->shape[0], one, one, one, one});
+  }
+  if (UOpRef sink = given.sink) {
+    if (!b.requireRank(sink, 1, 1) || !b.requireEqual(sink->shape[0], b.idx(heads), "the sinks and the query's heads"))
+      return std::nullopt;
+    UOpRef one = b.idx(1);
+    a.sink = b.reshape(b.cast(sink, a.compute), {one, b.idx(kvHeads), b.idx(a.group), one, one});
   }
   return b.failed() ? std::nullopt : std::optional(a);
 }
@@ -199,10 +207,15 @@ UOpRef attentionWeights(Composer &b, const Attention &a, UOpRef s) {
     UOpRef folded = b.make(Op::Reduce, {x, a.pastLength}, encode(spec));
     return folded ? b.unsqueeze(folded, {key}) : nullptr;
   };
-  UOpRef most = shiftBy(b, reduce(ReduceKind::Max, s)), zero = b.literal(s, 0);
-  UOpRef e = b.un(Op::Exp, b.bin(Op::Sub, s, b.select(b.bin(Op::Eq, most, -infinity), zero, most)));
+  UOpRef most = reduce(ReduceKind::Max, s);
+  if (a.sink) most = b.bin(Op::Max, most, a.sink);
+  most = shiftBy(b, most);
+  UOpRef shift = b.select(b.bin(Op::Eq, most, -infinity), b.literal(s, 0), most);
+  UOpRef e = b.un(Op::Exp, b.bin(Op::Sub, s, shift));
   UOpRef sum = reduce(ReduceKind::Sum, e);
+  if (a.sink) sum = b.bin(Op::Add, sum, b.un(Op::Exp, b.bin(Op::Sub, a.sink, shift)));
   UOpRef p = b.bin(Op::Div, e, b.select(b.bin(Op::Eq, sum, 0.0), b.literal(s, 1), sum));
+  if (a.sink) return p; // its gradient goes through the sum
   return withSoftmaxGradient(b, p, s, [&](UOpRef v) { return reduce(ReduceKind::Sum, v); });
 }
 

@@ -41,6 +41,15 @@ UOpRef rotation(Composer &b, UOpRef cache, DType type, UOpRef at, int64_t half, 
 
 } // namespace
 
+UOpRef positionsFrom(Composer &b, UOpRef positions, UOpRef x) {
+  if (!b.requireRank(positions, 1, 2) || !b.requireRank(x, 3, 4)) return nullptr;
+  if (positions->rank() == 2) return positions;
+  if (!b.requireEqual(positions->shape[0], b.idx(1), "the positions")) return nullptr;
+  UOpRef count = x->shape[x->rank() - 2], ramp = b.iota(DType::I64, {b.idx(1), count}, 1);
+  UOpRef at = b.bin(Op::Add, ramp, b.reshape(b.cast(positions, DType::I64), {}));
+  return b.broadcastTo(at, {x->shape[0], count});
+}
+
 UOpRef rotaryEmbedding(Composer &b, UOpRef given, UOpRef cosines, UOpRef sines, UOpRef positions,
                        const RotaryOptions &options) {
   UOpRef x = b.widen(given);

@@ -56,6 +56,10 @@ UOpRef swish(Composer &b, UOpRef x, double alpha = 1);
 UOpRef swiGLU(Composer &b, UOpRef gate, UOpRef value, double alpha = 1);
 /// 0.5 x (1 + erf(x / sqrt 2)), or its approximation by tanh.
 UOpRef gelu(Composer &b, UOpRef x, bool approximate = false);
+/// gelu(x + bias); the bias broadcasts to x, or is null.
+UOpRef biasedGelu(Composer &b, UOpRef x, UOpRef bias, bool approximate = false);
+/// Of x + bias, cut in two along the last axis: the first half times the gelu of the second.
+UOpRef splitGelu(Composer &b, UOpRef x, UOpRef bias);
 /// x + bias below -lambda, x - bias above lambda, else 0; integers are compared and moved as f64.
 UOpRef shrinkage(Composer &b, UOpRef x, double bias = 0, double lambda = 0.5);
 /// -1, 1, or x itself, a zero or a NaN; of any real type.

@@ -15,6 +15,7 @@ struct AttentionOperands {
   UOpRef pastKey = nullptr; // [batch, kv heads, past, size]: put before the new ones; both or none
   UOpRef pastValue = nullptr;
   UOpRef validKeys = nullptr; // integers [batch]: how many keys are no padding; null: all
+  UOpRef sink = nullptr;      // [heads]: a score more in each row's softmax, whose probability is dropped; null: none
 };
 
 struct AttentionOptions {

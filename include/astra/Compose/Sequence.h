@@ -19,6 +19,8 @@ struct RotaryOptions {
 /// x [batch, heads, sequence, size] or [batch, sequence, heads * size]: pairs (a, b) become (a cos - b sin, a sin + b
 /// cos). cosines and sines are of x's type, [batch, sequence, columns / 2], or tables [positions, columns / 2] that
 /// `positions` [batch, sequence], integers, index.
+/// positions [1], that of the first element, as [batch, sequence] of x; what has two axes already is itself.
+UOpRef positionsFrom(Composer &b, UOpRef positions, UOpRef x);
 UOpRef rotaryEmbedding(Composer &b, UOpRef x, UOpRef cosines, UOpRef sines, UOpRef positions,
                        const RotaryOptions &options);
 

@@ -11,12 +11,20 @@ namespace onnx {
 std::vector<Row> allRows() {
   std::vector<Row> rows;
   for (llvm::ArrayRef<Row> part : {
-           arithmeticRows(),    attentionRows(),    controlRows(),   determinantRows(), einsumRows(),
-           elementwiseRows(),   indexingRows(),     lossRows(),      networkRows(),     nonMaxSuppressionRows(),
-           normalizationRows(), opset1Rows(),       opset6Rows(),    tfIdfRows(),       orderRows(),
-           poolRows(),          quantizationRows(), randomRows(),    recurrentRows(),   reductionRows(),
-           resizeRows(),        samplingRows(),     selectionRows(), sequenceRows(),    shapeRows(),
-           signalRows(),        listRows(),
+           arithmeticRows(),    attentionRows(),
+           controlRows(),       determinantRows(),
+           einsumRows(),        elementwiseRows(),
+           indexingRows(),      lossRows(),
+           networkRows(),       nonMaxSuppressionRows(),
+           normalizationRows(), opset1Rows(),
+           opset6Rows(),        tfIdfRows(),
+           orderRows(),         poolRows(),
+           quantizationRows(),  randomRows(),
+           recurrentRows(),     reductionRows(),
+           resizeRows(),        samplingRows(),
+           selectionRows(),     sequenceRows(),
+           shapeRows(),         signalRows(),
+           listRows(),          microsoftTransformerRows(),
        })
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;

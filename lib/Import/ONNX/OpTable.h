@@ -61,6 +61,7 @@ llvm::ArrayRef<Row> signalRows();
 llvm::ArrayRef<Row> selectionRows();
 llvm::ArrayRef<Row> listRows();
 llvm::ArrayRef<Row> nonMaxSuppressionRows();
+llvm::ArrayRef<Row> microsoftTransformerRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.
