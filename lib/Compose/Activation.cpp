@@ -118,6 +118,21 @@ UOpRef clampBetween(Composer &b, UOpRef x, UOpRef lo, UOpRef hi) {
   return b.select(b.bin(Op::Lt, hi, x), hi, x);
 }
 
+UOpRef fusedActivation(Composer &b, UOpRef x, llvm::StringRef name, llvm::ArrayRef<float> parameters) {
+  if (name.empty() || !x) return x;
+  if (name.equals_insensitive("Clip")) {
+    if (parameters.size() > 2) return b.fail("Clip has " + llvm::Twine(parameters.size()) + " parameters, expected 2");
+    UOpRef lo = parameters.empty() ? nullptr : b.literal(x, parameters[0]);
+    return clip(b, x, lo, parameters.size() < 2 ? nullptr : b.literal(x, parameters[1]));
+  }
+  const Activation *f = findActivation(name);
+  if (!f) return b.fail("activation '" + name + "' is not known: expected one of Clip, " + activationNames());
+  double alpha = f->alpha, beta = f->beta;
+  if (f->takesAlpha && !parameters.empty()) alpha = parameters[0];
+  if (f->takesBeta && parameters.size() > 1) beta = parameters[1];
+  return activation(b, *f, x, alpha, beta);
+}
+
 UOpRef prelu(Composer &b, UOpRef given, UOpRef givenSlope) {
   UOpRef x = b.widen(given), slope = b.widen(givenSlope);
   if (!x || !slope) return nullptr;

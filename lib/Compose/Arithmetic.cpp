@@ -112,4 +112,10 @@ UOpRef power(Composer &b, UOpRef x, UOpRef y) {
   return b.cast(b.bin(Op::Pow, b.cast(x, t), b.cast(y, t)), x->dtype);
 }
 
+UOpRef sum(Composer &b, llvm::ArrayRef<UOpRef> xs) {
+  UOpRef all = b.widen(xs[0]);
+  for (UOpRef x : xs.drop_front()) all = all ? b.bin(Op::Add, all, b.cast(x, all->dtype)) : nullptr;
+  return all && xs[0] ? b.cast(all, xs[0]->dtype) : nullptr;
+}
+
 } // namespace astra::compose

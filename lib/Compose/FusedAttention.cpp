@@ -199,6 +199,14 @@ JoinedProjection joinedProjection(Composer &b, UOpRef x, UOpRef weights, UOpRef 
   return result;
 }
 
+JoinedProjection thirds(Composer &b, UOpRef x) {
+  if (!b.requireRank(x, 3, 3)) return {};
+  int64_t all = b.constExtent(x, 2, "the last axis of the projection"), size = all / 3;
+  if (all % 3) b.fail("the last axis of the projection, " + llvm::Twine(all) + ", is no multiple of 3");
+  if (b.failed()) return {};
+  return {b.part(x, 2, 0, size), b.part(x, 2, size, size), b.part(x, 2, 2 * size, size)};
+}
+
 std::pair<UOpRef, UOpRef> splitCache(Composer &b, UOpRef cache) {
   if (!cache || !b.requireRank(cache, 5, 5) || !b.requireEqual(cache->shape[0], b.idx(2), "the cache's first axis"))
     return {nullptr, nullptr};

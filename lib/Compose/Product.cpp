@@ -2,6 +2,8 @@
 // Takes:    operands that may not fit.
 // Gives:    one `contract` per product.
 #include "astra/Compose/Product.h"
+#include "astra/Compose/Reduction.h"
+#include <algorithm>
 
 namespace astra::compose {
 
@@ -109,6 +111,36 @@ UOpRef generalProduct(Composer &b, UOpRef x, UOpRef y, const GeneralProductAxes 
   }
   return b.bin(x->dtype == DType::Bool ? Op::And : Op::Mul, b.reshape(b.permute(x, orderX), shapeX),
                b.reshape(b.permute(y, orderY), shapeY));
+}
+
+/// As [batch..., rows, columns].
+static UOpRef laidOut(Composer &b, UOpRef x, const OperandLayout &layout) {
+  if (!x || (!layout.transposed && !layout.batchBehind)) return x;
+  int64_t rank = x->rank();
+  if (rank == 1 && !layout.batchBehind) return x; // a vector is its own transpose
+  if (!b.requireRank(x, 2)) return nullptr;
+  Ints order = axesBetween(0, rank);
+  if (layout.batchBehind) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  if (layout.transposed) std::swap(order[rank - 2], order[rank - 1]);
+  return b.permute(x, order);
+}
+
+UOpRef fusedProduct(Composer &b, UOpRef givenX, const OperandLayout &layoutX, UOpRef givenY,
+                    const OperandLayout &layoutY, double alpha) {
+  UOpRef x = laidOut(b, b.widen(givenX), layoutX), y = laidOut(b, b.widen(givenY), layoutY);
+  UOpRef z = x && y ? product(b, x, y) : nullptr;
+  if (alpha != 1) z = b.bin(Op::Mul, z, alpha);
+  return z ? b.cast(z, givenX->dtype) : nullptr;
+}
+
+UOpRef distances(Composer &b, UOpRef givenX, UOpRef givenY, bool squares) {
+  UOpRef x = b.widen(givenX), y = b.widen(givenY);
+  if (!b.requireFloat(x) || !b.requireRank(x, 2, 2) || !b.requireRank(y, 2, 2) ||
+      !b.requireEqual(x->shape[1], y->shape[1], "the rows"))
+    return nullptr;
+  UOpRef difference = b.bin(Op::Sub, b.unsqueeze(x, {1}), b.unsqueeze(y, {0}));
+  UOpRef sum = b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, difference, difference), {2}), {2});
+  return b.cast(squares ? sum : rootOfSquares(b, sum), givenX->dtype);
 }
 
 } // namespace astra::compose

@@ -3,6 +3,7 @@
 // Gives:    one `scan` per direction.
 #include "astra/Compose/Recurrent.h"
 #include "astra/Compose/Activation.h"
+#include "astra/Compose/Quantization.h"
 #include "astra/Compose/Scan.h"
 #include "astra/Compose/Sequence.h"
 #include "astra/IR/Index.h"
@@ -23,12 +24,19 @@ struct Function {
   double alpha, beta;
 };
 
+/// What a quantization to u8 by the range of x leaves of it.
+UOpRef roundedByRange(Composer &b, UOpRef x) {
+  DynamicallyQuantized q = quantizeByRange(b, x);
+  return dequantize(b, q.value, q.scale, q.zero, {});
+}
+
 /// One step of one direction, inside of the scan.
 struct Cell {
   Composer &b;
   int64_t hidden;
   double clip;  // of what the activations take; infinite: none
   bool variant; // GRU: linear_before_reset; LSTM: input_forget
+  bool rounds;  // states before the products
   llvm::ArrayRef<Function> functions;
   UOpRef x = nullptr;              // [batch, gates * hidden]: the input's part of all gates, biases included
   UOpRef h = nullptr, c = nullptr; // [batch, hidden]
@@ -43,6 +51,7 @@ struct Cell {
   }
   /// state R^T for the columns given.
   UOpRef times(UOpRef state, UOpRef r) {
+    if (rounds) state = roundedByRange(b, state);
     ContractSpec spec;
     spec.kept = 2;
     spec.reduced = 1;
@@ -202,7 +211,7 @@ Results run(Composer &b, const Kind &kind, const Sizes &s, const Direction &d, U
     x = b.bin(Op::Add, x, b.bin(Op::Add, b.part(d.bias, 0, 0, half), recurrent));
   }
   ScanMaker scan(b, s.length);
-  Cell cell{b, s.hidden, options.clip, variant, d.functions};
+  Cell cell{b, s.hidden, options.clip, variant, options.roundsByRange, d.functions};
   cell.h = scan.carry(d.initial[0]);
   if (kind.states > 1) cell.c = scan.carry(d.initial[1]);
   cell.x = scan.slice(x);
@@ -237,6 +246,7 @@ RecurrentResult recurrent(Composer &b, RecurrentCell cell, const RecurrentOperan
   bool batchFirst = options.batchFirst;
   if (!(options.clip >= 0)) b.fail(b.hints.option("clip") + " is negative");
   if (b.failed()) return {};
+  if (options.roundsByRange) x = roundedByRange(b, x);
   if (batchFirst) x = b.permute(x, {1, 0, 2});
   Sizes s{x->shape[0], x->shape[1], x->shape[2], options.direction == Way::Bidirectional ? 2 : 1,
           b.constExtent(r, 2, "the hidden size")};

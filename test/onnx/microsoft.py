@@ -52,9 +52,12 @@ class Case:
     Runtime must be told."""
 
     def __init__(self, op, inputs, outputs=1, weights=(), dims=None, reference=None, stand_in=None, look=None, step=0, flags=(), domain=DOMAIN,
-                 opset=1, kind=None, **attributes):  # fmt: skip
+                 opset=1, kind=None, tolerance=None, **attributes):  # fmt: skip
         self.op, self.inputs, self.outputs, self.weights = op, inputs, outputs, set(weights)
         self.dims, self.reference, self.look, self.step, self.flags = dims or {}, reference, look, step, list(flags)
+        if "opset_" in attributes:  # an attribute of this name
+            attributes["opset"] = attributes.pop("opset_")
+        self.tolerance = tolerance
         self.domain, self.opset, self.attributes, self.kind, self.stand_in = domain, opset, attributes, kind, stand_in
 
     def model(self):
@@ -108,7 +111,8 @@ class Case:
                 a, b = self.look(k, a), self.look(k, b)
             a, b = a.astype(np.float64), b.astype(np.float64)
             integer = np.issubdtype(np.asarray(wanted[k]).dtype, np.integer)
-            off = self.step if integer else (2e-3 if np.asarray(wanted[k]).dtype == np.float16 else 1e-4) * max(1, np.abs(b[np.isfinite(b)]).max(initial=0))
+            off = self.tolerance or (2e-3 if np.asarray(wanted[k]).dtype == np.float16 else 1e-4)
+            off = self.step if integer else off * max(1, np.abs(b[np.isfinite(b)]).max(initial=0))
             if not np.allclose(a, b, 0, off, equal_nan=True):
                 at = np.unravel_index(np.nanargmax(np.abs(a - b)), a.shape)
                 raise Failed(f"output {k} at {at}: found {a[at]}, expected {b[at]}")
@@ -341,7 +345,137 @@ def group_norm(x, scale, shift, skip=None, bias=None, *, groups, activation, cha
     return [z if channels_last else np.moveaxis(z, -1, 1) for z in (y, x)]
 
 
-FAMILIES = [few_bits, rotary, attentions, grouped_attentions, norms]
+# ---- quantized layers
+
+
+def scale(*shape):
+    return np.asarray(np.abs(RNG.standard_normal(shape)) * 0.01 + 0.005, np.float32)
+
+
+def quantized():
+    for t in (np.uint8, np.int8):
+        for op in ("QLinearAdd", "QLinearMul"):
+            s = (scale(), scale(), scale() * 2) if op == "QLinearAdd" else (scale(), scale(), scale() / 2)
+            yield Case(op, [ints(t, 3, 40), s[0], ints(t), ints(t, 3, 40), s[1], ints(t), s[2], ints(t)], step=1)
+            yield Case(op, [ints(t, 3, 4, 5), s[0], ints(t), ints(t, 4, 1), s[1], None, s[2], ints(t)], step=1, dims={0: ["n", 4, 5]})
+        yield Case("QLinearSigmoid", [ints(t, 3, 40), scale(), ints(t), np.float32(1 / 256), ints(t)], step=1)
+        yield Case("QLinearLeakyRelu", [ints(t, 3, 40), scale(), ints(t), scale(), ints(t)], step=1, alpha=0.3)
+        for opset, axis in ((13, 1), (12, 1), (13, -1)):
+            yield Case("QLinearSoftmax", [ints(t, 3, 8, 5), scale() * 8, ints(t), np.float32(1 / 256), np.array(0 if t == np.uint8 else -128, t)], step=1, opset_=opset, axis=axis)
+        for rest in (dict(kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]), dict(kernel_shape=[2, 2], count_include_pad=1, pads=[1, 1, 0, 0])):
+            yield Case("QLinearAveragePool", [ints(t, 2, 3, 9, 8), scale(), ints(t), scale(), ints(t)], step=1, **rest)
+            yield Case("QLinearAveragePool", [ints(t, 2, 9, 8, 3), scale(), ints(t), scale(), ints(t)], step=1, channels_last=1, **rest)
+        yield Case("QLinearGlobalAveragePool", [ints(t, 2, 3, 9, 8), scale(), ints(t), scale(), ints(t)], step=1)
+        yield Case("QLinearGlobalAveragePool", [ints(t, 2, 9, 8, 3), scale(), ints(t), scale(), ints(t)], step=1, channels_last=1)
+        yield Case("QLinearConcat", [scale(), ints(t), ints(t, 2, 3), scale(), ints(t), ints(t, 2, 5), scale(), ints(t)], step=1, axis=1)
+        yield Case("QLinearWhere", [RNG.random((3, 1)) < 0.5, ints(t, 3, 5), scale(), ints(t), ints(t, 5), scale(), ints(t), scale(), ints(t)], step=1)
+        s = (scale(), scale())
+        zeros = (ints(t), ints(t))
+        yield Case("QLinearReduceMean", [ints(t, 2, 3, 9), s[0], zeros[0], s[1], zeros[1]], step=1, axes=[-1], keepdims=0,
+                   reference=lambda x, a, za, c, zc: requantize((x.astype(np.float32) - za).mean(-1) * a, c, zc))  # fmt: skip
+        yield Case("ReduceSumInteger", [ints(t, 2, 3, 9)], axes=[0, 2], keepdims=1,
+                   reference=lambda x: x.astype(np.int32 if x.dtype == np.int8 else np.uint32).sum((0, 2), keepdims=True, dtype=np.int32 if x.dtype == np.int8 else np.uint32))  # fmt: skip
+        yield Case("MulInteger", [ints(t, 3, 5), ints(t), ints(t, 5), None], reference=lambda x, z, y, _: (x.astype(np.int32) - z) * y.astype(np.int32))
+        yield Case("NhwcMaxPool", [ints(t, 2, 9, 8, 3)], kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
+        for b in (np.uint8, np.int8):
+            if t == np.int8 and b == np.uint8:
+                continue
+            for extra in ({}, dict(transA=1, alpha=0.5), dict(transB=1)):
+                x, y = ints(t, *((37, 5) if extra.get("transA") else (5, 37))), ints(b, *((19, 37) if extra.get("transB") else (37, 19)), low=-60 if b == np.int8 else 0, high=60)
+                yield Case("QGemm", [x, scale(), ints(t), y, scale(), ints(b), ints(np.int16, 19).astype(np.int32), scale() * 20, ints(t)], step=1, weights=(3, 4, 5), **extra)
+            yield Case("QGemm", [ints(t, 5, 37), scale(), ints(t), ints(b, 37, 19, low=-60 if b == np.int8 else 0, high=60), scale(19), ints(b, 19), None], weights=(3, 4, 5))
+            y = ints(b, 37, 19, low=-60 if b == np.int8 else 0, high=60)
+            yield Case("MatMulIntegerToFloat", [ints(t, 2, 5, 37), y, scale(), scale(19), ints(t), ints(b, 19), f32(19)], weights=(1, 3, 5, 6))
+            yield Case("MatMulIntegerToFloat", [ints(t, 5, 37), y, scale(), scale()], weights=(1, 3))
+            yield Case("QLinearConv", [ints(t, 2, 9, 8, 4), scale(), ints(t), ints(b, 6, 4, 3, 3, low=-60 if b == np.int8 else 0, high=60), scale(6), np.zeros(6, b), scale() * 20, ints(t),
+                                       ints(np.int16, 6).astype(np.int32)], step=1, weights=(3, 4, 5), channels_last=1, pads=[1, 1, 0, 2], strides=[2, 1])  # fmt: skip
+    for b in (np.uint8, np.int8):
+        y = ints(b, 37, 19, low=-60 if b == np.int8 else 0, high=60)
+        yield Case("DynamicQuantizeMatMul", [f32(5, 37), y, scale(19), np.zeros(19, b), f32(19)], weights=(1, 2, 3, 4), dims={0: ["n", 37]})
+        yield Case("DynamicQuantizeMatMul", [f32(2, 5, 37), y, scale(), ints(b)], weights=(1, 2, 3))
+        w = ints(b, 12, 48, low=-60 if b == np.int8 else 0, high=60)
+        yield Case("QAttention", [ints(np.uint8, 2, 4, 12), w, f32(48), scale(), scale(), ints(np.int32, 2, 4, high=2), ints(np.uint8), ints(b)], weights=(1, 2, 4, 7), num_heads=2)
+        yield Case("QAttention", [ints(np.uint8, 2, 4, 12), w, f32(48), scale(), scale(), None, ints(np.uint8), ints(b), f32(2, 2, 2, 3, 8)], 2, weights=(1, 2, 4, 7), num_heads=2, unidirectional=1)
+        for direction, d in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+            def matrix(rows, b=b, d=d):
+                return ints(b, d, rows, 24, low=-60 if b == np.int8 else 0, high=60)
+
+            yield Case("DynamicQuantizeLSTM", [f32(5, 1, 7), matrix(7), matrix(6), f32(d, 48), None, f32(d, 1, 6), None, None, scale(d), np.zeros(d, b), scale(d), np.zeros(d, b)], 3,
+                       weights=range(1, 12), hidden_size=6, direction=direction, kind=onnx.TensorProto.FLOAT, tolerance=2e-2)  # fmt: skip
+    yield Case("MatMulInteger16", [ints(np.int16, 5, 37, low=-900, high=900), ints(np.int16, 37, 9, low=-900, high=900)])
+    for t in (np.uint8, np.int8, np.int16, np.uint16):
+        yield Case("QuantizeLinear", [f32(3, 4, 5) * 100, np.float32(0.7), ints(t)])
+        yield Case("QuantizeLinear", [f32(3, 4, 5) * 100, scale(4) * 50, ints(t, 4)], axis=1)
+        yield Case("DequantizeLinear", [ints(t, 3, 4, 5), scale(4), ints(t, 4)], axis=1)
+        yield Case("DequantizeLinear", [ints(t, 3, 4, 5), scale(), ints(t)])
+
+
+def requantize(x, s, zero):
+    info = np.iinfo(zero.dtype)
+    return np.clip(np.rint(x / s) + zero, info.min, info.max).astype(zero.dtype)
+
+
+# ---- products, convolutions and the rest
+
+
+def fused():
+    for op in ("FusedMatMul", "TransposeMatMul"):
+        for a, b in ((0, 0), (1, 0), (0, 1), (1, 1)):
+            x, y = f32(2, 3, *((7, 5) if a else (5, 7))), f32(3, *((4, 7) if b else (7, 4)))
+            yield Case(op, [x, y], transA=a, transB=b, alpha=0.3)
+    yield Case("FusedMatMul", [f32(5, 2, 3, 7), f32(7, 2, 3, 4)], transBatchA=1, transBatchB=1)
+    yield Case("FusedMatMul", [f32(7, 2, 3, 5), f32(2, 3, 4, 7)], transBatchA=1, transA=1, transB=1)
+    for name, numbers in (("Relu", []), ("Tanh", []), ("Sigmoid", []), ("LeakyRelu", [0.3]), ("Clip", [-0.5, 0.7]), ("HardSigmoid", [0.3, 0.4])):
+        rest = {"activation_params": numbers} if numbers else {}
+        yield Case("FusedConv", [f32(2, 4, 9, 8), f32(6, 4, 3, 3), f32(6)], activation=name, pads=[1, 1, 1, 1], weights=(1, 2), **rest)
+        rest = dict(zip(("activation_alpha", "activation_beta"), numbers))
+        if name != "Clip":  # which ONNX Runtime's kernel does not take
+            yield Case("FusedGemm", [f32(5, 7), f32(7, 4), f32(4)], activation=name, alpha=0.5, **rest)
+    yield Case("FusedConv", [f32(2, 4, 9, 8), f32(6, 2, 3, 3), f32(6), f32(2, 6, 7, 6)], activation="Relu", group=2, weights=(1, 2))
+    x, w, b, z = f32(2, 9, 8, 4), f32(6, 4, 3, 3), f32(6), f32(2, 7, 6, 6)
+    for op, inputs, rest in (("NhwcConv", [x, w, b], {}), ("NhwcFusedConv", [x, w, b, z], dict(activation="Relu"))):
+        plain = Case("FusedConv", [np.moveaxis(a, -1, 1) if a.ndim == 4 and a is not w else a for a in inputs], activation=rest.get("activation", ""), weights=(1, 2))
+        yield Case(op, inputs, weights=(1, 2), reference=lambda *_, p=plain, r=rest: np.moveaxis(p.wanted(p.model())[0], 1, -1) if r else conv_alone(p), **rest)
+    yield Case("GemmFastGelu", [f32(3, 5, 7), f32(7, 4), f32(4)], weights=(1, 2), reference=lambda x, w, b: tanh_gelu(x @ w + b))
+    yield Case("FusedMatMulActivation", [f32(3, 5, 7), f32(7, 4)], activation="Relu", transA=0, reference=lambda x, w: np.maximum(x @ w, 0))
+    yield Case("BiasAdd", [f32(2, 5, 8), f32(8), f32(2, 5, 8)], reference=lambda x, b, y: x + b + y)
+    yield Case("BiasSoftmax", [f32(2, 3, 4, 5), f32(2, 1, 1, 5)], axis=3, is_inner_broadcast=1, reference=lambda x, b: softmax(x + b))
+    yield Case("BiasDropout", [f32(2, 5, 8), f32(8), f32(2, 5, 8)], reference=lambda x, b, y: x + b + y)
+    yield Case("CDist", [f32(5, 7), f32(6, 7)], metric="euclidean")
+    yield Case("CDist", [f32(5, 7), f32(6, 7)])
+    yield Case("Unique", [ints(np.int64, 20, high=6).astype(np.float32)], 3)
+    yield Case("ExpandDims", [f32(2, 3), np.array([-1], np.int32)], weights=(1,))
+    yield Case("GatherND", [f32(3, 4, 5), ints(np.int64, 2, 2, high=3)])
+    yield Case("TorchEmbedding", [f32(9, 4), ints(np.int64, 2, 3, high=9)], reference=lambda t, i: t[i])
+    yield Case("Trilu", [f32(2, 4, 5), np.array(1)], upper=0)
+    yield Case("Trilu", [f32(2, 4, 5)])
+    yield Case("Range", [np.int64(2), np.int64(11), np.int64(3)], weights=(0, 1, 2))
+    yield Case("Pad", [f32(2, 3), np.array([0, 1, 2, 0]), np.array([0.5], np.float32)], weights=(1, 2))
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for outside in ("zeros", "border", "reflection"):
+            yield Case("GridSample", [f32(2, 3, 6, 5), f32(2, 4, 3, 2)], mode=mode, padding_mode=outside, align_corners=int(mode == "nearest"))
+    boxes = np.array([[0.1, 0.2, 0.8, 0.9], [0.5, -0.2, 1.3, 0.6], [0.9, 0.8, 0.1, 0.1]], np.float32)
+    for size in ([3, 4], [1, 5]):
+        yield Case("CropAndResize", [f32(2, 3, 9, 8), boxes, i32(1, 0, 1), np.array(size, np.int32)], weights=(3,), extrapolation_value=0.5)
+    yield Case("CropAndResize", [f32(2, 3, 9, 8), boxes, i32(1, 0, 1), np.array([3, 4], np.int32)], weights=(3,), mode="nearest")
+
+
+def conv_alone(case):
+    relu = copy.copy(case)
+    relu.op, relu.domain, relu.attributes = "Conv", "", {}
+    return np.moveaxis(relu.wanted(relu.model())[0], 1, -1)
+
+
+def tanh_gelu(x):
+    return (x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))).astype(np.float32)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+FAMILIES = [few_bits, rotary, attentions, grouped_attentions, norms, quantized, fused]
 
 
 def cases(everything):

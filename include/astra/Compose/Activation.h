@@ -31,6 +31,10 @@ std::string activationNames();
 /// f(x) of a table's row, x of any float type.
 UOpRef activation(Composer &b, const Activation &f, UOpRef x, double alpha, double beta);
 
+/// What a fused op names: one of the table with the parameters that it takes, in their order, or "Clip" with least and
+/// greatest; "" is x itself. Parameters that are missing are the table's.
+UOpRef fusedActivation(Composer &b, UOpRef x, llvm::StringRef name, llvm::ArrayRef<float> parameters);
+
 /// x, through which no gradient goes where it equals the bound: what is cut at a bound stands still there.
 UOpRef flatAt(Composer &b, UOpRef x, UOpRef bound);
 /// x between lo and hi, each a scalar or null, of any real type: two selects (N5); at a bound the gradient is 0.

@@ -13,4 +13,7 @@ UOpRef remainder(Composer &b, UOpRef x, UOpRef y, bool truncating);
 /// exponent truncates.
 UOpRef power(Composer &b, UOpRef x, UOpRef y);
 
+/// The sum of all, which broadcast, of the first one's type.
+UOpRef sum(Composer &b, llvm::ArrayRef<UOpRef> xs);
+
 } // namespace astra::compose

@@ -42,6 +42,8 @@ struct JoinedProjection {
 };
 /// x [batch, S, I] times the weights [I, sum of sizes], plus the bias or null, cut along the last axis.
 JoinedProjection joinedProjection(Composer &b, UOpRef x, UOpRef weights, UOpRef bias, llvm::ArrayRef<int64_t> sizes);
+/// What is joined already, in three parts of one size.
+JoinedProjection thirds(Composer &b, UOpRef x);
 
 /// A cache [2, ...] of keys and values in one, or null, apart; and two joined.
 std::pair<UOpRef, UOpRef> splitCache(Composer &b, UOpRef cache);

@@ -25,4 +25,16 @@ struct AffineProductOptions {
 /// alpha x y + beta z of x [m, k], y [k, n] and z, which broadcasts to [m, n], or null for none.
 UOpRef affineProduct(Composer &b, UOpRef x, UOpRef y, UOpRef z, const AffineProductOptions &options);
 
+/// How the operand of a fused product lies: [batch..., rows, columns], of rank 2 or more.
+struct OperandLayout {
+  bool transposed = false;  // [batch..., columns, rows]
+  bool batchBehind = false; // the rows, or what stands in their place, come before the batch: [rows, batch..., columns]
+};
+/// alpha x y of operands so laid out, as `product` multiplies them.
+UOpRef fusedProduct(Composer &b, UOpRef x, const OperandLayout &layoutX, UOpRef y, const OperandLayout &layoutY,
+                    double alpha);
+
+/// The distances of the rows of x [m, k] from those of y [n, k], or their squares: [m, n], of a float type.
+UOpRef distances(Composer &b, UOpRef x, UOpRef y, bool squares);
+
 } // namespace astra::compose

@@ -34,6 +34,7 @@ struct RecurrentOptions {
   std::vector<std::string> activations;      // by name, of each direction in turn; empty: sigmoid and tanh
   llvm::SmallVector<float, 4> alphas, betas; // go, in order, to the activations that take one
   bool allSteps = true;                      // whether `all` of the result is wanted
+  bool roundsByRange = false; // x, and in every step h, become what quantizeByRange (Quantization.h) leaves of them
 };
 
 struct RecurrentResult {

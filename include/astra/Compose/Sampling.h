@@ -49,4 +49,13 @@ struct DeformableConvolutionOptions : ConvolutionOptions {
 UOpRef deformableConvolution(Composer &b, UOpRef x, UOpRef w, UOpRef offset, UOpRef bias, UOpRef mask,
                              const DeformableConvolutionOptions &options);
 
+struct CropOptions {
+  bool nearest = false; // else linear
+  double outside = 0;   // what lies beyond the image
+};
+/// Crops of x [N, C, H, W]: regions [R, 4] of corners (y, x, y, x), where 0 and 1 are the middles of the first and the
+/// last element, each of the image of its number, brought to the two extents of `size`: [R, C, size...].
+UOpRef cropAndResize(Composer &b, UOpRef x, UOpRef regions, UOpRef images, llvm::ArrayRef<UOpRef> size,
+                     const CropOptions &options);
+
 } // namespace astra::compose

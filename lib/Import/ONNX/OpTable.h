@@ -62,6 +62,8 @@ llvm::ArrayRef<Row> selectionRows();
 llvm::ArrayRef<Row> listRows();
 llvm::ArrayRef<Row> nonMaxSuppressionRows();
 llvm::ArrayRef<Row> microsoftTransformerRows();
+llvm::ArrayRef<Row> microsoftQuantizedRows();
+llvm::ArrayRef<Row> microsoftRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.

@@ -130,6 +130,7 @@ constexpr Row rows[] = {
     {"GatherElements", 11, latest, 2, 2, gatherElements},
     {"Scatter", 9, 10, 3, 3, scatterElements},
     {"ScatterElements", 11, latest, 3, 3, scatterElements},
+    {"com.microsoft::GatherND", 1, latest, 2, 2, gatherND},
     {"GatherND", 11, latest, 2, 2, gatherND},
     {"ScatterND", 11, latest, 3, 3, scatterND},
     {"Slice", 1, 9, 1, 1, sliceAttr},

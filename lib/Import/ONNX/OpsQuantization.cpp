@@ -73,6 +73,8 @@ constexpr Row rows[] = {
     {"QuantizeLinear", 13, latest, 2, 3, quantizeLinear<true>, quantizable, remark, input(1)},
     {"DequantizeLinear", 10, 12, 2, 3, dequantizeLinear<false>, quantizedTypes, "", input(1)},
     {"DequantizeLinear", 13, latest, 2, 3, dequantizeLinear<true>, quantizedTypes, "", input(1)},
+    {"com.microsoft::QuantizeLinear", 1, latest, 2, 3, quantizeLinear<true>, quantizable, remark, input(1)},
+    {"com.microsoft::DequantizeLinear", 1, latest, 2, 3, dequantizeLinear<true>, quantizedTypes, "", input(1)},
     {"DynamicQuantizeLinear", 11, latest, 1, 1, dynamicQuantizeLinear, only(DType::F32)},
     {"MatMulInteger", 10, latest, 2, 4, matMulInteger, bytes},
     {"QLinearMatMul", 10, latest, 8, 8, qLinearMatMul, bytes | smallFloats,

@@ -14,8 +14,7 @@ using compose::Outside;
 using compose::ResizeMode;
 
 /// Names of the modes changed with opset 20, which also allows any number of spatial axes.
-void gridSample(Node &n) {
-  bool old = n.opset < 20;
+template <bool old> void gridSample(Node &n) {
   std::string mode = n.stringAttr("mode", old ? "bilinear" : "linear"), padding = n.stringAttr("padding_mode", "zeros");
   compose::GridSampleOptions options;
   options.alignCorners = n.intAttr("align_corners", 0) != 0;
@@ -61,7 +60,9 @@ void deformConv(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"GridSample", 16, latest, 2, 2, gridSample, anyType,
+    {"com.microsoft::GridSample", 1, latest, 2, 2, gridSample<true>, anyType},
+    {"GridSample", 16, 19, 2, 2, gridSample<true>, anyType},
+    {"GridSample", 20, latest, 2, 2, gridSample<false>, anyType,
      "what lies beyond a border is decided for each neighbour, as PyTorch does; bool and complex with mode nearest "
      "alone"},
     {"AffineGrid", 20, latest, 2, 2, affineGrid, floatTypes, "an extent of 1 with align_corners stands at 0"},
