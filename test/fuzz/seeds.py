@@ -1,8 +1,8 @@
 """Write the seeds of the importer's fuzzers.
 
 Takes:    the package onnx; the models of this repository; a folder.
-Gives:    FOLDER/structure/*.onnx: the models of ONNX's backend cases, those of up to 16 KiB; FOLDER/bytes/*.onnx: 20
-          models as exporters wrote them.
+Gives:    FOLDER/structure/*.onnx: the models of ONNX's backend cases, those of up to 16 KiB, and of our cases of
+          com.microsoft and ai.onnx.ml; FOLDER/bytes/*.onnx: 20 models as exporters wrote them.
 Keeps:    names and bytes.
 
     build/venv/bin/python test/fuzz/seeds.py build/fuzz-seeds
@@ -16,6 +16,7 @@ import onnx
 from onnx.backend.test.loader import load_model_tests
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/onnx")]
 LARGEST = 1 << 14
 # Exports: networks whose weights are made by nodes, classics of PyTorch, and our own.
 REAL = ["light/light_bvlc_alexnet.onnx", "light/light_densenet121.onnx", "light/light_inception_v1.onnx",
@@ -39,6 +40,15 @@ def main():
             content = case.model.SerializeToString() if case.model else (Path(case.model_dir) / "model.onnx").read_bytes()
             if len(content) <= LARGEST:
                 (folder / "structure" / f"{case.name}.onnx").write_bytes(content)
+                count += 1
+    import microsoft  # here: they are of the tree's build
+    import ml
+
+    for family in (*microsoft.FAMILIES, *ml.FAMILIES):
+        for number, case in enumerate(family()):
+            content = case.model().SerializeToString()
+            if len(content) <= LARGEST:
+                (folder / "structure" / f"{family.__name__}-{number}.onnx").write_bytes(content)
                 count += 1
     real = [data / name for name in REAL] + [ROOT / name for name in OURS]
     for path in real:

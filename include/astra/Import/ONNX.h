@@ -3,7 +3,8 @@
 //           or more (scalars become literals, unless they are to be trained), composite ops expanded to UOps, model
 //           functions inlined, control flow as `cond`, `while` and `scan`, shape arithmetic folded to symbolic dims;
 //           origins name the model's nodes.
-// Source:   the ONNX operator specification, opsets 1 to 28 of the default domain; docs/onnx.md lists the rows.
+// Source:   the ONNX operator specification, opsets 1 to 28 of the default domain, ai.onnx.ml on numbers, and ONNX
+//           Runtime's com.microsoft; docs/onnx.md lists the rows.
 #pragma once
 #include "astra/Import/Inputs.h"
 
@@ -43,5 +44,7 @@ struct ONNXRow {
   const char *remarks; // what is limited or decided; "" for nothing
 };
 std::vector<ONNXRow> onnxRows();
+/// Ops of other domains that are known and have no row, and why they are refused: the end of a sentence.
+std::vector<std::pair<std::string, std::string>> onnxRefusals();
 
 } // namespace astra

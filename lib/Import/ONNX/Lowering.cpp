@@ -1,5 +1,6 @@
 //===- Lowering.cpp: the nodes of a graph, and graphs inside of nodes ------===//
 #include "Lowering.h"
+#include "Refusals.h"
 #include "astra/IR/Text.h"
 #include "onnx.pb.h"
 #include "llvm/ADT/STLExtras.h"
@@ -57,9 +58,10 @@ std::string whyUnknown(llvm::StringRef op, llvm::StringRef domain) {
   if (first <= newestOpset)
     return " at this opset, it is at some of " + std::to_string(first) + " to " + std::to_string(last);
   if (domain.empty()) return " at any opset";
-  std::string words = ": it is of the domain '" + domain.str() +
-                      "', for which no opset has rows, and the model has no " +
-                      "function of this name; Astra knows the default domain";
+  if (llvm::StringRef why = whyRefused((domain + "::" + op.rsplit("::").second).str()); !why.empty())
+    return ": " + why.str();
+  std::string words = ": it is of the domain '" + domain.str() + "', and the model has no function of this name; " +
+                      "Astra knows the default domain, ai.onnx.ml on numbers and ops of com.microsoft";
   if (domain == "com.microsoft") words += ". ONNX Runtime's optimizer makes such nodes: take the model from before it";
   return words;
 }

@@ -41,6 +41,8 @@ std::vector<Row> allRows() {
            microsoftTransformerRows(),
            microsoftQuantizedRows(),
            microsoftRows(),
+           mlRows(),
+           treeRows(),
        })
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;

@@ -64,6 +64,8 @@ llvm::ArrayRef<Row> nonMaxSuppressionRows();
 llvm::ArrayRef<Row> microsoftTransformerRows();
 llvm::ArrayRef<Row> microsoftQuantizedRows();
 llvm::ArrayRef<Row> microsoftRows();
+llvm::ArrayRef<Row> mlRows();
+llvm::ArrayRef<Row> treeRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.

@@ -108,13 +108,20 @@ TEST(ImportRefusal, AllUnsupportedOpsAtOnce) {
   m.node("ImageDecoder", {"a"}, {"b"});
   m.node("FusedThing", {"b"}, {"c"}).set_domain("com.example");
   m.node("ImageDecoder", {"c"}, {"d"});
-  EXPECT_EQ(
-      m.result(),
-      "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at any "
-      "opset (2 nodes are of it)\n"
-      "node 'FusedThing_c' (com.example::FusedThing, opset not imported): this op is not supported: it is of the "
-      "domain 'com.example', for which no opset has rows, and the model has no function of this name; Astra knows "
-      "the default domain");
+  EXPECT_EQ(m.result(),
+            "model.onnx: node 'ImageDecoder_b' (ImageDecoder, opset 20): this op is not supported at any "
+            "opset (2 nodes are of it)\n"
+            "node 'FusedThing_c' (com.example::FusedThing, opset not imported): this op is not supported: it is of the "
+            "domain 'com.example', and the model has no function of this name; Astra knows "
+            "the default domain, ai.onnx.ml on numbers and ops of com.microsoft");
+}
+
+TEST(ImportRefusal, OpsOfOtherDomainsHaveAReason) {
+  ModelMaker m;
+  m.input("x", "3").output("y", "3");
+  m.node("MoE", {"x"}, {"y"}).set_domain("com.microsoft");
+  EXPECT_EQ(m.result(), "model.onnx: node 'MoE_y' (com.microsoft::MoE, opset not imported): this op is not supported: "
+                        "experts that are chosen by data");
 }
 
 TEST(ImportRefusal, WhatAstraLacksHasACodeOfItsOwn) {
@@ -382,6 +389,7 @@ TEST(ImportTable, RowsOfAnOpDoNotOverlap) {
     bool deprecated = op == "Upsample" || op == "Scatter"; // by opsets 10 and 11
     EXPECT_TRUE(deprecated || list.back().second == newestOpset) << op;
   }
+  for (auto &[op, why] : onnxRefusals()) EXPECT_FALSE(ranges.count(op)) << op << ": " << why;
 }
 
 } // namespace
