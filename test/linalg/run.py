@@ -29,7 +29,7 @@ import verdicts  # noqa: E402
 LIMIT = 35
 DAILY = {"cholesky f64 40x40", "lu f64 9x5", "lu_factor f64 38x35", "qr f64 9x5", "eigh f64 5x5", "svd f32 8x5", "solve f64 5",
          "triangular_rt f64 40", "slogdet f64", "pinv f64", "expm f64", "rfft f64", "gradient cholesky", "gradient lu", "gradient qr",
-         "gradient eigh", "gradient svd", "failures"}
+         "gradient eigh", "gradient svd", "vmap eigh", "failures"}
 NIGHTLY = bool(os.environ.get("ASTRA_NIGHTLY"))
 TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "complex64": np.complex64, "complex128": np.complex128}
 EPS = {"f32": 2.0**-23, "f64": 2.0**-52}
@@ -443,6 +443,8 @@ GRADIENTS = {
     "expm": ["1,3,3"], "norms": ["1,4,3"], "outer": ["2,3", "2,4"], "power-2": ["1,3,3"],
 }
 
+SECOND = {"cholesky", "lu", "qr", "triangular_ut", "solve", "eigh", "svd"}
+
 
 def gradient_case(make, function, machines):
     shapes = GRADIENTS[function]
@@ -479,7 +481,34 @@ def gradient_case(make, function, machines):
                 raise Failure(f"the gradient of {name} is not finite")
     if worst > 1e-6:
         raise Failure(f"a gradient differs from differences by {worst:.1e}")
-    return f"within {worst:.0e} of differences"
+    if function not in SECOND:
+        return f"within {worst:.0e} of differences"
+    # forward over reverse: the gradient's tangent beside its differences
+    p.text.write_text(re.sub(r"(  grad @gradient [^\n]*\n)", r"\1  jvp @second = @gradient wrt %x0\n", text))
+    d = r.standard_normal(x[0].shape)
+    if symmetric:
+        d = (d + np.swapaxes(d, -1, -2)) / 2
+    found = p.evaluator(inputs | {"x0.dot": d}, "second", ["x0.grad.dot"], ["--passes=grad"])[0]
+    near = [p.evaluator(inputs | {"x0": x[0] + s * 1e-5 * d}, "gradient", ["x0.grad"], ["--passes=grad"])[0] for s in (1, -1)]
+    slope = (near[0] - near[1]) / 2e-5
+    second = abs(found - slope).max() / max(1.0, abs(slope).max())
+    if not second < 1e-6:
+        raise Failure(f"a second derivative differs from differences by {second:.1e}")
+    return f"within {worst:.0e} of differences, the second derivative {second:.0e}"
+
+
+def vmap_case(make, function):
+    """The directive over one matrix has the bytes of a batch."""
+    x = np.random.default_rng(4).standard_normal((3, 5, 5))
+    if function == "cholesky":
+        x = x @ np.swapaxes(x, 1, 2) + np.eye(5)
+    p = make(function, "f64", ["5,5"])
+    text = p.text.read_text()
+    end = text.rindex("}")
+    p.text.write_text(text[:end] + "  vmap @many = @main over 3 in %x0 0\n}\n")
+    many = p.evaluator({"x0": x}, "many", passes=["--passes=grad"])
+    same(many, make(function, "f64", ["3,5,5"]).evaluator({"x0": x}), "vmap")
+    return "the bytes of a batch"
 
 
 # ---- failures are data
@@ -542,6 +571,8 @@ def cases():
         yield f"{function} {dtype}", lambda m, s, f=function, t=dtype: fft_case(m, f, t, s)
     for function in GRADIENTS:
         yield f"gradient {function}", lambda m, s, f=function: gradient_case(m, f, s)
+    for function in ("cholesky", "lu_factor", "qr", "eigh", "svd", "expm"):
+        yield f"vmap {function}", lambda m, s, f=function: vmap_case(m, f)
     yield "failures", lambda m, s: failures_case(m, s)
 
 
