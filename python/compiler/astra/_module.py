@@ -97,7 +97,12 @@ class CallableModule(types.ModuleType):
         if name == "torch":  # imported when somebody asks: it needs PyTorch
             import importlib
 
-            return importlib.import_module(f"{self.__name__}.torch")
+            try:
+                return importlib.import_module(f"{self.__name__}.torch")
+            except ModuleNotFoundError as error:
+                if error.name != "torch":
+                    raise
+                raise AttributeError(f"{self.__name__}.torch needs PyTorch, which is not installed") from None
         if name == "from_torch":
             return self.torch.from_torch
         if name == "register_lowering":

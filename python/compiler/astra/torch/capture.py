@@ -33,10 +33,30 @@ class _Function(torch.nn.Module):
     def __init__(self, f: Callable[..., Any]) -> None:
         super().__init__()
         self.forward = f
+        for name, value in _used(f).items():  # so that they are read at each call, and get gradients
+            if isinstance(value, torch.nn.Module):
+                self.add_module(name, value)
+            elif isinstance(value, torch.nn.Parameter):
+                self.register_parameter(name, value)
+            elif isinstance(value, torch.Tensor):
+                self.register_buffer(name, value, persistent=False)
         anchor = getattr(torch.fx.proxy, "_register_stack_trace_anchor", None)
         if anchor is not None:  # else traces keep frames of functions called forward alone
             anchor(f)
         self.__name__ = getattr(f, "__name__", type(f).__name__)
+
+
+def _used(f: Any) -> dict[str, Any]:
+    """Modules and tensors that a function reads from outside: of its closure, its globals, the instance that it is a method of."""
+    try:
+        variables = inspect.getclosurevars(f)
+    except TypeError:
+        return {}
+    found = {**variables.globals, **variables.nonlocals}
+    owner = getattr(f, "__self__", None)
+    if owner is not None:
+        found["self"] = owner
+    return {f"used_{name}": v for name, v in found.items() if isinstance(v, (torch.nn.Module, torch.Tensor))}
 
 
 def _user_line(error: BaseException) -> str:
@@ -102,6 +122,31 @@ def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, An
                          "is written by torch.where or torch.cond") from error  # fmt: skip
 
 
+def _roomy(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """Examples in which no size that may change is 0 or 1: torch.export takes those for constants. Their values do not matter."""
+    if not dims:
+        return args, named
+    specs = _specs(module, args, named, dims)
+    values = [*args, *named.values()]
+    small: dict[str, int] = {}
+    for spec, value in zip(specs, values):
+        for t in pytree.tree_leaves(value):
+            for axis, (name, least, most) in (spec or {}).items():
+                if isinstance(t, torch.Tensor) and t.shape[axis] < 2:
+                    small[name] = min(max(2, least), most)
+
+    def grown(t: Any, spec: Any) -> Any:
+        if not isinstance(t, torch.Tensor) or not any(name in small for name, *_ in spec.values()):
+            return t
+        shape = list(t.shape)
+        for axis, (name, *_) in spec.items():
+            shape[axis] = small.get(name, shape[axis])
+        return torch.zeros(shape, dtype=t.dtype)
+
+    made = [pytree.tree_map(lambda t, s=spec: grown(t, s), v) if spec and small else v for spec, v in zip(specs, values)]
+    return tuple(made[: len(args)]), dict(zip(named, made[len(args) :]))
+
+
 def exported(module: torch.nn.Module, args: Any, named: Any, shapes: Any = None) -> Any:
     """The program as torch.export has it; by Dynamo where control flow asks for it."""
     try:
@@ -135,9 +180,10 @@ class Captured:
     def __init__(self, module: Any, args: Any, named: Any = None, dims: Mapping[str, Any] | None = None) -> None:
         self.source = module if isinstance(module, torch.nn.Module) else _Function(module)
         self.name = getattr(module, "__name__", None) or type(module).__name__
-        self.exported = export(self.source, args, named or {}, dims)
+        args, named = _roomy(self.source, args, named or {}, dims)
+        self.exported = export(self.source, args, named, dims)
         self.signature = self.exported.graph_signature
-        names = self._dim_names(args, named or {}, dims)
+        names = self._dim_names(args, named, dims)
         self.symbols = Symbols(self.exported.range_constraints, names)
         self.in_spec, self.out_spec = self.exported.call_spec.in_spec, self.exported.call_spec.out_spec
 

@@ -102,14 +102,14 @@ class Program:
                     self.results.append(("value", x))
                     continue
                 outputs.append((f"result.{len(outputs)}", x._in(graph)))
-            self.module = self._made(graph, built, inputs, outputs, name)
+            made = self._made(graph, built, inputs, outputs, name)
         self.needs_key = built.key is not None
         self.places = [k for k, i in enumerate(i for i in inputs if i.kind == "input") if isinstance(i.example, torch.Tensor)]
         self.dtypes = [i.example.dtype for i in inputs if i.kind == "input" and isinstance(i.example, torch.Tensor)]
         self.live = [(i.name, i.data) for i in inputs if i.kind == "weight" and i.data is not None]
         self._versions = [(t._version, t.data_ptr()) for _, t in self.live]
         self.has_outputs = bool(outputs)
-        self.bundle = _cache.compile(self.module, what=what, frozen=frozen) if outputs else b""
+        self.bundle = _cache.compile(made, what=what, frozen=frozen) if outputs else b""
         self._entry: Any = None
         if outputs:
             self._loaded = astra_rt.load(self.bundle, threads=max(1, torch.get_num_threads()))

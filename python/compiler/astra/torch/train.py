@@ -78,8 +78,8 @@ class TrainStep:
         self._trained = {n: groups[id(p)] for n, p in named.items() if n not in frozen_names}
         if not self._trained:
             raise ArgumentError("the optimizer has none of the model's parameters")
-        self.module = self._build(whole, optimizer, list(examples))
-        self.compiled = Compiled(_cache.compile(self.module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen))
+        module = self._build(whole, optimizer, list(examples))
+        self.compiled = Compiled(_cache.compile(module, _targets(target), f"a training step of '{type(model).__name__}'", frozen=frozen))
         self._session: Any = None
 
     # ---- the module
@@ -97,10 +97,9 @@ class TrainStep:
         with tracing() as graph:
             making = _core.Making(graph.core, type(model).__name__)
             leaves = self._leaves(graph, joint, signature, forward, eval_signature)
-            kept = self._declare(graph, making, leaves, model)
+            self._declare(graph, making, leaves, model)
             self._step(graph, making, joint, signature, leaves)
             self._eval(graph, making, forward, eval_signature, leaves)
-            self._kept = kept
             return making.finish()
 
     def _leaves(self, graph: Graph, joint: Any, signature: Any, forward: Any, eval_signature: Any) -> dict[str, Any]:
@@ -120,8 +119,8 @@ class TrainStep:
                     leaves[name] = call(graph.core.leaf, own_type(example.dtype).code, [graph.core.index(int(n)) for n in example.shape])
         return leaves
 
-    def _declare(self, graph: Graph, making: Any, leaves: dict[str, Any], model: torch.nn.Module) -> list[Any]:
-        kept = []
+    def _declare(self, graph: Graph, making: Any, leaves: dict[str, Any], model: torch.nn.Module) -> None:
+        """The states: parameters, what the optimizer keeps of each, buffers, the step. Their bytes are copied."""
         core = graph.core
         self._names: dict[str, str] = {}
         self._slots: dict[str, list[tuple[str, Any]]] = {}
@@ -134,7 +133,6 @@ class TrainStep:
             own = name[len("model.") :]
             self._names[name] = own
             value = value_of(values[name])
-            kept.append(value)
             call(making.state, own, leaf, (value._address, value.nbytes))
             recipe = self._trained.get(own)
             if recipe is None:
@@ -143,18 +141,14 @@ class TrainStep:
             for slot, first in call(_core.optimizer_slots, recipe, leaf.rank):
                 kept_leaf = call(core.leaf, leaf.dtype, list(leaf.dims))
                 begins = value_of(torch.full_like(values[name], first))
-                kept.append(begins)
                 call(making.state, f"{own}.{slot}", kept_leaf, (begins._address, begins.nbytes))
                 self._slots[name].append((f"{own}.{slot}", kept_leaf))
         self._step_leaf = call(core.leaf, "i64", [])
         zero = value_of(torch.zeros((), dtype=torch.int64))
-        kept.append(zero)
         call(making.state, "step", self._step_leaf, (zero._address, zero.nbytes))
         self._key_leaf = call(core.leaf, "u32", [])
         seed = value_of(torch.tensor(torch.initial_seed() & 0x7FFFFFFF, dtype=torch.int64).to(torch.uint32))
-        kept.append(seed)
         self._seed = seed
-        return kept
 
     def _run(self, graph: Graph, module: Any, signature: Any, leaves: dict[str, Any], key: Tensor | None) -> list[Any]:
         given, users = [], 0

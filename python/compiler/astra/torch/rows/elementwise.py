@@ -234,6 +234,21 @@ def _min(x: Tensor, y: Tensor) -> Tensor:
     return node("and" if x.dtype.kind == "b" else "min", x, y)
 
 
+def _but_nan(f: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """f, in which a number wins over a NaN."""
+
+    def chosen(x: Tensor, y: Tensor) -> Tensor:
+        if x.dtype.kind != "f":
+            return f(x, y)
+        return _ops.where(_isnan(x), y, _ops.where(_isnan(y), x, f(x, y)))
+
+    return lambda x, y: computed(chosen, x, y)
+
+
+row("aten.fmax")(_but_nan(_max))
+row("aten.fmin")(_but_nan(_min))
+
+
 @row("aten.clamp", "aten.clip")
 def _clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     def f(x: Tensor, *bounds: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from ..._errors import UnsupportedError
 from ..._tensor import Tensor
 from .elementwise import node
 from .reductions import fold, truth
-from .registry import row
+from .registry import refuse, row
 from .types import as_type, opmath, own_type, result_type
 
 
@@ -135,3 +135,9 @@ def _pdist(x: Tensor, p: float = 2) -> Tensor:
     if not x.shape[1]:
         return _ops.zeros((len(first),), dtype=x.dtype)
     return _distance(pick(first), pick(second), p)
+
+
+refuse("factorizations of matrices have no row", "aten.linalg_inv_ex", "aten.linalg_qr", "aten._linalg_svd", "aten._linalg_eigh", "aten.linalg_eig",
+       "aten._linalg_eigvals", "aten.linalg_lu", "aten.linalg_lu_factor_ex", "aten.linalg_cholesky_ex", "aten._linalg_slogdet", "aten._linalg_det",
+       "aten._linalg_solve_ex", "aten.linalg_solve_triangular", "aten.linalg_pinv", "aten.linalg_lstsq", "aten.linalg_ldl_factor_ex",
+       "aten.linalg_householder_product", "aten.linalg_matrix_exp", "aten.lu_unpack", "aten.triangular_solve")  # fmt: skip
