@@ -47,6 +47,10 @@ def __getattr__(name: str):  # type: ignore[no-untyped-def]
         from . import _train
 
         return getattr(_train, name)
+    if name == "from_jax":
+        from . import _jax
+
+        return _jax.from_jax
     if name in ("find_nan", "compare", "profile"):
         from . import _debug
 

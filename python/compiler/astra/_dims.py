@@ -228,3 +228,12 @@ def require_equal(x: Size, y: Size) -> None:
         raise ShapeError(f"the sizes {x} and {y} are equal for no values of the dims")
     if not left == right:
         graph.core.equation(left, right)
+
+
+def named(size: Size) -> dict[str, Dim]:
+    """The dims that a size is made of, by name."""
+    if not isinstance(size, Dim):
+        return {}
+    if size._parts[0] == "dim":
+        return {size._parts[1]: size}
+    return {k: v for part in size._parts[1:] for k, v in named(part).items()} if size._parts[0] != "node" else {}

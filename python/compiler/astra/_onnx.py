@@ -1,7 +1,7 @@
 """Models of ONNX files: from_onnx.
 
 Takes:    a path, bounds of the model's dims.
-Gives:    OnnxModel: called with tensors, lowered, compiled, saved; inside of a trace or a transform it is a part of the function.
+Gives:    Model: called with tensors, lowered, compiled, saved; inside of a trace or a transform it is a part of the function.
 Keeps:    one importer, the one of astra-compile (docs/onnx.md): the same graph.
 """
 
@@ -20,8 +20,8 @@ from ._stages import Compiled, Lowered, of_module
 from ._tensor import Tensor, asarray, call, of_node
 
 
-class OnnxModel:
-    """A model of an ONNX file. `model(x)` computes; `lower()`, `compile(target)` go on to a bundle; gradients by `params`:
+class Model:
+    """A model of a file or of another framework. `model(x)` computes; `lower()`, `compile(target)` go on to a bundle; gradients by `params`:
     astra.grad(lambda p: loss(model.apply(p, x)))(model.params)."""
 
     def __init__(self, module: Any, notes: Sequence[str]) -> None:
@@ -73,10 +73,10 @@ class OnnxModel:
         return self.lower().compile(target, frozen)
 
     def __repr__(self) -> str:
-        return f"<OnnxModel '{self.module.name}': {self.inputs} -> {self.outputs}>"
+        return f"<Model '{self.module.name}': {self.inputs} -> {self.outputs}>"
 
 
-def _bound(name: str, value: Any) -> tuple[str, int, int, str]:
+def bounds_of(name: str, value: Any) -> tuple[str, int, int, str]:
     if isinstance(value, _dims.Dim):
         lo, hi = value.bounds
         return name, lo, hi, ""
@@ -89,13 +89,13 @@ def _bound(name: str, value: Any) -> tuple[str, int, int, str]:
     raise ArgumentError(f"dim '{name}' is given as {value!r}; it must be (least, most), a number, astra.dim or an expression of other dims: 'past + 1'")
 
 
-def from_onnx(path: str | os.PathLike[str], dims: Mapping[str, Any] | None = None, training: bool = False) -> OnnxModel:
+def from_onnx(path: str | os.PathLike[str], dims: Mapping[str, Any] | None = None, training: bool = False) -> Model:
     """A model of an ONNX file. dims: for each of its dynamic dims bounds (least, most), a number, or an expression of others:
     {"batch": (1, 8), "total": "past + 1"}; "*" is for all others. training: also an entry `forward`, as docs/onnx.md says."""
-    given = [_bound(n, v) for n, v in (dims or {}).items()]
+    given = [bounds_of(n, v) for n, v in (dims or {}).items()]
     try:
         module, notes = call(_core.import_onnx, os.fspath(path), given, training)
     except Error as error:  # its flags as they are given here
         text = re.sub(r"--dim[ =]([^\s=]+)=(\d+)\.\.(\d+)", r'dims={"\1": (\2, \3)}', str(error))
         raise type(error)(text.replace("with these flags the model is read", "with this the model is read")) from None
-    return OnnxModel(module, notes)
+    return Model(module, notes)

@@ -79,6 +79,7 @@ void bindModule(nb::module_ &m);
 void bindCompose(nb::module_ &m);
 void bindNetworks(nb::module_ &m);
 void bindTraining(nb::module_ &m);
+void bindImport(nb::module_ &m);
 void bindBundle(nb::module_ &m);
 void bindTorch(nb::module_ &m);
 

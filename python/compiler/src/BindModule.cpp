@@ -4,6 +4,7 @@
 // Keeps:    while a module compiles, Python runs on.
 #include "Bind.h"
 #include "Graph.h"
+#include "PyModule.h"
 #include "astra/Bundle/Writer.h"
 #include "astra/IR/Eval.h"
 #include "astra/IR/Text.h"
@@ -43,12 +44,6 @@ using PythonTensor = std::tuple<std::string, std::vector<int64_t>, nb::bytes>;
 nb::bytes bytesOf(llvm::ArrayRef<uint8_t> data) {
   return nb::bytes(reinterpret_cast<const char *>(data.data()), data.size());
 }
-
-/// A module as Python sees it.
-struct PyModule {
-  Module m;
-  std::shared_ptr<std::mutex> busy = std::make_shared<std::mutex>(); // a context belongs to one thread at a time
-};
 
 /// Makes a module of parts of a graph, one entry after another.
 class Making {

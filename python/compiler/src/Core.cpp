@@ -52,6 +52,7 @@ NB_MODULE(_core, m) {
   bindCompose(m);
   bindNetworks(m);
   bindTraining(m);
+  bindImport(m);
   m.def("run_compile", runCompile, "The program astra-compile with these arguments: its exit status.");
   bindBundle(m);
   bindTorch(m);
