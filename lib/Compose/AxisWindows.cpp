@@ -72,14 +72,16 @@ Seen seenThrough(Composer &b, UOpRef x, const AxisWindows &w, UOpRef fill) {
   return {x, windows};
 }
 
-int64_t runningAxis(UOpRef x, const AxisWindows &w) {
+int64_t runningAxis(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> sizes, llvm::ArrayRef<UOpRef> before,
+                    llvm::ArrayRef<UOpRef> after) {
+  if (!x || sizes.size() != x->rank() || before.size() != x->rank() || after.size() != x->rank()) return 0;
   int64_t found = 0;
-  for (unsigned axis = 0; x && axis < x->rank(); ++axis) {
-    if (w.stride[axis] != 1 || w.between[axis] || w.dilation[axis] != 1) return 0;
-    int64_t n = w.size[axis];
-    if (n == 1 && w.before[axis] == 0 && w.after[axis] == 0) continue;
-    if (found || x->shape[axis]->constIndex() != n) return 0;
-    bool upTo = w.before[axis] == n - 1 && w.after[axis] == 0, from = w.before[axis] == 0 && w.after[axis] == n - 1;
+  UOpRef zero = b.idx(0), one = b.idx(1);
+  for (unsigned axis = 0; axis < x->rank(); ++axis) {
+    if (sizes[axis] == one && before[axis] == zero && after[axis] == zero) continue;
+    if (found || x->shape[axis] != sizes[axis]) return 0;
+    UOpRef rest = idxSub(b.c, sizes[axis], one);
+    bool upTo = before[axis] == rest && after[axis] == zero, from = before[axis] == zero && after[axis] == rest;
     if (!upTo && !from) return 0;
     found = upTo ? int64_t(axis) + 1 : -int64_t(axis) - 1;
   }

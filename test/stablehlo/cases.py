@@ -286,7 +286,7 @@ polymorphic("poly.pad", lambda x: (jnp.pad(x, ((1, 2), (0, 1))), jnp.pad(x, ((0,
 polymorphic("poly.expressions", lambda x, y: (x.sum() + y.sum(), x.shape[0] * y), ["b, c", "2*b, c+1"], BC, (3, 4), (6, 5))
 polymorphic("poly.matmul", lambda x, y: (x @ y, jnp.einsum("bc,bd->cd", x, y.T), x.var(0)), ["b, c", "c, b"], BC, (3, 4), (4, 3))
 polymorphic("poly.take", lambda x, i: (x[i], jnp.take_along_axis(x, i[:, None] % 4, 1), x.at[i].add(1.0)), ["b, 4", "b"], B, (3, 4), np.array([0, 2, 1], np.int32))
-polymorphic("poly.sort", lambda x: (jnp.sort(x, 0), jnp.argmax(x, 0), jnp.argsort(x, 0)), ["b, 4"], B, (3, 4))
+polymorphic("poly.sort", lambda x: (jnp.sort(x, 0), jnp.argmax(x, 0), jnp.cumsum(x, 0), lax.cummax(x, 0, reverse=True)), ["b, 4"], B, (3, 4))
 polymorphic("poly.conv", lambda x, w: lax.conv_general_dilated(x, w, (1, 2), "SAME", dimension_numbers=DN), ["b, 8, 7, 3", "3, 3, 3, 4"], B, (2, 8, 7, 3), (3, 3, 3, 4))
 polymorphic("poly.attention", lambda q: nn.dot_product_attention(q, q, q, is_causal=True), ["b, c, 2, 4"], BC, (2, 5, 2, 4))
 polymorphic("poly.scan", lambda x: lax.fori_loop(0, 3, lambda i, a: a * 0.5 + x, x), ["b, 4"], B, (3, 4))

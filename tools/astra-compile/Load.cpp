@@ -47,7 +47,7 @@ static Expected<Module> loadONNX(const Job &job, const tool::Safetensors &weight
   return m;
 }
 
-static Expected<Module> loadStableHLO(const Job &job, std::vector<std::string> &notes) {
+static Expected<Module> loadStableHLO(const Job &job) {
   if (!job.taps.empty())
     return createStringError(std::make_error_code(std::errc::not_supported),
                              "--taps: the values of a StableHLO program have no names");
@@ -55,7 +55,7 @@ static Expected<Module> loadStableHLO(const Job &job, std::vector<std::string> &
   if (!constants) return constants.takeError();
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(job.model);
   if (!text) return createFileError(job.model, text.getError());
-  return importStableHLO((*text)->getBuffer(), job.model, {job.dims, std::move(*constants), &notes});
+  return importStableHLO((*text)->getBuffer(), job.model, {job.dims, std::move(*constants)});
 }
 
 static Expected<Module> loadText(const Job &job) {
@@ -81,7 +81,7 @@ Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &note
     return createStringError(wrong);
   StringRef extension = sys::path::extension(job.model);
   Expected<Module> m = extension == ".onnx"   ? loadONNX(job, weights, notes)
-                       : extension == ".mlir" ? loadStableHLO(job, notes)
+                       : extension == ".mlir" ? loadStableHLO(job)
                                               : loadText(job);
   if (!m) return m.takeError();
   if (!job.weights.empty()) {

@@ -23,8 +23,9 @@ struct Seen {
 Seen seenThrough(Composer &b, UOpRef x, const AxisWindows &w, UOpRef fill);
 
 /// The axis along which x is folded up to each element (+ axis + 1), or from each element on (- axis - 1), by windows
-/// that do just that; 0 for other windows.
-int64_t runningAxis(UOpRef x, const AxisWindows &w);
+/// of these sizes and pads, whose strides and dilations are 1; 0 for other windows. All may be symbolic.
+int64_t runningAxis(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> sizes, llvm::ArrayRef<UOpRef> before,
+                    llvm::ArrayRef<UOpRef> after);
 
 /// `init` everywhere, of x's shape, plus each element of `source` [places...] where its window of x has its first
 /// greatest (or least) element. No dilations.

@@ -12,8 +12,6 @@ struct StableHLOOptions {
   std::vector<DimBound> dims = {}; // every dynamic dim of main's arguments; lo = hi makes it a constant
   /// Arguments that become constants: the module does not have them as inputs.
   std::vector<ConstantInput> constants = {};
-  /// Gets sentences about what may not be meant; null: nobody asks.
-  std::vector<std::string> *notes = nullptr;
 };
 
 /// `text` is MLIR's generic form, as get_asm(print_generic_op_form=True) gives it; `path` is for diagnostics.

@@ -127,7 +127,7 @@ llvm::Expected<Module> import(const File &file, const StableHLOOptions &options)
   module.entries.push_back({"main", {}, {}, {}});
   Entry &entry = module.entries[0];
   DimFlags hints(module.ctx());
-  Lowering lowering(module, file, options, hints);
+  Lowering lowering(module, file, hints);
   llvm::Expected<std::vector<UOpRef>> arguments = Arguments(module, file, *main, options).declare(entry, module.params);
   if (!arguments) return arguments.takeError();
   std::vector<UOpRef> results = lowering.call(*main, *arguments);

@@ -108,6 +108,11 @@ Ints Statement::intsAttr(llvm::StringRef name) {
       return values;
     }
     unsigned size = byteSize(a->type.dtype);
+    int64_t count = elementCount(a->type).value_or(0);
+    if (count > 4096) fail("attribute '" + name + "' has more than 4096 integers");
+    if (!b.failed() && bytes->size() == size) // one for all
+      for (int64_t i = 1; i < count; ++i)
+        for (unsigned k = 0; k < size; ++k) bytes->push_back((*bytes)[k]);
     for (size_t i = 0; i < bytes->size(); i += size) {
       uint64_t bits = 0;
       std::memcpy(&bits, &(*bytes)[i], size);
@@ -182,6 +187,8 @@ void Statement::give(llvm::ArrayRef<UOpRef> xs) {
 const Region &Statement::region(unsigned i) {
   static const Region none;
   if (i < op.regions.size()) return op.regions[i];
+  if (const Attribute *called = op.find("called_computations"); called && i < called->items.size())
+    if (const Operation *f = b.function(called->items[i].string); f && f->regions.size() == 1) return f->regions[0];
   fail("region " + llvm::Twine(i) + " is missing");
   return none;
 }
@@ -232,8 +239,8 @@ const Row *findRow(llvm::StringRef op) {
 
 // ---- blocks
 
-Lowering::Lowering(Module &module, const File &file, const StableHLOOptions &options, const compose::Hints &hints)
-    : Composer(module.ctx(), &hints), module(module), file(file), options(options), values(file.values) {
+Lowering::Lowering(Module &module, const File &file, const compose::Hints &hints)
+    : Composer(module.ctx(), &hints), module(module), file(file), values(file.values) {
   if (!file.module.regions.empty())
     for (const Operation &op : file.module.regions[0].ops)
       if (const Attribute *name = op.find("sym_name"); name && op.name == "func.func") functions[name->string] = &op;

@@ -58,7 +58,7 @@ public:
   void give(unsigned i, UOpRef x);
   void give(llvm::ArrayRef<UOpRef> xs);
 
-  // ---- regions
+  // ---- regions; of a custom call the functions that it names
   const Region &region(unsigned i);
   /// A region's results for these arguments; empty after a failure.
   std::vector<UOpRef> body(unsigned i, llvm::ArrayRef<UOpRef> arguments);
@@ -93,7 +93,7 @@ const Row *findRow(llvm::StringRef op);
 
 class Lowering : public compose::Composer {
 public:
-  Lowering(Module &module, const File &file, const StableHLOOptions &options, const compose::Hints &hints);
+  Lowering(Module &module, const File &file, const compose::Hints &hints);
 
   /// The values of what a block returns; empty after a failure.
   std::vector<UOpRef> block(const Region &region, llvm::ArrayRef<UOpRef> arguments, bool lifted = false);
@@ -106,7 +106,6 @@ public:
 
   Module &module;
   const File &file;
-  const StableHLOOptions &options;
   std::vector<UOpRef> values;                           // by number; null: not defined yet
   llvm::DenseMap<unsigned, std::vector<UOpRef>> tuples; // values that are tuples
   bool isLifted = false;                                // a region on scalars is lowered for tensors
@@ -120,6 +119,9 @@ private:
   unsigned depth = 0, lowered = 0;
   bool located = false;
 };
+
+/// What several files have: the custom call of JAX for windows of symbolic extent.
+void dynamicReduceWindow(Statement &s);
 
 /// What is wrong with a value that the text says is of this type, or "".
 std::string mismatch(UOpRef x, const Type &type);

@@ -11,8 +11,6 @@ namespace astra::stablehlo {
 
 namespace {
 
-constexpr int64_t mostElements = 1LL << 31;
-
 llvm::Error wrong(const llvm::Twine &sentence) { return llvm::createStringError(sentence); }
 
 /// One scalar behind another: "1", "-1.5e3", "0x7FC00000", "true". Appends its little-endian bytes.
@@ -66,16 +64,23 @@ llvm::Error appendNumber(std::vector<uint8_t> &out, llvm::StringRef text, DType 
 
 } // namespace
 
+std::optional<int64_t> elementCount(const Type &t) {
+  constexpr int64_t most = int64_t(1) << 40;
+  int64_t count = 1;
+  for (int64_t d : t.dims) {
+    if (d == dynamic || (d && count > most / d)) return std::nullopt;
+    count *= d;
+  }
+  return count;
+}
+
 llvm::Expected<std::vector<uint8_t>> denseBytes(const Attribute &a) {
   const Type &type = a.type;
   if (a.kind != Attribute::Kind::Dense || type.kind != Type::Kind::Tensor || type.dtype == DType::Void)
     return wrong("the constant has the element type '" + type.text + "', which is not supported");
-  int64_t count = 1;
-  for (int64_t d : type.dims) {
-    if (d == dynamic) return wrong("the constant has a dynamic extent");
-    if (d && count > mostElements / d) return wrong("the constant has more than 2^31 elements");
-    count *= d;
-  }
+  std::optional<int64_t> elements = elementCount(type);
+  if (!elements) return wrong("the constant has a dynamic extent, or more than 2^40 elements");
+  int64_t count = *elements;
   DType t = type.dtype, part = partOf(t);
   if (isSubByte(t)) return wrong("constants of types below 8 bits are not supported");
   size_t size = byteSize(t);
@@ -92,10 +97,11 @@ llvm::Expected<std::vector<uint8_t>> denseBytes(const Attribute &a) {
     }
     if (t == DType::Bool) {
       std::vector<uint8_t> bits = std::exchange(out, {});
-      bool splat = bits.size() == 1 && (bits[0] == 0xff || (bits[0] == 0 && count != 1));
-      if (!splat && int64_t(bits.size()) != (count + 7) / 8)
+      bool splat = bits.size() == 1 && (bits[0] == 0xff || (bits[0] == 0 && count > 8));
+      if (splat) return std::vector<uint8_t>(1, bits[0] & 1);
+      if (int64_t(bits.size()) != (count + 7) / 8)
         return wrong("the constant has " + llvm::Twine(bits.size()) + " bytes for " + llvm::Twine(count) + " bits");
-      for (int64_t i = 0; i < count; ++i) out.push_back(splat ? bits[0] & 1 : bits[size_t(i / 8)] >> (i % 8) & 1);
+      for (int64_t i = 0; i < count; ++i) out.push_back(bits[size_t(i / 8)] >> (i % 8) & 1);
       return out;
     }
   } else {
@@ -122,12 +128,7 @@ llvm::Expected<std::vector<uint8_t>> denseBytes(const Attribute &a) {
       if (llvm::Error e = appendNumber(out, number, part)) return std::move(e);
     }
   }
-  if (out.size() == size && count != 1) { // a splat
-    if (size == 1) return std::vector<uint8_t>(size_t(count), out[0]);
-    std::vector<uint8_t> all(size_t(count) * size);
-    for (size_t i = 0; i < size_t(count); ++i) std::memcpy(&all[i * size], out.data(), size);
-    return all;
-  }
+  if (out.size() == size && count > 1) return out; // one for all
   if (out.size() != size_t(count) * size)
     return wrong("the constant has " + llvm::Twine(out.size()) + " bytes, its type needs " +
                  llvm::Twine(size_t(count) * size));

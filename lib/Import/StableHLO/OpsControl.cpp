@@ -165,8 +165,13 @@ struct Target {
   void (*lower)(Statement &);
 };
 constexpr Target targets[] = {
-    {"shape_assertion", shapeAssertion}, {"Sharding", same},         {"SPMDFullToShardShape", same},
-    {"SPMDShardToFullShape", same},      {"LayoutConstraint", same}, {"annotate_device_placement", same},
+    {"shape_assertion", shapeAssertion},
+    {"stablehlo.dynamic_reduce_window", dynamicReduceWindow},
+    {"Sharding", same},
+    {"SPMDFullToShardShape", same},
+    {"SPMDShardToFullShape", same},
+    {"LayoutConstraint", same},
+    {"annotate_device_placement", same},
 };
 
 void customCall(Statement &s) {
@@ -223,7 +228,7 @@ const Row rows[] = {
     {"stablehlo.create_token", token, ""},
     {"stablehlo.cross-replica-sum", collective, "of one replica"},
     {"stablehlo.custom_call", customCall,
-     "shape_assertion, where bounds show that it holds; sharding and layout annotations are what they are given"},
+     "shape_assertion, where bounds show that it holds; dynamic_reduce_window; annotations of sharding and layout"},
     {"stablehlo.get_tuple_element", tupleElement, "", 1, 1},
     {"stablehlo.if", ifOp, "results of one shape", 1, 1},
     {"stablehlo.infeed", nullptr, outside},

@@ -75,10 +75,10 @@ bool argReduced(Statement &s, llvm::ArrayRef<UOpRef> xs, const Ints &axes) {
   return true;
 }
 
-/// The operands and initial values; empty after a failure.
-std::pair<std::vector<UOpRef>, std::vector<UOpRef>> operandsOf(Statement &s) {
-  if (s.numInputs() % 2) s.fail("the op has an odd number of operands");
-  unsigned n = s.numInputs() / 2;
+/// The operands and initial values, which come first of `count` operands; empty after a failure.
+std::pair<std::vector<UOpRef>, std::vector<UOpRef>> operandsOf(Statement &s, unsigned count) {
+  if (count % 2 || count == 0) s.fail("the op has an odd number of operands");
+  unsigned n = count / 2;
   std::vector<UOpRef> xs = s.inputs(0, n), inits = s.inputs(n, n);
   for (unsigned i = 0; i < n && !s.b.failed(); ++i) {
     if (inits[i]->rank() || inits[i]->dtype != xs[i]->dtype)
@@ -97,7 +97,7 @@ bool reduces(ReduceKind kind, DType t) {
 }
 
 void reduce(Statement &s) {
-  auto [xs, inits] = operandsOf(s);
+  auto [xs, inits] = operandsOf(s, s.numInputs());
   if (s.b.failed()) return;
   Ints given = s.intsAttr("dimensions"), axes = s.b.axes(given, xs[0]->rank());
   for (int64_t axis : given)
@@ -159,10 +159,9 @@ std::optional<CumulateKind> cumulateKind(ReduceKind kind, DType t) {
   }
 }
 
-void reduceWindow(Statement &s) {
-  auto [xs, inits] = operandsOf(s);
-  if (s.b.failed()) return;
-  compose::AxisWindows w = windowsOf(s, xs[0]->rank());
+/// Windows along axis |running| - 1 that reach from one of its ends are running folds (runningAxis); others are `w`.
+void foldWindows(Statement &s, llvm::ArrayRef<UOpRef> xs, llvm::ArrayRef<UOpRef> inits,
+                 const std::optional<compose::AxisWindows> &w, int64_t running) {
   std::vector<Fold> folds = foldsOf(s, 0, xs.size());
   if (s.b.failed()) return;
   bool plain = true;
@@ -170,7 +169,6 @@ void reduceWindow(Statement &s) {
     auto kind = reduceKind(folds[i]);
     plain = plain && kind && reduces(*kind, xs[i]->dtype);
   }
-  int64_t running = runningAxis(xs[0], w);
   std::vector<UOpRef> seen;
   unsigned windows = 0;
   for (size_t i = 0; i < xs.size() && !s.b.failed(); ++i) {
@@ -183,7 +181,12 @@ void reduceWindow(Statement &s) {
       s.give(i, cumulate(s.b, *cumulated, xs[i], std::abs(running) - 1, options));
       continue;
     }
-    compose::Seen view = seenThrough(s.b, xs[i], w, inits[i]);
+    if (!w) {
+      s.unsupported(
+          "windows of symbolic extent that are not running sums, products, maxima or minima are not supported");
+      return;
+    }
+    compose::Seen view = seenThrough(s.b, xs[i], *w, inits[i]);
     if (!view.value) return;
     windows = view.windows;
     if (!plain) {
@@ -205,6 +208,24 @@ void reduceWindow(Statement &s) {
   if (!s.b.failed()) s.give(foldInSteps(s, seen, inits));
 }
 
+bool areOnes(llvm::ArrayRef<int64_t> values) {
+  return llvm::all_of(values, [](int64_t v) { return v == 1; });
+}
+
+void reduceWindow(Statement &s) {
+  auto [xs, inits] = operandsOf(s, s.numInputs());
+  if (s.b.failed()) return;
+  compose::AxisWindows w = windowsOf(s, xs[0]->rank());
+  bool steps = areOnes(w.stride) && areOnes(w.dilation) && llvm::all_of(w.between, [](int64_t v) { return v == 0; });
+  auto indices = [&](const Ints &list) {
+    Dims dims;
+    for (int64_t v : list) dims.push_back(s.b.idx(v));
+    return dims;
+  };
+  int64_t running = steps ? runningAxis(s.b, xs[0], indices(w.size), indices(w.before), indices(w.after)) : 0;
+  if (!s.b.failed()) foldWindows(s, xs, inits, w, running);
+}
+
 /// The gradient of a pool: what a window takes is its first element that is GE (LE) all others.
 void selectAndScatter(Statement &s) {
   UOpRef x = s.in(0), source = s.in(1), init = s.in(2);
@@ -223,6 +244,45 @@ void selectAndScatter(Statement &s) {
   }
   s.give(scatterToExtremes(s.b, x, source, init, windowsOf(s, x->rank()), greatest));
 }
+
+} // namespace
+
+/// Extents and pads are operands, and a function stands for the region.
+void dynamicReduceWindow(Statement &s) {
+  if (s.numInputs() < 7) {
+    s.fail("the op has " + llvm::Twine(s.numInputs()) + " operands, expected 7 or more");
+    return;
+  }
+  unsigned count = s.numInputs() - 5;
+  auto [xs, inits] = operandsOf(s, count);
+  Dims sizes = s.knownDims(count, "a window's extent"), pads = s.knownDims(count + 4, "the padding");
+  Ints strides = s.knownInts(count + 1, "a stride"), base = s.knownInts(count + 2, "a dilation"),
+       dilations = s.knownInts(count + 3, "a dilation");
+  if (s.b.failed()) return;
+  size_t rank = xs[0]->rank();
+  if (sizes.size() != rank || pads.size() != 2 * rank || strides.size() != rank || base.size() != rank ||
+      dilations.size() != rank) {
+    s.fail("the windows do not fit rank " + llvm::Twine(rank));
+    return;
+  }
+  Dims before, after;
+  compose::AxisWindows w{{}, strides, base, dilations, {}, {}};
+  bool constant = true;
+  for (size_t i = 0; i < rank; ++i) {
+    w.between[i] -= 1;
+    before.push_back(pads[2 * i]);
+    after.push_back(pads[2 * i + 1]);
+    for (auto [extent, list] : {std::pair(sizes[i], &w.size), {before[i], &w.before}, {after[i], &w.after}}) {
+      constant = constant && extent->constIndex();
+      list->push_back(extent->constIndex().value_or(0));
+    }
+  }
+  int64_t running =
+      areOnes(strides) && areOnes(base) && areOnes(dilations) ? runningAxis(s.b, xs[0], sizes, before, after) : 0;
+  foldWindows(s, xs, inits, constant ? std::optional(w) : std::nullopt, running);
+}
+
+namespace {
 
 const Row rows[] = {
     {"stablehlo.reduce", reduce,

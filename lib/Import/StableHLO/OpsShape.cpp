@@ -31,7 +31,7 @@ void constant(Statement &s) {
     s.fail(llvm::toString(bytes.takeError()));
     return;
   }
-  size_t size = byteSize(t);
+  size_t size = byteSize(t), count = size_t(elementCount(s.resultType()).value_or(0));
   bool same = !bytes->empty(); // one number everywhere: no data are kept
   for (size_t i = size; same && i < bytes->size(); i += size) same = !std::memcmp(bytes->data(), &(*bytes)[i], size);
   if (same && (isArithmetic(t) || isComplex(t))) {
@@ -43,6 +43,14 @@ void constant(Statement &s) {
     UOpRef scalar =
         isComplex(t) ? s.b.make(Op::Complex, {literal(partOf(t), 0), literal(partOf(t), size / 2)}) : literal(t, 0);
     return s.give(s.b.broadcastTo(scalar, dims));
+  }
+  constexpr size_t most = size_t(1) << 30; // bytes of one number that is repeated
+  if (bytes->size() < count * size) {
+    if (count > most / size) {
+      s.unsupported("a constant of more than 2^30 bytes");
+      return;
+    }
+    for (size_t i = size; i < count * size; ++i) bytes->push_back((*bytes)[i - size]);
   }
   s.give(s.b.constant({t, {value->type.dims.begin(), value->type.dims.end()}, std::move(*bytes)}));
 }

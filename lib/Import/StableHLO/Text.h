@@ -87,8 +87,11 @@ private:
 /// The tree of a text. Errors begin with FILE:LINE:COL.
 llvm::Expected<File> parseText(llvm::StringRef text, llvm::StringRef path);
 
-/// The bytes of a Dense attribute, row-major; a splat is repeated. An error is the end of a sentence.
+/// The bytes of a Dense attribute, row-major; of one number for all elements those of one, whatever their number is. An
+/// error is the end of a sentence.
 llvm::Expected<std::vector<uint8_t>> denseBytes(const Attribute &a);
+/// The number of elements of a constant tensor; of a dynamic one, or above 2^40, nothing.
+std::optional<int64_t> elementCount(const Type &t);
 
 /// `key = value` pairs of a dialect's attribute, as of #stablehlo.dot<...>: lists of integers, integers and words. The
 /// text is what is behind the `#`.

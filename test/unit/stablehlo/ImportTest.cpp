@@ -117,6 +117,21 @@ TEST(StableHLO, WrongPrograms) {
   says("\"builtin.module\"() ({\n}) {mhlo.num_partitions = 2 : i32} : () -> ()", "has no function main");
 }
 
+/// One number for all elements takes no memory, however many there are.
+TEST(StableHLO, RepeatedNumbers) {
+  auto constant = [](const std::string &value, const std::string &type) {
+    return program("%0: tensor<2xf32>", "    %1 = \"stablehlo.constant\"() <{value = dense<" + value + "> : " + type +
+                                            "}> : () -> " + type + "\n    " + returned("%1", type));
+  };
+  EXPECT_EQ(read(constant("1.0", "tensor<1099511627776xf64>")), "arg0: f32[2] -> result0: f64[1099511627776]");
+  EXPECT_EQ(read(constant("true", "tensor<3x4xi1>")), "arg0: f32[2] -> result0: bool[3, 4]");
+  EXPECT_EQ(read(constant("\"0xFF\"", "tensor<300xi1>")), "arg0: f32[2] -> result0: bool[300]");
+  EXPECT_EQ(read(constant("[[1, 2], [3, -4]]", "tensor<2x2xi8>")), "arg0: f32[2] -> result0: i8[2, 2]");
+  EXPECT_EQ(read(constant("(1.0,-2.0)", "tensor<2xcomplex<f32>>")), "arg0: f32[2] -> result0: complex64[2]");
+  says(constant("[1, 2, 3]", "tensor<2xi8>"), "more numbers than elements");
+  says(constant("1.0", "tensor<1099511627776xf8E4M3FN>"), "a constant of more than 2^30 bytes");
+}
+
 TEST(StableHLO, PlaceInTheSource) {
   std::string text =
       "#loc1 = loc(\"model.py\":7:3)\n#loc2 = loc(\"jit(f)/neg\"(#loc1))\n" +
