@@ -30,17 +30,17 @@ UOpRef earlier(Composer &b, UOpRef first, UOpRef second, int64_t before) {
 } // namespace
 
 /// L of x [count, n, n].
-Cholesky linalg::factorCholesky(Composer &b, UOpRef x) {
+Cholesky linalg::factorCholesky(Composer &b, UOpRef x, int64_t panel) {
   if (!x || b.failed()) return {};
   int64_t n = *x->shape[1]->constIndex();
   UOpRef count = x->shape[0];
   if (n > panel) {
-    int64_t half = halfOf(n), rest = n - half;
-    Cholesky first = factorCholesky(b, block(b, x, 0, half, 0, half));
+    int64_t half = halfOf(n, panel), rest = n - half;
+    Cholesky first = factorCholesky(b, block(b, x, 0, half, 0, half), panel);
     UOpRef below = transposed(b, block(b, x, half, rest, 0, half)); // of A21' = L11 L21'
-    UOpRef side = forwardSolve(b, first.factor, below, false);
+    UOpRef side = forwardSolve(b, first.factor, below, false, panel);
     Cholesky second =
-        factorCholesky(b, b.bin(Op::Sub, block(b, x, half, rest, half, rest), times(b, side, side, true)));
+        factorCholesky(b, b.bin(Op::Sub, block(b, x, half, rest, half, rest), times(b, side, side, true)), panel);
     if (b.failed()) return {};
     UOpRef above = b.broadcastTo(b.literal(x, 0), {count, b.idx(half), b.idx(rest)});
     UOpRef factor =
@@ -106,18 +106,18 @@ LU factorPanel(Composer &b, UOpRef x) {
 
 } // namespace
 
-LU linalg::factorLU(Composer &b, UOpRef x) {
+LU linalg::factorLU(Composer &b, UOpRef x, int64_t panel) {
   if (!x || b.failed()) return {};
   int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
   if (n <= panel) return factorPanel(b, x);
-  int64_t half = steps <= panel ? steps : halfOf(steps), rest = n - half, below = m - half;
-  LU left = factorLU(b, block(b, x, 0, m, 0, half));
+  int64_t half = steps <= panel ? steps : halfOf(steps, panel), rest = n - half, below = m - half;
+  LU left = factorLU(b, block(b, x, 0, m, 0, half), panel);
   UOpRef right = rowsInOrder(b, block(b, x, 0, m, half, rest), left.order);
-  UOpRef top = forwardSolve(b, block(b, left.packed, 0, half, 0, half), block(b, right, 0, half, 0, rest), true);
+  UOpRef top = forwardSolve(b, block(b, left.packed, 0, half, 0, half), block(b, right, 0, half, 0, rest), true, panel);
   if (b.failed()) return {};
   if (below == 0) return {b.concat({left.packed, top}, 2), left.pivots, left.order, left.info};
   UOpRef l21 = block(b, left.packed, half, below, 0, half);
-  LU last = factorLU(b, b.bin(Op::Sub, block(b, right, half, below, 0, rest), times(b, l21, top)));
+  LU last = factorLU(b, b.bin(Op::Sub, block(b, right, half, below, 0, rest), times(b, l21, top)), panel);
   if (b.failed()) return {};
   UOpRef upper = b.concat({block(b, left.packed, 0, half, 0, half), top}, 2),
          lower = b.concat({rowsInOrder(b, l21, last.order), last.packed}, 2);
@@ -131,7 +131,7 @@ Cholesky cholesky(Composer &b, UOpRef given, bool upper) {
   Matrices m = matricesOf(b, given, true);
   if (b.failed()) return {};
   UOpRef x = upper ? transposed(b, m.x) : m.x;
-  Cholesky made = factorCholesky(b, x);
+  Cholesky made = factorCholesky(b, x, panelOf(m.rows));
   if (b.failed()) return {};
   UOpRef failed = b.unsqueeze(b.bin(Op::Ne, made.info, 0.0), {1, 2});
   UOpRef factor = b.select(failed, quietNaN(b, x->dtype), made.factor);
@@ -175,14 +175,14 @@ LU withDerivative(Composer &b, const Matrices &m, LU made) {
 LU luFactor(Composer &b, UOpRef given) {
   Matrices m = matricesOf(b, given, false);
   if (b.failed()) return {};
-  LU made = withDerivative(b, m, factorLU(b, m.x));
+  LU made = withDerivative(b, m, factorLU(b, m.x, panelOf(std::min(m.rows, m.columns))));
   return {m.back(b, made.packed), m.back(b, made.pivots), m.back(b, made.order), m.back(b, made.info)};
 }
 
 PermutedLU lu(Composer &b, UOpRef given) {
   Matrices m = matricesOf(b, given, false);
   if (b.failed()) return {};
-  LU made = withDerivative(b, m, factorLU(b, m.x));
+  LU made = withDerivative(b, m, factorLU(b, m.x, panelOf(std::min(m.rows, m.columns))));
   if (b.failed()) return {};
   int64_t k = std::min(m.rows, m.columns);
   DType t = m.x->dtype;

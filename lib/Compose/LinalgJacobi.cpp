@@ -176,7 +176,7 @@ Pairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
   UOpRef shift = b.bin(Op::Mul, b.bin(Op::Max, norm, 1), 2);
   UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
   UOpRef positive = b.select(onDiagonal, b.bin(Op::Add, x, shift), x);
-  Orthogonal found = orthogonalRows(b, transposed(b, factorCholesky(b, positive).factor), n);
+  Orthogonal found = orthogonalRows(b, transposed(b, factorCholesky(b, positive, panelOf(n)).factor), n);
   if (b.failed() || !found.rows) return {};
   UOpRef squares = b.reduce(ReduceKind::Sum, b.bin(Op::Mul, found.rows, found.rows), {2});
   UOpRef rows = b.bin(Op::Div, found.rows, b.un(Op::Sqrt, squares));

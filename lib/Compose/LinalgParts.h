@@ -21,10 +21,11 @@ struct Matrices {
 /// Fails where the matrices are not of a float type, not of constant extents in 1..most, or, if wanted, not square.
 Matrices matricesOf(Composer &b, UOpRef given, bool square, int64_t most = 4096);
 
-/// Of a factorization: steps of a loop are taken on so many columns, the rest is products.
-inline constexpr int64_t panel = 32;
-/// Where a matrix of n > panel columns is cut in two: at a multiple of the panel, so that parts are alike.
-inline int64_t halfOf(int64_t n) { return ((n + panel - 1) / panel + 1) / 2 * panel; }
+/// Of matrices of n rows or columns steps of a loop are taken on so many columns, the rest is products. Small ones are
+/// many: each step passes over all of the batch, and over little of each.
+inline int64_t panelOf(int64_t n) { return n <= 32 ? 8 : 32; }
+/// Where n > panel columns are cut in two: at a multiple of the panel, so that parts are alike.
+inline int64_t halfOf(int64_t n, int64_t panel) { return ((n + panel - 1) / panel + 1) / 2 * panel; }
 
 UOpRef transposed(Composer &b, UOpRef x);
 UOpRef block(Composer &b, UOpRef x, int64_t row, int64_t rows, int64_t column, int64_t columns);
@@ -54,13 +55,13 @@ UOpRef quietNaN(Composer &b, DType t);
 double epsilonOf(DType t);
 
 /// x of l x = y, l lower triangular.
-UOpRef forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit);
+UOpRef forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit, int64_t panel);
 /// The same with derivatives by a rule, `order` times; it is `triangularSolve` on matrices of one batch.
 UOpRef solveTriangular(Composer &b, UOpRef a, UOpRef y, const TriangularOptions &options, int order = 2);
 
 /// Factors of one batch; of Cholesky by the lower triangle, what stands above the diagonal is not read.
-Cholesky factorCholesky(Composer &b, UOpRef x);
-LU factorLU(Composer &b, UOpRef x);
+Cholesky factorCholesky(Composer &b, UOpRef x, int64_t panel);
+LU factorLU(Composer &b, UOpRef x, int64_t panel);
 QR factorQR(Composer &b, UOpRef x, bool complete);
 
 /// What a rule gives: the cotangents of the sources, from the value, the sources and the value's cotangent.

@@ -60,7 +60,7 @@ Panel reflect(Composer &b, UOpRef x) {
   UOpRef inverses = b.bin(Op::Div, one, b.select(isSome, taus, one));
   UOpRef s = b.select(b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, steps)), b.unsqueeze(inverses, {2}),
                       times(b, p.v, p.v, true));
-  p.t = forwardSolve(b, s, identity(b, count, steps, x->dtype), false);
+  p.t = forwardSolve(b, s, identity(b, count, steps, x->dtype), false, steps);
   return p;
 }
 
@@ -75,7 +75,7 @@ UOpRef applied(Composer &b, const Panel &p, UOpRef y, bool turned) {
 QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
   if (!x || b.failed()) return {};
   int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
-  int64_t width = complete ? m : steps;
+  int64_t width = complete ? m : steps, panel = panelOf(steps);
   UOpRef count = x->shape[0];
   std::vector<Panel> panels;
   std::vector<UOpRef> rows; // of R, a panel's at a time

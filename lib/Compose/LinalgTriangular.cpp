@@ -9,15 +9,15 @@ namespace astra::compose {
 
 using namespace linalg;
 
-UOpRef linalg::forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit) {
+UOpRef linalg::forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit, int64_t panel) {
   if (!l || !y || b.failed()) return nullptr;
   int64_t n = *l->shape[1]->constIndex(), k = *y->shape[2]->constIndex();
   if (n == 1) return unit ? y : b.bin(Op::Div, y, l);
   if (n > panel) {
-    int64_t half = halfOf(n), rest = n - half;
-    UOpRef top = forwardSolve(b, block(b, l, 0, half, 0, half), block(b, y, 0, half, 0, k), unit);
+    int64_t half = halfOf(n, panel), rest = n - half;
+    UOpRef top = forwardSolve(b, block(b, l, 0, half, 0, half), block(b, y, 0, half, 0, k), unit, panel);
     UOpRef below = b.bin(Op::Sub, block(b, y, half, rest, 0, k), times(b, block(b, l, half, rest, 0, half), top));
-    UOpRef bottom = forwardSolve(b, block(b, l, half, rest, half, rest), below, unit);
+    UOpRef bottom = forwardSolve(b, block(b, l, half, rest, half, rest), below, unit, panel);
     return top && bottom ? b.concat({top, bottom}, 1) : nullptr;
   }
   ScanMaker scan(b, b.idx(n));
@@ -40,7 +40,7 @@ static UOpRef solveTurned(Composer &b, UOpRef a, UOpRef y, const TriangularOptio
     l = flipped(l, {1, 2});
     x = flipped(x, {1});
   }
-  x = forwardSolve(b, l, x, o.unit);
+  if (l) x = forwardSolve(b, l, x, o.unit, panelOf(*l->shape[1]->constIndex()));
   if (!lower) x = flipped(x, {1});
   return o.right ? transposed(b, x) : x;
 }
