@@ -57,6 +57,11 @@ std::optional<Layout> laidOut(Composer &b, const TreeEnsemble &e, int64_t featur
     }
     if (!place(n.yes, depths[i] + 1) || !place(n.no, depths[i] + 1)) return std::nullopt;
   }
+  for (int64_t i = 0; i < count; ++i)
+    if (l.number[i] < 0 && e.nodes[i].mode != TreeNode::Leaf) {
+      b.fail("the nodes form no trees: no root leads to node " + llvm::Twine(i));
+      return std::nullopt;
+    }
   return l;
 }
 

@@ -3,7 +3,7 @@
 Takes:    a build folder; ONNX Runtime for what the result should be.
 Gives:    a line for each model and "N passed, N failed"; exit code 1 if one fails.
 Keeps:    bytes equal on every level of this machine and in the reference evaluator; labels equal, scores within 1e-4 of
-          the largest magnitude. By default the first case of each op and one in five of the others; --all.
+          the largest magnitude. By default one case in eight of each family; all with --all, and at night.
 Does not: test what must be refused (refusals.py).
 
     build/venv/bin/python test/onnx/ml.py [--all] [--filter=REGEX]

@@ -73,7 +73,8 @@ CASES = [
     (ml("LinearRegressor", [f32(2, 3)], coefficients=[1.0] * 4), "4 coefficients do not fit 1 targets and 3 features"),
     (ml("SVMClassifier", [f32(2, 3)], 2, coefficients=[1.0] * 2, support_vectors=[1.0] * 6, vectors_per_class=[1, 1], rho=[0.0], prob_a=[1.0], prob_b=[1.0],
         classlabels_ints=[0, 1]), "attribute 'prob_a' is given: probabilities"),  # fmt: skip
-    (tree(nodes_truenodeids=[0, 0, 0]), "no node is the root of a tree"),
+    (tree(nodes_truenodeids=[0, 0, 0]), "the nodes form no trees: no root leads to node 0"),
+    (tree(nodes_truenodeids=[0, 0, 0], nodes_falsenodeids=[1, 2, 0], nodes_modes=["BRANCH_LEQ"] * 3), "no node is the root of a tree"),
     (tree(nodes_truenodeids=[7, 0, 0]), "two nodes that no other one leads to"),
     (tree(nodes_falsenodeids=[1, 0, 0]), "two nodes that no other one leads to"),
     (tree(nodes_featureids=[2, 0, 0]), "compares feature 2 of 2"),
