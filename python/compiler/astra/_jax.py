@@ -75,6 +75,6 @@ def from_jax(f: Callable[..., Any], *args: Any, dims: Mapping[str, Any] | None =
         raise UnsupportedError(f"JAX cannot export the function: {error}") from None
     named = {**{n: d.bounds for n, d in bounds.items()}, **(dims or {})}
     name = getattr(f, "__name__", "function")
-    module, notes = call(_core.import_stablehlo, generic_text(exported), f"{name}.mlir", [bounds_of(n, v) for n, v in named.items()])
+    module = call(_core.import_stablehlo, generic_text(exported), f"{name}.mlir", [bounds_of(n, v) for n, v in named.items()])
     out = jax.tree_util.tree_unflatten(exported.out_tree, range(len(exported.out_avals)))
-    return JaxModel(module, notes, structure, list(exported.module_kept_var_idx), _tree.flatten(out)[1])
+    return JaxModel(module, (), structure, list(exported.module_kept_var_idx), _tree.flatten(out)[1])

@@ -1,6 +1,6 @@
 //===- BindImport.cpp: front doors beside ONNX --------------------------------===//
 // Takes:    the text of a program.
-// Gives:    a Module, and notes.
+// Gives:    a Module.
 #include "Bind.h"
 #include "PyModule.h"
 #include "astra/Import/StableHLO.h"
@@ -16,13 +16,11 @@ void python::bindImport(nb::module_ &m) {
          const std::vector<std::tuple<std::string, int64_t, int64_t, std::string>> &dims) {
         StableHLOOptions o;
         for (const auto &[dim, lo, hi, value] : dims) o.dims.push_back({dim, lo, hi, value});
-        std::vector<std::string> notes;
-        o.notes = &notes;
         llvm::Expected<Module> made = [&] {
           nb::gil_scoped_release unlocked;
           return importStableHLO(text, name, o);
         }();
-        return std::pair(PyModule{taken(std::move(made))}, notes);
+        return PyModule{taken(std::move(made))};
       },
       "text"_a, "name"_a, "dims"_a);
 }
