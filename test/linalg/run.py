@@ -70,13 +70,14 @@ class Machines:
         command(self.build / "bin/astra-opt", self.text, *passes, "--eval", f"--entry={entry}", *self._arguments(inputs, outputs))
         return [np.load(self.folder / f"{o}.npy") for o in outputs]
 
-    def bundle(self, inputs, *flags):
+    def bundle(self, inputs, *flags, outputs=None):
+        outputs = self.outputs if outputs is None else outputs
         if not self.compiled:
             command(self.build / "bin/astra-compile", self.text, "-o", self.folder / "m.astra", f"--target={self.targets}",
                     *verdicts.compile_flags())
             self.compiled = True
-        command(self.build / "bin/astra-run", self.folder / "m.astra", *flags, *self._arguments(inputs, self.outputs))
-        return [np.load(self.folder / f"{o}.npy") for o in self.outputs]
+        command(self.build / "bin/astra-run", self.folder / "m.astra", *flags, *self._arguments(inputs, outputs))
+        return [np.load(self.folder / f"{o}.npy") for o in outputs]
 
 
 def same(found, expected, what):
@@ -244,7 +245,7 @@ def residual_solve(a, out, eps, y):
 
 
 # Function, its residual, whether it takes symmetric and definite matrices, what the other shapes are.
-SOLVED = ("graded", "random", "repeated", "nearly singular", "diagonal", "identity", "normal", "integers", "small")
+SOLVED = ("graded", "random", "repeated", "nearly singular", "diagonal", "identity", "normal", "integers", "small", "large")
 FACTORS = {
     "cholesky": (residual_cholesky, True, True),
     "cholesky_upper": (lambda a, o, e: residual_cholesky(a, o, e, True), True, True),
@@ -465,7 +466,11 @@ def gradient_case(make, function, machines):
                for name, shape in re.findall(r"%(w\d+) : f64(?:\[([\d, ]*)\])?", loss)}
     inputs = {f"x{i}": v for i, v in enumerate(x)} | weights
     wrt = [f"x{i}" for i in range(len(x))]
-    got = p.evaluator(inputs, "gradient", [f"{w}.grad" for w in wrt], ["--passes=grad"])
+    plain = {k: v for k, v in inputs.items() if k in wrt}
+    same(p.evaluator(plain), make(function, "f64", shapes).evaluator(plain), "without derivatives")
+    gradients = [f"{w}.grad" for w in wrt]
+    got = p.evaluator(inputs, "gradient", gradients, ["--passes=grad"])
+    same(p.bundle(inputs, "--entry=gradient", outputs=gradients), got, "the compiled gradient")
     worst = 0.0
     for name, g in zip(wrt, got):
         for time in range(3):
