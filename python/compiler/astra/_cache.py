@@ -3,8 +3,8 @@
 Takes:    a module, targets.
 Gives:    the bytes of a bundle.
 Keeps:    in ASTRA_CACHE_DIR (or the user's cache folder; "" is nowhere) whole bundles by the digest of what they are made of, and objects of
-          kernels, which the compiler finds by their content. Bundles take at most ASTRA_CACHE_SIZE bytes (1 GiB): those that were
-          not used for the longest time go. A file is there as a whole or not at all, and is checked when it is read: several processes may use one
+          kernels, which the compiler finds by their content. They take at most ASTRA_CACHE_SIZE bytes (1 GiB): what was not used for the
+          longest time goes. A file is there as a whole or not at all, and is checked when it is read: several processes may use one
           folder. A line of progress on a terminal where compiling takes over a second. Nothing is compiled under ASTRA_FROZEN=1, but what
           is kept is taken.
 """
@@ -122,11 +122,11 @@ def _most() -> int:
 
 
 def _shrink(base: str) -> None:
-    """Removes the bundles that were not used for the longest time, and what killed processes left."""
+    """Removes what was not used for the longest time, and what killed processes left."""
     files, total, now = [], 0, time.time()
     with os.scandir(base) as entries:
         for e in entries:
-            if not e.name.endswith((_SUFFIX, ".tmp")):
+            if not e.name.endswith((_SUFFIX, ".o", ".tmp")):
                 continue
             try:
                 about = e.stat()

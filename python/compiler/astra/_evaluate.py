@@ -28,16 +28,16 @@ _programs: OrderedDict[str, Any] = OrderedDict()  # digest -> a loaded module
 
 def realize(tensors: Sequence[Tensor]) -> None:
     """Computes tensors, all together where they are of one graph."""
-    by_graph: dict[int, tuple[Graph, list[Tensor]]] = {}
+    by_graph: dict[int, tuple[Graph, list[tuple[Tensor, Any]]]] = {}
     for t in tensors:
+        t_graph, node = t._graph, t._node  # before the value: another thread sets it first
         if t._value is None:
-            t_graph = t._graph
             if t_graph.tracing:
                 t._realized()  # says what is wrong
-            by_graph.setdefault(id(t_graph), (t_graph, []))[1].append(t)
+            by_graph.setdefault(id(t_graph), (t_graph, []))[1].append((t, node))
     for graph, members in by_graph.values():
-        values = evaluate(graph, [t._node for t in members])
-        for t, value in zip(members, values):
+        values = evaluate(graph, [node for _, node in members])
+        for (t, _), value in zip(members, values):
             t._value, t._graph, t._node = value, None, None
         retire(graph)
 

@@ -56,17 +56,20 @@ class _Static:
 
 
 class _Program:
-    __slots__ = ("entry", "captured", "out_tree", "single")
+    __slots__ = ("entry", "captured", "out_tree", "single", "places")
 
-    def __init__(self, traced: Traced, program: Any) -> None:
+    def __init__(self, traced: Traced, program: Any, order: list[int]) -> None:
         self.entry = program["main"]
         self.captured = [traced.graph.values[leaf] for leaf in traced.captured]
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _tree.structure(0)
+        self.places = None if order == sorted(order) else [order.index(i) for i in range(len(order))]
 
     def __call__(self, values: Sequence[Any]) -> Any:
         made = self.entry(*values, *self.captured)
-        return of_value(made) if self.single else results(self.out_tree, made)
+        if self.single:
+            return of_value(made)
+        return results(self.out_tree, made if self.places is None else tuple(made[i] for i in self.places))
 
 
 class Jitted:
@@ -192,8 +195,9 @@ class Jitted:
         if self._dims:
             args, named = self._with_dims(args, named)
         traced = Traced(self.__name__, {"main": entry(self._unmarked, *args, **named)})
-        module = traced.module(constants=False)
-        return _Program(traced, astra_rt.load(_cache.compile(module, what=f"'{self.__name__}'", frozen=self._frozen)))
+        order = traced.by_depth()
+        module = traced.module(constants=False, order=order)
+        return _Program(traced, astra_rt.load(_cache.compile(module, what=f"'{self.__name__}'", frozen=self._frozen)), order)
 
     def _marked(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, static ones as leaves."""

@@ -135,7 +135,11 @@ class Compiled:
 
     def _run(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         signature = self._signatures[name]
-        made = self.module[name](*[value_of(x) for x in signature.tensors(args, named)])
+        if len(args) == signature.plain and not named and all(type(x) is Tensor or type(x) is np.ndarray for x in args):
+            values = [x._realized() if type(x) is Tensor else x for x in args]
+        else:
+            values = [value_of(x) for x in signature.tensors(args, named)]
+        made = self.module[name](*values)
         return results(signature.out_tree, made)
 
     @property

@@ -74,7 +74,8 @@ class Tensor:
     @property
     def dtype(self) -> _dtypes.DType:
         """The element type."""
-        return _dtypes._BY_NAME[self._node.dtype if self._value is None else self._value.dtype]
+        node, value = self._node, self._value  # in this order: another thread may compute it meanwhile
+        return _dtypes._BY_NAME[node.dtype if value is None else value.dtype]
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -126,18 +127,20 @@ class Tensor:
 
     def _in(self, graph: Graph) -> Any:
         """The node that stands for this in a graph."""
-        if self._graph is graph:
-            return self._node
-        if self._value is None and self._graph.tracing:
-            if not is_open(self._graph):
+        own, node = self._graph, self._node  # before the value: another thread may compute it meanwhile
+        if own is graph and node is not None:
+            return node
+        if self._value is None and own.tracing:
+            if not is_open(own):
                 raise TraceError("a tensor of a traced function is used after the function has returned; return it instead")
             raise TraceError("a tensor of a traced function is used in another function that is compiled by itself; pass it as an argument")
         return graph.leaf_of(self._realized())
 
     def _realized(self) -> Any:
         """The value, a tensor of astra_rt."""
+        graph = self._graph
         if self._value is None:
-            if self._graph.tracing:
+            if graph.tracing:
                 raise TraceError(f"the values of a traced tensor are not known while the function is traced ({user_line()}); "
                                  "use astra.where, astra.cond or astra.while_loop for what depends on them, or return the tensor")  # fmt: skip
             _realize([self])

@@ -82,6 +82,9 @@ class Signature:
         self.name, self.in_tree, self.statics, self.inputs = name, in_tree, statics, inputs
         self.out_tree: Any = None
         self.outputs: list[tuple[str, str]] = []
+        # How many tensors by place are the arguments; -1 where they are something else.
+        count = len(inputs) or in_tree.num_leaves
+        self.plain = count if not statics and in_tree == _tree.structure(((0,) * count, {})) else -1
 
     def tensors(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """The inputs among the arguments of a call, which are like those that were traced."""
@@ -168,12 +171,11 @@ class Traced:
         shared = [s for s in (self.params, self.states) if s is not None]
         leaves, in_tree = _tree.flatten((tuple(e.args), e.named))
         given: list[Any] = []
-        statics: list[tuple[int, Any]] = []
+        statics = [(i, x) for i, x in enumerate(leaves) if not isinstance(x, Spec) and is_static(x)]
         out = TracedEntry(Signature(key, in_tree, statics, []), [])
-        for i, (name, x) in enumerate(zip(argument_names(e.f, e.args, e.named, len(shared)), leaves)):
+        for name, x in zip(argument_names(e.f, e.args, e.named, len(shared)), leaves):
             if not isinstance(x, Spec) and is_static(x):
                 given.append(x)
-                statics.append((i, x))
                 continue
             s = x if isinstance(x, Spec) else Spec(argument(x, name).shape, argument(x, name).dtype)
             leaf = call(graph.core.leaf, s.dtype.code, [_dims.size_node(graph.core, n) for n in s.shape])
@@ -248,8 +250,12 @@ class Traced:
         """The graph as a listing."""
         return str(self.graph.core.text(self._roots()))
 
-    def module(self, constants: bool = True) -> Any:
-        """The module of the core. constants: tensors from outside are part of it, else they are inputs of every entry."""
+    def module(self, constants: bool = True, order: Sequence[int] | None = None) -> Any:
+        """The module of the core. constants: tensors from outside are part of it, else they are inputs of every entry. order: of the
+        results of "main" in the module.
+
+        Entries compute their roots in order. Updates of states go by depth: the gradient of the last layer, which is ready first, is
+        used before those of the layers below are made, and what it needs is given up."""
         making = _core.Making(self.graph.core, self.name if self.name.isidentifier() else "function")
         if self.params is not None:
             for name, leaf, value in zip(self.params.names, self.params.leaves, self.params.values):
@@ -265,8 +271,18 @@ class Traced:
                 more.append((f"captured.{i}", leaf))
         for key, e in self.entries.items():
             inputs = list(zip((n for n, _ in e.inputs), e.leaves)) + more
-            call(making.entry, key, inputs, [(name, n) for (name, _), n in zip(e.outputs, e.nodes)], e.updates)
+            outputs = [(name, n) for (name, _), n in zip(e.outputs, e.nodes)]
+            if order is not None:
+                outputs = [outputs[i] for i in order]
+            depths = self.graph.core.depths_of([n for _, n in e.updates])
+            updates = [u for _, u in sorted(zip(depths, e.updates), key=lambda pair: pair[0])]
+            call(making.entry, key, inputs, outputs, updates)
         return making.finish()
+
+    def by_depth(self) -> list[int]:
+        """The results of "main", those that can be computed first before the others."""
+        depths = self.graph.core.depths_of(self._main().nodes)
+        return sorted(range(len(depths)), key=depths.__getitem__)
 
     def lower(self) -> Lowered:
         """The module: tensors from outside are its constants."""

@@ -126,6 +126,7 @@ void python::bindGraph(nb::module_ &m) {
           nb::rv_policy::reference, "A node whose attribute is a name: tap.")
       .def(
           "leaves_of", [](Graph &g, const Nodes &roots) { return g.leavesOf(roots); }, nb::rv_policy::reference)
+      .def("depths_of", [](Graph &g, const Nodes &roots) { return g.depthsOf(roots); })
       .def("work_of", [](Graph &g, const Nodes &roots) { return g.workOf(roots); })
       .def(
           "constant",

@@ -145,6 +145,18 @@ int64_t Graph::workOf(llvm::ArrayRef<UOpRef> roots) const {
   return sum;
 }
 
+std::vector<int64_t> Graph::depthsOf(llvm::ArrayRef<UOpRef> roots) const {
+  llvm::DenseMap<UOpRef, int64_t> depth;
+  for (UOpRef x : ordered(roots, false)) {
+    int64_t most = 0;
+    for (UOpRef s : x->tensors()) most = std::max(most, depth.lookup(s));
+    depth[x] = most + 1;
+  }
+  std::vector<int64_t> out;
+  for (UOpRef root : roots) out.push_back(depth.lookup(root));
+  return out;
+}
+
 //===- Bodies -----------------------------------------------------------------===//
 
 Graph::Closed Graph::close(llvm::ArrayRef<UOpRef> results, llvm::ArrayRef<UOpRef> placeholders, uint32_t mark,

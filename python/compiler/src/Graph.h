@@ -44,6 +44,9 @@ public:
   /// About how many element operations the roots take, at most 2^62: symbolic extents count at their upper bounds.
   int64_t workOf(llvm::ArrayRef<UOpRef> roots) const;
 
+  /// For each root how many nodes the longest way to it has: what is deeper can be computed later.
+  std::vector<int64_t> depthsOf(llvm::ArrayRef<UOpRef> roots) const;
+
   /// A body and what it closes over.
   struct Closed {
     UOpRef function = nullptr;    // its arguments: the placeholders, then what it closes over
