@@ -210,3 +210,23 @@ def test_a_training_step_in_one_bundle(make):
     step.write_back()
     for a, b in zip(mine.state_dict().values(), theirs.state_dict().values()):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_recipes_schedules_and_clipping_of_a_training_step():
+    mine = nn.Linear(4, 3)
+    theirs = copy.deepcopy(mine)
+    x, y = torch.randn(8, 4), torch.randn(8, 3)
+    step = package.torch.train_step(mine, nn.MSELoss(), "sgd(lr=0.5)", (x, y), schedule="linear(steps=4)", clip_norm=0.1)
+    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.5)
+    rates = []
+    for _ in range(3):
+        result = step.session["train_step"](x, y)
+        rates.append(float(result.rate))
+        optimizer.param_groups[0]["lr"] = rates[-1]
+        optimizer.zero_grad()
+        nn.functional.mse_loss(theirs(x), y).backward()
+        nn.utils.clip_grad_norm_(theirs.parameters(), 0.1)
+        optimizer.step()
+    assert rates[0] > rates[-1]
+    step.write_back()
+    torch.testing.assert_close(mine.weight, theirs.weight, rtol=1e-5, atol=1e-6)

@@ -32,7 +32,7 @@ without a copy.
 | a bundle | `astra.from_torch(model, x).compile(target="...").save("m.astra")`; parameters are its weights, buffers that the model changes its states |
 | gradients | where PyTorch would give them: `loss.backward()`, optimizers of PyTorch's on top; the joint graph is AOTAutograd's |
 | `torch.compile` | `import astra.torch`, then `torch.compile(model, backend="astra")` |
-| a training step as one bundle | `astra.torch.train_step(model, loss_fn, optimizer, (x, y))`: forward, backward, and SGD, Adam, AdamW, RMSprop or Adagrad; entries `train_step`, `eval`, `main` as `astra-train` and C programs call them |
+| a training step as one bundle | `astra.torch.train_step(model, loss_fn, optimizer, (x, y))`: forward, backward, and SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, or any recipe of [training.md](training.md); schedules, clipping; entries `train_step`, `eval`, `main` as `astra-train` and C programs call them |
 | a custom op | `astra.torch.register_lowering(torch.ops.mine.op)`, a decorator on a function of this package's tensors |
 | control flow | `torch.cond`, `while_loop`, `scan`, `map`, `associative_scan` (one after the other along the axis) |
 

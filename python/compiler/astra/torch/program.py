@@ -107,7 +107,7 @@ class Program:
         self.places = [k for k, i in enumerate(i for i in inputs if i.kind == "input") if isinstance(i.example, torch.Tensor)]
         self.dtypes = [i.example.dtype for i in inputs if i.kind == "input" and isinstance(i.example, torch.Tensor)]
         self.live = [(i.name, i.data) for i in inputs if i.kind == "weight" and i.data is not None]
-        self._versions = [(t._version, t.data_ptr()) for _, t in self.live]
+        self._versions = [version_of(t) for _, t in self.live]
         self.has_outputs = bool(outputs)
         self.bundle = _cache.compile(made, what=what, frozen=frozen) if outputs else b""
         self._entry: Any = None
@@ -160,10 +160,15 @@ class Program:
     def _refresh(self) -> None:
         """Weights that have changed since the last call are given to the runtime."""
         for i, (name, t) in enumerate(self.live):
-            now = (t._version, t.data_ptr())
+            now = version_of(t)
             if now != self._versions[i]:
                 self._loaded.set_param(name, value_of(t))
                 self._versions[i] = now
+
+
+def version_of(t: torch.Tensor) -> Any:
+    """What changes when a tensor does; of one that does not count its changes always another."""
+    return object() if t.is_inference() else (t._version, t.data_ptr())
 
 
 def ready(t: Any) -> Any:

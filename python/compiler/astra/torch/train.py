@@ -16,12 +16,11 @@ from torch._functorch.aot_autograd import aot_export_module
 
 import astra_rt
 
-from .. import _cache, _core, _dims, _ops
+from .. import _cache, _core, _ops
 from .._errors import ArgumentError, UnsupportedError
 from .._graph import Graph, tracing
 from .._stages import Compiled
 from .._tensor import Tensor, call, of_node
-from .dims import Symbols
 from .lower import lower
 from .program import KEY, is_random, value_of
 from .rows.random import keyed
@@ -66,13 +65,16 @@ class _Loss(torch.nn.Module):
 class TrainStep:
     """A compiled training step: what `train_step` gives. Call it with the inputs and the target; it gives the loss."""
 
-    def __init__(self, model: torch.nn.Module, loss: Any, optimizer: torch.optim.Optimizer, examples: Sequence[torch.Tensor],
-                 dims: Mapping[str, Any] | None = None, target: Any = None, frozen: bool | None = None) -> None:  # fmt: skip
+    def __init__(self, model: torch.nn.Module, loss: Any, optimizer: torch.optim.Optimizer | str, examples: Sequence[torch.Tensor],
+                 schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None) -> None:  # fmt: skip
         if len(examples) < 2:
             raise ArgumentError("examples are those of the inputs, then one of the target")
-        self.model = model
+        self.model, self._schedule, self._clip = model, schedule, clip_norm
         whole = _Loss(model, loss)
-        groups = {id(p): _recipe(optimizer, g) for g in optimizer.param_groups for p in g["params"]}
+        if isinstance(optimizer, str):
+            groups = {id(p): optimizer for p in model.parameters()}
+        else:
+            groups = {id(p): _recipe(optimizer, g) for g in optimizer.param_groups for p in g["params"]}
         named = dict(model.named_parameters(remove_duplicate=True))
         frozen_names = [n for n, p in named.items() if id(p) not in groups or not p.requires_grad]
         self._trained = {n: groups[id(p)] for n, p in named.items() if n not in frozen_names}
@@ -174,23 +176,22 @@ class TrainStep:
         names = [n.name if isinstance(n, torch.fx.Node) else None for n in joint.graph.output_node().args[0]]
         by_name = {name: x for name, x in zip(names, out) if name is not None}
         updates = [(self._names[target], by_name[name]._in(graph)) for name, target in signature.buffers_to_mutate.items()]
+        wanted = [(by_name[name]._in(graph), target) for name, target in signature.backward_signature.gradients_to_parameters.items()
+                  if self._names[target] in self._trained]  # fmt: skip
+        gradients = [g for g, _ in wanted]
+        if self._clip is not None:
+            gradients = call(_core.clip_norm, core, gradients, float(self._clip))
         rates = []
-        gradients = signature.backward_signature.gradients_to_parameters
-        for name, target in gradients.items():
-            own = self._names[target]
-            if own not in self._trained:
-                continue
+        for gradient, (_, target) in zip(gradients, wanted):
+            own, slots = self._names[target], self._slots[target]
             recipe = self._trained[own]
-            rate = _ops.literal(float(recipe.split("lr=")[1].split(",")[0].rstrip(")")), F64)
-            rates.append(rate)
-            slots = self._slots[target]
-            value, kept = call(_core.optimizer_update, core, recipe, leaves[target], by_name[name]._in(graph), [leaf for _, leaf in slots],
-                               rate._in(graph), count._in(graph))  # fmt: skip
+            rates.append(call(_core.rate_at, core, recipe, self._schedule, count._in(graph)))
+            value, kept = call(_core.optimizer_update, core, recipe, leaves[target], gradient, [leaf for _, leaf in slots], rates[-1], count._in(graph))
             updates.append((own, value))
             updates += [(slot, node) for (slot, _), node in zip(slots, kept)]
         updates.append(("step", number._in(graph)))
         loss = by_name[signature.user_outputs[0]]
-        call(making.entry, "train_step", self._inputs(leaves, len(signature.user_inputs)), [("loss", loss._in(graph)), ("rate", rates[0]._in(graph))], updates)
+        call(making.entry, "train_step", self._inputs(leaves, len(signature.user_inputs)), [("loss", loss._in(graph)), ("rate", rates[0])], updates)
 
     def _inputs(self, leaves: dict[str, Any], n: int) -> list[tuple[str, Any]]:
         names = ["x"] if n == 2 else [f"x{i}" for i in range(n - 1)]
@@ -236,16 +237,15 @@ def _targets(target: Any) -> list[str]:
     return target.split(",") if isinstance(target, str) else list(target or [])
 
 
-def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Optimizer, examples: Sequence[torch.Tensor], *,
-               target: Any = None, frozen: bool | None = None) -> TrainStep:  # fmt: skip
+def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Optimizer | str, examples: Sequence[torch.Tensor], *,
+               schedule: str = "constant", clip_norm: float | None = None, target: Any = None, frozen: bool | None = None) -> TrainStep:  # fmt: skip
     """A training step compiled ahead: loss_fn(model(*inputs), target), its gradients and a step of the optimizer, in one bundle.
 
         step = astra.torch.train_step(model, nn.CrossEntropyLoss(), torch.optim.AdamW(model.parameters()), (x, y))
         loss = step(x, y)
         step.save("m.astra")       # astra-train m.astra --data ..., or from C; step.write_back() gives the weights to the model
 
+    optimizer: of torch.optim, or a recipe of docs/training.md: "lion(lr=1e-4)". schedule: a recipe, "cosine(steps=900, warmup=45)".
+    clip_norm: as torch.nn.utils.clip_grad_norm_.
     examples: of the inputs, then of the target; their shapes are the bundle's."""
-    return TrainStep(model, loss_fn, optimizer, examples, None, target, frozen)
-
-
-_ = (Symbols, _dims)
+    return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen)

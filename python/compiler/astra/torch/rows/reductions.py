@@ -9,6 +9,7 @@ import math
 from typing import Any, Callable, Sequence
 
 from ... import _core, _dims, _ops
+from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
 from .elementwise import _max, _min, node, truth
@@ -18,6 +19,8 @@ from .types import BOOL, F32, I64, as_type, category, float_of, opmath, own_type
 
 
 def fold(kind: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    if x.dtype.kind == "c" and kind == "sum" and dims:
+        return _ops.op("complex", *(fold(kind, _ops.op(part, x), dims, keep) for part in ("real", "imag")))
     return _ops.make(_core.fold, kind, x, dims, keep) if dims else x
 
 
@@ -171,6 +174,8 @@ def _count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
 @row("aten.logsumexp")
 def _logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     t = float_of(x.dtype)
+    if t.kind == "c":
+        raise UnsupportedError("logsumexp of complex numbers")
     return as_type(fold("logsumexp", as_type(x, opmath(t)), axes(dim, x), keepdim), t)
 
 

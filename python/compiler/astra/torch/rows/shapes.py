@@ -292,6 +292,11 @@ def _repeat(x: Tensor, repeats: Sequence[Any]) -> Tensor:
 
 @row("aten.repeat_interleave")
 def _repeat_interleave(x: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
+    if repeats is None and isinstance(output_size, int):  # x is how often each index comes
+        from .indexing import _places
+
+        ends = _ops.make(_core.cumulate, "sum", as_type(x, I64), 0, False, False)
+        return as_type(_places(_ops.iota(output_size), ends, True, False), x.dtype)
     if not isinstance(repeats, int):
         raise UnsupportedError("repeat_interleave by a tensor: the size of the result depends on data")
     if dim is None:
