@@ -120,7 +120,7 @@ UOpRef withRule(Composer &b, UOpRef value, llvm::ArrayRef<UOpRef> sources, Rule 
   };
   UOpRef result = argument(value);
   for (UOpRef s : sources) argument(s);
-  llvm::SmallVector<UOpRef, 4> given(llvm::ArrayRef(inside).drop_front());
+  llvm::SmallVector<UOpRef, 4> given(llvm::ArrayRef<UOpRef>(inside).drop_front());
   UOpRef cotangent = argument(value);
   llvm::SmallVector<UOpRef, 2> gives = rule(result, given, cotangent);
   if (b.failed() || llvm::is_contained(gives, nullptr)) return nullptr;

@@ -193,9 +193,10 @@ void foldWindows(Statement &s, llvm::ArrayRef<UOpRef> xs, llvm::ArrayRef<UOpRef>
       seen.push_back(view.value);
       continue;
     }
+    ReduceKind fold = kind.value_or(ReduceKind::Sum); // is there where all folds are plain
     Ints axes = compose::axesBetween(view.value->rank() - windows, view.value->rank());
-    UOpRef r = axes.empty() ? view.value : s.b.squeeze(s.b.reduce(*kind, view.value, axes, /*chain=*/true), axes);
-    s.give(i, nothing ? r : s.b.bin(opOf(*kind), r, inits[i]));
+    UOpRef r = axes.empty() ? view.value : s.b.squeeze(s.b.reduce(fold, view.value, axes, /*chain=*/true), axes);
+    s.give(i, nothing ? r : s.b.bin(opOf(fold), r, inits[i]));
   }
   if (plain || s.b.failed()) return;
   // The windows' axes become the first one.

@@ -171,7 +171,9 @@ TEST_F(Accesses, WhatIsAcceptedIsInside) {
         }
       }
     outside += !inside;
-    if (taken) ASSERT_TRUE(inside) << indexText(at) << " of " << indexText(size) << " where " << where;
+    if (taken) {
+      ASSERT_TRUE(inside) << indexText(at) << " of " << indexText(size) << " where " << where;
+    }
   }
   EXPECT_GT(accepted, kernels / 15);
   EXPECT_GT(outside, kernels / 5);
