@@ -315,6 +315,7 @@ Program describe(CommandLine &c) {
   for (Option &option : p.options) record(j, option);
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
+               "  astra-compile classify.mlir -o classify.astra --dim batch=1..8\n"
                "  astra-compile affine.uop --emit=c --target=cpu:x86-64-v4\n"
                "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cuda:sm_90,emu:cuda:sm_90\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64 --search=60 --tuning=digits.tuning\n"
