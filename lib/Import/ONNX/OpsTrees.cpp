@@ -199,14 +199,17 @@ void classifier(Node &n) {
   UOpRef s = treeScores(n, comparable(n), e, TreeFold::Sum);
   if (n.failed()) return;
   bool single = classes == 2 && !(anyFirst && anySecond);
+  int64_t voted = anySecond ? 1 : 0;
+  double threshold = positive ? 0.5 : 0;
   if (!single || base.size() == 2) {
+    if (single) base[1 - voted] = 0; // of a class without a vote
     s = compose::plusBase(n, s, base);
-    n.give(bestLabel(n, s, labels));
+    n.give(single ? signLabel(n, n.part(s, 1, voted, 1), threshold, labels) : bestLabel(n, s, labels));
     if (n.wants(1)) n.give(1, n.cast(transformed(n, s, transform), DType::F32));
     return;
   }
-  s = compose::plusBase(n, n.part(s, 1, anySecond ? 1 : 0, 1), base);
-  n.give(signLabel(n, s, positive ? 0.5 : 0, labels));
+  s = compose::plusBase(n, n.part(s, 1, voted, 1), base);
+  n.give(signLabel(n, s, threshold, labels));
   if (n.wants(1)) n.give(1, n.cast(bothClasses(n, s, !positive, transform), DType::F32));
 }
 
@@ -293,7 +296,8 @@ constexpr Types floats = only(DType::F16) | only(DType::F32) | only(DType::F64);
 constexpr Row rows[] = {
     {"ai.onnx.ml::TreeEnsembleRegressor", 1, latest, 1, 1, regressor, numbers,
      "of one target PROBIT alone changes a score, as in ONNX Runtime"},
-    {"ai.onnx.ml::TreeEnsembleClassifier", 1, latest, 1, 1, classifier, numbers, "labels are integers"},
+    {"ai.onnx.ml::TreeEnsembleClassifier", 1, latest, 1, 1, classifier, numbers,
+     "labels are integers; with votes for both of two classes that of the greater score"},
     {"ai.onnx.ml::TreeEnsemble", 5, latest, 1, 1, treeEnsemble, floats, "a set of several members leads to a leaf"},
 };
 
