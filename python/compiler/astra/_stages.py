@@ -21,6 +21,9 @@ from ._tensor import Tensor, asarray, call, of_value
 from ._trace import Signature
 
 
+_DIALECTS = ("schedule", "plan", "c", "asm", "mlir", "llvm", "ptx")
+
+
 def write_whole(path: str, data: bytes) -> None:
     """Writes a file: it is there as a whole or not at all."""
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -47,6 +50,8 @@ class Lowered:
         """The module as text: "uop" (the text form), "schedule", "plan", "c", "asm", or of a GPU "mlir", "llvm", "ptx"."""
         if dialect == "uop":
             return str(self.module.text(False))
+        if dialect not in _DIALECTS:
+            raise ArgumentError(f"there is no text '{dialect}' of a module; there are uop, {', '.join(_DIALECTS)}")
         return str(self._emitted(dialect, target).text)
 
     def _emitted(self, dialect: str, target: str | None) -> Any:

@@ -62,7 +62,7 @@ def _differentiable(t: Tensor, what: str) -> Tensor:
 
 
 def _leaf(what: str, path: str) -> str:
-    return f"{what}, at '{path}'," if path else what
+    return f"{what} at '{path}'," if path else what
 
 
 def _floats(tree: Any, what: str) -> tuple[list[Tensor], Any]:
@@ -80,7 +80,7 @@ class _Call:
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any], numbers: Sequence[int], named: dict[str, Any], has_aux: bool) -> None:
         self.graph = graph = current()
-        parts = [_floats(args[n], f"argument {n}, which is differentiated by") for n in numbers]
+        parts = [_floats(args[n], f"argument {n}, which is differentiated by,") for n in numbers]
         self.structures = [structure for _, structure in parts]
         self.values = [v for leaves, _ in parts for v in leaves]
         self.inner = [placeholder(graph, v) for v in self.values]

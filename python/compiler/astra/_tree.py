@@ -6,6 +6,7 @@ Gives:    its leaves and its structure.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Callable
 
 import optree
@@ -47,3 +48,24 @@ def register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any
 def structure(tree: Any) -> Any:
     """The structure alone."""
     return optree.tree_structure(tree, namespace=NAMESPACE)
+
+
+def dataclass(kind: Any = None, *, static: Any = ()) -> Any:
+    """Makes a dataclass a container of its fields; those that `static` names are part of the structure. A decorator, above
+    @dataclasses.dataclass."""
+    if kind is None:
+        return lambda k: dataclass(k, static=static)
+    names = [f.name for f in dataclasses.fields(kind)]
+    fixed = {static} if isinstance(static, str) else set(static)
+    if not fixed <= set(names):
+        raise ValueError(f"{kind.__name__} has no field {', '.join(sorted(fixed - set(names)))}")
+    parts = [n for n in names if n not in fixed]
+
+    def unflatten(rest: tuple[Any, ...], children: Any) -> Any:
+        made = object.__new__(kind)  # children may be anything while a tree is mapped: no checks of __init__
+        for name, x in [*zip(parts, children), *rest]:
+            object.__setattr__(made, name, x)
+        return made
+
+    register(kind, lambda x: ([getattr(x, n) for n in parts], tuple((n, getattr(x, n)) for n in sorted(fixed)), tuple(parts)), unflatten)
+    return kind

@@ -1,5 +1,7 @@
 """trace, lower, compile, save, load; several entries with states; jit; analysis; ONNX."""
 
+import collections
+import dataclasses
 import pickle
 import shutil
 import subprocess
@@ -285,3 +287,52 @@ def test_files_in_the_text_form(tmp_path):
     path = tmp_path / "a.uop"
     path.write_text("module @a {\n  entry @main(%x : f32[2]) -> (%y : f32[2]) {\n    %y = neg %x\n  }\n}\n")
     assert astra.compile_file(path, "native")(np.ones(2, np.float32)).tolist() == [-1, -1]
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@astra.tree.dataclass(static="name")
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    weight: object
+    bias: object
+    name: str = "layer"
+
+
+def test_what_functions_may_take_and_give():
+    x = astra.asarray([1.0, 2.0])
+    f = astra.jit(lambda p, d, xs, none, mode: (Pair(p.b, d["k"]), [xs[0], {"n": none, "five": 5}], mode == "m"))
+    pair, (first, more), static = f(Pair(x, x * 2), {"k": x * 3}, (x, x), None, "m")
+    assert pair.a.tolist() == [2, 4] and pair.b.tolist() == [3, 6] and first.tolist() == [1, 2]
+    assert more["n"] is None and more["five"].item() == 5 and static.item() is True
+    assert astra.jit(lambda x: None)(x) is None and astra.jit(lambda: astra.ones(2))().tolist() == [1, 1]
+    assert [t.tolist() for t in astra.jit(lambda x: (x, x))(x)] == [[1, 2]] * 2
+    assert astra.jit(lambda x: x + 1)(np.zeros((0, 3), np.float32)).shape == (0, 3)
+    assert astra.jit(lambda *xs: sum(xs[1:], xs[0]))(*[x] * 100).tolist() == [100, 200]
+    for t in (np.float16, np.complex64, np.bool_, np.int8, np.uint64, np.float64):
+        a = np.ones(3, t)
+        assert astra.jit(lambda x: x)(a).tobytes() == a.tobytes()
+    layer = Layer(x, astra.asarray(1.0))
+    gradient = astra.jit(astra.grad(lambda l: (l.weight * l.weight).sum() * l.bias))(layer)
+    assert isinstance(gradient, Layer) and gradient.name == "layer" and gradient.weight.tolist() == [2, 4] and gradient.bias.item() == 5
+    assert astra.trace(lambda l: l, layer).inputs[0][0] == "l.weight"
+    assert astra.vmap(lambda l: l.weight * 2, in_axes=(0,))(Layer(x, x)).tolist() == [2, 4]
+
+
+def test_refusals_of_stages():
+    lowered = astra.trace(lambda x: x * 2, astra.spec((2,))).lower()
+    with pytest.raises(astra.ArgumentError, match="no text 'foo'"):
+        lowered.as_text("foo")
+    with pytest.raises(astra.ArgumentError, match="no target 'cpu:foo'"):
+        lowered.compile("cpu:foo")
+    with pytest.raises(astra.ArgumentError, match="does not begin as an Astra bundle"):
+        astra._analysis.cost(b"abc", "main", {})
+    with pytest.raises(astra.ArgumentError, match="argument 'x' is a set"):
+        astra.jit(lambda x: x)({1, 2})
+    with pytest.raises(astra.ArgumentError, match="cannot read"):
+        astra.from_onnx("/no/such/model.onnx")
+    with pytest.raises(astra.DTypeError, match="argument 0, which is differentiated by, is of int64"):
+        astra.grad(lambda x: x)(3)
+    with pytest.raises(ValueError, match="no field other"):
+        astra.tree.dataclass(static="other")(dataclasses.make_dataclass("D", ["x"]))
