@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import os
 import pickle
 import shutil
 import subprocess
@@ -138,6 +139,23 @@ def test_a_training_step_is_an_entry_that_updates_states(tmp_path):
     assert copy.train_step(X, y)["loss"].tobytes() == losses[0].tobytes()
     assert len(astra.verify(copy, X, y, entry="train_step", by=exported.lower())) == 64
     assert copy.states["step"].item() == 2
+
+
+@pytest.mark.skipif(not os.environ.get("ASTRA_NIGHTLY") or not RUN.exists(), reason="ASTRA_NIGHTLY is not set, or there is no astra-run")
+def test_a_training_step_on_a_gpu_that_is_emulated(tmp_path):
+    states, _, train_step = training()
+    y = X @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.25
+    exported = astra.export({"train_step": astra.entry(train_step, astra.spec((4, 3)), astra.spec((4, 1)), updates=True)}, states=states)
+    exported.lower().compile("cpu:x86-64-v3,cuda:sm_90,emu:cuda:sm_90").save(tmp_path / "line.astra")
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    made = []
+    for name, where in (("cpu", ["--level=x86-64-v3"]), ("gpu", ["--emulate=cuda:sm_90", "--seed=3"])):
+        given = [f"--input={n}={tmp_path / n}.npy" for n in "xy"]
+        path = tmp_path / f"{name}.safetensors"
+        subprocess.run([RUN, tmp_path / "line.astra", "--entry=train_step", *given, f"--save-states={path}", *where], check=True, stdout=subprocess.DEVNULL)
+        made.append(path.read_bytes())
+    assert made[0] == made[1]
 
 
 def test_params_may_be_replaced(tmp_path):
