@@ -32,9 +32,13 @@ without a copy.
 | a bundle | `astra.from_torch(model, x).compile(target="...").save("m.astra")`; parameters are its weights, buffers that the model changes its states |
 | gradients | where PyTorch would give them: `loss.backward()`, optimizers of PyTorch's on top; the joint graph is AOTAutograd's |
 | `torch.compile` | `import astra.torch`, then `torch.compile(model, backend="astra")` |
-| a training step as one bundle | `astra.torch.train_step(model, loss_fn, optimizer, (x, y))`: forward, backward, and SGD, Adam, AdamW, RMSprop or Adagrad of torch.optim, or any recipe of [training.md](training.md); schedules, clipping; entries `train_step`, `eval`, `main` as `astra-train` and C programs call them |
+| a training step as one bundle | `astra.torch.train_step(model, loss_fn, optimizer, (x, y))`: entries `train_step`, `eval`, `main` |
 | a custom op | `astra.torch.register_lowering(torch.ops.mine.op)`, a decorator on a function of this package's tensors |
 | control flow | `torch.cond`, `while_loop`, `scan`, `map`, `associative_scan` (one after the other along the axis) |
+
+A training step has forward, backward and optimizer in one program, which `astra-train` and C programs run too. The optimizer is SGD, Adam,
+AdamW, RMSprop or Adagrad of torch.optim, or a recipe of [training.md](training.md) as text; schedules and clipping are recipes and numbers.
+Shapes are those of the examples.
 
 What keeps and what differs:
 

@@ -150,8 +150,12 @@ def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode == "floor":
         return computed(_floor_quotient, x, y)
 
+    t = result_type(x, y)
+
     def f(x: Tensor, y: Tensor) -> Tensor:
-        return node("truncdiv", x, y) if x.dtype.kind in "iu" else _ops.trunc(node("div", x, y))
+        if x.dtype.kind in "iu":
+            return node("truncdiv", x, y)
+        return _ops.trunc(as_type(as_type(node("div", x, y), t), x.dtype))  # of halves the rounded quotient
 
     return computed(f, x, y)
 

@@ -59,7 +59,13 @@ def _mean(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return as_type(mean_of(as_type(x, opmath(t)), dims, keepdim), t)
 
 
+def _real_type(t: Any) -> Any:
+    return t if t.kind != "c" else own_type("float32" if t.bits == 64 else "float64")
+
+
 def _variance(x: Tensor, dims: list[int], correction: Any, keep: bool) -> Tensor:
+    if x.dtype.kind == "c":
+        return node("add", *(_variance(_ops.op(part, x), dims, correction, keep) for part in ("real", "imag")))
     wide = as_type(x, opmath(x.dtype))
     distance = node("sub", wide, mean_of(wide, dims))
     squares = fold("sum", node("mul", distance, distance), dims, keep)
@@ -89,20 +95,20 @@ def _spread(x: Tensor, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[li
 @row("aten.var")
 def _var(x: Tensor, *args: Any, **named: Any) -> Tensor:
     dims, correction, keep = _spread(x, args, named)
-    return as_type(_variance(x, dims, correction, keep), x.dtype)
+    return as_type(_variance(x, dims, correction, keep), _real_type(x.dtype))
 
 
 @row("aten.std")
 def _std(x: Tensor, *args: Any, **named: Any) -> Tensor:
     dims, correction, keep = _spread(x, args, named)
-    return as_type(_ops.sqrt(_variance(x, dims, correction, keep)), x.dtype)
+    return as_type(_ops.sqrt(_variance(x, dims, correction, keep)), _real_type(x.dtype))
 
 
 @row("aten.var_mean")
 def _var_mean(x: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     dims, correction, keep = _spread(x, args, named)
     mean = mean_of(as_type(x, opmath(x.dtype)), dims, keep)
-    return as_type(_variance(x, dims, correction, keep), x.dtype), as_type(mean, x.dtype)
+    return as_type(_variance(x, dims, correction, keep), _real_type(x.dtype)), as_type(mean, x.dtype)
 
 
 def _extreme(greatest: bool) -> Callable[..., Any]:
