@@ -593,12 +593,18 @@ def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_
         low = _ops.broadcast_to(as_type(-math.inf, weight.dtype), (bags, size))
         made = _ops.make(_core.scatter_tuples, "max", low, place, picked)
         made = _ops.where(empty, 0, made)
+        # Where the maximum comes from: the first element of the bag that reaches it.
+        reached = node("eq", picked, _ops.make(_core.gather, made, bag, 0))
+        places = _ops.where(reached, _ops.expand_dims(_ops.iota(n), 1), n)
+        first = _ops.make(_core.scatter_tuples, "min", _ops.broadcast_to(as_type(n, I64), (bags, size)), place, places)
+        rows_of = _ops.make(_core.gather, indices, first, 0)  # of an empty bag: outside, 0
+        return made, bag, sizes, rows_of
     else:
         made = _ops.make(_core.scatter_tuples, "add", _ops.zeros((bags, size), dtype=opmath(weight.dtype)), place, as_type(picked, opmath(weight.dtype)))
         if mode == 1:
             made = _ops.divide(made, _ops.astype(_ops.expand_dims(_ops.maximum(sizes, 1), 1), made.dtype))
         made = as_type(made, weight.dtype)
-    return made, bag, sizes, _ops.zeros((bags, size) if mode == 2 else (bags,), dtype=I64)
+    return made, bag, sizes, _ops.zeros((bags,), dtype=I64)
 
 
 def _bag_of(offsets: Tensor, bags: Any, n: Any) -> Tensor:
@@ -611,9 +617,11 @@ def _bag_of(offsets: Tensor, bags: Any, n: Any) -> Tensor:
 def _embedding_bag_backward(grad: Tensor, indices: Tensor, offsets: Tensor, offset2bag: Tensor, bag_size: Tensor, maximum_indices: Tensor,
                             num_weights: Any, by_frequency: bool, mode: int, sparse: bool, weights: Tensor | None,
                             padding: int = -1) -> Tensor:  # fmt: skip
-    if mode == 2:
-        raise UnsupportedError("the gradient of an embedding bag's maximum")
     wide, bags, n = opmath(grad.dtype), grad.shape[0], indices.shape[0]
+    if mode == 2:
+        filled = _ops.expand_dims(_ops.greater(bag_size, 0), 1)
+        given = _ops.where(filled, as_type(grad, wide), as_type(0, wide))
+        return as_type(scattered("add", _ops.zeros((num_weights, grad.shape[1]), dtype=wide), 0, maximum_indices, given), grad.dtype)
     bag = _bag_of(offsets, bags, n)
     rows_ = _ops.make(_core.gather, as_type(grad, wide), bag, 0)
     if mode == 1:
