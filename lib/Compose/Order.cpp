@@ -159,21 +159,26 @@ UOpRef orderOfRows(Composer &b, UOpRef rows) {
 } // namespace
 
 /// In rows along axis 0.
-Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending) {
+Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending, bool nansAreEqual) {
   if (!b.requireRank(x, axis ? 1 : 0)) return {};
   axis = axisFirst(b, x, axis);
   if (b.failed()) return {};
   UOpRef count = x->shape[0], width = idxProduct(b.c, x->shape.drop_front()), one = b.idx(1), zero = b.idx(0);
   UOpRef number = b.fromIndex(count, DType::I64), ordinal = b.iota(DType::I64, {count}, 0);
   UOpRef rows = b.reshape(x, {count, width});
-  if (isFloat(x->dtype)) rows = b.bin(Op::Add, rows, 0.0); // -0 sorts as 0
+  if (isComplex(x->dtype)) {
+    rows = b.concat({b.un(Op::Real, rows), b.un(Op::Imag, rows)}, 1);
+    width = idxMul(b.c, width, b.idx(2));
+  }
+  if (!rows) return {};
+  if (isFloat(rows->dtype)) rows = b.bin(Op::Add, rows, 0.0); // -0 sorts as 0
   UOpRef order = orderOfRows(b, rows), inOrder = b.make(Op::Gather, {rows, order}, {0});
   if (!inOrder) return {};
 
   // A group of equal rows begins where a row differs from the one before it.
   UOpRef before = b.shrink(b.pad(inOrder, {one, zero}, {zero, zero}, 0), {zero, zero}, {count, width});
   UOpRef differs = b.bin(Op::Ne, inOrder, before);
-  if (isFloat(x->dtype)) {
+  if (isFloat(rows->dtype) && nansAreEqual) {
     UOpRef bothNaN = b.bin(Op::And, b.bin(Op::Ne, inOrder, inOrder), b.bin(Op::Ne, before, before));
     differs = b.bin(Op::And, differs, b.un(Op::Not, bothNaN));
   }
@@ -199,6 +204,43 @@ Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending
   UOpRef y = at(x, first);
   if (!y) return {};
   return {axis ? b.permute(y, toFront(*axis, y->rank(), true)) : y, first, group, sizes};
+}
+
+// ---- search
+
+UOpRef searchSorted(Composer &b, UOpRef sorted, UOpRef values, bool right) {
+  if (!b.requireRank(sorted, 1, 1) || !values) return nullptr;
+  if (sorted->dtype != values->dtype)
+    return b.fail(llvm::Twine("values of type ") + info(values->dtype).text + " are searched in ones of type " +
+                  info(sorted->dtype).text);
+  UOpRef length = sorted->shape[0], n = b.fromIndex(length, DType::I64);
+  UOpRef place = b.broadcastTo(b.b.litInt(DType::I64, 0), values->shape);
+  int64_t step = 1;
+  while (step <= length->hi / 2) step *= 2;
+  for (; step && length->hi; step /= 2) { // behind `place` elements all is settled; may it be `step` more?
+    UOpRef next = b.bin(Op::Add, place, double(step));
+    UOpRef at = b.make(Op::Gather, {sorted, b.bin(Op::Sub, next, 1)}, {0});
+    UOpRef before = b.bin(right ? Op::Le : Op::Lt, at, values);
+    if (isFloat(sorted->dtype)) {
+      UOpRef last = b.bin(Op::Ne, values, values);
+      before = b.bin(Op::Or, before, right ? last : b.bin(Op::And, last, b.bin(Op::Eq, at, at)));
+    }
+    place = b.select(b.bin(Op::And, b.bin(Op::Le, next, n), before), next, place);
+  }
+  return place;
+}
+
+UOpRef isIn(Composer &b, UOpRef x, UOpRef y) {
+  if (!x || !y) return nullptr;
+  UOpRef length = idxProduct(b.c, y->shape), flat = b.reshape(y, {length});
+  if (isComplex(x->dtype)) { // there is no order
+    UOpRef equal = b.bin(Op::Eq, b.unsqueeze(x, {int64_t(x->rank())}), flat);
+    return b.squeeze(b.reduce(ReduceKind::Or, equal, {int64_t(x->rank())}), {int64_t(x->rank())});
+  }
+  UOpRef inOrder = b.make(Op::Gather, {flat, b.make(Op::ArgSort, {flat}, {0, 0})}, {0});
+  UOpRef place = searchSorted(b, inOrder, x, false);
+  UOpRef found = b.bin(Op::Eq, b.make(Op::Gather, {inOrder, place}, {0}), x);
+  return b.bin(Op::And, found, b.bin(Op::Lt, place, b.fromIndex(length, DType::I64)));
 }
 
 } // namespace astra::compose

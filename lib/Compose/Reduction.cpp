@@ -12,7 +12,25 @@ UOpRef mean(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   UOpRef count = b.idx(1);
   for (int64_t axis : axes) count = idxMul(b.c, count, x->shape[axis]);
   UOpRef sum = b.reduce(ReduceKind::Sum, x, axes);
-  return axes.empty() ? x : b.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, b.fromIndex(count, x->dtype));
+  DType t = isComplex(x->dtype) ? partOf(x->dtype) : x->dtype;
+  UOpRef divisor = b.cast(b.fromIndex(count, t), x->dtype);
+  return axes.empty() ? x : b.bin(isInt(x->dtype) ? Op::TruncDiv : Op::Div, sum, divisor);
+}
+
+UOpRef variance(Composer &b, UOpRef given, llvm::ArrayRef<int64_t> axes, double correction, bool keep) {
+  UOpRef x = b.widen(given);
+  if (!x || (!isComplex(x->dtype) && !b.requireFloat(x))) return nullptr;
+  DType t = isComplex(x->dtype) ? partOf(x->dtype) : x->dtype;
+  UOpRef apart = b.bin(Op::Sub, x, mean(b, x, axes)), count = b.idx(1);
+  for (int64_t axis : axes) count = idxMul(b.c, count, x->shape[axis]);
+  auto square = [&](UOpRef v) { return b.bin(Op::Mul, v, v); };
+  UOpRef squares = isComplex(x->dtype) ? b.bin(Op::Add, square(b.un(Op::Real, apart)), square(b.un(Op::Imag, apart)))
+                                       : square(apart);
+  UOpRef divisor = b.bin(Op::Sub, b.fromIndex(count, t), correction);
+  divisor = b.bin(Op::Max, divisor, b.literal(divisor, 0));
+  UOpRef out = b.bin(Op::Div, b.reduce(ReduceKind::Sum, squares, axes), divisor);
+  out = b.cast(out, isComplex(given->dtype) ? t : given->dtype);
+  return keep ? out : b.squeeze(out, axes);
 }
 
 /// The root, which is taken of 1 where x is 0, so that no gradient is infinite.

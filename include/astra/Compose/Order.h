@@ -42,8 +42,16 @@ struct Unique {
   UOpRef group = nullptr;  // of each row of x, the number of its value
   UOpRef counts = nullptr; // how often each stands in x
 };
-/// Elements along an axis, or of x flattened, that equal no earlier one: in ascending order, or that of x. A NaN equals
-/// a NaN.
-Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending = true);
+/// Elements along an axis, or of x flattened, that equal no earlier one: in ascending order (complex ones by their real
+/// parts first), or that of x. A NaN equals a NaN, or nothing.
+Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending = true, bool nansAreEqual = true);
+
+// ---- search
+
+/// For each value where in `sorted`, ascending [n], it belongs, i64: behind what is less, or, `right`, behind what is
+/// not greater. A binary search of as many steps as n has bits; a NaN is greatest.
+UOpRef searchSorted(Composer &b, UOpRef sorted, UOpRef values, bool right);
+/// Whether each element of x is in y, of one type: y sorted and searched. A NaN is in nothing.
+UOpRef isIn(Composer &b, UOpRef x, UOpRef y);
 
 } // namespace astra::compose

@@ -24,6 +24,9 @@ UOpRef logOfSum(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// log(sum(exp(x))) without overflow: -inf of nothing but -inf, +inf where there is one.
 UOpRef logOfSumOfExp(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
 
+/// The mean of |x - mean|^2 over the axes, of a float or complex type, two passes; N - correction in place of N.
+UOpRef variance(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, double correction, bool keep);
+
 /// A whole reduction: x of any type that the fold takes; the axes stay with extent 1, or go.
 UOpRef reduction(Composer &b, Folding fold, UOpRef x, llvm::ArrayRef<int64_t> axes, bool keep);
 

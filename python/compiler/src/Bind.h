@@ -82,5 +82,6 @@ void bindTraining(nb::module_ &m);
 void bindImport(nb::module_ &m);
 void bindBundle(nb::module_ &m);
 void bindTorch(nb::module_ &m);
+void bindLinalg(nb::module_ &m);
 
 } // namespace astra::python

@@ -3,8 +3,10 @@
 #include "Bind.h"
 #include "astra/Compose/Activation.h"
 #include "astra/Compose/Arithmetic.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/Compose/Einsum.h"
 #include "astra/Compose/ElementLoss.h"
+#include "astra/Compose/Elementary.h"
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Loss.h"
 #include "astra/Compose/Matrix.h"
@@ -57,7 +59,20 @@ static void bindElements(nb::module_ &m) {
         "g"_a, "x"_a, "to"_a, "saturate"_a = false, inside);
   m.def("remainder", checked(&compose::remainder), inside);
   m.def("power", checked(&power), inside);
-
+  m.def("log10", checked(&compose::log10), inside);
+  m.def("atan2", checked(&arcTangent2), inside);
+  m.def("hypot", checked(&hypotenuse), inside);
+  m.def("logaddexp", checked(&logAddExp), inside);
+  m.def("nextafter", checked(&nextAfter), inside);
+  m.def("floor_quotient", checked(&floorQuotient), inside);
+  m.def("complex_function", guarded([](Graph &g, std::string name, UOpRef z) -> UOpRef {
+          const ComplexFunction *f = findComplexFunction(name);
+          if (!f) throw std::invalid_argument(name + " is not defined on complex numbers");
+          return f->apply(g, z);
+        }),
+        inside);
+  m.def("complex_power", checked(&complexPower), inside);
+  m.def("complex_sign", checked(&complexSign), inside);
   m.def("clip", checked(&clip), "g"_a, "x"_a, "lo"_a.none(), "hi"_a.none(), inside);
   m.def("activation",
         guarded([](Graph &g, std::string name, UOpRef x, std::optional<double> alpha,
@@ -103,6 +118,7 @@ static void bindReductions(nb::module_ &m) {
           return reduction(g, f, x, axes, keep);
         }),
         inside, "Narrow floats compute in f32 and round once.");
+  m.def("variance", checked(&variance), inside);
   m.def("arg_reduce", checked(&argReduce), inside);
   m.def("softmax", checked(&softmax), inside);
   m.def("log_softmax", checked(&logSoftmax), inside);
@@ -209,11 +225,13 @@ static void bindIndexing(nb::module_ &m) {
         inside);
   m.def("compress", checked(&compress), "g"_a, "x"_a, "mask"_a, "axis"_a.none(), inside);
   m.def("non_zero", checked(&nonZero), inside);
-  m.def("unique", guarded([](Graph &g, UOpRef x, std::optional<int64_t> axis, bool ascending) {
-          Unique u = unique(g, x, axis, ascending);
+  m.def("unique", guarded([](Graph &g, UOpRef x, std::optional<int64_t> axis, bool ascending, bool nansAreEqual) {
+          Unique u = unique(g, x, axis, ascending, nansAreEqual);
           return std::tuple(u.values, u.first, u.group, u.counts);
         }),
-        "g"_a, "x"_a, "axis"_a.none(), "ascending"_a, inside);
+        "g"_a, "x"_a, "axis"_a.none(), "ascending"_a, "nans_are_equal"_a, inside);
+  m.def("searchsorted", checked(&searchSorted), inside);
+  m.def("isin", checked(&isIn), inside);
 }
 
 static void bindProducts(nb::module_ &m) {
