@@ -36,9 +36,11 @@ class DType:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
             return self is other
+        if not isinstance(other, (str, type, np.dtype)) and type(other).__name__ != "dtype":
+            return False
         try:
             return dtype(other) is self
-        except TypeError:
+        except (TypeError, ValueError):
             return False
 
     def __reduce__(self) -> Any:
@@ -87,6 +89,8 @@ def dtype(of: Any) -> DType:
         return _BY_NAME[of]
     if isinstance(of, type) and of in _OF_PYTHON:
         return _OF_PYTHON[of]
+    if of is None:
+        raise TypeError(f"there is no dtype None; there are {', '.join(DTYPES)}")
     text = str(of)
     if text.startswith("torch.") and text[6:] in _BY_NAME:
         return _BY_NAME[text[6:]]
@@ -109,6 +113,11 @@ def kind_of_number(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "b"
     return "f" if isinstance(value, float) else "c" if isinstance(value, complex) else "i"  # a size is an integer
+
+
+def default_of(kinds: Any) -> DType:
+    """The type of numbers of Python's of these kinds alone."""
+    return DEFAULT[max(kinds, key=lambda k: _RANK[k])]
 
 
 def with_number(t: DType, kind: str) -> DType:

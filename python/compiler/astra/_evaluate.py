@@ -99,3 +99,18 @@ def compiled(module: Any, inputs: Sequence[Any]) -> list[Any]:
 _tensor._realize = realize
 # A loaded program belongs to the process that loaded it.
 os.register_at_fork(after_in_child=_programs.clear)
+
+
+def hash(*trees: Any) -> str:
+    """64 hexadecimal digits: SHA-256 of dtypes, shapes and bits of tensors, arrays and numbers, in trees of tuples, lists and dicts.
+    Equal wherever the bits are: on every CPU and GPU. Of one argument it is `astra_rt.hash`, of several that of their tuple; the
+    bytes that are hashed are in docs/python-rt.md, "A digest"."""
+    return str(astra_rt.hash(_of_runtime(trees[0] if len(trees) == 1 else trees)))
+
+
+def _of_runtime(tree: Any) -> Any:
+    if isinstance(tree, Tensor):
+        return tree._realized()
+    if isinstance(tree, dict):
+        return {key: _of_runtime(x) for key, x in tree.items()}
+    return [_of_runtime(x) for x in tree] if isinstance(tree, (tuple, list)) else tree

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dims, _ops
+from . import _dims, _indexing, _ops
 from ._tensor import Tensor
 
 _OPERATORS = {
@@ -17,9 +17,12 @@ _OPERATORS = {
 _COMPARISONS = {"lt": _ops.less, "le": _ops.less_equal, "gt": _ops.greater, "ge": _ops.greater_equal, "eq": _ops.equal,
                 "ne": _ops.not_equal}  # fmt: skip
 _METHODS = (
-    "abs", "all", "any", "argmax", "argmin", "astype", "broadcast_to", "clip", "cos", "exp", "expand_dims", "flip", "floor", "isnan",
-    "log", "log_softmax", "logsumexp", "matmul", "max", "mean", "min", "moveaxis", "permute_dims", "prod", "round", "sigmoid", "sign",
-    "sin", "softmax", "sqrt", "square", "squeeze", "sum", "swapaxes", "take", "take_along_axis", "tanh", "where",
+    "all", "allclose", "any", "argmax", "argmin", "argsort", "astype", "bitcast", "broadcast_to", "clip", "conj", "cos", "count_nonzero",
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "dot", "erf", "exp", "expand_dims", "flatten", "flip", "floor",
+    "ceil", "gelu", "isfinite", "isinf", "isnan", "leaky_relu", "log", "log1p", "log2", "log_softmax", "logsumexp", "matmul", "max", "mean",
+    "median", "min", "moveaxis", "nonzero", "outer", "permute_dims", "prod", "ravel", "reciprocal", "relu", "repeat", "roll", "round",
+    "rsqrt", "sigmoid", "sign", "silu", "sin", "softmax", "softplus", "sort", "split", "sqrt", "square", "squeeze", "std", "sum",
+    "swapaxes", "take", "take_along_axis", "tan", "tanh", "tile", "topk", "tril", "triu", "trunc", "unstack", "var",
 )  # fmt: skip
 
 
@@ -36,14 +39,6 @@ def _operator(function: Any, swapped: bool) -> Any:
     return method
 
 
-def _method(function: Any) -> Any:
-    def method(self: Tensor, *args: Any, **named: Any) -> Any:
-        return function(self, *args, **named)
-
-    method.__name__, method.__doc__ = function.__name__, function.__doc__
-    return method
-
-
 def install() -> None:
     """Gives Tensor its operators and methods."""
     kind: Any = Tensor
@@ -57,14 +52,24 @@ def install() -> None:
     kind.__pos__ = lambda self: self
     kind.__abs__ = lambda self: _ops.abs(self)
     kind.__invert__ = lambda self: _ops.bitwise_invert(self)
-    kind.__getitem__ = _ops.getitem
+    kind.__getitem__ = _indexing.getitem
+    kind.at = property(_indexing.At, doc="x.at[key].set(v), .add(v), .multiply(v), .max(v), .min(v): x with other values there.")
     kind.T = property(_ops.transpose, doc="The axes reversed.")
     kind.mT = property(_ops.matrix_transpose, doc="The last two axes exchanged.")
     for name in _METHODS:
-        setattr(kind, name, _method(getattr(_ops, name)))
+        setattr(kind, name, getattr(_ops, name))
+    kind.abs = _ops.abs
+    kind.real = property(_ops.real, doc="The real part.")
+    kind.imag = property(_ops.imag, doc="The imaginary part.")
 
     def reshape(self: Tensor, *shape: Any) -> Tensor:
         """The same elements under another shape: x.reshape(2, 3) or x.reshape((2, 3))."""
         return _ops.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     kind.reshape = reshape
+
+    def transpose(self: Tensor, *axes: Any) -> Tensor:
+        """The axes reversed, or in the order given: x.transpose(1, 0) or x.transpose((1, 0))."""
+        return _ops.transpose(self, None if not axes else axes[0] if len(axes) == 1 else axes)
+
+    kind.transpose = transpose

@@ -123,6 +123,17 @@ class Tensor:
             raise TypeError("a tensor without axes has no length")
         return int(self.shape[0])
 
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """x itself on "cpu"; there is no other device."""
+        if device != "cpu":
+            raise ArgumentError(f"there is no device '{device}'; tensors are in host memory: 'cpu'")
+        return self
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+            raise ArgumentError(f"there is no version '{api_version}' of the Array API here; the newest is 2025.12")
+        return sys.modules["astra"]
+
     # What it is made of
 
     def _in(self, graph: Graph) -> Any:
