@@ -141,6 +141,7 @@ Z tanh(Real &r, Z z) {
   Z near = {r.div(r.mul(r.mul(beta, rho), s), below), r.div(t, below)};
   UOpRef wave = r.pick(r.both(bad, r.isInf(z.re)), 0.0, r.mul(r.un(Op::Sin, z.im), c));
   Z far = {r.pick(r.isNaN(wave), wave, r.sign(1, z.re)), r.mul(r.mul(wave, r.un(Op::Exp, r.mul(r.abs(z.re), -2))), 4)};
+  far.im = r.pick(r.isInf(z.re), r.sign(0.0, z.im), far.im);
   Z out = r.pick(r.above(r.abs(z.re), r.wide ? 22 : 11), far, near);
   return {r.pick(r.both(bad, r.is(z.re, 0)), z.re, out.re), r.pick(r.is(z.im, 0), z.im, out.im)};
 }

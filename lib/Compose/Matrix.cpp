@@ -20,7 +20,8 @@ static UOpRef byFactors(Composer &b, UOpRef x) {
 
 UOpRef determinant(Composer &b, UOpRef given) {
   UOpRef x = b.widen(given);
-  if (!b.requireFloat(x) || !b.requireRank(x, 2)) return nullptr;
+  if (!x || (!isComplex(x->dtype) && !b.requireFloat(x)) || !b.requireRank(x, 2)) return nullptr;
+  auto number = [&](double value) { return b.b.lit(x->dtype, value); };
   int64_t lead = x->rank() - 2, size = b.constExtent(x, lead, "the extent of the matrices");
   if (x->shape[lead] != x->shape[lead + 1]) b.fail("the matrices " + dimsText(x->shape) + " are not square");
   if (b.failed()) return nullptr;
@@ -29,7 +30,7 @@ UOpRef determinant(Composer &b, UOpRef given) {
   Dims batch(x->shape.begin(), x->shape.end() - 2);
   UOpRef count = idxProduct(b.c, batch), one = b.idx(1), zero = b.idx(0);
   x = b.reshape(x, {count, b.idx(size), b.idx(size)});
-  UOpRef result = b.broadcastTo(b.b.lit(x->dtype, 1), {count});
+  UOpRef result = b.broadcastTo(number(1), {count});
   for (int64_t left = size; left > 0 && !b.failed(); --left) {
     UOpRef extent = b.idx(left), rest = b.idx(left - 1);
     UOpRef column = b.squeeze(b.shrink(x, {zero, zero, zero}, {count, extent, one}), {2});
@@ -47,10 +48,10 @@ UOpRef determinant(Composer &b, UOpRef given) {
     UOpRef isChosen = b.bin(Op::Eq, b.bin(Op::Add, b.iota(DType::I64, {rest}, 0), 1), b.unsqueeze(row, {1}));
     lower = b.select(b.unsqueeze(isChosen, {2}), first, lower);
     UOpRef divisor = b.unsqueeze(pivot, {1, 2});
-    UOpRef singular = b.unsqueeze(b.bin(Op::Eq, pivot, 0.0), {1, 2});                     // the product is 0 already
-    if (b.wantsGradients()) divisor = b.select(singular, b.literal(divisor, 1), divisor); // no NaN in a gradient
+    UOpRef singular = b.unsqueeze(b.bin(Op::Eq, pivot, number(0)), {1, 2});   // the product is 0 already
+    if (b.wantsGradients()) divisor = b.select(singular, number(1), divisor); // no NaN in a gradient
     UOpRef factor = b.bin(Op::Div, b.shrink(lower, {zero, zero, zero}, {count, rest, one}), divisor);
-    factor = b.select(singular, b.literal(factor, 0), factor);
+    factor = b.select(singular, number(0), factor);
     x = b.bin(Op::Sub, b.shrink(lower, {zero, zero, one}, {count, rest, rest}),
               b.bin(Op::Mul, factor, b.shrink(top, {zero, zero, one}, {count, one, rest})));
   }
