@@ -1,7 +1,7 @@
 """Linear algebra: `astra.linalg`, the extension of the Array API and what NumPy's users look for beside it.
 
-Takes:    matrices [..., m, n] with known m and n; what is before them is a batch. Integers become float32. Complex ones in cholesky, inv,
-          solve and pinv, as real ones of twice the size, in products and in norms that need no singular values.
+Takes:    matrices [..., m, n] with known m and n; what is before them is a batch. Integers become float32. Complex ones as real ones of
+          twice the size, but in det, which takes them as they are; lu, qr, eigh, svd and solve_triangular refuse them.
 Gives:    the same bits on every target; for a matrix of a batch those that it has alone.
 Keeps:    failure is data: a matrix that cannot be inverted or factorized gives NaNs or infinities, never an exception.
 Does not: have other functions of complex matrices, nor eigenvalues of matrices that are not symmetric (eig, eigvals).
@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple
 from . import _core
 from ._building import axes_of, floating, make, make_several, operands
 from ._creation import zeros
-from ._elementwise import abs
+from ._elementwise import abs, divide, exp, floor_divide, isfinite, multiply, sign, where
 from ._errors import ArgumentError, ShapeError, UnsupportedError
 from ._inspection import finfo
 from ._manipulation import broadcast_shapes, expand_dims, matrix_transpose, moveaxis, squeeze
@@ -45,6 +45,11 @@ def _by_real(f: Callable[..., Tensor], *xs: Tensor) -> Tensor:
     if xs[0].dtype.kind != "c":
         return f(*xs)
     return make(_core.complex_of_real_matrix, f(*(make(_core.real_of_complex_matrix, x) for x in xs)))
+
+
+def _every_other(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Values of matrices; of complex ones those of the real ones, of which each comes twice."""
+    return f(x) if x.dtype.kind != "c" else f(make(_core.real_of_complex_matrix, x))[..., ::2]
 
 
 def _is_empty(x: Tensor) -> bool:
@@ -136,22 +141,31 @@ def inv(x: Any, /) -> Tensor:
 
 def det(x: Any, /) -> Tensor:
     """The determinant, by elimination."""
-    return make(_core.determinant, _matrix(x, "det", True))
+    return make(_core.determinant, _matrix(x, "det", True, complex=True))
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign of the determinant and logarithm of its magnitude."""
-    return SlogdetResult(*_several(_core.log_determinant, _matrix(x, "slogdet", True)))
+    x = _matrix(x, "slogdet", True, complex=True)
+    if x.dtype.kind != "c":
+        return SlogdetResult(*_several(_core.log_determinant, x))
+    # The real matrix has the square of the magnitude; by its root the matrix is scaled, so that the determinant has magnitude 1.
+    log = multiply(_several(_core.log_determinant, make(_core.real_of_complex_matrix, x))[1], 0.5)
+    scale = exp(divide(log, -float(max(x.shape[-1], 1))))
+    phase = sign(det(multiply(x, expand_dims(where(isfinite(scale), scale, 1.0), (-2, -1)))))
+    return SlogdetResult(phase, log)
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """x to an integer power by squaring; a negative one of the inverse."""
-    return make(_core.matrix_power, _matrix(x, "matrix_power", True), int(n))
+    x = _matrix(x, "matrix_power", True, complex=True)
+    return x if _is_empty(x) else _by_real(lambda m: make(_core.matrix_power, m, int(n)), x)
 
 
 def expm(x: Any, /) -> Tensor:
     """e^x of matrices."""
-    return make(_core.matrix_exp, _matrix(x, "expm", True))
+    x = _matrix(x, "expm", True, complex=True)
+    return x if _is_empty(x) else _by_real(lambda m: make(_core.matrix_exp, m), x)
 
 
 def eigh(x: Any, /) -> EighResult:
@@ -160,8 +174,9 @@ def eigh(x: Any, /) -> EighResult:
 
 
 def eigvalsh(x: Any, /) -> Tensor:
-    """Eigenvalues, ascending, of symmetric matrices."""
-    return make(_core.eigvalsh, _matrix(x, "eigvalsh", True), False)
+    """Eigenvalues, ascending, of symmetric (complex: Hermitian) matrices."""
+    x = _matrix(x, "eigvalsh", True, complex=True)
+    return _every_other(lambda m: make(_core.eigvalsh, m, False), x)
 
 
 def eig(x: Any, /) -> Any:
@@ -181,7 +196,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 def svdvals(x: Any, /) -> Tensor:
     """Singular values, descending."""
-    return make(_core.svdvals, _matrix(x, "svdvals"))
+    return _every_other(lambda m: make(_core.svdvals, m), _matrix(x, "svdvals", complex=True))
 
 
 def pinv(x: Any, /, *, rtol: float | None = None) -> Tensor:
@@ -196,16 +211,22 @@ def pinv(x: Any, /, *, rtol: float | None = None) -> Tensor:
 
 def matrix_rank(x: Any, /, *, rtol: float | None = None) -> Tensor:
     """How many singular values are above rtol times the greatest."""
-    return make(_core.matrix_rank, _matrix(x, "matrix_rank"), None if rtol is None else float(rtol))
+    x = _matrix(x, "matrix_rank", complex=True)
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
+    if x.dtype.kind == "c":
+        return floor_divide(make(_core.matrix_rank, make(_core.real_of_complex_matrix, x), float(rtol)), 2)
+    return make(_core.matrix_rank, x, float(rtol))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """A norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
     x = floating(x)
-    if x.dtype.kind == "c":
-        if ord not in ("fro", 1, -1, math.inf, -math.inf):
-            raise UnsupportedError("singular values of complex matrices are not supported")
-        x = abs(x)
+    if x.dtype.kind == "c" and ord in ("nuc", 2, -2):
+        values = svdvals(x)
+        out = values[..., 0] if ord == 2 else values[..., -1] if ord == -2 else _sum(values, axis=-1)
+        return expand_dims(out, (-2, -1)) if keepdims else out
+    x = abs(x) if x.dtype.kind == "c" else x
     return make(_core.matrix_norm, _matrix(x, "matrix_norm"), ord if isinstance(ord, str) else f"{ord:g}", keepdims)
 
 

@@ -153,6 +153,14 @@ def test_linear_algebra_and_transforms():
     close(astra.linalg.solve(z, z[:, :, :2]), np.linalg.solve(z, z[:, :, :2]))
     close(astra.linalg.cholesky(h), np.linalg.cholesky(h))
     close(astra.linalg.pinv(z[:, :3]), np.linalg.pinv(z[:, :3]))
+    close(astra.linalg.svdvals(z), np.linalg.svdvals(z))
+    close(astra.linalg.eigvalsh(h), np.linalg.eigvalsh(h))
+    close(astra.linalg.matrix_power(z, 3), np.linalg.matrix_power(z, 3))
+    close(astra.linalg.matrix_norm(z, ord="nuc"), np.linalg.matrix_norm(z, ord="nuc"))
+    close(astra.linalg.det(z), np.linalg.det(z))
+    for mine, theirs in zip(astra.linalg.slogdet(z * 1e200), np.linalg.slogdet(z * 1e200)):
+        close(mine, theirs)
+    assert astra.linalg.matrix_rank(z).tolist() == [4, 4]
     assert astra.linalg.inv(astra.zeros((2, 0, 0))).shape == (2, 0, 0)
     with pytest.raises(astra.UnsupportedError, match="complex"):
         astra.linalg.svd(z)
