@@ -13,14 +13,15 @@ import math
 from typing import Any, Callable, NamedTuple
 
 from . import _core
-from ._building import axes_of, floating, make, make_several, operands
+from ._building import axes_of, cast, floating, make, make_several, operands
 from ._creation import zeros
-from ._elementwise import abs, divide, exp, floor_divide, isfinite, multiply, sign, where
+from ._elementwise import abs, divide, exp, floor_divide, greater, isfinite, multiply, reciprocal, sign, where
 from ._errors import ArgumentError, ShapeError, UnsupportedError
 from ._inspection import finfo
 from ._manipulation import broadcast_shapes, expand_dims, matrix_transpose, moveaxis, squeeze
 from ._products import matmul, tensordot, vecdot
 from ._products import outer as _outer
+from ._reductions import max as _max
 from ._reductions import sum as _sum
 from ._tensor import Tensor, asarray
 
@@ -199,21 +200,35 @@ def svdvals(x: Any, /) -> Tensor:
     return _every_other(lambda m: make(_core.svdvals, m), _matrix(x, "svdvals", complex=True))
 
 
-def pinv(x: Any, /, *, rtol: float | None = None) -> Tensor:
+def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """The Moore-Penrose inverse: singular values not above rtol times the greatest count as 0."""
     x = _matrix(x, "pinv", complex=True)
     if _is_empty(x):
         return matrix_transpose(x)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
-    return _by_real(lambda m: make(_core.pinv, m, float(rtol)), x)
+    if isinstance(rtol, (int, float)):
+        return _by_real(lambda m: make(_core.pinv, m, float(rtol)), x)
+    return _by_real(lambda m: _pinv_beyond(m, cast(asarray(rtol), m.dtype)), x)
 
 
-def matrix_rank(x: Any, /, *, rtol: float | None = None) -> Tensor:
+def _pinv_beyond(x: Tensor, rtol: Tensor) -> Tensor:
+    """The same for a tolerance of each matrix."""
+    u, s, vh = svd(x, full_matrices=False)
+    bound = multiply(_max(s, axis=-1, keepdims=True), expand_dims(rtol, -1))
+    inverse = where(greater(s, bound), reciprocal(s), 0.0)
+    return matmul(multiply(matrix_transpose(vh), expand_dims(inverse, -2)), matrix_transpose(u))
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """How many singular values are above rtol times the greatest."""
     x = _matrix(x, "matrix_rank", complex=True)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
+    if not isinstance(rtol, (int, float)):
+        s = svdvals(x)
+        bound = multiply(_max(s, axis=-1, keepdims=True), expand_dims(cast(asarray(rtol), s.dtype), -1))
+        return _sum(greater(s, bound), axis=-1)
     if x.dtype.kind == "c":
         return floor_divide(make(_core.matrix_rank, make(_core.real_of_complex_matrix, x), float(rtol)), 2)
     return make(_core.matrix_rank, x, float(rtol))

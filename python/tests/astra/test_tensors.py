@@ -160,6 +160,9 @@ def test_linear_algebra_and_transforms():
     close(astra.linalg.det(z), np.linalg.det(z))
     for mine, theirs in zip(astra.linalg.slogdet(z * 1e200), np.linalg.slogdet(z * 1e200)):
         close(mine, theirs)
+    for rtol in (1e-3, np.array([0.5, 1e-3])):
+        close(astra.linalg.pinv(a, rtol=rtol), np.linalg.pinv(a, rtol=rtol))
+        assert astra.linalg.matrix_rank(a, rtol=rtol).tolist() == np.linalg.matrix_rank(a, rtol=rtol).tolist()
     assert astra.linalg.matrix_rank(z).tolist() == [4, 4]
     assert astra.linalg.inv(astra.zeros((2, 0, 0))).shape == (2, 0, 0)
     with pytest.raises(astra.UnsupportedError, match="complex"):
