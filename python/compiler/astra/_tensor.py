@@ -52,9 +52,15 @@ def call(function: Any, *args: Any) -> Any:
     try:
         return function(*args)
     except _core.Unsupported as error:
-        raise UnsupportedError(str(error)) from None
+        raise UnsupportedError(_with_line(str(error))) from None
     except ValueError as error:
-        raise ArgumentError(str(error)) from None
+        raise ArgumentError(_with_line(str(error))) from None
+
+
+def _with_line(sentence: str) -> str:
+    """A refusal with the line of the caller of the package, where it does not name it yet."""
+    line = os.path.basename(user_line())
+    return sentence if line in sentence or "\n" in sentence else f"{sentence} ({line})"
 
 
 class Tensor:

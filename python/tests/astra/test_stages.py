@@ -342,6 +342,8 @@ def test_refusals_of_stages():
     lowered = astra.trace(lambda x: x * 2, astra.spec((2,))).lower()
     with pytest.raises(astra.ArgumentError, match="no text 'foo'"):
         lowered.as_text("foo")
+    with pytest.raises(astra.ArgumentError, match=r"extents 2 and 3 .* are not equal \(test_stages.py:\d+\)$"):
+        astra.trace(lambda x, y: x @ y, astra.spec((4, 2)), astra.spec((3, 4)))
     with pytest.raises(astra.ArgumentError, match="no target 'cpu:foo'"):
         lowered.compile("cpu:foo")
     with pytest.raises(astra.ArgumentError, match="does not begin as an Astra bundle"):
