@@ -25,13 +25,6 @@ UOpRef cast(Composer &b, UOpRef bits, DType to) {
   return !bits || bits->dtype == to ? bits : b.make(Op::Bitcast, {bits}, {}, to);
 }
 
-bool requireComplex(Composer &b, UOpRef x) {
-  if (!x) return false;
-  if (isComplex(x->dtype)) return true;
-  b.fail(llvm::Twine("the operand is of type ") + info(x->dtype).text + ", expected a complex type");
-  return false;
-}
-
 } // namespace
 
 /// The distance to the integer below is exact.
@@ -53,24 +46,6 @@ UOpRef cubeRoot(Composer &b, UOpRef given) {
                          b.bin(Op::Lt, magnitude, std::numeric_limits<double>::infinity()));
   root = b.select(isPlain, b.bin(Op::Sub, root, step), root);
   return b.cast(b.bin(Op::CopySign, root, x), given->dtype);
-}
-
-UOpRef arcTangent2(Composer &b, UOpRef givenY, UOpRef givenX) {
-  if (!b.requireFloat(givenX) || !b.requireFloat(givenY)) return nullptr;
-  constexpr double pi = std::numbers::pi;
-  UOpRef y = b.widen(givenY), x = b.widen(givenX), zero = b.literal(x, 0);
-  UOpRef one = b.literal(x, 1), ay = b.un(Op::Abs, y), ax = b.un(Op::Abs, x);
-  UOpRef isSteep = b.bin(Op::Lt, ax, ay), low = b.select(isSteep, ax, ay), high = b.select(isSteep, ay, ax);
-  UOpRef both = b.bin(Op::Eq, low, high); // infinities and zeros too
-  UOpRef isOrigin = b.bin(Op::Eq, high, zero);
-  UOpRef ratio = b.select(isOrigin, zero, b.select(both, one, b.bin(Op::Div, low, high)));
-  UOpRef angle = b.un(Op::Atan, ratio);
-  angle = b.select(isSteep, b.bin(Op::Sub, b.literal(x, pi / 2), angle), angle);
-  UOpRef isLeft = b.bin(Op::Lt, b.bin(Op::CopySign, one, x), zero);
-  angle = b.select(isLeft, b.bin(Op::Sub, b.literal(x, pi), angle), angle);
-  angle = b.bin(Op::CopySign, angle, y);
-  UOpRef isNumber = b.bin(Op::And, b.bin(Op::Eq, x, x), b.bin(Op::Eq, y, y));
-  return b.cast(b.select(isNumber, angle, b.bin(Op::Add, x, y)), givenX->dtype);
 }
 
 /// In f64, where the difference keeps enough digits for f32 down to its least normal result.
@@ -165,71 +140,6 @@ UOpRef reinterpret(Composer &b, UOpRef x, DType to) {
     whole = whole ? b.bin(Op::Or, whole, part) : part;
   }
   return cast(b, whole, to);
-}
-
-// ---- complex numbers
-
-UOpRef complexExp(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  UOpRef re = b.un(Op::Real, x), im = b.un(Op::Imag, x), size = b.un(Op::Exp, re);
-  UOpRef isReal = b.bin(Op::Eq, im, 0.0); // infinity times the sine of 0
-  return b.make(Op::Complex, {b.bin(Op::Mul, size, b.un(Op::Cos, im)),
-                              b.select(isReal, im, b.bin(Op::Mul, size, b.un(Op::Sin, im)))});
-}
-
-UOpRef complexLog(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  return b.make(Op::Complex, {b.un(Op::Log, b.un(Op::Abs, x)), arcTangent2(b, b.un(Op::Imag, x), b.un(Op::Real, x))});
-}
-
-/// The root whose real part is not negative.
-UOpRef complexSqrt(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  UOpRef re = b.un(Op::Real, x), im = b.un(Op::Imag, x), size = b.un(Op::Abs, x), zero = b.literal(re, 0);
-  UOpRef part = b.un(Op::Sqrt, b.bin(Op::Mul, b.bin(Op::Add, size, b.un(Op::Abs, re)), 0.5));
-  UOpRef other = b.select(b.bin(Op::Eq, part, zero), zero, b.bin(Op::Div, b.un(Op::Abs, im), b.bin(Op::Mul, part, 2)));
-  UOpRef isLeft = b.bin(Op::Lt, re, zero);
-  return b.make(Op::Complex, {b.select(isLeft, other, part), b.bin(Op::CopySign, b.select(isLeft, part, other), im)});
-}
-
-UOpRef complexSin(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  UOpRef re = b.un(Op::Real, x), im = b.un(Op::Imag, x);
-  return b.make(Op::Complex, {b.bin(Op::Mul, b.un(Op::Sin, re), b.un(Op::Cosh, im)),
-                              b.bin(Op::Mul, b.un(Op::Cos, re), b.un(Op::Sinh, im))});
-}
-
-UOpRef complexCos(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  UOpRef re = b.un(Op::Real, x), im = b.un(Op::Imag, x);
-  return b.make(Op::Complex, {b.bin(Op::Mul, b.un(Op::Cos, re), b.un(Op::Cosh, im)),
-                              b.un(Op::Neg, b.bin(Op::Mul, b.un(Op::Sin, re), b.un(Op::Sinh, im)))});
-}
-
-/// (tanh p + i tan q) / (1 + i tanh p tan q), with the denominator made real.
-UOpRef complexTanh(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  UOpRef p = b.un(Op::Tanh, b.un(Op::Real, x)), q = b.un(Op::Tan, b.un(Op::Imag, x)), one = b.literal(p, 1);
-  UOpRef pq = b.bin(Op::Mul, p, q), size = b.bin(Op::Add, one, b.bin(Op::Mul, pq, pq));
-  UOpRef re = b.bin(Op::Mul, p, b.bin(Op::Add, one, b.bin(Op::Mul, q, q)));
-  UOpRef im = b.bin(Op::Mul, q, b.bin(Op::Sub, one, b.bin(Op::Mul, p, p)));
-  return b.make(Op::Complex, {b.bin(Op::Div, re, size), b.bin(Op::Div, im, size)});
-}
-
-UOpRef complexPower(Composer &b, UOpRef x, UOpRef y) {
-  if (!requireComplex(b, x) || !requireComplex(b, y)) return nullptr;
-  UOpRef zero = b.cast(b.literal(b.un(Op::Real, x), 0), x->dtype),
-         one = b.cast(b.literal(b.un(Op::Real, x), 1), x->dtype);
-  UOpRef power = complexExp(b, b.bin(Op::Mul, y, complexLog(b, x)));
-  power = b.select(b.bin(Op::Eq, x, zero), zero, power);
-  return b.select(b.bin(Op::Eq, y, zero), one, power);
-}
-
-UOpRef complexSign(Composer &b, UOpRef x) {
-  if (!requireComplex(b, x)) return nullptr;
-  UOpRef size = b.un(Op::Abs, x), isZero = b.bin(Op::Eq, size, 0.0);
-  UOpRef safe = b.select(isZero, b.literal(size, 1), size);
-  return b.make(Op::Complex, {b.bin(Op::Div, b.un(Op::Real, x), safe), b.bin(Op::Div, b.un(Op::Imag, x), safe)});
 }
 
 } // namespace astra::compose

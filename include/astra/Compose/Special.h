@@ -11,8 +11,6 @@ namespace astra::compose {
 UOpRef roundAwayFromZero(Composer &b, UOpRef x);
 /// The cube root, of the sign of x.
 UOpRef cubeRoot(Composer &b, UOpRef x);
-/// The angle of the point (x, y) in -pi..pi, of a float type; quadrants by the signs of zeros too, as in C.
-UOpRef arcTangent2(Composer &b, UOpRef y, UOpRef x);
 /// 1 - erf(x).
 UOpRef complementaryError(Composer &b, UOpRef x);
 
@@ -30,17 +28,5 @@ UOpRef quotient(Composer &b, UOpRef x, UOpRef y);
 /// The bits of x as another type. A narrower one adds an axis at the end, the lowest bits first; a wider one takes the
 /// last axis away.
 UOpRef reinterpret(Composer &b, UOpRef x, DType to);
-
-// ---- of complex numbers, by real functions of their parts
-
-UOpRef complexExp(Composer &b, UOpRef x);
-UOpRef complexLog(Composer &b, UOpRef x);
-UOpRef complexSqrt(Composer &b, UOpRef x);
-UOpRef complexSin(Composer &b, UOpRef x);
-UOpRef complexCos(Composer &b, UOpRef x);
-UOpRef complexTanh(Composer &b, UOpRef x);
-UOpRef complexPower(Composer &b, UOpRef x, UOpRef y);
-/// x / |x|; 0 of 0.
-UOpRef complexSign(Composer &b, UOpRef x);
 
 } // namespace astra::compose

@@ -4,6 +4,8 @@
 #include "Lowering.h"
 #include "astra/Compose/Activation.h"
 #include "astra/Compose/Arithmetic.h"
+#include "astra/Compose/ComplexFunction.h"
+#include "astra/Compose/Elementary.h"
 #include "astra/Compose/Special.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,12 +16,6 @@ namespace astra::stablehlo {
 namespace {
 
 using compose::complementaryError;
-using compose::complexCos;
-using compose::complexExp;
-using compose::complexLog;
-using compose::complexSin;
-using compose::complexSqrt;
-using compose::complexTanh;
 using compose::cubeRoot;
 using compose::leadingZeros;
 using compose::roundAwayFromZero;
@@ -51,6 +47,15 @@ template <UOpRef (*f)(compose::Composer &, UOpRef)> void function(Statement &s) 
 template <Op op, UOpRef (*f)(compose::Composer &, UOpRef)> void maybeComplex(Statement &s) {
   UOpRef x = s.in(0);
   s.give(x && isComplex(x->dtype) ? f(s.b, x) : s.b.un(op, x));
+}
+
+/// A function of complex numbers by its name in ComplexFunction.h, which is the op's.
+UOpRef complexFunction(compose::Composer &b, Op op, UOpRef x) {
+  return compose::findComplexFunction(info(op).mnemonic)->apply(b, x);
+}
+template <Op op> void orComplex(Statement &s) {
+  UOpRef x = s.in(0);
+  s.give(x && isComplex(x->dtype) ? complexFunction(s.b, op, x) : s.b.un(op, x));
 }
 
 /// Of bools a logical op.
@@ -95,21 +100,13 @@ void signOp(Statement &s) {
   s.give(x && isComplex(x->dtype) ? complexSign(s.b, x) : sign(s.b, x));
 }
 
-/// log(1 + x) and exp(x) - 1 of complex numbers are what they say.
-UOpRef complexLog1p(compose::Composer &b, UOpRef x) {
-  return complexLog(b, b.bin(Op::Add, x, b.cast(b.literal(b.un(Op::Real, x), 1), x->dtype)));
-}
-UOpRef complexExpm1(compose::Composer &b, UOpRef x) {
-  return b.bin(Op::Sub, complexExp(b, x), b.cast(b.literal(b.un(Op::Real, x), 1), x->dtype));
-}
+UOpRef one(compose::Composer &b, UOpRef like) { return b.b.lit(like->dtype, 1); }
 UOpRef complexRsqrt(compose::Composer &b, UOpRef x) {
-  return b.bin(Op::Div, b.cast(b.literal(b.un(Op::Real, x), 1), x->dtype), complexSqrt(b, x));
+  return b.bin(Op::Div, one(b, x), complexFunction(b, Op::Sqrt, x));
 }
 UOpRef complexLogistic(compose::Composer &b, UOpRef x) {
-  UOpRef one = b.cast(b.literal(b.un(Op::Real, x), 1), x->dtype);
-  return b.bin(Op::Div, one, b.bin(Op::Add, one, complexExp(b, b.un(Op::Neg, x))));
+  return b.bin(Op::Div, one(b, x), b.bin(Op::Add, one(b, x), complexFunction(b, Op::Exp, b.un(Op::Neg, x))));
 }
-UOpRef complexTan(compose::Composer &b, UOpRef x) { return b.bin(Op::Div, complexSin(b, x), complexCos(b, x)); }
 
 void isFinite(Statement &s) {
   UOpRef x = s.in(0);
@@ -236,17 +233,17 @@ const Row rows[] = {
      "TOTALORDER: a NaN is the greatest, whatever its sign; -0 below +0. Of complex numbers EQ and NE", 2, 2, true},
     {"stablehlo.complex", complexOp, "", 2, 2, true},
     {"stablehlo.convert", convert, "float to integer truncates and saturates, a NaN gives 0", 1, 1, true},
-    {"stablehlo.cosine", maybeComplex<Op::Cos, complexCos>, "", 1, 1, true},
+    {"stablehlo.cosine", orComplex<Op::Cos>, "", 1, 1, true},
     {"stablehlo.count_leading_zeros", function<leadingZeros>, "", 1, 1, true},
     {"stablehlo.divide", divide, "integers round to zero; by 0 gives -1, as XLA has it; MIN by -1 gives MIN", 2, 2,
      true},
-    {"stablehlo.exponential", maybeComplex<Op::Exp, complexExp>, "", 1, 1, true},
-    {"stablehlo.exponential_minus_one", maybeComplex<Op::Expm1, complexExpm1>, "", 1, 1, true},
+    {"stablehlo.exponential", orComplex<Op::Exp>, "", 1, 1, true},
+    {"stablehlo.exponential_minus_one", orComplex<Op::Expm1>, "", 1, 1, true},
     {"stablehlo.floor", unary<Op::Floor>, "", 1, 1, true},
     {"stablehlo.imag", part<Op::Imag>, "", 1, 1, true},
     {"stablehlo.is_finite", isFinite, "", 1, 1, true},
-    {"stablehlo.log", maybeComplex<Op::Log, complexLog>, "", 1, 1, true},
-    {"stablehlo.log_plus_one", maybeComplex<Op::Log1p, complexLog1p>, "", 1, 1, true},
+    {"stablehlo.log", orComplex<Op::Log>, "", 1, 1, true},
+    {"stablehlo.log_plus_one", orComplex<Op::Log1p>, "", 1, 1, true},
     {"stablehlo.logistic", maybeComplex<Op::Sigmoid, complexLogistic>, "", 1, 1, true},
     {"stablehlo.maximum", number<Op::Max, Op::Or>, "a NaN wins, -0 below +0; no complex numbers", 2, 2, true},
     {"stablehlo.minimum", number<Op::Min, Op::And>, "a NaN wins, -0 below +0; no complex numbers", 2, 2, true},
@@ -268,11 +265,11 @@ const Row rows[] = {
     {"stablehlo.shift_right_arithmetic", shiftRightOp<true>, "by the width or more gives the sign", 2, 2, true},
     {"stablehlo.shift_right_logical", shiftRightOp<false>, "by the width or more gives 0", 2, 2, true},
     {"stablehlo.sign", signOp, "", 1, 1, true},
-    {"stablehlo.sine", maybeComplex<Op::Sin, complexSin>, "", 1, 1, true},
-    {"stablehlo.sqrt", maybeComplex<Op::Sqrt, complexSqrt>, "", 1, 1, true},
+    {"stablehlo.sine", orComplex<Op::Sin>, "", 1, 1, true},
+    {"stablehlo.sqrt", orComplex<Op::Sqrt>, "", 1, 1, true},
     {"stablehlo.subtract", binary<Op::Sub>, "", 2, 2, true},
-    {"stablehlo.tan", maybeComplex<Op::Tan, complexTan>, "", 1, 1, true},
-    {"stablehlo.tanh", maybeComplex<Op::Tanh, complexTanh>, "", 1, 1, true},
+    {"stablehlo.tan", orComplex<Op::Tan>, "", 1, 1, true},
+    {"stablehlo.tanh", orComplex<Op::Tanh>, "", 1, 1, true},
     {"stablehlo.xor", binary<Op::Xor>, "", 2, 2, true},
     {"chlo.acos", unary<Op::Acos>, "floats", 1, 1, true},
     {"chlo.acosh", unary<Op::Acosh>, "floats", 1, 1, true},
