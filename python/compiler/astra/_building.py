@@ -66,13 +66,22 @@ def literal(value: Any, t: _dtypes.DType) -> Tensor:
         part = _dtypes.DTYPES["float32" if t.bits == 64 else "float64"]
         number = complex(value)
         return op("complex", literal(number.real, part), literal(number.imag, part))
-    return of_node(graph, graph.core.literal(t.code, float(value)))
+    return _of_literal(graph, graph.core.literal(t.code, float(value)))
+
+
+def _of_literal(graph: Graph, node: Any) -> Tensor:
+    """The same as of_node, but a literal needs no line of the user's."""
+    x = object.__new__(Tensor)
+    x._value, x._graph, x._node = None, graph, node
+    return x
 
 
 def operands(*xs: Any) -> list[Tensor]:
     """Tensors of one dtype from tensors, arrays and numbers."""
     if len(xs) == 2 and type(xs[0]) is Tensor is type(xs[1]) and xs[0].dtype is xs[1].dtype:
         return list(xs)
+    if len(xs) == 2 and type(xs[0]) is Tensor and type(xs[1]) is float and xs[0].dtype.kind == "f":
+        return [xs[0], literal(xs[1], xs[0].dtype)]
     t: _dtypes.DType | None = None
     made: list[Any] = []
     kinds = []
