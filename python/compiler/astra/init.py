@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from . import _core, _ops
+from . import _core, _dtypes, _ops
 from ._recipes import Row, functions
 from ._tensor import Tensor
 
@@ -15,7 +15,7 @@ from ._tensor import Tensor
 def draw(recipe: str, shape: Any, dtype: Any = "float32", seed: int = 0, stream: int = 0) -> Tensor:
     """What a recipe ("normal(std=0.02)") gives for a weight of this shape. Weights of one seed differ by their stream."""
     like = _ops.zeros(shape, dtype=dtype)
-    return _ops.make(_core.initial, recipe, like, _ops.literal(int(seed) & 0xFFFFFFFF, _ops._dtypes.DTYPES["uint32"]), int(stream))
+    return _ops.make(_core.initial, recipe, like, _ops.literal(int(seed) & 0xFFFFFFFF, _dtypes.DTYPES["uint32"]), int(stream))
 
 
 def _make(row: Row) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core, _ops
+from .. import _core, _dtypes, _ops
 from .._errors import ArgumentError
 from .._tensor import Tensor, asarray
 from ._layers import Linear
@@ -28,7 +28,7 @@ def rotary_tables(positions: int, size: int, base: float = 10000.0, dtype: Any =
     """(cosines, sines) [positions, size / 2] of rotary embeddings (Su et al., arXiv 2104.09864): of position p and pair i the angle
     p * base^(-2 i / size)."""
     i = _ops.astype(_ops.iota(size // 2), "float64")
-    rate = _ops.pow(_ops.literal(base, _ops._dtypes.DTYPES["float64"]), i * (-2.0 / size))
+    rate = _ops.pow(_ops.literal(base, _dtypes.DTYPES["float64"]), i * (-2.0 / size))
     angle = _ops.reshape(_ops.astype(_ops.iota(positions), "float64"), (-1, 1)) * rate
     return _ops.astype(_ops.cos(angle), dtype), _ops.astype(_ops.sin(angle), dtype)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
@@ -226,7 +227,7 @@ def initialize(module: Any, seed: int = 0, fresh: bool = False) -> Any:
     made = module if fresh else _copied(module)
     for stream, (_, t, owner, field) in enumerate(list(_named(made))):
         recipe = owner.recipe(field) if isinstance(owner, Module) else None
-        if recipe is None or (fresh and not isinstance(t, _Unset) and not _is_drawn(owner, field, t)):
+        if recipe is None or (fresh and _unset.get(id(t)) is not t and not _is_drawn(owner, field, t)):
             continue
         value = draw(recipe, t.shape, t.dtype, seed, stream)
         _put(owner, field, value)
@@ -239,17 +240,13 @@ def _is_drawn(owner: Any, field: str, value: Tensor) -> bool:
     return owner.__dict__.get("_drawn", {}).get(field) is value
 
 
-class _Unset(Tensor):
-    """A parameter that is not drawn yet: zeros."""
-
-    __slots__ = ()
+_unset: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()  # parameters that are not drawn yet, by their ids: zeros
 
 
 def parameter(shape: Any, dtype: Any = "float32") -> Tensor:
     """A parameter that is drawn when the outermost constructor ends, by the recipe that its module names."""
-    zeros = _ops.zeros(shape, dtype=dtype)
-    made = object.__new__(_Unset)
-    made._value, made._graph, made._node = zeros._value, zeros._graph, zeros._node
+    made = _ops.zeros(shape, dtype=dtype)
+    _unset[id(made)] = made
     return made
 
 

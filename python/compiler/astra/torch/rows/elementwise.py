@@ -13,7 +13,11 @@ from ..._tensor import Tensor
 from .registry import refuse, row
 from .types import BOOL, F32, F64, I32, I64, as_type, category, computed, float_of, opmath, own_type, result_type  # noqa: F401
 
-node = _ops._binary_node
+
+
+def node(name: str, x: Tensor, y: Tensor) -> Tensor:
+    """A primitive op of two operands of one type, which broadcast."""
+    return _ops.make(_core.binary, name, x, y)
 
 
 def _primitive(name: str) -> Callable[[Tensor], Tensor]:

@@ -9,6 +9,7 @@ from typing import Any, Sequence
 
 from ... import _core, _ops
 from ..._errors import UnsupportedError
+from ..._manipulation import broadcast_shapes
 from ..._tensor import Tensor
 from .elementwise import node
 from .reductions import fold, truth
@@ -116,7 +117,7 @@ def _distance(x: Tensor, y: Tensor, p: float) -> Tensor:
 @row("aten._cdist_forward")
 def _cdist(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
     if not (isinstance(x.shape[-1], int) and x.shape[-1]):
-        batch = _ops._np_broadcast(x.shape[:-2], y.shape[:-2]) if hasattr(_ops, "_np_broadcast") else x.shape[:-2]
+        batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
         return _ops.zeros((*batch, x.shape[-2], y.shape[-2]), dtype=x.dtype)
     return _distance(_ops.expand_dims(x, -2), _ops.expand_dims(y, -3), p)
 
