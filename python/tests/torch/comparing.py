@@ -135,8 +135,8 @@ class Compare(TorchDispatchMode):
         if name.startswith("aten.as_strided") and not (args[0].is_contiguous() and args[0].storage_offset() == 0):
             return out  # refused by lower.py: values have no strides
         leaves = torch.utils._pytree.tree_leaves((args, out))
-        # Below the dispatcher's level of lazy conjugates these have other values than they show.
-        strange = lambda x: x.layout is not torch.strided or x.is_quantized or x.is_conj() or x.is_neg()  # noqa: E731
+        # Below the dispatcher's level of lazy values these are not what they show; some have no memory.
+        strange = lambda x: x.layout is not torch.strided or x.is_quantized or x.is_conj() or x.is_neg() or x._is_zerotensor()  # noqa: E731
         if any(isinstance(x, torch.Tensor) and (x.numel() > MOST or x.dtype is torch.complex32 or strange(x)) for x in leaves):
             return out
         self._compare(op, name, kept, out)
