@@ -55,15 +55,14 @@ def _take(x: Tensor, index: Tensor) -> Tensor:
 def nonzero(x: Tensor) -> Tensor:
     """The coordinates of the elements that are not 0, a row each."""
     if not x.ndim:
-        count = _ops.reshape(as_type(truth(x), I64), (1,))
-        raise UnsupportedError(f"nonzero of a scalar {count.shape}")
+        raise UnsupportedError("an index that is a bool without axes")
     return _ops.transpose(_ops.make(_core.non_zero, truth(x)))
 
 
 @row("aten.nonzero")
 def _nonzero(x: Tensor) -> Tensor:
-    if not x.ndim:
-        return _ops.zeros((0, 0), dtype=I64)
+    if not x.ndim:  # a row without coordinates where it is not 0
+        return _ops.make(_core.compress, _ops.zeros((1, 0), dtype=I64), _ops.reshape(truth(x), (1,)), 0)
     return nonzero(x)
 
 
@@ -148,6 +147,8 @@ def _index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accu
 
 def scattered(how: str, x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
     """x with elements put, added ... where the index says; a source that is larger than the index is cut."""
+    if isinstance(index.size, int) and not index.size:
+        return x
     if not isinstance(source, Tensor):
         source = _ops.broadcast_to(as_type(source, x.dtype), index.shape)
     if not x.ndim:
