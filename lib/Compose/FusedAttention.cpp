@@ -38,6 +38,7 @@ UOpRef packed(Composer &b, UOpRef x, int64_t count, int64_t at) {
 /// x plus its part of a bias, which `begin` is moved behind.
 UOpRef biased(Composer &b, UOpRef x, UOpRef bias, UOpRef &begin) {
   if (!x || !bias) return x;
+  if (!b.requireRank(x, 1) || !b.requireRank(bias, 1, 1)) return nullptr;
   UOpRef size = x->shape.back(), part = b.part(b.withRoom(bias, 0, idxAdd(b.c, begin, size)), 0, begin, size);
   begin = idxAdd(b.c, begin, size);
   return b.cast(b.bin(Op::Add, b.widen(x), b.widen(part)), x->dtype);

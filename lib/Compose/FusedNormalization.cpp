@@ -19,7 +19,7 @@ UOpRef added(Composer &b, UOpRef x, UOpRef y) {
 /// The norm of a sum in f32 or f64, rounded to `type`.
 SumNormalized normalized(Composer &b, UOpRef sum, UOpRef scale, UOpRef shift, DType type,
                          const SumNormalizationOptions &options) {
-  if (!b.requireFloat(sum) || !b.requireRank(scale, 1, 1)) return {};
+  if (!b.requireFloat(sum) || !b.requireRank(sum, 1) || !b.requireRank(scale, 1, 1)) return {};
   if (!b.requireEqual(sum->shape.back(), scale->shape[0], "the normalized axis and the scale")) return {};
   SumNormalized result;
   result.sum = b.cast(sum, type);
