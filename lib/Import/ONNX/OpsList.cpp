@@ -121,6 +121,9 @@ void split(Node &n) {
     }
     if (!n.requireEqual(sum, x->shape[p.axis], "all pieces and of what is split")) return;
     p.sizes = sizes;
+  } else if (n.has(1) && sizes.size() != 1) {
+    n.fail("the size of the pieces is not one number, nor a list of sizes");
+    return;
   } else {
     p.equal = n.has(1) ? sizes[0] : n.c.index(1);
     p.squeezed = !n.has(1) && !keep;
