@@ -8,6 +8,7 @@ Keeps:    what comes out is a function of the module, the data, the seed, the ba
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -24,6 +25,9 @@ from ._stages import Compiled
 from ._tensor import Tensor, asarray, of_value
 from ._trace import Spec, entry, export
 from .data import Dataset
+
+
+_BEST = "train.best."  # before the names of the states of the best epoch, in a checkpoint
 
 
 class Stop(Exception):
@@ -207,17 +211,19 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
     program = compile_training(model, loss, optimizer, augment(example, 0) if augment else example, batch=batch, seed=seed, metrics=measures,
                                trained=trained, target="native")  # fmt: skip
     session = _Session(program, _Model(model, optimizer, trained), list(measures))
-    run = _Run(source, batch, seed, drop_last)
-    history, best, since, stopped = History(), None, 0, ""
+    _check_classes(loss, session.module, [source, held])
+    run = _Run(source, batch, seed, drop_last, optimizer)
+    history, watch, stopped = History(), _Watch(early_stop), ""
     judges = held is not None and len(held) > 0
     writer = _Log(log, ["step", "epoch", "loss", *(["eval_loss", *(f"eval_{m}" for m in measures)] if judges else [])])
     if resume:
         if checkpoint is None or not os.path.exists(checkpoint):
             raise ArgumentError("resume=True needs a checkpoint that is there: checkpoint=FILE.safetensors")
-        session.module.load_state_dict(run.read(checkpoint, session.states(), history))
+        session.module.load_state_dict(run.read(checkpoint, session.states(), history, watch))
+        stopped = watch.reason()
     writer.open(run.steps if resume else None)
     shown = Bar(progress, epochs)
-    while run.epoch <= epochs:
+    while run.epoch <= epochs and not stopped:
         shown.begin(run.epoch, run.per_epoch, run.done)
         for b in source.batches(batch, seed=seed, epoch=run.epoch, drop_last=drop_last, begin=run.done, augment=augment):
             value = session.train(b)
@@ -228,7 +234,7 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
                                          "gradients or astra.find_nan helps to find why; the last checkpoint is as it was")  # fmt: skip
             shown.step(value)
             if checkpoint is not None and every and run.steps % every == 0:
-                run.write(checkpoint, session.states(), history)
+                run.write(checkpoint, session.states(), history, watch)
         numbers = {"epoch": float(run.epoch), "loss": run.loss_sum / max(run.loss_rows, 1)}
         if judges:
             assert held is not None
@@ -241,8 +247,9 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
         history.append(numbers)
         shown.end(numbers)
         run.next_epoch()
+        watch.see(numbers, session.states)
         if checkpoint is not None:
-            run.write(checkpoint, session.states(), history)
+            run.write(checkpoint, session.states(), history, watch)
         if plot is not None:
             history.plot(plot)
         if callback is not None:
@@ -251,29 +258,74 @@ def train(model: Any, loss: Callable[..., Any], optimizer: Any, data: Any, *, ep
             except Stop as reason:
                 stopped = str(reason) or "a callback raised Stop"
                 break
-        if early_stop is not None:
-            if early_stop.watch not in numbers:
-                raise ArgumentError(f"early_stop watches '{early_stop.watch}'; an epoch gives {', '.join(numbers)}")
-            if best is None or numbers[early_stop.watch] < best[0] - early_stop.least:
-                best, since = (numbers[early_stop.watch], session.states()), 0
-            else:
-                since += 1
-            if since >= early_stop.patience:
-                stopped = f"{early_stop.watch} has not become less for {since} epochs"
-                break
+        stopped = watch.reason()
     writer.close()
-    module, state = session.parts(best[1] if best is not None else session.states())
+    module, state = session.parts(watch.states or session.states())
     return Result(module, history, state, stopped)
+
+
+def _check_classes(loss: Any, module: Any, sets: Sequence[Any]) -> None:
+    """Targets of a loss of classes must be classes of the prediction, or -100, which is ignored."""
+    if not getattr(loss, "of_classes", False) or len(module["main"].outputs) != 1 or len(module["main"].outputs[0].upper) < 2:
+        return
+    classes = module["main"].outputs[0].upper[1]
+    for d in sets:
+        if d is None or not len(d):
+            continue
+        target = d[:]["target"]
+        if target.dtype.kind not in "iu":
+            continue
+        wrong = (target != -100) & ((target < 0) | (target >= classes))
+        if wrong.any():
+            row = int(np.argwhere(wrong)[0][0])
+            raise ArgumentError(f"the target of row {row} is {target[row]}: there are {classes} classes, 0 to {classes - 1}")
+
+
+class _Watch:
+    """The best epoch so far, for an EarlyStop."""
+
+    def __init__(self, early_stop: EarlyStop | None) -> None:
+        self.stop, self.best, self.since = early_stop, float("inf"), 0
+        self.states: dict[str, Any] | None = None
+
+    def see(self, numbers: Mapping[str, float], states: Callable[[], dict[str, Any]]) -> None:
+        """An epoch is done."""
+        if self.stop is None:
+            return
+        if self.stop.watch not in numbers:
+            raise ArgumentError(f"early_stop watches '{self.stop.watch}'; an epoch gives {', '.join(numbers)}")
+        value = numbers[self.stop.watch]
+        if self.states is None or value < self.best - self.stop.least:
+            self.best, self.since, self.states = value, 0, states()
+        else:
+            self.since += 1
+
+    def reason(self) -> str:
+        """Why the training ends now, or ""."""
+        if self.stop is None or self.since < self.stop.patience:
+            return ""
+        return f"{self.stop.watch} has not become less for {self.since} epochs"
+
+
+def _digest(data: Dataset) -> str:
+    """Of the arrays' types, shapes and bytes."""
+    h = hashlib.sha256()
+    for name, a in zip(data.names or (), data.arrays):
+        h.update(f"{name} {a.dtype.str} {a.shape}".encode())
+        h.update(np.ascontiguousarray(a).view(np.uint8).data if a.size else b"")
+    return h.hexdigest()
 
 
 class _Run:
     """Where a training is, and its file."""
 
-    def __init__(self, data: Dataset, batch: int, seed: int, drop_last: bool) -> None:
+    def __init__(self, data: Dataset, batch: int, seed: int, drop_last: bool, optimizer: Any) -> None:
+        self.optimizer, self.data = repr(optimizer), data
         self.rows, self.batch, self.seed, self.drop_last = len(data), batch, seed, drop_last
         self.per_epoch = self.rows // batch if drop_last else -(-self.rows // batch)
         self.epoch, self.done, self.steps = 1, 0, 0
         self.loss_sum, self.loss_rows = 0.0, 0
+        self.digest = ""
 
     def advance(self, loss: float, rows: int) -> None:
         self.done, self.steps = self.done + 1, self.steps + 1
@@ -283,17 +335,21 @@ class _Run:
         self.epoch, self.done, self.loss_sum, self.loss_rows = self.epoch + 1, 0, 0.0, 0
 
     def facts(self) -> dict[str, Any]:
-        return {"rows": self.rows, "batch": self.batch, "seed": self.seed, "drop_last": self.drop_last}
+        self.digest = self.digest or _digest(self.data)
+        return {"rows": self.rows, "batch": self.batch, "seed": self.seed, "drop_last": self.drop_last, "optimizer": self.optimizer,
+                "data": self.digest}  # fmt: skip
 
-    def write(self, path: Any, states: Mapping[str, Any], history: History) -> None:
+    def write(self, path: Any, states: Mapping[str, Any], history: History, watch: _Watch) -> None:
         from astra_rt._safetensors import write
 
         where = {**self.facts(), "epoch": self.epoch, "done": self.done, "steps": self.steps, "loss_sum": self.loss_sum.hex(),
-                 "loss_rows": self.loss_rows, "history": [{k: v.hex() for k, v in h.items()} for h in history]}  # fmt: skip
+                 "loss_rows": self.loss_rows, "history": [{k: v.hex() for k, v in h.items()} for h in history],
+                 "best": watch.best.hex(), "since": watch.since}  # fmt: skip
+        best = {_BEST + n: v for n, v in (watch.states or {}).items()}
         text = np.frombuffer(json.dumps(where, sort_keys=True).encode(), np.uint8)
-        write(os.fspath(path), {**states, "train.run": astra_rt.tensor(text)})
+        write(os.fspath(path), {**states, **best, "train.run": astra_rt.tensor(text)})
 
-    def read(self, path: Any, states: Mapping[str, Any], history: History) -> dict[str, Any]:
+    def read(self, path: Any, states: Mapping[str, Any], history: History, watch: _Watch) -> dict[str, Any]:
         from astra_rt._safetensors import read
 
         file = read(os.fspath(path))
@@ -302,7 +358,7 @@ class _Run:
         where = json.loads(bytes(file["train.run"].numpy()))
         for name, value in self.facts().items():
             if where.get(name) != value:
-                raise ArgumentError(f"'{os.fspath(path)}' is of a training with {name} {where.get(name)}, here it is {value}: it would not "
+                raise ArgumentError(f"'{os.fspath(path)}' is of a training with {name} {where.get(name)!s:.60}, here it is {value!s:.60}: it would not "
                                     "give the same bytes")  # fmt: skip
         for name, old in states.items():
             if name not in file or tuple(file[name].shape) != tuple(old.shape) or file[name].dtype != old.dtype:
@@ -310,6 +366,8 @@ class _Run:
         self.epoch, self.done, self.steps = where["epoch"], where["done"], where["steps"]
         self.loss_sum, self.loss_rows = float.fromhex(where["loss_sum"]), where["loss_rows"]
         history.extend({k: float.fromhex(v) for k, v in h.items()} for h in where["history"])
+        watch.best, watch.since = float.fromhex(where["best"]), where["since"]
+        watch.states = {n: file[_BEST + n] for n in states} if all(_BEST + n in file for n in states) and watch.stop else None
         return {name: file[name] for name in states}
 
 

@@ -194,6 +194,8 @@ def read_csv(path: str | os.PathLike[str], dtype: Any = np.float32) -> dict[str,
 
     header = None if any(map(number, rows[0])) else rows.pop(0)
     names = header or [str(i) for i in range(len(rows[0]))]
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"'{os.fspath(path)}': two columns have one name: {', '.join(sorted(n for n in set(names) if names.count(n) > 1))}")
     columns: list[list[float]] = [[] for _ in names]
     for i, row in enumerate(rows, 2 if header else 1):
         if len(row) != len(names):

@@ -8,13 +8,19 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import _core, _dtypes, _ops
+from ._errors import DTypeError
 from ._recipes import Row, functions
 from ._tensor import Tensor
 
 
 def draw(recipe: str, shape: Any, dtype: Any = "float32", seed: int = 0, stream: int = 0) -> Tensor:
     """What a recipe ("normal(std=0.02)") gives for a weight of this shape. Weights of one seed differ by their stream."""
-    like = _ops.zeros(shape, dtype=dtype)
+    t = _dtypes.dtype(dtype)
+    if t.code in ("f16", "bf16"):  # drawn in float32 and rounded once
+        return _ops.astype(draw(recipe, shape, "float32", seed, stream), t)
+    if t.code not in ("f32", "f64"):
+        raise DTypeError(f"weights are drawn of floats, not of {t.name}")
+    like = _ops.zeros(shape, dtype=t)
     return _ops.make(_core.initial, recipe, like, _ops.literal(int(seed) & 0xFFFFFFFF, _dtypes.DTYPES["uint32"]), int(stream))
 
 

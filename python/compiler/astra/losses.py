@@ -12,6 +12,9 @@ from ._recipes import Row, functions
 from ._tensor import Tensor, asarray
 
 
+_OF_CLASSES = ("cross_entropy", "nll", "multi_margin")
+
+
 def _make(row: Row) -> Callable[..., Any]:
     def loss(prediction: Any, target: Any, /, **parameters: Any) -> Tensor:
         x, y = _ops.floating(prediction), asarray(target)
@@ -21,8 +24,11 @@ def _make(row: Row) -> Callable[..., Any]:
             y = _ops.astype(y, x.dtype)
         return _ops.make(_core.loss, row.text(parameters), x, y)
 
+    loss.of_classes = row.name in _OF_CLASSES  # type: ignore[attr-defined]
     loss.__name__ = loss.__qualname__ = row.name
     loss.__doc__ = row.doc("A scalar: the mean (or the sum) over the elements of")
+    if row.name in _OF_CLASSES:
+        loss.__doc__ += "\n\nA class that there is not is not refused: its score reads 0. `astra.train` looks at all targets first."
     loss.__signature__ = row.signature("prediction", "target")  # type: ignore[attr-defined]
     return loss
 

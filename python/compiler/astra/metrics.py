@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import _core, _ops
+from ._errors import ShapeError
 from ._recipes import Row, functions
 from ._tensor import Tensor, asarray
 
@@ -19,6 +20,8 @@ def _make(row: Row) -> Callable[..., Any]:
         x, y = _ops.floating(prediction), asarray(target)
         if y.dtype.kind == "f":
             y = _ops.astype(y, x.dtype)
+        if row.name in _OF_CLASSES and x.ndim < 2:
+            raise ShapeError(f"{row.name} takes a prediction [N, C, ...]; this one has shape {tuple(x.shape)}")
         return _ops.make(_core.metric, row.text(parameters), "cross_entropy" if row.name in _OF_CLASSES else "mse", x, y)
 
     metric.__name__ = metric.__qualname__ = row.name

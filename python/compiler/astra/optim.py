@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from . import _core, _dtypes, _ops, _tree
-from ._errors import ArgumentError
+from ._errors import ArgumentError, DTypeError, ShapeError
 from ._graph import current
 from ._recipes import Row, functions
 from ._tensor import Tensor, asarray, call, of_node
@@ -51,7 +51,21 @@ class Transformation:
 
 
 def _trained(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.dtype.kind == "f"
+    if not isinstance(x, Tensor) or x.dtype.kind != "f":
+        return False
+    if x.dtype.code not in ("f32", "f64"):
+        raise DTypeError(f"a parameter is of {x.dtype.name}; optimizers keep float32 or float64: train those and cast them in the function")
+    return True
+
+
+def _fitting(found: Any, x: Tensor, what: str) -> Tensor:
+    """What goes beside a parameter: of its type and shape."""
+    t = asarray(found)
+    if t.dtype is not x.dtype:
+        raise DTypeError(f"{what} is of {t.dtype.name}; it must be {x.dtype.name}")
+    if tuple(t.shape) != tuple(x.shape):
+        raise ShapeError(f"{what} has shape {tuple(t.shape)}; it must be {tuple(x.shape)}")
+    return t
 
 
 class _Recipe(Optimizer):
@@ -61,6 +75,7 @@ class _Recipe(Optimizer):
         self.recipe = row.text(parameters)
         self.undecayed = row.text({**parameters, "weight_decay": 0.0}) if any(p[0] == "weight_decay" for p in row.parameters) else self.recipe
         self.schedule, self.decay = schedule.recipe if schedule else "constant", decay
+        call(_core.slots, self.recipe, 1)  # refuses parameters beyond their bounds
 
     def __repr__(self) -> str:
         return f"astra.optim.{self.recipe}" + ("" if self.schedule == "constant" else f" with {self.schedule}")
@@ -78,22 +93,26 @@ class _Recipe(Optimizer):
     def step(self, params: Any, gradients: Any, state: Any) -> tuple[Any, Any]:
         graph = current()
         leaves, structure = _tree.flatten(params)
-        found = _tree.leaves(gradients)
-        if len(found) != len(leaves):
-            raise ArgumentError(f"there are {len(found)} gradients for {len(leaves)} parameters: the trees differ")
+        found, own = _tree.flatten(gradients)
+        if own != structure:
+            raise ArgumentError(f"the gradients are a tree {own}; the parameters are {structure}")
         number = state["step"] + 1
         count = _ops.astype(number, F64)
         rate = self.rate(state)
         out, slots = [], {}
-        for path, x, g in zip(_tree.paths(params), leaves, found):
+        for i, (path, x) in enumerate(zip(_tree.paths(params), leaves)):
             if not _trained(x):
                 out.append(x)
                 continue
+            g = _fitting(found[i], x, f"the gradient of '{path}'")
             recipe = self.recipe if self.decay is None or self.decay(path, x) else self.undecayed
-            kept = state["slots"][path]
+            kept = state["slots"].get(path, {})
             names = [name for name, _ in _core.slots(recipe, x.ndim)]
-            value, after = call(_core.update, graph.core, recipe, x._in(graph), asarray(g, dtype=x.dtype)._in(graph),
-                                [kept[n]._in(graph) for n in names], rate._in(graph), count._in(graph))  # fmt: skip
+            if any(n not in kept for n in names):
+                raise ArgumentError(f"the state has no {' and '.join(names)} of '{path}': it is of another optimizer or of other parameters")
+            slots_now = [_fitting(kept[n], x, f"the state's {n} of '{path}'") for n in names]
+            value, after = call(_core.update, graph.core, recipe, x._in(graph), g._in(graph), [s._in(graph) for s in slots_now],
+                                rate._in(graph), count._in(graph))  # fmt: skip
             out.append(of_node(graph, value))
             slots[path] = {n: of_node(graph, s) for n, s in zip(names, after)}
         return _tree.unflatten(structure, out), {"step": number, "slots": slots}
@@ -112,6 +131,9 @@ def _make(row: Row) -> Callable[..., Any]:
 class _Chain(Optimizer):
     def __init__(self, transformations: Sequence[Transformation], optimizer: Optimizer) -> None:
         self.transformations, self.optimizer = tuple(transformations), optimizer
+
+    def __repr__(self) -> str:
+        return f"astra.optim.chain({', '.join(map(repr, [*self.transformations, self.optimizer]))})"
 
     def init(self, params: Any) -> Any:
         return [t.init(params) for t in self.transformations], self.optimizer.init(params)
@@ -142,6 +164,9 @@ class _ClipNorm(Transformation):
             raise ArgumentError(f"the greatest norm is above 0, not {most}")
         self.most = float(most)
 
+    def __repr__(self) -> str:
+        return f"astra.optim.clip_by_global_norm({self.most!r})"
+
     def apply(self, gradients: Any, state: Any, params: Any) -> tuple[Any, Any]:
         graph = current()
         leaves, structure = _tree.flatten(gradients)
@@ -161,6 +186,9 @@ class _ClipValue(Transformation):
     def __init__(self, most: float) -> None:
         self.most = float(most)
 
+    def __repr__(self) -> str:
+        return f"astra.optim.clip_by_value({self.most!r})"
+
     def apply(self, gradients: Any, state: Any, params: Any) -> tuple[Any, Any]:
         return _tree.map(lambda g: _ops.clip(g, -self.most, self.most) if _trained(g) else g, gradients), state
 
@@ -173,6 +201,9 @@ def clip_by_value(most: float) -> Transformation:
 class _Accumulate(Optimizer):
     def __init__(self, optimizer: Optimizer, steps: int) -> None:
         self.optimizer, self.steps = optimizer, int(steps)
+
+    def __repr__(self) -> str:
+        return f"astra.optim.accumulate({self.optimizer!r}, {self.steps})"
 
     def init(self, params: Any) -> Any:
         zeros = [_ops.zeros_like(x) for x in _tree.leaves(params) if _trained(x)]
@@ -210,6 +241,9 @@ def accumulate(optimizer: Optimizer, steps: int) -> Optimizer:
 class _Average(Optimizer):
     def __init__(self, optimizer: Optimizer, keep: float) -> None:
         self.optimizer, self.keep = optimizer, float(keep)
+
+    def __repr__(self) -> str:
+        return f"astra.optim.ema({self.optimizer!r}, {self.keep!r})"
 
     def init(self, params: Any) -> Any:
         return {"average": params, "inner": self.optimizer.init(params)}

@@ -125,3 +125,35 @@ def test_files_of_weights(tmp_path):
         Net().load_state_dict({})
     with pytest.raises(astra.ShapeError, match="inner.weight"):
         Net().load_state_dict({**net.state_dict(), "inner.weight": np.zeros((2, 2), "f")})
+
+
+def test_what_does_not_fit_an_optimizer():
+    o, ones = optim.adam(lr=0.1), {"a": astra.ones((3,))}
+    for gradients, state in (({"a": astra.ones((1,))}, o.init(ones)), (ones, o.init({"a": astra.ones((5,))}))):
+        with pytest.raises(astra.ShapeError, match="'a'"):
+            o.step(ones, gradients, state)
+    with pytest.raises(astra.ArgumentError, match="tree"):
+        o.step(ones, {"b": astra.ones((3,))}, o.init(ones))
+    with pytest.raises(astra.ArgumentError, match="another optimizer"):
+        o.step(ones, ones, optim.sgd().init(ones))
+    with pytest.raises(astra.DTypeError, match="float16"):
+        o.init({"a": astra.ones((3,), dtype="float16")})
+    with pytest.raises(ValueError, match="lr"):
+        optim.sgd(lr=-1.0)
+
+
+def test_weights_of_narrow_types():
+    assert nn.Linear(2, 2, dtype="bfloat16").weight.dtype is astra.bfloat16
+    assert astra.init.normal((4,), dtype="float16").tobytes() == astra.init.normal((4,)).astype("float16").tobytes()
+    with pytest.raises(astra.DTypeError, match="int32"):
+        astra.init.normal((2,), dtype="int32")
+
+
+def test_shapes_that_layers_are_not_for():
+    with pytest.raises(astra.ShapeError, match="extents"):
+        nn.LayerNorm(1)(np.ones((8, 3), np.float32))
+    for layer, shape in ((nn.BatchNorm2d(1), (2, 4, 3, 3)), (nn.GroupNorm(1, 1), (2, 4, 3))):
+        with pytest.raises(astra.ShapeError, match="is for"):
+            layer(np.ones(shape, np.float32))
+    with pytest.raises(astra.ShapeError, match="accuracy"):
+        astra.metrics.accuracy(np.ones(3, np.float32), np.ones(3, np.int64))

@@ -64,6 +64,25 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_bytes(tmp_path):
                     checkpoint=tmp_path / "b/run.safetensors", resume=True)  # fmt: skip
 
 
+def test_an_early_stop_is_the_same_after_a_resume(tmp_path):
+    (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
+    stop = astra.EarlyStop("eval_loss", patience=2, least=0.05)
+    whole = run(tmp_path / "a", 50, early_stop=stop)
+    run(tmp_path / "b", len(whole.history) - 1, early_stop=stop)
+    again = run(tmp_path / "b", 50, early_stop=stop, resume=True)
+    assert weights(again) == weights(whole) and again.stopped == whole.stopped and len(again.history) == len(whole.history)
+    assert len(run(tmp_path / "b", 60, early_stop=stop, resume=True).history) == len(whole.history)
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    run(tmp_path, 1)
+    x, y = flowers()
+    for optimizer, data_ in ((optim.adam(lr=0.5), (x[:40], y[:40])), (optim.adam(lr=0.02), (x[:40] + 1, y[:40]))):
+        with pytest.raises(astra.ArgumentError, match="would not give the same bytes"):
+            astra.train(Net(), astra.losses.cross_entropy, optimizer, data_, epochs=2, batch=16, seed=7,
+                        checkpoint=tmp_path / "run.safetensors", resume=True)  # fmt: skip
+
+
 def test_early_stop_gives_the_best(tmp_path):
     result = run(tmp_path, 50, early_stop=astra.EarlyStop("eval_loss", patience=2, least=0.05))
     assert "eval_loss" in result.stopped and len(result.history) < 50
@@ -81,6 +100,8 @@ def test_wrong_data():
         data.Dataset(x[:49], y)
     with pytest.raises(astra.ArgumentError, match="rows"):
         astra.train(Net(), astra.losses.mse, optim.sgd(), (x[:0], y[:0]), epochs=1, batch=4)
+    with pytest.raises(astra.ArgumentError, match="row 3 is 9: there are 3 classes"):
+        astra.train(Net(), astra.losses.cross_entropy, optim.sgd(), (x, np.where(np.arange(50) == 3, 9, y)), epochs=1, batch=4)
     with pytest.raises(astra.ArgumentError, match="target"):
         astra.train(Net(), astra.losses.mse, optim.sgd(), {"x": x}, epochs=1, batch=4)
 
@@ -120,6 +141,9 @@ def test_files(tmp_path):
     (tmp_path / "bad.csv").write_text("a,b\n1,x\n")
     with pytest.raises(astra.ArgumentError, match="line 2, column 'b'"):
         data.load(tmp_path / "bad.csv")
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(astra.ArgumentError, match="one name: a"):
+        data.load(tmp_path / "twice.csv")
     np.save(tmp_path / "a.npy", np.arange(3))
     assert data.load(tmp_path / "a.npy").tolist() == [0, 1, 2]
     with pytest.raises(astra.ArgumentError, match=".parquet"):

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
-from .. import _core, _ops
-from .._errors import ArgumentError
+from .. import _core, _dtypes, _ops
+from .._errors import ArgumentError, ShapeError
 from .._graph import current
 from .._tensor import Tensor, asarray
 from ._module import Module, context, parameter
 
+_EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 _WEIGHT = "kaiming_uniform(a=2.23606797749979)"  # as torch.nn: evenly within 1 / sqrt(inputs)
 
 
@@ -24,6 +25,18 @@ def _bias(inputs: int) -> str:
 
 def _tuple(value: Any, n: int) -> tuple[int, ...]:
     return (int(value),) * n if isinstance(value, int) else tuple(int(v) for v in value)
+
+
+def _last_axes(x: Tensor, extents: tuple[int, ...]) -> Tensor:
+    if tuple(x.shape[x.ndim - len(extents) :]) != extents:
+        raise ShapeError(f"the last axes have the extents {tuple(x.shape[-len(extents):])}; the layer is for {extents}")
+    return x
+
+
+def _channels(x: Tensor, count: int, least: int = 2) -> Tensor:
+    if x.ndim < least or x.shape[1] != count:
+        raise ShapeError(f"the layer is for [N, {count}, ...] of {least} axes or more, not for {tuple(x.shape)}")
+    return x
 
 
 class Linear(Module):
@@ -64,7 +77,7 @@ class _Conv(Module):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.dilation = _tuple(kernel_size, n), _tuple(stride, n), _tuple(dilation, n)
         self.padding = padding if isinstance(padding, str) else _tuple(padding, n)
-        if in_channels % groups or out_channels % groups:
+        if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(f"{groups} groups divide neither {in_channels} nor {out_channels} channels evenly")
         self.weight = parameter((out_channels, in_channels // groups, *self.kernel_size), dtype)
         self.bias = parameter((out_channels,), dtype) if bias else None
@@ -228,7 +241,7 @@ class _BatchNorm(Module):
         self.num_batches_tracked = _ops.zeros((), dtype="int64")
 
     def __call__(self, x: Any) -> Tensor:
-        x, training = asarray(x), context().training
+        x, training = _channels(asarray(x), self.num_features), context().training
         given = (None, None) if training else (self.running_mean, self.running_var)
         value, mean, _, unbiased = _ops.make_several(_core.batch_norm, x, self.weight, self.bias, *given, float(self.eps), training)
         if training:
@@ -265,23 +278,24 @@ class LayerNorm(Module):
         self.bias = parameter(self.normalized_shape, dtype) if elementwise_affine and bias else None
 
     def __call__(self, x: Any) -> Tensor:
-        x = asarray(x)
+        x = _last_axes(asarray(x), self.normalized_shape)
         weight = _ops.ones(self.normalized_shape, dtype=x.dtype) if self.weight is None else self.weight
         return _ops.make_several(_core.layer_norm, x, weight, self.bias, -len(self.normalized_shape), float(self.eps))[0]  # type: ignore[return-value]
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean of squares + eps) * weight over the last axes, which have the extents `normalized_shape`."""
+    """x / sqrt(mean of squares + eps) * weight over the last axes, which have the extents `normalized_shape`. eps: that of the type unless
+    given."""
 
     _initial = {"weight": "constant(value=1)"}
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-6, dtype: Any = "float32") -> None:
+    def __init__(self, normalized_shape: Any, eps: float | None = None, dtype: Any = "float32") -> None:
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps = eps
+        self.eps = _EPSILON[_dtypes.dtype(dtype).code] if eps is None else eps
         self.weight = parameter(self.normalized_shape, dtype)
 
     def __call__(self, x: Any) -> Tensor:
-        return _ops.make(_core.rms_norm, asarray(x), self.weight, -len(self.normalized_shape), float(self.eps))
+        return _ops.make(_core.rms_norm, _last_axes(asarray(x), self.normalized_shape), self.weight, -len(self.normalized_shape), float(self.eps))
 
 
 class GroupNorm(Module):
@@ -294,7 +308,7 @@ class GroupNorm(Module):
         self.weight, self.bias = parameter((num_channels,), dtype), parameter((num_channels,), dtype)
 
     def __call__(self, x: Any) -> Tensor:
-        return _ops.make(_core.group_norm, asarray(x), self.weight, self.bias, self.num_groups, float(self.eps))
+        return _ops.make(_core.group_norm, _channels(asarray(x), self.num_channels), self.weight, self.bias, self.num_groups, float(self.eps))
 
 
 class _InstanceNorm(Module):
