@@ -94,15 +94,6 @@ static void bindOptimizers(nb::module_ &m) {
           return std::pair(u.value, Nodes(u.slots.begin(), u.slots.end()));
         }),
         inside, "One step; rate and count are f64 scalars.");
-  m.def("rate_at", guarded([](Graph &g, const std::string &optimizer, const std::string &schedule, UOpRef count) {
-          return nn::rateAt(g.b, taken(nn::parseOptimizer(optimizer)), taken(nn::parseSchedule(schedule)), count);
-        }),
-        inside, "The learning rate of a step, an f64 scalar.");
-  m.def("clip_norm", guarded([](Graph &g, Nodes gradients, double most) {
-          auto out = nn::clipNorm(g.b, gradients, most);
-          return Nodes(out.begin(), out.end());
-        }),
-        inside);
 }
 
 void python::bindTorch(nb::module_ &m) {

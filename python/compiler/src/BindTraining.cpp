@@ -88,7 +88,7 @@ void python::bindTraining(nb::module_ &m) {
       [](Graph &g, const std::string &optimizer, const std::string &schedule, UOpRef count) {
         return nn::rateAt(g.b, taken(nn::parseOptimizer(optimizer)), taken(nn::parseSchedule(schedule)), count);
       },
-      inside);
+      inside, "The learning rate of a step, an f64 scalar.");
   m.def(
       "clip_norm",
       [](Graph &g, const Nodes &gradients, double most) {
