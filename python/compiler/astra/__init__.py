@@ -4,68 +4,134 @@
     x = astra.tensor([[1.0, 2.0], [3.0, 4.0]])
     y = (x @ x.T).softmax(axis=-1)
 
-See `tensor`, `jit`, `grad`, `vmap`, `trace`, `load`.
+What is here, by topic; `help(astra.grad)` says more of each:
+
+    tensors      tensor, asarray, Tensor, realize, hash; newaxis, e, pi, inf, nan
+    types        dtype, DType, promote; bool, int8, ..., float32, bfloat16, ..., complex128
+    sizes        dim, Dim, require_equal
+    functions    those of the Array API 2025.12 with NumPy's aliases (add, sum, matmul, where, ...), and those of networks (softmax, ...)
+                 linalg, fft, random: modules of more
+    transforms   grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev, hessian, vmap, checkpoint, custom_vjp
+    control      cond, switch, while_loop, fori_loop, scan, associative_scan, map
+    trees        tree: lists, dicts, dataclasses and modules of tensors
+    compiling    jit, or @astra (`from astra import astra`); trace, export, entry, spec, Spec, Traced, Lowered, Compiled
+    bundles      load, verify, compile_file
+    networks     nn, init, losses, metrics, optim, schedules, data: modules
+    training     train, compile_training, EarlyStop, Stop
+    looking      explain, profile, compare, find_nan
+    others       from_onnx, from_jax, from_torch; torch, register_lowering: functions and modules of PyTorch
+    errors       Error, ArgumentError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError
 """
 
 import sys as _sys
-from math import e, inf, nan, pi
+import typing as _typing
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 
-from astra_rt import __version__
+from astra_rt import __version__ as __version__
 
-from . import _methods, _ops, fft, linalg
-from . import _random as random
-from . import _tree as tree
-from ._analysis import explain
-from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
-from ._custom import checkpoint, custom_vjp
-from ._dims import Dim, dim, require_equal
-from ._dtypes import DTYPES as _DTYPES
-from ._dtypes import DType, dtype, promote
-from ._errors import ArgumentError, DTypeError, Error, FrozenError, MismatchError, ShapeError, TraceError, UnsupportedError
-from ._evaluate import hash, realize
-from ._jit import jit
+from . import _analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _methods, _onnx, _ops
+from . import _random, _stages, _tensor, _trace, _transforms, _tree
+from . import fft as fft
+from . import linalg as linalg
+from ._activations import *  # noqa: F403
+from ._aliases import *  # noqa: F403
+from ._analysis import *  # noqa: F403
+from ._control import *  # noqa: F403
+from ._creation import *  # noqa: F403
+from ._custom import *  # noqa: F403
+from ._dims import *  # noqa: F403
+from ._dtypes import *  # noqa: F403
+from ._elementwise import *  # noqa: F403
+from ._errors import *  # noqa: F403
+from ._evaluate import *  # noqa: F403
+from ._indexing import *  # noqa: F403
+from ._inspection import *  # noqa: F403
+from ._jit import *  # noqa: F403
+from ._manipulation import *  # noqa: F403
 from ._module import make_callable as _make_callable
-from ._onnx import from_onnx
-from ._ops import *  # noqa: F403
-from ._ops import __array_namespace_info__
-from ._stages import Compiled, Lowered, compile_file, load, verify
-from ._tensor import Tensor, asarray, tensor
-from ._trace import Spec, Traced, entry, export, spec, trace
-from ._transforms import grad, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from ._onnx import *  # noqa: F403
+from ._products import *  # noqa: F403
+from ._reductions import *  # noqa: F403
+from ._sorting import *  # noqa: F403
+from ._stages import *  # noqa: F403
+from ._tensor import *  # noqa: F403
+from ._trace import *  # noqa: F403
+from ._transforms import *  # noqa: F403
 
-newaxis = None
+random, tree, newaxis = _random, _tree, None
 __array_api_version__ = "2025.12"
 _sys.modules[__name__ + ".random"], _sys.modules[__name__ + ".tree"] = random, tree  # import astra.random
-globals().update(_DTYPES)
+globals().update(_dtypes.DTYPES)
 _methods.install()
-__all__ = sorted([
-    "ArgumentError", "Compiled", "DType", "DTypeError", "Dim", "Error", "FrozenError", "Lowered", "MismatchError", "ShapeError", "Spec",
-    "Tensor", "TraceError", "Traced", "UnsupportedError", "__array_api_version__", "__version__", "asarray", "associative_scan",
-    "checkpoint", "compile_file", "cond", "custom_vjp", "dim", "dtype", "e", "entry", "explain", "export", "fft", "fori_loop", "from_onnx",
-    "grad", "hash", "hessian", "inf", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linearize", "load", "map", "nan", "newaxis", "pi",
-    "promote", "random", "realize", "require_equal", "scan", "spec", "switch", "tensor", "trace", "tree", "value_and_grad", "verify", "vjp",
-    "vmap", "while_loop", *_DTYPES, *_ops.__all__,
-])  # fmt: skip
+
+_LAZY = {  # what is loaded when it is first used, and the module that has it
+    **{name: name for name in ("data", "init", "losses", "metrics", "nn", "optim", "schedules")},
+    **dict.fromkeys(("EarlyStop", "Stop", "compile_training", "train"), "_train"),
+    **dict.fromkeys(("compare", "find_nan", "profile"), "_debug"),
+    "from_jax": "_jax",
+}
+_OF_PYTORCH = ("from_torch", "register_lowering", "torch")  # where it is installed (_module)
+_PARTS = (_analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _onnx, _ops, _stages, _tensor, _trace, _transforms)
+__all__ = sorted({
+    "__array_api_version__", "__version__", "astra", "e", "fft", "inf", "linalg", "nan", "newaxis", "pi", "random", "tree",
+    *_dtypes.DTYPES, *_LAZY, *(name for part in _PARTS for name in part.__all__),
+})  # fmt: skip
 _make_callable(__name__)
 
-_PARTS = ("data", "init", "losses", "metrics", "nn", "optim", "schedules")  # loaded when they are first used
+if _typing.TYPE_CHECKING:
+    from . import _module
+    from . import data as data
+    from . import init as init
+    from . import losses as losses
+    from . import metrics as metrics
+    from . import nn as nn
+    from . import optim as optim
+    from . import schedules as schedules
+    from . import torch as torch
+    from ._debug import *  # noqa: F403
+    from ._jax import *  # noqa: F403
+    from ._train import *  # noqa: F403
+    from .torch import from_torch as from_torch
+    from .torch import register_lowering as register_lowering
 
+    astra: _module.CallableModule
+    bool: DType
+    int2: DType
+    int4: DType
+    int8: DType
+    int16: DType
+    int32: DType
+    int64: DType
+    uint2: DType
+    uint4: DType
+    uint8: DType
+    uint16: DType
+    uint32: DType
+    uint64: DType
+    float4_e2m1fn: DType
+    float8_e4m3fn: DType
+    float8_e4m3fnuz: DType
+    float8_e5m2: DType
+    float8_e5m2fnuz: DType
+    float8_e8m0fnu: DType
+    float16: DType
+    bfloat16: DType
+    float32: DType
+    float64: DType
+    complex64: DType
+    complex128: DType
+else:
 
-def __getattr__(name: str):  # type: ignore[no-untyped-def]
-    if name in _PARTS:
+    def __getattr__(name):
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import importlib
 
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in ("train", "compile_training", "EarlyStop", "Stop"):
-        from . import _train
+        module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
+        return module if _LAZY[name] == name else getattr(module, name)
 
-        return getattr(_train, name)
-    if name == "from_jax":
-        from . import _jax
-
-        return _jax.from_jax
-    if name in ("find_nan", "compare", "profile"):
-        from . import _debug
-
-        return getattr(_debug, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __dir__():
+        return sorted({*__all__, *_OF_PYTORCH, *(name for name in globals() if name.startswith("__"))})

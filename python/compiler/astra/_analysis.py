@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from . import _core
 from ._errors import ArgumentError
 from ._tensor import Tensor, call
 
-_BINARY = {
+_BINARY: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b, "min": min, "max": max, "lt": lambda a, b: int(a < b), "le": lambda a, b: int(a <= b),
     "eq": lambda a, b: int(a == b), "and": lambda a, b: int(bool(a and b)), "or": lambda a, b: int(bool(a or b)),
@@ -218,3 +218,6 @@ def _function(source: str, kernel: str) -> str:
     """The function of a kernel in emitted C."""
     found = re.search(rf"^[^\n;{{}}]*\b\w*{re.escape(kernel)}\w*\([^;{{]*\)\s*{{.*?^}}", source, re.M | re.S)
     return found.group(0) if found else ""
+
+
+__all__ = ["explain"]

@@ -64,8 +64,8 @@ def literal(value: Any, t: _dtypes.DType) -> Tensor:
         return of_node(graph, graph.core.literal_int(t.code, number if number < 1 << 63 else number - (1 << 64)))
     if t.kind == "c":
         part = _dtypes.DTYPES["float32" if t.bits == 64 else "float64"]
-        number = complex(value)
-        return op("complex", literal(number.real, part), literal(number.imag, part))
+        both = complex(value)
+        return op("complex", literal(both.real, part), literal(both.imag, part))
     return _of_literal(graph, graph.core.literal(t.code, float(value)))
 
 

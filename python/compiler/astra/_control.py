@@ -229,3 +229,6 @@ def _doubled(f: Any, structure: Any, values: list[Tensor], places: list[int], n:
         inside = _ops.reshape(number >= step, (n,) + (1,) * (v.ndim - a - 1))
         out.append(_ops.where(inside, r, v))
     return out
+
+
+__all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]

@@ -172,8 +172,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     made = [asarray(x) for x in arrays]
     n = len(made)
     grids = [reshape(x, (1,) * i + (x.size,) + (1,) * (n - 1 - i)) for i, x in enumerate(made)]
-    grids = broadcast_arrays(*grids)
-    return tuple(swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and n > 1 else grids
+    wide = broadcast_arrays(*grids)
+    return tuple(swapaxes(g, 0, 1) for g in wide) if indexing == "xy" and n > 1 else wide
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:

@@ -214,3 +214,6 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     function.__name__, function.__doc__ = getattr(f, "__name__", "function"), f.__doc__
     function.__wrapped__ = f  # type: ignore[attr-defined]
     return function
+
+
+__all__ = ["checkpoint", "custom_vjp"]

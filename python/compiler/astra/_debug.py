@@ -279,7 +279,9 @@ def profile(f: Callable[..., Any], *args: Any, repeat: int = 10, **named: Any) -
     session = program.module
     program(*args, **named)
     times: dict[str, list[float]] = {}
-    calls, about, events = [], {}, []
+    calls: list[float] = []
+    about: dict[str, tuple[Any, ...]] = {}
+    events: Any = []
     for _ in range(max(1, repeat)):
         with session.trace() as events:
             begin = time.perf_counter()
@@ -296,3 +298,6 @@ def profile(f: Callable[..., Any], *args: Any, repeat: int = 10, **named: Any) -
     kernels = [KernelTime(name, float(np.median(times[name])), *about[name]) for name in about]
     kernels.sort(key=lambda k: (-k.seconds, k.name))
     return Profile(kernels, float(np.median(calls)), list(events), machine_limits())
+
+
+__all__ = ["compare", "find_nan", "profile"]

@@ -119,11 +119,11 @@ class Dim:
 
     def at_least(self, other: Size) -> Size:
         """The greater of both."""
-        return self._op("max", self, other)  # type: ignore[no-any-return]
+        return self._op("max", self, other)
 
     def at_most(self, other: Size) -> Size:
         """The lesser of both."""
-        return self._op("min", self, other)  # type: ignore[no-any-return]
+        return self._op("min", self, other)
 
     def __neg__(self) -> Any:
         return self._op("sub", 0, self)
@@ -237,3 +237,6 @@ def named(size: Size) -> dict[str, Dim]:
     if size._parts[0] == "dim":
         return {size._parts[1]: size}
     return {k: v for part in size._parts[1:] for k, v in named(part).items()} if size._parts[0] != "node" else {}
+
+
+__all__ = ["Dim", "dim", "require_equal"]

@@ -143,3 +143,6 @@ def promote(x: DType, y: DType) -> DType:
             raise TypeError(f"{x.name} and {y.name} promote to no common dtype; cast one of them")
         _promoted[key] = _BY_NAME[found]
     return _promoted[key]
+
+
+__all__ = ["DType", "dtype", "promote"]

@@ -29,7 +29,7 @@ def _unary(name: str, node: str, doc: str) -> Callable[[Any], Tensor]:
     def function(x: Any, /) -> Tensor:
         return op(node, x if type(x) is Tensor else asarray(x))
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc)
 
 
 def _function(name: str, doc: str, node: str | None = None) -> Callable[[Any], Tensor]:
@@ -39,14 +39,14 @@ def _function(name: str, doc: str, node: str | None = None) -> Callable[[Any], T
         x = floating(x)
         return make(_core.complex_function, name, x) if x.dtype.kind == "c" else op(node or name, x)
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc)
 
 
 def _real_function(name: str, doc: str) -> Callable[[Any], Tensor]:
     def function(x: Any, /) -> Tensor:
         return op(name, floating(x))
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc)
 
 
 negative = _unary("negative", "neg", "-x; of unsigned integers modulo 2^bits.")
@@ -96,7 +96,7 @@ def _rounding(name: str, node: str, doc: str, of_complex: bool = False) -> Calla
             return op("complex", op(node, op("real", x)), op(node, op("imag", x)))
         return op(node, x)
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc)
 
 
 floor = _rounding("floor", "floor", "The greatest integer not above x.")
@@ -215,7 +215,7 @@ def _binary(name: str, node: str, doc: str, swapped: bool = False) -> Callable[[
         x1, x2 = operands(x1, x2)
         return _node(node, x2, x1) if swapped else _node(node, x1, x2)
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc)
 
 
 def _of_two_floats(name: str, composite: Any, doc: str) -> Callable[[Any, Any], Tensor]:
@@ -223,7 +223,7 @@ def _of_two_floats(name: str, composite: Any, doc: str) -> Callable[[Any, Any], 
         x1, x2 = operands(x1, x2)
         return make(composite, floating(x1), floating(x2))
 
-    return _named(function, name, doc)  # type: ignore[no-any-return]
+    return _named(function, name, doc)
 
 
 add = _binary("add", "add", "x1 + x2.")

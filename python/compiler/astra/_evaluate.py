@@ -75,7 +75,7 @@ def by_evaluator(module: Any, inputs: Sequence[Any], entry: str = "main", dims: 
 def of_bytes(dtype: str, shape: Sequence[int], data: bytes) -> Any:
     """A tensor of astra_rt with these bytes."""
     if dtype in astra_rt._convert.NUMPY:
-        array = np.frombuffer(data, astra_rt._convert.NUMPY[dtype]).reshape(shape)
+        array: Any = np.frombuffer(data, astra_rt._convert.NUMPY[dtype]).reshape(shape)
     else:
         array = np.frombuffer(data, np.uint16 if dtype == "bf16" else np.uint8)
     return astra_rt._rt.wrap(array, dtype, tuple(shape))
@@ -114,3 +114,6 @@ def _of_runtime(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _of_runtime(x) for key, x in tree.items()}
     return [_of_runtime(x) for x in tree] if isinstance(tree, (tuple, list)) else tree
+
+
+__all__ = ["hash", "realize"]

@@ -94,7 +94,8 @@ def _sliced(x: Tensor, axis: int, s: slice) -> Tensor:
     if s.start is None and s.stop is None and step == 1:
         return x
     if isinstance(extent, int) and not any(isinstance(b, _dims.Dim) for b in (s.start, s.stop)):
-        begin, end, step = slice(*(None if b is None else _bound(b) for b in (s.start, s.stop)), step).indices(extent)
+        first, last = (None if b is None else _bound(b) for b in (s.start, s.stop))
+        begin, end, step = slice(first, last, step).indices(extent)
         count = len(range(begin, end, step))
         if step < 0:
             x = flip(x, axis=axis)
@@ -291,7 +292,7 @@ class Place:
                 raise DTypeError(f"{given.dtype.name} does not fit into a tensor of {x.dtype.name}; cast it")
             given = cast(given, x.dtype)
         # A mask for the leading axes, and a value that is the same everywhere: no index is needed.
-        mask = _item(self._key) if not isinstance(self._key, tuple) else None
+        mask: Any = _item(self._key) if not isinstance(self._key, tuple) else None
         if _is_mask(mask) and given.ndim == 0 and mask.ndim and tuple(mask.shape) == tuple(x.shape[: mask.ndim]):
             wide = reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
             return where(wide, combine(x, given), x)

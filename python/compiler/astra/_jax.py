@@ -78,3 +78,6 @@ def from_jax(f: Callable[..., Any], *args: Any, dims: Mapping[str, Any] | None =
     module = call(_core.import_stablehlo, generic_text(exported), f"{name}.mlir", [bounds_of(n, v) for n, v in named.items()])
     out = jax.tree_util.tree_unflatten(exported.out_tree, range(len(exported.out_avals)))
     return JaxModel(module, (), structure, list(exported.module_kept_var_idx), _tree.flatten(out)[1])
+
+
+__all__ = ["from_jax"]

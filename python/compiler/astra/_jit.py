@@ -189,7 +189,7 @@ class Jitted:
             if name in self._dims:
                 t = argument(leaves[i], name)
                 leaves[i] = Spec(self._shape(name, t.shape), t.dtype)
-        return _tree.unflatten(structure, leaves)  # type: ignore[no-any-return]
+        return _tree.unflatten(structure, leaves)
 
     def _compiled(self, args: Any, named: Any) -> _Program:
         if self._dims:
@@ -276,3 +276,6 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+__all__ = ["jit"]

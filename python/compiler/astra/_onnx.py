@@ -99,3 +99,6 @@ def from_onnx(path: str | os.PathLike[str], dims: Mapping[str, Any] | None = Non
         text = re.sub(r"--dim[ =]([^\s=]+)=(\d+)\.\.(\d+)", r'dims={"\1": (\2, \3)}', str(error))
         raise type(error)(text.replace("with these flags the model is read", "with this the model is read")) from None
     return Model(module, notes)
+
+
+__all__ = ["from_onnx"]

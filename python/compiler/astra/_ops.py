@@ -11,9 +11,7 @@ from __future__ import annotations
 from . import _activations, _aliases, _creation, _elementwise, _indexing, _inspection, _manipulation, _products, _reductions, _sorting
 from ._activations import *  # noqa: F403
 from ._aliases import *  # noqa: F403
-from ._building import (
-    BOOL, F32, I64, NUMBERS, axes_of, axis_of, cast, floating, literal, make, make_several, nodes_of, op, operands, sizes,
-)  # fmt: skip
+from ._building import *  # noqa: F403
 from ._creation import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._indexing import *  # noqa: F403
@@ -22,8 +20,7 @@ from ._manipulation import *  # noqa: F403
 from ._products import *  # noqa: F403
 from ._reductions import *  # noqa: F403
 from ._sorting import *  # noqa: F403
-from ._tensor import asarray
+from ._tensor import asarray as asarray
 
 _PARTS = (_activations, _aliases, _creation, _elementwise, _indexing, _inspection, _manipulation, _products, _reductions, _sorting)
 __all__ = sorted(name for part in _PARTS for name in part.__all__)
-_HELPERS = (BOOL, F32, I64, NUMBERS, asarray, axes_of, axis_of, cast, floating, literal, make, make_several, nodes_of, op, operands, sizes)

@@ -267,3 +267,6 @@ def _first_difference(x: Any, y: Any) -> str:
         return f": {int(differ.any(axis=1).sum())} of {a.size} elements, the first is element {at}: {a[at]!r}, by the evaluator {b[at]!r}"
     except (TypeError, Error, IndexError):
         return ""
+
+
+__all__ = ["Compiled", "Lowered", "compile_file", "load", "verify"]

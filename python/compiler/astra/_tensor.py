@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from . import _core, _dims, _dtypes
 from ._errors import ArgumentError, TraceError, UnsupportedError
 from ._graph import Graph, current, is_open
 
+if TYPE_CHECKING:
+    from ._methods import Methods  # which Tensor has by `_methods.install`
+else:
+    Methods = object
 _HERE = os.path.dirname(__file__) + os.sep
 
 
@@ -63,7 +67,7 @@ def _with_line(sentence: str) -> str:
     return sentence if line in sentence or "\n" in sentence else f"{sentence} ({line})"
 
 
-class Tensor:
+class Tensor(Methods):
     """An immutable tensor. Make one with `astra.tensor`, `astra.asarray`, or functions of `astra`.
 
     Operators, indexing and methods follow NumPy and the Array API 2025.12; nothing is done in place. A tensor is computed when
@@ -71,6 +75,9 @@ class Tensor:
 
     __slots__ = ("_value", "_graph", "_node", "__weakref__")
     __array_priority__ = 1000
+    _value: Any
+    _graph: Any
+    _node: Any
 
     def __init__(self, *_: Any) -> None:
         raise TypeError("a Tensor is made by astra.tensor(values), astra.asarray or another function of astra")
@@ -212,7 +219,7 @@ class Tensor:
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
             raise TypeError(f"a tensor of {self.dtype.name} is no index")
-        return self._realized().__index__()  # type: ignore[no-any-return]
+        return self._realized().__index__()
 
     def __repr__(self) -> str:
         if self._value is None and self._graph.tracing:
@@ -279,7 +286,7 @@ def asarray(values: Any, /, *, dtype: Any = None, device: Any = None, copy: bool
     if not isinstance(values, Tensor):
         values = _converted(values, wanted, copy)
     if wanted is None or values.dtype is wanted:
-        return values  # type: ignore[no-any-return]
+        return values
     if copy is False:
         raise ValueError(f"a tensor of {values.dtype.name} cannot be one of {wanted.name} without a copy")
     from ._ops import astype
@@ -321,7 +328,7 @@ def _converted(values: Any, wanted: _dtypes.DType | None, copy: bool | None) -> 
         return of_value(astra_rt.tensor(values) if copy else astra_rt.from_dlpack(values))
     if isinstance(values, (np.ndarray, np.generic)) and not copy and isinstance(values, np.ndarray) and values.flags.c_contiguous:
         name = _dtypes.dtype(values.dtype).code
-        if name in _dtypes.NUMPY and values.dtype.isnative:
+        if name in astra_rt._convert.NUMPY and values.dtype.isnative:
             return of_value(astra_rt._rt.wrap(values, name, values.shape))
     if copy is False:
         raise ValueError(f"a {type(values).__name__} cannot be a tensor without a copy")
@@ -338,3 +345,6 @@ def graph_and_nodes(*tensors: Any) -> tuple[Graph, list[Any]]:
     """The graph at hand, and the nodes that stand for the tensors in it; None stays."""
     graph = current()
     return graph, [None if t is None else t._in(graph) for t in tensors]
+
+
+__all__ = ["Tensor", "asarray", "tensor"]

@@ -313,3 +313,6 @@ def export(entries: Mapping[str, EntrySpec], states: Any = None, params: Any = N
     if not entries:
         raise ArgumentError("export needs an entry at least")
     return Traced(name, entries, params, states)
+
+
+__all__ = ["Spec", "Traced", "entry", "export", "spec", "trace"]

@@ -155,7 +155,9 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
     def main(states: Any, **given: Any) -> Any:
         return whole.parts(states)[0](**given)
 
-    entries = {"train_step": entry(train_step, updates=True, **specs), "eval": entry(eval, **specs), "main": entry(main, **inputs)}
+    examples: dict[str, Any] = {**specs}
+    served: dict[str, Any] = {**inputs}
+    entries = {"train_step": entry(train_step, updates=True, **examples), "eval": entry(eval, **examples), "main": entry(main, **served)}
     return export(entries, states=whole.first, name="training").lower().compile(target)
 
 
@@ -375,7 +377,8 @@ class _Log:
     """A run as CSV: numbers as the shortest text that gives them back, no time in it."""
 
     def __init__(self, path: Any, columns: Sequence[str]) -> None:
-        self.path, self.columns, self.file = path, list(columns), None
+        self.path, self.columns = path, list(columns)
+        self.file: Any = None
 
     def open(self, steps: int | None) -> None:
         """A new file, or one of which what lies behind a step is cut off."""
@@ -388,7 +391,7 @@ class _Log:
             if not lines or lines[0] != kept[0]:
                 raise ArgumentError(f"'{os.fspath(self.path)}' is no log of this training: its columns differ")
             kept = [lines[0], *(line for line in lines[1:] if int(line.split(",", 1)[0]) <= steps)]
-        self.file: Any = open(self.path, "w", encoding="utf-8", newline="")
+        self.file = open(self.path, "w", encoding="utf-8", newline="")
         self.file.write("\n".join(kept) + "\n")
 
     def row(self, *cells: Any) -> None:
@@ -407,7 +410,8 @@ class Bar:
 
     def __init__(self, wanted: bool | None, epochs: int) -> None:
         self.on = sys.stderr.isatty() if wanted is None else wanted
-        self.epochs, self.bar = epochs, None
+        self.epochs = epochs
+        self.bar: Any = None
 
     def begin(self, epoch: int, steps: int, done: int) -> None:
         """An epoch begins."""
@@ -417,7 +421,7 @@ class Bar:
             from tqdm import tqdm
         except ImportError:
             return
-        self.bar: Any = tqdm(total=steps, initial=done, desc=f"epoch {epoch}/{self.epochs}", leave=False, file=sys.stderr)
+        self.bar = tqdm(total=steps, initial=done, desc=f"epoch {epoch}/{self.epochs}", leave=False, file=sys.stderr)
 
     def step(self, loss: float) -> None:
         """A step is done."""
@@ -455,3 +459,6 @@ def _draw(history: Sequence[Mapping[str, float]], path: Any) -> None:
     figure.tight_layout()
     figure.savefig(path)
     pyplot.close(figure)
+
+
+__all__ = ["EarlyStop", "Stop", "compile_training", "train"]

@@ -257,7 +257,7 @@ def jacfwd(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
             columns.append([_ops.reshape(_ops.moveaxis(d, 0, -1), (*o.shape, *v.shape)) for d, o in zip(tensors_of(g, batched), made.outs)])
         return [[column[i] for column in columns] for i in range(len(made.outs))]
 
-    return _jacobian(f, argnums, has_aux, "jacfwd", rows)  # type: ignore[no-any-return]
+    return _jacobian(f, argnums, has_aux, "jacfwd", rows)
 
 
 def jacrev(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -272,7 +272,7 @@ def jacrev(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
             out.append([_ops.reshape(d, (*y.shape, *v.shape)) for d, v in zip(tensors_of(g, batched), made.inner)])
         return out
 
-    return _jacobian(f, argnums, has_aux, "jacrev", rows)  # type: ignore[no-any-return]
+    return _jacobian(f, argnums, has_aux, "jacrev", rows)
 
 
 def hessian(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -374,3 +374,6 @@ def _named(function: Any, f: Any, what: str) -> Any:
     function.__doc__ = f"{what} of: {f.__doc__ or getattr(f, '__name__', '')}"
     function.__wrapped__ = f
     return function
+
+
+__all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]

@@ -69,3 +69,6 @@ def dataclass(kind: Any = None, *, static: Any = ()) -> Any:
 
     register(kind, lambda x: ([getattr(x, n) for n in parts], tuple((n, getattr(x, n)) for n in sorted(fixed)), tuple(parts)), unflatten)
     return kind
+
+
+__all__ = ["dataclass", "flatten", "leaves", "map", "paths", "register", "structure", "unflatten"]

@@ -303,3 +303,9 @@ def random_crop(images: Any, padding: int, seed: int, number: int) -> Any:
     places = (words * np.uint64(2 * padding + 1) >> np.uint64(32)).astype(np.int64).reshape(n, 2)
     around = np.pad(images, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     return np.stack([around[i, :, y : y + height, x : x + width] for i, (y, x) in enumerate(places)])
+
+
+__all__ = [
+    "Dataset", "Normalizer", "Text", "array", "csv", "images", "load", "one_hot", "order_of", "random_crop",
+    "random_flip", "read_csv", "read_npy", "read_npz", "read_safetensors",
+]  # fmt: skip

@@ -37,7 +37,7 @@ class _Kind(type):
         super().__init__(name, bases, members)
         if "__call__" in members:
             cls.__call__ = _watched(members["__call__"])  # type: ignore[method-assign]
-        _tree.register(cls, _flatten, lambda static, children, cls=cls: _unflatten(cls, static, children))
+        _tree.register(cls, _flatten, lambda static, children: _unflatten(cls, static, children))
 
     def __call__(cls, *args: Any, seed: int = 0, **named: Any) -> Any:
         _building.depth += 1
@@ -110,7 +110,7 @@ def _flatten(module: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[str, 
 
 
 def _unflatten(cls: type, structure: Any, children: Any) -> Any:
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     dynamic, static, order = structure
     values = {**dict(zip(dynamic, children)), **{k: s.value for k, s in static}}
     for k in order:

@@ -26,7 +26,8 @@ def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: s
         sizes = i.example.shape if isinstance(i.example, torch.Tensor) else [i.example]
         for n in sizes:
             if isinstance(n, torch.SymInt):
-                ranges.update(n.node.shape_env.var_to_range)
+                environment: Any = n.node.shape_env
+                ranges.update(environment.var_to_range)
     program = Program(module, inputs, Symbols(ranges, unbounded=MOST), name, frozen)
 
     def run(*args: Any) -> Any:

@@ -250,7 +250,8 @@ class Captured:
                     call(making.state, i.name, leaf, (value._address, value.nbytes))
                 else:
                     call(making.param, i.name, leaf, i.kind, (value._address, value.nbytes))
-            outputs, updates = [], []
+            outputs: list[tuple[str, Any]] = []
+            updates: list[tuple[str, Any]] = []
             for spec, x in zip(self.signature.output_specs, built.results):
                 if spec.kind == OutputKind.USER_OUTPUT and isinstance(x, Tensor):
                     outputs.append((_result_name(len(outputs), self.signature), x._in(graph)))
@@ -396,7 +397,7 @@ def compiled(f: Any, **options: Any) -> Any:
 def _compiled_class(kind: type, options: dict[str, Any]) -> type:
     """A class whose instances are compiled when they are called."""
 
-    class Compiled_(kind):  # type: ignore[misc,valid-type]
+    class Compiled_(kind):  # type: ignore[misc]
         def __call__(self, *args: Any, **named: Any) -> Any:
             if torch.compiler.is_exporting() or torch.compiler.is_compiling() or self.__dict__.get("_astra_inside"):
                 return super().__call__(*args, **named)

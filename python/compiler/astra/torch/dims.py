@@ -70,7 +70,7 @@ class Symbols:
         if name not in self.made:
             found = self.ranges.get(symbol)
             low, high = (found.lower, found.upper) if found is not None else (0, sympy.oo)
-            least = int(low) if low.is_Integer else 0
+            least = int(low) if isinstance(low, int) or low.is_Integer else 0
             if not high.is_Integer or int(high) > 1 << 40:
                 if self.unbounded is None:
                     raise UnsupportedError(f"the size {self.names.get(name, name)} has no upper bound: give one, dims={{'x': ('batch', 1, 64)}} "

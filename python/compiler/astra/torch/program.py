@@ -59,7 +59,8 @@ def is_random(module: torch.fx.GraphModule) -> bool:
 def build(module: torch.fx.GraphModule, inputs: Sequence[Input], symbols: Symbols, graph: Graph, key: bool) -> Built:
     """The graph's nodes in `graph`, which is being traced."""
     core = graph.core
-    leaves, given = [], []
+    leaves: list[Any] = []
+    given: list[Any] = []
     for i in inputs:
         if i.kind == "constant":
             leaves.append(None)
@@ -91,7 +92,7 @@ class Program:
         with tracing() as graph:
             built = build(module, inputs, symbols, graph, key=True)
             self.results: list[tuple[str, Any]] = []  # ("tensor", place), ("size", place), ("value", x)
-            outputs = []
+            outputs: list[tuple[str, Any]] = []
             for x in built.results:
                 if isinstance(x, _dims.Dim):
                     x = of_node(graph, call(graph.core.scalar, x.node(graph.core), "i64"))

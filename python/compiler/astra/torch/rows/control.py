@@ -30,8 +30,8 @@ def _predicate(p: Any) -> Tensor:
 @row("higher_order.cond")
 def _cond(predicate: Any, true_graph: Any, false_graph: Any, operands: Sequence[Any] = ()) -> tuple[Any, ...]:
     if isinstance(predicate, bool):
-        return _function(true_graph if predicate else false_graph)(*operands)  # type: ignore[no-any-return]
-    return _control.cond(_predicate(predicate), _function(true_graph), _function(false_graph), *operands)  # type: ignore[no-any-return]
+        return _function(true_graph if predicate else false_graph)(*operands)
+    return _control.cond(_predicate(predicate), _function(true_graph), _function(false_graph), *operands)
 
 
 @row("higher_order.switch")
@@ -41,9 +41,9 @@ def _switch(index: Any, branches: Sequence[Any], operands: Sequence[Any] = ()) -
 
     def chosen(i: int, *xs: Any) -> tuple[Any, ...]:
         if i + 1 == len(branches):
-            return _function(branches[i])(*xs)  # type: ignore[no-any-return]
+            return _function(branches[i])(*xs)
         here = _ops.less_equal(number, i)
-        return _control.cond(here, _function(branches[i]), lambda *ys: chosen(i + 1, *ys), *xs)  # type: ignore[no-any-return]
+        return _control.cond(here, _function(branches[i]), lambda *ys: chosen(i + 1, *ys), *xs)
 
     return chosen(0, *operands)
 
@@ -52,7 +52,7 @@ def _switch(index: Any, branches: Sequence[Any], operands: Sequence[Any] = ()) -
 def _while_loop(condition: Any, body: Any, carried: Sequence[Any], extra: Sequence[Any] = ()) -> tuple[Any, ...]:
     values = tuple(v if isinstance(v, Tensor) else as_type(v, _ops.I64) for v in carried)
     test, step = _function(condition), _function(body)
-    return _control.while_loop(lambda s: _predicate(test(*s, *extra)[0]), lambda s: step(*s, *extra), values)  # type: ignore[no-any-return]
+    return _control.while_loop(lambda s: _predicate(test(*s, *extra)[0]), lambda s: step(*s, *extra), values)
 
 
 @row("higher_order.scan")
@@ -93,5 +93,5 @@ def _associative_scan(combine: Any, xs: Sequence[Tensor], extra: Sequence[Any] =
 
 @row("higher_order.invoke_subgraph")
 def _invoke(graph: Any, identifier: Any, *operands: Any) -> tuple[Any, ...]:
-    return _function(graph)(*operands)  # type: ignore[no-any-return]
+    return _function(graph)(*operands)
 

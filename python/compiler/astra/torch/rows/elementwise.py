@@ -453,7 +453,7 @@ row("aten.imag")(lambda x: _ops.op("imag", x))
 row("aten.complex")(lambda x, y: _ops.op("complex", *_ops_broadcast(x, y)))
 
 
-def _ops_broadcast(x: Tensor, y: Tensor) -> list[Tensor]:
+def _ops_broadcast(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
     from ..._manipulation import broadcast_arrays
 
     return broadcast_arrays(x, y)

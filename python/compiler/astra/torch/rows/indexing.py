@@ -90,7 +90,7 @@ def _positions(x: Tensor, indices: Sequence[Tensor | None]) -> tuple[list[int], 
             at.append(d)
             found.append(as_type(index, I64))
             d += 1
-    return at, broadcast_arrays(*found) if len(found) > 1 else found
+    return at, list(broadcast_arrays(*found)) if len(found) > 1 else found
 
 
 def _together(at: list[int]) -> bool:

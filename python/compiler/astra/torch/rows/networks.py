@@ -165,7 +165,7 @@ def _average_pool(n: int) -> Callable[..., Tensor]:
                 padded = _padded(x, [v for pair in reversed(zero) for v in pair], 0)
                 made = _ops.make(_core.average_pool, padded, k, s, d, [0] * 2 * n, False, False)
                 made = _ops.multiply(made, as_type(math.prod(k) / divisor_override, x.dtype))
-                return _cut(made, n, [_places(e, *w, ceil_mode) for e, *w in zip(x.shape[2:], k, s, p)])
+                return _cut(made, n, [_places(e, a, b, c, ceil_mode) for e, a, b, c in zip(x.shape[2:], k, s, p)])
             return _ops.make(_core.average_pool, x, k, s, d, p, ceil_mode, count_include_pad)
 
         made = _wide(f, x)

@@ -11,8 +11,8 @@ from ... import _core, _ops
 from ..._errors import UnsupportedError
 from ..._manipulation import broadcast_shapes
 from ..._tensor import Tensor
-from .elementwise import node
-from .reductions import fold, truth
+from .elementwise import node, truth
+from .reductions import fold
 from .registry import refuse, row
 from .types import as_type, opmath, own_type, result_type
 

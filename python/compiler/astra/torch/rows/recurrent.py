@@ -70,7 +70,8 @@ def _lstm(x: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], has_biases:
 
 def _simple(name: str, cell: str, activation: str = "tanh") -> None:
     def function(x: Tensor, hx: Tensor, *args: Any) -> tuple[Tensor, ...]:
-        return _layers(cell, x, hx, None, *args, activation=activation)
+        named: dict[str, Any] = {"activation": activation}
+        return _layers(cell, x, hx, None, *args, **named)
 
     row(f"aten.{name}.input")(function)
 

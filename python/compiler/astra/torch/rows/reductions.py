@@ -121,7 +121,7 @@ def _extreme(greatest: bool) -> Callable[..., Any]:
 
     def function(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         if isinstance(dim, Tensor):
-            from .elementwise import computed
+            from .types import computed
 
             return computed(_max if greatest else _min, x, dim)
         if dim is None:
