@@ -11,7 +11,7 @@ namespace astra::compose {
 UOpRef roundAwayFromZero(Composer &b, UOpRef x);
 /// The cube root, of the sign of x.
 UOpRef cubeRoot(Composer &b, UOpRef x);
-/// 1 - erf(x).
+/// 1 - erf(x), by that difference in f64: what lies below 1e-16 is 0.
 UOpRef complementaryError(Composer &b, UOpRef x);
 
 /// x rounded to a float type of so many bits of exponent and mantissa, and back: to nearest even, what is too large

@@ -15,6 +15,7 @@
 #include "astra/Compose/Product.h"
 #include "astra/Compose/Random.h"
 #include "astra/Compose/Reduction.h"
+#include "astra/Compose/Special.h"
 
 using namespace astra;
 using namespace astra::compose;
@@ -61,6 +62,7 @@ static void bindElements(nb::module_ &m) {
   m.def("power", checked(&power), inside);
   m.def("log10", checked(&compose::log10), inside);
   m.def("atan2", checked(&arcTangent2), inside);
+  m.def("erfc", checked(&complementaryError), inside);
   m.def("hypot", checked(&hypotenuse), inside);
   m.def("logaddexp", checked(&logAddExp), inside);
   m.def("nextafter", checked(&nextAfter), inside);

@@ -34,14 +34,8 @@ for _name in ("exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan
     _unary(_name, _primitive(_name))
 
 
-def _scaled_log(x: Tensor) -> Tensor:
-    # log10 x = log2 x / log2 10; powers of ten that a float holds come out whole enough for f32 by way of f64
-    wide = _ops.astype(x, F64) if x.dtype is F32 else x
-    return _ops.astype(_ops.multiply(_ops.log(wide), 1 / math.log(10)), x.dtype)
-
-
-_unary("log10", _scaled_log)
-_unary("erfc", lambda x: _ops.subtract(1.0, _ops.erf(x)))
+_unary("log10", lambda x: _ops.make(_core.log10, x))
+_unary("erfc", lambda x: _ops.make(_core.erfc, x))
 _unary("reciprocal", lambda x: node("div", _ops.literal(1, x.dtype), x))
 _unary("neg", _ops.negative, floats=False)
 _unary("square", _ops.square, floats=False)
@@ -206,30 +200,8 @@ def _pow(x: Any, y: Any) -> Tensor:
     return computed(f, x, y)
 
 
-@row("aten.atan2")
-def _atan2(y: Any, x: Any) -> Tensor:
-    def f(y: Tensor, x: Tensor) -> Tensor:
-        # The angle of the quotient in the first octant, then mirrored into the others.
-        zero, one = _ops.literal(0, x.dtype), _ops.literal(1, x.dtype)
-        up, right = _ops.abs(y), _ops.abs(x)
-        great, small = _ops.maximum(up, right), _ops.minimum(up, right)
-        infinite = node("eq", small, _ops.literal(math.inf, x.dtype))
-        ratio = _ops.where(infinite, one, node("div", small, _ops.where(node("eq", great, zero), one, great)))
-        angle = _ops.atan(ratio)
-        angle = _ops.where(node("lt", right, up), node("sub", _ops.literal(math.pi / 2, x.dtype), angle), angle)
-        left = node("lt", _ops.copysign(_ops.broadcast_to(one, angle.shape), x), zero)
-        angle = _ops.where(left, node("sub", _ops.literal(math.pi, x.dtype), angle), angle)
-        wrong = _ops.logical_or(_ops.isnan(x), _ops.isnan(y))
-        return _ops.where(wrong, math.nan, _ops.copysign(angle, _ops.broadcast_to(y, angle.shape)))
-
-    return computed(f, y, x, floats=True)
-
-
-@row("aten.hypot")
-def _hypot(x: Any, y: Any) -> Tensor:
-    return computed(lambda x, y: _ops.sqrt(node("add", node("mul", x, x), node("mul", y, y))), x, y)
-
-
+row("aten.atan2")(lambda y, x: computed(lambda y, x: _ops.make(_core.atan2, y, x), y, x, floats=True))
+row("aten.hypot")(lambda x, y: computed(lambda x, y: _ops.make(_core.hypot, x, y), x, y))
 row("aten.maximum")(lambda x, y: computed(_max, x, y))
 row("aten.minimum")(lambda x, y: computed(_min, x, y))
 
