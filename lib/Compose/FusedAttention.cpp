@@ -218,6 +218,19 @@ UOpRef joinedCache(Composer &b, UOpRef keys, UOpRef values) {
   return b.concat({b.unsqueeze(keys, {0}), b.unsqueeze(values, {0})}, 0);
 }
 
+/// A query with the keys and the values beside it in its last axis, taken apart.
+static Projections sideBySideHeads(Composer &b, UOpRef joined, int64_t heads, int64_t keyHeads) {
+  int64_t hidden = b.constExtent(joined, 2, "the last axis of the query"), all = heads + 2 * keyHeads;
+  if (b.failed()) return {};
+  if (hidden % all) {
+    b.fail("the last axis of the query, " + llvm::Twine(hidden) + ", is no multiple of " + llvm::Twine(all) + " heads");
+    return {};
+  }
+  int64_t size = hidden / all;
+  return {b.part(joined, 2, 0, heads * size), b.part(joined, 2, heads * size, keyHeads * size),
+          b.part(joined, 2, (heads + keyHeads) * size, keyHeads * size)};
+}
+
 AttentionResult cachedAttention(Composer &b, const CachedAttentionOperands &given,
                                 const CachedAttentionOptions &options) {
   UOpRef q = given.query, k = given.key, v = given.value;
@@ -230,18 +243,9 @@ AttentionResult cachedAttention(Composer &b, const CachedAttentionOperands &give
   if (!given.cosines != !given.sines) b.fail("cosines and sines are used together: one of them is missing");
   if (b.failed()) return {};
   if (!k) {
-    int64_t hidden = b.constExtent(q, 2, "the last axis of the query"), all = heads + 2 * keyHeads;
+    auto [query, key, value] = sideBySideHeads(b, q, heads, keyHeads);
+    q = query, k = key, v = value;
     if (b.failed()) return {};
-    if (hidden % all) {
-      b.fail("the last axis of the query, " + llvm::Twine(hidden) + ", is no multiple of " + llvm::Twine(all) +
-             " heads");
-      return {};
-    }
-    int64_t size = hidden / all;
-    UOpRef joined = q;
-    q = b.part(joined, 2, 0, heads * size);
-    k = b.part(joined, 2, heads * size, keyHeads * size);
-    v = b.part(joined, 2, (heads + keyHeads) * size, keyHeads * size);
   }
   q = byHeads(b, q, heads, "the hidden size of the query");
   k = byHeads(b, k, keyHeads, "the hidden size of the key");

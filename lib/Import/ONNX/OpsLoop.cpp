@@ -83,6 +83,7 @@ private:
   bool keepsShapes(const Values &results);
   std::vector<UOpRef> dataDims(const Values &results, size_t begin);
   void asScan(Closure &closure, const Values &results, UOpRef iteration);
+  int64_t roomOfTrips();
   void asWhile(Closure &closure, const Values &results, UOpRef iteration, llvm::ArrayRef<UOpRef> ofData);
   bool unrolled();
   UOpRef truth() { return n.b.lit(DType::Bool, 1); }
@@ -270,21 +271,23 @@ void Loop::asScan(Closure &closure, const Values &results, UOpRef iteration) {
   }
 }
 
+/// How many trips a buffer of stacked rows has room for: a bound that the user or the graph gives.
+int64_t Loop::roomOfTrips() {
+  std::string name = n.name() + "_trips";
+  const DimBound *bound = n.lowering.bound(name);
+  if (bound && !bound->value.empty()) bound = nullptr;
+  int64_t room = bound ? bound->hi : trips ? std::max<int64_t>(0, trips->hi) : 0;
+  if ((!bound && !trips) || room > mostTrips)
+    n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " + shellWord(name + "=0..100") +
+                  " or the like" + n.cause(limit));
+  return room;
+}
+
 /// Carried: the number of the trip, the values, the condition, a buffer for each stacked output, for each data dim from
 /// around a value of that extent, which says that it stays, then what the body takes from around, unchanged.
 void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration, llvm::ArrayRef<UOpRef> ofData) {
-  int64_t room = 0; // of a buffer, in trips
-  if (stacked) {
-    std::string name = n.name() + "_trips";
-    const DimBound *bound = n.lowering.bound(name);
-    if (bound && !bound->value.empty()) bound = nullptr;
-    if (bound || trips) room = bound ? bound->hi : std::max<int64_t>(0, trips->hi);
-    if ((!bound && !trips) || room > mostTrips) {
-      n.unsupported("its stacked outputs need a bound of the number of trips: give --dim " +
-                    shellWord(name + "=0..100") + " or the like" + n.cause(limit));
-      return;
-    }
-  }
+  int64_t room = stacked ? roomOfTrips() : 0;
+  if (n.failed()) return;
   UOpRef one = n.b.litInt(DType::I64, 1), zero = n.b.litInt(DType::I64, 0);
   UOpRef go = closure.own(DType::Bool, {});
   llvm::SmallVector<UOpRef, 8> next = {n.bin(Op::Add, iteration, one)}, src = {zero};
