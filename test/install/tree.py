@@ -21,7 +21,8 @@ HASH = re.search(r"^set\(hash (\w+)\)$", (ABI / "CMakeLists.txt").read_text(), r
 # A key of RFC 8032 and its public half.
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-PROGRAMS = ["astra-compile", "astra-inspect", "astra-opt", "astra-run", "astra-train"]
+TOKENIZER = """{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3}, "merges": ["a b"]}}"""
+PROGRAMS = ["astra-compile", "astra-inspect", "astra-opt", "astra-run", "astra-text", "astra-train"]
 
 
 class Failed(Exception):
@@ -84,7 +85,7 @@ class Tree:
             self.install(self.work / "parts" / part, "--component", part)
         parts = [files_in(self.work / "parts" / p) for p in ("runtime", "verify", "development", "compiler")]
         licence = ["share/doc/astra/LICENSE", "share/doc/astra/NOTICE"]
-        expect("the runtime's files", parts[0], ["lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", *licence])
+        expect("the runtime's files", parts[0], ["lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", "lib/libastra_text.so.1", "lib/libastra_text.so.1.0.0", *licence])
         expect("the verifier's files", parts[1], ["lib/libastra_verify.so.1", "lib/libastra_verify.so.1.0.0", *licence])
         expect("all components", sorted(set(sum(parts, []))), files_in(self.work / "first"))
 
@@ -132,9 +133,19 @@ class Tree:
         if "NEEDED" in run("readelf", "-dW", static):
             raise Failed("the static client needs a library")
         self.check_client(static)
+        text = self.work / "text-static"
+        run(*strict, "-static", HERE / "text.c", *self.pkg_config("--static", "--cflags", "--libs", "astra-text"), "-o", text)
+        self.check_tokens(text)
         run(*strict, "-static", HERE / "signed.c", *self.pkg_config("--static", "--cflags", "--libs", "astra-verify", "astra-rt"),
             "-o", self.work / "signed-static")  # fmt: skip
         self.check_signatures(self.work / "signed-static")
+
+    def check_tokens(self, program):
+        """A C program and the installed astra-text give the same tokens."""
+        model, blob = self.work / "tokenizer.json", self.work / "tokenizer.tok"
+        model.write_text(TOKENIZER)
+        run(self.prefix / "bin/astra-text", model, "-o", blob)
+        expect("tokens", run(program, blob, "abcab").split(), run(self.prefix / "bin/astra-text", blob, "abcab").split())
 
     def check_signatures(self, program):
         key, bundle = self.work / "key", self.work / "signed.astra"
@@ -157,6 +168,8 @@ class Tree:
             expect(f"{client} uses the shared library", uses, not client.endswith("static"))
         for program in "verify", "verify_static":
             self.check_signatures(project / program)
+        for program in "text", "text_static":
+            self.check_tokens(project / program)
 
     def a_newer_version_is_refused(self):
         asks = self.work / "asks"
