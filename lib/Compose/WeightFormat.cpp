@@ -29,6 +29,13 @@ std::optional<WeightFormat> astra::weightFormatNamed(llvm::StringRef text) {
   return WeightFormat(row - formats);
 }
 
+std::optional<WeightFormat> astra::weightFormatOfGgml(uint32_t number) {
+  auto row =
+      llvm::find_if(formats, [&](const WeightFormatInfo &f) { return f.ggml >= 0 && uint32_t(f.ggml) == number; });
+  if (row == std::end(formats)) return std::nullopt;
+  return WeightFormat(row - formats);
+}
+
 std::optional<uint64_t> astra::weightBytes(WeightFormat format, llvm::ArrayRef<int64_t> dims) {
   const WeightFormatInfo &f = info(format);
   uint64_t bytes = f.bytes;

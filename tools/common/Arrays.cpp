@@ -4,9 +4,10 @@
 #include "Arrays.h"
 #include "OutputFile.h"
 #include "Safetensors.h"
-#include "Zip.h"
+#include "astra/Files/Zip.h"
 #include <algorithm>
 
+using namespace astra;
 using namespace astra::tool;
 using std::string;
 

@@ -3,7 +3,7 @@
 // Gives:    see Safetensors.h.
 #include "Safetensors.h"
 #include "OutputFile.h"
-#include "astra/IR/SafetensorsHeader.h"
+#include "astra/Files/SafetensorsHeader.h"
 #include "astra/astra.h"
 #include <algorithm>
 #include <string_view>

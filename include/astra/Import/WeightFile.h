@@ -1,6 +1,6 @@
 //===- WeightFile.h: weight files as named tensors --------------------------===//
 // Takes:    the path of a .safetensors file, a GGUF file (versions 2 and 3), a file of PyTorch's torch.save (.pt, .pth,
-//           .bin), or a folder with model.safetensors or with model.safetensors.index.json and its shards.
+//           .bin; not yet), or a folder with model.safetensors or with model.safetensors.index.json and its shards.
 // Gives:    the tensors: name, format, dims, bytes; and the metadata: GGUF's keys, or the strings of "__metadata__".
 // Keeps:    a file is input from outside: sizes are computed with checks, and a tensor that leaves the file or overlaps
 //           another one is refused. Tensors are views of the mapped files: nothing is copied, except what a zip archive
@@ -22,14 +22,14 @@ enum class WeightContainer : uint8_t { Safetensors, GGUF, PyTorch };
 struct WeightTensor {
   std::string name;
   WeightFormat format = WeightFormat::F32;
-  std::vector<int64_t> dims;        // outermost first, whatever the file's order is: row-major
-  llvm::ArrayRef<uint8_t> bytes;    // of the file: weightBytes(format, dims); may lie at any address
+  std::vector<int64_t> dims;     // outermost first, whatever the file's order is: row-major
+  llvm::ArrayRef<uint8_t> bytes; // of the file: weightBytes(format, dims); may lie at any address
 };
 
 /// A value of the metadata. Integers and bools are int64_t, of a u64 its bits; floats are double; f32 widens exactly.
 struct WeightValue {
-  using Any = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                           std::vector<std::string>>;
+  using Any =
+      std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
   const char *type = "string"; // "u32", "f32", "bool", "string": of the value, or of an array's elements
   Any value;
 };

@@ -10,7 +10,6 @@ namespace astra {
 
 llvm::Error readSafetensors(llvm::ArrayRef<uint8_t> file, WeightFile &out);
 llvm::Error readGguf(llvm::ArrayRef<uint8_t> file, WeightFile &out);
-llvm::Error readTorch(llvm::ArrayRef<uint8_t> file, WeightFile &out);
 
 /// The reader for these bytes by their first ones; a sentence where they are of no kind that is known.
 llvm::Error readWeights(llvm::ArrayRef<uint8_t> file, WeightFile &out);

@@ -76,15 +76,17 @@ Error astra::addTensor(WeightFile &out, WeightTensor tensor) {
 }
 
 Error astra::addValue(WeightFile &out, std::string key, WeightValue value) {
-  if (!out.valueIndex.try_emplace(key, out.values.size()).second) return refused("the key " + shown(key) + " is there twice");
+  if (!out.valueIndex.try_emplace(key, out.values.size()).second)
+    return refused("the key " + shown(key) + " is there twice");
   out.values.push_back({std::move(key), std::move(value)});
   return Error::success();
 }
 
 Error astra::readWeights(llvm::ArrayRef<uint8_t> file, WeightFile &out) {
   StringRef text(reinterpret_cast<const char *>(file.data()), file.size());
+  if (text.starts_with("GGUF")) return readGguf(file, out);
   if (file.size() > 8 && (text[8] == '{' || text[8] == ' ')) return readSafetensors(file, out);
-  return refused("is no weight file that is known: .safetensors");
+  return refused("is no weight file that is known: .safetensors, GGUF");
 }
 
 // ---- opening
@@ -95,7 +97,8 @@ static Error readInto(WeightFile &out, const std::string &path) {
   if (!buffer) return fail("cannot be read: " + buffer.getError().message());
   std::shared_ptr<llvm::MemoryBuffer> owner = std::move(*buffer);
   out.owners.push_back(owner);
-  if (Error e = readWeights(llvm::arrayRefFromStringRef(owner->getBuffer()), out)) return fail(llvm::toString(std::move(e)));
+  if (Error e = readWeights(llvm::arrayRefFromStringRef(owner->getBuffer()), out))
+    return fail(llvm::toString(std::move(e)));
   return Error::success();
 }
 

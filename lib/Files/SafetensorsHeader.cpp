@@ -1,7 +1,7 @@
 //===- SafetensorsHeader.cpp: the header of a .safetensors file ------------===//
 // Takes:    untrusted text.
 // Gives:    see SafetensorsHeader.h.
-#include "astra/IR/SafetensorsHeader.h"
+#include "astra/Files/SafetensorsHeader.h"
 #include <algorithm>
 #include <charconv>
 #include <tuple>
@@ -17,8 +17,9 @@ constexpr size_t mostAxes = 16;
 constexpr struct {
   string_view name;
   unsigned bytes;
-} types[] = {{"BOOL", 1}, {"U8", 1}, {"I8", 1},   {"U16", 2}, {"I16", 2}, {"U32", 4},     {"I32", 4},     {"U64", 8},    {"I64", 8},
-             {"F16", 2},  {"BF16", 2}, {"F32", 4}, {"F64", 8}, {"C64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}};
+} types[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},      {"U16", 2},     {"I16", 2},    {"U32", 4},
+             {"I32", 4},  {"U64", 8}, {"I64", 8},     {"F16", 2},     {"BF16", 2},   {"F32", 4},
+             {"F64", 8},  {"C64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}};
 
 /// The header, by the grammar that the format has: nothing nests, so nothing recurses.
 class HeaderReader {

@@ -1,7 +1,7 @@
-//===- Zip.cpp: the members of a .npz file -----------------------------------===//
+//===- Zip.cpp: the members of a zip archive ---------------------------------===//
 // Takes:    the bytes of an archive.
 // Gives:    see Zip.h.
-#include "Zip.h"
+#include "astra/Files/Zip.h"
 #include <algorithm>
 #include <array>
 #include <set>
@@ -9,14 +9,14 @@
 #include <zlib.h>
 #endif
 
-using namespace astra::tool;
+using namespace astra;
 using std::string;
 
 namespace {
 
 /// Little-endian numbers at places that are checked.
 struct View {
-  const std::vector<uint8_t> &bytes;
+  std::span<const uint8_t> bytes;
   bool has(uint64_t at, uint64_t n) const { return at <= bytes.size() && bytes.size() - at >= n; }
   uint64_t number(uint64_t at, int n) const {
     uint64_t v = 0;
@@ -25,7 +25,7 @@ struct View {
   }
 };
 
-uint32_t checksum(const std::vector<uint8_t> &data) {
+uint32_t checksum(std::span<const uint8_t> data) {
   static const auto table = [] {
     std::array<uint32_t, 256> t;
     for (uint32_t i = 0; i < 256; ++i) {
@@ -104,7 +104,7 @@ void wide(const View &v, uint64_t at, uint64_t bytes, std::initializer_list<uint
 
 } // namespace
 
-bool astra::tool::zipMembers(const std::vector<uint8_t> &archive, std::vector<ZipMember> &out, string &error) {
+bool astra::zipMembers(std::span<const uint8_t> archive, std::vector<ZipMember> &out, string &error) {
   View v{archive};
   uint64_t at = 0, count = 0;
   auto fail = [&](const char *text) {
@@ -130,7 +130,8 @@ bool astra::tool::zipMembers(const std::vector<uint8_t> &archive, std::vector<Zi
   return true;
 }
 
-bool astra::tool::unzip(const std::vector<uint8_t> &archive, const ZipMember &m, std::vector<uint8_t> &out,
+/// The bytes of a member as the archive has them.
+static bool packedBytes(std::span<const uint8_t> archive, const ZipMember &m, std::span<const uint8_t> &out,
                         string &error) {
   View v{archive};
   auto fail = [&](const string &text) {
@@ -143,13 +144,29 @@ bool astra::tool::unzip(const std::vector<uint8_t> &archive, const ZipMember &m,
   if (!v.has(m.header, 30) || v.number(m.header, 4) != kLocal) return fail("is not where the list says");
   uint64_t data = m.header + 30 + v.number(m.header + 26, 2) + v.number(m.header + 28, 2);
   if (!v.has(data, m.packed)) return fail("is truncated");
-  if (m.method == 0) {
-    if (m.packed != m.size) return fail("has two sizes");
-    out.assign(archive.begin() + int64_t(data), archive.begin() + int64_t(data + m.size));
-  } else if (!kInflates) {
+  if (m.method == 0 && m.packed != m.size) return fail("has two sizes");
+  out = archive.subspan(data, m.packed);
+  return true;
+}
+
+bool astra::stored(std::span<const uint8_t> archive, const ZipMember &m, std::span<const uint8_t> &out, string &error) {
+  if (m.method == 0) return packedBytes(archive, m, out, error);
+  error = "its member '" + m.name + "' is compressed";
+  return false;
+}
+
+bool astra::unzip(std::span<const uint8_t> archive, const ZipMember &m, std::vector<uint8_t> &out, string &error) {
+  std::span<const uint8_t> packed;
+  auto fail = [&](const string &text) {
+    error = "its member '" + m.name + "' " + text;
+    return false;
+  };
+  if (!packedBytes(archive, m, packed, error)) return false;
+  if (m.method == 0)
+    out.assign(packed.begin(), packed.end());
+  else if (!kInflates)
     return fail("is compressed, which this build cannot read (it has no zlib): save it without compression");
-  } else if (!unpack(archive.data() + data, m.packed, m.size, out)) {
+  else if (!unpack(packed.data(), m.packed, m.size, out))
     return fail("is malformed");
-  }
   return checksum(out) == m.crc || fail("does not have the checksum that the list says");
 }
