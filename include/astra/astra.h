@@ -407,6 +407,16 @@ ASTRA_API astra_status astra_entry_find_output(const astra_entry *entry, const c
  * training, the weights are what the entry for inference uses; the rest is the optimizer's. */
 ASTRA_API int32_t astra_entry_uses_state(const astra_entry *entry, uint32_t state);
 
+/*===- Assets ---------------------------------------------------------------===*/
+
+/* Files that came with the model, e.g. a tokenizer (astra/text.h). */
+ASTRA_API uint32_t astra_bundle_num_assets(const astra_bundle *bundle);
+/* NULL for an index that there is not. */
+ASTRA_API const char *astra_bundle_asset_name(const astra_bundle *bundle, uint32_t index);
+/* The bytes begin at a multiple of 64 and live as long as the bundle. Each call checks their hash (ASTRA_CORRUPT). */
+ASTRA_API astra_status astra_bundle_find_asset(const astra_bundle *bundle, const char *name, const void **data,
+                                               uint64_t *bytes, astra_diag *diag);
+
 /*===- Loaded ---------------------------------------------------------------===*/
 
 /* Puts a bundle on devices (one, for now): chooses the level, maps the code. Weights are shared by all that load the

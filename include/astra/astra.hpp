@@ -210,6 +210,15 @@ struct Bundle : Handle<astra_bundle, astra_bundle_free> {
     check([&](astra_diag *d) { return astra_bundle_find_entry(handle, name, &found, d); });
     return found;
   }
+  uint32_t assets() const { return astra_bundle_num_assets(handle); }
+  /// NULL: there is none of this index.
+  const char *assetName(uint32_t index) const { return astra_bundle_asset_name(handle, index); }
+  /// The bytes live as long as the bundle; their hash is checked.
+  std::pair<const void *, uint64_t> asset(const char *name) const {
+    std::pair<const void *, uint64_t> found;
+    check([&](astra_diag *d) { return astra_bundle_find_asset(handle, name, &found.first, &found.second, d); });
+    return found;
+  }
 };
 
 struct Loaded : Handle<astra_loaded, astra_loaded_free> {

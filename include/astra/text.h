@@ -21,7 +21,7 @@ extern "C" {
 typedef struct astra_text astra_text;
 
 /* Checks `bytes`, which must begin at a multiple of 8, stay as they are and outlive the handle; a tokenizer in a
- * bundle does (astra_bundle_asset). */
+ * bundle does (astra_bundle_find_asset). */
 ASTRA_API astra_status astra_text_init(astra_text **text, const void *bytes, size_t size, astra_diag *diag);
 ASTRA_API void astra_text_free(astra_text **text);
 

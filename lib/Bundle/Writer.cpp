@@ -77,6 +77,20 @@ static Error judge(const fmt::Header &header, ArrayRef<fmt::Section> table,
   return refused;
 }
 
+Error astra::addAssets(BundleParts &parts, std::vector<Asset> assets) {
+  llvm::sort(assets, [](const Asset &a, const Asset &b) { return a.name < b.name; });
+  for (size_t i = 0; i < assets.size(); ++i) {
+    const std::string &name = assets[i].name;
+    if (name.empty() || name.find('\0') != std::string::npos) return createStringError("an asset has no name");
+    if (i && name == assets[i - 1].name) return createStringError("there are two assets named " + name);
+    auto asset = std::make_unique<fmt::AssetT>();
+    asset->name = name;
+    asset->place = parts.weights.add(assets[i].bytes, Weights::digest(*assets[i].bytes));
+    parts.manifest.assets.push_back(std::move(asset));
+  }
+  return Error::success();
+}
+
 Expected<SigningKey> astra::readSigningKey(StringRef path) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path);
   if (!file) return createFileError(path, file.getError());

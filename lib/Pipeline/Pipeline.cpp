@@ -176,6 +176,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   run.begin("assemble");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs, o.made);
   if (!parts) return parts.takeError();
+  if (Error e = addAssets(*parts, o.assets)) return std::move(e);
   if (Error e = run.end("assemble")) return std::move(e);
   return Compilation{std::move(*parts), {}, {}};
 }

@@ -77,6 +77,17 @@ static Error readPlans(Job &job) {
   return Error::success();
 }
 
+/// The files of --asset.
+static Error readAssets(Job &job) {
+  for (const auto &[name, path] : job.assets) {
+    std::vector<uint8_t> bytes;
+    std::string wrong;
+    if (!tool::readWhole(path, bytes, wrong)) return createStringError(wrong);
+    job.pipeline.assets.push_back({name, std::make_shared<const std::vector<uint8_t>>(std::move(bytes))});
+  }
+  return Error::success();
+}
+
 /// What the bundle says of how it was made. The model's file is read once more, where it is a file that can be.
 static Expected<Provenance> provenance(const Job &job) {
   if (!sys::fs::is_regular_file(job.model)) return Provenance{compilerCommit, {}, job.recorded};
@@ -206,6 +217,7 @@ Error astra::runJob(Job &job, tool::Progress &progress, Report &report) {
   if (!job.saveTemps.empty())
     if (std::error_code e = sys::fs::create_directories(job.saveTemps)) return createFileError(job.saveTemps, e);
   if (Error e = readPlans(job)) return e;
+  if (Error e = readAssets(job)) return e;
   if (o.searchSeconds) o.keepTuning = [&](const std::string &text) { return give(job.tunings.front(), text); };
   if (!job.output.empty() && job.output != "-") {
     SmallString<128> header(job.output);

@@ -139,7 +139,7 @@ constexpr llvm::StringLiteral unrecorded[] = {
     "o",     "target", "ptxas", "emit",       "name", "plans",       "tuning",      "search",      "sign",
     "quiet", "j",      "cache", "save-temps", "json", "print-after", "verify-each", "time-passes", "time-kernels"};
 /// Options of files, of which the folder is left out: "state=FILE" and "FILE".
-constexpr llvm::StringLiteral ofFiles[] = {"constant", "weights"};
+constexpr llvm::StringLiteral ofFiles[] = {"asset", "constant", "weights"};
 
 struct CommandLine {
   Job job;
@@ -248,6 +248,10 @@ Program describe(CommandLine &c) {
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
       {"weights", "FILE.safetensors",
        "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(j.weights)},
+      {"asset", "NAME=FILE",
+       "puts a file into the bundle, which programs ask for by the name: a tokenizer, names of classes; may be given "
+       "again",
+       pairs(j.assets)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: uop, schedule, plan, tuning (plans as --tuning reads them), c or asm (of "
        "the first target). c with -o model.c "
@@ -474,11 +478,13 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   j.recorded.clear();
   for (auto &[name, text] : byName) j.recorded.push_back(std::move(text));
   if (!o.name.empty() && o.emit != "c") return "--name is of --emit=c, whose functions it names";
+  if (!j.assets.empty() && !o.emit.empty()) return "--asset is of bundles, --emit gives a text";
   if (c.json && !o.emit.empty() && (j.output.empty() || j.output == "-"))
     return "--json and the text of --emit both go to stdout: give -o FILE";
   o.jobs = unsigned(c.jobs);
   std::vector<Place> inputs{
       {"the model", j.model}, {"--weights", j.weights}, {"--plans", j.plans}, {"--sign", j.signingKey}};
+  for (const auto &[name, path] : j.assets) inputs.push_back({"--asset " + name, path});
   for (const auto &[name, path] : j.constants) inputs.push_back({"--constant " + name, path});
   std::vector<Place> outputs;
   for (const std::string &path : j.tunings) (c.search ? outputs : inputs).push_back({"--tuning", path});

@@ -222,6 +222,7 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
   out << m.params.size() << " params, " << bytesText(total);
   if (ours) out << "; " << ours << " of them computed while compiling, " << bytesText(computed);
   out << "\n";
+  for (const auto &asset : m.assets) out << "asset " << asset->name << ", " << bytesText(asset->place->length) << "\n";
   for (const auto &t : m.targets) {
     const fmt::Section &code = b.sections()[t->section];
     bool isText = code.kind == uint32_t(fmt::SectionKind::DeviceText);

@@ -247,6 +247,10 @@ void Writer::manifest() {
   params();
   objects("prepares", m.prepares, [&](const fmt::RoutineT &r) { routine(r); });
   objects("derives", m.derives, [&](const fmt::RoutineT &r) { routine(r); });
+  objects("assets", m.assets, [&](const fmt::AssetT &a) {
+    j.attribute("name", a.name);
+    place("place", a.place.get());
+  });
   objects("states", m.states, [&](const fmt::StateT &s) {
     j.attribute("name", s.name);
     dtype(s.dtype);

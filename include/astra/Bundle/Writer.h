@@ -24,6 +24,14 @@ struct BundleParts {
   Weights weights;
 };
 
+/// A file that goes into the bundle as it is; programs ask for it by name.
+struct Asset {
+  std::string name;
+  Bytes bytes;
+};
+/// Adds assets in the order of their names; an error names one that is there twice, or whose name is empty.
+llvm::Error addAssets(BundleParts &parts, std::vector<Asset> assets);
+
 /// The seed of an ed25519 key pair (RFC 8032): the secret.
 using SigningKey = std::array<uint8_t, 32>;
 /// Reads a key file: 64 hexadecimal digits. An error names the file and what it holds instead.

@@ -24,6 +24,7 @@ struct PipelineOptions {
   std::string cache;                                    // a folder for objects of CPU kernels; "": none
   unsigned jobs = 1;                                    // threads
   Provenance made;                                      // what the bundle says of how it came to be
+  std::vector<Asset> assets;                            // files that go into the bundle
 
   std::string emit;               // "", uop, schedule, plan, tuning, c, mlir, llvm, ptx, asm
   const GpuTarget *gpu = nullptr; // in place of targets and gpus: a text of this GPU is asked for

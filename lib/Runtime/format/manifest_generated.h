@@ -122,6 +122,10 @@ struct Entry;
 struct EntryBuilder;
 struct EntryT;
 
+struct Asset;
+struct AssetBuilder;
+struct AssetT;
+
 struct Component;
 struct ComponentBuilder;
 struct ComponentT;
@@ -185,6 +189,8 @@ inline const flatbuffers::TypeTable *DimBindTypeTable();
 inline const flatbuffers::TypeTable *DimMultipleTypeTable();
 
 inline const flatbuffers::TypeTable *EntryTypeTable();
+
+inline const flatbuffers::TypeTable *AssetTypeTable();
 
 inline const flatbuffers::TypeTable *ComponentTypeTable();
 
@@ -3508,6 +3514,91 @@ inline flatbuffers::Offset<Entry> CreateEntryDirect(
 
 flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_fbb, const EntryT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct AssetT : public flatbuffers::NativeTable {
+  typedef Asset TableType;
+  std::string name{};
+  std::unique_ptr<astra::fmt::PlaceT> place{};
+  AssetT() = default;
+  AssetT(const AssetT &o);
+  AssetT(AssetT&&) FLATBUFFERS_NOEXCEPT = default;
+  AssetT &operator=(AssetT o) FLATBUFFERS_NOEXCEPT;
+};
+
+struct Asset FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef AssetT NativeTableType;
+  typedef AssetBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return AssetTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NAME = 4,
+    VT_PLACE = 6
+  };
+  const flatbuffers::String *name() const {
+    return GetPointer<const flatbuffers::String *>(VT_NAME);
+  }
+  const astra::fmt::Place *place() const {
+    return GetPointer<const astra::fmt::Place *>(VT_PLACE);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_NAME) &&
+           verifier.VerifyString(name()) &&
+           VerifyOffsetRequired(verifier, VT_PLACE) &&
+           verifier.VerifyTable(place()) &&
+           verifier.EndTable();
+  }
+  AssetT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(AssetT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<Asset> Pack(flatbuffers::FlatBufferBuilder &_fbb, const AssetT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct AssetBuilder {
+  typedef Asset Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_name(flatbuffers::Offset<flatbuffers::String> name) {
+    fbb_.AddOffset(Asset::VT_NAME, name);
+  }
+  void add_place(flatbuffers::Offset<astra::fmt::Place> place) {
+    fbb_.AddOffset(Asset::VT_PLACE, place);
+  }
+  explicit AssetBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<Asset> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<Asset>(end);
+    fbb_.Required(o, Asset::VT_NAME);
+    fbb_.Required(o, Asset::VT_PLACE);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<Asset> CreateAsset(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::String> name = 0,
+    flatbuffers::Offset<astra::fmt::Place> place = 0) {
+  AssetBuilder builder_(_fbb);
+  builder_.add_place(place);
+  builder_.add_name(name);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<Asset> CreateAssetDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const char *name = nullptr,
+    flatbuffers::Offset<astra::fmt::Place> place = 0) {
+  auto name__ = name ? _fbb.CreateString(name) : 0;
+  return astra::fmt::CreateAsset(
+      _fbb,
+      name__,
+      place);
+}
+
+flatbuffers::Offset<Asset> CreateAsset(flatbuffers::FlatBufferBuilder &_fbb, const AssetT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct ComponentT : public flatbuffers::NativeTable {
   typedef Component TableType;
   std::string name{};
@@ -3626,6 +3717,7 @@ struct ManifestT : public flatbuffers::NativeTable {
   std::string commit{};
   std::vector<uint8_t> model_sha256{};
   std::vector<std::string> options{};
+  std::vector<std::unique_ptr<astra::fmt::AssetT>> assets{};
   ManifestT() = default;
   ManifestT(const ManifestT &o);
   ManifestT(ManifestT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -3656,7 +3748,8 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ORIGINS = 32,
     VT_COMMIT = 34,
     VT_MODEL_SHA256 = 36,
-    VT_OPTIONS = 38
+    VT_OPTIONS = 38,
+    VT_ASSETS = 40
   };
   const flatbuffers::String *contract() const {
     return GetPointer<const flatbuffers::String *>(VT_CONTRACT);
@@ -3712,6 +3805,9 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *options() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_OPTIONS);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>> *assets() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>> *>(VT_ASSETS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_CONTRACT) &&
@@ -3763,6 +3859,9 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_OPTIONS) &&
            verifier.VerifyVector(options()) &&
            verifier.VerifyVectorOfStrings(options()) &&
+           VerifyOffset(verifier, VT_ASSETS) &&
+           verifier.VerifyVector(assets()) &&
+           verifier.VerifyVectorOfTables(assets()) &&
            verifier.EndTable();
   }
   ManifestT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -3828,6 +3927,9 @@ struct ManifestBuilder {
   void add_options(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> options) {
     fbb_.AddOffset(Manifest::VT_OPTIONS, options);
   }
+  void add_assets(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>>> assets) {
+    fbb_.AddOffset(Manifest::VT_ASSETS, assets);
+  }
   explicit ManifestBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3871,8 +3973,10 @@ inline flatbuffers::Offset<Manifest> CreateManifest(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> origins = 0,
     flatbuffers::Offset<flatbuffers::String> commit = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> model_sha256 = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> options = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> options = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>>> assets = 0) {
   ManifestBuilder builder_(_fbb);
+  builder_.add_assets(assets);
   builder_.add_options(options);
   builder_.add_model_sha256(model_sha256);
   builder_.add_commit(commit);
@@ -3913,7 +4017,8 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *origins = nullptr,
     const char *commit = nullptr,
     const std::vector<uint8_t> *model_sha256 = nullptr,
-    const std::vector<flatbuffers::Offset<flatbuffers::String>> *options = nullptr) {
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *options = nullptr,
+    const std::vector<flatbuffers::Offset<astra::fmt::Asset>> *assets = nullptr) {
   auto contract__ = contract ? _fbb.CreateString(contract) : 0;
   auto numerics__ = numerics ? _fbb.CreateString(numerics) : 0;
   auto module___ = module_ ? _fbb.CreateString(module_) : 0;
@@ -3932,6 +4037,7 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
   auto commit__ = commit ? _fbb.CreateString(commit) : 0;
   auto model_sha256__ = model_sha256 ? _fbb.CreateVector<uint8_t>(*model_sha256) : 0;
   auto options__ = options ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*options) : 0;
+  auto assets__ = assets ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Asset>>(*assets) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       contract__,
@@ -3951,7 +4057,8 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
       origins__,
       commit__,
       model_sha256__,
-      options__);
+      options__,
+      assets__);
 }
 
 flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -5004,6 +5111,46 @@ inline flatbuffers::Offset<Entry> CreateEntry(flatbuffers::FlatBufferBuilder &_f
       _multiples);
 }
 
+inline AssetT::AssetT(const AssetT &o)
+      : name(o.name),
+        place((o.place) ? new astra::fmt::PlaceT(*o.place) : nullptr) {
+}
+
+inline AssetT &AssetT::operator=(AssetT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(name, o.name);
+  std::swap(place, o.place);
+  return *this;
+}
+
+inline AssetT *Asset::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<AssetT>(new AssetT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void Asset::UnPackTo(AssetT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = name(); if (_e) _o->name = _e->str(); }
+  { auto _e = place(); if (_e) _o->place = std::unique_ptr<astra::fmt::PlaceT>(_e->UnPack(_resolver)); }
+}
+
+inline flatbuffers::Offset<Asset> Asset::Pack(flatbuffers::FlatBufferBuilder &_fbb, const AssetT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateAsset(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<Asset> CreateAsset(flatbuffers::FlatBufferBuilder &_fbb, const AssetT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const AssetT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _name = _fbb.CreateString(_o->name);
+  auto _place = _o->place ? CreatePlace(_fbb, _o->place.get(), _rehasher) : 0;
+  return astra::fmt::CreateAsset(
+      _fbb,
+      _name,
+      _place);
+}
+
 inline ComponentT *Component::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::unique_ptr<ComponentT>(new ComponentT());
   UnPackTo(_o.get(), _resolver);
@@ -5066,6 +5213,8 @@ inline ManifestT::ManifestT(const ManifestT &o)
   for (const auto &entries_ : o.entries) { entries.emplace_back((entries_) ? new astra::fmt::EntryT(*entries_) : nullptr); }
   derives.reserve(o.derives.size());
   for (const auto &derives_ : o.derives) { derives.emplace_back((derives_) ? new astra::fmt::RoutineT(*derives_) : nullptr); }
+  assets.reserve(o.assets.size());
+  for (const auto &assets_ : o.assets) { assets.emplace_back((assets_) ? new astra::fmt::AssetT(*assets_) : nullptr); }
 }
 
 inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
@@ -5087,6 +5236,7 @@ inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
   std::swap(commit, o.commit);
   std::swap(model_sha256, o.model_sha256);
   std::swap(options, o.options);
+  std::swap(assets, o.assets);
   return *this;
 }
 
@@ -5117,6 +5267,7 @@ inline void Manifest::UnPackTo(ManifestT *_o, const flatbuffers::resolver_functi
   { auto _e = commit(); if (_e) _o->commit = _e->str(); }
   { auto _e = model_sha256(); if (_e) { _o->model_sha256.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->model_sha256.begin()); } }
   { auto _e = options(); if (_e) { _o->options.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->options[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = assets(); if (_e) { _o->assets.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->assets[_i] = std::unique_ptr<astra::fmt::AssetT>(_e->Get(_i)->UnPack(_resolver)); } } }
 }
 
 inline flatbuffers::Offset<Manifest> Manifest::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -5145,6 +5296,7 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
   auto _commit = _o->commit.empty() ? 0 : _fbb.CreateString(_o->commit);
   auto _model_sha256 = _o->model_sha256.size() ? _fbb.CreateVector(_o->model_sha256) : 0;
   auto _options = _o->options.size() ? _fbb.CreateVectorOfStrings(_o->options) : 0;
+  auto _assets = _o->assets.size() ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Asset>> (_o->assets.size(), [](size_t i, _VectorArgs *__va) { return CreateAsset(*__va->__fbb, __va->__o->assets[i].get(), __va->__rehasher); }, &_va ) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       _contract,
@@ -5164,7 +5316,8 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
       _origins,
       _commit,
       _model_sha256,
-      _options);
+      _options,
+      _assets);
 }
 
 inline bool VerifyInstr(flatbuffers::Verifier &verifier, const void *obj, Instr type) {
@@ -5962,6 +6115,20 @@ inline const flatbuffers::TypeTable *EntryTypeTable() {
   return &tt;
 }
 
+inline const flatbuffers::TypeTable *AssetTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 0, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::PlaceTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 2, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
 inline const flatbuffers::TypeTable *ComponentTypeTable() {
   static const flatbuffers::TypeCode type_codes[] = {
     { flatbuffers::ET_STRING, 0, -1 },
@@ -5993,7 +6160,8 @@ inline const flatbuffers::TypeTable *ManifestTypeTable() {
     { flatbuffers::ET_STRING, 1, -1 },
     { flatbuffers::ET_STRING, 0, -1 },
     { flatbuffers::ET_UCHAR, 1, -1 },
-    { flatbuffers::ET_STRING, 1, -1 }
+    { flatbuffers::ET_STRING, 1, -1 },
+    { flatbuffers::ET_SEQUENCE, 1, 10 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::ComponentTypeTable,
@@ -6005,10 +6173,11 @@ inline const flatbuffers::TypeTable *ManifestTypeTable() {
     astra::fmt::StateTypeTable,
     astra::fmt::KernelTypeTable,
     astra::fmt::TargetTypeTable,
-    astra::fmt::EntryTypeTable
+    astra::fmt::EntryTypeTable,
+    astra::fmt::AssetTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 18, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 19, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }

@@ -5,6 +5,7 @@
 // Does not: map code (a device does).
 #include "Cpu.h"
 #include "Handles.h"
+#include "Sha256.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -265,6 +266,32 @@ astra_status astra_bundle_find_entry(const astra_bundle *bundle, const char *nam
   uint32_t index = 0;
   if (Status s = find(*bundle->manifest().entries(), name, "entry", index, diag)) return s;
   *out = &bundle->entries[index];
+  return ASTRA_OK;
+}
+
+uint32_t astra_bundle_num_assets(const astra_bundle *bundle) {
+  if (checkHandle(bundle, "the bundle", nullptr)) return 0;
+  const auto *assets = bundle->manifest().assets();
+  return assets ? assets->size() : 0;
+}
+
+const char *astra_bundle_asset_name(const astra_bundle *bundle, uint32_t index) {
+  return index < astra_bundle_num_assets(bundle) ? bundle->manifest().assets()->Get(index)->name()->c_str() : nullptr;
+}
+
+astra_status astra_bundle_find_asset(const astra_bundle *bundle, const char *name, const void **data, uint64_t *bytes,
+                                     astra_diag *diag) {
+  if (Status s = checkHandle(bundle, "the bundle", diag)) return s;
+  if (!name || !data || !bytes) return fail(diag, ASTRA_INVALID_ARGUMENT, "the name, data or bytes is NULL; give all");
+  const auto *assets = bundle->manifest().assets();
+  if (!assets) return fail(diag, ASTRA_UNKNOWN_NAME, "there is no asset '%.64s': the bundle has none", name);
+  uint32_t index = 0;
+  if (Status s = find(*assets, name, "asset", index, diag)) return s;
+  const fmt::Place &place = *assets->Get(index)->place();
+  const uint8_t *begin = bundle->file.data + bundle->file.weights->offset + place.offset();
+  if (!Sha256::matches(begin, place.length(), place.sha256()->data()))
+    return fail(diag, ASTRA_CORRUPT, "the hash of asset '%.64s' does not match its bytes", name);
+  *data = begin, *bytes = place.length();
   return ASTRA_OK;
 }
 

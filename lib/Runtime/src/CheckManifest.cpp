@@ -205,6 +205,14 @@ Status Checker::states() {
   return ASTRA_OK;
 }
 
+Status Checker::assets() {
+  if (!m.assets()) return ASTRA_OK;
+  if (Status s = uniqueNames(*this, m.assets(), "asset")) return s;
+  for (const fmt::Asset *asset : *m.assets())
+    if (Status s = place(asset->place(), "asset", asset->name()->c_str())) return s;
+  return ASTRA_OK;
+}
+
 Status Checker::targets() {
   if (m.targets()->size() == 0) return malformed(diag, "the bundle has no target");
   if (m.targets()->size() > fmt::kMaxTargets)
@@ -391,8 +399,8 @@ Status Checker::manifest() {
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to check the manifest");
   for (uint32_t i = 0; i < sectionCount; i++)
     if (sections[i].kind == static_cast<uint32_t>(fmt::SectionKind::Weights)) weights = &sections[i];
-  for (auto check : {&Checker::expressions, &Checker::dims, &Checker::params, &Checker::states, &Checker::targets,
-                     &Checker::kernels})
+  for (auto check : {&Checker::expressions, &Checker::dims, &Checker::params, &Checker::states, &Checker::assets,
+                     &Checker::targets, &Checker::kernels})
     if (Status s = (this->*check)()) return s;
   newScope(false);
   for (const fmt::Routine *r : *m.prepares())

@@ -42,6 +42,7 @@ struct Checker {
   Status place(const fmt::Place *place, const char *what, const char *name);
   Status params();
   Status states();
+  Status assets();
   Status targets();
   Status target(const fmt::Target &target);
   Status gpuCode(const fmt::Kernel &kernel, const fmt::KernelCode &code, const fmt::Target &target);

@@ -277,6 +277,40 @@ TEST_F(File, Sections) {
   EXPECT_FAIL(ASTRA_CORRUPT, "section 3 (weights)", open(b, ASTRA_VERIFY_ALL));
 }
 
+TEST_F(File, Assets) {
+  auto found = [&](const Bytes &b, const char *name, std::vector<float> &values) {
+    Aligned memory(b);
+    Bundle bundle;
+    EXPECT_EQ(astra_bundle_init_memory(bundle.out(), runtime, memory.data, memory.size, nullptr, nullptr), ASTRA_OK);
+    EXPECT_EQ(astra_bundle_num_assets(bundle), 2u);
+    EXPECT_STREQ(astra_bundle_asset_name(bundle, 0), "words");
+    EXPECT_EQ(astra_bundle_asset_name(bundle, 2), nullptr);
+    const void *data = nullptr;
+    uint64_t bytes = 0;
+    astra_status s = astra_bundle_find_asset(bundle, name, &data, &bytes, &diag);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+    const auto *begin = static_cast<const float *>(data);
+    values.assign(begin, begin + bytes / 4);
+    return s;
+  };
+  const Bytes &good = Machine::standard();
+  std::vector<float> values;
+  EXPECT_OK(found(good, "words", values));
+  EXPECT_EQ(values, (std::vector<float>{1, 2, 3}));
+  EXPECT_OK(found(good, "empty", values));
+  EXPECT_TRUE(values.empty());
+  EXPECT_FAIL(ASTRA_UNKNOWN_NAME, "there is no asset 'other' among 2; the first is 'words'",
+              found(good, "other", values));
+  EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "NULL", found(good, nullptr, values));
+  Bytes b = good;
+  const std::vector<float> words = {1, 2, 3};
+  const auto *wanted = reinterpret_cast<const uint8_t *>(words.data());
+  auto at = std::find_end(b.begin(), b.end(), wanted, wanted + 12);
+  ASSERT_NE(at, b.end());
+  *at ^= 1;
+  EXPECT_FAIL(ASTRA_CORRUPT, "the hash of asset 'words'", found(b, "words", values));
+}
+
 /// A device checks the code that it loads, and no other.
 TEST_F(File, DamagedCode) {
   Device device;
@@ -399,6 +433,11 @@ const ManifestRow manifests[] = {
     {"outputUnbounded", [](auto &m) { m.entries[Compact]->outputs[0]->bound.clear(); }, "no value there"},
     {"outputBoundRank", [](auto &m) { m.entries[Compact]->outputs[0]->bound.push_back(0); }, "not one number per axis"},
     {"equation", [](auto &m) { m.entries[0]->equations = {1}; }, "equation 1 of 1"},
+    {"assetTwice", [](auto &m) { m.assets[0]->name = "empty"; }, "empty"},
+    {"assetPlace", [](auto &m) { m.assets[0]->place->offset += 8; },
+     "the bytes of asset words are not at a multiple of 64"},
+    {"assetEnd", [](auto &m) { m.assets[0]->place->length = UINT64_MAX - 64; }, "inside the weights section"},
+    {"assetHash", [](auto &m) { m.assets[0]->place->sha256.pop_back(); }, "the hash of asset words has not 32 bytes"},
     {"stateUse", [](auto &m) { m.entries[0]->reads = {2}; }, "state 2 of 2"},
     {"stateUnlisted", [](auto &m) { m.entries[Accumulate]->reads.clear(), m.entries[Accumulate]->writes.clear(); },
      "without listing it"},

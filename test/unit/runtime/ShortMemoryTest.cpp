@@ -140,6 +140,11 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   FINE(astra_bundle_get_dim(opened, 0, &dim));
   FINE(astra_bundle_get_param(opened, 0, &tensorInfo));
   FINE(astra_bundle_get_state(opened, 0, &tensorInfo));
+  const void *asset = nullptr;
+  uint64_t assetBytes = 0;
+  EXPECT_EQ(NEVER(astra_bundle_num_assets(opened)), 2u);
+  EXPECT_STREQ(NEVER(astra_bundle_asset_name(opened, 0)), "words");
+  FINE(astra_bundle_find_asset(opened, "words", &asset, &assetBytes, nullptr));
   FINE(astra_bundle_get_entry(opened, 0, &entry));
   FINE(astra_entry_get_info(entry, &entryInfo));
   FINE(astra_entry_get_input(entry, 0, &tensorInfo));

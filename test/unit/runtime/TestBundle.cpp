@@ -103,6 +103,12 @@ uint32_t ManifestMaker::param(const char *name, std::vector<int64_t> shape, cons
   return uint32_t(m.params.size() - 1);
 }
 
+void ManifestMaker::asset(const char *name, const std::vector<float> &values) {
+  auto a = std::make_unique<fmt::AssetT>();
+  a->name = name, a->place = place(weights, values);
+  m.assets.push_back(std::move(a));
+}
+
 uint32_t ManifestMaker::state(const char *name, std::vector<uint32_t> shape, const std::vector<float> *init) {
   auto s = std::make_unique<fmt::StateT>();
   s->name = name, s->dtype = fmt::DType::F32, s->shape = std::move(shape);
@@ -563,5 +569,7 @@ ManifestMaker test::standardManifest() {
              y = addBuffer(r, BufferKind::Output, 0, bytes32);
     addLaunch(r, 0, kernel, {x, p, y});
   }
+  k.asset("words", {1, 2, 3});
+  k.asset("empty", {});
   return k;
 }

@@ -46,6 +46,7 @@ struct ManifestMaker {
   uint32_t kernel(const char *name, std::vector<fmt::Access> access, uint32_t items, uint32_t scratch);
   uint32_t param(const char *name, std::vector<int64_t> shape, const std::vector<float> &stored, const char *layout);
   uint32_t state(const char *name, std::vector<uint32_t> shape, const std::vector<float> *init);
+  void asset(const char *name, const std::vector<float> &values);
   fmt::EntryT &entry(const char *name);
 
   Bytes manifest();
