@@ -90,6 +90,12 @@ class Tokenizer:
         out, count = self.sized(call, c.c_int32 if tokens else c.c_uint8, 64)
         return out[:count] if tokens else bytes(out[:count]).decode()
 
+    def token(self, token):
+        """The bytes of a token as the vocabulary has them."""
+        begin, size = c.POINTER(c.c_uint8)(), c.c_size_t()
+        self.check(lambda d: self.lib.astra_text_token(self.handle, token, c.byref(begin), c.byref(size), d))
+        return begin[: size.value]
+
     def role(self, role):
         return self.lib.astra_text_role_token(self.handle, role)
 

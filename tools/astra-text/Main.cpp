@@ -1,5 +1,5 @@
 //===- astra-text: text to tokens and back ---------------------------------===//
-// Takes:    a tokenizer: tokenizer.json, a folder that has it, or the compiled form; texts or tokens.
+// Takes:    a tokenizer: tokenizer.json, a folder that has it, a GGUF file, or the compiled form; texts or tokens.
 // Gives:    the compiled form; tokens of texts, text of tokens.
 // Keeps:    what libastra_text gives: the tool links it.
 // Does not: run models.
@@ -8,9 +8,6 @@
 #include "astra/Import/Tokenizer.h"
 #include "astra/text.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include "OutputFile.h"
@@ -32,9 +29,9 @@ Program describeProgram(Settings &s) {
   p.name = "astra-text";
   p.synopsis = "TOKENIZER [TEXT...] [options]";
   p.summary = "turn text into tokens and back";
-  p.description =
-      "TOKENIZER is a tokenizer.json, a folder that has one, or the compiled form of it. Without a TEXT, each line of "
-      "the input is one. Prints the tokens of a text on a line.";
+  p.description = "TOKENIZER is a tokenizer.json, a folder that has one, a GGUF file, or the compiled form of it. "
+                  "Without a TEXT, each line of "
+                  "the input is one. Prints the tokens of a text on a line.";
   p.options = {
       {"o", "FILE", "writes the compiled form, which libastra_text reads", text(s.output)},
       {"decode", "", "takes tokens, prints text", flag(s.decode)},
@@ -44,41 +41,10 @@ Program describeProgram(Settings &s) {
       {"form", "NAME", "the form of conversations, if the template's is not known: " + import::chatForms() + ", none",
        text(s.form)},
   };
-  p.operands = {".json", ".tok"};
+  p.operands = {".json", ".tok", ".gguf"};
   p.examples = "  astra-text model/ 'Hello, world!' --pieces\n  astra-text model/ -o model.tok\n  echo 1 2 3 | "
                "astra-text model.tok --decode\n";
   return p;
-}
-
-/// A file's text; "" where there is none and it may be missing.
-llvm::Expected<std::string> read(const std::string &path, bool needed) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (file) return (*file)->getBuffer().str();
-  if (!needed && file.getError() == std::errc::no_such_file_or_directory) return std::string();
-  return llvm::createStringError(path + ": " + file.getError().message());
-}
-
-/// The compiled form of whatever the path names.
-llvm::Expected<std::string> compiled(std::string path, const std::string &form) {
-  llvm::SmallString<128> folder(path);
-  if (llvm::sys::fs::is_directory(path)) {
-    llvm::sys::path::append(folder, "tokenizer.json");
-    path = folder.str().str();
-  }
-  llvm::sys::path::remove_filename(folder);
-  auto beside = [&](const char *name) {
-    llvm::SmallString<128> p = folder;
-    llvm::sys::path::append(p, name);
-    return read(p.str().str(), false);
-  };
-  llvm::Expected<std::string> file = read(path, true);
-  if (!file || llvm::StringRef(*file).starts_with("\x89"
-                                                  "ASTT"))
-    return file;
-  llvm::Expected<std::string> config = beside("tokenizer_config.json"), jinja = beside("chat_template.jinja");
-  if (!config) return config.takeError();
-  if (!jinja) return jinja.takeError();
-  return import::tokenizerFromJson(*file, *config, *jinja, form);
 }
 
 class Session {
@@ -141,7 +107,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> operands;
   if (int code = parse(program, argc, argv, operands); code >= 0) return code;
   if (operands.empty()) return complain(program, Usage, "give a tokenizer (see astra-text --help)");
-  llvm::Expected<std::string> bytes = compiled(operands[0], settings.form);
+  llvm::Expected<std::string> bytes = import::tokenizerOf(operands[0], settings.form);
   if (!bytes) return complain(program, Failure, llvm::toString(bytes.takeError()));
   // A string's bytes may begin anywhere; the library wants a multiple of 8.
   std::vector<uint64_t> aligned(bytes->size() / 8 + 1);

@@ -1,9 +1,10 @@
 //===- Tokenizer.h: tokenizer files become what libastra_text reads -------===//
-// Takes:    tokenizer.json of the package `tokenizers`, and the files beside it.
+// Takes:    tokenizer.json of the package `tokenizers`, and the files beside it; the metadata of a GGUF file.
 // Gives:    the bytes that go into a bundle (docs/tokenizers.md).
 // Keeps:    a kind of step, model or decoder that is not supported is refused by name. Untrusted text is read.
-// Does not: read files.
+// Does not: know what runs a tokenizer (lib/Text).
 #pragma once
+#include "astra/Import/WeightFile.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -17,6 +18,13 @@ namespace astra::import {
 /// (chatForms()) is an error, unless `form` names one; "none": no conversations.
 llvm::Expected<std::string> tokenizerFromJson(llvm::StringRef tokenizer, llvm::StringRef config = {},
                                               llvm::StringRef chatTemplate = {}, llvm::StringRef form = {});
+
+/// The tokenizer in a GGUF file: the keys tokenizer.ggml.* and tokenizer.chat_template. `form` as above.
+llvm::Expected<std::string> tokenizerFromGguf(const WeightFile &file, llvm::StringRef form = {});
+
+/// The tokenizer beside a model, which is a folder with tokenizer.json, a tokenizer.json, or a GGUF file. Also takes
+/// what is compiled already. An error begins with the file's name.
+llvm::Expected<std::string> tokenizerOf(const std::string &path, llvm::StringRef form = {});
 
 /// The names of the known forms of conversations, in the order of the table, joined by ", ".
 std::string chatForms();

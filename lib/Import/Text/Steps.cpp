@@ -4,6 +4,7 @@
 // Keeps:    what the classes of the package `tokenizers` do, as its documentation and its results show.
 // Does not: optimize.
 #include "Steps.h"
+#include "Patterns.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -155,13 +156,10 @@ SplitHow how(const Members &m, const char *otherwise) {
   return SplitHow::Removed;
 }
 
-// The pattern of GPT-2 (Radford et al. 2019).
-const char gpt2[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-
 void byteLevel(Draft &d, const Members &m) {
   if (m.flag("add_prefix_space", true))
     step(d.splitters, StepKind::Prepend, d.string(" "), uint32_t(PrependWhere::UnlessThere));
-  if (m.flag("use_regex", true)) split(d, known(d, gpt2), SplitHow::Isolated);
+  if (m.flag("use_regex", true)) split(d, known(d, gpt2Pattern), SplitHow::Isolated);
 }
 
 void metaspace(Draft &d, const Members &m) {

@@ -287,7 +287,6 @@ llvm::Expected<std::string> tokenizerFromJson(llvm::StringRef tokenizer, llvm::S
   std::string bos = tokenText(c, "bos_token"), eos = tokenText(c, "eos_token");
   draft.info.begin = reader.tokenOf(bos), draft.info.end = reader.tokenOf(eos);
   draft.info.pad = reader.tokenOf(tokenText(c, "pad_token"));
-  if (draft.info.unknown == kNone) draft.info.unknown = reader.tokenOf(tokenText(c, "unk_token"));
   std::string jinja = chatTemplate.empty() ? templateOf(c) : chatTemplate.str();
   if (fault) return fault.take();
   if (llvm::Error error = setChat(draft, jinja, form, bos, eos)) return error;
