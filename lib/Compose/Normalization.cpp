@@ -8,9 +8,29 @@
 
 namespace astra::compose {
 
-/// scale * x + shift with one scale and shift per channel (axis 1), of x's dtype.
-static UOpRef perChannelAffine(Composer &b, UOpRef x, UOpRef scale, UOpRef shift) {
-  return b.bin(Op::Add, b.bin(Op::Mul, x, b.perChannel(scale, x->rank())), b.perChannel(shift, x->rank()));
+/// v, [C], so that it broadcasts along an axis of `rank` axes.
+static UOpRef alongAxis(Composer &b, UOpRef v, unsigned rank, int64_t axis) {
+  if (!b.requireRank(v, 1, 1)) return nullptr;
+  Dims dims(rank - axis, b.idx(1));
+  dims[0] = v->shape[0];
+  return b.reshape(v, dims);
+}
+
+/// scale * x + shift with one scale and shift per channel, of x's dtype.
+static UOpRef perChannelAffine(Composer &b, UOpRef x, UOpRef scale, UOpRef shift, int64_t axis = 1) {
+  return b.bin(Op::Add, b.bin(Op::Mul, x, alongAxis(b, scale, x->rank(), axis)), alongAxis(b, shift, x->rank(), axis));
+}
+
+/// The axes along which statistics of a batch norm are taken.
+static Ints axesOfBatch(UOpRef x, const BatchNormalizationOptions &options) {
+  Ints axes;
+  for (unsigned axis = 0; axis < x->rank(); ++axis)
+    if (options.perElement ? axis == 0 : axis != options.axis) axes.push_back(axis);
+  return axes;
+}
+
+static UOpRef deviationOf(Composer &b, UOpRef variance, double epsilon) {
+  return b.un(Op::Sqrt, b.bin(Op::Add, variance, epsilon));
 }
 
 UOpRef unbiased(Composer &b, UOpRef variance, UOpRef count) {
@@ -33,23 +53,64 @@ BatchNormalized batchNormalization(Composer &b, UOpRef given, UOpRef scale, UOpR
   BatchNormalized result;
   result.mean = b.cast(mean, x->dtype);
   result.variance = b.cast(variance, x->dtype);
-  if (b.failed() || !b.requireFloat(x) || !b.requireRank(x, 2)) return {};
+  if (b.failed() || !b.requireFloat(x) || !b.requireRank(x, options.axis + 1)) return {};
+  auto spread = [&](UOpRef v) { return options.perElement ? v : alongAxis(b, v, x->rank(), options.axis); };
+  UOpRef middle = nullptr;
   if (options.ofBatch) {
-    Ints axes;
-    for (unsigned axis = 0; axis < x->rank(); ++axis)
-      if (options.perElement ? axis == 0 : axis != 1) axes.push_back(axis);
+    Ints axes = axesOfBatch(x, options);
     result.count = b.idx(1);
     for (int64_t axis : axes) result.count = idxMul(b.c, result.count, x->shape[axis]);
-    UOpRef m = compose::mean(b, x, axes), centred = b.bin(Op::Sub, x, m);
-    result.mean = b.squeeze(m, axes);
-    result.variance = b.squeeze(compose::mean(b, b.bin(Op::Mul, centred, centred), axes), axes);
+    middle = compose::mean(b, x, axes);
+    result.mean = b.squeeze(middle, axes);
+    result.variance = compose::variance(b, x, axes, 0, /*keep=*/false);
+  } else if (options.centred) {
+    middle = spread(result.mean);
   }
-  UOpRef factor = b.bin(Op::Div, scale, b.un(Op::Sqrt, b.bin(Op::Add, result.variance, options.epsilon)));
-  UOpRef shift = b.bin(Op::Sub, bias, b.bin(Op::Mul, result.mean, factor));
-  UOpRef y =
-      options.perElement ? b.bin(Op::Add, b.bin(Op::Mul, x, factor), shift) : perChannelAffine(b, x, factor, shift);
+  UOpRef deviation = deviationOf(b, result.variance, options.epsilon);
+  if (!deviation) return {};
+  UOpRef y;
+  if (options.centred) {
+    y = b.bin(Op::Div, b.bin(Op::Sub, x, middle), spread(deviation));
+    if (scale) y = b.bin(Op::Mul, y, spread(scale));
+    if (bias) y = b.bin(Op::Add, y, spread(bias));
+  } else {
+    UOpRef factor = b.bin(Op::Div, scale ? scale : b.literal(deviation, 1), deviation);
+    UOpRef moved = b.bin(Op::Mul, result.mean, factor),
+           shift = bias ? b.bin(Op::Sub, bias, moved) : b.un(Op::Neg, moved);
+    y = options.perElement ? b.bin(Op::Add, b.bin(Op::Mul, x, factor), shift)
+                           : perChannelAffine(b, x, factor, shift, options.axis);
+  }
   result.value = b.cast(y, given->dtype);
   return result;
+}
+
+UOpRef throughStandardization(Composer &b, UOpRef g, UOpRef unit, llvm::ArrayRef<int64_t> axes) {
+  UOpRef along = mean(b, b.bin(Op::Mul, g, unit), axes);
+  return b.bin(Op::Sub, b.bin(Op::Sub, g, mean(b, g, axes)), b.bin(Op::Mul, unit, along));
+}
+
+BatchNormalizationGradients batchNormalizationGradients(Composer &b, UOpRef g, UOpRef given, UOpRef scale, UOpRef mean,
+                                                        UOpRef variance, UOpRef inverse,
+                                                        const BatchNormalizationOptions &options) {
+  UOpRef x = b.widen(given);
+  if (!x || !b.requireFloat(x) || !b.requireRank(x, options.axis + 1)) return {};
+  DType outer = scale ? scale->dtype : given->dtype;
+  auto wide = [&](UOpRef v) { return b.cast(v, x->dtype); };
+  auto spread = [&](UOpRef v) { return options.perElement ? v : alongAxis(b, v, x->rank(), options.axis); };
+  g = wide(g), scale = wide(scale), inverse = wide(inverse);
+  UOpRef deviation = inverse ? nullptr : deviationOf(b, wide(variance), options.epsilon);
+  UOpRef centred = b.bin(Op::Sub, x, spread(wide(mean)));
+  UOpRef unit = inverse ? b.bin(Op::Mul, centred, spread(inverse)) : b.bin(Op::Div, centred, spread(deviation));
+  if (b.failed() || !unit || !g) return {};
+  Ints axes = axesOfBatch(x, options);
+  UOpRef factor = inverse; // scale / deviation
+  if (!inverse)
+    factor = b.bin(Op::Div, scale ? scale : b.literal(deviation, 1), deviation);
+  else if (scale)
+    factor = b.bin(Op::Mul, scale, inverse);
+  UOpRef rest = options.ofBatch ? throughStandardization(b, g, unit, axes) : g;
+  auto sum = [&](UOpRef v) { return b.cast(b.squeeze(b.reduce(ReduceKind::Sum, v, axes), axes), outer); };
+  return {b.cast(b.bin(Op::Mul, rest, spread(factor)), given->dtype), sum(b.bin(Op::Mul, g, unit)), sum(g)};
 }
 
 namespace {
@@ -61,8 +122,7 @@ struct Standardized {
 /// (x - mean) / sqrt(variance + epsilon), the variance two-pass, the inverse once per row.
 Standardized standardize(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, double epsilon) {
   UOpRef m = mean(b, x, axes), centred = b.bin(Op::Sub, x, m);
-  UOpRef variance = mean(b, b.bin(Op::Mul, centred, centred), axes);
-  UOpRef deviation = b.un(Op::Sqrt, b.bin(Op::Add, variance, epsilon));
+  UOpRef deviation = deviationOf(b, variance(b, x, axes, 0, /*keep=*/true), epsilon);
   UOpRef inverse = b.bin(Op::Div, b.literal(deviation, 1), deviation);
   return {b.bin(Op::Mul, centred, inverse), m, inverse};
 }
@@ -104,7 +164,7 @@ UOpRef rmsNormalization(Composer &b, UOpRef given, UOpRef scale, const LayerNorm
   int64_t axis = b.axis(options.axis, given->rank());
   if (b.failed()) return nullptr;
   UOpRef squares = mean(b, b.bin(Op::Mul, x, x), axesBetween(axis, x->rank()));
-  UOpRef root = b.un(Op::Sqrt, b.bin(Op::Add, squares, options.epsilon));
+  UOpRef root = deviationOf(b, squares, options.epsilon);
   UOpRef inverse = b.bin(Op::Div, b.literal(root, 1), root);
   UOpRef y = stage.out(b.bin(Op::Mul, x, inverse), given);
   if (y && scale->dtype == DType::F64) y = b.cast(y, DType::F64);
@@ -177,7 +237,7 @@ UOpRef meanVarianceNormalization(Composer &b, UOpRef given, llvm::ArrayRef<int64
   Ints axes = b.axes(givenAxes, x->rank());
   if (b.failed()) return nullptr;
   UOpRef centred = b.bin(Op::Sub, x, mean(b, x, axes));
-  UOpRef deviation = rootOfSquares(b, mean(b, b.bin(Op::Mul, centred, centred), axes));
+  UOpRef deviation = rootOfSquares(b, variance(b, x, axes, 0, /*keep=*/true));
   return b.cast(b.bin(Op::Div, centred, b.bin(Op::Add, deviation, 1e-9)), given->dtype);
 }
 

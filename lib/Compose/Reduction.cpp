@@ -21,14 +21,20 @@ UOpRef variance(Composer &b, UOpRef given, llvm::ArrayRef<int64_t> axes, double 
   UOpRef x = b.widen(given);
   if (!x || (!isComplex(x->dtype) && !b.requireFloat(x))) return nullptr;
   DType t = isComplex(x->dtype) ? partOf(x->dtype) : x->dtype;
-  UOpRef apart = b.bin(Op::Sub, x, mean(b, x, axes)), count = b.idx(1);
-  for (int64_t axis : axes) count = idxMul(b.c, count, x->shape[axis]);
+  UOpRef apart = b.bin(Op::Sub, x, mean(b, x, axes));
   auto square = [&](UOpRef v) { return b.bin(Op::Mul, v, v); };
   UOpRef squares = isComplex(x->dtype) ? b.bin(Op::Add, square(b.un(Op::Real, apart)), square(b.un(Op::Imag, apart)))
                                        : square(apart);
-  UOpRef divisor = b.bin(Op::Sub, b.fromIndex(count, t), correction);
-  divisor = b.bin(Op::Max, divisor, b.literal(divisor, 0));
-  UOpRef out = b.bin(Op::Div, b.reduce(ReduceKind::Sum, squares, axes), divisor);
+  UOpRef out = nullptr;
+  if (correction == 0) {
+    out = mean(b, squares, axes);
+  } else {
+    UOpRef count = b.idx(1);
+    for (int64_t axis : axes) count = idxMul(b.c, count, x->shape[axis]);
+    UOpRef divisor = b.bin(Op::Sub, b.fromIndex(count, t), correction);
+    divisor = b.bin(Op::Max, divisor, b.literal(divisor, 0));
+    out = b.bin(Op::Div, b.reduce(ReduceKind::Sum, squares, axes), divisor);
+  }
   out = b.cast(out, isComplex(given->dtype) ? t : given->dtype);
   return keep ? out : b.squeeze(out, axes);
 }

@@ -11,6 +11,11 @@ struct BatchNormalizationOptions {
   double epsilon = 1e-5;
   bool ofBatch = false;    // the statistics are those of x, not the ones given
   bool perElement = false; // a channel is an element of a sample: statistics along axis 0 alone
+  /// How the value is computed. False: x * factor + shift, one product and one sum per element (N4), as ONNX has it,
+  /// where factor = scale / deviation and shift = bias - mean * factor. True: (x - mean) / deviation * scale + bias, as
+  /// StableHLO and PyTorch have it: nothing cancels where the mean is far from 0.
+  bool centred = false;
+  int64_t axis = 1; // that of the channels, 0 and up; not of perElement
 };
 
 struct BatchNormalized {
@@ -19,10 +24,25 @@ struct BatchNormalized {
   UOpRef count = nullptr;                    // of values of a channel, an index; null unless ofBatch
 };
 
-/// x scaled by scale / sqrt(variance + epsilon) and shifted by what the bias and the mean leave: one product and one
-/// sum per element (N4). scale, bias, mean and variance are [C], or [C, ...] perElement.
+/// (x - mean) / deviation * scale + bias, where the deviation is sqrt(variance + epsilon). scale, bias, mean and
+/// variance are [C], or [C, ...] perElement. No scale is 1, no bias 0; mean and variance are not read where they are
+/// `ofBatch`.
 BatchNormalized batchNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias, UOpRef mean, UOpRef variance,
                                    const BatchNormalizationOptions &options);
+
+struct BatchNormalizationGradients {
+  UOpRef x = nullptr, scale = nullptr, bias = nullptr; // of the types of x, scale, scale: without one all of x's
+};
+
+/// What the gradient g of a batch norm's value is by x, scale and bias: the backward pass for who has saved the
+/// statistics, [C], that were taken. Either `variance`, or `inverse`, which is 1 / deviation, and then no variance.
+/// Where they are `ofBatch` they are functions of x too, else constants. `centred` says nothing here.
+BatchNormalizationGradients batchNormalizationGradients(Composer &b, UOpRef g, UOpRef x, UOpRef scale, UOpRef mean,
+                                                        UOpRef variance, UOpRef inverse,
+                                                        const BatchNormalizationOptions &options);
+/// g less its mean, less `unit` times the mean of g * unit, along the axes: times 1 / deviation that is the gradient by
+/// x of unit = (x - mean) / deviation, where both are those of x along the axes. Of any normalization that is made so.
+UOpRef throughStandardization(Composer &b, UOpRef g, UOpRef unit, llvm::ArrayRef<int64_t> axes);
 
 /// The variance of a sample: times count / (count - 1), 1 at least.
 UOpRef unbiased(Composer &b, UOpRef variance, UOpRef count);

@@ -85,78 +85,44 @@ void rngBitGenerator(Statement &s) {
   if (!s.b.failed()) s.give({d.state, d.bits});
 }
 
-// ---- batch norms: the feature axis becomes axis 1
+// ---- batch norms
 
-struct Features {
-  UOpRef x;
-  int64_t axis;
-  Ints others;
-};
-std::optional<Features> featuresOf(Statement &s, unsigned i) {
-  UOpRef x = s.in(i);
-  int64_t axis = s.intAttr("feature_index");
+/// The options of a batch norm, whose operands are of one type.
+std::optional<compose::BatchNormalizationOptions> batchNormOptions(Statement &s, bool ofBatch) {
+  std::vector<UOpRef> xs = s.inputs(0, s.numInputs());
+  compose::BatchNormalizationOptions options;
+  options.epsilon = s.floatAttr("epsilon");
+  options.axis = s.intAttr("feature_index");
+  options.ofBatch = ofBatch;
+  options.centred = true;
   if (s.b.failed()) return std::nullopt;
-  if (axis < 0 || axis >= int64_t(x->rank())) {
-    s.fail("attribute 'feature_index' is outside rank " + llvm::Twine(x->rank()));
-    return std::nullopt;
-  }
-  Features f{x, axis, {}};
-  for (int64_t i = 0; i < int64_t(x->rank()); ++i)
-    if (i != axis) f.others.push_back(i);
-  return f;
-}
-UOpRef perFeature(Statement &s, const Features &f, UOpRef v) {
-  if (!v || !s.b.requireRank(v, 1, 1)) return nullptr;
-  Dims dims(f.x->rank(), s.b.idx(1));
-  dims[f.axis] = v->shape[0];
-  return s.b.reshape(v, dims);
-}
-UOpRef meanOf(Statement &s, const Features &f, UOpRef x) {
-  return s.b.reshape(mean(s.b, x, f.others), {f.x->shape[f.axis]});
-}
-
-UOpRef normalized(Statement &s, const Features &f, UOpRef scale, UOpRef offset, UOpRef mean, UOpRef variance) {
-  UOpRef deviation = s.b.un(Op::Sqrt, s.b.bin(Op::Add, variance, s.floatAttr("epsilon")));
-  UOpRef x = s.b.bin(Op::Div, s.b.bin(Op::Sub, s.b.widen(f.x), perFeature(s, f, mean)), perFeature(s, f, deviation));
-  x = s.b.bin(Op::Mul, x, perFeature(s, f, s.b.widen(scale)));
-  return s.b.cast(s.b.bin(Op::Add, x, perFeature(s, f, s.b.widen(offset))), f.x->dtype);
+  if (options.axis < 0 || options.axis >= int64_t(xs[0]->rank()))
+    s.fail("attribute 'feature_index' is outside rank " + llvm::Twine(xs[0]->rank()));
+  for (UOpRef x : xs)
+    if (x->dtype != xs[0]->dtype) s.fail("the operands must be of one type");
+  return s.b.failed() ? std::nullopt : std::optional(options);
 }
 
 void batchNormInference(Statement &s) {
-  auto f = featuresOf(s, 0);
-  if (f) s.give(normalized(s, *f, s.in(1), s.in(2), s.b.widen(s.in(3)), s.b.widen(s.in(4))));
-}
-
-std::pair<UOpRef, UOpRef> moments(Statement &s, const Features &f) {
-  UOpRef x = s.b.widen(f.x), mean = meanOf(s, f, x), away = s.b.bin(Op::Sub, x, perFeature(s, f, mean));
-  return {mean, meanOf(s, f, s.b.bin(Op::Mul, away, away))};
+  if (auto options = batchNormOptions(s, false))
+    s.give(batchNormalization(s.b, s.in(0), s.in(1), s.in(2), s.in(3), s.in(4), *options).value);
 }
 
 void batchNormTraining(Statement &s) {
-  auto f = featuresOf(s, 0);
-  if (!f) return;
-  auto [mean, variance] = moments(s, *f);
-  UOpRef y = normalized(s, *f, s.in(1), s.in(2), mean, variance);
-  if (!s.b.failed()) s.give({y, s.b.cast(mean, f->x->dtype), s.b.cast(variance, f->x->dtype)});
+  auto options = batchNormOptions(s, true);
+  if (!options) return;
+  UOpRef x = s.in(0);
+  compose::BatchNormalized r = batchNormalization(s.b, x, s.in(1), s.in(2), nullptr, nullptr, *options);
+  if (!s.b.failed()) s.give({r.value, s.b.cast(r.mean, x->dtype), s.b.cast(r.variance, x->dtype)});
 }
 
-/// The gradient of batch_norm_training by operand, scale and offset.
+/// By operand, scale and offset.
 void batchNormGrad(Statement &s) {
-  auto f = featuresOf(s, 0);
-  if (!f) return;
-  Lowering &b = s.b;
-  UOpRef x = b.widen(f->x), scale = b.widen(s.in(1)), mean = b.widen(s.in(2)), variance = b.widen(s.in(3)),
-         g = b.widen(s.in(4));
-  UOpRef deviation = b.un(Op::Sqrt, b.bin(Op::Add, variance, s.floatAttr("epsilon")));
-  UOpRef unit = b.bin(Op::Div, b.bin(Op::Sub, x, perFeature(s, *f, mean)), perFeature(s, *f, deviation));
-  auto sum = [&](UOpRef v) { return b.reshape(b.reduce(ReduceKind::Sum, v, f->others), {f->x->shape[f->axis]}); };
-  UOpRef byScale = sum(b.bin(Op::Mul, g, unit)), byOffset = sum(g);
-  UOpRef meanG = meanOf(s, *f, g), meanGU = meanOf(s, *f, b.bin(Op::Mul, g, unit));
-  UOpRef rest =
-      b.bin(Op::Sub, b.bin(Op::Sub, g, perFeature(s, *f, meanG)), b.bin(Op::Mul, unit, perFeature(s, *f, meanGU)));
-  UOpRef byX = b.bin(Op::Mul, rest, perFeature(s, *f, b.bin(Op::Div, scale, deviation)));
-  DType t = f->x->dtype;
-  if (!b.failed()) s.give({b.cast(byX, t), b.cast(byScale, t), b.cast(byOffset, t)});
+  auto options = batchNormOptions(s, true);
+  if (!options) return;
+  compose::BatchNormalizationGradients r =
+      batchNormalizationGradients(s.b, s.in(4), s.in(0), s.in(1), s.in(2), s.in(3), nullptr, *options);
+  if (!s.b.failed()) s.give({r.x, r.scale, r.bias});
 }
 
 const char *quantized = "this op is not supported: quantized element types are not";

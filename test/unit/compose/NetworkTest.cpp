@@ -123,6 +123,17 @@ TEST_F(Network, Normalizations) {
   expectValues(b, batch.variance, {3}, {2.25, 2.25, 2.25});
   expectValues(b, unbiased(b, batch.variance, batch.count), {3}, {4.5, 4.5, 4.5});
   expectValues(b, movingAverage(b, zero, batch.mean, 0.9), {3}, {0.25, 0.35, 0.45});
+  // centred: the mean of 10,000 leaves nothing behind, where x * factor + shift loses half of the digits
+  options.centred = true;
+  UOpRef far = tensor(b, {2, 1}, {10000, 10001});
+  expectValues(b, batchNormalization(b, far, nullptr, nullptr, nullptr, nullptr, options).value, {2, 1}, {-1, 1});
+  options.axis = 0; // two channels of three elements
+  options.epsilon = 1.0 / 3;
+  UOpRef each2 = tensor(b, {2}, {1, 10}), shift2 = tensor(b, {2}, {0.5, 0});
+  batch = batchNormalization(b, rows(), each2, shift2, nullptr, nullptr, options);
+  expectValues(b, batch.value, {2, 3}, {-0.5, 0.5, 1.5, -10, 0, 10});
+  expectValues(b, batch.mean, {2}, {2, 5});
+  expectValues(b, batch.variance, {2}, {2.0 / 3, 2.0 / 3});
   UOpRef channels = tensor(b, {1, 2, 2}, {1, 3, 10, 30}), each = tensor(b, {2}, {1, 2}), none = tensor(b, {2}, {0, 0});
   expectValues(b, instanceNormalization(b, channels, each, none, 0), {1, 2, 2}, {-1, 1, -2, 2});
   GroupNormalizationOptions groups;
@@ -140,6 +151,32 @@ TEST_F(Network, Normalizations) {
   expectValues(b, meanVarianceNormalization(b, tensor(b, {2}, {1, 3}), {0}), {2}, {-1, 1});
   expectRefusal(b, layerNormalization(b, tensor(b, {2}, {1, 2}, DType::I32), scale, bias, {}).value,
                 "the operand is of type i32, expected a float type");
+}
+
+// Worked out by hand.
+TEST_F(Network, BatchNormalizationGradients) {
+  UOpRef x = rows(), scale = tensor(b, {2}, {1, 10}), g = tensor(b, {2, 3}, {1, 0, 0, 0, 2, 1});
+  BatchNormalizationOptions options;
+  options.epsilon = 1.0 / 3; // both deviations are 1: unit is -1, 0, 1
+  options.axis = 0;
+  options.ofBatch = true;
+  UOpRef mean = tensor(b, {2}, {2, 5}), variance = tensor(b, {2}, {2.0 / 3, 2.0 / 3}), one = tensor(b, {2}, {1, 1});
+  for (bool byInverse : {false, true}) {
+    BatchNormalizationGradients r = batchNormalizationGradients(b, g, x, scale, mean, byInverse ? nullptr : variance,
+                                                                byInverse ? one : nullptr, options);
+    // g - mean(g) - unit * mean(g * unit): means of g 1/3 and 1, of g * unit -1/3 and 1/3
+    expectValues(b, r.x, {2, 3}, {1.0 / 3, -1.0 / 3, 0, -20.0 / 3, 10, -10.0 / 3});
+    expectValues(b, r.scale, {2}, {-1, 1});
+    expectValues(b, r.bias, {2}, {1, 3});
+  }
+  options.ofBatch = false;
+  BatchNormalizationGradients fixed = batchNormalizationGradients(b, g, x, scale, mean, variance, nullptr, options);
+  expectValues(b, fixed.x, {2, 3}, {1, 0, 0, 0, 20, 10});
+  BatchNormalizationGradients plain = batchNormalizationGradients(b, g, x, nullptr, mean, nullptr, one, options);
+  expectValues(b, plain.x, {2, 3}, {1, 0, 0, 0, 2, 1});
+  options.axis = 2;
+  expectRefusal(b, batchNormalizationGradients(b, g, x, scale, mean, variance, nullptr, options).x,
+                "the operand f32[2, 3] has rank 2, expected 3 or more");
 }
 
 TEST_F(Network, Activations) {
