@@ -113,6 +113,26 @@ Z sqrt(Real &r, Z z) {
   return r.pick(r.isInf(z.im), {r.abs(z.im), z.im}, root);
 }
 
+Z rsqrt(Real &r, Z z) {
+  Z root = sqrt(r, z);
+  UOpRef one = r.wide ? r.b.b.lit(DType::C128, 1) : r.b.b.lit(DType::C64, 1);
+  UOpRef q = r.b.bin(Op::Div, one, r.b.make(Op::Complex, {root.re, root.im}));
+  return {r.un(Op::Real, q), r.un(Op::Imag, q)};
+}
+
+/// 1 / (1 + e^-z). With t = e^-|x| and c = cos(y / 2) the square of |1 + t e^iy| is (1 - t)^2 + 4 t c^2, a sum of what
+/// is not negative: nothing overflows, and nothing cancels beside a pole.
+Z sigmoid(Real &r, Z z) {
+  UOpRef wave = r.un(Op::Cos, z.im), s = r.un(Op::Sin, z.im), half = r.un(Op::Cos, r.mul(z.im, 0.5));
+  UOpRef end = r.both(r.isInf(z.re), r.isNaN(wave)); // where the angle does not matter
+  wave = r.pick(end, 1, wave), s = r.pick(end, 0.0, s), half = r.pick(end, 1, half);
+  UOpRef far = r.neg(r.abs(z.re)), t = r.un(Op::Exp, far), left = r.neg(r.un(Op::Expm1, far));
+  UOpRef twice = r.mul(r.mul(r.mul(half, half), t), 2); // 2 t c^2
+  UOpRef square = r.add(r.mul(left, left), r.mul(twice, 2));
+  UOpRef re = r.pick(r.less(z.re, 0.0), r.mul(t, r.add(t, wave)), r.add(left, twice));
+  return {r.div(re, square), r.div(r.mul(t, s), square)};
+}
+
 /// cosh a or sinh a, times x, beyond what they reach alone.
 UOpRef timesHyperbolic(Real &r, Op op, UOpRef a, UOpRef x) {
   UOpRef far = timesExp(r, r.abs(a), r.mul(x, 0.5));
@@ -206,11 +226,17 @@ template <Z (*f)(Real &, Z)> UOpRef whole(Composer &b, UOpRef z) {
 }
 
 constexpr ComplexFunction table[] = {
-    {"exp", whole<exp>},     {"expm1", whole<expm1>},        {"log", whole<log>},     {"log2", whole<log2>},
-    {"log10", whole<log10>}, {"log1p", whole<log1p>},        {"sqrt", whole<sqrt>},   {"sin", whole<turned<sinh>>},
-    {"cos", whole<cos>},     {"tan", whole<turned<tanh>>},   {"sinh", whole<sinh>},   {"cosh", whole<cosh>},
-    {"tanh", whole<tanh>},   {"asin", whole<turned<asinh>>}, {"acos", whole<acos>},   {"atan", whole<turned<atanh>>},
-    {"asinh", whole<asinh>}, {"acosh", whole<acosh>},        {"atanh", whole<atanh>},
+    {"exp", whole<exp>},         {"expm1", whole<expm1>},
+    {"log", whole<log>},         {"log2", whole<log2>},
+    {"log10", whole<log10>},     {"log1p", whole<log1p>},
+    {"sqrt", whole<sqrt>},       {"sin", whole<turned<sinh>>},
+    {"cos", whole<cos>},         {"tan", whole<turned<tanh>>},
+    {"sinh", whole<sinh>},       {"cosh", whole<cosh>},
+    {"tanh", whole<tanh>},       {"asin", whole<turned<asinh>>},
+    {"acos", whole<acos>},       {"atan", whole<turned<atanh>>},
+    {"asinh", whole<asinh>},     {"acosh", whole<acosh>},
+    {"atanh", whole<atanh>},     {"rsqrt", whole<rsqrt>},
+    {"sigmoid", whole<sigmoid>},
 };
 
 } // namespace
@@ -232,6 +258,11 @@ UOpRef complexPower(Composer &b, UOpRef z, UOpRef w) {
   UOpRef undefined = b.cast(b.b.lit(DType::F32, notANumber), z->dtype);
   power = b.select(isZero, b.select(b.bin(Op::Lt, b.literal(re, 0), re), zero, undefined), power);
   return b.select(b.bin(Op::Eq, w, zero), b.cast(b.b.lit(DType::F32, 1), z->dtype), power);
+}
+
+UOpRef conjugate(Composer &b, UOpRef z) {
+  if (!z || !isComplex(z->dtype)) return z;
+  return b.make(Op::Complex, {b.un(Op::Real, z), b.un(Op::Neg, b.un(Op::Imag, z))});
 }
 
 UOpRef complexSign(Composer &b, UOpRef z) {

@@ -2,6 +2,7 @@
 // Takes:    operands that may be wrong in every way.
 // Gives:    what Elementary.h says.
 #include "astra/Compose/Elementary.h"
+#include "astra/Compose/Special.h"
 #include <cmath>
 #include <limits>
 
@@ -82,8 +83,7 @@ UOpRef nextAfter(Composer &b, UOpRef x, UOpRef y) {
   Dims dims = b.broadcastShape({x->shape, y->shape});
   x = b.broadcastTo(x, dims), y = b.broadcastTo(y, dims);
   if (!x || !y) return nullptr;
-  unsigned width = bitWidth(x->dtype);
-  DType t = width == 64 ? DType::I64 : width == 32 ? DType::I32 : DType::I16;
+  DType t = signedOf(x->dtype);
   auto bits = [&](UOpRef v) { return b.make(Op::Bitcast, {v}, {}, t); };
   UOpRef zero = b.literal(x, 0), one = b.b.litInt(t, 1), i = bits(x);
   // Away from zero the bits grow by one.

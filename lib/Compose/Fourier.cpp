@@ -2,6 +2,7 @@
 // Takes:    operands and options that may be wrong in every way.
 // Gives:    what Fourier.h says; parts of complex values stand along a last axis while they are transformed.
 #include "astra/Compose/Fourier.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/Compose/Signal.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
@@ -18,10 +19,6 @@ UOpRef withParts(Composer &b, UOpRef x) {
   if (!isComplex(x->dtype)) return b.unsqueeze(x, last);
   UOpRef re = b.unsqueeze(b.un(Op::Real, x), last), im = b.unsqueeze(b.un(Op::Imag, x), last);
   return re && im ? b.concat({re, im}, last[0]) : nullptr;
-}
-
-UOpRef conjugate(Composer &b, UOpRef x) {
-  return b.make(Op::Complex, {b.un(Op::Real, x), b.un(Op::Neg, b.un(Op::Imag, x))});
 }
 
 FourierNorm otherWay(FourierNorm n) {
@@ -103,13 +100,12 @@ UOpRef irfft(Composer &b, UOpRef x, const FourierAxis &o) { return transform(b, 
 UOpRef hfft(Composer &b, UOpRef x, const FourierAxis &given) {
   FourierAxis o = given;
   o.norm = otherWay(o.norm);
-  return irfft(b, x && isComplex(x->dtype) ? conjugate(b, x) : x, o);
+  return irfft(b, conjugate(b, x), o);
 }
 UOpRef ihfft(Composer &b, UOpRef x, const FourierAxis &given) {
   FourierAxis o = given;
   o.norm = otherWay(o.norm);
-  UOpRef y = rfft(b, x, o);
-  return y ? conjugate(b, y) : nullptr;
+  return conjugate(b, rfft(b, x, o));
 }
 
 UOpRef fftn(Composer &b, UOpRef x, const FourierAxes &options) {

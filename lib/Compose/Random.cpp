@@ -25,16 +25,36 @@ static bool requireDrawable(Composer &b, llvm::ArrayRef<UOpRef> shape) {
   return !b.failed();
 }
 
+/// x * scale + shift, in x's type, then rounded to `type`; numbers are of x's type.
+static UOpRef scaled(Composer &b, UOpRef x, UOpRef scale, UOpRef shift, DType type) {
+  return b.cast(b.bin(Op::Add, b.bin(Op::Mul, x, scale), shift), type);
+}
+
 UOpRef uniform(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, double low, double high) {
   if (b.failed() || !requireDrawable(b, shape)) return nullptr;
   UOpRef u = randomUniform(b.b, g.seed, g.stream, drawnType(type), shape);
-  return b.cast(b.bin(Op::Add, b.bin(Op::Mul, u, high - low), low), type);
+  return scaled(b, u, b.literal(u, high - low), b.literal(u, low), type);
 }
 
 UOpRef normal(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, double mean, double scale) {
   if (b.failed() || !requireDrawable(b, shape)) return nullptr;
   UOpRef z = randomNormal(b.b, g.seed, g.stream, drawnType(type), shape);
-  return b.cast(b.bin(Op::Add, b.bin(Op::Mul, z, scale), mean), type);
+  return scaled(b, z, b.literal(z, scale), b.literal(z, mean), type);
+}
+
+UOpRef uniformBetween(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, UOpRef low,
+                      UOpRef high) {
+  if (b.failed() || !requireDrawable(b, shape)) return nullptr;
+  low = b.cast(low, drawnType(type)), high = b.cast(high, drawnType(type));
+  UOpRef u = randomUniform(b.b, g.seed, g.stream, drawnType(type), shape);
+  return scaled(b, u, b.bin(Op::Sub, high, low), low, type);
+}
+
+UOpRef normalAround(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, UOpRef mean,
+                    UOpRef deviation) {
+  if (b.failed() || !requireDrawable(b, shape)) return nullptr;
+  UOpRef z = randomNormal(b.b, g.seed, g.stream, drawnType(type), shape);
+  return scaled(b, z, b.cast(deviation, drawnType(type)), b.cast(mean, drawnType(type)), type);
 }
 
 UOpRef bernoulli(Composer &b, const Generator &g, UOpRef given, DType type) {

@@ -10,8 +10,6 @@
 
 namespace astra::compose {
 
-namespace {
-
 DType unsignedOf(DType t) {
   unsigned bits = bitWidth(t);
   return bits == 8 ? DType::U8 : bits == 16 ? DType::U16 : bits == 32 ? DType::U32 : DType::U64;
@@ -20,6 +18,8 @@ DType signedOf(DType t) {
   unsigned bits = bitWidth(t);
   return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 32 ? DType::I32 : DType::I64;
 }
+
+namespace {
 
 UOpRef cast(Composer &b, UOpRef bits, DType to) {
   return !bits || bits->dtype == to ? bits : b.make(Op::Bitcast, {bits}, {}, to);
@@ -98,6 +98,31 @@ UOpRef orderKey(Composer &b, UOpRef x) {
   UOpRef bits = cast(b, x, s);
   UOpRef flipped = b.bin(Op::Xor, bits, b.b.bits(s, (uint64_t(1) << (bitWidth(s) - 1)) - 1));
   return b.select(b.bin(Op::Lt, bits, 0.0), flipped, bits);
+}
+
+/// x, or an f32 in place of a type that only stores numbers.
+static UOpRef looked(Composer &b, UOpRef x) {
+  return x && info(x->dtype).cls == DTypeClass::Storage ? b.cast(x, DType::F32) : x;
+}
+
+UOpRef isNaN(Composer &b, UOpRef given) {
+  UOpRef x = looked(b, given);
+  return b.bin(Op::Ne, x, x);
+}
+
+UOpRef isInfinite(Composer &b, UOpRef given, bool positive, bool negative) {
+  UOpRef x = looked(b, given);
+  if (!b.requireFloat(x)) return nullptr;
+  double infinity = std::numeric_limits<double>::infinity();
+  UOpRef never = b.broadcastTo(b.b.lit(DType::Bool, 0), x->shape);
+  UOpRef up = positive ? b.bin(Op::Eq, x, infinity) : never, down = negative ? b.bin(Op::Eq, x, -infinity) : never;
+  return b.bin(Op::Or, up, down);
+}
+
+UOpRef isFinite(Composer &b, UOpRef given) {
+  UOpRef x = looked(b, given);
+  if (!b.requireFloat(x)) return nullptr;
+  return b.bin(Op::Lt, b.un(Op::Abs, x), std::numeric_limits<double>::infinity());
 }
 
 UOpRef shiftRight(Composer &b, UOpRef x, UOpRef count, bool arithmetic) {

@@ -8,7 +8,8 @@
 
 namespace astra::compose {
 
-/// exp, expm1, log, log2, log10, log1p, sqrt, sin, cos, tan, sinh, cosh, tanh, asin, acos, atan, asinh, acosh, atanh.
+/// exp, expm1, sigmoid (1 / (1 + e^-z)), log, log2, log10, log1p, sqrt, rsqrt (1 / sqrt z), sin, cos, tan, sinh, cosh,
+/// tanh, asin, acos, atan, asinh, acosh, atanh.
 struct ComplexFunction {
   const char *name;
   UOpRef (*apply)(Composer &b, UOpRef z);
@@ -18,6 +19,8 @@ const ComplexFunction *findComplexFunction(llvm::StringRef name);
 
 /// e^(w log z) of one complex type, which broadcast; 1 where w is 0, 0 of z = 0 where the real part of w is above 0.
 UOpRef complexPower(Composer &b, UOpRef z, UOpRef w);
+/// The parts of z, the imaginary one negated; a real number itself.
+UOpRef conjugate(Composer &b, UOpRef z);
 /// z / |z|; 0 of 0.
 UOpRef complexSign(Composer &b, UOpRef z);
 

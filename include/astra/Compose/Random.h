@@ -19,6 +19,11 @@ UOpRef uniform(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DT
                double high = 1);
 UOpRef normal(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, double mean = 0,
               double scale = 1);
+/// The same where the two numbers are data, which broadcast to the shape; they are taken as of drawnType(type).
+UOpRef uniformBetween(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, UOpRef low,
+                      UOpRef high);
+UOpRef normalAround(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, UOpRef mean,
+                    UOpRef deviation);
 /// 1 where a uniform number is below the probability, of a float type, else 0.
 UOpRef bernoulli(Composer &b, const Generator &g, UOpRef p, DType type);
 /// Classes drawn by x [batch, classes], logarithms of weights: [batch, samples], of an integer type. By the number of

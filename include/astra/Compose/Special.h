@@ -7,6 +7,10 @@
 
 namespace astra::compose {
 
+/// The integer type of t's width, which is 8, 16, 32 or 64 bits.
+DType unsignedOf(DType t);
+DType signedOf(DType t);
+
 /// The nearest integer, a tie away from zero; a zero keeps its sign. Of a float type.
 UOpRef roundAwayFromZero(Composer &b, UOpRef x);
 /// The cube root, of the sign of x.
@@ -21,6 +25,10 @@ UOpRef reducedPrecision(Composer &b, UOpRef x, int64_t exponentBits, int64_t man
 UOpRef leadingZeros(Composer &b, UOpRef x);
 /// Integers in the order of the floats: -inf ... -0, +0 ... inf, NaN.
 UOpRef orderKey(Composer &b, UOpRef x);
+/// Whether a number of a float type, also of those that are only stored, is one of these.
+UOpRef isNaN(Composer &b, UOpRef x);
+UOpRef isInfinite(Composer &b, UOpRef x, bool positive = true, bool negative = true);
+UOpRef isFinite(Composer &b, UOpRef x);
 /// Shifts of the bits, whatever the sign of the type says: zeros come in, or copies of the highest bit.
 UOpRef shiftRight(Composer &b, UOpRef x, UOpRef count, bool arithmetic);
 /// x / y of integers rounded to zero, and -1 where y is 0.

@@ -9,7 +9,6 @@
 #include "astra/Compose/Special.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
-#include <limits>
 
 namespace astra::stablehlo {
 
@@ -43,19 +42,11 @@ template <Op op> void binary(Statement &s) {
 
 template <UOpRef (*f)(compose::Composer &, UOpRef)> void function(Statement &s) { s.give(f(s.b, s.in(0))); }
 
-/// A function that has a form for complex numbers too.
-template <Op op, UOpRef (*f)(compose::Composer &, UOpRef)> void maybeComplex(Statement &s) {
-  UOpRef x = s.in(0);
-  s.give(x && isComplex(x->dtype) ? f(s.b, x) : s.b.un(op, x));
-}
-
-/// A function of complex numbers by its name in ComplexFunction.h, which is the op's.
-UOpRef complexFunction(compose::Composer &b, Op op, UOpRef x) {
-  return compose::findComplexFunction(info(op).mnemonic)->apply(b, x);
-}
+/// One that has a form for complex numbers too, in ComplexFunction.h by the op's name.
 template <Op op> void orComplex(Statement &s) {
   UOpRef x = s.in(0);
-  s.give(x && isComplex(x->dtype) ? complexFunction(s.b, op, x) : s.b.un(op, x));
+  bool isPair = x && isComplex(x->dtype);
+  s.give(isPair ? compose::findComplexFunction(info(op).mnemonic)->apply(s.b, x) : s.b.un(op, x));
 }
 
 /// Of bools a logical op.
@@ -98,19 +89,6 @@ template <bool arithmetic> void shiftRightOp(Statement &s) {
 void signOp(Statement &s) {
   UOpRef x = s.in(0);
   s.give(x && isComplex(x->dtype) ? complexSign(s.b, x) : sign(s.b, x));
-}
-
-UOpRef one(compose::Composer &b, UOpRef like) { return b.b.lit(like->dtype, 1); }
-UOpRef complexRsqrt(compose::Composer &b, UOpRef x) {
-  return b.bin(Op::Div, one(b, x), complexFunction(b, Op::Sqrt, x));
-}
-UOpRef complexLogistic(compose::Composer &b, UOpRef x) {
-  return b.bin(Op::Div, one(b, x), b.bin(Op::Add, one(b, x), complexFunction(b, Op::Exp, b.un(Op::Neg, x))));
-}
-
-void isFinite(Statement &s) {
-  UOpRef x = s.in(0);
-  s.give(s.b.bin(Op::Lt, s.b.un(Op::Abs, x), s.b.literal(x, std::numeric_limits<double>::infinity())));
 }
 
 void clampOp(Statement &s) {
@@ -172,19 +150,10 @@ template <Op op> void part(Statement &s) {
     s.give(s.b.un(op, x));
 }
 
-void conjugate(Statement &s) {
-  UOpRef x = s.in(0);
-  if (x && !isComplex(x->dtype)) return s.give(x);
-  s.give(s.b.make(Op::Complex, {s.b.un(Op::Real, x), s.b.un(Op::Neg, s.b.un(Op::Imag, x))}));
-}
-
 void square(Statement &s) { s.give(s.b.bin(Op::Mul, s.in(0), s.in(0))); }
 
-enum class Infinite { Both, Positive, Negative };
-template <Infinite which> void isInfinite(Statement &s) {
-  UOpRef x = s.in(0), seen = which == Infinite::Both ? s.b.un(Op::Abs, x) : x;
-  double infinity = std::numeric_limits<double>::infinity();
-  s.give(s.b.bin(Op::Eq, seen, s.b.literal(x, which == Infinite::Negative ? -infinity : infinity)));
+template <bool positive, bool negative> void infinite(Statement &s) {
+  s.give(compose::isInfinite(s.b, s.in(0), positive, negative));
 }
 
 /// CHLO's binary ops broadcast as NumPy does.
@@ -241,10 +210,10 @@ const Row rows[] = {
     {"stablehlo.exponential_minus_one", orComplex<Op::Expm1>, "", 1, 1, true},
     {"stablehlo.floor", unary<Op::Floor>, "", 1, 1, true},
     {"stablehlo.imag", part<Op::Imag>, "", 1, 1, true},
-    {"stablehlo.is_finite", isFinite, "", 1, 1, true},
+    {"stablehlo.is_finite", function<compose::isFinite>, "", 1, 1, true},
     {"stablehlo.log", orComplex<Op::Log>, "", 1, 1, true},
     {"stablehlo.log_plus_one", orComplex<Op::Log1p>, "", 1, 1, true},
-    {"stablehlo.logistic", maybeComplex<Op::Sigmoid, complexLogistic>, "", 1, 1, true},
+    {"stablehlo.logistic", orComplex<Op::Sigmoid>, "", 1, 1, true},
     {"stablehlo.maximum", number<Op::Max, Op::Or>, "a NaN wins, -0 below +0; no complex numbers", 2, 2, true},
     {"stablehlo.minimum", number<Op::Min, Op::And>, "a NaN wins, -0 below +0; no complex numbers", 2, 2, true},
     {"stablehlo.multiply", number<Op::Mul, Op::And>, "i1: and", 2, 2, true},
@@ -259,7 +228,7 @@ const Row rows[] = {
      true},
     {"stablehlo.round_nearest_afz", function<roundAwayFromZero>, "", 1, 1, true},
     {"stablehlo.round_nearest_even", unary<Op::RoundEven>, "", 1, 1, true},
-    {"stablehlo.rsqrt", maybeComplex<Op::Rsqrt, complexRsqrt>, "", 1, 1, true},
+    {"stablehlo.rsqrt", orComplex<Op::Rsqrt>, "", 1, 1, true},
     {"stablehlo.select", selectOp, "", 3, 3, true},
     {"stablehlo.shift_left", binary<Op::Shl>, "by the width or more gives 0", 2, 2, true},
     {"stablehlo.shift_right_arithmetic", shiftRightOp<true>, "by the width or more gives the sign", 2, 2, true},
@@ -299,16 +268,16 @@ const Row rows[] = {
     {"chlo.broadcast_subtract", broadcasting<Op::Sub, Op::Sub>, "", 2, 2, true},
     {"chlo.broadcast_xor", broadcasting<Op::Xor, Op::Xor>, "", 2, 2, true},
     {"chlo.broadcast_zeta", nullptr, legalized},
-    {"chlo.conj", conjugate, "", 1, 1, true},
+    {"chlo.conj", function<compose::conjugate>, "", 1, 1, true},
     {"chlo.constant_like", constantLike, "real types", 1, 1},
     {"chlo.cosh", unary<Op::Cosh>, "floats", 1, 1, true},
     {"chlo.digamma", nullptr, legalized},
     {"chlo.erf", unary<Op::Erf>, "floats", 1, 1, true},
     {"chlo.erf_inv", nullptr, legalized},
     {"chlo.erfc", function<complementaryError>, "floats; computed in f64", 1, 1, true},
-    {"chlo.is_inf", isInfinite<Infinite::Both>, "", 1, 1, true},
-    {"chlo.is_neg_inf", isInfinite<Infinite::Negative>, "", 1, 1, true},
-    {"chlo.is_pos_inf", isInfinite<Infinite::Positive>, "", 1, 1, true},
+    {"chlo.is_inf", infinite<true, true>, "", 1, 1, true},
+    {"chlo.is_neg_inf", infinite<false, true>, "", 1, 1, true},
+    {"chlo.is_pos_inf", infinite<true, false>, "", 1, 1, true},
     {"chlo.lgamma", nullptr, legalized},
     {"chlo.next_after", nullptr, legalized},
     {"chlo.polygamma", nullptr, legalized},

@@ -2,57 +2,46 @@
 // Takes:    operands and attributes.
 // Gives:    composites.
 #include "Lowering.h"
+#include "astra/Compose/Fourier.h"
 #include "astra/Compose/Generators.h"
 #include "astra/Compose/Normalization.h"
 #include "astra/Compose/Random.h"
-#include "astra/Compose/Reduction.h"
-#include "astra/Compose/Signal.h"
-#include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace astra::stablehlo {
 
 namespace {
 
-/// Complex numbers as pairs along a last axis, and back.
-UOpRef pairs(Lowering &b, UOpRef x) {
-  if (!x) return nullptr;
-  int64_t last = x->rank();
-  if (!isComplex(x->dtype)) return b.unsqueeze(x, {last});
-  return b.concat({b.unsqueeze(b.un(Op::Real, x), {last}), b.unsqueeze(b.un(Op::Imag, x), {last})}, last);
-}
-UOpRef complexOf(Lowering &b, UOpRef x) {
-  int64_t last = x ? int64_t(x->rank()) - 1 : 0;
-  return b.make(Op::Complex, {b.element(x, last, 0), b.element(x, last, 1)});
-}
-
-/// The transform along the last axes, one after another: of a real one the last axis comes first, or last on the way
-/// back, since it alone is cut in half.
+/// The transform along the last axes, one after another from the first of them: of a real one the last axis comes
+/// first, or last on the way back, since it alone is cut in half. fftn and its like do them from the back of the list.
 void fft(Statement &s) {
+  using Transform = UOpRef (*)(compose::Composer &, UOpRef, const compose::FourierAxes &);
+  constexpr std::pair<const char *, Transform> kinds[] = {
+      {"FFT", compose::fftn}, {"IFFT", compose::ifftn}, {"RFFT", compose::rfftn}, {"IRFFT", compose::irfftn}};
   UOpRef x = s.in(0);
   std::string kind = s.word("fft_type");
   Ints lengths = s.intsAttr("fft_length");
   if (s.b.failed()) return;
   int64_t rank = x->rank(), n = lengths.size();
-  bool real = kind == "RFFT", toReal = kind == "IRFFT", inverse = kind == "IFFT" || toReal;
-  if (n < 1 || n > 3 || n > rank || (!real && !inverse && kind != "FFT")) {
+  bool real = kind == "RFFT", toReal = kind == "IRFFT";
+  const auto *found = llvm::find_if(kinds, [&](auto k) { return kind == k.first; });
+  if (n < 1 || n > 3 || n > rank || found == std::end(kinds)) {
     s.fail("fft_type '" + kind + "' of " + llvm::Twine(n) + " axes of rank " + llvm::Twine(rank));
     return;
   }
   if (isComplex(x->dtype) == real) s.fail(llvm::Twine("the operand is of type ") + info(x->dtype).text);
-  x = pairs(s.b, x);
-  auto along = [&](int64_t i, bool onesided) {
-    if (!x) return;
-    compose::FourierOptions options{inverse, onesided};
-    x = fourierTransform(s.b, x, rank - n + i, s.b.idx(lengths[i]), options);
+  compose::FourierAxes options;
+  auto add = [&](int64_t i) {
+    options.axes.push_back(rank - n + i);
+    options.lengths.push_back(s.b.idx(lengths[i]));
   };
-  if (real) along(n - 1, true);
-  for (int64_t i = 0; i < n - (real || toReal); ++i) along(i, false);
-  if (toReal) along(n - 1, true);
-  if (s.b.failed() || !x) return;
-  s.give(toReal ? s.b.squeeze(x, {rank}) : complexOf(s.b, x));
+  for (int64_t i = 0; toReal && i < n; ++i) add(i);
+  for (int64_t i = n - 1 - real; !toReal && i >= 0; --i) add(i);
+  if (real) add(n - 1);
+  if (!s.b.failed()) s.give(found->second(s.b, x, options));
 }
 
+/// Numbers from a up to b, or with the mean a and the deviation b.
 void rng(Statement &s) {
   std::string kind = s.word("rng_distribution");
   UOpRef a = s.in(0), b = s.in(1);
@@ -64,12 +53,7 @@ void rng(Statement &s) {
     s.unsupported("rng of this type or distribution is not supported: uniform and normal floats are");
     return;
   }
-  DType drawn = compose::drawnType(t);
-  a = s.b.cast(a, drawn);
-  b = s.b.cast(b, drawn);
-  UOpRef unit = kind == "UNIFORM" ? uniform(s.b, g, shape, drawn) : normal(s.b, g, shape, drawn);
-  UOpRef scale = kind == "UNIFORM" ? s.b.bin(Op::Sub, b, a) : b;
-  s.give(s.b.cast(s.b.bin(Op::Add, s.b.bin(Op::Mul, unit, scale), a), t));
+  s.give(kind == "UNIFORM" ? uniformBetween(s.b, g, shape, t, a, b) : normalAround(s.b, g, shape, t, a, b));
 }
 
 void rngBitGenerator(Statement &s) {

@@ -5,6 +5,7 @@
 #include "astra/Compose/ComplexFunction.h"
 #include "astra/Compose/Order.h"
 #include "astra/Compose/Reduction.h"
+#include "astra/Compose/Special.h"
 
 namespace astra::compose {
 namespace {
@@ -59,7 +60,25 @@ TEST_F(Elementary, ComplexFunctions) {
   expectComplex(of("atanh", w), {0.17328680, -0.50037000}, {1.17809725, 1.42154686});
   expectComplex(of("tanh", w), {1.16673626, -0.97994085}, {-0.24345820, 0.03021599});
   expectComplex(complexPower(b, w, w), {-0.22251716, 0.03641805}, {0.10070913, 0.04159719});
-  EXPECT_EQ(findComplexFunction("erf"), nullptr);
+  expectComplex(of("rsqrt", w), {0.56886448, 0.08509705}, {-0.35157758, -0.69125230});
+  expectComplex(of("sigmoid", w), {1.02141536, 0.10915585}, {0.40343871, 0.05166470});
+  // far on the left it is 0, on the right 1, and beside the pole at i pi its digits are there
+  expectComplex(of("sigmoid", z({-1000, 1000, -infinity, infinity}, {1, 1, 2, infinity})), {0, 1, 0, 1}, {0, 0, 0, 0});
+  std::vector<double> pole = valuesOf(b, b.un(Op::Imag, of("sigmoid", z({0}, {3.14159}))));
+  EXPECT_NEAR(pole.at(0), std::tan(3.14159 / 2) / 2, 1e-9 * pole.at(0));
+  expectComplex(conjugate(b, w), {1, -2}, {-2, -0.5});
+  UOpRef real = f32({1});
+  EXPECT_EQ(conjugate(b, real), real);
+}
+
+TEST_F(Elementary, Classes) {
+  UOpRef x = f32({1, infinity, -infinity, NAN});
+  expectValues(b, isNaN(b, x), {4}, {0, 0, 0, 1});
+  expectValues(b, isFinite(b, x), {4}, {1, 0, 0, 0});
+  expectValues(b, isInfinite(b, x), {4}, {0, 1, 1, 0});
+  expectValues(b, isInfinite(b, x, true, false), {4}, {0, 1, 0, 0});
+  expectValues(b, isInfinite(b, x, false, false), {4}, {0, 0, 0, 0});
+  expectValues(b, isNaN(b, b.cast(x, DType::F8E5M2)), {4}, {0, 0, 0, 1}); // which is stored, and not computed with
 }
 
 TEST_F(Elementary, Search) {

@@ -202,6 +202,13 @@ TEST_F(Elements, Random) {
   EXPECT_NE(valuesOf(b, u), valuesOf(b, uniform(b, nextGenerator(b), {b.idx(1000)}, DType::F32, 2, 4)));
   UOpRef never = b.broadcastTo(b.b.lit(DType::F32, 0), {b.idx(8)});
   expectValues(b, bernoulli(b, g, never, DType::F32), {8}, std::vector<double>(8, 0));
+  UOpRef low = numbers({2, -1}), high = numbers({2, 0}); // data: an interval of each
+  EXPECT_EQ(
+      valuesOf(b, uniformBetween(b, g, {b.idx(1000)}, DType::F32, b.b.lit(DType::F32, 2), b.b.lit(DType::F32, 4))),
+      valuesOf(b, u));
+  std::vector<double> between = valuesOf(b, uniformBetween(b, g, {b.idx(2)}, DType::F32, low, high));
+  EXPECT_TRUE(between.at(0) == 2 && between.at(1) >= -1 && between.at(1) < 0);
+  expectValues(b, normalAround(b, g, {b.idx(2)}, DType::F16, low, numbers({0, 0})), {2}, {2, -1});
   UOpRef weights = tensor(b, {1, 3}, {-1000, 0, -1000});
   expectValues(b, multinomial(b, g, weights, 4, DType::I64), {1, 4}, {1, 1, 1, 1});
   Dropped d = dropout(b, g, numbers({1, 2, 3}), b.b.lit(DType::F32, 0));
