@@ -2,6 +2,7 @@
 // Takes:    see ElementLoss.h.
 // Gives:    formulas over Builder, once both operands are known to fit.
 #include "astra/Compose/ElementLoss.h"
+#include "astra/Compose/Activation.h"
 #include "astra/IR/Text.h"
 
 using namespace astra;
@@ -63,12 +64,11 @@ UOpRef compose::binaryCrossEntropy(Composer &c, UOpRef x, UOpRef y) {
   return b.c.make(Op::WithGradient, {loss, x, y}, {}, {}, DType::Void, {gradient});
 }
 
-/// (1 - y) x + (1 + (w - 1) y) log(1 + exp(-x)), whose logarithm is taken of -|x|.
+/// (1 - y) x + (1 + (w - 1) y) log(1 + exp(-x)).
 UOpRef compose::binaryCrossEntropyWithLogits(Composer &c, UOpRef x, UOpRef y, double w) {
   if (!fit(c, x, y)) return nullptr;
   Builder &b = c.b;
-  UOpRef zero = num(b, x, 0), one = num(b, x, 1);
-  UOpRef soft = b.add(b.un(Op::Log1p, b.un(Op::Exp, b.un(Op::Neg, b.un(Op::Abs, x)))), b.max(b.un(Op::Neg, x), zero));
+  UOpRef one = num(b, x, 1), soft = activations::softplus.apply(c, b.un(Op::Neg, x), 0, 0);
   if (w != 1) soft = b.mul(soft, b.add(b.mul(y, num(b, x, w - 1)), one));
   return b.add(b.mul(b.sub(one, y), x), soft);
 }

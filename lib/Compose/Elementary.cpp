@@ -69,8 +69,9 @@ UOpRef hypotenuse(Composer &b, UOpRef givenX, UOpRef givenY) {
 
 UOpRef logAddExp(Composer &b, UOpRef givenX, UOpRef givenY) {
   return ofTwo(b, givenX, givenY, [&](UOpRef x, UOpRef y) {
-    UOpRef most = b.bin(Op::Max, x, y), distance = magnitude(b, b.bin(Op::Sub, x, y));
-    distance = b.select(b.bin(Op::Eq, x, y), b.literal(x, 0), distance); // of equal infinities
+    // Of equal numbers, which may be infinite, both are 0 in the difference: neither it nor its gradient is a NaN.
+    UOpRef most = b.bin(Op::Max, x, y), same = b.bin(Op::Eq, x, y), zero = b.literal(x, 0);
+    UOpRef distance = magnitude(b, b.bin(Op::Sub, b.select(same, zero, x), b.select(same, zero, y)));
     return b.bin(Op::Add, most, b.un(Op::Log1p, b.un(Op::Exp, b.un(Op::Neg, distance))));
   });
 }

@@ -4,6 +4,7 @@
 // Keeps:    one row a loss: what its target is, its parameters, its formula.
 #include "Elements.h"
 #include "astra/Compose/ElementLoss.h"
+#include "astra/Compose/Elementary.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/IR/Text.h"
 #include "astra/NN/Loss.h"
@@ -118,14 +119,6 @@ UOpRef multiMargin(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   return r["sum"] != 0 ? sumOf(b, rows) : mean(b, rows);
 }
 
-/// log(exp(a) + exp(b)) where either may be -inf.
-UOpRef logAdd(Builder &b, UOpRef x, UOpRef y) {
-  UOpRef most = b.max(x, y), least = num(b, x, -std::numeric_limits<double>::infinity());
-  UOpRef none = b.eq(most, least), safe = b.select(none, num(b, x, 0), most);
-  UOpRef sum = b.add(b.un(Op::Exp, b.sub(x, safe)), b.un(Op::Exp, b.sub(y, safe)));
-  return b.select(none, least, b.add(safe, b.un(Op::Log, b.select(none, num(b, x, 1), sum))));
-}
-
 /// Connectionist temporal classification (Graves et al. 2006): the forward variables over blanks and labels, in
 /// logarithms, one step of a scan each. The mean is over rows, each divided by the length of its target, as PyTorch has
 /// it.
@@ -152,8 +145,9 @@ UOpRef ctc(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   // One step: alpha, the logarithms of the classes now, path, skips.
   UOpRef alpha = b.arg(0, t, {rows, states}), now = b.arg(1, t, x->shape.drop_front()),
          pathIn = b.arg(2, DType::I64, {rows, states}), skipsIn = b.arg(3, DType::Bool, {rows, states});
-  UOpRef from = logAdd(b, alpha, shifted(alpha, 1, least));
-  from = logAdd(b, from, b.select(skipsIn, shifted(alpha, 2, least), least));
+  auto either = [&](UOpRef v, UOpRef w) { return composed(b, [&](auto &c) { return compose::logAddExp(c, v, w); }); };
+  UOpRef from = either(alpha, shifted(alpha, 1, least));
+  from = either(from, b.select(skipsIn, shifted(alpha, 2, least), least));
   UOpRef next = b.add(from, b.pick(now, pathIn, 1));
   UOpRef step = c.make(Op::Func, {next}, {4});
   // Before the first step all is in a state in front of the path, from which the first blank and label are reached.
@@ -166,7 +160,7 @@ UOpRef ctc(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   };
   UOpRef end = b.mul(length, b.litInt(DType::I64, 2)), label = b.sub(end, b.litInt(DType::I64, 1));
   UOpRef hasLabel = b.lt(b.litInt(DType::I64, 0), length);
-  UOpRef losses = b.un(Op::Neg, logAdd(b, at(end), b.select(hasLabel, at(label), least)));
+  UOpRef losses = b.un(Op::Neg, either(at(end), b.select(hasLabel, at(label), least)));
   if (r["sum"] != 0) return sumOf(b, losses);
   return mean(b, b.div(losses, b.cast(b.max(length, b.litInt(DType::I64, 1)), t)));
 }

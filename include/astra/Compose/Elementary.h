@@ -13,7 +13,7 @@ UOpRef log10(Composer &b, UOpRef x);
 UOpRef arcTangent2(Composer &b, UOpRef y, UOpRef x);
 /// sqrt(x^2 + y^2) without overflow on the way; infinite where one is, whatever the other.
 UOpRef hypotenuse(Composer &b, UOpRef x, UOpRef y);
-/// log(e^x + e^y) without overflow.
+/// log(e^x + e^y) without overflow; its gradient is finite too where both are -inf.
 UOpRef logAddExp(Composer &b, UOpRef x, UOpRef y);
 /// The next number of the type from x toward y.
 UOpRef nextAfter(Composer &b, UOpRef x, UOpRef y);
