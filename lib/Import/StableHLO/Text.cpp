@@ -3,6 +3,7 @@
 // Gives:    the tree, or the first mistake with its place.
 // Keeps:    nesting of regions, types and attributes is bounded: nothing recurses deeper than that.
 #include "Text.h"
+#include "Letters.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstring>
@@ -16,22 +17,6 @@ const Attribute *Operation::find(llvm::StringRef key) const {
   return nullptr;
 }
 
-std::string File::place(const char *at) const {
-  llvm::StringRef before(text.data(), at - text.data());
-  size_t line = before.count('\n') + 1, begin = before.rfind('\n');
-  size_t column = begin == llvm::StringRef::npos ? before.size() + 1 : before.size() - begin;
-  return path.str() + ":" + std::to_string(line) + ":" + std::to_string(column);
-}
-
-namespace {
-
-constexpr unsigned deepest = 64; // regions, types, attributes
-
-bool isNameStart(char c) { return llvm::isAlpha(c) || c == '_'; }
-bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.'; }
-
-/// The rest of `text` behind the bracket that closes the one it begins with; nothing where none does. Knows strings and
-/// arrows.
 std::optional<size_t> closing(llvm::StringRef text) {
   std::string open;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -54,6 +39,10 @@ std::optional<size_t> closing(llvm::StringRef text) {
   }
   return std::nullopt;
 }
+
+namespace {
+
+constexpr unsigned deepest = 64; // regions, types, attributes
 
 struct ElementType {
   const char *text;
@@ -591,57 +580,5 @@ private:
 };
 
 llvm::Expected<File> parseText(llvm::StringRef text, llvm::StringRef path) { return Parser(text, path).run(); }
-
-// ---- locations
-
-namespace {
-
-/// The names and places of a location, outermost first: a name stands before what it is the name of; of callsites the
-/// callee counts.
-void readLocation(const llvm::StringMap<llvm::StringRef> &aliases, llvm::StringRef text, std::string &name,
-                  std::string &place) {
-  for (unsigned steps = 0; steps < 32 && !text.empty(); ++steps) {
-    text = text.trim();
-    if (text.consume_front("#")) {
-      auto known = aliases.find(text.take_while(isNameChar));
-      text = known == aliases.end() ? llvm::StringRef() : known->second;
-      continue;
-    }
-    if (text.consume_front("callsite") || text.consume_front("fused")) {
-      text = text.ltrim();
-      if (text.starts_with("<"))
-        if (auto n = closing(text)) text = text.drop_front(*n);
-      text = text.drop_front(text.empty() ? 0 : 1);
-      continue;
-    }
-    if (!text.consume_front("\"")) return;
-    size_t quote = text.find('"');
-    if (quote == llvm::StringRef::npos) return;
-    llvm::StringRef word = text.take_front(quote);
-    text = text.drop_front(quote + 1);
-    if (text.consume_front(":")) {
-      place = (word + ":" + text.take_while(llvm::isDigit)).str();
-      return;
-    }
-    if (name.empty()) name = word.str();
-    if (!text.consume_front("(")) return;
-  }
-}
-
-} // namespace
-
-std::string File::source(llvm::StringRef location) const {
-  std::string name, place;
-  readLocation(locations, location, name, place);
-  return name + (name.empty() || place.empty() ? "" : ", ") + place;
-}
-
-std::string File::nameOf(llvm::StringRef location) const {
-  std::string name, place;
-  for (unsigned steps = 0; steps < 8 && location.consume_front("#"); ++steps)
-    location = locations.lookup(location.take_while(isNameChar));
-  if (!location.starts_with("\"") || location.count('"') != 2 || !location.ends_with("\"")) return "";
-  return location.drop_front().drop_back().str();
-}
 
 } // namespace astra::stablehlo
