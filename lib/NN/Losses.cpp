@@ -4,13 +4,11 @@
 // Keeps:    one row a loss: what its target is, its parameters, its formula.
 #include "Elements.h"
 #include "astra/Compose/ElementLoss.h"
-#include "astra/Compose/Elementary.h"
+#include "astra/Compose/Loss.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/IR/Text.h"
 #include "astra/NN/Loss.h"
 #include "llvm/ADT/STLExtras.h"
-#include <cmath>
-#include <limits>
 
 using namespace astra;
 using namespace astra::nn;
@@ -71,98 +69,38 @@ UOpRef embeddingHinge(Builder &b, const Recipe &r, UOpRef x, UOpRef y) {
 
 // ---- of classes: [N, C, ...] beside class numbers [N, ...]
 
-/// -log p of each target's class, and where it counts; [N, ...].
-struct Likelihood {
-  UOpRef nll, counts;
-};
-UOpRef along(Builder &b, UOpRef target, UOpRef x) { // [N, ...] as [N, 1, ...]
-  llvm::SmallVector<UOpRef, 6> shape(x->shape);
-  shape[1] = b.idx(1);
-  return b.reshape(target, shape);
-}
-Likelihood likelihood(Builder &b, const Recipe &r, UOpRef logs, UOpRef target) {
-  UOpRef index = b.cast(target, DType::I64);
-  UOpRef ignore = b.eq(index, b.litInt(DType::I64, int64_t(r["ignore_index"])));
-  UOpRef picked = b.reshape(b.pick(logs, along(b, index, logs), 1), target->shape);
-  UOpRef counts = b.un(Op::Not, ignore);
-  return {b.select(counts, b.un(Op::Neg, picked), num(b, logs, 0)), counts};
-}
-/// The mean over what counts, or the sum.
-UOpRef ofCounted(Builder &b, const Recipe &r, UOpRef elements, UOpRef counts) {
-  UOpRef total = sumOf(b, elements);
-  if (r["sum"] != 0) return total;
-  return b.div(total, sumOf(b, b.cast(counts, elements->dtype)));
+compose::ClassLossOptions classOptions(const Recipe &r) {
+  using Reduction = compose::ClassLossOptions::Reduction;
+  compose::ClassLossOptions options;
+  options.reduction = r["sum"] != 0 ? Reduction::Sum : Reduction::Mean;
+  options.ignored = int64_t(r["ignore_index"]);
+  return options;
 }
 UOpRef nll(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
-  Likelihood l = likelihood(b, r, x, target);
-  return ofCounted(b, r, l.nll, l.counts);
+  UOpRef index = b.cast(target, DType::I64);
+  return composed(b, [&](auto &c) { return negativeLogLikelihood(c, x, index, nullptr, classOptions(r)); });
 }
 UOpRef crossEntropy(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
-  UOpRef logs = logSoftmax(b, x, 1);
-  Likelihood l = likelihood(b, r, logs, target);
-  double s = r["label_smoothing"];
-  if (s == 0) return ofCounted(b, r, l.nll, l.counts);
-  UOpRef every = b.un(Op::Neg, b.reduce(ReduceKind::Sum, logs, {1}));
-  UOpRef spread = b.div(b.mul(every, num(b, x, s)), b.fromIndex(x->shape[1], x->dtype));
-  UOpRef both = b.add(b.mul(l.nll, num(b, x, 1 - s)), b.select(l.counts, spread, num(b, x, 0)));
-  return ofCounted(b, r, both, l.counts);
+  UOpRef index = b.cast(target, DType::I64);
+  compose::ClassLossOptions options = classOptions(r);
+  options.smoothing = r["label_smoothing"];
+  return composed(b, [&](auto &c) { return compose::crossEntropy(c, x, index, nullptr, options).loss; });
 }
-/// The mean over all classes but the target's of max(0, margin - x[target] + x[class]).
 UOpRef multiMargin(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
-  UOpRef index = along(b, b.cast(target, DType::I64), x), zero = num(b, x, 0);
-  UOpRef own = b.expand(b.pick(x, index, 1), x->shape);
-  UOpRef margins = b.add(b.sub(num(b, x, r["margin"]), own), x);
-  UOpRef over = composed(b, [&](auto &c) { return compose::hinge(c, margins); });
-  UOpRef isTarget = b.eq(b.expand(index, x->shape), b.iota(DType::I64, x->shape, 1));
-  UOpRef rows =
-      b.div(b.reduce(ReduceKind::Sum, b.select(isTarget, zero, over), {1}), b.fromIndex(x->shape[1], x->dtype));
+  UOpRef rows = composed(b, [&](auto &c) { return compose::multiMargin(c, x, target, r["margin"]); });
   return r["sum"] != 0 ? sumOf(b, rows) : mean(b, rows);
 }
 
-/// Connectionist temporal classification (Graves et al. 2006): the forward variables over blanks and labels, in
-/// logarithms, one step of a scan each. The mean is over rows, each divided by the length of its target, as PyTorch has
-/// it.
+/// The mean is over rows, each divided by the length of its target, as PyTorch has it.
 UOpRef ctc(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
-  Context &c = b.c;
-  DType t = x->dtype;
-  int64_t blank = int64_t(r["blank"]);
-  UOpRef rows = x->shape[1], labels = target->shape[1], zero = b.idx(0), one = b.idx(1), two = b.idx(2);
-  UOpRef states = idxAdd(c, idxMul(c, labels, two), one);
-  UOpRef least = b.lit(t, -std::numeric_limits<double>::infinity());
-  UOpRef index = b.cast(target, DType::I64), blanks = b.splat(b.litInt(DType::I64, blank), {rows, labels, one});
-  // blank, label, blank, label ... blank
-  UOpRef pairs = b.concat({blanks, b.reshape(index, {rows, labels, one})}, 2);
-  UOpRef path = b.pad(b.reshape(pairs, {rows, idxMul(c, labels, two)}), {zero, zero}, {zero, one}, uint64_t(blank));
-  UOpRef isLabel = b.bin(Op::Ne, index, b.litInt(DType::I64, blank));
-  UOpRef length =
-      b.reduce(ReduceKind::Sum, b.cast(b.cumulate(CumulateKind::Min, b.cast(isLabel, DType::I32), 1), DType::I64), {1});
-  auto shifted = [&](UOpRef v, int64_t by, UOpRef fill) { // along the path
-    UOpRef n = b.idx(by);
-    return b.shrink(b.pad(v, {zero, n}, {zero, zero}, uint64_t(fill->ints[0])), {zero, zero}, v->shape);
-  };
-  UOpRef before = shifted(path, 2, b.litInt(DType::I64, blank));
-  UOpRef skips = b.bin(Op::And, b.bin(Op::Ne, path, b.litInt(DType::I64, blank)), b.bin(Op::Ne, path, before));
-  // One step: alpha, the logarithms of the classes now, path, skips.
-  UOpRef alpha = b.arg(0, t, {rows, states}), now = b.arg(1, t, x->shape.drop_front()),
-         pathIn = b.arg(2, DType::I64, {rows, states}), skipsIn = b.arg(3, DType::Bool, {rows, states});
-  auto either = [&](UOpRef v, UOpRef w) { return composed(b, [&](auto &c) { return compose::logAddExp(c, v, w); }); };
-  UOpRef from = either(alpha, shifted(alpha, 1, least));
-  from = either(from, b.select(skipsIn, shifted(alpha, 2, least), least));
-  UOpRef next = b.add(from, b.pick(now, pathIn, 1));
-  UOpRef step = c.make(Op::Func, {next}, {4});
-  // Before the first step all is in a state in front of the path, from which the first blank and label are reached.
-  UOpRef place = b.iota(DType::I64, {rows, states}, 1);
-  UOpRef start = b.select(b.eq(place, b.litInt(DType::I64, 0)), b.lit(t, 0), least);
-  UOpRef scan = c.make(Op::Scan, {start, x, path, skips, x->shape[0]}, {1, 1}, {}, DType::Void, {step});
-  UOpRef last = c.make(Op::Proj, {scan, rows, states}, {0}, {}, t);
-  auto at = [&](UOpRef state) { // [N]
-    return b.reshape(b.pick(last, b.reshape(state, {rows, one}), 1), {rows});
-  };
-  UOpRef end = b.mul(length, b.litInt(DType::I64, 2)), label = b.sub(end, b.litInt(DType::I64, 1));
-  UOpRef hasLabel = b.lt(b.litInt(DType::I64, 0), length);
-  UOpRef losses = b.un(Op::Neg, either(at(end), b.select(hasLabel, at(label), least)));
+  UOpRef lengths = nullptr;
+  UOpRef losses = composed(b, [&](auto &c) {
+    compose::TemporalLoss found = compose::temporalLoss(c, x, target, int64_t(r["blank"]));
+    lengths = found.lengths;
+    return found.losses;
+  });
   if (r["sum"] != 0) return sumOf(b, losses);
-  return mean(b, b.div(losses, b.cast(b.max(length, b.litInt(DType::I64, 1)), t)));
+  return mean(b, b.div(losses, b.cast(b.max(lengths, b.litInt(DType::I64, 1)), x->dtype)));
 }
 
 struct Row {
