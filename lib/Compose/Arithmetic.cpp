@@ -118,4 +118,13 @@ UOpRef sum(Composer &b, llvm::ArrayRef<UOpRef> xs) {
   return all && xs[0] ? b.cast(all, xs[0]->dtype) : nullptr;
 }
 
+UOpRef meanOfAll(Composer &b, llvm::ArrayRef<UOpRef> xs) {
+  UOpRef sum = xs.empty() ? nullptr : b.widen(xs[0]);
+  if (!b.requireFloat(sum)) return nullptr;
+  for (UOpRef x : xs.drop_front()) sum = b.bin(Op::Add, sum, b.widen(x));
+  return b.cast(b.bin(Op::Div, sum, double(xs.size())), xs[0]->dtype);
+}
+
+UOpRef reciprocal(Composer &b, UOpRef x) { return x ? b.bin(Op::Div, b.literal(x, 1), x) : nullptr; }
+
 } // namespace astra::compose

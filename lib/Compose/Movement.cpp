@@ -115,6 +115,53 @@ UOpRef centreCropOrPad(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> given, llv
 
 // ---- tiles and pieces
 
+/// Equal extents cancel, then constants and factors of monomials.
+UOpRef exactQuotient(Composer &b, llvm::ArrayRef<UOpRef> total, llvm::ArrayRef<UOpRef> part) {
+  Dims above(total.begin(), total.end()), below;
+  for (UOpRef p : part) {
+    auto *same = llvm::find(above, p);
+    if (same != above.end())
+      above.erase(same);
+    else
+      below.push_back(p);
+  }
+  IndexTerm divisor{1, {}};
+  for (UOpRef p : below) {
+    auto ts = terms(p);
+    if (ts.size() != 1 || llvm::MulOverflow(divisor.coefficient, ts[0].coefficient, divisor.coefficient))
+      return nullptr;
+    divisor.atoms.append(ts[0].atoms.begin(), ts[0].atoms.end());
+  }
+  auto quotient = terms(idxProduct(b.c, above));
+  for (IndexTerm &t : quotient) {
+    if (divisor.coefficient == 0 || t.coefficient % divisor.coefficient) return nullptr;
+    t.coefficient /= divisor.coefficient;
+    for (UOpRef atom : divisor.atoms) {
+      auto *same = llvm::find(t.atoms, atom);
+      if (same == t.atoms.end()) return nullptr;
+      t.atoms.erase(same);
+    }
+  }
+  return fromTerms(b.c, quotient);
+}
+
+UOpRef broadcastAlong(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> places, llvm::ArrayRef<UOpRef> dims) {
+  if (!x || b.failed() || !b.requireRank(x, places.size(), places.size())) return nullptr;
+  Dims spread(dims.size(), b.idx(1));
+  Ints order = axesBetween(0, x->rank());
+  for (int64_t i : order) {
+    if (places[i] < 0 || places[i] >= int64_t(dims.size()) || llvm::count(places, places[i]) > 1)
+      return b.fail("the places of axes must be axes of the result, each once: axis " + llvm::Twine(i) + " is to be " +
+                    llvm::Twine(places[i]));
+    bool fits = x->shape[i]->constIndex() == 1 ||
+                b.requireEqual(x->shape[i], dims[places[i]], "axis " + llvm::Twine(i) + " and its axis of the result");
+    if (!fits) return nullptr;
+    spread[places[i]] = x->shape[i];
+  }
+  llvm::sort(order, [&](int64_t i, int64_t j) { return places[i] < places[j]; });
+  return b.broadcastTo(b.reshape(b.permute(x, order), spread), dims);
+}
+
 UOpRef tile(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> repeats) {
   if (b.failed() || !b.requireRank(x, repeats.size(), repeats.size())) return nullptr;
   Dims split, repeated, joined;
@@ -124,6 +171,20 @@ UOpRef tile(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> repeats) {
     joined.push_back(idxMul(b.c, times, extent));
   }
   return b.reshape(b.broadcastTo(b.reshape(x, split), repeated), joined);
+}
+
+std::vector<UOpRef> pieces(Composer &b, UOpRef x, int64_t axis, llvm::ArrayRef<UOpRef> sizes) {
+  std::vector<UOpRef> all;
+  if (!x || b.failed()) return all;
+  Dims begin(x->rank(), b.idx(0)), size(x->shape.begin(), x->shape.end());
+  for (UOpRef piece : sizes) {
+    size[axis] = piece;
+    all.push_back(b.shrink(x, begin, size));
+    begin[axis] = idxAdd(b.c, begin[axis], piece);
+    if (b.failed()) return {};
+  }
+  if (!b.requireEqual(begin[axis], x->shape[axis], "all pieces and of what is split")) return {};
+  return all;
 }
 
 std::vector<UOpRef> splitEvenly(Composer &b, UOpRef x, int64_t axis, int64_t count) {

@@ -243,4 +243,15 @@ UOpRef isIn(Composer &b, UOpRef x, UOpRef y) {
   return b.bin(Op::And, found, b.bin(Op::Lt, place, b.fromIndex(length, DType::I64)));
 }
 
+/// One stable sort a key, the last key first.
+UOpRef orderBy(Composer &b, llvm::ArrayRef<SortKey> keys, int64_t axis) {
+  UOpRef order = nullptr;
+  for (const SortKey &key : llvm::reverse(keys)) {
+    UOpRef value = order ? b.make(Op::Pick, {key.of, order}, {axis}) : key.of;
+    UOpRef next = b.make(Op::ArgSort, {value}, {axis, key.descending});
+    order = order ? b.make(Op::Pick, {order, next}, {axis}) : next;
+  }
+  return order;
+}
+
 } // namespace astra::compose

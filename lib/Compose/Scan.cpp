@@ -2,6 +2,7 @@
 // Takes:    the sources of a scan and the results of its body.
 // Gives:    the `scan`, its function and its projections.
 #include "astra/Compose/Scan.h"
+#include "astra/Compose/Closure.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cassert>
 
@@ -50,6 +51,35 @@ std::vector<UOpRef> ScanMaker::finish(llvm::ArrayRef<UOpRef> next, llvm::ArrayRe
     if (i >= next.size()) shape.insert(shape.begin(), length);
     results[i] = result(b, scan, i, r->dtype, shape);
   }
+  return results;
+}
+
+std::vector<UOpRef> foldInOrder(Composer &b, llvm::ArrayRef<UOpRef> xs, llvm::ArrayRef<UOpRef> inits,
+                                llvm::function_ref<std::vector<UOpRef>(llvm::ArrayRef<UOpRef>)> combine) {
+  size_t n = xs.size();
+  std::vector<UOpRef> arguments, next, results(n);
+  if (b.failed() || n == 0 || inits.size() != n || !b.requireRank(xs[0], 1)) return results;
+  Closure closure(b);
+  Dims rest(xs[0]->shape.begin() + 1, xs[0]->shape.end()), src;
+  for (UOpRef init : inits) {
+    arguments.push_back(closure.own(init->dtype, rest));
+    src.push_back(b.broadcastTo(init, rest));
+  }
+  for (UOpRef x : xs) {
+    arguments.push_back(closure.own(x->dtype, rest));
+    src.push_back(x);
+  }
+  if (!b.failed()) next = combine(arguments);
+  if (!b.failed() && next.size() != n) b.fail("the function of a fold gives " + llvm::Twine(next.size()) + " values");
+  for (size_t i = 0; i < n && !b.failed(); ++i) {
+    next[i] = b.broadcastTo(next[i], rest);
+    if (next[i] && next[i]->dtype != inits[i]->dtype) b.fail("the function of a fold changes the type of a value");
+  }
+  if (b.failed() || !closure.capture(next)) return results;
+  src.append(closure.captured().begin(), closure.captured().end());
+  src.push_back(xs[0]->shape[0]);
+  UOpRef scan = control(b, Op::Scan, src, {int64_t(n), int64_t(n)}, "", {closure.func(next)});
+  for (size_t i = 0; i < n && !b.failed(); ++i) results[i] = result(b, scan, int64_t(i), next[i]->dtype, rest);
   return results;
 }
 

@@ -202,9 +202,30 @@ UOpRef gatherSlices(Composer &b, UOpRef x, UOpRef starts, const SliceAxes &axes,
   return b.reshape(b.permute(read, perm), dims);
 }
 
+UOpRef selectSlices(Composer &b, UOpRef x, UOpRef index, int64_t axis, int64_t batch) {
+  if (!x || !index) return nullptr;
+  if (batch < 0 || batch > axis || axis >= int64_t(x->rank()) || batch > int64_t(index->rank()))
+    return b.fail("axis " + llvm::Twine(axis) + " and " + llvm::Twine(batch) + " batch axes do not fit the operands");
+  SliceAxes axes;
+  Dims sizes(x->shape.begin(), x->shape.end());
+  for (int64_t i = 0; i < batch; ++i) {
+    axes.operandBatch.push_back(i);
+    axes.startsBatch.push_back(i);
+    sizes[i] = b.idx(1);
+  }
+  axes.indexed = axes.dropped = {axis};
+  sizes[axis] = b.idx(1);
+  axes.vector = index->rank();
+  for (int64_t i = batch; i < axis; ++i) axes.slice.push_back(i);
+  for (int64_t i = axis + 1; i < int64_t(x->rank()); ++i) axes.slice.push_back(i - 1 + index->rank() - batch);
+  return gatherSlices(b, x, index, axes, sizes);
+}
+
 UOpRef scatterSlices(Composer &b, ScatterKind kind, UOpRef x, UOpRef starts, UOpRef updates, const SliceAxes &axes) {
   if (!x || !starts || !updates || !check(b, x, starts, axes)) return nullptr;
   if (x->dtype != updates->dtype) return b.fail("operand and updates are of different types");
+  if (x->dtype == DType::Bool) // put as bytes
+    return b.cast(scatterSlices(b, kind, b.cast(x, DType::U8), starts, b.cast(updates, DType::U8), axes), DType::Bool);
   // The extents of a slice are those of the updates.
   Dims sizes;
   size_t next = 0;

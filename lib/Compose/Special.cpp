@@ -82,6 +82,20 @@ UOpRef reducedPrecision(Composer &b, UOpRef x, int64_t exponentBits, int64_t man
   return b.select(b.bin(Op::Eq, x, x), cast(b, bits, x->dtype), x);
 }
 
+/// In f64, where every number of the narrower types is normal: a cast of a power of two is exact.
+UOpRef powersOfTwo(Composer &b, UOpRef given, PowerRounding rounding, bool saturate) {
+  constexpr uint64_t exponent = 0x7ff0000000000000, fraction = 0x000fffffffffffff, half = 0x0008000000000000;
+  uint64_t bias = rounding == PowerRounding::Up ? fraction : rounding == PowerRounding::Nearest ? half : 0;
+  UOpRef x = b.requireFloat(given) ? b.cast(given, DType::F64) : nullptr;
+  if (!x) return nullptr;
+  UOpRef bits = b.bin(Op::Add, b.make(Op::Bitcast, {x}, {}, DType::U64), b.b.bits(DType::U64, bias));
+  UOpRef power = b.make(Op::Bitcast, {b.bin(Op::And, bits, b.b.bits(DType::U64, exponent))}, {}, DType::F64);
+  UOpRef least = b.literal(x, 0x1p-127), none = b.literal(x, std::numeric_limits<double>::quiet_NaN());
+  power = b.select(b.bin(Op::Lt, x, least), saturate ? least : none, power);
+  UOpRef rest = saturate ? x : b.select(b.bin(Op::Eq, x, 0.0), none, x);
+  return b.cast(b.select(b.bin(Op::Lt, b.literal(x, 0), x), power, rest), DType::F8E8M0, saturate);
+}
+
 /// The highest bit is copied to all places below it.
 UOpRef leadingZeros(Composer &b, UOpRef given) {
   if (!given) return nullptr;

@@ -15,5 +15,9 @@ UOpRef power(Composer &b, UOpRef x, UOpRef y);
 
 /// The sum of all, which broadcast, of the first one's type.
 UOpRef sum(Composer &b, llvm::ArrayRef<UOpRef> xs);
+/// Their sum from the left over their number, of the first one's type, which is a float type.
+UOpRef meanOfAll(Composer &b, llvm::ArrayRef<UOpRef> xs);
+/// 1 / x.
+UOpRef reciprocal(Composer &b, UOpRef x);
 
 } // namespace astra::compose

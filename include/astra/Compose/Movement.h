@@ -17,8 +17,16 @@ UOpRef padBetween(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> between, UOpRef
 /// The middle of each axis named, cut or padded with zeros to the extent given; an odd element more falls to the end.
 UOpRef centreCropOrPad(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, llvm::ArrayRef<UOpRef> extents);
 
+/// x as a tensor of these extents in which its axis i is axis places[i]: other axes are new, and axes of extent 1 are
+/// repeated.
+UOpRef broadcastAlong(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> places, llvm::ArrayRef<UOpRef> dims);
 /// x so many times along each axis.
 UOpRef tile(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> repeats);
+/// The extent of which `part` makes the elements of `total`: their quotient where it is exact whenever `part` is not 0;
+/// null where that is not known.
+UOpRef exactQuotient(Composer &b, llvm::ArrayRef<UOpRef> total, llvm::ArrayRef<UOpRef> part);
+/// Pieces of these extents side by side along an axis, which they make up. Empty after a failure.
+std::vector<UOpRef> pieces(Composer &b, UOpRef x, int64_t axis, llvm::ArrayRef<UOpRef> sizes);
 /// `count` pieces of ceil(extent / count) along an axis, as long as there is something left. Empty after a failure.
 std::vector<UOpRef> splitEvenly(Composer &b, UOpRef x, int64_t axis, int64_t count);
 

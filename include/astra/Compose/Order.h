@@ -17,6 +17,16 @@ FirstOfAxis topK(Composer &b, UOpRef x, UOpRef k, int64_t axis, bool largest = t
 /// is.
 FirstOfAxis topKOfData(Composer &b, UOpRef x, UOpRef k, int64_t axis, bool largest = true);
 
+// ---- the order of an axis
+
+struct SortKey {
+  UOpRef of;
+  bool descending = false;
+};
+/// The indices, i64, that sort an axis by keys of one shape, one or more: by the first one, what is equal there by the
+/// next one ... Stable.
+UOpRef orderBy(Composer &b, llvm::ArrayRef<SortKey> keys, int64_t axis);
+
 // ---- running folds
 
 struct CumulateOptions {

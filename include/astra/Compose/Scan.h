@@ -38,4 +38,9 @@ private:
   llvm::SmallVector<UOpRef, 8> sources;
 };
 
+/// What axis 0 of each of xs is folded to, one element after another from `inits`, scalars: `combine` gives the next
+/// values for those so far and those of a step, of whatever axes there are besides. It may read what is around it.
+std::vector<UOpRef> foldInOrder(Composer &b, llvm::ArrayRef<UOpRef> xs, llvm::ArrayRef<UOpRef> inits,
+                                llvm::function_ref<std::vector<UOpRef>(llvm::ArrayRef<UOpRef>)> combine);
+
 } // namespace astra::compose

@@ -20,8 +20,11 @@ struct SliceAxes {
 /// Slices of the sizes given. A start is moved so that its slice stays inside.
 UOpRef gatherSlices(Composer &b, UOpRef x, UOpRef starts, const SliceAxes &axes, llvm::ArrayRef<UOpRef> sizes);
 
+/// What lies at `index` along an axis; the first `batch` axes of both go together. An index outside is moved inside.
+UOpRef selectSlices(Composer &b, UOpRef x, UOpRef index, int64_t axis, int64_t batch = 0);
+
 /// x with slices of it combined with updates, in row-major order of the starts. A slice that leaves x is dropped as a
-/// whole.
+/// whole. Of bools the lesser of two is `and`, the greater `or`.
 UOpRef scatterSlices(Composer &b, ScatterKind kind, UOpRef x, UOpRef starts, UOpRef updates, const SliceAxes &axes);
 
 /// x with a part of the size given read, or replaced, at i64 scalars.

@@ -21,6 +21,11 @@ UOpRef complementaryError(Composer &b, UOpRef x);
 /// x rounded to a float type of so many bits of exponent and mantissa, and back: to nearest even, what is too large
 /// gives infinity, what lies below the least normal number zero. Of a float type with no fewer bits.
 UOpRef reducedPrecision(Composer &b, UOpRef x, int64_t exponentBits, int64_t mantissaBits);
+/// To which power of two numbers between two of them go.
+enum class PowerRounding { Up, Down, Nearest };
+/// Floats above 0 as e8m0, which holds powers of two. What lies below its least is that when it saturates, else NaN,
+/// and so is zero; NaNs, infinities and negative numbers are left to the cast.
+UOpRef powersOfTwo(Composer &b, UOpRef x, PowerRounding rounding, bool saturate);
 /// How many bits are zero above the highest one that is set; of an integer type.
 UOpRef leadingZeros(Composer &b, UOpRef x);
 /// Integers in the order of the floats: -inf ... -0, +0 ... inf, NaN.

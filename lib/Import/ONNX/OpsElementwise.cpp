@@ -3,6 +3,8 @@
 // Gives:    elementwise UOps; activations on f16 and bf16 compute in f32 and round once (N4).
 #include "OpTable.h"
 #include "astra/Compose/Activation.h"
+#include "astra/Compose/Arithmetic.h"
+#include "astra/Compose/Special.h"
 #include "onnx.pb.h"
 #include <cmath>
 #include <limits>
@@ -25,10 +27,9 @@ template <Op op> void variadic(Node &n) {
 }
 
 void meanOfInputs(Node &n) {
-  UOpRef sum = n.widen(n.in(0));
-  if (!n.requireFloat(sum)) return;
-  for (unsigned i = 1; i < n.numInputs(); ++i) sum = n.bin(Op::Add, sum, n.widen(n.in(i)));
-  n.give(n.cast(n.bin(Op::Div, sum, n.numInputs()), n.in(0)->dtype));
+  llvm::SmallVector<UOpRef, 4> xs;
+  for (unsigned i = 0; i < n.numInputs(); ++i) xs.push_back(n.in(i));
+  n.give(compose::meanOfAll(n, xs));
 }
 
 void divide(Node &n) {
@@ -45,21 +46,15 @@ void bitShift(Node &n) {
 
 void identity(Node &n) { n.isList(0) ? n.give(0, n.list(0)) : n.give(n.in(0)); }
 
-/// A power of two for each number above 0: what the contract's cast to e8m0 finds exact. Numbers below its least are
-/// its least when it saturates; NaNs, infinities and negative numbers are left to the cast.
-UOpRef powersOfTwo(Node &n, UOpRef x, llvm::StringRef mode, bool saturate) {
-  constexpr uint64_t exponent = 0x7ff0000000000000, fraction = 0x000fffffffffffff, half = 0x0008000000000000;
-  uint64_t bias = mode == "up" ? fraction : mode == "nearest" ? half : 0;
-  if (mode != "up" && mode != "nearest" && mode != "down")
-    return n.fail("attribute 'round_mode' is '" + mode + "', expected up, down or nearest");
-  x = n.cast(x, DType::F64); // where every number of the narrower types is normal
-  if (!x) return nullptr;
-  UOpRef bits = n.bin(Op::Add, n.make(Op::Bitcast, {x}, {}, DType::U64), n.b.bits(DType::U64, bias));
-  UOpRef power = n.make(Op::Bitcast, {n.bin(Op::And, bits, n.b.bits(DType::U64, exponent))}, {}, DType::F64);
-  UOpRef least = n.b.lit(DType::F64, 0x1p-127), none = n.b.lit(DType::F64, std::numeric_limits<double>::quiet_NaN());
-  power = n.select(n.bin(Op::Lt, x, least), saturate ? least : none, power);
-  return n.select(n.bin(Op::Lt, n.b.lit(DType::F64, 0), x), power,
-                  saturate ? x : n.select(n.bin(Op::Eq, x, 0.0), none, x));
+/// `round_mode` of a cast to e8m0.
+std::optional<compose::PowerRounding> powerRounding(Node &n, llvm::StringRef mode) {
+  using compose::PowerRounding;
+  constexpr std::pair<const char *, PowerRounding> names[] = {
+      {"up", PowerRounding::Up}, {"down", PowerRounding::Down}, {"nearest", PowerRounding::Nearest}};
+  for (auto [name, rounding] : names)
+    if (mode == name) return rounding;
+  n.fail("attribute 'round_mode' is '" + mode + "', expected up, down or nearest");
+  return std::nullopt;
 }
 
 /// The dtype that an attribute names.
@@ -76,8 +71,10 @@ DType orFailure(Node &n, llvm::StringRef attribute, llvm::Expected<DType> t) {
 void castTo(Node &n, DType to) {
   bool saturate = n.intAttr("saturate", 1) != 0;
   std::string mode = n.stringAttr("round_mode", "up");
-  if (to == DType::F8E8M0 && n.in(0) && isFloat(n.in(0)->dtype))
-    return n.give(n.cast(powersOfTwo(n, n.in(0), mode, saturate), to, saturate));
+  if (to == DType::F8E8M0 && n.in(0) && isFloat(n.in(0)->dtype)) {
+    auto rounding = powerRounding(n, mode);
+    return n.give(rounding ? compose::powersOfTwo(n, n.in(0), *rounding, saturate) : nullptr);
+  }
   n.give(n.cast(n.in(0), to, saturate && info(to).cls == DTypeClass::Storage && bitWidth(to) == 8));
 }
 
@@ -165,30 +162,11 @@ void gelu(Node &n) {
 
 void sign(Node &n) { n.give(sign(n, n.in(0))); }
 
-void reciprocal(Node &n) {
-  UOpRef x = n.in(0);
-  n.give(n.bin(Op::Div, n.literal(x, 1), x));
-}
-
-/// What both ops below look at: an 8-bit float is an f32.
-UOpRef looked(Node &n) {
-  UOpRef x = n.in(0);
-  return x && info(x->dtype).cls == DTypeClass::Storage ? n.cast(x, DType::F32) : x;
-}
-
-void isNaN(Node &n) {
-  UOpRef x = looked(n);
-  n.give(n.bin(Op::Ne, x, x));
-}
-
+void reciprocal(Node &n) { n.give(reciprocal(n, n.in(0))); }
+void isNaN(Node &n) { n.give(isNaN(n, n.in(0))); }
 void isInf(Node &n) {
   bool positive = n.intAttr("detect_positive", 1), negative = n.intAttr("detect_negative", 1);
-  UOpRef x = looked(n);
-  if (!n.requireFloat(x)) return;
-  double infinity = std::numeric_limits<double>::infinity();
-  UOpRef never = n.broadcastTo(n.b.lit(DType::Bool, 0), x->shape);
-  UOpRef up = positive ? n.bin(Op::Eq, x, infinity) : never, down = negative ? n.bin(Op::Eq, x, -infinity) : never;
-  n.give(n.bin(Op::Or, up, down));
+  n.give(isInfinite(n, n.in(0), positive, negative));
 }
 
 constexpr Types byteFloats =

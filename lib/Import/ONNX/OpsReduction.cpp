@@ -48,10 +48,10 @@ template <bool row> Ints rowAxes(Node &n, UOpRef x) {
 }
 
 template <Folding f, bool row> void softmaxNode(Node &n) {
-  UOpRef x = n.widen(n.in(0));
+  UOpRef x = n.in(0);
   if (!n.requireFloat(x)) return;
   Ints axes = rowAxes<row>(n, x);
-  if (!n.failed()) n.give(n.cast(f(n, x, axes), n.in(0)->dtype));
+  if (!n.failed()) n.give(compose::reduction(n, f, x, axes, /*keep=*/true));
 }
 
 template <bool row> void hardmax(Node &n) {

@@ -4,6 +4,7 @@
 #include "Control.h"
 #include "Multiples.h"
 #include "OpTable.h"
+#include "astra/Compose/Creation.h"
 #include "astra/Compose/Movement.h"
 #include "astra/Compose/Settled.h"
 #include "astra/IR/Index.h"
@@ -21,19 +22,11 @@ namespace {
 
 Dims shapeOf(UOpRef x) { return x ? Dims(x->shape.begin(), x->shape.end()) : Dims(); }
 
-/// A tensor of rank 1 that holds symbolic integers.
-UOpRef fromIndices(Node &n, llvm::ArrayRef<UOpRef> values) {
-  if (values.empty()) return n.broadcastTo(n.b.litInt(DType::I64, 0), {n.c.index(0)});
-  llvm::SmallVector<UOpRef, 4> scalars;
-  for (UOpRef v : values) scalars.push_back(n.unsqueeze(n.fromIndex(v, DType::I64), {0}));
-  return n.concat(scalars, 0);
-}
-
 // ---- shapes as values
 
 void shape(Node &n) {
   Dims dims = shapeOf(n.in(0));
-  n.give(fromIndices(n, dims));
+  n.give(indexVector(n, dims));
 }
 
 void shapeSlice(Node &n) {
@@ -42,7 +35,7 @@ void shapeSlice(Node &n) {
   auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
   start = clamp(start);
   end = std::max(clamp(end), start);
-  n.give(fromIndices(n, llvm::ArrayRef<UOpRef>(dims).slice(start, end - start)));
+  n.give(indexVector(n, llvm::ArrayRef<UOpRef>(dims).slice(start, end - start)));
 }
 
 void size(Node &n) {
@@ -110,27 +103,22 @@ void constantOfShape(Node &n) {
   n.give(n.broadcastTo(value, dims));
 }
 
-UOpRef stepsBetween(Context &c, UOpRef first, UOpRef last, int64_t step) {
-  UOpRef distance = step > 0 ? idxSub(c, last, first) : idxSub(c, first, last);
-  return idxMax(c, c.index(0), idxCeilDiv(c, distance, c.index(std::abs(step))));
-}
-
-/// Floats: the number of elements is computed in f64 from constants, or from extents; element i is start + i * delta.
+/// Floats: the number of elements is computed in f64 from constants, or from extents.
 void floatRange(Node &n) {
   UOpRef first = n.knownInteger(n.in(0)), last = n.knownInteger(n.in(1)), step = n.knownInteger(n.in(2)), extent;
+  constexpr const char *endless = "the range has no finite number of elements";
   if (first && last && step && step->isConst() && *step->constIndex()) {
-    extent = stepsBetween(n.c, first, last, *step->constIndex());
-    if (extent->lo >= 1000000000) return void(n.fail("the range has no finite number of elements"));
+    extent = compose::rangeLength(n, first, last, *step->constIndex());
+    if (extent->lo >= 1000000000) return void(n.fail(endless));
   } else {
     double start = n.literalNumber(0, "start"), limit = n.literalNumber(1, "limit"),
            delta = n.literalNumber(2, "delta");
-    double count = std::ceil((limit - start) / delta);
-    if (!n.failed() && !(std::isfinite(count) && count < 1e9)) n.fail("the range has no finite number of elements");
+    std::optional<int64_t> count = compose::rangeLength(start, limit, delta);
+    if (!count) n.fail(endless);
     if (n.failed()) return;
-    extent = n.c.index(std::max<int64_t>(0, int64_t(count)));
+    extent = n.idx(*count);
   }
-  UOpRef x = n.in(0), ramp = n.iota(x->dtype, {extent}, 0);
-  n.give(n.bin(Op::Add, n.bin(Op::Mul, ramp, n.in(2)), x));
+  n.give(compose::range(n, n.in(0)->dtype, extent, n.in(0), n.in(2)));
 }
 
 void range(Node &n) {
@@ -144,43 +132,11 @@ void range(Node &n) {
     n.fail("start, limit and delta must be scalars, and delta not 0");
     return;
   }
-  UOpRef ramp = n.iota(start->dtype, {stepsBetween(n.c, first[0], last[0], step[0])}, 0);
-  if (step[0] != 1) ramp = n.bin(Op::Mul, ramp, delta);
-  n.give(first[0]->constIndex() == 0 ? ramp : n.bin(Op::Add, ramp, start));
+  n.give(compose::range(n, start->dtype, compose::rangeLength(n, first[0], last[0], step[0]),
+                        first[0]->constIndex() == 0 ? nullptr : start, step[0] == 1 ? nullptr : delta));
 }
 
 // ---- the same elements under another shape
-
-/// total / part where the quotient is exact whenever part is not 0: equal extents cancel, then constants and factors of
-/// monomials; null when a symbolic factor of part is left over.
-UOpRef cancelled(Context &c, llvm::ArrayRef<UOpRef> total, llvm::ArrayRef<UOpRef> part) {
-  Dims above(total.begin(), total.end()), below;
-  for (UOpRef p : part) {
-    auto *same = llvm::find(above, p);
-    if (same != above.end())
-      above.erase(same);
-    else
-      below.push_back(p);
-  }
-  IndexTerm divisor{1, {}};
-  for (UOpRef p : below) {
-    auto ts = terms(p);
-    if (ts.size() != 1 || llvm::MulOverflow(divisor.coefficient, ts[0].coefficient, divisor.coefficient))
-      return nullptr;
-    divisor.atoms.append(ts[0].atoms.begin(), ts[0].atoms.end());
-  }
-  auto quotient = terms(idxProduct(c, above));
-  for (IndexTerm &t : quotient) {
-    if (divisor.coefficient == 0 || t.coefficient % divisor.coefficient) return nullptr;
-    t.coefficient /= divisor.coefficient;
-    for (UOpRef atom : divisor.atoms) {
-      auto *same = llvm::find(t.atoms, atom);
-      if (same == t.atoms.end()) return nullptr;
-      t.atoms.erase(same);
-    }
-  }
-  return fromTerms(c, quotient);
-}
 
 /// The product of the constants among extents; 1 where it is 0 or large.
 int64_t coefficientOf(llvm::ArrayRef<UOpRef> extents) {
@@ -209,7 +165,7 @@ void reshapeTo(Node &n, Dims dims, bool keepZero) {
   if (open) {
     Dims others = dims;
     others.erase(others.begin() + *open);
-    dims[*open] = cancelled(n.c, x->shape, others);
+    dims[*open] = compose::exactQuotient(n, x->shape, others);
     if (!dims[*open]) {
       Dims all = others;
       all.append(x->shape.begin(), x->shape.end());
@@ -223,7 +179,7 @@ void reshapeTo(Node &n, Dims dims, bool keepZero) {
             if (d->is(Op::Dim)) divided.push_back({d, by});
       auto holds = [&](WithMultiples with) {
         Dims total(llvm::map_range(x->shape, with)), part(llvm::map_range(others, with));
-        return cancelled(n.c, total, part) != nullptr;
+        return compose::exactQuotient(n, total, part) != nullptr;
       };
       std::string hint = multipleHint(n.lowering, all, holds, divided);
       std::string sentence = dimsText(x->shape) + " does not divide into " + dimsText(others) + " and one more axis";
@@ -332,20 +288,13 @@ void concat(Node &n) {
 }
 
 /// Pieces of the extents given, side by side along an axis.
-void splitInto(Node &n, int64_t axis, llvm::ArrayRef<UOpRef> pieces) {
+void splitInto(Node &n, int64_t axis, llvm::ArrayRef<UOpRef> sizes) {
   UOpRef x = n.in(0);
   if (n.failed()) return;
-  Dims begin(x->rank(), n.c.index(0)), sizes = shapeOf(x);
-  if (pieces.size() != n.numOutputs())
-    n.fail("split into " + llvm::Twine(pieces.size()) + " pieces, but the node has " + llvm::Twine(n.numOutputs()) +
+  if (sizes.size() != n.numOutputs())
+    n.fail("split into " + llvm::Twine(sizes.size()) + " pieces, but the node has " + llvm::Twine(n.numOutputs()) +
            " outputs");
-  for (auto [i, piece] : llvm::enumerate(pieces)) {
-    sizes[axis] = piece;
-    n.give(i, n.shrink(x, begin, sizes));
-    begin[axis] = idxAdd(n.c, begin[axis], piece);
-    if (n.failed()) return;
-  }
-  if (!n.failed()) n.requireEqual(begin[axis], x->shape[axis], "all pieces and of what is split");
+  for (auto [i, piece] : llvm::enumerate(compose::pieces(n, x, axis, sizes))) n.give(i, piece);
 }
 
 void splitEvenly(Node &n, int64_t axis, int64_t count) {
@@ -456,7 +405,6 @@ void centerCropPad(Node &n) {
 
 // ---- triangles and blocks
 
-/// Ones at column = row + k.
 void eyeLike(Node &n) {
   UOpRef x = n.in(0);
   int64_t k = n.intAttr("k", 0);
@@ -468,8 +416,7 @@ void eyeLike(Node &n) {
     if (n.failed()) return;
     t = *named;
   }
-  UOpRef row = n.iota(DType::I64, x->shape, 0), column = n.iota(DType::I64, x->shape, 1);
-  n.give(n.cast(n.bin(Op::Eq, n.bin(Op::Sub, column, row), n.b.litInt(DType::I64, k)), t));
+  n.give(eye(n, x->shape, k, t));
 }
 
 /// Elements on one side of a diagonal.

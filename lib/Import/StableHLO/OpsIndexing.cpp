@@ -57,7 +57,6 @@ std::optional<ScatterKind> scatterKind(Fold f) {
   }
 }
 
-/// Bools are put as bytes, where `and` is a minimum and `or` a maximum.
 void scatter(Statement &s) {
   if (s.numInputs() % 2 == 0) {
     s.fail("the op has an even number of operands");
@@ -74,8 +73,8 @@ void scatter(Statement &s) {
       s.give(i, x);
       continue;
     }
-    bool logical = x->dtype == DType::Bool;
-    if (logical && (fold == Fold::And || fold == Fold::Or)) fold = fold == Fold::And ? Fold::Min : Fold::Max;
+    if (x->dtype == DType::Bool && (fold == Fold::And || fold == Fold::Or))
+      fold = fold == Fold::And ? Fold::Min : Fold::Max;
     std::optional<ScatterKind> kind = scatterKind(fold);
     if (!kind) {
       s.unsupported("the region is not supported: it may add, subtract, multiply, take the greater or the lesser, or "
@@ -83,9 +82,7 @@ void scatter(Statement &s) {
       return;
     }
     if (fold == Fold::Difference) updates = s.b.un(Op::Neg, updates);
-    if (logical) x = s.b.cast(x, DType::U8), updates = s.b.cast(updates, DType::U8);
-    UOpRef done = scatterSlices(s.b, *kind, x, starts, updates, axes);
-    s.give(i, logical ? s.b.cast(done, DType::Bool) : done);
+    s.give(i, scatterSlices(s.b, *kind, x, starts, updates, axes));
   }
 }
 
@@ -110,24 +107,7 @@ void dynamicUpdateSlice(Statement &s) {
 void indexSelect(Statement &s) {
   UOpRef x = s.in(0), index = s.in(1);
   int64_t axis = s.intAttr("dim"), batch = s.intAttr("batch_dims");
-  if (s.b.failed()) return;
-  if (batch < 0 || batch > axis || axis >= int64_t(x->rank()) || batch > int64_t(index->rank())) {
-    s.fail("attributes 'dim' and 'batch_dims' do not fit the operands");
-    return;
-  }
-  SliceAxes axes;
-  Dims sizes(x->shape.begin(), x->shape.end());
-  for (int64_t i = 0; i < batch; ++i) {
-    axes.operandBatch.push_back(i);
-    axes.startsBatch.push_back(i);
-    sizes[i] = s.b.idx(1);
-  }
-  axes.indexed = axes.dropped = {axis};
-  sizes[axis] = s.b.idx(1);
-  axes.vector = index->rank();
-  for (int64_t i = batch; i < axis; ++i) axes.slice.push_back(i);
-  for (int64_t i = axis + 1; i < int64_t(x->rank()); ++i) axes.slice.push_back(i - 1 + index->rank() - batch);
-  s.give(gatherSlices(s.b, x, index, axes, sizes));
+  if (!s.b.failed()) s.give(selectSlices(s.b, x, index, axis, batch));
 }
 
 /// The floats whose total order a key is: a sort's own. Null for any other key.
@@ -137,7 +117,7 @@ UOpRef inTotalOrder(Statement &s, UOpRef key) {
   return floats && orderKey(s.b, floats) == key ? floats : nullptr;
 }
 
-/// One stable sort a key, the last key first; then every operand in that order.
+/// Every operand in the order that the keys give.
 void sort(Statement &s) {
   unsigned n = s.numInputs();
   std::vector<UOpRef> xs = s.inputs(0, n);
@@ -150,16 +130,15 @@ void sort(Statement &s) {
   if (s.b.failed()) return;
   llvm::SmallVector<std::pair<UOpRef, UOpRef>, 4> leaves;
   for (unsigned i = 0; i < n; ++i) leaves.push_back({s.b.probe(2 * i, xs[i]->dtype), xs[i]});
-  UOpRef order = nullptr;
-  for (auto key = keys->rbegin(); key != keys->rend() && !s.b.failed(); ++key) {
-    UOpRef floats = inTotalOrder(s, key->of), value = substituted(s.b, floats ? floats : key->of, leaves);
-    if (!value) return;
+  llvm::SmallVector<compose::SortKey, 4> by;
+  for (const Key &key : *keys) {
+    UOpRef floats = inTotalOrder(s, key.of), value = substituted(s.b, floats ? floats : key.of, leaves);
     value = s.b.broadcastTo(value, xs[0]->shape);
+    if (!value) return;
     if (isFloat(value->dtype) && !floats) value = s.b.bin(Op::Add, value, 0.0); // LT of floats: -0 equals +0
-    if (order) value = s.b.make(Op::Pick, {value, order}, {axis});
-    UOpRef next = s.b.make(Op::ArgSort, {value}, {axis, key->descending});
-    order = order ? s.b.make(Op::Pick, {order, next}, {axis}) : next;
+    by.push_back({value, key.descending});
   }
+  UOpRef order = orderBy(s.b, by, axis);
   for (unsigned i = 0; i < n && !s.b.failed(); ++i) {
     bool ramp = xs[i]->is(Op::Iota) && xs[i]->ints.back() == axis; // the order itself
     s.give(i, ramp ? s.b.cast(order, xs[i]->dtype) : s.b.make(Op::Pick, {xs[i], order}, {axis}));

@@ -4,7 +4,6 @@
 //           else, which folds them in their order.
 #include "Folds.h"
 #include "astra/Compose/AxisWindows.h"
-#include "astra/Compose/Closure.h"
 #include "astra/Compose/Order.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/Compose/Scan.h"
@@ -17,31 +16,7 @@ namespace {
 
 /// The results of a fold over axis 0 of each operand, one element after another: the region on whatever else they have.
 std::vector<UOpRef> foldInSteps(Statement &s, llvm::ArrayRef<UOpRef> xs, llvm::ArrayRef<UOpRef> inits) {
-  Lowering &b = s.b;
-  compose::Closure closure(b);
-  size_t n = xs.size();
-  std::vector<UOpRef> arguments, next, results(n);
-  Dims rest(xs[0]->shape.begin() + 1, xs[0]->shape.end()), src;
-  for (UOpRef init : inits) {
-    arguments.push_back(closure.own(init->dtype, rest));
-    src.push_back(b.broadcastTo(init, rest));
-  }
-  for (UOpRef x : xs) {
-    arguments.push_back(closure.own(x->dtype, rest));
-    src.push_back(x);
-  }
-  if (!b.failed()) next = s.lifted(0, arguments);
-  if (!b.failed() && next.size() != n) s.fail("the region has " + llvm::Twine(next.size()) + " results");
-  for (size_t i = 0; i < next.size() && !b.failed(); ++i) {
-    next[i] = b.broadcastTo(next[i], rest);
-    if (next[i] && next[i]->dtype != inits[i]->dtype) s.fail("the region changes the type of a value");
-  }
-  if (b.failed() || !closure.capture(next)) return results;
-  src.append(closure.captured().begin(), closure.captured().end());
-  src.push_back(xs[0]->shape[0]);
-  UOpRef scan = compose::control(b, Op::Scan, src, {int64_t(n), int64_t(n)}, "", {closure.func(next)});
-  for (size_t i = 0; i < n && !b.failed(); ++i) results[i] = compose::result(b, scan, i, next[i]->dtype, rest);
-  return results;
+  return compose::foldInOrder(s.b, xs, inits, [&](llvm::ArrayRef<UOpRef> arguments) { return s.lifted(0, arguments); });
 }
 
 /// The region that jax.numpy.argmax and argmin have, as a graph: the greater value (a NaN wins), and of equal ones the

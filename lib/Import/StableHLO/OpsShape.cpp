@@ -65,26 +65,8 @@ void iotaTo(Statement &s, llvm::ArrayRef<UOpRef> dims) {
 void iota(Statement &s) { iotaTo(s, s.resultDims()); }
 void dynamicIota(Statement &s) { iotaTo(s, s.knownDims(0, "the shape")); }
 
-/// Axis i of x becomes axis places[i]; the others are new, and axes of extent 1 are repeated.
 void broadcastIn(Statement &s, llvm::ArrayRef<UOpRef> dims) {
-  UOpRef x = s.in(0);
-  if (!x) return;
-  Ints places = s.intsAttr("broadcast_dimensions", x->rank(), 0);
-  Dims spread(dims.size(), s.b.idx(1));
-  Ints order(x->rank());
-  for (unsigned i = 0; i < x->rank() && !s.b.failed(); ++i) {
-    order[i] = i;
-    if (places[i] < 0 || places[i] >= int64_t(dims.size()) || llvm::count(places, places[i]) > 1)
-      s.fail("broadcast_dimensions must name axes of the result, each once");
-    else if (x->shape[i]->constIndex() != 1 &&
-             !s.b.requireEqual(x->shape[i], dims[places[i]], "axis " + llvm::Twine(i) + " and its axis of the result"))
-      return;
-    else
-      spread[places[i]] = x->shape[i];
-  }
-  if (s.b.failed()) return;
-  llvm::sort(order, [&](int64_t a, int64_t b) { return places[a] < places[b]; });
-  s.give(s.b.broadcastTo(s.b.reshape(s.b.permute(x, order), spread), dims));
+  if (UOpRef x = s.in(0)) s.give(broadcastAlong(s.b, x, s.intsAttr("broadcast_dimensions", x->rank(), 0), dims));
 }
 /// In a region that is lifted the operand is a tensor already.
 void broadcastInDim(Statement &s) {

@@ -81,6 +81,18 @@ TEST_F(Elementary, Classes) {
   expectValues(b, isNaN(b, b.cast(x, DType::F8E5M2)), {4}, {0, 0, 0, 1}); // which is stored, and not computed with
 }
 
+TEST_F(Elementary, PowersOfTwo) {
+  UOpRef x = f32({1, 1.25, 1.5, 0.75, 1e-40, 0});
+  auto expect = [&](PowerRounding r, std::vector<double> values) {
+    expectValues(b, b.cast(powersOfTwo(b, x, r, true), DType::F64), {6}, std::move(values));
+  };
+  expect(PowerRounding::Up, {1, 2, 2, 1, 0x1p-127, 0x1p-127});
+  expect(PowerRounding::Down, {1, 1, 1, 0.5, 0x1p-127, 0x1p-127});
+  expect(PowerRounding::Nearest, {1, 1, 2, 1, 0x1p-127, 0x1p-127});
+  std::vector<double> bare = valuesOf(b, powersOfTwo(b, x, PowerRounding::Up, false));
+  EXPECT_TRUE(bare.at(1) == 2 && std::isnan(bare.at(4)) && std::isnan(bare.at(5)));
+}
+
 TEST_F(Elementary, Search) {
   UOpRef sorted = f32({1, 2, 2, 3, NAN}), values = f32({0, 2, 9, NAN});
   EXPECT_EQ(valuesOf(b, searchSorted(b, sorted, values, false)), (std::vector<double>{0, 1, 4, 4}));

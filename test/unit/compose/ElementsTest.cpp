@@ -9,7 +9,9 @@
 #include "astra/Compose/Random.h"
 #include "astra/Compose/Resize.h"
 #include "astra/Compose/Sampling.h"
+#include "astra/Compose/Scan.h"
 #include "astra/Compose/Signal.h"
+#include "astra/Compose/Slices.h"
 #include "astra/IR/Index.h"
 
 namespace astra::compose {
@@ -108,6 +110,38 @@ TEST_F(Elements, Order) {
   EXPECT_EQ(valuesOf(b, unique(b, x, std::nullopt, /*ascending=*/false).values), (std::vector<double>{3, 1, 2}));
 }
 
+TEST_F(Elements, OrderByKeys) {
+  UOpRef first = numbers({2, 1, 2, 1}, DType::I32), second = numbers({5, 7, 6, 8});
+  expectValues(b, orderBy(b, {{first}, {second, true}}, 0), {4}, {3, 1, 2, 0});
+  expectValues(b, orderBy(b, {{first}}, 0), {4}, {1, 3, 0, 2});
+}
+
+TEST_F(Elements, Slices) {
+  UOpRef x = tensor(b, {2, 3}, {1, 2, 3, 4, 5, 6}), index = tensor(b, {2, 2}, {2, 0, 1, 9}, DType::I64);
+  expectValues(b, selectSlices(b, x, index, 1, 1), {2, 2}, {3, 1, 5, 6}); // 9 is moved inside
+  expectValues(b, selectSlices(b, x, index, 1), {2, 2, 2}, {3, 1, 2, 3, 6, 4, 5, 6});
+  expectRefusal(b, selectSlices(b, x, index, 0, 1), "axis 0 and 1 batch axes do not fit the operands");
+  UOpRef bools = b.cast(numbers({1, 0, 1}), DType::Bool), on = b.cast(numbers({0, 1}), DType::Bool);
+  SliceAxes axes;
+  axes.dropped = axes.indexed = {0};
+  axes.vector = 1;
+  UOpRef starts = numbers({0, 1}, DType::I64);
+  expectValues(b, scatterSlices(b, ScatterKind::Min, bools, starts, on, axes), {3}, {0, 0, 1});
+  expectValues(b, scatterSlices(b, ScatterKind::Max, bools, starts, on, axes), {3}, {1, 1, 1});
+}
+
+TEST_F(Elements, FoldInOrder) { // 2 x + element, from 1: the order shows
+  UOpRef x = tensor(b, {3, 2}, {1, 2, 3, 4, 5, 6});
+  auto step = [&](llvm::ArrayRef<UOpRef> v) {
+    return std::vector<UOpRef>{b.bin(Op::Add, b.bin(Op::Mul, v[0], 2), v[1])};
+  };
+  std::vector<UOpRef> r = foldInOrder(b, {x}, {b.b.lit(DType::F32, 1)}, step);
+  ASSERT_EQ(r.size(), 1u);
+  expectValues(b, r[0], {2}, {23, 30});
+  auto two = [](llvm::ArrayRef<UOpRef> v) { return v.vec(); };
+  expectRefusal(b, foldInOrder(b, {x}, {b.b.lit(DType::F32, 1)}, two)[0], "the function of a fold gives 2 values");
+}
+
 TEST_F(Elements, Quantization) {
   UOpRef x = numbers({-1, 0, 0.5, 300}), half = b.b.lit(DType::F32, 0.5), three = b.b.litInt(DType::U8, 3);
   UOpRef q = quantize(b, x, half, three, {});
@@ -165,6 +199,26 @@ TEST_F(Elements, Loss) {
   expectValues(b, crossEntropy(b, scores, classes, nullptr, {}).loss, {}, {1.40760596});
   expectRefusal(b, negativeLogLikelihood(b, logs, classes, classes, {}),
                 "the weights are [2], expected one for each class of [2, 3]");
+}
+
+TEST_F(Elements, LossesOfClasses) {
+  UOpRef scores = tensor(b, {1, 2}, {0, 0}), weights = numbers({1, 3}), second = tensor(b, {1}, {1}, DType::I64);
+  ClassLossOptions options;
+  options.smoothing = 0.2;
+  expectValues(b, crossEntropy(b, scores, second, weights, options).loss, {}, {2.8 / 3 * M_LN2});
+  options.reduction = ClassLossOptions::Reduction::None;
+  expectValues(b, crossEntropy(b, scores, second, weights, options).loss, {1}, {2.8 * M_LN2});
+  options.ignored = 1;
+  expectValues(b, crossEntropy(b, scores, second, weights, options).loss, {1}, {0});
+  UOpRef three = tensor(b, {1, 3}, {1, 2, 3}), first = tensor(b, {1}, {0}, DType::I64);
+  expectValues(b, multiMargin(b, three, first), {1}, {5.0 / 3});
+  expectRefusal(b, multiMargin(b, b.cast(three, DType::F16), first), "scores of type f16, expected f32 or f64");
+  // Two steps, blank and one class, each of probability 1/2: three of four paths spell the target (1).
+  UOpRef logs = tensor(b, {2, 1, 2}, std::vector<double>(4, -M_LN2)), target = tensor(b, {1, 1}, {1}, DType::I64);
+  TemporalLoss r = temporalLoss(b, logs, target);
+  expectValues(b, r.losses, {1}, {-std::log(0.75)});
+  expectValues(b, r.lengths, {1}, {1});
+  expectRefusal(b, temporalLoss(b, logs, target, 2).losses, "option 'blank' is 2, expected the number of a class");
 }
 
 TEST_F(Elements, LossesOfElements) {

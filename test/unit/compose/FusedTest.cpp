@@ -5,6 +5,7 @@
 #include "astra/Compose/Features.h"
 #include "astra/Compose/FusedAttention.h"
 #include "astra/Compose/FusedNormalization.h"
+#include "astra/Compose/NGrams.h"
 #include "astra/Compose/QuantizedLayers.h"
 #include "astra/Compose/Scores.h"
 #include "astra/Compose/Trees.h"
@@ -114,6 +115,20 @@ TEST_F(Fused, ScoresAndLabels) {
   KernelOptions radial{KernelFunction::Radial, 0.5, 0, 0};
   expectValues(b, kernelValues(b, tensor(b, {1, 2}, {1, 2}), {1, 2, 1, 4}, 2, radial), {1, 2}, {1, 0.13533528});
   expectRefusal(b, linearScores(b, x, {1}, {}, 1), "1 coefficients do not fit 1 targets and 2 features");
+}
+
+TEST_F(Fused, NGrams) {
+  NGramPool pool;
+  pool.grams = {{1, {{2}}, {0}}, {2, {{2, 3}, {3, 5}}, {2, 1}}}; // the n-grams (2), (2, 3) and (3, 5)
+  pool.columns = 3;
+  UOpRef x = tensor(b, {2, 4}, {2, 3, 2, 5, 3, 2, 3, 2}, DType::I64);
+  auto scores = [&](NGramScore s, llvm::ArrayRef<float> weights) { return nGramScores(b, x, pool, s, weights); };
+  expectValues(b, scores(NGramScore::Count, {}), {2, 3}, {2, 0, 1, 2, 0, 1});
+  expectValues(b, scores(NGramScore::WeightIfThere, {10, 20, 30}), {2, 3}, {10, 0, 30, 10, 0, 30});
+  pool.skips = 1; // 3 . 5 in the first row
+  expectValues(b, scores(NGramScore::WeightedCount, {10, 20, 30}), {2, 3}, {20, 20, 30, 20, 0, 30});
+  expectValues(b, nGramScores(b, b.element(x, 0, 0), pool, NGramScore::Count, {}), {3}, {2, 1, 1});
+  expectRefusal(b, scores(NGramScore::Count, {1}), "found 1 weights for 3 columns");
 }
 
 TEST_F(Fused, Features) {
