@@ -260,6 +260,12 @@ UOpRef complexPower(Composer &b, UOpRef z, UOpRef w) {
   return b.select(b.bin(Op::Eq, w, zero), b.cast(b.b.lit(DType::F32, 1), z->dtype), power);
 }
 
+UOpRef realPart(Composer &b, UOpRef z) { return z && isComplex(z->dtype) ? b.un(Op::Real, z) : z; }
+
+UOpRef imaginaryPart(Composer &b, UOpRef z) {
+  return !z || isComplex(z->dtype) ? b.un(Op::Imag, z) : b.broadcastTo(b.literal(z, 0), z->shape);
+}
+
 UOpRef conjugate(Composer &b, UOpRef z) {
   if (!z || !isComplex(z->dtype)) return z;
   return b.make(Op::Complex, {b.un(Op::Real, z), b.un(Op::Neg, b.un(Op::Imag, z))});

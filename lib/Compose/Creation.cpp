@@ -6,6 +6,22 @@
 
 namespace astra::compose {
 
+UOpRef repeatedNumber(Composer &b, DType dtype, llvm::ArrayRef<uint8_t> bytes, llvm::ArrayRef<UOpRef> dims) {
+  size_t size = byteSize(dtype);
+  if (size == 0 || bytes.size() < size) return nullptr;
+  for (size_t i = size; i < bytes.size(); ++i)
+    if (bytes[i] != bytes[i - size]) return nullptr;
+  auto literal = [&](DType t, size_t from) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + from, byteSize(t));
+    return b.c.literal(t, bits);
+  };
+  DType part = partOf(dtype);
+  UOpRef number =
+      isComplex(dtype) ? b.make(Op::Complex, {literal(part, 0), literal(part, size / 2)}) : literal(dtype, 0);
+  return b.broadcastTo(number, dims);
+}
+
 UOpRef rangeLength(Composer &b, UOpRef first, UOpRef last, int64_t step) {
   UOpRef distance = step > 0 ? idxSub(b.c, last, first) : idxSub(b.c, first, last);
   return idxMax(b.c, b.idx(0), idxCeilDiv(b.c, distance, b.idx(std::abs(step))));

@@ -2,18 +2,15 @@
 // Takes:    tokens that may be of any rank; a pool that its caller has checked.
 // Gives:    what NGrams.h says.
 #include "astra/Compose/NGrams.h"
+#include "astra/Compose/Creation.h"
 #include "astra/IR/Index.h"
-#include <cstring>
 
 namespace astra::compose {
 
 namespace {
 
-UOpRef integers(Composer &b, llvm::ArrayRef<int64_t> values) {
-  Payload p{DType::I64, {int64_t(values.size())}, {}};
-  p.bytes.resize(values.size() * 8);
-  std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
-  return b.constant(std::move(p));
+UOpRef integers(Composer &b, const std::vector<int64_t> &values) {
+  return numbersOf(b, values, {int64_t(values.size())});
 }
 
 /// How often each n-gram of one length stands in each row of x [rows, tokens] with `distance` from a token to the next:
@@ -80,12 +77,7 @@ UOpRef nGramScores(Composer &b, UOpRef given, const NGramPool &pool, NGramScore 
   UOpRef counts = x ? counted(b, x, pool) : nullptr;
   if (!counts) return nullptr;
   UOpRef y = b.cast(counts, DType::F32), weight = b.b.lit(DType::F32, 1);
-  if (!weights.empty()) {
-    Payload p{DType::F32, {pool.columns}, {}};
-    p.bytes.resize(weights.size() * 4);
-    std::memcpy(p.bytes.data(), weights.data(), p.bytes.size());
-    weight = b.constant(std::move(p));
-  }
+  if (!weights.empty()) weight = numbersOf(b, weights, {pool.columns});
   if (score == NGramScore::WeightIfThere)
     y = b.select(b.bin(Op::Lt, b.b.litInt(DType::I64, 0), counts), weight, b.b.lit(DType::F32, 0));
   if (score == NGramScore::WeightedCount) y = b.bin(Op::Mul, y, weight);

@@ -2,6 +2,7 @@
 // Takes:    numbers of models that may be wrong in every way.
 // Gives:    what Scores.h says.
 #include "astra/Compose/Scores.h"
+#include "astra/Compose/Features.h"
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Product.h"
 #include "astra/Compose/Reduction.h"
@@ -78,6 +79,13 @@ UOpRef signLabel(Composer &b, UOpRef score, double threshold, llvm::ArrayRef<int
   UOpRef above = b.bin(Op::Lt, b.literal(score, threshold), score);
   UOpRef label = b.select(above, b.b.litInt(DType::I64, yes), b.b.litInt(DType::I64, no));
   return b.squeeze(label, {1});
+}
+
+Classified classified(Composer &b, UOpRef s, llvm::ArrayRef<int64_t> labels, ScoreTransform transform) {
+  if (!b.requireRank(s, 2, 2)) return {};
+  if (s->shape[1]->constIndex() != 1) return {bestLabel(b, s, labels), transformed(b, s, transform)};
+  bool both = labels.size() == 2 && transform != ScoreTransform::Probit;
+  return {signLabel(b, s, 0, labels), both ? bothClasses(b, s, false, transform) : transformed(b, s, transform)};
 }
 
 UOpRef featureRows(Composer &b, UOpRef x) {
@@ -164,6 +172,18 @@ PairwiseScores pairwiseScores(Composer &b, UOpRef kernels, llvm::ArrayRef<int64_
                        product(b, lost, numbersOf(b, against, {pairs, classes})));
   if (total) result.best = b.squeeze(argReduce(b, total, 1, true), {1});
   return result;
+}
+
+Classified classifiedByPairs(Composer &b, const PairwiseScores &pairs, llvm::ArrayRef<int64_t> labels,
+                             ScoreTransform transform) {
+  Classified r{labelsAt(b, pairs.best, labels)};
+  if (b.failed()) return {};
+  if (labels.size() > 2)
+    r.scores = transformed(b, pairs.scores, transform);
+  else
+    r.scores =
+        transform == ScoreTransform::None ? mirrored(b, pairs.scores) : bothClasses(b, pairs.scores, false, transform);
+  return r;
 }
 
 } // namespace astra::compose

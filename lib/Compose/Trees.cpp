@@ -4,7 +4,6 @@
 #include "astra/Compose/Trees.h"
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Scan.h"
-#include "astra/Compose/Scores.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
@@ -185,6 +184,28 @@ UOpRef treeScores(Composer &b, UOpRef x, const TreeEnsemble &e, TreeFold fold) {
   UOpRef y = b.squeeze(b.reduce(kind, votes, {1}), {1});
   if (isExtreme) return b.select(b.bin(Op::Eq, y, none), b.literal(y, 0), y);
   return fold == TreeFold::Mean ? b.bin(Op::Div, y, double(trees)) : y;
+}
+
+Classified treeClasses(Composer &b, UOpRef x, const TreeEnsemble &e, llvm::ArrayRef<double> given,
+                       llvm::ArrayRef<int64_t> labels, ScoreTransform transform) {
+  bool anySecond = llvm::any_of(e.votes, [](auto &v) { return v.target == 1; }),
+       anyFirst = llvm::any_of(e.votes, [](auto &v) { return v.target == 0; }),
+       positive = llvm::all_of(e.votes, [](auto &v) { return v.weight >= 0; });
+  if (e.targets == 1) b.unsupported("one class alone is not supported");
+  UOpRef s = treeScores(b, x, e, TreeFold::Sum);
+  if (b.failed()) return {};
+  bool single = e.targets == 2 && !(anyFirst && anySecond);
+  int64_t voted = anySecond ? 1 : 0;
+  double threshold = positive ? 0.5 : 0;
+  llvm::SmallVector<double, 4> base(given);
+  if (!single || base.size() == 2) {
+    if (single) base[1 - voted] = 0; // of a class without a vote
+    s = plusBase(b, s, base);
+    return {single ? signLabel(b, b.part(s, 1, voted, 1), threshold, labels) : bestLabel(b, s, labels),
+            transformed(b, s, transform)};
+  }
+  s = plusBase(b, b.part(s, 1, voted, 1), base);
+  return {signLabel(b, s, threshold, labels), bothClasses(b, s, !positive, transform)};
 }
 
 } // namespace astra::compose

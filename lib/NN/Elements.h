@@ -1,5 +1,6 @@
 //===- Elements.h: what losses and optimizers write all the time -----------===//
 #pragma once
+#include "astra/Compose/Composer.h"
 #include "astra/IR/Builder.h"
 #include "astra/NN/Recipe.h"
 
@@ -15,6 +16,12 @@ inline UOpRef sumOf(Builder &b, UOpRef x) {
 }
 inline UOpRef mean(Builder &b, UOpRef x) {
   return b.div(sumOf(b, x), b.fromIndex(idxProduct(b.c, x->shape), x->dtype));
+}
+
+/// What is composed over a Composer, of operands that fit: nothing is refused.
+template <class Make> UOpRef composed(Builder &b, Make make) {
+  compose::Composer composer(b.c);
+  return llvm::cantFail(compose::composed(composer, make(composer)));
 }
 
 /// The signatures of a table's rows.

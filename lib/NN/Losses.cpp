@@ -37,11 +37,6 @@ constexpr Parameter ctcParameters[] = {{"blank", 0, wholeFromZero, "the class nu
 // One for each row: of a prediction and a target that fit.
 using Elements = UOpRef (*)(Builder &, const Recipe &, UOpRef x, UOpRef target);
 
-/// What is composed over a Composer, of operands that fit: nothing is refused.
-template <class Make> UOpRef composed(Builder &b, Make make) {
-  compose::Composer composer(b.c);
-  return llvm::cantFail(compose::composed(composer, make(composer)));
-}
 UOpRef squares(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
   return composed(b, [&](auto &c) { return compose::squaredError(c, x, y); });
 }

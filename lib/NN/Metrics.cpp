@@ -3,6 +3,7 @@
 // Gives:    a value for each element of the target, then the mean of those that count.
 // Keeps:    one row a metric: what the loss must be of, its parameters, its formula.
 #include "Elements.h"
+#include "astra/Compose/ElementLoss.h"
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
 
@@ -34,10 +35,11 @@ UOpRef topHits(Builder &b, const Recipe &r, UOpRef x, UOpRef target) {
   return b.cast(b.lt(ahead, b.litInt(DType::I64, int64_t(r["k"]))), DType::F32);
 }
 UOpRef squares(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
-  UOpRef d = b.sub(x, y);
-  return b.mul(d, d);
+  return composed(b, [&](auto &c) { return compose::squaredError(c, x, y); });
 }
-UOpRef distances(Builder &b, const Recipe &, UOpRef x, UOpRef y) { return b.un(Op::Abs, b.sub(x, y)); }
+UOpRef distances(Builder &b, const Recipe &, UOpRef x, UOpRef y) {
+  return composed(b, [&](auto &c) { return compose::absoluteError(c, x, y); });
+}
 
 struct Row {
   Signature signature;

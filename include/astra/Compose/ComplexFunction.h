@@ -19,6 +19,9 @@ const ComplexFunction *findComplexFunction(llvm::StringRef name);
 
 /// e^(w log z) of one complex type, which broadcast; 1 where w is 0, 0 of z = 0 where the real part of w is above 0.
 UOpRef complexPower(Composer &b, UOpRef z, UOpRef w);
+/// A part of z; of a real number itself, and 0.
+UOpRef realPart(Composer &b, UOpRef z);
+UOpRef imaginaryPart(Composer &b, UOpRef z);
 /// The parts of z, the imaginary one negated; a real number itself.
 UOpRef conjugate(Composer &b, UOpRef z);
 /// z / |z|; 0 of 0.

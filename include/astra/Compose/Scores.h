@@ -4,23 +4,9 @@
 // Keeps:    sums in the order lane64 (N4).
 // Source:   ONNX's ai.onnx.ml; where it is open (two classes with one score), ONNX Runtime's kernels.
 #pragma once
-#include "astra/Compose/Composer.h"
-#include <cstring>
+#include "astra/Compose/Creation.h"
 
 namespace astra::compose {
-
-/// A tensor of numbers that are known, as `constant` gives it.
-template <class T> UOpRef numbersOf(Composer &b, DType dtype, llvm::ArrayRef<T> values, std::vector<int64_t> dims) {
-  Payload p{dtype, std::move(dims), std::vector<uint8_t>(values.size() * sizeof(T))};
-  if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
-  return b.constant(std::move(p));
-}
-inline UOpRef numbersOf(Composer &b, llvm::ArrayRef<float> v, std::vector<int64_t> dims) {
-  return numbersOf<float>(b, DType::F32, v, std::move(dims));
-}
-inline UOpRef numbersOf(Composer &b, llvm::ArrayRef<int64_t> v, std::vector<int64_t> dims) {
-  return numbersOf<int64_t>(b, DType::I64, v, std::move(dims));
-}
 
 /// What scores become: softmax; sigmoid; a softmax of those that are not 0; the inverse of a normal distribution, by
 /// ONNX's approximation.
@@ -37,6 +23,13 @@ UOpRef bothClasses(Composer &b, UOpRef score, bool isSigned, ScoreTransform tran
 UOpRef bestLabel(Composer &b, UOpRef scores, llvm::ArrayRef<int64_t> labels);
 /// labels[1] where the score [N, 1] is above the threshold, else labels[0]; 1 and 0 where there are no two labels.
 UOpRef signLabel(Composer &b, UOpRef score, double threshold, llvm::ArrayRef<int64_t> labels);
+
+struct Classified {
+  UOpRef label = nullptr, scores = nullptr; // i64 [N]; [N, classes], or [N, 1] of one score that stays alone
+};
+/// By scores [N, targets]: the label of the greatest one, and what they become. One score alone stands for two labels,
+/// by its sign, and becomes the scores of both.
+Classified classified(Composer &b, UOpRef scores, llvm::ArrayRef<int64_t> labels, ScoreTransform transform);
 
 /// x [N, F] or [F], of any real type, as f32 [N, F].
 UOpRef featureRows(Composer &b, UOpRef x);
@@ -60,5 +53,9 @@ struct PairwiseScores {
 /// pair.
 PairwiseScores pairwiseScores(Composer &b, UOpRef kernels, llvm::ArrayRef<int64_t> vectorsOfClass,
                               llvm::ArrayRef<float> coefficients, llvm::ArrayRef<float> offsets);
+
+/// The label that most pairs prefer; scores of pairs, of two classes the pair's made one for each.
+Classified classifiedByPairs(Composer &b, const PairwiseScores &pairs, llvm::ArrayRef<int64_t> labels,
+                             ScoreTransform transform);
 
 } // namespace astra::compose

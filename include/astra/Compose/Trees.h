@@ -4,7 +4,7 @@
 //           branch. A leaf stays where it is.
 // Keeps:    the sum over the trees in the order lane64 (N4).
 #pragma once
-#include "astra/Compose/Composer.h"
+#include "astra/Compose/Scores.h"
 
 namespace astra::compose {
 
@@ -32,5 +32,11 @@ enum class TreeFold { Sum, Mean, Min, Max }; // the last two of the trees that v
 
 /// Scores [N, targets] of x [N, F], f32 or f64, in which thresholds and weights are rounded.
 UOpRef treeScores(Composer &b, UOpRef x, const TreeEnsemble &ensemble, TreeFold fold);
+
+/// Votes for classes, of which there are two or more: the label of the greatest sum with its base, and what the sums
+/// become. Where all votes are for one of two classes, its sum says which: above 1/2 if no vote is negative, else above
+/// 0; it becomes the scores of both.
+Classified treeClasses(Composer &b, UOpRef x, const TreeEnsemble &ensemble, llvm::ArrayRef<double> base,
+                       llvm::ArrayRef<int64_t> labels, ScoreTransform transform);
 
 } // namespace astra::compose

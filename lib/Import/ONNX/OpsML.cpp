@@ -5,6 +5,7 @@
 #include "Lowering.h"
 #include "MLAttributes.h"
 #include "OpTable.h"
+#include "astra/Compose/Creation.h"
 #include "astra/Compose/Features.h"
 #include "astra/Compose/Indexing.h"
 #include "astra/Import/ONNX.h"
@@ -94,22 +95,18 @@ std::optional<compose::Payload> encoderNumbers(Node &n, const char *role) {
     n.unsupported("attribute '" + begin + "strings' is given: strings are not supported");
     return std::nullopt;
   }
-  compose::Payload p{DType::Void, {}, {}};
-  auto take = [&](DType t, const auto &values) {
-    p = {t, {int64_t(values.size())}, {}};
-    p.bytes.resize(values.size() * sizeof(values[0]));
-    if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
-  };
-  if (n.hasAttr(begin + "int64s"))
-    take(DType::I64, n.intsAttr(begin + "int64s"));
-  else if (n.hasAttr(begin + "floats"))
-    take(DType::F32, n.floatsAttr(begin + "floats"));
-  else if (n.hasAttr(begin + "tensor"))
-    return n.tensorAttr(begin + "tensor");
-  else
-    n.fail(llvm::Twine("none of the attributes ") + begin + "int64s, " + begin + "floats and " + begin +
-           "tensor is given");
-  return p;
+  if (n.hasAttr(begin + "int64s")) {
+    Ints values = n.intsAttr(begin + "int64s");
+    return compose::payloadOf<int64_t>(DType::I64, values, {int64_t(values.size())});
+  }
+  if (n.hasAttr(begin + "floats")) {
+    auto values = n.floatsAttr(begin + "floats");
+    return compose::payloadOf<float>(DType::F32, values, {int64_t(values.size())});
+  }
+  if (n.hasAttr(begin + "tensor")) return n.tensorAttr(begin + "tensor");
+  n.fail(llvm::Twine("none of the attributes ") + begin + "int64s, " + begin + "floats and " + begin +
+         "tensor is given");
+  return std::nullopt;
 }
 
 void labelEncoder(Node &n) {
@@ -165,16 +162,9 @@ void linearClassifier(Node &n) {
   if (n.failed()) return;
   int64_t targets =
       intercepts.empty() ? int64_t(coefficients.size()) / std::max<int64_t>(features, 1) : int64_t(intercepts.size());
-  UOpRef s = linearScores(n, x, coefficients, intercepts, targets);
-  if (n.failed()) return;
-  if (targets == 1) {
-    n.give(signLabel(n, s, 0, labels));
-    bool both = labels.size() == 2 && transform != ScoreTransform::Probit;
-    if (n.wants(1)) n.give(1, both ? bothClasses(n, s, false, transform) : transformed(n, s, transform));
-    return;
-  }
-  n.give(bestLabel(n, s, labels));
-  if (n.wants(1)) n.give(1, transformed(n, s, transform));
+  compose::Classified r = classified(n, linearScores(n, x, coefficients, intercepts, targets), labels, transform);
+  n.give(r.label);
+  if (n.wants(1)) n.give(1, r.scores);
 }
 
 // ---- kernel machines
@@ -239,13 +229,11 @@ void svmClassifier(Node &n) {
     return void(n.fail("attribute 'vectors_per_class' has " + llvm::Twine(each.size()) + " numbers for " +
                        llvm::Twine(classes) + " labels"));
   UOpRef kernels = kernelValues(n, x, vectors, count, kernel);
-  compose::PairwiseScores r = pairwiseScores(n, kernels, each, coefficients, offsets);
+  compose::PairwiseScores pairs = pairwiseScores(n, kernels, each, coefficients, offsets);
   if (n.failed()) return;
-  n.give(compose::labelsAt(n, r.best, labels));
-  if (!n.wants(1)) return;
-  if (classes > 2) return n.give(1, transformed(n, r.scores, transform));
-  n.give(1, transform == ScoreTransform::None ? compose::mirrored(n, r.scores)
-                                              : bothClasses(n, r.scores, false, transform));
+  compose::Classified r = classifiedByPairs(n, pairs, labels, transform);
+  n.give(r.label);
+  if (n.wants(1)) n.give(1, r.scores);
 }
 
 constexpr Types numbers = only(DType::F32) | only(DType::F64) | only(DType::I64) | only(DType::I32);

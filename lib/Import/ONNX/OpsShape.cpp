@@ -46,15 +46,10 @@ void size(Node &n) {
 // ---- constants
 
 UOpRef tensorLiteral(Node &n, const Payload &p) {
-  unsigned width = byteSize(p.dtype);
-  if (width == 0 || width > 8) return n.parameter(p, ParamKind::Fixed);
-  std::vector<uint64_t> bits(p.bytes.size() / width);
-  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bits[i], p.bytes.data() + i * width, width);
   Dims dims;
   for (int64_t d : p.dims) dims.push_back(n.c.index(d));
-  bool uniform = !bits.empty() && llvm::all_equal(bits);
-  if (uniform) return n.broadcastTo(n.c.literal(p.dtype, bits[0]), dims);
-  return n.parameter(p, ParamKind::Fixed);
+  UOpRef same = repeatedNumber(n, p.dtype, p.bytes, dims);
+  return same || n.failed() ? same : n.parameter(p, ParamKind::Fixed);
 }
 
 void constant(Node &n) {
@@ -68,19 +63,11 @@ void constant(Node &n) {
   } else if (n.hasAttr("value_float")) {
     n.give(n.b.lit(DType::F32, n.floatAttr("value_float", 0)));
   } else if (n.hasAttr("value_ints")) {
-    Payload p{DType::I64, {}, {}};
     Ints values = n.intsAttr("value_ints");
-    p.dims = {int64_t(values.size())};
-    p.bytes.resize(values.size() * 8);
-    if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
-    n.give(tensorLiteral(n, p));
+    n.give(tensorLiteral(n, compose::payloadOf<int64_t>(DType::I64, values, {int64_t(values.size())})));
   } else if (n.hasAttr("value_floats")) {
-    Payload p{DType::F32, {}, {}};
     auto values = n.floatsAttr("value_floats");
-    p.dims = {int64_t(values.size())};
-    p.bytes.resize(values.size() * 4);
-    if (!values.empty()) std::memcpy(p.bytes.data(), values.data(), p.bytes.size());
-    n.give(tensorLiteral(n, p));
+    n.give(tensorLiteral(n, compose::payloadOf<float>(DType::F32, values, {int64_t(values.size())})));
   } else {
     n.fail("none of the attributes value, sparse_value, value_int, value_ints, value_float, value_floats is given");
   }

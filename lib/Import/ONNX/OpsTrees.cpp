@@ -183,34 +183,17 @@ void regressor(Node &n) {
   n.give(n.cast(transformed(n, s, transform), DType::F32));
 }
 
-/// Two classes are as ONNX Runtime has them: one score with a sign or a probability where all votes are for one class.
+/// Two classes are as ONNX Runtime has them.
 void classifier(Node &n) {
   ScoreTransform transform = scoreTransform(n, n.stringAttr("post_transform", "NONE"));
   Ints labels = classLabels(n, "classlabels_int64s", "classlabels_strings");
   std::vector<double> base = precise(n, "base_values");
   std::optional<Named> named = namedNodes(n);
   if (!named || !readVotes(n, *named, "class")) return;
-  TreeEnsemble &e = named->ensemble;
-  int64_t classes = e.targets = labels.size();
-  bool anySecond = llvm::any_of(e.votes, [](auto &v) { return v.target == 1; }),
-       anyFirst = llvm::any_of(e.votes, [](auto &v) { return v.target == 0; }),
-       positive = llvm::all_of(e.votes, [](auto &v) { return v.weight >= 0; });
-  if (classes == 1) n.unsupported("one class alone is not supported");
-  UOpRef s = treeScores(n, comparable(n), e, TreeFold::Sum);
-  if (n.failed()) return;
-  bool single = classes == 2 && !(anyFirst && anySecond);
-  int64_t voted = anySecond ? 1 : 0;
-  double threshold = positive ? 0.5 : 0;
-  if (!single || base.size() == 2) {
-    if (single) base[1 - voted] = 0; // of a class without a vote
-    s = compose::plusBase(n, s, base);
-    n.give(single ? signLabel(n, n.part(s, 1, voted, 1), threshold, labels) : bestLabel(n, s, labels));
-    if (n.wants(1)) n.give(1, n.cast(transformed(n, s, transform), DType::F32));
-    return;
-  }
-  s = compose::plusBase(n, n.part(s, 1, voted, 1), base);
-  n.give(signLabel(n, s, threshold, labels));
-  if (n.wants(1)) n.give(1, n.cast(bothClasses(n, s, !positive, transform), DType::F32));
+  named->ensemble.targets = labels.size();
+  compose::Classified r = treeClasses(n, comparable(n), named->ensemble, base, labels, transform);
+  n.give(r.label);
+  if (n.wants(1)) n.give(1, n.cast(r.scores, DType::F32));
 }
 
 /// Inner nodes and leaves apart. A node that asks for a member of a set is a chain of comparisons with its members.

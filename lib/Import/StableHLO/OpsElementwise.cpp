@@ -128,7 +128,7 @@ void convert(Statement &s) {
   UOpRef x = s.in(0);
   DType to = s.resultDType();
   if (!x || s.b.failed()) return;
-  if (isComplex(x->dtype) && !isComplex(to) && to != DType::Bool) x = s.b.un(Op::Real, x);
+  if (!isComplex(to) && to != DType::Bool) x = realPart(s.b, x);
   s.give(s.b.cast(x, to));
 }
 
@@ -140,14 +140,6 @@ void reducePrecision(Statement &s) {
 void complexOp(Statement &s) {
   UOpRef x = s.in(0), y = s.in(1);
   if (alike(s, x, y)) s.give(s.b.make(Op::Complex, {x, y}));
-}
-
-template <Op op> void part(Statement &s) {
-  UOpRef x = s.in(0);
-  if (x && !isComplex(x->dtype)) // of a real number itself, and 0
-    s.give(op == Op::Real ? x : s.b.broadcastTo(s.b.literal(x, 0), x->shape));
-  else
-    s.give(s.b.un(op, x));
 }
 
 void square(Statement &s) { s.give(s.b.bin(Op::Mul, s.in(0), s.in(0))); }
@@ -209,7 +201,7 @@ const Row rows[] = {
     {"stablehlo.exponential", orComplex<Op::Exp>, "", 1, 1, true},
     {"stablehlo.exponential_minus_one", orComplex<Op::Expm1>, "", 1, 1, true},
     {"stablehlo.floor", unary<Op::Floor>, "", 1, 1, true},
-    {"stablehlo.imag", part<Op::Imag>, "", 1, 1, true},
+    {"stablehlo.imag", function<compose::imaginaryPart>, "", 1, 1, true},
     {"stablehlo.is_finite", function<compose::isFinite>, "", 1, 1, true},
     {"stablehlo.log", orComplex<Op::Log>, "", 1, 1, true},
     {"stablehlo.log_plus_one", orComplex<Op::Log1p>, "", 1, 1, true},
@@ -222,7 +214,7 @@ const Row rows[] = {
     {"stablehlo.or", binary<Op::Or>, "", 2, 2, true},
     {"stablehlo.popcnt", unary<Op::PopCount>, "", 1, 1, true},
     {"stablehlo.power", powerOp, "integers to a negative power: 1 and -1 as they are, else 0", 2, 2, true},
-    {"stablehlo.real", part<Op::Real>, "", 1, 1, true},
+    {"stablehlo.real", function<compose::realPart>, "", 1, 1, true},
     {"stablehlo.reduce_precision", reducePrecision, "below the least normal number 0, as XLA has it", 1, 1, true},
     {"stablehlo.remainder", remainderOp, "of the dividend's sign; floats exact; integers by 0 give the dividend", 2, 2,
      true},

@@ -2,12 +2,12 @@
 // Takes:    axes, extents and pads from attributes; those of dynamic ops from operands that follow from shapes.
 // Gives:    movement UOps; extents as scalars that are known.
 #include "Lowering.h"
+#include "astra/Compose/Creation.h"
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Movement.h"
 #include "astra/Compose/Special.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
-#include <cstring>
 
 namespace astra::stablehlo {
 
@@ -32,18 +32,8 @@ void constant(Statement &s) {
     return;
   }
   size_t size = byteSize(t), count = size_t(elementCount(s.resultType()).value_or(0));
-  bool same = !bytes->empty(); // one number everywhere: no data are kept
-  for (size_t i = size; same && i < bytes->size(); i += size) same = !std::memcmp(bytes->data(), &(*bytes)[i], size);
-  if (same && (isArithmetic(t) || isComplex(t))) {
-    auto literal = [&](DType part, size_t offset) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, bytes->data() + offset, byteSize(part));
-      return s.b.b.bits(part, bits);
-    };
-    UOpRef scalar =
-        isComplex(t) ? s.b.make(Op::Complex, {literal(partOf(t), 0), literal(partOf(t), size / 2)}) : literal(t, 0);
-    return s.give(s.b.broadcastTo(scalar, dims));
-  }
+  UOpRef same = isArithmetic(t) || isComplex(t) ? repeatedNumber(s.b, t, *bytes, dims) : nullptr;
+  if (same || s.b.failed()) return s.give(same);
   constexpr size_t most = size_t(1) << 30; // bytes of one number that is repeated
   if (bytes->size() < count * size) {
     if (count > most / size) {

@@ -105,6 +105,18 @@ TEST_F(Fused, Trees) {
   expectRefusal(b, treeScores(b, x, e, TreeFold::Sum), "the nodes form no trees: node 3 is reached twice");
   e.nodes[2].no = 5;
   expectRefusal(b, treeScores(b, x, e, TreeFold::Sum), "the nodes form no trees: node 5 does not exist");
+  // a stump that votes for the second of two classes: its weight is a probability
+  TreeEnsemble stump;
+  stump.nodes = {{TreeNode::AtMost, false, 0, 0.5, 1, 2}, {}, {}};
+  stump.roots = {0};
+  stump.votes = {{1, 1, 0.25}, {2, 1, 0.75}};
+  stump.targets = 2;
+  Classified r = treeClasses(b, tensor(b, {2, 1}, {0, 1}), stump, {}, {7, 9}, ScoreTransform::None);
+  expectValues(b, r.label, {2}, {7, 9});
+  expectValues(b, r.scores, {2, 2}, {0.75, 0.25, 0.25, 0.75});
+  stump.targets = 1;
+  expectRefusal(b, treeClasses(b, tensor(b, {1, 1}, {0}), stump, {}, {7}, ScoreTransform::None).label,
+                "one class alone is not supported", std::errc::not_supported);
 }
 
 TEST_F(Fused, ScoresAndLabels) {
@@ -115,6 +127,16 @@ TEST_F(Fused, ScoresAndLabels) {
   KernelOptions radial{KernelFunction::Radial, 0.5, 0, 0};
   expectValues(b, kernelValues(b, tensor(b, {1, 2}, {1, 2}), {1, 2, 1, 4}, 2, radial), {1, 2}, {1, 0.13533528});
   expectRefusal(b, linearScores(b, x, {1}, {}, 1), "1 coefficients do not fit 1 targets and 2 features");
+  Classified r = classified(b, tensor(b, {2, 3}, {1, 5, 2, 7, 0, 3}), {10, 20, 30}, ScoreTransform::None);
+  expectValues(b, r.label, {2}, {20, 10});
+  expectValues(b, r.scores, {2, 3}, {1, 5, 2, 7, 0, 3});
+  r = classified(b, tensor(b, {2, 1}, {0.25, -1}), {10, 20}, ScoreTransform::None); // one score of two labels
+  expectValues(b, r.label, {2}, {20, 10});
+  expectValues(b, r.scores, {2, 2}, {0.75, 0.25, 2, -1});
+  PairwiseScores pair{tensor(b, {1, 1}, {3}), tensor(b, {1}, {0}, DType::I64)};
+  r = classifiedByPairs(b, pair, {10, 20}, ScoreTransform::None);
+  expectValues(b, r.label, {1}, {10});
+  expectValues(b, r.scores, {1, 2}, {-3, 3});
 }
 
 TEST_F(Fused, NGrams) {

@@ -75,6 +75,13 @@ TEST_F(Movement, Creation) {
   expectValues(b, range(b, DType::F32, b.idx(3), start, step), {3}, {1, 0.5, 0});
   expectValues(b, eye(b, {b.idx(2), b.idx(3)}, 1, DType::F32), {2, 3}, {0, 1, 0, 0, 0, 1});
   expectRefusal(b, eye(b, {b.idx(2)}, 0, DType::F32), "a diagonal of 1 axes, expected 2");
+  const uint8_t twice[] = {1, 2, 1, 2}, other[] = {1, 2, 2, 1};
+  UOpRef same = repeatedNumber(b, DType::U16, twice, {b.idx(2)});
+  expectValues(b, same, {2}, {513, 513});
+  EXPECT_TRUE(b.params.empty()) << "no data are kept";
+  EXPECT_EQ(repeatedNumber(b, DType::U16, other, {b.idx(2)}), nullptr);
+  EXPECT_EQ(repeatedNumber(b, DType::U16, {}, {b.idx(0)}), nullptr);
+  EXPECT_EQ(repeatedNumber(b, DType::I4, twice, {b.idx(8)}), nullptr);
   expectValues(b, indexVector(b, {b.idx(4), b.idx(7)}), {2}, {4, 7});
   EXPECT_EQ(dimsText(indexVector(b, {})->shape), "[0]");
 }
