@@ -82,7 +82,7 @@ void biasSoftmax(Node &n) {
   UOpRef x = compose::sum(n, {n.in(0), n.in(1)});
   if (!x) return;
   int64_t rank = x->rank(), axis = n.axis(given, rank);
-  if (!n.failed()) n.give(softmax(n, x, compose::axesBetween(axis, rank)));
+  if (!n.failed()) n.give(reduction(n, compose::softmax, x, compose::axesBetween(axis, rank), /*keep=*/true));
 }
 
 /// As in inference: nothing is dropped.
