@@ -144,6 +144,13 @@ UOpRef thresholdedRelu(Composer &b, UOpRef given, double alpha) {
   return widened(b, given, [&](UOpRef x) { return b.select(above(b, x, alpha), x, b.literal(x, 0)); });
 }
 
+UOpRef scaledElu(Composer &b, UOpRef given, double alpha, double scale, double inputScale) {
+  auto times = [&](UOpRef x, double k) { return k == 1 ? x : b.bin(Op::Mul, x, k); };
+  return widened(b, given, [&](UOpRef x) {
+    return b.select(above(b, x, 0), times(x, scale), times(b.un(Op::Expm1, times(x, inputScale)), alpha * scale));
+  });
+}
+
 UOpRef celu(Composer &b, UOpRef given, double alpha) {
   return widened(b, given, [&](UOpRef x) {
     return b.select(above(b, x, 0), x, b.bin(Op::Mul, b.un(Op::Expm1, b.bin(Op::Div, x, alpha)), alpha));
@@ -156,6 +163,17 @@ UOpRef selu(Composer &b, UOpRef given, double alpha, double gamma) {
   });
 }
 
+UOpRef thresholdedSoftplus(Composer &b, UOpRef given, double beta, double threshold) {
+  return widened(b, given, [&](UOpRef x) {
+    UOpRef scaled = beta == 1 ? x : b.bin(Op::Mul, x, beta), soft = softplus(b, scaled, 0, 0);
+    return b.select(above(b, scaled, threshold), x, beta == 1 ? soft : b.bin(Op::Div, soft, beta));
+  });
+}
+
+UOpRef logSigmoid(Composer &b, UOpRef given) {
+  return widened(b, given, [&](UOpRef x) { return b.un(Op::Neg, softplus(b, b.un(Op::Neg, x), 0, 0)); });
+}
+
 UOpRef hardSwish(Composer &b, UOpRef given) {
   return widened(b, given, [&](UOpRef x) {
     UOpRef line = b.bin(Op::Add, b.bin(Op::Div, x, 6), 0.5);
@@ -164,8 +182,7 @@ UOpRef hardSwish(Composer &b, UOpRef given) {
 }
 
 UOpRef mish(Composer &b, UOpRef given) {
-  return widened(b, given,
-                 [&](UOpRef x) { return b.bin(Op::Mul, x, b.un(Op::Tanh, activations::softplus.apply(b, x, 0, 0))); });
+  return widened(b, given, [&](UOpRef x) { return b.bin(Op::Mul, x, b.un(Op::Tanh, softplus(b, x, 0, 0))); });
 }
 
 /// sigmoid(alpha x).
@@ -175,6 +192,27 @@ static UOpRef gate(Composer &b, UOpRef x, double alpha) {
 
 UOpRef swish(Composer &b, UOpRef given, double alpha) {
   return widened(b, given, [&](UOpRef x) { return b.bin(Op::Mul, x, gate(b, x, alpha)); });
+}
+
+UOpRef tanhShrink(Composer &b, UOpRef given) {
+  return widened(b, given, [&](UOpRef x) { return b.bin(Op::Sub, x, b.un(Op::Tanh, x)); });
+}
+
+/// The extent of half an axis; 0 after a failure.
+static int64_t halfOf(Composer &b, UOpRef x, int64_t axis) {
+  int64_t size = b.constExtent(x, unsigned(axis), "the axis that is cut in two");
+  if (size % 2) b.fail("the axis that is cut in two has " + llvm::Twine(size) + " elements");
+  return b.failed() ? 0 : size / 2;
+}
+
+UOpRef glu(Composer &b, UOpRef given, int64_t axis) {
+  if (!b.requireRank(given, 1)) return nullptr;
+  axis = b.axis(axis, given->rank());
+  int64_t half = b.failed() ? 0 : halfOf(b, given, axis);
+  if (b.failed()) return nullptr;
+  return widened(b, given, [&](UOpRef x) {
+    return b.bin(Op::Mul, b.part(x, axis, 0, half), b.un(Op::Sigmoid, b.part(x, axis, half, half)));
+  });
 }
 
 UOpRef swiGLU(Composer &b, UOpRef given, UOpRef givenValue, double alpha) {
@@ -214,13 +252,12 @@ UOpRef biasedGelu(Composer &b, UOpRef given, UOpRef bias, bool approximate) {
 
 UOpRef splitGelu(Composer &b, UOpRef given, UOpRef bias) {
   if (!b.requireRank(given, 1)) return nullptr;
-  int64_t last = int64_t(given->rank()) - 1, size = b.constExtent(given, last, "the axis that is cut in two");
-  if (size % 2) b.fail("the axis that is cut in two has " + llvm::Twine(size) + " elements");
+  int64_t last = int64_t(given->rank()) - 1, half = halfOf(b, given, last);
   if (b.failed()) return nullptr;
   return widened(b, given, [&](UOpRef x) -> UOpRef {
     UOpRef sum = withBias(b, x, bias);
-    UOpRef right = b.part(sum, last, size / 2, size / 2);
-    return right ? b.bin(Op::Mul, b.part(sum, last, 0, size / 2), wideGelu(b, right, false)) : nullptr;
+    UOpRef right = b.part(sum, last, half, half);
+    return right ? b.bin(Op::Mul, b.part(sum, last, 0, half), wideGelu(b, right, false)) : nullptr;
   });
 }
 

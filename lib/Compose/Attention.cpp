@@ -207,16 +207,7 @@ UOpRef attentionWeights(Composer &b, const Attention &a, UOpRef s) {
     UOpRef folded = b.make(Op::Reduce, {x, a.pastLength}, encode(spec));
     return folded ? b.unsqueeze(folded, {key}) : nullptr;
   };
-  UOpRef most = reduce(ReduceKind::Max, s);
-  if (a.sink) most = b.bin(Op::Max, most, a.sink);
-  most = shiftBy(b, most);
-  UOpRef shift = b.select(b.bin(Op::Eq, most, -infinity), b.literal(s, 0), most);
-  UOpRef e = b.un(Op::Exp, b.bin(Op::Sub, s, shift));
-  UOpRef sum = reduce(ReduceKind::Sum, e);
-  if (a.sink) sum = b.bin(Op::Add, sum, b.un(Op::Exp, b.bin(Op::Sub, a.sink, shift)));
-  UOpRef p = b.bin(Op::Div, e, b.select(b.bin(Op::Eq, sum, 0.0), b.literal(s, 1), sum));
-  if (a.sink) return p; // its gradient goes through the sum
-  return withSoftmaxGradient(b, p, s, [&](UOpRef v) { return reduce(ReduceKind::Sum, v); });
+  return safeSoftmaxBy(b, s, reduce, a.sink);
 }
 
 } // namespace

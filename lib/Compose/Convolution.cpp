@@ -194,4 +194,24 @@ UOpRef columnsToImage(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> image, const
   return b.contract(spec, b.reshape(x, split), b.b.litInt(x->dtype, 1), extents);
 }
 
+UOpRef imageToColumns(Composer &b, UOpRef x, const WindowOptions &options) {
+  if (!b.requireRank(x, 3)) return nullptr;
+  Window w = windowOver(b, x, options);
+  requireFixedPads(b, w);
+  if (b.failed()) return nullptr;
+  Dims lo(2, b.idx(0)), hi = lo;
+  for (int64_t n : w.before) lo.push_back(b.idx(n));
+  for (int64_t n : w.after) hi.push_back(b.idx(n));
+  UOpRef seen = b.pad(x, lo, hi, 0);
+  for (unsigned i = 0; i < w.spatial; ++i)
+    seen = b.make(Op::Window, {seen}, {2 + i, w.kernel[i], w.strides[i], w.dilations[i]});
+  if (!seen) return nullptr;
+  Ints order = {0, 1}; // [N, C, places..., kernel...] to [N, C, kernel..., places...]
+  for (unsigned i = 0; i < w.spatial; ++i) order.push_back(2 + w.spatial + i);
+  for (unsigned i = 0; i < w.spatial; ++i) order.push_back(2 + i);
+  llvm::ArrayRef<UOpRef> dims = seen->shape;
+  UOpRef taps = idxProduct(b.c, dims.take_back(w.spatial)), count = idxProduct(b.c, dims.slice(2, w.spatial));
+  return b.reshape(b.permute(seen, order), {dims[0], idxMul(b.c, dims[1], taps), count});
+}
+
 } // namespace astra::compose

@@ -2,6 +2,7 @@
 // Takes:    operands that may be wrong in every way.
 // Gives:    what Elementary.h says.
 #include "astra/Compose/Elementary.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/Compose/Special.h"
 #include <cmath>
 #include <limits>
@@ -25,10 +26,45 @@ template <class F> UOpRef ofTwo(Composer &b, UOpRef givenX, UOpRef givenY, F f) 
 
 UOpRef both(Composer &b, UOpRef x, UOpRef y) { return b.bin(Op::And, x, y); }
 UOpRef magnitude(Composer &b, UOpRef x) { return b.un(Op::Abs, x); }
-/// Whether the sign bit is set.
-UOpRef isMinus(Composer &b, UOpRef x) { return b.bin(Op::Lt, b.bin(Op::CopySign, b.literal(x, 1), x), 0.0); }
 
 } // namespace
+
+UOpRef signBit(Composer &b, UOpRef x) {
+  return b.requireFloat(x) ? b.bin(Op::Lt, b.bin(Op::CopySign, b.literal(x, 1), x), 0.0) : nullptr;
+}
+
+UOpRef signOrZero(Composer &b, UOpRef x) {
+  if (!x) return nullptr;
+  UOpRef zero = b.literal(x, 0), above = b.cast(b.bin(Op::Lt, zero, x), x->dtype);
+  if (!isFloat(x->dtype) && !isSigned(x->dtype)) return above;
+  return b.bin(Op::Sub, above, b.cast(b.bin(Op::Lt, x, zero), x->dtype));
+}
+
+/// A select for each operand that may be no number.
+static UOpRef numberOf(Composer &b, Op op, UOpRef x, UOpRef y) {
+  UOpRef found = b.bin(op, x, y);
+  if (!found || !isFloat(found->dtype)) return found;
+  return b.select(b.bin(Op::Ne, x, x), y, b.select(b.bin(Op::Ne, y, y), x, found));
+}
+UOpRef maximumNumber(Composer &b, UOpRef x, UOpRef y) { return numberOf(b, Op::Max, x, y); }
+UOpRef minimumNumber(Composer &b, UOpRef x, UOpRef y) { return numberOf(b, Op::Min, x, y); }
+
+UOpRef interpolated(Composer &b, UOpRef givenX, UOpRef givenY, UOpRef givenWeight) {
+  UOpRef x = b.widen(givenX), y = b.widen(givenY), weight = b.widen(givenWeight);
+  if (!b.requireFloat(x)) return nullptr;
+  UOpRef step = b.bin(Op::Sub, y, x), near = b.bin(Op::Add, x, b.bin(Op::Mul, weight, step));
+  UOpRef far = b.bin(Op::Sub, y, b.bin(Op::Mul, step, b.bin(Op::Sub, b.literal(x, 1), weight)));
+  return b.cast(b.select(b.bin(Op::Lt, magnitude(b, weight), 0.5), near, far), givenX->dtype);
+}
+
+UOpRef sinc(Composer &b, UOpRef given) {
+  UOpRef x = b.widen(given);
+  if (!x || (!isComplex(x->dtype) && !b.requireFloat(x))) return nullptr;
+  auto number = [&](double v) { return b.b.lit(x->dtype, v); };
+  UOpRef angle = b.bin(Op::Mul, x, number(M_PI));
+  UOpRef sine = isComplex(x->dtype) ? findComplexFunction("sin")->apply(b, angle) : b.un(Op::Sin, angle);
+  return b.cast(b.select(b.bin(Op::Eq, x, number(0)), number(1), b.bin(Op::Div, sine, angle)), given->dtype);
+}
 
 UOpRef log10(Composer &b, UOpRef given) {
   if (!b.requireFloat(given)) return nullptr;
@@ -58,7 +94,7 @@ UOpRef arcTangent2(Composer &b, UOpRef givenY, UOpRef givenX) {
       return b.bin(Op::Add, b.bin(Op::Sub, b.literal(x, pi * scale), angle), rest * scale);
     };
     angle = b.select(steep, from(0.5), angle);
-    angle = b.select(isMinus(b, x), from(1), angle);
+    angle = b.select(signBit(b, x), from(1), angle);
     return b.bin(Op::CopySign, angle, y);
   });
 }

@@ -252,8 +252,8 @@ AttentionResult cachedAttention(Composer &b, const CachedAttentionOperands &give
   v = byHeads(b, v, keyHeads, "the hidden size of the value");
   if (b.failed()) return {};
   LayerNormalizationOptions norm{-1, options.epsilon, DType::F32};
-  if (given.queryNorm) q = rmsNormalization(b, q, given.queryNorm, norm);
-  if (given.keyNorm) k = rmsNormalization(b, k, given.keyNorm, norm);
+  if (given.queryNorm) q = rmsNormalization(b, q, given.queryNorm, norm).value;
+  if (given.keyNorm) k = rmsNormalization(b, k, given.keyNorm, norm).value;
   if (b.failed()) return {};
 
   // Where the new keys begin in each sequence, and how many rows the caches have.

@@ -25,7 +25,7 @@ SumNormalized normalized(Composer &b, UOpRef sum, UOpRef scale, UOpRef shift, DT
   result.sum = b.cast(sum, type);
   LayerNormalizationOptions layer{-1, options.epsilon, sum->dtype};
   if (options.rootMeanSquare) {
-    UOpRef y = rmsNormalization(b, sum, b.cast(scale, sum->dtype), layer);
+    UOpRef y = rmsNormalization(b, sum, b.cast(scale, sum->dtype), layer).value;
     if (shift) y = added(b, y, shift);
     result.value = b.cast(y, type);
     return result;
@@ -98,7 +98,8 @@ SumNormalized sumGroupNormalization(Composer &b, UOpRef x, UOpRef skip, UOpRef b
   if (options.channelsLast) sum = b.permute(sum, first);
   GroupNormalizationOptions group{options.groups, options.epsilon, std::nullopt, false};
   UOpRef y = groupNormalization(b, sum, b.cast(scale, sum ? sum->dtype : DType::F32),
-                                b.cast(shift, sum ? sum->dtype : DType::F32), group);
+                                b.cast(shift, sum ? sum->dtype : DType::F32), group)
+                 .value;
   if (options.channelsLast && y) y = b.permute(y, back);
   if (options.swish && y) y = swish(b, y);
   result.value = b.cast(y, x->dtype);

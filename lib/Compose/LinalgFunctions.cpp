@@ -2,6 +2,9 @@
 // Takes:    matrices that may not fit, or be singular.
 // Gives:    what Linalg.h says, by the factorizations.
 #include "LinalgParts.h"
+#include "astra/Compose/ComplexFunction.h"
+#include "astra/Compose/ComplexMatrix.h"
+#include "astra/Compose/Matrix.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
@@ -49,7 +52,20 @@ Solution inverse(Composer &b, UOpRef a) {
   return s;
 }
 
+/// The real matrix of twice the size has the square of the magnitude as its determinant. By its root the complex one is
+/// scaled, so that its own determinant has magnitude 1 and is the sign.
+static LogDeterminant complexLogDeterminant(Composer &b, UOpRef z) {
+  if (!b.requireRank(z, 2)) return {};
+  int64_t rank = z->rank(), size = b.constExtent(z, unsigned(rank) - 1, "the extent of the matrices");
+  UOpRef log = b.bin(Op::Mul, logDeterminant(b, realOfComplexMatrix(b, z)).logarithm, 0.5);
+  UOpRef scale = b.un(Op::Exp, b.bin(Op::Div, log, -double(std::max<int64_t>(size, 1))));
+  UOpRef finite = b.bin(Op::Lt, scale, std::numeric_limits<double>::infinity());
+  scale = b.cast(b.select(finite, scale, b.literal(scale, 1)), z->dtype);
+  return {complexSign(b, determinant(b, b.bin(Op::Mul, z, b.unsqueeze(scale, {rank - 2, rank - 1})))), log};
+}
+
 LogDeterminant logDeterminant(Composer &b, UOpRef given) {
+  if (given && isComplex(given->dtype)) return complexLogDeterminant(b, given);
   Matrices m = matricesOf(b, given, true);
   if (b.failed()) return {};
   LU f = luFactor(b, b.reshape(m.x, {m.count, b.idx(m.rows), b.idx(m.rows)}));

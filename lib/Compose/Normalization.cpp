@@ -16,9 +16,10 @@ static UOpRef alongAxis(Composer &b, UOpRef v, unsigned rank, int64_t axis) {
   return b.reshape(v, dims);
 }
 
-/// scale * x + shift with one scale and shift per channel, of x's dtype.
+/// scale * x + shift with one scale and shift per channel, of x's dtype; null: none.
 static UOpRef perChannelAffine(Composer &b, UOpRef x, UOpRef scale, UOpRef shift, int64_t axis = 1) {
-  return b.bin(Op::Add, b.bin(Op::Mul, x, alongAxis(b, scale, x->rank(), axis)), alongAxis(b, shift, x->rank(), axis));
+  UOpRef y = scale ? b.bin(Op::Mul, x, alongAxis(b, scale, x->rank(), axis)) : x;
+  return shift ? b.bin(Op::Add, y, alongAxis(b, shift, x->rank(), axis)) : y;
 }
 
 /// The axes along which statistics of a batch norm are taken.
@@ -68,6 +69,7 @@ BatchNormalized batchNormalization(Composer &b, UOpRef given, UOpRef scale, UOpR
   }
   UOpRef deviation = deviationOf(b, result.variance, options.epsilon);
   if (!deviation) return {};
+  result.inverse = b.bin(Op::Div, b.literal(deviation, 1), deviation);
   UOpRef y;
   if (options.centred) {
     y = b.bin(Op::Div, b.bin(Op::Sub, x, middle), spread(deviation));
@@ -152,23 +154,42 @@ LayerNormalized layerNormalization(Composer &b, UOpRef given, UOpRef scale, UOpR
   int64_t axis = b.axis(options.axis, given->rank());
   if (b.failed()) return {};
   Standardized s = standardize(b, x, axesBetween(axis, x->rank()), options.epsilon);
-  UOpRef y = b.bin(Op::Mul, stage.out(s.value, given), b.widen(scale));
+  UOpRef y = stage.out(s.value, given);
+  if (scale) y = b.bin(Op::Mul, y, b.widen(scale));
   if (bias) y = b.bin(Op::Add, y, b.widen(bias));
   return {b.cast(y, given->dtype), stage.round(s.mean), stage.round(s.inverse)};
 }
 
-UOpRef rmsNormalization(Composer &b, UOpRef given, UOpRef scale, const LayerNormalizationOptions &options) {
+LayerNormalized rmsNormalization(Composer &b, UOpRef given, UOpRef scale, const LayerNormalizationOptions &options) {
   Stage stage{b, options.stage};
   UOpRef x = stage.in(given);
-  if (!b.requireFloat(given) || !b.requireFloat(scale)) return nullptr;
+  if (!b.requireFloat(given) || (scale && !b.requireFloat(scale))) return {};
   int64_t axis = b.axis(options.axis, given->rank());
-  if (b.failed()) return nullptr;
+  if (b.failed()) return {};
   UOpRef squares = mean(b, b.bin(Op::Mul, x, x), axesBetween(axis, x->rank()));
   UOpRef root = deviationOf(b, squares, options.epsilon);
   UOpRef inverse = b.bin(Op::Div, b.literal(root, 1), root);
   UOpRef y = stage.out(b.bin(Op::Mul, x, inverse), given);
+  if (!scale) return {b.cast(y, given->dtype), nullptr, stage.round(inverse)};
   if (y && scale->dtype == DType::F64) y = b.cast(y, DType::F64);
-  return b.cast(b.bin(Op::Mul, y, b.cast(scale, y ? y->dtype : DType::F32)), scale->dtype);
+  y = b.bin(Op::Mul, y, b.cast(scale, y ? y->dtype : DType::F32));
+  return {b.cast(y, scale->dtype), nullptr, stage.round(inverse)};
+}
+
+BatchNormalizationGradients layerNormalizationGradients(Composer &b, UOpRef g, UOpRef given, UOpRef scale, UOpRef mean,
+                                                        UOpRef inverse, int64_t axis) {
+  UOpRef x = b.widen(given);
+  if (!b.requireFloat(x)) return {};
+  axis = b.axis(axis, x->rank());
+  DType outer = scale ? scale->dtype : given->dtype;
+  g = b.cast(g, x->dtype), mean = b.cast(mean, x->dtype), inverse = b.cast(inverse, x->dtype);
+  UOpRef unit = b.bin(Op::Mul, b.bin(Op::Sub, x, mean), inverse);
+  if (b.failed() || !unit || !g) return {};
+  Ints samples = axesBetween(0, axis);
+  UOpRef scaled = scale ? b.bin(Op::Mul, g, b.cast(scale, x->dtype)) : g;
+  UOpRef ofX = b.bin(Op::Mul, throughStandardization(b, scaled, unit, axesBetween(axis, x->rank())), inverse);
+  auto sum = [&](UOpRef v) { return b.cast(b.squeeze(b.reduce(ReduceKind::Sum, v, samples), samples), outer); };
+  return {b.cast(ofX, given->dtype), sum(b.bin(Op::Mul, g, unit)), sum(g)};
 }
 
 UOpRef instanceNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias, double epsilon) {
@@ -178,25 +199,53 @@ UOpRef instanceNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bia
   return y ? b.cast(perChannelAffine(b, y, b.widen(scale), b.widen(bias)), given->dtype) : nullptr;
 }
 
-UOpRef groupNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias,
-                          const GroupNormalizationOptions &options) {
-  Stage stage{b, options.stage.value_or(DType::F32)};
-  UOpRef x = options.stage ? stage.in(given) : b.widen(given);
-  if (!b.requireFloat(given) || !b.requireRank(x, 2)) return nullptr;
-  int64_t channels = b.constExtent(x, 1, "the number of channels"), groups = options.groups;
+/// The extents of x [N, C, ...] as [N, groups, C / groups, ...]; none after a failure.
+static Dims groupedDims(Composer &b, UOpRef x, int64_t groups) {
+  int64_t channels = b.constExtent(x, 1, "the number of channels");
   if (groups < 1 || channels % groups)
     b.fail(llvm::Twine(groups) + " groups do not divide " + llvm::Twine(channels) + " channels");
-  if (b.failed()) return nullptr;
+  if (b.failed()) return {};
   Dims grouped(x->shape.begin(), x->shape.end());
   grouped[1] = b.idx(channels / groups);
   grouped.insert(grouped.begin() + 1, b.idx(groups));
-  UOpRef y = standardize(b, b.reshape(x, grouped), axesBetween(2, grouped.size()), options.epsilon).value;
-  if (options.stage) y = stage.out(y, given);
+  return grouped;
+}
+
+LayerNormalized groupNormalization(Composer &b, UOpRef given, UOpRef scale, UOpRef bias,
+                                   const GroupNormalizationOptions &options) {
+  Stage stage{b, options.stage.value_or(DType::F32)};
+  UOpRef x = options.stage ? stage.in(given) : b.widen(given);
+  if (!b.requireFloat(given) || !b.requireRank(x, 2)) return {};
+  Dims grouped = groupedDims(b, x, options.groups);
+  if (b.failed()) return {};
+  Ints axes = axesBetween(2, grouped.size());
+  Standardized s = standardize(b, b.reshape(x, grouped), axes, options.epsilon);
+  UOpRef y = options.stage ? stage.out(s.value, given) : s.value;
   UOpRef factor = b.widen(scale), shift = b.widen(bias);
-  if (!y || b.failed()) return nullptr;
+  if (!y || b.failed()) return {};
   y = options.perGroup ? b.reshape(perChannelAffine(b, y, factor, shift), x->shape)
                        : perChannelAffine(b, b.reshape(y, x->shape), factor, shift);
-  return b.cast(y, given->dtype);
+  return {b.cast(y, given->dtype), b.squeeze(s.mean, axes), b.squeeze(s.inverse, axes)};
+}
+
+BatchNormalizationGradients groupNormalizationGradients(Composer &b, UOpRef g, UOpRef given, UOpRef scale, UOpRef mean,
+                                                        UOpRef inverse, int64_t groups) {
+  UOpRef x = b.widen(given);
+  if (!b.requireFloat(x) || !b.requireRank(x, 2)) return {};
+  DType outer = scale ? scale->dtype : given->dtype;
+  Dims grouped = groupedDims(b, x, groups);
+  if (b.failed()) return {};
+  Ints axes = axesBetween(2, grouped.size()), others = {0};
+  for (unsigned axis = 2; axis < x->rank(); ++axis) others.push_back(axis);
+  auto statistic = [&](UOpRef v) { return b.unsqueeze(b.cast(v, x->dtype), axes); };
+  g = b.cast(g, x->dtype), inverse = statistic(inverse);
+  UOpRef unit = b.bin(Op::Mul, b.bin(Op::Sub, b.reshape(x, grouped), statistic(mean)), inverse);
+  UOpRef scaled = scale ? b.bin(Op::Mul, g, b.perChannel(b.cast(scale, x->dtype), x->rank())) : g;
+  scaled = b.reshape(scaled, grouped);
+  if (b.failed() || !unit || !scaled) return {};
+  UOpRef ofX = b.bin(Op::Mul, throughStandardization(b, scaled, unit, axes), inverse);
+  auto sum = [&](UOpRef v) { return b.cast(b.squeeze(b.reduce(ReduceKind::Sum, v, others), others), outer); };
+  return {b.cast(b.reshape(ofX, x->shape), given->dtype), sum(b.bin(Op::Mul, g, b.reshape(unit, x->shape))), sum(g)};
 }
 
 UOpRef localResponseNormalization(Composer &b, UOpRef given, const LocalResponseOptions &options) {

@@ -59,6 +59,18 @@ UOpRef cumulate(Composer &b, CumulateKind kind, UOpRef x, int64_t axis, const Cu
   return turned(folded);
 }
 
+/// A place is the greatest so far at which the fold is reached; once a NaN is the fold, each NaN reaches it.
+FirstOfAxis runningExtreme(Composer &b, UOpRef x, int64_t axis, bool greatest) {
+  UOpRef values = cumulate(b, greatest ? CumulateKind::Max : CumulateKind::Min, x, axis, {});
+  if (!values || b.failed()) return {};
+  axis = b.axis(axis, x->rank());
+  UOpRef reached = b.bin(Op::Eq, x, values);
+  if (isFloat(x->dtype))
+    reached = b.bin(Op::Or, reached, b.bin(Op::And, b.bin(Op::Ne, x, x), b.bin(Op::Ne, values, values)));
+  UOpRef place = b.select(reached, b.iota(DType::I64, x->shape, axis), b.b.litInt(DType::I64, 0));
+  return {values, cumulate(b, CumulateKind::Max, place, axis, {})};
+}
+
 // ---- results whose size the data decide
 
 UOpRef compact(Composer &b, UOpRef x, UOpRef mask) {
@@ -209,21 +221,27 @@ Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending
 // ---- search
 
 UOpRef searchSorted(Composer &b, UOpRef sorted, UOpRef values, bool right) {
-  if (!b.requireRank(sorted, 1, 1) || !values) return nullptr;
+  if (!b.requireRank(sorted, 1) || !values) return nullptr;
   if (sorted->dtype != values->dtype)
     return b.fail(llvm::Twine("values of type ") + info(values->dtype).text + " are searched in ones of type " +
                   info(sorted->dtype).text);
-  UOpRef length = sorted->shape[0], n = b.fromIndex(length, DType::I64);
+  int64_t axis = int64_t(sorted->rank()) - 1;
+  bool ofRows = axis > 0;
+  if (ofRows && (values->rank() != sorted->rank() || values->shape.drop_back() != sorted->shape.drop_back()))
+    return b.fail("values " + dimsText(values->shape) + " are searched in rows " + dimsText(sorted->shape));
+  auto at = [&](UOpRef index) {
+    return ofRows ? b.make(Op::Pick, {sorted, index}, {axis}) : b.make(Op::Gather, {sorted, index}, {0});
+  };
+  UOpRef length = sorted->shape.back(), n = b.fromIndex(length, DType::I64);
   UOpRef place = b.broadcastTo(b.b.litInt(DType::I64, 0), values->shape);
   int64_t step = 1;
   while (step <= length->hi / 2) step *= 2;
   for (; step && length->hi; step /= 2) { // behind `place` elements all is settled; may it be `step` more?
     UOpRef next = b.bin(Op::Add, place, double(step));
-    UOpRef at = b.make(Op::Gather, {sorted, b.bin(Op::Sub, next, 1)}, {0});
-    UOpRef before = b.bin(right ? Op::Le : Op::Lt, at, values);
+    UOpRef element = at(b.bin(Op::Sub, next, 1)), before = b.bin(right ? Op::Le : Op::Lt, element, values);
     if (isFloat(sorted->dtype)) {
       UOpRef last = b.bin(Op::Ne, values, values);
-      before = b.bin(Op::Or, before, right ? last : b.bin(Op::And, last, b.bin(Op::Eq, at, at)));
+      before = b.bin(Op::Or, before, right ? last : b.bin(Op::And, last, b.bin(Op::Eq, element, element)));
     }
     place = b.select(b.bin(Op::And, b.bin(Op::Le, next, n), before), next, place);
   }

@@ -241,6 +241,7 @@ UOpRef averagePool(Composer &b, UOpRef given, const PoolOptions &options) {
   const Dims &lo = padsCount ? none : before, &hi = padsCount ? p.extra : after;
   UOpRef total = foldWindow(b, ReduceKind::Sum, windows(b, padded, w, p, lo, hi, identity, 2), w.spatial);
   if (!total) return nullptr;
+  if (options.divisor) return b.cast(b.bin(Op::Div, total, options.divisor), given->dtype);
   auto isZero = [](UOpRef v) { return v->constIndex() == 0; };
   UOpRef count;
   bool allCount = llvm::all_of(lo, isZero) && llvm::all_of(hi, isZero) && (padsCount || w.same.empty());

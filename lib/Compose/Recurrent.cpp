@@ -305,4 +305,15 @@ RecurrentResult recurrent(Composer &b, RecurrentCell cell, const RecurrentOperan
   return result;
 }
 
+UOpRef gatesInOrder(Composer &b, RecurrentCell cell, UOpRef w) {
+  if (cell == RecurrentCell::RNN || !b.requireRank(w, 1)) return w;
+  Ints order = cell == RecurrentCell::LSTM ? Ints{0, 3, 1, 2} : Ints{1, 0, 2};
+  int64_t rows = b.constExtent(w, 0, "the gates' axis"), count = int64_t(order.size());
+  if (rows % count) b.fail(llvm::Twine(rows) + " rows are not those of " + llvm::Twine(count) + " gates");
+  if (b.failed()) return nullptr;
+  Dims parts;
+  for (int64_t gate : order) parts.push_back(b.part(w, 0, gate * (rows / count), rows / count));
+  return b.concat(parts, 0);
+}
+
 } // namespace astra::compose

@@ -4,8 +4,11 @@
 #include "astra/Compose/Reduction.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 namespace astra::compose {
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 UOpRef mean(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   if (!x || b.failed()) return nullptr;
@@ -93,10 +96,15 @@ UOpRef argReduce(Composer &b, UOpRef x, int64_t axis, bool greatest, bool last) 
 
 UOpRef shiftBy(Composer &b, UOpRef most) { return b.un(Op::Detach, most); }
 
+/// (g - sum(g p)) p.
+static UOpRef softmaxGradientBy(Composer &b, UOpRef g, UOpRef p, llvm::function_ref<UOpRef(UOpRef)> sum) {
+  return b.bin(Op::Mul, b.bin(Op::Sub, g, sum(b.bin(Op::Mul, g, p))), p);
+}
+
 UOpRef withSoftmaxGradient(Composer &b, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum) {
   if (!p || !b.wantsGradients() || llvm::any_of(p->shape, isDataDim)) return p;
   UOpRef result = b.b.arg(0, p->dtype, p->shape), g = b.b.arg(2, p->dtype, p->shape);
-  UOpRef gradient = b.bin(Op::Mul, b.bin(Op::Sub, g, sum(b.bin(Op::Mul, g, result))), result);
+  UOpRef gradient = softmaxGradientBy(b, g, result, sum);
   if (!gradient) return nullptr;
   return b.c.make(Op::WithGradient, {p, x}, {}, {}, DType::Void, {b.c.make(Op::Func, {gradient}, {3})});
 }
@@ -110,6 +118,34 @@ UOpRef softmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
 UOpRef logSoftmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   UOpRef shifted = b.bin(Op::Sub, x, shiftBy(b, b.reduce(ReduceKind::Max, x, axes)));
   return b.bin(Op::Sub, shifted, b.un(Op::Log, b.reduce(ReduceKind::Sum, b.un(Op::Exp, shifted), axes)));
+}
+
+UOpRef safeSoftmaxBy(Composer &b, UOpRef x, llvm::function_ref<UOpRef(ReduceKind, UOpRef)> reduce, UOpRef sink) {
+  UOpRef most = reduce(ReduceKind::Max, x);
+  if (sink) most = b.bin(Op::Max, most, sink);
+  most = shiftBy(b, most);
+  UOpRef shift = b.select(b.bin(Op::Eq, most, -infinity), b.literal(x, 0), most);
+  UOpRef e = b.un(Op::Exp, b.bin(Op::Sub, x, shift));
+  UOpRef sum = reduce(ReduceKind::Sum, e);
+  if (sink) sum = b.bin(Op::Add, sum, b.un(Op::Exp, b.bin(Op::Sub, sink, shift)));
+  UOpRef p = b.bin(Op::Div, e, b.select(b.bin(Op::Eq, sum, 0.0), b.literal(x, 1), sum));
+  if (sink) return p; // its gradient goes through the sum
+  return withSoftmaxGradient(b, p, x, [&](UOpRef v) { return reduce(ReduceKind::Sum, v); });
+}
+
+UOpRef safeSoftmax(Composer &b, UOpRef given, llvm::ArrayRef<int64_t> axes) {
+  UOpRef x = b.widen(given);
+  if (!b.requireFloat(x)) return nullptr;
+  auto reduce = [&](ReduceKind kind, UOpRef v) { return b.reduce(kind, v, axes); };
+  return b.cast(safeSoftmaxBy(b, x, reduce, nullptr), given->dtype);
+}
+
+UOpRef softmaxGradient(Composer &b, UOpRef g, UOpRef p, llvm::ArrayRef<int64_t> axes) {
+  return softmaxGradientBy(b, g, p, [&](UOpRef v) { return b.reduce(ReduceKind::Sum, v, axes); });
+}
+
+UOpRef logSoftmaxGradient(Composer &b, UOpRef g, UOpRef logs, llvm::ArrayRef<int64_t> axes) {
+  return b.bin(Op::Sub, g, b.bin(Op::Mul, b.un(Op::Exp, logs), b.reduce(ReduceKind::Sum, g, axes)));
 }
 
 UOpRef hardmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {

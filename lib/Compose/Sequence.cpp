@@ -102,6 +102,27 @@ UOpRef rotaryEmbedding(Composer &b, UOpRef given, UOpRef cosines, UOpRef sines, 
   return b.cast(b.reshape(y, whole), given->dtype);
 }
 
+RotaryTables rotaryTables(Composer &b, UOpRef positions, int64_t size, double base, DType type) {
+  if (size < 2 || size % 2) b.fail(llvm::Twine(size) + " columns cannot be rotated in pairs");
+  if (b.failed() || !positions) return {};
+  constexpr DType t = DType::F64;
+  UOpRef pair = b.iota(t, {b.idx(size / 2)}, 0), rate = b.bin(Op::Mul, pair, -2.0 / double(size));
+  rate = b.bin(Op::Pow, b.literal(rate, base), rate);
+  UOpRef angle = b.bin(Op::Mul, b.unsqueeze(b.iota(t, {positions}, 0), {1}), rate);
+  return {b.cast(b.un(Op::Cos, angle), type), b.cast(b.un(Op::Sin, angle), type)};
+}
+
+UOpRef alibi(Composer &b, int64_t heads, UOpRef queries, UOpRef keys) {
+  if (heads < 1 || heads & (heads - 1)) b.fail("heads is a power of two, not " + llvm::Twine(heads));
+  if (b.failed() || !queries || !keys) return nullptr;
+  UOpRef number = b.bin(Op::Add, b.iota(DType::F32, {b.idx(heads)}, 0), 1);
+  UOpRef slope = b.unsqueeze(b.un(Op::Exp2, b.bin(Op::Mul, number, -8.0 / double(heads))), {1, 2});
+  UOpRef query = b.bin(Op::Add, b.iota(DType::I64, {queries}, 0), b.scalar(idxSub(b.c, keys, queries), DType::I64));
+  UOpRef apart = b.bin(Op::Sub, b.unsqueeze(query, {1}), b.iota(DType::I64, {keys}, 0));
+  UOpRef distance = b.cast(b.un(Op::Abs, apart), DType::F32);
+  return b.unsqueeze(b.bin(Op::Mul, slope, b.bin(Op::Sub, b.literal(distance, 0), distance)), {0});
+}
+
 // ---- caches and states
 
 /// Each element of the result says which row of the update, if any, it comes from.

@@ -46,16 +46,26 @@ UOpRef clampBetween(Composer &b, UOpRef x, UOpRef lo, UOpRef hi);
 UOpRef prelu(Composer &b, UOpRef x, UOpRef slope);
 /// x above alpha, else 0.
 UOpRef thresholdedRelu(Composer &b, UOpRef x, double alpha = 1);
+/// scale x, or scale alpha (e^(inputScale x) - 1) where x is not above 0: what elu, celu and selu are cases of.
+UOpRef scaledElu(Composer &b, UOpRef x, double alpha, double scale = 1, double inputScale = 1);
 /// alpha (e^(x / alpha) - 1) where x is not above 0.
 UOpRef celu(Composer &b, UOpRef x, double alpha = 1);
 /// gamma x, or gamma alpha (e^x - 1) where x is not above 0.
 UOpRef selu(Composer &b, UOpRef x, double alpha = 1.67326319217681884765625, double gamma = 1.05070102214813232421875);
+/// log(1 + e^(beta x)) / beta without overflow; x itself where beta x is above the threshold.
+UOpRef thresholdedSoftplus(Composer &b, UOpRef x, double beta = 1, double threshold = 20);
+/// log(sigmoid(x)) without overflow.
+UOpRef logSigmoid(Composer &b, UOpRef x);
 /// x times x / 6 + 1/2 brought within [0, 1].
 UOpRef hardSwish(Composer &b, UOpRef x);
 /// x tanh(softplus(x)).
 UOpRef mish(Composer &b, UOpRef x);
 /// x sigmoid(alpha x).
 UOpRef swish(Composer &b, UOpRef x, double alpha = 1);
+/// x - tanh(x).
+UOpRef tanhShrink(Composer &b, UOpRef x);
+/// The first half along an axis times the sigmoid of the second.
+UOpRef glu(Composer &b, UOpRef x, int64_t axis = -1);
 /// swish(gate) * value, of one shape.
 UOpRef swiGLU(Composer &b, UOpRef gate, UOpRef value, double alpha = 1);
 /// 0.5 x (1 + erf(x / sqrt 2)), or its approximation by tanh.

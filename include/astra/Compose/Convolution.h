@@ -43,4 +43,7 @@ UOpRef generalConvolution(Composer &b, UOpRef x, UOpRef w, const GeneralConvolut
 /// `image` may be symbolic; options.kernel is needed.
 UOpRef columnsToImage(Composer &b, UOpRef x, llvm::ArrayRef<UOpRef> image, const WindowOptions &options);
 
+/// What a window over x [N, C, spatial...] reads, pads being 0: [N, C * kernel, places]. options.kernel is needed.
+UOpRef imageToColumns(Composer &b, UOpRef x, const WindowOptions &options);
+
 } // namespace astra::compose

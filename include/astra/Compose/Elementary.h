@@ -21,4 +21,17 @@ UOpRef nextAfter(Composer &b, UOpRef x, UOpRef y);
 /// y = 0 and infinite x.
 UOpRef floorQuotient(Composer &b, UOpRef x, UOpRef y);
 
+/// Whether the sign bit is set; false for a NaN, which has none (N6).
+UOpRef signBit(Composer &b, UOpRef x);
+/// -1, 0 or 1, of any real type; 0 for a NaN.
+UOpRef signOrZero(Composer &b, UOpRef x);
+/// The greater or the lesser of two operands of any real type, where a number wins over a NaN (IEEE 754's
+/// maximumNumber and minimumNumber).
+UOpRef maximumNumber(Composer &b, UOpRef x, UOpRef y);
+UOpRef minimumNumber(Composer &b, UOpRef x, UOpRef y);
+/// x + weight (y - x), from the nearer end: exact at both.
+UOpRef interpolated(Composer &b, UOpRef x, UOpRef y, UOpRef weight);
+/// sin(pi x) / (pi x), and 1 at 0; of a complex type too.
+UOpRef sinc(Composer &b, UOpRef x);
+
 } // namespace astra::compose

@@ -63,7 +63,8 @@ struct Solution {
 Solution solve(Composer &b, UOpRef a, UOpRef y);
 Solution inverse(Composer &b, UOpRef a);
 
-/// Sign and logarithm of the magnitude of the determinants [..]; 0 and -inf of a singular matrix.
+/// Sign and logarithm of the magnitude of the determinants [..]; 0 and -inf of a singular matrix. Of complex matrices
+/// too, whose sign is a number on the unit circle.
 struct LogDeterminant {
   UOpRef sign = nullptr, logarithm = nullptr;
 };

@@ -21,6 +21,7 @@ struct BatchNormalizationOptions {
 struct BatchNormalized {
   UOpRef value = nullptr;
   UOpRef mean = nullptr, variance = nullptr; // that were taken, of x's type or f32; the variance is divided by `count`
+  UOpRef inverse = nullptr;                  // 1 / sqrt(variance + epsilon)
   UOpRef count = nullptr;                    // of values of a channel, an index; null unless ofBatch
 };
 
@@ -57,16 +58,20 @@ struct LayerNormalizationOptions {
   DType stage = DType::F32;
 };
 
+/// inverse: 1 / deviation. Both statistics are of the stage's type, their axes of extent 1.
 struct LayerNormalized {
-  UOpRef value = nullptr, mean = nullptr, inverse = nullptr; // the latter two of the stage's type, axes of extent 1
+  UOpRef value = nullptr, mean = nullptr, inverse = nullptr;
 };
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + bias; bias may be null.
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias; scale and bias may be null.
 LayerNormalized layerNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias,
                                    const LayerNormalizationOptions &options);
-/// x / sqrt(mean of squares + epsilon) * scale, of the scale's type.
-UOpRef rmsNormalization(Composer &b, UOpRef x, UOpRef scale, const LayerNormalizationOptions &options);
-/// Each channel of each image by its own statistics; scale and bias are [C].
+/// x / sqrt(mean of squares + epsilon) * scale, of the scale's type, or without one of x's. There is no mean.
+LayerNormalized rmsNormalization(Composer &b, UOpRef x, UOpRef scale, const LayerNormalizationOptions &options);
+/// What the gradient g of a layer norm's value is by x, scale and bias, for who has saved mean and inverse.
+BatchNormalizationGradients layerNormalizationGradients(Composer &b, UOpRef g, UOpRef x, UOpRef scale, UOpRef mean,
+                                                        UOpRef inverse, int64_t axis);
+/// Each channel of each image by its own statistics; scale and bias are [C], or null.
 UOpRef instanceNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias, double epsilon = 1e-5);
 
 struct GroupNormalizationOptions {
@@ -75,7 +80,12 @@ struct GroupNormalizationOptions {
   std::optional<DType> stage = DType::F32; // as of a layer norm; none: that of the operand
   bool perGroup = false;                   // scale and bias are [groups], not [C]
 };
-UOpRef groupNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias, const GroupNormalizationOptions &options);
+/// As a layer norm of each group of channels; its statistics are [N, groups]. scale and bias may be null.
+LayerNormalized groupNormalization(Composer &b, UOpRef x, UOpRef scale, UOpRef bias,
+                                   const GroupNormalizationOptions &options);
+/// What the gradient g of its value is by x, scale and bias, [C] each.
+BatchNormalizationGradients groupNormalizationGradients(Composer &b, UOpRef g, UOpRef x, UOpRef scale, UOpRef mean,
+                                                        UOpRef inverse, int64_t groups);
 
 struct LocalResponseOptions {
   int64_t size = 1; // neighbouring channels, 1..2^24

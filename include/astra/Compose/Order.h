@@ -36,6 +36,9 @@ struct CumulateOptions {
 /// Running sums, products, maxima or minima along an axis, of x's type.
 UOpRef cumulate(Composer &b, CumulateKind kind, UOpRef x, int64_t axis, const CumulateOptions &options);
 
+/// Running maxima or minima along an axis, and where the last element that equals each stands.
+FirstOfAxis runningExtreme(Composer &b, UOpRef x, int64_t axis, bool greatest);
+
 // ---- results whose size the data decide: a dim bounded by what there is to choose from, its value reported by the run
 
 /// Rows of x along axis 0 where the mask [n] is true, in their order; their number is a data dim.
@@ -59,7 +62,8 @@ Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending
 // ---- search
 
 /// For each value where in `sorted`, ascending [n], it belongs, i64: behind what is less, or, `right`, behind what is
-/// not greater. A binary search of as many steps as n has bits; a NaN is greatest.
+/// not greater. Of sorted rows [.., n] each is for its own row of values [.., m]. A binary search of as many steps as n
+/// has bits; a NaN is greatest.
 UOpRef searchSorted(Composer &b, UOpRef sorted, UOpRef values, bool right);
 /// Whether each element of x is in y, of one type: y sorted and searched. A NaN is in nothing.
 UOpRef isIn(Composer &b, UOpRef x, UOpRef y);

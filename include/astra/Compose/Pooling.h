@@ -12,6 +12,7 @@ struct PoolOptions {
   WindowOptions window;
   bool ceil = false;      // a last window more, which ends beyond the pads
   bool padsCount = false; // averagePool: pads are zeros that count
+  double divisor = 0;     // averagePool: what sums are divided by; 0: the number of elements
 };
 
 /// [N, C, places...], of any real type. A window of nothing but pads gives -inf, or the least integer.
@@ -33,6 +34,12 @@ UOpRef averagePool(Composer &b, UOpRef x, const PoolOptions &options);
 
 /// The p-th root of the sum of p-th powers of magnitudes, p >= 1; of a float type.
 UOpRef lpPool(Composer &b, UOpRef x, double p, const PoolOptions &options);
+
+/// The last axes of x, as many as `size` has numbers, cut into that many bins each: bin i of n goes from floor(i extent
+/// / n) up to ceil((i + 1) extent / n). The means of the bins, of a float type; their maxima, with row-major numbers in
+/// the image. An extent is known where it becomes more than one bin.
+UOpRef adaptiveAveragePool(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> size);
+MaxPoolResult adaptiveMaxPool(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> size);
 
 /// One window over the whole image: [N, C, 1...].
 UOpRef globalAveragePool(Composer &b, UOpRef x);

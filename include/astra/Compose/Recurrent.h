@@ -45,4 +45,8 @@ struct RecurrentResult {
 RecurrentResult recurrent(Composer &b, RecurrentCell cell, const RecurrentOperands &operands,
                           const RecurrentOptions &options);
 
+/// Weights or biases [G H, ...] whose gates stand as PyTorch has them, r, z, n or i, f, g, o: in the order of
+/// `recurrent`, which is ONNX's.
+UOpRef gatesInOrder(Composer &b, RecurrentCell cell, UOpRef w);
+
 } // namespace astra::compose

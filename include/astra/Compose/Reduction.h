@@ -39,6 +39,12 @@ UOpRef argReduce(Composer &b, UOpRef x, int64_t axis, bool greatest, bool last =
 /// exp(x - max) over its sum along the axes, which are neighbours.
 UOpRef softmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
 UOpRef logSoftmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
+/// The same as softmax, but zeros for a row of nothing but -inf.
+UOpRef safeSoftmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
+/// What the gradient g of p = softmax(x) is by x, (g - sum(g p)) p; and that of logs = logSoftmax(x), g - e^logs
+/// sum(g): for who has kept the result alone. Of f32 or f64.
+UOpRef softmaxGradient(Composer &b, UOpRef g, UOpRef p, llvm::ArrayRef<int64_t> axes);
+UOpRef logSoftmaxGradient(Composer &b, UOpRef g, UOpRef logs, llvm::ArrayRef<int64_t> axes);
 /// 1 at the first maximum of each row, else 0. A row is what lies along the axes, which are neighbours.
 UOpRef hardmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
 
@@ -47,6 +53,9 @@ UOpRef hardmax(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
 /// What exponents are shifted by, the greatest of them: a softmax is the same for any shift, so no gradient goes
 /// through it.
 UOpRef shiftBy(Composer &b, UOpRef most);
+/// A softmax along what `reduce` folds, of which a row of nothing but -inf is zeros; null, or one score more in each
+/// row, whose probability is dropped.
+UOpRef safeSoftmaxBy(Composer &b, UOpRef x, llvm::function_ref<UOpRef(ReduceKind, UOpRef)> reduce, UOpRef sink);
 /// p, which is a softmax of x whose rows `sum` adds up, with the gradient (g - sum(g p)) p where derivatives are
 /// wanted: nothing but p is kept for it (decision 0079).
 UOpRef withSoftmaxGradient(Composer &b, UOpRef p, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> sum);

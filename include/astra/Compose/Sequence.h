@@ -16,13 +16,23 @@ struct RotaryOptions {
   int64_t heads = 0;        // of an operand of rank 3
   int64_t columns = 0;      // that are rotated, the first ones; 0: all
 };
+/// positions [1], that of the first element, as [batch, sequence] of x; what has two axes already is itself.
+UOpRef positionsFrom(Composer &b, UOpRef positions, UOpRef x);
 /// x [batch, heads, sequence, size] or [batch, sequence, heads * size]: pairs (a, b) become (a cos - b sin, a sin + b
 /// cos). cosines and sines are of x's type, [batch, sequence, columns / 2], or tables [positions, columns / 2] that
 /// `positions` [batch, sequence], integers, index.
-/// positions [1], that of the first element, as [batch, sequence] of x; what has two axes already is itself.
-UOpRef positionsFrom(Composer &b, UOpRef positions, UOpRef x);
 UOpRef rotaryEmbedding(Composer &b, UOpRef x, UOpRef cosines, UOpRef sines, UOpRef positions,
                        const RotaryOptions &options);
+
+struct RotaryTables {
+  UOpRef cosines = nullptr, sines = nullptr; // [positions, size / 2]
+};
+/// Of position p and pair i the angle p * base^(-2 i / size) (Su et al., arXiv 2104.09864), computed in f64 and rounded
+/// once.
+RotaryTables rotaryTables(Composer &b, UOpRef positions, int64_t size, double base, DType type);
+/// What ALiBi (Press et al., arXiv 2108.12409) adds to scores: -slope * distance, [1, heads, queries, keys] in f32. The
+/// slope of head h is 2^(-8 (h + 1) / heads), the number of heads a power of two; the last query is at the last key.
+UOpRef alibi(Composer &b, int64_t heads, UOpRef queries, UOpRef keys);
 
 /// A cache whose rows along an axis are replaced by those of update, from row first[i] of batch element i on (null: 0).
 /// circular: modulo the extent; else a row outside of the cache is dropped.

@@ -198,7 +198,7 @@ void skipSimplifiedLayerNormalization(Node &n) {
 void simplifiedLayerNormalization(Node &n) {
   compose::LayerNormalizationOptions options{n.intAttr("axis", -1), n.floatAttr("epsilon", 1e-5f), DType::F32};
   if (n.intAttr("stash_type", 1) != 1) n.unsupported("attribute 'stash_type' is not 1 (float), which is not supported");
-  n.give(rmsNormalization(n, n.in(0), n.in(1), options));
+  n.give(rmsNormalization(n, n.in(0), n.in(1), options).value);
 }
 
 void embedLayerNormalization(Node &n) {

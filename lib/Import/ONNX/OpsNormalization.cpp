@@ -81,7 +81,7 @@ void layerNormalization(Node &n) {
 }
 
 /// The result is of the scale's type, which may differ from the operand's.
-void rmsNormalization(Node &n) { n.give(rmsNormalization(n, n.in(0), n.in(1), layerAttributes(n))); }
+void rmsNormalization(Node &n) { n.give(rmsNormalization(n, n.in(0), n.in(1), layerAttributes(n)).value); }
 
 void instanceNormalization(Node &n) {
   n.give(instanceNormalization(n, n.in(0), n.in(1), n.in(2), n.floatAttr("epsilon", 1e-5f)));
@@ -92,7 +92,7 @@ template <bool perGroup> void groupNormalization(Node &n) {
   compose::GroupNormalizationOptions options{n.intAttr("num_groups", 0), n.floatAttr("epsilon", 1e-5f), std::nullopt,
                                              perGroup};
   if (!perGroup) options.stage = stashType(n);
-  n.give(compose::groupNormalization(n, n.in(0), n.in(1), n.in(2), options));
+  n.give(compose::groupNormalization(n, n.in(0), n.in(1), n.in(2), options).value);
 }
 
 void localResponse(Node &n) {

@@ -16,6 +16,11 @@
 namespace astra::python {
 namespace nb = nanobind;
 
+using Nodes = std::vector<UOpRef>;
+using Numbers = std::vector<int64_t>;
+/// Nodes belong to the graph.
+constexpr auto inside = nb::rv_policy::reference;
+
 /// What has a meaning and is not supported; every other refusal is a std::invalid_argument: ValueError.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -32,6 +37,16 @@ template <typename T> T taken(llvm::Expected<T> x) {
 
 /// The dtype of a name; throws where there is none.
 DType dtypeOf(const std::string &name);
+/// What a table has for a name; throws where it has nothing.
+template <typename T>
+T named(const std::string &name, std::initializer_list<std::pair<const char *, T>> table, const char *what) {
+  std::string names;
+  for (const auto &[n, value] : table) {
+    if (name == n) return value;
+    names += std::string(names.empty() ? "" : ", ") + n;
+  }
+  throw std::invalid_argument(std::string("there is no ") + what + " '" + name + "'; there are " + names);
+}
 
 /// How a parameter comes from Python.
 template <typename T> struct From {
@@ -81,7 +96,6 @@ void bindNetworks(nb::module_ &m);
 void bindTraining(nb::module_ &m);
 void bindImport(nb::module_ &m);
 void bindBundle(nb::module_ &m);
-void bindTorch(nb::module_ &m);
 void bindLinalg(nb::module_ &m);
 
 } // namespace astra::python

@@ -22,20 +22,6 @@ using namespace astra::compose;
 using namespace astra::python;
 using namespace nb::literals;
 
-using Nodes = std::vector<UOpRef>;
-using Numbers = std::vector<int64_t>;
-constexpr auto inside = nb::rv_policy::reference;
-
-template <typename T>
-static T named(const std::string &name, std::initializer_list<std::pair<const char *, T>> table, const char *what) {
-  std::string names;
-  for (const auto &[n, value] : table) {
-    if (name == n) return value;
-    names += std::string(names.empty() ? "" : ", ") + n;
-  }
-  throw std::invalid_argument(std::string("there is no ") + what + " '" + name + "'; there are " + names);
-}
-
 static ReduceKind reduceKind(const std::string &name) {
   return named<ReduceKind>(name,
                            {{"sum", ReduceKind::Sum},
@@ -67,6 +53,12 @@ static void bindElements(nb::module_ &m) {
   m.def("logaddexp", checked(&logAddExp), inside);
   m.def("nextafter", checked(&nextAfter), inside);
   m.def("floor_quotient", checked(&floorQuotient), inside);
+  m.def("signbit", checked(&signBit), inside);
+  m.def("sign_or_zero", checked(&signOrZero), inside);
+  m.def("maximum_number", checked(&maximumNumber), inside);
+  m.def("minimum_number", checked(&minimumNumber), inside);
+  m.def("interpolated", checked(&interpolated), inside);
+  m.def("sinc", checked(&sinc), inside);
   m.def("complex_function", guarded([](Graph &g, std::string name, UOpRef z) -> UOpRef {
           const ComplexFunction *f = findComplexFunction(name);
           if (!f) throw std::invalid_argument(name + " is not defined on complex numbers");
@@ -85,10 +77,15 @@ static void bindElements(nb::module_ &m) {
         }),
         "g"_a, "name"_a, "x"_a, "alpha"_a = nb::none(), "beta"_a = nb::none(), inside);
   m.def("prelu", checked(&prelu), inside);
+  m.def("scaled_elu", checked(&scaledElu), inside);
   m.def("celu", checked(&celu), inside);
   m.def("selu", checked(&selu), inside);
   m.def("hard_swish", checked(&hardSwish), inside);
   m.def("mish", checked(&mish), inside);
+  m.def("softplus", checked(&thresholdedSoftplus), inside);
+  m.def("log_sigmoid", checked(&logSigmoid), inside);
+  m.def("tanh_shrink", checked(&tanhShrink), inside);
+  m.def("glu", checked(&glu), inside);
   m.def("swish", checked(&swish), inside);
   m.def("gelu", checked(&gelu), inside);
   m.def("shrinkage", checked(&shrinkage), inside);
@@ -124,6 +121,9 @@ static void bindReductions(nb::module_ &m) {
   m.def("arg_reduce", checked(&argReduce), inside);
   m.def("softmax", checked(&softmax), inside);
   m.def("log_softmax", checked(&logSoftmax), inside);
+  m.def("safe_softmax", checked(&safeSoftmax), inside);
+  m.def("softmax_gradient", checked(&softmaxGradient), inside);
+  m.def("log_softmax_gradient", checked(&logSoftmaxGradient), inside);
   m.def("hardmax", checked(&hardmax), inside);
   m.def("cumulate", guarded([](Graph &g, std::string kind, UOpRef x, int64_t axis, bool exclusive, bool reverse) {
           CumulateKind k = named<CumulateKind>(kind,
@@ -175,6 +175,18 @@ static void bindMovement(nb::module_ &m) {
         "g"_a, "x"_a, "before"_a, "after"_a, "mode"_a, "value"_a.none(), inside);
   m.def("tile", checked(&tile), inside);
   m.def("triangle", checked(&triangle), inside);
+  auto order = [](const std::string &name) {
+    return named<BlockOrder>(name, {{"dcr", BlockOrder::DepthColumnRow}, {"crd", BlockOrder::ColumnRowDepth}},
+                             "order of blocks");
+  };
+  m.def("depth_to_space", guarded([order](Graph &g, UOpRef x, int64_t block, std::string how) {
+          return depthToSpace(g, x, block, order(how));
+        }),
+        inside);
+  m.def("space_to_depth", guarded([order](Graph &g, UOpRef x, int64_t block, std::string how) {
+          return spaceToDepth(g, x, block, order(how));
+        }),
+        inside);
   m.def("iota",
         guarded([](Graph &g, std::string t, Nodes dims, int64_t axis) { return g.iota(dtypeOf(t), dims, axis); }),
         inside);
@@ -222,6 +234,11 @@ static void bindIndexing(nb::module_ &m) {
         inside);
   m.def("topk", guarded([](Graph &g, UOpRef x, UOpRef k, int64_t axis, bool largest) {
           FirstOfAxis f = topK(g, x, k, axis, largest);
+          return std::pair(f.values, f.indices);
+        }),
+        inside);
+  m.def("running_extreme", guarded([](Graph &g, UOpRef x, int64_t axis, bool greatest) {
+          FirstOfAxis f = runningExtreme(g, x, axis, greatest);
           return std::pair(f.values, f.indices);
         }),
         inside);

@@ -11,7 +11,6 @@ using namespace astra;
 using namespace astra::python;
 using namespace nb::literals;
 
-using Nodes = std::vector<UOpRef>;
 using Ints = std::vector<int64_t>;
 
 /// The extents of a value: an int, or None where it is symbolic.

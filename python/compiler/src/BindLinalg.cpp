@@ -1,7 +1,6 @@
 //===- BindLinalg.cpp: linear algebra and Fourier transforms ----------------===//
 // Gives:    one function per composite of Linalg.h and Fourier.h, its Graph first; a result that says where it failed
-// gives that
-//           last.
+//           gives that last.
 #include "Bind.h"
 #include "astra/Compose/ComplexMatrix.h"
 #include "astra/Compose/Fourier.h"
@@ -11,10 +10,6 @@ using namespace astra;
 using namespace astra::compose;
 using namespace astra::python;
 using namespace nb::literals;
-
-using Nodes = std::vector<UOpRef>;
-using Numbers = std::vector<int64_t>;
-constexpr auto inside = nb::rv_policy::reference;
 
 static void bindFactors(nb::module_ &m) {
   m.def("real_of_complex_matrix", checked(&realOfComplexMatrix), inside);
@@ -79,15 +74,18 @@ static void bindFactors(nb::module_ &m) {
 
 static void bindNorms(nb::module_ &m) {
   m.def("matrix_norm", guarded([](Graph &g, UOpRef x, std::string kind, bool keep) {
-          static const std::pair<const char *, MatrixNorm> kinds[] = {
-              {"fro", MatrixNorm::Frobenius}, {"nuc", MatrixNorm::Nuclear},
-              {"2", MatrixNorm::Spectral},    {"-2", MatrixNorm::LeastSingular},
-              {"1", MatrixNorm::One},         {"-1", MatrixNorm::LeastOne},
-              {"inf", MatrixNorm::Infinity},  {"-inf", MatrixNorm::LeastInfinity}};
-          for (auto [name, norm] : kinds)
-            if (kind == name) return matrixNorm(g, x, norm, keep);
-          throw std::invalid_argument("there is no norm '" + kind +
-                                      "' of matrices; there are fro, nuc, 2, -2, 1, -1, inf, -inf");
+          using N = MatrixNorm;
+          N norm = named<N>(kind,
+                            {{"fro", N::Frobenius},
+                             {"nuc", N::Nuclear},
+                             {"2", N::Spectral},
+                             {"-2", N::LeastSingular},
+                             {"1", N::One},
+                             {"-1", N::LeastOne},
+                             {"inf", N::Infinity},
+                             {"-inf", N::LeastInfinity}},
+                            "norm of matrices");
+          return matrixNorm(g, x, norm, keep);
         }),
         inside);
   m.def("vector_norm", checked(&vectorNorm), inside);
@@ -98,10 +96,9 @@ static void bindNorms(nb::module_ &m) {
 }
 
 static FourierNorm normOf(const std::string &name) {
-  if (name == "backward") return FourierNorm::Backward;
-  if (name == "forward") return FourierNorm::Forward;
-  if (name == "ortho") return FourierNorm::Orthogonal;
-  throw std::invalid_argument("there is no norm '" + name + "' of transforms; there are backward, forward, ortho");
+  using N = FourierNorm;
+  return named<N>(name, {{"backward", N::Backward}, {"forward", N::Forward}, {"ortho", N::Orthogonal}},
+                  "norm of transforms");
 }
 
 static void bindFourier(nb::module_ &m) {

@@ -22,8 +22,6 @@ using namespace astra;
 using namespace astra::python;
 using namespace nb::literals;
 
-using Nodes = std::vector<UOpRef>;
-
 namespace {
 
 /// Bytes of Python's, which stay where they are.

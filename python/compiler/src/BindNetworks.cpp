@@ -7,16 +7,13 @@
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Recurrent.h"
 #include "astra/Compose/Resize.h"
+#include "astra/Compose/Sampling.h"
 #include "astra/Compose/Sequence.h"
 
 using namespace astra;
 using namespace astra::compose;
 using namespace astra::python;
 using namespace nb::literals;
-
-using Nodes = std::vector<UOpRef>;
-using Numbers = std::vector<int64_t>;
-constexpr auto inside = nb::rv_policy::reference;
 
 static compose::Ints ints(const Numbers &x) { return compose::Ints(x.begin(), x.end()); }
 
@@ -27,18 +24,12 @@ static WindowOptions windowOf(std::optional<Numbers> kernel, const Numbers &stri
   if (kernel) w.kernel = ints(*kernel);
   if (!strides.empty()) w.strides = ints(strides);
   if (!dilations.empty()) w.dilations = ints(dilations);
-  if (auto *name = std::get_if<std::string>(&pads)) {
-    if (*name == "same_upper")
-      w.automatic = AutoPad::SameUpper;
-    else if (*name == "same_lower")
-      w.automatic = AutoPad::SameLower;
-    else if (*name == "valid")
-      w.automatic = AutoPad::Valid;
-    else
-      throw std::invalid_argument("padding is numbers, 'same_upper', 'same_lower' or 'valid', not '" + *name + "'");
-  } else {
+  if (auto *name = std::get_if<std::string>(&pads))
+    w.automatic = named<AutoPad>(
+        *name, {{"same_upper", AutoPad::SameUpper}, {"same_lower", AutoPad::SameLower}, {"valid", AutoPad::Valid}},
+        "padding");
+  else
     w.pads = ints(std::get<Numbers>(pads));
-  }
   return w;
 }
 
@@ -73,77 +64,141 @@ static void bindWindows(nb::module_ &m) {
         inside);
   m.def("average_pool",
         guarded([](Graph &g, UOpRef x, Numbers kernel, Numbers strides, Numbers dilations, Numbers pads, bool ceil,
-                   bool padsCount) {
-          return averagePool(g, x, {windowOf(kernel, strides, dilations, pads), ceil, padsCount});
+                   bool padsCount, double divisor) {
+          return averagePool(g, x, {windowOf(kernel, strides, dilations, pads), ceil, padsCount, divisor});
+        }),
+        "g"_a, "x"_a, "kernel"_a, "strides"_a, "dilations"_a, "pads"_a, "ceil"_a, "pads_count"_a, "divisor"_a = 0.0,
+        inside, "divisor 0: the number of elements of each window.");
+  m.def("adaptive_average_pool", checked(&adaptiveAveragePool), inside);
+  m.def("adaptive_max_pool", guarded([](Graph &g, UOpRef x, Numbers size) {
+          MaxPoolResult r = adaptiveMaxPool(g, x, size);
+          return std::pair(r.values, r.indices);
+        }),
+        inside);
+  m.def("image_to_columns",
+        guarded([](Graph &g, UOpRef x, Numbers kernel, Numbers strides, Numbers dilations, Numbers pads) {
+          return imageToColumns(g, x, windowOf(kernel, strides, dilations, pads));
+        }),
+        inside);
+  m.def("columns_to_image",
+        guarded([](Graph &g, UOpRef x, Nodes image, Numbers kernel, Numbers strides, Numbers dilations, Numbers pads) {
+          return columnsToImage(g, x, image, windowOf(kernel, strides, dilations, pads));
         }),
         inside);
   m.def("global_average_pool", checked(&globalAveragePool), inside);
   m.def("global_max_pool", checked(&globalMaxPool), inside);
 }
 
+/// The type in which the first stage of a norm computes.
+static DType stageOf(UOpRef x) { return x->dtype == DType::F64 ? DType::F64 : DType::F32; }
+
+static auto parts(const LayerNormalized &n) { return std::tuple(n.value, n.mean, n.inverse); }
+static auto parts(const BatchNormalizationGradients &r) { return std::tuple(r.x, r.scale, r.bias); }
+
+static BatchNormalizationOptions batchOptions(double epsilon, bool ofBatch, bool centred) {
+  BatchNormalizationOptions o;
+  o.epsilon = epsilon, o.ofBatch = ofBatch, o.centred = centred;
+  return o;
+}
+
 static void bindNorms(nb::module_ &m) {
   m.def("batch_norm",
         guarded([](Graph &g, UOpRef x, UOpRef scale, UOpRef bias, UOpRef mean, UOpRef variance, double epsilon,
-                   bool ofBatch) {
-          BatchNormalizationOptions o;
-          o.epsilon = epsilon, o.ofBatch = ofBatch;
-          BatchNormalized n = batchNormalization(g, x, scale, bias, mean, variance, o);
+                   bool ofBatch, bool centred) {
+          BatchNormalized n =
+              batchNormalization(g, x, scale, bias, mean, variance, batchOptions(epsilon, ofBatch, centred));
           UOpRef sample = ofBatch && n.value ? unbiased(g, n.variance, n.count) : nullptr;
-          return std::tuple(n.value, n.mean, n.variance, sample);
+          return std::tuple(n.value, n.mean, n.inverse, n.variance, sample);
         }),
-        "g"_a, "x"_a, "scale"_a, "bias"_a, "mean"_a.none(), "variance"_a.none(), "epsilon"_a, "of_batch"_a, inside,
-        "value, mean, variance, and of a batch its unbiased variance.");
+        "g"_a, "x"_a, "scale"_a.none(), "bias"_a.none(), "mean"_a.none(), "variance"_a.none(), "epsilon"_a,
+        "of_batch"_a, "centred"_a = false, inside,
+        "value, mean, 1 / deviation, variance, and of a batch its unbiased variance.");
+  m.def("batch_norm_gradients",
+        guarded([](Graph &g, UOpRef cotangent, UOpRef x, UOpRef scale, UOpRef mean, UOpRef variance, UOpRef inverse,
+                   double epsilon, bool ofBatch) {
+          return parts(batchNormalizationGradients(g, cotangent, x, scale, mean, variance, inverse,
+                                                   batchOptions(epsilon, ofBatch, true)));
+        }),
+        "g"_a, "cotangent"_a, "x"_a, "scale"_a.none(), "mean"_a, "variance"_a.none(), "inverse"_a.none(), "epsilon"_a,
+        "of_batch"_a, inside, "By x, scale and bias.");
   m.def("moving_average", checked(&movingAverage), inside);
   m.def("layer_norm", guarded([](Graph &g, UOpRef x, UOpRef scale, UOpRef bias, int64_t axis, double epsilon) {
-          LayerNormalized n =
-              layerNormalization(g, x, scale, bias, {axis, epsilon, x->dtype == DType::F64 ? DType::F64 : DType::F32});
-          return std::tuple(n.value, n.mean, n.inverse);
+          return parts(layerNormalization(g, x, scale, bias, {axis, epsilon, stageOf(x)}));
         }),
-        "g"_a, "x"_a, "scale"_a, "bias"_a.none(), "axis"_a, "epsilon"_a, inside);
+        "g"_a, "x"_a, "scale"_a.none(), "bias"_a.none(), "axis"_a, "epsilon"_a, inside,
+        "value, mean, 1 / deviation; so are those of other norms.");
+  m.def("layer_norm_gradients",
+        guarded([](Graph &g, UOpRef cotangent, UOpRef x, UOpRef scale, UOpRef mean, UOpRef inverse, int64_t axis) {
+          return parts(layerNormalizationGradients(g, cotangent, x, scale, mean, inverse, axis));
+        }),
+        "g"_a, "cotangent"_a, "x"_a, "scale"_a.none(), "mean"_a, "inverse"_a, "axis"_a, inside,
+        "By x, scale and bias.");
   m.def("rms_norm", guarded([](Graph &g, UOpRef x, UOpRef scale, int64_t axis, double epsilon) {
-          return rmsNormalization(g, x, scale, {axis, epsilon, x->dtype == DType::F64 ? DType::F64 : DType::F32});
+          return parts(rmsNormalization(g, x, scale, {axis, epsilon, stageOf(x)}));
         }),
+        "g"_a, "x"_a, "scale"_a.none(), "axis"_a, "epsilon"_a, inside);
+  m.def("instance_norm", checked(&instanceNormalization), "g"_a, "x"_a, "scale"_a.none(), "bias"_a.none(), "epsilon"_a,
         inside);
-  m.def("instance_norm", checked(&instanceNormalization), inside);
   m.def("group_norm", guarded([](Graph &g, UOpRef x, UOpRef scale, UOpRef bias, int64_t groups, double epsilon) {
           GroupNormalizationOptions o;
           o.groups = groups, o.epsilon = epsilon, o.stage = std::nullopt;
-          return groupNormalization(g, x, scale, bias, o);
+          return parts(groupNormalization(g, x, scale, bias, o));
         }),
-        inside);
+        "g"_a, "x"_a, "scale"_a.none(), "bias"_a.none(), "groups"_a, "epsilon"_a, inside);
+  m.def("group_norm_gradients",
+        guarded([](Graph &g, UOpRef cotangent, UOpRef x, UOpRef scale, UOpRef mean, UOpRef inverse, int64_t groups) {
+          return parts(groupNormalizationGradients(g, cotangent, x, scale, mean, inverse, groups));
+        }),
+        "g"_a, "cotangent"_a, "x"_a, "scale"_a.none(), "mean"_a, "inverse"_a, "groups"_a, inside,
+        "By x, scale and bias.");
   m.def("local_response_norm", guarded([](Graph &g, UOpRef x, int64_t size, double alpha, double beta, double bias) {
           return localResponseNormalization(g, x, {size, alpha, beta, bias});
         }),
         inside);
 }
 
+static RecurrentCell cellOf(const std::string &name) {
+  using C = RecurrentCell;
+  return named<C>(name, {{"rnn", C::RNN}, {"gru", C::GRU}, {"lstm", C::LSTM}}, "cell");
+}
+
 static void bindSequences(nb::module_ &m) {
   m.def("attention",
         guarded([](Graph &g, UOpRef q, UOpRef k, UOpRef v, UOpRef mask, bool causal, std::optional<double> scale,
-                   double softcap) {
+                   double softcap, UOpRef pastKey, UOpRef pastValue) {
           AttentionOptions o;
-          o.causal = causal, o.scale = scale, o.softcap = softcap;
-          return attention(g, {q, k, v, mask}, o).result;
+          o.causal = causal, o.scale = scale, o.softcap = softcap, o.shown = AttentionOptions::Shown::Masked;
+          AttentionResult r = attention(g, {q, k, v, mask, pastKey, pastValue}, o);
+          return std::tuple(r.result, r.keys, r.values, r.scores);
         }),
-        "g"_a, "q"_a, "k"_a, "v"_a, "mask"_a.none(), "causal"_a, "scale"_a.none(), "softcap"_a, inside);
+        "g"_a, "q"_a, "k"_a, "v"_a, "mask"_a.none(), "causal"_a, "scale"_a.none(), "softcap"_a,
+        "past_key"_a = nb::none(), "past_value"_a = nb::none(), inside,
+        "The result, keys and values with the past ones before them, and the masked scores.");
   m.def("recurrent",
         guarded([](Graph &g, std::string cell, UOpRef x, UOpRef w, UOpRef r, UOpRef bias, UOpRef hidden, UOpRef state,
                    std::string direction, bool linearBeforeReset, std::vector<std::string> activations) {
-          RecurrentCell kind = cell == "lstm"  ? RecurrentCell::LSTM
-                               : cell == "gru" ? RecurrentCell::GRU
-                                               : RecurrentCell::RNN;
           RecurrentOperands in;
           in.x = x, in.w = w, in.r = r, in.bias = bias, in.hidden = hidden, in.cell = state;
           RecurrentOptions o;
           using D = RecurrentOptions::Direction;
-          o.direction = direction == "reverse" ? D::Reverse : direction == "both" ? D::Bidirectional : D::Forward;
+          o.direction = named<D>(
+              direction, {{"forward", D::Forward}, {"reverse", D::Reverse}, {"both", D::Bidirectional}}, "direction");
           o.linearBeforeReset = linearBeforeReset;
           o.activations = std::move(activations);
-          RecurrentResult out = recurrent(g, kind, in, o);
+          RecurrentResult out = recurrent(g, cellOf(cell), in, o);
           return std::tuple(out.all, out.hidden, out.cell);
         }),
         "g"_a, "cell"_a, "x"_a, "w"_a, "r"_a, "bias"_a.none(), "hidden"_a.none(), "state"_a.none(), "direction"_a,
         "linear_before_reset"_a, "activations"_a, inside);
+  m.def("gates_in_order",
+        guarded([](Graph &g, std::string cell, UOpRef w) { return gatesInOrder(g, cellOf(cell), w); }), inside,
+        "From PyTorch's order of gates to that of `recurrent`.");
+  m.def("rotary_tables", guarded([](Graph &g, UOpRef positions, int64_t size, double base, std::string t) {
+          RotaryTables r = rotaryTables(g, positions, size, base, dtypeOf(t));
+          return std::pair(r.cosines, r.sines);
+        }),
+        inside);
+  m.def("alibi", checked(&alibi), inside);
   m.def("rotary",
         guarded(
             [](Graph &g, UOpRef x, UOpRef cosines, UOpRef sines, UOpRef positions, bool interleaved, int64_t columns) {
@@ -154,21 +209,40 @@ static void bindSequences(nb::module_ &m) {
         "g"_a, "x"_a, "cosines"_a, "sines"_a, "positions"_a.none(), "interleaved"_a, "columns"_a, inside);
 }
 
+static ResizeMode resizeMode(const std::string &name) {
+  using M = ResizeMode;
+  return named<M>(name, {{"nearest", M::Nearest}, {"linear", M::Linear}, {"cubic", M::Cubic}}, "mode");
+}
+
 static void bindImages(nb::module_ &m) {
-  m.def("resize",
-        guarded([](Graph &g, UOpRef x, Numbers axes, Nodes sizes, std::string mode, std::string coordinates,
-                   bool antialias) {
-          ResizeOptions o;
-          o.mode = mode == "nearest" ? ResizeMode::Nearest : mode == "cubic" ? ResizeMode::Cubic : ResizeMode::Linear;
-          o.coordinates = coordinates == "asymmetric"      ? Coordinates::Asymmetric
-                          : coordinates == "align_corners" ? Coordinates::AlignCorners
-                                                           : Coordinates::HalfPixel;
-          o.antialias = antialias;
-          if (o.mode == ResizeMode::Nearest && o.coordinates == Coordinates::Asymmetric)
-            o.rounding = NearestRounding::Floor;
-          return resizeToSizes(g, x, axes, sizes, o);
+  m.def("grid_sample",
+        guarded([](Graph &g, UOpRef x, UOpRef grid, std::string mode, std::string outside, bool corners) {
+          using O = Outside;
+          O o = named<O>(outside, {{"zeros", O::Zero}, {"border", O::Clamp}, {"reflection", O::Reflect}}, "border");
+          return gridSample(g, x, grid, {resizeMode(mode), o, corners});
         }),
         inside);
+  m.def(
+      "resize",
+      guarded([](Graph &g, UOpRef x, Numbers axes, Nodes sizes, std::optional<std::vector<double>> scales,
+                 std::string mode, std::string coordinates, std::string rounding, bool antialias, double cubic) {
+        ResizeOptions o;
+        o.mode = resizeMode(mode);
+        using C = Coordinates;
+        o.coordinates =
+            named<C>(coordinates,
+                     {{"half_pixel", C::HalfPixel}, {"asymmetric", C::Asymmetric}, {"align_corners", C::AlignCorners}},
+                     "kind of coordinates");
+        using R = NearestRounding;
+        o.rounding = named<R>(
+            rounding,
+            {{"floor", R::Floor}, {"prefer_floor", R::PreferFloor}, {"prefer_ceil", R::PreferCeil}, {"ceil", R::Ceil}},
+            "rounding");
+        o.antialias = antialias, o.cubicCoefficient = cubic;
+        return scales ? resizeByScales(g, x, axes, *scales, o) : resizeToSizes(g, x, axes, sizes, o);
+      }),
+      "g"_a, "x"_a, "axes"_a, "sizes"_a, "scales"_a.none(), "mode"_a, "coordinates"_a, "rounding"_a, "antialias"_a,
+      "cubic"_a, inside);
 }
 
 void python::bindNetworks(nb::module_ &m) {

@@ -12,9 +12,6 @@ using namespace astra;
 using namespace astra::python;
 using namespace nb::literals;
 
-using Nodes = std::vector<UOpRef>;
-constexpr auto inside = nb::rv_policy::reference;
-
 /// name, meaning, [(parameter, default, bounds, meaning)]
 using Row =
     std::tuple<std::string, std::string, std::vector<std::tuple<std::string, double, std::string, std::string>>>;

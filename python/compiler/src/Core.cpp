@@ -55,6 +55,5 @@ NB_MODULE(_core, m) {
   bindImport(m);
   m.def("run_compile", runCompile, "The program astra-compile with these arguments: its exit status.");
   bindBundle(m);
-  bindTorch(m);
   bindLinalg(m);
 }

@@ -111,7 +111,7 @@ TEST_F(Network, Normalizations) {
   LayerNormalized r = layerNormalization(b, rows(), scale, bias, {});
   expectValues(b, r.value, {2, 3}, {-0.72473569, 0, 3.17420706, -0.72473569, 0, 3.17420706});
   expectValues(b, r.mean, {2, 1}, {2, 5});
-  expectValues(b, rmsNormalization(b, rows(), scale, {}), {2, 3},
+  expectValues(b, rmsNormalization(b, rows(), scale, {}).value, {2, 3},
                {0.46290955, 1.85163822, 4.16618599, 0.78954188, 1.9738547, 3.55293846});
   BatchNormalizationOptions options;
   options.epsilon = 0;
@@ -139,9 +139,9 @@ TEST_F(Network, Normalizations) {
   GroupNormalizationOptions groups;
   groups.groups = 2;
   groups.epsilon = 0;
-  expectValues(b, groupNormalization(b, channels, each, none, groups), {1, 2, 2}, {-1, 1, -2, 2});
+  expectValues(b, groupNormalization(b, channels, each, none, groups).value, {1, 2, 2}, {-1, 1, -2, 2});
   groups.groups = 3;
-  expectRefusal(b, groupNormalization(b, channels, each, none, groups), "3 groups do not divide 2 channels");
+  expectRefusal(b, groupNormalization(b, channels, each, none, groups).value, "3 groups do not divide 2 channels");
   LocalResponseOptions response;
   response.size = 3;
   expectValues(b, localResponseNormalization(b, tensor(b, {1, 3}, {1, 2, 3}), response), {1, 3},
