@@ -13,7 +13,7 @@ namespace {
 bool bothOf(Composer &b, UOpRef &x, UOpRef &y, bool broadcasts) {
   std::tie(x, y) = b.promoted(x, y);
   if (!x || !y || b.failed()) return false;
-  if (!isArithmetic(x->dtype)) b.fail(llvm::Twine("a product of type ") + info(x->dtype).text);
+  if (!isArithmetic(x->dtype) && !isComplex(x->dtype)) b.fail(llvm::Twine("a product of type ") + info(x->dtype).text);
   if (!broadcasts || b.failed()) return !b.failed();
   Dims dims = b.broadcastShape({x->shape, y->shape});
   x = b.broadcastTo(x, dims);

@@ -112,7 +112,7 @@ UOpRef matrixNorm(Composer &b, UOpRef x, MatrixNorm kind, bool keep = false);
 /// overflow or underflow on the way.
 UOpRef vectorNorm(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, double order = 2, bool keep = false);
 
-// ---- products, of real number types
+// ---- products, of number types
 
 /// x y' of vectors [.., m] and [.., n]: [.., m, n].
 UOpRef outer(Composer &b, UOpRef x, UOpRef y);
