@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _core
 from ._building import axis_of, floating, make, op, operands
-from ._elementwise import multiply, negative, subtract, where
+from ._elementwise import where
 from ._elementwise import greater as _greater
 from ._tensor import Tensor, asarray
 
@@ -84,7 +84,7 @@ def softsign(x: Any, /) -> Tensor:
 
 def log_sigmoid(x: Any, /) -> Tensor:
     """log(sigmoid(x)) without overflow."""
-    return negative(softplus(negative(floating(x))))
+    return make(_core.log_sigmoid, floating(x))
 
 
 def hard_sigmoid(x: Any, /) -> Tensor:
@@ -116,16 +116,12 @@ def hard_shrink(x: Any, /, bound: float = 0.5) -> Tensor:
 
 def tanh_shrink(x: Any, /) -> Tensor:
     """x - tanh(x)."""
-    x = floating(x)
-    return subtract(x, op("tanh", x))
+    return make(_core.tanh_shrink, floating(x))
 
 
 def glu(x: Any, /, axis: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
-    from ._manipulation import split
-
-    first, second = split(floating(x), 2, axis=axis)
-    return multiply(first, sigmoid(second))
+    return make(_core.glu, floating(x), axis)
 
 
 def softmax(x: Any, /, axis: int = -1) -> Tensor:

@@ -36,6 +36,11 @@ def make_several(function: Callable[..., Any], *args: Any) -> tuple[Tensor | Non
     return tuple(None if n is None else of_node(graph, n) for n in call(function, graph.core, *given))
 
 
+def make_all(function: Callable[..., Any], *args: Any) -> tuple[Tensor, ...]:
+    """The same where none of the nodes is missing."""
+    return tuple(x for x in make_several(function, *args) if x is not None)
+
+
 def op(name: str, *tensors: Tensor, ints: Sequence[int] = (), dtype: str = "") -> Tensor:
     """A node of a primitive op."""
     graph = current()
@@ -143,5 +148,5 @@ def on_cpu(device: Any) -> None:
         raise ArgumentError(f"there is no device '{device}'; tensors are in host memory: 'cpu'")
 
 
-__all__ = ["BOOL", "F32", "I64", "NUMBERS", "axes_of", "axis_of", "cast", "floating", "literal", "make", "make_several", "nodes_of",
+__all__ = ["BOOL", "F32", "I64", "NUMBERS", "axes_of", "axis_of", "cast", "floating", "literal", "make", "make_all", "make_several", "nodes_of",
            "on_cpu", "op", "operands", "sizes"]  # fmt: skip

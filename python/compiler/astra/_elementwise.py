@@ -118,7 +118,7 @@ def signbit(x: Any, /) -> Tensor:
     x = asarray(x)
     if x.dtype.kind in "iub":
         return less(x, 0)
-    return less(copysign(literal(1.0, x.dtype), x), 0)
+    return make(_core.signbit, x)
 
 
 def positive(x: Any, /) -> Tensor:
@@ -317,8 +317,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
 
 
 def lerp(start: Any, end: Any, weight: Any, /) -> Tensor:
-    """start + weight * (end - start)."""
-    return add(start, multiply(weight, subtract(end, start)))
+    """start + weight * (end - start), exact at both ends."""
+    start, end, weight = operands(start, end, weight)
+    return make(_core.interpolated, floating(start), floating(end), floating(weight))
 
 
 def nan_to_num(x: Any, /, *, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:

@@ -13,9 +13,9 @@ import math
 from typing import Any, Callable, NamedTuple
 
 from . import _core
-from ._building import axes_of, cast, floating, make, make_several, operands
+from ._building import axes_of, cast, floating, make, make_all, operands
 from ._creation import zeros
-from ._elementwise import abs, divide, exp, floor_divide, greater, isfinite, multiply, reciprocal, sign, where
+from ._elementwise import abs, floor_divide, greater, multiply, reciprocal, where
 from ._errors import ArgumentError, ShapeError, UnsupportedError
 from ._inspection import finfo
 from ._manipulation import broadcast_shapes, expand_dims, matrix_transpose, moveaxis, squeeze
@@ -38,7 +38,7 @@ def _matrix(x: Any, name: str, square: bool = False, complex: bool = False) -> T
 
 
 def _several(function: Any, *args: Any) -> list[Tensor]:
-    return [t for t in make_several(function, *args) if t is not None]
+    return list(make_all(function, *args))
 
 
 def _by_real(f: Callable[..., Tensor], *xs: Tensor) -> Tensor:
@@ -147,14 +147,7 @@ def det(x: Any, /) -> Tensor:
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign of the determinant and logarithm of its magnitude."""
-    x = _matrix(x, "slogdet", True, complex=True)
-    if x.dtype.kind != "c":
-        return SlogdetResult(*_several(_core.log_determinant, x))
-    # The real matrix has the square of the magnitude; by its root the matrix is scaled, so that the determinant has magnitude 1.
-    log = multiply(_several(_core.log_determinant, make(_core.real_of_complex_matrix, x))[1], 0.5)
-    scale = exp(divide(log, -float(max(x.shape[-1], 1))))
-    phase = sign(det(multiply(x, expand_dims(where(isfinite(scale), scale, 1.0), (-2, -1)))))
-    return SlogdetResult(phase, log)
+    return SlogdetResult(*_several(_core.log_determinant, _matrix(x, "slogdet", True, complex=True)))
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:

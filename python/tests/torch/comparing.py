@@ -54,7 +54,8 @@ def computed(op, args, named):
 # Sums that may cancel: their errors are those of the terms.
 SUMS = {"aten.sum", "aten.mean", "aten.cumsum", "aten.mm", "aten.bmm", "aten.addmm", "aten.dot", "aten.convolution", "aten.convolution_backward",
         "aten.native_batch_norm_backward", "aten.native_layer_norm_backward", "aten.native_group_norm_backward", "aten._fft_r2c",
-        "aten._fft_c2r", "aten._fft_c2c", "aten._softmax_backward_data", "aten._log_softmax_backward_data"}  # fmt: skip
+        "aten._fft_c2r", "aten._fft_c2c", "aten._softmax_backward_data", "aten._log_softmax_backward_data",
+        "aten._scaled_dot_product_flash_attention_for_cpu_backward"}  # fmt: skip
 
 
 def greatest(xs):

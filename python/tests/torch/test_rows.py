@@ -15,7 +15,9 @@ NIGHTLY = os.environ.get("ASTRA_NIGHTLY", "") not in ("", "0")
 # Of these every day: one of each kind of row.
 DAILY = {"add", "div", "remainder", "pow", "clamp", "round", "where", "gather", "index_put", "scatter_reduce", "cumsum", "sort", "topk",
          "var", "nn.functional.gelu", "nn.functional.conv2d", "nn.functional.layer_norm", "nn.functional.avg_pool2d",
-         "nn.functional.embedding", "as_strided", "slice_scatter"}  # fmt: skip
+         "nn.functional.embedding", "as_strided", "slice_scatter", "nn.functional.batch_norm", "nn.functional.group_norm",
+         "nn.functional.rms_norm", "nn.functional.softplus", "nn.functional.elu", "nn.functional.adaptive_avg_pool2d", "log_softmax",
+         "nn.functional.scaled_dot_product_attention", "floor_divide", "cummax", "searchsorted", "fft.rfft"}  # fmt: skip
 TYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.complex64]
 # What PyTorch gives in a way that no row follows, by type.
 HALVES = {"aten.grid_sampler_2d", "aten.grid_sampler_3d"}  # PyTorch computes coordinates in the narrow type

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core, _dtypes, _ops
+from .. import _core, _dims, _dtypes, _ops
 from .._errors import ArgumentError
+from .._graph import current
 from .._tensor import Tensor, asarray
 from ._layers import Linear
 from ._module import Module
+
+
+def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Any, causal: bool, scale: float | None, softcap: float, past: Any) -> tuple[Tensor, ...]:
+    """What the layer gives; keys and values with the past ones before them."""
+    if mask is not None:
+        mask = asarray(mask)
+        if mask.ndim < 4:
+            mask = _ops.reshape(mask, (*([1] * (4 - mask.ndim)), *mask.shape))
+    return _ops.make_all(_core.attention, q, k, v, mask, causal, scale, softcap, *past)[:3]
 
 
 def attention(query: Any, key: Any, value: Any, *, mask: Any = None, causal: bool = False, scale: float | None = None,
@@ -17,20 +27,15 @@ def attention(query: Any, key: Any, value: Any, *, mask: Any = None, causal: boo
     of queries' is a multiple. mask: bool (may attend) or numbers that are added, [batch, heads, query, key] or what broadcasts to it.
     A query that may attend to no key gives zeros."""
     q, k, v = _ops.operands(query, key, value)
-    if mask is not None:
-        mask = asarray(mask)
-        if mask.ndim < 4:
-            mask = _ops.reshape(mask, (*([1] * (4 - mask.ndim)), *mask.shape))
-    return _ops.make(_core.attention, q, k, v, mask, causal, scale, float(softcap))
+    return _attended(q, k, v, mask, causal, scale, float(softcap), (None, None))[0]
 
 
 def rotary_tables(positions: int, size: int, base: float = 10000.0, dtype: Any = "float32") -> tuple[Tensor, Tensor]:
     """(cosines, sines) [positions, size / 2] of rotary embeddings (Su et al., arXiv 2104.09864): of position p and pair i the angle
     p * base^(-2 i / size)."""
-    i = _ops.astype(_ops.iota(size // 2), "float64")
-    rate = _ops.pow(_ops.literal(base, _dtypes.DTYPES["float64"]), i * (-2.0 / size))
-    angle = _ops.reshape(_ops.astype(_ops.iota(positions), "float64"), (-1, 1)) * rate
-    return _ops.astype(_ops.cos(angle), dtype), _ops.astype(_ops.sin(angle), dtype)
+    count = _dims.size_node(current().core, positions)
+    cosines, sines = _ops.make_all(_core.rotary_tables, count, size, float(base), _dtypes.dtype(dtype).code)
+    return cosines, sines
 
 
 def rotary(x: Any, cosines: Any, sines: Any, positions: Any, *, interleaved: bool = False) -> Tensor:
@@ -42,12 +47,8 @@ def rotary(x: Any, cosines: Any, sines: Any, positions: Any, *, interleaved: boo
 def alibi(heads: int, queries: Any, keys: Any) -> Tensor:
     """What is added to scores [1, heads, queries, keys] by ALiBi (Press et al., arXiv 2108.12409): -slope * distance, slopes 2^(-8 h / heads)
     of heads h = 1 ...; `heads` is a power of two."""
-    if heads & (heads - 1):
-        raise ArgumentError(f"heads is a power of two, not {heads}")
-    slopes = _ops.reshape(_ops.exp2((_ops.astype(_ops.iota(heads), "float32") + 1.0) * (-8.0 / heads)), (heads, 1, 1))
-    q = _ops.reshape(_ops.iota(queries) + (keys - queries), (-1, 1))
-    distance = _ops.astype(_ops.abs(q - _ops.iota(keys)), "float32")
-    return _ops.expand_dims(slopes * (0.0 - distance), 0)
+    core = current().core
+    return _ops.make(_core.alibi, heads, _dims.size_node(core, queries), _dims.size_node(core, keys))
 
 
 class MultiHeadAttention(Module):
@@ -83,14 +84,7 @@ class MultiHeadAttention(Module):
             cosines, sines = rotary_tables(past + steps, self.head_dim, self.rotary_base, x.dtype)
             positions = _ops.broadcast_to(_ops.expand_dims(_ops.iota(steps) + past, 0), (x.shape[0], steps))
             q, k = rotary(q, cosines, sines, positions), rotary(k, cosines, sines, positions)
-        if cache is not None:
-            k, v = _ops.concat([cache[0], k], axis=2), _ops.concat([cache[1], v], axis=2)
-        if self.causal and past != 0:
-            own = _ops.reshape(_ops.iota(x.shape[1]) + past, (-1, 1))
-            allowed = _ops.iota(k.shape[2]) <= own
-            mask = allowed if mask is None else (_ops.where(allowed, mask, float("-inf")) if asarray(mask).dtype.kind == "f"
-                                                 else _ops.logical_and(mask, allowed))  # fmt: skip
-        y = attention(q, k, v, mask=mask, causal=self.causal and past == 0)
+        y, k, v = _attended(q, k, v, mask, self.causal, None, 0.0, cache or (None, None))
         y = _ops.swapaxes(y, 1, 2)
         y = self.out_proj(_ops.reshape(y, (*y.shape[:2], self.embed_dim)))
         return (y, (k, v)) if use_cache or cache is not None else y

@@ -243,7 +243,7 @@ class _BatchNorm(Module):
     def __call__(self, x: Any) -> Tensor:
         x, training = _channels(asarray(x), self.num_features), context().training
         given = (None, None) if training else (self.running_mean, self.running_var)
-        value, mean, _, unbiased = _ops.make_several(_core.batch_norm, x, self.weight, self.bias, *given, float(self.eps), training)
+        value, mean, _, _, unbiased = _ops.make_several(_core.batch_norm, x, self.weight, self.bias, *given, float(self.eps), training)
         if training:
             keep = 1 - self.momentum
             self.running_mean = _ops.make(_core.moving_average, self.running_mean, _ops.astype(mean, self.running_mean.dtype), keep)
@@ -279,8 +279,7 @@ class LayerNorm(Module):
 
     def __call__(self, x: Any) -> Tensor:
         x = _last_axes(asarray(x), self.normalized_shape)
-        weight = _ops.ones(self.normalized_shape, dtype=x.dtype) if self.weight is None else self.weight
-        return _ops.make_several(_core.layer_norm, x, weight, self.bias, -len(self.normalized_shape), float(self.eps))[0]  # type: ignore[return-value]
+        return _ops.make_all(_core.layer_norm, x, self.weight, self.bias, -len(self.normalized_shape), float(self.eps))[0]
 
 
 class RMSNorm(Module):
@@ -295,7 +294,8 @@ class RMSNorm(Module):
         self.weight = parameter(self.normalized_shape, dtype)
 
     def __call__(self, x: Any) -> Tensor:
-        return _ops.make(_core.rms_norm, _last_axes(asarray(x), self.normalized_shape), self.weight, -len(self.normalized_shape), float(self.eps))
+        x = _last_axes(asarray(x), self.normalized_shape)
+        return _ops.make_all(_core.rms_norm, x, self.weight, -len(self.normalized_shape), float(self.eps))[0]
 
 
 class GroupNorm(Module):
@@ -308,7 +308,8 @@ class GroupNorm(Module):
         self.weight, self.bias = parameter((num_channels,), dtype), parameter((num_channels,), dtype)
 
     def __call__(self, x: Any) -> Tensor:
-        return _ops.make(_core.group_norm, _channels(asarray(x), self.num_channels), self.weight, self.bias, self.num_groups, float(self.eps))
+        x = _channels(asarray(x), self.num_channels)
+        return _ops.make_all(_core.group_norm, x, self.weight, self.bias, self.num_groups, float(self.eps))[0]
 
 
 class _InstanceNorm(Module):
@@ -322,10 +323,7 @@ class _InstanceNorm(Module):
         self.bias = parameter((num_features,), dtype) if affine else None
 
     def __call__(self, x: Any) -> Tensor:
-        x = asarray(x)
-        weight = _ops.ones((self.num_features,), dtype=x.dtype) if self.weight is None else self.weight
-        bias = _ops.zeros((self.num_features,), dtype=x.dtype) if self.bias is None else self.bias
-        return _ops.make(_core.instance_norm, x, weight, bias, float(self.eps))
+        return _ops.make(_core.instance_norm, asarray(x), self.weight, self.bias, float(self.eps))
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -352,7 +350,7 @@ class Dropout(Module):
         x, run = asarray(x), context()
         if not run.training or not self.p:
             return x
-        return _ops.make_several(_core.dropout, *run.stream(), x, self.p)[0]  # type: ignore[return-value]
+        return _ops.make_all(_core.dropout, *run.stream(), x, self.p)[0]
 
 
 class PReLU(Module):

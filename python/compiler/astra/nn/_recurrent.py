@@ -10,8 +10,7 @@ from .._errors import ArgumentError
 from .._tensor import Tensor, asarray
 from ._module import Module, context, parameter
 
-# Gates in the order of lib/Compose (ONNX), as places in PyTorch's: LSTM i o f c of i f g o; GRU z r h of r z n.
-_ORDER = {"rnn": (0,), "gru": (1, 0, 2), "lstm": (0, 3, 1, 2)}
+_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 class _Recurrent(Module):
@@ -23,7 +22,7 @@ class _Recurrent(Module):
         self.bidirectional, self.dropout, self.nonlinearity, self.has_bias = bidirectional, float(dropout), nonlinearity, bias
         if nonlinearity not in ("tanh", "relu"):
             raise ArgumentError(f"nonlinearity is 'tanh' or 'relu', not '{nonlinearity}'")
-        gates, directions = len(_ORDER[self._cell]), 2 if bidirectional else 1
+        gates, directions = _GATES[self._cell], 2 if bidirectional else 1
         for layer in range(num_layers):
             inputs = input_size if not layer else hidden_size * directions
             for d in range(directions):
@@ -38,13 +37,6 @@ class _Recurrent(Module):
         bound = 1 / math.sqrt(self.hidden_size)
         return f"uniform(low={-bound!r}, high={bound!r})"
 
-    def _gates(self, x: Tensor) -> Tensor:
-        order = _ORDER[self._cell]
-        if len(order) == 1:
-            return x
-        h = self.hidden_size
-        return _ops.concat([x[g * h : (g + 1) * h] for g in order], axis=0)
-
     def __call__(self, x: Any, state: Any = None) -> Any:
         """x [T, N, input] (batch_first: [N, T, input]); state: hidden [layers * directions, N, hidden], of an LSTM a pair of such;
         None: zeros. Gives (all steps [T, N, directions * hidden], the last state)."""
@@ -57,10 +49,10 @@ class _Recurrent(Module):
         for layer in range(self.num_layers):
             ends = [f"_l{layer}" + ("_reverse" if d else "") for d in range(directions)]
             part = lambda s: None if s is None else asarray(s)[layer * directions : (layer + 1) * directions]  # noqa: E731, B023
-            get = lambda name: _ops.stack([self._gates(getattr(self, name + e)) for e in ends])  # noqa: E731, B023
+            get = lambda name: _ops.stack([_ops.make(_core.gates_in_order, self._cell, getattr(self, name + e)) for e in ends])  # noqa: E731, B023
             bias = _ops.concat([get("bias_ih"), get("bias_hh")], axis=1) if self.has_bias else None
             act = self.nonlinearity.capitalize() if self._cell == "rnn" else None
-            names = [act.replace("Relu", "Relu")] * directions if act else []
+            names = [act] * directions if act else []
             every, last, cell = _ops.make_several(
                 _core.recurrent, self._cell, x, get("weight_ih"), get("weight_hh"), bias, part(first[0]), part(first[1]),
                 "both" if self.bidirectional else "forward", True, names)  # fmt: skip

@@ -140,7 +140,7 @@ class TrainStep:
             if recipe is None:
                 continue
             self._slots[name] = []
-            for slot, first in call(_core.optimizer_slots, recipe, leaf.rank):
+            for slot, first in call(_core.slots, recipe, leaf.rank):
                 kept_leaf = call(core.leaf, leaf.dtype, list(leaf.dims))
                 begins = value_of(torch.full_like(values[name], first))
                 call(making.state, f"{own}.{slot}", kept_leaf, (begins._address, begins.nbytes))
@@ -186,7 +186,7 @@ class TrainStep:
             own, slots = self._names[target], self._slots[target]
             recipe = self._trained[own]
             rates.append(call(_core.rate_at, core, recipe, self._schedule, count._in(graph)))
-            value, kept = call(_core.optimizer_update, core, recipe, leaves[target], gradient, [leaf for _, leaf in slots], rates[-1], count._in(graph))
+            value, kept = call(_core.update, core, recipe, leaves[target], gradient, [leaf for _, leaf in slots], rates[-1], count._in(graph))
             updates.append((own, value))
             updates += [(slot, node) for (slot, _), node in zip(slots, kept)]
         updates.append(("step", number._in(graph)))

@@ -1,3 +1,20 @@
 """Rows: an op of PyTorch each, in functions of this package."""
 
-from . import control, elementwise, fourier, indexing, networks, products, random, recurrent, reductions, shapes, symbols  # noqa: F401
+from . import (  # noqa: F401
+    attention,
+    control,
+    convolutions,
+    elementwise,
+    embedding,
+    fourier,
+    images,
+    indexing,
+    normalization,
+    pooling,
+    products,
+    random,
+    recurrent,
+    reductions,
+    shapes,
+    symbols,
+)

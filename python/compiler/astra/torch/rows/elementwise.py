@@ -1,6 +1,6 @@
 """Element by element: arithmetic, comparisons, functions, activations, conversions.
 
-Keeps:    PyTorch's promotion (types.py), its division, remainders and powers at their edges.
+Keeps:    PyTorch's promotion (types.py), its division, remainders and powers at their edges. Formulas are composites of lib/Compose.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any, Callable
 from ... import _core, _dims, _ops
 from ..._tensor import Tensor
 from .registry import refuse, row
-from .types import BOOL, F32, F64, I32, I64, as_type, category, computed, float_of, opmath, own_type, result_type  # noqa: F401
-
+from .types import BOOL, as_type, category, computed, opmath, own_type, result_type
 
 
 def node(name: str, x: Tensor, y: Tensor) -> Tensor:
@@ -39,7 +38,7 @@ _unary("erfc", lambda x: _ops.make(_core.erfc, x))
 _unary("reciprocal", lambda x: node("div", _ops.literal(1, x.dtype), x))
 _unary("neg", _ops.negative, floats=False)
 _unary("square", _ops.square, floats=False)
-_unary("sinc", lambda x: _ops.where(_ops.equal(x, 0), 1.0, _ops.divide(_ops.sin(x * math.pi), x * math.pi)))
+_unary("sinc", lambda x: _ops.make(_core.sinc, x))
 
 
 @row("aten.abs")
@@ -73,28 +72,15 @@ def _frac(x: Tensor) -> Tensor:
     return computed(lambda x: node("sub", x, _ops.trunc(x)), x)
 
 
+@row("aten.sign", "aten.sgn")
 def _sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1; PyTorch's is 0 of a NaN."""
+    """-1, 0 or 1; PyTorch's is 0 of a NaN. Of complex numbers on the unit circle."""
     if x.dtype.kind == "b":
         return x
-    if x.dtype.kind == "c":  # on the unit circle
-        size = _ops.abs(x)
-        nothing = _ops.equal(size, 0)
-        size = as_type(_ops.where(nothing, 1.0, size), x.dtype)
-        return _ops.where(nothing, as_type(0, x.dtype), node("div", x, size))
-    zero = _ops.literal(0, x.dtype)
-    above, below = as_type(node("lt", zero, x), x.dtype), as_type(node("lt", x, zero), x.dtype)
-    return node("sub", above, below)
+    return _ops.make(_core.complex_sign if x.dtype.kind == "c" else _core.sign_or_zero, x)
 
 
-row("aten.sign", "aten.sgn")(_sign)
-
-
-@row("aten.signbit")
-def _signbit(x: Tensor) -> Tensor:
-    if x.dtype.kind == "f":
-        return node("lt", _ops.copysign(_ops.ones_like(x), x), _ops.literal(0, x.dtype))
-    return _ops.less(x, 0) if x.dtype.kind == "i" else _ops.zeros_like(x, dtype=BOOL)
+row("aten.signbit")(_ops.signbit)
 
 
 # ---- arithmetic
@@ -122,23 +108,12 @@ def _mul(x: Any, y: Any) -> Tensor:
     return computed(lambda x, y: node("and" if x.dtype.kind == "b" else "mul", x, y), x, y)
 
 
-def _fmod(x: Tensor, y: Tensor) -> Tensor:
-    return _ops.fmod(x, y)
-
-
 def _floor_quotient(x: Tensor, y: Tensor) -> Tensor:
-    """The quotient rounded down: what the remainder leaves, divided, then the nearest integer to it (as CPython has it)."""
+    """The exact quotient rounded down. As Python has it, that of an infinity is no number, unless y is 0."""
+    quotient = _ops.floor_divide(x, y)
     if x.dtype.kind in "iu":
-        return node("floordiv", x, y)
-    zero = _ops.literal(0, x.dtype)
-    left = _fmod(x, y)
-    quotient = node("div", node("sub", x, left), y)
-    other_sign = _ops.logical_xor(node("lt", y, zero), node("lt", left, zero))
-    quotient = _ops.where(_ops.logical_and(node("ne", left, zero), other_sign), node("sub", quotient, _ops.literal(1, x.dtype)), quotient)
-    low = _ops.floor(quotient)
-    low = _ops.where(_ops.greater(node("sub", quotient, low), 0.5), node("add", low, _ops.literal(1, x.dtype)), low)
-    low = _ops.where(node("ne", quotient, zero), low, _ops.copysign(_ops.broadcast_to(zero, quotient.shape), node("div", x, y)))
-    return _ops.where(node("eq", y, zero), node("div", x, y), low)
+        return quotient
+    return _ops.where(_ops.logical_and(_ops.isinf(x), _ops.not_equal(y, 0)), _ops.literal(math.nan, x.dtype), quotient)
 
 
 @row("aten.div", "aten.true_divide", "aten.divide")
@@ -161,19 +136,16 @@ def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Tensor:
 row("aten.floor_divide")(lambda x, y: computed(_floor_quotient, x, y))
 
 
-@row("aten.fmod")
-def _fmod_row(x: Any, y: Any) -> Tensor:
-    return computed(lambda x, y: node("rem", x, y) if x.dtype.kind in "iu" else _fmod(x, y), x, y)
+row("aten.fmod")(lambda x, y: computed(_ops.fmod, x, y))
 
 
 @row("aten.remainder")
 def _remainder(x: Any, y: Any) -> Tensor:
     def f(x: Tensor, y: Tensor) -> Tensor:
+        left = _ops.remainder(x, y)
         if x.dtype.kind in "iu":
-            return node("mod", x, y)
-        zero, left = _ops.literal(0, x.dtype), _fmod(x, y)
-        wrong = _ops.logical_and(node("ne", left, zero), _ops.logical_xor(node("lt", y, zero), node("lt", left, zero)))
-        return _ops.where(wrong, node("add", left, y), left)
+            return left
+        return _ops.where(_ops.equal(left, 0), node("copysign", left, x), left)  # a zero has the sign of x
 
     return computed(f, x, y)
 
@@ -183,21 +155,15 @@ def _pow(x: Any, y: Any) -> Tensor:
     if not isinstance(y, Tensor) and isinstance(x, Tensor) and not isinstance(y, _dims.Dim):
         t = result_type(x, y)
         wide = as_type(x, opmath(t))
-        if y == 2:
-            return as_type(node("mul", wide, wide), t)
         if y == 1:
             return as_type(wide, t)
         if category(t) == 2 and y in (0.5, -0.5):
             return as_type(_ops.sqrt(wide) if y > 0 else _ops.rsqrt(wide), t)
-        if category(t) == 2 and y in (3, -1, -2):
-            square = node("mul", wide, wide)
-            made = node("mul", square, wide) if y == 3 else square if y == -2 else wide
-            return as_type(made if y > 0 else node("div", _ops.literal(1, wide.dtype), made), t)
-
-    def f(x: Tensor, y: Tensor) -> Tensor:
-        return _ops.make(_core.power, x, y)
-
-    return computed(f, x, y)
+        if category(t) == 2 and y in (-1, -2):
+            return as_type(node("div", _ops.literal(1, wide.dtype), wide if y == -1 else _ops.square(wide)), t)
+        if category(t) == 3 and y == 2:
+            return _ops.square(wide)
+    return computed(_ops.pow, x, y)
 
 
 row("aten.atan2")(lambda y, x: computed(lambda y, x: _ops.make(_core.atan2, y, x), y, x, floats=True))
@@ -214,19 +180,13 @@ def _min(x: Tensor, y: Tensor) -> Tensor:
     return node("and" if x.dtype.kind == "b" else "min", x, y)
 
 
-def _but_nan(f: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """f, in which a number wins over a NaN."""
-
-    def chosen(x: Tensor, y: Tensor) -> Tensor:
-        if x.dtype.kind != "f":
-            return f(x, y)
-        return _ops.where(_isnan(x), y, _ops.where(_isnan(y), x, f(x, y)))
-
-    return lambda x, y: computed(chosen, x, y)
+def _number(logical: str, composite: Any) -> Callable[..., Tensor]:
+    """An extreme in which a number wins over a NaN."""
+    return lambda x, y: computed(lambda x, y: node(logical, x, y) if x.dtype.kind == "b" else _ops.make(composite, x, y), x, y)
 
 
-row("aten.fmax")(_but_nan(_max))
-row("aten.fmin")(_but_nan(_min))
+row("aten.fmax")(_number("or", _core.maximum_number))
+row("aten.fmin")(_number("and", _core.minimum_number))
 
 
 @row("aten.clamp", "aten.clip")
@@ -251,13 +211,7 @@ def _copysign(x: Any, y: Any) -> Tensor:
 
 @row("aten.lerp")
 def _lerp(x: Tensor, y: Tensor, weight: Any) -> Tensor:
-    def f(x: Tensor, y: Tensor, w: Tensor) -> Tensor:
-        step = node("sub", y, x)
-        near = node("add", x, node("mul", w, step))
-        far = node("sub", y, node("mul", step, node("sub", _ops.literal(1, x.dtype), w)))
-        return _ops.where(node("lt", _ops.abs(w), _ops.literal(0.5, x.dtype)), near, far)
-
-    return computed(f, x, y, weight)
+    return computed(lambda x, y, w: _ops.make(_core.interpolated, x, y, w), x, y, weight)
 
 
 @row("aten.addcmul")
@@ -318,36 +272,9 @@ row("aten.logical_xor")(lambda x, y: _ops.bitwise_xor(truth(x), truth(y)))
 row("aten.logical_not")(lambda x: _ops.op("not", truth(x)))
 
 
-def _parts(f: Callable[[Tensor], Tensor], either: bool = True) -> Callable[[Tensor], Tensor]:
-    """A test of floats on complex numbers: of either part, or of both."""
-
-    def test(x: Tensor) -> Tensor:
-        if x.dtype.kind == "c":
-            real, imaginary = f(_ops.op("real", x)), f(_ops.op("imag", x))
-            return _ops.bitwise_or(real, imaginary) if either else _ops.bitwise_and(real, imaginary)
-        return f(x)
-
-    return test
-
-
-def _isnan(x: Tensor) -> Tensor:
-    return node("ne", x, x)
-
-
-def _isinf(x: Tensor) -> Tensor:
-    if x.dtype.kind != "f":
-        return _ops.zeros_like(x, dtype=BOOL)
-    return node("eq", _ops.abs(x), _ops.literal(math.inf, x.dtype))
-
-
-row("aten.isnan")(_parts(_isnan))
-row("aten.isinf")(_parts(_isinf))
-
-
-@row("aten.isfinite")
-def _isfinite(x: Tensor) -> Tensor:
-    f = lambda x: _ops.less(_ops.abs(x), math.inf) if x.dtype.kind == "f" else _ops.ones_like(x, dtype=BOOL)  # noqa: E731
-    return _parts(f, either=False)(x)
+row("aten.isnan")(_ops.isnan)
+row("aten.isinf")(_ops.isinf)
+row("aten.isfinite")(_ops.isfinite)
 
 
 @row("aten.isposinf")
@@ -362,16 +289,9 @@ def _isneginf(x: Tensor) -> Tensor:
 
 @row("aten.nan_to_num")
 def _nan_to_num(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    if category(x.dtype) != 2:
-        return x
-    import torch
-
-    from .types import torch_type
-
-    limits = torch.finfo(torch_type(x.dtype))
-    out = _ops.where(_isnan(x), _ops.literal(nan or 0.0, x.dtype), x)
-    out = _ops.where(_ops.equal(x, math.inf), _ops.literal(limits.max if posinf is None else posinf, x.dtype), out)
-    return _ops.where(_ops.equal(x, -math.inf), _ops.literal(limits.min if neginf is None else neginf, x.dtype), out)
+    if x.dtype.kind == "c":
+        return _ops.op("complex", *(_nan_to_num(part(x), nan, posinf, neginf) for part in (_ops.real, _ops.imag)))
+    return _ops.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 
 @row("aten.where")
@@ -415,20 +335,10 @@ def _fill(x: Tensor, value: Any) -> Tensor:
     return _ops.broadcast_to(as_type(value, x.dtype), x.shape)
 
 
-@row("aten._conj", "aten.conj_physical", "aten._conj_physical")
-def _conj(x: Tensor) -> Tensor:
-    return _ops.op("complex", _ops.op("real", x), _ops.negative(_ops.op("imag", x))) if x.dtype.kind == "c" else x
-
-
-row("aten.real")(lambda x: _ops.op("real", x) if x.dtype.kind == "c" else x)
-row("aten.imag")(lambda x: _ops.op("imag", x))
-row("aten.complex")(lambda x, y: _ops.op("complex", *_ops_broadcast(x, y)))
-
-
-def _ops_broadcast(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-    from ..._manipulation import broadcast_arrays
-
-    return broadcast_arrays(x, y)
+row("aten._conj", "aten.conj_physical", "aten._conj_physical")(_ops.conj)
+row("aten.real")(_ops.real)
+row("aten.imag")(_ops.imag)
+row("aten.complex")(lambda x, y: _ops.op("complex", *_ops.broadcast_arrays(x, y)))
 
 
 @row("aten.view_as_real")
@@ -441,78 +351,55 @@ def _view_as_complex(x: Tensor) -> Tensor:
     return _ops.op("complex", x[..., 0], x[..., 1])
 
 
-# ---- activations: PyTorch's definitions, halves in f32
+# ---- activations
 
 
-def _activation(name: str, f: Callable[..., Tensor]) -> None:
-    def function(x: Tensor, *args: Any, **named: Any) -> Tensor:
-        return as_type(f(as_type(x, opmath(x.dtype)), *args, **named), x.dtype)
+row("aten.relu")(_ops.relu)
+row("aten.gelu")(_ops.gelu)
+row("aten.silu")(_ops.silu)
+row("aten.mish")(_ops.mish)
+row("aten.selu")(_ops.selu)
+row("aten.celu")(_ops.celu)
+row("aten.leaky_relu")(_ops.leaky_relu)
+row("aten.hardsigmoid")(_ops.hard_sigmoid)
+row("aten.hardswish")(_ops.hard_swish)
+row("aten.log_sigmoid")(_ops.log_sigmoid)
+row("aten.glu")(_ops.glu)
 
-    row("aten." + name)(function)
 
-
-row("aten.relu")(lambda x: _max(x, _ops.literal(0, x.dtype)))
-
-
-def _gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
-    return _ops.make(_core.gelu, x, approximate == "tanh")
-
-
+@row("aten.elu")
 def _elu(x: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
-    negative = _ops.multiply(_ops.multiply(_ops.expm1(_ops.multiply(x, input_scale)), alpha), scale)
-    return _ops.where(_ops.greater(x, 0), _ops.multiply(x, scale), negative)
+    return _ops.make(_core.scaled_elu, x, float(alpha), float(scale), float(input_scale))
 
 
-def _hardtanh(x: Tensor, low: Any = -1, high: Any = 1) -> Tensor:
-    return _min(_max(x, as_type(low, x.dtype)), as_type(high, x.dtype))
-
-
-def _leaky(x: Tensor, slope: Any = 0.01) -> Tensor:
-    return _ops.where(_ops.greater(x, 0), x, _ops.multiply(x, slope))
-
-
+@row("aten.softplus")
 def _softplus(x: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
-    scaled = _ops.multiply(x, beta)
-    return _ops.where(_ops.greater(scaled, threshold), x, _ops.divide(_ops.log1p(_ops.exp(_ops.minimum(scaled, as_type(threshold, x.dtype)))), beta))
+    return _ops.make(_core.softplus, x, float(beta), float(threshold))
 
 
-def _log_sigmoid(x: Tensor) -> Tensor:
-    return _ops.subtract(_ops.minimum(x, _ops.literal(0, x.dtype)), _ops.log1p(_ops.exp(_ops.negative(_ops.abs(x)))))
+@row("aten.hardtanh")
+def _hardtanh(x: Tensor, low: Any = -1, high: Any = 1) -> Tensor:
+    return _ops.make(_core.clip, x, as_type(low, x.dtype), as_type(high, x.dtype))
 
 
-def _hardsigmoid(x: Tensor) -> Tensor:
-    return _ops.divide(_hardtanh(_ops.add(x, 3.0), 0, 6), 6.0)
+row("aten.relu6")(lambda x: _hardtanh(x, 0, 6))
 
 
+@row("aten.threshold")
 def _threshold(x: Tensor, threshold: Any, value: Any) -> Tensor:
-    return _ops.where(_ops.less_equal(x, as_type(threshold, x.dtype)), as_type(value, x.dtype), x)
-
-
-for _name, _f in (("gelu", _gelu), ("elu", _elu), ("leaky_relu", _leaky), ("hardtanh", _hardtanh), ("silu", lambda x: _ops.multiply(x, _ops.sigmoid(x))),
-                  ("softplus", _softplus), ("hardsigmoid", _hardsigmoid), ("hardswish", lambda x: _ops.multiply(x, _hardsigmoid(x))),
-                  ("mish", lambda x: _ops.multiply(x, _ops.tanh(_softplus(x)))), ("relu6", lambda x: _hardtanh(x, 0, 6)),
-                  ("threshold", _threshold), ("log_sigmoid", _log_sigmoid), ("celu", lambda x, alpha=1: _elu(x, alpha, 1, 1 / alpha)),
-                  ("selu", lambda x: _elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946))):  # fmt: skip
-    _activation(_name, _f)
+    wide = as_type(x, opmath(x.dtype))
+    return as_type(_ops.where(_ops.less_equal(wide, as_type(threshold, wide.dtype)), as_type(value, wide.dtype), wide), x.dtype)
 
 
 @row("aten.log_sigmoid_forward")
 def _log_sigmoid_forward(x: Tensor) -> tuple[Tensor, Tensor]:
-    wide = as_type(x, opmath(x.dtype))
-    return as_type(_log_sigmoid(wide), x.dtype), as_type(_ops.exp(_ops.negative(_ops.abs(wide))), x.dtype)
+    """With e^-|x|, which the backward op reads."""
+    return _ops.log_sigmoid(x), computed(lambda x: _ops.exp(_ops.negative(_ops.abs(x))), x)
 
 
 @row("aten.prelu", "aten._prelu_kernel")
 def _prelu(x: Tensor, slope: Tensor) -> Tensor:
-    return computed(lambda x, s: _ops.where(_ops.greater(x, 0), x, _ops.multiply(x, s)), x, slope)
-
-
-@row("aten.glu")
-def _glu(x: Tensor, dim: int = -1) -> Tensor:
-    from .shapes import narrow
-
-    half = x.shape[dim] // 2
-    return computed(lambda a, b: _ops.multiply(a, _ops.sigmoid(b)), narrow(x, dim, 0, half), narrow(x, dim, half, half))
+    return computed(lambda x, s: _ops.make(_core.prelu, x, s), x, slope)
 
 
 refuse("it computes by the host's special functions, which the numeric contract does not have",

@@ -16,7 +16,7 @@ from ..._tensor import Tensor
 from .elementwise import node, truth
 from .registry import refuse, row
 from .shapes import axis, narrow
-from .types import BOOL, I64, as_type, own_type  # noqa: F401
+from .types import BOOL, I64, as_type, opmath, own_type, result_type
 
 
 @row("aten.index_select")
@@ -273,18 +273,10 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
 
 
 def _places(values: Any, boundaries: Tensor, right: bool, small: bool) -> Tensor:
-    """How many boundaries each value lies behind; a NaN lies behind all. All are compared: their number is small."""
-    from .reductions import fold
-    from .types import result_type
-
+    """How many boundaries each value lies behind; a NaN lies behind all."""
     t = result_type(values, boundaries)
-    v, b = as_type(values, t), as_type(boundaries, t)
-    if b.ndim > 1:
-        v, b = _ops.expand_dims(v, -1), _ops.expand_dims(b, -2)
-    else:
-        v = _ops.expand_dims(v, -1)
-    before = _ops.op("not", node("lt", v, b) if right else node("le", v, b))
-    return as_type(fold("sum", as_type(before, I64), [before.ndim - 1], False), own_type("int32" if small else "int64"))
+    places = _ops.make(_core.searchsorted, as_type(boundaries, t), as_type(values, t), right)
+    return as_type(places, own_type("int32" if small else "int64"))
 
 
 @row("aten.bucketize")
@@ -301,11 +293,9 @@ def _searchsorted(sequence: Tensor, x: Any, *, out_int32: bool = False, right: b
 
 
 @row("aten.embedding_dense_backward")
-def _embedding_backward(grad: Tensor, index: Tensor, num_weights: Any, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
+def embedding_backward(grad: Tensor, index: Tensor, num_weights: Any, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
     size = grad.shape[-1]
     flat, rows_ = _ops.reshape(as_type(index, I64), (-1,)), _ops.reshape(grad, (-1, size))
-    from .types import opmath
-
     wide = as_type(rows_, opmath(grad.dtype))
     if padding_idx >= 0:
         wide = _ops.where(_ops.expand_dims(_ops.equal(flat, padding_idx), 1), as_type(0, wide.dtype), wide)
@@ -326,3 +316,4 @@ def _one_hot(x: Tensor, num_classes: int = -1) -> Tensor:
 
 refuse("a number of Python's that data decide cannot be part of a compiled graph: return the tensor, or use torch.cond",
        "aten._local_scalar_dense", "aten.item")  # fmt: skip
+refuse("it is a sparse or quantized tensor's", "aten.sparse_coo_tensor", "aten._sparse_mm", "aten.quantize_per_tensor")

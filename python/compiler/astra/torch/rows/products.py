@@ -11,10 +11,9 @@ from ... import _core, _ops
 from ..._errors import UnsupportedError
 from ..._manipulation import broadcast_shapes
 from ..._tensor import Tensor
-from .elementwise import node, truth
-from .reductions import fold
+from .elementwise import node
 from .registry import refuse, row
-from .types import as_type, opmath, own_type, result_type
+from .types import as_type, computed, opmath, own_type, result_type
 
 
 def product(x: Tensor, y: Tensor) -> Tensor:
@@ -36,9 +35,7 @@ def _mm_dtype(x: Tensor, y: Tensor, out_dtype: Any) -> Tensor:
 
 @row("aten.vdot")
 def _vdot(x: Tensor, y: Tensor) -> Tensor:
-    from .elementwise import _conj
-
-    return product(_conj(x), y)
+    return product(_ops.conj(x), y)
 
 
 def _affine(x: Tensor, y: Tensor, z: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -90,10 +87,7 @@ def _einsum(equation: str, xs: Sequence[Tensor], *, path: Any = None) -> Tensor:
 
 @row("aten.cross", "aten.linalg_cross")
 def _cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    from .shapes import _roll
-
-    a, b = (_roll(x, -1, [dim]), _roll(y, -1, [dim]))
-    return _roll(_ops.subtract(_ops.multiply(x, b), _ops.multiply(a, y)), -1, [dim])
+    return computed(lambda x, y: _ops.make(_core.cross, x, y, dim), x, y)
 
 
 # ---- distances
@@ -101,17 +95,8 @@ def _cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 def _distance(x: Tensor, y: Tensor, p: float) -> Tensor:
     """The p-norm of x - y along the last axis."""
-    gap = _ops.abs(_ops.subtract(x, y))
-    last = [gap.ndim - 1]
-    if p == 0:
-        return fold("sum", as_type(truth(gap), gap.dtype), last, False)
-    if p == 1:
-        return fold("sum", gap, last, False)
-    if p == 2:
-        return fold("l2", gap, last, False)
-    if p == float("inf"):
-        return fold("max", gap, last, False)
-    return _ops.pow(fold("sum", _ops.pow(gap, as_type(p, gap.dtype)), last, False), as_type(1 / p, gap.dtype))
+    gap = _ops.subtract(x, y)
+    return _ops.make(_core.vector_norm, gap, [gap.ndim - 1], float(p), False)
 
 
 @row("aten._cdist_forward")

@@ -110,10 +110,8 @@ def _native_dropout(x: Tensor, p: float, train: bool | None = None) -> tuple[Ten
         return x, _ops.ones(x.shape, dtype=BOOL)
     if p == 1:
         return _ops.zeros_like(x), _ops.zeros(x.shape, dtype=BOOL)
-    kept = _ops.greater_equal(uniform(x.shape, F32), p)
-    wide = as_type(x, opmath(x.dtype))
-    scaled = _ops.multiply(_ops.multiply(wide, as_type(kept, wide.dtype)), as_type(1 / (1 - p), wide.dtype))
-    return as_type(scaled, x.dtype), kept
+    value, kept = call(_core.dropout, current().core, *_generator(), x._in(current()), float(p))
+    return of_node(current(), value), of_node(current(), kept)
 
 
 @row("aten.dropout")

@@ -1,6 +1,6 @@
 """Recurrent layers whole: one loop a layer and direction.
 
-Keeps:    PyTorch's order of gates in, the composite's order inside: i, f, g, o becomes i, o, f, g; r, z, n becomes z, r, n.
+Keeps:    PyTorch's order of gates in, the composite's order inside.
 """
 
 from __future__ import annotations
@@ -14,14 +14,6 @@ from .random import _native_dropout
 from .registry import row
 from .shapes import narrow
 from .types import as_type, opmath
-
-_GATES = {"lstm": [0, 3, 1, 2], "gru": [1, 0, 2], "rnn": [0]}
-
-
-def _ordered(w: Tensor, cell: str) -> Tensor:
-    size = w.shape[0] // len(_GATES[cell])
-    return _ops.concat([narrow(w, 0, g * size, size) for g in _GATES[cell]], 0)
-
 
 def _layers(cell: str, x: Tensor, hidden: Tensor, state: Tensor | None, params: Sequence[Tensor], has_biases: bool, layers: int,
             dropout: float, train: bool, both: bool, batch_first: bool, activation: str = "tanh") -> tuple[Tensor, ...]:  # fmt: skip
@@ -40,7 +32,7 @@ def _layers(cell: str, x: Tensor, hidden: Tensor, state: Tensor | None, params: 
     last, cells = [], []
     for layer in range(layers):
         own = [params[each * (layer * directions + d) : each * (layer * directions + d + 1)] for d in range(directions)]
-        stacked = [_ops.stack([_ordered(p[k], cell) for p in own], 0) for k in range(each)]
+        stacked = [_ops.stack([_ops.make(_core.gates_in_order, cell, p[k]) for p in own], 0) for k in range(each)]
         bias = _ops.concat(stacked[2:], 1) if has_biases else None
         begin = narrow(hidden, 0, layer * directions, directions)
         begin_state = None if state is None else narrow(state, 0, layer * directions, directions)

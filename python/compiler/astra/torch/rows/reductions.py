@@ -5,7 +5,6 @@ Keeps:    sums in the orders of the numeric contract; of halves in f32. dim of [
 
 from __future__ import annotations
 
-import math
 from typing import Any, Callable, Sequence
 
 from ... import _core, _dims, _ops
@@ -15,12 +14,10 @@ from ..._tensor import Tensor, call, of_node
 from .elementwise import _max, _min, node, truth
 from .registry import row
 from .shapes import axes, axis, narrow
-from .types import BOOL, F32, I64, as_type, category, float_of, opmath, own_type  # noqa: F401
+from .types import BOOL, F32, I64, as_type, category, float_of, opmath, own_type
 
 
 def fold(kind: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
-    if x.dtype.kind == "c" and kind == "sum" and dims:
-        return _ops.op("complex", *(fold(kind, _ops.op(part, x), dims, keep) for part in ("real", "imag")))
     return _ops.make(_core.fold, kind, x, dims, keep) if dims else x
 
 
@@ -49,7 +46,7 @@ def count_of(x: Tensor, dims: Sequence[int]) -> Any:
 
 def mean_of(x: Tensor, dims: list[int], keep: bool = True) -> Tensor:
     """The mean, of the type that x has."""
-    return node("div", fold("sum", x, dims, keep), as_type(count_of(x, dims), x.dtype))
+    return fold("mean", x, dims, keep)
 
 
 @row("aten.mean")
@@ -64,17 +61,7 @@ def _real_type(t: Any) -> Any:
 
 
 def _variance(x: Tensor, dims: list[int], correction: Any, keep: bool) -> Tensor:
-    if x.dtype.kind == "c":
-        return node("add", *(_variance(_ops.op(part, x), dims, correction, keep) for part in ("real", "imag")))
-    wide = as_type(x, opmath(x.dtype))
-    distance = node("sub", wide, mean_of(wide, dims))
-    squares = fold("sum", node("mul", distance, distance), dims, keep)
-    n = count_of(x, dims)
-    if isinstance(n, int):
-        left: Any = as_type(max(float(n - correction), 0.0), wide.dtype)
-    else:
-        left = _max(node("sub", as_type(n, wide.dtype), as_type(float(correction), wide.dtype)), as_type(0, wide.dtype))
-    return node("div", squares, left)
+    return _ops.make(_core.variance, as_type(x, opmath(x.dtype)), dims, float(correction), keep)
 
 
 def _spread(x: Tensor, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[int], Any, bool]:
@@ -190,17 +177,9 @@ def _vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False
     t = own_type(dtype) if dtype is not None else x.dtype
     if t.kind == "c":
         t = own_type("float32" if t.bits == 64 else "float64")
-    wide, dims = as_type(_ops.abs(as_type(x, own_type(dtype) if dtype is not None else x.dtype)), opmath(t)), axes(dim, x)
-    if ord in (math.inf, -math.inf):
-        return as_type(fold("max" if ord > 0 else "min", wide, dims, keepdim), t)
-    if ord == 0:
-        return as_type(fold("sum", as_type(truth(wide), opmath(t)), dims, keepdim), t)
-    if ord == 1:
-        return as_type(fold("sum", wide, dims, keepdim), t)
-    if ord == 2:
-        return as_type(fold("l2", wide, dims, keepdim) if dims else wide, t)
-    power = _ops.pow(wide, as_type(ord, wide.dtype))
-    return as_type(_ops.pow(fold("sum", power, dims, keepdim), as_type(1 / ord, wide.dtype)), t)
+    size = _ops.abs(as_type(x, own_type(dtype) if dtype is not None else x.dtype))
+    wide, dims = as_type(size, opmath(t)), axes(dim, x)
+    return as_type(_ops.make(_core.vector_norm, wide, dims, float(ord), keepdim), t)
 
 
 @row("aten.norm")
@@ -225,22 +204,13 @@ row("aten.cumprod")(_running("prod"))
 
 
 def _running_extreme(greatest: bool) -> Callable[..., tuple[Tensor, Tensor]]:
-    kind = "max" if greatest else "min"
-
     def function(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         if not x.ndim:
             return x, as_type(0, I64)
         d = axis(dim, x)
         narrow_ = x.dtype.kind == "b"
         wide = as_type(x, own_type("uint8")) if narrow_ else x
-        values = _ops.make(_core.cumulate, kind, wide, d, False, False)
-        # The last place up to here at which the fold is reached: PyTorch goes on where it is equal.
-        places = _ops.reshape(_ops.iota(x.shape[d]), (1,) * d + (x.shape[d],) + (1,) * (x.ndim - d - 1))
-        here = node("eq", wide, values)
-        if x.dtype.kind == "f":
-            here = _ops.logical_or(here, _ops.logical_and(_ops.isnan(wide), _ops.isnan(values)))
-        reached = _ops.where(here, _ops.broadcast_to(places, x.shape), 0)
-        index = _ops.make(_core.cumulate, "max", reached, d, False, False)
+        values, index = _ops.make_all(_core.running_extreme, wide, d, greatest)
         return (as_type(values, BOOL) if narrow_ else values), index
 
     return function
@@ -269,26 +239,19 @@ row("aten._softmax", "aten.softmax")(_softmax_row(_core.softmax))
 row("aten._log_softmax", "aten.log_softmax")(_softmax_row(_core.log_softmax))
 
 
-@row("aten._safe_softmax")
-def _safe_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    made = _softmax_row(_core.softmax)(x, dim, dtype=dtype)
-    nothing = _ops.make(_core.reduce, "and", _ops.equal(x, -math.inf), [axis(dim, x)], True)
-    return _ops.where(nothing, as_type(0, made.dtype), made)
+row("aten._safe_softmax")(_softmax_row(_core.safe_softmax))
 
 
-@row("aten._softmax_backward_data")
-def _softmax_backward(grad: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    t, d = own_type(input_dtype), axis(dim, grad)
-    g, y = (as_type(v, opmath(output.dtype)) for v in (grad, output))
-    product = node("mul", g, y)
-    return as_type(node("sub", product, node("mul", y, fold("sum", product, [d] if grad.ndim else [], True))), t)
+def _softmax_backward(composite: Any) -> Callable[..., Tensor]:
+    def function(grad: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+        g, y = (as_type(v, opmath(output.dtype)) for v in (grad, output))
+        return as_type(_ops.make(composite, g, y, [axis(dim, grad)] if grad.ndim else []), own_type(input_dtype))
+
+    return function
 
 
-@row("aten._log_softmax_backward_data")
-def _log_softmax_backward(grad: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    t, d = own_type(input_dtype), axis(dim, grad)
-    g, y = (as_type(v, opmath(output.dtype)) for v in (grad, output))
-    return as_type(node("sub", g, node("mul", _ops.exp(y), fold("sum", g, [d] if grad.ndim else [], True))), t)
+row("aten._softmax_backward_data")(_softmax_backward(_core.softmax_gradient))
+row("aten._log_softmax_backward_data")(_softmax_backward(_core.log_softmax_gradient))
 
 
 # ---- order

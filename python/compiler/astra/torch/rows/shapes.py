@@ -160,15 +160,7 @@ row("aten.narrow", "aten.narrow_copy")(narrow)
 @row("aten.diagonal", "aten.diagonal_copy")
 def _diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     a, b = axis(dim1, x), axis(dim2, x)
-    rows, columns = x.shape[a], x.shape[b]
-    length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    x = _ops.moveaxis(x, (a, b), (-2, -1))
-    if not length:
-        return _ops.reshape(narrow(narrow(x, -1, 0, 0), -2, 0, 0), (*x.shape[:-2], 0))
-    x = narrow(narrow(x, -2, max(-offset, 0), length), -1, max(offset, 0), length)
-    # Row-major, the diagonal's elements are length + 1 apart.
-    flat = _ops.reshape(x, (*x.shape[:-2], length * length))
-    return _slice(flat, -1, 0, length * length, length + 1)
+    return _ops.make(_core.diagonal, _ops.moveaxis(x, (a, b), (-2, -1)), offset)
 
 
 def _diagonal_mask(rows: Any, columns: Any, offset: int) -> Tensor:
@@ -213,17 +205,7 @@ def _flip(x: Tensor, dims: Sequence[int]) -> Tensor:
 
 @row("aten.roll")
 def _roll(x: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    shape = x.shape
-    flat = not dims
-    if flat:
-        x, dims = _ops.reshape(x, (-1,)), [0]
-    for shift, dim in zip(shifts if isinstance(shifts, (list, tuple)) else [shifts], dims):
-        d = axis(dim, x)
-        n = x.shape[d]
-        k = shift % n if n else 0
-        if k:
-            x = _ops.concat([narrow(x, d, n - k, k), narrow(x, d, 0, n - k)], d)
-    return _ops.reshape(x, shape) if flat else x
+    return _ops.roll(x, shifts, axis=dims if dims else None)
 
 
 # ---- joining and splitting
@@ -282,12 +264,7 @@ def _chunk(x: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
 
 @row("aten.repeat")
 def _repeat(x: Tensor, repeats: Sequence[Any]) -> Tensor:
-    lead = len(repeats) - x.ndim
-    shape = [1] * lead + list(x.shape)
-    doubled = [d for n in shape for d in (1, n)]
-    repeated = [d for n, r in zip(shape, repeats) for d in (r, n)]
-    out = _ops.broadcast_to(_ops.reshape(x, doubled), repeated)
-    return _ops.reshape(out, [n * r for n, r in zip(shape, repeats)])
+    return _ops.tile(x, tuple(repeats))
 
 
 @row("aten.repeat_interleave")
@@ -299,11 +276,7 @@ def _repeat_interleave(x: Tensor, repeats: Any = None, dim: int | None = None, *
         return as_type(_places(_ops.iota(output_size), ends, True, False), x.dtype)
     if not isinstance(repeats, int):
         raise UnsupportedError("repeat_interleave by a tensor: the size of the result depends on data")
-    if dim is None:
-        x, dim = _ops.reshape(x, (-1,)), 0
-    d = axis(dim, x)
-    wide = _ops.broadcast_to(_ops.expand_dims(x, d + 1), (*x.shape[: d + 1], repeats, *x.shape[d + 1 :]))
-    return _ops.reshape(wide, (*x.shape[:d], x.shape[d] * repeats, *x.shape[d + 1 :]))
+    return _ops.repeat(x, repeats, axis=dim)
 
 
 # ---- writing into a part
@@ -488,8 +461,8 @@ def _arange(*bounds_: Any, dtype: Any = None, **_: Any) -> Tensor:
 @row("aten.linspace")
 def _linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **_: Any) -> Tensor:
     t = _default(dtype)
-    wide = opmath(t) if t.kind == "f" else own_type("float32")
-    a, b = as_type(start, wide), as_type(end, wide)
+    wide = opmath(t) if t.kind == "f" else own_type("float64")
+    a, b = (as_type(as_type(v, t) if t.kind in "iu" else v, wide) for v in (start, end))
     if steps == 1:
         return as_type(_ops.reshape(a, (1,)), t)
     step = _ops.divide(_ops.subtract(b, a), as_type(steps - 1, wide))
@@ -504,18 +477,8 @@ def _eye(n: int, m: int | None = None, *, dtype: Any = None, **_: Any) -> Tensor
     return as_type(_diagonal_mask(n, n if m is None else m, 0), _default(dtype))
 
 
-def _triangle(upper: bool) -> Any:
-    def function(x: Tensor, diagonal: int = 0) -> Tensor:
-        down, along = _ops.expand_dims(_ops.iota(x.shape[-2]), 1), _ops.expand_dims(_ops.iota(x.shape[-1]), 0)
-        distance = _ops.subtract(along, down)
-        inside = _ops.greater_equal(distance, diagonal) if upper else _ops.less_equal(distance, diagonal)
-        return _ops.where(inside, x, as_type(0, x.dtype))
-
-    return function
-
-
-row("aten.triu")(_triangle(True))
-row("aten.tril")(_triangle(False))
+row("aten.triu")(lambda x, diagonal=0: _ops.triu(x, k=diagonal))
+row("aten.tril")(lambda x, diagonal=0: _ops.tril(x, k=diagonal))
 
 
 # ---- sizes
