@@ -214,7 +214,7 @@ UOpRef triangle(Composer &b, UOpRef x, UOpRef k, bool upper) {
   UOpRef row = b.iota(DType::I64, plane, 0), column = b.iota(DType::I64, plane, 1);
   UOpRef edge = b.bin(Op::Add, row, k);
   UOpRef keep = upper ? b.bin(Op::Le, edge, column) : b.bin(Op::Le, column, edge);
-  return b.select(keep, x, b.make(Op::Const, {}, {0}, x->dtype));
+  return b.select(keep, x, isComplex(x->dtype) ? b.b.lit(x->dtype, 0) : b.make(Op::Const, {}, {0}, x->dtype));
 }
 
 UOpRef depthToSpace(Composer &b, UOpRef x, int64_t block, BlockOrder order) {

@@ -4,6 +4,7 @@
 #include "astra/Numerics/Random.h"
 #include "astra/Compose/Random.h"
 #include "astra/IR/Index.h"
+#include <numbers>
 
 namespace astra::compose {
 
@@ -55,6 +56,42 @@ UOpRef normalAround(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shap
   if (b.failed() || !requireDrawable(b, shape)) return nullptr;
   UOpRef z = randomNormal(b.b, g.seed, g.stream, drawnType(type), shape);
   return scaled(b, z, b.cast(deviation, drawnType(type)), b.cast(mean, drawnType(type)), type);
+}
+
+/// f of uniform numbers, rounded once.
+template <class F>
+static UOpRef distributed(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, F f) {
+  UOpRef u = uniform(b, g, shape, drawnType(type));
+  return u ? b.cast(f(u), type) : nullptr;
+}
+
+/// Where that rounds to 1, the number below.
+static UOpRef middleOf(Composer &b, UOpRef u) {
+  bool wide = u->dtype == DType::F64;
+  return b.bin(Op::Min, b.bin(Op::Add, u, wide ? 0x1p-54 : 0x1p-25), b.literal(u, wide ? 1 - 0x1p-53 : 1 - 0x1p-24));
+}
+
+static UOpRef negativeLog(Composer &b, UOpRef x) { return b.un(Op::Neg, b.un(Op::Log, x)); }
+static UOpRef oneMinus(Composer &b, UOpRef x) { return b.bin(Op::Sub, b.literal(x, 1), x); }
+
+UOpRef exponential(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type) {
+  return distributed(b, g, shape, type, [&](UOpRef u) { return negativeLog(b, oneMinus(b, u)); });
+}
+
+UOpRef cauchy(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type) {
+  return distributed(b, g, shape, type,
+                     [&](UOpRef u) { return b.un(Op::Tan, b.bin(Op::Mul, b.bin(Op::Sub, u, 0.5), std::numbers::pi)); });
+}
+
+UOpRef gumbel(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type) {
+  return distributed(b, g, shape, type, [&](UOpRef u) { return negativeLog(b, negativeLog(b, middleOf(b, u))); });
+}
+
+UOpRef logistic(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type) {
+  return distributed(b, g, shape, type, [&](UOpRef u) {
+    UOpRef v = middleOf(b, u);
+    return b.un(Op::Log, b.bin(Op::Div, v, oneMinus(b, v)));
+  });
 }
 
 UOpRef bernoulli(Composer &b, const Generator &g, UOpRef given, DType type) {

@@ -24,6 +24,13 @@ UOpRef uniformBetween(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> sh
                       UOpRef high);
 UOpRef normalAround(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type, UOpRef mean,
                     UOpRef deviation);
+/// Of a uniform number u, of a float type: exponential numbers of rate 1, -log(1 - u); Cauchy's distribution, tan(pi (u
+/// - 1/2)); Gumbel's, -log(-log v), and the logistic one, log(v / (1 - v)), where v is the middle of the interval that
+/// u begins, never 0 or 1.
+UOpRef exponential(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type);
+UOpRef cauchy(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type);
+UOpRef gumbel(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type);
+UOpRef logistic(Composer &b, const Generator &g, llvm::ArrayRef<UOpRef> shape, DType type);
 /// 1 where a uniform number is below the probability, of a float type, else 0.
 UOpRef bernoulli(Composer &b, const Generator &g, UOpRef p, DType type);
 /// Classes drawn by x [batch, classes], logarithms of weights: [batch, samples], of an integer type. By the number of

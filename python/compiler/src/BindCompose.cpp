@@ -4,6 +4,7 @@
 #include "astra/Compose/Activation.h"
 #include "astra/Compose/Arithmetic.h"
 #include "astra/Compose/ComplexFunction.h"
+#include "astra/Compose/Creation.h"
 #include "astra/Compose/Einsum.h"
 #include "astra/Compose/ElementLoss.h"
 #include "astra/Compose/Elementary.h"
@@ -54,6 +55,8 @@ static void bindElements(nb::module_ &m) {
   m.def("nextafter", checked(&nextAfter), inside);
   m.def("floor_quotient", checked(&floorQuotient), inside);
   m.def("signbit", checked(&signBit), inside);
+  m.def("isinf", guarded([](Graph &g, UOpRef x) { return isInfinite(g, x); }), inside);
+  m.def("isfinite", checked(&isFinite), inside);
   m.def("sign_or_zero", checked(&signOrZero), inside);
   m.def("maximum_number", checked(&maximumNumber), inside);
   m.def("minimum_number", checked(&minimumNumber), inside);
@@ -67,6 +70,7 @@ static void bindElements(nb::module_ &m) {
         inside);
   m.def("complex_power", checked(&complexPower), inside);
   m.def("complex_sign", checked(&complexSign), inside);
+  m.def("conjugate", checked(&conjugate), inside);
   m.def("clip", checked(&clip), "g"_a, "x"_a, "lo"_a.none(), "hi"_a.none(), inside);
   m.def("activation",
         guarded([](Graph &g, std::string name, UOpRef x, std::optional<double> alpha,
@@ -187,6 +191,7 @@ static void bindMovement(nb::module_ &m) {
           return spaceToDepth(g, x, block, order(how));
         }),
         inside);
+  m.def("eye", checked(&eye), inside);
   m.def("iota",
         guarded([](Graph &g, std::string t, Nodes dims, int64_t axis) { return g.iota(dtypeOf(t), dims, axis); }),
         inside);
@@ -276,6 +281,14 @@ static void bindRandom(nb::module_ &m) {
           return normal(g, {seed, stream}, shape, dtypeOf(t), mean, scale);
         }),
         inside);
+  using Distribution = UOpRef (*)(Composer &, const Generator &, llvm::ArrayRef<UOpRef>, DType);
+  static const std::pair<const char *, Distribution> distributions[] = {
+      {"exponential", exponential}, {"cauchy", cauchy}, {"gumbel", gumbel}, {"logistic", logistic}};
+  for (auto [name, f] : distributions)
+    m.def(name, guarded([f = f](Graph &g, UOpRef seed, UOpRef stream, Nodes shape, std::string t) {
+            return f(g, {seed, stream}, shape, dtypeOf(t));
+          }),
+          inside);
   m.def("bernoulli", guarded([](Graph &g, UOpRef seed, UOpRef stream, UOpRef p, std::string t) {
           return bernoulli(g, {seed, stream}, p, dtypeOf(t));
         }),

@@ -8,6 +8,7 @@
 #include "astra/Compose/Normalization.h"
 #include "astra/Compose/Order.h"
 #include "astra/Compose/Pooling.h"
+#include "astra/Compose/Random.h"
 #include "astra/Compose/Recurrent.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/Compose/Sequence.h"
@@ -78,6 +79,23 @@ TEST_F(Layers, RunningExtremes) {
   FirstOfAxis least = runningExtreme(b, tensor(b, {1, 4}, {2, 2, 5, 1}), 1, false);
   expectValues(b, least.values, {1, 4}, {2, 2, 2, 1});
   expectValues(b, least.indices, {1, 4}, {0, 1, 1, 3});
+}
+
+TEST_F(Layers, Distributions) {
+  Generator g = generatorOf(b, 7);
+  Dims four = {b.idx(4)};
+  std::vector<double> u = valuesOf(b, uniform(b, g, four, DType::F64)), e, c, m, l;
+  for (double v : u) {
+    e.push_back(-std::log(1 - v));
+    c.push_back(std::tan((v - 0.5) * M_PI));
+    m.push_back(-std::log(-std::log(v)));
+    l.push_back(std::log(v / (1 - v)));
+  }
+  expectValues(b, exponential(b, g, four, DType::F64), {4}, e);
+  expectValues(b, cauchy(b, g, four, DType::F64), {4}, c);
+  expectValues(b, gumbel(b, g, four, DType::F64), {4}, m);
+  expectValues(b, logistic(b, g, four, DType::F64), {4}, l);
+  EXPECT_EQ(gumbel(b, g, four, DType::F16)->dtype, DType::F16);
 }
 
 TEST_F(Layers, SearchOfRows) {
