@@ -17,7 +17,8 @@ def _activation(name: str, x: Any, alpha: float | None = None, beta: float | Non
 
 def sigmoid(x: Any, /) -> Tensor:
     """1 / (1 + e^-x)."""
-    return op("sigmoid", floating(x))
+    x = floating(x)
+    return make(_core.complex_function, "sigmoid", x) if x.dtype.kind == "c" else op("sigmoid", x)
 
 
 def relu(x: Any, /) -> Tensor:

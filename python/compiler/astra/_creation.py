@@ -13,7 +13,7 @@ import astra_rt
 
 from . import _core, _dims, _dtypes
 from ._building import F32, I64, cast, literal, make, on_cpu, op, sizes
-from ._elementwise import add, equal, less_equal, multiply, where
+from ._elementwise import add, equal, multiply, where
 from ._errors import ArgumentError
 from ._graph import current
 from ._inspection import result_type
@@ -130,10 +130,9 @@ builtin_max = max
 def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones on diagonal number k, zeros elsewhere."""
     on_cpu(device)
-    from ._manipulation import expand_dims
-
-    rows, columns = iota(n_rows), iota(n_rows if n_cols is None else n_cols)
-    return cast(equal(add(expand_dims(rows, 1), int(k)), expand_dims(columns, 0)), F32 if dtype is None else _dtypes.dtype(dtype))
+    core = current().core
+    dims = [_dims.size_node(core, n) for n in (n_rows, n_rows if n_cols is None else n_cols)]
+    return make(_core.eye, dims, int(k), (F32 if dtype is None else _dtypes.dtype(dtype)).code)
 
 
 def identity(n: Any, /, *, dtype: Any = None) -> Tensor:
@@ -142,15 +141,10 @@ def identity(n: Any, /, *, dtype: Any = None) -> Tensor:
 
 
 def _triangle(x: Any, k: int, upper: bool) -> Tensor:
-    from ._manipulation import expand_dims
-
     x = asarray(x)
     if x.ndim < 2:
         raise ArgumentError(f"a triangle is of matrices; this tensor has {x.ndim} axes")
-    if x.dtype.kind != "c":
-        return make(_core.triangle, x, literal(int(k), I64), upper)
-    rows, columns = add(expand_dims(iota(x.shape[-2]), 1), int(k)), expand_dims(iota(x.shape[-1]), 0)
-    return where(less_equal(rows, columns) if upper else less_equal(columns, rows), x, 0)
+    return make(_core.triangle, x, literal(int(k), I64), upper)
 
 
 def tril(x: Any, /, *, k: int = 0) -> Tensor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import _core, _dtypes
-from ._building import BOOL, cast, floating, literal, make, op, operands
+from ._building import BOOL, cast, floating, make, op, operands
 from ._errors import DTypeError
 from ._graph import current
 from ._tensor import Tensor, asarray, call, of_node
@@ -72,7 +72,7 @@ acosh = _function("acosh", "The inverse of cosh.")
 atanh = _function("atanh", "The inverse of tanh.")
 exp2 = _real_function("exp2", "2^x.")
 erf = _real_function("erf", "The error function.")
-rsqrt = _real_function("rsqrt", "1 / sqrt(x).")
+rsqrt = _function("rsqrt", "1 / sqrt(x).")
 
 
 def abs(x: Any, /) -> Tensor:
@@ -148,7 +148,7 @@ def isfinite(x: Any, /) -> Tensor:
     x = asarray(x)
     if x.dtype.kind == "c":
         return bitwise_and(isfinite(real(x)), isfinite(imag(x)))
-    return equal(x, x) if x.dtype.kind in "iub" else less(abs(x), float("inf"))
+    return equal(x, x) if x.dtype.kind in "iub" else make(_core.isfinite, x)
 
 
 def isinf(x: Any, /) -> Tensor:
@@ -156,7 +156,7 @@ def isinf(x: Any, /) -> Tensor:
     x = asarray(x)
     if x.dtype.kind == "c":
         return bitwise_or(isinf(real(x)), isinf(imag(x)))
-    return not_equal(x, x) if x.dtype.kind in "iub" else equal(abs(x), float("inf"))
+    return not_equal(x, x) if x.dtype.kind in "iub" else make(_core.isinf, x)
 
 
 def real(x: Any, /) -> Tensor:
@@ -178,7 +178,7 @@ def imag(x: Any, /) -> Tensor:
 def conj(x: Any, /) -> Tensor:
     """The complex conjugate."""
     x = asarray(x)
-    return op("complex", op("real", x), op("neg", op("imag", x))) if x.dtype.kind == "c" else x
+    return make(_core.conjugate, x) if x.dtype.kind == "c" else x
 
 
 def angle(x: Any, /) -> Tensor:

@@ -9,7 +9,6 @@ Keeps:    the numbers are those of the contract's generator (docs/numerics.md, N
 
 from __future__ import annotations
 
-import math
 from typing import Any, Sequence
 
 from . import _core, _dims, _dtypes, _ops
@@ -152,34 +151,19 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Tensor:
     return _ops.less(_drawn(_core.uniform, key, shape, t.code, 0.0, 1.0), _ops.astype(chance, t))
 
 
-def _open(key: Any, shape: Any, t: Any) -> Tensor:
-    """Uniform numbers in (0, 1]: 1 - u."""
-    return 1 - _drawn(_core.uniform, key, shape, _wide(t).code, 0.0, 1.0)
-
-
 def exponential(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:
     """Exponential numbers of rate 1: -log(1 - u)."""
-    t = _float(dtype)
-    return _ops.astype(-_ops.log(_open(key, shape, t)), t)
+    return _drawn(_core.exponential, key, shape, _float(dtype).code)
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:
     """Gumbel's standard distribution: -log(-log(v)), where v is u + 2^-25 (float64: u + 2^-54): never 0 or 1."""
-    t = _float(dtype)
-    wide = _wide(t)
-    u = _drawn(_core.uniform, key, shape, wide.code, 0.0, 1.0)
-    # The middle of each interval; where that rounds to 1, the number below.
-    v = _ops.minimum(u + (2.0**-25 if wide is F32 else 2.0**-54), 1 - (2.0**-24 if wide is F32 else 2.0**-53))
-    return _ops.astype(-_ops.log(-_ops.log(v)), t)
+    return _drawn(_core.gumbel, key, shape, _float(dtype).code)
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:
     """The logistic distribution: log(v / (1 - v)), v as of gumbel."""
-    t = _float(dtype)
-    wide = _wide(t)
-    u = _drawn(_core.uniform, key, shape, wide.code, 0.0, 1.0)
-    v = _ops.minimum(u + (2.0**-25 if wide is F32 else 2.0**-54), 1 - (2.0**-24 if wide is F32 else 2.0**-53))
-    return _ops.astype(_ops.log(v / (1 - v)), t)
+    return _drawn(_core.logistic, key, shape, _float(dtype).code)
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:
@@ -192,8 +176,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:
     """Cauchy's distribution: tan(pi (u - 1/2))."""
-    t = _float(dtype)
-    return _ops.astype(_ops.tan((_drawn(_core.uniform, key, shape, _wide(t).code, 0.0, 1.0) - 0.5) * math.pi), t)
+    return _drawn(_core.cauchy, key, shape, _float(dtype).code)
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = I64) -> Tensor:

@@ -9,7 +9,6 @@ Does not: have other functions of complex matrices, nor eigenvalues of matrices 
 
 from __future__ import annotations
 
-import math
 from typing import Any, Callable, NamedTuple
 
 from . import _core

@@ -6,11 +6,10 @@ Shapes are PyTorch's: batches in front, channels behind them: [N, C, ...].
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import Any
 
 from .. import _core, _dtypes, _ops
 from .._errors import ArgumentError, ShapeError
-from .._graph import current
 from .._tensor import Tensor, asarray
 from ._module import Module, context, parameter
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _core, _ops
 from .._errors import ArgumentError
-from .._tensor import Tensor, asarray
+from .._tensor import asarray
 from ._module import Module, context, parameter
 
 _GATES = {"rnn": 1, "gru": 3, "lstm": 4}

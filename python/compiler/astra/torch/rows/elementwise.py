@@ -19,23 +19,17 @@ def node(name: str, x: Tensor, y: Tensor) -> Tensor:
     return _ops.make(_core.binary, name, x, y)
 
 
-def _primitive(name: str) -> Callable[[Tensor], Tensor]:
-    return lambda x: _ops.op(name, x)
-
-
 def _unary(name: str, f: Callable[[Tensor], Tensor], floats: bool = True) -> None:
     row("aten." + name)(lambda x: computed(f, x, floats=floats))
 
 
-# Functions that give floats: PyTorch's name, ours.
-for _name in ("exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "rsqrt", "sqrt",
-              "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"):  # fmt: skip
-    _unary(_name, _primitive(_name))
+# Functions that give floats, of complex numbers too.
+for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "rsqrt", "sqrt",
+              "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "reciprocal"):  # fmt: skip
+    _unary(_name, getattr(_ops, _name))
 
 
-_unary("log10", lambda x: _ops.make(_core.log10, x))
 _unary("erfc", lambda x: _ops.make(_core.erfc, x))
-_unary("reciprocal", lambda x: node("div", _ops.literal(1, x.dtype), x))
 _unary("neg", _ops.negative, floats=False)
 _unary("square", _ops.square, floats=False)
 _unary("sinc", lambda x: _ops.make(_core.sinc, x))

@@ -113,10 +113,6 @@ def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return picked
 
 
-def _from_front(index: Tensor, extent: Any) -> Tensor:
-    return _ops.where(_ops.less(index, 0), _ops.add(index, as_type(extent, index.dtype)), index)
-
-
 @row("aten.index_put", "aten._unsafe_index_put")
 def _index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     masks = [i for i in indices if i is not None]

@@ -127,8 +127,9 @@ def _bernoulli(x: Tensor, p: Any = None, **_: Any) -> Tensor:
 
 @row("aten.exponential")
 def _exponential(x: Tensor, rate: float = 1.0, **_: Any) -> Tensor:
-    wide = opmath(x.dtype)
-    return as_type(_ops.divide(_ops.negative(_ops.log1p(_ops.negative(uniform(x.shape, wide)))), as_type(rate, wide)), x.dtype)
+    wide, graph = opmath(x.dtype), current()
+    drawn = of_node(graph, call(_core.exponential, graph.core, *_generator(), _shape(x.shape), wide.code))
+    return as_type(_ops.divide(drawn, as_type(rate, wide)), x.dtype)
 
 
 @row("aten.multinomial")

@@ -163,17 +163,12 @@ def _diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     return _ops.make(_core.diagonal, _ops.moveaxis(x, (a, b), (-2, -1)), offset)
 
 
-def _diagonal_mask(rows: Any, columns: Any, offset: int) -> Tensor:
-    down = _ops.expand_dims(_ops.iota(rows), 1)
-    return _ops.equal(_ops.subtract(_ops.expand_dims(_ops.iota(columns), 0), down), offset)
-
-
 @row("aten.diag_embed")
 def _diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     n = x.shape[-1] + abs(offset)
     a, b = axis_of(dim1, x.ndim + 1), axis_of(dim2, x.ndim + 1)
     row_of = _ops.expand_dims(_padded(x, [max(-offset, 0), max(offset, 0)], 0), -1)
-    made = _ops.where(_diagonal_mask(n, n, offset), row_of, _ops.literal(0, x.dtype))
+    made = _ops.where(_ops.eye(n, n, k=offset, dtype="bool"), row_of, _ops.literal(0, x.dtype))
     return _ops.moveaxis(made, (-2, -1), (a, b))
 
 
@@ -323,7 +318,7 @@ def _diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0,
     moved = _ops.moveaxis(x, (a, b), (-2, -1))
     rows_, columns = moved.shape[-2:]
     along = _ops.expand_dims(_padded(as_type(source, x.dtype), [max(offset, 0), columns - source.shape[-1] - max(offset, 0)], 0), -2)
-    made = _ops.where(_diagonal_mask(rows_, columns, offset), along, moved)
+    made = _ops.where(_ops.eye(rows_, columns, k=offset, dtype="bool"), along, moved)
     return _ops.moveaxis(made, (-2, -1), (a, b))
 
 
@@ -474,7 +469,7 @@ def _linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **_: Any) 
 
 @row("aten.eye")
 def _eye(n: int, m: int | None = None, *, dtype: Any = None, **_: Any) -> Tensor:
-    return as_type(_diagonal_mask(n, n if m is None else m, 0), _default(dtype))
+    return _ops.eye(n, m, dtype=_default(dtype))
 
 
 row("aten.triu")(lambda x, diagonal=0: _ops.triu(x, k=diagonal))
