@@ -46,6 +46,27 @@ def test_inference_reads_parameters_and_buffers_at_each_call():
         close(compiled(x), model(x))
 
 
+def test_norms_and_activations_in_evaluation_and_training():
+    """Their rows are composites of lib/Compose, and so are the backward ops of norms."""
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Hardswish(), nn.GroupNorm(2, 4), nn.Mish(), nn.BatchNorm2d(4, affine=False),
+        nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.RMSNorm(36), nn.Softplus(2), nn.LayerNorm(36, elementwise_affine=False), nn.GLU(),
+    )  # fmt: skip
+    compiled, x = astra(model), torch.randn(2, 3, 9, 9)
+    with torch.no_grad():
+        model.eval()
+        close(compiled(x), model(x))
+    model.train()
+    wanted = [torch.autograd.grad((f(x) ** 2).sum(), list(model.parameters())) for f in (compiled, model)]
+    scale = max(g.abs().max() for g in wanted[1])
+    for mine, theirs in zip(*wanted):
+        assert (mine - theirs).abs().max() <= 1e-5 * scale
+    q, k = torch.randn(2, 4, 5, 8), torch.randn(2, 2, 5, 8)
+    attend = lambda q, k: nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True)  # noqa: E731
+    with torch.no_grad():
+        close(astra(attend)(q, k), attend(q, k))
+
+
 def test_training_by_backward_and_an_optimizer_of_torch():
     mine = network()
     theirs = copy.deepcopy(mine)

@@ -358,7 +358,7 @@ row("aten.leaky_relu")(_ops.leaky_relu)
 row("aten.hardsigmoid")(_ops.hard_sigmoid)
 row("aten.hardswish")(_ops.hard_swish)
 row("aten.log_sigmoid")(_ops.log_sigmoid)
-row("aten.glu")(_ops.glu)
+row("aten.glu")(lambda x, dim=-1: _ops.glu(x, dim))
 
 
 @row("aten.elu")
