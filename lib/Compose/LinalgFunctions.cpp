@@ -155,35 +155,48 @@ UOpRef matrixExp(Composer &b, UOpRef given) {
 
 namespace {
 
-double toleranceOr(const Matrices &m, std::optional<double> tolerance) {
-  return tolerance.value_or(double(std::max(m.rows, m.columns)) * epsilonOf(m.x->dtype));
-}
-/// Which of s [count, k], descending, are above the tolerance times the greatest.
-UOpRef areLarge(Composer &b, UOpRef s, double tolerance) {
-  if (!s) return nullptr;
-  return b.bin(Op::Lt, b.bin(Op::Mul, b.part(s, 1, 0, 1), tolerance), s);
-}
+/// Which of s [count, k], descending, are above the tolerance times the greatest: one for all, one for each matrix, or
+/// the default.
+struct Tolerance {
+  std::optional<double> number;
+  UOpRef each = nullptr; // broadcasts to the batch
 
-} // namespace
+  UOpRef areLarge(Composer &b, const Matrices &m, UOpRef s) const {
+    if (!s) return nullptr;
+    UOpRef greatest = b.part(s, 1, 0, 1), bound = nullptr;
+    if (each)
+      bound = b.bin(Op::Mul, greatest, b.reshape(b.cast(b.broadcastTo(each, m.batch), s->dtype), {m.count, b.idx(1)}));
+    else
+      bound = b.bin(Op::Mul, greatest, number.value_or(double(std::max(m.rows, m.columns)) * epsilonOf(m.x->dtype)));
+    return b.bin(Op::Lt, bound, s);
+  }
+};
 
-UOpRef pinv(Composer &b, UOpRef given, std::optional<double> tolerance) {
+UOpRef pinvBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
   Matrices m = matricesOf(b, given, false, 1024);
   if (b.failed()) return nullptr;
   SVD d = svd(b, m.x);
   if (b.failed() || !d.s) return nullptr;
-  UOpRef large = areLarge(b, d.s, toleranceOr(m, tolerance)), one = b.literal(d.s, 1);
+  UOpRef large = tolerance.areLarge(b, m, d.s), one = b.literal(d.s, 1);
   UOpRef inverse = b.select(large, b.bin(Op::Div, one, b.select(large, d.s, one)), b.literal(d.s, 0));
   inverse = b.select(b.bin(Op::Ne, d.s, d.s), d.s, inverse);
   UOpRef v = b.bin(Op::Mul, d.vh, b.unsqueeze(inverse, {2}));
   return m.back(b, times(b, v, d.u, true, true));
 }
 
-UOpRef matrixRank(Composer &b, UOpRef given, std::optional<double> tolerance) {
+UOpRef rankBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
   Matrices m = matricesOf(b, given, false, 1024);
   if (b.failed()) return nullptr;
-  UOpRef large = areLarge(b, svdvals(b, m.x), toleranceOr(m, tolerance));
+  UOpRef large = tolerance.areLarge(b, m, svdvals(b, m.x));
   return m.back(b, b.squeeze(b.reduce(ReduceKind::Sum, b.cast(large, DType::I64), {1}), {1}));
 }
+
+} // namespace
+
+UOpRef pinv(Composer &b, UOpRef x, std::optional<double> tolerance) { return pinvBy(b, x, {tolerance}); }
+UOpRef pinvWithin(Composer &b, UOpRef x, UOpRef tolerance) { return pinvBy(b, x, {std::nullopt, tolerance}); }
+UOpRef matrixRank(Composer &b, UOpRef x, std::optional<double> tolerance) { return rankBy(b, x, {tolerance}); }
+UOpRef matrixRankWithin(Composer &b, UOpRef x, UOpRef tolerance) { return rankBy(b, x, {std::nullopt, tolerance}); }
 
 // ---- norms
 

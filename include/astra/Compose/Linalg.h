@@ -102,6 +102,9 @@ UOpRef svdvals(Composer &b, UOpRef x);
 UOpRef pinv(Composer &b, UOpRef x, std::optional<double> tolerance = std::nullopt);
 /// How many singular values, i64 [..], are above `tolerance` times the greatest.
 UOpRef matrixRank(Composer &b, UOpRef x, std::optional<double> tolerance = std::nullopt);
+/// The same with a tolerance for each matrix, a tensor that broadcasts to the batch.
+UOpRef pinvWithin(Composer &b, UOpRef x, UOpRef tolerance);
+UOpRef matrixRankWithin(Composer &b, UOpRef x, UOpRef tolerance);
 
 // ---- norms
 

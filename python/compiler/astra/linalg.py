@@ -12,15 +12,14 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple
 
 from . import _core
-from ._building import axes_of, cast, floating, make, make_all, operands
+from ._building import axes_of, floating, make, make_all, operands
 from ._creation import zeros
-from ._elementwise import abs, floor_divide, greater, multiply, reciprocal, where
+from ._elementwise import abs, floor_divide
 from ._errors import ArgumentError, ShapeError, UnsupportedError
 from ._inspection import finfo
-from ._manipulation import broadcast_shapes, expand_dims, matrix_transpose, moveaxis, squeeze
+from ._manipulation import broadcast_shapes, broadcast_to, expand_dims, matrix_transpose, moveaxis, squeeze
 from ._products import matmul, tensordot, vecdot
 from ._products import outer as _outer
-from ._reductions import max as _max
 from ._reductions import sum as _sum
 from ._tensor import Tensor, asarray
 
@@ -201,15 +200,14 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
     if isinstance(rtol, (int, float)):
         return _by_real(lambda m: make(_core.pinv, m, float(rtol)), x)
-    return _by_real(lambda m: _pinv_beyond(m, cast(asarray(rtol), m.dtype)), x)
+    x, tolerance = _with_tolerance(x, rtol)
+    return _by_real(lambda m: make(_core.pinv_within, m, tolerance), x)
 
 
-def _pinv_beyond(x: Tensor, rtol: Tensor) -> Tensor:
-    """The same for a tolerance of each matrix."""
-    u, s, vh = svd(x, full_matrices=False)
-    bound = multiply(_max(s, axis=-1, keepdims=True), expand_dims(rtol, -1))
-    inverse = where(greater(s, bound), reciprocal(s), 0.0)
-    return matmul(multiply(matrix_transpose(vh), expand_dims(inverse, -2)), matrix_transpose(u))
+def _with_tolerance(x: Tensor, rtol: Any) -> tuple[Tensor, Tensor]:
+    """Matrices and a tolerance for each, of which either may be repeated."""
+    tolerance = asarray(rtol)
+    return broadcast_to(x, (*broadcast_shapes(x.shape[:-2], tolerance.shape), *x.shape[-2:])), tolerance
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
@@ -217,13 +215,14 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     x = _matrix(x, "matrix_rank", complex=True)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
-    if not isinstance(rtol, (int, float)):
-        s = svdvals(x)
-        bound = multiply(_max(s, axis=-1, keepdims=True), expand_dims(cast(asarray(rtol), s.dtype), -1))
-        return _sum(greater(s, bound), axis=-1)
-    if x.dtype.kind == "c":
-        return floor_divide(make(_core.matrix_rank, make(_core.real_of_complex_matrix, x), float(rtol)), 2)
-    return make(_core.matrix_rank, x, float(rtol))
+    composite: Any = _core.matrix_rank
+    tolerance: Any = float(rtol) if isinstance(rtol, (int, float)) else None
+    if tolerance is None:
+        composite = _core.matrix_rank_within
+        x, tolerance = _with_tolerance(x, rtol)
+    if x.dtype.kind == "c":  # each singular value of the real one comes twice
+        return floor_divide(make(composite, make(_core.real_of_complex_matrix, x), tolerance), 2)
+    return make(composite, x, tolerance)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:

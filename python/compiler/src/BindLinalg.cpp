@@ -70,6 +70,8 @@ static void bindFactors(nb::module_ &m) {
   m.def("svdvals", checked(&svdvals), inside);
   m.def("pinv", checked(&pinv), "g"_a, "x"_a, "tolerance"_a.none(), inside);
   m.def("matrix_rank", checked(&matrixRank), "g"_a, "x"_a, "tolerance"_a.none(), inside);
+  m.def("pinv_within", checked(&pinvWithin), inside);
+  m.def("matrix_rank_within", checked(&matrixRankWithin), inside);
 }
 
 static void bindNorms(nb::module_ &m) {

@@ -110,6 +110,9 @@ TEST_F(Linalg, SingularValues) {
   expectValues(b, pinv(b, matrix({2, 3}, {0, 2, 0, 0, 0, 0})), {3, 2}, {0, 0, 0.5, 0, 0, 0});
   expectValues(b, matrixRank(b, matrix({2, 2, 2}, {1, 2, 2, 4, 1, 0, 0, 1})), {2}, {1, 2});
   expectValues(b, matrixRank(b, matrix({2, 2}, {1, 0, 0, 0.25}), 0.5), {}, {1});
+  UOpRef twice = matrix({2, 2, 2}, {1, 0, 0, 0.25, 1, 0, 0, 0.25}), within = tensor(b, {2}, {0.5, 0.1});
+  expectValues(b, matrixRankWithin(b, twice, within), {2}, {1, 2});
+  expectValues(b, pinvWithin(b, twice, within), {2, 2, 2}, {1, 0, 0, 0, 1, 0, 0, 4});
 }
 
 TEST_F(Linalg, Norms) {
