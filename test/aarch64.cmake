@@ -10,7 +10,7 @@ set(ASTRA_AARCH64 ${CMAKE_BINARY_DIR}/aarch64)
 set(programs ${ASTRA_AARCH64}/astra-run ${ASTRA_AARCH64}/astra-train/astra-train ${ASTRA_AARCH64}/calls/serve-calls
   ${ASTRA_AARCH64}/guard/guarded-run)
 set(sources)
-foreach(folder IN ITEMS lib/Runtime lib/Emulator tools/common tools/astra-run tools/astra-train test/guard test/unit/random/calls
+foreach(folder IN ITEMS lib/Runtime lib/Emulator lib/Files tools/common tools/astra-run tools/astra-train test/guard test/unit/random/calls
                         include/astra cmake)
   file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*)
   list(APPEND sources ${found})

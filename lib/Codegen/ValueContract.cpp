@@ -8,6 +8,7 @@
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace astra;
 using llvm::ArrayRef;
@@ -357,6 +358,8 @@ private:
   void loopInBlock();
   void loopToDomain(UOpRef begin, UOpRef length);
   void loopBySteps(UOpRef begin, UOpRef length, int64_t together, int64_t step);
+  SmallVector<int64_t, 4> periods(int64_t label) const;
+  void loopByPeriods(UOpRef begin, UOpRef length, llvm::ArrayRef<int64_t> periods);
   void prefetchNextPanel();
   void readTiles(ArrayRef<Along> chain);
   void checkDomain() { takesPart = at.both(takesPart, at.inDomain(s.domain, limits, labels)); }
@@ -421,6 +424,56 @@ void ValueAt::Contraction::loopBySteps(UOpRef begin, UOpRef length, int64_t toge
   left = place(idxAdd(c, idxMul(c, whole, each), last));
 }
 
+/// Of operands that are computed here, how many steps along the last label read the same elements of their inputs, the
+/// most first, each a multiple of the next: packed codes, the scales of blocks. None where blocks of the sum cut them.
+SmallVector<int64_t, 4> ValueAt::Contraction::periods(int64_t label) const {
+  std::set<int64_t, std::greater<>> all;
+  for (int side : {0, 1}) {
+    UOpRef x = r->src[side];
+    ArrayRef<AffineForm> forms = side ? s.b : s.a;
+    if (at.slotOf.count(x) || at.panel.operand == side || !x->rank() || !forms.back().isLabel() ||
+        forms.back().terms[0].first != label)
+      continue;
+    auto length = x->shape.back()->constIndex();
+    SmallVector<UOpRef, 16> stack{x};
+    llvm::DenseSet<UOpRef> seen;
+    while (length && !stack.empty()) {
+      UOpRef n = stack.pop_back_val();
+      if (n->isIndex() || !seen.insert(n).second) continue;
+      if (at.slotOf.count(n)) {
+        auto own = n->rank() == x->rank() ? n->shape.back()->constIndex() : std::nullopt;
+        if (own && *own > 1 && *own < *length && *length % *own == 0) all.insert(*length / *own);
+      } else if (has(n->op, Elementwise) || n->op == Op::Reshape || n->op == Op::Expand)
+        stack.append(n->tensors().begin(), n->tensors().end());
+    }
+    if (length && !all.empty() && extents[label]->constIndex() != length) return {};
+  }
+  SmallVector<int64_t, 4> nested;
+  for (int64_t p : all)
+    if (chainBlock % p == 0 && (nested.empty() || nested.back() % p == 0)) nested.push_back(p);
+  return nested;
+}
+
+/// Along the last label by whole periods, inside of which what is the same stays in registers; a short one is written
+/// out, so that its shifts are by constants.
+void ValueAt::Contraction::loopByPeriods(UOpRef begin, UOpRef length, ArrayRef<int64_t> periods) {
+  constexpr int64_t mostCopies = 4;
+  UOpRef n = c.index(0);
+  auto loop = [&](UOpRef count, RangeKind kind) {
+    if (count->constIndex() == 1) return;
+    inner.push_back(at.range(count, kind));
+    n = idxAdd(c, n, inner.back());
+  };
+  loop(simplifyIndex(c, idxDiv(c, length, c.index(periods[0]))), RangeKind::Fold);
+  for (auto [i, p] : llvm::enumerate(periods)) {
+    int64_t next = i + 1 < periods.size() ? periods[i + 1] : 1;
+    n = idxMul(c, n, c.index(p / next));
+    bool copies = next == 1 && p <= mostCopies;
+    loop(c.index(p / next), copies ? RangeKind::Unroll : RangeKind::Fold);
+  }
+  labels.back() = idxAdd(c, begin, n);
+}
+
 void ValueAt::Contraction::loopInBlock() {
   int64_t together = s.domain.empty() && readsWhole() ? at.stepsTogether : 1;
   SmallVector<Along, 4> chain; // what the loops of tiles go along
@@ -440,6 +493,10 @@ void ValueAt::Contraction::loopInBlock() {
       loopToDomain(begin, length);
     else if (together > 1 && i + 1 == s.reduced && inner.empty() && length->hi >= together)
       loopBySteps(begin, length, together, by.step);
+    else if (auto same =
+                 i + 1 == s.reduced && by.step == 1 && by.first == 0 ? periods(s.kept + i) : SmallVector<int64_t, 4>();
+             !same.empty())
+      loopByPeriods(begin, length, same);
     else {
       inner.push_back(at.range(length, RangeKind::Fold));
       labels[s.kept + i] = idxAdd(c, begin, idxMul(c, inner.back(), c.index(by.step)));

@@ -84,7 +84,10 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
     if (n->op != Op::Contract || n->src[0] == n->src[1]) continue;
     ContractSpec s = llvm::cantFail(decodeContract(n->ints));
     for (unsigned o : {0u, 1u}) {
-      if (!tables.contains(n->src[o])) continue;
+      // Of packed rows that are gathered the contract's operand is arithmetic on them.
+      UOpRef weight =
+          n->src[o]->op == Op::Param || !has(n->src[o]->op, Elementwise) ? n->src[o] : weightBehind(n->src[o]);
+      if (!weight || !tables.contains(weight)) continue;
       auto &forms = o ? s.b : s.a, &other = o ? s.a : s.b;
       int64_t best = -1, most = panel - 1;
       for (unsigned axis = 0; axis < forms.size(); ++axis) {
@@ -93,8 +96,8 @@ void Scheduler::layOutTables(llvm::ArrayRef<UOpRef> roots) {
         if (isOwn(label, s, forms, other) && extent > most) best = axis, most = extent;
       }
       if (best < 0) continue;
-      store(n->src[o], panels(s, forms, unsigned(best)));
-      tables.erase(n->src[o]);
+      store(weight, panels(s, forms, unsigned(best)));
+      tables.erase(weight);
     }
   }
 }
@@ -151,6 +154,9 @@ bool Scheduler::canStore(UOpRef operand, const Layout &layout) {
 void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
   if (operand->op != Op::Words) {
     if (UOpRef param = paramOf(operand); !storedParams.count(param)) store(param, layout);
+    if (computedHere(operand)) // the scales of its blocks lie as the weight does
+      for (UOpRef plane : planesBehind(operand))
+        if (!storedParams.count(plane)) store(plane, layout);
     return;
   }
   SmallVector<int64_t, 6> axes;

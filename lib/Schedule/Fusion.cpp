@@ -115,7 +115,7 @@ bool isView(UOpRef x) { return isStored(baseOf(x)) || baseOf(x)->op == Op::Const
 /// Whether x is cheap arithmetic on stored values, a weight of two bytes an element or less among them, and takes twice
 /// the memory or more.
 bool isUnpacked(UOpRef x) {
-  constexpr size_t most = 40;
+  constexpr size_t most = 80; // nodes: blocks with two kinds of scales have 60
   SmallVector<UOpRef, 16> stack{x};
   llvm::DenseSet<UOpRef> seen;
   bool weight = false;
@@ -189,7 +189,8 @@ bool astra::unpacksWhereRead(UOpRef contract, unsigned i) {
   return rows <= fewRows || least < 4;
 }
 
-UOpRef astra::weightBehind(UOpRef x) {
+/// The parameter of x's own shape that x is elementwise arithmetic on; null where there is none, or several.
+static UOpRef weightOfShape(UOpRef x, bool &several) {
   UOpRef found = nullptr;
   SmallVector<UOpRef, 8> stack{x};
   llvm::DenseSet<UOpRef> seen;
@@ -197,11 +198,40 @@ UOpRef astra::weightBehind(UOpRef x) {
     UOpRef n = stack.pop_back_val();
     if (n->shape != x->shape || !seen.insert(n).second) continue;
     if (n->op == Op::Param) {
-      if (found) return nullptr;
+      several |= found != nullptr;
       found = n;
     } else if (has(n->op, Elementwise))
       stack.append(n->tensors().begin(), n->tensors().end());
   }
+  return several ? nullptr : found;
+}
+
+llvm::SmallVector<UOpRef, 4> astra::planesBehind(UOpRef x) {
+  SmallVector<UOpRef, 4> found;
+  SmallVector<UOpRef, 16> stack{x};
+  llvm::DenseSet<UOpRef> seen;
+  while (!stack.empty()) {
+    UOpRef n = stack.pop_back_val();
+    if (n->isIndex() || !seen.insert(n).second) continue;
+    if (n->op == Op::Param) {
+      bool rows = n->rank() == x->rank() && n->rank() > 1 && n->shape.drop_back() == x->shape.drop_back();
+      auto own = rows ? n->shape.back()->constIndex() : std::nullopt, all = x->shape.back()->constIndex();
+      if (own && all && *own > 0 && *own < *all && *all % *own == 0) found.push_back(n);
+    } else if (has(n->op, Elementwise) || n->op == Op::Reshape || n->op == Op::Expand)
+      stack.append(n->tensors().begin(), n->tensors().end());
+  }
+  return found;
+}
+
+UOpRef astra::weightBehind(UOpRef x) {
+  bool several = false;
+  UOpRef found = weightOfShape(x, several);
+  if (found || several) return found;
+  constexpr int64_t mostOfByte = 8; // elements: a bit each
+  for (UOpRef p : planesBehind(x))  // of packed codes that of the most bytes
+    if (p->dtype == DType::U8 && x->shape.back()->ints[0] / p->shape.back()->ints[0] <= mostOfByte &&
+        (!found || p->shape.back()->ints[0] > found->shape.back()->ints[0]))
+      found = p;
   return found;
 }
 

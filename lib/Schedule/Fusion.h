@@ -36,8 +36,12 @@ inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While
 Fusion fuse(Context &c, llvm::ArrayRef<UOpRef> roots);
 
 /// Of elementwise arithmetic that a contract's kernel does on an operand (a weight that is unpacked): the one parameter
-/// of its shape that it reads; null: none, or several.
+/// of its shape that it reads, or, where it has none, of packed codes the one of the most bytes; null: none, or
+/// several.
 UOpRef weightBehind(UOpRef x);
+/// Parameters that it reads an element of for several neighbours of a row: packed codes, the scales of blocks. Their
+/// last extent divides x's, the others are x's.
+llvm::SmallVector<UOpRef, 4> planesBehind(UOpRef x);
 
 /// Whether a contract unpacks such an operand element by element: few rows read each, now or in some calls, or a tile's
 /// columns can be unpacked once for all rows (a plan's `pack-b`: 512 rows of f16 weights 30.0 and 25.4 ms).

@@ -276,6 +276,7 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots,
                                  {Op::Imag, legalizePart},
                                  {Op::Complex, legalizeComplex},
                                  {Op::Cast, legalizeCast},
+                                 {Op::Gather, legalizeGather},
                                  {Op::Tap, skipped},
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());

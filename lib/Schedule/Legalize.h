@@ -27,6 +27,7 @@ UOpRef legalizeCumulate(Builder &b, UOpRef r);
 UOpRef legalizePart(Builder &b, UOpRef r);
 UOpRef legalizeComplex(Builder &b, UOpRef r);
 UOpRef legalizeCast(Builder &b, UOpRef r);
+UOpRef legalizeGather(Builder &b, UOpRef r);
 UOpRef legalizeElementwise(Builder &b, UOpRef n);
 
 /// An argument, parameter or state of a sub-byte type as the u8 tensor that it lies in.

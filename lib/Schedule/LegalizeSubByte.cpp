@@ -22,22 +22,21 @@ UOpRef astra::bytesOf(Context &c, UOpRef leaf) {
   return c.make(leaf->op, packedShape(c, leaf->shape, leaf->dtype), leaf->ints, leaf->str, DType::U8);
 }
 
-/// The codes of the elements, in the low bits of a byte each.
-static UOpRef unpacked(Builder &b, UOpRef leaf) {
-  int64_t bits = bitWidth(leaf->dtype), per = perByte(leaf->dtype);
-  auto bytes = packedShape(b.c, leaf->shape, leaf->dtype), one = bytes, parts = bytes, row = bytes;
+/// The codes of the elements of a tensor of type t, in the low bits of a byte each.
+static UOpRef unpacked(Builder &b, UOpRef packed, DType t, Shape shape) {
+  int64_t bits = bitWidth(t), per = perByte(t);
+  auto bytes = packedShape(b.c, shape, t), one = bytes, parts = bytes, row = bytes;
   one.push_back(b.idx(1));
   parts.push_back(b.idx(per));
   row.back() = idxMul(b.c, row.back(), b.idx(per));
-  UOpRef all = b.expand(b.reshape(bytesOf(b.c, leaf), one), parts),
-         place = b.iota(DType::U8, parts, int64_t(bytes.size()));
+  UOpRef all = b.expand(b.reshape(packed, one), parts), place = b.iota(DType::U8, parts, int64_t(bytes.size()));
   UOpRef codes = all; // shifts by constants: machines lack those of bytes by different amounts
   for (int64_t k = 1; k < per; ++k)
     codes = b.select(b.eq(place, b.litInt(DType::U8, k)), b.bin(Op::Shr, all, b.litInt(DType::U8, k * bits)), codes);
   codes = b.reshape(b.bin(Op::And, codes, b.litInt(DType::U8, (1 << bits) - 1)), row);
-  if (leaf->shape.empty()) return b.reshape(b.shrink(codes, {b.idx(0)}, {b.idx(1)}), {});
+  if (shape.empty()) return b.reshape(b.shrink(codes, {b.idx(0)}, {b.idx(1)}), {});
   SmallVector<UOpRef, 6> zero(row.size(), b.idx(0));
-  return codes->shape == leaf->shape ? codes : b.shrink(codes, zero, leaf->shape);
+  return codes->shape == shape ? codes : b.shrink(codes, zero, shape);
 }
 
 /// The values of f4e2m1 in the order of their codes, as f32.
@@ -48,13 +47,13 @@ static SmallVector<uint64_t, 16> tableF4E2M1(Builder &b) {
   return table;
 }
 
-static UOpRef read(Builder &b, UOpRef leaf) {
-  UOpRef codes = unpacked(b, leaf);
-  switch (leaf->dtype) {
+static UOpRef read(Builder &b, UOpRef packed, DType t, Shape shape) {
+  UOpRef codes = unpacked(b, packed, t, shape);
+  switch (t) {
   case DType::F4E2M1: return b.lookup16(codes, DType::F32, tableF4E2M1(b));
   case DType::I2:
   case DType::I4: {
-    UOpRef sign = b.litInt(DType::I8, 1 << (bitWidth(leaf->dtype) - 1));
+    UOpRef sign = b.litInt(DType::I8, 1 << (bitWidth(t) - 1));
     return b.sub(b.bin(Op::Xor, b.bitcast(codes, DType::I8), sign), sign);
   }
   default: return codes;
@@ -98,5 +97,36 @@ static UOpRef packed(Builder &b, UOpRef value, DType t) {
 UOpRef astra::legalizeCast(Builder &b, UOpRef r) {
   UOpRef x = r->src[0];
   if (isSubByte(r->dtype)) return packed(b, x, r->dtype);
-  return isSubByte(x->dtype) ? b.cast(read(b, x), r->dtype, r->ints[0]) : r;
+  return isSubByte(x->dtype) ? b.cast(read(b, bytesOf(b.c, x), x->dtype, x->shape), r->dtype, r->ints[0]) : r;
+}
+
+/// A parameter of bytes that x is made of, by few nodes; null: there is none.
+static UOpRef bytesBehind(UOpRef x) {
+  constexpr size_t most = 40;
+  SmallVector<UOpRef, 16> stack{x};
+  llvm::DenseSet<UOpRef> seen;
+  while (!stack.empty()) {
+    UOpRef n = stack.pop_back_val();
+    if (n->isIndex() || !seen.insert(n).second) continue;
+    if (n->op == Op::Param) return n->dtype == DType::U8 ? n : nullptr;
+    if (seen.size() > most || !(has(n->op, Elementwise) || has(n->op, Movement) || has(n->op, Leaf))) return nullptr;
+    stack.append(n->tensors().begin(), n->tensors().end());
+  }
+  return nullptr;
+}
+
+/// Of rows that are gathered from packed values the bytes are gathered, and those rows unpacked: not the whole table.
+UOpRef astra::legalizeGather(Builder &b, UOpRef r) {
+  UOpRef table = r->src[0], index = r->src[1], values = table->op == Op::Cast ? table->src[0] : table;
+  int64_t axis = r->ints[0];
+  if (axis + 1 >= int64_t(table->rank())) return r;
+  UOpRef bytes = bytesBehind(values);
+  for (DType t : {DType::U4, DType::I4, DType::U2, DType::I2, DType::F4E2M1}) {
+    if (!bytes || bytes->shape != Shape(packedShape(b.c, values->shape, t)) ||
+        read(b, bytes, t, values->shape) != values)
+      continue; // an index outside reads 0, whose bits are 0 in each of these types
+    UOpRef y = read(b, b.gather(bytes, index, axis), t, r->shape);
+    return values == table ? y : b.cast(y, table->dtype, table->ints[0]);
+  }
+  return r;
 }
