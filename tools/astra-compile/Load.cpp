@@ -27,7 +27,7 @@ static Expected<std::vector<ConstantInput>> readConstants(ArrayRef<std::pair<std
 }
 
 /// `weights`: what will replace the model's, or nothing.
-static Expected<Module> loadONNX(const Job &job, const tool::Safetensors &weights, std::vector<std::string> &notes) {
+static Expected<Module> loadONNX(const Job &job, const WeightFile &weights, std::vector<std::string> &notes) {
   Expected<std::vector<ConstantInput>> constants = readConstants(job.constants);
   if (!constants) return constants.takeError();
   ImportOptions options{job.dims, job.taps, std::move(*constants)};
@@ -35,8 +35,8 @@ static Expected<Module> loadONNX(const Job &job, const tool::Safetensors &weight
     options.training = true;
     options.prediction = job.pipeline.training->output;
   }
-  for (const auto &[name, array] : weights.tensors)
-    if (array.shape.empty()) options.scalars.push_back(name);
+  for (const WeightTensor &t : weights.tensors())
+    if (t.dims.empty()) options.scalars.push_back(t.name);
   options.scalars.insert(options.scalars.end(), job.trainScalars.begin(), job.trainScalars.end());
   options.notes = &notes;
   Expected<Module> m = importONNX(job.model, options);
@@ -76,16 +76,15 @@ static Expected<Module> loadText(const Job &job) {
 }
 
 Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &notes) {
-  tool::Safetensors weights;
-  if (std::string wrong; !job.weights.empty() && !tool::readSafetensors(job.weights, weights, wrong))
-    return createStringError(wrong);
+  Expected<WeightFile> weights = job.weights.empty() ? WeightFile() : WeightFile::open(job.weights);
+  if (!weights) return weights.takeError();
   StringRef extension = sys::path::extension(job.model);
-  Expected<Module> m = extension == ".onnx"   ? loadONNX(job, weights, notes)
+  Expected<Module> m = extension == ".onnx"   ? loadONNX(job, *weights, notes)
                        : extension == ".mlir" ? loadStableHLO(job)
                                               : loadText(job);
   if (!m) return m.takeError();
   if (!job.weights.empty()) {
-    Expected<std::string> said = setWeights(*m, job.weights, weights, job.keptWeights);
+    Expected<std::string> said = setWeights(*m, *weights, job.keptWeights);
     if (!said) return said.takeError();
     if (!said->empty()) notes.push_back(std::move(*said));
   }

@@ -246,8 +246,10 @@ Program describe(CommandLine &c) {
        "file calls them parameters",
        commas(j.trainScalars)},
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
-      {"weights", "FILE.safetensors",
-       "replaces the model's weights by the tensors of the same names, as astra-train writes them", text(j.weights)},
+      {"weights", "FILE",
+       "replaces the model's weights by the tensors of the same names: of a .safetensors file, as astra-train writes "
+       "it, a .gguf file, a file of PyTorch's torch.save (.pt, .pth, .bin), or a folder with model.safetensors or its shards",
+       text(j.weights)},
       {"asset", "NAME=FILE",
        "puts a file into the bundle, which programs ask for by the name: a tokenizer, names of classes; may be given "
        "again",

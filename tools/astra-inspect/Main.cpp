@@ -1,11 +1,12 @@
-//===- astra-inspect: what is in a bundle -----------------------------------===//
-// Takes:    a bundle.
-// Gives:    its entries, weights, kernels and provenance, as text or JSON.
+//===- astra-inspect: what is in a bundle, or in a file of weights ----------===//
+// Takes:    a bundle, or a weight file (WeightFile.h).
+// Gives:    its entries, weights, kernels and provenance, or tensors and metadata, as text or JSON.
 // Keeps:    a file that the runtime refuses is refused here, with the same sentence.
 // Does not: run anything.
 #include "Describe.h"
 #include "Options.h"
 #include "StandardOutput.h"
+#include "Weights.h"
 #include "astra/Bundle/Reader.h"
 #include "astra/Bundle/Spdx.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,22 +24,34 @@ struct Settings {
 Program describeProgram(Settings &s) {
   Program p;
   p.name = "astra-inspect";
-  p.synopsis = "FILE.astra [options]";
-  p.summary = "show what is in a bundle";
+  p.synopsis = "FILE [options]";
+  p.summary = "show what is in a bundle, or in a file of weights";
   p.description =
       "Checks a bundle and prints its entries with the shapes they take and give, its dims, weights, states, "
-      "targets and sections.";
+      "targets and sections. Of a file of weights (.safetensors, .gguf, .pt, .pth, .bin, or a folder with "
+      "model.safetensors or the index of its shards) it prints the metadata, and each tensor with format, dims and "
+      "size.";
   p.options = {
-      {"json", "", "prints everything, plans and programs included, as JSON", flag(s.json)},
+      {"json", "", "prints everything, plans and programs included, as JSON; of weights all metadata", flag(s.json)},
       {"deps", "", "prints the toolchain and dependency list as an SPDX 2.3 document", flag(s.deps)},
       {"kernels", "",
        "prints each kernel: buffers, and for each target work items, plan and place, of GPUs launch and resources",
        flag(s.kernels)},
       {"verify", "", "checks the hash of every section and weight too, and says so", flag(s.verify)},
   };
-  p.operands = {".astra"};
-  p.examples = "  astra-inspect digits.astra\n  astra-inspect digits.astra --deps > digits.spdx.json\n";
+  p.operands = {".astra", ".gguf", ".safetensors", ".pt"};
+  p.examples = "  astra-inspect digits.astra\n  astra-inspect digits.astra --deps > digits.spdx.json\n"
+               "  astra-inspect model.gguf\n";
   return p;
+}
+
+int inspectWeights(const Program &program, const Settings &s, const std::string &path) {
+  if (s.deps || s.kernels || s.verify)
+    return complain(program, Usage, "--deps, --kernels and --verify are about bundles, and " + path + " has weights");
+  llvm::Expected<WeightFile> file = WeightFile::open(path);
+  if (!file) return complain(program, Failure, llvm::toString(file.takeError()));
+  (s.json ? printWeightsJSON : printWeights)(llvm::outs(), *file);
+  return finished(program, Ok);
 }
 
 } // namespace
@@ -48,7 +61,8 @@ int main(int argc, char **argv) {
   Program program = describeProgram(settings);
   std::vector<std::string> files;
   if (int code = parse(program, argc, argv, files); code >= 0) return code;
-  if (files.size() != 1) return complain(program, Usage, "give one bundle (see astra-inspect --help)");
+  if (files.size() != 1) return complain(program, Usage, "give one file (see astra-inspect --help)");
+  if (WeightFile::isLikely(files[0])) return inspectWeights(program, settings, files[0]);
   llvm::Expected<BundleFile> bundle = BundleFile::open(files[0], settings.verify);
   if (!bundle) {
     int code = Failure;

@@ -1,6 +1,6 @@
 //===- WeightFile.h: weight files as named tensors --------------------------===//
 // Takes:    the path of a .safetensors file, a GGUF file (versions 2 and 3), a file of PyTorch's torch.save (.pt, .pth,
-//           .bin; not yet), or a folder with model.safetensors or with model.safetensors.index.json and its shards.
+//           .bin), or a folder with model.safetensors or with model.safetensors.index.json and its shards.
 // Gives:    the tensors: name, format, dims, bytes; and the metadata: GGUF's keys, or the strings of "__metadata__".
 // Keeps:    a file is input from outside: sizes are computed with checks, and a tensor that leaves the file or overlaps
 //           another one is refused. Tensors are views of the mapped files: nothing is copied, except what a zip archive
@@ -39,6 +39,10 @@ public:
   /// A sentence that begins with the file's name: it cannot be read, is none of these, is truncated or malformed, has
   /// tensors of a type that is not supported (all of these types are named).
   static llvm::Expected<WeightFile> open(llvm::StringRef path);
+  /// The same of a file's bytes, which must outlive it; sentences begin with `name`.
+  static llvm::Expected<WeightFile> read(llvm::ArrayRef<uint8_t> bytes, llvm::StringRef name);
+  /// Whether a path is one of weights by its ending or its first bytes, or a folder.
+  static bool isLikely(llvm::StringRef path);
 
   WeightContainer container() const { return kind; }
   /// "safetensors", "GGUF version 3", "PyTorch".

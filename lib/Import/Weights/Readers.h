@@ -10,9 +10,11 @@ namespace astra {
 
 llvm::Error readSafetensors(llvm::ArrayRef<uint8_t> file, WeightFile &out);
 llvm::Error readGguf(llvm::ArrayRef<uint8_t> file, WeightFile &out);
+llvm::Error readTorch(llvm::ArrayRef<uint8_t> file, WeightFile &out);
 
-/// The reader for these bytes by their first ones; a sentence where they are of no kind that is known.
-llvm::Error readWeights(llvm::ArrayRef<uint8_t> file, WeightFile &out);
+/// The reader for these bytes by their first ones, or by the name's ending; a sentence where they are of no kind that
+/// is known.
+llvm::Error readWeights(llvm::ArrayRef<uint8_t> file, llvm::StringRef path, WeightFile &out);
 
 /// Refusals of names that are there twice.
 llvm::Error addTensor(WeightFile &out, WeightTensor tensor);

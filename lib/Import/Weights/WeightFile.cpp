@@ -82,11 +82,15 @@ Error astra::addValue(WeightFile &out, std::string key, WeightValue value) {
   return Error::success();
 }
 
-Error astra::readWeights(llvm::ArrayRef<uint8_t> file, WeightFile &out) {
+Error astra::readWeights(llvm::ArrayRef<uint8_t> file, StringRef path, WeightFile &out) {
   StringRef text(reinterpret_cast<const char *>(file.data()), file.size());
   if (text.starts_with("GGUF")) return readGguf(file, out);
-  if (file.size() > 8 && (text[8] == '{' || text[8] == ' ')) return readSafetensors(file, out);
-  return refused("is no weight file that is known: .safetensors, GGUF");
+  if (text.starts_with("PK\3\4")) return readTorch(file, out);
+  if (text.starts_with("\x80\2\x8a\x0al\xfc\x9c\x46\xf9"))
+    return refused(
+        "is of PyTorch before 1.6, which is not a zip file: load it in PyTorch, and torch.save its state_dict");
+  if (path.ends_with(".safetensors") || (file.size() > 8 && text[8] == '{')) return readSafetensors(file, out);
+  return refused("is no weight file that is known: .safetensors, GGUF, or a zip file of PyTorch's torch.save");
 }
 
 // ---- opening
@@ -97,7 +101,7 @@ static Error readInto(WeightFile &out, const std::string &path) {
   if (!buffer) return fail("cannot be read: " + buffer.getError().message());
   std::shared_ptr<llvm::MemoryBuffer> owner = std::move(*buffer);
   out.owners.push_back(owner);
-  if (Error e = readWeights(llvm::arrayRefFromStringRef(owner->getBuffer()), out))
+  if (Error e = readWeights(llvm::arrayRefFromStringRef(owner->getBuffer()), path, out))
     return fail(llvm::toString(std::move(e)));
   return Error::success();
 }
@@ -146,6 +150,22 @@ static Error readShards(WeightFile &out, StringRef folder, const std::string &in
     expected = out.all.size();
   }
   return Error::success();
+}
+
+Expected<WeightFile> WeightFile::read(llvm::ArrayRef<uint8_t> bytes, StringRef name) {
+  WeightFile out;
+  out.name = name.str();
+  if (Error e = readWeights(bytes, name, out)) return refused(name + ": " + llvm::toString(std::move(e)));
+  return out;
+}
+
+bool WeightFile::isLikely(StringRef path) {
+  StringRef extension = llvm::sys::path::extension(path);
+  if (llvm::is_contained({".safetensors", ".gguf", ".pt", ".pth", ".bin"}, extension) ||
+      llvm::sys::fs::is_directory(path))
+    return true;
+  auto buffer = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
+  return buffer && llvm::is_contained({StringRef("GGUF"), StringRef("PK\3\4")}, (*buffer)->getBuffer());
 }
 
 Expected<WeightFile> WeightFile::open(StringRef path) {

@@ -156,7 +156,8 @@ TEST_F(Files, GgufThatIsWrong) {
             "x.gguf: 'a' is there twice");
   EXPECT_EQ(refusalOf(gguf(1, 0).tensor("a\n", {4}, 0, 0).align(32).number(0.f).out),
             "x.gguf: 'a?' leaves the file, which is truncated or malformed: it needs 16 bytes at 0 of 4");
-  EXPECT_EQ(refusalOf("plain text"), "x.gguf: is no weight file that is known: .safetensors, GGUF");
+  EXPECT_EQ(refusalOf("plain text"),
+            "x.gguf: is no weight file that is known: .safetensors, GGUF, or a zip file of PyTorch's torch.save");
   EXPECT_EQ(refusal(path("none")), "none: cannot be read: No such file or directory");
 }
 
