@@ -19,14 +19,18 @@ UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape,
   return x;
 }
 
+/// A routine numbers its dims from 0. Those of several routines that have one name and the same bounds are one: what
+/// they compute alike is one kernel then, and a session runs one call at a time.
 UOpRef Scheduler::internalDim(llvm::StringRef stem, int64_t lo, int64_t hi) {
-  std::string name;
-  auto isTaken = [&](UOpRef d) { return d->str == name; };
-  do name = ("%" + stem + std::to_string(internals++)).str();
-  while (llvm::any_of(llvm::ArrayRef(out.dims).take_front(out.moduleDims), isTaken));
-  UOpRef d = b.dim(name, lo, std::min(hi, int64_t(1) << 40));
-  out.dims.push_back(d);
-  return d;
+  for (;;) {
+    std::string name = ("%" + stem + std::to_string(internals++)).str();
+    auto other = llvm::find_if(out.dims, [&](UOpRef d) { return d->str == name; });
+    bool ofModule = other - out.dims.begin() < int64_t(out.moduleDims);
+    if (other != out.dims.end() && ofModule) continue;
+    UOpRef d = b.dim(name, lo, std::min(hi, int64_t(1) << 40));
+    if (other == out.dims.end()) out.dims.push_back(d);
+    if (other == out.dims.end() || *other == d) return d;
+  }
 }
 
 uint32_t Scheduler::beginProgram() {

@@ -314,6 +314,7 @@ void Scheduler::begin(Routine &r) {
   routine->programs.emplace_back();
   program = 0;
   clock = 0;
+  internals = 0;
   places.clear();
   packedFrom.clear();
   shared.clear();
