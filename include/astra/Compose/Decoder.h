@@ -1,0 +1,63 @@
+//===- Decoder.h: parts of a language model that keeps keys and values -----===//
+// Takes:    rows of new tokens of several sequences, each with its own number of tokens before, and caches.
+// Gives:    caches with the new rows, attention over them, positions and rotations.
+// Keeps:    no sum depends on how the rows came: keys are counted from the beginning of a sequence, those that a query
+//           may not see weigh exactly 0, and a sum of zeros is +0.0. So the same tokens give the same bits in one call
+//           or in many, in any batch, in caches of any capacity.
+// Does not: keep a row that is padding, or one outside of the capacity: the caller sees to it that counts fit.
+#pragma once
+#include "astra/Compose/Composer.h"
+
+namespace astra::compose {
+
+/// Where the new rows of sequences belong. For all layers of a model one.
+struct CachePlace {
+  UOpRef batch = nullptr, rows = nullptr; // extents: of sequences, and of new rows of each
+  UOpRef positions = nullptr;             // i64 [batch, rows]: those of the new rows, from 0
+  UOpRef kept = nullptr;                  // the same, -1 where a row is padding
+  UOpRef used = nullptr;                  // an extent, 1 to the capacity: what any sequence has with the new rows
+  int64_t capacity = 0;
+};
+/// lengths and counts: integers [batch]; a sequence has lengths[i] rows before, and the first counts[i] of the `rows`
+/// new ones are its own. lengths[i] + counts[i] is at most the capacity.
+CachePlace cachePlace(Composer &b, UOpRef lengths, UOpRef counts, UOpRef rows, int64_t capacity);
+
+/// A cache of keys [batch, heads, size * capacity], in which an element of all rows lies together, with x [batch,
+/// heads, rows, size] put in its place; one of values [batch, heads, capacity * size], row by row.
+UOpRef withKeys(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place);
+UOpRef withValues(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place);
+/// The same for one number of a token: cache [batch, capacity], x [batch, rows].
+UOpRef withTokens(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place);
+
+struct CacheAttentionOptions {
+  double scale = 1;    // of the scores
+  double softcap = 0;  // above 0: scores become softcap tanh(score / softcap)
+  int64_t window = -1; // how many keys a query sees, its own the last; -1: all before it
+};
+/// query [batch, heads, rows, size], of f32; the caches with the new rows, of f32 or f16, of a number of heads that
+/// divides that of the query: [batch * rows, heads * size].
+UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, const CachePlace &place,
+                      const CacheAttentionOptions &options);
+
+/// cos and sin of position times frequency, [positions, frequencies] each, times a factor: what rotates. They follow
+/// from constants.
+struct RotaryTables {
+  UOpRef cosines = nullptr, sines = nullptr;
+};
+RotaryTables rotaryTables(Composer &b, llvm::ArrayRef<float> frequencies, int64_t positions, double factor);
+
+struct RoutingOptions {
+  int64_t chosen = 1;      // experts of a token
+  bool normalized = false; // weights of the chosen ones have the sum 1
+};
+/// What each expert counts for each token, [rows, experts] of scores [rows, experts]: the greatest of their softmax,
+/// the first of equals, and 0 for the others.
+UOpRef routingWeights(Composer &b, UOpRef scores, const RoutingOptions &options);
+/// sum over experts, from the first on, of weights [rows, experts] times y [experts, rows, width].
+UOpRef mixedExperts(Composer &b, UOpRef weights, UOpRef y);
+
+/// x with every NaN the canonical one (N6): what a state holds. A state that is read in the entry that sets it is
+/// then computed once.
+UOpRef canonicalNaNs(Composer &b, UOpRef x);
+
+} // namespace astra::compose

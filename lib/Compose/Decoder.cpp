@@ -1,0 +1,143 @@
+//===- Decoder.cpp: parts of a language model that keeps keys and values ---===//
+// Takes:    operands that a front door has given their shapes.
+// Gives:    what Decoder.h says: scatters into caches, two contracts with a softmax between them.
+#include "astra/Compose/Decoder.h"
+#include "astra/Compose/Reduction.h"
+#include "astra/Compose/Scores.h"
+#include "astra/IR/Index.h"
+#include <limits>
+
+namespace astra::compose {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+CachePlace cachePlace(Composer &b, UOpRef lengths, UOpRef counts, UOpRef rows, int64_t capacity) {
+  if (!b.requireRank(lengths, 1, 1) || !b.requireRank(counts, 1, 1)) return {};
+  UOpRef batch = lengths->shape[0], one = b.idx(1);
+  UOpRef before = b.cast(lengths, DType::I64), more = b.cast(counts, DType::I64);
+  UOpRef row = b.iota(DType::I64, {batch, rows}, 1);
+  UOpRef most = b.reduce(ReduceKind::Max, b.bin(Op::Add, before, more), {0});
+  most = b.bin(Op::Max, b.reshape(most, {}), b.b.litInt(DType::I64, 1));
+  CachePlace place;
+  place.batch = batch, place.rows = rows, place.capacity = capacity;
+  place.positions = b.bin(Op::Add, row, b.reshape(before, {batch, one}));
+  place.kept = b.select(b.bin(Op::Lt, row, b.reshape(more, {batch, one})), place.positions, b.literal(row, -1));
+  if (!most || !place.kept || b.failed()) return {};
+  place.used = b.b.extent(most, 1, capacity);
+  return place;
+}
+
+UOpRef canonicalNaNs(Composer &b, UOpRef x) {
+  if (!x || !b.requireFloat(x)) return nullptr;
+  UOpRef wide = b.widen(x);
+  uint64_t nan = x->dtype == DType::F16 ? 0x7e00 : x->dtype == DType::BF16 ? 0x7fc0 : 0x7fc00000;
+  if (x->dtype == DType::F64) nan = 0x7ff8000000000000;
+  return b.b.select(b.b.eq(wide, wide), x, b.b.bits(x->dtype, nan));
+}
+
+/// x put at these elements of each [batch, heads] of a cache; -1: nowhere.
+static UOpRef scattered(Composer &b, UOpRef cache, UOpRef x, UOpRef element) {
+  llvm::ArrayRef<UOpRef> d = x->shape;
+  UOpRef elements = idxMul(b.c, d[2], d[3]);
+  x = canonicalNaNs(b, b.cast(x, cache->dtype));
+  UOpRef index = b.reshape(b.broadcastTo(element, d), {d[0], d[1], elements});
+  return b.make(Op::Scatter, {cache, index, b.reshape(x, {d[0], d[1], elements})}, {2, int64_t(ScatterKind::Set)});
+}
+
+/// [batch, 1, rows, size]: the element of a cache for each of a row.
+static UOpRef elementsOf(Composer &b, const CachePlace &place, int64_t size, bool together) {
+  UOpRef one = b.idx(1), kept = b.reshape(place.kept, {place.batch, one, place.rows, one});
+  UOpRef column = b.iota(DType::I64, {one, one, one, b.idx(size)}, 3);
+  UOpRef at = together ? b.bin(Op::Add, b.bin(Op::Mul, column, double(place.capacity)), kept)
+                       : b.bin(Op::Add, b.bin(Op::Mul, kept, double(size)), column);
+  return b.select(b.bin(Op::Lt, kept, 0.0), b.literal(kept, -1), at);
+}
+
+static UOpRef withRows(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place, bool together) {
+  if (!b.requireRank(cache, 3, 3) || !b.requireRank(x, 4, 4)) return nullptr;
+  int64_t size = b.constExtent(x, 3, "the size of a head");
+  if (!b.requireEqual(cache->shape[2], b.idx(size * place.capacity), "the cache and its rows")) return nullptr;
+  return scattered(b, cache, x, elementsOf(b, place, size, together));
+}
+
+UOpRef withKeys(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) {
+  return withRows(b, cache, x, place, true);
+}
+UOpRef withValues(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) {
+  return withRows(b, cache, x, place, false);
+}
+
+UOpRef withTokens(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) {
+  if (!b.requireRank(cache, 2, 2) || !b.requireRank(x, 2, 2)) return nullptr;
+  return b.make(Op::Scatter, {cache, place.kept, x}, {1, int64_t(ScatterKind::Set)});
+}
+
+UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, const CachePlace &place,
+                      const CacheAttentionOptions &options) {
+  if (!b.requireRank(query, 4, 4) || !b.requireRank(keys, 3, 3) || !b.requireRank(values, 3, 3)) return nullptr;
+  int64_t heads = b.constExtent(query, 1, "the number of heads"), size = b.constExtent(query, 3, "the size of a head"),
+          keyHeads = b.constExtent(keys, 1, "the number of heads of the keys");
+  if (!b.failed() && heads % keyHeads)
+    b.fail(llvm::Twine(heads) + " query heads are not a multiple of " + llvm::Twine(keyHeads) + " key heads");
+  if (b.failed()) return nullptr;
+  UOpRef batch = place.batch, rows = place.rows, used = place.used, one = b.idx(1), capacity = b.idx(place.capacity);
+  UOpRef kv = b.idx(keyHeads), group = b.idx(heads / keyHeads), d = b.idx(size);
+  // [batch, key heads, queries of a key head, rows, size]; the scale is one product for each of its elements.
+  UOpRef q = b.reshape(b.bin(Op::Mul, query, options.scale), {batch, kv, group, rows, d});
+  auto seen = [&](UOpRef cache, llvm::ArrayRef<UOpRef> dims, int64_t axis) {
+    return b.cast(b.part(b.reshape(cache, dims), axis, b.idx(0), used), DType::F32);
+  };
+  UOpRef k = seen(keys, {batch, kv, d, capacity}, 3), v = seen(values, {batch, kv, capacity, d}, 2);
+  ContractSpec spec;
+  spec.kept = 5;
+  spec.reduced = 1;
+  spec.a = {label(0), label(1), label(2), label(3), label(5)};
+  spec.b = {label(0), label(1), label(5), label(4)};
+  UOpRef scores = b.contract(spec, q, k, {batch, kv, group, rows, used, d});
+  if (options.softcap > 0)
+    scores = b.bin(Op::Mul, b.un(Op::Tanh, b.bin(Op::Div, scores, options.softcap)), options.softcap);
+  UOpRef key = b.iota(DType::I64, {one, one, one, one, used}, 4);
+  UOpRef own = b.reshape(place.positions, {batch, one, one, rows, one});
+  UOpRef allowed = b.bin(Op::Le, key, own);
+  if (options.window >= 0)
+    allowed = b.bin(Op::And, allowed, b.bin(Op::Lt, b.bin(Op::Sub, own, double(options.window)), key));
+  scores = b.select(allowed, scores, b.literal(scores, -infinity));
+  UOpRef weighted = b.contract(spec, softmax(b, scores, {4}), v, {batch, kv, group, rows, d, used});
+  // A sum of nothing but zeros has the sign of those that were left out: +0.0 takes it away.
+  UOpRef y = b.bin(Op::Add, weighted, 0.0);
+  return b.reshape(b.permute(y, {0, 3, 1, 2, 4}), {idxMul(b.c, batch, rows), b.idx(heads * size)});
+}
+
+RotaryTables rotaryTables(Composer &b, llvm::ArrayRef<float> frequencies, int64_t positions, double factor) {
+  int64_t columns = int64_t(frequencies.size());
+  UOpRef at = b.cast(b.iota(DType::I64, {b.idx(positions), b.idx(1)}, 0), DType::F32);
+  UOpRef angle = b.bin(Op::Mul, at, numbersOf(b, frequencies, {1, columns}));
+  RotaryTables tables{b.un(Op::Cos, angle), b.un(Op::Sin, angle)};
+  if (factor != 1) tables = {b.bin(Op::Mul, tables.cosines, factor), b.bin(Op::Mul, tables.sines, factor)};
+  return tables;
+}
+
+UOpRef routingWeights(Composer &b, UOpRef scores, const RoutingOptions &options) {
+  if (!b.requireRank(scores, 2, 2)) return nullptr;
+  UOpRef rows = scores->shape[0], experts = scores->shape[1], one = b.idx(1);
+  UOpRef share = softmax(b, scores, {1});
+  UOpRef mine = b.reshape(share, {rows, experts, one}), other = b.reshape(share, {rows, one, experts});
+  UOpRef number = b.iota(DType::I32, {one, experts, one}, 1), before = b.iota(DType::I32, {one, one, experts}, 2);
+  UOpRef equal = b.bin(Op::And, b.bin(Op::Eq, other, mine), b.bin(Op::Lt, before, number));
+  UOpRef ahead = b.cast(b.bin(Op::Or, b.bin(Op::Lt, mine, other), equal), DType::I32);
+  UOpRef rank = b.squeeze(b.reduce(ReduceKind::Sum, ahead, {2}), {2});
+  share = b.select(b.bin(Op::Lt, rank, double(options.chosen)), share, b.literal(share, 0));
+  return options.normalized ? b.bin(Op::Div, share, b.reduce(ReduceKind::Sum, share, {1})) : share;
+}
+
+UOpRef mixedExperts(Composer &b, UOpRef weights, UOpRef y) {
+  if (!b.requireRank(weights, 2, 2) || !b.requireRank(y, 3, 3)) return nullptr;
+  ContractSpec spec;
+  spec.kept = 2;
+  spec.reduced = 1;
+  spec.a = {label(0), label(2)};
+  spec.b = {label(2), label(0), label(1)};
+  return b.contract(spec, weights, y, {y->shape[1], y->shape[2], y->shape[0]});
+}
+
+} // namespace astra::compose
