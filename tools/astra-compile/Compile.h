@@ -5,6 +5,7 @@
 #pragma once
 #include "Progress.h"
 #include "Report.h"
+#include "astra/Import/Language.h"
 #include "astra/Import/ONNX.h"
 
 namespace astra {
@@ -21,6 +22,8 @@ struct Job {
   std::vector<std::pair<std::string, std::string>> assets;    // names, and files that go into the bundle
   std::vector<std::string> keptWeights;                       // patterns of --freeze: these need not be in the file
   std::vector<std::string> trainScalars;                      // initializers of rank 0 that are parameters
+  LanguageOptions language;                                   // of a language model
+  bool asksLanguage = false;                                  // whether one of them is given
   bool timePasses = false;
   PipelineOptions pipeline; // its texts and its provenance are read from the files above
 };

@@ -58,6 +58,17 @@ static Expected<Module> loadStableHLO(const Job &job) {
   return importStableHLO((*text)->getBuffer(), job.model, {job.dims, std::move(*constants)});
 }
 
+static Expected<Module> loadLanguageModel(const Job &job, std::vector<std::string> &notes) {
+  const char *of = !job.constants.empty() ? "--constant"
+                   : !job.dims.empty()    ? "--dim"
+                   : !job.taps.empty()    ? "--taps"
+                                          : "";
+  if (*of) return createStringError(std::errc::invalid_argument, "%s is not for a language model", of);
+  LanguageOptions options = job.language;
+  options.notes = &notes;
+  return importLanguageModel(job.model, options);
+}
+
 static Expected<Module> loadText(const Job &job) {
   if (!job.constants.empty())
     return createStringError("--constant is for the inputs of an ONNX or StableHLO model: write a param into " +
@@ -79,9 +90,10 @@ Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &note
   Expected<WeightFile> weights = job.weights.empty() ? WeightFile() : WeightFile::open(job.weights);
   if (!weights) return weights.takeError();
   StringRef extension = sys::path::extension(job.model);
-  Expected<Module> m = extension == ".onnx"   ? loadONNX(job, *weights, notes)
-                       : extension == ".mlir" ? loadStableHLO(job)
-                                              : loadText(job);
+  Expected<Module> m = isLanguageModel(job.model) ? loadLanguageModel(job, notes)
+                       : extension == ".onnx"     ? loadONNX(job, *weights, notes)
+                       : extension == ".mlir"     ? loadStableHLO(job)
+                                                  : loadText(job);
   if (!m) return m.takeError();
   if (!job.weights.empty()) {
     Expected<std::string> said = setWeights(*m, *weights, job.keptWeights);

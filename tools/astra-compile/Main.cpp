@@ -45,6 +45,22 @@ std::function<std::string(std::string_view)> word(std::string &out, std::string 
   };
 }
 
+/// An option that only a language model has.
+std::function<std::string(std::string_view)> ofLanguage(Job &j, std::function<std::string(std::string_view)> set) {
+  return [&j, set = std::move(set)](std::string_view v) -> std::string {
+    j.asksLanguage = true;
+    return set(v);
+  };
+}
+
+std::function<std::string(std::string_view)> cacheType(DType &out) {
+  return [&out](std::string_view v) -> std::string {
+    if (v != "f32" && v != "f16") return "'" + std::string(v) + "' is not one of f32, f16";
+    out = v == "f32" ? DType::F32 : DType::F16;
+    return "";
+  };
+}
+
 std::function<std::string(std::string_view)> level(FoldLevel &out) {
   return [&out](std::string_view v) -> std::string {
     static constexpr llvm::StringLiteral names[] = {"none", "small", "all"}; // in the order of FoldLevel
@@ -241,6 +257,15 @@ Program describe(CommandLine &c) {
        "with --train: patterns of parameters that stay as they are, as features.*; with --weights: those that the file "
        "need not have",
        commas(c.frozen)},
+      {"context", "N",
+       "of a language model: tokens that a sequence may have; what the model is made for if not given, at most 4096",
+       ofLanguage(j, number(j.language.context, 1, 1 << 24))},
+      {"batch", "N", "of a language model: sequences that go together, 1 if not given",
+       ofLanguage(j, number(j.language.batch, 1, 4096))},
+      {"chunk", "N", "of a language model: tokens of a sequence that a call takes at most, 128 if not given",
+       ofLanguage(j, number(j.language.chunk, 1, 1 << 16))},
+      {"cache-type", "TYPE", "of a language model: how keys and values are kept, f32 (if not given) or f16",
+       ofLanguage(j, cacheType(j.language.cache))},
       {"train-scalars", "LIST",
        "with --train: initializers of rank 0 that are parameters, as logit_scale; else they are constants, unless the "
        "file calls them parameters",
@@ -317,7 +342,7 @@ Program describe(CommandLine &c) {
   offer(p, "metric", wordsOf(nn::metrics()));
   offer(p, "emit", {"uop", "schedule", "plan", "tuning", "c", "mlir", "llvm", "ptx", "asm"});
   offer(p, "print-after", stageNames());
-  p.operands = {".uop", ".onnx", ".mlir"};
+  p.operands = {".uop", ".onnx", ".mlir", ".gguf", "/"};
   for (Option &option : p.options) record(j, option);
   p.examples = "  astra-compile affine.uop -o affine.astra --target=cpu:x86-64-v3,cpu:aarch64\n"
                "  astra-compile digits.onnx -o digits.astra --dim batch=1..64\n"
@@ -421,8 +446,11 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (models.size() != 1) return models.empty() ? "no model is given" : "more than one model is given";
   j.model = models[0];
   llvm::StringRef model = j.model;
-  if (!model.ends_with(".uop") && !model.ends_with(".onnx") && !model.ends_with(".mlir"))
-    return j.model + ": a model is a .uop, .onnx or .mlir file";
+  bool language = isLanguageModel(model);
+  if (!language && !model.ends_with(".uop") && !model.ends_with(".onnx") && !model.ends_with(".mlir"))
+    return j.model + ": a model is a .uop, .onnx, .mlir or .gguf file, or a folder with config.json";
+  if (!language && j.asksLanguage)
+    return "--context, --batch, --chunk and --cache-type are for a language model, which " + j.model + " is not";
   if (c.numerics == "device")
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")

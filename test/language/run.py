@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Compare language models with transformers, and every way to read the same tokens byte for byte.
+
+Takes:    a build with astra_rt_python; models of models.py by name, those of DAILY if none is named, all with ASTRA_NIGHTLY=1.
+Gives:    a line for each; the last is "N passed, N failed, N skipped". Skipped where transformers is not installed.
+
+    PYTHONPATH=build/python build/venv/bin/python test/language/run.py build/bin [MODEL...]
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import astra_rt
+
+DAILY = ["smollm", "gemma3", "qwen2-moe"]
+CONTEXT, BATCH, CHUNK = 64, 2, 12
+LENGTHS = [41, 37]  # of the two texts; longer than the first context of longrope
+
+
+def compile_model(binaries, folder, path, *options):
+    subprocess.run([binaries / "astra-compile", folder, "-o", path, "--target=native", "-j2", "--quiet", *options], check=True)
+
+
+def chunks(texts, sizes):
+    """tokens, targets, count for each call: text b in pieces of sizes[b], again and again, targets one further."""
+    at = [0] * len(texts)
+    while any(a < len(t) - 1 for a, t in zip(at, texts)):
+        count = [min(s, len(t) - 1 - a) for s, t, a in zip(sizes, texts, at)]
+        tokens, targets = np.zeros((2, len(texts), max(count)), np.int32)
+        for b, (t, a, n) in enumerate(zip(texts, at, count)):
+            tokens[b, :n], targets[b, :n] = t[a : a + n], t[a + 1 : a + n + 1]
+            at[b] += n
+        yield tokens, targets, np.array(count, np.int32)
+
+
+def scored(model, texts, sizes):
+    """Log-probabilities of every token behind the first, of each text."""
+    session = model.session()
+    found = [[] for _ in texts]
+    for tokens, targets, count in chunks(texts, sizes):
+        logprobs, status = session["score"](tokens, targets, count)
+        assert status.tolist() == [0] * len(texts), status.tolist()
+        for b, n in enumerate(count):
+            found[b].append(logprobs.numpy()[b, :n].copy())
+    return [np.concatenate(f) for f in found]
+
+
+def prefilled(model, texts, sizes):
+    """Logits behind the last token but one, and the session."""
+    session = model.session()
+    last = [None] * len(texts)
+    for tokens, _, count in chunks(texts, sizes):
+        logits, status = session["prefill"](tokens, count)
+        assert status.tolist() == [0] * len(texts)
+        for b, n in enumerate(count):
+            if n:
+                last[b] = logits.numpy()[b].copy()
+    return last, session
+
+
+def decoded(model, texts):
+    """Logits behind each token, one by one; a text that has ended waits."""
+    session = model.session()
+    found = [[] for _ in texts]
+    for i in range(max(map(len, texts)) - 1):
+        tokens = np.array([t[i] if i < len(t) - 1 else -1 for t in texts], np.int32)
+        logits, status = session["decode"](tokens)
+        assert status.tolist() == [0] * len(texts)
+        for b, t in enumerate(texts):
+            if i < len(t) - 1:
+                found[b].append(logits.numpy()[b].copy())
+    return [np.stack(f) for f in found]
+
+
+def same(name, a, b):
+    assert all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True)), f"{name}: other bits"
+
+
+def check(name, binaries, folder):
+    import torch
+
+    import models
+
+    network = models.save(name, folder / "hf")
+    texts = [np.random.default_rng(7 + b).integers(0, network.config.vocab_size, n) for b, n in enumerate(LENGTHS)]
+    compile_model(binaries, folder / "hf", folder / "model.astra", f"--context={CONTEXT}", f"--batch={BATCH}", f"--chunk={CHUNK}")
+    model = astra_rt.load(folder / "model.astra", threads=1)
+
+    # Beside transformers.
+    worst = 0.0
+    logits = decoded(model, texts)
+    for text, mine in zip(texts, logits):
+        with torch.no_grad():
+            theirs = network(torch.tensor(text[None, :-1])).logits[0].numpy()
+        worst = max(worst, np.abs(mine - theirs).max() / np.abs(theirs).max())
+    assert worst < 1e-4, f"{worst:.1e} of the largest logit beside transformers"
+
+    # The same bits, however the tokens come.
+    reference = scored(model, texts, [CHUNK, CHUNK])
+    for sizes in ([1, 1], [5, 3], [2, CHUNK]):
+        same(f"score in chunks of {sizes}", reference, scored(model, texts, sizes))
+        same(f"prefill in chunks of {sizes}", [x[-1] for x in logits], prefilled(model, texts, sizes)[0])
+    same("two threads", reference, scored(astra_rt.load(folder / "model.astra", threads=2), texts, [7, 7]))
+    off = dict(allowed=np.ones(logits[0][:2].shape, bool), top_k=[0, 0], top_p=[1, 1], min_p=[0, 0], repetition_penalty=[1, 1])
+    for i in range(min(LENGTHS) - 1):  # what `sample` says of a token is what `score` says
+        rows = np.stack([x[i] for x in logits])
+        tokens, logprobs = model["sample"](rows, temperature=[0, 0], seed=[0, 0], **off)
+        for b in range(2):
+            if tokens.tolist()[b] == texts[b][i + 1]:
+                assert logprobs.tolist()[b] == reference[b][i]
+    return worst
+
+
+def main():
+    binaries = Path(sys.argv[1])
+    try:
+        import transformers  # noqa: F401
+
+        import models
+    except ImportError as error:
+        print(f"0 passed, 0 failed, 1 skipped ({error})")
+        return 0
+    names = sys.argv[2:] or (list(models.MODELS) if os.environ.get("ASTRA_NIGHTLY") else DAILY)
+    failed = 0
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                print(f"{name}: {check(name, binaries, Path(folder)):.1e} of the largest logit beside transformers", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAILED {name}: {type(error).__name__}: {error}", flush=True)
+    print(f"{len(names) - failed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
