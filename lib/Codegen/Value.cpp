@@ -106,13 +106,14 @@ UOpRef ValueAt::store(ArrayRef<UOpRef> index, UOpRef value, UOpRef gate) {
   SmallVector<UOpRef, 6> parts{buffer, value};
   if (gate) parts.push_back(gate);
   parts.push_back(a);
-  // A range of one point at most is 0 in every address: one that may have none would not be around the store.
+  // A range of one point at most is 0 in every address, here or where a lane has its number: one that may have none
+  // would not be around the store.
   SmallVector<UOpRef, 2> lost;
   llvm::copy_if(around, std::back_inserter(lost), [](UOpRef r) { return r->src[0]->lo < 1; });
   if (!lost.empty()) {
     llvm::DenseSet<UOpRef> below;
     for (UOpRef x : topoSort(parts)) below.insert(x);
-    llvm::erase_if(lost, [&](UOpRef r) { return below.contains(r); });
+    llvm::erase_if(lost, [&](UOpRef r) { return r->src[0]->hi > 1 && below.contains(r); });
   }
   parts.append(lost);
   return c.make(Op::Store, parts, {1});

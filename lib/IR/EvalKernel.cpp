@@ -2,7 +2,8 @@
 // Takes:    a sink of stores and the bytes of its buffers.
 // Gives:    the buffers after the kernel: the meaning of ranges, folds, stages, loads and stores.
 // Keeps:    each value is computed once for each point of the ranges it depends on; loops nest as folds and stages do,
-//           64 deep at most.
+//           64 deep at most. A load outside of its buffer is refused where a store needs it: what depends on no range
+//           of a fold is computed before it, and nobody asks for it where the fold has no point (Linear.h).
 // Does not: know of plans, vectors' widths or targets.
 #include "EvalImpl.h"
 #include "llvm/ADT/BitVector.h"
@@ -37,8 +38,18 @@ private:
     std::vector<Tensor> cells; // of a stage, row-major over `extents`
     Dims extents;
     std::vector<uint32_t> body; // of what closes ranges: the nodes to compute at each point
+    std::string outside;        // why there is no value: a load that it needs is outside of its buffer
   };
 
+  /// Notes that the node of s has no value if one of these has none.
+  bool lacks(State &s, ArrayRef<UOpRef> sources) {
+    for (UOpRef x : sources)
+      if (const std::string &why = of(x).outside; !why.empty()) {
+        s.outside = why;
+        return true;
+      }
+    return false;
+  }
   static bool closes(UOpRef n) { return n->op == Op::Fold || n->op == Op::LaneFold || n->op == Op::Stage; }
   State &of(UOpRef n) { return state[at.lookup(n)]; }
   void findFree(uint32_t i);
@@ -131,6 +142,7 @@ llvm::Expected<int64_t> KernelRun::extentOf(UOpRef range) {
   auto [it, isNew] = extentLists.try_emplace(range);
   if (isNew) it->second = nodesWithin({extent}, llvm::BitVector(rangeNumber.size(), true), nullptr);
   if (Error e = compute(it->second)) return std::move(e);
+  if (const std::string &why = of(extent).outside; !why.empty()) return llvm::createStringError(why);
   return of(extent).index;
 }
 
@@ -196,10 +208,11 @@ Error KernelRun::evaluateIndex(UOpRef n, State &s) {
 }
 
 Error KernelRun::fold(UOpRef n, State &s) {
-  s.value = of(n->src[0]).value;
+  if (!lacks(s, n->src[0])) s.value = of(n->src[0]).value;
   Op op = foldOps[n->ints[0]];
   return each(n->indices(), [&]() -> Error {
     if (Error e = compute(s.body)) return e;
+    if (!s.outside.empty() || lacks(s, n->tensors().drop_front())) return Error::success();
     unsigned each = valuesOf(Combine(n->ints[0]));
     for (unsigned i = 1; i < n->ntensors; i += each) {
       const Tensor *in[3] = {&s.value, &of(n->src[i]).value, nullptr};
@@ -225,12 +238,14 @@ Error KernelRun::laneFold(UOpRef n, State &s) {
   std::vector<Tensor> lane;
   if (Error e = each(n->indices(), [&]() -> Error {
         if (Error e = compute(s.body)) return e;
+        lacks(s, n->src[0]);
         lane.push_back(of(n->src[0]).value);
         return Error::success();
       }))
     return e;
   if (lane.size() > 64 || (lane.size() & (lane.size() - 1)))
     return llvm::createStringError("lanefold: %zu lanes, expected a power of two up to 64", lane.size());
+  if (!s.outside.empty()) return Error::success();
   for (unsigned step = lane.size() / 2; step; step /= 2)
     for (unsigned j = 0; j < step; ++j) {
       auto v = combined(foldOps[n->ints[0]], n->dtype, {&lane[j], &lane[j + step]});
@@ -252,6 +267,7 @@ Error KernelRun::stage(UOpRef n, State &s) {
   Dims strides = rowMajor(s.extents);
   return each(n->indices(), [&]() -> Error {
     if (Error e = compute(s.body)) return e;
+    if (lacks(s, n->src[0])) return Error::success();
     int64_t cell = 0;
     for (auto [r, stride] : llvm::zip(n->indices(), strides)) cell += of(r).index * stride;
     s.cells[cell] = of(n->src[0]).value;
@@ -294,15 +310,18 @@ Error KernelRun::load(UOpRef n, State &s) {
   s.value = zeros(n->dtype, lanes > 1 ? ArrayRef(lanes) : ArrayRef<int64_t>());
   for (int64_t l = 0; l < lanes; ++l) {
     if (gate && !gate->bytes[l]) continue;
-    if (first + l < 0 || first + l >= int64_t(buffer.size()) / w)
-      return llvm::createStringError("load: element %lld of buffer %lld, which has %lld", (long long)(first + l),
-                                     (long long)n->src[0]->ints[0], (long long)(buffer.size() / w));
+    if (first + l < 0 || first + l >= int64_t(buffer.size()) / w) {
+      s.outside = "load: element " + std::to_string(first + l) + " of buffer " + std::to_string(n->src[0]->ints[0]) +
+                  ", which has " + std::to_string(buffer.size() / w);
+      return Error::success();
+    }
     memcpy(&s.value.bytes[l * w], &buffer[(first + l) * w], w);
   }
   return Error::success();
 }
 
 Error KernelRun::store(UOpRef n) {
+  if (State &s = of(n); lacks(s, n->src)) return llvm::createStringError(s.outside);
   llvm::MutableArrayRef<uint8_t> buffer = buffers[n->src[0]->ints[0]];
   const Tensor &value = of(n->src[1]).value, *gate = n->ntensors == 3 ? &of(n->src[2]).value : nullptr;
   int64_t lanes = n->ints[0], w = elementBytes(value.dtype), first = of(n->indices()[0]).index;
@@ -319,6 +338,8 @@ Error KernelRun::store(UOpRef n) {
 Error KernelRun::evaluate(uint32_t i) {
   UOpRef n = order[i];
   State &s = state[i];
+  if (n->op != Op::Running || of(n->indices()[0]).index == 0) s.outside.clear();
+  if (!closes(n) && lacks(s, n->src)) return Error::success();
   if (n->isIndex()) return evaluateIndex(n, s);
   if (closes(n)) {
     if (depth == 64) return llvm::createStringError("kernel: loops nest deeper than 64");

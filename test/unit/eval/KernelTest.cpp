@@ -154,6 +154,27 @@ TEST_F(KernelTest, DimsAndRefusals) {
   EXPECT_EQ(run({store(buffer(2, 4), minusZero, i)}, buffers, {{"n", 1}}), "buffer: slot 2 of 2");
 }
 
+// What depends on no range of a fold may be computed before it: where the fold has no point nobody needs it.
+TEST_F(KernelTest, ALoadOutsideIsRefusedWhereItIsNeeded) {
+  UOpRef n = b.dim("n", 0, 1), i = range(n, 0, Folded), gate = c.make(Op::Lt, {n, num(1)});
+  std::vector<Buffer> buffers{floats(4, 5), Buffer(4)};
+  UOpRef far = load(buffer(0, 4), num(7)), sum = c.make(Op::Fold, {minusZero, far, i}, {int64_t(Combine::Add), 1});
+  UOpRef outer = range(num(2), 1, Folded),
+         nested = c.make(Op::Fold, {minusZero, sum, outer}, {int64_t(Combine::Add), 1});
+  const char *refusal = "load: element 7 of buffer 0, which has 4";
+  for (UOpRef value : {sum, nested}) {
+    buffers[1].assign(4, 1);
+    EXPECT_EQ(run({store(buffer(1, 1), value, num(0))}, buffers, {{"n", 0}}), "");
+    EXPECT_EQ(buffers[1], Buffer({0, 0, 0, 0x80})); // -0.0
+    EXPECT_EQ(run({store(buffer(1, 1), value, num(0))}, buffers, {{"n", 1}}), refusal);
+  }
+  // An emitter computes both sides of a select, and reads where no gate forbids it.
+  UOpRef either = c.make(Op::Select, {gate, minusZero, far});
+  EXPECT_EQ(run({store(buffer(1, 1), either, num(0))}, buffers, {{"n", 0}}), refusal);
+  UOpRef stage = c.make(Op::Stage, {far, i}), of = c.make(Op::At, {stage, num(0)}, {1});
+  EXPECT_EQ(run({store(buffer(1, 1), of, num(0))}, buffers, {{"n", 1}}), refusal);
+}
+
 TEST_F(KernelTest, LanesAreTakenApartAndJoined) {
   std::vector<Buffer> buffers{floats(4, 6), Buffer(16)};
   UOpRef v = load(buffer(0, 4), num(0), 4);
