@@ -168,8 +168,6 @@ llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   for (const Step &step : steps)
     if (step.ofGpu && p.*step.field != Plan().*step.field)
       return refusePlan(spec, p, ::text(step, p.*step.field) + " is of GPUs; this is a CPU's");
-  if (p.kind == PlanKind::Rows && p.lanes == 1 && (writesRows(spec) || !cachedInRow(spec).empty()))
-    return refusePlan(spec, p, "vector 1; the kernel writes or keeps rows in vectors, expected 2..64");
   if (auto e = checkForm(spec, p)) return e;
   bool sums = spec.rootOp && spec.rootOp->op == Op::Contract;
   if (spec.follows && p.kind != (sums ? PlanKind::Contract : PlanKind::Rows))
