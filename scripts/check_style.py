@@ -2,7 +2,7 @@
 """Checks the house rules that a formatter does not know, and reports sizes.
 
 usage: scripts/check_style.py [--report]
-Every C++ file begins with its head comment (//===- Name), no file is longer than 700 lines, no line asks for work later,
+Every C++ file begins with its head comment (//===- Name), whose paragraphs (Takes:, Gives:) no formatter has cut, no file is longer than 700 lines, no line asks for work later,
 astra.hpp reaches every function of astra.h, every clause of the numeric contract that is cited is one (check_clauses.py), links
 of pages lead somewhere, cells of their tables can be read (check_pages.py), and the folders of compat/ are as they were
 released (check_releases.py).
@@ -19,6 +19,7 @@ import check_releases
 
 LONGEST = 700
 LATER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+PARAGRAPH = re.compile(r"// [A-Z][a-z]+( not)?: +\S")
 FOLDERS = 2  # how deep the report groups
 
 
@@ -48,6 +49,22 @@ def report(root):
     print(f"{'all':32} {sum(n for n, _ in sizes.values()):6} {sum(t for _, t in sizes.values()):8}")
 
 
+def cut_heads(lines):
+    """Numbers of head comment lines that a formatter made of one that was too long: they begin where no paragraph does."""
+    inside = False
+    for i, line in enumerate(lines):
+        if not line.startswith("//") or line.rstrip() == "//":
+            return
+        if PARAGRAPH.match(line):
+            inside = True
+        elif inside and re.match(r"// \S", line):
+            if lines[i - 1].rstrip().endswith((".", ":")):
+                return  # what follows the paragraphs
+            yield i + 1
+        if inside and re.search(r"\S (Takes|Gives|Keeps|Does not): ", line[3:]):
+            yield i + 1
+
+
 def check(root):
     errors = []
     for path in files(root):
@@ -58,6 +75,8 @@ def check(root):
             errors.append(f"{path}: has no head comment")
         if len(lines) > LONGEST:
             errors.append(f"{path}: {len(lines)} lines, at most {LONGEST}")
+        for i in cut_heads(lines):
+            errors.append(f"{path}:{i}: this line of the head comment was cut: make the one before it shorter")
         for i, line in enumerate(lines, 1):
             if LATER.search(line):
                 errors.append(f"{path}:{i}: work for later belongs into an issue")

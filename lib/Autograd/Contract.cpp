@@ -2,8 +2,7 @@
 // Takes:    a contract y[kept] = sum over the reduced labels of a[forms] * b[forms].
 // Gives:    the contract of the cotangent with the other operand that is the cotangent of a or b.
 // Keeps:    clause N4: the reduced labels are the forward's remaining reduced ones, then its remaining kept ones, each
-// in
-//           order. An axis u of the operand is solved for one label of its form: its own where it is bare, else the
+//           in order. An axis u of the operand is solved for one label of its form: its own where it is bare, else the
 //           kept one (an input gradient's oh = (ih + 1 - kh)/2); an axis that counts two labels, l*size(m) + m, stands
 //           for both, as two axes (groups of a convolution). What cannot be solved exactly stays: the label is summed
 //           under the condition that form and axis are equal.

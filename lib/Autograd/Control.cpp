@@ -1,10 +1,9 @@
 //===- Control.cpp: derivatives of cond, scan and while --------------------===//
 // Takes:    a control op, which of its arguments and results carry derivatives, their tangents or cotangents.
 // Gives:    a control op over differentiated functions. Forward mode: one op gives values and tangents and takes the
-// old
-//           one's place. Reverse mode: a cond calls the functions' transposes, which compute again what they need from
-//           the arguments; a scan runs a second time from the end, over the values that each step began with, which the
-//           first one now stacks; a while becomes a scan (Trips.cpp).
+//           old one's place. Reverse mode: a cond calls the functions' transposes, which compute again what they need
+//           from the arguments; a scan runs a second time from the end, over the values that each step began with,
+//           which the first one now stacks; a while becomes a scan (Trips.cpp).
 // Keeps:    functions closed; arguments and results that carry nothing stay as they are.
 #include "Modes.h"
 #include "llvm/ADT/STLExtras.h"

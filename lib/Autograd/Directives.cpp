@@ -1,8 +1,7 @@
 //===- Directives.cpp: the entries that a module asks for ------------------===//
 // Takes:    a module with directives (Module.h).
 // Gives:    for each an entry: of `grad` the outputs of the entry it names, then NAME.grad for each name behind wrt,
-// the
-//           derivatives of the first output, a scalar; of `jvp` the entry's inputs and a tangent NAME.dot for each
+//           the derivatives of the first output, a scalar; of `jvp` the entry's inputs and a tangent NAME.dot for each
 //           name, its outputs, then OUTPUT.dot for each of a float type; of `vmap` its inputs and outputs, with an axis
 //           more where it says so. States are updated as the entry does it.
 // Keeps:    the entries that are there.

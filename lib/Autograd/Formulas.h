@@ -1,7 +1,8 @@
 //===- Formulas.h: derivatives of elementwise ops --------------------------===//
-// x y z: sources    p: a bool source    f: the result    dx dy dz: tangents.   Where an op is not smooth a row does
-// what PyTorch does, and says so. What may be infinite where a choice excludes it is chosen before it meets a tangent:
-// 0 times infinity is NaN.
+// x y z: sources    p: a bool source    f: the result    dx dy dz: tangents
+//
+// Where an op is not smooth a row does what PyTorch does, and says so. What may be infinite where a choice excludes it
+// is chosen before it meets a tangent: 0 times infinity is NaN.
 #pragma once
 #include "astra/Autograd/Formula.h"
 

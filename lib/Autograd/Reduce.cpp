@@ -3,10 +3,9 @@
 // Gives:    its tangent; the transposes of sums. Tangents of products, maxima and minima are graphs that the sweep
 //           transposes.
 // Keeps:    nothing is divided by an element: products of all others are running products from both sides, and those
-// are
-//           differentiated by their recurrence, so zeros are right in every derivative. Elements that share an extreme
-//           share its gradient in equal parts (PyTorch's amax); of a running extreme the last of equal elements has it
-//           (cummax).
+//           are differentiated by their recurrence, so zeros are right in every derivative. Elements that share an
+//           extreme share its gradient in equal parts (PyTorch's amax); of a running extreme the last of equal elements
+//           has it (cummax).
 #include "Rows.h"
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,7 +1,6 @@
 //===- Phases.h: a contraction with holes as several without ---------------===//
 // Takes:    a contraction whose operands are indexed by quotients, (h + 1 - k)/2: a transposed convolution, the
-// gradient
-//           of a strided one. Of the points of such an index most are holes.
+//           gradient of a strided one. Of the points of such an index most are holes.
 // Gives:    per remainder of the kept labels (h = 2*h' + 1) the labels that are summed over and can be exact there
 //           (k = 2*k'): no hole is left, or nothing is. Of a contraction with windows that reach beyond their operand
 //           (astra/Schedule/Outside.h) per part of the kept labels the taps that are inside.

@@ -2,9 +2,9 @@
 // Takes:    a lowered kernel.
 // Gives:    the same kernel, each f32 program of exp with one `scale2`.
 // Keeps:    bits. The program scales a number of [1/4, 4) in two steps that round once together (`scaled` in
-// Functions.h), which is what `scale2` computes. It takes a 0 for what is too small so that nothing underflows; here
-// the scaling's own mask does that. A program is found by making it anew of what it may be of: equal nodes are one
-// node.
+//           Functions.h), which is what `scale2` computes. It takes a 0 for what is too small so that nothing
+//           underflows; here the scaling's own mask does that. A program is found by making it anew of what it may be
+//           of: equal nodes are one node.
 #include "Scale.h"
 #include "astra/Numerics/Functions.h"
 #include "astra/Numerics/GraphValue.h"

@@ -2,11 +2,10 @@
 // Takes:    a contraction with a third operand (Contract.h) at an index of its result, and of a tile the taps that are
 //           inside there (Phases.h).
 // Gives:    folds in the order of chain512 (N4): what lies between taps that are inside is the third operand's
-// elements. Keeps:    the order, in which an accumulator comes to each tap: zeros that are added elsewhere would not be
-// the same
+//           elements.
+// Keeps:    the order, in which an accumulator comes to each tap: zeros that are added elsewhere would not be the same
 //           where it is -0.0 (a sum may become that by underflow, at any tap).
-// Does not: know plans whose sums are spilled, or whose operands threads share: they are refused of such
-// contractions.
+// Does not: know plans whose sums are spilled, or whose operands threads share: they are refused of such contractions.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"

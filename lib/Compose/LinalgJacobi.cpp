@@ -1,9 +1,8 @@
 //===- LinalgJacobi.cpp: eigenvalues and singular values by rotations ----===//
 // Takes:    symmetric matrices; matrices of any two extents.
 // Gives:    C. Jacobi's method on one side (M. Hestenes): rows are made orthogonal by rotations of pairs, in the
-// parallel
-//           order of R. Brent and F. Luk: n / 2 pairs a step, n - 1 steps a sweep, in which each pair stands once;
-//           sweeps until one rotates nothing. Of svd the rows are those of R of a QR, of eigh those of a Cholesky
+//           parallel order of R. Brent and F. Luk: n / 2 pairs a step, n - 1 steps a sweep, in which each pair stands
+//           once; sweeps until one rotates nothing. Of svd the rows are those of R of a QR, of eigh those of a Cholesky
 //           factor of the matrix made positive definite by a shift.
 // Keeps:    a matrix that is done does not change by a bit while others of its batch go on: a pair that need not be
 //           rotated is handed on as it is.

@@ -1,8 +1,7 @@
 //===- LinalgQR.cpp: QR by Householder reflections -----------------------===//
 // Takes:    matrices of any two extents.
 // Gives:    panels: a scan of one reflection a step on a panel, then all of them at once as I - V T V' on what stands
-// to
-//           the right (R. Schreiber and C. Van Loan); Q from the last panel back to the first.
+//           to the right (R. Schreiber and C. Van Loan); Q from the last panel back to the first.
 // Keeps:    a column is scaled by a power of two before it is squared: nothing overflows or underflows on the way.
 #include "LinalgParts.h"
 #include "astra/IR/Index.h"

@@ -2,7 +2,7 @@
 // Takes:    two operands and the spec of Contract.h.
 // Gives:    for each kept point the sum in the order of N4, with fma; integers wrap.
 // Keeps:    an index outside an operand reads +0.0 and takes part; an inexact quotient and a point outside the domain
-// take no part.
+//           take no part.
 #include "EvalImpl.h"
 #include "astra/IR/Contract.h"
 

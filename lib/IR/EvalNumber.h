@@ -1,7 +1,6 @@
 //===- EvalNumber.h: element formats, decoded and encoded with integers ----===//
 // Gives:    exact widening of every narrow format to binary64, one correct rounding (nearest even) into any format from
-// an exact value,
-//           N9's max and min, and element access for the evaluator's loops.
+//           an exact value, N9's max and min, and element access for the evaluator's loops.
 // Keeps:    independence of the host's rounding of narrow types; canonical NaNs from every conversion (N6).
 // Does not: compute in f16 or bf16: an op on them is the f32 op, then one rounding (N12).
 #pragma once

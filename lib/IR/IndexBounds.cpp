@@ -1,12 +1,11 @@
 //===- IndexBounds.cpp: how small and how large a polynomial can be --------===//
 // Takes:    the terms of a sum.
 // Gives:    bounds that are exact where every atom occurs in one term, where atoms in several are of degree one, and
-// where
-//           one of them is of degree two: such a polynomial is extreme at corners of the box, along the square at its
-//           apex too. So (n - 1)*m and (h - 2)*(h - 2) are known to be no less than 0 when they are multiplied out. A
-//           quotient or remainder by a constant is known with its dividend: 2*((n + 1) floordiv 2) - n is 0 or 1,
-//           n - n floordiv 3 no less than 0 for such an n. A min or max is each of its sides in turn: n - min(n, m) is
-//           the greater of 0 and n - m; but what is divided too stays whole: k - 16*(k floordiv 16) of a min k.
+//           where one of them is of degree two: such a polynomial is extreme at corners of the box, along the square at
+//           its apex too. So (n - 1)*m and (h - 2)*(h - 2) are known to be no less than 0 when they are multiplied out.
+//           A quotient or remainder by a constant is known with its dividend: 2*((n + 1) floordiv 2) - n is 0 or 1,
+//           n - n floordiv 3 no less than 0 for such an n. A min or max is each of its sides in turn: n - min(n, m)
+//           is the greater of 0 and n - m; but what is divided too stays whole: k - 16*(k floordiv 16) of a min k.
 // Keeps:    what is known when it cannot do better: the bounds of each term, added up.
 // Does not: know otherwise that atoms depend on each other; a box that is too large gives bounds that are too wide.
 #include "astra/IR/Index.h"

@@ -2,8 +2,7 @@
 // Gives:    the lexer, diagnostics, and the parser of types, symbolic integers, statements (TextParseBody.cpp) and
 //           modules (TextParse.cpp).
 // Keeps:    the first error only; a function that returns false has reported it. Text is untrusted: numbers are
-// checked,
-//           nesting and the length of polynomials are limited, nothing else recurses.
+//           checked, nesting and the length of polynomials are limited, nothing else recurses.
 #pragma once
 #include "astra/IR/Contract.h"
 #include "astra/IR/Fields.h"

@@ -1,11 +1,11 @@
 //===- Bounds.cpp: what a symbolic integer can be at most ------------------===//
 // Takes:    symbolic integers in polynomial normal form.
 // Gives:    constant bounds, sharper than the interval that every node carries, because ranges are replaced by their
-// symbolic ends and
-//           quotients by their dividends before intervals are taken: n*i + j - n*m < 0 for i < m, j < n.
+//           symbolic ends and quotients by their dividends before intervals are taken: n*i + j - n*m < 0 for i < m,
+//           j < n.
 // Keeps:    soundness: each step replaces an atom by something at least as large where its coefficient cannot be
-// negative (at least as small
-//           where it cannot be positive). A bound of an empty range does not matter: nothing runs there.
+//           negative (at least as small where it cannot be positive). A bound of an empty range does not matter:
+//           nothing runs there.
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
 

@@ -3,8 +3,7 @@
 // Gives:    the label along which its lanes run; operands stored, packed or copied so that they are neighbours along
 //           it; the layout of the result.
 // Keeps:    layouts are a matter of speed alone: every kernel can read every layout. A parameter that is stored stays
-// as
-//           it is.
+//           as it is.
 #include "Scheduler.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/STLExtras.h"

@@ -2,9 +2,8 @@
 // Takes:    FUNCTION TYPE SHAPE... [gradient], as `linalg-module cholesky f64 n,8,8`: the shape of each operand, in
 //           which a letter is a dim in 1..1024.
 // Gives:    on standard output a module in the text form whose entry @main has inputs x0, x1 ... and outputs y0, y1
-// ...;
-//           with `gradient` also @loss, the sum of its float outputs times further inputs w0, w1 ..., and the directive
-//           that asks for its gradient by x0, x1 ...
+//           ...; with `gradient` also @loss, the sum of its float outputs times further inputs w0, w1 ..., and the
+//           directive that asks for its gradient by x0, x1 ...
 // Does not: compute; test/linalg/run.py compiles and runs what it prints.
 #include "astra/Compose/Fourier.h"
 #include "astra/Compose/Linalg.h"

@@ -2,8 +2,7 @@
 // Takes:    a Program's table.
 // Gives:    a script for bash, zsh or fish that offers the options, their words, and files of the right ending.
 // Keeps:    what a value is, is read from what --help calls it: FILE.npy, DIR, NAME=FILE, LIST. The scripts need
-// nothing
-//           but their shell.
+//           nothing but their shell.
 // Does not: install them (cmake/Astra.cmake).
 #include "Options.h"
 

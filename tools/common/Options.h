@@ -1,7 +1,9 @@
 //===- Options.h: the command line of every tool ---------------------------===//
 // Takes:    one table per program: its options and what they mean.
 // Gives:    the parser, --help, --version, the man page (--man) and completion of shells (--completion) from that
-// table. Keeps:    the standard library only, so that astra-run needs no LLVM. Does not: know any program.
+//           table.
+// Keeps:    the standard library only, so that astra-run needs no LLVM.
+// Does not: know any program.
 #pragma once
 #include <functional>
 #include <span>

@@ -3,8 +3,7 @@
 //           header, a JSON object from names to dtype, shape and data_offsets; the data.
 // Gives:    the tensors in the order of their data, and the strings of "__metadata__".
 // Keeps:    a file is input from outside: grammar, lengths, names, places are checked before anything is trusted, and
-// the
-//           tensors cover the data, each byte once. What is written has the largest elements first, so that all lie
+//           the tensors cover the data, each byte once. What is written has the largest elements first, so that all lie
 //           aligned, and the same bytes for the same tensors.
 // Does not: read the header as general JSON: what the format does not have is refused.
 #pragma once

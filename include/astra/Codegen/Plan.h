@@ -2,59 +2,58 @@
 // A plan is data: a list of steps with a text form, stored in the bundle. It never changes bits: whatever it says, the
 // lowered kernel computes the same values.
 //
-//   contract: n 1; m 2 3; mr 8; pack-b 64; vector 16; nr 3        a register tile: MR of 8 points of labels 2 and 3 by
-//   NR
-//                                                                 of 3 vectors along label 1; 64 tiles one below
-//                                                                 another read one packed panel
-//   contract: n 1; m 0; mr 8; vector 16; nr 3; mc 16; kc 256      blocks of 16 tiles one below another by 256 steps of
-//                                                                 the sum: partial sums are spilled between these
-//   contract: n 1; m 0; mr 6; vector 16; nr 4; prefetch 8         what a step reads is prefetched 8 steps before, and
-//                                                                 what the tile reads after its sums before them
-//   contract: n 1; m 0; mr 9; vector 16; nr 3; prefetch-panel 1   each step of a tile prefetches its part of the packed
-//                                                                 panel behind the one at hand
-//   map:      merge 4; vector 16; unroll 4                        the 4 innermost memory dims as one loop (but the axis
-//                                                                 of a running sum or scatter: a loop around a store)
-//   map:      merge 1; vector 16; unroll 1; tile 16               16 points of what is outside of that loop in an item:
-//                                                                 a transposed operand is read in whole cache lines
-//   map:      merge 2; vector 16; unroll 8; tile 64               the same, 8 points at once: a transposed operand is
-//                                                                 read by vectors, and transposed in registers
-//   map:      merge 1; vector 16; unroll 4; tail masked           an item is the whole of that loop, its last vector
-//                                                                 masked; of an overlapped tail it begins earlier
-//   map:      merge 0; vector 1; unroll 1; threads 1024; transpose 32   on a GPU: an item is a tile of 32 elements of
-//                                                                 memory dim 0 by 32 of those behind it, as one, which
-//                                                                 is transposed through shared memory
-//   map:      merge 2; vector 4; unroll 1; threads 256            on a GPU: items are threads, 256 of them a block
-//   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32  on a GPU: a row's lanes are the threads of a warp
+//   contract: n 1; m 2 3; mr 8; pack-b 64; vector 16; nr 3
+//       a register tile: MR of 8 points of labels 2 and 3 by NR of 3 vectors along label 1; 64 tiles one below
+//       another read one packed panel
+//   contract: n 1; m 0; mr 8; vector 16; nr 3; mc 16; kc 256
+//       blocks of 16 tiles one below another by 256 steps of the sum: partial sums are spilled between these
+//   contract: n 1; m 0; mr 6; vector 16; nr 4; prefetch 8
+//       what a step reads is prefetched 8 steps before, and what the tile reads after its sums before them
+//   contract: n 1; m 0; mr 9; vector 16; nr 3; prefetch-panel 1
+//       each step of a tile prefetches its part of the packed panel behind the one at hand
+//   contract: n 3; m 2; mr 6; vector 16; nr 4; row-block 64
+//       64 rows go through a fused chain of kernels at a time; of a kernel alone: all columns of 64 items that are
+//       one below another come before the next 64
 //   contract: n 1; m 0; mr 8; vector 4; nr 2; threads 256; mc 16; kc 16; pipeline 2
-//                                                                 on a GPU: 16 threads one below another and 16 side by
-//                                                                 side have a tile of 128 by 128, whose operands are in
-//                                                                 shared memory, 16 steps of the sum at once, the next
-//                                                                 16 on their way
+//       on a GPU: 16 threads one below another and 16 side by side have a tile of 128 by 128, whose operands are in
+//       shared memory, 16 steps of the sum at once, the next 16 on their way
 //   contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2
-//                                                                 on a GPU: 32 columns of one row, two threads have a
-//                                                                 chain each of the sum of each
-//   rows:     merge 2; vector 32; unroll 1; threads 256; warp 32; cooperative 8   on a GPU: the 8 warps of a block
-//   share
-//                                                                 a row, chunk by chunk of its sums
-//   columns:  merge 1; vector 1; unroll 1; threads 256; cooperative 8   on a GPU: an item is 32 neighbouring elements,
-//   8
-//                                                                 threads share each
-//   contract: n 3; m 2; mr 6; vector 16; nr 4; row-block 64       64 rows go through a fused chain of kernels at a
-//   time;
-//                                                                 of a kernel alone: all columns of 64 items that are
-//                                                                 one below another come before the next 64
-//   rows:     merge 2; vector 16; unroll 1                        reductions whose lanes run along the reduced axis
-//   rows:     merge 2; vector 16; unroll 2; prefetch 1            the same; the next row is prefetched during this one
-//   map:      merge 2; vector 16; unroll 1; non-temporal 1        results are written by non-temporal stores
-//   columns:  merge 1; vector 16; unroll 1                        a reduction whose lanes run along an output axis
-//   columns:  merge 1; vector 16; unroll 7; tail masked; unroll-k 64   a sum of lane64, whose 64 lanes take a step and
-//                                                                 are spilled before any goes on: rows in their order
-//   columns:  merge 1; vector 16; unroll 4; block 16; unroll-k 64 the same, an item is 16 steps of columns: eight rows
-//                                                                 of each, one step beside another
-//   columns:  merge 1; vector 8; unroll 2; unroll-k 8             a contract's, 8 steps of the sum together: what is
-//                                                                 strided is read by vectors, and transposed in
-//                                                                 registers
-//   columns:  merge 0; vector 1; unroll 1; block 8; unroll-k 16   of a dot product, 8 blocks of its chain side by side
+//       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
+//   map: merge 4; vector 16; unroll 4
+//       the 4 innermost memory dims as one loop (but the axis of a running sum or scatter: a loop around a store)
+//   map: merge 1; vector 16; unroll 1; tile 16
+//       16 points of what is outside of that loop in an item: a transposed operand is read in whole cache lines
+//   map: merge 2; vector 16; unroll 8; tile 64
+//       the same, 8 points at once: a transposed operand is read by vectors, and transposed in registers
+//   map: merge 1; vector 16; unroll 4; tail masked
+//       an item is the whole of that loop, its last vector masked; of an overlapped tail it begins earlier
+//   map: merge 2; vector 16; unroll 1; non-temporal 1
+//       results are written by non-temporal stores
+//   map: merge 2; vector 4; unroll 1; threads 256
+//       on a GPU: items are threads, 256 of them a block
+//   map: merge 0; vector 1; unroll 1; threads 1024; transpose 32
+//       on a GPU: an item is a tile of 32 elements of memory dim 0 by 32 of those behind it, as one, which is
+//       transposed through shared memory
+//   rows: merge 2; vector 16; unroll 1
+//       reductions whose lanes run along the reduced axis
+//   rows: merge 2; vector 16; unroll 2; prefetch 1
+//       the same; the next row is prefetched during this one
+//   rows: merge 2; vector 32; unroll 1; threads 256; warp 32
+//       on a GPU: a row's lanes are the threads of a warp
+//   rows: merge 2; vector 32; unroll 1; threads 256; warp 32; cooperative 8
+//       on a GPU: the 8 warps of a block share a row, chunk by chunk of its sums
+//   columns: merge 1; vector 16; unroll 1
+//       a reduction whose lanes run along an output axis
+//   columns: merge 1; vector 16; unroll 7; tail masked; unroll-k 64
+//       a sum of lane64, whose 64 lanes take a step and are spilled before any goes on: rows in their order
+//   columns: merge 1; vector 16; unroll 4; block 16; unroll-k 64
+//       the same, an item is 16 steps of columns: eight rows of each, one step beside another
+//   columns: merge 1; vector 8; unroll 2; unroll-k 8
+//       a contract's, 8 steps of the sum together: what is strided is read by vectors, and transposed in registers
+//   columns: merge 0; vector 1; unroll 1; block 8; unroll-k 16
+//       of a dot product, 8 blocks of its chain side by side
+//   columns: merge 1; vector 1; unroll 1; threads 256; cooperative 8
+//       on a GPU: an item is 32 neighbouring elements, 8 threads share each
 //
 // Words of earlier releases, as `rows`, `stage`, `tall`, `deep`, are read too: the table in Plan.cpp has them.
 #pragma once

@@ -2,9 +2,8 @@
 // Takes:    the text of a tuning file, kernels.
 // Gives:    the plans that the file has for these kernels on one target; the file again.
 // Keeps:    a kernel is known by its content: the graph, shapes, dtypes, layouts and bounds of dims; not by the names
-// of
-//           kernels and dims, so that one that recurs in another model is found. Kernels that are not in the file have
-//           no plan from it, and what the file has of other kernels and targets stays as it is.
+//           of kernels and dims, so that one that recurs in another model is found. Kernels that are not in the file
+//           have no plan from it, and what the file has of other kernels and targets stays as it is.
 // Does not: measure anything (Search.h).
 //
 //   astra-tuning 1

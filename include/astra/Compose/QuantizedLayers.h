@@ -1,7 +1,6 @@
 //===- QuantizedLayers.h: layers whose operands and results are quantized --===//
 // Takes:    operands of 8-bit integers with their scales and zero points, which may be null; `to` says how the result
-// is
-//           quantized, and its value is not read: null scales there give floats.
+//           is quantized, and its value is not read: null scales there give floats.
 // Gives:    sums of products exact in i32, all else as a function of the dequantized operands in f32, quantized again.
 // Keeps:    what Quantization.h keeps. A result is of the zero point's type, or of the operand's where there is none.
 #pragma once

@@ -1,7 +1,7 @@
 //===- Resize.h: images of another size ------------------------------------===//
 // Takes:    x of any rank and type; axes, and by what factor or to which extent each is resized. Extents may be
-// symbolic. Gives:    one step per axis that changes: where the elements read (f64 arithmetic on the index), which
-// neighbours
+//           symbolic.
+// Gives:    one step per axis that changes: where the elements read (f64 arithmetic on the index), which neighbours
 //           those are and with what weight, then a sum of a few gathered tensors, or one `contract` where an
 //           antialiasing filter has many taps.
 // Keeps:    all that follows from constants computed while building, by the reference evaluator. f16 and bf16 compute

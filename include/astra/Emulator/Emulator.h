@@ -8,9 +8,8 @@
 //           reads of shared memory that no thread of the block wrote; shared memory that two threads access between two
 //           barriers, one of them writing; barriers and exchanges that not all threads reach together.
 // Does not: detect reads of global memory that was never written, nor of a thread's own arrays; model caches, atomics
-// or
-//           the weak order of memory; say anything of a GPU's back end: the code it runs is the host's, built from what
-//           was lowered for the GPU, before LLVM's optimizations for that GPU.
+//           or the weak order of memory; say anything of a GPU's back end: the code it runs is the host's, built from
+//           what was lowered for the GPU, before LLVM's optimizations for that GPU.
 #pragma once
 #include <cstdint>
 #include <span>

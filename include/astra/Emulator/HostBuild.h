@@ -1,8 +1,7 @@
 //===- HostBuild.h: GPU kernels built for the host -------------------------===//
 // Takes:    a module of kernels as it was lowered for a GPU (astra/Codegen/GPU.h).
 // Gives:    the same module built for a CPU, its thread numbers, barriers and exchanges between lanes replaced: an
-// image
-//           that the emulator runs.
+//           image that the emulator runs.
 // Keeps:    all arithmetic; bytes are a function of the module, the CPU and the toolchain.
 #pragma once
 #include "astra/Codegen/EmitC.h"

@@ -1,8 +1,7 @@
 //===- Builder.h: making graphs from C++ -----------------------------------===//
 // Gives:    one function per op and the small composites that everybody needs. Elementwise functions broadcast scalars
-// (rank 0) to the other source's shape;
-//           nothing else broadcasts by itself. All sources must be of one dtype. A wrong call is a fatal internal error
-//           (Context::make): check user input first.
+//           (rank 0) to the other source's shape; nothing else broadcasts by itself. All sources must be of one dtype.
+//           A wrong call is a fatal internal error (Context::make): check user input first.
 #pragma once
 #include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"

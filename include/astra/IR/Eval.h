@@ -2,9 +2,8 @@
 // Takes:    nodes, and values for their arguments, parameters, states and dims.
 // Gives:    the bytes that every back end must give under astra-num/1.
 // Keeps:    results that depend on the graph and the inputs alone: no thread, no address, no clock; the host computes
-// only what IEEE 754
-//           fixes (binary32 and binary64 + - * / fma sqrt, contraction off), narrow types are rounded with integers
-//           (EvalNumber.h).
+//           only what IEEE 754 fixes (binary32 and binary64 + - * / fma sqrt, contraction off), narrow types are
+//           rounded with integers (EvalNumber.h).
 // Does not: decompose functions (exp ...): that is the numerics stage; a hook may supply them. Not fast: an oracle.
 #pragma once
 #include "astra/IR/Module.h"

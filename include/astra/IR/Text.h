@@ -1,8 +1,7 @@
 //===- Text.h: the .uop text form ------------------------------------------===//
 // Gives:    printing of modules, nodes, types and symbolic integers; parsing with diagnostics that carry a caret.
 // Keeps:    print(parse(t)) == t for every t that print gave; parse(print(m)) has the same graph, node for node. Cost
-// is
-//           linear in the graph, nothing recurses over it.
+//           is linear in the graph, nothing recurses over it.
 // Does not: check what a stage allows (Verify.h). Grammar: docs/text.md.
 #pragma once
 #include "astra/IR/Module.h"

@@ -1,11 +1,11 @@
 //===- UOp.h: the one node type, from the front doors to the emitters ------===//
 // Gives:    UOp (op, dtype, shape, sources, attribute) and Context, the arena that hash-conses them.
 // Keeps:    a node is immutable and unique in its Context: equal op, attribute, sources and functions give the same
-// pointer. Parameters and
-//           states have a name as identity. Literals are compared by bits, so -0.0 and +0.0 differ.
+//           pointer. Parameters and states have a name as identity. Literals are compared by bits, so -0.0 and +0.0
+//           differ.
 // Does not: own tensors' data (Module.h), print (Text.h), simplify (Rewrite; Index.h keeps symbolic integers in
-// polynomial normal form). A Context belongs to one thread. Node ids are creation order: good as table keys, never
-// allowed to influence output.
+//           polynomial normal form). A Context belongs to one thread. Node ids are creation order: good as table keys,
+//           never allowed to influence output.
 #pragma once
 #include "astra/IR/DType.h"
 #include "llvm/ADT/ArrayRef.h"

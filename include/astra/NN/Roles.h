@@ -2,8 +2,7 @@
 // Takes:    the graph of a model.
 // Gives:    the role that a parameter plays there, and what one of that role begins as: the initializer `default`.
 // Keeps:    torch.nn's reset_parameters (PyTorch 2.15) of the module that such a graph is of. Roles are seen on the
-// graph
-//           alone: neither names nor the file that a model came from count.
+//           graph alone: neither names nor the file that a model came from count.
 // Does not: guess. A parameter that no row of the table describes has no role, and keeps its numbers.
 #pragma once
 #include "astra/IR/UOp.h"

@@ -1,8 +1,7 @@
 //===- Training.h: entries that train a model ------------------------------===//
 // Takes:    a module with an entry `main` for inference, perhaps an entry `forward` of the same inputs for what
-// training does
-//           otherwise (dropout, statistics of the batch; its updates are those of running statistics), and what to
-//           train it with.
+//           training does otherwise (dropout, statistics of the batch; its updates are those of running statistics),
+//           and what to train it with.
 // Gives:    the same module with its trainable parameters as states and two entries more: `train_step`, which takes the
 //           inputs and a target, gives the loss and the learning rate and replaces the states, and `eval`, which gives
 //           the outputs and the loss. The entry for inference reads the states. An entry `init` too: it takes a seed

@@ -2,9 +2,8 @@
 // Takes:    graphs at any stage; sets of rules.
 // Gives:    equal graphs in which no rule of the sets fires.
 // Keeps:    dtypes and shapes: no rule fires within an extent, so equal shapes stay equal nodes (only the tensor under
-// a
-//           data dim is rewritten, everywhere alike). Results independent of node ids. Time linear in the nodes visited
-//           and the rules fired; no recursion.
+//           a data dim is rewritten, everywhere alike). Results independent of node ids. Time linear in the nodes
+//           visited and the rules fired; no recursion.
 // Does not: change bits. Every row of every set is proved (docs/rules.md).
 #pragma once
 #include "astra/IR/Index.h"

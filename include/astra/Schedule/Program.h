@@ -1,7 +1,7 @@
 //===- Program.h: what the scheduler gives ---------------------------------===//
 // Gives:    kernels as small graphs over buffers, and for each entry the list of launches with a memory plan. Symbolic
-// throughout: sizes are index UOps over the
-//           dim vector. lib/Codegen lowers the kernels for each target, lib/Bundle writes the programs.
+//           throughout: sizes are index UOps over the dim vector. lib/Codegen lowers the kernels for each target,
+//           lib/Bundle writes the programs.
 // Does not: know targets. Weight layouts are chosen here, once for all targets.
 #pragma once
 #include "astra/IR/Module.h"

@@ -4,8 +4,7 @@
 // Keeps:    bits: the result of every plan is compared with that of the heuristic's. Which plans are found depends on
 //           the machine and the clock; what is compiled under a tuning does not.
 // Does not: search for GPUs; run whole models, or kernels in threads: a kernel is run alone, on one thread, over
-// made-up
-//           inputs.
+//           made-up inputs.
 #pragma once
 #include "astra/Codegen/Tuning.h"
 #include "astra/IR/Module.h"

@@ -2,8 +2,7 @@
 // Takes:    a folder of the user's; what an object is a function of.
 // Gives:    the object's bytes, if they were stored and are whole.
 // Keeps:    a file is named by the SHA-256 of what it is a function of and begins with the SHA-256 of its name and what
-// it
-//           holds, so a damaged or misplaced one is one that is not there; files appear whole (written aside, then
+//           it holds, so a damaged or misplaced one is one that is not there; files appear whole (written aside, then
 //           renamed).
 // Does not: forget: a folder that grew too large is the user's to empty.
 #pragma once

@@ -1,8 +1,7 @@
 //===- EmitProgram.cpp: entries as C, without a runtime --------------------===//
 // Takes:    module, schedule, C source of the kernels.
 // Gives:    for each entry `int PREFIX_ENTRY(...)` and `int64_t PREFIX_ENTRY_arena(dims)`, `void PREFIX_reset(...)` for
-// the
-//           states, and their header. Nothing else has a name outside of the source.
+//           the states, and their header. Nothing else has a name outside of the source.
 // Keeps:    instruction by instruction what the runtime's interpreter does; dims are checked before anything runs.
 // Does not: optimise, or check buffers: their sizes are in the header's comments.
 #include "astra/Codegen/EmitProgram.h"

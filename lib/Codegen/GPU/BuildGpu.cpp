@@ -1,7 +1,6 @@
 //===- BuildGpu.cpp: from LLVM IR to cubins and HSACO ----------------------===//
 // Takes:    a module of kernels (GPU.h).
-// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by lld. What each kernel takes is read
-// back:
+// Gives:    PTX and, where ptxas is installed, a cubin; or HSACO, linked by lld. What each kernel takes is read back:
 //           from ptxas's report, from the notes of HSACO.
 // Keeps:    bytes a function of the module and the toolchain.
 #include "astra/Codegen/Machinery.h"

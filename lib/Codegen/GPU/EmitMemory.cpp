@@ -1,8 +1,7 @@
 //===- EmitMemory.cpp: loads, stores and arrays of a kernel ----------------===//
 // Takes:    loads, stores, stages and their readers in a linear kernel.
 // Gives:    accesses of as many neighbours as their alignment allows, at most 16 bytes; arrays that are a thread's own
-// or
-//           shared, the latter once or in two halves that turns of a loop use one after the other.
+//           or shared, the latter once or in two halves that turns of a loop use one after the other.
 // Keeps:    memory outside of the buffers untouched where an instruction is speculative or gated.
 #include "KernelEmitter.h"
 

@@ -1,7 +1,6 @@
 //===- Failures.cpp: sentences that a model earned --------------------------===//
 // Keeps:    what a sentence asks for is the flags that it shows: those of its first remedy, so that no line to paste
-// says
-//           other than the sentence.
+//           says other than the sentence.
 #include "Failures.h"
 #include "../DimHints.h"
 #include "ModelFile.h"

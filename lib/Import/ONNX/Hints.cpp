@@ -1,8 +1,7 @@
 //===- Hints.cpp: what to type where a dim decides ----------------------------===//
 // Takes:    extents that may be too small, of either sign, or not equal.
 // Gives:    the end of a sentence, with the --dim flags that help; "" where none does. The first remedy of a sentence
-// is
-//           the one that Failures.cpp takes for the line to paste.
+//           is the one that Failures.cpp takes for the line to paste.
 #include "Lowering.h"
 #include "Multiples.h"
 #include "astra/IR/Index.h"

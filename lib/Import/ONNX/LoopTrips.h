@@ -2,8 +2,7 @@
 // Takes:    a Loop node whose condition is not known: Keras and tf2onnx write "counter < length and i < limit".
 // Gives:    the number of trips as a symbolic integer, and what the counters are in trip number i.
 // Keeps:    the graph of the body: of it the nodes alone are lowered that the condition follows from, and only where
-// they
-//           are arithmetic on counters and extents.
+//           they are arithmetic on counters and extents.
 // Does not: know the shapes that the body gives; decide how the loop is lowered (OpsLoop.cpp).
 #pragma once
 #include "Node.h"

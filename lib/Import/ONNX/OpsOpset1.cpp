@@ -1,8 +1,7 @@
 //===- OpsOpset1.cpp: what opset 6 changed ---------------------------------===//
 // Takes:    nodes of opsets 1 to 5 whose form opset 6 made anew.
 // Gives:    the same node as opset 6 says it: what told a runtime which inputs it may overwrite is ignored, defaults
-// that
-//           were others are filled in; the row of that opset lowers it.
+//           that were others are filled in; the row of that opset lowers it.
 // Does not: compute, or treat ops whose operands broadcast (OpsOpset6.cpp).
 #include "OpTable.h"
 

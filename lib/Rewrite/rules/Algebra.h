@@ -1,5 +1,7 @@
 //===- Algebra.h: arithmetic -----------------------------------------------===//
-// x y z: any value    a b: literals.   Sums keep literals on the right and outside, products keep signs outside.
+// x y z: any value    a b: literals
+//
+// Sums keep literals on the right and outside, products keep signs outside.
 #pragma once
 #include "astra/Rewrite/Rule.h"
 #include <limits>

@@ -2,8 +2,7 @@
 // Takes:    a session, an entry, tensors.
 // Gives:    astra_session_submit: every check before anything changes, then a task in a stream; and what the task does.
 // Keeps:    a refusal leaves session, tensors and streams as they were; a failure after the first launch marks the
-// states
-//           that the entry writes as lost.
+//           states that the entry writes as lost.
 // Does not: wait.
 #include "Device.h"
 #include "Session.h"

@@ -1,8 +1,7 @@
 //===- CheckTree.cpp: the manifest's parts are apart ----------------------===//
 // Takes:    the bytes of the manifest section; the schema as flatc's type tables.
 // Gives:    the promise that every table, vector and string is inside the section, aligned as its elements are, and
-// used
-//           once. So whoever follows the references visits no byte twice.
+//           used once. So whoever follows the references visits no byte twice.
 // Keeps:    time linear in the section, one bit of memory for each of its words. Recursion is as deep as the schema,
 //           in which no table holds its own kind.
 // Does not: look for required fields (the generated verifier does), or at what the numbers mean (CheckManifest.cpp).

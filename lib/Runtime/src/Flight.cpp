@@ -1,8 +1,7 @@
 //===- Flight.cpp: what runs behind submit --------------------------------===//
 // Takes:    tasks whose work is in a queue of a GPU's driver.
 // Gives:    their end: it is found when somebody asks (poll, wait, a busy session, a pool that is short), in the order
-// of
-//           each stream: while a thread ends tasks of a stream no other takes later ones of it.
+//           of each stream: while a thread ends tasks of a stream no other takes later ones of it.
 // Keeps:    no thread of its own. A task is ended once. What one thread waits for another may end.
 // Does not: begin tasks (Stream.cpp).
 //

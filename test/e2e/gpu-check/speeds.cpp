@@ -1,8 +1,7 @@
 //===- speeds.cpp: first speeds of a GPU --------------------------------------===//
 // Takes:    speeds.uop compiled, a device, its driver, how many calls; whether the clock means anything.
 // Gives:    a line for each work: what it took, as a cell of the table in docs/gpu-status.md; beside the product cuBLAS
-// in f32
-//           where libcublas can be opened by name.
+//           in f32 where libcublas can be opened by name.
 // Keeps:    results checked: some elements of the product computed again in its order, all of the copy, the sums of the
 //           softmax's rows. Memory of the GPU, several sessions on one stream: calls follow each other without a gap.
 // Does not: link a driver or cuBLAS.

@@ -1,7 +1,6 @@
 //===- ExprsTest.cpp: symbolic integers as the manifest's expressions -------===//
 // Checks:   postfix code evaluates to what the symbolic integer evaluates to; equal ones are stored once; what the
-// format
-//           cannot say is refused.
+//           format cannot say is refused.
 #include "astra/Bundle/Exprs.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Text.h"

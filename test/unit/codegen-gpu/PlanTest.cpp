@@ -1,7 +1,6 @@
 //===- PlanTest.cpp: plans for GPUs that come from outside -------------------===//
 // Checks:   what a GPU's plan prints is read again and accepted; a plan of random numbers is refused with a sentence,
-// or
-//           the kernel under it keeps its bits.
+//           or the kernel under it keeps its bits.
 #include "RunGraph.h"
 #include <random>
 

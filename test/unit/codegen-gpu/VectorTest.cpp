@@ -1,7 +1,6 @@
 //===- VectorTest.cpp: the committed vectors, emulated ---------------------------===//
 // Takes:    test/vectors/*.vec, made without Astra: every op of the op table on every dtype that it takes. Of 100 cases
-// a
-//           module, ASTRA_VECTORS_EVERY'th module (each, unless set).
+//           a module, ASTRA_VECTORS_EVERY'th module (each, unless set).
 // Checks:   the kernels of each, on both flavours, give the expected bytes.
 #include "../eval/VectorFile.h"
 #include "Executed.h"

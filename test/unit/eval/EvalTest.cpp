@@ -1,8 +1,7 @@
 //===- EvalTest.cpp: orders, dims, control, entries ------------------------===//
 // Takes:    small graphs built by hand.
 // Gives:    checks of the clauses of astra-num/1 that vectors per op do not show: orders of summation against loops
-// written out here,
-//           binding and refusal of dims, control, data dims.
+//           written out here, binding and refusal of dims, control, data dims.
 #include "astra/IR/Eval.h"
 #include "astra/IR/Builder.h"
 #include "gtest/gtest.h"

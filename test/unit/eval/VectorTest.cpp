@@ -1,8 +1,7 @@
 //===- VectorTest.cpp: the committed vectors, byte for byte ----------------===//
 // Takes:    test/vectors/*.vec (its format: test/vectors/make.py).
 // Gives:    one test per file: the evaluator gives the expected bytes, NaNs compared in canonical form (N6); and a test
-// that every op
-//           of the table and every dtype of every elementwise op has a vector.
+//           that every op of the table and every dtype of every elementwise op has a vector.
 #include "VectorFile.h"
 #include "gtest/gtest.h"
 #include <set>

@@ -1,12 +1,11 @@
 //===- GoldenTest.cpp: bits that no later compiler may change --------------===//
 // Takes:    test/golden/hashes.txt: lines "FILE DIMS SHA256", DIMS as n=5,m=3 or -. The file only grows: a line that is
-// there is a promise
-//           of astra-num/1.
+//           there is a promise of astra-num/1.
 // Gives:    one test per line: the graph's outputs and new states, on inputs that are a function of their types alone,
-// have this hash, both
-//           as it stands and after the numerics stage and all rewriting.
-//           To add a graph: put it into test/golden, add a line with its dims and `?` for the hash, and put what the
-//           test reports there.
+//           have this hash, both as it stands and after the numerics stage and all rewriting.
+//
+// To add a graph: put it into test/golden, add a line with its dims and `?` for the hash, and put what the test reports
+// there.
 #include "astra/IR/Text.h"
 #include "astra/Numerics/EvalFunctions.h"
 #include "astra/Numerics/Numerics.h"

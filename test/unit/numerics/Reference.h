@@ -1,8 +1,8 @@
 //===- Reference.h: how far a function program is from the truth -----------===//
 // Takes:    a result in f32 or f64 and the exact value in a wider format (double for f32, long double for f64).
 // Gives:    the error in ulps of the exact value; the wide functions themselves, from the host's libm; a hash of
-// results. Keeps:    the wide functions err by less than an ulp of the wide format, so measured errors are true to
-// about 2^-11
+//           results.
+// Keeps:    the wide functions err by less than an ulp of the wide format, so measured errors are true to about 2^-11
 //           (f64; the wide format has 64 bits) and 2^-29 (f32).
 // Does not: run on hosts whose long double is a double.
 #pragma once

@@ -1,8 +1,7 @@
 //===- Facts.h: what z3 is told of products --------------------------------===//
 // Gives:    true statements over integers, in a row's own terms, that z3 does not find by itself.
 // Keeps:    a fact is an instance of a lemma that z3 proves first, over any integers. It holds whatever the row says,
-// so
-//           it can make no false row pass: it only helps a true one.
+//           so it can make no false row pass: it only helps a true one.
 #pragma once
 #include "Encode.h"
 

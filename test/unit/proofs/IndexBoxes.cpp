@@ -1,8 +1,7 @@
 //===- IndexBoxes.cpp: symbolic integers at every point of small boxes -----===//
 // Takes:    random symbolic integers of a fixed seed over ranges and dims of a few values.
 // Gives:    whether a procedure, and simplifyIndex as a whole, give the same number at every point where the original
-// has one, and whether
-//           the proved bounds hold there.
+//           has one, and whether the proved bounds hold there.
 #include "Boxes.h"
 #include "Prove.h"
 #include "astra/IR/Builder.h"

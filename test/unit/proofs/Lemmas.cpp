@@ -3,7 +3,7 @@
 // numbers (lemma `unique`). A rule then says that some q and m are of that form. Each step is over unbounded integers;
 // products of unknowns appear as polynomials.
 // Does not: look at the functions. These are run at every point of boxes (IndexBoxes.cpp); a chain is why they hold
-// beyond. Rows of terms need no chain: z3 is given the row itself (Prove.cpp).
+//           beyond. Rows of terms need no chain: z3 is given the row itself (Prove.cpp).
 #include "Prove.h"
 #include <functional>
 #include <map>

@@ -1,8 +1,8 @@
 //===- RandomGraph.h: modules from a seed, with inputs ---------------------===//
 // Takes:    a seed and bounds on what may appear.
 // Gives:    a module with one entry `main`, and values for it that reach its edges: zeros of both signs, subnormals,
-// infinities, NaNs,
-//           extremes of integers, indices outside. The same seed gives the same module on every machine.
+//           infinities, NaNs, extremes of integers, indices outside. The same seed gives the same module on every
+//           machine.
 // Does not: evaluate or compile; the tests of every stage do, and compare bytes.
 #pragma once
 #include "astra/IR/Eval.h"

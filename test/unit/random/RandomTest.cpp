@@ -1,8 +1,8 @@
 //===- RandomTest.cpp: every stage keeps the bits of random modules --------===//
 // Takes:    seeds: ASTRA_RANDOM_COUNT of them (500 unless set; 10,000 under ASTRA_NIGHTLY) from ASTRA_RANDOM_SEED on (0
-// unless set). Gives:    for each stage a test that the evaluator gives the same bytes before and after it; a failure
-// is shrunk and printed with the
-//           command that shows it again.
+//           unless set).
+// Gives:    for each stage a test that the evaluator gives the same bytes before and after it; a failure is shrunk and
+//           printed with the command that shows it again.
 #include "../schedule/RunSchedule.h"
 #include "RandomGraph.h"
 #include "astra/Autograd/Autograd.h"

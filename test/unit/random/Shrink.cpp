@@ -1,8 +1,7 @@
 //===- Shrink.cpp: a smaller case that still fails -------------------------===//
 // Takes:    a case and what it means to fail.
 // Gives:    first one output, then the earliest node that fails as the only output, then inputs in place of sources, as
-// long as
-//           failing goes on.
+//           long as failing goes on.
 // Keeps:    the values: an input put in place of a node holds what the evaluator gives for it.
 #include "RandomGraph.h"
 #include "astra/Numerics/EvalFunctions.h"

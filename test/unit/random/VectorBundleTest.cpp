@@ -1,7 +1,7 @@
 //===- VectorBundleTest.cpp: the committed vectors through bundles ---------===//
 // Takes:    test/vectors/*.vec, 100 cases to a bundle.
 // Gives:    for each CPU level that this machine runs or emulates: compiled code gives the expected bytes, for every op
-// and dtype that has a vector.
+//           and dtype that has a vector.
 #include "../eval/VectorFile.h"
 #include "RunBundle.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,7 +1,6 @@
 //===- FaultTest.cpp: what happens when a GPU's driver fails ----------------===//
 // Takes:    a client's whole life on a GPU of the stand-in driver, step by step; a fault at every call of every
-// function
-//           of the driver.
+//           function of the driver.
 // Checks:   the status of the step that fails; that it succeeds when it is taken again, or that the device is lost and
 //           every function says so; that nothing leaks; that in the end the numbers are a CPU's. The table in
 //           docs/gpu.md is what was seen. After a change: ASTRA_UPDATE_DOCS=1 build/bin/unit-runtime

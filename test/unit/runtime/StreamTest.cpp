@@ -1,7 +1,6 @@
 //===- StreamTest.cpp: the conformance suite of streams, promises, pools --===//
 // Takes:    a kind of device: a CPU (inline, threads of ours, threads of the host), a GPU of the stand-in driver
-// (inline,
-//           with threads on which calls wait).
+//           (inline, with threads on which calls wait).
 // Gives:    the same behaviour on each.
 // Keeps:    every order that astra.h promises is observed, not assumed.
 // Does not: measure.

@@ -1,8 +1,8 @@
 //===- RunSchedule.h: a schedule run kernel by kernel in the evaluator -----===//
 // Takes:    a module (past the numerics stage), an entry, inputs.
 // Gives:    what the scheduled, planned, lowered and expanded kernels compute, every one run by evalKernel on bytes in
-// planned memory. Does not: use a compiler or the runtime: it holds the scheduler, the plans and the lowering to the
-// evaluator.
+//           planned memory.
+// Does not: use a compiler or the runtime: it holds the scheduler, the plans and the lowering to the evaluator.
 #pragma once
 #include "astra/Codegen/Lower.h"
 #include "astra/Codegen/Target.h"

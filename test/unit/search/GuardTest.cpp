@@ -1,10 +1,9 @@
 //===- GuardTest.cpp: plans that a search tries, between guard pages --------===//
 // Takes:    kernels of every kind, with bounds of their dims beside the sizes of tiles; plans that a walk from
-// neighbour
-//           to neighbour meets, on each CPU level that this machine runs. Nightly more bounds and longer walks.
+//           neighbour to neighbour meets, on each CPU level that this machine runs. Nightly more bounds and longer
+//           walks.
 // Gives:    at each value of the dims about tile edges: no plan reads or writes outside of its buffers, whether they
-// end
-//           at a guard page or begin at one, and all plans give the same bytes, up to the payloads of NaNs.
+//           end at a guard page or begin at one, and all plans give the same bytes, up to the payloads of NaNs.
 // Does not: run what a search would not try.
 #include "../HostLevel.h"
 #include "../KernelCache.h"

@@ -2,7 +2,7 @@
 // Takes:    small modules, one for each trap of the numeric contract's table that concerns tails, batches and plans.
 // Gives:    bytes equal to the evaluator's and to each other, on every CPU level that this machine runs.
 // Keeps:    nothing is read or written outside of a tensor: inputs and outputs lie against pages that may not be
-// touched.
+//           touched.
 #include "../KernelCache.h"
 #include "RunBundle.h"
 #include "astra/Bundle/Assemble.h"

@@ -2,9 +2,8 @@
 // A stream of 64-bit words; a text is its length and its bytes, padded to 8.
 //   calls:    for each: entry; number of dims, each a name and a value; number of inputs, each a dtype, rank, extents,
 //             data; number of outputs, each a dtype; number of states to read, each a name, dtype, rank, extents
-//   results:  for each: a refusal (empty: none); unless refused, for each output its rank, extents, extents of its
-//   bound,
-//             data at the bound; for each state its data
+//   results:  for each: a refusal (empty: none); unless refused, for each output its rank, extents, extents
+//             of its bound, data at the bound; for each state its data
 #pragma once
 #include <cstdint>
 #include <cstring>
