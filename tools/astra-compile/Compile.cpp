@@ -6,7 +6,6 @@
 #include "Commit.h"
 #include "OutputFile.h"
 #include "astra/IR/Text.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -20,33 +19,58 @@ using namespace llvm;
 
 //===- Files ----------------------------------------------------------------===//
 
-/// What `content` streams to a place, whole or not at all; on the disk before it has the name, if it is durable.
-static Error write(StringRef path, bool durable, function_ref<Error(raw_ostream &)> content) {
-  tool::OutputFile file;
-  std::string wrong;
-  if (!file.open(path.str(), wrong)) return createStringError(wrong);
-  if (!file.temporaryPath().empty()) sys::RemoveFileOnSignal(file.temporaryPath());
-  scope_exit forget([name = file.temporaryPath()] { sys::DontRemoveFileOnSignal(name); });
-  raw_fd_ostream out(file.descriptor(), /*shouldClose=*/false);
-  Error failed = content(out);
-  out.flush();
-  if (out.has_error()) {
-    failed = joinErrors(std::move(failed), createFileError(path, out.error()));
-    out.clear_error();
+namespace {
+
+using Content = function_ref<Error(raw_ostream &)>;
+
+/// A file that is written whole beside its place, and comes there when it is kept; else nothing is left of it, after a
+/// signal neither.
+class Output {
+public:
+  Error fill(StringRef path, Content content) {
+    std::string wrong;
+    if (!file.open(path.str(), wrong)) return createStringError(wrong);
+    temporary = file.temporaryPath();
+    if (!temporary.empty()) sys::RemoveFileOnSignal(temporary);
+    raw_fd_ostream out(file.descriptor(), /*shouldClose=*/false);
+    Error failed = content(out);
+    out.flush();
+    if (out.has_error()) {
+      failed = joinErrors(std::move(failed), createFileError(path, out.error()));
+      out.clear_error();
+    }
+    return failed;
   }
-  if (failed) return failed;
-  return file.keep(wrong, durable) ? Error::success() : createStringError(wrong);
-}
+  Error fill(StringRef path, StringRef text) {
+    return fill(path, [&](raw_ostream &out) {
+      out << text;
+      return Error::success();
+    });
+  }
+  /// On the disk before it has the name, if it is durable.
+  Error keep(bool durable = false) {
+    std::string wrong;
+    return file.keep(wrong, durable) ? Error::success() : createStringError(wrong);
+  }
+  ~Output() {
+    if (!temporary.empty()) sys::DontRemoveFileOnSignal(temporary);
+  }
+
+private:
+  tool::OutputFile file;
+  std::string temporary;
+};
+
+} // namespace
 
 static Error give(StringRef path, StringRef text) {
   if (path == "-") {
     outs() << text;
     return Error::success();
   }
-  return write(path, false, [&](raw_ostream &out) {
-    out << text;
-    return Error::success();
-  });
+  Output file;
+  if (Error e = file.fill(path, text)) return e;
+  return file.keep();
 }
 
 /// A file of plans. Devices and pipes, which may have no end, are refused.
@@ -185,15 +209,18 @@ private:
 
 //===- The job ---------------------------------------------------------------===//
 
-/// The text of --emit, and beside C its header.
+/// The text of --emit, and beside C its header: both files, or none.
 static Error giveText(const Job &job, const Compilation &done) {
   StringRef to = job.output.empty() ? "-" : StringRef(job.output);
-  if (job.pipeline.emit == "c" && to != "-" && (!sys::fs::exists(to) || sys::fs::is_regular_file(to))) {
-    SmallString<128> header(to);
-    sys::path::replace_extension(header, ".h");
-    if (Error e = give(header, done.header)) return e;
-  }
-  return give(to, done.text);
+  bool withHeader = job.pipeline.emit == "c" && to != "-" && (!sys::fs::exists(to) || sys::fs::is_regular_file(to));
+  if (!withHeader) return give(to, done.text);
+  SmallString<128> place(to);
+  sys::path::replace_extension(place, ".h");
+  Output header, source;
+  if (Error e = header.fill(place, done.header)) return e;
+  if (Error e = source.fill(to, done.text)) return e;
+  if (Error e = header.keep()) return e;
+  return source.keep();
 }
 
 /// The bundle, on the disk.
@@ -201,12 +228,15 @@ static Error giveBundle(const Job &job, BundleParts &parts, const std::optional<
   report.kernels = parts.manifest.kernels.size();
   for (auto [target, image] : zip_equal(parts.manifest.targets, parts.images))
     report.code.push_back({target->name, image.code.size()});
-  return write(job.output, true, [&](raw_ostream &out) {
-    uint64_t start = out.tell();
-    Error e = writeBundle(parts, out, key);
-    report.bytes = out.tell() - start;
+  Output file;
+  if (Error e = file.fill(job.output, [&](raw_ostream &out) {
+        uint64_t start = out.tell();
+        Error e = writeBundle(parts, out, key);
+        report.bytes = out.tell() - start;
+        return e;
+      }))
     return e;
-  });
+  return file.keep(/*durable=*/true);
 }
 
 Error astra::runJob(Job &job, tool::Progress &progress, Report &report) {
