@@ -21,7 +21,7 @@ import numpy as np
 BIN, MODULE, FOLDER = (Path(a) for a in sys.argv[1:])
 LEVELS, THREADS = ("x86-64-v3", "x86-64-v4"), (1, 2, 3)
 
-ROWS = ["vector /2; prefetch 1", "prefetch 3; unroll 1", "vector 64", "merge 1; prefetch 1"]
+ROWS = ["vector /2; prefetch 1", "prefetch 3; unroll 1", "vector 64", "merge 1; prefetch 1", "vector 1; unroll 1"]
 HEAD = ["row-block 7", "row-block 16; mr 5; prefetch 3", "row-block 53; nr 1", "row-block 11; mr 4; mc 2; kc 5"]
 LAST = ["prefetch 3; mr 4; nr 1", "mc 2; kc 5; mr 2", "row-block 1; nr 1; mr 2", "mc 3; kc 64; prefetch 3; mr 2"]
 PLANS = {
@@ -68,7 +68,6 @@ STEPS = ("row-block", "tile", "block", "tail", "pack-b", "mc", "prefetch", "pref
 REFUSED = [
     ("attention", "contract_joined", "row-block 0", "expected a contract with a row-block"),
     ("attention", "contract", "rows: merge 3; vector 8; unroll 1", "rows is for a kernel with a reduce"),
-    ("attention", "reduce", "vector 1", "keeps rows in vectors"),
     ("attention", "reduce", "non-temporal 1", "its next kernel reads them at once"),
     ("product", "contract", "pack-b 2; mc 2; kc 8", "expected one of them"),
     ("weights", "contract", "pack-b 2", "packed already"),
