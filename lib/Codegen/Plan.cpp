@@ -167,7 +167,7 @@ llvm::Error astra::checkPlans(llvm::ArrayRef<KernelSpec> kernels, const Plans &p
 llvm::Error astra::checkPlan(const KernelSpec &spec, const Plan &p) {
   for (const Step &step : steps)
     if (step.ofGpu && p.*step.field != Plan().*step.field)
-      return refusePlan(spec, p, ::text(step, p.*step.field) + " is of GPUs; this is a CPU's");
+      return refusePlan(spec, p, text(p, step.field) + " is of GPUs; this is a CPU's");
   if (auto e = checkForm(spec, p)) return e;
   bool sums = spec.rootOp && spec.rootOp->op == Op::Contract;
   if (spec.follows && p.kind != (sums ? PlanKind::Contract : PlanKind::Rows))

@@ -2,6 +2,7 @@
 #include "GivenPlans.h"
 #include "astra/Pipeline/Pipeline.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace astra;
 using namespace llvm;
@@ -32,7 +33,7 @@ Error GivenPlans::readPlans() {
     if (target.empty() && (plan->threads ? o.gpus.empty() && !o.gpu : o.targets.empty()))
       return bad(plan->threads ? "a plan with threads is a GPU's, and no GPU is a target"
                                : "a plan without threads is a CPU's, and no CPU is a target");
-    named.push_back({target.str(), kernel.trim().str(), std::move(*plan)});
+    named.push_back({target.str(), kernel.trim().str(), std::move(*plan), i + 1});
   }
   return Error::success();
 }
@@ -50,8 +51,15 @@ Expected<Plans> GivenPlans::find(ArrayRef<KernelSpec> kernels, StringRef target,
   if (!o.tunings.empty())
     note("--tuning: " + Twine(out->size()) + " of " + Twine(kernels.size()) + " kernels of " + target +
          " have their plan from it");
-  for (const Named &n : named)
-    if (n.target.empty() ? gpu == (n.plan.threads != 0) : n.target == target) (*out)[n.kernel] = n.plan;
+  StringMap<const KernelSpec *> byName;
+  for (const KernelSpec &k : kernels) byName[k.name] = &k;
+  for (const Named &n : named) {
+    if (n.target.empty() ? gpu != (n.plan.threads != 0) : n.target != target) continue;
+    const KernelSpec *its = byName.lookup(n.kernel);
+    if (Error e = checkPlans(its ? ArrayRef(*its) : ArrayRef<KernelSpec>(), {{n.kernel, n.plan}}, check))
+      return createStringError(o.plans->name + ":" + Twine(n.line) + ": " + toString(std::move(e)));
+    (*out)[n.kernel] = n.plan;
+  }
   return out;
 }
 

@@ -3,7 +3,7 @@
 // Gives:    for a target the plans of a schedule's kernels: those of --tuning, which the kernel's content finds, and
 //           before them those of --plans, by the kernel's name.
 // Keeps:    a plan for the machines it is for.
-// Does not: choose plans, or check those of --plans against kernels (checkPlans).
+// Does not: choose plans.
 #pragma once
 #include "astra/Codegen/GPU.h"
 #include "astra/Codegen/Tuning.h"
@@ -29,6 +29,7 @@ private:
   struct Named {
     std::string target, kernel; // target "": any of its kind
     Plan plan;
+    size_t line; // of the text of --plans
   };
   const PipelineOptions &o;
   std::function<void(const llvm::Twine &)> note;
