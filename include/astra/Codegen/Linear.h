@@ -26,8 +26,9 @@ enum class InstKind : uint8_t {
   AccInit,   // uop: the fold; its accumulator takes its initial value
   AccUpdate, // uop: the fold; acc = combine(acc, value)
   StagePut,  // uop: the stage; its array at its ranges takes the value
-  StageFill, // uop: the stage of a resting fold; all of its array takes the fold's initial value
-  AccResume, // uop: the stage of a resting fold; the fold's accumulator takes the array's element at the stage's ranges
+  StageFill, // uop: the stage of a spilling fold; all of its array takes the fold's initial value
+  AccResume, // uop: the stage of a spilling fold; the fold's accumulator takes the array's element at the stage's
+             // ranges
   Write,     // uop: the store
   Call,      // uop: the range of the items, tiles of rows; `ahead`: which region of the kernel (EmitC.h)
   Prefetch,  // uop: a load; its element, or the one `ahead` elements behind it, is wanted soon. Need not exist

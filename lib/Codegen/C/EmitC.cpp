@@ -428,7 +428,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     case InstKind::LoopBegin:
       if (auto rows = arranged.rows.find(n); rows != arranged.rows.end()) pointToRows(rows->second, i.uop);
       beginLoop(i.uop);
-      if (arranged.resting.count(n)) line("REST;");
+      if (arranged.spilling.count(n)) line("SPILL_VECTORS;");
       break;
     case InstKind::LoopEnd:
       rowOf.clear(); // those are of innermost loops
@@ -453,7 +453,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
   }
   std::string out;
   if (auto e = prologue(out)) return e;
-  if (k.kernel->nonTemporal) line("PAST_END;");
+  if (k.kernel->nonTemporal) line("NON_TEMPORAL_END;");
   return out + body + "}\n";
 }
 

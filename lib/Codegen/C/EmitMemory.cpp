@@ -117,7 +117,7 @@ std::string FunctionEmitter::element(UOpRef stage) {
   return lanesOf(v) > 1 ? "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to : to;
 }
 
-/// A resting fold's array before its first step.
+/// A spilling fold's array before its first step.
 void FunctionEmitter::fill(UOpRef stage) {
   for (UOpRef r : stage->indices()) beginLoop(r);
   line(element(stage) + " = " + value(stage->src[0]->src[0]) + ";");
@@ -137,8 +137,8 @@ void FunctionEmitter::write(UOpRef x) {
     line(h.maskedStore(v->dtype, lanes) + "(&" + place + ", " +
          maskAs(gate, v->dtype == DType::Bool ? 8 : bitWidth(v->dtype)) + ", " + memory(v) + ");");
   else if (k.kernel->nonTemporal && lanes * byteSize(v->dtype) == lineBytes)
-    line("PAST(" + h.type(v->dtype == DType::Bool ? DType::U8 : v->dtype, lanes) + ", " + h.unaligned(v->dtype, lanes) +
-         ", &" + place + ", " + memory(v) + ");");
+    line("NON_TEMPORAL(" + h.type(v->dtype == DType::Bool ? DType::U8 : v->dtype, lanes) + ", " +
+         h.unaligned(v->dtype, lanes) + ", &" + place + ", " + memory(v) + ");");
   else
     line("*(" + h.unaligned(v->dtype, lanes) + " *)&" + place + " = " + memory(v) + ";");
 }

@@ -122,17 +122,17 @@ typedef VECTOR(i8, 64) dot_i8;
 #endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
-/* A whole line is stored past the caches, if it begins at this address; after the last one they are put in order. */
+/* A whole line is stored without a place in the caches, if it begins at this address; at the end stores are ordered. */
 #if defined(__AVX512F__) && defined(__clang__)
-#define PAST(T, AT, p, v) \
+#define NON_TEMPORAL(T, AT, p, v) \
   if ((u64)(p) % 64) \
     *(AT *)(p) = v; \
   else \
     __builtin_nontemporal_store(v, (T *)(p))
-#define PAST_END __builtin_ia32_sfence()
+#define NON_TEMPORAL_END __builtin_ia32_sfence()
 #else
-#define PAST(T, AT, p, v) *(AT *)(p) = v
-#define PAST_END
+#define NON_TEMPORAL(T, AT, p, v) *(AT *)(p) = v
+#define NON_TEMPORAL_END
 #endif
 /* What was read before is read again where it is used next: it has no register to stay in. */
 #define REREAD __asm__ volatile("" : : : "memory")
@@ -140,11 +140,11 @@ typedef VECTOR(i8, 64) dot_i8;
 #define POINTER(p) __asm__("" : "+r"(p))
 /* Vectors that are needed later are not in registers here: of those a loop that follows has none left over. */
 #if defined(__AVX__) && !defined(__AVX512F__)
-#define REST \
+#define SPILL_VECTORS \
   __asm__ volatile("" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
                    "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
 #else
-#define REST
+#define SPILL_VECTORS
 #endif
 /* Of a loop's n items, how many belong to the first ones of all: never fewer for more, exact at both ends. */
 INLINE i64 share(i64 first, i64 n, i64 all) {

@@ -176,7 +176,7 @@ Arranged cemit::arrangeTiles(const Linear &l, const Target &t) {
       if (segment.arrange(out) && innermost) {
         if (auto rows = segment.rowsOf(out.insts[begin].uop); !rows.empty()) out.rows[begin] = std::move(rows);
         if (size_t around = beginsSums(out.insts, begin); around && !segment.haveRoomForTwo())
-          out.resting.insert(around);
+          out.spilling.insert(around);
       }
     }
     if (n < rest.size()) out.insts.push_back(rest[n++]);

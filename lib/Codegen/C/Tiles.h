@@ -19,7 +19,7 @@ struct RowRead {
 struct Arranged {
   std::vector<Inst> insts;
   std::map<size_t, llvm::SmallVector<RowRead>> rows; // by the number of the loop's begin in insts
-  std::set<size_t> resting;     // the begins, as above, of loops whose own sums leave the registers to a tile's inside
+  std::set<size_t> spilling;    // the begins, as above, of loops whose own sums leave the registers to a tile's inside
   llvm::DenseSet<UOpRef> again; // loads to be read at each use, for want of a register
 };
 
