@@ -1,46 +1,16 @@
 //===- TypeRules.cpp: dtype and shape of every op --------------------------===//
 // Takes:    the parts of a node that may be wrong (parsers and importers pass user input here).
 // Gives:    its type, or a sentence that names what was found and what was expected.
-// Keeps:    one function per rule named in Ops.def; a missing one is a compile error.
+// Keeps:    one function per rule named in Ops.def; a missing one is a compile error. Those of kernel ops are in
+//           TypeRulesKernel.cpp.
+#include "TypeRules.h"
 #include "astra/IR/Contract.h"
-#include "astra/IR/Index.h"
-#include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
-using R = llvm::Expected<Type>;
+using namespace astra::typing;
 
-namespace {
-struct In {
-  Context &c;
-  Op op;
-  llvm::ArrayRef<UOpRef> src;
-  llvm::ArrayRef<int64_t> ints;
-  llvm::StringRef str;
-  DType dtype;
-  llvm::ArrayRef<UOpRef> fns;
-  uint32_t ntensors;
-
-  llvm::ArrayRef<UOpRef> tensors() const { return src.take_front(ntensors); }
-  llvm::ArrayRef<UOpRef> indices() const { return src.drop_front(ntensors); }
-  llvm::ArrayRef<UOpRef> group(unsigned g, unsigned groups) const {
-    size_t n = indices().size() / groups;
-    return indices().slice(g * n, n);
-  }
-  llvm::Error fail(const llvm::Twine &what) const {
-    return llvm::createStringError(llvm::Twine(info(op).mnemonic) + ": " + what);
-  }
-};
-
-std::string describe(UOpRef x) { return typeText(x->dtype, x->shape); }
-std::string num(int64_t v) { return std::to_string(v); }
-bool isScalar(UOpRef x, DType t) { return x->dtype == t && x->rank() == 0; }
-Type typeOf(UOpRef x) { return {x->dtype, {x->shape.begin(), x->shape.end()}}; }
-bool sameShape(Shape a, Shape b) { return a == b; }
-bool attributes(const In &in, size_t n) { return in.ints.size() == n; }
-bool axisOf(int64_t axis, UOpRef x) { return axis >= 0 && axis < int64_t(x->rank()); }
-
-llvm::Error checkExtents(const In &in, llvm::ArrayRef<UOpRef> shape) {
+llvm::Error typing::checkExtents(const In &in, llvm::ArrayRef<UOpRef> shape) {
   if (shape.size() > 64) return in.fail("rank " + num(shape.size()) + ", at most 64 is supported");
   __int128 most = 1;
   for (UOpRef d : shape) {
@@ -53,6 +23,7 @@ llvm::Error checkExtents(const In &in, llvm::ArrayRef<UOpRef> shape) {
   return llvm::Error::success();
 }
 
+namespace {
 // ---- leaves
 R ruleConst(const In &in) {
   if (!attributes(in, 1) || in.dtype == DType::Void) return in.fail("needs a dtype and a literal");
@@ -542,117 +513,6 @@ R ruleProj(const In &in) {
   if (c->op != Op::While && !sameShape(r->shape, in.indices().drop_front(stacked)))
     return in.fail("result " + num(i) + " is " + describe(r) + ", found " + typeText(in.dtype, in.indices()));
   return Type{in.dtype, {in.indices().begin(), in.indices().end()}};
-}
-
-// ---- kernel level
-Type vectorType(In const &in, DType t, int64_t lanes) {
-  Type r{t, {}};
-  if (lanes > 1) r.shape.push_back(in.c.index(lanes));
-  return r;
-}
-int64_t lanesOf(UOpRef x) { return x->rank() == 0 ? 1 : x->shape[0]->constIndex().value_or(1); }
-R ruleRange(const In &in) {
-  bool digit = attributes(in, 3) && RangeKind(in.ints[1]) == RangeKind::Thread && in.ints[2] >= 1;
-  if ((!attributes(in, 2) && !digit) || in.src.size() != 1 || !in.src[0]->isIndex())
-    return in.fail("needs an extent, an axis number and a kind; a thread range may have a stride");
-  return Type{DType::Index, {}};
-}
-R ruleBuffer(const In &in) {
-  if (!attributes(in, 1) || in.dtype == DType::Void) return in.fail("needs a slot, a dtype and a number of elements");
-  return Type{in.dtype, {}};
-}
-R ruleLoad(const In &in) {
-  if (!attributes(in, 1) || in.ints[0] < 1 || in.ntensors < 1 || in.ntensors > 2 || in.src[0]->op != Op::Buffer ||
-      in.indices().size() != 1)
-    return in.fail("takes a buffer, a gate or none, one index");
-  if (in.ntensors == 2 && (in.src[1]->dtype != DType::Bool || lanesOf(in.src[1]) != in.ints[0]))
-    return in.fail("the gate is " + describe(in.src[1]));
-  return vectorType(in, in.src[0]->dtype, in.ints[0]);
-}
-R ruleStore(const In &in) {
-  if (!attributes(in, 1) || in.ntensors < 2 || in.ntensors > 3 || in.src[0]->op != Op::Buffer || in.indices().empty())
-    return in.fail("takes a buffer, a value, a gate or none, one index, the ranges that it is inside of besides");
-  for (UOpRef r : in.indices().drop_front())
-    if (r->op != Op::Range) return in.fail("is inside of something that is not a range");
-  if (in.src[1]->dtype != in.src[0]->dtype || lanesOf(in.src[1]) != in.ints[0])
-    return in.fail("the value is " + describe(in.src[1]) + ", the buffer holds " + info(in.src[0]->dtype).text);
-  if (in.ntensors == 3 && (in.src[2]->dtype != DType::Bool || lanesOf(in.src[2]) != in.ints[0]))
-    return in.fail("the gate is " + describe(in.src[2]));
-  return Type{};
-}
-llvm::Error checkRanges(const In &in) {
-  for (UOpRef r : in.indices())
-    if (r->op != Op::Range) return in.fail("closes something that is not a range");
-  return llvm::Error::success();
-}
-R ruleFold(const In &in) {
-  if (!attributes(in, 2) || in.ntensors != 1 + in.ints[1] || in.ints[1] < 1 ||
-      in.ints[1] % valuesOf(Combine(in.ints[0])))
-    return in.fail("takes an initial value and one value a step (fma, dot4: two)");
-  if (Combine(in.ints[0]) == Combine::Dot4 && in.src[0]->dtype != DType::I32)
-    return in.fail("dot4 of " + describe(in.src[0]) + ", expected i32");
-  if (auto e = checkRanges(in)) return std::move(e);
-  for (UOpRef s : in.tensors())
-    if (s->dtype != in.src[0]->dtype || !sameShape(s->shape, in.src[0]->shape))
-      return in.fail("sources differ: " + describe(in.src[0]) + " and " + describe(s));
-  return typeOf(in.src[0]);
-}
-R ruleRunning(const In &in) {
-  if (!attributes(in, 1) || in.ints[0] < 0 || valuesOf(Combine(in.ints[0])) != 1 || in.indices().size() != 1 ||
-      in.indices()[0]->op != Op::Range || RangeKind(in.indices()[0]->ints[1]) != RangeKind::Loop)
-    return in.fail("takes an initial value, a value and one loop range");
-  for (UOpRef s : in.tensors())
-    if (s->dtype != in.src[0]->dtype || !sameShape(s->shape, in.src[0]->shape))
-      return in.fail("sources differ: " + describe(in.src[0]) + " and " + describe(s));
-  return typeOf(in.src[0]);
-}
-R ruleLaneFold(const In &in) {
-  if (!attributes(in, 1) || in.ntensors != 1) return in.fail("takes a value and ranges of up to 64 lanes together");
-  if (auto e = checkRanges(in)) return std::move(e);
-  llvm::SmallVector<UOpRef, 2> extents;
-  for (UOpRef r : in.indices()) extents.push_back(r->src[0]);
-  auto lanes = idxProduct(in.c, extents)->constIndex();
-  if (!lanes || *lanes < 2 || *lanes > 64 || (*lanes & (*lanes - 1)))
-    return in.fail("the ranges must have 2, 4, 8, 16, 32 or 64 points together");
-  return typeOf(in.src[0]);
-}
-R ruleStage(const In &in) {
-  if (in.ntensors != 1) return in.fail("takes a value and ranges");
-  if (!attributes(in, 0) &&
-      (!attributes(in, in.indices().size()) || llvm::any_of(in.ints, [](int64_t s) { return s < 1; })))
-    return in.fail("takes one stride for each range, or none");
-  if (auto e = checkRanges(in)) return std::move(e);
-  return typeOf(in.src[0]);
-}
-R ruleAt(const In &in) {
-  if (!attributes(in, 1) || in.ints[0] < 1 || in.ntensors != 1 || in.src[0]->op != Op::Stage ||
-      in.src[0]->indices().size() != in.indices().size())
-    return in.fail("takes a stage and one index per range of it");
-  return vectorType(in, in.src[0]->dtype, in.ints[0]);
-}
-R ruleSplat(const In &in) {
-  if (!attributes(in, 1) || in.ints[0] < 2 || in.src[0]->rank() != 0)
-    return in.fail("takes a scalar and a number of lanes");
-  return vectorType(in, in.src[0]->dtype, in.ints[0]);
-}
-R ruleStack(const In &in) {
-  int64_t lanes = 0;
-  for (UOpRef s : in.src) {
-    if (s->dtype != in.src[0]->dtype) return in.fail("sources differ in type");
-    lanes += lanesOf(s);
-  }
-  if (lanes < 2 || in.ntensors != in.src.size()) return in.fail("takes two values or more");
-  return vectorType(in, in.src[0]->dtype, lanes);
-}
-R ruleLanes(const In &in) {
-  if (!attributes(in, 2) || in.ints[0] < 0 || in.ints[1] < 1 || in.ints[0] + in.ints[1] > lanesOf(in.src[0]))
-    return in.fail("lanes outside " + describe(in.src[0]));
-  return vectorType(in, in.src[0]->dtype, in.ints[1]);
-}
-R ruleSink(const In &in) {
-  for (UOpRef s : in.src)
-    if (s->op != Op::Store) return in.fail("takes stores");
-  return Type{};
 }
 
 using Rule = R (*)(const In &);
