@@ -120,29 +120,34 @@ static int64_t countOf(Shape shape) {
   return n;
 }
 
+/// The element operations of one node, those of its functions being known.
+static int64_t workOfNode(UOpRef x, const llvm::DenseMap<UOpRef, int64_t> &ofFunction) {
+  if (x->isIndex() || x->is(Op::Const) || x->is(Op::Param) || x->is(Op::Arg) || x->is(Op::Func)) return 0;
+  int64_t n = 0;
+  if (!x->fns.empty()) { // a body counts once for each step
+    int64_t trips = x->is(Op::Scan) ? std::max<int64_t>(x->indices()[0]->hi, 1) : x->is(Op::While) ? 100 : 1;
+    for (UOpRef f : x->fns) n = std::min(mostWork, n + times(trips, ofFunction.lookup(f)));
+    return n;
+  }
+  n = countOf(x->shape);
+  for (UOpRef s : x->tensors()) n = std::max(n, countOf(s->shape));
+  if (!x->is(Op::Contract)) return n;
+  // Every label's extent is that of an axis: at most the product of all of them.
+  int64_t most = 1;
+  for (UOpRef e : x->indices()) most = times(most, std::max<int64_t>(e->hi, 1));
+  return std::max(n, most);
+}
+
 int64_t Graph::workOf(llvm::ArrayRef<UOpRef> roots) const {
   llvm::DenseMap<UOpRef, int64_t> ofFunction;
-  int64_t sum = 0;
-  for (UOpRef x : ordered(roots, true)) {
-    int64_t n = 0;
-    if (x->isIndex() || x->is(Op::Const) || x->is(Op::Param) || x->is(Op::Arg)) continue;
-    if (x->is(Op::Contract)) {
-      n = countOf(x->shape);
-      for (UOpRef s : x->tensors()) n = std::max(n, countOf(s->shape));
-      // Every label's extent is that of an axis: at most the product of all of them.
-      int64_t most = 1;
-      for (UOpRef e : x->indices()) most = times(most, std::max<int64_t>(e->hi, 1));
-      n = std::max(n, most);
-    } else if (!x->fns.empty()) { // a body counts once for each step
-      int64_t trips = x->is(Op::Scan) ? std::max<int64_t>(x->indices()[0]->hi, 1) : x->is(Op::While) ? 100 : 1;
-      for (UOpRef f : x->fns) n = std::min(mostWork, n + times(trips, workOf(f->src)));
-    } else if (!x->is(Op::Func)) {
-      n = countOf(x->shape);
-      for (UOpRef s : x->tensors()) n = std::max(n, countOf(s->shape));
-    }
-    sum = std::min(mostWork, sum + n);
-  }
-  return sum;
+  auto sumOf = [&](llvm::ArrayRef<UOpRef> roots) {
+    int64_t sum = 0;
+    for (UOpRef x : ordered(roots, false)) sum = std::min(mostWork, sum + workOfNode(x, ofFunction));
+    return sum;
+  };
+  for (UOpRef x : ordered(roots, true)) // a function before those that call it: each is looked at once
+    if (x->is(Op::Func)) ofFunction[x] = sumOf(x->src);
+  return sumOf(roots);
 }
 
 std::vector<int64_t> Graph::depthsOf(llvm::ArrayRef<UOpRef> roots) const {

@@ -106,3 +106,19 @@ def test_refusals():
         astra.switch(x[0], [lambda: x])
     with pytest.raises(astra.TraceError, match="test_control.py"):
         astra.scan(lambda c, r: (c + r if r > 0 else c, None), 0.0, x)
+
+
+def test_deep_nesting_costs_no_more_than_its_size():
+    def nested(depth):
+        def step(c, x):
+            return (c + x, c) if depth == 0 else (astra.scan(nested(depth - 1), c, astra.ones(1))[0] + x, c)
+
+        return step
+
+    def f(x):
+        return astra.scan(nested(40), x, astra.ones(1))[0]  # 2^40 of anything would not end
+
+    assert f(astra.asarray(0.5)).item() == 41.5
+    assert astra.grad(f)(astra.asarray(0.5)).item() == 1
+    with pytest.raises(astra.ArgumentError, match="control is nested more than 16 deep"):
+        astra.jit(f)(astra.asarray(0.5))
