@@ -56,7 +56,9 @@ class _Static:
 
 
 class _Program:
-    __slots__ = ("entry", "captured", "out_tree", "single", "places")
+    """A compiled function. guards: whether what it read beside its arguments is as it was; None where it read nothing."""
+
+    __slots__ = ("entry", "captured", "out_tree", "single", "places", "environment", "guards", "_numbers")
 
     def __init__(self, traced: Traced, program: Any, order: list[int]) -> None:
         self.entry = program["main"]
@@ -64,6 +66,30 @@ class _Program:
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _tree.structure(0)
         self.places = None if order == sorted(order) else [order.index(i) for i in range(len(order))]
+        self.environment = traced.environment
+        numbers = {id(value): i for i, value in enumerate(self.captured)}
+        once = [found[0] for found in self.environment.tensors.values() if len(found) == 1 and type(found[0]) is Tensor]
+        self._numbers = {id(t): (numbers[id(t._value)], t) for t in once if id(t._value) in numbers}
+        shared = {id(p.before) for p in self.environment.places if p.kind == "content" and isinstance(p.before, np.ndarray) and self._is_read(p.before)}
+        guards = self.environment.guards(self._taken, shared)
+        self.guards = guards if len(guards) else None
+
+    def _is_read(self, array: Any) -> bool:
+        """Whether a tensor from outside is an array's memory: what is written there is seen by the next call."""
+        return any(value._address == array.ctypes.data and value.nbytes == array.nbytes for value in self.captured)
+
+    def _taken(self, old: Any, new: Any) -> bool:
+        """Takes another tensor in the place of one from outside, where it has the same type and shape."""
+        found = self._numbers.get(id(old))
+        if found is None or type(new) is not Tensor or id(new) in self._numbers:
+            return False
+        i, value = found[0], new._realized()
+        if value.dtype != self.captured[i].dtype or value.shape != self.captured[i].shape:
+            return False
+        self.captured[i] = value
+        del self._numbers[id(old)]
+        self._numbers[id(new)] = (i, new)
+        return True
 
     def __call__(self, values: Sequence[Any]) -> Any:
         made = self.entry(*values, *self.captured)
@@ -80,9 +106,11 @@ class Jitted:
         self._f, self._frozen = f, frozen
         self._dims = {name: {0: d} if isinstance(d, _dims.Dim) else dict(d) for name, d in (dims or {}).items()}
         self._numbers, self._names = _static_places(f, static_argnums, static_argnames)
-        self._programs: OrderedDict[Any, _Program] = OrderedDict()
+        self._programs: OrderedDict[Any, list[_Program]] = OrderedDict()  # by structure: one for each set of values from outside
         self._quick: dict[Any, _Program] = {}  # by types and shapes, of calls with nothing but tensors by place
         self._values: dict[Any, set[Any]] = {}  # of numbers of Python's, by all else
+        self._warned = False  # of values from outside
+        self._traces = 0
         functools.update_wrapper(self, f, updated=())
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.__qualname__ = getattr(f, "__qualname__", self.__name__)
@@ -102,6 +130,11 @@ class Jitted:
     def lower(self, *args: Any, **named: Any) -> Lowered:
         """The module for arguments or specs."""
         return self.trace(*args, **named).lower()
+
+    @property
+    def traces(self) -> int:
+        """How many times the function has been traced: it is the number of programs that were made."""
+        return self._traces
 
     def clear_cache(self) -> None:
         """Forgets what was compiled in this process."""
@@ -126,7 +159,7 @@ class Jitted:
                 key.append(value.shape)
             else:
                 program = self._quick.get(tuple(key))
-                if program is not None and not inside():
+                if program is not None and not inside() and (program.guards is None or program.guards.check()):
                     return program(values)
         return self._general(args, named)
 
@@ -155,19 +188,34 @@ class Jitted:
                 shape = self._shape(names[i], shape)
             key.append((value.dtype, shape))
         whole = tuple(key)
-        program = self._programs.get(whole)
+        found = self._programs.get(whole, ())
+        program = next((p for p in found if p.guards is None or p.guards.check()), None)
         if program is None:
-            self._warn(args, named, leaves)
-            program = self._programs.setdefault(whole, self._compiled(args, named))
-            if len(self._programs) > _MOST_PROGRAMS:
-                self._programs.popitem(last=False)
-                self._quick.clear()
+            if not found:
+                self._warn(args, named, leaves)
+            program = self._kept(whole, self._compiled(args, named))
         if plain and len(args) == len(leaves) and all(isinstance(x, Tensor) or _is_plain_array(x) for x in leaves):
             if len(self._quick) > _MOST_PROGRAMS:  # shapes of dims
                 self._quick.clear()
             given = [x._realized() if isinstance(x, Tensor) else x for x in leaves]
             self._quick[tuple(part for v in given for part in (v.dtype, v.shape))] = program
         return program(values)
+
+    def _kept(self, key: Any, program: _Program) -> _Program:
+        """Keeps a program beside those for other values from outside, which are few."""
+        kept = self._programs.setdefault(key, [])
+        kept.insert(0, program)
+        if len(kept) > _MANY:
+            path = kept[1].environment.changed()
+            kept.pop()
+            if not self._warned:
+                self._warned = True
+                warnings.warn(f"'{self.__name__}' is compiled for more than {_MANY} values of '{path}' ({user_line()}), which it reads from outside: "
+                              "pass it as an argument, a tensor", stacklevel=5)  # fmt: skip
+        if len(self._programs) > _MOST_PROGRAMS:
+            self._programs.popitem(last=False)
+            self._quick.clear()
+        return program
 
     def _shape(self, name: str, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The shape of an argument, dims in place of the extents that they stand for."""
@@ -194,6 +242,7 @@ class Jitted:
     def _compiled(self, args: Any, named: Any) -> _Program:
         if self._dims:
             args, named = self._with_dims(args, named)
+        self._traces += 1
         traced = Traced(self.__name__, {"main": entry(self._unmarked, *args, **named)})
         order = traced.by_depth()
         module = traced.module(constants=False, order=order)
@@ -260,7 +309,8 @@ def _static_places(f: Any, numbers: Any, names: Any) -> tuple[set[int], set[str]
 def jit(f: Callable[..., Any] | None = None, *, frozen: bool | None = None, static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (), dims: Mapping[str, Any] | None = None) -> Any:  # fmt: skip
     """A function that does what f does, compiled for this machine. f is called once for each structure, types and shapes of the
-    arguments; its side effects happen then. Numbers of Python's are part of the structure, and so are arguments that static_argnums or
+    arguments, and again where a number, list or object that it reads from outside has another value; tensors from outside are read at
+    each call. What it changes beside its result, and what it prints, is refused (TraceError). Numbers of Python's are part of the structure, and so are arguments that static_argnums or
     static_argnames name, whatever they are (they are compared and hashed): give a tensor for what changes from call to call.
     dims: sizes that may differ from call to call without another compilation, by argument: {"x": astra.dim("n", 1, 64)} for axis 0, or
     {"x": {1: dim}}. frozen: True forbids to compile (as ASTRA_FROZEN=1 does for all). A decorator: `@astra.jit`."""

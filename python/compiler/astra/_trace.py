@@ -10,8 +10,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from . import _core, _dims, _dtypes, _tree
-from ._errors import ArgumentError, DTypeError, Error, ShapeError
+from . import _core, _dims, _dtypes, _environment, _tree
+from ._errors import ArgumentError, DTypeError, Error, ShapeError, TraceError
 from ._graph import Graph, tracing
 from ._static import is_static
 from ._tensor import Tensor, asarray, call, of_node
@@ -156,6 +156,7 @@ class Traced:
     def __init__(self, name: str, entries: Mapping[str, EntrySpec], params: Any = None, states: Any = None) -> None:
         self.name = name
         self.entries: dict[str, TracedEntry] = {}
+        self.environment: Any = None  # what the last function reads beside its arguments
         with tracing() as graph:
             self.graph: Graph = graph
             self.params = None if params is None else Shared(graph, params, "param")
@@ -183,7 +184,12 @@ class Traced:
             out.inputs.append((name, s))
             out.leaves.append(leaf)
         args, named = _tree.unflatten(in_tree, given)
-        result = e.f(*(s.tree(graph) for s in shared), *args, **named)
+        whole = (tuple(s.tree(graph) for s in shared), args, named)
+        before = _tree.containers(whole)
+        name = self.name if key == "main" else key
+        with _environment.traced(e.f, name, *(getattr(x, "value", x) for _, x in statics)) as self.environment:
+            result = e.f(*whole[0], *args, **named)
+        self._refuse_changed_arguments(name, e, before, _tree.containers(whole))
         if e.updates:
             result = self._updated(key, result, out)
         made, out.signature.out_tree = _tree.flatten(result)
@@ -196,6 +202,14 @@ class Traced:
         out.signature.inputs = [(n, repr(s)) for n, s in out.inputs]
         out.signature.outputs = [(n, repr(s)) for n, s in out.outputs]
         return out
+
+    @staticmethod
+    def _refuse_changed_arguments(name: str, e: EntrySpec, before: Any, after: Any) -> None:
+        """A list or dict that a function is given and changes would be a copy of it."""
+        if before[1] == after[1] and all(x is y for x, y in zip(before[0], after[0])):
+            return
+        raise TraceError(f"'{name}' ({_environment.line_of_function(e.f)}) changes a list or dict that it is given: those of the caller would stay "
+                         "as they are; return what it becomes")  # fmt: skip
 
     def _updated(self, key: str, result: Any, out: TracedEntry) -> Any:
         """The result without the states, which the entry updates."""

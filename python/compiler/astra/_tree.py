@@ -40,6 +40,13 @@ def paths(tree: Any) -> list[str]:
     return [".".join(str(k) for k in path) for path in optree.tree_paths(tree, namespace=NAMESPACE)]
 
 
+def containers(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of lists, tuples and dicts; classes are leaves."""
+    kinds = (tuple, list, dict)
+    leaves, structure = optree.tree_flatten(tree, is_leaf=lambda x: type(x) not in kinds, none_is_leaf=True, namespace=NAMESPACE)
+    return list(leaves), structure
+
+
 def register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
     """Makes a class a container: flatten(x) gives (children, what is static[, names]), unflatten(static, children) an x."""
     optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE)

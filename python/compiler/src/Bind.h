@@ -97,5 +97,6 @@ void bindTraining(nb::module_ &m);
 void bindImport(nb::module_ &m);
 void bindBundle(nb::module_ &m);
 void bindLinalg(nb::module_ &m);
+void bindGuards(nb::module_ &m);
 
 } // namespace astra::python

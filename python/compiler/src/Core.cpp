@@ -56,4 +56,5 @@ NB_MODULE(_core, m) {
   m.def("run_compile", runCompile, "The program astra-compile with these arguments: its exit status.");
   bindBundle(m);
   bindLinalg(m);
+  bindGuards(m);
 }
