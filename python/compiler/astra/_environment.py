@@ -103,11 +103,13 @@ class _Place:
         for k, old in self.before.items():
             if k not in self.container or not same(self.container[k], old):
                 return self.path.format(k)
-        if self.key is None:
-            for k in self.container:
-                if k not in self.before:
-                    return self.path.format(k)
-        return None
+        return next((self.path.format(k) for k in self._new()), None)
+
+    def _new(self) -> list[Any]:
+        """Keys that were not there: of parts of a dict none, of a network's attributes those that are not private."""
+        if self.key is True:
+            return []
+        return [k for k in self.container if k not in self.before and not (self.key == "public" and k.startswith("_"))]
 
     def restore(self) -> None:
         if self.kind == "attribute":
@@ -115,20 +117,25 @@ class _Place:
         elif self.kind == "list":
             self.container[:] = self.before
         elif self.kind == "dict":
-            if self.key is None:
-                for k in [k for k in self.container if k not in self.before]:
-                    del self.container[k]
-            self.container.update(self.before)
+            for k in self._new():
+                del self.container[k]
+            for k, old in self.before.items():
+                if self.container.get(k, self) is not old:
+                    self.container[k] = old
         elif self.key is not None:  # content: what puts it back
             self.key()
 
 
 def same(x: Any, y: Any) -> bool:
-    """Whether a value is another's equal: the same object, or equal atoms. As _core.Guards has it."""
+    """Whether a value is another's equal: the same object, equal atoms, or containers of these."""
     if x is y:
         return True
     if type(x) is not type(y):
         return False
+    if type(x) is list:  # torch.export has copies of containers while it traces
+        return len(x) == len(y) and all(map(same, x, y))
+    if type(x) is dict:
+        return x.keys() == y.keys() and all(same(x[k], y[k]) for k in x)
     if type(x) is float or type(x) is complex:
         return repr(x) == repr(y)
     if type(x) is tuple:
@@ -248,14 +255,17 @@ class Environment:
 
     def _network(self, x: Any, path: str) -> None:
         """A module of PyTorch's: settings by value, its parts and tensors by identity, hooks by their number."""
-        own = x.__dict__
-        kept = {k: v for k, v in own.items() if not (k in ("_parameters", "_buffers", "_modules") or k.endswith(_HOOKS) or k == "_non_persistent_buffers_set")}
-        self._attributes(x, kept, path, whole=False)
+        own, is_users = x.__dict__, _is_users_class(type(x))
+        apart = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+        kept = {k: v for k, v in own.items() if not (k in apart or k.endswith(_HOOKS)) and (is_users or not k.startswith("_"))}
+        self.places.append(_Place("dict", own, "public", kept, f"{path}.{{}}", owner=x))
+        for k, part in kept.items():
+            self._later(part, f"{path}.{k}")
         for name in ("_parameters", "_buffers", "_modules"):
             self._dict(own[name], f"{path}.{{}}", data=True)
         for name in ("_forward_hooks", "_forward_pre_hooks"):
             if name in own:
-                self.places.append(_Place("dict", own[name], None, dict(own[name]), f"{path}.{name}"))
+                self.places.append(_Place("dict", own[name], None, dict(own[name]), f"{path}.{name}", data=True))
 
     def _attributes(self, x: Any, found: dict[str, Any], path: str, whole: bool) -> None:
         self.places.append(_Place("dict", x.__dict__, None if whole else True, found, f"{path}.{{}}", owner=x))
@@ -349,6 +359,12 @@ class Environment:
                         if i.opname == wanted and i.argval == name:
                             return f"{os.path.basename(code.co_filename)}:{line}"
         return ""
+
+    def restore(self) -> None:
+        """Puts all back as it was."""
+        for p in self.places:
+            if not p.data:
+                p.restore()
 
     def refuse_changes(self, name: str) -> None:
         """Refuses what was changed since; it is put back before."""

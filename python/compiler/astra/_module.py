@@ -62,6 +62,11 @@ class Decorated:
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self._chosen(args, named)(*args, **named)
 
+    @property
+    def traces(self) -> int:
+        """How many programs were made: see `Jitted.traces`."""
+        return sum(f.traces for f in (self._own, self._of_torch) if f is not None)
+
     def trace(self, *args: Any, **named: Any) -> Any:
         """The graph for arguments: `.lower()`, then `.compile()`."""
         return self._chosen(args, named).trace(*args, **named)

@@ -23,13 +23,16 @@ class Differentiable:
     """A program with gradients for arguments of these types and shapes."""
 
     def __init__(self, module: torch.nn.Module, args: Any, named: Any, name: str, dims: Mapping[str, Any] | None, frozen: bool | None) -> None:
-        from .capture import _attribute, _user_line, exported as export
+        from .capture import _attribute, _user_line
+        from .capture import exported as export
 
         if dims:
             raise TraceError(f"'{name}' has dims and wants gradients: call it under torch.no_grad(), or without dims")
         try:
             with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-                exported = export(module, args, named)
+                exported, self.environment = export(module, args, named)
+        except TraceError:
+            raise
         except Exception as error:
             line = _user_line(error)
             raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {str(error).strip().splitlines()[0]}") from error
@@ -45,13 +48,27 @@ class Differentiable:
             live = _attribute(module, spec.target)
             if not isinstance(live, torch.Tensor):
                 live = exported.constants[spec.target]
-                self.sources.append(("value", live))
+                self.sources.append(("value", live))  # one that has gradients is none of these
             else:
                 self.sources.append(("live", (module, spec.target)))
         leaves = pytree.tree_leaves((args, named))
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             self.run = aot_module_simplified(_flat(exported.graph_module), self._given(leaves), **compilers(frozen))
-        self._attribute = _attribute
+        self.module = module
+        self.guards = self.environment.guards(self._taken)
+        self.tensors = [_attribute(*x) for kind, x in self.sources if kind == "live"]
+
+    def _taken(self, old: Any, new: Any) -> bool:
+        """Takes another tensor from outside in the place of one: they are read at each call."""
+        from .capture import _attribute, _Function, is_like
+
+        number = next((n for n, t in enumerate(self.tensors) if t is old), None)
+        if number is None or not is_like(old, new):
+            return False
+        if isinstance(self.module, _Function):
+            self.module.replace(old, new)
+        self.tensors[number] = new
+        return True
 
     def _given(self, leaves: Sequence[Any]) -> list[Any]:
         from .capture import _attribute

@@ -10,53 +10,82 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import traceback
+import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
 import torch.utils._pytree as pytree
+from torch.overrides import TorchFunctionMode
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
 
-from .. import _cache, _core, _dims
+from .. import _cache, _core, _dims, _environment
+from .._environment import Environment
 from .._errors import ArgumentError, TraceError
 from .._graph import tracing
 from .._stages import Compiled, Lowered
-from .._tensor import Tensor, call
+from .._tensor import Tensor, call, user_line
 from .dims import Symbols
 from .lower import is_users
 from .program import KEY, Input, Program, build, value_of
 
 
-class _Function(torch.nn.Module):
-    """A function as a module: its forward is the function itself, so that traces show the user's lines."""
+class _Inputs(TorchFunctionMode):
+    """Meanwhile tensors from outside of a function are those that a module has for them: a trace knows them."""
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, tensors: dict[int, torch.Tensor]) -> None:
         super().__init__()
-        self.forward = f
-        for name, value in _used(f).items():  # so that they are read at each call, and get gradients
-            if isinstance(value, torch.nn.Module):
-                self.add_module(name, value)
-            elif isinstance(value, torch.nn.Parameter):
-                self.register_parameter(name, value)
-            elif isinstance(value, torch.Tensor):
-                self.register_buffer(name, value, persistent=False)
-        anchor = getattr(torch.fx.proxy, "_register_stack_trace_anchor", None)
-        if anchor is not None:  # else traces keep frames of functions called forward alone
-            anchor(f)
+        self._tensors = tensors
+
+    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), named: Any = None) -> Any:
+        of = lambda x: self._tensors.get(id(x), x)  # noqa: E731
+        args, named = pytree.tree_map_only(torch.Tensor, of, (args, named or {}))
+        return function(*args, **named)
+
+
+class _Function(torch.nn.Module):
+    """A function as a module, whose parameters are the tensors and modules that it reads from outside."""
+
+    def __init__(self, f: Callable[..., Any], environment: Environment | None = None) -> None:
+        super().__init__()
+        self._tensors: dict[int, tuple[str, torch.Tensor]] = {}  # by identity: the names here
+
+        @functools.wraps(f)
+        def forward(*args: Any, **named: Any) -> Any:
+            with _Inputs({key: getattr(self, name) for key, (name, _) in self._tensors.items()}):
+                return f(*args, **named)
+
+        self.forward = forward
         self.__name__ = getattr(f, "__name__", type(f).__name__)
+        for path, x in _used(environment or Environment(f)):
+            name = "used_" + re.sub(r"\W+", "_", path).strip("_")
+            while hasattr(self, name):
+                name += "_"
+            if isinstance(x, torch.nn.Module):
+                self.add_module(name, x)
+                continue
+            self._tensors[id(x)] = name, x
+            if isinstance(x, torch.nn.Parameter):
+                self.register_parameter(name, x)
+            else:
+                self.register_buffer(name, x, persistent=False)
+        anchor = getattr(torch.fx.proxy, "_register_stack_trace_anchor", None)
+        if anchor is not None:
+            anchor(f)
+
+    def replace(self, old: torch.Tensor, new: torch.Tensor) -> None:
+        """Another tensor in the place of one from outside."""
+        name, _ = self._tensors.pop(id(old))
+        self._tensors[id(new)] = name, new
+        own = self._parameters if name in self._parameters else self._buffers
+        own[name] = new  # type: ignore[assignment]
 
 
-def _used(f: Any) -> dict[str, Any]:
-    """Modules and tensors that a function reads from outside: of its closure, its globals, the instance that it is a method of."""
-    try:
-        variables = inspect.getclosurevars(f)
-    except TypeError:
-        return {}
-    found = {**variables.globals, **variables.nonlocals}
-    owner = getattr(f, "__self__", None)
-    if owner is not None:
-        found["self"] = owner
-    return {f"used_{name}": v for name, v in found.items() if isinstance(v, (torch.nn.Module, torch.Tensor))}
+def _used(environment: Environment) -> list[tuple[str, Any]]:
+    """Modules and tensors that a function reads from outside, by the paths to them; without those that are in such a module."""
+    inner = {id(x) for m in environment.modules for x in (*m.parameters(), *m.buffers(), *(n for n in m.modules() if n is not m))}
+    return [(path, x) for key, (path, x) in environment.objects.items() if key not in inner]
 
 
 def _user_line(error: BaseException) -> str:
@@ -109,12 +138,15 @@ def _dynamic(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, 
     return {**dict(zip(names, shapes[: len(args)])), **dict(zip(named, shapes[len(args) :]))}
 
 
-def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None = None) -> Any:
-    """The exported program, with functional core ops."""
+def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None = None) -> tuple[Any, Environment]:
+    """The exported program, with functional core ops, and what it reads beside its arguments."""
     shapes = _dynamic(module, args, named, dims)
     name = getattr(module, "__name__", None) or type(module).__name__
     try:
-        return exported(module, args, named, shapes).run_decompositions(decompositions())
+        program, environment = exported(module, args, named, shapes)
+        return program.run_decompositions(decompositions()), environment
+    except TraceError:
+        raise
     except Exception as error:
         line = _user_line(error)
         text = str(error).strip().split("\n")[0]
@@ -147,13 +179,43 @@ def _roomy(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, An
     return tuple(made[: len(args)]), dict(zip(named, made[len(args) :]))
 
 
-def exported(module: torch.nn.Module, args: Any, named: Any, shapes: Any = None) -> Any:
-    """The program as torch.export has it; by Dynamo where control flow asks for it."""
+def exported(module: torch.nn.Module, args: Any, named: Any, shapes: Any = None) -> tuple[Any, Environment]:
+    """The program as torch.export has it; by Dynamo where control flow asks for it. And what it reads beside its arguments; what it
+    changes there is refused."""
+    name = getattr(module, "__name__", None) or type(module).__name__
+    source = getattr(module.forward, "__wrapped__", module) if isinstance(module, _Function) else module
+    refusals: list[TraceError] = []
+
+    def look(*_: Any) -> None:  # at once: torch.export puts attributes back
+        try:
+            environment.refuse_changes(name)
+        except TraceError as error:
+            refusals.append(error)
+
+    with _environment.traced(source, name) as environment:
+        hook = module.register_forward_hook(look)
+        try:
+            program = _exported(module, args, named, shapes, hook)
+            if not refusals:
+                environment.restore()  # containers themselves in the place of copies that torch.export made
+            return program, environment
+        except Exception:
+            if refusals:
+                raise refusals[0] from None
+            raise
+        finally:
+            hook.remove()
+            if refusals:
+                raise refusals[0]
+
+
+def _exported(module: torch.nn.Module, args: Any, named: Any, shapes: Any, hook: Any) -> Any:
     try:
         return torch.export.export(module, tuple(args), dict(named), dynamic_shapes=shapes, strict=False)
     except Exception as error:
         if "captured completely with torch.compile" not in str(error):
             raise
+    hook.remove()  # Dynamo does without
     return torch.export.export(module, tuple(args), dict(named), dynamic_shapes=shapes, strict=True)
 
 
@@ -181,7 +243,7 @@ class Captured:
         self.source = module if isinstance(module, torch.nn.Module) else _Function(module)
         self.name = getattr(module, "__name__", None) or type(module).__name__
         args, named = _roomy(self.source, args, named or {}, dims)
-        self.exported = export(self.source, args, named, dims)
+        self.exported, self.environment = export(self.source, args, named, dims)
         self.signature = self.exported.graph_signature
         names = self._dim_names(args, named, dims)
         self.symbols = Symbols(self.exported.range_constraints, names)
@@ -217,7 +279,9 @@ class Captured:
             if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
                 raise TraceError(f"'{self.name}' has an input of kind {spec.kind.name}, {node.name}: tensors are supported")
             data = self._tensor(spec)
-            if spec.target in changed:
+            if spec.kind == InputKind.CONSTANT_TENSOR and id(data) in self.environment.tensors:
+                out.append(Input(spec.target, node.meta["val"], weights, data))  # the user's, who may change it
+            elif spec.target in changed:
                 out.append(Input(spec.target, node.meta["val"], "state", data))
             else:
                 out.append(Input(spec.target, node.meta["val"], weights if spec.kind == InputKind.PARAMETER or spec.kind == InputKind.BUFFER else "fixed", data))
@@ -288,20 +352,34 @@ class Inference:
     """A compiled program with the call of the original: parameters live in the nn.Module, and are looked at in each call."""
 
     def __init__(self, captured: Captured, frozen: bool | None) -> None:
-        self.captured = captured
+        self.captured, self.environment = captured, captured.environment
         inputs = captured.inputs("weight")
-        self.states = [(n, i) for n, i in enumerate(inputs) if i.kind == "state"]
         self.constants = [i.kind == "constant" for i in inputs if i.kind in ("input", "constant")]
-        for _, i in self.states:
-            i.kind = "input"
-        self.order = [("state", i.data) if (n, i) in self.states else ("user", None)
-                      for n, i in enumerate(inputs) if i.kind == "input"]  # fmt: skip
+        self.order: list[Any] = [i.data if i.kind == "state" else None for i in inputs if i.kind in ("input", "state")]
+        for i in inputs:
+            i.kind = "input" if i.kind == "state" else i.kind
         self.program = Program(captured.exported.graph_module, inputs, captured.symbols, captured.name, frozen, f"'{captured.name}'")
         self.outputs = captured.signature.output_specs
+        self.guards = captured.environment.guards(self._taken)
+        self.tensors = [t for _, t in self.program.live]
+
+    def _taken(self, old: Any, new: Any) -> bool:
+        """Takes another tensor from outside in the place of one, where it has the same type and shape."""
+        if not is_like(old, new):
+            return False
+        if not self.program.replace(old, new):
+            places = [k for k, x in enumerate(self.order) if x is old]
+            if not places:
+                return False
+            self.order[places[0]] = new
+        self.tensors = [t for _, t in self.program.live]
+        if isinstance(self.captured.source, _Function):
+            self.captured.source.replace(old, new)
+        return True
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         users = iter([x for x, constant in zip(leaves, self.constants) if not constant])
-        given = [data if kind == "state" else next(users) for kind, data in self.order]
+        given = [next(users) if x is None else x for x in self.order]
         made = self.program(*given)
         results = []
         for spec, x in zip(self.outputs, made):
@@ -320,14 +398,42 @@ class Inference:
         return next(x for s, x in zip(users, leaves) if s.arg.name == name)
 
 
+def is_like(old: Any, new: Any) -> bool:
+    """Whether a tensor may take the place of another in a program."""
+    return (isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor) and old.dtype is new.dtype and old.shape == new.shape
+            and old.device == new.device and old.requires_grad == new.requires_grad)  # fmt: skip
+
+
+class _Variant:
+    """A program for what its function reads beside its arguments."""
+
+    __slots__ = ("program", "guards", "flags")
+
+    def __init__(self, program: Any, gradients: bool) -> None:
+        self.program = program
+        self.guards = program.guards if len(program.guards) else None
+        self.flags = [t.requires_grad for t in program.tensors] if gradients else None
+
+    def holds(self) -> bool:
+        """Whether all of it is as it was."""
+        if self.guards is not None and not self.guards.check():
+            return False
+        return self.flags is None or self.flags == [t.requires_grad for t in self.program.tensors]
+
+
+_MANY = 8  # programs for one kind of arguments
+
+
 class Callable_:
-    """What `@astra` makes of PyTorch code: compiled at the first call with arguments of other types, shapes or structure."""
+    """What `@astra` makes of PyTorch code: compiled at the first call with arguments of other types, shapes or structure, or where what
+    it reads beside them has other values."""
 
     def __init__(self, f: Any, dims: Mapping[str, Any] | None = None, target: Any = None, bundle: Any = None, grad: bool | None = None,
                  frozen: bool | None = None) -> None:  # fmt: skip
         self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
-        self._module = f if isinstance(f, torch.nn.Module) else _Function(f)
-        self._programs: dict[Any, Any] = {}
+        self._programs: dict[Any, list[_Variant]] = {}
+        self._warned = False
+        self.traces = 0  # how many programs were made
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.__doc__ = f.__doc__
         self.__wrapped__ = f
@@ -346,45 +452,60 @@ class Callable_:
 
     def train(self, mode: bool = True) -> Any:
         """As nn.Module's."""
-        self._module.train(mode)
+        module = self._f if isinstance(self._f, torch.nn.Module) else _Function(self._f)
+        module.train(mode)
         return self
 
     def eval(self) -> Any:
         """As nn.Module's."""
         return self.train(False)
 
-    def _wants_gradients(self, leaves: Sequence[Any]) -> bool:
-        if self._grad is not None:
-            return self._grad
-        if not torch.is_grad_enabled():
-            return False
-        return any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves) or any(p.requires_grad for p in self._module.parameters())
-
     def __call__(self, *args: Any, **named: Any) -> Any:
         leaves, structure = pytree.tree_flatten((args, named))
-        gradients = self._wants_gradients(leaves)
-        key: list[Any] = [structure, gradients, self._module.training]
+        gradients = torch.is_grad_enabled() if self._grad is None else self._grad
+        parts: list[Any] = [structure, gradients]
         for x in leaves:
             if isinstance(x, torch.Tensor):
-                key.append((x.dtype, None if self._dims else tuple(x.shape), x.requires_grad and gradients))
+                parts.append((x.dtype, None if self._dims else tuple(x.shape), x.requires_grad and gradients))
             else:
-                key.append((type(x), x))
-        if gradients or self._module.training:  # a submodule of its own may be in another mode
-            key.append(tuple(m.training for m in self._module.modules()))
-        found = self._programs.get(tuple(key))
-        if found is None:
-            found = self._programs[tuple(key)] = self._compiled(args, named, gradients)
-        return found(leaves)
+                parts.append((type(x), x))
+        key = tuple(parts)
+        for variant in self._programs.get(key, ()):
+            if variant.holds():
+                return variant.program(leaves)
+        return self._kept(key, _Variant(self._compiled(args, named, gradients, leaves), gradients)).program(leaves)
 
-    def _compiled(self, args: Any, named: Any, gradients: bool) -> Any:
+    def _kept(self, key: Any, variant: _Variant) -> _Variant:
+        """Keeps a program beside those for other values from outside, which are few."""
+        kept = self._programs.setdefault(key, [])
+        kept.insert(0, variant)
+        if len(kept) > _MANY:
+            path = kept.pop(1).program.environment.changed()
+            if not self._warned:
+                self._warned = True
+                warnings.warn(f"'{self.__name__}' is compiled for more than {_MANY} values of '{path}' ({user_line()}), which it reads from outside: "
+                              "pass it as an argument, a tensor", stacklevel=4)  # fmt: skip
+        return variant
+
+    def _compiled(self, args: Any, named: Any, gradients: bool, leaves: Sequence[Any]) -> Any:
+        self.traces += 1
+        if gradients and self._grad is None:
+            gradients = any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves) or self._has_gradients()
         if gradients:
             from .autograd import Differentiable
 
-            return Differentiable(self._module, args, named, self.__name__, self._dims, self._frozen)
+            module = self._f if isinstance(self._f, torch.nn.Module) else _Function(self._f)
+            return Differentiable(module, args, named, self.__name__, self._dims, self._frozen)
         captured = Captured(self._f, args, named, self._dims)
         if self._bundle is not None:
             captured.compile(self._target, self._frozen).save(self._bundle)
         return Inference(captured, self._frozen)
+
+    def _has_gradients(self) -> bool:
+        """Whether something that the function reads wants gradients."""
+        found = Environment(self._f)
+        return any(t.requires_grad for m in found.modules for t in m.parameters(False)) or any(
+            isinstance(t, torch.Tensor) and t.requires_grad for _, t in found.objects.values())  # fmt: skip
 
 
 def compiled(f: Any, **options: Any) -> Any:

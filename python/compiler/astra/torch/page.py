@@ -43,6 +43,11 @@ Shapes are those of the examples.
 What keeps and what differs:
 
 - A parameter that changes between calls is seen by the next. Buffers and arguments that the program changes are written back.
+- Other values that the code reads from outside are seen too: another parameter, module, global tensor, attribute or number. A tensor like
+  the one before costs nothing, what else differs is captured again (the programs of the last eight sets of values are kept). Tensors from
+  outside get gradients.
+- What the code changes beside its results and buffers is put back and refused with its line: globals, lists, attributes; so are `print` and
+  random numbers of Python's and NumPy's. Attributes of installed packages' objects, but modules, are compared by identity.
 - Promotion, integer division, remainders, NaN and infinities are PyTorch's. f16 and bf16 compute in f32 and are rounded once.
 - Sums go in the order of [the numeric contract](numerics.md), so results differ from PyTorch's in the last bits, and are the same on every
   machine.

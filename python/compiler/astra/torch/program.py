@@ -107,7 +107,8 @@ class Program:
         self.needs_key = built.key is not None
         self.places = [k for k, i in enumerate(i for i in inputs if i.kind == "input") if isinstance(i.example, torch.Tensor)]
         self.dtypes = [i.example.dtype for i in inputs if i.kind == "input" and isinstance(i.example, torch.Tensor)]
-        self.live = [(i.name, i.data) for i in inputs if i.kind == "weight" and i.data is not None]
+        used = set(graph.core.leaves_of([x for _, x in outputs]))
+        self.live = [(i.name, i.data) for i, leaf in zip(inputs, built.leaves) if i.kind == "weight" and i.data is not None and leaf in used]
         self._versions = [version_of(t) for _, t in self.live]
         self.has_outputs = bool(outputs)
         self.bundle = _cache.compile(made, what=what, frozen=frozen) if outputs else b""
@@ -157,6 +158,14 @@ class Program:
             else:
                 out.append(int(made[x]) if kind == "size" else x)
         return out
+
+    def replace(self, old: torch.Tensor, new: torch.Tensor) -> bool:
+        """Takes another tensor as a weight; whether there is such a one."""
+        for i, (name, t) in enumerate(self.live):
+            if t is old:
+                self.live[i], self._versions[i] = (name, new), None
+                return True
+        return False
 
     def _refresh(self) -> None:
         """Weights that have changed since the last call are given to the runtime."""
