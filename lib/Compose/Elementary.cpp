@@ -100,7 +100,18 @@ UOpRef arcTangent2(Composer &b, UOpRef givenY, UOpRef givenX) {
 }
 
 UOpRef hypotenuse(Composer &b, UOpRef givenX, UOpRef givenY) {
-  return ofTwo(b, givenX, givenY, [&](UOpRef x, UOpRef y) { return b.un(Op::Abs, b.make(Op::Complex, {x, y})); });
+  return ofTwo(b, givenX, givenY, [&](UOpRef x, UOpRef y) -> UOpRef {
+    UOpRef length = b.un(Op::Abs, b.make(Op::Complex, {x, y}));
+    if (!length || !b.wantsGradients() || llvm::any_of(length->shape, isDataDim)) return length;
+    // x / length of numbers whose greater one is 1: no scale changes it, so its derivatives are those of this form.
+    auto argument = [&](int64_t i) { return b.b.arg(i, length->dtype, length->shape); };
+    UOpRef scale = b.un(Op::Detach, b.bin(Op::Max, magnitude(b, argument(1)), magnitude(b, argument(2))));
+    UOpRef u = b.bin(Op::Div, argument(1), scale), v = b.bin(Op::Div, argument(2), scale), g = argument(3);
+    UOpRef one = b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, u, u), b.bin(Op::Mul, v, v)));
+    UOpRef byX = b.bin(Op::Mul, g, b.bin(Op::Div, u, one)), byY = b.bin(Op::Mul, g, b.bin(Op::Div, v, one));
+    if (!byX || !byY) return nullptr;
+    return b.c.make(Op::WithGradient, {length, x, y}, {}, {}, DType::Void, {b.c.make(Op::Func, {byX, byY}, {4})});
+  });
 }
 
 UOpRef logAddExp(Composer &b, UOpRef givenX, UOpRef givenY) {
