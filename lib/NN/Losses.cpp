@@ -163,7 +163,7 @@ llvm::Expected<Type> nn::targetOf(Builder &b, const Recipe &recipe, UOpRef x) {
   return t;
 }
 
-llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target) {
+llvm::Error nn::checkTarget(Builder &b, const Recipe &recipe, const llvm::Twine &what, UOpRef x, UOpRef target) {
   const Row &row = rows[recipe.row];
   auto wanted = targetOf(b, recipe, x);
   if (!wanted) return wanted.takeError();
@@ -171,11 +171,15 @@ llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpR
   size_t last = wanted->shape.size() - (row.target == Target::Sequence); // of any length
   fits &= target->rank() == wanted->shape.size() &&
           llvm::ArrayRef<UOpRef>(wanted->shape).take_front(last) == target->shape.take_front(last);
-  if (!fits)
-    return llvm::createStringError("loss " + llvm::Twine(row.signature.name) + ": a prediction " +
-                                   typeText(x->dtype, x->shape) + " needs a target " +
-                                   typeText(wanted->dtype, wanted->shape) + ", found " +
-                                   typeText(target->dtype, target->shape));
+  if (fits) return llvm::Error::success();
+  return llvm::createStringError(what + ": a prediction " + typeText(x->dtype, x->shape) + " needs a target " +
+                                 typeText(wanted->dtype, wanted->shape) + ", found " +
+                                 typeText(target->dtype, target->shape));
+}
+
+llvm::Expected<UOpRef> nn::loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target) {
+  const Row &row = rows[recipe.row];
+  if (llvm::Error e = checkTarget(b, recipe, "loss " + llvm::Twine(row.signature.name), x, target)) return e;
   UOpRef y = row.make(b, recipe, x, target);
   if (row.isWhole) return y;
   auto asked = [&](llvm::StringRef parameter) {

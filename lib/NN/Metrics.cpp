@@ -72,6 +72,7 @@ llvm::Expected<UOpRef> nn::metric(Builder &b, const Recipe &metric, const Recipe
     return llvm::createStringError("metric " + llvm::Twine(row.signature.name) + ": is of " +
                                    (row.ofClasses ? "classes" : "numbers") + ", the loss " + loss.signature->name +
                                    " is not");
+  if (llvm::Error e = checkTarget(b, loss, "metric " + llvm::Twine(row.signature.name), x, target)) return e;
   UOpRef elements = row.make(b, metric, x, target), counts = countedTargets(b, loss, target);
   if (!counts) return mean(b, elements);
   UOpRef counted = b.select(counts, elements, num(b, elements, 0));

@@ -17,6 +17,9 @@ llvm::Expected<Recipe> parseLoss(llvm::StringRef text);
 /// numbers [N, S], where what follows the first `blank` of a row is not part of it.
 llvm::Expected<UOpRef> loss(Builder &b, const Recipe &recipe, UOpRef x, UOpRef target);
 
+/// Whether a target is one of this loss for x, or what it must be. what: whose target it is.
+llvm::Error checkTarget(Builder &b, const Recipe &recipe, const llvm::Twine &what, UOpRef x, UOpRef target);
+
 /// What a target of this loss looks like beside x: its type and shape, or why there is none. For ctc the length is a
 /// dim `target_length`, at most the prediction's.
 llvm::Expected<Type> targetOf(Builder &b, const Recipe &recipe, UOpRef x);

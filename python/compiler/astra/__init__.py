@@ -20,7 +20,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     training     train, compile_training, EarlyStop, Stop
     looking      explain, profile, compare, find_nan
     others       from_onnx, from_jax, from_torch; torch, register_lowering: functions and modules of PyTorch
-    errors       Error, ArgumentError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError
+    errors       Error, ArgumentError, ArgumentTypeError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError
 """
 
 import sys as _sys
@@ -32,7 +32,7 @@ from math import pi as pi
 
 from astra_rt import __version__ as __version__
 
-from . import _analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _methods, _onnx, _ops
+from . import _analysis, _boundary, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _methods, _onnx, _ops
 from . import _random, _stages, _tensor, _trace, _transforms, _tree
 from . import fft as fft
 from . import linalg as linalg
@@ -66,6 +66,10 @@ __array_api_version__ = "2025.12"
 _sys.modules[__name__ + ".random"], _sys.modules[__name__ + ".tree"] = random, tree  # import astra.random
 globals().update(_dtypes.DTYPES)
 _methods.install()
+_boundary.guard(globals(), (*_ops.__all__, "asarray", "dim", "hash", "promote", "realize", "spec", "tensor"), __name__)
+_boundary.guard(vars(fft), fft.__all__, fft.__name__)
+_boundary.guard(vars(linalg), linalg.__all__, linalg.__name__)
+_boundary.guard(vars(random), random.__all__, random.__name__)
 
 _LAZY = {  # what is loaded when it is first used, and the module that has it
     **{name: name for name in ("data", "init", "losses", "metrics", "nn", "optim", "schedules")},

@@ -182,7 +182,8 @@ class Environment:
             return
         self._seen[id(x)] = x
         if isinstance(x, types.FunctionType):
-            self._function(x, path)
+            if not hasattr(x, "is_boundary"):  # of the package
+                self._function(x, path)
         elif isinstance(x, types.MethodType):
             self._later(x.__func__, path)
             self._later(x.__self__, path)

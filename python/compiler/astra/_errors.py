@@ -3,6 +3,10 @@
 from astra_rt import ArgumentError, DTypeError, Error, ShapeError, UnsupportedError
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of a type that a function does not take."""
+
+
 class TraceError(Error, TypeError):
     """What a traced function may not do: look at a value, or use one outside of the function that it belongs to."""
 
@@ -15,4 +19,4 @@ class MismatchError(Error, AssertionError):
     """A binary gave other bytes than the reference evaluator: astra.verify."""
 
 
-__all__ = ["ArgumentError", "DTypeError", "Error", "FrozenError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError"]
+__all__ = ["ArgumentError", "ArgumentTypeError", "DTypeError", "Error", "FrozenError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError"]

@@ -11,6 +11,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _dims, _indexing, _ops
+from ._boundary import guarded
 from ._tensor import Tensor
 
 
@@ -184,4 +185,4 @@ def install() -> None:
     """Gives Tensor its operators and methods."""
     for name, value in vars(Methods).items():
         if name not in _OF_THE_CLASS:
-            setattr(Tensor, name, value)
+            setattr(Tensor, name, value if name.startswith("_") or isinstance(value, property) else guarded(value, Tensor.__module__))

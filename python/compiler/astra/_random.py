@@ -9,6 +9,7 @@ Keeps:    the numbers are those of the contract's generator (docs/numerics.md, N
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Sequence
 
 from . import _core, _dims, _dtypes, _ops
@@ -21,10 +22,21 @@ U32, U64, I64, F32, F64 = (DTYPES[n] for n in ("uint32", "uint64", "int64", "flo
 _FOLD = 0x666F6C64  # so that fold_in is not a split
 
 
+def checked_seed(seed: Any, bits: int = 32, what: str = "seed") -> int:
+    """A seed that has so many bits: two seeds are never one."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ArgumentError(f"the {what} is a {type(seed).__name__}; it must be an integer") from None
+    if not 0 <= number < 1 << bits:
+        raise ArgumentError(f"the {what} is {number}; it must be in 0 .. 2^{bits} - 1")
+    return number
+
+
 def key(seed: Any) -> Tensor:
-    """A key of a seed: an integer of 64 bits, of Python's or a tensor."""
+    """A key of a seed: an integer in 0 .. 2^64 - 1, or a tensor of one, of which the 64 bits count."""
     if isinstance(seed, int):
-        number = seed & (1 << 64) - 1
+        number = checked_seed(seed, 64)
         return asarray([number >> 32, number & 0xFFFFFFFF], dtype=U32)
     t = asarray(seed)
     if t.dtype.kind not in "iu" or t.shape != ():
@@ -78,10 +90,10 @@ def split(key: Any, num: Any = 2) -> Tensor:
 
 
 def fold_in(key: Any, data: Any) -> Tensor:
-    """A key of a key and an integer, whose lower 32 bits count: for the steps of a loop."""
+    """A key of a key and an integer in 0 .. 2^32 - 1, or a tensor of one, whose lower 32 bits count: for the steps of a loop."""
     first = bits(key, (2,))
     if isinstance(data, int):
-        number: Any = data & 0xFFFFFFFF
+        number: Any = checked_seed(data, 32, "number that is folded into a key")
     else:
         number = asarray(data)
         if number.dtype.kind not in "iu" or number.shape != ():

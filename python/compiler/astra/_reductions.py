@@ -6,7 +6,7 @@ Keeps:    the order of sums of docs/numerics.md (N4): it depends on no size. Sum
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from . import _core, _dtypes
 from ._building import BOOL, I64, axes_of, axis_of, cast, floating, make
@@ -38,13 +38,18 @@ def prod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = Fal
     return make(_core.fold, "prod", x, axes_of(axis, x.ndim), keepdims)
 
 
+def _refuse_empty(x: Tensor, axes: Sequence[int], what: str) -> None:
+    """Refuses axes that are known to have no element."""
+    extents = x._node.extents if x._value is None and x._graph.tracing else x.shape
+    if any_builtin(isinstance(extents[a], int) and extents[a] == 0 for a in axes):
+        raise ArgumentError(f"an axis of extent 0 has no {what}")
+
+
 def _extreme(name: str, doc: str) -> Callable[..., Tensor]:
     def function(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         x = asarray(x)
         axes = axes_of(axis, x.ndim)
-        shape = () if x._value is None and x._graph.tracing else x.shape
-        if shape and any_builtin(shape[a] == 0 for a in axes):
-            raise ArgumentError(f"an axis of extent 0 has no {name}")
+        _refuse_empty(x, axes, name)
         return make(_core.reduce, name, x, axes, keepdims)
 
     function.__name__ = function.__qualname__ = name
@@ -119,10 +124,12 @@ def _arg(name: str, greatest: bool, doc: str) -> Callable[..., Tensor]:
         x = asarray(x)
         x = cast(x, _dtypes.DTYPES["uint8"]) if x.dtype.kind == "b" else x
         if axis is None:
+            _refuse_empty(x, range(x.ndim), name)
             rank, x = x.ndim, reshape(x, (-1,))
             out = squeeze(make(_core.arg_reduce, x, 0, greatest, False), 0)
             return reshape(out, (1,) * rank) if keepdims else out
         a = axis_of(axis, x.ndim)
+        _refuse_empty(x, [a], name)
         out = make(_core.arg_reduce, x, a, greatest, False)
         return out if keepdims else squeeze(out, a)
 

@@ -21,6 +21,7 @@ import astra_rt
 
 from . import _dims, _dtypes, _ops, _tree
 from ._errors import ArgumentError
+from ._random import checked_seed
 from ._stages import Compiled
 from ._tensor import Tensor, asarray, of_value
 from ._trace import Spec, entry, export
@@ -135,7 +136,7 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
         module, state = whole.parts(states)
         wanted, step = given.pop("target"), states["train.step"]
         params, rest = nn.partition(module, trained)
-        key = _ops.stack([_ops.literal(seed & 0xFFFFFFFF, _dtypes.DTYPES["uint32"]), _ops.astype(step * 1024, "uint32")])
+        key = _ops.stack([_ops.literal(checked_seed(seed), _dtypes.DTYPES["uint32"]), _ops.astype(step * 1024, "uint32")])
 
         def value(params: Any, rest: Any) -> Any:
             out, after = nn.apply(nn.combine(params, rest), key=key, **given)

@@ -12,12 +12,17 @@ import csv
 import os
 import queue
 import threading
+import zipfile
+import zlib
+from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from . import _core
+from ._boundary import guard
 from ._errors import ArgumentError, ShapeError
+from ._random import checked_seed
 from ._tensor import Tensor
 
 _MOST_ROWS = 2**32 - 1
@@ -106,7 +111,7 @@ class Dataset:
 
 def order_of(seed: int, epoch: int, rows: int) -> Any:
     """The order of the rows in an epoch, the first being 1: Fisher and Yates' shuffle by the contract's generator, as in astra-train."""
-    return np.frombuffer(_core.shuffle(int(seed) & 0xFFFFFFFF, int(epoch), int(rows)), np.uint32)
+    return np.frombuffer(_core.shuffle(checked_seed(seed), int(epoch), int(rows)), np.uint32)
 
 
 def _prefetched(make: Callable[[int], Any], numbers: Any, ahead: int) -> Iterator[Any]:
@@ -161,13 +166,34 @@ def load(path: str | os.PathLike[str], **options: Any) -> Any:
 
 def read_npy(path: str | os.PathLike[str]) -> Any:
     """The array of a .npy file, mapped into memory."""
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    with _readable(path, ".npy"):
+        return _an_array(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The arrays of a .npz file by their names."""
-    with np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+    with _readable(path, ".npz"), np.load(path, allow_pickle=False) as file:
+        return {name: _an_array(file[name]) for name in file.files}
+
+
+def _an_array(x: Any) -> Any:
+    if not isinstance(x, np.ndarray):
+        raise ValueError("it holds something else than an array")
+    return x
+
+
+@contextmanager
+def _readable(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """What a library says of a damaged file as an exception of this package. A file that is not there stays an OSError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise ArgumentError(f"'{os.fspath(path)}' is no {kind} file that can be read: {error}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, EOFError, SyntaxError, OverflowError, MemoryError, NotImplementedError, RuntimeError,
+            zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+        raise ArgumentError(f"'{os.fspath(path)}' is no {kind} file that can be read: {str(error) or type(error).__name__}") from None
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -177,34 +203,42 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {name: t.numpy() for name, t in read(os.fspath(path)).items()}
 
 
-def read_csv(path: str | os.PathLike[str], dtype: Any = np.float32) -> dict[str, Any]:
-    """The columns of a .csv file by the names of its first line; "0", "1" ... where that has numbers. A cell that is no number is
-    refused with its line."""
+def read_csv(path: str | os.PathLike[str], dtype: Any = np.float32, header: bool | None = None) -> dict[str, Any]:
+    """The columns of a .csv file by the names of its first line; "0", "1" ... where it has no names. header: whether the first line has
+    names; None: it has where a cell of it is no number. A cell that is no number is refused with its line."""
+    name = os.fspath(path)
     with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.reader(file))
-    if not rows:
-        raise ArgumentError(f"'{os.fspath(path)}' is empty")
-
-    def number(text: str) -> bool:
+        reader = csv.reader(file, strict=True)
         try:
-            float(text)
-        except ValueError:
-            return False
-        return True
-
-    header = None if any(map(number, rows[0])) else rows.pop(0)
-    names = header or [str(i) for i in range(len(rows[0]))]
+            rows = [(reader.line_num, row) for row in reader]
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ArgumentError(f"'{name}', line {reader.line_num + 1}: it is no text of cells in UTF-8: {error}") from None
+    if not rows:
+        raise ArgumentError(f"'{name}' is empty")
+    first = rows[0][1]
+    has_names = not all(map(_is_number, first)) if header is None else header
+    names = rows.pop(0)[1] if has_names else [str(i) for i in range(len(first))]
+    if not all(n.strip() for n in names):
+        raise ArgumentError(f"'{name}': column {next(i for i, n in enumerate(names) if not n.strip())} has no name in the first line")
     if len(set(names)) != len(names):
-        raise ArgumentError(f"'{os.fspath(path)}': two columns have one name: {', '.join(sorted(n for n in set(names) if names.count(n) > 1))}")
+        raise ArgumentError(f"'{name}': two columns have one name: {', '.join(sorted(n for n in set(names) if names.count(n) > 1))}")
     columns: list[list[float]] = [[] for _ in names]
-    for i, row in enumerate(rows, 2 if header else 1):
+    for line, row in rows:
         if len(row) != len(names):
-            raise ArgumentError(f"'{os.fspath(path)}', line {i}: {len(row)} cells; there are {len(names)} columns")
-        for column, cell, name in zip(columns, row, names):
-            if not number(cell):
-                raise ArgumentError(f"'{os.fspath(path)}', line {i}, column '{name}': '{cell}' is no number")
+            raise ArgumentError(f"'{name}', line {line}: {len(row)} cells; there are {len(names)} columns")
+        for column, cell, title in zip(columns, row, names):
+            if not _is_number(cell):
+                raise ArgumentError(f"'{name}', line {line}, column '{title}': '{cell}' is no number")
             column.append(float(cell))
     return {n: np.asarray(c, np.float64).astype(dtype) for n, c in zip(names, columns)}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def images(paths: Sequence[str | os.PathLike[str]], size: tuple[int, int] | None = None, mode: str = "RGB") -> Any:
@@ -292,14 +326,14 @@ class Normalizer:
 
 def random_flip(images: Any, seed: int, number: int) -> Any:
     """Images [N, C, H, W], each mirrored or not by the contract's generator: of one seed and number always the same ones."""
-    flips = np.frombuffer(_core.random_words(int(seed) & 0xFFFFFFFF, int(number) & 0xFFFFFFFF, len(images)), np.uint32) >> 31
+    flips = np.frombuffer(_core.random_words(checked_seed(seed), checked_seed(number, 32, "number"), len(images)), np.uint32) >> 31
     return np.where(flips.reshape(-1, 1, 1, 1) == 1, images[..., ::-1], images)
 
 
 def random_crop(images: Any, padding: int, seed: int, number: int) -> Any:
     """Images [N, C, H, W] with `padding` zeros around them, cut to their size at a place by the contract's generator."""
     n, _, height, width = images.shape
-    words = np.frombuffer(_core.random_words(int(seed) & 0xFFFFFFFF, int(number) & 0xFFFFFFFF, 2 * n), np.uint32).astype(np.uint64)
+    words = np.frombuffer(_core.random_words(checked_seed(seed), checked_seed(number, 32, "number"), 2 * n), np.uint32).astype(np.uint64)
     places = (words * np.uint64(2 * padding + 1) >> np.uint64(32)).astype(np.int64).reshape(n, 2)
     around = np.pad(images, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     return np.stack([around[i, :, y : y + height, x : x + width] for i, (y, x) in enumerate(places)])
@@ -309,3 +343,4 @@ __all__ = [
     "Dataset", "Normalizer", "Text", "array", "csv", "images", "load", "one_hot", "order_of", "random_crop",
     "random_flip", "read_csv", "read_npy", "read_npz", "read_safetensors",
 ]  # fmt: skip
+guard(globals(), [n for n in __all__ if n not in ("csv", "load")], __name__)

@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 from . import _core, _dtypes, _ops
 from ._errors import DTypeError
+from ._random import checked_seed
 from ._recipes import Row, functions
 from ._tensor import Tensor
 
@@ -21,7 +22,7 @@ def draw(recipe: str, shape: Any, dtype: Any = "float32", seed: int = 0, stream:
     if t.code not in ("f32", "f64"):
         raise DTypeError(f"weights are drawn of floats, not of {t.name}")
     like = _ops.zeros(shape, dtype=t)
-    return _ops.make(_core.initial, recipe, like, _ops.literal(int(seed) & 0xFFFFFFFF, _dtypes.DTYPES["uint32"]), int(stream))
+    return _ops.make(_core.initial, recipe, like, _ops.literal(checked_seed(seed), _dtypes.DTYPES["uint32"]), int(stream))
 
 
 def _make(row: Row) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import _core, _ops
+from ._boundary import guard
 from ._recipes import Row, functions
 from ._tensor import Tensor, asarray
 
@@ -36,3 +37,4 @@ def _make(row: Row) -> Callable[..., Any]:
 _functions = functions("losses", _make)
 globals().update(_functions)
 __all__ = list(_functions)
+guard(globals(), __all__, __name__)

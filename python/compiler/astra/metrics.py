@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from . import _core, _ops
+from ._boundary import guard
 from ._errors import ShapeError
 from ._recipes import Row, functions
 from ._tensor import Tensor, asarray
@@ -18,6 +19,8 @@ _OF_CLASSES = ("accuracy", "top")
 def _make(row: Row) -> Callable[..., Any]:
     def metric(prediction: Any, target: Any, /, **parameters: Any) -> Tensor:
         x, y = _ops.floating(prediction), asarray(target)
+        if x.dtype.code in ("f16", "bf16"):
+            x = _ops.astype(x, "float32")
         if y.dtype.kind == "f":
             y = _ops.astype(y, x.dtype)
         if row.name in _OF_CLASSES and x.ndim < 2:
@@ -33,3 +36,4 @@ def _make(row: Row) -> Callable[..., Any]:
 _functions = functions("metrics", _make)
 globals().update(_functions)
 __all__ = list(_functions)
+guard(globals(), __all__, __name__)

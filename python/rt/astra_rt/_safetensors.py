@@ -3,7 +3,8 @@
 Takes:    Tensors by name; a path.
 Gives:    a file, byte for byte what `astra-run --save-states` writes; Tensors by name.
 Keeps:    a file is written beside its place and renamed: whoever reads sees the old one or the new one, whole.
-Does not: read more than the format allows: offsets and sizes are checked before any memory is made.
+Does not: read more than the format allows: offsets and sizes are checked before any memory is made; no byte is of two
+          tensors, or of none.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ def _tensor(path: str, name: str, row: Any, room: int) -> tuple[str, tuple[int, 
     """dtype, shape, and where the bytes are, checked."""
     try:
         dtype, shape, (begin, end) = DTYPES[row["dtype"]], tuple(row["shape"]), row["data_offsets"]
+        if set(row) != {"dtype", "shape", "data_offsets"}:
+            raise ValueError
     except (KeyError, TypeError, ValueError):
         raise _broken(path, f"the header's row of '{name}' has no dtype, shape or offsets that are known") from None
-    if not all(isinstance(n, int) and 0 <= n < 1 << 62 for n in (*shape, begin, end)):
+    if not all(type(n) is int and 0 <= n < 1 << 62 for n in (*shape, begin, end)):
         raise _broken(path, f"the header's row of '{name}' has a number that is none")
     size = _codes(dtype).itemsize
     for extent in shape:
@@ -80,6 +83,24 @@ def _tensor(path: str, name: str, row: Any, room: int) -> tuple[str, tuple[int, 
     if not begin <= end <= room or size != end - begin:
         raise _broken(path, f"'{name}' has {end - begin} bytes of {room}, and its shape wants {size}")
     return dtype, shape, begin, end
+
+
+def _covered(path: str, places: list[tuple[int, int, str]], room: int) -> None:
+    """Refuses data that two tensors have, or that none has."""
+    at = 0
+    for begin, end, name in sorted(places):
+        if begin != at:
+            raise _broken(path, f"the data of '{name}' begins at {begin}, and what is before it ends at {at}")
+        at = end
+    if at != room:
+        raise _broken(path, f"it holds {room} bytes of data, and its tensors need {at}")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a name is there twice")
+    return out
 
 
 def read(path: str) -> dict[str, Tensor]:
@@ -90,16 +111,15 @@ def read(path: str) -> dict[str, Tensor]:
     if not 0 <= length <= min(len(data) - 8, LONGEST_HEADER):
         raise _broken(path, "its header leaves the file")
     try:
-        header = json.loads(data[8 : 8 + length])
+        header = json.loads(data[8 : 8 + length], object_pairs_hook=_once)
     except (ValueError, RecursionError):
-        raise _broken(path, "its header is no JSON") from None
+        raise _broken(path, "its header is no JSON, or has a name twice") from None
     if not isinstance(header, dict):
         raise _broken(path, "its header is no object")
+    rows = {name: _tensor(path, name, row, len(data) - 8 - length) for name, row in header.items() if name != "__metadata__"}
+    _covered(path, [(begin, end, name) for name, (_, _, begin, end) in rows.items()], len(data) - 8 - length)
     out: dict[str, Tensor] = {}
-    for name, row in header.items():
-        if name == "__metadata__":
-            continue
-        dtype, shape, begin, end = _tensor(path, name, row, len(data) - 8 - length)
+    for name, (dtype, shape, begin, end) in rows.items():
         array = np.frombuffer(data[8 + length + begin : 8 + length + end], np.uint8).copy()
         out[name] = _rt.wrap(array.view(_codes(dtype)), dtype, shape)
     return out

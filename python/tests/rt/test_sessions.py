@@ -89,7 +89,11 @@ def test_states_that_do_not_fit_change_nothing(load, states, error, sentence):
          b'{"a":1}', b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,16]}}',
          b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}', b'{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,8]}}',
          b'{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}', b'{"a":{"dtype":"F32","shape":"2","data_offsets":[0,8]}}',
-         b'{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}', b"[" * 100000))],
+         b'{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}', b"[" * 100000,
+         b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}',
+         b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}',
+         b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}',
+         b'{"a":{"dtype":"F32","shape":[true,2],"data_offsets":[0,8]}}', b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"b":1}}'))],
 )  # fmt: skip
 def test_files_that_are_broken(load, tmp_path, data):
     path = tmp_path / "broken.safetensors"
