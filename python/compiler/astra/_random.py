@@ -16,6 +16,10 @@ from . import _core, _dims, _dtypes, _ops
 from ._dtypes import DTYPES
 from ._errors import ArgumentError, DTypeError, ShapeError
 from ._graph import current
+from ._rejection import beta as beta
+from ._rejection import gamma as gamma
+from ._rejection import poisson as poisson
+from ._rejection import truncated_normal as truncated_normal
 from ._tensor import Tensor, asarray, call, of_node
 
 U32, U64, I64, F32, F64 = (DTYPES[n] for n in ("uint32", "uint64", "int64", "float32", "float64"))
@@ -270,5 +274,5 @@ def multivariate_normal(key: Any, mean: Any, factor: Any, shape: Any = ()) -> Te
 
 __all__: Sequence[str] = [
     "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "bernoulli", "exponential", "gumbel", "logistic", "laplace",
-    "cauchy", "rademacher", "categorical", "permutation", "shuffle", "choice", "multivariate_normal",
+    "cauchy", "rademacher", "truncated_normal", "gamma", "beta", "poisson", "categorical", "permutation", "shuffle", "choice", "multivariate_normal",
 ]  # fmt: skip

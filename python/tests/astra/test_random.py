@@ -1,5 +1,7 @@
 """astra.random: the contract's generator, distributions, keys."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def words(key, n):
 def test_the_stream_is_the_contracts():
     key = random.key((7 << 32) + 5)
     assert key.tolist() == [7, 5] and key.dtype is astra.uint32
-    assert random.key(-1).tolist() == [0xFFFFFFFF] * 2
+    assert random.key(2**64 - 1).tolist() == [0xFFFFFFFF] * 2
     assert random.key(astra.asarray(-2)).tolist() == [0xFFFFFFFF, 0xFFFFFFFE]
     w = words(key, 12)
     assert random.bits(key, (3, 4)).reshape((-1,)).tolist() == w
@@ -42,7 +44,7 @@ def test_the_stream_is_the_contracts():
     assert random.randint(key, (6,), -5, 9).tolist() == [(a << 32 | b) % 14 - 5 for a, b in zip(w[::2], w[1::2])]
     assert random.randint(key, (6,), astra.asarray(-5), 9).tolist() == random.randint(key, (6,), -5, 9).tolist()
     first = w[:2]
-    for data in (0, 3, astra.asarray(3), -1):
+    for data in (0, 3, astra.asarray(3), 2**32 - 1):
         number = int(data) & 0xFFFFFFFF
         assert random.fold_in(key, data).tolist() == [threefry(first[0] ^ 0x666F6C64, first[1] ^ number, i) for i in (0, 1)]
 
@@ -74,6 +76,13 @@ DISTRIBUTIONS = [
     ("rademacher", lambda k, s, t: random.rademacher(k, s, t), 0, 1),
     ("bernoulli", lambda k, s, t: random.bernoulli(k, 0.25, s).astype(t), 0.25, 0.1875**0.5),
     ("randint", lambda k, s, t: random.randint(k, s, 0, 10).astype(t), 4.5, 8.25**0.5),
+    ("truncated normal", lambda k, s, t: random.truncated_normal(k, -1.0, 2.0, s, t), 0.22964, 0.72098),
+    ("truncated normal above", lambda k, s, t: random.truncated_normal(k, 3.0, 5.0, s, t), 3.28267, 0.26540),
+    ("gamma of 0.5", lambda k, s, t: random.gamma(k, 0.5, s, t), 0.5, 0.5**0.5),
+    ("gamma of 3", lambda k, s, t: random.gamma(k, 3.0, s, t), 3, 3**0.5),
+    ("beta", lambda k, s, t: random.beta(k, 2.0, 3.0, s, t), 0.4, 0.2),
+    ("poisson of 3", lambda k, s, t: random.poisson(k, 3.0, s).astype(t), 3, 3**0.5),
+    ("poisson of 40", lambda k, s, t: random.poisson(k, 40.0, s).astype(t), 40, 40**0.5),
     ("categorical", lambda k, s, t: random.categorical(k, astra.log(astra.asarray([0.5, 0.25, 0.25])), shape=s).astype(t), 0.75, 0.6875**0.5),
     ("choice", lambda k, s, t: random.choice(k, astra.asarray([1.0, 3.0]), s, p=astra.asarray([0.25, 0.75])).astype(t), 2.5, 0.75**0.5),
 ]
@@ -131,3 +140,51 @@ def test_refusals():
         random.categorical(key, astra.zeros((4, 3)), shape=(5,))
     with pytest.raises(astra.ArgumentError, match="seed"):
         random.key(1.5)
+
+
+def share(values, bins):
+    return np.bincount(np.clip(values, 0, bins - 1), minlength=bins) / len(values)
+
+
+@pytest.mark.parametrize("mean", [0.5, 9.9, 10.0, 25.0])
+def test_poisson_has_its_probabilities(mean):
+    """All probabilities within five deviations, on both sides of where the method changes."""
+    n, k = 40000, np.arange(60)
+    found = share(random.poisson(random.key(21), mean, (n,)).numpy(), 60)
+    want = np.exp(k * np.log(mean) - mean - np.array([math.lgamma(i + 1) for i in k]))
+    assert (np.abs(found - want) <= 5 * np.sqrt(want / n) + 1e-4).all()
+
+
+def test_gamma_has_its_distribution():
+    """P(X <= x) of integer shapes is 1 - sum of exp(-x) x^i / i!."""
+    for a in (1, 4):
+        values = np.sort(random.gamma(random.key(22), float(a), (20000,), "float64").numpy())
+        want = 1 - sum(np.exp(-values) * values**i / math.factorial(i) for i in range(a))
+        assert np.abs(want - (np.arange(20000) + 0.5) / 20000).max() < 1.63 / 20000**0.5  # Kolmogorov and Smirnov, 1 %
+
+
+def test_draws_by_rejection_are_the_same_everywhere():
+    from astra._rejection import normal_quantile
+
+    key = random.key(9)
+    mean, shape = np.array([0.0, 2.0, 30.0]), np.array([0.2, 1.0, 7.5])
+
+    def draw(k):
+        return random.poisson(k, mean), random.gamma(k, shape), random.beta(k, shape, 2.0), random.truncated_normal(k, -mean, 1.0)
+
+    eager = [t.tobytes() for t in draw(key)]
+    assert [t.tobytes() for t in astra.jit(draw)(key)] == eager
+    keys = random.split(key, 3)
+    batch = astra.vmap(draw)(keys)
+    for i in range(3):
+        assert [t[i].tobytes() for t in batch] == [t.tobytes() for t in draw(keys[i])]
+    assert random.gamma(key, shape)[:2].tobytes() == random.gamma(key, shape[:2]).tobytes()
+    assert random.poisson(key, np.array([-1.0, np.nan])).tolist() == [-1, -1]
+    for p, x in ((0.5, 0.0), (0.975, 1.959963984540054), (1e-5, -4.264890793922825), (1e-300, -37.0471)):
+        assert abs(normal_quantile(astra.asarray(np.array(p))).item() - x) < 1e-4 * (p < 1e-9) + 1e-14
+    t = random.truncated_normal(key, np.array([1.0, 4.0]), np.array([0.5, 4.0001])).numpy()
+    assert np.isnan(t[0]) and 4 <= t[1] <= 4.0001
+    for call, sentence in ((lambda: random.gamma(key, -1.0), "a is -1.0; it must be above 0"), (lambda: random.poisson(key, 1e20), "lam is 1e"),
+                           (lambda: random.truncated_normal(key, 2, 1), "lower < upper"), (lambda: random.beta(key, "x", 1), "a is a str")):  # fmt: skip
+        with pytest.raises(astra.ArgumentError, match=sentence):
+            call()
