@@ -113,6 +113,18 @@ def test_backend_of_torch_compile():
     close(*(torch.autograd.grad(out, x, cotangent)[0] for out in (a, b)), 1e-4)
 
 
+def test_an_average_of_a_permuted_image_has_dims():
+    """Its decomposition asks for a view by strides, which is the row-major one."""
+
+    @astra(dims={"x": ("batch", 1, 8)})
+    def f(x):
+        return torch.nn.functional.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1)
+
+    for n in (1, 2, 8):
+        x = torch.randn(n, 4, 6, 3)
+        assert torch.allclose(f(x), x.mean((1, 2))[..., None, None], atol=1e-6)
+
+
 def test_dims_have_bounds():
     @astra(dims={"x": ("batch", 1, 8)})
     def f(x):

@@ -172,8 +172,20 @@ def _diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return _ops.moveaxis(made, (-2, -1), (a, b))
 
 
+def _is_row_major(size: Sequence[Any], stride: Sequence[Any]) -> bool:
+    """Whether elements lie one behind the other; axes of extent 1 may have any stride."""
+    inner: Any = 1
+    for n, s in reversed([(n, s) for n, s in zip(size, stride) if not (isinstance(n, int) and n == 1)]):
+        if str(s) != str(inner):
+            return False
+        inner = n * inner
+    return True
+
+
 @row("aten.as_strided", "aten.as_strided_copy")
 def _as_strided(x: Tensor, size: Sequence[Any], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    if not storage_offset and str(math.prod(size)) == str(math.prod(x.shape)) and _is_row_major(size, stride):
+        return _ops.reshape(x, tuple(size))
     offset, flat = storage_offset or 0, _ops.reshape(x, (-1,))
     if any(not isinstance(n, int) for n in (*size, *x.shape)):
         raise UnsupportedError("as_strided of sizes that are not known")
