@@ -20,7 +20,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     training     train, compile_training, EarlyStop, Stop
     looking      explain, profile, compare, find_nan
     others       from_onnx, from_jax, from_torch; torch, register_lowering: functions and modules of PyTorch
-    errors       Error, ArgumentError, ArgumentTypeError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError
+    errors       Error, ArgumentError, ArgumentTypeError, AxisError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError
 """
 
 import sys as _sys

@@ -12,7 +12,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import _core, _dims, _dtypes
-from ._errors import ArgumentError, DTypeError
+from ._errors import ArgumentError, AxisError, DTypeError
 from ._graph import Graph, current
 from ._tensor import Tensor, asarray, call, of_node
 
@@ -123,7 +123,7 @@ def axis_of(axis: Any, rank: int) -> int:
     """An axis counted from the front."""
     n = int(axis)
     if not -rank <= n < rank:
-        raise ArgumentError(f"axis {n} is outside of a tensor of {rank} axes")
+        raise AxisError(f"axis {n} is outside of a tensor of {rank} axes")
     return n % rank
 
 

@@ -127,12 +127,17 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
 builtin_max = max
 
 
+def _diagonal(k: Any) -> int:
+    """The number of a diagonal; one that is further off than any matrix is large stands for all of those."""
+    return max(-(1 << 62), min(int(k), 1 << 62))
+
+
 def eye(n_rows: Any, n_cols: Any = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones on diagonal number k, zeros elsewhere."""
     on_cpu(device)
     core = current().core
     dims = [_dims.size_node(core, n) for n in (n_rows, n_rows if n_cols is None else n_cols)]
-    return make(_core.eye, dims, int(k), (F32 if dtype is None else _dtypes.dtype(dtype)).code)
+    return make(_core.eye, dims, _diagonal(k), (F32 if dtype is None else _dtypes.dtype(dtype)).code)
 
 
 def identity(n: Any, /, *, dtype: Any = None) -> Tensor:
@@ -144,7 +149,7 @@ def _triangle(x: Any, k: int, upper: bool) -> Tensor:
     x = asarray(x)
     if x.ndim < 2:
         raise ArgumentError(f"a triangle is of matrices; this tensor has {x.ndim} axes")
-    return make(_core.triangle, x, literal(int(k), I64), upper)
+    return make(_core.triangle, x, literal(_diagonal(k), I64), upper)
 
 
 def tril(x: Any, /, *, k: int = 0) -> Tensor:

@@ -7,6 +7,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument of a type that a function does not take."""
 
 
+class AxisError(ArgumentError, IndexError):
+    """An axis that a tensor does not have."""
+
+
 class TraceError(Error, TypeError):
     """What a traced function may not do: look at a value, or use one outside of the function that it belongs to."""
 
@@ -19,4 +23,6 @@ class MismatchError(Error, AssertionError):
     """A binary gave other bytes than the reference evaluator: astra.verify."""
 
 
-__all__ = ["ArgumentError", "ArgumentTypeError", "DTypeError", "Error", "FrozenError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError"]
+__all__ = [
+    "ArgumentError", "ArgumentTypeError", "AxisError", "DTypeError", "Error", "FrozenError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError",
+]  # fmt: skip

@@ -16,12 +16,13 @@ import numpy as np
 import astra_rt
 
 from . import _cache, _core, _tensor
-from ._errors import TraceError
+from ._errors import ShapeError, TraceError
 from ._graph import Graph, retire
 from ._tensor import Tensor, call, user_line
 
 # Element operations up to which the evaluator is faster than compiling once: it takes about 20 ns each.
 SMALL = 1_000_000
+MOST_AXES = 16  # ASTRA_MAX_RANK of astra.h; inside of a program there may be more
 _MOST_PROGRAMS = 256
 _programs: OrderedDict[str, Any] = OrderedDict()  # digest -> a loaded module
 
@@ -74,6 +75,8 @@ def by_evaluator(module: Any, inputs: Sequence[Any], entry: str = "main", dims: 
 
 def of_bytes(dtype: str, shape: Sequence[int], data: bytes) -> Any:
     """A tensor of astra_rt with these bytes."""
+    if len(shape) > MOST_AXES:
+        raise ShapeError(f"a value has at most {MOST_AXES} axes; this one would have {len(shape)} ({user_line()})")
     if dtype in astra_rt._convert.NUMPY:
         array: Any = np.frombuffer(data, astra_rt._convert.NUMPY[dtype]).reshape(shape)
     else:

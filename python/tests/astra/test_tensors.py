@@ -51,6 +51,19 @@ def test_keys_that_are_refused(key, error):
         astra.asarray(A)[key].numpy()
 
 
+def test_axes_that_are_not_there_diagonals_far_off_and_too_many_axes():
+    for wrong in (lambda x: astra.expand_dims(x, 3), lambda x: astra.sum(x, axis=-3)):
+        with pytest.raises(IndexError) as caught:
+            wrong(astra.ones((2, 2)))
+        assert isinstance(caught.value, astra.AxisError) and isinstance(caught.value, ValueError)
+    assert astra.eye(2, k=1 << 70).tolist() == astra.triu(astra.ones((2, 2)), k=1 << 63).tolist() == [[0, 0], [0, 0]]
+    assert astra.tril(astra.ones((1, 2)), k=1 << 63).tolist() == [[1, 1]]
+    deep = astra.ones(1).reshape((1,) * 17)
+    assert deep.sum().item() == 1
+    with pytest.raises(astra.ShapeError, match="at most 16 axes; this one would have 17"):
+        deep.numpy()
+
+
 def test_nothing_is_done_in_place():
     x = y = astra.tensor([1.0, 2.0])
     with pytest.raises(TypeError, match="at"):
