@@ -9,6 +9,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fcntl.h>
+#include <filesystem>
 #include <mutex>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -23,6 +24,12 @@ static llvm::Error failed(const llvm::Twine &what, int error) {
                                  what + ": " + std::generic_category().message(error));
 }
 
+/// A folder and all that is in it; LLVM's remove_directories leaves pipes.
+static void removeAll(const std::string &path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
 /// Removes folders of this user whose process is gone.
 static void sweep(llvm::StringRef where) {
   std::error_code ec;
@@ -32,7 +39,7 @@ static void sweep(llvm::StringRef where) {
     if (lstat(it->path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != getuid()) continue;
     int lock = open((it->path() + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (lock < 0) continue;
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0) llvm::sys::fs::remove_directories(it->path());
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0) removeAll(it->path());
     close(lock);
   }
 }
@@ -51,14 +58,14 @@ llvm::Expected<TemporaryFolder> TemporaryFolder::make() {
   if (lock < 0 || flock(lock, LOCK_EX) != 0 || rename(own.c_str(), name.c_str()) != 0) {
     int error = errno;
     if (lock >= 0) close(lock);
-    llvm::sys::fs::remove_directories(path);
+    removeAll(path);
     return failed("cannot write in the temporary folder '" + path + "'", error);
   }
   return TemporaryFolder(std::move(path), lock);
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  if (!path.empty()) llvm::sys::fs::remove_directories(path);
+  if (!path.empty()) removeAll(path);
   if (lock >= 0) close(lock);
 }
 
@@ -72,14 +79,4 @@ llvm::Error TemporaryFolder::write(llvm::StringRef name, llvm::StringRef bytes) 
   std::error_code why = out.error();
   out.clear_error();
   return failed("cannot write '" + at(name) + "'", why.value());
-}
-
-llvm::Error TemporaryFolder::hasRoom(llvm::StringRef name, uint64_t bytes) const {
-  int file = open(at(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return failed("cannot write '" + at(name) + "'", errno);
-  int error = posix_fallocate(file, 0, off_t(bytes));
-  close(file);
-  unlink(at(name).c_str());
-  if (error && error != EINVAL && error != EOPNOTSUPP) return failed("cannot write '" + at(name) + "'", error);
-  return llvm::Error::success();
 }

@@ -23,9 +23,6 @@ public:
   std::string at(llvm::StringRef name) const { return path + "/" + name.str(); }
   /// A file of the folder, 0600.
   llvm::Error write(llvm::StringRef name, llvm::StringRef bytes) const;
-  /// That a file of so many bytes would have room, for what maps its output and would fault where there is none. Leaves
-  /// no file. A file system that cannot say is taken to have it.
-  llvm::Error hasRoom(llvm::StringRef name, uint64_t bytes) const;
 
 private:
   TemporaryFolder(std::string path, int lock) : path(std::move(path)), lock(lock) {}

@@ -3,8 +3,12 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include <atomic>
+#include <csignal>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace astra;
 using toolchain::CCompiler;
@@ -108,6 +112,33 @@ TEST(Toolchain, LinksFromSeveralThreads) {
         [&] { r = llvm::cantFail(toolchain::link({{"a.o", object}}, {"-shared", "--build-id=none"})); });
   for (std::thread &t : threads) t.join();
   for (const std::string &r : results) EXPECT_TRUE(r == alone);
+}
+
+// More than a pipe holds, and while a process that was forked meanwhile has all that this one has open.
+TEST(Toolchain, LinksWhatIsLargeWhileOthersFork) {
+  std::string object = compiled("const char large[1 << 20] = {1};"), first;
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    std::vector<pid_t> children;
+    while (!done && children.size() < 50) {
+      pid_t child = fork();
+      if (!child) pause();
+      children.push_back(child);
+      usleep(2000);
+    }
+    for (pid_t child : children) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  });
+  for (int i = 0; i < 10; ++i) {
+    auto linked = llvm::cantFail(toolchain::link({{"a.o", object}}, {"-shared", "--build-id=none"}));
+    EXPECT_GT(linked.size(), size_t(1) << 20);
+    if (first.empty()) first = linked;
+    EXPECT_TRUE(linked == first);
+  }
+  done = true;
+  other.join();
 }
 
 } // namespace
