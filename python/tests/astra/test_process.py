@@ -1,14 +1,13 @@
 """Threads, processes, signals, memory."""
 
 import concurrent.futures
-import gc
 import os
 import pickle
-import resource
 import signal
 import threading
 import time
 
+import memory
 import numpy as np
 import pytest
 
@@ -152,49 +151,8 @@ def test_long_and_deep_graphs():
     assert astra.grad(lambda x: deep(x).sum())(astra.ones(3)).shape == (3,)
 
 
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
-
-
-def test_many_calls_do_not_grow():
-    f = astra.jit(lambda x, y: {"s": x + y})
-    x, y = astra.ones(4), np.ones(4, np.float32)
-    for _ in range(2000):
-        f(x, y)
-    gc.collect()
-    before = resident()
-    for _ in range(100_000 if NIGHTLY else 20_000):
-        f(x, y)
-    gc.collect()
-    assert resident() - before < 2 << 20
-
-
-def test_many_evaluations_do_not_grow():
-    x = astra.ones(4)
-    for _ in range(3000):
-        (x + 1).tolist()
-    gc.collect()
-    before = resident()
-    for i in range(50_000 if NIGHTLY else 6_000):
-        (x + i).tolist()
-    gc.collect()
-    assert resident() - before < 16 << 20
-
-
-def test_many_compilations_do_not_grow(monkeypatch):
+@pytest.mark.parametrize("kind, day, night", [("calls", 20_000, 100_000), ("evaluations", 6_000, 50_000), ("compilations", 60, 10_000)])
+def test_memory_does_not_grow(kind, day, night, monkeypatch):
     monkeypatch.setenv("ASTRA_CACHE_DIR", "")
-    x = astra.ones(2)
-
-    def some(count, begin):
-        for i in range(count):
-            f = astra.jit(lambda x: x * float(i + begin) + 1)
-            assert f(x).tolist() == [i + begin + 1.0] * 2
-
-    some(4, 0)
-    gc.collect()
-    before = resident()
-    count = 10_000 if NIGHTLY else 12
-    some(count, 100)
-    gc.collect()
-    assert resident() - before < (8 << 20) + count * 2000
+    begin, *rest = memory.figures(kind, night if NIGHTLY else day)
+    assert rest[-1] - begin <= memory.ALLOWED, rest
