@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""What one call costs from Python on an array of one element: astra_rt beside ONNX Runtime, astra.jit beside jax.jit, turn and turn about.
+"""What one call costs from Python on an array of one element: astra_rt, astra.jit and `@astra` on PyTorch's tensors beside ONNX Runtime's run, a
+jitted call of JAX and a torch.compile'd one, turn and turn about.
 
 usage: PYTHONPATH=build/python build/venv/bin/python bench/python_call.py [--turns N]
-Takes:    build/bin/astra-compile, the modules astra_rt and astra, onnxruntime; jax where it is installed.
-Gives:    nanoseconds of the calling thread for a call, the least of all turns of 1,000 calls; one line a way of calling.
+Takes:    build/bin/astra-compile, the modules astra_rt and astra, onnxruntime; jax and torch where they are installed.
+Gives:    nanoseconds of the calling thread for a call, the least of all turns of 1,000 calls and their median; one line a way of calling; then ours over the
+          best of the others, where at most half is wanted.
 Keeps:    both give the same bytes, or nothing is measured.
 Does not: measure work: the model adds an element to itself.
 """
 import argparse
+import statistics
 import subprocess
 import tempfile
 import time
@@ -55,6 +58,28 @@ def jitted(x):
     return ways
 
 
+def of_torch(x):
+    """Calls with tensors of PyTorch's, which must want no gradients."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return {}
+    torch.set_num_threads(1)
+    tensor = torch.from_numpy(x.copy())
+    ours, theirs = astra.astra(lambda x: x + x), torch.compile(lambda x: x + x)
+    assert ours(tensor).numpy().tobytes() == theirs(tensor).numpy().tobytes() == (x + x).tobytes()
+    return {
+        "astra: astra(f)(tensor of torch)": lambda: ours(tensor),
+        "torch: torch.compile(f)(tensor)": lambda: theirs(tensor),
+        "torch: x + x": lambda: tensor + tensor,
+    }
+
+
+# What is compared: a call of ours, and the best of what it is beside.
+OURS = ["astra_rt: module(x)", "astra: jit(f)(tensor)", "astra: jit(f)(array)", "astra: astra(f)(tensor of torch)"]
+OTHERS = ["onnxruntime: session.run(None, {'x': x})", "jax: jit(f)(array of jax)", "jax: jit(f)(array)", "torch: torch.compile(f)(tensor)"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=60)
@@ -76,17 +101,20 @@ def main():
             "numpy: np.add(x, x)": lambda: np.add(x, x),
             "numpy: np.add(x, x, out=y)": lambda: np.add(x, x, out=y),
             **jitted(x),
+            **of_torch(x),
         }
-        best = dict.fromkeys(ways, float("inf"))
+        turns = {name: [] for name in ways}
         for _ in range(options.turns):
             for name, call in ways.items():
                 call()
                 begin = time.thread_time_ns()
                 for _ in range(1000):
                     call()
-                best[name] = min(best[name], (time.thread_time_ns() - begin) / 1000)
-        for name, nanoseconds in best.items():
-            print(f"{name:44} {nanoseconds:7.0f} ns")
-
+                turns[name].append((time.thread_time_ns() - begin) / 1000)
+        for name, nanoseconds in turns.items():
+            print(f"{name:44} {min(nanoseconds):7.0f} ns, median {statistics.median(nanoseconds):7.0f}")
+        best = min((name for name in OTHERS if name in turns), key=lambda name: min(turns[name]))
+        for name in (name for name in OURS if name in turns):
+            print(f"{name:44} {min(turns[name]) / min(turns[best]):7.2f} of {best}")
 
 main()

@@ -48,3 +48,6 @@ PEERS = {
     "iree": Peer("IREE", "iree-base-compiler", "iree", MODELS, KEPT),
     "tinygrad": Peer("tinygrad", "tinygrad", "tiny", MODELS - {"open"}, KEPT | {"DEV": "CPU", "NUM_CPU_THREADS": "$THREADS"}),
 }
+
+# Astra from Python, a contestant of bench/python_speed.py; scripts/bench measures ours from C.
+WAYS = {"astra": Peer("@astra", "astra-compiler", "astrapython", {"networks", "train"}, OPENMP)}
