@@ -6,6 +6,8 @@
 #include "Commit.h"
 #include "OutputFile.h"
 #include "astra/IR/Text.h"
+#include "astra/Import/Language.h"
+#include "astra/Import/Tokenizer.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -109,6 +111,45 @@ static Error readAssets(Job &job) {
     if (!tool::readWhole(path, bytes, wrong)) return createStringError(wrong);
     job.pipeline.assets.push_back({name, std::make_shared<const std::vector<uint8_t>>(std::move(bytes))});
   }
+  return Error::success();
+}
+
+/// The tokenizer of a language model becomes the asset "tokenizer".
+static Error addTokenizer(Job &job, const Module &m, std::vector<std::string> &notes) {
+  for (const auto &[name, path] : job.assets)
+    if (name == "tokenizer") return Error::success();
+  if (job.tokenizer == "none") return Error::success();
+  std::string path = job.tokenizer.empty() ? job.model : job.tokenizer;
+  SmallString<128> file(path);
+  if (sys::fs::is_directory(file)) sys::path::append(file, "tokenizer.json");
+  if (job.tokenizer.empty()) {
+    bool there = sys::fs::exists(file);
+    if (there && sys::path::extension(file) == ".gguf") {
+      Expected<WeightFile> weights = WeightFile::open(file);
+      if (!weights) return weights.takeError();
+      there = weights->string("tokenizer.ggml.model");
+    }
+    if (!there) {
+      notes.push_back(path + " has no tokenizer, and so has the bundle none: --tokenizer=FILE gives one");
+      return Error::success();
+    }
+  }
+  Expected<std::string> made = import::tokenizerOf(path, job.chatForm);
+  if (!made) return createStringError(toString(made.takeError()) + " (--tokenizer=none leaves the tokenizer out)");
+  import::TokenNumbers tokens = import::tokenNumbers(*made);
+  for (const Entry &e : m.entries) {
+    auto logits = find_if(e.outputs, [](const Value &o) { return o.name == "logits"; });
+    if (logits == e.outputs.end() || !logits->value->rank()) continue;
+    std::optional<int64_t> known = logits->value->shape.back()->constIndex();
+    if (!known || tokens.count <= *known) break;
+    std::string found =
+        path + ": the tokenizer has " + std::to_string(tokens.count) + " tokens, the model " + std::to_string(*known);
+    if (tokens.greatest >= *known) return createStringError(found + ": it is another model's");
+    notes.push_back(found + ": the model refuses the others, which are added ones");
+    break;
+  }
+  job.pipeline.assets.push_back(
+      {"tokenizer", std::make_shared<const std::vector<uint8_t>>(made->begin(), made->end())});
   return Error::success();
 }
 
@@ -264,6 +305,8 @@ Error astra::runJob(Job &job, tool::Progress &progress, Report &report) {
   OwnStage load(report, observer, "load " + job.model);
   std::vector<std::string> notes;
   Expected<Module> m = loadModel(job, notes);
+  if (m && o.emit.empty() && isLanguageModel(job.model))
+    if (Error e = addTokenizer(job, *m, notes)) return e;
   for (const std::string &text : notes) observer.note(text), report.pipeline.notes.push_back(text);
   if (!m) return m.takeError();
   if (o.emit.empty()) {

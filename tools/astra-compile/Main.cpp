@@ -7,6 +7,7 @@
 #include "Options.h"
 #include "Places.h"
 #include "StandardOutput.h"
+#include "astra/Import/Tokenizer.h"
 #include "astra/NN/Initializer.h"
 #include "astra/NN/Loss.h"
 #include "astra/NN/Metric.h"
@@ -155,7 +156,7 @@ constexpr llvm::StringLiteral unrecorded[] = {
     "o",     "target", "ptxas", "emit",       "name", "plans",       "tuning",      "search",      "sign",
     "quiet", "j",      "cache", "save-temps", "json", "print-after", "verify-each", "time-passes", "time-kernels"};
 /// Options of files, of which the folder is left out: "state=FILE" and "FILE".
-constexpr llvm::StringLiteral ofFiles[] = {"asset", "constant", "weights"};
+constexpr llvm::StringLiteral ofFiles[] = {"asset", "constant", "tokenizer", "weights"};
 
 struct CommandLine {
   Job job;
@@ -264,6 +265,14 @@ Program describe(CommandLine &c) {
        ofLanguage(j, number(j.language.batch, 1, 4096))},
       {"chunk", "N", "of a language model: tokens of a sequence that a call takes at most, 128 if not given",
        ofLanguage(j, number(j.language.chunk, 1, 1 << 16))},
+      {"tokenizer", "FILE",
+       "of a language model: its tokenizer goes into the bundle; what lies beside the model if not given, none: no "
+       "tokenizer",
+       ofLanguage(j, text(j.tokenizer))},
+      {"chat-form", "NAME",
+       "of a language model: the form of conversations, if the tokenizer's template is not known: " +
+           import::chatForms() + ", none",
+       ofLanguage(j, text(j.chatForm))},
       {"cache-type", "TYPE", "of a language model: how keys and values are kept, f32 (if not given) or f16",
        ofLanguage(j, cacheType(j.language.cache))},
       {"train-scalars", "LIST",
@@ -273,7 +282,8 @@ Program describe(CommandLine &c) {
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
       {"weights", "FILE",
        "replaces the model's weights by the tensors of the same names: of a .safetensors file, as astra-train writes "
-       "it, a .gguf file, a file of PyTorch's torch.save (.pt, .pth, .bin), or a folder with model.safetensors or its shards",
+       "it, a .gguf file, a file of PyTorch's torch.save (.pt, .pth, .bin), or a folder with model.safetensors or its "
+       "shards",
        text(j.weights)},
       {"asset", "NAME=FILE",
        "puts a file into the bundle, which programs ask for by the name: a tokenizer, names of classes; may be given "
@@ -450,7 +460,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   if (!language && !model.ends_with(".uop") && !model.ends_with(".onnx") && !model.ends_with(".mlir"))
     return j.model + ": a model is a .uop, .onnx, .mlir or .gguf file, or a folder with config.json";
   if (!language && j.asksLanguage)
-    return "--context, --batch, --chunk and --cache-type are for a language model, which " + j.model + " is not";
+    return "--context, --batch, --chunk, --tokenizer, --chat-form and --cache-type are for a language model, which " +
+           j.model + " is not";
   if (c.numerics == "device")
     c.unsupported = "--numerics=device is not supported; strict is";
   else if (c.numerics != "strict")

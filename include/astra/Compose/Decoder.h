@@ -7,6 +7,7 @@
 // Does not: keep a row that is padding, or one outside of the capacity: the caller sees to it that counts fit.
 #pragma once
 #include "astra/Compose/Composer.h"
+#include "astra/Compose/Sequence.h"
 
 namespace astra::compose {
 
@@ -41,9 +42,6 @@ UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, con
 
 /// cos and sin of position times frequency, [positions, frequencies] each, times a factor: what rotates. They follow
 /// from constants.
-struct RotaryTables {
-  UOpRef cosines = nullptr, sines = nullptr;
-};
 RotaryTables rotaryTables(Composer &b, llvm::ArrayRef<float> frequencies, int64_t positions, double factor);
 
 struct RoutingOptions {

@@ -26,6 +26,13 @@ llvm::Expected<std::string> tokenizerFromGguf(const WeightFile &file, llvm::Stri
 /// what is compiled already. An error begins with the file's name.
 llvm::Expected<std::string> tokenizerOf(const std::string &path, llvm::StringRef form = {});
 
+/// The tokens of a compiled tokenizer: all of them, and the greatest number that a text without names of added tokens
+/// may have. 0 and -1 if the bytes are none.
+struct TokenNumbers {
+  int64_t count = 0, greatest = -1;
+};
+TokenNumbers tokenNumbers(llvm::StringRef compiled);
+
 /// The names of the known forms of conversations, in the order of the table, joined by ", ".
 std::string chatForms();
 

@@ -30,11 +30,10 @@ compose::RotaryTables Network::tablesOf(const Rotation &rotation) {
 
 UOpRef Network::normed(UOpRef x, Role role, int64_t layer, int64_t width) {
   compose::LayerNormalizationOptions options{-1, c.epsilon, DType::F32};
-  UOpRef one = b.b.lit(DType::F32, 1);
-  if (c.architecture->norm == Norm::Plain) return compose::layerNormalization(b, x, one, nullptr, options).value;
+  if (c.architecture->norm == Norm::Plain) return compose::layerNormalization(b, x, nullptr, nullptr, options).value;
   UOpRef scale = w.vector(role, layer, width);
-  if (c.architecture->has(FromZero) && !c.gguf) scale = b.bin(Op::Add, scale, one);
-  if (c.architecture->norm == Norm::RMS) return compose::rmsNormalization(b, x, scale, options);
+  if (c.architecture->has(FromZero) && !c.gguf) scale = b.bin(Op::Add, scale, 1);
+  if (c.architecture->norm == Norm::RMS) return compose::rmsNormalization(b, x, scale, options).value;
   return compose::layerNormalization(b, x, scale, w.vector(role, layer, width, "bias"), options).value;
 }
 

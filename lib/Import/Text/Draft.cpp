@@ -5,6 +5,7 @@
 // Does not: read anything.
 #include "Draft.h"
 #include "Regex.h"
+#include "astra/Import/Tokenizer.h"
 
 #include <algorithm>
 #include <numeric>
@@ -160,3 +161,27 @@ std::string Draft::write() const {
 }
 
 } // namespace astra::import::text
+
+astra::import::TokenNumbers astra::import::tokenNumbers(llvm::StringRef compiled) {
+  using namespace astra::text;
+  TokenNumbers out;
+  Header header;
+  if (compiled.size() < sizeof(header)) return out;
+  memcpy(&header, compiled.data(), sizeof(header));
+  for (size_t i = 0; i < header.sections && sizeof(header) + (i + 1) * sizeof(Section) <= compiled.size(); ++i) {
+    Section s;
+    memcpy(&s, compiled.data() + sizeof(header) + i * sizeof(s), sizeof(s));
+    if (s.offset > compiled.size() || s.bytes > compiled.size() - s.offset) return {};
+    if (SectionKind(s.kind) == SectionKind::Info && s.bytes == sizeof(Info)) {
+      Info info;
+      memcpy(&info, compiled.data() + s.offset, sizeof(info));
+      out.count = info.tokens;
+    }
+    for (uint64_t at = 0; SectionKind(s.kind) == SectionKind::Sorted && at + 4 <= s.bytes; at += 4) {
+      uint32_t token;
+      memcpy(&token, compiled.data() + s.offset + at, sizeof(token));
+      out.greatest = std::max<int64_t>(out.greatest, token);
+    }
+  }
+  return out;
+}
