@@ -1,8 +1,7 @@
 //===- AdaptivePooling.cpp: pools whose results have a given size ----------===//
 // Takes:    images and sizes that may be wrong in every way.
 // Gives:    one axis after the other cut into bins, which may overlap, and folded: bins of one length that do not
-// overlap
-//           at once, others one by one.
+//           overlap at once, others one by one.
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Reduction.h"

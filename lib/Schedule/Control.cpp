@@ -25,11 +25,11 @@ UOpRef Scheduler::internalDim(llvm::StringRef stem, int64_t lo, int64_t hi) {
   for (;;) {
     std::string name = ("%" + stem + std::to_string(internals++)).str();
     auto other = llvm::find_if(out.dims, [&](UOpRef d) { return d->str == name; });
-    bool ofModule = other - out.dims.begin() < int64_t(out.moduleDims);
-    if (other != out.dims.end() && ofModule) continue;
+    UOpRef known = other == out.dims.end() ? nullptr : *other;
+    if (known && other - out.dims.begin() < int64_t(out.moduleDims)) continue;
     UOpRef d = b.dim(name, lo, std::min(hi, int64_t(1) << 40));
-    if (other == out.dims.end()) out.dims.push_back(d);
-    if (other == out.dims.end() || *other == d) return d;
+    if (!known) out.dims.push_back(d);
+    if (!known || known == d) return d;
   }
 }
 

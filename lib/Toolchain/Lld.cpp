@@ -1,10 +1,10 @@
 //===- Lld.cpp: lld in the process ------------------------------------------===//
 // Takes:    see Toolchain.h.
-// Keeps:    one link at a time, on one thread, which ends with the link: lld keeps sections in memory of the thread,
-// and would
-//           keep them for as long as it runs. The output comes through a pipe with a name: for a file lld makes a
-//           temporary one, and LLVM never forgets the name of any (RemoveFileOnSignal). So links leave nothing in
-//           memory. After a crash inside of lld its state is not known: what comes later is refused.
+// Keeps:    one link at a time, on one thread, which ends with the link: lld keeps sections in memory of the
+//           thread, and would keep them for as long as it runs. The output comes through a pipe with a name: for a
+//           file lld makes a temporary one, and LLVM never forgets the name of any (RemoveFileOnSignal). So links
+//           leave nothing in memory. After a crash inside of lld its state is not known: what comes later is
+//           refused.
 #include "Guard.h"
 #include "astra/Toolchain/TemporaryFolder.h"
 #include "astra/Toolchain/Toolchain.h"

@@ -1,20 +1,20 @@
 //===- WeightBlocks.h: weights in the formats of files, and what is made of them ----===//
 // Takes:    a tensor's bytes in a format of WeightFormats.def.
 // Gives:    the planes that it is stored as: dense parameters, one for each kind of number that a block has (codes,
-// their
-//           further bits, scales); the tensor's values, a product by it, rows of it, as graphs over the planes.
+//           their further bits, scales); the tensor's values, a product by it, rows of it, as graphs over the
+//           planes.
 // Keeps:    planes have the bits of the blocks, each once, and take their size (6-bit scales a byte): nothing is
-// unpacked
-//           in memory. Values are those of llama.cpp's dequantize_row_* in f32 without contraction, bit for bit:
-//             Q4_0 d*(q-8)   Q5_0 d*(q-16)   Q8_0 d*q   IQ4_NL, MXFP4 d*table[q]   Q4_1, Q5_1 d*q + m
-//             Q2_K, Q4_K, Q5_K (d*s)*q - (dmin*t)   Q3_K (d*(s-32))*(q-4)   Q6_K (d*s)*(q-32)
-//           every product and sum rounded once, scales widened from f16 before. A compiler may fuse d*q + m there; the
-//           order taken here is that of gguf-py.
+//           unpacked in memory. Values are the formulas below in f32, every product and sum rounded once, scales
+//           widened from f16 before, in the order of gguf-py; llama.cpp's dequantize_row_* without contraction
+//           gives the same bits.
 #pragma once
 #include "astra/Compose/Composer.h"
 #include "astra/Compose/WeightFormat.h"
 
 namespace astra::compose {
+
+// Q4_0: d*(q-8). Q5_0: d*(q-16). Q8_0: d*q. IQ4_NL, MXFP4: d*table[q]. Q4_1, Q5_1: d*q + m.
+// Q2_K, Q4_K, Q5_K: (d*s)*q - (dmin*t). Q3_K: (d*(s-32))*(q-4). Q6_K: (d*s)*(q-32).
 
 /// What a plane of a format holds.
 struct WeightPlane {

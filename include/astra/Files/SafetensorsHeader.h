@@ -3,12 +3,10 @@
 //           follow it.
 // Gives:    names, element types, shapes and places of the tensors, in the order of their data, and the strings of
 //           "__metadata__".
-// Keeps:    a file is input from outside: grammar, lengths, names and places are checked before anything is trusted,
-// and
-//           the tensors cover the data, each byte once.
-// Does not: need more than the standard library, since tools that know the runtime alone read it too; read the header
-// as
-//           general JSON: what the format does not have is refused.
+// Keeps:    a file is input from outside: grammar, lengths, names and places are checked before anything is
+//           trusted, and the tensors cover the data, each byte once.
+// Does not: need more than the standard library, since tools that know the runtime alone read it too; read the
+//           header as general JSON: what the format does not have is refused.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,9 +1,9 @@
 //===- Tensors.h: the weights of a language model as operands ---------------===//
 // Takes:    a file of weights and a configuration.
 // Gives:    products with matrices, rows of tables and vectors, by the part that a tensor plays.
-// Keeps:    a matrix in the format of its file: it is unpacked where it is read. Parameters are b.params. Every tensor
-// of the file is used, or
-//           known to be of no use: a network that lacks one would compute something else.
+// Keeps:    a matrix in the format of its file: it is unpacked where it is read. Parameters are b.params. Every
+//           tensor of the file is used, or known to be of no use: a network that lacks one would compute something
+//           else.
 #pragma once
 #include "Config.h"
 #include "astra/Compose/WeightBlocks.h"

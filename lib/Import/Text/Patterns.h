@@ -1,8 +1,7 @@
 //===- Patterns.h: the patterns that families of models cut text by --------===//
 // Takes:    nothing.
-// Gives:    regular expressions that are known by a name alone: GPT-2 (Radford et al. 2019), and those of Llama 3, Qwen
-// 2
-//           and GPT-4o, which differ in how they cut numbers and upper case.
+// Gives:    regular expressions that are known by a name alone: GPT-2 (Radford et al. 2019), and those of Llama 3,
+//           Qwen 2 and GPT-4o, which differ in how they cut numbers and upper case.
 // Keeps:    files that have the expression itself do not need these.
 #pragma once
 

@@ -1,8 +1,9 @@
 //===- TokenizerGguf.cpp: the tokenizer of a GGUF file becomes a draft -----===//
 // Takes:    the keys tokenizer.ggml.* of a GGUF file, as llama.cpp's documentation names them.
 // Gives:    what Tokenizer.h says. "gpt2" is BPE on bytes, "llama" SentencePiece's BPE, whose merges follow from
-// scores. Keeps:    numbers of tokens stay as they are. Does not: support "bert" and "t5", whose normalization such a
-// file does not have.
+//           scores.
+// Keeps:    numbers of tokens stay as they are.
+// Does not: support "bert" and "t5", whose normalization such a file does not have.
 #include "ChatForms.h"
 #include "Patterns.h"
 #include "Steps.h"

@@ -1,10 +1,9 @@
 //===- Gguf.cpp: tensors and keys of a GGUF file ----------------------------===//
 // Takes:    a file of version 2 or 3 (github.com/ggml-org/ggml, docs/gguf.md): the magic, counts, keys with values,
-// tensor
-//           infos, and the data, which begins at a multiple of general.alignment.
+//           tensor infos, and the data, which begins at a multiple of general.alignment.
 // Gives:    see Readers.h; tensors in the order of their data, dims outermost first.
-// Keeps:    a file is input from outside: every length is compared with what is left, sizes are computed with checks,
-//           tensors lie aligned, inside of the file, and do not overlap.
+// Keeps:    a file is input from outside: every length is compared with what is left, sizes are computed with
+//           checks, tensors lie aligned, inside of the file, and do not overlap.
 // Does not: read version 1, files of big-endian machines, arrays of arrays: they are refused.
 #include "Readers.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,10 +1,9 @@
 //===- Torch.cpp: tensors of a file of torch.save ---------------------------===//
 // Takes:    a zip archive with NAME/data.pkl and the storages NAME/data/KEY.
-// Gives:    see Readers.h: tensors by the keys that lead to them, joined by dots ("model.layer.weight"); numbers and
-//           strings likewise, as metadata.
-// Keeps:    a tensor is a view of its storage in the archive where it is row-major and stored; else a copy. It never
-// has
-//           more bytes than its storage. Tensors may share a storage. What contains itself is refused.
+// Gives:    see Readers.h: tensors by the keys that lead to them, joined by dots ("model.layer.weight"); numbers
+//           and strings likewise, as metadata.
+// Keeps:    a tensor is a view of its storage in the archive where it is row-major and stored; else a copy. It
+//           never has more bytes than its storage. Tensors may share a storage. What contains itself is refused.
 #include "Pickle.h"
 #include "Readers.h"
 #include "astra/Files/Zip.h"

@@ -1,9 +1,8 @@
 //===- BindGuards.cpp: whether what a traced function read is as it was -----===//
 // Takes:    dicts, lists and attributes, with what they held when the function was traced.
 // Gives:    one answer for all of them, in a call that costs some nanoseconds for each value.
-// Keeps:    a value is as it was where it is the same object, or an equal number, string or tuple of these. Another one
-// is shown to a
-//           callback, which may take it in the place of the old one.
+// Keeps:    a value is as it was where it is the same object, or an equal number, string or tuple of these. Another
+//           one is shown to a callback, which may take it in the place of the old one.
 // Does not: know what the values are for (python/compiler/astra/_environment.py).
 #include "Bind.h"
 #include <cstring>

@@ -1,8 +1,9 @@
 //===- Blob.cpp: libFuzzer's view of libastra_text -------------------------===//
 // Takes:    bytes of libFuzzer: how long the tokenizer is (2 bytes), a tokenizer, a text.
 // Gives:    what sanitizers see when a tokenizer that opens reads the text, and writes it again whole and token by
-// token. Keeps:    the text of all tokens at once is that of the tokens one by one. Does not: know what tokens should
-// be.
+//           token.
+// Keeps:    the text of all tokens at once is that of the tokens one by one.
+// Does not: know what tokens should be.
 #include "astra/text.h"
 
 #include <cstdlib>
