@@ -7,7 +7,7 @@
 #include "Steps.h"
 #include "astra/Import/Tokenizer.h"
 
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace astra::import {
 
