@@ -43,6 +43,7 @@ class Decorated:
         self._f, self._options = f, options
         self._of_torch: Any = None
         self._own: Any = None
+        self._kind: Any = None  # PyTorch's tensors
         functools.update_wrapper(self, f)
 
     def _chosen(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -50,6 +51,7 @@ class Decorated:
             if self._of_torch is None:
                 from .torch import compiled
 
+                self._kind = sys.modules["torch"].Tensor
                 self._of_torch = compiled(self._f, **self._options)
             return self._of_torch
         if self._own is None:
@@ -60,6 +62,8 @@ class Decorated:
         return self._own
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        if args and type(args[0]) is self._kind:  # as in the call before
+            return self._of_torch.call(args, named)
         return self._chosen(args, named)(*args, **named)
 
     @property

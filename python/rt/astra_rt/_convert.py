@@ -176,6 +176,8 @@ def from_dlpack(obj: Any) -> Tensor:
     if device[0] not in (1, 3, 11):
         raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT",
                       f"the {type(obj).__name__} lies on a device (DLPack's type {int(device[0])}); copy it to the host first")  # fmt: skip
+    if hasattr(obj, "is_neg") and obj.is_neg():  # a view of PyTorch's that negates, which its capsules do not say
+        obj = obj.resolve_neg()
     try:
         capsule = obj.__dlpack__(max_version=(1, 1))
     except TypeError:  # of before DLPack 1.0

@@ -1,6 +1,7 @@
 //===- Entry.cpp: calling an entry ----------------------------------------===//
 // See Entry.h.
 #include "Entry.h"
+#include "Exchange.h"
 #include "Numpy.h"
 #include "Targets.h"
 
@@ -481,7 +482,7 @@ bool astra::python::describe(PyObject *object, int32_t wanted, Described &out) {
       t.data = from->data, t.data_bytes = from->bytes;
     return true;
   }
-  if (!PyArray_Check(object)) return false;
+  if (!PyArray_Check(object)) return describeExchanged(object, out);
   auto *array = reinterpret_cast<PyArrayObject *>(object);
   int type = PyArray_TYPE(array);
   const DTypeRow &row = *rowOf(wanted);

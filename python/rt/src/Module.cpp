@@ -5,6 +5,7 @@
 // Does not: define anything that a user sees without the Python part of astra_rt.
 #define ASTRA_IMPORTS_NUMPY
 #include "Entry.h"
+#include "Exchange.h"
 #include "Numpy.h"
 #include "Session.h"
 
@@ -63,7 +64,8 @@ PyMODINIT_FUNC PyInit__rt() {
   PyObject *module = PyModule_Create(&definition);
   if (!module) return nullptr;
   if (PyModule_AddStringConstant(module, "package_version", ASTRA_VERSION) == 0 && addTensor(module) &&
-      addEntry(module) && addSession(module) && PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
+      addEntry(module) && addSession(module) && addExchange(module) &&
+      PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
     return module;
   Py_DECREF(module);
   return nullptr;

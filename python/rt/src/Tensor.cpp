@@ -118,9 +118,9 @@ template <typename Managed> void dropCapsule(PyObject *capsule) {
   if (managed->deleter) managed->deleter(managed);
 }
 
-template <typename Managed> PyObject *lend(TensorObject *t, uint64_t flags) {
+template <typename Managed> Managed *lendWithout(TensorObject *t, uint64_t flags) {
   auto *lent = new (std::nothrow) Lent<Managed>{};
-  if (!lent) return PyErr_NoMemory();
+  if (!lent) return PyErr_NoMemory(), nullptr;
   int64_t stride = 1;
   for (int32_t i = t->ndim; i-- > 0;) {
     lent->shape[i] = t->shape[i], lent->strides[i] = stride;
@@ -133,9 +133,15 @@ template <typename Managed> PyObject *lend(TensorObject *t, uint64_t flags) {
   (void)flags;
   Py_INCREF(t);
   lent->tensor = reinterpret_cast<PyObject *>(t);
+  return &m;
+}
+
+template <typename Managed> PyObject *lend(TensorObject *t, uint64_t flags) {
+  Managed *managed = lendWithout<Managed>(t, flags);
+  if (!managed) return nullptr;
   constexpr bool isVersioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
-  PyObject *capsule = PyCapsule_New(&m, isVersioned ? kVersionedName : kName, dropCapsule<Managed>);
-  if (!capsule) release(&m);
+  PyObject *capsule = PyCapsule_New(managed, isVersioned ? kVersionedName : kName, dropCapsule<Managed>);
+  if (!capsule) release(managed);
   return capsule;
 }
 
@@ -390,6 +396,15 @@ PyObject *astra::python::tensorOf(std::shared_ptr<DeviceBox> device, astra_buffe
   t->device = std::move(device);
   t->buffer = buffer, t->data = astra_buffer_data(buffer);
   return reinterpret_cast<PyObject *>(t);
+}
+
+DLManagedTensorVersioned *astra::python::lendManaged(PyObject *tensor) {
+  TensorObject *t = self(tensor);
+  if (astra_dtype_bits(t->dtype) < 8) {
+    PyErr_SetString(PyExc_BufferError, "packed elements are not exchanged");
+    return nullptr;
+  }
+  return lendWithout<DLManagedTensorVersioned>(t, kDLReadOnly);
 }
 
 bool astra::python::addTensor(PyObject *module) {

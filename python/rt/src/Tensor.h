@@ -38,6 +38,9 @@ TensorObject *newTensor(int32_t dtype, int32_t ndim, const int64_t *shape);
 PyObject *tensorOf(std::shared_ptr<DeviceBox> device, astra_buffer *buffer, int32_t dtype, int32_t ndim,
                    const int64_t *shape);
 
+/// What lends a tensor's memory, read-only, until it is released. Null with an exception.
+DLManagedTensorVersioned *lendManaged(PyObject *tensor);
+
 /// Adds the type and the functions `wrap`, `from_capsule` and `set_tensor_class` to the module.
 bool addTensor(PyObject *module);
 

@@ -155,3 +155,34 @@ def test_buffers_are_states():
     f = astra(net)
     with torch.no_grad():
         assert torch.equal(f(X), X) and torch.equal(f(X), X * 2) and net.shift.tolist() == [2, 2]
+
+
+def test_tensors_go_in_and_out_by_c_functions():
+    """All kinds of views, types and shapes give what PyTorch gives, whichever way they go."""
+    f, g = astra(lambda x: x + x), astra(lambda x: (x * 2, x.sum()))
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    wide = torch.arange(12.0).reshape(3, 4)
+    given = [wide, wide.T, wide[1], wide[:, ::2], wide[1:, 1:2], torch.tensor(2.0), torch.zeros(0), torch.zeros(0, 3), torch.ones(2, 1).expand(2, 3), z, z.conj(),
+             z.conj().imag, z.real, *(torch.tensor([1, 0, 1]).to(t) for t in (torch.bfloat16, torch.float16, torch.float64, torch.int8, torch.uint8, torch.int64)),
+             nn.Parameter(torch.ones(2)).detach(), torch.ones(2, requires_grad=True)]  # fmt: skip
+    with torch.no_grad():
+        for x in given:
+            for _ in range(3):  # the third by the quick way
+                y, s = f(x), g(x)
+                assert torch.equal(y, x + x) and y.dtype == (x + x).dtype
+                assert torch.equal(s[0], x * 2) and torch.allclose(s[1], x.sum())
+        kept = [f(torch.full((1000,), float(i))) for i in range(50)]
+        assert all((t == 2 * i).all() for i, t in enumerate(kept))
+        kept[3].add_(1)  # results are the caller's
+        assert (kept[3] == 7).all() and (kept[4] == 8).all()
+
+
+def test_the_type_of_a_view_does_not_matter_to_the_runtime():
+    x = torch.arange(3.0)
+    double = package.trace(lambda x: x + x, package.spec((3,))).lower().compile("native").module
+    assert double(x).tolist() == [0, 2, 4] and double(torch.arange(6.0)[::2]).tolist() == [0, 4, 8]
+    assert double(torch.complex(x, -x).conj().imag).tolist() == [0, 2, 4]
+    with pytest.raises((package.Error, BufferError, RuntimeError)):
+        double(x.clone().requires_grad_(True))
+    with pytest.raises(package.DTypeError):
+        double(x.double())

@@ -362,6 +362,9 @@ class Inference:
         self.outputs = captured.signature.output_specs
         self.guards = captured.environment.guards(self._taken)
         self.tensors = [t for _, t in self.program.live]
+        whole = self.program.is_direct and not any(self.constants) and not any(x is not None for x in self.order)
+        self.is_direct = (whole and len(self.program.places) == len(self.constants) and captured.out_spec.is_leaf()
+                          and len(self.outputs) == 1 and self.outputs[0].kind == OutputKind.USER_OUTPUT)  # fmt: skip
 
     def _taken(self, old: Any, new: Any) -> bool:
         """Takes another tensor from outside in the place of one, where it has the same type and shape."""
@@ -405,14 +408,16 @@ def is_like(old: Any, new: Any) -> bool:
 
 
 class _Variant:
-    """A program for what its function reads beside its arguments."""
+    """A program for what its function reads beside its arguments. direct: what calls it with tensors by place alone, or None."""
 
-    __slots__ = ("program", "guards", "flags")
+    __slots__ = ("program", "guards", "flags", "direct", "always")
 
     def __init__(self, program: Any, gradients: bool) -> None:
         self.program = program
         self.guards = program.guards if len(program.guards) else None
-        self.flags = [t.requires_grad for t in program.tensors] if gradients else None
+        self.flags = [t.requires_grad for t in program.tensors] if gradients and program.tensors else None
+        self.always = self.guards is None and self.flags is None
+        self.direct = program.program.direct if isinstance(program, Inference) and program.is_direct else None
 
     def holds(self) -> bool:
         """Whether all of it is as it was."""
@@ -421,7 +426,10 @@ class _Variant:
         return self.flags is None or self.flags == [t.requires_grad for t in self.program.tensors]
 
 
+_Tensor, _is_grad_enabled = torch.Tensor, torch.is_grad_enabled
+_NOTHING: Any = (None, None)
 _MANY = 8  # programs for one kind of arguments
+_MOST_QUICK = 512  # kinds of arguments that are found without flattening them
 
 
 class Callable_:
@@ -432,6 +440,7 @@ class Callable_:
                  frozen: bool | None = None) -> None:  # fmt: skip
         self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
         self._programs: dict[Any, list[_Variant]] = {}
+        self._quick: dict[Any, tuple[_Variant, Any]] = {}  # by types and shapes, of calls with nothing but tensors by place
         self._warned = False
         self.traces = 0  # how many programs were made
         self.__name__ = getattr(f, "__name__", type(f).__name__)
@@ -461,8 +470,33 @@ class Callable_:
         return self.train(False)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.call(args, named)
+
+    def call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What a call gives. One with tensors by place alone, like one before, is found without flattening trees."""
+        gradients = _is_grad_enabled() if self._grad is None else self._grad
+        quick: Any = None
+        if not named:
+            quick = gradients
+            for x in args:
+                if type(x) is not _Tensor:
+                    quick = None
+                    break
+                quick = (quick, x.dtype, x.shape, x.requires_grad)
+        if quick is not None:
+            variant, direct = self._quick.get(quick, _NOTHING)
+            if variant is not None and (variant.always or variant.holds()):
+                return variant.program(args) if direct is None else direct(args)
+        variant = self._general(args, named, gradients)
+        if quick is not None:
+            if len(self._quick) > _MOST_QUICK:  # shapes of dims
+                self._quick.clear()
+            self._quick[quick] = variant, None if any(x.requires_grad for x in args) else variant.direct
+        return variant.program(pytree.tree_leaves((args, named)))
+
+    def _general(self, args: Any, named: Any, gradients: bool) -> _Variant:
+        """The program for a call, which is made where there is none."""
         leaves, structure = pytree.tree_flatten((args, named))
-        gradients = torch.is_grad_enabled() if self._grad is None else self._grad
         parts: list[Any] = [structure, gradients]
         for x in leaves:
             if isinstance(x, torch.Tensor):
@@ -472,8 +506,8 @@ class Callable_:
         key = tuple(parts)
         for variant in self._programs.get(key, ()):
             if variant.holds():
-                return variant.program(leaves)
-        return self._kept(key, _Variant(self._compiled(args, named, gradients, leaves), gradients)).program(leaves)
+                return variant
+        return self._kept(key, _Variant(self._compiled(args, named, gradients, leaves), gradients))
 
     def _kept(self, key: Any, variant: _Variant) -> _Variant:
         """Keeps a program beside those for other values from outside, which are few."""

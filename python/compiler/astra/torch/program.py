@@ -25,6 +25,20 @@ from .rows.registry import packet_of
 from .rows.types import own_type
 
 KEY = "random.key"
+_API = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+if _API is not None:  # of PyTorch 2.10 and later: tensors go in and out by C functions
+    astra_rt._rt.set_exchange(torch.Tensor, _API)
+_WIDE = {"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "bool"}  # what these functions exchange
+
+
+_give = astra_rt._rt.give
+
+
+def to_torch(made: Any) -> torch.Tensor:
+    """A result of the runtime as a tensor of PyTorch's, in the same memory."""
+    if _API is not None and made.dtype in _WIDE:
+        return _give(made)
+    return torch.from_dlpack(made)
 
 
 @dataclass
@@ -111,6 +125,7 @@ class Program:
         self.live = [(i.name, i.data) for i, leaf in zip(inputs, built.leaves) if i.kind == "weight" and i.data is not None and leaf in used]
         self._versions = [version_of(t) for _, t in self.live]
         self.has_outputs = bool(outputs)
+        self._is_given = _API is not None and len(outputs) == 1 and outputs[0][1].dtype in _WIDE
         self.bundle = _cache.compile(made, what=what, frozen=frozen) if outputs else b""
         self._entry: Any = None
         if outputs:
@@ -140,6 +155,19 @@ class Program:
         call(making.entry, "main", entry, outputs)
         return making.finish()
 
+    def direct(self, args: Sequence[torch.Tensor]) -> Any:
+        """The one result for inputs that are all tensors in host memory: what `is_direct` says can be called so."""
+        if self.live:
+            self._refresh()
+        made = self._entry(*args)
+        return _give(made) if self._is_given else torch.from_dlpack(made)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether there is one result, a tensor, and nothing but the arguments goes in."""
+        plain = self.results == [("tensor", 0)] and not self.needs_key and self.places == list(range(len(self.places)))
+        return plain and not any(t.is_complex for t in self.dtypes)  # a complex tensor may be a conjugated view
+
     def __call__(self, *args: Any) -> list[Any]:
         given = [ready(args[k]) for k in self.places]
         if self.live:
@@ -154,7 +182,7 @@ class Program:
         out: list[Any] = []
         for kind, x in self.results:
             if kind == "tensor":
-                out.append(torch.from_dlpack(made[x]))
+                out.append(to_torch(made[x]))
             else:
                 out.append(int(made[x]) if kind == "size" else x)
         return out

@@ -1,0 +1,103 @@
+//===- Exchange.cpp: tensors of another library by C functions -------------===//
+// See Exchange.h.
+#include "Exchange.h"
+#include "DLPack.h"
+#include "Tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace astra::python;
+
+namespace {
+
+/// What a library offers, as dmlc/dlpack, include/dlpack/dlpack.h, lays it out.
+struct ExchangeApi {
+  uint32_t major, minor;
+  ExchangeApi *before;
+  void *allocate;
+  int (*managedOf)(void *object, DLManagedTensorVersioned **out);
+  int (*objectOf)(DLManagedTensorVersioned *tensor, void **out);
+  int (*tensorOf)(void *object, DLTensor *out);
+  void *stream;
+};
+
+PyTypeObject *exchangedType = nullptr;
+const ExchangeApi *api = nullptr;
+PyObject *namesOfFlags[] = {nullptr, nullptr}; // requires_grad, is_neg
+
+/// Whether an attribute, or what it gives when it is called, is false.
+bool isFalse(PyObject *object, PyObject *name, bool called) {
+  PyObject *value = PyObject_GetAttr(object, name);
+  if (value && called) {
+    PyObject *result = PyObject_CallFunctionObjArgs(value, nullptr);
+    Py_DECREF(value);
+    value = result;
+  }
+  if (!value) PyErr_Clear();
+  bool is = value == Py_False;
+  Py_XDECREF(value);
+  return is;
+}
+
+/// `set_exchange(type, capsule)`
+PyObject *setExchange(PyObject *, PyObject *args) {
+  PyObject *type, *capsule;
+  if (!PyArg_ParseTuple(args, "OO", &type, &capsule)) return nullptr;
+  if (!PyType_Check(type) || !PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
+    return PyErr_Format(PyExc_TypeError, "a type and its capsule 'dlpack_exchange_api' are needed");
+  auto *found = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+  while (found && found->major != 1) found = found->before;
+  if (!found || !found->objectOf || !found->tensorOf)
+    return PyErr_Format(PyExc_BufferError, "the exchange API is not one of DLPack 1");
+  const char *names[] = {"requires_grad", "is_neg"};
+  for (int i = 0; i < 2; i++)
+    if (!namesOfFlags[i] && !(namesOfFlags[i] = PyUnicode_InternFromString(names[i]))) return nullptr;
+  Py_INCREF(type);
+  Py_INCREF(capsule); // its functions are called as long as the process lives
+  exchangedType = reinterpret_cast<PyTypeObject *>(type), api = found;
+  Py_RETURN_NONE;
+}
+
+/// `give(tensor)`: the same memory as a tensor of the other library.
+PyObject *give(PyObject *, PyObject *object) {
+  if (!api || !isTensor(object)) return PyErr_Format(PyExc_TypeError, "give takes a tensor of astra_rt");
+  DLManagedTensorVersioned *managed = lendManaged(object);
+  if (!managed) return nullptr;
+  void *out = nullptr;
+  if (api->objectOf(managed, &out) == 0) return static_cast<PyObject *>(out);
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "the tensor cannot be taken by the other library");
+  return nullptr;
+}
+
+PyMethodDef functions[] = {
+    {"set_exchange", setExchange, METH_VARARGS, "Which type is exchanged, and by which functions: (type, capsule)."},
+    {"give", give, METH_O, "A tensor as one of the type that is exchanged, in the same memory."},
+    {nullptr, nullptr, 0, nullptr}};
+
+} // namespace
+
+bool astra::python::describeExchanged(PyObject *object, Described &out) {
+  if (Py_TYPE(object) != exchangedType || !exchangedType) return false;
+  if (!isFalse(object, namesOfFlags[0], false) || !isFalse(object, namesOfFlags[1], true)) return false;
+  DLTensor from = {};
+  if (api->tensorOf(object, &from) != 0) return PyErr_Clear(), false;
+  if (from.device.device_type != kDLCPU || from.ndim < 0 || from.ndim > ASTRA_MAX_RANK) return false;
+  const DTypeRow *row = rowOf(from.dtype);
+  if (!row || from.dtype.code == kDLComplex || astra_dtype_bits(row->dtype) < 8) return false;
+  uint64_t bytes = astra_dtype_bits(row->dtype) / 8;
+  int64_t stride = 1;
+  for (int32_t i = from.ndim; i-- > 0;) {
+    if (from.strides && from.shape[i] > 1 && from.strides[i] != stride) return false;
+    stride *= from.shape[i];
+  }
+  char *data = static_cast<char *>(from.data) + from.byte_offset;
+  if (reinterpret_cast<uintptr_t>(data) % std::min<uint64_t>(bytes, 8)) return false;
+  astra_tensor &t = out.tensor;
+  t.dtype = row->dtype, t.ndim = from.ndim;
+  std::memcpy(out.shape, from.shape, size_t(t.ndim) * 8);
+  t.data = data, t.data_bytes = uint64_t(stride) * bytes;
+  return true;
+}
+
+bool astra::python::addExchange(PyObject *module) { return PyModule_AddFunctions(module, functions) == 0; }
