@@ -11,7 +11,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     sizes        dim, Dim, require_equal
     functions    those of the Array API 2025.12 with NumPy's aliases (add, sum, matmul, where, ...), and those of networks (softmax, ...)
                  linalg, fft, random: modules of more
-    transforms   grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev, hessian, vmap, checkpoint, custom_vjp
+    transforms   grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev, hessian, vmap, checkpoint, custom_vjp, custom_jvp
     control      cond, switch, while_loop, fori_loop, scan, associative_scan, map
     trees        tree: lists, dicts, dataclasses and modules of tensors
     compiling    jit, or @astra (`from astra import astra`); trace, export, entry, spec, Spec, Traced, Lowered, Compiled

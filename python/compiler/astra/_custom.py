@@ -1,4 +1,4 @@
-"""Functions whose derivative is computed in a way of their own: custom_vjp, checkpoint.
+"""Functions whose derivative is computed in a way of their own: custom_vjp, custom_jvp, checkpoint.
 
 Takes:    functions; for custom_vjp also those that give what to keep, and cotangents from it.
 Gives:    functions that compute the same values.
@@ -88,25 +88,25 @@ def with_gradient(graph: Graph, outs: Sequence[Tensor], sources: Sequence[Tensor
     return _unpack(of_node(graph, node), outs)
 
 
-class custom_vjp:
-    """A function whose reverse-mode derivative is given: a decorator, as JAX's. After `f.defvjp(forward, backward)`,
-    forward(*args) gives (result, residuals) and backward(residuals, cotangent) a tuple with a cotangent for each argument, None for
-    zeros. nondiff_argnums: arguments that are no tensors; backward is given them first. The value is that of f."""
+class _Custom:
+    """A function with a derivative of its own, which `_cotangents_of` gives. The value is that of f."""
 
     def __init__(self, f: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         self._f, self._beside = f, tuple(nondiff_argnums)
-        self._forward: Any = None
-        self._backward: Any = None
         self._here = threading.local()  # busy: whether a derivative is being built, in which f is itself
         self.__name__, self.__doc__, self.__wrapped__ = getattr(f, "__name__", "function"), f.__doc__, f
 
-    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
-        """Says how to differentiate."""
-        self._forward, self._backward = forward, backward
+    def _check(self) -> None:
+        raise NotImplementedError
+
+    def _cotangents_of(self, given: list[Any], args: Sequence[Any], numbers: list[int], arrived: Any, inside: list[Tensor],
+                       cotangents: list[Tensor]) -> list[Tensor | None]:  # fmt: skip
+        """One for each leaf of the arguments `numbers`. given: the arguments, of whose leaves `inside` are those; arrived: the cotangents as a
+        tree like the result, cotangents: those of its floats."""
+        raise NotImplementedError
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if self._backward is None:
-            raise ArgumentError(f"'{self.__name__}' has no derivative yet: call defvjp(forward, backward)")
+        self._check()
         if named:
             bound = inspect.signature(self._f).bind(*args, **named)
             bound.apply_defaults()
@@ -129,17 +129,10 @@ class custom_vjp:
         floats = [i for i, o in enumerate(outs) if o.dtype.kind == "f"]
 
         def backward(inside: list[Tensor], cotangents: list[Tensor]) -> list[Tensor | None]:
-            pair = self._forward(*given(inside))
-            if not (isinstance(pair, tuple) and len(pair) == 2):
-                raise ArgumentError(f"the forward function of '{self.__name__}' gives a pair: (result, residuals)")
             arrived: list[Any] = [_ops.zeros_like(o) if o.dtype.kind == "b" else _ops.zeros(o.shape) for o in outs]
             for i, c in zip(floats, cotangents):
                 arrived[i] = c
-            beside = [args[i] for i in self._beside]
-            result = self._backward(*beside, pair[1], _tree.unflatten(out_structure, arrived))
-            if not isinstance(result, (tuple, list)) or len(result) != len(numbers):
-                raise ArgumentError(f"the backward function of '{self.__name__}' gives a tuple of {len(numbers)} cotangents, one for each argument")
-            return self._cotangents(result, [args[i] for i in numbers])
+            return self._cotangents_of(given(inside), args, numbers, _tree.unflatten(out_structure, arrived), inside, cotangents)
 
         if floats and sources:
             self._here.busy = True
@@ -169,6 +162,78 @@ class custom_vjp:
                     raise ShapeError(f"cotangent {i} of '{self.__name__}' has shape {t.shape}; the argument has shape {like.shape}")
                 out.append(t)
         return out
+
+
+class custom_vjp(_Custom):
+    """A function whose reverse-mode derivative is given: a decorator, as JAX's. After `f.defvjp(forward, backward)`,
+    forward(*args) gives (result, residuals) and backward(residuals, cotangent) a tuple with a cotangent for each argument, None for
+    zeros. nondiff_argnums: arguments that are no tensors; backward is given them first. The value is that of f."""
+
+    _forward: Any = None
+    _backward: Any = None
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Says how to differentiate."""
+        self._forward, self._backward = forward, backward
+
+    def _check(self) -> None:
+        if self._backward is None:
+            raise ArgumentError(f"'{self.__name__}' has no derivative yet: call defvjp(forward, backward)")
+
+    def _cotangents_of(self, given: list[Any], args: Sequence[Any], numbers: list[int], arrived: Any, inside: list[Tensor],
+                       cotangents: list[Tensor]) -> list[Tensor | None]:  # fmt: skip
+        pair = self._forward(*given)
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise ArgumentError(f"the forward function of '{self.__name__}' gives a pair: (result, residuals)")
+        result = self._backward(*(args[i] for i in self._beside), pair[1], arrived)
+        if not isinstance(result, (tuple, list)) or len(result) != len(numbers):
+            raise ArgumentError(f"the backward function of '{self.__name__}' gives a tuple of {len(numbers)} cotangents, one for each argument")
+        return self._cotangents(result, [args[i] for i in numbers])
+
+
+class custom_jvp(_Custom):
+    """A function whose forward-mode derivative is given: a decorator, as JAX's. After `f.defjvp(rule)`, rule(primals, tangents) gives
+    (result, tangent of the result), linear in the tangents; those of integers are zeros. Reverse mode transposes the rule.
+    nondiff_argnums: arguments that are no tensors; the rule is given them first. The value is that of f."""
+
+    _rule: Any = None
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Says how to differentiate; a decorator."""
+        self._rule = rule
+        return rule
+
+    def _check(self) -> None:
+        if self._rule is None:
+            raise ArgumentError(f"'{self.__name__}' has no derivative yet: call defjvp(rule)")
+
+    def _cotangents_of(self, given: list[Any], args: Sequence[Any], numbers: list[int], arrived: Any, inside: list[Tensor],
+                       cotangents: list[Tensor]) -> list[Tensor | None]:  # fmt: skip
+        graph = current()
+        tangents = [placeholder(graph, t) if t.dtype.kind == "f" else _ops.zeros_like(t) for t in inside]
+        primals = tuple(given[i] for i in numbers)
+        pair = self._rule(*(args[i] for i in self._beside), primals, _tree.unflatten(_tree.structure(primals), tangents))
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise ArgumentError(f"the rule of '{self.__name__}' gives a pair: (result, tangent)")
+        leaves, structure = _tree.flatten(pair[1])
+        wanted, wanted_structure = _tree.flatten(arrived)
+        if structure != wanted_structure:
+            raise ArgumentError(f"the tangent of '{self.__name__}' has the structure {structure}; the result's is {wanted_structure}")
+        outs = []
+        for x, like in zip(leaves, wanted):
+            if not any(like is c for c in cotangents):  # of an integer
+                continue
+            t = asarray(x)
+            if t.dtype is not like.dtype:
+                raise DTypeError(f"the tangent of '{self.__name__}' is of {t.dtype.name}; the result is of {like.dtype.name}")
+            if t.shape != like.shape:
+                raise ShapeError(f"the tangent of '{self.__name__}' has shape {t.shape}; the result has shape {like.shape}")
+            outs.append(t)
+        floats = [t for t in tangents if t.dtype.kind == "f"]
+        made = call(graph.core.vjp, nodes_of(graph, outs), nodes_of(graph, cotangents), nodes_of(graph, floats))[1]
+        # Of a linear rule no tangent is left; of another it is the derivative at zero.
+        found = iter(substituted(graph, tensors_of(graph, made), floats, [_ops.zeros_like(t) for t in floats]))
+        return [next(found) if t.dtype.kind == "f" else None for t in tangents]
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,4 +281,4 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-__all__ = ["checkpoint", "custom_vjp"]
+__all__ = ["checkpoint", "custom_jvp", "custom_vjp"]

@@ -266,3 +266,34 @@ def test_checkpoint_takes_less_memory_in_a_training_step():
     kept, again = arena(layers), arena(astra.checkpoint(layers))
     activation = 256 * 16 * 4
     assert kept < 17 * activation and again < 0.7 * kept
+
+
+def test_custom_jvp():
+    @astra.custom_jvp
+    def f(x, n, scale):
+        return {"y": astra.sin(x) * scale, "n": n + 1}
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x, n, scale), (dx, dn, dscale) = primals, tangents
+        assert dn.dtype == "int64"
+        return f(x, n, scale), {"y": astra.cos(x) * scale * dx * 10.0 + astra.sin(x) * dscale, "n": dn}
+
+    x, n = astra.asarray([0.5, 2.0]), astra.asarray(3)
+    assert f(x, n, 2.0)["n"].item() == 4
+    want = np.cos(x.numpy()) * 20
+    loss = lambda x, s: f(x, n, s)["y"].sum()  # noqa: E731
+    gx, gs = astra.grad(loss, argnums=(0, 1))(x, 2.0)
+    np.testing.assert_allclose(gx.numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(gs.item(), np.sin(x.numpy()).sum(), rtol=1e-6)
+    np.testing.assert_allclose(astra.jvp(lambda x: loss(x, 2.0), (x,), (astra.ones(2),))[1].item(), want.sum(), rtol=1e-6)
+    np.testing.assert_allclose(astra.vmap(astra.grad(lambda r: f(r, n, 2.0)["y"]))(x).numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose(astra.hessian(lambda x: loss(x, 2.0))(x).numpy(), np.diag(-20 * np.sin(x.numpy())), rtol=1e-5)
+    g = astra.grad(lambda x: loss(x, 2.0))
+    assert astra.jit(g)(x).tobytes() == g(x).tobytes()
+    with pytest.raises(astra.ArgumentError, match="call defjvp"):
+        astra.custom_jvp(lambda x: x)(x)
+    h = astra.custom_jvp(lambda x: x * 2)
+    h.defjvp(lambda p, t: (p[0], t[0].sum()))
+    with pytest.raises(astra.ShapeError, match="the tangent of '<lambda>' has shape"):
+        astra.grad(lambda x: h(x).sum())(x)
