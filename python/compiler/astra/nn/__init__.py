@@ -30,6 +30,7 @@ from ._layers import (
     MaxPool3d,
     PReLU,
     RMSNorm,
+    Upsample,
 )
 from ._module import Function, Module, Sequential, apply, combine, initialize, load, modules_of, parameter, partition, save, watch
 from ._recurrent import GRU, LSTM, RNN
@@ -38,6 +39,6 @@ __all__ = [
     "AvgPool1d", "AvgPool2d", "AvgPool3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
     "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "Flatten", "Function", "GRU", "GlobalAvgPool", "GroupNorm",
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LSTM", "LayerNorm", "Linear", "LoRA", "MaxPool1d", "MaxPool2d", "MaxPool3d",
-    "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "Sequential", "alibi", "apply", "attention", "combine", "initialize", "load",
+    "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "Sequential", "Upsample", "alibi", "apply", "attention", "combine", "initialize", "load",
     "modules_of", "parameter", "partition", "rotary", "rotary_tables", "save", "watch",
 ]  # fmt: skip

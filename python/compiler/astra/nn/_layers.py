@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _core, _dtypes, _ops
+from .. import _core, _dims, _dtypes, _ops
 from .._errors import ArgumentError, ShapeError
 from .._tensor import Tensor, asarray
 from ._module import Module, context, parameter
@@ -67,6 +67,12 @@ class Embedding(Module):
         return _ops.take(self.weight, x, axis=0)
 
 
+def _batched(x: Any, rank: int) -> tuple[Tensor, bool]:
+    """x with a batch axis, and whether it had none."""
+    t = asarray(x)
+    return (_ops.expand_dims(t, 0), True) if t.ndim == rank - 1 else (t, False)
+
+
 class _Conv(Module):
     _axes = 0
 
@@ -88,23 +94,25 @@ class _Conv(Module):
         pads: Any = {"same": "same_upper", "valid": "valid"}.get(self.padding) if isinstance(self.padding, str) else list(self.padding) * 2
         if pads is None:
             raise ArgumentError(f"padding is numbers, 'same' or 'valid', not '{self.padding}'")
-        return _ops.make(_core.convolution, asarray(x), self.weight, self.bias, list(self.stride), list(self.dilation), pads, self.groups)
+        t, single = _batched(x, self._axes + 2)
+        y = _ops.make(_core.convolution, t, self.weight, self.bias, list(self.stride), list(self.dilation), pads, self.groups)
+        return _ops.squeeze(y, 0) if single else y
 
 
 class Conv1d(_Conv):
-    """A convolution of x [N, C, L] with weight [out, C / groups, K]. padding: zeros on both sides, or "same", "valid"."""
+    """A convolution of x [N, C, L], or without N, with weight [out, C / groups, K]. padding: zeros on both sides, or "same", "valid"."""
 
     _axes = 1
 
 
 class Conv2d(_Conv):
-    """A convolution of x [N, C, H, W] with weight [out, C / groups, K, K]. padding: zeros on both sides, or "same", "valid"."""
+    """A convolution of x [N, C, H, W], or without N, with weight [out, C / groups, K, K]. padding: zeros on both sides, or "same", "valid"."""
 
     _axes = 2
 
 
 class Conv3d(_Conv):
-    """A convolution of x [N, C, D, H, W] with weight [out, C / groups, K, K, K]. padding: zeros on both sides, or "same", "valid"."""
+    """A convolution of x [N, C, D, H, W], or without N, with weight [out, C / groups, K, K, K]. padding: zeros on both sides, or "same", "valid"."""
 
     _axes = 3
 
@@ -125,8 +133,10 @@ class _ConvTranspose(Module):
         return _WEIGHT if name == "weight" else _bias(self.out_channels // self.groups * math.prod(self.kernel_size))
 
     def __call__(self, x: Any) -> Tensor:
-        return _ops.make(_core.transposed_convolution, asarray(x), self.weight, self.bias, list(self.stride), list(self.dilation),
-                         list(self.padding) * 2, self.groups, list(self.output_padding))  # fmt: skip
+        t, single = _batched(x, self._axes + 2)
+        y = _ops.make(_core.transposed_convolution, t, self.weight, self.bias, list(self.stride), list(self.dilation),
+                      list(self.padding) * 2, self.groups, list(self.output_padding))  # fmt: skip
+        return _ops.squeeze(y, 0) if single else y
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -213,6 +223,49 @@ class GlobalAvgPool(Module):
     def __call__(self, x: Any) -> Tensor:
         x = asarray(x)
         return _ops.mean(x, axis=tuple(range(2, x.ndim)))
+
+
+class Upsample(Module):
+    """x [N, C, ...] with axes of other extents: PyTorch's. size: the extents, or scale_factor: what they are multiplied by, rounded down.
+    mode: "nearest" (the element at floor(i / scale)), "nearest-exact" (at the centre), or with weights "linear" (one axis), "bilinear"
+    (two), "trilinear" (three), "bicubic" (two, Keys' kernel with -0.75). align_corners: the first and last elements are the input's."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> None:
+        if (size is None) == (scale_factor is None):
+            raise ArgumentError("Upsample takes a size or a scale_factor")
+        if mode not in _UPSAMPLE:
+            raise ArgumentError(f"the mode is one of {', '.join(_UPSAMPLE)}, not {mode!r}")
+        if align_corners is not None and mode.startswith("nearest"):
+            raise ArgumentError(f"align_corners is not of the mode '{mode}'")
+        self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode, bool(align_corners)
+
+    def __call__(self, x: Any) -> Tensor:
+        t = asarray(x)
+        n = t.ndim - 2
+        axes, kind, coordinates, rounding = _UPSAMPLE[self.mode]
+        if n < 1 or axes not in (0, n):
+            raise ShapeError(f"Upsample of mode '{self.mode}' takes x [N, C, {'one axis or more' if not axes else f'{axes} axes'}]; it has shape {t.shape}")
+        given = self.size if self.size is not None else self.scale_factor
+        each = tuple(given) if isinstance(given, (tuple, list)) else (given,) * n
+        if len(each) != n:
+            raise ShapeError(f"Upsample is given {len(each)} numbers for {n} axes")
+        extents = t.shape[2:]
+        scales = None if self.size is not None or self.align_corners else [float(s) for s in each]
+        sizes = list(each) if self.size is not None else [e * int(s) if float(s).is_integer() else math.floor(e * s) for e, s in zip(extents, each)]
+        if scales is not None and all(s.is_integer() for s in scales):
+            scales = None
+        coordinates = "align_corners" if self.align_corners else coordinates
+        wide = _ops.astype(t, "float32") if t.dtype.code in ("f16", "bf16") else t
+        core = current().core
+        nodes = [_dims.size_node(core, s) for s in sizes]
+        y = _ops.make(_core.resize_as, wide, list(range(2, t.ndim)), nodes, scales, kind, coordinates, rounding, False, -0.75)
+        return _ops.astype(y, t.dtype)
+
+
+# mode -> how many axes (0: any), kind, where elements are, how nearest rounds
+_UPSAMPLE = {"nearest": (0, "nearest", "asymmetric", "floor"), "nearest-exact": (0, "nearest", "half_pixel", "prefer_ceil"),
+             "linear": (1, "linear", "half_pixel", "floor"), "bilinear": (2, "linear", "half_pixel", "floor"),
+             "trilinear": (3, "linear", "half_pixel", "floor"), "bicubic": (2, "cubic", "half_pixel", "floor")}  # fmt: skip
 
 
 class Flatten(Module):
