@@ -182,8 +182,13 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Tensor:
     for a, s in zip(axes, shifts):
         a = axis_of(a, x.ndim)
         n = x.shape[a]
-        if not isinstance(n, int):
-            raise UnsupportedError("roll goes along axes whose extents are known")
+        if not isinstance(n, int):  # a size that is known when it runs: elements by their numbers
+            from ._creation import iota
+            from ._elementwise import remainder
+            from ._indexing import take
+
+            x = take(x, remainder(iota(n) - int(s), asarray(n)), axis=a)
+            continue
         s = int(s) % n if n else 0
         if s:
             before: tuple[Any, ...] = (slice(None),) * a

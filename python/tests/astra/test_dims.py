@@ -110,3 +110,26 @@ def test_jit_with_dims_compiles_once():
         g(1.0 * np.float32(2))
     with pytest.raises(astra.ArgumentError, match="dims names 'y'"):
         astra.jit(lambda x: x, dims={"y": N})(ones(2))
+
+
+GRADIENTS = {
+    "mean": lambda x: (x * x).mean(),
+    "softmax": lambda x: (astra.softmax(x, axis=0)[:, 0] * 2).sum(),
+    "sort": lambda x: (astra.sort(x, axis=0) * astra.iota(x.shape[0])[:, None]).sum(),
+    "concat": lambda x: astra.concat([x, x * 2]).std(),
+    "einsum": lambda x: astra.einsum("ij,kj->", x, x),
+    "roll": lambda x: (astra.roll(x, 2, axis=0) * x).sum(),
+    "roll back": lambda x: (astra.roll(x, -1, axis=0) * x * x).sum(),
+    "half": lambda x: (x[: x.shape[0] // 2] ** 2).sum(),
+    "associative scan": lambda x: astra.associative_scan(lambda a, b: a * b, x).sum(),
+    "size": lambda x: (x * x.shape[0]).sum(),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_functions_of_sizes(name):
+    gradient = astra.grad(GRADIENTS[name])
+    model = astra.trace(gradient, astra.spec((N, 3))).lower().compile("native")
+    for rows in (1, 2, 5, 64):
+        x = np.random.default_rng(rows).standard_normal((rows, 3), dtype=np.float32)
+        assert model(x).tobytes() == gradient(x).tobytes()
