@@ -14,12 +14,18 @@ bool isPacked(DType t) { return info(t).cls == DTypeClass::Storage && !info(t).e
 
 /// The integers in the bytes of the last axis, the lowest bits first: of a 2- or 4-bit type where the bytes are known,
 /// else of u8.
-UOpRef unpacked(Composer &b, UOpRef x, int64_t bits) {
+/// `joinsLast`: the last two axes are one in the result, so that what is known lies in rows, which kernels unpack where
+/// they multiply by them.
+UOpRef unpacked(Composer &b, UOpRef x, int64_t bits, bool joinsLast = false) {
+  if (!x) return x;
+  if (joinsLast && x->rank() == 3 && (bits == 8 || !b.bytes(x)))
+    x = b.reshape(x, {x->shape[0], idxMul(b.c, x->shape[1], x->shape[2])});
   if (!x || bits == 8) return x;
   int64_t each = 8 / bits;
   if (const std::vector<uint8_t> *bytes = b.bytes(x)) {
     std::vector<int64_t> dims;
     for (UOpRef d : x->shape) dims.push_back(d->constIndex().value_or(0));
+    if (joinsLast && dims.size() == 3) dims = {dims[0], dims[1] * dims[2]};
     dims.back() *= each;
     return b.constant({bits == 4 ? DType::U4 : DType::U2, dims, *bytes});
   }
@@ -102,7 +108,7 @@ UOpRef blockProduct(Composer &b, UOpRef given, const BlockQuantized &weights, UO
                              dimsText(packed),
                          weights.value->shape, packed);
   UOpRef columns = b.idx(k), rows = b.idx(n);
-  UOpRef q = b.part(b.reshape(unpacked(b, weights.value, bits), {rows, b.idx(blocks * block)}), 1, b.idx(0), columns);
+  UOpRef q = b.part(unpacked(b, weights.value, bits, true), 1, b.idx(0), columns);
   UOpRef scale = asMatrix(b, weights.scale, n, blocks, "the scales"), zero = nullptr;
   if (weights.zero && weights.zero->dtype == DType::U8)
     zero =

@@ -38,17 +38,19 @@ class Values {
 public:
   Values(Composer &b, const StoredWeight &w, llvm::ArrayRef<UOpRef> planes) : b(b), w(w), planes(planes) {}
   UOpRef all();
+  /// The numbers that scales multiply, as i8: of formats with a scale for 32 elements.
+  UOpRef wholes();
+  UOpRef plane(StringRef suffix) {
+    for (auto [p, x] : llvm::zip(planesOf(w.format), planes))
+      if (suffix == p.suffix) return x;
+    return nullptr;
+  }
 
 private:
   Composer &b;
   const StoredWeight &w;
   llvm::ArrayRef<UOpRef> planes;
 
-  UOpRef plane(StringRef suffix) {
-    for (auto [p, x] : llvm::zip(planesOf(w.format), planes))
-      if (suffix == p.suffix) return x;
-    return nullptr;
-  }
   unsigned perElement(StringRef suffix) {
     for (const WeightPlane &p : planesOf(w.format))
       if (suffix == p.suffix) return p.elements;
@@ -64,6 +66,7 @@ private:
     return b.reshape(b.broadcastTo(b.unsqueeze(x, {int64_t(x->rank())}), each), joined);
   }
   UOpRef further();
+  UOpRef code();
   UOpRef codes();
   UOpRef scales(StringRef super, StringRef fine);
 };
@@ -79,20 +82,36 @@ UOpRef Values::further() {
   return b.bin(Op::And, b.reshape(eighths, joined), 1);
 }
 
-/// What the scales multiply, in f32.
-UOpRef Values::codes() {
+/// The codes of more than 4 bits put together, less their offset: u8, or i8.
+UOpRef Values::code() {
   UOpRef q = plane(".q");
-  if (llvm::ArrayRef<int8_t> table = tableOf(w.format); !table.empty()) {
-    llvm::SmallVector<int64_t, 16> bits;
-    for (int8_t v : table) bits.push_back(int64_t(llvm::bit_cast<uint32_t>(float(v))));
-    return b.make(Op::Lookup16, {b.cast(q, DType::U8)}, bits, DType::F32);
-  }
-  if (q->dtype == DType::I8) return f32(q);
+  if (q->dtype == DType::I8) return q;
   UOpRef code = b.cast(q, DType::U8);
   if (UOpRef h = further()) code = b.bin(Op::Or, code, b.bin(Op::Shl, h, double(bitWidth(q->dtype))));
   if (UOpRef u = plane(".u")) code = b.bin(Op::Or, code, b.bin(Op::Shl, b.cast(u, DType::U8), 4));
-  if (int offset = codeOffset(w.format)) code = b.bin(Op::Sub, b.cast(code, DType::I8), offset);
-  return f32(code);
+  int offset = codeOffset(w.format);
+  return offset ? b.bin(Op::Sub, b.cast(code, DType::I8), offset) : code;
+}
+
+template <class Bits> static llvm::SmallVector<int64_t, 16> tableBits(llvm::ArrayRef<int8_t> table, Bits bits) {
+  llvm::SmallVector<int64_t, 16> all;
+  for (int8_t v : table) all.push_back(bits(v));
+  return all;
+}
+
+/// What the scales multiply, in f32.
+UOpRef Values::codes() {
+  llvm::ArrayRef<int8_t> table = tableOf(w.format);
+  if (table.empty()) return f32(code());
+  auto bits = tableBits(table, [](int8_t v) { return int64_t(llvm::bit_cast<uint32_t>(float(v))); });
+  return b.make(Op::Lookup16, {b.cast(plane(".q"), DType::U8)}, bits, DType::F32);
+}
+
+UOpRef Values::wholes() {
+  llvm::ArrayRef<int8_t> table = tableOf(w.format);
+  if (table.empty()) return b.cast(code(), DType::I8);
+  auto bits = tableBits(table, [](int8_t v) { return int64_t(uint8_t(v)); });
+  return b.make(Op::Lookup16, {b.cast(plane(".q"), DType::U8)}, bits, DType::I8);
 }
 
 /// A scale for each element: d, of which blocks have one, times the scales of their parts, where they have them.
@@ -175,6 +194,54 @@ UOpRef compose::weightProduct(Composer &b, UOpRef given, const StoredWeight &w) 
   extents.back() = w.dims[0];
   extents.push_back(w.dims[1]);
   return b.cast(b.contract(spec, b.cast(x, t), b.cast(values, t), extents), given->dtype);
+}
+
+UOpRef compose::weightProductOfBytes(Composer &b, UOpRef given, const StoredWeight &w) {
+  constexpr int64_t block = 32;
+  bool hasScale =
+      llvm::any_of(planesOf(w.format), [](auto &p) { return StringRef(p.suffix) == ".d" && p.elements == block; });
+  if (b.failed() || !hasScale || w.dims.size() != 2)
+    return b.unsupported(llvm::Twine("a weight that is ") + info(w.format).text + dimsText(w.dims) +
+                         " is not multiplied by activations of 8 bits: a matrix with a scale for 32 elements is");
+  if (!b.requireFloat(given) || !b.requireRank(given, 1) ||
+      !b.requireEqual(given->shape.back(), w.dims[1], "the input's last axis and the weight's"))
+    return nullptr;
+  Values values(b, w, w.planes);
+  UOpRef x = b.cast(given, DType::F32), n = w.dims[0], blocks = values.plane(".d")->shape[1];
+  // x' and its scales, of blocks that are an axis of their own.
+  Dims split(x->shape.begin(), x->shape.end() - 1), rows = split;
+  split.append({blocks, b.idx(block)});
+  int64_t kept = int64_t(rows.size());
+  UOpRef parts = b.reshape(x, split), most = b.reduce(ReduceKind::Max, b.un(Op::Abs, parts), {kept + 1});
+  UOpRef e = b.bin(Op::Div, most, 127), none = b.literal(x, 0), one = b.literal(x, 1);
+  UOpRef inverse = b.select(b.bin(Op::Eq, e, none), none, b.bin(Op::Div, one, e));
+  UOpRef bytes = b.cast(b.un(Op::RoundEven, b.bin(Op::Mul, parts, inverse)), DType::I8);
+  e = b.squeeze(e, {kept + 1});
+  UOpRef q = b.reshape(values.wholes(), {n, blocks, b.idx(block)});
+  if (b.failed()) return nullptr;
+  // Of blocks, then over them.
+  Dims extents = rows;
+  extents.append({n, blocks, b.idx(block)});
+  ContractSpec each, all;
+  each.kept = kept + 2, all.kept = kept + 1;
+  each.reduced = all.reduced = 1;
+  for (int64_t l = 0; l < kept; ++l) each.a.push_back(label(l)), all.a.push_back(label(l));
+  each.a.append({label(kept + 1), label(kept + 2)});
+  each.b = {label(kept), label(kept + 1), label(kept + 2)};
+  UOpRef p = b.contract(each, b.cast(bytes, DType::I32), b.cast(q, DType::I32), extents);
+  extents.pop_back();
+  UOpRef scale = b.bin(Op::Mul, b.unsqueeze(e, {kept}), b.cast(values.plane(".d"), DType::F32));
+  all.a.append({label(kept), label(kept + 1)});
+  all.b = all.a;
+  UOpRef y = b.contract(all, b.cast(p, DType::F32), scale, extents);
+  if (UOpRef m = values.plane(".m")) {
+    UOpRef sums = b.squeeze(b.reduce(ReduceKind::Sum, b.cast(bytes, DType::I32), {kept + 1}), {kept + 1});
+    all.a.assign(all.b.begin(), all.b.begin() + kept);
+    all.a.push_back(label(kept + 1));
+    all.b = {label(kept), label(kept + 1)};
+    y = b.bin(Op::Add, y, b.contract(all, b.bin(Op::Mul, e, b.cast(sums, DType::F32)), b.cast(m, DType::F32), extents));
+  }
+  return b.cast(y, given->dtype);
 }
 
 UOpRef compose::weightRows(Composer &b, UOpRef index, const StoredWeight &w) {

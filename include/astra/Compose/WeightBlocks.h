@@ -49,6 +49,14 @@ UOpRef weightValues(Composer &b, const StoredWeight &weight);
 /// x [..., k] times the transposed weight [n, k]: [..., n], of x's type. The sum is one of f32 (chain512); of a weight
 /// of f64 in f64. Kernels compute the values where they read them.
 UOpRef weightProduct(Composer &b, UOpRef x, const StoredWeight &weight);
+/// The same with activations of 8 bits ("i8 blocks"), another meaning: of each block of 32 elements of a row of x, m
+/// its greatest magnitude, e = m / 127 and i = 1 / e (0 where e is 0); x' = x * i rounded to even, in -127..127. A
+/// block's product with one of the weight is p, the sum of x' * q in i32, exact (q as the format's formula has it: q -
+/// 8 and so on). y = sum of f32(p) * (e * d) over the blocks, and of formats with a minimum, + sum of (e * f32(sum of
+/// x')) * m: both sums in f32 (chain512), e * d and e * f32(...) rounded once. Of formats whose scale is one of 32
+/// elements: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL. Others are not supported. The products of blocks get a buffer in
+/// i32, so it is slower than weightProduct but where that pays.
+UOpRef weightProductOfBytes(Composer &b, UOpRef x, const StoredWeight &weight);
 /// Rows of a weight of rank 2 by an integer index of any rank: [index..., k], in f32, or the dense format's own type.
 UOpRef weightRows(Composer &b, UOpRef index, const StoredWeight &weight);
 

@@ -3,9 +3,9 @@
 // Gives:    see Pickle.h: a stack machine whose values are never called.
 #include "Pickle.h"
 #include "Readers.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
+#include <unordered_map>
 
 using namespace astra;
 using llvm::Error;
@@ -37,8 +37,8 @@ private:
   llvm::ArrayRef<uint8_t> code;
   size_t at = 0;
   std::vector<uint32_t> stack;
-  llvm::DenseMap<uint32_t, uint32_t> memo;
-  bool cut = false; // something was asked for behind the end
+  std::unordered_map<uint32_t, uint32_t> memo; // any number is a key
+  bool cut = false;                            // something was asked for behind the end
 
   template <class T> T number() {
     if (code.size() - at < sizeof(T)) {

@@ -95,6 +95,14 @@ Error astra::readWeights(llvm::ArrayRef<uint8_t> file, StringRef path, WeightFil
 
 // ---- opening
 
+/// A reader's sentence about a file: one line, whatever the file has in it.
+static Error about(const llvm::Twine &file, Error e) {
+  std::string text = llvm::toString(std::move(e));
+  for (char &c : text)
+    if (uint8_t(c) < 32 || c == 127) c = '?';
+  return refused(file + ": " + text);
+}
+
 static Error readInto(WeightFile &out, const std::string &path) {
   auto fail = [&](const llvm::Twine &why) { return refused(path + ": " + why); };
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
@@ -102,7 +110,7 @@ static Error readInto(WeightFile &out, const std::string &path) {
   std::shared_ptr<llvm::MemoryBuffer> owner = std::move(*buffer);
   out.owners.push_back(owner);
   if (Error e = readWeights(llvm::arrayRefFromStringRef(owner->getBuffer()), path, out))
-    return fail(llvm::toString(std::move(e)));
+    return about(path, std::move(e));
   return Error::success();
 }
 
@@ -155,7 +163,7 @@ static Error readShards(WeightFile &out, StringRef folder, const std::string &in
 Expected<WeightFile> WeightFile::read(llvm::ArrayRef<uint8_t> bytes, StringRef name) {
   WeightFile out;
   out.name = name.str();
-  if (Error e = readWeights(bytes, name, out)) return refused(name + ": " + llvm::toString(std::move(e)));
+  if (Error e = readWeights(bytes, name, out)) return about(name, std::move(e));
   return out;
 }
 

@@ -4,7 +4,9 @@
 #include "astra/Compose/WeightBlocks.h"
 #include "astra/IR/Eval.h"
 #include "astra/Import/WeightFile.h"
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -110,6 +112,60 @@ TEST_P(Blocks, ProductsAndRowsAreOfTheValues) {
   Tensor rows = evaluated(b, weightRows(b, index, w));
   EXPECT_EQ(rows, evaluated(b, weightRows(b, index, plain)));
   EXPECT_EQ(rows.shape, (std::vector<int64_t>{2, 2, k}));
+}
+
+/// The same sums by hand, of values whose products and sums are exact in f32 where the order is not fixed here.
+TEST_P(Blocks, ProductsOfBytes) {
+  int64_t k = 3 * int64_t(astra::info(GetParam()).elements), n = 4, m = 3, blocks = k / 32;
+  Context c;
+  Composer b(c);
+  std::vector<uint8_t> bytes = randomBytes(*weightBytes(GetParam(), {n, k}), 11);
+  for (size_t at = 0; at < bytes.size(); at += astra::info(GetParam()).bytes) // scales of 1.5 and 0.75, and minima
+    for (unsigned i : {1u, 3u})
+      if (i == 1 || GetParam() == WeightFormat::Q4_1 || GetParam() == WeightFormat::Q5_1)
+        bytes[at + i - 1] = 0, bytes[at + i] = i == 1 ? 0x3e : 0x3a;
+  StoredWeight w = storeWeight(b, "w", GetParam(), {n, k}, bytes);
+  Payload given{DType::F32, {m, k}, {}};
+  std::vector<float> x;
+  for (int64_t i = 0; i < m * k; ++i) x.push_back(i / 32 % 5 == 4 ? 0 : float((i * 37) % 101 - 50) / 8);
+  given.bytes.resize(x.size() * 4);
+  std::memcpy(given.bytes.data(), x.data(), given.bytes.size());
+  auto product = composed(b, weightProductOfBytes(b, b.constant(given), w));
+  bool supported =
+      llvm::any_of(planesOf(GetParam()), [](auto &p) { return llvm::StringRef(p.suffix) == ".d" && p.elements == 32; });
+  ASSERT_EQ(bool(product), supported);
+  if (!product) {
+    EXPECT_NE(llvm::toString(product.takeError()).find("is not multiplied by activations of 8 bits"),
+              std::string::npos);
+    return;
+  }
+  bool hasMinimum = GetParam() == WeightFormat::Q4_1 || GetParam() == WeightFormat::Q5_1;
+  Tensor values = evaluated(b, weightValues(b, w)), found = evaluated(b, *product);
+  auto value = [&](int64_t i) {
+    float v;
+    std::memcpy(&v, values.bytes.data() + 4 * i, 4);
+    return v;
+  };
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = -0.0f, minima = -0.0f;
+      for (int64_t block = 0; block < blocks; ++block) {
+        float most = 0;
+        for (int64_t t = 0; t < 32; ++t) most = std::max(most, std::abs(x[size_t(i * k + block * 32 + t)]));
+        float e = most / 127, inverse = e == 0 ? 0 : 1 / e;
+        int32_t p = 0, all = 0;
+        for (int64_t t = 0; t < 32; ++t) {
+          int32_t q = int32_t(std::nearbyint(x[size_t(i * k + block * 32 + t)] * inverse));
+          p += q * int32_t((value(j * k + block * 32 + t) - (hasMinimum ? 0.75f : 0)) / 1.5f);
+          all += q;
+        }
+        sum = std::fma(float(p), e * 1.5f, sum);
+        minima = std::fma(e * float(all), 0.75f, minima);
+      }
+      float y = hasMinimum ? sum + minima : sum, got;
+      std::memcpy(&got, found.bytes.data() + 4 * (i * n + j), 4);
+      EXPECT_EQ(got, y) << i << ", " << j;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Blocks, testing::ValuesIn(blockFormats()),

@@ -105,6 +105,7 @@ TEST(Torch, WrongFiles) {
   EXPECT_EQ(refusalOf("K\1"), "x.pt: its pickle is truncated");
   EXPECT_EQ(refusalOf("X\xff\xff\xff\xff."), "x.pt: its pickle is truncated");
   EXPECT_EQ(refusalOf("h\5."), "x.pt: its pickle is malformed");
+  EXPECT_EQ(refusalOf("Nr\xff\xff\xff\xff."), "no refusal");
   EXPECT_EQ(refusal(test::archive({{"a", "b"}})),
             "x.pt: is a zip archive without data.pkl: torch.save has not written it");
   EXPECT_EQ(refusal(test::archive({{"a/data.pkl", "N."}, {"a/byteorder", "big"}})),
