@@ -54,8 +54,9 @@ UOpRef weightProduct(Composer &b, UOpRef x, const StoredWeight &weight);
 /// block's product with one of the weight is p, the sum of x' * q in i32, exact (q as the format's formula has it: q -
 /// 8 and so on). y = sum of f32(p) * (e * d) over the blocks, and of formats with a minimum, + sum of (e * f32(sum of
 /// x')) * m: both sums in f32 (chain512), e * d and e * f32(...) rounded once. Of formats whose scale is one of 32
-/// elements: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL. Others are not supported. The products of blocks get a buffer in
-/// i32, so it is slower than weightProduct but where that pays.
+/// elements: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL. Others are not supported.
+/// The products of blocks get a buffer in i32, and words of the weight are put together in each call: today it takes 3
+/// to 13 times the time of weightProduct (docs/weights.md).
 UOpRef weightProductOfBytes(Composer &b, UOpRef x, const StoredWeight &weight);
 /// Rows of a weight of rank 2 by an integer index of any rank: [index..., k], in f32, or the dense format's own type.
 UOpRef weightRows(Composer &b, UOpRef index, const StoredWeight &weight);
