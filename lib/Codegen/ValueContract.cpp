@@ -457,7 +457,7 @@ SmallVector<int64_t, 4> ValueAt::Contraction::periods(int64_t label) const {
 /// Along the last label by whole periods, inside of which what is the same stays in registers; a short one is written
 /// out, so that its shifts are by constants.
 void ValueAt::Contraction::loopByPeriods(UOpRef begin, UOpRef length, ArrayRef<int64_t> periods) {
-  constexpr int64_t mostCopies = 4;
+  constexpr int64_t mostCopies = 8;
   UOpRef n = c.index(0);
   auto loop = [&](UOpRef count, RangeKind kind) {
     if (count->constIndex() == 1) return;
@@ -466,10 +466,11 @@ void ValueAt::Contraction::loopByPeriods(UOpRef begin, UOpRef length, ArrayRef<i
   };
   loop(simplifyIndex(c, idxDiv(c, length, c.index(periods[0]))), RangeKind::Fold);
   for (auto [i, p] : llvm::enumerate(periods)) {
-    int64_t next = i + 1 < periods.size() ? periods[i + 1] : 1;
+    bool copies = p <= mostCopies;
+    int64_t next = i + 1 < periods.size() && !copies ? periods[i + 1] : 1;
     n = idxMul(c, n, c.index(p / next));
-    bool copies = next == 1 && p <= mostCopies;
     loop(c.index(p / next), copies ? RangeKind::Unroll : RangeKind::Fold);
+    if (copies) break;
   }
   labels.back() = idxAdd(c, begin, n);
 }
