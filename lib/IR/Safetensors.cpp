@@ -2,10 +2,10 @@
 // Takes:    untrusted names and an untrusted file.
 // Gives:    a copy of the tensor's bytes, or a sentence.
 #include "astra/IR/Safetensors.h"
+#include "astra/Files/SafetensorsHeader.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -33,25 +33,6 @@ static llvm::Expected<std::string> pathBeside(StringRef beside, StringRef file) 
   return real.str().str();
 }
 
-/// The JSON reader recurses: nothing in a header is nested deeper than this.
-static bool nestedDeeply(StringRef json) {
-  unsigned depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    if (quoted) {
-      if (json[i] == '\\')
-        ++i;
-      else if (json[i] == '"')
-        quoted = false;
-      continue;
-    }
-    if (json[i] == '"') quoted = true;
-    if ((json[i] == '[' || json[i] == '{') && ++depth > 8) return true;
-    if ((json[i] == ']' || json[i] == '}') && depth) --depth;
-  }
-  return false;
-}
-
 llvm::Expected<Bytes> astra::readSafetensor(StringRef beside, StringRef file, StringRef tensor, DType dtype,
                                             llvm::ArrayRef<int64_t> shape) {
   static const std::pair<StringRef, DType> names[] = {
@@ -69,26 +50,17 @@ llvm::Expected<Bytes> astra::readSafetensor(StringRef beside, StringRef file, St
   StringRef all = (*buffer)->getBuffer();
   uint64_t length = all.size() < 8 ? 0 : llvm::support::endian::read64le(all.data());
   if (all.size() < 8 || length > all.size() - 8) return fail("not a safetensors file: the header's length is wrong");
-  StringRef header = all.substr(8, length), body = all.drop_front(8 + length);
-  if (nestedDeeply(header)) return fail("not a safetensors file: the header is nested too deeply");
-  auto json = llvm::json::parse(header);
-  if (!json) return fail("the header is not JSON: " + llvm::toString(json.takeError()));
-  const llvm::json::Object *root = json->getAsObject(), *entry = root ? root->getObject(tensor) : nullptr;
-  if (!entry) return fail("no tensor is called " + tensor);
-  auto type = entry->getString("dtype");
-  auto *extents = entry->getArray("shape"), *offsets = entry->getArray("data_offsets");
-  if (!type || !extents || !offsets || offsets->size() != 2) return fail("the entry of " + tensor + " is malformed");
-  auto known = llvm::find_if(names, [&](auto &n) { return n.first == *type; });
+  StringRef json = all.substr(8, length), body = all.drop_front(8 + length);
+  SafetensorsHeader header;
+  std::string wrong;
+  if (!readSafetensorsHeader({json.data(), json.size()}, body.size(), header, wrong)) return fail(wrong);
+  auto entry = llvm::find_if(header.tensors, [&](const SafetensorsPlace &p) { return p.name == tensor; });
+  if (entry == header.tensors.end()) return fail("no tensor is called " + tensor);
+  StringRef type(entry->type.data(), entry->type.size());
+  auto known = llvm::find_if(names, [&](auto &n) { return n.first == type; });
   if (known == std::end(names) || known->second != dtype)
-    return fail(tensor + " is " + *type + ", expected " + info(dtype).text);
-  bool equal = extents->size() == shape.size();
-  for (size_t i = 0; equal && i < shape.size(); ++i) equal = (*extents)[i].getAsInteger() == shape[i];
-  if (!equal) return fail("the shape of " + tensor + " is another one");
-  uint64_t bytes = byteSize(dtype);
-  for (int64_t d : shape) bytes *= d; // at most 2^48 elements (type rule of param)
-  auto begin = (*offsets)[0].getAsInteger(), end = (*offsets)[1].getAsInteger();
-  if (!begin || !end || *begin < 0 || *end < *begin || uint64_t(*end) > body.size() || uint64_t(*end - *begin) != bytes)
-    return fail("the place of " + tensor + " in the file is wrong");
-  StringRef data = body.slice(*begin, *end);
+    return fail(tensor + " is " + type + ", expected " + info(dtype).text);
+  if (llvm::ArrayRef<int64_t>(entry->shape) != shape) return fail("the shape of " + tensor + " is another one");
+  StringRef data = body.slice(entry->begin, entry->end);
   return std::make_shared<const std::vector<uint8_t>>(data.bytes_begin(), data.bytes_end());
 }
