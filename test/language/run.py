@@ -108,6 +108,19 @@ def check_gguf(name, network, texts, binaries, folder):
     return f"{worst:.1e} from a GGUF file"
 
 
+def levels(binaries, folder, reference, texts):
+    """The same bits on every level of this machine, in a batch of one, with another context and a cache of its own for each text."""
+    command = [binaries / "astra-compile", folder / "hf", "-o", folder / "levels.astra", "-j2", "--quiet", "--context=96", "--chunk=9"]
+    subprocess.run([*command, "--target=cpu:x86-64-v3,cpu:x86-64-v4"], check=True)
+    for level in ("x86-64-v3", "x86-64-v4"):
+        try:
+            model = astra_rt.load(folder / "levels.astra", threads=1, level=level)
+        except astra_rt.UnsupportedError:
+            continue
+        alone = [scored(model, [text], [5])[0] for text in texts]
+        same(f"{level}, one by one", reference, alone)
+
+
 def check(name, binaries, folder):
     import models
 
@@ -127,6 +140,8 @@ def check(name, binaries, folder):
         same(f"score in chunks of {sizes}", reference, scored(model, texts, sizes))
         same(f"prefill in chunks of {sizes}", [x[-1] for x in logits], prefilled(model, texts, sizes)[0])
     same("two threads", reference, scored(astra_rt.load(folder / "model.astra", threads=2), texts, [7, 7]))
+    if os.environ.get("ASTRA_NIGHTLY"):
+        levels(binaries, folder, reference, texts)
     off = dict(allowed=np.ones(logits[0][:2].shape, bool), top_k=[0, 0], top_p=[1, 1], min_p=[0, 0], repetition_penalty=[1, 1])
     for i in range(min(LENGTHS) - 1):  # what `sample` says of a token is what `score` says
         rows = np.stack([x[i] for x in logits])

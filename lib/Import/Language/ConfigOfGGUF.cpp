@@ -80,6 +80,8 @@ llvm::Expected<Config> astra::language::readConfig(const WeightFile &file) {
   if (!table || table->dims.size() != 2)
     return llvm::createStringError(std::errc::invalid_argument, "the tensor 'token_embd.weight' is missing");
   config.vocabulary = table->dims[0];
+  for (size_t layer = 0; layer < config.routed.size(); ++layer) // no key says which layers have experts
+    config.routed[layer] = config.experts && file.find("blk." + std::to_string(layer) + ".ffn_gate_inp.weight");
   // Factors of frequencies are tensors here: those of Llama 3.1, and of long and short contexts.
   Rotation &r = config.rotation;
   if (std::vector<double> factors = valuesOf(file, "rope_freqs.weight"); !factors.empty()) {
