@@ -3,6 +3,7 @@
 // Gives:    what TokenSampling.h says.
 #include "astra/Compose/TokenSampling.h"
 #include "astra/Compose/Reduction.h"
+#include "astra/Compose/Scan.h"
 #include "astra/Numerics/Random.h"
 #include <limits>
 
@@ -28,14 +29,18 @@ struct Sampling {
     return b.select(negative, b.un(Op::Not, bits), b.bin(Op::Or, bits, sign));
   }
 
-  /// The greatest number [batch, 1] for which `holds`, which holds for 0 and, if for any, for all that are less.
-  UOpRef greatest(llvm::function_ref<UOpRef(UOpRef)> holds) {
-    UOpRef found = b.broadcastTo(b.b.bits(DType::U32, 0), {batch, b.idx(1)});
-    for (int bit = 31; bit >= 0 && found; --bit) {
-      UOpRef next = b.bin(Op::Or, found, b.b.bits(DType::U32, uint32_t(1) << bit));
-      found = b.select(holds(next), next, found);
-    }
-    return found;
+  /// The greatest number [batch, 1] for which `holds`, which holds for 0 and, if for any, for all that are less. It
+  /// sees nothing but the number and what is given.
+  UOpRef greatest(llvm::ArrayRef<UOpRef> given, llvm::function_ref<UOpRef(UOpRef, llvm::ArrayRef<UOpRef>)> holds) {
+    if (b.failed()) return nullptr;
+    ScanMaker bits(b, b.idx(32)); // from the highest down
+    UOpRef found = bits.carry(b.broadcastTo(b.b.bits(DType::U32, 0), {batch, b.idx(1)}));
+    UOpRef bit = bits.carry(b.b.bits(DType::U32, 0x80000000));
+    llvm::SmallVector<UOpRef, 4> inside;
+    for (UOpRef x : given) inside.push_back(bits.close(x));
+    if (b.failed()) return nullptr;
+    UOpRef next = b.bin(Op::Or, found, bit);
+    return bits.finish({b.select(holds(next, inside), next, found), b.bin(Op::Shr, bit, 1.0)}, {}).front();
   }
 
   /// Scores of tokens that the sequence has, made less.
@@ -79,17 +84,18 @@ SampledTokens sampleTokens(Composer &b, const TokenSamplingOperands &o) {
   UOpRef rank = s.ranks(x), k = s.column(o.topK), p = s.column(o.topP);
   if (!x || !rank || b.failed()) return {};
   UOpRef zero = b.b.bits(DType::U32, 0);
-  UOpRef least = s.greatest([&](UOpRef from) {
-    return b.bin(Op::Le, k, s.overTokens(ReduceKind::Sum, b.cast(b.bin(Op::Le, from, rank), DType::I32)));
+  UOpRef least = s.greatest({rank, k}, [&](UOpRef from, llvm::ArrayRef<UOpRef> given) {
+    UOpRef above = b.cast(b.bin(Op::Le, from, given[0]), DType::I32);
+    return b.bin(Op::Le, given[1], s.overTokens(ReduceKind::Sum, above));
   });
   least = b.select(b.bin(Op::Lt, b.literal(k, 0), k), least, zero);
   UOpRef kept = b.bin(Op::Le, least, rank);
   UOpRef most = s.overTokens(ReduceKind::Max, x);
   UOpRef weight = b.select(kept, b.un(Op::Exp, b.bin(Op::Sub, x, most)), b.literal(x, 0));
   UOpRef enough = b.bin(Op::Mul, p, s.overTokens(ReduceKind::Sum, weight));
-  least = s.greatest([&](UOpRef from) {
-    UOpRef mass = b.select(b.bin(Op::Le, from, rank), weight, b.literal(weight, 0));
-    return b.bin(Op::Le, enough, s.overTokens(ReduceKind::Sum, mass));
+  least = s.greatest({rank, weight, enough}, [&](UOpRef from, llvm::ArrayRef<UOpRef> given) {
+    UOpRef mass = b.select(b.bin(Op::Le, from, given[0]), given[1], b.literal(given[1], 0));
+    return b.bin(Op::Le, given[2], s.overTokens(ReduceKind::Sum, mass));
   });
   least = b.select(b.bin(Op::Lt, p, 1.0), least, zero);
   kept = b.bin(Op::And, b.bin(Op::Le, least, rank), b.bin(Op::Le, s.column(o.minP), weight));

@@ -10,6 +10,7 @@ Gives:    how far logits are from PyTorch's, the time to compile and to load, to
 
 import argparse
 import importlib.util
+import resource
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,8 @@ def measure(bundle, threads):
         session["reset"]([64])
 
     print(f"{threads} threads: prompt of 128 {speed:.0f}, decode at 64 {rate(decode, 8):.1f} tokens a second; "
-          f"load {1000 * (loaded - begin):.0f} ms, load to first token {1000 * (first - begin):.0f} ms", flush=True)  # fmt: skip
+          f"load {1000 * (loaded - begin):.0f} ms, load to first token {1000 * (first - begin):.0f} ms; "
+          f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB", flush=True)  # fmt: skip
 
 
 def compare(bundle, path):

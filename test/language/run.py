@@ -149,6 +149,10 @@ def check(name, binaries, folder):
         for b in range(2):
             if tokens.tolist()[b] == texts[b][i + 1]:
                 assert logprobs.tolist()[b] == reference[b][i]
+    rows = np.stack([x[-1] for x in logits])
+    best = np.argsort(-rows, axis=1, kind="stable")[:, :3]
+    draws = [model["sample"](rows, temperature=[2, 2], seed=[s, s + 9], **{**off, "top_k": [3, 1]})[0].tolist() for s in range(40)]
+    assert {d[0] for d in draws} == set(best[0].tolist()) and {d[1] for d in draws} == {best[1, 0]}, "top_k"
     said = f"{worst:.1e} of the largest logit beside transformers"
     return f"{said}, {check_gguf(name, network, texts, binaries, folder)}" if os.environ.get("ASTRA_NIGHTLY") else said
 

@@ -266,14 +266,14 @@ TEST(LanguageModel, Samples) {
   auto draw = [&](How h) {
     for (auto &x : seen) x.clear();
     h.temperature = 1;
-    for (h.seed = 0; h.seed < 200; ++h.seed) {
+    for (h.seed = 0; h.seed < 100; ++h.seed) {
       auto t = sample(h);
       for (size_t b : {0u, 1u}) ++seen[b][t[b]];
     }
   };
   draw({});
-  EXPECT_NEAR((seen[0][4] + seen[0][9] + seen[0][14]) / 200.0, 0.568, 0.1); // three e^4 of 288.6
-  EXPECT_NEAR(seen[1][0] / 200.0, 0.632, 0.1);                              // 1 - 1/e
+  EXPECT_NEAR((seen[0][4] + seen[0][9] + seen[0][14]) / 100.0, 0.568, 0.15); // three e^4 of 288.6
+  EXPECT_NEAR(seen[1][0] / 100.0, 0.632, 0.15);                              // 1 - 1/e
   draw({0, 2});
   EXPECT_EQ(seen[0].size(), 3u); // 4, 9 and 14 are equal
   EXPECT_EQ(seen[1].size(), 2u);
