@@ -118,7 +118,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
 def _log_gamma(key: Any, a: Tensor, shape: Any, t: Any) -> Tensor:
     """The logarithm of gamma numbers: Marsaglia and Tsang's rejection of a + 1 where a is below 1, scaled by u^(1/a)."""
-    from ._random import _open, fold_in, normal, split
+    from ._random import exponential, fold_in, normal, split
 
     small = a < 1
     d = _ops.where(small, a + 1, a) - 1 / 3
@@ -126,15 +126,15 @@ def _log_gamma(key: Any, a: Tensor, shape: Any, t: Any) -> Tensor:
 
     def attempt(k: Any, value: Tensor) -> tuple[Tensor, Tensor]:
         pair = split(k)
-        x, u = normal(pair[0], shape, t), _open(pair[1], shape, t)
+        x, log_u = normal(pair[0], shape, t), -exponential(pair[1], shape, t)
         v = 1 + c * x
         v = v * v * v
         inside = v > 0
         log_v = _ops.log(_ops.where(inside, v, 1.0))
-        return log_v, _ops.logical_and(inside, _ops.log(u) < 0.5 * x * x + d - d * v + d * log_v)
+        return log_v, _ops.logical_and(inside, log_u < 0.5 * x * x + d - d * v + d * log_v)
 
     log_v = _attempted(key, _ops.zeros_like(d), attempt)
-    boost = _ops.log(_open(fold_in(key, _ATTEMPTS), shape, t)) / _ops.where(small, a, 1.0)
+    boost = -exponential(fold_in(key, _ATTEMPTS), shape, t) / _ops.where(small, a, 1.0)
     out = _ops.log(d) + log_v + _ops.where(small, boost, 0.0)
     return _ops.where(a > 0, out, math.nan)
 

@@ -95,6 +95,8 @@ RANDOM = {
     "categorical": lambda k, t: random.categorical(k, astra.iota((4, 3), t), shape=(4,)), "permutation": lambda k, t: random.permutation(k, 9),
     "shuffle": lambda k, t: random.shuffle(k, astra.iota((5, 2))), "choice": lambda k, t: [random.choice(k, 9, (4,)), random.choice(k, 9, (4,), replace=False)],
     "multivariate_normal": lambda k, t: random.multivariate_normal(k, astra.zeros(3, dtype=t), astra.tril(astra.ones((3, 3), dtype=t)), (4,)),
+    "truncated_normal": lambda k, t: random.truncated_normal(k, -1, 2, (9,), t), "gamma": lambda k, t: random.gamma(k, 0.7, (9,), t),
+    "beta": lambda k, t: random.beta(k, 2.0, 0.5, (9,), t), "poisson": lambda k, t: random.poisson(k, 3.0, (9,)),
     "rademacher": lambda k, t: random.rademacher(k, (9,)),
     **{n: lambda k, t, n=n: getattr(random, n)(k, (9,), t) for n in ("exponential", "gumbel", "logistic", "laplace", "cauchy")},
 }  # fmt: skip

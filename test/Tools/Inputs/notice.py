@@ -21,7 +21,7 @@ NAMES = {  # of sonames, by how they begin; None: the system, or our own
 notice = (ROOT / "NOTICE").read_text()
 parts = re.findall(r"^(\S.*)\n((?:  .*\n|\n(?=  ))+)", notice, re.M)
 files = [BUILD / "bin" / p.name for p in sorted((ROOT / "tools").iterdir()) if (BUILD / "bin" / p.name).is_file()]
-files += [BUILD / "lib" / name for name in ("libastra_rt.so", "libastra_verify.so")]
+files += [BUILD / "lib" / name for name in ("libastra_rt.so", "libastra_text.so", "libastra_verify.so")]
 wrong, seen = [], 0
 for file in files:
     if file.read_bytes()[:4] != b"\x7fELF":
