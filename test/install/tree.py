@@ -181,11 +181,18 @@ class Tree:
 
     def on_a_disk_that_is_full(self):
         """No root is needed: in a name space of its own a process may mount a small file system."""
-        for what, options, sentence in (("full", "size=400k", "No space left on device"), ("read-only", "ro", "cannot create directory")):
+        full = "No space left on device"
+        cases = [("ro", "cannot create directory")] + [(f"size={size}", full) for size in ("400k", "600k", "2m", "10m")]
+        for options, sentence in cases:
+            what = options.split("=")[-1]
             place = self.work / what
             place.mkdir()
+            left = f"find {place} -type f | sed s/^/left:/"
             said = run("unshare", "--mount", "--map-root-user", "sh", "-c",
-                       f"mount -t tmpfs -o {options} none {place} && cmake --install {self.build} --prefix {place}/astra", code=1)  # fmt: skip
+                       f"mount -t tmpfs -o {options} none {place} && cmake --install {self.build} --prefix {place}/astra; code=$?; {left}; exit $code",
+                       code=1)  # fmt: skip
+            if "left:" in said:
+                raise Failed(f"an install on a file system that is {what} leaves files:\n{said[-2000:]}")
             if sentence not in " ".join(said.split()):
                 raise Failed(f"an install on a file system that is {what} does not say so:\n{said[-2000:]}")
 

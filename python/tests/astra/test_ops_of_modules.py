@@ -140,6 +140,7 @@ LAYERS = {
     "Flatten": (lambda: nn.Sequential(nn.Linear(3, 2), nn.Flatten()), (2, 3, 3)), "GlobalAvgPool": (lambda: nn.Sequential(nn.Conv2d(3, 2, 1), nn.GlobalAvgPool()), (2, 3, 4, 4)),
     "Dropout": (lambda: nn.Sequential(nn.Linear(5, 4), nn.Dropout(0.5)), (2, 5)), "MultiHeadAttention": (lambda: nn.MultiHeadAttention(8, 2), (2, 5, 8)),
     "Sequential": (lambda: nn.Sequential(nn.Linear(5, 4), astra.gelu, nn.Linear(4, 2)), (2, 5)),
+    "Upsample": (lambda: nn.Sequential(nn.Conv2d(3, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear")), (2, 3, 4, 4)),
     "Function": (lambda: nn.Function(astra.silu), (2, 5)), "Embedding": (lambda: nn.Embedding(7, 3), None),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from .. import _core, _dims, _dtypes, _ops
+from .._graph import current
 from .._errors import ArgumentError, ShapeError
 from .._tensor import Tensor, asarray
 from ._module import Module, context, parameter
@@ -258,7 +259,7 @@ class Upsample(Module):
         wide = _ops.astype(t, "float32") if t.dtype.code in ("f16", "bf16") else t
         core = current().core
         nodes = [_dims.size_node(core, s) for s in sizes]
-        y = _ops.make(_core.resize_as, wide, list(range(2, t.ndim)), nodes, scales, kind, coordinates, rounding, False, -0.75)
+        y = _ops.make(_core.resize, wide, list(range(2, t.ndim)), nodes, scales, kind, coordinates, rounding, False, -0.75)
         return _ops.astype(y, t.dtype)
 
 

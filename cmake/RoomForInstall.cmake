@@ -1,0 +1,28 @@
+# Before anything is installed: is there room for all of it? An install that ends in the middle would leave files that
+# are cut. A file as large as what comes is asked of the file system at the place, and removed again.
+install(CODE "set(astra_build \"${CMAKE_BINARY_DIR}\")" ALL_COMPONENTS)
+install(CODE [[
+  set(patterns "${astra_build}/lib/libastra_*")
+  if(NOT CMAKE_INSTALL_COMPONENT OR CMAKE_INSTALL_COMPONENT STREQUAL "compiler")
+    list(APPEND patterns "${astra_build}/bin/astra-*")
+  endif()
+  file(GLOB files ${patterns})
+  set(bytes 1048576) # headers, pages, licences
+  foreach(file IN LISTS files)
+    if(NOT IS_SYMLINK "${file}" AND NOT IS_DIRECTORY "${file}")
+      file(SIZE "${file}" size)
+      math(EXPR bytes "${bytes} + ${size}")
+    endif()
+  endforeach()
+  set(place "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+  while(NOT IS_DIRECTORY "${place}")
+    get_filename_component(place "${place}" DIRECTORY)
+  endwhile()
+  string(RANDOM LENGTH 12 name)
+  execute_process(COMMAND fallocate -l ${bytes} "${place}/.astra-room-${name}" RESULT_VARIABLE failed ERROR_VARIABLE said)
+  file(REMOVE "${place}/.astra-room-${name}")
+  if(failed AND said MATCHES "No space left on device")
+    math(EXPR megabytes "${bytes} / 1000000 + 1")
+    message(FATAL_ERROR "No space left on device: ${place} has no room for ${megabytes} MB; nothing was installed")
+  endif()
+]] ALL_COMPONENTS)
