@@ -81,10 +81,11 @@ def difference(mine, theirs, values=True, least=0.0):
     if theirs.dtype not in TOLERANCE:
         wrong = (mine != theirs).sum().item()
         return f"{wrong} of {theirs.numel()} elements differ" if wrong else ""
+    if theirs.is_complex():
+        mine, theirs = torch.view_as_real(mine), torch.view_as_real(theirs.resolve_conj())
     relative, absolute = TOLERANCE[theirs.dtype]
     scale = max(greatest([theirs]), least)
-    wide = torch.complex128 if theirs.is_complex() else torch.float64
-    near = torch.isclose(mine.to(wide), theirs.to(wide), relative, max(absolute * scale, 1e-45 if scale == 0 else 0), equal_nan=True)
+    near = torch.isclose(mine.double(), theirs.double(), relative, max(absolute * scale, 1e-45 if scale == 0 else 0), equal_nan=True)
     wrong = (~near).sum().item()
     if not wrong:
         return ""

@@ -84,3 +84,17 @@ def test_functions_at_the_ends_of_their_range():
     torch.testing.assert_close(compiled(lambda a: torch.hypot(a, a))(a), torch.hypot(a, a))
     tens = torch.tensor([1e3, 1e15, 1e22], dtype=torch.float64)
     assert compiled(lambda t: torch.log10(t))(tens).tolist() == [3, 15, 22]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")])
+def test_gradients_of_distances_at_their_corners(p):
+    """Points that are one, coordinates that agree, several greatest gaps."""
+    x = torch.tensor([[0.5, -1.0, 2.0], [0.5, -1.0, 2.0], [0.5, 1.5, 0.25]], requires_grad=True)
+    y = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.0, 3.0]], requires_grad=True)
+    mode = Compare()
+    with mode:
+        for out in (torch.cdist(x, y, p, "donot_use_mm_for_euclid_dist"), torch.nn.functional.pdist(x, p)):
+            out.backward(torch.linspace(0.5, 1.5, out.numel()).reshape(out.shape))
+    assert mode.compared["aten._cdist_backward"] == 2 and mode.compared["aten._pdist_backward"] == 1
+    assert not any(mode.wrong.values()), dict(mode.wrong)
+    assert "aten._cdist_backward" not in mode.missing

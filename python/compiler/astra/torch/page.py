@@ -53,6 +53,9 @@ What keeps and what differs:
   machine.
 - Random numbers (marked `random` below) are those of the contract's generator, with a key that each call draws from PyTorch's: they follow
   `torch.manual_seed`, and are not PyTorch's numbers.
+- Functions of complex numbers have the special values of C; PyTorch's differ at branch points and in the signs of infinities.
+- Where an intermediate value of PyTorch's loops over vectors overflows (`gelu` of the greatest float, `fmod` by the least), the result here is
+  the one that PyTorch gives for one element.
 - Where PyTorch raises an error for an index outside of its axis, 0 is read and nothing is written.
 - Among equal elements `sort` and `topk` name the first; PyTorch may name any.
 - Values have no strides: `as_strided` of what is not row-major is refused. Uninitialized memory (`empty`) is zeros.
@@ -83,7 +86,9 @@ def page() -> str:
     """The page."""
     core = core_packets()
     lowered = sum(name in ROWS for name in core)
-    lines = [HEAD, "## The core ATen set\n", f"{lowered} of {len(core)} packets of PyTorch {torch.__version__.split('+')[0]} have a row; a row serves all overloads.\n"]
+    lines = [HEAD, "## The core ATen set\n", f"{lowered} of {len(core)} packets of PyTorch {torch.__version__.split('+')[0]} have a row; a row serves all overloads. "
+              "`python python/tests/torch/test_overloads.py` compares each overload with PyTorch, on ends of ranges and in every type, its gradient "
+              "too, and prints a table: overloads that change their arguments, or have no tensors, are in no graph that comes here.\n"]
     lines += ["| packet | lowered |", "|---|---|"] + [f"| `{name}` | {_cell(name)} |" for name in core]
     others = sorted(name for name in ROWS if name.startswith(("aten.", "prims.")) and name not in core)
     lines += ["\n## Other packets\n", "What decompositions leave whole, and what rows keep whole:\n", ", ".join(f"`{n}`" for n in others) + ".\n"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
+from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
 from ..._transforms import placeholder, substituted
@@ -16,6 +17,9 @@ from .types import as_type, opmath
 
 def gradients(f: Callable[..., Tensor], xs: Sequence[Tensor], cotangent: Tensor, wanted: Sequence[bool] | None = None) -> list[Tensor | None]:
     """The derivatives of f at xs along a cotangent of its result; None for those that nobody wants."""
+    whole = next((x.dtype.name for x in xs if x.dtype.kind in "biu"), None)
+    if whole:
+        raise UnsupportedError(f"a gradient by {whole}, which has none")
     graph = current()
     inner = [placeholder(graph, x) for x in xs]
     with graph.transforming(gradients=True):

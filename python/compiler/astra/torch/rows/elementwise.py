@@ -9,6 +9,7 @@ import math
 from typing import Any, Callable
 
 from ... import _core, _dims, _ops
+from ..._dtypes import DType
 from ..._tensor import Tensor
 from .registry import refuse, row
 from .types import BOOL, as_type, category, computed, opmath, own_type, result_type
@@ -151,7 +152,7 @@ def _pow(x: Any, y: Any) -> Tensor:
         wide = as_type(x, opmath(t))
         if y == 1:
             return as_type(wide, t)
-        if category(t) == 2 and y in (0.5, -0.5):
+        if category(t) == 2 and y in (0.5, -0.5) and t.code != "f16":  # of f16 PyTorch's is a power
             return as_type(_ops.sqrt(wide) if y > 0 else _ops.rsqrt(wide), t)
         if category(t) == 2 and y in (-1, -2):
             return as_type(node("div", _ops.literal(1, wide.dtype), wide if y == -1 else _ops.square(wide)), t)
@@ -183,8 +184,18 @@ row("aten.fmax")(_number("or", _core.maximum_number))
 row("aten.fmin")(_number("and", _core.minimum_number))
 
 
+def _within(bound: Any, t: DType) -> Any:
+    """A bound of integers that is a number, moved into their range."""
+    if t.kind not in "iu" or isinstance(bound, (Tensor, _dims.Dim)) or not isinstance(bound, int):
+        return bound
+    least = 0 if t.kind == "u" else -(1 << (t.bits - 1))
+    return max(least, min(bound, least + (1 << t.bits) - 1))
+
+
 @row("aten.clamp", "aten.clip")
 def _clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    min, max = _within(min, x.dtype), _within(max, x.dtype)
+
     def f(x: Tensor, *bounds: Tensor) -> Tensor:
         left = list(bounds)
         if min is not None:
@@ -373,7 +384,7 @@ def _softplus(x: Tensor, beta: Any = 1, threshold: Any = 20) -> Tensor:
 
 @row("aten.hardtanh")
 def _hardtanh(x: Tensor, low: Any = -1, high: Any = 1) -> Tensor:
-    return _ops.make(_core.clip, x, as_type(low, x.dtype), as_type(high, x.dtype))
+    return _ops.make(_core.clip, x, as_type(_within(low, x.dtype), x.dtype), as_type(_within(high, x.dtype), x.dtype))
 
 
 row("aten.relu6")(lambda x: _hardtanh(x, 0, 6))

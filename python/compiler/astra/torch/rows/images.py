@@ -36,6 +36,8 @@ def _upsample(name: str, n: int, mode: str, coordinates: str | None = None, roun
     takes_corners = mode != "nearest"
 
     def function(x: Tensor, size: Any, *args: Any) -> Tensor:
+        if takes_corners and x.dtype.kind in "iu":
+            raise UnsupportedError(f"{x.dtype.name} between pixels, which PyTorch computes with rounded weights: convert to float32 first")
         rest = list(args)
         corners = rest.pop(0) if takes_corners else False
         scales = list(rest[0]) if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest if len(rest) == n else None

@@ -13,6 +13,7 @@ from ... import _core, _ops
 from ..._errors import UnsupportedError
 from ..._manipulation import broadcast_arrays
 from ..._tensor import Tensor
+from .derivatives import derivative
 from .elementwise import node, truth
 from .registry import refuse, row
 from .shapes import axis, narrow
@@ -261,6 +262,13 @@ def _masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return _ops.where(mask, _ops.reshape(taken, x.shape), x)
 
 
+@row("aten.masked_scatter_backward")
+def _masked_scatter_backward(grad: Tensor, mask: Tensor, sizes: Sequence[Any]) -> Tensor:
+    """By the source: its elements have the gradients of the places that they went to, one after the other."""
+    nothing = _ops.zeros(grad.shape, dtype=grad.dtype)
+    return derivative(lambda source: _masked_scatter(nothing, mask, source), _ops.zeros(sizes, dtype=grad.dtype), grad)
+
+
 @row("aten.put")
 def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     flat = _ops.reshape(x, (-1,))
@@ -295,6 +303,8 @@ def embedding_backward(grad: Tensor, index: Tensor, num_weights: Any, padding_id
     wide = as_type(rows_, opmath(grad.dtype))
     if padding_idx >= 0:
         wide = _ops.where(_ops.expand_dims(_ops.equal(flat, padding_idx), 1), as_type(0, wide.dtype), wide)
+    if scale_grad_by_freq and grad.dtype.kind != "f":
+        raise UnsupportedError(f"gradients of type {grad.dtype.name} by how often an index is there")
     if scale_grad_by_freq:
         ones = _ops.ones(flat.shape, dtype=wide.dtype)
         counts = scattered("add", _ops.zeros((num_weights,), dtype=wide.dtype), 0, flat, ones)

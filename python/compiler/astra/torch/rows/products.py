@@ -5,13 +5,16 @@ Keeps:    halves accumulate in f32; sums in the order of the numeric contract.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Sequence
 
 from ... import _core, _ops
 from ..._errors import UnsupportedError
 from ..._manipulation import broadcast_shapes
 from ..._tensor import Tensor
-from .elementwise import node
+from .derivatives import gradients
+from .elementwise import _sign, node
+from .reductions import fold
 from .registry import refuse, row
 from .types import as_type, computed, opmath, own_type, result_type
 
@@ -48,6 +51,12 @@ def _affine(x: Tensor, y: Tensor, z: Tensor, beta: Any, alpha: Any) -> Tensor:
         return as_type(made, x.dtype)
     x_ = as_type(x, wide)
     return as_type(node("add", x_ if beta == 1 else node("mul", x_, as_type(beta, wide)), made), x.dtype)
+
+
+@row("aten.addmm.dtype", "aten.baddbmm.dtype")
+def _addmm_dtype(x: Tensor, y: Tensor, z: Tensor, out_dtype: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    t = own_type(out_dtype)
+    return _affine(as_type(x, t), as_type(y, t), as_type(z, t), beta, alpha)
 
 
 @row("aten.addmm", "aten.baddbmm", "aten.addmv")
@@ -93,10 +102,24 @@ def _cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 # ---- distances
 
 
-def _distance(x: Tensor, y: Tensor, p: float) -> Tensor:
-    """The p-norm of x - y along the last axis."""
-    gap = _ops.subtract(x, y)
+def _distance(gap: Tensor, p: float) -> Tensor:
+    """The p-norm along the last axis."""
     return _ops.make(_core.vector_norm, gap, [gap.ndim - 1], float(p), False)
+
+
+def _distance_backward(gap: Tensor, grad: Tensor, distance: Tensor, p: float) -> Tensor:
+    """The derivative of distances by gaps, as PyTorch defines it: 0 where a gap is 0, and each of several greatest gaps has the whole one."""
+    if p == math.inf:
+        greatest = _ops.equal(_ops.abs(gap), _ops.expand_dims(distance, -1))
+        return _ops.where(greatest, _ops.multiply(_sign(gap), _ops.expand_dims(grad, -1)), 0.0)
+    found = gradients(lambda gap: _distance(gap, p), [gap], grad)[0]
+    assert found is not None
+    return _ops.where(_ops.equal(gap, 0), 0.0, found)
+
+
+def _gaps(x: Tensor, y: Tensor) -> Tensor:
+    """Differences of each point of x and each of y."""
+    return _ops.subtract(_ops.expand_dims(x, -2), _ops.expand_dims(y, -3))
 
 
 @row("aten._cdist_forward")
@@ -104,23 +127,46 @@ def _cdist(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> T
     if not (isinstance(x.shape[-1], int) and x.shape[-1]):
         batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
         return _ops.zeros((*batch, x.shape[-2], y.shape[-2]), dtype=x.dtype)
-    return _distance(_ops.expand_dims(x, -2), _ops.expand_dims(y, -3), p)
+    return _distance(_gaps(x, y), p)
+
+
+@row("aten._cdist_backward")
+def _cdist_backward(grad: Tensor, x: Tensor, y: Tensor, p: float, distance: Tensor) -> Tensor:
+    each = _distance_backward(_gaps(x, y), grad, distance, p)
+    return fold("sum", each, [each.ndim - 2], False)
+
+
+def _pairs(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Numbers of the first and of the second point of each pair."""
+    import numpy as np
+
+    n = x.shape[0]
+    if not isinstance(n, int):
+        raise UnsupportedError("pdist of a number of points that is not known")
+    first, second = np.triu_indices(n, 1)
+    return _ops.asarray(first.astype(np.int64)), _ops.asarray(second.astype(np.int64))
+
+
+def _gaps_of_pairs(x: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    return _ops.subtract(*(_ops.make(_core.gather, x, at, 0) for at in (first, second)))
 
 
 @row("aten._pdist_forward")
 def _pdist(x: Tensor, p: float = 2) -> Tensor:
-    n = x.shape[0]
-    if not isinstance(n, int):
-        raise UnsupportedError("pdist of a number of points that is not known")
-    import numpy as np
+    first, second = _pairs(x)
+    if not first.size or not x.shape[1]:
+        return _ops.zeros((first.size,), dtype=x.dtype)
+    return _distance(_gaps_of_pairs(x, first, second), p)
 
-    first, second = np.triu_indices(n, 1)
-    if not len(first):
-        return _ops.zeros((0,), dtype=x.dtype)
-    pick = lambda at: _ops.make(_core.gather, x, _ops.asarray(at.astype(np.int64)), 0)  # noqa: E731
-    if not x.shape[1]:
-        return _ops.zeros((len(first),), dtype=x.dtype)
-    return _distance(pick(first), pick(second), p)
+
+@row("aten._pdist_backward")
+def _pdist_backward(grad: Tensor, x: Tensor, p: float, distance: Tensor) -> Tensor:
+    first, second = _pairs(x)
+    each = _distance_backward(_gaps_of_pairs(x, first, second), grad, distance, p)
+    made = _ops.zeros_like(x)
+    for at, part in ((first, each), (second, _ops.negative(each))):
+        made = _ops.make(_core.scatter_tuples, "add", made, _ops.expand_dims(at, 1), part)
+    return made
 
 
 refuse("factorizations of matrices have no row", "aten.linalg_inv_ex", "aten.linalg_qr", "aten._linalg_svd", "aten._linalg_eigh", "aten.linalg_eig",

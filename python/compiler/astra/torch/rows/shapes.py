@@ -15,6 +15,7 @@ from ... import _core, _dims, _ops
 from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
+from .derivatives import derivative
 from .registry import refuse, row
 from .types import I64, as_type, opmath, own_type, result_type
 
@@ -365,6 +366,10 @@ def _constant_pad(x: Tensor, pad: Sequence[Any], value: Any = 0) -> Tensor:
     return _padded(x, pad, value)
 
 
+def _reflected(x: Tensor, pad: Sequence[Any]) -> Tensor:
+    return _padded(x, pad, None, "reflect")
+
+
 def _repeated_border(x: Tensor, pad: Sequence[Any]) -> Tensor:
     """Padded by the border, axis by axis; where an amount cuts, what is left over reads the border of all of x."""
     if builtins_any(isinstance(p, int) and p < 0 for p in pad):
@@ -377,8 +382,10 @@ def _repeated_border(x: Tensor, pad: Sequence[Any]) -> Tensor:
 
 
 for _n in ("1d", "2d", "3d"):
-    row(f"aten.reflection_pad{_n}")(lambda x, pad: _padded(x, pad, None, "reflect"))
+    row(f"aten.reflection_pad{_n}")(_reflected)
     row(f"aten.replication_pad{_n}")(_repeated_border)
+    row(f"aten.reflection_pad{_n}_backward")(lambda grad, x, pad: derivative(lambda x: _reflected(x, pad), x, grad))
+    row(f"aten.replication_pad{_n}_backward")(lambda grad, x, pad: derivative(lambda x: _repeated_border(x, pad), x, grad))
 
 
 @row("aten.pad")
