@@ -14,14 +14,35 @@ using namespace linalg;
 namespace {
 
 struct Panel {
-  UOpRef r = nullptr; // [count, m, n]: the panel after its reflections; below the diagonal their vectors
-  UOpRef v = nullptr; // [count, m, steps]
-  UOpRef t = nullptr; // [count, steps, steps]: T'
+  UOpRef r = nullptr;       // [count, m, n]: the panel after its reflections; below the diagonal their vectors
+  UOpRef v = nullptr;       // [count, m, steps]
+  UOpRef t = nullptr;       // [count, steps, steps]: T'
+  UOpRef factors = nullptr; // [count, steps]: 0 of no reflection
 };
+
+/// The panel of reflections from their vectors below the diagonal of r, and their factors.
+Panel panelFrom(Composer &b, UOpRef r, UOpRef factors) {
+  if (!r || !factors || b.failed()) return {};
+  int64_t m = *r->shape[1]->constIndex(), steps = *factors->shape[1]->constIndex();
+  Panel p;
+  p.r = r;
+  p.factors = factors;
+  UOpRef zero = b.literal(r, 0), one = b.literal(r, 1), isSome = b.bin(Op::Ne, factors, 0.0); // [count, steps]
+  UOpRef below = b.bin(Op::Lt, columnNumbers(b, steps), rowNumbers(b, m)),
+         diagonal = b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, m));
+  UOpRef ones = b.select(b.bin(Op::And, diagonal, b.unsqueeze(isSome, {1})), one, zero);
+  p.v = b.select(below, block(b, r, 0, m, 0, steps), ones); // of no reflection: zeros
+  // T'^-1 has 1 / tau on its diagonal and the products of the vectors below it.
+  UOpRef inverses = b.bin(Op::Div, one, b.select(isSome, factors, one));
+  UOpRef s = b.select(b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, steps)), b.unsqueeze(inverses, {2}),
+                      times(b, p.v, p.v, true));
+  p.t = forwardSolve(b, s, identity(b, r->shape[0], steps, r->dtype), false, steps);
+  return p;
+}
 
 Panel reflect(Composer &b, UOpRef x) {
   int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
-  UOpRef count = x->shape[0], i = columnNumbers(b, m), k = columnNumbers(b, n);
+  UOpRef i = columnNumbers(b, m), k = columnNumbers(b, n);
   ScanMaker scan(b, b.idx(steps));
   UOpRef now = scan.carry(x), j = scan.slice(columnNumbers(b, steps));
   UOpRef column = columnAt(b, now, j), isBelow = b.bin(Op::Lt, j, i), isHead = b.bin(Op::Eq, i, j);
@@ -47,20 +68,7 @@ Panel reflect(Composer &b, UOpRef x) {
                           b.select(b.unsqueeze(isBelow, {1}), b.unsqueeze(vector, {2}), now));
   UOpRef next = b.select(b.bin(Op::Lt, j, k), less, b.select(b.bin(Op::Eq, k, j), stays, now));
   std::vector<UOpRef> done = scan.finish({next}, {b.squeeze(tau, {1})});
-  if (b.failed()) return {};
-  Panel p;
-  p.r = done[0];
-  UOpRef taus = b.permute(done[1], {1, 0}), isSome = b.bin(Op::Ne, taus, 0.0); // [count, steps]
-  UOpRef below = b.bin(Op::Lt, columnNumbers(b, steps), rowNumbers(b, m)),
-         diagonal = b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, m));
-  UOpRef ones = b.select(b.bin(Op::And, diagonal, b.unsqueeze(isSome, {1})), one, zero);
-  p.v = b.select(below, block(b, p.r, 0, m, 0, steps), ones); // of no reflection: zeros
-  // T'^-1 has 1 / tau on its diagonal and the products of the vectors below it.
-  UOpRef inverses = b.bin(Op::Div, one, b.select(isSome, taus, one));
-  UOpRef s = b.select(b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, steps)), b.unsqueeze(inverses, {2}),
-                      times(b, p.v, p.v, true));
-  p.t = forwardSolve(b, s, identity(b, count, steps, x->dtype), false, steps);
-  return p;
+  return b.failed() ? Panel() : panelFrom(b, done[0], b.permute(done[1], {1, 0}));
 }
 
 /// (I - V T V') y, or with T' in T's place.
@@ -69,14 +77,15 @@ UOpRef applied(Composer &b, const Panel &p, UOpRef y, bool turned) {
   return b.bin(Op::Sub, y, times(b, p.v, along));
 }
 
-} // namespace
-
-QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
-  if (!x || b.failed()) return {};
-  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
-  int64_t width = complete ? m : steps, panel = panelOf(steps);
-  UOpRef count = x->shape[0];
+struct Reduced {
   std::vector<Panel> panels;
+  UOpRef r = nullptr; // [count, steps, n]
+};
+
+/// Panel after panel, each applied to what stands to its right.
+Reduced reduce(Composer &b, UOpRef x, int64_t panel) {
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
+  Reduced made;
   std::vector<UOpRef> rows; // of R, a panel's at a time
   UOpRef rest = x;
   for (int64_t at = 0; at < steps && !b.failed(); at += panel) {
@@ -92,15 +101,24 @@ QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
     Dims none(3, b.idx(0)), before = none;
     before[2] = b.idx(at);
     rows.push_back(b.pad(top, before, none, 0));
-    panels.push_back(p);
+    made.panels.push_back(p);
   }
-  UOpRef r = b.concat(rows, 1);
-  if (complete && m > steps) {
-    Dims none(3, b.idx(0)), behind = none;
-    behind[1] = b.idx(m - steps);
-    r = b.pad(r, none, behind, 0);
-  }
-  UOpRef q = nullptr; // [count, m - at, width - at]
+  made.r = b.concat(rows, 1);
+  return made;
+}
+
+/// x [count, rows, n] with rows of zeros behind.
+UOpRef withRows(Composer &b, UOpRef x, int64_t rows) {
+  int64_t have = x ? *x->shape[1]->constIndex() : rows;
+  if (have >= rows) return x;
+  Dims none(3, b.idx(0)), behind = none;
+  behind[1] = b.idx(rows - have);
+  return b.pad(x, none, behind, 0);
+}
+
+/// The first `width` columns of the product of the reflections of panels of one width on m rows, like x in type.
+UOpRef orthogonal(Composer &b, llvm::ArrayRef<Panel> panels, UOpRef x, int64_t m, int64_t width, int64_t panel) {
+  UOpRef count = x->shape[0], q = nullptr; // [count, m - at, width - at]
   for (size_t i = panels.size(); i-- > 0 && !b.failed();) {
     int64_t at = int64_t(i) * panel;
     UOpRef eye =
@@ -114,7 +132,63 @@ QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
     }
     q = applied(b, panels[i], eye, false);
   }
-  return {q, r};
+  return q;
+}
+
+} // namespace
+
+QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
+  if (!x || b.failed()) return {};
+  int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
+  int64_t width = complete ? m : steps, panel = panelOf(steps);
+  Reduced made = reduce(b, x, panel);
+  if (b.failed()) return {};
+  UOpRef r = complete ? withRows(b, made.r, m) : made.r;
+  return {orthogonal(b, made.panels, x, m, width, panel), r};
+}
+
+Reflections reflections(Composer &b, UOpRef given) {
+  Matrices m = matricesOf(b, given, false);
+  if (b.failed()) return {};
+  int64_t steps = std::min(m.rows, m.columns), panel = panelOf(steps);
+  Reduced made = reduce(b, m.x, panel);
+  if (b.failed()) return {};
+  UOpRef packed = withRows(b, made.r, m.rows);
+  std::vector<UOpRef> factors;
+  for (size_t i = 0; i < made.panels.size() && !b.failed(); ++i) {
+    const Panel &p = made.panels[i];
+    int64_t at = int64_t(i) * panel, here = *p.factors->shape[1]->constIndex();
+    UOpRef vectors = lowerPart(b, p.r, -1);
+    Dims before = {b.idx(0), b.idx(at), b.idx(at)}, behind = {b.idx(0), b.idx(0), b.idx(m.columns - at - here)};
+    packed = b.bin(Op::Add, packed, b.pad(vectors, before, behind, 0));
+    factors.push_back(p.factors);
+  }
+  UOpRef all = b.failed() ? nullptr : b.unsqueeze(b.concat(factors, 1), {2});
+  UOpRef back = m.back(b, all);
+  return {m.back(b, packed), back ? b.squeeze(back, {int64_t(back->rank()) - 1}) : nullptr};
+}
+
+UOpRef productOfReflections(Composer &b, UOpRef packed, UOpRef factors) {
+  Matrices m = matricesOf(b, packed, false);
+  if (b.failed() || !factors) return nullptr;
+  std::optional<int64_t> steps = factors->rank() ? factors->shape.back()->constIndex() : std::nullopt;
+  if (m.rows < m.columns || factors->rank() + 1 != packed->rank() || !steps || *steps > m.columns)
+    return b.fail("factors of reflections must be [.., k] beside matrices [.., m, n] with k <= n <= m");
+  if (*steps < 1) return b.fail("there are no reflections");
+  Matrices f = matricesOf(b, b.unsqueeze(factors, {int64_t(factors->rank())}), false);
+  if (b.failed()) return nullptr;
+  UOpRef all = b.squeeze(f.x, {2});                          // [count, k]
+  UOpRef isSome = b.unsqueeze(b.bin(Op::Ne, all, 0.0), {1}); // [count, 1, k]
+  UOpRef vectors = block(b, m.x, 0, m.rows, 0, *steps);
+  vectors = b.select(isSome, vectors, b.literal(vectors, 0));
+  int64_t panel = panelOf(*steps);
+  std::vector<Panel> panels;
+  for (int64_t at = 0; at < *steps && !b.failed(); at += panel) {
+    int64_t here = std::min(panel, *steps - at);
+    UOpRef part = b.squeeze(block(b, b.unsqueeze(all, {1}), 0, 1, at, here), {1});
+    panels.push_back(panelFrom(b, block(b, vectors, at, m.rows - at, at, here), part));
+  }
+  return b.failed() ? nullptr : m.back(b, orthogonal(b, panels, m.x, m.rows, m.columns, panel));
 }
 
 namespace {

@@ -449,6 +449,7 @@ def fused():
     yield Case("Unique", [ints(np.int64, 20, high=6).astype(np.float32)], 3)
     yield Case("ExpandDims", [f32(2, 3), np.array([-1], np.int32)], weights=(1,))
     yield Case("GatherND", [f32(3, 4, 5), ints(np.int64, 2, 2, high=3)])
+    yield Case("Inverse", [f32(2, 4, 4) + 3 * np.eye(4, dtype=np.float32)], reference=np.linalg.inv)
     yield Case("TorchEmbedding", [f32(9, 4), ints(np.int64, 2, 3, high=9)], reference=lambda t, i: t[i])
     yield Case("Trilu", [f32(2, 4, 5), np.array(1)], upper=0)
     yield Case("Trilu", [f32(2, 4, 5)])

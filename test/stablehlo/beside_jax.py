@@ -45,7 +45,7 @@ def main():
             folder = options.keep / name if options.keep else pathlib.Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
             try:
-                program, kept, results = text.export(f, args, shapes)
+                program, kept, results = text.export(f, args, shapes, "tpu" if name.startswith("tpu.") else "cpu")
                 want = [np.asarray(x) for x in jax.tree.leaves(jax.jit(f)(*args))]
                 got = evaluate(options.bin, program, [args[i] for i in kept], results, folder, options.bundle, dims)
                 for label, g, w in zip(results, got, want, strict=True):

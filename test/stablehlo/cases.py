@@ -191,6 +191,45 @@ case("complex.arithmetic", lambda x, y: (lambda z, w: (z + w, z * w, z / w, jnp.
 case("complex.functions", lambda x, y: (lambda z: (jnp.exp(z), jnp.log(z), jnp.sqrt(z), jnp.sin(z), jnp.cos(z), jnp.tanh(z), z**2, z**(0.5 + 1j), jnp.sign(z)))(x + 1j * y), M, M, tolerance=2e-5)
 case("complex.matmul", lambda x, y: ((x + 1j * y) @ (y.T - 1j * x.T), (x + 1j * y).sum(0)), M, M)
 
+# ---- matrices: LAPACK's functions, which JAX calls on a CPU
+def definite(n, name="definite", batch=()):
+    x = draw(name, (*batch, n, n))
+    return x @ np.swapaxes(x, -1, -2) + 2 * np.eye(n, dtype=np.float32)
+
+
+def signed(q):
+    """Vectors in columns, of a sign that their own numbers give."""
+    return q * jnp.sign(jnp.take_along_axis(q, jnp.argmax(jnp.abs(q), -2, keepdims=True), -2))
+
+
+case("linalg.cholesky", lambda x: (jnp.linalg.cholesky(x), jnp.linalg.cholesky(x, upper=True)), definite(5), tolerance=2e-5)
+case("linalg.cholesky_batch", jnp.linalg.cholesky, definite(4, batch=(3,)), tolerance=2e-5)
+case("linalg.cholesky_not_definite", jnp.linalg.cholesky, -np.eye(3, dtype=np.float32))
+case("linalg.solve_triangular", lambda a, y: tuple(jax.scipy.linalg.solve_triangular(a, y, trans=t, lower=low, unit_diagonal=unit)
+     for t in (0, 1) for low in (False, True) for unit in (False, True)), definite(4), (4, 3), tolerance=2e-5)
+case("linalg.triangular_solve_right", lambda a, y: lax.linalg.triangular_solve(a, y, lower=True), definite(4), (3, 4), tolerance=2e-5)
+case("tpu.cholesky", lambda x: jnp.linalg.cholesky(x), definite(5, batch=(2,)), tolerance=2e-5)
+case("tpu.triangular_solve", lambda a, y: tuple(jax.scipy.linalg.solve_triangular(a, y, trans=t, lower=low) for t in (0, 1) for low in (False, True)),
+     definite(4), (4, 3), tolerance=2e-5)  # fmt: skip
+case("linalg.lu", lambda x: lax.linalg.lu(x), (5, 5), tolerance=2e-5)
+case("linalg.lu_wide", lambda x: lax.linalg.lu(x), (3, 5), tolerance=2e-5)
+case("linalg.solve", jnp.linalg.solve, definite(6), (6, 2), tolerance=2e-5)
+case("linalg.inv", jnp.linalg.inv, definite(4), tolerance=2e-5)
+case("linalg.det", lambda x: (jnp.linalg.det(x), *jnp.linalg.slogdet(x)), (5, 5), tolerance=2e-5)
+case("linalg.qr", lambda x: tuple(jnp.linalg.qr(x)), (6, 4), tolerance=2e-5)
+case("linalg.qr_complete", lambda x: tuple(jnp.linalg.qr(x, mode="complete")), (5, 3), tolerance=2e-5)
+case("linalg.qr_panels", lambda x: tuple(jnp.linalg.qr(x)), (20, 18), tolerance=5e-5)
+case("linalg.eigh", lambda x: (jnp.linalg.eigh(x)[0], signed(jnp.linalg.eigh(x)[1]), jnp.linalg.eigvalsh(x)), definite(5), tolerance=5e-5)
+case("linalg.svd", lambda x: (lambda u, s, vh: (s, (u * s) @ vh, jnp.abs(u)))(*jnp.linalg.svd(x, full_matrices=False)), (5, 3), tolerance=5e-5)
+case("linalg.svd_full", lambda x: (lambda u, s, vh: (s, u.T @ u, vh @ vh.T))(*jnp.linalg.svd(x)), (5, 3), tolerance=5e-5)
+case("linalg.svdvals", lambda x: (jnp.linalg.svdvals(x), jnp.linalg.matrix_rank(x), jnp.linalg.norm(x, 2)), (4, 6), tolerance=5e-5)
+case("linalg.pinv", jnp.linalg.pinv, (5, 3), tolerance=5e-5)
+case("linalg.lstsq", lambda a, y: jnp.linalg.lstsq(a, y)[0], (6, 3), (6, 2), tolerance=5e-5)
+case("linalg.expm", jax.scipy.linalg.expm, (3, 3), tolerance=5e-5)
+case("linalg.matrix_power", lambda x: (jnp.linalg.matrix_power(x, 3), jnp.trace(x), jnp.kron(x, x), jnp.linalg.norm(x), jnp.cross(x[:3, :3], x[1:4, :3])), (4, 4), tolerance=5e-5)
+case("grad.cholesky", jax.grad(lambda x: jnp.linalg.cholesky(x).sum()), definite(4), tolerance=5e-5)
+case("grad.solve", jax.grad(lambda a, y: jnp.linalg.solve(a, y).sum(), (0, 1)), definite(4), (4, 2), tolerance=5e-5)
+
 # ---- control
 case("lax.cond", lambda x: (lax.cond(x.sum() > 0, lambda a: a + 1, lambda a: a * 2, x), lax.cond(x.sum() > 99, lambda a: a + 1, lambda a: a * 2, x)), M)
 case("lax.switch", lambda x, i: (lax.switch(i, [jnp.sin, jnp.cos, jnp.tanh, lambda a: a], x), lax.switch(i + 7, [jnp.sin, jnp.cos, jnp.tanh], x)), M, np.array(2, np.int32))
@@ -298,4 +337,4 @@ lax.reduce_precision lax.bitcast jnp.float8 special.erfinv special.digamma nn.ge
 jnp.at_set jnp.at_add_duplicates lax.gather_windows lax.scatter_windows lax.scatter_batch jnp.lexsort lax.top_k jnp.argmax jnp.cumsum
 lax.reduce lax.reduce_window_max lax.reduce_window_sum grad.max_pool jnp.einsum lax.dot_ints lax.conv_dilated lax.conv_batch_groups
 lax.conv_transpose jnp.rfft complex.functions lax.switch lax.while_loop lax.scan random.normal lax.rng_threefry.uint32.3x5
-lax.rng_philox.uint32.5x6 net.training_step poly.expressions poly.transformer""".split()
+lax.rng_philox.uint32.5x6 linalg.solve linalg.qr linalg.eigh linalg.svd tpu.cholesky tpu.triangular_solve net.training_step poly.expressions poly.transformer""".split()

@@ -54,6 +54,16 @@ struct QR {
 /// complete: k = m.
 QR qr(Composer &b, UOpRef x, bool complete = false);
 
+/// The same as LAPACK keeps it: R, and below the diagonal the vectors of the reflections, without their ones; their
+/// factors [.., min(m, n)].
+struct Reflections {
+  UOpRef packed = nullptr, factors = nullptr;
+};
+Reflections reflections(Composer &b, UOpRef x);
+/// The first n columns of the product of reflections as `reflections` gives them: packed [.., m, n], m >= n, factors
+/// [.., k], k <= n.
+UOpRef productOfReflections(Composer &b, UOpRef packed, UOpRef factors);
+
 // ---- systems
 
 /// x of a x = y, by LU: a [.., n, n], y [.., n, k]. Where a is singular the result is not finite and info says where.

@@ -7,6 +7,7 @@
 #include "astra/Compose/Activation.h"
 #include "astra/Compose/Arithmetic.h"
 #include "astra/Compose/Indexing.h"
+#include "astra/Compose/Linalg.h"
 #include "astra/Compose/Order.h"
 #include "astra/Compose/Product.h"
 #include "astra/Compose/QuantizedLayers.h"
@@ -126,6 +127,8 @@ void torchEmbedding(Node &n) {
   if (n.requireRank(n.in(0), 2, 2)) n.give(gather(n, n.in(0), n.in(1), 0));
 }
 
+void inverse(Node &n) { n.give(inverse(n, n.in(0)).value); }
+
 void cropAndResize(Node &n) {
   compose::CropOptions options;
   std::string mode = n.stringAttr("mode", "bilinear");
@@ -155,6 +158,8 @@ constexpr Row rows[] = {
     {"com.microsoft::Unique", 1, latest, 1, 1, unique, realTypes | boolType,
      "the size of the result is a dim whose value the run reports"},
     {"com.microsoft::ExpandDims", 1, latest, 2, 2, expandDims},
+    {"com.microsoft::Inverse", 1, latest, 1, 1, inverse, floatTypes,
+     "matrices up to 4096 x 4096; of a singular one not finite"},
     {"com.microsoft::TorchEmbedding", 1, latest, 2, 4, torchEmbedding},
     {"com.microsoft::CropAndResize", 1, latest, 4, 4, cropAndResize, floatTypes},
 };

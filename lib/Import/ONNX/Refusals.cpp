@@ -39,7 +39,6 @@ static constexpr Refusal table[] = {
      "a fusion that has no composite: export its parts"},
     {"com.microsoft::ComplexMul ComplexMulConj Irfft Rfft",
      "complex numbers as pairs in a last axis: export DFT of the default domain"},
-    {"com.microsoft::Inverse", "no op of a domain that is read gives inverses"},
     {"com.microsoft::ConvTransposeWithDynamicPads IsAllFinite MaxpoolWithMask SampleOp SparseToDenseMatMul "
      "UnfoldTensor",
      "exporters do not write it"},

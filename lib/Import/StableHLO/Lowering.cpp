@@ -222,8 +222,8 @@ UOpRef Statement::unsupported(const llvm::Twine &sentence) { return b.unsupporte
 
 std::vector<const Row *> allRows() {
   std::vector<const Row *> rows;
-  for (llvm::ArrayRef<Row> list :
-       {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), productRows(), controlRows(), otherRows()})
+  for (llvm::ArrayRef<Row> list : {elementwiseRows(), shapeRows(), indexingRows(), reductionRows(), productRows(),
+                                   controlRows(), matrixRows(), otherRows()})
     for (const Row &row : list) rows.push_back(&row);
   return rows;
 }

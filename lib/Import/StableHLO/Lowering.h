@@ -86,6 +86,7 @@ llvm::ArrayRef<Row> indexingRows();
 llvm::ArrayRef<Row> reductionRows();
 llvm::ArrayRef<Row> productRows();
 llvm::ArrayRef<Row> controlRows();
+llvm::ArrayRef<Row> matrixRows();
 llvm::ArrayRef<Row> otherRows();
 std::vector<const Row *> allRows();
 /// Null when there is none.
@@ -122,6 +123,8 @@ private:
 
 /// What several files have: the custom call of JAX for windows of symbolic extent.
 void dynamicReduceWindow(Statement &s);
+/// A custom call of JAX for a function of LAPACK.
+void lapackCall(Statement &s, llvm::StringRef target);
 
 /// What is wrong with a value that the text says is of this type, or "".
 std::string mismatch(UOpRef x, const Type &type);

@@ -178,8 +178,8 @@ void customCall(Statement &s) {
   std::string name = s.stringAttr("call_target_name");
   for (const Target &t : targets)
     if (name == t.name) return t.lower(s);
-  s.unsupported("the target '" + name + "' is not supported" +
-                (llvm::StringRef(name).starts_with("lapack_") ? ": a function of LAPACK" : ""));
+  if (llvm::StringRef(name).starts_with("lapack_")) return lapackCall(s, name);
+  s.unsupported("the target '" + name + "' is not supported");
 }
 
 // ---- tuples and tokens
@@ -228,7 +228,9 @@ const Row rows[] = {
     {"stablehlo.create_token", token, ""},
     {"stablehlo.cross-replica-sum", collective, "of one replica"},
     {"stablehlo.custom_call", customCall,
-     "shape_assertion, where bounds show that it holds; dynamic_reduce_window; annotations of sharding and layout"},
+     "shape_assertion, where bounds show that it holds; dynamic_reduce_window; annotations of sharding and layout; of "
+     "LAPACK "
+     "on real matrices potrf, trsm, getrf, geqrf, orgqr, syevd, gesdd"},
     {"stablehlo.get_tuple_element", tupleElement, "", 1, 1},
     {"stablehlo.if", ifOp, "results of one shape", 1, 1},
     {"stablehlo.infeed", nullptr, outside},

@@ -1,4 +1,4 @@
-//===- OpsOther.cpp: transforms, random numbers, batch norms, matrices ------===//
+//===- OpsOther.cpp: transforms, random numbers, batch norms ----------------===//
 // Takes:    operands and attributes.
 // Gives:    composites.
 #include "Lowering.h"
@@ -110,17 +110,14 @@ void batchNormGrad(Statement &s) {
 }
 
 const char *quantized = "this op is not supported: quantized element types are not";
-const char *matrix = "this op is not supported: factorizations of matrices are not";
 
 const Row rows[] = {
     {"stablehlo.batch_norm_grad", batchNormGrad, "", 5, 5},
     {"stablehlo.batch_norm_inference", batchNormInference, "", 5, 5},
     {"stablehlo.batch_norm_training", batchNormTraining, "", 3, 3},
-    {"stablehlo.cholesky", nullptr, matrix},
     {"stablehlo.fft", fft, "", 1, 1},
     {"stablehlo.rng", rng, "floats, by the numeric contract's generator: StableHLO leaves the numbers open", 3, 3},
     {"stablehlo.rng_bit_generator", rngBitGenerator, "THREE_FRY and PHILOX as XLA; DEFAULT is PHILOX", 1, 1},
-    {"stablehlo.triangular_solve", nullptr, matrix},
     {"stablehlo.uniform_dequantize", nullptr, quantized},
     {"stablehlo.uniform_quantize", nullptr, quantized},
 };

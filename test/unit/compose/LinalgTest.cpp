@@ -58,6 +58,18 @@ TEST_F(Linalg, QR) {
   expectValues(b, zeros.q, {2, 2}, {1, 0, 0, 1});
 }
 
+TEST_F(Linalg, Reflections) {
+  Reflections f = reflections(b, matrix({2, 2}, {3, 1, 4, 2}));
+  expectValues(b, f.packed, {2, 2}, {-5, -2.2, 0.5, 0.4});
+  expectValues(b, f.factors, {2}, {1.6, 0});
+  expectValues(b, productOfReflections(b, f.packed, f.factors), {2, 2}, {-0.6, -0.8, -0.8, 0.6});
+  // a vector below a factor of 0 is none; fewer reflections than columns
+  UOpRef packed = matrix({1, 2, 2}, {9, 9, 7, 9});
+  expectValues(b, productOfReflections(b, packed, matrix({1, 1}, {0})), {1, 2, 2}, {1, 0, 0, 1});
+  expectRefusal(b, productOfReflections(b, matrix({1, 2}, {1, 2}), matrix({1}, {1})),
+                "factors of reflections must be [.., k] beside matrices [.., m, n] with k <= n <= m");
+}
+
 TEST_F(Linalg, Systems) {
   UOpRef low = matrix({2, 2}, {2, 99, 1, 4}), y = matrix({2, 1}, {2, 9});
   expectValues(b, triangularSolve(b, low, y), {2, 1}, {1, 2});

@@ -82,6 +82,30 @@ TEST(StableHLO, DimsOfAssertions) {
   says(with("3*b"), "expected b*2.", {{{"b", 1, 8}}});
 }
 
+/// JAX on a CPU calls LAPACK. Numbers: linalg.* of test/stablehlo.
+TEST(StableHLO, Matrices) {
+  auto calls = [](const char *target, const char *options, const char *type = "tensor<2x2xf32>") {
+    std::string t = type;
+    return program("%0: " + t, "    %1 = \"stablehlo.custom_call\"(%0) <{call_target_name = \"" + std::string(target) +
+                                   "\"}> {mhlo.backend_config = {" + options + "}} : (" + t + ") -> " + t + "\n    " +
+                                   returned("%1", t));
+  };
+  says(calls("lapack_spotrf_ffi", ""), "a call of LAPACK needs its option 'uplo' in mhlo.backend_config");
+  says(calls("lapack_spotrf_ffi", "uplo = 76 : ui8"), "the call has 1 results, LAPACK's has 2");
+  says(calls("lapack_strsm_ffi", ""), "the call has 1 operands, expected 2");
+  says(calls("lapack_sgeev_ffi", ""),
+       "the target 'lapack_sgeev_ffi' is not supported: of LAPACK there are potrf, trsm");
+  says(calls("lapack_cpotrf_ffi", "", "tensor<2x2xcomplex<f32>>"), "is not supported: matrices of complex numbers");
+  says(calls("lapack_spotrf", ""), "calls of LAPACK are lapack_<type><name>_ffi");
+  auto one = [](const char *body, const char *type) {
+    return program("%0: " + std::string(type), std::string("    ") + body + "\n    " + returned("%1", type));
+  };
+  EXPECT_EQ(read(one("%1 = \"stablehlo.cholesky\"(%0) <{lower = true}> : (tensor<3x2x2xf32>) -> tensor<3x2x2xf32>",
+                     "tensor<3x2x2xf32>")),
+            "arg0: f32[3, 2, 2] -> result0: f32[3, 2, 2]");
+  says(one("%1 = \"stablehlo.cholesky\"(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32>", "tensor<2x3xf32>"), "square");
+}
+
 TEST(StableHLO, MalformedText) {
   says("", "m.mlir:1:1: error: expected a module");
   says("module @m {\n}", "expected the name of an op in quotes: the generic form");
