@@ -54,6 +54,28 @@ def test_sentences_by_their_meaning(tmp_path):
     assert alone.tobytes() == both[:1].tobytes()
 
 
+def test_sentences_by_the_module_of_transformers(tmp_path):
+    lines = run("minilm_torch.py", "--out", tmp_path).splitlines()
+    assert float(lines[0].split()[0]) <= 1e-5
+    assert lines[1].split()[0] == "0.705" and "rice" in lines[1]  # as minilm.py
+    assert (tmp_path / "minilm_torch.astra").exists()
+
+
+def test_digits_by_jax_are_served_from_c(tmp_path):
+    said = run("digits_jax.py", tmp_path)
+    assert float(said.split()[0]) > 0.95 and float(re.search(r"; (\S+) from JAX", said)[1]) <= 1e-5
+    page = (ROOT / "docs/howto/stablehlo.md").read_text()
+    (tmp_path / "classify.c").write_text(re.search(r"^```c\n(/\* classify.c \*/\n.*?)^```", page, re.M | re.S)[1])
+    build = pathlib.Path(os.environ.get("ASTRA_BUILD", ROOT / "build"))
+    subprocess.run(["cc", "-O2", tmp_path / "classify.c", f"-I{ROOT}/include", f"-L{build}/lib", f"-Wl,-rpath,{build}/lib", "-lastra_rt", "-o", tmp_path / "classify"], check=True)
+    images = np.load(ROOT / "examples/digits_train/heldout_images.npy").reshape(-1, 64).astype(np.float32)[:11]
+    served = subprocess.run([tmp_path / "classify", tmp_path / "digits_jax.astra"], input=images.tobytes(), capture_output=True, check=True).stdout
+    import astra_rt
+
+    model = astra_rt.load(str(tmp_path / "digits_jax.astra"))
+    assert served == b"".join(model(images[i : i + 1]).numpy().tobytes() for i in range(11))
+
+
 def test_a_language_model_in_pytorch(tmp_path):
     said = run("chargpt_torch.py", "--steps", 200, "--out", tmp_path)
     losses = [float(x) for x in re.findall(r"loss ([0-9.]+)", said)]
