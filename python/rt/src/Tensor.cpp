@@ -145,16 +145,20 @@ template <typename Managed> PyObject *lend(TensorObject *t, uint64_t flags) {
   return capsule;
 }
 
+/// DLPack wants memory to begin at a multiple of this; TensorFlow ends the process where it does not.
+constexpr uint64_t kDLAlign = 256;
+
 /// The same elements in memory of its own, which whoever gets it may write to.
 TensorObject *copyOf(TensorObject *t) {
   TensorObject *copy = newTensor(t->dtype, t->ndim, t->shape);
   if (!copy) return nullptr;
-  copy->base = PyBytes_FromStringAndSize(nullptr, Py_ssize_t(t->bytes));
+  copy->base = PyBytes_FromStringAndSize(nullptr, Py_ssize_t(t->bytes + kDLAlign - 1));
   if (!copy->base) {
     Py_DECREF(copy);
     return nullptr;
   }
-  copy->data = PyBytes_AsString(copy->base);
+  uintptr_t begin = reinterpret_cast<uintptr_t>(PyBytes_AsString(copy->base));
+  copy->data = reinterpret_cast<char *>((begin + kDLAlign - 1) / kDLAlign * kDLAlign);
   if (t->bytes) std::memcpy(copy->data, t->data, t->bytes);
   return copy;
 }

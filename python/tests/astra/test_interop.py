@@ -66,6 +66,13 @@ def test_pickles_keep_bits():
     assert pickle.loads(pickle.dumps(astra.float32)) is astra.float32
 
 
+def test_copies_begin_where_dlpack_wants_it():
+    x = astra.ones((3, 5))
+    for _ in range(8):
+        copied = np.from_dlpack(x, copy=True)
+        assert copied.__array_interface__["data"][0] % 256 == 0 and copied.tolist() == x.tolist()
+
+
 def test_torch_both_ways():
     torch = needed("torch")
     t = torch.arange(6, dtype=torch.float32).reshape(2, 3)
@@ -86,8 +93,13 @@ def test_jax_both_ways():
 
 def test_tensorflow_both_ways():
     tf = needed("tensorflow")
-    t = tf.constant([[1.0, 2.0]])
-    assert astra.from_dlpack(t).tolist() == [[1, 2]]
+    for dtype in ("float32", "float64", "int32", "uint8", "bool", "bfloat16", "complex64"):
+        t = tf.cast(tf.constant([[1, 0], [2, 3]]), dtype)
+        x = astra.from_dlpack(t)
+        assert x.dtype == dtype and x.astype("complex128").tolist() == tf.cast(t, "complex128").numpy().tolist()
+        back = tf.experimental.dlpack.from_dlpack((x + x if dtype != "bool" else x & x).__dlpack__())
+        assert back.dtype == dtype and bool(tf.reduce_all(back == (t + t if dtype != "bool" else t)))
+    assert tf.convert_to_tensor(astra.ones((2, 2)).numpy()).shape == (2, 2)
 
 
 def test_pandas_columns():
