@@ -23,7 +23,7 @@ class Differentiable:
     """A program with gradients for arguments of these types and shapes."""
 
     def __init__(self, module: torch.nn.Module, args: Any, named: Any, name: str, dims: Mapping[str, Any] | None, frozen: bool | None) -> None:
-        from .capture import _attribute, _user_line
+        from .capture import _attribute, _sentence, _user_line
         from .capture import exported as export
 
         if dims:
@@ -35,7 +35,7 @@ class Differentiable:
             raise
         except Exception as error:
             line = _user_line(error)
-            raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {str(error).strip().splitlines()[0]}") from error
+            raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {_sentence(error)}") from error
         self.out_spec = exported.call_spec.out_spec
         self.sources: list[tuple[str, Any]] = []  # ("live", (module, path)), ("user", place), ("value", x)
         users = 0

@@ -94,6 +94,12 @@ def _user_line(error: BaseException) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
+def _sentence(error: BaseException) -> str:
+    """The first line of an error's text; where that announces another, both."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    return " ".join(lines[:2] if lines and lines[0].endswith(":") else lines[:1])
+
+
 def _parameters(module: torch.nn.Module) -> Any:
     return inspect.signature(module.forward)
 
@@ -149,7 +155,7 @@ def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, An
         raise
     except Exception as error:
         line = _user_line(error)
-        text = str(error).strip().split("\n")[0]
+        text = _sentence(error)
         raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {text}; what depends on values of tensors "
                          "is written by torch.where or torch.cond") from error  # fmt: skip
 
