@@ -17,6 +17,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind
 
 from .._errors import TraceError
 from .backend import compilers
+from .rows.matrices import unchecked
 
 
 class Differentiable:
@@ -52,7 +53,7 @@ class Differentiable:
             else:
                 self.sources.append(("live", (module, spec.target)))
         leaves = pytree.tree_leaves((args, named))
-        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), unchecked():
             self.run = aot_module_simplified(_flat(exported.graph_module), self._given(leaves), **compilers(frozen))
         self.module = module
         self.guards = self.environment.guards(self._taken)

@@ -15,6 +15,7 @@ from torch._dynamo.backends.registry import register_backend
 
 from .dims import MOST, Symbols
 from .program import Input, Program
+from .rows.matrices import unchecked
 
 
 def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: str = "graph", frozen: bool | None = None) -> Callable[..., Any]:
@@ -64,7 +65,7 @@ def compilers(frozen: bool | None = None) -> dict[str, Any]:
 
 def backend(module: torch.fx.GraphModule, examples: Sequence[Any], **options: Any) -> Any:
     """The backend of torch.compile."""
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), unchecked():
         return aot_autograd(**compilers(options.get("frozen")))(module, examples)
 
 

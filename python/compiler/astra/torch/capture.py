@@ -29,6 +29,7 @@ from .._tensor import Tensor, call, user_line
 from .dims import Symbols
 from .lower import is_users
 from .program import KEY, Input, Program, build, value_of
+from .rows.matrices import unchecked
 
 
 class _Inputs(TorchFunctionMode):
@@ -149,8 +150,9 @@ def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, An
     shapes = _dynamic(module, args, named, dims)
     name = getattr(module, "__name__", None) or type(module).__name__
     try:
-        program, environment = exported(module, args, named, shapes)
-        return program.run_decompositions(decompositions()), environment
+        with unchecked():
+            program, environment = exported(module, args, named, shapes)
+            return program.run_decompositions(decompositions()), environment
     except TraceError:
         raise
     except Exception as error:

@@ -59,6 +59,8 @@ What keeps and what differs:
   the one that PyTorch gives for one element.
 - Where PyTorch raises an error for an index outside of its axis, 0 is read and nothing is written.
 - Among equal elements `sort` and `topk` name the first; PyTorch may name any.
+- Factorizations of real matrices are those of [linalg.md](linalg.md): a matrix that has none gives NaN or infinities and raises nothing.
+  Gradients of `solve`, `det` and of LU's factors are not there.
 - Values have no strides: `as_strided` of what is not row-major is refused. Uninitialized memory (`empty`) is zeros.
 - Tensors lie in host memory; one on a GPU is refused.
 - What cannot be captured is refused with the line of the program: a branch on data, an op without a row.

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     fourier,
     images,
     indexing,
+    matrices,
     normalization,
     pooling,
     products,
