@@ -22,7 +22,7 @@ HASH = re.search(r"^set\(hash (\w+)\)$", (ABI / "CMakeLists.txt").read_text(), r
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 TOKENIZER = """{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3}, "merges": ["a b"]}}"""
-PROGRAMS = ["astra-compile", "astra-inspect", "astra-opt", "astra-run", "astra-text", "astra-train"]
+PROGRAMS = ["astra-chat", "astra-compile", "astra-inspect", "astra-opt", "astra-run", "astra-text", "astra-train"]
 
 
 class Failed(Exception):

@@ -238,6 +238,19 @@ std::function<string(string_view)> astra::tool::number(int64_t &out, int64_t lea
     return "'" + string(v) + "' is not a whole number from " + std::to_string(least) + " to " + std::to_string(most);
   };
 }
+std::function<string(string_view)> astra::tool::real(float &out, float least, float most) {
+  return [&out, least, most](string_view v) -> string {
+    float x;
+    auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), x);
+    if (error != std::errc() || end != v.data() + v.size() || !(x >= least && x <= most)) {
+      char bounds[64];
+      std::snprintf(bounds, sizeof bounds, "%g to %g", double(least), double(most));
+      return "'" + string(v) + "' is not a number from " + bounds;
+    }
+    out = x;
+    return "";
+  };
+}
 std::function<string(string_view)> astra::tool::list(std::vector<string> &out) {
   return [&out](string_view v) -> string {
     out.emplace_back(v);

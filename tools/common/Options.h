@@ -65,6 +65,7 @@ int complain(const Program &program, int code, std::string_view text);
 std::function<std::string(std::string_view)> text(std::string &out);
 std::function<std::string(std::string_view)> flag(bool &out);
 std::function<std::string(std::string_view)> number(int64_t &out, int64_t least, int64_t most);
+std::function<std::string(std::string_view)> real(float &out, float least, float most);
 std::function<std::string(std::string_view)> list(std::vector<std::string> &out); // one more each time
 std::function<std::string(std::string_view)> commas(std::vector<std::string> &out);
 /// "name=value", one more each time.
