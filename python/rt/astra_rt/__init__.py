@@ -32,6 +32,7 @@ from ._info import DimInfo, TargetInfo, TensorInfo
 from ._module import Module, Session, devices, load
 from ._rt import Entry
 from ._tensor import Tensor
+from ._tokenizer import Tokenizer
 from ._trace import Event, Trace
 
 __version__: str = _rt.package_version
@@ -48,6 +49,6 @@ _rt.set_async_caller(call_async)
 __all__ = [
     "ArgumentError", "BundleError", "BusyError", "ClosedError", "DTypeError", "DeviceError", "DimInfo", "Entry", "Error",
     "Event", "FileError", "ForkedError", "Future", "MissingMemoryError", "Module", "NotFoundError", "Session", "ShapeError",
-    "StateLostError", "TargetInfo", "Tensor", "TensorInfo", "Trace", "UnsupportedError", "__version__", "abi_version",
+    "StateLostError", "TargetInfo", "Tensor", "TensorInfo", "Tokenizer", "Trace", "UnsupportedError", "__version__", "abi_version",
     "devices", "from_dlpack", "hash", "load", "tensor",
 ]  # fmt: skip

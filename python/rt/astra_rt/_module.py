@@ -311,6 +311,10 @@ class Module(Session):
         """The name of the model."""
         return str(self._about["module"])
 
+    def asset(self, name: str) -> bytes:
+        """A file that came with the model, as "tokenizer"."""
+        return self._bundle.asset(name)
+
     @property
     def path(self) -> str | None:
         """Where the bundle is; None if it came from bytes."""

@@ -129,6 +129,19 @@ PyObject *describeBundle(PyObject *self, PyObject *) {
                        infosOf<astra_bundle_get_state>(bundle, info.num_states));
 }
 
+/// `asset(name)`: a file that came with the model, as bytes.
+PyObject *assetOf(PyObject *self, PyObject *args) {
+  const char *name;
+  const void *data;
+  uint64_t size;
+  Diag diag;
+  if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
+  const astra_bundle *bundle = boxOf<BundleBox>(self).bundle;
+  astra_status s = withoutGil([&] { return astra_bundle_find_asset(bundle, name, &data, &size, &diag); });
+  if (s) return raise(s, diag.text);
+  return PyBytes_FromStringAndSize(static_cast<const char *>(data), Py_ssize_t(size));
+}
+
 //===- Loaded ---------------------------------------------------------------===//
 
 /// `bundle.load(device, threads, level or None)`
@@ -415,7 +428,8 @@ PyObject *trim(PyObject *self, PyObject *) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef bundleMethods[] = {{"describe", describeBundle, METH_NOARGS, "What the bundle says of itself."},
+PyMethodDef bundleMethods[] = {{"asset", assetOf, METH_VARARGS, "A file that came with the model."},
+                               {"describe", describeBundle, METH_NOARGS, "What the bundle says of itself."},
                                {"load", loadBundle, METH_VARARGS, "Puts it on a device: (name, threads, level)."},
                                {nullptr, nullptr, 0, nullptr}};
 PyMethodDef loadedMethods[] = {{"session", makeSession, METH_O, "A session: ({dim: value})."},

@@ -1,0 +1,212 @@
+"""A language model as an object.
+
+Takes:    a bundle; prompts: texts, lists of tokens, or conversations, which are lists of messages.
+Gives:    text as it arises or whole, log-probabilities, vectors.
+Keeps:    the same prompt, seed and options give the same text: in any batch, with any number of threads. A call that is refused
+          leaves the model as it was.
+Does not: remember anything from call to call.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Iterator, Mapping, Sequence, Union
+
+import numpy as np
+
+from .._errors import ArgumentError, BundleError, NotFoundError, refusal
+from .._module import Module, Source
+from .._module import load as load_module
+from .._tokenizer import Message, Tokenizer
+from ._rows import Rows, Sampling, parts
+
+Prompt = Union[str, Sequence[int], Sequence[Message]]
+
+
+@dataclass
+class Generation:
+    """What a model said. `finish` is "stop" where it ended its turn, "length" after max_tokens, "context" where it is full."""
+
+    text: str
+    tokens: list[int]
+    logprobs: list[float]
+    finish: str
+    prompt_tokens: int
+
+
+@dataclass
+class Reply:
+    """A reply that arises: tokens go in, pieces of text come out."""
+
+    tokenizer: Tokenizer
+    prompt: list[int]
+    sampling: Sampling
+    most: int | None
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    finish: str = ""
+    _state: bytes = b""
+
+    def add(self, token: int, logprob: float, room: int) -> str:
+        """The characters that are complete with a token; `room` is how many tokens still fit the context before it."""
+        text = b""
+        if token < 0 or token in (self.tokenizer.role("end"), self.tokenizer.role("turn")):
+            self.finish = "stop"
+        else:
+            self.tokens.append(token)
+            self.logprobs.append(logprob)
+            text, self._state = self.tokenizer._text.stream(self._state, token, 1)
+            if len(self.tokens) == self.most:
+                self.finish = "length"
+            elif room < 1:
+                self.finish = "context"
+        if self.finish:
+            text += self.tokenizer._text.stream(self._state, None, 0)[0]
+        self.pieces.append(text.decode())
+        return self.pieces[-1]
+
+    def whole(self) -> Generation:
+        return Generation("".join(self.pieces), self.tokens, self.logprobs, self.finish, len(self.prompt))
+
+
+class LanguageModel:
+    """A bundle of a language model with its tokenizer. Threads that share it take turns; each call has a session of its own."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        try:
+            self.tokenizer = Tokenizer(module.asset("tokenizer"))
+        except NotFoundError:
+            text = "the bundle has no tokenizer: compile it of a language model, or with --asset=tokenizer=FILE.tok"
+            raise refusal(BundleError, "ASTRA_MALFORMED", text) from None
+        rows = self._rows()
+        self.batch, self.context, self.chunk = rows.batch, rows.context, rows.chunk
+        self._lock, self._idle = threading.Lock(), [rows]
+
+    def _rows(self) -> Rows:
+        return Rows(self.module.session(), len(self.tokenizer))
+
+    def rows(self) -> Rows:
+        """Rows of a session of their own: for whoever batches sequences that come and go."""
+        return self._rows()
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """The tokens of a prompt."""
+        if isinstance(prompt, str):
+            tokens = self.tokenizer.encode(prompt, around=True)
+        elif len(prompt) and not isinstance(prompt[0], (int, np.integer)):
+            tokens = self.tokenizer.chat_encode(prompt)  # type: ignore[arg-type]
+        else:
+            tokens = [int(t) for t in prompt]  # type: ignore[arg-type]
+        if not tokens:
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", "the prompt is empty")
+        if not all(0 <= t < len(self.tokenizer) for t in tokens):
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"tokens are 0 to {len(self.tokenizer) - 1}")
+        return tokens
+
+    def reply(self, prompt: Prompt, max_tokens: int | None = None, **sampling: Any) -> Reply:
+        """A reply that has no tokens yet, checked."""
+        if max_tokens is not None and (isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1):
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"max_tokens is {max_tokens!r}; it must be at least 1, or None")
+        tokens = self.encode(prompt)
+        if len(tokens) >= self.context:
+            text = f"the prompt has {len(tokens)} tokens, and the context {self.context}"
+            raise refusal(ArgumentError, "ASTRA_CAPACITY", text)
+        return Reply(self.tokenizer, tokens, Sampling(**sampling), max_tokens)
+
+    def _take(self) -> Rows:
+        with self._lock:
+            rows = self._idle.pop() if self._idle else None
+        return rows or self._rows()
+
+    def _give(self, rows: Rows) -> None:
+        rows.cut({row: 0 for row in range(rows.batch)})
+        with self._lock:
+            if not self._idle:
+                self._idle.append(rows)
+
+    def generate(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: Any) -> Generation:
+        """The reply to a prompt, whole. A text is gone on with; messages are answered. `sampling`: see `Sampling`."""
+        reply = self.reply(prompt, max_tokens, **sampling)
+        for _ in self._run([reply]):
+            pass
+        return reply.whole()
+
+    def generate_batch(self, prompts: Sequence[Prompt], *, max_tokens: int | None = None, **sampling: Any) -> list[Generation]:
+        """Replies to prompts, `batch` at a time: each is that of `generate`."""
+        replies = [self.reply(prompt, max_tokens, **sampling) for prompt in prompts]
+        for _ in self._run(replies):
+            pass
+        return [reply.whole() for reply in replies]
+
+    def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: Any) -> Iterator[str]:
+        """The pieces of a reply as they arise."""
+        reply = self.reply(prompt, max_tokens, **sampling)
+        return (piece for _, piece in self._run([reply]) if piece)
+
+    def _run(self, replies: list[Reply]) -> Iterator[tuple[Reply, str]]:
+        """Every reply to its end: a row that ends takes the next one."""
+        rows, waiting, active = self._take(), list(reversed(replies)), {}
+        try:
+            while waiting or active:
+                for row in range(rows.batch):
+                    if row not in active and waiting:
+                        active[row] = waiting.pop()
+                        rows.cut({row: 0})
+                        for part in parts(active[row].prompt, rows.chunk):
+                            rows.read({row: part})
+                drawn = rows.draw({row: reply.sampling for row, reply in active.items()})
+                for row, (token, logprob) in drawn.items():
+                    yield active[row], active[row].add(token, logprob, rows.context - rows.lengths[row])
+                active = {row: reply for row, reply in active.items() if not reply.finish}
+                if active:
+                    rows.step({row: reply.tokens[-1] for row, reply in active.items()})
+        finally:
+            self._give(rows)
+
+    def score(self, text: Prompt) -> list[float]:
+        """The log-probability of every token behind the first, after all before it."""
+        tokens = self._fitting(text)
+        return [float(v) for part in self._read("score", tokens[:-1], tokens[1:]) for v in part]
+
+    def embed(self, text: Prompt) -> np.ndarray[Any, Any]:
+        """A vector for each token, f32 [tokens, width], behind the last norm."""
+        return np.concatenate(list(self._read("embed", self._fitting(text))))
+
+    def _fitting(self, text: Prompt) -> list[int]:
+        tokens = self.encode(text)
+        if len(tokens) > self.context:
+            sentence = f"the text has {len(tokens)} tokens, and the context {self.context}"
+            raise refusal(ArgumentError, "ASTRA_CAPACITY", sentence)
+        return tokens
+
+    def _read(self, entry: str, *columns: list[int]) -> Iterator[np.ndarray[Any, Any]]:
+        """What an entry says of tokens in the first row, chunk by chunk."""
+        rows = self._take()
+        try:
+            for pieces in zip(*(parts(c, rows.chunk) for c in columns)):
+                arrays = np.zeros((len(pieces), rows.batch, len(pieces[0])), np.int32)
+                for array, piece in zip(arrays, pieces):
+                    array[0] = piece
+                count = np.zeros(rows.batch, np.int32)
+                count[0] = len(pieces[0])
+                values, _ = rows.session[entry](*arrays, count)
+                yield values.numpy()[0].copy()
+        finally:
+            self._give(rows)
+
+    def close(self) -> None:
+        """Frees the sessions and the bundle."""
+        with self._lock:
+            self._idle.clear()
+        self.module.close()
+
+    def __repr__(self) -> str:
+        return f"<astra_rt.lm.LanguageModel '{self.module.name}': context {self.context}, batch {self.batch}>"
+
+
+def load(source: Source, *, threads: int = 1, **options: Mapping[str, Any]) -> LanguageModel:
+    """Loads a bundle of a language model; options are those of `astra_rt.load`."""
+    return LanguageModel(load_module(source, threads=threads, **options))  # type: ignore[arg-type]
