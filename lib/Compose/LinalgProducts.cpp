@@ -1,6 +1,7 @@
 //===- LinalgProducts.cpp: products of vectors and tensors, diagonals ----===//
 // Takes:    operands that may not fit.
 // Gives:    one contract for what sums, products of elements for what does not.
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/Compose/Linalg.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,24 +26,37 @@ bool bothOf(Composer &b, UOpRef &x, UOpRef &y, bool broadcasts) {
 
 UOpRef outer(Composer &b, UOpRef x, UOpRef y) {
   if (!b.requireRank(x, 1) || !b.requireRank(y, 1)) return nullptr;
-  return b.bin(Op::Mul, b.unsqueeze(x, {int64_t(x->rank())}), b.unsqueeze(y, {int64_t(y->rank()) - 1}));
+  std::tie(x, y) = b.promoted(x, y);
+  if (!x || !y || b.failed()) return nullptr;
+  Op op = x->dtype == DType::Bool ? Op::And : Op::Mul;
+  return b.bin(op, b.unsqueeze(x, {int64_t(x->rank())}), b.unsqueeze(y, {int64_t(y->rank()) - 1}));
 }
 
 UOpRef vecdot(Composer &b, UOpRef x, UOpRef y, int64_t axis) {
-  if (!b.requireRank(x, 1) || !b.requireRank(y, 1) || !bothOf(b, x, y, true)) return nullptr;
-  axis = b.axis(axis, x->rank());
+  if (!b.requireRank(x, 1) || !b.requireRank(y, 1) || !bothOf(b, x, y, false)) return nullptr;
+  int64_t ofX = b.axis(axis, x->rank()), ofY = b.axis(axis, y->rank());
+  if (b.failed() || !b.requireEqual(x->shape[ofX], y->shape[ofY], "the axes that are summed")) return nullptr;
+  auto batchOf = [](UOpRef operand, int64_t at) {
+    Dims dims(operand->shape.begin(), operand->shape.end());
+    dims.erase(dims.begin() + at);
+    return dims;
+  };
+  Dims batchX = batchOf(x, ofX), batchY = batchOf(y, ofY), extents = b.broadcastShape({batchX, batchY});
   if (b.failed()) return nullptr;
   ContractSpec spec;
-  Dims extents;
-  spec.kept = int64_t(x->rank()) - 1;
+  spec.kept = extents.size();
   spec.reduced = 1;
-  for (int64_t i = 0; i < int64_t(x->rank()); ++i) {
-    spec.a.push_back(label(i == axis ? spec.kept : i - (i > axis)));
-    if (i != axis) extents.push_back(x->shape[i]);
-  }
-  spec.b = spec.a;
-  extents.push_back(x->shape[axis]);
-  return b.contract(spec, x, y, extents);
+  auto forms = [&](llvm::ArrayRef<UOpRef> batch, int64_t at, llvm::SmallVectorImpl<AffineForm> &to) {
+    for (size_t l = extents.size() - batch.size(); UOpRef extent : batch) {
+      to.push_back(extent == extents[l] ? label(l) : first());
+      ++l;
+    }
+    to.insert(to.begin() + at, label(spec.kept));
+  };
+  forms(batchX, ofX, spec.a);
+  forms(batchY, ofY, spec.b);
+  extents.push_back(x->shape[ofX]);
+  return b.contract(spec, conjugate(b, x), y, extents);
 }
 
 UOpRef cross(Composer &b, UOpRef x, UOpRef y, int64_t axis) {

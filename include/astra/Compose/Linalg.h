@@ -127,9 +127,10 @@ UOpRef vectorNorm(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes, double or
 
 // ---- products, of number types
 
-/// x y' of vectors [.., m] and [.., n]: [.., m, n].
+/// x y' of vectors [.., m] and [.., n]: [.., m, n]. Of bools: whether both are true.
 UOpRef outer(Composer &b, UOpRef x, UOpRef y);
-/// The sum along an axis of the products, in the order of a contract.
+/// The sum of the products of conj(x) and y along an axis that both count alike, in the order of a contract; the other
+/// axes broadcast.
 UOpRef vecdot(Composer &b, UOpRef x, UOpRef y, int64_t axis = -1);
 /// Vectors of three elements along an axis.
 UOpRef cross(Composer &b, UOpRef x, UOpRef y, int64_t axis = -1);

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Sequence
 
 from . import _core
 from ._building import axis_of, make, nodes_of, operands
-from ._elementwise import conj, multiply
-from ._errors import ArgumentError, ShapeError
+from ._elementwise import multiply
+from ._errors import ArgumentError
 from ._graph import current
-from ._manipulation import expand_dims, moveaxis, permute_dims, ravel, reshape, squeeze
+from ._manipulation import ravel
 from ._tensor import Tensor, call, of_node
 
 
@@ -36,18 +35,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
         second: Sequence[int] = range(axes)
     else:
         first, second = ([a] if isinstance(a, int) else list(a) for a in axes)
-    left, right = [axis_of(a, x1.ndim) for a in first], [axis_of(a, x2.ndim) for a in second]
-    if len(left) != len(right):
-        raise ArgumentError(f"tensordot pairs {len(left)} axes with {len(right)}")
-    for a, b in zip(left, right):
-        if x1.shape[a] != x2.shape[b]:
-            raise ShapeError(f"axes of {x1.shape[a]} and {x2.shape[b]} elements have no sum of products")
-    kept1, kept2 = [a for a in range(x1.ndim) if a not in left], [a for a in range(x2.ndim) if a not in right]
-    inner = math.prod(x1.shape[a] for a in left)
-    shape1, shape2 = [x1.shape[a] for a in kept1], [x2.shape[a] for a in kept2]
-    rows = reshape(permute_dims(x1, kept1 + left), (math.prod(shape1), inner))
-    columns = reshape(permute_dims(x2, right + kept2), (inner, math.prod(shape2)))
-    return reshape(matmul(rows, columns), (*shape1, *shape2))
+    return make(_core.tensordot, x1, x2, [axis_of(a, x1.ndim) for a in first], [axis_of(a, x2.ndim) for a in second])
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
@@ -55,10 +43,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     x1, x2 = operands(x1, x2)
     if not -min(x1.ndim, x2.ndim) <= axis < min(x1.ndim, x2.ndim):
         raise ArgumentError(f"axis {axis} is outside of tensors of {x1.ndim} and {x2.ndim} axes")
-    x1, x2 = moveaxis(conj(x1), axis, -1), moveaxis(x2, axis, -1)
-    if x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError(f"vectors of {x1.shape[-1]} and {x2.shape[-1]} elements have no product")
-    return squeeze(matmul(expand_dims(x1, -2), expand_dims(x2, -1)), (-2, -1))
+    return make(_core.vecdot, x1, x2, axis)
 
 
 def dot(x1: Any, x2: Any, /) -> Tensor:
@@ -84,7 +69,8 @@ def inner(x1: Any, x2: Any, /) -> Tensor:
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """The products of each element of x1 and each of x2, flattened."""
-    return multiply(expand_dims(ravel(x1), 1), expand_dims(ravel(x2), 0))
+    x1, x2 = operands(x1, x2)
+    return make(_core.outer, ravel(x1), ravel(x2))
 
 
 __all__ = ["dot", "einsum", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]

@@ -91,6 +91,9 @@ static void bindNorms(nb::module_ &m) {
         }),
         inside);
   m.def("vector_norm", checked(&vectorNorm), inside);
+  m.def("outer", checked(&outer), inside);
+  m.def("vecdot", checked(&vecdot), inside);
+  m.def("tensordot", checked(&tensordot), inside);
   m.def("cross", checked(&cross), inside);
   m.def("kron", checked(&kron), inside);
   m.def("diagonal", checked(&diagonal), inside);

@@ -70,3 +70,34 @@ def test_functions_mean_what_they_mean_in_numpy(name):
                 if not close:
                     wrong.append(f"{function}: {x} is not {y}")
     assert not wrong, "\n".join(wrong)
+
+
+SUMS = {  # axes of two tensors, the same sum for einsum
+    "abc,cbd->ad": ([1, 2], [1, 0]), "abc,cd->abd": ([2], [0]), "abc,ace->be": ([0, 2], [0, 1]), "abc,abc->": ([0, 1, 2], [0, 1, 2]),
+    "ab,cd->abcd": ([], []), "abc,dcb->ad": ([-2, -1], [-1, -2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "complex64", "int32"])
+def test_tensordot_has_the_bits_of_einsum(name):
+    extents, rng, dtype = dict(zip("abcde", (5, 7, 33, 4, 3))), np.random.default_rng(0), np.dtype(name)
+    for equation, axes in SUMS.items():
+        x, y = (rng.standard_normal([extents[a] for a in term]) * 9 for term in equation.split("->")[0].split(","))
+        x, y = x.astype(dtype), (y * (1 + 1j if dtype.kind == "c" else 1)).astype(dtype)
+        got, expected = astra.tensordot(x, y, axes=axes).numpy(), astra.einsum(equation, x, y).numpy()
+        assert got.dtype == dtype and got.shape == expected.shape and got.tobytes() == expected.tobytes()
+
+
+def test_products_of_vectors_refuse_what_does_not_fit():
+    x, y = astra.ones((2, 3)), astra.ones((4, 2))
+    for products, sentence in (
+        (lambda: astra.tensordot(x, y, axes=1), "extents 3 and 4 of the axes that are summed are not equal"),
+        (lambda: astra.tensordot(x, y, axes=([0, 0], [1, 1])), "twice"),
+        (lambda: astra.tensordot(x, y, axes=([0], [])), "1 axes of the first operand and 0 of the second"),
+        (lambda: astra.vecdot(x, y), "extents 3 and 2 of the axes that are summed"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            products()
+    assert astra.vecdot(astra.ones((4, 3)), astra.ones((4, 1, 3)), axis=-1).shape == (4, 4)
+    assert astra.vecdot(astra.ones((3, 2)), astra.ones((3, 5, 2)), axis=0).shape == (5, 2)
+    assert astra.outer(np.array([True, False]), np.array([True])).tolist() == [[True], [False]]

@@ -147,6 +147,8 @@ TEST_F(Linalg, Products) {
   UOpRef x = matrix({3}, {1, 2, 3}), y = matrix({3}, {4, 5, 6}), m = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
   expectValues(b, outer(b, x, matrix({2}, {1, 10})), {3, 2}, {1, 10, 2, 20, 3, 30});
   expectValues(b, vecdot(b, m, x), {2}, {14, 32});
+  expectValues(b, vecdot(b, m, matrix({2, 1, 3}, {1, 0, 0, 0, 1, 0})), {2, 2}, {1, 4, 2, 5});
+  expectValues(b, vecdot(b, m, m, 0), {3}, {17, 29, 45});
   expectValues(b, cross(b, x, y), {3}, {-3, 6, -3});
   expectValues(b, tensordot(b, m, m, {0}, {0}), {3, 3}, {17, 22, 27, 22, 29, 36, 27, 36, 45});
   expectValues(b, tensordot(b, m, m, {0, 1}, {0, 1}), {}, {91});
@@ -158,6 +160,7 @@ TEST_F(Linalg, Products) {
   expectValues(b, trace(b, m), {}, {6});
   expectRefusal(b, cross(b, x, matrix({1}, {2}), 1), "axis 1 is outside rank 1");
   expectRefusal(b, cross(b, m, m, 0), "a cross product along an axis of extent [2], expected 3");
+  expectRefusal(b, vecdot(b, m, matrix({1}, {2})), "extents 3 and 1 of the axes that are summed are not equal");
   expectRefusal(b, tensordot(b, m, x, {0}, {0}), "extents 2 and 3 of the axes that are summed are not equal");
 }
 

@@ -84,9 +84,7 @@ def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @row("aten.outer", "aten.ger")
 def _outer(x: Tensor, y: Tensor) -> Tensor:
-    from .elementwise import _mul
-
-    return _mul(_ops.expand_dims(x, 1), _ops.expand_dims(y, 0))
+    return computed(lambda x, y: _ops.make(_core.outer, x, y), x, y)
 
 
 @row("aten.einsum")
