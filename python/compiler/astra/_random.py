@@ -161,10 +161,10 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Tensor:
     """True with probability p: where a uniform number is below it."""
     chance = asarray(p, dtype=None if isinstance(p, Tensor) else F32) if not isinstance(p, (int, float)) else asarray(float(p))
     chance = _ops.floating(chance)
-    if shape is None:
-        shape = chance.shape
-    t = _wide(chance.dtype)
-    return _ops.less(_drawn(_core.uniform, key, shape, t.code, 0.0, 1.0), _ops.astype(chance, t))
+    if shape is not None:
+        chance = _ops.broadcast_to(chance, shape)
+    graph, (seed, stream) = current(), _words(key)
+    return of_node(graph, call(_core.bernoulli, graph.core, seed._in(graph), stream._in(graph), chance._in(graph), "bool"))
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = F32) -> Tensor:

@@ -121,8 +121,8 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
 
 @row("aten.bernoulli")
 def _bernoulli(x: Tensor, p: Any = None, **_: Any) -> Tensor:
-    chance = x if p is None else p
-    return as_type(_ops.less(uniform(x.shape, F32), as_type(chance, F32)), x.dtype)
+    graph, chance = current(), _ops.broadcast_to(as_type(x if p is None else p, F32), x.shape)
+    return of_node(graph, call(_core.bernoulli, graph.core, *_generator(), chance._in(graph), x.dtype.code))
 
 
 @row("aten.exponential")
