@@ -180,6 +180,24 @@ MaxPoolResult maxPoolWithIndices(Composer &b, UOpRef x, const PoolOptions &optio
   return {values, indicesOfMaxima(b, x, seen, w, columnMajor)};
 }
 
+UOpRef unpool(Composer &b, UOpRef given, UOpRef index, llvm::ArrayRef<UOpRef> image, bool adds) {
+  if (!b.requireRank(given, image.size()) || !index) return nullptr;
+  if (index->shape != given->shape)
+    b.fail("the indices are " + dimsText(index->shape) + ", the input " + dimsText(given->shape));
+  for (UOpRef extent : image) b.requireLeast(extent, 0, "the result's extent", "negative");
+  if (b.failed()) return nullptr;
+  UOpRef x = adds ? b.widen(given) : given;
+  llvm::ArrayRef<UOpRef> before = x->shape.drop_back(image.size());
+  UOpRef channels = idxProduct(b.c, before), count = idxProduct(b.c, x->shape.take_back(image.size()));
+  UOpRef zeros = b.broadcastTo(b.make(Op::Const, {}, {0}, x->dtype), {channels, idxProduct(b.c, image)});
+  UOpRef at = b.reshape(b.cast(index, DType::I64), {channels, count});
+  UOpRef y = b.make(Op::Scatter, {zeros, at, b.reshape(x, {channels, count})},
+                    {1, int64_t(adds ? ScatterKind::Add : ScatterKind::Set)});
+  Dims full(before.begin(), before.end());
+  full.append(image.begin(), image.end());
+  return b.cast(b.reshape(y, full), given->dtype);
+}
+
 /// The indices, which a max pool gave, stay within their channel.
 UOpRef maxUnpool(Composer &b, UOpRef x, UOpRef index, llvm::ArrayRef<UOpRef> wanted, const WindowOptions &options) {
   if (!b.requireRank(x, 3) || !index) return nullptr;
@@ -195,13 +213,12 @@ UOpRef maxUnpool(Composer &b, UOpRef x, UOpRef index, llvm::ArrayRef<UOpRef> wan
   for (UOpRef extent : full) b.requireLeast(extent, 0, "the result's extent", "negative");
   if (b.failed()) return nullptr;
   UOpRef size = idxProduct(b.c, llvm::ArrayRef<UOpRef>(full).drop_front(2));
-  UOpRef channels = idxMul(b.c, full[0], full[1]), count = idxProduct(b.c, x->shape.drop_front(2));
-  UOpRef own = b.unsqueeze(b.bin(Op::Mul, b.iota(DType::I64, {channels}, 0), b.scalar(size, DType::I64)), {1});
-  UOpRef at = b.bin(Op::Sub, b.reshape(b.cast(index, DType::I64), {channels, count}), own);
-  UOpRef zero = b.make(Op::Const, {}, {0}, x->dtype);
-  UOpRef y = b.make(Op::Scatter, {b.broadcastTo(zero, {channels, size}), at, b.reshape(x, {channels, count})},
-                    {1, int64_t(ScatterKind::Set)});
-  y = b.reshape(y, full);
+  UOpRef channels = idxMul(b.c, full[0], full[1]);
+  UOpRef own = b.bin(Op::Mul, b.iota(DType::I64, {channels}, 0), b.scalar(size, DType::I64));
+  Dims each(x->rank(), b.idx(1));
+  each[0] = full[0], each[1] = full[1];
+  UOpRef at = b.bin(Op::Sub, b.cast(index, DType::I64), b.reshape(own, each));
+  UOpRef y = unpool(b, x, at, llvm::ArrayRef<UOpRef>(full).drop_front(2), false);
   if (wanted.empty()) return y;
   Dims after;
   if (b.failed() || !y) return nullptr;

@@ -7,7 +7,8 @@
 
 namespace astra::compose {
 
-UOpRef product(Composer &b, UOpRef x, UOpRef y) {
+/// Transposing only changes the index lists; a vector is its own transpose.
+static UOpRef multiplied(Composer &b, UOpRef x, bool turnX, UOpRef y, bool turnY) {
   if (!b.requireRank(x, 1) || !b.requireRank(y, 1)) return nullptr;
   bool row = x->rank() == 1, column = y->rank() == 1;
   llvm::ArrayRef<UOpRef> batchX = row ? x->shape.take_front(0) : x->shape.drop_back(2),
@@ -25,36 +26,30 @@ UOpRef product(Composer &b, UOpRef x, UOpRef y) {
   };
   batchForms(batchX, spec.a);
   batchForms(batchY, spec.b);
-  if (!row) {
-    spec.a.push_back(label(batch));
-    extents.push_back(x->shape[x->rank() - 2]);
-  }
+  int64_t sumX = row ? 0 : x->rank() - (turnX ? 2 : 1), sumY = column ? 0 : y->rank() - (turnY ? 1 : 2);
   spec.a.push_back(label(spec.kept));
   spec.b.push_back(label(spec.kept));
-  if (!column) {
-    spec.b.push_back(label(spec.kept - 1));
-    extents.push_back(y->shape.back());
+  if (!row) {
+    spec.a.insert(spec.a.end() - !turnX, label(batch));
+    extents.push_back(x->shape[x->rank() - (turnX ? 1 : 2)]);
   }
-  extents.push_back(x->shape.back());
-  if (!b.requireEqual(x->shape.back(), y->shape[column ? 0 : y->rank() - 2], "the axes that are multiplied"))
-    return nullptr;
+  if (!column) {
+    spec.b.insert(spec.b.end() - turnY, label(spec.kept - 1));
+    extents.push_back(y->shape[y->rank() - (turnY ? 2 : 1)]);
+  }
+  extents.push_back(x->shape[sumX]);
+  if (!b.requireEqual(x->shape[sumX], y->shape[sumY], "the axes that are multiplied")) return nullptr;
   return b.contract(spec, x, y, extents);
 }
 
+UOpRef product(Composer &b, UOpRef x, UOpRef y) { return multiplied(b, x, false, y, false); }
+
 UOpRef affineProduct(Composer &b, UOpRef x, UOpRef y, UOpRef z, const AffineProductOptions &options) {
-  if (!b.requireRank(x, 2, 2) || !b.requireRank(y, 2, 2)) return nullptr;
-  bool turnX = options.transposeX, turnY = options.transposeY;
-  ContractSpec spec;
-  spec.kept = 2;
-  spec.reduced = 1;
-  spec.a = {label(turnX ? 2 : 0), label(turnX ? 0 : 2)};
-  spec.b = {label(turnY ? 1 : 2), label(turnY ? 2 : 1)};
-  if (!b.requireEqual(x->shape[!turnX], y->shape[turnY], "the axes that are multiplied")) return nullptr;
-  UOpRef sum = b.contract(spec, x, y, {x->shape[turnX], y->shape[!turnY], x->shape[!turnX]});
-  if (options.alpha != 1) sum = b.bin(Op::Mul, sum, options.alpha);
+  UOpRef sum = multiplied(b, x, options.transposeX, y, options.transposeY);
+  if (options.alpha && sum) sum = b.bin(Op::Mul, sum, options.alpha);
   if (!z || !sum) return sum;
-  UOpRef bias = options.beta == 1 ? z : b.bin(Op::Mul, z, options.beta);
-  return b.bin(Op::Add, sum, b.broadcastTo(bias, sum->shape));
+  UOpRef bias = options.beta ? b.bin(Op::Mul, z, options.beta) : z;
+  return bias ? b.bin(Op::Add, sum, b.broadcastTo(bias, sum->shape)) : nullptr;
 }
 
 /// Kept labels in the order of the result, then those that are summed.

@@ -29,6 +29,11 @@ MaxPoolResult maxPoolWithIndices(Composer &b, UOpRef x, const PoolOptions &optio
 /// the result, at least what the window covers; empty: just that. An index outside of its channel is dropped.
 UOpRef maxUnpool(Composer &b, UOpRef x, UOpRef index, llvm::ArrayRef<UOpRef> shape, const WindowOptions &options);
 
+/// The same where an index is a row-major number in the image alone, the last axes of x [channels..., spatial...]:
+/// zeros [channels..., image...], and each element of x put where its index says; where `adds`, the sum of those that
+/// say the same: the gradient of a max pool. An index outside of the image is dropped.
+UOpRef unpool(Composer &b, UOpRef x, UOpRef index, llvm::ArrayRef<UOpRef> image, bool adds);
+
 /// The sum of the window over the number of elements in it; of a float type.
 UOpRef averagePool(Composer &b, UOpRef x, const PoolOptions &options);
 

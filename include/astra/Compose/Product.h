@@ -19,10 +19,10 @@ UOpRef generalProduct(Composer &b, UOpRef x, UOpRef y, const GeneralProductAxes 
 
 struct AffineProductOptions {
   bool transposeX = false, transposeY = false; // only other index lists: nothing is moved
-  double alpha = 1, beta = 1;
+  UOpRef alpha = nullptr, beta = nullptr;      // scalars of the operands' type; null: 1
 };
 
-/// alpha x y + beta z of x [m, k], y [k, n] and z, which broadcasts to [m, n], or null for none.
+/// alpha x y + beta z of operands as `product` takes them and z, which broadcasts to x y, or null for none.
 UOpRef affineProduct(Composer &b, UOpRef x, UOpRef y, UOpRef z, const AffineProductOptions &options);
 
 /// How the operand of a fused product lies: [batch..., rows, columns], of rank 2 or more.

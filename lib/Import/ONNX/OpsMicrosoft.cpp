@@ -2,6 +2,7 @@
 // Takes:    nodes of the domain com.microsoft that ONNX Runtime's optimizer and exporters write.
 // Gives:    composites; most are those of an op of the default domain with something behind it.
 // Source:   ONNX Runtime's ContribOperators documentation; where it is open, its kernels for CPUs.
+#include "GemmAttributes.h"
 #include "OpTable.h"
 #include "WindowAttributes.h"
 #include "astra/Compose/Activation.h"
@@ -50,12 +51,7 @@ void gemmFastGelu(Node &n) {
 }
 
 void fusedGemm(Node &n) {
-  compose::AffineProductOptions options;
-  options.transposeX = n.intAttr("transA", 0);
-  options.transposeY = n.intAttr("transB", 0);
-  options.alpha = n.floatAttr("alpha", 1);
-  options.beta = n.floatAttr("beta", 1);
-  UOpRef y = affineProduct(n, n.in(0), n.in(1), optional(n, 2), options);
+  UOpRef y = generalMatrixProduct(n);
   if (y) n.give(fusedActivation(n, y, n.stringAttr("activation", ""), activationNumbers(n)));
 }
 

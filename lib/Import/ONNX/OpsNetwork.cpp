@@ -1,6 +1,7 @@
 //===- OpsNetwork.cpp: products and convolutions ---------------------------===//
 // Takes:    nodes whose operands have fixed roles.
 // Gives:    the composites of Product.h and Convolution.h.
+#include "GemmAttributes.h"
 #include "OpTable.h"
 #include "WindowAttributes.h"
 #include "astra/Compose/Convolution.h"
@@ -17,14 +18,7 @@ void matmul(Node &n) {
   if (UOpRef y = product(n, n.in(0), n.in(1))) n.give(y);
 }
 
-void gemm(Node &n) {
-  compose::AffineProductOptions options;
-  options.transposeX = n.intAttr("transA", 0);
-  options.transposeY = n.intAttr("transB", 0);
-  options.alpha = n.floatAttr("alpha", 1);
-  options.beta = n.floatAttr("beta", 1);
-  n.give(affineProduct(n, n.in(0), n.in(1), optional(n, 2), options));
-}
+void gemm(Node &n) { n.give(generalMatrixProduct(n)); }
 
 void conv(Node &n) { n.give(convolution(n, n.in(0), n.in(1), optional(n, 2), convolutionAttributes(n))); }
 
@@ -50,5 +44,17 @@ constexpr Row rows[] = {
 } // namespace
 
 llvm::ArrayRef<Row> networkRows() { return rows; }
+
+UOpRef generalMatrixProduct(Node &n) {
+  UOpRef x = n.in(0), y = n.in(1);
+  if (!n.requireRank(x, 2, 2) || !n.requireRank(y, 2, 2)) return nullptr;
+  compose::AffineProductOptions options;
+  options.transposeX = n.intAttr("transA", 0);
+  options.transposeY = n.intAttr("transB", 0);
+  double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
+  if (alpha != 1) options.alpha = n.literal(x, alpha);
+  if (beta != 1 && n.has(2)) options.beta = n.literal(x, beta);
+  return affineProduct(n, x, y, optional(n, 2), options);
+}
 
 } // namespace astra::onnx

@@ -260,6 +260,10 @@ static void bindIndexing(nb::module_ &m) {
 
 static void bindProducts(nb::module_ &m) {
   m.def("product", checked(&product), inside);
+  m.def("affine_product", guarded([](Graph &g, UOpRef x, UOpRef y, UOpRef z, UOpRef alpha, UOpRef beta) {
+          return affineProduct(g, x, y, z, {false, false, alpha, beta});
+        }),
+        "g"_a, "x"_a, "y"_a, "z"_a.none(), "alpha"_a.none(), "beta"_a.none(), inside);
   m.def("einsum", checked(&einsum), inside);
   m.def("determinant", checked(&determinant), inside);
 }

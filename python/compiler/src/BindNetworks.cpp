@@ -62,6 +62,7 @@ static void bindWindows(nb::module_ &m) {
           return std::pair(r.values, r.indices);
         }),
         inside);
+  m.def("unpool", checked(&unpool), inside);
   m.def("average_pool",
         guarded([](Graph &g, UOpRef x, Numbers kernel, Numbers strides, Numbers dilations, Numbers pads, bool ceil,
                    bool padsCount, double divisor) {

@@ -64,6 +64,11 @@ TEST_F(Network, Pools) {
   two.kernel = two.strides = Ints{2, 2};
   UOpRef place = tensor(b, {1, 1, 1, 1}, {2}, DType::I64);
   expectValues(b, maxUnpool(b, tensor(b, {1, 1, 1, 1}, {7}), place, {}, two), {1, 1, 2, 2}, {0, 0, 7, 0});
+  UOpRef pairs = tensor(b, {2, 2}, {7, 5, 3, 1}), places = tensor(b, {2, 2}, {2, 2, 0, 9}, DType::I64);
+  Dims line = {b.idx(3)};
+  expectValues(b, unpool(b, pairs, places, line, true), {2, 3}, {0, 0, 12, 3, 0, 0});
+  expectValues(b, unpool(b, pairs, places, line, false), {2, 3}, {0, 0, 5, 3, 0, 0});
+  expectRefusal(b, unpool(b, pairs, place, line, false), "the indices are [1, 1, 1, 1], the input [2, 2]");
   options.window.pads = Ints{1, 1, 0, 0};
   expectValues(b, averagePool(b, image(), options), {1, 1, 3, 3}, {1, 1.5, 2.5, 2.5, 3, 4, 5.5, 6, 7});
   options.padsCount = true;
@@ -80,8 +85,11 @@ TEST_F(Network, Products) {
   UOpRef y = tensor(b, {3, 2}, two), column = tensor(b, {3}, {1, 0, 2});
   expectValues(b, product(b, rows(), y), {2, 2}, {22, 28, 49, 64});
   expectValues(b, product(b, rows(), column), {2}, {7, 16});
-  AffineProductOptions options{false, true, 2, 10};
+  AffineProductOptions options{false, true, b.literal(y, 2), b.literal(y, 10)};
   expectValues(b, affineProduct(b, rows(), rows(), tensor(b, {2}, {1, 2}), options), {2, 2}, {38, 84, 74, 174});
+  UOpRef batch = tensor(b, {2, 1, 3}, {1, 0, 0, 0, 0, 1});
+  expectValues(b, affineProduct(b, batch, rows(), tensor(b, {2, 1, 1}, {10, 20}), {false, true}), {2, 1, 2},
+               {11, 14, 23, 26});
   expectRefusal(b, product(b, rows(), rows()), "extents 3 and 2 of the axes that are multiplied are not equal");
 }
 

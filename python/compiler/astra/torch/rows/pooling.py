@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from ... import _core, _ops
+from ..._graph import current
 from ..._tensor import Tensor
 from .convolutions import batched, each
 from .derivatives import derivative
-from .indexing import scattered
 from .reductions import count_of
 from .registry import row
-from .types import F64, I64, as_type, opmath
+from .types import F64, I64, as_type
 
 
 def _window(n: int, kernel: Any, stride: Any, padding: Any, dilation: Any = 1) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -38,28 +38,19 @@ row("aten.max_pool1d")(lambda *a, **k: _max_pool(1)(*a, **k)[0])
 row("aten.max_pool3d")(lambda *a, **k: _max_pool(3)(*a, **k)[0])
 
 
-def _unpooled(how: str, values: Tensor, index: Tensor, lead: Sequence[Any], image: Sequence[Any]) -> Tensor:
+def _unpooled(values: Tensor, index: Tensor, image: Sequence[Any], adds: bool) -> Tensor:
     """Zeros with values put or added where their index within the image says."""
-    extent: Any = 1
-    for n in image:
-        extent = extent * n
-    rank = len(lead)
-    flat = [_ops.reshape(v, (*lead, count_of(v, range(rank, v.ndim)))) for v in (values, index)]
-    return _ops.reshape(scattered(how, _ops.zeros((*lead, extent), dtype=values.dtype), rank, flat[1], flat[0]), (*lead, *image))
+    return _ops.make(_core.unpool, values, index, _ops.sizes(current(), image), adds)
 
 
 def _max_pool_backward(n: int) -> Callable[..., Tensor]:
-    def function(grad: Tensor, x: Tensor, *args: Any) -> Tensor:
-        made = _unpooled("add", as_type(grad, opmath(grad.dtype)), args[-1], x.shape[:-n], x.shape[-n:])
-        return as_type(made, grad.dtype)
-
-    return function
+    return lambda grad, x, *args: _unpooled(grad, args[-1], x.shape[-n:], True)
 
 
 row("aten.max_pool2d_with_indices_backward", "aten.adaptive_max_pool2d_backward")(_max_pool_backward(2))
 row("aten.max_pool3d_with_indices_backward", "aten.adaptive_max_pool3d_backward")(_max_pool_backward(3))
 for _n in (2, 3):
-    row(f"aten.max_unpool{_n}d")(lambda x, index, size, *_, n=_n: _unpooled("set", x, index, x.shape[: x.ndim - n], size))
+    row(f"aten.max_unpool{_n}d")(lambda x, index, size, *_: _unpooled(x, index, size, False))
 
 
 def _average_pool(n: int) -> Callable[..., Tensor]:

@@ -44,13 +44,11 @@ def _vdot(x: Tensor, y: Tensor) -> Tensor:
 def _affine(x: Tensor, y: Tensor, z: Tensor, beta: Any, alpha: Any) -> Tensor:
     """beta x + alpha y z, rounded once."""
     wide = opmath(x.dtype)
-    made = product(as_type(y, wide), as_type(z, wide))
-    if alpha != 1:
-        made = node("mul", made, as_type(alpha, wide))
-    if beta == 0:
-        return as_type(made, x.dtype)
-    x_ = as_type(x, wide)
-    return as_type(node("add", x_ if beta == 1 else node("mul", x_, as_type(beta, wide)), made), x.dtype)
+    if wide.kind == "b":
+        raise UnsupportedError("a product of bools")
+    bias = None if beta == 0 else as_type(x, wide)
+    factors = [None if n == 1 else as_type(n, wide) for n in (alpha, beta)]
+    return as_type(_ops.make(_core.affine_product, as_type(y, wide), as_type(z, wide), bias, *factors), x.dtype)
 
 
 @row("aten.addmm.dtype", "aten.baddbmm.dtype")
