@@ -65,8 +65,7 @@ PyMODINIT_FUNC PyInit__rt() {
   PyObject *module = PyModule_Create(&definition);
   if (!module) return nullptr;
   if (PyModule_AddStringConstant(module, "package_version", ASTRA_VERSION) == 0 && addTensor(module) &&
-      addEntry(module) && addSession(module) && addExchange(module) &&
-      addText(module) &&
+      addEntry(module) && addSession(module) && addExchange(module) && addText(module) &&
       PyModule_AddIntConstant(module, "version", long(astra_version())) == 0)
     return module;
   Py_DECREF(module);

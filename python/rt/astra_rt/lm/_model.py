@@ -51,20 +51,21 @@ class Reply:
 
     def add(self, token: int, logprob: float, room: int) -> str:
         """The characters that are complete with a token; `room` is how many tokens still fit the context before it."""
-        text = b""
+        text, finish = b"", ""
         if token < 0 or token in (self.tokenizer.role("end"), self.tokenizer.role("turn")):
-            self.finish = "stop"
+            finish = "stop"
         else:
             self.tokens.append(token)
             self.logprobs.append(logprob)
             text, self._state = self.tokenizer._text.stream(self._state, token, 1)
             if len(self.tokens) == self.most:
-                self.finish = "length"
+                finish = "length"
             elif room < 1:
-                self.finish = "context"
-        if self.finish:
+                finish = "context"
+        if finish:
             text += self.tokenizer._text.stream(self._state, None, 0)[0]
         self.pieces.append(text.decode())
+        self.finish = finish  # after the piece: who sees it, on another thread, sees all pieces
         return self.pieces[-1]
 
     def whole(self) -> Generation:
