@@ -3,6 +3,7 @@
 #include "Bind.h"
 #include "astra/Compose/Attention.h"
 #include "astra/Compose/Convolution.h"
+#include "astra/Compose/Embedding.h"
 #include "astra/Compose/Normalization.h"
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Recurrent.h"
@@ -246,9 +247,39 @@ static void bindImages(nb::module_ &m) {
       "cubic"_a, inside);
 }
 
+static void bindEmbedding(nb::module_ &m) {
+  auto bagsOf = [](UOpRef indices, UOpRef offsets, UOpRef weights, const std::string &mode, int64_t padding) {
+    auto how =
+        named<BagMode>(mode, {{"sum", BagMode::Sum}, {"mean", BagMode::Mean}, {"max", BagMode::Max}}, "fold of bags");
+    return Bags{indices, offsets, weights, how, padding};
+  };
+  m.def("embedding_bag",
+        guarded([bagsOf](Graph &g, UOpRef table, UOpRef indices, UOpRef offsets, UOpRef weights, std::string mode,
+                         int64_t padding) {
+          EmbeddingBag e = embeddingBag(g, table, bagsOf(indices, offsets, weights, mode, padding));
+          return std::tuple(e.value, e.bag, e.sizes, e.rows);
+        }),
+        "g"_a, "table"_a, "indices"_a, "offsets"_a, "weights"_a.none(), "mode"_a, "padding"_a, inside);
+  m.def("embedding_gradient", checked(&embeddingGradient), inside);
+  m.def("embedding_bag_gradient",
+        guarded([bagsOf](Graph &g, UOpRef gradient, UOpRef indices, UOpRef offsets, UOpRef weights, std::string mode,
+                         int64_t padding, UOpRef rows, bool byFrequency) {
+          return embeddingBagGradient(g, gradient, bagsOf(indices, offsets, weights, mode, padding), rows, byFrequency);
+        }),
+        "g"_a, "gradient"_a, "indices"_a, "offsets"_a, "weights"_a.none(), "mode"_a, "padding"_a, "rows"_a,
+        "by_frequency"_a, inside);
+  m.def("embedding_maxima_gradient", checked(&embeddingMaximaGradient), inside);
+  m.def("embedding_weights_gradient",
+        guarded([](Graph &g, UOpRef gradient, UOpRef table, UOpRef indices, UOpRef offsets, int64_t padding) {
+          return embeddingWeightsGradient(g, gradient, table, {indices, offsets, nullptr, BagMode::Sum, padding});
+        }),
+        inside);
+}
+
 void python::bindNetworks(nb::module_ &m) {
   bindWindows(m);
   bindNorms(m);
   bindSequences(m);
   bindImages(m);
+  bindEmbedding(m);
 }

@@ -3,6 +3,7 @@
 #include "Compose.h"
 #include "astra/Compose/Activation.h"
 #include "astra/Compose/Convolution.h"
+#include "astra/Compose/Embedding.h"
 #include "astra/Compose/Normalization.h"
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Product.h"
@@ -79,6 +80,29 @@ TEST_F(Network, Pools) {
   expectRefusal(b, lpPool(b, image(), 0.5, options), "option 'p' is 0.500000, expected 1 or more");
   options.window.kernel = Ints{2};
   expectRefusal(b, maxPool(b, image(), options), "kernel_shape, strides, dilations or pads do not fit 2 spatial axes");
+}
+
+TEST_F(Network, EmbeddingBags) {
+  UOpRef table = tensor(b, {3, 2}, two); // rows {1, 2}, {3, 4}, {5, 6}; bags {0, 2}, {}, {1, 1, 2}
+  Bags bags{tensor(b, {5}, {0, 2, 1, 1, 2}, DType::I64), tensor(b, {3}, {0, 2, 2}, DType::I64)};
+  EmbeddingBag sums = embeddingBag(b, table, bags);
+  expectValues(b, sums.value, {3, 2}, {6, 8, 0, 0, 11, 14});
+  expectValues(b, sums.bag, {5}, {0, 0, 2, 2, 2});
+  expectValues(b, sums.sizes, {3}, {2, 0, 3});
+  UOpRef gradient = tensor(b, {3, 2}, {1, 2, 9, 9, 6, 12});
+  expectValues(b, embeddingBagGradient(b, gradient, bags, b.idx(3), false), {3, 2}, {1, 2, 12, 24, 7, 14});
+  expectValues(b, embeddingBagGradient(b, gradient, bags, b.idx(3), true), {3, 2}, {1, 2, 6, 12, 3.5, 7});
+  expectValues(b, embeddingWeightsGradient(b, gradient, table, bags), {5}, {5, 17, 66, 66, 102});
+  bags.mode = BagMode::Max;
+  EmbeddingBag most = embeddingBag(b, table, bags);
+  expectValues(b, most.value, {3, 2}, {5, 6, 0, 0, 5, 6});
+  expectValues(b, most.rows, {3, 2}, {2, 2, 0, 0, 2, 2});
+  expectValues(b, embeddingMaximaGradient(b, gradient, most.rows, most.sizes, b.idx(3)), {3, 2}, {0, 0, 0, 0, 7, 14});
+  bags.mode = BagMode::Mean, bags.padding = 2;
+  expectValues(b, embeddingBag(b, table, bags).value, {3, 2}, {1, 2, 0, 0, 3, 4});
+  expectValues(b, embeddingBagGradient(b, gradient, bags, b.idx(3), false), {3, 2}, {1, 2, 6, 12, 0, 0});
+  bags.weights = tensor(b, {2}, {1, 2});
+  expectRefusal(b, embeddingBag(b, table, bags).value, "extents 2 and 5 of the weights are not equal");
 }
 
 TEST_F(Network, Products) {

@@ -9,15 +9,16 @@ from typing import Any, Sequence
 
 import torch
 
-from ... import _core, _ops
+from ... import _core, _dims, _ops
 from ..._errors import UnsupportedError
+from ..._graph import current
 from ..._manipulation import broadcast_arrays
 from ..._tensor import Tensor
 from .derivatives import derivative
 from .elementwise import node, truth
 from .registry import refuse, row
 from .shapes import axis, narrow
-from .types import BOOL, I64, as_type, opmath, own_type, result_type
+from .types import BOOL, I64, as_type, own_type, result_type
 
 
 @row("aten.index_select")
@@ -298,19 +299,11 @@ def _searchsorted(sequence: Tensor, x: Any, *, out_int32: bool = False, right: b
 
 @row("aten.embedding_dense_backward")
 def embedding_backward(grad: Tensor, index: Tensor, num_weights: Any, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
-    size = grad.shape[-1]
-    flat, rows_ = _ops.reshape(as_type(index, I64), (-1,)), _ops.reshape(grad, (-1, size))
-    wide = as_type(rows_, opmath(grad.dtype))
-    if padding_idx >= 0:
-        wide = _ops.where(_ops.expand_dims(_ops.equal(flat, padding_idx), 1), as_type(0, wide.dtype), wide)
     if scale_grad_by_freq and grad.dtype.kind != "f":
         raise UnsupportedError(f"gradients of type {grad.dtype.name} by how often an index is there")
-    if scale_grad_by_freq:
-        ones = _ops.ones(flat.shape, dtype=wide.dtype)
-        counts = scattered("add", _ops.zeros((num_weights,), dtype=wide.dtype), 0, flat, ones)
-        wide = _ops.divide(wide, _ops.expand_dims(_ops.make(_core.gather, counts, flat, 0), 1))
-    made = _ops.make(_core.scatter_tuples, "add", _ops.zeros((num_weights, size), dtype=wide.dtype), _ops.expand_dims(flat, 1), wide)
-    return as_type(made, grad.dtype)
+    flat, rows_ = _ops.reshape(index, (-1,)), _ops.reshape(grad, (-1, grad.shape[-1]))
+    count = _dims.size_node(current().core, num_weights)
+    return _ops.make(_core.embedding_gradient, rows_, flat, count, padding_idx, scale_grad_by_freq)
 
 
 @row("aten.one_hot")
