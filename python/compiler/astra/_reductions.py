@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence
 
 from . import _core, _dtypes
 from ._building import BOOL, I64, axes_of, axis_of, cast, floating, make
-from ._elementwise import divide, not_equal, sqrt, subtract, where
+from ._elementwise import not_equal, sqrt, subtract
 from ._errors import ArgumentError
 from ._tensor import Tensor, asarray
 
@@ -224,9 +224,7 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
 
 def median(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The middle element in order along an axis (None: of all), or the mean of the two; a NaN wins."""
-    from ._elementwise import add, isnan
-    from ._manipulation import expand_dims, ravel
-    from ._sorting import sort
+    from ._manipulation import expand_dims, ravel, squeeze
 
     x = floating(x)
     rank = x.ndim
@@ -234,14 +232,7 @@ def median(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Ten
         x, a = ravel(x), 0
     else:
         a = axis_of(axis, rank)
-    n = int(x.shape[a])
-    if not n:
-        raise ArgumentError("an axis of extent 0 has no median")
-    s = sort(x, axis=a)
-    before: tuple[Any, ...] = (slice(None),) * a
-    low, high, last = s[(*before, (n - 1) // 2)], s[(*before, n // 2)], s[(*before, n - 1)]
-    middle = low if n % 2 else divide(add(low, high), 2)
-    out = where(isnan(last), last, middle)
+    out = squeeze(make(_core.median, x, a), a)
     return expand_dims(out, tuple(range(rank)) if axis is None else a) if keepdims else out
 
 

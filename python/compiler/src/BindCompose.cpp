@@ -11,6 +11,7 @@
 #include "astra/Compose/Indexing.h"
 #include "astra/Compose/Loss.h"
 #include "astra/Compose/Matrix.h"
+#include "astra/Compose/Median.h"
 #include "astra/Compose/Movement.h"
 #include "astra/Compose/Order.h"
 #include "astra/Compose/Product.h"
@@ -122,6 +123,12 @@ static void bindReductions(nb::module_ &m) {
         }),
         inside, "Narrow floats compute in f32 and round once.");
   m.def("variance", checked(&variance), inside);
+  m.def("median", checked(&median), inside);
+  m.def("lower_median", guarded([](Graph &g, UOpRef x, int64_t axis, bool ignoresNaNs) {
+          FirstOfAxis f = lowerMedian(g, x, axis, ignoresNaNs);
+          return std::pair(f.values, f.indices);
+        }),
+        inside);
   m.def("arg_reduce", checked(&argReduce), inside);
   m.def("softmax", checked(&softmax), inside);
   m.def("log_softmax", checked(&logSoftmax), inside);

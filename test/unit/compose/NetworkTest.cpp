@@ -4,6 +4,7 @@
 #include "astra/Compose/Activation.h"
 #include "astra/Compose/Convolution.h"
 #include "astra/Compose/Embedding.h"
+#include "astra/Compose/Median.h"
 #include "astra/Compose/Normalization.h"
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Product.h"
@@ -103,6 +104,21 @@ TEST_F(Network, EmbeddingBags) {
   expectValues(b, embeddingBagGradient(b, gradient, bags, b.idx(3), false), {3, 2}, {1, 2, 6, 12, 0, 0});
   bags.weights = tensor(b, {2}, {1, 2});
   expectRefusal(b, embeddingBag(b, table, bags).value, "extents 2 and 5 of the weights are not equal");
+}
+
+TEST_F(Network, Medians) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  UOpRef x = tensor(b, {3, 4}, {4, 1, 3, 2, 7, none, 5, none, none, none, none, none});
+  expectValues(b, median(b, tensor(b, {2, 4}, {4, 1, 3, 2, 9, 9, 0, 1}), 1), {2, 1}, {2.5, 5});
+  expectValues(b, median(b, rows(), -1), {2, 1}, {2, 5});
+  std::vector<double> ofNaNs = valuesOf(b, median(b, x, 1));
+  ASSERT_EQ(ofNaNs.size(), 3u);
+  EXPECT_EQ(ofNaNs[0], 2.5);
+  EXPECT_TRUE(std::isnan(ofNaNs[1]));
+  expectValues(b, lowerMedian(b, x, 1).indices, {3, 1}, {3, 1, 0});
+  expectValues(b, lowerMedian(b, x, 1, true).indices, {3, 1}, {3, 2, 0});
+  expectValues(b, lowerMedian(b, tensor(b, {4}, {0, -0.0, 0, 5}), 0).indices, {1}, {1});
+  expectRefusal(b, median(b, tensor(b, {2, 0}, {}), 1), "an axis of extent 0 has no median");
 }
 
 TEST_F(Network, Products) {

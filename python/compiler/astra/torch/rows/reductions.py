@@ -11,7 +11,7 @@ from ... import _core, _dims, _ops
 from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
-from .elementwise import _max, _min, node, truth
+from .elementwise import _max, _min, truth
 from .registry import row
 from .shapes import axes, axis, narrow
 from .types import BOOL, F32, I64, as_type, category, float_of, opmath, own_type
@@ -312,11 +312,5 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, ignoring: bool) -> Any:
     if not x.ndim:
         return x, as_type(0, I64)
     d = axis(dim, x)
-    values, index = _sort(x, d)
-    # Behind the numbers stand NaNs: the first of them is the median, or none counts.
-    count = fold("sum", as_type(node("eq", x, x), I64), [d], True)
-    n = as_type(x.shape[d], I64)
-    middle = _ops.floor_divide(_ops.maximum(_ops.subtract(count, 1), 0), 2)
-    place = middle if ignoring else _ops.where(_ops.equal(count, n), middle, count)
-    parts = [_ops.make(_core.gather_elements, v, place, d) for v in (values, index)]
+    parts = _ops.make_all(_core.lower_median, x, d, ignoring)
     return tuple(parts if keepdim else [_ops.squeeze(p, d) for p in parts])
