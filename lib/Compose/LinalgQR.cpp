@@ -171,20 +171,20 @@ Reflections reflections(Composer &b, UOpRef given) {
 UOpRef productOfReflections(Composer &b, UOpRef packed, UOpRef factors) {
   Matrices m = matricesOf(b, packed, false);
   if (b.failed() || !factors) return nullptr;
-  std::optional<int64_t> steps = factors->rank() ? factors->shape.back()->constIndex() : std::nullopt;
-  if (m.rows < m.columns || factors->rank() + 1 != packed->rank() || !steps || *steps > m.columns)
+  int64_t steps = factors->rank() ? factors->shape.back()->constIndex().value_or(-1) : -1;
+  if (m.rows < m.columns || factors->rank() + 1 != packed->rank() || steps < 0 || steps > m.columns)
     return b.fail("factors of reflections must be [.., k] beside matrices [.., m, n] with k <= n <= m");
-  if (*steps < 1) return b.fail("there are no reflections");
+  if (steps < 1) return b.fail("there are no reflections");
   Matrices f = matricesOf(b, b.unsqueeze(factors, {int64_t(factors->rank())}), false);
   if (b.failed()) return nullptr;
   UOpRef all = b.squeeze(f.x, {2});                          // [count, k]
   UOpRef isSome = b.unsqueeze(b.bin(Op::Ne, all, 0.0), {1}); // [count, 1, k]
-  UOpRef vectors = block(b, m.x, 0, m.rows, 0, *steps);
+  UOpRef vectors = block(b, m.x, 0, m.rows, 0, steps);
   vectors = b.select(isSome, vectors, b.literal(vectors, 0));
-  int64_t panel = panelOf(*steps);
+  int64_t panel = panelOf(steps);
   std::vector<Panel> panels;
-  for (int64_t at = 0; at < *steps && !b.failed(); at += panel) {
-    int64_t here = std::min(panel, *steps - at);
+  for (int64_t at = 0; at < steps && !b.failed(); at += panel) {
+    int64_t here = std::min(panel, steps - at);
     UOpRef part = b.squeeze(block(b, b.unsqueeze(all, {1}), 0, 1, at, here), {1});
     panels.push_back(panelFrom(b, block(b, vectors, at, m.rows - at, at, here), part));
   }
