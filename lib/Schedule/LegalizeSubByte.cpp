@@ -4,6 +4,7 @@
 // Gives:    arithmetic on the bytes that they lie in: low bits first along the last axis, rows padded to bytes with
 //           zeros. Reading is a load, a shift and a mask inside the kernel that reads.
 #include "Legalize.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace astra;
 using llvm::SmallVector;

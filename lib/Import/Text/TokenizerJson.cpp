@@ -178,10 +178,12 @@ private:
       if (!m) return file.refuse("an added token is no object");
       std::string text = m.text("content");
       int64_t number = m.integer("id", -1);
-      uint32_t flags = (m.flag("special", false) ? kSpecial : 0) |
-                       (m.flag("normalized", !m.flag("special", false)) ? kNormalized : 0) |
-                       (m.flag("lstrip", false) ? kLeft : 0) | (m.flag("rstrip", false) ? kRight : 0) |
-                       (m.flag("single_word", false) ? kSingleWord : 0);
+      bool special = m.flag("special", false);
+      uint32_t flags = special ? uint32_t(kSpecial) : 0;
+      if (m.flag("normalized", !special)) flags |= kNormalized;
+      if (m.flag("lstrip", false)) flags |= kLeft;
+      if (m.flag("rstrip", false)) flags |= kRight;
+      if (m.flag("single_word", false)) flags |= kSingleWord;
       if (fault) return;
       if (text.empty()) continue;
       if (number < 0 || size_t(number) >= d.tokens.size() || d.tokens[size_t(number)].kind == TokenKind::Unused)
