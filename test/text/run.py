@@ -364,7 +364,7 @@ class Case:
             return json.dumps(file)
 
         cases = [
-            ("{", "is no JSON"), ("[]", "is no JSON object"), ("{}", 'the model "" is not supported'),
+            ("{", "is no JSON"), ("[" * 2_000_000, "is nested more than 64 deep"), ("[]", "is no JSON object"), ("{}", 'the model "" is not supported'),
             (changed(lambda f: f["model"].update(type="WordLevel")), 'the model "WordLevel" is not supported; supported are BPE'),
             (changed(lambda f: f.update(normalizer={"type": "Precompiled"})), 'the kind "Precompiled" is not supported'),
             (changed(lambda f: f.update(pre_tokenizer={"type": "UnicodeScripts"})), 'the kind "UnicodeScripts" is not supported'),

@@ -266,7 +266,7 @@ Program describe(CommandLine &c) {
       {"chunk", "N", "of a language model: tokens of a sequence that a call takes at most, 128 if not given",
        ofLanguage(j, number(j.language.chunk, 1, 1 << 16))},
       {"tokenizer", "FILE",
-       "of a language model: its tokenizer goes into the bundle; what lies beside the model if not given, none: no "
+       "of a language model: its tokenizer goes into the bundle; the file beside the model if not given, none: no "
        "tokenizer",
        ofLanguage(j, text(j.tokenizer))},
       {"chat-form", "NAME",

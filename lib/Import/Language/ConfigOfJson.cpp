@@ -1,6 +1,7 @@
 //===- ConfigOfJson.cpp: a configuration from config.json -------------------===//
 // Takes:    text that is not trusted.
 // Gives:    its fields, and the configuration that they describe, or a sentence.
+#include "../JsonDepth.h"
 #include "Config.h"
 #include "Fields.h"
 #include "llvm/Support/JSON.h"
@@ -78,25 +79,11 @@ private:
 
 } // namespace
 
-/// The JSON reader recurses: nothing here is nested deeper than this.
-static bool nestedDeeply(StringRef json) {
-  unsigned depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    if (json[i] == '"') quoted = !quoted;
-    if (quoted && json[i] == '\\') ++i;
-    if (quoted) continue;
-    if ((json[i] == '[' || json[i] == '{') && ++depth > 64) return true;
-    if ((json[i] == ']' || json[i] == '}') && depth) --depth;
-  }
-  return false;
-}
-
 llvm::Expected<Config> astra::language::readConfig(StringRef json) {
   auto bad = [](const llvm::Twine &why) {
     return llvm::createStringError(std::make_error_code(std::errc::invalid_argument), why);
   };
-  if (nestedDeeply(json)) return bad("is nested more than 64 deep");
+  if (isNestedDeeper(json, 64)) return bad("is nested more than 64 deep");
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
   if (!value) return bad("is no JSON: " + llvm::toString(value.takeError()));
   const llvm::json::Object *object = value->getAsObject();

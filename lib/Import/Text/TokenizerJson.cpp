@@ -3,6 +3,7 @@
 // Gives:    vocabulary, model, added tokens, what stands around a text, roles of tokens.
 // Keeps:    numbers of tokens stay as they are; gaps between them become unused tokens.
 // Does not: know single steps (Steps.cpp) or conversations (ChatForms.cpp).
+#include "../JsonDepth.h"
 #include "ChatForms.h"
 #include "Steps.h"
 #include "astra/Import/Tokenizer.h"
@@ -248,6 +249,7 @@ private:
 };
 
 llvm::Expected<llvm::json::Value> parse(llvm::StringRef text, const char *name) {
+  if (isNestedDeeper(text, 64)) return llvm::createStringError(llvm::Twine(name) + " is nested more than 64 deep");
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value) return llvm::createStringError(llvm::Twine(name) + " is no JSON: " + llvm::toString(value.takeError()));
   if (!value->getAsObject()) return llvm::createStringError(llvm::Twine(name) + " is no JSON object");

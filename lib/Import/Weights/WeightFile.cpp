@@ -3,6 +3,7 @@
 // Gives:    see WeightFile.h: the file mapped and read by what its first bytes say, or all shards of a folder.
 // Keeps:    a shard is a file of the folder itself: names with a folder in them are refused.
 #include "astra/Import/WeightFile.h"
+#include "../JsonDepth.h"
 #include "Readers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -114,28 +115,13 @@ static Error readInto(WeightFile &out, const std::string &path) {
   return Error::success();
 }
 
-/// An index has one object of strings, "weight_map", and one of totals: the JSON reader, which recurses, gets nothing
-/// deeper.
-static bool nestsDeeply(StringRef json) {
-  unsigned depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    if (json[i] == '"') quoted = !quoted;
-    if (quoted && json[i] == '\\') ++i;
-    if (quoted) continue;
-    if ((json[i] == '[' || json[i] == '{') && ++depth > 16) return true;
-    if ((json[i] == ']' || json[i] == '}') && depth) --depth;
-  }
-  return false;
-}
-
 /// The shards that an index names, in the order of their names, and of which shard each tensor is.
 static Error readShards(WeightFile &out, StringRef folder, const std::string &index) {
   auto fail = [&](const llvm::Twine &why) { return refused(index + ": " + why); };
   auto buffer = llvm::MemoryBuffer::getFile(index, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer) return fail("cannot be read: " + buffer.getError().message());
   StringRef text = (*buffer)->getBuffer();
-  if (nestsDeeply(text)) return fail("is not the index of a sharded model: it is nested too deeply");
+  if (isNestedDeeper(text, 16)) return fail("is not the index of a sharded model: it is nested too deeply");
   auto json = llvm::json::parse(text);
   if (!json) return fail("is not JSON: " + llvm::toString(json.takeError()));
   const llvm::json::Object *root = json->getAsObject(), *map = root ? root->getObject("weight_map") : nullptr;
