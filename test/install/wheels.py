@@ -81,6 +81,10 @@ class Wheels:
         said = run(*inside, "python3", "-c", "import sys, astra._programs as p; sys.argv = ['astra-inspect', '/tmp/affine.astra']; p.inspect()")
         if "entry main" not in said:
             raise Failed(f"astra-inspect says: {said}")
+        for program in "chat", "run", "text", "train":
+            said = run(*inside, "python3", "-c", f"import sys, astra._programs as p; sys.argv = ['', '--version']; p.{program}()")
+            if f"astra-{program}" not in said:
+                raise Failed(f"astra-{program} --version says: {said}")
 
     def pip_installs_the_tree(self):
         """`pip install .` in a fresh environment: the runtime comes from the tree too."""

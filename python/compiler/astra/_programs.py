@@ -37,5 +37,15 @@ def train() -> NoReturn:
     _become("astra-train")
 
 
+def chat() -> NoReturn:
+    """`astra-chat`: see `astra-chat --help`."""
+    _become("astra-chat")
+
+
+def text() -> NoReturn:
+    """`astra-text`: see `astra-text --help`."""
+    _become("astra-text")
+
+
 if __name__ == "__main__":
     sys.exit(compile())

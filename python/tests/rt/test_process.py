@@ -14,6 +14,7 @@ import time
 import astra_rt
 import numpy as np
 import pytest
+from conftest import ROOT
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
 HEAVY = np.full((512, 512), 1 / 512, np.float32)
@@ -256,3 +257,9 @@ def test_import_is_quick(python):
 def test_the_process_ends_with_calls_in_flight(bundle, python):
     python("import sys, astra_rt, numpy; m = astra_rt.load(sys.argv[1], threads=2); x = numpy.ones((512, 512), 'f');"
            "f = [m.async_call(x) for _ in range(3)]", bundle("heavy"))  # fmt: skip
+
+
+def test_the_wheel_is_a_project_of_its_own(tmp_path):
+    """It is configured without the rest of the tree's build: what `pip install ./python/rt` does first."""
+    done = subprocess.run(["cmake", "-S", ROOT / "python/rt", "-B", tmp_path, f"-DPython3_EXECUTABLE={sys.executable}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -35,7 +35,7 @@ def wheels(tmp_path_factory):
     for name in ("LICENSE", "NOTICE"):
         copy.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, copy)
-    for part in ("cmake", "include", "lib/Runtime", "python/rt"):
+    for part in ("cmake", "include", "lib/Runtime", "lib/Text", "python/rt"):
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
     return build(ROOT, folder / "one"), build(copy, folder / "two")
 
