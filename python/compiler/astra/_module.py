@@ -44,6 +44,7 @@ class Decorated:
         self._of_torch: Any = None
         self._own: Any = None
         self._kind: Any = None  # PyTorch's tensors
+        self._call: Any = None  # of them
         functools.update_wrapper(self, f)
 
     def _chosen(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -53,6 +54,7 @@ class Decorated:
 
                 self._kind = sys.modules["torch"].Tensor
                 self._of_torch = compiled(self._f, **self._options)
+                self._call = self._of_torch.call
             return self._of_torch
         if self._own is None:
             wrong = [k for k in _TORCH_OPTIONS if k in self._options]
@@ -63,7 +65,7 @@ class Decorated:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if args and type(args[0]) is self._kind:  # as in the call before
-            return self._of_torch.call(args, named)
+            return self._call(args, named)
         return self._chosen(args, named)(*args, **named)
 
     @property

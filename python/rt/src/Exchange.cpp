@@ -24,16 +24,10 @@ struct ExchangeApi {
 
 PyTypeObject *exchangedType = nullptr;
 const ExchangeApi *api = nullptr;
-PyObject *namesOfFlags[] = {nullptr, nullptr}; // requires_grad, is_neg
+PyObject *requiresGrad = nullptr, *isNegative = nullptr; // the name of the attribute, the method of the type
 
-/// Whether an attribute, or what it gives when it is called, is false.
-bool isFalse(PyObject *object, PyObject *name, bool called) {
-  PyObject *value = PyObject_GetAttr(object, name);
-  if (value && called) {
-    PyObject *result = PyObject_CallFunctionObjArgs(value, nullptr);
-    Py_DECREF(value);
-    value = result;
-  }
+/// Whether what was given is False; it is let go.
+bool isFalse(PyObject *value) {
   if (!value) PyErr_Clear();
   bool is = value == Py_False;
   Py_XDECREF(value);
@@ -50,9 +44,8 @@ PyObject *setExchange(PyObject *, PyObject *args) {
   while (found && found->major != 1) found = found->before;
   if (!found || !found->objectOf || !found->tensorOf)
     return PyErr_Format(PyExc_BufferError, "the exchange API is not one of DLPack 1");
-  const char *names[] = {"requires_grad", "is_neg"};
-  for (int i = 0; i < 2; i++)
-    if (!namesOfFlags[i] && !(namesOfFlags[i] = PyUnicode_InternFromString(names[i]))) return nullptr;
+  if (!requiresGrad && !(requiresGrad = PyUnicode_InternFromString("requires_grad"))) return nullptr;
+  if (!isNegative && !(isNegative = PyObject_GetAttrString(type, "is_neg"))) return nullptr;
   Py_INCREF(type);
   Py_INCREF(capsule); // its functions are called as long as the process lives
   exchangedType = reinterpret_cast<PyTypeObject *>(type), api = found;
@@ -70,8 +63,42 @@ PyObject *give(PyObject *, PyObject *object) {
   return nullptr;
 }
 
+/// `exchanged_kind(tensors)`: what tells calls apart, types and shapes and whether they want gradients, as bytes; None
+/// where one is no tensor that the other library describes.
+PyObject *exchangedKind(PyObject *, PyObject *tensors) {
+  struct {
+    DLDataType dtype;
+    int16_t device;
+    int8_t ndim;
+    bool plain;
+  } kind;
+  constexpr size_t most = 512;
+  char bytes[most];
+  size_t used = 0;
+  if (!PyTuple_Check(tensors)) return PyErr_Format(PyExc_TypeError, "exchanged_kind takes a tuple");
+  for (Py_ssize_t i = 0, n = PyTuple_Size(tensors); i < n; i++) {
+    PyObject *object = PyTuple_GetItem(tensors, i);
+    DLTensor from = {};
+    if (Py_TYPE(object) != exchangedType || !exchangedType) Py_RETURN_NONE;
+    if (api->tensorOf(object, &from) != 0) {
+      PyErr_Clear();
+      Py_RETURN_NONE;
+    }
+    size_t shape = size_t(from.ndim) * sizeof(int64_t);
+    if (from.ndim < 0 || from.ndim > ASTRA_MAX_RANK || used + sizeof kind + shape > most) Py_RETURN_NONE;
+    std::memset(&kind, 0, sizeof kind);
+    kind.dtype = from.dtype, kind.device = int16_t(from.device.device_type), kind.ndim = int8_t(from.ndim);
+    kind.plain = isFalse(PyObject_GetAttr(object, requiresGrad));
+    std::memcpy(bytes + used, &kind, sizeof kind);
+    std::memcpy(bytes + used + sizeof kind, from.shape, shape);
+    used += sizeof kind + shape;
+  }
+  return PyBytes_FromStringAndSize(bytes, Py_ssize_t(used));
+}
+
 PyMethodDef functions[] = {
     {"set_exchange", setExchange, METH_VARARGS, "Which type is exchanged, and by which functions: (type, capsule)."},
+    {"exchanged_kind", exchangedKind, METH_O, "Types and shapes of a tuple of such tensors, as bytes, or None."},
     {"give", give, METH_O, "A tensor as one of the type that is exchanged, in the same memory."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -79,7 +106,8 @@ PyMethodDef functions[] = {
 
 bool astra::python::describeExchanged(PyObject *object, Described &out) {
   if (Py_TYPE(object) != exchangedType || !exchangedType) return false;
-  if (!isFalse(object, namesOfFlags[0], false) || !isFalse(object, namesOfFlags[1], true)) return false;
+  if (!isFalse(PyObject_GetAttr(object, requiresGrad))) return false;
+  if (!isFalse(PyObject_CallFunctionObjArgs(isNegative, object, nullptr))) return false;
   DLTensor from = {};
   if (api->tensorOf(object, &from) != 0) return PyErr_Clear(), false;
   if (from.device.device_type != kDLCPU || from.ndim < 0 || from.ndim > ASTRA_MAX_RANK) return false;

@@ -28,7 +28,7 @@ from .._stages import Compiled, Lowered
 from .._tensor import Tensor, call, user_line
 from .dims import Symbols
 from .lower import is_users
-from .program import KEY, Input, Program, build, value_of
+from .program import KEY, Input, Program, build, kind_of, value_of
 from .rows.matrices import unchecked
 
 
@@ -425,7 +425,7 @@ class _Variant:
         self.guards = program.guards if len(program.guards) else None
         self.flags = [t.requires_grad for t in program.tensors] if gradients and program.tensors else None
         self.always = self.guards is None and self.flags is None
-        self.direct = program.program.direct if isinstance(program, Inference) and program.is_direct else None
+        self.direct = program.program.direct() if isinstance(program, Inference) and program.is_direct else None
 
     def holds(self) -> bool:
         """Whether all of it is as it was."""
@@ -434,8 +434,7 @@ class _Variant:
         return self.flags is None or self.flags == [t.requires_grad for t in self.program.tensors]
 
 
-_Tensor, _is_grad_enabled = torch.Tensor, torch.is_grad_enabled
-_NOTHING: Any = (None, None)
+_is_grad_enabled = torch.is_grad_enabled
 _MANY = 8  # programs for one kind of arguments
 _MOST_QUICK = 512  # kinds of arguments that are found without flattening them
 
@@ -448,7 +447,8 @@ class Callable_:
                  frozen: bool | None = None) -> None:  # fmt: skip
         self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
         self._programs: dict[Any, list[_Variant]] = {}
-        self._quick: dict[Any, tuple[_Variant, Any]] = {}  # by types and shapes, of calls with nothing but tensors by place
+        # What runs, whether it takes the tensors one by one, and what must hold: by types and shapes, of calls with nothing but tensors by place.
+        self._quick: dict[bool, dict[Any, tuple[Any, bool, _Variant | None]]] = {True: {}, False: {}}
         self._warned = False
         self.traces = 0  # how many programs were made
         self.__name__ = getattr(f, "__name__", type(f).__name__)
@@ -482,24 +482,24 @@ class Callable_:
 
     def call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What a call gives. One with tensors by place alone, like one before, is found without flattening trees."""
-        gradients = _is_grad_enabled() if self._grad is None else self._grad
+        gradients = self._grad
+        if gradients is None:
+            gradients = _is_grad_enabled()
         quick: Any = None
         if not named:
-            quick = gradients
-            for x in args:
-                if type(x) is not _Tensor:
-                    quick = None
-                    break
-                quick = (quick, x.dtype, x.shape, x.requires_grad)
-        if quick is not None:
-            variant, direct = self._quick.get(quick, _NOTHING)
-            if variant is not None and (variant.always or variant.holds()):
-                return variant.program(args) if direct is None else direct(args)
+            quick = kind_of(args)
+            found = self._quick[gradients].get(quick)
+            if found is not None:
+                run, many, variant = found
+                if variant is None or variant.holds():
+                    return run(*args) if many else run(args)
         variant = self._general(args, named, gradients)
         if quick is not None:
-            if len(self._quick) > _MOST_QUICK:  # shapes of dims
-                self._quick.clear()
-            self._quick[quick] = variant, None if any(x.requires_grad for x in args) else variant.direct
+            table = self._quick[gradients]
+            if len(table) > _MOST_QUICK:  # shapes of dims
+                table.clear()
+            direct = None if any(x.requires_grad for x in args) else variant.direct
+            table[quick] = direct or variant.program, direct is not None, None if variant.always else variant
         return variant.program(pytree.tree_leaves((args, named)))
 
     def _general(self, args: Any, named: Any, gradients: bool) -> _Variant:

@@ -34,6 +34,18 @@ _WIDE = {"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "bool"}  
 _give = astra_rt._rt.give
 
 
+def _kind_of(args: tuple[Any, ...]) -> Any:
+    found: Any = ()
+    for x in args:
+        if type(x) is not torch.Tensor:
+            return None
+        found = (found, x.dtype, x.shape, x.device.type, x.requires_grad)
+    return found
+
+
+# Types and shapes of tensors, and whether they want gradients: what can be a key; None where there is something else.
+kind_of = _kind_of if _API is None else astra_rt._rt.exchanged_kind
+
 def to_torch(made: Any) -> torch.Tensor:
     """A result of the runtime as a tensor of PyTorch's, in the same memory."""
     if _API is not None and made.dtype in _WIDE:
@@ -155,12 +167,17 @@ class Program:
         call(making.entry, "main", entry, outputs)
         return making.finish()
 
-    def direct(self, args: Sequence[torch.Tensor]) -> Any:
-        """The one result for inputs that are all tensors in host memory: what `is_direct` says can be called so."""
-        if self.live:
+    def direct(self) -> Any:
+        """What gives the one result for inputs that are all tensors in host memory, one argument each: what `is_direct` says can be called so."""
+        entry, taken = self._entry, _give if self._is_given else torch.from_dlpack
+        if not self.live:
+            return lambda *args: taken(entry(*args))
+
+        def called(*args: torch.Tensor) -> Any:
             self._refresh()
-        made = self._entry(*args)
-        return _give(made) if self._is_given else torch.from_dlpack(made)
+            return taken(entry(*args))
+
+        return called
 
     @property
     def is_direct(self) -> bool:
