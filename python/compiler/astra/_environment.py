@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextvars
 import dis
 import enum
 import functools
@@ -33,6 +34,12 @@ _MOST = 20_000  # values that are followed
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice, enum.Enum, np.generic, np.dtype)
 _PATHS = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")} | {os.path.dirname(__file__), os.path.dirname(np.__file__)}
 _LIBRARIES = tuple(sorted(os.path.join(p, "") for p in _PATHS))
+_WRITES = {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "add", "discard", "setdefault", "sort", "reverse", "appendleft", "popleft",
+           "extendleft", "rotate", "fill", "put", "resize", "setflags", "partition", "__setitem__", "__setattr__", "__delitem__", "setattr", "delattr", "setitem",
+           "__dict__", "copyto", "shuffle", "heappush", "heappop", "next", "send"}  # names by which code changes what it has  # fmt: skip
+_UNREAD = object()  # in place of what a place held: a program does not depend on it
+_DRAWS = {n for m in (random, np.random) for n in dir(m) if not n.startswith("_")}
+_PACKAGES = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name, "") for name in ("astra", "astra_rt"))
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")  # of PyTorch's modules
 
 
@@ -45,6 +52,12 @@ def is_users_file(file: str) -> bool:
 def _is_users_class(kind: type) -> bool:
     module = sys.modules.get(kind.__module__)
     return module is None or is_users_file(getattr(module, "__file__", None) or "")
+
+
+def _is_users_module(module: types.ModuleType) -> bool:
+    """Whether a module is of the user's program: of a file of it, or made by it."""
+    file = getattr(module, "__file__", None)
+    return is_users_file(file) if file else getattr(module, "__spec__", None) is None and module.__name__ not in sys.builtin_module_names
 
 
 def _instructions(code: types.CodeType) -> Iterator[tuple[Any, int]]:
@@ -79,6 +92,21 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     for x in code.co_consts:
         if isinstance(x, types.CodeType):
             yield from _codes(x)
+
+
+def _progress(x: Any) -> Any:
+    """How far a generator of values or of random numbers is; None of what is neither."""
+    if isinstance(x, types.GeneratorType):
+        return x.gi_frame is None or x.gi_frame.f_lasti
+    if isinstance(x, random.Random):
+        return x.getstate()
+    if isinstance(x, np.random.Generator):
+        return repr(x.bit_generator.state)
+    if isinstance(x, np.random.RandomState):
+        return repr(x.get_state(legacy=False))
+    if hasattr(x, "__next__") and hasattr(x, "__length_hint__"):
+        return (x.__length_hint__(),)
+    return None
 
 
 class _Place:
@@ -201,6 +229,12 @@ class Environment:
             self._content(x, path)
         elif isinstance(x, np.ndarray):
             self._array(x, path)
+        elif _progress(x) is not None:
+            self._iterator(x, path)
+        elif isinstance(x, contextvars.ContextVar):
+            value = x.get(None)
+            self.places.append(_Place("content", lambda: same(x.get(None), value), lambda: x.set(value), None, path))
+            self._later(value, path)
         elif isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType)):
             return  # by what is read of them
         else:
@@ -293,7 +327,17 @@ class Environment:
                 self._later(part, f"{path}.{name}")
         self._seen[id(kind)] = kind
 
+    def _iterator(self, x: Any, path: str) -> None:
+        """What gives another value each time, by how far it is: it cannot be put back. Where tracing did not move it, it was not read."""
+        before = _progress(x)
+        self.places.append(_Place("content", lambda: _progress(x) == before, None, _UNREAD, path))
+
     def _function(self, f: types.FunctionType, path: str) -> None:
+        if f.__dict__ and is_users_file(f.__code__.co_filename):
+            found = {k: v for k, v in f.__dict__.items() if k != "__wrapped__"}
+            self.places.append(_Place("dict", f.__dict__, "public", dict(f.__dict__), f"{f.__name__}.{{}}"))
+            for k, part in found.items():
+                self._later(part, f"{f.__name__}.{k}")
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             try:
                 value = cell.cell_contents
@@ -322,7 +366,7 @@ class Environment:
         self._one_of(names, chain[0], value, chain[0])
         for i, attribute in enumerate(chain[1:], 1):
             if isinstance(value, types.ModuleType):
-                if not is_users_file(getattr(value, "__file__", None) or sys.prefix) or attribute not in value.__dict__:
+                if not _is_users_module(value) or attribute not in value.__dict__:
                     return
                 names, path = value.__dict__, ".".join(chain[: i + 1])
                 value = names[attribute]
@@ -367,15 +411,26 @@ class Environment:
             if not p.data:
                 p.restore()
 
+    def writes(self) -> bool:
+        """Whether the function's code has an instruction that may change what is not its own."""
+        stores = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_DEREF", "DELETE_ATTR", "DELETE_SUBSCR", "DELETE_GLOBAL")
+        return bool(_WRITES & self._names) or any(i.opname in stores for code in self._codes for i, _ in _instructions(code))
+
+    def draws(self) -> bool:
+        """Whether the function's code has a name of Python's or NumPy's generators."""
+        return bool(_DRAWS & self._names)
+
     def refuse_changes(self, name: str) -> None:
-        """Refuses what was changed since; it is put back before."""
+        """Refuses what was changed since; it is put back before. Beside other threads what changed may be theirs: it stays as it is, and is
+        refused only where the function's code can have done it."""
         found = [(p, path) for p in self.places if not p.data and (path := p.changed()) is not None and not self._is_lazy(p, path)]
-        if not found:
+        if not found or not (_is_alone() or self.writes()):
             return
         path = found[0][1].lstrip(".")
         line = self.line_of(path)
-        for p, _ in found:
-            p.restore()
+        if _is_alone():
+            for p, _ in found:
+                p.restore()
         raise TraceError(f"'{name}' changes '{path}'{f' ({line})' if line else ''}: a compiled function would do that once, when it is traced; "
                          "return the new value, or pass as an argument what changes")  # fmt: skip
 
@@ -395,7 +450,7 @@ class Environment:
         out = _core.Guards()
         for p in self.places:
             if p.kind == "content":
-                if id(p.before) not in shared:
+                if p.before is not _UNREAD and id(p.before) not in shared:
                     out.add("content", p.container, None, None, None)
                 continue
             before = {k: v for k, v in p.before.items() if not isinstance(v, types.ModuleType)} if p.kind == "dict" else p.before
@@ -430,6 +485,23 @@ def line_of_function(f: Any) -> str:
         f = f.__wrapped__
     code = getattr(f, "__code__", None) or getattr(getattr(type(f), "__call__", None), "__code__", None)
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code is not None else "<unknown>"
+
+
+def _is_alone() -> bool:
+    """Whether no other thread of Python's runs."""
+    return threading.active_count() == 1
+
+
+def line_of_refusal(error: BaseException) -> str:
+    """The user's line below which the package, or the runtime, refused; "" where the user's code itself raised."""
+    line, file = "", ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if is_users_file(file):
+            line = f"{os.path.basename(file)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line if file.startswith(_PACKAGES) else ""
 
 
 # Printing
@@ -477,12 +549,19 @@ def traced(f: Any, name: str, *given: Any) -> Iterator[Environment]:
     python: Any = random.getstate()
     legacy: Any = np.random.get_state()
     with without_prints(name):
-        yield found
+        try:
+            yield found
+        except BaseException:
+            if _is_alone():
+                found.restore()
+            raise
     found.refuse_changes(name)
     after: Any = np.random.get_state()
-    if python != random.getstate() or legacy[2] != after[2] or not np.array_equal(legacy[1], after[1]):
-        random.setstate(python)
-        np.random.set_state(legacy)
+    is_drawn = python != random.getstate() or legacy[2] != after[2] or not np.array_equal(legacy[1], after[1])
+    if is_drawn and (_is_alone() or found.draws()):
+        if _is_alone():
+            random.setstate(python)
+            np.random.set_state(legacy)
         raise TraceError(f"'{name}' draws random numbers of Python's or NumPy's: a compiled function would have those of its first call in all calls; "
                          "use astra.random with a key, or pass the numbers as an argument")  # fmt: skip
 

@@ -1,8 +1,10 @@
 """What compiled functions read and change beside their arguments: a new value is seen, a change is refused and put back."""
 
 import collections
+import contextvars
 import random
 import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -217,3 +219,61 @@ def test_many_values_from_outside_are_warned_of():
         for i in range(10):
             scale = float(i)
             assert f(X).tolist() == [i] * 3
+
+
+def test_what_other_threads_write_stays():
+    seen, numbers, stop = {}, [], threading.Event()
+
+    def write():
+        while not stop.is_set():
+            seen[len(seen)] = 1
+            numbers.append(random.random())
+            time.sleep(0.0005)
+
+    def model(a):
+        for i in range(60):
+            a = astra.tanh(a @ a + i)
+        return a.sum() + (0.0 if seen is None else 1.0)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        before = len(seen)
+        astra.jit(model)(np.ones((4, 4), np.float32))
+    finally:
+        stop.set()
+        thread.join()
+    assert len(seen) == len(numbers) > before and sorted(seen) == list(range(len(seen)))
+
+
+def test_random_generators_and_iterators_from_outside():
+    x, ones, draws, kept = astra.ones(2), iter([1.0, 2.0, 3.0]), np.random.default_rng(0), random.Random(1)
+    for f, what in ((lambda a: a + next(ones), "ones"), (lambda a: a + draws.random(), "draws"), (lambda a: a + kept.random(), "kept")):
+        with pytest.raises(astra.TraceError, match=f"changes '{what}'"):
+            astra.jit(f)(x)
+
+    def counted(a):
+        counted.calls = getattr(counted, "calls", 0) + 1
+        return a
+
+    counted.calls = 0
+    with pytest.raises(astra.TraceError, match="counted.calls"):
+        astra.jit(counted)(x)
+    assert counted.calls == 0
+    scale = contextvars.ContextVar("scale", default=2.0)
+    scaled = astra.jit(lambda a: a * scale.get())
+    assert scaled(x).tolist() == [2, 2]
+    scale.set(3.0)
+    assert scaled(x).tolist() == [3, 3]
+
+
+def test_what_was_changed_before_an_exception_is_put_back():
+    log = []
+
+    def fails(a):
+        log.append(1)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        astra.jit(fails)(astra.ones(2))
+    assert log == []
