@@ -14,6 +14,9 @@ LAYERS = {
     "transposed": (lambda t: t.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2), (2, 4, 5, 4)),
     "conv without a batch": (lambda t: t.Conv2d(4, 6, 3, padding=1), (4, 9, 7)),
     "transposed without a batch": (lambda t: t.ConvTranspose1d(4, 6, 3, stride=2), (4, 5)),
+    "conv reflected": (lambda t: t.Conv2d(2, 3, 3, padding=(1, 2), padding_mode="reflect"), (1, 2, 5, 6)),
+    "conv replicated": (lambda t: t.Conv1d(2, 3, 4, padding="same", padding_mode="replicate"), (2, 2, 7)),
+    "conv circular": (lambda t: t.Conv2d(2, 3, 3, padding="same", dilation=2, padding_mode="circular"), (1, 2, 6, 7)),
     "upsample": (lambda t: t.Upsample(scale_factor=2), (1, 2, 3, 4)),
     "upsample by a half": (lambda t: t.Upsample(scale_factor=1.5), (1, 2, 5)),
     "upsample to a size": (lambda t: t.Upsample(size=(5, 3), mode="nearest-exact"), (1, 2, 3, 4)),
@@ -29,6 +32,8 @@ LAYERS = {
     "group norm": (lambda t: t.GroupNorm(2, 4), (2, 4, 3)),
     "instance norm": (lambda t: t.InstanceNorm1d(4, affine=True), (2, 4, 6)),
     "batch norm": (lambda t: t.BatchNorm2d(3), (2, 3, 4, 4)),
+    "batch norm, not affine": (lambda t: t.BatchNorm1d(3, affine=False), (4, 3, 5)),
+    "batch norm without running statistics": (lambda t: t.BatchNorm1d(3, track_running_stats=False), (4, 3, 5)),
     "prelu": (lambda t: t.PReLU(3), (2, 3, 4)),
 }
 
@@ -52,3 +57,26 @@ def test_recurrent_layers_beside_pytorch(cell):
     pairs = zip(state, last) if cell == "LSTM" else [(state, last)]
     for a, b in pairs:
         np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers_without_a_batch(cell):
+    theirs = getattr(torch.nn, cell)(5, 4, num_layers=2)
+    ours = getattr(nn, cell)(5, 4, num_layers=2).load_state_dict(theirs.state_dict())
+    x, h = (np.random.default_rng(3).standard_normal(s, dtype=np.float32) for s in ((6, 5), (2, 4)))
+    of = lambda make: (make(h), make(h)) if cell == "LSTM" else make(h)  # noqa: E731
+    (y, state), (z, last) = ours(x, of(lambda a: a)), theirs(torch.from_numpy(x), of(torch.from_numpy))
+    pairs = zip(state, last) if cell == "LSTM" else [(state, last)]
+    for a, b in [(y, z), *pairs]:
+        np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_the_row_of_padding_gets_no_gradient():
+    import astra
+
+    theirs = torch.nn.Embedding(5, 2, padding_idx=-1)
+    ours = nn.Embedding(5, 2, padding_idx=-1).load_state_dict(theirs.state_dict())
+    ids = np.array([[4, 0], [1, 4]])
+    theirs(torch.from_numpy(ids)).square().sum().backward()
+    found = astra.grad(lambda layer: astra.square(layer(ids)).sum())(ours).weight
+    np.testing.assert_allclose(found.numpy(), theirs.weight.grad.numpy(), rtol=1e-6)

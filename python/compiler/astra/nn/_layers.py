@@ -56,16 +56,25 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """Rows of weight [num_embeddings, embedding_dim] by numbers of any shape: [..., embedding_dim]. A number outside reads zeros."""
+    """Rows of weight [num_embeddings, embedding_dim] by numbers of any shape: [..., embedding_dim]. A number outside reads zeros.
+    padding_idx: the number whose row gets no gradient; it is zeros at first in PyTorch, here what the weight has there."""
 
     _initial = {"weight": "normal"}
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = "float32") -> None:
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = "float32") -> None:
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ArgumentError(f"padding_idx is {padding_idx}; there are {num_embeddings} rows")
+            self.padding_idx = padding_idx % num_embeddings
         self.weight = parameter((num_embeddings, embedding_dim), dtype)
 
     def __call__(self, x: Any) -> Tensor:
-        return _ops.take(self.weight, x, axis=0)
+        x = asarray(x)
+        y = _ops.take(self.weight, x, axis=0)
+        if self.padding_idx is None:
+            return y
+        return _ops.where(_ops.expand_dims(_ops.equal(x, self.padding_idx), -1), _ops.stop_gradient(y), y)
 
 
 def _batched(x: Any, rank: int) -> tuple[Tensor, bool]:
@@ -74,15 +83,21 @@ def _batched(x: Any, rank: int) -> tuple[Tensor, bool]:
     return (_ops.expand_dims(t, 0), True) if t.ndim == rank - 1 else (t, False)
 
 
+_PADDING_MODES = {"zeros": None, "reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # PyTorch's names, and those of pad
+
+
 class _Conv(Module):
     _axes = 0
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                 groups: int = 1, bias: bool = True, dtype: Any = "float32") -> None:  # fmt: skip
+                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = "float32") -> None:  # fmt: skip
         n = self._axes
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.dilation = _tuple(kernel_size, n), _tuple(stride, n), _tuple(dilation, n)
         self.padding = padding if isinstance(padding, str) else _tuple(padding, n)
+        if padding_mode not in _PADDING_MODES:
+            raise ArgumentError(f"padding_mode is one of {', '.join(_PADDING_MODES)}, not {padding_mode!r}")
+        self.padding_mode = padding_mode
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(f"{groups} groups divide neither {in_channels} nor {out_channels} channels evenly")
         self.weight = parameter((out_channels, in_channels // groups, *self.kernel_size), dtype)
@@ -96,24 +111,34 @@ class _Conv(Module):
         if pads is None:
             raise ArgumentError(f"padding is numbers, 'same' or 'valid', not '{self.padding}'")
         t, single = _batched(x, self._axes + 2)
+        mode = _PADDING_MODES[self.padding_mode]
+        if mode is not None and pads != "valid":
+            if isinstance(pads, str):  # the odd element is above
+                whole = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+                pads = [w // 2 for w in whole] + [w - w // 2 for w in whole]
+            t = _ops.pad(t, [(0, 0), (0, 0), *zip(pads[: self._axes], pads[self._axes :])], mode)
+            pads = [0] * 2 * self._axes
         y = _ops.make(_core.convolution, t, self.weight, self.bias, list(self.stride), list(self.dilation), pads, self.groups)
         return _ops.squeeze(y, 0) if single else y
 
 
 class Conv1d(_Conv):
-    """A convolution of x [N, C, L], or without N, with weight [out, C / groups, K]. padding: zeros on both sides, or "same", "valid"."""
+    """A convolution of x [N, C, L], or without N, with weight [out, C / groups, K]. padding: zeros on both sides, or "same", "valid"; padding_mode: what is
+    there instead of zeros, "reflect", "replicate" or "circular"."""
 
     _axes = 1
 
 
 class Conv2d(_Conv):
-    """A convolution of x [N, C, H, W], or without N, with weight [out, C / groups, K, K]. padding: zeros on both sides, or "same", "valid"."""
+    """A convolution of x [N, C, H, W], or without N, with weight [out, C / groups, K, K]. padding: zeros on both sides, or "same", "valid"; padding_mode: what is
+    there instead of zeros, "reflect", "replicate" or "circular"."""
 
     _axes = 2
 
 
 class Conv3d(_Conv):
-    """A convolution of x [N, C, D, H, W], or without N, with weight [out, C / groups, K, K, K]. padding: zeros on both sides, or "same", "valid"."""
+    """A convolution of x [N, C, D, H, W], or without N, with weight [out, C / groups, K, K, K]. padding: zeros on both sides, or "same", "valid"; padding_mode: what is
+    there instead of zeros, "reflect", "replicate" or "circular"."""
 
     _axes = 3
 
@@ -282,22 +307,31 @@ class Flatten(Module):
 
 class _BatchNorm(Module):
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel of x [N, C, ...]. In training (`astra.nn.apply`) by the
-    statistics of the batch, of which running ones are kept: running * (1 - momentum) + batch * momentum; otherwise by the running ones."""
+    statistics of the batch, of which running ones are kept: running * (1 - momentum) + batch * momentum; otherwise by the running ones.
+    affine=False: no weight and bias; track_running_stats=False: the batch's statistics always."""
 
     _buffers = ("running_mean", "running_var", "num_batches_tracked")
     _initial = {"weight": "constant(value=1)", "bias": "constant(value=0)"}
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, dtype: Any = "float32") -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True,
+                 dtype: Any = "float32") -> None:  # fmt: skip
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.weight, self.bias = parameter((num_features,), dtype), parameter((num_features,), dtype)
-        self.running_mean, self.running_var = _ops.zeros((num_features,), dtype=dtype), _ops.ones((num_features,), dtype=dtype)
-        self.num_batches_tracked = _ops.zeros((), dtype="int64")
+        self.weight, self.bias = (parameter((num_features,), dtype) if affine else None for _ in range(2))
+        tracked = track_running_stats
+        self.running_mean = _ops.zeros((num_features,), dtype=dtype) if tracked else None
+        self.running_var = _ops.ones((num_features,), dtype=dtype) if tracked else None
+        self.num_batches_tracked = _ops.zeros((), dtype="int64") if tracked else None
 
     def __call__(self, x: Any) -> Tensor:
         x, training = _channels(asarray(x), self.num_features), context().training
-        given = (None, None) if training else (self.running_mean, self.running_var)
-        value, mean, _, _, unbiased = _ops.make_several(_core.batch_norm, x, self.weight, self.bias, *given, float(self.eps), training)
-        if training:
+        tracked = self.running_mean is not None
+        by_batch = training or not tracked
+        given = (None, None) if by_batch else (self.running_mean, self.running_var)
+        weight, bias = self.weight, self.bias
+        if weight is None:
+            weight, bias = _ops.ones((self.num_features,), dtype=x.dtype), _ops.zeros((self.num_features,), dtype=x.dtype)
+        value, mean, _, _, unbiased = _ops.make_several(_core.batch_norm, x, weight, bias, *given, float(self.eps), by_batch)
+        if training and tracked:
             keep = 1 - self.momentum
             self.running_mean = _ops.make(_core.moving_average, self.running_mean, _ops.astype(mean, self.running_mean.dtype), keep)
             self.running_var = _ops.make(_core.moving_average, self.running_var, _ops.astype(unbiased, self.running_var.dtype), keep)

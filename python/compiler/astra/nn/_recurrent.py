@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import _core, _ops
-from .._errors import ArgumentError
+from .._errors import ArgumentError, ShapeError
 from .._tensor import asarray
 from ._module import Module, context, parameter
 
@@ -38,9 +38,17 @@ class _Recurrent(Module):
         return f"uniform(low={-bound!r}, high={bound!r})"
 
     def __call__(self, x: Any, state: Any = None) -> Any:
-        """x [T, N, input] (batch_first: [N, T, input]); state: hidden [layers * directions, N, hidden], of an LSTM a pair of such;
+        """x [T, N, input] (batch_first: [N, T, input]), or [T, input] and states without N; state: hidden [layers * directions, N, hidden], of an LSTM a pair of such;
         None: zeros. Gives (all steps [T, N, directions * hidden], the last state)."""
         x = asarray(x)
+        if x.ndim == 2:
+            axis = 0 if self.batch_first else 1
+            wide = lambda s: None if s is None else _ops.expand_dims(asarray(s), 1)  # noqa: E731
+            out, last = self(_ops.expand_dims(x, axis), tuple(map(wide, state)) if self._cell == "lstm" and state is not None else wide(state))
+            narrow = lambda s: _ops.squeeze(s, 1)  # noqa: E731
+            return _ops.squeeze(out, axis), tuple(map(narrow, last)) if self._cell == "lstm" else narrow(last)
+        if x.ndim != 3:
+            raise ShapeError(f"the layer is for [T, N, {self.input_size}] or [T, {self.input_size}], not for {tuple(x.shape)}")
         if self.batch_first:
             x = _ops.swapaxes(x, 0, 1)
         lstm, directions = self._cell == "lstm", 2 if self.bidirectional else 1
