@@ -22,7 +22,7 @@ import numpy as np
 import astra_rt
 
 from . import _cache, _dims, _tree
-from ._errors import ArgumentError, ShapeError
+from ._errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._graph import inside
 from ._stages import Lowered, results
 from ._static import is_static
@@ -252,6 +252,9 @@ class Jitted:
         """The arguments, static ones as leaves."""
         if not self._numbers and not self._names:
             return args, named
+        for i, x in (*enumerate(args), *named.items()):
+            if (i in self._numbers or i in self._names) and getattr(type(x), "__hash__", None) is None:
+                raise ArgumentTypeError(f"argument {i!r} of '{self.__name__}' is static and a {type(x).__name__}, which cannot be hashed ({user_line()})")
         marked = tuple(_Static(x) if i in self._numbers else x for i, x in enumerate(args))
         return marked, {k: _Static(x) if k in self._names else x for k, x in named.items()}
 

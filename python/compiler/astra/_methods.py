@@ -19,18 +19,32 @@ def _taken(x: Any) -> bool:
     return isinstance(x, (Tensor, bool, int, float, complex, _dims.Dim, np.ndarray, np.generic)) or hasattr(x, "__dlpack__")
 
 
-def _operator(function: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+def _operator(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         return function(self, other) if _taken(other) else NotImplemented
 
     return method
 
 
-def _swapped(function: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         return function(other, self) if _taken(other) else NotImplemented
 
     return method
+
+
+def _plain(x: Any) -> Any:
+    """A tree of arguments of NumPy's, arrays in place of tensors."""
+    if isinstance(x, Tensor):
+        return np.asarray(x)
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_plain, x)) if type(x) in (list, tuple) else x
+    return {k: _plain(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+
+def _divided(x: Any, y: Any) -> Any:
+    """Python's divmod."""
+    return _ops.floor_divide(x, y), _ops.remainder(x, y)
 
 
 class Methods:
@@ -44,6 +58,7 @@ class Methods:
     __truediv__, __rtruediv__ = _operator(_ops.divide), _swapped(_ops.divide)
     __floordiv__, __rfloordiv__ = _operator(_ops.floor_divide), _swapped(_ops.floor_divide)
     __mod__, __rmod__ = _operator(_ops.remainder), _swapped(_ops.remainder)
+    __divmod__, __rdivmod__ = _operator(_divided), _swapped(_divided)
     __pow__, __rpow__ = _operator(_ops.pow), _swapped(_ops.pow)
     __matmul__, __rmatmul__ = _operator(_ops.matmul), _swapped(_ops.matmul)
     __and__, __rand__ = _operator(_ops.bitwise_and), _swapped(_ops.bitwise_and)
@@ -58,6 +73,18 @@ class Methods:
     __eq__ = _operator(_ops.equal)  # type: ignore[assignment]
     __ne__ = _operator(_ops.not_equal)  # type: ignore[assignment]
     __hash__ = object.__hash__
+
+    def __array_function__(self, f: Any, types: Any, args: Any, named: Any) -> Any:
+        """NumPy's functions take the values, as of any array."""
+        return f(*_plain(args), **_plain(named))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """Python's round: to so many decimals, halves to even."""
+        if not ndigits:
+            return _ops.round(self)
+        scale = 10.0 ** abs(ndigits)
+        return _ops.round(self * scale) / scale if ndigits > 0 else _ops.round(self / scale) * scale
+
     __neg__, __abs__, __invert__ = _ops.negative, _ops.abs, _ops.bitwise_invert
     __getitem__ = _indexing.getitem
 

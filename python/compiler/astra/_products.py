@@ -19,10 +19,26 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     return make(_core.product, x1, x2)
 
 
-def einsum(equation: str, *xs: Any) -> Tensor:
-    """NumPy's einsum: "ij,jk->ik"."""
+def einsum(equation: Any, *xs: Any) -> Tensor:
+    """NumPy's einsum: einsum("ij,jk->ik", x, y), or einsum(x, [0, 1], y, [1, 2], [0, 2])."""
+    if not isinstance(equation, str):
+        equation, xs = _written(equation, *xs)
     made, graph = operands(*xs), current()
     return of_node(graph, call(_core.einsum, graph.core, equation.replace(" ", ""), nodes_of(graph, made)))
+
+
+def _written(*parts: Any) -> tuple[str, tuple[Any, ...]]:
+    """The equation of tensors that are each followed by the numbers of their axes, and maybe those of the result."""
+    lists = [_labels(axes) for axes in parts[1::2]]
+    out = f"->{_labels(parts[-1])}" if len(parts) % 2 else ""
+    return ",".join(lists) + out, parts[: len(parts) // 2 * 2 : 2]
+
+
+def _labels(axes: Any) -> str:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    if not isinstance(axes, (list, tuple)) or not all(k is Ellipsis or (isinstance(k, int) and 0 <= k < len(letters)) for k in axes):
+        raise ArgumentError("einsum takes an equation, or after each tensor the numbers of its axes, a list of 0 to 51 or ...")
+    return "".join("..." if k is Ellipsis else letters[k] for k in axes)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:

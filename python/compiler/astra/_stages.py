@@ -52,6 +52,11 @@ class Lowered:
             return str(self.module.text(False))
         if dialect not in _DIALECTS:
             raise ArgumentError(f"there is no text '{dialect}' of a module; there are uop, {', '.join(_DIALECTS)}")
+        is_gpu = target is not None and target.startswith(("cuda", "hip"))
+        if dialect in ("mlir", "llvm", "ptx") and not is_gpu:
+            raise ArgumentError(f"'{dialect}' is a text of kernels of a GPU: name one, as_text('{dialect}', target='cuda:sm_90')")
+        if dialect == "ptx" and is_gpu and not str(target).startswith("cuda"):
+            raise ArgumentError(f"'ptx' is a text of kernels of CUDA, not of {target}")
         return str(self._emitted(dialect, target).text)
 
     def _emitted(self, dialect: str, target: str | None) -> Any:

@@ -11,7 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from . import _core, _dims, _dtypes, _environment, _tree
-from ._errors import ArgumentError, DTypeError, Error, ShapeError, TraceError
+from ._errors import ArgumentError, ArgumentTypeError, DTypeError, Error, ShapeError, TraceError
 from ._graph import Graph, tracing
 from ._static import is_static
 from ._tensor import Tensor, asarray, call, of_node
@@ -174,6 +174,7 @@ class Traced:
         given: list[Any] = []
         statics = [(i, x) for i, x in enumerate(leaves) if not isinstance(x, Spec) and is_static(x)]
         out = TracedEntry(Signature(key, in_tree, statics, []), [])
+        taken = {n for s in shared for n in s.names}
         for name, x in zip(argument_names(e.f, e.args, e.named, len(shared)), leaves):
             if not isinstance(x, Spec) and is_static(x):
                 given.append(x)
@@ -181,27 +182,50 @@ class Traced:
             s = x if isinstance(x, Spec) else Spec(argument(x, name).shape, argument(x, name).dtype)
             leaf = call(graph.core.leaf, s.dtype.code, [_dims.size_node(graph.core, n) for n in s.shape])
             given.append(of_node(graph, leaf))
-            out.inputs.append((name, s))
+            out.inputs.append((_free(name, taken), s))
             out.leaves.append(leaf)
         args, named = _tree.unflatten(in_tree, given)
         whole = (tuple(s.tree(graph) for s in shared), args, named)
         before = _tree.containers(whole)
         name = self.name if key == "main" else key
         with _environment.traced(e.f, name, *(getattr(x, "value", x) for _, x in statics)) as self.environment:
-            result = e.f(*whole[0], *args, **named)
+            result = _lined(e.f, *whole[0], *args, **named)
         self._refuse_changed_arguments(name, e, before, _tree.containers(whole))
         if e.updates:
             result = self._updated(key, result, out)
         made, out.signature.out_tree = _tree.flatten(result)
-        tensors = [operand(y) for y in made]
-        out.nodes = [t._in(graph) for t in tensors]
         paths = _tree.paths(result)
         if not isinstance(result, dict):
             paths = ["result" + ("." + p if p else "") for p in paths]
+        tensors = [self._result(name, e.f, p, y) for p, y in zip(paths, made)]
+        out.nodes = [t._in(graph) for t in tensors]
+        paths = self._output_names(paths, out)
         out.outputs = [(p, Spec(t.shape, t.dtype)) for p, t in zip(paths, tensors)]
         out.signature.inputs = [(n, repr(s)) for n, s in out.inputs]
         out.signature.outputs = [(n, repr(s)) for n, s in out.outputs]
         return out
+
+    @staticmethod
+    def _result(name: str, f: Any, path: str, y: Any) -> Tensor:
+        try:
+            return operand(y)
+        except (Error, TypeError, ValueError) as error:
+            raise ArgumentTypeError(f"'{name}' ({_environment.line_of_function(f)}) gives a {type(y).__name__} as '{path or 'result'}', "
+                                    f"which is no tensor: {error}") from None  # fmt: skip
+
+    def _output_names(self, paths: Sequence[str], out: TracedEntry) -> list[str]:
+        """Names of the results, which no other value of the entry has: an input that is given back keeps its name."""
+        values = {n: leaf for (n, _), leaf in zip(out.inputs, out.leaves)}
+        for s in (self.params, self.states):
+            values.update(zip(s.names, s.leaves) if s is not None else ())
+        names: list[str] = []
+        taken: set[str] = set()
+        for path, node in zip(paths, out.nodes):
+            if path in values and not node == values[path]:
+                path = f"result.{path}"
+            names.append(_free(path or "result", taken | (values.keys() - {path})))
+            taken.add(names[-1])
+        return names
 
     @staticmethod
     def _refuse_changed_arguments(name: str, e: EntrySpec, before: Any, after: Any) -> None:
@@ -303,6 +327,27 @@ class Traced:
         from ._stages import Lowered
 
         return Lowered(self.module(), {key: e.signature for key, e in self.entries.items()}, self.states and self.states.structure)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that is not taken, and is taken now."""
+    name = name.replace("\0", "\\0")
+    found, n = name, 2
+    while found in taken:
+        found, n = f"{name}.{n}", n + 1
+    taken.add(found)
+    return found
+
+
+def _lined(f: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """f(...), of which what the package refuses names the line of the user's that asked for it."""
+    try:
+        return f(*args, **named)
+    except Exception as error:
+        line = _environment.line_of_refusal(error)
+        if line and error.args and isinstance(error.args[0], str) and line not in error.args[0] and "\n" not in error.args[0]:
+            error.args = (f"{error.args[0]} ({line})", *error.args[1:])
+        raise
 
 
 def _data(value: Any) -> tuple[int, int] | None:

@@ -335,6 +335,44 @@ def test_what_functions_may_take_and_give():
     assert astra.vmap(lambda l: l.weight * 2, in_axes=(0,))(Layer(x, x)).tolist() == [2, 4]
 
 
+def test_names_of_arguments_and_results_may_be_the_same():
+    x = astra.tensor([1.0, 2.0])
+    assert astra.jit(lambda result: result * 2)(x).tolist() == [2, 4]
+    step = astra.jit(lambda w, b: {"w": w - 1, "b": b, "c": b})(x, x)
+    assert [step[k].tolist() for k in "wbc"] == [[0, 1], [1, 2], [1, 2]]
+    assert astra.jit(lambda d: d["a.b"] - d["a"]["b"])({"a.b": x, "a": {"b": x * 3}}).tolist() == [-2, -4]
+    assert astra.jit(lambda d: {"": d * 2, "a": {"b": d}, "a.b": d + 1})(x)["a.b"].tolist() == [2, 3]
+    made = astra.trace(lambda w: {"w": w * 2}, x)
+    assert [n for n, _ in made.inputs] == ["w"] and [n for n, _ in made.outputs] == ["result.w"]
+    counted = astra.export({"main": astra.entry(lambda params, states, x: ({"n": states["n"] + 1}, {"n": x, "w": params["w"] + x}), x, updates=True)},
+                           states={"n": astra.tensor(0)}, params={"w": x})  # fmt: skip
+    assert [n for n, _ in counted.outputs] == ["result.n", "result.w"]
+    assert [r.tolist() for r in counted.lower().compile()(x).values()] == [[1, 2], [2, 4]]
+
+
+def test_refusals_of_what_is_traced_have_the_line():
+    x, m = astra.tensor([1.0, 2.0, 3.0]), astra.ones((2, 3))
+    for f, part in (
+        (lambda a: astra.cond(a.sum() > 0, lambda a: a, lambda a: a.sum(), a), "cond"), (lambda a: astra.scan(lambda c, e: (m, e), a.sum(), a), "carry"),
+        (lambda a: astra.grad(lambda b: b * 2)(a), "scalar"), (lambda a: astra.vmap(lambda p, q: p + q)(a, m), "vmap"), (lambda a: a[7], "index 7"),
+        (lambda a: astra.sum(a, axis=4), "axis 4"), (lambda a: astra.linalg.cholesky(a), "matrices"), (lambda a: "text", "gives a str as 'result'"),
+    ):  # fmt: skip
+        with pytest.raises((astra.Error, IndexError), match=part) as told:
+            astra.jit(f)(x)
+        assert f"test_stages.py:{f.__code__.co_firstlineno}" in str(told.value)
+    with pytest.raises(KeyError) as own:  # the user's own is as it was
+        astra.jit(lambda a: {}["k"])(x)
+    assert own.value.args == ("k",)
+    with pytest.raises(astra.ArgumentError, match="static and a list, which cannot be hashed"):
+        astra.jit(lambda a, k: a, static_argnums=1)(x, [1])
+    lowered = astra.trace(lambda a: a * 2, x).lower()
+    for dialect in ("mlir", "llvm", "ptx"):
+        with pytest.raises(astra.ArgumentError, match="of a GPU"):
+            lowered.as_text(dialect)
+    with pytest.raises(astra.ArgumentError, match="of CUDA"):
+        lowered.as_text("ptx", "hip:gfx942")
+
+
 def test_refusals_of_stages():
     lowered = astra.trace(lambda x: x * 2, astra.spec((2,))).lower()
     with pytest.raises(astra.ArgumentError, match="no text 'foo'"):

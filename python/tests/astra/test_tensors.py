@@ -195,3 +195,14 @@ def test_what_is_wrong_is_refused(call, error):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value)
+
+
+def test_python_s_and_numpy_s_functions():
+    x = astra.tensor([1.0, 2.55, -3.0])
+    assert [t.tolist() for t in divmod(x, 2.0)] == [[0, 1, -2], [1, np.float32(2.55) - 2, 1]]
+    assert round(x).tolist() == [1, 3, -3] and round(astra.tensor([1.25, 2.5]), 1).tolist() == np.round(np.array([1.25, 2.5], "f"), 1).tolist()
+    assert np.sum(x) == np.sum(x.numpy()) and np.mean(x) == np.mean(x.numpy()) and np.concatenate([x, x]).shape == (6,)
+    assert astra.einsum(x, [0], x, [0], []).tolist() == astra.einsum("a,a->", x, x).tolist()
+    assert astra.einsum(astra.ones((2, 3)), [0, 1]).shape == (2, 3)
+    with pytest.raises(astra.ArgumentError, match="numbers of its axes"):
+        astra.einsum(x, ["i"])
