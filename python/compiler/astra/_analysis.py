@@ -37,7 +37,8 @@ class KernelCost:
 
 @dataclass(frozen=True)
 class Cost:
-    """Floating-point operations of a call, bytes that its kernels read and write, and the kernels one by one."""
+    """Operations of a call, bytes that its kernels read and write, and the kernels one by one. An operation on an element counts one, a
+    multiplication with its addition in a product two, a division or root four, one of integers 64."""
 
     operations: int
     bytes: int
@@ -131,7 +132,7 @@ class _Bundle:
     def kernel(self, number: int, times: int, lines: Sequence[str]) -> KernelCost:
         k = self.about["kernels"][number]
         plan = k["code"][0][0] if k["code"] else ""
-        return KernelCost(k["name"], times, times * self.value(k["operations"]), times * self.value(k["bytes"]), tuple(lines), plan)
+        return KernelCost(k["name"], times, times * self.value(k["steps"]), times * self.value(k["bytes"]), tuple(lines), plan)
 
 
 def cost(bundle: bytes, entry: str, dims: Mapping[str, int]) -> Cost:

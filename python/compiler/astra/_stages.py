@@ -176,7 +176,7 @@ class Compiled:
         return self._lowered.as_text(dialect, target)
 
     def cost_analysis(self, entry: str = "main", **dims: int) -> _analysis.Cost:
-        """Operations (of products and folds) and bytes of a call, and of each kernel: at the dims given, others at their upper bounds. What a `while` runs
+        """Operations and bytes of a call, and of each kernel: at the dims given, others at their upper bounds. What a `while` runs
         counts once."""
         return _analysis.cost(self.bundle, entry, dims)
 

@@ -68,7 +68,7 @@ struct Describing {
       nb::list code;
       for (const auto &c : k->code) code.append(nb::make_tuple(c->plan, expr(c->scratch)));
       nb::dict d;
-      d["name"] = k->name, d["operations"] = expr(k->flops), d["steps"] = expr(k->steps), d["bytes"] = expr(k->bytes);
+      d["name"] = k->name, d["steps"] = expr(k->steps), d["bytes"] = expr(k->bytes);
       d["code"] = code;
       kernels.append(d);
     }
