@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "mlp", "open", "train"]
+FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "mlp", "trees", "open", "train"]
 
 
 @dataclass
@@ -66,7 +66,8 @@ def model(case):
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in case.nodes[-1].output]
     weights = [numpy_helper.from_array(v, n) for n, v in case.weights.items()]
     graph = helper.make_graph(case.nodes, "row", inputs, outputs, weights)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=11 if case.opset > 22 else 10)
+    opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("ai.onnx.ml", 3)][: 1 + any(n.domain for n in case.nodes)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=11 if case.opset > 22 else 10)
     return onnx.shape_inference.infer_shapes(made)
 
 

@@ -112,6 +112,65 @@ UOpRef step(Composer &b, const Tables &t, UOpRef x, UOpRef at) {
   return b.bin(Op::Add, read(t.yes), other);
 }
 
+/// The trees as complete ones, whose levels are tables: the nodes below node i of a level are 2 i and 2 i + 1 of the
+/// next. A leaf above the last level has itself below. No table of where to go is needed, and the first level is not
+/// looked up.
+struct Complete {
+  std::vector<std::vector<int64_t>> levels; // nodes of the ensemble; the last: leaves alone
+};
+
+/// Null where that would make the tables several times as large, or nodes compare in several ways.
+std::optional<Complete> completed(const TreeEnsemble &e, const Layout &l, bool isMixed) {
+  constexpr int64_t mostDepth = 20, mostGrowth = 4;
+  if (isMixed || l.depth > mostDepth || int64_t(e.roots.size()) << l.depth > mostGrowth * int64_t(l.node.size()))
+    return std::nullopt;
+  Complete out{{e.roots}};
+  for (int64_t level = 0; level < l.depth; ++level) {
+    std::vector<int64_t> below;
+    for (int64_t i : out.levels.back()) {
+      const TreeNode &n = e.nodes[i];
+      bool isLeaf = n.mode == TreeNode::Leaf;
+      below.push_back(isLeaf ? i : n.yes);
+      below.push_back(isLeaf ? i : n.no);
+    }
+    out.levels.push_back(std::move(below));
+  }
+  return out;
+}
+
+/// Of each row and tree the place of its leaf in the last level.
+UOpRef leafOfComplete(Composer &b, UOpRef x, const TreeEnsemble &e, const Complete &trees, TreeNode::Mode mode,
+                      bool anyMissing) {
+  int64_t count = e.roots.size();
+  std::vector<UOpRef> dims{x->shape[0], b.idx(count)};
+  UOpRef at = b.iota(DType::I32, dims, 1);
+  for (const std::vector<int64_t> &level : llvm::ArrayRef(trees.levels).drop_back()) {
+    std::vector<int32_t> feature;
+    std::vector<double> value;
+    std::vector<uint8_t> missing;
+    for (int64_t i : level) {
+      const TreeNode &n = e.nodes[i];
+      bool isLeaf = n.mode == TreeNode::Leaf;
+      feature.push_back(isLeaf ? 0 : int32_t(n.feature)), value.push_back(isLeaf ? 0 : n.value);
+      missing.push_back(!isLeaf && n.missingGoes);
+    }
+    int64_t nodes = level.size();
+    auto read = [&](UOpRef table) {
+      return nodes == count ? b.broadcastTo(table, dims) : b.make(Op::Gather, {table, at}, {0});
+    };
+    UOpRef which = read(numbersOf<int32_t>(b, DType::I32, feature, {nodes}));
+    UOpRef given = b.make(Op::Pick, {x, which}, {1});
+    UOpRef yes = holds(b, mode, given, read(floatsLike(b, x, value, {nodes})));
+    if (anyMissing) {
+      UOpRef goes = b.bin(Op::Ne, read(numbersOf<uint8_t>(b, DType::U8, missing, {nodes})), 0.0);
+      yes = b.bin(Op::Or, yes, b.bin(Op::And, b.bin(Op::Ne, given, given), goes));
+    }
+    UOpRef below = b.select(yes, b.b.litInt(DType::I32, 0), b.b.litInt(DType::I32, 1));
+    at = b.bin(Op::Add, b.bin(Op::Add, at, at), below);
+  }
+  return at;
+}
+
 } // namespace
 
 UOpRef treeScores(Composer &b, UOpRef x, const TreeEnsemble &e, TreeFold fold) {
@@ -160,26 +219,39 @@ UOpRef treeScores(Composer &b, UOpRef x, const TreeEnsemble &e, TreeFold fold) {
 
   auto words = [&](llvm::ArrayRef<int32_t> v) { return numbersOf<int32_t>(b, DType::I32, v, {int64_t(v.size())}); };
   auto bytes = [&](llvm::ArrayRef<uint8_t> v) { return numbersOf<uint8_t>(b, DType::U8, v, {int64_t(v.size())}); };
-  std::vector<int32_t> roots(l->roots.begin(), l->roots.end());
-  UOpRef at = b.broadcastTo(words(roots), {x->shape[0], b.idx(trees)});
-  Tables t;
-  if (l->depth > 0) {
-    t.feature = words(feature), t.value = floatsLike(b, x, value, {count}), t.yes = words(yes), t.inner = words(inner);
-    if (isMixed) t.mode = bytes(mode);
-    if (anyMissing) t.missing = bytes(missing);
-    t.only = only.value_or(TreeNode::AtMost);
-  }
-  if (l->depth <= mostUnrolled) {
-    for (int64_t i = 0; i < l->depth; ++i) at = step(b, t, x, at);
+  UOpRef leaf = nullptr; // of each row and tree the number of its leaf's votes
+  if (auto whole = completed(e, *l, isMixed)) {
+    leaf = leafOfComplete(b, x, e, *whole, only.value_or(TreeNode::AtMost), anyMissing);
+    std::vector<double> placed;
+    for (int64_t node : whole->levels.back()) {
+      auto from = weights.begin() + int64_t(leafOf[l->number[node]]) * e.targets;
+      placed.insert(placed.end(), from, from + e.targets);
+    }
+    weights = std::move(placed);
   } else {
-    ScanMaker scan(b, b.idx(l->depth));
-    UOpRef now = scan.carry(at), rows = scan.close(x);
-    for (UOpRef *table : {&t.feature, &t.value, &t.yes, &t.inner, &t.mode, &t.missing})
-      if (*table) *table = scan.close(*table);
-    at = scan.finish({step(b, t, rows, now)}, {})[0];
+    std::vector<int32_t> roots(l->roots.begin(), l->roots.end());
+    UOpRef at = b.broadcastTo(words(roots), {x->shape[0], b.idx(trees)});
+    Tables t;
+    if (l->depth > 0) {
+      t.feature = words(feature), t.value = floatsLike(b, x, value, {count}), t.yes = words(yes),
+      t.inner = words(inner);
+      if (isMixed) t.mode = bytes(mode);
+      if (anyMissing) t.missing = bytes(missing);
+      t.only = only.value_or(TreeNode::AtMost);
+    }
+    if (l->depth <= mostUnrolled) {
+      for (int64_t i = 0; i < l->depth; ++i) at = step(b, t, x, at);
+    } else {
+      ScanMaker scan(b, b.idx(l->depth));
+      UOpRef now = scan.carry(at), rows = scan.close(x);
+      for (UOpRef *table : {&t.feature, &t.value, &t.yes, &t.inner, &t.mode, &t.missing})
+        if (*table) *table = scan.close(*table);
+      at = scan.finish({step(b, t, rows, now)}, {})[0];
+    }
+    leaf = b.make(Op::Gather, {words(leafOf), at}, {0});
   }
-  UOpRef leaf = b.make(Op::Gather, {words(leafOf), at}, {0});
-  UOpRef votes = b.make(Op::Gather, {floatsLike(b, x, weights, {leaves, e.targets}), leaf}, {0}); // [N, trees, targets]
+  UOpRef table = floatsLike(b, x, weights, {int64_t(weights.size()) / e.targets, e.targets});
+  UOpRef votes = b.make(Op::Gather, {table, leaf}, {0}); // [N, trees, targets]
   ReduceKind kind = fold == TreeFold::Min ? ReduceKind::Min : fold == TreeFold::Max ? ReduceKind::Max : ReduceKind::Sum;
   UOpRef y = b.squeeze(b.reduce(kind, votes, {1}), {1});
   if (isExtreme) return b.select(b.bin(Op::Eq, y, none), b.literal(y, 0), y);

@@ -1,7 +1,8 @@
 //===- Trees.h: ensembles of decision trees --------------------------------===//
 // Takes:    features [N, F] and the nodes of trees, known while building, which may be wrong in every way.
 // Gives:    for all trees at once as many steps as the deepest has, each a comparison and an index: code without a
-//           branch. A leaf stays where it is.
+//           branch. A leaf stays where it is; trees that are about complete are tables of their levels, in which it has
+//           itself below.
 // Keeps:    the sum over the trees in the order lane64 (N4).
 #pragma once
 #include "astra/Compose/Scores.h"
