@@ -241,6 +241,12 @@ static void compareSmall(Context &c, Op op, SmallVector<UOpRef, 3> &src) {
          c.make(Op::FromIndex, {simplifyIndex(c, b)}, {}, {}, DType::I32)};
 }
 
+/// A value that is 0 where it is not valid; a load with that gate is so already.
+UOpRef ValueAt::orZero(UOpRef valid, UOpRef value, UOpRef gate) {
+  bool isGated = value->is(Op::Load) && value->src.size() == 3 && value->src[1] == gate;
+  return isGated ? value : select(valid, value, c.literal(value->dtype, 0));
+}
+
 UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
   if (auto it = slotOf.find(v); it != slotOf.end()) return load(it->second, index, gate);
   if (has(v->op, Elementwise)) {
@@ -279,14 +285,14 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     SmallVector<UOpRef, 4> xi(index.begin(), index.begin() + axis);
     xi.push_back(e);
     xi.append(index.begin() + axis + i->rank(), index.end());
-    return select(valid, at(x, xi, both(gate, valid)), c.literal(v->dtype, 0));
+    return orZero(valid, at(x, xi, both(gate, valid)), both(gate, valid));
   }
   case Op::Pick: {
     int64_t axis = v->ints[0];
     UOpRef e = indexFrom(at(v->src[1], index, gate));
     UOpRef valid = both(lt(c.index(-1), e), lt(e, v->src[0]->shape[axis]));
     in[axis] = e;
-    return select(valid, at(v->src[0], in, both(gate, valid)), c.literal(v->dtype, 0));
+    return orZero(valid, at(v->src[0], in, both(gate, valid)), both(gate, valid));
   }
   case Op::SliceAt: {
     auto [begin, inside] = window(v->src[0], v->tensors().drop_front(), v->indices(), index, gate);

@@ -135,6 +135,7 @@ public:
 
 private:
   using Key = std::pair<std::pair<UOpRef, UOpRef>, const void *>;
+  UOpRef orZero(UOpRef valid, UOpRef value, UOpRef gate);
   UOpRef compute(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   bool positiveWhereTaken(UOpRef d);
   bool padded(const Layout &l, llvm::ArrayRef<UOpRef> index) const;
