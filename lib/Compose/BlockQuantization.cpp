@@ -140,6 +140,40 @@ UOpRef blockProduct(Composer &b, UOpRef given, const BlockQuantized &weights, UO
   return b.cast(y, given->dtype);
 }
 
+UOpRef expertWeights(Composer &b, const BlockQuantized &weights, int64_t bits, int64_t block) {
+  UOpRef w = weights.value, scale = weights.scale, zero = weights.zero;
+  if (!w || !scale || w->dtype != DType::U8) return b.fail("the weights are not of type u8, with scales");
+  if (!requireBits(b, bits) || !b.requireRank(w, 3, 3) || !b.requireRank(scale, 2, 3) || !b.requireFloat(scale))
+    return nullptr;
+  int64_t out = b.constExtent(w, 1, "the rows of the weights"),
+          bytes = b.constExtent(w, 2, "the columns of the weights");
+  if (b.failed()) return nullptr;
+  bool whole = scale->rank() == 2;
+  int64_t in = bytes * 8 / bits, blocks = 1;
+  if (whole) {
+    block = in;
+    scale = b.unsqueeze(scale, {2});
+  } else {
+    if (!requireBlock(b, block)) return nullptr;
+    blocks = llvm::divideCeil(in, block);
+  }
+  Dims scales = {w->shape[0], w->shape[1], b.idx(blocks)};
+  if (scale->shape != llvm::ArrayRef<UOpRef>(scales))
+    return b.failExtents("the scales have the shape " + dimsText(scale->shape) + ", expected " + dimsText(scales),
+                         scale->shape, scales);
+  if (zero) {
+    Dims packed = {w->shape[0], b.idx(llvm::divideCeil((whole ? out : blocks) * bits, 8))};
+    if (!whole) packed.insert(packed.begin() + 1, w->shape[1]);
+    if (zero->dtype != DType::U8 || zero->shape != llvm::ArrayRef<UOpRef>(packed))
+      return b.fail("the zero points have the shape " + dimsText(zero->shape) + ", expected u8 of " + dimsText(packed));
+    zero = unpacked(b, zero, bits);
+    zero = whole ? b.unsqueeze(b.part(zero, 1, 0, out), {2}) : b.part(zero, 2, 0, blocks);
+  }
+  auto spread = [&](UOpRef x) { return eachOfBlock(b, x, 2, block, b.idx(in)); };
+  UOpRef q = unpacked(b, w, bits);
+  return b.failed() ? nullptr : dequantized(b, q, spread(zero), double(1 << (bits - 1)), spread(scale));
+}
+
 UOpRef blockGather(Composer &b, const BlockQuantized &table, UOpRef index, const BlockGatherOptions &options) {
   UOpRef data = table.value, scale = table.scale, zero = table.zero;
   if (!data || !scale || !index || !b.requireRank(data, 1) || !b.requireRank(scale, data->rank(), data->rank()) ||

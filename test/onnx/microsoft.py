@@ -492,7 +492,72 @@ def chosen(families):
                 yield name, case.check
 
 
-FAMILIES = [few_bits, rotary, attentions, grouped_attentions, norms, quantized, fused]
+# ---- mixtures of experts
+
+
+def experts_in_numpy(x, scores, layers, k=1, normalized=0, activation="relu", halves=0, alpha=1.0, beta=0.0, limit=np.inf, shares=None):
+    """layers: weights and bias (or None) of the first, the second and, beside the first, the third."""
+    rows, (first, second, third) = x.reshape(-1, x.shape[-1]).astype(np.float64), layers
+    parts, y = softmax(scores.astype(np.float64)), np.zeros(x.reshape(-1, x.shape[-1]).shape)
+    through = lambda v, layer, e: v @ layer[0][e].astype(np.float64).T + (0 if layer[1] is None else layer[1][e])
+    for i, row in enumerate(rows):
+        top = np.argsort(-parts[i], kind="stable")[:k]
+        weights = (parts if shares is None else shares)[i, top]
+        for e, weight in zip(top, weights / weights.sum() if normalized else weights):
+            h, other = through(row, first, e), third and through(row, third, e)
+            if activation == "swiglu":
+                h, other = [(h, other), (h[0::2], h[1::2]), tuple(np.split(h, 2))][halves]
+                h, other = np.minimum(h, limit), np.clip(other, -limit, limit) + beta
+            h = {"relu": np.maximum(h, 0), "gelu": h / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * h**3))), "identity": h}.get(activation, h / (1 + np.exp(-alpha * h)))
+            y[i] += weight * through(h if other is None else h * other, second, e)
+    return y.reshape(x.shape).astype(x.dtype)
+
+
+def expert_bytes(bits, block, zeros, out, width, experts=5):
+    """Bytes, scales, zero points or None, and the numbers that they are."""
+    unpack = lambda a: np.stack([a >> (bits * j) & ((1 << bits) - 1) for j in range(8 // bits)], -1).reshape(*a.shape[:-1], -1).astype(np.float32)
+    w, blocks = ints(np.uint8, experts, out, width * bits // 8), width // block if block else 1
+    scale = np.abs(f32(experts, out, blocks)) / (1 << bits)
+    zero = ints(np.uint8, *((experts, out, -(-blocks * bits // 8)) if block else (experts, -(-out * bits // 8)))) if zeros else None
+    point = np.full((experts, out, blocks), 1 << (bits - 1), np.float32)
+    if zeros:
+        point = unpack(zero)[..., :blocks] if block else unpack(zero)[:, :out, None]
+    each = lambda a: np.repeat(a, width // blocks, -1)
+    return w, scale if block else scale[..., 0], zero, (unpack(w) - each(point)) * each(scale)
+
+
+def mixtures():
+    gpt = dict(activation_type="swiglu", activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)
+    for name in ("relu", "gelu", "silu", "identity", "swiglu"):
+        for normalized in (0, 1):
+            n = 2 if name == "swiglu" else 1
+            rest = dict(gpt, swiglu_fusion=1) if n == 2 else dict(activation_type=name)
+            x, first = (f32(2, 3, 32), f32(6, 5)) if normalized else (f32(6, 32), f32(6, 5)), (f32(5, n * 64, 32), f32(5, n * 64))
+            yield Case("MoE", [*x, *first, f32(5, 32, 64), f32(5, 32) if normalized else None], k=2, normalize_routing_weights=normalized, weights=(2, 3, 4, 5),
+                       dims={0: ["n", 32], 1: ["n", 5]} if not normalized else None, **rest)  # fmt: skip
+    for halves in (0, 2):
+        layers = [(f32(5, 64 * (1 + halves // 2), 32), None), (f32(5, 32, 64), None), None if halves else (f32(5, 64, 32), f32(5, 64))]
+        yield Case("MoE", [f32(6, 32), f32(6, 5), *layers[0], *layers[1], *(layers[2] or (None, None))], k=3, weights=range(2, 8), swiglu_fusion=halves, **gpt,
+                   reference=lambda x, s, *_, a=layers, h=halves: experts_in_numpy(x, s, a, 3, 0, "swiglu", h, 1.702, 1.0, 7.0))  # fmt: skip
+    layers = [(f32(5, 64, 32), None), (f32(5, 32, 64), None), (f32(5, 64, 32), None)]
+    yield Case("MoE", [f32(6, 32), f32(6, 5), layers[0][0], None, layers[1][0], None, layers[2][0]], k=2, weights=range(2, 8), activation_type="silu", normalize_routing_weights=1,
+               reference=lambda x, s, *_, a=layers: experts_in_numpy(x, s, a, 2, 1, "silu"))  # fmt: skip
+    for bits in (4, 8, 2):
+        for block in (0, 16, 32):
+            for zeros in (False, True):
+                (w1, s1, z1, v1), (w2, s2, z2, v2) = expert_bytes(bits, block, zeros, 128, 32), expert_bytes(bits, block, zeros, 32, 64)
+                for shares in (None, np.abs(f32(6, 5))):
+                    for normalized in (0, 1):
+                        right = lambda x, scores, *_, a=[(v1, None), (v2, None), None], n=normalized, s=shares: experts_in_numpy(x, scores, a, 2, n, "swiglu", 1, 1.702, 1.0, 7.0, s)
+                        # ONNX Runtime normalizes whatever the attribute says where it has no shares, and rounds activations to 8 bits beside blocks of these forms.
+                        other = right if (shares is None and not normalized) or (bits, block) == (2, 32) or (bits == 8 and block) else None
+                        rest = dict(block_size=block) if block else {}
+                        inputs = [f32(2, 3, 32), f32(6, 5), w1, s1, None, w2, s2, None, None, None, None, z1, z2, None, shares]
+                        yield Case("QMoE", inputs[: 15 if shares is not None else 13 if zeros else 7], k=2, expert_weight_bits=bits, normalize_routing_weights=normalized, swiglu_fusion=1,
+                                   weights=(2, 3, 5, 6, 11, 12), reference=other, **gpt, **rest)  # fmt: skip
+
+
+FAMILIES = [few_bits, rotary, attentions, grouped_attentions, norms, quantized, fused, mixtures]
 
 
 def decoder():

@@ -44,6 +44,10 @@ def tree(**rest):
     return ml("TreeEnsembleRegressor", [f32(3, 2)], **(TREE | rest))
 
 
+def experts(width=8, rows=2, **attributes):
+    return Case("MoE", [f32(2, 8), f32(rows, 4), f32(4, 16, width), None, f32(4, 8, 16)], **attributes)
+
+
 CASES = [
     (nbits(bits=3), "attribute 'bits' is 3, supported are 2, 4 and 8"),
     (nbits(block_size=24), "attribute 'block_size' is 24, expected a power of two of 16 or more"),
@@ -64,7 +68,14 @@ CASES = [
     (Case("BiasSplitGelu", [f32(2, 7), f32(7)]), "the axis that is cut in two has 7 elements"),
     (Case("FusedConv", [f32(1, 1, 4, 4), f32(1, 1, 3, 3)], activation="Swirl"), "activation 'Swirl' is not known: expected one of Clip, Relu"),
     (Case("QLinearConcat", [np.float32(1), u8(), u8(2), np.float32(1), u8(), u8(2)], axis=0), "are not triples of a value, a scale and a zero point"),
-    (Case("MoE", [f32(2, 3)]), "experts that are chosen by data"),
+    (experts(activation_type="tanh"), "attribute 'activation_type' is 'tanh', expected relu, gelu, silu, identity or swiglu"),
+    (experts(k=5), "5 experts of a token are not within 1 and the number of experts"),
+    (experts(activation_type="swiglu"), "SwiGLU needs a gate and another factor"),
+    (experts(use_sparse_mixer=1, k=2), "a router of a GPU's kernel alone is not supported"),
+    (experts(width=7), "extents 8 and 7 of the last axis of what experts are given and of their weights are not equal"),
+    (experts(rows=3), "extents 2 and 3 of the rows of the input and of the scores are not equal"),
+    (Case("QMoE", [f32(2, 8), f32(2, 4), u8(4, 16, 4), f32(4, 15), None, u8(4, 8, 8), f32(4, 8)]), "the scales have the shape [4, 15, 1], expected [4, 16, 1]"),
+    (Case("QMoE", [f32(2, 8), f32(2, 4), u8(4, 16, 4), f32(4, 16), None, u8(4, 8, 8), f32(4, 8)], quant_type="fp4"), "attribute 'quant_type' is 'fp4'"),
     (Case("BeamSearch", [i32(1)]), "a search with a decoder inside of the node"),
     (ml("CategoryMapper", [np.array([1])]), "it takes or gives strings"),
     (ml("LabelEncoder", [np.array([1])], keys_int64s=[1], values_strings=["a"]), "attribute 'values_strings' is given: strings are not supported"),

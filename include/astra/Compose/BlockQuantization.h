@@ -26,6 +26,11 @@ struct BlockProductOptions {
 UOpRef blockProduct(Composer &b, UOpRef x, const BlockQuantized &weights, UOpRef groups, UOpRef bias,
                     const BlockProductOptions &options);
 
+/// Matrices of several experts, in f32: bytes [experts, out, in * bits / 8]; scales [experts, out], with zero points
+/// packed along the last axis of [experts, out]; or, for each block of `block` elements, scales [experts, out, blocks],
+/// with zero points packed along their last axis.
+UOpRef expertWeights(Composer &b, const BlockQuantized &weights, int64_t bits, int64_t block);
+
 struct BlockGatherOptions {
   int64_t gatherAxis = 0, quantizeAxis = 1;
   int64_t bits = 4;    // of what is packed in u8

@@ -7,8 +7,11 @@
 #include "astra/Compose/BlockQuantization.h"
 #include "astra/Compose/FusedAttention.h"
 #include "astra/Compose/FusedNormalization.h"
+#include "astra/Compose/Mixture.h"
 #include "astra/Compose/Normalization.h"
 #include "astra/Compose/Sequence.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
 
 namespace astra::onnx {
 
@@ -44,6 +47,68 @@ void gatherBlockQuantized(Node &n) {
   compose::BlockGatherOptions options{n.intAttr("gather_axis", 0), n.intAttr("quantize_axis", 1), n.intAttr("bits", 4),
                                       n.intAttr("block_size", 128)};
   n.give(blockGather(n, {n.in(0), n.in(2), optional(n, 3)}, n.in(1), options));
+}
+
+// ---- mixtures of experts
+
+compose::MixtureOptions mixtureAttributes(Node &n) {
+  using compose::MixtureOptions;
+  constexpr std::pair<const char *, MixtureOptions::Activation> names[] = {{"relu", MixtureOptions::Relu},
+                                                                           {"gelu", MixtureOptions::Gelu},
+                                                                           {"silu", MixtureOptions::Silu},
+                                                                           {"identity", MixtureOptions::Identity},
+                                                                           {"swiglu", MixtureOptions::SwiGLU}};
+  MixtureOptions options;
+  options.routing.chosen = n.intAttr("k", 1);
+  options.routing.normalized = n.intAttr("normalize_routing_weights", 0) != 0;
+  options.alpha = n.floatAttr("activation_alpha", 1);
+  options.beta = n.floatAttr("activation_beta", 0);
+  options.limit = n.floatAttr("swiglu_limit", options.limit);
+  std::string name = n.stringAttr("activation_type", "relu");
+  auto *row = llvm::find_if(names, [&](auto &r) { return name == r.first; });
+  if (row == std::end(names))
+    n.fail("attribute 'activation_type' is '" + name + "', expected relu, gelu, silu, identity or swiglu");
+  else
+    options.activation = row->second;
+  int64_t fusion = n.intAttr("swiglu_fusion", 0);
+  if (fusion < 0 || fusion > 2) n.fail("attribute 'swiglu_fusion' is " + llvm::Twine(fusion) + ", expected 0 to 2");
+  options.halves = MixtureOptions::Halves(std::clamp<int64_t>(fusion, 0, 2));
+  if (n.intAttr("use_sparse_mixer", 0))
+    n.unsupported("attribute 'use_sparse_mixer' is set: a router of a GPU's kernel alone is not supported");
+  return options;
+}
+
+void mixtureOfExperts(Node &n) {
+  compose::MixtureOptions options = mixtureAttributes(n);
+  compose::MixtureOperands o{n.in(0),
+                             n.in(1),
+                             nullptr,
+                             {n.in(2), optional(n, 3)},
+                             {n.in(4), optional(n, 5)},
+                             {optional(n, 6), optional(n, 7)}};
+  if (!n.failed()) n.give(mixture(n, o, options));
+}
+
+void quantizedMixture(Node &n) {
+  compose::MixtureOptions options = mixtureAttributes(n);
+  int64_t bits = n.intAttr("expert_weight_bits", 4), block = n.intAttr("block_size", 0);
+  n.ignoreAttr("accuracy_level"); // how much a kernel may round
+  if (std::string type = n.stringAttr("quant_type", "int"); type != "int")
+    n.unsupported("attribute 'quant_type' is '" + type + "': a format of one vendor's kernels, supported is int");
+  if (n.intAttr("weights_prepacked", 0) > 0)
+    n.unsupported("attribute 'weights_prepacked' is set: weights in the order of a GPU's kernel");
+  for (unsigned i = 15; i < n.numInputs(); ++i) refuseInput(n, i, "a scale of a format of one vendor's kernels");
+  auto layer = [&](const char *attribute, unsigned weights, unsigned zero) -> compose::ExpertLayer {
+    int64_t its = n.intAttr(attribute, bits);
+    if (!n.has(weights)) return {};
+    return {expertWeights(n, {n.in(weights), n.in(weights + 1), optional(n, zero)}, its, block),
+            optional(n, weights + 2)};
+  };
+  compose::MixtureOperands o{n.in(0), n.in(1), optional(n, 14), {}, {}, {}};
+  o.first = layer("fc1_expert_weight_bits", 2, 11);
+  o.second = layer("fc2_expert_weight_bits", 5, 12);
+  o.gated = layer("fc3_expert_weight_bits", 8, 13);
+  if (!n.failed()) n.give(mixture(n, o, options));
 }
 
 // ---- attention
@@ -241,6 +306,11 @@ constexpr Row rows[] = {
     {"com.microsoft::MatMulNBits", 1, latest, 3, 6, matMulNBits, narrowFloats,
      "2, 4 and 8 bits; the products are of f32 numbers whatever accuracy_level says"},
     {"com.microsoft::GatherBlockQuantized", 1, latest, 3, 4, gatherBlockQuantized, anyType, "u8 packs 2, 4 or 8 bits"},
+    {"com.microsoft::MoE", 1, latest, 5, 8, mixtureOfExperts, narrowFloats,
+     "all experts compute all rows; no sparse mixer; of equal scores the first expert"},
+    {"com.microsoft::QMoE", 1, latest, 6, 21, quantizedMixture, narrowFloats,
+     "as MoE; integers of 2, 4 and 8 bits; weights of the chosen experts are normalized as normalize_routing_weights "
+     "says, where ONNX Runtime's kernel for CPUs always does it without router_weights"},
     {"com.microsoft::RotaryEmbedding", 1, latest, 4, 4, rotaryEmbedding, narrowFloats, "no packed batches, no scale"},
     {"com.microsoft::MultiHeadAttention", 1, latest, 1, 10, multiHeadAttention, narrowFloats,
      "masks [batch], [2 batch], [batch, keys], [batch, queries, keys]; no buffers that are filled in part, no beams"},

@@ -11,6 +11,7 @@ namespace onnx {
 static constexpr Refusal table[] = {
     {"ai.onnx.ml::CastMap DictVectorizer", "it takes a map, which is no tensor"},
     {"ai.onnx.ml::CategoryMapper", "it takes or gives strings"},
+    {"ai.onnx.preview.training::Gradient", "it names values of the graph around it: --train makes gradients"},
     {"com.microsoft::BeamSearch GreedySearch Sampling WhisperBeamSearch",
      "a search with a decoder inside of the node: compile the decoder, and search around it"},
     {"com.microsoft::BifurcationDetector DynamicTimeWarping MurmurHash3 NGramHashMapping NGramRepeatBlock "
@@ -29,7 +30,6 @@ static constexpr Refusal table[] = {
      "QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul QuantizeBFP QuantizeWithOrder",
      "a format of numbers or an order of a matrix that one vendor's kernels have"},
     {"com.microsoft::EPContext Snpe", "what another device's compiler made is inside of the node"},
-    {"com.microsoft::MoE QMoE", "experts that are chosen by data"},
     {"com.microsoft::AttnLSTM DecoderAttention DecoderMaskedSelfAttention GatedRelativePositionBias "
      "RelativePositionBias QEmbedLayerNormalization",
      "a fusion that has no composite: take the model from before ONNX Runtime's optimizer"},
