@@ -6,7 +6,8 @@ Takes:    a model; the environment: ASTRA_BUILD (the build folder), ASTRA_LEVELS
 Gives:    AstraBackend.prepare: a compiled bundle; run: its outputs.
 Keeps:    bits: every level, and the evaluator where asked, must give the same bytes. An input that the compiler must know
           is bound as a constant when the data comes, only if the refusal names it, and is told in `record`. A dynamic dim
-          gets bounds only if the refusal asks for them.
+          gets bounds only if the refusal asks for them, and those of another form only where the data has them. What the elements of a sequence or of an optional value are is said
+          when the data comes; those of an output are put together again.
 Does not: alter the model, or decide what is supported: what astra-compile refuses is Refused (a skipped test), with its
           sentence; a wrong result, a crash, a hang are failures.
 
@@ -15,6 +16,7 @@ Does not: alter the model, or decide what is supported: what astra-compile refus
     tests = BackendTest(AstraBackend)
 """
 
+import itertools
 import os
 import re
 import subprocess
@@ -75,6 +77,19 @@ def npy(path, array):
     return path
 
 
+def shape_of(value):
+    """What --elements says of a value: the shapes of a sequence, or of an optional tensor, or that there is none."""
+    if value is None:
+        return "none"
+    if isinstance(value, list):
+        return ",".join("[" + ",".join(map(str, np.shape(x))) + "]" for x in value) or "0"
+    return "[" + ",".join(map(str, np.shape(value))) + "]"
+
+
+def is_sequence(value_type):
+    return value_type.HasField("sequence_type") or value_type.optional_type.elem_type.HasField("sequence_type")
+
+
 class AstraRep(BackendRep):
     def __init__(self, model, levels, evaluate, flags):
         self.levels, self.evaluate = levels, evaluate
@@ -86,6 +101,8 @@ class AstraRep(BackendRep):
         initialized.update(tensor.values.name for tensor in model.graph.sparse_initializer)
         self.all_inputs = [value.name for value in model.graph.input]
         self.inputs = [name for name in self.all_inputs if name not in initialized]
+        self.declared = list(model.graph.input)
+        self.results = [(value.name, is_sequence(value.type)) for value in model.graph.output]
         self.flags, self.bound, self.wanted = list(flags), [], None
         onnx.save(model, self.path / "model.onnx")
         self._compile({})
@@ -103,8 +120,21 @@ class AstraRep(BackendRep):
             sentence = sentence.removeprefix("model: ")
             dims = [f"--dim={name}={DIM_BOUNDS}" for name in re.findall(r"--dim (\S+?)=", sentence)]
             given = {flag.rpartition("=")[0] for flag in self.flags}
+            # An extent that the sentence states, in place of bounds that were given before.
+            exact = {f"--dim={name}": size for name, size in re.findall(r"--dim (\S+?)=(\d+)(?![\d.])", sentence)}
+            said = [f"{flag.rpartition('=')[0]}={exact.get(flag.rpartition('=')[0], flag.rpartition('=')[2])}" for flag in self.flags]
+            if data and said != self.flags:
+                self.flags = said
+                continue
             if new := [flag for flag in dict.fromkeys(dims) if flag.rpartition("=")[0] not in given]:
                 self.flags += new
+                continue
+            parts = [name for name in dict.fromkeys(re.findall(r"--elements '?([^\s=']+)=", sentence)) if name in self.inputs]
+            if parts and not data:
+                self.wanted = sentence
+                return
+            if parts and not any(flag.startswith(f"--elements={parts[0]}=") for flag in self.flags):
+                self.flags += [f"--elements={name}={shape_of(data[name])}" for name in parts]
                 continue
             names = dict.fromkeys(re.findall(r"--constant[ =]'?([^\s=']+)'?=", sentence))
             names = [name for name in names if name in self.inputs and name not in self.bound]
@@ -127,11 +157,15 @@ class AstraRep(BackendRep):
         if len(inputs) != len(names):
             raise Failed(f"the case has {len(inputs)} inputs, the model {len(names)}")
         data = dict(zip(names, inputs))
-        for name, value in data.items():
-            if not isinstance(value, (np.ndarray, np.generic)):
-                raise Refused(f"input '{name}' is no tensor")
-        if self.wanted:
+        empty = self._empty_dims(data)
+        if self.wanted or empty:
+            self.flags = [f"{flag.rpartition('=')[0]}=0..64" if flag.rpartition("=")[0] in empty else flag for flag in self.flags]
             self._compile(data)
+        for name, value in list(data.items()):
+            if isinstance(value, list):
+                data |= {f"{name}.{k}": element for k, element in enumerate(value)}
+            if not isinstance(value, (np.ndarray, np.generic)):
+                del data[name]
         here = [level for level in self.levels if level != "aarch64"]
         results = {level: self._on_level(level, 1 + k % 2, data) for k, level in enumerate(here)}
         if "aarch64" in self.levels:
@@ -144,7 +178,15 @@ class AstraRep(BackendRep):
                 if a.shape != b.shape or a.tobytes() != b.tobytes():
                     raise BytesDiffer(f"output {k}: {first} and {name} give different bytes")
         record["runs"] += 1
-        return tuple(outputs)
+        named = {tensor.name: value for tensor, value in zip(self.outputs, outputs, strict=True)}
+        elements = lambda name: list(itertools.takewhile(lambda x: x is not None, (named.get(f"{name}.{k}") for k in itertools.count())))
+        return tuple(elements(name) if many else named.get(name) for name, many in self.results)
+
+    def _empty_dims(self, data):
+        """The flags of dims that have the extent 0, which the bounds of the first attempt leave out."""
+        shapes = {value.name: value.type.tensor_type.shape.dim for value in self.declared}
+        dims = [(d.dim_param, size) for name, x in data.items() if isinstance(x, np.ndarray) for d, size in zip(shapes[name], x.shape)]
+        return {f"--dim={name}" for name, size in dims if name and size == 0}
 
     def _on_level(self, level, threads, data):
         with astra_rt.Bundle(library(), self.path / "model.astra", level, threads) as bundle:
@@ -152,7 +194,8 @@ class AstraRep(BackendRep):
             return bundle.run([np.asarray(data[t.name]) for t in bundle.inputs])
 
     def _files(self, data):
-        bound = [name for name in data if name not in self.bound and name in self.inputs]
+        inputs = set(self.inputs)
+        bound = [name for name in data if name not in self.bound and (name in inputs or name.rpartition(".")[0] in inputs)]
         return [f"--input={name}={npy(self.path / f'input{k}.npy', data[name])}" for k, name in enumerate(bound)]
 
     def _read(self, program):

@@ -421,6 +421,23 @@ MODELS = [
        rows = SplitToSequence<keepdims = 0>(x)  row = SequenceAt(rows, one)
        pieces = SplitToSequence(y, one)  part = SequenceAt(pieces, one)
      }""", [[X23, f32(1, 3), f32(k, 3)] for k in (1, 4)], ["--dim=n=1..4"]),
+    ("sequences-as-inputs-and-outputs", """
+     g (seq(float[n]) x, optional(float[3]) o, optional(seq(float[3])) p) => (seq(float[n]) y, float[3] z, bool has, bool lacks) {
+       y = SequenceMap<body = m (float[n] e) => (float[n] r) { r = Tanh(e) }>(x)
+       has = OptionalHasElement(o)  lacks = OptionalHasElement(p)
+       z = If (has) <then_branch = a () => (float[3] t) { u = OptionalGetElement(o)  t = Neg(u) },
+                     else_branch = b () => (float[3] t) { t = SequenceAt(p, p) }>
+     }""", [[[f32(4), f32(2)], f32(3), None]], [],
+     lambda x, o, p: [[np.tanh(e) for e in x], -o, np.array(True), np.array(False)]),
+    ("sequences-of-dynamic-elements", """
+     g (seq(float[]) x) => (seq(float[]) y, float[k, 3] z) { z = ConcatFromSequence<axis = 0>(x)  y = SequenceInsert(x, z) }""",
+     [[[f32(2, 3), f32(k, 3)]] for k in (1, 4)], ["--elements=x=[2,3],[n,3]", "--dim=n=1..4"],
+     lambda x: [[*x, np.concatenate(x)], np.concatenate(x)]),
+    ("sequences-that-branches-give", """
+     g (bool p, float[3] x, float[n] z) => (float[k] y) {
+       s = If (p) <then_branch = a () => (seq(float[]) t) { t = SequenceConstruct(x, z) }, else_branch = b () => (seq(float[]) t) { t = SequenceConstruct(z, x) }>
+       y = ConcatFromSequence<axis = 0>(s)
+     }""", [[np.array(p), f32(3), f32(k)] for p in (True, False) for k in (1, 4)], ["--dim=n=1..4"]),
     ("column_stack-and-dstack", """
      g (float[3] a, float[3, 2] b) => (float[3, 3] y, float[3, 3, 1] z) {
        s = SequenceConstruct(a, b)
@@ -566,12 +583,37 @@ REFUSALS = [
     ("sequence-of-two-types", """
      g (float[7] x, int64[7] z) => (int64 y) { s = SequenceConstruct(x, z)  y = SequenceLength(s) }""",
      "an element is of type i64, the sequence of f32"),
-    ("sequence-as-an-output", """
-     g (float[7] x) => (seq(float[7]) y) { y = SequenceConstruct(x, x) }""", "output 'y' is a sequence, which is not supported"),
+    ("sequence-of-unknown-length-as-an-output", """
+     g (float[n] x) => (seq(float[k]) y) { three = Constant<value = int64 {3}>()  y = SplitToSequence(x, three) }""",
+     "output 'y': the sequence has floordiv(n + 2, 3) elements, a constant is needed; fix n with --dim n=N", "--dim=n=7..10"),
+    ("nothing-as-an-output", """
+     g (float[7] x) => (seq(float[7]) y) { y = SequenceEmpty<dtype = 1>() }""", "no output of the model has an element"),
+    ("nothing-as-a-tensor", """
+     g (float[7] x) => (float[7] y) { o = Optional()  y = Add(o, x) }""", "input 0 is missing"),
+    ("element-of-nothing", """
+     g (float[7] x) => (float[7] y) { o = Optional()  y = OptionalGetElement(o) }""", "the optional value has no element"),
+    ("sequence-as-an-input", """
+     g (seq(float[n]) x) => (float[k] y) { y = ConcatFromSequence<axis = 0>(x) }""",
+     "as --elements 'x=[2,3],[n,3]', or, where the model declares the shape of each, their number, as --elements x=2"),
+    ("elements-of-no-input", """
+     g (float[7] x) => (float[7] y) { y = Neg(x) }""",
+     "--elements x: the model has no input of this name that is a sequence", "--elements=x=2"),
+    ("elements-that-nobody-understands", """
+     g (seq(float[3]) x) => (float[k] y) { y = ConcatFromSequence<axis = 0>(x) }""",
+     "--elements 'x=[2,': expected none, a number of elements up to 4096, or the shape of each", "--elements=x=[2,"),
+    ("no-sequence", """
+     g (seq(float[3]) x) => (float[k] y) { y = ConcatFromSequence<axis = 0>(x) }""",
+     "the input is no optional value; a sequence without elements is =0", "--elements=x=none"),
+    ("loop-that-carries-a-sequence", """
+     g (int64 trips, float[3] x) => (float[k] y) {
+       s = SequenceConstruct(x)  true = Constant<value = bool {1}>()
+       t = Loop(trips, true, s) <body = b (int64 i, bool c, seq(float[3]) v) => (bool d, seq(float[3]) w) { d = Identity(c)  w = SequenceInsert(v, x) }>
+       y = ConcatFromSequence<axis = 0>(t) }""",
+     "it carries a sequence or an optional value: its limit must be known and at most 64, its conditions known; if it is the same in every call, give --constant trips=FILE.npy"),
     ("sequence-that-a-branch-gives", """
      g (bool p, float[7] x) => (int64 y) {
        s = If (p) <then_branch = a () => (seq(float[7]) t) { t = SequenceConstruct(x, x) }, else_branch = b () => (seq(float[7]) t) { t = SequenceConstruct(x) }>
-       y = SequenceLength(s) }""", "then_branch: output 't' is a sequence, which is not supported"),
+       y = SequenceLength(s) }""", "the branches give a sequence of 2 elements and a sequence of 1 elements: both must be of one form where the condition is not known"),
     ("cycle", """
      g (float[3] x) => (float[3] y) { a = Add(x, c)  b = Neg(a)  c = Tanh(b)  y = Exp(c)  z = Neg(x) }""",
      "nodes number 0 (Add), number 2 (Tanh) and number 1 (Neg) form a cycle, in which each reads an output of the next"),
@@ -603,6 +645,8 @@ REFUSALS = [
 
 
 def fits(found, expected):
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(fits, found, expected))
     return found.dtype == expected.dtype and found.shape == expected.shape and np.allclose(found, expected, 1e-5, 1e-5)
 
 

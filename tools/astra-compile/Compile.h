@@ -19,6 +19,7 @@ struct Job {
   std::vector<std::string> recorded; // options that the bundle names: those that its bytes depend on
   std::vector<DimBound> dims;
   std::vector<std::pair<std::string, std::string>> constants; // an ONNX model's inputs, and .npy files
+  std::vector<std::pair<std::string, std::string>> elements;  // an ONNX model's inputs, and what is said of theirs
   std::string tokenizer, chatForm;                            // of a language model: where its tokenizer is, "none"
   std::vector<std::pair<std::string, std::string>> assets;    // names, and files that go into the bundle
   std::vector<std::string> keptWeights;                       // patterns of --freeze: these need not be in the file

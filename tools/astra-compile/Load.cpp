@@ -38,6 +38,7 @@ static Expected<Module> loadONNX(const Job &job, const WeightFile &weights, std:
   for (const WeightTensor &t : weights.tensors())
     if (t.dims.empty()) options.scalars.push_back(t.name);
   options.scalars.insert(options.scalars.end(), job.trainScalars.begin(), job.trainScalars.end());
+  for (const auto &[name, said] : job.elements) options.elements.push_back({name, said});
   options.notes = &notes;
   Expected<Module> m = importONNX(job.model, options);
   for (const std::string &name : job.trainScalars)
@@ -90,6 +91,8 @@ Expected<Module> astra::loadModel(const Job &job, std::vector<std::string> &note
   Expected<WeightFile> weights = job.weights.empty() ? WeightFile() : WeightFile::open(job.weights);
   if (!weights) return weights.takeError();
   StringRef extension = sys::path::extension(job.model);
+  if (!job.elements.empty() && extension != ".onnx")
+    return createStringError(std::errc::invalid_argument, "--elements is for the inputs of an ONNX model");
   Expected<Module> m = isLanguageModel(job.model) ? loadLanguageModel(job, notes)
                        : extension == ".onnx"     ? loadONNX(job, *weights, notes)
                        : extension == ".mlir"     ? loadStableHLO(job)

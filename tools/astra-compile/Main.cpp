@@ -223,6 +223,11 @@ Program describe(CommandLine &c) {
        [&j](std::string_view v) { return addDim(j.dims, v); }},
       {"constant", "NAME=FILE.npy",
        "an input of an ONNX or StableHLO model that has this value for good; once for each", pairs(j.constants)},
+      {"elements", "NAME=LIST",
+       "elements of an ONNX model's input that is a sequence or an optional value: their shapes, as x='[2,3],[n,3]', "
+       "their number where the model declares the shape, or none where an optional value is missing; they become "
+       "inputs x.0, x.1 ...; once for each",
+       pairs(j.elements)},
       {"fold", "LEVEL",
        "what is computed from weights alone while compiling: small, the default, what makes the bundle little larger; "
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "

@@ -10,6 +10,13 @@
 
 namespace astra {
 
+/// What `--elements NAME=LIST` says of an input that is a sequence or an optional value: "none" (it has no value), the
+/// number of its elements, which have the declared shape, or their shapes, "[2,3],[n,3]". Each is an input of the
+/// module, "NAME.0" and so on; that of an optional tensor is NAME.
+struct InputElements {
+  std::string name, said;
+};
+
 struct ImportOptions {
   std::vector<DimBound> dims = {}; // every dynamic dim of the model's inputs; lo = hi makes it a constant
   std::string taps = {}; // an extended regular expression: values of the model whose whole name matches become further
@@ -24,6 +31,7 @@ struct ImportOptions {
   /// them. A training keeps those that PyTorch's exporter calls parameters too. The others are numbers of formulas more
   /// often than not.
   std::vector<std::string> scalars = {};
+  std::vector<InputElements> elements = {};
   /// Gets sentences about what may not be meant; null: nobody asks.
   std::vector<std::string> *notes = nullptr;
 };

@@ -4,6 +4,7 @@
 // Keeps:    the model's order of inputs and outputs.
 // Does not: know an op (Ops*.cpp).
 #include "../DimText.h"
+#include "Elements.h"
 #include "Lowering.h"
 #include "astra/IR/Text.h"
 #include "astra/Import/ONNX.h"
@@ -30,15 +31,14 @@ public:
     auto consumed = [&](int i) { graph.mutable_initializer(i)->clear_raw_data(); };
     if (llvm::Error e = lowering.constants(graph, lowering.top, consumed)) return e;
     declareInputs();
-    auto leaves = lowering.top.values;
+    Scope leaves = lowering.top;
     lowering.nodes(graph, lowering.top);
     collectOutputs(module.entries[0]);
     refuseUnusedBounds();
     if (!failures.empty()) return failures.error();
     if (llvm::Error e = addTaps(module.entries[0])) return e;
     if (options.training) {
-      lowering.top.values = std::move(leaves);
-      lowering.top.lists.clear();
+      lowering.top = std::move(leaves);
       countReaders();
       addForward();
       if (failures.empty()) noteMergedParams();
@@ -62,6 +62,7 @@ private:
   void refuseLostDims();
   void refuseUnusedBounds();
   void collectOutputs(Entry &entry);
+  void addElements(Entry &entry, const std::string &name, const List &list);
   void addPrediction(Entry &entry);
   void addForward();
   void countReaders();
@@ -216,10 +217,12 @@ UOpRef Importer::declareInput(const proto::Value &input) {
     return nullptr;
   };
   const proto::Type &declared = input.type();
-  if (declared.has_sequence()) return unsupported("a sequence");
+  if (std::string words = askForElements(input); !words.empty()) {
+    failures.add(std::move(words), true);
+    return nullptr;
+  }
   if (declared.has_map()) return unsupported("a map");
   if (declared.has_sparse()) return unsupported("a sparse tensor");
-  if (declared.has_optional_value()) return unsupported("an optional value");
   if (!declared.has_tensor() || !declared.tensor().has_shape()) return unsupported("a tensor of unknown rank");
   llvm::Expected<DType> dtype = elementType(declared.tensor().element());
   if (!dtype) {
@@ -262,6 +265,7 @@ UOpRef Importer::declareInput(const proto::Value &input) {
 /// What is wrong with an input poisons it: the nodes are looked at all the same.
 void Importer::declareInputs() {
   module.entries.push_back({"main", {}, {}, {}});
+  std::vector<ByElements> byElements = inputsByElements(graph, options, failures);
   findNames();
   llvm::StringSet<> declared;
   for (const proto::Value &input : graph.input())
@@ -269,6 +273,14 @@ void Importer::declareInputs() {
       failures.add("the model declares input '" + input.name() + "' twice");
     else if (!lowering.top.values.count(input.name())) // else an initializer, whose value it is
       lowering.define(lowering.top, input.name(), declareInput(input), "input");
+  for (const ByElements &by : byElements) {
+    std::vector<UOpRef> elements;
+    for (const std::string &part : by.parts) elements.push_back(lowering.top.values.lookup(part));
+    if (llvm::is_contained(elements, nullptr)) // its element was refused
+      lowering.define(lowering.top, by.name, nullptr, "input");
+    else
+      lowering.define(lowering.top, by.name, by.isList ? Held{nullptr, listOf(elements)} : Held{}, "input");
+  }
   for (const ConstantInput &constant : options.constants)
     if (llvm::none_of(graph.input(), [&](const proto::Value &input) { return input.name() == constant.name; }))
       failures.add("--constant " + constant.name + ": the model has no input of this name");
@@ -285,6 +297,18 @@ void Importer::refuseUnusedBounds() {
     }
 }
 
+/// The elements of a sequence that the graph gives, as outputs; their number is known, or it is refused.
+void Importer::addElements(Entry &entry, const std::string &name, const List &list) {
+  compose::Composer b(module.ctx(), &lowering.hints);
+  std::optional<std::vector<UOpRef>> elements = elementsOf(b, list);
+  if (!elements) return failures.add("output '" + name + "': " + b.failure(), b.isUnsupported());
+  for (auto [k, element] : llvm::enumerate(*elements))
+    entry.outputs.push_back({name + "." + std::to_string(k), element});
+  if (options.notes)
+    options.notes->push_back("output '" + name + "' is a sequence: its " + std::to_string(elements->size()) +
+                             " elements are outputs, " + name + ".0 and so on");
+}
+
 /// The outputs as the graph gives them. Their types must be the declared ones; declared shapes are hints, which
 /// exporters get wrong.
 void Importer::collectOutputs(Entry &entry) {
@@ -294,19 +318,23 @@ void Importer::collectOutputs(Entry &entry) {
       failures.add("the model gives output '" + output.name() + "' twice: give one of them another name with Identity");
       continue;
     }
-    if (lowering.top.lists.count(output.name())) {
-      failures.add("output '" + output.name() +
-                       "' is a sequence, which is not supported: outputs are tensors; take its " +
-                       "elements by SequenceAt or ConcatFromSequence",
-                   true);
+    if (ListRef list = lowering.top.lists.lookup(output.name())) {
+      addElements(entry, output.name(), *list);
+      continue;
+    }
+    if (lowering.top.absent.count(output.name())) {
+      if (options.notes)
+        options.notes->push_back("output '" + output.name() + "' is an optional value without an element: the bundle " +
+                                 "does not have it");
       continue;
     }
     auto value = lowering.top.values.find(output.name());
     if (value == lowering.top.values.end()) failures.add("output '" + output.name() + "' is not defined by any node");
     if (value == lowering.top.values.end() || !value->second) continue;
     UOpRef found = value->second;
-    const proto::Type::TensorType &declared = output.type().tensor();
-    llvm::Expected<DType> dtype = output.type().has_tensor() ? elementType(declared.element()) : found->dtype;
+    const proto::Type &type =
+        output.type().has_optional_value() ? output.type().optional_value().element() : output.type();
+    llvm::Expected<DType> dtype = type.has_tensor() ? elementType(type.tensor().element()) : found->dtype;
     bool agrees = dtype && *dtype == found->dtype;
     if (!dtype) llvm::consumeError(dtype.takeError());
     if (!agrees)
@@ -314,8 +342,15 @@ void Importer::collectOutputs(Entry &entry) {
                    ", which is not what the model declares");
     entry.outputs.push_back({output.name(), found});
   }
+  llvm::StringSet<> given;
+  for (const Value &output : entry.outputs)
+    if (!given.insert(output.name).second)
+      failures.add("the element of a sequence and an output are both called '" + output.name + "'");
   addPrediction(entry);
-  if (graph.output_size() == 0) failures.add("the model has no output");
+  if (graph.output_size() == 0)
+    failures.add("the model has no output");
+  else if (failures.empty() && entry.outputs.empty())
+    failures.add("no output of the model has an element: there is nothing to compute", true);
 }
 
 void Importer::addPrediction(Entry &entry) {

@@ -46,8 +46,17 @@ ListRef lookupList(const Scope &scope, llvm::StringRef name) {
 
 bool isAbsent(const Scope &scope, llvm::StringRef name) {
   for (const Scope *s = &scope; s; s = s->outer)
-    if (s->absent.count(name)) return true;
+    if (s->absent.count(name) || s->values.count(name) || s->lists.count(name)) return s->absent.count(name);
   return false;
+}
+
+/// What a name stands for; nothing at all where it is unknown (`found` is false) or its node failed.
+std::optional<Held> lookupHeld(const Scope &scope, llvm::StringRef name, bool &found) {
+  found = true;
+  if (ListRef list = lookupList(scope, name)) return Held{nullptr, list};
+  if (isAbsent(scope, name)) return Held{};
+  UOpRef value = lookup(scope, name, found);
+  return value ? std::optional(Held{value}) : std::nullopt;
 }
 
 /// Why an op has no row, the end of a sentence.
@@ -151,11 +160,18 @@ bool Lowering::keepsScalar(llvm::StringRef initializer) const {
 }
 
 bool Lowering::define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what, ListRef list) {
-  bool isNew = list ? !scope.values.count(name) && scope.lists.try_emplace(name, list).second
-                    : !scope.lists.count(name) && scope.values.try_emplace(name, value).second;
+  bool isNew =
+      !scope.absent.count(name) && (list ? !scope.values.count(name) && scope.lists.try_emplace(name, list).second
+                                         : !scope.lists.count(name) && scope.values.try_emplace(name, value).second);
   if (isNew) return true;
   failures.add((what + " '" + name + "': the model defines this name twice").str());
   return false;
+}
+
+bool Lowering::define(Scope &scope, const std::string &name, const Held &value, llvm::StringRef what) {
+  bool isNew = !value.isNothing() || (!scope.values.count(name) && !scope.lists.count(name));
+  if (value.isNothing() && isNew) return scope.absent.insert(name), true;
+  return define(scope, name, value.tensor, what, value.list);
 }
 
 llvm::Error Lowering::constants(const proto::Graph &graph, Scope &scope, llvm::function_ref<void(int)> consumed) {
@@ -279,8 +295,7 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
   if (module.ctx().takeOverflow()) n.fail("a symbolic integer leaves 62 bits or 2^14 terms");
   n.checkAttributes();
   for (int i = 0; i < node.output_size(); ++i)
-    if (n.wants(i) && !n.outputs()[i] && !n.listOutputs()[i])
-      n.unsupported("output " + llvm::Twine(i) + " is not supported");
+    if (n.wants(i) && !n.isGiven(i)) n.unsupported("output " + llvm::Twine(i) + " is not supported");
   if (n.failed()) {
     if (!n.wasReported()) failures.add(describe(node, index, scope) + ": " + n.failure(), n.isUnsupported());
     return poison(node, scope);
@@ -290,8 +305,8 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
     if (UOpRef made = module.ctx().node(id); !made->isIndex()) module.origins.add(made, origin);
   for (int i = 0; i < node.output_size(); ++i)
     if (n.wants(i)) {
-      define(scope, node.output(i), n.outputs()[i], "output of " + describe(node, index, scope), n.listOutputs()[i]);
-      if (n.outputs()[i]) module.origins.add(n.outputs()[i], origin);
+      define(scope, node.output(i), n.output(i), "output of " + describe(node, index, scope));
+      if (UOpRef value = n.output(i).tensor) module.origins.add(value, origin);
     }
 }
 
@@ -338,11 +353,11 @@ void Lowering::call(const proto::Function &function, const proto::Node &node, in
   for (int i : ordered(&function, function.node(), inner)) this->node(function.node(i), i, inner);
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
-    ListRef list = lookupList(inner, function.output(i));
-    bool found = list != nullptr;
-    UOpRef value = list ? nullptr : lookup(inner, function.output(i), found);
+    std::string what = "output of " + describe(node, index, scope);
+    bool found = false;
+    std::optional<Held> value = lookupHeld(inner, function.output(i), found);
     if (!found) fail("the function does not define its output '" + function.output(i) + "'");
-    define(scope, node.output(i), value, "output of " + describe(node, index, scope), list);
+    value ? define(scope, node.output(i), *value, what) : define(scope, node.output(i), nullptr, what);
   }
 }
 
@@ -372,6 +387,25 @@ std::vector<UOpRef> Lowering::part(const proto::Graph &graph, llvm::ArrayRef<UOp
 
 std::optional<std::vector<UOpRef>> Lowering::body(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs,
                                                   const Scope &outer, const llvm::Twine &what) {
+  std::vector<Held> given;
+  for (UOpRef x : inputs) given.push_back({x});
+  auto results = heldBody(graph, given, outer, what);
+  if (!results) return std::nullopt;
+  std::vector<UOpRef> tensors;
+  for (auto [i, result] : llvm::enumerate(*results)) {
+    tensors.push_back(result.tensor);
+    if (result.tensor) continue;
+    failures.add(wordsFor(outer.where, what) + "output '" + graph.output(int(i)).name() + "' is " +
+                     (result.list ? "a sequence" : "an optional value without an element") +
+                     ", which is not supported: a graph inside of a node gives tensors here",
+                 true);
+    return std::nullopt;
+  }
+  return tensors;
+}
+
+std::optional<std::vector<Held>> Lowering::heldBody(const proto::Graph &graph, llvm::ArrayRef<Held> inputs,
+                                                    const Scope &outer, const llvm::Twine &what) {
   Scope inner;
   inner.outer = &outer;
   inner.call = outer.call;
@@ -388,18 +422,13 @@ std::optional<std::vector<UOpRef>> Lowering::body(const proto::Graph &graph, llv
   if (llvm::Error e = constants(graph, inner)) return fail(llvm::toString(std::move(e)));
   for (int i = 0; i < graph.input_size(); ++i) define(inner, graph.input(i).name(), inputs[i], "input");
   nodes(graph, inner);
-  std::vector<UOpRef> results;
+  std::vector<Held> results;
   for (const proto::Value &output : graph.output()) {
     bool found = false;
-    if (lookupList(inner, output.name())) {
-      failures.add(inner.where + "output '" + output.name() +
-                       "' is a sequence, which is not supported: a graph inside " + "of a node gives tensors",
-                   true);
-      return std::nullopt;
-    }
-    results.push_back(lookup(inner, output.name(), found));
+    std::optional<Held> value = lookupHeld(inner, output.name(), found);
     if (!found) return fail("output '" + output.name() + "' is not defined");
-    if (!results.back()) return std::nullopt;
+    if (!value) return std::nullopt;
+    results.push_back(*value);
   }
   return results;
 }

@@ -31,7 +31,7 @@ struct Scope {
   const Scope *outer = nullptr;                                    // around a graph in an attribute; null elsewhere
   llvm::StringMap<UOpRef> values;                                  // null: its node failed, and was reported
   llvm::StringMap<ListRef> lists;                                  // what is a sequence
-  llvm::StringSet<> absent;                                        // a function's inputs that its caller left out
+  llvm::StringSet<> absent;                                        // what is nothing (Held)
   const llvm::StringMap<const proto::Attribute *> *call = nullptr; // in a function: its attributes
   const llvm::StringMap<int64_t> *opsets = nullptr;                // by domain; the default one is ""
   std::string where;                                               // words before the description of a node
@@ -56,11 +56,15 @@ public:
   /// file of weights has it.
   bool keepsScalar(llvm::StringRef initializer) const;
   bool define(Scope &scope, const std::string &name, UOpRef value, llvm::StringRef what, ListRef list = nullptr);
+  bool define(Scope &scope, const std::string &name, const Held &value, llvm::StringRef what);
 
   /// The outputs of a graph in an attribute with these values for its inputs; nothing after a failure, which is
   /// reported. `what` names the graph in sentences.
   std::optional<std::vector<UOpRef>> body(const proto::Graph &graph, llvm::ArrayRef<UOpRef> inputs, const Scope &outer,
                                           const llvm::Twine &what);
+  /// The same of a graph that takes and gives whatever a name stands for.
+  std::optional<std::vector<Held>> heldBody(const proto::Graph &graph, llvm::ArrayRef<Held> inputs, const Scope &outer,
+                                            const llvm::Twine &what);
 
   /// What --dim says of a name; null when it says nothing. byAny: --dim '*=1..64' says it of any.
   const DimBound *bound(llvm::StringRef name, bool byAny = false);

@@ -100,9 +100,8 @@ std::vector<uint8_t> rowsPadded(const Payload &p) {
 
 const char *nameOf(const proto::Tensor &t) { return t.name().empty() ? "(unnamed)" : t.name().c_str(); }
 
-/// The default domain of every set of opsets is one that the importer knows, and there is one.
+/// The default domain of every set of opsets is one that the importer knows; there is some domain.
 llvm::Error checkOpsets(const proto::Model &model) {
-  bool found = false;
   auto check = [&](const auto &sets) -> llvm::Error {
     llvm::StringMap<int64_t> versions;
     for (const proto::OperatorSet &set : sets) {
@@ -111,7 +110,6 @@ llvm::Error checkOpsets(const proto::Model &model) {
         return failure("imports the domain '" + set.domain() + "' at opsets " + llvm::Twine(known->second) + " and " +
                        llvm::Twine(set.version()));
       if (!set.domain().empty() && set.domain() != "ai.onnx") continue;
-      found = true;
       if (set.version() < oldestOpset || set.version() > newestOpset)
         return unsupported("uses opset " + llvm::Twine(set.version()) + " of the default domain, this importer knows " +
                            llvm::Twine(oldestOpset) + " to " + llvm::Twine(newestOpset));
@@ -121,8 +119,7 @@ llvm::Error checkOpsets(const proto::Model &model) {
   if (llvm::Error e = check(model.opset_import())) return e;
   for (const proto::Function &function : model.functions())
     if (llvm::Error e = check(function.opset_import())) return e;
-  return found ? llvm::Error::success()
-               : unsupported("uses no opset of the default domain: custom operator sets alone are not supported");
+  return model.opset_import_size() ? llvm::Error::success() : failure("imports no set of operators");
 }
 
 } // namespace

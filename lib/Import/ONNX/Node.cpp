@@ -59,7 +59,8 @@ Node::Node(Lowering &lowering, const proto::Node &node, const Scope &scope, std:
            std::vector<ListRef> lists)
     : Composer(lowering.shared.b.c, &lowering.hints), opset(scope.opsets->lookup("")), lowering(lowering), scope(scope),
       shared(lowering.shared), node(node), inputs(std::move(inputs)), results(node.output_size()),
-      lists(std::move(lists)), listResults(node.output_size()), attributesRead(node.attribute_size()) {}
+      lists(std::move(lists)), listResults(node.output_size()), attributesRead(node.attribute_size()),
+      given(node.output_size()) {}
 
 std::string Node::name() const { return node.name().empty() && node.output_size() ? node.output(0) : node.name(); }
 std::string Node::title() const { return node.op_type() + " '" + name() + "'"; }
@@ -251,11 +252,17 @@ unsigned Node::numOutputs() const { return results.size(); }
 bool Node::wants(unsigned i) const { return i < results.size() && !node.output(i).empty(); }
 void Node::give(unsigned i, UOpRef value) {
   if (!value) unsupported("output " + llvm::Twine(i) + " is not supported");
-  if (i < results.size()) results[i] = value;
+  if (i < results.size()) results[i] = value, given[i] = value;
 }
 
 void Node::give(unsigned i, ListRef list) {
-  if (i < listResults.size()) listResults[i] = std::move(list);
+  if (i < listResults.size()) listResults[i] = std::move(list), given[i] = true;
+}
+
+void Node::give(unsigned i, const Held &value) {
+  if (value.list) return give(i, value.list);
+  if (value.tensor) return give(i, value.tensor);
+  if (i < given.size()) given[i] = true;
 }
 
 UOpRef Node::parameter(Payload payload, ParamKind kind) {

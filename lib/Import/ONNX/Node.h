@@ -85,6 +85,8 @@ public:
   void setInput(unsigned i, UOpRef x) { inputs[i] = x; }
   UOpRef in(unsigned i);
   bool isList(unsigned i) const { return i < lists.size() && lists[i]; }
+  /// Whatever an input stands for; nothing, where it is left out.
+  Held held(unsigned i) const { return {has(i) ? inputs[i] : nullptr, isList(i) ? lists[i] : nullptr}; }
   /// An input that must be a sequence; null, and a failure, where it is none.
   ListRef list(unsigned i);
   /// The elements of an input that must be known while importing (a shape, axes, ...), as symbolic integers or as
@@ -137,8 +139,10 @@ public:
   /// Null is a failure.
   void give(unsigned i, UOpRef value);
   void give(unsigned i, ListRef list);
-  llvm::ArrayRef<UOpRef> outputs() const { return results; }
-  llvm::ArrayRef<ListRef> listOutputs() const { return listResults; }
+  void give(unsigned i, const Held &value);
+  Held output(unsigned i) const { return {results[i], listResults[i]}; }
+  /// Whether an output was given, be it nothing.
+  bool isGiven(unsigned i) const { return given[i]; }
 
   // ---- what composites ask for
   uint32_t nextRandomStream() override { return ++shared.randomStreams; } // in the order of the nodes
@@ -161,7 +165,7 @@ private:
   const proto::Node &node;
   std::vector<UOpRef> inputs, results;
   std::vector<ListRef> lists, listResults; // null: no sequence
-  std::vector<bool> attributesRead;
+  std::vector<bool> attributesRead, given;
 };
 
 /// The hints of a command line: flags.

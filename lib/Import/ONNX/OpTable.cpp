@@ -43,6 +43,7 @@ std::vector<Row> allRows() {
            microsoftRows(),
            mlRows(),
            treeRows(),
+           trainingRows(),
        })
     rows.insert(rows.end(), part.begin(), part.end());
   return rows;

@@ -66,6 +66,7 @@ llvm::ArrayRef<Row> microsoftQuantizedRows();
 llvm::ArrayRef<Row> microsoftRows();
 llvm::ArrayRef<Row> mlRows();
 llvm::ArrayRef<Row> treeRows();
+llvm::ArrayRef<Row> trainingRows();
 std::vector<Row> allRows();
 
 /// The row of an op ("domain::op" for another domain than the default one) at an opset; null when there is none.

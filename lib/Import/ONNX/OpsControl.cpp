@@ -165,7 +165,8 @@ constexpr Row rows[] = {
      "differs is a dim whose value the run reports"},
     {"Loop", 1, latest, 2, anyNumber, loop, anyType,
      "a `scan` where limit, constants and counters that the condition compares give the number of trips, else a "
-     "`while`, or the body once for each of up to 64 trips; a value that grows has a dim with bounds (--dim)"},
+     "`while`, or the body once for each of up to 64 trips; a value that grows has a dim with bounds (--dim)",
+     0, /*takesLists=*/true},
     {"Scan", 8, 8, 2, anyNumber, scanBatch, anyType, "without sequence_lens; a constant batch up to 64"},
     {"Scan", 9, latest, 1, anyNumber, scan},
 };

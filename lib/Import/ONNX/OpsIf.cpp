@@ -28,7 +28,8 @@ public:
   bool place();
   llvm::ArrayRef<UOpRef> ofThen() const { return yes; }
   llvm::ArrayRef<UOpRef> ofElse() const { return no; }
-  void give(UOpRef cond);
+  /// The results of the node.
+  Values of(UOpRef cond);
 
 private:
   UOpRef room(UOpRef a, UOpRef b);
@@ -69,20 +70,48 @@ bool Joined::place() {
   return !n.failed();
 }
 
-void Joined::give(UOpRef cond) {
+Values Joined::of(UOpRef cond) {
   llvm::DenseMap<std::pair<UOpRef, UOpRef>, UOpRef> extents;
   for (const auto &[pair, number] : differing) {
     auto [a, b] = pair;
     extents[pair] = n.make(Op::Extent, {result(n, cond, int64_t(number), DType::I64, {})},
                            {std::min(a->lo, b->lo), std::max(a->hi, b->hi)});
   }
+  Values results;
   for (size_t i = 0; i < values && !n.failed(); ++i) {
     Dims size;
     for (auto [a, b] : llvm::zip(shapes[i].first, shapes[i].second))
       size.push_back(a == b ? a : extents.lookup({a, b}));
     UOpRef whole = result(n, cond, int64_t(i), yes[i]->dtype, yes[i]->shape);
-    n.give(i, n.shrink(whole, Dims(size.size(), n.c.index(0)), size));
+    results.push_back(n.shrink(whole, Dims(size.size(), n.c.index(0)), size));
   }
+  return results;
+}
+
+/// What a branch gives: the tensors that it is made of, and how many each value has.
+struct Form {
+  Values tensors;
+  std::vector<size_t> counts;
+  std::vector<std::string> words;
+};
+
+std::optional<Form> formOf(Node &n, llvm::ArrayRef<Held> values) {
+  Form form;
+  for (const Held &v : values) {
+    Values elements;
+    if (v.tensor) elements = {v.tensor};
+    if (v.list) {
+      std::optional<Values> all = elementsOf(n, *v.list);
+      if (!all) return std::nullopt;
+      elements = std::move(*all);
+    }
+    form.tensors.insert(form.tensors.end(), elements.begin(), elements.end());
+    form.counts.push_back(elements.size());
+    form.words.push_back(v.tensor ? "a tensor"
+                         : v.list ? "a sequence of " + std::to_string(elements.size()) + " elements"
+                                  : "an optional value without an element");
+  }
+  return form;
 }
 
 } // namespace
@@ -92,8 +121,8 @@ void conditional(Node &n) {
   UOpRef condition = controlScalar(n, n.in(0), DType::Bool, "the condition");
   if (n.failed()) return;
   auto branch = [&](bool taken) {
-    return n.lowering.body(*graphs[taken ? 0 : 1], {}, n.scope,
-                           n.title() + (taken ? ", then_branch" : ", else_branch"));
+    return n.lowering.heldBody(*graphs[taken ? 0 : 1], {}, n.scope,
+                               n.title() + (taken ? ", then_branch" : ", else_branch"));
   };
   if (const auto *known = n.elements(condition); known && known->front()->constIndex()) {
     auto results = branch(*known->front()->constIndex() != 0);
@@ -118,18 +147,34 @@ void conditional(Node &n) {
     n.fail("the branches give " + llvm::Twine(yes->size()) + " and " + llvm::Twine(no->size()) + " values");
     return;
   }
-  for (auto [a, b] : llvm::zip(*yes, *no))
+  std::optional<Form> formOfYes = formOf(n, *yes), formOfNo = formOf(n, *no);
+  if (!formOfYes || !formOfNo) return;
+  for (auto [a, b] : llvm::zip(formOfYes->words, formOfNo->words))
+    if (a != b) {
+      n.unsupported("the branches give " + a + " and " + b +
+                    ": both must be of one form where the condition is not known" + decidingHint(n, condition));
+      return;
+    }
+  for (auto [a, b] : llvm::zip(formOfYes->tensors, formOfNo->tensors))
     if (a->dtype != b->dtype || a->rank() != b->rank()) {
       n.unsupported("the branches give " + typeText(a->dtype, a->shape) + " and " + typeText(b->dtype, b->shape) +
                     ": types and ranks must be equal where the condition is not known" + decidingHint(n, condition));
       return;
     }
-  Joined joined(n, *yes, *no);
+  Joined joined(n, formOfYes->tensors, formOfNo->tensors);
   if (!joined.place() || !closure.capture(joined.ofThen()) || !closure.capture(joined.ofElse())) return;
   llvm::SmallVector<UOpRef, 8> src = {condition};
   src.append(closure.captured().begin(), closure.captured().end());
   UOpRef cond = control(n, Op::Cond, src, {}, "", {closure.func(joined.ofThen()), closure.func(joined.ofElse())});
-  if (cond) joined.give(cond);
+  if (!cond) return;
+  Values results = joined.of(cond);
+  if (n.failed()) return;
+  auto next = results.begin();
+  for (auto [i, count] : llvm::enumerate(formOfYes->counts)) {
+    Values its(next, next + count);
+    next += count;
+    n.give(i, (*yes)[i].list ? Held{nullptr, listOf(its)} : count ? Held{its.front()} : Held{});
+  }
 }
 
 } // namespace astra::onnx

@@ -1,8 +1,8 @@
 //===- OpsList.cpp: sequences of tensors -------------------------------------===//
 // Takes:    SequenceConstruct and what else makes and takes sequences (List.h); positions that are known.
 // Gives:    lists of UOps; a piece of a split tensor is a slice where somebody takes it. SequenceMap is its body once
-//           for each element.
-// Does not: know sequences as inputs or outputs of a model, or carried by a Loop: their length is not known.
+//           for each element. Optional values, which have an element or none while the model is read.
+// Does not: know sequences as inputs or outputs of a model (Elements.cpp).
 #include "Lowering.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
@@ -15,10 +15,6 @@ namespace {
 
 constexpr int64_t mostElements = 4096; // of a list that is taken whole
 
-ListRef listOf(std::vector<UOpRef> elements) {
-  return std::make_shared<const List>(List{std::move(elements), std::nullopt});
-}
-
 /// The number of elements.
 UOpRef lengthOf(Context &c, const List &list) {
   if (!list.pieces) return c.index(int64_t(list.elements.size()));
@@ -27,7 +23,7 @@ UOpRef lengthOf(Context &c, const List &list) {
 }
 
 /// The element at a position that is within the length.
-UOpRef elementAt(Node &n, const List &list, int64_t at) {
+UOpRef elementAt(compose::Composer &n, const List &list, int64_t at) {
   if (!list.pieces) return list.elements[at];
   const List::Pieces &p = *list.pieces;
   UOpRef extent = p.x->shape[p.axis], from = n.c.index(0);
@@ -47,17 +43,7 @@ UOpRef elementAt(Node &n, const List &list, int64_t at) {
 /// All elements of input i; nothing, and a failure, where their number is not known.
 std::optional<std::vector<UOpRef>> allElements(Node &n, unsigned i) {
   ListRef list = n.list(i);
-  if (!list) return std::nullopt;
-  UOpRef length = lengthOf(n.c, *list);
-  if (!length->constIndex())
-    n.unsupported("the sequence has " + indexText(length) + " elements, a constant is needed" + fixHint(length));
-  else if (*length->constIndex() > mostElements)
-    n.unsupported("the sequence has " + indexText(length) + " elements, at most " + llvm::Twine(mostElements) +
-                  " are supported");
-  std::vector<UOpRef> elements;
-  for (int64_t k = 0; !n.failed() && k < *length->constIndex(); ++k) elements.push_back(elementAt(n, *list, k));
-  if (n.failed()) return std::nullopt;
-  return elements;
+  return list ? elementsOf(n, *list) : std::nullopt;
 }
 
 /// Input i as a position; a negative one counts from the back. `beyond`: how many places behind the last element are
@@ -189,6 +175,19 @@ void map(Node &n) {
   for (auto [i, result] : llvm::enumerate(results)) n.give(i, listOf(std::move(result)));
 }
 
+// ---- optional values: what has an element is that element
+
+void optionalValue(Node &n) {
+  n.ignoreAttr("type"); // of the element, which has its own
+  n.give(0, n.held(0));
+}
+
+void hasElement(Node &n) { n.give(n.b.lit(DType::Bool, !n.held(0).isNothing())); }
+
+void getElement(Node &n) {
+  n.held(0).isNothing() ? void(n.fail("the optional value has no element")) : n.give(0, n.held(0));
+}
+
 // ---- tensors from sequences
 
 void at(Node &n) {
@@ -227,9 +226,29 @@ constexpr Row rows[] = {
     {"SequenceAt", 11, latest, 2, 2, at, anyType, "a constant position", 0, takesLists},
     {"SequenceLength", 11, latest, 1, 1, length, anyType, "", 0, takesLists},
     {"ConcatFromSequence", 11, latest, 1, 1, concat, anyType, "", 0, takesLists},
+    {"Optional", 15, latest, 0, 1, optionalValue, anyType, "", 0, takesLists},
+    {"OptionalHasElement", 15, latest, 0, 1, hasElement, anyType, "known while compiling", 0, takesLists},
+    {"OptionalGetElement", 15, latest, 1, 1, getElement, anyType, "", 0, takesLists},
 };
 
 } // namespace
+
+ListRef listOf(std::vector<UOpRef> elements) {
+  return std::make_shared<const List>(List{std::move(elements), std::nullopt});
+}
+
+std::optional<std::vector<UOpRef>> elementsOf(compose::Composer &b, const List &list) {
+  UOpRef length = lengthOf(b.c, list);
+  if (!length->constIndex())
+    b.unsupported("the sequence has " + indexText(length) + " elements, a constant is needed" + b.hints.fix({length}));
+  else if (*length->constIndex() > mostElements)
+    b.unsupported("the sequence has " + indexText(length) + " elements, at most " + llvm::Twine(mostElements) +
+                  " are supported");
+  std::vector<UOpRef> elements;
+  for (int64_t k = 0; !b.failed() && k < *length->constIndex(); ++k) elements.push_back(elementAt(b, list, k));
+  if (b.failed()) return std::nullopt;
+  return elements;
+}
 
 llvm::ArrayRef<Row> listRows() { return rows; }
 

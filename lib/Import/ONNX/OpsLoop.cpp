@@ -94,6 +94,7 @@ private:
   UOpRef limit = nullptr, start = nullptr; // i64 and bool scalars; null: none
   UOpRef trips = nullptr;                  // the limit as a symbolic integer, where it is one
   Values initial;
+  std::vector<Held> begun;  // the same, sequences and optional values too, of which `initial` has none
   std::vector<Dims> shapes; // of the carried values in the body
   std::vector<bool> isRead; // by the body; what is not keeps its first shape in `shapes`
   size_t stacked = 0;
@@ -382,21 +383,27 @@ void Loop::asWhile(Closure &closure, const Values &results, UOpRef iteration, ll
 bool Loop::unrolled() {
   std::optional<int64_t> count = limit ? constant(limit) : std::nullopt;
   if (!count || *count > mostUnrolled || (*count < 1 && stacked)) return false;
-  Values values = initial;
+  std::vector<Held> values = begun;
   std::vector<llvm::SmallVector<UOpRef, 4>> rows(stacked);
   bool go = true;
   for (int64_t trip = 0; go && trip < *count; ++trip) {
-    llvm::SmallVector<UOpRef, 8> inputs = {n.b.litInt(DType::I64, trip), truth()};
-    inputs.append(values.begin(), values.end());
-    std::optional<Values> results = run(inputs);
-    std::optional<int64_t> condition = results ? constant(results->front()) : std::nullopt;
+    std::vector<Held> inputs = {{n.b.litInt(DType::I64, trip)}, {truth()}};
+    inputs.insert(inputs.end(), values.begin(), values.end());
+    auto results = n.lowering.heldBody(*body, inputs, n.scope, n.title() + ", body");
+    if (!results) return n.failReported(), false;
+    UOpRef goesOn = controlScalar(n, results->front().tensor, DType::Bool, "the condition that the body gives");
+    std::optional<int64_t> condition = goesOn ? constant(goesOn) : std::nullopt;
     if (!condition) return false;
     go = *condition != 0;
     std::copy_n(results->begin() + 1, values.size(), values.begin());
-    for (size_t i = 0; i < stacked; ++i) rows[i].push_back(n.unsqueeze((*results)[1 + initial.size() + i], {0}));
+    for (size_t i = 0; i < stacked; ++i) {
+      UOpRef row = (*results)[1 + values.size() + i].tensor;
+      if (!row) return n.unsupported("stacked output " + llvm::Twine(i) + " is no tensor"), false;
+      rows[i].push_back(n.unsqueeze(row, {0}));
+    }
   }
   for (size_t i = 0; i < values.size(); ++i) n.give(i, values[i]);
-  for (size_t i = 0; i < stacked; ++i) n.give(initial.size() + i, n.concat(rows[i], 0));
+  for (size_t i = 0; i < stacked; ++i) n.give(values.size() + i, n.concat(rows[i], 0));
   return !n.failed();
 }
 
@@ -404,15 +411,22 @@ void Loop::lower() {
   body = n.graphAttr("body");
   if (n.has(0)) limit = controlScalar(n, n.in(0), DType::I64, "the limit (input 0)");
   if (n.has(1)) start = controlScalar(n, n.in(1), DType::Bool, "the condition (input 1)");
-  for (unsigned i = 2; i < n.numInputs(); ++i) initial.push_back(n.in(i));
+  for (unsigned i = 2; i < n.numInputs(); ++i) begun.push_back(n.held(i));
   if (n.failed()) return;
-  if (body->input_size() != int(2 + initial.size()) || body->output_size() < int(1 + initial.size())) {
+  if (body->input_size() != int(2 + begun.size()) || body->output_size() < int(1 + begun.size())) {
     n.fail("the body takes " + llvm::Twine(body->input_size()) + " values and gives " +
-           llvm::Twine(body->output_size()) + ", which does not fit " + llvm::Twine(initial.size()) +
-           " carried values");
+           llvm::Twine(body->output_size()) + ", which does not fit " + llvm::Twine(begun.size()) + " carried values");
     return;
   }
-  stacked = body->output_size() - 1 - initial.size();
+  stacked = body->output_size() - 1 - begun.size();
+  for (const Held &value : begun)
+    if (value.tensor) initial.push_back(value.tensor);
+  if (initial.size() != begun.size()) {
+    if ((start && constant(start) != 1) || (!unrolled() && !n.failed()))
+      n.unsupported("it carries a sequence or an optional value: its limit must be known and at most " +
+                    llvm::Twine(mostUnrolled) + ", its conditions known" + n.cause(limit) + n.cause(start));
+    return;
+  }
   for (UOpRef value : initial) shapes.push_back(Dims(value->shape.begin(), value->shape.end()));
   if (const auto *known = limit ? n.elements(limit) : nullptr) trips = known->front();
   bool starts = !start || constant(start) == 1;

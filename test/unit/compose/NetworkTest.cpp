@@ -6,6 +6,7 @@
 #include "astra/Compose/Embedding.h"
 #include "astra/Compose/Median.h"
 #include "astra/Compose/Normalization.h"
+#include "astra/Compose/OptimizerStep.h"
 #include "astra/Compose/Pooling.h"
 #include "astra/Compose/Product.h"
 #include "astra/Compose/Reduction.h"
@@ -41,6 +42,34 @@ TEST_F(Network, Convolution) {
   options.window.kernel = Ints{3};
   expectRefusal(b, convolution(b, grouped, tensor(b, {2, 2, 1}, {1, 2, 3, 4}), nullptr, options),
                 "option 'kernel_shape' differs from the weights");
+}
+
+TEST_F(Network, OptimizerSteps) {
+  auto pair = [&](double x, double y) { return tensor(b, {2}, {x, y}); };
+  auto at = [&](double count) {
+    return StepOperands{tensor(b, {}, {0.1}),
+                        tensor(b, {}, {count}, DType::I64),
+                        pair(1, 2),
+                        pair(0.5, -1),
+                        {pair(0.1, 0.2), pair(0.04, 0.09)}};
+  };
+  MomentumStep momentum{0.9, 0.5, 0, false};
+  expectValues(b, optimizerStep(b, at(0), momentum).kept[0], {2}, {0.59, -0.82});
+  expectValues(b, optimizerStep(b, at(3), momentum).kept[0], {2}, {0.34, -0.32});
+  expectValues(b, optimizerStep(b, at(0), momentum).x, {2}, {0.941, 2.082});
+  momentum.nesterov = true;
+  expectValues(b, optimizerStep(b, at(0), momentum).x, {2}, {0.8969, 2.1738});
+  expectValues(b, optimizerStep(b, at(2), AdagradStep{0.5, 0, 0}).x, {2},
+               {1 - 0.05 * 0.5 / std::sqrt(0.35), 2 + 0.05 / std::sqrt(1.2)});
+  AdamStep adam{0.9, 0.99, 0, 0, 0.5};
+  expectValues(b, optimizerStep(b, at(0), adam).x, {2},
+               {0.5 * (1 - 0.1 * 0.14 / std::sqrt(0.0421)), 0.5 * (2 - 0.1 * 0.08 / std::sqrt(0.0991))});
+  double rate = 0.1 * std::sqrt(1 - 0.99 * 0.99) / (1 - 0.9 * 0.9);
+  expectValues(b, optimizerStep(b, at(2), adam).x, {2},
+               {0.5 * (1 - rate * 0.14 / std::sqrt(0.0421)), 0.5 * (2 - rate * 0.08 / std::sqrt(0.0991))});
+  StepOperands wrong = at(0);
+  wrong.gradient = tensor(b, {2, 1}, {1, 2});
+  expectRefusal(b, optimizerStep(b, wrong, adam).x, "a gradient or a state is not of its tensor's type and rank");
 }
 
 TEST_F(Network, TransposedConvolution) {

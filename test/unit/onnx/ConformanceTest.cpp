@@ -128,6 +128,8 @@ llvm::Expected<Loaded> load(const std::string &folder) {
   for (const proto::Value &v : file->model().graph().input())
     if (!initialized.count(v.name())) names.push_back(v.name());
   ImportOptions options;
+  for (const proto::Value &v : file->model().graph().input()) // a tensor: cases with others are left out
+    if (v.type().has_optional_value()) options.elements.push_back({v.name(), "1"});
   auto isConstant = [&](const std::string &name) {
     return llvm::any_of(options.constants, [&](const ConstantInput &k) { return k.name == name; });
   };
