@@ -557,7 +557,35 @@ def mixtures():
                                    weights=(2, 3, 5, 6, 11, 12), reference=other, **gpt, **rest)  # fmt: skip
 
 
-FAMILIES = [few_bits, rotary, attentions, grouped_attentions, norms, quantized, fused, mixtures]
+# ---- linear attention and what is beside it, steps of decoding
+
+
+def recurrences():
+    for t in (np.float32, np.float16):
+        x, gate = f32(2, 5, 32).astype(t), f32(2, 5, 32).astype(t)
+        yield Case("GatedRMSNorm", [x, f32(8).astype(t), gate], epsilon=1e-4)
+        yield Case("GatedRMSNorm", [x, f32(32).astype(t), gate], activation="sigmoid", dims={0: ["n", 5, 32], 2: ["n", 5, 32]})
+        yield Case("ScaledSiLU", [x], alpha=1.7)
+        yield Case("ScaledSiLU", [x, np.float32(0.6)])
+        yield Case("GatedAdd", [x, gate, f32(2, 5, 1).astype(t)])
+    yield Case("SimplifiedLayerNormalization", [f32(2, 5, 8), f32(8)], 2, epsilon=1e-4, domain="", kind=onnx.TensorProto.FLOAT)
+    for past in (None, f32(2, 4, 2)):
+        yield Case("CausalConvWithState", [f32(2, 4, 7), f32(4, 1, 3), f32(4) if past is None else None, past], 2, activation="silu" if past is None else "none")
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))
+    q, k, v = f32(2, 5, 32), f32(2, 5, 16) / 4, f32(2, 5, 24)
+    for past in (None, f32(2, 2, 8, 12)):
+        for rule, decay, beta in (("linear", None, None), ("gated", -np.abs(f32(2, 5, 16)), None), ("gated", -np.abs(f32(2, 5, 2)), None), ("delta", None, sigmoid(f32(2, 5, 2))),
+                                  ("gated_delta", -np.abs(f32(2, 5, 2)), sigmoid(f32(2, 5, 1)))):  # fmt: skip
+            yield Case("LinearAttention", [q, k, v, past, decay, beta], 2, q_num_heads=4, kv_num_heads=2, update_rule=rule, **({"scale": 0.3} if past is None else {}))
+    source = np.array([3, 4, 5, 6, 4, 5, 7, 8])
+    for current, previous, predicted in (([1, 4, 5], 0, None), ([9, 3, 4], 2, [5, 6, 4, 5, 7, 8, 2]), ([2], 3, [6, 4, 9, 9, 9, 1]), ([7, 8], 8, [3]), ([1, 6], 4, [4, 5, 7, 8, 1]),
+                                         ([1, 1], 5, [8, 8, 8, 8])):  # fmt: skip
+        for least, most in ((1, 3), (2, 2), (1, 1)):
+            rest = [] if predicted is None else [np.array(predicted)]
+            yield Case("BifurcationDetector", [source, np.array(current), np.array([previous]), *rest], 2, min_ngram_size=least, max_ngram_size=most)
+
+
+FAMILIES = [few_bits, rotary, attentions, grouped_attentions, norms, quantized, fused, mixtures, recurrences]
 
 
 def decoder():

@@ -4,6 +4,7 @@
 // Source:   ONNX Runtime's ContribOperators documentation; where it is open, its kernels for CPUs.
 #include "OpTable.h"
 #include "astra/Compose/Activation.h"
+#include "astra/Compose/Bifurcation.h"
 #include "astra/Compose/BlockQuantization.h"
 #include "astra/Compose/FusedAttention.h"
 #include "astra/Compose/FusedNormalization.h"
@@ -109,6 +110,15 @@ void quantizedMixture(Node &n) {
   o.second = layer("fc2_expert_weight_bits", 5, 12);
   o.gated = layer("fc3_expert_weight_bits", 8, 13);
   if (!n.failed()) n.give(mixture(n, o, options));
+}
+
+// ---- steps of decoding
+
+void bifurcationDetector(Node &n) {
+  int64_t least = n.intAttr("min_ngram_size", 1), most = n.intAttr("max_ngram_size", 3);
+  compose::Bifurcation r = bifurcation(n, n.in(0), n.in(1), n.in(2), optional(n, 3), least, most);
+  n.give(r.tokens);
+  if (n.wants(1)) n.give(1, r.suffix);
 }
 
 // ---- attention
@@ -263,7 +273,31 @@ void skipSimplifiedLayerNormalization(Node &n) {
 void simplifiedLayerNormalization(Node &n) {
   compose::LayerNormalizationOptions options{n.intAttr("axis", -1), n.floatAttr("epsilon", 1e-5f), DType::F32};
   if (n.intAttr("stash_type", 1) != 1) n.unsupported("attribute 'stash_type' is not 1 (float), which is not supported");
-  n.give(rmsNormalization(n, n.in(0), n.in(1), options).value);
+  compose::LayerNormalized r = rmsNormalization(n, n.in(0), n.in(1), options);
+  n.give(r.value);
+  if (n.wants(1)) n.give(1, r.inverse);
+}
+
+/// The RMS norm of each group of as many columns as the scale has, times a function of a gate.
+void gatedRMSNorm(Node &n) {
+  compose::LayerNormalizationOptions options{-1, n.floatAttr("epsilon", 1e-5f), DType::F32};
+  std::string activation = n.stringAttr("activation", "silu");
+  if (activation != "silu" && activation != "swish" && activation != "sigmoid")
+    return void(n.fail("attribute 'activation' is '" + activation + "', expected silu, swish or sigmoid"));
+  UOpRef x = n.in(0), scale = n.in(1), gate = n.in(2);
+  if (n.failed() || !n.requireRank(x, 1) || !n.requireRank(scale, 1, 1)) return;
+  int64_t columns = n.constExtent(x, x->rank() - 1, "the columns"), size = n.constExtent(scale, 0, "the scale");
+  if (n.failed()) return;
+  if (size < 1 || columns % size)
+    return void(n.fail("the scale has " + llvm::Twine(size) + " elements, which do not divide the " +
+                       llvm::Twine(columns) + " columns"));
+  compose::Dims grouped(x->shape.begin(), x->shape.end());
+  grouped.back() = n.idx(columns / size);
+  grouped.push_back(n.idx(size));
+  UOpRef y = rmsNormalization(n, n.reshape(n.widen(x), grouped), n.widen(scale), options).value;
+  gate = n.widen(gate);
+  gate = activation == "sigmoid" ? n.un(Op::Sigmoid, gate) : compose::swish(n, gate);
+  if (y) n.give(n.cast(n.bin(Op::Mul, n.reshape(y, x->shape), gate), x->dtype));
 }
 
 void embedLayerNormalization(Node &n) {
@@ -296,6 +330,16 @@ template <bool skips> void groupNorm(Node &n) {
 
 template <bool approximate> void biasGelu(Node &n) { n.give(biasedGelu(n, n.in(0), optional(n, 1), approximate)); }
 void gelu(Node &n) { n.give(compose::gelu(n, n.in(0))); }
+/// As its parts, each of which rounds to the type.
+void scaledSiLU(Node &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  UOpRef x = n.in(0);
+  if (n.failed()) return;
+  UOpRef scale = n.has(1) ? n.cast(n.reshape(n.in(1), {}), DType::F32) : n.b.lit(DType::F32, alpha);
+  UOpRef z = n.cast(n.bin(Op::Mul, n.cast(x, DType::F32), scale), x->dtype);
+  n.give(n.bin(Op::Mul, z, n.un(Op::Sigmoid, z)));
+}
+void gatedAdd(Node &n) { n.give(n.bin(Op::Add, n.in(0), n.bin(Op::Mul, n.in(1), n.in(2)))); }
 void quickGelu(Node &n) { n.give(compose::swish(n, n.in(0), n.floatAttr("alpha", 1.702f))); }
 void biasSplitGelu(Node &n) { n.give(compose::splitGelu(n, n.in(0), n.in(1))); }
 
@@ -327,9 +371,13 @@ constexpr Row rows[] = {
     {"com.microsoft::SkipSimplifiedLayerNormalization", 1, latest, 3, 4, skipSimplifiedLayerNormalization, narrowFloats,
      "no mean"},
     {"SimplifiedLayerNormalization", 1, latest, 2, 2, simplifiedLayerNormalization, floatTypes,
-     "as ONNX Runtime's optimizer writes it; no inverse as an output"},
-    {"com.microsoft::SimplifiedLayerNormalization", 1, latest, 2, 2, simplifiedLayerNormalization, floatTypes,
-     "no inverse as an output"},
+     "as ONNX Runtime's optimizer writes it"},
+    {"com.microsoft::SimplifiedLayerNormalization", 1, latest, 2, 2, simplifiedLayerNormalization, floatTypes},
+    {"com.microsoft::GatedRMSNorm", 1, latest, 3, 3, gatedRMSNorm, narrowFloats},
+    {"com.microsoft::ScaledSiLU", 1, latest, 1, 2, scaledSiLU, narrowFloats},
+    {"com.microsoft::GatedAdd", 1, latest, 3, 3, gatedAdd, narrowFloats},
+    {"com.microsoft::BifurcationDetector", 1, latest, 3, 4, bifurcationDetector, only(DType::I64),
+     "n-grams of up to 64 tokens; the number of tokens is a dim whose value the run reports"},
     {"com.microsoft::EmbedLayerNormalization", 1, latest, 7, 9, embedLayerNormalization, indices,
      "without a mask mask_index is 0"},
     {"com.microsoft::GroupNorm", 1, latest, 3, 3, groupNorm<false>, narrowFloats},

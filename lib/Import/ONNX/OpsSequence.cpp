@@ -65,8 +65,28 @@ void linearAttention(Node &n) {
   if (n.wants(1)) n.give(1, r.state);
 }
 
+/// As of the default domain, of one spatial axis.
+void causalConvolutionOfRuntime(Node &n) {
+  constexpr std::pair<const char *, int64_t> usuals[] = {
+      {"ndim", 1}, {"dilation", 1}, {"channels_last", 0}, {"state_window", 0}};
+  for (auto [name, usual] : usuals)
+    if (int64_t given = n.intAttr(name, usual); given != usual)
+      n.unsupported(llvm::Twine("attribute '") + name + "' is " + llvm::Twine(given) + ", supported is " +
+                    llvm::Twine(usual));
+  if (!n.failed()) causalConvolution(n);
+}
+
+void linearAttentionOfRuntime(Node &n) {
+  if (n.intAttr("state_window", 0)) n.unsupported("attribute 'state_window' is set: states of several steps");
+  if (!n.failed()) linearAttention(n);
+}
+
 constexpr Row rows[] = {
     {"CausalConvWithState", 27, latest, 2, 4, causalConvolution, floatTypes},
+    {"com.microsoft::CausalConvWithState", 1, latest, 2, 4, causalConvolutionOfRuntime, floatTypes,
+     "one spatial axis, channels first, no dilation, one state"},
+    {"com.microsoft::LinearAttention", 1, latest, 3, 6, linearAttentionOfRuntime, floatTypes,
+     "one state; no fewer query heads than key heads"},
     {"LinearAttention", 27, latest, 3, 6, linearAttention, floatTypes},
     {"ReverseSequence", 10, latest, 2, 2, reverseSequences},
     {"RotaryEmbedding", 23, latest, 3, 4, rotaryEmbedding, floatTypes},

@@ -1,6 +1,5 @@
 //===- OpsTraining.cpp: optimizers of ai.onnx.preview.training --------------===//
-// Takes:    nodes that are one step of an optimizer for several tensors: rate, count, the tensors, their gradients,
-// then
+// Takes:    nodes that are one step of an optimizer for several tensors: rate, count, tensors, their gradients, then
 //           what is kept of each.
 // Gives:    the composites of OptimizerStep.h.
 // Does not: know Gradient, which names values of the graph around it.

@@ -14,7 +14,7 @@ static constexpr Refusal table[] = {
     {"ai.onnx.preview.training::Gradient", "it names values of the graph around it: --train makes gradients"},
     {"com.microsoft::BeamSearch GreedySearch Sampling WhisperBeamSearch",
      "a search with a decoder inside of the node: compile the decoder, and search around it"},
-    {"com.microsoft::BifurcationDetector DynamicTimeWarping MurmurHash3 NGramHashMapping NGramRepeatBlock "
+    {"com.microsoft::DynamicTimeWarping MurmurHash3 NGramHashMapping NGramRepeatBlock "
      "VarlenNGramHashMapping",
      "a step of a search over tokens, which belongs into the program around the model"},
     {"com.microsoft::Tokenizer WordConvEmbedding", "it takes text as strings or characters"},
@@ -33,9 +33,8 @@ static constexpr Refusal table[] = {
     {"com.microsoft::AttnLSTM DecoderAttention DecoderMaskedSelfAttention GatedRelativePositionBias "
      "RelativePositionBias QEmbedLayerNormalization",
      "a fusion that has no composite: take the model from before ONNX Runtime's optimizer"},
-    {"com.microsoft::BranchwiseRMSNorm CausalConvWithState EngramGate GatedAdd GatedDeltaNet GatedRMSNorm "
-     "GemmaRotaryEmbedding HyperConnectionPostMix HyperConnectionPreMix LinearAttention LinearAttentionGate "
-     "MRotaryEmbedding ScaledSiLU",
+    {"com.microsoft::BranchwiseRMSNorm EngramGate GatedDeltaNet GemmaRotaryEmbedding HyperConnectionPostMix "
+     "HyperConnectionPreMix LinearAttentionGate MRotaryEmbedding",
      "a fusion that has no composite: export its parts"},
     {"com.microsoft::ComplexMul ComplexMulConj Irfft Rfft",
      "complex numbers as pairs in a last axis: export DFT of the default domain"},

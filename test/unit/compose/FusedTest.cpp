@@ -1,10 +1,12 @@
 //===- FusedTest.cpp: what ONNX Runtime's and scikit-learn's models are made of
 // Keeps:    expected numbers were worked out by hand from the definitions.
 #include "Compose.h"
+#include "astra/Compose/Bifurcation.h"
 #include "astra/Compose/BlockQuantization.h"
 #include "astra/Compose/Features.h"
 #include "astra/Compose/FusedAttention.h"
 #include "astra/Compose/FusedNormalization.h"
+#include "astra/Compose/Mixture.h"
 #include "astra/Compose/NGrams.h"
 #include "astra/Compose/QuantizedLayers.h"
 #include "astra/Compose/Scores.h"
@@ -151,6 +153,53 @@ TEST_F(Fused, NGrams) {
   expectValues(b, scores(NGramScore::WeightedCount, {10, 20, 30}), {2, 3}, {20, 20, 30, 20, 0, 30});
   expectValues(b, nGramScores(b, b.element(x, 0, 0), pool, NGramScore::Count, {}), {3}, {2, 1, 1});
   expectRefusal(b, scores(NGramScore::Count, {1}), "found 1 weights for 3 columns");
+}
+
+TEST_F(Fused, Mixture) {
+  MixtureOperands o;
+  o.x = tensor(b, {1, 1}, {2});
+  o.scores = tensor(b, {1, 2}, {0, std::log(3.0)}); // parts 1/4 and 3/4
+  o.first.weights = tensor(b, {2, 1, 1}, {3, 5});
+  o.second.weights = tensor(b, {2, 1, 1}, {1, 2});
+  MixtureOptions options;
+  expectValues(b, mixture(b, o, options), {1, 1}, {0.75 * 2 * 5 * 2});
+  options.routing.chosen = 2;
+  expectValues(b, mixture(b, o, options), {1, 1}, {0.25 * 2 * 3 + 0.75 * 2 * 5 * 2});
+  options.routing.chosen = 1;
+  options.routing.normalized = true;
+  o.second.bias = tensor(b, {2, 1}, {100, 1});
+  expectValues(b, mixture(b, o, options), {1, 1}, {21});
+  o.first.weights = tensor(b, {2, 1, 1}, {std::numeric_limits<double>::infinity(), 5}); // of the expert left out
+  expectValues(b, mixture(b, o, options), {1, 1}, {21});
+  o.gated.weights = tensor(b, {2, 1, 1}, {1, 4});
+  options.activation = MixtureOptions::SwiGLU;
+  options.beta = 1;
+  options.limit = 6; // gate 10 becomes 6, the other factor 8 becomes 6
+  expectValues(b, mixture(b, o, options), {1, 1}, {6 / (1 + std::exp(-6.0)) * 7 * 2 + 1});
+  options.routing.chosen = 3;
+  expectRefusal(b, mixture(b, o, options), "3 experts of a token are not within 1 and the number of experts");
+}
+
+TEST_F(Fused, ExpertWeights) {
+  auto bytes = [&](std::vector<int64_t> dims, std::vector<uint8_t> data) {
+    return b.constant(Payload{DType::U8, std::move(dims), std::move(data)});
+  };
+  UOpRef w = bytes({1, 2, 1}, {0x21, 0x43}), scale = tensor(b, {1, 2}, {1, 10});
+  expectValues(b, expertWeights(b, {w, scale, nullptr}, 4, 0), {1, 2, 2}, {-7, -6, -50, -40});
+  expectValues(b, expertWeights(b, {w, scale, bytes({1, 1}, {0x31})}, 4, 0), {1, 2, 2}, {0, 1, 0, 10});
+}
+
+TEST_F(Fused, Bifurcation) {
+  auto tokens = [&](std::vector<double> numbers) { return tensor(b, {int64_t(numbers.size())}, numbers, DType::I64); };
+  UOpRef source = tokens({3, 4, 5, 6, 4, 5, 7});
+  Bifurcation r = bifurcation(b, source, tokens({1}), tokens({3}), tokens({6, 4, 9, 9, 9}), 1, 2);
+  EXPECT_EQ(valuesOf(b, r.tokens), (std::vector<double>{1, 6, 4, 9}));
+  expectValues(b, r.suffix, {1}, {-1}); // 9 is not there
+  expectValues(b, bifurcation(b, source, tokens({3, 4}), tokens({0}), nullptr, 1, 1).suffix, {1},
+               {-1}); // 4 is there twice
+  expectValues(b, bifurcation(b, source, tokens({3, 4}), tokens({0}), nullptr, 1, 2).suffix, {1}, {2});
+  expectRefusal(b, bifurcation(b, source, source, source, nullptr, 2, 1).suffix,
+                "n-grams of 2 to 1 tokens: expected 1 or more, ascending");
 }
 
 TEST_F(Fused, Features) {
