@@ -278,9 +278,33 @@ static unsigned chooseMask(UOpRef x, const llvm::DenseMap<UOpRef, unsigned> &mas
   return x->src[0]->dtype == DType::Bool ? of(x->src[0]) : maskBits(x->src[0]->dtype);
 }
 
+/// Its values have the names that its first use would give them.
+std::string FunctionEmitter::outlinedFunction(size_t number) {
+  const Outlined &f = outlines.functions[number];
+  std::string text = "static __attribute__((noinline)) " + typeOf(f.body.back()) + " " + outlined[number] + "(" +
+                     typeOf(f.argument) + " " + value(f.argument) + ") {\n";
+  llvm::DenseMap<UOpRef, bool> defined;
+  auto add = [&](UOpRef x) {
+    std::string s = expression({InstKind::Define, x});
+    text += "  " + typeOf(x) + " " + value(x) + " = " + s + ";\n";
+  };
+  for (UOpRef x : f.body) {
+    for (UOpRef s : x->src)
+      if (s->op == Op::Splat && isLiteral(s) && defined.try_emplace(s, true).second) add(s);
+    if (isVectorOfBools(x)) masks[x] = chooseMask(x, masks);
+    add(x);
+  }
+  return text + "  return " + value(f.body.back()) + ";\n}\n";
+}
+
 void FunctionEmitter::define(const Inst &i) {
   UOpRef x = i.uop;
   if (!uses.lookup(x)) return;
+  if (auto call = outlines.calls.find(x); call != outlines.calls.end()) {
+    const auto &[function, argument] = call->second;
+    return line(typeOf(x) + " " + value(x) + " = " + outlined[function] + "(" + value(argument) + ");");
+  }
+  if (outlines.isInternal.count(x)) return;
   if (isVectorOfBools(x)) masks[x] = chooseMask(x, masks);
   auto [defined, used] = home.lookup(x);
   if (x->isIndex() && x->op != Op::Extent && uses.lookup(x) == 1 && defined == used) {
@@ -420,6 +444,8 @@ llvm::Error FunctionEmitter::prologue(std::string &out) {
 
 llvm::Expected<std::string> FunctionEmitter::run() {
   countUses();
+  outlines = outline(arranged.insts, [&](UOpRef x) { return home.lookup(x).first; }, target.vectorBytes);
+  for (size_t i = 0; i < outlines.functions.size(); ++i) outlined.push_back(k.name + "_outlined" + num(i));
   countItems();
   for (auto [n, i] : llvm::enumerate(arranged.insts)) {
     if (auto e = check(i.uop)) return e;
@@ -452,6 +478,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     if (!h.refused().empty()) return fail(h.refused());
   }
   std::string out;
+  for (size_t i = 0; i < outlined.size(); ++i) out += outlinedFunction(i);
   if (auto e = prologue(out)) return e;
   if (k.kernel->nonTemporal) line("NON_TEMPORAL_END;");
   return out + body + "}\n";
@@ -469,9 +496,11 @@ llvm::Expected<std::string> astra::emitC(Context &, llvm::ArrayRef<LinearKernel>
   auto emit = [&](const LinearKernel &k, llvm::ArrayRef<UOpRef> dims, bool isStep) -> llvm::Error {
     names.push_back(k.name);
     if (!isIdentifier(k.name)) return llvm::createStringError("kernel name '" + k.name + "' is not an identifier of C");
-    auto f = FunctionEmitter(h, k, target, dims, isStep).run();
+    FunctionEmitter emitter(h, k, target, dims, isStep);
+    auto f = emitter.run();
     if (!f) return f.takeError();
     functions += *f;
+    llvm::append_range(names, emitter.outlinedNames());
     return llvm::Error::success();
   };
   for (const LinearKernel &k : kernels) {

@@ -3,6 +3,7 @@
 // Gives:    statements, values by name. What a kernel does is in EmitC.cpp, what it reads and writes in EmitMemory.cpp.
 #pragma once
 #include "Helpers.h"
+#include "Outline.h"
 #include "Tiles.h"
 #include "astra/Codegen/EmitC.h"
 #include "llvm/ADT/DenseMap.h"
@@ -18,7 +19,9 @@ public:
   /// isStep: the function is called by another one, for all of its items.
   FunctionEmitter(Helpers &h, const LinearKernel &k, const Target &t, llvm::ArrayRef<UOpRef> dims, bool isStep = false)
       : h(h), k(k), target(t), dims(dims), isStep(isStep), arranged(arrangeTiles(k.linear, t)) {}
+  /// The function, behind those that it calls.
   llvm::Expected<std::string> run();
+  llvm::ArrayRef<std::string> outlinedNames() const { return outlined; }
 
 private:
   llvm::Error fail(const llvm::Twine &what) const {
@@ -38,6 +41,7 @@ private:
   std::string maskAs(UOpRef x, unsigned bits); // a vector of bools with lanes of this width
   std::string memory(UOpRef x);                // a vector of bools as bytes, others as they are
   void define(const Inst &i);
+  std::string outlinedFunction(size_t number);
   std::string expression(const Inst &i);
   std::string index(UOpRef x);
   std::string elementwise(UOpRef x);
@@ -68,6 +72,8 @@ private:
   llvm::ArrayRef<UOpRef> dims;
   bool isStep;
   Arranged arranged;
+  Outlines outlines;
+  std::vector<std::string> outlined; // their names
   std::string body;
   unsigned indent = 1;
   llvm::DenseMap<UOpRef, unsigned> uses, masks, numbers;
