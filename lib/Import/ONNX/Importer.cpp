@@ -81,6 +81,11 @@ private:
   llvm::StringMap<std::vector<std::string>> readers; // of values of the top graph: nodes
 };
 
+/// "?" and "-1" are what exporters write where they know no name: two of them need not be equal.
+static bool isNameless(llvm::StringRef text) {
+  return llvm::none_of(text, [](char ch) { return llvm::isAlpha(ch); });
+}
+
 /// Null after a failure.
 UOpRef Importer::inputDim(const proto::Type::Dim &dim, llvm::StringRef input, int axis) {
   Context &c = module.ctx();
@@ -89,7 +94,7 @@ UOpRef Importer::inputDim(const proto::Type::Dim &dim, llvm::StringRef input, in
     failures.add(("input '" + input + "' has an extent above 2^40").str());
     return nullptr;
   }
-  if (!dim.has_name() || dim.name().empty()) return namedDim((input + "_" + llvm::Twine(axis)).str(), input, axis);
+  if (isNameless(dim.name())) return namedDim((input + "_" + llvm::Twine(axis)).str(), input, axis);
   return isDimName(dim.name()) ? namedDim(dim.name(), input, axis) : writtenDim(dim.name(), input, axis);
 }
 
@@ -111,7 +116,7 @@ void Importer::findNames() {
     for (const proto::Type::Dim &dim : value.type().tensor().shape().dim())
       if (isDimName(dim.name()))
         namesOfInputs.insert(dim.name());
-      else if (!dim.name().empty())
+      else if (!isNameless(dim.name()))
         written.push_back(dim.name());
   }
   for (llvm::StringRef text : written) {
