@@ -30,6 +30,11 @@ def level():
     raise SystemExit("bench: this CPU has no FMA instructions of x86-64-v3; there is nothing to compare with")
 
 
+def integer_level():
+    """The same with the instructions for 8-bit integers, where the CPU has them: a level that is compiled where it is named."""
+    return f"{level()}+avx512vnni" if level() == "x86-64-v4" and "avx512_vnni" in cpu_lines()["flags"].split() else level()
+
+
 def caches():
     found = []
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):

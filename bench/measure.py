@@ -39,6 +39,8 @@ class Setting:
         """The ONNX file of a row."""
         place = self.models / "".join(c if c.isalnum() else "_" for c in f"{row.family} {row.name}")
         path = place.with_suffix(".onnx")
+        if row.file:
+            return row.file()
         if row.family == "train":
             import torch
             from rows import train
@@ -54,9 +56,9 @@ class Setting:
 
     def bundle(self, row, model):
         """Our bundle of it, kept while compiler, model and options are the same."""
-        from machine import level
+        from machine import integer_level, level
 
-        options = [f"--target=cpu:{level()}", *(f"--dim={name}={bounds}" for name, bounds in row.dims.items()), *row.options]
+        options = [f"--target=cpu:{integer_level() if row.family == 'quantized' else level()}", *(f"--dim={name}={bounds}" for name, bounds in row.dims.items()), *row.options]
         weights = [f"{w.stat().st_size} {w.stat().st_mtime_ns}" for w in sorted(model.parent.glob(f"{row.path}.weights"))] if row.path else []
         key = hashlib.sha256(self.compiler_hash.encode() + model.read_bytes() + " ".join([*options, *weights]).encode()).hexdigest()[:24]
         path = self.bundles / f"{key}.astra"
@@ -198,7 +200,7 @@ def loaded(row, model, peers, setting, record):
 
 
 def timed(row, case, ours, reference, model, peers, setting, limits, record):
-    weighed = row.family in ("networks", "train")
+    weighed = row.family in ("networks", "quantized", "train")
     for peer in peers.values() if weighed else ():
         peer.close()  # what it still holds of other rows would not be counted
     results = loaded(row, model, peers, setting, record)

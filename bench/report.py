@@ -26,6 +26,7 @@ TITLES = {
     "attention": "Parts of transformers",
     "rows": "Rows, columns, permutations",
     "networks": "Whole networks, batch 1",
+    "quantized": "Networks in 8 bits, batch 1",
     "mlp": "A small network, one row",
     "open": "From a file to the first result",
     "train": "One training step: forward, backward, AdamW",

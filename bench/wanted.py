@@ -37,6 +37,7 @@ GOALS = [
     Goal("rows, columns, permutations: share of the bandwidth, or 1.2 of the best peer", "rows", "", "share", 0.9, 1.2),
     Goal("networks, each", "networks", "", "ratio", 1.0),
     Goal("networks, all", "networks", "", "mean", 1.1),
+    Goal("networks in 8 bits: ONNX Runtime's speed", "quantized", "", "ort", 1.0),
     Goal("ResNet-50, BERT, ViT: share of what bounds each kernel", "networks", "ResNet|BERT|ViT", "share", 0.9),
     Goal("from a file to the first result, beside ONNX Runtime", "open", "", "ort", 10),
     Goal("three layers of 64, beside ONNX Runtime", "mlp", r"\b64\b", "ort", 5),

@@ -34,7 +34,7 @@ KEPT = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=8
 OPENMP = KEPT | {"OMP_NUM_THREADS": "$THREADS", "MKL_NUM_THREADS": "$THREADS"}
 
 PEERS = {
-    "ort": Peer("ONNX Runtime", "onnxruntime", "ort", MODELS | {"trees"}),
+    "ort": Peer("ONNX Runtime", "onnxruntime", "ort", MODELS | {"quantized", "trees"}),
     "openvino": Peer("OpenVINO", "openvino", "openvino", MODELS),
     # Its detection of the core does not know new ones, and takes half the width of those with AVX-512.
     "openblas": Peer("OpenBLAS", "scipy-openblas32", "openblas", {"matmul", "thin"},

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "mlp", "trees", "open", "train"]
+FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "quantized", "mlp", "trees", "open", "train"]
 
 
 @dataclass
@@ -41,6 +41,7 @@ class Row:
     torch: Callable = None  # (torch, values by name) -> output or outputs
     jax: Callable = None  # (jax, values by name) -> output or outputs
     path: str = ""  # a model that exists, instead of the nodes
+    file: Callable = None  # () -> the path of one with its extents
     dims: dict = field(default_factory=dict)  # bounds of its dims for the compiler
     options: list = field(default_factory=list)  # more words for the compiler
     entry: str = "main"

@@ -110,6 +110,9 @@ def cases():
                                                   ints(tb, 6), np.float32(0.3), ints(ta), ints(np.int16, 6).astype(np.int32),
                                                   pads=[1, 1, 0, 2], dilations=[1, 2], off=1)
     yield "qdq-conv", qdq_conv()
+    for t in (np.int8, np.uint8):
+        yield f"qdq-block-{np.dtype(t).name}", qdq_block(t)
+    yield "qdq-matmul-zero-points", qdq_matmul()
     yield "int4-blocks", ([node("DequantizeLinear", "w s", "d", axis=0, block_size=32), node("MatMul", "a d", "u")],
                           {"a": f32(3, 256)}, {"w": narrow(ml_dtypes.int4, -8, 8, 256, 96), "s": f32(8, 96)}, {"u": F}, 21, 0,
                           {"a": ["n", 256]}, True)  # fmt: skip
@@ -133,6 +136,29 @@ def qdq_conv():
                "wz": np.zeros(16, np.int8), "bq": ints(np.int16, 16).astype(np.int32), "bs": scale(16) / 100,
                "ys": np.float32(0.05), "yz": np.uint8(0)}  # fmt: skip
     return nodes, {"a": f32(2, 8, 14, 14)}, weights, {"u": F}, 13, 0.05, {"a": ["n", 8, 14, 14]}, True
+
+
+def qdq_block(t):
+    """A block of a network: convolutions with a scale for each channel or one, a sum, relus, pools, all bytes between; the last is a quantum off."""
+    low = np.iinfo(t).min
+    dq, q = lambda x, s, z: node("DequantizeLinear", f"{x} {s} {z}", f"{x}_d"), lambda x, s, z: node("QuantizeLinear", f"{x} {s} {z}", f"{x}_q")  # noqa: E731
+    nodes = [q("a", "xs", "xz"), dq("a_q", "xs", "xz"), node("DequantizeLinear", "w ws wz", "wd", axis=0), node("DequantizeLinear", "bq bs", "bd", axis=0),
+             node("Conv", "a_q_d wd bd", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "r"), q("r", "ys", "yz"), dq("r_q", "ys", "yz"),
+             node("MaxPool", "r_q_d", "m", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), q("m", "ys", "yz"), dq("m_q", "ys", "yz"),
+             dq("k", "ks", "kz"), node("Conv", "m_q_d k_d", "e"), q("e", "es", "ez"), dq("e_q", "es", "ez"),
+             node("Add", "e_q_d m_q_d", "s"), node("Relu", "s", "p"), q("p", "ys", "yz"), node("Transpose", "p_q", "u", perm=[0, 2, 3, 1])]  # fmt: skip
+    weights = {"xs": np.float32(0.02), "xz": ints(t), "w": ints(np.int8, 16, 8, 3, 3), "ws": scale(16), "wz": np.zeros(16, np.int8),
+               "bq": ints(np.int16, 16).astype(np.int32), "bs": scale(16) / 100, "ys": np.float32(0.25), "yz": t(low),
+               "k": ints(np.int8, 16, 16, 1, 1), "ks": np.float32(0.004), "kz": np.int8(3), "es": np.float32(0.3), "ez": ints(t)}  # fmt: skip
+    return nodes, {"a": f32(2, 8, 14, 14)}, weights, {"u": TYPES[t]}, 13, 2, {"a": ["n", 8, 14, 14]}, True
+
+
+def qdq_matmul():
+    """A product of bytes that are inputs, with a zero point for each row."""
+    nodes = [node("DequantizeLinear", "a s z", "ad", axis=0), node("DequantizeLinear", "b t y", "bd", axis=1), node("MatMul", "ad bd", "v"),
+             node("QuantizeLinear", "v us uz", "vq"), node("DequantizeLinear", "vq us uz", "u")]  # fmt: skip
+    weights = {"s": scale(5), "z": ints(np.uint8, 5), "b": ints(np.int8, 37, 19), "t": scale(19), "y": ints(np.int8, 19), "us": np.float32(0.25), "uz": np.uint8(100)}
+    return nodes, {"a": ints(np.uint8, 5, 37)}, weights, {"u": F}, 13, 0.26, {}, True
 
 
 def check(nodes, given, weights, results, opset, off, dims, runtime):

@@ -12,6 +12,7 @@ namespace astra {
 
 struct Job {
   std::string model, output; // output: "-" is stdout, for --emit
+  bool qdqFloats = false;    // products between DequantizeLinear and QuantizeLinear stay those of floats
   std::string saveTemps, taps, signingKey, weights;
   std::string plans;                // the file of --plans
   std::vector<std::string> tunings; // files of --tuning; with a search one, which is written

@@ -39,6 +39,7 @@ static Expected<Module> loadONNX(const Job &job, const WeightFile &weights, std:
     if (t.dims.empty()) options.scalars.push_back(t.name);
   options.scalars.insert(options.scalars.end(), job.trainScalars.begin(), job.trainScalars.end());
   for (const auto &[name, said] : job.elements) options.elements.push_back({name, said});
+  options.integers = !job.qdqFloats;
   options.notes = &notes;
   Expected<Module> m = importONNX(job.model, options);
   for (const std::string &name : job.trainScalars)

@@ -72,6 +72,14 @@ std::function<std::string(std::string_view)> level(FoldLevel &out) {
   };
 }
 
+std::function<std::string(std::string_view)> qdq(bool &floats) {
+  return [&floats](std::string_view v) -> std::string {
+    if (v != "integers" && v != "floats") return "'" + std::string(v) + "' is not one of integers, floats";
+    floats = v == "floats";
+    return "";
+  };
+}
+
 /// "batch=1..64", "batch=8" or "total=past + 1"; "*=1..64" for all others.
 std::string addDim(std::vector<DimBound> &out, std::string_view v) {
   auto [name, range] = llvm::StringRef(v).split('=');
@@ -228,6 +236,11 @@ Program describe(CommandLine &c) {
        "their number where the model declares the shape, or none where an optional value is missing; they become "
        "inputs x.0, x.1 ...; once for each",
        pairs(j.elements)},
+      {"qdq", "FORM",
+       "what products between DequantizeLinear and QuantizeLinear of an ONNX model are: integers, the default, exact "
+       "and scaled once; floats, as the nodes say one by one. Results differ by "
+       "roundings: a quantized value may be the next one",
+       qdq(j.qdqFloats)},
       {"fold", "LEVEL",
        "what is computed from weights alone while compiling: small, the default, what makes the bundle little larger; "
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
@@ -348,6 +361,7 @@ Program describe(CommandLine &c) {
        flag(c.json)},
   };
   offer(p, "target", targetWords());
+  offer(p, "qdq", {"integers", "floats"});
   offer(p, "fold", {"none", "small", "all"});
   offer(p, "numerics", {"strict"});
   offer(p, "loss", wordsOf(nn::losses()));

@@ -32,6 +32,9 @@ struct ImportOptions {
   /// often than not.
   std::vector<std::string> scalars = {};
   std::vector<InputElements> elements = {};
+  /// Products between DequantizeLinear and QuantizeLinear are products of integers (compose::integerProducts), unless
+  /// it is trained; false: of floats, as the nodes say one by one.
+  bool integers = true;
   /// Gets sentences about what may not be meant; null: nobody asks.
   std::vector<std::string> *notes = nullptr;
 };

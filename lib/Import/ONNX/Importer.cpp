@@ -6,6 +6,7 @@
 #include "../DimText.h"
 #include "Elements.h"
 #include "Lowering.h"
+#include "astra/Compose/IntegerProducts.h"
 #include "astra/IR/Text.h"
 #include "astra/Import/ONNX.h"
 #include "onnx.pb.h"
@@ -44,6 +45,7 @@ public:
       if (failures.empty()) noteMergedParams();
       if (!failures.empty()) return failures.error();
     }
+    if (options.integers && !options.training) compose::integerProducts(module, lowering.shared.params);
     keepUsedParams();
     if (options.training) noteKept();
     return std::move(module);
