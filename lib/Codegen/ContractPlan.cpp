@@ -436,6 +436,23 @@ static SmallVector<std::pair<int64_t, int64_t>, 4> sizesOfParts(Context &c, UOpR
   return sizes;
 }
 
+/// Of a kernel that computes the sums of blocks that it adds up (sumOfBlock), the labels of rows, which reuse what a
+/// block's sum reads along the lanes, in the output's memory order; nothing of another.
+static std::optional<SmallVector<int64_t>> rowsOfBlocks(const KernelSpec &spec, const ContractSpec &s, int64_t nLabel) {
+  UOpRef block = sumOfBlock(spec.rootOp);
+  auto isInput = [&](const Placed &x) { return x.value == block; };
+  if (!block || llvm::any_of(spec.inputs, isInput)) return std::nullopt;
+  ContractSpec inner = llvm::cantFail(decodeContract(block->ints));
+  SmallVector<int64_t> axisOf(s.kept + s.reduced); // of the block's result, which is no more than its labels
+  for (auto [axis, f] : llvm::enumerate(s.a)) axisOf[f.terms[0].first] = axis;
+  auto inB = mentions(inner.b, inner.kept + inner.reduced);
+  auto along = mentions(inB[axisOf[nLabel]] ? inner.b : inner.a, inner.kept + inner.reduced);
+  SmallVector<int64_t> rows;
+  for (const MemoryDim &d : spec.outputs[0].layout.dims)
+    if (d.axis != nLabel && d.axis < s.kept && !along[axisOf[d.axis]]) rows.push_back(d.axis);
+  return rows;
+}
+
 bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &target, Plan &p) {
   if (!spec.rootOp || spec.rootOp->op != Op::Contract || spec.vectorIndex < 0) return false;
   UOpRef r = spec.rootOp;
@@ -473,6 +490,9 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   for (UOpRef e : llvm::drop_begin(r->indices(), s.kept))
     taps = std::min(taps, mostTaps + 1) * (e->isConst() ? std::max<int64_t>(e->ints[0], 1) : mostTaps + 1);
   bool hasParts = !s.outside.empty() && taps > mostTaps;
+  std::optional<SmallVector<int64_t>> ofBlocks = rowsOfBlocks(spec, s, p.nLabel);
+  Target registers = target;
+  if (ofBlocks) rows = *ofBlocks, registers.vectorRegisters /= 2; // half for the sums of a block
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
@@ -487,7 +507,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
       mostVectors = std::clamp<uint64_t>(target.l2Bytes * 9 / 8 / std::max<uint64_t>(bytes, 1), 2, 8);
       parts = sizesOfParts(c, r, p);
     }
-    chooseTile(p, target, lanes, parts, moves, exceedsL2, false, panelOfBoth(spec),
+    chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(spec),
                once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors);
   };
   tileFor({});
@@ -497,7 +517,8 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (isShort) chooseDown(spec, s, target, p);
     return true;
   }
-  if (isShort && alsoInOther && chooseAcross(spec, target, rows, otherBytes <= target.l2Bytes, p)) return true;
+  if (isShort && alsoInOther && !ofBlocks && chooseAcross(spec, target, rows, otherBytes <= target.l2Bytes, p))
+    return true;
   // As many row labels as can be walked as one index without dividing in addresses; else the innermost alone. All of
   // them where parts are small: each reads the weights of its taps anew (960 to 256 channels, 3x3, dilation 12, 28 x
   // 28: 29 and 24 ms).
@@ -510,6 +531,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
     if (k == 1 || cost <= least || hasParts) least = cost, chosen = p;
   }
   p = chosen;
+  if (ofBlocks) return true;
   choosePackB(c, spec, s, target, laneInB, p);
   chooseBlocking(spec, s, target, rows, laneInB, operandBytes, p);
   UOpRef down = c.index(1);

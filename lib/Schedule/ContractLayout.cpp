@@ -383,7 +383,35 @@ Layout Scheduler::ContractLayout::ofResult(int64_t lanes) const {
   return l;
 }
 
+/// Parameters of which a contract's operands are computed, in panels of the columns that its lanes are.
+void Scheduler::storeBlockScales(UOpRef r, int64_t lanes) {
+  SmallVector<UOpRef, 16> stack{r->src[0], r->src[1]};
+  llvm::DenseSet<UOpRef> seen;
+  while (!stack.empty()) {
+    UOpRef n = stack.pop_back_val();
+    if (!seen.insert(n).second || n->isIndex() || n->op == Op::Contract || (n->op != Op::Param && places.count(n)))
+      continue;
+    if (n->op != Op::Param) {
+      stack.append(n->tensors().begin(), n->tensors().end());
+      continue;
+    }
+    auto axis = llvm::find(n->shape, r->shape[lanes]);
+    if (n->rank() > 1 && axis != n->shape.end() && !storedParams.count(n))
+      store(n, panelsAlong(n->rank(), unsigned(axis - n->shape.begin())));
+  }
+}
+
 Layout Scheduler::contractLayout(UOpRef r, int64_t &vectorIndex) {
+  if (UOpRef block = sumOfBlock(r); block && !places.count(block)) {
+    ContractLayout inside(*this, block);
+    ContractSpec s = llvm::cantFail(decodeContract(r->ints));
+    int64_t lanes = inside.cheapestLanes();
+    vectorIndex = lanes < 0 || s.a[lanes].terms[0].first >= s.kept ? -1 : s.a[lanes].terms[0].first;
+    if (vectorIndex < 0) lanes = -1;
+    inside.storeBesideLanes(lanes);
+    if (lanes >= 0) inside.storeAlongLanes(lanes), storeBlockScales(r, vectorIndex);
+    return ContractLayout(*this, r).ofResult(vectorIndex);
+  }
   ContractLayout layout(*this, r);
   vectorIndex = layout.cheapestLanes();
   layout.storeBesideLanes(vectorIndex);

@@ -24,6 +24,11 @@
 // is decided: then it is looked for, and all is decided again. Not what is narrower than that one value. Two readers
 // may compute more: a function of it costs less than to write it and to read it twice. Not behind a contract, whose
 // tile has its sums in the registers that the function would take.
+// Note [Sums of blocks]. A contract of f32 whose operands are the integer sums of blocks and scales for each (products
+// of weights by blocks with activations of 8 bits) reads each of them once: its kernel computes them, a block's sum in
+// registers, and nobody writes as many as the result has elements times blocks. Lanes run where they run in the sum of
+// a block.
+//
 // Note [Single live values]. A group of `groupCap` elementwise nodes ends where one value is all that its nodes still
 // need that is computed: the result of a function, not what lies within it, each of whose values would be an array. A
 // kernel of more has no registers for their constants (1.6 million floats, a sine of a sine by one kernel 6.9 ms, by
@@ -32,6 +37,7 @@
 #include "Captured.h"
 #include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"
+#include "astra/Schedule/Program.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <numeric>
@@ -147,15 +153,9 @@ bool computesOperand(UOpRef contract, unsigned i) {
   return anywhere || (takesLanes(forms.size() - 1) && unpacksWhereRead(contract, i));
 }
 
-/// Whether a contract adds up its operand `i` alone and reads each element of it once, as the gradient of a window does
-/// with what overlaps: then it computes them as well as a kernel of their own would, which writes every window. Not of
-/// a weight, which would be laid out for the lanes.
-bool addsOnce(UOpRef contract, unsigned i) {
-  UOpRef x = contract->src[i];
-  if (i > 1 || !has(x->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const || weightBehind(x)) return false;
-  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
-  auto &forms = i ? s.b : s.a;
-  // An element tells the labels that read it: each form tells one, given those that others tell.
+/// Whether an operand of a contract that these forms index has each element read once: an element tells the labels that
+/// read it, each form one, given those that others tell.
+bool readsOnce(UOpRef contract, const ContractSpec &s, llvm::ArrayRef<AffineForm> forms) {
   llvm::DenseSet<int64_t> told;
   for (int64_t l = 0; l < s.kept + s.reduced; ++l)
     if (contract->indices()[l]->hi <= 1) told.insert(l);
@@ -168,7 +168,47 @@ bool addsOnce(UOpRef contract, unsigned i) {
   }
   return int64_t(told.size()) == s.kept + s.reduced;
 }
+
+/// Whether a contract adds up its operand `i` alone and reads each element of it once, as the gradient of a window does
+/// with what overlaps: then it computes them as well as a kernel of their own would, which writes every window. Not of
+/// a weight, which would be laid out for the lanes.
+bool addsOnce(UOpRef contract, unsigned i) {
+  UOpRef x = contract->src[i];
+  if (i > 1 || !has(x->op, Elementwise) || baseOf(contract->src[!i])->op != Op::Const || weightBehind(x)) return false;
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  return readsOnce(contract, s, i ? s.b : s.a);
+}
 } // namespace
+
+UOpRef astra::sumOfBlock(UOpRef contract) {
+  constexpr int64_t longest = 64; // steps of the inner sum
+  if (contract->op != Op::Contract || !isFloat(contract->dtype) || contract->ntensors > 2) return nullptr;
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  if (s.reduced != 1 || !s.domain.empty()) return nullptr;
+  auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
+  UOpRef found = nullptr;
+  for (unsigned i : {0u, 1u}) {
+    auto &forms = i ? s.b : s.a;
+    if (!llvm::all_of(forms, isLabel) || !readsOnce(contract, s, forms) || !has(contract->src[i]->op, Elementwise))
+      return nullptr;
+    SmallVector<UOpRef, 8> stack{contract->src[i]};
+    for (llvm::DenseSet<UOpRef> seen; !stack.empty();) {
+      UOpRef n = stack.pop_back_val();
+      if (n->shape != contract->src[i]->shape || !seen.insert(n).second) continue;
+      if (n->op == Op::Contract) {
+        if (i || found) return nullptr; // one sum, behind the first operand
+        found = n;
+      } else if (has(n->op, Elementwise)) {
+        if (costOf(n->op) > 1) return nullptr;
+        stack.append(n->tensors().begin(), n->tensors().end());
+      }
+    }
+  }
+  if (!found || found->dtype != DType::I32 || found->ntensors > 2) return nullptr;
+  ContractSpec inner = llvm::cantFail(decodeContract(found->ints));
+  auto steps = found->indices()[inner.kept]->constIndex();
+  return inner.reduced == 1 && inner.domain.empty() && steps && *steps <= longest ? found : nullptr;
+}
 
 bool astra::unpacksWhereRead(UOpRef contract, unsigned i) {
   constexpr int64_t fewRows = 16, many = 1 << 20;
@@ -380,6 +420,7 @@ private:
   std::vector<UOpRef> order;
   Fusion f;
   RowGroups rows;
+  llvm::DenseSet<UOpRef> ofBlocks;         // sums that the kernel of a sum over them computes (sumOfBlock)
   llvm::DenseMap<UOpRef, UOpRef> ofReduce; // reductions of rows and arithmetic on their results -> the reduction
   llvm::DenseMap<UOpRef, Facts> facts;
   llvm::DenseMap<UOpRef, unsigned> cost; // of computing one element, stored values and those of root ops free
@@ -439,6 +480,7 @@ void Decision::decideComputed(UOpRef n, const Facts &x, Decided &d) {
                 ((n->op != Op::Cumulate && rows.absorb(n, d.place, group, hasRootOp)) ||
                  (x.straight && !hasRootOp && (group->op != Op::Pad || n->op == Op::Contract) && hasLanes(c, n)));
   d.reduces = absorb && rows.contains(group);
+  absorb |= group && !must && ofBlocks.contains(n) && x.ways() == 1;
   UOpRef below = d.place == ValueOfRow && !hasRootOp ? ofReduce.lookup(n) : nullptr; // which the group may take
   bool once = group && ((below && below->src[0]->shape == group->shape) ||
                         (rows.contains(group) && (d.place == ValueOfRow || d.place == ElementOfRow)));
@@ -519,7 +561,10 @@ void Decision::tellSource(UOpRef n, unsigned i, const Decided &d, UOpRef rootOp)
   y.expanded |= d.expanded || repeats || n->op == Op::Window || (n->op == Op::Expand && s->rank());
   if ((n->op == Op::UpdateAt || n->op == Op::Scatter) && i == 0) y.mustRealize = true;
   bool random = (n->op == Op::Gather || n->op == Op::Pick || n->op == Op::SliceAt) && i == 0;
-  bool inMemory = n->op == Op::Contract || n->op == Op::Cumulate || (n->op == Op::Words && !isPacked(n)) || random;
+  UOpRef block = n->op == Op::Contract && rootOp == n && readers.lookup(s) == 1 ? sumOfBlock(n) : nullptr;
+  if (block && readers.lookup(block) == 1) ofBlocks.insert(block);
+  bool inMemory = (n->op == Op::Contract && !(block && ofBlocks.contains(block))) || n->op == Op::Cumulate ||
+                  (n->op == Op::Words && !isPacked(n)) || random;
   if (inMemory && !isView(s) &&
       !(n->op == Op::Contract && (computesOperand(n, i) || (addsOnce(n, i) && cost[s] <= rereadCap))))
     facts[baseOf(s)].mustRealize = true;

@@ -75,6 +75,7 @@ private:
   /// `placed`: v's own place counts. Nothing where all inputs are row-major.
   std::optional<Layout> inputOrder(UOpRef v, bool placed);
   Layout contractLayout(UOpRef r, int64_t &vectorIndex);
+  void storeBlockScales(UOpRef r, int64_t lanes);
   class ContractLayout;
   /// The axis of operand `o`, along which no lanes run, over which a long sum goes from line to line of memory while
   /// many lanes read each element: a tile's sum and a panel do not fit the L1, so a copy whose lines lie along

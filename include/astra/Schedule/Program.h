@@ -23,6 +23,10 @@ struct Placed {
 
 struct Follower;
 
+/// The integer sum of a block that a contract of f32 adds up, block by block, with a scale for each (Note [Sums of
+/// blocks] in Fusion.cpp); null where it is something else. The contract's kernel computes it if it is no input.
+UOpRef sumOfBlock(UOpRef contract);
+
 /// One kernel: a closed graph that computes outputs[0].value from its inputs, which are `arg` nodes 0, 1, ... in order;
 /// so equal kernels are equal nodes. Buffers of a launch: inputs first, then the output; when in place, the inputs
 /// alone, and the output goes into the buffer of input 0.
