@@ -39,7 +39,8 @@ UOpRef canonicalNaNs(Composer &b, UOpRef x) {
 static UOpRef scattered(Composer &b, UOpRef cache, UOpRef x, UOpRef element) {
   llvm::ArrayRef<UOpRef> d = x->shape;
   UOpRef elements = idxMul(b.c, d[2], d[3]);
-  x = canonicalNaNs(b, b.cast(x, cache->dtype));
+  x = b.cast(x, cache->dtype);
+  if (isFloat(cache->dtype)) x = canonicalNaNs(b, x);
   UOpRef index = b.reshape(b.broadcastTo(element, d), {d[0], d[1], elements});
   return b.make(Op::Scatter, {cache, index, b.reshape(x, {d[0], d[1], elements})}, {2, int64_t(ScatterKind::Set)});
 }
@@ -53,17 +54,30 @@ static UOpRef elementsOf(Composer &b, const CachePlace &place, int64_t size, boo
   return b.select(b.bin(Op::Lt, kept, 0.0), b.literal(kept, -1), at);
 }
 
-static UOpRef withRows(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place, bool together) {
-  if (!b.requireRank(cache, 3, 3) || !b.requireRank(x, 4, 4)) return nullptr;
-  int64_t size = b.constExtent(x, 3, "the size of a head");
-  if (!b.requireEqual(cache->shape[2], b.idx(size * place.capacity), "the cache and its rows")) return nullptr;
-  return scattered(b, cache, x, elementsOf(b, place, size, together));
+/// x [batch, heads, rows, size] as bytes, and what each row's are multiplied by.
+static RowCache bytesOf(Composer &b, UOpRef x) {
+  UOpRef scale = b.bin(Op::Div, b.reduce(ReduceKind::Max, b.un(Op::Abs, x), {3}), 127);
+  UOpRef inverse = b.bin(Op::Div, b.literal(x, 1), scale), none = b.literal(x, 0);
+  inverse = b.select(b.bin(Op::Eq, scale, none), none, inverse);
+  return {b.cast(b.un(Op::RoundEven, b.bin(Op::Mul, x, inverse)), DType::I8), scale};
 }
 
-UOpRef withKeys(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) {
+static RowCache withRows(Composer &b, const RowCache &cache, UOpRef x, const CachePlace &place, bool together) {
+  if (!b.requireRank(cache.elements, 3, 3) || !b.requireRank(x, 4, 4)) return {};
+  int64_t size = b.constExtent(x, 3, "the size of a head");
+  if (!b.requireEqual(cache.elements->shape[2], b.idx(size * place.capacity), "the cache and its rows")) return {};
+  UOpRef at = elementsOf(b, place, size, together);
+  if (!cache.scales) return {scattered(b, cache.elements, x, at), nullptr};
+  RowCache rows = bytesOf(b, x);
+  if (b.failed()) return {};
+  return {scattered(b, cache.elements, rows.elements, at),
+          scattered(b, cache.scales, rows.scales, elementsOf(b, place, 1, together))};
+}
+
+RowCache withKeys(Composer &b, const RowCache &cache, UOpRef x, const CachePlace &place) {
   return withRows(b, cache, x, place, true);
 }
-UOpRef withValues(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) {
+RowCache withValues(Composer &b, const RowCache &cache, UOpRef x, const CachePlace &place) {
   return withRows(b, cache, x, place, false);
 }
 
@@ -72,11 +86,12 @@ UOpRef withTokens(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) 
   return b.make(Op::Scatter, {cache, place.kept, x}, {1, int64_t(ScatterKind::Set)});
 }
 
-UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, const CachePlace &place,
+UOpRef cacheAttention(Composer &b, UOpRef query, const RowCache &keys, const RowCache &values, const CachePlace &place,
                       const CacheAttentionOptions &options) {
-  if (!b.requireRank(query, 4, 4) || !b.requireRank(keys, 3, 3) || !b.requireRank(values, 3, 3)) return nullptr;
+  if (!b.requireRank(query, 4, 4) || !b.requireRank(keys.elements, 3, 3) || !b.requireRank(values.elements, 3, 3))
+    return nullptr;
   int64_t heads = b.constExtent(query, 1, "the number of heads"), size = b.constExtent(query, 3, "the size of a head"),
-          keyHeads = b.constExtent(keys, 1, "the number of heads of the keys");
+          keyHeads = b.constExtent(keys.elements, 1, "the number of heads of the keys");
   if (!b.failed() && heads % keyHeads)
     b.fail(llvm::Twine(heads) + " query heads are not a multiple of " + llvm::Twine(keyHeads) + " key heads");
   if (b.failed()) return nullptr;
@@ -87,13 +102,16 @@ UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, con
   auto seen = [&](UOpRef cache, llvm::ArrayRef<UOpRef> dims, int64_t axis) {
     return b.cast(b.part(b.reshape(cache, dims), axis, b.idx(0), used), DType::F32);
   };
-  UOpRef k = seen(keys, {batch, kv, d, capacity}, 3), v = seen(values, {batch, kv, capacity, d}, 2);
+  UOpRef k = seen(keys.elements, {batch, kv, d, capacity}, 3), v = seen(values.elements, {batch, kv, capacity, d}, 2);
+  auto scaled = [&](UOpRef x, UOpRef scales) { // [..., used]
+    return scales ? b.bin(Op::Mul, x, seen(scales, {batch, kv, one, one, capacity}, 4)) : x;
+  };
   ContractSpec spec;
   spec.kept = 5;
   spec.reduced = 1;
   spec.a = {label(0), label(1), label(2), label(3), label(5)};
   spec.b = {label(0), label(1), label(5), label(4)};
-  UOpRef scores = b.contract(spec, q, k, {batch, kv, group, rows, used, d});
+  UOpRef scores = scaled(b.contract(spec, q, k, {batch, kv, group, rows, used, d}), keys.scales);
   if (options.softcap > 0)
     scores = b.bin(Op::Mul, b.un(Op::Tanh, b.bin(Op::Div, scores, options.softcap)), options.softcap);
   UOpRef key = b.iota(DType::I64, {one, one, one, one, used}, 4);
@@ -102,7 +120,8 @@ UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, con
   if (options.window >= 0)
     allowed = b.bin(Op::And, allowed, b.bin(Op::Lt, b.bin(Op::Sub, own, double(options.window)), key));
   scores = b.select(allowed, scores, b.literal(scores, -infinity));
-  UOpRef weighted = b.contract(spec, softmax(b, scores, {4}), v, {batch, kv, group, rows, d, used});
+  UOpRef weights = scaled(softmax(b, scores, {4}), values.scales);
+  UOpRef weighted = b.contract(spec, weights, v, {batch, kv, group, rows, d, used});
   // A sum of nothing but zeros has the sign of those that were left out: +0.0 takes it away.
   UOpRef y = b.bin(Op::Add, weighted, 0.0);
   return b.reshape(b.permute(y, {0, 3, 1, 2, 4}), {idxMul(b.c, batch, rows), b.idx(heads * size)});

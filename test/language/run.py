@@ -19,6 +19,7 @@ import astra_rt
 
 DAILY = ["gemma3", "qwen2-moe"]
 CONTEXT, BATCH, CHUNK = 64, 2, 12
+MOST = {"f16": 0.1, "i8": 1.0}  # how far a log-probability may be from that with a cache of f32
 LENGTHS = [41, 37]  # of the two texts; longer than the first context of longrope
 
 
@@ -121,6 +122,16 @@ def levels(binaries, folder, reference, texts):
         same(f"{level}, one by one", reference, alone)
 
 
+def ways(model, path, texts, logits):
+    """Log-probabilities, the same in all chunks; logits behind the last token, as decode gave them."""
+    reference = scored(model, texts, [CHUNK, CHUNK])
+    for sizes in ([1, 1], [5, 3], [2, CHUNK]):
+        same(f"score in chunks of {sizes}", reference, scored(model, texts, sizes))
+        same(f"prefill in chunks of {sizes}", [x[-1] for x in logits], prefilled(model, texts, sizes)[0])
+    same("two threads", reference, scored(astra_rt.load(path, threads=2), texts, [7, 7]))
+    return reference
+
+
 def check(name, binaries, folder):
     import models
 
@@ -134,12 +145,18 @@ def check(name, binaries, folder):
     worst = distance(network, texts, logits)
     assert worst < 1e-4, f"{worst:.1e} of the largest logit beside transformers"
 
-    # The same bits, however the tokens come.
-    reference = scored(model, texts, [CHUNK, CHUNK])
-    for sizes in ([1, 1], [5, 3], [2, CHUNK]):
-        same(f"score in chunks of {sizes}", reference, scored(model, texts, sizes))
-        same(f"prefill in chunks of {sizes}", [x[-1] for x in logits], prefilled(model, texts, sizes)[0])
-    same("two threads", reference, scored(astra_rt.load(folder / "model.astra", threads=2), texts, [7, 7]))
+    # The same bits, however the tokens come, with each kind of cache.
+    reference = ways(model, folder / "model.astra", texts, logits)
+    kinds = ["i8", "f16"] if os.environ.get("ASTRA_NIGHTLY") else ["i8"] if name == DAILY[0] else []
+    said = f"{worst:.1e} of the largest logit beside transformers"
+    for kind in kinds:
+        path = folder / f"{kind}.astra"
+        compile_model(binaries, folder / "hf", path, f"--context={CONTEXT}", f"--batch={BATCH}", f"--chunk={CHUNK}", f"--cache-type={kind}")
+        narrow = astra_rt.load(path, threads=1)
+        other = ways(narrow, path, texts, decoded(narrow, texts))
+        far = max(np.abs(a - b).max() for a, b in zip(reference, other))
+        assert 0 < far < MOST[kind], f"a cache of {kind} is {far:.1e} from one of f32"
+        said += f", a cache of {kind} {far:.1e} from one of f32"
     if os.environ.get("ASTRA_NIGHTLY"):
         levels(binaries, folder, reference, texts)
     off = dict(allowed=np.ones(logits[0][:2].shape, bool), top_k=[0, 0], top_p=[1, 1], min_p=[0, 0], repetition_penalty=[1, 1])
@@ -153,7 +170,6 @@ def check(name, binaries, folder):
     best = np.argsort(-rows, axis=1, kind="stable")[:, :3]
     draws = [model["sample"](rows, temperature=[2, 2], seed=[s, s + 9], **{**off, "top_k": [3, 1]})[0].tolist() for s in range(40)]
     assert {d[0] for d in draws} == set(best[0].tolist()) and {d[1] for d in draws} == {best[1, 0]}, "top_k"
-    said = f"{worst:.1e} of the largest logit beside transformers"
     return f"{said}, {check_gguf(name, network, texts, binaries, folder)}" if os.environ.get("ASTRA_NIGHTLY") else said
 
 

@@ -56,8 +56,10 @@ std::function<std::string(std::string_view)> ofLanguage(Job &j, std::function<st
 
 std::function<std::string(std::string_view)> cacheType(DType &out) {
   return [&out](std::string_view v) -> std::string {
-    if (v != "f32" && v != "f16") return "'" + std::string(v) + "' is not one of f32, f16";
-    out = v == "f32" ? DType::F32 : DType::F16;
+    std::optional<DType> t = dtypeNamed(v);
+    if (!t || (*t != DType::F32 && *t != DType::F16 && *t != DType::I8))
+      return "'" + std::string(v) + "' is not one of f32, f16, i8";
+    out = *t;
     return "";
   };
 }
@@ -291,7 +293,7 @@ Program describe(CommandLine &c) {
        "of a language model: the form of conversations, if the tokenizer's template is not known: " +
            import::chatForms() + ", none",
        ofLanguage(j, text(j.chatForm))},
-      {"cache-type", "TYPE", "of a language model: how keys and values are kept, f32 (if not given) or f16",
+      {"cache-type", "TYPE", "of a language model: how keys and values are kept, f32 (if not given), f16 or i8",
        ofLanguage(j, cacheType(j.language.cache))},
       {"train-scalars", "LIST",
        "with --train: initializers of rank 0 that are parameters, as logit_scale; else they are constants, unless the "

@@ -505,7 +505,8 @@ B is `--batch`, C the context, V the number of tokens that there are, W the widt
   follows from its prompt, its seed and what `sample` was asked for, and from nothing else.
 - `reset` cuts each sequence to its first `keep[b]` tokens; a number that is not below its length, or is negative, leaves it.
   `length` is what each has afterwards.
-- States are `length` i32 [B], `history` i32 [B, C], and `keys.N` and `values.N` for layer N. All begin as zeros: an empty context.
+- States are `length` i32 [B], `history` i32 [B, C], and `keys.N` and `values.N` for layer N, with `keys.N.scales`
+  and `values.N.scales` f32 in a cache of i8. All begin as zeros: an empty context.
 
 ## The same bits
 
@@ -524,7 +525,15 @@ sequences, with any context and number of threads, on every target. `test/langua
 | `--context N` | tokens that a sequence may have: what the model is made for if not given, at most 4096 |
 | `--batch N` | sequences, 1 if not given |
 | `--chunk N` | tokens of a sequence that a call takes at most, 128 if not given |
-| `--cache-type f32`, `f16` | how keys and values are kept: f16 takes half; new ones are rounded before they are read |
+| `--cache-type f32`, `f16`, `i8` | how keys and values are kept: f16 takes half, i8 about a quarter; new ones are rounded before they are read |
+
+A cache of `i8` has a scale for each head of each position (decision 0110). With SmolLM2-135M, Q4_1, on 640 tokens of English text:
+
+| cache | bytes of a token | perplexity | mean and greatest difference of a log-probability |
+|---|---|---|---|
+| f32 | 46,080 | 47.883 | |
+| f16 | 23,040 | 47.881 | 0.0007, 0.006 |
+| i8 | 12,240 | 47.911 | 0.029, 0.37 |
 
 ## Architectures
 
@@ -550,7 +559,8 @@ context beyond the positions that a model has learned; attention to tokens behin
 
 - Every expert of a mixture is computed for every token, and those that were not chosen count for nothing.
 - Layers with a window compute all keys and leave out those before the window.
-- No cache of 8 bits, no vision, no encoders.
+- Caches of f16 and i8 are widened, one layer at a time, before they are multiplied: they save memory, not time.
+- No vision, no encoders.
 )page";
 
 /// The ops of one dialect, supported ones and others.

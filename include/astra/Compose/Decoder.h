@@ -23,10 +23,15 @@ struct CachePlace {
 /// new ones are its own. lengths[i] + counts[i] is at most the capacity.
 CachePlace cachePlace(Composer &b, UOpRef lengths, UOpRef counts, UOpRef rows, int64_t capacity);
 
-/// A cache of keys [batch, heads, size * capacity], in which an element of all rows lies together, with x [batch,
-/// heads, rows, size] put in its place; one of values [batch, heads, capacity * size], row by row.
-UOpRef withKeys(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place);
-UOpRef withValues(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place);
+/// Keys or values of a layer, of f32, f16 or i8: keys [batch, heads, size * capacity], in which an element of all rows
+/// lies together; values [batch, heads, capacity * size], row by row. Only of i8: a scale for each row.
+struct RowCache {
+  UOpRef elements = nullptr, scales = nullptr; // scales: f32 [batch, heads, capacity]
+};
+/// The cache with x [batch, heads, rows, size] put in its place. Of i8 a row is kept as round(x / s), s = max |x| /
+/// 127, ties to even, and s; one that is not finite becomes NaNs.
+RowCache withKeys(Composer &b, const RowCache &cache, UOpRef x, const CachePlace &place);
+RowCache withValues(Composer &b, const RowCache &cache, UOpRef x, const CachePlace &place);
 /// The same for one number of a token: cache [batch, capacity], x [batch, rows].
 UOpRef withTokens(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place);
 
@@ -35,9 +40,9 @@ struct CacheAttentionOptions {
   double softcap = 0;  // above 0: scores become softcap tanh(score / softcap)
   int64_t window = -1; // how many keys a query sees, its own the last; -1: all before it
 };
-/// query [batch, heads, rows, size], of f32; the caches with the new rows, of f32 or f16, of a number of heads that
-/// divides that of the query: [batch * rows, heads * size].
-UOpRef cacheAttention(Composer &b, UOpRef query, UOpRef keys, UOpRef values, const CachePlace &place,
+/// query [batch, heads, rows, size], of f32; the caches with the new rows, of a number of heads that divides that of
+/// the query: [batch * rows, heads * size]. Scales of keys multiply scores, those of values the weights.
+UOpRef cacheAttention(Composer &b, UOpRef query, const RowCache &keys, const RowCache &values, const CachePlace &place,
                       const CacheAttentionOptions &options);
 
 /// cos and sin of position times frequency, [positions, frequencies] each, times a factor: what rotates. They follow

@@ -11,7 +11,7 @@ struct LanguageOptions {
   int64_t context = 0;      // tokens that a sequence may have; 0: what the model is made for, at most 4096
   int64_t batch = 1;        // sequences
   int64_t chunk = 128;      // tokens of one that a call takes at most
-  DType cache = DType::F32; // of keys and values: F32 or F16
+  DType cache = DType::F32; // of keys and values: F32, F16 or I8
   std::vector<std::string> *notes = nullptr; // what is worth to know, if it is not null
 };
 

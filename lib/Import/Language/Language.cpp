@@ -37,7 +37,7 @@ public:
     m.dims.push_back(chunk);
     m.states.push_back({lengths, nullptr});
     m.states.push_back({history, nullptr});
-    llvm::append_range(m.states, network.caches);
+    for (UOpRef state : network.states()) m.states.push_back({state, nullptr});
   }
 
 private:
@@ -179,11 +179,9 @@ private:
     UOpRef rows = b.b.extent(most, 0, o.context);
     compose::CachePlace place = compose::cachePlace(b, left, cleared, rows, o.context);
     Dims dims{batch, b.idx(c.keyHeads), rows, b.idx(c.headSize)};
-    UOpRef zeros = b.broadcastTo(b.b.lit(o.cache, 0), dims);
-    for (int64_t layer = 0; layer < c.layers; ++layer) {
-      UOpRef values = network.valuesOf(layer);
-      e.updates.push_back({values->str.str(), compose::withValues(b, values, zeros, place)});
-    }
+    UOpRef zeros = b.broadcastTo(b.b.lit(DType::F32, 0), dims);
+    for (const Network::Layer &layer : network.layers)
+      Network::update(e.updates, layer.values, compose::withValues(b, layer.values, zeros, place));
     e.updates.push_back({"length", left});
     output("length", left);
     end();

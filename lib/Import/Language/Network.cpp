@@ -12,14 +12,35 @@ using namespace astra;
 using namespace astra::language;
 
 Network::Network(compose::Composer &b, const Config &c, Tensors &w, const LanguageOptions &o) : b(b), c(c), w(w), o(o) {
-  for (int64_t layer = 0; layer < c.layers; ++layer)
-    for (const char *what : {"keys.", "values."})
-      caches.push_back({b.b.state(what + std::to_string(layer), o.cache,
-                                  {b.idx(o.batch), b.idx(c.keyHeads), b.idx(o.context * c.headSize)}),
-                        nullptr});
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    std::string number = std::to_string(layer);
+    layers.push_back({cacheOf("keys." + number), cacheOf("values." + number)});
+  }
   if (c.architecture->has(Positions)) return;
   tables = tablesOf(c.rotation);
   if (c.hasLocalRotation) localTables = tablesOf(c.localRotation);
+}
+
+compose::RowCache Network::cacheOf(const std::string &name) {
+  UOpRef batch = b.idx(o.batch), heads = b.idx(c.keyHeads);
+  compose::RowCache cache{b.b.state(name, o.cache, {batch, heads, b.idx(o.context * c.headSize)}), nullptr};
+  if (o.cache == DType::I8) cache.scales = b.b.state(name + ".scales", DType::F32, {batch, heads, b.idx(o.context)});
+  return cache;
+}
+
+std::vector<UOpRef> Network::states() const {
+  std::vector<UOpRef> all;
+  for (const Layer &layer : layers)
+    for (const compose::RowCache *cache : {&layer.keys, &layer.values}) {
+      all.push_back(cache->elements);
+      if (cache->scales) all.push_back(cache->scales);
+    }
+  return all;
+}
+
+void Network::update(std::vector<StateUpdate> &updates, const compose::RowCache &old, const compose::RowCache &now) {
+  updates.push_back({old.elements->str.str(), now.elements});
+  if (old.scales) updates.push_back({old.scales->str.str(), now.scales});
 }
 
 compose::RotaryTables Network::tablesOf(const Rotation &rotation) {
@@ -106,11 +127,11 @@ UOpRef Network::attention(UOpRef x, int64_t layer, Pass &pass) {
     k = normed(k, Role::KeyNorm, layer, c.headSize);
   }
   if (b.failed()) return nullptr;
-  const StateVar &oldKeys = caches[size_t(2 * layer)], &oldValues = caches[size_t(2 * layer + 1)];
-  UOpRef newKeys = compose::withKeys(b, oldKeys.value, rotated(k, layer, pass), pass.place),
-         newValues = compose::withValues(b, oldValues.value, v, pass.place);
-  pass.updates.push_back({oldKeys.value->str.str(), newKeys});
-  pass.updates.push_back({oldValues.value->str.str(), newValues});
+  const Layer &old = layers[size_t(layer)];
+  compose::RowCache newKeys = compose::withKeys(b, old.keys, rotated(k, layer, pass), pass.place),
+                    newValues = compose::withValues(b, old.values, v, pass.place);
+  update(pass.updates, old.keys, newKeys);
+  update(pass.updates, old.values, newValues);
   compose::CacheAttentionOptions options;
   options.scale = c.scaleByLayer ? c.scale / double(layer + 1) : c.scale;
   options.softcap = c.softcap;

@@ -25,8 +25,14 @@ public:
   UOpRef finalNorm(UOpRef x);
   UOpRef scores(UOpRef x);
 
-  std::vector<StateVar> caches;
-  UOpRef valuesOf(int64_t layer) const { return caches[size_t(2 * layer + 1)].value; }
+  /// Each layer's keys and values, which are states.
+  struct Layer {
+    compose::RowCache keys, values;
+  };
+  std::vector<Layer> layers;
+  std::vector<UOpRef> states() const;
+  /// What becomes of the states of `old`.
+  static void update(std::vector<StateUpdate> &updates, const compose::RowCache &old, const compose::RowCache &now);
 
 private:
   compose::Composer &b;
@@ -35,6 +41,7 @@ private:
   const LanguageOptions &o;
   compose::RotaryTables tables, localTables;
 
+  compose::RowCache cacheOf(const std::string &name);
   compose::RotaryTables tablesOf(const Rotation &rotation);
   UOpRef normed(UOpRef x, Role role, int64_t layer, int64_t width);
   UOpRef attention(UOpRef x, int64_t layer, Pass &pass);

@@ -27,13 +27,14 @@ TEST_F(Decoder, PutsRowsWhereTheyBelong) {
   expectValues(b, place.positions, {2, 2}, {1, 2, 3, 4});
   expectValues(b, place.kept, {2, 2}, {1, 2, 3, -1});
   UOpRef x = tensor(b, {2, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-  expectValues(b, withKeys(b, tensor(b, {2, 1, 8}, std::vector<double>(16, 0.5)), x, place), {2, 1, 8},
+  RowCache half{tensor(b, {2, 1, 8}, std::vector<double>(16, 0.5)), nullptr};
+  expectValues(b, withKeys(b, half, x, place).elements, {2, 1, 8},
                {0.5, 1, 3, 0.5, 0.5, 2, 4, 0.5, 0.5, 0.5, 0.5, 5, 0.5, 0.5, 0.5, 6});
-  expectValues(b, withValues(b, tensor(b, {2, 1, 8}, std::vector<double>(16, 0.5)), x, place), {2, 1, 8},
+  expectValues(b, withValues(b, half, x, place).elements, {2, 1, 8},
                {0.5, 0.5, 1, 2, 3, 4, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 5, 6});
   expectValues(b, withTokens(b, tensor(b, {2, 4}, std::vector<double>(8, 0)), tensor(b, {2, 2}, {1, 2, 3, 4}), place),
                {2, 4}, {0, 1, 2, 0, 0, 0, 0, 3});
-  expectRefusal(b, withKeys(b, tensor(b, {2, 1, 6}, std::vector<double>(12, 0)), x, place),
+  expectRefusal(b, withKeys(b, {tensor(b, {2, 1, 6}, std::vector<double>(12, 0)), nullptr}, x, place).elements,
                 "extents 6 and 8 of the cache and its rows are not equal");
 }
 
@@ -43,7 +44,7 @@ TEST_F(Decoder, AttendsAsWithoutACache) {
          v = counted({1, keyHeads, rows, size}, 1.3);
   CachePlace place = cachePlace(b, integers({0}), integers({double(rows)}), b.idx(rows), capacity);
   UOpRef none = tensor(b, {1, keyHeads, capacity * size}, std::vector<double>(keyHeads * capacity * size, 0));
-  UOpRef keys = withKeys(b, none, k, place), values = withValues(b, none, v, place);
+  RowCache keys = withKeys(b, {none, nullptr}, k, place), values = withValues(b, {none, nullptr}, v, place);
   for (auto [softcap, window] : {std::pair{0.0, int64_t(-1)}, {2.0, int64_t(-1)}, {0.0, int64_t(3)}}) {
     AttentionOperands operands;
     operands.query = q, operands.key = k, operands.value = v;
@@ -55,6 +56,33 @@ TEST_F(Decoder, AttendsAsWithoutACache) {
     UOpRef cached = cacheAttention(b, q, keys, values, place, {0.5, softcap, window});
     expectValues(b, cached, {rows, heads * size}, valuesOf(b, plain));
   }
+}
+
+TEST_F(Decoder, KeepsRowsAsBytes) {
+  CachePlace place = cachePlace(b, integers({1}), integers({2}), b.idx(2), 3);
+  RowCache none{tensor(b, {1, 1, 6}, std::vector<double>(6, 0), DType::I8), tensor(b, {1, 1, 3}, {1, 1, 1})};
+  // Scales of 2, and of 0: a row of zeros.
+  UOpRef x = tensor(b, {1, 1, 2, 2}, {-254, 3, 0, 0});
+  RowCache keys = withKeys(b, none, x, place), values = withValues(b, none, x, place);
+  expectValues(b, keys.elements, {1, 1, 6}, {0, -127, 0, 0, 2, 0}); // 1.5 is rounded to even
+  expectValues(b, values.elements, {1, 1, 6}, {0, 0, -127, 2, 0, 0});
+  expectValues(b, keys.scales, {1, 1, 3}, {1, 2, 0});
+  expectValues(b, values.scales, {1, 1, 3}, {1, 2, 0});
+}
+
+TEST_F(Decoder, AttendsToBytes) {
+  // Rows of multiples of max / 127 are kept without loss, and both caches give the same.
+  constexpr int64_t rows = 3, size = 2;
+  CachePlace place = cachePlace(b, integers({0}), integers({double(rows)}), b.idx(rows), rows);
+  UOpRef q = counted({1, 1, rows, size}, 0.7), k = tensor(b, {1, 1, rows, size}, {127, -3, 254, 4, 1, 63.5}),
+         v = tensor(b, {1, 1, rows, size}, {12.7, 0, -127, 64, 381, -9});
+  RowCache wide{tensor(b, {1, 1, rows * size}, std::vector<double>(rows * size, 0)), nullptr};
+  RowCache narrow{tensor(b, {1, 1, rows * size}, std::vector<double>(rows * size, 0), DType::I8),
+                  tensor(b, {1, 1, rows}, std::vector<double>(rows, 0))};
+  auto attended = [&](const RowCache &cache) {
+    return cacheAttention(b, q, withKeys(b, cache, k, place), withValues(b, cache, v, place), place, {0.01, 0, -1});
+  };
+  expectValues(b, attended(narrow), {rows, size}, valuesOf(b, attended(wide)));
 }
 
 TEST_F(Decoder, RoutesToTheGreatest) {
