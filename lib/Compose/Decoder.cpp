@@ -22,7 +22,11 @@ CachePlace cachePlace(Composer &b, UOpRef lengths, UOpRef counts, UOpRef rows, i
   place.batch = batch, place.rows = rows, place.capacity = capacity;
   place.positions = b.bin(Op::Add, row, b.reshape(before, {batch, one}));
   place.kept = b.select(b.bin(Op::Lt, row, b.reshape(more, {batch, one})), place.positions, b.literal(row, -1));
+  UOpRef none = b.literal(before, 0), full = b.literal(before, double(capacity));
+  UOpRef first = b.reduce(ReduceKind::Min, b.select(b.bin(Op::Lt, none, more), before, full), {0});
+  place.first = b.bin(Op::Min, b.reshape(first, {}), b.bin(Op::Sub, most, 1.0));
   if (!most || !place.kept || b.failed()) return {};
+  place.most = most;
   place.used = b.b.extent(most, 1, capacity);
   return place;
 }
@@ -86,6 +90,32 @@ UOpRef withTokens(Composer &b, UOpRef cache, UOpRef x, const CachePlace &place) 
   return b.make(Op::Scatter, {cache, place.kept, x}, {1, int64_t(ScatterKind::Set)});
 }
 
+namespace {
+/// The keys that a call reads.
+struct Span {
+  UOpRef begin = nullptr; // i64, a multiple of 512; null: 0
+  UOpRef size = nullptr;  // an extent
+};
+} // namespace
+
+/// From the block of the first key that a new row sees. Blocks that no row sees weigh 0, and leaving them out keeps
+/// bits: of the weighted sum, whose blocks are 512 long (N4.2), and of the softmax's, where 512 are whole turns of its
+/// lanes within 4096 keys (N4.3); beyond, two chunks of 4096 are added in any order, and three would not be.
+static Span spanOf(Composer &b, const CachePlace &place, int64_t window) {
+  constexpr int64_t block = 512, chunk = 4096;
+  if (window < 0 || place.capacity <= block || window > place.capacity - block) return {nullptr, place.used};
+  UOpRef first = b.bin(Op::Max, b.bin(Op::Sub, place.first, double(window - 1)), 0.0), none = b.literal(first, 0);
+  auto down = [&](int64_t to) { return b.bin(Op::And, first, -double(to)); };
+  UOpRef begin = down(block);
+  if (place.capacity > chunk) {
+    UOpRef far = down(chunk);
+    far = b.select(b.bin(Op::Le, b.bin(Op::Sub, place.most, far), double(2 * chunk)), far, none);
+    begin = b.select(b.bin(Op::Le, place.most, double(chunk)), begin, far);
+  }
+  if (b.failed()) return {};
+  return {begin, b.b.extent(b.bin(Op::Sub, place.most, begin), 1, place.capacity)};
+}
+
 UOpRef cacheAttention(Composer &b, UOpRef query, const RowCache &keys, const RowCache &values, const CachePlace &place,
                       const CacheAttentionOptions &options) {
   if (!b.requireRank(query, 4, 4) || !b.requireRank(keys.elements, 3, 3) || !b.requireRank(values.elements, 3, 3))
@@ -95,12 +125,23 @@ UOpRef cacheAttention(Composer &b, UOpRef query, const RowCache &keys, const Row
   if (!b.failed() && heads % keyHeads)
     b.fail(llvm::Twine(heads) + " query heads are not a multiple of " + llvm::Twine(keyHeads) + " key heads");
   if (b.failed()) return nullptr;
-  UOpRef batch = place.batch, rows = place.rows, used = place.used, one = b.idx(1), capacity = b.idx(place.capacity);
+  UOpRef batch = place.batch, rows = place.rows, one = b.idx(1), capacity = b.idx(place.capacity);
   UOpRef kv = b.idx(keyHeads), group = b.idx(heads / keyHeads), d = b.idx(size);
+  Span span = spanOf(b, place, options.window);
+  if (b.failed()) return nullptr;
+  UOpRef used = span.size;
   // [batch, key heads, queries of a key head, rows, size]; the scale is one product for each of its elements.
   UOpRef q = b.reshape(b.bin(Op::Mul, query, options.scale), {batch, kv, group, rows, d});
   auto seen = [&](UOpRef cache, llvm::ArrayRef<UOpRef> dims, int64_t axis) {
-    return b.cast(b.part(b.reshape(cache, dims), axis, b.idx(0), used), DType::F32);
+    UOpRef all = b.reshape(cache, dims);
+    if (!span.begin) return b.cast(b.part(all, axis, b.idx(0), used), DType::F32);
+    llvm::SmallVector<UOpRef, 12> operands{all};
+    for (size_t i = 0; i < dims.size(); ++i)
+      operands.push_back(int64_t(i) == axis ? span.begin : b.literal(span.begin, 0));
+    Dims sizes(dims.begin(), dims.end());
+    sizes[size_t(axis)] = used;
+    operands.append(sizes.begin(), sizes.end());
+    return b.cast(b.make(Op::SliceAt, operands), DType::F32);
   };
   UOpRef k = seen(keys.elements, {batch, kv, d, capacity}, 3), v = seen(values.elements, {batch, kv, capacity, d}, 2);
   auto scaled = [&](UOpRef x, UOpRef scales) { // [..., used]
@@ -115,6 +156,7 @@ UOpRef cacheAttention(Composer &b, UOpRef query, const RowCache &keys, const Row
   if (options.softcap > 0)
     scores = b.bin(Op::Mul, b.un(Op::Tanh, b.bin(Op::Div, scores, options.softcap)), options.softcap);
   UOpRef key = b.iota(DType::I64, {one, one, one, one, used}, 4);
+  if (span.begin) key = b.bin(Op::Add, key, span.begin);
   UOpRef own = b.reshape(place.positions, {batch, one, one, rows, one});
   UOpRef allowed = b.bin(Op::Le, key, own);
   if (options.window >= 0)

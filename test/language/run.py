@@ -109,6 +109,20 @@ def check_gguf(name, network, texts, binaries, folder):
     return f"{worst:.1e} from a GGUF file"
 
 
+def skipped(binaries, folder, vocabulary):
+    """Keys that no window sees are skipped, but where a sequence beside needs them: the same bits."""
+    path = folder / "skipped.astra"
+    compile_model(binaries, folder / "hf", path, "--context=1200", "--batch=2", "--chunk=100")
+    model = astra_rt.load(path, threads=1)
+    long, short = (np.random.default_rng(3).integers(0, vocabulary, n, dtype=np.int32) for n in (701, 1))
+    alone = scored(model, [long, short], [100, 1])[0]  # of the short one nothing is read
+    session, beside = model.session(), []
+    for at in range(0, 700, 100):
+        tokens, targets = (np.stack([long[i : i + 100], long[:100]]) for i in (at, at + 1))
+        beside.append(session["score"](tokens, targets, [100, 5])[0].numpy()[0].copy())
+    same("beside a sequence that needs the first keys", [alone], [np.concatenate(beside)])
+
+
 def levels(binaries, folder, reference, texts):
     """The same bits on every level of this machine, in a batch of one, with another context and a cache of its own for each text."""
     command = [binaries / "astra-compile", folder / "hf", "-o", folder / "levels.astra", "-j2", "--quiet", "--context=96", "--chunk=9"]
@@ -157,6 +171,8 @@ def check(name, binaries, folder):
         far = max(np.abs(a - b).max() for a, b in zip(reference, other))
         assert 0 < far < MOST[kind], f"a cache of {kind} is {far:.1e} from one of f32"
         said += f", a cache of {kind} {far:.1e} from one of f32"
+    if name == DAILY[0]:
+        skipped(binaries, folder, network.config.vocab_size)
     if os.environ.get("ASTRA_NIGHTLY"):
         levels(binaries, folder, reference, texts)
     off = dict(allowed=np.ones(logits[0][:2].shape, bool), top_k=[0, 0], top_p=[1, 1], min_p=[0, 0], repetition_penalty=[1, 1])

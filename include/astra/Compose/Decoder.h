@@ -17,6 +17,7 @@ struct CachePlace {
   UOpRef positions = nullptr;             // i64 [batch, rows]: those of the new rows, from 0
   UOpRef kept = nullptr;                  // the same, -1 where a row is padding
   UOpRef used = nullptr;                  // an extent, 1 to the capacity: what any sequence has with the new rows
+  UOpRef first = nullptr, most = nullptr; // i64: the least position of a new row that is kept; `used`
   int64_t capacity = 0;
 };
 /// lengths and counts: integers [batch]; a sequence has lengths[i] rows before, and the first counts[i] of the `rows`

@@ -58,6 +58,31 @@ TEST_F(Decoder, AttendsAsWithoutACache) {
   }
 }
 
+TEST_F(Decoder, SkipsKeysThatNoWindowSees) {
+  // 700 rows, of which a window of 5 sees those from 694 on: alone its call begins at 512. Beside a short sequence it
+  // begins at 0, and the numbers are the same bits.
+  constexpr int64_t size = 2, capacity = 1100, window = 5;
+  UOpRef all = counted({1, 1, capacity * size}, 0.3), q = counted({1, 1, 2, size}, 0.7);
+  auto attended = [&](std::vector<double> lengths) {
+    int64_t batch = int64_t(lengths.size());
+    CachePlace place =
+        cachePlace(b, integers(lengths), integers(std::vector<double>(lengths.size(), 2)), b.idx(2), capacity);
+    auto each = [&](UOpRef x, llvm::ArrayRef<UOpRef> dims) {
+      Dims wide(dims.begin(), dims.end());
+      wide[0] = b.idx(batch);
+      return b.broadcastTo(x, wide);
+    };
+    RowCache cache{each(all, all->shape), nullptr};
+    UOpRef y = cacheAttention(b, each(q, q->shape), cache, cache, place, {0.5, 0, window});
+    std::vector<double> values = valuesOf(b, y);
+    values.resize(2 * size);
+    return values;
+  };
+  EXPECT_EQ(attended({698}), attended({698, 1}));
+  EXPECT_EQ(attended({509}), attended({509, 1}));
+  EXPECT_EQ(attended({516}), attended({516, 1})); // the first whose keys all lie behind 512
+}
+
 TEST_F(Decoder, KeepsRowsAsBytes) {
   CachePlace place = cachePlace(b, integers({1}), integers({2}), b.idx(2), 3);
   RowCache none{tensor(b, {1, 1, 6}, std::vector<double>(6, 0), DType::I8), tensor(b, {1, 1, 3}, {1, 1, 1})};
