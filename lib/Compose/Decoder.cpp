@@ -178,27 +178,63 @@ RotaryTables rotaryTables(Composer &b, llvm::ArrayRef<float> frequencies, int64_
   return tables;
 }
 
-UOpRef routingWeights(Composer &b, UOpRef scores, const RoutingOptions &options) {
-  if (!b.requireRank(scores, 2, 2)) return nullptr;
-  UOpRef rows = scores->shape[0], experts = scores->shape[1], one = b.idx(1);
+Routes routes(Composer &b, UOpRef scores, const RoutingOptions &options) {
+  if (!b.requireRank(scores, 2, 2)) return {};
+  UOpRef rows = scores->shape[0], experts = scores->shape[1], one = b.idx(1), chosen = b.idx(options.chosen);
   UOpRef share = softmax(b, scores, {1});
   UOpRef mine = b.reshape(share, {rows, experts, one}), other = b.reshape(share, {rows, one, experts});
   UOpRef number = b.iota(DType::I32, {one, experts, one}, 1), before = b.iota(DType::I32, {one, one, experts}, 2);
   UOpRef equal = b.bin(Op::And, b.bin(Op::Eq, other, mine), b.bin(Op::Lt, before, number));
   UOpRef ahead = b.cast(b.bin(Op::Or, b.bin(Op::Lt, mine, other), equal), DType::I32);
   UOpRef rank = b.squeeze(b.reduce(ReduceKind::Sum, ahead, {2}), {2});
-  share = b.select(b.bin(Op::Lt, rank, double(options.chosen)), share, b.literal(share, 0));
-  return options.normalized ? b.bin(Op::Div, share, b.reduce(ReduceKind::Sum, share, {1})) : share;
+  // How many elements of a mask are true before each.
+  auto sumsBefore = [&](UOpRef mask, int64_t axis) {
+    UOpRef x = b.cast(mask, DType::I64);
+    return b.bin(Op::Sub, b.make(Op::Cumulate, {x}, {int64_t(CumulateKind::Sum), axis}), x);
+  };
+  UOpRef taken = b.bin(Op::Lt, rank, double(options.chosen));
+  UOpRef place = sumsBefore(taken, 1); // where all are NaN no one is ahead: the first experts
+  taken = b.bin(Op::And, taken, b.bin(Op::Lt, place, double(options.chosen)));
+  Routes r;
+  r.counts = b.squeeze(b.reduce(ReduceKind::Sum, b.cast(taken, DType::I64), {0}), {0});
+  r.begins = b.bin(Op::Sub, b.make(Op::Cumulate, {r.counts}, {int64_t(CumulateKind::Sum), 0}), r.counts);
+  UOpRef slot = b.bin(Op::Add, sumsBefore(taken, 0), b.unsqueeze(r.begins, {0}));
+  // The one expert of each place.
+  UOpRef hits = b.bin(Op::And, b.reshape(taken, {rows, one, experts}),
+                      b.bin(Op::Eq, b.reshape(place, {rows, one, experts}), b.iota(DType::I64, {one, chosen, one}, 1)));
+  auto ofPlaces = [&](UOpRef x) {
+    x = b.reshape(x, {rows, one, experts});
+    return b.squeeze(b.reduce(ReduceKind::Sum, b.select(hits, x, b.literal(x, 0)), {2}), {2});
+  };
+  r.slots = ofPlaces(slot);
+  r.weights = ofPlaces(share);
+  if (options.normalized) r.weights = b.bin(Op::Div, r.weights, b.reduce(ReduceKind::Sum, r.weights, {1}));
+  UOpRef all = idxMul(b.c, rows, chosen), token = b.iota(DType::I64, {rows, chosen}, 0);
+  if (b.failed()) return {};
+  UOpRef none = b.broadcastTo(b.b.litInt(DType::I64, 0), {b.idx(rows->hi * options.chosen)});
+  r.tokens =
+      b.make(Op::Scatter, {none, b.reshape(r.slots, {all}), b.reshape(token, {all})}, {0, int64_t(ScatterKind::Set)});
+  return r;
 }
 
-UOpRef mixedExperts(Composer &b, UOpRef weights, UOpRef y) {
-  if (!b.requireRank(weights, 2, 2) || !b.requireRank(y, 3, 3)) return nullptr;
+UOpRef mixedExperts(Composer &b, UOpRef x, const Routes &r,
+                    llvm::function_ref<UOpRef(UOpRef rows, int64_t expert)> expert) {
+  if (!b.requireRank(x, 2, 2) || !b.requireRank(r.weights, 2, 2) || !b.requireRank(r.counts, 1, 1)) return nullptr;
+  UOpRef rows = x->shape[0], width = x->shape[1], chosen = r.weights->shape[1], zero = b.b.litInt(DType::I64, 0);
+  UOpRef sorted = b.make(Op::Gather, {x, r.tokens}, {0});
+  UOpRef made = b.broadcastTo(b.literal(x, 0), {r.tokens->shape[0], width});
+  for (int64_t e = 0, n = b.constExtent(r.counts, 0, "the experts"); e < n && !b.failed(); ++e) {
+    UOpRef begin = b.element(r.begins, 0, e), count = b.b.extent(b.element(r.counts, 0, e), 0, rows->hi);
+    UOpRef y = expert(b.make(Op::SliceAt, {sorted, begin, zero, count, width}), e);
+    made = b.make(Op::UpdateAt, {made, y, begin, zero});
+  }
+  UOpRef y = b.make(Op::Gather, {made, r.slots}, {0});
   ContractSpec spec;
   spec.kept = 2;
   spec.reduced = 1;
   spec.a = {label(0), label(2)};
-  spec.b = {label(2), label(0), label(1)};
-  return b.contract(spec, weights, y, {y->shape[1], y->shape[2], y->shape[0]});
+  spec.b = {label(0), label(2), label(1)};
+  return b.contract(spec, r.weights, y, {rows, width, chosen});
 }
 
 } // namespace astra::compose

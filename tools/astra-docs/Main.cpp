@@ -516,6 +516,8 @@ sequences, with any context and number of threads, on every target. `test/langua
 - A key is counted from the beginning of its sequence, and sums over keys go in the contract's order by that number. A key that a query
   does not see weighs exactly 0, which changes no sum; the sign that a sum of zeros would have is taken off.
 - `decode` does no work for what is behind the longest sequence of its batch.
+- Of a mixture only what tokens have chosen is computed: their rows are put in the order of experts, and an expert that nobody has chosen
+  gets no rows and reads no weights. No row depends on the others.
 - A layer with a window skips whole blocks of keys that no new row sees. Where a block begins depends on the keys' numbers alone, and what
   is left out would have weighed 0: no bit depends on it.
 - Values behind a sequence's end are zeros, which `reset` sees to.
@@ -559,7 +561,7 @@ context beyond the positions that a model has learned; attention to tokens behin
 
 ## Known gaps
 
-- Every expert of a mixture is computed for every token, and those that were not chosen count for nothing.
+- Of a mixture each expert of a layer has kernel calls of its own, so one of many experts takes long to compile.
 - Of a layer with a window, a call reads up to 511 keys before those that it needs, in a context above 4096 up to 4095.
 - Caches of f16 and i8 are widened, one layer at a time, before they are multiplied: they save memory, not time.
 - No vision, no encoders.

@@ -54,11 +54,21 @@ struct RoutingOptions {
   int64_t chosen = 1;      // experts of a token
   bool normalized = false; // weights of the chosen ones have the sum 1
 };
-/// What each expert counts for each token, [rows, experts] of scores [rows, experts]: the greatest of their softmax,
-/// the first of equals, and 0 for the others.
-UOpRef routingWeights(Composer &b, UOpRef scores, const RoutingOptions &options);
-/// sum over experts, from the first on, of weights [rows, experts] times y [experts, rows, width].
-UOpRef mixedExperts(Composer &b, UOpRef weights, UOpRef y);
+/// Which experts tokens go to, and what they count for: the `chosen` greatest of the softmax of scores [rows, experts],
+/// the first of equals. The rows of all tokens, `chosen` of each, are in the order of their experts.
+struct Routes {
+  UOpRef weights = nullptr; // [rows, chosen], by the number of the expert
+  UOpRef slots = nullptr;   // i64 [rows, chosen]: where the row of a token is
+  UOpRef tokens = nullptr;  // i64 [most rows * chosen]: of which token a row is; 0 behind them
+  UOpRef counts = nullptr;  // i64 [experts]: how many rows an expert has
+  UOpRef begins = nullptr;  // i64 [experts]: the first of them
+};
+Routes routes(Composer &b, UOpRef scores, const RoutingOptions &options);
+/// For each token the sum of its weights times what its experts make of x [rows, width]. `expert` is given rows and
+/// gives as many; those of an expert have an extent that may be 0: what nobody has chosen is not computed. No row
+/// depends on another.
+UOpRef mixedExperts(Composer &b, UOpRef x, const Routes &routes,
+                    llvm::function_ref<UOpRef(UOpRef rows, int64_t expert)> expert);
 
 /// x with every NaN the canonical one (N6): what a state holds. A state that is read in the entry that sets it is
 /// then computed once.

@@ -214,7 +214,7 @@ llvm::Expected<Module> build(const WeightFile &file, const Config &c, const Lang
   Module m;
   m.name = c.architecture->name.str();
   compose::Composer b(m.ctx());
-  Tensors tensors(file, b);
+  Tensors tensors(file, c, b);
   Entries entries(m, b, c, tensors, *o);
   entries.build();
   if (!b.failed()) tensors.checkAllUsed();

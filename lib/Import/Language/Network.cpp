@@ -166,15 +166,13 @@ UOpRef Network::feedForward(UOpRef x, int64_t layer, Role gate, Role up, Role do
 }
 
 UOpRef Network::mixture(UOpRef x, int64_t layer) {
-  compose::RoutingOptions options{c.chosen, c.normalizedRoutes};
-  UOpRef weights = compose::routingWeights(b, w.product(x, Role::Router, layer, c.experts), options);
-  UOpRef y = activated(w.expertProduct(x, Role::ExpertGate, layer, c.experts, c.expertHidden));
-  y = b.bin(Op::Mul, y, w.expertProduct(x, Role::ExpertUp, layer, c.experts, c.expertHidden));
-  if (!y || !weights || b.failed()) return nullptr;
-  // What an expert that was not chosen has computed counts for nothing, even if it is no number.
-  UOpRef counts = b.unsqueeze(b.bin(Op::Lt, b.literal(weights, 0), b.permute(weights, {1, 0})), {2});
-  y = b.select(counts, y, b.literal(y, 0));
-  y = compose::mixedExperts(b, weights, w.expertProduct(y, Role::ExpertDown, layer, c.experts, c.width));
+  compose::Routes routes =
+      compose::routes(b, w.product(x, Role::Router, layer, c.experts), {c.chosen, c.normalizedRoutes});
+  UOpRef y = compose::mixedExperts(b, x, routes, [&](UOpRef rows, int64_t expert) {
+    UOpRef inner = activated(w.expertProduct(rows, Role::ExpertGate, layer, expert, c.expertHidden));
+    inner = b.bin(Op::Mul, inner, w.expertProduct(rows, Role::ExpertUp, layer, expert, c.expertHidden));
+    return w.expertProduct(inner, Role::ExpertDown, layer, expert, c.width);
+  });
   if (!c.sharedHidden) return y;
   UOpRef shared = feedForward(x, layer, Role::SharedGate, Role::SharedUp, Role::SharedDown, c.sharedHidden);
   UOpRef share = b.un(Op::Sigmoid, w.product(x, Role::SharedRouter, layer, 1));

@@ -59,7 +59,7 @@ static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return "[" + llvm::join(llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), ", ") + "]";
 }
 
-const compose::StoredWeight *Tensors::find(const std::string &name, llvm::ArrayRef<int64_t> dims) {
+const WeightTensor *Tensors::checked(const std::string &name, llvm::ArrayRef<int64_t> dims) {
   if (b.failed()) return nullptr;
   const WeightTensor *t = file.find(name);
   if (!t)
@@ -70,6 +70,12 @@ const compose::StoredWeight *Tensors::find(const std::string &name, llvm::ArrayR
     b.unsupported("the tensor '" + name + "' is of the type " + format.text + ", which no weight here is");
   if (b.failed()) return nullptr;
   used.insert(name);
+  return t;
+}
+
+const compose::StoredWeight *Tensors::find(const std::string &name, llvm::ArrayRef<int64_t> dims) {
+  const WeightTensor *t = checked(name, dims);
+  if (!t) return nullptr;
   auto [it, isNew] = stored.try_emplace(name);
   if (isNew) it->second = compose::storeWeight(b, name, t->format, t->dims, t->bytes);
   return b.failed() ? nullptr : &it->second;
@@ -107,27 +113,23 @@ UOpRef Tensors::product(UOpRef x, Role role, int64_t layer, int64_t out, bool co
   return has(role, layer, "bias") ? b.bin(Op::Add, y, vector(role, layer, out, "bias")) : y;
 }
 
-UOpRef Tensors::expertProduct(UOpRef x, Role role, int64_t layer, int64_t experts, int64_t out) {
-  if (!b.requireRank(x, 2, 3)) return nullptr;
-  bool each = x->rank() == 3;
-  int64_t in = b.constExtent(x, each ? 2 : 1, "the width");
-  UOpRef w = nullptr;
-  if (file.container() == WeightContainer::GGUF) {
-    w = values(nameOf(role, layer, "weight"), {experts, out, in});
-  } else {
-    std::vector<UOpRef> parts;
-    for (int64_t e = 0; e < experts && !b.failed(); ++e)
-      parts.push_back(b.unsqueeze(values(nameOf(role, layer, "weight", e), {out, in}), {0}));
-    if (!b.failed()) w = b.concat(parts, 0);
+UOpRef Tensors::expertProduct(UOpRef x, Role role, int64_t layer, int64_t expert, int64_t out) {
+  if (!b.requireRank(x, 2, 2)) return nullptr;
+  int64_t in = b.constExtent(x, 1, "the width");
+  std::string name = nameOf(role, layer, "weight", expert);
+  if (file.container() != WeightContainer::GGUF) {
+    const compose::StoredWeight *w = find(name, {out, in});
+    return w ? compose::weightProduct(b, x, *w) : nullptr;
   }
-  if (!w || b.failed()) return nullptr;
-  ContractSpec spec;
-  spec.kept = 3;
-  spec.reduced = 1;
-  spec.a = {label(1), label(3)};
-  if (each) spec.a.insert(spec.a.begin(), label(0));
-  spec.b = {label(0), label(2), label(3)};
-  return b.contract(spec, x, w, {b.idx(experts), x->shape[each], b.idx(out), b.idx(in)});
+  // One tensor of all experts: each one's part is a weight of its own.
+  const WeightTensor *t = checked(name, {c.experts, out, in});
+  if (!t) return nullptr;
+  size_t size = t->bytes.size() / size_t(c.experts);
+  std::string part = name + "." + std::to_string(expert);
+  auto [it, isNew] = stored.try_emplace(part);
+  if (isNew)
+    it->second = compose::storeWeight(b, part, t->format, {out, in}, t->bytes.slice(size_t(expert) * size, size));
+  return compose::weightProduct(b, x, it->second);
 }
 
 UOpRef Tensors::rows(Role role, UOpRef numbers, int64_t count, int64_t width) {

@@ -20,7 +20,7 @@ enum class Role {
 
 class Tensors {
 public:
-  Tensors(const WeightFile &file, compose::Composer &b) : file(file), b(b) {}
+  Tensors(const WeightFile &file, const Config &c, compose::Composer &b) : file(file), c(c), b(b) {}
 
   bool has(Role role, int64_t layer = 0, const char *suffix = "weight");
   /// A scale, a shift, a bias, in f32: [extent].
@@ -29,8 +29,8 @@ public:
   int64_t rowsOf(Role role, int64_t layer, bool columns);
   /// x [rows, in] times a matrix [out, in], or [in, out] by columns, plus the bias that it may have: [rows, out].
   UOpRef product(UOpRef x, Role role, int64_t layer, int64_t out, bool columns = false);
-  /// x [rows, in] or [experts, rows, in] times each expert's matrix [out, in]: [experts, rows, out].
-  UOpRef expertProduct(UOpRef x, Role role, int64_t layer, int64_t experts, int64_t out);
+  /// x [rows, in] times the matrix [out, in] of an expert: [rows, out].
+  UOpRef expertProduct(UOpRef x, Role role, int64_t layer, int64_t expert, int64_t out);
   /// Rows of a table [count, width], in f32, by numbers [rows].
   UOpRef rows(Role role, UOpRef numbers, int64_t count, int64_t width);
   /// Says which tensors nobody asked for.
@@ -38,12 +38,15 @@ public:
 
 private:
   const WeightFile &file;
+  const Config &c;
   compose::Composer &b;
   std::set<std::string> used;
   std::map<std::string, compose::StoredWeight> stored;
 
   std::string nameOf(Role role, int64_t layer, const char *suffix, int64_t expert = 0);
-  /// The tensor as it is stored, if it has these dims; null after a failure.
+  /// The tensor, if it has these dims; null after a failure.
+  const WeightTensor *checked(const std::string &name, llvm::ArrayRef<int64_t> dims);
+  /// The same as it is stored.
   const compose::StoredWeight *find(const std::string &name, llvm::ArrayRef<int64_t> dims);
   /// Its values, in f32.
   UOpRef values(const std::string &name, llvm::ArrayRef<int64_t> dims);

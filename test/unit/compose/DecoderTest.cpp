@@ -115,10 +115,19 @@ TEST_F(Decoder, RoutesToTheGreatest) {
   std::vector<double> equal(4, 0), both = logs;
   both.insert(both.end(), equal.begin(), equal.end());
   UOpRef scores = tensor(b, {2, 4}, both);
-  expectValues(b, routingWeights(b, scores, {2, false}), {2, 4}, {0, 0.4, 0.3, 0, 0.25, 0.25, 0, 0});
-  expectValues(b, routingWeights(b, scores, {2, true}), {2, 4}, {0, 4 / 7.0, 3 / 7.0, 0, 0.5, 0.5, 0, 0});
-  UOpRef y = tensor(b, {2, 2, 1}, {1, 2, 10, 20});
-  expectValues(b, mixedExperts(b, tensor(b, {2, 2}, {1, 0, 0.5, 0.25}), y), {2, 1}, {1, 6});
+  Routes r = routes(b, scores, {2, false});
+  expectValues(b, r.weights, {2, 2}, {0.4, 0.3, 0.25, 0.25});
+  expectValues(b, r.counts, {4}, {1, 2, 1, 0}); // the first token has the experts 1 and 2, the second 0 and 1
+  expectValues(b, r.begins, {4}, {0, 1, 3, 4});
+  expectValues(b, r.slots, {2, 2}, {1, 3, 0, 2});
+  expectValues(b, r.tokens, {4}, {1, 0, 1, 0});
+  expectValues(b, routes(b, scores, {2, true}).weights, {2, 2}, {4 / 7.0, 3 / 7.0, 0.5, 0.5});
+  UOpRef x = tensor(b, {2, 1}, {1, 10});
+  auto expert = [&](UOpRef rows, int64_t e) { return b.bin(Op::Add, rows, double(e)); };
+  expectValues(b, mixedExperts(b, x, r, expert), {2, 1}, {0.4 * 2 + 0.3 * 3, 0.25 * 10 + 0.25 * 11});
+  // NaNs go to the first experts.
+  UOpRef nans = tensor(b, {1, 4}, std::vector<double>(4, NAN));
+  expectValues(b, routes(b, nans, {2, false}).counts, {4}, {1, 1, 0, 0});
 }
 
 TEST_F(Decoder, TablesOfRotations) {
