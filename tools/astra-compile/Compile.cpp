@@ -5,6 +5,7 @@
 #include "Compile.h"
 #include "Commit.h"
 #include "OutputFile.h"
+#include "Quantize.h"
 #include "astra/IR/Text.h"
 #include "astra/Import/Language.h"
 #include "astra/Import/Tokenizer.h"
@@ -315,6 +316,16 @@ Error astra::runJob(Job &job, tool::Progress &progress, Report &report) {
     o.made = std::move(*made);
   }
   if (Error e = load.end("load", ".uop", [&] { return print(*m); })) return e;
+
+  if (job.asksQuantize) {
+    OwnStage stage(report, observer, "quantize");
+    std::vector<std::string> said;
+    if (Error e = quantizeModel(job, *m, report, said)) return e;
+    for (const std::string &text : said) observer.note(text), report.pipeline.notes.push_back(text);
+    if (!job.quantizeReport.empty())
+      if (Error e = give(job.quantizeReport, quantizeTable(report))) return e;
+    if (Error e = stage.end("quantize", ".uop", [&] { return print(*m); })) return e;
+  }
 
   Expected<Compilation> done = compileModule(std::move(*m), o, report.pipeline, observer);
   if (!done) return done.takeError();

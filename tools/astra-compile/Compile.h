@@ -7,6 +7,7 @@
 #include "Report.h"
 #include "astra/Import/Language.h"
 #include "astra/Import/ONNX.h"
+#include "astra/Quantize/Weights.h"
 
 namespace astra {
 
@@ -25,8 +26,11 @@ struct Job {
   std::vector<std::pair<std::string, std::string>> assets;    // names, and files that go into the bundle
   std::vector<std::string> keptWeights;                       // patterns of --freeze: these need not be in the file
   std::vector<std::string> trainScalars;                      // initializers of rank 0 that are parameters
-  LanguageOptions language;                                   // of a language model
-  bool asksLanguage = false;                                  // whether one of them is given
+  quantize::WeightOptions quantize;
+  bool asksQuantize = false;  // whether anything is to be quantized
+  std::string quantizeReport; // where the table goes; "": nowhere, "-": stdout
+  LanguageOptions language;   // of a language model
+  bool asksLanguage = false;  // whether one of them is given
   bool timePasses = false;
   PipelineOptions pipeline; // its texts and its provenance are read from the files above
 };

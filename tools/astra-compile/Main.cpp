@@ -140,6 +140,13 @@ std::vector<std::string> wordsOf(llvm::ArrayRef<nn::Signature> table) {
 /// "mse, l1 ...": what --help says there is.
 std::string namesOf(llvm::ArrayRef<nn::Signature> table) { return llvm::join(wordsOf(table), ", "); }
 
+/// "int8 (8 bits, ...), q8_0 (...)".
+std::string quantizeNames() {
+  std::vector<std::string> out;
+  for (const quantize::Scheme &s : quantize::schemes()) out.push_back(std::string(s.text) + " (" + s.meaning + ")");
+  return llvm::join(out, "; ");
+}
+
 /// Those of a family, "cuda:", or all.
 std::string gpuNames(llvm::StringRef family = "") {
   std::vector<std::string> names;
@@ -163,8 +170,9 @@ constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 /// Options that the bundle does not name: its bytes do not depend on them, or it says otherwise what they decide (its
 /// targets, the plan of each kernel, who signed it).
 constexpr llvm::StringLiteral unrecorded[] = {
-    "o",     "target", "ptxas", "emit",       "name", "plans",       "tuning",      "search",      "sign",
-    "quiet", "j",      "cache", "save-temps", "json", "print-after", "verify-each", "time-passes", "time-kernels"};
+    "o",           "target",      "ptxas",       "emit",  "name",       "plans", "tuning",          "search",
+    "sign",        "quiet",       "j",           "cache", "save-temps", "json",  "quantize-report", "print-after",
+    "verify-each", "time-passes", "time-kernels"};
 /// Options of files, of which the folder is left out: "state=FILE" and "FILE".
 constexpr llvm::StringLiteral ofFiles[] = {"asset", "constant", "tokenizer", "weights"};
 
@@ -305,6 +313,18 @@ Program describe(CommandLine &c) {
        "it, a .gguf file, a file of PyTorch's torch.save (.pt, .pth, .bin), or a folder with model.safetensors or its "
        "shards",
        text(j.weights)},
+      {"quantize", "[PATTERN=]FORMAT",
+       "stores weights in few bits: matrices of f32, f16 or bf16 that products read, and tables of embeddings. FORMAT "
+       "is for all of them, PATTERN=FORMAT for those whose names match, as 'lm_head*=q8_0'; PATTERN=float leaves them. "
+       "Once for each, the first pattern that matches is taken. Formats: " +
+           quantizeNames() + ". Rows that are not whole blocks take a format of smaller blocks",
+       [&j](std::string_view v) {
+         j.asksQuantize = true;
+         return quantize::addRule(j.quantize, v);
+       }},
+      {"quantize-report", "FILE",
+       "with --quantize: a table of every weight, its bytes before and after and its error, to a file, or - for stdout",
+       text(j.quantizeReport)},
       {"asset", "NAME=FILE",
        "puts a file into the bundle, which programs ask for by the name: a tokenizer, names of classes; may be given "
        "again",
@@ -509,6 +529,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
       return "--checkpoint-memory: '" + c.checkpointMemory + "' is no number of bytes above 0, as 512M";
     o.training = std::move(t);
   }
+  if (c.train && j.asksQuantize) return "--quantize and --train: what is trained are floats; quantize what it gives";
+  if (!j.quantizeReport.empty() && !j.asksQuantize) return "--quantize-report is of --quantize";
   if (j.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
   if (j.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
   if (c.targets.empty())
@@ -539,6 +561,8 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   for (std::string &text : j.recorded) byName.emplace(llvm::StringRef(text).split('=').first.str(), std::move(text));
   j.recorded.clear();
   for (auto &[name, text] : byName) j.recorded.push_back(std::move(text));
+  if (j.quantizeReport == "-" && (c.json || (!o.emit.empty() && (j.output.empty() || j.output == "-"))))
+    return "--quantize-report and what else is printed both go to stdout: give --quantize-report=FILE";
   if (!o.name.empty() && o.emit != "c") return "--name is of --emit=c, whose functions it names";
   if (!j.assets.empty() && !o.emit.empty()) return "--asset is of bundles, --emit gives a text";
   if (c.json && !o.emit.empty() && (j.output.empty() || j.output == "-"))
@@ -551,6 +575,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   std::vector<Place> outputs;
   for (const std::string &path : j.tunings) (c.search ? outputs : inputs).push_back({"--tuning", path});
   if (j.output != "-") outputs.push_back({"-o", j.output});
+  if (j.quantizeReport != "-") outputs.push_back({"--quantize-report", j.quantizeReport});
   return overwritten(inputs, outputs);
 }
 

@@ -27,6 +27,24 @@ void astra::print(raw_ostream &out, const Report &report) {
           j.attribute("milliseconds", s.milliseconds);
         });
     });
+    if (!report.weights.empty())
+      j.attributeArray("quantized", [&] {
+        for (const quantize::WeightRow &r : report.weights)
+          j.object([&] {
+            j.attribute("weight", json::fixUTF8(r.name));
+            j.attribute("was", info(r.was).text);
+            j.attributeArray("shape", [&] {
+              for (int64_t d : r.shape) j.value(d);
+            });
+            if (r.scheme)
+              j.attribute("is", r.scheme->text);
+            else
+              j.attribute("why", r.why);
+            j.attribute("bytes_before", r.before);
+            j.attribute("bytes_after", r.after);
+            j.attribute("error", r.error);
+          });
+      });
     j.attributeArray("notes", [&] {
       for (const std::string &note : report.pipeline.notes) j.value(json::fixUTF8(note));
     });

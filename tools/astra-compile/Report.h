@@ -5,6 +5,7 @@
 // Does not: decide what is worth noting.
 #pragma once
 #include "astra/Pipeline/Pipeline.h"
+#include "astra/Quantize/Weights.h"
 
 namespace astra {
 
@@ -16,6 +17,7 @@ struct Report {
   std::string model, output, error;
   PipelineReport pipeline;
   std::vector<Code> code;
+  std::vector<quantize::WeightRow> weights; // what --quantize made of each
   size_t kernels = 0;
   uint64_t bytes = 0; // of the bundle
 };
