@@ -108,15 +108,27 @@ UOpRef dequantize(Composer &b, UOpRef x, UOpRef scale, UOpRef zero, const Quanti
   return b.cast(product, to);
 }
 
+/// By extremes that hold 0.
+static DynamicallyQuantized quantizeBetween(Composer &b, UOpRef x, UOpRef least, UOpRef most) {
+  UOpRef range = b.select(b.bin(Op::Eq, most, least), b.literal(x, 1), b.bin(Op::Sub, most, least));
+  UOpRef scale = b.bin(Op::Div, range, 255);
+  UOpRef zero = b.cast(b.un(Op::RoundEven, b.un(Op::Neg, b.bin(Op::Div, least, scale))), DType::U8);
+  return {quantized(b, b.bin(Op::Div, x, scale), zero, DType::U8, true), scale, zero};
+}
+
 DynamicallyQuantized quantizeByRange(Composer &b, UOpRef x) {
   if (!b.requireFloat(x)) return {};
   Ints all = axesBetween(0, x->rank());
   auto extreme = [&](ReduceKind kind, Op op) { return b.bin(op, b.reshape(b.reduce(kind, x, all), {}), 0.0); };
   UOpRef most = extreme(ReduceKind::Max, Op::Max), least = extreme(ReduceKind::Min, Op::Min);
-  UOpRef range = b.select(b.bin(Op::Eq, most, least), b.literal(x, 1), b.bin(Op::Sub, most, least));
-  UOpRef scale = b.bin(Op::Div, range, 255);
-  UOpRef zero = b.cast(b.un(Op::RoundEven, b.un(Op::Neg, b.bin(Op::Div, least, scale))), DType::U8);
-  return {quantized(b, b.bin(Op::Div, x, scale), zero, DType::U8, true), scale, zero};
+  return quantizeBetween(b, x, least, most);
+}
+
+DynamicallyQuantized quantizeByRange(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
+  if (!b.requireFloat(x)) return {};
+  UOpRef most = b.bin(Op::Max, b.reduce(ReduceKind::Max, x, axes), 0.0);
+  UOpRef least = b.bin(Op::Min, b.reduce(ReduceKind::Min, x, axes), 0.0);
+  return quantizeBetween(b, x, least, most);
 }
 
 // ---- products

@@ -24,7 +24,7 @@ struct Use {
   llvm::SmallVector<int64_t, 4> order;  // axes of the base: kept ones, then summed ones in the order of the sum
   unsigned summed = 0;                  // how many of the last of them
   bool isGathered = false, isMultiplied = false;
-  bool isRead() const { return isGathered || isMultiplied || !other.empty(); }
+  bool isWeight() const { return isGathered || isMultiplied; }
 };
 
 class Uses {

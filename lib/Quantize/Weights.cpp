@@ -3,12 +3,13 @@
 // Gives:    planes as parameters, and readers that read arithmetic on them: a contract has its axes in the order of the
 //           planes, so that nothing is moved; a gather takes rows of the planes.
 #include "astra/Quantize/Weights.h"
+#include "ByteProduct.h"
 #include "Numbers.h"
 #include "Uses.h"
 #include "astra/Compose/Quantization.h"
 #include "astra/IR/Eval.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/GlobPattern.h"
 #include <cmath>
 
@@ -89,12 +90,14 @@ double relativeError(ArrayRef<float> x, ArrayRef<float> y) {
 
 class Quantizer {
 public:
-  Quantizer(Module &m, const WeightOptions &options) : m(m), options(options), b(m.ctx()), uses(m) {}
+  Quantizer(Module &m, const WeightOptions &options, std::vector<UOpRef> *asked = nullptr)
+      : m(m), options(options), asked(asked), b(m.ctx()), uses(m) {}
   llvm::Expected<std::vector<WeightRow>> run();
 
 private:
   Module &m;
   const WeightOptions &options;
+  std::vector<UOpRef> *asked; // gets the values whose ranges are wanted, which then need not be known
   compose::Composer b;
   Uses uses;
   std::vector<llvm::GlobPattern> patterns;
@@ -105,8 +108,11 @@ private:
   llvm::Error readPatterns();
   const Scheme *schemeOf(StringRef name, bool &named);
   WeightRow store(const Param &p);
-  UOpRef rewrite(UOpRef n);
-  UOpRef multiplied(UOpRef contract);
+  llvm::DenseSet<UOpRef> byFloats; // weights that some product multiplies floats by
+  /// `was`: the node in the module as it came.
+  UOpRef rewrite(UOpRef n, UOpRef was);
+  UOpRef multiplied(UOpRef contract, UOpRef was);
+  UOpRef byBytes(UOpRef contract, const ContractSpec &s, unsigned weight, const Stored &w, UOpRef x);
   UOpRef gathered(UOpRef gather);
 };
 
@@ -175,7 +181,25 @@ WeightRow Quantizer::store(const Param &p) {
   return row;
 }
 
-UOpRef Quantizer::multiplied(UOpRef n) {
+/// The product with x as bytes, or null where it reads floats.
+UOpRef Quantizer::byBytes(UOpRef n, const ContractSpec &s, unsigned weight, const Stored &w, UOpRef was) {
+  UOpRef x = n->src[!weight];
+  if (options.activations == Activations::Float || x->dtype != DType::F32 || n->ntensors != 2) return nullptr;
+  bool isStatic = options.activations == Activations::Static;
+  if (w.scheme->kind == Scheme::Ggml && !isStatic)
+    return blockProductOfBytes(b, n, s, weight, {w.scheme->ggml, {}, {w.planes.begin(), w.planes.end()}}, x);
+  if (w.scheme->kind != Scheme::Channels) return nullptr;
+  std::optional<Range> range;
+  if (isStatic) {
+    auto known = options.ranges.find(was);
+    range = known == options.ranges.end() ? Range{0, 1} : known->second;
+  }
+  UOpRef y = productOfBytes(b, n, s, weight, w.planes[0], w.planes[1], x, range);
+  if (y && asked && !llvm::is_contained(*asked, was)) asked->push_back(was);
+  return y;
+}
+
+UOpRef Quantizer::multiplied(UOpRef n, UOpRef was) {
   ContractSpec s = llvm::cantFail(decodeContract(n->ints));
   llvm::SmallVector<UOpRef, 8> src(n->src.begin(), n->src.end());
   for (unsigned o : {0u, 1u}) {
@@ -186,6 +210,8 @@ UOpRef Quantizer::multiplied(UOpRef n) {
     llvm::SmallVector<AffineForm, 4> lie;
     for (int64_t axis : w->second.use.order) lie.push_back(forms[llvm::find(v.axes, axis) - v.axes.begin()]);
     forms = lie;
+    if (UOpRef y = byBytes(n, s, o, w->second, was->src[!o])) return y;
+    byFloats.insert(v.param);
     src[o] = b.cast(valuesOf(b, w->second, w->second.planes), n->src[o]->dtype);
   }
   return src == llvm::SmallVector<UOpRef, 8>(n->src.begin(), n->src.end())
@@ -198,30 +224,33 @@ UOpRef Quantizer::gathered(UOpRef n) {
   if (w == stored.end()) return n;
   llvm::SmallVector<UOpRef, 5> rows;
   for (UOpRef plane : w->second.planes) {
-    // Of channels that are rows the scale is one element.
-    UOpRef row = m.ctx().make(Op::Gather, {plane, n->src[1]}, {0});
-    rows.push_back(row);
+    rows.push_back(m.ctx().make(Op::Gather, {plane, n->src[1]}, {0}));
   }
   return b.cast(valuesOf(b, w->second, rows), n->dtype);
 }
 
-UOpRef Quantizer::rewrite(UOpRef n) {
+UOpRef Quantizer::rewrite(UOpRef n, UOpRef was) {
   if (n->isIndex()) return n;
   View v = viewOf(n, [&](UOpRef s) { return views.lookup(s); });
   if (v.param && stored.contains(v.param)) views[n] = v;
-  return n->is(Op::Contract) ? multiplied(n) : n->is(Op::Gather) ? gathered(n) : n;
+  return n->is(Op::Contract) ? multiplied(n, was) : n->is(Op::Gather) ? gathered(n) : n;
 }
 
 llvm::Expected<std::vector<WeightRow>> Quantizer::run() {
   if (llvm::Error e = readPatterns()) return std::move(e);
   std::vector<WeightRow> rows;
   for (const Param &p : m.params)
-    if (uses.knows(p.value) && uses.of(p.value).isRead() && p.value->rank() > 1) rows.push_back(store(p));
+    if (uses.knows(p.value) && uses.of(p.value).isWeight() && p.value->rank() > 1) rows.push_back(store(p));
   for (auto [rule, was] : llvm::zip(options.rules, matched))
     if (!was)
       return llvm::createStringError("'" + rule.pattern + "' matches no weight of the model: a float parameter of rank 2 or more");
-  mapValues(m, [&](UOpRef n) { return rewrite(n); });
+  std::vector<UOpRef> order = topoSort(m.roots()); // in which mapValues comes to them
+  size_t at = 0;
+  mapValues(m, [&](UOpRef n) { return rewrite(n, order[at++]); });
   if (b.failed()) return llvm::createStringError("internal error: " + b.failure());
+  for (auto [param, w] : stored)
+    if (options.activations != Activations::Float && w.use.isMultiplied && !byFloats.contains(param))
+      for (WeightRow &r : rows) r.bytes |= r.name == param->str;
   llvm::erase_if(m.params, [&](const Param &p) { return stored.contains(p.value); });
   for (Param &p : b.params) m.params.push_back(std::move(p));
   return rows;
@@ -231,4 +260,14 @@ llvm::Expected<std::vector<WeightRow>> Quantizer::run() {
 
 llvm::Expected<std::vector<WeightRow>> quantize::quantizeWeights(Module &m, const WeightOptions &options) {
   return Quantizer(m, options).run();
+}
+
+llvm::Expected<std::vector<UOpRef>> quantize::activationsOf(const Module &given, const WeightOptions &options) {
+  Module m = given;
+  std::vector<UOpRef> found;
+  WeightOptions measured = options;
+  measured.activations = Activations::Static;
+  auto rows = Quantizer(m, measured, &found).run();
+  if (!rows) return rows.takeError();
+  return found;
 }

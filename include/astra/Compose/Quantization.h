@@ -28,6 +28,9 @@ struct DynamicallyQuantized {
 };
 /// To u8, by the range of x widened to hold 0.
 DynamicallyQuantized quantizeByRange(Composer &b, UOpRef x);
+/// The same for each place of the axes that are not in `axes`, by the range along these: scale and zero point have
+/// extent 1 there.
+DynamicallyQuantized quantizeByRange(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes);
 
 /// A quantized operand: zero point and scale may be null where they are not asked for.
 struct Quantized {

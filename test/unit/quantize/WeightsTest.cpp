@@ -8,6 +8,8 @@
 #include "astra/IR/Eval.h"
 #include "astra/IR/Text.h"
 #include "astra/IR/Verify.h"
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -73,9 +75,10 @@ public:
     if (!done) return ADD_FAILURE() << llvm::toString(done.takeError()), std::vector<Tensor>();
     return done->outputs;
   }
-  std::vector<WeightRow> quantize(std::initializer_list<const char *> rules, int64_t fewest = 1) {
+  std::vector<WeightRow> quantize(std::initializer_list<const char *> rules, int64_t fewest = 1,
+                                  Activations activations = Activations::Float, std::map<UOpRef, Range> ranges = {}) {
     WeightOptions o;
-    o.fewest = fewest;
+    o.fewest = fewest, o.activations = activations, o.ranges = std::move(ranges);
     for (const char *r : rules) EXPECT_EQ(addRule(o, r), "");
     auto rows = quantizeWeights(m, o);
     if (!rows) return ADD_FAILURE() << llvm::toString(rows.takeError()), std::vector<WeightRow>();
@@ -180,12 +183,105 @@ TEST(QuantizeWeights, WhatStays) {
   t.output(out);
   t.output(product(t.b, y, t.weight("large", {32, 64}, 0, 4)));
   auto rows = t.quantize({"q4_0"}, 1024);
-  ASSERT_EQ(rows.size(), 5u);
+  ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].why, "products sum it along different axes");
   EXPECT_EQ(rows[1].why, "it is an output");
-  EXPECT_EQ(rows[2].why, "it is read by neg");
-  EXPECT_EQ(rows[3].why, "it has fewer than 1024 elements");
-  EXPECT_TRUE(rows[4].scheme);
+  EXPECT_EQ(rows[2].why, "it has fewer than 1024 elements");
+  EXPECT_TRUE(rows[3].scheme);
+}
+
+std::vector<float> floats(const Tensor &t) {
+  std::vector<float> x(t.bytes.size() / 4);
+  std::memcpy(x.data(), t.bytes.data(), t.bytes.size());
+  return x;
+}
+
+double errorOf(llvm::ArrayRef<float> x, llvm::ArrayRef<float> y) {
+  double off = 0, all = 0;
+  for (size_t i = 0; i < x.size(); ++i) off += std::pow(double(y[i]) - x[i], 2), all += std::pow(double(x[i]), 2);
+  return std::sqrt(off / all);
+}
+
+/// The numbers of Model::run as bytes by hand.
+std::vector<float> byHand(int64_t m, int64_t k, int64_t n, llvm::ArrayRef<int8_t> w, std::optional<Range> fixed) {
+  std::vector<float> x, y;
+  for (int64_t i = 0; i < m * k; ++i) x.push_back(float(i % 11) - 5 + float(i % 3) / 8);
+  for (int64_t i = 0; i < m; ++i) {
+    llvm::ArrayRef<float> row = llvm::ArrayRef(x).slice(i * k, k);
+    Range r = fixed ? *fixed : Range{*std::min_element(row.begin(), row.end()), *std::max_element(row.begin(), row.end())};
+    float scale = (r.most - r.least) / 255, zero = std::nearbyint(-r.least / scale);
+    for (int64_t j = 0; j < n; ++j) {
+      int32_t sum = 0;
+      for (int64_t l = 0; l < k; ++l)
+        sum += (int(std::min(std::max(std::nearbyint(row[l] / scale) + zero, 0.0f), 255.0f)) - int(zero)) * w[l * n + j];
+      y.push_back(float(sum) * (scale * 1.0f)); // the scale of whole numbers with the extreme 127
+    }
+  }
+  return y;
+}
+
+TEST(QuantizeActivations, ProductsAreExactInIntegers) {
+  for (std::optional<Range> fixed : {std::optional<Range>(), std::optional<Range>(Range{-3, 4.5f})}) {
+    Model t;
+    UOpRef x = t.input({3, 64});
+    t.output(product(t.b, x, t.weight("w", {64, 8}, 0, 8)));
+    std::vector<float> w = floats(Tensor{DType::F32, {64, 8}, *t.m.params[0].data});
+    std::vector<int8_t> bytes(w.begin(), w.end());
+    if (fixed) {
+      WeightOptions o;
+      o.fewest = 1;
+      ASSERT_EQ(addRule(o, "int8"), "");
+      auto asked = activationsOf(t.m, o);
+      ASSERT_TRUE(bool(asked)) << llvm::toString(asked.takeError());
+      EXPECT_EQ(*asked, std::vector<UOpRef>{x});
+      EXPECT_EQ(t.m.params.size(), 1u); // the module is as it was
+    }
+    auto rows = t.quantize({"int8"}, 1, fixed ? Activations::Static : Activations::Dynamic,
+                           fixed ? std::map<UOpRef, Range>{{x, *fixed}} : std::map<UOpRef, Range>());
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_TRUE(rows[0].bytes);
+    EXPECT_EQ(floats(t.run()[0]), byHand(3, 64, 8, bytes, fixed));
+  }
+}
+
+/// Windows, groups and batches: near what floats give, and no row depends on others.
+TEST(QuantizeActivations, AllKindsOfContracts) {
+  auto build = [](Model &t, int64_t batch) {
+    compose::ConvolutionOptions o;
+    o.window.pads = compose::Ints{1, 1, 1, 1};
+    t.output(convolution(t.b, t.input({batch, 32, 5, 4}), t.weight("plain", {6, 32, 3, 3}, 1, 8), nullptr, o));
+    o.groups = 2;
+    t.output(convolution(t.b, t.input({batch, 64, 4, 4}), t.weight("groups", {4, 32, 3, 1}, 1, 8), nullptr, o));
+    o.groups = 32;
+    t.output(convolution(t.b, t.input({batch, 32, 4, 4}), t.weight("depthwise", {32, 1, 3, 3}, 2, 8), nullptr, o));
+    t.output(product(t.b, t.input({3, batch, 32}), t.weight("experts", {3, 32, 8}, 1, 8)));
+    t.output(product(t.b, t.input({batch, 2, 32}), t.weight("rows", {32, 16}, 0, 8)));
+  };
+  Model t, alone;
+  build(t, 2), build(alone, 1);
+  std::vector<Tensor> floating = t.run();
+  auto rows = t.quantize({"int8"}, 1, Activations::Dynamic);
+  alone.quantize({"int8"}, 1, Activations::Dynamic);
+  for (const WeightRow &r : rows) EXPECT_TRUE(r.bytes) << r.name;
+  std::vector<Tensor> found = t.run(), one = alone.run();
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].shape, floating[i].shape);
+    EXPECT_LT(errorOf(floats(floating[i]), floats(found[i])), 0.012) << i;
+    EXPECT_GT(errorOf(floats(floating[i]), floats(found[i])), 1e-6) << i;
+    if (i != 3) // whose batch is not the first axis
+      EXPECT_EQ(std::memcmp(one[i].bytes.data(), found[i].bytes.data(), one[i].bytes.size()), 0) << i;
+  }
+}
+
+TEST(QuantizeActivations, Blocks) {
+  for (auto [scheme, bytes] : {std::pair("q8_0", true), {"q4_0", true}, {"q4_1", true}, {"q4_k", false}, {"int4:32", false}}) {
+    Model t;
+    t.output(product(t.b, t.input({3, 2, 256}), t.weight("w", {256, 8}, 0, 4)));
+    std::vector<Tensor> floating = t.run();
+    auto rows = t.quantize({scheme}, 1, Activations::Dynamic);
+    EXPECT_EQ(rows[0].bytes, bytes) << scheme;
+    EXPECT_LT(errorOf(floats(floating[0]), floats(t.run()[0])), bytes ? 0.012 : 0.07) << scheme;
+  }
 }
 
 TEST(QuantizeWeights, Refusals) {
