@@ -117,7 +117,8 @@ private:
     return true;
   }
 
-  /// Codes from 0, half of them for negative values: d * (q - levels / 2); the element of greatest magnitude has code 0.
+  /// Codes from 0, half of them for negative values: d * (q - levels / 2); the element of greatest magnitude has code
+  /// 0.
   bool balanced(ArrayRef<float> x, int levels) {
     float most = 0, stored;
     for (float v : x)

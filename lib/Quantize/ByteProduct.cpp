@@ -18,8 +18,8 @@ static int64_t keptLabel(const AffineForm &f, const ContractSpec &s) {
   return f.isLabel() && f.terms[0].first < s.kept ? f.terms[0].first : -1;
 }
 
-/// A value whose axes are indexed by forms of kept labels, so that it broadcasts to the contract's result; null where an
-/// axis has another form than a label, or a group's number and a channel's in it.
+/// A value whose axes are indexed by forms of kept labels, so that it broadcasts to the contract's result; null where
+/// an axis has another form than a label, or a group's number and a channel's in it.
 static UOpRef ontoResult(Composer &b, UOpRef value, ArrayRef<AffineForm> forms, const ContractSpec &s,
                          ArrayRef<UOpRef> extents) {
   Dims split;
@@ -87,9 +87,8 @@ UOpRef quantize::productOfBytes(Composer &b, UOpRef n, const ContractSpec &s, un
 UOpRef quantize::blockProductOfBytes(Composer &b, UOpRef n, const ContractSpec &s, unsigned weight,
                                      compose::StoredWeight w, UOpRef x) {
   ArrayRef<AffineForm> wForms = weight ? s.b : s.a, xForms = weight ? s.a : s.b;
-  bool hasScale = llvm::any_of(compose::planesOf(w.format), [](auto &p) {
-    return llvm::StringRef(p.suffix) == ".d" && p.elements == 32;
-  });
+  bool hasScale = llvm::any_of(compose::planesOf(w.format),
+                               [](auto &p) { return llvm::StringRef(p.suffix) == ".d" && p.elements == 32; });
   // x [rows..., k] times the transposed weight [n, k], and nothing else.
   auto is = [](const AffineForm &f, int64_t l) { return f.isLabel() && f.terms[0].first == l; };
   bool plain = hasScale && s.reduced == 1 && s.domain.empty() && wForms.size() == 2 && is(wForms[0], s.kept - 1) &&

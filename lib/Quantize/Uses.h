@@ -10,8 +10,8 @@ namespace astra::quantize {
 
 /// A value that is a parameter, its shape read anew, its axes in another order, its type a wider one.
 struct View {
-  UOpRef param = nullptr;            // null: it is no such value
-  llvm::SmallVector<UOpRef, 4> base; // the parameter's elements under this shape
+  UOpRef param = nullptr;             // null: it is no such value
+  llvm::SmallVector<UOpRef, 4> base;  // the parameter's elements under this shape
   llvm::SmallVector<int64_t, 4> axes; // of the base, in the order of the view
 };
 /// `of` is the view that a source is.
@@ -19,10 +19,10 @@ View viewOf(UOpRef x, llvm::function_ref<View(UOpRef)> of);
 
 /// How a weight is read: the same by all that read it.
 struct Use {
-  std::string other;                    // what else reads it, so that it stays; "": nothing
-  llvm::SmallVector<int64_t, 4> base;   // its shape
-  llvm::SmallVector<int64_t, 4> order;  // axes of the base: kept ones, then summed ones in the order of the sum
-  unsigned summed = 0;                  // how many of the last of them
+  std::string other;                   // what else reads it, so that it stays; "": nothing
+  llvm::SmallVector<int64_t, 4> base;  // its shape
+  llvm::SmallVector<int64_t, 4> order; // axes of the base: kept ones, then summed ones in the order of the sum
+  unsigned summed = 0;                 // how many of the last of them
   bool isGathered = false, isMultiplied = false;
   bool isWeight() const { return isGathered || isMultiplied; }
 };

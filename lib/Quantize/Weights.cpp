@@ -8,8 +8,8 @@
 #include "Uses.h"
 #include "astra/Compose/Quantization.h"
 #include "astra/IR/Eval.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/GlobPattern.h"
 #include <cmath>
 
@@ -26,7 +26,8 @@ std::string quantize::addRule(WeightOptions &options, StringRef text) {
   if ((!scheme && name != "float") || (pattern.empty() && text.contains('=')))
     return ("'" + text + "' is not FORMAT or PATTERN=FORMAT, of " + all).str();
   if (pattern.empty() && !scheme) return "'float' needs a pattern: weights that no option names stay as they are";
-  if (pattern.empty() && options.otherwise) return "'" + text.str() + "' and '" + options.otherwise->text + "' both are for all weights";
+  if (pattern.empty() && options.otherwise)
+    return "'" + text.str() + "' and '" + options.otherwise->text + "' both are for all weights";
   if (pattern.empty())
     options.otherwise = scheme;
   else
@@ -192,7 +193,8 @@ UOpRef Quantizer::byBytes(UOpRef n, const ContractSpec &s, unsigned weight, cons
   std::optional<Range> range;
   if (isStatic) {
     auto known = options.ranges.find(was);
-    range = known == options.ranges.end() ? Range{0, 1} : known->second;
+    if (known == options.ranges.end() && !asked) return nullptr;
+    range = asked ? Range() : known->second;
   }
   UOpRef y = productOfBytes(b, n, s, weight, w.planes[0], w.planes[1], x, range);
   if (y && asked && !llvm::is_contained(*asked, was)) asked->push_back(was);
@@ -243,7 +245,8 @@ llvm::Expected<std::vector<WeightRow>> Quantizer::run() {
     if (uses.knows(p.value) && uses.of(p.value).isWeight() && p.value->rank() > 1) rows.push_back(store(p));
   for (auto [rule, was] : llvm::zip(options.rules, matched))
     if (!was)
-      return llvm::createStringError("'" + rule.pattern + "' matches no weight of the model: a float parameter of rank 2 or more");
+      return llvm::createStringError("'" + rule.pattern +
+                                     "' matches no weight of the model: a float parameter of rank 2 or more");
   std::vector<UOpRef> order = topoSort(m.roots()); // in which mapValues comes to them
   size_t at = 0;
   mapValues(m, [&](UOpRef n) { return rewrite(n, order[at++]); });

@@ -28,6 +28,9 @@ struct Job {
   std::vector<std::string> trainScalars;                      // initializers of rank 0 that are parameters
   quantize::WeightOptions quantize;
   bool asksQuantize = false;  // whether anything is to be quantized
+  std::string calibrate;      // data: .npz, a folder, or text
+  double percentile = 100;    // of an activation, that a static range holds
+  int64_t calibrateMost = 0;  // calls, or tokens; 0: 1000 calls, 4096 tokens
   std::string quantizeReport; // where the table goes; "": nowhere, "-": stdout
   LanguageOptions language;   // of a language model
   bool asksLanguage = false;  // whether one of them is given

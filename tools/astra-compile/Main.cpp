@@ -174,7 +174,7 @@ constexpr llvm::StringLiteral unrecorded[] = {
     "sign",        "quiet",       "j",           "cache", "save-temps", "json",  "quantize-report", "print-after",
     "verify-each", "time-passes", "time-kernels"};
 /// Options of files, of which the folder is left out: "state=FILE" and "FILE".
-constexpr llvm::StringLiteral ofFiles[] = {"asset", "constant", "tokenizer", "weights"};
+constexpr llvm::StringLiteral ofFiles[] = {"asset", "calibrate", "constant", "tokenizer", "weights"};
 
 struct CommandLine {
   Job job;
@@ -322,8 +322,35 @@ Program describe(CommandLine &c) {
          j.asksQuantize = true;
          return quantize::addRule(j.quantize, v);
        }},
+      {"quantize-activations", "WHEN",
+       "multiplies bytes by bytes: activations become 8 bits where products read them, dynamic by the range of each "
+       "row "
+       "when it runs, static by ranges that --calibrate measures. Of int8 weights (which are taken if --quantize does "
+       "not say others), dynamic of q8_0 to q4_1 too",
+       [&j](std::string_view v) -> std::string {
+         if (v != "dynamic" && v != "static") return "'" + std::string(v) + "' is not one of dynamic, static";
+         j.asksQuantize = true;
+         j.quantize.activations = v == "static" ? quantize::Activations::Static : quantize::Activations::Dynamic;
+         return "";
+       }},
+      {"calibrate", "DATA",
+       "with --quantize: runs the model on this machine before and after and says how outputs, perplexity and time "
+       "change. A .npz file with an array for each input, cut into calls where it has more rows than the model takes; "
+       "a folder of such files; for a language model a file of text",
+       text(j.calibrate)},
+      {"calibrate-range", "RANGE",
+       "with --quantize-activations=static: minmax, if not given, or how many of 100 elements a range holds, as 99.9",
+       [&j](std::string_view v) -> std::string {
+         if (v == "minmax") return j.percentile = 100, "";
+         if (llvm::StringRef(v).getAsDouble(j.percentile) || !(j.percentile >= 50 && j.percentile <= 100))
+           return "'" + std::string(v) + "' is not minmax or a number in 50..100";
+         return "";
+       }},
+      {"calibrate-most", "N", "with --calibrate: calls, 1000 if not given, or tokens, 4096 if not given",
+       number(j.calibrateMost, 1, 1 << 30)},
       {"quantize-report", "FILE",
-       "with --quantize: a table of every weight, its bytes before and after and its error, to a file, or - for stdout",
+       "with --quantize: a table of every weight, its bytes before and after and its error, and what --calibrate "
+       "measures, to a file, or - for stdout",
        text(j.quantizeReport)},
       {"asset", "NAME=FILE",
        "puts a file into the bundle, which programs ask for by the name: a tokenizer, names of classes; may be given "
@@ -392,6 +419,7 @@ Program describe(CommandLine &c) {
   offer(p, "init", wordsOf(nn::initializers()));
   offer(p, "metric", wordsOf(nn::metrics()));
   offer(p, "emit", {"uop", "schedule", "plan", "tuning", "c", "mlir", "llvm", "ptx", "asm"});
+  offer(p, "quantize-activations", {"dynamic", "static"});
   offer(p, "print-after", stageNames());
   p.operands = {".uop", ".onnx", ".mlir", ".gguf", "/"};
   for (Option &option : p.options) record(j, option);
@@ -530,7 +558,13 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     o.training = std::move(t);
   }
   if (c.train && j.asksQuantize) return "--quantize and --train: what is trained are floats; quantize what it gives";
-  if (!j.quantizeReport.empty() && !j.asksQuantize) return "--quantize-report is of --quantize";
+  if ((!j.quantizeReport.empty() || !j.calibrate.empty()) && !j.asksQuantize)
+    return "--quantize-report and --calibrate are of --quantize";
+  bool measures = j.quantize.activations == quantize::Activations::Static;
+  if (measures && j.calibrate.empty())
+    return "--quantize-activations=static takes ranges from data: give --calibrate=FILE.npz";
+  if (j.quantize.activations != quantize::Activations::Float && !j.quantize.otherwise && j.quantize.rules.empty())
+    j.quantize.otherwise = quantize::schemeNamed("int8");
   if (j.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
   if (j.output == "-" && o.emit.empty()) return "a bundle is not written to stdout: give -o FILE.astra";
   if (c.targets.empty())
@@ -570,6 +604,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   o.jobs = unsigned(c.jobs);
   std::vector<Place> inputs{
       {"the model", j.model}, {"--weights", j.weights}, {"--plans", j.plans}, {"--sign", j.signingKey}};
+  inputs.push_back({"--calibrate", j.calibrate});
   for (const auto &[name, path] : j.assets) inputs.push_back({"--asset " + name, path});
   for (const auto &[name, path] : j.constants) inputs.push_back({"--constant " + name, path});
   std::vector<Place> outputs;

@@ -42,8 +42,23 @@ void astra::print(raw_ostream &out, const Report &report) {
               j.attribute("why", r.why);
             j.attribute("bytes_before", r.before);
             j.attribute("bytes_after", r.after);
+            j.attribute("bytes_activations", r.bytes);
             j.attribute("error", r.error);
           });
+      });
+    if (!report.figures.empty())
+      j.attributeArray("measured", [&] {
+        for (const Report::Figure &f : report.figures)
+          j.object([&] {
+            j.attribute("what", f.what);
+            j.attribute("before", f.before);
+            j.attribute("after", f.after);
+            j.attribute("unit", f.unit);
+          });
+      });
+    if (!report.differences.empty())
+      j.attributeArray("outputs", [&] {
+        for (const std::string &text : report.differences) j.value(json::fixUTF8(text));
       });
     j.attributeArray("notes", [&] {
       for (const std::string &note : report.pipeline.notes) j.value(json::fixUTF8(note));

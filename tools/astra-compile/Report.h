@@ -17,6 +17,13 @@ struct Report {
   std::string model, output, error;
   PipelineReport pipeline;
   std::vector<Code> code;
+  struct Figure {
+    std::string what;
+    double before, after;
+    std::string unit;
+  };
+  std::vector<Figure> figures;              // of --calibrate
+  std::vector<std::string> differences;     // of outputs
   std::vector<quantize::WeightRow> weights; // what --quantize made of each
   size_t kernels = 0;
   uint64_t bytes = 0; // of the bundle

@@ -19,9 +19,9 @@ struct Rule {
   const Scheme *scheme = nullptr;
 };
 
-/// What products read beside a weight: floats; or bytes, u8 with a zero point, by the range of each row when it runs; or
-/// by a range that was measured. Rows are the places of axes that a product keeps as they are: those of a matrix, the
-/// images of a batch; so no result depends on what is beside it in a batch.
+/// What products read beside a weight: floats; or bytes, u8 with a zero point, by the range of each row when it runs;
+/// or by a range that was measured. Rows are the places of axes that a product keeps as they are: those of a matrix,
+/// the images of a batch; so no result depends on what is beside it in a batch.
 enum class Activations : uint8_t { Float, Dynamic, Static };
 
 /// A measured range of a value.
@@ -30,7 +30,7 @@ struct Range {
 };
 
 struct WeightOptions {
-  std::vector<Rule> rules;          // the first whose pattern matches a name is taken
+  std::vector<Rule> rules;           // the first whose pattern matches a name is taken
   const Scheme *otherwise = nullptr; // of names that no rule matches; null: they stay
   Activations activations = Activations::Float;
   std::map<UOpRef, Range> ranges; // of Static: for each of activationsOf()
@@ -51,13 +51,14 @@ struct WeightRow {
   double error = 0;               // root of the mean square of what values are off, relative to that of the values
 };
 
-/// In the order of the module's parameters; those that products read, or whose rows are gathered, have a row. An error where a pattern
-/// is none, or where a rule with a scheme matches no weight; the module is then as it was.
+/// In the order of the module's parameters; those that products read, or whose rows are gathered, have a row. An error
+/// where a pattern is none, or where a rule with a scheme matches no weight; the module is then as it was.
 ///
 /// With Activations other than Float, a product of x and a weight that is int8 is, exact in i32 but for the scales,
 ///   f32(sum of (x' - zero) * q) * (scale * d), with x', scale and zero of compose::quantizeByRange,
-/// and of static ranges x' = x / scale, rounded to even, plus zero, saturated to u8. A product of matrices with a weight
-/// of Q8_0, Q5_0, Q5_1, Q4_0 or Q4_1 is compose::weightProductOfBytes where ranges are dynamic. Others read floats.
+/// and of static ranges x' = x / scale, rounded to even, plus zero, saturated to u8. A product of matrices with a
+/// weight of Q8_0, Q5_0, Q5_1, Q4_0 or Q4_1 is compose::weightProductOfBytes where ranges are dynamic. Others read
+/// floats.
 llvm::Expected<std::vector<WeightRow>> quantizeWeights(Module &m, const WeightOptions &options);
 /// The values that products would read as bytes by static ranges, nodes of the module as it is.
 llvm::Expected<std::vector<UOpRef>> activationsOf(const Module &m, const WeightOptions &options);

@@ -88,9 +88,9 @@ TEST_P(Schemes, ErrorsAreOfTheirBits) {
   std::vector<float> x = normal(64 * 512, 2);
   auto q = quantized(*GetParam(), {64, 512}, 1, x);
   ASSERT_TRUE(q);
-  const std::pair<llvm::StringRef, double> most[] = {
-      {"int8", 0.008},  {"int4:32", 0.088}, {"int4:128", 0.110}, {"q8_0", 0.0055}, {"q5_0", 0.046},
-      {"q5_1", 0.0413}, {"q4_0", 0.091},    {"q4_1", 0.085},     {"q4_k", 0.075}};
+  const std::pair<llvm::StringRef, double> most[] = {{"int8", 0.008},  {"int4:32", 0.088}, {"int4:128", 0.110},
+                                                     {"q8_0", 0.0055}, {"q5_0", 0.046},    {"q5_1", 0.0413},
+                                                     {"q4_0", 0.091},  {"q4_1", 0.085},    {"q4_k", 0.075}};
   for (auto [name, bound] : most)
     if (name == GetParam()->text) {
       EXPECT_LT(errorOf(x, q->values), bound);

@@ -158,7 +158,9 @@ TEST_P(Exactly, TiedEmbeddings) {
 INSTANTIATE_TEST_SUITE_P(Schemes, Exactly,
                          testing::Values(Case{"int8", 8}, Case{"q8_0", 8}, Case{"q4_0", 4}, Case{"q4_1", 4},
                                          Case{"int4:32", 4}),
-                         [](auto &info) { return std::string(info.param.scheme).substr(0, 4) + std::to_string(info.index); });
+                         [](auto &info) {
+                           return std::string(info.param.scheme).substr(0, 4) + std::to_string(info.index);
+                         });
 
 TEST(QuantizeWeights, RulesAndFallbacks) {
   Model t;
@@ -208,12 +210,14 @@ std::vector<float> byHand(int64_t m, int64_t k, int64_t n, llvm::ArrayRef<int8_t
   for (int64_t i = 0; i < m * k; ++i) x.push_back(float(i % 11) - 5 + float(i % 3) / 8);
   for (int64_t i = 0; i < m; ++i) {
     llvm::ArrayRef<float> row = llvm::ArrayRef(x).slice(i * k, k);
-    Range r = fixed ? *fixed : Range{*std::min_element(row.begin(), row.end()), *std::max_element(row.begin(), row.end())};
+    Range r =
+        fixed ? *fixed : Range{*std::min_element(row.begin(), row.end()), *std::max_element(row.begin(), row.end())};
     float scale = (r.most - r.least) / 255, zero = std::nearbyint(-r.least / scale);
     for (int64_t j = 0; j < n; ++j) {
       int32_t sum = 0;
       for (int64_t l = 0; l < k; ++l)
-        sum += (int(std::min(std::max(std::nearbyint(row[l] / scale) + zero, 0.0f), 255.0f)) - int(zero)) * w[l * n + j];
+        sum +=
+            (int(std::min(std::max(std::nearbyint(row[l] / scale) + zero, 0.0f), 255.0f)) - int(zero)) * w[l * n + j];
       y.push_back(float(sum) * (scale * 1.0f)); // the scale of whole numbers with the extreme 127
     }
   }
@@ -274,7 +278,8 @@ TEST(QuantizeActivations, AllKindsOfContracts) {
 }
 
 TEST(QuantizeActivations, Blocks) {
-  for (auto [scheme, bytes] : {std::pair("q8_0", true), {"q4_0", true}, {"q4_1", true}, {"q4_k", false}, {"int4:32", false}}) {
+  for (auto [scheme, bytes] :
+       {std::pair("q8_0", true), {"q4_0", true}, {"q4_1", true}, {"q4_k", false}, {"int4:32", false}}) {
     Model t;
     t.output(product(t.b, t.input({3, 2, 256}), t.weight("w", {256, 8}, 0, 4)));
     std::vector<Tensor> floating = t.run();
