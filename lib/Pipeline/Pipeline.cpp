@@ -182,7 +182,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
 }
 
 std::vector<std::string> astra::stageNames() {
-  std::vector<std::string> out{"load", "train"};
+  std::vector<std::string> out{"load", "quantize", "train"};
   for (const Pass &p : passes())
     if (p.standard) out.push_back(p.name);
   out.insert(out.end(), {"schedule", "plan", "code"});

@@ -126,7 +126,7 @@ private:
     float half = float(levels / 2), d = most / -half, inverse = inverseOf(d);
     if (!storeHalf(d, out.d, stored)) return false;
     for (float v : x) {
-      int q = std::clamp(int(std::fma(v, inverse, half + 0.5f)), 0, levels - 1);
+      int q = std::clamp(int(v * inverse + (half + 0.5f)), 0, levels - 1);
       out.q.push_back(uint32_t(q));
       values.push_back(stored * float(q - levels / 2));
     }

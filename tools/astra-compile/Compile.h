@@ -29,6 +29,7 @@ struct Job {
   quantize::WeightOptions quantize;
   bool asksQuantize = false;  // whether anything is to be quantized
   std::string calibrate;      // data: .npz, a folder, or text
+  std::string labels;         // .npy: the right class of each row
   double percentile = 100;    // of an activation, that a static range holds
   int64_t calibrateMost = 0;  // calls, or tokens; 0: 1000 calls, 4096 tokens
   std::string quantizeReport; // where the table goes; "": nowhere, "-": stdout

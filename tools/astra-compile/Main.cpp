@@ -169,10 +169,26 @@ constexpr llvm::StringLiteral families[] = {"cuda:", "hip:", "emu:"};
 
 /// Options that the bundle does not name: its bytes do not depend on them, or it says otherwise what they decide (its
 /// targets, the plan of each kernel, who signed it).
-constexpr llvm::StringLiteral unrecorded[] = {
-    "o",           "target",      "ptxas",       "emit",  "name",       "plans", "tuning",          "search",
-    "sign",        "quiet",       "j",           "cache", "save-temps", "json",  "quantize-report", "print-after",
-    "verify-each", "time-passes", "time-kernels"};
+constexpr llvm::StringLiteral unrecorded[] = {"o",
+                                              "target",
+                                              "ptxas",
+                                              "emit",
+                                              "name",
+                                              "plans",
+                                              "tuning",
+                                              "search",
+                                              "sign",
+                                              "quiet",
+                                              "j",
+                                              "cache",
+                                              "save-temps",
+                                              "json",
+                                              "quantize-report",
+                                              "calibrate-labels",
+                                              "print-after",
+                                              "verify-each",
+                                              "time-passes",
+                                              "time-kernels"};
 /// Options of files, of which the folder is left out: "state=FILE" and "FILE".
 constexpr llvm::StringLiteral ofFiles[] = {"asset", "calibrate", "constant", "tokenizer", "weights"};
 
@@ -335,9 +351,13 @@ Program describe(CommandLine &c) {
        }},
       {"calibrate", "DATA",
        "with --quantize: runs the model on this machine before and after and says how outputs, perplexity and time "
-       "change. A .npz file with an array for each input, cut into calls where it has more rows than the model takes; "
-       "a folder of such files; for a language model a file of text",
+       "change. A .npz file with an array for each input (.npy where there is one), cut into calls where it has more "
+       "rows than the model takes; a folder of .npz files; for a language model a file of text",
        text(j.calibrate)},
+      {"calibrate-labels", "FILE",
+       "with --calibrate: integers, a .npy file, the right class of each row of the first output; says accuracy before "
+       "and after",
+       text(j.labels)},
       {"calibrate-range", "RANGE",
        "with --quantize-activations=static: minmax, if not given, or how many of 100 elements a range holds, as 99.9",
        [&j](std::string_view v) -> std::string {
@@ -563,6 +583,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   bool measures = j.quantize.activations == quantize::Activations::Static;
   if (measures && j.calibrate.empty())
     return "--quantize-activations=static takes ranges from data: give --calibrate=FILE.npz";
+  if (!j.labels.empty() && (j.calibrate.empty() || language)) return "--calibrate-labels is of --calibrate with arrays";
   if (j.quantize.activations != quantize::Activations::Float && !j.quantize.otherwise && j.quantize.rules.empty())
     j.quantize.otherwise = quantize::schemeNamed("int8");
   if (j.output.empty() && o.emit.empty()) return "where to? give -o FILE.astra";
@@ -594,6 +615,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   std::multimap<std::string, std::string> byName; // those of one name as they were given
   for (std::string &text : j.recorded) byName.emplace(llvm::StringRef(text).split('=').first.str(), std::move(text));
   j.recorded.clear();
+  if (!measures) byName.erase("--calibrate"), byName.erase("--calibrate-most"); // bytes depend on ranges alone
   for (auto &[name, text] : byName) j.recorded.push_back(std::move(text));
   if (j.quantizeReport == "-" && (c.json || (!o.emit.empty() && (j.output.empty() || j.output == "-"))))
     return "--quantize-report and what else is printed both go to stdout: give --quantize-report=FILE";
@@ -605,6 +627,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
   std::vector<Place> inputs{
       {"the model", j.model}, {"--weights", j.weights}, {"--plans", j.plans}, {"--sign", j.signingKey}};
   inputs.push_back({"--calibrate", j.calibrate});
+  inputs.push_back({"--calibrate-labels", j.labels});
   for (const auto &[name, path] : j.assets) inputs.push_back({"--asset " + name, path});
   for (const auto &[name, path] : j.constants) inputs.push_back({"--constant " + name, path});
   std::vector<Place> outputs;

@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
 #include <cstring>
@@ -49,7 +50,8 @@ static Error addCalls(const std::string &file, const Entry &e, int64_t most, Sam
     std::string wrong;
     bool one = e.inputs.size() == 1 && StringRef(file).ends_with(".npy");
     if (!one && !tool::holdsSeveral(file))
-      return createStringError(file + ": the data of --calibrate are .npz files, folders of them, or for a language model text");
+      return createStringError(file + ": the data of --calibrate are .npz files, folders of them, .npy where the model "
+                                      "has one input, or for a language model text");
     if (!tool::readArray(file, input.name, a, wrong)) return createStringError(wrong);
     if (!tool::adopt(a, int32_t(input.value->dtype) - 1, wrong))
       return createStringError(file + ": '" + input.name + "': " + wrong);
@@ -80,7 +82,24 @@ Expected<Samples> astra::readSamples(const std::string &place, const Module &m, 
   if (!files) return files.takeError();
   for (const std::string &file : *files)
     if (Error e = addCalls(file, m.entries[0], most, out)) return std::move(e);
+  if (out.calls.empty()) return createStringError(place + ": has fewer rows than a call of the model takes");
   return out;
+}
+
+Expected<std::vector<int64_t>> astra::readLabels(const std::string &file) {
+  Npy a;
+  std::string wrong;
+  if (!tool::readArray(file, "labels", a, wrong)) return createStringError(wrong);
+  DType t = DType(a.dtype + 1);
+  if (!isInt(t)) return createStringError(file + ": labels are of type " + info(t).text + ", expected integers");
+  std::vector<int64_t> labels;
+  size_t each = byteSize(t);
+  for (size_t at = 0; at < a.data.size(); at += each) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, a.data.data() + at, each);
+    labels.push_back(isSigned(t) ? SignExtend64(bits, unsigned(8 * each)) : int64_t(bits));
+  }
+  return labels;
 }
 
 static std::vector<const Npy *> pointers(const std::vector<Npy> &call) {
@@ -161,9 +180,9 @@ namespace {
 struct Differences {
   std::string name;
   double most = 0, greatest = 0, off = 0, all = 0;
-  uint64_t rows = 0, agree = 0;
+  uint64_t rows = 0, agree = 0, right[2] = {0, 0};
 
-  void add(ArrayRef<float> x, ArrayRef<float> y, int64_t classes) {
+  void add(ArrayRef<float> x, ArrayRef<float> y, int64_t classes, ArrayRef<int64_t> labels) {
     for (auto [a, b] : zip(x, y)) {
       if (!std::isfinite(a) || !std::isfinite(b)) continue;
       double d = double(b) - a;
@@ -173,7 +192,9 @@ struct Differences {
     if (classes < 2) return;
     for (size_t at = 0; at + size_t(classes) <= x.size(); at += size_t(classes)) {
       auto best = [&](ArrayRef<float> z) { return std::max_element(z.begin(), z.end()) - z.begin(); };
-      agree += best(x.slice(at, size_t(classes))) == best(y.slice(at, size_t(classes)));
+      int64_t one = best(x.slice(at, size_t(classes))), two = best(y.slice(at, size_t(classes)));
+      agree += one == two;
+      if (rows < labels.size()) right[0] += one == labels[rows], right[1] += two == labels[rows];
       ++rows;
     }
   }
@@ -209,10 +230,18 @@ Expected<Measured> astra::compareOutputs(const Module &before, const Module &aft
       for (size_t i = 0; i < differences.size() && !turn; ++i) {
         const Npy &a = x->outputs[i], &b = y->outputs[i];
         if (a.dtype == ASTRA_F32 && a.shape == b.shape)
-          differences[i].add(floatsIn(a), floatsIn(b), a.shape.size() > 1 ? a.shape.back() : 0);
+          differences[i].add(floatsIn(a), floatsIn(b), a.shape.size() > 1 ? a.shape.back() : 0, samples.labels);
       }
     }
   Measured m;
+  if (!samples.labels.empty() && !differences.empty()) {
+    const Differences &d = differences[0];
+    if (d.rows > samples.labels.size() || !d.rows)
+      return createStringError("--calibrate-labels: there are " + Twine(samples.labels.size()) +
+                               " labels, and the output '" + d.name + "' has " + Twine(d.rows) + " rows of classes");
+    m.figures.push_back({"accuracy of " + std::to_string(d.rows) + " rows", 100.0 * double(d.right[0]) / double(d.rows),
+                         100.0 * double(d.right[1]) / double(d.rows), "%"});
+  }
   m.figures.push_back({"least time of a call", 1000 * seconds[0], 1000 * seconds[1], "ms"});
   for (auto [d, v] : zip(differences, e.outputs))
     if (v.value->dtype == DType::F32) m.sentences.push_back(d.text());

@@ -12,7 +12,10 @@ namespace astra {
 struct Samples {
   std::string entry;
   std::vector<std::vector<tool::Npy>> calls;
+  std::vector<int64_t> labels; // the right class of each row of the first output; empty: not known
 };
+/// A .npy file of integers.
+llvm::Expected<std::vector<int64_t>> readLabels(const std::string &file);
 /// FILE.npz: an array for each input. One that has more rows than an input takes along its first axis is cut, all
 /// alike, into calls. A folder: its .npz files by name. At most `most` calls.
 llvm::Expected<Samples> readSamples(const std::string &place, const Module &m, int64_t most);

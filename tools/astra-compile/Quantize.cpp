@@ -108,6 +108,11 @@ Error astra::quantizeModel(const Job &job, Module &m, Report &report, std::vecto
     Expected<Samples> read = readSamples(job.calibrate, m, job.calibrateMost ? job.calibrateMost : 1000);
     if (!read) return read.takeError();
     samples = std::move(*read);
+    if (!job.labels.empty()) {
+      Expected<std::vector<int64_t>> labels = readLabels(job.labels);
+      if (!labels) return labels.takeError();
+      samples.labels = std::move(*labels);
+    }
   }
   if (isStatic) {
     if (m.entries.size() > 1)
@@ -131,10 +136,11 @@ Error astra::quantizeModel(const Job &job, Module &m, Report &report, std::vecto
   std::string bytes;
   if (options.activations != quantize::Activations::Float)
     bytes = ", " + std::to_string(count_if(report.weights, [](auto &r) { return r.bytes; })) +
-            " of them are multiplied by activations of 8 bits";
-  notes.push_back("--quantize: " + std::to_string(sums.stored) + " weights of " + std::to_string(sums.before) +
-                  " bytes are " + std::to_string(sums.after) + " bytes (" + percent(sums.after, sums.before) + ")" +
-                  bytes + ", " + std::to_string(sums.stay) + " of " + std::to_string(sums.kept) + " bytes stay" +
+            " multiplied by activations of 8 bits";
+  auto weights = [](size_t n) { return std::to_string(n) + (n == 1 ? " weight, " : " weights, "); };
+  notes.push_back("--quantize: " + weights(sums.stored) + std::to_string(sums.before) + " bytes before, " +
+                  std::to_string(sums.after) + " after (" + percent(sums.after, sums.before) + ")" + bytes +
+                  (sums.stay ? "; " + weights(sums.stay) + std::to_string(sums.kept) + " bytes, stay" : "") +
                   (job.quantizeReport.empty() ? "; --quantize-report=- says each" : ""));
   if (job.calibrate.empty()) return Error::success();
   if (Error e = compare(job, before, m, samples, language, report)) return e;

@@ -8,7 +8,7 @@ Keeps:    Compiled is called as the function was that it is made of; it can be p
 from __future__ import annotations
 
 import os
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
@@ -39,12 +39,26 @@ def write_whole(path: str, data: bytes) -> None:
         raise
 
 
+class QuantizedWeight(NamedTuple):
+    """What became of a weight."""
+
+    name: str
+    type: str
+    format: str  # "": it stays, because of `why`
+    why: str
+    before: int  # bytes
+    after: int
+    error: float  # root of the mean square of what values are off, relative to that of the values
+    bytes: bool  # whether all products by it multiply bytes
+
+
 class Lowered:
     """A module: what `Traced.lower` gives. `compile` makes code of it."""
 
     def __init__(self, module: Any, signatures: dict[str, Signature] | None = None, states: Any = None) -> None:
         self.module = module
         self._signatures, self._states = signatures or {}, states
+        self.weights: list[QuantizedWeight] = []  # what `quantize` made of each
 
     def as_text(self, dialect: str = "uop", target: str | None = None) -> str:
         """The module as text: "uop" (the text form), "schedule", "plan", "c", "asm", or of a GPU "mlir", "llvm", "ptx"."""
@@ -80,6 +94,19 @@ class Lowered:
         names = target.split(",") if isinstance(target, str) else list(target or _core.targets())
         bundle = _cache.compile(self.module, names, f"'{self.module.name}'", jobs, frozen)
         return Compiled(bundle, self._signatures, self._states, self)
+
+    def quantize(self, *formats: str, activations: str = "float", fewest: int = 1024) -> Lowered:
+        """The same with weights of few bits, by `formats` as `astra-compile --quantize` takes them: "q8_0" for all, "PATTERN=q4_0" and
+        "PATTERN=float" for those whose names match. activations: "float"; "dynamic": products multiply bytes, by the range of each row
+        ("int8" then, if no format is given). Weights of fewer elements than `fewest` stay unless a pattern names them. `weights` of the
+        result says what became of each."""
+        if activations not in ("float", "dynamic"):
+            raise ArgumentError(f"activations are '{activations}'; expected float or dynamic")
+        dynamic = activations == "dynamic"
+        module, rows = call(_core.quantized, self.module, list(formats) or ["int8"] * dynamic, dynamic, fewest)
+        made = Lowered(module, self._signatures, self._states)
+        made.weights = [QuantizedWeight(*row) for row in rows]
+        return made
 
     def cost_analysis(self, entry: str = "main", **dims: int) -> _analysis.Cost:
         """See `Compiled.cost_analysis`; of code for this machine."""

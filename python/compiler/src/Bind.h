@@ -98,5 +98,6 @@ void bindImport(nb::module_ &m);
 void bindBundle(nb::module_ &m);
 void bindLinalg(nb::module_ &m);
 void bindGuards(nb::module_ &m);
+void bindQuantize(nb::module_ &m);
 
 } // namespace astra::python

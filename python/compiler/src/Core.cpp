@@ -57,4 +57,5 @@ NB_MODULE(_core, m) {
   bindBundle(m);
   bindLinalg(m);
   bindGuards(m);
+  bindQuantize(m);
 }

@@ -393,3 +393,27 @@ def test_refusals_of_stages():
         astra.grad(lambda x: x)(3)
     with pytest.raises(ValueError, match="no field other"):
         astra.tree.dataclass(static="other")(dataclasses.make_dataclass("D", ["x"]))
+
+
+def test_quantized_weights():
+    random = np.random.default_rng(0)
+    first, last = (random.standard_normal(s).astype(np.float32) for s in ((64, 128), (128, 8)))
+    x = random.standard_normal((5, 64)).astype(np.float32)
+    lowered = astra.trace(lambda x: astra.tanh(x @ astra.asarray(first / 8)) @ astra.asarray(last), astra.spec((5, 64))).lower()
+    whole = lowered.compile("native")
+    plain = whole(x).numpy()
+    for formats, activations, most in ((["q8_0"], "float", 0.02), (["int4:32"], "float", 0.2), ([], "dynamic", 0.03)):
+        made = lowered.quantize(*formats, activations=activations)
+        assert [w.type for w in made.weights] == ["f32[64, 128]", "f32[128, 8]"]
+        assert all(w.format and 0 < w.error < 0.1 and w.after < w.before / 3 and w.bytes == (activations == "dynamic") for w in made.weights)
+        compiled = made.compile("native")
+        found = compiled(x).numpy()
+        assert 0 < np.linalg.norm(found - plain) / np.linalg.norm(plain) < most
+        assert len(compiled.bundle) < len(whole.bundle)
+        astra.verify(compiled, x)
+    name = lowered.quantize("q8_0").weights[0].name
+    assert [w.format for w in lowered.quantize(f"{name}=float", "q4_0").weights] == ["", "q4_0"]
+    with pytest.raises(astra.ArgumentError, match="is not FORMAT or PATTERN=FORMAT"):
+        lowered.quantize("q9")
+    with pytest.raises(astra.ArgumentError, match="expected float or dynamic"):
+        lowered.quantize(activations="static")
