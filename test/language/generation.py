@@ -13,6 +13,7 @@ import concurrent.futures
 import hashlib
 import importlib.util
 import json
+import math
 import os
 import socket
 import subprocess
@@ -20,6 +21,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import numpy as np
 
 import astra_rt
 from astra_rt import lm
@@ -77,6 +80,32 @@ def one_hash(model, most):
                 assert m.generate(PROMPTS[2], max_tokens=most, seed=7, temperature=1.0, top_p=1.0) == got[2]
     assert len(found) == 1, f"{len(found)} hashes"
     return last[:16]
+
+
+def quantized(model, folder):
+    """Perplexity before and after as astra-compile says it, and as sums of log-probabilities in Python."""
+    text = folder / "text.txt"
+    text.write_text(" ".join(PROMPTS * 8))
+    more = ("--quantize-activations=dynamic",)
+    said = subprocess.run([model.binaries / "astra-compile", model.source, "-o", folder / "said.astra", "-j2", "--quiet", "--json", "--target=cpu:x86-64-v3",
+                           *model.options[1:], *more, f"--calibrate={text}"], check=True, capture_output=True, text=True)  # fmt: skip
+    figure = next(m for m in json.loads(said.stdout)["measured"] if m["what"].startswith("perplexity"))
+    found = []
+    for path in (model(), folder / "said.astra"):
+        m = lm.load(path, threads=1)
+        tokens = [int(t) for t in m.tokenizer.encode(text.read_text())]
+        assert figure["what"] == f"perplexity of {len(tokens) - 1} tokens", (figure["what"], len(tokens))
+        raw, total = astra_rt.load(path).session(), 0.0
+        for begin in range(0, len(tokens) - 1, 96):
+            raw["reset"]([0])
+            for at in range(begin, min(begin + 96, len(tokens) - 1), 12):
+                n = min(12, begin + 96 - at, len(tokens) - 1 - at)
+                got = raw["score"](np.array([tokens[at : at + n]], np.int32), np.array([tokens[at + 1 : at + 1 + n]], np.int32), [n])[0]
+                total += float(np.asarray(got, np.float64).sum())
+        found.append(math.exp(-total / (len(tokens) - 1)))
+    assert abs(figure["before"] / found[0] - 1) < 1e-6 and abs(figure["after"] / found[1] - 1) < 1e-6, (figure, found)
+    assert 0 < abs(found[1] / found[0] - 1) < 0.05, found
+    return f"{found[0]:.2f} before, {found[1]:.2f} after"
 
 
 def python(model):
@@ -196,6 +225,11 @@ def main():
         targets = "--target=cpu:x86-64-v3,cpu:x86-64-v4,cpu:x86-64-v4+avx512vnni"
         small = Model(binaries, folder / "hf", folder, [targets, "--context=96", "--chunk=12"], form="chatml")
         check("one hash", one_hash, small, 60)
+        check("perplexity before and after quantization", quantized, small, folder)
+        (folder / "bytes").mkdir()
+        few = Model(binaries, folder / "hf", folder / "bytes", [*small.options[1:], "--quantize-activations=dynamic"])
+        few.options.append("--target=cpu:x86-64-v3,cpu:x86-64-v4+avx512vnni")
+        check("one hash, 8-bit weights and activations", one_hash, few, 10)
         check("astra_rt.lm", python, small)
         check("astra-chat", terminal, small, binaries)
         if missing:

@@ -275,38 +275,61 @@ static Expected<std::vector<int32_t>> tokensOf(const std::string &textFile, cons
 
 namespace {
 struct Scored {
-  double sum = 0, seconds = 0;
+  double sum = 0, speed = 0, decode = 0; // of log-probabilities; tokens a second, of the fastest call
   uint64_t count = 0;
 };
 } // namespace
 
+/// Zeros of i32.
+static Npy zeros(std::vector<int64_t> shape) {
+  Npy a;
+  size_t n = 1;
+  for (int64_t d : shape) n *= size_t(d);
+  a.dtype = ASTRA_I32, a.shape = std::move(shape), a.data.assign(n * 4, 0);
+  return a;
+}
+
+/// How fast one sequence grows behind its first tokens: the fastest of some calls.
+static Error measureDecode(Runner &runner, int32_t token, int64_t batch, Scored &out) {
+  constexpr int turns = 8;
+  constexpr int32_t behind = 64;
+  Npy keep = zeros({batch}), next = zeros({batch});
+  std::memcpy(keep.data.data(), &behind, 4);
+  if (auto r = runner.call("reset", {&keep}); !r) return r.takeError();
+  for (int64_t i = 0; i < batch; ++i) { // others stay as they are
+    int32_t t = i ? -1 : token;
+    std::memcpy(next.data.data() + 4 * i, &t, 4);
+  }
+  for (int turn = 0; turn < turns; ++turn) {
+    auto r = runner.call("decode", {&next});
+    if (!r) return r.takeError();
+    out.decode = std::max(out.decode, 1 / r->seconds);
+  }
+  return Error::success();
+}
+
 /// Log-probabilities of tokens, in contexts one behind another.
 static Expected<Scored> score(Runner &runner, ArrayRef<int32_t> tokens, int64_t batch, int64_t chunk, int64_t context) {
   Scored total;
-  auto array = [&](std::vector<int64_t> shape) {
-    Npy a;
-    size_t n = 1;
-    for (int64_t d : shape) n *= size_t(d);
-    a.dtype = ASTRA_I32, a.shape = std::move(shape), a.data.assign(n * 4, 0);
-    return a;
-  };
   for (size_t begin = 0; begin + 1 < tokens.size(); begin += size_t(context)) {
-    Npy keep = array({batch});
+    Npy keep = zeros({batch});
     if (auto r = runner.call("reset", {&keep}); !r) return r.takeError();
     size_t end = std::min(tokens.size() - 1, begin + size_t(context)); // of what is read
     for (size_t at = begin; at < end; at += size_t(chunk)) {
       size_t n = std::min(size_t(chunk), end - at);
-      Npy read = array({batch, int64_t(n)}), next = read, count = array({batch});
+      Npy read = zeros({batch, int64_t(n)}), next = read, count = zeros({batch});
       std::memcpy(read.data.data(), &tokens[at], n * 4);
       std::memcpy(next.data.data(), &tokens[at + 1], n * 4);
       int32_t number = int32_t(n);
       std::memcpy(count.data.data(), &number, 4);
       auto r = runner.call("score", {&read, &next, &count});
       if (!r) return r.takeError();
-      total.seconds += r->seconds;
+      if (n == std::min<size_t>({size_t(chunk), size_t(context), tokens.size() - 1}))
+        total.speed = std::max(total.speed, double(n) / r->seconds);
       for (float v : floatsIn(r->outputs[0]).take_front(n)) total.sum += v, ++total.count;
     }
   }
+  if (Error e = measureDecode(runner, tokens.back(), batch, total)) return std::move(e);
   return total;
 }
 
@@ -322,7 +345,9 @@ Expected<Measured> astra::comparePerplexity(const Module &before, const Module &
   Shape shape = entry->inputs[0].value->shape;
   int64_t batch = shape[0]->hi, chunk = shape[1]->hi, context = history->value->shape[1]->hi;
   Measured m;
-  Comparison speed{"tokens a second, chunks of " + std::to_string(std::min<int64_t>(chunk, context))};
+  Comparison speed{"tokens a second, read in chunks of " +
+                   std::to_string(std::min<int64_t>({chunk, context, int64_t(tokens->size()) - 1}))};
+  Comparison decode{"tokens a second, one by one"};
   Comparison perplexity{"perplexity of " + std::to_string(tokens->size() - 1) + " tokens"};
   for (bool second : {false, true}) {
     // One after the other: both at once need the memory of both.
@@ -331,8 +356,9 @@ Expected<Measured> astra::comparePerplexity(const Module &before, const Module &
     Expected<Scored> s = score(**runner, *tokens, batch, chunk, context);
     if (!s) return createStringError("--calibrate: " + toString(s.takeError()));
     (second ? perplexity.after : perplexity.before) = std::exp(-s->sum / double(s->count));
-    (second ? speed.after : speed.before) = double(s->count) / s->seconds;
+    (second ? speed.after : speed.before) = s->speed;
+    (second ? decode.after : decode.before) = s->decode;
   }
-  m.figures = {perplexity, speed};
+  m.figures = {perplexity, speed, decode};
   return m;
 }
