@@ -110,11 +110,13 @@ Status makeStates(astra_session *session, astra_diag *diag) {
     if (!denseBytes(*dtypeOf(int32_t(row->dtype())), state.shape, state.rank, state.bytes))
       return fail(diag, ASTRA_OVERFLOW, "the shape of state %.64s is negative or too large", row->name()->c_str());
     astra_device *device = session->loaded->device;
-    Status s = device->type.allocate(device, state.bytes ? state.bytes : 1, false, state.data, diag);
+    // Zeros that are fresh from the system take no memory before something is written there: a cache's unused end.
+    bool zeros = !row->init();
+    Status s = device->type.allocate(device, state.bytes ? state.bytes : 1, zeros, state.data, diag);
     if (s == ASTRA_OUT_OF_MEMORY)
       return fail(diag, s, "no memory for state %.64s (%llu bytes)", row->name()->c_str(),
                   static_cast<unsigned long long>(state.bytes));
-    if (!s) s = resetState(session, i, diag);
+    if (!s && !zeros) s = resetState(session, i, diag);
     if (s) return s;
   }
   return ASTRA_OK;
