@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """A language model beside llama.cpp, ONNX Runtime and OpenVINO: prompts, decoding, load to first token, memory.
 
-usage: PYTHONPATH=build/python build/venv/bin/python bench/language.py FILE.gguf [--llama PYTHON] [--engine TITLE=NAME:FILE ...]
-                                                                     [--threads 1,2] [--rounds N] [--only prompt,decode,first]
+usage: PYTHONPATH=build/python build/venv/bin/python bench/language.py FILE.gguf [--llama PYTHON] [--engine TITLE=NAME:FILE[@PYTHON] ...]
+                                                                     [--threads 1,2] [--rounds N] [--only prompt,decode,first] [--best]
 Takes:    build/bin/astra-compile, astra_rt, a GGUF file. --llama: a Python that has the package llama-cpp-python. --engine: a model for one of the
           engines of bench/language_worker.py, as bench/language_onnx.py writes them; --bundle: ours, compiled before.
 Gives:    a table in Markdown: tokens a second, milliseconds from the call that loads to the scores behind one token, and the peak of resident
           memory of a fresh process that has loaded, read 512 tokens and decoded; beside each figure, how often Astra's is as good.
 Keeps:    engines take turns in each round, each stopped while another runs; ratios are taken within a round; everything is a median over
-          rounds. With one thread time is CPU time where that is less than wall time: another process had the core then.
+          rounds, or with --best the best of them. With one thread time is CPU time where that is less than wall time: another process had the core then.
 Does not: check results: test/language/beside_llama.py does.
 """
 
@@ -100,9 +100,15 @@ def speeds(engines, threads, rounds, kinds):
     return found
 
 
-def ratio(what, ours, theirs):
+def ratio(what, ours, theirs, best):
     """How often ours is as good."""
+    if best:
+        ours, theirs = [figure(what, ours, best)], [figure(what, theirs, best)]
     return statistics.median(a / b if what.endswith("/s") else b / a for a, b in zip(ours, theirs))
+
+
+def figure(what, rounds, best):
+    return (max if what.endswith("/s") else min)(rounds) if best else statistics.median(rounds)
 
 
 def main():
@@ -112,10 +118,11 @@ def main():
     parser.add_argument("--bundle", type=Path)
     parser.add_argument("--compile", default="", help="more options of astra-compile")
     parser.add_argument("--llama", metavar="PYTHON")
-    parser.add_argument("--engine", action="append", default=[], metavar="TITLE=NAME:FILE")
+    parser.add_argument("--engine", action="append", default=[], metavar="TITLE=NAME:FILE[@PYTHON]")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="prompt,decode,first")
+    parser.add_argument("--best", action="store_true", help="the best of the rounds, not their median: for a machine that others use too")
     a = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bundle = a.bundle or Path(folder) / "model.astra"
@@ -128,15 +135,16 @@ def main():
         for words in a.engine:
             title, _, rest = words.partition("=")
             name, _, path = rest.partition(":")
-            engines.append(Engine(title, name, Path(path)))
+            path, _, python = path.partition("@")
+            engines.append(Engine(title, name, Path(path), python or sys.executable))
         print(f"{machine.cpu_lines().get('model name')}, {len(os.sched_getaffinity(0))} cores; load {os.getloadavg()[0]:.1f} before\n")
-        print("| threads | what | Astra | " + " | ".join(f"{e.title} | Astra is | " for e in engines[1:]).replace(" |  |", " |"))
+        print("| threads | what | Astra | " + " | ".join(f"{e.title} | Astra is" for e in engines[1:]) + " |")
         print("|---:|---|---:|" + "---:|" * (2 * len(engines) - 2), flush=True)
         for threads in map(int, a.threads.split(",")):
             for what, columns in speeds(engines, threads, a.rounds, a.only.split(",")).items():
-                cells = [f"{statistics.median(columns[0]):.1f}"]
+                cells = [f"{figure(what, columns[0], a.best):.1f}"]
                 for theirs in columns[1:]:
-                    cells += [f"{statistics.median(theirs):.1f}", f"{ratio(what, columns[0], theirs):.2f}x"]
+                    cells += [f"{figure(what, theirs, a.best):.1f}", f"{ratio(what, columns[0], theirs, a.best):.2f}x"]
                 print(f"| {threads} | {what} | " + " | ".join(cells) + " |", flush=True)
         print(f"\nload {os.getloadavg()[0]:.1f} after")
 

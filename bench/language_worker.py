@@ -112,23 +112,23 @@ class OnnxRuntime:
 
     def read(self, tokens):
         binding = self.session.io_binding()
+        binding.bind_output("logits")
         self.length += len(tokens)
-        for name, value in (("tokens", np.array([tokens], np.int64)), ("last", np.array([[self.length - 1]], np.int32)),
+        for name, value in (("tokens", np.array([tokens], np.int64)), ("last", np.array([self.length - 1], np.int32)),
                             ("total", np.array(self.length, np.int32))):  # fmt: skip
             binding.bind_cpu_input(name, value)
         for name, value in self.caches.items():
             binding.bind_ortvalue_input(name, value)
             binding.bind_ortvalue_output(name.replace("past", "present"), value)
-        binding.bind_output("logits")
         self.session.run_with_iobinding(binding)
-        return binding.copy_outputs_to_cpu()[0][0, -1]
+        return binding.get_outputs()[0].numpy()[0, -1]
 
     def step(self, token):
         return self.read([token])
 
 
 class OpenVino:
-    """The same model with a cache that grows by concatenation; its own passes make states of nothing."""
+    """The same model; the caches that it gives are those of the next call."""
 
     def __init__(self, path, threads):
         import openvino
@@ -151,7 +151,7 @@ class OpenVino:
 
     def read(self, tokens):
         self.length += len(tokens)
-        inputs = {"tokens": np.array([tokens], np.int64), "last": np.array([[self.length - 1]], np.int32),
+        inputs = {"tokens": np.array([tokens], np.int64), "last": np.array([self.length - 1], np.int32),
                   "total": np.array(self.length, np.int32), **self.caches}  # fmt: skip
         self.request.infer({n: self.ov.Tensor(v, shared_memory=True) for n, v in inputs.items()})
         self.caches = {n: self.request.get_tensor(n.replace("past", "present")).data.copy() for n in self.pasts}
