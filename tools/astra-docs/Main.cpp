@@ -478,6 +478,7 @@ published:
     astra-compile MODEL.gguf -o model.astra     # what llama.cpp reads
 
 The bundle reads tokens into a cache of keys and values, which is a state of its session. Tokens are numbers here.
+[language-speed.md](language-speed.md) has figures beside other engines.
 
 ## Entries
 
