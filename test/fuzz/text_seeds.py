@@ -4,9 +4,10 @@ Takes:    build/bin/astra-text; the package tokenizers; a folder.
 Gives:    FOLDER/json: small tokenizers of every kind; FOLDER/blob: their compiled form with a text behind it.
 Keeps:    the same for the same version of tokenizers.
 
-    build/venv/bin/python test/fuzz/text_seeds.py build/fuzz-seeds/text
+    build/venv/bin/python test/fuzz/text_seeds.py build/fuzz-seeds
 """
 
+import base64
 import json
 import struct
 import subprocess
@@ -22,7 +23,9 @@ MODELS = {
     "wordpiece": {"type": "WordPiece", "unk_token": "u", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9, "vocab": {"u": 0, "a": 1, "##b": 2, "e": 3}},
 }
 NORMALIZERS = [{"type": "NFC"}, {"type": "NFKD"}, {"type": "BertNormalizer"}, {"type": "Prepend", "prepend": "▁"}, {"type": "Strip"},
-               {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Nmt"}]
+               {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Nmt"},
+               # a table with one rule: a trie of three units, "a" becomes "e"
+               {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(struct.pack("<4I", 12, 0x60 << 10, 3 << 10 | 0x161, 1 << 31) + b"e\0").decode()}]
 STEPS = [{"type": "ByteLevel"}, {"type": "Metaspace"}, {"type": "BertPreTokenizer"}, {"type": "Digits"}, {"type": "Whitespace"},
          {"type": "Split", "pattern": {"Regex": r"(?i:'s|'t)|\p{L}+|[^\r\n\p{N}]?|\s+(?!\S)"}, "behavior": "MergedWithNext", "invert": True}]
 DECODERS = [None, {"type": "ByteLevel"}, {"type": "Metaspace"}, {"type": "WordPiece"}, {"type": "ByteFallback"}]
@@ -36,7 +39,7 @@ def main():
     number = 0
     for name, model in MODELS.items():
         for i, step in enumerate(STEPS):
-            file = {"model": model, "pre_tokenizer": step, "normalizer": NORMALIZERS[i % len(NORMALIZERS)], "decoder": DECODERS[number % len(DECODERS)],
+            file = {"model": model, "pre_tokenizer": step, "normalizer": NORMALIZERS[number % len(NORMALIZERS)], "decoder": DECODERS[number % len(DECODERS)],
                     "added_tokens": ADDED[: number % 3]}
             path = folder / "json" / f"{name}{i}.json"
             path.write_text(json.dumps(file, ensure_ascii=False))

@@ -1,6 +1,6 @@
 """GGUF files that hold a tokenizer and no tensor.
 
-Takes:    metadata: texts, integers, lists of texts, integers and floats.
+Takes:    metadata: texts, integers, bytes, lists of texts, integers and floats.
 Gives:    the bytes of a GGUF file, version 3 (the format as llama.cpp's documentation has it).
 Keeps:    the order of the metadata.
 Does not: write tensors.
@@ -8,7 +8,7 @@ Does not: write tensors.
 
 import struct
 
-U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+U8, U32, I32, F32, BOOL, STRING, ARRAY = 0, 4, 5, 6, 7, 8, 9
 
 
 def text(value):
@@ -23,6 +23,8 @@ def typed(value):
         return U32, struct.pack("<I", value)
     if isinstance(value, str):
         return STRING, text(value)
+    if isinstance(value, bytes):
+        return ARRAY, struct.pack("<IQ", U8, len(value)) + value
     kind = STRING if isinstance(value[0], str) else I32 if isinstance(value[0], int) else F32
     items = [text(v) if kind == STRING else struct.pack("<i" if kind == I32 else "<f", v) for v in value]
     return ARRAY, struct.pack("<IQ", kind, len(value)) + b"".join(items)

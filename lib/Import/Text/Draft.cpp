@@ -27,18 +27,17 @@ uint32_t Draft::string(llvm::StringRef text) {
 }
 
 uint32_t Draft::set(const CharSet &given) {
-  std::vector<Range> ranges;
-  given.ranges([&](uint32_t first, uint32_t last) { ranges.push_back({first, last}); });
+  llvm::ArrayRef<Range> ranges = given.ranges();
   auto same = [&](const std::vector<Range> &other) {
     return std::equal(ranges.begin(), ranges.end(), other.begin(), other.end(),
                       [](Range a, Range b) { return a.first == b.first && a.last == b.last; });
   };
   auto it = std::find_if(sets.begin(), sets.end(), same);
-  if (it == sets.end()) it = sets.insert(it, std::move(ranges));
+  if (it == sets.end()) it = sets.insert(it, ranges.vec());
   return uint32_t(it - sets.begin());
 }
 
-uint32_t Draft::map(const std::map<uint32_t, std::string> &entries) {
+uint32_t Draft::map(const CharMap &entries) {
   std::vector<MapEntry> rows;
   for (const auto &[character, to] : entries) rows.push_back({character, string(to)});
   auto same = [&](const std::vector<MapEntry> &other) {
@@ -60,16 +59,19 @@ uint32_t Draft::literal(llvm::StringRef text) {
   return begin;
 }
 
-void Draft::needClasses() {
-  if (!classes.empty()) return;
-  for (uint32_t c = 0; c < kCharacters; ++c)
-    if (uint32_t value = combiningClass(c)) classes.push_back({c, value});
+void Draft::needClasses() { classes = combiningClasses(); }
+
+void Draft::needCompositions() { composites = compositions(); }
+
+uint32_t Draft::needClusters() {
+  uint32_t first = uint32_t(sets.size()); // neighbours, whatever other sets there are
+  for (const CharSet &set : clusterSets()) sets.push_back(set.ranges().vec());
+  return first;
 }
 
-void Draft::needCompositions() {
-  if (composites.empty())
-    compositions(
-        [&](uint32_t first, uint32_t second, uint32_t result) { composites.push_back({first, second, result}); });
+uint32_t Draft::addRules(std::vector<Rule> more) {
+  rules.push_back(std::move(more));
+  return uint32_t(rules.size() - 1);
 }
 
 namespace {
@@ -120,7 +122,21 @@ static_assert(sizeof(Header) % 8 == 0 && sizeof(Section) % 8 == 0);
 
 } // namespace
 
-std::string Draft::write() const {
+llvm::Expected<std::string> Draft::write() const {
+  auto tooMany = [](size_t count, const char *what, size_t most) {
+    return llvm::createStringError("it has " + llvm::Twine(count) + " " + what + ", at most " + llvm::Twine(most) +
+                                   " are supported");
+  };
+  if (tokens.empty()) return llvm::createStringError("it has no tokens");
+  if (tokens.size() > kMaxTokens) return tooMany(tokens.size(), "tokens", kMaxTokens);
+  if (merges.size() > kMaxMerges) return tooMany(merges.size(), "merges", kMaxMerges);
+  if (added.size() > kMaxAdded) return tooMany(added.size(), "added tokens", kMaxAdded);
+  if (normalizers.size() + splitters.size() > kMaxSteps)
+    return tooMany(normalizers.size() + splitters.size(), "steps", kMaxSteps);
+  if (sets.size() > kMaxSets) return tooMany(sets.size(), "sets of characters in its patterns", kMaxSets);
+  if (code.size() > kMaxCode) return tooMany(code.size(), "words in the programs of its patterns", kMaxCode);
+  for (const DraftToken &t : tokens)
+    if (!(t.score >= -1e30 && t.score <= 1e30)) return llvm::createStringError("a token's score is no number");
   Info full = info;
   full.tokens = uint32_t(tokens.size());
   full.normalizers = uint32_t(normalizers.size());
@@ -157,6 +173,7 @@ std::string Draft::write() const {
   w.section(SectionKind::Before, before);
   w.section(SectionKind::After, after);
   if (chat) w.section(SectionKind::Chat, std::vector<Chat>{*chat});
+  w.rows(SectionKind::RuleEnds, SectionKind::Rules, rules);
   return w.finish();
 }
 

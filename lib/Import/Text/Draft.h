@@ -10,7 +10,6 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
-#include <map>
 #include <vector>
 
 namespace astra::import::text {
@@ -37,7 +36,7 @@ struct Draft {
   uint32_t string(llvm::StringRef text);
   uint32_t set(const CharSet &set);
   /// `entries` by character.
-  uint32_t map(const std::map<uint32_t, std::string> &entries);
+  uint32_t map(const CharMap &entries);
   /// The first word of a pattern's program; an error quotes what is not supported.
   llvm::Expected<uint32_t> pattern(llvm::StringRef regex);
   /// A pattern that is this text.
@@ -45,14 +44,20 @@ struct Draft {
   /// Canonical order and composition need their tables.
   void needClasses();
   void needCompositions();
+  /// The first of the sets that clusters of characters need.
+  uint32_t needClusters();
+  /// The number of a list of rules.
+  uint32_t addRules(std::vector<astra::text::Rule> rules);
 
-  std::string write() const;
+  /// The bytes, or what the form has no room for.
+  llvm::Expected<std::string> write() const;
 
 private:
   std::vector<std::string> strings;
   llvm::StringMap<uint32_t> stringNumbers;
   std::vector<std::vector<astra::text::Range>> sets;
   std::vector<std::vector<astra::text::MapEntry>> maps;
+  std::vector<std::vector<astra::text::Rule>> rules;
   std::vector<astra::text::Class> classes;
   std::vector<astra::text::Composition> composites;
 };

@@ -4,9 +4,11 @@
 // Keeps:    what the classes of the package `tokenizers` do, as its documentation and its results show.
 // Does not: optimize.
 #include "Steps.h"
+#include "Charsmap.h"
 #include "Patterns.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Base64.h"
 
 namespace astra::import::text {
 
@@ -16,16 +18,6 @@ namespace {
 
 void step(std::vector<Step> &steps, StepKind kind, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
   steps.push_back({uint32_t(kind), a, b, c});
-}
-
-uint32_t mapOf(Draft &d, llvm::function_ref<std::u32string(uint32_t)> to) {
-  std::map<uint32_t, std::string> entries;
-  for (uint32_t c = 0; c < kCharacters; ++c)
-    if (std::u32string s = to(c); !s.empty()) {
-      std::string &text = entries[c];
-      for (char32_t each : s) text += utf8(each);
-    }
-  return d.map(entries);
 }
 
 /// A program that is one character of a set.
@@ -44,13 +36,13 @@ void removeSet(Draft &d, const CharSet &set) {
 
 void decompose(Draft &d, bool compatibility) {
   d.needClasses();
-  step(d.normalizers, StepKind::Decompose, mapOf(d, [&](uint32_t c) { return decomposition(c, compatibility); }));
+  step(d.normalizers, StepKind::Decompose, d.map(decompositions(compatibility)));
 }
 void compose(Draft &d) {
   d.needCompositions();
   step(d.normalizers, StepKind::Compose, 0);
 }
-void lowerCaseStep(Draft &d) { step(d.normalizers, StepKind::Map, mapOf(d, lowerCase)); }
+void lowerCaseStep(Draft &d) { step(d.normalizers, StepKind::Map, d.map(lowerCases())); }
 
 uint32_t patternOf(Draft &d, const Members &m) {
   Members pattern = m.member("pattern");
@@ -78,10 +70,10 @@ void bertNormalizer(Draft &d, const Members &m) {
     for (const char *name : {"Cc", "Cf", "Co"}) removed |= *category(name);
     kept.add('\t').add('\n').add('\r');
     removeSet(d, removed.remove(kept).add(0xfffd));
-    std::map<uint32_t, std::string> entries;
-    whiteSpace().ranges([&](uint32_t first, uint32_t last) {
-      for (uint32_t c = first; c <= last; ++c) entries[c] = " ";
-    });
+    CharMap entries;
+    CharSet spaces = whiteSpace();
+    for (Range r : spaces.ranges())
+      for (uint32_t c = r.first; c <= r.last; ++c) entries[c] = " ";
     step(d.normalizers, StepKind::Map, d.map(entries));
   }
   if (m.flag("handle_chinese_chars", true)) {
@@ -100,7 +92,7 @@ void bertNormalizer(Draft &d, const Members &m) {
 
 // NFKC with what the training of neural translation adds: the table of SentencePiece's nmt rule.
 void nmt(Draft &d) {
-  std::map<uint32_t, std::string> entries;
+  CharMap entries;
   auto all = [&](uint32_t first, uint32_t last, const char *to) {
     for (uint32_t c = first; c <= last; ++c) entries[c] = to;
   };
@@ -113,6 +105,13 @@ void nmt(Draft &d) {
 void strip(Draft &d, const Members &m) {
   uint32_t sides = (m.flag("strip_left", true) ? 1 : 0) | (m.flag("strip_right", true) ? 2 : 0);
   if (sides) step(d.normalizers, StepKind::Strip, d.set(whiteSpace()), sides);
+}
+
+void precompiled(Draft &d, const Members &m) {
+  std::vector<char> bytes;
+  llvm::Error error = llvm::decodeBase64(m.text("precompiled_charsmap"), bytes);
+  if (!error) error = addCharsmap(d, {bytes.data(), bytes.size()}, RewriteHow::Clusters);
+  if (error) m.refuse(llvm::toString(std::move(error)));
 }
 
 struct Kind {
@@ -133,6 +132,7 @@ const Kind normalizers[] = {
     {"Replace", [](Draft &d, const Members &m) { replace(d, d.normalizers, m); }},
     {"BertNormalizer", bertNormalizer},
     {"Nmt", [](Draft &d, const Members &) { nmt(d); }},
+    {"Precompiled", precompiled},
 };
 
 //===- Pre-tokenizers -----------------------------------------------------===//

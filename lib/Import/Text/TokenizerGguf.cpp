@@ -1,9 +1,10 @@
 //===- TokenizerGguf.cpp: the tokenizer of a GGUF file becomes a draft -----===//
 // Takes:    the keys tokenizer.ggml.* of a GGUF file, as llama.cpp's documentation names them.
 // Gives:    what Tokenizer.h says. "gpt2" is BPE on bytes, "llama" SentencePiece's BPE, whose merges follow from
-//           scores.
+//           scores, "t5" SentencePiece's unigram model, "bert" WordPiece.
 // Keeps:    numbers of tokens stay as they are.
-// Does not: support "bert" and "t5", whose normalization such a file does not have.
+// Does not: repeat steps that tokenizer.json has too: it names them.
+#include "Charsmap.h"
 #include "ChatForms.h"
 #include "Patterns.h"
 #include "Steps.h"
@@ -42,27 +43,37 @@ public:
     const std::string *model = file.string(key("model"));
     const std::vector<std::string> *tokens = file.strings(key("tokens"));
     if (!model || !tokens || tokens->empty())
-      return fault("it has no tokenizer (the keys tokenizer.ggml.model and .tokens)");
-    if (*model != "gpt2" && *model != "llama")
-      return fault("its tokenizer is of the kind \"" + *model + "\", supported are gpt2 and llama");
+      return refuse("it has no tokenizer (the keys tokenizer.ggml.model and .tokens)");
+    static constexpr struct {
+      const char *name;
+      llvm::Error (Reader::*read)();
+      bool begin, end; // whether tokens are put there when the file does not say
+    } kinds[] = {{"gpt2", &Reader::bytes, false, false},
+                 {"llama", &Reader::sentencePiece, true, false},
+                 {"t5", &Reader::unigram, false, true},
+                 {"bert", &Reader::wordPiece, true, true}};
+    auto kind = llvm::find_if(kinds, [&](auto &row) { return *model == row.name; });
+    if (kind == std::end(kinds))
+      return refuse("its tokenizer is of the kind \"" + *model + "\", supported are gpt2, llama, t5 and bert");
     const std::vector<int64_t> *types = file.integers(key("token_type"));
     if (types && types->size() != tokens->size())
-      return fault("it has " + llvm::Twine(tokens->size()) + " tokens and " + llvm::Twine(types->size()) +
-                   " types of tokens");
+      return refuse("it has " + llvm::Twine(tokens->size()) + " tokens and " + llvm::Twine(types->size()) +
+                    " types of tokens");
     if (tokens->size() > kMaxTokens)
-      return fault("it has " + llvm::Twine(tokens->size()) + " tokens, at most " + llvm::Twine(kMaxTokens) +
-                   " are supported");
-    d.info.kind = uint32_t(ModelKind::Bpe);
+      return refuse("it has " + llvm::Twine(tokens->size()) + " tokens, at most " + llvm::Twine(kMaxTokens) +
+                    " are supported");
+    isUnigram = *model == "t5";
     for (size_t i = 0; i < tokens->size(); ++i) add(uint32_t(i), (*tokens)[i], types ? (*types)[i] : int64_t(Normal));
-    if (llvm::Error e = *model == "gpt2" ? bytes() : sentencePiece()) return e;
-    for (auto [name, role] : {std::pair{"bos_token_id", &d.info.begin},
+    for (auto [name, role] : {std::pair{"unknown_token_id", &d.info.unknown},
+                              {"bos_token_id", &d.info.begin},
                               {"eos_token_id", &d.info.end},
                               {"eot_token_id", &d.info.turn},
                               {"padding_token_id", &d.info.pad}})
       if (llvm::Error e = this->role(name, *role)) return e;
-    bool llama = *model == "llama";
-    if (file.integer(key("add_bos_token")).value_or(llama) && d.info.begin != kNone) d.before = {d.info.begin};
-    if (file.integer(key("add_eos_token")).value_or(false) && d.info.end != kNone) d.after = {d.info.end};
+    if (llvm::Error e = (this->*kind->read)()) return e;
+    if (fault) return fault.take();
+    if (file.integer(key("add_bos_token")).value_or(kind->begin) && d.info.begin != kNone) d.before = {d.info.begin};
+    if (file.integer(key("add_eos_token")).value_or(kind->end) && d.info.end != kNone) d.after = {d.info.end};
     const std::string *jinja = file.string("tokenizer.chat_template");
     auto name = [&](uint32_t token) { return token == kNone ? std::string() : (*tokens)[token]; };
     return setChat(d, jinja ? *jinja : "", form, name(d.info.begin), name(d.info.end));
@@ -70,13 +81,13 @@ public:
 
 private:
   static std::string key(const char *name) { return std::string("tokenizer.ggml.") + name; }
-  llvm::Error fault(const llvm::Twine &why) const { return llvm::createStringError(file.path() + ": " + why); }
+  llvm::Error refuse(const llvm::Twine &why) const { return llvm::createStringError(file.path() + ": " + why); }
 
   void add(uint32_t number, const std::string &text, int64_t type) {
     DraftToken t;
     t.bytes = t.output = text;
-    t.inModel =
-        type != Control && type != Byte && type != Unused && !text.empty() && numbers.try_emplace(text, number).second;
+    bool plain = type == Normal || type == UserDefined || (type == Unknown && !isUnigram);
+    t.inModel = plain && !text.empty() && numbers.try_emplace(text, number).second;
     t.kind = type == Control  ? TokenKind::Special
              : type == Byte   ? TokenKind::Byte
              : type == Unused ? TokenKind::Unused
@@ -90,7 +101,7 @@ private:
     std::optional<int64_t> value = file.integer(key(name));
     if (!value) return llvm::Error::success();
     if (*value < 0 || size_t(*value) >= d.tokens.size())
-      return fault(key(name) + " is " + llvm::Twine(*value) + ", it has " + llvm::Twine(d.tokens.size()) + " tokens");
+      return refuse(key(name) + " is " + llvm::Twine(*value) + ", it has " + llvm::Twine(d.tokens.size()) + " tokens");
     role = uint32_t(*value);
     return llvm::Error::success();
   }
@@ -101,20 +112,21 @@ private:
   }
 
   llvm::Error bytes() {
+    d.info.kind = uint32_t(ModelKind::Bpe);
     const std::string *name = file.string(key("pre"));
     const Pre *pre = llvm::find_if(pres, [&](const Pre &row) { return name && *name == row.name; });
     if (pre == std::end(pres))
-      return fault((name ? "its text is cut as \"" + *name + "\" says"
-                         : std::string("it does not say how text is cut (tokenizer.ggml.pre)")) +
-                   "; supported are " +
-                   llvm::join(llvm::map_range(pres, [](const Pre &row) { return llvm::StringRef(row.name); }), ", "));
+      return refuse((name ? "its text is cut as \"" + *name + "\" says"
+                          : std::string("it does not say how text is cut (tokenizer.ggml.pre)")) +
+                    "; supported are " +
+                    llvm::join(llvm::map_range(pres, [](const Pre &row) { return llvm::StringRef(row.name); }), ", "));
     const std::vector<std::string> *merges = file.strings(key("merges"));
-    if (!merges) return fault("it has no merges (tokenizer.ggml.merges)");
+    if (!merges) return refuse("it has no merges (tokenizer.ggml.merges)");
     for (const std::string &merge : *merges) {
       auto [left, right] = llvm::StringRef(merge).split(' ');
       Merge m = {number(left), number(right), number((left + right).str())};
       if (m.left == kNone || m.right == kNone || m.result == kNone)
-        return fault("the merge \"" + merge + "\" is not of three of its tokens");
+        return refuse("the merge \"" + merge + "\" is not of three of its tokens");
       d.merges.push_back(m);
     }
     d.info.flags = kByteLevel | (pre->whole ? uint32_t(kWholeFirst) : 0);
@@ -134,10 +146,17 @@ private:
     return llvm::Error::success();
   }
 
+  llvm::Expected<const std::vector<double> *> scores() const {
+    const std::vector<double> *values = file.numbers(key("scores"));
+    if (!values || values->size() != d.tokens.size())
+      return refuse("it has no score for each token (tokenizer.ggml.scores)");
+    return values;
+  }
+
   llvm::Error sentencePiece() {
-    const std::vector<double> *scores = file.numbers(key("scores"));
-    if (!scores || scores->size() != d.tokens.size())
-      return fault("it has no score for each token (tokenizer.ggml.scores)");
+    d.info.kind = uint32_t(ModelKind::Bpe);
+    auto scores = this->scores();
+    if (!scores) return scores.takeError();
     // Two tokens merge where a token is both, the higher score first: SentencePiece's BPE.
     struct Scored {
       double score;
@@ -150,7 +169,7 @@ private:
       for (size_t at = 1; at < text.size(); ++at) {
         if ((uint8_t(text[at]) & 0xc0) == 0x80) continue;
         uint32_t left = number(text.take_front(at)), right = number(text.drop_front(at));
-        if (left != kNone && right != kNone) merges.push_back({(*scores)[i], {left, right, i}});
+        if (left != kNone && right != kNone) merges.push_back({(**scores)[i], {left, right, i}});
       }
     }
     llvm::sort(merges, [](const Scored &a, const Scored &b) {
@@ -158,6 +177,19 @@ private:
              std::tuple(-b.score, b.merge.result, b.merge.left, b.merge.right);
     });
     for (const Scored &m : merges) d.merges.push_back(m.merge);
+    d.info.flags = kByteFallback | kFuseUnknown;
+    sentencePieceOutputs();
+    if (file.integer(key("add_space_prefix")).value_or(true)) {
+      d.normalizers.push_back({uint32_t(StepKind::Prepend), d.string(" "), uint32_t(PrependWhere::Always), 0});
+      d.info.flags |= kDropSpace;
+    }
+    d.normalizers.push_back({uint32_t(StepKind::Replace), d.string(" "), d.string("\u2581"), 0});
+    return llvm::Error::success();
+  }
+
+  /// What SentencePiece's tokens stand for: bytes, or text with a sign for the space. Gives whether there are bytes.
+  bool sentencePieceOutputs() {
+    bool any = false;
     d.bytes.assign(256, kNone);
     for (uint32_t i = 0; i < d.tokens.size(); ++i) {
       DraftToken &t = d.tokens[i];
@@ -165,7 +197,7 @@ private:
       llvm::StringRef hex = t.bytes;
       if (t.kind == TokenKind::Byte && hex.consume_front("<0x") && hex.consume_back(">") &&
           !hex.getAsInteger(16, value) && value < 256) {
-        d.bytes[value] = i;
+        d.bytes[value] = i, any = true;
         t.output = std::string(1, char(value));
         continue;
       }
@@ -177,18 +209,70 @@ private:
           output += rest.front(), rest = rest.drop_front();
       t.output = output;
     }
-    d.info.flags = kByteFallback | kFuseUnknown;
-    if (llvm::Error e = role("unknown_token_id", d.info.unknown)) return e;
+    return any;
+  }
+
+  /// As SentencePiece normalizes: its table, white space at the ends and in rows, the sign for the space.
+  llvm::Error unigram() {
+    d.info.kind = uint32_t(ModelKind::Unigram);
+    auto scores = this->scores();
+    if (!scores) return scores.takeError();
+    for (size_t i = 0; i < d.tokens.size(); ++i) d.tokens[i].score = (**scores)[i];
+    d.info.flags = kFuseUnknown;
+    if (sentencePieceOutputs()) d.info.flags |= kByteFallback;
+    std::string charsmap;
+    if (const std::vector<int64_t> *bytes = file.integers(key("precompiled_charsmap")))
+      for (int64_t b : *bytes) charsmap.push_back(char(b));
+    if (llvm::Error e = addCharsmap(d, charsmap, RewriteHow::Longest)) return refuse(llvm::toString(std::move(e)));
+    auto step = [&](StepKind kind, uint32_t a, uint32_t b) { d.normalizers.push_back({uint32_t(kind), a, b, 0}); };
+    if (file.integer(key("remove_extra_whitespaces")).value_or(false)) {
+      step(StepKind::Strip, d.set(CharSet().add(' ')), 1);
+      step(StepKind::Strip, d.set(CharSet().add(' ').add(0x2581)), 2);
+      step(StepKind::ReplacePattern, llvm::cantFail(d.pattern(" {2,}")), d.string(" "));
+    }
     if (file.integer(key("add_space_prefix")).value_or(true)) {
-      d.normalizers.push_back({uint32_t(StepKind::Prepend), d.string(" "), uint32_t(PrependWhere::Always), 0});
+      step(StepKind::Prepend, d.string(" "), uint32_t(PrependWhere::Always));
       d.info.flags |= kDropSpace;
     }
-    d.normalizers.push_back({uint32_t(StepKind::Replace), d.string(" "), d.string("\u2581"), 0});
+    step(StepKind::Replace, d.string(" "), d.string("\u2581"));
+    return llvm::Error::success();
+  }
+
+  /// Such files have words with a sign before them, and what goes on a word without one; BERT's own vocabulary has the
+  /// reverse. They do not say whether text becomes lower case: it does where no word has a capital letter.
+  llvm::Error wordPiece() {
+    d.info.kind = uint32_t(ModelKind::WordPiece);
+    d.info.continuing = d.string("##"), d.info.longest = 100;
+    bool lower = true;
+    for (DraftToken &t : d.tokens) {
+      if (!t.inModel) continue;
+      llvm::StringRef text = t.bytes;
+      t.bytes = text.consume_front("\u2581") ? text.str() : "##" + text.str();
+      for (char32_t c : characters(t.bytes).value_or(U"")) lower = lower && !lowerCases().contains(c);
+    }
+    for (auto [role, name, number] : {std::tuple{&d.info.unknown, "[UNK]", "unknown_token_id"},
+                                      {&d.info.begin, "[CLS]", "cls_token_id"},
+                                      {&d.info.end, "[SEP]", "seperator_token_id"}}) { // as llama.cpp spells it
+      if (*role != kNone) continue;
+      if (llvm::Error e = this->role(number, *role)) return e;
+      for (uint32_t i = 0; *role == kNone && i < d.tokens.size(); ++i)
+        if (d.tokens[i].bytes == name) *role = i;
+      if (*role == kNone) return refuse(llvm::Twine("it has no token ") + name + " (" + key(number) + ")");
+    }
+    auto kind = [](const char *type) { return llvm::json::Object{{"type", type}}; };
+    llvm::json::Object normalizer = kind("BertNormalizer"), words = kind("BertPreTokenizer"), text = kind("WordPiece");
+    normalizer["lowercase"] = lower;
+    bool byteLevel = false;
+    addNormalizer(d, Members(&normalizer, file.path(), fault));
+    addPreTokenizer(d, Members(&words, file.path(), fault), byteLevel);
+    setOutputs(d, Members(&text, file.path(), fault));
     return llvm::Error::success();
   }
 
   const WeightFile &file;
   Draft &d;
+  bool isUnigram = false; // its unknown token is no text
+  Fault fault;
   llvm::StringMap<uint32_t> numbers; // of tokens that the model may give
 };
 
@@ -205,7 +289,9 @@ llvm::Expected<std::string> read(const llvm::Twine &path, bool needed) {
 llvm::Expected<std::string> tokenizerFromGguf(const WeightFile &file, llvm::StringRef form) {
   Draft draft;
   if (llvm::Error e = Reader(file, draft).run(form)) return std::move(e);
-  return draft.write();
+  llvm::Expected<std::string> made = draft.write();
+  if (!made) return llvm::createStringError(file.path() + ": " + llvm::toString(made.takeError()));
+  return made;
 }
 
 llvm::Expected<std::string> tokenizerOf(const std::string &given, llvm::StringRef form) {

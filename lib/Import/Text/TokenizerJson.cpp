@@ -25,6 +25,10 @@ public:
     Members model = file.member("model");
     std::string kind = model.text("type", model.has("merges") ? "BPE" : "");
     bool byteLevel = false;
+    // Gaps between numbers are no reason to take more memory than a few times the file's size.
+    const llvm::json::Object *vocab = model.value("vocab") ? model.value("vocab")->getAsObject() : nullptr;
+    size_t entries = (vocab ? vocab->size() : model.array("vocab").size()) + file.array("added_tokens").size();
+    most = int64_t(std::min<size_t>(kMaxTokens, 2 * entries + 4096));
     addNormalizer(d, file.member("normalizer"));
     addPreTokenizer(d, file.member("pre_tokenizer"), byteLevel);
     if (kind == "BPE")
@@ -50,9 +54,9 @@ public:
 
 private:
   void addToken(Draft &d, llvm::StringRef text, int64_t number) {
-    if (number < 0 || number >= int64_t(kMaxTokens))
+    if (number < 0 || number >= most)
       return fault("tokenizer.json: the token \"" + text + "\" has the number " + llvm::Twine(number) +
-                   ", expected 0 to " + llvm::Twine(kMaxTokens - 1));
+                   ", expected 0 to " + llvm::Twine(most - 1) + " for so many tokens as there are");
     if (d.tokens.size() <= size_t(number)) {
       DraftToken unused;
       unused.kind = TokenKind::Unused;
@@ -245,6 +249,7 @@ private:
 
   Fault &fault;
   Members file;
+  int64_t most = 0; // numbers of tokens are below
   llvm::StringMap<uint32_t> numbers;
 };
 

@@ -5,12 +5,14 @@
 // Does not: know tokenizers.
 #pragma once
 
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "../../Text/format/Blob.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace astra::import::text {
 
@@ -19,21 +21,16 @@ inline constexpr unsigned kCharacters = 0x110000;
 /// A set of characters; surrogates belong to none.
 class CharSet {
 public:
-  CharSet() : bits(kCharacters) {}
-  static CharSet of(llvm::function_ref<bool(uint32_t)> predicate);
-  static CharSet all() { return CharSet().complement(); }
   CharSet &add(uint32_t first, uint32_t last);
   CharSet &add(uint32_t character) { return add(character, character); }
-  CharSet &operator|=(const CharSet &other) { return bits |= other.bits, *this; }
-  CharSet &remove(const CharSet &other) { return bits.reset(other.bits), *this; }
+  CharSet &operator|=(const CharSet &other);
+  CharSet &remove(const CharSet &other) { return *this = (complement() |= other).complement(); }
   CharSet complement() const;
-  bool has(uint32_t character) const { return bits.test(character); }
-  bool operator==(const CharSet &other) const { return bits == other.bits; }
-  /// Ascending, apart.
-  void ranges(llvm::function_ref<void(uint32_t first, uint32_t last)> give) const;
+  /// Ascending, apart, no two touch.
+  llvm::ArrayRef<astra::text::Range> ranges() const { return all; }
 
 private:
-  llvm::BitVector bits;
+  std::vector<astra::text::Range> all;
 };
 
 /// A general category ("L", "Lu", "P" ...); none: there is no such one.
@@ -45,18 +42,25 @@ CharSet wordCharacters();
 /// Unicode's P*, and ASCII's punctuation, which has symbols too.
 CharSet punctuation();
 
+/// What clusters of characters are found by, in the order of Blob.h's kClusterSets.
+std::vector<CharSet> clusterSets();
+
 std::string utf8(uint32_t character);
 /// Characters of UTF-8 text; none: it is no UTF-8.
 std::optional<std::u32string> characters(llvm::StringRef utf8);
 
-/// The full decomposition, canonical or with compatibility mappings, canonical order apart; Hangul syllables are not
-/// decomposed. Empty: the character decomposes into itself.
-std::u32string decomposition(uint32_t character, bool compatibility);
-uint32_t combiningClass(uint32_t character);
-/// Canonical composites, without those that are excluded and without Hangul.
-void compositions(llvm::function_ref<void(uint32_t first, uint32_t second, uint32_t result)> give);
-/// The full lower-case mapping, without context. Empty: the character itself.
-std::u32string lowerCase(uint32_t character);
+/// What characters become; a character that is not there becomes itself.
+using CharMap = std::map<uint32_t, std::string>;
+
+/// Full decompositions, canonical or with compatibility mappings, canonical order apart. Hangul syllables are not
+/// there.
+const CharMap &decompositions(bool compatibility);
+/// Canonical combining classes that are not 0, by character.
+llvm::ArrayRef<astra::text::Class> combiningClasses();
+/// Canonical composites by their parts, without those that are excluded and without Hangul.
+llvm::ArrayRef<astra::text::Composition> compositions();
+/// Full lower-case mappings, without context.
+const CharMap &lowerCases();
 /// Characters whose simple case folding is that of `character`.
 CharSet sameLetter(uint32_t character);
 

@@ -18,7 +18,7 @@ inline constexpr unsigned char kMagic[8] = {0x89, 'A', 'S', 'T', 'T', '\r', '\n'
 inline constexpr uint16_t kMajor = 1, kMinor = 0;
 inline constexpr uint32_t kNone = 0xffffffffu;
 /// Limits that the reader enforces.
-inline constexpr uint32_t kMaxTokens = 1u << 24, kMaxSteps = 64, kMaxCode = 4096, kMaxSets = 256, kMaxAdded = 1u << 20,
+inline constexpr uint32_t kMaxTokens = 1u << 24, kMaxSteps = 64, kMaxCode = 4096, kMaxSets = 256, kMaxAdded = 1u << 16,
                           kMaxMerges = 1u << 26;
 
 struct Header {
@@ -54,6 +54,8 @@ enum class SectionKind : uint32_t {
   Before = 22,       ///< u32: tokens in front of a text
   After = 23,        ///< u32: tokens behind it
   Chat = 24,         ///< one Chat
+  RuleEnds = 25,     ///< u32 per list of rules, into Rules
+  Rules = 26,        ///< Rule, in the order of what is looked for, no two equal
 };
 
 struct Section {
@@ -117,9 +119,19 @@ enum class StepKind : uint32_t {
   Strip = 7,          ///< a = set, b = sides: 1 left, 2 right, 3 both
   Surround = 8,       ///< a = set, b = string: before and behind each character of the set
   Split = 9,          ///< a = code, b = SplitHow, c = 1: what lies between matches is taken for the matches
+  Rewrite = 10,       ///< a = list of rules, b = RewriteHow, c = the first of kClusterSets sets, for Clusters
 };
 enum class PrependWhere : uint32_t { Always = 0, UnlessThere = 1, FirstUnlessThere = 2 };
 enum class SplitHow : uint32_t { Removed = 0, Isolated = 1, WithPrevious = 2, WithNext = 3, Contiguous = 4 };
+
+/// Where the rules of a list apply. Longest: everywhere, from the left, the longest one. Clusters: a cluster of
+/// characters of less than kClusterBytes bytes that begins with what a rule looks for becomes its text, as a whole, the
+/// shortest rule first; other clusters are rewritten character by character.
+enum class RewriteHow : uint32_t { Longest = 0, Clusters = 1 };
+inline constexpr uint32_t kClusterBytes = 6;
+/// Characters by what they do to a cluster: controls, those that extend one, that stand before one, that take space
+/// behind one, pictures (annex 29 of Unicode: Control, Extend, Prepend, SpacingMark, Extended_Pictographic).
+inline constexpr uint32_t kClusterSets = 5;
 
 struct Step {
   uint32_t kind, a, b, c;
@@ -145,6 +157,9 @@ struct Range {
 };
 struct MapEntry {
   uint32_t character, string;
+};
+struct Rule {
+  uint32_t from, to; ///< strings; `from` is not empty
 };
 struct Class {
   uint32_t character, value;

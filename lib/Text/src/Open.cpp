@@ -39,7 +39,7 @@ Status readSections(Bytes file, Sections &out, astra_diag *diag) {
   for (uint32_t i = 0; i < header.sections; i++) {
     Section s;
     memcpy(&s, file.data + sizeof(header) + i * sizeof(s), sizeof(s));
-    if (s.kind <= before || s.kind > uint32_t(SectionKind::Chat) || s.reserved)
+    if (s.kind <= before || s.kind > uint32_t(SectionKind::Rules) || s.reserved)
       return malformed(diag, "section %u of the tokenizer is of the kind %u, which is unknown or out of order", i,
                        s.kind);
     if (s.offset % 8 || s.offset > file.size || s.bytes > file.size - s.offset)
@@ -102,11 +102,19 @@ Status readViews(const Sections &s, astra_text &t, astra_diag *diag) {
   if (!status) all(view(s, SectionKind::Before, t.before, diag));
   if (!status) all(view(s, SectionKind::After, t.after, diag));
   if (!status) all(view(s, SectionKind::Chat, t.chat, diag));
+  if (!status) all(rows(s, SectionKind::RuleEnds, SectionKind::Rules, t.rules, diag));
   return status;
 }
 
 /// An index of one of `count` things, or kNone where that is allowed.
 bool isIndex(uint32_t index, size_t count, bool none = true) { return index < count || (none && index == kNone); }
+
+/// The order of bytes, shorter ones first.
+bool isBefore(Bytes a, Bytes b) {
+  size_t both = a.size < b.size ? a.size : b.size;
+  int order = both ? memcmp(a.data, b.data, both) : 0;
+  return order < 0 || (!order && a.size < b.size);
+}
 
 Status checkVocabulary(const astra_text &t, astra_diag *diag) {
   const Info &i = t.info;
@@ -147,9 +155,7 @@ Status checkVocabulary(const astra_text &t, astra_diag *diag) {
     Bytes b = t.tokens[t.sorted[k]];
     if (!b.size) return malformed(diag, "token %u of the tokenizer has no bytes", t.sorted[k]);
     if (!k) continue;
-    Bytes a = t.tokens[t.sorted[k - 1]];
-    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-    if (order > 0 || (!order && a.size >= b.size))
+    if (!isBefore(t.tokens[t.sorted[k - 1]], b))
       return malformed(diag, "the tokenizer's tokens are not in the order of their bytes");
   }
   if (t.merges.size > kMaxMerges)
@@ -203,6 +209,15 @@ Status checkCharacters(const astra_text &t, astra_diag *diag) {
       if (e.character < next || e.character >= kCharacters || e.string >= t.strings.size())
         return malformed(diag, "map %zu of the tokenizer has entries out of order", k);
       next = e.character + 1;
+    }
+  }
+  for (size_t k = 0; k < t.rules.size(); k++) {
+    Bytes before;
+    for (const Rule &r : t.rules[k]) {
+      if (r.from >= t.strings.size() || r.to >= t.strings.size() || !isBefore(before, t.strings[r.from]))
+        return malformed(diag, "list %zu of the tokenizer's rules is out of order, or names a string that is not there",
+                         k);
+      before = t.strings[r.from];
     }
   }
   uint32_t next = 0;
@@ -274,6 +289,9 @@ Status checkSteps(const astra_text &t, astra_diag *diag) {
     case StepKind::Strip: good = s.a < t.sets.size() && s.b >= 1 && s.b <= 3; break;
     case StepKind::Surround: good = s.a < t.sets.size() && string(s.b); break;
     case StepKind::Split: good = s.a < t.code.size && s.b <= 4 && s.c <= 1 && k >= t.info.normalizers; break;
+    case StepKind::Rewrite:
+      good = s.a < t.rules.size() && s.b <= 1 && (!s.b || (s.c < t.sets.size() && t.sets.size() - s.c >= kClusterSets));
+      break;
     }
     if (!good) return malformed(diag, "step %zu of the tokenizer is unknown, or names what is not there", k);
   }
@@ -294,7 +312,19 @@ bool build(astra_text &t) {
   t.low.resize(t.sets.size() * 1024);
   for (size_t set = 0; !t.low.failed && set < t.sets.size(); set++)
     for (const Range &r : t.sets[set])
-      for (uint32_t c = r.first; c <= r.last && c < 0x10000; c++) t.low[set * 1024 + c / 64] |= uint64_t(1) << c % 64;
+      for (uint32_t c = r.first, last = r.last < 0xffff ? r.last : 0xffff, next; c <= last; c = next) {
+        next = (c | 63) + 1; // what one word has of the range
+        uint64_t bits = ~uint64_t(0) << c % 64;
+        if (next > last) bits &= ~uint64_t(0) >> (63 - last % 64);
+        t.low[set * 1024 + c / 64] |= bits;
+      }
+
+  t.ruleFirst.resize(257 * t.rules.size());
+  for (size_t list = 0; !t.ruleFirst.failed && list < t.rules.size(); list++) {
+    uint32_t *first = &t.ruleFirst[257 * list];
+    for (const Rule &r : t.rules[list]) first[t.strings[r.from][0] + 1]++;
+    for (size_t b = 0; b < 256; b++) first[b + 1] += first[b];
+  }
 
   uint32_t slots = 16;
   while (slots < 2 * t.merges.size) slots *= 2;
@@ -332,7 +362,7 @@ bool build(astra_text &t) {
   for (uint32_t token : t.sorted)
     if (t.scores.size && t.scores[token] < least) least = t.scores[token];
   t.unknownScore = least - 10;
-  return !t.firstByte.failed && !t.low.failed && !t.mergeSlots.failed && !t.formName.failed;
+  return !t.firstByte.failed && !t.low.failed && !t.ruleFirst.failed && !t.mergeSlots.failed && !t.formName.failed;
 }
 
 } // namespace
@@ -416,22 +446,21 @@ bool astra_text::narrow(Prefix &p, uint8_t byte) const {
     p = {firstByte[byte], firstByte[byte + 1], 1};
     return p.first < p.last;
   }
-  // What ends here comes first; then the tokens are in the order of their next byte.
-  auto bound = [&](uint32_t first, uint32_t last, uint32_t least) {
-    while (first < last) {
-      uint32_t middle = first + (last - first) / 2;
-      Bytes b = tokens[sorted[middle]];
-      if (b.size <= p.read || b[p.read] < least)
-        first = middle + 1;
-      else
-        last = middle;
+  return narrowRows(p, byte, [&](uint32_t i) { return tokens[sorted[i]]; });
+}
+
+const Rule *astra_text::ruleAt(uint32_t list, Bytes text, bool longest) const {
+  View<Rule> all = rules[list];
+  const Rule *found = nullptr;
+  Prefix p = {ruleFirst[257 * list + text[0]], ruleFirst[257 * list + text[0] + 1], 1};
+  for (bool any = p.first < p.last; any;) {
+    if (strings[all[p.first].from].size == p.read) {
+      found = &all[p.first];
+      if (!longest) return found;
     }
-    return first;
-  };
-  uint32_t first = bound(p.first, p.last, byte);
-  if (first == p.last || tokens[sorted[first]][p.read] != byte) return false;
-  p = {first, bound(first, p.last, byte + 1u), p.read + 1};
-  return true;
+    any = p.read < text.size && narrowRows(p, text[p.read], [&](uint32_t i) { return strings[all[i].from]; });
+  }
+  return found;
 }
 
 uint32_t astra_text::tokenOf(const Prefix &p) const {

@@ -4,6 +4,7 @@
 // Keeps:    chapter 3.11 of Unicode: canonical order, canonical composition, Hangul by rule.
 // Does not: have tables of its own.
 #include "Pieces.h"
+#include "Clusters.h"
 #include "Pattern.h"
 
 using namespace astra::text;
@@ -147,6 +148,29 @@ struct OneStep {
     out.append(text.part(done, text.size));
   }
 
+  void rewrite(Bytes text) {
+    bool clusters = RewriteHow(step.b) == RewriteHow::Clusters;
+    for (size_t at = 0, end; at < text.size; at = end) {
+      const Rule *rule = nullptr;
+      if (clusters) {
+        end = clusterEnd(t, step.c, text, at);
+        if (end - at < kClusterBytes) rule = t.ruleAt(step.a, text.part(at, end), false);
+      } else {
+        rule = t.ruleAt(step.a, text.part(at, text.size), true);
+        end = at + (rule ? string(rule->from).size : lengthAt(text.data + at));
+      }
+      if (rule) {
+        out.append(string(rule->to));
+        continue;
+      }
+      for (size_t k = at; k < end; k += lengthAt(text.data + k)) {
+        Bytes one = text.part(k, k + lengthAt(text.data + k));
+        rule = clusters ? t.ruleAt(step.a, one, false) : nullptr;
+        out.append(rule ? string(rule->to) : one);
+      }
+    }
+  }
+
   void replacePattern(Bytes text) {
     Pattern pattern(t, step.a, text);
     size_t done = 0, begin, end;
@@ -255,6 +279,7 @@ struct OneStep {
     case StepKind::Prepend: prepend(text); break;
     case StepKind::Strip: strip(text); break;
     case StepKind::Surround: surround(text); break;
+    case StepKind::Rewrite: rewrite(text); break;
     case StepKind::Split: return; // runSteps
     }
     if (out.size() > begin) pieces.push({uint32_t(begin), uint32_t(out.size())});

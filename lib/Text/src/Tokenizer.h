@@ -23,6 +23,27 @@ struct Prefix {
   uint32_t first, last, read;
 };
 
+/// Rows in the order of their bytes, of which some bytes were read, narrowed to those that go on with `byte`; false
+/// when none does.
+template <typename Row> bool narrowRows(Prefix &p, uint8_t byte, Row row) {
+  // What ends here comes first; then the rows are in the order of their next byte.
+  auto bound = [&](uint32_t first, uint32_t last, uint32_t least) {
+    while (first < last) {
+      uint32_t middle = first + (last - first) / 2;
+      Bytes b = row(middle);
+      if (b.size <= p.read || b[p.read] < least)
+        first = middle + 1;
+      else
+        last = middle;
+    }
+    return first;
+  };
+  uint32_t first = bound(p.first, p.last, byte);
+  if (first == p.last || row(first)[p.read] != byte) return false;
+  p = {first, bound(first, p.last, byte + 1u), p.read + 1};
+  return true;
+}
+
 } // namespace astra::text
 
 struct astra_text {
@@ -36,6 +57,7 @@ struct astra_text {
   astra::text::View<astra::text::Step> steps;
   astra::text::Rows<astra::text::Range> sets;
   astra::text::Rows<astra::text::MapEntry> maps;
+  astra::text::Rows<astra::text::Rule> rules;
   astra::text::View<astra::text::Class> classes;
   astra::text::View<astra::text::Composition> compositions;
   astra::text::View<astra::text::Chat> chat;
@@ -45,6 +67,7 @@ struct astra_text {
   astra::text::Buffer<uint64_t> low;        ///< of each set: 1024 words, a bit for each character below U+10000
   astra::text::Buffer<uint32_t> mergeSlots; ///< numbers of merges, kNone is free; the size is a power of two
   astra::text::Buffer<uint32_t> addedOrder; ///< by the string's first byte, longer strings first
+  astra::text::Buffer<uint32_t> ruleFirst;  ///< 257 a list: where rules for text with a first byte begin in it
   astra::text::Buffer<char> formName;       ///< of the form of conversations, zero behind it
   astra::text::Buffer<uint32_t> addedFirst; ///< 257: where those with a first byte begin in `addedOrder`
 
@@ -52,6 +75,8 @@ struct astra_text {
   /// The string of a character in a map, or kNone.
   uint32_t mapped(uint32_t map, uint32_t character) const;
   uint32_t classOf(uint32_t character) const;
+  /// The rule of a list for the begin of a text, the shortest or the longest one, or null.
+  const astra::text::Rule *ruleAt(uint32_t list, astra::text::Bytes text, bool longest) const;
   /// The number of the merge of two tokens, or kNone.
   uint32_t mergeOf(uint32_t left, uint32_t right) const;
   astra::text::Prefix anyToken() const { return {0, uint32_t(sorted.size), 0}; }

@@ -1,10 +1,11 @@
 """Write the seeds of the fuzzer of weight files.
 
 Takes:    a folder.
-Gives:    FOLDER/*: small files of each kind and every format, and a pickle of torch.save's with all opcodes that it writes.
+Gives:    FOLDER/gguf, FOLDER/safetensors, FOLDER/pt: small files of each kind and every format, and pickles of torch.save's with
+          all opcodes that it writes.
 Keeps:    names and bytes: nothing is random.
 
-    build/venv/bin/python test/fuzz/weights/seeds.py build/fuzz-seeds/weights
+    build/venv/bin/python test/fuzz/weights/seeds.py build/fuzz-seeds
 """
 
 import json
@@ -67,10 +68,10 @@ def pickles():
 
 def main():
     folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {"all.gguf": gguf(list(FORMATS)), "two.gguf": gguf([0, 3], 2), "none.gguf": gguf([]), "x.safetensors": safetensors()}
-    files |= {f"one{f}.gguf": gguf([f]) for f in FORMATS} | {f"p{i}": p for i, p in enumerate(pickles())}
+    files = {"gguf/all": gguf(list(FORMATS)), "gguf/two": gguf([0, 3], 2), "gguf/none": gguf([]), "safetensors/x": safetensors()}
+    files |= {f"gguf/one{f}": gguf([f]) for f in FORMATS} | {f"pt/{i}": p for i, p in enumerate(pickles())}
     for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
 
 
