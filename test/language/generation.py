@@ -50,6 +50,9 @@ class Model:
         self.binaries, self.source, self.folder, self.options, self.made = binaries, source, folder, options, {}
         if form:
             (folder / "tokenizer.json").write_text(json.dumps(tokenizer()))
+            large = tokenizer()
+            large["model"]["vocab"] |= {"another": 131, "##other": 132}
+            (folder / "large.json").write_text(json.dumps(large))
             subprocess.run([binaries / "astra-text", folder / "tokenizer.json", "-o", folder / "model.tok", f"--form={form}"], check=True)
             self.options = [*options, f"--asset=tokenizer={folder / 'model.tok'}"]
 
@@ -129,6 +132,30 @@ def python(model):
     full = m.generate([5] * (m.context - 2), temperature=1, top_p=1)
     assert full.finish in ("context", "stop") and len(full.tokens) <= 3
     return f"{len(got.tokens)} tokens as score has them"
+
+
+def compiled_here(model):
+    """astra.lm: a folder and a GGUF file are compiled once, and give the bundle's text."""
+    import astra
+
+    options = dict(context=96, chunk=12, tokenizer=model.folder / "model.tok")
+    os.environ["ASTRA_CACHE_DIR"] = str(model.folder / "cache")
+    made = [astra.lm.load(model.source, **options) for _ in range(2)]
+    assert astra._cache.compiled == 1, "the second load compiles"
+    expected = lm.load(model()).generate(PROMPTS[2], max_tokens=20, seed=3)
+    assert all(m.generate(PROMPTS[2], max_tokens=20, seed=3) == expected for m in made)
+    assert astra.lm.load(model(), threads=2).generate(PROMPTS[2], max_tokens=20, seed=3) == expected
+    for source, more, words in ((model(), dict(context=9), "context is for what is compiled"), (model.source, dict(batch=0), "at least 1"),
+                                (model.source, dict(cache_type="f8"), "'f32' or 'f16'"), (model.source, {}, "has no tokenizer"),
+                                (model.source, dict(tokenizer="none.tok"), "none.tok"), (model.source, options | dict(chunk=3, frozen=True), "frozen"),
+                                (model.source, dict(tokenizer=model.folder / "large.json"), "it is another model's")):  # fmt: skip
+        try:
+            astra.lm.load(source, **more)
+        except astra.Error as error:
+            assert words in str(error), (words, str(error))
+            continue
+        raise AssertionError(f"{more} was not refused")
+    return "a folder, compiled once; 7 refusals"
 
 
 def terminal(model, binaries):
@@ -231,6 +258,7 @@ def main():
         few.options.append("--target=cpu:x86-64-v3,cpu:x86-64-v4+avx512vnni")
         check("one hash, 8-bit weights and activations", one_hash, few, 10)
         check("astra_rt.lm", python, small)
+        check("astra.lm", compiled_here, small)
         check("astra-chat", terminal, small, binaries)
         if missing:
             skipped.append(f"HTTP: {', '.join(missing)} not installed")

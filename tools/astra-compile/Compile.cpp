@@ -120,35 +120,9 @@ static Error addTokenizer(Job &job, const Module &m, std::vector<std::string> &n
   for (const auto &[name, path] : job.assets)
     if (name == "tokenizer") return Error::success();
   if (job.tokenizer == "none") return Error::success();
-  std::string path = job.tokenizer.empty() ? job.model : job.tokenizer;
-  SmallString<128> file(path);
-  if (sys::fs::is_directory(file)) sys::path::append(file, "tokenizer.json");
-  if (job.tokenizer.empty()) {
-    bool there = sys::fs::exists(file);
-    if (there && sys::path::extension(file) == ".gguf") {
-      Expected<WeightFile> weights = WeightFile::open(file);
-      if (!weights) return weights.takeError();
-      there = weights->string("tokenizer.ggml.model");
-    }
-    if (!there) {
-      notes.push_back(path + " has no tokenizer, and so has the bundle none: --tokenizer=FILE gives one");
-      return Error::success();
-    }
-  }
-  Expected<std::string> made = import::tokenizerOf(path, job.chatForm);
+  Expected<std::string> made = import::tokenizerOfModel(job.model, job.tokenizer, job.chatForm, m, notes);
   if (!made) return createStringError(toString(made.takeError()) + " (--tokenizer=none leaves the tokenizer out)");
-  import::TokenNumbers tokens = import::tokenNumbers(*made);
-  for (const Entry &e : m.entries) {
-    auto logits = find_if(e.outputs, [](const Value &o) { return o.name == "logits"; });
-    if (logits == e.outputs.end() || !logits->value->rank()) continue;
-    std::optional<int64_t> known = logits->value->shape.back()->constIndex();
-    if (!known || tokens.count <= *known) break;
-    std::string found =
-        path + ": the tokenizer has " + std::to_string(tokens.count) + " tokens, the model " + std::to_string(*known);
-    if (tokens.greatest >= *known) return createStringError(found + ": it is another model's");
-    notes.push_back(found + ": the model refuses the others, which are added ones");
-    break;
-  }
+  if (made->empty()) return Error::success();
   job.pipeline.assets.push_back(
       {"tokenizer", std::make_shared<const std::vector<uint8_t>>(made->begin(), made->end())});
   return Error::success();

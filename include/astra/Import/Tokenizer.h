@@ -11,6 +11,10 @@
 
 #include <string>
 
+namespace astra {
+struct Module;
+}
+
 namespace astra::import {
 
 /// `tokenizer` is the text of tokenizer.json, `config` that of tokenizer_config.json or empty; `chatTemplate` the text
@@ -32,6 +36,12 @@ struct TokenNumbers {
   int64_t count = 0, greatest = -1;
 };
 TokenNumbers tokenNumbers(llvm::StringRef compiled);
+
+/// The tokenizer for the bundle of a language model: the one at `given`, or, where that is empty, the one beside the
+/// model or in its GGUF file; "" and a note where there is none. One that may give tokens which the module has no
+/// scores for is an error.
+llvm::Expected<std::string> tokenizerOfModel(const std::string &model, const std::string &given, llvm::StringRef form,
+                                             const Module &m, std::vector<std::string> &notes);
 
 /// The names of the known forms of conversations, in the order of the table, joined by ", ".
 std::string chatForms();

@@ -17,6 +17,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     compiling    jit, or @astra (`from astra import astra`); trace, export, entry, spec, Spec, Traced, Lowered, Compiled
     bundles      load, verify, compile_file
     networks     nn, init, losses, metrics, optim, schedules, data: modules
+    language     lm: language models of GGUF files and of transformers
     training     train, compile_training, EarlyStop, Stop
     looking      explain, profile, compare, find_nan
     others       from_onnx, from_jax, from_torch; torch, register_lowering: functions and modules of PyTorch
@@ -72,7 +73,7 @@ _boundary.guard(vars(linalg), linalg.__all__, linalg.__name__)
 _boundary.guard(vars(random), random.__all__, random.__name__)
 
 _LAZY = {  # what is loaded when it is first used, and the module that has it
-    **{name: name for name in ("data", "init", "losses", "metrics", "nn", "optim", "schedules")},
+    **{name: name for name in ("data", "init", "lm", "losses", "metrics", "nn", "optim", "schedules")},
     **dict.fromkeys(("EarlyStop", "Stop", "compile_training", "train"), "_train"),
     **dict.fromkeys(("compare", "find_nan", "profile"), "_debug"),
     "from_jax": "_jax",
@@ -89,6 +90,7 @@ if _typing.TYPE_CHECKING:
     from . import _module
     from . import data as data
     from . import init as init
+    from . import lm as lm
     from . import losses as losses
     from . import metrics as metrics
     from . import nn as nn

@@ -44,11 +44,13 @@ def native() -> str:
     return str(name)
 
 
-def compile(module: Any, targets: Sequence[str] = (), what: str = "a function", jobs: int = 0, frozen: bool | None = None) -> bytes:
-    """The bundle of a module. targets: names as `astra-compile --target` has them; none: this machine's best."""
+def compile(module: Any, targets: Sequence[str] = (), what: str = "a function", jobs: int = 0, frozen: bool | None = None,
+            assets: Sequence[tuple[str, bytes]] = ()) -> bytes:  # fmt: skip
+    """The bundle of a module. targets: names as `astra-compile --target` has them; none: this machine's best. assets: files that go into
+    it."""
     global compiled
     names = [native() if t == "native" else t for t in targets] or [native()]
-    kept = _Kept(module, names)
+    kept = _Kept(module, names, assets)
     bundle = kept.read()
     if bundle is not None:
         return bundle
@@ -57,7 +59,7 @@ def compile(module: Any, targets: Sequence[str] = (), what: str = "a function", 
                           "load a saved bundle")  # fmt: skip
     progress = _Progress(what)
     try:
-        done = call(module.compile, names, "", folder(), jobs or os.cpu_count() or 1, "", progress)
+        done = call(module.compile, names, "", folder(), jobs or os.cpu_count() or 1, "", progress, list(assets))
     finally:
         progress.clear()
     compiled += 1
@@ -74,11 +76,12 @@ def _compiler() -> str:
 class _Kept:
     """The place of a bundle in the folder."""
 
-    def __init__(self, module: Any, targets: Sequence[str]) -> None:
+    def __init__(self, module: Any, targets: Sequence[str], assets: Sequence[tuple[str, bytes]]) -> None:
         base = folder()
         self.path = ""
         if base:
-            digest = hashlib.sha256("\n".join([_compiler(), *targets, module.digest(True)]).encode()).hexdigest()
+            files = [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in assets]
+            digest = hashlib.sha256("\n".join([_compiler(), *targets, *files, module.digest(True)]).encode()).hexdigest()
             self.path = os.path.join(base, digest + _SUFFIX)
 
     def read(self) -> bytes | None:

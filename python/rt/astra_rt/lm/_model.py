@@ -149,7 +149,8 @@ class LanguageModel:
 
     def _run(self, replies: list[Reply]) -> Iterator[tuple[Reply, str]]:
         """Every reply to its end: a row that ends takes the next one."""
-        rows, waiting, active = self._take(), list(reversed(replies)), {}
+        rows, waiting = self._take(), list(reversed(replies))
+        active: dict[int, Reply] = {}
         try:
             while waiting or active:
                 for row in range(rows.batch):
