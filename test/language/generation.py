@@ -15,6 +15,7 @@ import importlib.util
 import json
 import math
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -122,6 +123,16 @@ def python(model):
     assert m.embed(tokens).shape[0] == len(tokens)
     said = m.generate([{"role": "user", "content": "hello"}], max_tokens=5)
     assert said.prompt_tokens == len(m.tokenizer.chat_encode([("user", "hello")]))
+    part = got.text[7:9]
+    stopped = m.generate(text, max_tokens=20, temperature=0, stop=[part])
+    assert (stopped.text, stopped.finish) == (got.text[: got.text.find(part)], "stop")
+    assert "".join(m.stream(text, max_tokens=20, temperature=0, stop=part)) == stopped.text
+    for wrong in (dict(stop=""), dict(stop=[3]), dict(top_logprobs=21), dict(temperature=float("nan")), dict(max_tokens=0)):
+        try:
+            m.generate(text, **wrong)
+        except astra_rt.ArgumentError:
+            continue
+        raise AssertionError(f"{wrong} was not refused")
     for prompt in ("", [], "a " * m.context, "\udc80", [1 << 40]):
         try:
             m.generate(prompt)
@@ -176,6 +187,69 @@ def terminal(model, binaries):
     return "prompts, refusals, --raw"
 
 
+def interrupted(model, binaries):
+    """^C ends the reply, not the program; a full context is said, and /reset begins again."""
+    chat = [binaries / "astra-chat", model("--context=8192"), "--temperature=0"]
+    program = subprocess.Popen(chat, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for _ in range(2):
+        program.stdin.write(b"hello\n")
+        program.stdin.flush()
+        assert program.stdout.read(1)
+        program.send_signal(signal.SIGINT)
+        while program.stdout.read(1) != b"\n":
+            pass
+    said = program.communicate(b"/quit\n", timeout=60)[1].decode()
+    tokens = int(said.split("reply: ")[1].split()[0])
+    assert program.returncode == 0 and 2 <= tokens < 8000 and "a second" in said, said
+
+    done = subprocess.run([binaries / "astra-chat", model(), "--json", "--temperature=0"], input=b"hello\nhello\n/reset\nhello\n", capture_output=True)
+    first, again = (json.loads(line) for line in done.stdout.splitlines())
+    full, refused, *_ = done.stderr.decode().splitlines()
+    assert first["finish"] == again["finish"] == "context" and first["tokens"] == again["tokens"] and first["usage"]["prompt"] + len(first["tokens"]) == 97
+    assert "the context of 96 tokens is full, and the reply ends" in full, full
+    assert "the conversation has" in refused and "/reset begins a new one" in refused, refused
+    return f"{tokens} tokens before ^C, two times"
+
+
+def damaged(model, binaries):
+    """Bundles that are cut, or have another model's tokenizer: a sentence each; what was loaded goes on."""
+    good = model().read_bytes()
+    m = lm.load(good)
+    expected = m.generate(PROMPTS[2], max_tokens=9)
+    path = model.folder / "cut.astra"
+    sizes = [*range(0, 200, 7), *(len(good) * i // 17 for i in range(17)), len(good) - 1]
+    for size in sizes:
+        path.write_bytes(good[:size])
+        for load in (lambda: lm.load(good[:size]), lambda: lm.load(path)):  # noqa: B023
+            try:
+                load()
+            except astra_rt.Error as error:
+                assert str(error) and "\n" not in str(error), error
+                continue
+            raise AssertionError(f"{size} bytes were loaded")
+        if size % 3 == 0:
+            done = subprocess.run([binaries / "astra-chat", path, "--prompt", "a"], capture_output=True, text=True)
+            assert done.returncode in (1, 2, 3) and done.stderr.count("\n") == 1, (size, done)
+    assert m.generate(PROMPTS[2], max_tokens=9) == expected
+
+    subprocess.run([binaries / "astra-text", model.folder / "large.json", "-o", model.folder / "large.tok"], check=True)
+    options = [o for o in model.options if not o.startswith("--asset")]
+    path = model.folder / "large.astra"
+    subprocess.run([binaries / "astra-compile", model.source, "-o", path, "--quiet", *options, f"--asset=tokenizer={model.folder / 'large.tok'}"], check=True)
+    m = lm.load(path)
+    expected = m.generate("hello", max_tokens=9)
+    try:
+        m.generate("hello another")
+        raise AssertionError("a token that the model lacks was read")
+    except astra_rt.ArgumentError as error:
+        assert "token 131 is none of the model; tokens are 0 to 130" in str(error), error
+    assert m.generate("hello", max_tokens=9) == expected
+    done = subprocess.run([binaries / "astra-chat", path, "--raw", "--json", "--max-tokens=9"], input=b"hello\nanother\nhello\n", capture_output=True)
+    first, again = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["tokens"] == again["tokens"] == expected.tokens and b"does not have a token of its tokenizer" in done.stderr, done.stderr
+    return f"{len(sizes)} cuts, a tokenizer of more tokens"
+
+
 def http(model):
     """The client openai on loopback: replies do not depend on who else asks."""
     import openai
@@ -214,18 +288,133 @@ def http(model):
         pieces = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello"}], stream=True, max_tokens=9, seed=1)
         expected = alone.generate([("user", "hello")], max_tokens=9, seed=1).text
         assert "".join(p.choices[0].delta.content or "" for p in pieces) == expected
-        for bad in (dict(model="other"), dict(temperature=-1), dict(n=2), dict(messages=[{"role": "user", "content": "a " * 999}])):
-            try:
-                client.chat.completions.create(**{"model": "m", "messages": [{"role": "user", "content": "a"}], **bad})
-            except openai.APIStatusError as error:
-                assert error.status_code in (400, 404), error
-                continue
-            raise AssertionError(f"{bad} was not refused")
+        options_over_http(client, alone)
+        refusals_over_http(client, openai)
+        cancelled_over_http(client, port, alone)
         ask(0)
     finally:
         server.terminate()
         server.wait(60)
-    return "36 requests of 12 clients on 4 rows, each as alone"
+    return "36 requests of 12 clients on 4 rows, each as alone; options, refusals, clients that go"
+
+
+def options_over_http(client, alone):
+    """stop, n, seed, logprobs, embeddings: what astra_rt.lm gives."""
+    assert client.models.retrieve("m").id == "m"
+    said, want = [{"role": "user", "content": "hello"}], dict(max_tokens=24, temperature=1.0, seed=3)
+    whole = alone.generate([("user", "hello")], **want)
+    text = whole.text
+    stop = text[len(text) // 2 : len(text) // 2 + 3]
+    for stops in (stop, [stop], ["none of it", stop[:1], stop]):
+        first = min(text.find(s) for s in ([stops] if isinstance(stops, str) else stops) if s in text)
+        reply = client.chat.completions.create(model="m", messages=said, stop=stops, **want)
+        assert (reply.choices[0].message.content, reply.choices[0].finish_reason) == (text[:first], "stop")
+        parts = list(client.chat.completions.create(model="m", messages=said, stop=stops, stream=True, **want))
+        assert "".join(p.choices[0].delta.content or "" for p in parts) == text[:first] and parts[-1].choices[0].finish_reason == "stop"
+        assert alone.generate([("user", "hello")], stop=stops, **want).text == text[:first]
+
+    many = client.chat.completions.create(model="m", messages=said, n=5, **want)
+    expected = [alone.generate([("user", "hello")], **{**want, "seed": 3 + i}).text for i in range(5)]
+    assert [c.message.content for c in many.choices] == expected and [c.index for c in many.choices] == list(range(5))
+    assert many.usage.prompt_tokens == whole.prompt_tokens
+    streamed = [""] * 5
+    for part in client.chat.completions.create(model="m", messages=said, n=5, stream=True, **want):
+        streamed[part.choices[0].index] += part.choices[0].delta.content or ""
+    assert streamed == expected
+
+    rich = alone.generate([("user", "hello")], top_logprobs=3, **want)
+    assert all(dict(top).get(t, p) == p and top == sorted(top, key=lambda x: -x[1]) for t, p, top in zip(rich.tokens, rich.logprobs, rich.top_logprobs))
+    greedy = alone.generate([("user", "hello")], top_logprobs=1, max_tokens=9, temperature=0)
+    assert [top[0] for top in greedy.top_logprobs] == list(zip(greedy.tokens, greedy.logprobs))
+    entries = client.chat.completions.create(model="m", messages=said, logprobs=True, top_logprobs=3, **want).choices[0].logprobs.content
+    assert [e.logprob for e in entries] == rich.logprobs
+    plain = b"".join(bytes(e.bytes) for e in entries if not e.token.strip().startswith("<|")).decode()  # special tokens stand for no text
+    assert plain.strip() == text.strip(), (plain, text)
+    assert [[t.logprob for t in e.top_logprobs] for e in entries] == [[p for _, p in top] for top in rich.top_logprobs]
+    parts = client.chat.completions.create(model="m", messages=said, logprobs=True, stream=True, **want)
+    assert [e.logprob for p in parts if p.choices[0].logprobs for e in p.choices[0].logprobs.content] == rich.logprobs
+    legacy = client.completions.create(model="m", prompt=["a b", [5, 6, 7]], logprobs=2, max_tokens=4, seed=1)
+    for choice, prompt in zip(legacy.choices, ("a b", [5, 6, 7])):
+        alike = alone.generate(prompt, max_tokens=4, seed=1)
+        assert choice.text == alike.text and choice.logprobs.token_logprobs == alike.logprobs and len(choice.logprobs.top_logprobs) == len(alike.tokens)
+
+    made = client.embeddings.create(model="m", input=["a b c", "hello"]).data
+    vectors = [client.embeddings.create(model="m", input=t, encoding_format="float").data[0].embedding for t in ("a b c", "hello")]
+    assert [d.embedding for d in made] == vectors and all(abs(sum(x * x for x in v) - 1) < 1e-6 for v in vectors)
+
+
+def refusals_over_http(client, openai):
+    """Errors in OpenAI's form; the server goes on."""
+    say = [{"role": "user", "content": "a"}]
+    chat, text, embed = client.chat.completions.create, client.completions.create, client.embeddings.create
+    json_schema = {"type": "json_object"}
+    for call, given, status, param, words in (
+        (chat, dict(model="other", messages=say), 404, "model", "there is no model"),
+        (chat, dict(messages=say, temperature=-1), 400, "temperature", "temperature is -1"),
+        (chat, dict(messages=[{"role": "user", "content": "a " * 999}]), 400, "messages", "the context"),
+        (chat, dict(messages=[]), 400, "messages", "must be a list of messages"),
+        (chat, dict(messages=[{"role": "assistant", "content": "a"}]), 400, "messages", 'expected "user"'),
+        (chat, dict(messages=say, n=65), 400, "n", "from 1 to 64"),
+        (chat, dict(messages=say, max_tokens=0), 400, "max_tokens", "from 1 to"),
+        (chat, dict(messages=say, max_tokens=1, max_completion_tokens=2), 400, "max_tokens", "differ"),
+        (chat, dict(messages=say, stop=[""]), 400, "stop", "none of them empty"),
+        (chat, dict(messages=say, top_logprobs=2), 400, "top_logprobs", "is for 'logprobs'"),
+        (chat, dict(messages=say, response_format=json_schema), 400, "response_format", "'response_format' of the type \"json_object\""),
+        (chat, dict(messages=say, tools=[{"type": "function", "function": {"name": "f"}}]), 400, "tools", "'tools' is not supported"),
+        (chat, dict(messages=say, stream_options={"include_usage": True}), 400, "stream_options", "is for 'stream'"),
+        (chat, dict(messages=say, seed=-1), 400, "seed", "from 0 to"),
+        (text, dict(prompt=""), 400, "prompt", "the prompt is empty"),
+        (text, dict(prompt=[999999]), 400, "prompt", "tokens are 0 to"),
+        (text, dict(prompt=["a"] * 65), 400, "n", "at most 64 replies"),
+        (text, dict(prompt="a", echo=True), 400, "echo", "'echo' is not supported, but as false"),
+        (embed, dict(input="a " * 999), 400, "input", "the context"),
+        (embed, dict(input=[]), 400, "input", "must be a text"),
+        (embed, dict(input="a", dimensions=7), 400, "dimensions", "dimensions"),
+    ):  # fmt: skip
+        try:
+            call(**{"model": "m", **given})
+        except openai.APIStatusError as error:
+            assert (error.status_code, error.body["param"]) == (status, param) and words in error.body["message"], (given, error.body)
+            assert error.body["code"] == {"model": "model_not_found"}.get(param, "context_length_exceeded" if words == "the context" else None)
+            continue
+        raise AssertionError(f"{given} was not refused")
+
+
+def cancelled_over_http(client, port, alone):
+    """Bodies that are none; clients that go give their sequences back."""
+    import http.client
+
+    def raw(method, path, body=b""):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request(method, path, body)
+        reply = connection.getresponse()
+        return reply.status, json.loads(reply.read())
+
+    for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"messages": [{"role": "user", "content": "\\ud800"}]}', b'{"model": "\\ud800"}', b"[" * 100000):
+        status, reply = raw("POST", "/v1/chat/completions", body)
+        assert status in (400, 404) and reply["error"]["message"] and reply["error"]["type"] == "invalid_request_error", (body[:40], status, reply)
+    assert raw("GET", "/nowhere")[0] == 404 and raw("GET", "/v1/chat/completions")[0] == 405
+
+    before = raw("GET", "/health")[1]["tokens"]
+    endless = dict(model="m", prompt="a b", max_tokens=90, temperature=1.0, top_p=1.0)
+    streams = [client.completions.create(stream=True, seed=i, **endless) for i in range(9)]  # more than there are rows
+    for stream in streams:
+        stream.close()
+    sockets = []
+    for seed in range(9):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("POST", "/v1/completions", json.dumps({**endless, "seed": seed, "n": 4}))
+        sockets.append(connection)
+    for connection in sockets:
+        connection.close()
+    for _ in range(600):
+        state = raw("GET", "/health")[1]
+        if not state["active"] and not state["waiting"]:
+            most = 45 * (alone.context - 8)
+            assert state["tokens"] - before < most // 2, f"{state['tokens'] - before} tokens for clients that have gone, of {most}"
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"clients have gone, and {state}")
 
 
 def main():
@@ -260,6 +449,8 @@ def main():
         check("astra_rt.lm", python, small)
         check("astra.lm", compiled_here, small)
         check("astra-chat", terminal, small, binaries)
+        check("astra-chat, ^C", interrupted, small, binaries)
+        check("damaged bundles", damaged, small, binaries)
         if missing:
             skipped.append(f"HTTP: {', '.join(missing)} not installed")
         else:

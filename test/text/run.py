@@ -283,7 +283,8 @@ class Case:
         expect("with the token at the begin", ours.encode("x", AROUND)[0], 1)
 
     def gguf_unigram(self):
-        """T5's kind, beside SentencePiece itself."""
+        """T5's kind, beside SentencePiece itself, which adds scores up in 32 bits: of two paths that are equally good in them it may take the
+        other one."""
         for options in {}, {"byte_fallback": True}, {"remove_extra_whitespaces": False}, {"add_dummy_prefix": False, "normalization_rule_name": "nfkc"}:
             theirs, table, pieces, scores, types = sentencepiece_model(**options)
             keys = {"general.architecture": "none"}
@@ -291,10 +292,20 @@ class Case:
                 "model": "t5", "tokens": pieces, "scores": scores, "token_type": types, "precompiled_charsmap": table, "unknown_token_id": 2,
                 "eos_token_id": 1, "padding_token_id": 0, "add_eos_token": True, "add_space_prefix": options.get("add_dummy_prefix", True),
                 "remove_extra_whitespaces": options.get("remove_extra_whitespaces", True)}.items()}
-            ours = self.from_gguf("t5", gguf_file.gguf(keys))
+            ours, ties = self.from_gguf("t5", gguf_file.gguf(keys)), 0
             for line in lines(100_000 if NIGHTLY else 300, seed=8):
                 line = line.replace("\0", "")  # SentencePiece's own table ends there
-                expect(f"tokens of {line!r}", ours.encode(line), theirs.encode(line))
+                found, wanted = ours.encode(line), theirs.encode(line)
+                if found == wanted:
+                    continue
+                a, b = (sum(scores[t] for t in tokens) for tokens in (found, wanted))
+                if 0 <= a - b < 1e-6 * abs(b) and sorted(found) == sorted(wanted):
+                    ties += 1
+                    continue
+                expect(f"tokens of {line!r}", found, wanted)
+            if ties:
+                print(f"  {options}: {ties} lines have another path that is as good")
+            expect("few such lines", ties <= 300, True)
             expect("with the token at the end", ours.encode("x", AROUND)[-1], 1)
             if options.get("add_dummy_prefix", True):
                 expect("the text", ours.decode(ours.encode("hello  world")), "hello  world" if "remove_extra_whitespaces" in options else "hello world")

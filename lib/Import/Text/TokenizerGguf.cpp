@@ -220,20 +220,22 @@ private:
     for (size_t i = 0; i < d.tokens.size(); ++i) d.tokens[i].score = (**scores)[i];
     d.info.flags = kFuseUnknown;
     if (sentencePieceOutputs()) d.info.flags |= kByteFallback;
+    auto step = [&](StepKind kind, uint32_t a, uint32_t b) { d.normalizers.push_back({uint32_t(kind), a, b, 0}); };
+    bool prefix = file.integer(key("add_space_prefix")).value_or(true);
+    bool strips = file.integer(key("remove_extra_whitespaces")).value_or(false);
+    auto prepend = [&] { step(StepKind::Prepend, d.string(" "), uint32_t(PrependWhere::Always)); };
+    if (prefix) d.info.flags |= kDropSpace;
+    if (prefix && !strips) prepend(); // a text of which nothing is left has its space then
     std::string charsmap;
     if (const std::vector<int64_t> *bytes = file.integers(key("precompiled_charsmap")))
       for (int64_t b : *bytes) charsmap.push_back(char(b));
     if (llvm::Error e = addCharsmap(d, charsmap, RewriteHow::Longest)) return refuse(llvm::toString(std::move(e)));
-    auto step = [&](StepKind kind, uint32_t a, uint32_t b) { d.normalizers.push_back({uint32_t(kind), a, b, 0}); };
-    if (file.integer(key("remove_extra_whitespaces")).value_or(false)) {
+    if (strips) {
       step(StepKind::Strip, d.set(CharSet().add(' ')), 1);
       step(StepKind::Strip, d.set(CharSet().add(' ').add(0x2581)), 2);
       step(StepKind::ReplacePattern, llvm::cantFail(d.pattern(" {2,}")), d.string(" "));
     }
-    if (file.integer(key("add_space_prefix")).value_or(true)) {
-      step(StepKind::Prepend, d.string(" "), uint32_t(PrependWhere::Always));
-      d.info.flags |= kDropSpace;
-    }
+    if (prefix && strips) prepend();
     step(StepKind::Replace, d.string(" "), d.string("\u2581"));
     return llvm::Error::success();
   }

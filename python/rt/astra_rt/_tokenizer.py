@@ -14,6 +14,7 @@ from . import _rt
 from ._errors import ArgumentError, refusal
 
 _AROUND, _SPECIAL, _PLAIN, _ANSWER = 1, 2, 1, 1
+_BEGUN = (1).to_bytes(4, "little") + bytes(12)  # astra_text_stream behind a token
 _ROLES = {"begin": 0, "end": 1, "turn": 2, "unknown": 3, "pad": 4}
 Message = Union[Mapping[str, str], "tuple[str, str]"]
 
@@ -81,6 +82,11 @@ class Tokenizer:
     def chat_form(self) -> str | None:
         """The name of the form of conversations, as "chatml"; None: it has none."""
         return self._text.form
+
+    def piece(self, number: int) -> bytes:
+        """The bytes of text that a token adds behind other text; they may end in the middle of a character."""
+        text, state = self._text.stream(_BEGUN, number, 0)
+        return text + state[8 : 8 + state[4]]
 
     def token(self, number: int) -> bytes:
         """The bytes of a token as the vocabulary has them."""

@@ -34,6 +34,7 @@ class Batch:
         self._rows, self._room = model.rows(), room
         self._waiting: deque[Job] = deque()
         self._active: dict[int, Job] = {}
+        self._drawn = 0
         self._wake, self._closing = threading.Condition(), False
         self._thread = threading.Thread(target=self._work, name="astra-batch", daemon=True)
         self._thread.start()
@@ -47,6 +48,11 @@ class Batch:
                 raise refusal(BusyError, "ASTRA_BUSY", f"{len(self._waiting)} requests wait already; try again later")
             self._waiting.append(job)
             self._wake.notify()
+
+    def counts(self) -> dict[str, int]:
+        """How many replies are made, how many wait, and how many tokens were drawn."""
+        with self._wake:
+            return {"active": len(self._active), "waiting": len(self._waiting), "tokens": self._drawn}
 
     def close(self) -> None:
         """Takes nothing more, and ends when every reply has."""
@@ -96,9 +102,10 @@ class Batch:
                 self._active[row].read += len(piece)
         ready = {row: job for row, job in self._active.items() if job.read == len(job.reply.prompt)}
         drawn = self._rows.draw({row: job.reply.sampling for row, job in ready.items()}) if ready else {}
+        self._drawn += len(drawn)
         for row, (token, logprob) in drawn.items():
             job = ready[row]
-            job.tell(job.reply.add(token, logprob, self._rows.context - self._rows.lengths[row]), None)
+            job.tell(job.reply.take(self._rows, row, token, logprob), None)
             if job.reply.finish:
                 del self._active[row], ready[row]
         if ready:

@@ -21,55 +21,76 @@ from .._module import load as load_module
 from .._tokenizer import Message, Tokenizer
 from ._rows import Rows, Sampling, parts
 
+MOST_TOP = 20
 Prompt = Union[str, Sequence[int], Sequence[Message]]
 
 
 @dataclass
 class Generation:
-    """What a model said. `finish` is "stop" where it ended its turn, "length" after max_tokens, "context" where it is full."""
+    """What a model said. `finish` is "stop" where it ended its turn or said one of `stop`, "length" after max_tokens, "context" where it
+    is full. `top_logprobs`: for each token the likeliest ones at its place, if they were asked for."""
 
     text: str
     tokens: list[int]
     logprobs: list[float]
     finish: str
     prompt_tokens: int
+    top_logprobs: list[list[tuple[int, float]]] = field(default_factory=list)
 
 
 @dataclass
 class Reply:
-    """A reply that arises: tokens go in, pieces of text come out."""
+    """A reply that arises: tokens go in, pieces of text come out. It ends before the first of `stop`: text that may become one is held
+    back until that is known."""
 
     tokenizer: Tokenizer
     prompt: list[int]
     sampling: Sampling
     most: int | None
+    stop: tuple[str, ...] = ()
+    top: int = 0  # how many of the likeliest tokens are kept for each
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    tops: list[list[tuple[int, float]]] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     finish: str = ""
     _state: bytes = b""
+    _held: str = ""
 
-    def add(self, token: int, logprob: float, room: int) -> str:
-        """The characters that are complete with a token; `room` is how many tokens still fit the context before it."""
-        text, finish = b"", ""
+    def take(self, rows: Rows, row: int, token: int, logprob: float) -> str:
+        """The text that is certain with the token that was drawn for a row."""
+        finish, text = "", b""
         if token < 0 or token in (self.tokenizer.role("end"), self.tokenizer.role("turn")):
             finish = "stop"
         else:
             self.tokens.append(token)
             self.logprobs.append(logprob)
+            if self.top:
+                self.tops.append(rows.likeliest(row, self.top, token, logprob))
             text, self._state = self.tokenizer._text.stream(self._state, token, 1)
             if len(self.tokens) == self.most:
                 finish = "length"
-            elif room < 1:
+            elif rows.lengths[row] >= rows.context:
                 finish = "context"
         if finish:
             text += self.tokenizer._text.stream(self._state, None, 0)[0]
-        self.pieces.append(text.decode())
+        self._held += text.decode()
+        ends = [at for at in map(self._held.find, self.stop) if at >= 0]
+        certain = min(ends) if ends else len(self._held) if finish else len(self._held) - self._open()
+        self.pieces.append(self._held[:certain])
+        self._held = self._held[certain:]
+        if ends:
+            finish = "stop"
         self.finish = finish  # after the piece: who sees it, on another thread, sees all pieces
         return self.pieces[-1]
 
+    def _open(self) -> int:
+        """How many characters at the end of what is held may be the begin of a stop."""
+        longest = min(len(self._held), max(map(len, self.stop), default=1) - 1)
+        return next((n for n in range(longest, 0, -1) if any(s.startswith(self._held[-n:]) for s in self.stop)), 0)
+
     def whole(self) -> Generation:
-        return Generation("".join(self.pieces), self.tokens, self.logprobs, self.finish, len(self.prompt))
+        return Generation("".join(self.pieces), self.tokens, self.logprobs, self.finish, len(self.prompt), self.tops)
 
 
 class LanguageModel:
@@ -83,7 +104,7 @@ class LanguageModel:
             text = "the bundle has no tokenizer: compile it of a language model, or with --asset=tokenizer=FILE.tok"
             raise refusal(BundleError, "ASTRA_MALFORMED", text) from None
         rows = self._rows()
-        self.batch, self.context, self.chunk = rows.batch, rows.context, rows.chunk
+        self.batch, self.context, self.chunk, self.vocabulary = rows.batch, rows.context, rows.chunk, rows.vocabulary
         self._lock, self._idle = threading.Lock(), [rows]
 
     def _rows(self) -> Rows:
@@ -103,19 +124,27 @@ class LanguageModel:
             tokens = [int(t) for t in prompt]  # type: ignore[arg-type]
         if not tokens:
             raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", "the prompt is empty")
-        if not all(0 <= t < len(self.tokenizer) for t in tokens):
-            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"tokens are 0 to {len(self.tokenizer) - 1}")
+        most = min(len(self.tokenizer), self.vocabulary)  # a tokenizer may have more tokens than the model: added ones
+        if not all(0 <= t < most for t in tokens):
+            wrong = next(t for t in tokens if not 0 <= t < most)
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"token {wrong} is none of the model; tokens are 0 to {most - 1}")
         return tokens
 
-    def reply(self, prompt: Prompt, max_tokens: int | None = None, **sampling: Any) -> Reply:
+    def reply(self, prompt: Prompt, max_tokens: int | None = None, stop: str | Sequence[str] = (), top_logprobs: int = 0,
+              **sampling: Any) -> Reply:  # fmt: skip
         """A reply that has no tokens yet, checked."""
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        if not all(isinstance(s, str) and s for s in stops):
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"stop is {stop!r}; it must be a text or a list of texts, none of them empty")
+        if isinstance(top_logprobs, bool) or not isinstance(top_logprobs, int) or not 0 <= top_logprobs <= MOST_TOP:
+            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"top_logprobs is {top_logprobs!r}; it must be 0 to {MOST_TOP}")
         if max_tokens is not None and (isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1):
             raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"max_tokens is {max_tokens!r}; it must be at least 1, or None")
         tokens = self.encode(prompt)
         if len(tokens) >= self.context:
             text = f"the prompt has {len(tokens)} tokens, and the context {self.context}"
             raise refusal(ArgumentError, "ASTRA_CAPACITY", text)
-        return Reply(self.tokenizer, tokens, Sampling(**sampling), max_tokens)
+        return Reply(self.tokenizer, tokens, Sampling(**sampling), max_tokens, stops, top_logprobs)
 
     def _take(self) -> Rows:
         with self._lock:
@@ -128,23 +157,24 @@ class LanguageModel:
             if not self._idle:
                 self._idle.append(rows)
 
-    def generate(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: Any) -> Generation:
-        """The reply to a prompt, whole. A text is gone on with; messages are answered. `sampling`: see `Sampling`."""
-        reply = self.reply(prompt, max_tokens, **sampling)
+    def generate(self, prompt: Prompt, *, max_tokens: int | None = None, **options: Any) -> Generation:
+        """The reply to a prompt, whole. A text is gone on with; messages are answered. options: `stop`, a text or several that end the
+        reply, and are no part of it; `top_logprobs`, how many of the likeliest tokens are given at each place; and those of `Sampling`."""
+        reply = self.reply(prompt, max_tokens, **options)
         for _ in self._run([reply]):
             pass
         return reply.whole()
 
-    def generate_batch(self, prompts: Sequence[Prompt], *, max_tokens: int | None = None, **sampling: Any) -> list[Generation]:
+    def generate_batch(self, prompts: Sequence[Prompt], *, max_tokens: int | None = None, **options: Any) -> list[Generation]:
         """Replies to prompts, `batch` at a time: each is that of `generate`."""
-        replies = [self.reply(prompt, max_tokens, **sampling) for prompt in prompts]
+        replies = [self.reply(prompt, max_tokens, **options) for prompt in prompts]
         for _ in self._run(replies):
             pass
         return [reply.whole() for reply in replies]
 
-    def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: Any) -> Iterator[str]:
-        """The pieces of a reply as they arise."""
-        reply = self.reply(prompt, max_tokens, **sampling)
+    def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **options: Any) -> Iterator[str]:
+        """The pieces of a reply as they arise; options as of `generate`."""
+        reply = self.reply(prompt, max_tokens, **options)
         return (piece for _, piece in self._run([reply]) if piece)
 
     def _run(self, replies: list[Reply]) -> Iterator[tuple[Reply, str]]:
@@ -161,7 +191,7 @@ class LanguageModel:
                             rows.read({row: part})
                 drawn = rows.draw({row: reply.sampling for row, reply in active.items()})
                 for row, (token, logprob) in drawn.items():
-                    yield active[row], active[row].add(token, logprob, rows.context - rows.lengths[row])
+                    yield active[row], active[row].take(rows, row, token, logprob)
                 active = {row: reply for row, reply in active.items() if not reply.finish}
                 if active:
                     rows.step({row: reply.tokens[-1] for row, reply in active.items()})

@@ -102,6 +102,16 @@ class Rows:
         drawn, said = tokens.tolist(), logprobs.tolist()
         return {row: (drawn[row], said[row]) for row in asked}
 
+    def likeliest(self, row: int, count: int, token: int, logprob: float) -> list[tuple[int, float]]:
+        """The `count` likeliest tokens of a row, which `draw` has given a token for, with their log-probabilities: those differ from the
+        drawn token's as the scores do. Of equally likely tokens, the ones with the smaller number."""
+        scores = self._logits[row][self._allowed[row]]
+        count = min(count, len(scores))
+        least = np.partition(scores, -count)[-count]
+        found = np.flatnonzero(scores >= least)
+        order = found[np.argsort(-scores[found], kind="stable")][:count]
+        return [(int(t), logprob + (float(scores[t]) - float(scores[token]))) for t in order]
+
 
 def parts(tokens: list[int], most: int) -> Iterable[list[int]]:
     """Pieces of at most `most` tokens."""
