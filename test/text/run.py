@@ -503,7 +503,7 @@ class Case:
 
 def speed(case):
     text = " ".join(lines(20_000, seed=9))
-    for kind in gpt2, llama3, llama2, unigram, bert:
+    for kind in gpt2, llama3, llama2, unigram, precompiled, bert:
         theirs, seconds = kind(), [[], []]
         ours = case.compiled(kind.__name__, theirs)
         for _ in range(3):
@@ -512,7 +512,7 @@ def speed(case):
                 run()
                 seconds[i].append(time.perf_counter() - begin)
         a, b = (len(text.encode()) / 1e6 / sorted(s)[1] for s in seconds)
-        print(f"  {kind.__name__:10} {a:6.2f} MB/s, tokenizers {b:6.2f} MB/s, {a / b:5.2f}x")
+        print(f"  {kind.__name__:12} {a:6.2f} MB/s, tokenizers {b:6.2f} MB/s, {a / b:5.2f}x")
 
 
 def main():
