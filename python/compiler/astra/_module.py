@@ -45,6 +45,11 @@ class Decorated:
         self._own: Any = None
         self._kind: Any = None  # PyTorch's tensors
         self._call: Any = None  # of them
+        self._bound: dict[int, Any] = {}  # methods of objects that have no attributes of their own
+        if _torch() is not None and any(options.get(k) is not None for k in ("target", "bundle")):
+            from .torch.callable import checked_target
+
+            checked_target(options.get("target"), options.get("bundle"))
         functools.update_wrapper(self, f)
 
     def _chosen(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -82,7 +87,63 @@ class Decorated:
         return self.trace(*args, **named).lower()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else _Method(self, instance)
+
+    def of(self, instance: Any) -> Any:
+        """The method of an object on PyTorch's tensors: one for each object."""
+        kept = getattr(instance, "__dict__", None)
+        methods = self._bound if kept is None else kept.setdefault(_METHODS, _Methods()).of
+        key = id(instance) if kept is None else id(self)
+        if key not in methods:
+            from .torch.callable import Callable_
+
+            methods[key] = Callable_(types.MethodType(self._f, instance), **self._options)
+        return methods[key]
+
+
+_METHODS = "_astra_methods"
+
+
+class _Methods:
+    """The compiled methods of an object; a copy of the object begins without."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, Any] = {}
+
+    def __deepcopy__(self, memo: Any) -> _Methods:
+        return _Methods()
+
+    def __reduce__(self) -> Any:
+        return _Methods, ()
+
+
+class _Method:
+    """A function under `@astra` as a method of an object."""
+
+    def __init__(self, decorated: Decorated, instance: Any) -> None:
+        self._decorated, self._instance = decorated, instance
+        self.__wrapped__ = types.MethodType(decorated._f, instance)
+        self.__name__, self.__doc__ = decorated.__name__, decorated.__doc__
+
+    def _chosen(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        torch = _torch()
+        is_network = torch is not None and isinstance(self._instance, torch.nn.Module)
+        if is_network or _has_torch_tensor(args) or _has_torch_tensor(named.values()):
+            return self._decorated.of(self._instance)
+        return functools.partial(self._decorated, self._instance)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._chosen(args, named)(*args, **named)
+
+    @property
+    def traces(self) -> int:
+        """How many programs were made: see `Jitted.traces`."""
+        return int(self._decorated.of(self._instance).traces) if _torch() is not None else self._decorated.traces
+
+    def trace(self, *args: Any, **named: Any) -> Any:
+        """The graph for arguments: `.lower()`, then `.compile()`."""
+        chosen = self._chosen(args, named)
+        return self._decorated.trace(self._instance, *args, **named) if isinstance(chosen, functools.partial) else chosen.trace(*args, **named)
 
 
 class CallableModule(types.ModuleType):

@@ -10,8 +10,9 @@ See `from_torch`, `backend`, `train_step`, `register_lowering`. The package impo
 """
 
 from .backend import backend
-from .capture import Callable_, Captured, compiled, from_torch
+from .callable import Callable_, CompiledModule, compiled
+from .capture import Captured, from_torch
 from .rows.registry import register_lowering
 from .train import train_step
 
-__all__ = ["Callable_", "Captured", "backend", "compiled", "from_torch", "register_lowering", "train_step"]
+__all__ = ["Callable_", "Captured", "CompiledModule", "backend", "compiled", "from_torch", "register_lowering", "train_step"]

@@ -13,10 +13,13 @@ from typing import Any, Mapping, Sequence
 import torch
 import torch.utils._pytree as pytree
 from torch._functorch.aot_autograd import aot_module_simplified
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 from torch.export.graph_signature import ConstantArgument, InputKind
 
-from .._errors import TraceError
+from .._errors import TraceError, UnsupportedError
+from .aliases import changed_inputs, refuse_overlaps
 from .backend import compilers
+from .refusals import is_users_own, refused
 from .rows.matrices import unchecked
 
 
@@ -24,7 +27,7 @@ class Differentiable:
     """A program with gradients for arguments of these types and shapes."""
 
     def __init__(self, module: torch.nn.Module, args: Any, named: Any, name: str, dims: Mapping[str, Any] | None, frozen: bool | None) -> None:
-        from .capture import _attribute, _sentence, _user_line
+        from .capture import _attribute
         from .capture import exported as export
 
         if dims:
@@ -32,11 +35,9 @@ class Differentiable:
         try:
             with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
                 exported, self.environment = export(module, args, named)
-        except TraceError:
-            raise
+            changed = set(changed_inputs(exported.graph_module.graph))
         except Exception as error:
-            line = _user_line(error)
-            raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {_sentence(error)}") from error
+            raise refused(name, error) from (None if is_users_own(error) else error)
         self.out_spec = exported.call_spec.out_spec
         self.sources: list[tuple[str, Any]] = []  # ("live", (module, path)), ("user", place), ("value", x)
         users = 0
@@ -52,16 +53,23 @@ class Differentiable:
                 self.sources.append(("value", live))  # one that has gradients is none of these
             else:
                 self.sources.append(("live", (module, spec.target)))
+        nodes = [n for n in exported.graph_module.graph.nodes if n.op == "placeholder"]
+        self.name, self.changed = name, [i for i, n in enumerate(nodes) if n in changed]
         leaves = pytree.tree_leaves((args, named))
+        self.tensors = [_attribute(*x) for kind, x in self.sources if kind == "live"]
+        numbers = iter(range(len(self.tensors)))
+        self.sources = [(kind, next(numbers) if kind == "live" else x) for kind, x in self.sources]
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), unchecked():
-            self.run = aot_module_simplified(_flat(exported.graph_module), self._given(leaves), **compilers(frozen))
+            try:
+                self.run = aot_module_simplified(_flat(exported.graph_module), self._given(leaves), **compilers(frozen))
+            except (DataDependentOutputException, DynamicOutputShapeException) as error:
+                raise refused(name, error) from error
         self.module = module
         self.guards = self.environment.guards(self._taken)
-        self.tensors = [_attribute(*x) for kind, x in self.sources if kind == "live"]
 
     def _taken(self, old: Any, new: Any) -> bool:
         """Takes another tensor from outside in the place of one: they are read at each call."""
-        from .capture import _attribute, _Function, is_like
+        from .capture import _Function, is_like
 
         number = next((n for n, t in enumerate(self.tensors) if t is old), None)
         if number is None or not is_like(old, new):
@@ -72,16 +80,24 @@ class Differentiable:
         return True
 
     def _given(self, leaves: Sequence[Any]) -> list[Any]:
-        from .capture import _attribute
-
-        out = []
-        for kind, x in self.sources:
-            out.append(leaves[x] if kind == "user" else _attribute(*x) if kind == "live" else x)
-        return out
+        tensors = self.tensors  # not attributes of the module: while another thread captures it, those are tensors of its trace
+        return [leaves[x] if kind == "user" else tensors[x] if kind == "live" else x for kind, x in self.sources]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        made = self.run(*self._given(leaves))
+        given = self._given(leaves)
+        if self.changed:
+            refuse_overlaps(self.name, [given[i] for i in self.changed], [x for i, x in enumerate(given) if i not in self.changed])
+        made = self.run(*given)
+        for f in {x.grad_fn for x in made if isinstance(x, torch.Tensor) and x.grad_fn is not None}:
+            f.register_prehook(self._once)
         return pytree.tree_unflatten(list(made), self.out_spec)
+
+
+    def _once(self, _: Any) -> None:
+        """Refuses a backward pass that is to be differentiated itself."""
+        if torch.is_grad_enabled():
+            raise UnsupportedError(f"'{self.name}' has no gradients of gradients (create_graph=True): what is compiled of it is a forward and a backward "
+                                   "entry; call the original function, f.__wrapped__")  # fmt: skip
 
 
 def _flat(module: torch.fx.GraphModule) -> torch.fx.GraphModule:

@@ -14,6 +14,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.backends.registry import register_backend
 
 from .dims import MOST, Symbols
+from .exclusive import capturing
 from .program import Input, Program
 from .rows.matrices import unchecked
 
@@ -39,7 +40,8 @@ def compile_graph(module: torch.fx.GraphModule, examples: Sequence[Any], name: s
 
 def _boxed(name: str, frozen: bool | None = None) -> Callable[..., Any]:
     def compiler(module: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:
-        run = compile_graph(module, examples, name, frozen)
+        with capturing():  # the backward graph comes here when it first runs
+            run = compile_graph(module, examples, name, frozen)
 
         def boxed(args: Any) -> Any:
             given = list(args)

@@ -11,24 +11,24 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-import traceback
-import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
 import torch.utils._pytree as pytree
 from torch.overrides import TorchFunctionMode
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
-from .. import _cache, _core, _dims, _environment
+from .. import _core, _dims, _environment
 from .._environment import Environment
 from .._errors import ArgumentError, TraceError
 from .._graph import tracing
-from .._stages import Compiled, Lowered
-from .._tensor import Tensor, call, user_line
+from .._stages import Compiled, Lowered, of_module
+from .._tensor import Tensor, call
+from .aliases import refuse_overlaps
 from .dims import Symbols
-from .lower import is_users
-from .program import KEY, Input, Program, build, kind_of, value_of
+from .exclusive import capturing, is_traced
+from .program import KEY, Input, Program, build, random_key, ready, to_torch, value_of
+from .refusals import is_users_own, refused
 from .rows.matrices import unchecked
 
 
@@ -60,7 +60,7 @@ class _Function(torch.nn.Module):
         self.forward = forward
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         for path, x in _used(environment or Environment(f)):
-            name = "used_" + re.sub(r"\W+", "_", path).strip("_")
+            name = "used_" + re.sub(r"\W+", "_", path).strip("_") if path else "self"  # of a bound method
             while hasattr(self, name):
                 name += "_"
             if isinstance(x, torch.nn.Module):
@@ -87,18 +87,6 @@ def _used(environment: Environment) -> list[tuple[str, Any]]:
     """Modules and tensors that a function reads from outside, by the paths to them; without those that are in such a module."""
     inner = {id(x) for m in environment.modules for x in (*m.parameters(), *m.buffers(), *(n for n in m.modules() if n is not m))}
     return [(path, x) for key, (path, x) in environment.objects.items() if key not in inner]
-
-
-def _user_line(error: BaseException) -> str:
-    """The last line of the user's program in a traceback."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-
-
-def _sentence(error: BaseException) -> str:
-    """The first line of an error's text; where that announces another, both."""
-    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-    return " ".join(lines[:2] if lines and lines[0].endswith(":") else lines[:1])
 
 
 def _parameters(module: torch.nn.Module) -> Any:
@@ -150,16 +138,23 @@ def export(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, An
     shapes = _dynamic(module, args, named, dims)
     name = getattr(module, "__name__", None) or type(module).__name__
     try:
-        with unchecked():
+        with capturing(), unchecked():
             program, environment = exported(module, args, named, shapes)
             return program.run_decompositions(decompositions()), environment
-    except TraceError:
-        raise
     except Exception as error:
-        line = _user_line(error)
-        text = _sentence(error)
-        raise TraceError(f"'{name}' cannot be captured as a graph{f' ({line})' if line else ''}: {text}; what depends on values of tensors "
-                         "is written by torch.where or torch.cond") from error  # fmt: skip
+        raise refused(name, error) from (None if is_users_own(error) else error)
+
+
+def _check_dims(module: torch.nn.Module, name: str, args: Any, named: Any, dims: Mapping[str, Any] | None) -> None:
+    """Refuses a size outside of the bounds that it was given."""
+    if not dims:
+        return
+    for spec, value in zip(_specs(module, args, named, dims), [*args, *named.values()]):
+        for axis, (size, least, most) in (spec or {}).items():
+            for t in pytree.tree_leaves(value):
+                if isinstance(t, torch.Tensor) and (axis >= t.ndim or not least <= t.shape[axis] <= most):
+                    found = f"{size} = {t.shape[axis]}" if axis < t.ndim else f"a tensor of rank {t.ndim} for {size}, its axis {axis}"
+                    raise ArgumentError(f"'{name}' is called with {found}; dims gives {size} the bounds {least}..{most}")
 
 
 def _roomy(module: torch.nn.Module, args: Any, named: Any, dims: Mapping[str, Any] | None) -> tuple[Any, Any]:
@@ -248,10 +243,12 @@ class Captured:
     """An exported program as a graph of this package: what `from_torch` gives before it is compiled."""
 
     def __init__(self, module: Any, args: Any, named: Any = None, dims: Mapping[str, Any] | None = None) -> None:
-        self.source = module if isinstance(module, torch.nn.Module) else _Function(module)
         self.name = getattr(module, "__name__", None) or type(module).__name__
-        args, named = _roomy(self.source, args, named or {}, dims)
-        self.exported, self.environment = export(self.source, args, named, dims)
+        with capturing():
+            self.source = module if isinstance(module, torch.nn.Module) else _Function(module)
+            _check_dims(self.source, self.name, args, named or {}, dims)
+            args, named = _roomy(self.source, args, named or {}, dims)
+            self.exported, self.environment = export(self.source, args, named, dims)
         self.signature = self.exported.graph_signature
         names = self._dim_names(args, named, dims)
         self.symbols = Symbols(self.exported.range_constraints, names)
@@ -338,11 +335,12 @@ class Captured:
             if built.key is not None:
                 entry.append((KEY, built.key))
             call(making.entry, "main", entry, outputs, updates)
-            return Lowered(making.finish())
+            return of_module(making.finish())
 
     def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None) -> Compiled:
-        """A bundle: see `astra.trace(...).lower().compile`."""
-        return self.lower().compile(target, frozen)
+        """A bundle: see `astra.trace(...).lower().compile`. Call it as the function, with PyTorch's tensors."""
+        lowered = self.lower()
+        return CompiledTorch(self, lowered, lowered.compile(target, frozen))
 
 
 def _result_name(n: int, signature: Any) -> str:
@@ -356,6 +354,37 @@ def _attribute(module: Any, path: str) -> Any:
     return module
 
 
+class CompiledTorch(Compiled):
+    """A bundle in memory that is called as the function of PyTorch's that it is made of."""
+
+    def __init__(self, captured: Captured, lowered: Lowered, made: Compiled) -> None:
+        super().__init__(made.bundle, made._signatures, None, lowered)
+        self._of = captured
+
+    def __reduce__(self) -> Any:  # without the captured program: its entries are called by place
+        return Compiled, (self.bundle, self._signatures)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        leaves, structure = pytree.tree_flatten((args, named))
+        if structure != self._of.in_spec:
+            raise ArgumentError(f"'{self._of.name}' was captured for arguments of another structure: {self._of.in_spec}, not {structure}")
+        users = [s for s in self._of.signature.input_specs if s.kind == InputKind.USER_INPUT]
+        given = {s.arg.name: x for s, x in zip(users, leaves) if not isinstance(s.arg, ConstantArgument)}
+        tensors = [ready(x) for x in given.values() if isinstance(x, torch.Tensor)]
+        if any(n == KEY for n, _ in self._signatures["main"].inputs):
+            tensors.append(random_key())
+        made = self.module["main"](*tensors)
+        results = iter(made if isinstance(made, tuple) else [] if made is None else [made])
+        out = []
+        for spec in self._of.signature.output_specs:
+            if spec.kind == OutputKind.USER_OUTPUT:
+                out.append(spec.arg.value if isinstance(spec.arg, ConstantArgument) else to_torch(next(results)))
+            elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+                with torch.no_grad():
+                    given[spec.target].copy_(to_torch(next(results)))
+        return pytree.tree_unflatten(out, self._of.out_spec)
+
+
 class Inference:
     """A compiled program with the call of the original: parameters live in the nn.Module, and are looked at in each call."""
 
@@ -364,10 +393,13 @@ class Inference:
         inputs = captured.inputs("weight")
         self.constants = [i.kind == "constant" for i in inputs if i.kind in ("input", "constant")]
         self.order: list[Any] = [i.data if i.kind == "state" else None for i in inputs if i.kind in ("input", "state")]
+        names = [i.name for i in inputs if i.kind in ("input", "state")]
         for i in inputs:
             i.kind = "input" if i.kind == "state" else i.kind
         self.program = Program(captured.exported.graph_module, inputs, captured.symbols, captured.name, frozen, f"'{captured.name}'")
         self.outputs = captured.signature.output_specs
+        # What the program writes back, in the order of its results: the place in `order`, the name.
+        self.changed = [(names.index(s.target), s.target) for s in self.outputs if s.kind != OutputKind.USER_OUTPUT]
         self.guards = captured.environment.guards(self._taken)
         self.tensors = [t for _, t in self.program.live]
         whole = self.program.is_direct and not any(self.constants) and not any(x is not None for x in self.order)
@@ -391,198 +423,29 @@ class Inference:
     def __call__(self, leaves: Sequence[Any]) -> Any:
         users = iter([x for x, constant in zip(leaves, self.constants) if not constant])
         given = [next(users) if x is None else x for x in self.order]
+        if self.changed:
+            places = [i for i, _ in self.changed]
+            rest = [x for i, x in enumerate(given) if i not in places]
+            refuse_overlaps(self.captured.name, [given[i] for i in places], [*rest, *self.tensors])
         made = self.program(*given)
-        results = []
+        results, written = [], iter(self.changed)
         for spec, x in zip(self.outputs, made):
             if spec.kind == OutputKind.USER_OUTPUT:
                 results.append(x)
                 continue
+            place, _ = next(written)
             with torch.no_grad():
-                if spec.kind == OutputKind.USER_INPUT_MUTATION:
-                    self._input(spec.target, leaves).copy_(x)
-                else:
-                    _attribute(self.captured.source, spec.target).copy_(x)
+                given[place].copy_(x)
         return pytree.tree_unflatten(results, self.captured.out_spec)
-
-    def _input(self, name: str, leaves: Sequence[Any]) -> Any:
-        users = [s for s in self.captured.signature.input_specs if s.kind == InputKind.USER_INPUT]
-        return next(x for s, x in zip(users, leaves) if s.arg.name == name)
 
 
 def is_like(old: Any, new: Any) -> bool:
-    """Whether a tensor may take the place of another in a program."""
-    return (isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor) and old.dtype is new.dtype and old.shape == new.shape
+    """Whether a tensor may take the place of another in a program. One that stands for another while a capture goes on may not."""
+    return (not is_traced(new) and isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor) and old.dtype is new.dtype and old.shape == new.shape
             and old.device == new.device and old.requires_grad == new.requires_grad)  # fmt: skip
-
-
-class _Variant:
-    """A program for what its function reads beside its arguments. direct: what calls it with tensors by place alone, or None."""
-
-    __slots__ = ("program", "guards", "flags", "direct", "always")
-
-    def __init__(self, program: Any, gradients: bool) -> None:
-        self.program = program
-        self.guards = program.guards if len(program.guards) else None
-        self.flags = [t.requires_grad for t in program.tensors] if gradients and program.tensors else None
-        self.always = self.guards is None and self.flags is None
-        self.direct = program.program.direct() if isinstance(program, Inference) and program.is_direct else None
-
-    def holds(self) -> bool:
-        """Whether all of it is as it was."""
-        if self.guards is not None and not self.guards.check():
-            return False
-        return self.flags is None or self.flags == [t.requires_grad for t in self.program.tensors]
-
-
-_is_grad_enabled = torch.is_grad_enabled
-_MANY = 8  # programs for one kind of arguments
-_MOST_QUICK = 512  # kinds of arguments that are found without flattening them
-
-
-class Callable_:
-    """What `@astra` makes of PyTorch code: compiled at the first call with arguments of other types, shapes or structure, or where what
-    it reads beside them has other values."""
-
-    def __init__(self, f: Any, dims: Mapping[str, Any] | None = None, target: Any = None, bundle: Any = None, grad: bool | None = None,
-                 frozen: bool | None = None) -> None:  # fmt: skip
-        self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
-        self._programs: dict[Any, list[_Variant]] = {}
-        # What runs, whether it takes the tensors one by one, and what must hold: by types and shapes, of calls with nothing but tensors by place.
-        self._quick: dict[bool, dict[Any, tuple[Any, bool, _Variant | None]]] = {True: {}, False: {}}
-        self._warned = False
-        self.traces = 0  # how many programs were made
-        self.__name__ = getattr(f, "__name__", type(f).__name__)
-        self.__doc__ = f.__doc__
-        self.__wrapped__ = f
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._f, name)
-
-    def __repr__(self) -> str:
-        return f"astra({self._f!r})"
-
-    def trace(self, *args: Any, **named: Any) -> Captured:
-        """The captured graph for arguments: `.lower()`, `.compile()`."""
-        return Captured(self._f, args, named, self._dims)
-
-    def train(self, mode: bool = True) -> Any:
-        """As nn.Module's."""
-        module = self._f if isinstance(self._f, torch.nn.Module) else _Function(self._f)
-        module.train(mode)
-        return self
-
-    def eval(self) -> Any:
-        """As nn.Module's."""
-        return self.train(False)
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.call(args, named)
-
-    def call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """What a call gives. One with tensors by place alone, like one before, is found without flattening trees."""
-        gradients = self._grad
-        if gradients is None:
-            gradients = _is_grad_enabled()
-        quick: Any = None
-        if not named:
-            quick = kind_of(args)
-            found = self._quick[gradients].get(quick)
-            if found is not None:
-                run, many, variant = found
-                if variant is None or variant.holds():
-                    return run(*args) if many else run(args)
-        variant = self._general(args, named, gradients)
-        if quick is not None:
-            table = self._quick[gradients]
-            if len(table) > _MOST_QUICK:  # shapes of dims
-                table.clear()
-            direct = None if any(x.requires_grad for x in args) else variant.direct
-            table[quick] = direct or variant.program, direct is not None, None if variant.always else variant
-        return variant.program(pytree.tree_leaves((args, named)))
-
-    def _general(self, args: Any, named: Any, gradients: bool) -> _Variant:
-        """The program for a call, which is made where there is none."""
-        leaves, structure = pytree.tree_flatten((args, named))
-        parts: list[Any] = [structure, gradients]
-        for x in leaves:
-            if isinstance(x, torch.Tensor):
-                parts.append((x.dtype, None if self._dims else tuple(x.shape), x.requires_grad and gradients))
-            else:
-                parts.append((type(x), x))
-        key = tuple(parts)
-        for variant in self._programs.get(key, ()):
-            if variant.holds():
-                return variant
-        return self._kept(key, _Variant(self._compiled(args, named, gradients, leaves), gradients))
-
-    def _kept(self, key: Any, variant: _Variant) -> _Variant:
-        """Keeps a program beside those for other values from outside, which are few."""
-        kept = self._programs.setdefault(key, [])
-        kept.insert(0, variant)
-        if len(kept) > _MANY:
-            path = kept.pop(1).program.environment.changed()
-            if not self._warned:
-                self._warned = True
-                warnings.warn(f"'{self.__name__}' is compiled for more than {_MANY} values of '{path}' ({user_line()}), which it reads from outside: "
-                              "pass it as an argument, a tensor", stacklevel=4)  # fmt: skip
-        return variant
-
-    def _compiled(self, args: Any, named: Any, gradients: bool, leaves: Sequence[Any]) -> Any:
-        self.traces += 1
-        if gradients and self._grad is None:
-            gradients = any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves) or self._has_gradients()
-        if gradients:
-            from .autograd import Differentiable
-
-            module = self._f if isinstance(self._f, torch.nn.Module) else _Function(self._f)
-            return Differentiable(module, args, named, self.__name__, self._dims, self._frozen)
-        captured = Captured(self._f, args, named, self._dims)
-        if self._bundle is not None:
-            captured.compile(self._target, self._frozen).save(self._bundle)
-        return Inference(captured, self._frozen)
-
-    def _has_gradients(self) -> bool:
-        """Whether something that the function reads wants gradients."""
-        found = Environment(self._f)
-        return any(t.requires_grad for m in found.modules for t in m.parameters(False)) or any(
-            isinstance(t, torch.Tensor) and t.requires_grad for _, t in found.objects.values())  # fmt: skip
-
-
-def compiled(f: Any, **options: Any) -> Any:
-    """`@astra` on PyTorch code."""
-    if isinstance(f, type):
-        return _compiled_class(f, options)
-    return Callable_(f, **options)
-
-
-def _compiled_class(kind: type, options: dict[str, Any]) -> type:
-    """A class whose instances are compiled when they are called."""
-
-    class Compiled_(kind):  # type: ignore[misc]
-        def __call__(self, *args: Any, **named: Any) -> Any:
-            if torch.compiler.is_exporting() or torch.compiler.is_compiling() or self.__dict__.get("_astra_inside"):
-                return super().__call__(*args, **named)
-            found = self.__dict__.get("_astra_compiled")
-            if found is None:
-                found = Callable_(self, **options)
-                self.__dict__["_astra_compiled"] = found
-            self.__dict__["_astra_inside"] = True
-            try:
-                return found(*args, **named)
-            finally:
-                self.__dict__["_astra_inside"] = False
-
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(Compiled_, name, getattr(kind, name))
-    return Compiled_
 
 
 def from_torch(model: Any, *args: Any, dims: Mapping[str, Any] | None = None, **named: Any) -> Captured:
     """A function or nn.Module of PyTorch's for example arguments: `.lower().as_text()`, `.compile(target=...).save("m.astra")`. Its
     parameters are the bundle's weights, buffers that it changes are states."""
     return Captured(model, args, named, dims)
-
-
-_ = (SymIntArgument, TensorArgument, _cache)

@@ -28,7 +28,7 @@ without a copy.
 
 | what | how |
 |---|---|
-| a function, an `nn.Module` class or instance | `@astra`, `astra(model)`; options `dims`, `target`, `bundle`, `grad`, `frozen` |
+| a function, a method, an `nn.Module` class or instance | `@astra`, `astra(model)`; options `dims`, `target`, `bundle`, `grad`, `frozen`; of a module it is a module with the same parameters and names, `.original` is what it was made of |
 | sizes that change | `@astra(dims={"x": ("batch", 1, 64)})`, of other axes `{"x": {1: ("length", 1, 32)}}`: within the bounds nothing is compiled again, outside a call is refused |
 | a bundle | `astra.from_torch(model, x).compile(target="...").save("m.astra")`; parameters are its weights, buffers that the model changes its states |
 | gradients | where PyTorch would give them: `loss.backward()`, optimizers of PyTorch's on top; the joint graph is AOTAutograd's |
@@ -47,6 +47,12 @@ What keeps and what differs:
 - Other values that the code reads from outside are seen too: another parameter, module, global tensor, attribute or number. A tensor like
   the one before costs nothing, what else differs is captured again (the programs of the last eight sets of values are kept). Tensors from
   outside get gradients.
+- Autocast, the default type and device are seen as well. A method has programs of its own for each object.
+- Compiled code inside of other PyTorch code is a part of it: `astra`, `torch.compile`, `torch.export` and the transforms of `torch.func` take the
+  original's operations. Threads may call at once; captures wait for one another.
+- An argument that the program changes in place may not share memory with another one; gradients of gradients are refused.
+- An exception that the user's code raises comes as it is.
+- `bundle` saves the program of the first arguments; a call that needs another program is refused then.
 - What the code changes beside its results and buffers is put back and refused with its line: globals, lists, attributes; so are `print` and
   random numbers of Python's and NumPy's. Attributes of installed packages' objects, but modules, are compared by identity.
 - Promotion, integer division, remainders, NaN and infinities are PyTorch's. f16 and bf16 compute in f32 and are rounded once.

@@ -167,17 +167,18 @@ class Program:
         call(making.entry, "main", entry, outputs)
         return making.finish()
 
-    def direct(self) -> Any:
-        """What gives the one result for inputs that are all tensors in host memory, one argument each: what `is_direct` says can be called so."""
+    def direct(self) -> tuple[Any, Any]:
+        """What is called with inputs that are all tensors in host memory, one argument each, and what makes PyTorch's tensor of its one result:
+        what `is_direct` says can be called so."""
         entry, taken = self._entry, _give if self._is_given else torch.from_dlpack
         if not self.live:
-            return lambda *args: taken(entry(*args))
+            return entry, taken
 
         def called(*args: torch.Tensor) -> Any:
             self._refresh()
-            return taken(entry(*args))
+            return entry(*args)
 
-        return called
+        return called, taken
 
     @property
     def is_direct(self) -> bool:
@@ -190,7 +191,7 @@ class Program:
         if self.live:
             self._refresh()
         if self.needs_key:
-            given.append(torch.randint(0, 1 << 31, (), dtype=torch.int64).to(torch.uint32))
+            given.append(random_key())
         made: Any = ()
         if self._entry is not None:
             made = self._entry(*given)
@@ -219,6 +220,11 @@ class Program:
             if now != self._versions[i]:
                 self._loaded.set_param(name, value_of(t))
                 self._versions[i] = now
+
+
+def random_key() -> torch.Tensor:
+    """A key of random numbers, drawn from PyTorch's generator."""
+    return torch.randint(0, 1 << 31, (), dtype=torch.int64, device="cpu").to(torch.uint32)
 
 
 def version_of(t: torch.Tensor) -> Any:
