@@ -6,6 +6,7 @@
 //           then proved like any other.
 #include "VerifyAccesses.h"
 #include "Gates.h"
+#include "astra/IR/IndexProgram.h"
 #include "astra/IR/Text.h"
 #include "astra/Schedule/View.h"
 #include "llvm/ADT/DenseSet.h"
@@ -221,6 +222,15 @@ bool Verifier::insideEverywhere(ArrayRef<UOpRef> below,
     auto it = at.find(n);
     return it == at.end() ? std::nullopt : std::optional<int64_t>(it->second);
   };
+  std::vector<IndexProgram> counts;
+  int64_t least = 1; // points: where they are too many the first ones need not be tried
+  for (UOpRef n : below) {
+    bool isDim = n->op == Op::Dim || n->op == Op::Extent;
+    counts.emplace_back(isDim ? n : n->src[0]);
+    int64_t some = isDim ? n->ints[1] - n->ints[0] + 1 : std::max<int64_t>(n->src[0]->lo, 0);
+    least = some > mostPoints ? mostPoints + 1 : std::min(least * some, mostPoints + 1);
+  }
+  if (least > mostPoints) return false;
   SmallVector<int64_t, 8> ends;
   int64_t points = 0;
   for (size_t d = 0;;) { // an odometer: the last one runs fastest; the end of a range may depend on those before it
@@ -229,7 +239,7 @@ bool Verifier::insideEverywhere(ArrayRef<UOpRef> below,
     } else {
       UOpRef n = below[d];
       if (n->op == Op::Extent) return false;
-      auto end = n->op == Op::Dim ? std::optional<int64_t>(n->ints[1] + 1) : idxEvaluate(n->src[0], value);
+      auto end = n->op == Op::Dim ? std::optional<int64_t>(n->ints[1] + 1) : counts[d].at(value);
       int64_t first = n->op == Op::Dim ? n->ints[0] : 0;
       if (!end || *end - first > mostPoints) return false;
       if (first < *end) {
@@ -263,15 +273,19 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
   if (buffer >= 0) roots.push_back(k.buffers[buffer].elements);
   for (UOpRef n : topoSort(roots))
     if (n->op == Op::Dim || n->op == Op::Extent || n->op == Op::Range) below.push_back(n);
+  const IndexProgram place(index);
+  const std::optional<IndexProgram> elementsAt =
+      buffer >= 0 ? std::optional<IndexProgram>(k.buffers[buffer].elements) : std::nullopt;
+  std::vector<IndexProgram> conditions(known.begin(), known.end()), counts; // counts: of `below`
+  for (UOpRef n : below) counts.emplace_back(n->op == Op::Range ? n->src[0] : n);
   auto insideAt = [&](const llvm::DenseMap<UOpRef, int64_t> &at) {
     auto value = [&](UOpRef n) -> std::optional<int64_t> {
       auto it = at.find(n);
       return it == at.end() ? std::nullopt : std::optional<int64_t>(it->second);
     };
-    for (UOpRef f : known)
-      if (auto v = idxEvaluate(f, value); v && *v < 0) return true; // it does not run there
-    auto first = idxEvaluate(index, value),
-         size = buffer >= 0 ? idxEvaluate(k.buffers[buffer].elements, value) : std::optional<int64_t>(extent);
+    for (const IndexProgram &f : conditions)
+      if (auto v = f.at(value); v && *v < 0) return true; // it does not run there
+    auto first = place.at(value), size = elementsAt ? elementsAt->at(value) : std::optional<int64_t>(extent);
     if (!first || !size) return false;
     for (int64_t n = 0; n < lanes; ++n)
       if ((*first + shift + n < 0 || *first + shift + n >= *size) && (!gate || gateAt(gate, n, value))) return false;
@@ -287,9 +301,9 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
       return it == at.end() ? std::nullopt : std::optional<int64_t>(it->second);
     };
     bool runs = true;
-    for (UOpRef n : below) {
+    for (auto [n, ends] : llvm::zip(below, counts)) {
       if (n->op == Op::Range) {
-        auto e = idxEvaluate(n->src[0], value);
+        auto e = ends.at(value);
         if (!e || *e < 1) {
           runs = false;
           break;
@@ -299,10 +313,9 @@ llvm::Error Verifier::refuse(UOpRef x, UOpRef index, UOpRef gate, int64_t lanes,
         at[n] = random(n->ints[0], std::min<int64_t>(n->ints[1], int64_t(1) << 40));
     }
     if (!runs) continue;
-    for (UOpRef f : known)
-      if (auto v = idxEvaluate(f, value); !v || *v < 0) runs = false;
-    auto first = idxEvaluate(index, value),
-         size = buffer >= 0 ? idxEvaluate(k.buffers[buffer].elements, value) : std::optional<int64_t>(extent);
+    for (const IndexProgram &f : conditions)
+      if (auto v = f.at(value); !v || *v < 0) runs = false;
+    auto first = place.at(value), size = elementsAt ? elementsAt->at(value) : std::optional<int64_t>(extent);
     if (!runs || !first || !size) continue;
     for (int64_t n = 0; n < lanes; ++n) {
       if ((*first + shift + n >= 0 && *first + shift + n < *size) || (gate && !gateAt(gate, n, value))) continue;

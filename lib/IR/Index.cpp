@@ -3,6 +3,7 @@
 // Gives:    sums, products, quotients in normal form.
 // Keeps:    term order by structural hash, so it is the same in every run.
 #include "astra/IR/Index.h"
+#include "astra/IR/IndexProgram.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -257,25 +258,29 @@ std::optional<int64_t> astra::idxApply(Op op, int64_t a, int64_t b) {
   }
 }
 
-std::optional<int64_t> astra::idxEvaluate(UOpRef x, llvm::function_ref<std::optional<int64_t>(UOpRef)> value) {
-  llvm::DenseMap<UOpRef, int64_t> at;
+IndexProgram::IndexProgram(UOpRef x) {
+  llvm::DenseMap<UOpRef, size_t> numbers;
   for (UOpRef n : topoSort(x)) {
-    int64_t r = 0;
-    if (auto k = n->constIndex())
-      r = *k;
-    else if (auto given = n->isIndex() ? value(n) : std::nullopt)
-      r = *given;
-    else if (!n->isIndex())
-      continue; // the tensor below an extent; the extent itself must be given
-    else if (n->src.size() == 2 && n->src[0]->isIndex()) {
-      auto l = at.find(n->src[0]), rr = at.find(n->src[1]);
-      if (l == at.end() || rr == at.end()) return std::nullopt;
-      auto v = idxApply(n->op, l->second, rr->second);
-      if (!v) return std::nullopt;
-      r = *v;
-    } else
-      return std::nullopt;
-    at[n] = r;
+    if (!n->isIndex()) continue; // the tensor below an extent; the extent itself must be given
+    Step step{n, n->constIndex(), steps.size(), steps.size()};
+    if (n->src.size() == 2 && n->src[0]->isIndex() && numbers.count(n->src[0]) && numbers.count(n->src[1]))
+      step.left = numbers[n->src[0]], step.right = numbers[n->src[1]];
+    numbers[n] = steps.size();
+    steps.push_back(step);
   }
-  return at[x];
+}
+
+std::optional<int64_t> IndexProgram::at(llvm::function_ref<std::optional<int64_t>(UOpRef)> value) const {
+  llvm::SmallVector<int64_t, 32> results;
+  for (const Step &s : steps) {
+    std::optional<int64_t> v = s.known ? s.known : value(s.node);
+    if (!v && s.left < results.size()) v = idxApply(s.node->op, results[s.left], results[s.right]);
+    if (!v) return std::nullopt;
+    results.push_back(*v);
+  }
+  return results.back();
+}
+
+std::optional<int64_t> astra::idxEvaluate(UOpRef x, llvm::function_ref<std::optional<int64_t>(UOpRef)> value) {
+  return IndexProgram(x).at(value);
 }

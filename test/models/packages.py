@@ -237,7 +237,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     nightly = bool(os.environ.get("ASTRA_NIGHTLY"))
     rows = []
     failed = 0
