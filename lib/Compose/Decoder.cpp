@@ -178,15 +178,21 @@ RotaryTables rotaryTables(Composer &b, llvm::ArrayRef<float> frequencies, int64_
   return tables;
 }
 
+UOpRef ranksOf(Composer &b, UOpRef shares) {
+  if (!b.requireRank(shares, 2, 2)) return nullptr;
+  UOpRef rows = shares->shape[0], experts = shares->shape[1], one = b.idx(1);
+  UOpRef mine = b.reshape(shares, {rows, experts, one}), other = b.reshape(shares, {rows, one, experts});
+  UOpRef number = b.iota(DType::I32, {one, experts, one}, 1), before = b.iota(DType::I32, {one, one, experts}, 2);
+  UOpRef equal = b.bin(Op::And, b.bin(Op::Eq, other, mine), b.bin(Op::Lt, before, number));
+  UOpRef ahead = b.cast(b.bin(Op::Or, b.bin(Op::Lt, mine, other), equal), DType::I32);
+  return b.squeeze(b.reduce(ReduceKind::Sum, ahead, {2}), {2});
+}
+
 Routes routes(Composer &b, UOpRef scores, const RoutingOptions &options) {
   if (!b.requireRank(scores, 2, 2)) return {};
   UOpRef rows = scores->shape[0], experts = scores->shape[1], one = b.idx(1), chosen = b.idx(options.chosen);
   UOpRef share = softmax(b, scores, {1});
-  UOpRef mine = b.reshape(share, {rows, experts, one}), other = b.reshape(share, {rows, one, experts});
-  UOpRef number = b.iota(DType::I32, {one, experts, one}, 1), before = b.iota(DType::I32, {one, one, experts}, 2);
-  UOpRef equal = b.bin(Op::And, b.bin(Op::Eq, other, mine), b.bin(Op::Lt, before, number));
-  UOpRef ahead = b.cast(b.bin(Op::Or, b.bin(Op::Lt, mine, other), equal), DType::I32);
-  UOpRef rank = b.squeeze(b.reduce(ReduceKind::Sum, ahead, {2}), {2});
+  UOpRef rank = ranksOf(b, share);
   // How many elements of a mask are true before each.
   auto sumsBefore = [&](UOpRef mask, int64_t axis) {
     UOpRef x = b.cast(mask, DType::I64);

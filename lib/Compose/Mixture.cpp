@@ -3,12 +3,33 @@
 // Gives:    what Mixture.h says.
 #include "astra/Compose/Mixture.h"
 #include "astra/Compose/Activation.h"
+#include "astra/Compose/Reduction.h"
 #include "astra/IR/Index.h"
 #include <cmath>
 
 namespace astra::compose {
 
 namespace {
+
+/// What the experts of a row count for, [rows, experts]: the softmax of the scores where they are among the chosen, the
+/// first of equals; else 0.
+UOpRef routingWeights(Composer &b, UOpRef scores, const RoutingOptions &options) {
+  if (!b.requireRank(scores, 2, 2)) return nullptr;
+  UOpRef share = softmax(b, scores, {1});
+  share = b.select(b.bin(Op::Lt, ranksOf(b, share), double(options.chosen)), share, b.literal(share, 0));
+  return options.normalized ? b.bin(Op::Div, share, b.reduce(ReduceKind::Sum, share, {1})) : share;
+}
+
+/// The sum over experts of weights [rows, experts] times y [experts, rows, width].
+UOpRef weighted(Composer &b, UOpRef weights, UOpRef y) {
+  if (!b.requireRank(weights, 2, 2) || !b.requireRank(y, 3, 3)) return nullptr;
+  ContractSpec spec;
+  spec.kept = 2;
+  spec.reduced = 1;
+  spec.a = {label(0), label(2)};
+  spec.b = {label(2), label(0), label(1)};
+  return b.contract(spec, weights, y, {y->shape[1], y->shape[2], y->shape[0]});
+}
 
 /// x [rows, in] or [experts, rows, in] through a layer: [experts, rows, out].
 UOpRef through(Composer &b, UOpRef x, const ExpertLayer &layer, UOpRef experts) {
@@ -94,7 +115,7 @@ UOpRef mixture(Composer &b, const MixtureOperands &o, const MixtureOptions &opti
   y = through(b, y, o.second, experts);
   if (!y || b.failed()) return nullptr;
   UOpRef counts = b.unsqueeze(b.bin(Op::Ne, b.permute(weights, {1, 0}), b.literal(weights, 0)), {2});
-  y = mixedExperts(b, weights, b.select(counts, y, b.literal(y, 0)));
+  y = weighted(b, weights, b.select(counts, y, b.literal(y, 0)));
   if (!y || !b.requireEqual(y->shape[1], width, "the rows of the second layer and the width")) return nullptr;
   return b.cast(b.reshape(y, o.x->shape), o.x->dtype);
 }

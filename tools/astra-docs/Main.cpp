@@ -532,7 +532,7 @@ sequences, with any context and number of threads, on every target. `test/langua
 | `--chunk N` | tokens of a sequence that a call takes at most, 128 if not given |
 | `--cache-type f32`, `f16`, `i8` | how keys and values are kept: f16 takes half, i8 about a quarter; new ones are rounded before they are read |
 
-A cache of `i8` has a scale for each head of each position (decision 0110). With SmolLM2-135M, Q4_1, on 640 tokens of English text:
+A cache of `i8` has a scale for each head of each position (decision 0112). With SmolLM2-135M, Q4_1, on 640 tokens of English text:
 
 | cache | bytes of a token | perplexity | mean and greatest difference of a log-probability |
 |---|---|---|---|

@@ -63,6 +63,8 @@ struct Routes {
   UOpRef counts = nullptr;  // i64 [experts]: how many rows an expert has
   UOpRef begins = nullptr;  // i64 [experts]: the first of them
 };
+/// How many shares [rows, experts] of a row are ahead of each: greater, or equal and before it.
+UOpRef ranksOf(Composer &b, UOpRef shares);
 Routes routes(Composer &b, UOpRef scores, const RoutingOptions &options);
 /// For each token the sum of its weights times what its experts make of x [rows, width]. `expert` is given rows and
 /// gives as many; those of an expert have an extent that may be 0: what nobody has chosen is not computed. No row
