@@ -337,8 +337,10 @@ UOpRef Composer::squeeze(UOpRef x, llvm::ArrayRef<int64_t> axes) {
   for (unsigned i = 0; i < x->rank(); ++i) {
     if (!llvm::is_contained(axes, int64_t(i)))
       dims.push_back(x->shape[i]);
-    else if (x->shape[i]->constIndex() != 1)
-      return fail("axis " + llvm::Twine(i) + " of " + dimsText(x->shape) + " is not of extent 1");
+    else if (UOpRef extent = x->shape[i]; extent->constIndex() != 1) {
+      std::string sentence = ("axis " + llvm::Twine(i) + " of " + dimsText(x->shape) + " is not of extent 1").str();
+      return extent->lo > 1 || extent->hi < 1 ? fail(sentence) : unsupported(sentence);
+    }
   }
   return reshape(x, dims);
 }

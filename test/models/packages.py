@@ -100,7 +100,8 @@ FILES = {
         "basic-pitch==0.4.0", "basic_pitch/saved_models/icassp_2022/nmp.onnx", {"serving_default_input_2:0": ("b", 43844, 1)}, BATCHES,
         ["--dim=unk__749=1..4"], scale=0.3, sample=True,
     ),
-    "ddddocr_common_old": captcha("common_old"),
+    # in 8 bits: an input that is larger by 2e-7 moves ONNX Runtime's own output by 6e-3 to 2e-2, for values round to other integers
+    "ddddocr_common_old": captcha("common_old", tolerance=5e-2),
     "ddddocr_common": captcha("common"),
     "ddddocr_det": File("ddddocr==1.6.1", "ddddocr/common_det.onnx", {"images": (1, 3, 416, 416)}, [{}], scale=60.0),
 }

@@ -257,6 +257,12 @@ MODELS = [
        s = Shape<start = 1, end = 2>(x)  one = Constant<value = int64[1] {1}>()  c = Equal(s, one)
        y = If (c) <then_branch = a () => (float[n, 3] t) { t = Squeeze(x, one) }, else_branch = b () => (float[n, k, 3] t) { t = Identity(x) }>
      }""", [[f32(2, k, 3)] for k in (2, 4)], ["--dim=n=1..2", "--dim=k=2..4"]),
+    ("if-of-data-whose-other-branch-does-not-fit", """
+     g (float[n, 16] x, int64 rate) => (float[n, 2] y) {
+       wide = Constant<value = int64 {16000}>()  p = Equal(rate, wide)
+       y = If (p) <then_branch = a () => (float[n, 2] t) { s = Constant<value = int64[3] {0, 2, 8}>()  r = Reshape(x, s)  o = Constant<value = int64[1] {2}>()  t = ReduceSum<keepdims = 0>(r, o) },
+                   else_branch = b () => (float[n, 2] t) { s = Constant<value = int64[3] {0, 3, 8}>()  r = Reshape(x, s)  o = Constant<value = int64[1] {2}>()  t = ReduceSum<keepdims = 0>(r, o) }>
+     }""", [[f32(n, 16), i64(16000)] for n in (1, 2)], ["--dim=n=1..2"]),
     ("if-without-detections", """
      g (float[8, 4] boxes, float[8] score) => (float[m, 4] y) {
        limit = Constant<value = float {0.5}>()  g0 = Greater(score, limit)  nz = NonZero(g0)  all = Constant<value = int64[1] {-1}>()  i = Reshape(nz, all)
@@ -526,13 +532,6 @@ REFUSALS = [
        y = If (c) <then_branch = a () => (float[n, 3] t) { t = Squeeze(x, one) }, else_branch = b () => (float[n, k, 3] t) { t = Identity(x) }>
      }""", "If 'y': both branches are compiled, because its condition is not known; it is known with --dim k=1 or --dim k=2..4",
      "--dim=n=1..2", "--dim=k=1..4"),
-    ("branch-of-data-that-does-not-fit", """
-     g (float[n, 16] x, int64 rate) => (float[n, 2] y) {
-       wide = Constant<value = int64 {16000}>()  p = Equal(rate, wide)
-       y = If (p) <then_branch = a () => (float[n, 2] t) { s = Constant<value = int64[3] {0, 2, 8}>()  r = Reshape(x, s)  o = Constant<value = int64[1] {2}>()  t = ReduceSum<keepdims = 0>(r, o) },
-                   else_branch = b () => (float[n, 2] t) { s = Constant<value = int64[3] {0, 3, 8}>()  r = Reshape(x, s)  o = Constant<value = int64[1] {2}>()  t = ReduceSum<keepdims = 0>(r, o) }>
-     }""", "If 'y': both branches are compiled, because its condition is not known; if it is the same in every call, give --constant rate=FILE.npy",
-     "--dim=n=1..2"),
     ("everything-beside-a-dim-without-bounds", """
      g (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) { y = Unheard(x) z = Softmax<axis = 7>(x) }
      """, "Softmax"),

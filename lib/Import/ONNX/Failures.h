@@ -28,6 +28,11 @@ public:
   /// Whether something is wrong with the model itself; set back to what it was where what failed may never run.
   bool isWrong() const { return wrong; }
   void setWrong(bool is) { wrong = is; }
+  /// Whether a node of some graph can never run: what it is given does not fit, for no values of the dims.
+  bool isImpossible() const { return impossible; }
+  /// Of sentences that were added one by one; "" where there is none.
+  std::string first() const { return sentences.empty() ? "" : sentences.front().text; }
+  void setImpossible() { impossible = true; }
   /// Whether one more sentence would be printed.
   bool matters() const { return sentences.size() < mostPrinted; }
 
@@ -56,7 +61,7 @@ private:
   std::vector<Sentence> sentences;
   std::vector<UnknownOp> unknownOps;
   llvm::StringMap<size_t> placeOfOp;
-  bool wrong = false, lacks = false; // some of them
+  bool wrong = false, lacks = false, impossible = false; // some of them
 
   static constexpr size_t mostPrinted = 20, mostKept = 1000; // a lowering that tries two ways copies them
   void keep(std::string text, bool asks);

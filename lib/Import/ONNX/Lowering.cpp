@@ -291,6 +291,7 @@ void Lowering::rowNode(const proto::Node &node, int index, Scope &scope, const R
   else {
     if (options.training && stated.empty()) n.readSettings(row.settings);
     row.lower(n);
+    if (n.failed() && !n.wasReported() && !n.isUnsupported()) failures.setImpossible();
   }
   if (module.ctx().takeOverflow()) n.fail("a symbolic integer leaves 62 bits or 2^14 terms");
   n.checkAttributes();

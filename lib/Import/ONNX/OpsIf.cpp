@@ -114,6 +114,22 @@ std::optional<Form> formOf(Node &n, llvm::ArrayRef<Held> values) {
   return form;
 }
 
+/// What stands for a branch that cannot run, of the types of the other one: values that a data dim gives which is 0
+/// where its bounds begin at 1, so that a call that takes the branch stops with a sentence of the runtime.
+Values stopping(Node &n, UOpRef condition, bool taken, const Values &like) {
+  UOpRef number = n.cast(condition, DType::I64);
+  if (taken) number = n.bin(Op::Sub, n.literal(number, 1), number);
+  UOpRef none = n.failed() ? nullptr : n.make(Op::Extent, {number}, {1, 2});
+  UOpRef value = none ? n.fromIndex(none, DType::I64) : nullptr;
+  Values values;
+  for (UOpRef x : like) {
+    UOpRef one = value && x->dtype != DType::I64 ? n.cast(value, x->dtype) : value;
+    values.push_back(one ? n.broadcastTo(one, x->shape) : nullptr);
+    if (!values.back()) return {};
+  }
+  return values;
+}
+
 } // namespace
 
 void conditional(Node &n) {
@@ -130,16 +146,37 @@ void conditional(Node &n) {
     for (auto [i, value] : llvm::enumerate(*results)) n.give(i, value);
     return;
   }
-  bool wrong = n.lowering.failures.isWrong();
   Closure closure(n);
-  auto yes = branch(true), no = branch(false);
-  if (!yes || !no) {
+  std::optional<Values> yes, no;
+  Failures &failures = n.lowering.failures, before = failures;
+  // Each by itself: a branch whose shapes do not fit, whatever the dims are, cannot run, and the other one may.
+  auto isImpossible = [&](bool taken, std::optional<Values> &results) {
+    failures = Failures();
+    results = branch(taken);
+    return !results && failures.isImpossible();
+  };
+  bool never = isImpossible(true, yes);
+  Failures ofThen = std::exchange(failures, Failures());
+  bool neverElse = isImpossible(false, no);
+  const std::string first = (never ? ofThen : failures).first();
+  failures = std::move(before);
+  if (never != neverElse && (never ? no : yes)) {
+    std::optional<Values> &missing = never ? yes : no;
+    missing = stopping(n, condition, never, never ? *no : *yes);
+    if (n.failed() || missing->empty()) return;
+    if (n.lowering.options.notes)
+      n.lowering.options.notes->push_back(n.scope.where + n.title() + ": a call whose condition is " +
+                                          (never ? "true" : "false") + " is refused when it runs: " + first);
+  } else if (!yes || !no) {
+    bool wrong = failures.isWrong();
+    if (never == neverElse || !never) yes = branch(true); // once more, to keep what it says
+    if (never == neverElse || !neverElse) no = branch(false);
     // The graph that does not fit may be one that is never taken.
     if (std::string hint = decidingHint(n, condition); !hint.empty()) {
-      n.lowering.failures.setWrong(wrong);
-      n.lowering.failures.add(n.scope.where + n.title() +
-                                  ": both branches are compiled, because its condition is not " + "known" + hint,
-                              true);
+      failures.setWrong(wrong);
+      failures.add(n.scope.where + n.title() + ": both branches are compiled, because its condition is not " + "known" +
+                       hint,
+                   true);
     }
     return n.failReported();
   }
