@@ -532,6 +532,16 @@ REFUSALS = [
        y = If (c) <then_branch = a () => (float[n, 3] t) { t = Squeeze(x, one) }, else_branch = b () => (float[n, k, 3] t) { t = Identity(x) }>
      }""", "If 'y': both branches are compiled, because its condition is not known; it is known with --dim k=1 or --dim k=2..4",
      "--dim=n=1..2", "--dim=k=1..4"),
+    ("loop-whose-body-has-two-extents-that-are-one", """
+     g (float[a, 4] x, float[b, 4] h) => (float[a, 4] y) {
+       n = Constant<value = int64 {3}>()  c = Constant<value = bool {1}>()
+       y = Loop (n, c, x) <body = q (int64 i, bool ci, float[a, 4] v) => (bool co, float[a, 4] vo) { co = Identity(ci)  vo = Add(v, h) }>
+     }""", "with these flags the model is read, in place of every --dim given: --dim a=b --dim b=1..4", "--dim=a=1..4", "--dim=b=1..4"),
+    ("scan-whose-body-has-two-extents-that-are-one", """
+     g (float[a, 4] x, float[b, 4] h, float[5, 4] s) => (float[a, 4] y, float[5, a, 4] z) {
+       y, z = Scan <num_scan_inputs = 1, body = q (float[a, 4] v, float[4] r) => (float[a, 4] vo, float[a, 4] zo) {
+         t = Add(v, h)  vo = Add(t, r)  zo = Neg(vo) }> (x, s)
+     }""", "with these flags the model is read, in place of every --dim given: --dim a=b --dim b=1..4", "--dim=a=1..4", "--dim=b=1..4"),
     ("everything-beside-a-dim-without-bounds", """
      g (float[n, 3] x) => (float[n, 3] y, float[n, 3] z) { y = Unheard(x) z = Softmax<axis = 7>(x) }
      """, "Softmax"),
