@@ -25,6 +25,7 @@ struct ExchangeApi {
 PyTypeObject *exchangedType = nullptr;
 const ExchangeApi *api = nullptr;
 PyObject *requiresGrad = nullptr, *isNegative = nullptr; // the name of the attribute, the method of the type
+PyObject *settings = nullptr;                            // functions of the library's state: the first must give False
 
 /// Whether what was given is False; it is let go.
 bool isFalse(PyObject *value) {
@@ -34,10 +35,25 @@ bool isFalse(PyObject *value) {
   return is;
 }
 
-/// `set_exchange(type, capsule)`
+/// Appends what the settings are, by the identities of what their functions give: objects that live as long as the
+/// library. Whether the first is False.
+bool addSettings(char *bytes, size_t most, size_t &used) {
+  for (Py_ssize_t i = 0, n = settings ? PyTuple_Size(settings) : 0; i < n; i++) {
+    PyObject *value = PyObject_CallNoArgs(PyTuple_GetItem(settings, i));
+    if (!value) PyErr_Clear();
+    Py_XDECREF(value);
+    if (!value || (i == 0 && value != Py_False) || used + sizeof value > most) return false;
+    if (i == 0) continue;
+    std::memcpy(bytes + used, &value, sizeof value);
+    used += sizeof value;
+  }
+  return true;
+}
+
+/// `set_exchange(type, capsule, settings)`
 PyObject *setExchange(PyObject *, PyObject *args) {
-  PyObject *type, *capsule;
-  if (!PyArg_ParseTuple(args, "OO", &type, &capsule)) return nullptr;
+  PyObject *type, *capsule, *functions;
+  if (!PyArg_ParseTuple(args, "OOO!", &type, &capsule, &PyTuple_Type, &functions)) return nullptr;
   if (!PyType_Check(type) || !PyCapsule_IsValid(capsule, "dlpack_exchange_api"))
     return PyErr_Format(PyExc_TypeError, "a type and its capsule 'dlpack_exchange_api' are needed");
   auto *found = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
@@ -46,6 +62,9 @@ PyObject *setExchange(PyObject *, PyObject *args) {
     return PyErr_Format(PyExc_BufferError, "the exchange API is not one of DLPack 1");
   if (!requiresGrad && !(requiresGrad = PyUnicode_InternFromString("requires_grad"))) return nullptr;
   if (!isNegative && !(isNegative = PyObject_GetAttrString(type, "is_neg"))) return nullptr;
+  Py_INCREF(functions);
+  Py_XDECREF(settings);
+  settings = functions;
   Py_INCREF(type);
   Py_INCREF(capsule); // its functions are called as long as the process lives
   exchangedType = reinterpret_cast<PyTypeObject *>(type), api = found;
@@ -63,8 +82,8 @@ PyObject *give(PyObject *, PyObject *object) {
   return nullptr;
 }
 
-/// `exchanged_kind(tensors)`: what tells calls apart, types and shapes and whether they want gradients, as bytes; None
-/// where one is no tensor that the other library describes.
+/// `exchanged_kind(tensors)`: what tells calls apart, the settings, types and shapes and whether they want gradients,
+/// as bytes; None where one is no tensor that the other library describes, or the first setting is not False.
 PyObject *exchangedKind(PyObject *, PyObject *tensors) {
   struct {
     DLDataType dtype;
@@ -76,6 +95,7 @@ PyObject *exchangedKind(PyObject *, PyObject *tensors) {
   char bytes[most];
   size_t used = 0;
   if (!PyTuple_Check(tensors)) return PyErr_Format(PyExc_TypeError, "exchanged_kind takes a tuple");
+  if (!addSettings(bytes, most, used)) Py_RETURN_NONE;
   for (Py_ssize_t i = 0, n = PyTuple_Size(tensors); i < n; i++) {
     PyObject *object = PyTuple_GetItem(tensors, i);
     DLTensor from = {};
@@ -97,7 +117,8 @@ PyObject *exchangedKind(PyObject *, PyObject *tensors) {
 }
 
 PyMethodDef functions[] = {
-    {"set_exchange", setExchange, METH_VARARGS, "Which type is exchanged, and by which functions: (type, capsule)."},
+    {"set_exchange", setExchange, METH_VARARGS,
+     "Which type is exchanged, and by which functions: (type, capsule, settings)."},
     {"exchanged_kind", exchangedKind, METH_O, "Types and shapes of a tuple of such tensors, as bytes, or None."},
     {"give", give, METH_O, "A tensor as one of the type that is exchanged, in the same memory."},
     {nullptr, nullptr, 0, nullptr}};

@@ -26,7 +26,7 @@ from .aliases import apart
 from .capture import Captured, Inference, _Function
 from .exclusive import capture, capturing, is_inside
 from .program import kind_of
-from .settings import check_of_settings, settings
+from .settings import settings
 
 _MANY = 8  # programs for one kind of arguments
 _MOST_QUICK = 512  # kinds of arguments that are found without flattening them
@@ -82,11 +82,10 @@ class Callable_:
         checked_target(target, bundle)
         self._f, self._dims, self._target, self._bundle, self._grad, self._frozen = f, dims, target, bundle, grad, frozen
         self._programs: dict[Any, list[_Variant]] = {}
-        # By settings: what runs, what takes its result (None: it takes all tensors as one argument), and what must hold, by types and shapes
-        # of calls with nothing but tensors by place.
-        self._tables: dict[Any, dict[Any, tuple[Any, Any, _Variant | None]]] = {}
+        # What runs, what takes its result (None: it takes all tensors as one argument), the default device, and what must hold: by settings,
+        # types and shapes, of calls with nothing but tensors by place.
+        self._quick: dict[Any, tuple[Any, Any, Any, _Variant | None]] = {}
         self._eager: Any = f  # what runs inside of a trace
-        self._now: Any = (_never, None, None, {})  # the check of the settings, the default device, the settings, their table
         self._warned = False
         self._saved = False
         self.traces = 0  # how many programs were made
@@ -134,12 +133,11 @@ class Callable_:
         """What a call gives. One with tensors by place alone, like one before, is found without flattening trees."""
         quick: Any = None
         if not named and capture.owner is None:
-            check, device, _, table = self._now
             quick = kind_of(args)
-            found = table.get(quick)
-            if found is not None and check() and device is _device.CURRENT_DEVICE:
-                run, taken, variant = found
-                if variant is None or variant.holds():
+            found = self._quick.get(quick)
+            if found is not None:
+                run, taken, device, variant = found
+                if device is _device.CURRENT_DEVICE and (variant is None or variant.holds()):
                     return run(args) if taken is None else taken(run(*args))
         return self._general(args, named, quick)
 
@@ -147,23 +145,13 @@ class Callable_:
         leaves, structure = pytree.tree_flatten((args, named))
         if is_inside(*leaves):
             return self._eager(*args, **named)
-        key, table = self._settings()
-        variant = self._variant(args, named, leaves, structure, key)
+        variant = self._variant(args, named, leaves, structure, settings())
         if quick is not None:
-            if len(table) > _MOST_QUICK:  # shapes of dims
-                table.clear()
+            if len(self._quick) > _MOST_QUICK:  # shapes of dims
+                self._quick.clear()
             direct = None if any(x.requires_grad for x in args) else variant.direct
-            table[quick] = (*(direct or (variant.program, None)), None if variant.always else variant)
+            self._quick[quick] = (*(direct or (variant.program, None)), _device.CURRENT_DEVICE, None if variant.always else variant)
         return variant.program(leaves)
-
-    def _settings(self) -> Any:
-        """The settings of this thread and what is found quickly under them, which the next call tries first."""
-        check, device, key, table = self._now
-        if not check() or device is not _device.CURRENT_DEVICE:
-            key = settings()
-            table = self._tables.setdefault(key, {})
-            self._now = check_of_settings(), _device.CURRENT_DEVICE, key, table
-        return key, table
 
     def _variant(self, args: Any, named: Any, leaves: Sequence[Any], structure: Any, key: tuple[Any, ...]) -> _Variant:
         """The program for a call, which is made where there is none."""
@@ -224,10 +212,6 @@ class Callable_:
         found = Environment(self._f)
         return any(t.requires_grad for m in found.modules for t in m.parameters(False)) or any(
             isinstance(t, torch.Tensor) and t.requires_grad for _, t in found.objects.values())  # fmt: skip
-
-
-def _never() -> bool:
-    return False
 
 
 def _remade(f: Any, options: dict[str, Any]) -> Any:

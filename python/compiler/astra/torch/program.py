@@ -23,11 +23,12 @@ from .lower import lower
 from .rows.random import RANDOM, keyed
 from .rows.registry import packet_of
 from .rows.types import own_type
+from .settings import CHECKED
 
 KEY = "random.key"
 _API = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
 if _API is not None:  # of PyTorch 2.10 and later: tensors go in and out by C functions
-    astra_rt._rt.set_exchange(torch.Tensor, _API)
+    astra_rt._rt.set_exchange(torch.Tensor, _API, CHECKED)
 _WIDE = {"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "bool"}  # what these functions exchange
 
 
@@ -35,7 +36,10 @@ _give = astra_rt._rt.give
 
 
 def _kind_of(args: tuple[Any, ...]) -> Any:
-    found: Any = ()
+    autocast, *rest = [f() for f in CHECKED]
+    if autocast:
+        return None
+    found: Any = tuple(rest)
     for x in args:
         if type(x) is not torch.Tensor:
             return None
@@ -43,7 +47,7 @@ def _kind_of(args: tuple[Any, ...]) -> Any:
     return found
 
 
-# Types and shapes of tensors, and whether they want gradients: what can be a key; None where there is something else.
+# Settings, types and shapes of tensors, and whether they want gradients: what can be a key; None where there is something else.
 kind_of = _kind_of if _API is None else astra_rt._rt.exchanged_kind
 
 def to_torch(made: Any) -> torch.Tensor:
