@@ -263,3 +263,48 @@ def test_recipes_schedules_and_clipping_of_a_training_step():
     assert rates[0] > rates[-1]
     step.write_back()
     torch.testing.assert_close(mine.weight, theirs.weight, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5), lambda p: torch.optim.AdamW(p, lr=0.05),
+    lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True), lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.1),
+], ids=["sgd", "adamw", "rmsprop", "adagrad"])  # fmt: skip
+def test_a_training_step_goes_on_from_the_optimizer_and_follows_its_scheduler(make):
+    mine = nn.Linear(4, 3)
+    x, y = torch.randn(8, 4), torch.randn(8, 3)
+
+    def stepped(model, optimizer, scheduler, count):
+        for _ in range(count):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+            scheduler.step()
+
+    optimizer = make(mine.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    stepped(mine, optimizer, scheduler, 2)
+    theirs, their_optimizer, their_scheduler = copy.deepcopy((mine, optimizer, scheduler))
+    step = package.torch.train_step(mine, nn.MSELoss(), optimizer, (x, y))
+    for _ in range(3):
+        step(x, y)
+        scheduler.last_epoch += 1
+        for g in optimizer.param_groups:
+            g["lr"] *= 0.5
+    stepped(theirs, their_optimizer, their_scheduler, 3)
+    step.write_back()
+    torch.testing.assert_close(mine.weight, theirs.weight, rtol=1e-4, atol=1e-6)
+    optimizer.param_groups[0]["weight_decay"] = 0.5
+    with pytest.raises(ValueError, match="weight_decay changed"):
+        step(x, y)
+
+
+def test_optimizers_that_a_training_step_lacks_are_refused():
+    net = nn.Linear(4, 3)
+    for kind in (torch.optim.NAdam, torch.optim.RAdam, torch.optim.Adadelta, torch.optim.Adamax):
+        with pytest.raises(package.UnsupportedError, match=f"the optimizer {kind.__name__}: .*SGD, Adam"):
+            package.torch.train_step(net, nn.MSELoss(), kind(net.parameters()), (torch.ones(2, 4), torch.ones(2, 3)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    step = package.torch.train_step(net, nn.MSELoss(), optimizer, (torch.ones(2, 4), torch.ones(2, 3)), schedule="linear(steps=4)")
+    optimizer.param_groups[0]["lr"] = 0.2
+    with pytest.raises(ValueError, match="use one of them"):
+        step(torch.ones(2, 4), torch.ones(2, 3))

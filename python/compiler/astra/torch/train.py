@@ -2,7 +2,8 @@
 
 Takes:    a model, a loss of PyTorch's, an optimizer of torch.optim; examples of the inputs and the target.
 Gives:    a bundle with the entries that `astra-train` and C programs call: train_step, eval, main; a callable beside it.
-Keeps:    gradients are those of AOTAutograd's joint graph, steps those of lib/NN's optimizers, which are PyTorch's. Parameters, what
+Keeps:    a torch.optim optimizer's learning rates are states, which a call sets where a scheduler has changed them; what the optimizer has
+          kept so far is where the states begin. Gradients are those of AOTAutograd's joint graph, steps those of lib/NN's optimizers, which are PyTorch's. Parameters, what
           the optimizer keeps of them, buffers that the model changes, and the number of steps are states.
 """
 
@@ -50,6 +51,28 @@ def _recipe(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> str:
     return f"{name.lower()}({', '.join(f'{k}={v}' for k, v in parts.items())})"
 
 
+# What lib/NN keeps of a parameter, by the names of torch.optim.
+_KEPT = {"sgd": {"mean": "momentum_buffer"}, "adam": {"mean": "exp_avg", "squares": "exp_avg_sq"}, "adamw": {"mean": "exp_avg", "squares": "exp_avg_sq"},
+         "rmsprop": {"squares": "square_avg", "mean": "grad_avg", "steps": "momentum_buffer"}, "adagrad": {"squares": "sum"}}  # fmt: skip
+
+
+def _steps_done(optimizer: torch.optim.Optimizer) -> int:
+    """How many steps an optimizer has made: of all its parameters the same."""
+    found = set()
+    for p in (p for g in optimizer.param_groups for p in g["params"] if p.requires_grad):
+        kept = optimizer.state.get(p, {})
+        has_tensors = any(isinstance(x, torch.Tensor) for x in kept.values())
+        found.add(int(kept["step"]) if "step" in kept else int(has_tensors))  # SGD counts none: its first step is another
+    if len(found) > 1:
+        raise UnsupportedError(f"the optimizer has made {min(found)} steps of some parameters and {max(found)} of others: a training step counts one number for all")
+    return found.pop() if found else 0
+
+
+def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
+    """What a group says beside the parameters and the rate."""
+    return {k: v for k, v in group.items() if k not in ("params", "lr", "initial_lr")}
+
+
 class _Loss(torch.nn.Module):
     """A model and its loss; the last argument is the target."""
 
@@ -70,11 +93,15 @@ class TrainStep:
         if len(examples) < 2:
             raise ArgumentError("examples are those of the inputs, then one of the target")
         self.model, self._schedule, self._clip = model, schedule, clip_norm
+        self._optimizer = None if isinstance(optimizer, str) else optimizer
         whole = _Loss(model, loss)
         if isinstance(optimizer, str):
             groups = {id(p): optimizer for p in model.parameters()}
         else:
             groups = {id(p): _recipe(optimizer, g) for g in optimizer.param_groups for p in g["params"]}
+            self._settings = [_settings(g) for g in optimizer.param_groups]
+            self._rates = [float(g["lr"]) for g in optimizer.param_groups]  # as they are in the states
+        self._done = 0 if self._optimizer is None else _steps_done(self._optimizer)
         named = dict(model.named_parameters(remove_duplicate=True))
         frozen_names = [n for n, p in named.items() if id(p) not in groups or not p.requires_grad]
         self._trained = {n: groups[id(p)] for n, p in named.items() if n not in frozen_names}
@@ -142,15 +169,33 @@ class TrainStep:
             self._slots[name] = []
             for slot, first in call(_core.slots, recipe, leaf.rank):
                 kept_leaf = call(core.leaf, leaf.dtype, list(leaf.dims))
-                begins = value_of(torch.full_like(values[name], first))
+                begins = value_of(self._kept(values[name], recipe, slot, first))
                 call(making.state, f"{own}.{slot}", kept_leaf, (begins._address, begins.nbytes))
                 self._slots[name].append((f"{own}.{slot}", kept_leaf))
         self._step_leaf = call(core.leaf, "i64", [])
-        zero = value_of(torch.zeros((), dtype=torch.int64))
+        zero = value_of(torch.tensor(self._done, dtype=torch.int64))
         call(making.state, "step", self._step_leaf, (zero._address, zero.nbytes))
+        self._rate_leaves: list[Any] = []
+        for name, rate in zip(self._rate_names(), self._rates if self._optimizer is not None else ()):
+            self._rate_leaves.append(call(core.leaf, "f64", []))
+            value = value_of(torch.tensor(rate, dtype=torch.float64))
+            call(making.state, name, self._rate_leaves[-1], (value._address, value.nbytes))
         self._key_leaf = call(core.leaf, "u32", [])
         seed = value_of(torch.tensor(torch.initial_seed() & 0x7FFFFFFF, dtype=torch.int64).to(torch.uint32))
         self._seed = seed
+
+    def _kept(self, x: torch.Tensor, recipe: str, slot: str, first: float) -> torch.Tensor:
+        """What a slot of a parameter begins as."""
+        if self._optimizer is not None:
+            found = self._optimizer.state.get(x, {}).get(_KEPT[recipe.partition("(")[0]][slot])  # type: ignore[call-overload]
+            if isinstance(found, torch.Tensor):
+                return found.detach().to(x.dtype)
+        return torch.full_like(x, first)
+
+    def _rate_names(self) -> list[str]:
+        """The states that rates are, one for each group of the optimizer; none where a schedule makes them."""
+        count = 0 if self._optimizer is None or self._schedule != "constant" else len(self._optimizer.param_groups)
+        return ["optimizer.lr"] if count == 1 else [f"optimizer.lr.{i}" for i in range(count)]
 
     def _run(self, graph: Graph, module: Any, signature: Any, leaves: dict[str, Any], key: Tensor | None) -> list[Any]:
         given, users = [], 0
@@ -185,13 +230,19 @@ class TrainStep:
         for gradient, (_, target) in zip(gradients, wanted):
             own, slots = self._names[target], self._slots[target]
             recipe = self._trained[own]
-            rates.append(call(_core.rate_at, core, recipe, self._schedule, count._in(graph)))
+            rates.append(self._rate(graph, own, recipe, count))
             value, kept = call(_core.update, core, recipe, leaves[target], gradient, [leaf for _, leaf in slots], rates[-1], count._in(graph))
             updates.append((own, value))
             updates += [(slot, node) for (slot, _), node in zip(slots, kept)]
         updates.append(("step", number._in(graph)))
         loss = by_name[signature.user_outputs[0]]
         call(making.entry, "train_step", self._inputs(leaves, len(signature.user_inputs)), [("loss", loss._in(graph)), ("rate", rates[0])], updates)
+
+    def _rate(self, graph: Graph, own: str, recipe: str, count: Tensor) -> Any:
+        if not self._rate_leaves:
+            return call(_core.rate_at, graph.core, recipe, self._schedule, count._in(graph))
+        p = self.model.get_parameter(own)
+        return next(leaf for leaf, g in zip(self._rate_leaves, self._optimizer.param_groups) if any(q is p for q in g["params"]))  # type: ignore[union-attr]
 
     def _inputs(self, leaves: dict[str, Any], n: int) -> list[tuple[str, Any]]:
         names = ["x"] if n == 2 else [f"x{i}" for i in range(n - 1)]
@@ -218,7 +269,24 @@ class TrainStep:
     def __call__(self, *args: torch.Tensor) -> torch.Tensor:
         from .program import ready
 
+        if self._optimizer is not None:
+            self._follow(self._optimizer)
         return torch.from_dlpack(self.session["train_step"](*(ready(x) for x in args)).loss)
+
+    def _follow(self, optimizer: torch.optim.Optimizer) -> None:
+        """Takes the rates that the optimizer has now; what else a scheduler changes is refused."""
+        names = self._rate_names()
+        for i, group in enumerate(optimizer.param_groups[: len(self._settings)]):
+            if float(group["lr"]) != self._rates[i]:
+                if not names:
+                    raise ArgumentError(f"the optimizer's lr is {float(group['lr'])!r} and was {self._rates[i]!r}, but the rates of this training step are made by its "
+                                        f"schedule, {self._schedule}: use one of them")  # fmt: skip
+                self._rates[i] = float(group["lr"])
+                self.session.set_state(names[i], value_of(torch.tensor(self._rates[i], dtype=torch.float64)))
+        now = [_settings(g) for g in optimizer.param_groups]
+        if now != self._settings:
+            changed = sorted({k for a, b in zip(now, self._settings) for k in a if a[k] != b.get(k)}) or ["param_groups"]
+            raise ArgumentError(f"the optimizer's {' and '.join(changed)} changed since train_step compiled it: only lr may; make another training step")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle, with the states as they began."""
@@ -246,6 +314,7 @@ def train_step(model: torch.nn.Module, loss_fn: Any, optimizer: torch.optim.Opti
         step.save("m.astra")       # astra-train m.astra --data ..., or from C; step.write_back() gives the weights to the model
 
     optimizer: of torch.optim, or a recipe of docs/training.md: "lion(lr=1e-4)". schedule: a recipe, "cosine(steps=900, warmup=45)".
-    clip_norm: as torch.nn.utils.clip_grad_norm_.
+    clip_norm: as torch.nn.utils.clip_grad_norm_. A scheduler of torch.optim may change the optimizer's lr between calls; an optimizer that
+    has made steps goes on from there.
     examples: of the inputs, then of the target; their shapes are the bundle's."""
     return TrainStep(model, loss_fn, optimizer, examples, schedule, clip_norm, target, frozen)
