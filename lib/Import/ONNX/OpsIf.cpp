@@ -116,16 +116,16 @@ std::optional<Form> formOf(Node &n, llvm::ArrayRef<Held> values) {
 
 /// What stands for a branch that cannot run, of the types of the other one: values that a data dim gives which is 0
 /// where its bounds begin at 1, so that a call that takes the branch stops with a sentence of the runtime.
-Values stopping(Node &n, UOpRef condition, bool taken, const Values &like) {
+std::vector<Held> stopping(Node &n, UOpRef condition, bool taken, llvm::ArrayRef<Held> like) {
   UOpRef number = n.cast(condition, DType::I64);
   if (taken) number = n.bin(Op::Sub, n.literal(number, 1), number);
   UOpRef none = n.failed() ? nullptr : n.make(Op::Extent, {number}, {1, 2});
   UOpRef value = none ? n.fromIndex(none, DType::I64) : nullptr;
-  Values values;
-  for (UOpRef x : like) {
-    UOpRef one = value && x->dtype != DType::I64 ? n.cast(value, x->dtype) : value;
-    values.push_back(one ? n.broadcastTo(one, x->shape) : nullptr);
-    if (!values.back()) return {};
+  std::vector<Held> values;
+  for (const Held &h : like) {
+    UOpRef x = h.tensor, one = value && x->dtype != DType::I64 ? n.cast(value, x->dtype) : value;
+    values.push_back({one ? n.broadcastTo(one, x->shape) : nullptr});
+    if (!values.back().tensor) return {};
   }
   return values;
 }
@@ -147,10 +147,10 @@ void conditional(Node &n) {
     return;
   }
   Closure closure(n);
-  std::optional<Values> yes, no;
+  std::optional<std::vector<Held>> yes, no;
   Failures &failures = n.lowering.failures, before = failures;
   // Each by itself: a branch whose shapes do not fit, whatever the dims are, cannot run, and the other one may.
-  auto isImpossible = [&](bool taken, std::optional<Values> &results) {
+  auto isImpossible = [&](bool taken, std::optional<std::vector<Held>> &results) {
     failures = Failures();
     results = branch(taken);
     return !results && failures.isImpossible();
@@ -160,9 +160,11 @@ void conditional(Node &n) {
   bool neverElse = isImpossible(false, no);
   const std::string first = (never ? ofThen : failures).first();
   failures = std::move(before);
-  if (never != neverElse && (never ? no : yes)) {
-    std::optional<Values> &missing = never ? yes : no;
-    missing = stopping(n, condition, never, never ? *no : *yes);
+  auto &possible = never ? no : yes;
+  bool areTensors = possible && llvm::all_of(*possible, [](const Held &h) { return h.tensor; });
+  if (never != neverElse && areTensors) {
+    std::optional<std::vector<Held>> &missing = never ? yes : no;
+    missing = stopping(n, condition, never, *possible);
     if (n.failed() || missing->empty()) return;
     if (n.lowering.options.notes)
       n.lowering.options.notes->push_back(n.scope.where + n.title() + ": a call whose condition is " +
