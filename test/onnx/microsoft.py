@@ -251,7 +251,7 @@ def plain_attention(q, kv=None):
 
 
 def grouped(heads, kv, s, lengths, size=16, rows=None, total=None, packed=False, rotary=0, bias=None, sink=None, positions=None, dims=None, kind=f32,
-            known=True, **rest):
+            known=True, norms=False, **rest):
     """lengths: keys of each sequence with the new ones. rows: of the caches given; None: there are none."""
     batch, total = len(lengths), total or max(lengths)
     q, k, v = kind(batch, s, heads * size), kind(batch, s, kv * size), kind(batch, s, kv * size)
@@ -260,6 +260,15 @@ def grouped(heads, kv, s, lengths, size=16, rows=None, total=None, packed=False,
     cache = [None, None] if rows is None else [kind(batch, kv, rows, size) for _ in range(2)]
     tables = rotary_tables(64, rotary // 2, kind) if rotary else (None, None)
     inputs = [q, k, v, *cache, i32(*[n - 1 for n in lengths]), i32(total)[0], *tables, positions, bias, sink]
+    plain = None
+    if norms:  # which ONNX Runtime has on GPUs alone: the same op of operands that are normalized
+        parts = np.split(q, [heads * size, (heads + kv) * size], -1) if packed else [q, k, v]
+        scales, epsilon = (kind(size), kind(size)), rest.get("qk_norm_epsilon", 1e-6)
+        for i, scale in enumerate(scales):
+            x = parts[i].reshape(batch, s, -1, size)
+            parts[i] = (x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * scale).reshape(parts[i].shape)
+        plain = [*([np.concatenate(parts, -1), None, None] if packed else parts), *inputs[3:]]
+        inputs += [None, None, *scales]
     valid = [min(s, n) if total == s else s for n in lengths]
 
     def look(k, a):
@@ -267,7 +276,7 @@ def grouped(heads, kv, s, lengths, size=16, rows=None, total=None, packed=False,
         return np.concatenate([p.ravel() for p in parts])
 
     weights = {7, 8} | ({6} if known else set())
-    return Case("GroupQueryAttention", inputs, 3, weights=weights, look=look, dims=dims, num_heads=heads, kv_num_heads=kv, do_rotary=int(rotary > 0), **rest)
+    return Case("GroupQueryAttention", inputs, 3, weights=weights, look=look, dims=dims, stand_in=plain, num_heads=heads, kv_num_heads=kv, do_rotary=int(rotary > 0), **rest)
 
 
 def grouped_attentions():
@@ -288,6 +297,9 @@ def grouped_attentions():
     yield grouped(4, 2, 1, [7, 7], rows=6, bias=f32(2, 1, 1, 7))
     yield grouped(4, 2, 2, [8], rows=6, rotary=16, positions=np.array([[3, 9]]))
     yield grouped(4, 2, 6, [6, 6], causal=0)
+    yield grouped(4, 2, 6, [6, 4], norms=True)
+    yield grouped(4, 2, 1, [9, 6], rows=16, rotary=16, norms=True, qk_norm_epsilon=1e-3)
+    yield grouped(4, 2, 1, [9, 6], rows=16, rotary=16, packed=True, norms=True, local_window_size=4, softcap=2.0)
     yield grouped(4, 2, 1, [9, 6], rows=16, kind=f16, rotary=16)
     yield grouped(4, 2, 2, [8], rows=6, total=8, dims={0: [1, "s", 64], 1: [1, "s", 32], 2: [1, "s", 32], 3: [1, 2, "p", 16], 4: [1, 2, "p", 16]},
                   flags=["--dim=p=0..8"])  # fmt: skip
