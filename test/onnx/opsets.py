@@ -26,7 +26,7 @@ F16, F32, I32, I64 = np.float16, np.float32, np.int32, np.int64
 RNG = np.random.default_rng(11)
 
 # Ops without a row, by reason; all of their versions, in a domain all of its ops.
-OPTIONAL, STRING = "optional values", "strings"
+STRING = "strings"
 REFUSED = {
     "RegexFullMatch": STRING, "StringConcat": STRING, "StringNormalizer": STRING, "StringSplit": STRING,
     "ImageDecoder": "files of images",
