@@ -187,24 +187,26 @@ class Callable_:
     def _compiled(self, args: Any, named: Any, gradients: bool, leaves: Sequence[Any]) -> Any:
         self.traces += 1
         args, named = pytree.tree_unflatten(apart(leaves), pytree.tree_structure((args, named)))
-        if self._bundle is not None:
-            self._save(args, named)
+        if self._bundle is not None and self._saved:  # another would take the place of the first in the file
+            raise ArgumentError(f"'{self.__name__}' has saved its bundle {self._bundle} for its first arguments; these have other types or shapes, or are used "
+                                "in another way: give sizes that change as dims, or save another bundle by astra.from_torch")  # fmt: skip
         if gradients and self._grad is None:
             gradients = any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves) or self._has_gradients()
         if gradients:
             from .autograd import Differentiable
 
+            if self._bundle is not None:
+                with torch.no_grad():
+                    self._save(Captured(self._f, args, named, self._dims))
             module = self._f if isinstance(self._f, torch.nn.Module) else _Function(self._f)
             return Differentiable(module, args, named, self.__name__, self._dims, self._frozen)
-        return Inference(Captured(self._f, args, named, self._dims), self._frozen)
+        captured = Captured(self._f, args, named, self._dims)
+        if self._bundle is not None:
+            self._save(captured)
+        return Inference(captured, self._frozen)
 
-    def _save(self, args: Any, named: Any) -> None:
-        """The bundle for these arguments; a second program would take the place of the first in the file."""
-        if self._saved:
-            raise ArgumentError(f"'{self.__name__}' has saved its bundle {self._bundle} for its first arguments; these have other types or shapes, or are used "
-                                "in another way: give sizes that change as dims, or save another bundle by astra.from_torch")  # fmt: skip
-        with torch.no_grad():
-            Captured(self._f, args, named, self._dims).compile(self._target, self._frozen).save(self._bundle)
+    def _save(self, captured: Captured) -> None:
+        captured.compile(self._target, self._frozen).save(self._bundle)
         self._saved = True
 
     def _has_gradients(self) -> bool:
