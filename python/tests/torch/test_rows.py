@@ -98,3 +98,60 @@ def test_gradients_of_distances_at_their_corners(p):
     assert mode.compared["aten._cdist_backward"] == 2 and mode.compared["aten._pdist_backward"] == 1
     assert not any(mode.wrong.values()), dict(mode.wrong)
     assert "aten._cdist_backward" not in mode.missing
+
+
+def beside(f, *xs):
+    """Results and gradients beside PyTorch's."""
+    from astra import astra as compiled
+
+    mine, theirs = (torch.utils._pytree.tree_leaves(g(*xs)) for g in (compiled(f), f))
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a, b)
+    wanted = [*(x for x in xs if x.requires_grad), *(f.parameters() if isinstance(f, torch.nn.Module) else ())]
+    if wanted:
+        sums = [torch.autograd.grad(sum((y.abs() ** 2).sum() for y in made), wanted) for made in (mine, theirs)]
+        for a, b in zip(*sums, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_that_layers_and_losses_need():
+    torch.manual_seed(0)
+    r, nn = torch.randn, torch.nn
+    beside(lambda a, b: nn.functional.cosine_embedding_loss(a, b, torch.ones(3)), r(3, 4, requires_grad=True), r(3, 4))
+    beside(lambda w: torch.view_as_real(torch.view_as_complex(w) * (1 + 2j)), r(3, 2, requires_grad=True))
+    beside(lambda x: (torch.tril_indices(3, 4, 1) + x, torch.triu_indices(4, 3, -1) * 2), torch.ones((), dtype=torch.int64))
+    beside(torch.polar, r(3).abs(), r(3))
+    beside(torch.nextafter, r(3), r(3))
+    beside(torch.ldexp, r(3), torch.tensor([1, 2, -3]))
+    beside(nn.RReLU().eval(), r(5, requires_grad=True))
+    beside(nn.Bilinear(3, 4, 2), r(5, 3, requires_grad=True), r(5, 4))
+    for dim in (0, 1):
+        beside(nn.utils.parametrizations.weight_norm(nn.Linear(3, 2), dim=dim), r(5, 3))
+
+
+@pytest.mark.parametrize("f, why", [
+    (torch.mode, "aten.mode"), (lambda x: torch.histc(x, 4), "aten.histc"), (torch.unique, "_unique2.*depends on data"), (torch.frexp, "aten.frexp"),
+    (lambda x: torch.bincount(x.to(torch.int64)), "aten.bincount.*depends on data"), (lambda x: torch.logcumsumexp(x, 0), "logcumsumexp"),
+    (torch.nn.RReLU(), "rrelu.*random"), (lambda x: torch.nn.functional.fractional_max_pool2d(x.reshape(1, 2, 2), 1, output_size=2), "fractional_max_pool2d"),
+], ids=["mode", "histc", "unique", "frexp", "bincount", "logcumsumexp", "rrelu", "fractional"])  # fmt: skip
+def test_what_has_no_row_is_refused_by_name(f, why):
+    import astra
+
+    with pytest.raises(astra.UnsupportedError, match=why) as caught:
+        astra.astra(f)(torch.ones(4))
+    assert "it has no row;" not in str(caught.value)
+
+
+def test_factors_of_two_types_are_refused_as_pytorch_does():
+    from astra import astra as compiled
+
+    for dtype in (torch.float64, torch.float16, torch.int32):
+        for shape in ((3,), (2, 3), (2, 2, 3)):
+            layer, x = torch.nn.Linear(3, 2), torch.ones(shape, dtype=dtype)
+            with pytest.raises(RuntimeError) as theirs:
+                layer(x)
+            for gradients in (True, False):
+                with torch.set_grad_enabled(gradients), pytest.raises(RuntimeError, match=str(theirs.value)):
+                    compiled(layer)(x)
+    with torch.no_grad(), pytest.raises(Exception, match="should be the same"):
+        compiled(torch.nn.Conv1d(3, 2, 1))(torch.ones(1, 3, 3).double())

@@ -52,12 +52,11 @@ class _Function(torch.nn.Module):
         super().__init__()
         self._tensors: dict[int, tuple[str, torch.Tensor]] = {}  # by identity: the names here
 
-        @functools.wraps(f)
         def forward(*args: Any, **named: Any) -> Any:
             with _Inputs({key: getattr(self, name) for key, (name, _) in self._tensors.items()}):
                 return f(*args, **named)
 
-        self.forward = forward
+        self.forward = functools.wraps(f)(forward) if _has_signature(f) else forward
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         for path, x in _used(environment or Environment(f)):
             name = "used_" + re.sub(r"\W+", "_", path).strip("_") if path else "self"  # of a bound method
@@ -81,6 +80,15 @@ class _Function(torch.nn.Module):
         self._tensors[id(new)] = name, new
         own = self._parameters if name in self._parameters else self._buffers
         own[name] = new  # type: ignore[assignment]
+
+
+def _has_signature(f: Any) -> bool:
+    """Whether parameters of a function are known: of PyTorch's own in C++ they are not."""
+    try:
+        inspect.signature(f)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _used(environment: Environment) -> list[tuple[str, Any]]:

@@ -28,7 +28,7 @@ without a copy.
 
 | what | how |
 |---|---|
-| a function, a method, an `nn.Module` class or instance | `@astra`, `astra(model)`; options `dims`, `target`, `bundle`, `grad`, `frozen`; of a module it is a module with the same parameters and names, `.original` is what it was made of |
+| a function, a method, an `nn.Module` class or instance | `@astra`, `astra(model)`; options `dims`, `target`, `bundle`, `grad`, `frozen`; of a module it is a module |
 | sizes that change | `@astra(dims={"x": ("batch", 1, 64)})`, of other axes `{"x": {1: ("length", 1, 32)}}`: within the bounds nothing is compiled again, outside a call is refused |
 | a bundle | `astra.from_torch(model, x).compile(target="...").save("m.astra")`; parameters are its weights, buffers that the model changes its states |
 | gradients | where PyTorch would give them: `loss.backward()`, optimizers of PyTorch's on top; the joint graph is AOTAutograd's |
@@ -39,7 +39,8 @@ without a copy.
 
 A training step has forward, backward and optimizer in one program, which `astra-train` and C programs run too. The optimizer is SGD, Adam,
 AdamW, RMSprop or Adagrad of torch.optim, or a recipe of [training.md](training.md) as text; schedules and clipping are recipes and numbers.
-Shapes are those of the examples.
+Shapes are those of the examples. What the optimizer has kept so far is taken over, and a scheduler of torch.optim may change its `lr` (the state
+`optimizer.lr`) between calls; NAdam, RAdam, Adadelta, Adamax and others are refused.
 
 What keeps and what differs:
 
@@ -47,7 +48,8 @@ What keeps and what differs:
 - Other values that the code reads from outside are seen too: another parameter, module, global tensor, attribute or number. A tensor like
   the one before costs nothing, what else differs is captured again (the programs of the last eight sets of values are kept). Tensors from
   outside get gradients.
-- Autocast, the default type and device are seen as well. A method has programs of its own for each object.
+- Autocast, the default type and device are seen as well. A method has programs of its own for each object. `.original` is what a compiled module was
+  made of: they share parameters and names.
 - Compiled code inside of other PyTorch code is a part of it: `astra`, `torch.compile`, `torch.export` and the transforms of `torch.func` take the
   original's operations. Threads may call at once; captures wait for one another.
 - An argument that the program changes in place may not share memory with another one; gradients of gradients are refused.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ... import _core, _dims, _ops
+from ..._errors import ArgumentError
 from ..._graph import current
 from ..._tensor import Tensor
 from .derivatives import gradients, wide
@@ -28,6 +29,8 @@ def batched(x: Tensor, n: int) -> tuple[Tensor, bool]:
 def convolution(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, transposed: bool,
                 output_padding: Any, groups: int, *_: Any) -> Tensor:  # fmt: skip
     n = weight.ndim - 2
+    if x.dtype is not weight.dtype:
+        raise ArgumentError(f"Input type ({x.dtype.name}) and weight type ({weight.dtype.name}) should be the same")
     if x.ndim == n + 1:  # without a batch
         made = convolution(_ops.expand_dims(x, 0), weight, bias, stride, padding, dilation, transposed, output_padding, groups)
         return _ops.squeeze(made, 0)

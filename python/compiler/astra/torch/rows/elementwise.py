@@ -340,10 +340,21 @@ def _fill(x: Tensor, value: Any) -> Tensor:
     return _ops.broadcast_to(as_type(value, x.dtype), x.shape)
 
 
-row("aten._conj", "aten.conj_physical", "aten._conj_physical")(_ops.conj)
+@row("aten._conj", "aten.conj_physical", "aten._conj_physical")
+def _conj(x: Any) -> Tensor:
+    return _ops.conj(x) if isinstance(x, Tensor) else as_type(complex(x).conjugate(), own_type("complex128"))  # a number is of the widest type
 row("aten.real")(_ops.real)
 row("aten.imag")(_ops.imag)
 row("aten.complex")(lambda x, y: _ops.op("complex", *_ops.broadcast_arrays(x, y)))
+
+
+@row("aten.polar")
+def _polar(size: Tensor, angle: Tensor) -> Tensor:
+    return _ops.op("complex", *_ops.broadcast_arrays(_ops.multiply(size, _ops.cos(angle)), _ops.multiply(size, _ops.sin(angle))))
+
+
+row("aten.nextafter")(lambda x, y: computed(_ops.nextafter, x, y))
+row("aten.ldexp")(lambda x, y: _mul(x, _pow(2.0, y)))
 
 
 @row("aten.view_as_real")
@@ -409,3 +420,4 @@ def _prelu(x: Tensor, slope: Tensor) -> Tensor:
 
 refuse("it computes by the host's special functions, which the numeric contract does not have",
        "aten.lgamma", "aten.digamma", "aten.erfinv", "aten.polygamma", "aten.igamma", "aten.igammac", "aten.i0")  # fmt: skip
+refuse("a mantissa and an exponent have no row", "aten.frexp")

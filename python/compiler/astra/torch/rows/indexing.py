@@ -315,4 +315,7 @@ def _one_hot(x: Tensor, num_classes: int = -1) -> Tensor:
 
 refuse("a number of Python's that data decide cannot be part of a compiled graph: return the tensor, or use torch.cond",
        "aten._local_scalar_dense", "aten.item")  # fmt: skip
+refuse("the size of its result depends on data: select by torch.where with a mask, or call it outside", "aten._unique2", "aten._unique",
+       "aten.unique_dim", "aten.unique_consecutive", "aten.bincount")  # fmt: skip
+refuse("counting of values has no row: torch.zeros(bins).index_add_ counts whole numbers", "aten.histc", "aten.histogram")
 refuse("it is a sparse or quantized tensor's", "aten.sparse_coo_tensor", "aten._sparse_mm", "aten.quantize_per_tensor")

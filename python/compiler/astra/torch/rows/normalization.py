@@ -10,7 +10,9 @@ from typing import Any, Sequence
 from ... import _core, _ops
 from ..._inspection import finfo
 from ..._tensor import Tensor
+from .derivatives import gradients
 from .registry import row
+from .shapes import axis
 from .types import as_type, opmath
 
 
@@ -130,3 +132,18 @@ def _batch_norm_backward(grad: Tensor, x: Tensor, weight: Any, mean: Any, varian
                          eps: float, mask: Sequence[bool]) -> tuple[Any, ...]:  # fmt: skip
     statistics = (saved_mean, None, saved_inverse) if train else (mean, variance, None)
     return _wanted(mask, *_ops.make_all(_core.batch_norm_gradients, grad, x, weight, *statistics, eps, train))
+
+
+def _weight_norm(v: Tensor, g: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    norm = _ops.make(_core.vector_norm, v, [d for d in range(v.ndim) if d != axis(dim, v)], 2.0, True)
+    return _ops.multiply(v, _ops.divide(g, norm)), norm
+
+
+row("aten._weight_norm_interface")(lambda v, g, dim=0: tuple(as_type(x, v.dtype) for x in _weight_norm(*(as_type(x, opmath(x.dtype)) for x in (v, g)), dim)))
+
+
+@row("aten._weight_norm_interface_backward")
+def _weight_norm_backward(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Any, ...]:
+    xs = [as_type(x, opmath(x.dtype)) for x in (v, g)]
+    found = gradients(lambda v, g: _weight_norm(v, g, dim)[0], xs, as_type(grad, xs[0].dtype))
+    return tuple(None if d is None else as_type(d, x.dtype) for d, x in zip(found, (v, g)))

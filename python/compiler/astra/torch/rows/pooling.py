@@ -10,7 +10,7 @@ from ..._tensor import Tensor
 from .convolutions import batched, each
 from .derivatives import derivative
 from .reductions import count_of
-from .registry import row
+from .registry import refuse, row
 from .types import F64, I64, as_type
 
 
@@ -96,3 +96,5 @@ for _n in (1, 2, 3):
     row(f"aten.adaptive_max_pool{_n}d")(_adaptive_max(_n))
 row("aten._adaptive_avg_pool2d_backward")(_adaptive_backward(2))
 row("aten._adaptive_avg_pool3d_backward")(_adaptive_backward(3))
+
+refuse("its windows are drawn at random, by numbers of PyTorch's", "aten.fractional_max_pool2d", "aten.fractional_max_pool3d")

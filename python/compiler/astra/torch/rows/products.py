@@ -9,13 +9,14 @@ import math
 from typing import Any, Sequence
 
 from ... import _core, _ops
-from ..._errors import UnsupportedError
+from ..._errors import ArgumentError, UnsupportedError
 from ..._manipulation import broadcast_shapes
 from ..._tensor import Tensor
 from .derivatives import gradients
 from .elementwise import _sign, node
 from .reductions import fold
 from .registry import refuse, row
+from .shapes import axis_of
 from .types import as_type, computed, opmath, own_type, result_type
 
 
@@ -27,7 +28,20 @@ def product(x: Tensor, y: Tensor) -> Tensor:
     return _ops.make(_core.product, as_type(x, t), as_type(y, t))
 
 
-row("aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten.linalg_matmul")(product)
+_NAMES = {"f16": "Half", "bf16": "BFloat16", "f32": "Float", "f64": "Double", "i8": "Char", "i16": "Short", "i32": "Int", "i64": "Long", "u8": "Byte",
+          "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}  # fmt: skip
+
+
+def _alike(what: str, x: Tensor, y: Tensor) -> None:
+    """Refuses factors of two types, as PyTorch does."""
+    if x.dtype is not y.dtype:
+        raise ArgumentError(f"{what} must have the same dtype, but got {_NAMES.get(x.dtype.code, x.dtype.name)} and {_NAMES.get(y.dtype.code, y.dtype.name)}")
+
+
+@row("aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten.linalg_matmul")
+def _mm(x: Tensor, y: Tensor) -> Tensor:
+    _alike("mat1 and mat2", x, y)
+    return product(x, y)
 
 
 @row("aten.mm.dtype", "aten.bmm.dtype")
@@ -59,6 +73,8 @@ def _addmm_dtype(x: Tensor, y: Tensor, z: Tensor, out_dtype: Any, *, beta: Any =
 
 @row("aten.addmm", "aten.baddbmm", "aten.addmv")
 def _addmm(x: Tensor, y: Tensor, z: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    _alike("mat1 and mat2", y, z)
+    _alike("self and mat2", x, z)
     return _affine(x, y, z, beta, alpha)
 
 
@@ -76,6 +92,7 @@ def _addr(x: Tensor, y: Tensor, z: Tensor, *, beta: Any = 1, alpha: Any = 1) -> 
 
 @row("aten.linear")
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    _alike("mat1 and mat2", x, weight)
     made = product(x, _ops.transpose(weight))
     return made if bias is None else node("add", made, bias)
 
@@ -88,6 +105,17 @@ def _outer(x: Tensor, y: Tensor) -> Tensor:
 @row("aten.einsum")
 def _einsum(equation: str, xs: Sequence[Tensor], *, path: Any = None) -> Tensor:
     return _ops.einsum(equation, *xs)
+
+
+@row("aten._trilinear")
+def _trilinear(x: Tensor, y: Tensor, z: Tensor, of_x: Sequence[int], of_y: Sequence[int], of_z: Sequence[int], dims: Sequence[int],
+               unroll_dim: int = 1) -> Tensor:  # fmt: skip
+    """The sum over axes of the product of three tensors, each with axes of extent 1 put in."""
+    rank = x.ndim + len(of_x)
+    letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
+    parts = ["".join(c for i, c in enumerate(letters) if i not in {axis_of(d, rank) for d in expanded}) for expanded in (of_x, of_y, of_z)]
+    left = "".join(c for i, c in enumerate(letters) if i not in {axis_of(d, rank) for d in dims})
+    return _ops.einsum(f"{','.join(parts)}->{left}", x, y, z)
 
 
 @row("aten.cross", "aten.linalg_cross")

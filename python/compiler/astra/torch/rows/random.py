@@ -16,6 +16,7 @@ from ... import _core, _ops
 from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
+from .derivatives import derivative
 from .registry import refuse, row
 from .types import BOOL, F32, F64, I64, as_type, opmath, own_type
 
@@ -148,3 +149,17 @@ def _multinomial(x: Tensor, samples: int, replacement: bool = False, **_: Any) -
 
 refuse("its numbers would have to be drawn from a distribution that the generator does not have", "aten.poisson", "aten.binomial",
        "aten._standard_gamma")  # fmt: skip
+
+
+@row("aten.rrelu_with_noise_functional")
+def _rrelu(x: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, *_: Any) -> tuple[Tensor, Tensor]:
+    if training:
+        raise UnsupportedError("its slopes are drawn at random, by numbers of PyTorch's: leaky_relu has one slope")
+    return _ops.leaky_relu(x, (lower + upper) / 2), noise
+
+
+@row("aten.rrelu_with_noise_backward")
+def _rrelu_backward(grad: Tensor, x: Tensor, noise: Tensor, lower: float, upper: float, training: bool, self_is_result: bool) -> Tensor:
+    if training:
+        raise UnsupportedError("its slopes are drawn at random, by numbers of PyTorch's: leaky_relu has one slope")
+    return derivative(lambda x: _ops.leaky_relu(x, (lower + upper) / 2), x, grad)

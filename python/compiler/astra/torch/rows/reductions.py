@@ -12,7 +12,7 @@ from ..._errors import UnsupportedError
 from ..._graph import current
 from ..._tensor import Tensor, call, of_node
 from .elementwise import _max, _min, truth
-from .registry import row
+from .registry import refuse, row
 from .shapes import axes, axis, narrow
 from .types import BOOL, F32, I64, as_type, category, float_of, opmath, own_type
 
@@ -314,3 +314,7 @@ def _median(x: Tensor, dim: int | None, keepdim: bool, ignoring: bool) -> Any:
     d = axis(dim, x)
     parts = _ops.make_all(_core.lower_median, x, d, ignoring)
     return tuple(parts if keepdim else [_ops.squeeze(p, d) for p in parts])
+
+
+refuse("the most frequent value has no row", "aten.mode")
+refuse("a running logarithm of sums has no row; torch.logsumexp has", "aten.logcumsumexp", "aten._logcumsumexp")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Sequence
 
+import numpy as np
 import torch
 
 from ... import _core, _dims, _ops
@@ -419,7 +420,7 @@ def _zeros(size: Sequence[Any], *, dtype: Any = None, **_: Any) -> Tensor:
 row("aten.ones")(lambda size, dtype=None, **_: _ops.ones(size, dtype=_default(dtype)))
 row("aten.empty_strided")(lambda size, stride, dtype=None, **_: _ops.zeros(size, dtype=_default(dtype)))
 row("aten.new_empty_strided")(lambda x, size, stride, dtype=None, **_: _ops.zeros(size, dtype=own_type(dtype) if dtype else x.dtype))
-row("aten.empty_permuted")(lambda size, layout, dtype=None, **_: _ops.zeros(size, dtype=_default(dtype)))
+row("aten.empty_permuted")(lambda size, order, dtype=None, **_: _ops.zeros(size, dtype=_default(dtype)))
 
 
 @row("aten.zeros_like", "aten.empty_like")
@@ -489,6 +490,17 @@ def _linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **_: Any) 
 @row("aten.eye")
 def _eye(n: int, m: int | None = None, *, dtype: Any = None, **_: Any) -> Tensor:
     return _ops.eye(n, m, dtype=_default(dtype))
+
+
+def _triangle(places: Any) -> Any:
+    def made(rows: int, columns: int, offset: int = 0, *, dtype: Any = None, **_: Any) -> Tensor:
+        return as_type(_ops.asarray(np.stack(places(rows, offset, columns)).astype(np.int64)), own_type(dtype or torch.int64))
+
+    return made
+
+
+row("aten.tril_indices")(_triangle(np.tril_indices))
+row("aten.triu_indices")(_triangle(np.triu_indices))
 
 
 row("aten.triu")(lambda x, diagonal=0: _ops.triu(x, k=diagonal))
