@@ -9,7 +9,7 @@ import torch
 import torch.nn as nn
 
 import astra.torch  # noqa: F401  (the backend)
-from astra.torch.capture import compiled
+from astra.torch import compiled
 
 VALUES, GRADIENTS = 1e-5, 1e-4  # of the greatest output, of a parameter's greatest gradient
 LANGUAGE = ["bert", "gpt2", "llama", "t5", "whisper"]
