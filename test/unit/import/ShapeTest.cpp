@@ -122,9 +122,9 @@ TEST(ImportShape, DimsWrittenAsArithmetic) {
   }
   // What is no such arithmetic, may be negative, or names no input's dim alone is a name like any other.
   for (const char *name :
-       {"past - 2", "past +", "past/2", "floor(past/2*3)", "floor(past/2 % 3)", "past**2", "past past", "?",
-        "other + 1", "past*99999999999999", "((((((((((((((((((((past))))))))))))))))))))", "past//0",
-        "past % (past - 1)", "Max(past)"}) {
+       {"past - 2", "past +", "past/2", "floor(past/2*3)", "floor(past/2 % 3)", "past**2", "past past", "other + 1",
+        "past*99999999999999", "((((((((((((((((((((past))))))))))))))))))))", "past//0", "past % (past - 1)",
+        "Max(past)"}) {
     ModelMaker m;
     m.input("mask", "n").input("x", "past").dim("past", 1, 16).dim(name, 1, 4).output("y", "n");
     firstDim(m).set_name(name);
