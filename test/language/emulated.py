@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare a small language model on emulated GPUs with the CPU, byte for byte.
+"""Compare a small language model on emulated GPUs with the CPU, byte for byte: scores, and a text that it writes.
 
 Takes:    a build; models of models.py by name, smollm if none is named; PyTorch and transformers.
 Gives:    a line for each; the last is "N passed, N failed, N skipped".
@@ -7,6 +7,7 @@ Gives:    a line for each; the last is "N passed, N failed, N skipped".
     build/venv/bin/python test/language/emulated.py build/bin [MODEL...]
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-TOKENS, CONTEXT = 24, 64
+TOKENS = 24
+WRITTEN = 200 if os.environ.get("ASTRA_NIGHTLY") else 8
+CONTEXT = TOKENS + WRITTEN
 GPUS = ["cuda:sm_90", "hip:gfx942"]
 HOW = dict(temperature=0.8, top_p=0.9, min_p=0.01, repetition_penalty=1.1)
 
@@ -40,7 +43,7 @@ class Session:
 
 
 def results(session, text, sizes, vocabulary):
-    """Log-probabilities in chunks of these sizes, logits behind the last token, and the token that is drawn."""
+    """Log-probabilities in chunks of these sizes, logits behind the last token, and the text that is drawn."""
     found, at = [], 0
     while at < len(text) - 1:
         n = min(sizes[len(found) % len(sizes)], len(text) - 1 - at)
@@ -48,10 +51,14 @@ def results(session, text, sizes, vocabulary):
         found.append(session.call("score", "logprobs", tokens=tokens, targets=targets, count=np.array([n], np.int32)))
         at += n
     logits = session.call("decode", "logits", tokens=text[-1:])
+    found.append(logits)
     how = {name: np.array([value], np.float32) for name, value in HOW.items()}
-    token = session.call("sample", "tokens", logits=logits, allowed=np.ones((1, vocabulary), bool), top_k=np.array([20], np.int32),
-                         seed=np.array([7], np.uint32), **how)  # fmt: skip
-    return np.concatenate(found, axis=1).tobytes() + logits.tobytes() + token.tobytes()
+    how |= dict(allowed=np.ones((1, vocabulary), bool), top_k=np.array([20], np.int32), seed=np.array([7], np.uint32))
+    written = []
+    for _ in range(WRITTEN):
+        written.append(session.call("sample", "tokens", logits=logits, **how))
+        logits = session.call("decode", "logits", tokens=written[-1])
+    return b"".join(x.tobytes() for x in [*found, *written, logits])
 
 
 def check(name, binaries, folder):
