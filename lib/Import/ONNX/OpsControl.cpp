@@ -162,7 +162,7 @@ void scanBatch(Node &n) {
 constexpr Row rows[] = {
     {"If", 1, latest, 1, 1, conditional, boolType,
      "one branch where the condition is known; else both branches must give equal types and ranks, and an extent that "
-     "differs is a dim whose value the run reports"},
+     "differs is a dim whose value the run reports; a branch whose shapes fit no dims is refused when a call takes it"},
     {"Loop", 1, latest, 2, anyNumber, loop, anyType,
      "a `scan` where limit, constants and counters that the condition compares give the number of trips, else a "
      "`while`, or the body once for each of up to 64 trips; a value that grows has a dim with bounds (--dim)",
