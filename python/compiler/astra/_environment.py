@@ -421,16 +421,15 @@ class Environment:
         return bool(_DRAWS & self._names)
 
     def refuse_changes(self, name: str) -> None:
-        """Refuses what was changed since; it is put back before. Beside other threads what changed may be theirs: it stays as it is, and is
-        refused only where the function's code can have done it."""
+        """Refuses what was changed since; it is put back before. Beside other threads what changed may be theirs: it stays as it is where
+        the function's code cannot have done it."""
         found = [(p, path) for p in self.places if not p.data and (path := p.changed()) is not None and not self._is_lazy(p, path)]
         if not found or not (_is_alone() or self.writes()):
             return
         path = found[0][1].lstrip(".")
         line = self.line_of(path)
-        if _is_alone():
-            for p, _ in found:
-                p.restore()
+        for p, _ in found:
+            p.restore()
         raise TraceError(f"'{name}' changes '{path}'{f' ({line})' if line else ''}: a compiled function would do that once, when it is traced; "
                          "return the new value, or pass as an argument what changes")  # fmt: skip
 
@@ -552,16 +551,15 @@ def traced(f: Any, name: str, *given: Any) -> Iterator[Environment]:
         try:
             yield found
         except BaseException:
-            if _is_alone():
+            if _is_alone() or found.writes():
                 found.restore()
             raise
     found.refuse_changes(name)
     after: Any = np.random.get_state()
     is_drawn = python != random.getstate() or legacy[2] != after[2] or not np.array_equal(legacy[1], after[1])
     if is_drawn and (_is_alone() or found.draws()):
-        if _is_alone():
-            random.setstate(python)
-            np.random.set_state(legacy)
+        random.setstate(python)
+        np.random.set_state(legacy)
         raise TraceError(f"'{name}' draws random numbers of Python's or NumPy's: a compiled function would have those of its first call in all calls; "
                          "use astra.random with a key, or pass the numbers as an argument")  # fmt: skip
 
