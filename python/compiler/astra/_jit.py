@@ -25,7 +25,7 @@ from . import _cache, _dims, _tree
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError
 from ._graph import inside
 from ._stages import Lowered, results
-from ._static import is_static
+from ._static import is_static, static_key
 from ._tensor import Tensor, of_value, user_line
 from ._trace import Spec, Traced, argument, argument_names, entry
 
@@ -46,7 +46,7 @@ class _Static:
         pass
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Static) and type(self.value) is type(other.value) and bool(self.value == other.value)
+        return isinstance(other, _Static) and bool(static_key(self.value) == static_key(other.value))
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -174,7 +174,7 @@ class Jitted:
         for i, x in enumerate(leaves):
             if type(x) is not Tensor:
                 if is_static(x):
-                    key.append((type(x), x))
+                    key.append(static_key(x))
                     plain = False
                     continue
                 names = names or argument_names(self._f, args, named)

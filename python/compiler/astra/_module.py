@@ -91,7 +91,7 @@ class Decorated:
 
     def of(self, instance: Any) -> Any:
         """The method of an object on PyTorch's tensors: one for each object."""
-        kept = getattr(instance, "__dict__", None)
+        kept = None if isinstance(instance, type) else getattr(instance, "__dict__", None)  # a class's cannot be written
         methods = self._bound if kept is None else kept.setdefault(_METHODS, _Methods()).of
         key = id(instance) if kept is None else id(self)
         if key not in methods:

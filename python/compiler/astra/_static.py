@@ -14,3 +14,8 @@ def is_static(x: Any) -> bool:
     if isinstance(x, np.generic):  # np.float64 is a float of Python's too
         return False
     return x is None or isinstance(x, (bool, int, float, complex, str, bytes, _dtypes.DType, _dims.Dim)) or callable(x)
+
+
+def static_key(x: Any) -> tuple[Any, ...]:
+    """What tells such a leaf from others in a dict's key: -0.0 from 0.0, and a NaN is itself."""
+    return (type(x), repr(x) if isinstance(x, (float, complex)) else x)

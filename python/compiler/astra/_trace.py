@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 from . import _core, _dims, _dtypes, _environment, _tree
 from ._errors import ArgumentError, ArgumentTypeError, DTypeError, Error, ShapeError, TraceError
 from ._graph import Graph, tracing
-from ._static import is_static
+from ._static import is_static, static_key
 from ._tensor import Tensor, asarray, call, of_node
 from ._transforms import operand
 
@@ -96,7 +96,7 @@ class Signature:
         places = set()
         for i, value in self.statics:
             places.add(i)
-            if type(leaves[i]) is not type(value) or leaves[i] != value:
+            if static_key(leaves[i]) != static_key(value):
                 raise ArgumentError(f"{self.name}() was traced with {value!r} in place of {leaves[i]!r}; numbers of Python's are a part of the program")
         return [x for i, x in enumerate(leaves) if i not in places]
 

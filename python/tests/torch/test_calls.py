@@ -258,3 +258,24 @@ def test_targets_and_bundles_that_would_be_passed_over_are_refused(tmp_path):
     with pytest.raises(ValueError, match="has saved its bundle"):
         f(torch.ones(2, 3))
     assert f(X).requires_grad
+
+
+def test_numbers_that_are_equal_and_not_the_same():
+    f = astra(lambda a, s: a / s)
+    assert f(torch.ones(1), 0.0).item() == float("inf") and f(torch.ones(1), -0.0).item() == -float("inf")
+    before = f.traces
+    assert all(f(torch.ones(1), float("nan")).isnan() for _ in range(3)) and f.traces == before + 1
+    g, x = package.jit(lambda a, s: a / s), package.ones(1)
+    assert g(x, 0.0).tolist() == [float("inf")] and g(x, -0.0).tolist() == [-float("inf")]
+
+
+def test_class_methods():
+    class Scaled:
+        factor = 2
+
+        @classmethod
+        @astra
+        def of(cls, x):
+            return x * cls.factor
+
+    assert Scaled.of(torch.ones(2)).tolist() == Scaled().of(torch.ones(2)).tolist() == [2, 2]

@@ -21,6 +21,7 @@ from .. import _core
 from .._environment import Environment
 from .._errors import ArgumentError
 from .._graph import tracing
+from .._static import static_key
 from .._tensor import call, user_line
 from .aliases import apart
 from .capture import Captured, Inference, _Function
@@ -161,7 +162,7 @@ class Callable_:
             if isinstance(x, torch.Tensor):
                 parts.append((x.dtype, None if self._dims else tuple(x.shape), x.requires_grad and gradients))
             else:
-                parts.append((type(x), x))
+                parts.append(static_key(x))
         whole = tuple(parts)
         found = self._held(whole)
         if found is not None:

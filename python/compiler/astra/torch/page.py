@@ -70,6 +70,8 @@ What keeps and what differs:
 - Factorizations of real matrices are those of [linalg.md](linalg.md): a matrix that has none gives NaN or infinities and raises nothing.
   Gradients of `solve`, `det` and of LU's factors are not there.
 - Values have no strides: `as_strided` of what is not row-major is refused. Uninitialized memory (`empty`) is zeros.
+- Floats outside of an integer type's range become its nearest value when they are cast, NaN 0; PyTorch's result is undefined there.
+- Results have memory of their own: a returned argument, or a view of one, does not share it.
 - Tensors lie in host memory; one on a GPU is refused.
 - What cannot be captured is refused with the line of the program: a branch on data, an op without a row.
 """
