@@ -73,7 +73,7 @@ public:
     fcntl(reader, F_SETFL, O_NONBLOCK);
     while (readInto(output) > 0) {
     }
-    output.pop_back(); // what the thread wrote last
+    if (told) output.pop_back();
     if (*result) return std::move(*result);
     llvm::consumeError(std::move(*result));
     if (output.empty()) return llvm::createStringError("lld gave no file");
@@ -89,11 +89,15 @@ private:
     worker->result.emplace(run(worker->arguments));
     worker->ended = true;
     // Wakes the reader. That nobody writes any more would not: a process that another thread forked has the pipe too.
-    while (write(worker->writer, "", 1) < 0) assert(errno == EINTR);
+    // A full pipe wakes it as well, and would make this thread wait for a reader that has seen `ended` and waits for
+    // it.
+    fcntl(worker->writer, F_SETFL, O_NONBLOCK);
+    while (!(worker->told = write(worker->writer, "", 1) == 1) && errno == EINTR) {
+    }
     return nullptr;
   }
   ssize_t readInto(std::string &output) {
-    char part[65536]; // all that a pipe holds, so there is room for the thread again
+    char part[65536]; // all that a pipe holds
     ssize_t n = read(reader, part, sizeof part);
     output.append(part, size_t(std::max<ssize_t>(n, 0)));
     return n;
@@ -102,6 +106,7 @@ private:
   llvm::ArrayRef<std::string> arguments;
   std::optional<llvm::Error> result;
   std::atomic<bool> ended = false;
+  bool told = false; ///< the last byte of the output is the thread's
   int reader = -1, writer = -1;
 };
 

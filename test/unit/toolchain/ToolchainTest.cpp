@@ -141,4 +141,26 @@ TEST(Toolchain, LinksWhatIsLargeWhileOthersFork) {
   other.join();
 }
 
+// Whole pages, the last of which fill the pipe: nobody waits for ever. Other threads take the CPUs meanwhile, so that
+// the reader is late.
+TEST(Toolchain, LinksWhatFillsThePipe) {
+  const std::vector<std::string> shared{"-shared", "--build-id=none"};
+  std::string object;
+  for (size_t size = 0, bytes = 1 << 17; size % 65536 || !size; bytes += 65536 - size % 65536) {
+    object = compiled(("const char large[" + std::to_string(bytes) + "] = {1};").c_str());
+    size = llvm::cantFail(toolchain::link({{"a.o", object}}, shared)).size();
+  }
+  std::atomic<bool> done = false;
+  std::vector<std::thread> others;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+    others.emplace_back([&] {
+      while (!done) {
+      }
+    });
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(llvm::cantFail(toolchain::link({{"a.o", object}}, shared)).size() % 65536, 0u);
+  done = true;
+  for (std::thread &t : others) t.join();
+}
+
 } // namespace
