@@ -1,4 +1,4 @@
-"""What verdicts.py promises, and what scripts/times.py reads: a verdict that were found too often would hide a failure.
+"""What verdicts.py and watch.py promise, and what scripts/times.py reads: a verdict that were found too often would hide a failure.
 
 Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
 
@@ -151,9 +151,19 @@ def reports():
                             ("unit", "unit-a: A.Three: no reason is given")], left_out  # fmt: skip
 
 
+def hangs():
+    """A shell whose program waits for ever is ended with it; one that ends in time is none of the watcher's business."""
+    with subprocess.Popen(["bash", "-c", "sleep 98765; true"]) as shell:
+        said = subprocess.run([sys.executable, HERE / "watch.py", str(shell.pid), "0.5"], capture_output=True, text=True, check=True).stdout
+        assert shell.wait(10) == -9, shell.returncode
+    assert "after 0.5 s" in said and "sleep 98765" in said and "waits in" in said, said
+    gone = subprocess.run([sys.executable, HERE / "watch.py", str(shell.pid), "0"], capture_output=True, text=True, check=True).stdout
+    assert "process" not in gone, gone
+
+
 def main():
     failed = 0
-    tests = [everything_counts, folders_do_not, changes_in_place, only_what_passed, damaged, fresh, bounded, reports]
+    tests = [everything_counts, folders_do_not, changes_in_place, only_what_passed, damaged, fresh, bounded, reports, hangs]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ASTRA_TEST_CACHE"] = folder
         os.environ.pop("ASTRA_TEST_FRESH", None)
