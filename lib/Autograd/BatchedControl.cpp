@@ -1,4 +1,4 @@
-//===- BatchedControl.cpp: cond, while and scan over one axis more ---------===//
+//===- BatchedControl.cpp: cond, while, scan and kernels over one axis more -===//
 // Takes:    a control op with a batched source.
 // Gives:    what becomes of it, and of its results.
 // Keeps:    what does not depend on the batch without a batch axis, so that a counter still counts for all.
@@ -182,5 +182,48 @@ llvm::Expected<Batching::Outcome> Batching::scan(const Node &at) {
   src.append(at.indices);
   UOpRef now = c.make(Op::Func, values, function->ints);
   o.now = c.make(Op::Scan, src, at.n->ints, {}, DType::Void, {now});
+  return o;
+}
+
+/// The batch axis is the outermost of the grid: a program reads its element's part of what is batched, and stores into
+/// its element's part.
+llvm::Expected<Batching::Outcome> Batching::custom(const Node &at) {
+  UOpRef function = at.n->fns[0];
+  llvm::SmallVector<llvm::StringRef, 4> names;
+  at.n->str.split(names, ',');
+  std::string name = "batch0";
+  for (unsigned k = 1; llvm::is_contained(names, name); ++k) name = "batch" + std::to_string(k);
+  UOpRef element = c.make(Op::Dim, {}, {0, std::max<int64_t>(0, size->hi - 1)}, name);
+  auto extended = [&](UOpRef first, ArrayRef<UOpRef> rest) {
+    List all{first};
+    all.append(rest.begin(), rest.end());
+    return all;
+  };
+  List zeros(64, c.index(0)), src, values;
+  Images images;
+  for (unsigned i = 0; i < at.n->ntensors; ++i) src.push_back(at.source(i));
+  for (UOpRef n : topoSort(function->src))
+    if (n->is(Op::Arg) && at.batched(n->ints[0])) {
+      List part = extended(b.arg(n->ints[0], n->dtype, withSize(n->shape)),
+                           extended(element, ArrayRef(zeros).take_front(n->rank())));
+      part.append(extended(c.index(1), n->shape));
+      images.moved[n] = b.reshape(c.make(Op::Shrink, part), n->shape);
+    }
+  if (auto e = add(function->src, images)) return std::move(e);
+  for (UOpRef r : function->src) {
+    UOpRef now = images.of(r);
+    if (!now->is(Op::Place)) return refuse(at.n, "a kernel that scatters has no batch axis yet");
+    ArrayRef<UOpRef> begin = now->indices().take_front(now->rank()), extents = now->shape;
+    List parts{b.reshape(now->src[0], extended(c.index(1), now->src[0]->shape))};
+    parts.append(extended(element, begin));
+    parts.append(extended(size, extents));
+    values.push_back(c.make(Op::Place, parts, now->ints));
+  }
+  src.append(extended(size, at.indices));
+  Outcome o{nullptr, {}, Flags(values.size(), true)};
+  auto made = c.tryMake(Op::Custom, src, {}, name + "," + at.n->str.str(), DType::Void,
+                        {c.make(Op::Func, values, function->ints)});
+  if (!made) return refuse(at.n, llvm::toString(made.takeError()));
+  o.now = *made;
   return o;
 }

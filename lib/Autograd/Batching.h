@@ -121,6 +121,7 @@ private:
   llvm::Expected<Outcome> choice(const Node &at);
   llvm::Expected<Outcome> whileLoop(const Node &at);
   llvm::Expected<Outcome> scan(const Node &at);
+  llvm::Expected<Outcome> custom(const Node &at);
   void proj(const Node &at);
   llvm::Expected<UOpRef> withGradient(const Node &at);
   /// predicate [size] chooses between whole values.

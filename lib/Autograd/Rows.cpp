@@ -53,6 +53,9 @@ static constexpr Row rows[] = {
   {Op::Complex, Kind::Refused, nullptr, nullptr, "", "complex values"},
   {Op::Real,    Kind::Refused, nullptr, nullptr, "", "complex values"},
   {Op::Imag,    Kind::Refused, nullptr, nullptr, "", "complex values"},
+  // ---- kernels that users write
+  {Op::Custom, Kind::Refused, nullptr, nullptr, "", "kernels, but for the derivative that is declared around one (with_gradient)"},
+  {Op::Place,  Kind::Refused, nullptr, nullptr, "", "what a program of a kernel stores"},
   // ---- no floats go in, or none come out
   {Op::Const, Kind::Nothing}, {Op::Arg, Kind::Nothing}, {Op::Param, Kind::Nothing}, {Op::State, Kind::Nothing},
   {Op::Dim, Kind::Nothing}, {Op::Extent, Kind::Nothing}, {Op::Iota, Kind::Nothing}, {Op::FromIndex, Kind::Nothing},
@@ -107,6 +110,8 @@ const char *autograd::refusal(UOpRef n) {
   if (isComplex(n->dtype) || llvm::any_of(n->tensors(), [](UOpRef s) { return isComplex(s->dtype); }))
     return "complex values have no derivatives yet";
   if (n->op == Op::Contract && n->ntensors > 2) return "a contract that leaves out taps has none; take it before that";
+  if (n->op == Op::Custom && llvm::any_of(n->fns[0]->src, [](UOpRef r) { return isFloat(r->dtype); }))
+    return "a kernel has the derivative that is declared around it (with_gradient), and none is";
   if (n->op == Op::Cast && floatingStorage(n->dtype)) return "a type for storage alone carries no derivative";
   if (rowOf(n->op).kind == Kind::Refused && isFloat(n->dtype)) return "it has no derivative";
   return nullptr;

@@ -224,45 +224,26 @@ constexpr struct {
   Op op;
   Meaning meaning;
 } meanings[] = {
-    {Op::Const, evalLeaf},
-    {Op::Iota, evalLeaf},
-    {Op::FromIndex, evalLeaf},
-    {Op::Scale2, evalConversion},
-    {Op::Cast, evalConversion},
-    {Op::Bitcast, evalConversion},
-    {Op::Lookup16, evalConversion},
-    {Op::Complex, evalComplex},
-    {Op::Real, evalComplex},
-    {Op::Reshape, evalMovement},
-    {Op::Permute, evalMovement},
-    {Op::Expand, evalMovement},
-    {Op::Pad, evalMovement},
-    {Op::Shrink, evalMovement},
-    {Op::Flip, evalMovement},
-    {Op::Window, evalMovement},
-    {Op::Imag, evalComplex},
-    {Op::Words, evalMovement},
-    {Op::SliceAt, evalMovement},
-    {Op::UpdateAt, evalMovement},
-    {Op::Detach, evalMovement},
-    {Op::Tap, evalMovement},
-    {Op::After, evalMovement},
-    {Op::Reduce, evalReduce},
-    {Op::WithGradient, evalMovement},
-    {Op::Contract, evalContract},
-    {Op::ArgReduce, evalArgReduce},
-    {Op::Cumulate, evalCumulate},
-    {Op::Gather, evalIndexing},
-    {Op::Pick, evalIndexing},
-    {Op::Scatter, evalIndexing},
-    {Op::Compact, evalIndexing},
-    {Op::Random, evalIndexing},
-    {Op::ArgSort, evalArgSort},
-    {Op::Arg, ofNothing},
-    {Op::Param, ofNothing},
-    {Op::State, ofNothing},
-    {Op::Dim, ofNothing},
-    {Op::Extent, ofNothing},
+    {Op::Const, evalLeaf},          {Op::Iota, evalLeaf},
+    {Op::FromIndex, evalLeaf},      {Op::Scale2, evalConversion},
+    {Op::Cast, evalConversion},     {Op::Bitcast, evalConversion},
+    {Op::Lookup16, evalConversion}, {Op::Complex, evalComplex},
+    {Op::Real, evalComplex},        {Op::Reshape, evalMovement},
+    {Op::Permute, evalMovement},    {Op::Expand, evalMovement},
+    {Op::Pad, evalMovement},        {Op::Place, evalMovement},
+    {Op::Shrink, evalMovement},     {Op::Flip, evalMovement},
+    {Op::Window, evalMovement},     {Op::Imag, evalComplex},
+    {Op::Words, evalMovement},      {Op::SliceAt, evalMovement},
+    {Op::UpdateAt, evalMovement},   {Op::Detach, evalMovement},
+    {Op::Tap, evalMovement},        {Op::After, evalMovement},
+    {Op::Reduce, evalReduce},       {Op::WithGradient, evalMovement},
+    {Op::Contract, evalContract},   {Op::ArgReduce, evalArgReduce},
+    {Op::Cumulate, evalCumulate},   {Op::Gather, evalIndexing},
+    {Op::Pick, evalIndexing},       {Op::Scatter, evalIndexing},
+    {Op::Compact, evalIndexing},    {Op::Random, evalIndexing},
+    {Op::ArgSort, evalArgSort},     {Op::Arg, ofNothing},
+    {Op::Param, ofNothing},         {Op::State, ofNothing},
+    {Op::Dim, ofNothing},           {Op::Extent, ofNothing},
 };
 constexpr std::array<Meaning, numOps> meaningOf = [] {
   std::array<Meaning, numOps> table{};
@@ -325,6 +306,7 @@ llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRe
   case Op::Cond: return evalCond(n, scope, in);
   case Op::While: return evalWhile(n, scope, in);
   case Op::Scan: return evalScan(n, scope, in);
+  case Op::Custom: return evalCustom(n, scope, in);
   default: break;
   }
   auto indices = scope.values(n->indices());

@@ -100,6 +100,21 @@ private:
   int64_t left;
 };
 
+/// Element i of a tensor of indices, i32 or i64.
+inline int64_t indexAt(const Tensor &t, int64_t i) {
+  return t.dtype == DType::I32 ? Native<int32_t>::load(t.bytes.data(), i) : Native<int64_t>::load(t.bytes.data(), i);
+}
+
+/// Calls f(offset in x, position in the index tensor) for every index inside x, in ascending order of positions.
+template <class F> void along(const Tensor &x, const Tensor &index, int64_t axis, F f) {
+  Dims strides = rowMajor(x.shape);
+  int64_t position = 0;
+  for (Odometer o(index.shape); !o.done(); o.next(), ++position) {
+    int64_t at = indexAt(index, position);
+    if (at >= 0 && at < x.shape[axis]) f(o.offset(strides) + (at - o.index[axis]) * strides[axis], position);
+  }
+}
+
 /// Values of dims by name, and of every symbolic integer met so far.
 class Scope {
 public:
@@ -149,6 +164,7 @@ private:
   llvm::Expected<Values> evalCond(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);
   llvm::Expected<Values> evalWhile(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);
   llvm::Expected<Values> evalScan(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);
+  llvm::Expected<Values> evalCustom(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in); // EvalCustom.cpp
 
   const EvalOptions &options;
   const EvalInputs &given;

@@ -7,10 +7,6 @@ using namespace astra;
 using namespace astra::eval;
 
 namespace {
-int64_t indexAt(const Tensor &t, int64_t i) {
-  return t.dtype == DType::I32 ? Native<int32_t>::load(t.bytes.data(), i) : Native<int64_t>::load(t.bytes.data(), i);
-}
-
 Tensor gather(const Call &c) {
   const Tensor &x = c.x(), &index = *c.in[1];
   Tensor out = c.result();
@@ -23,16 +19,6 @@ Tensor gather(const Call &c) {
       if (int64_t at = indexAt(index, i); at >= 0 && at < extent)
         memcpy(&out.bytes[(o * count + i) * block], &x.bytes[(o * extent + at) * block], block);
   return out;
-}
-
-/// Calls f(offset in x, position in the index tensor) for every index inside x, in ascending order of positions.
-template <class F> void along(const Tensor &x, const Tensor &index, int64_t axis, F f) {
-  Dims strides = rowMajor(x.shape);
-  int64_t position = 0;
-  for (Odometer o(index.shape); !o.done(); o.next(), ++position) {
-    int64_t at = indexAt(index, position);
-    if (at >= 0 && at < x.shape[axis]) f(o.offset(strides) + (at - o.index[axis]) * strides[axis], position);
-  }
 }
 
 Tensor pick(const Call &c) {

@@ -44,7 +44,8 @@ Result eval::evalMovement(const Call &c) {
     for (size_t i = 0; i < x.shape.size(); ++i)
       if (x.shape[i] == 1) from.strides[i] = 0;
     break;
-  case Op::Pad: {
+  case Op::Pad:
+  case Op::Place: {
     uint64_t fill = c.attr(0);
     unsigned w = elementBytes(x.dtype);
     for (int64_t i = 0, n = out.count(); i < n; ++i) memcpy(&out.bytes[i * w], &fill, std::min(w, 8u));

@@ -227,6 +227,21 @@ R ruleShrink(const In &in) {
   if (auto e = checkExtents(in, t.shape)) return std::move(e);
   return t;
 }
+R rulePlace(const In &in) {
+  unsigned rank = in.src[0]->rank();
+  if (in.indices().size() != 2 * rank) return in.fail("needs begin and extent for each of " + num(rank) + " axes");
+  if (!attributes(in, 1)) return in.fail("needs a value");
+  Type t{in.src[0]->dtype, {}};
+  for (unsigned i = 0; i < rank; ++i) {
+    UOpRef begin = in.group(0, 2)[i], extent = in.group(1, 2)[i], size = in.src[0]->shape[i];
+    if (begin->lo < 0 || idxSub(in.c, extent, idxAdd(in.c, begin, size))->lo < 0)
+      return in.fail("axis " + num(i) + ": elements " + indexText(begin) + " ... + " + indexText(size) +
+                     " may leave the extent " + indexText(extent));
+    t.shape.push_back(extent);
+  }
+  if (auto e = checkExtents(in, t.shape)) return std::move(e);
+  return t;
+}
 R ruleFlip(const In &in) {
   for (int64_t a : in.ints)
     if (!axisOf(a, in.src[0])) return in.fail("axis " + num(a) + " outside " + describe(in.src[0]));
@@ -494,10 +509,30 @@ R ruleScan(const In &in) {
       return in.fail("input " + describe(in.src[i]) + " is not as long as the scan: " + indexText(in.indices()[0]));
   return Type{};
 }
+R ruleCustom(const In &in) {
+  if (auto e = checkFns(in, 1, in.ntensors)) return std::move(e);
+  llvm::SmallVector<llvm::StringRef> names;
+  in.str.split(names, ',');
+  if (in.indices().empty() || in.indices().size() > 8 || in.str.empty() || names.size() != in.indices().size())
+    return in.fail("a grid has 1 to 8 extents and a name for each; found " + num(in.indices().size()) +
+                   " extents and names=\"" + in.str + "\"");
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i].empty() || llvm::is_contained(llvm::ArrayRef(names).take_front(i), names[i]))
+      return in.fail("names=\"" + in.str + "\": each axis of the grid has a name of its own");
+  if (auto e = checkExtents(in, in.indices())) return std::move(e);
+  UOpRef programs = idxProduct(in.c, in.indices());
+  if (programs->hi > INT32_MAX)
+    return in.fail("a grid of up to " + num(programs->hi) + " programs, at most 2^31 - 1 are supported");
+  if (in.fns[0]->src.empty()) return in.fail("the function stores nothing");
+  for (UOpRef r : in.fns[0]->src)
+    if (r->op != Op::Place && r->op != Op::Scatter)
+      return in.fail("a result is " + describe(r) + " of " + info(r->op).mnemonic + ", expected a place or a scatter");
+  return Type{};
+}
 R ruleProj(const In &in) {
   UOpRef c = in.src[0];
   if (!has(c->op, Control) || c->op == Op::Func || c->op == Op::Proj || !attributes(in, 1))
-    return in.fail("takes a result of cond, while or scan");
+    return in.fail("takes a result of cond, while, scan or custom");
   int64_t i = in.ints[0], n = c->fns.back()->src.size(), extra = c->op == Op::While ? c->indices().size() : 0;
   if (i < 0 || i >= n + extra) return in.fail("result " + num(i) + " of " + num(n + extra));
   if (auto e = checkExtents(in, in.indices())) return std::move(e);

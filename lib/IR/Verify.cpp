@@ -150,15 +150,32 @@ private:
         s.depth = std::max(s.depth, callee.depth + 1);
         if (s.depth > deepestControl) return fail(n, "control is nested more than " + Twine(deepestControl) + " deep");
         llvm::SmallVector<StringRef, 2> carried;
-        if (n->op == Op::While) n->str.split(carried, ',', -1, false);
+        if (n->op == Op::While || n->op == Op::Custom) n->str.split(carried, ',', -1, false);
         for (StringRef name : carried)
           if (llvm::any_of(m.dims, [&](UOpRef d) { return d->str == name; }))
-            return fail(n, "dim " + name + " is the module's: a while carries dims of its own");
+            return fail(n, "dim " + name + " is the module's: a " + info(n->op).mnemonic + " has dims of its own");
+        if (n->op == Op::Custom)
+          if (auto e = grid(n, carried, callee)) return e;
         for (UOpRef d : callee.dims)
           if (!llvm::is_contained(carried, d->str)) use(d);
       }
       if (auto e = call(n)) return e;
     }
+    return Error::success();
+  }
+
+  /// What a custom kernel's function says of its grid's dims, and what its scatters begin with.
+  Error grid(UOpRef n, llvm::ArrayRef<StringRef> names, const Signature &callee) {
+    auto axisOf = [&](UOpRef d) { return size_t(llvm::find(names, d->str) - names.begin()); };
+    for (UOpRef d : callee.dims)
+      if (size_t axis = axisOf(d); axis < names.size())
+        if (int64_t last = std::max<int64_t>(0, n->indices()[axis]->hi - 1); d->lo != 0 || d->hi != last)
+          return fail(n, "dim " + d->str + " of the grid is in " + Twine(d->lo) + ".." + Twine(d->hi) +
+                             " in the function, its extent says 0.." + Twine(last));
+    for (UOpRef r : n->fns[0]->src)
+      for (UOpRef x : topoSort(r->op == Op::Scatter ? Shape(r->src[0]) : r->shape))
+        if (x->op == Op::Dim && axisOf(x) < names.size())
+          return fail(n, "what programs store into depends on dim " + x->str + " of the grid: it is one for all");
     return Error::success();
   }
 
@@ -175,7 +192,8 @@ private:
           return fail(n, "argument " + Twine(i) + " of a function is " + typeOf(arg) + ", given " + typeOf(given) +
                              expected);
         };
-        if ((n->op == Op::Cond || n->op == Op::WithGradient) && !sameType(arg, given)) return wrong("");
+        if ((n->op == Op::Cond || n->op == Op::WithGradient || n->op == Op::Custom) && !sameType(arg, given))
+          return wrong("");
         if (n->op == Op::Scan) {
           bool slice = int64_t(i) >= n->ints[0] && int64_t(i) < n->ints[0] + n->ints[1];
           if (arg->dtype != given->dtype || arg->shape != given->shape.drop_front(slice))

@@ -102,7 +102,7 @@ void Splitter::add(ArrayRef<UOpRef> roots) {
 }
 
 Parts Splitter::split(UOpRef n) {
-  if (n->is(Op::Cond) || n->is(Op::While) || n->is(Op::Scan)) return {control(n)};
+  if (has(n->op, Control) && !n->is(Op::Func) && !n->is(Op::Proj)) return {control(n)};
   if (n->is(Op::Proj)) return projection(n);
   if (isBorder(n) || n->isConst()) return leaf(n);
   bool complex = isComplex(n->dtype) || llvm::any_of(n->src, [&](UOpRef s) { return of(s).im; });
@@ -160,7 +160,7 @@ Parts Splitter::partByPart(UOpRef n) {
     SmallVector<UOpRef, 8> src;
     for (UOpRef s : n->src) src.push_back(imaginary && of(s).im ? of(s).im : of(s).re);
     SmallVector<int64_t, 8> ints(n->ints);
-    if (n->is(Op::Pad) && imaginary) ints[0] = 0;
+    if ((n->is(Op::Pad) || n->is(Op::Place)) && imaginary) ints[0] = 0;
     std::string name = n->str.str();
     if (n->is(Op::Tap)) name += imaginary ? ".im" : ".re";
     return b.c.make(n->op, src, ints, name, partOf(n->dtype));
