@@ -467,8 +467,23 @@ static Plan chooseMap(Context &c, const KernelSpec &spec, const Target &target, 
 }
 
 /// All of a plan but how results are stored.
+/// Of a kernel that a user wrote: a register tile where it has products.
+static Plan choosePrograms(const KernelSpec &spec, const Target &target) {
+  Plan p;
+  p.kind = PlanKind::Programs;
+  UOpRef tile = spec.outputs[0].value->src[0];
+  int64_t n = tile->rank() ? std::max<int64_t>(tile->shape.back()->hi, 1) : 1;
+  p.lanes = std::min<int64_t>(std::max(1u, target.vectorBytes / laneBytes(spec)), llvm::PowerOf2Ceil(n));
+  bool products = llvm::any_of(topoSort(tile), [](UOpRef x) { return x->op == Op::Contract; });
+  unsigned most = products ? std::max(1u, target.vectorRegisters / 8) : 4;
+  for (p.unroll = 1; p.unroll < most && int64_t(p.lanes) * p.unroll * 2 <= n;) p.unroll *= 2;
+  if (products && tile->rank() > 1 && tile->shape[tile->rank() - 2]->hi >= 4) p.mr = 4;
+  return p;
+}
+
 static Plan chooseForm(Context &c, const KernelSpec &spec, const Target &target) {
   Plan p;
+  if (!spec.grid.empty()) return choosePrograms(spec, target);
   if (contractPlan(c, spec, target, p)) {
     if (!spec.followers.empty() && *target.name) chooseBlock(c, spec, target, p);
     return p;

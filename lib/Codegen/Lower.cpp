@@ -16,6 +16,7 @@ using llvm::SmallVector;
 
 Kernel Lowering::run() {
   values.cutsSums = !plan.threads;
+  if (plan.kind == PlanKind::Programs) return programs(), kernel();
   if (rowTile) values.columnsOfRows = rowTile->columns;
   if (plan.kind == PlanKind::Rows) {
     values.reduceLanes = values.rowLanes = plan.lanes;
@@ -38,6 +39,10 @@ Kernel Lowering::run() {
     rows();
   else
     map();
+  return kernel();
+}
+
+Kernel Lowering::kernel() {
   Kernel k;
   k.name = spec.name;
   k.sink = c.make(Op::Sink, stores);

@@ -23,6 +23,9 @@ private:
   UOpRef sub(UOpRef a, UOpRef b) { return idxSub(c, a, b); }
   UOpRef num(int64_t v) { return c.index(v); }
 
+  Kernel kernel();
+  void programs(); // LowerPrograms.cpp
+  void program(UOpRef place);
   bool keepsRows() const;
   UOpRef rowNumber(UOpRef p, UOpRef rows, UOpRef &inside);
   UOpRef rowItems(UOpRef rows);

@@ -14,7 +14,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
-static const char *const kinds[] = {"map", "rows", "columns", "contract"};
+static const char *const kinds[] = {"map", "rows", "columns", "contract", "programs"};
 
 namespace {
 /// A step with one number, in the order in which text() writes them.
@@ -28,18 +28,18 @@ struct Step {
 };
 using K = PlanKind;
 const Step steps[] = {
-    {"mr", &Plan::mr, {K::Contract}, nullptr, false, "rows"},
+    {"mr", &Plan::mr, {K::Contract, K::Programs}, nullptr, false, "rows"},
     {"pack-b", &Plan::packB, {K::Contract}, &Plan::packB, false, "stage"},
     {"merge", &Plan::merge, {K::Map, K::Rows, K::Columns}, nullptr, false},
-    {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract}, nullptr, false},
+    {"vector", &Plan::lanes, {K::Map, K::Rows, K::Columns, K::Contract, K::Programs}, nullptr, false},
     {"nr", &Plan::unroll, {K::Contract}, nullptr, false, "unroll"},
-    {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns}, nullptr, false},
+    {"unroll", &Plan::unroll, {K::Map, K::Rows, K::Columns, K::Programs}, nullptr, false},
     {"row-block", &Plan::block, {K::Contract}, &Plan::block, false, "block"},
     {"tile", &Plan::block, {K::Map}, &Plan::block, false, "block"},
     {"block", &Plan::block, {K::Rows, K::Columns}, &Plan::block, false},
     {"tail", &Plan::tail, {K::Map, K::Columns, K::Contract}, &Plan::tail, false, "line"},
-    {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::threads, true},
-    {"warp", &Plan::warp, {K::Rows}, &Plan::warp, true},
+    {"threads", &Plan::threads, {K::Map, K::Rows, K::Columns, K::Contract, K::Programs}, &Plan::threads, true},
+    {"warp", &Plan::warp, {K::Rows, K::Programs}, &Plan::warp, true},
     {"cooperative", &Plan::split, {K::Rows, K::Columns}, &Plan::split, true, "spread"},
     {"split-k", &Plan::split, {K::Contract}, &Plan::split, true, "spread"},
     {"mc", &Plan::mc, {K::Contract}, &Plan::mc, false, "tall"},
@@ -99,7 +99,7 @@ llvm::Expected<Plan> astra::parsePlan(llvm::StringRef text) {
   };
   auto [kind, rest] = text.split(':');
   auto k = llvm::find(kinds, kind.trim());
-  if (k == std::end(kinds)) return bad(kind, "map, rows, columns or contract, and a colon");
+  if (k == std::end(kinds)) return bad(kind, "map, rows, columns, contract or programs, and a colon");
   p.kind = PlanKind(k - std::begin(kinds));
   bool contract = p.kind == PlanKind::Contract;
   SmallVector<llvm::StringRef> list, seen;
@@ -227,6 +227,9 @@ private:
 } // namespace
 
 std::string FormRules::kind() const {
+  if ((p.kind == PlanKind::Programs) != !spec.grid.empty())
+    return spec.grid.empty() ? "programs is for a kernel that a user wrote"
+                             : "the kernel is a user's; expected programs";
   if (p.kind == PlanKind::Contract && !anyLabel && (!sums || spec.vectorIndex < 0))
     return "the kernel has no contract along whose labels lanes can run; expected map, rows or columns";
   if (p.kind == PlanKind::Rows && !reduces) return "rows is for a kernel with a reduce; this one has none";
@@ -305,6 +308,7 @@ std::string FormRules::stepsTogether() const {
 }
 
 std::string FormRules::mergedDims() const {
+  if (p.kind == PlanKind::Programs) return "";
   unsigned rank = spec.outputs[0].layout.dims.size(), least = rank && !p.transpose ? 1 : 0;
   if (p.merge < least || p.merge > rank)
     return step(&Plan::merge) + "; the output has " + n(rank) + " dims in memory, expected " + n(least) + ".." +

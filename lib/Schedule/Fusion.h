@@ -31,7 +31,9 @@ UOpRef paramOfWords(UOpRef words, llvm::SmallVectorImpl<int64_t> &axes);
 /// Whether words are a parameter's, whose layout their readers choose.
 bool isPacked(UOpRef words);
 /// An op that calls functions.
-inline bool isControl(UOpRef x) { return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan; }
+inline bool isControl(UOpRef x) {
+  return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan || x->op == Op::Custom;
+}
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
 Fusion fuse(Context &c, llvm::ArrayRef<UOpRef> roots);
 

@@ -85,14 +85,15 @@ uint32_t Scheduler::kernelNumber(KernelSpec spec) {
     auto sameFollower = [](const Follower &a, const Follower &b) {
       return a.spec.name == b.spec.name && a.buffers == b.buffers;
     };
-    if (o.inPlace == spec.inPlace && o.follows == spec.follows &&
+    if (o.inPlace == spec.inPlace && o.grid == spec.grid && o.follows == spec.follows &&
         llvm::equal(o.followers, spec.followers, sameFollower) && o.vectorIndex == spec.vectorIndex &&
         o.mostRows == spec.mostRows && same(o.outputs[0], spec.outputs[0]) && llvm::equal(o.inputs, spec.inputs, same))
       return k;
   }
   UOpRef named = spec.rootOp ? spec.rootOp : spec.outputs[0].value;
-  spec.name = "k" + std::to_string(out.kernels.size()) + "_" + info(named->op).mnemonic +
-              (spec.mostRows ? "_thin" : "") + (spec.followers.empty() ? "" : "_joined");
+  spec.name = "k" + std::to_string(out.kernels.size()) + "_" +
+              (spec.grid.empty() ? info(named->op).mnemonic : "custom") + (spec.mostRows ? "_thin" : "") +
+              (spec.followers.empty() ? "" : "_joined");
   kernelsByHash[key].push_back(out.kernels.size());
   out.kernels.push_back(std::move(spec));
   return out.kernels.size() - 1;

@@ -253,7 +253,7 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   }
   for (UOpRef n : order) {
     if (failed()) return;
-    if (n->op == Op::Cond || n->op == Op::While || n->op == Op::Scan)
+    if (isControl(n))
       control(n);
     else if (n->op == Op::Proj) {
       std::vector<Place> *all = results.find(n->src[0]);

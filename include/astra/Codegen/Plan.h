@@ -55,6 +55,12 @@
 //   columns: merge 1; vector 1; unroll 1; threads 256; cooperative 8
 //       on a GPU: an item is 32 neighbouring elements, 8 threads share each
 //
+//   programs: mr 4; vector 16; unroll 2
+//       a kernel that a user wrote: an item is a program; elements of the tile that it stores are computed by 4 rows
+//       of 2 vectors
+//   programs: mr 1; vector 32; unroll 1; threads 128; warp 32
+//       on a GPU: a program is a warp
+//
 // Words of earlier releases, as `rows`, `stage`, `tall`, `deep`, are read too: the table in Plan.cpp has them.
 #pragma once
 #include "astra/Codegen/Target.h"
@@ -64,7 +70,7 @@
 
 namespace astra {
 
-enum class PlanKind : uint8_t { Map, Rows, Columns, Contract };
+enum class PlanKind : uint8_t { Map, Rows, Columns, Contract, Programs };
 
 /// Of a vector, whatever its elements.
 inline constexpr unsigned mostLanes = 64;

@@ -45,6 +45,9 @@ struct KernelSpec {
   // 0070). This kernel has the buffers of all of them: its outputs behind the first are theirs, in order, which it does
   // not write on a GPU.
   std::vector<Follower> followers;
+  // Of a kernel that a user wrote: the dims of its grid, which its value mentions, and their extents. The value is a
+  // `place`: what one program stores.
+  std::vector<std::pair<UOpRef, UOpRef>> grid;
   bool follows = false;      // it is one of those: on a CPU it has no items
   std::vector<UOpRef> known; // of dims, wherever it is launched: none of these is negative (Known.cpp)
 };

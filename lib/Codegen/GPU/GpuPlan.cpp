@@ -234,6 +234,10 @@ static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target,
 
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {
   Plan p = choosePlan(c, spec, aThread);
+  if (!spec.grid.empty()) { // a program is a warp
+    p.lanes = p.warp = target.warp, p.unroll = p.mr = 1, p.threads = 4 * target.warp;
+    return p;
+  }
   p.threads = 256;
   p.block = p.packB = 0;
   if (product(c, spec, target, p)) return p;
@@ -243,7 +247,8 @@ Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &t
     break;
   case PlanKind::Columns: reduction(c, spec, target, p, true); break;
   case PlanKind::Rows: reduction(c, spec, target, p, false); break;
-  case PlanKind::Contract: break; // done above
+  case PlanKind::Contract:
+  case PlanKind::Programs: break; // done above
   }
   return p;
 }

@@ -1,0 +1,90 @@
+//===- Custom.cpp: kernels that users write --------------------------------===//
+// Takes:    a custom op with its operands placed.
+// Gives:    for each result a launch whose items are the programs of the grid; before it one that writes the value of
+//           elements which no program stores, unless the programs certainly store all.
+// Keeps:    a body is one kernel: nothing in it gets a buffer.
+// Does not: know control ops and scatters in a body yet: both are refused.
+#include "Scheduler.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace astra;
+using llvm::SmallVector;
+
+/// Of a dim of a grid: the step with which a place's begin along an axis grows, cut at the axis' end: min(extent, d *
+/// step) or d * step. 0: it is something else.
+static int64_t stepOf(Context &c, UOpRef begin, UOpRef extent, UOpRef dim) {
+  if (begin->op == Op::Min) {
+    UOpRef other = begin->src[0] == extent ? begin->src[1] : begin->src[1] == extent ? begin->src[0] : nullptr;
+    if (!other) return 0;
+    begin = other;
+  }
+  auto ts = terms(begin);
+  bool one = ts.size() == 1 && ts[0].atoms.size() == 1 && ts[0].atoms[0] == dim && ts[0].coefficient > 0;
+  return one && begin == idxMul(c, dim, c.index(ts[0].coefficient)) ? ts[0].coefficient : 0;
+}
+
+/// Whether the programs certainly store every element: along each axis the whole of it, or blocks one behind another,
+/// each by a dim of the grid of its own.
+static bool coversAll(Context &c, UOpRef place, llvm::ArrayRef<std::pair<UOpRef, UOpRef>> grid) {
+  SmallVector<UOpRef, 3> used;
+  for (unsigned a = 0; a < place->rank(); ++a) {
+    UOpRef begin = place->indices()[a], extent = place->shape[a], size = place->src[0]->shape[a];
+    if (begin->constIndex() == 0 && size == extent) continue;
+    bool covered = false;
+    for (auto [dim, count] : grid) {
+      int64_t step = llvm::is_contained(used, dim) ? 0 : stepOf(c, begin, extent, dim);
+      UOpRef n = c.index(step);
+      bool whole = step && (size == n || size == idxMin(c, n, idxSub(c, extent, begin)));
+      bool enough = step && (count == idxCeilDiv(c, extent, n) || idxSub(c, idxMul(c, count, n), extent)->lo >= 0);
+      if (!whole || !enough) continue;
+      used.push_back(dim);
+      covered = true;
+      break;
+    }
+    if (!covered) return false;
+  }
+  // The other dims of the grid would store the same once more, or nothing.
+  return llvm::all_of(grid, [&](auto &g) { return llvm::is_contained(used, g.first) || g.second->constIndex() == 1; });
+}
+
+void Scheduler::custom(UOpRef n) {
+  std::vector<UOpRef> args;
+  for (UOpRef s : n->tensors()) {
+    args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
+    shared.insert(placeOf(s)->buffer);
+  }
+  SmallVector<llvm::StringRef, 4> names;
+  n->str.split(names, ',');
+  std::vector<std::pair<UOpRef, UOpRef>> grid;
+  for (auto [name, extent] : llvm::zip_equal(names, n->indices()))
+    grid.push_back({b.dim(name, 0, std::max<int64_t>(0, extent->hi - 1)), closeIndex(extent)});
+  std::vector<Place> out;
+  for (UOpRef r : inlined(n->fns[0], args)) {
+    for (UOpRef x : topoSort(r))
+      if (has(x->op, Control) || x->op == Op::Extent || x->op == Op::Compact)
+        return fail(llvm::Twine("custom: ") + info(x->op).mnemonic +
+                    " in a kernel is not compiled yet; the evaluator runs it");
+    if (r->op != Op::Place) return fail("custom: a kernel that scatters is not compiled yet; the evaluator runs it");
+    std::vector<UOpRef> allocated = bound(r->shape);
+    Layout layout = Layout::rowMajor(r->rank());
+    Place to{slotBuffer(r->dtype, allocated, layout), layout, allocated};
+    SmallVector<UOpRef, 4> shape, ones(r->rank(), c.index(1));
+    for (UOpRef d : r->shape) shape.push_back(closeIndex(d));
+    if (!coversAll(c, r, grid)) {
+      KernelSpec fill;
+      UOpRef value = c.literal(r->dtype, uint64_t(r->ints[0]));
+      fill.outputs.push_back({b.expand(b.reshape(value, ones), shape), layout, allocated});
+      emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(fill))}}, {to.buffer}});
+    }
+    KernelSpec spec;
+    std::vector<uint32_t> buffers;
+    llvm::DenseMap<UOpRef, UOpRef> closed;
+    spec.outputs.push_back({close(r, spec, buffers, closed, r), layout, allocated});
+    spec.grid = grid;
+    buffers.push_back(to.buffer);
+    emit(LaunchInstr{{{nullptr, nullptr, kernelNumber(std::move(spec))}}, buffers});
+    out.push_back(std::move(to));
+  }
+  results.set(n, out);
+}
