@@ -58,10 +58,17 @@ static const Carrier *carrier(UOpRef n) {
   return nullptr;
 }
 
+/// Whether it is what programs of a kernel store by places: what they store is canonical (Numerics.cpp).
+static bool isPlaced(UOpRef n) {
+  if (!n->is(Op::Proj) || !n->src[0]->is(Op::Custom)) return false;
+  UOpRef r = n->src[0]->fns[0]->src[n->ints[0]];
+  return r->is(Op::Place) && bitsAreCanonical(r->dtype, uint64_t(r->ints[0]));
+}
+
 /// The canonical value of a node whose carried sources are done.
 UOpRef Canonical::fromSources(UOpRef n) {
   bool rounds = n->is(Op::Cast) && !isFloat(n->dtype); // to 8 bits: it gives the canonical NaN
-  if (rounds || n->is(Op::State) || ((n->is(Op::Real) || n->is(Op::Imag)) && n->src[0]->is(Op::State)) ||
+  if (rounds || n->is(Op::State) || isPlaced(n) || ((n->is(Op::Real) || n->is(Op::Imag)) && n->src[0]->is(Op::State)) ||
       (n->isConst() && bitsAreCanonical(n->dtype, uint64_t(n->ints[0]))))
     return n;
   if (const Carrier *c = carrier(n)) {

@@ -66,6 +66,7 @@ private:
     SmallVector<UOpRef, 8> src(llvm::map_range(n->src, now)), fns(llvm::map_range(n->fns, now));
     // A window is canonical when it is written, so the value that a state takes is the one that the entry goes on with.
     if (n->is(Op::UpdateAt)) src[1] = nan.of(src[1]);
+    if (n->is(Op::Place)) src[0] = nan.of(src[0]); // so that nobody goes through a kernel's results once more
     if (ArrayRef<UOpRef>(fns) == n->fns) return m.ctx().withSources(n, src);
     return m.ctx().make(n->op, src, n->ints, n->str, n->dtype, fns);
   }

@@ -70,7 +70,6 @@ void Scheduler::control(UOpRef n) {
   switch (n->op) {
   case Op::Cond: return cond(n);
   case Op::While: return whileLoop(n);
-  case Op::Custom: return custom(n);
   default: return scan(n);
   }
 }

@@ -48,9 +48,10 @@ static bool coversAll(Context &c, UOpRef place, llvm::ArrayRef<std::pair<UOpRef,
   return llvm::all_of(grid, [&](auto &g) { return llvm::is_contained(used, g.first) || g.second->constIndex() == 1; });
 }
 
-void Scheduler::custom(UOpRef n) {
+void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinations) {
   std::vector<UOpRef> args;
   for (UOpRef s : n->tensors()) {
+    if (!placeOf(s)) return fail("internal error: an operand of custom has no place");
     args.push_back(leaf(s->dtype, s->shape, *placeOf(s)));
     shared.insert(placeOf(s)->buffer);
   }
@@ -59,6 +60,9 @@ void Scheduler::custom(UOpRef n) {
   std::vector<std::pair<UOpRef, UOpRef>> grid;
   for (auto [name, extent] : llvm::zip_equal(names, n->indices()))
     grid.push_back({b.dim(name, 0, std::max<int64_t>(0, extent->hi - 1)), closeIndex(extent)});
+  std::vector<const Place *> wanted(n->fns[0]->src.size());
+  for (auto &[value, to] : destinations)
+    if (value->op == Op::Proj && value->src[0] == n) wanted[value->ints[0]] = &to;
   std::vector<Place> out;
   for (UOpRef r : inlined(n->fns[0], args)) {
     for (UOpRef x : topoSort(r))
@@ -68,7 +72,10 @@ void Scheduler::custom(UOpRef n) {
     if (r->op != Op::Place) return fail("custom: a kernel that scatters is not compiled yet; the evaluator runs it");
     std::vector<UOpRef> allocated = bound(r->shape);
     Layout layout = Layout::rowMajor(r->rank());
-    Place to{slotBuffer(r->dtype, allocated, layout), layout, allocated};
+    const Place *own = wanted[out.size()];
+    bool direct = own && own->layout == layout && own->allocated == allocated &&
+                  routine->buffers[own->buffer].kind == BufferKind::Output;
+    Place to{direct ? own->buffer : slotBuffer(r->dtype, allocated, layout), layout, allocated};
     SmallVector<UOpRef, 4> shape, ones(r->rank(), c.index(1));
     for (UOpRef d : r->shape) shape.push_back(closeIndex(d));
     if (!coversAll(c, r, grid)) {

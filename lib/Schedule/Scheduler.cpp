@@ -253,7 +253,9 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
   }
   for (UOpRef n : order) {
     if (failed()) return;
-    if (isControl(n))
+    if (n->op == Op::Custom)
+      custom(n, destinations);
+    else if (isControl(n))
       control(n);
     else if (n->op == Op::Proj) {
       std::vector<Place> *all = results.find(n->src[0]);
