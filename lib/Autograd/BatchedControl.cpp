@@ -194,6 +194,7 @@ llvm::Expected<Batching::Outcome> Batching::custom(const Node &at) {
   std::string name = "batch0";
   for (unsigned k = 1; llvm::is_contained(names, name); ++k) name = "batch" + std::to_string(k);
   UOpRef element = c.make(Op::Dim, {}, {0, std::max<int64_t>(0, size->hi - 1)}, name);
+  IndexBlock mine = idxBlock(c, size, element, 1);
   auto extended = [&](UOpRef first, ArrayRef<UOpRef> rest) {
     List all{first};
     all.append(rest.begin(), rest.end());
@@ -204,18 +205,24 @@ llvm::Expected<Batching::Outcome> Batching::custom(const Node &at) {
   for (unsigned i = 0; i < at.n->ntensors; ++i) src.push_back(at.source(i));
   for (UOpRef n : topoSort(function->src))
     if (n->is(Op::Arg) && at.batched(n->ints[0])) {
-      List part = extended(b.arg(n->ints[0], n->dtype, withSize(n->shape)),
-                           extended(element, ArrayRef(zeros).take_front(n->rank())));
-      part.append(extended(c.index(1), n->shape));
-      images.moved[n] = b.reshape(c.make(Op::Shrink, part), n->shape);
+      List begin = extended(mine.begin, ArrayRef(zeros).take_front(n->rank())), shape = extended(mine.size, n->shape);
+      UOpRef part = b.shrink(b.arg(n->ints[0], n->dtype, withSize(n->shape)), begin, shape);
+      if (mine.size->constIndex() != 1) { // of a batch without elements there is none
+        List none(n->rank() + 1, c.index(0)), missing = none;
+        missing[0] = idxSub(c, c.index(1), mine.size);
+        part = b.pad(part, none, missing);
+      }
+      images.moved[n] = b.reshape(part, n->shape);
     }
   if (auto e = add(function->src, images)) return std::move(e);
   for (UOpRef r : function->src) {
     UOpRef now = images.of(r);
     if (!now->is(Op::Place)) return refuse(at.n, "a kernel that scatters has no batch axis yet");
     ArrayRef<UOpRef> begin = now->indices().take_front(now->rank()), extents = now->shape;
-    List parts{b.reshape(now->src[0], extended(c.index(1), now->src[0]->shape))};
-    parts.append(extended(element, begin));
+    Shape tile = now->src[0]->shape;
+    List none(tile.size() + 1, c.index(0)),
+        parts{b.shrink(b.reshape(now->src[0], extended(c.index(1), tile)), none, extended(mine.size, tile))};
+    parts.append(extended(mine.begin, begin));
     parts.append(extended(size, extents));
     values.push_back(c.make(Op::Place, parts, now->ints));
   }

@@ -200,6 +200,13 @@ static UOpRef extremum(Context &c, Op op, UOpRef a, UOpRef b) {
 UOpRef astra::idxMin(Context &c, UOpRef a, UOpRef b) { return extremum(c, Op::Min, a, b); }
 UOpRef astra::idxMax(Context &c, UOpRef a, UOpRef b) { return extremum(c, Op::Max, a, b); }
 
+IndexBlock astra::idxBlock(Context &c, UOpRef extent, UOpRef i, int64_t size) {
+  UOpRef n = c.index(size), begin = idxMul(c, i, n);
+  if (begin->lo >= 0 && idxSub(c, extent, idxAdd(c, begin, n))->lo >= 0) return {begin, n};
+  begin = idxMin(c, extent, begin);
+  return {begin, idxMin(c, n, idxSub(c, extent, begin))};
+}
+
 UOpRef astra::idxProduct(Context &c, llvm::ArrayRef<UOpRef> xs) {
   UOpRef p = c.index(1);
   for (UOpRef x : xs) p = idxMul(c, p, x);

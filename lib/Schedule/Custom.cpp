@@ -3,13 +3,91 @@
 // Gives:    for each result a launch whose items are the programs of the grid; before it one that writes the value of
 //           elements which no program stores, unless the programs certainly store all.
 // Keeps:    a body is one kernel: nothing in it gets a buffer.
-// Does not: know control ops and scatters in a body yet: both are refused.
+// Does not: know loops of more trips than are unrolled, branches and data dims in a body: all are refused. What
+//           scatters was split before (LegalizeCustom.cpp).
 #include "Scheduler.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
 using llvm::SmallVector;
+
+static constexpr int64_t mostTrips = 256;       // of a loop that is unrolled
+static constexpr size_t mostUnrolled = 1 << 18; // nodes of a body
+
+namespace {
+/// A body with loops of a constant number of trips written out, and integers that are known computed.
+class Unrolled {
+public:
+  Unrolled(Builder &b, std::string &error) : b(b), error(error) {}
+
+  SmallVector<UOpRef, 4> run(llvm::ArrayRef<UOpRef> roots, llvm::ArrayRef<UOpRef> args) {
+    llvm::DenseMap<UOpRef, UOpRef> now;
+    llvm::DenseMap<UOpRef, SmallVector<UOpRef, 4>> results;
+    for (UOpRef n : topoSort(roots)) {
+      if (!error.empty()) return {};
+      SmallVector<UOpRef, 8> src;
+      for (UOpRef s : n->src) src.push_back(now.lookup(s));
+      if (n->op == Op::Arg && !args.empty())
+        now[n] = args[n->ints[0]];
+      else if (n->op == Op::Scan)
+        results[n] = scan(n, src);
+      else if (n->op == Op::Proj && results.count(n->src[0]))
+        now[n] = results[n->src[0]][n->ints[0]];
+      else if (has(n->op, Control))
+        error =
+            (llvm::Twine("custom: ") + info(n->op).mnemonic + " in a kernel is not compiled yet; the evaluator runs it")
+                .str();
+      else
+        now[n] = known(n, src);
+    }
+    if (!error.empty()) return {};
+    return llvm::to_vector<4>(llvm::map_range(roots, [&](UOpRef r) { return now.lookup(r); }));
+  }
+
+private:
+  SmallVector<UOpRef, 4> scan(UOpRef n, llvm::ArrayRef<UOpRef> src) {
+    auto trips = src.back()->constIndex();
+    size_t carries = n->ints[0], slices = n->ints[1], stacked = n->fns[0]->src.size() - carries;
+    if (slices || stacked)
+      error = "custom: a scan with slices or stacked results in a kernel is not compiled yet; the evaluator runs it";
+    else if (!trips || *trips > mostTrips)
+      error = "custom: a loop in a kernel of " +
+              (trips ? std::to_string(*trips) : std::string("a symbolic number of")) +
+              " trips is not compiled yet: loops are written out, of at most " + std::to_string(mostTrips) +
+              " trips that are known; the evaluator runs it";
+    if (!error.empty()) return {};
+    SmallVector<UOpRef, 4> args(src.begin(), src.begin() + n->ntensors);
+    for (int64_t t = 0; t < *trips && error.empty(); ++t) {
+      SmallVector<UOpRef, 4> next = run(n->fns[0]->src, args);
+      llvm::copy(next, args.begin());
+      if (b.c.size() > before + mostUnrolled)
+        error = "custom: a kernel has more than " + std::to_string(mostUnrolled) + " nodes with its loops written out";
+    }
+    return {args.begin(), args.begin() + carries};
+  }
+  /// The node on these sources; a literal, or a symbolic integer, where they say its value.
+  UOpRef known(UOpRef n, llvm::ArrayRef<UOpRef> src) {
+    auto value = [&](size_t i) { return int64_t(src[i]->ints[0]); };
+    bool constants = !src.empty() && llvm::all_of(src, [](UOpRef s) { return s->isConst() && s->dtype == DType::I64; });
+    if (n->op == Op::Extent) {
+      if (src[0]->isConst()) return b.idx(value(0));
+      if (src[0]->op == Op::FromIndex && src[0]->dtype == DType::I64) return src[0]->src[0];
+    }
+    if (constants && n->dtype == DType::I64) switch (n->op) {
+      case Op::Add: return b.litInt(DType::I64, int64_t(uint64_t(value(0)) + uint64_t(value(1))));
+      case Op::Sub: return b.litInt(DType::I64, int64_t(uint64_t(value(0)) - uint64_t(value(1))));
+      case Op::Mul: return b.litInt(DType::I64, int64_t(uint64_t(value(0)) * uint64_t(value(1))));
+      default: break;
+      }
+    return b.c.withSources(n, src);
+  }
+
+  Builder &b;
+  std::string &error;
+  size_t before = b.c.size();
+};
+} // namespace
 
 /// Of a dim of a grid: the step with which a place's begin along an axis grows, cut at the axis' end: min(extent, d *
 /// step) or d * step. 0: it is something else.
@@ -63,13 +141,15 @@ void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinatio
   std::vector<const Place *> wanted(n->fns[0]->src.size());
   for (auto &[value, to] : destinations)
     if (value->op == Op::Proj && value->src[0] == n) wanted[value->ints[0]] = &to;
+  std::string why;
+  SmallVector<UOpRef, 4> plain = Unrolled(b, why).run(n->fns[0]->src, {});
+  if (!why.empty()) return fail(why);
   std::vector<Place> out;
-  for (UOpRef r : inlined(n->fns[0], args)) {
+  for (UOpRef r : inlined(c.make(Op::Func, plain, n->fns[0]->ints), args)) {
     for (UOpRef x : topoSort(r))
       if (has(x->op, Control) || x->op == Op::Extent || x->op == Op::Compact)
         return fail(llvm::Twine("custom: ") + info(x->op).mnemonic +
                     " in a kernel is not compiled yet; the evaluator runs it");
-    if (r->op != Op::Place) return fail("custom: a kernel that scatters is not compiled yet; the evaluator runs it");
     std::vector<UOpRef> allocated = bound(r->shape);
     Layout layout = Layout::rowMajor(r->rank());
     const Place *own = wanted[out.size()];

@@ -277,6 +277,7 @@ std::vector<UOpRef> astra::legalize(Context &c, llvm::ArrayRef<UOpRef> roots,
                                  {Op::Complex, legalizeComplex},
                                  {Op::Cast, legalizeCast},
                                  {Op::Gather, legalizeGather},
+                                 {Op::Proj, legalizeProj},
                                  {Op::Tap, skipped},
                                  {Op::Detach, skipped}};
   std::vector<UOpRef> now(c.size());

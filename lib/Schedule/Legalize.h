@@ -22,6 +22,8 @@ int64_t firstOfSortRead(UOpRef n);
 /// The first `count` along the axis of a sort whose legal source is x, as firstOfSortRead allows them.
 UOpRef firstOfSort(Builder &b, UOpRef sort, UOpRef x, int64_t count);
 UOpRef legalizeScatter(Builder &b, UOpRef r);
+/// Of a result of a custom op: LegalizeCustom.cpp.
+UOpRef legalizeProj(Builder &b, UOpRef r);
 UOpRef legalizeCompact(Builder &b, UOpRef r);
 UOpRef legalizeCumulate(Builder &b, UOpRef r);
 UOpRef legalizePart(Builder &b, UOpRef r);

@@ -22,6 +22,12 @@ UOpRef idxMax(Context &c, UOpRef a, UOpRef b);
 inline UOpRef idxCeilDiv(Context &c, UOpRef a, UOpRef b) {
   return idxDiv(c, idxAdd(c, a, idxSub(c, b, c.index(1))), b);
 }
+/// Block number i, of `size` elements, of an axis: where it begins and how many elements of it there are; cut at the
+/// end of the axis where bounds do not show that it lies inside.
+struct IndexBlock {
+  UOpRef begin, size;
+};
+IndexBlock idxBlock(Context &c, UOpRef extent, UOpRef i, int64_t size);
 /// The product of all of them; 1 for none.
 UOpRef idxProduct(Context &c, llvm::ArrayRef<UOpRef> xs);
 
