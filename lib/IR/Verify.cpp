@@ -133,6 +133,12 @@ private:
       if (!globals.count(dim) && !llvm::is_contained(s.dims, dim)) s.dims.push_back(dim);
     };
     for (UOpRef n : topoSort(roots)) {
+      for (UOpRef s : n->tensors())
+        if (s->op == Op::Place) return fail(s, "a place is what a kernel's program stores, no value that is read");
+      if (n->op != Op::Custom)
+        for (UOpRef f : n->fns)
+          for (UOpRef r : f->src)
+            if (r->op == Op::Place) return fail(n, "a function that stores by a place is for custom");
       if (auto rule = verifier::brokenRule(n, stage)) return fail(n, *rule);
       if (auto e = reshape(n)) return e;
       if (n->op == Op::Dim) use(n);
@@ -254,6 +260,7 @@ private:
     std::vector<UOpRef> roots;
     for (const Value &v : e.outputs) {
       if (v.value->dtype == DType::Void || v.value->isIndex()) return fail("output " + v.name + " is not a tensor");
+      if (v.value->op == Op::Place) return fail("output " + v.name + " is a place: what a kernel's program stores");
       if (!seen.insert(v.name).second) return fail("two outputs are called %" + v.name);
       if (auto it = names.find(v.name); it != names.end() && it->second != v.value)
         return fail("output %" + v.name + " has the name of an input and is another value");

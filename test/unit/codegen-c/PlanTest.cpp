@@ -67,7 +67,7 @@ TEST_F(Plans, ChosenOnesAreReadAgain) {
 TEST_F(Plans, WordsAreRefused) {
   const KernelSpec &k = s.kernels[0];
   EXPECT_EQ(refusal(k, "heap: merge 1"),
-            "plan 'heap: merge 1': found 'heap', expected map, rows, columns or contract, and a colon");
+            "plan 'heap: merge 1': found 'heap', expected map, rows, columns, contract or programs, and a colon");
   EXPECT_EQ(refusal(k, "map: merge 1; lanes 4"),
             "plan 'map: merge 1; lanes 4': found 'lanes 4', expected merge, "
             "vector, unroll, tile, tail, threads, transpose, prefetch or non-temporal");

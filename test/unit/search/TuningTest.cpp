@@ -91,7 +91,7 @@ TEST(TuningFile, WhatIsWrongIsRefused) {
       {"astra-tuning 1\n" + a + plan, "f:2: found 'map:', expected the name of a target"},
       {"astra-tuning 1\n" + a, "f:2: found '', expected the name of a target"},
       {"astra-tuning 1\n" + a + " cpu:a",
-       "f:2: plan '': found '', expected map, rows, columns or contract, and a colon"},
+       "f:2: plan '': found '', expected map, rows, columns, contract or programs, and a colon"},
       {"astra-tuning 1\n" + a + " cpu:a map: merge x",
        "f:2: plan 'map: merge x': found 'x', expected a number in 0..4096"},
       {"astra-tuning 1\n" + a + " cpu:a" + plan + "\n" + b + " cpu:a" + plan + "\n" + a + " cpu:a" + plan,
