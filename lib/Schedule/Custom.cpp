@@ -3,7 +3,7 @@
 // Gives:    for each result a launch whose items are the programs of the grid; before it one that writes the value of
 //           elements which no program stores, unless the programs certainly store all.
 // Keeps:    a body is one kernel: nothing in it gets a buffer.
-// Does not: know loops of more trips than are unrolled, branches and data dims in a body: all are refused. What
+// Does not: know loops of more trips than are unrolled and data dims in a body: they are refused. What
 //           scatters was split before (LegalizeCustom.cpp).
 #include "Scheduler.h"
 #include "astra/Rewrite/Rewrite.h"
@@ -32,6 +32,8 @@ public:
         now[n] = args[n->ints[0]];
       else if (n->op == Op::Scan)
         results[n] = scan(n, src);
+      else if (n->op == Op::Cond)
+        results[n] = cond(n, src);
       else if (n->op == Op::Proj && results.count(n->src[0]))
         now[n] = results[n->src[0]][n->ints[0]];
       else if (has(n->op, Control))
@@ -65,6 +67,14 @@ private:
         error = "custom: a kernel has more than " + std::to_string(mostUnrolled) + " nodes with its loops written out";
     }
     return {args.begin(), args.begin() + carries};
+  }
+  /// Both branches: values have no effects.
+  SmallVector<UOpRef, 4> cond(UOpRef n, llvm::ArrayRef<UOpRef> src) {
+    llvm::ArrayRef<UOpRef> args = src.slice(1, n->ntensors - 1);
+    SmallVector<UOpRef, 4> yes = run(n->fns[0]->src, args), no = run(n->fns[1]->src, args);
+    if (!error.empty()) return {};
+    for (auto [y, x] : llvm::zip_equal(yes, no)) y = b.select(b.splat(src[0], y->shape), y, x);
+    return yes;
   }
   /// The node on these sources; a literal, or a symbolic integer, where they say its value.
   UOpRef known(UOpRef n, llvm::ArrayRef<UOpRef> src) {
