@@ -87,9 +87,10 @@ enum {
   ASTRA_FORKED = 43,     /* the handle belongs to the parent process */
   ASTRA_STATE_LOST = 44, /* a call failed after its first launch: set or reset the state */
   /* The run */
-  ASTRA_DATA_DIM = 50,    /* a size computed by the program left its bounds */
-  ASTRA_DEPENDENCY = 51,  /* a promise that this call waits for failed */
-  ASTRA_KERNEL_FAULT = 52 /* the emulator found that a kernel does what none may */
+  ASTRA_DATA_DIM = 50,     /* a size computed by the program left its bounds */
+  ASTRA_DEPENDENCY = 51,   /* a promise that this call waits for failed */
+  ASTRA_KERNEL_FAULT = 52, /* the emulator found that a kernel does what none may */
+  ASTRA_CANCELLED = 53     /* it was cancelled before it began */
 };
 
 /* The name of a status, e.g. "ASTRA_WRONG_SHAPE". Never NULL. */
@@ -500,7 +501,11 @@ ASTRA_API astra_status astra_stream_init(astra_stream **out, astra_device *devic
 /* Waits for what was submitted to it. */
 ASTRA_API astra_status astra_stream_free(astra_stream **stream);
 
-enum { ASTRA_CALL_ALLOW_COPY = 1 /* inputs with other strides than row-major are copied instead of refused */ };
+enum {
+  ASTRA_CALL_ALLOW_COPY = 1, /* inputs with other strides than row-major are copied instead of refused */
+  ASTRA_CALL_ORDER = 2 /* the call starts after the calls in flight that it shares memory with which one of them writes,
+                          as if `after` named them, instead of being refused with ASTRA_OVERLAP */
+};
 
 typedef struct astra_call {
   size_t size;
@@ -533,6 +538,18 @@ ASTRA_API astra_status astra_stream_write(astra_stream *stream, astra_buffer *to
 ASTRA_API astra_status astra_stream_read(astra_stream *stream, void *to, astra_buffer *from, uint64_t offset,
                                          uint64_t bytes, astra_promise **promise, astra_diag *diag);
 
+/* How a stream is ordered with others. A wait is inserted where it is needed and nowhere else: not for what had ended
+ * when it was named, and not for what is ordered before already, by the stream itself, by what it has waited for, or by
+ * another promise of the same call. */
+typedef struct astra_stream_stats {
+  size_t size;
+  uint64_t tasks;        /* calls, copies, marks and waits that were submitted to it */
+  uint64_t dependencies; /* promises that they start after: named in `after`, in astra_stream_wait, or found for
+                            ASTRA_CALL_ORDER */
+  uint64_t waits;        /* of them, those that a wait was inserted for */
+} astra_stream_stats;
+ASTRA_API astra_status astra_stream_get_stats(astra_stream *stream, astra_stream_stats *out);
+
 /* ASTRA_NOT_READY, ASTRA_OK, or what went wrong. */
 ASTRA_API astra_status astra_promise_poll(astra_promise *promise, astra_diag *diag);
 /* Blocks until the call has ended; gives ASTRA_OK or what went wrong. May be called again, and by several threads. On a
@@ -542,6 +559,29 @@ ASTRA_API astra_status astra_promise_wait(astra_promise *promise, astra_diag *di
 ASTRA_API astra_status astra_promise_output_shape(astra_promise *promise, uint32_t output, int64_t *shape,
                                                   int32_t *ndim, astra_diag *diag);
 ASTRA_API astra_status astra_promise_free(astra_promise **promise);
+
+/* What is called when a promise has ended; status is ASTRA_OK or what went wrong. */
+typedef void (*astra_ready_fn)(void *self, astra_status status);
+/* Calls fn(self, status) exactly once, when the promise has ended, also if the caller has freed it by then. Functions
+ * of one promise are called in the order in which they came. If this is refused fn is not called.
+ *
+ * Which thread. Of a promise that has ended already the caller's, before this returns. Else the one that ends the call:
+ * a worker of the device, or whoever submits, polls or waits there; of a GPU also a thread that the runtime makes for
+ * the device when it is first asked to call somebody (ASTRA_THREADS if it cannot), and which sleeps while nothing is
+ * in flight. A thread that waits for the promise may return before fn has.
+ *
+ * What fn may do. The session is free for its next call, the results may be read, and any function may be called but
+ * those that wait for calls (astra_promise_wait, astra_stream_free, the copies of a GPU's params and states) and
+ * astra_device_free: they could wait for the thread that fn is called on. It should be short, since what comes next
+ * in the stream begins after it; longer work belongs to a thread of the host. It must not throw. */
+ASTRA_API astra_status astra_promise_on_ready(astra_promise *promise, astra_ready_fn fn, void *self, astra_diag *diag);
+/* A descriptor that is ready for reading from the moment when the promise has ended (eventfd(2), closed on exec): for
+ * poll(2), epoll(7) and event loops. It is the caller's, who closes it, at any time. The promise says how it ended. */
+ASTRA_API astra_status astra_promise_fd(astra_promise *promise, int *out, astra_diag *diag);
+/* Takes back what has not begun: it will not run, changes nothing, and its promise ends with ASTRA_CANCELLED, in its
+ * turn: when what is before it in its stream, and what it waits for, has ended. ASTRA_BUSY if it has begun or ended,
+ * and then nothing changes. */
+ASTRA_API astra_status astra_promise_cancel(astra_promise *promise, astra_diag *diag);
 
 #ifdef __cplusplus
 }

@@ -364,6 +364,23 @@ struct Promise : Handle<astra_promise, astra_promise_free> {
     check([&](astra_diag *d) { return astra_promise_output_shape(handle, output, extents, &rank, d); });
     return {extents, extents + rank};
   }
+  /// Calls fn(self, status) once, when it has ended; astra.h says on which thread. astra/async.hpp has what is built on it.
+  void onReady(astra_ready_fn fn, void *self) const {
+    check([&](astra_diag *d) { return astra_promise_on_ready(handle, fn, self, d); });
+  }
+  /// A descriptor for poll and its like, which the caller closes.
+  int descriptor() const {
+    int out = -1;
+    check([&](astra_diag *d) { return astra_promise_fd(handle, &out, d); });
+    return out;
+  }
+  /// Takes the call back; false if it has begun.
+  bool cancel() const {
+    astra_diag diag = ASTRA_INIT(astra_diag);
+    astra_status status = astra_promise_cancel(handle, &diag);
+    if (status && status != ASTRA_BUSY) throw Error(status, diag);
+    return status == ASTRA_OK;
+  }
   astra_promise **out() { return &handle; }
 };
 
@@ -381,6 +398,10 @@ struct Stream : Handle<astra_stream, astra_stream_free> {
   /// What is submitted from now on starts after the promise.
   void wait(const Promise &promise) const {
     check([&](astra_diag *d) { return astra_stream_wait(handle, promise.get(), d); });
+  }
+  /// What it was submitted and what it had to wait for.
+  astra_stream_stats stats() const {
+    return ask<astra_stream_stats>([&](astra_stream_stats *out) { return astra_stream_get_stats(handle, out); });
   }
   /// Queue a copy to or from a buffer; the memory must stay until it has ended.
   Promise write(const Buffer &to, uint64_t offset, const void *from, uint64_t bytes) const {
@@ -422,6 +443,8 @@ public:
   /// Starts after another call has ended.
   Call &after(const Promise &p) { return promises.push_back(p.get()), *this; }
   Call &allowCopy() { return call.flags |= ASTRA_CALL_ALLOW_COPY, *this; }
+  /// Starts after the calls in flight that it may not run beside.
+  Call &order() { return call.flags |= ASTRA_CALL_ORDER, *this; }
 
   /// The bound of an output for the inputs so far: what to allocate, and its bytes.
   std::vector<int64_t> bound(uint32_t output, uint64_t *bytes = nullptr) const {

@@ -614,6 +614,10 @@ PAIR(AContext, cuEventSynchronize, hipEventSynchronize, (void *event), {
   d.changed.wait(lock, [&] { return !moment || moment->done || d.lost[device]; });
   return d.lost[device];
 })
+PAIR(AContext, cuLaunchHostFunc, hipLaunchHostFunc, (void *stream, void (*fn)(void *), void *arg), {
+  // As the drivers say: it is not called once the context is lost.
+  return queueBytes(d, device, stream, [=] { fn(arg); });
+})
 PAIR(AContext, cuLaunchKernel, hipModuleLaunchKernel,
      (void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
       unsigned sharedBytes, void *stream, void **parameters, void **extra),

@@ -166,6 +166,7 @@ const char *astra_status_name(astra_status status) {
     NAME(ASTRA_DATA_DIM);
     NAME(ASTRA_DEPENDENCY);
     NAME(ASTRA_KERNEL_FAULT);
+    NAME(ASTRA_CANCELLED);
 #undef NAME
   }
   return "unknown status";

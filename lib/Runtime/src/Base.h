@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <pthread.h>
 #include <utility>
@@ -145,10 +146,24 @@ private:
 
 class Condition {
 public:
-  Condition() { pthread_cond_init(&handle, nullptr); }
+  Condition() {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&handle, &attributes);
+    pthread_condattr_destroy(&attributes);
+  }
   ~Condition() { pthread_cond_destroy(&handle); }
   Condition(const Condition &) = delete;
   void wait(Mutex &mutex) { pthread_cond_wait(&handle, &mutex.handle); }
+  /// At most so long.
+  void waitFor(Mutex &mutex, uint64_t ns) {
+    timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    ns += uint64_t(until.tv_nsec);
+    until.tv_sec += time_t(ns / 1'000'000'000), until.tv_nsec = long(ns % 1'000'000'000);
+    pthread_cond_timedwait(&handle, &mutex.handle, &until);
+  }
   void notifyOne() { pthread_cond_signal(&handle); }
   void notifyAll() { pthread_cond_broadcast(&handle); }
 

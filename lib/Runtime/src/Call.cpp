@@ -38,6 +38,7 @@ struct Submit {
   Status overlaps();
   Status bindBuffers();
   Status promises();
+  bool order();
   Status conflicts();
   Status prepare();
   Status queue(astra_promise **out);
@@ -228,20 +229,41 @@ Status Submit::promises() {
   return noMemory("promise");
 }
 
+bool shareMemory(const astra_session *a, const astra_session *b) {
+  for (uint32_t i = 0; i < a->numRanges; i++)
+    for (uint32_t k = 0; k < b->numRanges; k++) {
+      const Range &one = a->ranges[i], &other = b->ranges[k];
+      if ((one.writes || other.writes) && one.low < other.high && other.low < one.high) return true;
+    }
+  return false;
+}
+
+/// With runtime.order locked, before `place`: the call starts after those in flight that it may not run beside. False
+/// when memory is short.
+bool Submit::order() {
+  uint32_t given = session->task.numAfter, count = given;
+  for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight) count++;
+  if (session->after.size() < count) {
+    Array<astra_promise *> larger;
+    if (!larger.init(session->runtime->heap, uint64_t(count) * 2)) return false;
+    for (uint32_t i = 0; i < given; i++) larger[i] = session->after[i];
+    session->after.swap(larger);
+    session->task.after = session->after.data();
+  }
+  for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight)
+    if (shareMemory(session, other)) session->after[session->task.numAfter++] = other->task.promise;
+  return true;
+}
+
 /// With runtime.order locked, after `place`: calls in flight that are not ordered before this one share no memory with
 /// it that one of them writes. See Note [Order between calls].
 Status Submit::conflicts() {
   for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight) {
-    if (session->runtime->next[other->streamNumber] >= other->tick) continue;
-    for (uint32_t a = 0; a < session->numRanges; a++)
-      for (uint32_t b = 0; b < other->numRanges; b++) {
-        const Range &mine = session->ranges[a], &theirs = other->ranges[b];
-        if ((mine.writes || theirs.writes) && mine.low < theirs.high && theirs.low < mine.high)
-          return fail(diag, ASTRA_OVERLAP,
-                      "entry %.64s shares memory with a call in flight on another stream; wait for its promise, or "
-                      "name it in after",
-                      e.name()->c_str());
-      }
+    if (session->runtime->next[other->streamNumber] >= other->tick || !shareMemory(session, other)) continue;
+    return fail(diag, ASTRA_OVERLAP,
+                "entry %.64s shares memory with a call in flight on another stream; wait for its promise, name it in "
+                "after, or let the runtime order them with ASTRA_CALL_ORDER",
+                e.name()->c_str());
   }
   return ASTRA_OK;
 }
@@ -260,7 +282,7 @@ Status Submit::queue(astra_promise **out) {
   Status s = ASTRA_OK;
   {
     Lock lock(runtime->order);
-    if (!place(stream, session->task)) {
+    if (((call.flags & ASTRA_CALL_ORDER) && !order()) || !place(stream, session->task)) {
       s = noMemory("promise");
     } else if (!(s = conflicts())) {
       session->entry = call.entry;
@@ -269,7 +291,7 @@ Status Submit::queue(astra_promise **out) {
       session->nextInFlight = runtime->flight;
       runtime->flight = session;
       for (uint32_t i = 0; i < session->numBlocks; i++) retain(session->blocks[i]);
-      for (uint32_t i = 0; i < call.num_after; i++) retain(session->after[i]);
+      for (uint32_t i = 0; i < session->task.numAfter; i++) retain(session->after[i]);
       if (out) retain(promise);
       starts = append(stream, session->task);
     }
@@ -382,7 +404,7 @@ astra_status astra_session_submit(astra_session *session, astra_stream *stream, 
   if (stream->device != session->loaded->device)
     return fail(diag, ASTRA_INVALID_ARGUMENT,
                 "the stream is of another device than the session; make one on its device");
-  if (c.flags & ~uint32_t(ASTRA_CALL_ALLOW_COPY))
+  if (c.flags & ~uint32_t(ASTRA_CALL_ALLOW_COPY | ASTRA_CALL_ORDER))
     return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", c.flags);
   if (Status s = checkDevice(stream->device, diag)) return s;
   if (Status s = takeSession(session, diag)) return s;

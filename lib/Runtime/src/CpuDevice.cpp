@@ -220,4 +220,4 @@ Status astra::rt::cpu::settle(astra_device *, void *, astra_diag *) { return AST
 const DeviceType astra::rt::cpuDevice = {cpu::init, cpu::destroy, cpuHasFeature, accepts,       nullptr,
                                          cpu::load, cpu::unload,  launch,        cpu::allocate, cpu::release,
                                          cpu::copy, cpu::settle,  nullptr,       nullptr,       nullptr,
-                                         nullptr,   nullptr,      nullptr,       nullptr};
+                                         nullptr,   nullptr,      nullptr,       nullptr,       nullptr};

@@ -58,6 +58,8 @@ struct DeviceType {
   Status (*await)(astra_device *device, void *queue, void *event);
   /// ASTRA_NOT_READY, or how what is before the event has ended.
   Status (*ended)(astra_device *device, void *event, bool wait);
+  /// fn(arg) on a thread of the driver, in the order of the queue; it may not call the driver.
+  Status (*notify)(astra_device *device, void *queue, void (*fn)(void *), void *arg);
 };
 
 extern const DeviceType cpuDevice;      // CpuDevice.cpp

@@ -44,6 +44,7 @@ namespace astra::rt {
   CALL(eventRecord, (void *event, void *stream), "cuEventRecord", "hipEventRecord")                                    \
   CALL(eventQuery, (void *event), "cuEventQuery", "hipEventQuery")                                                     \
   CALL(eventSync, (void *event), "cuEventSynchronize", "hipEventSynchronize")                                          \
+  CALL(hostFunction, (void *stream, void (*fn)(void *), void *arg), "cuLaunchHostFunc", "hipLaunchHostFunc")           \
   CALL(launch,                                                                                                         \
        (void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,              \
         unsigned blockZ, unsigned sharedBytes, void *stream, void **parameters, void **extra),                         \

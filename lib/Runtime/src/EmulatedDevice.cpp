@@ -51,4 +51,4 @@ Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
 const DeviceType astra::rt::emulatedDevice = {init,      cpu::destroy, cpuHasFeature, accepts,       nullptr,
                                               cpu::load, cpu::unload,  launch,        cpu::allocate, cpu::release,
                                               cpu::copy, cpu::settle,  nullptr,       nullptr,       nullptr,
-                                              nullptr,   nullptr,      nullptr,       nullptr};
+                                              nullptr,   nullptr,      nullptr,       nullptr,       nullptr};

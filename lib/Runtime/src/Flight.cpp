@@ -89,12 +89,15 @@ Status astra::rt::fly(astra_stream *stream, Task *task, Ready &ready, astra_diag
   retain(promise); // the task may end at once
   event->refs.fetch_add(1, std::memory_order_relaxed);
   task->event = event, task->stream = stream;
+  void *bells;
   {
     Lock lock(stream->mutex);
     task->next = nullptr;
     (stream->flights ? stream->lastFlight->next : stream->flights) = task;
     stream->lastFlight = task;
+    bells = stream->bells;
   }
+  if (bells) ringAfter(stream, bells, event);
   Waiter *waiters = nullptr;
   {
     Lock lock(promise->mutex);
@@ -180,6 +183,7 @@ bool astra::rt::orderAfter(astra_stream *stream, Event *event, Ready &ready) {
 void astra::rt::finishStream(astra_stream *stream) {
   astra_device *device = stream->device;
   device->type.settle(device, stream->queue, nullptr); // or the device is lost, and everything ends so
+  if (stream->bells) device->type.settle(device, stream->bells, nullptr);
   progress(device);
   Lock lock(stream->mutex);
   while (stream->flights || stream->helpers) stream->idle.wait(stream->mutex);

@@ -39,6 +39,15 @@ struct Gpu {
   uint32_t events; ///< in use
   Condition idle;  ///< none is
   astra_stream *streams;
+
+  // Who is told of ends (Watch.cpp).
+  Mutex watching; ///< of `hasWatcher` and the streams' `bells`
+  bool hasWatcher;
+  pthread_t watcher;
+  Mutex bellMutex; ///< of what follows; held for some instructions only
+  Condition bell;
+  bool rung, stop;
+  bool asleep; ///< the watcher looks for what is in flight, or found nothing
 };
 
 /// The sentence of a failed driver call; notes a loss. `what` is what the call was for.
@@ -63,5 +72,13 @@ bool orderAfter(astra_stream *stream, Event *event, Ready &ready);
 void progress(astra_device *device, Ready &ready);
 /// Waits for everything in a stream.
 void finishStream(astra_stream *stream);
+
+//===- Watch.cpp ----------------------------------------------------------===//
+
+/// From now on what ends in the stream is ended without anybody asking.
+Status watch(astra_stream *stream, astra_diag *diag);
+/// What the stream has in flight, of which the event is the last, is watched.
+void ringAfter(astra_stream *stream, void *bells, Event *event);
+void stopWatching(astra_device *device);
 
 } // namespace astra::rt

@@ -160,6 +160,7 @@ Status init(astra_device *device, const char *name, const astra_device_options &
 
 void destroy(astra_device *device) {
   Gpu &gpu = *device->gpu;
+  stopWatching(device);
   freeEvents(device);
   freeQueue(device, gpu.queue);
   if (gpu.kind->isCuda) gpu.calls.releaseContext(gpu.ordinal);
@@ -359,6 +360,10 @@ Status ended(astra_device *device, void *event, bool wait) {
   return s ? s : isReady ? Status(ASTRA_OK) : Status(ASTRA_NOT_READY);
 }
 
+Status notify(astra_device *device, void *queue, void (*fn)(void *), void *arg) {
+  return drive(device, "to tell of an end", nullptr, [&](DriverCalls &c) { return c.hostFunction(queue, fn, arg); });
+}
+
 } // namespace
 
 static void lose(astra_device *device, const char *why, int number) {
@@ -396,4 +401,4 @@ Status astra::rt::checkDevice(const astra_device *device, astra_diag *diag) {
 
 const DeviceType astra::rt::gpuDevice = {init,      destroy,   hasFeature,    nullptr, choose, load,      unload,
                                          launch,    allocate,  releaseMemory, copy,    settle, makeQueue, freeQueue,
-                                         makeEvent, freeEvent, record,        await,   ended};
+                                         makeEvent, freeEvent, record,        await,   ended,  notify};

@@ -59,6 +59,7 @@ struct astra_runtime : astra::rt::Handle {
   astra::rt::Array<uint64_t> ticks; ///< per stream number: tasks submitted so far; kept when a number is used again
   astra::rt::Array<bool> taken;     ///< per stream number: a stream has it
   astra::rt::Array<uint64_t> next;  ///< of `place`: the clock of the task at hand, then one for the next
+  astra::rt::Array<uint64_t> named; ///< of `place`: per stream number: the last of its tasks that `after` names
   struct astra_session *flight = nullptr;
 
   /// Promises that are free, with their memory: a call after the first asks the allocator for nothing.

@@ -8,7 +8,14 @@
 // Each stream has a number and counts its tasks. A clock holds, per stream number, how many of its tasks are known to
 // end before a point. A stream's clock grows by its own tasks and by the clocks of the promises it waits for. So a call
 // knows which calls in flight are ordered before it; with the others it may share no memory that one of them writes.
+//
+// Note [As few waits as there can be]
+// Of the promises that a task names, one needs a wait only if nothing else orders it: not the stream's clock, not the
+// clock of another one that is named. This leaves the edges between streams of the transitive reduction of the order,
+// of which there is one, and none can be left out. What needs no wait is looked at when the others have ended: it has
+// ended too, or it is in a queue of a GPU behind which this one's comes; then it can fail only with the device.
 #include "Gpu.h"
+#include "Session.h"
 
 using namespace astra::rt;
 
@@ -24,6 +31,7 @@ astra_promise *astra::rt::makePromise(astra_runtime *runtime, astra_diag *diag) 
   if (promise) {
     promise->refs.store(1, std::memory_order_relaxed);
     promise->state.store(ASTRA_NOT_READY, std::memory_order_relaxed);
+    promise->phase.store(Phase::Queued, std::memory_order_relaxed);
     promise->error.text[0] = 0;
     promise->numOutputs = 0;
   } else if (!(promise = runtime->heap.make<astra_promise>(runtime))) {
@@ -74,10 +82,12 @@ void schedule(astra_stream *stream, Ready &ready) {
   if (isInline(stream) || e.enqueue(e.self, drainOnWorker, stream) != 0) push(stream, ready);
 }
 
-/// Parks the stream at the promise; false if it has ended meanwhile, or its work is in a queue.
-bool park(astra_stream *stream, astra_promise *promise) {
+/// Parks the stream at the promise; false if it has ended meanwhile. If its work is in a queue, whose end nobody else
+/// may ask for: only where that is said, and the queue can be watched.
+bool park(astra_stream *stream, astra_promise *promise, bool whereWatched) {
   Lock lock(promise->mutex);
-  if (promise->state.load(std::memory_order_relaxed) != ASTRA_NOT_READY || promise->event) return false;
+  if (promise->state.load(std::memory_order_relaxed) != ASTRA_NOT_READY) return false;
+  if (promise->event && (!whereWatched || watch(promise->stream, nullptr))) return false;
   stream->waiter = {promise->waiters, stream};
   promise->waiters = &stream->waiter;
   return true;
@@ -89,8 +99,18 @@ void destroyTask(astra_runtime *runtime, Task *task) {
   runtime->heap.destroy(task);
 }
 
+/// Whether nobody has taken the task back; from here on nobody can.
+bool begin(astra_promise *promise) {
+  Phase queued = Phase::Queued;
+  return !promise || promise->phase.compare_exchange_strong(queued, Phase::Begun, std::memory_order_relaxed);
+}
+
 /// What the task does, here and now or in the stream's queue.
 Status run(astra_stream *stream, Task *task, astra_diag *error) {
+  if (!begin(task->promise)) {
+    if (task->session) task->session->launched = false;
+    return fail(error, ASTRA_CANCELLED, "the call was cancelled before it began");
+  }
   if (task->session) return runCall(task->session, stream, task->afterFailed, error);
   const Transfer &t = task->transfer;
   if (!t.bytes) return checkDevice(stream->device, error);
@@ -119,14 +139,15 @@ void drain(astra_stream *stream, Ready &ready, const astra_promise *until = null
     while (task->waited < task->numAfter) {
       astra_promise *promise = task->after[task->waited];
       Status state = promise->state.load(std::memory_order_acquire);
-      if (state == ASTRA_NOT_READY) {
+      if (state == ASTRA_NOT_READY && task->waited < task->numNeeded) {
         Event *event = eventOf(promise);
-        if (!event && park(stream, promise)) return;
+        bool isElsewhere = event && event->device != stream->device && (stream->queue || !isInline(stream));
+        if ((!event || isElsewhere) && park(stream, promise, isElsewhere)) return release(event);
         if (!event) continue;
         task->waited += orderAfter(stream, event, ready);
         continue;
       }
-      task->afterFailed |= state != ASTRA_OK;
+      task->afterFailed |= state != ASTRA_OK && state != ASTRA_NOT_READY;
       task->waited++;
     }
     {
@@ -177,17 +198,20 @@ void astra::rt::scheduleAll(Waiter *waiters, Ready &ready) {
 
 void astra::rt::complete(astra_promise *promise, Status status, const astra_diag *error, Ready &ready) {
   Waiter *waiters;
+  Continuation *continuations;
   Event *event;
   {
     Lock lock(promise->mutex);
     if (status != ASTRA_OK && error) promise->error = *error;
     promise->state.store(status, std::memory_order_release);
     waiters = std::exchange(promise->waiters, nullptr);
+    continuations = std::exchange(promise->continuations, nullptr);
     event = std::exchange(promise->event, nullptr);
     promise->ended.notifyAll();
   }
   release(event);
   scheduleAll(waiters, ready);
+  callAll(promise, continuations, status);
   release(promise);
 }
 
@@ -279,17 +303,28 @@ astra_status astra_promise_free(astra_promise **promise) {
 bool astra::rt::place(astra_stream *stream, Task &task) {
   astra_runtime *runtime = stream->runtime;
   uint64_t count = runtime->ticks.size();
-  Array<uint64_t> &clock = runtime->next; // of as many numbers as there were once: all clocks grow alike
-  if (!clock.reserve(runtime->heap, count)) return false;
+  Array<uint64_t> &clock = runtime->next, &named = runtime->named; // all clocks grow alike, to `count`
+  if (!clock.reserve(runtime->heap, count) || !named.reserve(runtime->heap, count)) return false;
   if (task.promise && !task.promise->clock.reserve(runtime->heap, count)) return false;
-  for (uint64_t i = 0; i < count; i++) clock[i] = i < stream->clock.size() ? stream->clock[i] : 0;
+  for (uint64_t i = 0; i < count; i++) clock[i] = i < stream->clock.size() ? stream->clock[i] : 0, named[i] = 0;
+  auto take = [](uint64_t &most, uint64_t tick) { most = tick > most ? tick : most; };
   for (uint32_t a = 0; a < task.numAfter; a++) {
-    const Array<uint64_t> &known = task.after[a]->clock;
-    for (uint64_t i = 0; i < known.size(); i++) clock[i] = known[i] > clock[i] ? known[i] : clock[i];
+    const astra_promise &p = *task.after[a];
+    for (uint64_t i = 0; i < p.clock.size(); i++) take(i == p.number ? named[i] : clock[i], p.clock[i]);
   }
+  task.numNeeded = task.numWaits = 0;
+  for (uint32_t a = 0; a < task.numAfter; a++) {
+    const astra_promise &p = *task.after[a];
+    uint64_t tick = p.clock[p.number];
+    if (tick <= clock[p.number] || tick < named[p.number]) continue;
+    clock[p.number] = tick; // named twice, it is waited for once
+    task.numWaits += p.state.load(std::memory_order_acquire) == ASTRA_NOT_READY;
+    std::swap(task.after[a], task.after[task.numNeeded++]);
+  }
+  for (uint64_t i = 0; i < count; i++) take(clock[i], named[i]);
   clock[stream->number] = runtime->ticks[stream->number] + 1;
   if (!task.promise) return true;
-  task.promise->stream = stream;
+  task.promise->stream = stream, task.promise->number = stream->number;
   memcpy(task.promise->clock.data(), clock.data(), count * sizeof(uint64_t));
   return true;
 }
@@ -297,6 +332,7 @@ bool astra::rt::place(astra_stream *stream, Task &task) {
 bool astra::rt::append(astra_stream *stream, Task &task) {
   stream->clock.swap(stream->runtime->next);
   ++stream->runtime->ticks[stream->number];
+  stream->stats.tasks++, stream->stats.dependencies += task.numAfter, stream->stats.waits += task.numWaits;
   Lock lock(stream->mutex);
   task.next = nullptr;
   (stream->tail ? stream->tail->next : stream->head) = &task;
@@ -388,6 +424,7 @@ astra_status astra_stream_free(astra_stream **stream) {
   runtime->order.lock();
   runtime->taken[s->number] = false;
   runtime->order.unlock();
+  if (s->bells) device->type.freeQueue(device, s->bells);
   if (s->queue) device->type.freeQueue(device, s->queue);
   runtime->heap.destroy(s);
   if (device->threads) unreserveTask(device->threads);
@@ -453,6 +490,12 @@ Status queueCopy(astra_stream *stream, astra_buffer *buffer, uint64_t offset, vo
 }
 
 } // namespace
+
+astra_status astra_stream_get_stats(astra_stream *stream, astra_stream_stats *out) {
+  if (Status s = checkHandle(stream, "the stream", nullptr)) return s;
+  Lock lock(stream->runtime->order);
+  return writeStruct(out, stream->stats);
+}
 
 astra_status astra_stream_mark(astra_stream *stream, astra_promise **out, astra_diag *diag) {
   if (Status s = checkHandle(stream, "the stream", diag)) return s;

@@ -23,6 +23,16 @@ struct Ready {
 
 struct Event;
 
+/// Whom to call when a promise has ended.
+struct Continuation {
+  Continuation *next;
+  astra_ready_fn fn;
+  void *self;
+};
+
+/// What can still be taken back.
+enum class Phase : uint8_t { Queued, Begun, Cancelled };
+
 /// A copy between host memory and a buffer.
 struct Transfer {
   void *to;
@@ -38,6 +48,7 @@ struct Task {
   astra_session *session = nullptr; ///< null: a mark or a wait, made on the heap
   astra_promise **after = nullptr;  ///< counted; the task begins when they have ended
   uint32_t numAfter = 0, waited = 0;
+  uint32_t numNeeded = 0, numWaits = 0; ///< the first ones, whose order nothing else gives; of them not yet ended
   bool afterFailed = false;
   astra_promise *single = nullptr;  ///< storage of `after` for a wait
   astra_runtime *runtime = nullptr; ///< of a task without a session
@@ -53,11 +64,14 @@ astra_promise *makePromise(astra_runtime *runtime, astra_diag *diag);
 void retain(astra_promise *promise);
 void release(astra_promise *promise);
 void complete(astra_promise *promise, Status status, const astra_diag *error, Ready &ready);
+/// Calls them, one after the other; no lock is held (Continue.cpp).
+void callAll(astra_promise *promise, Continuation *first, Status status);
 /// Of a runtime that nobody uses.
 void freeSpares(astra_runtime *runtime);
 
-/// With runtime.order locked: what will have ended before the task's own end, in runtime.next, and its promise knows.
-/// False when memory is short. Nothing else has changed: `append`, or forget it.
+/// With runtime.order locked: what will have ended before the task's own end, in runtime.next, and its promise knows;
+/// the promises of `after` that it has to wait for come first. False when memory is short. Nothing else has changed:
+/// `append`, or forget it.
 bool place(astra_stream *stream, Task &task);
 /// With runtime.order still locked after `place`: the task takes its place in the stream's order. Gives whether the
 /// caller must `start` the stream when order is unlocked.
@@ -87,9 +101,14 @@ struct astra_promise : astra::rt::Handle {
   astra::rt::Mutex mutex;
   astra::rt::Condition ended;
   astra::rt::Waiter *waiters = nullptr;
+  astra::rt::Continuation *continuations = nullptr; ///< in the order in which they came
+  astra::rt::Continuation *lastContinuation = nullptr;
+  astra::rt::Continuation own{}; ///< memory of the first of them: who asks once a call allocates nothing
+  std::atomic<astra::rt::Phase> phase{astra::rt::Phase::Queued};
   astra_promise *nextSpare = nullptr;
   astra::rt::Event *event = nullptr; ///< counted; there while it is not completed and its work is in a queue
   astra_diag error{};
+  uint32_t number = 0;               ///< of its stream
   astra::rt::Array<uint64_t> clock;  ///< per stream number: how many of its tasks ended before this promise
   astra::rt::Array<int64_t> extents; ///< outputs' ranks, then their extents one after another
   uint32_t numOutputs = 0;
@@ -106,8 +125,10 @@ struct astra_stream : astra::rt::Handle {
   astra_stream *nextReady = nullptr;
   uint32_t number = 0;
   astra::rt::Array<uint64_t> clock; ///< what is known to have ended before the next task; with runtime.order locked
+  astra_stream_stats stats{};       ///< with runtime.order locked
 
   void *queue = nullptr;                                     ///< of a GPU's driver
+  void *bells = nullptr;                                     ///< another, of who is told of ends (Watch.cpp); or null
   astra::rt::Task *flights = nullptr, *lastFlight = nullptr; ///< tasks whose work is in the queue
   uint32_t helpers = 0;                                      ///< tasks that somebody is ending
   astra_stream *nextOfDevice = nullptr;                      ///< with gpu.mutex locked

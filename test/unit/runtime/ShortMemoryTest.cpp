@@ -124,6 +124,14 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   MAY(astra_stream_write(stream, x, 0, &number, sizeof number, promise.out(), &diag));
   MAY(astra_stream_read(stream, &number, x, 0, sizeof number, nullptr, &diag));
   FINE(astra_promise_wait(promise, &diag));
+  auto ignore = [](void *, astra_status) {};
+  int descriptor = -1;
+  FINE(astra_promise_on_ready(promise, ignore, nullptr, &diag));
+  FINE(astra_promise_fd(promise, &descriptor, &diag));
+  close(descriptor);
+  EXPECT_EQ(NEVER(astra_promise_cancel(promise, nullptr)), ASTRA_BUSY);
+  astra_stream_stats streamStats = ASTRA_INIT(astra_stream_stats);
+  FINE(astra_stream_get_stats(stream, &streamStats));
   FINE(astra_promise_free(promise.out()));
 
   MAY(astra_bundle_init_file(opened.out(), runtime, files.path.c_str(), nullptr, &diag));
