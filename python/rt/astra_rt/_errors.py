@@ -108,6 +108,7 @@ _TABLE: dict[int, tuple[str, type[Error]]] = {
     50: ("ASTRA_DATA_DIM", ShapeError),
     51: ("ASTRA_DEPENDENCY", DeviceError),
     52: ("ASTRA_KERNEL_FAULT", DeviceError),
+    53: ("ASTRA_CANCELLED", DeviceError),
 }
 
 

@@ -51,6 +51,11 @@ class Future:
     def __init__(self, future: concurrent.futures.Future[Any]) -> None:
         self._future = future
 
+    @property
+    def future(self) -> concurrent.futures.Future[Any]:
+        """The same as a future of the standard library, for concurrent.futures.wait and what else asks for one."""
+        return self._future
+
     def result(self, timeout: float | None = None) -> Any:
         """What the call gives, or the exception that it raised. TimeoutError after `timeout` seconds."""
         return self._future.result(timeout)

@@ -98,6 +98,10 @@ def test_async_calls(load):
 
     first, seen = asyncio.run(main())
     assert first.tobytes() == m(X).tobytes() and seen == list(range(1, 11))
+    waiting = [m.async_call(X), m.async_call(X[:, :3])]
+    done, _ = concurrent.futures.wait([w.future for w in waiting], timeout=60)
+    assert len(done) == 2 and waiting[0].future.exception() is None
+    assert isinstance(waiting[1].future.exception(), astra_rt.ShapeError)
     future = m.async_call(X)
     assert future.result(10).shape == (2, 4) and future.done() and future.exception() is None
     ends = []
