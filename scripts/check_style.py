@@ -3,7 +3,7 @@
 
 usage: scripts/check_style.py [--report]
 Every C++ file begins with its head comment (//===- Name), whose paragraphs (Takes:, Gives:) no formatter has cut, no file is longer than 700 lines, no line asks for work later,
-astra.hpp reaches every function of astra.h, every clause of the numeric contract that is cited is one (check_clauses.py), links
+astra.hpp reaches every function of astra.h, tensor.hpp every one of tensor.h, every clause of the numeric contract that is cited is one (check_clauses.py), links
 of pages lead somewhere, cells of their tables can be read (check_pages.py), and the folders of compat/ are as they were
 released (check_releases.py).
 --report prints lines of code per folder instead.
@@ -80,10 +80,11 @@ def check(root):
         for i, line in enumerate(lines, 1):
             if LATER.search(line):
                 errors.append(f"{path}:{i}: work for later belongs into an issue")
-    wrapper = text_of(root, "include/astra/astra.hpp")
-    for name in re.findall(r"^ASTRA_API [^(]*?(\w+)\(", text_of(root, "include/astra/astra.h"), re.M):
-        if not re.search(rf"\b{name}\b", wrapper):
-            errors.append(f"include/astra/astra.hpp: does not reach {name}")
+    for header in ("astra", "tensor"):
+        wrapper = text_of(root, f"include/astra/{header}.hpp")
+        for name in re.findall(r"^ASTRA_API [^(]*?(\w+)\(", text_of(root, f"include/astra/{header}.h"), re.M):
+            if not re.search(rf"\b{name}\b", wrapper):
+                errors.append(f"include/astra/{header}.hpp: does not reach {name}")
     paths = files(root)
     texts = {str(p): text_of(root, p) for p in paths if p.suffix in check_clauses.SUFFIXES and p.parts[0] != "compat"}  # programs
     errors += check_clauses.errors(texts, {str(p) for p in paths})

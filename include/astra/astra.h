@@ -298,9 +298,11 @@ ASTRA_API uint64_t astra_buffer_bytes(const astra_buffer *buffer);
 
 /*===- Tensors --------------------------------------------------------------===*/
 
-/* The call takes over the caller's count of `buffer` if submit succeeds: as if freed when the call has ended; the
- * program may use its memory. Inputs only. */
-enum { ASTRA_TENSOR_DONATED = 1 };
+/* ASTRA_TENSOR_DONATED: the call takes over the caller's count of `buffer` if submit succeeds: as if freed when the
+ * call has ended; the program may use its memory. Inputs only.
+ * ASTRA_TENSOR_CONJUGATE: the elements are the conjugates of what is in memory; complex types only; it is copied as
+ * what is not row-major is. */
+enum { ASTRA_TENSOR_DONATED = 1, ASTRA_TENSOR_CONJUGATE = 2 };
 
 /* A description of memory; it owns nothing. Either `buffer`, or `data` and `data_bytes` (host memory that must stay as
  * it is until the call has ended). The element [0, ..., 0] is at byte_offset. A GPU's calls copy what is in host memory
@@ -472,7 +474,8 @@ ASTRA_API astra_status astra_session_reset(astra_session *session, astra_diag *d
 /* What ran, for traces. Called on the thread that ran it, right after it. */
 typedef struct astra_trace_event {
   size_t size;
-  const char *name;  /* the kernel; "copy" for a copy */
+  const char *name;  /* the kernel; "copy" for a copy; "gather", "scatter": the copy of an input or output that is not
+                        row-major, whose name is the origin */
   uint64_t begin_ns; /* CLOCK_MONOTONIC */
   uint64_t end_ns;
   int64_t items;
@@ -502,9 +505,12 @@ ASTRA_API astra_status astra_stream_init(astra_stream **out, astra_device *devic
 ASTRA_API astra_status astra_stream_free(astra_stream **stream);
 
 enum {
-  ASTRA_CALL_ALLOW_COPY = 1, /* inputs with other strides than row-major are copied instead of refused */
+  ASTRA_CALL_ALLOW_COPY = 1, /* inputs and outputs on the host with other strides than row-major are copied instead of
+                                refused. An output that holds an element twice is refused all the same (ASTRA_OVERLAP).
+                                astra/tensor.h makes such tensors. */
   ASTRA_CALL_ORDER = 2 /* the call starts after the calls in flight that it shares memory with which one of them writes,
-                          as if `after` named them, instead of being refused with ASTRA_OVERLAP */
+                          as if `after` named them, instead of being refused with ASTRA_OVERLAP; so too where it is not
+                          shown that they share none */
 };
 
 typedef struct astra_call {
@@ -512,7 +518,7 @@ typedef struct astra_call {
   const astra_entry *entry;
   const astra_tensor *inputs; /* in the entry's order */
   uint32_t num_inputs;
-  const astra_tensor *outputs; /* in the entry's order; shape is the bound (astra_entry_output_bound); row-major */
+  const astra_tensor *outputs; /* in the entry's order; shape is the bound (astra_entry_output_bound) */
   uint32_t num_outputs;
   astra_promise *const *after; /* this call starts after these, whatever their stream or device */
   uint32_t num_after;

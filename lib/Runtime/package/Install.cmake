@@ -11,7 +11,7 @@ function(astra_install_library target component)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
-set(astra_headers astra.h astra.hpp async.hpp text.h)
+set(astra_headers astra.h astra.hpp async.hpp tensor.h tensor.hpp text.h)
 set(astra_pkg_config astra-rt astra-text)
 astra_install_library(AstraRuntime runtime)
 astra_install_library(AstraRuntimeStatic development)

@@ -5,6 +5,7 @@
 //           states that the entry writes as lost.
 // Does not: wait.
 #include "Device.h"
+#include "IndexSets.h"
 #include "Session.h"
 
 using namespace astra::rt;
@@ -43,6 +44,11 @@ struct Submit {
   Status prepare();
   Status queue(astra_promise **out);
 
+  Status checkStrides(const View &v, const char *what, const char *name) {
+    if (v.dense || call.flags & ASTRA_CALL_ALLOW_COPY) return ASTRA_OK;
+    return fail(diag, ASTRA_WRONG_STRIDES,
+                "%s %.64s is not row-major; make it so, or allow a copy with ASTRA_CALL_ALLOW_COPY", what, name);
+  }
   /// Notes a tensor that the program cannot use where it is.
   Status stage(const View &v, uint32_t index, bool isOutput) {
     bool strided = !v.dense;
@@ -82,7 +88,7 @@ Status Submit::readInputs() {
   if (call.num_inputs != e.inputs()->size())
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%u inputs; entry %.64s takes %u", call.num_inputs, e.name()->c_str(),
                 e.inputs()->size());
-  session->numStaged = session->numRanges = session->numBlocks = 0;
+  session->numStaged = session->numAccesses = session->numBlocks = 0;
   for (uint32_t i = 0; i < call.num_inputs; i++) {
     const char *name = e.inputs()->Get(i)->name()->c_str();
     astra_tensor t;
@@ -95,9 +101,7 @@ Status Submit::readInputs() {
     View &v = inputs[i];
     if (Status s = resolve(v, t, name, diag)) return s;
     if (Status s = checkPlace(v, device, name, diag)) return s;
-    if (!v.dense && !(call.flags & ASTRA_CALL_ALLOW_COPY))
-      return fail(diag, ASTRA_WRONG_STRIDES,
-                  "input %.64s is not row-major; make it so, or allow a copy with ASTRA_CALL_ALLOW_COPY", name);
+    if (Status s = checkStrides(v, "input", name)) return s;
     if (Status s = stage(v, i, false)) return s;
   }
   if (Status s = bindDims(session, e, inputs, session->dims.data(), diag)) return s;
@@ -117,11 +121,12 @@ Status Submit::readOutputs() {
     if (Status s = readTensor(t, call.outputs, i, "astra_tensor", diag)) return s;
     if (t.buffer)
       if (Status s = checkHandle(t.buffer, name, diag)) return s;
-    if (t.flags)
-      return fail(diag, ASTRA_INVALID_ARGUMENT, "output %.64s has flags %#x; outputs have none", name, t.flags);
+    if (t.flags & ~uint32_t(ASTRA_TENSOR_CONJUGATE))
+      return fail(diag, ASTRA_INVALID_ARGUMENT, "output %.64s has flags %#x; outputs can be conjugated and no more",
+                  name, t.flags);
     if (Status s = resolve(outputs[i], t, name, diag)) return s;
-    if (!outputs[i].dense)
-      return fail(diag, ASTRA_WRONG_STRIDES, "output %.64s is not row-major; give row-major memory", name);
+    if (Status s = checkStrides(outputs[i], "output", name)) return s;
+    if (Status s = checkWritable(outputs[i], "output", name, diag)) return s;
     if (Status s = checkPlace(outputs[i], device, name, diag)) return s;
     if (Status s = stage(outputs[i], i, true)) return s;
     int64_t shape[ASTRA_MAX_RANK];
@@ -160,11 +165,12 @@ Status Submit::overlaps() {
     if (v.block) session->blocks[session->numBlocks++] = v.block;
     if (v.low == v.high) continue;
     bool writes = i >= call.num_inputs;
-    for (uint32_t r = 0; r < session->numRanges && writes; r++)
-      if (v.low < session->ranges[r].high && session->ranges[r].low < v.high)
-        return fail(diag, ASTRA_OVERLAP, "output %.64s overlaps another tensor of the call; give it memory of its own",
-                    e.outputs()->Get(i - call.num_inputs)->name()->c_str());
-    session->ranges[session->numRanges++] = {v.low, v.high, writes};
+    for (uint32_t k = 0; k < session->numAccesses && writes; k++)
+      if (Meeting met = meet(v, *session->accesses[k].view); met != Meeting::No)
+        return fail(diag, ASTRA_OVERLAP, "output %.64s %s another tensor of the call; give it memory of its own",
+                    e.outputs()->Get(i - call.num_inputs)->name()->c_str(),
+                    met == Meeting::Yes ? "overlaps" : "is not shown to be disjoint from");
+    session->accesses[session->numAccesses++] = {&v, writes};
   }
   return ASTRA_OK;
 }
@@ -229,13 +235,18 @@ Status Submit::promises() {
   return noMemory("promise");
 }
 
-bool shareMemory(const astra_session *a, const astra_session *b) {
-  for (uint32_t i = 0; i < a->numRanges; i++)
-    for (uint32_t k = 0; k < b->numRanges; k++) {
-      const Range &one = a->ranges[i], &other = b->ranges[k];
-      if ((one.writes || other.writes) && one.low < other.high && other.low < one.high) return true;
+/// Whether two calls share memory that one of them writes.
+Meeting sharedMemory(const astra_session *a, const astra_session *b) {
+  Meeting all = Meeting::No;
+  for (uint32_t i = 0; i < a->numAccesses; i++)
+    for (uint32_t k = 0; k < b->numAccesses; k++) {
+      const Access &one = a->accesses[i], &other = b->accesses[k];
+      if (!one.writes && !other.writes) continue;
+      Meeting met = meet(*one.view, *other.view);
+      if (met == Meeting::Yes) return met;
+      if (met == Meeting::Unknown) all = met;
     }
-  return false;
+  return all;
 }
 
 /// With runtime.order locked, before `place`: the call starts after those in flight that it may not run beside. False
@@ -251,7 +262,7 @@ bool Submit::order() {
     session->task.after = session->after.data();
   }
   for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight)
-    if (shareMemory(session, other)) session->after[session->task.numAfter++] = other->task.promise;
+    if (sharedMemory(session, other) != Meeting::No) session->after[session->task.numAfter++] = other->task.promise;
   return true;
 }
 
@@ -259,11 +270,12 @@ bool Submit::order() {
 /// it that one of them writes. See Note [Order between calls].
 Status Submit::conflicts() {
   for (const astra_session *other = session->runtime->flight; other; other = other->nextInFlight) {
-    if (session->runtime->next[other->streamNumber] >= other->tick || !shareMemory(session, other)) continue;
-    return fail(diag, ASTRA_OVERLAP,
-                "entry %.64s shares memory with a call in flight on another stream; wait for its promise, name it in "
-                "after, or let the runtime order them with ASTRA_CALL_ORDER",
-                e.name()->c_str());
+    if (session->runtime->next[other->streamNumber] >= other->tick) continue;
+    if (Meeting met = sharedMemory(session, other); met != Meeting::No)
+      return fail(diag, ASTRA_OVERLAP,
+                  "entry %.64s %s with a call in flight on another stream; wait for its promise, name it in after, or "
+                  "let the runtime order them with ASTRA_CALL_ORDER",
+                  e.name()->c_str(), met == Meeting::Yes ? "shares memory" : "is not shown to share no memory");
   }
   return ASTRA_OK;
 }
@@ -331,6 +343,44 @@ Status writeExtents(astra_session *session, const fmt::Entry &e, astra_diag *dia
   return ASTRA_OK;
 }
 
+/// A copy between strides and row-major bytes, which the trace says.
+void copyStrided(astra_session *session, const StagedTensor &t, const View &view, uint8_t *dense) {
+  uint64_t begin = session->trace ? nowNs() : 0;
+  t.isOutput ? scatter(view, dense) : gather(dense, view);
+  if (!session->trace) return;
+  const fmt::Entry &e = *session->entry->table;
+  const char *origin = (t.isOutput ? e.outputs() : e.inputs())->Get(t.index)->name()->c_str();
+  astra_trace_event event{};
+  event.size = sizeof(event);
+  event.name = t.isOutput ? "scatter" : "gather";
+  event.begin_ns = begin, event.end_ns = nowNs();
+  event.items = 1, event.bytes = int64_t(view.bytes), event.flops = 0;
+  event.origins = &origin, event.num_origins = 1;
+  session->trace(session->traceSelf, &event);
+}
+
+/// Where the bytes of what is not row-major are packed on the host.
+uint8_t *packedAt(astra_session *session, const StagedTensor &t) {
+  return session->loaded->device->gpu ? session->packing.data() + t.packed : session->staging.data() + t.offset;
+}
+
+/// What was packed of outputs goes to their places; only as many elements as there are: the program has written those
+/// one after another, at the begin.
+void unpack(astra_session *session) {
+  const int64_t *ranks = session->task.promise->extents.data();
+  uint32_t outputs = session->entry->table->outputs()->size();
+  for (uint32_t i = 0; i < session->numStaged; i++) {
+    const StagedTensor &t = session->staged[i];
+    if (!t.isOutput || t.view.dense) continue;
+    const int64_t *extents = ranks + outputs;
+    for (uint32_t k = 0; k < t.index; k++) extents += ranks[k];
+    View actual = t.view;
+    if (actual.rank) memcpy(actual.shape, extents, actual.rank * sizeof(int64_t));
+    denseBytes(*actual.dtype, actual.shape, actual.rank, actual.bytes); // no more than that of the bound
+    copyStrided(session, t, actual, packedAt(session, t));
+  }
+}
+
 /// Brings staged inputs to where the program reads them, or staged outputs from where it wrote them.
 Status moveStaged(astra_session *session, void *queue, bool outputs, astra_diag *diag) {
   astra_device *device = session->loaded->device;
@@ -339,14 +389,11 @@ Status moveStaged(astra_session *session, void *queue, bool outputs, astra_diag 
     if (t.isOutput != outputs) continue;
     uint8_t *place = session->staging.data() + t.offset;
     Way way = t.view.gpu ? Way::On : outputs ? Way::Out : Way::In;
-    const void *from = outputs ? place : static_cast<const void *>(t.view.data);
-    if (!t.view.dense) {
-      uint8_t *packed = device->gpu ? session->packing.data() + t.packed : place;
-      gather(packed, t.view);
-      if (!device->gpu) continue;
-      from = packed;
-    }
-    void *to = outputs ? static_cast<void *>(t.view.data) : place;
+    void *outside = t.view.dense ? static_cast<void *>(t.view.data) : packedAt(session, t);
+    if (!t.view.dense && !outputs) copyStrided(session, t, t.view, packedAt(session, t));
+    if (outside == place) continue;
+    void *to = outputs ? outside : place;
+    const void *from = outputs ? place : outside;
     if (Status s = device->type.copy(device, queue, way, to, from, t.view.bytes, diag)) return s;
   }
   return ASTRA_OK;
@@ -379,6 +426,7 @@ Status astra::rt::runCall(astra_session *session, astra_stream *stream, bool aft
 
 void astra::rt::endCall(astra_session *session, Status status) {
   astra_runtime *runtime = session->runtime;
+  if (!status) unpack(session);
   if (status && session->launched)
     for (uint32_t s : *session->entry->table->writes()) session->states[s].lost = true;
   {

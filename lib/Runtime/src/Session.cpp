@@ -4,6 +4,7 @@
 // Keeps:    NaNs of a state are canonical from the moment it is set (numerics clause N6).
 // Does not: run anything.
 #include "Session.h"
+#include "IndexSets.h"
 
 using namespace astra::rt;
 using astra::fmt::DimSource;
@@ -139,7 +140,7 @@ Status build(astra_session *session, const astra_session_options &o, astra_diag 
     buffers = e->routine()->buffers()->size() > buffers ? e->routine()->buffers()->size() : buffers;
   }
   room = room && session->views.init(heap, tensors) && session->buffers.init(heap, buffers) &&
-         session->staged.init(heap, tensors) && session->ranges.init(heap, tensors) &&
+         session->staged.init(heap, tensors) && session->accesses.init(heap, tensors) &&
          session->blocks.init(heap, tensors);
   if (!room) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a session");
   if (o.num_dims && !o.dims)
@@ -236,6 +237,7 @@ astra_status astra_session_get_state(astra_session *session, const char *name, c
   uint32_t index = 0;
   View view;
   if (Status s = stateTensor(session, name, out, index, view, diag)) return s;
+  if (Status s = checkWritable(view, "the copy of state", name, diag)) return s;
   if (session->states[index].lost)
     return fail(diag, ASTRA_STATE_LOST, "state %.64s was lost when a call failed; set it or reset the session", name);
   const StateValue &state = session->states[index];

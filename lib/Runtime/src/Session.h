@@ -21,7 +21,7 @@ struct StateValue {
 };
 
 /// A tensor that the program cannot use where it is: an input is copied into staging memory when the call begins, an
-/// output from there when it ends. On a GPU what is not row-major is packed on the host first.
+/// output from there when it ends. Of a GPU, what is not row-major is packed on the host in between.
 struct StagedTensor {
   View view;
   uint32_t index;
@@ -29,9 +29,9 @@ struct StagedTensor {
   bool isOutput;
 };
 
-/// Bytes that a call in flight reads or writes.
-struct Range {
-  const char *low, *high;
+/// A tensor that a call in flight reads or writes.
+struct Access {
+  const View *view; ///< one of the session's
   bool writes;
 };
 
@@ -86,7 +86,7 @@ struct astra_session : astra::rt::Handle {
   // Memory of calls, kept from call to call.
   astra::rt::Array<astra::rt::RoutineMemory> memories; ///< per entry
   astra::rt::DeviceMemory arena, scratch, staging;
-  astra::rt::Array<uint8_t> packing; ///< for strided inputs of a GPU
+  astra::rt::Array<uint8_t> packing; ///< of a GPU: for what is not row-major
   astra::rt::Array<int64_t> dims;
   astra::rt::Array<astra::rt::View> views; ///< inputs, then outputs
 
@@ -97,8 +97,8 @@ struct astra_session : astra::rt::Handle {
   astra::rt::Array<void *> buffers;
   astra::rt::Array<astra::rt::StagedTensor> staged;
   uint32_t numStaged = 0;
-  astra::rt::Array<astra::rt::Range> ranges;
-  uint32_t numRanges = 0;
+  astra::rt::Array<astra::rt::Access> accesses;
+  uint32_t numAccesses = 0;
   astra::rt::Array<astra::rt::Block *> blocks;
   uint32_t numBlocks = 0;
   astra_session *nextInFlight = nullptr;

@@ -1,6 +1,6 @@
 //===- Tensor.cpp: the caller's tensors, resolved -------------------------===//
 // Takes:    see Tensor.h.
-// Gives:    bounds of strided storage with checked arithmetic, odometer copies.
+// Gives:    bounds of strided storage with checked arithmetic.
 // Keeps:    a tensor of no element touches no byte and may have no storage.
 // Does not: convert dtypes.
 #include "Tensor.h"
@@ -42,6 +42,12 @@ Status astra::rt::resolve(View &v, const astra_tensor &t, const char *name, astr
     if (__builtin_mul_overflow(expected, v.shape[i] > 1 ? v.shape[i] : 1, &expected)) expected = INT64_MAX;
   }
   v.dense |= empty;
+  if (t.flags & ASTRA_TENSOR_CONJUGATE) {
+    if (t.dtype != ASTRA_C64 && t.dtype != ASTRA_C128)
+      return fail(diag, ASTRA_WRONG_DTYPE, "tensor %.64s is to be conjugated and has dtype %s; only complex types can",
+                  name, v.dtype->name);
+    v.conjugate = !empty;
+  }
   uint64_t low = 0, high = v.bytes; // bytes before and behind element [0, ..., 0]
   if (!v.dense) {
     if (v.dtype->bits < 8)
@@ -49,14 +55,15 @@ Status astra::rt::resolve(View &v, const astra_tensor &t, const char *name, astr
     uint64_t size = v.dtype->bits / 8;
     high = size;
     for (uint32_t i = 0; i < v.rank; i++) {
-      v.strides[i] = t.strides[i];
+      v.strides[i] = v.shape[i] > 1 ? t.strides[i] : 0;
       uint64_t step = v.strides[i] < 0 ? -uint64_t(v.strides[i]) : uint64_t(v.strides[i]), reach;
       uint64_t &side = v.strides[i] < 0 ? low : high;
       if (!mul(step, uint64_t(v.shape[i]) - 1, reach) || !mul(reach, size, reach) || !add(side, reach, side))
         return fail(diag, ASTRA_OVERFLOW, "the strides of tensor %.64s leave 64 bits", name);
     }
   }
-  if (t.flags & ~uint32_t(ASTRA_TENSOR_DONATED))
+  v.dense &= !v.conjugate;
+  if (t.flags & ~uint32_t(ASTRA_TENSOR_DONATED | ASTRA_TENSOR_CONJUGATE))
     return fail(diag, ASTRA_NEWER_CLIENT, "tensor %.64s has flags %#x that this library does not know", name, t.flags);
   if (t.buffer && t.data)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "tensor %.64s has both a buffer and data; give one", name);
@@ -87,7 +94,8 @@ Status astra::rt::checkPlace(const View &v, const astra_device *device, const ch
     return fail(diag, ASTRA_INVALID_ARGUMENT,
                 "tensor %.64s lies in memory of another device; copy it to the host first (astra_stream_read)", name);
   if (v.gpu && !v.dense)
-    return fail(diag, ASTRA_WRONG_STRIDES, "tensor %.64s lies on a GPU and must be row-major", name);
+    return fail(diag, ASTRA_WRONG_STRIDES, "tensor %.64s lies on a GPU and must be row-major, and not to be conjugated",
+                name);
   return ASTRA_OK;
 }
 
@@ -103,46 +111,6 @@ Status astra::rt::give(const View &to, const void *dense, astra_diag *diag) {
   void *queue = ownQueue(to.gpu);
   Status s = to.gpu->type.copy(to.gpu, queue, Way::In, to.data, dense, to.bytes, diag);
   return s ? s : to.gpu->type.settle(to.gpu, queue, diag);
-}
-
-namespace {
-
-/// Visits every element of a strided view in row-major order.
-template <typename Visit> void forEachElement(const View &v, Visit visit) {
-  uint64_t size = v.dtype->bits / 8, count = v.bytes / size;
-  int64_t index[ASTRA_MAX_RANK] = {};
-  char *at = v.data;
-  for (uint64_t n = 0; n < count; n++) {
-    visit(at, n * size, size);
-    for (uint32_t i = v.rank; i-- > 0;) {
-      at += v.strides[i] * int64_t(size);
-      if (++index[i] < v.shape[i]) break;
-      at -= v.strides[i] * int64_t(size) * v.shape[i];
-      index[i] = 0;
-    }
-  }
-}
-
-} // namespace
-
-void astra::rt::gather(void *dense, const View &from) {
-  if (from.bytes == 0) return;
-  if (from.dense) {
-    memcpy(dense, from.data, from.bytes);
-    return;
-  }
-  forEachElement(
-      from, [&](char *at, uint64_t place, uint64_t size) { memcpy(static_cast<char *>(dense) + place, at, size); });
-}
-
-void astra::rt::scatter(const View &to, const void *dense) {
-  if (to.bytes == 0) return;
-  if (to.dense) {
-    memcpy(to.data, dense, to.bytes);
-    return;
-  }
-  forEachElement(
-      to, [&](char *at, uint64_t place, uint64_t size) { memcpy(at, static_cast<const char *>(dense) + place, size); });
 }
 
 Status astra::rt::expect(const View &v, int32_t dtype, uint32_t rank, const int64_t *shape, const char *what,

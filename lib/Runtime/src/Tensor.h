@@ -1,6 +1,6 @@
 //===- Tensor.h: the caller's tensors, resolved ---------------------------===//
 // Takes:    astra_tensor descriptions.
-// Gives:    addresses and extents that are known to lie inside their storage; strided copies.
+// Gives:    addresses and extents that are known to lie inside their storage; strided copies (Copy.cpp).
 // Keeps:    nothing; owns nothing.
 // Does not: compare with what an entry expects (Submit.cpp).
 #pragma once
@@ -15,11 +15,12 @@ struct View {
   uint32_t rank;
   int64_t shape[ASTRA_MAX_RANK];
   int64_t strides[ASTRA_MAX_RANK]; ///< in elements; of row-major order where `dense`
-  bool dense;
-  uint64_t bytes;         ///< of the row-major form
-  const char *low, *high; ///< every byte it can touch; equal when it is empty
-  Block *block;           ///< what to hold while it is used; may be null
-  astra_device *gpu;      ///< whose memory it is; null for memory of the host
+  bool dense;                      ///< row-major, and its elements are what is in memory
+  bool conjugate;                  ///< its elements are the conjugates of what is in memory
+  uint64_t bytes;                  ///< of the row-major form
+  const char *low, *high;          ///< every byte it can touch; equal when it is empty
+  Block *block;                    ///< what to hold while it is used; may be null
+  astra_device *gpu;               ///< whose memory it is; null for memory of the host
 };
 
 /// The i-th of an array of caller's structs, whose size is that of the first.
@@ -34,9 +35,10 @@ Status checkPlace(const View &view, const astra_device *device, const char *name
 Status fetch(void *dense, const View &from, astra_diag *diag);
 Status give(const View &to, const void *dense, astra_diag *diag);
 
-/// Copies between a view on the host and row-major bytes.
+/// Copies between a view on the host and row-major bytes, and between two views of one dtype and shape (Copy.cpp).
 void gather(void *dense, const View &from);
 void scatter(const View &to, const void *dense);
+void copyElements(const View &to, const View &from);
 
 /// Refuses another dtype, rank or shape. `what` is "param", "state", ...
 Status expect(const View &view, int32_t dtype, uint32_t rank, const int64_t *shape, const char *what, const char *name,

@@ -1,0 +1,146 @@
+//===- Copy.cpp: elements between any two strides -------------------------===//
+// Takes:    two views of one shape and dtype on the host, or a view and row-major bytes.
+// Gives:    their elements copied, conjugated where one of the two says so.
+// Keeps:    bits: a conjugate is a flipped sign. Axes are fused, the innermost is that of the shortest steps written.
+// Does not: test whether the two overlap.
+#include "Tensor.h"
+
+using namespace astra::rt;
+
+namespace {
+
+struct Axis {
+  int64_t count, to, from; ///< steps in bytes
+};
+
+/// One run of elements along an axis; `flips` the sign of imaginary parts.
+template <typename T> void copyRun(char *to, const char *from, const Axis &axis, bool flips) {
+  constexpr uint64_t half = sizeof(T) / 2;
+  if (axis.to == int64_t(sizeof(T)) && axis.from == axis.to && !flips) {
+    memcpy(to, from, uint64_t(axis.count) * sizeof(T));
+    return;
+  }
+  for (int64_t i = 0; i < axis.count; i++, to += axis.to, from += axis.from) {
+    T value;
+    memcpy(&value, from, sizeof(T));
+    if (flips) reinterpret_cast<unsigned char *>(&value)[2 * half - 1] ^= 0x80; // the last byte of a little-endian float
+    memcpy(to, &value, sizeof(T));
+  }
+}
+
+struct Wide {
+  uint64_t low, high;
+};
+
+using Run = void (*)(char *, const char *, const Axis &, bool);
+Run runOf(uint64_t size) {
+  switch (size) {
+  case 1: return copyRun<uint8_t>;
+  case 2: return copyRun<uint16_t>;
+  case 4: return copyRun<uint32_t>;
+  case 8: return copyRun<uint64_t>;
+  default: return copyRun<Wide>;
+  }
+}
+
+uint64_t length(int64_t step) { return step < 0 ? -uint64_t(step) : uint64_t(step); }
+
+/// Rows and columns of a block of a transposition: as many as fit into the first cache.
+constexpr int64_t kBlock = 32;
+
+/// Two innermost axes of which each side walks along its own: in blocks.
+void copyPlane(char *to, const char *from, const Axis &outer, const Axis &inner, Run run, bool flips) {
+  bool crosses = length(outer.from) < length(inner.from);
+  int64_t rows = crosses ? kBlock : outer.count, columns = crosses ? kBlock : inner.count;
+  for (int64_t r = 0; r < outer.count; r += rows)
+    for (int64_t c = 0; c < inner.count; c += columns) {
+      Axis piece = inner;
+      piece.count = inner.count - c < columns ? inner.count - c : columns;
+      int64_t end = outer.count - r < rows ? outer.count : r + rows;
+      for (int64_t i = r; i < end; i++)
+        run(to + i * outer.to + c * inner.to, from + i * outer.from + c * inner.from, piece, flips);
+    }
+}
+
+/// Axes of one element dropped, the longest step written first, neighbours that are one axis fused.
+uint32_t arrange(Axis *axes, const View &shape, const int64_t *to, const int64_t *from, int64_t size) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < shape.rank; i++) {
+    if (shape.shape[i] == 1) continue;
+    Axis axis = {shape.shape[i], to[i] * size, from[i] * size};
+    uint32_t k = count++;
+    for (; k > 0 && length(axes[k - 1].to) < length(axis.to); k--) axes[k] = axes[k - 1];
+    axes[k] = axis;
+  }
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    Axis &before = axes[kept ? kept - 1 : 0];
+    if (kept && before.to == axes[i].count * axes[i].to && before.from == axes[i].count * axes[i].from)
+      before = {before.count * axes[i].count, axes[i].to, axes[i].from};
+    else
+      axes[kept++] = axes[i];
+  }
+  return kept;
+}
+
+void copy(char *to, const int64_t *toStrides, const char *from, const int64_t *fromStrides, const View &shape,
+          bool flips) {
+  int64_t size = shape.dtype->bits / 8;
+  Axis axes[ASTRA_MAX_RANK + 2];
+  axes[0] = axes[1] = {1, size, size};
+  uint32_t count = arrange(axes + 1, shape, toStrides, fromStrides, size);
+  // axes[0] is of one element, so that there are two at least. The last two become a plane: the last one, and of the
+  // others that of the shortest steps read.
+  uint32_t outer = count ? count - 1 : 0, nearest = outer;
+  for (uint32_t i = 1; i < outer; i++)
+    if (length(axes[i].from) < length(axes[nearest].from)) nearest = i;
+  std::swap(axes[nearest], axes[outer]);
+  Run run = runOf(uint64_t(size));
+  int64_t index[ASTRA_MAX_RANK] = {};
+  for (;;) {
+    copyPlane(to, from, axes[outer], axes[outer + 1], run, flips);
+    uint32_t i = outer;
+    while (i-- > 0) {
+      to += axes[i].to, from += axes[i].from;
+      if (++index[i] < axes[i].count) break;
+      to -= axes[i].to * axes[i].count, from -= axes[i].from * axes[i].count;
+      index[i] = 0;
+    }
+    if (i == UINT32_MAX) return;
+  }
+}
+
+/// Strides of row-major order; those of an empty view are never used.
+void rowMajor(int64_t *strides, const View &v) {
+  int64_t step = 1;
+  for (uint32_t i = v.rank; i-- > 0; step *= v.shape[i]) strides[i] = step;
+}
+
+} // namespace
+
+void astra::rt::gather(void *dense, const View &from) {
+  if (from.bytes == 0) return;
+  if (from.dense) {
+    memcpy(dense, from.data, from.bytes);
+    return;
+  }
+  int64_t strides[ASTRA_MAX_RANK];
+  rowMajor(strides, from);
+  copy(static_cast<char *>(dense), strides, from.data, from.strides, from, from.conjugate);
+}
+
+void astra::rt::scatter(const View &to, const void *dense) {
+  if (to.bytes == 0) return;
+  if (to.dense) {
+    memcpy(to.data, dense, to.bytes);
+    return;
+  }
+  int64_t strides[ASTRA_MAX_RANK];
+  rowMajor(strides, to);
+  copy(to.data, to.strides, static_cast<const char *>(dense), strides, to, to.conjugate);
+}
+
+void astra::rt::copyElements(const View &to, const View &from) {
+  if (to.bytes == 0) return;
+  copy(to.data, to.strides, from.data, from.strides, to, to.conjugate != from.conjugate);
+}

@@ -1,0 +1,83 @@
+/*===- layout.c: where the fields of the ABI's structs are ------------------===
+ * Takes:    astra.h and tensor.h.
+ * Gives:    nothing: it compiles, or a field has moved. On every 64-bit platform the numbers are these.
+ * Keeps:    what bindings in other languages write down for themselves (bindings/rust/src/sys.rs).
+ * Does not: know functions (astra_rt.abi).
+ */
+#include "astra/tensor.h"
+
+#define AT(type, field, offset) _Static_assert(offsetof(type, field) == offset, #type "." #field)
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == bytes, #type)
+
+SIZE(astra_diag, 512);
+AT(astra_diag, status, 8);
+AT(astra_diag, text, 12);
+
+SIZE(astra_tensor, 72);
+AT(astra_tensor, buffer, 8);
+AT(astra_tensor, data, 16);
+AT(astra_tensor, data_bytes, 24);
+AT(astra_tensor, byte_offset, 32);
+AT(astra_tensor, dtype, 40);
+AT(astra_tensor, ndim, 44);
+AT(astra_tensor, shape, 48);
+AT(astra_tensor, strides, 56);
+AT(astra_tensor, flags, 64);
+
+SIZE(astra_view, 312);
+AT(astra_view, buffer, 8);
+AT(astra_view, data, 16);
+AT(astra_view, data_bytes, 24);
+AT(astra_view, byte_offset, 32);
+AT(astra_view, dtype, 40);
+AT(astra_view, ndim, 44);
+AT(astra_view, flags, 48);
+AT(astra_view, reserved, 52);
+AT(astra_view, shape, 56);
+AT(astra_view, strides, 184);
+
+SIZE(astra_call, 64);
+AT(astra_call, entry, 8);
+AT(astra_call, inputs, 16);
+AT(astra_call, num_inputs, 24);
+AT(astra_call, outputs, 32);
+AT(astra_call, num_outputs, 40);
+AT(astra_call, after, 48);
+AT(astra_call, num_after, 56);
+AT(astra_call, flags, 60);
+
+SIZE(astra_tensor_info, 48);
+AT(astra_tensor_info, name, 8);
+AT(astra_tensor_info, dtype, 16);
+AT(astra_tensor_info, ndim, 20);
+AT(astra_tensor_info, lower, 24);
+AT(astra_tensor_info, upper, 32);
+AT(astra_tensor_info, is_tap, 40);
+
+SIZE(astra_entry_info, 32);
+AT(astra_entry_info, name, 8);
+AT(astra_entry_info, num_inputs, 16);
+AT(astra_entry_info, num_outputs, 20);
+AT(astra_entry_info, waits_on_host, 24);
+
+SIZE(astra_bundle_info, 56);
+AT(astra_bundle_info, module, 8);
+AT(astra_bundle_info, contract, 16);
+AT(astra_bundle_info, numerics, 24);
+AT(astra_bundle_info, num_entries, 32);
+
+SIZE(astra_device_options, 64);
+AT(astra_device_options, executor, 8);
+AT(astra_device_options, num_threads, 16);
+AT(astra_device_options, level, 24);
+AT(astra_device_options, emulator, 32);
+AT(astra_device_options, driver, 40);
+AT(astra_device_options, flags, 48);
+AT(astra_device_options, spin_ns, 56);
+
+SIZE(astra_session_options, 24);
+SIZE(astra_dim_value, 16);
+AT(astra_session_options, dims, 8);
+AT(astra_session_options, num_dims, 16);
+
+SIZE(astra_trace_event, 72);
