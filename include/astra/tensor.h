@@ -5,7 +5,8 @@
  * Keeps:    the conventions of astra.h. No view reaches beyond the memory it was made of, whatever its numbers are: a
  *           function checks the view that it takes, and all arithmetic. Nothing is allocated but by
  *           astra_view_init_pool.
- * Does not: own memory (the buffer does, or the caller), compute, wait, know packed types (elements of less than a byte).
+ * Does not: own memory (the buffer does, or the caller), compute, wait, know packed types (elements of less than a
+ * byte).
  *
  * A function that makes a view takes `out`, which may be the view that it takes. On failure `out` is untouched.
  */
@@ -23,8 +24,8 @@ extern "C" {
 /* The elements are the conjugates of what is in memory. Complex types only. */
 enum { ASTRA_VIEW_CONJUGATE = 1 };
 
-/* Element [i, j, ...] begins at byte byte_offset + (i * strides[0] + j * strides[1] + ...) * bytes of an element. A view
- * borrows its memory, which must outlive it; a call in flight keeps a buffer by itself. */
+/* Element [i, j, ...] begins at byte byte_offset + (i * strides[0] + j * strides[1] + ...) * bytes of an element. A
+ * view borrows its memory, which must outlive it; a call in flight keeps a buffer by itself. */
 typedef struct astra_view {
   size_t size;
   astra_buffer *buffer; /* the memory: this, or data and data_bytes */
@@ -33,7 +34,7 @@ typedef struct astra_view {
   uint64_t byte_offset; /* of element [0, ..., 0] */
   int32_t dtype;
   int32_t ndim;
-  uint32_t flags; /* ASTRA_VIEW_CONJUGATE */
+  uint32_t flags;    /* ASTRA_VIEW_CONJUGATE */
   uint32_t reserved; /* 0 */
   int64_t shape[ASTRA_MAX_RANK];
   int64_t strides[ASTRA_MAX_RANK]; /* in elements; negative and 0 too. Those of axes of one element say nothing */
@@ -58,7 +59,8 @@ ASTRA_API astra_status astra_view_slice(astra_view *out, const astra_view *view,
 /* One element of an axis, which goes away. */
 ASTRA_API astra_status astra_view_index(astra_view *out, const astra_view *view, int32_t axis, int64_t index,
                                         astra_diag *diag);
-/* Broadcast: axes are matched from the last one on; an axis of one element, and one that is not there, gets stride 0. */
+/* Broadcast: axes are matched from the last one on; an axis of one element, and one that is not there, gets stride 0.
+ */
 ASTRA_API astra_status astra_view_expand(astra_view *out, const astra_view *view, int32_t ndim, const int64_t *shape,
                                          astra_diag *diag);
 /* The elements [i, i + offset] of two axes, or [i - offset, i] where offset is negative. The two axes go away, theirs

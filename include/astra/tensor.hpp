@@ -22,16 +22,20 @@
 
 namespace astra {
 
-/// Numbers per axis, borrowed for one call: `{2, 3}`, or a vector.
+/// Numbers per axis: `{2, 3}`, or a vector.
 class Numbers {
 public:
-  Numbers(std::initializer_list<int64_t> list) : first(list.begin()), count(list.size()) {}
-  Numbers(const std::vector<int64_t> &list) : first(list.data()), count(list.size()) {}
-  const int64_t *data() const { return first; }
+  Numbers(std::initializer_list<int64_t> list) : Numbers(list.begin(), list.size()) {}
+  Numbers(const std::vector<int64_t> &list) : Numbers(list.data(), list.size()) {}
+  const int64_t *data() const { return values.data(); }
   size_t size() const { return count; }
 
 private:
-  const int64_t *first;
+  Numbers(const int64_t *first, size_t size) : count(size) {
+    if (size > ASTRA_MAX_RANK) throw Error(ASTRA_WRONG_RANK);
+    for (size_t i = 0; i < size; i++) values[i] = first[i];
+  }
+  std::array<int64_t, ASTRA_MAX_RANK> values{};
   size_t count;
 };
 

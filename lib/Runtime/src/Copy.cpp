@@ -23,7 +23,8 @@ template <typename T> void copyRun(char *to, const char *from, const Axis &axis,
   for (int64_t i = 0; i < axis.count; i++, to += axis.to, from += axis.from) {
     T value;
     memcpy(&value, from, sizeof(T));
-    if (flips) reinterpret_cast<unsigned char *>(&value)[2 * half - 1] ^= 0x80; // the last byte of a little-endian float
+    if (flips)
+      reinterpret_cast<unsigned char *>(&value)[2 * half - 1] ^= 0x80; // the last byte of a little-endian float
     memcpy(to, &value, sizeof(T));
   }
 }

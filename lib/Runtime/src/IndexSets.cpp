@@ -5,13 +5,13 @@
 // Does not: allocate; nest deeper than there are axes.
 //
 // Note [One equation]
-// A view with steps c_i (in bytes, made positive by counting an axis from its other end) and extents m_i + 1 touches the
-// bytes low + sum c_i x_i with 0 <= x_i <= m_i; the bytes of an element are one more axis, of step 1. Another view
-// touches high - 1 - sum d_j y_j. They meet where sum c_i x_i + sum d_j y_j = high - 1 - low: one equation with positive
-// steps. To decide such equations is NP-complete, but steps of tensors nest. Where a step is a multiple of another one
-// whose axis fills the gap, the two are one axis; what is left is searched from the largest step down. Of each step only
-// those multiples are tried whose rest the smaller steps can reach: by its size, and by its remainder modulo their
-// greatest common divisor.
+// A view with steps c_i (in bytes, made positive by counting an axis from its other end) and extents m_i + 1 touches
+// the bytes low + sum c_i x_i with 0 <= x_i <= m_i; the bytes of an element are one more axis, of step 1. Another view
+// touches high - 1 - sum d_j y_j. They meet where sum c_i x_i + sum d_j y_j = high - 1 - low: one equation with
+// positive steps. To decide such equations is NP-complete, but steps of tensors nest. Where a step is a multiple of
+// another one whose axis fills the gap, the two are one axis; what is left is searched from the largest step down. Of
+// each step only those multiples are tried whose rest the smaller steps can reach: by its size, and by its remainder
+// modulo their greatest common divisor.
 #include "IndexSets.h"
 
 using namespace astra::rt;
@@ -100,8 +100,8 @@ private:
     uint64_t period = i + 1 < count ? gcds[i + 1] / gcds[i] : 1;
     uint64_t rest = 0;
     if (period > 1)
-      rest = uint64_t(static_cast<unsigned __int128>(target / gcds[i] % period) *
-                      inverse(term.step / gcds[i], period) % period);
+      rest = uint64_t(static_cast<unsigned __int128>(target / gcds[i] % period) * inverse(term.step / gcds[i], period) %
+                      period);
     for (uint64_t z = low + (rest + period - low % period) % period; z <= high; z += period) {
       if (steps == 0) return Meeting::Unknown;
       steps--;
@@ -163,8 +163,8 @@ Meeting astra::rt::meetsItself(const View &v) {
     reach += steps[i] * most[i]; // below the size of memory
   }
   if (nests) return Meeting::No;
-  // Two indices of one element differ by d with sum steps_i d_i = 0. The largest i of which d_i is not 0 may be taken to
-  // have d_i >= 1; of those below it -most_k <= d_k <= most_k.
+  // Two indices of one element differ by d with sum steps_i d_i = 0. The largest i of which d_i is not 0 may be taken
+  // to have d_i >= 1; of those below it -most_k <= d_k <= most_k.
   uint32_t left = kMostSteps;
   for (uint32_t i = 0; i < count; i++) {
     Equation equation(left);
@@ -186,8 +186,8 @@ Status astra::rt::checkWritable(const View &v, const char *what, const char *nam
     for (uint32_t i = 0; i < v.rank; i++)
       if (v.shape[i] > 1 && v.strides[i] == 0)
         return fail(diag, ASTRA_OVERLAP,
-                    "%s %.64s cannot be written: axis %u has stride 0, so that its %lld elements are one; copy it", what,
-                    name, i, static_cast<long long>(v.shape[i]));
+                    "%s %.64s cannot be written: axis %u has stride 0, so that its %lld elements are one; copy it",
+                    what, name, i, static_cast<long long>(v.shape[i]));
   switch (meetsItself(v)) {
   case Meeting::No: return ASTRA_OK;
   case Meeting::Yes:

@@ -32,7 +32,8 @@ Status settle(Checked &c, const char *name, astra_diag *diag) {
   if (v.buffer)
     if (Status s = checkHandle(v.buffer, "the buffer of the view", diag)) return s;
   if (v.flags & ~uint32_t(ASTRA_VIEW_CONJUGATE) || v.reserved)
-    return fail(diag, ASTRA_NEWER_CLIENT, "the tensor %s has flags that this library does not know; use a newer one", name);
+    return fail(diag, ASTRA_NEWER_CLIENT, "the tensor %s has flags that this library does not know; use a newer one",
+                name);
   if (Status s = resolve(c.at, tensorOf(v), name, diag)) return s;
   if (c.at.dtype->bits < 8)
     return fail(diag, ASTRA_UNSUPPORTED, "the tensor %s is packed (%s); views are of elements of whole bytes", name,
@@ -111,7 +112,8 @@ astra_status astra_view_init(astra_view *out, const astra_tensor *tensor, astra_
   astra_tensor t;
   if (Status s = readStruct(t, tensor, "astra_tensor", diag)) return s;
   if (t.flags & ~uint32_t(ASTRA_TENSOR_CONJUGATE))
-    return fail(diag, ASTRA_INVALID_ARGUMENT, "the tensor has flags %#x; a view can be conjugated and no more", t.flags);
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the tensor has flags %#x; a view can be conjugated and no more",
+                t.flags);
   if (Status s = checkRank(t.ndim, t.shape, diag)) return s;
   Checked c{};
   astra_view &v = c.view;
@@ -161,8 +163,7 @@ astra_status astra_view_describe(const astra_view *view, astra_tensor *out, astr
 astra_status astra_view_permute(astra_view *out, const astra_view *view, const int32_t *axes, astra_diag *diag) {
   Checked c;
   if (Status s = read(c, view, "of the view", diag)) return s;
-  if (c.view.ndim && !axes)
-    return fail(diag, ASTRA_INVALID_ARGUMENT, "axes is NULL; give %d numbers", c.view.ndim);
+  if (c.view.ndim && !axes) return fail(diag, ASTRA_INVALID_ARGUMENT, "axes is NULL; give %d numbers", c.view.ndim);
   astra_view v = c.view;
   uint32_t seen = 0;
   for (int32_t i = 0; i < v.ndim; i++) {
@@ -200,8 +201,7 @@ astra_status astra_view_expand(astra_view *out, const astra_view *view, int32_t 
   if (Status s = checkRank(ndim, shape, diag)) return s;
   astra_view v = c.view;
   int32_t added = ndim - v.ndim;
-  if (added < 0)
-    return fail(diag, ASTRA_WRONG_RANK, "a view of %d dims cannot be broadcast to %d", v.ndim, ndim);
+  if (added < 0) return fail(diag, ASTRA_WRONG_RANK, "a view of %d dims cannot be broadcast to %d", v.ndim, ndim);
   for (int32_t i = ndim; i-- > 0;) {
     int64_t extent = i < added ? 1 : c.view.shape[i - added];
     if (extent != shape[i] && extent != 1)

@@ -82,8 +82,10 @@ TEST(Views, DisjointnessIsThatOfBruteForce) {
   for (int seed = 0; seed < count; seed++) {
     Random random{unsigned(seed)};
     astra_view a, b;
-    while (!randomView(random, a, memory)) {}
-    while (!randomView(random, b, memory)) {}
+    while (!randomView(random, a, memory)) {
+    }
+    while (!randomView(random, b, memory)) {
+    }
     bool isTwice = touched(a, inA);
     touched(b, inB);
     bool meets = false;
@@ -123,7 +125,8 @@ TEST(Views, DisjointnessOfLargeArraysTakesFewSteps) {
     for (int isInterleaved = 0; isInterleaved < 2; isInterleaved++) {
       parts.assign(64, ASTRA_INIT(astra_view));
       for (size_t i = 0; i < parts.size(); i++)
-        EXPECT_OK((isInterleaved ? astra_view_interleaved : astra_view_part)(&parts[i], &all, axis, int64_t(i), 64, &diag));
+        EXPECT_OK(
+            (isInterleaved ? astra_view_interleaved : astra_view_part)(&parts[i], &all, axis, int64_t(i), 64, &diag));
       EXPECT_OK(astra_view_check_parts(parts.data(), 64, &diag));
       EXPECT_OK(astra_view_part(&parts[1], &all, (axis + 1) % 3, 1, 64, &diag));
       EXPECT_FAIL(ASTRA_OVERLAP, "parts 0 and 1 share memory", astra_view_check_parts(parts.data(), 64, &diag));
@@ -178,7 +181,10 @@ TEST(Views, WrongOnesAreRefused) {
   EXPECT_FAIL(ASTRA_WRONG_RANK, "17 dims", altered([](astra_view &x) { x.ndim = 17; }));
   EXPECT_FAIL(ASTRA_WRONG_RANK, "-1 dims", altered([](astra_view &x) { x.ndim = -1; }));
   EXPECT_FAIL(ASTRA_WRONG_DTYPE, "unknown dtype 99", altered([](astra_view &x) { x.dtype = 99; }));
-  EXPECT_FAIL(ASTRA_UNSUPPORTED, "packed (i4)", altered([](astra_view &x) { x.dtype = ASTRA_I4; x.strides[0] = 6; }));
+  EXPECT_FAIL(ASTRA_UNSUPPORTED, "packed (i4)", altered([](astra_view &x) {
+                x.dtype = ASTRA_I4;
+                x.strides[0] = 6;
+              }));
   EXPECT_FAIL(ASTRA_WRONG_DTYPE, "only complex types", altered([](astra_view &x) { x.flags = 1; }));
   EXPECT_FAIL(ASTRA_NEWER_CLIENT, "flags", altered([](astra_view &x) { x.flags = 2; }));
   EXPECT_FAIL(ASTRA_NEWER_CLIENT, "flags", altered([](astra_view &x) { x.reserved = 1; }));
@@ -192,13 +198,15 @@ TEST(Views, WrongOnesAreRefused) {
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "axes is NULL", astra_view_permute(&out, &v, nullptr, &diag));
   struct {
     int64_t start, count, step;
-  } slices[] = {{0, 7, 1}, {6, 1, 1}, {-1, 1, 1}, {5, 2, 1}, {0, 2, -1}, {0, 3, 3}, {0, 3, INT64_MAX}, {0, INT64_MAX, 2},
-                {7, 0, 1}, {INT64_MAX, 2, 1}, {5, 2, INT64_MIN}};
+  } slices[] = {{0, 7, 1},         {6, 1, 1},         {-1, 1, 1}, {5, 2, 1},         {0, 2, -1},       {0, 3, 3},
+                {0, 3, INT64_MAX}, {0, INT64_MAX, 2}, {7, 0, 1},  {INT64_MAX, 2, 1}, {5, 2, INT64_MIN}};
   for (auto [start, count, step] : slices)
-    EXPECT_FAIL(ASTRA_OUT_OF_BOUNDS, "leaves axis 1, which has 6", astra_view_slice(&out, &v, 1, start, count, step, &diag));
+    EXPECT_FAIL(ASTRA_OUT_OF_BOUNDS, "leaves axis 1, which has 6",
+                astra_view_slice(&out, &v, 1, start, count, step, &diag));
   EXPECT_FAIL(ASTRA_INVALID_ARGUMENT, "-1 elements", astra_view_slice(&out, &v, 1, 0, -1, 1, &diag));
   EXPECT_FAIL(ASTRA_OUT_OF_BOUNDS, "leaves axis 0", astra_view_index(&out, &v, 0, 4, &diag));
-  int64_t five[] = {5, 6}, rows[] = {6}, huge[] = {INT64_MAX, 4, 6}, odd[] = {5, 5}, flat[] = {12}, negative[] = {-4, -6};
+  int64_t five[] = {5, 6}, rows[] = {6}, huge[] = {INT64_MAX, 4, 6}, odd[] = {5, 5}, flat[] = {12},
+          negative[] = {-4, -6};
   EXPECT_FAIL(ASTRA_WRONG_SHAPE, "cannot be broadcast to 5", astra_view_expand(&out, &v, 2, five, &diag));
   EXPECT_FAIL(ASTRA_WRONG_RANK, "cannot be broadcast to 1", astra_view_expand(&out, &v, 1, rows, &diag));
   EXPECT_FAIL(ASTRA_WRONG_SHAPE, "too large", astra_view_expand(&out, &v, 3, huge, &diag));
@@ -280,7 +288,8 @@ TEST_P(StridedCalls, TakeAndGiveViews) {
   EXPECT_OK(astra_view_slice(&row, &row, 0, 4, 5, -1, &diag));
   EXPECT_OK(astra_view_index(&to, &to, 1, 0, &diag));
   EXPECT_OK(astra_view_interleaved(&to, &to, 0, 1, 2, &diag));
-  EXPECT_FAIL(ASTRA_WRONG_STRIDES, "output z is not row-major", machine->run("add", {tensor(x, {5}), tensor(x, {5})}, {described(to)}));
+  EXPECT_FAIL(ASTRA_WRONG_STRIDES, "output z is not row-major",
+              machine->run("add", {tensor(x, {5}), tensor(x, {5})}, {described(to)}));
   Trace trace;
   EXPECT_EQ(astra_session_set_trace(machine->session, Trace::add, &trace), ASTRA_OK);
   EXPECT_OK(machine->run("add", {described(column), described(row)}, {described(to)}, nullptr, ASTRA_CALL_ALLOW_COPY));
@@ -331,12 +340,12 @@ TEST_P(StridedCalls, GiveAsManyElementsAsThereAre) {
   astra_view to = viewOf(spread, {6, 3});
   EXPECT_OK(astra_view_index(&to, &to, 1, 1, &diag));
   Shape again;
-  EXPECT_OK(machine->run("compact", {tensor(x, {6})}, {described(to), tensor(total, {})}, &again, ASTRA_CALL_ALLOW_COPY));
+  EXPECT_OK(
+      machine->run("compact", {tensor(x, {6})}, {described(to), tensor(total, {})}, &again, ASTRA_CALL_ALLOW_COPY));
   EXPECT_EQ(kept, again);
   ASSERT_GT(kept[0], 0);
   ASSERT_LT(kept[0], 6);
-  for (size_t i = 0; i < 18; i++)
-    EXPECT_EQ(spread[i], i % 3 == 1 && int64_t(i / 3) < kept[0] ? dense[i / 3] : -7) << i;
+  for (size_t i = 0; i < 18; i++) EXPECT_EQ(spread[i], i % 3 == 1 && int64_t(i / 3) < kept[0] ? dense[i / 3] : -7) << i;
 }
 INSTANTIATE_TEST_SUITE_P(, StridedCalls, testing::Values("cpu", "cuda:0"));
 
@@ -376,7 +385,8 @@ TEST(PartsOfWorkers, AreWrittenAtOnce) {
         failure = diag.text;
         return;
       }
-      call.inputs = &in, call.num_inputs = 1, call.outputs = &t, call.num_outputs = 1, call.flags = ASTRA_CALL_ALLOW_COPY;
+      call.inputs = &in, call.num_inputs = 1, call.outputs = &t, call.num_outputs = 1,
+      call.flags = ASTRA_CALL_ALLOW_COPY;
       if (astra_session_submit(session, stream, &call, promise.out(), &diag) || astra_promise_wait(promise, &diag))
         failure = diag.text;
     }
@@ -442,7 +452,8 @@ TEST(PartsOfWorkers, ThatMeetAreRefused) {
     return t;
   };
   auto submit = [&](astra_session *session, astra_stream *stream, const astra_view &v, astra_promise **promise) {
-    return machine.submit(session, stream, "add", {tensor(x, {8}), tensor(x, {8})}, {to(v)}, promise, {}, ASTRA_CALL_ALLOW_COPY);
+    return machine.submit(session, stream, "add", {tensor(x, {8}), tensor(x, {8})}, {to(v)}, promise, {},
+                          ASTRA_CALL_ALLOW_COPY);
   };
   EXPECT_OK(submit(first, machine.stream, column, a.out())); // behind the gate
   EXPECT_FAIL(ASTRA_OVERLAP, "shares memory with a call in flight", submit(next, second, row, b.out()));
