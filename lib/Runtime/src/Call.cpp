@@ -343,10 +343,20 @@ Status writeExtents(astra_session *session, const fmt::Entry &e, astra_diag *dia
   return ASTRA_OK;
 }
 
-/// A copy between strides and row-major bytes, which the trace says.
-void copyStrided(astra_session *session, const StagedTensor &t, const View &view, uint8_t *dense) {
+/// Where the bytes of what is not row-major are packed on the host.
+uint8_t *packedAt(astra_session *session, const StagedTensor &t) {
+  return session->loaded->device->gpu ? session->packing.data() + t.packed : session->staging.data() + t.offset;
+}
+
+/// A copy between strides and row-major bytes of these extents out of the shape, which the trace says.
+void copyStrided(astra_session *session, const StagedTensor &t, const int64_t *extents) {
+  View outside = t.view, packed = denseOf(t.view, packedAt(session, t));
+  for (View *v : {&outside, &packed}) {
+    if (v->rank) memcpy(v->shape, extents, v->rank * sizeof(int64_t));
+    denseBytes(*v->dtype, v->shape, v->rank, v->bytes); // no more than of the shape
+  }
   uint64_t begin = session->trace ? nowNs() : 0;
-  t.isOutput ? scatter(view, dense) : gather(dense, view);
+  t.isOutput ? copyElements(outside, packed) : copyElements(packed, outside);
   if (!session->trace) return;
   const fmt::Entry &e = *session->entry->table;
   const char *origin = (t.isOutput ? e.outputs() : e.inputs())->Get(t.index)->name()->c_str();
@@ -354,30 +364,21 @@ void copyStrided(astra_session *session, const StagedTensor &t, const View &view
   event.size = sizeof(event);
   event.name = t.isOutput ? "scatter" : "gather";
   event.begin_ns = begin, event.end_ns = nowNs();
-  event.items = 1, event.bytes = int64_t(view.bytes), event.flops = 0;
+  event.items = 1, event.bytes = int64_t(outside.bytes), event.flops = 0;
   event.origins = &origin, event.num_origins = 1;
   session->trace(session->traceSelf, &event);
 }
 
-/// Where the bytes of what is not row-major are packed on the host.
-uint8_t *packedAt(astra_session *session, const StagedTensor &t) {
-  return session->loaded->device->gpu ? session->packing.data() + t.packed : session->staging.data() + t.offset;
-}
-
-/// What was packed of outputs goes to their places; only as many elements as there are: the program has written those
-/// one after another, at the begin.
+/// What was packed of outputs goes to their places; only as many elements as there are. The program has written them
+/// where they are in a tensor of the bound.
 void unpack(astra_session *session) {
   const int64_t *ranks = session->task.promise->extents.data();
-  uint32_t outputs = session->entry->table->outputs()->size();
   for (uint32_t i = 0; i < session->numStaged; i++) {
     const StagedTensor &t = session->staged[i];
     if (!t.isOutput || t.view.dense) continue;
-    const int64_t *extents = ranks + outputs;
+    const int64_t *extents = ranks + session->entry->table->outputs()->size();
     for (uint32_t k = 0; k < t.index; k++) extents += ranks[k];
-    View actual = t.view;
-    if (actual.rank) memcpy(actual.shape, extents, actual.rank * sizeof(int64_t));
-    denseBytes(*actual.dtype, actual.shape, actual.rank, actual.bytes); // no more than that of the bound
-    copyStrided(session, t, actual, packedAt(session, t));
+    copyStrided(session, t, extents);
   }
 }
 
@@ -390,7 +391,7 @@ Status moveStaged(astra_session *session, void *queue, bool outputs, astra_diag 
     uint8_t *place = session->staging.data() + t.offset;
     Way way = t.view.gpu ? Way::On : outputs ? Way::Out : Way::In;
     void *outside = t.view.dense ? static_cast<void *>(t.view.data) : packedAt(session, t);
-    if (!t.view.dense && !outputs) copyStrided(session, t, t.view, packedAt(session, t));
+    if (!t.view.dense && !outputs) copyStrided(session, t, t.view.shape);
     if (outside == place) continue;
     void *to = outputs ? outside : place;
     const void *from = outputs ? place : outside;

@@ -111,37 +111,28 @@ void copy(char *to, const int64_t *toStrides, const char *from, const int64_t *f
   }
 }
 
-/// Strides of row-major order; those of an empty view are never used.
-void rowMajor(int64_t *strides, const View &v) {
-  int64_t step = 1;
-  for (uint32_t i = v.rank; i-- > 0; step *= v.shape[i]) strides[i] = step;
-}
-
 } // namespace
 
-void astra::rt::gather(void *dense, const View &from) {
-  if (from.bytes == 0) return;
-  if (from.dense) {
-    memcpy(dense, from.data, from.bytes);
-    return;
-  }
-  int64_t strides[ASTRA_MAX_RANK];
-  rowMajor(strides, from);
-  copy(static_cast<char *>(dense), strides, from.data, from.strides, from, from.conjugate);
-}
-
-void astra::rt::scatter(const View &to, const void *dense) {
-  if (to.bytes == 0) return;
-  if (to.dense) {
-    memcpy(to.data, dense, to.bytes);
-    return;
-  }
-  int64_t strides[ASTRA_MAX_RANK];
-  rowMajor(strides, to);
-  copy(to.data, to.strides, static_cast<const char *>(dense), strides, to, to.conjugate);
+View astra::rt::denseOf(const View &view, void *data) {
+  View dense = view;
+  dense.data = static_cast<char *>(data), dense.conjugate = false;
+  int64_t step = 1;
+  for (uint32_t i = view.rank; i-- > 0; step *= view.shape[i]) dense.strides[i] = step;
+  return dense;
 }
 
 void astra::rt::copyElements(const View &to, const View &from) {
   if (to.bytes == 0) return;
-  copy(to.data, to.strides, from.data, from.strides, to, to.conjugate != from.conjugate);
+  if (to.dense && from.dense)
+    memcpy(to.data, from.data, to.bytes);
+  else
+    copy(to.data, to.strides, from.data, from.strides, to, to.conjugate != from.conjugate);
+}
+
+void astra::rt::gather(void *dense, const View &from) {
+  if (from.bytes) copyElements(denseOf(from, dense), from);
+}
+
+void astra::rt::scatter(const View &to, const void *dense) {
+  if (to.bytes) copyElements(to, denseOf(to, const_cast<void *>(dense)));
 }

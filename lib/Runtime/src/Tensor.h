@@ -39,6 +39,8 @@ Status give(const View &to, const void *dense, astra_diag *diag);
 void gather(void *dense, const View &from);
 void scatter(const View &to, const void *dense);
 void copyElements(const View &to, const View &from);
+/// The elements of a view in row-major order in other memory; `view` is not empty.
+View denseOf(const View &view, void *data);
 
 /// Refuses another dtype, rank or shape. `what` is "param", "state", ...
 Status expect(const View &view, int32_t dtype, uint32_t rank, const int64_t *shape, const char *what, const char *name,

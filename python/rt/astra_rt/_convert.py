@@ -1,7 +1,7 @@
 """Arguments into what the runtime takes, and narrow types in and out of NumPy.
 
 Takes:    arrays, numbers, lists, what has DLPack or the buffer protocol.
-Gives:    contiguous arrays and Tensors, without a copy where the memory can be used as it is.
+Gives:    arrays and Tensors, without a copy where the memory can be used as it is.
 Keeps:    no value changes: what has another element type is refused, unless it is a number or list of Python's, which has
           none and must fit.
 Does not: see arrays that can be used as they are: those never leave C++.
@@ -170,8 +170,8 @@ def _from_literal(values: Any, dtype: str, what: str) -> Any:
 
 
 def from_dlpack(obj: Any) -> Tensor:
-    """A Tensor in the memory of an object that has `__dlpack__`: no copy if it is row-major. The object's memory must not
-    change while the tensor is used."""
+    """A Tensor in the memory of an object that has `__dlpack__`, with its strides; a copy only where that is not aligned. The
+    object's memory must not change while the tensor is used."""
     device = obj.__dlpack_device__() if hasattr(obj, "__dlpack_device__") else (1, 0)
     if device[0] not in (1, 3, 11):
         raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT",
@@ -234,14 +234,17 @@ def as_output(obj: Any, dtype: str, what: str) -> Any:
             raise _wrong(what, str(name_of(array.dtype) or array.dtype), f"{dtype}, an array of {np.dtype(codes).name} or ml_dtypes.{ml}")
     elif name_of(array.dtype) != dtype:
         raise _wrong(what, str(name_of(array.dtype) or array.dtype), dtype)
-    if not array.dtype.isnative or not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
-        text = f"{what} must be a row-major, aligned array of native byte order that can be written to: results are not copied into it"
+    steps = all(step % array.itemsize == 0 for step, extent in zip(array.strides, array.shape) if extent > 1)
+    if not array.dtype.isnative or not (array.flags.aligned and array.flags.writeable and steps):
+        text = f"{what} must be an aligned array of native byte order, of steps of whole elements, that can be written to"
         raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", text)
     return array
 
 
 def front(array: Any, shape: tuple[int, ...]) -> Any:
-    """An array of `shape` in the first elements of `array`."""
+    """An array of `shape` in the first elements of `array`; where that has strides, of each axis."""
+    if not array.flags.c_contiguous:
+        return array[tuple(map(slice, shape))]
     return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
 
 

@@ -19,7 +19,7 @@ _CPU = 1
 
 
 class Tensor(_rt.Tensor):
-    """An immutable, row-major tensor in host memory.
+    """An immutable tensor in host memory; row-major, but for what `from_dlpack` took with strides.
 
     `numpy()`, `np.asarray(t)`, `memoryview(t)` and `np.from_dlpack(t)` share its memory and are read-only; `np.array(t)`
     copies. `torch.from_dlpack(t)` shares it too: do not write to what it gives."""

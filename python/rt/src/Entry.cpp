@@ -241,13 +241,14 @@ struct Running {
     call.entry = core.entry;
     call.inputs = inputs.data(), call.num_inputs = uint32_t(arguments.count);
     call.outputs = outputs.data(), call.num_outputs = uint32_t(core.outputs.size());
+    call.flags = ASTRA_CALL_ALLOW_COPY;
     astra_promise *promise = nullptr;
     SessionBox &box = *core.session;
     if (astra_status s = astra_session_submit(box.session, box.stream, &call, &promise, &diag)) return s;
     astra_status s = astra_promise_wait(promise, &diag);
     for (size_t i = 0; !s && i < core.outputs.size(); i++) {
       s = astra_promise_output_shape(promise, uint32_t(i), actual[i].bound, &actual[i].ndim, &diag);
-      if (!s)
+      if (!s && !outputs[i].strides)
         compact(static_cast<char *>(buffers[i] ? astra_buffer_data(buffers[i]) : outputs[i].data),
                 astra_dtype_bits(core.outputs[i].dtype), actual[i].ndim, core.bounds[i].bound, actual[i].bound);
     }
@@ -467,6 +468,19 @@ template <typename Ask> bool readSpecs(const astra_entry *entry, uint32_t count,
 
 } // namespace
 
+bool astra::python::setStrided(Described &out, char *first, const Py_ssize_t *bytes, uint64_t elementBytes) {
+  astra_tensor &t = out.tensor;
+  auto size = int64_t(elementBytes);
+  int64_t low = 0, high = size; // what is reached: somebody's memory, so that no sum leaves 64 bits
+  for (int32_t i = 0; i < t.ndim; i++) {
+    if (out.shape[i] > 1 && bytes[i] % size) return false;
+    out.strides[i] = out.shape[i] > 1 ? bytes[i] / size : 0;
+    (bytes[i] < 0 ? low : high) += out.strides[i] * size * (out.shape[i] - 1);
+  }
+  t.data = first + low, t.data_bytes = uint64_t(high - low), t.byte_offset = uint64_t(-low), t.strides = out.strides;
+  return true;
+}
+
 bool astra::python::describe(PyObject *object, int32_t wanted, Described &out) {
   out.tensor = ASTRA_INIT(astra_tensor);
   astra_tensor &t = out.tensor;
@@ -478,6 +492,8 @@ bool astra::python::describe(PyObject *object, int32_t wanted, Described &out) {
     // A tensor from before a fork is memory like any other: its buffer is the parent's.
     if (from->buffer && from->device->host == from->device->device && from->device->generation == forkGeneration())
       t.buffer = from->buffer;
+    else if (from->isStrided)
+      return setStrided(out, static_cast<char *>(from->data), from->strides, astra_dtype_bits(from->dtype) / 8);
     else
       t.data = from->data, t.data_bytes = from->bytes;
     return true;
@@ -489,9 +505,12 @@ bool astra::python::describe(PyObject *object, int32_t wanted, Described &out) {
   if (row.numpy < 0) return false; // the converter packs it
   t.dtype = row.isCodes && row.numpy == type ? wanted : dtypeOfNumpy(type);
   t.ndim = PyArray_NDIM(array);
-  if (!t.dtype || !PyArray_ISCARRAY_RO(array) || t.ndim > ASTRA_MAX_RANK) return false;
+  if (!t.dtype || !PyArray_ISBEHAVED_RO(array) || t.ndim > ASTRA_MAX_RANK) return false;
   static_assert(sizeof(npy_intp) == sizeof(int64_t));
   std::copy_n(PyArray_DIMS(array), t.ndim, out.shape); // of a scalar's there is none
+  if (!PyArray_ISCARRAY_RO(array))
+    return setStrided(out, static_cast<char *>(PyArray_DATA(array)), PyArray_STRIDES(array),
+                      astra_dtype_bits(t.dtype) / 8);
   t.data = PyArray_DATA(array), t.data_bytes = uint64_t(PyArray_NBYTES(array));
   return true;
 }

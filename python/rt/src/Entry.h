@@ -27,14 +27,20 @@ private:
   T *at;
 };
 
-/// Memory of a NumPy array or a Tensor as the runtime takes it; the shape is copied, since an array's may change.
+/// Memory of a NumPy array or a Tensor as the runtime takes it; shape and strides are copied, since an array's may
+/// change.
 struct Described {
   astra_tensor tensor;
   int64_t shape[ASTRA_MAX_RANK];
+  int64_t strides[ASTRA_MAX_RANK]; ///< in elements, of what is not row-major
 };
 
-/// Whether `object` can be given as it is where `wanted` is asked for: a tensor, or a contiguous array of a dtype that
-/// Astra has. Of types that NumPy lacks an array of codes is taken.
+/// Of a tensor whose shape is set and that has elements: the memory that its strides reach around the first element.
+/// False where they are no whole elements.
+bool setStrided(Described &out, char *first, const Py_ssize_t *bytes, uint64_t elementBytes);
+
+/// Whether `object` can be given as it is where `wanted` is asked for: a tensor, or an aligned array of a dtype that
+/// Astra has, of any strides. Of types that NumPy lacks an array of codes is taken.
 bool describe(PyObject *object, int32_t wanted, Described &out);
 /// A new reference to something that describe takes: the object, or what Python's converter makes of it (object,
 /// dtype's name, what it is). Null with an exception.

@@ -136,8 +136,11 @@ bool astra::python::describeExchanged(PyObject *object, Described &out) {
   if (!row || from.dtype.code == kDLComplex || astra_dtype_bits(row->dtype) < 8) return false;
   uint64_t bytes = astra_dtype_bits(row->dtype) / 8;
   int64_t stride = 1;
+  bool isStrided = false;
+  Py_ssize_t steps[ASTRA_MAX_RANK] = {};
   for (int32_t i = from.ndim; i-- > 0;) {
-    if (from.strides && from.shape[i] > 1 && from.strides[i] != stride) return false;
+    steps[i] = (from.strides ? from.strides[i] : stride) * Py_ssize_t(bytes);
+    isStrided |= from.shape[i] > 1 && steps[i] != stride * Py_ssize_t(bytes);
     stride *= from.shape[i];
   }
   char *data = static_cast<char *>(from.data) + from.byte_offset;
@@ -145,6 +148,7 @@ bool astra::python::describeExchanged(PyObject *object, Described &out) {
   astra_tensor &t = out.tensor;
   t.dtype = row->dtype, t.ndim = from.ndim;
   std::memcpy(out.shape, from.shape, size_t(t.ndim) * 8);
+  if (isStrided && stride) return setStrided(out, data, steps, bytes);
   t.data = data, t.data_bytes = uint64_t(stride) * bytes;
   return true;
 }

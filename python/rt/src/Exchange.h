@@ -9,7 +9,7 @@
 
 namespace astra::python {
 
-/// Whether `object` is of that type, contiguous in host memory, and can be given as it is.
+/// Whether `object` is of that type, in host memory, and can be given as it is.
 bool describeExchanged(PyObject *object, Described &out);
 
 /// Adds `set_exchange` and `give` to the module.

@@ -25,7 +25,7 @@ PyMethodDef functions[] = {{"set_out_converter", keep<&converter>, METH_O,
 
 /// Whether it is an array that an output of the dtype can be written into as it is.
 bool isWritable(PyObject *object, int32_t dtype, Described &out) {
-  return PyArray_Check(object) && PyArray_ISCARRAY(reinterpret_cast<PyArrayObject *>(object)) &&
+  return PyArray_Check(object) && PyArray_ISBEHAVED(reinterpret_cast<PyArrayObject *>(object)) &&
          describe(object, dtype, out) && out.tensor.dtype == dtype;
 }
 

@@ -1,7 +1,7 @@
 //===- Targets.h: memory of the caller that outputs go into ---------------===//
 // Takes:    what a call was given as `out`: an array, a tuple of them, a dict by name.
 // Gives:    for each output that has one a description for the runtime; after the call, what the caller gets back.
-// Keeps:    an array is used in place or refused: never a copy, since nobody would see what was written into it.
+// Keeps:    an array gets the elements or is refused; of one that is not row-major the runtime scatters them.
 // Does not: compare shapes: the runtime does, when the session is locked.
 #pragma once
 

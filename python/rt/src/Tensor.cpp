@@ -4,6 +4,7 @@
 #include "Tensor.h"
 #include "Numpy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -31,7 +32,14 @@ struct BufferView {
   Py_ssize_t *suboffsets;
   void *internal;
 };
-enum { kSlotGetBuffer = 1, kFlagWritable = 1, kFlagFormat = 4, kFlagShape = 8, kFlagStrides = 0x10 };
+enum {
+  kSlotGetBuffer = 1,
+  kFlagWritable = 1,
+  kFlagFormat = 4,
+  kFlagShape = 8,
+  kFlagStrides = 0x10,
+  kFlagsContiguous = 0x20 | 0x40 | 0x80 // C, Fortran, any
+};
 
 TensorObject *self(PyObject *object) { return reinterpret_cast<TensorObject *>(object); }
 
@@ -47,11 +55,22 @@ void dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
+void setRowMajor(TensorObject *t) {
+  uint32_t bits = astra_dtype_bits(t->dtype);
+  Py_ssize_t stride = bits < 8 ? 1 : bits / 8;
+  for (int32_t i = t->ndim; i-- > 0; stride *= t->extents[i]) t->strides[i] = stride;
+}
+
 int getBuffer(PyObject *object, BufferView *view, int flags) {
   TensorObject *t = self(object);
   if (flags & kFlagWritable) {
     view->obj = nullptr;
     PyErr_SetString(PyExc_BufferError, "a tensor is immutable and gives no writable buffer; copy it: numpy.array(t)");
+    return -1;
+  }
+  if (t->isStrided && ((flags & kFlagStrides) != kFlagStrides || flags & kFlagsContiguous)) {
+    view->obj = nullptr;
+    PyErr_SetString(PyExc_BufferError, "the tensor is not row-major; copy it: numpy.array(t, order='C')");
     return -1;
   }
   const DTypeRow &row = *rowOf(t->dtype);
@@ -77,8 +96,8 @@ PyObject *toArray(PyObject *object, PyObject *) {
   if (!descr) return nullptr;
   void *data = t->data;
   static int64_t nothing; // an array of no element has an address too
-  PyObject *array =
-      PyArray_NewFromDescr(&PyArray_Type, descr, t->ndim, shape, nullptr, data ? data : &nothing, 0, nullptr);
+  PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, t->ndim, shape, t->isStrided ? t->strides : nullptr,
+                                         data ? data : &nothing, 0, nullptr);
   if (!array) return nullptr;
   Py_INCREF(object);
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(array), object) < 0) {
@@ -123,7 +142,8 @@ template <typename Managed> Managed *lendWithout(TensorObject *t, uint64_t flags
   if (!lent) return PyErr_NoMemory(), nullptr;
   int64_t stride = 1;
   for (int32_t i = t->ndim; i-- > 0;) {
-    lent->shape[i] = t->shape[i], lent->strides[i] = stride;
+    lent->shape[i] = t->shape[i];
+    lent->strides[i] = t->isStrided ? t->strides[i] / Py_ssize_t(astra_dtype_bits(t->dtype) / 8) : stride;
     stride *= t->shape[i] > 1 ? t->shape[i] : 1;
   }
   Managed &m = lent->managed;
@@ -148,6 +168,21 @@ template <typename Managed> PyObject *lend(TensorObject *t, uint64_t flags) {
 /// DLPack wants memory to begin at a multiple of this; TensorFlow ends the process where it does not.
 constexpr uint64_t kDLAlign = 256;
 
+/// Elements of any strides (in bytes), in row-major order.
+void gather(char *to, const char *at, const TensorObject &shape, const Py_ssize_t *strides) {
+  uint64_t size = astra_dtype_bits(shape.dtype) / 8;
+  int64_t index[ASTRA_MAX_RANK] = {};
+  for (const char *end = to + shape.bytes; to < end; to += size) {
+    std::memcpy(to, at, size);
+    for (int32_t i = shape.ndim; i-- > 0;) {
+      at += strides[i];
+      if (++index[i] < shape.shape[i]) break;
+      at -= strides[i] * shape.shape[i];
+      index[i] = 0;
+    }
+  }
+}
+
 /// The same elements in memory of its own, which whoever gets it may write to.
 TensorObject *copyOf(TensorObject *t) {
   TensorObject *copy = newTensor(t->dtype, t->ndim, t->shape);
@@ -159,7 +194,10 @@ TensorObject *copyOf(TensorObject *t) {
   }
   uintptr_t begin = reinterpret_cast<uintptr_t>(PyBytes_AsString(copy->base));
   copy->data = reinterpret_cast<char *>((begin + kDLAlign - 1) / kDLAlign * kDLAlign);
-  if (t->bytes) std::memcpy(copy->data, t->data, t->bytes);
+  if (t->isStrided)
+    gather(static_cast<char *>(copy->data), static_cast<const char *>(t->data), *t, t->strides);
+  else if (t->bytes)
+    std::memcpy(copy->data, t->data, t->bytes);
   return copy;
 }
 
@@ -183,21 +221,6 @@ PyObject *toCapsule(PyObject *object, PyObject *args) {
       isVersioned ? lend<DLManagedTensorVersioned>(t, copies ? kDLIsCopied : kDLReadOnly) : lend<DLManagedTensor>(t, 0);
   Py_DECREF(t);
   return capsule;
-}
-
-/// Elements of any strides, in row-major order.
-void gather(char *to, const DLTensor &from, uint64_t size, uint64_t count) {
-  const char *at = static_cast<const char *>(from.data) + from.byte_offset;
-  int64_t index[ASTRA_MAX_RANK] = {};
-  for (uint64_t n = 0; n < count; n++, to += size) {
-    std::memcpy(to, at, size);
-    for (int32_t i = from.ndim; i-- > 0;) {
-      at += from.strides[i] * int64_t(size);
-      if (++index[i] < from.shape[i]) break;
-      at -= from.strides[i] * int64_t(size) * from.shape[i];
-      index[i] = 0;
-    }
-  }
 }
 
 bool isDense(const DLTensor &t) {
@@ -233,9 +256,13 @@ TensorObject *borrow(const DLTensor &from, bool isPadded) {
   if (!t) return nullptr;
   char *data = static_cast<char *>(from.data) + from.byte_offset;
   uint64_t alignment = bits >= 64 ? 8 : isPacked ? 1 : bits / 8;
-  bool dense = isDense(from);
-  if (!t->bytes || (dense && reinterpret_cast<uintptr_t>(data) % alignment == 0)) {
-    t->data = data;
+  bool dense = isDense(from) || !t->bytes;
+  Py_ssize_t strides[ASTRA_MAX_RANK]; // in bytes; those of axes of one element say nothing
+  for (int32_t i = 0; i < from.ndim; i++)
+    strides[i] = !dense && from.shape[i] > 1 ? from.strides[i] * int64_t(bits / 8) : 0;
+  if (!t->bytes || ((dense || !isPacked) && reinterpret_cast<uintptr_t>(data) % alignment == 0)) {
+    t->data = data, t->isStrided = !dense;
+    if (!dense) std::copy_n(strides, from.ndim, t->strides);
     return t;
   }
   if (isPacked) {
@@ -252,7 +279,7 @@ TensorObject *borrow(const DLTensor &from, bool isPadded) {
   if (dense)
     std::memcpy(t->data, data, t->bytes);
   else
-    gather(static_cast<char *>(t->data), from, bits / 8, t->bytes / (bits / 8));
+    gather(static_cast<char *>(t->data), data, *t, strides);
   return t;
 }
 
@@ -328,7 +355,19 @@ PyObject *getShape(PyObject *object, void *) {
 PyObject *getDType(PyObject *object, void *) { return PyUnicode_FromString(astra_dtype_name(self(object)->dtype)); }
 PyObject *getNDim(PyObject *object, void *) { return PyLong_FromLong(self(object)->ndim); }
 PyObject *getBytes(PyObject *object, void *) { return PyLong_FromUnsignedLongLong(self(object)->bytes); }
-PyObject *getAddress(PyObject *object, void *) { return PyLong_FromVoidPtr(self(object)->data); }
+/// Of a tensor with strides its elements are made row-major first: whoever asks reads them so. Where they were stays as
+/// long as the tensor, for those that look there.
+PyObject *getAddress(PyObject *object, void *) {
+  TensorObject *t = self(object);
+  if (t->isStrided) {
+    PyObject *bytes = PyBytes_FromStringAndSize(nullptr, Py_ssize_t(t->bytes));
+    if (!bytes) return nullptr;
+    gather(PyBytes_AsString(bytes), static_cast<const char *>(t->data), *t, t->strides);
+    t->base = bytes, t->data = PyBytes_AsString(bytes), t->isStrided = false;
+    setRowMajor(t);
+  }
+  return PyLong_FromVoidPtr(t->data);
+}
 PyObject *getSize(PyObject *object, void *) {
   TensorObject *t = self(object);
   int64_t count = 1;
@@ -347,7 +386,7 @@ PyGetSetDef properties[] = {
     {"ndim", getNDim, nullptr, "The number of axes.", nullptr},
     {"size", getSize, nullptr, "The number of elements.", nullptr},
     {"nbytes", getBytes, nullptr, "The bytes of the elements; packed types take less than one each.", nullptr},
-    {"_address", getAddress, nullptr, "Where the elements are.", nullptr},
+    {"_address", getAddress, nullptr, "Where the elements are, row-major.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef methods[] = {{"_array", toArray, METH_NOARGS, "A read-only array without a copy: values, codes or bytes."},
                          {"_capsule", toCapsule, METH_VARARGS, "A capsule of DLPack: (versioned, copy)."},
@@ -380,13 +419,11 @@ TensorObject *astra::python::newTensor(int32_t dtype, int32_t ndim, const int64_
   if (!t) return nullptr;
   new (&t->device) std::shared_ptr<DeviceBox>();
   t->bytes = bytes, t->dtype = dtype, t->ndim = ndim;
-  Py_ssize_t stride = bits < 8 ? 1 : bits / 8;
-  for (int32_t i = ndim; i-- > 0;) {
+  for (int32_t i = 0; i < ndim; i++) {
     t->shape[i] = shape[i];
     t->extents[i] = i + 1 == ndim && bits < 8 ? (shape[i] * bits + 7) / 8 : shape[i];
-    t->strides[i] = stride;
-    stride *= t->extents[i];
   }
+  setRowMajor(t);
   return t;
 }
 

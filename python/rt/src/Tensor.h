@@ -1,7 +1,9 @@
 //===- Tensor.h: immutable tensors in host memory -------------------------===//
 // Takes:    a buffer of a pool, memory of a Python object, a capsule of DLPack.
 // Gives:    the Python type `_rt.Tensor`: buffer protocol, NumPy arrays and capsules without a copy.
-// Keeps:    row-major; whoever sees the memory is told that it is read-only, and keeps it alive.
+// Keeps:    row-major, but for what was lent with strides; whoever sees the memory keeps it alive and is told that it
+// is
+//           read-only.
 // Does not: compute.
 #pragma once
 
@@ -21,6 +23,7 @@ struct TensorObject {
   int32_t ndim;
   int64_t shape[ASTRA_MAX_RANK];
   Py_ssize_t strides[ASTRA_MAX_RANK]; ///< in bytes, as the buffer protocol wants them
+  bool isStrided;                     ///< not row-major: lent so. `data` is the first element
   Py_ssize_t extents[ASTRA_MAX_RANK]; ///< of what the buffer protocol shows: bytes along the last axis of packed types
 };
 

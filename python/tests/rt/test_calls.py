@@ -83,7 +83,7 @@ def test_inputs_of_many_kinds(load):
     assert m(Array()).tobytes() == wanted
 
 
-def test_memory_of_contiguous_arrays_is_used_as_it_is(load, monkeypatch):
+def test_memory_of_arrays_is_used_as_it_is(load, monkeypatch):
     m = load("steps")
     monkeypatch.setattr(astra_rt._convert, "as_input", None)
 
@@ -92,10 +92,12 @@ def test_memory_of_contiguous_arrays_is_used_as_it_is(load, monkeypatch):
 
     astra_rt._rt.set_converter(refuse)
     try:
-        for given in (X, X[1:3], m(X)):
-            m(given)
+        wide = np.zeros((4, 8), np.float32)
+        wide[:, ::2] = X
+        for given in (X, X[1:3], m(X), X.T, X[::-1], wide[:, ::2], np.broadcast_to(X[0], (4, 4))):
+            assert m(given).tobytes() == (given * W).tobytes()
         with pytest.raises(AssertionError, match="converted"):
-            m(X.T)
+            m(X.astype(">f4"))
     finally:
         monkeypatch.undo()
         astra_rt._rt.set_converter(astra_rt._convert.as_input)

@@ -33,6 +33,34 @@ def test_an_array_of_the_caller(load):
     assert asyncio.run(main()) is y
 
 
+def test_an_array_with_strides(load):
+    m = load("steps")
+    wanted = (X * W).tobytes()
+    table = np.full((4, 9, 8), -1, np.float32)
+    for target in (table[:, 2, ::2], table[::-1, 3, 4:], table[:, 4:8, 0].T, np.empty((4, 4), "f", order="F")):
+        assert m(X, out=target) is target and target.tobytes() == wanted
+    assert (table[:, 2, 1::2] == -1).all() and (table[:, :2] == -1).all()
+    with m.trace() as trace:
+        m(X.T, out=table[:, 0, ::2])
+    assert [e.name for e in trace if e.name in ("gather", "scatter")] == ["gather", "scatter"]
+    assert [e.origins for e in trace if e.name == "gather"] == [("x",)]
+    # What is read lies between what is written.
+    table[:, 0, 1::2] = X
+    m(table[:, 0, 1::2], out=table[:, 0, ::2])
+    assert table[:, 0, ::2].tobytes() == wanted and table[:, 0, 1::2].tobytes() == X.tobytes()
+    compact = load("compact")
+    x = np.arange(60, dtype=np.float32).reshape(10, 6) - 30
+    room = np.full((*compact.outputs[0].upper, 2), -1, np.float32)
+    kept = compact(x, out={"kept": room[..., 1]}).kept
+    assert kept.tobytes() == x[x[:, 0] > 0].tobytes() and np.shares_memory(kept, room)
+    assert (room[..., 0] == -1).all() and (room[len(kept) :] == -1).all()
+    columns, x, mask = load("columns"), x[:, :3].copy(), x[:, 0] % 4 == 0
+    room = np.full((3, 50, 2), -1, np.float32)
+    turned = columns(x, mask, out=room[..., 0])
+    assert turned.tobytes() == columns(x, mask).tobytes() == x[mask].T.tobytes()
+    assert (room[..., 1] == -1).all() and (room[:, mask.sum() :] == -1).all()
+
+
 def test_several_outputs(load):
     m, wanted = load("steps"), load("steps").train_step(X, 0.5)
     loss, seen = np.empty((), np.float32), np.empty((), np.int64)
@@ -106,11 +134,14 @@ READ_ONLY.flags.writeable = False
     ("call", "error", "sentence"),
     [
         (lambda m: m(X, out=np.empty((4, 4))), TypeError, "out of output y has dtype f64; it must be f32"),
-        (lambda m: m(X, out=np.empty((4, 4), ">f4")), ValueError, "out of output y must be a row-major, aligned array of native byte order"),
+        (lambda m: m(X, out=np.empty((4, 4), ">f4")), ValueError, "out of output y must be an aligned array of native byte order"),
         (lambda m: m(X, out=np.empty((3, 4), "f")), ValueError, "axis 0 of output y has 3 elements; it must have 4"),
         (lambda m: m(X, out=np.empty(16, "f")), ValueError, "output y has 1 dims; it must have 2"),
-        (lambda m: m(X, out=Y.T), ValueError, "must be a row-major"),
-        (lambda m: m(X, out=np.empty((4, 8), "f")[:, ::2]), ValueError, "must be a row-major"),
+        (lambda m: m(X, out=np.empty(65, "u1")[1:].view("f").reshape(4, 4)), ValueError, "out of output y must be an aligned array"),
+        (lambda m: m(X, out=np.zeros(16, [("a", "f"), ("b", "i2")])["a"].reshape(4, 4)), ValueError, "steps of whole elements"),
+        (lambda m: m(X, out=np.lib.stride_tricks.as_strided(Y, (4, 4), (0, 4))), ValueError, "output y cannot be written: axis 0 has stride 0"),
+        (lambda m: m(X, out=np.lib.stride_tricks.as_strided(np.empty(16, "f"), (4, 4), (4, 4))), ValueError, "lead to an element twice"),
+        (lambda m: m(Y.T, out=Y), ValueError, "output y overlaps another tensor of the call"),
         (lambda m: m(X, out=READ_ONLY), ValueError, "can be written to"),
         (lambda m: m(X, out=m(X)), ValueError, "out of output y cannot be written to; give an array"),
         (lambda m: m(X, out=bytes(64)), ValueError, "cannot be written to"),

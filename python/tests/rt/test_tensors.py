@@ -1,6 +1,7 @@
 """Tensors: element types, NumPy, the buffer protocol, DLPack."""
 
 import ctypes
+import hashlib
 import pickle
 import subprocess
 import sys
@@ -171,6 +172,23 @@ def test_dlpack_in():
     assert t._address == array.ctypes.data and t.dtype == "i16"
     strided = astra_rt.from_dlpack(array[::2, ::-2])
     assert strided.numpy().tobytes() == array[::2, ::-2].tobytes() and strided.shape == (2, 3)
+    assert strided.tobytes() == array[::2, ::-2].tobytes() and astra_rt.hash(strided) == astra_rt.hash(array[::2, ::-2].copy())
+    # Strides are kept, both ways, without a copy.
+    view = strided.numpy()
+    assert np.shares_memory(view, array) and view.strides == (24, -4) and not view.flags.writeable
+    back = np.from_dlpack(strided)
+    assert back.strides == view.strides and back.ctypes.data == view.ctypes.data
+    assert memoryview(strided).strides == (24, -4) and memoryview(strided).tolist() == array[::2, ::-2].tolist()
+    copied = np.from_dlpack(strided, copy=True)
+    assert copied.flags.c_contiguous and copied.tolist() == view.tolist()
+    assert astra_rt.tensor(strided).numpy().flags.c_contiguous
+    assert pickle.loads(pickle.dumps(strided)).tolist() == view.tolist()
+    with pytest.raises(BufferError, match="not row-major"):
+        hashlib.sha256(strided)
+    address = strided._address  # for who reads rows: from here on it is row-major
+    assert strided.numpy().flags.c_contiguous and strided.numpy().ctypes.data == address and strided.tolist() == view.tolist()
+    wide = astra_rt.from_dlpack(np.lib.stride_tricks.as_strided(array, (3, 6), (0, 2)))
+    assert wide.numpy().strides == (0, 2) and wide.tolist() == [array[0].tolist()] * 3
     assert astra_rt.from_dlpack(array[:, 2:3])[3, 0] == 20
     readonly = array.view()
     readonly.flags.writeable = False
