@@ -1,9 +1,7 @@
 //===- Tensor.h: immutable tensors in host memory -------------------------===//
 // Takes:    a buffer of a pool, memory of a Python object, a capsule of DLPack.
 // Gives:    the Python type `_rt.Tensor`: buffer protocol, NumPy arrays and capsules without a copy.
-// Keeps:    row-major, but for what was lent with strides; whoever sees the memory keeps it alive and is told that it
-// is
-//           read-only.
+// Keeps:    row-major, but for what was lent with strides; memory that is seen is read-only, and stays.
 // Does not: compute.
 #pragma once
 
