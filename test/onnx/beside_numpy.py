@@ -11,6 +11,7 @@ Does not: repeat what the backend suite holds (run.py).
 """
 
 import os
+import re
 import sys
 import zlib
 
@@ -158,11 +159,13 @@ def orders():
 def einsums():
     shapes = {"i": 3, "j": 4, "k": 5, "l": 2, "m": 6}
     for equation in ("ij,jk->ik", "ij,jk", "ii->i", "ii", "ijj->i", "ij->ji", "ij,ij->", "i,j->ij", "ij,jk,kl->il", "ij,jk,kl,lm->im",
-                     "ijk,jk->k", "ii,ij->j", "ij->", "k,ij,i->jk", "ij , jk -> ki", "ba", "ij,k->i", "iji->j"):  # fmt: skip
+                     "ijk,jk->k", "ii,ij->j", "ij,jk,kl,lm,mi->", "ij,jk,kl,lm->im path=[(1, 2), (0, 2), (0, 1)]",
+                     "ij,jk,kl->il path=[(0, 1), (0, 1)] slices=jl", "ijk,klm,mij->jl memory=12", "ij->", "k,ij,i->jk", "ij , jk -> ki", "ba", "ij,k->i", "iji->j"):  # fmt: skip
         shapes.update(a=2, b=3)
-        terms = equation.replace(" ", "").split("->")[0].split(",")
+        plain = re.split(" path=| memory=", equation)[0].replace(" ", "")
+        terms = plain.split("->")[0].split(",")
         given = {f"x{i}": f32(*[shapes[c] for c in term]) for i, term in enumerate(terms)}
-        yield f"einsum-{equation}", case("Einsum", given, [np.asarray(np.einsum(equation, *given.values(), dtype=np.float64))], opset=12, equation=equation)
+        yield f"einsum-{equation}", case("Einsum", given, [np.asarray(np.einsum(plain, *given.values(), dtype=np.float64))], opset=12, equation=equation)
     for equation, *given in (("...ij,...jk->...ik", f32(2, 1, 3, 4), f32(5, 4, 6)), ("...ii->...i", f32(2, 3, 3)), ("i...->...i", f32(3, 4, 5)),
                              ("...i,i", f32(2, 3, 4), f32(4)), ("...,...", f32(2, 3), f32(3)), ("i...j,...->ij...", f32(2, 5, 3), f32(1))):
         named = {f"x{i}": x for i, x in enumerate(given)}

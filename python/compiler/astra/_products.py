@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Sequence
+
+import numpy as np
 
 from . import _core
 from ._building import axis_of, make, nodes_of, operands
@@ -19,12 +24,77 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     return make(_core.product, x1, x2)
 
 
-def einsum(equation: Any, *xs: Any) -> Tensor:
-    """NumPy's einsum: einsum("ij,jk->ik", x, y), or einsum(x, [0, 1], y, [1, 2], [0, 2])."""
+def einsum(equation: Any, *xs: Any, path: Any = None, memory_limit: int | None = None) -> Tensor:
+    """NumPy's einsum: einsum("ij,jk->ik", x, y), or einsum(x, [0, 1], y, [1, 2], [0, 2]).
+
+    Operands are contracted two by two, in the order that takes the fewest products: of up to 16 operands the very fewest.
+    `path` is another order, as NumPy and opt_einsum have it: pairs of places among the operands that are left; what they give
+    comes last. `memory_limit` bounds the elements of each intermediate. The order decides how sums are rounded: the same
+    equation, shapes and limit have the same one everywhere; `einsum_path` tells it, and its text may stand for the equation."""
     if not isinstance(equation, str):
         equation, xs = _written(equation, *xs)
     made, graph = operands(*xs), current()
-    return of_node(graph, call(_core.einsum, graph.core, equation.replace(" ", ""), nodes_of(graph, made)))
+    text = _text(equation, path, memory_limit)
+    if len(made) > 8 and path is None:  # a path that takes a while to find is kept
+        text = _planned(text, tuple(_known(t.shape) for t in made)) or text
+    return of_node(graph, call(_core.einsum, graph.core, text, nodes_of(graph, made)))
+
+
+@dataclass(frozen=True)
+class EinsumPath:
+    """An order of contraction, and what it costs. `str` of it is a table."""
+
+    text: str  # the equation with its path and slices: einsum takes it
+    path: list[tuple[int, ...]]
+    slices: list[str]  # labels whose indices are contracted one after another
+    naive: int  # products of two elements without intermediates
+    flops: int  # with them; a fused multiply-add is one
+    largest: int  # elements of the largest intermediate or result
+    steps: list[tuple[str, int, int]]  # an equation, its products, the elements of what it gives; of one slice
+
+    def __str__(self) -> str:
+        head = [self.text, f"products {self.flops} (at once {self.naive}), largest intermediate {self.largest}"]
+        return "\n".join(head + [f"  {step}  products {flops}, gives {size}" for step, flops, size in self.steps])
+
+
+def einsum_path(equation: Any, *xs: Any, path: Any = None, memory_limit: int | None = None) -> EinsumPath:
+    """The order in which `einsum` of these operands, or of operands of these shapes, contracts them."""
+    if not isinstance(equation, str):
+        equation, xs = _written(equation, *xs)
+    shapes = [_known(x if isinstance(x, tuple) else x.shape if hasattr(x, "shape") else operands(x)[0].shape) for x in xs]
+    if None in shapes:
+        raise ArgumentError("einsum_path takes tensors of known shapes, or shapes, tuples of integers")
+    text, steps, slices, naive, flops, largest, parts = call(_core.einsum_plan, _text(equation, path, memory_limit), shapes)
+    return EinsumPath(text, [tuple(step) for step in steps], slices, _count(naive), _count(flops), _count(largest),
+                      [(step, _count(f), _count(n)) for step, f, n in parts])  # fmt: skip
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdigit() else 2**120
+
+
+def _known(shape: Any) -> tuple[int, ...] | None:
+    return tuple(int(n) for n in shape) if all(isinstance(n, (int, np.integer)) and n >= 0 for n in shape) else None
+
+
+@lru_cache(maxsize=256)
+def _planned(text: str, shapes: tuple[Any, ...]) -> str | None:
+    return None if None in shapes else str(call(_core.einsum_plan, text, shapes)[0])
+
+
+def _text(equation: str, path: Any, memory_limit: int | None) -> str:
+    """The text of docs/python.md: the equation, and what is asked for beside it."""
+    if path is not None:
+        steps = list(path)
+        steps = steps[1:] if steps[:1] == ["einsum_path"] else steps  # numpy.einsum_path begins so
+        try:
+            written = ", ".join("(" + "".join(f"{operator.index(at)}, " for at in step) + ")" for step in steps)
+        except TypeError:
+            raise ArgumentError("a path is a list of tuples of places: [(0, 1), (0, 2)]") from None
+        equation += f" path=[{written}]"
+    if memory_limit is not None:
+        equation += f" memory={operator.index(memory_limit)}"
+    return equation
 
 
 def _written(*parts: Any) -> tuple[str, tuple[Any, ...]]:
@@ -89,4 +159,4 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return make(_core.outer, ravel(x1), ravel(x2))
 
 
-__all__ = ["dot", "einsum", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
+__all__ = ["EinsumPath", "dot", "einsum", "einsum_path", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]

@@ -272,6 +272,23 @@ static void bindProducts(nb::module_ &m) {
         }),
         "g"_a, "x"_a, "y"_a, "z"_a.none(), "alpha"_a.none(), "beta"_a.none(), inside);
   m.def("einsum", checked(&einsum), inside);
+  m.def("einsum_plan", [](const std::string &text, const std::vector<std::vector<int64_t>> &shapes) {
+    Graph g;
+    std::vector<Dims> dims;
+    for (const auto &shape : shapes) {
+      dims.emplace_back();
+      for (int64_t n : shape) dims.back().push_back(g.idx(n));
+    }
+    std::optional<EinsumPlan> plan = einsumPlan(g, text, dims);
+    check(g);
+    std::vector<std::vector<unsigned>> path;
+    for (const PathStep &step : plan->path.steps) path.emplace_back(step.begin(), step.end());
+    std::vector<std::tuple<std::string, std::string, std::string>> steps;
+    for (auto [step, cost] : llvm::zip(plan->steps, plan->cost.steps))
+      steps.emplace_back(step, costText(cost.flops), costText(cost.elements));
+    return std::tuple(plan->text, path, plan->slices, costText(plan->naive), costText(plan->cost.flops),
+                      costText(plan->cost.largest), steps);
+  });
   m.def("determinant", checked(&determinant), inside);
 }
 

@@ -141,7 +141,7 @@ CASES = {
 }  # fmt: skip
 
 # What is not of tensors: other tests try it.
-NOT_OF_TENSORS = {"__array_namespace_info__", "broadcast_shapes", "can_cast", "finfo", "iinfo", "isdtype", "result_type"}
+NOT_OF_TENSORS = {"EinsumPath", "__array_namespace_info__", "broadcast_shapes", "can_cast", "einsum_path", "finfo", "iinfo", "isdtype", "result_type"}
 
 
 def _word(xp, s):

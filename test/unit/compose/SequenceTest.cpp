@@ -1,9 +1,8 @@
-//===- SequenceTest.cpp: attention, einsum, recurrent layers, caches --------===//
+//===- SequenceTest.cpp: attention, recurrent layers, caches --------===//
 // Keeps:    expected numbers were worked out with NumPy from the definitions, in f64.
 #include "astra/Compose/Sequence.h"
 #include "Compose.h"
 #include "astra/Compose/Attention.h"
-#include "astra/Compose/Einsum.h"
 #include "astra/Compose/Recurrent.h"
 
 namespace astra::compose {
@@ -35,19 +34,6 @@ TEST_F(Sequence, Attention) {
   expectRefusal(b, attention(b, operands, {}).result, "option 'q_num_heads' is needed for an input of rank 3");
   options.heads = options.keyHeads = 1;
   expectValues(b, attention(b, operands, options).keys, {1, 1, 2, 2}, {1, 0, 0, 1});
-}
-
-TEST_F(Sequence, Einsum) {
-  UOpRef x = tensor(b, {2, 3}, {1, 2, 3, 4, 5, 6}), y = tensor(b, {3, 2}, {1, 2, 3, 4, 5, 6});
-  expectValues(b, einsum(b, "ij,jk->ik", {x, y}), {2, 2}, {22, 28, 49, 64});
-  expectValues(b, einsum(b, "ij,jk", {x, y}), {2, 2}, {22, 28, 49, 64});
-  expectValues(b, einsum(b, "ij->ji", {x}), {3, 2}, {1, 4, 2, 5, 3, 6});
-  expectValues(b, einsum(b, "ij->", {x}), {}, {21});
-  expectValues(b, einsum(b, "...j,...j->...", {x, x}), {2}, {14, 77});
-  expectValues(b, einsum(b, "ii->i", {tensor(b, {2, 2}, {1, 2, 3, 4})}), {2}, {1, 4});
-  expectRefusal(b, einsum(b, "ij,jk->ik", {x}), "the equation has 2 operands, the node 1");
-  expectRefusal(b, einsum(b, "ij->iz", {x}), "axis 'z' of the result is in no operand");
-  expectRefusal(b, einsum(b, "i1->i", {x}), "the part 'i1' of the equation is not letters with one ellipsis at most");
 }
 
 TEST_F(Sequence, Recurrent) {
