@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { MOST = 256, NAME = 128 };
+enum { MOST = 512, NAME = 128 };
 
 typedef struct Tensor {
   char name[NAME];

@@ -30,6 +30,7 @@ TITLES = {
     "mlp": "A small network, one row",
     "open": "From a file to the first result",
     "train": "One training step: forward, backward, AdamW",
+    "einsum": "f64 Einstein sums and permutations of strided-rs's suite",
 }
 ABOVE = """A share above 100 % is no mistake: the limit is what a plain loop reaches (`bench/limits.c`), and a kernel can be faster than it; 67 MB of weights
 beside a large last cache are read partly from there."""

@@ -40,7 +40,8 @@ PEERS = {
     "openblas": Peer("OpenBLAS", "scipy-openblas32", "openblas", {"matmul", "thin"},
                      {"OPENBLAS_CORETYPE": "$CORE", "OPENBLAS_NUM_THREADS": "$THREADS"}),  # fmt: skip
     "onednn": Peer("oneDNN", "torch", "onednn", {"matmul", "thin"}, OPENMP),
-    "torch": Peer("PyTorch", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP),
+    "numpy": Peer("NumPy", "numpy", "numpypeer", {"einsum"}, {"OPENBLAS_CORETYPE": "$CORE", "OPENBLAS_NUM_THREADS": "$THREADS"}),
+    "torch": Peer("PyTorch", "torch", "pytorch", KERNELS | {"networks", "train", "einsum"}, OPENMP),
     "compile": Peer("torch.compile", "torch", "pytorch", KERNELS | {"networks", "train"}, OPENMP, {"compiled": True}),
     "jax": Peer("JAX", "jax", "jaxpeer", KERNELS | {"train"}, KEPT),
     "ort-optimized": Peer("ONNX Runtime, optimized before", "onnxruntime", "ortoptimized", {"open"}),

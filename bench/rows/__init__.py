@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "quantized", "mlp", "trees", "open", "train"]
+FAMILIES = ["matmul", "thin", "conv", "layers", "attention", "rows", "networks", "quantized", "mlp", "trees", "open", "train", "einsum"]
 
 
 @dataclass
@@ -40,6 +40,7 @@ class Row:
     limit: str = "fma"  # what bounds it: fma, read or copy; "" where no one number does
     torch: Callable = None  # (torch, values by name) -> output or outputs
     jax: Callable = None  # (jax, values by name) -> output or outputs
+    numpy: Callable = None  # (numpy, values by name) -> output
     path: str = ""  # a model that exists, instead of the nodes
     file: Callable = None  # () -> the path of one with its extents
     dims: dict = field(default_factory=dict)  # bounds of its dims for the compiler
@@ -61,10 +62,11 @@ def node(kind, inputs, output, **attributes):
 
 
 def model(case):
-    """The ONNX file of a case: shapes of inputs are constants, all floats f32."""
-    kinds = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
-    inputs = [helper.make_tensor_value_info(n, kinds[v.dtype.kind], v.shape) for n, v in case.inputs.items()]
-    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in case.nodes[-1].output]
+    """The ONNX file of a case: shapes of inputs are constants, outputs of f32, or of f64 where an input is."""
+    kinds = {"f4": TensorProto.FLOAT, "f8": TensorProto.DOUBLE, "i8": TensorProto.INT64, "b1": TensorProto.BOOL}
+    inputs = [helper.make_tensor_value_info(n, kinds[v.dtype.str[1:]], v.shape) for n, v in case.inputs.items()]
+    of = TensorProto.DOUBLE if any(v.dtype == np.float64 for v in case.inputs.values()) else TensorProto.FLOAT
+    outputs = [helper.make_tensor_value_info(n, of, None) for n in case.nodes[-1].output]
     weights = [numpy_helper.from_array(v, n) for n, v in case.weights.items()]
     graph = helper.make_graph(case.nodes, "row", inputs, outputs, weights)
     opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("ai.onnx.ml", 3)][: 1 + any(n.domain for n in case.nodes)]
