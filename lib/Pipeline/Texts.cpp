@@ -1,9 +1,10 @@
 //===- Texts.cpp: a stage as text, in place of a bundle ---------------------===//
 // Takes:    a schedule, and the code of its kernels.
-// Gives:    plans, a tuning, C, assembly; of a GPU plans, a tuning, MLIR, LLVM IR, PTX or assembly.
+// Gives:    plans, a tuning, C, assembly; of a GPU plans, a tuning, accesses to memory, MLIR, LLVM IR, PTX or assembly.
 #include "Run.h"
 #include "astra/Codegen/EmitProgram.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace astra;
 using namespace llvm;
@@ -25,6 +26,29 @@ std::string astra::planList(ArrayRef<CompiledTarget> code, ArrayRef<GpuPart> gpu
 static void addTo(Tuning &out, const Schedule &s, const char *target, function_ref<const Kernel &(size_t)> kernel) {
   for (auto [i, spec] : enumerate(s.kernels))
     out[{contentHash(spec), target}] = {cantFail(parsePlan(kernel(i).plan)), ""};
+}
+
+/// How the warps of each kernel meet in memory, a line for each access; lines that are equal are one, with their
+/// number.
+static std::string accessList(ArrayRef<GpuKernel> kernels, const GpuTarget &target) {
+  std::string out = std::string("target ") + target.name + "\n";
+  for (const GpuKernel &k : kernels) {
+    std::vector<std::pair<std::string, unsigned>> lines;
+    for (const GpuAccess &a : gpuAccesses(k, target)) {
+      std::string line = k.name + (a.write ? ": store to " : ": load from ");
+      line += a.buffer < 0 ? "shared memory" : "buffer " + std::to_string(a.buffer);
+      line += ", loops " + std::to_string(a.loops) + ", bytes " + std::to_string(a.bytes);
+      if (a.buffer < 0)
+        line += ", words in a bank " + std::to_string(a.conflict);
+      else
+        line += ", sectors " + std::to_string(a.sectors) + formatv(", of those needed {0:f2}", a.waste).str();
+      auto same = find_if(lines, [&](const auto &l) { return l.first == line; });
+      if (same == lines.end()) same = lines.insert(same, {line, 0});
+      ++same->second;
+    }
+    for (auto &[line, times] : lines) out += line + ", times " + std::to_string(times) + "\n";
+  }
+  return out;
 }
 
 static Compilation asText(std::string text) { return {{}, std::move(text), {}}; }
@@ -62,6 +86,7 @@ Expected<Compilation> astra::gpuText(Run &run, Context &c, const Schedule &s) {
     for (const Kernel &k : storage) list += k.name + ": " + k.plan + "\n";
     return asText(std::move(list));
   }
+  if (o.emit == "accesses") return asText(accessList(*kernels, *o.gpu));
   if (o.emit == "tuning") {
     Tuning all;
     addTo(all, s, o.gpu->name, [&](size_t i) -> const Kernel & { return storage[i]; });

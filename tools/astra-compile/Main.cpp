@@ -380,8 +380,11 @@ Program describe(CommandLine &c) {
        "gives a stage instead of a bundle: uop, schedule, plan, tuning (plans as --tuning reads them), c or asm (of "
        "the first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
-           gpuNames() + "): plan, tuning, mlir, llvm, ptx, or asm, which of cuda is PTX too",
-       word(o.emit, "uop|schedule|plan|tuning|c|mlir|llvm|ptx|asm")},
+           gpuNames() +
+           "): plan, tuning, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, which "
+           "of "
+           "cuda is PTX too",
+       word(o.emit, "uop|schedule|plan|tuning|accesses|c|mlir|llvm|ptx|asm")},
       {"name", "NAME",
        "what the functions of --emit=c begin with, as NAME_main, so that several programs can be linked together; the "
        "module's name if not given, which is 'module' for ONNX and StableHLO",
@@ -438,7 +441,7 @@ Program describe(CommandLine &c) {
   offer(p, "schedule", wordsOf(nn::schedules()));
   offer(p, "init", wordsOf(nn::initializers()));
   offer(p, "metric", wordsOf(nn::metrics()));
-  offer(p, "emit", {"uop", "schedule", "plan", "tuning", "c", "mlir", "llvm", "ptx", "asm"});
+  offer(p, "emit", {"uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm"});
   offer(p, "quantize-activations", {"dynamic", "static"});
   offer(p, "print-after", stageNames());
   p.operands = {".uop", ".onnx", ".mlir", ".gguf", "/"};
@@ -461,9 +464,11 @@ std::string takeText(CommandLine &c, const GpuTarget &gpu) {
   PipelineOptions &o = j.pipeline;
   if (c.targets.size() > 1) return "--emit of a GPU takes one target";
   if (o.emit == "c")
-    return std::string("--emit=c is of CPUs; of ") + gpu.name + " there are plan, tuning, mlir, llvm, ptx and asm";
+    return std::string("--emit=c is of CPUs; of ") + gpu.name +
+           " there are plan, tuning, accesses, mlir, llvm, ptx and asm";
   if (o.emit == "ptx" && gpu.flavour != GpuFlavour::CUDA)
-    return std::string("--emit=ptx is of cuda; of ") + gpu.name + " there are plan, tuning, mlir, llvm and asm";
+    return std::string("--emit=ptx is of cuda; of ") + gpu.name +
+           " there are plan, tuning, accesses, mlir, llvm and asm";
   o.gpu = &gpu;
   return "";
 }
@@ -605,7 +610,7 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
     o.targets.push_back(t);
   }
-  if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx"))
+  if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx" || o.emit == "accesses"))
     return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
   if (std::string wrong = findPtxas(c); !wrong.empty()) return wrong;
   for (const std::string &stage : j.printAfter)
