@@ -72,6 +72,7 @@ extern const DriverKind driverKinds[2];
 enum : int {
   kDriverOk = 0,
   kDriverOutOfMemory = 2,
+  kDriverStub = 34, // of CUDA: the library is there to link with, and does nothing
   kDriverNoDevice = 100,
   kDriverNotReady = 600,
 };

@@ -111,6 +111,9 @@ Status openDevice(astra_device *device, const char *number, const char *path, as
   const DriverKind &kind = *gpu.kind;
   if (Status s = openDriver(gpu.calls, kind, path, diag)) return s;
   int error = gpu.calls.init(0), count = 0;
+  if (error == kDriverStub && kind.isCuda)
+    return fail(diag, ASTRA_UNSUPPORTED, "%.300s is a stub to link with, no driver of %s GPUs; install the driver",
+                path ? path : kind.library, kind.maker);
   if (error && error != kDriverNoDevice) return driverFailed(device, error, "to begin", diag);
   if (!error) error = gpu.calls.version(&gpu.version);
   if (!error && gpu.version < kind.least)
