@@ -1,0 +1,52 @@
+//===- MatrixUnits.h: sums of products as matrix units add them ------------===//
+// Takes:    rows of MatrixUnits.def; operands as f32 that the unit's type of input has.
+// Gives:    one step of a unit, bit for bit, and what an f32 becomes as an operand.
+// Keeps:    integers, and of binary32 what IEEE 754 fixes: the same on every host.
+// Does not: say in which order steps come (EvalContract.cpp), or emit code.
+#pragma once
+#include "astra/IR/DType.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace astra {
+
+enum class MatrixInput : uint8_t {
+#define MATRIX_INPUT(Name, text, mantissaBits, minExponent) Name,
+#include "astra/IR/MatrixUnits.def"
+};
+struct MatrixInputInfo {
+  const char *text;
+  int mantissaBits, minExponent;
+};
+const MatrixInputInfo &info(MatrixInput t);
+/// The input type named `text`, or nothing.
+std::optional<MatrixInput> matrixInputNamed(llvm::StringRef text);
+/// The input type that has the values of an element type; nothing for others.
+std::optional<MatrixInput> matrixInputOf(DType t);
+
+struct MatrixUnit {
+  const char *text;
+  unsigned inputs; // bits by MatrixInput
+  std::optional<MatrixInput> plain;
+  int block;
+  int bits, joint, result; // of an aligned unit; bits 0: a chained one
+  bool nearest;
+  int chains;
+  bool tinyBefore;
+  uint32_t nan;
+  bool takes(MatrixInput t) const { return inputs >> unsigned(t) & 1; }
+  bool isAligned() const { return bits != 0; }
+};
+llvm::ArrayRef<MatrixUnit> matrixUnits();
+/// The row named `text`, or null.
+const MatrixUnit *matrixUnitNamed(llvm::StringRef text);
+/// The names of all rows, with commas.
+std::string matrixUnitNames();
+
+/// v as an operand of this type: rounded to nearest even, tf32 cut toward zero; NaNs are canonical.
+float matrixInput(MatrixInput t, float v);
+
+/// The addend and up to a block of products, as the unit adds them; bits of f32 all. The operands are values of type t.
+uint32_t matrixStep(const MatrixUnit &u, MatrixInput t, uint32_t addend, llvm::ArrayRef<uint32_t> a,
+                    llvm::ArrayRef<uint32_t> b);
+
+} // namespace astra
