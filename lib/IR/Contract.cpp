@@ -53,6 +53,10 @@ llvm::SmallVector<int64_t, 32> astra::encode(const ContractSpec &s) {
   for (auto *list : {&s.a, &s.b})
     for (const AffineForm &f : *list) put(out, f);
   for (const AffineForm &f : s.domain) put(out, f);
+  if (s.unit) {
+    out.append({0, s.unit - matrixUnits().begin(), int64_t(s.input)});
+    return out;
+  }
   if (s.outside.empty()) return out;
   out.push_back(s.outside.size());
   for (const AffineForm &f : s.outside) put(out, f);
@@ -68,7 +72,11 @@ llvm::Expected<ContractSpec> astra::decodeContract(llvm::ArrayRef<int64_t> ints)
   for (int64_t i = 0; i < na && in.ok; ++i) s.a.push_back(in.form(labels));
   for (int64_t i = 0; i < nb && in.ok; ++i) s.b.push_back(in.form(labels));
   for (int64_t i = 0; i < nd && in.ok; ++i) s.domain.push_back(in.form(labels));
-  int64_t no = in.ok && !in.ints.empty() ? in.take(1, 64) : 0;
+  int64_t no = in.ok && !in.ints.empty() ? in.take(in.ints.size() == 3 ? 0 : 1, 64) : 0;
+  if (in.ok && no == 0 && in.ints.size() == 2) {
+    s.unit = &matrixUnits()[in.take(0, matrixUnits().size() - 1)];
+    s.input = MatrixInput(in.take(0, int64_t(MatrixInput::E5M2)));
+  }
   for (int64_t i = 0; i < no && in.ok; ++i) s.outside.push_back(in.form(labels));
   if (!in.ok || !in.ints.empty()) return llvm::createStringError("contract: malformed attribute");
   return s;
@@ -135,6 +143,24 @@ uint64_t astra::reduceIdentity(ReduceKind kind, DType t) {
   case ReduceKind::Min: return isSigned(t) ? ones >> 1 : ones;
   }
   return 0;
+}
+
+int astra::operandOf(const ContractSpec &s, const AffineForm &inequality) {
+  auto all = [&](llvm::ArrayRef<AffineForm> forms) {
+    return llvm::all_of(inequality.terms, [&](auto t) { return hasLabel(forms, t.first); });
+  };
+  return !all(s.a) && all(s.b);
+}
+
+std::string astra::checkUnit(const ContractSpec &s, UOpRef a, UOpRef b) {
+  std::string unit = std::string("matrix unit ") + s.unit->text;
+  if (!s.unit->takes(s.input)) return unit + " does not take operands of " + info(s.input).text;
+  for (UOpRef x : {a, b})
+    if (x->dtype != DType::F32 && matrixInputOf(x->dtype) != s.input)
+      return std::string("an operand of ") + info(x->dtype).text + " for " + unit + ", expected " + info(s.input).text +
+             ", or f32 that is rounded to it";
+  if (!s.outside.empty()) return unit + " takes no third operand";
+  return "";
 }
 
 std::string astra::checkOutside(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b,

@@ -1,8 +1,8 @@
-//===- EvalContract.cpp: sums of products in chain512 order ----------------===//
+//===- EvalContract.cpp: sums of products in chain512 or a unit's order ----===//
 // Takes:    two operands and the spec of Contract.h.
 // Gives:    for each kept point the sum in the order of N4, with fma; integers wrap.
 // Keeps:    an index outside an operand reads +0.0 and takes part; an inexact quotient and a point outside the domain
-//           take no part.
+//           take no part. Where a matrix unit adds, it adds its blocks in order (N4.8), and what takes no part is +0.
 #include "EvalImpl.h"
 #include "astra/IR/Contract.h"
 
@@ -168,8 +168,49 @@ template <class T> struct Summation {
   }
 };
 
+/// The sum that a matrix unit gives: along the last reduced label in blocks, +0 beyond its end.
+struct UnitSummation {
+  const ContractSpec &spec;
+  llvm::ArrayRef<int64_t> extents, bounds;
+  Access a, b;
+  const uint32_t *x, *y; // the operands as the unit's inputs, bits of f32
+  Dims point;
+
+  bool isLeftOut(int which) const {
+    for (auto [f, bound] : llvm::zip(spec.domain, bounds)) {
+      if (operandOf(spec, f) != which) continue;
+      int64_t v = bound;
+      for (auto [label, k] : f.terms) v += k * point[label];
+      if (v < 0) return true;
+    }
+    return false;
+  }
+  uint32_t read(int which) const {
+    int64_t at = (which ? b : a).at(point);
+    return at < 0 || isLeftOut(which) ? 0 : (which ? y : x)[at];
+  }
+  float sum() {
+    llvm::ArrayRef<int64_t> lengths = extents.drop_front(spec.kept);
+    int64_t last = lengths.empty() ? 1 : lengths.back();
+    uint32_t c = 0;
+    llvm::SmallVector<uint32_t, 32> p, q;
+    for (Odometer o(lengths.empty() ? lengths : lengths.drop_back()); !o.done(); o.next()) {
+      std::copy(o.index.begin(), o.index.end(), point.begin() + spec.kept);
+      for (int64_t begin = 0; begin < last; begin += spec.unit->block) {
+        p.clear(), q.clear();
+        for (int64_t k = begin; k < std::min(last, begin + spec.unit->block); ++k) {
+          if (!lengths.empty()) point.back() = k;
+          p.push_back(read(0)), q.push_back(read(1));
+        }
+        c = matrixStep(*spec.unit, spec.input, c, p, q);
+      }
+    }
+    return llvm::bit_cast<float>(c);
+  }
+};
+
 /// store(i, the sum at point i of the result), row-major.
-template <class T, class Store> void sums(const Call &c, Summation<T> s, Store store) {
+template <class S, class Store> void sums(const Call &c, S s, Store store) {
   int64_t at = 0;
   for (Odometer k(c.shape); !k.done(); k.next()) {
     std::copy(k.index.begin(), k.index.end(), s.point.begin());
@@ -208,6 +249,28 @@ Result eval::evalContract(const Call &c) {
                          y.data(),
                          Dims(labels)},
          [&](int64_t at, Word v) { Native<int32_t>::store(out.bytes.data(), at, v.bits); });
+    return out;
+  }
+  if (spec->unit) {
+    withFloat(c.type(), [&](auto e) {
+      auto read = [&](const Tensor &t) {
+        std::vector<uint32_t> v;
+        for (float f : widened(t, e)) v.push_back(llvm::bit_cast<uint32_t>(matrixInput(spec->input, f)));
+        return v;
+      };
+      auto x = read(*c.in[0]), y = read(*c.in[1]);
+      sums(c,
+           UnitSummation{*spec,
+                         c.indices.take_front(labels),
+                         c.indices.drop_front(labels),
+                         {spec->a, *c.in[0]},
+                         {spec->b, *c.in[1]},
+                         x.data(),
+                         y.data(),
+                         Dims(labels)},
+           [&](int64_t at, float v) { decltype(e)::store(out.bytes.data(), at, v); });
+      return 0;
+    });
     return out;
   }
   withArithmetic(c.type(), [&](auto e) {

@@ -365,6 +365,22 @@ bool Parser::reduce(const Token &word, UOpRef &out) {
   return annotation(t, shape, at) && make(word.at, out, Op::Reduce, src, encode(s)) && typeAfter(out, t, shape, at);
 }
 
+/// order="UNIT TYPE", where it is there.
+bool Parser::matrixUnit(ContractSpec &s) {
+  if (!acceptWord("order")) return true;
+  std::string order;
+  const char *at = tok.at;
+  if (!expect("=") || !string("a matrix unit and a type", order)) return false;
+  auto [unit, type] = StringRef(order).split(' ');
+  auto input = matrixInputNamed(type);
+  s.unit = matrixUnitNamed(unit);
+  if (!s.unit) return fail(at, "there is no matrix unit '" + unit + "'; there are " + matrixUnitNames());
+  if (!input || !s.unit->takes(*input))
+    return fail(at, llvm::Twine("matrix unit ") + s.unit->text + " does not take operands of '" + type + "'");
+  s.input = *input;
+  return true;
+}
+
 bool Parser::contract(const Token &word, UOpRef &out) {
   ContractSpec s;
   SmallVector<UOpRef, 12> src;
@@ -427,7 +443,7 @@ bool Parser::contract(const Token &word, UOpRef &out) {
   labelOrder = declared;
   freeLabels = false;
   llvm::append_range(src, extents);
-  if (!domain(s.domain, src)) return false;
+  if (!domain(s.domain, src) || !matrixUnit(s)) return false;
   inLabels = false;
   DType t;
   SmallVector<UOpRef, 6> shape;

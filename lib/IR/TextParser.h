@@ -102,6 +102,7 @@ protected:
   bool typeAfter(UOpRef built, DType given, llvm::ArrayRef<UOpRef> shape, const char *at);
   bool annotation(DType &t, llvm::SmallVectorImpl<UOpRef> &shape, const char *&at);
   bool contract(const Token &op, UOpRef &out);
+  bool matrixUnit(ContractSpec &s);
   bool reduce(const Token &op, UOpRef &out);
   bool extent(const Token &op, UOpRef &out);
   bool generic(const Token &word, Op op, UOpRef &out);

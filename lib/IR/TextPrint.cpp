@@ -241,6 +241,7 @@ private:
       labelList(s.kept, labels);
     }
     domain(s.domain, n->indices().drop_front(labels), s.kept);
+    if (s.unit) out += std::string(" order=\"") + s.unit->text + " " + info(s.input).text + "\"";
   }
   void reduce(UOpRef n) {
     ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));

@@ -331,6 +331,8 @@ R ruleContract(const In &in) {
   if (in.ntensors != (s->outside.empty() ? 2 : 3)) return in.fail("takes two operands, or a third one and its indices");
   if (in.ntensors == 3)
     if (std::string why = checkOutside(*s, extents, a, b, in.src[2]); !why.empty()) return in.fail(why);
+  if (s->unit)
+    if (std::string why = checkUnit(*s, a, b); !why.empty()) return in.fail(why);
   for (auto [forms, x] : {std::pair{&s->a, a}, std::pair{&s->b, b}})
     for (auto [f, d] : llvm::zip(*forms, x->shape))
       if (f.isLabel() && extents[f.terms[0].first] != d)

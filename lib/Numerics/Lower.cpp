@@ -1,5 +1,6 @@
 //===- Lower.cpp: one node into primitives ---------------------------------===//
 #include "Lower.h"
+#include "MatrixUnit.h"
 #include "astra/Numerics/Functions.h"
 #include "astra/Numerics/GraphValue.h"
 #include "astra/Numerics/Threefry.h"
@@ -86,11 +87,15 @@ static constexpr Row rows[] = {
 #include "astra/Numerics/Functions.def"
 #undef FUNCTION
     {Op::Random, lowerRandom},
+    {Op::Contract, lowerMatrixUnit},
     {Op::Detach, lowerDetach},
     {Op::WithGradient, lowerDetach},
 };
 
-bool numerics::isPrimitive(UOpRef n) { return !has(n->op, Function) && n->op != Op::Random && !computesNarrow(n); }
+bool numerics::isPrimitive(UOpRef n) {
+  return !has(n->op, Function) && n->op != Op::Random && !computesNarrow(n) &&
+         !(n->is(Op::Contract) && usesMatrixUnit(n));
+}
 
 UOpRef numerics::lower(Builder &b, UOpRef n) {
   if (computesNarrow(n)) return widen(b, n);

@@ -11,7 +11,12 @@
 // constant on; the next axis has the blocks of 512 of the last label; the others are indexed by kept labels. Where the
 // sum comes to a tap that its label does not reach, in row-major order of all taps in each block, it adds the element
 // at this tap and block.
+//
+// A contract may name a matrix unit, a row of MatrixUnits.def, that adds in place of chain512 (N4.8): its operands
+// become the unit's type of input, a step takes a block along the last reduced label, the others are loops around it. A
+// hole, or a point outside of the domain, is a +0 of the operand whose index, or labels, say so.
 #pragma once
+#include "astra/IR/MatrixUnits.h"
 #include "astra/IR/UOp.h"
 
 namespace astra {
@@ -36,14 +41,23 @@ struct ContractSpec {
   llvm::SmallVector<AffineForm, 4> a, b;    // one per dim of the operand
   llvm::SmallVector<AffineForm, 1> domain;  // constant and divisor unused (0, 1)
   llvm::SmallVector<AffineForm, 4> outside; // one per dim of the third operand; empty: there is none
+  const MatrixUnit *unit = nullptr;         // null: chain512
+  MatrixInput input = MatrixInput::BF16;    // of the unit
 };
 /// Packing into the node's integers: kept, reduced, ranks of a and b, number of inequalities, then each form as nterms,
-/// (label, coefficient)..., constant, divisor; where there is a third operand, its rank and forms behind that.
+/// (label, coefficient)..., constant, divisor; where there is a third operand, its rank and forms behind that; where
+/// there is a matrix unit, a rank of 0 and the numbers of its row and of its input.
 llvm::SmallVector<int64_t, 32> encode(const ContractSpec &s);
 llvm::Expected<ContractSpec> decodeContract(llvm::ArrayRef<int64_t> ints);
 
 /// What is wrong with a third operand, or "".
 std::string checkOutside(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b, UOpRef outside);
+
+/// The operand that is +0 where an inequality is broken, of a contract that a matrix unit adds: the second one if all
+/// labels of the inequality index it and not all of them the first, else the first.
+int operandOf(const ContractSpec &s, const AffineForm &inequality);
+/// What is wrong with a matrix unit that adds, or "".
+std::string checkUnit(const ContractSpec &s, UOpRef a, UOpRef b);
 
 /// reduce: kind, order, naxes, the axes (ascending), then the number of inequalities and their forms.
 struct ReduceSpec {
