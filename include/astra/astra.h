@@ -373,7 +373,7 @@ typedef struct astra_bundle_info {
   size_t size;
   const char *module;
   const char *contract; /* "astra-num/1" */
-  const char *numerics; /* "strict" */
+  const char *numerics; /* "strict"; "device:hopper16" where matrix units add: their names, with commas */
   uint32_t num_entries;
   uint32_t num_params;
   uint32_t num_states;

@@ -47,7 +47,7 @@ public:
 
   Expected<BundleParts> run() {
     manifest.contract = "astra-num/1";
-    manifest.numerics = "strict";
+    manifest.numerics = provenance.numerics;
     manifest.module_ = module.name;
     std::string ptxas;
     for (const GpuPart &g : gpus)

@@ -159,7 +159,6 @@ std::string astra::checkUnit(const ContractSpec &s, UOpRef a, UOpRef b) {
     if (x->dtype != DType::F32 && matrixInputOf(x->dtype) != s.input)
       return std::string("an operand of ") + info(x->dtype).text + " for " + unit + ", expected " + info(s.input).text +
              ", or f32 that is rounded to it";
-  if (!s.outside.empty()) return unit + " takes no third operand";
   return "";
 }
 

@@ -1,11 +1,10 @@
 //===- MatrixUnit.cpp: what a matrix unit adds, in primitives --------------===//
 // Takes:    a contract of f32 that names a matrix unit (N4.8).
 // Gives:    a scan over the unit's steps, whose body is the row of MatrixUnits.def in primitives: so every target
-//           computes it, those too that have no such unit. Each operand becomes an array of its own, [step, kept
-//           labels, k in the block], of significands and exponents where the unit aligns.
-// Keeps:    exactness of whatever is not rounded by the row: significands are f32 in [0, 4), aligned terms integers
-// that
-//           i32 holds, their sums f64.
+//           computes it, those too that have no such unit. Each operand becomes an array [step, kept labels, block],
+//           of significands and one of exponents where the unit aligns.
+// Keeps:    exactness of what the row does not round: significands are f32 in [0, 4), aligned terms integers that i32
+//           holds, their sums f64.
 // Does not: use a unit that a target has.
 #include "MatrixUnit.h"
 #include "astra/IR/Contract.h"

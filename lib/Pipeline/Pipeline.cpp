@@ -144,6 +144,13 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (Error e = checkParams(m)) return std::move(e);
   if (o.training)
     if (Error e = addTraining(run, m)) return std::move(e);
+  if (o.unit) {
+    UnitUse use = useMatrixUnit(m, *o.unit);
+    run.note("numerics: " + Twine(use.named) + " sums of products are added as " + o.unit->text + " does, " +
+             Twine(use.strict) + " stay strict");
+  }
+  Provenance made = o.made;
+  made.numerics = numericsOf(m, o.unit);
   if (Error e = runStandardPasses(m, o, &run)) return std::move(e);
   if (o.emit == "uop") return Compilation{{}, print(m), {}};
 
@@ -174,7 +181,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (!o.emit.empty()) return cpuText(o, m, *s, code);
 
   run.begin("assemble");
-  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs, o.made);
+  Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs, std::move(made));
   if (!parts) return parts.takeError();
   if (Error e = addAssets(*parts, o.assets)) return std::move(e);
   if (Error e = run.end("assemble")) return std::move(e);

@@ -272,7 +272,10 @@ Program describe(CommandLine &c) {
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
        "any",
        level(o.fold)},
-      {"numerics", "CONTRACT", "the numeric contract: strict", text(c.numerics)},
+      {"numerics", "CONTRACT",
+       "the numeric contract: strict, or device:UNIT, sums of products as a matrix unit adds them: of " +
+           matrixUnitNames(),
+       text(c.numerics)},
       {"taps", "REGEX", "keeps the named values that the expression matches as extra outputs; changes no bit",
        text(j.taps)},
       {"train", "", "adds the entries train_step, eval and init: the parameters become states that a step replaces",
@@ -435,7 +438,9 @@ Program describe(CommandLine &c) {
   offer(p, "target", targetWords());
   offer(p, "qdq", {"integers", "floats"});
   offer(p, "fold", {"none", "small", "all"});
-  offer(p, "numerics", {"strict"});
+  std::vector<std::string> contracts{"strict"};
+  for (const MatrixUnit &u : matrixUnits()) contracts.push_back(std::string("device:") + u.text);
+  offer(p, "numerics", contracts);
   offer(p, "loss", wordsOf(nn::losses()));
   offer(p, "optimizer", wordsOf(nn::optimizers()));
   offer(p, "schedule", wordsOf(nn::schedules()));
@@ -557,9 +562,13 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
     return "--context, --batch, --chunk, --tokenizer, --chat-form and --cache-type are for a language model, which " +
            j.model + " is not";
   if (c.numerics == "device")
-    c.unsupported = "--numerics=device is not supported; strict is";
-  else if (c.numerics != "strict")
-    return "there is no numeric contract '" + c.numerics + "'; strict is one";
+    c.unsupported =
+        "--numerics=device without a matrix unit is not supported; strict is, and device:UNIT of " + matrixUnitNames();
+  else if (llvm::StringRef unit = c.numerics; unit.consume_front("device:")) {
+    o.unit = matrixUnitNamed(unit);
+    if (!o.unit) return "--numerics: there is no matrix unit '" + unit.str() + "'; there are " + matrixUnitNames();
+  } else if (c.numerics != "strict")
+    return "there is no numeric contract '" + c.numerics + "'; strict is one, and device:UNIT";
   bool asksTraining = c.loss || c.optimizer || c.schedule || !c.metrics.empty() || !c.init.empty() ||
                       !c.clipNorm.empty() || !c.output.empty() || !c.checkpointMemory.empty() ||
                       (!c.frozen.empty() && j.weights.empty());

@@ -142,7 +142,7 @@ static std::string form(Op op) {
   const OpInfo &row = info(op);
   std::string s = row.mnemonic;
   static constexpr const char *names[] = {"a", "b", "c"};
-  if (op == Op::Contract) return s + " a[..], b[..] -> [..] sum [..] where ..";
+  if (op == Op::Contract) return s + " a[..], b[..] -> [..] sum [..] where .. order=..";
   if (op == Op::Extent) return s + " a in lo..hi";
   if (row.sources < 0) s += " a, ..";
   for (int i = 0; i < row.sources; ++i) s += std::string(i ? ", " : " ") + names[i];

@@ -23,6 +23,7 @@ struct Provenance {
   std::string commit;               // of the compiler's source; "": not known
   std::vector<uint8_t> modelSha256; // of the model's file; empty: not known
   std::vector<std::string> options; // that the bytes depend on
+  std::string numerics = "strict";  // or "device:" and the matrix units that add
 };
 
 /// code[t].kernels[i] and gpus[t].gpu.kernels[i] are the code of schedule kernel i. The targets of the bundle are those

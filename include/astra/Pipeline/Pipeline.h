@@ -8,6 +8,7 @@
 #pragma once
 #include "astra/Bundle/Assemble.h"
 #include "astra/NN/Training.h"
+#include "astra/Numerics/MatrixUnit.h"
 #include "astra/Schedule/Program.h"
 
 namespace astra {
@@ -32,6 +33,7 @@ struct PipelineOptions {
   std::string header = "model.h"; // what emitted C includes
 
   FoldLevel fold = FoldLevel::Small;
+  const MatrixUnit *unit = nullptr; // adds products of floats (useMatrixUnit); null: as the module says
   std::optional<nn::TrainingOptions> training;
   int64_t checkpointMemory = 0; // the most bytes of values that a training step may keep; 0: no bound
   int64_t ruleLimit = -1;       // none

@@ -109,7 +109,8 @@ Status checkSignature(const FileView &f, const uint8_t *publicKey, astra_verify_
 
 Status checkContract(const fmt::Manifest &m, bool strict, astra_diag *diag) {
   bool isStrict = strcmp(m.numerics()->c_str(), "strict") == 0;
-  if (strcmp(m.contract()->c_str(), "astra-num/1") != 0 || (!isStrict && strcmp(m.numerics()->c_str(), "device") != 0))
+  bool isDevice = strcmp(m.numerics()->c_str(), "device") == 0 || strncmp(m.numerics()->c_str(), "device:", 7) == 0;
+  if (strcmp(m.contract()->c_str(), "astra-num/1") != 0 || (!isStrict && !isDevice))
     return fail(diag, ASTRA_WRONG_CONTRACT,
                 "the bundle keeps the numeric contract %.64s, %.64s; this library knows astra-num/1, strict and device",
                 m.contract()->c_str(), m.numerics()->c_str());

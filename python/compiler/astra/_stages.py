@@ -108,6 +108,15 @@ class Lowered:
         made.weights = [QuantizedWeight(*row) for row in rows]
         return made
 
+    def with_numerics(self, contract: str) -> Lowered:
+        """The same under a numeric contract: "device:UNIT" adds products of floats as a matrix unit does (docs/numerics.md, N4.8), as
+        `astra-compile --numerics` takes it; "strict" changes nothing."""
+        if contract == "strict":
+            return self
+        if not contract.startswith("device:"):
+            raise ArgumentError(f"there is no numeric contract '{contract}'; strict is one, and device:UNIT")
+        return Lowered(call(_core.with_numerics, self.module, contract[7:]), self._signatures, self._states)
+
     def cost_analysis(self, entry: str = "main", **dims: int) -> _analysis.Cost:
         """See `Compiled.cost_analysis`; of code for this machine."""
         return self.compile("native").cost_analysis(entry, **dims)

@@ -260,6 +260,16 @@ PyModule importedONNX(const std::string &path,
   }())};
 }
 
+/// The module whose sums of products a matrix unit adds.
+PyModule withNumerics(const PyModule &p, const std::string &unit) {
+  const MatrixUnit *u = matrixUnitNamed(unit);
+  if (!u) throw std::invalid_argument("there is no matrix unit '" + unit + "'; there are " + matrixUnitNames());
+  std::lock_guard lock(*p.busy);
+  PyModule made{p.m, p.busy}; // over the same context
+  useMatrixUnit(made.m, *u);
+  return made;
+}
+
 PipelineOptions optionsOf(const std::vector<std::string> &targets, const std::string &cache, unsigned jobs) {
   PipelineOptions o;
   o.cache = cache;
@@ -422,6 +432,7 @@ void python::bindModule(nb::module_ &m) {
         return std::pair(std::move(made), notes);
       },
       "path"_a, "dims"_a, "training"_a = false);
+  m.def("with_numerics", withNumerics, "module"_a, "unit"_a);
   m.def("evaluate_nodes", evaluateNodes);
   m.def(
       "native_target",

@@ -342,6 +342,13 @@ TEST_F(File, Contract) {
   Bytes device = assemble(k);
   EXPECT_OK(open(device));
   EXPECT_FAIL(ASTRA_WRONG_CONTRACT, "--numerics=strict", open(device, ASTRA_REQUIRE_STRICT));
+  k.m.numerics = "device:hopper16";
+  Bytes unit = assemble(k);
+  EXPECT_OK(open(unit));
+  EXPECT_FAIL(ASTRA_WRONG_CONTRACT, "--numerics=device:hopper16 and strict is demanded",
+              open(unit, ASTRA_REQUIRE_STRICT));
+  k.m.numerics = "devices";
+  EXPECT_FAIL(ASTRA_WRONG_CONTRACT, "devices", open(assemble(k)));
   k.m.contract = "astra-num/2";
   EXPECT_FAIL(ASTRA_WRONG_CONTRACT, "astra-num/2", open(assemble(k)));
   EXPECT_FAIL(ASTRA_SIGNATURE, "astra_verify_ed25519", open(device, ASTRA_VERIFY_SIGNATURE));
