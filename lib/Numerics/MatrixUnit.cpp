@@ -1,7 +1,7 @@
 //===- MatrixUnit.cpp: what a matrix unit adds, in primitives --------------===//
 // Takes:    a contract of f32 that names a matrix unit (N4.8).
 // Gives:    a scan over the unit's steps, whose body is the row of MatrixUnits.def in primitives: so every target
-//           computes it, those too that have no such unit. Each operand becomes an array [step, kept labels, block],
+//           computes it, those too that have no such unit. Each operand becomes an array [step, block, kept labels],
 //           of significands and one of exponents where the unit aligns.
 // Keeps:    exactness of what the row does not round: significands are f32 in [0, 4), aligned terms integers that i32
 //           holds, their sums f64.
@@ -140,7 +140,7 @@ private:
     return b.select(b.eq(field, whole(0)), whole(-126), b.max(b.sub(field, whole(127)), whole(least)));
   }
 
-  /// [step, kept labels, block] of an array of the operand's labels; `beyond`: what is behind the last k.
+  /// [step, block, kept labels] of an array of the operand's labels; `beyond`: what is behind the last k.
   UOpRef steps(const Operand &o, UOpRef x, uint32_t beyond) {
     SmallVector<UOpRef, 8> mine, one, all;
     for (int64_t l : o.labels)
@@ -159,19 +159,19 @@ private:
     all.push_back(b.idx(unit.block));
     x = b.reshape(x, all);
     SmallVector<int64_t, 8> order;
-    for (size_t i = 0; i < reduced.size(); ++i) order.push_back(mine.size() + i);
+    for (size_t i = 0; i <= reduced.size(); ++i) order.push_back(mine.size() + i);
     for (size_t i = 0; i < mine.size(); ++i) order.push_back(i);
-    order.push_back(all.size() - 1);
     x = b.permute(x, order);
-    SmallVector<UOpRef, 8> to{idxProduct(b.c, ArrayRef<UOpRef>(all).slice(mine.size(), reduced.size()))};
+    SmallVector<UOpRef, 8> to{idxProduct(b.c, ArrayRef<UOpRef>(all).slice(mine.size(), reduced.size())),
+                              b.idx(unit.block)};
     llvm::append_range(to, mine);
-    to.push_back(b.idx(unit.block));
     return b.reshape(x, to);
   }
 
-  /// A step of an operand, [kept labels of its own, block], beside all kept labels.
-  UOpRef spread(UOpRef x, int which) {
-    SmallVector<UOpRef, 8> one, all(n->shape);
+  /// Element k of a step of an operand, [block, kept labels of its own], beside all kept labels.
+  UOpRef at(UOpRef x, int k, int which) {
+    SmallVector<UOpRef, 8> begin(x->rank(), b.idx(0)), size(x->shape), one;
+    begin[0] = b.idx(k), size[0] = b.idx(1);
     const auto &forms = which ? s.b : s.a;
     for (int64_t l = 0; l < s.kept; ++l) {
       bool own = hasLabel(forms, l) || llvm::any_of(s.domain, [&](const AffineForm &f) {
@@ -179,40 +179,59 @@ private:
                  });
       one.push_back(own ? extents[l] : b.idx(1));
     }
-    one.push_back(b.idx(unit.block)), all.push_back(b.idx(unit.block));
-    return b.expand(b.reshape(x, one), all);
+    return b.expand(b.reshape(b.shrink(x, begin, size), one), n->shape);
   }
-  UOpRef overBlock(ReduceKind kind, UOpRef x) { return b.reduce(kind, x, {int64_t(x->rank()) - 1}); }
-  UOpRef beside(UOpRef x) { // [kept] as [kept, block]
-    SmallVector<UOpRef, 8> one(x->shape), all(x->shape);
-    one.push_back(b.idx(1)), all.push_back(b.idx(unit.block));
-    return b.expand(b.reshape(x, one), all);
+  /// Values joined by an op in a tree.
+  UOpRef joined(Op op, SmallVector<UOpRef, 32> xs) {
+    for (; xs.size() > 1; xs.truncate((xs.size() + 1) / 2))
+      for (size_t i = 0; i < (xs.size() + 1) / 2; ++i)
+        xs[i] = 2 * i + 1 < xs.size() ? b.bin(op, xs[2 * i], xs[2 * i + 1]) : xs[2 * i];
+    return xs[0];
+  }
+  /// 2^n, of n below -100 2^-100; at most 2^127.
+  UOpRef power(UOpRef n) {
+    return b.bitcast(b.bin(Op::Shl, b.add(b.max(n, whole(-100)), whole(127)), whole(23)), DType::F32);
+  }
+  /// 2^n in f64, of any n that exponents here give.
+  UOpRef power64(UOpRef n) {
+    UOpRef field = b.cast(b.add(n, whole(1023)), DType::I64);
+    return b.bitcast(b.bin(Op::Shl, field, b.litInt(DType::I64, 52)), DType::F64);
   }
 
   UOpRef aligned(UOpRef c, ArrayRef<UOpRef> parts) {
-    UOpRef product = b.mul(spread(parts[0], 0), spread(parts[2], 1));
-    UOpRef exponent = b.add(spread(parts[1], 0), spread(parts[3], 1));
+    SmallVector<UOpRef, 32> products, exponents, terms, specials;
+    for (int k = 0; k < unit.block; ++k) {
+      products.push_back(b.mul(at(parts[0], k, 0), at(parts[2], k, 1)));
+      exponents.push_back(b.add(at(parts[1], k, 0), at(parts[3], k, 1)));
+    }
     UOpRef ofC = exponentOf(c, -126), significand = b.scale2(c, negated(ofC));
-    UOpRef most = overBlock(ReduceKind::Max, exponent), joint = b.max(most, ofC);
+    UOpRef most = joined(Op::Max, exponents), joint = b.max(most, ofC);
     if (!unit.joint) most = joint;
-    UOpRef shift = b.add(b.sub(exponent, beside(most)), whole(unit.bits));
-    UOpRef terms = b.cast(b.scale2(product, shift), DType::I32); // toward zero
-    UOpRef sum = b.cast(overBlock(ReduceKind::Sum, terms), DType::F64);
-    UOpRef addend = b.scale2(b.cast(significand, DType::F64), b.add(b.sub(ofC, joint), whole(unit.bits)));
+    UOpRef from = b.sub(whole(unit.bits), most);
+    for (auto [p, e] : llvm::zip(products, exponents)) {
+      terms.push_back(b.cast(b.mul(p, power(b.add(e, from))), DType::I32)); // toward zero
+      specials.push_back(unit.joint ? beyondF32(p, e) : p);
+    }
+    UOpRef sum = b.cast(joined(Op::Add, terms), DType::F64), wide = b.cast(significand, DType::F64);
+    UOpRef addend = b.mul(wide, power64(b.add(b.sub(ofC, joint), whole(unit.bits))));
     UOpRef exact; // in f64
     if (!unit.joint) {
       sum = b.add(sum, b.un(Op::Trunc, addend));
-      exact = b.scale2(sum, b.sub(joint, whole(unit.bits)));
+      exact = b.mul(sum, power64(b.sub(joint, whole(unit.bits))));
     } else {
-      sum = b.un(Op::Floor, b.scale2(sum, b.add(b.sub(most, joint), whole(unit.joint - unit.bits))));
+      sum = b.un(Op::Floor, b.mul(sum, power64(b.add(b.sub(most, joint), whole(unit.joint - unit.bits)))));
       sum = b.add(sum, b.mul(b.un(Op::Floor, addend), num64(double(1ull << (unit.joint - unit.bits)))));
-      exact = b.scale2(sum, b.sub(joint, whole(unit.joint)));
-      // A product beyond f32 is an infinity.
-      UOpRef value = b.scale2(product, exponent);
-      product = b.select(b.lt(magnitude(value), num(INFINITY)), num(0), value);
+      exact = b.mul(sum, power64(b.sub(joint, whole(unit.joint))));
     }
-    UOpRef special = b.add(overBlock(ReduceKind::Sum, product), significand);
+    UOpRef special = b.add(joined(Op::Add, specials), significand);
     return b.select(b.lt(magnitude(special), num(INFINITY)), toResult(exact), special);
+  }
+
+  /// The infinity or NaN that a product is as f32, else 0.
+  UOpRef beyondF32(UOpRef product, UOpRef exponent) {
+    UOpRef rest = b.min(b.sub(exponent, whole(126)), whole(127));
+    UOpRef value = b.mul(b.mul(product, num(0x1p126f)), power(rest));
+    return b.select(b.lt(magnitude(value), num(INFINITY)), num(0), value);
   }
 
   /// f64 to f32 of the row's bits of mantissa.
@@ -240,18 +259,14 @@ private:
   UOpRef flushedAdd(UOpRef x, UOpRef y) { return flushedFma(x, b.splat(num(1), x->shape), y); }
 
   UOpRef chained(UOpRef c, ArrayRef<UOpRef> parts) {
-    UOpRef x = spread(parts[0], 0), y = spread(parts[1], 1);
-    auto at = [&](UOpRef v, int k) {
-      SmallVector<UOpRef, 8> begin(v->rank(), b.idx(0)), size(v->shape);
-      begin.back() = b.idx(k), size.back() = b.idx(1);
-      return b.reshape(b.shrink(v, begin, size), n->shape);
-    };
+    auto x = [&](int k) { return at(parts[0], k, 0); };
+    auto y = [&](int k) { return at(parts[1], k, 1); };
     if (!unit.chains) {
-      for (int k = unit.block; k-- > 0;) c = flushedFma(at(x, k), at(y, k), c);
+      for (int k = unit.block; k-- > 0;) c = flushedFma(x(k), y(k), c);
       return c;
     }
     SmallVector<UOpRef, 4> sums(unit.chains, b.splat(num(0), n->shape));
-    for (int k = 0; k < unit.block; ++k) sums[k % unit.chains] = flushedFma(at(x, k), at(y, k), sums[k % unit.chains]);
+    for (int k = 0; k < unit.block; ++k) sums[k % unit.chains] = flushedFma(x(k), y(k), sums[k % unit.chains]);
     for (; sums.size() > 1; sums.truncate(sums.size() / 2))
       for (size_t i = 0; i < sums.size() / 2; ++i) sums[i] = flushedAdd(sums[2 * i], sums[2 * i + 1]);
     return flushedAdd(sums[0], c);
