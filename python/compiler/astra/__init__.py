@@ -8,20 +8,22 @@ What is here, by topic; `help(astra.grad)` says more of each:
 
     tensors      tensor, asarray, Tensor, realize, hash; newaxis, e, pi, inf, nan
     types        dtype, DType, promote; bool, int8, ..., float32, bfloat16, ..., complex128
-    sizes        dim, Dim, require_equal
+    sizes        dim, Dim, ceildiv, require_equal
     functions    those of the Array API 2025.12 with NumPy's aliases (add, sum, matmul, where, ...), and those of networks (softmax, ...)
                  linalg, fft, random: modules of more
     transforms   grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev, hessian, vmap, checkpoint, custom_vjp, custom_jvp
     control      cond, switch, while_loop, fori_loop, scan, associative_scan, map
     trees        tree: lists, dicts, dataclasses and modules of tensors
     compiling    jit, or @astra (`from astra import astra`); trace, export, entry, spec, Spec, Traced, Lowered, Compiled
+    kernels      kernel: a decorator for kernels of one's own, with the primitives of their language
     bundles      load, verify, compile_file
     networks     nn, init, losses, metrics, optim, schedules, data: modules
     language     lm: language models of GGUF files and of transformers
     training     train, compile_training, EarlyStop, Stop
     looking      explain, profile, compare, find_nan
     others       from_onnx, from_jax, from_torch; torch, register_lowering: functions and modules of PyTorch
-    errors       Error, ArgumentError, ArgumentTypeError, AxisError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError
+    errors       Error, ArgumentError, ArgumentTypeError, AxisError, DTypeError, ShapeError, UnsupportedError, TraceError, FrozenError, MismatchError,
+                 KernelError
 """
 
 import sys as _sys
@@ -77,6 +79,7 @@ _LAZY = {  # what is loaded when it is first used, and the module that has it
     **dict.fromkeys(("EarlyStop", "Stop", "compile_training", "train"), "_train"),
     **dict.fromkeys(("compare", "find_nan", "profile"), "_debug"),
     "from_jax": "_jax",
+    "kernel": "_kernel",
 }
 _OF_PYTORCH = ("from_torch", "register_lowering", "torch")  # where it is installed (_module)
 _PARTS = (_analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _onnx, _ops, _stages, _tensor, _trace, _transforms)
@@ -99,6 +102,7 @@ if _typing.TYPE_CHECKING:
     from . import torch as torch
     from ._debug import *  # noqa: F403
     from ._jax import *  # noqa: F403
+    from ._kernel import kernel as kernel
     from ._train import *  # noqa: F403
     from .torch import from_torch as from_torch
     from .torch import register_lowering as register_lowering

@@ -214,6 +214,13 @@ def dim(name: str, least: int, most: int) -> Dim:
     return Dim("dim", name, int(least), int(most))
 
 
+def ceildiv(x: Size, y: Size) -> Size:
+    """x / y rounded up: how many blocks of y cover x. y is greater than 0."""
+    if isinstance(y, int) and y < 1:
+        raise ArgumentError(f"ceildiv divides by {y}; what it divides by is greater than 0")
+    return (x + y - 1) // y
+
+
 def require_equal(x: Size, y: Size) -> None:
     """Says, while a function is traced, that two sizes are equal: a call in which they are not is refused. From then on they are taken as
     equal: n = x.shape[0]; astra.require_equal(n, 2 * y.shape[0])."""
@@ -239,4 +246,4 @@ def named(size: Size) -> dict[str, Dim]:
     return {k: v for part in size._parts[1:] for k, v in named(part).items()} if size._parts[0] != "node" else {}
 
 
-__all__ = ["Dim", "dim", "require_equal"]
+__all__ = ["Dim", "ceildiv", "dim", "require_equal"]

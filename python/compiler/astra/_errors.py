@@ -19,10 +19,14 @@ class FrozenError(Error, RuntimeError):
     """A compilation is needed where none is allowed: ASTRA_FROZEN=1 or frozen=True."""
 
 
+class KernelError(ArgumentError):
+    """A kernel (astra.kernel) that is wrong: the sentence has its file, line and column, and the line itself."""
+
+
 class MismatchError(Error, AssertionError):
     """A binary gave other bytes than the reference evaluator: astra.verify."""
 
 
 __all__ = [
-    "ArgumentError", "ArgumentTypeError", "AxisError", "DTypeError", "Error", "FrozenError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError",
+    "ArgumentError", "ArgumentTypeError", "AxisError", "DTypeError", "Error", "FrozenError", "KernelError", "MismatchError", "ShapeError", "TraceError", "UnsupportedError",
 ]  # fmt: skip

@@ -1,0 +1,509 @@
+"""A kernel as one node of the graph: its body is built once, of symbolic program ids.
+
+Takes:    a kernel's source, its arguments, its grid.
+Gives:    a tensor for each output, results of one op `custom`.
+Keeps:    every access is shown to stay inside of its view, or cut where the call says so (fill, drop); no two programs write one element. What is
+          neither shown nor refuted is refused too.
+          A counter of a `for` is an int64 scalar of the loop's body; in expressions it is a symbol.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
+
+from .. import _control, _dims, _ops
+from .._dtypes import DType
+from .._graph import Graph
+from .._tensor import Tensor, call, of_node
+from . import _forms, _races
+from ._forms import Expr, Space
+from ._source import Source
+from ._values import Index, Tile, View
+from ._walker import Walker
+
+
+@dataclass
+class Store:
+    """What a kernel writes into an output: a block, or (mode) elements one by one."""
+
+    view: View
+    place: tuple[Any, ...]
+    tensor: Tensor
+    extents: tuple[Any, ...]  # of the block; numbers, but of a loop whose length is a dim
+    drop: bool
+    node: ast.AST
+    source: Source
+    mode: str = ""
+
+
+class GraphWalker(Walker):
+    """Builds the body."""
+
+    def __init__(self, source: Source, language: Any, graph: Graph, grid: Sequence[Any]) -> None:
+        super().__init__(source, language)
+        self.graph, self.core = graph, graph.core
+        self.space = Space()
+        self.dims: dict[Any, str] = {}  # a node of a dim -> its symbol
+        self.loops: dict[str, Tensor] = {}  # a symbol -> the counter of its loop, an int64 scalar
+        self.stores: list[Store] = []
+        self.grid = [self.extent(n) for n in grid]
+        self.names_of_grid: list[str] = []
+        self.programs: list[Any] = []
+        for axis, n in enumerate(self.grid):
+            most = n if isinstance(n, int) else n.node.hi
+            name = f"program{axis}_{most}"
+            node = call(self.core.dim, name, 0, most - 1)
+            self.names_of_grid.append(name)
+            self.dims[node] = self.space.symbol(f"program{axis}", 0, _forms.make("sub", self.form_of(n), 1))
+            self.programs.append(0 if most == 1 else Index(node, f"program{axis}"))
+
+    # ---- indices
+
+    def extent(self, n: Any) -> Any:
+        """A size as a number or an Index."""
+        return self.indexed_node(_dims.size_node(self.core, n))
+
+    def indexed_node(self, node: Any) -> Any:
+        return int(node.constant) if node.constant is not None else Index(node, self.node_form(node))
+
+    def node_form(self, node: Any) -> Expr:
+        """A symbolic integer of the graph as an expression."""
+        if node.constant is not None:
+            return int(node.constant)
+        if node in self.dims:
+            return self.dims[node]
+        if node.op in ("add", "sub", "mul", "floordiv", "mod", "min", "max") and len(node.sources) == 2:
+            return _forms.make(node.op, *(self.node_form(s) for s in node.sources))
+        name = node.name if node.op == "dim" else f"size{len(self.dims)}"
+        self.dims[node] = self.space.symbol(f"dim {name}", node.lo, node.hi, name)
+        return self.dims[node]
+
+    def form_of(self, x: Any) -> Expr:
+        return x if isinstance(x, int) else x.form  # type: ignore[no-any-return]
+
+    def node_of(self, x: Any) -> Any:
+        return self.core.index(x) if isinstance(x, int) else x.node
+
+    def index(self, op: str, x: Any, y: Any) -> Any:
+        if isinstance(x, int) and isinstance(y, int):
+            return _forms.make(op, x, y)
+        if op in ("floordiv", "mod") and not self.space.holds(("lt", 0, self.form_of(y))):
+            raise self.error("a divisor of sizes is greater than 0 for all sizes; this one is not shown to be")
+        node = self.attempt(self.core.index_op, op, self.node_of(x), self.node_of(y))
+        if node.constant is not None:
+            return int(node.constant)
+        return Index(node, _forms.make(op, self.form_of(x), self.form_of(y)))
+
+    def scalar(self, x: Index) -> Tensor:
+        return self.realized(x.node, {})
+
+    def realized(self, node: Any, seen: dict[Any, Tensor]) -> Tensor:
+        """A symbolic integer as an int64 scalar, counters of loops in it replaced by their values."""
+        if node not in seen:
+            symbol = self.dims.get(node)
+            if symbol in self.loops:
+                seen[node] = self.loops[symbol]
+            elif not self.moves(node):
+                seen[node] = of_node(self.graph, call(self.core.scalar, node, "i64"))
+            else:
+                seen[node] = _ops.op(node.op, *(self.realized(s, seen) for s in node.sources))
+        return seen[node]
+
+    def moves(self, node: Any) -> bool:
+        """Whether a counter of a loop is in an integer."""
+        return any(s in self.loops for s in _forms.symbols(self.node_form(node)))
+
+    def program_id(self, axis: int) -> Any:
+        return self.programs[axis] if axis < len(self.programs) else 0
+
+    def num_programs(self, axis: int) -> Any:
+        return self.grid[axis] if axis < len(self.grid) else 1
+
+    # ---- what is known of elements
+
+    def data(self, dtype: DType) -> Expr | None:
+        if dtype.kind not in "iub":
+            return None
+        self.fresh += 1
+        low, high = (0, 1) if dtype.kind == "b" else (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.kind == "i" else (0, (1 << dtype.bits) - 1)
+        return self.space.symbol(f"data{self.fresh}", max(low, -_forms.FAR), min(high, _forms.FAR), "a value that was read")
+
+    def made(self, tensor: Tensor, form: Expr | None = None) -> Tile:
+        t = super().made(tensor, form)
+        if t.form is None or t.dtype.kind == "b":
+            return t
+        at = self.within(t.shape)
+        low, high = at.hull(t.form)
+        bits = t.dtype.bits
+        least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if t.dtype.kind == "i" else (0, (1 << bits) - 1)
+        return t if least <= low and high <= most else Tile(t.tensor, self.data(t.dtype))  # it might wrap
+
+    def renewed(self, form: Expr) -> Expr:
+        """An expression whose elements are at other places: values that were read are of other elements."""
+        names = {}
+        for s in sorted(_forms.symbols(form)):
+            if s.startswith("data"):
+                self.fresh += 1
+                names[s] = f"data{self.fresh}"
+                self.space.ranges[names[s]] = [(_forms.rename(a, names), _forms.rename(b, names)) for a, b in self.space.ranges[s]]
+                self.space.shown[names[s]] = self.space.shown[s]
+        return _forms.rename(form, names)
+
+    def indexed(self, form: Expr, shape: tuple[int, ...], key: list[Any]) -> Expr | None:
+        found = super().indexed(form, shape, key)
+        return None if found is None else self.renewed(found)
+
+    def within(self, shape: Sequence[Any]) -> Space:
+        """The space with the indices of a tile's axes."""
+        space = self.space.copy()
+        for i, n in enumerate(reversed(shape)):
+            space.symbol(f"@{i}", 0, _forms.make("sub", self.form_of(n), 1))
+        return space
+
+    # ---- bounds
+
+    def refused(self, what: str, v: View, axis: int, at: dict[str, int], space: Space, first: int, last: int) -> Exception:
+        n = _forms.evaluate(self.form_of(v.shape[axis]), at)
+        span = f"element {first}" if first == last else f"elements {first} .. {last}"
+        cut = "fill=" if not v.is_output else "drop=True"
+        return self.error(f"{space.sentence(at)}: {what} '{v.name}' is outside: {span} along axis {axis}, whose extent is {n}; give {cut} if that is meant")
+
+    def inside(self, what: str, v: View, axis: int, start: Any, span: Any) -> None:
+        """Refuses a block that is not shown to stay inside."""
+        first, last, n = self.form_of(start), self.form_of(self.index("add", start, span)), self.form_of(v.shape[axis])
+        for condition in (("le", 0, first), ("le", last, n)):
+            found, at = self.space.counterexample(condition)
+            if found == "refuted":
+                begin = int(_forms.evaluate(first, at))
+                raise self.refused(what, v, axis, at, self.space, begin, begin + int(_forms.evaluate(self.form_of(span), at)) - 1)
+            if found == "unknown":
+                raise self.error(f"{what} '{v.name}' is not shown to stay inside along axis {axis}: give {'drop=True' if v.is_output else 'fill='}, "
+                                 "or say with kernel.assume what holds")  # fmt: skip
+
+    def inside_elements(self, what: str, v: View, place: Sequence[Tile], shape: tuple[int, ...]) -> None:
+        for axis, t in enumerate(place):
+            form = t.form if t.form is not None else self.data(t.dtype)
+            space = self.within(shape)
+            for condition in (("le", 0, form), ("lt", form, self.form_of(v.shape[axis]))):
+                found, at = space.counterexample(condition)
+                if found == "refuted":
+                    index = int(_forms.evaluate(form, at))
+                    raise self.refused(what, v, axis, at, space, index, index)
+                if found == "unknown":
+                    raise self.error(f"{what} '{v.name}' is not shown to stay inside along axis {axis}: give {'drop=True' if v.is_output else 'fill='}, "
+                                     "or say with kernel.assume what holds")  # fmt: skip
+
+    # ---- movement, of symbolic places
+
+    def shrunk(self, x: Tensor, begin: list[Any], size: list[Any]) -> Tensor:
+        return self.moved("shrink", x, [*begin, *size], [])
+
+    def padded(self, x: Tensor, before: list[Any], after: list[Any], fill: Any) -> Tensor:
+        if all(isinstance(n, int) and n == 0 for n in (*before, *after)):
+            return x
+        return self.moved("pad", x, [*before, *after], [self.bits(fill, x.dtype)])
+
+    def moved(self, op: str, x: Tensor, indices: list[Any], ints: list[int]) -> Tensor:
+        return of_node(self.graph, self.attempt(call, self.core.make, op, [x._in(self.graph), *map(self.node_of, indices)], ints, ""))
+
+    def bits(self, fill: Any, t: DType) -> int:
+        """A number as the bits of a dtype."""
+        if t.kind == "s":
+            return 0
+        return int(_ops.literal(fill, t)._in(self.graph).ints[0])
+
+    def cut(self, start: Any, span: Any, n: Any) -> tuple[Any, Any, Any, Any]:
+        """Of a block along an axis: where the part inside begins, how long it is, how much of the block is before it and behind it."""
+        s, e = self.form_of(start), self.form_of(n)
+        low = self.space.holds(("le", 0, s))
+        if low and self.space.holds(("le", _forms.make("add", s, self.form_of(span)), e)):
+            return start, span, 0, 0
+        begin = start if low else self.index("max", start, 0)
+        reached = self.space.holds(("le", s, e))
+        begin = begin if reached else self.index("min", begin, n)
+        if low:
+            size = self.index("min", span, self.index("sub", n, begin))
+            return begin, size, 0, self.index("sub", span, size)
+        end = self.index("max", self.index("min", self.index("add", start, span), n), 0)
+        size = self.index("sub", end, begin)
+        before = self.index("max", self.index("min", self.index("sub", begin, start), self.index("sub", span, size)), 0)
+        return begin, size, before, self.index("sub", self.index("sub", span, before), size)
+
+    # ---- access
+
+    def load(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
+        if any(isinstance(p, Tile) for p in place):
+            return self.load_at_data(v, place, shape, fill)
+        if fill is None:
+            for axis, (s, n) in enumerate(zip(place, shape)):
+                self.inside("the load from", v, axis, s, n)
+        begin, size, before, after, starts = [], [], [], [], []
+        looping = False
+        for s, span, n in zip(place, shape, v.shape):
+            if isinstance(s, Index) and self.moves(s.node):
+                looping = True
+                low, high = (0, 0) if fill is None else (max(0, -s.node.lo), self.index("max", 0, self.index("sub", s.node.hi + span, n)))
+                parts: tuple[Any, ...] = (0, n, low, high)
+                if max(low, s.node.hi) >= _forms.FAR:
+                    raise self.error(f"the place of this load from '{v.name}' has no bounds: say with kernel.assume what holds")
+                starts.append(self.index("add", s, low))
+            else:
+                parts = self.cut(s, span, n)
+                starts.append(0)
+            for out, part in zip((begin, size, before, after), parts):
+                out.append(part)
+        x = self.padded(self.shrunk(v.tensor, begin, size), before, after, 0 if fill is None else fill)
+        if looping:
+            at = [self.tensor(s)._in(self.graph) for s in starts]
+            x = of_node(self.graph, self.attempt(call, self.core.make, "slice_at", [x._in(self.graph), *at, *map(self.node_of, shape)], [], ""))
+        return Tile(x, self.data(v.dtype))
+
+    def load_at_data(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
+        """A block whose place is computed: its elements one by one."""
+        tiles = []
+        for axis, (s, n) in enumerate(zip(place, shape)):
+            line = Tile(_ops.reshape(_ops.iota(n), (n,) + (1,) * (len(shape) - axis - 1)), f"@{len(shape) - axis - 1}")
+            tiles.append(self.binary(ast.Add, line, Tile(_ops.astype(self.tensor(s), "int64"), self.form(s))))
+        return self.gather(v, tuple(tiles), fill)
+
+    def gather(self, v: View, place: tuple[Tile, ...], fill: Any) -> Tile:
+        shape: tuple[int, ...] = ()
+        for t in place:
+            shape = self.broadcast(shape, t.shape, "the indices of gather")
+        if fill is None:
+            self.inside_elements("the gather from", v, place, shape)
+        flat, inside = self.flattened(v, place, shape)
+        if v.dtype.kind == "s":
+            raise self.error(f"gather from '{v.name}', which is of {v.dtype.name}, is not there yet: load a block of it, and cast that")
+        x = _ops.op("gather", _ops.reshape(v.tensor, (-1,)), flat, ints=[0])
+        if fill is not None and fill != 0:
+            x = _ops.where(inside, x, self.tensor(fill, v.dtype))
+        return Tile(x, self.data(v.dtype))
+
+    def flattened(self, v: View, place: Sequence[Tile], shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        """The row-major number of an element, -1 of one outside; and whether it is inside."""
+        flat: Tensor | None = None
+        inside: Tensor | None = None
+        for t, n in zip(place, v.shape):
+            index, extent = _ops.astype(t.tensor, "int64"), self.tensor(n, _ops.I64)
+            here = _ops.bitwise_and(_ops.greater_equal(index, 0), _ops.less(index, extent))
+            inside = here if inside is None else _ops.bitwise_and(inside, here)
+            flat = index if flat is None else _ops.add(_ops.multiply(flat, extent), index)
+        assert flat is not None and inside is not None
+        return _ops.broadcast_to(_ops.where(inside, flat, -1), shape), _ops.broadcast_to(inside, shape)
+
+    def record(self, s: Store) -> None:
+        if self.depth:
+            raise self.error("a store inside of an `if` or a `while` on data is not there yet: store kernel.where(...) after it")
+        if not self.loops and any(other.view is s.view for other in self.stores):
+            raise self.error(f"'{s.view.name}' is stored into twice: a kernel has one store into each output (or one in a loop, whose blocks follow each other)")
+        self.stores.append(s)
+
+    def store(self, v: View, place: tuple[Any, ...], t: Tile, drop: bool) -> None:
+        if any(isinstance(p, Tile) for p in place):
+            raise self.error("a block is stored at a place of program ids, counters and sizes; kernel.scatter writes at indices that are computed")
+        for axis, (s, n, span) in enumerate(zip(place, v.shape, t.shape)):
+            if not drop:
+                self.inside("the store into", v, axis, s, span)
+        self.record(Store(v, place, t.tensor, t.shape, drop, self.node, self.source))
+
+    def scatter(self, v: View, place: tuple[Tile, ...], t: Tile, mode: str, drop: bool) -> None:
+        if self.loops:
+            raise self.error("a scatter in a `for` is not there yet: use kernel.static_for with tiles that are joined, or more programs")
+        if not drop:
+            self.inside_elements("the scatter into", v, place, t.shape)
+        if mode == "set":
+            space = self.within(t.shape)
+            forms: list[Expr] = [p.form if p.form is not None else self.data(p.dtype) for p in place]  # type: ignore[misc]
+            moving = [f"program{a}" for a in range(len(self.grid))] + [f"@{i}" for i in range(len(t.shape))]
+            self.separate(_races.meet(space, forms, [1] * len(forms), [self.form_of(n) for n in v.shape], moving), space, "the scatter into", v)
+        flat, _ = self.flattened(v, place, t.shape)
+        self.record(Store(v, (flat,), t.tensor, t.shape, drop, self.node, self.source, mode))
+
+    def separate(self, found: Any, space: Space, what: str, v: View) -> None:
+        """Refuses writers that meet."""
+        status, p, q = found
+        if status == "refuted":
+            index = ", ".join(str(p[f"index{a}"]) for a in range(len(v.shape)))
+            one, other = (space.sentence({k: x for k, x in point.items() if k.startswith("program")}) for point in (p, q))
+            sizes = [f"{space.shown[k]} = {x}" for k, x in p.items() if space.shown.get(k) and not k.startswith(("program", "data", "loop"))]
+            both = f"{one} and {other} both" if one != other else f"two elements of a tile of {one} both"
+            raise self.error(f"{both} write element ({index}) of '{v.name}'{' where ' + ', '.join(sizes) if sizes else ''}: {what} it is a race")
+        if status == "unknown":
+            raise self.error(f"{what} '{v.name}' is not shown to write each element once: let each index be c * program_id + ... with c not below the "
+                             "extent of the tile" + (", or use mode='add', 'max' or 'min'" if "scatter" in what else ""))  # fmt: skip
+
+    # ---- control
+
+    def for_range(self, s: ast.For, first: Any, last: Any, step: int) -> None:
+        assert isinstance(s.target, ast.Name)
+        span = self.index("sub", last, first) if step > 0 else self.index("sub", first, last)
+        trips = self.index("floordiv", self.index("add", span, abs(step) - 1), abs(step))
+        if isinstance(trips, int) and trips <= 0:
+            return
+        if not isinstance(trips, int) and not self.space.holds(("le", 0, trips.form)):
+            trips = self.index("max", trips, 0)
+        outer, names, stores = self.space, dict(self.names), self.stores
+        changed = [n for n in self.changed(s.body) if n != s.target.id]
+        before = {n: self.carried(n, s) for n in changed}
+        self.fresh += 1
+        symbol = f"loop{self.fresh}"
+        node = call(self.core.dim, f"{symbol}_{trips if isinstance(trips, int) else trips.node.hi}", 0, (trips if isinstance(trips, int) else trips.node.hi) - 1)
+        self.dims[node] = symbol
+        inner: list[Store] = []
+
+        def body(carry: dict[str, Tensor], k: Tensor) -> Any:
+            nonlocal inner
+            self.space = outer.copy()
+            self.space.symbol(symbol, 0, _forms.make("sub", self.form_of(trips), 1), s.target.id if step == 1 and first == 0 else "")  # type: ignore[attr-defined]
+            self.loops[symbol], self.stores = k, []
+            self.names = {**names, **{n: Tile(t) for n, t in carry.items()}}
+            counter = self.index("add", first, self.index("mul", step, Index(node, symbol)))
+            self.names[s.target.id] = counter  # type: ignore[attr-defined]
+            self.block(s.body)
+            inner = self.stores
+            after = {n: self.handed(n, before[n], s, "the loop").tensor for n in changed}
+            return after, [i.tensor for i in inner]
+
+        count = trips if isinstance(trips, int) else _dims.size_of_node(self.core, trips.node)
+        try:
+            values, stacked = _control.scan(body, {n: t.tensor for n, t in before.items()}, _ops.iota(count))
+        finally:
+            del self.loops[symbol]
+            self.space, self.stores = outer, stores
+        self.names = {**names, **{n: Tile(values[n]) for n in changed}}
+        for found, tensor in zip(inner, stacked):
+            self.node = found.node
+            self.record(self.merged(found, tensor, node, trips))
+
+    def merged(self, s: Store, stacked: Tensor, counter: Any, trips: Any) -> Store:
+        """The blocks that the steps of a loop store, as one: each follows the one before along an axis."""
+        moving = [a for a, p in enumerate(s.place) if isinstance(p, Index) and self.dims[counter] in _forms.symbols(p.form)]
+        place, lengths = list(s.place), list(s.extents)
+        steps = []
+        for a in moving:
+            at = [self.indexed_node(call(self.core.substitute, [place[a].node], [counter], [self.core.index(k)])[0]) for k in (0, 1)]
+            steps.append(self.index("sub", at[1], at[0]))
+            place[a] = at[0]
+        if len(moving) != 1 or steps[0] != lengths[moving[0]]:
+            raise self.error("a store in a `for` writes blocks that follow each other along one axis: its place is ... + counter * extent of the tile")
+        a = moving[0]
+        lengths[a] = self.index("mul", lengths[a], trips)
+        shape = [n if isinstance(n, int) else _dims.size_of_node(self.core, n.node) for n in lengths]
+        tensor = _ops.reshape(_ops.moveaxis(stacked, 0, a), tuple(shape))
+        return Store(s.view, tuple(place), tensor, tuple(lengths), s.drop, s.node, s.source)
+
+    def branch(self, s: ast.If, condition: Tile) -> None:
+        outer, names = self.space, dict(self.names)
+        assigned = [{n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} for body in (s.body, s.orelse)]
+        changed = sorted(n for n in assigned[0] | assigned[1] if n in names or n in assigned[0] and n in assigned[1])
+        wanted: dict[str, Tile] = {}
+
+        def side(body: list[ast.stmt], holds: Expr | None) -> Callable[[], dict[str, Tensor]]:
+            def function() -> dict[str, Tensor]:
+                self.space, self.names = outer.copy(), dict(names)
+                if holds is not None and not any(x.startswith("@") for x in _forms.symbols(holds)):
+                    self.space.assume(holds)
+                self.block(body)
+                out: dict[str, Tensor] = {}
+                for n in changed:
+                    if n not in self.names:
+                        raise self.error(f"'{n}' is assigned in one branch alone: give it a value before the `if`", s)
+                    found = self.carried(n, s)
+                    if n in wanted and (found.dtype is not wanted[n].dtype or found.shape != wanted[n].shape):
+                        raise self.error(f"'{n}' is {wanted[n]} in one branch and {found} in the other; both are of one type", s)
+                    wanted.setdefault(n, found)
+                    out[n] = found.tensor
+                return out
+
+            return function
+
+        form = condition.form
+        self.depth += 1
+        try:
+            found = _control.cond(condition.tensor, side(s.body, form), side(s.orelse, None if form is None else ("not", form)))
+        finally:
+            self.depth -= 1
+            self.space = outer
+        self.names = {**names, **{n: Tile(t) for n, t in found.items()}}
+
+    def while_data(self, s: ast.While) -> None:
+        outer, names = self.space, dict(self.names)
+        changed = self.changed(s.body)
+        used = {n.id for n in ast.walk(s.test) if isinstance(n, ast.Name)}
+        if not used & set(changed):
+            raise self.error("the body of this `while` changes nothing that its condition depends on: it never ends", s.test)
+        before = {n: self.carried(n, s) for n in changed}
+
+        def enter(value: dict[str, Tensor]) -> None:
+            self.space = outer.copy()
+            self.names = {**names, **{n: Tile(t) for n, t in value.items()}}
+
+        def test(value: dict[str, Tensor]) -> Tensor:
+            enter(value)
+            found = self.truth(self.value(s.test), "the condition of `while`")
+            return self.tensor(found)
+
+        def body(value: dict[str, Tensor]) -> dict[str, Tensor]:
+            enter(value)
+            self.block(s.body)
+            return {n: self.handed(n, before[n], s, "the loop").tensor for n in changed}
+
+        self.depth += 1
+        try:
+            found = _control.while_loop(test, body, {n: t.tensor for n, t in before.items()})
+        finally:
+            self.depth -= 1
+            self.space = outer
+        self.names = {**names, **{n: Tile(t) for n, t in found.items()}}
+
+    def assumed(self, condition: Any) -> None:
+        if condition is False:
+            raise self.error("what is assumed does not hold")
+        form = condition.form if isinstance(condition, Tile) else None
+        if form is not None and not any(s.startswith("@") for s in _forms.symbols(form)):
+            self.space.assume(form)
+
+    def asserted(self, condition: Any, message: str) -> None:
+        if condition is False:
+            raise self.error("the assertion does not hold" + (f": {message}" if message else ""))
+
+    # ---- the node
+
+    def results(self, outputs: Sequence[View]) -> list[Tensor]:
+        """What the body gives, one for each output, in its shape but for scatters, which are flat."""
+        out = []
+        for v in outputs:
+            s = next((s for s in self.stores if s.view is v), None)
+            if s is None:
+                raise self.error(f"nothing is stored into the output '{v.name}'", self.source.tree)
+            self.node, self.source = s.node, s.source
+            out.append(self.scattered(s) if s.mode else self.block_of(s))
+        return out
+
+    def block_of(self, s: Store) -> Tensor:
+        v = s.view
+        places = [self.form_of(p) for p in s.place]
+        moving = [f"program{a}" for a in range(len(self.grid))]
+        found = _races.meet(self.space, places, [self.form_of(n) for n in s.extents], [self.form_of(n) for n in v.shape], moving)
+        self.separate(found, self.space, "the store into", v)
+        begin, size, before = [], [], []
+        for p, span, n in zip(s.place, s.extents, v.shape):
+            b, length, skipped, _ = self.cut(p, span, n) if s.drop else (p, span, 0, 0)
+            begin.append(b)
+            size.append(length)
+            before.append(skipped)
+        x = s.tensor if not s.drop else self.shrunk(s.tensor, before, size)
+        after = [self.index("sub", self.index("sub", n, b), length) for n, b, length in zip(v.shape, begin, size)]
+        return self.moved("pad", x, [*begin, *after], [self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
+
+    def scattered(self, s: Store) -> Tensor:
+        count: Any = 1
+        for n in s.view.shape:
+            count = self.index("mul", count, n)
+        total = count if isinstance(count, int) else _dims.size_of_node(self.core, count.node)
+        kind = ("set", "add", "mul", "max", "min").index(s.mode)
+        zeros = _ops.broadcast_to(_ops.literal(False if s.view.dtype.kind == "b" else 0, s.view.dtype), (total,))
+        return _ops.op("scatter", zeros, _ops.reshape(s.place[0], (-1,)), _ops.reshape(s.tensor, (-1,)), ints=[0, kind])

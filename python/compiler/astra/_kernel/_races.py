@@ -1,0 +1,172 @@
+"""Whether two programs of a kernel write one element.
+
+Takes:    where programs write: blocks that begin at expressions of program ids, or elements at expressions of program ids and of the axes of a tile.
+Gives:    "shown" that no two meet; "refuted" with two points that do; "unknown".
+Keeps:    a proof is one of two: the places determine the program ids (each index c * id + ... with |c| not below the block, quotients with
+          remainders, digits); or all programs for all sizes were looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _forms
+from ._forms import Expr, Space
+
+MOST_PROGRAMS = 1 << 21
+_SAMPLED = 4096
+_NEIGHBOURS = 64  # of regions in one cell that are compared
+
+Found = tuple[str, dict[str, int], dict[str, int]]
+
+
+def _linear(e: Expr) -> tuple[dict[Expr, int], int] | None:
+    """An expression as a sum of numbers times atoms, and a number."""
+    if isinstance(e, int):
+        return {}, e
+    if isinstance(e, tuple) and e[0] in ("add", "sub"):
+        a, b = _linear(e[1]), _linear(e[2])
+        if a is None or b is None:
+            return None
+        sign = 1 if e[0] == "add" else -1
+        terms = dict(a[0])
+        for atom, c in b[0].items():
+            terms[atom] = terms.get(atom, 0) + sign * c
+        return {k: c for k, c in terms.items() if c}, a[1] + sign * b[1]
+    if isinstance(e, tuple) and e[0] == "mul":
+        for x, y in ((e[1], e[2]), (e[2], e[1])):
+            if isinstance(y, int):
+                a = _linear(x)
+                return None if a is None else ({k: c * y for k, c in a[0].items() if c * y}, a[1] * y)
+    return {e: 1}, 0
+
+
+def _determined(space: Space, starts: list[Expr], extents: list[Expr], wanted: set[str]) -> bool:
+    """Whether blocks that meet are those of the same values of the symbols."""
+    sums = [_linear(s) for s in starts]
+    known: set[Expr] = set()
+
+    def fixed(e: Expr) -> bool:
+        return e in known or not isinstance(e, (str, tuple)) or e not in wanted and isinstance(e, str) or isinstance(e, tuple) and all(map(fixed, e[1:]))
+
+    while True:
+        before = len(known)
+        for found, extent in zip(sums, extents):
+            if found is None or not isinstance(extent, int):
+                continue
+            open_ = sorted(((abs(c), atom) for atom, c in found[0].items() if not fixed(atom)), key=lambda p: p[0])
+            spread = extent
+            for c, atom in open_:
+                if c < spread:
+                    break
+                low, high = space.hull(atom)
+                spread += c * (high - low)
+            else:
+                known.update(atom for _, atom in open_)
+        quotients = {(e[1], e[2]) for e in known if isinstance(e, tuple) and e[0] == "floordiv"}
+        remainders = {(e[1], e[2]) for e in known if isinstance(e, tuple) and e[0] == "mod"}
+        for x, width in quotients & remainders:
+            inside = _linear(x)
+            if fixed(width) and inside is not None:
+                known.add(x)
+                left = [atom for atom in inside[0] if not fixed(atom)]
+                if len(left) == 1:
+                    known.add(left[0])
+        if all(fixed(s) for s in wanted):
+            return True
+        if len(known) == before:
+            return False
+
+
+def _columns(space: Space, names: list[str], sampled: bool) -> dict[str, Any] | None:
+    """All values of symbols together that fulfil the conditions, or some."""
+    columns: dict[str, Any] = {}
+    count = 1
+    for s in names:
+        low, high = np.full(count, -_forms.FAR, np.int64), np.full(count, _forms.FAR, np.int64)
+        for first, last in space.ranges[s]:
+            low, high = np.maximum(low, _forms.evaluate(first, columns)), np.minimum(high, _forms.evaluate(last, columns))
+        lengths = np.maximum(high - low + 1, 0)
+        if sampled:
+            lengths = np.minimum(lengths, max(3, _SAMPLED // count))
+        total = int(lengths.sum())
+        if total > MOST_PROGRAMS:
+            return None
+        owner = np.repeat(np.arange(count), lengths)
+        values = low[owner] + np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        columns = {k: v[owner] for k, v in columns.items()}
+        columns[s], count = values, total
+    valid = np.ones(count, bool)
+    for c in space.conditions:
+        if _forms.symbols(c) <= set(names):
+            valid &= _forms.evaluate(c, columns)
+    return {k: v[valid] for k, v in columns.items()} | {"": np.zeros(int(valid.sum()), np.int64)}
+
+
+def _meeting(sizes: list[Any], low: list[Any], high: list[Any], widths: list[int]) -> tuple[int, int] | None:
+    """Two of the regions low .. high - 1 of equal sizes (of the dims) that meet. Each is entered into the cells, of the greatest width, that it
+    touches; those of one cell are compared."""
+    count = len(low[0]) if low else 0
+    if count == 0:
+        return None
+    keys, owners = [], []
+    for corner in range(1 << len(low)):
+        parts = list(sizes)
+        for a, width in enumerate(widths):
+            first, last = low[a] // width, (high[a] - 1) // width
+            parts.append(last if corner >> a & 1 else first)
+        keys.append(np.stack(parts, axis=1))
+        owners.append(np.arange(count))
+    cells, owner = np.concatenate(keys), np.concatenate(owners)
+    _, number = np.unique(cells, axis=0, return_inverse=True)
+    order = np.lexsort((owner, number.reshape(-1)))
+    number, owner = number.reshape(-1)[order], owner[order]
+    for step in range(1, min(_NEIGHBOURS, len(owner))):
+        same = (number[step:] == number[:-step]) & (owner[step:] != owner[:-step])
+        if not (number[step:] == number[:-step]).any():
+            return None
+        p, q = owner[:-step][same], owner[step:][same]
+        meets = np.ones(len(p), bool)
+        for a in range(len(low)):
+            meets &= (low[a][p] < high[a][q]) & (low[a][q] < high[a][p])
+        if meets.any():
+            i = int(np.argmax(meets))
+            return int(p[i]), int(q[i])
+    return None
+
+
+def meet(space: Space, starts: list[Expr], extents: list[Expr], view: list[Expr], moving: list[str]) -> Found:
+    """Blocks of the view of these extents, cut where the view ends. moving: the symbols whose values tell writers apart: program ids, and the axes
+    of a tile whose elements are written one by one."""
+    wanted = {s for s in moving if not space.single(s)}
+    if not wanted or _determined(space, starts, extents, wanted):
+        return "shown", {}, {}
+    names = space.needed([*starts, *extents, *view], wanted)
+    if any(n.startswith(("data", "loop")) for n in names):
+        return "unknown", {}, {}
+    fixed = [n for n in names if n not in moving]
+    for sampled in (True, False):
+        columns = _columns(space, names, sampled)
+        if columns is None:
+            return "unknown", {}, {}
+        shape = columns[""].shape
+        at = [np.broadcast_to(_forms.evaluate(s, columns), shape) for s in starts]
+        ends = [np.broadcast_to(_forms.evaluate(n, columns), shape) for n in view]
+        spans = [np.broadcast_to(_forms.evaluate(n, columns), shape) for n in extents]
+        low = [np.maximum(s, 0) for s in at]
+        high = [np.minimum(s + e, n) for s, e, n in zip(at, spans, ends)]
+        there = np.ones(shape, bool)
+        for a, b in zip(low, high):
+            there &= a < b
+        kept = np.flatnonzero(there)
+        widths = [max(1, int(s.max(initial=1))) for s in spans]
+        found = _meeting([columns[n][kept] for n in fixed], [x[kept] for x in low], [x[kept] for x in high], widths)
+        if found is not None:
+            p, q = (int(kept[i]) for i in found)
+            points = [space.completed({n: int(columns[n][i]) for n in names}) for i in (p, q)]
+            for a in range(len(starts)):
+                points[0][f"index{a}"] = int(max(low[a][p], low[a][q]))
+            return "refuted", points[0], points[1]
+    return "shown", {}, {}
