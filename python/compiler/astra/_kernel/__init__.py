@@ -173,7 +173,7 @@ class Kernel:
         for i, (v, r) in enumerate(zip(outputs, results)):
             t = of_node(graph, call(core.result, node, i, v.dtype.code, list(r._in(graph).dims)))
             shape = tuple(given.outputs[v.name].shape)
-            out.append(t if t.ndim == len(shape) and r._in(graph).op == "pad" else _reshaped(t, shape))
+            out.append(t if t.ndim == len(shape) and r._in(graph).op == "place" else _reshaped(t, shape))
         return out[0] if len(out) == 1 else tuple(out)
 
 

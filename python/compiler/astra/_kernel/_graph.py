@@ -214,22 +214,32 @@ class GraphWalker(Walker):
             return 0
         return int(_ops.literal(fill, t)._in(self.graph).ints[0])
 
+    def least(self, x: Any) -> int:
+        """The lower bound that the graph itself knows, which its type rules ask for."""
+        return x if isinstance(x, int) else x.node.lo  # type: ignore[no-any-return]
+
     def cut(self, start: Any, span: Any, n: Any) -> tuple[Any, Any, Any, Any]:
-        """Of a block along an axis: where the part inside begins, how long it is, how much of the block is before it and behind it."""
-        s, e = self.form_of(start), self.form_of(n)
-        low = self.space.holds(("le", 0, s))
-        if low and self.space.holds(("le", _forms.make("add", s, self.form_of(span)), e)):
-            return start, span, 0, 0
-        begin = start if low else self.index("max", start, 0)
-        reached = self.space.holds(("le", s, e))
-        begin = begin if reached else self.index("min", begin, n)
+        """Of a block along an axis: where the part inside begins, how long it is, how much of the block is before it and behind it. A minimum or a maximum
+        that changes nothing stands where the graph does not see bounds that were shown here."""
+        low = self.space.holds(("le", 0, self.form_of(start)))
+        left = self.index("sub", n, span)
+        if low and self.space.holds(("le", self.form_of(start), self.form_of(left))):
+            if self.least(start) >= 0 and self.least(self.index("sub", left, start)) >= 0:
+                return start, span, 0, 0
+            if self.least(left) >= 0:
+                begin = self.index("min", left, start)
+                return begin if self.least(begin) >= 0 else self.index("max", begin, 0), span, 0, 0
+        begin = start if self.least(start) >= 0 else self.index("max", start, 0)
+        if self.least(self.index("sub", n, begin)) < 0:
+            begin = self.index("min", n, begin)
         if low:
             size = self.index("min", span, self.index("sub", n, begin))
             return begin, size, 0, self.index("sub", span, size)
-        end = self.index("max", self.index("min", self.index("add", start, span), n), 0)
-        size = self.index("sub", end, begin)
-        before = self.index("max", self.index("min", self.index("sub", begin, start), self.index("sub", span, size)), 0)
-        return begin, size, before, self.index("sub", self.index("sub", span, before), size)
+        end = self.index("max", self.index("min", n, self.index("add", start, span)), begin)
+        size = self.index("min", span, self.index("sub", end, begin))
+        rest = self.index("sub", span, size)
+        before = self.index("min", rest, self.index("max", self.index("sub", begin, start), 0))
+        return begin, size, before, self.index("sub", rest, before)
 
     # ---- access
 
@@ -491,13 +501,12 @@ class GraphWalker(Walker):
         self.separate(found, self.space, "the store into", v)
         begin, size, before = [], [], []
         for p, span, n in zip(s.place, s.extents, v.shape):
-            b, length, skipped, _ = self.cut(p, span, n) if s.drop else (p, span, 0, 0)
+            b, length, skipped, _ = self.cut(p, span, n)
             begin.append(b)
             size.append(length)
             before.append(skipped)
-        x = s.tensor if not s.drop else self.shrunk(s.tensor, before, size)
-        after = [self.index("sub", self.index("sub", n, b), length) for n, b, length in zip(v.shape, begin, size)]
-        return self.moved("pad", x, [*begin, *after], [self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
+        x = s.tensor if size == list(s.extents) else self.shrunk(s.tensor, before, size)
+        return self.moved("place", x, [*begin, *v.shape], [self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
 
     def scattered(self, s: Store) -> Tensor:
         count: Any = 1

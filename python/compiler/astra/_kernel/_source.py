@@ -8,6 +8,7 @@ Does not: run the function.
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import linecache
 import textwrap
@@ -39,8 +40,16 @@ class Source:
         self.tree: ast.FunctionDef = tree.body[0]
         ast.increment_lineno(self.tree, first - 1)
         self.signature = inspect.signature(f)
-        closure = inspect.getclosurevars(f)
-        self.names = {**closure.builtins, **closure.globals, **closure.nonlocals}
+
+    def outside(self, name: str) -> Any:
+        """What a free name stands for when the kernel is called; KeyError where nothing."""
+        f: Any = self.f
+        if name in f.__code__.co_freevars:
+            try:
+                return f.__closure__[f.__code__.co_freevars.index(name)].cell_contents
+            except ValueError:  # not assigned yet
+                raise KeyError(name) from None
+        return f.__globals__[name] if name in f.__globals__ else vars(builtins)[name]
 
     def error(self, node: ast.AST, sentence: str) -> KernelError:
         """An exception that says where."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import math
 import operator
 from typing import Any, Callable
 
@@ -361,9 +360,10 @@ class Walker:
     def name(self, name: str) -> Any:
         if name in self.names:
             return self.names[name]
-        if name not in self.source.names:
-            raise self.error(f"the name '{name}' is not known here" + self.nearest(name))
-        value = self.source.names[name]
+        try:
+            value = self.source.outside(name)
+        except KeyError:
+            raise self.error(f"the name '{name}' is not known here" + self.nearest(name)) from None
         if isinstance(value, Tensor) or hasattr(value, "__array__") and not isinstance(value, (*NUMBERS, DType)):
             raise self.error(f"'{name}' is a tensor outside of the kernel: pass it as an argument")
         return value
@@ -673,6 +673,3 @@ class Walker:
 def constant(x: Any) -> bool:
     """Whether a value is a number, a dtype, or a tuple of such."""
     return isinstance(x, (*NUMBERS, str, DType)) or x is None or isinstance(x, tuple) and all(map(constant, x))
-
-
-assert math  # names of `math` may be used in kernels

@@ -1,0 +1,256 @@
+"""Kernels: the interpreter, the node of the graph and compiled code give the same bytes, near those of NumPy; they are parts of functions that are
+compiled, differentiated and batched."""
+
+import numpy as np
+import pytest
+import tutorial_kernels
+from tutorial_kernels import CASES
+
+import astra
+
+kernel = astra.kernel
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tutorials(name):
+    f, inputs, given, expected = CASES[name]
+    result = f(*inputs, **given)
+    assert result.tobytes() == kernel.interpret(f, *inputs, **given).tobytes()
+    np.testing.assert_allclose(result.numpy(), expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_tutorials(name):
+    f, inputs, given, _ = CASES[name]
+    compiled = astra.jit(lambda *xs: f(*xs, **given))(*inputs)
+    assert compiled.tobytes() == f(*inputs, **given).tobytes()
+
+
+def test_sizes_with_bounds():
+    n = astra.dim("n", 1, 100)
+
+    def plus(x, y):
+        size = x.shape[0]
+        return tutorial_kernels.add(x, y, out=astra.spec((size,)), grid=astra.ceildiv(size, 16), BLOCK=16)
+
+    program = astra.trace(plus, astra.spec((n,)), astra.spec((n,))).lower().compile("native")
+    for size in (1, 15, 16, 17, 100):
+        x = np.arange(size, dtype=np.float32)
+        assert program(x, x).tolist() == (x + x).tolist()
+
+
+def test_a_call_inside_of_other_functions():
+    f, (x, y), given, _ = CASES["add"]
+    twice = astra.jit(lambda x, y: astra.sin(f(f(x, y, **given), y, **given)))
+    assert twice(x, y).tobytes() == astra.sin(astra.asarray(x + y) + y).tobytes()
+
+
+def test_batches():
+    f, (x, y), given, _ = CASES["add"]
+    xs = np.stack([x, x + 1, x + 2])
+    each = astra.vmap(lambda a: f(a, y, **given))(xs)
+    assert each.shape == (3, 1000) and all(each[i].tobytes() == f(xs[i], y, **given).tobytes() for i in range(3))
+
+
+@astra.kernel
+def squares(x, out, *, BLOCK=4):
+    t = kernel.load(x, (kernel.program_id(0) * BLOCK,), (BLOCK,))
+    kernel.store(out, (kernel.program_id(0) * BLOCK,), t * t)
+
+
+@astra.kernel
+def squares_with_a_derivative(x, out, *, BLOCK=4):
+    t = kernel.load(x, (kernel.program_id(0) * BLOCK,), (BLOCK,))
+    kernel.store(out, (kernel.program_id(0) * BLOCK,), t * t)
+
+
+squares_with_a_derivative.defvjp(lambda x, **call: (squares_with_a_derivative(x, **call), x), lambda x, g: (2.0 * x * g,))
+
+
+def test_declared_derivatives_are_those_of_the_function():
+    call = {"out": astra.spec((8,)), "grid": 2}
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        x = rng.standard_normal(8, dtype=np.float32)
+        got = astra.grad(lambda x: squares_with_a_derivative(x, **call).sum())(x)
+        assert got.tobytes() == astra.grad(lambda x: (x * x).sum())(x).tobytes()
+    assert squares_with_a_derivative(x, **call).tobytes() == (astra.asarray(x) * x).tobytes()
+
+
+def test_a_kernel_without_a_derivative_is_not_differentiated():
+    with pytest.raises(astra.Error, match="derivative"):
+        astra.grad(lambda x: squares(x, out=astra.spec((8,)), grid=2).sum())(np.ones(8, np.float32))
+
+
+@astra.kernel
+def collatz(x, out):
+    n = kernel.load(x, (kernel.program_id(0),), (1,))
+    steps = kernel.zeros((1,), astra.int64)
+    while kernel.any(n != 1):
+        n = kernel.where(n % 2 == 0, n // 2, 3 * n + 1)
+        steps = steps + 1
+    if kernel.any(steps > 5):
+        result = steps * 10
+    else:
+        result = steps
+    kernel.store(out, (kernel.program_id(0),), result)
+
+
+@astra.kernel
+def branch_on_a_program_id(x, out, *, BLOCK):
+    i = kernel.program_id(0)
+    t = kernel.zeros((BLOCK,))
+    if i > 0:
+        t = kernel.load(x, ((i - 1) * BLOCK,), (BLOCK,))
+    kernel.store(out, (i * BLOCK,), t)
+
+
+@astra.kernel
+def sorted_rows(x, out, best, places, *, K):
+    row = kernel.program_id(0)
+    t = kernel.load(x, (row, 0), (1, x.shape[1]))
+    kernel.store(out, (row, 0), kernel.sort(t))
+    values, indices = kernel.topk(t, K)
+    kernel.store(best, (row, 0), values)
+    kernel.store(places, (row, 0), indices)
+
+
+@astra.kernel
+def looked_up(table, index, out, *, BLOCK):
+    i = kernel.load(index, (kernel.program_id(0) * BLOCK,), (BLOCK,))
+    kernel.assume((i >= 0) & (i < table.shape[0]))
+    columns = kernel.arange(table.shape[1])
+    kernel.store(out, (kernel.program_id(0) * BLOCK, 0), kernel.gather(table, (i[:, None], columns[None, :])))
+
+
+@astra.kernel
+def reversed_by_scatter(x, out, *, BLOCK):
+    i = kernel.program_id(0) * BLOCK + kernel.arange(BLOCK)
+    kernel.scatter(out, (x.shape[0] - 1 - i,), kernel.gather(x, (i,), fill=0.0), drop=True)
+
+
+@astra.kernel
+def ordered_sum(x, index, out, *, BLOCK):
+    at = kernel.program_id(0) * BLOCK
+    kernel.scatter(out, (kernel.load(index, (at,), (BLOCK,)),), kernel.load(x, (at,), (BLOCK,)), mode="add", drop=True)
+
+
+@astra.kernel.function
+def swish(t, beta=1.0):
+    """x times its sigmoid."""
+    scaled = beta * t
+    return t * kernel.sigmoid(scaled)
+
+
+@astra.kernel
+def with_a_helper(x, out):
+    kernel.store(out, (0,), swish(kernel.load(x, (0,), (8,)), beta=2.0))
+
+
+@astra.kernel
+def everything_on_shapes(x, out):
+    t = kernel.load(x, (0,), (8,))
+    a, b = kernel.split(t, 2)
+    m = kernel.join((kernel.reshape(a, (2, 2)), kernel.reshape(b, (2, 2))), axis=1)
+    m = kernel.permute(m, (1, 0)) @ kernel.broadcast(kernel.full((1, 2), 0.5), (2, 2))
+    kernel.store(out, (0,), kernel.reshape(kernel.cumsum(m, axis=0), (8,)) + kernel.slice(t, (0,), (8,)))
+
+
+@astra.kernel
+def narrow_types(x, out):
+    t = kernel.cast(kernel.load(x, (0,), (8,)), astra.float32)
+    kernel.store(out, (0,), kernel.cast(kernel.exp(t) * 0.125, out.dtype))
+
+
+def small_cases():
+    x = np.linspace(-2, 2, 8, dtype=np.float32)
+    yield "while and if", collatz, (np.arange(1, 9),), {"out": astra.spec((8,), "int64"), "grid": 8}
+    yield "if on a program id", branch_on_a_program_id, (x,), {"out": astra.spec((8,)), "grid": 2, "BLOCK": 4}
+    m = np.random.default_rng(5).standard_normal((4, 16), dtype=np.float32)
+    outputs = {"out": astra.spec((4, 16)), "best": astra.spec((4, 3)), "places": astra.spec((4, 3), "int64")}
+    yield "sort and topk", sorted_rows, (m,), {**outputs, "grid": 4, "K": 3}
+    yield "gather", looked_up, (m, np.array([3, 0, 0, 2, 1, 3])), {"out": astra.spec((6, 16)), "grid": 2, "BLOCK": 3}
+    yield "scatter", reversed_by_scatter, (x,), {"out": astra.spec((8,)), "grid": 3, "BLOCK": 3}
+    yield "ordered sum of floats", ordered_sum, (x, np.array([1, 1, 0, 9, 1, -1, 0, 1])), {"out": astra.spec((3,)), "grid": 2, "BLOCK": 4}
+    yield "helper", with_a_helper, (x,), {"out": astra.spec((8,)), "grid": 1}
+    yield "shapes", everything_on_shapes, (x,), {"out": astra.spec((8,)), "grid": 1}
+    for t in ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "float64"):
+        yield f"to {t}", narrow_types, (x,), {"out": astra.spec((8,), t), "grid": 1}
+        yield f"from {t}", narrow_types, (astra.astype(x, t),), {"out": astra.spec((8,)), "grid": 1}
+
+
+SMALL = {name: row for name, *row in small_cases()}
+
+
+def all_bytes(result):
+    return [t.tobytes() for t in (result if isinstance(result, tuple) else (result,))]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_interpreter_and_the_graph_give_the_same_bytes(name):
+    f, inputs, given = SMALL[name]
+    assert all_bytes(f(*inputs, **given)) == all_bytes(kernel.interpret(f, *inputs, **given))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_compiled_code_gives_them_too(name):
+    f, inputs, given = SMALL[name]
+    assert all_bytes(astra.jit(lambda *xs: f(*xs, **given))(*inputs)) == all_bytes(f(*inputs, **given))
+
+
+def test_values():
+    def of(name):
+        f, inputs, given = SMALL[name]
+        return f(*inputs, **given)
+
+    assert of("while and if").tolist() == [0, 1, 70, 2, 5, 80, 160, 3]
+    assert of("if on a program id").tolist() == [0, 0, 0, 0, *SMALL["scatter"][1][0][:4].tolist()]
+    assert of("scatter").tolist() == SMALL["scatter"][1][0][::-1].tolist()
+    m, index = SMALL["gather"][1]
+    assert of("gather").tolist() == m[index].tolist()
+    assert of("sort and topk")[0].tolist() == np.sort(m).tolist()
+    assert of("sort and topk")[2].tolist() == np.argsort(-m)[:, :3].tolist()
+
+
+@astra.kernel
+def talking(x, out):
+    t = kernel.load(x, (kernel.program_id(0) * 2,), (2,))
+    print("program", kernel.program_id(0), t)
+    breakpoint()
+    kernel.store(out, (kernel.program_id(0) * 2,), t)
+
+
+def test_the_interpreter_prints_and_stops(capsys):
+    stops = []
+    x = np.array([1, 2, 3, 4], np.float32)
+    result = kernel.interpret(talking, x, out=astra.spec((4,)), grid=2, on_breakpoint=stops.append)
+    assert result.tolist() == [1, 2, 3, 4]
+    assert capsys.readouterr().out == "program 0 Tensor([1., 2.], dtype=float32)\nprogram 1 Tensor([3., 4.], dtype=float32)\n"
+    assert [s["program"] for s in stops] == [(0,), (1,)] and stops[1]["t"].tolist() == [3, 4] and stops[0]["line"] > 0
+    assert talking(x, out=astra.spec((4,)), grid=2).tolist() == [1, 2, 3, 4]
+    assert capsys.readouterr().out == ""
+
+
+def test_the_interpreter_checks_what_is_assumed_and_asserted():
+    with pytest.raises(astra.KernelError, match=r"program \(1,\): what is assumed does not hold at \(0,\)"):
+        f, (table, index), given = SMALL["gather"]
+        kernel.interpret(f, table, np.array([0, 1, 2, 9, 0, 0]), **given)
+
+    @astra.kernel
+    def positive(x, out):
+        t = kernel.load(x, (kernel.program_id(0),), (1,))
+        assert kernel.all(t > 0.0), "numbers are positive"
+        kernel.store(out, (kernel.program_id(0),), t)
+
+    with pytest.raises(astra.KernelError, match=r"program \(2,\): the assertion does not hold: numbers are positive"):
+        kernel.interpret(positive, np.array([1, 2, -3], np.float32), out=astra.spec((3,)), grid=3)
+
+
+def test_every_primitive_has_a_row_of_the_page():
+    from pathlib import Path
+
+    text = (Path(__file__).resolve().parents[3] / "docs" / "kernels.md").read_text()
+    for name, p in kernel.primitives.items():
+        if name == "select":
+            continue
+        assert f"| `{name}{p.signature}` | {p.types} | {p.meaning} |".replace("'", '"') in text.replace("'", '"'), name
