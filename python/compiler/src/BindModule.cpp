@@ -134,7 +134,7 @@ private:
   /// A dim that a loop carries belongs to the loop.
   bool isModules(UOpRef dim) {
     for (uint32_t id = 0; id < made.m.ctx().size(); ++id)
-      if (UOpRef x = made.m.ctx().node(id); x->is(Op::While)) {
+      if (UOpRef x = made.m.ctx().node(id); x->is(Op::While) || x->is(Op::Custom)) {
         llvm::SmallVector<llvm::StringRef> names;
         x->str.split(names, ',', -1, false);
         if (llvm::is_contained(names, dim->str)) return false;

@@ -4,13 +4,13 @@ Takes:    a kernel's source, its arguments, its grid.
 Gives:    a tensor for each output, results of one op `custom`.
 Keeps:    every access is shown to stay inside of its view, or cut where the call says so (fill, drop); no two programs write one element. What is
           neither shown nor refuted is refused too.
-          A counter of a `for` is an int64 scalar of the loop's body; in expressions it is a symbol.
+          Short loops are unrolled. A counter of another is an int64 scalar of the loop's body; in expressions it is a symbol.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
 
 from .. import _control, _dims, _ops
@@ -22,6 +22,9 @@ from ._forms import Expr, Space
 from ._source import Source
 from ._values import Index, Tile, View
 from ._walker import Walker
+
+# Loops of a known number of steps are unrolled while no statement stands in the body more often than this.
+MOST_COPIES = 32
 
 
 @dataclass
@@ -48,6 +51,7 @@ class GraphWalker(Walker):
         self.dims: dict[Any, str] = {}  # a node of a dim -> its symbol
         self.loops: dict[str, Tensor] = {}  # a symbol -> the counter of its loop, an int64 scalar
         self.stores: list[Store] = []
+        self.looping, self.copies = 0, 1  # loops around the statement, and how often it stands in the body
         self.grid = [self.extent(n) for n in grid]
         self.names_of_grid: list[str] = []
         self.programs: list[Any] = []
@@ -307,7 +311,7 @@ class GraphWalker(Walker):
     def record(self, s: Store) -> None:
         if self.depth:
             raise self.error("a store inside of an `if` or a `while` on data is not there yet: store kernel.where(...) after it")
-        if not self.loops and any(other.view is s.view for other in self.stores):
+        if not self.looping and any(other.view is s.view for other in self.stores):
             raise self.error(f"'{s.view.name}' is stored into twice: a kernel has one store into each output (or one in a loop, whose blocks follow each other)")
         self.stores.append(s)
 
@@ -320,7 +324,7 @@ class GraphWalker(Walker):
         self.record(Store(v, place, t.tensor, t.shape, drop, self.node, self.source))
 
     def scatter(self, v: View, place: tuple[Tile, ...], t: Tile, mode: str, drop: bool) -> None:
-        if self.loops:
+        if self.looping:
             raise self.error("a scatter in a `for` is not there yet: use kernel.static_for with tiles that are joined, or more programs")
         if not drop:
             self.inside_elements("the scatter into", v, place, t.shape)
@@ -348,62 +352,102 @@ class GraphWalker(Walker):
     # ---- control
 
     def for_range(self, s: ast.For, first: Any, last: Any, step: int) -> None:
-        assert isinstance(s.target, ast.Name)
         span = self.index("sub", last, first) if step > 0 else self.index("sub", first, last)
         trips = self.index("floordiv", self.index("add", span, abs(step) - 1), abs(step))
         if isinstance(trips, int) and trips <= 0:
             return
         if not isinstance(trips, int) and not self.space.holds(("le", 0, trips.form)):
             trips = self.index("max", trips, 0)
+        assert isinstance(s.target, ast.Name)
         outer, names, stores = self.space, dict(self.names), self.stores
         changed = [n for n in self.changed(s.body) if n != s.target.id]
         before = {n: self.carried(n, s) for n in changed}
+        counter = s.target.id
+
+        def body(k: Any, carry: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[Store]]:
+            """One step, whose number is k."""
+            self.stores = []
+            self.names = {**names, **{n: Tile(t) for n, t in carry.items()}}
+            self.names[counter] = self.index("add", first, self.index("mul", step, k))
+            self.block(s.body)
+            return {n: self.handed(n, before[n], s, "the loop").tensor for n in changed}, self.stores
+
+        value = {n: t.tensor for n, t in before.items()}
+        self.looping += 1
+        copies = self.copies
+        try:
+            if isinstance(trips, int) and trips * copies <= MOST_COPIES:
+                self.copies *= trips
+                steps = []
+                for k in range(trips):
+                    value, found = body(k, value)
+                    steps.append(found)
+                rows = [self.unrolled(list(row)) for row in zip(*steps)]
+            else:
+                value, rows = self.scanned(s, body, value, trips, counter if step == 1 and first == 0 else "")
+        finally:
+            self.looping, self.copies = self.looping - 1, copies
+            self.space, self.stores = outer, stores
+        self.names = {**names, **{n: Tile(value[n]) for n in changed}}
+        for row in rows:
+            self.node = row.node
+            self.record(row)
+
+    def scanned(self, s: ast.For, body: Any, value: dict[str, Tensor], trips: Any, shown: str) -> tuple[dict[str, Tensor], list[Store]]:
+        """A loop of the kernel."""
+        most = trips if isinstance(trips, int) else trips.node.hi
         self.fresh += 1
         symbol = f"loop{self.fresh}"
-        node = call(self.core.dim, f"{symbol}_{trips if isinstance(trips, int) else trips.node.hi}", 0, (trips if isinstance(trips, int) else trips.node.hi) - 1)
+        node = call(self.core.dim, f"{symbol}_{most}", 0, most - 1)
         self.dims[node] = symbol
+        self.space = self.space.copy()
+        self.space.symbol(symbol, 0, _forms.make("sub", self.form_of(trips), 1), shown)
         inner: list[Store] = []
 
-        def body(carry: dict[str, Tensor], k: Tensor) -> Any:
+        def step(carry: dict[str, Tensor], k: Tensor) -> Any:
             nonlocal inner
-            self.space = outer.copy()
-            self.space.symbol(symbol, 0, _forms.make("sub", self.form_of(trips), 1), s.target.id if step == 1 and first == 0 else "")  # type: ignore[attr-defined]
-            self.loops[symbol], self.stores = k, []
-            self.names = {**names, **{n: Tile(t) for n, t in carry.items()}}
-            counter = self.index("add", first, self.index("mul", step, Index(node, symbol)))
-            self.names[s.target.id] = counter  # type: ignore[attr-defined]
-            self.block(s.body)
-            inner = self.stores
-            after = {n: self.handed(n, before[n], s, "the loop").tensor for n in changed}
+            self.loops[symbol] = k
+            after, inner = body(Index(node, symbol), carry)
             return after, [i.tensor for i in inner]
 
         count = trips if isinstance(trips, int) else _dims.size_of_node(self.core, trips.node)
         try:
-            values, stacked = _control.scan(body, {n: t.tensor for n, t in before.items()}, _ops.iota(count))
+            value, stacked = _control.scan(step, value, _ops.iota(count))
         finally:
-            del self.loops[symbol]
-            self.space, self.stores = outer, stores
-        self.names = {**names, **{n: Tile(values[n]) for n in changed}}
+            self.loops.pop(symbol, None)
+        out = []
         for found, tensor in zip(inner, stacked):
             self.node = found.node
-            self.record(self.merged(found, tensor, node, trips))
+            places = [tuple(self.at_step(p, node, k) for p in found.place) for k in (0, 1)]
+            a, lengths = self.followed(places, found.extents, trips)
+            shape = [n if isinstance(n, int) else _dims.size_of_node(self.core, n.node) for n in lengths]
+            joined = _ops.reshape(_ops.moveaxis(tensor, 0, a), tuple(shape))
+            out.append(replace(found, place=places[0], tensor=joined, extents=lengths))
+        return value, out
 
-    def merged(self, s: Store, stacked: Tensor, counter: Any, trips: Any) -> Store:
-        """The blocks that the steps of a loop store, as one: each follows the one before along an axis."""
-        moving = [a for a, p in enumerate(s.place) if isinstance(p, Index) and self.dims[counter] in _forms.symbols(p.form)]
-        place, lengths = list(s.place), list(s.extents)
-        steps = []
-        for a in moving:
-            at = [self.indexed_node(call(self.core.substitute, [place[a].node], [counter], [self.core.index(k)])[0]) for k in (0, 1)]
-            steps.append(self.index("sub", at[1], at[0]))
-            place[a] = at[0]
-        if len(moving) != 1 or steps[0] != lengths[moving[0]]:
+    def at_step(self, p: Any, counter: Any, k: int) -> Any:
+        """A place where the counter of a loop is a number."""
+        if isinstance(p, int):
+            return p
+        return self.indexed_node(call(self.core.substitute, [p.node], [counter], [self.core.index(k)])[0])
+
+    def unrolled(self, steps: list[Store]) -> Store:
+        """The blocks that the steps of a loop store, as one."""
+        if len(steps) == 1:
+            return steps[0]
+        self.node = steps[0].node
+        a, lengths = self.followed([s.place for s in steps], steps[0].extents, len(steps))
+        return replace(steps[0], tensor=_ops.concat([s.tensor for s in steps], axis=a), extents=lengths)
+
+    def followed(self, places: Sequence[tuple[Any, ...]], extents: tuple[Any, ...], trips: Any) -> tuple[int, tuple[Any, ...]]:
+        """The axis along which each block of a loop follows the one before, and the extents of all together."""
+        steps = [[self.index("sub", p, q) for p, q in zip(later, place)] for place, later in zip(places, places[1:])]
+        moving = [a for a, n in enumerate(steps[0]) if not (isinstance(n, int) and n == 0)]
+        wanted = [extents[a] if moving == [a] else 0 for a in range(len(extents))]
+        if len(moving) != 1 or any(not isinstance(n, int) or n != w for step in steps for n, w in zip(step, wanted)):
             raise self.error("a store in a `for` writes blocks that follow each other along one axis: its place is ... + counter * extent of the tile")
         a = moving[0]
-        lengths[a] = self.index("mul", lengths[a], trips)
-        shape = [n if isinstance(n, int) else _dims.size_of_node(self.core, n.node) for n in lengths]
-        tensor = _ops.reshape(_ops.moveaxis(stacked, 0, a), tuple(shape))
-        return Store(s.view, tuple(place), tensor, tuple(lengths), s.drop, s.node, s.source)
+        return a, (*extents[:a], self.index("mul", extents[a], trips), *extents[a + 1 :])
 
     def branch(self, s: ast.If, condition: Tile) -> None:
         outer, names = self.space, dict(self.names)
