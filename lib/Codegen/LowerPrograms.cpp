@@ -37,21 +37,6 @@ static bool reducesByLanes(UOpRef root) {
   return true;
 }
 
-/// A graph with dims of a grid replaced by what a program has in their place.
-static UOpRef withDims(Context &c, UOpRef root, ArrayRef<UOpRef> dims, ArrayRef<UOpRef> values) {
-  llvm::DenseMap<UOpRef, UOpRef> now;
-  for (UOpRef n : topoSort(root)) {
-    if (n->isIndex()) {
-      now[n] = idxSubstitute(c, n, dims, values);
-      continue;
-    }
-    SmallVector<UOpRef, 8> src;
-    for (UOpRef s : n->src) src.push_back(now[s]);
-    now[n] = c.withSources(n, src);
-  }
-  return now[root];
-}
-
 void Lowering::programs() {
   SmallVector<UOpRef, 4> dims, extents;
   for (auto [dim, extent] : spec.grid) dims.push_back(dim), extents.push_back(extent);
@@ -59,7 +44,7 @@ void Lowering::programs() {
   SmallVector<UOpRef, 4> at = unflatten(c, p, extents);
   for (size_t i = 0; i < at.size(); ++i) // bounds that a product of symbolic extents does not show
     if (at[i]->lo < 0 || at[i]->hi > dims[i]->hi) at[i] = idxMax(c, num(0), idxMin(c, at[i], num(dims[i]->hi)));
-  program(withDims(c, spec.outputs[0].value, dims, at));
+  program(withIndices(c, spec.outputs[0].value, dims, at));
 }
 
 void Lowering::program(UOpRef place) {
@@ -75,6 +60,9 @@ void Lowering::program(UOpRef place) {
       if (n->op == Op::Reduce && n->src[0]->shape == tile->shape) rows.rootOp = n;
     bool room = !plan.warp || (tile->rank() && tile->shape.back()->hi <= mostCachedOwn * plan.warp);
     if (rows.rootOp && room) values.cached = cachedInRow(rows);
+    for (UOpRef n : topoSort(tile)) // each pass would go through its loop again
+      if (rows.rootOp && room && (n->op == Op::Fold || n->op == Op::Contract) && n->shape == tile->shape)
+        values.cached.insert(n);
   }
   auto store = [&](ArrayRef<UOpRef> index) {
     SmallVector<UOpRef, 6> to;

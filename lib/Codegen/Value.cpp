@@ -11,6 +11,24 @@ using llvm::SmallVector;
 
 bool astra::dependsOn(UOpRef x, UOpRef on) { return llvm::is_contained(topoSort(x), on); }
 
+UOpRef astra::withIndices(Context &c, UOpRef root, ArrayRef<UOpRef> from, ArrayRef<UOpRef> to) {
+  SmallVector<UOpRef, 6> old(from), fresh(to); // ranges whose extents change join them
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  for (UOpRef n : topoSort(root)) {
+    SmallVector<UOpRef, 8> src;
+    for (UOpRef s : n->src) src.push_back(now[s]);
+    UOpRef &to = now[n];
+    if (n->isIndex() && n->op != Op::Range && n->op != Op::Extent) {
+      to = idxSubstitute(c, n, old, fresh);
+      continue;
+    }
+    auto given = llvm::find(old, n);
+    to = given == old.end() ? c.withSources(n, src) : fresh[given - old.begin()];
+    if (n->isIndex() && given == old.end() && to != n) old.push_back(n), fresh.push_back(to);
+  }
+  return now[root];
+}
+
 ValueAt::ValueAt(Context &c, const KernelSpec &spec, const RowTile *tile) : c(c), spec(spec) {
   auto add = [&](const Placed &p, bool write) {
     UOpRef n = elementCount(c, p.layout, p.allocated);
@@ -195,6 +213,16 @@ UOpRef ValueAt::cachedRow(UOpRef value, ArrayRef<UOpRef> row) {
   return stage = c.make(Op::Stage, {element, q, l});
 }
 
+/// A loop of a kernel that a user wrote. Loops over one range at one index are one.
+UOpRef ValueAt::fold(UOpRef loop, ArrayRef<UOpRef> index, UOpRef gate) {
+  UOpRef r = loop->indices()[0], &own = loops[{{r, gate}, c.internShape(index).data()}];
+  if (!own) own = range(r->src[0], RangeKind::Fold);
+  SmallVector<UOpRef, 4> src{at(loop->src[0], index, gate)};
+  for (UOpRef v : loop->tensors().drop_front()) src.push_back(at(withIndices(c, v, {r}, {own}), index, gate));
+  src.push_back(own);
+  return c.make(Op::Fold, src, loop->ints);
+}
+
 UOpRef ValueAt::indexFrom(UOpRef scalar) {
   constexpr int64_t most = int64_t(1) << 62;
   if (scalar->dtype != DType::I64) scalar = c.make(Op::Cast, {scalar}, {0}, {}, DType::I64);
@@ -324,6 +352,7 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     }
     return v->dtype == DType::U32 ? word : c.make(Op::Bitcast, {word}, {}, {}, v->dtype);
   }
+  case Op::Fold: return fold(v, index, gate);
   case Op::Reduce: return reduce(v, index, gate);
   case Op::Contract: return contract(v, index, gate);
   default: break;

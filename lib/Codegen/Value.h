@@ -202,6 +202,7 @@ private:
   UOpRef transposedLoad(UOpRef buffer, UOpRef gate, UOpRef at);
   UOpRef sumOfBlocks(UOpRef r, const ContractSpec &s, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  UOpRef fold(UOpRef loop, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef cachedRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
   UOpRef indexFrom(UOpRef scalar);
   std::pair<llvm::SmallVector<UOpRef, 4>, UOpRef> window(UOpRef x, llvm::ArrayRef<UOpRef> starts,
@@ -213,7 +214,7 @@ private:
   llvm::DenseMap<UOpRef, unsigned> slotOf;
   std::vector<UOpRef> bufferNodes;
   llvm::DenseMap<unsigned, UOpRef> begins; // of buffers that hold some rows alone: the address of the first
-  std::map<Key, UOpRef> memo, rows;        // looked up only, never iterated
+  std::map<Key, UOpRef> memo, rows, loops; // looked up only, never iterated
   llvm::DenseSet<UOpRef> columns;          // cooperation.column and the digits that stand for it
   int64_t nextAxis = 0;
 };
@@ -233,6 +234,8 @@ ChainBlocks chainBlocks(Context &c, llvm::ArrayRef<UOpRef> lengths);
 UOpRef zeroIfEmpty(Context &c, UOpRef r, llvm::ArrayRef<UOpRef> extents);
 /// A power of two, 64 at most, that divides every value of an index.
 uint64_t alignmentOf(UOpRef x);
+/// A graph with symbolic integers replaced by others, in shapes, indices and extents of ranges.
+UOpRef withIndices(Context &c, UOpRef root, llvm::ArrayRef<UOpRef> from, llvm::ArrayRef<UOpRef> to);
 /// Does x depend on `on`?
 bool dependsOn(UOpRef x, UOpRef on);
 

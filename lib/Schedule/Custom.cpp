@@ -12,6 +12,7 @@
 using namespace astra;
 using llvm::SmallVector;
 
+static constexpr int64_t fewTrips = 4;          // that are rather written out
 static constexpr int64_t mostTrips = 256;       // of a loop that is unrolled
 static constexpr size_t mostUnrolled = 1 << 18; // nodes of a body
 
@@ -53,11 +54,13 @@ private:
     size_t carries = n->ints[0], slices = n->ints[1], stacked = n->fns[0]->src.size() - carries;
     if (slices || stacked)
       error = "custom: a scan with slices or stacked results in a kernel is not compiled yet; the evaluator runs it";
-    else if (!trips || *trips > mostTrips)
+    else if (!trips || *trips >= fewTrips)
+      if (auto all = folds(n, src); !all.empty() || !error.empty()) return all;
+    if (error.empty() && (!trips || *trips > mostTrips))
       error = "custom: a loop in a kernel of " +
               (trips ? std::to_string(*trips) : std::string("a symbolic number of")) +
-              " trips is not compiled yet: loops are written out, of at most " + std::to_string(mostTrips) +
-              " trips that are known; the evaluator runs it";
+              " trips whose values are no sums, products or extremes is not compiled yet: loops of up to " +
+              std::to_string(mostTrips) + " known trips are written out; the evaluator runs it";
     if (!error.empty()) return {};
     SmallVector<UOpRef, 4> args(src.begin(), src.begin() + n->ntensors);
     for (int64_t t = 0; t < *trips && error.empty(); ++t) {
@@ -67,6 +70,61 @@ private:
         error = "custom: a kernel has more than " + std::to_string(mostUnrolled) + " nodes with its loops written out";
     }
     return {args.begin(), args.begin() + carries};
+  }
+  /// Of a loop whose carried values are counters, stay, or are folded with what does not depend on any of them: these
+  /// folds. Nothing where it is another.
+  SmallVector<UOpRef, 4> folds(UOpRef n, llvm::ArrayRef<UOpRef> src) {
+    UOpRef trips = src.back(), r = b.c.make(Op::Range, {trips}, {ours + number++, int64_t(RangeKind::Fold)});
+    llvm::ArrayRef<UOpRef> next = n->fns[0]->src;
+    SmallVector<UOpRef, 4> args(src.begin(), src.begin() + n->ntensors), last(args), carried(args.size());
+    auto isArg = [](UOpRef x, size_t j) { return x->op == Op::Arg && x->ints[0] == int64_t(j); };
+    for (size_t j = 0; j < args.size(); ++j) {
+      UOpRef x = next[j], step = nullptr;
+      if (isArg(x, j)) continue;
+      if (x->op == Op::Add && x->dtype == DType::I64 && !x->rank())
+        step = isArg(x->src[0], j) ? x->src[1] : isArg(x->src[1], j) ? x->src[0] : nullptr;
+      if (step && step->isConst() && std::abs(int64_t(step->ints[0])) <= INT32_MAX) {
+        auto after = [&](UOpRef count) {
+          return sum(args[j], b.fromIndex(idxMul(b.c, count, b.idx(step->ints[0])), DType::I64));
+        };
+        last[j] = after(trips), args[j] = after(r);
+      } else
+        args[j] = carried[j] = b.c.make(Op::Param, x->shape, {}, "%carried" + std::to_string(number++), x->dtype);
+    }
+    SmallVector<UOpRef, 4> values = run(next, args);
+    if (!error.empty()) return {};
+    for (size_t j = 0; j < args.size(); ++j) {
+      if (!carried[j]) continue;
+      static const std::pair<Op, Combine> ways[] = {
+          {Op::Add, Combine::Add}, {Op::Mul, Combine::Mul}, {Op::Max, Combine::Max}, {Op::Min, Combine::Min}};
+      auto way = llvm::find_if(ways, [&](auto &w) { return w.first == values[j]->op; });
+      SmallVector<UOpRef, 4> parts; // the last first
+      UOpRef x = values[j];
+      auto dependsOn = [](UOpRef v, UOpRef on) { return llvm::is_contained(topoSort(v), on); };
+      for (; way != std::end(ways) && x->op == way->first;) {
+        bool first = dependsOn(x->src[0], carried[j]);
+        parts.push_back(x->src[first]);
+        x = x->src[!first];
+      }
+      if (x != carried[j] || isComplex(x->dtype)) return {};
+      for (UOpRef p : parts)
+        for (UOpRef other : carried)
+          if (other && dependsOn(p, other)) return {};
+      parts.push_back(src[j]);
+      std::reverse(parts.begin(), parts.end());
+      int64_t steps = int64_t(parts.size()) - 1;
+      parts.push_back(r);
+      last[j] = b.c.make(Op::Fold, parts, {int64_t(way->second), steps});
+    }
+    return last;
+  }
+  /// a + b of i64, as a symbolic integer where both are.
+  UOpRef sum(UOpRef a, UOpRef y) {
+    auto index = [&](UOpRef x) {
+      return x->op == Op::FromIndex ? x->src[0] : x->isConst() ? b.idx(x->ints[0]) : nullptr;
+    };
+    UOpRef i = index(a), k = index(y);
+    return i && k ? b.fromIndex(idxAdd(b.c, i, k), DType::I64) : b.add(a, y);
   }
   /// Both branches: values have no effects.
   SmallVector<UOpRef, 4> cond(UOpRef n, llvm::ArrayRef<UOpRef> src) {
@@ -79,6 +137,7 @@ private:
   /// The node on these sources; a literal, or a symbolic integer, where they say its value.
   UOpRef known(UOpRef n, llvm::ArrayRef<UOpRef> src) {
     auto value = [&](size_t i) { return int64_t(src[i]->ints[0]); };
+    if (n->op == Op::Add && n->dtype == DType::I64 && !n->rank()) return sum(src[0], src[1]);
     bool constants = !src.empty() && llvm::all_of(src, [](UOpRef s) { return s->isConst() && s->dtype == DType::I64; });
     if (n->op == Op::Extent) {
       if (src[0]->isConst()) return b.idx(value(0));
@@ -96,6 +155,8 @@ private:
   Builder &b;
   std::string &error;
   size_t before = b.c.size();
+  static constexpr int64_t ours = int64_t(1) << 20; // numbers of ranges that no lowering has
+  int64_t number = 0;
 };
 } // namespace
 
