@@ -225,6 +225,7 @@ UOpRef ValueAt::fold(UOpRef loop, ArrayRef<UOpRef> index, UOpRef gate) {
 
 UOpRef ValueAt::indexFrom(UOpRef scalar) {
   constexpr int64_t most = int64_t(1) << 62;
+  if (scalar->op == Op::FromIndex && scalar->dtype == DType::I64) return scalar->src[0];
   if (scalar->dtype != DType::I64) scalar = c.make(Op::Cast, {scalar}, {0}, {}, DType::I64);
   return c.make(Op::Extent, {scalar}, {-most, most});
 }

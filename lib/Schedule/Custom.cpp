@@ -3,8 +3,9 @@
 // Gives:    for each result a launch whose items are the programs of the grid; before it one that writes the value of
 //           elements which no program stores, unless the programs certainly store all.
 // Keeps:    a body is one kernel: nothing in it gets a buffer.
-// Does not: know loops of more trips than are unrolled and data dims in a body: they are refused. What
-//           scatters was split before (LegalizeCustom.cpp).
+// Does not: know data dims in a body, and loops that carry tiles through other arithmetic than sums, products and
+//           extremes for a symbolic number of trips: they are refused. What scatters was split before
+//           (LegalizeCustom.cpp).
 #include "Scheduler.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,10 +18,11 @@ static constexpr int64_t mostTrips = 256;       // of a loop that is unrolled
 static constexpr size_t mostUnrolled = 1 << 18; // nodes of a body
 
 namespace {
-/// A body with loops of a constant number of trips written out, and integers that are known computed.
-class Unrolled {
+/// A body without control ops: loops that add up as folds, others of a constant number of trips written out, both sides
+/// of branches; integers that are known computed.
+class Straight {
 public:
-  Unrolled(Builder &b, std::string &error) : b(b), error(error) {}
+  Straight(Builder &b, std::string &error) : b(b), error(error) {}
 
   SmallVector<UOpRef, 4> run(llvm::ArrayRef<UOpRef> roots, llvm::ArrayRef<UOpRef> args) {
     llvm::DenseMap<UOpRef, UOpRef> now;
@@ -51,9 +53,9 @@ public:
 private:
   SmallVector<UOpRef, 4> scan(UOpRef n, llvm::ArrayRef<UOpRef> src) {
     auto trips = src.back()->constIndex();
-    size_t carries = n->ints[0], slices = n->ints[1], stacked = n->fns[0]->src.size() - carries;
-    if (slices || stacked)
-      error = "custom: a scan with slices or stacked results in a kernel is not compiled yet; the evaluator runs it";
+    size_t carries = n->ints[0], slices = n->ints[1];
+    if (n->fns[0]->src.size() > carries)
+      error = "custom: a scan with stacked results in a kernel is not compiled yet; the evaluator runs it";
     else if (!trips || *trips >= fewTrips)
       if (auto all = folds(n, src); !all.empty() || !error.empty()) return all;
     if (error.empty() && (!trips || *trips > mostTrips))
@@ -64,6 +66,7 @@ private:
     if (!error.empty()) return {};
     SmallVector<UOpRef, 4> args(src.begin(), src.begin() + n->ntensors);
     for (int64_t t = 0; t < *trips && error.empty(); ++t) {
+      for (size_t s = carries; s < carries + slices; ++s) args[s] = slice(src[s], b.idx(t));
       SmallVector<UOpRef, 4> next = run(n->fns[0]->src, args);
       llvm::copy(next, args.begin());
       if (b.c.size() > before + mostUnrolled)
@@ -78,14 +81,18 @@ private:
     llvm::ArrayRef<UOpRef> next = n->fns[0]->src;
     SmallVector<UOpRef, 4> args(src.begin(), src.begin() + n->ntensors), last(args), carried(args.size());
     auto isArg = [](UOpRef x, size_t j) { return x->op == Op::Arg && x->ints[0] == int64_t(j); };
-    for (size_t j = 0; j < args.size(); ++j) {
+    size_t carries = n->ints[0], slices = n->ints[1];
+    for (size_t j = carries; j < carries + slices; ++j) args[j] = slice(src[j], r);
+    for (size_t j = 0; j < carries; ++j) {
       UOpRef x = next[j], step = nullptr;
       if (isArg(x, j)) continue;
       if (x->op == Op::Add && x->dtype == DType::I64 && !x->rank())
         step = isArg(x->src[0], j) ? x->src[1] : isArg(x->src[1], j) ? x->src[0] : nullptr;
       if (step && step->isConst() && std::abs(int64_t(step->ints[0])) <= INT32_MAX) {
         auto after = [&](UOpRef count) {
-          return sum(args[j], b.fromIndex(idxMul(b.c, count, b.idx(step->ints[0])), DType::I64));
+          UOpRef way = b.fromIndex(idxMul(b.c, count, b.idx(step->ints[0])), DType::I64),
+                 z = asIndex(Op::Add, src[j], way);
+          return z ? z : b.add(src[j], way);
         };
         last[j] = after(trips), args[j] = after(r);
       } else
@@ -93,7 +100,8 @@ private:
     }
     SmallVector<UOpRef, 4> values = run(next, args);
     if (!error.empty()) return {};
-    for (size_t j = 0; j < args.size(); ++j) {
+    last.truncate(carries);
+    for (size_t j = 0; j < carries; ++j) {
       if (!carried[j]) continue;
       static const std::pair<Op, Combine> ways[] = {
           {Op::Add, Combine::Add}, {Op::Mul, Combine::Mul}, {Op::Max, Combine::Max}, {Op::Min, Combine::Min}};
@@ -118,13 +126,27 @@ private:
     }
     return last;
   }
-  /// a + b of i64, as a symbolic integer where both are.
-  UOpRef sum(UOpRef a, UOpRef y) {
+  /// Arithmetic of i64 scalars, as a symbolic integer where both are; else null.
+  UOpRef asIndex(Op op, UOpRef a, UOpRef y) {
     auto index = [&](UOpRef x) {
       return x->op == Op::FromIndex ? x->src[0] : x->isConst() ? b.idx(x->ints[0]) : nullptr;
     };
     UOpRef i = index(a), k = index(y);
-    return i && k ? b.fromIndex(idxAdd(b.c, i, k), DType::I64) : b.add(a, y);
+    if (!i || !k) return nullptr;
+    UOpRef z = op == Op::Add ? idxAdd(b.c, i, k) : op == Op::Sub ? idxSub(b.c, i, k) : idxMul(b.c, i, k);
+    constexpr int64_t most = int64_t(1) << 61; // what wraps is no symbolic integer
+    return z->lo > -most && z->hi < most ? b.fromIndex(z, DType::I64) : nullptr;
+  }
+  /// What a trip sees of what a loop goes through: element r along axis 0.
+  UOpRef slice(UOpRef x, UOpRef r) {
+    if (x->op == Op::Iota && x->dtype == DType::I64 && x->rank() == 1) return b.fromIndex(r, DType::I64);
+    IndexBlock one = idxBlock(b.c, x->shape[0], r, 1);
+    SmallVector<UOpRef, 6> begin(x->rank(), b.idx(0)), size(x->shape.begin(), x->shape.end()), none = begin,
+                                                                                               missing = begin;
+    begin[0] = one.begin, size[0] = one.size, missing[0] = idxSub(b.c, b.idx(1), one.size);
+    UOpRef part = b.shrink(x, begin, size);
+    if (one.size->constIndex() != 1) part = b.pad(part, none, missing);
+    return b.reshape(part, x->shape.drop_front());
   }
   /// Both branches: values have no effects.
   SmallVector<UOpRef, 4> cond(UOpRef n, llvm::ArrayRef<UOpRef> src) {
@@ -136,19 +158,10 @@ private:
   }
   /// The node on these sources; a literal, or a symbolic integer, where they say its value.
   UOpRef known(UOpRef n, llvm::ArrayRef<UOpRef> src) {
-    auto value = [&](size_t i) { return int64_t(src[i]->ints[0]); };
-    if (n->op == Op::Add && n->dtype == DType::I64 && !n->rank()) return sum(src[0], src[1]);
-    bool constants = !src.empty() && llvm::all_of(src, [](UOpRef s) { return s->isConst() && s->dtype == DType::I64; });
-    if (n->op == Op::Extent) {
-      if (src[0]->isConst()) return b.idx(value(0));
-      if (src[0]->op == Op::FromIndex && src[0]->dtype == DType::I64) return src[0]->src[0];
-    }
-    if (constants && n->dtype == DType::I64) switch (n->op) {
-      case Op::Add: return b.litInt(DType::I64, int64_t(uint64_t(value(0)) + uint64_t(value(1))));
-      case Op::Sub: return b.litInt(DType::I64, int64_t(uint64_t(value(0)) - uint64_t(value(1))));
-      case Op::Mul: return b.litInt(DType::I64, int64_t(uint64_t(value(0)) * uint64_t(value(1))));
-      default: break;
-      }
+    if (n->dtype == DType::I64 && !n->rank() && (n->op == Op::Add || n->op == Op::Sub || n->op == Op::Mul))
+      if (UOpRef z = asIndex(n->op, src[0], src[1])) return z;
+    if (n->op == Op::Extent && src[0]->isConst()) return b.idx(src[0]->ints[0]);
+    if (n->op == Op::Extent && src[0]->op == Op::FromIndex && src[0]->dtype == DType::I64) return src[0]->src[0];
     return b.c.withSources(n, src);
   }
 
@@ -213,7 +226,7 @@ void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinatio
   for (auto &[value, to] : destinations)
     if (value->op == Op::Proj && value->src[0] == n) wanted[value->ints[0]] = &to;
   std::string why;
-  SmallVector<UOpRef, 4> plain = Unrolled(b, why).run(n->fns[0]->src, {});
+  SmallVector<UOpRef, 4> plain = Straight(b, why).run(n->fns[0]->src, {});
   if (!why.empty()) return fail(why);
   std::vector<Place> out;
   for (UOpRef r : inlined(c.make(Op::Func, plain, n->fns[0]->ints), args)) {
