@@ -417,3 +417,16 @@ def test_quantized_weights():
         lowered.quantize("q9")
     with pytest.raises(astra.ArgumentError, match="expected float or dynamic"):
         lowered.quantize(activations="static")
+
+
+def test_products_as_a_matrix_unit_adds_them():
+    x = np.random.default_rng(5).standard_normal((7, 40)).astype(np.float32)
+    lowered = astra.trace(lambda a: a @ a.T, astra.spec((7, 40))).lower()
+    compiled = lowered.with_numerics("device:hopper16").compile("native")
+    assert len(astra.verify(compiled, x)) == 64
+    assert compiled(x).tobytes() != lowered.compile("native")(x).tobytes()
+    assert lowered.with_numerics("strict") is lowered
+    with pytest.raises(astra.ArgumentError, match="there is no numeric contract 'sloppy'"):
+        lowered.with_numerics("sloppy")
+    with pytest.raises(astra.ArgumentError, match="there is no matrix unit 'hopper'; there are hopper16"):
+        lowered.with_numerics("device:hopper")
