@@ -69,6 +69,16 @@ void Lowering::frame() {
   }
 }
 
+/// Of an item the row and the column of its tile, and its number among those of its column in the band: bands of
+/// `block` rows of tiles, of each all columns, of each all rows.
+std::tuple<UOpRef, UOpRef, UOpRef> Lowering::banded(UOpRef item, UOpRef rows, UOpRef columns) {
+  UOpRef high = num(plan.block), band = mul(columns, high), at = mod(item, mul(columns, rows)),
+         top = mul(div(at, band), high), inBand = mod(at, band);
+  high = simplifyIndex(c, idxMin(c, high, sub(rows, top))); // of the last one
+  UOpRef turn = mod(inBand, high);
+  return {add(top, turn), div(inBand, high), turn};
+}
+
 /// Of a GPU: an item is a tile that all threads of a block have part in, each with a tile of its registers: `mc`
 /// threads one below another, the others side by side, or `split` behind each other, which have another chain of the
 /// same sums each. The operands' blocks lie in memory that they share. What reaches over the edge is gated.
@@ -92,7 +102,9 @@ void Lowering::block(const Phase &phase) {
   UOpRef nTiles = simplifyIndex(c, idxCeilDiv(c, n, num(across))),
          mTiles = simplifyIndex(c, idxCeilDiv(c, m, num(down)));
   UOpRef p = values.range(mul(idxProduct(c, batch), mul(mTiles, nTiles)), RangeKind::Parallel), q = div(p, nTiles);
-  UOpRef n0 = mul(mod(p, nTiles), num(across)), m0 = mul(mod(q, mTiles), num(down));
+  UOpRef nTile = mod(p, nTiles), mTile = mod(q, mTiles);
+  if (plan.block && nTiles->constIndex() != 1) std::tie(mTile, nTile, std::ignore) = banded(p, mTiles, nTiles);
+  UOpRef n0 = mul(nTile, num(across)), m0 = mul(mTile, num(down));
   auto outer = unflatten(c, div(q, mTiles), batch);
   auto unrolled = [&](unsigned count) { return count > 1 ? values.range(num(count), RangeKind::Unroll) : num(0); };
   UOpRef lane = plan.lanes > 1 ? values.range(num(plan.lanes), RangeKind::Vector) : num(0);
@@ -218,11 +230,8 @@ void Lowering::tile(const Phase &phase, ArrayRef<UOpRef> kept, const Span &colum
   UOpRef nt = nCount->constIndex() == 1 ? num(0) : mod(plan.threads ? p : q, nCount);
   auto outer = unflatten(c, div(q, plan.threads ? chunks : nCount), batch);
   if (plan.block && spec.followers.empty() && nCount->constIndex() != 1) { // bands of rows, all columns of each
-    UOpRef high = num(plan.block), band = mul(nCount, high), at = mod(p, mul(nCount, chunks)),
-           top = mul(div(at, band), high), inBand = mod(at, band);
-    high = simplifyIndex(c, idxMin(c, high, sub(chunks, top))); // of the last one
-    turn = mod(inBand, high), turns = num(plan.block);
-    nt = div(inBand, high), mt = simplifyIndex(c, add(top, turn));
+    std::tie(mt, nt, turn) = banded(p, chunks, nCount);
+    mt = simplifyIndex(c, mt), turns = num(plan.block);
   }
   UOpRef begin = mul(mt, chunk), ofItem = idxMin(c, chunk, sub(mCount, begin)), count = simplifyIndex(c, ofItem);
   if (spills && count->hi > ofItem->hi) count = ofItem; // the array of the sums is as large as the bounds say

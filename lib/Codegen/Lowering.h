@@ -49,6 +49,7 @@ private:
     bool partial = false; // the last of its lanes are not there
     UOpRef end = nullptr; // of the label: what goes over it begins earlier, to end there; null: nothing does
   };
+  std::tuple<UOpRef, UOpRef, UOpRef> banded(UOpRef item, UOpRef rows, UOpRef columns);
   bool movesRows(UOpRef m) const;
   void tile(const Phase &phase, llvm::ArrayRef<UOpRef> kept, const Span &columns, const Span &down);
 

@@ -45,6 +45,7 @@ const Step steps[] = {
     {"mc", &Plan::mc, {K::Contract}, &Plan::mc, false, "tall"},
     {"kc", &Plan::kc, {K::Contract}, &Plan::mc, false, "deep"},
     {"unroll-k", &Plan::kc, {K::Columns}, &Plan::kc, false, "deep"},
+    {"unroll-k", &Plan::unrollK, {K::Contract}, &Plan::unrollK, true},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
     {"transpose", &Plan::transpose, {K::Map}, &Plan::transpose, true, "turn"},
     {"prefetch", &Plan::prefetch, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::prefetch, false, "ahead"},
@@ -273,7 +274,8 @@ std::string FormRules::blocks() const {
       return step(&Plan::block) + "; of columns, expected a power of two in 2.." + n(mostLanes);
     return "";
   }
-  if (!contracts && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
+  bool shares = p.kind == PlanKind::Contract && sums && p.threads && p.mc;
+  if (!contracts && !shares && (p.kind != PlanKind::Map || storedPoints(spec) != value || serialAxis(spec) >= 0))
     return step(&Plan::block) + "; only a map that writes its whole output and a contract are taken in blocks";
   return "";
 }

@@ -43,6 +43,7 @@ struct GpuKernel {
   unsigned threads, group;
   unsigned pipeline = 1;   // 2: loops that fill shared arrays load what the next turn puts there
   AccessCount proved = {}; // that it stays in its buffers
+  unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
 };
 
 /// What a launch must know.

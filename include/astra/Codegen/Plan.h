@@ -17,6 +17,8 @@
 //   contract: n 1; m 0; mr 8; vector 4; nr 2; threads 256; mc 16; kc 16; pipeline 2
 //       on a GPU: 16 threads one below another and 16 side by side have a tile of 128 by 128, whose operands are in
 //       shared memory, 16 steps of the sum at once, the next 16 on their way
+//   contract: n 1; m 0; mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 16; unroll-k 8; pipeline 2
+//       on a GPU: the same; a loop turn has 8 steps, and all tiles of 8 rows of tiles come before the next 8
 //   contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2
 //       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
 //   map: merge 4; vector 16; unroll 4
@@ -94,9 +96,10 @@ struct Plan {
   // packed in fast memory; 0: an item is a tile and the operand is read where it is
   unsigned packB = 0;
   // map: so many points of the outer memory dims, `unroll` of them at once, by a vector are one item; 0: one.
-  // contract with a fused chain, of a CPU: an item is so many rows. contract without, of a CPU: the order of items, all
-  // columns of so many that are one below another before the next ones; 0: all rows of one column of tiles before the
-  // next column. columns of a reduction, with kc: an item is so many steps side by side
+  // contract with a fused chain, of a CPU: an item is so many rows. contract without, of a CPU, and of a
+  // GPU with mc: the order of items, all columns of so many that are one below another before the next ones; 0: all
+  // rows of one column of tiles before the next column. columns of a reduction, with kc: an item is so many steps side
+  // by side
   unsigned block = 0;
   // map, columns: an item is a row, all of the merged dims at a point of the others: `unroll` vectors a step, and at
   // its end a masked one, or one that overlaps that before it, to end there (masked where a row may be shorter than a
@@ -121,6 +124,9 @@ struct Plan {
   // are lanes of a vector, whose sums are added in order. columns of a reduction, of a CPU: 64: all lanes of a sum of
   // order lane64 take a step before any goes on, and are spilled; 0: eight of them go to its end
   unsigned mc = 0, kc = 0, pipeline = 1;
+  // of a GPU, contract with mc: so many steps of the sum are a turn of their loop, so that a thread loads the operands
+  // of one step while it multiplies those of another; 0: as LLVM likes
+  unsigned unrollK = 0;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and
   // threads / transpose along that one, a thread an element; operands whose axes are the other way round are transposed
   // through shared memory

@@ -74,6 +74,8 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
       return bad(found(&Plan::merge) + "; it is the other dim of the tile, expected one of 0 to " +
                  llvm::Twine(int(rank) - 2) + ", and no tile");
   }
+  if (p.unrollK && (!p.mc || !llvm::isPowerOf2_32(p.unrollK) || p.unrollK > p.kc))
+    return bad(found(&Plan::unrollK) + "; of a tile that threads share a power of two is expected, at most kc");
   if (!p.mc) return p.kc ? bad(found(&Plan::kc) + " without mc: there is no shared tile") : llvm::Error::success();
   for (unsigned Plan::*field : {&Plan::mc, &Plan::kc, &Plan::mr, &Plan::unroll, &Plan::threads})
     if (!llvm::isPowerOf2_32(p.*field))

@@ -191,6 +191,7 @@ void KernelEmitter::beginLoop(size_t at) {
   unsigned w = widthOf(extent);
   V n = index(extent, w);
   loop.carried = carried[at];
+  bool sums = !loop.carried.empty() && extent->isConst(), shares = false; // of operands that are in shared arrays
   bool few = extent->isConst() && extent->ints[0] <= 32;
   for (size_t n = at + 1; n < barriers.endOf[at]; ++n) {
     const Inst &i = k.linear.insts[n];
@@ -199,7 +200,10 @@ void KernelEmitter::beginLoop(size_t at) {
                                                                        : nullptr;
     loop.outer |= i.kind == InstKind::LoopBegin;
     loop.kept |= few && stage && !threads.isShared(stage);
+    shares |= stage && threads.isShared(stage);
+    sums &= i.kind != InstKind::StagePut;
   }
+  if (sums && shares && !loop.outer && !loop.kept) loop.steps = k.unrollK;
   bool ahead = barriers.ahead.count(at);
   Lanes first = ahead ? fetch(at, s.integer(w, 0), n) : Lanes();
   loop.header = newBlock();
@@ -293,12 +297,13 @@ Lanes KernelEmitter::fetch(size_t loop, V turn, V count) {
   });
 }
 
-/// LLVM unrolls such a loop, or none of its turns. Unrolled, what a thread keeps for itself is in registers. But where
-/// there is a loop inside, a tile's loads are all made before their values are used: AMDGPU's back end then has
-/// thousands of values for hundreds of registers.
-static L::LoopAnnotationAttr unrolled(mlir::OpBuilder &b, bool all) {
-  mlir::BoolAttr yes = b.getBoolAttr(true), none;
-  auto unroll = L::LoopUnrollAttr::get(b.getContext(), all ? none : yes, {}, {}, all ? yes : none, {}, {}, {});
+/// LLVM unrolls such a loop, or none of its turns, or so many. Unrolled, what a thread keeps for itself is in
+/// registers. But where there is a loop inside, a tile's loads are all made before their values are used: AMDGPU's back
+/// end then has thousands of values for hundreds of registers.
+static L::LoopAnnotationAttr unrolled(mlir::OpBuilder &b, bool all, unsigned times = 0) {
+  mlir::BoolAttr yes = b.getBoolAttr(true), none, never = all || times ? none : yes;
+  mlir::IntegerAttr count = times ? b.getI32IntegerAttr(int32_t(times)) : mlir::IntegerAttr();
+  auto unroll = L::LoopUnrollAttr::get(b.getContext(), never, count, {}, all ? yes : none, {}, {}, {});
   return L::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
@@ -310,7 +315,10 @@ void KernelEmitter::endLoop() {
     for (UOpRef acc : loop.carried) llvm::append_range(next, value(acc));
     llvm::append_range(next, loop.next);
     L::BrOp back = jump(loop.header, next);
-    if (loop.outer || loop.kept) back.setLoopAnnotationAttr(unrolled(s.b, loop.kept && !loop.outer));
+    if (loop.steps)
+      back.setLoopAnnotationAttr(unrolled(s.b, false, loop.steps));
+    else if (loop.outer || loop.kept)
+      back.setLoopAnnotationAttr(unrolled(s.b, loop.kept && !loop.outer));
     unsigned at = 1;
     for (UOpRef acc : loop.carried)
       for (V &v : values[acc]) v = loop.header->getArgument(at++);

@@ -35,6 +35,7 @@ private:
     std::vector<UOpRef> carried; // accumulators
     Lanes next = {};             // what the next turn puts into shared arrays
     bool outer = false;          // another loop is inside
+    unsigned steps = 0;          // of a sum of shared operands, in a turn
     bool kept = false;           // a few turns, each with an element of a thread's own array
   };
 

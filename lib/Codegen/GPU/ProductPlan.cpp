@@ -41,6 +41,7 @@ public:
     if (spec.mostRows) m = std::min(m, spec.mostRows);
     llvm::ArrayRef<UOpRef> lengths = r->indices().slice(s.kept, s.reduced);
     for (UOpRef e : lengths) steps *= likely(e);
+    windows = llvm::count_if(lengths, [](UOpRef e) { return e->hi > 1; }) > 1;
     for (int64_t i : chainBlocks(c, lengths).order)
       chains *= (likely(lengths[i]) - 1) / std::max<int64_t>(chainBlocks(c, lengths).length[i]->hi, 1) + 1;
   }
@@ -99,6 +100,7 @@ private:
 
   void consider(const Tile &t, unsigned lanes, int64_t wide, int64_t down, unsigned spread) {
     constexpr int64_t units = 128; // that a launch should have a block for: of the large chips about so many
+    constexpr int64_t band = 8;    // rows of tiles that are taken together
     // Steps that a chain's result takes; what a full chip is worth, chains that there are not, a block of a warp; how
     // much of its loads a step waits for.
     constexpr double addition = 0.4, filled = 0.6, idle = 0.25, lone = 0.95, apart = 0.25;
@@ -120,6 +122,15 @@ private:
     bestScore = score;
     best.mr = t.rows, best.unroll = t.vectors, best.lanes = lanes, best.mc = t.tall, best.threads = threads;
     best.split = spread > 1 ? spread : 0, best.kc = unsigned(deep), best.pipeline = 2;
+    // Of a large tile some steps are a turn of their loop: a thread multiplies those of one while the next ones' come.
+    // What they hold is registers, of which smaller tiles have more use in more blocks; the windows of a convolution
+    // keep their gates there, and ptxas would rather spill than lose a block.
+    unsigned elements = t.rows * t.vectors * lanes;
+    unsigned many = chains > 1 ? 8 : 2; // a sum of one chain leaves registers for a second block, which more would take
+    best.unrollK = elements >= 64 ? many : elements >= 32 && !windows ? 4 : 0;
+    // What runs at once is as many rows of tiles as columns, nearly, so that it reads few of both: of a large product.
+    int64_t across = (n + wide - 1) / wide, below = (m + down - 1) / down;
+    best.block = across >= band && below % band == 0 && across * below >= 4 * units ? unsigned(band) : 0;
   }
 
   /// Steps that lie in shared memory at once: as many as a thread can have on their way. 0: there is no room.
@@ -138,6 +149,7 @@ private:
   double bestScore = 0;
   int64_t m = 1, n = 1, others = 1, steps = 1, chains = 1, bytes = 1;
   bool columnsInBoth = false, alongColumns = false, alongRows = false;
+  bool windows = false; // the sum goes along several labels
 };
 } // namespace
 

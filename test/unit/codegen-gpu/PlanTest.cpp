@@ -65,6 +65,9 @@ TEST(GpuPlanSentences, OfChains) {
   EXPECT_EQ(refusal(k, "contract: n 2; m 0; mr 1; vector 1; nr 1; threads 64; mc 1; kc 8; pipeline 2", t),
             "n 2 is no kept label; they are 0..1");
   EXPECT_EQ(refusal(k, "contract: m 1; mr 1; vector 1; nr 1; threads 64; mc 1; kc 8; pipeline 2", t), "");
+  EXPECT_EQ(refusal(k, tile + "mc 1; kc 8; unroll-k 4; pipeline 2", t), "");
+  EXPECT_EQ(refusal(k, tile + "mc 1; kc 8; unroll-k 16; pipeline 2", t),
+            "unroll-k 16; of a tile that threads share a power of two is expected, at most kc");
   EXPECT_EQ(refusal(k, tile + "split-k 2", t),
             "the kernel has no contract along whose labels lanes can run; expected map, rows or columns");
 }
@@ -72,7 +75,7 @@ TEST(GpuPlanSentences, OfChains) {
 /// Another plan of the same kind: some of its numbers changed.
 Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
   auto one = [&](std::initializer_list<unsigned> of) { return of.begin()[random() % of.size()]; };
-  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 13) {
+  for (unsigned changes = 1 + random() % 3; changes--;) switch (random() % 14) {
     case 0: p.threads = t.warp * one({1, 2, 3, 4, 8, 16}); break;
     case 1: p.lanes = one({1, 2, 3, 4, 8, t.warp}); break;
     case 2: p.unroll = one({1, 2, 3, 4}); break;
@@ -86,6 +89,7 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 10: p.kind = PlanKind(random() % 4); break;
     case 11: p.split = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
     case 12: p.nLabel = int64_t(random() % 3) - 1, p.mLabels = {int64_t(random() % 2)}; break;
+    case 13: p.unrollK = one({0, 1, 2, 3, 4, 8, 16}), p.block = one({0, 1, 2, 3}); break;
     }
   return p;
 }
@@ -123,6 +127,21 @@ TEST_P(GpuPlans, WhatIsAcceptedKeepsItsBits) {
   }
   EXPECT_GT(accepted, count * 3);
   EXPECT_GT(refused, count);
+}
+
+// The order of tiles and the steps of a turn, with bands that do and do not go into the rows of tiles.
+TEST_P(GpuPlans, BandsOfTilesKeepTheirBits) {
+  std::string product = "dim n in 1..90\nentry @main(%x : f32[n, 600], %w : f32[600, 70]) -> (%y : f32[n, 70]) {\n%y = "
+                        "contract %x[i, k], %w[k, j] -> [i, j] sum [k]\n}";
+  for (const char *plan : {"row-block 2; threads 64; mc 8; kc 16; unroll-k 8; pipeline 2",
+                           "row-block 3; threads 64; mc 8; kc 16; unroll-k 16; pipeline 2",
+                           "row-block 64; threads 64; mc 8; kc 8; unroll-k 2; pipeline 1"}) {
+    GraphOnGpu g(product, *GetParam(), true, [&](Plan &p) {
+      p = llvm::cantFail(parsePlan(std::string("contract: n 1; m 0; mr 2; vector 1; nr 1; ") + plan));
+    });
+    ASSERT_EQ(g.wrong, "");
+    for (int64_t n : {1, 33, 90}) EXPECT_EQ(g.difference({n}, 7), "") << plan << ", n " << n;
+  }
 }
 
 } // namespace
