@@ -36,7 +36,7 @@ AMD = (
     ("shared load", r"ds_(read|load)"),
     ("shared store", r"ds_(write|store)"),
     ("exchange", r"ds_(bpermute|permute|swizzle)|v_(readlane|readfirstlane|writelane|permlane)"),
-    ("local", r"scratch_|buffer_"),
+    ("local", r"(scratch|buffer)_(load|store)"),
     ("async copy", r"global_load_lds"),
     ("global load", r"(global|flat)_load"),
     ("global store", r"(global|flat)_store"),

@@ -1,0 +1,156 @@
+"""Tests of scripts/gpu-report, and what the code of strict f32 products must be like on GPUs that are not here.
+
+usage: test/gpu/run.py [BIN]
+
+Takes:    the tools of BIN, build/bin if not given; listings in snippets/, written by hand.
+Checks:   what is read of a listing: instructions, branches, stalls, loops, mixes; occupancy, beside docs/gpu-kernels.md. Gates: the
+          product of 4096 for sm_80, sm_90 and gfx942. Sentences of what is refused.
+Gives:    "N passed, N failed"; "skipped: ..." where ptxas or nvdisasm is not here.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import gpu_figures  # noqa: E402
+import gpu_listing  # noqa: E402
+
+PRODUCT = """module @product {
+  entry @main(%a : f32[4096, 4096], %b : f32[4096, 4096]) -> (%c : f32[4096, 4096]) {
+    %c = contract %a[i, k], %b[k, j] -> [i, j] sum [k]
+  }
+}
+"""
+# Of the main loop: fused multiply-adds of a hundred instructions, at least. On AMD of a hundred vector instructions.
+GATES = {"cuda:sm_80": ("fma_share", 0.93), "cuda:sm_90": ("fma_share", 0.93), "hip:gfx942": ("issue_bound", 0.98)}
+
+
+def snippet(name):
+    return (pathlib.Path(__file__).parent / "snippets" / name).read_text()
+
+
+def reads_sass():
+    kernels = gpu_listing.parse_sass(snippet("two.sass"))
+    assert list(kernels) == ["two", "straight"], list(kernels)
+    code = kernels["two"]
+    assert [i.opcode for i in code[:4]] == ["S2R", "ISETP.GE.U32.AND", "EXIT", "LDG.E.128.CONSTANT"], code[:4]
+    assert [i.stall for i in code[:3]] == [2, 13, 5], code[:3]
+    assert code[8].operands == "R24, R12, R16.reuse, R24", code[8]
+    assert code[2].falls and not code[-2].falls  # @P0 EXIT; EXIT
+    branches = [(i.address, i.target, i.falls) for i in code if i.opcode == "BRA"]
+    assert branches == [(0xC0, 0x60, True), (0xF0, 0x30, True), (0x110, 0x110, False)], branches
+
+
+def finds_loops_of_sass():
+    kernels = gpu_listing.parse_sass(snippet("two.sass"))
+    loops = gpu_listing.loops_of(kernels["two"])
+    assert [(x.head, x.depth, len(x.body), len(x.own(loops))) for x in loops] == [(0x30, 1, 13, 6), (0x60, 2, 7, 7)], loops
+    assert gpu_listing.main_loop(loops).head == 0x60
+    assert gpu_listing.loops_of(kernels["straight"]) == [] and gpu_listing.main_loop([]) is None
+
+
+def counts_a_mix_of_sass():
+    main = gpu_listing.main_loop(gpu_listing.loops_of(gpu_listing.parse_sass(snippet("two.sass"))["two"]))
+    mix = gpu_figures.mix_of("cuda:sm_90", main.body)
+    assert mix.kinds == {"fma": 2, "shared load": 2, "branch": 1, "move": 1, "integer": 1}, mix.kinds
+    assert mix.widths == {"shared load": {8: 1, 16: 1}}, mix.widths
+    assert (mix.instructions, mix.fma_share, mix.issue_bound, mix.stalls) == (7, 2 / 7, 2 / 7, 13), mix
+    assert gpu_figures.mix_of("cuda:sm_80", main.body).issue_bound == 4 / 7  # a fused multiply-add takes two cycles there
+
+
+def reads_amd():
+    code = gpu_listing.parse_amd(snippet("two.s"))["two"]
+    assert (code[0].address, code[0].opcode, code[0].operands) == (0x1600, "s_load_dwordx2", "s[2:3], s[0:1], 0x0"), code[0]
+    loops = gpu_listing.loops_of(code)
+    assert [(x.head, x.depth, len(x.body)) for x in loops] == [(0x160C, 1, 14), (0x1620, 2, 9)], loops
+    mix = gpu_figures.mix_of("hip:gfx942", gpu_listing.main_loop(loops).body)
+    assert mix.kinds == {"fma": 2, "shared load": 2, "barrier": 1, "branch": 1, "move": 1, "integer": 2}, mix.kinds
+    assert mix.issue_bound == 2 / 3, mix
+    assert [i.opcode for i in code if gpu_figures.kind_of("hip", i.opcode) == "local"] == ["scratch_store_dword"]
+
+
+def knows_widths():
+    for opcode, width in {"LDG.E.64": 8, "LDG.E.U8": 1, "STS": 4, "LDS.U.128": 16, "LDG.E.S16.CONSTANT": 2}.items():
+        assert gpu_figures.width_of("cuda", opcode) == width, opcode
+    for opcode, width in {"global_load_dwordx2": 8, "ds_read_b32": 4, "ds_read_b128": 16, "global_load_ubyte": 1, "ds_write_b16": 2,
+                          "global_load_b128": 16, "global_load_dword": 4, "global_load_sshort": 2}.items():  # fmt: skip
+        assert gpu_figures.width_of("hip", opcode) == width, opcode
+
+
+def counts_occupancy_as_the_compiler_does():
+    limits, rows = gpu_figures.targets(), 0
+    for line in (ROOT / "docs/gpu-kernels.md").read_text().splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if len(cells) == 9 and cells[2] in limits:
+            full, _ = gpu_figures.occupancy(limits[cells[2]], *(int(c) for c in cells[3:6]))
+            assert f"{full} %" == cells[8], line
+            rows += 1
+    assert rows >= 300, rows
+
+
+def refuses(tools):
+    with tempfile.TemporaryDirectory() as folder:
+        affine = str(ROOT / "examples/affine/affine.uop")
+        cpu = f"{folder}/cpu.astra"
+        subprocess.run([f"{tools}/astra-compile", affine, "-o", cpu, "--target=cpu:x86-64-v3", "--quiet"], check=True)
+        for arguments, code, part in [
+            ([], 2, "expected one bundle or model"),
+            (["/nowhere.astra"], 1, "there is no /nowhere.astra"),
+            ([affine, "--target=cuda:sm_1"], 3, "--target=cuda:sm_1 is no GPU; there are cuda:sm_75"),
+            ([affine, "--color"], 2, "--color is no option, or has no value"),
+            ([affine, "--kernel=("], 2, "--kernel: "),
+            ([cpu], 3, "the bundle has no code for GPUs"),
+            ([cpu, "--", "--dim", "n=1"], 2, "a bundle is compiled already"),
+            ([str(ROOT / "README.md"), "--target=hip:gfx942"], None, "gpu-report: astra-compile failed: "),
+        ]:
+            done = subprocess.run([sys.executable, ROOT / "scripts/gpu-report", f"--bin={tools}", *arguments], capture_output=True, text=True)
+            assert done.returncode and (code is None or done.returncode == code), (arguments, done.returncode, done.stderr)
+            assert part in done.stderr and len(done.stderr.strip().splitlines()) == 1, (arguments, done.stderr)
+
+
+def gate(tools, target):
+    figure, least = GATES[target]
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(folder) / "product.uop"
+        model.write_text(PRODUCT)
+        done = subprocess.run([sys.executable, ROOT / "scripts/gpu-report", f"--bin={tools}", model, f"--target={target}", "--json"], capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    loop = row["loop"]
+    assert loop[figure] >= least, f"{figure} is {loop[figure]:.4f}, expected {least}: {loop['kinds']}"
+    assert row["spills"] == row["stack"] == row["local"] == 0, row
+    assert set(loop["widths"]["shared load"]) == {"16"}, loop["widths"]
+    for access in row["accesses"]:
+        if "words_in_a_bank" in access:  # only operands that are turned on their way meet, two words at a time
+            assert access["words_in_a_bank"] <= (2 if access["kind"] == "store" else 1), access
+        else:
+            assert access["by_those_needed"] == 1 and access["bytes"] == 16, access
+
+
+def main():
+    tools = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/bin").resolve()
+    tests = [reads_sass, finds_loops_of_sass, counts_a_mix_of_sass, reads_amd, knows_widths, counts_occupancy_as_the_compiler_does]
+    tests = [(t.__name__, t) for t in tests] + [("refuses", lambda: refuses(tools))]
+    here = subprocess.run(["sh", "-c", "command -v ptxas || ls /usr/local/cuda/bin/ptxas"], capture_output=True).returncode == 0
+    disassembler = list(ROOT.glob("build/venv/lib/python*/site-packages/nvidia/*/bin/nvdisasm"))
+    for target in GATES:
+        if target.startswith("cuda") and not (here and disassembler):
+            print(f"skipped: the gate of {target}: there is no {'nvdisasm' if here else 'ptxas'} here")
+        else:
+            tests.append((f"gate {target}", lambda target=target: gate(tools, target)))
+    failed = 0
+    for name, test in tests:
+        try:
+            test()
+        except (AssertionError, ValueError, KeyError, subprocess.CalledProcessError) as error:
+            failed += 1
+            print(f"FAIL {name}: {type(error).__name__} {error}")
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+sys.exit(main())
