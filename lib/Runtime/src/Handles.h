@@ -6,6 +6,7 @@
 #pragma once
 
 #include "DType.h"
+#include "FreeBlocks.h"
 #include "Reader.h"
 
 namespace astra::rt {
@@ -79,14 +80,6 @@ struct astra_device : astra::rt::Handle {
 
 namespace astra::rt {
 
-struct Block {
-  Block *next; ///< in the pool's list of free blocks
-  void *memory;
-  uint64_t bytes;
-  astra_pool *pool;
-  std::atomic<uint32_t> refs; ///< buffers, and calls in flight
-};
-
 void retain(Block *block);
 /// The last one gives the block back to its pool.
 void release(Block *block);
@@ -98,7 +91,9 @@ struct astra_pool : astra::rt::Handle {
   astra_device *device;
   uint64_t maxBytes;
   astra::rt::Mutex mutex;
-  astra::rt::Block *free = nullptr; ///< ascending in size
+  astra::rt::FreeBlocks whole, parts;      ///< free segments, and free parts of others
+  astra::rt::Block *spareBlocks = nullptr; ///< descriptions without memory, by `behind`
+  uint64_t made = 0;                       ///< blocks so far
   astra_pool_stats stats{};
 };
 

@@ -2,8 +2,18 @@
 // Takes:    sizes.
 // Gives:    pools, buffers, views.
 // Keeps:    a block goes back to its pool when the last buffer and the last call in flight have let it go; the smallest
-//           free block that is large enough serves a request.
+//           free block that is large enough serves a request; of it at most a sixteenth more than was asked for is kept
+//           from others.
 // Does not: touch the content.
+//
+// Note [What a pool holds]
+// A device gives segments. A request takes the beginning of a free block and leaves the rest as another (unless that is
+// less than a sixteenth of what was asked for, which would only make the search longer); a freed block
+// becomes one with its free neighbours, so that a segment is whole again when all of it is free. Two rules keep what is
+// held near what is used: a large segment that is whole is not carved up for a request of less than a sixteenth, which
+// would keep all of it from those who want much; and before new memory is taken, segments that are whole go back if
+// more than 1.25 of the largest use so far would be held. Where memory is short neither rule stands in the way: what
+// fits is carved, what is whole goes back.
 #include "Device.h"
 
 using namespace astra::rt;
@@ -11,47 +21,97 @@ using namespace astra::rt;
 namespace {
 
 constexpr uint64_t kBlockAlign = fmt::kAlign;
+constexpr uint64_t kMostCarved = 16, kAlwaysCarved = 1 << 20, kLeastRest = 16;
 
-/// The smallest free block of at least `bytes`, unlinked; null if there is none. The pool is locked.
-Block *takeFree(astra_pool *pool, uint64_t bytes) {
-  Block **link = &pool->free;
-  while (*link && (*link)->bytes < bytes) link = &(*link)->next;
-  Block *block = *link;
-  if (block) *link = block->next;
+FreeBlocks &listOf(Block *block) { return block->isWhole() ? block->pool->whole : block->pool->parts; }
+
+Block *makeBlock(astra_pool *pool, void *memory, uint64_t bytes) {
+  Block *block = pool->spareBlocks;
+  if (block)
+    pool->spareBlocks = block->behind;
+  else if (!(block = pool->runtime->heap.make<Block>()))
+    return nullptr;
+  block->memory = memory, block->bytes = bytes, block->pool = pool;
+  block->before = block->behind = nullptr;
+  block->isFree = false;
+  uint64_t mixed = ++pool->made * 0x9e3779b97f4a7c15; // Fibonacci hashing: numbers in a row far apart
+  block->priority = uint32_t((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 32);
   return block;
 }
 
+void forget(Block *block) {
+  block->behind = block->pool->spareBlocks;
+  block->pool->spareBlocks = block;
+}
+
+/// The block keeps `bytes`, the rest is free; it keeps all if the rest is of little use, or there is no memory for its
+/// description.
+void split(Block *block, uint64_t bytes) {
+  uint64_t left = block->bytes - bytes;
+  if (left < kBlockAlign || left < bytes / kLeastRest) return;
+  Block *rest = makeBlock(block->pool, static_cast<char *>(block->memory) + bytes, block->bytes - bytes);
+  if (!rest) return;
+  rest->before = block, rest->behind = block->behind;
+  if (rest->behind) rest->behind->before = rest;
+  block->behind = rest, block->bytes = bytes;
+  rest->isFree = true;
+  listOf(rest).insert(rest);
+}
+
+/// The smallest free block of at least `bytes`, in use now; null if there is none. The pool is locked.
+Block *takeFree(astra_pool *pool, uint64_t bytes, bool carvesAll) {
+  Block **part = pool->parts.bestFit(bytes), **whole = pool->whole.bestFit(bytes);
+  if (whole && !carvesAll && (*whole)->bytes > kAlwaysCarved && (*whole)->bytes / kMostCarved > bytes) whole = nullptr;
+  if (!part && !whole) return nullptr;
+  bool takesPart = part && (!whole || (*part)->bytes <= (*whole)->bytes);
+  Block *block = takesPart ? pool->parts.take(part) : pool->whole.take(whole);
+  block->isFree = false;
+  split(block, bytes);
+  return block;
+}
+
+/// A segment that nobody uses goes back to the device; false if there is none.
+bool dropOne(astra_pool *pool) {
+  Block *block = pool->whole.large();
+  if (!block) return false;
+  pool->whole.remove(block);
+  pool->stats.bytes_held -= block->bytes;
+  pool->device->type.release(pool->device, block->memory, block->bytes);
+  forget(block);
+  return true;
+}
+
 void dropFree(astra_pool *pool) {
-  while (Block *block = pool->free) {
-    pool->free = block->next;
-    pool->stats.bytes_held -= block->bytes;
-    pool->device->type.release(pool->device, block->memory, block->bytes);
-    pool->runtime->heap.destroy(block);
+  while (dropOne(pool)) {
   }
 }
 
-/// New memory; what is unused goes back first where the limit or the device is short of it.
+bool isAbove(const astra_pool *pool, uint64_t bytes) {
+  return pool->maxBytes && (bytes > pool->maxBytes || pool->stats.bytes_held > pool->maxBytes - bytes);
+}
+
+/// New memory; what is unused goes back first where it is too much, or the limit or the device is short of it.
 Status takeFresh(astra_pool *pool, uint64_t bytes, Block *&out, astra_diag *diag) {
-  Heap &heap = pool->runtime->heap;
   astra_device *device = pool->device;
-  auto isAbove = [&] {
-    return pool->maxBytes && (bytes > pool->maxBytes || pool->stats.bytes_held > pool->maxBytes - bytes);
+  auto isTooMuch = [&] {
+    uint64_t use = pool->stats.bytes_in_use + bytes;
+    if (use < pool->stats.peak_in_use) use = pool->stats.peak_in_use;
+    return pool->stats.bytes_held + bytes > use + use / 4;
   };
-  if (isAbove()) dropFree(pool);
-  if (isAbove()) return ASTRA_OUT_OF_MEMORY;
-  Block *block = heap.make<Block>();
+  while ((isTooMuch() || isAbove(pool, bytes)) && dropOne(pool)) {
+  }
+  if (isAbove(pool, bytes)) return ASTRA_OUT_OF_MEMORY;
+  Block *block = makeBlock(pool, nullptr, bytes);
   if (!block) return ASTRA_OUT_OF_MEMORY;
-  void *memory = nullptr;
-  Status s = device->type.allocate(device, bytes, false, memory, diag);
-  if (s == ASTRA_OUT_OF_MEMORY && device->gpu && pool->free) {
+  Status s = device->type.allocate(device, bytes, false, block->memory, diag);
+  if (s == ASTRA_OUT_OF_MEMORY && device->gpu && pool->whole.large()) {
     dropFree(pool);
-    s = device->type.allocate(device, bytes, false, memory, diag);
+    s = device->type.allocate(device, bytes, false, block->memory, diag);
   }
   if (s) {
-    heap.destroy(block);
+    forget(block);
     return s;
   }
-  block->memory = memory, block->bytes = bytes, block->pool = pool;
   pool->stats.bytes_held += bytes;
   out = block;
   return ASTRA_OK;
@@ -68,10 +128,23 @@ void astra::rt::release(Block *block) {
   astra_pool *pool = block->pool;
   {
     Lock lock(pool->mutex);
-    Block **link = &pool->free;
-    while (*link && (*link)->bytes < block->bytes) link = &(*link)->next;
-    block->next = *link, *link = block;
     pool->stats.bytes_in_use -= block->bytes;
+    // One with its free neighbours.
+    if (Block *next = block->behind; next && next->isFree) {
+      pool->parts.remove(next);
+      block->bytes += next->bytes, block->behind = next->behind;
+      if (block->behind) block->behind->before = block;
+      forget(next);
+    }
+    if (Block *first = block->before; first && first->isFree) {
+      pool->parts.remove(first);
+      first->bytes += block->bytes, first->behind = block->behind;
+      if (first->behind) first->behind->before = first;
+      forget(block);
+      block = first;
+    }
+    block->isFree = true;
+    listOf(block).insert(block);
   }
   pool->users--;
 }
@@ -95,6 +168,10 @@ astra_status astra_pool_free(astra_pool **pool) {
   if (Status s = checkFree(*pool, "the pool")) return s;
   astra_device *device = (*pool)->device;
   dropFree(*pool);
+  while (Block *spare = (*pool)->spareBlocks) {
+    (*pool)->spareBlocks = spare->behind;
+    device->runtime->heap.destroy(spare);
+  }
   device->runtime->heap.destroy(*pool);
   device->users--;
   *pool = nullptr;
@@ -128,7 +205,7 @@ astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t by
   if (!buffer) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a buffer");
   if (bytes) {
     Lock lock(pool->mutex);
-    Block *block = takeFree(pool, rounded);
+    Block *block = takeFree(pool, rounded, isAbove(pool, rounded));
     (block ? pool->stats.recycled : pool->stats.fresh)++;
     Status s = block ? ASTRA_OK : takeFresh(pool, rounded, block, diag);
     if (s) {
