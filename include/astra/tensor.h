@@ -88,7 +88,7 @@ ASTRA_API astra_status astra_view_copy(const astra_view *to, const astra_view *f
  * themselves (ASTRA_OVERLAP). What decides is the sets of bytes, not the ranges they lie in: columns of one matrix are
  * disjoint. The test is exact. Where it would take more than ASTRA_PARTS_MOST_STEPS steps it says that nothing was
  * shown, and calls refuse then. Parts that the functions below make of one view take a few steps. */
-enum { ASTRA_PARTS_MOST_STEPS = 32768 };
+enum { ASTRA_PARTS_MOST_STEPS = 8192 };
 
 /* Block `index` of `parts` blocks along an axis: they are in order, and their lengths differ by one at most. Rows are
  * blocks of axis 0, columns of axis 1. */

@@ -46,21 +46,38 @@ Run runOf(uint64_t size) {
 
 uint64_t length(int64_t step) { return step < 0 ? -uint64_t(step) : uint64_t(step); }
 
-/// Rows and columns of a block of a transposition: as many as fit into the first cache.
-constexpr int64_t kBlock = 32;
+/// What a tile of a transposition takes of the stack, at most.
+constexpr int64_t kTileBytes = 16384;
+/// Rows and columns of a block of tiles: pages that the processor has at hand, of both sides.
+constexpr int64_t kBlock = 256;
 
-/// Two innermost axes of which each side walks along its own: in blocks.
-void copyPlane(char *to, const char *from, const Axis &outer, const Axis &inner, Run run, bool flips) {
-  bool crosses = length(outer.from) < length(inner.from);
-  int64_t rows = crosses ? kBlock : outer.count, columns = crosses ? kBlock : inner.count;
-  for (int64_t r = 0; r < outer.count; r += rows)
-    for (int64_t c = 0; c < inner.count; c += columns) {
-      Axis piece = inner;
-      piece.count = inner.count - c < columns ? inner.count - c : columns;
-      int64_t end = outer.count - r < rows ? outer.count : r + rows;
-      for (int64_t i = r; i < end; i++)
-        run(to + i * outer.to + c * inner.to, from + i * outer.from + c * inner.from, piece, flips);
+int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/// A plane whose sides walk along different axes, in tiles that go over the stack: each line of memory is read at once
+/// and written at once, so that rows a power of two apart do not push each other out of the cache.
+void transpose(char *to, const char *from, const Axis &outer, const Axis &inner, int64_t size, Run run, bool flips) {
+  alignas(64) char tile[kTileBytes];
+  int64_t side = size <= 4 ? 64 : 32;
+  auto one = [&](int64_t r, int64_t c, int64_t rows, int64_t columns) {
+    Axis read = {rows, columns * size, outer.from}, written = {columns, inner.to, size};
+    for (int64_t j = 0; j < columns; j++)
+      run(tile + j * size, from + r * outer.from + (c + j) * inner.from, read, flips);
+    for (int64_t i = 0; i < rows; i++)
+      run(to + (r + i) * outer.to + c * inner.to, tile + i * columns * size, written, false);
+  };
+  for (int64_t top = 0; top < outer.count; top += kBlock)
+    for (int64_t left = 0; left < inner.count; left += kBlock) {
+      int64_t bottom = least(outer.count, top + kBlock), right = least(inner.count, left + kBlock);
+      for (int64_t r = top; r < bottom; r += side)
+        for (int64_t c = left; c < right; c += side) one(r, c, least(side, bottom - r), least(side, right - c));
     }
+}
+
+/// The two innermost axes.
+void copyPlane(char *to, const char *from, const Axis &outer, const Axis &inner, int64_t size, Run run, bool flips) {
+  if (length(outer.from) < length(inner.from) && outer.count > 1)
+    return transpose(to, from, outer, inner, size, run, flips);
+  for (int64_t r = 0; r < outer.count; r++) run(to + r * outer.to, from + r * outer.from, inner, flips);
 }
 
 /// Axes of one element dropped, the longest step written first, neighbours that are one axis fused.
@@ -99,7 +116,7 @@ void copy(char *to, const int64_t *toStrides, const char *from, const int64_t *f
   Run run = runOf(uint64_t(size));
   int64_t index[ASTRA_MAX_RANK] = {};
   for (;;) {
-    copyPlane(to, from, axes[outer], axes[outer + 1], run, flips);
+    copyPlane(to, from, axes[outer], axes[outer + 1], size, run, flips);
     uint32_t i = outer;
     while (i-- > 0) {
       to += axes[i].to, from += axes[i].from;
