@@ -363,8 +363,8 @@ TEST_P(StridedCalls, WriteNoElementTwice) {
   EXPECT_OK(machine->run("add", {described(odd), described(odd)}, {described(even)}, nullptr, ASTRA_CALL_ALLOW_COPY));
   EXPECT_EQ(z, (std::vector<float>{4, 2, 8, 4}));
   std::vector<float> c(4);
-  astra_tensor t = tensor(c, {4});
-  t.flags = ASTRA_TENSOR_CONJUGATE;
+  Tensor t = tensor(c, {4});
+  t.t.flags = ASTRA_TENSOR_CONJUGATE;
   EXPECT_FAIL(ASTRA_WRONG_DTYPE, "only complex types", machine->run("add", {t, t}, {tensor(z, {4})}));
 }
 
