@@ -14,7 +14,8 @@ void einsum(Node &n) {
 }
 
 constexpr Row rows[] = {
-    {"Einsum", 12, latest, 1, anyNumber, einsum, realTypes},
+    {"Einsum", 12, latest, 1, anyNumber, einsum, realTypes,
+     "behind the equation may stand the order of contraction, or a bound on memory (docs/python.md)"},
 };
 
 } // namespace
