@@ -28,6 +28,7 @@ MODELS = {
         rope_parameters=dict(rope_type="default", rope_theta=100000.0))),
     "llama-linear": ("LlamaConfig", "LlamaForCausalLM", dict(
         head_dim=16, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0))),
+    "llama-part": ("LlamaConfig", "LlamaForCausalLM", dict(partial_rotary_factor=0.5)),  # which changes nothing
     "mistral": ("MistralConfig", "MistralForCausalLM", dict(sliding_window=7, head_dim=16)),
     "mistral-yarn": ("MistralConfig", "MistralForCausalLM", dict(
         sliding_window=None,

@@ -329,8 +329,8 @@ Program describe(CommandLine &c) {
       {"predict", "NAME", "with --train: the output that the loss is about; the first if not given", text(c.output)},
       {"weights", "FILE",
        "replaces the model's weights by the tensors of the same names: of a .safetensors file, as astra-train writes "
-       "it, a .gguf file, a file of PyTorch's torch.save (.pt, .pth, .bin), or a folder with model.safetensors or its "
-       "shards",
+       "it, a .gguf file, a file of PyTorch's torch.save (.pt, .pth, .bin), or a folder with model.safetensors, "
+       "pytorch_model.bin or their shards",
        text(j.weights)},
       {"quantize", "[PATTERN=]FORMAT",
        "stores weights in few bits: matrices of f32, f16 or bf16 that products read, and tables of embeddings. FORMAT "

@@ -29,7 +29,8 @@ Program describeProgram(Settings &s) {
   p.description =
       "Checks a bundle and prints its entries with the shapes they take and give, its dims, weights, states, "
       "targets and sections. Of a file of weights (.safetensors, .gguf, .pt, .pth, .bin, or a folder with "
-      "model.safetensors or the index of its shards) it prints the metadata, and each tensor with format, dims and "
+      "model.safetensors, pytorch_model.bin or an index of their shards) it prints the metadata, and each tensor with "
+      "format, dims and "
       "size.";
   p.options = {
       {"json", "", "prints everything, plans and programs included, as JSON; of weights all metadata", flag(s.json)},

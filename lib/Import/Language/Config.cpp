@@ -181,6 +181,12 @@ private:
     if (c.gguf && result.kind == Rotation::Yarn) result.attentionFactor.reset(); // theirs is one more factor, 1
     FieldName part{"partial_rotary_factor", ""};
     result.part = r.number(part).value_or(f.real(part, 1));
+    if (!c.architecture->has(Parts) && result.part != 1) {
+      if (result.kind != Rotation::Plain)
+        f.fail("'partial_rotary_factor' beside the scaling '" + type + "' is not supported for this architecture",
+               true);
+      result.part = 1;
+    }
     if (c.gguf)
       result.part = double(f.integer({"", "rope.dimension_count"}, 2, c.headSize, c.headSize)) / double(c.headSize);
     result.shortFactors = r.numbers({"short_factor", ""}).value_or(std::vector<double>());

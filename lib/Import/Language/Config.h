@@ -28,6 +28,7 @@ enum Trait : unsigned {
   PairsInGGUF = 16,
   NormalizedRoutes = 32,
   NormalizedInGGUF = 64,
+  Parts = 128,
 };
 
 struct Architecture {

@@ -61,7 +61,8 @@ UOpRef Network::normed(UOpRef x, Role role, int64_t layer, int64_t width) {
 UOpRef Network::finalNorm(UOpRef x) { return normed(x, Role::FinalNorm, 0, c.width); }
 
 UOpRef Network::scores(UOpRef x) {
-  UOpRef y = w.product(x, w.has(Role::Head) ? Role::Head : Role::Embedding, 0, c.vocabulary);
+  bool ownHead = w.has(Role::Head) && !w.isCopy(Role::Head, Role::Embedding);
+  UOpRef y = w.product(x, ownHead ? Role::Head : Role::Embedding, 0, c.vocabulary);
   if (c.finalSoftcap > 0) y = b.bin(Op::Mul, b.un(Op::Tanh, b.bin(Op::Div, y, c.finalSoftcap)), c.finalSoftcap);
   return y;
 }

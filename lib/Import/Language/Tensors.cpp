@@ -55,6 +55,14 @@ bool Tensors::has(Role role, int64_t layer, const char *suffix) {
   return file.find(nameOf(role, layer, suffix)) != nullptr;
 }
 
+bool Tensors::isCopy(Role second, Role first) {
+  std::string name = nameOf(second, 0, "weight");
+  const WeightTensor *x = file.find(name), *y = file.find(nameOf(first, 0, "weight"));
+  bool same = x && y && x->format == y->format && x->dims == y->dims && x->bytes == y->bytes;
+  if (same) used.insert(name);
+  return same;
+}
+
 static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return "[" + llvm::join(llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), ", ") + "]";
 }

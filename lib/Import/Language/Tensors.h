@@ -23,6 +23,8 @@ public:
   Tensors(const WeightFile &file, const Config &c, compose::Composer &b) : file(file), c(c), b(b) {}
 
   bool has(Role role, int64_t layer = 0, const char *suffix = "weight");
+  /// Whether the file has a tensor twice, under both names: the second is then of no use.
+  bool isCopy(Role second, Role first);
   /// A scale, a shift, a bias, in f32: [extent].
   UOpRef vector(Role role, int64_t layer, int64_t extent, const char *suffix = "weight");
   /// Rows [out] of a matrix [out, in].

@@ -115,6 +115,19 @@ static Error readInto(WeightFile &out, const std::string &path) {
   return Error::success();
 }
 
+/// What a shard has, put behind what the shards before it have. Each repeats the metadata of the whole: what the first
+/// one says of a key holds.
+static Error append(WeightFile &out, WeightFile shard) {
+  if (out.all.empty()) out.kind = shard.kind, out.kindText = shard.kindText;
+  for (WeightTensor &t : shard.all)
+    if (Error e = addTensor(out, std::move(t))) return about(shard.name, std::move(e));
+  for (auto &[key, value] : shard.values)
+    if (!out.value(key))
+      if (Error e = addValue(out, key, std::move(value))) return about(shard.name, std::move(e));
+  llvm::append_range(out.owners, shard.owners);
+  return Error::success();
+}
+
 /// The shards that an index names, in the order of their names, and of which shard each tensor is.
 static Error readShards(WeightFile &out, StringRef folder, const std::string &index) {
   auto fail = [&](const llvm::Twine &why) { return refused(index + ": " + why); };
@@ -133,15 +146,15 @@ static Error readShards(WeightFile &out, StringRef folder, const std::string &in
       return fail(shown(tensor) + " is in no file of the folder");
     shards[shard->str()].push_back(tensor.str());
   }
-  size_t expected = 0;
   for (auto &[shard, names] : shards) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, shard);
-    if (Error e = readInto(out, path.str().str())) return e;
+    WeightFile one;
+    one.name = path.str().str();
+    if (Error e = readInto(one, one.name)) return e;
     for (const std::string &name : names)
-      if (auto *t = out.find(name); !t || size_t(t - out.all.data()) < expected)
-        return fail("says that " + shown(name) + " is in " + shard + ", which does not have it");
-    expected = out.all.size();
+      if (!one.find(name)) return fail("says that " + shown(name) + " is in " + shard + ", which does not have it");
+    if (Error e = append(out, std::move(one))) return e;
   }
   return Error::success();
 }
@@ -170,7 +183,8 @@ Expected<WeightFile> WeightFile::open(StringRef path) {
     if (Error e = readInto(out, out.name)) return e;
     return out;
   }
-  for (const char *file : {"model.safetensors.index.json", "model.safetensors"}) {
+  for (const char *file :
+       {"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin"}) {
     llvm::SmallString<128> inside(path);
     llvm::sys::path::append(inside, file);
     if (!fs::exists(inside)) continue;
@@ -179,5 +193,6 @@ Expected<WeightFile> WeightFile::open(StringRef path) {
     if (e) return e;
     return out;
   }
-  return refused(out.name + ": has neither model.safetensors nor model.safetensors.index.json");
+  return refused(out.name + ": has none of model.safetensors, pytorch_model.bin and an index of their shards "
+                            "(model.safetensors.index.json, pytorch_model.bin.index.json)");
 }

@@ -3,6 +3,7 @@
 // Gives:    the reference evaluator's bytes, however the same tokens come; sentences for what is wrong.
 #include "astra/Import/Language.h"
 #include "astra/IR/Eval.h"
+#include "astra/IR/Text.h"
 #include "astra/Numerics/EvalFunctions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -290,6 +291,20 @@ TEST(LanguageModel, Samples) {
   How fixed{0.8f};
   fixed.seed = 5;
   EXPECT_EQ(sample(fixed), sample(fixed));
+}
+
+std::string moduleText(llvm::Expected<Module> m) { return m ? print(*m) : llvm::toString(m.takeError()); }
+
+/// Only phi3 rotates a part of each head, in transformers too.
+TEST(LanguageModel, TakesWhatTransformersIgnores) {
+  std::string as = moduleText(Folder().import());
+  Folder part;
+  part.config["partial_rotary_factor"] = "0.5";
+  EXPECT_EQ(moduleText(part.import()), as);
+  part.config["rope_scaling"] = R"({"rope_type": "linear", "factor": 2})";
+  EXPECT_EQ(part.refusal(),
+            "unsupported: /config.json: 'partial_rotary_factor' beside the scaling 'linear' is not supported "
+            "for this architecture");
 }
 
 TEST(LanguageModel, RefusesWithASentence) {

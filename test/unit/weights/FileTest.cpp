@@ -186,7 +186,7 @@ TEST_F(Files, Safetensors) {
 }
 
 TEST_F(Files, Folders) {
-  EXPECT_EQ(refusal(folder.str().str()).find("has neither"), 2u - 1); // "FOLDER: has neither ..."
+  EXPECT_EQ(refusal(folder.str().str()).find("has none of model.safetensors,"), 2u - 1); // "FOLDER: has none ..."
   write("m-1.safetensors", named("a"));
   write("m-2.safetensors", named("b"));
   write("model.safetensors.index.json",
@@ -214,6 +214,34 @@ TEST_F(Files, Folders) {
   file = WeightFile::open(folder);
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   EXPECT_TRUE(file->find("c"));
+}
+
+/// As transformers writes them: each shard repeats the metadata, of which the first is right.
+TEST_F(Files, ShardsWithMetadata) {
+  auto shard = [](const std::string &tensor, const std::string &more) {
+    return safetensors(R"({"__metadata__":{"format":"pt")" + more + R"(},")" + tensor +
+                           R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+                       1);
+  };
+  write("m-1", shard("a", R"(,"of":"1")"));
+  write("m-2", shard("b", R"(,"of":"2")"));
+  write("m-3", shard("c", R"(,"more":"x")"));
+  write("model.safetensors.index.json", R"({"weight_map":{"b":"m-2","a":"m-1","c":"m-3"}})");
+  auto file = WeightFile::open(folder);
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  EXPECT_EQ(file->tensors().size(), 3u);
+  ASSERT_EQ(file->metadata().size(), 3u);
+  EXPECT_EQ(*file->string("format"), "pt");
+  EXPECT_EQ(*file->string("of"), "1");
+  EXPECT_EQ(*file->string("more"), "x");
+  write("m-2", safetensors(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                           R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+                           1));
+  EXPECT_NE(refusal(folder.str().str()), "no refusal");
+  write("m-2", safetensors(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                           R"("a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+                           2));
+  EXPECT_EQ(refusal(folder.str().str()), "m-2: 'a' is there twice");
 }
 
 } // namespace

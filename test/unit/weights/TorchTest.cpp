@@ -3,6 +3,8 @@
 //           what PyTorch itself has written.
 #include "Archive.h"
 #include "astra/Import/WeightFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 #include <gtest/gtest.h>
 
 namespace astra {
@@ -74,6 +76,34 @@ TEST(Torch, Checkpoint) {
   EXPECT_EQ(file->integer("epoch"), 7);
   EXPECT_EQ(file->integer("steps.0"), 513);
   EXPECT_EQ(file->integer("steps.1"), -1);
+}
+
+/// Folders with pytorch_model.bin, or with its shards.
+TEST(Torch, Folders) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("astra-torch", folder));
+  auto write = [&](const std::string &name, const std::string &bytes) {
+    std::error_code e;
+    llvm::raw_fd_ostream(folder.str().str() + "/" + name, e) << bytes;
+  };
+  auto stateDict = [](const std::string &name) {
+    return fileOf(begin + dict + "(" + text(name) + tensor(storage("FloatStorage", "0", 6), 0, {6}, {1}) + "u" +
+                  text("step") + "K\7s.");
+  };
+  write("pytorch_model.bin", stateDict("whole"));
+  auto file = WeightFile::open(folder);
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  EXPECT_TRUE(file->find("whole"));
+  write("p-1.bin", stateDict("a"));
+  write("p-2.bin", stateDict("b"));
+  write("pytorch_model.bin.index.json", R"({"metadata":{},"weight_map":{"a":"p-1.bin","b":"p-2.bin"}})");
+  file = WeightFile::open(folder);
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  ASSERT_EQ(file->tensors().size(), 2u);
+  EXPECT_EQ(file->containerText(), "PyTorch");
+  EXPECT_EQ(file->find("b")->bytes[23], 23);
+  EXPECT_EQ(file->integer("step"), 7);
+  llvm::sys::fs::remove_directories(folder);
 }
 
 TEST(Torch, NothingIsCalled) {
