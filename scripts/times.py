@@ -71,9 +71,9 @@ def write(path, head, rows):
 
 def skipped(phases):
     """(where, what and why), one for each thing that was not tried."""
-    for name in phases:
+    for name in phases:  # lines of their own, and those of pytest -rs: SKIPPED [N] FILE:LINE: WHY
         log = LOGS / f"{name}.log"
-        for line in re.findall(r"^skipped: (.*)$", log.read_text(errors="replace"), re.M) if log.exists() else ():
+        for line in re.findall(r"^(?:skipped:|SKIPPED \[\d+\]) (.*)$", log.read_text(errors="replace"), re.M) if log.exists() else ():
             yield name, line
     for case, _, output in cases() if "unit" in phases else ():
         for test, why in gtest_skips(output):

