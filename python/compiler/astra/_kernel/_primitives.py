@@ -152,8 +152,7 @@ def _grid_axis(w: Walker, axis: Any) -> int:
 
 @primitive("memory", "input, integers, shape -> tile")
 def load(w: Walker, view: Any, at: Any, shape: Any, *, fill: Any = None) -> Tile:
-    """The block of this shape that begins at these indices of an input. Where it leaves the input the elements are `fill`; without one it
-    must be shown to stay inside."""
+    """The block of this shape that begins at these indices. What is outside is `fill`; without one it must be inside."""
     v = _view(w, view, True)
     place, extents = _place(w, v, at, "the place of a load"), _shape(w, shape, "the shape of a load")
     if len(extents) != len(v.shape):
@@ -181,8 +180,7 @@ def _fill(w: Walker, fill: Any, v: View) -> Any:
 
 @primitive("memory", "output, integers, tile")
 def store(w: Walker, view: Any, at: Any, value: Any, *, drop: Any = False) -> None:
-    """Writes a tile at these indices of an output. With drop=True what would leave the output is not written; without it the tile must be
-    shown to stay inside. Elements that no program writes are 0."""
+    """Writes a tile at these indices. With drop=True what is outside is not written; without it all must be inside."""
     v = _view(w, view, False)
     place = _place(w, v, at, "the place of a store")
     for p in place:
@@ -213,8 +211,7 @@ def _flag(w: Walker, x: Any, what: str) -> bool:
 
 @primitive("memory", "input, tiles of integers -> tile")
 def gather(w: Walker, view: Any, at: Any, *, fill: Any = None) -> Tile:
-    """The elements of an input at indices that tiles say, one tile an axis; they broadcast. An index outside reads `fill`; without one all must
-    be shown to be inside."""
+    """The elements at indices, one tile an axis; they broadcast. What is outside reads `fill`; without one all must be inside."""
     v = _view(w, view, True)
     place = tuple(_tile(w, p, "an index of gather", "iu") for p in _place(w, v, at, "the place of a gather"))
     _common(w, place, "gather")
@@ -230,9 +227,7 @@ def _common(w: Walker, tiles: tuple[Tile, ...], what: str) -> tuple[int, ...]:
 
 @primitive("memory", "output, tiles of integers, tile")
 def scatter(w: Walker, view: Any, at: Any, value: Any, *, mode: Any = "set", drop: Any = False) -> None:
-    """Writes the elements of a tile at indices that tiles say. mode "set": no two elements may go to one place, in all programs together, which is
-    shown or refused. "add", "max", "min" combine what is there (0 at first) with each element, in the order of programs and, within one, of elements:
-    so also floats have known bits."""
+    """Writes elements at indices. mode "set": no two to one place. "add", "max", "min": in the order of programs and elements."""
     _scatter(w, view, at, value, mode, drop, "scatter")
 
 
@@ -259,7 +254,7 @@ def _atomic(kind: str, words: str) -> None:
                           f"kernel.scatter(..., mode='{kind}') combines floats in the order of programs")  # fmt: skip
         _scatter(w, view, at, value, kind, drop, f"atomic_{kind}")
 
-    _add(f"atomic_{kind}", "memory", "output of integers, tiles of integers, tile", f, f"{words} Of integers alone: no order changes the result.")
+    _add(f"atomic_{kind}", "memory", "output of integers, tiles of integers, tile", f, words)
 
 
 _atomic("add", "Adds the elements of a tile to those of an output at these indices, which begin as 0.")
@@ -569,8 +564,7 @@ def pick(w: Walker, x: Any, index: Any, axis: Any = -1) -> Tile:
 
 @primitive("products", "tiles, accumulator -> tile")
 def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
-    """The product of matrices of tiles, in chain512 order (N4), and acc + it. Of float16 and bfloat16 it is computed in float32 and has that dtype, of
-    8 bits in int32."""
+    """acc + the product of matrices, in chain512 order (N4); of float16 and bfloat16 in float32, of 8 bits in int32."""
     a, b = _tile(w, x, "the first operand of dot", "iuf"), _tile(w, y, "the second operand of dot", "iuf")
     if a.dtype is not b.dtype and not (a.dtype.bits == b.dtype.bits == 8 and a.dtype.kind in "iu" and b.dtype.kind in "iu"):
         raise w.error(f"dot of {a.dtype.name} and {b.dtype.name}: both are of one dtype, or of int8 and uint8")
@@ -596,7 +590,7 @@ def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
 
 @primitive("statements", "bool")
 def assume(w: Walker, condition: Any) -> None:
-    """Says that a condition holds for all elements in all programs: bounds are shown with it. The interpreter checks it."""
+    """Says that a condition holds for all elements: bounds are shown with it. The interpreter checks it."""
     if isinstance(condition, bool) or isinstance(condition, Tile) and condition.dtype.kind == "b":
         return w.assumed(condition)
     raise w.error(f"assume takes a condition, not {described(condition)}")
