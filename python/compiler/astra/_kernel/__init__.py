@@ -224,17 +224,17 @@ class Language:
     most_elements = MOST_ELEMENTS
     interpret = staticmethod(interpret)
 
-    def __call__(self, f: Callable[..., Any]) -> Kernel:
+    def __call__(self, f: Callable[..., Any]) -> Any:
         """The kernel that a function is the source of."""
         if isinstance(f, (Kernel, Function)) or not inspect.isfunction(f):
             raise ArgumentError(f"@astra.kernel stands above a function of `def`, not above a {type(f).__name__}")
         return Kernel(f)
 
-    def function(self, f: Callable[..., Any]) -> Function:
+    def function(self, f: Callable[..., Any]) -> Any:
         """A decorator: a helper that kernels call; its body stands in place of the call, and its last statement may be a `return`."""
         return Function(f)
 
-    def __getattr__(self, name: str) -> Primitive:
+    def __getattr__(self, name: str) -> Any:
         try:
             return PRIMITIVES[name]
         except KeyError:

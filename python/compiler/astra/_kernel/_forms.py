@@ -13,7 +13,7 @@ from typing import Any, Iterator, Union
 
 import numpy as np
 
-Expr = Union[int, str, tuple]
+Expr = Union[int, str, tuple[Any, ...]]
 MOST_POINTS = 1 << 22
 FAR = 1 << 40  # an integer that data decide lies within +-FAR; indices and sizes are far below it
 
@@ -95,7 +95,7 @@ def direction(e: Expr, s: str) -> int | None:
     if op == "mul":
         for i in (0, 1):
             if parts[1 - i] == 0 and isinstance(e[2 - i], int):
-                return parts[i] * ((e[2 - i] > 0) - (e[2 - i] < 0))  # type: ignore[operator]
+                return parts[i] * ((e[2 - i] > 0) - (e[2 - i] < 0))
     if op == "floordiv" and parts[1] == 0 and isinstance(e[2], int) and e[2] > 0:
         return parts[0]
     return None
@@ -202,7 +202,7 @@ class Space:
         if not isinstance(e, (tuple, str)):
             return ("shown", {}) if e else ("refuted", self._some())
         parts = list(e[1:]) if isinstance(e, tuple) and e[0] in ("lt", "le") else [e]
-        tried = [("sub", parts[1], parts[0])] if len(parts) == 2 else [e]
+        tried: list[Expr] = [("sub", parts[1], parts[0])] if len(parts) == 2 else [e]
         for sampled in (False, True):
             points = self._points(tried, sampled)
             if points is None:

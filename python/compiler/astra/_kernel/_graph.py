@@ -23,8 +23,9 @@ from ._source import Source
 from ._values import Index, Tile, View
 from ._walker import Walker
 
-# Loops of a known number of steps are unrolled while no statement stands in the body more often than this.
-MOST_COPIES = 32
+# Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
+# while it is not more often than that.
+MOST_COPIES, MOST_COPIES_OF_STORES = 32, 256
 
 
 @dataclass
@@ -85,7 +86,7 @@ class GraphWalker(Walker):
         return self.dims[node]
 
     def form_of(self, x: Any) -> Expr:
-        return x if isinstance(x, int) else x.form  # type: ignore[no-any-return]
+        return x if isinstance(x, int) else x.form
 
     def node_of(self, x: Any) -> Any:
         return self.core.index(x) if isinstance(x, int) else x.node
@@ -188,7 +189,7 @@ class GraphWalker(Walker):
 
     def inside_elements(self, what: str, v: View, place: Sequence[Tile], shape: tuple[int, ...]) -> None:
         for axis, t in enumerate(place):
-            form = t.form if t.form is not None else self.data(t.dtype)
+            form: Any = t.form if t.form is not None else self.data(t.dtype)
             space = self.within(shape)
             for condition in (("le", 0, form), ("lt", form, self.form_of(v.shape[axis]))):
                 found, at = space.counterexample(condition)
@@ -220,7 +221,7 @@ class GraphWalker(Walker):
 
     def least(self, x: Any) -> int:
         """The lower bound that the graph itself knows, which its type rules ask for."""
-        return x if isinstance(x, int) else x.node.lo  # type: ignore[no-any-return]
+        return x if isinstance(x, int) else x.node.lo
 
     def cut(self, start: Any, span: Any, n: Any) -> tuple[Any, Any, Any, Any]:
         """Of a block along an axis: where the part inside begins, how long it is, how much of the block is before it and behind it. A minimum or a maximum
@@ -253,7 +254,11 @@ class GraphWalker(Walker):
         if fill is None:
             for axis, (s, n) in enumerate(zip(place, shape)):
                 self.inside("the load from", v, axis, s, n)
-        begin, size, before, after, starts = [], [], [], [], []
+        begin: list[Any] = []
+        size: list[Any] = []
+        before: list[Any] = []
+        after: list[Any] = []
+        starts: list[Any] = []
         looping = False
         for s, span, n in zip(place, shape, v.shape):
             if isinstance(s, Index) and self.moves(s.node):
@@ -376,7 +381,7 @@ class GraphWalker(Walker):
         self.looping += 1
         copies = self.copies
         try:
-            if isinstance(trips, int) and trips * copies <= MOST_COPIES:
+            if isinstance(trips, int) and trips * copies <= (MOST_COPIES_OF_STORES if self.stores_in(s.body) else MOST_COPIES):
                 self.copies *= trips
                 steps = []
                 for k in range(trips):
@@ -393,6 +398,11 @@ class GraphWalker(Walker):
             self.node = row.node
             self.record(row)
 
+    @staticmethod
+    def stores_in(body: list[ast.stmt]) -> bool:
+        """Whether a store stands in statements."""
+        return any(isinstance(n, ast.Attribute) and n.attr == "store" for s in body for n in ast.walk(s))
+
     def scanned(self, s: ast.For, body: Any, value: dict[str, Tensor], trips: Any, shown: str) -> tuple[dict[str, Tensor], list[Store]]:
         """A loop of the kernel."""
         most = trips if isinstance(trips, int) else trips.node.hi
@@ -404,15 +414,15 @@ class GraphWalker(Walker):
         self.space.symbol(symbol, 0, _forms.make("sub", self.form_of(trips), 1), shown)
         inner: list[Store] = []
 
-        def step(carry: dict[str, Tensor], k: Tensor) -> Any:
+        def step(carry: Any, _: Any) -> Any:
             nonlocal inner
-            self.loops[symbol] = k
-            after, inner = body(Index(node, symbol), carry)
-            return after, [i.tensor for i in inner]
+            self.loops[symbol] = carry[0]
+            after, inner = body(Index(node, symbol), carry[1])
+            return (_ops.add(carry[0], 1), after), [i.tensor for i in inner]
 
         count = trips if isinstance(trips, int) else _dims.size_of_node(self.core, trips.node)
         try:
-            value, stacked = _control.scan(step, value, _ops.iota(count))
+            (_, value), stacked = _control.scan(step, (_ops.literal(0, _ops.I64), value), length=count)
         finally:
             self.loops.pop(symbol, None)
         out = []

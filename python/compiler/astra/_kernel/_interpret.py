@@ -83,9 +83,6 @@ class Interpreter(Walker):
         return {"add": x + y, "sub": x - y, "mul": x * y, "min": min(x, y), "max": max(x, y)}.get(op) if op not in ("floordiv", "mod") else (
             x // y if op == "floordiv" else x % y)  # fmt: skip
 
-    def renewed(self, form: Any) -> Any:
-        return form
-
     def made(self, tensor: Tensor, form: Any = None) -> Tile:
         return super().made(tensor, None)
 
@@ -232,7 +229,7 @@ class Interpreter(Walker):
         raise self.wrong(f"this `while` has not ended after {MOST_STEPS} steps")
 
     def assumed(self, condition: Any) -> None:
-        holds = condition if isinstance(condition, bool) else self.array(condition)
+        holds: Any = condition if isinstance(condition, bool) else self.array(condition)
         if not np.all(holds):
             at = f" at {tuple(int(i[0]) for i in np.nonzero(~holds))}" if np.ndim(holds) else ""
             raise self.wrong(f"what is assumed does not hold{at}")

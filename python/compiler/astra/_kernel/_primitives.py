@@ -97,7 +97,8 @@ def _shape(w: Walker, shape: Any, what: str) -> tuple[int, ...]:
 
 def _dtype(w: Walker, t: Any) -> DType:
     if isinstance(t, (DType, str)) or t in (int, float, bool):
-        return w.attempt(_dtypes.dtype, t)  # type: ignore[no-any-return]
+        found: DType = w.attempt(_dtypes.dtype, t)
+        return found
     raise w.error(f"a dtype is needed, as astra.float32, not {described(t)}")
 
 
@@ -159,7 +160,7 @@ def load(w: Walker, view: Any, at: Any, shape: Any, *, fill: Any = None) -> Tile
         raise w.error(f"a load of shape {extents} from '{v.name}', which has {len(v.shape)} axes: extents of 1 where one element is wanted")
     for p in place:
         _index(w, p, "the place of a load")
-    return w.load(v, place, extents, _fill(w, fill, v))  # type: ignore[attr-defined,no-any-return]
+    return w.load(v, place, extents, _fill(w, fill, v))
 
 
 def _index(w: Walker, p: Any, what: str) -> None:
@@ -189,7 +190,7 @@ def store(w: Walker, view: Any, at: Any, value: Any, *, drop: Any = False) -> No
     if len(t.shape) != len(v.shape):
         raise w.error(f"a tile of shape {t.shape} is stored into '{v.name}', which has {len(v.shape)} axes")
     _typed(w, t, v)
-    w.store(v, place, t, _flag(w, drop, "drop"))  # type: ignore[attr-defined]
+    w.store(v, place, t, _flag(w, drop, "drop"))
 
 
 def _like(w: Walker, value: Any, v: View, place: tuple[Any, ...]) -> Tile:
@@ -215,7 +216,7 @@ def gather(w: Walker, view: Any, at: Any, *, fill: Any = None) -> Tile:
     v = _view(w, view, True)
     place = tuple(_tile(w, p, "an index of gather", "iu") for p in _place(w, v, at, "the place of a gather"))
     _common(w, place, "gather")
-    return w.gather(v, place, _fill(w, fill, v))  # type: ignore[attr-defined,no-any-return]
+    return w.gather(v, place, _fill(w, fill, v))
 
 
 def _common(w: Walker, tiles: tuple[Tile, ...], what: str) -> tuple[int, ...]:
@@ -243,7 +244,7 @@ def _scatter(w: Walker, view: Any, at: Any, value: Any, mode: Any, drop: Any, wh
     _typed(w, t, v)
     if w.broadcast(shape, t.shape, what) != shape:
         raise w.error(f"{what} of a tile of shape {t.shape} to {len(place)} indices of shape {shape}")
-    w.scatter(v, place, Tile(_ops.broadcast_to(t.tensor, shape)), mode, _flag(w, drop, "drop"))  # type: ignore[attr-defined]
+    w.scatter(v, place, Tile(_ops.broadcast_to(t.tensor, shape)), mode, _flag(w, drop, "drop"))
 
 
 def _atomic(kind: str, words: str) -> None:
@@ -438,7 +439,8 @@ PRIMITIVES["select"] = PRIMITIVES["where"]
 def clip(w: Walker, x: Any, low: Any, high: Any) -> Tile:
     """The lesser of `high` and of the greater of x and `low`."""
     lower = PRIMITIVES["maximum"].apply(w, x, low)
-    return PRIMITIVES["minimum"].apply(w, lower, high)  # type: ignore[no-any-return]
+    found: Tile = PRIMITIVES["minimum"].apply(w, lower, high)
+    return found
 
 
 @primitive("element by element", "tile, dtype -> tile")

@@ -118,9 +118,25 @@ class Walker:
         """Arithmetic on two integers of which one is an Index."""
         raise NotImplementedError
 
+    def renewed(self, form: Expr) -> Expr:
+        """A form whose elements are at other places."""
+        return form
+
     def data(self, dtype: DType) -> Expr | None:
         """The form of a value that data decide."""
         return None
+
+    def load(self, v: View, place: tuple[Any, ...], shape: tuple[int, ...], fill: Any) -> Tile:
+        raise NotImplementedError
+
+    def store(self, v: View, place: tuple[Any, ...], t: Tile, drop: bool) -> None:
+        raise NotImplementedError
+
+    def gather(self, v: View, place: tuple[Tile, ...], fill: Any) -> Tile:
+        raise NotImplementedError
+
+    def scatter(self, v: View, place: tuple[Tile, ...], t: Tile, mode: str, drop: bool) -> None:
+        raise NotImplementedError
 
     def for_range(self, s: ast.For, first: Any, last: Any, step: int) -> None:
         raise NotImplementedError
@@ -485,13 +501,14 @@ class Walker:
         if isinstance(x, Tile):
             return x.tensor
         if isinstance(x, Index):
-            t = self.scalar(x)
-            return t if like is None else _ops.astype(t, like)
+            scalar = self.scalar(x)
+            return scalar if like is None else _ops.astype(scalar, like)
         if isinstance(x, NUMBERS):
             t = like or _dtypes.DEFAULT[_dtypes.kind_of_number(x)]
             if isinstance(x, float) and t.kind in "iu" or t.kind == "b" and not isinstance(x, bool):
                 raise self.error(f"the number {x!r} beside a tile of {t.name}: cast the tile, or write a number of its kind")
-            return self.attempt(_ops.literal, x, t)
+            made: Tensor = self.attempt(_ops.literal, x, t)
+            return made
         raise self.error(f"a tile or a number is needed here, not {described(x)}")
 
     def pair(self, x: Any, y: Any, what: str) -> tuple[Tensor, Tensor]:
@@ -566,7 +583,8 @@ class Walker:
 
     def unary(self, e: ast.UnaryOp, x: Any) -> Any:
         if isinstance(x, NUMBERS):
-            return {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert}[type(e.op)](x)
+            number: dict[type, Any] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert}
+            return self.attempt(number[type(e.op)], x)
         if isinstance(e.op, ast.UAdd) and isinstance(x, (Tile, Index)):
             return x
         if isinstance(e.op, ast.USub) and isinstance(x, Index):
