@@ -27,7 +27,7 @@ html_last_updated_fmt = None
 
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/*.md", "docs/**/*.md", "examples/**/README.md", "python/**/README.md", "packaging/**/README.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/**/*.md", "examples/**/README.md", "python/**/README.md", "packaging/**/README.md", "bindings/**/README.md"]
 exclude_patterns = ["build", ".git", ".ci", "**/__pycache__"]
 
 myst_heading_anchors = 6
