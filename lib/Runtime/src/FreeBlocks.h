@@ -1,9 +1,8 @@
 //===- FreeBlocks.h: free memory of a pool by size -------------------------===//
 // Takes:    blocks that nobody uses; their sizes are multiples of 64.
 // Gives:    the smallest that is large enough, in logarithmic time.
-// Keeps:    bins in the order of size, with a bit for each that is not empty: one for each size below 64 KiB, above
-// that
-//           32 for each power of two. A bin is a treap: a search tree by size, then address, and a heap by a number
+// Keeps:    bins in the order of size, with a bit for each that is not empty: one for each size below 64 KiB, then 32
+//           for each power of two. A bin is a treap: a search tree by size, then address, and a heap by a number
 //           drawn when the block was made, which gives it the height of a random tree. No allocation, no recursion.
 // Does not: lock, split or merge (Pool.cpp).
 #pragma once
