@@ -93,6 +93,7 @@ struct astra_pool : astra::rt::Handle {
   astra::rt::Mutex mutex;
   astra::rt::FreeBlocks whole, parts;      ///< free segments, and free parts of others
   astra::rt::Block *spareBlocks = nullptr; ///< descriptions without memory, by `behind`
+  astra_buffer *spareBuffers = nullptr;    ///< those that were freed
   uint64_t made = 0;                       ///< blocks so far
   astra_pool_stats stats{};
 };
@@ -103,6 +104,7 @@ struct astra_buffer : astra::rt::Handle {
   astra_pool *pool;
   astra::rt::Block *block; ///< null for 0 bytes
   uint64_t offset, bytes;
+  astra_buffer *nextSpare = nullptr;
   void *data() const { return block ? static_cast<char *>(block->memory) + offset : nullptr; }
   bool onGpu() const { return pool->device->gpu; }
 };

@@ -123,28 +123,54 @@ void astra::rt::retain(Block *block) {
   if (block) block->refs.fetch_add(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+/// The block is free again, one with its free neighbours. The pool is locked.
+void giveBack(Block *block) {
+  astra_pool *pool = block->pool;
+  pool->stats.bytes_in_use -= block->bytes;
+  if (Block *next = block->behind; next && next->isFree) {
+    pool->parts.remove(next);
+    block->bytes += next->bytes, block->behind = next->behind;
+    if (block->behind) block->behind->before = block;
+    forget(next);
+  }
+  if (Block *first = block->before; first && first->isFree) {
+    pool->parts.remove(first);
+    first->bytes += block->bytes, first->behind = block->behind;
+    if (first->behind) first->behind->before = first;
+    forget(block);
+    block = first;
+  }
+  block->isFree = true;
+  listOf(block).insert(block);
+}
+
+/// A buffer, which counts as a user of the pool; null when memory is short. The pool is locked.
+astra_buffer *makeBuffer(astra_pool *pool, Block *block, uint64_t offset, uint64_t bytes) {
+  astra_buffer *buffer = pool->spareBuffers;
+  if (buffer)
+    pool->spareBuffers = buffer->nextSpare, new (buffer) astra_buffer(pool, block, offset, bytes);
+  else
+    buffer = pool->runtime->heap.make<astra_buffer>(pool, block, offset, bytes);
+  if (buffer) pool->users++;
+  return buffer;
+}
+
+void dropBuffer(astra_buffer *buffer) {
+  astra_pool *pool = buffer->pool;
+  buffer->nextSpare = pool->spareBuffers;
+  pool->spareBuffers = buffer;
+}
+
+} // namespace
+
 void astra::rt::release(Block *block) {
   if (!block || block->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   astra_pool *pool = block->pool;
   {
     Lock lock(pool->mutex);
-    pool->stats.bytes_in_use -= block->bytes;
-    // One with its free neighbours.
-    if (Block *next = block->behind; next && next->isFree) {
-      pool->parts.remove(next);
-      block->bytes += next->bytes, block->behind = next->behind;
-      if (block->behind) block->behind->before = block;
-      forget(next);
-    }
-    if (Block *first = block->before; first && first->isFree) {
-      pool->parts.remove(first);
-      first->bytes += block->bytes, first->behind = block->behind;
-      if (first->behind) first->behind->before = first;
-      forget(block);
-      block = first;
-    }
-    block->isFree = true;
-    listOf(block).insert(block);
+    giveBack(block);
   }
   pool->users--;
 }
@@ -168,6 +194,10 @@ astra_status astra_pool_free(astra_pool **pool) {
   if (Status s = checkFree(*pool, "the pool")) return s;
   astra_device *device = (*pool)->device;
   dropFree(*pool);
+  while (astra_buffer *spare = (*pool)->spareBuffers) {
+    (*pool)->spareBuffers = spare->nextSpare;
+    device->runtime->heap.destroy(spare);
+  }
   while (Block *spare = (*pool)->spareBlocks) {
     (*pool)->spareBlocks = spare->behind;
     device->runtime->heap.destroy(spare);
@@ -201,29 +231,29 @@ astra_status astra_buffer_init(astra_buffer **out, astra_pool *pool, uint64_t by
   uint64_t rounded;
   if (!roundUp(bytes, bytes < 65536 ? kBlockAlign : 4096, rounded) || rounded > INT64_MAX)
     return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for %llu bytes", static_cast<unsigned long long>(bytes));
-  astra_buffer *buffer = pool->runtime->heap.make<astra_buffer>(pool, nullptr, uint64_t(0), bytes);
+  Lock lock(pool->mutex);
+  astra_buffer *buffer = makeBuffer(pool, nullptr, 0, bytes);
   if (!buffer) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a buffer");
   if (bytes) {
-    Lock lock(pool->mutex);
     Block *block = takeFree(pool, rounded, isAbove(pool, rounded));
-    (block ? pool->stats.recycled : pool->stats.fresh)++;
+    bool isFresh = !block;
     Status s = block ? ASTRA_OK : takeFresh(pool, rounded, block, diag);
     if (s) {
-      pool->stats.fresh--;
-      pool->runtime->heap.destroy(buffer);
+      dropBuffer(buffer);
+      pool->users--;
       if (s != ASTRA_OUT_OF_MEMORY) return s;
       return fail(diag, ASTRA_OUT_OF_MEMORY,
                   "no memory for %llu bytes (the pool holds %llu of at most %llu, 0 is no limit)",
                   static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pool->stats.bytes_held),
                   static_cast<unsigned long long>(pool->maxBytes));
     }
+    (isFresh ? pool->stats.fresh : pool->stats.recycled)++;
     pool->stats.bytes_in_use += block->bytes;
     if (pool->stats.bytes_in_use > pool->stats.peak_in_use) pool->stats.peak_in_use = pool->stats.bytes_in_use;
     block->refs.store(1, std::memory_order_relaxed);
     buffer->block = block;
     pool->users++;
   }
-  pool->users++;
   *out = buffer;
   return ASTRA_OK;
 }
@@ -237,11 +267,10 @@ astra_status astra_buffer_init_view(astra_buffer **out, astra_buffer *parent, ui
     return fail(diag, ASTRA_CAPACITY, "a view of %llu bytes at byte %llu does not fit into a buffer of %llu bytes",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(offset),
                 static_cast<unsigned long long>(parent->bytes));
-  astra_buffer *view =
-      parent->runtime->heap.make<astra_buffer>(parent->pool, parent->block, parent->offset + offset, bytes);
+  Lock lock(parent->pool->mutex);
+  astra_buffer *view = makeBuffer(parent->pool, parent->block, parent->offset + offset, bytes);
   if (!view) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a view");
   retain(parent->block);
-  parent->pool->users++;
   *out = view;
   return ASTRA_OK;
 }
@@ -250,9 +279,14 @@ astra_status astra_buffer_free(astra_buffer **buffer) {
   if (!buffer || !*buffer) return ASTRA_OK;
   if (Status s = checkHandle(*buffer, "the buffer", nullptr)) return s;
   astra_pool *pool = (*buffer)->pool;
-  release((*buffer)->block);
-  pool->runtime->heap.destroy(*buffer);
-  pool->users--;
+  Block *block = (*buffer)->block;
+  bool isLast = block && block->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  {
+    Lock lock(pool->mutex);
+    if (isLast) giveBack(block);
+    dropBuffer(*buffer);
+  }
+  pool->users -= 1 + isLast;
   *buffer = nullptr;
   return ASTRA_OK;
 }

@@ -411,11 +411,11 @@ void Waits::randomGraph(unsigned seed, bool held) {
 }
 
 TEST_P(Waits, AsFewAsTheOrderNeeds) {
-  for (unsigned seed = 0; seed < few(4, 100); seed++) randomGraph(seed, true);
+  for (unsigned seed = 0; seed < few(2, 50); seed++) randomGraph(seed, true);
 }
 
 TEST_P(Waits, RandomGraphsGiveEqualBytes) {
-  for (unsigned seed = 1000; seed < 1000 + few(4, 500); seed++) randomGraph(seed, false);
+  for (unsigned seed = 1000; seed < 1000 + few(3, 100); seed++) randomGraph(seed, false);
 }
 
 TEST_P(Waits, OnlyWhatNothingElseOrders) {
