@@ -337,7 +337,13 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
   case Op::Cumulate: { // a plain chain, by the kernel's own loop; blocks of 16 were written out before
     static const Combine combine[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
     static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min};
-    UOpRef init = c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype));
+    UOpRef init = c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype)), along = index[v->ints[1]];
+    if (along->op != Op::Range || RangeKind(along->ints[1]) != RangeKind::Loop) { // in a tile that is moved: up to here
+      in[v->ints[1]] = range(v->shape[v->ints[1]], RangeKind::Fold);
+      UOpRef here = lt(in[v->ints[1]], idxAdd(c, along, c.index(1)));
+      UOpRef x = select(here, at(v->src[0], in, both(gate, here)), init);
+      return c.make(Op::Fold, {init, x, in[v->ints[1]]}, {int64_t(combine[v->ints[0]]), 1});
+    }
     return c.make(Op::Running, {init, at(v->src[0], index, gate), index[v->ints[1]]}, {int64_t(combine[v->ints[0]])});
   }
   case Op::Words: { // whose bytes are not neighbours in memory: one by one
