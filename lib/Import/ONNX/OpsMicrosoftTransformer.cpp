@@ -364,8 +364,8 @@ constexpr Row rows[] = {
      "masks as of MultiHeadAttention; no rotary embedding, no shared buffer"},
     {"com.microsoft::GroupQueryAttention", 1, latest, 7, 16, groupQueryAttention, narrowFloats,
      "caches have max(past, total_sequence_length) rows where the latter follows from shapes, else those of the past; "
-     "no "
-     "quantized or sliding caches, no scores as an output; results of padding rows are other than ONNX Runtime's",
+     "no quantized or sliding caches, no scores as an output; position_ids hold in a first prompt too, where ONNX "
+     "Runtime's kernel for CPUs counts from 0; results of padding rows are other than ONNX Runtime's",
      input(6)},
     {"com.microsoft::SkipLayerNormalization", 1, latest, 3, 5, skipLayerNormalization, narrowFloats},
     {"com.microsoft::SkipSimplifiedLayerNormalization", 1, latest, 3, 4, skipSimplifiedLayerNormalization, narrowFloats,
