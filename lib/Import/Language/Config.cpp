@@ -200,14 +200,13 @@ private:
     auto columns = int64_t(double(c.headSize) * r.part);
     bool fits = r.part > 0 && r.part <= 1 && columns >= 2 && columns % 2 == 0;
     if (!fits)
-      return f.fail("of heads of " + llvm::Twine(c.headSize) + " columns a part of " + std::to_string(r.part) +
+      return f.fail("of heads of " + llvm::Twine(c.headSize) + " columns a part of " + numberText(r.part) +
                     " cannot be rotated in pairs");
     for (double x : {r.theta, r.factor, r.lowFactor, r.highFactor, r.betaFast, r.betaSlow})
-      if (!(x > 0 && x < 1e30))
-        return f.fail("a parameter of rotations is " + std::to_string(x) + ", expected above 0");
+      if (!(x > 0 && x < 1e30)) return f.fail("a parameter of rotations is " + numberText(x) + ", expected above 0");
     if (r.highFactor <= r.lowFactor) return f.fail("'high_freq_factor' is not above 'low_freq_factor'");
     if (r.original < 0 || r.original > double(mostPositions))
-      return f.fail("'original_max_position_embeddings' is " + std::to_string(r.original));
+      return f.fail("'original_max_position_embeddings' is " + numberText(r.original));
     if (std::string wrong = r.wrong(c.headSize); !wrong.empty() && !c.gguf)
       f.fail(wrong); // tensors of a GGUF file come later
   }
@@ -215,7 +214,7 @@ private:
   void check() {
     if (c.heads % c.keyHeads)
       f.fail(llvm::Twine(c.heads) + " query heads are not a multiple of " + llvm::Twine(c.keyHeads) + " key heads");
-    if (!(c.epsilon >= 0 && c.epsilon < 1)) f.fail("the epsilon of norms is " + std::to_string(c.epsilon));
+    if (!(c.epsilon >= 0 && c.epsilon < 1)) f.fail("the epsilon of norms is " + numberText(c.epsilon));
     if (!(c.softcap >= 0 && c.finalSoftcap >= 0 && c.clip >= 0)) f.fail("a softcap or 'clip_qkv' is negative");
     if (!(c.scale > 0 && std::isfinite(c.scale))) f.fail("'query_pre_attn_scalar' is not above 0");
   }

@@ -17,6 +17,9 @@ struct FieldName {
   llvm::StringRef json, gguf;
 };
 
+/// For a sentence: whole numbers without a fraction.
+std::string numberText(double x);
+
 class Fields {
 public:
   virtual ~Fields() = default;
