@@ -200,6 +200,7 @@ int main(int argc, char **argv) {
   check(astra_stream_init(&stream, device, &diag));
   open_model(bundle, text);
 
+  if (!argv[2][0]) die("the prompt is empty");
   size_t count;
   int32_t *tokens = encode(text, argv[2], &count);
   for (size_t at = 0; at < count; at += (size_t)chunk)

