@@ -148,7 +148,7 @@ class LanguageModel:
         if isinstance(prompt, str):
             tokens = self.tokenizer.encode(prompt, around=True)
         elif all(isinstance(t, (int, np.integer)) and not isinstance(t, bool) for t in prompt):
-            tokens = [int(t) for t in prompt]  # type: ignore[arg-type]
+            tokens = [int(t) for t in prompt]
         elif isinstance(prompt[0], (Mapping, tuple, list)):
             tokens = self.tokenizer.chat_encode(messages_of(prompt))
         else:
