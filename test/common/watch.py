@@ -70,7 +70,7 @@ def main():
         except OSError:  # it ends just now
             pass
         sys.stdout.flush()
-    for process in descendants(pid) + [pid]:
+    for process in [pid] + descendants(pid):  # the first would go on where a child ends
         try:
             os.kill(process, signal.SIGKILL)
         except ProcessLookupError:
