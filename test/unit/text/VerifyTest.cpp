@@ -97,5 +97,5 @@ TEST(Verify, LoopsCarryDimsOfTheirOwn) {
   EXPECT_EQ(llvm::toString(verify(m, Stage::Graph)), "");
   m.dims.push_back(Builder(m.ctx()).dim("len", 0, 8));
   std::string found = llvm::toString(verify(m, Stage::Graph));
-  EXPECT_NE(found.find("dim len is the module's: a while carries dims of its own"), found.npos) << found;
+  EXPECT_NE(found.find("dim len is the module's: a while has dims of its own"), found.npos) << found;
 }
