@@ -94,7 +94,7 @@ UOpRef Contractor::contract(std::vector<Labelled> operands, llvm::ArrayRef<unsig
   EinsumLabels inside = result;
   llvm::erase(inside, l);
   ScanMaker scan(b, e.extents[l]);
-  UOpRef sum;
+  UOpRef sum = nullptr;
   if (isSummed) {
     Dims shape;
     for (unsigned r : result) shape.push_back(e.extents[r]);
