@@ -127,7 +127,7 @@ def python(model):
     stopped = m.generate(text, max_tokens=20, temperature=0, stop=[part])
     assert (stopped.text, stopped.finish) == (got.text[: got.text.find(part)], "stop")
     assert "".join(m.stream(text, max_tokens=20, temperature=0, stop=part)) == stopped.text
-    for wrong in (dict(stop=""), dict(stop=[3]), dict(top_logprobs=21), dict(temperature=float("nan")), dict(max_tokens=0)):
+    for wrong in (dict(stop=""), dict(stop=[3]), dict(stop=5), dict(top_logprobs=21), dict(temperature=float("nan")), dict(max_tokens=0), dict(tokens=3)):
         try:
             m.generate(text, **wrong)
         except astra_rt.ArgumentError:
@@ -145,6 +145,11 @@ def python(model):
             assert words in str(error), (prompt, error)
             continue
         raise AssertionError(f"{prompt!r:.40} was not refused")
+    try:
+        raise AssertionError(m.generate_batch(text))
+    except astra_rt.ArgumentError as error:
+        assert "a list of prompts" in str(error), error
+    assert m.generate(text, max_tokens=np.int64(20), temperature=0, stop=None) == got
     parts = [{"role": "user", "content": [{"type": "text", "text": "hel"}, {"type": "text", "text": "lo"}]}]
     assert m.generate(parts, max_tokens=5) == said
     assert m.generate(np.array(tokens), max_tokens=20, temperature=0) == got
@@ -166,7 +171,7 @@ def compiled_here(model):
     assert all(m.generate(PROMPTS[2], max_tokens=20, seed=3) == expected for m in made)
     assert astra.lm.load(model(), threads=2).generate(PROMPTS[2], max_tokens=20, seed=3) == expected
     for source, more, words in ((model(), dict(context=9), "context is for what is compiled"), (model.source, dict(batch=0), "at least 1"),
-                                (model.source, dict(cache_type="f8"), "'f32' or 'f16'"), (model.source, {}, "has no tokenizer"),
+                                (model.source, dict(cache_type="f8"), "'f32', 'f16' or 'i8'"), (model.source, {}, "has no tokenizer"),
                                 (model.source, dict(tokenizer="none.tok"), "none.tok"), (model.source, options | dict(chunk=3, frozen=True), "frozen"),
                                 (model.source, dict(tokenizer=model.folder / "large.json"), "it is another model's")):  # fmt: skip
         try:
@@ -365,6 +370,10 @@ def options_over_http(client, alone):
     assert [[t.logprob for t in e.top_logprobs] for e in entries] == [[p for _, p in top] for top in rich.top_logprobs]
     parts = client.chat.completions.create(model="m", messages=said, logprobs=True, stream=True, **want)
     assert [e.logprob for p in parts if p.choices[0].logprobs for e in p.choices[0].logprobs.content] == rich.logprobs
+    asked = dict(model="m", prompt=PROMPTS[2], logprobs=0, max_tokens=40, seed=5, temperature=1.0)
+    offsets = client.completions.create(**asked).choices[0].logprobs.text_offset
+    parts = client.completions.create(stream=True, **asked)
+    assert [at for p in parts if p.choices[0].logprobs for at in p.choices[0].logprobs.text_offset] == offsets and offsets[0] == 0
     legacy = client.completions.create(model="m", prompt=["a b", [5, 6, 7]], logprobs=2, max_tokens=4, seed=1)
     for choice, prompt in zip(legacy.choices, ("a b", [5, 6, 7])):
         alike = alone.generate(prompt, max_tokens=4, seed=1)
@@ -424,7 +433,7 @@ def cancelled_over_http(client, port, alone):
         reply = connection.getresponse()
         return reply.status, json.loads(reply.read())
 
-    for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"messages": [{"role": "user", "content": "\\ud800"}]}', b'{"model": "\\ud800"}', b"[" * 100000):
+    for body in (b"", b"{", b"[]", b"\xff\xfe", b'{"messages": [{"role": "user", "content": "\\ud800"}]}', b'{"model": "\\ud800"}', b'{"\\ud800": 1}', b"[" * 100000):
         status, reply = raw("POST", "/v1/chat/completions", body)
         assert status in (400, 404) and reply["error"]["message"] and reply["error"]["type"] == "invalid_request_error", (body[:40], status, reply)
     assert raw("GET", "/nowhere")[0] == 404 and raw("GET", "/v1/chat/completions")[0] == 405

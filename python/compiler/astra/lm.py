@@ -45,8 +45,8 @@ def load(source: str | os.PathLike[str] | bytes, *, threads: int = 1, target: st
         value = asked[name]
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 1 << 31):
             raise ArgumentError(f"{name} is {value!r}; it must be a number of at least 1")
-    if cache_type not in (None, "f32", "f16"):
-        raise ArgumentError(f"cache_type is {cache_type!r}; it must be 'f32' or 'f16'")
+    if cache_type not in (None, "f32", "f16", "i8"):
+        raise ArgumentError(f"cache_type is {cache_type!r}; it must be 'f32', 'f16' or 'i8'")
     path = os.fspath(source)
     module, text, _ = call(_core.import_language, path, context or 0, batch or 1, chunk or 128, cache_type or "f32",
                            os.fspath(tokenizer) if tokenizer is not None else "", chat_form or "")  # fmt: skip

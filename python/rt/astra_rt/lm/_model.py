@@ -10,7 +10,7 @@ Does not: remember anything from call to call.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Iterator, Mapping, Sequence, Union
 
 import numpy as np
@@ -161,21 +161,24 @@ class LanguageModel:
             raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"token {wrong} is none of the model; tokens are 0 to {most - 1}")
         return tokens
 
-    def reply(self, prompt: Prompt, max_tokens: int | None = None, stop: str | Sequence[str] = (), top_logprobs: int = 0,
+    def reply(self, prompt: Prompt, max_tokens: int | None = None, stop: str | Sequence[str] | None = (), top_logprobs: int = 0,
               **sampling: Any) -> Reply:  # fmt: skip
         """A reply that has no tokens yet, checked."""
-        stops = (stop,) if isinstance(stop, str) else tuple(stop)
-        if not all(isinstance(s, str) and s for s in stops):
+        stops = (stop,) if isinstance(stop, str) else () if stop is None else stop
+        if not isinstance(stops, (tuple, list)) or not all(isinstance(s, str) and s for s in stops):
             raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"stop is {stop!r}; it must be a text or a list of texts, none of them empty")
-        if isinstance(top_logprobs, bool) or not isinstance(top_logprobs, int) or not 0 <= top_logprobs <= MOST_TOP:
+        if isinstance(top_logprobs, bool) or not isinstance(top_logprobs, (int, np.integer)) or not 0 <= top_logprobs <= MOST_TOP:
             raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"top_logprobs is {top_logprobs!r}; it must be 0 to {MOST_TOP}")
-        if max_tokens is not None and (isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1):
+        if max_tokens is not None and (isinstance(max_tokens, bool) or not isinstance(max_tokens, (int, np.integer)) or max_tokens < 1):
             raise refusal(ArgumentError, "ASTRA_INVALID_ARGUMENT", f"max_tokens is {max_tokens!r}; it must be at least 1, or None")
+        unknown = sampling.keys() - {f.name for f in fields(Sampling)}
+        if unknown:
+            raise _wrong(f"there is no option {min(unknown)}; there are max_tokens, stop, top_logprobs, {', '.join(f.name for f in fields(Sampling))}")
         tokens = self.encode(prompt)
         if len(tokens) >= self.context:
             text = f"the prompt has {len(tokens)} tokens, and the context {self.context}"
             raise refusal(ArgumentError, "ASTRA_CAPACITY", text)
-        return Reply(self.tokenizer, tokens, Sampling(**sampling), max_tokens, stops, top_logprobs)
+        return Reply(self.tokenizer, tokens, Sampling(**sampling), max_tokens, tuple(stops), top_logprobs)
 
     def _take(self) -> Rows:
         with self._lock:
@@ -198,6 +201,8 @@ class LanguageModel:
 
     def generate_batch(self, prompts: Sequence[Prompt], *, max_tokens: int | None = None, **options: Any) -> list[Generation]:
         """Replies to prompts, `batch` at a time: each is that of `generate`."""
+        if isinstance(prompts, str):
+            raise _wrong("the prompts are one text; generate takes it, and generate_batch a list of prompts")
         replies = [self.reply(prompt, max_tokens, **options) for prompt in prompts]
         for _ in self._run(replies):
             pass

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import codecs
 import contextlib
 import json
 import math
@@ -56,8 +57,8 @@ class Bad(Exception):
 
     def body(self) -> dict[str, Any]:
         kind = "invalid_request_error" if self.status < 500 else "server_error"
-        sentence = str(self).encode("utf-8", "replace").decode()  # what a client named may be no text
-        return {"error": {"message": sentence, "type": kind, "param": self.param, "code": self.code}}
+        sentence, param = (None if s is None else s.encode("utf-8", "replace").decode() for s in (str(self), self.param))
+        return {"error": {"message": sentence, "type": kind, "param": param, "code": self.code}}  # what a client named may be no text
 
 
 def of_error(error: Error, param: str) -> Bad:
@@ -182,6 +183,7 @@ class Answers:
         left = len(self.jobs)
         try:
             while left:
+                await asyncio.sleep(0)  # a queue that is not empty gives nobody else a turn
                 index, piece, error = await self.queue.get()
                 if error:
                     raise error if isinstance(error, Bad) else Bad(500, str(error))
@@ -219,6 +221,7 @@ class Form:
 
     def __init__(self, model: LanguageModel, kind: str, wants_logprobs: bool) -> None:
         self.model, self.kind, self.wants_logprobs = model, kind, wants_logprobs
+        self._before: dict[int, tuple[Any, list[int]]] = {}  # of each reply: a decoder, how many tokens it has had, characters
         self.name, self.chunk, self.id = {"chat": ("chat.completion", "chat.completion.chunk", "chatcmpl"),
                                           "text": ("text_completion", "text_completion", "cmpl")}[kind]  # fmt: skip
 
@@ -230,6 +233,14 @@ class Form:
 
     def end(self) -> dict[str, Any]:
         return {"delta": {}} if self.kind == "chat" else {"text": ""}
+
+    def _length(self, reply: Reply, end: int) -> int:
+        """Characters of the first `end` tokens; `end` never falls."""
+        decoder, counts = self._before.setdefault(id(reply), (codecs.getincrementaldecoder("utf-8")("replace"), [0, 0]))
+        for token in reply.tokens[counts[0] : end]:
+            counts[1] += len(decoder.decode(self.model.tokenizer.piece(token)))
+        counts[0] = max(counts[0], end)
+        return counts[1] + bool(decoder.getstate()[0])  # what is open yet stands as one
 
     def logprobs(self, reply: Reply, begin: int, end: int) -> dict[str, Any] | None:
         """Of the tokens begin to end."""
@@ -245,7 +256,7 @@ class Form:
         entries = [entry(reply.tokens[i], reply.logprobs[i]) for i in range(begin, end)]
         if self.kind == "chat":
             return {"content": [{**e, "top_logprobs": top} for e, top in zip(entries, tops)], "refusal": None}
-        at, offsets = len(b"".join(map(self.model.tokenizer.piece, reply.tokens[:begin])).decode("utf-8", "replace")), []
+        at, offsets = self._length(reply, begin), []
         for e in entries:
             offsets.append(at)
             at += len(e["token"])
