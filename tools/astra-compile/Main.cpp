@@ -234,7 +234,8 @@ Program describe(CommandLine &c) {
   p.synopsis = "MODEL -o FILE.astra [options]";
   p.summary = "compile a model into a bundle";
   p.description =
-      "Compiles a model (.uop text, .onnx, or StableHLO as .mlir) ahead of time into one file with machine code for "
+      "Compiles a model (.uop text, .onnx, StableHLO as .mlir; a language model: .gguf, or a folder that transformers "
+      "saved) ahead of time into one file with machine code for "
       "every target. "
       "The bundle gives the same bits on each of them. Its bytes are a function of the model, the options and "
       "the compiler alone.";

@@ -281,7 +281,9 @@ constexpr Row rows[] = {
      "of one target PROBIT alone changes a score, as in ONNX Runtime"},
     {"ai.onnx.ml::TreeEnsembleClassifier", 1, latest, 1, 1, classifier, numbers,
      "labels are integers; with votes for both of two classes that of the greater score"},
-    {"ai.onnx.ml::TreeEnsemble", 5, latest, 1, 1, treeEnsemble, floats, "a set of several members leads to a leaf"},
+    {"ai.onnx.ml::TreeEnsemble", 5, latest, 1, 1, treeEnsemble, floats,
+     "a set of several members leads to a leaf; post_transform 1 is SOFTMAX and 2 LOGISTIC, as the specification "
+     "numbers them (ONNX Runtime has the two the other way round)"},
 };
 
 } // namespace
