@@ -95,7 +95,6 @@ void Lowering::program(UOpRef place) {
     };
     UOpRef start = num(0);
     for (unsigned vectors : {plan.unroll, 1u}) {
-      if (vectors == 1 && plan.unroll == 1 && start != num(0)) continue;
       UOpRef each = num(int64_t(plan.lanes) * vectors), count = div(sub(n, start), each);
       put(count, vectors, start, false);
       start = simplifyIndex(c, add(start, mul(count, each)));

@@ -160,9 +160,13 @@ private:
   UOpRef known(UOpRef n, llvm::ArrayRef<UOpRef> src) {
     if (n->dtype == DType::I64 && !n->rank() && (n->op == Op::Add || n->op == Op::Sub || n->op == Op::Mul))
       if (UOpRef z = asIndex(n->op, src[0], src[1])) return z;
-    if (n->op == Op::Extent && src[0]->isConst()) return b.idx(src[0]->ints[0]);
-    if (n->op == Op::Extent && src[0]->op == Op::FromIndex && src[0]->dtype == DType::I64) return src[0]->src[0];
-    return b.c.withSources(n, src);
+    if (n->op != Op::Extent) return b.c.withSources(n, src);
+    UOpRef i = src[0]->isConst() ? b.idx(src[0]->ints[0]) : src[0]->op == Op::FromIndex ? src[0]->src[0] : nullptr;
+    if (!i) return b.c.withSources(n, src);
+    if (i->lo < n->ints[0])
+      i = idxMax(b.c, i, b.idx(n->ints[0])); // what is outside is refused: whoever reads it relies on that
+    if (i->hi > n->ints[1]) i = idxMin(b.c, i, b.idx(n->ints[1]));
+    return i;
   }
 
   Builder &b;
