@@ -39,6 +39,7 @@ private:
   };
   Context &c;
   llvm::DenseMap<UOpRef, Copies> done;
+  llvm::DenseMap<UOpRef, UOpRef> vectorOf; // of an extent in which the lane is a symbol: its lanes' values
 
   int64_t extent(UOpRef r) { return *r->src[0]->constIndex(); }
   UOpRef boolean(bool b) { return c.literal(DType::Bool, b); }
@@ -100,7 +101,17 @@ private:
   }
   bool dependsOnLane(UOpRef x, UOpRef lane) { return llvm::is_contained(topoSort(x), lane); }
   UOpRef atLane(UOpRef x, UOpRef lane, int64_t l) {
-    return simplifyIndex(c, idxSubstitute(c, x, {lane}, {c.index(l)}));
+    SmallVector<UOpRef, 4> from{lane}, to{c.index(l)};
+    for (UOpRef n : vectorOf.empty() ? std::vector<UOpRef>() : topoSort(x))
+      if (UOpRef vector = vectorOf.lookup(n)) {
+        UOpRef own = vector->rank() ? c.make(Op::Lanes, {vector}, {l, 1}) : vector;
+        from.push_back(n), to.push_back(c.make(Op::Extent, {own}, n->ints));
+      }
+    return simplifyIndex(c, idxSubstitute(c, x, from, to));
+  }
+  /// Whether lanes or copies are closed below a scalar.
+  static bool closesCopies(UOpRef x) {
+    return llvm::any_of(topoSort(x), [](UOpRef n) { return n->op == Op::Stage || n->op == Op::LaneFold; });
   }
 
   /// Whether d > 0 holds for all lanes or for none: it changes from lane to lane by one, and where it changes its sign
@@ -498,6 +509,7 @@ void Expansion::expand(UOpRef n) {
       SmallVector<UOpRef, 4> values;
       for (int64_t v : at) values.push_back(c.index(v));
       out.copies.push_back(idxSubstitute(c, n, out.unroll, values));
+      if (closesCopies(n->src[0])) vectorOf[out.copies.back()] = pick(n->src[0], out.unroll, at);
       continue;
     }
     SmallVector<UOpRef, 4> src;

@@ -1,8 +1,9 @@
 //===- LowerPrograms.cpp: kernels that users wrote --------------------------===//
 // Takes:    a place over the dims of a grid, what one program stores.
 // Gives:    an item for each program, which computes its tile by rows, and stores it.
-// Keeps:    a reduction along the last axis of what it reduces is taken by lanes where nothing else has them; what
-//           several passes over a row read is computed once (Rows.h).
+// Keeps:    a reduction along the last axis of what it reduces is taken by lanes where nothing else has them; tiles
+// that
+//           are read at several points are computed once (KeptTiles.h), where there is room for them.
 #include "Lowering.h"
 #include "Rows.h"
 #include "astra/Schedule/View.h"
@@ -11,31 +12,7 @@ using namespace astra;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-/// Whether lanes may run along every reduction of a graph whose elements are taken by lanes along the root's last axis:
-/// each is along the last axis of its source and gives a value that all of these lanes share.
-static bool reducesByLanes(UOpRef root) {
-  SmallVector<std::pair<UOpRef, bool>, 16> open{{root, true}}; // whether the lanes are along its last axis
-  llvm::DenseSet<std::pair<UOpRef, int>> seen;
-  while (!open.empty()) {
-    auto [n, lanes] = open.pop_back_val();
-    if (n->isIndex() || !seen.insert({n, lanes}).second) continue;
-    bool below = lanes;
-    if (n->op == Op::Reduce) {
-      ReduceSpec s = llvm::cantFail(decodeReduce(n->ints));
-      bool last = s.axes.size() == 1 && s.axes[0] + 1 == int64_t(n->src[0]->rank()) && s.order != ReduceOrder::Chain;
-      if (lanes || !last) return false;
-      below = true;
-    } else if (n->op == Op::Expand)
-      below &= n->src[0]->shape.back()->constIndex() != 1;
-    else if (n->op == Op::Reshape) {
-      Shape to = n->shape, from = n->src[0]->shape;
-      if (to.size() == from.size() + 1 && to.back()->constIndex() == 1 && to.drop_back() == from) below = false;
-      if (from.empty()) below = false;
-    }
-    for (UOpRef s : n->tensors()) open.push_back({s, below && s->rank() > 0});
-  }
-  return true;
-}
+static constexpr uint64_t mostKeptBytes = 4 << 20; // by an item of a CPU
 
 void Lowering::programs() {
   SmallVector<UOpRef, 4> dims, extents;
@@ -47,23 +24,39 @@ void Lowering::programs() {
   program(withIndices(c, spec.outputs[0].value, dims, at));
 }
 
+/// Where blocks that a tile joins along an axis of known extent begin, and its end.
+static SmallVector<int64_t, 8> blocksAlong(UOpRef tile, unsigned axis) {
+  constexpr unsigned most = 64; // each is code of its own
+  auto n = tile->shape[axis]->constIndex();
+  if (!n) return {};
+  SmallVector<int64_t, 8> at{0, *n};
+  SmallVector<UOpRef, 16> open{tile};
+  llvm::DenseSet<UOpRef> seen;
+  while (!open.empty()) {
+    UOpRef x = open.pop_back_val();
+    if (!seen.insert(x).second || x->shape != tile->shape) continue;
+    if (x->op == Op::Select) open.push_back(x->src[1]), open.push_back(x->src[2]);
+    if (x->op != Op::Pad) continue;
+    auto begin = x->indices()[axis]->constIndex(), size = x->src[0]->shape[axis]->constIndex();
+    if (!begin || !size || *begin < 0) continue;
+    for (int64_t b : {*begin, *begin + *size})
+      if (b > 0 && b < *n) at.push_back(b);
+  }
+  llvm::sort(at);
+  at.erase(llvm::unique(at), at.end());
+  return at.size() > most ? SmallVector<int64_t, 8>{0, *n} : at;
+}
+
 void Lowering::program(UOpRef place) {
   UOpRef tile = place->src[0];
   ArrayRef<UOpRef> begin = place->indices().take_front(place->rank());
   if (plan.warp) values.laneKind = RangeKind::Thread;
-  values.rowLanes = plan.lanes;
-  if (reducesByLanes(tile)) {
-    values.reduceLanes = plan.lanes;
-    KernelSpec rows; // whose row the tile's is
-    rows.outputs.push_back({tile, {}, {}});
-    for (UOpRef n : topoSort(tile))
-      if (n->op == Op::Reduce && n->src[0]->shape == tile->shape) rows.rootOp = n;
-    bool room = !plan.warp || (tile->rank() && tile->shape.back()->hi <= mostCachedOwn * plan.warp);
-    if (rows.rootOp && room) values.cached = cachedInRow(rows);
-    for (UOpRef n : topoSort(tile)) // each pass would go through its loop again
-      if (rows.rootOp && room && (n->op == Op::Fold || n->op == Op::Contract) && n->shape == tile->shape)
-        values.cached.insert(n);
-  }
+  values.tileBytes = plan.warp ? mostCachedShared / (plan.threads / plan.warp) : mostKeptBytes;
+  values.tiles = keptTiles(tile, plan.lanes, plan.warp);
+  TileLanes how = lanesOfTile(tile, values.tiles, plan.lanes, plan.warp);
+  values.reduceLanes = how.reduceLanes;
+  values.tiles.erase(tile); // stored
+  values.together.insert(values.around.begin(), values.around.end());
   auto store = [&](ArrayRef<UOpRef> index) {
     SmallVector<UOpRef, 6> to;
     for (auto [b, i] : llvm::zip_equal(begin, index)) to.push_back(simplifyIndex(c, add(b, i)));
@@ -72,41 +65,55 @@ void Lowering::program(UOpRef place) {
   if (!tile->rank()) return store({});
   size_t outer = values.around.size();
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
-  UOpRef n = tile->shape.back(), lanes = num(plan.lanes);
-  auto line = [&](UOpRef rows, unsigned together, UOpRef first) { // rows `first` ... of the last axis but one
-    auto put = [&](UOpRef count, unsigned vectors, UOpRef start, bool partial) {
-      if (count->hi <= 0) return;
-      SmallVector<UOpRef, 6> index;
-      for (UOpRef d : tile->shape.drop_back(std::min<size_t>(2, tile->rank()))) index.push_back(loop(d));
-      if (tile->rank() > 1) {
-        UOpRef r = add(first, mul(loop(rows), num(together)));
-        if (together > 1) r = add(r, values.range(num(together), RangeKind::Unroll));
-        index.push_back(simplifyIndex(c, r));
-      }
-      UOpRef e = add(start, mul(loop(count), num(int64_t(plan.lanes) * vectors)));
-      if (vectors > 1) e = add(e, mul(values.range(num(vectors), RangeKind::Unroll), lanes));
-      UOpRef lane = plan.lanes > 1 ? values.range(lanes, values.laneKind) : num(0);
-      e = simplifyIndex(c, add(e, lane));
-      if (partial) values.masked = lane, values.mask = values.lt(e, n);
-      index.push_back(e);
-      store(index);
-      values.masked = values.mask = nullptr;
-      values.around.truncate(outer);
-    };
-    UOpRef start = num(0);
-    for (unsigned vectors : {plan.unroll, 1u}) {
-      UOpRef each = num(int64_t(plan.lanes) * vectors), count = div(sub(n, start), each);
-      put(count, vectors, start, false);
-      start = simplifyIndex(c, add(start, mul(count, each)));
-      if (plan.unroll == 1) break;
-    }
-    put(simplifyIndex(c, idxCeilDiv(c, sub(n, start), lanes)), 1, start, true);
+  auto together = [&](UOpRef index) {
+    if (!index->isConst()) values.together.insert(index);
+    return index;
   };
-  UOpRef rows = tile->rank() > 1 ? tile->shape[tile->rank() - 2] : num(1), whole = div(rows, num(plan.mr));
-  if (plan.mr > 1 && tile->rank() > 1) {
-    if (whole->hi > 0) line(whole, plan.mr, num(0));
-    UOpRef rest = simplifyIndex(c, sub(rows, mul(whole, num(plan.mr))));
-    if (rest->hi > 0) line(rest, 1, mul(whole, num(plan.mr)));
-  } else
-    line(rows, 1, num(0));
+  UOpRef n = tile->shape.back(), lanes = num(how.lanes);
+  auto columns = blocksAlong(tile, tile->rank() - 1);
+  auto line = [&](UOpRef rows, unsigned copies, UOpRef first) { // rows `first` ... of the last axis but one
+    SmallVector<UOpRef, 6> row;
+    for (UOpRef d : tile->shape.drop_back(std::min<size_t>(2, tile->rank()))) row.push_back(together(loop(d)));
+    if (tile->rank() > 1) {
+      UOpRef r = add(first, mul(together(loop(rows)), num(copies)));
+      if (copies > 1) r = add(r, together(values.range(num(copies), RangeKind::Unroll)));
+      row.push_back(simplifyIndex(c, r));
+    }
+    size_t inner = values.around.size();
+    auto put = [&](UOpRef count, unsigned vectors, UOpRef start, UOpRef end, bool partial) {
+      if (count->hi <= 0) return;
+      UOpRef e = add(start, mul(loop(count), num(int64_t(how.lanes) * vectors)));
+      if (vectors > 1) e = add(e, mul(values.range(num(vectors), RangeKind::Unroll), lanes));
+      UOpRef lane = how.lanes > 1 ? values.range(lanes, values.laneKind) : num(0);
+      e = simplifyIndex(c, add(e, lane));
+      if (partial) values.masked = lane, values.mask = values.lt(e, end);
+      row.push_back(e);
+      store(row);
+      row.pop_back();
+      values.masked = values.mask = nullptr;
+      values.around.truncate(inner);
+    };
+    auto block = [&](UOpRef start, UOpRef end) {
+      for (unsigned vectors : {plan.unroll, 1u}) {
+        UOpRef each = num(int64_t(how.lanes) * vectors), count = div(sub(end, start), each);
+        put(count, vectors, start, end, false);
+        start = simplifyIndex(c, add(start, mul(count, each)));
+        if (plan.unroll == 1) break;
+      }
+      put(simplifyIndex(c, idxCeilDiv(c, sub(end, start), lanes)), 1, start, end, true);
+    };
+    if (columns.empty()) block(num(0), n);
+    for (size_t i = 0; i + 1 < columns.size(); ++i) block(num(columns[i]), num(columns[i + 1]));
+    values.around.truncate(outer);
+  };
+  auto lines = [&](UOpRef first, UOpRef rows) {
+    UOpRef whole = div(rows, num(plan.mr)), rest = simplifyIndex(c, sub(rows, mul(whole, num(plan.mr))));
+    if (plan.mr == 1) return line(rows, 1, first);
+    if (whole->hi > 0) line(whole, plan.mr, first);
+    if (rest->hi > 0) line(rest, 1, simplifyIndex(c, add(first, mul(whole, num(plan.mr)))));
+  };
+  if (tile->rank() == 1) return line(num(1), 1, num(0));
+  auto down = blocksAlong(tile, tile->rank() - 2);
+  if (down.empty()) lines(num(0), tile->shape[tile->rank() - 2]);
+  for (size_t i = 0; i + 1 < down.size(); ++i) lines(num(down[i]), num(down[i + 1] - down[i]));
 }

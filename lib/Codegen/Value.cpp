@@ -186,10 +186,88 @@ UOpRef ValueAt::at(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     UOpRef q = simplifyIndex(c, idxDiv(c, e, w)), count = stage->indices()[0]->src[0];
     if (gate) q = simplifyIndex(c, idxMin(c, q, idxSub(c, count, c.index(1)))); // beyond the end: any, not taken
     r = c.make(Op::At, {stage, q, simplifyIndex(c, idxMod(c, e, w))}, {1});
-  } else
+  } else if (tiles.contains(value))
+    r = fromTile(value, index, gate);
+  else
     r = compute(value, index, gate);
   memo[key] = r;
   return r;
+}
+
+/// Whether a step of a loop keeps tiles of its own.
+bool ValueAt::keepsWithin(UOpRef loop) {
+  auto [it, fresh] = keepsOwn.try_emplace(loop, false);
+  if (!fresh) return it->second;
+  llvm::DenseSet<UOpRef> ofStep{loop->indices()[0]};
+  for (UOpRef n : topoSort(loop->tensors().drop_front())) {
+    if (llvm::any_of(n->src, [&](UOpRef s) { return ofStep.contains(s); })) ofStep.insert(n);
+    it->second |= ofStep.contains(n) && tiles.contains(n);
+  }
+  return it->second;
+}
+
+/// Whether an index is one for all that a program computes at once: an element and its reader go together.
+bool ValueAt::goesTogether(ArrayRef<UOpRef> index) const {
+  return llvm::all_of(topoSort(index), [&](UOpRef n) { return n->op != Op::Range || together.contains(n); });
+}
+
+/// An element of a tile that is kept: of all its points along the axes where `index` does not go together with the
+/// reader's.
+UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
+  TileLanes how = tiles.lookup(value);
+  SmallVector<unsigned, 4> closed; // axes
+  SmallVector<UOpRef, 6> point(index);
+  uint64_t bytes = std::max(1u, byteSize(value->dtype));
+  for (unsigned a = 0; a < index.size(); ++a) {
+    if (goesTogether(index[a])) continue;
+    closed.push_back(a), point[a] = c.index(-1);
+    bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(value->shape[a]->hi, 1)) + how.lanes - 1);
+  }
+  if (closed.empty()) return compute(value, index, gate);
+  bool byLanes = how.lanes > 1 && closed.back() + 1 == index.size();
+  UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
+         &stage = rows[{{value, nullptr}, c.internShape(point).data()}];
+  auto count = [&](unsigned a) {
+    UOpRef n = idxMax(c, one, value->shape[a]);
+    return byLanes && a == closed.back() ? simplifyIndex(c, idxCeilDiv(c, n, w)) : n;
+  };
+  if (!stage) {
+    if (bytes > tileBytes) return compute(value, index, gate);
+    tileBytes -= bytes;
+    SmallVector<UOpRef, 6> src{nullptr}, at(point);
+    UOpRef lane = nullptr;
+    for (unsigned a : closed) src.push_back(at[a] = range(count(a), RangeKind::Fold));
+    if (byLanes) {
+      src.push_back(lane = range(w, laneKind));
+      at[closed.back()] = simplifyIndex(c, idxAdd(c, idxMul(c, at[closed.back()], w), lane));
+    }
+    std::tuple outer{masked, mask, reduceLanes, rests};
+    UOpRef inside = nullptr;
+    for (unsigned a : closed)
+      if (value->shape[a]->lo < 1) inside = both(inside, lt(c.index(0), value->shape[a])); // its only point is none
+    mask = byLanes ? lt(at[closed.back()], value->shape[closed.back()]) : nullptr;
+    masked = mask ? lane : nullptr;
+    reduceLanes = how.reduceLanes;
+    rests = value->op == Op::Fold && keepsWithin(value) ? value : nullptr;
+    src[0] = compute(value, at, inside);
+    std::tie(masked, mask, reduceLanes, rests) = outer;
+    stage = c.make(Op::Stage, src);
+  }
+  SmallVector<UOpRef, 6> src{stage};
+  for (const unsigned &a : closed) {
+    UOpRef i = index[a];
+    UOpRef room = idxMul(c, stage->indices()[&a - closed.begin()]->src[0], byLanes && a == closed.back() ? w : one);
+    bool masks = mask && dependsOn(i, masked) && simplifyIndex(c, idxSub(c, room, i))->lo < 1;
+    if (gate || masks) { // beyond the ends: any, not taken
+      if (lt(c.index(-1), i)) i = idxMax(c, i, c.index(0));
+      if (masks || lt(i, value->shape[a])) i = idxMin(c, i, idxSub(c, idxMax(c, one, value->shape[a]), one));
+      i = simplifyIndex(c, i);
+    }
+    bool last = byLanes && a == closed.back();
+    src.push_back(last ? simplifyIndex(c, idxDiv(c, i, w)) : i);
+    if (last) src.push_back(simplifyIndex(c, idxMod(c, i, w)));
+  }
+  return c.make(Op::At, src, {1});
 }
 
 /// All elements of a row, up to a multiple of 64, or of the threads' number: those beyond its end are not taken. Where
@@ -213,12 +291,24 @@ UOpRef ValueAt::cachedRow(UOpRef value, ArrayRef<UOpRef> row) {
   return stage = c.make(Op::Stage, {element, q, l});
 }
 
-/// A loop of a kernel that a user wrote. Loops over one range at one index are one.
+/// A loop of a kernel that a user wrote. Loops over one range at one index are one; those whose steps keep tiles are
+/// one at all indices: its elements, where there are several, rest from step to step.
 UOpRef ValueAt::fold(UOpRef loop, ArrayRef<UOpRef> index, UOpRef gate) {
-  UOpRef r = loop->indices()[0], &own = loops[{{r, gate}, c.internShape(index).data()}];
-  if (!own) own = range(r->src[0], RangeKind::Fold);
+  bool one = std::exchange(rests, nullptr) == loop;
+  one |= goesTogether(index) && keepsWithin(loop);
+  UOpRef r = loop->indices()[0], &own = loops[{{r, one ? nullptr : gate}, one ? nullptr : c.internShape(index).data()}];
+  if (!own) own = range(r->src[0], one ? RangeKind::Around : RangeKind::Fold);
+  if (one) together.insert(own);
   SmallVector<UOpRef, 4> src{at(loop->src[0], index, gate)};
-  for (UOpRef v : loop->tensors().drop_front()) src.push_back(at(withIndices(c, v, {r}, {own}), index, gate));
+  for (UOpRef v : loop->tensors().drop_front()) {
+    UOpRef now = withIndices(c, v, {r}, {own});
+    for (UOpRef n : topoSort(v))
+      if (auto kept = tiles.find(n); kept != tiles.end() && one) {
+        TileLanes how = kept->second; // before the map grows
+        tiles.try_emplace(withIndices(c, n, {r}, {own}), how);
+      }
+    src.push_back(at(now, index, gate));
+  }
   src.push_back(own);
   return c.make(Op::Fold, src, loop->ints);
 }

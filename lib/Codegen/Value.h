@@ -5,6 +5,7 @@
 // Keeps:    one node per (value, index, gate); recursion is bounded by the size of a fusion group (the scheduler's
 //           cap).
 #pragma once
+#include "KeptTiles.h"
 #include "Phases.h"
 #include "astra/Codegen/Kernel.h"
 #include "astra/Codegen/Lower.h"
@@ -131,6 +132,13 @@ public:
   // Values of which a row is kept in fast memory (Rows.h), its elements written in vectors of reduceLanes.
   llvm::DenseSet<UOpRef> cached;
 
+  // Of a program of a user's kernel: the tiles that it keeps, and how each is computed; the ranges along which an
+  // element and its reader go together, so that what is kept is of one of their points; the bytes that there are for
+  // tiles.
+  llvm::DenseMap<UOpRef, TileLanes> tiles;
+  llvm::DenseSet<UOpRef> together;
+  uint64_t tileBytes = 0;
+
   std::vector<KernelBuffer> buffers;
 
 private:
@@ -204,6 +212,9 @@ private:
   UOpRef about(llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef fold(UOpRef loop, llvm::ArrayRef<UOpRef> index, UOpRef gate);
   UOpRef cachedRow(UOpRef value, llvm::ArrayRef<UOpRef> row);
+  UOpRef fromTile(UOpRef value, llvm::ArrayRef<UOpRef> index, UOpRef gate);
+  bool keepsWithin(UOpRef loop);
+  bool goesTogether(llvm::ArrayRef<UOpRef> index) const;
   UOpRef indexFrom(UOpRef scalar);
   std::pair<llvm::SmallVector<UOpRef, 4>, UOpRef> window(UOpRef x, llvm::ArrayRef<UOpRef> starts,
                                                          llvm::ArrayRef<UOpRef> size, llvm::ArrayRef<UOpRef> gateIndex,
@@ -215,7 +226,9 @@ private:
   std::vector<UOpRef> bufferNodes;
   llvm::DenseMap<unsigned, UOpRef> begins; // of buffers that hold some rows alone: the address of the first
   std::map<Key, UOpRef> memo, rows, loops; // looked up only, never iterated
-  llvm::DenseSet<UOpRef> columns;          // cooperation.column and the digits that stand for it
+  llvm::DenseMap<UOpRef, bool> keepsOwn;
+  UOpRef rests = nullptr;         // a fold whose elements are kept from step to step of its loop
+  llvm::DenseSet<UOpRef> columns; // cooperation.column and the digits that stand for it
   int64_t nextAxis = 0;
 };
 

@@ -14,6 +14,7 @@
 //   contract  an item is a block: its threads have a register tile each and share the operands' blocks, and the sums of
 //             few results (ProductPlan.cpp); where that does not pay (a short sum of which nothing is used twice) or
 //             cannot be (quotients in the indices) an item is a register tile
+#include "../KeptTiles.h"
 #include "../Rows.h"
 #include "../Value.h"
 #include "CheckGpuPlan.h"
@@ -235,7 +236,10 @@ static bool product(Context &c, const KernelSpec &spec, const GpuTarget &target,
 Plan astra::chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target) {
   Plan p = choosePlan(c, spec, aThread);
   if (!spec.grid.empty()) { // a program is a warp
-    p.lanes = p.warp = target.warp, p.unroll = p.mr = 1, p.threads = 4 * target.warp;
+    p.lanes = p.warp = target.warp, p.unroll = p.mr = 1;
+    // What a program keeps its threads share: a block has one.
+    bool keeps = !keptTiles(spec.outputs[0].value->src[0], p.lanes, true).empty();
+    p.threads = keeps ? p.warp : 4 * target.warp;
     return p;
   }
   p.threads = 256;

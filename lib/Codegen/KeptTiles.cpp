@@ -1,0 +1,136 @@
+//===- KeptTiles.cpp: what a program of a user's kernel keeps ----------------===//
+// Takes:    the tile that a program stores, as a graph over tiles.
+// Gives:    which tiles are computed once and kept in fast memory, since several elements or several passes read them,
+//           and along which axis their lanes run.
+// Keeps:    bits: a value that is kept is the value that would be computed again.
+// Does not: know which axes an element shares with its reader: along those nothing is kept (Value.cpp).
+#include "KeptTiles.h"
+#include "astra/IR/Contract.h"
+#include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace astra;
+using llvm::SmallVector;
+
+static constexpr unsigned dear = 8; // more than storing and loading an element costs
+
+static bool moves(UOpRef n) {
+  switch (n->op) {
+  case Op::Reshape:
+  case Op::Permute:
+  case Op::Expand:
+  case Op::Flip:
+  case Op::Shrink:
+  case Op::Pad:
+  case Op::Detach:
+  case Op::Tap: return true;
+  default: return false;
+  }
+}
+
+/// Operations for an element, those that are computed with it; not what all of a row share.
+static llvm::DenseMap<UOpRef, unsigned> costs(llvm::ArrayRef<UOpRef> order) {
+  constexpr unsigned most = 1000;
+  llvm::DenseMap<UOpRef, unsigned> cost;
+  for (UOpRef n : order) {
+    unsigned k = 0;
+    bool ofRow = n->op == Op::Expand && n->src[0]->shape.back()->constIndex() == 1;
+    if (n->op == Op::Div || n->op == Op::Sqrt)
+      k = 8;
+    else if (n->ntensors && !moves(n))
+      k = has(n->op, Elementwise) ? 1 : 64;
+    for (UOpRef s : n->tensors()) k += ofRow ? 0 : cost.lookup(s);
+    cost[n] = std::min(k, most);
+  }
+  return cost;
+}
+
+/// Whether an axis is repeated before another that has several elements: neighbours in memory are computed again.
+static bool repeatsRows(UOpRef expand) {
+  bool inner = false;
+  for (unsigned a = expand->rank(); a-- > 0;) {
+    UOpRef from = expand->src[0]->shape[a];
+    if (from != expand->shape[a] && inner) return true;
+    inner |= from->constIndex() != 1;
+  }
+  return false;
+}
+
+static bool alongLast(UOpRef reduce) {
+  ReduceSpec s = llvm::cantFail(decodeReduce(reduce->ints));
+  return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(reduce->src[0]->rank()) && s.order != ReduceOrder::Chain;
+}
+
+/// Reductions that are computed with a tile's elements: whether lanes may run along what each reduces, and whether the
+/// tile's own lanes would share each one's value.
+static std::pair<bool, bool> reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept) {
+  SmallVector<std::pair<UOpRef, bool>, 16> open{{root, true}}; // whether the lanes are along its last axis
+  llvm::DenseSet<std::pair<UOpRef, int>> seen;
+  bool possible = true, shared = true;
+  while (!open.empty()) {
+    auto [n, lanes] = open.pop_back_val();
+    if (n->isIndex() || !seen.insert({n, lanes}).second || (n != root && kept.contains(n))) continue;
+    bool below = lanes;
+    if (n->op == Op::Reduce) {
+      possible &= alongLast(n);
+      shared &= !lanes;
+      below = true;
+    } else if (n->op == Op::Expand)
+      below &= n->src[0]->shape.back()->constIndex() != 1;
+    else if (n->op == Op::Reshape) {
+      Shape to = n->shape, from = n->src[0]->shape;
+      if (to.size() == from.size() + 1 && to.back()->constIndex() == 1 && to.drop_back() == from) below = false;
+      if (from.empty()) below = false;
+    }
+    for (UOpRef s : n->tensors()) open.push_back({s, below && s->rank() > 0});
+  }
+  return {possible, shared};
+}
+
+TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, unsigned lanes, bool all) {
+  int64_t n = root->rank() ? std::max<int64_t>(root->shape.back()->hi, 1) : 1;
+  unsigned own = all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(n));
+  auto [possible, shared] = reductionsOf(root, kept);
+  if (!possible) return {own, 0};
+  return shared ? TileLanes{own, lanes} : TileLanes{1, lanes};
+}
+
+llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, bool all) {
+  std::vector<UOpRef> order = topoSort(root);
+  llvm::DenseMap<UOpRef, unsigned> cost = costs(order);
+  // Which passes read a node: one number, or `several`.
+  constexpr unsigned none = 0, several = ~0u;
+  unsigned passes = 1;
+  llvm::DenseMap<UOpRef, unsigned> readBy{{root, passes}};
+  auto read = [&](UOpRef s, unsigned pass) {
+    unsigned &by = readBy[s];
+    by = by == none || by == pass ? pass : several;
+  };
+  llvm::DenseMap<UOpRef, TileLanes> kept;
+  llvm::DenseMap<UOpRef, unsigned> loops; // passes by the range of a loop
+  for (UOpRef n : llvm::reverse(order)) {
+    unsigned by = readBy.lookup(n);
+    if (by == none || n->isIndex()) continue;
+    auto one = [](UOpRef d) { return d->constIndex() == 1; };
+    if (by == several && cost[n] > dear && !moves(n) && !llvm::all_of(n->shape, one)) kept[n] = {}, by = ++passes;
+    auto readAll = [&](unsigned pass) {
+      for (UOpRef s : n->tensors()) read(s, pass);
+    };
+    switch (n->op) {
+    case Op::Expand: readAll(repeatsRows(n) ? several : by); break;
+    case Op::Reduce: readAll(++passes); break;
+    case Op::Fold: {
+      read(n->src[0], by);
+      unsigned &own = loops[n->indices()[0]]; // values of several folds are computed in one loop
+      if (!own) own = ++passes;
+      for (UOpRef s : n->tensors().drop_front()) read(s, own);
+      break;
+    }
+    default: readAll(moves(n) || has(n->op, Elementwise) ? by : several);
+    }
+  }
+  for (auto &[n, how] : kept) how = lanesOfTile(n, kept, lanes, all);
+  return kept;
+}

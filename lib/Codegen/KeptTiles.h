@@ -1,0 +1,20 @@
+//===- KeptTiles.h: what a program of a user's kernel keeps ------------------===//
+#pragma once
+#include "astra/IR/UOp.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace astra {
+
+/// How the elements of a tile are computed that is kept as a whole, or stored.
+struct TileLanes {
+  unsigned lanes = 1;       // elements along the last axis side by side
+  unsigned reduceLanes = 0; // lanes of its reductions: along what is reduced; 0: those are the tile's
+};
+
+/// Tiles below `root` that are dear and read at several points, each with how it is computed by `lanes` lanes; `all`:
+/// by no fewer.
+llvm::DenseMap<UOpRef, TileLanes> keptTiles(UOpRef root, unsigned lanes, bool all);
+/// How the root itself is computed.
+TileLanes lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, unsigned lanes, bool all);
+
+} // namespace astra
