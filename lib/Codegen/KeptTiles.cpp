@@ -23,6 +23,7 @@ static bool moves(UOpRef n) {
   case Op::Expand:
   case Op::Flip:
   case Op::Shrink:
+  case Op::SliceAt:
   case Op::Pad:
   case Op::Detach:
   case Op::Tap: return true;
@@ -58,24 +59,47 @@ static bool repeatsRows(UOpRef expand) {
   return false;
 }
 
+/// Whether elements along an axis are neighbours in memory, or one.
+static bool areNeighbours(UOpRef x, unsigned axis) {
+  for (;;) {
+    bool last = axis + 1 == x->rank();
+    if (x->op == Op::Permute)
+      axis = x->ints[axis];
+    else if (x->op == Op::Expand && x->src[0]->shape[axis]->constIndex() == 1)
+      return true;
+    else if (x->op == Op::Reshape && !(last && x->src[0]->rank() && x->src[0]->shape.back() == x->shape.back()))
+      return true; // who knows
+    else if (x->op == Op::Reshape)
+      axis = x->src[0]->rank() - 1;
+    else if (!moves(x))
+      return last || x->ntensors;
+    x = x->src[0];
+  }
+}
+
 static bool alongLast(UOpRef reduce) {
   ReduceSpec s = llvm::cantFail(decodeReduce(reduce->ints));
   return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(reduce->src[0]->rank()) && s.order != ReduceOrder::Chain;
 }
 
-/// Reductions that are computed with a tile's elements: whether lanes may run along what each reduces, and whether the
-/// tile's own lanes would share each one's value.
-static std::pair<bool, bool> reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept) {
+/// Reductions that are computed with a tile's elements.
+struct Reductions {
+  bool alongLast = true; // lanes may run along what each reduces
+  bool shared = true;    // the tile's own lanes share each one's value
+  int64_t longest = 1;   // of the last axes of what is reduced
+};
+static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept) {
   SmallVector<std::pair<UOpRef, bool>, 16> open{{root, true}}; // whether the lanes are along its last axis
   llvm::DenseSet<std::pair<UOpRef, int>> seen;
-  bool possible = true, shared = true;
+  Reductions all;
   while (!open.empty()) {
     auto [n, lanes] = open.pop_back_val();
     if (n->isIndex() || !seen.insert({n, lanes}).second || (n != root && kept.contains(n))) continue;
     bool below = lanes;
     if (n->op == Op::Reduce) {
-      possible &= alongLast(n);
-      shared &= !lanes;
+      all.alongLast &= alongLast(n);
+      all.shared &= !lanes;
+      all.longest = std::max(all.longest, n->src[0]->shape.back()->hi);
       below = true;
     } else if (n->op == Op::Expand)
       below &= n->src[0]->shape.back()->constIndex() != 1;
@@ -86,15 +110,16 @@ static std::pair<bool, bool> reductionsOf(UOpRef root, const llvm::DenseMap<UOpR
     }
     for (UOpRef s : n->tensors()) open.push_back({s, below && s->rank() > 0});
   }
-  return {possible, shared};
+  return all;
 }
 
 TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, unsigned lanes, bool all) {
   int64_t n = root->rank() ? std::max<int64_t>(root->shape.back()->hi, 1) : 1;
   unsigned own = all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(n));
-  auto [possible, shared] = reductionsOf(root, kept);
-  if (!possible) return {own, 0};
-  return shared ? TileLanes{own, lanes} : TileLanes{1, lanes};
+  Reductions inside = reductionsOf(root, kept);
+  if (!inside.alongLast) return {-1, own, 0};
+  unsigned along = all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(inside.longest));
+  return {-1, inside.shared ? own : 1, along};
 }
 
 llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, bool all) {
@@ -114,13 +139,22 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, 
     unsigned by = readBy.lookup(n);
     if (by == none || n->isIndex()) continue;
     auto one = [](UOpRef d) { return d->constIndex() == 1; };
-    if (by == several && cost[n] > dear && !moves(n) && !llvm::all_of(n->shape, one)) kept[n] = {}, by = ++passes;
+    if (by == several && cost[n] > dear && !moves(n) && !llvm::all_of(n->shape, one))
+      kept.try_emplace(n), by = ++passes;
     auto readAll = [&](unsigned pass) {
       for (UOpRef s : n->tensors()) read(s, pass);
     };
     switch (n->op) {
     case Op::Expand: readAll(repeatsRows(n) ? several : by); break;
     case Op::Reduce: readAll(++passes); break;
+    case Op::Contract: {
+      readAll(several);
+      ContractSpec spec = llvm::cantFail(decodeContract(n->ints)); // what lanes would gather is turned once
+      for (auto [x, forms] : {std::pair(n->src[0], spec.a), {n->src[1], spec.b}})
+        for (auto [axis, f] : llvm::enumerate(forms))
+          if (f.isLabel() && f.terms[0].first + 1 == spec.kept && !areNeighbours(x, axis)) kept[x] = {int(axis)};
+      break;
+    }
     case Op::Fold: {
       read(n->src[0], by);
       unsigned &own = loops[n->indices()[0]]; // values of several folds are computed in one loop
@@ -131,6 +165,12 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, 
     default: readAll(moves(n) || has(n->op, Elementwise) ? by : several);
     }
   }
-  for (auto &[n, how] : kept) how = lanesOfTile(n, kept, lanes, all);
+  for (auto &[n, how] : kept) {
+    if (how.axis < 0)
+      how = lanesOfTile(n, kept, lanes, all);
+    else
+      how.lanes =
+          all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(n->shape[how.axis]->hi, 1)));
+  }
   return kept;
 }

@@ -7,7 +7,8 @@ namespace astra {
 
 /// How the elements of a tile are computed that is kept as a whole, or stored.
 struct TileLanes {
-  unsigned lanes = 1;       // elements along the last axis side by side
+  int axis = -1;            // along which lanes run; -1: the last one
+  unsigned lanes = 1;       // elements along it side by side
   unsigned reduceLanes = 0; // lanes of its reductions: along what is reduced; 0: those are the tile's
 };
 

@@ -2,8 +2,7 @@
 // Takes:    a place over the dims of a grid, what one program stores.
 // Gives:    an item for each program, which computes its tile by rows, and stores it.
 // Keeps:    a reduction along the last axis of what it reduces is taken by lanes where nothing else has them; tiles
-// that
-//           are read at several points are computed once (KeptTiles.h), where there is room for them.
+//           that are read at several points are computed once (KeptTiles.h), where there is room for them.
 #include "Lowering.h"
 #include "Rows.h"
 #include "astra/Schedule/View.h"
@@ -47,7 +46,22 @@ static SmallVector<int64_t, 8> blocksAlong(UOpRef tile, unsigned axis) {
   return at.size() > most ? SmallVector<int64_t, 8>{0, *n} : at;
 }
 
+/// The place with each data dim as what a kernel reads for it.
+UOpRef Lowering::withDataDims(UOpRef place) {
+  for (;;) {
+    std::vector<UOpRef> order = topoSort(place);
+    auto isOfGraph = [&](UOpRef n) { return n->op == Op::Extent && !known.contains(n); };
+    auto it = llvm::find_if(order, isOfGraph); // the first: what it is computed from has none
+    if (it == order.end()) return place;
+    UOpRef n = *it, scalar = values.at(n->src[0], {});
+    UOpRef now = scalar->op == Op::FromIndex ? scalar->src[0] : c.make(Op::Extent, {scalar}, n->ints);
+    known.insert(now);
+    place = withIndices(c, place, {n}, {now});
+  }
+}
+
 void Lowering::program(UOpRef place) {
+  place = withDataDims(place);
   UOpRef tile = place->src[0];
   ArrayRef<UOpRef> begin = place->indices().take_front(place->rank());
   if (plan.warp) values.laneKind = RangeKind::Thread;

@@ -26,6 +26,7 @@ private:
   Kernel kernel();
   void programs(); // LowerPrograms.cpp
   void program(UOpRef place);
+  UOpRef withDataDims(UOpRef place);
   bool keepsRows() const;
   UOpRef rowNumber(UOpRef p, UOpRef rows, UOpRef &inside);
   UOpRef rowItems(UOpRef rows);
@@ -59,6 +60,7 @@ private:
   const RowTile *rowTile; // null: all rows
   ValueAt values;
   std::vector<UOpRef> stores;
+  llvm::DenseSet<UOpRef> known; // data dims as kernels read them
 };
 
 } // namespace astra

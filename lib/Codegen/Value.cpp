@@ -224,7 +224,9 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     bytes = llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(value->shape[a]->hi, 1)) + how.lanes - 1);
   }
   if (closed.empty()) return compute(value, index, gate);
-  bool byLanes = how.lanes > 1 && closed.back() + 1 == index.size();
+  unsigned axis = how.axis < 0 ? index.size() - 1 : how.axis; // of the lanes: what is neighbours in fast memory
+  bool byLanes = how.lanes > 1 && llvm::is_contained(closed, axis);
+  if (byLanes) llvm::erase(closed, axis), closed.push_back(axis);
   UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
          &stage = rows[{{value, nullptr}, c.internShape(point).data()}];
   auto count = [&](unsigned a) {

@@ -4,6 +4,7 @@
 //           programs run.
 // Keeps:    the order of updates: programs in row-major order of the grid, within each its own along the axis. A tile
 //           that is smaller in some programs is filled up with indices that are outside, which write nothing.
+#include "KernelGrid.h"
 #include "Legalize.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/DenseMap.h"
@@ -12,19 +13,30 @@
 using namespace astra;
 using llvm::SmallVector;
 
-/// A tile as the part that a program stores of a tensor that has a tile for each.
-static UOpRef ofProgram(Builder &b, UOpRef tile, llvm::ArrayRef<UOpRef> dims, llvm::ArrayRef<UOpRef> grid,
-                        uint64_t outside) {
+KernelGrid::KernelGrid(Builder &b, UOpRef custom) : extents(custom->indices().begin(), custom->indices().end()) {
+  SmallVector<llvm::StringRef, 4> names;
+  custom->str.split(names, ',');
+  for (auto [name, extent] : llvm::zip(names, extents))
+    dims.push_back(b.dim(name, 0, std::max<int64_t>(0, extent->hi - 1)));
+}
+
+bool KernelGrid::varies(UOpRef index) const {
+  return llvm::any_of(topoSort(index), [&](UOpRef x) { return llvm::is_contained(dims, x) || !x->isIndex(); });
+}
+UOpRef KernelGrid::most(Builder &b, UOpRef extent) const {
+  return varies(extent) ? b.idx(std::max<int64_t>(extent->hi, 0)) : extent;
+}
+
+UOpRef KernelGrid::place(Builder &b, UOpRef tile, uint64_t value) const {
   SmallVector<UOpRef, 8> most, missing, none(tile->rank(), b.idx(0));
   for (UOpRef d : tile->shape) {
-    bool varies = llvm::any_of(topoSort(d), [&](UOpRef x) { return llvm::is_contained(dims, x) || !x->isIndex(); });
-    most.push_back(varies ? b.idx(std::max<int64_t>(d->hi, 0)) : d);
+    most.push_back(this->most(b, d));
     missing.push_back(idxSub(b.c, most.back(), d));
   }
-  if (llvm::any_of(missing, [](UOpRef d) { return d->constIndex() != 0; })) tile = b.pad(tile, none, missing, outside);
-  SmallVector<UOpRef, 12> shape(grid.size(), b.idx(1)), zeros(grid.size() + tile->rank(), b.idx(0)), size, src;
+  if (llvm::any_of(missing, [](UOpRef d) { return d->constIndex() != 0; })) tile = b.pad(tile, none, missing, value);
+  SmallVector<UOpRef, 12> shape(extents.size(), b.idx(1)), zeros(extents.size() + tile->rank(), b.idx(0)), size, src;
   shape.append(most.begin(), most.end());
-  for (auto [extent, dim] : llvm::zip_equal(grid, dims)) {
+  for (auto [extent, dim] : llvm::zip_equal(extents, dims)) {
     IndexBlock one = idxBlock(b.c, extent, dim, 1);
     src.push_back(one.begin);
     size.push_back(one.size);
@@ -32,9 +44,38 @@ static UOpRef ofProgram(Builder &b, UOpRef tile, llvm::ArrayRef<UOpRef> dims, ll
   size.append(most.begin(), most.end());
   src.insert(src.begin(), b.shrink(b.reshape(tile, shape), zeros, size));
   src.append(none.begin(), none.end());
-  src.append(grid.begin(), grid.end());
+  src.append(extents.begin(), extents.end());
   src.append(most.begin(), most.end());
-  return b.c.make(Op::Place, src, {int64_t(outside)});
+  return b.c.make(Op::Place, src, {int64_t(value)});
+}
+
+UOpRef KernelGrid::tile(Builder &b, UOpRef all, Shape shape) const {
+  SmallVector<UOpRef, 12> begin(all->rank(), b.idx(0)), size(all->shape.begin(), all->shape.end()),
+      none = begin, missing = begin, most(all->shape.drop_front(extents.size()));
+  for (auto [axis, extent, dim] : llvm::enumerate(extents, dims)) {
+    IndexBlock one = idxBlock(b.c, extent, dim, 1);
+    begin[axis] = one.begin, size[axis] = one.size, missing[axis] = idxSub(b.c, b.idx(1), one.size);
+  }
+  UOpRef own = b.shrink(all, begin, size);
+  if (llvm::any_of(missing, [](UOpRef d) { return d->constIndex() != 0; })) own = b.pad(own, none, missing);
+  own = b.reshape(own, most);
+  SmallVector<UOpRef, 6> zeros(shape.size(), b.idx(0));
+  return Shape(most) == shape ? own : b.shrink(own, zeros, shape);
+}
+
+UOpRef astra::customWith(Builder &b, UOpRef kernel, llvm::ArrayRef<UOpRef> stores, llvm::ArrayRef<UOpRef> more) {
+  SmallVector<UOpRef, 12> src(kernel->tensors().begin(), kernel->tensors().end());
+  src.append(more.begin(), more.end());
+  UOpRef function = b.c.make(Op::Func, stores, {int64_t(src.size())});
+  src.append(kernel->indices().begin(), kernel->indices().end());
+  return b.c.make(Op::Custom, src, {}, kernel->str, DType::Void, {function});
+}
+
+UOpRef astra::resultOf(Builder &b, UOpRef custom, size_t number) {
+  UOpRef store = custom->fns[0]->src[number];
+  SmallVector<UOpRef, 12> src{custom};
+  src.append(store->shape.begin(), store->shape.end());
+  return b.c.make(Op::Proj, src, {int64_t(number)}, {}, store->dtype);
 }
 
 /// Of [grid.., tile..] the tiles of all programs one behind another along `axis`.
@@ -53,14 +94,12 @@ static UOpRef alongAxis(Builder &b, UOpRef x, size_t programs, int64_t axis) {
 }
 
 UOpRef astra::legalizeProj(Builder &b, UOpRef r) {
-  UOpRef kernel = r->src[0];
   auto scatters = [](UOpRef x) { return x->op == Op::Scatter; };
-  if (kernel->op != Op::Custom || llvm::none_of(kernel->fns[0]->src, scatters)) return r;
-  SmallVector<llvm::StringRef, 4> names;
-  kernel->str.split(names, ',');
-  SmallVector<UOpRef, 4> dims, grid(kernel->indices().begin(), kernel->indices().end());
-  for (auto [name, extent] : llvm::zip_equal(names, grid))
-    dims.push_back(b.dim(name, 0, std::max<int64_t>(0, extent->hi - 1)));
+  if (r->src[0]->op != Op::Custom) return r;
+  UOpRef kernel = withoutLoops(b, r->src[0]);
+  if (llvm::none_of(kernel->fns[0]->src, scatters))
+    return kernel == r->src[0] ? r : resultOf(b, kernel, size_t(r->ints[0]));
+  KernelGrid grid(b, kernel);
   SmallVector<UOpRef, 4> stores;
   SmallVector<size_t, 4> first; // of each result, the first store that stands for it
   for (UOpRef s : kernel->fns[0]->src) {
@@ -69,20 +108,12 @@ UOpRef astra::legalizeProj(Builder &b, UOpRef r) {
       stores.push_back(s);
       continue;
     }
-    uint64_t outside = s->src[1]->dtype == DType::I32 ? uint32_t(-1) : uint64_t(-1);
-    stores.push_back(ofProgram(b, s->src[1], dims, grid, outside));
-    stores.push_back(ofProgram(b, s->src[2], dims, grid, 0));
+    stores.push_back(grid.place(b, s->src[1], s->src[1]->dtype == DType::I32 ? uint32_t(-1) : uint64_t(-1)));
+    stores.push_back(grid.place(b, s->src[2], 0));
   }
-  UOpRef function = b.c.make(Op::Func, stores, kernel->fns[0]->ints),
-         now = b.c.make(Op::Custom, kernel->src, {}, kernel->str, DType::Void, {function});
-  auto result = [&](size_t k) {
-    SmallVector<UOpRef, 12> src{now};
-    src.append(stores[k]->shape.begin(), stores[k]->shape.end());
-    return b.c.make(Op::Proj, src, {int64_t(k)}, {}, stores[k]->dtype);
-  };
-  UOpRef mine = kernel->fns[0]->src[r->ints[0]];
+  UOpRef now = customWith(b, kernel, stores, {}), mine = kernel->fns[0]->src[r->ints[0]];
   size_t k = first[r->ints[0]];
-  if (!scatters(mine)) return result(k);
+  if (!scatters(mine)) return resultOf(b, now, k);
   llvm::DenseMap<UOpRef, UOpRef> outside; // of the function, what all programs scatter into, here
   for (UOpRef n : topoSort(mine->src[0])) {
     SmallVector<UOpRef, 6> src;
@@ -91,7 +122,7 @@ UOpRef astra::legalizeProj(Builder &b, UOpRef r) {
   }
   int64_t axis = mine->ints[0];
   return legalizeScatter(b, b.c.make(Op::Scatter,
-                                     {outside[mine->src[0]], alongAxis(b, result(k), grid.size(), axis),
-                                      alongAxis(b, result(k + 1), grid.size(), axis)},
+                                     {outside[mine->src[0]], alongAxis(b, resultOf(b, now, k), grid.dims.size(), axis),
+                                      alongAxis(b, resultOf(b, now, k + 1), grid.dims.size(), axis)},
                                      mine->ints));
 }
