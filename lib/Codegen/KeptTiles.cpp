@@ -165,6 +165,18 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, 
     default: readAll(moves(n) || has(n->op, Elementwise) ? by : several);
     }
   }
+  // What a step of a loop keeps would be computed again for each element that the loop adds up: these rest from step to
+  // step.
+  for (UOpRef n : order) {
+    if (n->op != Op::Fold || kept.contains(n)) continue;
+    llvm::DenseSet<UOpRef> ofStep{n->indices()[0]};
+    for (UOpRef x : topoSort(n->tensors().drop_front())) {
+      if (llvm::any_of(x->src, [&](UOpRef s) { return ofStep.contains(s); })) ofStep.insert(x);
+      if (!ofStep.contains(x) || !kept.contains(x)) continue;
+      kept[n] = {};
+      break;
+    }
+  }
   for (auto &[n, how] : kept) {
     if (how.axis < 0)
       how = lanesOfTile(n, kept, lanes, all);

@@ -137,8 +137,12 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
   };
   if (UOpRef fold = spillingFold(x)) {
     // Filled; then around: for each element, it goes on from where it rested.
-    uint32_t outside = at, fill = addItem(InstKind::StageFill, x, at);
+    uint32_t outside = at;
+    constexpr unsigned ofFill = ~0u; // the group of its loops
+    if (auto e = enter(x->indices(), ofFill)) return e;
+    uint32_t fill = addItem(InstKind::StageFill, x, at);
     need(fold->src[0], at, fill);
+    for (; at != outside; at = regions[at].parent) fill = regions[at].loop;
     auto is = [](RangeKind kind) { return [kind](UOpRef r) { return kindOf(r) == kind; }; };
     llvm::SmallVector<UOpRef, 4> around, inner;
     llvm::copy_if(fold->indices(), std::back_inserter(around), is(RangeKind::Around));

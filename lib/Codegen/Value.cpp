@@ -227,8 +227,18 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   unsigned axis = how.axis < 0 ? index.size() - 1 : how.axis; // of the lanes: what is neighbours in fast memory
   bool byLanes = how.lanes > 1 && llvm::is_contained(closed, axis);
   if (byLanes) llvm::erase(closed, axis), closed.push_back(axis);
+  UOpRef holds = nullptr; // of the gate: what is about the points that the tile is kept for
+  SmallVector<UOpRef, 4> conditions;
+  if (gate) conditions.push_back(gate);
+  while (!conditions.empty()) {
+    UOpRef g = conditions.pop_back_val();
+    if (g->op == Op::And)
+      conditions.push_back(g->src[1]), conditions.push_back(g->src[0]);
+    else if (goesTogether(g))
+      holds = both(holds, g);
+  }
   UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
-         &stage = rows[{{value, nullptr}, c.internShape(point).data()}];
+         &stage = rows[{{value, holds}, c.internShape(point).data()}];
   auto count = [&](unsigned a) {
     UOpRef n = idxMax(c, one, value->shape[a]);
     return byLanes && a == closed.back() ? simplifyIndex(c, idxCeilDiv(c, n, w)) : n;
@@ -244,7 +254,7 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
       at[closed.back()] = simplifyIndex(c, idxAdd(c, idxMul(c, at[closed.back()], w), lane));
     }
     std::tuple outer{masked, mask, reduceLanes, rests};
-    UOpRef inside = nullptr;
+    UOpRef inside = holds;
     for (unsigned a : closed)
       if (value->shape[a]->lo < 1) inside = both(inside, lt(c.index(0), value->shape[a])); // its only point is none
     mask = byLanes ? lt(at[closed.back()], value->shape[closed.back()]) : nullptr;

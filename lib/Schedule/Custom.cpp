@@ -3,9 +3,7 @@
 // Gives:    for each result a launch whose items are the programs of the grid; before it one that writes the value of
 //           elements which no program stores, unless the programs certainly store all.
 // Keeps:    a body is one kernel: nothing in it gets a buffer.
-// Does not: know data dims in a body. What scatters was split before (LegalizeCustom.cpp), and what loops otherwise
-// than
-//           a kernel can (CustomLoops.cpp).
+// Does not: scatter, or loop otherwise than a kernel can: that was split before (LegalizeCustom.cpp, CustomLoops.cpp).
 #include "Scheduler.h"
 #include "StraightKernel.h"
 #include "astra/Rewrite/Rewrite.h"

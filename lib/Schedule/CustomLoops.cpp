@@ -1,13 +1,10 @@
 //===- CustomLoops.cpp: kernels whose loops are loops of kernels -------------===//
 // Takes:    a custom op whose function has loops that a kernel has no form for (StraightKernel.cpp): what they carry
-// goes
-//           through any arithmetic, for any number of trips.
+//           goes through any arithmetic, for any number of trips.
 // Gives:    an equal custom op: a kernel stores what the loop begins with, a loop of the graph runs one that does a
-// step
-//           for every program, and a last one reads what the loop has carried.
+//           step for every program, and a last one reads what the loop has carried.
 // Keeps:    bits: each program computes what it computed. A program whose loop has ended keeps its values while others
-// go
-//           on.
+//           go on.
 #include "KernelGrid.h"
 #include "StraightKernel.h"
 #include "astra/IR/Index.h"

@@ -26,7 +26,7 @@ enum class InstKind : uint8_t {
   AccInit,   // uop: the fold; its accumulator takes its initial value
   AccUpdate, // uop: the fold; acc = combine(acc, value)
   StagePut,  // uop: the stage; its array at its ranges takes the value
-  StageFill, // uop: the stage of a spilling fold; all of its array takes the fold's initial value
+  StageFill, // uop: the stage of a spilling fold; its array at its ranges takes the initial value
   AccResume, // uop: the stage of a spilling fold; the fold's accumulator takes the array's element at the stage's
              // ranges
   Write,     // uop: the store

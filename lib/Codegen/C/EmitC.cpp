@@ -468,7 +468,7 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     }
     case InstKind::AccUpdate: update(i.uop); break;
     case InstKind::StagePut: put(i.uop); break;
-    case InstKind::StageFill: fill(i.uop); break;
+    case InstKind::StageFill: line(element(i.uop) + " = " + value(i.uop->src[0]->src[0]) + ";"); break;
     case InstKind::AccResume: line(typeOf(i.uop) + " " + value(i.uop->src[0]) + " = " + element(i.uop) + ";"); break;
     case InstKind::Write: write(i.uop); break;
     case InstKind::Prefetch: prefetch(i); break;

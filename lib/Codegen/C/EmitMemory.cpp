@@ -117,13 +117,6 @@ std::string FunctionEmitter::element(UOpRef stage) {
   return lanesOf(v) > 1 ? "*(" + h.unaligned(v->dtype, lanesOf(v)) + " *)&" + to : to;
 }
 
-/// A spilling fold's array before its first step.
-void FunctionEmitter::fill(UOpRef stage) {
-  for (UOpRef r : stage->indices()) beginLoop(r);
-  line(element(stage) + " = " + value(stage->src[0]->src[0]) + ";");
-  for (UOpRef r : stage->indices()) endLoop(r);
-}
-
 void FunctionEmitter::write(UOpRef x) {
   UOpRef v = x->src[1], gate = x->ntensors > 2 ? x->src[2] : nullptr;
   unsigned lanes = lanesOf(v);

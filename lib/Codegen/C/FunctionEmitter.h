@@ -60,7 +60,6 @@ private:
   void update(UOpRef fold);
   std::string element(UOpRef stage); // of its array, at its ranges
   void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
-  void fill(UOpRef stage);
   void write(UOpRef store);
   void prefetch(const Inst &i);
   void call(const Inst &i);

@@ -82,11 +82,11 @@ public:
     out.endOf.assign(insts.size(), 0);
     for (size_t n = 0; n < insts.size(); ++n) {
       const Inst &i = insts[n];
-      auto it = number.find(i.kind == InstKind::StagePut                        ? i.uop
+      bool puts = i.kind == InstKind::StagePut || i.kind == InstKind::StageFill;
+      auto it = number.find(puts || i.kind == InstKind::AccResume               ? i.uop
                             : i.kind == InstKind::Define && i.uop->op == Op::At ? i.uop->src[0]
                                                                                 : nullptr);
-      if (it != number.end())
-        (i.kind == InstKind::StagePut ? uses[n].puts : uses[n].reads) |= uint64_t(1) << it->second;
+      if (it != number.end()) (puts ? uses[n].puts : uses[n].reads) |= uint64_t(1) << it->second;
       if (i.kind == InstKind::LoopEnd) {
         out.endOf[loops.back()] = n;
         uses[n] = {};

@@ -23,7 +23,7 @@ llvm::Error KernelEmitter::findCarried() {
     case InstKind::AccUpdate:
       for (size_t d = depth.lookup(i.uop); d < open.size(); ++d) carried[open[d]].push_back(i.uop);
       break;
-    case InstKind::StageFill: return fail("its sums are spilled, which is for CPUs");
+    case InstKind::AccResume: depth[i.uop->src[0]] = open.size(); break;
     default: break;
     }
   }
@@ -195,9 +195,8 @@ void KernelEmitter::beginLoop(size_t at) {
   bool few = extent->isConst() && extent->ints[0] <= 32;
   for (size_t n = at + 1; n < barriers.endOf[at]; ++n) {
     const Inst &i = k.linear.insts[n];
-    UOpRef stage = i.kind == InstKind::StagePut                        ? i.uop
-                   : i.kind == InstKind::Define && i.uop->op == Op::At ? i.uop->src[0]
-                                                                       : nullptr;
+    bool own = i.kind == InstKind::StagePut || i.kind == InstKind::StageFill || i.kind == InstKind::AccResume;
+    UOpRef stage = own ? i.uop : i.kind == InstKind::Define && i.uop->op == Op::At ? i.uop->src[0] : nullptr;
     loop.outer |= i.kind == InstKind::LoopBegin;
     loop.kept |= few && stage && !threads.isShared(stage);
     shares |= stage && threads.isShared(stage);
@@ -392,8 +391,8 @@ void KernelEmitter::emit(const Inst &i) {
   case InstKind::AccUpdate: update(i.uop); break;
   case InstKind::StagePut: put(i.uop, value(i.uop->src[0])); break;
   case InstKind::Write: write(i.uop); break;
-  case InstKind::StageFill:
-  case InstKind::AccResume: llvm_unreachable("findCarried refuses them");
+  case InstKind::StageFill: put(i.uop, value(i.uop->src[0]->src[0])); break;
+  case InstKind::AccResume: values[i.uop->src[0]] = resumed(i.uop); break;
   case InstKind::Call: llvm_unreachable("a GPU launches followers by themselves");
   case InstKind::Prefetch: break; // hints; plans of GPUs have none
   }

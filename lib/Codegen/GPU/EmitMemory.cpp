@@ -164,6 +164,22 @@ void KernelEmitter::storeLanes(V place, mlir::Type element, unsigned bytes, llvm
   L::StoreOp::create(s.b, s.loc, out, place, bytes * xs.size());
 }
 
+/// What is in a stage's array at its own ranges.
+Lanes KernelEmitter::resumed(UOpRef stage) {
+  size_t number = arrayOf(stage);
+  const StageArray &a = k.linear.stages[number];
+  mlir::Type element = s.memoryType(stage->dtype);
+  StagePlace place = stagePlace(number, stage->indices(), lanesOf(stage));
+  int64_t step = threads.isShared(stage) && !a.strides.empty() ? a.strides.back() : 1;
+  Lanes out;
+  for (int64_t l = 0; l < lanesOf(stage); ++l)
+    llvm::append_range(out, loadLanes(at(arrays[number], element, place.element, place.plus + l * step), element,
+                                      std::max(1u, byteSize(stage->dtype)), 1));
+  if (stage->dtype == DType::Bool)
+    for (V &v : out) v = s.cmp(ICmp::ne, v, 0);
+  return out;
+}
+
 void KernelEmitter::put(UOpRef stage, Lanes all) {
   size_t number = arrayOf(stage);
   const StageArray &a = k.linear.stages[number];

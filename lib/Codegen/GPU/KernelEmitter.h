@@ -80,6 +80,7 @@ private:
   void storeLanes(V place, mlir::Type element, unsigned bytes, llvm::ArrayRef<V> xs);
   size_t arrayOf(UOpRef stage) const;
   void put(UOpRef stage, Lanes all);
+  Lanes resumed(UOpRef stage);
   llvm::Error makeArrays(GpuLaunch &launch);
   V firstOf(uint32_t bits);
   uint64_t slotElements(size_t number);
