@@ -127,11 +127,12 @@ private:
   UOpRef one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
   UOpRef elementwise(UOpRef n, ArrayRef<UOpRef> src, int64_t lanes);
   UOpRef load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
-  UOpRef stageRead(ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes);
+  UOpRef stageRead(UOpRef n, ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes);
   void store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes, Copies &out);
   UOpRef stack(ArrayRef<UOpRef> xs) { return xs.size() == 1 ? xs[0] : c.make(Op::Stack, xs); }
   void laneFold(UOpRef n, Copies &out);
   void foldOfSteps(UOpRef n, Copies &out);
+  void stageOfCopies(UOpRef n, Copies &out);
   std::optional<size_t> across(UOpRef load, const Copies &out);
   SmallVector<UOpRef, 16> transpose(ArrayRef<UOpRef> rows);
   void square(UOpRef load, size_t along, Copies &out);
@@ -269,18 +270,23 @@ UOpRef Expansion::load(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lane
   return stack(each);
 }
 
-UOpRef Expansion::stageRead(ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes) {
+/// n: the read before, `from`: its sources now.
+UOpRef Expansion::stageRead(UOpRef n, ArrayRef<UOpRef> from, UOpRef lane, int64_t lanes) {
   SmallVector<UOpRef, 4> src(from);
-  bool closed = src.size() - 1 > src[0]->indices().size(); // the lanes' range: the last index counts elements
+  size_t left = src[0]->indices().size();
+  bool closed = src.size() - 1 > left; // copies and lanes: the last index counts elements
   if (closed) {
-    UOpRef last = src.pop_back_val();
-    UOpRef width = src[0]->rank() ? src[0]->shape[0] : c.index(1); // of one lane a stage has scalars
-    src.back() = simplifyIndex(c, idxAdd(c, idxMul(c, src.back(), width), last));
+    UOpRef last = src[left];
+    for (auto [r, i] : llvm::zip_equal(n->src[0]->indices().drop_front(left), ArrayRef(src).drop_front(left + 1)))
+      last = idxAdd(c, idxMul(c, last, r->src[0]), i);
+    src.truncate(left + 1);
+    src.back() = simplifyIndex(c, last);
   }
   auto l = linear(src.back(), lane);
   bool outer =
       lane && llvm::any_of(ArrayRef(src).drop_front().drop_back(), [&](UOpRef i) { return dependsOnLane(i, lane); });
-  if (src[0]->rank() && !closed) { // each point of the stage is a vector: its elements follow each other
+  if (src[0]->rank() && !closed &&
+      src[0]->ntensors == 1) { // each point of the stage is a vector: its elements follow each other
     SmallVector<UOpRef, 4> at(src.begin(), src.end());
     at.back() = idxMul(c, at.back(), c.index(lanes));
     return c.make(Op::At, at, {lanes});
@@ -322,7 +328,7 @@ void Expansion::store(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
 UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes) {
   switch (n->op) {
   case Op::Load: return load(n, src, lane, lanes);
-  case Op::At: return stageRead(src, lane, lanes);
+  case Op::At: return stageRead(n, src, lane, lanes);
   case Op::FromIndex: {
     auto l = linear(src[0], lane);
     auto scalar = [&](UOpRef i) { return c.make(Op::FromIndex, {i}, {}, {}, n->dtype); };
@@ -381,6 +387,30 @@ UOpRef Expansion::one(UOpRef n, ArrayRef<UOpRef> src, UOpRef lane, int64_t lanes
     return elementwise(n, src, lanes);
   }
   return c.withSources(n, src);
+}
+
+/// A stage that closes unrolled ranges: a point has the values of all of their points, one behind the other.
+void Expansion::stageOfCopies(UOpRef n, Copies &out) {
+  SmallVector<UOpRef, 2> closed, ranges;
+  UOpRef lane = out.lane && llvm::is_contained(n->indices(), out.lane) ? out.lane : nullptr;
+  for (UOpRef r : n->indices())
+    if (r != lane) (kindOf(r) == RangeKind::Unroll ? closed : ranges).push_back(r);
+  llvm::erase_if(out.unroll, [&](UOpRef r) { return llvm::is_contained(closed, r); });
+  SmallVector<UOpRef, 4> of(out.unroll.begin(), out.unroll.end());
+  of.append(closed.begin(), closed.end());
+  size_t total = 1, each = 1;
+  for (UOpRef r : out.unroll) total *= extent(r);
+  for (UOpRef r : closed) each *= extent(r);
+  for (size_t i = 0; i < total; ++i) {
+    SmallVector<UOpRef, 20> src;
+    for (size_t k = 0; k < each; ++k) {
+      UOpRef x = pick(n->src[0], of, pointOf(of, i * each + k));
+      src.push_back(lane ? widen(x, extent(lane)) : x);
+    }
+    for (UOpRef r : ranges) src.push_back(pick(r, of, pointOf(of, i * each)));
+    out.copies.push_back(c.make(Op::Stage, src));
+  }
+  if (lane) out.lane = nullptr;
 }
 
 /// A fold that closes unrolled ranges, its innermost: the values of their points are those of one step.
@@ -495,8 +525,10 @@ void Expansion::expand(UOpRef n) {
       done[n] = std::move(out);
       return;
     }
-  if (n->op == Op::Fold && llvm::any_of(n->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Unroll; })) {
-    foldOfSteps(n, out);
+  bool closesUnrolled = (n->op == Op::Fold || n->op == Op::Stage) &&
+                        llvm::any_of(n->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Unroll; });
+  if (closesUnrolled) {
+    n->op == Op::Fold ? foldOfSteps(n, out) : stageOfCopies(n, out);
     done[n] = std::move(out);
     return;
   }

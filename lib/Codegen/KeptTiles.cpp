@@ -82,11 +82,19 @@ static bool alongLast(UOpRef reduce) {
   return s.axes.size() == 1 && s.axes[0] + 1 == int64_t(reduce->src[0]->rank()) && s.order != ReduceOrder::Chain;
 }
 
+/// The greatest power of two up to `most` that divides an extent.
+static unsigned dividing(UOpRef extent, unsigned most) {
+  auto n = extent->constIndex();
+  if (!n || *n < 1) return 1;
+  return std::min<uint64_t>(llvm::bit_floor(most), uint64_t(*n) & -uint64_t(*n));
+}
+
 /// Reductions that are computed with a tile's elements.
 struct Reductions {
   bool alongLast = true; // lanes may run along what each reduces
   bool shared = true;    // the tile's own lanes share each one's value
   int64_t longest = 1;   // of the last axes of what is reduced
+  bool products = false;
 };
 static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept) {
   SmallVector<std::pair<UOpRef, bool>, 16> open{{root, true}}; // whether the lanes are along its last axis
@@ -96,6 +104,7 @@ static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLan
     auto [n, lanes] = open.pop_back_val();
     if (n->isIndex() || !seen.insert({n, lanes}).second || (n != root && kept.contains(n))) continue;
     bool below = lanes;
+    all.products |= n->op == Op::Contract;
     if (n->op == Op::Reduce) {
       all.alongLast &= alongLast(n);
       all.shared &= !lanes;
@@ -113,16 +122,22 @@ static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLan
   return all;
 }
 
-TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, unsigned lanes, bool all) {
+TileLanes astra::lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, const TileSizes &sizes) {
   int64_t n = root->rank() ? std::max<int64_t>(root->shape.back()->hi, 1) : 1;
-  unsigned own = all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(n));
+  auto lanesFor = [&](int64_t n) -> unsigned {
+    return sizes.all ? sizes.lanes : std::min<uint64_t>(sizes.lanes, llvm::PowerOf2Ceil(n));
+  };
   Reductions inside = reductionsOf(root, kept);
-  if (!inside.alongLast) return {-1, own, 0};
-  unsigned along = all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(inside.longest));
-  return {-1, inside.shared ? own : 1, along};
+  TileLanes how{-1, inside.alongLast && !inside.shared ? 1 : lanesFor(n),
+                inside.alongLast ? lanesFor(inside.longest) : 0};
+  if (inside.products && root->rank() > 1) {
+    how.copyAxis = int(root->rank()) - 2;
+    how.copies = dividing(root->shape[how.copyAxis], sizes.rows);
+  }
+  return how;
 }
 
-llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, bool all) {
+llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes &sizes) {
   std::vector<UOpRef> order = topoSort(root);
   llvm::DenseMap<UOpRef, unsigned> cost = costs(order);
   // Which passes read a node: one number, or `several`.
@@ -152,7 +167,11 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, 
       ContractSpec spec = llvm::cantFail(decodeContract(n->ints)); // what lanes would gather is turned once
       for (auto [x, forms] : {std::pair(n->src[0], spec.a), {n->src[1], spec.b}})
         for (auto [axis, f] : llvm::enumerate(forms))
-          if (f.isLabel() && f.terms[0].first + 1 == spec.kept && !areNeighbours(x, axis)) kept[x] = {int(axis)};
+          if (f.isLabel() && f.terms[0].first + 1 == spec.kept && !areNeighbours(x, axis)) {
+            TileLanes &how = kept[x] = {int(axis)};
+            for (unsigned other = 0; other < x->rank(); ++other)
+              if (other != axis && areNeighbours(x, other)) how.copyAxis = int(other);
+          }
       break;
     }
     case Op::Fold: {
@@ -178,11 +197,13 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, unsigned lanes, 
     }
   }
   for (auto &[n, how] : kept) {
-    if (how.axis < 0)
-      how = lanesOfTile(n, kept, lanes, all);
-    else
-      how.lanes =
-          all ? lanes : std::min<uint64_t>(lanes, llvm::PowerOf2Ceil(std::max<int64_t>(n->shape[how.axis]->hi, 1)));
+    if (how.axis < 0) {
+      how = lanesOfTile(n, kept, sizes);
+      continue;
+    }
+    int64_t length = std::max<int64_t>(n->shape[how.axis]->hi, 1); // what is turned: squares
+    how.lanes = sizes.all ? sizes.lanes : std::min<uint64_t>(sizes.lanes, llvm::PowerOf2Ceil(length));
+    if (how.copyAxis >= 0) how.copies = sizes.rows > 1 ? dividing(n->shape[how.copyAxis], how.lanes) : 1;
   }
   return kept;
 }

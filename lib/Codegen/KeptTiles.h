@@ -10,12 +10,20 @@ struct TileLanes {
   int axis = -1;            // along which lanes run; -1: the last one
   unsigned lanes = 1;       // elements along it side by side
   unsigned reduceLanes = 0; // lanes of its reductions: along what is reduced; 0: those are the tile's
+  int copyAxis = -1;        // along which `copies` elements are computed together; -1: none
+  unsigned copies = 1;
 };
 
-/// Tiles below `root` that are dear and read at several points, each with how it is computed by `lanes` lanes; `all`:
-/// by no fewer.
-llvm::DenseMap<UOpRef, TileLanes> keptTiles(UOpRef root, unsigned lanes, bool all);
+/// What a program computes at once.
+struct TileSizes {
+  unsigned lanes = 1;
+  bool all = false;  // no fewer: they are the threads of a warp
+  unsigned rows = 1; // of products
+};
+
+/// Tiles below `root` that are dear and read at several points, each with how it is computed.
+llvm::DenseMap<UOpRef, TileLanes> keptTiles(UOpRef root, const TileSizes &sizes);
 /// How the root itself is computed.
-TileLanes lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, unsigned lanes, bool all);
+TileLanes lanesOfTile(UOpRef root, const llvm::DenseMap<UOpRef, TileLanes> &kept, const TileSizes &sizes);
 
 } // namespace astra

@@ -11,7 +11,8 @@ using namespace astra;
 using namespace astra::linear;
 
 UOpRef astra::spillingFold(UOpRef stage) {
-  if (stage->op != Op::Stage || stage->src[0]->op != Op::Fold) return nullptr;
+  if (stage->op != Op::Stage || !llvm::all_of(stage->tensors(), [](UOpRef x) { return x->op == Op::Fold; }))
+    return nullptr;
   UOpRef fold = stage->src[0];
   bool rests = llvm::any_of(fold->indices(), [](UOpRef r) { return kindOf(r) == RangeKind::Around; });
   return rests ? fold : nullptr;
@@ -141,7 +142,7 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
     constexpr unsigned ofFill = ~0u; // the group of its loops
     if (auto e = enter(x->indices(), ofFill)) return e;
     uint32_t fill = addItem(InstKind::StageFill, x, at);
-    need(fold->src[0], at, fill);
+    for (UOpRef f : x->tensors()) need(f->src[0], at, fill);
     for (; at != outside; at = regions[at].parent) fill = regions[at].loop;
     auto is = [](RangeKind kind) { return [kind](UOpRef r) { return kindOf(r) == kind; }; };
     llvm::SmallVector<UOpRef, 4> around, inner;
@@ -152,11 +153,14 @@ llvm::Error Linearizer::beginInstance(uint32_t i) {
     if (auto e = enter(x->indices(), group)) return e;
     uint32_t element = at, resume = addItem(InstKind::AccResume, x, at);
     if (auto e = enter(inner, group)) return e;
-    uint32_t body = addItem(InstKind::AccUpdate, fold, at), put = addItem(InstKind::StagePut, x, element);
-    for (UOpRef y : fold->tensors().drop_front()) need(y, at, body);
-    for (uint32_t r = at; r != element; r = regions[r].parent) body = regions[r].loop;
-    depend(resume, body);
-    depend(body, put);
+    uint32_t put = addItem(InstKind::StagePut, x, element);
+    for (UOpRef f : x->tensors()) {
+      uint32_t body = addItem(InstKind::AccUpdate, f, at);
+      for (UOpRef y : f->tensors().drop_front()) need(y, at, body);
+      for (uint32_t r = at; r != element; r = regions[r].parent) body = regions[r].loop;
+      depend(resume, body);
+      depend(body, put);
+    }
     uint32_t own = put;
     for (uint32_t r = element; r != outside; r = regions[r].parent) own = regions[r].loop;
     depend(fill, own);
@@ -359,9 +363,10 @@ llvm::Error Linearizer::placeArrays(Linear &out) {
     StageArray a{x, out.scratchBytes, {}, {}, 0};
     __int128 bytes = (bitWidth(x->dtype) + 7) / 8;
     for (UOpRef r : x->indices()) a.extents.push_back(std::max<int64_t>(r->src[0]->hi, 0));
+    int64_t ofPoint = lanesOf(x) * int64_t(x->ntensors);
     if (a.extents.empty())
-      a.extents.push_back(lanesOf(x));
-    else if (__builtin_mul_overflow(a.extents.back(), lanesOf(x), &a.extents.back()))
+      a.extents.push_back(ofPoint);
+    else if (__builtin_mul_overflow(a.extents.back(), ofPoint, &a.extents.back()))
       return fail("a stage's extent leaves 64 bits");
     a.strides.assign(x->ints.begin(), x->ints.end());
     __int128 count = 1;

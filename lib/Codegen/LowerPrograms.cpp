@@ -66,8 +66,9 @@ void Lowering::program(UOpRef place) {
   ArrayRef<UOpRef> begin = place->indices().take_front(place->rank());
   if (plan.warp) values.laneKind = RangeKind::Thread;
   values.tileBytes = plan.warp ? mostCachedShared / (plan.threads / plan.warp) : mostKeptBytes;
-  values.tiles = keptTiles(tile, plan.lanes, plan.warp);
-  TileLanes how = lanesOfTile(tile, values.tiles, plan.lanes, plan.warp);
+  TileSizes sizes{plan.lanes, plan.warp != 0, plan.mr};
+  values.tiles = keptTiles(tile, sizes);
+  TileLanes how = lanesOfTile(tile, values.tiles, sizes);
   values.reduceLanes = how.reduceLanes;
   values.tiles.erase(tile); // stored
   values.together.insert(values.around.begin(), values.around.end());
@@ -80,7 +81,7 @@ void Lowering::program(UOpRef place) {
   size_t outer = values.around.size();
   auto loop = [&](UOpRef count) { return count->constIndex() == 1 ? num(0) : values.range(count, RangeKind::Loop); };
   auto together = [&](UOpRef index) {
-    if (!index->isConst()) values.together.insert(index);
+    if (!index->isConst() && plan.mr == 1) values.together.insert(index); // else rows are computed together
     return index;
   };
   UOpRef n = tile->shape.back(), lanes = num(how.lanes);

@@ -227,6 +227,9 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   unsigned axis = how.axis < 0 ? index.size() - 1 : how.axis; // of the lanes: what is neighbours in fast memory
   bool byLanes = how.lanes > 1 && llvm::is_contained(closed, axis);
   if (byLanes) llvm::erase(closed, axis), closed.push_back(axis);
+  unsigned copied = how.copyAxis < 0 ? ~0u : how.copyAxis; // its elements, then the lanes, are the innermost
+  bool byCopies = byLanes && how.copies > 1 && copied != axis && llvm::is_contained(closed, copied);
+  if (byCopies) llvm::erase(closed, copied), closed.push_back(copied);
   UOpRef holds = nullptr; // of the gate: what is about the points that the tile is kept for
   SmallVector<UOpRef, 4> conditions;
   if (gate) conditions.push_back(gate);
@@ -239,25 +242,25 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
   }
   UOpRef w = c.index(byLanes ? how.lanes : 1), one = c.index(1),
          &stage = rows[{{value, holds}, c.internShape(point).data()}];
+  UOpRef copies = c.index(byCopies ? how.copies : 1);
+  auto together = [&](unsigned a) { return byLanes && a == axis ? w : byCopies && a == copied ? copies : one; };
   auto count = [&](unsigned a) {
-    UOpRef n = idxMax(c, one, value->shape[a]);
-    return byLanes && a == closed.back() ? simplifyIndex(c, idxCeilDiv(c, n, w)) : n;
+    return simplifyIndex(c, idxCeilDiv(c, idxMax(c, one, value->shape[a]), together(a)));
   };
   if (!stage) {
     if (bytes > tileBytes) return compute(value, index, gate);
     tileBytes -= bytes;
     SmallVector<UOpRef, 6> src{nullptr}, at(point);
     UOpRef lane = nullptr;
+    auto element = [&](unsigned a, UOpRef i) { at[a] = simplifyIndex(c, idxAdd(c, idxMul(c, at[a], together(a)), i)); };
     for (unsigned a : closed) src.push_back(at[a] = range(count(a), RangeKind::Fold));
-    if (byLanes) {
-      src.push_back(lane = range(w, laneKind));
-      at[closed.back()] = simplifyIndex(c, idxAdd(c, idxMul(c, at[closed.back()], w), lane));
-    }
+    if (byCopies) src.push_back(range(copies, RangeKind::Unroll)), element(copied, src.back());
+    if (byLanes) src.push_back(lane = range(w, laneKind)), element(axis, lane);
     std::tuple outer{masked, mask, reduceLanes, rests};
     UOpRef inside = holds;
     for (unsigned a : closed)
       if (value->shape[a]->lo < 1) inside = both(inside, lt(c.index(0), value->shape[a])); // its only point is none
-    mask = byLanes ? lt(at[closed.back()], value->shape[closed.back()]) : nullptr;
+    mask = byLanes ? lt(at[axis], value->shape[axis]) : nullptr;
     masked = mask ? lane : nullptr;
     reduceLanes = how.reduceLanes;
     rests = value->op == Op::Fold && keepsWithin(value) ? value : nullptr;
@@ -265,20 +268,20 @@ UOpRef ValueAt::fromTile(UOpRef value, ArrayRef<UOpRef> index, UOpRef gate) {
     std::tie(masked, mask, reduceLanes, rests) = outer;
     stage = c.make(Op::Stage, src);
   }
-  SmallVector<UOpRef, 6> src{stage};
-  for (const unsigned &a : closed) {
-    UOpRef i = index[a];
-    UOpRef room = idxMul(c, stage->indices()[&a - closed.begin()]->src[0], byLanes && a == closed.back() ? w : one);
+  SmallVector<UOpRef, 6> src{stage}, inner; // inner: the copy, the lane
+  for (auto [d, a] : llvm::enumerate(closed)) {
+    UOpRef i = index[a], by = together(a), room = idxMul(c, stage->indices()[d]->src[0], by);
     bool masks = mask && dependsOn(i, masked) && simplifyIndex(c, idxSub(c, room, i))->lo < 1;
     if (gate || masks) { // beyond the ends: any, not taken
       if (lt(c.index(-1), i)) i = idxMax(c, i, c.index(0));
       if (masks || lt(i, value->shape[a])) i = idxMin(c, i, idxSub(c, idxMax(c, one, value->shape[a]), one));
       i = simplifyIndex(c, i);
     }
-    bool last = byLanes && a == closed.back();
-    src.push_back(last ? simplifyIndex(c, idxDiv(c, i, w)) : i);
-    if (last) src.push_back(simplifyIndex(c, idxMod(c, i, w)));
+    src.push_back(by == one ? i : simplifyIndex(c, idxDiv(c, i, by)));
+    if (by != one)
+      inner.insert(byCopies && a == copied ? inner.begin() : inner.end(), simplifyIndex(c, idxMod(c, i, by)));
   }
+  llvm::append_range(src, inner);
   return c.make(Op::At, src, {1});
 }
 

@@ -168,7 +168,7 @@ private:
     shift = 0;
     const StageArray &a = arrayOf(x);
     for (auto [d, r] : llvm::enumerate(x->indices())) {
-      int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x->src[0]) : 1;
+      int64_t lanes = d + 1 == x->indices().size() ? lanesOf(x->src[0]) * int64_t(x->ntensors) : 1;
       Poly room = in.sum(Inequalities::constant(a.extents[d]), in.of(r->src[0]), -lanes);
       if (!in.proves(room, facts)) return refuse(x, r, nullptr, lanes, -1, a.extents[d]);
     }

@@ -267,10 +267,11 @@ Error KernelRun::stage(UOpRef n, State &s) {
   Dims strides = rowMajor(s.extents);
   return each(n->indices(), [&]() -> Error {
     if (Error e = compute(s.body)) return e;
-    if (lacks(s, n->src[0])) return Error::success();
+    if (lacks(s, n->tensors())) return Error::success();
     int64_t cell = 0;
     for (auto [r, stride] : llvm::zip(n->indices(), strides)) cell += of(r).index * stride;
     s.cells[cell] = of(n->src[0]).value;
+    for (UOpRef x : n->tensors().drop_front()) llvm::append_range(s.cells[cell].bytes, of(x).value.bytes);
     return Error::success();
   });
 }
@@ -280,8 +281,9 @@ Error KernelRun::readStage(UOpRef n, State &s) {
   Dims strides = rowMajor(from.extents);
   s.value = zeros(n->dtype, {});
   std::vector<uint8_t> bytes;
-  // Of a stage of vectors the last index counts elements.
-  int64_t wide = n->src[0]->rank() ? *n->src[0]->shape[0]->constIndex() : 1, w = elementBytes(n->dtype);
+  // Of a stage of vectors, or of several values, the last index counts elements.
+  int64_t wide = int64_t(n->src[0]->ntensors) * (n->src[0]->rank() ? *n->src[0]->shape[0]->constIndex() : 1),
+          w = elementBytes(n->dtype);
   for (int64_t lane = 0; lane < n->ints[0]; ++lane) {
     int64_t cell = 0, element = 0;
     for (size_t i = 0; i < strides.size(); ++i) {

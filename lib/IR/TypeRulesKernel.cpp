@@ -80,7 +80,9 @@ R typing::ruleLaneFold(const In &in) {
   return typeOf(in.src[0]);
 }
 R typing::ruleStage(const In &in) {
-  if (in.ntensors != 1) return in.fail("takes a value and ranges");
+  if (in.ntensors < 1) return in.fail("takes values and ranges");
+  for (UOpRef s : in.tensors())
+    if (s->dtype != in.src[0]->dtype || lanesOf(s) != lanesOf(in.src[0])) return in.fail("its values differ in type");
   if (!attributes(in, 0) &&
       (!attributes(in, in.indices().size()) || llvm::any_of(in.ints, [](int64_t s) { return s < 1; })))
     return in.fail("takes one stride for each range, or none");

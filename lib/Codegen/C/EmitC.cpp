@@ -63,8 +63,10 @@ void FunctionEmitter::countUses() {
       [[fallthrough]];
     case InstKind::Write: used.append(i.uop->src.begin(), i.uop->src.end()); break;
     case InstKind::Prefetch: used.push_back(i.uop->indices()[0]); break;
-    case InstKind::StagePut: used.push_back(i.uop->src[0]); break;
-    case InstKind::StageFill: used.push_back(i.uop->src[0]->src[0]); break;
+    case InstKind::StagePut: used.append(i.uop->tensors().begin(), i.uop->tensors().end()); break;
+    case InstKind::StageFill:
+      for (UOpRef fold : i.uop->tensors()) used.push_back(fold->src[0]);
+      break;
     case InstKind::AccResume:
     case InstKind::Call:
     case InstKind::LoopEnd: break;
@@ -468,8 +470,14 @@ llvm::Expected<std::string> FunctionEmitter::run() {
     }
     case InstKind::AccUpdate: update(i.uop); break;
     case InstKind::StagePut: put(i.uop); break;
-    case InstKind::StageFill: line(element(i.uop) + " = " + value(i.uop->src[0]->src[0]) + ";"); break;
-    case InstKind::AccResume: line(typeOf(i.uop) + " " + value(i.uop->src[0]) + " = " + element(i.uop) + ";"); break;
+    case InstKind::StageFill:
+      for (auto [n, fold] : llvm::enumerate(i.uop->tensors()))
+        line(element(i.uop, n) + " = " + value(fold->src[0]) + ";");
+      break;
+    case InstKind::AccResume:
+      for (auto [n, fold] : llvm::enumerate(i.uop->tensors()))
+        line(typeOf(i.uop) + " " + value(fold) + " = " + element(i.uop, n) + ";");
+      break;
     case InstKind::Write: write(i.uop); break;
     case InstKind::Prefetch: prefetch(i); break;
     case InstKind::Call: call(i); break;

@@ -103,14 +103,16 @@ std::string FunctionEmitter::at(const Inst &i) {
   return read(x, "s" + num(arrayOf(x->src[0])), place.empty() ? "0" : place, nullptr, inside);
 }
 
-std::string FunctionEmitter::element(UOpRef stage) {
+std::string FunctionEmitter::element(UOpRef stage, size_t number) {
   const StageArray &a = k.linear.stages[arrayOf(stage)];
   UOpRef v = stage->src[0];
   std::string place;
+  int64_t each = int64_t(lanesOf(v)) * int64_t(stage->ntensors);
   for (size_t d = 0; d < stage->indices().size(); ++d) {
     bool last = d + 1 == stage->indices().size();
     std::string r = value(stage->indices()[d]);
-    if (last && lanesOf(v) > 1) r += " * " + num(lanesOf(v));
+    if (last && each > 1) r += " * " + num(each);
+    if (last && number) r += " + " + num(int64_t(number) * lanesOf(v));
     place = d ? (d > 1 ? "(" + place + ")" : place) + " * " + num(a.extents[d]) + " + " + r : r;
   }
   std::string to = "s" + num(arrayOf(stage)) + "[" + (place.empty() ? "0" : place) + "]";

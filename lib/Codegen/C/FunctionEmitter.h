@@ -58,8 +58,10 @@ private:
   void endLoop(UOpRef range);
   void countItems();
   void update(UOpRef fold);
-  std::string element(UOpRef stage); // of its array, at its ranges
-  void put(UOpRef stage) { line(element(stage) + " = " + memory(stage->src[0]) + ";"); }
+  std::string element(UOpRef stage, size_t number = 0); // of its values // of its array, at its ranges
+  void put(UOpRef stage) {
+    for (auto [i, v] : llvm::enumerate(stage->tensors())) line(element(stage, i) + " = " + memory(v) + ";");
+  }
   void write(UOpRef store);
   void prefetch(const Inst &i);
   void call(const Inst &i);

@@ -92,7 +92,8 @@ void Outliner::use(UOpRef x, UOpRef root) {
 void Outliner::findResults(const Inst &i) {
   UOpRef root = i.kind == InstKind::Define ? roots.lookup(i.uop) : nullptr;
   for (UOpRef s : i.uop->src) use(s, root);
-  if (i.kind == InstKind::StageFill) use(i.uop->src[0]->src[0], nullptr);
+  if (i.kind == InstKind::StageFill)
+    for (UOpRef fold : i.uop->tensors()) use(fold->src[0], nullptr);
 }
 
 /// The number of what x is of its tree's root; equal numbers are equal ops.

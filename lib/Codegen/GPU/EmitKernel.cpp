@@ -24,6 +24,9 @@ llvm::Error KernelEmitter::findCarried() {
       for (size_t d = depth.lookup(i.uop); d < open.size(); ++d) carried[open[d]].push_back(i.uop);
       break;
     case InstKind::AccResume: depth[i.uop->src[0]] = open.size(); break;
+    case InstKind::StagePut:
+      if (i.uop->ntensors > 1) return fail("a stage of several values is for CPUs");
+      break;
     default: break;
     }
   }
