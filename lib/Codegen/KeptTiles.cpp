@@ -150,10 +150,13 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes 
   };
   llvm::DenseMap<UOpRef, TileLanes> kept;
   llvm::DenseMap<UOpRef, unsigned> loops; // passes by the range of a loop
+  llvm::DenseSet<unsigned> ofReductions;  // passes
   for (UOpRef n : llvm::reverse(order)) {
     unsigned by = readBy.lookup(n);
     if (by == none || n->isIndex()) continue;
     auto one = [](UOpRef d) { return d->constIndex() == 1; };
+    // A product that a reduction reads: its rows are computed together.
+    if (n->op == Op::Contract && ofReductions.contains(by) && sizes.rows > 1) by = several;
     if (by == several && cost[n] > dear && !moves(n) && !llvm::all_of(n->shape, one))
       kept.try_emplace(n), by = ++passes;
     auto readAll = [&](unsigned pass) {
@@ -161,7 +164,10 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes 
     };
     switch (n->op) {
     case Op::Expand: readAll(repeatsRows(n) ? several : by); break;
-    case Op::Reduce: readAll(++passes); break;
+    case Op::Reduce:
+      ofReductions.insert(++passes);
+      readAll(passes);
+      break;
     case Op::Contract: {
       readAll(several);
       ContractSpec spec = llvm::cantFail(decodeContract(n->ints)); // what lanes would gather is turned once

@@ -66,7 +66,9 @@ void Lowering::program(UOpRef place) {
   ArrayRef<UOpRef> begin = place->indices().take_front(place->rank());
   if (plan.warp) values.laneKind = RangeKind::Thread;
   values.tileBytes = plan.warp ? mostCachedShared / (plan.threads / plan.warp) : mostKeptBytes;
-  TileSizes sizes{plan.lanes, plan.warp != 0, plan.mr};
+  // Of what is kept one vector of columns is computed at once: more rows.
+  unsigned rows = plan.mr > 1 ? std::max(plan.mr, plan.mr * plan.unroll / 2) : 1;
+  TileSizes sizes{plan.lanes, plan.warp != 0, rows};
   values.tiles = keptTiles(tile, sizes);
   TileLanes how = lanesOfTile(tile, values.tiles, sizes);
   values.reduceLanes = how.reduceLanes;

@@ -381,7 +381,8 @@ class GraphWalker(Walker):
         self.looping += 1
         copies = self.copies
         try:
-            if isinstance(trips, int) and trips * copies <= (MOST_COPIES_OF_STORES if self.stores_in(s.body) else MOST_COPIES):
+            most = MOST_COPIES_OF_STORES if self.stores_in(s.body) else MOST_COPIES
+            if isinstance(trips, int) and trips * copies * self.most_unrolled(s.body) <= most:
                 self.copies *= trips
                 steps = []
                 for k in range(trips):

@@ -279,6 +279,20 @@ class Walker:
             self.assign(s.target, i)
             self.block(s.body)
 
+    def most_unrolled(self, body: list[ast.stmt]) -> int:
+        """How often a statement of a body stands in it with its static_for loops unrolled, as far as that is known before the body is walked."""
+        most = 1
+        for s in body:
+            times = 1
+            if isinstance(s, ast.For) and isinstance(s.iter, ast.Call) and self.value(s.iter.func) is self.language.static_for:
+                try:
+                    times = max(1, len(range(*(self.value(a) for a in s.iter.args))))
+                except (KernelError, TypeError, ValueError):
+                    pass
+            inner = [getattr(s, part, []) for part in ("body", "orelse")]
+            most = max(most, times * max(self.most_unrolled(part) for part in inner))
+        return most
+
     def while_(self, s: ast.While) -> None:
         if s.orelse:
             raise self.error("`else` of a loop is not part of the kernel language", s.orelse[0])
