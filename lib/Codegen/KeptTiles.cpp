@@ -187,6 +187,10 @@ llvm::DenseMap<UOpRef, TileLanes> astra::keptTiles(UOpRef root, const TileSizes 
       for (UOpRef s : n->tensors().drop_front()) read(s, own);
       break;
     }
+    case Op::Shrink:
+    case Op::SliceAt:
+    case Op::Pad:
+    case Op::Flip: readAll(by == several ? by : ++passes); break; // at other points
     default: readAll(moves(n) || has(n->op, Elementwise) ? by : several);
     }
   }
