@@ -9,6 +9,7 @@
 #include "StraightKernel.h"
 #include "astra/IR/Index.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 

@@ -5,6 +5,7 @@
 // Does not: know other loops (CustomLoops.cpp).
 #include "StraightKernel.h"
 #include "astra/Rewrite/Rewrite.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
