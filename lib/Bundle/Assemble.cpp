@@ -176,6 +176,12 @@ Error Assembler::dims() {
     out->hi = dim->hi;
     manifest.dims.push_back(std::move(out));
   }
+  for (const DimCheck &check : schedule.checks) {
+    fmt::DimT &out = *manifest.dims[uint32_t(llvm::find(schedule.dims, check.dim) - schedule.dims.begin())];
+    out.says = check.says;
+    for (UOpRef extent : check.grid)
+      if (Error e = set(out.grid.emplace_back(), extent)) return e;
+  }
   return Error::success();
 }
 

@@ -297,9 +297,11 @@ llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRe
   }
   case Op::Extent: {
     int64_t v = Native<int64_t>::load(in[0]->bytes.data(), 0);
-    if (v < n->lo || v > n->hi)
+    if (v < n->lo || v > n->hi) {
+      if (n->src[0]->op == Op::Tap) return llvm::createStringError(n->src[0]->str);
       return llvm::createStringError("extent: the value is " + llvm::Twine(v) + ", its bounds are " +
                                      llvm::Twine(n->lo) + ".." + llvm::Twine(n->hi));
+    }
     scope.setExtent(n, v);
     return Values{};
   }

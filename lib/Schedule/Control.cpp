@@ -19,6 +19,15 @@ UOpRef Scheduler::leaf(DType t, ArrayRef<UOpRef> shape,
   return x;
 }
 
+UOpRef Scheduler::checkDim(const KernelChecks &k) {
+  UOpRef d = b.dim("%check" + std::to_string(out.checks.size()), 0, 1);
+  out.dims.push_back(d);
+  DimCheck check{d, k.says, {}};
+  for (UOpRef extent : k.grid) check.grid.push_back(closeIndex(extent));
+  out.checks.push_back(std::move(check));
+  return d;
+}
+
 /// A routine numbers its dims from 0. Those of several routines that have one name and the same bounds are one: what
 /// they compute alike is one kernel then, and a session runs one call at a time.
 UOpRef Scheduler::internalDim(llvm::StringRef stem, int64_t lo, int64_t hi) {
@@ -52,7 +61,23 @@ std::vector<UOpRef> Scheduler::inlined(UOpRef fn, ArrayRef<UOpRef> args) {
   }
   std::vector<UOpRef> out;
   for (UOpRef r : fn->src) out.push_back(now[r]);
-  return legalize(c, out, [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); });
+  std::vector<KernelChecks> lifted;
+  out = legal(out, o.checks ? &lifted : nullptr);
+  if (!lifted.empty()) fail("--check: a kernel with tests in a loop or a branch of the model is not tested yet");
+  return out;
+}
+
+std::vector<UOpRef> Scheduler::legal(ArrayRef<UOpRef> roots, std::vector<KernelChecks> *lifted) {
+  auto inherit = [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); };
+  std::vector<KernelChecks> found;
+  std::string why;
+  std::vector<UOpRef> now = liftChecks(c, roots, lifted, found, why, inherit);
+  if (!why.empty()) fail(why);
+  if (lifted) {
+    for (const KernelChecks &k : found) now.push_back(k.failed);
+    *lifted = std::move(found);
+  }
+  return legalize(c, now, inherit);
 }
 
 /// The argument nodes of a function, by number; null where the body does not use one.

@@ -270,7 +270,9 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
         }
       }
       if (!placeOf(count)) return fail("internal error: a data dim whose count has no place");
-      UOpRef d = internalDim("data", std::max<int64_t>(n->ints[0], 0), n->ints[1]);
+      auto check = checks.find(count);
+      UOpRef d = check != checks.end() ? checkDim(check->second)
+                                       : internalDim("data", std::max<int64_t>(n->ints[0], 0), n->ints[1]);
       touch(placeOf(count)->buffer);
       emit(ReadDimInstr{d, placeOf(count)->buffer});
       indexMap.set(n, d);
@@ -377,8 +379,16 @@ void Scheduler::entry(const Entry &e) {
     standIn(roots); // those numbers of elements are no sources of any node
     for (UOpRef &r : roots) r = unfolded.lookup(r);
   }
-  roots = legalize(c, roots, [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); });
+  std::vector<KernelChecks> lifted;
+  roots = legal(roots, o.checks ? &lifted : nullptr);
+  if (failed()) return;
   roots = canonicalParts(c, roots);
+  std::vector<UOpRef> tests;
+  for (auto [failing, check] : llvm::zip_equal(ArrayRef(roots).take_back(lifted.size()), lifted)) {
+    tests.push_back(b.fromIndex(b.extent(failing, 0, 1), DType::I64));
+    checks.try_emplace(failing, check);
+  }
+  roots.resize(roots.size() - lifted.size());
   std::vector<UOpRef> rows(roots.begin() + e.outputs.size() + e.updates.size(), roots.end());
   roots.resize(e.outputs.size() + e.updates.size());
   layOutTables(roots);
@@ -417,6 +427,7 @@ void Scheduler::entry(const Entry &e) {
     outputs.push_back({addBuffer(BufferKind::Output, i, v->dtype, allocated, rowMajor(v)), rowMajor(v), allocated});
     want(v, outputs.back());
   }
+  computed.insert(computed.end(), tests.begin(), tests.end());
   values(inOrderOfDepth(computed, updates), destinations, updates);
   if (failed()) return;
   moveAll(copies);
@@ -470,8 +481,7 @@ void Scheduler::derive() {
     Routine r;
     begin(r);
     Layout layout = out.params[i].layout;
-    std::vector<UOpRef> shape(value->shape),
-        roots = legalize(c, {value}, [&](UOpRef to, UOpRef from) { inheritOrigin(to, from); });
+    std::vector<UOpRef> shape(value->shape), roots = legal({value}, nullptr);
     Place to{addBuffer(BufferKind::Output, 0, value->dtype, shape, layout), layout, shape};
     llvm::DenseMap<UOpRef, Place> destinations;
     destinations.try_emplace(roots[0], to);

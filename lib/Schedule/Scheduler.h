@@ -2,6 +2,7 @@
 // Kernels.cpp closes kernels and chooses layouts, ContractLayout.cpp those of contracts, Control.cpp emits loops and
 // branches, Memory.cpp lays out slots, Scheduler.cpp drives.
 #pragma once
+#include "Checks.h"
 #include "FoldParams.h"
 #include "Fusion.h"
 #include "Overwrite.h"
@@ -138,6 +139,10 @@ private:
   std::vector<UOpRef> inlined(UOpRef fn, llvm::ArrayRef<UOpRef> args);
   UOpRef leaf(DType t, llvm::ArrayRef<UOpRef> shape, Place p);
   UOpRef internalDim(llvm::StringRef stem, int64_t lo, int64_t hi);
+  /// An internal dim that reads what tests of a kernel found.
+  UOpRef checkDim(const KernelChecks &k);
+  /// Values that kernels can be made of. lifted: tests of kernels, whose scalars are appended; null: they are dropped.
+  std::vector<UOpRef> legal(llvm::ArrayRef<UOpRef> roots, std::vector<KernelChecks> *lifted);
   uint32_t beginProgram();
   void beginLoop() { loops.push_back({uint32_t(routine->buffers.size()), {}}); }
   void endLoop();
@@ -181,6 +186,7 @@ private:
   Builder b;
   Schedule out;
   std::string error;
+  llvm::DenseMap<UOpRef, KernelChecks> checks; // by the scalar that says what failed
   std::vector<FoldedParam> folded;
   llvm::DenseMap<UOpRef, UOpRef> unfolded; // nodes of the module -> the same over folded params
 

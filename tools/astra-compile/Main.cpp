@@ -273,6 +273,11 @@ Program describe(CommandLine &c) {
        "none; all, so that 8-bit weights too are stored as what they are multiplied as. Weights can be replaced after "
        "any",
        level(o.fold)},
+      {"check", "",
+       "has kernels that users wrote test what they assume and assert, and integers that they compute places from, "
+       "when "
+       "they run; a call in which a test fails is refused with the line and the program. Slower",
+       flag(o.checks)},
       {"numerics", "CONTRACT",
        "the numeric contract: strict, or device:UNIT, sums of products as a matrix unit adds them: of " +
            matrixUnitNames(),

@@ -33,6 +33,7 @@ struct PipelineOptions {
   std::string header = "model.h"; // what emitted C includes
 
   FoldLevel fold = FoldLevel::Small;
+  bool checks = false;              // what kernels of users assume is tested when they run
   const MatrixUnit *unit = nullptr; // adds products of floats (useMatrixUnit); null: as the module says
   std::optional<nn::TrainingOptions> training;
   int64_t checkpointMemory = 0; // the most bytes of values that a training step may keep; 0: no bound

@@ -124,6 +124,14 @@ struct ScheduledEntry {
   std::vector<std::vector<UOpRef>> outputBounds; // the same with internal dims at their bounds
 };
 
+/// An internal dim that is 0 unless a kernel's program fails a test: then 2 + p * n + s, of the first program p, in
+/// row-major order of the grid, and the test s of the n that `says` has sentences of.
+struct DimCheck {
+  UOpRef dim;
+  std::vector<std::string> says;
+  std::vector<UOpRef> grid; // over the dim vector
+};
+
 struct Schedule {
   std::vector<UOpRef>
       dims; // the dim vector, `dim` nodes: the module's first, then internal ones (data dims, carried dims, counters)
@@ -134,6 +142,7 @@ struct Schedule {
   std::vector<Routine> prepares;   // input 0: the row-major parameter; output 0: its stored form
   std::vector<Routine> derives;    // no input; output 0: the stored form of what is computed from parameters
   std::vector<ScheduledEntry> entries;
+  std::vector<DimCheck> checks;
 };
 
 /// What is computed from parameters alone while compiling: nothing; what makes a bundle little larger; all.
@@ -141,6 +150,7 @@ enum class FoldLevel : uint8_t { None, Small, All };
 struct ScheduleOptions {
   FoldLevel fold = FoldLevel::Small;
   bool gpus = true; // some target launches one by one what a CPU computes as one kernel: rows between these need memory
+  bool checks = false; // what kernels of users assume is tested when they run
 };
 
 /// Notes in each kernel what its launches have in common: the conditions of its variants, dims that were set and found

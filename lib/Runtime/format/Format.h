@@ -57,6 +57,7 @@ inline constexpr uint32_t kMaxRank = 16;
 inline constexpr uint32_t kMaxDims = 65536;
 inline constexpr uint32_t kMaxTargets = 256;
 inline constexpr uint32_t kMaxKernelBuffers = 256;
+inline constexpr uint32_t kMaxGrid = 8;    ///< axes of a kernel's grid
 inline constexpr uint32_t kMaxOrigins = 8; ///< of a launch
 inline constexpr uint32_t kMaxBlockThreads = 1024;
 inline constexpr uint64_t kMaxBlockShared = 1u << 20;

@@ -926,6 +926,8 @@ struct DimT : public flatbuffers::NativeTable {
   int64_t lo = 0;
   int64_t hi = 0;
   uint32_t bound = 4294967295;
+  std::vector<std::string> says{};
+  std::vector<uint32_t> grid{};
 };
 
 struct Dim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -939,7 +941,9 @@ struct Dim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_SOURCE = 6,
     VT_LO = 8,
     VT_HI = 10,
-    VT_BOUND = 12
+    VT_BOUND = 12,
+    VT_SAYS = 14,
+    VT_GRID = 16
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -956,6 +960,12 @@ struct Dim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t bound() const {
     return GetField<uint32_t>(VT_BOUND, 4294967295);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *says() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_SAYS);
+  }
+  const flatbuffers::Vector<uint32_t> *grid() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_GRID);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -964,6 +974,11 @@ struct Dim FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<int64_t>(verifier, VT_LO, 8) &&
            VerifyField<int64_t>(verifier, VT_HI, 8) &&
            VerifyField<uint32_t>(verifier, VT_BOUND, 4) &&
+           VerifyOffset(verifier, VT_SAYS) &&
+           verifier.VerifyVector(says()) &&
+           verifier.VerifyVectorOfStrings(says()) &&
+           VerifyOffset(verifier, VT_GRID) &&
+           verifier.VerifyVector(grid()) &&
            verifier.EndTable();
   }
   DimT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -990,6 +1005,12 @@ struct DimBuilder {
   void add_bound(uint32_t bound) {
     fbb_.AddElement<uint32_t>(Dim::VT_BOUND, bound, 4294967295);
   }
+  void add_says(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> says) {
+    fbb_.AddOffset(Dim::VT_SAYS, says);
+  }
+  void add_grid(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> grid) {
+    fbb_.AddOffset(Dim::VT_GRID, grid);
+  }
   explicit DimBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1008,10 +1029,14 @@ inline flatbuffers::Offset<Dim> CreateDim(
     astra::fmt::DimSource source = astra::fmt::DimSource::Shape,
     int64_t lo = 0,
     int64_t hi = 0,
-    uint32_t bound = 4294967295) {
+    uint32_t bound = 4294967295,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> says = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> grid = 0) {
   DimBuilder builder_(_fbb);
   builder_.add_hi(hi);
   builder_.add_lo(lo);
+  builder_.add_grid(grid);
+  builder_.add_says(says);
   builder_.add_bound(bound);
   builder_.add_name(name);
   builder_.add_source(source);
@@ -1024,15 +1049,21 @@ inline flatbuffers::Offset<Dim> CreateDimDirect(
     astra::fmt::DimSource source = astra::fmt::DimSource::Shape,
     int64_t lo = 0,
     int64_t hi = 0,
-    uint32_t bound = 4294967295) {
+    uint32_t bound = 4294967295,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *says = nullptr,
+    const std::vector<uint32_t> *grid = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
+  auto says__ = says ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*says) : 0;
+  auto grid__ = grid ? _fbb.CreateVector<uint32_t>(*grid) : 0;
   return astra::fmt::CreateDim(
       _fbb,
       name__,
       source,
       lo,
       hi,
-      bound);
+      bound,
+      says__,
+      grid__);
 }
 
 flatbuffers::Offset<Dim> CreateDim(flatbuffers::FlatBufferBuilder &_fbb, const DimT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -4103,6 +4134,8 @@ inline void Dim::UnPackTo(DimT *_o, const flatbuffers::resolver_function_t *_res
   { auto _e = lo(); _o->lo = _e; }
   { auto _e = hi(); _o->hi = _e; }
   { auto _e = bound(); _o->bound = _e; }
+  { auto _e = says(); if (_e) { _o->says.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->says[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = grid(); if (_e) { _o->grid.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->grid[_i] = _e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<Dim> Dim::Pack(flatbuffers::FlatBufferBuilder &_fbb, const DimT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -4118,13 +4151,17 @@ inline flatbuffers::Offset<Dim> CreateDim(flatbuffers::FlatBufferBuilder &_fbb, 
   auto _lo = _o->lo;
   auto _hi = _o->hi;
   auto _bound = _o->bound;
+  auto _says = _o->says.size() ? _fbb.CreateVectorOfStrings(_o->says) : 0;
+  auto _grid = _o->grid.size() ? _fbb.CreateVector(_o->grid) : 0;
   return astra::fmt::CreateDim(
       _fbb,
       _name,
       _source,
       _lo,
       _hi,
-      _bound);
+      _bound,
+      _says,
+      _grid);
 }
 
 inline EquationT *Equation::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -5729,13 +5766,15 @@ inline const flatbuffers::TypeTable *DimTypeTable() {
     { flatbuffers::ET_UCHAR, 0, 0 },
     { flatbuffers::ET_LONG, 0, -1 },
     { flatbuffers::ET_LONG, 0, -1 },
-    { flatbuffers::ET_UINT, 0, -1 }
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_STRING, 1, -1 },
+    { flatbuffers::ET_UINT, 1, -1 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::DimSourceTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 5, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 7, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }

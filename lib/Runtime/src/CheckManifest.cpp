@@ -116,6 +116,14 @@ Status Checker::dims() {
     if (dim->bound() != kNone && dim->bound() >= m.exprs()->size())
       return malformed(diag, "dim %.64s has the bound expression %u of %u", dim->name()->c_str(), dim->bound(),
                        m.exprs()->size());
+    if (!dim->says() && !dim->grid()) continue;
+    uint32_t axes = dim->grid() ? dim->grid()->size() : 0;
+    if (!dim->says() || !dim->says()->size() || !axes || axes > fmt::kMaxGrid || dim->source() != DimSource::Internal)
+      return malformed(diag, "dim %.64s says what a kernel tests, and no kernel has such tests", dim->name()->c_str());
+    for (uint32_t extent : *dim->grid())
+      if (extent >= m.exprs()->size())
+        return malformed(diag, "dim %.64s has the extent %u of %u of a grid", dim->name()->c_str(), extent,
+                         m.exprs()->size());
   }
   for (const fmt::Equation *e : *m.equations())
     if (e->lhs() >= m.exprs()->size() || e->rhs() >= m.exprs()->size())

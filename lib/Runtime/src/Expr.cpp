@@ -4,6 +4,7 @@
 // Keeps:    manifest.fbs's meaning of each code.
 // Does not: allocate.
 #include "Manifest.h"
+#include <stdio.h>
 
 using namespace astra::rt;
 using astra::fmt::ExprCode;
@@ -125,6 +126,26 @@ void astra::rt::evaluateRange(const fmt::Manifest &m, uint32_t index, int64_t &l
   lower = stack[0].lo, upper = stack[0].hi;
 }
 
+/// Refuses a call in which a kernel's program fails a test: its sentence, the place of the program in the grid.
+static Status failedTest(const fmt::Manifest &m, const fmt::Dim &dim, int64_t which, const int64_t *dims, Status status,
+                         astra_diag *diag) {
+  int64_t tests = dim.says()->size(), program = which / tests, at[fmt::kMaxGrid];
+  uint32_t axes = dim.grid()->size();
+  for (uint32_t a = axes; a-- > 0;) {
+    int64_t extent;
+    if (Status s = evaluate(m, dim.grid()->Get(a), dims, extent, diag)) return s;
+    if (extent < 1) extent = 1;
+    at[a] = a ? program % extent : program;
+    program /= extent;
+  }
+  char ids[24 * fmt::kMaxGrid] = "";
+  int length = 0;
+  for (uint32_t a = 0; a < axes; a++)
+    length +=
+        snprintf(ids + length, sizeof(ids) - size_t(length), "%s%lld", a ? ", " : "", static_cast<long long>(at[a]));
+  return fail(diag, status, "%.360s: program (%s)", dim.says()->Get(uint32_t(which % tests))->c_str(), ids);
+}
+
 Status astra::rt::checkDim(const fmt::Manifest &m, uint32_t index, int64_t value, const int64_t *dims, Status status,
                            astra_diag *diag) {
   const fmt::Dim *dim = m.dims()->Get(index);
@@ -135,6 +156,7 @@ Status astra::rt::checkDim(const fmt::Manifest &m, uint32_t index, int64_t value
     hi = bound < hi ? bound : hi;
   }
   if (value >= dim->lo() && value <= hi) return ASTRA_OK;
+  if (dim->says() && value > hi) return failedTest(m, *dim, value - hi - 1, dims, status, diag);
   return fail(diag, status, "dim %.64s is %lld; it must be in %lld .. %lld", dim->name()->c_str(),
               static_cast<long long>(value), static_cast<long long>(dim->lo()), static_cast<long long>(hi));
 }

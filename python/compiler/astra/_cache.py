@@ -45,12 +45,12 @@ def native() -> str:
 
 
 def compile(module: Any, targets: Sequence[str] = (), what: str = "a function", jobs: int = 0, frozen: bool | None = None,
-            assets: Sequence[tuple[str, bytes]] = ()) -> bytes:  # fmt: skip
+            assets: Sequence[tuple[str, bytes]] = (), check: bool = False) -> bytes:  # fmt: skip
     """The bundle of a module. targets: names as `astra-compile --target` has them; none: this machine's best. assets: files that go into
-    it."""
+    it. check: as `astra-compile --check`."""
     global compiled
     names = [native() if t == "native" else t for t in targets] or [native()]
-    kept = _Kept(module, names, assets)
+    kept = _Kept(module, [*names, "--check"] if check else names, assets)
     bundle = kept.read()
     if bundle is not None:
         return bundle
@@ -59,7 +59,7 @@ def compile(module: Any, targets: Sequence[str] = (), what: str = "a function", 
                           "load a saved bundle")  # fmt: skip
     progress = _Progress(what)
     try:
-        done = call(module.compile, names, "", folder(), jobs or os.cpu_count() or 1, "", progress, list(assets))
+        done = call(module.compile, names, "", folder(), jobs or os.cpu_count() or 1, "", progress, list(assets), check)
     finally:
         progress.clear()
     compiled += 1

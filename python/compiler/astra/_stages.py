@@ -88,11 +88,12 @@ class Lowered:
                 write_whole(paths[-1], text.encode())
         return paths
 
-    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None, jobs: int = 0) -> Compiled:
+    def compile(self, target: str | Sequence[str] | None = None, frozen: bool | None = None, jobs: int = 0, check: bool = False) -> Compiled:
         """A bundle for the targets: names as `astra-compile --target` takes them, with commas or as a list; None: every CPU level
-        that there is; "native": this machine's best. jobs: threads; 0: as many as there are CPUs."""
+        that there is; "native": this machine's best. jobs: threads; 0: as many as there are CPUs. check: kernels test what they
+        assume and assert when they run, and a call in which a test fails is refused (docs/kernels.md)."""
         names = target.split(",") if isinstance(target, str) else list(target or _core.targets())
-        bundle = _cache.compile(self.module, names, f"'{self.module.name}'", jobs, frozen)
+        bundle = _cache.compile(self.module, names, f"'{self.module.name}'", jobs, frozen, check=check)
         return Compiled(bundle, self._signatures, self._states, self)
 
     def quantize(self, *formats: str, activations: str = "float", fewest: int = 1024) -> Lowered:

@@ -301,8 +301,9 @@ struct Compiled {
 
 Compiled compile(const PyModule &p, const std::vector<std::string> &targets, const std::string &emit,
                  const std::string &cache, unsigned jobs, const std::string &ptxas, nb::object begins,
-                 const std::vector<std::pair<std::string, nb::bytes>> &assets) {
+                 const std::vector<std::pair<std::string, nb::bytes>> &assets, bool check) {
   PipelineOptions o = optionsOf(targets, cache, jobs);
+  o.checks = check;
   for (const auto &[name, bytes] : assets) {
     const auto *data = static_cast<const uint8_t *>(bytes.data());
     o.assets.push_back({name, std::make_shared<const std::vector<uint8_t>>(data, data + bytes.size())});
@@ -399,7 +400,7 @@ void python::bindModule(nb::module_ &m) {
       .def("inline", inlined, "graph"_a, "entry"_a, "inputs"_a, "params"_a, nb::rv_policy::reference,
            "The outputs of an entry as nodes of a graph.")
       .def("compile", compile, "targets"_a, "emit"_a = "", "cache"_a = "", "jobs"_a = 1, "ptxas"_a = "",
-           "begins"_a = nb::none(), "assets"_a = std::vector<std::pair<std::string, nb::bytes>>())
+           "begins"_a = nb::none(), "assets"_a = std::vector<std::pair<std::string, nb::bytes>>(), "check"_a = false)
       .def(
           "digest",
           [](const PyModule &p, bool lines) {
