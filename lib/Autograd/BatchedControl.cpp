@@ -215,9 +215,16 @@ llvm::Expected<Batching::Outcome> Batching::custom(const Node &at) {
       images.moved[n] = b.reshape(part, n->shape);
     }
   if (auto e = add(function->src, images)) return std::move(e);
+  Images begins; // what programs scatter into, of all elements: it is read once, by no program
+  for (UOpRef n : topoSort(function->src))
+    if (n->is(Op::Arg) && at.batched(n->ints[0])) begins.batched[n] = b.arg(n->ints[0], n->dtype, withSize(n->shape));
   for (UOpRef r : function->src) {
     UOpRef now = images.of(r);
-    if (!now->is(Op::Place)) return refuse(at.n, "a kernel that scatters has no batch axis yet");
+    if (now->is(Op::Scatter)) {
+      if (auto e = add({r->src[0]}, begins)) return std::move(e);
+      values.push_back(scattered(now, whole(r->src[0], begins), mine.begin));
+      continue;
+    }
     ArrayRef<UOpRef> begin = now->indices().take_front(now->rank()), extents = now->shape;
     Shape tile = now->src[0]->shape;
     List none(tile.size() + 1, c.index(0)),
@@ -231,6 +238,45 @@ llvm::Expected<Batching::Outcome> Batching::custom(const Node &at) {
   auto made = c.tryMake(Op::Custom, src, {}, name + "," + at.n->str.str(), DType::Void,
                         {c.make(Op::Func, values, function->ints)});
   if (!made) return refuse(at.n, llvm::toString(made.takeError()));
-  o.now = *made;
+  if (llvm::none_of(values, [](UOpRef v) { return v->is(Op::Scatter); })) {
+    o.now = *made;
+    return o;
+  }
+  for (auto [i, v] : llvm::enumerate(values)) {
+    List shape{*made};
+    shape.append(v->shape.begin(), v->shape.end());
+    UOpRef x = c.make(Op::Proj, shape, {int64_t(i)}, {}, v->dtype), r = images.of(function->src[i]);
+    o.values.push_back(v->is(Op::Scatter) ? apart(x, r->shape[r->ints[0]], r->ints[0]) : x);
+  }
   return o;
+}
+
+/// Of a scatter of one element's program: into all elements, one behind another along the axis.
+UOpRef Batching::scattered(UOpRef r, UOpRef all, UOpRef element) {
+  int64_t axis = r->ints[0];
+  UOpRef n = r->shape[axis], index = b.cast(r->src[1], DType::I64);
+  auto number = [&](UOpRef x) { return b.splat(x, index->shape); };
+  UOpRef zero = number(b.litInt(DType::I64, 0)), length = b.fromIndex(n, DType::I64);
+  UOpRef inside = b.bin(Op::And, b.bin(Op::Le, zero, index), b.lt(index, number(length)));
+  UOpRef first = number(b.mul(b.fromIndex(element, DType::I64), length));
+  index = b.select(inside, b.add(index, first), number(b.litInt(DType::I64, -1)));
+  llvm::SmallVector<int64_t, 6> order;
+  List shape(r->shape);
+  for (unsigned a = 0; a < r->rank(); ++a) {
+    if (a == unsigned(axis)) order.push_back(0);
+    order.push_back(a + 1);
+  }
+  shape[axis] = idxMul(c, size, n);
+  return c.make(Op::Scatter, {b.reshape(b.permute(all, order), shape), index, r->src[2]}, r->ints);
+}
+
+/// What `scattered` gives, with the batch axis in front.
+UOpRef Batching::apart(UOpRef x, UOpRef n, int64_t axis) {
+  List shape(x->shape);
+  shape[axis] = size;
+  shape.insert(shape.begin() + axis + 1, n);
+  llvm::SmallVector<int64_t, 6> order{axis};
+  for (unsigned a = 0; a <= x->rank(); ++a)
+    if (a != unsigned(axis)) order.push_back(a);
+  return b.permute(b.reshape(x, shape), order);
 }

@@ -122,6 +122,8 @@ private:
   llvm::Expected<Outcome> whileLoop(const Node &at);
   llvm::Expected<Outcome> scan(const Node &at);
   llvm::Expected<Outcome> custom(const Node &at);
+  UOpRef scattered(UOpRef r, UOpRef all, UOpRef element);
+  UOpRef apart(UOpRef x, UOpRef n, int64_t axis);
   void proj(const Node &at);
   llvm::Expected<UOpRef> withGradient(const Node &at);
   /// predicate [size] chooses between whole values.

@@ -2,6 +2,8 @@
 // Takes:    a custom op with its sources evaluated.
 // Gives:    what its programs store, one after another in row-major order of the grid.
 // Keeps:    two programs that store one element, by places or by scatters of kind set, are an error that names both.
+// What
+//           all programs scatter into one output is one scatter: narrow floats are rounded once (N4).
 #include "EvalImpl.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,7 +29,25 @@ public:
   Tensor t;
   std::vector<int64_t> storedBy;
   Dims strides;
+  std::vector<TensorPtr> indices, updates; // of a scatter, by program
 };
+
+/// Tensors one behind another along an axis.
+Tensor joined(llvm::ArrayRef<TensorPtr> parts, int64_t axis) {
+  Dims shape(parts[0]->shape.begin(), parts[0]->shape.end());
+  shape[axis] = 0;
+  for (const TensorPtr &p : parts) shape[axis] += p->shape[axis];
+  Tensor out = zeros(parts[0]->dtype, shape);
+  int64_t outer = product(llvm::ArrayRef(shape).take_front(axis));
+  uint8_t *to = out.bytes.data();
+  for (int64_t o = 0; o < outer; ++o)
+    for (const TensorPtr &p : parts) {
+      size_t row = p->bytes.size() / size_t(outer);
+      if (row) memcpy(to, &p->bytes[size_t(o) * row], row);
+      to += row;
+    }
+  return out;
+}
 
 /// The elements of an output that a store writes, in order.
 template <class F> void eachStored(UOpRef r, const Output &o, llvm::ArrayRef<int64_t> begin, const Values &in, F f) {
@@ -57,7 +77,7 @@ llvm::Expected<Values> Evaluator::evalCustom(UOpRef n, Scope &scope, llvm::Array
     Scope inner = scope.inner();
     for (auto [name, v] : llvm::zip(names, at.index)) inner.dims[name] = v;
     auto ran = run(n, roots, inner, in);
-    if (!ran) return ran.takeError();
+    if (!ran) return llvm::createStringError(llvm::toString(ran.takeError()) + ": program " + pointText(at.index));
     Values values = std::move(*ran);
     size_t next = 0;
     for (auto [r, o] : llvm::zip(results, outputs)) {
@@ -94,14 +114,20 @@ llvm::Expected<Values> Evaluator::evalCustom(UOpRef n, Scope &scope, llvm::Array
         eachStored(r, *o, *begin, parts,
                    [&](int64_t element) { memcpy(&o->t.bytes[element * w], &parts[0]->bytes[i++ * w], w); });
       } else {
-        auto stored = evalOp({r, {&o->t, parts[1].get(), parts[2].get()}, {}, o->t.shape});
-        if (!stored) return stored.takeError();
-        o->t = std::move(*stored);
+        o->indices.push_back(parts[1]);
+        o->updates.push_back(parts[2]);
       }
     }
     if (none) break;
   }
   Values out;
+  for (auto [r, o] : llvm::zip_equal(results, outputs)) {
+    if (o->indices.empty()) continue;
+    Tensor index = joined(o->indices, r->ints[0]), update = joined(o->updates, r->ints[0]);
+    auto stored = evalOp({r, {&o->t, &index, &update}, {}, o->t.shape});
+    if (!stored) return stored.takeError();
+    o->t = std::move(*stored);
+  }
   for (auto &o : outputs) out.push_back(std::make_shared<Tensor>(std::move(o->t)));
   return out;
 }

@@ -56,6 +56,14 @@ public:
   }
 
 private:
+  /// What programs scatter narrow floats into is f32 until all have run (N4): the caller rounds it.
+  UOpRef withWideScatters(UOpRef fn) {
+    SmallVector<UOpRef, 4> results(fn->src);
+    for (UOpRef &r : results)
+      if (r->is(Op::Cast) && r->src[0]->is(Op::Scatter)) r = r->src[0];
+    return m.ctx().make(Op::Func, results, fn->ints);
+  }
+
   Module &m;
   Builder b;
   Canonical nan;
@@ -67,6 +75,10 @@ private:
     // A window is canonical when it is written, so the value that a state takes is the one that the entry goes on with.
     if (n->is(Op::UpdateAt)) src[1] = nan.of(src[1]);
     if (n->is(Op::Place)) src[0] = nan.of(src[0]); // so that nobody goes through a kernel's results once more
+    if (n->is(Op::Custom)) fns[0] = withWideScatters(fns[0]);
+    if (n->is(Op::Proj) && src[0]->is(Op::Custom))
+      if (DType stored = src[0]->fns[0]->src[n->ints[0]]->dtype; stored != n->dtype)
+        return b.cast(m.ctx().make(Op::Proj, src, n->ints, n->str, stored), n->dtype);
     if (ArrayRef<UOpRef>(fns) == n->fns) return m.ctx().withSources(n, src);
     return m.ctx().make(n->op, src, n->ints, n->str, n->dtype, fns);
   }

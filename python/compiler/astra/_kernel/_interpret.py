@@ -41,9 +41,16 @@ class Output:
         n = max(v.dtype.itemsize, 1)
         self.bytes = np.zeros((*v.shape, n), np.uint8)
         self.owner = np.full(v.shape, -1, np.int64)
+        self.scattered: list[tuple[Any, Tensor]] = []  # indices and updates: together they are one scatter, which rounds narrow floats once
 
     def value(self) -> Tensor:
-        return of_value(_evaluate.of_bytes(self.view.dtype.code, self.view.shape, self.bytes.tobytes()))
+        t = of_value(_evaluate.of_bytes(self.view.dtype.code, self.view.shape, self.bytes.tobytes()))
+        if not self.scattered:
+            return t
+        at = np.concatenate([a for a, _ in self.scattered])
+        updates = of_value(_evaluate.of_bytes(t.dtype.code, at.shape, b"".join(u.tobytes() for _, u in self.scattered)))
+        kind = ("set", "add", "mul", "max", "min").index(self.mode)
+        return settled(_ops.reshape(_ops.op("scatter", _ops.reshape(t, (-1,)), of_value(astra_rt.tensor(at)), updates, ints=[0, kind]), self.view.shape))
 
 
 class Interpreter(Walker):
@@ -132,20 +139,23 @@ class Interpreter(Walker):
         out.mode = mode or "block"
 
     def store(self, v: View, place: tuple[Any, ...], t: Tile, drop: bool) -> None:
-        out = self.outputs[v.name]
+        out = self.outputs[v.base.name]
         inside, tile = self.parts(v, place, t.shape, drop, "the store into")
         if any(isinstance(p, Tile) for p in place):
             raise self.error("a block is stored at a place of program ids, counters and sizes; kernel.scatter writes at indices that are computed")
         self.claimed(out, place, t.shape, "")
-        key = tuple(inside)
+        key = tuple(slice(a.begin, a.begin + 1) if a.axis is None else slice(a.begin + a.step * inside[a.axis].start, a.begin + a.step * inside[a.axis].stop, a.step)
+                    for a in v.along)  # fmt: skip
         taken = out.owner[key] >= 0
         if taken.any():
-            at = tuple(int(i[0]) + k.start for i, k in zip(np.nonzero(taken), inside))
+            at = tuple(int(i[0]) * k.step + k.start if k.step else int(i[0]) + k.start for i, k in zip(np.nonzero(taken), key))
             other = np.unravel_index(int(out.owner[at]), tuple(self.grid))
             raise self.wrong(f"element ({', '.join(map(str, at))}) of '{v.name}' is written a second time; the first was "
                              f"program ({', '.join(map(str, map(int, other)))}{',' if len(other) == 1 else ''}): a race")  # fmt: skip
         value = np.frombuffer(settled(t.tensor).tobytes(), np.uint8).reshape(*t.shape, -1)
-        out.bytes[key] = value[tuple(tile)]
+        along = [a.axis for a in v.along if a.axis is not None]
+        value = value[tuple(tile)].transpose(*along, *(a for a in range(len(tile)) if a not in along), len(tile))
+        out.bytes[key] = value.reshape(*taken.shape, value.shape[-1])
         out.owner[key] = self.number
 
     def indices(self, v: View, place: Sequence[Tile], shape: Sequence[int], cut: bool, what: str) -> tuple[Any, Any]:
@@ -185,10 +195,7 @@ class Interpreter(Walker):
                 at = tuple(int(i) for i in np.unravel_index(int(twice[0]), v.shape))
                 raise self.wrong(f"element ({', '.join(map(str, at))}) of '{v.name}' is written a second time: a race")
             owner[numbers] = self.number
-        kind = ("set", "add", "mul", "max", "min").index(mode)
-        base = _ops.reshape(out.value(), (-1,))
-        updated = _ops.op("scatter", base, of_value(astra_rt.tensor(flat)), _ops.reshape(t.tensor, (-1,)), ints=[0, kind])
-        out.bytes = np.frombuffer(settled(updated).tobytes(), np.uint8).reshape(out.bytes.shape).copy()
+        out.scattered.append((flat, settled(_ops.reshape(t.tensor, (-1,)))))
 
     # ---- control
 
