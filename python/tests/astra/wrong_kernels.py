@@ -434,9 +434,54 @@ def arithmetic_on_a_view(x, out):
     kernel.store(out, (0,), x + 1.0)  # here
 
 
-@wrong("the input 'x' is in memory: load a tile of it with kernel.load(x, at, shape)", "x[")
+@wrong("what is stored is a tile, not a view of the input 'x'", "kernel.store")
 def a_subscript_of_a_view(x, out):
     kernel.store(out, (0,), x[0:8])  # here
+
+
+@wrong("a view of the input 'x' is a whole tensor in memory: load a tile of it with kernel.load(x, at, shape)", "x[")
+def arithmetic_of_a_view(x, out):
+    kernel.store(out, (0,), x[0:8] + 1.0)  # here
+
+
+@wrong("the bounds of a slice of a view are numbers: kernel.load and kernel.store have places", "kernel.program_id", grid=2)
+def a_view_at_a_program(x, out):
+    kernel.store(out, (0,), kernel.load(x[kernel.program_id(0) :], (0,), (8,)))  # here
+
+
+@wrong("program (0,): the load from 'x[1:5]' is outside: elements 0 .. 7 along axis 0, whose extent is 4; give fill= if that is meant", "kernel.load")
+def outside_of_the_domain_of_a_view(x, out):
+    kernel.store(out, (0,), kernel.load(x[1:5], (0,), (8,)))  # here
+
+
+@wrong("program (0,): the store into 'out[::2]' is outside: elements 0 .. 7 along axis 0, whose extent is 4; give drop=True if that is meant", "kernel.store")
+def a_store_outside_of_the_domain_of_a_view(x, out):
+    kernel.store(out[::2], (0,), kernel.load(x, (0,), (8,)))  # here
+
+
+@wrong("a view of an output goes forward: a step of -1", "out[")
+def a_view_of_an_output_that_goes_back(x, out):
+    kernel.store(out[::-1], (0,), kernel.load(x, (0,), (8,)))  # here
+
+
+@wrong("'out' is an output: in a broadcast view of it several indices would be one element", "kernel.broadcast")
+def a_broadcast_output(x, out):
+    kernel.store(kernel.broadcast(out, (2, 8)), (0, 0), kernel.load(x[None], (0, 0), (1, 8)))  # here
+
+
+@wrong("a scatter writes into an output itself, not into a view of it: compute the index", "kernel.scatter")
+def a_scatter_into_a_view(x, out):
+    kernel.scatter(out[::2], (kernel.arange(4),), kernel.load(x, (0,), (4,)))  # here
+
+
+@wrong("index 8 along axis 0 of the output 'out', whose extent is 8", "out[")
+def a_view_at_an_index_outside(x, out):
+    kernel.store(out[8], (), kernel.load(x[0], (), ()))  # here
+
+
+@wrong("program (0,) and program (1,) both write element (0) of 'out[::2]': the store into it is a race", "kernel.store", grid=2)
+def a_race_in_a_view(x, out):
+    kernel.store(out[::2], (0,), kernel.load(x, (0,), (4,)))  # here
 
 
 @wrong("a tile never changes, and a view is written with kernel.store(out, at, value)", "out[")

@@ -11,14 +11,14 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Sequence
 
-from .. import _dims
+from .. import _dims, _ops
 from .._custom import custom_vjp
 from .._errors import ArgumentError
 from .._graph import Graph, current
 from .._tensor import Tensor, asarray, call, of_node, of_value
 from .._trace import Spec
 from .._transforms import nodes_of, placeholder
-from . import _interpret
+from . import _interpret, _views
 from ._graph import GraphWalker
 from ._primitives import GROUPS, PRIMITIVES, Primitive
 from ._source import Source
@@ -142,18 +142,21 @@ class Kernel:
         self._derivative = custom_vjp(value, nondiff_argnums=(0,))
         self._derivative.defvjp(ahead, behind)
 
-    def _walked(self, graph: Graph, given: Arguments, tensors: Sequence[Tensor]) -> tuple[GraphWalker, list[Tensor], list[View], list[Tensor]]:
+    def _walked(self, graph: Graph, given: Arguments, tensors: Sequence[tuple[Tensor, list[Any]]]) -> tuple[GraphWalker, list[Tensor], list[View], list[Tensor]]:
         """The body, built of placeholders: the walker, the placeholders, the outputs, the results."""
         walker = GraphWalker(self.source, language, graph, given.grid)
-        inner = [placeholder(graph, t) for t in tensors]
+        inner = [placeholder(graph, t) for t, _ in tensors]
         names: dict[str, Any] = dict(given.constants)
-        for (name, t), p in zip(zip(given.inputs, tensors), inner):
-            names[name] = View(name, t.dtype, tuple(walker.indexed_node(n) for n in t._in(graph).dims), p)
+        for name, (_, chain), p in zip(given.inputs, tensors, inner):
+            with graph.transforming():
+                for node in reversed(chain):
+                    p = of_node(graph, call(graph.core.make, node.op, [p._in(graph), *node.sources[1:]], list(node.ints)))
+            names[name] = View(name, p.dtype, walker.extents_of(p), p)
         outputs = []
         for name, s in given.outputs.items():
             names[name] = View(name, s.dtype, tuple(walker.extent(n) for n in s.shape), None)
             outputs.append(names[name])
-        walker.names = names
+        walker.begin(names)
         with graph.transforming():
             walker.run()
             results = walker.results(outputs)
@@ -163,8 +166,9 @@ class Kernel:
         """The node `custom`, and its results."""
         graph = current()
         core = graph.core
-        nodes = nodes_of(graph, tensors)
-        walker, inner, outputs, results = self._walked(graph, given, tensors)
+        whole = [_whole(graph, t) for t in tensors]
+        nodes = nodes_of(graph, [t for t, _ in whole])
+        walker, inner, outputs, results = self._walked(graph, given, whole)
         # Nothing is hoisted: what a call before has built alike is built again inside.
         function, captured = call(core.close, nodes_of(graph, results), nodes_of(graph, inner), 0, False, [])
         grid = [walker.node_of(n) for n in walker.grid]
@@ -172,15 +176,27 @@ class Kernel:
         out = []
         for i, (v, r) in enumerate(zip(outputs, results)):
             t = of_node(graph, call(core.result, node, i, v.dtype.code, list(r._in(graph).dims)))
-            shape = tuple(given.outputs[v.name].shape)
-            out.append(t if t.ndim == len(shape) and r._in(graph).op == "place" else _reshaped(t, shape))
+            out.append(_shaped(t, r._in(graph).op == "place", tuple(given.outputs[v.name].shape), walker.steps.get(v.name, ())))
         return out[0] if len(out) == 1 else tuple(out)
 
 
-def _reshaped(t: Tensor, shape: tuple[Any, ...]) -> Tensor:
-    from .. import _ops
+def _whole(graph: Graph, t: Tensor) -> tuple[Tensor, list[Any]]:
+    """What a tensor is a view of, and the movements that make it one, the last first: a kernel reads views in place."""
+    chain: list[Any] = []
+    node = t._in(graph)
+    while node.op in ("permute", "expand", "shrink", "flip", "reshape", "window", "pad"):
+        chain.append(node)
+        node = node.sources[0]
+    return (of_node(graph, node), chain) if chain else (t, [])
 
-    return _ops.reshape(t, shape)
+
+def _shaped(t: Tensor, placed: bool, shape: tuple[Any, ...], steps: Sequence[int]) -> Tensor:
+    """A result in the shape of its output. steps: of the axes, each of which is two where it is not 1: of steps, and of elements in one."""
+    if max(steps, default=1) > 1:
+        rows = [_dims.ceildiv(n, s) * s for n, s in zip(shape, steps)]
+        t = _ops.reshape(t, tuple(rows))
+        return t[tuple(slice(0, n) for n in shape)]
+    return t if placed and t.ndim == len(shape) else _ops.reshape(t, shape)
 
 
 def interpret(kernel: Any, *args: Any, on_breakpoint: Callable[[dict[str, Any]], Any] | None = None, **named: Any) -> Any:
@@ -221,6 +237,7 @@ class Language:
     Primitive, Function, Kernel = Primitive, Function, Kernel
     primitives = PRIMITIVES
     groups = GROUPS
+    views = _views
     most_elements = MOST_ELEMENTS
     interpret = staticmethod(interpret)
 

@@ -10,6 +10,7 @@ Keeps:    every access is shown to stay inside of its view, or cut where the cal
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
 
@@ -21,7 +22,7 @@ from . import _forms, _races
 from ._forms import Expr, Space
 from ._source import Source
 from ._values import Index, Tile, View
-from ._walker import Walker
+from ._walker import TESTED, Walker
 
 # Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
 # while it is not more often than that.
@@ -55,6 +56,7 @@ class GraphWalker(Walker):
         self.looping, self.copies = 0, 1  # loops around the statement, and how often it stands in the body
         self.grid = [self.extent(n) for n in grid]
         self.names_of_grid: list[str] = []
+        self.steps: dict[str, list[int]] = {}  # of outputs that are stored into in steps: of each axis
         self.programs: list[Any] = []
         for axis, n in enumerate(self.grid):
             most = n if isinstance(n, int) else n.node.hi
@@ -63,6 +65,10 @@ class GraphWalker(Walker):
             self.names_of_grid.append(name)
             self.dims[node] = self.space.symbol(f"program{axis}", 0, _forms.make("sub", self.form_of(n), 1))
             self.programs.append(0 if most == 1 else Index(node, f"program{axis}"))
+
+    def begin(self, names: dict[str, Any]) -> None:
+        """What the arguments stand for."""
+        self.names = {**names, TESTED: Tile(_ops.literal(0, _ops.I64))}
 
     # ---- indices
 
@@ -144,6 +150,15 @@ class GraphWalker(Walker):
         bits = t.dtype.bits
         least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if t.dtype.kind == "i" else (0, (1 << bits) - 1)
         return t if least <= low and high <= most else Tile(t.tensor, self.data(t.dtype))  # it might wrap
+
+    def extents_of(self, t: Tensor) -> tuple[Any, ...]:
+        return tuple(self.indexed_node(n) for n in t._in(self.graph).dims)
+
+    def within_extent(self, i: int, n: Any) -> bool:
+        return super().within_extent(i, n) if isinstance(n, int) else i < n.node.lo
+
+    def shown_extent(self, n: Any) -> str:
+        return str(n if isinstance(n, int) else _dims.size_of_node(self.core, n.node))
 
     def renewed(self, form: Expr) -> Expr:
         """An expression whose elements are at other places: values that were read are of other elements."""
@@ -316,8 +331,8 @@ class GraphWalker(Walker):
     def record(self, s: Store) -> None:
         if self.depth:
             raise self.error("a store inside of an `if` or a `while` on data is not there yet: store kernel.where(...) after it")
-        if not self.looping and any(other.view is s.view for other in self.stores):
-            raise self.error(f"'{s.view.name}' is stored into twice: a kernel has one store into each output (or one in a loop, whose blocks follow each other)")
+        if not self.looping and any(other.view.base is s.view.base for other in self.stores):
+            raise self.error(f"'{s.view.base.name}' is stored into twice: a kernel has one store into each output (or one in a loop, whose blocks follow each other)")
         self.stores.append(s)
 
     def store(self, v: View, place: tuple[Any, ...], t: Tile, drop: bool) -> None:
@@ -463,7 +478,7 @@ class GraphWalker(Walker):
     def branch(self, s: ast.If, condition: Tile) -> None:
         outer, names = self.space, dict(self.names)
         assigned = [{n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} for body in (s.body, s.orelse)]
-        changed = sorted(n for n in assigned[0] | assigned[1] if n in names or n in assigned[0] and n in assigned[1])
+        changed = sorted({*(n for n in assigned[0] | assigned[1] if n in names or n in assigned[0] and n in assigned[1]), *self.changed([*s.body, *s.orelse])})
         wanted: dict[str, Tile] = {}
 
         def side(body: list[ast.stmt], holds: Expr | None) -> Callable[[], dict[str, Tensor]]:
@@ -530,10 +545,36 @@ class GraphWalker(Walker):
         form = condition.form if isinstance(condition, Tile) else None
         if form is not None and not any(s.startswith("@") for s in _forms.symbols(form)):
             self.space.assume(form)
+        self.tested(condition, "what is assumed does not hold")
 
     def asserted(self, condition: Any, message: str) -> None:
+        sentence = "the assertion does not hold" + (f": {message}" if message else "")
         if condition is False:
-            raise self.error("the assertion does not hold" + (f": {message}" if message else ""))
+            raise self.error(sentence)
+        self.tested(condition, sentence)
+
+    def tested(self, condition: Any, sentence: str) -> None:
+        """Has what is stored later wait for a test: of `extent`, whose integer has the sentence as its name. Builds that test nothing drop it."""
+        if not isinstance(condition, Tile):
+            return
+        holds = condition.tensor if condition.shape == () else _ops.all(condition.tensor)
+        where = f"{os.path.basename(self.source.file)}:{getattr(self.node, 'lineno', 0)}"
+        failed = _ops.where(holds, _ops.literal(0, _ops.I64), _ops.literal(2, _ops.I64))
+        named = call(self.core.named, "tap", failed._in(self.graph), f"{where}: {sentence}")
+        test = call(self.core.scalar, call(self.core.make, "extent", [named], [0, 1]), "i64")
+        self.names[TESTED] = Tile(of_node(self.graph, call(self.core.make, "after", [self.names[TESTED].tensor._in(self.graph), test])))
+
+    def waiting(self, t: Tensor) -> Tensor:
+        """A tile that is stored, which waits for the tests before."""
+        tested = self.names[TESTED].tensor._in(self.graph)
+        if tested.op == "const":
+            return t
+        if t.dtype.kind != "s":
+            return of_node(self.graph, call(self.core.make, "after", [t._in(self.graph), tested]))
+        x = t._in(self.graph)
+        if x.op != "cast":
+            raise self.error(f"a kernel that assumes or asserts stores tiles of {t.dtype.name} that it casts; this one is moved alone")
+        return _ops.astype(of_node(self.graph, call(self.core.make, "after", [x.sources[0], tested])), t.dtype)
 
     # ---- the node
 
@@ -541,10 +582,11 @@ class GraphWalker(Walker):
         """What the body gives, one for each output, in its shape but for scatters, which are flat."""
         out = []
         for v in outputs:
-            s = next((s for s in self.stores if s.view is v), None)
+            s = next((s for s in self.stores if s.view.base is v), None)
             if s is None:
                 raise self.error(f"nothing is stored into the output '{v.name}'", self.source.tree)
             self.node, self.source = s.node, s.source
+            s = replace(s, tensor=self.waiting(s.tensor))
             out.append(self.scattered(s) if s.mode else self.block_of(s))
         return out
 
@@ -561,7 +603,33 @@ class GraphWalker(Walker):
             size.append(length)
             before.append(skipped)
         x = s.tensor if size == list(s.extents) else self.shrunk(s.tensor, before, size)
-        return self.moved("place", x, [*begin, *v.shape], [self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
+        extents: list[Any] = list(v.shape)
+        if v.base is not v:
+            x, begin, extents = self.onto_base(v, x, begin, size)
+        return self.moved("place", x, [*begin, *extents], [self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
+
+    def onto_base(self, v: View, x: Tensor, begin: list[Any], size: list[Any]) -> tuple[Tensor, list[Any], list[Any]]:
+        """A tile at a place of a view as one at a place of the output, an axis of which is two where the view goes in steps: of steps, and within one."""
+        first: list[Any] = []
+        shape: list[Any] = []
+        extents: list[Any] = []
+        steps = []
+        for a, n in zip(v.along, v.base.shape):
+            p, span = (0, 1) if a.axis is None else (begin[a.axis], size[a.axis])
+            steps.append(a.step)
+            shape.append(span)
+            if a.step == 1:
+                first.append(self.index("add", p, a.begin))
+                extents.append(n)
+                continue
+            shape.append(1)
+            first.extend((self.index("add", p, a.begin // a.step), a.begin % a.step))
+            extents.extend((self.index("floordiv", self.index("add", n, a.step - 1), a.step), a.step))
+        if max(steps) > 1:
+            self.steps[v.base.name] = steps
+        along = [a.axis for a in v.along if a.axis is not None]
+        x = _ops.permute_dims(x, (*along, *(a for a in range(len(size)) if a not in along)))
+        return self.moved("reshape", x, shape, []), first, extents
 
     def scattered(self, s: Store) -> Tensor:
         count: Any = 1

@@ -7,13 +7,14 @@ Keeps:    one row a primitive: its group, its signature, its types, one sentence
 
 from __future__ import annotations
 
+import ast
 import inspect
 from typing import Any, Callable
 
 from .. import _dtypes, _ops
 from .._dtypes import DType
 from .._errors import ArgumentError
-from . import _forms
+from . import _forms, _views
 from ._values import Index, Tile, View, described
 from ._walker import MOST_ELEMENTS, NUMBERS, Walker
 
@@ -234,6 +235,8 @@ def scatter(w: Walker, view: Any, at: Any, value: Any, *, mode: Any = "set", dro
 
 def _scatter(w: Walker, view: Any, at: Any, value: Any, mode: Any, drop: Any, what: str) -> None:
     v = _view(w, view, False)
+    if v.base is not v:
+        raise w.error(f"a {what} writes into an output itself, not into a view of it: compute the index")
     place = tuple(_tile(w, p, f"an index of {what}", "iu") for p in _place(w, v, at, f"the place of a {what}"))
     if mode not in ("set", "add", "max", "min"):
         raise w.error(f"the mode of scatter is 'set', 'add', 'max' or 'min', not {described(mode)}")
@@ -311,20 +314,29 @@ def _count(shape: tuple[int, ...]) -> int:
     return n
 
 
+def _said(w: Walker, v: View) -> str:
+    """What the user calls a view that a call makes."""
+    return ast.unparse(w.node) if isinstance(w.node, ast.expr) else v.name
+
+
 @primitive("shapes", "tile, axes -> tile")
-def permute(w: Walker, x: Any, axes: Any) -> Tile:
-    """Axis i of the result is axis axes[i] of the tile."""
-    t = _tile(w, x, "what is permuted")
+def permute(w: Walker, x: Any, axes: Any) -> Tile | View:
+    """Axis i of the result is axis axes[i] of the tile. Of an argument: a view."""
+    t = x if isinstance(x, View) else _tile(w, x, "what is permuted")
     rank = len(t.shape)
     if not isinstance(axes, tuple) or sorted(a for a in axes if isinstance(a, int)) != list(range(rank)) or len(axes) != rank:
         raise w.error(f"axes {axes} of a tile of {rank} axes: each of 0 .. {rank - 1} once")
+    if isinstance(t, View):
+        return _views.permuted(w, t, axes, _said(w, t))
     names = {f"@{rank - 1 - a}": f"@{rank - 1 - i}" for i, a in enumerate(axes)}
     return w.made(_ops.permute_dims(t.tensor, axes), None if t.form is None else w.renewed(_forms.rename(t.form, names)))
 
 
 @primitive("shapes", "tile, shape -> tile")
-def broadcast(w: Walker, x: Any, shape: Any) -> Tile:
-    """The tile repeated along axes of extent 1 and along new ones in front."""
+def broadcast(w: Walker, x: Any, shape: Any) -> Tile | View:
+    """The tile repeated along axes of extent 1 and along new ones in front. Of an input: a view."""
+    if isinstance(x, View):
+        return _views.broadcast(w, x, _shape(w, shape, "the shape"), _said(w, x))
     t, extents = _tile(w, x, "what is broadcast"), _shape(w, shape, "the shape")
     if w.broadcast(t.shape, extents, "broadcast") != extents:
         raise w.error(f"a tile of shape {t.shape} does not broadcast to {extents}")
@@ -592,7 +604,7 @@ def dot(w: Walker, x: Any, y: Any, acc: Any = None) -> Tile:
 
 @primitive("statements", "bool")
 def assume(w: Walker, condition: Any) -> None:
-    """Says that a condition holds for all elements: bounds are shown with it. The interpreter checks it."""
+    """Says that a condition holds for all elements: bounds are shown with it. The interpreter and builds that check test it."""
     if isinstance(condition, bool) or isinstance(condition, Tile) and condition.dtype.kind == "b":
         return w.assumed(condition)
     raise w.error(f"assume takes a condition, not {described(condition)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from .._dtypes import DType
@@ -39,14 +40,24 @@ class Tile:
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
 
+@dataclass(frozen=True)
+class Along:
+    """How a view of an output goes along an axis of it: which axis of the view (None: it stays at `begin`), from where, in what steps."""
+
+    axis: int | None
+    begin: int
+    step: int
+
+
 class View:
-    """An argument of the kernel: a tensor that it reads, or one that it writes."""
+    """An argument of the kernel: a tensor that it reads, or one that it writes; or a view of one (_views.py), whose `base` is the argument."""
 
-    __slots__ = ("name", "dtype", "shape", "tensor", "stores")
+    __slots__ = ("name", "dtype", "shape", "tensor", "base", "along")
 
-    def __init__(self, name: str, dtype: DType, shape: tuple[Any, ...], tensor: Any) -> None:
+    def __init__(self, name: str, dtype: DType, shape: tuple[Any, ...], tensor: Any, base: View | None = None, along: tuple[Along, ...] = ()) -> None:
         self.name, self.dtype, self.shape, self.tensor = name, dtype, shape, tensor
-        self.stores: list[Any] = []
+        self.base = self if base is None else base
+        self.along = along if base is not None else tuple(Along(i, 0, 1) for i in range(len(shape)))
 
     @property
     def is_output(self) -> bool:
@@ -60,7 +71,7 @@ def described(x: Any) -> str:
     if isinstance(x, Index):
         return "an integer of program ids and sizes"
     if isinstance(x, View):
-        return f"the {'output' if x.is_output else 'input'} '{x.name}'"
+        return f"{'the' if x.base is x else 'a view of the'} {'output' if x.is_output else 'input'} '{x.base.name}'"
     if isinstance(x, (bool, int, float, str)):
         return repr(x)
     if isinstance(x, tuple):

@@ -27,6 +27,7 @@ from ._values import Index, Tile, View, described
 NUMBERS = (bool, int, float)
 MOST_ELEMENTS = 1 << 24  # of a tile
 MOST_UNROLLED = 4096
+TESTED = " tested"  # beside the names of a kernel: an int64 scalar that waits for what was assumed and asserted so far
 
 _BINARY: dict[type, tuple[str, Callable[..., Any], Any, str]] = {  # text, on numbers, on tiles, of indices
     ast.Add: ("+", operator.add, _ops.add, "add"),
@@ -117,6 +118,17 @@ class Walker:
     def index(self, op: str, x: Any, y: Any) -> Any:
         """Arithmetic on two integers of which one is an Index."""
         raise NotImplementedError
+
+    def extents_of(self, t: Tensor) -> tuple[Any, ...]:
+        """The extents of a tensor as numbers and indices."""
+        return tuple(t.shape)
+
+    def within_extent(self, i: int, n: Any) -> bool:
+        """Whether a number is an index of an axis, whatever its extent is."""
+        return -n <= i < n  # type: ignore[no-any-return]
+
+    def shown_extent(self, n: Any) -> str:
+        return str(n)
 
     def renewed(self, form: Expr) -> Expr:
         """A form whose elements are at other places."""
@@ -234,7 +246,8 @@ class Walker:
         if value is None:
             raise self.error("this call gives nothing that could be assigned")
         if isinstance(target, ast.Name):
-            if isinstance(self.names.get(target.id), View):
+            known = self.names.get(target.id)
+            if isinstance(known, View) and known.base is known:
                 raise self.error(f"'{target.id}' is an argument of the kernel: give the value another name, or store it with kernel.store", target)
             self.names[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -326,7 +339,28 @@ class Walker:
             for n in ast.walk(s):
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
                     found[n.id] = None
-        return [n for n in found if n in self.names]
+        return [n for n in found if n in self.names] + [TESTED] * (TESTED in self.names and self.tests_in(body, self.source))
+
+    def tests_in(self, body: list[ast.stmt], source: Source) -> bool:
+        """Whether something is assumed or asserted in statements, or in helpers that they call."""
+        for n in (n for s in body for n in ast.walk(s)):
+            if isinstance(n, ast.Assert):
+                return True
+            called = n.func if isinstance(n, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr == "assume":
+                return True
+            if not isinstance(called, (ast.Name, ast.Attribute)):
+                continue
+            try:
+                parts = ast.unparse(called).split(".")
+                f: Any = source.outside(parts[0])
+                for part in parts[1:]:
+                    f = getattr(f, part)
+            except (KeyError, AttributeError):
+                continue
+            if f is self.language.primitives["assume"] or isinstance(f, self.language.Function) and self.tests_in(f.source.tree.body, f.source):
+                return True
+        return False
 
     def carried(self, name: str, where: ast.AST) -> Tile:
         """The value of a name as a tile that a loop or a branch hands on."""
@@ -413,9 +447,9 @@ class Walker:
                 return x.dtype
             if e.attr == "ndim":
                 return len(x.shape)
-            if e.attr == "T" and isinstance(x, Tile):
+            if e.attr == "T":
                 return self.language.permute.apply(self, x, tuple(reversed(range(len(x.shape)))))
-            raise self.error(f"{described(x)} has no attribute '{e.attr}' in a kernel: it has shape, dtype, ndim" + (" and T" if isinstance(x, Tile) else ""))
+            raise self.error(f"{described(x)} has no attribute '{e.attr}' in a kernel: it has shape, dtype, ndim and T")
         if x is self.language and e.attr not in self.language.primitives and e.attr not in ("function",):
             raise self.error(f"astra.kernel has no '{e.attr}'" + self.nearest_primitive(e.attr))
         if inspect.ismodule(x) or x is self.language:
@@ -486,11 +520,12 @@ class Walker:
             raise self.error(f"{source.name}{source.signature}: {error}") from None
         bound.apply_defaults()
         saved = self.source, self.names, self.node
-        self.source, self.names = source, dict(bound.arguments)
+        self.source, self.names = source, {**bound.arguments, **{n: t for n, t in self.names.items() if n == TESTED}}
         self.calls.append(source.name)
         try:
             return self.block(source.tree.body, top=True)
         finally:
+            saved[1].update({n: t for n, t in self.names.items() if n == TESTED})
             self.source, self.names, self.node = saved
             self.calls.pop()
 
@@ -660,28 +695,30 @@ class Walker:
 
     def subscript(self, e: ast.Subscript) -> Any:
         x = self.value(e.value)
-        if isinstance(x, View):
-            raise self.error(f"{described(x)} is in memory: load a tile of it with kernel.load(x, at, shape)")
         items = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         if isinstance(x, tuple):
             i = self.value(e.slice)
             if isinstance(i, bool) or not isinstance(i, int) or not -len(x) <= i < len(x):
                 raise self.error(f"a tuple of {len(x)} is indexed by a number within it, not by {described(i)}")
             return x[i]
-        if not isinstance(x, Tile):
+        if not isinstance(x, (Tile, View)):
             raise self.error(f"{described(x)} cannot be indexed")
+        kind = "tile" if isinstance(x, Tile) else "view"
         key: list[Any] = []
         for item in items:
             if isinstance(item, ast.Slice):
                 parts = [None if p is None else self.value(p) for p in (item.lower, item.upper, item.step)]
                 if any(p is not None and (isinstance(p, bool) or not isinstance(p, int)) for p in parts):
-                    raise self.error("the bounds of a slice of a tile are numbers", item)
+                    raise self.error(f"the bounds of a slice of a {kind} are numbers" + ("" if isinstance(x, Tile) else ": kernel.load and kernel.store have places"), item)
                 key.append(slice(*parts))
             else:
                 v = self.value(item)
                 if not (v is None or isinstance(v, int) and not isinstance(v, bool)):
-                    raise self.error(f"a tile is indexed by `:`, None, slices and numbers, not by {described(v)}; see kernel.pick", item)
+                    raise self.error(f"a {kind} is indexed by `:`, None, slices and numbers, not by {described(v)}; see kernel."
+                                     + ("pick" if isinstance(x, Tile) else "load"), item)  # fmt: skip
                 key.append(v)
+        if isinstance(x, View):
+            return self.language.views.indexed(self, x, key, ast.unparse(e))
         if sum(k is not None for k in key) > len(x.shape):
             raise self.error(f"{len([k for k in key if k is not None])} indices of a tile of shape {x.shape}")
         form = x.form
