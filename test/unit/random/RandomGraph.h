@@ -19,6 +19,7 @@ struct RandomOptions {
   bool complex = true;   // complex64, complex128
   bool subByte = true;   // i2, u2, i4, u4, f4e2m1
   bool states = true;
+  bool kernels = true; // of users
 };
 
 struct RandomCase {
