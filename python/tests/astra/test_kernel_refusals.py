@@ -22,6 +22,7 @@ def test_a_wrong_kernel_is_refused_with_its_line(row):
     found = re.fullmatch(r"(.*):(\d+):(\d+): error: (.*)\n    (.*)\n    ( *)\^", text)
     assert found is not None, text
     file, line, column, said, shown, spaces = found.groups()
+    sentence = re.sub(r"\{(-?\d+)\}", lambda n: str(int(line) + int(n[1])), sentence)  # a line beside the one that is marked
     assert said == sentence
     assert file == inspect.getsourcefile(f)
     lines, first = inspect.getsourcelines(f)

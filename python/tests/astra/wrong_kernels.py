@@ -499,10 +499,31 @@ def nothing_is_stored(x, out):  # here
     t = kernel.load(x, (0,), (8,))  # noqa: F841
 
 
-@wrong("'out' is stored into twice: a kernel has one store into each output (or one in a loop, whose blocks follow each other)", "kernel.store")
+@wrong("program (0,) and program (1,) both write element (0) of 'out': the store into it is a race", "kernel.store", grid=2)
 def two_stores(x, out):
-    kernel.store(out, (0,), kernel.load(x, (0,), (4,)))
-    kernel.store(out, (4,), kernel.load(x, (4,), (4,)))  # here
+    t = kernel.load(x, (0,), (4,))
+    kernel.store(out, (kernel.program_id(0) * 4,), t)
+    kernel.store(out, (4 - kernel.program_id(0) * 4,), t)  # here
+
+
+@wrong("'out' is stored into in two ways: stores of blocks go together, and scatters of one mode that combines", "kernel.scatter")
+def a_store_and_a_scatter(x, out):
+    kernel.store(out, (0,), kernel.load(x, (0,), (8,)))
+    kernel.scatter(out, (kernel.arange(8),), kernel.load(x, (0,), (8,)), mode="add")  # here
+
+
+@wrong("this store into 'out' and the one of line {-1} may write one element in different steps of a loop: let their places differ by a number that is not "
+       "below the extent of the tile", "kernel.store")
+def two_stores_of_a_loop_that_overlap(x, out):
+    for k in range(3):
+        kernel.store(out, (2 * k,), kernel.load(x, (2 * k,), (1,)))
+        kernel.store(out, (k + 1,), kernel.load(x, (k,), (1,)))  # here
+
+
+@wrong("this store into 'out' and the one of line {-1} are not shown to be apart: give them one view, or views that have no element in common", "kernel.store")
+def two_views_that_meet(x, out):
+    kernel.store(out[::2], (0,), kernel.load(x, (0,), (4,)))
+    kernel.store(out[::3], (0,), kernel.load(x, (0,), (3,)))  # here
 
 
 # ---- loops and branches

@@ -9,6 +9,7 @@ Keeps:    files: _source (syntax trees, places), _walker (the language), _primit
 from __future__ import annotations
 
 import inspect
+import itertools
 from typing import Any, Callable, Sequence
 
 from .. import _dims, _ops
@@ -19,7 +20,7 @@ from .._tensor import Tensor, asarray, call, of_node, of_value
 from .._trace import Spec
 from .._transforms import nodes_of, placeholder
 from . import _interpret, _views
-from ._graph import GraphWalker
+from ._graph import GraphWalker, Result
 from ._primitives import GROUPS, PRIMITIVES, Primitive
 from ._source import Source
 from ._values import View
@@ -142,7 +143,7 @@ class Kernel:
         self._derivative = custom_vjp(value, nondiff_argnums=(0,))
         self._derivative.defvjp(ahead, behind)
 
-    def _walked(self, graph: Graph, given: Arguments, tensors: Sequence[tuple[Tensor, list[Any]]]) -> tuple[GraphWalker, list[Tensor], list[View], list[Tensor]]:
+    def _walked(self, graph: Graph, given: Arguments, tensors: Sequence[tuple[Tensor, list[Any]]]) -> tuple[GraphWalker, list[Tensor], list[View], list[list[Result]]]:
         """The body, built of placeholders: the walker, the placeholders, the outputs, the results."""
         walker = GraphWalker(self.source, language, graph, given.grid)
         inner = [placeholder(graph, t) for t, _ in tensors]
@@ -170,13 +171,24 @@ class Kernel:
         nodes = nodes_of(graph, [t for t, _ in whole])
         walker, inner, outputs, results = self._walked(graph, given, whole)
         # Nothing is hoisted: what a call before has built alike is built again inside.
-        function, captured = call(core.close, nodes_of(graph, results), nodes_of(graph, inner), 0, False, [])
+        flat = [t for rows in results for r in rows for t in (r.value, r.stored) if t is not None]
+        function, captured = call(core.close, nodes_of(graph, flat), nodes_of(graph, inner), 0, False, [])
         grid = [walker.node_of(n) for n in walker.grid]
         node = call(core.control, "custom", [*nodes, *captured, *grid], [], ",".join(walker.names_of_grid), [function])
+        numbers = itertools.count()
+
+        def result(r: Tensor, shape: tuple[Any, ...], steps: Sequence[int]) -> Tensor:
+            t = of_node(graph, call(core.result, node, next(numbers), r.dtype.code, list(r._in(graph).dims)))
+            return _shaped(t, r._in(graph).op == "place", shape, steps)
+
         out = []
-        for i, (v, r) in enumerate(zip(outputs, results)):
-            t = of_node(graph, call(core.result, node, i, v.dtype.code, list(r._in(graph).dims)))
-            out.append(_shaped(t, r._in(graph).op == "place", tuple(given.outputs[v.name].shape), walker.steps.get(v.name, ())))
+        for v, rows in zip(outputs, results):
+            shape = tuple(given.outputs[v.name].shape)
+            whole_output = None
+            for r in rows:  # a later store stands over an earlier one
+                value = result(r.value, shape, r.steps)
+                whole_output = value if r.stored is None else _ops.where(result(r.stored, shape, r.steps), value, whole_output)
+            out.append(whole_output)
         return out[0] if len(out) == 1 else tuple(out)
 
 

@@ -10,23 +10,26 @@ Keeps:    every access is shown to stay inside of its view, or cut where the cal
 from __future__ import annotations
 
 import ast
+import math
 import os
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
 
 from .. import _control, _dims, _ops
-from .._dtypes import DType
+from .._dtypes import DTYPES, DType
+from .._errors import KernelError
 from .._graph import Graph
 from .._tensor import Tensor, call, of_node
 from . import _forms, _races
 from ._forms import Expr, Space
 from ._source import Source
-from ._values import Index, Tile, View
+from ._values import Along, Index, Tile, View
 from ._walker import TESTED, Walker
 
 # Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
 # while it is not more often than that.
 MOST_COPIES, MOST_COPIES_OF_STORES = 32, 256
+MOST_STORES = 16  # into one output, that are not one block together
 
 
 @dataclass
@@ -41,6 +44,26 @@ class Store:
     node: ast.AST
     source: Source
     mode: str = ""
+    looped: bool = False  # whether its blocks are written in turn with those of other stores
+
+
+@dataclass
+class Result:
+    """A result of the body: elements of an output, which of them it stores (None: it is the first, the others are 0), and the steps along each axis."""
+
+    value: Tensor
+    stored: Tensor | None
+    steps: tuple[int, ...]
+
+
+def never_meet(a: Along, b: Along, n: Any) -> bool:
+    """Whether two views of one axis have no index in common."""
+    if a.axis is None and b.axis is None:
+        return a.begin != b.begin
+    if a.axis is None or b.axis is None:
+        one, other = (a, b) if a.axis is None else (b, a)
+        return one.begin < other.begin or (one.begin - other.begin) % other.step != 0
+    return (a.begin - b.begin) % math.gcd(a.step, b.step) != 0
 
 
 class GraphWalker(Walker):
@@ -56,7 +79,6 @@ class GraphWalker(Walker):
         self.looping, self.copies = 0, 1  # loops around the statement, and how often it stands in the body
         self.grid = [self.extent(n) for n in grid]
         self.names_of_grid: list[str] = []
-        self.steps: dict[str, list[int]] = {}  # of outputs that are stored into in steps: of each axis
         self.programs: list[Any] = []
         for axis, n in enumerate(self.grid):
             most = n if isinstance(n, int) else n.node.hi
@@ -331,9 +353,13 @@ class GraphWalker(Walker):
     def record(self, s: Store) -> None:
         if self.depth:
             raise self.error("a store inside of an `if` or a `while` on data is not there yet: store kernel.where(...) after it")
-        if not self.looping and any(other.view.base is s.view.base for other in self.stores):
-            raise self.error(f"'{s.view.base.name}' is stored into twice: a kernel has one store into each output (or one in a loop, whose blocks follow each other)")
-        self.stores.append(s)
+        others = [other for other in self.stores if other.view.base is s.view.base]
+        name = s.view.base.name
+        if any(other.mode != s.mode or s.mode == "set" for other in others):
+            raise self.error(f"'{name}' is stored into in two ways: stores of blocks go together, and scatters of one mode that combines")
+        if len(others) >= MOST_STORES:
+            raise self.error(f"'{name}' is stored into by more than {MOST_STORES} statements: join the tiles, or scatter")
+        self.stores.append(replace(s, looped=s.looped or bool(self.looping)))
 
     def store(self, v: View, place: tuple[Any, ...], t: Tile, drop: bool) -> None:
         if any(isinstance(p, Tile) for p in place):
@@ -403,7 +429,7 @@ class GraphWalker(Walker):
                 for k in range(trips):
                     value, found = body(k, value)
                     steps.append(found)
-                rows = [self.unrolled(list(row)) for row in zip(*steps)]
+                rows = [s for row in zip(*steps) for s in self.one_block(list(row))]
             else:
                 value, rows = self.scanned(s, body, value, trips, counter if step == 1 and first == 0 else "")
         finally:
@@ -456,6 +482,15 @@ class GraphWalker(Walker):
         if isinstance(p, int):
             return p
         return self.indexed_node(call(self.core.substitute, [p.node], [counter], [self.core.index(k)])[0])
+
+    def one_block(self, steps: list[Store]) -> list[Store]:
+        """The blocks that the steps of a loop store as one, or, if they are few, each by itself."""
+        try:
+            return [self.unrolled(steps)]
+        except KernelError:
+            if len(steps) > MOST_STORES:
+                raise
+            return [replace(s, looped=True) for s in steps]
 
     def unrolled(self, steps: list[Store]) -> Store:
         """The blocks that the steps of a loop store, as one."""
@@ -578,24 +613,65 @@ class GraphWalker(Walker):
 
     # ---- the node
 
-    def results(self, outputs: Sequence[View]) -> list[Tensor]:
-        """What the body gives, one for each output, in its shape but for scatters, which are flat."""
+    def results(self, outputs: Sequence[View]) -> list[list[Result]]:
+        """What the body gives for each output: one value, but of stores of blocks that are not one together."""
         out = []
         for v in outputs:
-            s = next((s for s in self.stores if s.view.base is v), None)
-            if s is None:
+            stores = self.joined([s for s in self.stores if s.view.base is v])
+            if not stores:
                 raise self.error(f"nothing is stored into the output '{v.name}'", self.source.tree)
-            self.node, self.source = s.node, s.source
-            s = replace(s, tensor=self.waiting(s.tensor))
-            out.append(self.scattered(s) if s.mode else self.block_of(s))
+            found = []
+            for k, s in enumerate(stores):
+                self.node, self.source = s.node, s.source
+                s = replace(s, tensor=self.waiting(s.tensor))
+                if s.mode:
+                    found.append(Result(self.scattered(s), None, ()))
+                    continue
+                self.separate_stores(stores[:k], s)
+                if v.dtype.kind == "s" and len(stores) > 1:
+                    raise self.error(f"several stores into '{v.name}', which is of {v.dtype.name}, are one block together, or each an output of its own")
+                yes = None if not found else self.block_of(replace(s, tensor=_ops.broadcast_to(_ops.literal(True, DTYPES["bool"]), s.tensor.shape)), "b")
+                found.append(Result(self.block_of(s), yes, tuple(a.step for a in s.view.along)))
+            out.append(found)
         return out
 
-    def block_of(self, s: Store) -> Tensor:
-        v = s.view
-        places = [self.form_of(p) for p in s.place]
+    def joined(self, stores: list[Store]) -> list[Store]:
+        """Stores of blocks that follow each other along an axis as one, scatters of one mode as one."""
+        if len(stores) < 2:
+            return stores
+        first = stores[0]
+        if first.mode:
+            place = _ops.concat([_ops.reshape(s.place[0], (-1,)) for s in stores])
+            return [replace(first, place=(place,), tensor=_ops.concat([_ops.reshape(s.tensor, (-1,)) for s in stores]))]
+        if all(s.view.along == first.view.along and s.extents == first.extents and s.drop == first.drop for s in stores):
+            try:
+                return [self.unrolled(stores)]
+            except KernelError:
+                pass
+        return stores
+
+    def separate_stores(self, before: list[Store], s: Store) -> None:
+        """Refuses a program that writes what another program writes; what one program writes twice has the value of the later store, but in a loop."""
         moving = [f"program{a}" for a in range(len(self.grid))]
-        found = _races.meet(self.space, places, [self.form_of(n) for n in s.extents], [self.form_of(n) for n in v.shape], moving)
-        self.separate(found, self.space, "the store into", v)
+        v = s.view
+        view = [self.form_of(n) for n in v.shape]
+        forms = lambda t: ([self.form_of(p) for p in t.place], [self.form_of(n) for n in t.extents])  # noqa: E731
+        places, extents = forms(s)
+        self.separate(_races.meet(self.space, places, extents, view, moving), self.space, "the store into", v)
+        for other in before:
+            if any(never_meet(a, b, n) for a, b, n in zip(s.view.along, other.view.along, v.base.shape)):
+                continue
+            if other.view.along != v.along:
+                raise self.error(f"this store into '{v.base.name}' and the one of line {getattr(other.node, 'lineno', 0)} are not shown to be apart: give them one view, "
+                                 "or views that have no element in common")  # fmt: skip
+            first, sizes = forms(other)
+            self.separate(_races.pair(self.space, [first, places], [sizes, extents], view, moving), self.space, "the store into", v)
+            if (s.looped or other.looped) and not _races.apart([first, places], [sizes, extents]):
+                raise self.error(f"this store into '{v.base.name}' and the one of line {getattr(other.node, 'lineno', 0)} may write one element in different steps "
+                                 "of a loop: let their places differ by a number that is not below the extent of the tile")  # fmt: skip
+
+    def block_of(self, s: Store, kind: str = "") -> Tensor:
+        v = s.view
         begin, size, before = [], [], []
         for p, span, n in zip(s.place, s.extents, v.shape):
             b, length, skipped, _ = self.cut(p, span, n)
@@ -606,17 +682,15 @@ class GraphWalker(Walker):
         extents: list[Any] = list(v.shape)
         if v.base is not v:
             x, begin, extents = self.onto_base(v, x, begin, size)
-        return self.moved("place", x, [*begin, *extents], [self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
+        return self.moved("place", x, [*begin, *extents], [0 if kind else self.bits(False if v.dtype.kind == "b" else 0, v.dtype)])
 
     def onto_base(self, v: View, x: Tensor, begin: list[Any], size: list[Any]) -> tuple[Tensor, list[Any], list[Any]]:
         """A tile at a place of a view as one at a place of the output, an axis of which is two where the view goes in steps: of steps, and within one."""
         first: list[Any] = []
         shape: list[Any] = []
         extents: list[Any] = []
-        steps = []
         for a, n in zip(v.along, v.base.shape):
             p, span = (0, 1) if a.axis is None else (begin[a.axis], size[a.axis])
-            steps.append(a.step)
             shape.append(span)
             if a.step == 1:
                 first.append(self.index("add", p, a.begin))
@@ -625,8 +699,6 @@ class GraphWalker(Walker):
             shape.append(1)
             first.extend((self.index("add", p, a.begin // a.step), a.begin % a.step))
             extents.extend((self.index("floordiv", self.index("add", n, a.step - 1), a.step), a.step))
-        if max(steps) > 1:
-            self.steps[v.base.name] = steps
         along = [a.axis for a in v.along if a.axis is not None]
         x = _ops.permute_dims(x, (*along, *(a for a in range(len(size)) if a not in along)))
         return self.moved("reshape", x, shape, []), first, extents

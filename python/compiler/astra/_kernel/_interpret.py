@@ -146,7 +146,7 @@ class Interpreter(Walker):
         self.claimed(out, place, t.shape, "")
         key = tuple(slice(a.begin, a.begin + 1) if a.axis is None else slice(a.begin + a.step * inside[a.axis].start, a.begin + a.step * inside[a.axis].stop, a.step)
                     for a in v.along)  # fmt: skip
-        taken = out.owner[key] >= 0
+        taken = (out.owner[key] >= 0) & (out.owner[key] != self.number)
         if taken.any():
             at = tuple(int(i[0]) * k.step + k.start if k.step else int(i[0]) + k.start for i, k in zip(np.nonzero(taken), key))
             other = np.unravel_index(int(out.owner[at]), tuple(self.grid))

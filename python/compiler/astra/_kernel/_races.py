@@ -18,6 +18,7 @@ from ._forms import Expr, Space
 MOST_PROGRAMS = 1 << 21
 _SAMPLED = 4096
 _NEIGHBOURS = 64  # of regions in one cell that are compared
+_WHICH = "which"
 
 Found = tuple[str, dict[str, int], dict[str, int]]
 
@@ -105,9 +106,9 @@ def _columns(space: Space, names: list[str], sampled: bool) -> dict[str, Any] | 
     return {k: v[valid] for k, v in columns.items()} | {"": np.zeros(int(valid.sum()), np.int64)}
 
 
-def _meeting(sizes: list[Any], low: list[Any], high: list[Any], widths: list[int]) -> tuple[int, int] | None:
-    """Two of the regions low .. high - 1 of equal sizes (of the dims) that meet. Each is entered into the cells, of the greatest width, that it
-    touches; those of one cell are compared."""
+def _meeting(sizes: list[Any], writers: list[Any], low: list[Any], high: list[Any], widths: list[int]) -> tuple[int, int] | None:
+    """Two of the regions low .. high - 1 of equal sizes (of the dims) and of different writers that meet. Each is entered into the cells, of the
+    greatest width, that it touches; those of one cell are compared."""
     count = len(low[0]) if low else 0
     if count == 0:
         return None
@@ -128,7 +129,9 @@ def _meeting(sizes: list[Any], low: list[Any], high: list[Any], widths: list[int
         if not (number[step:] == number[:-step]).any():
             return None
         p, q = owner[:-step][same], owner[step:][same]
-        meets = np.ones(len(p), bool)
+        meets = np.zeros(len(p), bool)
+        for w in writers:
+            meets |= w[p] != w[q]
         for a in range(len(low)):
             meets &= (low[a][p] < high[a][q]) & (low[a][q] < high[a][p])
         if meets.any():
@@ -137,11 +140,38 @@ def _meeting(sizes: list[Any], low: list[Any], high: list[Any], widths: list[int
     return None
 
 
+def pair(space: Space, places: list[list[Expr]], extents: list[list[Expr]], view: list[Expr], moving: list[str]) -> Found:
+    """Whether a block that one program writes and another block that another program writes meet."""
+    distances = [_linear(("sub", q, p)) for p, q in zip(*places)]
+    starts, spans = [], []
+    for p, distance, m, n in zip(places[0], distances, *extents):
+        if distance is None or distance[0] or not isinstance(m, int) or not isinstance(n, int):
+            break
+        starts.append(_forms.make("add", p, min(0, distance[1])))
+        spans.append(max(m, distance[1] + n) - min(0, distance[1]))
+    wanted = {s for s in moving if not space.single(s)}
+    if not wanted or len(starts) == len(distances) and _determined(space, starts, spans, wanted):  # type: ignore[arg-type]
+        return "shown", {}, {}
+    both = space.copy()
+    both.symbol(_WHICH, 0, 1)
+    chosen = [[("select", ("eq", _WHICH, 0), a, b) for a, b in zip(*parts)] for parts in (places, extents)]
+    return meet(both, chosen[0], chosen[1], view, [*moving, _WHICH])
+
+
+def apart(places: list[list[Expr]], extents: list[list[Expr]]) -> bool:
+    """Whether the two blocks of any one program are apart by a known distance."""
+    for p, q, m, n in zip(*places, *extents):
+        distance = _linear(("sub", q, p))
+        if distance is not None and not distance[0] and isinstance(m, int) and isinstance(n, int) and (distance[1] >= m or -distance[1] >= n):
+            return True
+    return False
+
+
 def meet(space: Space, starts: list[Expr], extents: list[Expr], view: list[Expr], moving: list[str]) -> Found:
     """Blocks of the view of these extents, cut where the view ends. moving: the symbols whose values tell writers apart: program ids, and the axes
-    of a tile whose elements are written one by one."""
+    of a tile whose elements are written one by one; beside them which of two blocks it is, which alone tells nobody apart."""
     wanted = {s for s in moving if not space.single(s)}
-    if not wanted or _determined(space, starts, extents, wanted):
+    if not wanted or _WHICH not in moving and _determined(space, starts, extents, wanted):
         return "shown", {}, {}
     names = space.needed([*starts, *extents, *view], wanted)
     if any(n.startswith(("data", "loop")) for n in names):
@@ -162,7 +192,8 @@ def meet(space: Space, starts: list[Expr], extents: list[Expr], view: list[Expr]
             there &= a < b
         kept = np.flatnonzero(there)
         widths = [max(1, int(s.max(initial=1))) for s in spans]
-        found = _meeting([columns[n][kept] for n in fixed], [x[kept] for x in low], [x[kept] for x in high], widths)
+        writers = [columns[n][kept] for n in moving if n in columns and n != _WHICH]
+        found = _meeting([columns[n][kept] for n in fixed], writers, [x[kept] for x in low], [x[kept] for x in high], widths)
         if found is not None:
             p, q = (int(kept[i]) for i in found)
             points = [space.completed({n: int(columns[n][i]) for n in names}) for i in (p, q)]
