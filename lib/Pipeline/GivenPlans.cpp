@@ -24,7 +24,8 @@ Error GivenPlans::readPlans() {
     if (line.empty() || line.starts_with("#")) continue;
     if (line.consume_front("target ")) {
       target = line.trim();
-      if (!targetNamed(target) && !gpuTargetNamed(target)) return bad("there is no target '" + target + "'");
+      if (!targetNamed(target) && !gpuTargetNamed(target) && target != metalTarget().name)
+        return bad("there is no target '" + target + "'");
       continue;
     }
     auto [kernel, text] = line.split(':');

@@ -1,6 +1,7 @@
 //===- Texts.cpp: a stage as text, in place of a bundle ---------------------===//
 // Takes:    a schedule, and the code of its kernels.
-// Gives:    plans, a tuning, C, assembly; of a GPU plans, a tuning, accesses to memory, MLIR, LLVM IR, PTX or assembly.
+// Gives:    plans, a tuning, C, assembly; of a GPU plans, a tuning, accesses to memory, MLIR, LLVM IR, PTX or assembly,
+//           Metal's source.
 #include "Run.h"
 #include "astra/Codegen/EmitProgram.h"
 #include "llvm/ADT/STLExtras.h"
@@ -91,6 +92,12 @@ Expected<Compilation> astra::gpuText(Run &run, Context &c, const Schedule &s) {
     Tuning all;
     addTo(all, s, o.gpu->name, [&](size_t i) -> const Kernel & { return storage[i]; });
     return asText(text(all));
+  }
+  if (o.emit == "metal") {
+    Expected<MetalText> metal = emitMetal(c, *kernels, s.dims);
+    if (!metal) return metal.takeError();
+    if (Error e = run.end(stage)) return std::move(e);
+    return asText(std::move(metal->source));
   }
   Expected<GpuModule> module = lowerGpu(c, *kernels, *o.gpu, s.dims, /*withText=*/o.emit == "mlir");
   if (!module) return module.takeError();

@@ -157,7 +157,7 @@ std::string gpuNames(llvm::StringRef family = "") {
 
 /// What --target takes.
 std::vector<std::string> targetWords() {
-  std::vector<std::string> out{"native"};
+  std::vector<std::string> out{"native", metalTarget().name};
   for (const Target &t : allTargets()) out.push_back(t.name);
   for (const char *before : {"", "emu:"})
     for (const GpuTarget &t : allGpuTargets()) out.push_back(std::string(before) + t.name);
@@ -392,8 +392,8 @@ Program describe(CommandLine &c) {
            gpuNames() +
            "): plan, tuning, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, which "
            "of "
-           "cuda is PTX too",
-       word(o.emit, "uop|schedule|plan|tuning|accesses|c|mlir|llvm|ptx|asm")},
+           "cuda is PTX too. Of --target=metal: metal (source in the Metal Shading Language), plan, tuning, accesses",
+       word(o.emit, "uop|schedule|plan|tuning|accesses|c|mlir|llvm|ptx|asm|metal")},
       {"name", "NAME",
        "what the functions of --emit=c begin with, as NAME_main, so that several programs can be linked together; the "
        "module's name if not given, which is 'module' for ONNX and StableHLO",
@@ -452,7 +452,7 @@ Program describe(CommandLine &c) {
   offer(p, "schedule", wordsOf(nn::schedules()));
   offer(p, "init", wordsOf(nn::initializers()));
   offer(p, "metric", wordsOf(nn::metrics()));
-  offer(p, "emit", {"uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm"});
+  offer(p, "emit", {"uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
   offer(p, "quantize-activations", {"dynamic", "static"});
   offer(p, "print-after", stageNames());
   p.operands = {".uop", ".onnx", ".mlir", ".gguf", "/"};
@@ -474,6 +474,10 @@ std::string takeText(CommandLine &c, const GpuTarget &gpu) {
   Job &j = c.job;
   PipelineOptions &o = j.pipeline;
   if (c.targets.size() > 1) return "--emit of a GPU takes one target";
+  bool metal = gpu.flavour == GpuFlavour::Metal;
+  if (metal && o.emit != "metal" && o.emit != "plan" && o.emit != "tuning" && o.emit != "accesses")
+    return "--emit=" + o.emit + " is not of metal, of which there are plan, tuning, accesses and metal";
+  if (!metal && o.emit == "metal") return std::string("--emit=metal is of --target=metal, not of ") + gpu.name;
   if (o.emit == "c")
     return std::string("--emit=c is of CPUs; of ") + gpu.name +
            " there are plan, tuning, accesses, mlir, llvm, ptx and asm";
@@ -621,12 +625,21 @@ std::string check(CommandLine &c, const std::vector<std::string> &models) {
       if (std::string wrong = takeGpu(c, name); !wrong.empty() || !c.unsupported.empty()) return wrong;
       continue;
     }
+    if (name == metalTarget().name) {
+      if (o.emit.empty())
+        return "--target=metal gives a text alone, with --emit=metal, plan, tuning or accesses: bundles have no code "
+               "for "
+               "Metal, and the runtime has no device of it";
+      if (std::string wrong = takeText(c, metalTarget()); !wrong.empty()) return wrong;
+      continue;
+    }
     if (!t) return "there is no target '" + name + "'; targets are " + targetNames();
     if (llvm::is_contained(o.targets, t)) return "target " + name + " is given twice";
     o.targets.push_back(t);
   }
   if (!o.gpu && (o.emit == "mlir" || o.emit == "llvm" || o.emit == "ptx" || o.emit == "accesses"))
     return "--emit=" + o.emit + " needs the target of a GPU: --target=NAME, of " + gpuNames();
+  if (!o.gpu && o.emit == "metal") return "--emit=metal needs --target=metal";
   if (std::string wrong = findPtxas(c); !wrong.empty()) return wrong;
   for (const std::string &stage : j.printAfter)
     if (!llvm::is_contained(stageNames(), stage))

@@ -1,6 +1,7 @@
 //===- GPU.h: kernels as code of GPUs --------------------------------------===//
 // Gives:    the table of GPU targets; plans for them; linear kernels as an MLIR module of the `llvm` dialect with
-//           operations of `nvvm` or `rocdl`, as LLVM IR, as PTX and cubin, as AMDGPU assembly and HSACO.
+//           operations of `nvvm` or `rocdl`, as LLVM IR, as PTX and cubin, as AMDGPU assembly and HSACO; as Metal's
+//           source.
 // Keeps:    bits: no fast-math flag, no fusion that the UOps do not ask for (N2); text and code are functions of the
 //           kernels, the target and the toolchain.
 // Does not: run anything (astra/Emulator, and the runtime's devices).
@@ -15,7 +16,7 @@
 
 namespace astra {
 
-enum class GpuFlavour : uint8_t { CUDA, HIP };
+enum class GpuFlavour : uint8_t { CUDA, HIP, Metal };
 
 struct GpuTarget {
   const char *name; // "cuda:sm_90"
@@ -34,6 +35,8 @@ unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned regist
 /// The target of this name, or null.
 const GpuTarget *gpuTargetNamed(llvm::StringRef name);
 llvm::ArrayRef<GpuTarget> allGpuTargets();
+/// "metal": plans and text for Apple's GPUs. No bundle has code of it and it is not among the targets above.
+const GpuTarget &metalTarget();
 
 /// A linear kernel and how it is bound to threads.
 struct GpuKernel {
@@ -64,6 +67,14 @@ struct GpuModule {
 /// Refuses with a sentence what has no GPU form yet, naming the kernel and the op. dims: the module's dim vector.
 llvm::Expected<GpuModule> lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> kernels, const GpuTarget &target,
                                    llvm::ArrayRef<UOpRef> dims, bool withText = false);
+
+/// Kernels in the Metal Shading Language.
+struct MetalText {
+  std::vector<GpuLaunch> kernels; // in the order given
+  std::string source;
+};
+/// Refuses with a sentence what has no form in Metal: f64, what a launch cannot have. dims: the module's dim vector.
+llvm::Expected<MetalText> emitMetal(Context &c, llvm::ArrayRef<GpuKernel> kernels, llvm::ArrayRef<UOpRef> dims);
 
 /// The heuristic choice for this kernel on this target.
 Plan chooseGpuPlan(Context &c, const KernelSpec &spec, const GpuTarget &target);

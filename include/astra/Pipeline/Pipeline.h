@@ -27,7 +27,7 @@ struct PipelineOptions {
   Provenance made;                                      // what the bundle says of how it came to be
   std::vector<Asset> assets;                            // files that go into the bundle
 
-  std::string emit;               // "", uop, schedule, plan, tuning, accesses, c, mlir, llvm, ptx, asm
+  std::string emit;               // "", uop, schedule, plan, tuning, accesses, c, mlir, llvm, ptx, asm, metal
   const GpuTarget *gpu = nullptr; // in place of targets and gpus: a text of this GPU is asked for
   std::string name;               // what functions of emitted C begin with; "": the module's name
   std::string header = "model.h"; // what emitted C includes

@@ -49,7 +49,7 @@ constexpr const char f32ToBf16[] = "@U x = @asU(a);\n"
 std::string Helpers::smallToF32(DType t, unsigned lanes) {
   std::string table = std::string(info(t).text) + "_values";
   if (begin(table)) {
-    functions += "static const u32 " + table + "[256] = {"; // the bits
+    functions += tableType() + ("u32 " + table) + "[256] = {"; // the bits
     for (unsigned i = 0; i < 256; ++i)
       functions += (i ? ", 0x" : "0x") + llvm::utohexstr(decodedSmall(t, i), true) + "u";
     functions += "};\n";
@@ -122,6 +122,19 @@ std::string Helpers::wideToSmall(DType from, DType to, unsigned lanes, bool satu
          d + ");";
 }
 
+/// The same without f64: an integer of at most 24 bits is exact in f32, and of a longer one at least eleven and, as one
+/// bit, whether there is anything below them. No small type has more than eleven where it does not overflow.
+std::string Helpers::integerToSmall(DType from, DType to, bool saturate) {
+  std::string second = cast(DType::F32, to, 1, saturate);
+  std::string s = isSigned(from) ? "u64 m = a < 0 ? 0 - (u64)(i64)a : (u64)a;\n" : "u64 m = (u64)a;\n";
+  return s +
+         "  u32 low = m >> 52 ? 40 : m >> 38 ? 28 : m >> 24 ? 14 : 0;\n"
+         "  u64 unit = (u64)1 << low;\n"
+         "  m = (m & ~(unit - 1)) | ((m & (unit - 1)) != 0 ? unit : 0);\n"
+         "  f32 r = (f32)m;\n  return " +
+         second + "(" + (isSigned(from) ? "a < 0 ? -r : r" : "r") + ");";
+}
+
 /// Truncates; outside the range the nearest, NaN 0. The limits are powers of two and so exact, or the least and the
 /// greatest where the float has all of them.
 std::string Helpers::floatToInt(DType from, DType to, unsigned lanes) {
@@ -173,6 +186,8 @@ std::string Helpers::cast(DType from, DType to, unsigned lanes, bool saturate) {
     body = from == DType::F16 ? half + expandTwo(f16ToF32, from, lanes) : expandTwo(bf16ToF32, from, lanes);
   else if (to == DType::F32 && fromSmall)
     body = smallToF32(from, lanes);
+  else if (dialect == Dialect::Metal && toSmall && isInt(from) && bitWidth(from) >= 32)
+    body = integerToSmall(from, to, saturate);
   else if (from == DType::F64 && toSmall)
     body = f64ToSmall(to, lanes, saturate);
   else if (fromSmall || (toSmall && (from == DType::Bool || bitWidth(from) < 32)))

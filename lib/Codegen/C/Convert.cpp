@@ -82,7 +82,7 @@ std::string Helpers::lookup(DType from, DType to, llvm::ArrayRef<int64_t> table,
   if (number == tables.size()) tables.emplace_back(table.begin(), table.end());
   std::string t = "table" + std::to_string(number) + "_" + info(to).text;
   if (begin(t)) {
-    functions += "static const " + memoryName(to) + " " + t + "[16] = {";
+    functions += tableType() + memoryName(to) + " " + t + "[16] = {";
     for (size_t i = 0; i < table.size(); ++i) functions += (i ? ", " : "") + literal(to, uint64_t(table[i]));
     functions += "};\n";
   }

@@ -9,6 +9,7 @@
 //   bits, $SEL(T, m, a, b) a where m is true, $SPLAT(T, s), $CVT(T, x), $asU(x) and $asT(x) the same bits as another
 //   type, $EACHn(f) a call of f for each lane, $CALL{op,dtype} the function of another op on as many lanes.
 #include "Helpers.h"
+#include "MetalPrelude.h"
 #include "Prelude.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
@@ -176,6 +177,7 @@ const char *Helpers::onMasks(Op op) {
 }
 
 std::string Helpers::type(DType t, unsigned lanes) {
+  if (dialect == Dialect::Metal && t == DType::F64) refuse("f64 has no type in Metal");
   std::string name = typeName(t, lanes);
   if (info(t).cls == DTypeClass::Storage && begin(memoryName(t)))
     typedefs += "typedef u8 " + memoryName(t) + "; /* the bits */\n";
@@ -192,10 +194,52 @@ std::string Helpers::unaligned(DType t, unsigned lanes) {
   return name;
 }
 
+/// Of Metal: what follows `#else` of every condition, which is what any machine has; Metal's names of functions; `l`
+/// where C has `ll`.
+std::string Helpers::spelled(std::string text) const {
+  if (dialect == Dialect::C) return text;
+  std::string out;
+  bool kept = true;
+  llvm::SmallVector<llvm::StringRef, 16> lines;
+  llvm::StringRef(text).split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    if (line.starts_with("#if"))
+      kept = false;
+    else if (line.starts_with("#else") || line.starts_with("#endif"))
+      kept = true;
+    else if (kept)
+      out += (out.empty() ? "" : "\n") + line.str();
+  }
+  const std::pair<llvm::StringRef, llvm::StringRef> names[] = {
+      {"__builtin_sqrtf(", "precise::sqrt("}, {"__builtin_fmaf(", "fma("}, {"ull", "ul"}};
+  for (auto [from, to] : names)
+    for (size_t at = out.find(from); at != std::string::npos; at = out.find(from, at + to.size()))
+      out.replace(at, from.size(), to);
+  return out;
+}
+
 void Helpers::define(const std::string &result, const std::string &name, const std::string &params,
-                     const std::string &body) {
-  bool directive = llvm::StringRef(body).starts_with("#");
-  functions += "INLINE " + result + " " + name + "(" + params + ") {\n" + (directive ? "" : "  ") + body + "\n}\n";
+                     const std::string &given) {
+  std::string body = spelled(given);
+  bool indented = llvm::StringRef(body).starts_with("#") || llvm::StringRef(body).starts_with("  ");
+  functions += "INLINE " + result + " " + name + "(" + params + ") {\n" + (indented ? "" : "  ") + body + "\n}\n";
+}
+
+std::string Helpers::exchange(DType t) {
+  std::string T = type(t, 1), name = "exchange_" + T;
+  if (!begin(name)) return name;
+  std::string params = T + " a, ushort bits";
+  unsigned width = t == DType::Bool ? 8 : bitWidth(t);
+  if (width == 64)
+    define(T, name, params,
+           "u32 low = simd_shuffle_xor((u32)a, bits), high = simd_shuffle_xor((u32)((u64)a >> 32), bits);\n"
+           "  return (" +
+               T + ")((u64)high << 32 | low);");
+  else if (width == 32)
+    define(T, name, params, "return simd_shuffle_xor(a, bits);");
+  else
+    define(T, name, params, "return (" + T + ")simd_shuffle_xor((u32)a, bits);");
+  return name;
 }
 
 std::string Helpers::each(llvm::StringRef f, DType result, unsigned lanes, unsigned operands) {
@@ -339,6 +383,8 @@ std::string Helpers::quotient(unsigned lanes) {
 }
 
 std::string Helpers::literal(DType t, uint64_t bits) {
+  bool metal = dialect == Dialect::Metal;
+  std::string wide = metal ? "l" : "ll";
   switch (t) {
   case DType::Bool: return bits ? "1" : "0";
   case DType::F16:
@@ -348,6 +394,7 @@ std::string Helpers::literal(DType t, uint64_t bits) {
     bool single = t == DType::F32;
     llvm::APFloat v(single ? llvm::APFloat::IEEEsingle() : llvm::APFloat::IEEEdouble(),
                     llvm::APInt(single ? 32 : 64, bits));
+    if (metal && !v.isFinite()) return "f32_bits(" + hex(v.isNaN() ? 0x7fc00000 : bits, 32) + ")";
     std::string builtin = v.isNaN() ? "__builtin_nan" : "__builtin_inf"; // which NaN is not promised (N6)
     if (!v.isFinite())
       return (v.isNegative() && !v.isNaN() ? "(-" : "(") + builtin + (single ? "f(" : "(") +
@@ -363,14 +410,16 @@ std::string Helpers::literal(DType t, uint64_t bits) {
   case DType::I32:
   case DType::I64: {
     int64_t v = int64_t(bits << (64 - bitWidth(t))) >> (64 - bitWidth(t));
-    if (v == INT64_MIN) return "(-9223372036854775807ll - 1)";
+    if (v == INT64_MIN) return "(-9223372036854775807" + wide + " - 1)";
     if (v == INT32_MIN) return "(-2147483647 - 1)";
-    std::string s = std::to_string(v) + (v > INT32_MAX || v < INT32_MIN ? "ll" : "");
+    std::string s = std::to_string(v) + (v > INT32_MAX || v < INT32_MIN ? wide : "");
     return v < 0 ? "(" + s + ")" : s;
   }
-  case DType::U64: return std::to_string(bits) + "ull";
+  case DType::U64: return std::to_string(bits) + "u" + wide;
   default: return std::to_string(bits) + "u";
   }
 }
 
-std::string Helpers::text() const { return std::string(prelude) + typedefs + functions; }
+std::string Helpers::text() const {
+  return std::string(dialect == Dialect::Metal ? metalPrelude : prelude) + typedefs + functions;
+}

@@ -1,7 +1,7 @@
 //===- Helpers.h: the inline functions that emitted C is made of -----------===//
-// Gives:    typedefs and static inline functions, made when first asked for and listed in the order of their uses; the
-//           text at the head of every translation unit. Each function is one op of the table on one type, and exact on
-//           gcc and clang at every level of optimization.
+// Gives:    typedefs and static inline functions, of C or of Metal, made when first asked for and listed in the order
+//           of their uses; the text at the head of every translation unit. Each function is one op of the table on
+//           one type, and exact on gcc and clang at every level of optimization.
 // Keeps:    the text is a function of what was asked for, in order.
 #pragma once
 #include "Names.h"
@@ -11,8 +11,13 @@
 
 namespace astra::cemit {
 
+/// Metal is C++ without f64, unions and builtins: helpers are then those of the last resort, scalar ones alone.
+enum class Dialect : uint8_t { C, Metal };
+
 class Helpers {
 public:
+  explicit Helpers(Dialect dialect = Dialect::C) : dialect(dialect) {}
+
   /// The name of a C type, its typedef made.
   std::string type(DType t, unsigned lanes);
   std::string unaligned(DType t, unsigned lanes); // the same for access at any element's address
@@ -30,6 +35,8 @@ public:
   std::string lookup(DType from, DType to, llvm::ArrayRef<int64_t> table, unsigned lanes);
   /// a / b of f32 vectors, all lanes of b the same; what depends on b alone is for the compiler to take out of loops.
   std::string quotient(unsigned lanes);
+  /// Metal: the value that the lane of the same SIMD group has whose number differs in the bits of the second argument.
+  std::string exchange(DType t);
   std::string maskedLoad(DType t, unsigned lanes);  // (const T *p, mask as wide as an element)
   std::string maskedStore(DType t, unsigned lanes); // (T *p, mask, value)
 
@@ -54,11 +61,16 @@ private:
   std::string smallToF32(DType t, unsigned lanes);
   std::string f64ToSmall(DType to, unsigned lanes, bool saturate);
   std::string wideToSmall(DType from, DType to, unsigned lanes, bool saturate);
+  std::string integerToSmall(DType from, DType to, bool saturate);
   std::string floatToInt(DType from, DType to, unsigned lanes);
   std::string convert(DType to, unsigned lanes, const std::string &x); // C's conversion
   std::string permutation(const std::string &table, DType from, DType to, unsigned lanes);
   std::string widthOf(unsigned from, unsigned to, unsigned lanes, const std::string &mask);
 
+  std::string spelled(std::string text) const; // in this dialect
+  const char *tableType() const { return dialect == Dialect::Metal ? "constant " : "static const "; }
+
+  Dialect dialect;
   std::set<std::string> made;
   std::string typedefs, functions, refusal;
   std::vector<std::vector<int64_t>> tables;

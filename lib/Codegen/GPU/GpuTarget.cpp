@@ -20,7 +20,11 @@ static const GpuTarget rows[] = {
     {"hip:gfx1100", GpuFlavour::HIP, "gfx1100", "", 32, 1024, 64 * KiB, 2, 16, 1536, 24, 64 * KiB, 0},
 };
 
+// What a core of an Apple GPU has is not published: its figures are for the planner, which changes no bit.
+static const GpuTarget metal = {"metal", GpuFlavour::Metal, "", "", 32, 1024, 32 * KiB, 4, 24, 416, 8, 60 * KiB, 0};
+
 llvm::ArrayRef<GpuTarget> astra::allGpuTargets() { return rows; }
+const GpuTarget &astra::metalTarget() { return metal; }
 
 const GpuTarget *astra::gpuTargetNamed(llvm::StringRef name) {
   for (const GpuTarget &t : rows)
