@@ -49,8 +49,7 @@ static uint64_t above(DType t) { // the set of types t promotes to, t included
 
 std::optional<DType> astra::promote(DType a, DType b) {
   if (a == b) return a;
-  // JAX: i64 and u64 meet in the floats; its default float there is f32 only by weak types, so the lattice's f16/bf16
-  // fork makes the least bound f32.
+  // A u64 and a signed integer are below f16 and below bf16, of which neither is above the other: they have no join.
   uint64_t common = above(a) & above(b);
   for (unsigned i = 0; i < numDTypes; ++i)
     if ((common >> i & 1) && (common & ~above(DType(i))) == 0) return DType(i);

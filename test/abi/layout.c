@@ -9,6 +9,38 @@
 #define AT(type, field, offset) _Static_assert(offsetof(type, field) == offset, #type "." #field)
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == bytes, #type)
 
+#define IS(number, value) _Static_assert(number == value, #number)
+
+/* Numbers of types are in files and in other languages: they stay. */
+IS(ASTRA_BOOL, 1);
+IS(ASTRA_I8, 2);
+IS(ASTRA_I16, 3);
+IS(ASTRA_I32, 4);
+IS(ASTRA_I64, 5);
+IS(ASTRA_U8, 6);
+IS(ASTRA_U16, 7);
+IS(ASTRA_U32, 8);
+IS(ASTRA_U64, 9);
+IS(ASTRA_F16, 10);
+IS(ASTRA_BF16, 11);
+IS(ASTRA_F32, 12);
+IS(ASTRA_F64, 13);
+IS(ASTRA_C64, 14);
+IS(ASTRA_C128, 15);
+IS(ASTRA_I2, 16);
+IS(ASTRA_U2, 17);
+IS(ASTRA_I4, 18);
+IS(ASTRA_U4, 19);
+IS(ASTRA_F4E2M1, 20);
+IS(ASTRA_F8E4M3FN, 21);
+IS(ASTRA_F8E5M2, 22);
+IS(ASTRA_F8E4M3FNUZ, 23);
+IS(ASTRA_F8E5M2FNUZ, 24);
+IS(ASTRA_F8E8M0, 25);
+IS(ASTRA_TENSOR_DONATED, 1);
+IS(ASTRA_TENSOR_CONJUGATE, 2);
+IS(ASTRA_MAX_RANK, 16);
+
 SIZE(astra_diag, 512);
 AT(astra_diag, status, 8);
 AT(astra_diag, text, 12);
@@ -74,6 +106,18 @@ AT(astra_device_options, emulator, 32);
 AT(astra_device_options, driver, 40);
 AT(astra_device_options, flags, 48);
 AT(astra_device_options, spin_ns, 56);
+
+SIZE(astra_pool_stats, 48);
+AT(astra_pool_stats, bytes_held, 8);
+AT(astra_pool_stats, bytes_in_use, 16);
+AT(astra_pool_stats, peak_in_use, 24);
+AT(astra_pool_stats, fresh, 32);
+AT(astra_pool_stats, recycled, 40);
+
+SIZE(astra_stream_stats, 32);
+AT(astra_stream_stats, tasks, 8);
+AT(astra_stream_stats, dependencies, 16);
+AT(astra_stream_stats, waits, 24);
 
 SIZE(astra_session_options, 24);
 SIZE(astra_dim_value, 16);

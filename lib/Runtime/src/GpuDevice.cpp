@@ -125,7 +125,8 @@ Status openDevice(astra_device *device, const char *number, const char *path, as
     return fail(diag, ASTRA_UNSUPPORTED, "the driver of %s GPUs finds none in this machine", kind.maker);
   char *end;
   long n = strtol(number, &end, 10);
-  if (*number < '0' || *number > '9' || *end || n >= count)
+  bool padded = *number == '0' && number[1]; // a device has one spelling
+  if (*number < '0' || *number > '9' || *end || n >= count || padded)
     return fail(diag, ASTRA_UNKNOWN_NAME, "there is no device '%s%.32s'; this machine has %s0 to %s%d", kind.prefix,
                 number, kind.prefix, kind.prefix, count - 1);
   if ((error = gpu.calls.deviceGet(&gpu.ordinal, int(n)))) return driverFailed(device, error, "the device", diag);

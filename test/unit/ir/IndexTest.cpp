@@ -259,3 +259,36 @@ TEST(DTypes, PromotionIsALattice) {
   EXPECT_EQ(promote(DType::U64, DType::F16), DType::F16);
   EXPECT_EQ(promote(DType::I4, DType::F32), std::nullopt);
 }
+
+// A join: idempotent, above both, below all else that is above both; associative. A u64 and a signed integer have none:
+// f16 and bf16 are both above them, and neither is above the other.
+TEST(DTypes, PromotionIsTheLeastUpperBound) {
+  std::vector<DType> all, computes;
+  for (unsigned i = 0; i < numDTypes; ++i) {
+    DType t = DType(i);
+    bool storage = info(t).cls == DTypeClass::Storage || info(t).cls == DTypeClass::Index || t == DType::Void;
+    (storage ? all : computes).push_back(t);
+  }
+  ASSERT_EQ(computes.size(), 15u);
+  auto isAbove = [](DType high, DType low) { return promote(high, low) == high; };
+  for (DType a : computes) {
+    EXPECT_EQ(promote(a, a), a);
+    for (DType s : all) EXPECT_EQ(promote(a, s), std::nullopt) << info(a).text << " " << info(s).text;
+    for (DType b : computes) {
+      auto ab = promote(a, b);
+      bool none = (a == DType::U64 && isSigned(b)) || (b == DType::U64 && isSigned(a));
+      ASSERT_EQ(ab.has_value(), !none) << info(a).text << " " << info(b).text;
+      if (none) continue;
+      EXPECT_TRUE(isAbove(*ab, a) && isAbove(*ab, b));
+      for (DType c : computes) {
+        if (isAbove(c, a) && isAbove(c, b)) {
+          EXPECT_TRUE(isAbove(c, *ab));
+        }
+        auto bc = promote(b, c), left = promote(*ab, c), right = bc ? promote(a, *bc) : std::nullopt;
+        if (left && right) {
+          EXPECT_EQ(left, right) << info(a).text << " " << info(b).text << " " << info(c).text;
+        }
+      }
+    }
+  }
+}
