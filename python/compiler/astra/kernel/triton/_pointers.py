@@ -1,0 +1,271 @@
+"""Pointers of Triton's, and the blocks of memory that they mean.
+
+Takes:    an argument's elements in a row, as they lie in memory; an offset as an expression of program ids, counters and a tile's axes; a mask.
+Gives:    a block of a view: the elements in a row cut into axes, where the block begins on each, and its domain, which is the mask or a part of
+          it. None where an access is no block: then its elements are read or written one by one.
+Keeps:    an element of the block is inside of its axes exactly where the mask lets it be, so the block and the pointers name the same elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any
+
+from ..._kernel import _forms, _races
+from ..._kernel._forms import Expr, Space
+from ..._kernel._values import Index, Tile, View
+from ..._tensor import Tensor
+
+
+class Argument:
+    """A tensor that a kernel has a pointer to."""
+
+    def __init__(self, name: str, dtype: Any, size: int, before: Tensor | None) -> None:
+        self.name, self.dtype, self.size = name, dtype, size
+        self.before = before  # its elements in a row; None of a spec, which has zeros
+        self.view: View | None = None  # what the kernel reads
+        self.loads: list[tuple[Any, ...]] = []  # what was read, before anything was stored
+        self.stored = ""  # how: "set", "add", ...
+
+
+class Pointer:
+    """An argument and an offset in elements: a number, an index, or a tile of offsets."""
+
+    __slots__ = ("argument", "offset")
+
+    def __init__(self, argument: Argument, offset: Any) -> None:
+        self.argument, self.offset = argument, offset
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.offset.shape if isinstance(self.offset, Tile) else ()
+
+
+@dataclass
+class BlockPointer:
+    """tl.make_block_ptr and tl.make_tensor_descriptor: a tensor in memory, and a block of it."""
+
+    base: Pointer
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offsets: tuple[Any, ...]
+    block: tuple[int, ...]
+
+
+@dataclass
+class Items:
+    """A tuple that stands for a pointer: of tensors or of numbers, and the number of the one that is meant."""
+
+    items: tuple[Any, ...]
+    at: int
+
+
+@dataclass
+class Block:
+    """A part of an argument's elements, in axes of these strides."""
+
+    strides: list[int]  # descending; the last one is 1
+    factors: list[int]  # the extents of the axes
+    domain: list[int]  # how much of each the mask lets in
+    starts: list[Expr]
+    spans: list[int]
+    axes: list[int | None]  # the axis of the tile, counted from its end
+    masked: bool  # whether a part of the block may be outside of the domain
+    exact: bool  # whether the domain is all that the mask says
+    guards: list[Expr] = field(default_factory=list)  # what the mask says of the program alone
+
+
+Terms = tuple[dict[Expr, int], int]
+
+
+def linear(e: Expr) -> Terms:
+    """An expression as a sum of numbers times atoms, and a number. c * (t mod n) + c * n * (t div n) is c * t."""
+    found = _races._linear(e)
+    assert found is not None
+    terms, rest = dict(found[0]), found[1]
+    for atom in list(terms):
+        if isinstance(atom, tuple) and atom[0] == "mod" and isinstance(atom[2], int):
+            other: Expr = ("floordiv", atom[1], atom[2])
+            if atom in terms and terms.get(other) == terms[atom] * atom[2]:
+                c = terms.pop(atom)
+                del terms[other]
+                more, number = linear(atom[1])
+                for a, n in more.items():
+                    terms[a] = terms.get(a, 0) + c * n
+                rest += c * number
+    return {a: n for a, n in terms.items() if n}, rest
+
+
+def less(a: Terms, b: Terms, times: int = 1) -> Terms:
+    """a - times * b."""
+    terms = dict(a[0])
+    for atom, n in b[0].items():
+        terms[atom] = terms.get(atom, 0) - times * n
+    return {atom: n for atom, n in terms.items() if n}, a[1] - times * b[1]
+
+
+def expression(t: Terms) -> Expr:
+    """The sum again."""
+    out: Expr = 0
+    for atom, n in t[0].items():
+        out = _forms.make("add", out, _forms.make("mul", atom, n))
+    return _forms.make("add", out, t[1])
+
+
+def simple(e: Expr, space: Space) -> Expr:
+    """The expression without remainders, choices, minima and maxima that change nothing."""
+    if not isinstance(e, tuple):
+        return e
+    parts = [simple(x, space) for x in e[1:]]
+    e = _forms.make(e[0], *parts)
+    if not isinstance(e, tuple):
+        return e
+    if e[0] == "mod" and isinstance(parts[1], int) and space.holds(("le", 0, parts[0])) and space.holds(("lt", parts[0], parts[1])):
+        return parts[0]
+    if e[0] == "select":
+        return parts[1] if space.holds(parts[0]) else e
+    if e[0] in ("min", "max"):
+        for x, y in (parts, parts[::-1]):
+            if space.holds(("le", x, y) if e[0] == "min" else ("le", y, x)):
+                return x
+        return e
+    return expression(linear(e)) if e[0] in ("add", "sub", "mul") else e
+
+
+def share(number: int, stride: int) -> int:
+    """How many steps along an axis of this stride an offset is: the remainder is in front of the next step, or little before this one."""
+    return number // stride if number >= 0 else -((stride // 2 - number) // stride)
+
+
+def axes_in(e: Expr) -> set[str]:
+    return {s for s in _forms.symbols(e) if s.startswith("@")}
+
+
+def conjuncts(e: Expr) -> list[Expr]:
+    """The parts of a condition that all hold."""
+    if isinstance(e, tuple) and e[0] == "and":
+        return [c for part in e[1:] for c in conjuncts(part)]
+    return [e]
+
+
+def block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, size: int, guarded: bool) -> Block | None:
+    """The block that an access is. space has the axes of the tile, and what is known where the access happens."""
+    rest = linear(simple(form, space))
+    if any(not isinstance(a, str) and axes_in(a) or any(s.startswith("data") for s in _forms.symbols(a)) for a in rest[0]):
+        return None
+    extents = {f"@{i}": n for i, n in enumerate(reversed(shape)) if n > 1}
+    coefficient = {a: rest[0].get(a, 0) for a in extents}
+    rest = {a: n for a, n in rest[0].items() if a not in ("@0", "@1", "@2", "@3", "@4") or a in extents}, rest[1]  # axes of extent 1 are 0
+    if any(c < 0 for c in coefficient.values()):
+        return None
+    order = sorted((a for a in extents if coefficient[a]), key=lambda a: -coefficient[a])
+    # The mask: upper bounds of sums with one axis, lower ones, what is said of the program, what is no domain.
+    upper: dict[str, tuple[dict[Expr, int], int]] = {}
+    lower: list[Terms] = []
+    guards: list[Expr] = []
+    needed: set[str] = set()  # axes that the mask cuts
+    exact = True
+    for c in conjuncts(True if mask is None else simple(mask, space)):
+        if not isinstance(c, tuple):
+            if not c:
+                return None
+            continue
+        held = space.holds(c)  # it says nothing, but what the axes are
+        found = less(linear(c[1]), linear(c[2])) if c[0] in ("lt", "le") else None
+        if not axes_in(c):
+            if not held:
+                guards.append(c)
+            continue
+        inside = [a for a in found[0] if axes_in(a)] if found is not None else []
+        if found is None or len(inside) != 1 or inside[0] not in order or abs(found[0][inside[0]]) != 1:
+            exact = exact and held
+            continue
+        axis = inside[0]
+        assert isinstance(axis, str)
+        terms, number = found[0], found[1] - (c[0] == "le")  # terms + number < 0
+        if terms[axis] < 0:
+            if not held:
+                lower.append((terms, number))
+        elif axis not in upper or upper[axis][0] == terms:
+            upper[axis] = terms, min(-number, upper[axis][1]) if axis in upper else -number
+            needed |= set() if held else {axis}
+        else:
+            exact = exact and held
+    index: dict[str, Terms] = {}
+    for axis in order:
+        if axis in upper:
+            index[axis] = upper[axis][0], 0
+            rest = less(rest, index[axis], coefficient[axis])
+    for axis in order:
+        if axis not in index:
+            c = coefficient[axis]
+            terms = {a: n // c for a, n in rest[0].items() if n % c == 0 and not (axes_in(a) and a != axis)}
+            number = share(rest[1], c) if all(n % c == 0 or axes_in(a) for a, n in rest[0].items()) else 0
+            index[axis] = terms, number
+            rest = less(rest, index[axis], c)
+    if any(axes_in(a) for a in rest[0]):
+        return None
+    strides, starts, axes = [coefficient[a] for a in order], [index[a] for a in order], list[Any](order)
+    if not order:
+        strides, starts, axes, rest = [1], [rest], [None], ({}, 0)
+    most = strides[0]
+    unit = gcd(*(n for n in rest[0].values() if n % most == 0))
+    number = share(rest[1], unit) * unit if unit else 0
+    left = rest[1] - number
+    for i, axis in enumerate(order):  # a place that is moved by a number
+        by = share(left, coefficient[axis])
+        if by and axis in upper:
+            if not space.holds(("le", 0, expression(({a: c for a, c in starts[i][0].items() if a != axis}, starts[i][1])))):
+                return None
+            starts[i] = starts[i][0], starts[i][1] + by
+            upper[axis] = upper[axis][0], upper[axis][1] + by
+            left -= by * coefficient[axis]
+    rest = rest[0], number + left
+    outer = {a: n for a, n in rest[0].items() if n % most == 0}, number
+    inner = less(rest, outer)
+    if outer[0] or outer[1]:
+        unit = gcd(*outer[0].values(), outer[1])
+        strides, axes = [unit, *strides], [None, *axes]
+        starts = [({a: n // unit for a, n in outer[0].items()}, outer[1] // unit), *starts]
+    if strides[-1] != 1:
+        strides, axes, starts = [*strides, 1], [*axes, None], [*starts, inner]
+    elif inner[0] or inner[1]:
+        return None
+    if any(a % b or a == b for a, b in zip(strides, strides[1:])):
+        return None
+    factors = [-(-size // strides[0]), *(a // b for a, b in zip(strides, strides[1:]))]
+    domain, places, spans, masked = [], [], [], False
+    for axis, terms_, n in zip(axes, starts, factors):
+        first = expression(({a: c for a, c in terms_[0].items() if a != axis}, terms_[1]))
+        span = extents[axis] if axis is not None else 1
+        if axis in needed:
+            if n < upper[axis][1] or upper[axis][1] < 1:
+                return None
+            n, masked = upper[axis][1], True
+        elif not space.holds(("le", _forms.make("add", first, span), n)):
+            return None
+        bounded = False  # from below, by the mask
+        for t in lower:
+            if axis in t[0]:
+                both = less(terms_, (t[0], 0), -1)
+                if both[0] or both[1] + t[1] + 1:
+                    exact = False
+                else:
+                    bounded = True
+        if not space.holds(("le", 0, first)):
+            if not bounded:
+                return None
+            masked = True
+        domain.append(n)
+        places.append(first)
+        spans.append(span)
+    if sum((n - 1) * s for n, s in zip(domain, strides)) >= size:
+        return None
+    numbered = [None if a is None else int(a[1:]) for a in axes]
+    return Block(strides, factors, domain, places, spans, numbered, masked or guarded, exact, guards)
+
+
+def offsets(x: Any) -> bool:
+    """Whether a value can be added to a pointer."""
+    return isinstance(x, (int, Index)) and not isinstance(x, bool) or isinstance(x, Tile) and x.dtype.kind in "iu"
