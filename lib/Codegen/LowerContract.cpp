@@ -148,6 +148,7 @@ void Lowering::block(const Phase &phase) {
   values.shared.place = {below, right};
   values.shared.threads = plan.threads;
   values.shared.kc = plan.kc;
+  values.shared.copied = plan.stages > 0;
   values.phase = {&phase, index};
   bool wholeVectors = n->isConst() && n->ints[0] % plan.lanes == 0;
   UOpRef edge = values.both(insideM(mOwn), insideN(wholeVectors ? nVector : nOwn));

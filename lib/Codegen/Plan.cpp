@@ -47,6 +47,7 @@ const Step steps[] = {
     {"unroll-k", &Plan::kc, {K::Columns}, &Plan::kc, false, "deep"},
     {"unroll-k", &Plan::unrollK, {K::Contract}, &Plan::unrollK, true},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
+    {"stages", &Plan::stages, {K::Contract}, &Plan::stages, true},
     {"transpose", &Plan::transpose, {K::Map}, &Plan::transpose, true, "turn"},
     {"prefetch", &Plan::prefetch, {K::Map, K::Rows, K::Columns, K::Contract}, &Plan::prefetch, false, "ahead"},
     {"prefetch-panel", &Plan::prefetchPanel, {K::Contract}, &Plan::prefetchPanel, false, "next"},

@@ -8,7 +8,7 @@
 // In fast memory a block lies step by step, the points of a step side by side. An operand whose neighbours in memory
 // are points goes there as it comes. One whose neighbours are steps is turned: each vector is written across, and the
 // steps lie some vectors further apart than they are long, so that no more than two threads of a warp that write
-// together meet in one bank.
+// together meet in one bank. What is copied asynchronously cannot be written across: it is turned element by element.
 #include "Value.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
@@ -79,7 +79,8 @@ UOpRef ValueAt::fromBlock(int64_t kc, int64_t points, UOpRef k, UOpRef own, unsi
   SmallVector<Way, 8> ways;
   for (int64_t lanes = std::max<int64_t>(16 / bytes, 1); lanes >= 1; lanes /= 2)
     for (bool alongPoints : {true, false})
-      if ((alongPoints ? points : kc) % lanes == 0) ways.push_back({alongPoints, lanes});
+      if ((alongPoints ? points : kc) % lanes == 0 && (alongPoints || lanes == 1 || !shared.copied))
+        ways.push_back({alongPoints, lanes});
   ways.push_back({true, 1}); // neither goes by neighbours
   const int64_t threads = shared.threads;
   for (auto [number, way] : llvm::enumerate(ways)) {

@@ -5,6 +5,7 @@
 //           lanes together from exchange to exchange.
 #include "astra/Emulator/Emulator.h"
 #include "Memory.h"
+#include <algorithm>
 #include <numeric>
 
 using namespace astra;
@@ -62,7 +63,8 @@ public:
       Thread &some = threads[0];
       for (Thread &t : threads)
         if (!together(t, some)) return launch.fault(t, "waits where other threads do not");
-      if (some.wait == Wait::None) return true;
+      if (some.wait == Wait::None)
+        return std::ranges::all_of(threads, [&](const Thread &t) { return launch.mayEnd(t); });
       launch.passBarrier();
     }
   }

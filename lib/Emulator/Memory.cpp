@@ -1,5 +1,7 @@
 //===- Memory.cpp: what threads may touch, and who touched it --------------===//
 #include "Memory.h"
+#include <algorithm>
+#include <cstring>
 
 using namespace astra;
 using namespace astra::emulator;
@@ -18,6 +20,13 @@ void Launch::attach(Thread &t) {
   t.access = [](Thread *x, uint8_t *place, uint64_t bytes, Access kind) {
     return static_cast<Launch *>(x->self)->access(*x, place, bytes, kind);
   };
+  t.copy = [](Thread *x, uint8_t *to, uint8_t *from, uint32_t bytes, uint32_t taken) {
+    static_cast<Launch *>(x->self)->beginCopy(*x, to, from, bytes, taken);
+  };
+  t.closeCopies = [](Thread *x) { static_cast<Launch *>(x->self)->copies[x->number].emplace_back(); };
+  t.awaitCopies = [](Thread *x, uint32_t left) { static_cast<Launch *>(x->self)->awaitCopies(*x, left); };
+  if (copies.size() <= t.number) copies.resize(t.number + 1);
+  copies[t.number].assign(1, {});
 }
 
 void Launch::beginBlock() {
@@ -64,6 +73,35 @@ bool Launch::global(const Thread &t, uint8_t *place, uint64_t bytes, bool write)
   return fault(t, std::string(verb) + std::to_string(bytes) + " bytes outside of the buffers");
 }
 
+void Launch::beginCopy(const Thread &t, uint8_t *to, uint8_t *from, uint32_t bytes, uint32_t taken) {
+  if (failed()) return;
+  auto aligned = [&](uint8_t *p) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; };
+  if (taken > bytes || !aligned(from) || (to - shared.data()) % bytes) {
+    fault(t, "copies " + std::to_string(bytes) + " bytes from or to a place that is no multiple of that");
+    return;
+  }
+  if ((taken && !global(t, from, taken, false)) || !sharedMemory(t, to, bytes, true)) return;
+  for (uint64_t b = to - shared.data(); b < uint64_t(to - shared.data()) + bytes; ++b)
+    sharedBytes[b].copier = t.number + 1;
+  copies[t.number].back().push_back({to, from, bytes, taken});
+}
+
+void Launch::awaitCopies(const Thread &t, uint32_t left) {
+  Groups &groups = copies[t.number];
+  for (; !failed() && groups.size() > size_t(left) + 1; groups.pop_front())
+    for (const Copy &c : groups.front()) {
+      std::memcpy(c.to, c.from, c.taken);
+      std::memset(c.to + c.taken, 0, c.bytes - c.taken);
+      for (uint64_t b = c.to - shared.data(); b < uint64_t(c.to - shared.data()) + c.bytes; ++b)
+        sharedBytes[b].copier = nobody, sharedBytes[b].writer = t.number + 1, sharedBytes[b].writtenIn = phase;
+    }
+}
+
+bool Launch::mayEnd(const Thread &t) {
+  bool all = std::ranges::all_of(copies[t.number], [](const auto &group) { return group.empty(); });
+  return all || fault(t, "ends, and an asynchronous copy that it began is on its way");
+}
+
 bool Launch::sharedMemory(const Thread &t, uint8_t *place, uint64_t bytes, bool write) {
   const char *verb = write ? "writes " : "reads ";
   if (place < shared.data() || place + bytes > shared.data() + shared.size())
@@ -71,6 +109,10 @@ bool Launch::sharedMemory(const Thread &t, uint8_t *place, uint64_t bytes, bool 
   uint32_t me = t.number + 1;
   for (uint64_t b = place - shared.data(); b < uint64_t(place - shared.data()) + bytes; ++b) {
     Byte &at = sharedBytes[b];
+    if (at.copier != nobody)
+      return fault(t, std::string(verb) + "byte " + std::to_string(b) +
+                          " of shared memory, to which an asynchronous copy of thread " +
+                          std::to_string(at.copier - 1) + " is on its way");
     if (!write && at.writer == nobody)
       return fault(t, "reads byte " + std::to_string(b) + " of shared memory, which no thread of its block wrote");
     bool wrote = at.writer != nobody && at.writtenIn == phase && at.writer != me;

@@ -23,6 +23,10 @@ struct Thread {
   uint8_t *(*access)(Thread *, uint8_t *place, uint64_t bytes, Access kind);
   void *(*allocate)(Thread *, uint64_t bytes); // for the coroutine's frame
   uint32_t (*received)(Thread *);              // the word of lane `from`
+  /// An asynchronous copy from global to shared memory begins: `taken` bytes, zeros behind them.
+  void (*copy)(Thread *, uint8_t *to, uint8_t *from, uint32_t bytes, uint32_t taken);
+  void (*closeCopies)(Thread *);                // those since the last call are a group
+  void (*awaitCopies)(Thread *, uint32_t left); // all groups but the last so many arrive
 };
 
 } // namespace astra::emulator

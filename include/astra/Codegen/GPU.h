@@ -29,6 +29,7 @@ struct GpuTarget {
   // it, by how many they are given out; shared memory, and what each block takes of it beside its own.
   unsigned parts, partWarps, laneRegisters, registersAtOnce;
   uint64_t unitShared, blockShared;
+  bool copiesAsync = false; // from global memory to shared memory, without registers
 };
 /// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
 unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned registers, uint64_t shared);
@@ -46,6 +47,7 @@ struct GpuKernel {
   unsigned threads, group;
   unsigned pipeline = 1;   // 2: loops that fill shared arrays load what the next turn puts there
   AccessCount proved = {}; // that it stays in its buffers
+  unsigned stages = 0;     // of the ring in which those arrays lie, which asynchronous copies fill; 0: no ring
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
 };
 

@@ -19,6 +19,8 @@
 //       shared memory, 16 steps of the sum at once, the next 16 on their way
 //   contract: n 1; m 0; mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 16; unroll-k 8; pipeline 2
 //       on a GPU: the same; a loop turn has 8 steps, and all tiles of 8 rows of tiles come before the next 8
+//   contract: n 1; m 0; mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 8; unroll-k 8; stages 4
+//       on a GPU: the same; four places in shared memory, three of which asynchronous copies are filling
 //   contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2
 //       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
 //   map: merge 4; vector 16; unroll 4
@@ -124,6 +126,9 @@ struct Plan {
   // are lanes of a vector, whose sums are added in order. columns of a reduction, of a CPU: 64: all lanes of a sum of
   // order lane64 take a step before any goes on, and are spilled; 0: eight of them go to its end
   unsigned mc = 0, kc = 0, pipeline = 1;
+  // of a GPU that copies asynchronously, contract with mc: the steps at hand lie in a ring of so many places in shared
+  // memory, all but one of which asynchronous copies are filling; 0: operands go there through registers
+  unsigned stages = 0;
   // of a GPU, contract with mc: so many steps of the sum are a turn of their loop, so that a thread loads the operands
   // of one step while it multiplies those of another; 0: as LLVM likes
   unsigned unrollK = 0;

@@ -100,8 +100,8 @@ public:
     }
   }
 
-  void run(unsigned pipeline) {
-    if (pipeline > 1)
+  void run(bool ahead) {
+    if (ahead)
       for (size_t n = 0; n < insts.size(); ++n)
         if (insts[n].kind == InstKind::LoopBegin) goAhead(n);
     body(0, insts.size(), {});
@@ -175,7 +175,9 @@ private:
 };
 } // namespace
 
-void Barriers::find(const GpuKernel &k, const Threads &t) { BarrierSearch(k, t, *this).run(k.pipeline); }
+void Barriers::find(const GpuKernel &k, const Threads &t) {
+  BarrierSearch(k, t, *this).run(k.pipeline > 1 || k.stages);
+}
 
 bool Barriers::within(size_t loop) const {
   if (ahead.count(loop)) return true;

@@ -10,6 +10,8 @@
 
 using namespace astra;
 
+static constexpr unsigned mostStages = 8; // of a ring
+
 std::string astra::unsharable(const KernelSpec &spec, const Plan &p) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   for (const auto *forms : {&s.a, &s.b})
@@ -76,6 +78,14 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
   }
   if (p.unrollK && (!p.mc || !llvm::isPowerOf2_32(p.unrollK) || p.unrollK > p.kc))
     return bad(found(&Plan::unrollK) + "; of a tile that threads share a power of two is expected, at most kc");
+  if (p.stages) {
+    if (!p.mc) return bad(found(&Plan::stages) + " without mc: there is no shared tile");
+    if (!t.copiesAsync) return bad(found(&Plan::stages) + "; " + t.name + " has no asynchronous copies");
+    if (p.stages < 2 || p.stages > mostStages)
+      return bad(found(&Plan::stages) + "; expected 2.." + llvm::Twine(mostStages));
+    if (p.pipeline != 1)
+      return bad(found(&Plan::stages) + " with " + found(&Plan::pipeline) + "; expected 1 of a ring");
+  }
   if (!p.mc) return p.kc ? bad(found(&Plan::kc) + " without mc: there is no shared tile") : llvm::Error::success();
   for (unsigned Plan::*field : {&Plan::mc, &Plan::kc, &Plan::mr, &Plan::unroll, &Plan::threads})
     if (!llvm::isPowerOf2_32(p.*field))

@@ -206,8 +206,12 @@ void KernelEmitter::beginLoop(size_t at) {
     sums &= i.kind != InstKind::StagePut;
   }
   if (sums && shares && !loop.outer && !loop.kept) loop.steps = k.unrollK;
-  bool ahead = barriers.ahead.count(at);
-  Lanes first = ahead ? fetch(at, s.integer(w, 0), n) : Lanes();
+  bool ahead = barriers.ahead.count(at), ring = ahead && k.stages;
+  Lanes first;
+  if (ring)
+    beginRing(at, n), first = {s.integer(32, 0)};
+  else if (ahead)
+    first = fetch(at, s.integer(w, 0), n);
   loop.header = newBlock();
   llvm::SmallVector<V> begin{s.integer(w, 0)};
   for (UOpRef acc : loop.carried) llvm::append_range(begin, value(acc));
@@ -225,31 +229,43 @@ void KernelEmitter::beginLoop(size_t at) {
   values[range] = {s.resize(turn, widthOf(range), true)};
   branch(s.cmp(ICmp::slt, turn, n), body, loop.exit);
   enter(body);
-  if (ahead) { // what was fetched goes into this turn's half of the arrays; then the next turn's is fetched
+  if (ring) {
+    loop.next = {turnRing(at, turn, n, loop.header->getArgument(fetched))};
+    again(at, turn);
+  } else if (ahead) { // what was fetched goes into this turn's half of the arrays; then the next turn's is fetched
     size_t end = barriers.ahead[at], next = fetched;
-    fill(at + 1, end, false, [&](UOpRef stage) {
-      size_t number = arrayOf(stage);
-      V odd = s.band(s.resize(turn, 32, false), 1);
-      slots[number] = s.mul(odd, s.integer(32, slotElements(number)));
-      llvm::ArrayRef<mlir::BlockArgument> all = loop.header->getArguments().slice(next, lanesOf(stage));
-      next += all.size();
-      put(stage, Lanes(all.begin(), all.end()));
-    });
+    fill(
+        at + 1, end, [](UOpRef) { return false; },
+        [&](UOpRef stage) {
+          size_t number = arrayOf(stage);
+          V odd = s.band(s.resize(turn, 32, false), 1);
+          slots[number] = s.mul(odd, s.integer(32, slotElements(number)));
+          llvm::ArrayRef<mlir::BlockArgument> all = loop.header->getArguments().slice(next, lanesOf(stage));
+          next += all.size();
+          put(stage, Lanes(all.begin(), all.end()));
+        });
     machine.barrier();
     loop.next = fetch(at, s.add(turn, uint64_t(1)), n);
-    values[range] = {s.resize(turn, widthOf(range), true)};
-    for (size_t i = at + 1; i < end; ++i) // what this turn's use shares with the fetch; a fetched value it does not
-      if (k.linear.insts[i].kind == InstKind::LoopBegin)
-        i = barriers.endOf[i];
-      else if (k.linear.insts[i].kind == InstKind::Define && !barriers.fetched.contains(k.linear.insts[i].uop))
-        emit(k.linear.insts[i]);
+    again(at, turn);
   }
   loops.push_back(std::move(loop));
 }
 
+/// What a turn's use shares with what fills the arrays of another turn; a fetched value it does not.
+void KernelEmitter::again(size_t loop, V turn) {
+  UOpRef range = k.linear.insts[loop].uop;
+  values[range] = {s.resize(turn, widthOf(range), true)};
+  for (size_t i = loop + 1; i < barriers.ahead[loop]; ++i)
+    if (k.linear.insts[i].kind == InstKind::LoopBegin)
+      i = barriers.endOf[i];
+    else if (k.linear.insts[i].kind == InstKind::Define && !barriers.fetched.contains(k.linear.insts[i].uop))
+      emit(k.linear.insts[i]);
+}
+
 /// Goes through what fills the arrays of a turn, its loops unrolled; atPut is called in place of each put, with its
-/// ranges set. define: computes the values.
-void KernelEmitter::fill(size_t begin, size_t end, bool define, llvm::function_ref<void(UOpRef)> atPut) {
+/// ranges set. define: whether a value is computed.
+void KernelEmitter::fill(size_t begin, size_t end, llvm::function_ref<bool(UOpRef)> define,
+                         llvm::function_ref<void(UOpRef)> atPut) {
   struct Turn {
     size_t begin;
     int64_t number, count;
@@ -273,7 +289,7 @@ void KernelEmitter::fill(size_t begin, size_t end, bool define, llvm::function_r
       }
     } else if (i.kind == InstKind::StagePut) {
       atPut(i.uop);
-    } else if (define) {
+    } else if (define(i.uop)) {
       emit(i);
     }
   }
@@ -294,7 +310,9 @@ Lanes KernelEmitter::fetch(size_t loop, V turn, V count) {
   return guarded(s.cmp(ICmp::slt, turn, count), types, [&] {
     Lanes all;
     values[range] = {s.resize(turn, widthOf(range), true)};
-    fill(loop + 1, end, true, [&](UOpRef stage) { llvm::append_range(all, value(stage->src[0])); });
+    fill(
+        loop + 1, end, [](UOpRef) { return true; },
+        [&](UOpRef stage) { llvm::append_range(all, value(stage->src[0])); });
     return all;
   });
 }

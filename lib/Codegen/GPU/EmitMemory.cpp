@@ -1,7 +1,7 @@
 //===- EmitMemory.cpp: loads, stores and arrays of a kernel ----------------===//
 // Takes:    loads, stores, stages and their readers in a linear kernel.
 // Gives:    accesses of as many neighbours as their alignment allows, at most 16 bytes; arrays that are a thread's own
-//           or shared, the latter once or in two halves that turns of a loop use one after the other.
+//           or shared, the latter once or in several places that turns of a loop use one after the other.
 // Keeps:    memory outside of the buffers untouched where an instruction is speculative or gated.
 #include "KernelEmitter.h"
 
@@ -192,15 +192,20 @@ void KernelEmitter::put(UOpRef stage, Lanes all) {
   unsigned chunk = shared && step == 1 ? std::min<uint64_t>({all.size(), 16 / bytes, place.alignment}) : 1;
   if (t == DType::Bool)
     for (V &x : all) x = s.zext(x, 8);
-  uint32_t closed = 0; // what is the same for several threads one of them puts
-  for (UOpRef r : stage->indices())
-    if (isThread(r)) closed |= bitsOfRange(r);
-  guarded(shared ? firstOf(closed) : V(), {}, [&]() -> Lanes {
+  guarded(shared ? putsAlone(stage) : V(), {}, [&]() -> Lanes {
     for (unsigned l = 0; l < all.size(); l += chunk)
       storeLanes(at(arrays[number], element, place.element, place.plus + l * step), element, bytes,
                  llvm::ArrayRef(all).slice(l, chunk));
     return {};
   });
+}
+
+/// What is the same for several threads one of them puts.
+V KernelEmitter::putsAlone(UOpRef stage) {
+  uint32_t closed = 0;
+  for (UOpRef r : stage->indices())
+    if (isThread(r)) closed |= bitsOfRange(r);
+  return firstOf(closed);
 }
 
 /// Of the threads whose numbers differ in other bits than these alone: the first. Null where there is only one.
@@ -233,7 +238,7 @@ void KernelEmitter::write(UOpRef x) {
   }
 }
 
-/// Elements from one half of a shared array to the other.
+/// Elements from one place of a shared array to the next.
 uint64_t KernelEmitter::slotElements(size_t number) {
   const StageArray &a = k.linear.stages[number];
   uint64_t bytes = std::max(1u, byteSize(a.stage->dtype));
@@ -243,15 +248,15 @@ uint64_t KernelEmitter::slotElements(size_t number) {
 llvm::Error KernelEmitter::makeArrays(GpuLaunch &launch) {
   constexpr uint64_t most = 16384; // bytes of a thread's own arrays
   auto own = L::LLVMPointerType::get(s.b.getContext(), machine.privateSpace());
-  llvm::DenseSet<UOpRef> twice; // filled by a loop that goes ahead
+  llvm::DenseSet<UOpRef> turns; // filled by a loop that goes ahead: several at once
   for (auto [begin, end] : barriers.ahead)
     for (size_t n = begin; n < end; ++n)
-      if (k.linear.insts[n].kind == InstKind::StagePut) twice.insert(k.linear.insts[n].uop);
+      if (k.linear.insts[n].kind == InstKind::StagePut) turns.insert(k.linear.insts[n].uop);
   for (auto [number, a] : llvm::enumerate(k.linear.stages)) {
     mlir::Type element = s.memoryType(a.stage->dtype);
     uint64_t bytes = std::max(1u, byteSize(a.stage->dtype));
     if (threads.isShared(a.stage)) {
-      uint64_t count = slotElements(number) * (twice.contains(a.stage) ? 2 : 1);
+      uint64_t count = slotElements(number) * (turns.contains(a.stage) ? std::max(k.stages, 2u) : 1);
       launch.shared += llvm::alignTo(count * bytes, 64);
       auto type = L::LLVMArrayType::get(element, count);
       L::GlobalOp global;

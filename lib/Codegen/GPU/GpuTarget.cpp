@@ -7,14 +7,14 @@ using namespace astra;
 static constexpr uint64_t KiB = 1024;
 static const GpuTarget rows[] = {
     // name, flavour, chip, features, warp, threads, shared memory; parts, warps, registers, how many at once, shared
-    // memory, a block's part of it
+    // memory, a block's part of it; asynchronous copies
     {"cuda:sm_75", GpuFlavour::CUDA, "sm_75", "+ptx80", 32, 1024, 48 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
-    {"cuda:sm_80", GpuFlavour::CUDA, "sm_80", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 164 * KiB, KiB},
-    {"cuda:sm_86", GpuFlavour::CUDA, "sm_86", "+ptx80", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB},
-    {"cuda:sm_89", GpuFlavour::CUDA, "sm_89", "+ptx80", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB},
-    {"cuda:sm_90", GpuFlavour::CUDA, "sm_90", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB},
-    {"cuda:sm_100", GpuFlavour::CUDA, "sm_100", "+ptx86", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB},
-    {"cuda:sm_120", GpuFlavour::CUDA, "sm_120", "+ptx87", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB},
+    {"cuda:sm_80", GpuFlavour::CUDA, "sm_80", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 164 * KiB, KiB, true},
+    {"cuda:sm_86", GpuFlavour::CUDA, "sm_86", "+ptx80", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB, true},
+    {"cuda:sm_89", GpuFlavour::CUDA, "sm_89", "+ptx80", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB, true},
+    {"cuda:sm_90", GpuFlavour::CUDA, "sm_90", "+ptx80", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB, true},
+    {"cuda:sm_100", GpuFlavour::CUDA, "sm_100", "+ptx86", 32, 1024, 48 * KiB, 4, 16, 512, 8, 228 * KiB, KiB, true},
+    {"cuda:sm_120", GpuFlavour::CUDA, "sm_120", "+ptx87", 32, 1024, 48 * KiB, 4, 12, 512, 8, 100 * KiB, KiB, true},
     {"hip:gfx90a", GpuFlavour::HIP, "gfx90a", "", 64, 1024, 64 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
     {"hip:gfx942", GpuFlavour::HIP, "gfx942", "", 64, 1024, 64 * KiB, 4, 8, 512, 8, 64 * KiB, 0},
     {"hip:gfx1100", GpuFlavour::HIP, "gfx1100", "", 32, 1024, 64 * KiB, 2, 16, 1536, 24, 64 * KiB, 0},

@@ -33,7 +33,7 @@ private:
     UOpRef range;
     mlir::Block *header, *exit;
     std::vector<UOpRef> carried; // accumulators
-    Lanes next = {};             // what the next turn puts into shared arrays
+    Lanes next = {};             // what the next turn puts into shared arrays, or the place in the ring where it reads
     bool outer = false;          // another loop is inside
     unsigned steps = 0;          // of a sum of shared operands, in a turn
     bool kept = false;           // a few turns, each with an element of a thread's own array
@@ -81,11 +81,24 @@ private:
   size_t arrayOf(UOpRef stage) const;
   void put(UOpRef stage, Lanes all);
   Lanes resumed(UOpRef stage);
+  /// How a stage is filled by asynchronous copies: a load, in place of which there is a literal where one of the
+  /// conditions is false, the last of them first.
+  struct Copy {
+    UOpRef load = nullptr; // null: it is not
+    llvm::SmallVector<std::pair<UOpRef, UOpRef>, 2> unless = {};
+  };
+  Copy copyOf(UOpRef stage, size_t begin, size_t end) const;
+  void copy(UOpRef stage, const Copy &from, const Inst &load);
+  void issue(size_t loop, V turn, V isTurn, V place);
+  void beginRing(size_t loop, V count);
+  V turnRing(size_t loop, V turn, V count, V place);
+  void again(size_t loop, V turn);
   llvm::Error makeArrays(GpuLaunch &launch);
   V firstOf(uint32_t bits);
+  V putsAlone(UOpRef stage);
   uint64_t slotElements(size_t number);
   void emit(const Inst &i);
-  void fill(size_t begin, size_t end, bool define, llvm::function_ref<void(UOpRef)> atPut);
+  void fill(size_t begin, size_t end, llvm::function_ref<bool(UOpRef)> define, llvm::function_ref<void(UOpRef)> atPut);
   Lanes fetch(size_t loop, V turn, V count);
   void write(UOpRef store);
   void update(UOpRef fold);

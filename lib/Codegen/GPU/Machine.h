@@ -21,6 +21,13 @@ public:
   /// bit `distance`. Lanes that differ in higher bits of those have been folded already, so they hold equal words.
   virtual V folded(V word, unsigned distance, unsigned lanes) = 0;
 
+  /// An asynchronous copy of 4, 8 or 16 bytes from global to shared memory, both so aligned, into the thread's open
+  /// group; of the bytes behind `taken` (i32; null: all) nothing is read, and zeros arrive. Of targets that have them.
+  virtual void copyAsync(V, V, unsigned, V) { llvm_unreachable("a target without asynchronous copies"); }
+  virtual void closeCopies() { llvm_unreachable("a target without asynchronous copies"); } // the group is complete
+  /// Waits until of the thread's groups all but the last `left` have arrived.
+  virtual void awaitCopies(unsigned) { llvm_unreachable("a target without asynchronous copies"); }
+
   virtual unsigned privateSpace() const = 0; // the address space of a thread's own memory
   virtual unsigned constantSpace() const = 0;
   static constexpr unsigned globalSpace = 1, sharedSpace = 3;

@@ -20,6 +20,12 @@ public:
     return mlir::NVVM::ShflOp::create(a.b, a.loc, a.i(32), a.integer(32, ~0ull), word, a.integer(32, distance),
                                       a.integer(32, 31), mlir::NVVM::ShflKind::bfly, mlir::UnitAttr());
   }
+  void copyAsync(V to, V from, unsigned bytes, V taken) override {
+    using Cache = mlir::NVVM::LoadCacheModifierKind; // only 16 bytes pass the first cache by
+    mlir::NVVM::CpAsyncOp::create(a.b, a.loc, to, from, bytes, bytes == 16 ? Cache::CG : Cache::CA, taken);
+  }
+  void closeCopies() override { mlir::NVVM::CpAsyncCommitGroupOp::create(a.b, a.loc); }
+  void awaitCopies(unsigned left) override { mlir::NVVM::CpAsyncWaitGroupOp::create(a.b, a.loc, left); }
   unsigned privateSpace() const override { return 0; }
   unsigned constantSpace() const override { return globalSpace; } // lanes read different entries
 };

@@ -214,6 +214,12 @@ Error KernelRewrite::replaceCalls() {
     auto within = [&](Value *lane, uint32_t of) {
       return b.CreateOr(b.CreateAnd(number(), b.getInt32(~(of - 1))), b.CreateAnd(lane, b.getInt32(of - 1)));
     };
+    auto copies = [&](uint32_t bytes) {
+      auto *type = FunctionType::get(b.getVoidTy(), {pointer(), pointer(), pointer(), i32(), i32()}, false);
+      auto place = [&](unsigned n) { return b.CreateAddrSpaceCast(call->getArgOperand(n), pointer()); };
+      Value *all = b.getInt32(bytes), *taken = call->arg_size() > 2 ? call->getArgOperand(2) : all;
+      b.CreateCall(type, field(b, offsetof(Thread, copy), pointer()), {thread, place(0), place(1), all, taken});
+    };
     switch (callee->getIntrinsicID()) {
     case Intrinsic::nvvm_read_ptx_sreg_tid_x:
     case Intrinsic::amdgcn_workitem_id_x: result = number(); break;
@@ -221,6 +227,22 @@ Error KernelRewrite::replaceCalls() {
     case Intrinsic::amdgcn_workgroup_id_x: result = field(b, offsetof(Thread, block), i32()); break;
     case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
     case Intrinsic::amdgcn_s_barrier: suspend(call, Wait::Barrier, nullptr, nullptr); break;
+    case Intrinsic::nvvm_cp_async_ca_shared_global_4:
+    case Intrinsic::nvvm_cp_async_ca_shared_global_4_s: copies(4); break;
+    case Intrinsic::nvvm_cp_async_ca_shared_global_8:
+    case Intrinsic::nvvm_cp_async_ca_shared_global_8_s: copies(8); break;
+    case Intrinsic::nvvm_cp_async_ca_shared_global_16:
+    case Intrinsic::nvvm_cp_async_ca_shared_global_16_s:
+    case Intrinsic::nvvm_cp_async_cg_shared_global_16:
+    case Intrinsic::nvvm_cp_async_cg_shared_global_16_s: copies(16); break;
+    case Intrinsic::nvvm_cp_async_commit_group:
+      b.CreateCall(FunctionType::get(b.getVoidTy(), {pointer()}, false),
+                   field(b, offsetof(Thread, closeCopies), pointer()), {thread});
+      break;
+    case Intrinsic::nvvm_cp_async_wait_group:
+      b.CreateCall(FunctionType::get(b.getVoidTy(), {pointer(), i32()}, false),
+                   field(b, offsetof(Thread, awaitCopies), pointer()), {thread, call->getArgOperand(0)});
+      break;
     case Intrinsic::nvvm_shfl_sync_bfly_i32:
       result = exchange(call->getArgOperand(1), b.CreateXor(number(), call->getArgOperand(2)));
       break;

@@ -83,7 +83,7 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 4: p.mr = one({1, 2, 3, 4, 5, 8}); break;
     case 5: p.warp = one({0, 32, 64}); break;
     case 6: p.mc = one({0, 1, 2, 3, 4, 8, 16, 32}), p.kc = one({0, 4, 8, 16, 32, 64}); break;
-    case 7: p.pipeline = one({0, 1, 2, 3}); break;
+    case 7: p.pipeline = one({0, 1, 2, 3}), p.stages = one({0, 0, 1, 2, 3}); break;
     case 8: p.transpose = one({0, 8, 16, 24, 32, 64}), p.threads = one({256, 512, 1024}); break;
     case 9: p.block = one({0, 3, 16}); break;
     case 10: p.kind = PlanKind(random() % 4); break;
