@@ -473,7 +473,9 @@ static Plan choosePrograms(const KernelSpec &spec, const Target &target) {
   UOpRef tile = spec.outputs[0].value->src[0];
   int64_t n = tile->rank() ? std::max<int64_t>(tile->shape.back()->hi, 1) : 1;
   p.lanes = std::min<int64_t>(std::max(1u, target.vectorBytes / laneBytes(spec)), llvm::PowerOf2Ceil(n));
-  bool products = llvm::any_of(topoSort(tile), [](UOpRef x) { return x->op == Op::Contract; });
+  bool products = llvm::any_of(topoSort(tile), [](UOpRef x) {
+    return x->op == Op::Contract || (x->op == Op::Fold && Combine(x->ints[0]) == Combine::Fma);
+  });
   unsigned most = products ? std::max(1u, target.vectorRegisters / 16) : 4;
   for (p.unroll = 1; p.unroll < most && int64_t(p.lanes) * p.unroll * 2 <= n;) p.unroll *= 2;
   // A product of 512 x 512 by tiles of 64 x 64 for x86-64-v4: 8 rows of 2 vectors 1.13 ms, 4 of 4 1.16.
