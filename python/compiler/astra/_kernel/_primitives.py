@@ -531,7 +531,8 @@ def histogram(w: Walker, x: Any, bins: Any) -> Tile:
     t = _tile(w, x, "the argument of histogram", "iu")
     (n,) = _shape(w, bins if not isinstance(bins, tuple) else -1, "the number of bins")
     flat = _ops.reshape(t.tensor, (_count(t.shape), 1))
-    wide = flat if t.dtype.bits == 64 else _ops.astype(flat, "int64")
+    narrow = t.dtype.bits < 32 or t.dtype.name == "int32"  # 32 bits hold them: twice the lanes
+    wide = flat if t.dtype.bits == 64 else _ops.astype(flat, "int32" if narrow else "int64")
     hits = _ops.equal(wide, _ops.astype(_ops.iota(n), wide.dtype))
     return w.made(_ops.sum(_ops.astype(hits, "int32"), axis=0, dtype="int32"))
 
