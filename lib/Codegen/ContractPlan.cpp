@@ -17,7 +17,8 @@ std::string astra::unpackable(const KernelSpec &spec, const ContractSpec &s, boo
   auto in = llvm::find_if(spec.inputs, [&](const Placed &i) { return i.value == spec.rootOp->src[laneInB]; });
   bool computed = in == spec.inputs.end();
   if (!computed && !in->layout.isPermuted()) return "the operand of the lanes is packed already";
-  if (s.reduced != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
+  bool words = s.unit && spec.rootOp->indices()[s.kept + s.reduced - 1]->constIndex() == 1; // of a step: one
+  if (s.reduced - words != 1 || !s.domain.empty()) return "the sum is not over one label without a domain";
   for (const AffineForm &f : forms)
     if (!f.isLabel() || llvm::is_contained(p.mLabels, f.terms[0].first))
       return "the operand of the lanes is indexed by more than labels, or by one of m";
@@ -74,7 +75,8 @@ using Parts = llvm::ArrayRef<std::pair<int64_t, int64_t>>;
 /// 3072 for x86-64-v3, 4 rows by 24 columns 10.3 ms, 6 by 16 9.8), but by narrow vectors of a panel or two and a part
 /// (24 and 40 columns: 4 rows by 24 columns take 0.6 to 0.9 of the time of 14 by 8).
 static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool moves, bool exceedsL2, bool spills,
-                       unsigned panel, unsigned mostRows, unsigned columns, unsigned mostVectors = 8) {
+                       unsigned panel, unsigned mostRows, unsigned columns, unsigned mostVectors = 8,
+                       unsigned mostSums = ~0u) {
   // Lines of a vector, and cycles of one from memory, between the L3's time and the memory's; from the second
   // cache a line takes 4, also where rows that are apart use a part of it.
   const double ofLine = double(t.vectorBytes) / lineBytes, arrival = 5 * ofLine, ofParts = 1.06;
@@ -87,6 +89,7 @@ static void chooseTile(Plan &p, const Target &t, unsigned w, Parts parts, bool m
       int64_t wide = nv * w, n = parts[0].first;
       auto fits = [&](unsigned elements) { return !elements || wide % elements == 0 || elements % wide == 0; };
       if ((panel && panel % rows) || !fits(panel)) continue;
+      if (nv * rows > mostSums) continue;
       if (!fits(columns) && (n % columns == 0 || n > 3 * int64_t(columns) || t.vectorBytes == lineBytes)) continue;
       // a tile's time a step: its fmas, or the latency of the chains when there are too few
       // and a tenth more where a register is missing and values are read again
@@ -226,8 +229,8 @@ static void chooseBlocking(const KernelSpec &spec, const ContractSpec &s, const 
   bool thread = !*target.name, moves = movesLastTile(spec); // of a GPU, which has no cache of its own
   auto packed = [](const Placed &x) { return !x.layout.isPermuted(); };
   unsigned panel = panelOfBoth(spec);
-  if (p.packB || thread || !isFloat(r->dtype) || !s.domain.empty() || !s.outside.empty() ||
-      (!panel && llvm::any_of(spec.inputs, packed)))
+  if (p.packB || thread || !isFloat(r->dtype) || (s.unit && s.unit->block > 2) || !s.domain.empty() ||
+      !s.outside.empty() || (!panel && llvm::any_of(spec.inputs, packed)))
     return;
   auto product = [&](auto &&labels) {
     uint64_t v = 1;
@@ -493,6 +496,8 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
   std::optional<SmallVector<int64_t>> ofBlocks = rowsOfBlocks(spec, s, p.nLabel);
   Target registers = target;
   if (ofBlocks) rows = *ofBlocks, registers.vectorRegisters /= 2; // half for the sums of a block
+  // A step of a matrix unit of several words is hundreds of instructions in primitives.
+  const unsigned mostSums = s.unit && s.unit->block > 2 ? 2 : ~0u;
   auto tileFor = [&](llvm::ArrayRef<int64_t> mLabels) {
     p.mLabels.assign(mLabels.begin(), mLabels.end());
     int64_t m = 1;
@@ -508,7 +513,7 @@ bool astra::contractPlan(Context &c, const KernelSpec &spec, const Target &targe
       parts = sizesOfParts(c, r, p);
     }
     chooseTile(p, registers, lanes, parts, moves, exceedsL2, false, panelOfBoth(spec),
-               once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors);
+               once ? mostTile : tileRows(spec, s, target, !laneInB, mLabels), columns, mostVectors, mostSums);
   };
   tileFor({});
   bool isShort = *target.name && taps <= mostTaps && isFloat(r->dtype); // a GPU's threads have no tiles of this kind

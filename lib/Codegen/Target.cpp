@@ -10,6 +10,9 @@ static const char *const v4Features[] = {"avx",   "avx2",    "bmi1",     "bmi2",
 static const char *const vnniFeatures[] = {"avx",      "avx2",     "bmi1",     "bmi2",       "f16c",
                                            "fma",      "abm",      "movbe",    "avx512f",    "avx512bw",
                                            "avx512cd", "avx512dq", "avx512vl", "avx512_vnni"};
+static const char *const bf16Features[] = {"avx",      "avx2",     "bmi1",     "bmi2",        "f16c",
+                                           "fma",      "abm",      "movbe",    "avx512f",     "avx512bw",
+                                           "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"};
 static const char *const armFeatures[] = {"fp", "asimd"};
 
 static const char *const v3Flags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v3"};
@@ -17,6 +20,8 @@ static const char *const v4Flags[] = {"--target=x86_64-unknown-linux-gnu", "-mar
                                       "-mprefer-vector-width=512"};
 static const char *const vnniFlags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v4", "-mavx512vnni",
                                         "-mprefer-vector-width=512"};
+static const char *const bf16Flags[] = {"--target=x86_64-unknown-linux-gnu", "-march=x86-64-v4", "-mavx512vnni",
+                                        "-mavx512bf16", "-mprefer-vector-width=512"};
 static const char *const armFlags[] = {"--target=aarch64-unknown-linux-gnu", "-march=armv8-a"};
 
 static constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
@@ -29,6 +34,8 @@ static const Target rows[] = {
      v4Flags},
     {"cpu:x86-64-v4+avx512vnni", Arch::X86_64, 5, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
      vnniFeatures, vnniFlags, true},
+    {"cpu:x86-64-v4+avx512bf16", Arch::X86_64, 6, 64, 32, true, true, true, 1, 32 * KiB, 1024 * KiB, 24 * MiB, 16,
+     bf16Features, bf16Flags, true},
     {"cpu:aarch64", Arch::AArch64, 1, 16, 32, false, false, false, 16, 64 * KiB, 512 * KiB, 8 * MiB, 16, armFeatures,
      armFlags},
 };

@@ -179,9 +179,10 @@ private:
                      llvm::ArrayRef<UOpRef> lengths);
   UOpRef staged(UOpRef x, llvm::ArrayRef<AffineForm> forms, llvm::ArrayRef<UOpRef> labels, int64_t reduced,
                 UOpRef length, UOpRef columns);
-  /// The operand's element as contract r multiplies it: words of bytes are i32, whichever way their bytes are read.
+  /// The operand's element as contract r multiplies it: words of bytes are i32, whichever way their bytes are read;
+  /// those of a matrix unit stay u32.
   UOpRef asProduct(UOpRef element, UOpRef r) {
-    return element->dtype == r->dtype ? element : c.make(Op::Bitcast, {element}, {}, {}, r->dtype);
+    return element->dtype == r->dtype || isFloat(r->dtype) ? element : c.make(Op::Bitcast, {element}, {}, {}, r->dtype);
   }
   /// Element (k, own point) of an operand's block of `kc` steps by `points`, from an array that the threads fill
   /// together. make(k, point, first k, first point of a vector): any element.
@@ -199,8 +200,11 @@ private:
     std::function<void(UOpRef, llvm::MutableArrayRef<UOpRef>)> place; // sets the labels of a step of the tile
     std::function<UOpRef(UOpRef)> inside;                             // null: certainly
   };
-  Steps stepsOf(llvm::ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
+  /// most: that a tile has, a power of two.
+  Steps stepsOf(llvm::ArrayRef<Along> chain, int64_t most, llvm::MutableArrayRef<UOpRef> labels,
                 llvm::SmallVectorImpl<UOpRef> &loops);
+  /// The same whose steps are words, so many of each; `label` is which, `own` the thread's.
+  Steps wordsOf(Steps steps, int64_t words, int64_t label, UOpRef own);
   /// Element (k, own point) of the operand on this side of a tile, at the labels of the thread's own chain.
   UOpRef tileOperand(UOpRef r, const ContractSpec &s, int side, const Steps &steps, llvm::ArrayRef<UOpRef> labels,
                      llvm::ArrayRef<UOpRef> lengths, UOpRef otherwise);

@@ -112,10 +112,10 @@ void ValueAt::prefetchPanel(UOpRef x, ArrayRef<AffineForm> forms, ArrayRef<UOpRe
 
 /// How a tile goes along what is summed in a block of chain512: by `kc` steps that are in fast memory at once. The
 /// outer labels are loops of their own, or, where the innermost one is short, all are walked as one.
-ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels,
+ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, int64_t most, llvm::MutableArrayRef<UOpRef> labels,
                                 llvm::SmallVectorImpl<UOpRef> &loops) {
   bool fixed = llvm::all_of(chain, [](const Along &a) { return a.length->isConst(); });
-  bool flat = chain.size() > 1 && fixed && chain.back().length->ints[0] % shared.kc;
+  bool flat = chain.size() > 1 && fixed && chain.back().length->ints[0] % most;
   Steps steps;
   for (; !flat && chain.size() > 1; chain = chain.drop_front()) {
     loops.push_back(range(chain[0].length, RangeKind::Fold));
@@ -124,7 +124,7 @@ ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOp
   SmallVector<UOpRef, 4> lengths;
   for (const Along &a : chain) lengths.push_back(a.length);
   steps.extent = idxProduct(c, lengths);
-  steps.kc = std::min<int64_t>(shared.kc, llvm::PowerOf2Ceil(std::max<int64_t>(steps.extent->hi, 1)));
+  steps.kc = std::min<int64_t>(most, llvm::PowerOf2Ceil(std::max<int64_t>(steps.extent->hi, 1)));
   UOpRef size = c.index(steps.kc), tiles = simplifyIndex(c, idxCeilDiv(c, steps.extent, size)), begin = c.index(0);
   if (tiles->constIndex() != 1) {
     loops.push_back(range(tiles, RangeKind::Fold));
@@ -146,6 +146,20 @@ ValueAt::Steps ValueAt::stepsOf(ArrayRef<Along> chain, llvm::MutableArrayRef<UOp
       at[a.label] = simplifyIndex(c, idxAdd(c, a.begin, idxMul(c, i, c.index(a.step))));
   };
   return steps;
+}
+
+ValueAt::Steps ValueAt::wordsOf(Steps steps, int64_t words, int64_t label, UOpRef own) {
+  Steps out = steps;
+  UOpRef each = c.index(words);
+  out.kc *= words;
+  out.extent = idxMul(c, steps.extent, each);
+  out.own = idxAdd(c, idxMul(c, steps.own, each), own);
+  out.place = [this, steps, each, label](UOpRef k, llvm::MutableArrayRef<UOpRef> at) {
+    steps.place(simplifyIndex(c, idxDiv(c, k, each)), at);
+    at[label] = simplifyIndex(c, idxMod(c, k, each));
+  };
+  out.inside = [this, steps, each](UOpRef k) { return steps.inside(simplifyIndex(c, idxDiv(c, k, each))); };
+  return out;
 }
 
 llvm::SmallVector<UOpRef, 6> ValueAt::spillLoops(ArrayRef<Along> chain, llvm::MutableArrayRef<UOpRef> labels) {
@@ -317,8 +331,9 @@ class ValueAt::Contraction {
 public:
   Contraction(ValueAt &at, UOpRef r, ContractSpec spec, ArrayRef<UOpRef> index, UOpRef gate)
       : at(at), c(at.c), r(r), s(std::move(spec)), gate(gate), extents(r->indices().take_front(s.kept + s.reduced)),
-        limits(r->indices().drop_front(s.kept + s.reduced)), lengths(extents.drop_front(s.kept)), one(c.index(1)),
-        start(c.literal(r->dtype, reduceIdentity(ReduceKind::Sum, r->dtype))),
+        limits(r->indices().drop_front(s.kept + s.reduced)), words(s.unit ? *extents.back()->constIndex() : 0),
+        lengths(extents.slice(s.kept, s.reduced - !!words)), one(c.index(1)),
+        start(c.literal(r->dtype, words ? 0 : reduceIdentity(ReduceKind::Sum, r->dtype))),
         isRoot(r == at.spec.rootOp && index == at.phase.index), spills(isRoot && at.spill.tile),
         tiled(isRoot && at.shared.threads), dealt(tiled && at.shared.chains > 1),
         steps(isRoot ? at.phase.labels : nullptr), labels(index.begin(), index.end()) {
@@ -332,7 +347,9 @@ private:
   UOpRef r;
   ContractSpec s;
   UOpRef gate;
-  ArrayRef<UOpRef> extents, limits, lengths;
+  ArrayRef<UOpRef> extents, limits;
+  int64_t words;            // of a step, where a matrix unit adds: the last summed label; else 0
+  ArrayRef<UOpRef> lengths; // of summed labels but that one
   UOpRef one, start;
   bool isRoot; // the kernel's own, at the index of its tile
   bool spills; // a tile's sum is an element of an array over the tiles of its item
@@ -348,6 +365,7 @@ private:
   UOpRef checked = nullptr;                    // the summed label where not all elements of the tile take part
   UOpRef last = nullptr, left = nullptr;       // the loop behind steps that are taken together, its summed label
   UOpRef a = nullptr, b = nullptr, takesPart = nullptr; // of a step; null: certainly
+  UOpRef word = nullptr;                                // which of the step's a and b are
 
   static bool isWhole(const AffineForm &f) { return f.divisor == 1; }
   bool readsWhole() const { return llvm::all_of(s.a, isWhole) && llvm::all_of(s.b, isWhole); }
@@ -365,6 +383,8 @@ private:
   void checkDomain() { takesPart = at.both(takesPart, at.inDomain(s.domain, limits, labels)); }
   UOpRef read(int side);
   void readBoth();
+  SmallVector<UOpRef, 2> valuesOfStep() const;
+  int64_t lastLabel() const { return s.kept + int64_t(lengths.size()) - 1; }
   std::optional<Combine> product() const;
   UOpRef fold(UOpRef first, ArrayRef<UOpRef> values, ArrayRef<UOpRef> ranges);
   UOpRef sumFrom(UOpRef first, ArrayRef<UOpRef> ranges);
@@ -418,7 +438,7 @@ void ValueAt::Contraction::loopBySteps(UOpRef begin, UOpRef length, int64_t toge
          rest = simplifyIndex(c, idxMod(c, length, each));
   inner = {at.range(whole, RangeKind::Fold), at.range(each, RangeKind::Unroll)};
   auto place = [&](UOpRef n) { return idxAdd(c, begin, idxMul(c, n, c.index(step))); };
-  labels.back() = place(idxAdd(c, idxMul(c, inner[0], each), inner[1]));
+  labels[lastLabel()] = place(idxAdd(c, idxMul(c, inner[0], each), inner[1]));
   if (rest->hi <= 0) return;
   last = at.range(rest, RangeKind::Fold);
   left = place(idxAdd(c, idxMul(c, whole, each), last));
@@ -472,13 +492,14 @@ void ValueAt::Contraction::loopByPeriods(UOpRef begin, UOpRef length, ArrayRef<i
     loop(c.index(p / next), copies ? RangeKind::Unroll : RangeKind::Fold);
     if (copies) break;
   }
-  labels.back() = idxAdd(c, begin, n);
+  labels[lastLabel()] = idxAdd(c, begin, n);
 }
 
 void ValueAt::Contraction::loopInBlock() {
   int64_t together = s.domain.empty() && readsWhole() ? at.stepsTogether : 1;
   SmallVector<Along, 4> chain; // what the loops of tiles go along
-  for (int64_t i = 0; i < s.reduced; ++i) {
+  const int64_t count = lengths.size();
+  for (int64_t i = 0; i < count; ++i) {
     UOpRef begin = labels[s.kept + i];
     UOpRef length = begin->constIndex() == 0 ? lengths[i]
                     : dealt ? blocks.length[i] // as long for all threads: what is beyond the end is left out
@@ -492,10 +513,10 @@ void ValueAt::Contraction::loopInBlock() {
       chain.push_back({s.kept + i, begin, length, by.step, lengths[i]});
     else if (anyone)
       loopToDomain(begin, length);
-    else if (together > 1 && i + 1 == s.reduced && inner.empty() && length->hi >= together)
+    else if (together > 1 && i + 1 == count && inner.empty() && length->hi >= together)
       loopBySteps(begin, length, together, by.step);
     else if (auto same =
-                 i + 1 == s.reduced && by.step == 1 && by.first == 0 ? periods(s.kept + i) : SmallVector<int64_t, 4>();
+                 i + 1 == count && by.step == 1 && by.first == 0 ? periods(s.kept + i) : SmallVector<int64_t, 4>();
              !same.empty())
       loopByPeriods(begin, length, same);
     else {
@@ -515,13 +536,18 @@ void ValueAt::Contraction::prefetchNextPanel() {
   bool wholeSteps =
       !steps || llvm::all_of(steps->labels, [](const Stepped &by) { return by.first == 0 && by.step == 1; });
   if (at.nextPanel.turns && isRoot && !spills && !checked && wholeSteps)
-    at.prefetchPanel(r->src[at.nextPanel.operand], at.nextPanel.operand ? s.b : s.a, labels, s, lengths);
+    at.prefetchPanel(r->src[at.nextPanel.operand], at.nextPanel.operand ? s.b : s.a, labels, s,
+                     extents.drop_front(s.kept));
 }
 
 void ValueAt::Contraction::readTiles(ArrayRef<Along> chain) {
-  Steps tiles = at.stepsOf(chain, labels, inner);
-  a = at.tileOperand(r, s, 0, tiles, labels, lengths, start); // -0.0 * +0.0 + c is c, whatever c is
-  b = at.tileOperand(r, s, 1, tiles, labels, lengths, c.literal(r->dtype, 0));
+  int64_t each = std::max<int64_t>(words, 1);
+  Steps tiles = at.stepsOf(chain, std::max<int64_t>(at.shared.kc / each, 1), labels, inner),
+        elements = words ? at.wordsOf(tiles, words, s.kept + s.reduced - 1, word) : tiles;
+  // -0.0 * +0.0 + c is c, whatever c is; and so is +0.0 * +0.0 + c of a matrix unit
+  UOpRef none = c.literal(words ? DType::U32 : r->dtype, 0), first = words ? none : start;
+  a = at.tileOperand(r, s, 0, elements, labels, lengths, first);
+  b = at.tileOperand(r, s, 1, elements, labels, lengths, none);
   tiles.place(tiles.own, labels);
 }
 
@@ -535,16 +561,42 @@ UOpRef ValueAt::Contraction::read(int side) {
                       r);
 }
 
+/// A value of a kernel where an index is another one.
+static UOpRef substituted(Context &c, UOpRef value, UOpRef from, UOpRef to) {
+  llvm::DenseMap<UOpRef, UOpRef> now;
+  for (UOpRef n : topoSort({value})) {
+    if (n->isIndex() && n->op != Op::Extent) {
+      now[n] = simplifyIndex(c, idxSubstitute(c, n, {from}, {to}));
+      continue;
+    }
+    SmallVector<UOpRef, 6> src(llvm::map_range(n->src, [&](UOpRef x) { return now.lookup(x); }));
+    now[n] = c.withSources(n, src);
+  }
+  return now.lookup(value);
+}
+
+/// Of a matrix unit the words of both operands.
+SmallVector<UOpRef, 2> ValueAt::Contraction::valuesOfStep() const {
+  if (words < 2) return {a, b};
+  SmallVector<UOpRef, 2> all;
+  for (UOpRef x : {a, b})
+    for (int64_t i = 0; i < words; ++i) all.push_back(substituted(c, x, word, c.index(i)));
+  return all;
+}
+
 void ValueAt::Contraction::readBoth() {
+  if (words) labels.back() = word;
   if (!tiled) a = read(0), b = read(1);
   if (product() == Combine::Dot4 && r->src[0]->dtype != DType::U32) std::swap(a, b);
   if (takesPart) // -0.0 * +0.0 + c is c, whatever c is
-    a = at.select(takesPart, a, start), b = at.select(takesPart, b, c.literal(r->dtype, 0));
+    a = at.select(takesPart, a, c.literal(a->dtype, uint64_t(start->ints[0]))),
+    b = at.select(takesPart, b, c.literal(b->dtype, 0));
 }
 
 /// What a step does with both operands at once; nothing: integers have a product and a sum. Of words the unsigned one
 /// is first.
 std::optional<Combine> ValueAt::Contraction::product() const {
+  if (words) return unitCombine(*s.unit, s.input);
   if (r->src[0]->dtype != r->src[1]->dtype) return Combine::Dot4;
   return isFloat(r->dtype) ? std::optional(Combine::Fma) : std::nullopt;
 }
@@ -553,11 +605,12 @@ UOpRef ValueAt::Contraction::fold(UOpRef first, ArrayRef<UOpRef> values, ArrayRe
   SmallVector<UOpRef, 6> src{first};
   src.append(values.begin(), values.end());
   src.append(ranges.begin(), ranges.end());
-  Combine by = values.size() == 2 ? *product() : Combine::Add;
+  Combine by = values.size() > 1 ? *product() : Combine::Add;
   return c.make(Op::Fold, src, {int64_t(by), int64_t(values.size())});
 }
 
 UOpRef ValueAt::Contraction::sumFrom(UOpRef first, ArrayRef<UOpRef> ranges) {
+  if (words) return fold(first, valuesOfStep(), ranges);
   return product() ? fold(first, {a, b}, ranges) : fold(first, {c.make(Op::Mul, {a, b})}, ranges);
 }
 
@@ -573,14 +626,16 @@ UOpRef ValueAt::Contraction::sumOfBlock() {
     checkDomain();
     readBoth();
     v = sumFrom(v, inner[1]);
-  } else if (inner.empty())
+  } else if (inner.empty() && words)
+    v = sumFrom(start, at.range(one, RangeKind::Fold));
+  else if (inner.empty())
     v = !product()                   ? c.make(Op::Mul, {a, b})
         : product() == Combine::Dot4 ? c.make(Op::Dot4, {a, b, start})
                                      : c.make(Op::Fma, {a, b, start});
   else
     v = sumFrom(start, inner);
   if (left) {
-    labels.back() = left;
+    labels[lastLabel()] = left;
     readBoth();
     v = sumFrom(v, last);
   }
@@ -608,12 +663,13 @@ UOpRef ValueAt::Contraction::sum() {
   bool real = isFloat(r->dtype);
   if (steps && steps->isEmpty) return real ? zeroIfEmpty(c, start, lengths) : start;
   blocks = chainBlocks(c, lengths);
-  if (!real && !at.shared.threads) blocks.order.clear();
+  if (words || (!real && !at.shared.threads)) blocks.order.clear(); // a matrix unit adds steps in one chain
   if (spills) {
     tile = at.range(at.spill.tile->src[0], RangeKind::Fold);
     for (UOpRef &l : llvm::MutableArrayRef(labels).take_front(s.kept)) l = idxSubstitute(c, l, {at.spill.tile}, {tile});
   }
-  for (int64_t i = 0; i < s.reduced; ++i) labels[s.kept + i] = c.index(0);
+  for (UOpRef &l : llvm::MutableArrayRef(labels).drop_front(s.kept)) l = c.index(0);
+  if (words) word = words > 1 ? at.range(c.index(words), RangeKind::Unroll) : c.index(0);
   cutAtDomain();
   loopOverBlocks();
   loopInBlock();

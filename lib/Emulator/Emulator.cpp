@@ -51,6 +51,10 @@ public:
         auto &all = static_cast<Block *>(static_cast<Launch *>(x->self)->block)->threads;
         return x->from < all.size() ? all[x->from].word[x->parity] : 0;
       };
+      threads[t].fragmentOf = [](Thread *x, uint32_t lane, uint32_t i) {
+        auto &all = static_cast<Block *>(static_cast<Launch *>(x->self)->block)->threads;
+        return lane < all.size() && i < 8 ? all[lane].fragment[x->parity][i] : 0;
+      };
       handles[t] = nullptr;
     }
     launch.block = this;

@@ -27,6 +27,9 @@ struct Thread {
   void (*copy)(Thread *, uint8_t *to, uint8_t *from, uint32_t bytes, uint32_t taken);
   void (*closeCopies)(Thread *);                // those since the last call are a group
   void (*awaitCopies)(Thread *, uint32_t left); // all groups but the last so many arrive
+  // Of an instruction that a warp does together: what each lane gives, by parity, and word i of another one.
+  uint32_t fragment[2][8];
+  uint32_t (*fragmentOf)(Thread *, uint32_t lane, uint32_t i);
 };
 
 } // namespace astra::emulator

@@ -152,9 +152,19 @@ int astra::operandOf(const ContractSpec &s, const AffineForm &inequality) {
   return !all(s.a) && all(s.b);
 }
 
-std::string astra::checkUnit(const ContractSpec &s, UOpRef a, UOpRef b) {
+std::string astra::checkUnit(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b) {
   std::string unit = std::string("matrix unit ") + s.unit->text;
   if (!s.unit->takes(s.input)) return unit + " does not take operands of " + info(s.input).text;
+  if (isOfWords(s, a)) {
+    int64_t words = s.unit->block / matrixInputsInWord(s.input);
+    if (!s.reduced || extents[s.kept + s.reduced - 1]->constIndex() != words)
+      return "the last label that is summed has the words of a step of " + unit + ", which are " +
+             std::to_string(words);
+    auto isLabel = [](const AffineForm &f) { return f.isLabel(); };
+    if (!s.domain.empty() || !llvm::all_of(s.a, isLabel) || !llvm::all_of(s.b, isLabel))
+      return "words of " + unit + " are indexed by labels alone, without a domain";
+    return "";
+  }
   for (UOpRef x : {a, b})
     if (x->dtype != DType::F32 && matrixInputOf(x->dtype) != s.input)
       return std::string("an operand of ") + info(x->dtype).text + " for " + unit + ", expected " + info(s.input).text +

@@ -209,6 +209,30 @@ struct UnitSummation {
   }
 };
 
+/// The same of words, which are whole steps.
+struct WordSummation {
+  const ContractSpec &spec;
+  llvm::ArrayRef<int64_t> extents;
+  Access a, b;
+  const uint32_t *x, *y;
+  Dims point;
+
+  float sum() {
+    UnitStep step{spec.unit, spec.input, unsigned(extents.back())};
+    llvm::SmallVector<uint32_t, 32> words(2 * step.words);
+    uint32_t c = 0;
+    for (Odometer o(extents.slice(spec.kept, spec.reduced - 1)); !o.done(); o.next()) {
+      std::copy(o.index.begin(), o.index.end(), point.begin() + spec.kept);
+      for (unsigned w = 0; w < step.words; ++w) {
+        point.back() = w;
+        words[w] = x[a.at(point)], words[step.words + w] = y[b.at(point)];
+      }
+      c = matrixStep(step, c, words);
+    }
+    return llvm::bit_cast<float>(c);
+  }
+};
+
 /// store(i, the sum at point i of the result), row-major.
 template <class S, class Store> void sums(const Call &c, S s, Store store) {
   int64_t at = 0;
@@ -249,6 +273,24 @@ Result eval::evalContract(const Call &c) {
                          y.data(),
                          Dims(labels)},
          [&](int64_t at, Word v) { Native<int32_t>::store(out.bytes.data(), at, v.bits); });
+    return out;
+  }
+  if (spec->unit && c.in[0]->dtype == DType::U32) {
+    auto read = [](const Tensor &t) {
+      std::vector<uint32_t> v;
+      for (int64_t i = 0; i < t.count(); ++i) v.push_back(Native<uint32_t>::load(t.bytes.data(), i));
+      return v;
+    };
+    auto x = read(*c.in[0]), y = read(*c.in[1]);
+    sums(c,
+         WordSummation{*spec,
+                       c.indices.take_front(labels),
+                       {spec->a, *c.in[0]},
+                       {spec->b, *c.in[1]},
+                       x.data(),
+                       y.data(),
+                       Dims(labels)},
+         [&](int64_t at, float v) { Native<float>::store(out.bytes.data(), at, v); });
     return out;
   }
   if (spec->unit) {

@@ -6,6 +6,7 @@
 //           of a fold is computed before it, and nobody asks for it where the fold has no point (Linear.h).
 // Does not: know of plans, vectors' widths or targets.
 #include "EvalImpl.h"
+#include "astra/IR/MatrixUnits.h"
 #include "llvm/ADT/BitVector.h"
 
 using namespace astra;
@@ -74,6 +75,7 @@ private:
   Error evaluate(uint32_t i);
   Error evaluateIndex(UOpRef n, State &s);
   Error fold(UOpRef n, State &s);
+  void stepOfUnit(const UnitStep &unit, Tensor &sum, ArrayRef<UOpRef> words);
   Error running(UOpRef n, State &s);
   Error laneFold(UOpRef n, State &s);
   Error stage(UOpRef n, State &s);
@@ -207,14 +209,29 @@ Error KernelRun::evaluateIndex(UOpRef n, State &s) {
   return Error::success();
 }
 
+/// The addend, of f32, becomes the sum.
+void KernelRun::stepOfUnit(const UnitStep &unit, Tensor &sum, ArrayRef<UOpRef> words) {
+  llvm::SmallVector<uint32_t, 32> w(words.size());
+  for (int64_t lane = 0; lane < sum.count(); ++lane) {
+    for (auto [to, x] : llvm::zip_equal(w, words)) to = Native<uint32_t>::load(of(x).value.bytes.data(), lane);
+    uint32_t addend = Native<uint32_t>::load(sum.bytes.data(), lane);
+    Native<uint32_t>::store(sum.bytes.data(), lane, matrixStep(unit, addend, w));
+  }
+}
+
 Error KernelRun::fold(UOpRef n, State &s) {
   if (!lacks(s, n->src[0])) s.value = of(n->src[0]).value;
-  Op op = foldOps[n->ints[0]];
+  const UnitStep *unit = unitStepOf(Combine(n->ints[0]));
+  Op op = unit ? Op::Fma : foldOps[n->ints[0]];
   return each(n->indices(), [&]() -> Error {
     if (Error e = compute(s.body)) return e;
     if (!s.outside.empty() || lacks(s, n->tensors().drop_front())) return Error::success();
     unsigned each = valuesOf(Combine(n->ints[0]));
     for (unsigned i = 1; i < n->ntensors; i += each) {
+      if (unit) {
+        stepOfUnit(*unit, s.value, n->tensors().slice(i, each));
+        continue;
+      }
       const Tensor *in[3] = {&s.value, &of(n->src[i]).value, nullptr};
       if (each == 2) in[2] = &s.value, in[0] = &of(n->src[i]).value, in[1] = &of(n->src[i + 1]).value;
       auto v = combined(op, n->dtype, ArrayRef(in, each + 1));

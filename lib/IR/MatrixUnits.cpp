@@ -179,3 +179,46 @@ uint32_t astra::matrixStep(const MatrixUnit &u, MatrixInput t, uint32_t addend, 
   float c = llvm::bit_cast<float>(addend), r = u.isAligned() ? aligned(u, t, c, x, y) : chained(u, c, x, y);
   return std::isnan(r) ? u.nan : llvm::bit_cast<uint32_t>(r);
 }
+
+unsigned astra::matrixInputsInWord(MatrixInput t) {
+  return t == MatrixInput::TF32 ? 1 : 4 / byteSize(*dtypeNamed(info(t).text));
+}
+
+llvm::ArrayRef<UnitStep> astra::unitSteps() {
+  static const auto rows = [] {
+    std::vector<UnitStep> v;
+    for (const MatrixUnit &u : matrixUnits())
+      for (MatrixInput t : allInputs)
+        if (u.takes(t)) v.push_back({&u, t, unsigned(u.block) / matrixInputsInWord(t)});
+    return v;
+  }();
+  return rows;
+}
+
+Combine astra::unitCombine(const MatrixUnit &u, MatrixInput t) {
+  const UnitStep *row = llvm::find_if(unitSteps(), [&](const UnitStep &s) { return s.unit == &u && s.input == t; });
+  return Combine(int64_t(Combine::Unit) + (row - unitSteps().begin()));
+}
+
+const UnitStep *astra::unitStepOf(Combine c) {
+  uint64_t i = uint64_t(c) - uint64_t(Combine::Unit); // beyond all where c is of no unit
+  return i < unitSteps().size() ? &unitSteps()[i] : nullptr;
+}
+
+unsigned astra::valuesOf(Combine c) {
+  if (const UnitStep *s = unitStepOf(c)) return 2 * s->words;
+  return c == Combine::Fma || c == Combine::Dot4 ? 2 : 1;
+}
+
+uint32_t astra::matrixStep(const UnitStep &s, uint32_t addend, llvm::ArrayRef<uint32_t> words) {
+  unsigned each = matrixInputsInWord(s.input), bits = 32 / each;
+  llvm::SmallVector<uint32_t, 64> values;
+  for (uint32_t w : words)
+    for (unsigned i = 0; i < each; ++i) {
+      uint32_t v = each == 1 ? w : w >> (i * bits) & ((1u << bits) - 1);
+      if (each > 1) v = llvm::bit_cast<uint32_t>(float(eval::widen(*dtypeNamed(info(s.input).text), v)));
+      values.push_back(v);
+    }
+  llvm::ArrayRef<uint32_t> all(values);
+  return matrixStep(*s.unit, s.input, addend, all.take_front(all.size() / 2), all.drop_front(all.size() / 2));
+}

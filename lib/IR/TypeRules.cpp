@@ -332,13 +332,14 @@ R ruleContract(const In &in) {
   if (in.ntensors == 3)
     if (std::string why = checkOutside(*s, extents, a, b, in.src[2]); !why.empty()) return in.fail(why);
   if (s->unit)
-    if (std::string why = checkUnit(*s, a, b); !why.empty()) return in.fail(why);
+    if (std::string why = checkUnit(*s, extents, a, b); !why.empty()) return in.fail(why);
   for (auto [forms, x] : {std::pair{&s->a, a}, std::pair{&s->b, b}})
     for (auto [f, d] : llvm::zip(*forms, x->shape))
       if (f.isLabel() && extents[f.terms[0].first] != d)
         return in.fail("label " + num(f.terms[0].first) + " has extent " + indexText(extents[f.terms[0].first]) +
                        " but indexes an axis of " + indexText(d));
-  return Type{words ? DType::I32 : a->dtype, {extents.begin(), extents.begin() + s->kept}};
+  DType type = words ? DType::I32 : isOfWords(*s, a) ? DType::F32 : a->dtype;
+  return Type{type, {extents.begin(), extents.begin() + s->kept}};
 }
 R ruleCumulate(const In &in) {
   if (!attributes(in, 2) || !axisOf(in.ints[1], in.src[0])) return in.fail("axis outside " + describe(in.src[0]));

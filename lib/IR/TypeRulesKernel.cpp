@@ -3,6 +3,7 @@
 // Gives:    its type, or a sentence that names what was found and what was expected.
 // Does not: check what holds between nodes, as which range closes where (VerifyKernel.cpp).
 #include "TypeRules.h"
+#include "astra/IR/MatrixUnits.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
@@ -49,15 +50,19 @@ static llvm::Error checkRanges(const In &in) {
   return llvm::Error::success();
 }
 R typing::ruleFold(const In &in) {
+  const UnitStep *unit = attributes(in, 2) ? unitStepOf(Combine(in.ints[0])) : nullptr;
   if (!attributes(in, 2) || in.ntensors != 1 + in.ints[1] || in.ints[1] < 1 ||
       in.ints[1] % valuesOf(Combine(in.ints[0])))
-    return in.fail("takes an initial value and one value a step (fma, dot4: two)");
+    return in.fail("takes an initial value and one value a step (fma, dot4: two; a matrix unit: its words)");
   if (Combine(in.ints[0]) == Combine::Dot4 && in.src[0]->dtype != DType::I32)
     return in.fail("dot4 of " + describe(in.src[0]) + ", expected i32");
+  if (unit && in.src[0]->dtype != DType::F32)
+    return in.fail("a step of a matrix unit from " + describe(in.src[0]) + ", expected f32");
   if (auto e = checkRanges(in)) return std::move(e);
-  for (UOpRef s : in.tensors())
-    if (s->dtype != in.src[0]->dtype || !sameShape(s->shape, in.src[0]->shape))
-      return in.fail("sources differ: " + describe(in.src[0]) + " and " + describe(s));
+  for (UOpRef s : in.tensors().drop_front())
+    if (s->dtype != (unit ? DType::U32 : in.src[0]->dtype) || !sameShape(s->shape, in.src[0]->shape))
+      return in.fail((unit ? "words are of u32 and of one shape: " : "sources differ: ") + describe(in.src[0]) +
+                     " and " + describe(s));
   return typeOf(in.src[0]);
 }
 R typing::ruleRunning(const In &in) {

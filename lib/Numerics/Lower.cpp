@@ -94,7 +94,7 @@ static constexpr Row rows[] = {
 
 bool numerics::isPrimitive(UOpRef n) {
   return !has(n->op, Function) && n->op != Op::Random && !computesNarrow(n) &&
-         !(n->is(Op::Contract) && usesMatrixUnit(n));
+         !(n->is(Op::Contract) && isToBecomeWords(n));
 }
 
 UOpRef numerics::lower(Builder &b, UOpRef n) {

@@ -1,14 +1,15 @@
 //===- MatrixUnit.cpp: what a matrix unit adds, in primitives --------------===//
-// Takes:    a contract of f32 that names a matrix unit (N4.8).
-// Gives:    a scan over the unit's steps, whose body is the row of MatrixUnits.def in primitives: so every target
-//           computes it, those too that have no such unit. Each operand becomes an array [step, block, kept labels],
-//           of significands and one of exponents where the unit aligns.
+// Takes:    a contract of f32 that names a matrix unit (N4.8); a step of a unit.
+// Gives:    the contract of words (Contract.h): each operand is rounded to the unit's type, and neighbours along what
+//           is summed are one u32, zeros behind the end of a block. The step, the row of MatrixUnits.def, in
+//           primitives: so a target computes it that has no such unit.
 // Keeps:    exactness of what the row does not round: significands are f32 in [0, 4), aligned terms integers that i32
 //           holds, their sums f64.
-// Does not: use a unit that a target has.
+// Does not: choose instructions (Codegen).
 #include "MatrixUnit.h"
 #include "astra/IR/Contract.h"
 #include "astra/IR/Index.h"
+#include "astra/Numerics/MatrixUnit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
@@ -19,62 +20,39 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 
 namespace {
-class UnitSum {
+/// A contract as one of words.
+class UnitWords {
 public:
-  UnitSum(Builder &b, UOpRef n)
+  UnitWords(Builder &b, UOpRef n)
       : b(b), n(n), s(llvm::cantFail(decodeContract(n->ints))), unit(*s.unit), extents(n->indices()),
         bounds(n->indices().drop_front(s.kept + s.reduced)) {
     extents.truncate(s.kept + s.reduced);
-    reduced.assign(extents.begin() + s.kept, extents.end());
-    if (reduced.empty()) reduced = {b.idx(1)};
-    blocks = idxCeilDiv(b.c, reduced.back(), b.idx(unit.block));
+    if (!s.reduced) ++s.reduced, extents.push_back(b.idx(1));
+    steps = idxCeilDiv(b.c, extents.back(), b.idx(unit.block));
   }
 
   UOpRef run() {
-    SmallVector<UOpRef, 4> xs;
-    for (int which : {0, 1}) {
-      Operand o = operand(which);
-      UOpRef v = rounded(o.value);
-      if (unit.isAligned()) {
-        UOpRef e = exponentOf(v, info(s.input).minExponent);
-        xs.push_back(steps(o, b.scale2(v, negated(e)), 0));
-        xs.push_back(steps(o, e, uint32_t(-126)));
-      } else
-        xs.push_back(steps(o, flushed(v), 0));
-    }
-    SmallVector<UOpRef, 6> src{b.splat(num(0), n->shape)}, arguments{b.arg(0, DType::F32, n->shape)};
-    for (UOpRef x : xs) {
-      arguments.push_back(b.arg(src.size(), x->dtype, x->shape.drop_front()));
-      src.push_back(x);
-    }
-    ArrayRef<UOpRef> parts = ArrayRef<UOpRef>(arguments).drop_front();
-    UOpRef next = unit.isAligned() ? aligned(arguments[0], parts) : chained(arguments[0], parts);
-    UOpRef body = b.c.make(Op::Func, {next}, {int64_t(src.size())});
-    int64_t slices = xs.size();
-    src.push_back(xs[0]->shape[0]);
-    UOpRef scan = b.c.make(Op::Scan, src, {1, slices}, {}, DType::Void, {body});
-    SmallVector<UOpRef, 6> of{scan};
-    llvm::append_range(of, n->shape);
-    return b.c.make(Op::Proj, of, {0}, {}, DType::F32);
+    ContractSpec t;
+    t.kept = s.kept, t.reduced = s.reduced + 1, t.unit = s.unit, t.input = s.input;
+    UOpRef x[] = {words(0, t.a), words(1, t.b)};
+    extents.back() = steps;
+    extents.push_back(b.idx(unit.block / each()));
+    return b.contract(t, x[0], x[1], extents);
   }
 
 private:
   Builder &b;
   UOpRef n;
-  ContractSpec s;
+  ContractSpec s; // with a reduced label, whether or not n has one
   const MatrixUnit &unit;
   SmallVector<UOpRef, 8> extents; // of all labels
   ArrayRef<UOpRef> bounds;
-  SmallVector<UOpRef, 4> reduced; // extents; one of 1 where nothing is summed
-  UOpRef blocks;
+  UOpRef steps;
 
+  int64_t each() const { return matrixInputsInWord(s.input); }
   UOpRef num(float v) { return b.bits(DType::F32, llvm::bit_cast<uint32_t>(v)); }
-  UOpRef num64(double v) { return b.bits(DType::F64, llvm::bit_cast<uint64_t>(v)); }
-  UOpRef whole(int64_t v) { return b.litInt(DType::I32, v); }
-  UOpRef negated(UOpRef x) { return b.un(Op::Neg, x); }
-  UOpRef magnitude(UOpRef x) { return b.un(Op::Abs, x); }
 
-  /// An operand as an array of the labels that it depends on, ascending.
+  /// An operand as an array of the labels that it depends on, one an axis.
   struct Operand {
     UOpRef value;
     SmallVector<int64_t, 8> labels;
@@ -90,7 +68,11 @@ private:
     for (int64_t l = 0; l < int64_t(extents.size()); ++l)
       if (hasLabel(forms, l) || llvm::any_of(domain, [&](const AffineForm *f) { return hasLabel({*f}, l); }))
         o.labels.push_back(l);
-    o.value = read(o, forms);
+    bool bare = o.labels.size() == forms.size() && llvm::all_of(forms, [](auto &f) { return f.isLabel(); });
+    if (bare)
+      for (auto [label, f] : llvm::zip(o.labels, forms)) label = f.terms[0].first;
+    else
+      o.value = read(o, forms);
     for (auto [f, bound] : llvm::zip(domain, limits)) o.value = inside(o, *f, bound);
     return o;
   }
@@ -99,13 +81,6 @@ private:
   UOpRef read(const Operand &o, ArrayRef<AffineForm> forms) {
     SmallVector<UOpRef, 8> to;
     for (int64_t l : o.labels) to.push_back(extents[l]);
-    bool bare = o.labels.size() == forms.size() && llvm::all_of(forms, [](auto &f) { return f.isLabel(); });
-    if (bare) {
-      SmallVector<int64_t, 8> order;
-      for (int64_t l : o.labels)
-        order.push_back(llvm::find_if(forms, [&](auto &f) { return f.terms[0].first == l; }) - forms.begin());
-      return b.permute(o.value, order);
-    }
     ContractSpec copy; // x * 1 - 0.0
     copy.kept = o.labels.size();
     for (AffineForm f : forms) {
@@ -134,53 +109,125 @@ private:
     return b.select(b.eq(x, x), b.bitcast(cut, DType::F32), x);
   }
 
+  /// The operand's words; `forms` becomes what they are indexed by.
+  UOpRef words(int which, SmallVector<AffineForm, 4> &forms) {
+    Operand o = operand(which);
+    int64_t label = s.kept + s.reduced - 1;
+    UOpRef x = bitsOf(rounded(o.value));
+    if (!llvm::is_contained(o.labels, label)) { // the same at each point of the label
+      o.labels.push_back(label);
+      SmallVector<UOpRef, 8> shape(x->shape);
+      shape.push_back(b.idx(1));
+      x = b.reshape(x, shape);
+      shape.back() = extents[label];
+      x = b.expand(x, shape);
+    }
+    size_t axis = llvm::find(o.labels, label) - o.labels.begin();
+    auto labelForm = [](int64_t l) {
+      AffineForm f;
+      f.terms = {{l, 1}};
+      return f;
+    };
+    for (int64_t l : o.labels) {
+      forms.push_back(labelForm(l));
+      if (l == label) forms.push_back(labelForm(l + 1));
+    }
+    SmallVector<UOpRef, 8> none(x->rank(), b.idx(0)), behind = none;
+    behind[axis] = idxSub(b.c, idxMul(b.c, steps, b.idx(unit.block)), extents[label]);
+    x = b.pad(x, none, behind);
+    SmallVector<UOpRef, 8> shape(x->shape), parts, one;
+    shape[axis] = steps;
+    shape.insert(shape.begin() + axis + 1, b.idx(unit.block / each()));
+    if (each() == 1) return b.reshape(x, shape);
+    parts = one = shape;
+    parts.insert(parts.begin() + axis + 2, b.idx(each()));
+    one.insert(one.begin() + axis + 2, b.idx(1));
+    x = b.reshape(x, parts);
+    SmallVector<UOpRef, 8> begin(parts.size(), b.idx(0));
+    UOpRef word = nullptr;
+    for (int64_t i = 0; i < each(); ++i) {
+      begin[axis + 2] = b.idx(i);
+      UOpRef part = b.reshape(b.shrink(x, begin, one), shape);
+      if (i) part = b.bin(Op::Shl, part, b.bits(DType::U32, 32 / each() * i));
+      word = word ? b.bin(Op::Or, word, part) : part;
+    }
+    return word;
+  }
+
+  /// The bits, as u32, of an f32 that the unit's type of input has.
+  UOpRef bitsOf(UOpRef x) {
+    auto shifted = [&](UOpRef y, Op op, int64_t n) { return b.bin(op, y, b.bits(DType::U32, n)); };
+    auto narrow = [&](DType t) { return b.cast(b.bitcast(b.cast(x, t), DType::U16), DType::U32); };
+    switch (s.input) {
+    case MatrixInput::BF16: return narrow(DType::BF16);
+    case MatrixInput::F16: return narrow(DType::F16);
+    case MatrixInput::TF32: return b.bitcast(x, DType::U32);
+    case MatrixInput::E5M2: return shifted(narrow(DType::F16), Op::Shr, 8); // the higher half of an f16
+    case MatrixInput::E4M3: break;                                          // 2^-120 times that is a part of an f32
+    }
+    UOpRef part = shifted(b.bitcast(b.mul(b.un(Op::Abs, x), num(0x1p-120f)), DType::U32), Op::Shr, 20);
+    UOpRef sign = b.bin(Op::And, shifted(b.bitcast(x, DType::U32), Op::Shr, 24), b.bits(DType::U32, 0x80));
+    return b.select(b.eq(x, x), b.bin(Op::Or, part, sign), b.bits(DType::U32, 0x7f));
+  }
+};
+
+/// One step, of scalars.
+class UnitGraph {
+public:
+  UnitGraph(Builder &b, const UnitStep &step) : b(b), unit(*step.unit), input(step.input) {}
+
+  UOpRef run(UOpRef addend, ArrayRef<UOpRef> words) {
+    SmallVector<UOpRef, 64> values;
+    for (UOpRef w : words) appendValues(w, values);
+    ArrayRef<UOpRef> all(values), x = all.take_front(unit.block), y = all.drop_front(unit.block);
+    return unit.isAligned() ? aligned(addend, x, y) : chained(addend, x, y);
+  }
+
+private:
+  Builder &b;
+  const MatrixUnit &unit;
+  MatrixInput input;
+
+  UOpRef num(float v) { return b.bits(DType::F32, llvm::bit_cast<uint32_t>(v)); }
+  UOpRef num64(double v) { return b.bits(DType::F64, llvm::bit_cast<uint64_t>(v)); }
+  UOpRef whole(int64_t v) { return b.litInt(DType::I32, v); }
+  UOpRef negated(UOpRef x) { return b.un(Op::Neg, x); }
+  UOpRef magnitude(UOpRef x) { return b.un(Op::Abs, x); }
+
+  /// What is in a word, as f32.
+  void appendValues(UOpRef w, SmallVector<UOpRef, 64> &values) {
+    unsigned each = matrixInputsInWord(input), bits = 32 / each;
+    for (unsigned i = 0; i < each; ++i) {
+      UOpRef part = i ? b.bin(Op::Shr, w, b.bits(DType::U32, i * bits)) : w;
+      values.push_back(valueOf(part, w, i + 1 == each));
+    }
+  }
+
+  /// The f32 of the lowest bits of `part`; `w`: those of the word, whose highest ones they are where they are `last`.
+  UOpRef valueOf(UOpRef part, UOpRef w, bool last) {
+    auto masked = [&](UOpRef x, uint32_t bits) { return b.bin(Op::And, x, b.bits(DType::U32, bits)); };
+    auto shifted = [&](UOpRef x, int64_t n) { return b.bin(Op::Shl, x, b.bits(DType::U32, n)); };
+    auto half = [&](UOpRef x) { return b.cast(b.bitcast(b.cast(x, DType::U16), DType::F16), DType::F32); };
+    switch (input) {
+    case MatrixInput::TF32: return b.bitcast(w, DType::F32);
+    case MatrixInput::BF16: // the higher half of an f32
+      return b.bitcast(last ? masked(w, 0xffff0000) : shifted(part, 16), DType::F32);
+    case MatrixInput::F16: return half(part);
+    case MatrixInput::E5M2: return half(shifted(part, 8));
+    case MatrixInput::E4M3: break;
+    }
+    UOpRef magnitude = masked(part, 0x7f), sign = shifted(masked(part, 0x80), 24);
+    UOpRef v = b.mul(b.bitcast(shifted(magnitude, 20), DType::F32), num(0x1p120f));
+    v = b.bitcast(b.bin(Op::Or, b.bitcast(v, DType::U32), sign), DType::F32);
+    return b.select(b.eq(magnitude, b.bits(DType::U32, 0x7f)), num(NAN), v);
+  }
+
   /// e of a value significand * 2^e, -126 of a zero.
   UOpRef exponentOf(UOpRef x, int least) {
     UOpRef field = b.bin(Op::And, b.bin(Op::Shr, b.bitcast(x, DType::I32), whole(23)), whole(255));
     return b.select(b.eq(field, whole(0)), whole(-126), b.max(b.sub(field, whole(127)), whole(least)));
   }
 
-  /// [step, block, kept labels] of an array of the operand's labels; `beyond`: what is behind the last k.
-  UOpRef steps(const Operand &o, UOpRef x, uint32_t beyond) {
-    SmallVector<UOpRef, 8> mine, one, all;
-    for (int64_t l : o.labels)
-      if (l < s.kept) mine.push_back(extents[l]);
-    one = all = mine;
-    for (auto [i, extent] : llvm::enumerate(reduced)) {
-      one.push_back(llvm::is_contained(o.labels, s.kept + int64_t(i)) ? extent : b.idx(1));
-      all.push_back(extent);
-    }
-    x = b.expand(b.reshape(x, one), all);
-    UOpRef count = idxMul(b.c, blocks, b.idx(unit.block));
-    SmallVector<UOpRef, 8> none(all.size(), b.idx(0)), behind = none;
-    behind.back() = idxSub(b.c, count, all.back());
-    x = b.pad(x, none, behind, beyond);
-    all.back() = blocks;
-    all.push_back(b.idx(unit.block));
-    x = b.reshape(x, all);
-    SmallVector<int64_t, 8> order;
-    for (size_t i = 0; i <= reduced.size(); ++i) order.push_back(mine.size() + i);
-    for (size_t i = 0; i < mine.size(); ++i) order.push_back(i);
-    x = b.permute(x, order);
-    SmallVector<UOpRef, 8> to{idxProduct(b.c, ArrayRef<UOpRef>(all).slice(mine.size(), reduced.size())),
-                              b.idx(unit.block)};
-    llvm::append_range(to, mine);
-    return b.reshape(x, to);
-  }
-
-  /// Element k of a step of an operand, [block, kept labels of its own], beside all kept labels.
-  UOpRef at(UOpRef x, int k, int which) {
-    SmallVector<UOpRef, 8> begin(x->rank(), b.idx(0)), size(x->shape), one;
-    begin[0] = b.idx(k), size[0] = b.idx(1);
-    const auto &forms = which ? s.b : s.a;
-    for (int64_t l = 0; l < s.kept; ++l) {
-      bool own = hasLabel(forms, l) || llvm::any_of(s.domain, [&](const AffineForm &f) {
-                   return operandOf(s, f) == which && hasLabel({f}, l);
-                 });
-      one.push_back(own ? extents[l] : b.idx(1));
-    }
-    return b.expand(b.reshape(b.shrink(x, begin, size), one), n->shape);
-  }
   /// Values joined by an op in a tree.
   UOpRef joined(Op op, SmallVector<UOpRef, 32> xs) {
     for (; xs.size() > 1; xs.truncate((xs.size() + 1) / 2))
@@ -198,11 +245,19 @@ private:
     return b.bitcast(b.bin(Op::Shl, field, b.litInt(DType::I64, 52)), DType::F64);
   }
 
-  UOpRef aligned(UOpRef c, ArrayRef<UOpRef> parts) {
+  /// A value's exponent, and its significand.
+  std::pair<UOpRef, UOpRef> partsOf(UOpRef v) {
+    UOpRef e = exponentOf(v, info(input).minExponent);
+    return {e, b.scale2(v, negated(e))};
+  }
+
+  UOpRef aligned(UOpRef c, ArrayRef<UOpRef> x, ArrayRef<UOpRef> y) {
     SmallVector<UOpRef, 32> products, exponents, terms, specials;
     for (int k = 0; k < unit.block; ++k) {
-      products.push_back(b.mul(at(parts[0], k, 0), at(parts[2], k, 1)));
-      exponents.push_back(b.add(at(parts[1], k, 0), at(parts[3], k, 1)));
+      auto [ex, sx] = partsOf(x[k]);
+      auto [ey, sy] = partsOf(y[k]);
+      products.push_back(b.mul(sx, sy));
+      exponents.push_back(b.add(ex, ey));
     }
     UOpRef ofC = exponentOf(c, -126), significand = b.scale2(c, negated(ofC));
     UOpRef most = joined(Op::Max, exponents), joint = b.max(most, ofC);
@@ -256,16 +311,16 @@ private:
     UOpRef wide = b.fma(b.mul(x, num(0x1p32f)), b.mul(y, num(0x1p32f)), b.mul(z, num(0x1p64f)));
     return zeroWhere(b.lt(magnitude(wide), num(0x1p-62f)), r);
   }
-  UOpRef flushedAdd(UOpRef x, UOpRef y) { return flushedFma(x, b.splat(num(1), x->shape), y); }
+  UOpRef flushedAdd(UOpRef x, UOpRef y) { return flushedFma(x, num(1), y); }
 
-  UOpRef chained(UOpRef c, ArrayRef<UOpRef> parts) {
-    auto x = [&](int k) { return at(parts[0], k, 0); };
-    auto y = [&](int k) { return at(parts[1], k, 1); };
+  UOpRef chained(UOpRef c, ArrayRef<UOpRef> as, ArrayRef<UOpRef> bs) {
+    auto x = [&](int k) { return flushed(as[k]); };
+    auto y = [&](int k) { return flushed(bs[k]); };
     if (!unit.chains) {
       for (int k = unit.block; k-- > 0;) c = flushedFma(x(k), y(k), c);
       return c;
     }
-    SmallVector<UOpRef, 4> sums(unit.chains, b.splat(num(0), n->shape));
+    SmallVector<UOpRef, 4> sums(unit.chains, num(0));
     for (int k = 0; k < unit.block; ++k) sums[k % unit.chains] = flushedFma(x(k), y(k), sums[k % unit.chains]);
     for (; sums.size() > 1; sums.truncate(sums.size() / 2))
       for (size_t i = 0; i < sums.size() / 2; ++i) sums[i] = flushedAdd(sums[2 * i], sums[2 * i + 1]);
@@ -274,8 +329,15 @@ private:
 };
 } // namespace
 
-bool numerics::usesMatrixUnit(UOpRef contract) { return llvm::cantFail(decodeContract(contract->ints)).unit; }
+bool numerics::isToBecomeWords(UOpRef contract) {
+  ContractSpec s = llvm::cantFail(decodeContract(contract->ints));
+  return s.unit && !isOfWords(s, contract->src[0]);
+}
 
 UOpRef numerics::lowerMatrixUnit(Builder &b, UOpRef contract) {
-  return usesMatrixUnit(contract) ? UnitSum(b, contract).run() : contract;
+  return isToBecomeWords(contract) ? UnitWords(b, contract).run() : contract;
+}
+
+UOpRef astra::unitStepGraph(Builder &b, const UnitStep &step, UOpRef addend, ArrayRef<UOpRef> words) {
+  return UnitGraph(b, step).run(addend, words);
 }

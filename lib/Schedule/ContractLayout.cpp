@@ -47,6 +47,9 @@ static Layout panelsAlong(unsigned rank, unsigned axis) {
   return l;
 }
 
+/// How many labels are summed; the words of a matrix unit's step are none.
+static int64_t summed(const ContractSpec &s) { return s.reduced - (s.unit ? 1 : 0); }
+
 static bool reads(const AffineForm &f, int64_t label) {
   return llvm::any_of(f.terms, [&](auto &t) { return t.first == label; });
 }
@@ -168,7 +171,7 @@ void Scheduler::storeOperand(UOpRef operand, const Layout &layout) {
 std::optional<std::array<unsigned, 2>> Scheduler::ownAxes(UOpRef r, const ContractSpec &s) {
   constexpr int64_t fewest = 2 * panel, longSum = 256, large = int64_t(1) << 20;
   constexpr uint64_t productsOfCopy = 128;
-  if (s.reduced < 2 || !s.domain.empty() || r->src[0] == r->src[1]) return std::nullopt;
+  if (summed(s) < 2 || !s.domain.empty() || r->src[0] == r->src[1]) return std::nullopt;
   int64_t steps = 1;
   for (UOpRef e : r->indices().slice(s.kept, s.reduced))
     steps = std::min(steps * std::clamp<int64_t>(e->lo, 0, large), large);
@@ -265,7 +268,7 @@ private:
   /// place of the other axes, each in another page.
   bool lendable(unsigned o, unsigned axis) const {
     auto extent = operands[o]->shape[axis]->constIndex();
-    return s.reduced > 1 && extent && *extent >= 2 * panel && *extent % panel == 0;
+    return summed(s) > 1 && extent && *extent >= 2 * panel && *extent % panel == 0;
   }
   /// Weights, which have one kept label, are worth more than lanes along an image that need no copy.
   bool isWeight(unsigned o) const {
@@ -312,7 +315,7 @@ std::optional<int64_t> Scheduler::ContractLayout::costOfLanes(int64_t label) con
   if (u[0].count && u[1].count) cost += 2;
   if (extent < 8) cost += 8;
   // A copy is worth more than lanes of a register or less, where no weight has its layout chosen for it.
-  if (extent <= panel && s.reduced > 1 && changes) cost += 5;
+  if (extent <= panel && summed(s) > 1 && changes) cost += 5;
   // Along the operand that has the taps, which then are places of one tile after another and not rows of it.
   for (unsigned o : {0u, 1u})
     if (own && u[o].count && u[o].axis == (*own)[o] && keptLabels(o) > keptLabels(!o)) --cost;

@@ -199,8 +199,10 @@ class Module:
             source = folder / "model.c"
             command(self.bin / "astra-compile", path, "--emit=c", "-o", source, "--target=cpu:x86-64-v3")
             machines = [["-march=x86-64-v3"]]
-            if "cpu:x86-64-v4+avx512vnni" in self.wants.get("targets", []) and "avx512_vnni" in cpu:
-                machines.append(["-march=x86-64-v4", "-mavx512vnni"])
+            for level in self.wants.get("targets", []):  # "cpu:x86-64-v4+avx512vnni"
+                feature = level.partition("+")[2]
+                if feature.replace("512", "512_") in cpu:
+                    machines.append(["-march=x86-64-v4", f"-m{feature}"])
             for compiler, machine in itertools.product(("gcc", "clang-22"), machines):
                 part, library = folder / f"{compiler}{machine[-1]}.o", folder / f"{compiler}{machine[-1]}.so"
                 # Names without a folder, so that ccache finds them again.

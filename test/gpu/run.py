@@ -27,6 +27,14 @@ PRODUCT = """module @product {
 """
 # Of the main loop: fused multiply-adds of a hundred instructions, at least. On AMD of a hundred vector instructions.
 GATES = {"cuda:sm_80": ("fma_share", 0.93), "cuda:sm_90": ("fma_share", 0.93), "hip:gfx942": ("issue_bound", 0.98)}
+UNIT_PRODUCT = """module @product {
+  entry @main(%%a : %(type)s[4096, 4096], %%b : %(type)s[4096, 4096]) -> (%%c : %(type)s[4096, 4096]) {
+    %%c = contract %%a[i, k], %%b[k, j] -> [i, j] sum [k] order="%(unit)s %(type)s"
+  }
+}
+"""
+# Of the main loop of a matrix unit's product: its instructions of a hundred, at least.
+UNIT_GATES = {("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15}
 
 
 def snippet(name):
@@ -112,14 +120,28 @@ def refuses(tools):
             assert part in done.stderr and len(done.stderr.strip().splitlines()) == 1, (arguments, done.stderr)
 
 
-def gate(tools, target):
-    figure, least = GATES[target]
+def report(tools, target, text, *options):
+    """The one kernel of a model."""
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "product.uop"
-        model.write_text(PRODUCT)
-        done = subprocess.run([sys.executable, ROOT / "scripts/gpu-report", f"--bin={tools}", model, f"--target={target}", "--json"], capture_output=True, text=True)  # fmt: skip
+        model.write_text(text)
+        done = subprocess.run([sys.executable, ROOT / "scripts/gpu-report", f"--bin={tools}", model, f"--target={target}", "--json", *options], capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
+    return row
+
+
+def unit_gate(tools, target, unit, kind):
+    row = report(tools, target, UNIT_PRODUCT % {"unit": unit, "type": kind}, "--kernel=contract")
+    kinds = row["loop"]["kinds"]
+    share = kinds.get("matrix", 0) / sum(kinds.values())
+    assert share >= UNIT_GATES[target, unit, kind], f"matrix instructions are {share:.4f} of the loop: {kinds}"
+    assert row["spills"] == row["stack"] == row["local"] == 0, row
+
+
+def gate(tools, target):
+    figure, least = GATES[target]
+    row = report(tools, target, PRODUCT)
     loop = row["loop"]
     assert loop[figure] >= least, f"{figure} is {loop[figure]:.4f}, expected {least}: {loop['kinds']}"
     assert row["spills"] == row["stack"] == row["local"] == 0, row
@@ -137,11 +159,12 @@ def main():
     tests = [(t.__name__, t) for t in tests] + [("refuses", lambda: refuses(tools))]
     here = subprocess.run(["sh", "-c", "command -v ptxas || ls /usr/local/cuda/bin/ptxas"], capture_output=True).returncode == 0
     disassembler = list(ROOT.glob("build/venv/lib/python*/site-packages/nvidia/*/bin/nvdisasm"))
-    for target in GATES:
+    gates = [(t, lambda t=t: gate(tools, t)) for t in GATES] + [(row[0], lambda row=row: unit_gate(tools, *row)) for row in UNIT_GATES]
+    for target, test in gates:
         if target.startswith("cuda") and not (here and disassembler):
             print(f"skipped: the gate of {target}: there is no {'nvdisasm' if here else 'ptxas'} here")
         else:
-            tests.append((f"gate {target}", lambda target=target: gate(tools, target)))
+            tests.append((f"gate {target}", test))
     failed = 0
     for name, test in tests:
         try:

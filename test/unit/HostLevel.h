@@ -9,6 +9,7 @@ inline bool hostRuns([[maybe_unused]] const Target &t) {
 #ifdef __x86_64__
   if (t.arch != Arch::X86_64) return false;
   if (llvm::StringRef(t.name).ends_with("vnni") && !__builtin_cpu_supports("avx512vnni")) return false;
+  if (llvm::StringRef(t.name).ends_with("bf16") && !__builtin_cpu_supports("avx512bf16")) return false;
   return llvm::StringRef(t.name).contains("v4") ? __builtin_cpu_supports("x86-64-v4")
                                                 : __builtin_cpu_supports("x86-64-v3");
 #else

@@ -13,6 +13,7 @@
 #include "astra/Codegen/Accesses.h"
 #include "astra/Codegen/Linear.h"
 #include "astra/Codegen/Plan.h"
+#include "astra/IR/MatrixUnits.h"
 
 namespace astra {
 
@@ -33,6 +34,10 @@ struct GpuTarget {
 };
 /// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
 unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned registers, uint64_t shared);
+/// The intrinsic of LLVM by which a warp does a step of a matrix unit for 16 rows and 8 columns, or "". Thread t has of
+/// the rows t / 4 and t / 4 + 8, and of the column t / 4, the word t % 4 and each fourth one from it on; of the sums of
+/// both rows the columns t % 4 * 2 and the next one.
+llvm::StringRef unitInstruction(const GpuTarget &target, const UnitStep &step);
 /// The target of this name, or null.
 const GpuTarget *gpuTargetNamed(llvm::StringRef name);
 llvm::ArrayRef<GpuTarget> allGpuTargets();

@@ -14,7 +14,9 @@
 //
 // A contract may name a matrix unit, a row of MatrixUnits.def, that adds in place of chain512 (N4.8): its operands
 // become the unit's type of input, a step takes a block along the last reduced label, the others are loops around it. A
-// hole, or a point outside of the domain, is a +0 of the operand whose index, or labels, say so.
+// hole, or a point outside of the domain, is a +0 of the operand whose index, or labels, say so. Its operands may be
+// words, both of u32: neighbours along what is summed in one, the first in the lowest bits. Then each index is a label,
+// the last reduced label is the words of a step, and the result is of f32. This is how every target computes it.
 #pragma once
 #include "astra/IR/MatrixUnits.h"
 #include "astra/IR/UOp.h"
@@ -57,7 +59,9 @@ std::string checkOutside(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, 
 /// labels of the inequality index it and not all of them the first, else the first.
 int operandOf(const ContractSpec &s, const AffineForm &inequality);
 /// What is wrong with a matrix unit that adds, or "".
-std::string checkUnit(const ContractSpec &s, UOpRef a, UOpRef b);
+std::string checkUnit(const ContractSpec &s, llvm::ArrayRef<UOpRef> extents, UOpRef a, UOpRef b);
+/// Whether a matrix unit adds words.
+inline bool isOfWords(const ContractSpec &s, UOpRef a) { return s.unit && a->dtype == DType::U32; }
 
 /// reduce: kind, order, naxes, the axes (ascending), then the number of inequalities and their forms.
 struct ReduceSpec {

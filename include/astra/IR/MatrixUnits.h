@@ -1,10 +1,10 @@
 //===- MatrixUnits.h: sums of products as matrix units add them ------------===//
-// Takes:    rows of MatrixUnits.def; operands as f32 that the unit's type of input has.
+// Takes:    rows of MatrixUnits.def; operands as f32 that the unit's type of input has, or as words of them.
 // Gives:    one step of a unit, bit for bit, and what an f32 becomes as an operand.
 // Keeps:    integers, and of binary32 what IEEE 754 fixes: the same on every host.
 // Does not: say in which order steps come (EvalContract.cpp), or emit code.
 #pragma once
-#include "astra/IR/DType.h"
+#include "astra/IR/UOp.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace astra {
@@ -42,11 +42,27 @@ const MatrixUnit *matrixUnitNamed(llvm::StringRef text);
 /// The names of all rows, with commas.
 std::string matrixUnitNames();
 
+/// How many values of this type are a word of 32 bits, the first in the lowest ones.
+unsigned matrixInputsInWord(MatrixInput t);
 /// v as an operand of this type: rounded to nearest even, tf32 cut toward zero; NaNs are canonical.
 float matrixInput(MatrixInput t, float v);
 
 /// The addend and up to a block of products, as the unit adds them; bits of f32 all. The operands are values of type t.
 uint32_t matrixStep(const MatrixUnit &u, MatrixInput t, uint32_t addend, llvm::ArrayRef<uint32_t> a,
                     llvm::ArrayRef<uint32_t> b);
+
+/// A unit and a type that it takes: what a fold of a kernel names (Combine).
+struct UnitStep {
+  const MatrixUnit *unit;
+  MatrixInput input;
+  unsigned words; // of each operand
+};
+/// All of them: by unit, then by type.
+llvm::ArrayRef<UnitStep> unitSteps();
+Combine unitCombine(const MatrixUnit &u, MatrixInput t);
+/// What a fold of this kind does in a step, or null: it is of no unit.
+const UnitStep *unitStepOf(Combine c);
+/// The same as matrixStep, of words: those of the first operand, then those of the second.
+uint32_t matrixStep(const UnitStep &s, uint32_t addend, llvm::ArrayRef<uint32_t> words);
 
 } // namespace astra

@@ -60,9 +60,10 @@ inline constexpr int64_t laneChunk = 4096, chainBlock = 512, mostChainBlock = 81
 enum class CumulateKind : int64_t { Sum, Prod, Max, Min };
 enum class ScatterKind : int64_t { Set, Add, Mul, Max, Min };
 enum class RangeKind : int64_t { Parallel, Loop, Vector, Unroll, Fold, Thread, Around };
-enum class Combine : int64_t { Add, Mul, Max, Min, And, Or, Fma, Dot4 };
-/// How many values a fold combines with its accumulator.
-constexpr unsigned valuesOf(Combine c) { return c == Combine::Fma || c == Combine::Dot4 ? 2 : 1; }
+/// From Unit on: a step of a matrix unit, in the order of unitSteps() (MatrixUnits.h).
+enum class Combine : int64_t { Add, Mul, Max, Min, And, Or, Fma, Dot4, Unit };
+/// How many values a fold combines with its accumulator at a time.
+unsigned valuesOf(Combine c);
 
 class UOp;
 using UOpRef = const UOp *;

@@ -4,6 +4,7 @@
 // Keeps:    what names a unit already.
 // Does not: touch sums that are no `contract`, nor contracts that sum nothing.
 #pragma once
+#include "astra/IR/Builder.h"
 #include "astra/IR/MatrixUnits.h"
 #include "astra/IR/Module.h"
 
@@ -15,6 +16,9 @@ struct UnitUse {
 /// Of f16 and bf16 operands, and of f32 ones that were widened from a type which the unit takes, the unit's input is
 /// that type; f32 operands otherwise become the row's `plain` type. All others stay as they are.
 UnitUse useMatrixUnit(Module &m, const MatrixUnit &unit);
+
+/// A step of a unit in primitives, on scalars: an addend of f32, and the words of both operands.
+UOpRef unitStepGraph(Builder &b, const UnitStep &step, UOpRef addend, llvm::ArrayRef<UOpRef> words);
 
 /// "strict", or "device:" and the names of all units that contracts of the module name, and of `asked` where it is not
 /// null, with commas in the table's order.

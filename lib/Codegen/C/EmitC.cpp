@@ -369,11 +369,15 @@ void FunctionEmitter::update(UOpRef fold) {
   Combine c = Combine(fold->ints[0]);
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4};
   std::string acc = value(fold);
-  Op op = ops[unsigned(c)];
+  Op op = unitStepOf(c) ? Op::Fma : ops[unsigned(c)];
   unsigned lanes = lanesOf(fold);
   for (llvm::ArrayRef<UOpRef> rest = fold->tensors().drop_front(); !rest.empty(); rest = rest.drop_front(valuesOf(c))) {
     std::string s;
-    if (isVectorOfBools(fold)) {
+    if (unitStepOf(c)) {
+      s = h.unitStep(c, lanes) + "(";
+      for (UOpRef v : rest.take_front(valuesOf(c))) s += value(v) + ", ";
+      s += acc + ")";
+    } else if (isVectorOfBools(fold)) {
       std::string m = maskAs(rest[0], maskOf(fold));
       s = acc + (op == Op::And || op == Op::Min || op == Op::Mul ? " & " : " | ") + m;
     } else if (isFloat(fold->dtype) && !isNarrow(fold->dtype) && (op == Op::Add || op == Op::Mul)) {

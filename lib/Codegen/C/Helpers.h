@@ -5,6 +5,7 @@
 // Keeps:    the text is a function of what was asked for, in order.
 #pragma once
 #include "Names.h"
+#include "astra/IR/MatrixUnits.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <set>
@@ -33,6 +34,7 @@ public:
   std::string toMask(DType from, unsigned lanes);                        // a != 0, as wide as maskBits(from)
   std::string bitcast(DType from, DType to, unsigned lanes);
   std::string lookup(DType from, DType to, llvm::ArrayRef<int64_t> table, unsigned lanes);
+  std::string unitStep(Combine step, unsigned lanes); // (words, sum)
   /// a / b of f32 vectors, all lanes of b the same; what depends on b alone is for the compiler to take out of loops.
   std::string quotient(unsigned lanes);
   /// Metal: the value that the lane of the same SIMD group has whose number differs in the bits of the second argument.
@@ -64,6 +66,7 @@ private:
   std::string integerToSmall(DType from, DType to, bool saturate);
   std::string floatToInt(DType from, DType to, unsigned lanes);
   std::string convert(DType to, unsigned lanes, const std::string &x); // C's conversion
+  std::string unitBody(const UnitStep &step, unsigned lanes);
   std::string permutation(const std::string &table, DType from, DType to, unsigned lanes);
   std::string widthOf(unsigned from, unsigned to, unsigned lanes, const std::string &mask);
 

@@ -120,6 +120,20 @@ typedef VECTOR(i8, 64) dot_i8;
     __builtin_memcpy((i8 *)&r + i, &z, sizeof r < sizeof x ? sizeof r : sizeof x); \
   }
 #endif
+/* c + the products of the pairs of bf16 of a and b, those in the higher halves first, of one register. */
+#if defined(__AVX512BF16__) && defined(__clang__)
+typedef VECTOR(__bf16, 32) pair_bf16;
+#define DPBF16(r, a, b, c) \
+  for (unsigned i = 0; i < sizeof r; i += 64) { \
+    pair_bf16 x = {0}, y = {0}; \
+    reg_f32 z = {0}; \
+    __builtin_memcpy(&x, (const i8 *)&a + i, sizeof r < 64 ? sizeof r : 64); \
+    __builtin_memcpy(&y, (const i8 *)&b + i, sizeof r < 64 ? sizeof r : 64); \
+    __builtin_memcpy(&z, (const i8 *)&c + i, sizeof r < 64 ? sizeof r : 64); \
+    z = __builtin_ia32_dpbf16ps_512(z, x, y); \
+    __builtin_memcpy((i8 *)&r + i, &z, sizeof r < 64 ? sizeof r : 64); \
+  }
+#endif
 /* Element i is wanted soon. It need not exist: the address is a number. */
 #define PREFETCH(p, i) __builtin_prefetch((const void *)((u64)(p) + (u64)(i) * sizeof *(p)))
 /* A whole line is stored without a place in the caches, if it begins at this address; at the end stores are ordered. */

@@ -12,11 +12,16 @@ using namespace astra;
 
 static constexpr unsigned mostStages = 8; // of a ring
 
-std::string astra::unsharable(const KernelSpec &spec, const Plan &p) {
+std::string astra::unsharable(const KernelSpec &spec, const Plan &p, const GpuTarget &t) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   for (const auto *forms : {&s.a, &s.b})
     for (const AffineForm &f : *forms)
       if (f.divisor != 1) return "an index is divided";
+  if (s.unit && unitInstruction(t, {s.unit, s.input, 0}).empty())
+    return std::string("a step of ") + s.unit->text + " is in primitives on " + t.name +
+           ", which a thread does by itself";
+  if (s.unit && (p.nLabel < 0 || (hasLabel(s.a, p.nLabel) && hasLabel(s.b, p.nLabel))))
+    return std::string("no label of columns belongs to one operand alone, as ") + s.unit->text + " has them";
   if (!s.outside.empty()) return "taps some of which are outside are no steps of a shared tile";
   bool laneInB = hasLabel(s.b, p.nLabel);
   for (int64_t l : p.mLabels)
@@ -91,7 +96,11 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
     if (!llvm::isPowerOf2_32(p.*field))
       return bad(found(field) + "; of a tile that threads share a power of two is expected");
   if (p.mc > p.threads) return bad(found(&Plan::mc) + "; a block has " + llvm::Twine(p.threads) + " threads");
+  ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
+  if (s.unit && (p.split || p.kc % (s.unit->block / matrixInputsInWord(s.input))))
+    return bad(found(&Plan::kc) + " and " + found(&Plan::split) + "; a chain of " + s.unit->text +
+               " is one thread's, its steps are whole in shared memory");
   if (p.pipeline != 1 && p.pipeline != 2) return bad(found(&Plan::pipeline) + "; expected 1 or 2");
-  std::string why = unsharable(spec, p);
+  std::string why = unsharable(spec, p, t);
   return why.empty() ? llvm::Error::success() : bad(found(&Plan::mc) + " is not possible: " + why);
 }

@@ -140,9 +140,12 @@ Lanes KernelEmitter::compute(const Inst &i) {
 // ---- control
 void KernelEmitter::update(UOpRef fold) {
   static constexpr Op ops[] = {Op::Add, Op::Mul, Op::Max, Op::Min, Op::And, Op::Or, Op::Fma, Op::Dot4};
-  Op op = ops[fold->ints[0]];
-  unsigned each = valuesOf(Combine(fold->ints[0]));
+  Combine kind = Combine(fold->ints[0]);
+  bool isUnit = unitStepOf(kind);
+  Op op = isUnit ? Op::Fma : ops[fold->ints[0]];
+  unsigned each = valuesOf(kind);
   Lanes acc = value(fold);
+  if (isUnit) return updateUnit(fold);
   for (unsigned i = 1; i < fold->ntensors; i += each) {
     Lanes x = value(fold->src[i]), y = each == 2 ? value(fold->src[i + 1]) : Lanes();
     for (unsigned l = 0; l < lanesOf(fold); ++l)
@@ -425,6 +428,7 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
   if (auto e = prologue(launch)) return e;
   for (size_t n = 0; n < k.linear.insts.size(); ++n) {
     const Inst &i = k.linear.insts[n];
+    if (i.kind != InstKind::Define && i.kind != InstKind::AccUpdate) flushUnit();
     if (barriers.before.contains(n)) machine.barrier();
     if (i.kind == InstKind::LoopBegin) {
       beginLoop(n);
@@ -439,6 +443,7 @@ llvm::Expected<GpuLaunch> KernelEmitter::run() {
 }
 
 llvm::Expected<GpuLaunch> astra::gpu::emitKernel(Context &c, Scalar &s, Machine &machine, mlir::ModuleOp module,
-                                                 const GpuKernel &k, llvm::ArrayRef<UOpRef> dims, unsigned warp) {
-  return KernelEmitter(c, s, machine, module, k, dims, warp).run();
+                                                 const GpuKernel &k, llvm::ArrayRef<UOpRef> dims,
+                                                 const GpuTarget &target) {
+  return KernelEmitter(c, s, machine, module, k, dims, target).run();
 }

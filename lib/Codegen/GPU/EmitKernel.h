@@ -7,6 +7,6 @@ namespace astra::gpu {
 
 /// Appends the kernel's function to the module that the scalars are emitted into. Refuses with a sentence.
 llvm::Expected<GpuLaunch> emitKernel(Context &c, Scalar &s, Machine &machine, mlir::ModuleOp module, const GpuKernel &k,
-                                     llvm::ArrayRef<UOpRef> dims, unsigned warp);
+                                     llvm::ArrayRef<UOpRef> dims, const GpuTarget &target);
 
 } // namespace astra::gpu

@@ -22,6 +22,28 @@ static const GpuTarget rows[] = {
 
 // What a core of an Apple GPU has is not published: its figures are for the planner, which changes no bit.
 static const GpuTarget metal = {"metal", GpuFlavour::Metal, "", "", 32, 1024, 32 * KiB, 4, 24, 416, 8, 60 * KiB, 0};
+namespace {
+/// mma.sync on chips on which outputs were recorded that the unit's row gives (numerics.md, N4.8).
+struct Instruction {
+  const char *unit, *input, *chip, *intrinsic;
+};
+constexpr Instruction instructions[] = {
+    {"hopper16", "bf16", "sm_90", "llvm.nvvm.mma.m16n8k16.row.col.bf16"},
+    {"hopper16", "f16", "sm_90", "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"},
+    {"hopper8-tf32", "tf32", "sm_90", "llvm.nvvm.mma.m16n8k8.row.col.tf32"},
+    {"ampere8", "bf16", "sm_80", "llvm.nvvm.mma.m16n8k8.row.col.bf16"},
+    {"ampere8", "f16", "sm_80", "llvm.nvvm.mma.m16n8k8.row.col.f32.f32"},
+    {"ampere4-tf32", "tf32", "sm_80", "llvm.nvvm.mma.m16n8k4.row.col.tf32"},
+};
+} // namespace
+
+llvm::StringRef astra::unitInstruction(const GpuTarget &target, const UnitStep &step) {
+  for (const Instruction &i : instructions)
+    if (llvm::StringRef(step.unit->text) == i.unit && llvm::StringRef(info(step.input).text) == i.input &&
+        llvm::StringRef(target.chip) == i.chip)
+      return i.intrinsic;
+  return "";
+}
 
 llvm::ArrayRef<GpuTarget> astra::allGpuTargets() { return rows; }
 const GpuTarget &astra::metalTarget() { return metal; }

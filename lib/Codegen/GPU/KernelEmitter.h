@@ -24,8 +24,8 @@ inline unsigned widthOf(UOpRef index) { return fits32(index->lo, index->hi) ? 32
 class KernelEmitter {
 public:
   KernelEmitter(Context &c, Scalar &s, Machine &machine, mlir::ModuleOp module, const GpuKernel &k,
-                llvm::ArrayRef<UOpRef> dims, unsigned warp)
-      : c(c), s(s), machine(machine), module(module), k(k), dims(dims), warp(warp) {}
+                llvm::ArrayRef<UOpRef> dims, const GpuTarget &target)
+      : c(c), s(s), machine(machine), module(module), k(k), dims(dims), target(target), warp(target.warp) {}
   llvm::Expected<GpuLaunch> run();
 
 private:
@@ -102,6 +102,23 @@ private:
   Lanes fetch(size_t loop, V turn, V count);
   void write(UOpRef store);
   void update(UOpRef fold);
+  // Matrix units (MatrixTiles.cpp).
+  struct Fragments { // of a fold's operands: the words that this thread gives to a warp's instruction
+    UOpRef fold = nullptr;
+    Lanes row;                  // of its row
+    std::vector<Lanes> columns; // of one of each 8 columns
+  };
+  /// The words of a step of a fold, of its row and of its columns.
+  struct UnitWords {
+    llvm::ArrayRef<UOpRef> row, columns;
+  };
+  UnitWords wordsOf(UOpRef fold) const;
+  bool findFragments(UOpRef fold, bool withColumns, Fragments &out);
+  UOpRef flatPlace(UOpRef at, unsigned &array);
+  void multiplyTiles(const Fragments &upper, const Fragments &lower);
+  void flushUnit();
+  void updateUnit(UOpRef fold);
+  L::LLVMFuncOp unitFunction(Combine kind);
   Lanes laneFold(UOpRef fold);
   void beginLoop(size_t at);
   void endLoop();
@@ -112,6 +129,7 @@ private:
   mlir::ModuleOp module;
   const GpuKernel &k;
   llvm::ArrayRef<UOpRef> dims;
+  const GpuTarget &target;
   unsigned warp;
   L::LLVMFuncOp function;
   llvm::DenseMap<UOpRef, Lanes> values;
@@ -120,6 +138,7 @@ private:
   std::vector<uint32_t> usedDims;
   llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
   std::vector<Loop> loops;
+  Fragments pendingUnit;           // wait for another row of the same columns
   Threads threads;                 // what depends on which digits of the thread's number
   Barriers barriers;               // where they go; loops that go ahead of what they put
   llvm::DenseMap<size_t, V> slots; // by array: where in it the turn at hand is

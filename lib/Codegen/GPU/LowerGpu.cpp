@@ -61,7 +61,7 @@ llvm::Expected<GpuModule> astra::lowerGpu(Context &c, llvm::ArrayRef<GpuKernel> 
   auto machine = cuda ? nvvmMachine(places) : rocdlMachine(places, target.warp);
   Scalar scalars(builder, *module, machine->constantSpace());
   for (const GpuKernel &k : kernels) {
-    auto launch = emitKernel(c, scalars, *machine, *module, k, dims, target.warp);
+    auto launch = emitKernel(c, scalars, *machine, *module, k, dims, target);
     if (!launch) return launch.takeError();
     out.kernels.push_back(std::move(*launch));
   }

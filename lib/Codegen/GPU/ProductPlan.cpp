@@ -158,6 +158,29 @@ int64_t astra::likely(UOpRef e) {
   return std::clamp<int64_t>(e->hi, 1, e->isConst() ? int64_t(1) << 40 : large);
 }
 
+/// A tile of a matrix unit: warps lie one below another, each as wide as the tile; a thread has two columns of each
+/// eight. The largest of which there are enough blocks for a chip.
+static bool chooseUnitTile(const KernelSpec &spec, const ContractSpec &s, Plan &p) {
+  struct Tile {
+    unsigned rows, vectors, threads;
+  };
+  static constexpr Tile tiles[] = {{4, 16, 128}, {2, 16, 128}, {2, 8, 128}, {2, 8, 64}, {2, 4, 64}, {2, 4, 32}};
+  constexpr int64_t units = 128, band = 8;
+  int64_t m = 1, n = likely(spec.rootOp->shape[p.nLabel]), others = 1;
+  for (int64_t l = 0; l < s.kept; ++l)
+    if (l != p.nLabel) (llvm::is_contained(p.mLabels, l) ? m : others) *= likely(spec.rootOp->shape[l]);
+  for (const Tile &t : tiles) {
+    int64_t down = t.threads / 4 * t.rows, across = 8 * t.vectors, below = (m + down - 1) / down,
+            beside = (n + across - 1) / across;
+    p.mr = t.rows, p.unroll = t.vectors, p.lanes = 2, p.threads = t.threads, p.mc = t.threads / 4;
+    p.block = beside >= band && below % band == 0 ? unsigned(band) : 0;
+    if (below * beside * others >= units) break;
+  }
+  p.kc = 16, p.pipeline = 2, p.split = 0;
+  p.unrollK = std::max(1, 16 / (s.unit->block / int(matrixInputsInWord(s.input))));
+  return true;
+}
+
 bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &target, Plan &p) {
   ContractSpec s = llvm::cantFail(decodeContract(spec.rootOp->ints));
   const Placed &out = spec.outputs[0];
@@ -174,5 +197,6 @@ bool astra::shareOperands(Context &c, const KernelSpec &spec, const GpuTarget &t
     if (d.axis != p.nLabel && d.axis < s.kept && !hasLabel(lanesOperand, d.axis) &&
         !llvm::is_contained(p.mLabels, d.axis))
       p.mLabels.push_back(d.axis);
-  return unsharable(spec, p).empty() && TileSearch(c, spec, target, p).run();
+  if (!unsharable(spec, p, target).empty()) return false;
+  return s.unit ? chooseUnitTile(spec, s, p) : TileSearch(c, spec, target, p).run();
 }

@@ -49,6 +49,8 @@ private:
   void askBeforeAccess();
   Error replaceCalls();
   void suspend(Instruction *before, Wait why, Value *word, Value *from);
+  Value *fragment(IRBuilder<> &b, uint64_t i);
+  Value *matrixTile(CallInst *call);
   void beginCoroutine(IRBuilder<> &b);
   void splitAt(Instruction *before, bool last);
 
@@ -71,7 +73,9 @@ bool waits(Function &f) {
       case Intrinsic::amdgcn_ds_bpermute:
       case Intrinsic::amdgcn_ds_swizzle:
       case Intrinsic::amdgcn_update_dpp: return true;
-      default: break;
+      default:
+        if (call->getCalledFunction() && call->getCalledFunction()->getName().starts_with("llvm.nvvm.mma."))
+          return true;
       }
   return false;
 }
@@ -194,6 +198,55 @@ void KernelRewrite::suspend(Instruction *before, Wait why, Value *word, Value *f
   splitAt(before, false);
 }
 
+/// Where word i of what the thread gives to its warp is, in this turn.
+Value *KernelRewrite::fragment(IRBuilder<> &b, uint64_t i) {
+  Value *all = b.CreateConstGEP1_64(b.getInt8Ty(), thread, offsetof(Thread, fragment));
+  return b.CreateGEP(i32(), all,
+                     b.CreateAdd(b.CreateMul(field(b, offsetof(Thread, parity), i32()), b.getInt32(8)), b.getInt32(i)));
+}
+
+/// A warp's instruction of a matrix unit (astra::unitInstruction): lanes give their words, and each computes its four
+/// sums by the function that is a step.
+Value *KernelRewrite::matrixTile(CallInst *call) {
+  Function *step = m.getFunction(("unit." + call->getCalledFunction()->getName()).str());
+  unsigned words = step->arg_size() / 2, fourths = words / 4, given = 3 * fourths;
+  IRBuilder<> b(call);
+  Value *number = field(b, offsetof(Thread, number), i32());
+  Value *parity = b.CreateXor(field(b, offsetof(Thread, parity), i32()), b.getInt32(1));
+  setField(b, offsetof(Thread, parity), parity);
+  for (unsigned i = 0; i < given; ++i) b.CreateStore(b.CreateBitCast(call->getArgOperand(i), i32()), fragment(b, i));
+  setField(b, offsetof(Thread, from), number);
+  setField(b, offsetof(Thread, wait), b.getInt32(uint32_t(Wait::Exchange)));
+  setField(b, offsetof(Thread, site), b.getInt32(++sites));
+  splitAt(call, false);
+  IRBuilder<> after(call);
+  number = field(after, offsetof(Thread, number), i32());
+  Value *ask = field(after, offsetof(Thread, fragmentOf), pointer());
+  auto *signature = FunctionType::get(i32(), {pointer(), i32(), i32()}, false);
+  Value *begin = after.CreateAnd(number, after.getInt32(~31u)), *lane = after.CreateAnd(number, after.getInt32(31));
+  // Word w of what lanes 4 * point ... have: four lanes, then their next register.
+  auto wordsOf = [&](Value *point, unsigned registers, unsigned step) {
+    SmallVector<Value *, 8> all;
+    for (unsigned w = 0; w < words; ++w) {
+      Value *from = after.CreateAdd(begin, after.CreateAdd(after.CreateShl(point, 2), after.getInt32(w % 4)));
+      all.push_back(after.CreateCall(signature, ask, {thread, from, after.getInt32(registers + w / 4 * step)}));
+    }
+    return all;
+  };
+  Value *row = after.CreateLShr(lane, 2), *pair = after.CreateShl(after.CreateAnd(lane, after.getInt32(3)), 1);
+  SmallVector<Value *, 8> rows[] = {wordsOf(row, 0, 2), wordsOf(row, 1, 2)};
+  SmallVector<Value *, 8> columns[] = {wordsOf(pair, 2 * fourths, 1),
+                                       wordsOf(after.CreateOr(pair, after.getInt32(1)), 2 * fourths, 1)};
+  Value *result = PoisonValue::get(call->getType());
+  for (unsigned i = 0; i < 4; ++i) {
+    SmallVector<Value *, 17> in(rows[i / 2].begin(), rows[i / 2].end());
+    in.append(columns[i % 2].begin(), columns[i % 2].end());
+    in.push_back(call->getArgOperand(given + i));
+    result = after.CreateInsertValue(result, after.CreateCall(step, in), i);
+  }
+  return result;
+}
+
 Error KernelRewrite::replaceCalls() {
   std::vector<CallInst *> calls;
   for (Instruction &i : instructions(*host))
@@ -263,6 +316,10 @@ Error KernelRewrite::replaceCalls() {
       break;
     }
     default:
+      if (callee->getName().starts_with("llvm.nvvm.mma.")) {
+        result = matrixTile(call);
+        break;
+      }
       if (callee->getName().starts_with("llvm.nvvm.") || callee->getName().starts_with("llvm.amdgcn."))
         return createStringError(callee->getName() + " has no host form");
       continue;
@@ -328,8 +385,11 @@ Expected<StringMap<uint64_t>> astra::emulator::retarget(Module &m) {
     if (g.getAddressSpace() == sharedSpace) constants.push_back(&g);
   convertUsersOfConstantsToInstructions(constants);
   std::vector<Function *> kernels;
+  for (Function &f : m) // a step of a matrix unit is long, and called for each sum of a tile
+    if (f.removeFnAttr(Attribute::AlwaysInline); !f.isDeclaration() && f.hasInternalLinkage())
+      f.addFnAttr(Attribute::NoInline);
   for (Function &f : m)
-    if (!f.isDeclaration()) kernels.push_back(&f);
+    if (!f.isDeclaration() && !f.hasInternalLinkage()) kernels.push_back(&f);
   StringMap<uint64_t> bytes;
   for (Function *f : kernels) {
     SharedArrays shared = sharedOf(m, *f, bytes[f->getName()]);

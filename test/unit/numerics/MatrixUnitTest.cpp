@@ -1,10 +1,12 @@
-//===- MatrixUnitTest.cpp: matrix units in primitives beside their models --===//
+//===- MatrixUnitTest.cpp: matrix units of words, and in primitives --------===//
 // Takes:    random operands of every unit and type of input: numbers of narrow and wide spread, now and then zeros,
 //           subnormals, infinities and NaNs. 10^4 products a type; 10^6 under ASTRA_NIGHTLY.
-// Gives:    the same bytes by the evaluator's model (N4.8) and by what the numerics stage makes of the contract.
+// Gives:    the same bytes by the evaluator's model (N4.8), by what the numerics stage makes of the contract, and by a
+//           step in primitives.
 #include "astra/Numerics/MatrixUnit.h"
 #include "astra/IR/Builder.h"
 #include "astra/IR/Eval.h"
+#include "astra/IR/Fields.h"
 #include "astra/Numerics/Numerics.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
@@ -12,6 +14,7 @@
 #include <random>
 
 using namespace astra;
+using llvm::SmallVector;
 
 namespace {
 float randomNumber(std::mt19937 &rng, int spread, bool specials) {
@@ -64,11 +67,82 @@ void compare(std::mt19937 &rng, const MatrixUnit &u, MatrixInput in, DType t, in
   Tensor want = value();
   ASSERT_FALSE(bool(runNumerics(m)));
   ASSERT_FALSE(bool(verifyNumerics(m)));
-  for (UOpRef n : topoSort(m.roots())) ASSERT_FALSE(n->is(Op::Contract));
+  for (UOpRef n : topoSort(m.roots()))
+    if (n->is(Op::Contract)) ASSERT_TRUE(isOfWords(llvm::cantFail(decodeContract(n->ints)), n->src[0]));
   EXPECT_EQ(want, value()) << u.text << " " << info(in).text << ", k = " << k;
 }
 
-TEST(MatrixUnits, PrimitivesGiveTheModelsBits) {
+/// Steps of a unit one after another on random words, each from the sum before, as the model has them.
+void compareSteps(std::mt19937 &rng, const UnitStep &step, int spread) {
+  constexpr int64_t lanes = 40;
+  Context c;
+  Builder b(c);
+  unsigned each = matrixInputsInWord(step.input);
+  Tensor addend = randomTensor(rng, DType::F32, 1, lanes, spread, true);
+  addend.shape = {lanes};
+  SmallVector<UOpRef, 32> arguments;
+  EvalInputs in{{addend}, {}, {}, {}};
+  std::vector<std::vector<uint32_t>> words(2 * step.words, std::vector<uint32_t>(lanes));
+  for (unsigned w = 0; w < words.size(); ++w) {
+    for (uint32_t &v : words[w])
+      for (unsigned i = 0; i < each; ++i) {
+        float x = matrixInput(step.input, randomNumber(rng, spread, true));
+        DType t = step.input == MatrixInput::TF32 ? DType::F32 : *dtypeNamed(info(step.input).text);
+        Tensor one{DType::F32, {1}, std::vector<uint8_t>(4)};
+        memcpy(one.bytes.data(), &x, 4);
+        Tensor narrow =
+            llvm::cantFail(evalNodes({b.cast(b.arg(0, DType::F32, {b.idx(1)}), t)}, {{one}, {}, {}, {}}))[0];
+        uint32_t bits = 0;
+        memcpy(&bits, narrow.bytes.data(), narrow.bytes.size());
+        v |= each == 1 ? bits : bits << (32 / each * i);
+      }
+    Tensor t{DType::U32, {lanes}, std::vector<uint8_t>(lanes * 4)};
+    memcpy(t.bytes.data(), words[w].data(), lanes * 4);
+    in.inputs.push_back(t);
+    arguments.push_back(b.arg(w + 1, DType::U32, {b.idx(lanes)}));
+  }
+  UOpRef sum = unitStepGraph(b, step, b.arg(0, DType::F32, {b.idx(lanes)}), arguments);
+  Tensor want = addend;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    SmallVector<uint32_t, 32> of;
+    for (const auto &w : words) of.push_back(w[lane]);
+    uint32_t from;
+    memcpy(&from, addend.bytes.data() + lane * 4, 4);
+    float x = llvm::bit_cast<float>(from);
+    if (!step.unit->isAligned() && std::abs(x) < 0x1p-126f) from &= 0x80000000u; // as every sum of such a unit is
+    memcpy(in.inputs[0].bytes.data() + lane * 4, &from, 4);
+    uint32_t v = matrixStep(step, from, of);
+    memcpy(want.bytes.data() + lane * 4, &v, 4);
+  }
+  Tensor got = llvm::cantFail(evalNodes({sum}, in))[0];
+  canonicalizeNaN(got);
+  canonicalizeNaN(want);
+  EXPECT_EQ(want, got) << step.unit->text << " " << info(step.input).text;
+}
+
+TEST(MatrixUnits, StepsInPrimitivesGiveTheModelsBits) {
+  std::mt19937 rng(12);
+  int times = std::getenv("ASTRA_NIGHTLY") ? 1000 : 2;
+  for (const UnitStep &step : unitSteps())
+    for (int i = 0; i < times; ++i)
+      for (int spread : {2, 8, 20, 60, 126}) compareSteps(rng, step, spread);
+}
+
+TEST(MatrixUnits, FoldsNameEveryStep) {
+  llvm::ArrayRef<llvm::StringRef> names = fields(Op::Fold)[0].values;
+  ASSERT_EQ(names.size(), size_t(Combine::Unit) + unitSteps().size());
+  for (const UnitStep &s : unitSteps()) {
+    Combine c = unitCombine(*s.unit, s.input);
+    EXPECT_EQ(unitStepOf(c), &s);
+    EXPECT_EQ(valuesOf(c), 2 * s.words);
+    EXPECT_TRUE(names[size_t(c)].contains(info(s.input).text)) << names[size_t(c)].str();
+    EXPECT_TRUE(
+        names[size_t(c)].starts_with(llvm::StringRef(s.unit->text).take_until([](char x) { return x == '-'; })));
+  }
+  EXPECT_EQ(unitStepOf(Combine::Dot4), nullptr);
+}
+
+TEST(MatrixUnits, WordsGiveTheModelsBits) {
   std::mt19937 rng(11);
   int64_t products = std::getenv("ASTRA_NIGHTLY") ? 1000000 : 10000;
   for (const MatrixUnit &u : matrixUnits())

@@ -359,6 +359,7 @@ TEST(Features, AgreeWithTheCompiler) {
   SAME("avx512f");
   SAME("avx512vl");
   SAME("avx512vnni");
+  SAME("avx512bf16");
   SAME("gfni");
 #undef SAME
   EXPECT_EQ(astra_device_has_feature(m.device, "quantum"), -1);
