@@ -1,9 +1,10 @@
-//===- BatchedControl.cpp: cond, while, scan and kernels over one axis more -===//
+//===- BatchedControl.cpp: what calls functions over one axis more ----------===//
 // Takes:    a control op with a batched source.
 // Gives:    what becomes of it, and of its results.
 // Keeps:    what does not depend on the batch without a batch axis, so that a counter still counts for all.
 #include "Batching.h"
 #include "Modes.h"
+#include "astra/IR/External.h"
 
 using namespace astra;
 using namespace astra::vmapping;
@@ -279,4 +280,28 @@ UOpRef Batching::apart(UOpRef x, UOpRef n, int64_t axis) {
   for (unsigned a = 0; a <= x->rank(); ++a)
     if (a != unsigned(axis)) order.push_back(a);
   return b.permute(b.reshape(x, shape), order);
+}
+
+/// One call for all elements: what does not depend on the batch is repeated along its axis.
+llvm::Expected<Batching::Outcome> Batching::external(const Node &at) {
+  ExternalSpec s = externalOf(at.n);
+  if (s.effects) return refuse(at.n, "'" + at.n->str + "' has effects, and elements of a batch have no order");
+  if (!s.batched)
+    return refuse(at.n, "'" + at.n->str +
+                            "' is called for one element at a time: a function that takes operands with "
+                            "an axis more in front is declared batched=1");
+  List src;
+  for (unsigned i = 0; i < at.n->ntensors; ++i) src.push_back(whole(at, i));
+  ArrayRef<UOpRef> extents = at.indices;
+  for (Type &t : s.results) {
+    List now = withSize(extents.take_front(t.shape.size()));
+    extents = extents.drop_front(t.shape.size());
+    t.shape.assign(now.begin(), now.end());
+  }
+  llvm::append_range(src, extentsOf(s));
+  auto made = c.tryMake(Op::External, src, encode(s), at.n->str);
+  if (!made) return refuse(at.n, llvm::toString(made.takeError()));
+  Outcome o{nullptr, {}, Flags(s.results.size(), true)};
+  o.now = *made;
+  return o;
 }

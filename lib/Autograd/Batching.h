@@ -124,6 +124,7 @@ private:
   llvm::Expected<Outcome> custom(const Node &at);
   UOpRef scattered(UOpRef r, UOpRef all, UOpRef element);
   UOpRef apart(UOpRef x, UOpRef n, int64_t axis);
+  llvm::Expected<Outcome> external(const Node &at);
   void proj(const Node &at);
   llvm::Expected<UOpRef> withGradient(const Node &at);
   /// predicate [size] chooses between whole values.

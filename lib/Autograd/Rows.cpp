@@ -3,6 +3,7 @@
 // Keeps:    every op is in the table: one that is not is a compile error.
 #include "Rows.h"
 #include "Formulas.h"
+#include "astra/IR/External.h"
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -56,6 +57,8 @@ static constexpr Row rows[] = {
   // ---- kernels that users write
   {Op::Custom, Kind::Refused, nullptr, nullptr, "", "kernels, but for the derivative that is declared around one (with_gradient)"},
   {Op::Place,  Kind::Refused, nullptr, nullptr, "", "what a program of a kernel stores"},
+  // ---- functions of the program that runs a bundle
+  {Op::External, Kind::Refused, nullptr, nullptr, "", "calls, but for the derivative that is declared around one (with_gradient)"},
   // ---- no floats go in, or none come out
   {Op::Const, Kind::Nothing}, {Op::Arg, Kind::Nothing}, {Op::Param, Kind::Nothing}, {Op::State, Kind::Nothing},
   {Op::Dim, Kind::Nothing}, {Op::Extent, Kind::Nothing}, {Op::Iota, Kind::Nothing}, {Op::FromIndex, Kind::Nothing},
@@ -112,6 +115,9 @@ const char *autograd::refusal(UOpRef n) {
   if (n->op == Op::Contract && n->ntensors > 2) return "a contract that leaves out taps has none; take it before that";
   if (n->op == Op::Custom && llvm::any_of(n->fns[0]->src, [](UOpRef r) { return isFloat(r->dtype); }))
     return "a kernel has the derivative that is declared around it (with_gradient), and none is";
+  if (n->op == Op::External && llvm::any_of(externalOf(n).results, [](const Type &t) { return isFloat(t.dtype); }))
+    return "a call of a function of the program has the derivative that is declared around it (with_gradient), and "
+           "none is";
   if (n->op == Op::Cast && floatingStorage(n->dtype)) return "a type for storage alone carries no derivative";
   if (rowOf(n->op).kind == Kind::Refused && isFloat(n->dtype)) return "it has no derivative";
   return nullptr;

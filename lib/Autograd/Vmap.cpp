@@ -54,11 +54,12 @@ llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
       if (!made) return made.takeError();
       images.batched[n] = *made;
     } else if (has(n->op, Control)) {
-      auto outcome = n->is(Op::While)    ? whileLoop(at)
-                     : n->is(Op::Scan)   ? scan(at)
-                     : n->is(Op::Custom) ? custom(at)
-                     : at.batched(0)     ? choice(at)
-                                         : cond(at);
+      auto outcome = n->is(Op::While)      ? whileLoop(at)
+                     : n->is(Op::Scan)     ? scan(at)
+                     : n->is(Op::Custom)   ? custom(at)
+                     : n->is(Op::External) ? external(at)
+                     : at.batched(0)       ? choice(at)
+                                           : cond(at);
       if (!outcome) return outcome.takeError();
       images.outcomes[n] = std::move(*outcome);
     } else if (Row row = rowOf(n->op)) {

@@ -309,6 +309,7 @@ llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRe
   case Op::While: return evalWhile(n, scope, in);
   case Op::Scan: return evalScan(n, scope, in);
   case Op::Custom: return evalCustom(n, scope, in);
+  case Op::External: return evalExternal(n, scope, in);
   default: break;
   }
   auto indices = scope.values(n->indices());

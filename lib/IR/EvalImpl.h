@@ -164,7 +164,8 @@ private:
   llvm::Expected<Values> evalCond(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);
   llvm::Expected<Values> evalWhile(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);
   llvm::Expected<Values> evalScan(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);
-  llvm::Expected<Values> evalCustom(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in); // EvalCustom.cpp
+  llvm::Expected<Values> evalCustom(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in);   // EvalCustom.cpp
+  llvm::Expected<Values> evalExternal(UOpRef n, Scope &scope, llvm::ArrayRef<TensorPtr> in); // EvalExternal.cpp
 
   const EvalOptions &options;
   const EvalInputs &given;

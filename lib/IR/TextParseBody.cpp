@@ -1,8 +1,9 @@
 //===- TextParseBody.cpp: statements in .uop text --------------------------===//
 // Takes:    tokens and the scope of a body.
-// Gives:    nodes; the forms of contract, reduce and extent, all others by their row of Ops.def.
+// Gives:    nodes; the forms of contract, reduce, extent and external, all others by their row of Ops.def.
 #include "TextParser.h"
 #include "UsualOrder.h"
+#include "astra/IR/External.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/STLExtras.h"
@@ -81,10 +82,11 @@ bool Parser::statement() {
   if (!op) return fail(word.at, "no op is called " + mnemonic);
   if (*op == Op::Func || *op == Op::Dim || *op == Op::Arg)
     return fail(word.at, mnemonic + " is not a statement: it has a declaration of its own");
-  bool ok = *op == Op::Contract ? contract(word, value)
-            : *op == Op::Reduce ? reduce(word, value)
-            : *op == Op::Extent ? extent(word, value)
-                                : generic(word, *op, value);
+  bool ok = *op == Op::Contract   ? contract(word, value)
+            : *op == Op::Reduce   ? reduce(word, value)
+            : *op == Op::Extent   ? extent(word, value)
+            : *op == Op::External ? external(word, value)
+                                  : generic(word, *op, value);
   if (!ok || !define(name, value)) return false;
   if (origins && !value->isIndex()) origins->add(value, "line " + std::to_string(lineOf(name.at)));
   made.push_back(value);
@@ -238,8 +240,15 @@ bool Parser::resultOf(UOpRef control, llvm::ArrayRef<Attribute> given, const cha
   auto a = llvm::find_if(given, [](const Attribute &g) { return g.name == "index"; });
   int64_t i;
   if (a == given.end()) return fail(at, "proj needs index=");
-  if (control->fns.empty() || a->items.size() != 1 || StringRef(a->items[0]).getAsInteger(10, i))
-    return true; // what is wrong is said later
+  if (a->items.size() != 1 || StringRef(a->items[0]).getAsInteger(10, i)) return true; // what is wrong is said later
+  if (control->op == Op::External) {
+    ExternalSpec s = externalOf(control);
+    if (i < 0 || size_t(i) >= s.results.size()) return true;
+    t = t == DType::Void ? s.results[i].dtype : t;
+    if (shape) llvm::append_range(*shape, s.results[i].shape);
+    return true;
+  }
+  if (control->fns.empty()) return true;
   llvm::ArrayRef<UOpRef> results = control->fns.back()->src;
   if (i < 0) return true;
   if (size_t(i) >= results.size()) { // a carried dim
@@ -317,6 +326,30 @@ bool Parser::extent(const Token &word, UOpRef &out) {
   if (!operand(x)) return false;
   if (!acceptWord("in")) return missing("expected: in LO..HI");
   return integer(lo) && expect("..") && integer(hi) && make(word.at, out, Op::Extent, {x}, {lo, hi});
+}
+
+/// Operands, -> and the types of the results, attributes.
+bool Parser::external(const Token &word, UOpRef &out) {
+  SmallVector<UOpRef, 8> src;
+  std::vector<Literal> literals;
+  ExternalSpec s;
+  if (!operands(Op::External, src, literals) || !expect("->")) return false;
+  do {
+    SmallVector<UOpRef, 6> shape;
+    Type &t = s.results.emplace_back();
+    if (!type(t.dtype, shape)) return false;
+    t.shape.assign(shape.begin(), shape.end());
+  } while (accept(","));
+  std::vector<Attribute> given;
+  SmallVector<int64_t, 8> ints;
+  std::string name;
+  if (!attributes(given)) return false;
+  for (const Attribute &a : given)
+    if (a.name == "results") return fail(a.at, "the types of the results stand behind ->");
+  if (!fill(word, Op::External, given, DType::Void, ints, name)) return false;
+  llvm::append_range(ints, llvm::ArrayRef(encode(s)).drop_front(3));
+  llvm::append_range(src, extentsOf(s));
+  return make(word.at, out, Op::External, src, ints, name);
 }
 
 bool Parser::reduce(const Token &word, UOpRef &out) {

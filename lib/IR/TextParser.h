@@ -105,6 +105,7 @@ protected:
   bool matrixUnit(ContractSpec &s);
   bool reduce(const Token &op, UOpRef &out);
   bool extent(const Token &op, UOpRef &out);
+  bool external(const Token &op, UOpRef &out);
   bool generic(const Token &word, Op op, UOpRef &out);
   bool attributes(std::vector<Attribute> &list);
   bool attribute(Attribute &a);

@@ -3,6 +3,7 @@
 // Gives:    text that TextParse.cpp reads back as the same graph (when it verifies).
 // Keeps:    values numbered in the order of their lines: independent of node ids and addresses.
 #include "astra/IR/Contract.h"
+#include "astra/IR/External.h"
 #include "astra/IR/Fields.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/DenseMap.h"
@@ -39,14 +40,15 @@ public:
 
   const std::string &type(DType t, Shape shape) {
     auto [it, fresh] = typeTexts.try_emplace({unsigned(t), shape.data()});
-    if (!fresh) return it->second;
+    return fresh ? it->second = written(t, shape) : it->second;
+  }
+  std::string written(DType t, llvm::ArrayRef<UOpRef> shape) const {
     std::string s = info(t).text;
     for (size_t i = 0; i < shape.size(); ++i) {
       s += i ? ", " : "[";
       index(s, shape[i]);
     }
-    if (!shape.empty()) s += ']';
-    return it->second = std::move(s);
+    return shape.empty() ? s : s + ']';
   }
   void index(std::string &to, UOpRef x) const {
     printIndex(to, x, [&](UOpRef n) {
@@ -125,6 +127,8 @@ private:
       contract(n);
     else if (n->op == Op::Reduce)
       reduce(n);
+    else if (n->op == Op::External)
+      external(n);
     else if (n->op == Op::Extent)
       out += " " + name(n->src[0]) + " in " + std::to_string(n->lo) + ".." + std::to_string(n->hi);
     else
@@ -144,6 +148,13 @@ private:
     }
     size_t at = 0;
     for (const Field &f : fields(n->op)) field(n, f, at);
+  }
+  void external(UOpRef n) {
+    operands(n);
+    for (const auto &[i, t] : llvm::enumerate(externalOf(n).results))
+      out += (i ? ", " : " -> ") + written(t.dtype, t.shape);
+    size_t at = 0;
+    for (const Field &f : fields(Op::External).drop_back()) field(n, f, at);
   }
   void field(UOpRef n, const Field &f, size_t &at) {
     auto literal = [&](int64_t bits) { return literalText(n->dtype, uint64_t(bits)); };

@@ -5,6 +5,7 @@
 //           TypeRulesKernel.cpp.
 #include "TypeRules.h"
 #include "astra/IR/Contract.h"
+#include "astra/IR/External.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace astra;
@@ -535,7 +536,16 @@ R ruleCustom(const In &in) {
 R ruleProj(const In &in) {
   UOpRef c = in.src[0];
   if (!has(c->op, Control) || c->op == Op::Func || c->op == Op::Proj || !attributes(in, 1))
-    return in.fail("takes a result of cond, while, scan or custom");
+    return in.fail("takes a result of cond, while, scan, custom or external");
+  if (c->op == Op::External) {
+    ExternalSpec s = externalOf(c);
+    if (in.ints[0] < 0 || in.ints[0] >= int64_t(s.results.size()))
+      return in.fail("result " + num(in.ints[0]) + " of " + num(s.results.size()));
+    const Type &t = s.results[in.ints[0]];
+    if (t.dtype == in.dtype && in.indices() == Shape(t.shape)) return t;
+    return in.fail("result " + num(in.ints[0]) + " is " + typeText(t.dtype, t.shape) + ", found " +
+                   typeText(in.dtype, in.indices()));
+  }
   int64_t i = in.ints[0], n = c->fns.back()->src.size(), extra = c->op == Op::While ? c->indices().size() : 0;
   if (i < 0 || i >= n + extra) return in.fail("result " + num(i) + " of " + num(n + extra));
   if (auto e = checkExtents(in, in.indices())) return std::move(e);

@@ -56,4 +56,7 @@ R ruleStack(const In &in);
 R ruleLanes(const In &in);
 R ruleSink(const In &in);
 
+// Of calls of functions outside of the graph (External.cpp).
+R ruleExternal(const In &in);
+
 } // namespace astra::typing

@@ -5,6 +5,7 @@
 #include "astra/IR/Verify.h"
 #include "VerifyNode.h"
 #include "astra/IR/Eval.h"
+#include "astra/IR/External.h"
 #include "astra/IR/Index.h"
 #include "astra/IR/Text.h"
 #include "llvm/ADT/DenseMap.h"
@@ -239,6 +240,9 @@ private:
     for (UOpRef n : topoSort(f->src))
       if (n->op == Op::Param || n->op == Op::State)
         return fail("@" + n->str + " is used: a function sees only its arguments");
+      else if (n->op == Op::External && externalOf(n).effects)
+        return fail(n,
+                    "'" + n->str + "' has effects: a call with effects stands in an entry, where calls have an order");
     signatures[f] = std::move(s);
     where.clear();
     return Error::success();
@@ -278,9 +282,14 @@ private:
     for (const Value &v : e.inputs) roots.push_back(v.value);
     if (auto error = body(roots, s)) return error;
     if (!s.dims.empty()) return fail("dim " + s.dims[0]->str + " is not declared");
-    for (UOpRef n : topoSort(roots))
+    llvm::DenseSet<UOpRef> before; // calls with effects that another one comes after; null: one is the first
+    for (UOpRef n : topoSort(roots)) {
       if ((n->op == Op::Param || n->op == Op::State) && !globals.count(n))
         return fail("@" + n->str + " is not declared");
+      if (n->op == Op::External && externalOf(n).effects && !before.insert(callBefore(n)).second)
+        return fail(n, "two calls with effects have no order: behind the operands of the later one, '" + n->str +
+                           "' or the other, stands the call that comes before it");
+    }
     where.clear();
     return Error::success();
   }

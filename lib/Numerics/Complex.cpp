@@ -181,6 +181,7 @@ UOpRef Splitter::control(UOpRef n) {
 }
 
 Parts Splitter::projection(UOpRef n) {
+  if (n->src[0]->is(Op::External)) return {b.c.withSources(n, spread(n->src))};
   Kinds results = kindsOf(n->src[0]->fns.back()->src);
   size_t i = n->ints[0], values = std::min(i, results.size()); // beyond the results: carried dims
   int64_t at = countSplit(results, values) + int64_t(i - values);

@@ -74,6 +74,8 @@ private:
     SmallVector<UOpRef, 8> src(llvm::map_range(n->src, now)), fns(llvm::map_range(n->fns, now));
     // A window is canonical when it is written, so the value that a state takes is the one that the entry goes on with.
     if (n->is(Op::UpdateAt)) src[1] = nan.of(src[1]);
+    if (n->is(Op::External)) // what a function sees is the same on every target
+      for (UOpRef &x : llvm::MutableArrayRef(src).take_front(n->ntensors)) x = nan.of(x);
     if (n->is(Op::Place)) src[0] = nan.of(src[0]); // so that nobody goes through a kernel's results once more
     if (n->is(Op::Custom)) fns[0] = withWideScatters(fns[0]);
     if (n->is(Op::Proj) && src[0]->is(Op::Custom))

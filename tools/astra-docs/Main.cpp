@@ -144,6 +144,7 @@ static std::string form(Op op) {
   static constexpr const char *names[] = {"a", "b", "c"};
   if (op == Op::Contract) return s + " a[..], b[..] -> [..] sum [..] where .. order=..";
   if (op == Op::Extent) return s + " a in lo..hi";
+  if (op == Op::External) return s + " a, .. -> T, .. name=.. deterministic=0 effects=0 batched=0";
   if (row.sources < 0) s += " a, ..";
   for (int i = 0; i < row.sources; ++i) s += std::string(i ? ", " : " ") + names[i];
   for (int g = 0; g < row.groups; ++g) s += " [..]";

@@ -30,12 +30,17 @@ uint64_t tensorBytes(DType t, llvm::ArrayRef<int64_t> shape);
 /// The same tensor in which every NaN is the canonical one of its type (N6).
 void canonicalizeNaN(Tensor &t);
 
+/// A function of the program: it reads the operands and fills the bytes of the results, which are zeros.
+using ExternalFunction =
+    std::function<llvm::Error(llvm::ArrayRef<Tensor> operands, llvm::MutableArrayRef<Tensor> results)>;
+
 struct EvalOptions {
   /// Gives the value of a Function op (exp ...) from its sources. Without it such an op is refused.
   std::function<llvm::Expected<Tensor>(UOpRef node, llvm::ArrayRef<Tensor> sources)> function;
   /// Called for every `tap`, in a deterministic order.
   std::function<void(llvm::StringRef name, const Tensor &value)> tap;
-  uint64_t maxTrips = uint64_t(1) << 32; // of one `while`; more is refused
+  uint64_t maxTrips = uint64_t(1) << 32;                  // of one `while`; more is refused
+  std::map<std::string, ExternalFunction> externals = {}; // what `external` calls, by name
 };
 
 /// What free nodes stand for. Names are those of the module.
