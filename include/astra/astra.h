@@ -87,10 +87,11 @@ enum {
   ASTRA_FORKED = 43,     /* the handle belongs to the parent process */
   ASTRA_STATE_LOST = 44, /* a call failed after its first launch: set or reset the state */
   /* The run */
-  ASTRA_DATA_DIM = 50,     /* a size computed by the program left its bounds */
-  ASTRA_DEPENDENCY = 51,   /* a promise that this call waits for failed */
-  ASTRA_KERNEL_FAULT = 52, /* the emulator found that a kernel does what none may */
-  ASTRA_CANCELLED = 53     /* it was cancelled before it began */
+  ASTRA_DATA_DIM = 50,       /* a size computed by the program left its bounds */
+  ASTRA_DEPENDENCY = 51,     /* a promise that this call waits for failed */
+  ASTRA_KERNEL_FAULT = 52,   /* the emulator found that a kernel does what none may */
+  ASTRA_CANCELLED = 53,      /* it was cancelled before it began */
+  ASTRA_FUNCTION_FAILED = 54 /* a function that the program registered failed; the sentence has its own */
 };
 
 /* The name of a status, e.g. "ASTRA_WRONG_SHAPE". Never NULL. */
@@ -320,12 +321,40 @@ typedef struct astra_tensor {
   uint32_t flags;
 } astra_tensor;
 
+/*===- Functions of the program ---------------------------------------------===*/
+
+/* How a function is declared. A bundle says for each of its functions whether its calls are declared so.
+ * ASTRA_FUNCTION_DETERMINISTIC: equal inputs give equal bits, whenever, wherever and by whomever it is called. Without
+ *   it no bundle that calls it as a deterministic one is loaded; a bundle that calls one without is no strict one
+ *   (ASTRA_REQUIRE_STRICT).
+ * ASTRA_FUNCTION_EFFECTS: it does more than give its outputs (it prints, counts, keeps something). No bundle that calls
+ *   it as one without is loaded: equal calls of such a one may be one, and what nobody reads is not called. */
+enum { ASTRA_FUNCTION_DETERMINISTIC = 1, ASTRA_FUNCTION_EFFECTS = 2 };
+
+/* What a bundle calls. Inputs and outputs are tensors on the host, row-major (strides and buffer are NULL), of the
+ * dtypes and shapes that the bundle says (a function that takes several sees which by the tensors themselves); their
+ * structs, shapes and data are there until it returns. It reads the inputs, writes every element of the outputs (a bool
+ * is 0 or 1) and nothing else. ASTRA_OK, or any other status: the call that it is part of ends with
+ * ASTRA_FUNCTION_FAILED, and states that it writes are lost. Then diag, which is not NULL, may have a sentence.
+ *
+ * It is called on the thread that runs the call: the caller's inside submit, a worker, or whoever waits there; by
+ * several threads at once where several calls are in flight. It must not throw, and must not call functions that wait
+ * for calls, or those of the session at hand. Calls of a GPU wait, copy its inputs to the host and its outputs back. */
+typedef astra_status (*astra_function_fn)(void *self, const astra_tensor *inputs, uint32_t num_inputs,
+                                          const astra_tensor *outputs, uint32_t num_outputs, astra_diag *diag);
+/* From now on bundles that call the function `name` are loaded with this one, in place of one that was registered
+ * before; with fn NULL they are refused again. Those that are loaded keep theirs, so that `self` and fn must outlive
+ * them. A bundle that calls a function that is not registered is refused by astra_loaded_init (ASTRA_UNKNOWN_NAME). */
+ASTRA_API astra_status astra_runtime_register(astra_runtime *runtime, const char *name, astra_function_fn fn,
+                                              void *self, uint32_t flags, astra_diag *diag);
+
 /*===- Bundle ---------------------------------------------------------------===*/
 
 enum {
   ASTRA_VERIFY_ALL = 1,       /* hash all code and the weights too */
   ASTRA_VERIFY_SIGNATURE = 2, /* refuse unless signed by public_key; altered weights: with ASTRA_VERIFY_ALL */
-  ASTRA_REQUIRE_STRICT = 4    /* refuse unless built under the strict numeric contract */
+  ASTRA_REQUIRE_STRICT = 4    /* refuse unless built under the strict numeric contract, and what it calls of the
+                                 program's functions is declared deterministic */
 };
 
 typedef struct astra_bundle_options {
@@ -387,7 +416,7 @@ typedef struct astra_entry_info {
   const char *name;
   uint32_t num_inputs;
   uint32_t num_outputs;
-  int32_t waits_on_host; /* has loops or branches decided on the host */
+  int32_t waits_on_host; /* has loops or branches decided on the host, or calls functions of the program */
 } astra_entry_info;
 
 ASTRA_API astra_status astra_bundle_get_info(const astra_bundle *bundle, astra_bundle_info *out);

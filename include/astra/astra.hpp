@@ -19,6 +19,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -84,11 +85,30 @@ protected:
   T *handle = nullptr;
 };
 
+/// Calls a function object of C++ from C: what it throws is the sentence of ASTRA_FUNCTION_FAILED.
+template <typename Fn>
+astra_status callFunction(void *self, const astra_tensor *inputs, uint32_t num_inputs, const astra_tensor *outputs,
+                          uint32_t num_outputs, astra_diag *diag) {
+  try {
+    (*static_cast<Fn *>(self))(inputs, num_inputs, outputs, num_outputs);
+    return ASTRA_OK;
+  } catch (const std::exception &e) {
+    std::snprintf(diag->text, sizeof(diag->text), "%s", e.what());
+  } catch (...) {
+  }
+  return ASTRA_FUNCTION_FAILED;
+}
+
 struct Runtime : Handle<astra_runtime, astra_runtime_free> {
   using Handle::Handle;
   Runtime() : Runtime(static_cast<const astra_runtime_options *>(nullptr)) {}
   explicit Runtime(const astra_runtime_options *options) {
     check([&](astra_diag *d) { return astra_runtime_init(&handle, options, d); });
+  }
+  /// What bundles call by this name: fn(inputs, num_inputs, outputs, num_outputs), which may throw and must outlive the
+  /// bundles that are loaded. flags: ASTRA_FUNCTION_DETERMINISTIC, ASTRA_FUNCTION_EFFECTS.
+  template <typename Fn> void registerFunction(const char *name, Fn &fn, uint32_t flags = 0) const {
+    check([&](astra_diag *d) { return astra_runtime_register(handle, name, callFunction<Fn>, &fn, flags, d); });
   }
 };
 

@@ -78,7 +78,8 @@ private:
   BundleParts parts;
   fmt::ManifestT &manifest = parts.manifest;
   ExprTable exprs;
-  StringMap<uint32_t> origins; // their numbers in the manifest
+  StringMap<uint32_t> origins;   // their numbers in the manifest
+  StringMap<uint32_t> functions; // theirs
 
   Error dims();
   Error params();
@@ -110,6 +111,7 @@ private:
     return d < schedule.moduleDims && manifest.dims[d]->source == fmt::DimSource::Shape;
   }
   Error instruction(fmt::ProgramT &out, const Instr &instr);
+  Expected<fmt::ExternalT> external(const ExternalInstr &call);
   Expected<std::unique_ptr<fmt::RoutineT>> routine(const Routine &r);
   Error costs(fmt::KernelT &out, const KernelSpec &spec);
   static TargetCode codeOf(GpuBinary &binary);
@@ -380,6 +382,28 @@ Error Assembler::targets() {
 
 //===- Programs -------------------------------------------------------------===//
 
+/// What is declared of a function is what all its calls declare.
+Expected<fmt::ExternalT> Assembler::external(const ExternalInstr &call) {
+  fmt::ExternalT t;
+  auto [at, isNew] = functions.try_emplace(call.function, uint32_t(manifest.functions.size()));
+  if (isNew) {
+    manifest.functions.push_back(std::make_unique<fmt::HostFunctionT>());
+    fmt::HostFunctionT &f = *manifest.functions.back();
+    f.name = call.function, f.deterministic = f.effects = true;
+  }
+  t.function = at->second;
+  fmt::HostFunctionT &f = *manifest.functions[t.function];
+  f.deterministic &= call.deterministic, f.effects &= call.effects;
+  t.inputs = uint32_t(call.operands.size());
+  for (auto *list : {&call.operands, &call.results})
+    for (const ExternalInstr::Tensor &x : *list) {
+      fmt::HostTensorT &to = *t.tensors.emplace_back(std::make_unique<fmt::HostTensorT>());
+      to.buffer = x.buffer, to.dtype = dtypeOf(x.dtype);
+      if (Error e = set(to.shape, x.shape)) return std::move(e);
+    }
+  return std::move(t);
+}
+
 Error Assembler::instruction(fmt::ProgramT &out, const Instr &instr) {
   fmt::InstrUnion &u = out.code.emplace_back();
   auto dimNumber = [&](UOpRef dim) { return uint32_t(llvm::find(schedule.dims, dim) - schedule.dims.begin()); };
@@ -440,6 +464,11 @@ Error Assembler::instruction(fmt::ProgramT &out, const Instr &instr) {
     fmt::CondT t;
     t.flag = i->flag, t.then = i->then, t.otherwise = i->otherwise;
     return add(std::move(t), Error::success());
+  }
+  if (auto *i = std::get_if<ExternalInstr>(&instr)) {
+    Expected<fmt::ExternalT> t = external(*i);
+    if (!t) return t.takeError();
+    return add(std::move(*t), Error::success());
   }
   const auto &i = std::get<SwapInstr>(instr);
   fmt::SwapT t;
@@ -502,6 +531,8 @@ void Assembler::stateUse(fmt::EntryT &out) const {
       if (const fmt::ReadDimT *read = i.AsReadDim()) use(read->buffer, true, false);
       if (const fmt::WhileT *loop = i.AsWhile()) use(loop->flag, true, false);
       if (const fmt::CondT *cond = i.AsCond()) use(cond->flag, true, false);
+      if (const fmt::ExternalT *call = i.AsExternal())
+        for (const auto &t : ArrayRef(call->tensors).take_front(call->inputs)) use(t->buffer, true, false);
     }
   // A state's buffer that only a kernel's window writes keeps the rest of its bytes: it is read as well.
   for (const auto &b : r.buffers)

@@ -27,6 +27,7 @@ uint64_t featuresOf(const fmt::ManifestT &m) {
     if (p->prepare != fmt::kNone) features |= fmt::kFeaturePrepare;
     if (p->derive != fmt::kNone) features |= fmt::kFeatureDerive;
   }
+  if (!m.functions.empty()) features |= fmt::kFeatureExternal;
   for (const auto &t : m.targets)
     if (t->abi != fmt::kCpuKernelAbi) features |= fmt::kFeatureGpu;
   for (const auto &e : m.entries) {

@@ -50,6 +50,14 @@ llvm::Error astra::verifyProgram(Context &c, const Schedule &s, bool joins, Acce
             if (!sizes.holds(r.buffers[b].bytes, copy->bytes, {}))
               return fail(name + ": a copy of " + indexText(copy->bytes) + " bytes is not proved to fit buffer " +
                           llvm::Twine(b) + " of " + indexText(r.buffers[b].bytes));
+        if (auto *call = std::get_if<ExternalInstr>(&i))
+          for (auto *list : {&call->operands, &call->results})
+            for (const ExternalInstr::Tensor &t : *list)
+              if (UOpRef bytes = idxMul(c, idxProduct(c, t.shape), c.index(byteSize(t.dtype)));
+                  !sizes.holds(r.buffers[t.buffer].bytes, bytes, {}))
+                return fail(name + ": the function '" + call->function + "' is given " + indexText(bytes) +
+                            " bytes, which are not proved to fit buffer " + llvm::Twine(t.buffer) + " of " +
+                            indexText(r.buffers[t.buffer].bytes));
         auto *launch = std::get_if<LaunchInstr>(&i);
         if (!launch) continue;
         for (const LaunchInstr::Variant &v : launch->variants) {

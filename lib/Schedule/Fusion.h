@@ -30,9 +30,9 @@ bool isStored(UOpRef x);
 UOpRef paramOfWords(UOpRef words, llvm::SmallVectorImpl<int64_t> &axes);
 /// Whether words are a parameter's, whose layout their readers choose.
 bool isPacked(UOpRef words);
-/// An op that calls functions.
+/// An op that calls functions, of the graph or of the program.
 inline bool isControl(UOpRef x) {
-  return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan || x->op == Op::Custom;
+  return x->op == Op::Cond || x->op == Op::While || x->op == Op::Scan || x->op == Op::Custom || x->op == Op::External;
 }
 /// Decides for everything that `roots` reach. Every root is realized unless it is stored already.
 Fusion fuse(Context &c, llvm::ArrayRef<UOpRef> roots);

@@ -121,6 +121,9 @@ void Scheduler::join() {
       if (auto *x = std::get_if<WhileInstr>(&i)) name(x->flag);
       if (auto *x = std::get_if<CondInstr>(&i)) name(x->flag);
       if (auto *x = std::get_if<SwapInstr>(&i)) name(x->a, x->b);
+      if (auto *x = std::get_if<ExternalInstr>(&i))
+        for (auto *list : {&x->operands, &x->results})
+          for (const ExternalInstr::Tensor &t : *list) name(t.buffer);
     }
   for (std::vector<Instr> &p : routine->programs)
     for (size_t i = 0; i < p.size(); ++i) join(p, i, named);

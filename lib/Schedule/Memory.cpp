@@ -54,6 +54,9 @@ void Scheduler::emit(Instr i) {
     for (uint32_t x : l->buffers) touch(x);
     l->origins = takeOrigins();
   }
+  if (auto *x = std::get_if<ExternalInstr>(&i))
+    for (auto *list : {&x->operands, &x->results})
+      for (const ExternalInstr::Tensor &t : *list) touch(t.buffer);
   routine->programs[program].push_back(std::move(i));
   ++clock;
 }

@@ -72,6 +72,16 @@ struct Printer {
     program(r, x.otherwise, d + 1);
   }
   void instr(const Routine &, const SwapInstr &x, unsigned d) { line(d, "swap ", num(x.a), " ", num(x.b)); }
+  void instr(const Routine &, const ExternalInstr &x, unsigned d) {
+    auto list = [](const std::vector<ExternalInstr::Tensor> &ts) {
+      std::string t;
+      for (const ExternalInstr::Tensor &v : ts)
+        t += (t.empty() ? "" : ", ") + num(v.buffer) + ": " + typeText(v.dtype, v.shape);
+      return t;
+    };
+    line(d, "call ", x.function, x.deterministic ? " deterministic" : "", x.effects ? " effects" : "", " (",
+         list(x.operands), ") -> (", list(x.results), ")");
+  }
 
   void routine(const Routine &r) {
     static const char *const kinds[] = {"input", "output", "param", "state", "slot"};

@@ -255,6 +255,8 @@ void Scheduler::values(ArrayRef<UOpRef> wanted, const llvm::DenseMap<UOpRef, Pla
     if (failed()) return;
     if (n->op == Op::Custom)
       custom(n, destinations);
+    else if (n->op == Op::External)
+      external(n);
     else if (isControl(n))
       control(n);
     else if (n->op == Op::Proj) {

@@ -126,6 +126,7 @@ private:
   void carryDims(While &w);
   void placeCarried(While &w);
   void custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinations); // Custom.cpp
+  void external(UOpRef n);                                                  // External.cpp
   void whileTest(const While &w, const Place &flag);
   void whileBody(const While &w);
   std::vector<UOpRef> extentsAfter(const While &w, llvm::ArrayRef<UOpRef> roots);

@@ -42,14 +42,35 @@ Infix infix(fmt::ExprCode c) {
   }
 }
 
-/// A tensor or a state.
-template <typename Typed> std::string typed(const fmt::ManifestT &m, const Typed &t) {
-  std::string out = t.name + " : " + dtypeName(t.dtype);
+template <typename Typed> std::string typeOf(const fmt::ManifestT &m, const Typed &t) {
+  std::string out = dtypeName(t.dtype);
   ListSeparator comma;
   if (!t.shape.empty()) out += "[";
   for (uint32_t x : t.shape) out += std::string(StringRef(comma)) + tool::exprText(m, x);
   if (!t.shape.empty()) out += "]";
   return out;
+}
+
+/// A tensor or a state.
+template <typename Typed> std::string typed(const fmt::ManifestT &m, const Typed &t) {
+  return t.name + " : " + typeOf(m, t);
+}
+
+/// A line for each way in which functions of the program are called.
+void printFunctions(raw_ostream &out, const fmt::ManifestT &m) {
+  StringSet<> said;
+  for (const auto &e : m.entries)
+    for (const auto &p : e->routine->programs)
+      for (const fmt::InstrUnion &i : p->code)
+        if (const fmt::ExternalT *call = i.AsExternal()) {
+          const fmt::HostFunctionT &f = *m.functions[call->function];
+          std::string line = "calls " + f.name + "(";
+          for (auto [k, t] : enumerate(call->tensors))
+            line += (k == call->inputs ? ") -> (" : k ? ", " : "") + typeOf(m, *t);
+          line += f.deterministic ? "), deterministic" : "), not deterministic";
+          line += f.effects ? ", with effects" : "";
+          if (said.insert(line).second) out << line << "\n";
+        }
 }
 
 std::string bytesText(uint64_t bytes) {
@@ -222,6 +243,7 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
   out << m.params.size() << " params, " << bytesText(total);
   if (ours) out << "; " << ours << " of them computed while compiling, " << bytesText(computed);
   out << "\n";
+  printFunctions(out, m);
   for (const auto &asset : m.assets) out << "asset " << asset->name << ", " << bytesText(asset->place->length) << "\n";
   for (const auto &t : m.targets) {
     const fmt::Section &code = b.sections()[t->section];

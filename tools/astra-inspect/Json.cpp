@@ -98,6 +98,14 @@ void Writer::instruction(const fmt::InstrUnion &i) {
   } else if (const auto *x = i.AsSwap()) {
     j.attribute("a", x->a);
     j.attribute("b", x->b);
+  } else if (const auto *x = i.AsExternal()) {
+    j.attribute("function", m.functions[x->function]->name);
+    j.attribute("inputs", x->inputs);
+    objects("tensors", x->tensors, [&](const fmt::HostTensorT &t) {
+      j.attribute("buffer", t.buffer);
+      dtype(t.dtype);
+      exprs("shape", t.shape);
+    });
   }
 }
 
@@ -251,6 +259,12 @@ void Writer::manifest() {
     j.attribute("name", a.name);
     place("place", a.place.get());
   });
+  if (!m.functions.empty())
+    objects("functions", m.functions, [&](const fmt::HostFunctionT &f) {
+      j.attribute("name", f.name);
+      j.attribute("deterministic", f.deterministic);
+      j.attribute("effects", f.effects);
+    });
   objects("states", m.states, [&](const fmt::StateT &s) {
     j.attribute("name", s.name);
     dtype(s.dtype);

@@ -1,5 +1,6 @@
 //===- astra-run: run one entry of a bundle ---------------------------------===//
-// Takes:    a bundle, .npy files for inputs, params and states, a .safetensors file of states, values of host dims.
+// Takes:    a bundle, .npy files for inputs, params and states, a .safetensors file of states, values of host dims,
+//           functions of shared libraries.
 // Gives:    .npy files of outputs and states, a .safetensors file of states, times, a trace.
 // Keeps:    to the C ABI: what this tool can do, any C program can.
 // Does not: compile, or know the bundle's format.
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <dlfcn.h>
 #include <map>
 #include <optional>
 
@@ -31,7 +33,7 @@ struct Settings {
   string entry = "main", trace, states, savedStates, tolerance;
   int64_t repeat = 1, seed = -1; // -1: not given
   bool verify = false, strict = false, json = false;
-  std::vector<std::pair<string, string>> inputs, outputs, expected, dims, params, setStates, getStates;
+  std::vector<std::pair<string, string>> functions, inputs, outputs, expected, dims, params, setStates, getStates;
 };
 
 Program describe(Settings &s) {
@@ -60,6 +62,9 @@ Program describe(Settings &s) {
          return "";
        }},
       {"dim", "NAME=N", "the value of a host dim; once for each", pairs(s.dims)},
+      {"function", "NAME=LIBRARY:SYMBOL",
+       "a function that the bundle calls, an astra_function_fn (astra.h) of a shared library; once for each",
+       pairs(s.functions)},
       {"param", "NAME=FILE.npy", "replaces a param for this run; once for each", pairs(s.params)},
       {"set-state", "NAME=FILE.npy", "the value of a state before the first call; once for each", pairs(s.setStates)},
       {"states", "FILE.safetensors",
@@ -137,6 +142,7 @@ private:
   Trace trace;
 
   void load(const string &path);
+  void registerFunction(const string &name, const string &place);
   void loadStates(const string &path, uint32_t count);
   astra_tensor tensorFrom(const string &path, int32_t expected);
   void place(astra_tensor &t);
@@ -181,8 +187,22 @@ astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
   return t;
 }
 
+/// Whoever gives it on a command line vouches for what the bundle declares of it.
+void Run::registerFunction(const string &name, const string &place) {
+  size_t colon = place.rfind(':');
+  if (colon == string::npos || !colon || colon + 1 == place.size())
+    throw Refusal{Usage, "--function " + name + ": '" + place + "' is not LIBRARY:SYMBOL"};
+  string library = place.substr(0, colon), symbol = place.substr(colon + 1);
+  void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL); // until the end of the process
+  void *fn = handle ? dlsym(handle, symbol.c_str()) : nullptr;
+  if (!fn) throw Refusal{Failure, "--function " + name + ": " + dlerror()};
+  check(astra_runtime_register(h.runtime, name.c_str(), reinterpret_cast<astra_function_fn>(fn), nullptr,
+                               ASTRA_FUNCTION_DETERMINISTIC, check));
+}
+
 void Run::load(const string &path) {
   check(astra_runtime_init(&h.runtime, nullptr, check));
+  for (auto &[name, place] : settings.functions) registerFunction(name, place);
   openDevice(settings.where, machine, h, check);
   check(astra_pool_init(&h.pool, h.device, nullptr, check));
   astra_bundle_options bundle = ASTRA_INIT(astra_bundle_options);

@@ -31,6 +31,8 @@ static std::string inOptions(std::string text, bool takesValues) {
       {"needs dim ", "", "; give it in astra_session_options.dims", "--dim ", "=N"},
       {"needs dim ", "", "; set it with astra_session_set_dim", "--dim ", "=N"},
       {"param ", " is not stored in the bundle", "; set it with astra_loaded_set_param", "--param ", "=FILE.npy"},
+      {"the function '", "', which is not registered",
+       "; register it with astra_runtime_register before the bundle is loaded", "--function ", "=LIBRARY:SYMBOL"},
       {"", "", " (ASTRA_DEVICE_ALLOW_PTX)", "", ""}};
   for (const auto &row : rows) {
     size_t end = text.find(std::string(row.behind) + row.ask), begin = text.find(row.before);

@@ -97,8 +97,19 @@ struct CondInstr {
 struct SwapInstr {
   uint32_t a, b;
 };
-using Instr =
-    std::variant<LaunchInstr, CopyInstr, SetDimInstr, ReadDimInstr, WhileInstr, LoopInstr, CondInstr, SwapInstr>;
+/// A call of a function of the program; each tensor is all of a buffer from its begin on, row-major.
+struct ExternalInstr {
+  struct Tensor {
+    uint32_t buffer;
+    DType dtype;
+    std::vector<UOpRef> shape; // over the dim vector
+  };
+  std::string function;
+  bool deterministic, effects;
+  std::vector<Tensor> operands, results;
+};
+using Instr = std::variant<LaunchInstr, CopyInstr, SetDimInstr, ReadDimInstr, WhileInstr, LoopInstr, CondInstr,
+                           SwapInstr, ExternalInstr>;
 
 struct Routine {
   std::vector<ProgramBuffer> buffers;

@@ -370,6 +370,14 @@ Expected<CProgram> Program::run() {
   }
   source += helpers;
   if (Error e = weights()) return std::move(e);
+  for (const ScheduledEntry &e : s.entries)
+    for (const std::vector<Instr> &program : e.routine.programs)
+      for (const Instr &instr : program)
+        if (auto *call = std::get_if<ExternalInstr>(&instr))
+          return createStringError(std::errc::not_supported,
+                                   "entry %s calls the function '%s' of the program, which C source has no way to "
+                                   "register: compile to a bundle instead",
+                                   e.entry->name.c_str(), call->function.c_str());
   reset();
   for (const ScheduledEntry &e : s.entries) entry(e);
   header += "#ifdef __cplusplus\n}\n#endif\n#endif\n";

@@ -40,8 +40,9 @@ enum Feature : uint64_t {
   kFeatureHeldWeights = 1u << 3, ///< some param has no place: the user must set it
   kFeatureDerive = 1u << 4,      ///< some param has a derive routine
   kFeatureGpu = 1u << 5,         ///< some target is a GPU, or a host build of a GPU's kernels
+  kFeatureExternal = 1u << 6,    ///< some program calls a function of the host
 };
-inline constexpr uint64_t kKnownFeatures = 63;
+inline constexpr uint64_t kKnownFeatures = 127;
 
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint64_t kMapAlign = 65536;
@@ -57,8 +58,9 @@ inline constexpr uint32_t kMaxRank = 16;
 inline constexpr uint32_t kMaxDims = 65536;
 inline constexpr uint32_t kMaxTargets = 256;
 inline constexpr uint32_t kMaxKernelBuffers = 256;
-inline constexpr uint32_t kMaxGrid = 8;    ///< axes of a kernel's grid
-inline constexpr uint32_t kMaxOrigins = 8; ///< of a launch
+inline constexpr uint32_t kMaxGrid = 8;         ///< axes of a kernel's grid
+inline constexpr uint32_t kMaxOrigins = 8;      ///< of a launch
+inline constexpr uint32_t kMaxHostTensors = 64; ///< of a call of a function of the host
 inline constexpr uint32_t kMaxBlockThreads = 1024;
 inline constexpr uint64_t kMaxBlockShared = 1u << 20;
 // Kernel ABIs (manifest.fbs, KernelCode): of a CPU, of a GPU, of the host build of a GPU's kernel.

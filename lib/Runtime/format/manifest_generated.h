@@ -70,6 +70,14 @@ struct Swap;
 struct SwapBuilder;
 struct SwapT;
 
+struct HostTensor;
+struct HostTensorBuilder;
+struct HostTensorT;
+
+struct External;
+struct ExternalBuilder;
+struct ExternalT;
+
 struct Program;
 struct ProgramBuilder;
 struct ProgramT;
@@ -130,6 +138,10 @@ struct Component;
 struct ComponentBuilder;
 struct ComponentT;
 
+struct HostFunction;
+struct HostFunctionBuilder;
+struct HostFunctionT;
+
 struct Manifest;
 struct ManifestBuilder;
 struct ManifestT;
@@ -162,6 +174,10 @@ inline const flatbuffers::TypeTable *CondTypeTable();
 
 inline const flatbuffers::TypeTable *SwapTypeTable();
 
+inline const flatbuffers::TypeTable *HostTensorTypeTable();
+
+inline const flatbuffers::TypeTable *ExternalTypeTable();
+
 inline const flatbuffers::TypeTable *ProgramTypeTable();
 
 inline const flatbuffers::TypeTable *RoutineTypeTable();
@@ -193,6 +209,8 @@ inline const flatbuffers::TypeTable *EntryTypeTable();
 inline const flatbuffers::TypeTable *AssetTypeTable();
 
 inline const flatbuffers::TypeTable *ComponentTypeTable();
+
+inline const flatbuffers::TypeTable *HostFunctionTypeTable();
 
 inline const flatbuffers::TypeTable *ManifestTypeTable();
 
@@ -452,11 +470,12 @@ enum class Instr : uint8_t {
   Loop = 6,
   Cond = 7,
   Swap = 8,
+  External = 9,
   MIN = NONE,
-  MAX = Swap
+  MAX = External
 };
 
-inline const Instr (&EnumValuesInstr())[9] {
+inline const Instr (&EnumValuesInstr())[10] {
   static const Instr values[] = {
     Instr::NONE,
     Instr::Launch,
@@ -466,13 +485,14 @@ inline const Instr (&EnumValuesInstr())[9] {
     Instr::While,
     Instr::Loop,
     Instr::Cond,
-    Instr::Swap
+    Instr::Swap,
+    Instr::External
   };
   return values;
 }
 
 inline const char * const *EnumNamesInstr() {
-  static const char * const names[10] = {
+  static const char * const names[11] = {
     "NONE",
     "Launch",
     "Copy",
@@ -482,13 +502,14 @@ inline const char * const *EnumNamesInstr() {
     "Loop",
     "Cond",
     "Swap",
+    "External",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameInstr(Instr e) {
-  if (flatbuffers::IsOutRange(e, Instr::NONE, Instr::Swap)) return "";
+  if (flatbuffers::IsOutRange(e, Instr::NONE, Instr::External)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesInstr()[index];
 }
@@ -529,6 +550,10 @@ template<> struct InstrTraits<astra::fmt::Swap> {
   static const Instr enum_value = Instr::Swap;
 };
 
+template<> struct InstrTraits<astra::fmt::External> {
+  static const Instr enum_value = Instr::External;
+};
+
 template<typename T> struct InstrUnionTraits {
   static const Instr enum_value = Instr::NONE;
 };
@@ -563,6 +588,10 @@ template<> struct InstrUnionTraits<astra::fmt::CondT> {
 
 template<> struct InstrUnionTraits<astra::fmt::SwapT> {
   static const Instr enum_value = Instr::Swap;
+};
+
+template<> struct InstrUnionTraits<astra::fmt::ExternalT> {
+  static const Instr enum_value = Instr::External;
 };
 
 struct InstrUnion {
@@ -658,6 +687,14 @@ struct InstrUnion {
   const astra::fmt::SwapT *AsSwap() const {
     return type == Instr::Swap ?
       reinterpret_cast<const astra::fmt::SwapT *>(value) : nullptr;
+  }
+  astra::fmt::ExternalT *AsExternal() {
+    return type == Instr::External ?
+      reinterpret_cast<astra::fmt::ExternalT *>(value) : nullptr;
+  }
+  const astra::fmt::ExternalT *AsExternal() const {
+    return type == Instr::External ?
+      reinterpret_cast<const astra::fmt::ExternalT *>(value) : nullptr;
   }
 };
 
@@ -1945,6 +1982,194 @@ inline flatbuffers::Offset<Swap> CreateSwap(
 }
 
 flatbuffers::Offset<Swap> CreateSwap(flatbuffers::FlatBufferBuilder &_fbb, const SwapT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
+struct HostTensorT : public flatbuffers::NativeTable {
+  typedef HostTensor TableType;
+  uint32_t buffer = 0;
+  astra::fmt::DType dtype = astra::fmt::DType::None;
+  std::vector<uint32_t> shape{};
+};
+
+struct HostTensor FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef HostTensorT NativeTableType;
+  typedef HostTensorBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return HostTensorTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_BUFFER = 4,
+    VT_DTYPE = 6,
+    VT_SHAPE = 8
+  };
+  uint32_t buffer() const {
+    return GetField<uint32_t>(VT_BUFFER, 0);
+  }
+  astra::fmt::DType dtype() const {
+    return static_cast<astra::fmt::DType>(GetField<uint8_t>(VT_DTYPE, 0));
+  }
+  const flatbuffers::Vector<uint32_t> *shape() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_SHAPE);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_BUFFER, 4) &&
+           VerifyField<uint8_t>(verifier, VT_DTYPE, 1) &&
+           VerifyOffset(verifier, VT_SHAPE) &&
+           verifier.VerifyVector(shape()) &&
+           verifier.EndTable();
+  }
+  HostTensorT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(HostTensorT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<HostTensor> Pack(flatbuffers::FlatBufferBuilder &_fbb, const HostTensorT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct HostTensorBuilder {
+  typedef HostTensor Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_buffer(uint32_t buffer) {
+    fbb_.AddElement<uint32_t>(HostTensor::VT_BUFFER, buffer, 0);
+  }
+  void add_dtype(astra::fmt::DType dtype) {
+    fbb_.AddElement<uint8_t>(HostTensor::VT_DTYPE, static_cast<uint8_t>(dtype), 0);
+  }
+  void add_shape(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> shape) {
+    fbb_.AddOffset(HostTensor::VT_SHAPE, shape);
+  }
+  explicit HostTensorBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<HostTensor> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<HostTensor>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<HostTensor> CreateHostTensor(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t buffer = 0,
+    astra::fmt::DType dtype = astra::fmt::DType::None,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> shape = 0) {
+  HostTensorBuilder builder_(_fbb);
+  builder_.add_shape(shape);
+  builder_.add_buffer(buffer);
+  builder_.add_dtype(dtype);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<HostTensor> CreateHostTensorDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t buffer = 0,
+    astra::fmt::DType dtype = astra::fmt::DType::None,
+    const std::vector<uint32_t> *shape = nullptr) {
+  auto shape__ = shape ? _fbb.CreateVector<uint32_t>(*shape) : 0;
+  return astra::fmt::CreateHostTensor(
+      _fbb,
+      buffer,
+      dtype,
+      shape__);
+}
+
+flatbuffers::Offset<HostTensor> CreateHostTensor(flatbuffers::FlatBufferBuilder &_fbb, const HostTensorT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
+struct ExternalT : public flatbuffers::NativeTable {
+  typedef External TableType;
+  uint32_t function = 0;
+  uint32_t inputs = 0;
+  std::vector<std::unique_ptr<astra::fmt::HostTensorT>> tensors{};
+  ExternalT() = default;
+  ExternalT(const ExternalT &o);
+  ExternalT(ExternalT&&) FLATBUFFERS_NOEXCEPT = default;
+  ExternalT &operator=(ExternalT o) FLATBUFFERS_NOEXCEPT;
+};
+
+struct External FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef ExternalT NativeTableType;
+  typedef ExternalBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return ExternalTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_FUNCTION = 4,
+    VT_INPUTS = 6,
+    VT_TENSORS = 8
+  };
+  uint32_t function() const {
+    return GetField<uint32_t>(VT_FUNCTION, 0);
+  }
+  uint32_t inputs() const {
+    return GetField<uint32_t>(VT_INPUTS, 0);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>> *tensors() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>> *>(VT_TENSORS);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_FUNCTION, 4) &&
+           VerifyField<uint32_t>(verifier, VT_INPUTS, 4) &&
+           VerifyOffsetRequired(verifier, VT_TENSORS) &&
+           verifier.VerifyVector(tensors()) &&
+           verifier.VerifyVectorOfTables(tensors()) &&
+           verifier.EndTable();
+  }
+  ExternalT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(ExternalT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<External> Pack(flatbuffers::FlatBufferBuilder &_fbb, const ExternalT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct ExternalBuilder {
+  typedef External Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_function(uint32_t function) {
+    fbb_.AddElement<uint32_t>(External::VT_FUNCTION, function, 0);
+  }
+  void add_inputs(uint32_t inputs) {
+    fbb_.AddElement<uint32_t>(External::VT_INPUTS, inputs, 0);
+  }
+  void add_tensors(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>>> tensors) {
+    fbb_.AddOffset(External::VT_TENSORS, tensors);
+  }
+  explicit ExternalBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<External> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<External>(end);
+    fbb_.Required(o, External::VT_TENSORS);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<External> CreateExternal(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t function = 0,
+    uint32_t inputs = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostTensor>>> tensors = 0) {
+  ExternalBuilder builder_(_fbb);
+  builder_.add_tensors(tensors);
+  builder_.add_inputs(inputs);
+  builder_.add_function(function);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<External> CreateExternalDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t function = 0,
+    uint32_t inputs = 0,
+    const std::vector<flatbuffers::Offset<astra::fmt::HostTensor>> *tensors = nullptr) {
+  auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::HostTensor>>(*tensors) : 0;
+  return astra::fmt::CreateExternal(
+      _fbb,
+      function,
+      inputs,
+      tensors__);
+}
+
+flatbuffers::Offset<External> CreateExternal(flatbuffers::FlatBufferBuilder &_fbb, const ExternalT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
 struct ProgramT : public flatbuffers::NativeTable {
   typedef Program TableType;
@@ -3728,6 +3953,98 @@ inline flatbuffers::Offset<Component> CreateComponentDirect(
 
 flatbuffers::Offset<Component> CreateComponent(flatbuffers::FlatBufferBuilder &_fbb, const ComponentT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct HostFunctionT : public flatbuffers::NativeTable {
+  typedef HostFunction TableType;
+  std::string name{};
+  bool deterministic = false;
+  bool effects = false;
+};
+
+struct HostFunction FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef HostFunctionT NativeTableType;
+  typedef HostFunctionBuilder Builder;
+  static const flatbuffers::TypeTable *MiniReflectTypeTable() {
+    return HostFunctionTypeTable();
+  }
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_NAME = 4,
+    VT_DETERMINISTIC = 6,
+    VT_EFFECTS = 8
+  };
+  const flatbuffers::String *name() const {
+    return GetPointer<const flatbuffers::String *>(VT_NAME);
+  }
+  bool deterministic() const {
+    return GetField<uint8_t>(VT_DETERMINISTIC, 0) != 0;
+  }
+  bool effects() const {
+    return GetField<uint8_t>(VT_EFFECTS, 0) != 0;
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_NAME) &&
+           verifier.VerifyString(name()) &&
+           VerifyField<uint8_t>(verifier, VT_DETERMINISTIC, 1) &&
+           VerifyField<uint8_t>(verifier, VT_EFFECTS, 1) &&
+           verifier.EndTable();
+  }
+  HostFunctionT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(HostFunctionT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<HostFunction> Pack(flatbuffers::FlatBufferBuilder &_fbb, const HostFunctionT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct HostFunctionBuilder {
+  typedef HostFunction Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_name(flatbuffers::Offset<flatbuffers::String> name) {
+    fbb_.AddOffset(HostFunction::VT_NAME, name);
+  }
+  void add_deterministic(bool deterministic) {
+    fbb_.AddElement<uint8_t>(HostFunction::VT_DETERMINISTIC, static_cast<uint8_t>(deterministic), 0);
+  }
+  void add_effects(bool effects) {
+    fbb_.AddElement<uint8_t>(HostFunction::VT_EFFECTS, static_cast<uint8_t>(effects), 0);
+  }
+  explicit HostFunctionBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<HostFunction> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<HostFunction>(end);
+    fbb_.Required(o, HostFunction::VT_NAME);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<HostFunction> CreateHostFunction(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::String> name = 0,
+    bool deterministic = false,
+    bool effects = false) {
+  HostFunctionBuilder builder_(_fbb);
+  builder_.add_name(name);
+  builder_.add_effects(effects);
+  builder_.add_deterministic(deterministic);
+  return builder_.Finish();
+}
+
+inline flatbuffers::Offset<HostFunction> CreateHostFunctionDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const char *name = nullptr,
+    bool deterministic = false,
+    bool effects = false) {
+  auto name__ = name ? _fbb.CreateString(name) : 0;
+  return astra::fmt::CreateHostFunction(
+      _fbb,
+      name__,
+      deterministic,
+      effects);
+}
+
+flatbuffers::Offset<HostFunction> CreateHostFunction(flatbuffers::FlatBufferBuilder &_fbb, const HostFunctionT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct ManifestT : public flatbuffers::NativeTable {
   typedef Manifest TableType;
   std::string contract{};
@@ -3749,6 +4066,7 @@ struct ManifestT : public flatbuffers::NativeTable {
   std::vector<uint8_t> model_sha256{};
   std::vector<std::string> options{};
   std::vector<std::unique_ptr<astra::fmt::AssetT>> assets{};
+  std::vector<std::unique_ptr<astra::fmt::HostFunctionT>> functions{};
   ManifestT() = default;
   ManifestT(const ManifestT &o);
   ManifestT(ManifestT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -3780,7 +4098,8 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_COMMIT = 34,
     VT_MODEL_SHA256 = 36,
     VT_OPTIONS = 38,
-    VT_ASSETS = 40
+    VT_ASSETS = 40,
+    VT_FUNCTIONS = 42
   };
   const flatbuffers::String *contract() const {
     return GetPointer<const flatbuffers::String *>(VT_CONTRACT);
@@ -3839,6 +4158,9 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>> *assets() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>> *>(VT_ASSETS);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostFunction>> *functions() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostFunction>> *>(VT_FUNCTIONS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_CONTRACT) &&
@@ -3893,6 +4215,9 @@ struct Manifest FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_ASSETS) &&
            verifier.VerifyVector(assets()) &&
            verifier.VerifyVectorOfTables(assets()) &&
+           VerifyOffset(verifier, VT_FUNCTIONS) &&
+           verifier.VerifyVector(functions()) &&
+           verifier.VerifyVectorOfTables(functions()) &&
            verifier.EndTable();
   }
   ManifestT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -3961,6 +4286,9 @@ struct ManifestBuilder {
   void add_assets(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>>> assets) {
     fbb_.AddOffset(Manifest::VT_ASSETS, assets);
   }
+  void add_functions(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostFunction>>> functions) {
+    fbb_.AddOffset(Manifest::VT_FUNCTIONS, functions);
+  }
   explicit ManifestBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -4005,8 +4333,10 @@ inline flatbuffers::Offset<Manifest> CreateManifest(
     flatbuffers::Offset<flatbuffers::String> commit = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> model_sha256 = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> options = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>>> assets = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::Asset>>> assets = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<astra::fmt::HostFunction>>> functions = 0) {
   ManifestBuilder builder_(_fbb);
+  builder_.add_functions(functions);
   builder_.add_assets(assets);
   builder_.add_options(options);
   builder_.add_model_sha256(model_sha256);
@@ -4049,7 +4379,8 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
     const char *commit = nullptr,
     const std::vector<uint8_t> *model_sha256 = nullptr,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *options = nullptr,
-    const std::vector<flatbuffers::Offset<astra::fmt::Asset>> *assets = nullptr) {
+    const std::vector<flatbuffers::Offset<astra::fmt::Asset>> *assets = nullptr,
+    const std::vector<flatbuffers::Offset<astra::fmt::HostFunction>> *functions = nullptr) {
   auto contract__ = contract ? _fbb.CreateString(contract) : 0;
   auto numerics__ = numerics ? _fbb.CreateString(numerics) : 0;
   auto module___ = module_ ? _fbb.CreateString(module_) : 0;
@@ -4069,6 +4400,7 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
   auto model_sha256__ = model_sha256 ? _fbb.CreateVector<uint8_t>(*model_sha256) : 0;
   auto options__ = options ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*options) : 0;
   auto assets__ = assets ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Asset>>(*assets) : 0;
+  auto functions__ = functions ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::HostFunction>>(*functions) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       contract__,
@@ -4089,7 +4421,8 @@ inline flatbuffers::Offset<Manifest> CreateManifestDirect(
       commit__,
       model_sha256__,
       options__,
-      assets__);
+      assets__,
+      functions__);
 }
 
 flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -4527,6 +4860,84 @@ inline flatbuffers::Offset<Swap> CreateSwap(flatbuffers::FlatBufferBuilder &_fbb
       _fbb,
       _a,
       _b);
+}
+
+inline HostTensorT *HostTensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<HostTensorT>(new HostTensorT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void HostTensor::UnPackTo(HostTensorT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = buffer(); _o->buffer = _e; }
+  { auto _e = dtype(); _o->dtype = _e; }
+  { auto _e = shape(); if (_e) { _o->shape.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->shape[_i] = _e->Get(_i); } } }
+}
+
+inline flatbuffers::Offset<HostTensor> HostTensor::Pack(flatbuffers::FlatBufferBuilder &_fbb, const HostTensorT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateHostTensor(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<HostTensor> CreateHostTensor(flatbuffers::FlatBufferBuilder &_fbb, const HostTensorT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const HostTensorT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _buffer = _o->buffer;
+  auto _dtype = _o->dtype;
+  auto _shape = _o->shape.size() ? _fbb.CreateVector(_o->shape) : 0;
+  return astra::fmt::CreateHostTensor(
+      _fbb,
+      _buffer,
+      _dtype,
+      _shape);
+}
+
+inline ExternalT::ExternalT(const ExternalT &o)
+      : function(o.function),
+        inputs(o.inputs) {
+  tensors.reserve(o.tensors.size());
+  for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new astra::fmt::HostTensorT(*tensors_) : nullptr); }
+}
+
+inline ExternalT &ExternalT::operator=(ExternalT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(function, o.function);
+  std::swap(inputs, o.inputs);
+  std::swap(tensors, o.tensors);
+  return *this;
+}
+
+inline ExternalT *External::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<ExternalT>(new ExternalT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void External::UnPackTo(ExternalT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = function(); _o->function = _e; }
+  { auto _e = inputs(); _o->inputs = _e; }
+  { auto _e = tensors(); if (_e) { _o->tensors.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->tensors[_i] = std::unique_ptr<astra::fmt::HostTensorT>(_e->Get(_i)->UnPack(_resolver)); } } }
+}
+
+inline flatbuffers::Offset<External> External::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ExternalT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateExternal(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<External> CreateExternal(flatbuffers::FlatBufferBuilder &_fbb, const ExternalT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ExternalT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _function = _o->function;
+  auto _inputs = _o->inputs;
+  auto _tensors = _fbb.CreateVector<flatbuffers::Offset<astra::fmt::HostTensor>> (_o->tensors.size(), [](size_t i, _VectorArgs *__va) { return CreateHostTensor(*__va->__fbb, __va->__o->tensors[i].get(), __va->__rehasher); }, &_va );
+  return astra::fmt::CreateExternal(
+      _fbb,
+      _function,
+      _inputs,
+      _tensors);
 }
 
 inline ProgramT *Program::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -5220,6 +5631,38 @@ inline flatbuffers::Offset<Component> CreateComponent(flatbuffers::FlatBufferBui
       _license);
 }
 
+inline HostFunctionT *HostFunction::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::unique_ptr<HostFunctionT>(new HostFunctionT());
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void HostFunction::UnPackTo(HostFunctionT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = name(); if (_e) _o->name = _e->str(); }
+  { auto _e = deterministic(); _o->deterministic = _e; }
+  { auto _e = effects(); _o->effects = _e; }
+}
+
+inline flatbuffers::Offset<HostFunction> HostFunction::Pack(flatbuffers::FlatBufferBuilder &_fbb, const HostFunctionT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateHostFunction(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<HostFunction> CreateHostFunction(flatbuffers::FlatBufferBuilder &_fbb, const HostFunctionT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const HostFunctionT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _name = _fbb.CreateString(_o->name);
+  auto _deterministic = _o->deterministic;
+  auto _effects = _o->effects;
+  return astra::fmt::CreateHostFunction(
+      _fbb,
+      _name,
+      _deterministic,
+      _effects);
+}
+
 inline ManifestT::ManifestT(const ManifestT &o)
       : contract(o.contract),
         numerics(o.numerics),
@@ -5252,6 +5695,8 @@ inline ManifestT::ManifestT(const ManifestT &o)
   for (const auto &derives_ : o.derives) { derives.emplace_back((derives_) ? new astra::fmt::RoutineT(*derives_) : nullptr); }
   assets.reserve(o.assets.size());
   for (const auto &assets_ : o.assets) { assets.emplace_back((assets_) ? new astra::fmt::AssetT(*assets_) : nullptr); }
+  functions.reserve(o.functions.size());
+  for (const auto &functions_ : o.functions) { functions.emplace_back((functions_) ? new astra::fmt::HostFunctionT(*functions_) : nullptr); }
 }
 
 inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
@@ -5274,6 +5719,7 @@ inline ManifestT &ManifestT::operator=(ManifestT o) FLATBUFFERS_NOEXCEPT {
   std::swap(model_sha256, o.model_sha256);
   std::swap(options, o.options);
   std::swap(assets, o.assets);
+  std::swap(functions, o.functions);
   return *this;
 }
 
@@ -5305,6 +5751,7 @@ inline void Manifest::UnPackTo(ManifestT *_o, const flatbuffers::resolver_functi
   { auto _e = model_sha256(); if (_e) { _o->model_sha256.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->model_sha256.begin()); } }
   { auto _e = options(); if (_e) { _o->options.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->options[_i] = _e->Get(_i)->str(); } } }
   { auto _e = assets(); if (_e) { _o->assets.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->assets[_i] = std::unique_ptr<astra::fmt::AssetT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = functions(); if (_e) { _o->functions.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->functions[_i] = std::unique_ptr<astra::fmt::HostFunctionT>(_e->Get(_i)->UnPack(_resolver)); } } }
 }
 
 inline flatbuffers::Offset<Manifest> Manifest::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ManifestT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -5334,6 +5781,7 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
   auto _model_sha256 = _o->model_sha256.size() ? _fbb.CreateVector(_o->model_sha256) : 0;
   auto _options = _o->options.size() ? _fbb.CreateVectorOfStrings(_o->options) : 0;
   auto _assets = _o->assets.size() ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::Asset>> (_o->assets.size(), [](size_t i, _VectorArgs *__va) { return CreateAsset(*__va->__fbb, __va->__o->assets[i].get(), __va->__rehasher); }, &_va ) : 0;
+  auto _functions = _o->functions.size() ? _fbb.CreateVector<flatbuffers::Offset<astra::fmt::HostFunction>> (_o->functions.size(), [](size_t i, _VectorArgs *__va) { return CreateHostFunction(*__va->__fbb, __va->__o->functions[i].get(), __va->__rehasher); }, &_va ) : 0;
   return astra::fmt::CreateManifest(
       _fbb,
       _contract,
@@ -5354,7 +5802,8 @@ inline flatbuffers::Offset<Manifest> CreateManifest(flatbuffers::FlatBufferBuild
       _commit,
       _model_sha256,
       _options,
-      _assets);
+      _assets,
+      _functions);
 }
 
 inline bool VerifyInstr(flatbuffers::Verifier &verifier, const void *obj, Instr type) {
@@ -5392,6 +5841,10 @@ inline bool VerifyInstr(flatbuffers::Verifier &verifier, const void *obj, Instr 
     }
     case Instr::Swap: {
       auto ptr = reinterpret_cast<const astra::fmt::Swap *>(obj);
+      return verifier.VerifyTable(ptr);
+    }
+    case Instr::External: {
+      auto ptr = reinterpret_cast<const astra::fmt::External *>(obj);
       return verifier.VerifyTable(ptr);
     }
     default: return true;
@@ -5445,6 +5898,10 @@ inline void *InstrUnion::UnPack(const void *obj, Instr type, const flatbuffers::
       auto ptr = reinterpret_cast<const astra::fmt::Swap *>(obj);
       return ptr->UnPack(resolver);
     }
+    case Instr::External: {
+      auto ptr = reinterpret_cast<const astra::fmt::External *>(obj);
+      return ptr->UnPack(resolver);
+    }
     default: return nullptr;
   }
 }
@@ -5484,6 +5941,10 @@ inline flatbuffers::Offset<void> InstrUnion::Pack(flatbuffers::FlatBufferBuilder
       auto ptr = reinterpret_cast<const astra::fmt::SwapT *>(value);
       return CreateSwap(_fbb, ptr, _rehasher).Union();
     }
+    case Instr::External: {
+      auto ptr = reinterpret_cast<const astra::fmt::ExternalT *>(value);
+      return CreateExternal(_fbb, ptr, _rehasher).Union();
+    }
     default: return 0;
   }
 }
@@ -5520,6 +5981,10 @@ inline InstrUnion::InstrUnion(const InstrUnion &u) : type(u.type), value(nullptr
     }
     case Instr::Swap: {
       value = new astra::fmt::SwapT(*reinterpret_cast<astra::fmt::SwapT *>(u.value));
+      break;
+    }
+    case Instr::External: {
+      value = new astra::fmt::ExternalT(*reinterpret_cast<astra::fmt::ExternalT *>(u.value));
       break;
     }
     default:
@@ -5566,6 +6031,11 @@ inline void InstrUnion::Reset() {
     }
     case Instr::Swap: {
       auto ptr = reinterpret_cast<astra::fmt::SwapT *>(value);
+      delete ptr;
+      break;
+    }
+    case Instr::External: {
+      auto ptr = reinterpret_cast<astra::fmt::ExternalT *>(value);
       delete ptr;
       break;
     }
@@ -5683,7 +6153,8 @@ inline const flatbuffers::TypeTable *InstrTypeTable() {
     { flatbuffers::ET_SEQUENCE, 0, 4 },
     { flatbuffers::ET_SEQUENCE, 0, 5 },
     { flatbuffers::ET_SEQUENCE, 0, 6 },
-    { flatbuffers::ET_SEQUENCE, 0, 7 }
+    { flatbuffers::ET_SEQUENCE, 0, 7 },
+    { flatbuffers::ET_SEQUENCE, 0, 8 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::LaunchTypeTable,
@@ -5693,10 +6164,11 @@ inline const flatbuffers::TypeTable *InstrTypeTable() {
     astra::fmt::WhileTypeTable,
     astra::fmt::LoopTypeTable,
     astra::fmt::CondTypeTable,
-    astra::fmt::SwapTypeTable
+    astra::fmt::SwapTypeTable,
+    astra::fmt::ExternalTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_UNION, 9, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_UNION, 10, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }
@@ -5912,6 +6384,36 @@ inline const flatbuffers::TypeTable *SwapTypeTable() {
   };
   static const flatbuffers::TypeTable tt = {
     flatbuffers::ST_TABLE, 2, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *HostTensorTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UCHAR, 0, 0 },
+    { flatbuffers::ET_UINT, 1, -1 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::DTypeTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, type_refs, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
+inline const flatbuffers::TypeTable *ExternalTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_UINT, 0, -1 },
+    { flatbuffers::ET_SEQUENCE, 1, 0 }
+  };
+  static const flatbuffers::TypeFunction type_refs[] = {
+    astra::fmt::HostTensorTypeTable
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }
@@ -6180,6 +6682,18 @@ inline const flatbuffers::TypeTable *ComponentTypeTable() {
   return &tt;
 }
 
+inline const flatbuffers::TypeTable *HostFunctionTypeTable() {
+  static const flatbuffers::TypeCode type_codes[] = {
+    { flatbuffers::ET_STRING, 0, -1 },
+    { flatbuffers::ET_BOOL, 0, -1 },
+    { flatbuffers::ET_BOOL, 0, -1 }
+  };
+  static const flatbuffers::TypeTable tt = {
+    flatbuffers::ST_TABLE, 3, type_codes, nullptr, nullptr, nullptr, nullptr
+  };
+  return &tt;
+}
+
 inline const flatbuffers::TypeTable *ManifestTypeTable() {
   static const flatbuffers::TypeCode type_codes[] = {
     { flatbuffers::ET_STRING, 0, -1 },
@@ -6200,7 +6714,8 @@ inline const flatbuffers::TypeTable *ManifestTypeTable() {
     { flatbuffers::ET_STRING, 0, -1 },
     { flatbuffers::ET_UCHAR, 1, -1 },
     { flatbuffers::ET_STRING, 1, -1 },
-    { flatbuffers::ET_SEQUENCE, 1, 10 }
+    { flatbuffers::ET_SEQUENCE, 1, 10 },
+    { flatbuffers::ET_SEQUENCE, 1, 11 }
   };
   static const flatbuffers::TypeFunction type_refs[] = {
     astra::fmt::ComponentTypeTable,
@@ -6213,10 +6728,11 @@ inline const flatbuffers::TypeTable *ManifestTypeTable() {
     astra::fmt::KernelTypeTable,
     astra::fmt::TargetTypeTable,
     astra::fmt::EntryTypeTable,
-    astra::fmt::AssetTypeTable
+    astra::fmt::AssetTypeTable,
+    astra::fmt::HostFunctionTypeTable
   };
   static const flatbuffers::TypeTable tt = {
-    flatbuffers::ST_TABLE, 19, type_codes, type_refs, nullptr, nullptr, nullptr
+    flatbuffers::ST_TABLE, 20, type_codes, type_refs, nullptr, nullptr, nullptr
   };
   return &tt;
 }

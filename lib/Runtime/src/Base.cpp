@@ -167,6 +167,7 @@ const char *astra_status_name(astra_status status) {
     NAME(ASTRA_DEPENDENCY);
     NAME(ASTRA_KERNEL_FAULT);
     NAME(ASTRA_CANCELLED);
+    NAME(ASTRA_FUNCTION_FAILED);
 #undef NAME
   }
   return "unknown status";

@@ -25,12 +25,12 @@ namespace {
 
 uint32_t rankOf(const flatbuffers::Vector<uint32_t> *shape) { return shape ? shape->size() : 0; }
 
-/// Loops and branches are decided on the host, and so are data dims.
+/// Loops and branches are decided on the host, and so are data dims; its functions run there.
 bool waitsOnHost(const fmt::Routine &routine) {
   for (const fmt::Program *p : *routine.programs())
     for (uint32_t i = 0; i < p->code_type()->size(); i++) {
       Instr type = p->code_type()->GetEnum<Instr>(i);
-      if (type == Instr::While || type == Instr::Cond || type == Instr::ReadDim) return true;
+      if (type == Instr::While || type == Instr::Cond || type == Instr::ReadDim || type == Instr::External) return true;
     }
   return false;
 }

@@ -4,6 +4,7 @@
 // Keeps:    nesting at most kMaxProgramDepth, no recursion.
 // Does not: prove that a kernel stays inside its buffers; code is trusted once its hash is.
 #include "Checker.h"
+#include "DType.h"
 
 using namespace astra::rt;
 using astra::fmt::Access;
@@ -22,6 +23,7 @@ struct RoutineChecker {
   Status buffers();
   Status program(uint32_t index);
   Status launch(const fmt::Launch &l);
+  [[gnu::cold]] Status external(const fmt::External &x);
   Status nesting();
   Status buffer(uint32_t index, Access access, const char *what);
   Status internalDim(uint32_t dim, const char *what);
@@ -117,6 +119,24 @@ Status RoutineChecker::launch(const fmt::Launch &l) {
   return ASTRA_OK;
 }
 
+Status RoutineChecker::external(const fmt::External &x) {
+  uint32_t functions = c.m.functions() ? c.m.functions()->size() : 0, count = x.tensors()->size();
+  if (!entry || x.function() >= functions)
+    return malformed(c.diag, "a program that may not, or of %u functions, calls function %u", functions, x.function());
+  if (count > fmt::kMaxHostTensors || x.inputs() > count)
+    return malformed(c.diag, "a function is given %u tensors, %u of them inputs", count, x.inputs());
+  for (uint32_t i = 0; i < count; i++) {
+    const fmt::HostTensor *t = x.tensors()->Get(i);
+    if (Status s = buffer(t->buffer(), i < x.inputs() ? Access::Read : Access::Write, "a function")) return s;
+    uint32_t rank = t->shape() ? t->shape()->size() : 0;
+    if (!dtypeOf(static_cast<int32_t>(t->dtype())) || rank > fmt::kMaxRank)
+      return malformed(c.diag, "a function is given a tensor of an unknown dtype, or of %u axes", rank);
+    for (uint32_t k = 0; k < rank; k++)
+      if (Status s = c.expression(t->shape()->Get(k), DimLevel::Internal, "the shape of a tensor")) return s;
+  }
+  return ASTRA_OK;
+}
+
 Status RoutineChecker::program(uint32_t index) {
   const fmt::Program *p = r.programs()->Get(index);
   for (uint32_t i = 0; i < p->code()->size(); i++) {
@@ -172,6 +192,7 @@ Status RoutineChecker::program(uint32_t index) {
       }
       break;
     }
+    case Instr::External: s = external(*p->code()->GetAs<fmt::External>(i)); break;
     default: s = malformed(c.diag, "a program has an unknown instruction"); break;
     }
     if (s) return s;

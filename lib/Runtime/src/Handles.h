@@ -44,6 +44,22 @@ private:
 
 } // namespace astra::rt
 
+namespace astra::rt {
+
+/// A function of the host, as it was registered.
+struct HostFunction {
+  astra_function_fn fn; ///< null: none
+  void *self;
+  uint32_t flags;
+};
+struct RegisteredFunction : HostFunction {
+  RegisteredFunction *next;
+  uint64_t bytes; ///< of this and the name
+  char *name() { return reinterpret_cast<char *>(this + 1); }
+};
+
+} // namespace astra::rt
+
 struct astra_runtime : astra::rt::Handle {
   astra_runtime(const astra_allocator &allocator, const astra_logger &logger, astra_verify_fn verify)
       : Handle(this), heap(allocator), logger(logger), verify(verify) {}
@@ -62,6 +78,11 @@ struct astra_runtime : astra::rt::Handle {
   astra::rt::Array<uint64_t> next;  ///< of `place`: the clock of the task at hand, then one for the next
   astra::rt::Array<uint64_t> named; ///< of `place`: per stream number: the last of its tasks that `after` names
   struct astra_session *flight = nullptr;
+
+  astra::rt::Mutex registry;
+  astra::rt::RegisteredFunction *functions = nullptr;
+  /// The function of that name, all zeros if there is none.
+  astra::rt::HostFunction functionOf(const char *name);
 
   /// Promises that are free, with their memory: a call after the first asks the allocator for nothing.
   astra::rt::Mutex spares;
@@ -190,10 +211,11 @@ struct astra_loaded : astra::rt::Handle {
   astra_device *device;
   uint32_t target = 0; ///< index into the manifest's targets
   astra::rt::Code code{};
-  astra::rt::DeviceMemory weights;               ///< where the device cannot read them in the file
-  astra::rt::Array<const void *> params;         ///< stored bytes; null: the user must set them
-  astra::rt::Array<astra::rt::ParamValue> owned; ///< those that the user set
-  uint64_t changes = 0;                          ///< how often one was set; with the mutex locked
-  astra::rt::Mutex mutex;                        ///< of the params, against the next line
-  std::atomic<uint32_t> flying{0};               ///< calls in flight
+  astra::rt::DeviceMemory weights;                     ///< where the device cannot read them in the file
+  astra::rt::Array<astra::rt::HostFunction> functions; ///< of the manifest's, what is called
+  astra::rt::Array<const void *> params;               ///< stored bytes; null: the user must set them
+  astra::rt::Array<astra::rt::ParamValue> owned;       ///< those that the user set
+  uint64_t changes = 0;                                ///< how often one was set; with the mutex locked
+  astra::rt::Mutex mutex;                              ///< of the params, against the next line
+  std::atomic<uint32_t> flying{0};                     ///< calls in flight
 };

@@ -176,6 +176,68 @@ Status Frame::copy(const fmt::Copy &c) {
   return status;
 }
 
+/// Extents as they are now; the function sees nothing but these tensors. A GPU's are copied to the host, when what is
+/// before them in the queue has ended, and back.
+Status Frame::external(const fmt::External &call) {
+  const HostFunction &f = loaded.functions[call.function()];
+  const char *name = loaded.bundle->manifest().functions()->Get(call.function())->name()->c_str();
+  astra_device *device = loaded.device;
+  astra_tensor tensors[fmt::kMaxHostTensors];
+  int64_t shapes[fmt::kMaxHostTensors][fmt::kMaxRank];
+  uint64_t offsets[fmt::kMaxHostTensors + 1] = {}; // of copies on the host
+  uint32_t count = call.tensors()->size(), inputs = call.inputs();
+  for (uint32_t i = 0; i < count; i++) {
+    const fmt::HostTensor *t = call.tensors()->Get(i);
+    astra_tensor &to = tensors[i] = {};
+    uint32_t rank = t->shape() ? t->shape()->size() : 0;
+    for (uint32_t k = 0; k < rank; k++)
+      if (Status s = evaluate(*loaded.bundle, t->shape()->Get(k), dims, shapes[i][k], diag)) return s;
+    to.size = sizeof(to), to.dtype = static_cast<int32_t>(t->dtype()), to.ndim = int32_t(rank), to.shape = shapes[i];
+    to.data = buffers[t->buffer()];
+    uint64_t &end = offsets[i + 1];
+    if (!denseBytes(*dtypeOf(to.dtype), to.shape, rank, to.data_bytes) ||
+        to.data_bytes > memory.bufferBytes[t->buffer()] || !add(offsets[i], to.data_bytes, end) ||
+        !roundUp(end, fmt::kAlign, end))
+      return malformed(diag, "a tensor of the function '%.64s' leaves its buffer; the compiler made a mistake", name);
+  }
+  Heap &heap = loaded.runtime->heap;
+  uint64_t all = offsets[count];
+  uint8_t *host = nullptr;
+  if (device->gpu && all && !(host = static_cast<uint8_t *>(heap.allocate(all, fmt::kAlign, false))))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the tensors of the function '%.64s'", name);
+  Status s = ASTRA_OK;
+  auto move = [&](Way way, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to && !s; i++) {
+      void *there = buffers[call.tensors()->Get(i)->buffer()], *here = tensors[i].data;
+      if (tensors[i].data_bytes)
+        s = device->type.copy(device, queue, way, way == Way::In ? there : here, way == Way::In ? here : there,
+                              tensors[i].data_bytes, diag);
+    }
+    if (!s) s = device->type.settle(device, queue, diag);
+  };
+  for (uint32_t i = 0; host && i < count; i++) tensors[i].data = host + offsets[i];
+  if (host) move(Way::Out, 0, inputs);
+  launched = true;
+  astra_trace_event event{};
+  event.begin_ns = nowNs();
+  astra_diag said{};
+  said.size = sizeof(said);
+  if (!s && f.fn(f.self, tensors, inputs, tensors + inputs, count - inputs, &said)) {
+    said.text[sizeof(said.text) - 1] = 0;
+    s = fail(diag, ASTRA_FUNCTION_FAILED, "function '%.64s' failed: %.400s", name,
+             *said.text ? said.text : "it does not say why");
+  }
+  event.end_ns = nowNs();
+  if (host) move(Way::In, inputs, count);
+  heap.release(host, all, fmt::kAlign);
+  if (s || !trace) return s;
+  event.size = sizeof(event);
+  event.name = name;
+  event.items = 1, event.bytes = int64_t(all), event.flops = -1;
+  trace(traceSelf, &event);
+  return s;
+}
+
 Status Frame::fetch(void *to, uint32_t buffer, uint64_t bytes) {
   astra_device *device = loaded.device;
   if (Status s = device->type.copy(device, queue, Way::Out, to, buffers[buffer], bytes, diag)) return s;
@@ -205,6 +267,7 @@ Status Frame::step(Instr type, const void *instruction) {
   switch (type) {
   case Instr::Launch: return launch(*static_cast<const fmt::Launch *>(instruction));
   case Instr::Copy: return copy(*static_cast<const fmt::Copy *>(instruction));
+  case Instr::External: return external(*static_cast<const fmt::External *>(instruction));
   case Instr::ReadDim: return readDim(*static_cast<const fmt::ReadDim *>(instruction));
   case Instr::SetDim: {
     const auto &set = *static_cast<const fmt::SetDim *>(instruction);

@@ -1,8 +1,8 @@
 //===- Interpreter.h: runs programs ---------------------------------------===//
 // Takes:    a checked routine, dims, memory.
 // Gives:    the effect of its first program.
-// Keeps:    allocates nothing while it runs; nesting is bounded by the checks.
-// Does not: check what checkManifest has checked.
+// Keeps:    allocates nothing while it runs, but copies on the host for a GPU's calls of functions; nesting is bounded
+// by the checks. Does not: check what checkManifest has checked.
 #pragma once
 
 #include "Device.h"
@@ -45,6 +45,7 @@ struct Frame {
 private:
   Status launch(const fmt::Launch &launch);
   Status copy(const fmt::Copy &copy);
+  [[gnu::cold]] Status external(const fmt::External &call); // small rather than fast
   Status readDim(const fmt::ReadDim &read);
   Status flag(uint32_t buffer, bool &out);
   /// What a program decides by; waits for what computes it.

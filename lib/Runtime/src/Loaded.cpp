@@ -53,6 +53,35 @@ Status chooseTarget(const astra_device *device, const astra_bundle &bundle, uint
               m.targets()->size(), m.targets()->Get(0)->name()->c_str());
 }
 
+/// What programs call of the host, as it is registered now, and declared as the bundle needs it.
+[[gnu::cold]] Status resolveFunctions(astra_loaded *loaded, astra_diag *diag) {
+  const auto *rows = loaded->bundle->manifest().functions();
+  uint32_t count = rows ? rows->size() : 0;
+  if (!loaded->functions.init(loaded->runtime->heap, count))
+    return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a loaded bundle");
+  for (uint32_t i = 0; i < count; i++) {
+    const fmt::HostFunction *row = rows->Get(i);
+    const char *name = row->name()->c_str();
+    HostFunction &f = loaded->functions[i] = loaded->runtime->functionOf(name);
+    if (!f.fn)
+      return fail(diag, ASTRA_UNKNOWN_NAME,
+                  "the bundle calls the function '%.64s', which is not registered; register it with "
+                  "astra_runtime_register before the bundle is loaded",
+                  name);
+    if (row->deterministic() && !(f.flags & ASTRA_FUNCTION_DETERMINISTIC))
+      return fail(diag, ASTRA_WRONG_CONTRACT,
+                  "the bundle calls the function '%.64s' as a deterministic one, and it is registered without "
+                  "ASTRA_FUNCTION_DETERMINISTIC",
+                  name);
+    if (!row->effects() && (f.flags & ASTRA_FUNCTION_EFFECTS))
+      return fail(diag, ASTRA_WRONG_CONTRACT,
+                  "the function '%.64s' is registered with effects, and the bundle calls it as one without; compile "
+                  "the bundle with effects declared",
+                  name);
+  }
+  return ASTRA_OK;
+}
+
 void destroy(astra_loaded *loaded) {
   loaded->device->type.unload(loaded->device, loaded->code);
   for (ParamValue &value : loaded->owned) freeParam(loaded->device, value);
@@ -103,6 +132,7 @@ astra_status astra_loaded_init(astra_loaded **out, astra_bundle *bundle, astra_d
   Status s = ASTRA_OK;
   if (!loaded->params.init(heap, m.params()->size()) || !loaded->owned.init(heap, m.params()->size()))
     s = fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a loaded bundle");
+  if (!s) s = resolveFunctions(loaded, diag);
   if (!s) s = device->type.load(device, *bundle, target, loaded->code, diag);
   if (!s) s = placeWeights(loaded, diag);
   if (s) {

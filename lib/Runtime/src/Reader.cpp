@@ -118,6 +118,13 @@ Status checkContract(const fmt::Manifest &m, bool strict, astra_diag *diag) {
     return fail(diag, ASTRA_WRONG_CONTRACT,
                 "the bundle was built with --numerics=%.64s and strict is demanded; compile it with --numerics=strict",
                 m.numerics()->c_str());
+  if (strict && m.functions())
+    for (const fmt::HostFunction *f : *m.functions())
+      if (!f->deterministic())
+        return fail(diag, ASTRA_WRONG_CONTRACT,
+                    "the bundle calls the function '%.64s', which is not declared deterministic, and strict is "
+                    "demanded",
+                    f->name()->c_str());
   return ASTRA_OK;
 }
 

@@ -1,6 +1,6 @@
 //===- Runtime.cpp: the runtime handle, devices ---------------------------===//
 // Takes:    the host's hooks.
-// Gives:    astra_runtime_*, astra_device_*, the checks that every call begins with.
+// Gives:    astra_runtime_*, functions of the host among them, astra_device_*, the checks that every call begins with.
 // Keeps:    a forked child is refused before anything is touched.
 // Does not: start a thread unless num_threads asks for it.
 #include "Stream.h"
@@ -75,9 +75,42 @@ astra_status astra_runtime_free(astra_runtime **runtime) {
   if (!runtime || !*runtime) return ASTRA_OK;
   if (Status s = checkFree(*runtime, "the runtime")) return s;
   freeSpares(*runtime);
+  while (RegisteredFunction *f = (*runtime)->functions) {
+    (*runtime)->functions = f->next;
+    (*runtime)->heap.release(f, f->bytes, alignof(RegisteredFunction));
+  }
   Heap heap((*runtime)->heap.allocator());
   heap.destroy(*runtime);
   *runtime = nullptr;
+  return ASTRA_OK;
+}
+
+HostFunction astra_runtime::functionOf(const char *name) {
+  Lock lock(registry);
+  for (RegisteredFunction *f = functions; f; f = f->next)
+    if (strcmp(f->name(), name) == 0) return *f;
+  return {};
+}
+
+astra_status astra_runtime_register(astra_runtime *runtime, const char *name, astra_function_fn fn, void *self,
+                                    uint32_t flags, astra_diag *diag) {
+  if (Status s = checkHandle(runtime, "the runtime", diag)) return s;
+  if (!name || !*name)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "a function has no name; give the one that bundles call it by");
+  if (flags & ~uint32_t(ASTRA_FUNCTION_DETERMINISTIC | ASTRA_FUNCTION_EFFECTS))
+    return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", flags);
+  Lock lock(runtime->registry);
+  RegisteredFunction *f = runtime->functions;
+  while (f && strcmp(f->name(), name) != 0) f = f->next;
+  if (!f) {
+    uint64_t length = strlen(name) + 1, bytes = sizeof(*f) + length;
+    f = static_cast<RegisteredFunction *>(runtime->heap.allocate(bytes, alignof(RegisteredFunction), true));
+    if (!f) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory to register the function '%.64s'", name);
+    f->bytes = bytes, f->next = runtime->functions;
+    memcpy(f->name(), name, length);
+    runtime->functions = f;
+  }
+  f->fn = fn, f->self = self, f->flags = flags;
   return ASTRA_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 
@@ -93,12 +94,14 @@ inline Tensor tensor(std::vector<float> &values, Shape shape) {
 
 /// A runtime, a device, a stream, and the standard bundle loaded in a session.
 struct Machine {
-  explicit Machine(uint32_t threads = 1, const char *level = nullptr, Bytes file = standard(), const char *name = "cpu")
+  explicit Machine(uint32_t threads = 1, const char *level = nullptr, Bytes file = standard(), const char *name = "cpu",
+                   std::function<void(astra_runtime *)> before = {})
       : memory(file) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
     o.num_threads = threads, o.level = level;
     if (strcmp(name, "cpu") != 0) o.driver = ASTRA_STAND_IN;
     EXPECT_OK(astra_runtime_init(runtime.out(), nullptr, &diag));
+    if (before) before(runtime);
     EXPECT_OK(astra_device_init(device.out(), runtime, name, &o, &diag));
     EXPECT_OK(astra_pool_init(pool.out(), device, nullptr, &diag));
     EXPECT_OK(astra_stream_init(stream.out(), device, &diag));

@@ -134,6 +134,7 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   FINE(astra_stream_get_stats(stream, &streamStats));
   FINE(astra_promise_free(promise.out()));
 
+  MAY(astra_runtime_register(runtime, "f", [](auto...) { return astra_status(ASTRA_OK); }, nullptr, 0, &diag));
   MAY(astra_bundle_init_file(opened.out(), runtime, files.path.c_str(), nullptr, &diag));
   MAY(astra_bundle_init_memory(bundle.out(), runtime, files.memory.data, files.memory.size, nullptr, &diag));
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);

@@ -45,6 +45,23 @@ llvm::Error ScheduleRun::launch(const LaunchInstr &l) {
   return fail("no variant took the launch");
 }
 
+llvm::Error ScheduleRun::call(const ExternalInstr &x) {
+  std::vector<Tensor> operands, results;
+  for (auto [from, to] : {std::pair(&x.operands, &operands), std::pair(&x.results, &results)})
+    for (const ExternalInstr::Tensor &t : *from) {
+      Tensor &v = to->emplace_back(Tensor{t.dtype, {}, {}});
+      for (UOpRef d : t.shape) v.shape.push_back(*value(d));
+      const Bytes &bytes = storage[binding[t.buffer]];
+      size_t size = tensorBytes(v.dtype, v.shape);
+      if (size > bytes.size()) return fail(x.function + ": a tensor leaves its buffer");
+      v.bytes.assign(bytes.begin(), bytes.begin() + size);
+    }
+  if (auto e = externals.at(x.function)(operands, results)) return e;
+  for (auto [t, v] : llvm::zip_equal(x.results, results))
+    std::copy(v.bytes.begin(), v.bytes.end(), storage[binding[t.buffer]].begin());
+  return llvm::Error::success();
+}
+
 llvm::Error ScheduleRun::program(const Routine &r, uint32_t p) {
   for (const Instr &i : r.programs[p]) {
     if (auto *x = std::get_if<LaunchInstr>(&i)) {
@@ -75,6 +92,8 @@ llvm::Error ScheduleRun::program(const Routine &r, uint32_t p) {
       }
     } else if (auto *x = std::get_if<CondInstr>(&i)) {
       if (auto e = program(r, storage[binding[x->flag]][0] ? x->then : x->otherwise)) return e;
+    } else if (auto *x = std::get_if<ExternalInstr>(&i)) {
+      if (auto e = call(*x)) return e;
     } else if (auto *x = std::get_if<SwapInstr>(&i))
       std::swap(binding[x->a], binding[x->b]);
   }

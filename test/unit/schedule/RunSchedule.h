@@ -18,7 +18,8 @@ public:
 
   /// Outputs of entry `e`, canonical NaNs not applied. Fails with a sentence.
   llvm::Expected<EvalResult> run(unsigned e, const EvalInputs &in);
-  uint64_t bytesStored = 0; // by kernels that write state in place
+  std::map<std::string, ExternalFunction> externals = {}; // what modules call, by name
+  uint64_t bytesStored = 0;                               // by kernels that write state in place
 
   /// Runs a launch in place of the evaluator: kernel number, buffers, the dim vector, work items.
   std::function<llvm::Error(uint32_t, llvm::ArrayRef<llvm::MutableArrayRef<uint8_t>>, llvm::ArrayRef<int64_t>, int64_t)>
@@ -39,6 +40,7 @@ private:
   }
   llvm::Error program(const Routine &r, uint32_t p);
   llvm::Error launch(const LaunchInstr &l);
+  llvm::Error call(const ExternalInstr &x);
   const Kernel &lowered(uint32_t k);
 
   Module &m;
