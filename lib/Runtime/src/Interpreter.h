@@ -1,8 +1,9 @@
 //===- Interpreter.h: runs programs ---------------------------------------===//
 // Takes:    a checked routine, dims, memory.
 // Gives:    the effect of its first program.
-// Keeps:    allocates nothing while it runs, but copies on the host for a GPU's calls of functions; nesting is bounded
-// by the checks. Does not: check what checkManifest has checked.
+// Keeps:    allocates nothing while it runs, but for what functions of the host are given of a GPU; nesting is bounded
+//           by the checks.
+// Does not: check what checkManifest has checked.
 #pragma once
 
 #include "Device.h"

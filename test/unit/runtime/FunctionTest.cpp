@@ -1,7 +1,6 @@
 //===- FunctionTest.cpp: functions of the program that bundles call ---------===//
-// Takes:    the standard bundle with an entry more, @call(x[n]) -> z[n], n[]: t = x + x, (u, n) = f(t), z = u + x,
-// which
-//           also adds to a state; CPUs, GPUs of the stand-in driver.
+// Takes:    the standard bundle with an entry more, @call(x[n]) -> z[n], n[]: t = x + x, (u, n) = f(t), z = u + x;
+//           it adds to a state too. CPUs, GPUs of the stand-in driver.
 // Checks:   what a function sees and gives, in the order of the kernels; how it fails; what is refused, and when.
 #include "Client.h"
 #include "astra/astra.hpp"
