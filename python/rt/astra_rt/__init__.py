@@ -19,6 +19,7 @@ from ._errors import (
     Error,
     FileError,
     ForkedError,
+    FunctionError,
     MissingMemoryError,
     NotFoundError,
     ShapeError,
@@ -26,6 +27,8 @@ from ._errors import (
     UnsupportedError,
     make_exception,
 )
+from ._function import call as call_function
+from ._function import register, unregister
 from ._future import Future, call_async
 from ._hash import hash
 from ._info import DimInfo, TargetInfo, TensorInfo
@@ -45,10 +48,11 @@ _rt.set_converter(as_input)
 _rt.set_out_converter(as_output)
 _rt.set_front(front)
 _rt.set_async_caller(call_async)
+_rt.set_dispatcher(call_function)
 
 __all__ = [
     "ArgumentError", "BundleError", "BusyError", "ClosedError", "DTypeError", "DeviceError", "DimInfo", "Entry", "Error",
-    "Event", "FileError", "ForkedError", "Future", "MissingMemoryError", "Module", "NotFoundError", "Session", "ShapeError",
+    "Event", "FileError", "ForkedError", "FunctionError", "Future", "MissingMemoryError", "Module", "NotFoundError", "Session", "ShapeError",
     "StateLostError", "TargetInfo", "Tensor", "TensorInfo", "Tokenizer", "Trace", "UnsupportedError", "__version__", "abi_version",
-    "devices", "from_dlpack", "hash", "load", "tensor",
+    "devices", "from_dlpack", "hash", "load", "register", "tensor", "unregister",
 ]  # fmt: skip

@@ -66,6 +66,10 @@ class StateLostError(Error, RuntimeError):
     """A call failed while it wrote states: set them or reset the session."""
 
 
+class FunctionError(Error, RuntimeError):
+    """A function that the program registered, and a bundle called, failed."""
+
+
 class DeviceError(Error, RuntimeError):
     """A device or its driver failed."""
 
@@ -109,6 +113,7 @@ _TABLE: dict[int, tuple[str, type[Error]]] = {
     51: ("ASTRA_DEPENDENCY", DeviceError),
     52: ("ASTRA_KERNEL_FAULT", DeviceError),
     53: ("ASTRA_CANCELLED", DeviceError),
+    54: ("ASTRA_FUNCTION_FAILED", FunctionError),
 }
 
 

@@ -1,6 +1,6 @@
 //===- Handles.cpp: making and freeing the runtime's handles --------------===//
 // See Handles.h.
-#include "Handles.h"
+#include "Function.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -17,22 +17,23 @@ namespace {
 std::atomic<unsigned> forks{0};
 const int registered = pthread_atfork(nullptr, nullptr, [] { forks++; });
 
-/// The runtime of this process, made once and never freed: devices may outlive the interpreter.
-astra_runtime *theRuntime() {
+} // namespace
+
+astra_runtime *astra::python::theRuntime() {
   static astra_runtime *runtime = nullptr;
   static unsigned generation = 0;
   if (runtime && generation == forkGeneration()) return runtime;
   Diag diag;
   astra_runtime *fresh = nullptr;
-  if (astra_status s = astra_runtime_init(&fresh, nullptr, &diag)) {
+  astra_status s = astra_runtime_init(&fresh, nullptr, &diag);
+  if (!s) s = registerAgain(fresh, &diag);
+  if (s) {
     raise(s, diag.text);
     return nullptr;
   }
   runtime = fresh, generation = forkGeneration();
   return runtime;
 }
-
-} // namespace
 
 unsigned astra::python::forkGeneration() { return forks.load(std::memory_order_relaxed); }
 

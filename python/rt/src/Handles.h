@@ -44,6 +44,9 @@ template <typename Fn> auto withoutGil(Fn fn) {
   return result;
 }
 
+/// The runtime of this process, made once and never freed: devices may outlive the interpreter. Null with an exception.
+astra_runtime *theRuntime();
+
 /// A device, and the pool of host memory that outputs come from.
 struct DeviceBox {
   std::string name;
