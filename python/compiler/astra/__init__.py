@@ -16,6 +16,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     trees        tree: lists, dicts, dataclasses and modules of tensors
     compiling    jit, or @astra (`from astra import astra`); trace, export, entry, spec, Spec, Traced, Lowered, Compiled
     kernels      kernel: a decorator for kernels of one's own, with the primitives of their language
+    outside      external: functions of the program by name; register, unregister
     bundles      load, verify, compile_file
     networks     nn, init, losses, metrics, optim, schedules, data: modules
     language     lm: language models of GGUF files and of transformers
@@ -35,7 +36,7 @@ from math import pi as pi
 
 from astra_rt import __version__ as __version__
 
-from . import _analysis, _boundary, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _methods, _onnx, _ops
+from . import _analysis, _boundary, _control, _custom, _dims, _dtypes, _errors, _evaluate, _external, _jit, _methods, _onnx, _ops
 from . import _random, _stages, _tensor, _trace, _transforms, _tree
 from . import fft as fft
 from . import linalg as linalg
@@ -50,6 +51,7 @@ from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._errors import *  # noqa: F403
 from ._evaluate import *  # noqa: F403
+from ._external import *  # noqa: F403
 from ._indexing import *  # noqa: F403
 from ._inspection import *  # noqa: F403
 from ._jit import *  # noqa: F403
@@ -82,7 +84,7 @@ _LAZY = {  # what is loaded when it is first used, and the module that has it
     "kernel": "_kernel",
 }
 _OF_PYTORCH = ("from_torch", "register_lowering", "torch")  # where it is installed (_module)
-_PARTS = (_analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _jit, _onnx, _ops, _stages, _tensor, _trace, _transforms)
+_PARTS = (_analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _external, _jit, _onnx, _ops, _stages, _tensor, _trace, _transforms)
 __all__ = sorted({
     "__array_api_version__", "__version__", "astra", "e", "fft", "inf", "linalg", "nan", "newaxis", "pi", "random", "tree",
     *_dtypes.DTYPES, *_LAZY, *(name for part in _PARTS for name in part.__all__),

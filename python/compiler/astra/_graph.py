@@ -20,7 +20,7 @@ _RETIRED_NODES, _RETIRED_BYTES = 20_000, 64 << 20  # of a graph after whose eval
 class Graph:
     """A graph of nodes, with the values of its leaves."""
 
-    __slots__ = ("core", "values", "leaves", "bytes", "tracing", "depth", "__weakref__")
+    __slots__ = ("core", "values", "leaves", "bytes", "tracing", "depth", "effect", "__weakref__")
 
     def __init__(self, tracing: bool) -> None:
         self.core = _core.Graph()
@@ -29,6 +29,7 @@ class Graph:
         self.bytes = 0  # of the values
         self.tracing = tracing  # of a function: values in it are not known
         self.depth = 0  # of functions that will be differentiated
+        self.effect: Any = None  # the last call with effects of the function being traced, and one of its results
 
     def leaf_of(self, value: Any) -> Any:
         """The leaf that stands for a value."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from . import _core, _dims, _dtypes, _environment, _tree
 from ._errors import ArgumentError, ArgumentTypeError, DTypeError, Error, ShapeError, TraceError
+from ._external import after_effects
 from ._graph import Graph, tracing
 from ._static import is_static, static_key
 from ._tensor import Tensor, asarray, call, of_node
@@ -188,6 +189,7 @@ class Traced:
         whole = (tuple(s.tree(graph) for s in shared), args, named)
         before = _tree.containers(whole)
         name = self.name if key == "main" else key
+        graph.effect = None
         with _environment.traced(e.f, name, *(getattr(x, "value", x) for _, x in statics)) as self.environment:
             result = _lined(e.f, *whole[0], *args, **named)
         self._refuse_changed_arguments(name, e, before, _tree.containers(whole))
@@ -198,7 +200,7 @@ class Traced:
         if not isinstance(result, dict):
             paths = ["result" + ("." + p if p else "") for p in paths]
         tensors = [self._result(name, e.f, p, y) for p, y in zip(paths, made)]
-        out.nodes = [t._in(graph) for t in tensors]
+        out.nodes = after_effects(graph, name, [t._in(graph) for t in tensors], [u for _, u in out.updates])
         paths = self._output_names(paths, out)
         out.outputs = [(p, Spec(t.shape, t.dtype)) for p, t in zip(paths, tensors)]
         out.signature.inputs = [(n, repr(s)) for n, s in out.inputs]

@@ -4,6 +4,7 @@
 // Keeps:    a failure of the Composer becomes an exception, and the Composer is usable again.
 #pragma once
 #include "Graph.h"
+#include "astra/IR/Eval.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -99,5 +100,9 @@ void bindBundle(nb::module_ &m);
 void bindLinalg(nb::module_ &m);
 void bindGuards(nb::module_ &m);
 void bindQuantize(nb::module_ &m);
+void bindExternal(nb::module_ &m);
+
+/// The functions that roots call and Python has registered, for the evaluator. With the GIL; they take it themselves.
+void addExternals(EvalOptions &options, llvm::ArrayRef<UOpRef> roots);
 
 } // namespace astra::python

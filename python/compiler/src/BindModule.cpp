@@ -179,6 +179,7 @@ std::vector<PythonTensor> evaluateNodes(Graph &g, const Nodes &roots,
     }
   EvalOptions options;
   options.function = evalFunction;
+  addExternals(options, roots);
   std::vector<PythonTensor> out;
   for (Tensor &t : taken(evalNodes(roots, in, options))) {
     canonicalizeNaN(t);
@@ -196,6 +197,7 @@ auto evaluate(const PyModule &p, const std::string &entry, const std::vector<Giv
   in.dims = dims;
   EvalOptions options;
   options.function = evalFunction;
+  addExternals(options, p.m.roots());
   const Entry &e = entryOf(p, entry);
   auto run = [&] { return evalEntry(p.m, e, in, options); };
   llvm::Expected<EvalResult> result = [&] {

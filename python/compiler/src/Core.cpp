@@ -58,4 +58,5 @@ NB_MODULE(_core, m) {
   bindLinalg(m);
   bindGuards(m);
   bindQuantize(m);
+  bindExternal(m);
 }
