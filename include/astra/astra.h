@@ -143,7 +143,7 @@ ASTRA_API const char *astra_dtype_name(int32_t dtype);
 /* Bits of one element; 0 for a number that is no dtype. */
 ASTRA_API uint32_t astra_dtype_bits(int32_t dtype);
 
-typedef struct astra_runtime astra_runtime; /* host hooks; owns nothing else */
+typedef struct astra_runtime astra_runtime; /* host hooks, and functions by name; owns nothing else */
 typedef struct astra_device astra_device;   /* one CPU with its workers, or one GPU */
 typedef struct astra_stream astra_stream;   /* FIFO queue of calls on a device */
 typedef struct astra_pool astra_pool;       /* recycled memory of a device */
