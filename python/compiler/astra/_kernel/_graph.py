@@ -24,7 +24,7 @@ from . import _forms, _races
 from ._forms import Expr, Space
 from ._source import Source
 from ._values import Along, Index, Tile, View
-from ._walker import TESTED, Walker
+from ._walker import MOST_STEPS, TESTED, Walker
 
 # Loops of a known number of steps are unrolled while no statement stands in the body more often than this; with a store in them, whose blocks are joined,
 # while it is not more often than that.
@@ -550,7 +550,10 @@ class GraphWalker(Walker):
         used = {n.id for n in ast.walk(s.test) if isinstance(n, ast.Name)}
         if not used & set(changed):
             raise self.error("the body of this `while` changes nothing that its condition depends on: it never ends", s.test)
+        changed = list(dict.fromkeys((*changed, TESTED)))
         before = {n: self.carried(n, s) for n in changed}
+        steps = "the steps of this loop"  # no name that a kernel could have
+        before[steps] = Tile(_ops.literal(0, _ops.I64))
 
         def enter(value: dict[str, Tensor]) -> None:
             self.space = outer.copy()
@@ -563,8 +566,11 @@ class GraphWalker(Walker):
 
         def body(value: dict[str, Tensor]) -> dict[str, Tensor]:
             enter(value)
+            count = _ops.add(value[steps], 1)
+            self.node = s
+            self.tested(Tile(_ops.less_equal(count, MOST_STEPS)), f"this `while` has not ended after {MOST_STEPS} steps")
             self.block(s.body)
-            return {n: self.handed(n, before[n], s, "the loop").tensor for n in changed}
+            return {**{n: self.handed(n, before[n], s, "the loop").tensor for n in changed}, steps: count}
 
         self.depth += 1
         try:
@@ -572,7 +578,7 @@ class GraphWalker(Walker):
         finally:
             self.depth -= 1
             self.space = outer
-        self.names = {**names, **{n: Tile(t) for n, t in found.items()}}
+        self.names = {**names, **{n: Tile(found[n]) for n in changed}}
 
     def assumed(self, condition: Any) -> None:
         if condition is False:

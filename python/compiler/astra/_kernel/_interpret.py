@@ -21,9 +21,8 @@ from .._graph import current
 from .._tensor import Tensor, call, of_node, of_value
 from ._source import Source
 from ._values import Index, Tile, View
-from ._walker import Walker
+from ._walker import MOST_STEPS, Walker
 
-MOST_STEPS = 1_000_000  # of a `while`
 
 
 def settled(t: Tensor) -> Tensor:

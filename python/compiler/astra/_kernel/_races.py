@@ -143,18 +143,19 @@ def _meeting(sizes: list[Any], writers: list[Any], low: list[Any], high: list[An
 def pair(space: Space, places: list[list[Expr]], extents: list[list[Expr]], view: list[Expr], moving: list[str]) -> Found:
     """Whether a block that one program writes and another block that another program writes meet."""
     distances = [_linear(("sub", q, p)) for p, q in zip(*places)]
-    starts, spans = [], []
+    starts: list[Expr] = []
+    spans: list[Expr] = []
     for p, distance, m, n in zip(places[0], distances, *extents):
         if distance is None or distance[0] or not isinstance(m, int) or not isinstance(n, int):
             break
         starts.append(_forms.make("add", p, min(0, distance[1])))
         spans.append(max(m, distance[1] + n) - min(0, distance[1]))
     wanted = {s for s in moving if not space.single(s)}
-    if not wanted or len(starts) == len(distances) and _determined(space, starts, spans, wanted):  # type: ignore[arg-type]
+    if not wanted or len(starts) == len(distances) and _determined(space, starts, spans, wanted):
         return "shown", {}, {}
     both = space.copy()
     both.symbol(_WHICH, 0, 1)
-    chosen = [[("select", ("eq", _WHICH, 0), a, b) for a, b in zip(*parts)] for parts in (places, extents)]
+    chosen: list[list[Expr]] = [[("select", ("eq", _WHICH, 0), a, b) for a, b in zip(*parts)] for parts in (places, extents)]
     return meet(both, chosen[0], chosen[1], view, [*moving, _WHICH])
 
 

@@ -27,6 +27,7 @@ from ._values import Index, Tile, View, described
 NUMBERS = (bool, int, float)
 MOST_ELEMENTS = 1 << 24  # of a tile
 MOST_UNROLLED = 4096
+MOST_STEPS = 100_000  # of a `while`
 TESTED = " tested"  # beside the names of a kernel: an int64 scalar that waits for what was assumed and asserted so far
 
 _BINARY: dict[type, tuple[str, Callable[..., Any], Any, str]] = {  # text, on numbers, on tiles, of indices
@@ -125,7 +126,7 @@ class Walker:
 
     def within_extent(self, i: int, n: Any) -> bool:
         """Whether a number is an index of an axis, whatever its extent is."""
-        return -n <= i < n  # type: ignore[no-any-return]
+        return bool(-n <= i < n)
 
     def shown_extent(self, n: Any) -> str:
         return str(n)

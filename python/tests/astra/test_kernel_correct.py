@@ -1,0 +1,118 @@
+"""Kernels that are as they should be: at most 2 % of them may be refused. Their number is what the tests and the page of kernels call with other kernels or
+other sizes."""
+
+import numpy as np
+import pytest
+import test_kernel_checks
+import test_kernel_dtypes
+import test_kernel_places
+import test_kernel_stores
+import test_kernel_views
+import test_kernels
+import tutorial_kernels
+
+import astra
+
+kernel = astra.kernel
+FEWEST = 100
+
+
+def calls():
+    """Kernels with what they are called with; the interpreter finds nothing wrong with any of them."""
+    for f, inputs, given, _ in tutorial_kernels.CASES.values():
+        yield f, inputs, given
+    for f, inputs, given in test_kernels.SMALL.values():
+        yield f, inputs, given
+    for f, inputs, given, _ in test_kernel_views.CASES.values():
+        yield f, inputs, given
+    for f, x, given, _ in test_kernel_stores.CASES.values():
+        yield f, (x,), {**given, "B": 4}
+    for f, inputs, _, _, _, given in test_kernel_checks.CASES.values():
+        yield f, inputs, given
+    for dtype in ("float32", "bfloat16", "int8", "bool"):
+        yield from test_kernel_dtypes.calls(dtype)
+    rng = np.random.default_rng(11)
+    for _ in range(80):
+        f, x, given = test_kernel_places.draw(rng)
+        yield f, (x,), given
+
+
+def test_few_correct_kernels_are_refused():
+    correct, refused = 0, []
+    seen = set()
+    for f, inputs, given in calls():
+        try:
+            kernel.interpret(f, *inputs, **given)
+        except astra.KernelError:
+            continue
+        correct += 1
+        seen.add(f.source.name)
+        try:
+            f(*inputs, **given)
+        except astra.KernelError as error:
+            refused.append(str(error))
+    print(f"{len(refused)} of {correct} correct calls of {len(seen)} kernels are refused")
+    assert correct >= FEWEST and len(seen) >= 40
+    assert len(refused) <= 0.02 * correct, refused
+
+
+# ---- bad input that a table of wrong kernels does not have
+
+
+@astra.kernel
+def collatz(x, out):
+    n = kernel.load(x, (kernel.program_id(0),), (1,))
+    while kernel.any(n != 1):
+        n = kernel.where(n % 2 == 0, n // 2, 3 * n + 1)
+    kernel.store(out, (kernel.program_id(0),), n)
+
+
+def test_a_kernel_that_does_not_end(monkeypatch):
+    """0 is never 1: no step limit would be a call that never comes back."""
+    for part in ("_graph", "_interpret"):
+        monkeypatch.setattr(f"astra._kernel.{part}.MOST_STEPS", 200)
+    call = {"out": astra.spec((3,), "int64"), "grid": 3}
+    for run in (collatz, lambda *xs, **given: kernel.interpret(collatz, *xs, **given)):
+        assert run(np.array([3, 7, 5]), **call).tolist() == [1, 1, 1]
+        with pytest.raises(astra.Error, match="this `while` has not ended after 200 steps") as caught:
+            run(np.array([3, 0, 5]), **call).tolist()
+        assert "program (1" in str(caught.value) and "test_kernel_correct.py:" in str(caught.value)
+
+
+@astra.kernel
+def product(a, b, out):
+    kernel.store(out, (0, 0), kernel.dot(kernel.load(a, (0, 0), (16, 16)), kernel.load(b, (0, 0), (16, 16))))
+
+
+PAIRS = [("int8", "float16"), ("int16", "int16"), ("float16", "bfloat16"), ("float32", "float64"), ("bool", "bool"), ("float8_e4m3fn", "float8_e4m3fn"), ("uint8", "int16")]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda p: "-".join(p))
+def test_a_dot_of_types_that_it_has_not(pair):
+    a, b = (astra.astype(np.ones((16, 16), np.float32), t) for t in pair)
+    for run in (product, lambda *xs, **given: kernel.interpret(product, *xs, **given)):
+        with pytest.raises(astra.KernelError, match=r"error: (dot of|the (first|second) operand of dot is of)"):
+            run(a, b, out=astra.spec((16, 16)), grid=1)
+
+
+def test_a_contract_that_there_is_not():
+    """Every target has every sub-contract, as its matrix unit or by arithmetic: what there is not is a unit of another name."""
+    s = astra.spec((16, 16), "bfloat16")
+    lowered = astra.trace(lambda a, b: product(a, b, out=astra.spec((16, 16)), grid=1), s, s).lower()
+    with pytest.raises(astra.ArgumentError, match="there is no matrix unit 'hopper17'; there are hopper16, "):
+        lowered.with_numerics("device:hopper17")
+    rng = np.random.default_rng(1)
+    a, b = (astra.astype(rng.standard_normal((16, 16), dtype=np.float32), "bfloat16") for _ in range(2))
+    modelled = lowered.with_numerics("device:hopper16").compile("native")(a, b)
+    assert np.allclose(modelled.numpy(), lowered.compile("native")(a, b).numpy(), atol=1e-4)
+
+
+@astra.kernel
+def large_tiles(x, out, *, B):
+    t = kernel.load(x, (0, 0), (B, B))
+    kernel.store(out, (0, 0), kernel.cumsum(t, axis=1) + kernel.sort(t, axis=1))
+
+
+def test_a_tile_beyond_all_memory():
+    with pytest.raises(astra.KernelError, match="16777216 are the most of a tile"):
+        large_tiles(astra.zeros((8192, 8192)), out=astra.spec((8192, 8192)), grid=1, B=8192)
