@@ -50,6 +50,29 @@ constexpr const char *several = R"(module @m {
     %c = update_at @cache, %row, %p, %z
     set @cache = %c
   }
+  func @product[i in 0..5](%x : f32[n, 96], %w : f32[96, 64]) {
+    %a = shrink %x [min(n, i*8), 0] [min(8, n - min(n, i*8)), 96]
+    %p = contract %a[r, k], %w[k, c] -> [r, c] sum [k]
+    %y = place %p [min(n, i*8), 0] [n, 64] value=0.0
+    return %y
+  }
+  func @normed[r in 0..39](%x : f32[n, 96]) {
+    %row = shrink %x [min(n, r), 0] [min(1, n - min(n, r)), 96]
+    %low = pad %row [0, 0] [1 - min(1, n - min(n, r)), 0] value=0.0
+    %sum = reduce %low kind=sum order=lane64 axes=[1]
+    %s1 = reshape %sum [1, 1]
+    %ss = expand %s1 [1, 96]
+    %d = sub %low, %ss
+    %c = shrink %d [0, 0] [min(1, n - min(n, r)), 96]
+    %y = place %c [min(n, r), 0] [n, 96] value=0.0
+    return %y
+  }
+  entry @users(%x : f32[n, 96], %w : f32[96, 64]) -> (%y : f32[n, 64], %z : f32[n, 96]) {
+    %k = custom(@product) %x, %w [floordiv(n + 7, 8)] names=i
+    %y = proj %k index=0
+    %j = custom(@normed) %x [n] names=r
+    %z = proj %j index=0
+  }
 })";
 
 const Target *hostTarget() {
@@ -111,6 +134,21 @@ TEST(Search, NeighboursHaveTheSameBits) {
       EXPECT_EQ(bench->tryOut({loaded->at(k.offset), *items, k.scratch}, patience), Bench::Verdict::Same)
           << spec.name << ": " << text(plans[j]);
     }
+  }
+}
+
+TEST(Search, KernelsOfUsersHaveNeighbours) {
+  Scheduled m(several);
+  for (const char *name : {"cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:aarch64"}) {
+    const Target *target = targetNamed(name);
+    ASSERT_TRUE(target);
+    unsigned kernels = 0;
+    for (const KernelSpec &spec : m.schedule.kernels) {
+      if (spec.grid.empty()) continue;
+      EXPECT_GE(neighbours(spec, choosePlan(*m.module.context, spec, *target), *target).size(), 4u) << spec.name;
+      ++kernels;
+    }
+    EXPECT_EQ(kernels, 2u);
   }
 }
 
