@@ -50,7 +50,7 @@ constexpr const char *several = R"(module @m {
     %c = update_at @cache, %row, %p, %z
     set @cache = %c
   }
-  func @product[i in 0..5](%x : f32[n, 96], %w : f32[96, 64]) {
+  func @product[i in 0..4](%x : f32[n, 96], %w : f32[96, 64]) {
     %a = shrink %x [min(n, i*8), 0] [min(8, n - min(n, i*8)), 96]
     %p = contract %a[r, k], %w[k, c] -> [r, c] sum [k]
     %y = place %p [min(n, i*8), 0] [n, 64] value=0.0
