@@ -8,7 +8,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
-@pytest.mark.parametrize("page", ["python-transforms.md", "python-stages.md", "kernels.md"])
+@pytest.mark.parametrize("page", ["python-transforms.md", "python-stages.md", "kernels.md", "kernels-triton.md"])
 def test_what_a_page_shows(page, tmp_path, monkeypatch):
     text = (DOCS / page).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from . import language as language
-from ._launch import JITFunction, interpret
+from ._launch import JITFunction, TensorDescriptor, interpret
 
 
 class Config:
@@ -25,16 +25,28 @@ class Config:
 
 
 class Autotuner(JITFunction):
-    """A kernel with configurations: the first one is taken, so that the same launch is the same program everywhere."""
+    """A kernel with configurations: the first one is taken (of those that early_config_prune keeps), so that the same launch is the same program
+    everywhere."""
 
-    def __init__(self, inner: Any, configs: Sequence[Any]) -> None:
+    def __init__(self, inner: Any, configs: Sequence[Any], prune: Any = None) -> None:
         super().__init__(inner)
-        self.inner, self.configs = inner, list(configs)
+        self.inner, self.configs, self.prune = inner, list(configs), prune
+
+    def chosen(self, values: dict[str, Any]) -> Any:
+        """The configuration of a launch; None where there is none."""
+        kept = self.configs if self.prune is None else self.prune(list(self.configs), dict(values), **values)
+        return kept[0] if kept else None
 
     def settings(self, values: dict[str, Any]) -> dict[str, Any]:
-        chosen = dict(self.configs[0].kwargs) if self.configs else {}
-        inner = self.inner.settings({**values, **chosen}) if isinstance(self.inner, JITFunction) else {}
-        return {**inner, **chosen}
+        config = self.chosen(values)
+        chosen = dict(config.kwargs) if config is not None else {}
+        return {**self.inner.settings({**values, **chosen}), **chosen}
+
+    def prepare(self, values: dict[str, Any]) -> None:
+        config = self.chosen(values)
+        if config is not None and config.pre_hook is not None:
+            config.pre_hook(values)
+        self.inner.prepare(values)
 
 
 class Heuristics(JITFunction):
@@ -45,10 +57,13 @@ class Heuristics(JITFunction):
         self.inner, self.values = inner, dict(values)
 
     def settings(self, values: dict[str, Any]) -> dict[str, Any]:
-        own = self.inner.settings(values) if isinstance(self.inner, JITFunction) else {}
+        own = self.inner.settings(values)
         for name, f in self.values.items():
             own[name] = f({**values, **own})
         return own
+
+    def prepare(self, values: dict[str, Any]) -> None:
+        self.inner.prepare(values)
 
 
 def jit(f: Any = None, **options: Any) -> Any:
@@ -59,7 +74,7 @@ def jit(f: Any = None, **options: Any) -> Any:
     if isinstance(f, JITFunction):
         return f
     if hasattr(f, "configs") and hasattr(f, "fn"):
-        return Autotuner(jit(f.fn), f.configs)
+        return Autotuner(jit(f.fn), f.configs, getattr(f, "early_config_prune", None))
     if hasattr(f, "values") and hasattr(f, "fn"):
         return Heuristics(jit(f.fn), f.values)
     return JITFunction(f)
@@ -67,7 +82,7 @@ def jit(f: Any = None, **options: Any) -> Any:
 
 def autotune(configs: Sequence[Any], key: Sequence[str] = (), **options: Any) -> Callable[[Any], Any]:
     """Takes the first configuration. Tune by launching with others: plans are data (docs/tuning.md)."""
-    return lambda f: Autotuner(jit(f), configs)
+    return lambda f: Autotuner(jit(f), configs, (options.get("prune_configs_by") or {}).get("early_config_prune"))
 
 
 def heuristics(values: dict[str, Callable[..., Any]]) -> Callable[[Any], Any]:
@@ -85,4 +100,4 @@ def next_power_of_2(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-__all__ = ["Config", "JITFunction", "autotune", "cdiv", "heuristics", "interpret", "jit", "language", "next_power_of_2"]
+__all__ = ["Config", "JITFunction", "TensorDescriptor", "autotune", "cdiv", "heuristics", "interpret", "jit", "language", "next_power_of_2"]

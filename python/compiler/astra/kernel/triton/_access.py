@@ -8,12 +8,14 @@ Keeps:    every element that a mask lets in is shown to be one of the argument; 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ... import _ops
 from ..._dims import Dim
+from ..._errors import KernelError
 from ..._kernel import _forms, _races
 from ..._kernel._forms import Expr, Space
 from ..._kernel._graph import GraphWalker, Store
@@ -31,6 +33,7 @@ class Access(TritonWalker, GraphWalker):
 
     def __init__(self, source: Any, language: Any, graph: Any, grid: Any, spread: tuple[int, int] | None) -> None:
         self.guards: list[Expr] = []
+        self.lost: dict[str, str] = {}
         self.trying = 0  # whether a loop is looked at, for what its steps do to pointers
         self.spread = spread
         self.written: dict[int, tuple[Argument, Block | None]] = {}  # by the identity of a view
@@ -109,6 +112,7 @@ class Access(TritonWalker, GraphWalker):
         for condition in (("le", 0, e), ("lt", e, a.size)):
             found, at = space.counterexample(condition)
             if found == "refuted":
+                at = {k: n for k, n in at.items() if k.startswith(("program", "@")) or k in _forms.symbols(e)}
                 raise self.error(f"{space.sentence(at)}: {what} '{a.name}' is outside: element {int(_forms.evaluate(e, at))} of {a.size}; "
                                  "give a mask if that is meant")  # fmt: skip
             if found == "unknown":
@@ -220,17 +224,38 @@ class Access(TritonWalker, GraphWalker):
         if e[0] == "not":
             x = self.chance(e[1])
             return None if x is None else self.index("sub", 1, x)
-        if e[0] not in ("lt", "le"):
+        if e[0] not in ("lt", "le", "eq", "ne"):
             return None
         x, y = self.index_of(e[1]), self.index_of(e[2])
         if x is None or y is None:
             return None
-        return self.index("min", self.index("max", self.index("add", self.index("sub", y, x), int(e[0] == "le")), 0), 1)
+        more = self.index("sub", y, x)
+        if e[0] in ("lt", "le"):
+            return self.index("min", self.index("max", self.index("add", more, int(e[0] == "le")), 0), 1)
+        apart = self.index("min", self.index("max", more, self.index("sub", 0, more)), 1)
+        return apart if e[0] == "ne" else self.index("sub", 1, apart)
+
+    def separate(self, found: Any, space: Space, what: str, v: View) -> None:
+        """An element is named by its number in the argument."""
+        a, b = self.written.get(id(v), (None, None))
+        if a is not None and b is not None and found[0] == "refuted":
+            number = sum(found[1][f"index{axis}"] * stride for axis, stride in enumerate(b.strides))
+            found, v = (found[0], {**found[1], "index0": number}, found[2]), View(a.name, a.dtype, (a.size,), None)
+        super().separate(found, space, what, v)
 
     def record(self, s: Store) -> None:
-        if not self.looping and any(self.written[id(other.view)][0] is self.written[id(s.view)][0] for other in self.stores):
-            raise self.error(f"'{s.view.name}' is stored into twice: a kernel has one store into each argument (or one in a loop, whose blocks follow each other)")
-        super().record(s)
+        (a, b), before = self.written[id(s.view)], None
+        if not self.looping:
+            before = next((i for i, other in enumerate(self.stores) if self.written[id(other.view)][0] is a), None)
+        if before is None:
+            return super().record(s)
+        try:
+            if b is None or s.mode or self.written[id(self.stores[before].view)][1] != replace(b, starts=self.written[id(self.stores[before].view)][1].starts):
+                raise self.error("")
+            self.stores[before] = self.unrolled([self.stores[before], s])
+        except KernelError:
+            raise self.error(f"'{s.view.name}' is stored into twice: a kernel has one store into each argument, or several (in a loop too) whose blocks follow each "
+                             "other along one axis", s.node) from None  # fmt: skip
 
     def write_block(self, a: Argument, b: Block, shape: tuple[int, ...], t: Tile) -> bool:
         starts = [self.index_of(e) for e in b.starts]

@@ -55,6 +55,7 @@ class Builtin:
 
     def __init__(self, name: str, f: Callable[..., Any]) -> None:
         self.name = self.__name__ = name
+        self.there = True  # not refused by name
         self.f, self.__doc__ = f, f.__doc__
         parameters = list(inspect.signature(f).parameters.values())[1:]
         self.signature = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
@@ -437,6 +438,7 @@ def _refused(name: str, why: str) -> None:
         raise w.error(f"tl.{name}: {why}")
 
     BUILTINS[name] = Builtin(name, f)
+    BUILTINS[name].there = False
 
 
 for _name in ("atomic_cas", "atomic_xchg"):

@@ -27,6 +27,7 @@ class TritonInterpreter(TritonWalker, Interpreter):
     """Runs program after program."""
 
     guards: list[Expr] = []
+    lost: dict[str, str] = {}
 
     def sized(self, x: Dim) -> Any:
         raise self.error("the interpreter runs with numbers: sizes are known there, no dims")

@@ -29,8 +29,8 @@ from ..._kernel._walker import constant
 from ..._tensor import Tensor, asarray, call, of_node, of_value
 from ..._trace import Spec
 from ..._transforms import nodes_of, placeholder
-from ._builtins import dtype_of
-from ._pointers import Argument, Block, Items, Pointer
+from ._builtins import Descriptor, dtype_of
+from ._pointers import Argument, Block, BlockPointer, Items, Pointer
 from ._interpret import TritonInterpreter
 from ._loops import Spread, TritonGraph
 from ._walk import TritonWalker
@@ -94,6 +94,28 @@ def is_memory(x: Any) -> bool:
     return isinstance(x, (Tensor, Spec, np.ndarray)) or torch is not None and isinstance(x, torch.Tensor)
 
 
+class TensorDescriptor:
+    """A tensor and the shape of its blocks, for kernels that load and store through descriptors. block_shape may be set later, by a pre_hook."""
+
+    def __init__(self, base: Any, shape: Sequence[int], strides: Sequence[int], block_shape: Sequence[int], padding: str = "zero") -> None:
+        self.base, self.shape, self.strides, self.block_shape, self.padding = base, list(shape), list(strides), list(block_shape), padding
+
+    @staticmethod
+    def from_tensor(tensor: Any, block_shape: Sequence[int], padding: str = "zero") -> TensorDescriptor:
+        shape = [int(n) for n in tensor.shape]
+        if isinstance(tensor, np.ndarray):
+            strides = [s // tensor.itemsize for s in tensor.strides]
+        elif isinstance(tensor, Tensor):
+            strides = [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
+        else:
+            strides = list(tensor.stride())
+        return TensorDescriptor(tensor, shape, strides, block_shape, padding)
+
+
+def is_descriptor(x: Any) -> bool:
+    return all(hasattr(x, a) for a in ("base", "shape", "strides", "block_shape"))
+
+
 class JITFunction:
     """A function under @triton.jit: a kernel that is launched as f[grid](...), and a helper of others."""
 
@@ -119,6 +141,9 @@ class JITFunction:
         """What decorators above this one say of its arguments."""
         return {}
 
+    def prepare(self, values: dict[str, Any]) -> None:
+        """What a configuration does to the arguments before a launch."""
+
     def bound(self, grid: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The grid, and the arguments by name."""
         parameters = self.source.signature.parameters
@@ -136,6 +161,7 @@ class JITFunction:
             raise ArgumentError(f"{self.source.name}{self.source.signature}: {error}") from None
         whole.apply_defaults()
         values = dict(whole.arguments)
+        self.prepare(values)
         grid = grid(values) if callable(grid) else grid
         grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         return _grid(self.source, tuple(int(n) if isinstance(n, np.integer) else n for n in grid)), values
@@ -162,6 +188,9 @@ class JITFunction:
         if is_memory(x):
             memories[name] = Memory(x)
             return name, memories[name]
+        if is_descriptor(x) and is_memory(x.base):
+            memories[name] = Memory(x.base)
+            return x, name, memories[name]
         if isinstance(x, np.generic):
             return x.item()
         found = dtype_of(x)
@@ -270,6 +299,9 @@ def _placed(x: Any, arguments: dict[str, Argument]) -> Any:
         return Items(tuple(_placed(i, arguments) for i in x.items), 0)
     if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Memory):
         return Pointer(arguments[x[0]], 0)
+    if isinstance(x, tuple) and len(x) == 3 and isinstance(x[2], Memory):
+        d, name, _ = x
+        return BlockPointer(Descriptor(arguments[name], 0), tuple(d.shape), tuple(d.strides), (0,) * len(d.shape), tuple(d.block_shape))
     return x
 
 

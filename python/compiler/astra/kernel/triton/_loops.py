@@ -25,6 +25,10 @@ from ._pointers import BlockPointer, Items, Pointer
 from ._walk import I64
 
 
+# Why a name is not known.
+APART = "the steps of a loop over range(program_id, n, num_programs) are programs of their own, which hand nothing on"
+
+
 class Spread(Exception):
     """A loop over range(program_id, n, num_programs) was found: each of its steps is to be a program."""
 
@@ -101,6 +105,7 @@ class TritonGraph(Access):
         gone = [n for n in changed if n in steps or not isinstance(names[n], (Tile, Index, *NUMBERS))]
         for n in gone:
             del self.names[n]
+            self.lost[n] = "the steps of a loop do not all add the same to it"
         if spread is not None:
             program = Index(self.programs[spread].node, f"program{spread}")
             return self.spread_steps(s, program, [n for n in changed if n not in steps], {n: (names[n], d) for n, d in steps.items()})
@@ -162,13 +167,15 @@ class TritonGraph(Access):
         assert isinstance(s.target, ast.Name) and self.spread is not None
         for n in forgotten:
             self.names.pop(n, None)
+        for n in (*forgotten, *steps, s.target.id):
+            self.lost[n] = APART
         k = self.index_of(("floordiv", program.form, self.spread[1]))
         for n, (x, d) in steps.items():
             self.names[n] = self.advanced(x, k, d)
         self.names[s.target.id] = program
         names = dict(self.names)
         self.block(s.body)
-        self.names = {n: x for n, x in names.items() if n not in steps}
+        self.names = {n: x for n, x in names.items() if n not in steps and n != s.target.id}
 
     def while_(self, s: ast.While) -> None:
         """`while tile < n: ...; tile += num_programs` is such a loop too, and several of them, one behind the other."""
@@ -182,6 +189,7 @@ class TritonGraph(Access):
             forgotten = [n for n in self.changed(s.body) if n != name]
             for n in forgotten:
                 del self.names[n]
+                self.lost[n] = APART
             guards = [condition.form] if isinstance(condition, Tile) and condition.form is not None else []
             self.guards += guards
             try:
@@ -189,7 +197,7 @@ class TritonGraph(Access):
             finally:
                 del self.guards[len(self.guards) - len(guards) :]
             names = {n: x for n, x in names.items() if n not in forgotten}
-        self.waiting[name] = names.pop(name)
+        self.waiting[name], self.lost[name] = names.pop(name), APART
         self.names = names
 
     def undecided(self, test: ast.expr) -> Any:
@@ -232,7 +240,7 @@ class TritonGraph(Access):
                 if not ends:
                     continue
                 if self.spread is None or min(ends) > self.form_of(self.grid[axis]):  # type: ignore[operator]
-                    raise Spread(axis, min(ends))
+                    raise Spread(axis, max(min(ends), 2))  # an axis of the grid that is there
                 return axis, name
             return None, ""
         finally:
@@ -338,6 +346,7 @@ class TritonGraph(Access):
                 continue
             if not isinstance(x, (Tile, Index, *NUMBERS)) or not isinstance(y, (Tile, Index, *NUMBERS)):
                 self.names.pop(n, None)
+                self.lost[n] = "a branch on program ids or sizes changes it, and it is no tile and no number"
                 continue
             a, b = self.pair(x, y, "`if`")
             if a.shape != b.shape:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any
+from typing import Any, Callable
 
 from ..._kernel import _forms, _races
 from ..._kernel._forms import Expr, Space
@@ -121,8 +121,8 @@ def simple(e: Expr, space: Space) -> Expr:
     e = _forms.make(e[0], *parts)
     if not isinstance(e, tuple):
         return e
-    if e[0] == "mod" and isinstance(parts[1], int) and space.holds(("le", 0, parts[0])) and space.holds(("lt", parts[0], parts[1])):
-        return parts[0]
+    if e[0] in ("mod", "floordiv") and isinstance(parts[1], int) and space.holds(("le", 0, parts[0])) and space.holds(("lt", parts[0], parts[1])):
+        return parts[0] if e[0] == "mod" else 0
     if e[0] == "select":
         return parts[1] if space.holds(parts[0]) else e
     if e[0] in ("min", "max"):
@@ -133,9 +133,25 @@ def simple(e: Expr, space: Space) -> Expr:
     return expression(linear(e)) if e[0] in ("add", "sub", "mul") else e
 
 
-def share(number: int, stride: int) -> int:
-    """How many steps along an axis of this stride an offset is: the remainder is in front of the next step, or little before this one."""
-    return number // stride if number >= 0 else -((stride // 2 - number) // stride)
+Shares = Callable[[Space, int, list[int], list[Expr], int], list[int]]
+
+
+def digits(space: Space, number: int, strides: list[int], firsts: list[Expr], unit: int) -> list[int]:
+    """How many steps along each axis a number in an offset is, so that places begin inside of the axes: the digits of a number whose places are the
+    strides. firsts: where places begin without it; unit: the stride of the axis in front of all, or 0."""
+    out = [0] * len(strides)
+    for i in reversed(range(len(strides))):
+        steps, wider = number // strides[i], strides[i - 1] if i else unit
+        low = space.hull(firsts[i])[0]
+        low = 0 if low <= -_forms.FAR else low
+        out[i] = (low + steps) % max(wider // strides[i], 1) - low if wider else steps
+        number -= out[i] * strides[i]
+    return out
+
+
+def last(space: Space, number: int, strides: list[int], firsts: list[Expr], unit: int) -> list[int]:
+    """The same, all along the last axis: what is before it or behind it, a mask leaves out."""
+    return [0] * (len(strides) - 1) + [number if strides[-1] == 1 else 0]
 
 
 def axes_in(e: Expr) -> set[str]:
@@ -151,7 +167,13 @@ def conjuncts(e: Expr) -> list[Expr]:
 
 def block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, size: int, guarded: bool) -> Block | None:
     """The block that an access is. space has the axes of the tile, and what is known where the access happens."""
-    rest = linear(simple(form, space))
+    form, mask = simple(form, space), None if mask is None else simple(mask, space)
+    return _block(space, form, shape, mask, size, guarded, digits) or _block(space, form, shape, mask, size, guarded, last)
+
+
+def _block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, size: int, guarded: bool, shares: Shares) -> Block | None:
+    """The same, where `shares` says which axes a number in the offset belongs to."""
+    rest = linear(form)
     if any(not isinstance(a, str) and axes_in(a) or any(s.startswith("data") for s in _forms.symbols(a)) for a in rest[0]):
         return None
     extents = {f"@{i}": n for i, n in enumerate(reversed(shape)) if n > 1}
@@ -166,7 +188,7 @@ def block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, s
     guards: list[Expr] = []
     needed: set[str] = set()  # axes that the mask cuts
     exact = True
-    for c in conjuncts(True if mask is None else simple(mask, space)):
+    for c in conjuncts(True if mask is None else mask):
         if not isinstance(c, tuple):
             if not c:
                 return None
@@ -201,8 +223,7 @@ def block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, s
         if axis not in index:
             c = coefficient[axis]
             terms = {a: n // c for a, n in rest[0].items() if n % c == 0 and not (axes_in(a) and a != axis)}
-            number = share(rest[1], c) if all(n % c == 0 or axes_in(a) for a, n in rest[0].items()) else 0
-            index[axis] = terms, number
+            index[axis] = terms, 0
             rest = less(rest, index[axis], c)
     if any(axes_in(a) for a in rest[0]):
         return None
@@ -211,17 +232,14 @@ def block(space: Space, form: Expr, shape: tuple[int, ...], mask: Expr | None, s
         strides, starts, axes, rest = [1], [rest], [None], ({}, 0)
     most = strides[0]
     unit = gcd(*(n for n in rest[0].values() if n % most == 0))
-    number = share(rest[1], unit) * unit if unit else 0
-    left = rest[1] - number
-    for i, axis in enumerate(order):  # a place that is moved by a number
-        by = share(left, coefficient[axis])
-        if by and axis in upper:
-            if not space.holds(("le", 0, expression(({a: c for a, c in starts[i][0].items() if a != axis}, starts[i][1])))):
-                return None
-            starts[i] = starts[i][0], starts[i][1] + by
+    left = rest[1]
+    firsts = [expression(({a: c for a, c in terms.items() if a != axis}, number)) for axis, (terms, number) in zip(order, starts)]
+    for i, (axis, by) in enumerate(zip(order, shares(space, left, strides, firsts, unit) if order else [])):
+        starts[i] = starts[i][0], starts[i][1] + by
+        if axis in upper:
             upper[axis] = upper[axis][0], upper[axis][1] + by
-            left -= by * coefficient[axis]
-    rest = rest[0], number + left
+        left -= by * coefficient[axis]
+    number, rest = left // unit * unit if unit else 0, (rest[0], left)
     outer = {a: n for a, n in rest[0].items() if n % most == 0}, number
     inner = less(rest, outer)
     if outer[0] or outer[1]:

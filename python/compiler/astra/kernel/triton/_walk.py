@@ -21,7 +21,7 @@ from ..._kernel._values import Index, Tile, View, described
 from ..._kernel._walker import NUMBERS, Walker
 from ..._tensor import Tensor
 from . import _pointers
-from ._builtins import BUILTINS, METHODS, Builtin, ElementType, PointerType, dtype_of
+from ._builtins import BUILTINS, METHODS, Builtin, ElementType, Old, PointerType, dtype_of
 from ._pointers import BlockPointer, Items, Pointer
 
 I32, I64, F32 = DTYPES["int32"], DTYPES["int64"], DTYPES["float32"]
@@ -74,7 +74,8 @@ class TritonWalker(Walker):
     """What both walkers share."""
 
     jitted: Any = None  # the class of functions under @triton.jit
-    guards: list[Expr]
+    guards: list[Expr]  # what is known of the program at this place
+    lost: dict[str, str]  # names that a loop or a branch took the value of, and why
 
     # ---- names, functions and methods
 
@@ -104,6 +105,14 @@ class TritonWalker(Walker):
         return x
 
     def sized(self, x: Dim) -> Any:
+        return x
+
+    def name(self, name: str) -> Any:
+        if name not in self.names and name in self.lost:
+            raise self.error(f"'{name}' is not known here: {self.lost[name]}")
+        x = super().name(name)
+        if isinstance(x, Old):
+            raise self.error(f"the old value of tl.atomic_{x.kind} depends on the order of programs: nothing can be done with it")
         return x
 
     def expression(self, e: ast.expr) -> Any:
@@ -143,6 +152,10 @@ class TritonWalker(Walker):
 
     def call(self, e: ast.Call) -> Any:
         f: Any = self.value(e.func)
+        if f is builtins.isinstance:
+            x, kind = (self.value(a) for a in e.args)
+            return isinstance(x, kind) or isinstance(x, BlockPointer) and isinstance(x.base, kind) or getattr(kind, "__name__", "") == "constexpr" and isinstance(
+                x, NUMBERS)  # fmt: skip
         if not isinstance(f, (Builtin, Method, self.jitted)) and f is not builtins.max and f is not builtins.min:
             return super().call(e)
         args = [self.value(a) for a in e.args]
@@ -318,7 +331,7 @@ class TritonWalker(Walker):
     # ---- pointers
 
     def moved_pointer(self, kind: type, x: Any, y: Any) -> Pointer:
-        if isinstance(x, Pointer) and isinstance(y, Pointer):
+        if isinstance(x, Pointer) and isinstance(y, Pointer) and kind is ast.Sub:
             raise self.error("the difference of two pointers: keep their offsets in names")
         p, by = (x, y) if isinstance(x, Pointer) else (y, x)
         if kind not in (ast.Add, ast.Sub) or kind is ast.Sub and p is y or not _pointers.offsets(by):

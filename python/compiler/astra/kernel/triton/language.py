@@ -7,11 +7,13 @@ from types import ModuleType
 from typing import Any
 
 from ..._dtypes import DTYPES
-from ._builtins import BUILTINS, TYPES
+from ..._kernel._values import Tile
+from ._builtins import BUILTINS, TYPES, Descriptor
 
 globals().update(BUILTINS)
 globals().update({name: DTYPES[own] for name, own in TYPES.items()})
 dtype = type(DTYPES["float32"])
+tensor, tensor_descriptor = Tile, Descriptor  # for isinstance
 
 
 def _module(name: str, **names: Any) -> ModuleType:
