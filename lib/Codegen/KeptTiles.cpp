@@ -116,8 +116,9 @@ static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLan
       Shape to = n->shape, from = n->src[0]->shape;
       if (to.size() == from.size() + 1 && to.back()->constIndex() == 1 && to.drop_back() == from) below = false;
       if (from.empty()) below = false;
-      bool dropsLast = from.size() > to.size() && !to.empty() && from.back() != to.back();
-      if (lanes && dropsLast) all.alongLast = false; // lanes may run along another axis than the last
+      bool keepsLast =
+          from.size() <= to.size() || (!to.empty() && from.back() == to.back() && to.back()->constIndex() != 1);
+      if (lanes && !keepsLast) all.alongLast = false; // lanes may run along another axis than the last
     }
     for (UOpRef s : n->tensors()) open.push_back({s, below && s->rank() > 0});
   }
