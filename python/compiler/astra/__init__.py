@@ -15,7 +15,7 @@ What is here, by topic; `help(astra.grad)` says more of each:
     control      cond, switch, while_loop, fori_loop, scan, associative_scan, map
     trees        tree: lists, dicts, dataclasses and modules of tensors
     compiling    jit, or @astra (`from astra import astra`); trace, export, entry, spec, Spec, Traced, Lowered, Compiled
-    kernels      kernel: a decorator for kernels of one's own, with the primitives of their language
+    kernels      kernel: a decorator for kernels of one's own, with the primitives of their language; kernel.triton: kernels written for Triton
     outside      external: functions of the program by name; register, unregister
     bundles      load, verify, compile_file
     networks     nn, init, losses, metrics, optim, schedules, data: modules

@@ -3,6 +3,7 @@
 import inspect
 import os
 import re
+import subprocess
 import types
 from pathlib import Path
 
@@ -16,6 +17,9 @@ import astra.kernel.triton as triton
 import astra.kernel.triton.language as tl
 from astra.kernel.triton import _pointers
 from astra.kernel.triton._builtins import BUILTINS
+
+
+RUN = Path(__file__).resolve().parents[3] / "build" / "bin" / "astra-run"
 
 
 def copied(x):
@@ -232,6 +236,24 @@ def test_kernels_are_compiled_for_gpus(name):
     given = tensors(list(args))
     lowered = astra.trace(lambda: f[grid](*given, **named)).lower()
     assert lowered.compile("cuda:sm_90,hip:gfx942") is not None
+
+
+@pytest.mark.skipif(not os.environ.get("ASTRA_NIGHTLY") or not RUN.exists(), reason="ASTRA_NIGHTLY is not set, or there is no astra-run")
+@pytest.mark.parametrize("gpu", ["cuda:sm_90", "hip:gfx942"])
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_on_gpus_that_are_emulated(name, gpu, tmp_path):
+    f, grid, args, named, _, _ = CASES[name]
+    given = tensors(copied(list(args)))
+    traced = astra.trace(lambda: f[grid](*given, **named))
+    program = traced.lower().compile(f"cpu:x86-64-v3,{gpu},emu:{gpu}")
+    program.save(tmp_path / "kernel.astra")
+    names = [o.name for o in program.outputs]
+    made = []
+    for where in (["--level=x86-64-v3"], [f"--emulate={gpu}", "--seed=3"]):
+        outputs = [f"--output={n}={tmp_path / n}.npy" for n in names]
+        subprocess.run([RUN, tmp_path / "kernel.astra", *where, *outputs], check=True, stdout=subprocess.DEVNULL)
+        made.append([(tmp_path / f"{n}.npy").read_bytes() for n in names])
+    assert made[0] == made[1]
 
 
 def test_accesses_that_are_sums_of_axes_and_strides_are_blocks(monkeypatch):

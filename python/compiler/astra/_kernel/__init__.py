@@ -8,6 +8,7 @@ Keeps:    files: _source (syntax trees, places), _walker (the language), _primit
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import itertools
 from typing import Any, Callable, Sequence
@@ -264,6 +265,8 @@ class Language:
         return Function(f)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "triton":
+            return importlib.import_module("astra.kernel.triton")
         try:
             return PRIMITIVES[name]
         except KeyError:

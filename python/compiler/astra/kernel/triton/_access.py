@@ -36,11 +36,11 @@ class Access(TritonWalker, GraphWalker):
         self.lost: dict[str, str] = {}
         self.trying = 0  # whether a loop is looked at, for what its steps do to pointers
         self.spread = spread
-        self.written: dict[int, tuple[Argument, Block | None]] = {}  # by the identity of a view
+        self.meant: dict[int, tuple[Argument, Block | None]] = {}  # by the identity of a view
         self.places: list[tuple[Argument, bool, int, Any, tuple[int, ...]]] = []  # argument, stored, line, offset, shape
-        self.views: list[View] = []  # those of `written`
+        self.views: list[View] = []  # those of `meant`
         self.deciding = True  # whether conditions that are known become bools of Python's
-        self.waiting: dict[str, Index] = {}  # counters of loops that became programs, between such loops
+        self.counters: dict[str, Index] = {}  # counters of loops that became programs, between such loops
         super().__init__(source, language, graph, grid)
 
     def program_id(self, axis: int) -> Any:
@@ -197,7 +197,7 @@ class Access(TritonWalker, GraphWalker):
             inside = holds if inside is None else _ops.bitwise_and(inside, holds)
         x = at.tensor if inside is None else _ops.where(inside, at.tensor, -1)
         view = View(a.name, a.dtype, (a.size,), None)
-        self.written[id(view)] = a, None
+        self.meant[id(view)] = a, None
         flat = Tile(_ops.reshape(x, (-1,)) if not shape else x, where)
         if not shape:
             t = Tile(_ops.reshape(t.tensor, (1,)))
@@ -237,20 +237,21 @@ class Access(TritonWalker, GraphWalker):
 
     def separate(self, found: Any, space: Space, what: str, v: View) -> None:
         """An element is named by its number in the argument."""
-        a, b = self.written.get(id(v), (None, None))
+        a, b = self.meant.get(id(v), (None, None))
         if a is not None and b is not None and found[0] == "refuted":
             number = sum(found[1][f"index{axis}"] * stride for axis, stride in enumerate(b.strides))
             found, v = (found[0], {**found[1], "index0": number}, found[2]), View(a.name, a.dtype, (a.size,), None)
         super().separate(found, space, what, v)
 
     def record(self, s: Store) -> None:
-        (a, b), before = self.written[id(s.view)], None
+        (a, b), before = self.meant[id(s.view)], None
         if not self.looping:
-            before = next((i for i, other in enumerate(self.stores) if self.written[id(other.view)][0] is a), None)
+            before = next((i for i, other in enumerate(self.stores) if self.meant[id(other.view)][0] is a), None)
         if before is None:
             return super().record(s)
+        other = self.meant[id(self.stores[before].view)][1]
         try:
-            if b is None or s.mode or self.written[id(self.stores[before].view)][1] != replace(b, starts=self.written[id(self.stores[before].view)][1].starts):
+            if b is None or other is None or s.mode or other != replace(b, starts=other.starts):
                 raise self.error("")
             self.stores[before] = self.unrolled([self.stores[before], s])
         except KernelError:
@@ -280,6 +281,6 @@ class Access(TritonWalker, GraphWalker):
         x = _ops.reshape(x, tuple(b.spans))
         view = View(a.name, a.dtype, tuple(b.domain), None)
         self.views.append(view)
-        self.written[id(view)] = a, b
+        self.meant[id(view)] = a, b
         self.store(view, tuple(starts), Tile(x), drop)
         return True

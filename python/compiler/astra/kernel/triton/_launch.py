@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from dataclasses import replace
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -238,7 +239,7 @@ class JITFunction:
                 if m.before is None:
                     arguments[name] = Argument(name, m.dtype, _number(self, m, name), None)
                     arguments[name].view = View(name, m.dtype, (arguments[name].size,), _zeros(arguments[name].size, m.dtype))
-            walker.names = {n: _placed(x, arguments) for n, x in names.items()}
+            walker.begin({n: _placed(x, arguments) for n, x in names.items()})
             try:
                 with graph.transforming():
                     walker.run()
@@ -318,8 +319,11 @@ def _results(walker: TritonGraph) -> tuple[list[Tensor], Callable[[list[Tensor]]
     rows: list[tuple[Argument, Block | None, Store, int, int | None]] = []
     _check_reads(walker)
     for s in list(walker.stores):
-        a, b = walker.written[id(s.view)]
+        a, b = walker.meant[id(s.view)]
         walker.node, walker.source = s.node, s.source
+        s = replace(s, tensor=walker.waiting(s.tensor))
+        if not s.mode:
+            walker.separate_stores([], s)
         results.append(walker.scattered(s) if s.mode else walker.block_of(s))
         place, mark = len(results) - 1, None
         if a.before is not None and s.mode in ("", "set") and not _covers(walker, s, b, a):
@@ -379,11 +383,11 @@ def _evaluated(e: Any, columns: dict[str, Any]) -> Any:
 
 def _check_reads(walker: TritonGraph) -> None:
     """Refuses loads that might see what the launch stores: a program reads what it alone writes, before it does."""
-    for a, stored, line, place, shape in walker.places:
+    for i, (a, stored, line, place, shape) in enumerate(walker.places):
         if stored or not a.stored:
             continue
-        own = any(b is a and later and place is not None and place == p and shape == q and line <= below for b, later, below, p, q in walker.places)
-        if not own or a.stored != "set":
+        own = [k > i for k, (b, later, _, p, q) in enumerate(walker.places) if b is a and later and place is not None and place == p and shape == q]
+        if not own or not all(own) or a.stored != "set":
             raise walker.error(f"'{a.name}' is loaded in line {line} and stored into, and it is not shown that a program loads only what it stores itself, afterwards: "
                                "other programs may come before or behind; give the kernel an argument more", ast.copy_location(ast.Pass(), _at(walker, line)))  # fmt: skip
 

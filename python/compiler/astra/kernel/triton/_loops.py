@@ -17,7 +17,7 @@ from ... import _ops
 from ..._kernel import _forms
 from ..._kernel._forms import Expr
 from ..._kernel._values import Index, Tile
-from ..._kernel._walker import NUMBERS
+from ..._kernel._walker import NUMBERS, TESTED
 from ..._tensor import call
 from . import _pointers
 from ._access import Access
@@ -165,6 +165,7 @@ class TritonGraph(Access):
     def spread_steps(self, s: ast.For, program: Index, forgotten: list[str], steps: dict[str, Any]) -> None:
         """A loop whose steps are programs of their own."""
         assert isinstance(s.target, ast.Name) and self.spread is not None
+        forgotten = [n for n in forgotten if n != TESTED]
         for n in forgotten:
             self.names.pop(n, None)
         for n in (*forgotten, *steps, s.target.id):
@@ -175,7 +176,7 @@ class TritonGraph(Access):
         self.names[s.target.id] = program
         names = dict(self.names)
         self.block(s.body)
-        self.names = {n: x for n, x in names.items() if n not in steps and n != s.target.id}
+        self.names = {**{n: x for n, x in names.items() if n not in steps and n != s.target.id}, TESTED: self.names[TESTED]}
 
     def while_(self, s: ast.While) -> None:
         """`while tile < n: ...; tile += num_programs` is such a loop too, and several of them, one behind the other."""
@@ -186,7 +187,7 @@ class TritonGraph(Access):
         condition = self.undecided(s.test)
         names = dict(self.names)
         if condition is not False:
-            forgotten = [n for n in self.changed(s.body) if n != name]
+            forgotten = [n for n in self.changed(s.body) if n not in (name, TESTED)]
             for n in forgotten:
                 del self.names[n]
                 self.lost[n] = APART
@@ -196,8 +197,8 @@ class TritonGraph(Access):
                 self.block(s.body)
             finally:
                 del self.guards[len(self.guards) - len(guards) :]
-            names = {n: x for n, x in names.items() if n not in forgotten}
-        self.waiting[name], self.lost[name] = names.pop(name), APART
+            names = {**{n: x for n, x in names.items() if n not in forgotten}, TESTED: self.names[TESTED]}
+        self.counters[name], self.lost[name] = names.pop(name), APART
         self.names = names
 
     def undecided(self, test: ast.expr) -> Any:
@@ -222,13 +223,13 @@ class TritonGraph(Access):
         if sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for part in s.body for n in ast.walk(part)) != 1:
             return None, ""
         saved = dict(self.names)
-        if name not in self.names and name in self.waiting:
-            self.names[name] = self.waiting[name]
+        if name not in self.names and name in self.counters:
+            self.names[name] = self.counters[name]
         at = self.names.get(name)
         try:
             for axis in range(len(self.grid)):
                 width = self.grid[axis] if self.spread is None else self.spread[1]
-                forms = [f"program{axis}"] if self.spread is None or name in self.waiting else [("mod", f"program{axis}", width)]
+                forms = [f"program{axis}"] if self.spread is None or name in self.counters else [("mod", f"program{axis}", width)]
                 if not isinstance(at, Index) or at.form not in forms or self.spread is not None and self.spread[0] != axis:
                     continue
                 if self.value(last.value) != width:

@@ -202,6 +202,20 @@ class TritonWalker(Walker):
             return
         super().statement(s)
 
+    def tests_in(self, body: list[ast.stmt], source: Any) -> bool:
+        """Of helpers too: which ones tl's functions and those under @triton.jit are is known when they are called."""
+        for n in (n for s in body for n in ast.walk(s) if isinstance(n, ast.Call)):
+            name = n.func.attr if isinstance(n.func, ast.Attribute) else n.func.id if isinstance(n.func, ast.Name) else ""
+            if name in ("assume", "device_assert"):
+                return True
+            try:
+                f = self.translated(source.outside(name))
+            except KeyError:
+                continue
+            if isinstance(f, self.jitted) and f.source.name not in self.calls and self.tests_in(f.source.tree.body, f.source):
+                return True
+        return super().tests_in(body, source)
+
     def for_(self, s: ast.For) -> None:
         """range of tl has more arguments, which say how a loop is compiled."""
         if isinstance(s.iter, ast.Call) and s.iter.keywords:
