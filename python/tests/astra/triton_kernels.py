@@ -396,7 +396,8 @@ def cases():
     wdy = w * dy
     dx = (wdy - (hat * (hat * wdy).mean(1, keepdims=True) + wdy.mean(1, keepdims=True))) * scale[:, None]
     parts = lambda t: in_float(t).reshape(2, 3, 100).sum(1)  # noqa: E731
-    given = [np.empty_like(x), dy, np.empty((2, 100), np.float32), np.empty((2, 100), np.float32), x, w, mean.astype(np.float32), scale.astype(np.float32), 100, 6, 100]
+    sums = [np.empty((2, 100), np.float32) for _ in range(2)]
+    given = [np.empty_like(x), dy, *sums, x, w, mean.astype(np.float32), scale.astype(np.float32), 100, 6, 100]
     yield "05 layer norm backward", layer_norm_backward, (2,), given, {"ROWS": 3, "BLOCK": 128}, [dx, parts(dy * hat), parts(dy)], 1e-4
     yield "05 sums of columns", columns_added, (4,), [x, np.empty(100, np.float32), 6, 100], {"ROWS": 4, "COLUMNS": 32}, [in_float(x).sum(0)], 1e-5
 
@@ -408,7 +409,8 @@ def cases():
                {"WIDTH": 16, "ROWS": 32, "COLUMNS": 16, "CAUSAL": causal}, [most.reshape(2, 64), o], 1e-5)  # fmt: skip
     do = normal(1, 2, 64, 16)
     delta = (o * do).sum(-1)
-    yield "06 attention, deltas", attention_deltas, (4, 2), [o.astype(np.float32), do, np.empty((2, 64), np.float32), 64], {"WIDTH": 16, "ROWS": 16}, [delta.reshape(2, 64)], 1e-5
+    given = [o.astype(np.float32), do, np.empty((2, 64), np.float32), 64]
+    yield "06 attention, deltas", attention_deltas, (4, 2), given, {"WIDTH": 16, "ROWS": 16}, [delta.reshape(2, 64)], 1e-5
     given = [q, k, v, do, most.astype(np.float32), delta.astype(np.float32), *(np.empty_like(q) for _ in range(3)), 0.5, 64]
     yield "06 attention backward", attention_backward, (2, 2), given, {"WIDTH": 16, "BLOCK": 32, "STEP": 16}, [*attention_gradients(q, k, v, do, 0.5)], 1e-4
 

@@ -153,6 +153,22 @@ def a_maximum_of_what_was_there(x, out, counts, index, pointers):
     tl.atomic_max(counts + tl.arange(0, 8), tl.arange(0, 8))  # here
 
 
+@wrong("tl.atomic_add beside a loop over range(program_id, n, num_programs), whose steps are programs of their own: give it a kernel of its own")
+def a_count_of_persistent_programs(x, out, counts, index, pointers):
+    tl.atomic_add(counts, 1)  # here
+    for i in range(tl.program_id(0), 20, tl.num_programs(0)):
+        at = i * 50 + tl.arange(0, 50)
+        tl.store(out + at, tl.load(x + at))
+
+
+@wrong("'total' is not known here: the steps of a loop over range(program_id, n, num_programs) are programs of their own, which hand nothing on", "total")
+def a_sum_of_a_persistent_program(x, out, counts, index, pointers):
+    total = tl.zeros([50], dtype=tl.float32)
+    for i in range(tl.program_id(0), 20, tl.num_programs(0)):
+        total += tl.load(x + i * 50 + tl.arange(0, 50))  # here
+    tl.store(out + tl.program_id(0) * 50 + tl.arange(0, 50), total)
+
+
 @wrong("the old value of tl.atomic_add depends on the order of programs: nothing can be done with it", "old")
 def the_old_value(x, out, counts, index, pointers):
     old = tl.atomic_add(counts, 1)

@@ -33,6 +33,7 @@ class Access(TritonWalker, GraphWalker):
 
     def __init__(self, source: Any, language: Any, graph: Any, grid: Any, spread: tuple[int, int] | None) -> None:
         self.guards: list[Expr] = []
+        self.spreading = False  # whether this is a step of such a loop
         self.lost: dict[str, str] = {}
         self.trying = 0  # whether a loop is looked at, for what its steps do to pointers
         self.spread = spread
@@ -177,6 +178,8 @@ class Access(TritonWalker, GraphWalker):
         if a.stored not in ("", mode):
             raise self.error(f"'{a.name}' is stored into in two ways")
         a.stored = mode
+        if mode != "set" and self.spread is not None and not self.spreading:
+            raise self.error(f"tl.atomic_{mode} beside a loop over range(program_id, n, num_programs), whose steps are programs of their own: give it a kernel of its own")
         form, condition, found = self.looked_up(p, m)
         if mode == "set" and found is not None and found.exact and self.write_block(a, found, shape, t):
             return

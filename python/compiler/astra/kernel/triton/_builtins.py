@@ -24,8 +24,8 @@ I32, U32, I64, U64, F32 = (DTYPES[n] for n in ("int32", "uint32", "int64", "uint
 BUILTINS: dict[str, Builtin] = {}
 METHODS: dict[str, str] = {}  # names of functions that are methods of tiles and pointers too
 
-_OF_TRITON = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz",
-              "fp8e5b16": "float8_e5m2fnuz", "int1": "bool"}  # fmt: skip
+_OF_TRITON = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2",
+              "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz", "int1": "bool"}  # fmt: skip
 # The types of tl, and their names here.
 TYPES = {"int1": "bool", **{f"{u}int{n}": f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)}, "float16": "float16", "bfloat16": "bfloat16", "float32": "float32",
          "float64": "float64", "float8e4nv": "float8_e4m3fn", "float8e5": "float8_e5m2", "float8e4b8": "float8_e4m3fnuz", "float8e5b16": "float8_e5m2fnuz"}  # fmt: skip
@@ -47,7 +47,7 @@ def dtype_of(x: Any) -> DType | None:
     name = getattr(x, "name", None)
     if type(x).__name__ != "dtype" or not isinstance(name, str):
         return None
-    return DTYPES.get(_OF_TRITON.get(name, name.replace("int", "int")))
+    return DTYPES.get(_OF_TRITON.get(name, name))
 
 
 class Builtin:
@@ -462,7 +462,8 @@ def _widened(t: Tile, floats: bool) -> Tile:
 
 
 def _fold(name: str, floats: bool) -> None:
-    def f(w: Any, input: Any, axis: Any = None, return_indices: Any = False, return_indices_tie_break_left: Any = True, keep_dims: Any = False, dtype: Any = None) -> Any:
+    def f(w: Any, input: Any, axis: Any = None, return_indices: Any = False, return_indices_tie_break_left: Any = True, keep_dims: Any = False,
+          dtype: Any = None) -> Any:  # fmt: skip
         t = _widened(_tile(w, input, f"the argument of tl.{name}"), floats)
         if dtype is not None:
             t = cast(w, t, dtype)
@@ -572,7 +573,8 @@ def umulhi(w: Any, x: Any, y: Any) -> Any:
 
 
 @builtin
-def dot(w: Any, input: Any, other: Any, acc: Any = None, input_precision: Any = None, allow_tf32: Any = None, max_num_imprecise_acc: Any = None, out_dtype: Any = F32) -> Any:
+def dot(w: Any, input: Any, other: Any, acc: Any = None, input_precision: Any = None, allow_tf32: Any = None, max_num_imprecise_acc: Any = None,
+        out_dtype: Any = F32) -> Any:  # fmt: skip
     a, b = (_tile(w, t, "an operand of tl.dot", "iuf") for t in (input, other))
     if input_precision not in (None, "ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"):
         raise w.error(f"the input_precision of tl.dot is 'ieee' (the same for all that Triton knows), not {input_precision!r}")

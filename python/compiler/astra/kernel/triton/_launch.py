@@ -37,8 +37,8 @@ from ._loops import Spread, TritonGraph
 from ._walk import TritonWalker
 
 # What a launch says of how a kernel runs, which changes no bit.
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "num_buffers_warp_spec", "num_consumer_groups", "maxnreg", "extern_libs", "enable_fp_fusion", "debug", "warmup", "stream",
-           "waves_per_eu", "matrix_instr_nonkdim", "kpack", "launch_cooperative_grid", "launch_pdl", "sanitize_overflow", "enable_persistent")  # fmt: skip
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "num_buffers_warp_spec", "num_consumer_groups", "maxnreg", "extern_libs", "enable_fp_fusion", "debug",
+           "warmup", "stream", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "launch_cooperative_grid", "launch_pdl", "sanitize_overflow", "enable_persistent")  # fmt: skip
 
 
 def _torch() -> Any:
@@ -389,7 +389,7 @@ def _check_reads(walker: TritonGraph) -> None:
         own = [k > i for k, (b, later, _, p, q) in enumerate(walker.places) if b is a and later and place is not None and place == p and shape == q]
         if not own or not all(own) or a.stored != "set":
             raise walker.error(f"'{a.name}' is loaded in line {line} and stored into, and it is not shown that a program loads only what it stores itself, afterwards: "
-                               "other programs may come before or behind; give the kernel an argument more", ast.copy_location(ast.Pass(), _at(walker, line)))  # fmt: skip
+                               "other programs may come before or behind; give the kernel an argument more", _at(walker, line))  # fmt: skip
 
 
 def _at(walker: TritonGraph, line: int) -> ast.AST:

@@ -175,7 +175,9 @@ class TritonGraph(Access):
             self.names[n] = self.advanced(x, k, d)
         self.names[s.target.id] = program
         names = dict(self.names)
+        self.spreading = True
         self.block(s.body)
+        self.spreading = False
         self.names = {**{n: x for n, x in names.items() if n not in steps and n != s.target.id}, TESTED: self.names[TESTED]}
 
     def while_(self, s: ast.While) -> None:
@@ -193,9 +195,11 @@ class TritonGraph(Access):
                 self.lost[n] = APART
             guards = [condition.form] if isinstance(condition, Tile) and condition.form is not None else []
             self.guards += guards
+            self.spreading = True
             try:
                 self.block(s.body)
             finally:
+                self.spreading = False
                 del self.guards[len(self.guards) - len(guards) :]
             names = {**{n: x for n, x in names.items() if n not in forgotten}, TESTED: self.names[TESTED]}
         self.counters[name], self.lost[name] = names.pop(name), APART
@@ -240,8 +244,10 @@ class TritonGraph(Access):
                 ends = [-number for c in conjuncts_of(condition) for terms, number in [c] if terms == {f"program{axis}": 1}]
                 if not ends:
                     continue
+                if not isinstance(width, int):
+                    continue
                 if self.spread is None or min(ends) > self.form_of(self.grid[axis]):  # type: ignore[operator]
-                    raise Spread(axis, max(min(ends), 2))  # an axis of the grid that is there
+                    raise Spread(axis, max(min(ends), width, 2))  # no program is lost, and the axis of the grid is there
                 return axis, name
             return None, ""
         finally:
