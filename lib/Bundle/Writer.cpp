@@ -30,6 +30,11 @@ uint64_t featuresOf(const fmt::ManifestT &m) {
   if (!m.functions.empty()) features |= fmt::kFeatureExternal;
   for (const auto &t : m.targets)
     if (t->abi != fmt::kCpuKernelAbi) features |= fmt::kFeatureGpu;
+  for (const auto &k : m.kernels)
+    for (const auto &code : k->code) {
+      bool copies = code->gpu && StringRef(code->plan).contains("; stages ");
+      if (copies || (code->gpu && code->gpu->shared > fmt::kMostStaticShared)) features |= fmt::kFeatureRings;
+    }
   for (const auto &e : m.entries) {
     for (const auto &o : e->outputs)
       for (uint32_t x : o->shape)

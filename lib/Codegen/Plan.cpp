@@ -46,6 +46,7 @@ const Step steps[] = {
     {"kc", &Plan::kc, {K::Contract}, &Plan::mc, false, "deep"},
     {"unroll-k", &Plan::kc, {K::Columns}, &Plan::kc, false, "deep"},
     {"unroll-k", &Plan::unrollK, {K::Contract}, &Plan::unrollK, true},
+    {"spill-sums", &Plan::spillSums, {K::Contract}, &Plan::spillSums, true},
     {"pipeline", &Plan::pipeline, {K::Contract}, &Plan::mc, true},
     {"stages", &Plan::stages, {K::Contract}, &Plan::stages, true},
     {"transpose", &Plan::transpose, {K::Map}, &Plan::transpose, true, "turn"},

@@ -29,7 +29,6 @@
 #include <vector>
 
 namespace fmt = astra::fmt;
-
 namespace {
 
 enum Error : int {
@@ -58,6 +57,7 @@ struct Kernel {
   std::vector<bool> writes; // of its buffers
   uint32_t numbers;         // arguments behind them
   bool isDirect;
+  unsigned granted = 0; // shared memory that a launch may pass
 };
 
 /// The code of one target of a bundle, its text, and its host build.
@@ -202,15 +202,10 @@ void Driver::add(const void *data, uint64_t bytes, bool isDirect) {
     mprotect(b->image, image.size(), PROT_READ | PROT_EXEC);
     for (const fmt::Kernel *k : *m.kernels()) {
       const fmt::KernelCode &c = *k->code()->Get(i);
-      Kernel kernel{k->name()->str(),
-                    static_cast<uint8_t *>(b->image) + c.offset(),
-                    c.gpu()->threads(),
-                    c.gpu()->group(),
-                    host.gpu()->warp(),
-                    c.gpu()->shared(),
-                    {},
-                    c.gpu()->dims()->size(),
-                    isDirect};
+      const fmt::GpuCode &g = *c.gpu();
+      const void *code = static_cast<uint8_t *>(b->image) + c.offset();
+      Kernel kernel{k->name()->str(), code, g.threads(),      g.group(), host.gpu()->warp(),
+                    g.shared(),       {},   g.dims()->size(), isDirect};
       for (auto a : *k->access()) kernel.writes.push_back(a != fmt::Access::Read);
       b->kernels[k->code()->Get(host.gpu()->of())->gpu()->symbol()->str()] = kernel;
     }
@@ -509,6 +504,10 @@ PAIR(AContext, cuModuleGetFunction, hipModuleGetFunction, (void **out, void *mod
   *out = const_cast<Kernel *>(&at->second);
   return int(Ok);
 })
+ONE(Cuda, AContext, cuFuncSetAttribute, (void *function, int which, int value), {
+  if (which == 8) static_cast<Kernel *>(function)->granted = unsigned(value); // the most dynamic shared memory
+  return which == 8 && unsigned(value) <= 227 << 10 ? int(Ok) : int(InvalidValue);
+})
 PAIR(AContext, cuMemAlloc_v2, hipMalloc, (void **out, size_t bytes), {
   void *host = nullptr;
   if (!bytes) return int(InvalidValue);
@@ -623,9 +622,10 @@ PAIR(AContext, cuLaunchKernel, hipModuleLaunchKernel,
       unsigned sharedBytes, void *stream, void **parameters, void **extra),
      {
        auto *k = static_cast<const Kernel *>(function);
-       if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX != k->threads || blockY != 1 || blockZ != 1 ||
-           sharedBytes || extra)
+       if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX != k->threads || blockY != 1 || blockZ != 1 || extra)
          return int(InvalidValue);
+       unsigned wanted = device < 4 && k->shared > 48 << 10 ? unsigned(k->shared) : 0; // which the code does not state
+       if (sharedBytes != wanted || wanted > k->granted) return int(InvalidValue);
        Launched l{k, {}, {}, gridX};
        for (size_t i = 0; i < k->writes.size(); ++i) l.buffers.push_back(*static_cast<void **>(parameters[i]));
        for (uint32_t i = 0; i < k->numbers; ++i)

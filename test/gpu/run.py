@@ -4,15 +4,18 @@ usage: test/gpu/run.py [BIN]
 
 Takes:    the tools of BIN, build/bin if not given; listings in snippets/, written by hand.
 Checks:   what is read of a listing: instructions, branches, stalls, loops, mixes; occupancy, beside docs/gpu-kernels.md. Gates: the
-          product of 4096 for sm_80, sm_90 and gfx942. Sentences of what is refused.
+          product of 4096 for sm_80, sm_90 and gfx942, by itself and under plans with rings. What the driver is told of shared memory. Sentences of what is refused.
 Gives:    "N passed, N failed"; "skipped: ..." where ptxas or nvdisasm is not here.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -35,6 +38,12 @@ UNIT_PRODUCT = """module @product {
 """
 # Of the main loop of a matrix unit's product: its instructions of a hundred, at least.
 UNIT_GATES = {("cuda:sm_90", "hopper16", "bf16"): 0.15, ("cuda:sm_90", "hopper16", "f16"): 0.15, ("cuda:sm_80", "ampere8", "bf16"): 0.15}
+# The same of products whose operands come through a ring of asynchronous copies, of the loop of steps and with the loop around it, which copies.
+RINGS = [
+    ("cuda:sm_80", "mr 8; vector 4; nr 4; row-block 8; threads 128; mc 8; kc 16; unroll-k 8; spill-sums 1; stages 4", 0.94, 0.90, 6),
+    ("cuda:sm_90", "mr 8; vector 4; nr 4; row-block 8; threads 256; mc 16; kc 16; unroll-k 4; spill-sums 1; stages 3", 0.94, 0.91, 12),
+    ("cuda:sm_90", "mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 16; unroll-k 8; spill-sums 1; stages 3", 0.925, 0.87, 25),
+]
 
 
 def snippet(name):
@@ -120,11 +129,13 @@ def refuses(tools):
             assert part in done.stderr and len(done.stderr.strip().splitlines()) == 1, (arguments, done.stderr)
 
 
-def report(tools, target, text, *options):
+def report(tools, target, text, *options, plan=None):
     """The one kernel of a model."""
     with tempfile.TemporaryDirectory() as folder:
-        model = pathlib.Path(folder) / "product.uop"
+        model, plans = pathlib.Path(folder) / "product.uop", pathlib.Path(folder) / "plans"
         model.write_text(text)
+        plans.write_text(f"k0_contract: contract: n 1; m 0; {plan}\n")
+        options = [*options, "--", f"--plans={plans}"] if plan else options
         done = subprocess.run([sys.executable, ROOT / "scripts/gpu-report", f"--bin={tools}", model, f"--target={target}", "--json", *options], capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
@@ -153,6 +164,44 @@ def gate(tools, target):
             assert access["by_those_needed"] == 1 and access["bytes"] == 16, access
 
 
+def ring_gate(tools, target, plan, least, with_copies, occupancy):
+    row = report(tools, target, PRODUCT, plan=plan)
+    loop, turns = row["loop"], int(plan.split("kc ")[1].split(";")[0]) // int(plan.split("unroll-k ")[1].split(";")[0])
+    assert loop["fma_share"] >= least, f"{loop['fma_share']:.4f}, expected {least}: {loop['kinds']}"
+    assert row["spills"] == row["stack"] == row["local"] == 0, row
+    assert row["occupancy"] >= occupancy, row["occupancy"]
+    (around,) = [x["own"] for x in row["loops"] if x["own"]["kinds"].get("async copy") and x["depth"] == 2]
+    kinds = around["kinds"]
+    assert not {"global load", "shared store"} & set(kinds), f"a turn of the ring goes through registers: {kinds}"
+    fma, all_of = turns * loop["kinds"]["fma"], turns * loop["instructions"] + around["instructions"]
+    assert fma / all_of >= with_copies, f"with the copies {fma / all_of:.4f}, expected {with_copies}: {kinds}"
+
+
+def launches_what_takes_much_shared_memory(tools):
+    """More than code for NVIDIA states by itself: the driver must be told, when the bundle is loaded and at the launch."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, plans, bundle = (f"{folder}/{name}" for name in ("product.uop", "plans", "product.astra"))
+        pathlib.Path(model).write_text(PRODUCT.replace("4096", "132"))
+        plan = "mr 4; vector 4; nr 2; threads 64; mc 8; kc 32; spill-sums 1; stages 4"
+        pathlib.Path(plans).write_text(f"k0_contract: contract: n 1; m 0; {plan}\n")
+        made, results, random = [], [], numpy.random.default_rng(5)
+        for name in "ab":
+            numpy.save(f"{folder}/{name}.npy", random.standard_normal((132, 132), numpy.float32))
+            made.append(f"--input={name}={folder}/{name}.npy")
+        for bundle_targets, options in [("cpu:x86-64-v3", []), ("cuda:sm_90,emu:cuda:sm_90", ["--emulate=cuda:sm_90"]),
+                                        ("cuda:sm_90,emu:cuda:sm_90", ["--device=cuda:0", f"--driver={tools.parent}/lib/libastra-stand-in.so"])]:  # fmt: skip
+            given = [f"--plans={plans}"] if "cuda" in bundle_targets else []
+            subprocess.run([f"{tools}/astra-compile", model, "-o", bundle, "--quiet", f"--target={bundle_targets}", *given], check=True)
+            out = f"{folder}/c.npy"
+            done = subprocess.run([f"{tools}/astra-run", bundle, *made, f"--output=c={out}", *options], capture_output=True, text=True, env={**os.environ, "ASTRA_STAND_IN_BUNDLE": bundle})  # fmt: skip
+            assert done.returncode == 0, (options, done.stderr)
+            results.append(pathlib.Path(out).read_bytes())
+        described = json.loads(subprocess.run([f"{tools}/astra-inspect", bundle, "--json"], capture_output=True, text=True, check=True).stdout)
+    shared = [code["gpu"]["shared"] for code in described["manifest"]["kernels"][0]["code"]]
+    assert min(shared) > 49152, shared
+    assert results[0] == results[1] == results[2], [len(x) for x in results]
+
+
 def main():
     tools = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/bin").resolve()
     tests = [reads_sass, finds_loops_of_sass, counts_a_mix_of_sass, reads_amd, knows_widths, counts_occupancy_as_the_compiler_does]
@@ -165,6 +214,11 @@ def main():
             print(f"skipped: the gate of {target}: there is no {'nvdisasm' if here else 'ptxas'} here")
         else:
             tests.append((f"gate {target}", test))
+    for number, (target, *ring) in enumerate(RINGS):
+        if here and disassembler:
+            tests.append((f"ring {number} {target}", lambda target=target, ring=ring: ring_gate(tools, target, *ring)))
+    if here:
+        tests.append(("launches_what_takes_much_shared_memory", lambda: launches_what_takes_much_shared_memory(tools)))
     failed = 0
     for name, test in tests:
         try:

@@ -32,6 +32,8 @@ struct GpuTarget {
   uint64_t unitShared, blockShared;
   bool copiesAsync = false; // from global memory to shared memory, without registers
 };
+/// The most shared memory that a block of it can have: of NVIDIA's more than the code states by itself.
+uint64_t mostShared(const GpuTarget &target);
 /// Of the warps that a unit holds, how many of a hundred it has when it is full of blocks that take so much.
 unsigned gpuOccupancy(const GpuTarget &target, unsigned threads, unsigned registers, uint64_t shared);
 /// The intrinsic of LLVM by which a warp does a step of a matrix unit for 16 rows and 8 columns, or "". Thread t has of
@@ -53,6 +55,7 @@ struct GpuKernel {
   unsigned pipeline = 1;   // 2: loops that fill shared arrays load what the next turn puts there
   AccessCount proved = {}; // that it stays in its buffers
   unsigned stages = 0;     // of the ring in which those arrays lie, which asynchronous copies fill; 0: no ring
+  bool spillSums = false;  // what a loop around loops adds up lies in shared memory, not in registers
   unsigned unrollK = 0;    // steps of a sum of shared operands that are a turn of their loop; 0: as LLVM likes
 };
 
@@ -132,6 +135,8 @@ llvm::Expected<std::string> ptxasVersion(const std::string &ptxas);
 /// `noFuse`: ptxas is told not to fuse by itself either, which must change nothing. ptxas: "" for PTX alone. Fails with
 /// checkLaunch's sentence, or with that of a tool.
 llvm::Expected<GpuBinary> buildGpu(const GpuModule &m, bool noFuse = false, const std::string &ptxas = ptxasPath());
+/// Whether the driver must be told of a kernel's shared memory: of NVIDIA's GPUs, where it is more than code may state.
+bool hasDynamicShared(const GpuLaunch &k, const GpuTarget &target);
 /// Refuses a kernel that cannot be launched on its target: kernel, target, figure and limit in one sentence.
 llvm::Error checkLaunch(const GpuLaunch &k, const GpuTarget &target);
 

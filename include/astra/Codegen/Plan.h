@@ -20,7 +20,10 @@
 //   contract: n 1; m 0; mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 16; unroll-k 8; pipeline 2
 //       on a GPU: the same; a loop turn has 8 steps, and all tiles of 8 rows of tiles come before the next 8
 //   contract: n 1; m 0; mr 8; vector 4; nr 2; row-block 8; threads 256; mc 16; kc 8; unroll-k 8; stages 4
-//       on a GPU: the same; four places in shared memory, three of which asynchronous copies are filling
+//       on a GPU: as two before; four places in shared memory, three of which asynchronous copies are filling
+//   contract: n 1; m 0; mr 8; vector 4; nr 4; row-block 8; threads 256; mc 16; kc 16; unroll-k 4; spill-sums 1; stages
+//   3
+//       on a GPU: a tile of 128 by 256, 128 sums of a thread; those of whole chains are in shared memory
 //   contract: n 1; m 0; mr 1; vector 1; nr 1; threads 64; split-k 2; mc 1; kc 16; pipeline 2
 //       on a GPU: 32 columns of one row, two threads have a chain each of the sum of each
 //   map: merge 4; vector 16; unroll 4
@@ -132,6 +135,9 @@ struct Plan {
   // of a GPU, contract with mc: so many steps of the sum are a turn of their loop, so that a thread loads the operands
   // of one step while it multiplies those of another; 0: as LLVM likes
   unsigned unrollK = 0;
+  // of a GPU, contract with mc: 1: what a thread adds up of a sum's blocks (chain512) lies in shared memory, a place
+  // for each thread and sum, so that registers have the sums of one block alone. 0: it is in registers too
+  unsigned spillSums = 0;
   // of a GPU, map: an item is a tile of so many elements along the memory dims behind number `merge` and
   // threads / transpose along that one, a thread an element; operands whose axes are the other way round are transposed
   // through shared memory

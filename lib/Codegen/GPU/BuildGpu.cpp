@@ -8,6 +8,8 @@
 #include "astra/Toolchain/Toolchain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
@@ -34,6 +36,28 @@ private:
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
 
+/// The shared arrays of a kernel in one that the launch gives its size: code for NVIDIA states no more than 48 KiB. A
+/// kernel has its own arrays (EmitMemory.cpp).
+void makeDynamic(llvm::Module &m, StringRef kernel) {
+  constexpr unsigned sharedSpace = 3;
+  llvm::LLVMContext &c = m.getContext();
+  llvm::Type *byte = llvm::Type::getInt8Ty(c);
+  llvm::GlobalVariable *all = m.getNamedGlobal("dynamic_shared");
+  if (!all) {
+    all = new llvm::GlobalVariable(m, llvm::ArrayType::get(byte, 0), false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                   "dynamic_shared", nullptr, llvm::GlobalValue::NotThreadLocal, sharedSpace);
+    all->setAlignment(llvm::Align(64));
+  }
+  uint64_t offset = 0;
+  for (llvm::GlobalVariable &g : llvm::make_early_inc_range(m.globals())) {
+    if (g.getAddressSpace() != sharedSpace || !g.getName().starts_with((kernel + ".shared").str())) continue;
+    llvm::Constant *at = llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), offset);
+    g.replaceAllUsesWith(llvm::ConstantExpr::getInBoundsGetElementPtr(byte, all, at));
+    offset = llvm::alignTo(offset + m.getDataLayout().getTypeAllocSize(g.getValueType()), 64);
+    g.eraseFromParent();
+  }
+}
+
 /// The module through LLVM's pipeline; `use` gets it together with the back end.
 template <class T>
 llvm::Expected<T> optimized(const GpuModule &g,
@@ -43,6 +67,8 @@ llvm::Expected<T> optimized(const GpuModule &g,
   if (!m) return m.takeError();
   auto machine = backEnd(*g.target);
   if (!machine) return machine.takeError();
+  for (const GpuLaunch &k : g.kernels)
+    if (hasDynamicShared(k, *g.target)) makeDynamic(**m, k.name);
   optimize(**m, **machine, llvm::OptimizationLevel::O3);
   return use(**m, **machine);
 }
@@ -170,13 +196,17 @@ llvm::Expected<std::string> astra::ptxasVersion(const std::string &ptxas) {
   return version.take_while([](char c) { return llvm::isDigit(c) || c == '.'; }).str();
 }
 
+bool astra::hasDynamicShared(const GpuLaunch &k, const GpuTarget &t) {
+  return t.flavour == GpuFlavour::CUDA && k.shared > t.sharedBytes;
+}
+
 llvm::Error astra::checkLaunch(const GpuLaunch &k, const GpuTarget &t) {
   auto bad = [&](uint64_t figure, const char *what, uint64_t limit) {
     return llvm::createStringError(std::errc::not_supported, "kernel '%s' takes %llu %s on %s; there are %llu",
                                    k.name.c_str(), (unsigned long long)figure, what, t.name, (unsigned long long)limit);
   };
   if (k.threads > t.threads) return bad(k.threads, "threads a block", t.threads);
-  if (k.shared > t.sharedBytes) return bad(k.shared, "bytes of shared memory a block", t.sharedBytes);
+  if (k.shared > mostShared(t)) return bad(k.shared, "bytes of shared memory a block", mostShared(t));
   if (!k.threads || k.threads % t.warp)
     return llvm::createStringError(std::errc::not_supported,
                                    "kernel '%s' has blocks of %u threads; warps of %s have %u", k.name.c_str(),
@@ -236,6 +266,7 @@ llvm::Expected<GpuBinary> astra::buildGpu(const GpuModule &g, bool noFuse, const
   if (g.target->flavour == GpuFlavour::HIP)
     if (auto e = readNotes(out.code, out.kernels)) return std::move(e);
   for (auto [launch, use] : llvm::zip_equal(g.kernels, out.kernels)) { // what the back end added is there too
+    if (hasDynamicShared(launch, *g.target)) use.shared += launch.shared;
     GpuLaunch whole = launch;
     whole.shared = use.shared;
     if (auto e = checkLaunch(whole, *g.target)) return std::move(e);

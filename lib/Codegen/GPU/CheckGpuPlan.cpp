@@ -83,6 +83,8 @@ llvm::Error astra::checkGpuPlan(const KernelSpec &spec, const Plan &p, const Gpu
   }
   if (p.unrollK && (!p.mc || !llvm::isPowerOf2_32(p.unrollK) || p.unrollK > p.kc))
     return bad(found(&Plan::unrollK) + "; of a tile that threads share a power of two is expected, at most kc");
+  if (p.spillSums > 1 || (p.spillSums && !p.mc))
+    return bad(found(&Plan::spillSums) + "; expected 0, or 1 of a tile that threads share");
   if (p.stages) {
     if (!p.mc) return bad(found(&Plan::stages) + " without mc: there is no shared tile");
     if (!t.copiesAsync) return bad(found(&Plan::stages) + "; " + t.name + " has no asynchronous copies");

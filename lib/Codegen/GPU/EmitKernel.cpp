@@ -13,14 +13,23 @@ using namespace astra::gpu;
 /// Which accumulators begin outside of a loop and change in it.
 llvm::Error KernelEmitter::findCarried() {
   std::vector<size_t> open;
+  llvm::DenseSet<size_t> outer;         // loops inside of which another has begun
   llvm::DenseMap<UOpRef, size_t> depth; // of an accumulator's beginning
   for (size_t n = 0; n < k.linear.insts.size(); ++n) {
     const Inst &i = k.linear.insts[n];
     switch (i.kind) {
-    case InstKind::LoopBegin: open.push_back(n); break;
+    case InstKind::LoopBegin:
+      if (!open.empty()) outer.insert(open.back());
+      open.push_back(n);
+      break;
     case InstKind::LoopEnd: open.pop_back(); break;
     case InstKind::AccInit: depth[i.uop] = open.size(); break;
     case InstKind::AccUpdate:
+      if (size_t d = depth.lookup(i.uop); k.spillSums && d < open.size() && outer.contains(open.back())) {
+        spilled[i.uop] = nullptr;
+        resumed[open[d]].push_back(i.uop);
+        break;
+      }
       for (size_t d = depth.lookup(i.uop); d < open.size(); ++d) carried[open[d]].push_back(i.uop);
       break;
     case InstKind::AccResume: depth[i.uop->src[0]] = open.size(); break;
@@ -182,6 +191,7 @@ void KernelEmitter::beginLoop(size_t at) {
   if (uint32_t bits = threads.bitsOf(extent); bits && ((bits & (warp - 1)) || barriers.within(at)))
     refuse("the threads of an item go through a loop different numbers of times");
   Loop loop{range, nullptr, nullptr, {}, {}};
+  loop.begin = at;
   if (isParallel(range)) {
     unsigned w = s.width(item);
     V n = index(extent, w), r = base ? s.sub(item, base) : item;
@@ -349,6 +359,8 @@ void KernelEmitter::endLoop() {
     jump(loop.exit);
   }
   enter(loop.exit);
+  if (auto it = resumed.find(loop.begin); it != resumed.end())
+    for (UOpRef acc : it->second) values[acc] = loadSum(acc);
 }
 
 llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
@@ -398,6 +410,7 @@ llvm::Error KernelEmitter::prologue(GpuLaunch &launch) {
     }
   barriers.find(k, threads);
   if (auto e = makeArrays(launch)) return e;
+  makeSums(launch);
   item = s.add(s.mul(s.zext(machine.block(), w), s.integer(w, perBlock)), s.zext(within, w));
   return llvm::Error::success();
 }
@@ -410,9 +423,14 @@ void KernelEmitter::emit(const Inst &i) {
   case InstKind::AccInit: {
     Lanes init = value(i.uop->src[0]);
     values[i.uop] = std::move(init);
+    if (spilled.contains(i.uop)) storeSum(i.uop);
     break;
   }
-  case InstKind::AccUpdate: update(i.uop); break;
+  case InstKind::AccUpdate:
+    if (spilled.contains(i.uop)) values[i.uop] = loadSum(i.uop);
+    update(i.uop);
+    if (spilled.contains(i.uop)) storeSum(i.uop);
+    break;
   case InstKind::StagePut: put(i.uop, value(i.uop->src[0])); break;
   case InstKind::Write: write(i.uop); break;
   case InstKind::StageFill: put(i.uop, value(i.uop->src[0]->src[0])); break;

@@ -245,6 +245,54 @@ uint64_t KernelEmitter::slotElements(size_t number) {
   return llvm::alignTo(uint64_t(std::max<int64_t>(a.elements, 1)) * bytes, 64) / bytes;
 }
 
+L::GlobalOp KernelEmitter::sharedArray(size_t number, mlir::Type element, uint64_t count) {
+  auto type = L::LLVMArrayType::get(element, count);
+  mlir::OpBuilder::InsertionGuard guard(s.b);
+  s.b.setInsertionPointToStart(module.getBody());
+  auto global =
+      L::GlobalOp::create(s.b, s.loc, type, false, L::Linkage::Internal, k.name + ".shared" + std::to_string(number),
+                          mlir::Attribute(), 64, Machine::sharedSpace);
+  s.b.createBlock(&global.getInitializerRegion());
+  L::ReturnOp::create(s.b, s.loc, V(L::UndefOp::create(s.b, s.loc, type)));
+  return global;
+}
+
+/// Arrays of the accumulators that are not in registers: of all threads, one behind another. Each thread touches its
+/// own elements alone, 16 bytes side by side where there are so many.
+void KernelEmitter::makeSums(GpuLaunch &launch) {
+  for (auto [n, sum] : llvm::enumerate(spilled)) {
+    uint64_t bytes = std::max(1u, byteSize(sum.first->dtype)), count = uint64_t(lanesOf(sum.first)) * k.group;
+    launch.shared += llvm::alignTo(count * bytes, 64);
+    L::GlobalOp global = sharedArray(k.linear.stages.size() + n, s.memoryType(sum.first->dtype), count);
+    sum.second = L::AddressOfOp::create(s.b, s.loc, global);
+  }
+}
+
+/// So many lanes of an accumulator are side by side: they are read together.
+static unsigned together(UOpRef fold) {
+  return std::gcd(lanesOf(fold), std::max(16 / std::max(1u, byteSize(fold->dtype)), 1u));
+}
+
+V KernelEmitter::sumPlace(UOpRef fold, unsigned l) {
+  mlir::Type element = s.memoryType(fold->dtype);
+  return at(spilled[fold], element, s.mul(lane, s.integer(32, together(fold))), uint64_t(l) * k.group);
+}
+
+Lanes KernelEmitter::loadSum(UOpRef fold) {
+  Lanes all;
+  unsigned each = together(fold), bytes = std::max(1u, byteSize(fold->dtype));
+  for (unsigned l = 0; l < lanesOf(fold); l += each)
+    llvm::append_range(all, loadLanes(sumPlace(fold, l), s.memoryType(fold->dtype), bytes * each, each));
+  return all;
+}
+
+void KernelEmitter::storeSum(UOpRef fold) {
+  unsigned each = together(fold), bytes = std::max(1u, byteSize(fold->dtype));
+  Lanes all = value(fold);
+  for (unsigned l = 0; l < all.size(); l += each)
+    storeLanes(sumPlace(fold, l), s.memoryType(fold->dtype), bytes, llvm::ArrayRef(all).slice(l, each));
+}
+
 llvm::Error KernelEmitter::makeArrays(GpuLaunch &launch) {
   constexpr uint64_t most = 16384; // bytes of a thread's own arrays
   auto own = L::LLVMPointerType::get(s.b.getContext(), machine.privateSpace());
@@ -258,18 +306,7 @@ llvm::Error KernelEmitter::makeArrays(GpuLaunch &launch) {
     if (threads.isShared(a.stage)) {
       uint64_t count = slotElements(number) * (turns.contains(a.stage) ? std::max(k.stages, 2u) : 1);
       launch.shared += llvm::alignTo(count * bytes, 64);
-      auto type = L::LLVMArrayType::get(element, count);
-      L::GlobalOp global;
-      {
-        mlir::OpBuilder::InsertionGuard guard(s.b);
-        s.b.setInsertionPointToStart(module.getBody());
-        global = L::GlobalOp::create(s.b, s.loc, type, false, L::Linkage::Internal,
-                                     k.name + ".shared" + std::to_string(number), mlir::Attribute(), 64,
-                                     Machine::sharedSpace);
-        s.b.createBlock(&global.getInitializerRegion());
-        L::ReturnOp::create(s.b, s.loc, V(L::UndefOp::create(s.b, s.loc, type)));
-      }
-      arrays.push_back(L::AddressOfOp::create(s.b, s.loc, global));
+      arrays.push_back(L::AddressOfOp::create(s.b, s.loc, sharedArray(number, element, count)));
       continue;
     }
     int64_t count = 1;

@@ -263,8 +263,8 @@ llvm::Expected<GpuKernel> astra::gpuKernel(Context &c, const KernelSpec &spec, c
   auto l = linearizeInside(c, storage, spec.known, proved);
   if (!l) return l.takeError();
   unsigned group = plan.mc || plan.transpose || plan.split ? plan.threads : plan.warp ? plan.lanes : 1;
-  return GpuKernel{spec.name,     &storage, std::move(*l), plan.threads, group,
-                   plan.pipeline, proved,   plan.stages,   plan.unrollK};
+  return GpuKernel{spec.name,     &storage, std::move(*l), plan.threads,        group,
+                   plan.pipeline, proved,   plan.stages,   plan.spillSums != 0, plan.unrollK};
 }
 
 llvm::Expected<std::vector<GpuKernel>> astra::gpuKernels(Context &c, const Schedule &s, const GpuTarget &target,

@@ -54,6 +54,10 @@ const GpuTarget *astra::gpuTargetNamed(llvm::StringRef name) {
   return nullptr;
 }
 
+uint64_t astra::mostShared(const GpuTarget &t) {
+  return t.flavour == GpuFlavour::CUDA ? t.unitShared - t.blockShared : t.sharedBytes;
+}
+
 unsigned astra::gpuOccupancy(const GpuTarget &t, unsigned threads, unsigned registers, uint64_t shared) {
   unsigned warps = llvm::divideCeil(threads, t.warp), most = t.parts * t.partWarps;
   unsigned each = llvm::alignTo(std::max(registers, 1u), t.registersAtOnce);

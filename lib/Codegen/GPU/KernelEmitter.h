@@ -7,6 +7,7 @@
 #include "astra/Rewrite/Rewrite.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>
 
@@ -36,6 +37,7 @@ private:
     Lanes next = {};             // what the next turn puts into shared arrays, or the place in the ring where it reads
     bool outer = false;          // another loop is inside
     unsigned steps = 0;          // of a sum of shared operands, in a turn
+    size_t begin = 0;            // the number of its LoopBegin
     bool kept = false;           // a few turns, each with an element of a thread's own array
   };
 
@@ -93,7 +95,12 @@ private:
   void beginRing(size_t loop, V count);
   V turnRing(size_t loop, V turn, V count, V place);
   void again(size_t loop, V turn);
+  L::GlobalOp sharedArray(size_t number, mlir::Type element, uint64_t count);
   llvm::Error makeArrays(GpuLaunch &launch);
+  void makeSums(GpuLaunch &launch);
+  V sumPlace(UOpRef fold, unsigned lane);
+  Lanes loadSum(UOpRef fold);
+  void storeSum(UOpRef fold);
   V firstOf(uint32_t bits);
   V putsAlone(UOpRef stage);
   uint64_t slotElements(size_t number);
@@ -138,12 +145,14 @@ private:
   std::vector<uint32_t> usedDims;
   llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
   std::vector<Loop> loops;
-  Fragments pendingUnit;           // wait for another row of the same columns
-  Threads threads;                 // what depends on which digits of the thread's number
-  Barriers barriers;               // where they go; loops that go ahead of what they put
-  llvm::DenseMap<size_t, V> slots; // by array: where in it the turn at hand is
-  V lane;                          // the thread's number among those of its item; null where each has its own
-  V item, base;                    // the item's number; where those of the next parallel range begin
+  Fragments pendingUnit; // wait for another row of the same columns
+  llvm::MapVector<UOpRef, V> spilled;                  // accumulators in shared memory, each with its array
+  llvm::DenseMap<size_t, std::vector<UOpRef>> resumed; // by the number of a LoopBegin: those that end with the loop
+  Threads threads;                                     // what depends on which digits of the thread's number
+  Barriers barriers;                                   // where they go; loops that go ahead of what they put
+  llvm::DenseMap<size_t, V> slots;                     // by array: where in it the turn at hand is
+  V lane;       // the thread's number among those of its item; null where each has its own
+  V item, base; // the item's number; where those of the next parallel range begin
 };
 
 } // namespace astra::gpu

@@ -41,8 +41,9 @@ enum Feature : uint64_t {
   kFeatureDerive = 1u << 4,      ///< some param has a derive routine
   kFeatureGpu = 1u << 5,         ///< some target is a GPU, or a host build of a GPU's kernels
   kFeatureExternal = 1u << 6,    ///< some program calls a function of the host
+  kFeatureRings = 1u << 7,       ///< some kernel of a GPU has more than kMostStaticShared, or asynchronous copies
 };
-inline constexpr uint64_t kKnownFeatures = 127;
+inline constexpr uint64_t kKnownFeatures = 255;
 
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint64_t kMapAlign = 65536;
@@ -63,6 +64,8 @@ inline constexpr uint32_t kMaxOrigins = 8;      ///< of a launch
 inline constexpr uint32_t kMaxHostTensors = 64; ///< of a call of a function of the host
 inline constexpr uint32_t kMaxBlockThreads = 1024;
 inline constexpr uint64_t kMaxBlockShared = 1u << 20;
+/// Shared memory that code for NVIDIA states itself; of a block that has more the driver is told, at load and launch.
+inline constexpr uint64_t kMostStaticShared = 48u << 10;
 // Kernel ABIs (manifest.fbs, KernelCode): of a CPU, of a GPU, of the host build of a GPU's kernel.
 inline constexpr uint32_t kCpuKernelAbi = 1;
 inline constexpr uint32_t kGpuKernelAbi = 2;

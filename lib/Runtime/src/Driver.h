@@ -29,6 +29,7 @@ namespace astra::rt {
   CALL(moduleLoad, (void **out, const void *image), "cuModuleLoadData", "hipModuleLoadData")                           \
   CALL(moduleUnload, (void *module), "cuModuleUnload", "hipModuleUnload")                                              \
   CALL(moduleFunction, (void **out, void *module, const char *name), "cuModuleGetFunction", "hipModuleGetFunction")    \
+  CALL(functionAttribute, (void *function, int which, int value), "cuFuncSetAttribute", "")                            \
   CALL(allocate, (void **out, size_t bytes), "cuMemAlloc_v2", "hipMalloc")                                             \
   CALL(release, (void *memory), "cuMemFree_v2", "hipFree")                                                             \
   CALL(fill, (void *to, unsigned char value, size_t bytes, void *queue), "cuMemsetD8Async", "hipMemsetD8Async")        \

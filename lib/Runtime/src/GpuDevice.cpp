@@ -254,6 +254,11 @@ void unload(astra_device *device, Code &code) {
   code = {};
 }
 
+/// Bytes of shared memory that a launch passes: all that a block has, where its code does not state them.
+unsigned dynamicShared(astra_device *device, const fmt::GpuCode &gpu) {
+  return device->gpu->kind->isCuda && gpu.shared() > fmt::kMostStaticShared ? unsigned(gpu.shared()) : 0;
+}
+
 Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, Code &out, astra_diag *diag) {
   const fmt::Manifest &m = bundle.manifest();
   const fmt::Target &t = *m.targets()->Get(target);
@@ -274,9 +279,13 @@ Status load(astra_device *device, const astra_bundle &bundle, uint32_t target, C
   Status s = drive(device, isText ? "to compile the bundle's PTX" : "to load the bundle's code", diag,
                    [&](DriverCalls &c) { return c.moduleLoad(&out.base, image); });
   for (uint32_t i = 0; i < count && !s; i++) {
-    const char *symbol = m.kernels()->Get(i)->code()->Get(target)->gpu()->symbol()->c_str();
+    const fmt::GpuCode &gpu = *m.kernels()->Get(i)->code()->Get(target)->gpu();
     s = drive(device, "a kernel of the bundle", diag,
-              [&](DriverCalls &c) { return c.moduleFunction(&out.functions[i], out.base, symbol); });
+              [&](DriverCalls &c) { return c.moduleFunction(&out.functions[i], out.base, gpu.symbol()->c_str()); });
+    constexpr int kMostDynamicShared = 8;
+    if (unsigned bytes = dynamicShared(device, gpu); bytes && !s)
+      s = drive(device, "a kernel's shared memory", diag,
+                [&](DriverCalls &c) { return c.functionAttribute(out.functions[i], kMostDynamicShared, int(bytes)); });
   }
   if (s) unload(device, out);
   return s;
@@ -330,8 +339,8 @@ Status launch(astra_device *device, const Launch &l, astra_diag *diag) {
     arguments[count++] = &numbers[i];
   }
   return drive(device, l.kernel->name()->c_str(), diag, [&](DriverCalls &c) {
-    return c.launch(const_cast<void *>(l.entry), unsigned(blocks), 1, 1, gpu.threads(), 1, 1, 0, l.queue, arguments,
-                    nullptr);
+    return c.launch(const_cast<void *>(l.entry), unsigned(blocks), 1, 1, gpu.threads(), 1, 1,
+                    dynamicShared(device, gpu), l.queue, arguments, nullptr);
   });
 }
 

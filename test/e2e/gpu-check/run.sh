@@ -65,8 +65,15 @@ fi
 echo "$speeds"
 # The product under other plans, each with its results checked.
 table= number=0
+here=
+[[ $driver == *stand-in* ]] || here=cuda:sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i "${device#*:}" 2>/dev/null | tr -d .)
 while read -r plan; do
   number=$((number + 1))
+  targets=${plan%%contract:*}
+  if [ -n "$targets" ] && [ -n "$here" ] && [[ ,${targets% }, != *,$here,* ]]; then
+    table+="| $plan | not of this GPU |"$'\n'
+    continue
+  fi
   one=plans.d/$number$small.astra
   if said=$(ASTRA_STAND_IN_BUNDLE=$one build/speeds "$one" "$device" "${driver:--}" "$calls" "${clock/speeds/product}"); then
     passed=$((passed + 1))

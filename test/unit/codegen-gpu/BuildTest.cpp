@@ -26,8 +26,8 @@ TEST(Build, WhatCannotBeLaunchedIsRefused) {
   EXPECT_EQ(refusal(1024, 49152, cuda), "");
   EXPECT_EQ(refusal(1024, 65536, hip), "");
   EXPECT_EQ(refusal(2048, 0, cuda), "kernel 'k' takes 2048 threads a block on cuda:sm_90; there are 1024");
-  EXPECT_EQ(refusal(256, 49153, cuda),
-            "kernel 'k' takes 49153 bytes of shared memory a block on cuda:sm_90; there are 49152");
+  EXPECT_EQ(refusal(256, 232449, cuda),
+            "kernel 'k' takes 232449 bytes of shared memory a block on cuda:sm_90; there are 232448");
   EXPECT_EQ(refusal(256, 65537, hip),
             "kernel 'k' takes 65537 bytes of shared memory a block on hip:gfx942; there are 65536");
   EXPECT_EQ(refusal(96, 0, hip), "kernel 'k' has blocks of 96 threads; warps of hip:gfx942 have 64");

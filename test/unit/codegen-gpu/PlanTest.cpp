@@ -89,7 +89,9 @@ Plan altered(Plan p, const GpuTarget &t, std::mt19937 &random) {
     case 10: p.kind = PlanKind(random() % 4); break;
     case 11: p.split = one({0, 2, 3, 4, 8, 64, 128}), p.threads = t.warp * one({2, 4, 8, 16}); break;
     case 12: p.nLabel = int64_t(random() % 3) - 1, p.mLabels = {int64_t(random() % 2)}; break;
-    case 13: p.unrollK = one({0, 1, 2, 3, 4, 8, 16}), p.block = one({0, 1, 2, 3}); break;
+    case 13:
+      p.unrollK = one({0, 1, 2, 3, 4, 8, 16}), p.spillSums = one({0, 0, 1, 2}), p.block = one({0, 1, 2, 3});
+      break;
     }
   return p;
 }
