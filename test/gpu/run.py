@@ -28,6 +28,22 @@ PRODUCT = """module @product {
   }
 }
 """
+def rows_of(lines, inputs=""):
+    return f"module @rows {{\n  entry @main(%x : f32[8192, 4096]{inputs}) -> (%y : f32[8192, 4096]) {{\n{lines}  }}\n}}\n"
+
+
+def spread(name, of):
+    return f"    %{name}1 = reshape %{of} [8192, 1]\n    %{name} = expand %{name}1 [8192, 4096]\n"
+
+
+SUM = "kind=sum order=lane64 axes=[1]\n"
+ROWS = {
+    "softmax": rows_of("    %m = reduce %x kind=max order=exact axes=[1]\n" + spread("ms", "m") + "    %d = sub %x, %ms\n    %e = exp %d\n    %t = reduce %e " + SUM
+                       + spread("ts", "t") + "    %y = div %e, %ts\n"),
+    "norm": rows_of("    %n = const 4096.0 : f32\n    %n1 = reshape %n [1]\n    %n2 = expand %n1 [8192]\n    %s = reduce %x " + SUM + "    %m = div %s, %n2\n"
+                    + spread("ms", "m") + "    %d = sub %x, %ms\n    %q = mul %d, %d\n    %t = reduce %q " + SUM + "    %v = div %t, %n2\n    %r = sqrt %v\n"
+                    + spread("rs", "r") + "    %y = div %d, %rs\n"),
+}  # fmt: skip
 # Of the main loop: fused multiply-adds of a hundred instructions, at least. On AMD of a hundred vector instructions.
 GATES = {"cuda:sm_80": ("fma_share", 0.93), "cuda:sm_90": ("fma_share", 0.93), "hip:gfx942": ("issue_bound", 0.98)}
 UNIT_PRODUCT = """module @product {
@@ -177,6 +193,16 @@ def ring_gate(tools, target, plan, least, with_copies, occupancy):
     assert fma / all_of >= with_copies, f"with the copies {fma / all_of:.4f}, expected {with_copies}: {kinds}"
 
 
+def rows_gate(tools, target, text):
+    """One kernel, whose warps touch no sector for nothing, and that keeps nothing in memory but the row."""
+    row = report(tools, target, text)
+    assert row["spills"] == row["stack"] == row["local"] == 0 and row["occupancy"] >= 75, row
+    far = [a for a in row["accesses"] if "words_in_a_bank" not in a]
+    assert far and all(a["by_those_needed"] == 1 for a in far), far
+    assert all(a["words_in_a_bank"] == 1 for a in row["accesses"] if a not in far), row["accesses"]
+    assert row["shared"] <= 4096 * 4 + 1024, row["shared"]
+
+
 def launches_what_takes_much_shared_memory(tools):
     """More than code for NVIDIA states by itself: the driver must be told, when the bundle is loaded and at the launch."""
     with tempfile.TemporaryDirectory() as folder:
@@ -217,6 +243,9 @@ def main():
     for number, (target, *ring) in enumerate(RINGS):
         if here and disassembler:
             tests.append((f"ring {number} {target}", lambda target=target, ring=ring: ring_gate(tools, target, *ring)))
+    for name, text in ROWS.items():
+        if here and disassembler:
+            tests.append((f"gate {name} cuda:sm_90", lambda text=text: rows_gate(tools, "cuda:sm_90", text)))
     if here:
         tests.append(("launches_what_takes_much_shared_memory", lambda: launches_what_takes_much_shared_memory(tools)))
     failed = 0
