@@ -387,6 +387,20 @@ const ManifestRow manifests[] = {
     {"dimTwice", [](auto &m) { m.dims[1]->name = "n"; }, "two of the kind dim are named n"},
     {"dimEmpty", [](auto &m) { m.dims[0]->lo = 5001; }, "no legal value"},
     {"dimBound", [](auto &m) { m.dims[0]->bound = 9999; }, "bound expression 9999"},
+    {"dimSays", [](auto &m) { m.dims[0]->says = {"x > 0"}; }, "no kernel has such tests"},
+    {"dimSaysOfInput", [](auto &m) { m.dims[0]->says = {"x > 0"}, m.dims[0]->grid = {0}; }, "no kernel has such tests"},
+    {"dimGrid",
+     [](auto &m) {
+       for (auto &d : m.dims)
+         if (d->source == fmt::DimSource::Internal) d->says = {"x > 0"}, d->grid = {9999};
+     },
+     "the extent 9999 of"},
+    {"dimGridOfNine",
+     [](auto &m) {
+       for (auto &d : m.dims)
+         if (d->source == fmt::DimSource::Internal) d->says = {"x > 0"}, d->grid.assign(9, 0);
+     },
+     "no kernel has such tests"},
     {"dimSource", [](auto &m) { m.dims[0]->source = fmt::DimSource(7); }, "unknown source"},
     {"paramDtype", [](auto &m) { m.params[0]->dtype = fmt::DType(99); }, "unknown dtype"},
     {"paramShape", [](auto &m) { m.params[0]->shape = {INT64_MAX, 4}; }, "too large"},
