@@ -232,8 +232,9 @@ typedef struct astra_emulator {
 } astra_emulator;
 
 /* ASTRA_DEVICE_ALLOW_PTX: where a bundle has no machine code for a GPU, its driver may compile the bundle's PTX. What
- * it makes of it is no part of the bundle and of no test. */
-enum { ASTRA_DEVICE_ALLOW_PTX = 1 };
+ * it makes of it is no part of the bundle and of no test.
+ * ASTRA_DEVICE_ON_NODE: of "cpu" with num_threads > 1: the threads stay on the CPUs of NUMA node `node`. */
+enum { ASTRA_DEVICE_ALLOW_PTX = 1, ASTRA_DEVICE_ON_NODE = 2 };
 
 typedef struct astra_device_options {
   size_t size;
@@ -244,10 +245,12 @@ typedef struct astra_device_options {
   const char *level;    /* NULL: the best that the CPU has. "x86-64-v3": that one or ASTRA_NO_TARGET */
   const astra_emulator *emulator; /* of a device "emu:...", and of it alone */
   const char *driver;             /* of a GPU: the driver's library to open; NULL: libcuda.so.1, libamdhip64.so */
-  uint32_t flags;                 /* of a GPU: ASTRA_DEVICE_ALLOW_PTX */
+  uint32_t flags;                 /* of a GPU ASTRA_DEVICE_ALLOW_PTX, of a CPU ASTRA_DEVICE_ON_NODE */
   int64_t spin_ns; /* of num_threads > 1: how long a thread that waits, for another or for work, looks before it sleeps,
                       to some 10,000; 0: 100,000, or no time where the threads are more than the CPUs; negative: none.
                       Longer takes CPU time from others, shorter makes a launch wait until the system has woken one */
+  uint32_t node;   /* with ASTRA_DEVICE_ON_NODE; astra_nodes says which there are */
+  const char *sysfs; /* where the system describes its nodes; NULL: /sys */
 } astra_device_options;
 
 /* name: "cpu"; "cuda:0", "hip:1": the GPU of that number, whose driver is opened now; or "emu:cuda:sm_90": the target
@@ -260,11 +263,26 @@ ASTRA_API astra_status astra_device_free(astra_device **device);
 /* Whether this CPU has a feature by the name that bundles use ("avx2", "asimd"); 1, 0, or -1 for a name not known. */
 ASTRA_API int32_t astra_device_has_feature(const astra_device *device, const char *feature);
 
+/* The NUMA nodes that have memory, in ascending order, as the folder `sysfs` (NULL: /sys) says. `count` is how many
+ * numbers `nodes` has room for, and becomes how many nodes there are; ASTRA_CAPACITY if those are more, and then only
+ * `count` is set. ASTRA_UNSUPPORTED where the system knows of no nodes. */
+ASTRA_API astra_status astra_nodes(const char *sysfs, uint32_t *nodes, uint32_t *count, astra_diag *diag);
+
 /*===- Pool and buffer ------------------------------------------------------===*/
+
+/* ASTRA_POOL_ON_NODE: of a CPU: memory of NUMA node `node` alone, whichever thread touches it first. It comes from the
+ * system, not from the allocator of the runtime.
+ * ASTRA_POOL_PINNED: of a GPU: memory of the host that its driver has pinned, so that copies run beside other work.
+ * astra_buffer_data gives its address, and tensors in it are tensors of the host; streams copy to and from it as they
+ * do of other host memory. */
+enum { ASTRA_POOL_ON_NODE = 1, ASTRA_POOL_PINNED = 2 };
 
 typedef struct astra_pool_options {
   size_t size;
   uint64_t max_bytes; /* 0: no limit; more is ASTRA_OUT_OF_MEMORY */
+  uint32_t flags;     /* ASTRA_POOL_ON_NODE, ASTRA_POOL_PINNED */
+  uint32_t node;      /* with ASTRA_POOL_ON_NODE */
+  const char *sysfs;  /* as in astra_device_options */
 } astra_pool_options;
 
 typedef struct astra_pool_stats {

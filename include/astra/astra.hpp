@@ -123,6 +123,8 @@ struct Device : Handle<astra_device, astra_device_free> {
     const astra_emulator *emulator = nullptr;
     const char *driver = nullptr;
     uint32_t flags = 0;
+    uint32_t node = 0; ///< with ASTRA_DEVICE_ON_NODE in flags
+    const char *sysfs = nullptr;
   };
   Device(const Runtime &runtime, const char *name, const astra_device_options *options = nullptr) {
     check([&](astra_diag *d) { return astra_device_init(&handle, runtime.get(), name, options, d); });
@@ -130,12 +132,21 @@ struct Device : Handle<astra_device, astra_device_free> {
   Device(const Runtime &runtime, const char *name, const Options &options) {
     astra_device_options o = ASTRA_INIT(astra_device_options);
     o.num_threads = options.threads, o.level = options.level, o.executor = options.executor;
-    o.spin_ns = options.spin_ns, o.emulator = options.emulator, o.driver = options.driver, o.flags = options.flags;
+    o.spin_ns = options.spin_ns, o.emulator = options.emulator, o.driver = options.driver, o.flags = options.flags, o.node = options.node, o.sysfs = options.sysfs;
     check([&](astra_diag *d) { return astra_device_init(&handle, runtime.get(), name, &o, d); });
   }
   /// 1, 0, or -1 for a name that is not known.
   int32_t hasFeature(const char *feature) const { return astra_device_has_feature(handle, feature); }
 };
+
+/// The NUMA nodes that have memory; sysfs: where the system describes them, null for /sys.
+inline std::vector<uint32_t> nodes(const char *sysfs = nullptr) {
+  std::vector<uint32_t> out(1024); // as many as the library knows
+  auto count = uint32_t(out.size());
+  check([&](astra_diag *d) { return astra_nodes(sysfs, out.data(), &count, d); });
+  out.resize(count);
+  return out;
+}
 
 struct Pool : Handle<astra_pool, astra_pool_free> {
   using Handle::Handle;

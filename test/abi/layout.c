@@ -98,7 +98,7 @@ AT(astra_bundle_info, contract, 16);
 AT(astra_bundle_info, numerics, 24);
 AT(astra_bundle_info, num_entries, 32);
 
-SIZE(astra_device_options, 64);
+SIZE(astra_device_options, 80);
 AT(astra_device_options, executor, 8);
 AT(astra_device_options, num_threads, 16);
 AT(astra_device_options, level, 24);
@@ -106,6 +106,14 @@ AT(astra_device_options, emulator, 32);
 AT(astra_device_options, driver, 40);
 AT(astra_device_options, flags, 48);
 AT(astra_device_options, spin_ns, 56);
+AT(astra_device_options, node, 64);
+AT(astra_device_options, sysfs, 72);
+
+SIZE(astra_pool_options, 32);
+AT(astra_pool_options, max_bytes, 8);
+AT(astra_pool_options, flags, 16);
+AT(astra_pool_options, node, 20);
+AT(astra_pool_options, sysfs, 24);
 
 SIZE(astra_pool_stats, 48);
 AT(astra_pool_stats, bytes_held, 8);

@@ -385,13 +385,31 @@ bool isImage(const std::vector<uint8_t> &bytes, const void *image) {
 }
 
 void forget(Driver &d, int device) {
-  for (auto i = d.memory.begin(); i != d.memory.end();)
-    if (i->second.device == device) {
-      free(i->second.host);
-      i = d.memory.erase(i);
-    } else {
-      ++i;
-    }
+  std::erase_if(d.memory, [&](const auto &m) { // not what is pinned: that is the host's
+    bool isPinned = m.first == reinterpret_cast<uintptr_t>(m.second.host);
+    return m.second.device == device && !isPinned && (free(m.second.host), true);
+  });
+}
+
+int take(Driver &d, int device, void **out, size_t bytes, uintptr_t offset = 0) { // 0: memory of the host
+  void *host = nullptr;
+  if (!bytes || posix_memalign(&host, 256, bytes)) return bytes ? OutOfMemory : InvalidValue;
+  memset(host, 0xcb, bytes);
+  uintptr_t at = reinterpret_cast<uintptr_t>(host) + offset;
+  d.memory[at] = {device, bytes, static_cast<uint8_t *>(host)};
+  *out = reinterpret_cast<void *>(at);
+  return Ok;
+}
+int giveBack(Driver &d, std::unique_lock<std::mutex> &lock, int device, void *memory) {
+  auto at = d.memory.find(reinterpret_cast<uintptr_t>(memory));
+  if (at == d.memory.end() || at->second.device != device) return InvalidValue;
+  const std::vector<Stream *> running(d.streams.begin(), d.streams.end()); // waited for, as drivers do; some end first
+  for (Stream *s : running)
+    d.changed.wait(lock, [&] { return !d.streams.count(s) || s->device != device || isIdle(s) || d.lost[device]; });
+  at = d.memory.find(reinterpret_cast<uintptr_t>(memory));
+  free(at->second.host);
+  d.memory.erase(at);
+  return Ok;
 }
 
 int endStream(Driver &d, std::unique_lock<std::mutex> &lock, Stream *s) {
@@ -508,28 +526,10 @@ ONE(Cuda, AContext, cuFuncSetAttribute, (void *function, int which, int value), 
   if (which == 8) static_cast<Kernel *>(function)->granted = unsigned(value); // the most dynamic shared memory
   return which == 8 && unsigned(value) <= 227 << 10 ? int(Ok) : int(InvalidValue);
 })
-PAIR(AContext, cuMemAlloc_v2, hipMalloc, (void **out, size_t bytes), {
-  void *host = nullptr;
-  if (!bytes) return int(InvalidValue);
-  if (posix_memalign(&host, 256, bytes)) return int(OutOfMemory);
-  memset(host, 0xcb, bytes);
-  uintptr_t at = reinterpret_cast<uintptr_t>(host) + kDeviceOffset;
-  d.memory[at] = {device, bytes, static_cast<uint8_t *>(host)};
-  *out = reinterpret_cast<void *>(at);
-  return int(Ok);
-})
-PAIR(AnyContext, cuMemFree_v2, hipFree, (void *memory), {
-  auto at = d.memory.find(reinterpret_cast<uintptr_t>(memory));
-  if (at == d.memory.end() || at->second.device != device) return int(InvalidValue);
-  // As the drivers do, it waits for what runs.
-  const std::vector<Stream *> running(d.streams.begin(), d.streams.end()); // some end while it waits
-  for (Stream *s : running)
-    d.changed.wait(lock, [&] { return !d.streams.count(s) || s->device != device || isIdle(s) || d.lost[device]; });
-  at = d.memory.find(reinterpret_cast<uintptr_t>(memory));
-  free(at->second.host);
-  d.memory.erase(at);
-  return int(Ok);
-})
+PAIR(AContext, cuMemAlloc_v2, hipMalloc, (void **out, size_t n), { return take(d, device, out, n, kDeviceOffset); })
+PAIR(AContext, cuMemHostAlloc, hipHostMalloc, (void **out, size_t n, unsigned), { return take(d, device, out, n); })
+PAIR(AnyContext, cuMemFree_v2, hipFree, (void *memory), { return giveBack(d, lock, device, memory); })
+PAIR(AnyContext, cuMemFreeHost, hipHostFree, (void *memory), { return giveBack(d, lock, device, memory); })
 PAIR(AContext, cuMemsetD8Async, hipMemsetD8Async, (void *to, unsigned char value, size_t bytes, void *stream), {
   uint8_t *place = d.place(to, bytes);
   if (!place) return int(InvalidValue);

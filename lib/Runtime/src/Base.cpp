@@ -81,7 +81,7 @@ static bool isLarge(uint64_t bytes) { return bytes >= 2 * kHugePage; }
 
 /// What is large is a mapping of its own that asks for huge pages (madvise(2)): a sum over 64 MiB reads 24 GB/s through
 /// pages of 4 KiB and 40 through those of 2 MiB (Zen 4). The system may refuse, and nothing else changes.
-static void *mapped(uint64_t bytes) {
+void *astra::rt::mapPages(uint64_t bytes) {
   size_t all = bytes + kHugePage;
   void *given = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (given == MAP_FAILED) return nullptr;
@@ -93,10 +93,12 @@ static void *mapped(uint64_t bytes) {
   return reinterpret_cast<void *>(begin);
 }
 
+void astra::rt::unmapPages(void *memory, uint64_t bytes) { munmap(memory, bytes); }
+
 /// Aligned memory of libc, before which lies what libc gave, or of the system. Of zeros that come fresh from the system
 /// no page is there before it is written.
 static void *fromLibc(uint64_t bytes, uint64_t alignment, bool zero) {
-  if (isLarge(bytes) && alignment <= kHugePage) return mapped(bytes);
+  if (isLarge(bytes) && alignment <= kHugePage) return mapPages(bytes);
   if (alignment < sizeof(void *)) alignment = sizeof(void *);
   size_t all = bytes + alignment + sizeof(void *);
   void *given = zero ? calloc(1, all) : malloc(all);
@@ -120,7 +122,7 @@ void Heap::release(void *memory, uint64_t bytes, uint64_t alignment) {
   if (hooks.allocate)
     hooks.release(hooks.self, memory, bytes, alignment);
   else if (isLarge(bytes) && alignment <= kHugePage)
-    munmap(memory, bytes);
+    unmapPages(memory, bytes);
   else
     free(static_cast<void **>(memory)[-1]);
 }

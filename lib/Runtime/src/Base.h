@@ -53,6 +53,10 @@ inline bool roundUp(uint64_t value, uint64_t alignment, uint64_t &out) {
 
 //===- Memory -------------------------------------------------------------===//
 
+/// A mapping of its own, zeroed, that asks for huge pages; null when there is none.
+void *mapPages(uint64_t bytes);
+void unmapPages(void *memory, uint64_t bytes);
+
 /// The host's allocator.
 class Heap {
 public:

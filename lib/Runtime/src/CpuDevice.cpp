@@ -5,6 +5,7 @@
 // Does not: queue (Stream.cpp).
 #include "Cpu.h"
 #include "Device.h"
+#include "Numa.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -25,8 +26,13 @@ constexpr int64_t kGrainCost = 100000;
 } // namespace
 
 Status astra::rt::cpu::init(astra_device *device, const char *name, const astra_device_options &o, astra_diag *diag) {
-  if (o.driver || o.flags)
-    return fail(diag, ASTRA_INVALID_ARGUMENT, "the device '%.64s' has no driver and no flags; GPUs have", name);
+  bool onNode = o.flags & ASTRA_DEVICE_ON_NODE;
+  if (o.driver || o.flags & ~uint32_t(ASTRA_DEVICE_ON_NODE))
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "the device '%.64s' has no driver and none of these flags; GPUs have",
+                name);
+  if (onNode && (o.executor || o.num_threads <= 1))
+    return fail(diag, ASTRA_INVALID_ARGUMENT,
+                "ASTRA_DEVICE_ON_NODE is for threads of the device; give num_threads above 1 and no executor");
   if (o.level) {
     if (strlen(o.level) >= sizeof(device->level))
       return fail(diag, ASTRA_UNKNOWN_NAME, "the level '%.64s' is too long a name; give one such as x86-64-v3",
@@ -43,8 +49,11 @@ Status astra::rt::cpu::init(astra_device *device, const char *name, const astra_
   if (o.num_threads <= 1) return ASTRA_OK;
   if (o.num_threads > 4096)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "%u threads; at most 4096 are allowed", o.num_threads);
+  cpu_set_t cpus;
+  if (onNode)
+    if (Status s = cpusOfNode(o.sysfs, o.node, cpus, diag)) return s;
   Status status;
-  device->threads = makeThreads(device->runtime->heap, o.num_threads, o.spin_ns, status);
+  device->threads = makeThreads(device->runtime->heap, o.num_threads, o.spin_ns, onNode ? &cpus : nullptr, status);
   if (!device->threads)
     return fail(diag, status,
                 status == ASTRA_THREADS ? "the system refuses to make %u threads; ask for fewer"

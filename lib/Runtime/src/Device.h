@@ -7,6 +7,8 @@
 
 #include "Handles.h"
 
+#include <sched.h>
+
 namespace astra::rt {
 
 /// One launch, every expression evaluated.
@@ -78,6 +80,10 @@ Status copy(astra_device *device, void *queue, Way way, void *to, const void *fr
 Status settle(astra_device *device, void *queue, astra_diag *diag);
 } // namespace cpu
 
+/// Memory of the host that a GPU's driver has pinned (GpuDevice.cpp).
+Status pin(astra_device *device, uint64_t bytes, void *&out, astra_diag *diag);
+void unpin(astra_device *device, void *memory);
+
 /// ASTRA_DEVICE_LOST for a GPU whose context is broken.
 Status checkDevice(const astra_device *device, astra_diag *diag);
 /// The queue of what belongs to no stream; null for a device that has none.
@@ -87,8 +93,9 @@ void progress(astra_device *device);
 
 //===- Threads made on request (Threads.cpp) ------------------------------===//
 
-/// Null when memory or a thread cannot be had; `status` says which. spinNs as in astra_device_options.
-ThreadPool *makeThreads(Heap &heap, uint32_t count, int64_t spinNs, Status &status);
+/// Null when memory or a thread cannot be had; `status` says which. spinNs as in astra_device_options; cpus: where they
+/// stay, null for anywhere.
+ThreadPool *makeThreads(Heap &heap, uint32_t count, int64_t spinNs, const cpu_set_t *cpus, Status &status);
 void destroyThreads(Heap &heap, ThreadPool *threads);
 /// Of a clock that only goes on.
 uint64_t nowNs();

@@ -32,6 +32,8 @@ namespace astra::rt {
   CALL(functionAttribute, (void *function, int which, int value), "cuFuncSetAttribute", "")                            \
   CALL(allocate, (void **out, size_t bytes), "cuMemAlloc_v2", "hipMalloc")                                             \
   CALL(release, (void *memory), "cuMemFree_v2", "hipFree")                                                             \
+  CALL(pin, (void **out, size_t bytes, unsigned flags), "cuMemHostAlloc", "hipHostMalloc")                             \
+  CALL(unpin, (void *memory), "cuMemFreeHost", "hipHostFree")                                                          \
   CALL(fill, (void *to, unsigned char value, size_t bytes, void *queue), "cuMemsetD8Async", "hipMemsetD8Async")        \
   CALL(copyIn, (void *to, const void *from, size_t bytes, void *queue), "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync")  \
   CALL(copyOut, (void *to, const void *from, size_t bytes, void *queue), "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync") \

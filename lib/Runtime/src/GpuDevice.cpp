@@ -314,6 +314,20 @@ void releaseMemory(astra_device *device, void *memory, uint64_t) {
   giveBack(device, [&](DriverCalls &c) { return c.release(memory); });
 }
 
+} // namespace
+
+Status astra::rt::pin(astra_device *device, uint64_t bytes, void *&out, astra_diag *diag) {
+  constexpr unsigned kPortable = 1; // pinned for every context
+  return drive(device, "pinned memory of the host", diag,
+               [&](DriverCalls &c) { return c.pin(&out, bytes, kPortable); });
+}
+
+void astra::rt::unpin(astra_device *device, void *memory) {
+  giveBack(device, [&](DriverCalls &c) { return c.unpin(memory); });
+}
+
+namespace {
+
 Status copy(astra_device *device, void *queue, Way way, void *to, const void *from, uint64_t bytes, astra_diag *diag) {
   if (bytes == 0) return ASTRA_OK;
   return drive(device, "a copy", diag, [&](DriverCalls &c) {

@@ -108,9 +108,12 @@ void release(Block *block);
 } // namespace astra::rt
 
 struct astra_pool : astra::rt::Handle {
-  astra_pool(astra_device *device, uint64_t maxBytes) : Handle(device->runtime), device(device), maxBytes(maxBytes) {}
+  astra_pool(astra_device *device, const astra_pool_options &o)
+      : Handle(device->runtime), device(device), maxBytes(o.max_bytes), node(o.node), flags(o.flags) {}
+  bool isPinned() const { return flags & ASTRA_POOL_PINNED; }
   astra_device *device;
   uint64_t maxBytes;
+  uint32_t node, flags; ///< as in astra_pool_options
   astra::rt::Mutex mutex;
   astra::rt::FreeBlocks whole, parts;      ///< free segments, and free parts of others
   astra::rt::Block *spareBlocks = nullptr; ///< descriptions without memory, by `behind`
@@ -127,7 +130,7 @@ struct astra_buffer : astra::rt::Handle {
   uint64_t offset, bytes;
   astra_buffer *nextSpare = nullptr;
   void *data() const { return block ? static_cast<char *>(block->memory) + offset : nullptr; }
-  bool onGpu() const { return pool->device->gpu; }
+  bool onGpu() const { return pool->device->gpu && !pool->isPinned(); }
 };
 
 struct astra_entry {

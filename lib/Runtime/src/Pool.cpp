@@ -15,12 +15,14 @@
 // more than 1.25 of the largest use so far would be held. Where memory is short neither rule stands in the way: what
 // fits is carved, what is whole goes back.
 #include "Device.h"
+#include "Numa.h"
 
 using namespace astra::rt;
 
 namespace {
 
 constexpr uint64_t kBlockAlign = fmt::kAlign;
+constexpr uint64_t kPagesAtOnce = 64 << 10; // of memory that is mapped or pinned for the pool
 constexpr uint64_t kMostCarved = 16, kAlwaysCarved = 1 << 20, kLeastRest = 16;
 
 FreeBlocks &listOf(Block *block) { return block->isWhole() ? block->pool->whole : block->pool->parts; }
@@ -70,13 +72,28 @@ Block *takeFree(astra_pool *pool, uint64_t bytes, bool carvesAll) {
   return block;
 }
 
+/// Memory for a segment: of the device, or as the pool's options say.
+Status takeSegment(astra_pool *pool, uint64_t bytes, void *&out, astra_diag *diag) {
+  if (pool->isPinned()) return pin(pool->device, bytes, out, diag);
+  if (pool->flags & ASTRA_POOL_ON_NODE) return mapOnNode(pool->node, bytes, out, diag);
+  return pool->device->type.allocate(pool->device, bytes, false, out, diag);
+}
+void releaseSegment(astra_pool *pool, void *memory, uint64_t bytes) {
+  if (pool->isPinned())
+    unpin(pool->device, memory);
+  else if (pool->flags & ASTRA_POOL_ON_NODE)
+    unmapNode(memory, bytes);
+  else
+    pool->device->type.release(pool->device, memory, bytes);
+}
+
 /// A segment that nobody uses goes back to the device; false if there is none.
 bool dropOne(astra_pool *pool) {
   Block *block = pool->whole.large();
   if (!block) return false;
   pool->whole.remove(block);
   pool->stats.bytes_held -= block->bytes;
-  pool->device->type.release(pool->device, block->memory, block->bytes);
+  releaseSegment(pool, block->memory, block->bytes);
   forget(block);
   return true;
 }
@@ -91,8 +108,10 @@ bool isAbove(const astra_pool *pool, uint64_t bytes) {
 }
 
 /// New memory; what is unused goes back first where it is too much, or the limit or the device is short of it.
-Status takeFresh(astra_pool *pool, uint64_t bytes, Block *&out, astra_diag *diag) {
+Status takeFresh(astra_pool *pool, uint64_t wanted, Block *&out, astra_diag *diag) {
   astra_device *device = pool->device;
+  uint64_t bytes = wanted;
+  if (pool->flags && !roundUp(wanted, kPagesAtOnce, bytes)) return ASTRA_OUT_OF_MEMORY;
   auto isTooMuch = [&] {
     uint64_t use = pool->stats.bytes_in_use + bytes;
     if (use < pool->stats.peak_in_use) use = pool->stats.peak_in_use;
@@ -103,16 +122,17 @@ Status takeFresh(astra_pool *pool, uint64_t bytes, Block *&out, astra_diag *diag
   if (isAbove(pool, bytes)) return ASTRA_OUT_OF_MEMORY;
   Block *block = makeBlock(pool, nullptr, bytes);
   if (!block) return ASTRA_OUT_OF_MEMORY;
-  Status s = device->type.allocate(device, bytes, false, block->memory, diag);
+  Status s = takeSegment(pool, bytes, block->memory, diag);
   if (s == ASTRA_OUT_OF_MEMORY && device->gpu && pool->whole.large()) {
     dropFree(pool);
-    s = device->type.allocate(device, bytes, false, block->memory, diag);
+    s = takeSegment(pool, bytes, block->memory, diag);
   }
   if (s) {
     forget(block);
     return s;
   }
   pool->stats.bytes_held += bytes;
+  split(block, wanted);
   out = block;
   return ASTRA_OK;
 }
@@ -182,7 +202,16 @@ astra_status astra_pool_init(astra_pool **out, astra_device *device, const astra
   if (Status s = checkDevice(device, diag)) return s;
   astra_pool_options o;
   if (Status s = readOptions(o, options, "astra_pool_options", diag)) return s;
-  astra_pool *pool = device->runtime->heap.make<astra_pool>(device, o.max_bytes);
+  if (o.flags & ~uint32_t(ASTRA_POOL_ON_NODE | ASTRA_POOL_PINNED))
+    return fail(diag, ASTRA_NEWER_CLIENT, "the flags %#x are not known to this library; use a newer one", o.flags);
+  bool pinned = o.flags & ASTRA_POOL_PINNED, onNode = o.flags & ASTRA_POOL_ON_NODE;
+  if (pinned && (onNode || !device->gpu))
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "memory is pinned by a GPU's driver: make the pool on a GPU, of no node");
+  if (onNode && device->gpu)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "memory of a GPU is of no NUMA node; make the pool on a CPU");
+  if (onNode)
+    if (Status s = checkNode(o.sysfs, o.node, diag)) return s;
+  astra_pool *pool = device->runtime->heap.make<astra_pool>(device, o);
   if (!pool) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for a pool");
   device->users++;
   *out = pool;

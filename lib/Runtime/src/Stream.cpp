@@ -478,6 +478,9 @@ Status queueCopy(astra_stream *stream, astra_buffer *buffer, uint64_t offset, vo
   if (Status s = checkHandle(buffer, "the buffer", diag)) return s;
   if (buffer->pool->device != stream->device)
     return fail(diag, ASTRA_INVALID_ARGUMENT, "the buffer is of another device than the stream; use one of its device");
+  if (buffer->pool->isPinned())
+    return fail(diag, ASTRA_INVALID_ARGUMENT,
+                "the buffer is memory of the host, which its address gives; name the other end of the copy");
   uint64_t end;
   if (!add(offset, bytes, end) || end > buffer->bytes)
     return fail(diag, ASTRA_CAPACITY, "a copy of %llu bytes at byte %llu does not fit into a buffer of %llu bytes",

@@ -2,8 +2,8 @@
 // Takes:    a number of threads.
 // Gives:    an astra_executor: parallel_for that makes progress on the calling thread alone, and enqueue.
 // Keeps:    a worker never waits for work that has not begun; the hot path allocates nothing.
-// Does not: pin threads (a worker may be moved once, see keepApart), change signals (all are blocked in the workers) or
-//           priorities.
+// Does not: pin threads unless it is told to (a worker may be moved once, see keepApart), change signals (all are
+//           blocked in the workers) or priorities.
 //
 // Note [Who looks and who sleeps]
 // Waking a thread takes the system longer than many a launch takes. So one worker less than there are looks for work a
@@ -92,6 +92,8 @@ struct astra::rt::ThreadPool {
   int64_t spinNs = 0; ///< how long to look before sleeping
   Array<pthread_t> threads;
   uint32_t started = 0;
+  bool isBound = false; ///< to these
+  cpu_set_t cpus;
 
   void run();
   void help(const std::atomic<Status> &state, const void *stream, Task instead);
@@ -193,6 +195,7 @@ bool ThreadPool::look(const std::atomic<Status> *state) {
 }
 
 void ThreadPool::run() {
+  if (isBound) sched_setaffinity(0, sizeof(cpus), &cpus);
   lock();
   while (!stop) {
     if (runTask() || shareJob(true)) continue;
@@ -260,7 +263,7 @@ int ThreadPool::enqueue(void (*fn)(void *), void *arg) {
   return !room;
 }
 
-ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, int64_t spinNs, Status &status) {
+ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, int64_t spinNs, const cpu_set_t *cpus, Status &status) {
   status = ASTRA_OUT_OF_MEMORY;
   ThreadPool *pool = heap.make<ThreadPool>(heap);
   if (!pool) return nullptr;
@@ -269,7 +272,8 @@ ThreadPool *astra::rt::makeThreads(Heap &heap, uint32_t count, int64_t spinNs, S
     return nullptr;
   }
   // More threads than CPUs: spinning would take time from the one that works.
-  bool own = count <= uint64_t(sysconf(_SC_NPROCESSORS_ONLN));
+  bool own = count <= uint64_t(cpus ? CPU_COUNT(cpus) : sysconf(_SC_NPROCESSORS_ONLN));
+  if (cpus) pool->isBound = true, pool->cpus = *cpus;
   pool->spinNs = spinNs > 0 ? spinNs : spinNs == 0 && own ? kSpinNs : 0;
   sigset_t all, before;
   sigfillset(&all);
