@@ -109,6 +109,8 @@ astra_status Scenario::run(const Files &files, uint32_t numThreads) {
   o.num_threads = numThreads;
   MAY(astra_device_init(device.out(), runtime, "cpu", &o, &diag));
   EXPECT_EQ(NEVER(astra_device_has_feature(device, "no such feature")), -1);
+  uint32_t nodes = 0;
+  EXPECT_EQ(NEVER(astra_nodes("/no such folder", nullptr, &nodes, &diag)), ASTRA_UNSUPPORTED);
   MAY(astra_pool_init(pool.out(), device, nullptr, &diag));
   MAY(astra_buffer_init(x.out(), pool, 1000, &diag));
   MAY(astra_buffer_init(y.out(), pool, 1000, &diag));
