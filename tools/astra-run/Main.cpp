@@ -26,6 +26,8 @@
 using namespace astra::tool;
 using std::string;
 
+#pragma weak astra_runtime_register // an older library, which the rest of this program runs with, does not have it
+
 namespace {
 
 struct Settings {
@@ -193,6 +195,7 @@ void Run::registerFunction(const string &name, const string &place) {
   if (colon == string::npos || !colon || colon + 1 == place.size())
     throw Refusal{Usage, "--function " + name + ": '" + place + "' is not LIBRARY:SYMBOL"};
   string library = place.substr(0, colon), symbol = place.substr(colon + 1);
+  if (!astra_runtime_register) throw Refusal{Unsupported, "--function: this library of the runtime is older than it"};
   void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL); // until the end of the process
   void *fn = handle ? dlsym(handle, symbol.c_str()) : nullptr;
   if (!fn) throw Refusal{Failure, "--function " + name + ": " + dlerror()};
