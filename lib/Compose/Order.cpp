@@ -218,6 +218,32 @@ Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending
   return {axis ? b.permute(y, toFront(*axis, y->rank(), true)) : y, first, group, sizes};
 }
 
+UOpRef sortKey(Composer &b, UOpRef x) {
+  if (!x || b.failed()) return nullptr;
+  if (x->dtype == DType::U64) // the sign bit counts for most
+    return b.make(Op::Bitcast, {b.bin(Op::Xor, x, b.b.bits(DType::U64, uint64_t(1) << 63))}, {}, DType::I64);
+  if (isInt(x->dtype)) return b.cast(x, DType::I64);
+  if (!b.requireFloat(x = b.widen(x))) return nullptr;
+  bool wide = x->dtype == DType::F64;
+  DType t = wide ? DType::I64 : DType::I32;
+  UOpRef bits = b.make(Op::Bitcast, {x}, {}, t); // a NaN is canonical, and positive
+  UOpRef most = b.b.bits(t, wide ? INT64_MAX : INT32_MAX);
+  UOpRef below = b.bin(Op::Lt, bits, b.literal(bits, 0));
+  return b.cast(b.select(below, b.bin(Op::Xor, bits, most), bits), DType::I64);
+}
+
+UOpRef merged(Composer &b, UOpRef x) {
+  if (!b.requireRank(x, 4, 4)) return nullptr;
+  UOpRef first = b.part(x, 2, 0, 1), second = b.part(x, 2, 1, 1);
+  if (!first || !second) return nullptr;
+  auto key = [&](UOpRef half) { return b.part(half, 0, 0, 1); };
+  auto place = [&](UOpRef half) { return b.part(half, 0, 1, 1); };
+  UOpRef equal = b.bin(Op::Eq, key(first), key(second));
+  UOpRef exchanged = b.bin(Op::Or, b.bin(Op::Lt, key(second), key(first)),
+                           b.bin(Op::And, equal, b.bin(Op::Lt, place(second), place(first))));
+  return b.concat({b.select(exchanged, second, first), b.select(exchanged, first, second)}, 2);
+}
+
 // ---- search
 
 UOpRef searchSorted(Composer &b, UOpRef sorted, UOpRef values, bool right) {

@@ -59,6 +59,14 @@ struct Unique {
 /// parts first), or that of x. A NaN equals a NaN, or nothing.
 Unique unique(Composer &b, UOpRef x, std::optional<int64_t> axis, bool ascending = true, bool nansAreEqual = true);
 
+/// An i64 for each element of integers or floats, ordered as the elements are (-0 below +0, NaNs equal and greatest):
+/// an argsort of the keys is one of the elements.
+UOpRef sortKey(Composer &b, UOpRef x);
+
+/// A step of a bitonic merge. x is [2, m, 2, d]: keys and, behind them, places, of m pairs of halves. Of each two
+/// elements at one place of either half the lesser one (the key first, then the place) goes to the first half.
+UOpRef merged(Composer &b, UOpRef x);
+
 // ---- search
 
 /// For each value where in `sorted`, ascending [n], it belongs, i64: behind what is less, or, `right`, behind what is

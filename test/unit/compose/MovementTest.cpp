@@ -6,6 +6,7 @@
 #include "astra/Compose/Creation.h"
 #include "astra/Compose/Detection.h"
 #include "astra/Compose/Matrix.h"
+#include "astra/Compose/Order.h"
 #include "astra/IR/Index.h"
 
 namespace astra::compose {
@@ -117,6 +118,19 @@ TEST_F(Movement, NonMaxSuppression) {
   operands.scores = tensor(b, {1, 1, 2}, {1, 2});
   expectRefusal(b, nonMaxSuppression(b, operands),
                 "the boxes are [1, 3, 4], the scores [1, 1, 2]: expected [batch, n, 4] and [batch, class, n]");
+}
+
+TEST_F(Movement, KeysAndMerges) {
+  UOpRef x = tensor(b, {4}, {NAN, -0.0, 0.0, -1}), keys = sortKey(b, x);
+  EXPECT_EQ(valuesOf(b, keys), (std::vector<double>{0x7fc00000, -1, 0, -1.0 - 0x3f800000}));
+  EXPECT_EQ(valuesOf(b, sortKey(b, b.cast(tensor(b, {2}, {0, 5}, DType::I64), DType::U64))),
+            (std::vector<double>{-0x1p63, -0x1p63}) // 5 is lost in an f64
+  );
+  // Keys [[3, 1], [2, 1]] with places [[0, 1], [2, 3]]: 2 is less than 3; of equal keys the first place stays.
+  UOpRef pairs = tensor(b, {2, 1, 2, 2}, {3, 1, 2, 1, 0, 1, 2, 3}, DType::I64);
+  expectValues(b, merged(b, pairs), {2, 1, 2, 2}, {2, 1, 3, 1, 2, 1, 0, 3});
+  expectRefusal(b, sortKey(b, tensor(b, {1}, {1}, DType::C64)),
+                "the operand is of type complex64, expected a float type");
 }
 
 } // namespace
