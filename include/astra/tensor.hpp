@@ -169,6 +169,8 @@ public:
     });
     memory = Buffer(made);
   }
+  /// Takes over a view and the buffer that it is of.
+  explicit OwnedView(const astra_view &raw) : View(raw), memory(raw.buffer) {}
   const Buffer &buffer() const { return memory; }
 
 private:
