@@ -54,11 +54,12 @@ set(CPACK_DEBIAN_COMPILER_PACKAGE_SUGGESTS "python3-numpy, python3-onnx, nvidia-
 astra_package(runtime libastra-rt1 libs "runtime of bundles made by astra-compile"
 "libastra_rt loads bundles and runs them on CPUs and GPUs. It needs libc alone,
 and makes no thread, opens no file and prints nothing unless asked.
-libastra_text turns text into tokens and back for bundles of language models.")
+libastra_ops computes with tensors without a model. libastra_text turns text
+into tokens and back for bundles of language models.")
 
 astra_package(development libastra-rt-dev libdevel "development files of Astra's runtime"
 "Headers for C and C++, static libraries, a CMake package and files for
-pkg-config, of libastra_rt, libastra_text and libastra_verify.")
+pkg-config, of libastra_rt, libastra_ops, libastra_text and libastra_verify.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libastra-rt1 ${exact}")
 
 if(TARGET AstraVerify)

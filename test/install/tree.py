@@ -22,6 +22,7 @@ HASH = re.search(r"^set\(hash (\w+)\)$", (ABI / "CMakeLists.txt").read_text(), r
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 TOKENIZER = """{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3}, "merges": ["a b"]}}"""
+SUMS = ["42", "10", "14", "18"]  # what ops.c prints
 PROGRAMS = ["astra-chat", "astra-compile", "astra-inspect", "astra-opt", "astra-run", "astra-text", "astra-train"]
 
 
@@ -85,7 +86,7 @@ class Tree:
             self.install(self.work / "parts" / part, "--component", part)
         parts = [files_in(self.work / "parts" / p) for p in ("runtime", "verify", "development", "compiler")]
         licence = ["share/doc/astra/LICENSE", "share/doc/astra/NOTICE"]
-        expect("the runtime's files", parts[0], ["lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", "lib/libastra_text.so.1", "lib/libastra_text.so.1.0.0", *licence])
+        expect("the runtime's files", parts[0], ["lib/libastra_ops.astra", "lib/libastra_ops.so.1", "lib/libastra_ops.so.1.0.0", "lib/libastra_rt.so.1", "lib/libastra_rt.so.1.0.0", "lib/libastra_text.so.1", "lib/libastra_text.so.1.0.0", *licence])
         expect("the verifier's files", parts[1], ["lib/libastra_verify.so.1", "lib/libastra_verify.so.1.0.0", *licence])
         expect("all components", sorted(set(sum(parts, []))), files_in(self.work / "first"))
 
@@ -133,6 +134,9 @@ class Tree:
         if "NEEDED" in run("readelf", "-dW", static):
             raise Failed("the static client needs a library")
         self.check_client(static)
+        ops = self.work / "ops-shared"
+        run(*strict, HERE / "ops.c", *self.pkg_config("--cflags", "--libs", "astra-ops"), "-o", ops)
+        expect("sums", run(ops, env={"LD_LIBRARY_PATH": str(self.prefix / "lib")}).split(), SUMS)
         text = self.work / "text-static"
         run(*strict, "-static", HERE / "text.c", *self.pkg_config("--static", "--cflags", "--libs", "astra-text"), "-o", text)
         self.check_tokens(text)
@@ -168,6 +172,9 @@ class Tree:
             expect(f"{client} uses the shared library", uses, not client.endswith("static"))
         for program in "verify", "verify_static":
             self.check_signatures(project / program)
+        for program in "ops", "ops_static":
+            words = [self.prefix / "lib/libastra_ops.astra"] if program == "ops_static" else []
+            expect("sums", run(project / program, *words).split(), SUMS)
         for program in "text", "text_static":
             self.check_tokens(project / program)
 
