@@ -83,7 +83,7 @@ Status elementwise(Work &w, uint32_t row, const View *in, uint32_t count, const 
     if (full == all && missing && !(missing & (missing - 1))) {
       uint32_t small = missing == 1 ? 0 : missing == 2 ? 1 : 2, form = 0;
       if (r.kind == Kind::Select)
-        form = isRow || small == 0 ? 0 : small == 2 ? form::SelectRight : form::SelectLeft;
+        form = isRow || small == 0 ? form::Flat : small == 2 ? form::SelectRight : form::SelectLeft;
       else if (r.kind != Kind::Fma)
         form = small == 1 ? (isRow ? form::RightRow : form::RightColumn) : (isRow ? form::LeftRow : form::LeftColumn);
       bool commutes = r.kind == Kind::Commuting || r.kind == Kind::PlainCommuting; // but a complex product does not

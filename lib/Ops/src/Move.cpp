@@ -137,10 +137,7 @@ Status shortRows(Work &w, const View &keys, int64_t rows, int64_t n, const View 
 }
 
 /// Keys and places, [2, rows, size]: blocks that kernels put in order, then merges of two blocks (K. Batcher).
-Status longRows(Work &w, const View &keys, int64_t rows, int64_t n, const View &out) {
-  int64_t size = kBlock;
-  while (size < n) size *= 2;
-  if (size > mostOf('p') || rows > mostOf('p') * kBlock / size) return tooLong(w, n, mostOf('p'));
+Status blocksOfRows(Work &w, const View &keys, int64_t rows, int64_t n, int64_t size, const View &out) {
   int64_t all = rows * size, blocks = all / kBlock;
   const int64_t stacked[] = {2, rows, size}, wholeShape[] = {1, rows, size};
   Temporary first, second, order, filling;
@@ -191,6 +188,19 @@ Status longRows(Work &w, const View &keys, int64_t rows, int64_t n, const View &
     }
   }
   return copy(w, part(part(from, 0, 1, 1), 2, 0, n), reshaped(out, {1, rows, n}));
+}
+
+Status longRows(Work &w, const View &keys, int64_t rows, int64_t n, const View &out) {
+  int64_t size = kBlock;
+  while (size < n) size *= 2;
+  if (size > mostOf('p')) return tooLong(w, n, mostOf('p'));
+  int64_t most = 2 * mostOf('p') / size; // the last step of a merge is on pairs
+  View all = reshaped(keys, {rows, n}), places = reshaped(out, {rows, n});
+  for (int64_t r = 0; r < rows; r += most) {
+    int64_t height = rows - r < most ? rows - r : most;
+    if (Status s = blocksOfRows(w, part(all, 0, r, height), height, n, size, part(places, 0, r, height))) return s;
+  }
+  return ASTRA_OK;
 }
 
 } // namespace

@@ -38,7 +38,7 @@ Status plain(Work &w, const Factor &a, const Factor &b, int64_t m, int64_t k, in
       int64_t rows = m - i < mostM ? m - i : mostM, columns = n - j < mostN ? n - j : mostN;
       const View in[] = {part(left, 0, i, rows), part(right, !b.turned, j, columns)};
       View to = part(part(result, 0, i, rows), 1, j, columns);
-      if (Status s = w.launch(entries[b.turned ? form::Turned : 0], in, 2, to)) return s;
+      if (Status s = w.launch(entries[b.turned ? form::Turned : form::Flat], in, 2, to)) return s;
     }
   return ASTRA_OK;
 }

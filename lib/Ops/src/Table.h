@@ -133,25 +133,23 @@ constexpr int64_t mostOf(char letter) {
 
 /// Forms of kinds with several, by name.
 namespace form {
-enum : uint32_t {
-  Flat = 0,
-  RightColumn = 1, ///< the second operand is a column
-  RightRow = 2,
-  LeftColumn = 3,
-  LeftRow = 4,
-  SelectRight = 1, ///< the third operand of select is a column
-  SelectLeft = 2,
-  Last = 0, ///< the axis is the last one
-  Middle = 1,
-  Chain = 2, ///< one after another
-  Copy2 = 0,
-  Copy6 = 1,
-  TakeRows = 0,
-  TakeMiddle = 1,
-  Turned = 1, ///< of matmul: the second operand lies transposed
-  Stacked = 2
-};
-}
+inline constexpr uint32_t Flat = 0;
+inline constexpr uint32_t RightColumn = 1; ///< the second operand is a column
+inline constexpr uint32_t RightRow = 2;
+inline constexpr uint32_t LeftColumn = 3;
+inline constexpr uint32_t LeftRow = 4;
+inline constexpr uint32_t SelectRight = 1; ///< the third operand of select is a column
+inline constexpr uint32_t SelectLeft = 2;
+inline constexpr uint32_t Last = 0; ///< the axis is the last one
+inline constexpr uint32_t Middle = 1;
+inline constexpr uint32_t Chain = 2; ///< one after another
+inline constexpr uint32_t Copy2 = 0;
+inline constexpr uint32_t Copy6 = 1;
+inline constexpr uint32_t TakeRows = 0;
+inline constexpr uint32_t TakeMiddle = 1;
+inline constexpr uint32_t Turned = 1; ///< of matmul: the second operand lies transposed
+inline constexpr uint32_t Stacked = 2;
+} // namespace form
 
 /// Types that a cast from a native type is compiled to.
 Types castTargets(int32_t from);

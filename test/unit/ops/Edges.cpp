@@ -106,6 +106,17 @@ TEST_F(Long, RowsThatAreSorted) {
   }
 }
 
+TEST_F(Long, ManyRowsThatAreSorted) {
+  if (!getenv("ASTRA_NIGHTLY")) GTEST_SKIP() << "two seconds; at night";
+  int64_t rows = 70000, n = 200;
+  Strided a = counted<int32_t>(ASTRA_I32, {rows, n}, 777);
+  std::vector<const astra_view *> in = {&a.view};
+  std::vector<int32_t> axes = {1}, got = numbersOf<int32_t>(call(opOf("sort", in, &axes)));
+  auto *x = reinterpret_cast<int32_t *>(a.memory.data());
+  for (int64_t r = 0; r < rows; r++) std::sort(x + r * n, x + (r + 1) * n);
+  EXPECT_EQ(memcmp(got.data(), x, a.memory.size()), 0);
+}
+
 TEST_F(Long, CopiesOfSixteenAxes) {
   Random random(6);
   for (int round = 0; round < 20; round++) {
