@@ -434,7 +434,7 @@ void KernelEmitter::emit(const Inst &i) {
   case InstKind::StagePut: put(i.uop, value(i.uop->src[0])); break;
   case InstKind::Write: write(i.uop); break;
   case InstKind::StageFill: put(i.uop, value(i.uop->src[0]->src[0])); break;
-  case InstKind::AccResume: values[i.uop->src[0]] = resumed(i.uop); break;
+  case InstKind::AccResume: values[i.uop->src[0]] = restOf(i.uop); break;
   case InstKind::Call: llvm_unreachable("a GPU launches followers by themselves");
   case InstKind::Prefetch: break; // hints; plans of GPUs have none
   }

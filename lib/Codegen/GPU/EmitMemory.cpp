@@ -165,7 +165,7 @@ void KernelEmitter::storeLanes(V place, mlir::Type element, unsigned bytes, llvm
 }
 
 /// What is in a stage's array at its own ranges.
-Lanes KernelEmitter::resumed(UOpRef stage) {
+Lanes KernelEmitter::restOf(UOpRef stage) {
   size_t number = arrayOf(stage);
   const StageArray &a = k.linear.stages[number];
   mlir::Type element = s.memoryType(stage->dtype);

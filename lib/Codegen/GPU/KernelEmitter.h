@@ -82,7 +82,7 @@ private:
   void storeLanes(V place, mlir::Type element, unsigned bytes, llvm::ArrayRef<V> xs);
   size_t arrayOf(UOpRef stage) const;
   void put(UOpRef stage, Lanes all);
-  Lanes resumed(UOpRef stage);
+  Lanes restOf(UOpRef stage);
   /// How a stage is filled by asynchronous copies: a load, in place of which there is a literal where one of the
   /// conditions is false, the last of them first.
   struct Copy {
