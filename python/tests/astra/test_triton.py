@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from triton_kernels import CASES, uniforms
+from triton_kernels import CASES, drawn, uniforms
 from wrong_triton_kernels import WRONG
 
 import astra
@@ -75,6 +75,13 @@ def test_the_adapter_the_interpreter_and_compiled_code_agree(name):
     given = tensors(list(args))
     compiled = astra.jit(lambda: f[grid](*given, **named))()
     assert [x.tobytes() for x in arrays(compiled)] == [x.tobytes() for x in stored]
+
+
+@pytest.mark.parametrize("seed", range(100 if os.environ.get("ASTRA_NIGHTLY") else 6))
+def test_launches_that_are_drawn(seed):
+    for f, grid, args, named in drawn(seed):
+        ours, slow = (launched(f, grid, args, named, run) for run in (emitted, interpreted))
+        assert [x.tobytes() for x in ours] == [x.tobytes() for x in slow], (f, grid, args[2:], named)
 
 
 def launch_wrong(f, run):

@@ -319,6 +319,68 @@ def persistent_product(a_ptr, b_ptr, c_ptr, M, N, K, a_row, a_column, b_row, b_c
         tl.store(c_ptr + c_row * rows[:, None] + c_column * columns[None, :], total.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 
+# ---- what a test draws numbers for
+
+
+@triton.jit
+def moved(x_ptr, out_ptr, rows, columns, row_stride, out_row, out_column, down, right, ROWS: tl.constexpr, COLUMNS: tl.constexpr, KIND: tl.constexpr):
+    i, j = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = (i[:, None] < rows) & (j[None, :] < columns)
+    if KIND == "whole":
+        there = (i[:, None] + down >= 0) & (i[:, None] + down < rows) & (j[None, :] + right >= 0) & (j[None, :] + right < columns)
+    elif KIND == "turned around":
+        there = inside & (i[:, None] + down >= 0) & (i[:, None] < rows - down) & (j[None, :] >= -right) & (columns > j[None, :] + right)
+    else:
+        there = (i[:, None] >= j[None, :]) & inside & (i[:, None] + down >= 0) & (i[:, None] + down < rows) & (j[None, :] + right >= 0) & (j[None, :] + right < columns)
+    t = tl.load(x_ptr + (i[:, None] + down) * row_stride + (j[None, :] + right), mask=there, other=-1.0)
+    tl.store(out_ptr + i[:, None] * out_row + j[None, :] * out_column, t, mask=inside)
+
+
+@triton.jit
+def of_different_lengths(x_ptr, out_ptr, width, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, BLOCK)
+    p = x_ptr + row * width + at
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    skipped = 0
+    for k in range(row % 3, width, STEP):
+        total += tl.load(p + skipped, mask=at + skipped < width, other=0.0) * k
+        skipped += STEP
+    if row > 1:
+        total = total * 2
+    elif row == 1:
+        total -= 1
+    tl.store(out_ptr + row * BLOCK + at, total)
+
+
+@triton.jit
+def backwards(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + (count - 1 - at), tl.load(x_ptr + at, mask=at < count), mask=at < count)
+
+
+@triton.jit
+def by_one_program(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 2:
+        tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < count), mask=at < count)
+
+
+def drawn(seed):
+    """Launches of these kernels."""
+    rng = np.random.default_rng(seed)
+    rows, columns = (int(n) for n in rng.integers(1, 20, 2))
+    tile = {"ROWS": int(2 ** rng.integers(0, 4)), "COLUMNS": int(2 ** rng.integers(0, 4)), "KIND": ["whole", "turned around", "triangle"][rng.integers(0, 3)]}
+    stride = columns + int(rng.integers(0, 4))
+    out = (1, rows) if rng.random() < 0.5 else (columns, 1)
+    yield (moved, (triton.cdiv(rows, tile["ROWS"]), triton.cdiv(columns, tile["COLUMNS"])),
+           [normal(rows * stride), np.full(rows * columns, 5, np.float32), rows, columns, stride, *out, *(int(n) for n in rng.integers(-2, 3, 2))], tile)  # fmt: skip
+    count, block, programs = int(rng.integers(4, 30)), int(2 ** rng.integers(0, 5)), int(rng.integers(1, 5))
+    named = {"BLOCK": block, "STEP": int(rng.integers(1, 6))}
+    yield of_different_lengths, (programs,), [normal(programs * count), np.zeros(programs * block, np.float32), count], named
+    yield backwards, (triton.cdiv(count, block),), [normal(count), np.zeros(count, np.float32), count], {"BLOCK": block}
+    yield by_one_program, (4,), [normal(count), np.zeros(count, np.float32), count], {"BLOCK": block}
+
+
 # ---- what they are launched with
 
 
