@@ -180,12 +180,25 @@ Status blocksOfRows(Work &w, const View &keys, int64_t rows, int64_t n, int64_t 
     backwards.byte_offset += uint64_t(sorted - 1) * sizeof(int64_t), backwards.strides[3] = -1;
     if (Status s = copy(w, backwards, part(target, 2, 1, 1))) return s;
     exchange();
-    for (int64_t distance = sorted; distance; distance /= 2) {
-      const int64_t halves[] = {2, all / (2 * distance), 2, distance};
+    int64_t distance = sorted;
+    auto halve = [&](int64_t pairsOf, int64_t length) {
+      const int64_t halves[] = {2, pairsOf, 2, length};
       View in = reshaped(from, 4, halves);
-      if (Status s = w.launch(entry, &in, 1, reshaped(to, 4, halves))) return s;
+      Status s = w.launch(entry, &in, 1, reshaped(to, 4, halves));
       exchange();
-    }
+      return s;
+    };
+    for (; distance >= kBlock; distance /= 2)
+      if (Status s = halve(all / (2 * distance), distance)) return s;
+    // Elements of a block meet each other now: side by side they are far apart, so that a kernel has long rows.
+    if (Status s = copy(w, moved(reshaped(from, {2, blocks, kBlock}), 1, 2), reshaped(to, {2, kBlock, blocks})))
+      return s;
+    exchange();
+    for (; distance; distance /= 2)
+      if (Status s = halve(kBlock / (2 * distance), distance * blocks)) return s;
+    if (Status s = copy(w, moved(reshaped(from, {2, kBlock, blocks}), 1, 2), reshaped(to, {2, blocks, kBlock})))
+      return s;
+    exchange();
   }
   return copy(w, part(part(from, 0, 1, 1), 2, 0, n), reshaped(out, {1, rows, n}));
 }
