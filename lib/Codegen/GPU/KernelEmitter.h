@@ -145,7 +145,7 @@ private:
   std::vector<uint32_t> usedDims;
   llvm::DenseMap<size_t, std::vector<UOpRef>> carried; // by the number of a LoopBegin
   std::vector<Loop> loops;
-  Fragments pendingUnit; // wait for another row of the same columns
+  Fragments pendingUnit;                               // wait for another row of the same columns
   llvm::MapVector<UOpRef, V> spilled;                  // accumulators in shared memory, each with its array
   llvm::DenseMap<size_t, std::vector<UOpRef>> resumed; // by the number of a LoopBegin: those that end with the loop
   Threads threads;                                     // what depends on which digits of the thread's number
