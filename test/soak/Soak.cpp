@@ -253,8 +253,22 @@ private:
       last = c.submit(streamOf(s, random()));
     }
     waitFor(std::move(last), ASTRA_OK, "a chain");
+    for (Session &each : sessions) release(each);
     for (size_t i = 0; i < 8; ++i)
       expect(ends[length].values[i] == ends[0].values[i] + 3 * float(length), "a chain's sum");
+  }
+
+  /// A GPU's queue orders the calls of a chain, and threads note their ends side by side: who has waited for the last
+  /// may find one before it still in flight.
+  static void release(Session &session) {
+    for (auto begin = Clock::now();; std::this_thread::yield()) {
+      try {
+        return session.free();
+      } catch (const Error &e) {
+        expectStatus(e.status(), ASTRA_BUSY, "freeing a session of a chain");
+        if (Clock::now() - begin > std::chrono::seconds(kPatience)) wrong("a call of a chain does not end");
+      }
+    }
   }
 
   /// What is behind a gate is taken back: it does not run, who waits for it fails, what is behind it goes on.
@@ -453,14 +467,21 @@ int main(int argc, char **argv) {
               "%lld and %lld bytes of the allocator\n",
               (unsigned long long)seconds, (unsigned long long)seed, (unsigned long long)threads, (long long)actions,
               double(before) / 1048576, double(after) / 1048576, (long long)liveBefore, (long long)liveAfter);
+  auto free = [](const char *what, auto &&release) {
+    try {
+      release();
+    } catch (const Error &e) {
+      wrong("%s cannot be freed at the end: %s", what, e.what());
+    }
+  };
   for (Side &s : shared.sides) {
-    s.loaded.reset();
-    s.streams.clear();
-    s.pool.free();
-    s.device.free();
+    free("a loaded bundle", [&] { s.loaded.reset(); });
+    free("streams", [&] { s.streams.clear(); });
+    free("a pool", [&] { s.pool.free(); });
+    free("a device", [&] { s.device.free(); });
   }
-  shared.bundle.reset();
-  shared.runtime.reset();
+  free("the bundle", [&] { shared.bundle.reset(); });
+  free("the runtime", [&] { shared.runtime.reset(); });
   unlink(shared.path.c_str());
   if (liveBytes) wrong("%lld bytes are left at the end", (long long)liveBytes.load());
   if (standInLive()) wrong("%lld things of the driver are left at the end", (long long)standInLive());
