@@ -110,6 +110,8 @@ static Reductions reductionsOf(UOpRef root, const llvm::DenseMap<UOpRef, TileLan
       all.shared &= !lanes;
       all.longest = std::max(all.longest, n->src[0]->shape.back()->hi);
       below = true;
+    } else if (n->op == Op::Permute) {
+      if (lanes && n->ints.back() + 1 != int64_t(n->rank())) all.alongLast = false; // they run along another axis
     } else if (n->op == Op::Expand)
       below &= n->src[0]->shape.back()->constIndex() != 1;
     else if (n->op == Op::Reshape) {

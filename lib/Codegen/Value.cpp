@@ -443,7 +443,8 @@ UOpRef ValueAt::compute(UOpRef v, ArrayRef<UOpRef> index, UOpRef gate) {
     static const Combine combine[] = {Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
     static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min};
     UOpRef init = c.literal(v->dtype, reduceIdentity(kinds[v->ints[0]], v->dtype)), along = index[v->ints[1]];
-    if (along->op != Op::Range || RangeKind(along->ints[1]) != RangeKind::Loop) { // in a tile that is moved: up to here
+    bool byLoop = spec.grid.empty() && along->op == Op::Range && RangeKind(along->ints[1]) == RangeKind::Loop;
+    if (!byLoop) { // in a tile that is moved, or is a program's: up to here
       in[v->ints[1]] = range(v->shape[v->ints[1]], RangeKind::Fold);
       UOpRef here = lt(in[v->ints[1]], idxAdd(c, along, c.index(1)));
       UOpRef x = select(here, at(v->src[0], in, both(gate, here)), init);

@@ -28,6 +28,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+GROWING = ROOT / "test/compat/growing.abignore"  # structs that have more fields at their end now
 # What a refusal of an older library says: statuses of astra.h, or the loader's words.
 TYPED = re.compile(r"ASTRA_(NEWER_CLIENT|NEWER_FORMAT|UNKNOWN_FEATURE|UNSUPPORTED)|undefined symbol: astra_|version `ASTRA_\S+' not found")
 LEVELS = {"x86-64-v4+avx512vnni": ("avx512f", "avx512_vnni"), "x86-64-v4": ("avx512f", "avx512bw", "avx512dq", "avx512vl"),
@@ -170,7 +171,7 @@ class Release:
             pairs.append((self.folder / "astra_rt.abi", library))
         failed = 0
         for old, new in pairs:
-            done = subprocess.run(["abidiff", "--no-added-syms", old, new], capture_output=True, text=True)
+            done = subprocess.run(["abidiff", "--no-added-syms", "--suppressions", GROWING, old, new], capture_output=True, text=True)
             failed += done.returncode != 0
             print(f"{'FAIL' if done.returncode else 'ok':5} {self.folder.name}: abidiff of {old.name}")
             if done.returncode:

@@ -200,6 +200,19 @@ def long_sum(x, out, *, BLOCK):
     kernel.store(out, (row,), kernel.sum(total, axis=1))
 
 
+@astra.kernel
+def turned_softmax(x, out):
+    t = kernel.load(x, (0, 0), (16, 16))
+    e = kernel.exp(kernel.dot(t, t) - kernel.max(t, axis=1, keepdims=True))
+    kernel.store(out, (0, 0), (e / kernel.sum(e, axis=1, keepdims=True)).T)
+
+
+@astra.kernel
+def sums_both_ways(x, out):
+    t = kernel.cumsum(kernel.cumsum(kernel.load(x, (0, 0), (16, 16)), axis=0), axis=1)
+    kernel.store(out, (0, 0), t / kernel.sum(kernel.cumprod(t, axis=0), axis=1, keepdims=True))
+
+
 def small_cases():
     x = np.linspace(-2, 2, 8, dtype=np.float32)
     yield "while and if", collatz, (np.arange(1, 9),), {"out": astra.spec((8,), "int64"), "grid": 8}
@@ -216,6 +229,9 @@ def small_cases():
     yield "long loop", long_loop, (wide,), {"out": astra.spec((3, 160)), "grid": 3, "BLOCK": 4}
     wider = np.random.default_rng(6).standard_normal((2, 800), dtype=np.float32)
     yield "very long loop", long_loop, (wider,), {"out": astra.spec((2, 800)), "grid": 2, "BLOCK": 2}
+    square = np.random.default_rng(7).random((16, 16), dtype=np.float32)
+    yield "rows divided by their sums, turned", turned_softmax, (square,), {"out": astra.spec((16, 16)), "grid": 1}
+    yield "sums along both axes", sums_both_ways, (square,), {"out": astra.spec((16, 16)), "grid": 1}
     yield "helper", with_a_helper, (x,), {"out": astra.spec((8,)), "grid": 1}
     yield "shapes", everything_on_shapes, (x,), {"out": astra.spec((8,)), "grid": 1}
     for t in ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "float64"):
