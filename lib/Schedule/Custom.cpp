@@ -49,9 +49,11 @@ static bool coversAll(Context &c, UOpRef place, llvm::ArrayRef<std::pair<UOpRef,
   return llvm::all_of(grid, [&](auto &g) { return llvm::is_contained(used, g.first) || g.second->constIndex() == 1; });
 }
 
-/// Whether a data dim is another in each step of a loop.
-static bool dependsOnLoop(UOpRef x) {
-  return llvm::any_of(topoSort(x), [](UOpRef n) { return n->op == Op::Range; });
+/// Whether a data dim is read from a tensor, or is another in each step of a loop.
+static bool isData(UOpRef x) {
+  return llvm::any_of(topoSort(x), [](UOpRef n) {
+    return n->op == Op::Range || n->op == Op::State || n->op == Op::Param || n->op == Op::Arg;
+  });
 }
 
 void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinations) {
@@ -74,9 +76,11 @@ void Scheduler::custom(UOpRef n, const llvm::DenseMap<UOpRef, Place> &destinatio
   std::vector<Place> out;
   for (UOpRef r : inlined(c.make(Op::Func, plain.roots, n->fns[0]->ints), args)) {
     for (UOpRef x : topoSort(r))
-      if (has(x->op, Control) || x->op == Op::Compact || (x->op == Op::Extent && dependsOnLoop(x)))
-        return fail(llvm::Twine("custom: ") + info(x->op).mnemonic +
-                    " in a kernel is not compiled yet; the evaluator runs it");
+      if (has(x->op, Control) || x->op == Op::Compact || (x->op == Op::Extent && isData(x)))
+        return fail(
+            llvm::Twine("custom: ") + info(x->op).mnemonic +
+            (x->op == Op::Extent ? " of data, as the length of a loop that another loop's counter decides," : "") +
+            " in a kernel is not compiled yet; the evaluator runs it");
     std::vector<UOpRef> allocated = bound(r->shape);
     Layout layout = Layout::rowMajor(r->rank());
     const Place *own = wanted[out.size()];

@@ -28,6 +28,13 @@ def compiled(f, inputs, given):
     return astra.jit(lambda *xs: f(*xs, **given))(*inputs)
 
 
+def test_loops_as_long_as_counters_say():
+    x, given = np.linspace(-2, 2, 8, dtype=np.float32), {"out": astra.spec((5, 4)), "grid": 5}
+    assert triangles(x, **given).tobytes() == kernel.interpret(triangles, x, **given).tobytes()
+    with pytest.raises(astra.Error, match="the length of a loop that another loop's counter decides"):
+        compiled(triangles, (x,), given)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_tutorials(name):
     f, inputs, given, _ = CASES[name]
@@ -211,6 +218,18 @@ def turned_softmax(x, out):
 def sums_both_ways(x, out):
     t = kernel.cumsum(kernel.cumsum(kernel.load(x, (0, 0), (16, 16)), axis=0), axis=1)
     kernel.store(out, (0, 0), t / kernel.sum(kernel.cumprod(t, axis=0), axis=1, keepdims=True))
+
+
+@astra.kernel
+def triangles(x, out):
+    p = kernel.program_id(0)
+    acc = kernel.zeros((4,))
+    for i in range(p + 1):
+        for j in range(i + 1):
+            acc = acc * 0.5 + kernel.load(x, (j,), (4,), fill=1.0)
+        for j in range(i, p):
+            acc += kernel.cast(j, astra.float32)
+    kernel.store(out, (p, 0), acc[None])
 
 
 def small_cases():

@@ -462,7 +462,12 @@ class GraphWalker(Walker):
             after, inner = body(Index(node, symbol), carry[1])
             return (_ops.add(carry[0], 1), after), [i.tensor for i in inner]
 
-        count = trips if isinstance(trips, int) else _dims.size_of_node(self.core, trips.node)
+        if isinstance(trips, int):
+            count: Any = trips
+        elif self.moves(trips.node):  # as many as the counter of a loop around says: a data dim
+            count = _dims.size_of_node(self.core, call(self.core.make, "extent", [self.scalar(trips)._in(self.graph)], [0, max(0, most)]))
+        else:
+            count = _dims.size_of_node(self.core, trips.node)
         try:
             (_, value), stacked = _control.scan(step, (_ops.literal(0, _ops.I64), value), length=count)
         finally:
