@@ -76,7 +76,7 @@ fmt::ExternalT &callOf(fmt::ManifestT &m) { return *m.entries.back()->routine->p
 /// u = 10 t, n = the number of elements; what it saw.
 struct Ten {
   std::atomic<int> calls = 0;
-  int64_t elements = -1;
+  std::atomic<int64_t> elements = -1;
   const char *fails = nullptr;
   static astra_status run(void *self, const astra_tensor *in, uint32_t inputs, const astra_tensor *out,
                           uint32_t outputs, astra_diag *diag) {
