@@ -1,5 +1,5 @@
 /*===- ops.h: operations on tensors without a model ---------------------------===
- * Takes:    views of tensors (tensor.h), a stream, and libastra_ops.astra, the bundle that lies beside the library.
+ * Takes:    views of tensors (tensor.h), a stream, and libastra_ops.astra, the bundle in the folder of the library.
  * Gives:    what one operation gives: elementwise functions with broadcasting, casts, sums and other folds of axes,
  *           products of matrices, copies between any strides, sorting, gathers and scatters, random numbers. The rows
  * of ops.def, each a function astra_op_NAME. Keeps:    the conventions of astra.h. The bits are those of the same
