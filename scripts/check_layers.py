@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = {"Files": -1, "Toolchain": 0, "IR": 0, "Rewrite": 1, "Autograd": 2, "Numerics": 2, "Compose": 3, "Schedule": 3, "NN": 4, "Quantize": 4, "Codegen": 4, "Search": 5,
+LAYERS = {"Files": -1, "Toolchain": 0, "IR": 0, "Rewrite": 1, "Autograd": 2, "Numerics": 2, "Compose": 3, "Distribute": 3, "Schedule": 3, "NN": 4, "Quantize": 4, "Codegen": 4, "Search": 5,
           "Emulator": 5, "Bundle": 6, "Import": 7, "Pipeline": 7}
 TOP = 8  # tools, tests
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)

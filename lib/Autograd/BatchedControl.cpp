@@ -132,6 +132,8 @@ llvm::Expected<Batching::Outcome> Batching::whileLoop(const Node &at) {
   auto next = settle(step, o.batched, count);
   if (!next) return next.takeError();
   auto go = body(condition, o.batched);
+  if (go && go->batched[0] && collective && (exchanges(condition) || exchanges(step)))
+    return refuse(at.n, "its condition differs from shard to shard, and a turn exchanges values between shards");
   if (go && go->batched[0]) {
     if (!at.n->indices().empty())
       return refuse(at.n, "its condition differs from element to element, and it carries dims");

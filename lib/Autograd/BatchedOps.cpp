@@ -15,6 +15,8 @@ UOpRef Batching::front(UOpRef x, unsigned axis) {
   return b.permute(x, perm);
 }
 
+UOpRef Batching::second(UOpRef x) { return front(x, 1); }
+
 UOpRef Batching::reduce(const Node &at) {
   ReduceSpec spec = llvm::cantFail(decodeReduce(at.n->ints));
   for (int64_t &a : spec.axes) ++a;
@@ -58,6 +60,20 @@ UOpRef Batching::gather(const Node &at) {
   one[0] = size;
   one[axis + 1] = all[axis + 1] = idxProduct(c, index->shape.drop_front());
   return b.reshape(b.pick(x, b.expand(b.reshape(index, one), all), axis + 1), withSize(at.shape));
+}
+
+/// What a group exchanges has the axis of its members in front.
+UOpRef Batching::reduceScatter(const Node &at) {
+  return c.make(at.n->op, {second(whole(at, 0))}, at.n->ints, at.n->str);
+}
+UOpRef Batching::allGather(const Node &at) { return second(same(at)); }
+UOpRef Batching::allToAll(const Node &at) { return second(c.make(at.n->op, {second(whole(at, 0))}, {}, at.n->str)); }
+
+/// Elements of the batch are not cut.
+UOpRef Batching::reshard(const Node &at) {
+  llvm::StringRef inside = llvm::StringRef(at.n->str).trim();
+  inside.consume_front("(");
+  return c.make(Op::Reshard, {whole(at, 0)}, {}, ((inside.starts_with(")") ? "(-" : "(-, ") + inside).str());
 }
 
 /// The place of a window of `size` along an axis of x, for each element: [size of the batch, 1, ...], clamped so that
@@ -128,15 +144,37 @@ Batching::Row Batching::rowOf(Op op) {
     Op op;
     Row row;
   } rows[] = {
-      {Op::Complex, &Batching::same},      {Op::Real, &Batching::same},         {Op::Imag, &Batching::same},
-      {Op::Detach, &Batching::same},       {Op::Tap, &Batching::same},          {Op::After, &Batching::same},
-      {Op::Reshape, &Batching::shape},     {Op::Expand, &Batching::shape},      {Op::Permute, &Batching::permute},
-      {Op::Pad, &Batching::pad},           {Op::Shrink, &Batching::shrink},     {Op::Flip, &Batching::axes},
-      {Op::Words, &Batching::same},        {Op::Window, &Batching::axis<0>},    {Op::Reduce, &Batching::reduce},
-      {Op::ArgReduce, &Batching::axis<1>}, {Op::Contract, &Batching::contract}, {Op::Cumulate, &Batching::axis<1>},
-      {Op::Gather, &Batching::gather},     {Op::Pick, &Batching::axis<0>},      {Op::Scatter, &Batching::axis<0>},
-      {Op::ArgSort, &Batching::axis<0>},   {Op::SliceAt, &Batching::sliceAt},   {Op::UpdateAt, &Batching::updateAt},
+      {Op::Complex, &Batching::same},
+      {Op::Real, &Batching::same},
+      {Op::Imag, &Batching::same},
+      {Op::Detach, &Batching::same},
+      {Op::Tap, &Batching::same},
+      {Op::After, &Batching::same},
+      {Op::Reshape, &Batching::shape},
+      {Op::Expand, &Batching::shape},
+      {Op::Permute, &Batching::permute},
+      {Op::Pad, &Batching::pad},
+      {Op::Shrink, &Batching::shrink},
+      {Op::Flip, &Batching::axes},
+      {Op::Words, &Batching::same},
+      {Op::Window, &Batching::axis<0>},
+      {Op::Reduce, &Batching::reduce},
+      {Op::ArgReduce, &Batching::axis<1>},
+      {Op::Contract, &Batching::contract},
+      {Op::Cumulate, &Batching::axis<1>},
+      {Op::Gather, &Batching::gather},
+      {Op::Pick, &Batching::axis<0>},
+      {Op::Scatter, &Batching::axis<0>},
+      {Op::ArgSort, &Batching::axis<0>},
+      {Op::SliceAt, &Batching::sliceAt},
+      {Op::UpdateAt, &Batching::updateAt},
       {Op::Random, &Batching::loop},
+      {Op::AllReduce, &Batching::same},
+      {Op::Shift, &Batching::same},
+      {Op::ReduceScatter, &Batching::reduceScatter},
+      {Op::AllGather, &Batching::allGather},
+      {Op::AllToAll, &Batching::allToAll},
+      {Op::Reshard, &Batching::reshard},
   };
   if (has(op, Elementwise)) return &Batching::same;
   for (const auto &r : rows)

@@ -5,8 +5,8 @@
 //           batched arguments.
 // The rows of ops are in BatchedOps.cpp, control flow is in BatchedControl.cpp, the sweep in Vmap.cpp.
 #pragma once
+#include "astra/Autograd/Vmap.h"
 #include "astra/IR/Builder.h"
-#include "astra/IR/Module.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -18,9 +18,13 @@ using Ints = llvm::SmallVector<int64_t, 8>;
 using List = llvm::SmallVector<UOpRef, 8>;
 using Flags = llvm::SmallBitVector;
 
+/// Whether a collective stands in a function, or in one that it calls.
+bool exchanges(UOpRef function);
+
 class Batching {
 public:
-  Batching(Context &c, UOpRef size, const Origins *origins) : c(c), b(c), size(size), origins(origins) {}
+  Batching(Context &c, UOpRef size, const Origins *origins, const CollectiveImage *collective = nullptr)
+      : c(c), b(c), size(size), origins(origins), collective(collective) {}
 
   /// What became of the nodes of a graph that depend on the batch.
   struct Images;
@@ -43,6 +47,7 @@ public:
 
   static bool hasRow(Op op) { return rowOf(op); }
   UOpRef front(UOpRef x, unsigned axis); // the axis moved to the front
+  UOpRef second(UOpRef x);               // the first two axes exchanged
   llvm::Error fits(UOpRef n) const;      // whether a tensor may be as large as n with the batch axis
 
 private:
@@ -98,6 +103,10 @@ private:
   UOpRef reduce(const Node &at);
   UOpRef contract(const Node &at);
   UOpRef gather(const Node &at);
+  UOpRef reduceScatter(const Node &at);
+  UOpRef allGather(const Node &at);
+  UOpRef allToAll(const Node &at);
+  UOpRef reshard(const Node &at);
   UOpRef place(const Node &at, unsigned source, UOpRef extent, UOpRef size, unsigned rank);
   UOpRef sliceAt(const Node &at);
   UOpRef updateAt(const Node &at);
@@ -141,6 +150,7 @@ private:
   Builder b;
   UOpRef size;
   const Origins *origins;
+  const CollectiveImage *collective; // null: a collective is batched as any other op
   std::map<std::pair<uint32_t, std::vector<bool>>, Results> bodies;
 };
 

@@ -36,6 +36,13 @@ static constexpr Row rows[] = {
   LINEAR(SliceAt,  "written into zeros at the start"),
   LINEAR(UpdateAt, "0 in the window, and the window"),
   LINEAR(Compact,  "rows brought back to where the mask is true, zeros elsewhere"),
+  // ---- between the shards of a mesh: of the sum of what all shards give
+  LINEAR(AllReduce,     "sum: an all_reduce"),
+  LINEAR(ReduceScatter, "sum: an all_gather"),
+  LINEAR(AllGather,     "a reduce_scatter"),
+  LINEAR(AllToAll,      "an all_to_all"),
+  LINEAR(Shift,         "shifted back"),
+  LINEAR(Reshard,       "cut as the value is"),
   // ---- control
   {Op::Func,  Kind::Control, nullptr, nullptr, "the results differentiated by the arguments"},
   {Op::Cond,  Kind::Control, nullptr, nullptr, "a cond of the differentiated functions"},
@@ -68,6 +75,7 @@ static constexpr Row rows[] = {
   {Op::Le, Kind::Nothing}, {Op::Eq, Kind::Nothing}, {Op::Ne, Kind::Nothing}, {Op::Lookup16, Kind::Nothing},
   {Op::Dot4, Kind::Nothing}, {Op::Words, Kind::Nothing},
   {Op::ArgReduce, Kind::Nothing}, {Op::ArgSort, Kind::Nothing}, {Op::Random, Kind::Nothing},
+  {Op::RankIndex, Kind::Nothing},
 };
 // clang-format on
 
@@ -118,6 +126,9 @@ const char *autograd::refusal(UOpRef n) {
   if (n->op == Op::External && llvm::any_of(externalOf(n).results, [](const Type &t) { return isFloat(t.dtype); }))
     return "a call of a function of the program has the derivative that is declared around it (with_gradient), and "
            "none is";
+  if ((n->op == Op::AllReduce || n->op == Op::ReduceScatter) && ReduceKind(n->ints[0]) != ReduceKind::Sum &&
+      isFloat(n->dtype))
+    return "between shards only sums have a derivative";
   if (n->op == Op::Cast && floatingStorage(n->dtype)) return "a type for storage alone carries no derivative";
   if (rowOf(n->op).kind == Kind::Refused && isFloat(n->dtype)) return "it has no derivative";
   return nullptr;

@@ -61,6 +61,13 @@ LINEAR(Pick)
 LINEAR(SliceAt)
 LINEAR(UpdateAt)
 LINEAR(Compact)
+// Mesh.cpp
+LINEAR(AllReduce)
+LINEAR(ReduceScatter)
+LINEAR(AllGather)
+LINEAR(AllToAll)
+LINEAR(Shift)
+LINEAR(Reshard)
 #undef LINEAR
 // Reduce, cumulate and scatter are linear for some kinds only: sums, and scatter that adds or sets.
 UOpRef tangentReduce(Builder &b, UOpRef n, Tangents d);

@@ -23,6 +23,12 @@ static bool dependsOnData(ArrayRef<UOpRef> indices) {
   return llvm::any_of(topoSort(indices), [](UOpRef n) { return n->is(Op::Extent); });
 }
 
+bool vmapping::exchanges(UOpRef function) {
+  return llvm::any_of(topoSort(function->src), [](UOpRef n) {
+    return isCollective(n->op) || llvm::any_of(n->fns, [](UOpRef f) { return exchanges(f); });
+  });
+}
+
 llvm::Error Batching::fits(UOpRef n) const {
   constexpr __int128 limit = __int128(1) << 48; // of the type rules
   __int128 most = std::max<int64_t>(size->hi, 1);
@@ -37,8 +43,12 @@ llvm::Error Batching::add(ArrayRef<UOpRef> roots, Images &images) {
     if (n->isIndex() && !n->is(Op::Extent)) continue; // `now` sees to them
     if (images.batched.count(n) || images.moved.count(n) || images.outcomes.count(n)) continue;
     Node at{n, images, images.now(c, n->indices()), images.now(c, n->shape)};
-    bool dependsOnBatch = llvm::any_of(n->tensors(), [&](UOpRef s) { return images.batched.count(s); });
-    if (n->is(Op::Proj) && images.outcomes.count(n->src[0])) {
+    bool dependsOnBatch = llvm::any_of(n->tensors(), [&](UOpRef s) { return images.batched.count(s); }) ||
+                          (collective && llvm::any_of(n->fns, exchanges));
+    if (collective && isCollective(n->op)) {
+      auto [value, hasBatch] = (*collective)(n, n->ntensors ? whole(at, 0) : nullptr);
+      (hasBatch ? images.batched : images.moved)[n] = value;
+    } else if (n->is(Op::Proj) && images.outcomes.count(n->src[0])) {
       proj(at);
     } else if (!dependsOnBatch) {
       List src;
@@ -89,6 +99,21 @@ llvm::Expected<std::vector<UOpRef>> astra::vmap(Context &c, ArrayRef<UOpRef> roo
   return results;
 }
 
+llvm::Expected<ShardsOf> astra::vmapShards(Context &c, ArrayRef<UOpRef> roots, ArrayRef<UOpRef> leaves,
+                                           ArrayRef<UOpRef> batched, UOpRef size, const CollectiveImage &collective,
+                                           const Origins *origins) {
+  Batching v(c, size, origins, &collective);
+  Batching::Images images;
+  for (auto [leaf, image] : llvm::zip(leaves, batched)) images.batched[leaf] = image;
+  if (auto e = v.add(roots, images)) return std::move(e);
+  ShardsOf out;
+  for (UOpRef root : roots) {
+    out.values.push_back(images.of(root));
+    out.batched.push_back(images.batched.count(root));
+  }
+  return out;
+}
+
 llvm::Expected<Entry> astra::vmapEntry(Module &m, const Entry &e, llvm::StringRef name, UOpRef size,
                                        ArrayRef<std::optional<int64_t>> in, ArrayRef<int64_t> out) {
   Context &c = m.ctx();
@@ -109,6 +134,7 @@ llvm::Expected<Entry> astra::vmapEntry(Module &m, const Entry &e, llvm::StringRe
     if (auto error = v.fits(x)) return std::move(error);
     List shape(x->shape.begin(), x->shape.end());
     shape.insert(shape.begin() + *axis, size);
+    if (Sharding &s = result.inputs.back().sharding; s.isDeclared()) s.axes.insert(s.axes.begin() + *axis, 0);
     UOpRef arg = result.inputs.back().value = Builder(c).arg(x->ints[0], x->dtype, shape);
     images.batched[x] = v.front(arg, *axis);
   }
@@ -124,7 +150,8 @@ llvm::Expected<Entry> astra::vmapEntry(Module &m, const Entry &e, llvm::StringRe
     Ints perm;
     for (unsigned i = 1; i < x->rank(); ++i) perm.push_back(i);
     perm.insert(perm.begin() + axis, 0);
-    result.outputs.push_back({output.name, Builder(c).permute(x, perm)});
+    result.outputs.push_back({output.name, Builder(c).permute(x, perm), output.sharding});
+    if (Sharding &s = result.outputs.back().sharding; s.isDeclared()) s.axes.insert(s.axes.begin() + axis, 0);
   }
   for (const StateUpdate &u : e.updates) {
     if (images.batched.count(u.value)) return fail("state @" + u.state + " would get a value for every element");

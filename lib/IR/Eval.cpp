@@ -217,6 +217,7 @@ Result ofFunctions(const Call &c) {
   return c.fail("a function has no meaning before the numerics stage has decomposed it");
 }
 Result ofKernels(const Call &c) { return c.fail("belongs to a kernel, not to a graph"); }
+Result ofShards(const Call &c) { return c.fail("has a meaning among the shards of a module alone"); }
 Result ofNothing(const Call &c) { return c.fail("is not evaluated by itself"); }
 
 /// Of ops that their traits say nothing of.
@@ -244,6 +245,10 @@ constexpr struct {
     {Op::ArgSort, evalArgSort},     {Op::Arg, ofNothing},
     {Op::Param, ofNothing},         {Op::State, ofNothing},
     {Op::Dim, ofNothing},           {Op::Extent, ofNothing},
+    {Op::AllReduce, ofShards},      {Op::ReduceScatter, ofShards},
+    {Op::AllGather, ofShards},      {Op::AllToAll, ofShards},
+    {Op::Shift, ofShards},          {Op::RankIndex, ofShards},
+    {Op::Reshard, evalMovement},
 };
 constexpr std::array<Meaning, numOps> meaningOf = [] {
   std::array<Meaning, numOps> table{};
@@ -333,7 +338,8 @@ llvm::Expected<Values> Evaluator::evalNode(UOpRef n, Scope &scope, llvm::ArrayRe
     if (!t) return t.takeError();
     return one(std::make_shared<Tensor>(std::move(*t)));
   }
-  auto t = evalOp(c);
+  auto t = isCollective(n->op) && options.collective ? options.collective(n, sources.empty() ? Tensor() : *sources[0])
+                                                     : evalOp(c);
   if (!t) return t.takeError();
   if (n->op == Op::Tap && options.tap) {
     Tensor kept = byteSize(t->dtype) ? *t : packSubByte(*t);
@@ -401,6 +407,7 @@ llvm::Expected<std::vector<Tensor>> astra::evalNodes(llvm::ArrayRef<UOpRef> root
 
 llvm::Expected<EvalResult> astra::evalEntry(const Module &m, const Entry &e, const EvalInputs &in,
                                             const EvalOptions &options) {
+  if (m.mesh.form == MeshForm::PerShard && !options.collective) return evalShards(m, e, in, options);
   Evaluator ev(options, in, &m);
   Scope scope;
   for (auto &[name, v] : in.dims) scope.dims[name] = v;

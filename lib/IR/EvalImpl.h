@@ -35,6 +35,10 @@ Tensor unpackSubByte(const Tensor &t);
 /// Refuses a tensor whose bytes do not fit its type and shape.
 llvm::Error checkBytes(const Tensor &t, const llvm::Twine &what);
 
+/// evalEntry of a module in the form PerShard (EvalMesh.cpp).
+llvm::Expected<EvalResult> evalShards(const Module &m, const Entry &e, const EvalInputs &in,
+                                      const EvalOptions &options);
+
 /// One node about to be evaluated: its tensor sources, the values of its index sources, the extents of its result.
 struct Call {
   UOpRef node;

@@ -33,9 +33,10 @@ public:
       const char *at = tok.at;
       StringRef word;
       if (!tok.is(Kind::Identifier))
-        return fail("expected dim, require, param, state, func, entry, grad, jvp, vmap or }");
-      if (!identifier("dim, require, param, state, func, entry, grad, jvp, vmap or }", word)) return false;
-      bool ok = word == "dim"       ? dim()
+        return fail("expected mesh, dim, require, param, state, func, entry, grad, jvp, vmap or }");
+      if (!identifier("mesh, dim, require, param, state, func, entry, grad, jvp, vmap or }", word)) return false;
+      bool ok = word == "mesh"      ? mesh()
+                : word == "dim"     ? dim()
                 : word == "require" ? equation()
                 : word == "param"   ? param()
                 : word == "state"   ? state()
@@ -43,14 +44,56 @@ public:
                 : word == "entry"   ? entry()
                 : word == "grad"    ? directive(Transform::Grad)
                 : word == "jvp"     ? directive(Transform::Jvp)
-                : word == "vmap" ? directive(Transform::Vmap)
-                                 : fail(at, "expected dim, require, param, state, func, entry, grad, jvp, vmap or }");
+                : word == "vmap"
+                    ? directive(Transform::Vmap)
+                    : fail(at, "expected mesh, dim, require, param, state, func, entry, grad, jvp, vmap or }");
       if (!ok) return false;
     }
     return tok.is(Kind::End) ? message.empty() : fail("nothing may follow the module");
   }
 
 private:
+  /// @name { axis SIZE, ... }, and how the types are to be read.
+  bool mesh() {
+    const char *at = tok.at;
+    if (!m.mesh.isEmpty()) return fail(at, "a module has one mesh");
+    if (!m.params.empty() || !m.states.empty() || !m.entries.empty())
+      return fail(at, "the mesh stands before params, states and entries");
+    Mesh mesh;
+    if (!name(Kind::Global, "the mesh's name: @name", mesh.name) || !expect("{")) return false;
+    do {
+      StringRef word;
+      MeshAxis a;
+      if (!identifier("an axis of the mesh", word) || !integer(a.size)) return false;
+      a.name = word.str();
+      mesh.axes.push_back(std::move(a));
+    } while (accept(","));
+    if (!expect("}")) return false;
+    if (acceptWord("per_shard"))
+      mesh.form = MeshForm::PerShard;
+    else if (acceptWord("stacked"))
+      mesh.form = MeshForm::Stacked;
+    if (std::string why = checkMesh(mesh); !why.empty()) return fail(at, why);
+    m.mesh = std::move(mesh);
+    return true;
+  }
+  /// shard (data, -) gathered
+  bool sharding(Sharding &s) {
+    if (!tok.isWord("shard")) return true;
+    const char *from = tok.at;
+    next();
+    if (m.mesh.isEmpty()) return fail(from, "shard: the module has no mesh: write mesh @m { data 8 } before");
+    const char *begin = tok.at;
+    if (!tok.isMark("(")) return fail("expected ( and an axis of the mesh, or -, for each axis");
+    while (!tok.isMark(")") && !tok.is(Kind::End) && !tok.isMark("{")) next();
+    const char *end = tok.at;
+    if (!expect(")")) return false;
+    auto parsed = parseSharding(m.mesh, StringRef(begin, end - begin + 1));
+    if (!parsed) return fail(begin, llvm::toString(parsed.takeError()));
+    s = std::move(*parsed);
+    s.gathered = acceptWord("gathered");
+    return true;
+  }
   bool dim() {
     UOpRef d;
     const char *at = tok.at;
@@ -82,22 +125,23 @@ private:
       p.kind = ParamKind::Fixed;
     else if (acceptWord("constant"))
       p.kind = ParamKind::Constant;
-    if (!declare(Op::Param, p.value)) return false;
-    if (tok.isMark("=") && !data(p.value, p.data, &p)) return false;
+    if (!declare(Op::Param, p.value) || !sharding(p.sharding)) return false;
+    if (tok.isMark("=") && !data(p.value, p.sharding, p.data, &p)) return false;
     m.params.push_back(std::move(p));
     return true;
   }
   bool state() {
     StateVar s;
-    if (!declare(Op::State, s.value)) return false;
-    if (tok.isMark("=") && !data(s.value, s.initial, nullptr)) return false;
+    if (!declare(Op::State, s.value) || !sharding(s.sharding)) return false;
+    if (tok.isMark("=") && !data(s.value, s.sharding, s.initial, nullptr)) return false;
     m.states.push_back(std::move(s));
     return true;
   }
 
   // ---- data: zeros | splat LITERAL | [LITERAL, ...] | hex "..." | file("name", "tensor")
   // In a list a complex number is two literals, its parts.
-  bool data(UOpRef value, Bytes &out, Param *param) {
+  // Of a module in the form PerShard data are of the whole tensor.
+  bool data(UOpRef value, const Sharding &sharding, Bytes &out, Param *param) {
     next();
     const char *at = tok.at;
     int64_t elements = 1, bytes = 0;
@@ -106,7 +150,10 @@ private:
       auto k = d->constIndex();
       if (!k) return fail(at, "data needs a shape of integers; without data the tensor is set at run time");
       extents.push_back(*k);
-      elements *= *k; // at most 2^48 (the type rule)
+      if (m.mesh.form == MeshForm::PerShard && extents.size() <= sharding.axes.size())
+        extents.back() *= m.mesh.count(sharding.axes[extents.size() - 1]);
+      if (extents.back() && elements > (int64_t(1) << 48) / extents.back()) return fail(at, "more than 2^48 elements");
+      elements *= extents.back();
     }
     unsigned size = byteSize(value->dtype), bits = bitWidth(value->dtype);
     int64_t row = extents.empty() ? 1 : extents.back();
@@ -233,9 +280,11 @@ private:
     DType d;
     SmallVector<UOpRef, 6> shape;
     UOpRef x;
+    Sharding s;
     if (!expect(":") || !type(d, shape) || !make(t.at, x, Op::Arg, shape, {index}, {}, d) || !define(t, x))
       return false;
-    if (e) e->inputs.push_back({unquote(t.text), x});
+    if (e && !sharding(s)) return false;
+    if (e) e->inputs.push_back({unquote(t.text), x, std::move(s)});
     return true;
   }
   bool entry() {
@@ -299,9 +348,10 @@ private:
     DType d;
     SmallVector<UOpRef, 6> shape;
     if (!tok.is(Kind::Local) || t.isNumbered()) return fail("expected an output: %name : TYPE");
-    if (!operand(x) || !annotation(d, shape, at) || !typeAfter(x, d, shape, at)) return false;
+    Sharding s;
+    if (!operand(x) || !annotation(d, shape, at) || !typeAfter(x, d, shape, at) || !sharding(s)) return false;
     if (x->dtype == DType::Void) return fail(t.at, "this has no value");
-    e.outputs.push_back({unquote(t.text), x});
+    e.outputs.push_back({unquote(t.text), x, std::move(s)});
     return true;
   }
 

@@ -295,6 +295,13 @@ public:
   ModulePrinter(const Module &m, const PrintOptions &options) : m(m), options(options) {}
   std::string print() {
     out = "module @" + quoted(m.name) + (m.stage == Stage::Graph ? " {\n" : " after numerics {\n");
+    if (!m.mesh.isEmpty()) {
+      out += "  mesh @" + quoted(m.mesh.name) + " { ";
+      for (size_t i = 0; i < m.mesh.axes.size(); ++i)
+        out += (i ? ", " : "") + m.mesh.axes[i].name + " " + std::to_string(m.mesh.axes[i].size);
+      static constexpr const char *forms[] = {" }\n", " } per_shard\n", " } stacked\n"};
+      out += forms[unsigned(m.mesh.form)];
+    }
     for (UOpRef d : m.dims) {
       out += "  dim " + dimDeclaration(d) + "\n";
       moduleDims.insert(d);
@@ -310,7 +317,7 @@ public:
     for (const Param &p : m.params) {
       outside[p.value] = "@" + quoted(p.value->str);
       out += std::string("  param ") + paramKindWord(p.kind) + outside[p.value] + " : " +
-             header.type(p.value->dtype, p.value->shape);
+             header.type(p.value->dtype, p.value->shape) + sharding(p.sharding);
       if (!p.file.empty())
         out += " = file(" + string(p.file) + ", " + string(p.tensor) + ")";
       else if (p.data)
@@ -319,7 +326,7 @@ public:
     }
     for (const StateVar &s : m.states) {
       outside[s.value] = "@" + quoted(s.value->str);
-      out += "  state " + outside[s.value] + " : " + header.type(s.value->dtype, s.value->shape);
+      out += "  state " + outside[s.value] + " : " + header.type(s.value->dtype, s.value->shape) + sharding(s.sharding);
       if (s.initial) data(s.value->dtype, *s.initial);
       out += '\n';
     }
@@ -331,6 +338,7 @@ public:
   }
 
 private:
+  std::string sharding(const Sharding &s) const { return s.isDeclared() ? " shard " + shardingText(m.mesh, s) : ""; }
   static std::string string(llvm::StringRef s) {
     std::string q = quoted(s);
     return q[0] == '"' ? q : '"' + q + '"';
@@ -426,7 +434,8 @@ private:
       const Value &v = e.inputs[i];
       body.setName(v.value, "%" + quoted(v.name));
       used.insert(v.name);
-      out += (i ? ", %" : "%") + quoted(v.name) + " : " + body.type(v.value->dtype, v.value->shape);
+      out +=
+          (i ? ", %" : "%") + quoted(v.name) + " : " + body.type(v.value->dtype, v.value->shape) + sharding(v.sharding);
     }
     for (const Value &v : e.outputs)
       if (!body.isNamed(v.value) && used.insert(v.name).second) body.setName(v.value, "%" + quoted(v.name));
@@ -439,7 +448,8 @@ private:
     out += ") -> (";
     for (size_t i = 0; i < e.outputs.size(); ++i) {
       const Value &v = e.outputs[i];
-      out += (i ? ", %" : "%") + quoted(v.name) + " : " + body.type(v.value->dtype, v.value->shape);
+      out +=
+          (i ? ", %" : "%") + quoted(v.name) + " : " + body.type(v.value->dtype, v.value->shape) + sharding(v.sharding);
     }
     out += ") {\n" + body.out + "  }\n";
   }

@@ -59,4 +59,8 @@ R ruleSink(const In &in);
 // Of calls of functions outside of the graph (External.cpp).
 R ruleExternal(const In &in);
 
+// Between the shards of a mesh (TypeRulesMesh.cpp).
+R ruleCollective(const In &in);
+R ruleReshard(const In &in);
+
 } // namespace astra::typing

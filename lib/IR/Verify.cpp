@@ -41,12 +41,54 @@ private:
   static bool sameType(UOpRef a, UOpRef b) { return a->dtype == b->dtype && a->shape == b->shape; }
 
   // ---- the module's declarations
-  Error data(UOpRef value, const Bytes &bytes) {
+  /// That a sharding says something of each axis, and cuts into equal parts. A stacked tensor has the axis of shards in
+  /// front, of which nothing is said.
+  Error sharding(const Sharding &s, UOpRef value, const Twine &what) {
+    if (!s.isDeclared()) return Error::success();
+    if (m.mesh.isEmpty()) return fail(what + " is sharded, and the module has no mesh");
+    bool isStacked = m.mesh.form == MeshForm::Stacked && !s.isReplicated();
+    size_t rank = value->rank() - (isStacked && value->rank());
+    if (s.axes.size() != rank)
+      return fail(what + " is " + typeOf(value) + ", its sharding " + shardingText(m.mesh, s) + " is of rank " +
+                  Twine(s.axes.size()));
+    MeshAxes used = 0;
+    for (size_t i = 0; i < s.axes.size(); ++i) {
+      if (s.axes[i] & ~m.mesh.all()) return fail(what + " is cut by an axis that the mesh does not have");
+      if (s.axes[i] & used) return fail(what + ": an axis of the mesh cuts two of its axes");
+      used |= s.axes[i];
+      int64_t n = m.mesh.count(s.axes[i]);
+      auto extent = value->shape[i]->constIndex();
+      if (m.mesh.form == MeshForm::Whole && extent && *extent % n)
+        return fail(what + ": axis " + Twine(i) + " has an extent of " + Twine(*extent) + ", which the " + Twine(n) +
+                    " shards of " + shardingText(m.mesh, s) + " do not divide");
+    }
+    return Error::success();
+  }
+  /// What stands between shards.
+  Error collective(UOpRef n) {
+    if (n->is(Op::Reshard)) {
+      if (m.mesh.form != MeshForm::Whole || m.mesh.isEmpty())
+        return fail(n, "it is of modules of whole tensors with a mesh");
+      auto s = parseSharding(m.mesh, n->str);
+      if (!s) return fail(n, llvm::toString(s.takeError()));
+      return sharding(*s, n, "its value");
+    }
+    if (!isCollective(n->op)) return Error::success();
+    if (m.mesh.form != MeshForm::PerShard || m.mesh.isEmpty())
+      return fail(n, "it exchanges values between shards: it is of modules that are written per shard (mesh @m { ... } "
+                     "per_shard)");
+    if (llvm::cantFail(parseGroup(n->str)).mesh.axes != m.mesh.axes)
+      return fail(n, "group=\"" + n->str + "\" is of another mesh than the module's, " + meshText(m.mesh));
+    return Error::success();
+  }
+  Error data(UOpRef value, const Sharding &s, const Bytes &bytes) {
     if (!bytes) return Error::success();
     llvm::SmallVector<int64_t, 6> shape;
     for (UOpRef d : value->shape) {
       if (!d->constIndex()) return fail("@" + value->str + " has data and a symbolic shape");
       shape.push_back(*d->constIndex());
+      if (m.mesh.form == MeshForm::PerShard && shape.size() <= s.axes.size())
+        shape.back() *= m.mesh.count(s.axes[shape.size() - 1]);
     }
     if (uint64_t expected = tensorBytes(value->dtype, shape); bytes->size() != expected)
       return fail("@" + value->str + " has " + Twine(bytes->size()) + " bytes of data, expected " + Twine(expected));
@@ -62,17 +104,20 @@ private:
       globals.insert(d);
     }
     names.clear();
-    auto global = [&](UOpRef value, Op op, const Bytes &bytes) {
+    if (!m.mesh.isEmpty())
+      if (std::string why = checkMesh(m.mesh); !why.empty()) return fail(why);
+    auto global = [&](UOpRef value, Op op, const Sharding &s, const Bytes &bytes) {
       if (value->op != op) return fail(Twine("a ") + info(op).mnemonic + " is declared by " + info(value->op).mnemonic);
       if (!names.insert(value->str).second) return fail("two parameters or states are called @" + value->str);
       globals.insert(value);
       if (auto e = undeclaredDim(value)) return e;
-      return data(value, bytes);
+      if (auto e = sharding(s, value, "@" + value->str)) return e;
+      return data(value, s, bytes);
     };
     for (const Param &p : m.params)
-      if (auto e = global(p.value, Op::Param, p.data)) return e;
+      if (auto e = global(p.value, Op::Param, p.sharding, p.data)) return e;
     for (const StateVar &s : m.states) {
-      if (auto e = global(s.value, Op::State, s.initial)) return e;
+      if (auto e = global(s.value, Op::State, s.sharding, s.initial)) return e;
       states[s.value->str] = s.value;
     }
     for (const Equation &e : m.equations)
@@ -142,6 +187,7 @@ private:
             if (r->op == Op::Place) return fail(n, "a function that stores by a place is for custom");
       if (auto rule = verifier::brokenRule(n, stage)) return fail(n, *rule);
       if (auto e = reshape(n)) return e;
+      if (auto e = collective(n)) return e;
       if (n->op == Op::Dim) use(n);
       if (n->op == Op::Func) return fail(n, "a function stands among values");
       if (n->op == Op::Arg) {
@@ -259,12 +305,14 @@ private:
         return fail("input " + e.inputs[i].name + " is not argument " + Twine(i));
       if (!names.try_emplace(e.inputs[i].name, v).second) return fail("two inputs are called %" + e.inputs[i].name);
       s.args[i] = v;
+      if (auto error = sharding(e.inputs[i].sharding, v, "input %" + e.inputs[i].name)) return error;
     }
     llvm::StringSet<> seen;
     std::vector<UOpRef> roots;
     for (const Value &v : e.outputs) {
       if (v.value->dtype == DType::Void || v.value->isIndex()) return fail("output " + v.name + " is not a tensor");
       if (v.value->op == Op::Place) return fail("output " + v.name + " is a place: what a kernel's program stores");
+      if (auto error = sharding(v.sharding, v.value, "output %" + v.name)) return error;
       if (!seen.insert(v.name).second) return fail("two outputs are called %" + v.name);
       if (auto it = names.find(v.name); it != names.end() && it->second != v.value)
         return fail("output %" + v.name + " has the name of an input and is another value");

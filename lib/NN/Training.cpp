@@ -174,7 +174,7 @@ static llvm::Expected<Trained> trainParams(Module &m, Builder &b, const Value &o
     out.weights.push_back(s);
     if (!s->rank()) scalars.push_back(s);
     out.places.push_back({uint32_t(i), roleOf.lookup(p.value)});
-    out.states.push_back({s, p.data});
+    out.states.push_back({s, p.data, p.sharding});
   }
   if (out.weights.empty())
     return fail("there is no parameter to train" +

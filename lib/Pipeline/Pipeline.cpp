@@ -41,6 +41,25 @@ static Error addTraining(Run &run, Module &m) {
   return run.end("train", ".uop", [&] { return print(m); });
 }
 
+/// The mesh and the shardings that are asked for.
+static Error addShardings(const PipelineOptions &o, Module &m) {
+  if (!o.mesh && o.shards.empty()) return Error::success();
+  if (!o.mesh && m.mesh.isEmpty())
+    return createStringError("--shard cuts tensors among the shards of a mesh: give --mesh=NAME=SIZE");
+  return annotate(m, o.mesh ? *o.mesh : m.mesh, o.shards);
+}
+
+/// The program of one shard, without the numbers of weights.
+static Expected<Compilation> shardingText(Module &m) {
+  if (m.mesh.isEmpty()) return createStringError("--emit=sharding: the module has no mesh: give --mesh=NAME=SIZE");
+  PassOptions options;
+  for (const char *name : {"grad", "spmd"})
+    if (Error e = passNamed(name)->run(m, options)) return std::move(e);
+  PrintOptions print;
+  print.data = false;
+  return Compilation{{}, astra::print(m, print), {}};
+}
+
 Error astra::runStandardPasses(Module &m, const PipelineOptions &options, Run *run) {
   PassOptions passOptions;
   passOptions.rewrite.ruleLimit = options.ruleLimit;
@@ -144,6 +163,8 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (Error e = checkParams(m)) return std::move(e);
   if (o.training)
     if (Error e = addTraining(run, m)) return std::move(e);
+  if (Error e = addShardings(o, m)) return std::move(e);
+  if (o.emit == "sharding") return shardingText(m);
   if (o.unit) {
     UnitUse use = useMatrixUnit(m, *o.unit);
     run.note("numerics: " + Twine(use.named) + " sums of products are added as " + o.unit->text + " does, " +
@@ -183,7 +204,10 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   run.begin("assemble");
   Expected<BundleParts> parts = assemble(m, *s, std::move(code), std::move(gpus), o.jobs, std::move(made));
   if (!parts) return parts.takeError();
-  if (Error e = addAssets(*parts, o.assets)) return std::move(e);
+  std::vector<Asset> assets = o.assets;
+  if (std::string record = meshRecord(m); !record.empty())
+    assets.push_back({meshAsset, std::make_shared<const std::vector<uint8_t>>(record.begin(), record.end())});
+  if (Error e = addAssets(*parts, std::move(assets))) return std::move(e);
   if (Error e = run.end("assemble")) return std::move(e);
   return Compilation{std::move(*parts), {}, {}};
 }

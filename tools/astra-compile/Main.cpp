@@ -4,6 +4,7 @@
 // Keeps:    output complete or not at all; exit codes as every tool has them.
 // Does not: hold the stages (lib/Pipeline).
 #include "Compile.h"
+#include "MeshOptions.h"
 #include "Options.h"
 #include "Places.h"
 #include "StandardOutput.h"
@@ -386,7 +387,8 @@ Program describe(CommandLine &c) {
        "again",
        pairs(j.assets)},
       {"emit", "STAGE",
-       "gives a stage instead of a bundle: uop, schedule, plan, tuning (plans as --tuning reads them), c or asm (of "
+       "gives a stage instead of a bundle: sharding (the program of one shard), uop, schedule, plan, tuning (plans as "
+       "--tuning reads them), c or asm (of "
        "the first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
            gpuNames() +
@@ -441,6 +443,7 @@ Program describe(CommandLine &c) {
        "is one",
        flag(c.json)},
   };
+  llvm::append_range(p.options, meshOptions(o));
   offer(p, "target", targetWords());
   offer(p, "qdq", {"integers", "floats"});
   offer(p, "fold", {"none", "small", "all"});
@@ -452,7 +455,8 @@ Program describe(CommandLine &c) {
   offer(p, "schedule", wordsOf(nn::schedules()));
   offer(p, "init", wordsOf(nn::initializers()));
   offer(p, "metric", wordsOf(nn::metrics()));
-  offer(p, "emit", {"uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
+  offer(p, "emit",
+        {"sharding", "uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
   offer(p, "quantize-activations", {"dynamic", "static"});
   offer(p, "print-after", stageNames());
   p.operands = {".uop", ".onnx", ".mlir", ".gguf", "/"};
@@ -551,7 +555,7 @@ std::string checkSearch(CommandLine &c) {
   if (!c.search) return "";
   if (j.tunings.size() != 1) return "--search writes one file: give --tuning=FILE once";
   if (j.tunings[0] == "-") return "--search writes the file of --tuning: a name, not standard output";
-  if (o.emit == "uop" || o.emit == "schedule")
+  if (o.emit == "uop" || o.emit == "schedule" || o.emit == "sharding")
     return "--search is for kernels, which --emit=" + o.emit + " has none of";
   if (!j.plans.empty()) return "--search and --plans: a kernel's plan is found or given";
   if (o.targets.empty()) return "--search is for CPUs, and no CPU is a target";

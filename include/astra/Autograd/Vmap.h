@@ -9,6 +9,7 @@
 #pragma once
 #include "astra/IR/Module.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <optional>
 
 namespace astra {
@@ -18,6 +19,19 @@ namespace astra {
 /// the op that cannot be batched.
 llvm::Expected<std::vector<UOpRef>> vmap(Context &c, llvm::ArrayRef<UOpRef> roots, llvm::ArrayRef<UOpRef> leaves,
                                          llvm::ArrayRef<UOpRef> batched, UOpRef size, const Origins *origins = nullptr);
+
+/// What becomes of a collective where the batch is the shards themselves: from its source with the batch axis in front
+/// (null of rank_index) its value, and whether that has the batch axis.
+using CollectiveImage = std::function<std::pair<UOpRef, bool>(UOpRef n, UOpRef source)>;
+/// `roots` for a batch of shards; `images` of those leaves that are given another value, `batched` or not. A result is
+/// batched if its flag is set.
+struct ShardsOf {
+  std::vector<UOpRef> values;
+  std::vector<bool> batched;
+};
+llvm::Expected<ShardsOf> vmapShards(Context &c, llvm::ArrayRef<UOpRef> roots, llvm::ArrayRef<UOpRef> leaves,
+                                    llvm::ArrayRef<UOpRef> batched, UOpRef size, const CollectiveImage &collective,
+                                    const Origins *origins);
 
 /// An entry `name` that does what `e` does for a batch. `in` says for each input where the batch axis is (nothing: the
 /// input is shared), `out` for each output. States cannot be updated with what depends on the batch.

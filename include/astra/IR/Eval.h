@@ -41,6 +41,8 @@ struct EvalOptions {
   std::function<void(llvm::StringRef name, const Tensor &value)> tap;
   uint64_t maxTrips = uint64_t(1) << 32;                  // of one `while`; more is refused
   std::map<std::string, ExternalFunction> externals = {}; // what `external` calls, by name
+  /// Gives what a collective gives one shard; evalEntry sets it for each.
+  std::function<llvm::Expected<Tensor>(UOpRef node, const Tensor &source)> collective = {};
 };
 
 /// What free nodes stand for. Names are those of the module.
@@ -57,9 +59,17 @@ struct EvalResult {
 
 /// Runs one entry. Refuses, with a sentence, inputs of another type, rank or extent than declared, dims outside their
 /// bounds or not bound, equations that do not hold, and what a node refuses (an `extent` outside its bounds, a body
-/// that does not keep its types).
+/// that does not keep its types). A module in the form PerShard is run by all of its shards, on whole tensors, which
+/// are cut and joined as its shardings say; what is replicated must be equal in all shards (EvalMesh.cpp).
 llvm::Expected<EvalResult> evalEntry(const Module &m, const Entry &e, const EvalInputs &in,
                                      const EvalOptions &options = {});
+
+/// The part of a whole tensor that one shard has, and the whole of the parts of all shards, in their order; parts of
+/// what is replicated must be equal. `what` is the tensor's name.
+llvm::Expected<Tensor> shardOf(const Tensor &whole, const Mesh &mesh, const Sharding &s, int64_t shard,
+                               const llvm::Twine &what);
+llvm::Expected<Tensor> wholeOf(llvm::ArrayRef<const Tensor *> parts, const Mesh &mesh, const Sharding &s,
+                               const llvm::Twine &what);
 
 /// The values of `roots` (tensors), NaNs as they come. Dims are bound by the arguments that the roots reach, then by
 /// in.dims.

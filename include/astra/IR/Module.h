@@ -3,6 +3,7 @@
 //           states.
 // Does not: own the graph's nodes (the Context does; a Module keeps it alive).
 #pragma once
+#include "astra/IR/Mesh.h"
 #include "astra/IR/UOp.h"
 #include <map>
 #include <memory>
@@ -31,14 +32,17 @@ struct Param {
   Bytes data;               // empty pointer: must be set at run time
   std::string file, tensor; // where unchanged data was read from, if the text named it: printed instead of the bytes
   ParamKind kind = ParamKind::Weight;
+  Sharding sharding = {};
 };
 struct StateVar {
   UOpRef value;  // the `state` node
   Bytes initial; // empty pointer: zeros
+  Sharding sharding = {};
 };
 struct Value {
   std::string name;
   UOpRef value; // an `arg` node for inputs
+  Sharding sharding = {};
 };
 struct StateUpdate {
   std::string state;
@@ -96,6 +100,7 @@ struct Module {
   std::shared_ptr<Context> context = std::make_shared<Context>();
   std::string name = "module";
   Stage stage = Stage::Graph; // Graph or Numbers: what needs the graph of an earlier stage is refused
+  Mesh mesh; // data and shardings of parameters and states are of whole tensors in every form but Stacked
   std::vector<UOpRef> dims; // `dim` nodes, in order of declaration; a dim that no input's shape binds is a host scalar
   std::vector<Param> params;
   std::vector<StateVar> states;

@@ -51,6 +51,8 @@ struct OpInfo {
 const OpInfo &info(Op op);
 std::optional<Op> opNamed(llvm::StringRef mnemonic);
 inline bool has(Op op, Trait t) { return info(op).traits & t; }
+/// Whether it exchanges values between the shards of a mesh, or depends on which shard it is in.
+inline bool isCollective(Op op) { return op >= Op::AllReduce && op <= Op::RankIndex; }
 
 // Enumerations used in attributes; the order is that of the braces in Ops.def.
 enum class ReduceKind : int64_t { Sum, Prod, Max, Min, And, Or };

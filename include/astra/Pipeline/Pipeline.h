@@ -7,6 +7,7 @@
 //           line. Several threads may compile at once, each its own module.
 #pragma once
 #include "astra/Bundle/Assemble.h"
+#include "astra/Distribute/Distribute.h"
 #include "astra/NN/Training.h"
 #include "astra/Numerics/MatrixUnit.h"
 #include "astra/Schedule/Program.h"
@@ -27,7 +28,7 @@ struct PipelineOptions {
   Provenance made;                                      // what the bundle says of how it came to be
   std::vector<Asset> assets;                            // files that go into the bundle
 
-  std::string emit;               // "", uop, schedule, plan, tuning, accesses, c, mlir, llvm, ptx, asm, metal
+  std::string emit;               // "", sharding, uop, schedule, plan, tuning, accesses, c, mlir, llvm, ptx, asm, metal
   const GpuTarget *gpu = nullptr; // in place of targets and gpus: a text of this GPU is asked for
   std::string name;               // what functions of emitted C begin with; "": the module's name
   std::string header = "model.h"; // what emitted C includes
@@ -36,9 +37,11 @@ struct PipelineOptions {
   bool checks = false;              // what kernels of users assume is tested when they run
   const MatrixUnit *unit = nullptr; // adds products of floats (useMatrixUnit); null: as the module says
   std::optional<nn::TrainingOptions> training;
-  int64_t checkpointMemory = 0; // the most bytes of values that a training step may keep; 0: no bound
-  int64_t ruleLimit = -1;       // none
-  bool verifyEach = false;      // checks the module after every pass, and every kernel
+  std::optional<Mesh> mesh;      // none: that of the module, if it has one
+  std::vector<ShardRule> shards; // of what training makes too
+  int64_t checkpointMemory = 0;  // the most bytes of values that a training step may keep; 0: no bound
+  int64_t ruleLimit = -1;        // none
+  bool verifyEach = false;       // checks the module after every pass, and every kernel
 
   std::optional<NamedText> plans; // by the names of kernels
   std::vector<NamedText> tunings; // by their content; a later one goes first

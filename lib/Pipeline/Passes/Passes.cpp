@@ -1,6 +1,7 @@
 //===- Passes.cpp: the passes over modules, by name ------------------------===//
 #include "astra/Pipeline/Passes.h"
 #include "astra/Autograd/Autograd.h"
+#include "astra/Distribute/Distribute.h"
 #include "astra/IR/Text.h"
 #include "astra/Numerics/Numerics.h"
 #include "astra/Schedule/ByteProducts.h"
@@ -34,6 +35,10 @@ static constexpr Pass table[] = {
     {"round-trip", false, std::nullopt, roundTrip, nullptr, "prints the module and parses the text"},
     {"grad", true, std::nullopt, [](Module &m, PassOptions &) { return runDirectives(m); }, nullptr,
      "makes the entries that the directives grad, jvp and vmap ask for"},
+    {"spmd", true, std::nullopt, [](Module &m, PassOptions &) { return partition(m); }, nullptr,
+     "from a module of whole tensors with a mesh the program of one shard (docs/distributed.md)"},
+    {"stack", true, std::nullopt, [](Module &m, PassOptions &) { return stackShards(m); }, nullptr,
+     "from that the program of the shards that one rank has"},
     {"numerics", true, Stage::Numbers, [](Module &m, PassOptions &) { return runNumerics(m); }, verifyNumerics,
      "decides the bits: function programs, narrow types, canonical NaNs"},
     {"rewrite", true, std::nullopt, rewriteModule, nullptr, "applies the rules that keep bits (docs/rules.md)"},

@@ -23,8 +23,10 @@ INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(allCases()), nameOf);
 TEST(Table, EveryDerivativeHasACase) {
   std::set<Op> tested;
   for (const Case &c : allCases()) tested.insert(c.row);
-  tested.insert({Op::Func, Op::Proj}); // with every control op
-  tested.insert(Op::Cast);             // SpecialTest.cpp: f64 alone has no differences through it
+  tested.insert({Op::Func, Op::Proj});  // with every control op
+  tested.insert(Op::Cast);              // SpecialTest.cpp: f64 alone has no differences through it
+  for (unsigned i = 0; i < numOps; ++i) // test/unit/distribute
+    if ((isCollective(Op(i)) && Op(i) != Op::RankIndex) || Op(i) == Op::Reshard) tested.insert(Op(i));
   size_t graphOps = 0;
   for (unsigned i = 0; i < numOps; ++i) graphOps += !has(Op(i), KernelLevel);
   std::vector<DerivativeRow> rows = derivativeRows();

@@ -1,0 +1,34 @@
+//===- Distribute.h: one program for all shards of a mesh -------------------===//
+// Gives:    from a module of whole tensors the program of one shard, and from that the program of the shards that one
+//           rank has (docs/distributed.md).
+// Keeps:    bits are a function of the mesh. Where no sum is split they are those of the whole tensors. A value is
+//           gathered only where a `reshard`, or the sharding of an output, a state or a stored weight, says so.
+// Does not: search for shardings: they are given for inputs, parameters and states and follow from there, op by op.
+#pragma once
+#include "astra/IR/Module.h"
+#include "llvm/Support/Error.h"
+
+namespace astra {
+
+/// A sharding for what a glob pattern matches: parameters, states, inputs, outputs and taps.
+struct ShardRule {
+  std::string pattern, sharding;
+};
+/// Gives the module this mesh, where it has none, and what the rules match these shardings; the first rule that matches
+/// a name counts. An error for a rule that matches nothing, and for a sharding that its tensor cannot have.
+llvm::Error annotate(Module &m, const Mesh &mesh, llvm::ArrayRef<ShardRule> rules);
+
+/// From the form Whole to PerShard; a module without a mesh stays. An error names the op where two shardings meet that
+/// do not agree, or that cannot compute on parts.
+llvm::Error partition(Module &m);
+
+/// From the form PerShard to Stacked: a value that differs from shard to shard has an axis more in front, of the shards
+/// that one rank has, dim `shards`; collectives are calls of functions `astra.mesh.OP/MESH/AXES/KIND` that the program
+/// registers. Sharded states that do not begin as zeros are set by an entry `shards_init`.
+llvm::Error stackShards(Module &m);
+
+/// What a bundle says of its mesh: lines of fields with tabs between them. "" without a mesh.
+std::string meshRecord(const Module &m);
+inline constexpr const char *meshAsset = "astra.mesh";
+
+} // namespace astra

@@ -1,0 +1,670 @@
+//===- DistributeTest.cpp: bits are a function of the mesh ------------------===//
+// Takes:    modules of whole tensors with shardings, and modules that are written per shard.
+// Checks:   that all shards in one process (the evaluator of the form PerShard) and any number of ranks (the form
+//           Stacked, calls as Engine.cpp answers them) give equal bytes; where no sum is split also those of the whole
+//           tensors.
+#include "astra/Distribute/Distribute.h"
+#include "Engine.h"
+#include "astra/Autograd/Autograd.h"
+#include "astra/IR/Builder.h"
+#include "astra/IR/Text.h"
+#include "astra/IR/Verify.h"
+#include "astra/Numerics/EvalFunctions.h"
+#include "astra/Numerics/Numerics.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "gtest/gtest.h"
+#include <cstring>
+#include <random>
+
+using namespace astra;
+using namespace astra::test;
+
+namespace {
+Tensor numbers(std::vector<int64_t> shape, uint32_t seed, DType t = DType::F32, int64_t below = 0) {
+  Tensor out{t, shape, std::vector<uint8_t>(tensorBytes(t, shape))};
+  std::mt19937 draw(seed);
+  for (int64_t i = 0; i < out.count(); ++i) {
+    float f = std::ldexp(float(int32_t(draw())), int(draw() % 6) - 33); // of mixed magnitudes: order shows in the bits
+    int64_t k = below ? int64_t(draw() % below) : 0;
+    t == DType::F32 ? memcpy(&out.bytes[4 * i], &f, 4) : memcpy(&out.bytes[8 * i], &k, 8);
+  }
+  return out;
+}
+std::string listing(const Tensor &t) {
+  std::string out;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    float f;
+    int64_t k;
+    memcpy(&f, &t.bytes[4 * i], 4);
+    if (t.dtype == DType::I64) memcpy(&k, &t.bytes[8 * i], 8);
+    out += (i ? " " : "") + (t.dtype == DType::I64 ? std::to_string(k) : std::to_string(f));
+  }
+  return out;
+}
+
+std::string listing(const EvalResult &r) {
+  std::string out;
+  for (const Tensor &t : r.outputs) out += listing(t) + "\n";
+  for (const auto &[name, t] : r.states) out += name + ": " + listing(t) + "\n";
+  return out;
+}
+
+EvalOptions options() {
+  EvalOptions o;
+  o.function = evalFunction;
+  return o;
+}
+Module parsed(llvm::StringRef text) {
+  auto m = parse(text, "test.uop");
+  if (!m) {
+    ADD_FAILURE() << llvm::toString(m.takeError());
+    return {};
+  }
+  if (auto e = runDirectives(*m)) ADD_FAILURE() << llvm::toString(std::move(e));
+  if (auto e = verify(*m, Stage::Graph)) ADD_FAILURE() << llvm::toString(std::move(e));
+  return std::move(*m);
+}
+void stageHolds(const Module &m) {
+  if (auto e = verify(m, Stage::Graph)) ADD_FAILURE() << llvm::toString(std::move(e)) << print(m);
+  std::string text = print(m);
+  auto again = parse(text, "again");
+  if (!again) FAIL() << llvm::toString(again.takeError()) << text;
+  EXPECT_EQ(print(*again), text);
+}
+
+struct Outcome {
+  EvalResult whole, shards;
+  std::string perShard; // text
+  bool equal() const { return whole.outputs == shards.outputs && whole.states == shards.states; }
+};
+/// One entry, of whole tensors, of shards and of ranks.
+Outcome run(llvm::StringRef text, const EvalInputs &in, llvm::StringRef entry = "main") {
+  SCOPED_TRACE(text.str());
+  Outcome out;
+  Module m = parsed(text);
+  if (!m.entry(entry)) return out;
+  if (m.mesh.form == MeshForm::Whole) {
+    auto whole = evalEntry(m, *m.entry(entry), in, options());
+    if (!whole) return ADD_FAILURE() << llvm::toString(whole.takeError()), out;
+    out.whole = std::move(*whole);
+    if (auto e = partition(m)) return ADD_FAILURE() << llvm::toString(std::move(e)), out;
+  }
+  stageHolds(m);
+  out.perShard = print(m);
+  auto shards = evalEntry(m, *m.entry(entry), in, options());
+  if (!shards) return ADD_FAILURE() << llvm::toString(shards.takeError()) << out.perShard, out;
+  out.shards = std::move(*shards);
+  if (auto e = stackShards(m)) return ADD_FAILURE() << llvm::toString(std::move(e)), out;
+  stageHolds(m);
+  for (bool numerics : {false, true}) {
+    if (numerics)
+      if (auto e = runNumerics(m)) return ADD_FAILURE() << llvm::toString(std::move(e)), out;
+    for (int64_t ranks = 1; ranks <= m.mesh.shards(); ++ranks) {
+      if (m.mesh.shards() % ranks || (numerics && ranks != 2)) continue;
+      auto r = runRanks(m, *m.entry(entry), in, ranks);
+      if (!r) return ADD_FAILURE() << llvm::toString(r.takeError()) << print(m), out;
+      EXPECT_EQ(listing(*r), listing(out.shards)) << ranks << " ranks" << print(m);
+      EXPECT_TRUE(r->outputs == out.shards.outputs && r->states == out.shards.states) << ranks << " ranks";
+    }
+  }
+  return out;
+}
+size_t count(llvm::StringRef text, llvm::StringRef word) { return text.count(" = " + word.str() + " "); }
+
+std::string refusal(llvm::StringRef text) {
+  auto m = parse(text, "test.uop");
+  if (!m) return llvm::toString(m.takeError());
+  if (auto e = verify(*m, Stage::Graph)) return llvm::toString(std::move(e));
+  if (auto e = runDirectives(*m)) return llvm::toString(std::move(e));
+  if (auto e = partition(*m)) return llvm::toString(std::move(e));
+  if (auto e = stackShards(*m)) return llvm::toString(std::move(e));
+  return "";
+}
+
+// ---- collectives, as they are written
+TEST(Collectives, Meaning) {
+  Outcome o = run(R"uop(
+module @m {
+  mesh @mesh { data 3, model 2 } per_shard
+  entry @main(%x : f32[2] shard (data+model)) -> (%sum : f32[2] shard (data+model), %most : f32[2], %all : f32[6, 2],
+      %model : f32[2, 2] shard (data, -), %turned : f32[2] shard (data+model), %back : f32[2] shard (data+model),
+      %scattered : f32 shard (), %number : i64[1] shard (data+model)) {
+    %sum = all_reduce %x group="data=3,model=2/data" kind=sum
+    %most = all_reduce %x group="data=3,model=2/data+model" kind=max same=1
+    %all = all_gather %x group="data=3,model=2/data+model" same=1
+    %model = all_gather %x group="data=3,model=2/model"
+    %turned = shift %x group="data=3,model=2/data" by=1 wrap=1
+    %back = shift %x group="data=3,model=2/data" by=-1
+    %parts = reduce_scatter %x group="data=3,model=2/model" kind=sum
+    %scattered = all_reduce %parts group="data=3,model=2/data+model" kind=sum same=1
+    %i = rank_index group="data=3,model=2/data"
+    %number = reshape %i [1]
+  }
+}
+)uop",
+                  {{{DType::F32, {12}, numbers({12}, 1).bytes}}, {}, {}, {}});
+  ASSERT_EQ(o.shards.outputs.size(), 8u);
+  EXPECT_EQ(o.shards.outputs[3].shape, (std::vector<int64_t>{6, 2}));
+  EXPECT_EQ(listing(o.shards.outputs[7]), "0 0 1 1 2 2");
+}
+
+TEST(Collectives, AllToAllTurnsATable) {
+  Tensor x = numbers({4, 4}, 2);
+  Outcome o = run(R"uop(
+module @m {
+  mesh @mesh { data 4 } per_shard
+  entry @main(%x : f32[1, 4] shard (data, -)) -> (%y : f32[1, 4] shard (data, -)) {
+    %parts = reshape %x [4, 1]
+    %other = all_to_all %parts group="data=4/data"
+    %y = reshape %other [1, 4]
+  }
+}
+)uop",
+                  {{x}, {}, {}, {}});
+  ASSERT_EQ(o.shards.outputs.size(), 1u);
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < 4; ++k)
+      EXPECT_EQ(memcmp(&o.shards.outputs[0].bytes[4 * (4 * i + k)], &x.bytes[4 * (4 * k + i)], 4), 0);
+}
+
+TEST(Collectives, TreeOverFive) {
+  // ((0 1)(2 3)) 4, where another order rounds otherwise.
+  Outcome o = run(R"uop(
+module @m {
+  mesh @mesh { data 5 } per_shard
+  entry @main(%x : f32[1] shard (data)) -> (%y : f32[1]) {
+    %y = all_reduce %x group="data=5/data" kind=sum same=1
+  }
+}
+)uop",
+                  {{numbers({5}, 3)}, {}, {}, {}});
+  ASSERT_EQ(o.shards.outputs.size(), 1u);
+  float x[5], y;
+  memcpy(x, numbers({5}, 3).bytes.data(), 20);
+  memcpy(&y, o.shards.outputs[0].bytes.data(), 4);
+  EXPECT_EQ(y, ((x[0] + x[1]) + (x[2] + x[3])) + x[4]);
+}
+
+/// The gradient of what all shards give together: transposes bring cotangents to where values came from.
+TEST(Collectives, Derivatives) {
+  const char *text = R"uop(
+module @m {
+  mesh @mesh { data 4 } per_shard
+  entry @loss(%x : f32[4, 3] shard (-, data), %w : f32[4, 3] shard (-, data)) -> (%l : f32) {
+    %a = all_reduce %x group="data=4/data" kind=sum
+    %b = all_gather %a group="data=4/data"
+    %c = reduce_scatter %b group="data=4/data" kind=sum
+    %d = all_to_all %c group="data=4/data"
+    %e = shift %d group="data=4/data" by=1
+    %f = mul %e, %w
+    %g = reduce %f axes=[0, 1]
+    %l = all_reduce %g group="data=4/data" kind=sum same=1
+  }
+  grad @main = @loss wrt %x
+}
+)uop";
+  // Linear in x: the gradient is what unit vectors give. Its loss is given by each of four shards.
+  EvalInputs in{{numbers({4, 12}, 4), numbers({4, 12}, 5)}, {}, {}, {}};
+  for (Tensor &t : in.inputs) // whole numbers: sums are exact
+    for (int64_t i = 0; i < t.count(); ++i) {
+      float f = float(t.bytes[4 * i] % 7) - 3;
+      memcpy(&t.bytes[4 * i], &f, 4);
+    }
+  Module m = parsed(text);
+  for (Entry &e : m.entries)
+    for (Value &v : e.outputs)
+      if (v.name == "x.grad") v.sharding.axes = {0, 1};
+  Outcome o = run(print(m), in);
+  ASSERT_EQ(o.shards.outputs.size(), 2u);
+  for (int64_t i = 0; i < 48; i += 5) {
+    EvalInputs unit = in;
+    unit.inputs[0].bytes.assign(48 * 4, 0);
+    float one = 1, slope, given;
+    memcpy(&unit.inputs[0].bytes[4 * i], &one, 4);
+    auto r = evalEntry(m, *m.entry("loss"), unit, options());
+    ASSERT_TRUE(bool(r)) << llvm::toString(r.takeError());
+    memcpy(&slope, r->outputs[0].bytes.data(), 4);
+    memcpy(&given, &o.shards.outputs[1].bytes[4 * i], 4);
+    EXPECT_EQ(given, 4 * slope) << i;
+  }
+}
+
+TEST(Collectives, Vmap) {
+  const char *text = R"uop(
+module @m {
+  mesh @mesh { data 2 } per_shard
+  entry @one(%x : f32[2, 3] shard (-, data)) -> (%y : f32[2, 3] shard (-, data), %z : f32[2, 2, 3] shard (-, -, data)) {
+    %a = all_to_all %x group="data=2/data"
+    %b = reduce_scatter %a group="data=2/data" kind=sum
+    %c = all_gather %b group="data=2/data"
+    %y = shift %c group="data=2/data" by=1
+    %z = all_gather %x group="data=2/data"
+  }
+  vmap @main = @one over 5 in %x 0
+}
+)uop";
+  Module m = parsed(text);
+  const Entry &many = *m.entry("main");
+  Tensor x = numbers({5, 2, 6}, 6);
+  auto all = evalEntry(m, many, {{x}, {}, {}, {}}, options());
+  ASSERT_TRUE(bool(all)) << llvm::toString(all.takeError());
+  for (int64_t i = 0; i < 5; ++i) {
+    Tensor mine{DType::F32, {2, 6}, {x.bytes.begin() + i * 48, x.bytes.begin() + (i + 1) * 48}};
+    auto one = evalEntry(m, *m.entry("one"), {{mine}, {}, {}, {}}, options());
+    ASSERT_TRUE(bool(one)) << llvm::toString(one.takeError());
+    for (unsigned k = 0; k < 2; ++k) {
+      const auto &part = one->outputs[k].bytes;
+      EXPECT_EQ(memcmp(part.data(), &all->outputs[k].bytes[i * part.size()], part.size()), 0);
+    }
+  }
+}
+
+// ---- parallelisms, from shardings alone
+std::string training(llvm::StringRef w, llvm::StringRef b, llvm::StringRef moment) {
+  std::string text = R"uop(
+module @m {
+  mesh @mesh { data 4 }
+  dim n in 1..64
+  state @w : f32[6, 4] SHARD_W = hex "WEIGHTS"
+  state @b : f32[4] SHARD_B
+  state @w.m : f32[6, 4] SHARD_M
+  entry @loss(%x : f32[n, 6] shard (data, -), %t : f32[n, 4] shard (data, -)) -> (%l : f32, %y : f32[n, 4]) {
+    %p = contract %x[b, i], @w[i, j] -> [b, j] sum [i]
+    %b1 = reshape @b [1, 4]
+    %b2 = expand %b1 [n, 4]
+    %q = add %p, %b2
+    %y = tanh %q
+    %d = sub %y, %t
+    %s = mul %d, %d
+    %sum = reduce %s axes=[0, 1]
+    %count = from_index [n*4] : f32
+    %l = div %sum, %count
+  }
+  grad @main = @loss wrt @w, @b
+}
+)uop";
+  auto put = [&](llvm::StringRef what, std::string by) { text.replace(text.find(what), what.size(), by); };
+  put("SHARD_W", w.str());
+  put("SHARD_B", b.str());
+  put("SHARD_M", moment.str());
+  put("WEIGHTS", llvm::toHex(numbers({6, 4}, 7).bytes, true));
+  // One step of an optimizer with a moment.
+  Module m = parsed(text);
+  Context &c = m.ctx();
+  Builder build(c);
+  Entry &e = m.entries.back();
+  auto constant = [&](double v) { return build.lit(DType::F32, v); };
+  UOpRef g = e.outputs[2].value, old = m.states[2].value;
+  UOpRef now = build.add(build.mul(old, constant(0.9)), build.mul(g, constant(0.1)));
+  UOpRef step = build.div(now, build.add(build.un(Op::Sqrt, build.mul(now, now)), constant(0.125)));
+  e.updates.push_back({"w", build.sub(m.states[0].value, build.mul(step, constant(0.01)))});
+  e.updates.push_back({"b", build.sub(m.states[1].value, build.mul(e.outputs[3].value, constant(0.01)))});
+  e.updates.push_back({"w.m", now});
+  e.outputs.resize(2);
+  m.entries.erase(m.entries.begin());
+  return print(m);
+}
+EvalInputs batch() { return {{numbers({8, 6}, 8), numbers({8, 4}, 9)}, {}, {}, {{"w.m", numbers({6, 4}, 10)}}}; }
+
+TEST(Parallel, Data) {
+  Outcome o = run(training("", "", ""), batch());
+  EXPECT_EQ(o.whole.outputs[1], o.shards.outputs[1]); // no sum of the predictions is split
+  EXPECT_EQ(count(o.perShard, "all_reduce"), 3u) << o.perShard;
+  EXPECT_EQ(count(o.perShard, "all_gather"), 0u) << o.perShard;
+}
+
+/// Weights are equal whatever of them is stored cut.
+TEST(Parallel, Zero) {
+  Outcome plain = run(training("", "", ""), batch());
+  Outcome states = run(training("", "", "shard (-, data)"), batch()); // ZeRO 1 and 2: the gradient is scattered
+  Outcome all = run(training("shard (-, data) gathered", "shard (data) gathered", "shard (-, data)"), batch()); // 3
+  EXPECT_EQ(plain.shards.states, states.shards.states);
+  EXPECT_EQ(plain.shards.states, all.shards.states);
+  EXPECT_EQ(plain.shards.outputs, all.shards.outputs);
+  EXPECT_EQ(count(states.perShard, "reduce_scatter"), 1u) << states.perShard;
+  EXPECT_EQ(count(states.perShard, "all_gather"), 1u) << states.perShard;
+  EXPECT_EQ(count(all.perShard, "reduce_scatter"), 2u) << all.perShard;
+  EXPECT_EQ(count(all.perShard, "all_gather"), 2u) << all.perShard;
+}
+
+const char *mlp = R"uop(
+module @m {
+  mesh @mesh { data 2, model 2 }
+  param @up : f32[6, 8] shard (-, model) = hex "UP"
+  param @down : f32[8, 6] shard DOWN = hex "DN"
+  entry @main(%x : f32[4, 6] shard (data, -)) -> (%h : f32[4, 8], %y : f32[4, 6]) {
+    %p = contract %x[n, i], @up[i, j] -> [n, j] sum [i]
+    %h = max %p, 0.0
+    %y = contract %h[n, j], @down[j, k] -> [n, k] sum [j]
+  }
+}
+)uop";
+std::string replaced(std::string text, llvm::StringRef what, std::string by) {
+  for (size_t at; (at = text.find(what)) != std::string::npos;) text.replace(at, what.size(), by);
+  return text;
+}
+TEST(Parallel, Tensor) {
+  std::string text = replaced(replaced(mlp, "UP\"", llvm::toHex(numbers({6, 8}, 11).bytes, true) + "\""), "DN\"",
+                              llvm::toHex(numbers({8, 6}, 12).bytes, true) + "\"");
+  Outcome rows = run(replaced(text, "DOWN", "(model, -)"), {{numbers({4, 6}, 13)}, {}, {}, {}});
+  EXPECT_EQ(rows.whole.outputs[0], rows.shards.outputs[0]); // columns split no sum
+  EXPECT_NE(rows.whole.outputs[1], rows.shards.outputs[1]); // rows do
+  EXPECT_EQ(count(rows.perShard, "all_reduce"), 1u);
+}
+
+const char *attention = R"uop(
+module @m {
+  mesh @mesh { model 2 }
+  entry @main(%x : f32[3, 8] shard IN, %wq : f32[8, 8] shard QKV, %wk : f32[8, 8] shard QKV, %wv : f32[8, 8] shard QKV)
+      -> (%y : f32[3, 8]) {
+    %q = contract %x[t, i], %wq[i, j] -> [t, j] sum [i]
+    %k = contract %x[t, i], %wk[i, j] -> [t, j] sum [i]
+    %v = contract %x[t, i], %wv[i, j] -> [t, j] sum [i]
+    %qh = reshape %q [3, 4, 2]
+    %kh = reshape %k [3, 4, 2]
+    %vh = reshape %v [3, 4, 2]
+    %s = contract %qh[t, h, d], %kh[u, h, d] -> [h, t, u] sum [d]
+    %most = reduce %s kind=max axes=[2]
+    %m1 = reshape %most [4, 3, 1]
+    %m2 = expand %m1 [4, 3, 3]
+    %below = sub %s, %m2
+    %e = exp %below
+    %sum = reduce %e axes=[2]
+    %s1 = reshape %sum [4, 3, 1]
+    %s2 = expand %s1 [4, 3, 3]
+    %a = div %e, %s2
+    %o = contract %a[h, t, u], %vh[u, h, d] -> [t, h, d] sum [u]
+    %y = reshape %o [3, 8]
+  }
+}
+)uop";
+TEST(Parallel, Heads) {
+  EvalInputs in{{numbers({3, 8}, 14), numbers({8, 8}, 15), numbers({8, 8}, 16), numbers({8, 8}, 17)}, {}, {}, {}};
+  Outcome o = run(replaced(replaced(attention, "IN", "(-, -)"), "QKV", "(-, model)"), in);
+  EXPECT_TRUE(o.equal()); // heads split no sum
+  EXPECT_EQ(count(o.perShard, "all_gather"), 0u);
+}
+
+TEST(Parallel, Vocabulary) {
+  Outcome o =
+      run(R"uop(
+module @m {
+  mesh @mesh { model 4 }
+  entry @main(%table : f32[12, 3] shard (model, -), %word : i64[5], %target : i64[5, 1]) -> (%x : f32[5, 3], %p : f32[5, 1]) {
+    %x = gather %table, %word axis=0
+    %l = contract %x[t, i], %table[v, i] -> [t, v] sum [i]
+    %p = pick %l, %target axis=1
+  }
+}
+)uop",
+          {{numbers({12, 3}, 18), numbers({5}, 19, DType::I64, 12), numbers({5, 1}, 20, DType::I64, 12)}, {}, {}, {}});
+  EXPECT_TRUE(o.equal()); // of each sum one part is not zero
+  EXPECT_EQ(count(o.perShard, "all_reduce"), 2u);
+}
+
+/// Tokens are cut for what goes token by token, heads where tokens look at one another.
+TEST(Parallel, Sequence) {
+  std::string text = R"uop(
+module @m {
+  mesh @mesh { seq 2 }
+  entry @main(%x : f32[4, 6] shard (seq, -), %w : f32[6, 4]) -> (%y : f32[4, 4]) {
+    %q = contract %x[t, i], %w[i, j] -> [t, j] sum [i]
+    %h = reshape %q [4, 2, 2]
+    %heads = reshard %h to="(-, seq, -)"
+    %s = contract %heads[t, h, d], %heads[u, h, d] -> [h, t, u] sum [d] where u <= t
+    %o = contract %s[h, t, u], %heads[u, h, d] -> [t, h, d] sum [u]
+    %tokens = reshard %o to="(seq, -, -)"
+    %y = reshape %tokens [4, 4]
+  }
+}
+)uop";
+  Outcome o = run(text, {{numbers({4, 6}, 21), numbers({6, 4}, 22)}, {}, {}, {}});
+  EXPECT_TRUE(o.equal());
+  EXPECT_EQ(count(o.perShard, "all_to_all"), 2u);
+  EXPECT_EQ(count(o.perShard, "all_gather"), 0u);
+}
+
+/// Each token goes to one of four experts, at most three tokens of a shard to each; the experts are on four shards.
+TEST(Parallel, Experts) {
+  std::string text = R"uop(
+module @m {
+  mesh @mesh { data 4 }
+  entry @main(%x : f32[8, 3] shard (data, -), %choice : f32[8, 4] shard (data, -), %w : f32[4, 3, 3] shard (data, -, -))
+      -> (%y : f32[8, 3] shard (data, -)) {
+    %group = reshape %x [4, 2, 3]
+    %chosen = reshape %choice [4, 2, 4]
+    %expert = argreduce %chosen kind=argmax axis=2
+    %e = reshape %expert [4, 2, 1]
+    %e1 = expand %e [4, 2, 4]
+    %number = iota [4, 2, 4] axis=2 : i64[4, 2, 4]
+    %mine = eq %e1, %number
+    %one = cast %mine : f32[4, 2, 4]
+    %before = cumulate %one kind=sum axis=1
+    %place = sub %before, %one
+    %p = reshape %place [4, 2, 4, 1]
+    %p1 = expand %p [4, 2, 4, 2]
+    %slot = iota [4, 2, 4, 2] axis=3 : f32[4, 2, 4, 2]
+    %here = eq %p1, %slot
+    %h = cast %here : f32[4, 2, 4, 2]
+    %m = reshape %one [4, 2, 4, 1]
+    %m1 = expand %m [4, 2, 4, 2]
+    %dispatch = mul %h, %m1
+    %sent = contract %dispatch[g, t, e, c], %group[g, t, i] -> [e, g, c, i] sum [t]
+    %there = reshard %sent to="(data, -, -, -)"
+    %done = contract %there[e, g, c, i], %w[e, i, j] -> [e, g, c, j] sum [i]
+    %back = reshard %done to="(-, data, -, -)"
+    %joined = contract %dispatch[g, t, e, c], %back[e, g, c, j] -> [g, t, j] sum [e, c]
+    %y = reshape %joined [8, 3]
+  }
+}
+)uop";
+  Outcome o = run(text, {{numbers({8, 3}, 23), numbers({8, 4}, 24), numbers({4, 3, 3}, 25)}, {}, {}, {}});
+  EXPECT_TRUE(o.equal());
+  EXPECT_EQ(count(o.perShard, "all_to_all"), 2u) << o.perShard;
+}
+
+/// Microbatches go from stage to stage, as a scan with a shift in each turn; written per shard.
+TEST(Parallel, Pipeline) {
+  Tensor x = numbers({5, 2, 3}, 26), w = numbers({4, 3, 3}, 27);
+  Outcome piped = run(R"uop(
+module @m {
+  mesh @mesh { stage 4 } per_shard
+  func @turn(%held : f32[2, 3], %in : f32[2, 3], %w : f32[3, 3], %i : i64) {
+    %zero = const 0 : i64
+    %first = eq %i, %zero
+    %f = reshape %first [1, 1]
+    %f1 = expand %f [2, 3]
+    %mine = select %f1, %in, %held
+    %p = contract %mine[n, i], %w[i, j] -> [n, j] sum [i]
+    %out = tanh %p
+    %next = shift %out group="stage=4/stage" by=1
+    return %next, %out
+  }
+  entry @main(%x : f32[5, 2, 3], %w : f32[1, 3, 3] shard (stage, -, -)) -> (%y : f32[5, 2, 3]) {
+    %i = rank_index group="stage=4/stage"
+    %ws = reshape %w [3, 3]
+    %zero = const 0.0 : f32
+    %z = reshape %zero [1, 1]
+    %begin = expand %z [2, 3]
+    %fed = pad %x [0, 0, 0] [3, 0, 0] value=0.0
+    %scan = scan(@turn) %begin, %fed, %ws, %i [8] ncarry=1 nxs=1
+    %out = proj %scan index=1
+    %last = all_gather %out group="stage=4/stage" same=1
+    %y0 = shrink %last [3, 3, 0, 0] [1, 5, 2, 3]
+    %y = reshape %y0 [5, 2, 3]
+  }
+}
+)uop",
+                      {{x, w}, {}, {}, {}});
+  Outcome plain = run(R"uop(
+module @m {
+  mesh @mesh { stage 1 }
+  func @layer(%x : f32[5, 2, 3], %w : f32[3, 3]) {
+    %p = contract %x[b, n, i], %w[i, j] -> [b, n, j] sum [i]
+    %y = tanh %p
+    return %y
+  }
+  entry @main(%x : f32[5, 2, 3], %w : f32[4, 3, 3]) -> (%y : f32[5, 2, 3]) {
+    %scan = scan(@layer) %x, %w [4] ncarry=1 nxs=1
+    %y = proj %scan index=0
+  }
+}
+)uop",
+                      {{x, w}, {}, {}, {}});
+  ASSERT_EQ(piped.shards.outputs.size(), 1u);
+  EXPECT_EQ(piped.shards.outputs, plain.whole.outputs);
+}
+
+/// Control flow over parts: layers in a scan, a choice that all shards share, a loop.
+TEST(Parallel, Control) {
+  Outcome o = run(R"uop(
+module @m {
+  mesh @mesh { data 2, model 2 }
+  func @layer(%x : f32[4, 8], %w : f32[8, 8], %v : f32[8, 8]) {
+    %p = contract %x[n, i], %w[i, j] -> [n, j] sum [i]
+    %h = tanh %p
+    %y = contract %h[n, j], %v[j, k] -> [n, k] sum [j]
+    return %y, %h
+  }
+  func @yes(%x : f32[4, 8]) {
+    %y = neg %x
+    return %y
+  }
+  func @no(%x : f32[4, 8]) {
+    return %x
+  }
+  func @go(_, %i : i64) {
+    %more = lt %i, 3
+    return %more
+  }
+  func @step(%x : f32[4, 8], %i : i64) {
+    %y = add %x, %x
+    %k = add %i, 1
+    return %y, %k
+  }
+  entry @main(%x : f32[4, 8] shard (data, -), %w : f32[3, 8, 8] shard (-, -, model), %v : f32[3, 8, 8] shard (-, model, -))
+      -> (%y : f32[4, 8], %h : f32[3, 4, 8]) {
+    %scan = scan(@layer) %x, %w, %v [3] ncarry=1 nxs=2
+    %a = proj %scan index=0
+    %h = proj %scan index=1
+    %s = reduce %a kind=max axes=[0, 1]
+    %zero = const 0.0 : f32
+    %p = lt %zero, %s
+    %c = cond(@yes, @no) %p, %a
+    %b = proj %c index=0
+    %i = const 0 : i64
+    %l = while(@go, @step) %b, %i
+    %y = proj %l index=0
+  }
+}
+)uop",
+                  {{numbers({4, 8}, 28), numbers({3, 8, 8}, 29), numbers({3, 8, 8}, 30)}, {}, {}, {}});
+  ASSERT_EQ(o.shards.outputs.size(), 2u);
+  EXPECT_EQ(o.shards.outputs[1].shape, (std::vector<int64_t>{3, 4, 8}));
+}
+
+// ---- rules that split nothing give the bytes of the whole
+TEST(Rules, SplitNothing) {
+  const char *head = "module @m {\n mesh @mesh { data 2 }\n dim n in 1..64\n entry @main(%x : f32[n, 6] shard (data, "
+                     "-), %k : i64[n, 6] "
+                     "shard (data, -)) -> (%y : f32[n, 6]) {\n";
+  const char *bodies[] = {
+      "%y = mul %x, 2.5",
+      "%c = cumulate %x kind=sum axis=1\n%y = add %c, %x",
+      "%y = pick %x, %k axis=1",
+      "%f = flip %x axes=[1]\n%y = max %f, %x",
+      "%p = permute %x perm=[1, 0]\n%s = reshape %p [6, n]\n%y = permute %s perm=[1, 0]",
+      "%a = argsort %x axis=1 descending=0\n%y = pick %x, %a axis=1",
+      "%s = shrink %x [0, 1] [n, 4]\n%y = pad %s [0, 1] [0, 1] value=0.5",
+      "%i = iota [n, 6] axis=0 : f32[n, 6]\n%y = add %x, %i",
+      "%seed = const 7 : u32\n%st = const 1 : u32\n%r = random %seed, %st [n, 6]\n%f = cast %r : f32[n, 6]\n%y = add "
+      "%x, %f",
+      "%r = reshape %x [n*2, 3]\n%s = reshape %r [n, 2, 3]\n%y = reshape %s [n, 6]",
+      "%z = const 0.0 : f32\n%z1 = reshape %z [1, 1]\n%z2 = expand %z1 [n, 6]\n%y = scatter %z2, %k, %x axis=1 "
+      "kind=add",
+      "%o = const 1 : i64\n%zero = const 0 : i64\n%s = slice_at %x, %zero, %o [n, 3]\n%y = update_at %x, %s, %zero, "
+      "%zero",
+      "%w = window %x axis=1 size=2 stride=1 dilation=1\n%r = reduce %w kind=max axes=[2]\n%y = pad %r [0, 0] [0, 1] "
+      "value=0.0",
+      "%c = contract %x[b, i + j - 1], %x[b, j] -> [b, i: 6] sum [j]\n%y = neg %c",
+      "%d = detach %x\n%y = tap %d name=t",
+  };
+  for (const char *body : bodies) {
+    Outcome o = run(std::string(head) + body + "\n }\n}\n",
+                    {{numbers({8, 6}, 31), numbers({8, 6}, 32, DType::I64, 6)}, {}, {}, {}});
+    EXPECT_TRUE(o.equal()) << body << o.perShard;
+    EXPECT_EQ(count(o.perShard, "all_gather") + count(o.perShard, "all_reduce"), 0u) << body << o.perShard;
+  }
+}
+
+// ---- what is wrong
+TEST(Refusals, Shardings) {
+  auto module = [](llvm::StringRef x, llvm::StringRef y, llvm::StringRef body) {
+    return ("module @m {\n mesh @mesh { data 2, model 2 }\n dim n in 1..7\n entry @main(%x : f32[4, 6] shard " + x +
+            ", %y : f32[4, 6] shard " + y + ", %i : i64[4]) -> (%z : f32) {\n" + body +
+            "\n %z = reduce %v axes=[0, 1]\n }\n}\n")
+        .str();
+  };
+  auto has = [](const std::string &text, llvm::StringRef what) {
+    EXPECT_TRUE(llvm::StringRef(text).contains(what)) << text;
+  };
+  has(refusal(module("(data, -)", "(model, -)", " %v = add %x, %y")),
+      "spmd: entry @main: at add (line 5): two shardings meet that do not agree: %x (f32[4, 6], cut as (data, -)) and "
+      "%y "
+      "(f32[4, 6], cut as (model, -)); write a reshard");
+  has(refusal(module("(data, -)", "(-, data)", " %v = add %x, %y")), "two shardings meet that do not agree");
+  has(refusal(module("(seq, -)", "(-, -)", " %v = add %x, %y")), "the mesh has no axis 'seq'; it has data, model");
+  has(refusal(module("(data, data)", "(-, -)", " %v = add %x, %y")),
+      "axis 'data' of the mesh cuts two axes of one tensor");
+  has(refusal(module("(data)", "(-, -)", " %v = add %x, %y")), "its sharding (data) is of rank 1");
+  has(refusal(module("(-, data+model)", "(-, -)", " %v = add %x, %y")),
+      "axis 1 has an extent of 6, which the 4 shards of (-, data+model) do not divide");
+  has(refusal(module("(data, -)", "(-, -)", " %v = cumulate %x kind=sum axis=0")),
+      "cumulate goes along axis 0 of %x (f32[4, 6], cut as (data, -)), which is cut: write a reshard before it");
+  has(refusal(module("(-, data)", "(-, -)", " %v = reshape %x [8, 3]")), "its parts are no blocks along one axis");
+  has(refusal(module("(data, -)", "(-, -)", " %v = contract %x[a, b], %y[c, b] -> [a, c] sum [b] where b <= a")),
+      "depends on an index along an axis that is cut");
+  has(refusal("module @m {\n entry @main(%x : f32[4] shard (data)) -> (%y : f32[4]) {\n %y = neg %x\n }\n}\n"),
+      "the module has no mesh");
+  has(refusal("module @m {\n mesh @m { data 0 }\n}\n"), "axis 'data' has 0 shards");
+  has(refusal("module @m {\n mesh @m { data 2, data 2 }\n}\n"), "two axes 'data'");
+  has(refusal("module @m {\n mesh @m { data 4 }\n dim n in 1..3\n entry @main(%x : f32[n] shard (data)) -> (%y : "
+              "f32[n]) {\n %y = neg "
+              "%x\n }\n}\n"),
+      "dim n is in 1..3, where there is no multiple of 4 shards");
+  has(refusal("module @m {\n entry @main(%x : f32[4]) -> (%y : f32[4]) {\n %y = all_reduce %x group=\"data=2/data\" "
+              "kind=sum\n }\n}\n"),
+      "it exchanges values between shards: it is of modules that are written per shard");
+  has(refusal("module @m {\n mesh @m { data 2 } per_shard\n entry @main(%x : f32[4]) -> (%y : f32[4]) {\n %y = "
+              "all_reduce %x "
+              "group=\"data=4/data\" kind=sum\n }\n}\n"),
+      "is of another mesh than the module's, data=2");
+  has(refusal("module @m {\n mesh @m { data 2 } per_shard\n entry @main(%x : f32[4]) -> (%y : f32[4]) {\n %y = "
+              "all_to_all %x "
+              "group=\"data=2/data\"\n }\n}\n"),
+      "expected a first axis of 2");
+}
+
+TEST(Refusals, Rules) {
+  const char *text =
+      "module @m {\n param @fc.w : f32[4, 6]\n entry @main(%x : f32[4, 6]) -> (%y : f32[4, 6]) {\n %y = add %x, "
+      "@fc.w\n }\n}\n";
+  auto annotated = [&](llvm::StringRef pattern, llvm::StringRef sharding) {
+    Module m = parsed(text);
+    auto e = annotate(m, llvm::cantFail(parseMesh("data=2,model=3")), {{pattern.str(), sharding.str()}});
+    return e ? llvm::toString(std::move(e)) : print(m);
+  };
+  auto has = [](const std::string &text, llvm::StringRef what) {
+    EXPECT_TRUE(llvm::StringRef(text).contains(what)) << text;
+  };
+  has(annotated("fc.*", "(data, model)"), "param @fc.w : f32[4, 6] shard (data, model)");
+  has(annotated("*.bias", "(data)"),
+      "--shard '*.bias=(data)': no parameter, state, input, output or named value matches");
+  has(annotated("fc.*", "(data)"), "'fc.w' is f32[4, 6], of rank 2, and this is of rank 1");
+  has(annotated("fc.*", "(model, -)"), "axis 0 of 'fc.w' has an extent of 4, which 3 shards do not divide");
+  has(annotated("fc.*", "(rows, -)"), "the mesh has no axis 'rows'; it has data, model");
+  has(annotated("x", "(data, -) gathered"), "'x' is neither a parameter nor a state");
+  has(annotated("[", "(data, -)"), "this is no pattern");
+}
+} // namespace

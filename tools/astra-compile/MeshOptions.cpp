@@ -1,0 +1,33 @@
+//===- MeshOptions.cpp: --mesh and --shard ----------------------------------===//
+#include "MeshOptions.h"
+
+using namespace astra;
+using namespace astra::tool;
+
+std::vector<Option> tool::meshOptions(PipelineOptions &o) {
+  auto mesh = [&o](std::string_view v) -> std::string {
+    auto parsed = parseMesh(v);
+    if (!parsed) return llvm::toString(parsed.takeError());
+    o.mesh = std::move(*parsed);
+    return "";
+  };
+  auto shard = [&o](std::string_view v) -> std::string {
+    auto [pattern, sharding] = llvm::StringRef(v).rsplit('=');
+    if (pattern.empty() || sharding.empty()) return "'" + std::string(v) + "' is not PATTERN=(AXES)";
+    o.shards.push_back({pattern.str(), sharding.str()});
+    return "";
+  };
+  return {
+      {"mesh", "AXES",
+       "compiles the program of the shards of a mesh, as data=8,model=2: bits depend on the mesh alone, not on how "
+       "many "
+       "ranks run its shards (docs/distributed.md)",
+       mesh},
+      {"shard", "PATTERN=(AXES)",
+       "with a mesh: how the parameters, states, inputs, outputs and named values that the pattern matches are cut, "
+       "for "
+       "each axis an axis of the mesh, or -: 'layers.*.fc.weight=(model, -)'; '... gathered' stores a weight cut and "
+       "reads it whole; once for each, the first that matches is taken",
+       shard},
+  };
+}
