@@ -236,8 +236,7 @@ Program describe(CommandLine &c) {
   p.summary = "compile a model into a bundle";
   p.description =
       "Compiles a model (.uop text, .onnx, StableHLO as .mlir; a language model: .gguf, or a folder that transformers "
-      "saved) ahead of time into one file with machine code for "
-      "every target. "
+      "saved) ahead of time into one file with machine code for every target. "
       "The bundle gives the same bits on each of them. Its bytes are a function of the model, the options and "
       "the compiler alone.";
   p.options = {
@@ -254,8 +253,8 @@ Program describe(CommandLine &c) {
        text(c.ptxas)},
       {"dim", "NAME=LO..HI",
        "bounds of a dynamic dim of an ONNX or StableHLO model, NAME=N to fix it, or NAME=EXPRESSION where it follows "
-       "from others, "
-       "as total='past + 1'; once for each. '*=LO..HI' is for every dim of an input that has none of its own",
+       "from others, as total='past + 1'; once for each. '*=LO..HI' is for every dim of an input that has none of its "
+       "own",
        [&j](std::string_view v) { return addDim(j.dims, v); }},
       {"constant", "NAME=FILE.npy",
        "an input of an ONNX or StableHLO model that has this value for good; once for each", pairs(j.constants)},
@@ -276,8 +275,7 @@ Program describe(CommandLine &c) {
        level(o.fold)},
       {"check", "",
        "has kernels that users wrote test what they assume and assert, and integers that they compute places from, "
-       "when "
-       "they run; a call in which a test fails is refused with the line and the program. Slower",
+       "when they run; a call in which a test fails is refused with the line and the program. Slower",
        flag(o.checks)},
       {"numerics", "CONTRACT",
        "the numeric contract: strict, or device:UNIT, sums of products as a matrix unit adds them: of " +
@@ -388,8 +386,7 @@ Program describe(CommandLine &c) {
        pairs(j.assets)},
       {"emit", "STAGE",
        "gives a stage instead of a bundle: sharding (the program of one shard), uop, schedule, plan, tuning (plans as "
-       "--tuning reads them), c or asm (of "
-       "the first target). c with -o model.c "
+       "--tuning reads them), c or asm (of the first target). c with -o model.c "
        "writes model.h too: the entries as C functions that need no runtime. Of one GPU (--target of " +
            gpuNames() +
            "): plan, tuning, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, which "
@@ -444,6 +441,8 @@ Program describe(CommandLine &c) {
        flag(c.json)},
   };
   llvm::append_range(p.options, meshOptions(o));
+  offer(p, "emit",
+        {"sharding", "uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
   offer(p, "target", targetWords());
   offer(p, "qdq", {"integers", "floats"});
   offer(p, "fold", {"none", "small", "all"});
@@ -455,8 +454,6 @@ Program describe(CommandLine &c) {
   offer(p, "schedule", wordsOf(nn::schedules()));
   offer(p, "init", wordsOf(nn::initializers()));
   offer(p, "metric", wordsOf(nn::metrics()));
-  offer(p, "emit",
-        {"sharding", "uop", "schedule", "plan", "tuning", "accesses", "c", "mlir", "llvm", "ptx", "asm", "metal"});
   offer(p, "quantize-activations", {"dynamic", "static"});
   offer(p, "print-after", stageNames());
   p.operands = {".uop", ".onnx", ".mlir", ".gguf", "/"};

@@ -1,7 +1,6 @@
 //===- Engine.h: ranks that are threads -------------------------------------===//
 // Takes:    a stacked module, an entry, whole tensors, a number of ranks.
-// Gives:    whole tensors: each rank runs the entry on the parts of its shards, and functions of the names
-// astra.mesh...
+// Gives:    whole tensors: each rank runs the entry on the parts of its shards; functions of the names astra.mesh.*
 //           exchange values between them.
 // Keeps:    what the table of docs/distributed.md says, written apart from the evaluator's own collectives.
 #pragma once
