@@ -102,6 +102,7 @@ private:
   std::optional<Axes> merged(UOpRef n, ArrayRef<UOpRef> xs, llvm::function_ref<bool(unsigned)> skip = nullptr);
   bool replicated(UOpRef n);
   bool elementwise(UOpRef n);
+  bool together(UOpRef n);
   bool passes(UOpRef n); // the value of source 0
   bool reshard(UOpRef n);
   bool tap(UOpRef n);

@@ -33,6 +33,15 @@ bool Partition::elementwise(UOpRef n) {
   return axes && setLater(n, *axes);
 }
 
+/// The same for an op that is not computed again from other parts.
+bool Partition::together(UOpRef n) {
+  auto axes = merged(n, n->tensors());
+  List src;
+  for (UOpRef s : n->tensors())
+    if (!axes || !src.emplace_back(as(s, *axes))) return false;
+  return set(n, *axes, remade(n, src, {}));
+}
+
 /// Computed by every shard alike, from whole sources.
 bool Partition::replicated(UOpRef n) {
   if (n->is(Op::Iota)) return setLater(n, Axes(n->rank(), 0));
@@ -272,7 +281,7 @@ Partition::Rule Partition::ruleOf(Op op) {
       {Op::Scatter, &Partition::scatter},
       {Op::SliceAt, &Partition::sliceAt},
       {Op::UpdateAt, &Partition::updateAt},
-      {Op::Complex, &Partition::elementwise},
+      {Op::Complex, &Partition::together},
       {Op::Real, &Partition::passes},
       {Op::Imag, &Partition::passes},
   };

@@ -86,10 +86,8 @@ static constexpr Row rows[] = {
 #define FUNCTION(Name, program, arguments, ulp32, ulp64) {Op::Name, lower##Name},
 #include "astra/Numerics/Functions.def"
 #undef FUNCTION
-    {Op::Random, lowerRandom},
-    {Op::Contract, lowerMatrixUnit},
-    {Op::Detach, lowerDetach},
-    {Op::WithGradient, lowerDetach},
+    {Op::Random, lowerRandom},       {Op::Contract, lowerMatrixUnit}, {Op::Detach, lowerDetach},
+    {Op::WithGradient, lowerDetach}, {Op::Reshard, lowerDetach}, // of a module without a mesh
 };
 
 bool numerics::isPrimitive(UOpRef n) {

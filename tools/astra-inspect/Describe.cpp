@@ -4,6 +4,7 @@
 // Keeps:    expressions in infix form with the dims' names.
 // Does not: check: the reader has.
 #include "Describe.h"
+#include "astra/Distribute/Distribute.h"
 #include "astra/astra.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -199,6 +200,27 @@ std::string tool::exprText(const fmt::ManifestT &m, uint32_t index) {
   return std::move(stack.back().first);
 }
 
+/// The mesh that a bundle is made for, and what is cut among its shards.
+static void printMesh(raw_ostream &out, const BundleFile &b) {
+  const auto &assets = b.manifest.assets;
+  auto mesh = find_if(assets, [](const auto &a) { return a->name == meshAsset; });
+  auto weights =
+      find_if(b.sections(), [](const fmt::Section &s) { return s.kind == uint32_t(fmt::SectionKind::Weights); });
+  if (mesh == assets.end() || weights == b.sections().end()) return;
+  StringRef text(reinterpret_cast<const char *>(b.bytes(*weights).data()) + (*mesh)->place->offset,
+                 (*mesh)->place->length);
+  SmallVector<StringRef> lines, fields;
+  text.split(lines, '\n', -1, false);
+  for (StringRef line : lines) {
+    fields.clear();
+    line.split(fields, '\t');
+    if (fields.size() < 2) continue;
+    out << fields[0] << ' ';
+    for (StringRef name : ArrayRef(fields).drop_front(2)) out << (name.data() == fields[2].data() ? "" : " ") << name;
+    out << (fields.size() > 2 ? ": (" : "") << fields[1] << (fields.size() > 2 ? ")\n" : "\n");
+  }
+}
+
 void tool::printSummary(raw_ostream &out, const BundleFile &b) {
   const fmt::ManifestT &m = b.manifest;
   out << "module " << m.module_ << ", " << m.contract << " " << m.numerics << ", format " << b.header().major << "."
@@ -243,6 +265,7 @@ void tool::printSummary(raw_ostream &out, const BundleFile &b) {
   out << m.params.size() << " params, " << bytesText(total);
   if (ours) out << "; " << ours << " of them computed while compiling, " << bytesText(computed);
   out << "\n";
+  printMesh(out, b);
   printFunctions(out, m);
   for (const auto &asset : m.assets) out << "asset " << asset->name << ", " << bytesText(asset->place->length) << "\n";
   for (const auto &t : m.targets) {

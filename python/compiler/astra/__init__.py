@@ -36,7 +36,7 @@ from math import pi as pi
 
 from astra_rt import __version__ as __version__
 
-from . import _analysis, _boundary, _control, _custom, _dims, _dtypes, _errors, _evaluate, _external, _jit, _methods, _onnx, _ops
+from . import _analysis, _boundary, _control, _custom, _dims, _dtypes, _errors, _evaluate, _external, _jit, _mesh, _methods, _onnx, _ops
 from . import _random, _stages, _tensor, _trace, _transforms, _tree
 from . import fft as fft
 from . import linalg as linalg
@@ -56,6 +56,7 @@ from ._indexing import *  # noqa: F403
 from ._inspection import *  # noqa: F403
 from ._jit import *  # noqa: F403
 from ._manipulation import *  # noqa: F403
+from ._mesh import *  # noqa: F403
 from ._module import make_callable as _make_callable
 from ._onnx import *  # noqa: F403
 from ._products import *  # noqa: F403
@@ -84,7 +85,7 @@ _LAZY = {  # what is loaded when it is first used, and the module that has it
     "kernel": "_kernel",
 }
 _OF_PYTORCH = ("from_torch", "register_lowering", "torch")  # where it is installed (_module)
-_PARTS = (_analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _external, _jit, _onnx, _ops, _stages, _tensor, _trace, _transforms)
+_PARTS = (_analysis, _control, _custom, _dims, _dtypes, _errors, _evaluate, _external, _jit, _mesh, _onnx, _ops, _stages, _tensor, _trace, _transforms)
 __all__ = sorted({
     "__array_api_version__", "__version__", "astra", "e", "fft", "inf", "linalg", "nan", "newaxis", "pi", "random", "tree",
     *_dtypes.DTYPES, *_LAZY, *(name for part in _PARTS for name in part.__all__),

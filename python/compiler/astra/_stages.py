@@ -8,7 +8,7 @@ Keeps:    Compiled is called as the function was that it is made of; it can be p
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -17,11 +17,12 @@ import astra_rt
 from . import _analysis, _cache, _core, _tree
 from ._errors import ArgumentError, Error, MismatchError
 from ._evaluate import of_bytes
+from ._mesh import Mesh, sharding_text
 from ._tensor import Tensor, asarray, call, of_value
 from ._trace import Signature
 
 
-_DIALECTS = ("schedule", "plan", "c", "asm", "mlir", "llvm", "ptx")
+_DIALECTS = ("sharding", "schedule", "plan", "c", "asm", "mlir", "llvm", "ptx")
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -117,6 +118,13 @@ class Lowered:
         if not contract.startswith("device:"):
             raise ArgumentError(f"there is no numeric contract '{contract}'; strict is one, and device:UNIT")
         return Lowered(call(_core.with_numerics, self.module, contract[7:]), self._signatures, self._states)
+
+    def with_mesh(self, mesh: Mesh, shardings: Mapping[str, Any] | None = None) -> Lowered:
+        """The same for the shards of a mesh (`astra.mesh`; docs/distributed.md). shardings: by patterns of names of params, states,
+        inputs and outputs, how they are cut: "(data, -)", or a tuple as `astra.shard` takes it; the first that matches counts.
+        `as_text("sharding")` of the result is the program of one shard."""
+        rules = [(k, v if isinstance(v, str) else sharding_text(v)) for k, v in (shardings or {}).items()]
+        return Lowered(call(_core.with_mesh, self.module, str(mesh), rules), self._signatures, self._states)
 
     def cost_analysis(self, entry: str = "main", **dims: int) -> _analysis.Cost:
         """See `Compiled.cost_analysis`; of code for this machine."""

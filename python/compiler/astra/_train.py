@@ -21,6 +21,7 @@ import astra_rt
 
 from . import _dims, _dtypes, _ops, _tree
 from ._errors import ArgumentError
+from ._mesh import Mesh
 from ._random import checked_seed
 from ._stages import Compiled
 from ._tensor import Tensor, asarray, of_value
@@ -116,13 +117,17 @@ class _Model:
 
 def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, example: Mapping[str, Any], *, batch: int, seed: int = 0,
                      metrics: Mapping[str, Callable[..., Any]] | None = None, trained: Callable[[str, Tensor], bool] | None = None,
-                     target: str | Sequence[str] | None = None) -> Compiled:  # fmt: skip
+                     target: str | Sequence[str] | None = None, mesh: Mesh | None = None,
+                     shardings: Mapping[str, Any] | None = None) -> Compiled:  # fmt: skip
     """A training as a bundle: entries `train_step` (the inputs and `target` by name: gives `loss`, the learning `rate`, and
     replaces the states), `eval` (the
     same: gives `loss` and the metrics) and `main` (the inputs: gives what the module gives), for batches of 1 to `batch` rows.
 
     example: arrays of a batch by name, "target" among them. The states are the module's tensors by their names and what the optimizer
-    keeps. Save it and train by `astra-train`, from C, or with `astra_rt` alone. target: of the compiler; None: every CPU level."""
+    keeps. Save it and train by `astra-train`, from C, or with `astra_rt` alone. target: of the compiler; None: every CPU level.
+
+    mesh: of logical shards (`astra.mesh`). shardings: as of `Lowered.with_mesh`; None: the rows of a batch are cut by the mesh's first
+    axis, and gradients are summed over it."""
     from . import nn
     from ._transforms import value_and_grad
 
@@ -159,7 +164,14 @@ def compile_training(model: Any, loss: Callable[..., Any], optimizer: Any, examp
     examples: dict[str, Any] = {**specs}
     served: dict[str, Any] = {**inputs}
     entries = {"train_step": entry(train_step, updates=True, **examples), "eval": entry(eval, **examples), "main": entry(main, **served)}
-    return export(entries, states=whole.first, name="training").lower().compile(target)
+    lowered = export(entries, states=whole.first, name="training").lower()
+    if mesh is not None:
+        rows = next(iter(mesh.axes))
+        rules = {k: (rows, *(None,) * (len(s.shape) - 1)) for k, s in specs.items()} if shardings is None else shardings
+        lowered = lowered.with_mesh(mesh, rules)
+    elif shardings is not None:
+        raise ArgumentError("shardings are of a mesh: give mesh=astra.mesh(...)")
+    return lowered.compile(target)
 
 
 class _Session:

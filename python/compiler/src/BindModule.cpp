@@ -272,6 +272,18 @@ PyModule withNumerics(const PyModule &p, const std::string &unit) {
   return made;
 }
 
+/// The module for the shards of a mesh, with shardings by patterns of names.
+PyModule withMesh(const PyModule &p, const std::string &mesh,
+                  const std::vector<std::pair<std::string, std::string>> &shardings) {
+  Mesh axes = taken(parseMesh(mesh));
+  std::vector<ShardRule> rules;
+  for (const auto &[pattern, sharding] : shardings) rules.push_back({pattern, sharding});
+  std::lock_guard lock(*p.busy);
+  PyModule made{p.m, p.busy}; // over the same context
+  if (llvm::Error e = annotate(made.m, axes, rules)) throw std::invalid_argument(llvm::toString(std::move(e)));
+  return made;
+}
+
 PipelineOptions optionsOf(const std::vector<std::string> &targets, const std::string &cache, unsigned jobs) {
   PipelineOptions o;
   o.cache = cache;
@@ -436,6 +448,8 @@ void python::bindModule(nb::module_ &m) {
       },
       "path"_a, "dims"_a, "training"_a = false);
   m.def("with_numerics", withNumerics, "module"_a, "unit"_a);
+  m.def("with_mesh", withMesh, "module"_a, "mesh"_a, "shardings"_a);
+  m.def("checked_mesh", [](const std::string &text) { return meshText(taken(parseMesh(text))); });
   m.def("evaluate_nodes", evaluateNodes);
   m.def(
       "native_target",

@@ -314,6 +314,18 @@ TEST(Parallel, Data) {
   EXPECT_EQ(count(o.perShard, "all_gather"), 0u) << o.perShard;
 }
 
+/// Rows over one axis of the mesh, columns over the other.
+TEST(Parallel, DataAndTensor) {
+  std::string text = training("shard (-, model)", "shard (model)", "");
+  size_t at = text.find("{ data 4 }");
+  text.replace(at, strlen("{ data 4 }"), "{ data 2, model 2 }");
+  Outcome o = run(text, batch());
+  EXPECT_EQ(o.whole.outputs[1], o.shards.outputs[1]);
+  EXPECT_NE(o.perShard.find("state @w.m : f32[6, 2] shard (-, model)"), std::string::npos); // as the weight
+  EXPECT_EQ(count(o.perShard, "all_reduce"), 3u) << o.perShard; // the loss over both axes, gradients over rows
+  EXPECT_EQ(count(o.perShard, "all_gather"), 0u);
+}
+
 /// Weights are equal whatever of them is stored cut.
 TEST(Parallel, Zero) {
   Outcome plain = run(training("", "", ""), batch());

@@ -1,0 +1,75 @@
+"""Meshes of logical shards: mesh, shard.
+
+Takes:    names and sizes of axes; tensors, and by which axis of a mesh each of their axes is cut.
+Gives:    a Mesh, for `Lowered.with_mesh` and `compile_training`; the tensor, cut that way from here on.
+Keeps:    bits: a mesh decides them, not how many ranks run its shards (docs/distributed.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence, Union
+
+from . import _core
+from ._errors import ArgumentError
+from ._graph import current
+from ._tensor import Tensor, call, of_node
+from ._transforms import nodes_of, operand
+
+Axis = Union[str, None, Sequence[str]]
+
+
+class Mesh:
+    """Named axes of logical shards: what `mesh` gives."""
+
+    def __init__(self, axes: dict[str, int]) -> None:
+        self.axes = dict(axes)
+        self._text = str(call(_core.checked_mesh, ",".join(f"{k}={int(v)}" for k, v in axes.items())))
+
+    @property
+    def size(self) -> int:
+        """How many shards there are."""
+        n = 1
+        for k in self.axes.values():
+            n *= k
+        return n
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"astra.mesh({', '.join(f'{k}={v}' for k, v in self.axes.items())})"
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Mesh) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def mesh(**axes: int) -> Mesh:
+    """A mesh of logical shards: mesh(data=4, model=2) has 8, numbered row-major."""
+    return Mesh(axes)
+
+
+def sharding_text(axes: Sequence[Axis]) -> str:
+    """"(data, -)" of ("data", None)."""
+    names = []
+    for a in axes:
+        if not (a is None or isinstance(a, str) or (isinstance(a, (tuple, list)) and a and all(isinstance(n, str) for n in a))):
+            raise ArgumentError(f"for each axis of a tensor there is a name of an axis of the mesh, several, or None; found {a!r}")
+        names.append("-" if a is None else a if isinstance(a, str) else "+".join(a))
+    return f"({', '.join(names)})"
+
+
+def shard(x: Any, *axes: Axis) -> Tensor:
+    """x, cut among shards from here on: for each of its axes the name of the mesh's axis that cuts it, or None. Where x is cut another
+    way, values are exchanged. It has a meaning in programs for a mesh (`Lowered.with_mesh`); elsewhere it changes nothing."""
+    x = operand(x)
+    if len(axes) != x.ndim:
+        raise ArgumentError(f"shard takes a name or None for each axis: there are {x.ndim}, and {len(axes)} are given")
+    graph = current()
+    (node,) = nodes_of(graph, [x])
+    return of_node(graph, call(graph.core.named, "reshard", node, sharding_text(axes)))
+
+
+__all__ = ["Mesh", "mesh", "shard"]

@@ -1,0 +1,133 @@
+"""Meshes: what is cut, and bundles whose calls between shards are answered here, by all shards of one process."""
+
+import re
+
+import numpy as np
+import pytest
+
+import astra
+import astra_rt
+from astra import losses, nn, optim
+
+
+def exchange(name, x):
+    """What docs/distributed.md says of a function, of all shards at once."""
+    _, op, sizes, over, kind = re.fullmatch(r"(astra\.mesh)\.(\w+)/([^/]*)/([^/]*)/(.*)", name).groups()
+    mesh = {k: int(v) for k, v in (a.split("=") for a in sizes.split(","))}
+    shape, names = list(mesh.values()), list(mesh)
+    inside = [names.index(n) for n in over.split("+")]
+    outside = [i for i in range(len(names)) if i not in inside]
+    numbers = np.arange(int(np.prod(shape))).reshape(shape).transpose(outside + inside)
+    groups = numbers.reshape(-1, int(np.prod([shape[i] for i in inside])))  # members in the order of the mesh
+
+    def fold(parts):
+        kinds = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+        while len(parts) > 1:
+            pairs = [kinds[kind.removesuffix(".one")](a, b) for a, b in zip(parts[::2], parts[1::2])]
+            parts = pairs + parts[len(pairs) * 2 :]
+        return parts[0]
+
+    out = [None] * numbers.size
+    for members in groups:
+        for index, s in enumerate(members):
+            if op == "all_reduce":
+                out[s] = fold([x[m] for m in members])
+            elif op == "reduce_scatter":
+                out[s] = fold([x[m][index] for m in members])
+            elif op == "all_gather":
+                out[s] = np.stack([x[m] for m in members])
+            elif op == "all_to_all":
+                out[s] = np.stack([x[m][index] for m in members])
+            elif op == "index":
+                out[s] = np.int64(index)
+            else:
+                raise AssertionError(op)
+    return out[0] if kind.endswith("one") else np.stack(out)
+
+
+@pytest.fixture
+def engine():
+    """Registers what a bundle calls."""
+    names = []
+
+    def take(compiled):
+        text = compiled.as_text("schedule")
+        for name in sorted(set(re.findall(r"astra\.mesh\.[\w=,./+-]+", text))):
+            names.append(name)
+            astra_rt.register(name, lambda x, name=name: exchange(name, np.asarray(x)), deterministic=True)
+        return sorted(set(names))
+
+    yield take
+    for name in set(names):
+        astra_rt.unregister(name)
+
+
+def test_meshes():
+    mesh = astra.mesh(data=4, model=2)
+    assert str(mesh) == "data=4,model=2" and mesh.size == 8 and mesh == astra.mesh(data=4, model=2)
+    assert repr(mesh) == "astra.mesh(data=4, model=2)"
+    with pytest.raises(astra.Error, match="axis 'data' has 0 shards"):
+        astra.mesh(data=0)
+    with pytest.raises(astra.ArgumentError, match="shard takes a name or None for each axis: there are 2, and 1 are given"):
+        astra.shard(astra.zeros((2, 3)), "data")
+    with pytest.raises(astra.ArgumentError, match="found 3"):
+        astra.shard(astra.zeros((2, 3)), 3, None)
+
+
+def test_without_a_mesh_shard_changes_nothing():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert np.array_equal(np.asarray(astra.shard(x, "data", None) + 1), x + 1)
+    assert np.array_equal(np.asarray(astra.jit(lambda x: astra.shard(x, "data", None) * 2)(x)), x * 2)
+
+
+def layer(x, w):
+    h = astra.shard(x @ w, "data", None)
+    return h / astra.sum(h * h, axis=0)
+
+
+def test_a_program_of_one_shard():
+    spec = astra.spec((8, 6), "float32"), astra.spec((6, 4), "float32")
+    lowered = astra.trace(layer, *spec).lower()
+    cut = lowered.with_mesh(astra.mesh(data=4), {"x": ("data", None)})
+    text = cut.as_text("sharding")
+    assert "x : f32[2, 6] shard (data, -)" in text and text.count("all_reduce") == 1
+    assert "shard" not in lowered.as_text("uop").replace("reshard", "")
+    with pytest.raises(astra.Error, match="no parameter, state, input, output or named value matches"):
+        lowered.with_mesh(astra.mesh(data=4), {"y*": ("data", None)})
+    with pytest.raises(astra.Error, match="the mesh has no axis 'rows'"):
+        lowered.with_mesh(astra.mesh(data=4), {"x": "(rows, -)"})
+
+
+def test_a_bundle_gives_the_tree_of_its_shards(engine):
+    spec = astra.spec((8, 6), "float32"), astra.spec((6, 4), "float32")
+    compiled = astra.trace(layer, *spec).lower().with_mesh(astra.mesh(data=4), {"x": ("data", None)}).compile("native")
+    names = engine(compiled)
+    assert names == ["astra.mesh.all_reduce/data=4/data/sum.one"]
+    draw = np.random.default_rng(1)
+    x, w = draw.standard_normal((8, 6), np.float32), draw.standard_normal((6, 4), np.float32)
+    module = astra_rt.load(compiled.bundle)
+    made = np.asarray(module.main(x.reshape(4, 2, 6), w)).reshape(8, 4)
+    # The product splits no sum: the same as without a mesh; the sums of its squares are of two rows each, then a tree.
+    h = np.asarray(astra.jit(lambda x, w: x @ w)(x, w))
+    part = np.asarray(astra.jit(lambda h: astra.sum(h * h, axis=1))(h.reshape(4, 2, 4)))
+    total = (part[0] + part[1]) + (part[2] + part[3])
+    assert np.array_equal(made, np.asarray(astra.jit(lambda h, t: h / t)(h, total)))
+
+
+def test_a_training_is_cut_by_rows(engine):
+    model = nn.Sequential(nn.Linear(6, 8, key=1), nn.Tanh(), nn.Linear(8, 3, key=2))
+    example = {"x": np.zeros((1, 6), np.float32), "target": np.zeros((1,), np.int64)}
+    given = dict(batch=16, target="native")
+    plain = astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, **given)
+    cut = astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, mesh=astra.mesh(data=4), **given)
+    engine(cut)
+    draw = np.random.default_rng(2)
+    x, t = draw.standard_normal((8, 6), np.float32), draw.integers(0, 3, (8,))
+    a, b = astra_rt.load(plain.bundle), astra_rt.load(cut.bundle)
+    for _ in range(3):
+        loss = float(a.train_step(x=x, target=t).loss)
+        assert abs(float(b.train_step(x=x.reshape(4, 2, 6), target=t.reshape(4, 2)).loss) - loss) < 1e-5  # another order of sums
+    with pytest.raises(astra_rt.Error):
+        b.train_step(x=x[:6].reshape(2, 3, 6), target=t[:6].reshape(2, 4))
+    with pytest.raises(astra.ArgumentError, match="shardings are of a mesh"):
+        astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, shardings={"x": "(data, -)"}, **given)
