@@ -50,14 +50,12 @@ static Error addShardings(const PipelineOptions &o, Module &m) {
 }
 
 /// The program of one shard, without the numbers of weights.
-static Expected<Compilation> shardingText(Module &m) {
+static Expected<Compilation> programOfShard(Module &m) {
   if (m.mesh.isEmpty()) return createStringError("--emit=sharding: the module has no mesh: give --mesh=NAME=SIZE");
   PassOptions options;
   for (const char *name : {"grad", "spmd"})
     if (Error e = passNamed(name)->run(m, options)) return std::move(e);
-  PrintOptions print;
-  print.data = false;
-  return Compilation{{}, astra::print(m, print), {}};
+  return Compilation{{}, print(m, {.data = false}), {}};
 }
 
 Error astra::runStandardPasses(Module &m, const PipelineOptions &options, Run *run) {
@@ -164,7 +162,7 @@ Expected<Compilation> astra::compileModule(Module m, const PipelineOptions &o, P
   if (o.training)
     if (Error e = addTraining(run, m)) return std::move(e);
   if (Error e = addShardings(o, m)) return std::move(e);
-  if (o.emit == "sharding") return shardingText(m);
+  if (o.emit == "sharding") return programOfShard(m);
   if (o.unit) {
     UnitUse use = useMatrixUnit(m, *o.unit);
     run.note("numerics: " + Twine(use.named) + " sums of products are added as " + o.unit->text + " does, " +

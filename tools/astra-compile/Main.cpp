@@ -392,7 +392,7 @@ Program describe(CommandLine &c) {
            "): plan, tuning, accesses (sectors and banks of memory that a warp meets), mlir, llvm, ptx, or asm, which "
            "of "
            "cuda is PTX too. Of --target=metal: metal (source in the Metal Shading Language), plan, tuning, accesses",
-       word(o.emit, "uop|schedule|plan|tuning|accesses|c|mlir|llvm|ptx|asm|metal")},
+       word(o.emit, "sharding|uop|schedule|plan|tuning|accesses|c|mlir|llvm|ptx|asm|metal")},
       {"name", "NAME",
        "what the functions of --emit=c begin with, as NAME_main, so that several programs can be linked together; the "
        "module's name if not given, which is 'module' for ONNX and StableHLO",

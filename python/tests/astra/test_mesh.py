@@ -1,48 +1,12 @@
 """Meshes: what is cut, and bundles whose calls between shards are answered here, by all shards of one process."""
 
-import re
-
 import numpy as np
 import pytest
 
 import astra
 import astra_rt
 from astra import losses, nn, optim
-
-
-def exchange(name, x):
-    """What docs/distributed.md says of a function, of all shards at once."""
-    _, op, sizes, over, kind = re.fullmatch(r"(astra\.mesh)\.(\w+)/([^/]*)/([^/]*)/(.*)", name).groups()
-    mesh = {k: int(v) for k, v in (a.split("=") for a in sizes.split(","))}
-    shape, names = list(mesh.values()), list(mesh)
-    inside = [names.index(n) for n in over.split("+")]
-    outside = [i for i in range(len(names)) if i not in inside]
-    numbers = np.arange(int(np.prod(shape))).reshape(shape).transpose(outside + inside)
-    groups = numbers.reshape(-1, int(np.prod([shape[i] for i in inside])))  # members in the order of the mesh
-
-    def fold(parts):
-        kinds = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
-        while len(parts) > 1:
-            pairs = [kinds[kind.removesuffix(".one")](a, b) for a, b in zip(parts[::2], parts[1::2])]
-            parts = pairs + parts[len(pairs) * 2 :]
-        return parts[0]
-
-    out = [None] * numbers.size
-    for members in groups:
-        for index, s in enumerate(members):
-            if op == "all_reduce":
-                out[s] = fold([x[m] for m in members])
-            elif op == "reduce_scatter":
-                out[s] = fold([x[m][index] for m in members])
-            elif op == "all_gather":
-                out[s] = np.stack([x[m] for m in members])
-            elif op == "all_to_all":
-                out[s] = np.stack([x[m][index] for m in members])
-            elif op == "index":
-                out[s] = np.int64(index)
-            else:
-                raise AssertionError(op)
-    return out[0] if kind.endswith("one") else np.stack(out)
+from mesh_ranks import exchange, mesh_of, run
 
 
 @pytest.fixture
@@ -51,8 +15,7 @@ def engine():
     names = []
 
     def take(compiled):
-        text = compiled.as_text("schedule")
-        for name in sorted(set(re.findall(r"astra\.mesh\.[\w=,./+-]+", text))):
+        for name in mesh_of(compiled.as_text("schedule")):
             names.append(name)
             astra_rt.register(name, lambda x, name=name: exchange(name, np.asarray(x)), deterministic=True)
         return sorted(set(names))
@@ -112,6 +75,46 @@ def test_a_bundle_gives_the_tree_of_its_shards(engine):
     part = np.asarray(astra.jit(lambda h: astra.sum(h * h, axis=1))(h.reshape(4, 2, 4)))
     total = (part[0] + part[1]) + (part[2] + part[3])
     assert np.array_equal(made, np.asarray(astra.jit(lambda h, t: h / t)(h, total)))
+
+
+def trained(bundle, rank, x, t, rows, shards):
+    """Three steps of one rank, whose shards have these rows; its states."""
+    module = astra_rt.load(bundle, dims={"shards": shards} if b"shards_init" in bundle else None)
+    if b"shards_init" in bundle:
+        module.shards_init()
+    mine = slice(rank * shards * rows, (rank + 1) * shards * rows)
+    for _ in range(3):
+        loss = module.train_step(x=x[mine].reshape(shards, rows, -1), target=t[mine].reshape(shards, rows)).loss
+    return float(loss), {n: np.asarray(v) for n, v in module.state_dict().items()}
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_a_training_has_the_same_bytes_at_any_number_of_ranks(zero):
+    model = nn.Sequential(nn.Linear(6, 8, key=1), nn.Tanh(), nn.Linear(8, 4, key=2))
+    example = {"x": np.zeros((1, 6), np.float32), "target": np.zeros((1,), np.int64)}
+    shardings = {"x": "(data, -)", "target": "(data)"}
+    if zero:  # weights are stored cut
+        shardings |= {"*.weight": "(data, -) gathered", "*.bias": "(data) gathered"}
+    compiled = astra.compile_training(model, losses.cross_entropy, optim.sgd(lr=0.1), example, batch=16, target="native",
+                                      mesh=astra.mesh(data=4), shardings=shardings)  # fmt: skip
+    draw = np.random.default_rng(3)
+    x, t = draw.standard_normal((8, 6), np.float32), draw.integers(0, 4, (8,))
+    names, found = mesh_of(compiled.as_text("schedule")), []
+    for ranks in (1, 2, 4):
+        made = run(compiled.bundle, names, 4, ranks, trained, x, t, 2, 4 // ranks)
+        assert len({loss for loss, _ in made}) == 1
+        states = {}
+        for name, first in made[0][1].items():
+            is_cut = any(len(s[name]) and s[name].shape[0] == 4 // ranks and name in cut_states(compiled.bundle) for _, s in made)
+            states[name] = np.concatenate([s[name] for _, s in made]) if is_cut else first
+        found.append((made[0][0], {n: v.tobytes() for n, v in states.items()}))
+    assert found[0] == found[1] == found[2]
+
+
+def cut_states(bundle):
+    """The states that a bundle says are cut: lines of its asset astra.mesh."""
+    lines = bundle[bundle.index(b"mesh\tdata=4\n") :].split(b"\n")
+    return {line.split(b"\t")[2].decode() for line in lines[:64] if line.startswith(b"state\t")}
 
 
 def test_a_training_is_cut_by_rows(engine):

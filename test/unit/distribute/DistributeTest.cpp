@@ -14,6 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -261,10 +262,10 @@ module @m {
 }
 
 // ---- parallelisms, from shardings alone
-std::string training(llvm::StringRef w, llvm::StringRef b, llvm::StringRef moment) {
+std::string training(llvm::StringRef w, llvm::StringRef b, llvm::StringRef moment, llvm::StringRef axes = "data 4") {
   std::string text = R"uop(
 module @m {
-  mesh @mesh { data 4 }
+  mesh @mesh { AXES }
   dim n in 1..64
   state @w : f32[6, 4] SHARD_W = hex "WEIGHTS"
   state @b : f32[4] SHARD_B
@@ -285,6 +286,7 @@ module @m {
 }
 )uop";
   auto put = [&](llvm::StringRef what, std::string by) { text.replace(text.find(what), what.size(), by); };
+  put("AXES", axes.str());
   put("SHARD_W", w.str());
   put("SHARD_B", b.str());
   put("SHARD_M", moment.str());
@@ -316,10 +318,7 @@ TEST(Parallel, Data) {
 
 /// Rows over one axis of the mesh, columns over the other.
 TEST(Parallel, DataAndTensor) {
-  std::string text = training("shard (-, model)", "shard (model)", "");
-  size_t at = text.find("{ data 4 }");
-  text.replace(at, strlen("{ data 4 }"), "{ data 2, model 2 }");
-  Outcome o = run(text, batch());
+  Outcome o = run(training("shard (-, model)", "shard (model)", "", "data 2, model 2"), batch());
   EXPECT_EQ(o.whole.outputs[1], o.shards.outputs[1]);
   EXPECT_NE(o.perShard.find("state @w.m : f32[6, 2] shard (-, model)"), std::string::npos); // as the weight
   EXPECT_EQ(count(o.perShard, "all_reduce"), 3u) << o.perShard; // the loss over both axes, gradients over rows
@@ -526,6 +525,78 @@ module @m {
                       {{x, w}, {}, {}, {}});
   ASSERT_EQ(piped.shards.outputs.size(), 1u);
   EXPECT_EQ(piped.shards.outputs, plain.whole.outputs);
+}
+
+/// Keys and values go round a ring while a softmax is brought up to date; written per shard.
+TEST(Parallel, RingOfAttention) {
+  Outcome o = run(R"uop(
+module @m {
+  mesh @mesh { seq 4 } per_shard
+  func @turn(%k : f32[2, 3], %v : f32[2, 3], %m : f32[2], %l : f32[2], %acc : f32[2, 3], %q : f32[2, 3]) {
+    %s = contract %q[t, d], %k[u, d] -> [t, u] sum [d]
+    %most = reduce %s kind=max axes=[1]
+    %m2 = max %m, %most
+    %m3 = reshape %m2 [2, 1]
+    %m4 = expand %m3 [2, 2]
+    %below = sub %s, %m4
+    %e = exp %below
+    %fall = sub %m, %m2
+    %f = exp %fall
+    %sum = reduce %e axes=[1]
+    %l1 = mul %l, %f
+    %l2 = add %l1, %sum
+    %f1 = reshape %f [2, 1]
+    %f2 = expand %f1 [2, 3]
+    %acc1 = mul %acc, %f2
+    %p = contract %e[t, u], %v[u, d] -> [t, d] sum [u]
+    %acc2 = add %acc1, %p
+    %k2 = shift %k group="seq=4/seq" by=1 wrap=1
+    %v2 = shift %v group="seq=4/seq" by=1 wrap=1
+    return %k2, %v2, %m2, %l2, %acc2
+  }
+  entry @main(%q : f32[2, 3] shard (seq, -), %k : f32[2, 3] shard (seq, -), %v : f32[2, 3] shard (seq, -))
+      -> (%y : f32[2, 3] shard (seq, -)) {
+    %low = const -inf : f32
+    %low1 = reshape %low [1]
+    %m = expand %low1 [2]
+    %zero = const 0.0 : f32
+    %z1 = reshape %zero [1]
+    %l = expand %z1 [2]
+    %z2 = reshape %zero [1, 1]
+    %acc = expand %z2 [2, 3]
+    %scan = scan(@turn) %k, %v, %m, %l, %acc, %q [4] ncarry=5 nxs=0
+    %sum = proj %scan index=3
+    %weighted = proj %scan index=4
+    %s1 = reshape %sum [2, 1]
+    %s2 = expand %s1 [2, 3]
+    %y = div %weighted, %s2
+  }
+}
+)uop",
+                  {{numbers({8, 3}, 33), numbers({8, 3}, 34), numbers({8, 3}, 35)}, {}, {}, {}});
+  ASSERT_EQ(o.shards.outputs.size(), 1u);
+  // A shard that has all tokens gives another order of the sums, and all but the last bits.
+  auto floats = [](const Tensor &t) {
+    std::vector<float> out(t.count());
+    memcpy(out.data(), t.bytes.data(), t.bytes.size());
+    return out;
+  };
+  std::vector<float> q = floats(numbers({8, 3}, 33)), k = floats(numbers({8, 3}, 34)), v = floats(numbers({8, 3}, 35)),
+                     y = floats(o.shards.outputs[0]);
+  for (int t = 0; t < 8; ++t) {
+    double weights[8], sum = 0, most = -INFINITY;
+    for (int u = 0; u < 8; ++u) {
+      weights[u] = 0;
+      for (int d = 0; d < 3; ++d) weights[u] += double(q[3 * t + d]) * k[3 * u + d];
+      most = std::max(most, weights[u]);
+    }
+    for (double &w : weights) sum += w = std::exp(w - most);
+    for (int d = 0; d < 3; ++d) {
+      double expected = 0;
+      for (int u = 0; u < 8; ++u) expected += weights[u] / sum * v[3 * u + d];
+      EXPECT_NEAR(y[3 * t + d], expected, 1e-4 * (1 + std::abs(expected)));
+    }
+  }
 }
 
 /// Control flow over parts: layers in a scan, a choice that all shards share, a loop.
