@@ -87,11 +87,13 @@ enum {
   ASTRA_FORKED = 43,     /* the handle belongs to the parent process */
   ASTRA_STATE_LOST = 44, /* a call failed after its first launch: set or reset the state */
   /* The run */
-  ASTRA_DATA_DIM = 50,       /* a size computed by the program left its bounds */
-  ASTRA_DEPENDENCY = 51,     /* a promise that this call waits for failed */
-  ASTRA_KERNEL_FAULT = 52,   /* the emulator found that a kernel does what none may */
-  ASTRA_CANCELLED = 53,      /* it was cancelled before it began */
-  ASTRA_FUNCTION_FAILED = 54 /* a function that the program registered failed; the sentence has its own */
+  ASTRA_DATA_DIM = 50,        /* a size computed by the program left its bounds */
+  ASTRA_DEPENDENCY = 51,      /* a promise that this call waits for failed */
+  ASTRA_KERNEL_FAULT = 52,    /* the emulator found that a kernel does what none may */
+  ASTRA_CANCELLED = 53,       /* it was cancelled before it began */
+  ASTRA_FUNCTION_FAILED = 54, /* a function that the program registered failed; the sentence has its own */
+  ASTRA_PEER_LOST = 55,       /* another rank of the job died, left or does not move (astra/ranks.h) */
+  ASTRA_PEER_DIFFERS = 56     /* another rank is elsewhere, or has another bundle */
 };
 
 /* The name of a status, e.g. "ASTRA_WRONG_SHAPE". Never NULL. */
@@ -456,6 +458,12 @@ ASTRA_API astra_status astra_entry_find_output(const astra_entry *entry, const c
 /* Whether the entry reads or writes the state of this index: 1, 0, or -1 for an index that there is not. After
  * training, the weights are what the entry for inference uses; the rest is the optimizer's. */
 ASTRA_API int32_t astra_entry_uses_state(const astra_entry *entry, uint32_t state);
+
+/* The name of a function of the program that the bundle calls (astra_runtime_register); NULL for an index that there is
+ * not. */
+ASTRA_API const char *astra_bundle_function_name(const astra_bundle *bundle, uint32_t index);
+/* 32 bytes that tell bundles apart: the SHA-256 of the file's table of hashes. */
+ASTRA_API astra_status astra_bundle_get_digest(const astra_bundle *bundle, uint8_t *digest);
 
 /*===- Assets ---------------------------------------------------------------===*/
 

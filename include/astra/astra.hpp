@@ -17,6 +17,7 @@
 
 #include "astra/astra.h"
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <cstdio>
@@ -240,6 +241,14 @@ struct Bundle : Handle<astra_bundle, astra_bundle_free> {
     const astra_entry *found = nullptr;
     check([&](astra_diag *d) { return astra_bundle_find_entry(handle, name, &found, d); });
     return found;
+  }
+  /// Of a function of the program that it calls; null for an index that there is not.
+  const char *functionName(uint32_t index) const { return astra_bundle_function_name(handle, index); }
+  /// Tells bundles apart.
+  std::array<uint8_t, 32> digest() const {
+    std::array<uint8_t, 32> bytes;
+    check([&](astra_diag *) { return astra_bundle_get_digest(handle, bytes.data()); });
+    return bytes;
   }
   uint32_t assets() const { return astra_bundle_num_assets(handle); }
   /// NULL: there is none of this index.

@@ -170,6 +170,8 @@ const char *astra_status_name(astra_status status) {
     NAME(ASTRA_KERNEL_FAULT);
     NAME(ASTRA_CANCELLED);
     NAME(ASTRA_FUNCTION_FAILED);
+    NAME(ASTRA_PEER_LOST);
+    NAME(ASTRA_PEER_DIFFERS);
 #undef NAME
   }
   return "unknown status";

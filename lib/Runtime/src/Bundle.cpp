@@ -269,6 +269,19 @@ astra_status astra_bundle_find_entry(const astra_bundle *bundle, const char *nam
   return ASTRA_OK;
 }
 
+const char *astra_bundle_function_name(const astra_bundle *bundle, uint32_t index) {
+  if (checkHandle(bundle, "the bundle", nullptr)) return nullptr;
+  const auto *functions = bundle->manifest().functions();
+  return functions && index < functions->size() ? functions->Get(index)->name()->c_str() : nullptr;
+}
+
+astra_status astra_bundle_get_digest(const astra_bundle *bundle, uint8_t *digest) {
+  if (Status s = checkHandle(bundle, "the bundle", nullptr)) return s;
+  if (!digest) return ASTRA_INVALID_ARGUMENT;
+  memcpy(digest, bundle->file.header->digest, sizeof(bundle->file.header->digest));
+  return ASTRA_OK;
+}
+
 uint32_t astra_bundle_num_assets(const astra_bundle *bundle) {
   if (checkHandle(bundle, "the bundle", nullptr)) return 0;
   const auto *assets = bundle->manifest().assets();

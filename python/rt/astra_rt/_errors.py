@@ -114,6 +114,8 @@ _TABLE: dict[int, tuple[str, type[Error]]] = {
     52: ("ASTRA_KERNEL_FAULT", DeviceError),
     53: ("ASTRA_CANCELLED", DeviceError),
     54: ("ASTRA_FUNCTION_FAILED", FunctionError),
+    55: ("ASTRA_PEER_LOST", DeviceError),
+    56: ("ASTRA_PEER_DIFFERS", DeviceError),
 }
 
 

@@ -1,0 +1,58 @@
+//===- Launch.cpp: who started this process ---------------------------------===//
+// Takes:    the environment.
+// Gives:    rank, number of ranks and the name of the job, as the launcher has set them.
+// Keeps:    one row a launcher; the first whose variables are there counts.
+#include "Ranks.h"
+#include <stdio.h>
+#include <unistd.h>
+
+using namespace astra::ranks;
+
+namespace {
+struct Row {
+  const char *launcher, *rank, *ranks, *local; ///< local: ranks of this machine; null: all
+  const char *key[2];                          ///< what names the job
+  bool mpi;
+};
+constexpr Row kRows[] = {
+    {"astra-launch", "ASTRA_RANK", "ASTRA_RANKS", nullptr, {"ASTRA_JOB", nullptr}, false},
+    {"Open MPI's mpirun",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+     true},
+    {"MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {"PMI_PORT", "PMI_FD"}, true},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", {"MASTER_PORT", "TORCHELASTIC_RUN_ID"}, false},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", {"SLURM_JOB_ID", "SLURM_STEP_ID"}, false},
+};
+
+bool number(const char *text, int32_t *out) {
+  char *end;
+  long n = text ? strtol(text, &end, 10) : -1;
+  if (!text || end == text || *end || n < 0 || n > 1 << 20) return false;
+  return *out = int32_t(n), true;
+}
+} // namespace
+
+Status astra::ranks::readLaunch(Launch *out, astra_diag *diag) {
+  *out = {nullptr, 0, 1, true, false, ""};
+  for (const Row &row : kRows) {
+    const char *rank = getenv(row.rank), *ranks = getenv(row.ranks), *local = row.local ? getenv(row.local) : nullptr;
+    if (!rank && !ranks) continue;
+    out->launcher = row.launcher;
+    if (!number(rank, &out->rank) || !number(ranks, &out->ranks) || out->rank >= out->ranks)
+      return fail(diag, ASTRA_INVALID_ARGUMENT, "%s: %s is '%.40s' and %s is '%.40s', which is no rank of a job",
+                  row.launcher, row.rank, rank ? rank : "", row.ranks, ranks ? ranks : "");
+    int32_t here;
+    out->oneMachine = !row.local || (number(local, &here) && here == out->ranks);
+    out->mpi = row.mpi;
+    const char *first = getenv(row.key[0]), *second = row.key[1] ? getenv(row.key[1]) : nullptr;
+    snprintf(out->key, sizeof(out->key), "%u-%.40s-%.40s", unsigned(getuid()), first ? first : "",
+             second ? second : "");
+    for (char *c = out->key; *c; c++)
+      if (*c == '/') *c = '-';
+    return ASTRA_OK;
+  }
+  return ASTRA_OK;
+}
