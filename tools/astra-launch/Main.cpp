@@ -93,6 +93,7 @@ public:
     for (int64_t r = 0; r < ranks; r++)
       if (!start(r, ranks, job)) break;
     watch();
+    if (code) endOrphans();
     return code;
   }
 
@@ -138,6 +139,20 @@ private:
               strsignal(WTERMSIG(status)));
   }
 
+  /// What ranks that failed have left running: this program is the parent of those now.
+  void endOrphans() {
+    for (int again = 0; again < 100; again++) {
+      FILE *list = fopen("/proc/thread-self/children", "re");
+      int pid, some = 0;
+      while (list && fscanf(list, "%d", &pid) == 1) kill(pid, SIGKILL), ++some;
+      if (list) fclose(list);
+      if (!some) return;
+      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
   void watch() {
     using namespace std::chrono_literals;
     bool asks = false, told = false;
@@ -179,6 +194,7 @@ int main(int argc, char **argv) {
   if (!s.ranks) return complain(program, Usage, "how many ranks? give -n RANKS (see astra-launch --help)");
   if (at >= argc)
     return complain(program, Usage, "which program? give it behind the options (see astra-launch --help)");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (int which : {SIGINT, SIGTERM, SIGHUP}) std::signal(which, remember);
   int code = Job(s, argv + at).run(s.ranks);
   for (int64_t again = 0; code && !asked && again < s.restarts; again++) {

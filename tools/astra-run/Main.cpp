@@ -8,6 +8,7 @@
 #include "JsonText.h"
 #include "Npy.h"
 #include "Places.h"
+#include "Ranks.h"
 #include "Safetensors.h"
 #include "Trace.h"
 #include "Values.h"
@@ -130,6 +131,7 @@ public:
 private:
   const Settings &settings;
   astra::EmulatedMachine machine; // what --emulate runs on; outlives the handles
+  Ranks ranks;                    // if the bundle has a mesh; likewise
   Handles h;
   Checked check;
   std::deque<Npy> arrays;
@@ -147,6 +149,8 @@ private:
   void registerFunction(const string &name, const string &place);
   void loadStates(const string &path, uint32_t count);
   astra_tensor tensorFrom(const string &path, int32_t expected);
+  astra_tensor part(int32_t kind, const char *name, astra_tensor t);
+  Npy whole(int32_t kind, const char *name, Npy local);
   void place(astra_tensor &t);
   void gatherInputs();
   void makeOutputs();
@@ -189,6 +193,34 @@ astra_tensor Run::tensorFrom(const string &path, int32_t expected) {
   return t;
 }
 
+/// What this rank has of the tensor in the last of `arrays`.
+astra_tensor Run::part(int32_t kind, const char *name, astra_tensor t) {
+  const char *of = kind == ASTRA_MESH_STATE ? nullptr : settings.entry.c_str();
+  if (!ranks.isCut(kind, of, name)) return t;
+  if (t.strides) throw Refusal{Failure, string("'") + name + "' is cut: its file must be in C order"};
+  Npy &a = arrays.back(), local;
+  local.dtype = a.dtype, local.shape = ranks.localShape(kind, of, name, a.shape);
+  uint64_t bytes = astra_dtype_bits(a.dtype) / 8;
+  for (int64_t n : local.shape) bytes *= uint64_t(n);
+  local.data.resize(bytes);
+  ranks.take(check, kind, of, name, a.dtype, a.shape, a.data.data(), local.data.data());
+  a = std::move(local);
+  return rowMajor(a);
+}
+
+/// The logical tensor of all ranks' parts.
+Npy Run::whole(int32_t kind, const char *name, Npy local) {
+  const char *of = kind == ASTRA_MESH_STATE ? nullptr : settings.entry.c_str();
+  if (!ranks.isCut(kind, of, name)) return local;
+  Npy a;
+  a.dtype = local.dtype, a.shape = ranks.logicalShape(kind, of, name, local.shape);
+  uint64_t bytes = astra_dtype_bits(a.dtype) / 8;
+  for (int64_t n : a.shape) bytes *= uint64_t(n);
+  a.data.resize(bytes);
+  ranks.join(check, kind, of, name, a.dtype, a.shape, local.data.data(), a.data.data());
+  return a;
+}
+
 /// Whoever gives it on a command line vouches for what the bundle declares of it.
 void Run::registerFunction(const string &name, const string &place) {
   size_t colon = place.rfind(':');
@@ -213,6 +245,7 @@ void Run::load(const string &path) {
   check.file = path;
   check(astra_bundle_init_file(&h.bundle, h.runtime, path.c_str(), &bundle, check));
   check(astra_bundle_find_entry(h.bundle, settings.entry.c_str(), &entry, check));
+  ranks.open(h, check);
   check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
   check.file = "";
   astra_bundle_info info = ASTRA_INIT(astra_bundle_info);
@@ -232,15 +265,17 @@ void Run::load(const string &path) {
     dims.push_back({name.c_str(), v});
   }
   astra_session_options session = ASTRA_INIT(astra_session_options);
+  dims = ranks.dims(std::move(dims));
   session.dims = dims.data();
   session.num_dims = uint32_t(dims.size());
   check(astra_session_init(&h.session, h.loaded, &session, check));
+  ranks.setDim(h, check);
   if (!settings.states.empty()) loadStates(settings.states, info.num_states);
   for (auto &[name, file] : settings.setStates) {
     astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
     for (uint32_t i = 0; i < info.num_states; ++i)
       if (check(astra_bundle_get_state(h.bundle, i, &wanted)); name == wanted.name) break;
-    astra_tensor t = tensorFrom(file, wanted.dtype);
+    astra_tensor t = part(ASTRA_MESH_STATE, name.c_str(), tensorFrom(file, wanted.dtype));
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
   }
   check(astra_stream_init(&h.stream, h.device, check));
@@ -263,7 +298,7 @@ void Run::loadStates(const string &path, uint32_t count) {
       throw Refusal{Failure, path + ": has '" + name + "', which is no state of the bundle (astra-inspect lists them)"};
     Npy &a = arrays.emplace_back(std::move(array));
     if (!adopt(a, state->second.dtype, error)) throw Refusal{Failure, path + ": '" + name + "': " + error};
-    astra_tensor t = rowMajor(a);
+    astra_tensor t = part(ASTRA_MESH_STATE, name.c_str(), rowMajor(a));
     check.file = path;
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
     check.file = "";
@@ -295,7 +330,7 @@ void Run::gatherInputs() {
     check(astra_entry_get_input(entry, i, &wanted));
     if (!files[i])
       throw Refusal{Usage, "input " + string(wanted.name) + " is missing: give --input " + wanted.name + "=FILE.npy"};
-    inputs.push_back(tensorFrom(*files[i], wanted.dtype));
+    inputs.push_back(part(ASTRA_MESH_INPUT, wanted.name, tensorFrom(*files[i], wanted.dtype)));
     if (settings.repeat > 1 && settings.where.onHost()) place(inputs.back());
   }
   outputs.resize(info.num_outputs);
@@ -405,7 +440,8 @@ void Run::writeAndCompare() {
     return nullptr;
   };
   for (OutputTensor &o : outputs) {
-    Npy a = result(o);
+    Npy a = whole(ASTRA_MESH_OUTPUT, o.info.name, result(o));
+    if (!ranks.first()) continue;
     const string *out = fileOf(settings.outputs, o.info.name), *expected = fileOf(settings.expected, o.info.name);
     if (out && !writeNpy(*out, a, error)) throw Refusal{Failure, error};
     if (expected) {
@@ -452,6 +488,10 @@ Npy Run::state(const astra_tensor_info &info) {
   Npy a;
   a.dtype = info.dtype;
   for (int32_t axis = 0; axis < info.ndim; ++axis) {
+    if (axis == 0 && ranks.isCut(ASTRA_MESH_STATE, nullptr, info.name)) {
+      a.shape.push_back(ranks.localShards());
+      continue;
+    }
     // A symbolic extent shows in the number of bytes alone: such a state is saved flat.
     if (info.lower[axis] != info.upper[axis]) {
       a.shape.assign(1, int64_t(bytes * 8 / astra_dtype_bits(a.dtype)));
@@ -474,8 +514,9 @@ void Run::saveStates() {
     check(astra_bundle_get_state(h.bundle, i, &info));
     auto isAsked = [&](const auto &wanted) { return wanted.first == info.name; };
     if (!settings.savedStates.empty() || std::any_of(settings.getStates.begin(), settings.getStates.end(), isAsked))
-      now.emplace(info.name, state(info));
+      now.emplace(info.name, whole(ASTRA_MESH_STATE, info.name, state(info)));
   }
+  if (!ranks.first()) return;
   string error;
   for (auto &[name, file] : settings.getStates) {
     auto found = now.find(name);

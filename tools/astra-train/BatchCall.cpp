@@ -2,19 +2,27 @@
 // Takes:    rows in its inputs.
 // Gives:    see BatchCall.h.
 #include "BatchCall.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace astra::tool;
 
-BatchCall::BatchCall(Handles &handles, const astra_entry *entry, const std::vector<const Column *> &columns,
-                     int64_t most)
-    : h(handles), entry(entry) {
+BatchCall::BatchCall(Handles &handles, Ranks &ranks, const astra_entry *entry,
+                     const std::vector<const Column *> &columns, int64_t most)
+    : h(handles), ranks(ranks), entry(entry) {
+  astra_entry_info info = ASTRA_INIT(astra_entry_info);
+  check(astra_entry_get_info(entry, &info));
+  entryName = info.name;
   for (const Column *c : columns) {
-    std::vector<int64_t> &shape = shapes.emplace_back(c->row);
-    shape.insert(shape.begin(), most);
+    std::vector<int64_t> &whole = logical.emplace_back(c->row);
+    whole.insert(whole.begin(), most);
+    names.push_back(c->name);
     uint64_t bytes;
     if (__builtin_mul_overflow(c->rowBytes, uint64_t(most), &bytes))
       throw Refusal{Failure, "a batch of input " + c->name + " is too large"};
+    std::vector<int64_t> &shape =
+        shapes.emplace_back(ranks.localShape(ASTRA_MESH_INPUT, entryName.c_str(), c->name.c_str(), whole));
+    wholes.emplace_back(ranks.isCut(ASTRA_MESH_INPUT, entryName.c_str(), c->name.c_str()) ? bytes : 0);
     astra_buffer *buffer = nullptr;
     check(astra_buffer_init(&buffer, h.pool, bytes, check));
     h.buffers.push_back(buffer);
@@ -23,8 +31,6 @@ BatchCall::BatchCall(Handles &handles, const astra_entry *entry, const std::vect
     t.dtype = c->dtype, t.ndim = int32_t(shape.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].shape = shapes[i].data();
-  astra_entry_info info = ASTRA_INIT(astra_entry_info);
-  check(astra_entry_get_info(entry, &info));
   infos.resize(info.num_outputs, ASTRA_INIT(astra_tensor_info));
   outputs.resize(info.num_outputs, ASTRA_INIT(astra_tensor));
   bounds.resize(info.num_outputs, std::vector<int64_t>(ASTRA_MAX_RANK));
@@ -39,7 +45,11 @@ BatchCall::BatchCall(Handles &handles, const astra_entry *entry, const std::vect
 
 void BatchCall::resize(int64_t rows) {
   now = rows;
-  for (std::vector<int64_t> &shape : shapes) shape[0] = rows;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    logical[i][0] = rows;
+    auto part = ranks.localShape(ASTRA_MESH_INPUT, entryName.c_str(), names[i].c_str(), logical[i]);
+    std::copy(part.begin(), part.end(), shapes[i].begin()); // which the tensor points to
+  }
   for (uint32_t i = 0; i < outputs.size(); ++i) {
     astra_tensor &t = outputs[i];
     check(astra_entry_output_bound(entry, h.session, inputs.data(), uint32_t(inputs.size()), i, bounds[i].data(),
@@ -56,6 +66,10 @@ void BatchCall::resize(int64_t rows) {
 
 void BatchCall::operator()(int64_t rows) {
   if (rows != now) resize(rows);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!wholes[i].empty())
+      ranks.take(check, ASTRA_MESH_INPUT, entryName.c_str(), names[i].c_str(), inputs[i].dtype, logical[i],
+                 wholes[i].data(), inputs[i].data);
   astra_call c = ASTRA_INIT(astra_call);
   c.entry = entry;
   c.inputs = inputs.data(), c.num_inputs = uint32_t(inputs.size());

@@ -5,17 +5,20 @@
 // Does not: hold state: the session does.
 #pragma once
 #include "Data.h"
+#include "Ranks.h"
 
 namespace astra::tool {
 
 class BatchCall {
 public:
   /// `columns` in the order of the entry's inputs. The buffers belong to `handles`. Throws a Refusal.
-  BatchCall(Handles &handles, const astra_entry *entry, const std::vector<const Column *> &columns, int64_t most);
+  BatchCall(Handles &handles, Ranks &ranks, const astra_entry *entry, const std::vector<const Column *> &columns,
+            int64_t most);
   BatchCall(const BatchCall &) = delete;
   BatchCall &operator=(const BatchCall &) = delete;
 
-  uint8_t *input(size_t i) { return static_cast<uint8_t *>(inputs[i].data); }
+  /// Room for the rows of a batch, of all ranks: each takes its part.
+  uint8_t *input(size_t i) { return wholes[i].empty() ? static_cast<uint8_t *>(inputs[i].data) : wholes[i].data(); }
   void operator()(int64_t rows);
 
   size_t numOutputs() const { return outputs.size(); }
@@ -31,10 +34,14 @@ public:
 private:
   void resize(int64_t rows);
   Handles &h;
+  Ranks &ranks;
+  std::string entryName;
   Checked check;
   const astra_entry *entry;
   std::vector<astra_tensor_info> infos;
-  std::vector<std::vector<int64_t>> shapes, bounds; // of inputs, of outputs
+  std::vector<std::vector<int64_t>> logical, shapes, bounds; // of inputs, of this rank's part of them, of outputs
+  std::vector<std::string> names;                            // of inputs
+  std::vector<std::vector<uint8_t>> wholes;                  // of inputs that are cut
   std::vector<astra_tensor> inputs, outputs;
   std::vector<astra_buffer *> results; // of outputs
   std::vector<uint64_t> sizes;

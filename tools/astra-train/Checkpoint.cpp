@@ -102,9 +102,29 @@ void Trainer::resume(const Safetensors &file) {
     lossSum = realOf(file, "loss_sum", s.resume);
     lossRows = numberOf(file, "loss_rows", s.resume);
   }
-  if (s.log.empty()) return;
+  if (s.log.empty() || !ranks.first()) return;
   auto sum = file.metadata.find("log_checksum");
   log.resume(s.log, uint64_t(numberOf(file, "log_bytes", s.resume)), sum == file.metadata.end() ? "" : sum->second);
+}
+
+/// Into its copy, the logical tensor of all ranks' parts.
+void Trainer::getState(State &state) {
+  const char *name = state.name.c_str();
+  std::vector<int64_t> shape = ranks.localShape(ASTRA_MESH_STATE, nullptr, name, state.shape);
+  bool isCut = ranks.isCut(ASTRA_MESH_STATE, nullptr, name);
+  std::vector<uint8_t> part;
+  astra_tensor t = ASTRA_INIT(astra_tensor);
+  t.data = state.copy.data(), t.data_bytes = state.copy.size();
+  t.dtype = state.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
+  if (isCut) {
+    t.data_bytes = astra_dtype_bits(state.dtype) / 8;
+    for (int64_t n : shape) t.data_bytes *= uint64_t(n);
+    part.resize(t.data_bytes);
+    t.data = part.data();
+  }
+  check(astra_session_get_state(h.session, name, &t, check));
+  if (isCut)
+    ranks.join(check, ASTRA_MESH_STATE, nullptr, name, state.dtype, state.shape, part.data(), state.copy.data());
 }
 
 void Trainer::write(const string &path, bool weightsOnly, const Metadata &metadata) {
@@ -113,12 +133,10 @@ void Trainer::write(const string &path, bool weightsOnly, const Metadata &metada
   string error;
   for (State &state : states) {
     if (weightsOnly && !state.isWeight) continue;
-    astra_tensor t = ASTRA_INIT(astra_tensor);
-    t.data = state.copy.data(), t.data_bytes = state.copy.size();
-    t.dtype = state.dtype, t.ndim = int32_t(state.shape.size()), t.shape = state.shape.data();
-    check(astra_session_get_state(h.session, state.name.c_str(), &t, check));
+    getState(state);
     tensors.push_back({state.name, state.dtype, state.shape, state.copy.data()});
   }
+  if (!ranks.first()) return;
   if (!writeSafetensors(path, tensors, metadata, error)) throw Refusal{Failure, error};
 }
 

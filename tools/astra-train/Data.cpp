@@ -186,7 +186,7 @@ string astra::tool::typeText(int32_t dtype, const std::vector<int64_t> &shape) {
   return out + "]";
 }
 
-void Data::load(const std::vector<string> &places, const string &option, const astra_entry *entry) {
+void Data::load(const std::vector<string> &places, const string &option, const astra_entry *entry, Ranks &ranks) {
   Checked check;
   astra_entry_info info = ASTRA_INIT(astra_entry_info);
   check(astra_entry_get_info(entry, &info));
@@ -195,6 +195,7 @@ void Data::load(const std::vector<string> &places, const string &option, const a
   string takes;
   for (uint32_t i = 0; i < info.num_inputs; ++i) {
     check(astra_entry_get_input(entry, i, &inputs[i]));
+    inputs[i] = ranks.logical(ASTRA_MESH_INPUT, info.name, inputs[i]);
     takes += (i ? ", " : "") + string(inputs[i].name) + " : " + extents(inputs[i]);
     files[inputs[i].name] = "";
   }

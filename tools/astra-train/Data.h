@@ -7,6 +7,7 @@
 // Does not: choose rows.
 #pragma once
 #include "Host.h"
+#include "Ranks.h"
 #include <cstdint>
 
 namespace astra::tool {
@@ -31,7 +32,7 @@ class Data {
 public:
   /// `places`: "INPUT=FILE", or one file of several arrays. `option` is what they came with, for sentences. Throws a
   /// Refusal.
-  void load(const std::vector<std::string> &places, const std::string &option, const astra_entry *entry);
+  void load(const std::vector<std::string> &places, const std::string &option, const astra_entry *entry, Ranks &ranks);
   /// What was done to the arrays that the user may not expect, a sentence each.
   const std::vector<std::string> &notes() const { return said; }
   int64_t rows() const { return count; }

@@ -11,8 +11,14 @@
 using namespace astra::tool;
 using std::string;
 
+static const char *nameOf(const astra_entry *e) {
+  astra_entry_info info = ASTRA_INIT(astra_entry_info);
+  return astra_entry_get_info(e, &info) == ASTRA_OK ? info.name : "";
+}
+
 /// A line on stderr.
 void Trainer::say(const string &text) {
+  if (!ranks.first()) return;
   progress.clear();
   std::fprintf(stderr, "astra-train: %s\n", text.c_str());
 }
@@ -23,9 +29,10 @@ const astra_entry *Trainer::entry(const char *name) {
   return astra_bundle_find_entry(h.bundle, name, &e, nullptr) == ASTRA_OK ? e : nullptr;
 }
 
-/// Before anything that a run beside this one may be writing is read.
+/// Before anything that a run beside this one may be writing is read. One rank writes for all.
 void Trainer::lock() {
   string error;
+  if (!ranks.first()) return;
   for (const string &path : {s.out, s.log, s.every ? checkpointPath(s) : string()})
     if (!path.empty() && !locks.take(path, error)) throw Refusal{Failure, error};
 }
@@ -46,8 +53,13 @@ void Trainer::open() {
   eval = entry("eval");
   if (!eval && !s.eval.empty())
     throw Refusal{Failure, s.bundle + ": has no entry eval, which --eval needs: compile the model with --train"};
+  ranks.open(h, check);
   check(astra_loaded_init(&h.loaded, h.bundle, &h.device, 1, check));
-  check(astra_session_init(&h.session, h.loaded, nullptr, check));
+  std::vector<astra_dim_value> dims = ranks.dims({});
+  astra_session_options session = ASTRA_INIT(astra_session_options);
+  session.dims = dims.data(), session.num_dims = uint32_t(dims.size());
+  check(astra_session_init(&h.session, h.loaded, &session, check));
+  ranks.setDim(h, check);
   check(astra_stream_init(&h.stream, h.device, check));
   check.file = "";
   listStates();
@@ -60,6 +72,7 @@ void Trainer::listStates() {
   for (uint32_t i = 0; i < info.num_states; ++i) {
     astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
     check(astra_bundle_get_state(h.bundle, i, &t));
+    t = ranks.logical(ASTRA_MESH_STATE, nullptr, t);
     if (!std::equal(t.lower, t.lower + t.ndim, t.upper))
       throw Refusal{Unsupported, "the shape of state '" + string(t.name) + "' is not constant, which is not supported"};
     State &state = states.emplace_back();
@@ -82,6 +95,7 @@ void Trainer::checkBatch(const Data &d, const string &option, const astra_entry 
   for (uint32_t i = 0; i < d.columns().size(); ++i) {
     astra_tensor_info t = ASTRA_INIT(astra_tensor_info);
     check(astra_entry_get_input(e, i, &t));
+    t = ranks.logical(ASTRA_MESH_INPUT, nameOf(e), t);
     string takes = "the bundle takes " + std::to_string(t.lower[0]) + " to " + std::to_string(t.upper[0]) +
                    " rows of input " + t.name;
     if (d.rows() >= batch && (batch < t.lower[0] || batch > t.upper[0]))
@@ -105,6 +119,11 @@ void Trainer::checkRows(const Data &d, const astra_entry *e, int64_t rows, const
   for (const Column &c : d.columns()) {
     shapes.push_back(c.row);
     shapes.back().insert(shapes.back().begin(), rows);
+    try {
+      shapes.back() = ranks.localShape(ASTRA_MESH_INPUT, nameOf(e), c.name.c_str(), shapes.back());
+    } catch (const Refusal &r) {
+      throw Refusal{Usage, words + r.text};
+    }
     inputs.push_back(ASTRA_INIT(astra_tensor));
     inputs.back().dtype = c.dtype, inputs.back().ndim = int32_t(shapes.back().size());
   }
@@ -118,12 +137,12 @@ void Trainer::checkRows(const Data &d, const astra_entry *e, int64_t rows, const
 void Trainer::load() {
   if (!batch) batch = s.batch;
   if (!batch) throw Refusal{Usage, "how many rows at once? give --batch=N"};
-  data.load(s.data, "--data", trainStep);
+  data.load(s.data, "--data", trainStep, ranks);
   checkBatch(data, "--data", trainStep, true);
   checkTargets(data);
   checkStatistics();
   if (!s.eval.empty()) {
-    evalData.load(s.eval, "--eval", eval);
+    evalData.load(s.eval, "--eval", eval, ranks);
     checkBatch(evalData, "--eval", eval, false);
     checkTargets(evalData);
   }
@@ -139,6 +158,7 @@ void Trainer::load() {
   setKey();
   if (s.init) drawWeights();
   // What cannot be written at the end is found now.
+  if (!ranks.first()) return;
   for (const string &path : {s.out, s.every ? checkpointPath(s) : s.out}) {
     OutputFile file;
     if (!file.open(path, error)) throw Refusal{Failure, error};
@@ -159,7 +179,7 @@ void Trainer::checkStatistics() {
     columns.push_back(data.find(t.name));
     if (!columns.back()) return; // an entry of this name for something else
   }
-  BatchCall call(h, e, columns, std::min(batch, data.rows()));
+  BatchCall call(h, ranks, e, columns, std::min(batch, data.rows()));
   size_t values = call.find("values");
   if (values == call.numOutputs() || call.bytes(values) != sizeof(int64_t)) return;
   auto judge = [&](int64_t rows, const string &what) {
@@ -186,7 +206,7 @@ void Trainer::checkTargets(const Data &d) {
   const astra_entry *e = entry("check");
   const Column *target = d.find("target");
   if (!e || !target) return;
-  BatchCall call(h, e, {target}, std::min(batch, d.rows()));
+  BatchCall call(h, ranks, e, {target}, std::min(batch, d.rows()));
   size_t wrong = call.find("wrong"), classes = call.find("classes");
   if (wrong == call.numOutputs() || classes == call.numOutputs()) return; // an entry of this name for something else
   for (int64_t first = 0; first < d.rows(); first += batch) {
@@ -228,12 +248,26 @@ void Trainer::setStates(const Safetensors &from, const string &path, bool weight
         throw Refusal{Failure, path + ": has '" + name + "', which is no " + what + " of " + s.bundle};
   for (const State &state : states) {
     if (weightsOnly && !state.isWeight) continue;
-    const Npy *a = from.find(state.name);
-    astra_tensor t = ASTRA_INIT(astra_tensor);
-    t.data = const_cast<uint8_t *>(a->data.data()), t.data_bytes = a->data.size();
-    t.dtype = a->dtype, t.ndim = int32_t(a->shape.size()), t.shape = a->shape.data();
-    check(astra_session_set_state(h.session, state.name.c_str(), &t, check));
+    setState(state, *from.find(state.name));
   }
+}
+
+/// `value` is the logical tensor.
+void Trainer::setState(const State &state, const Npy &value) {
+  const char *name = state.name.c_str();
+  std::vector<int64_t> shape = ranks.localShape(ASTRA_MESH_STATE, nullptr, name, value.shape);
+  std::vector<uint8_t> part;
+  astra_tensor t = ASTRA_INIT(astra_tensor);
+  t.data = const_cast<uint8_t *>(value.data.data()), t.data_bytes = value.data.size();
+  t.dtype = value.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
+  if (ranks.isCut(ASTRA_MESH_STATE, nullptr, name)) {
+    t.data_bytes = astra_dtype_bits(value.dtype) / 8;
+    for (int64_t n : shape) t.data_bytes *= uint64_t(n);
+    part.resize(t.data_bytes);
+    t.data = part.data();
+    ranks.take(check, ASTRA_MESH_STATE, nullptr, name, value.dtype, value.shape, value.data.data(), part.data());
+  }
+  check(astra_session_set_state(h.session, name, &t, check));
 }
 
 /// What dropout draws comes from the seed too.
@@ -270,7 +304,7 @@ void Trainer::makeCalls() {
   auto call = [&](const astra_entry *e, const Data &d) {
     std::vector<const Column *> columns;
     for (const Column &c : d.columns()) columns.push_back(&c);
-    return std::make_unique<BatchCall>(h, e, columns, std::min(batch, d.rows()));
+    return std::make_unique<BatchCall>(h, ranks, e, columns, std::min(batch, d.rows()));
   };
   stepCall = call(trainStep, data);
   loss = stepCall->find("loss"), rate = stepCall->find("rate");

@@ -14,15 +14,15 @@ using std::string;
 static constexpr const char *kAdvice = "compile with --taps='.*' and give --find-nan";
 
 void Trainer::run() {
-  lock();
   open();
+  lock();
   Safetensors checkpoint;
   if (!s.resume.empty()) checkpoint = openCheckpoint();
   load();
   makeCalls();
   if (!s.resume.empty()) {
     resume(checkpoint);
-  } else if (!s.log.empty()) {
+  } else if (!s.log.empty() && ranks.first()) {
     log.begin(s.log);
     for (const string &name : logColumns()) log.add(name);
     log.endRow();
@@ -38,6 +38,7 @@ void Trainer::run() {
   log.flush();
   if (s.every) writeCheckpoint(); // from which a run of more epochs goes on
   write(s.out, true, {});
+  ranks.wait(check);
   progress.clear();
 }
 
@@ -107,7 +108,7 @@ void Trainer::evaluate() {
       say((string("eval_") + evalCall->info(evalNumbers[i]).name).c_str(), sums[i] / double(evalData.rows()));
   }
   log.flush();
-  if (s.quiet) return;
+  if (s.quiet || !ranks.first()) return;
   progress.clear();
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
@@ -185,7 +186,7 @@ void Trainer::stop(string text) {
 
 /// At most ten times a second, and not at all where nobody looks.
 void Trainer::show(std::string_view what, bool now) {
-  if (!progress.isShown()) return;
+  if (!progress.isShown() || !ranks.first()) return;
   auto time = std::chrono::steady_clock::now();
   if (!now && time - shown < std::chrono::milliseconds(100)) return;
   shown = time;

@@ -11,6 +11,7 @@
 #include "FileLock.h"
 #include "Log.h"
 #include "Progress.h"
+#include "Ranks.h"
 #include "Safetensors.h"
 #include <chrono>
 #include <memory>
@@ -40,8 +41,8 @@ private:
   struct State {
     std::string name;
     int32_t dtype;
-    std::vector<int64_t> shape;
-    bool isWeight; // main uses it: a parameter or a running statistic, not what the optimizer keeps
+    std::vector<int64_t> shape; // of the logical tensor
+    bool isWeight;              // main uses it: a parameter or a running statistic, not what the optimizer keeps
     std::vector<uint8_t> copy;
     bool mayBeInfinite = false; // it was before the first step: a mask
   };
@@ -57,6 +58,7 @@ private:
   void checkTargets(const Data &d);
   void checkStatistics();
   void listStates();
+  void setState(const State &state, const Npy &value);
   void setStates(const Safetensors &from, const std::string &path, bool weightsOnly);
   void setKey();
   void drawWeights();
@@ -84,12 +86,14 @@ private:
   std::vector<std::string> logColumns() const;
   Safetensors openCheckpoint();
   void resume(const Safetensors &checkpoint);
+  void getState(State &state);
   void write(const std::string &path, bool weightsOnly, const Metadata &metadata);
   void writeCheckpoint();
 
   const TrainSettings &s;
   FileLock locks;             // on what the run writes
   EmulatedMachine machine{0}; // what --emulate runs on; outlives the handles
+  Ranks ranks;                // if the bundle has a mesh; likewise
   Handles h;
   Checked check;
   Progress progress;

@@ -2,11 +2,14 @@
 // Takes:    a bundle: the functions that it calls, its asset astra.mesh, which says how tensors are cut.
 // Gives:    its functions, registered; parts of logical tensors, and logical tensors of parts.
 // Keeps:    the record is untrusted: what does not fit is refused with a sentence. Bundles are compared between the
-// ranks
-//           before anything is loaded.
+//           ranks before anything is loaded.
 #include "Ranks.h"
 #include <new>
 #include <stdio.h>
+
+// An older library of the runtime does not have them (tools/common/Ranks.cpp looks).
+#pragma weak astra_bundle_function_name
+#pragma weak astra_bundle_get_digest
 
 using namespace astra::ranks;
 

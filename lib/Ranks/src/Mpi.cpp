@@ -153,6 +153,12 @@ void close(void *self) {
   free(m); // the library stays open: MPI cannot be initialized twice
 }
 
+#if defined(ASTRA_RT_NO_LOADER)
+void *openLibrary(const char *, astra_diag *diag) {
+  fail(diag, ASTRA_UNSUPPORTED, "this program is linked statically and opens no MPI library");
+  return nullptr;
+}
+#else
 void *openLibrary(const char *path, astra_diag *diag) {
   // RTLD_GLOBAL: Open MPI opens parts of itself, which look for its symbols.
   if (path) {
@@ -173,6 +179,7 @@ void *openLibrary(const char *path, astra_diag *diag) {
        openMpi ? "libmpi.so.40" : "libmpich.so.12, libmpi_abi.so.1");
   return nullptr;
 }
+#endif
 
 bool findFamily(Mpi &m) {
   char text[8192 + 1] = "";
@@ -206,7 +213,7 @@ bool findFamily(Mpi &m) {
 
 Status astra::ranks::openMpi(astra_engine *out, const char *path, astra_diag *diag) {
   void *library = openLibrary(path, diag);
-  if (!library) return ASTRA_IO;
+  if (!library) return diag ? diag->status : Status(ASTRA_IO);
   auto *m = static_cast<Mpi *>(calloc(1, sizeof(Mpi)));
   if (!m) return fail(diag, ASTRA_OUT_OF_MEMORY, "no memory for the engine");
   m->library = library;

@@ -1,0 +1,236 @@
+"""Jobs of several ranks: launchers, engines, failures, training.
+
+Takes:    build/bin, libastra_ranks, and the MPI libraries that this machine has: Open MPI and MPICH of Debian, one with the standard
+          ABI in build/venv.
+Gives:    a line per case; "N passed, N failed, N skipped". Exit code 1 if one fails.
+Checks:   under every launcher and engine the ranks meet; a launcher of another library, a rank that dies, leaves or stops is
+          noticed in time and named; astra-launch ends what is left; no engine calculates.
+Keeps:    a job that hangs is ended after a minute and fails.
+
+    build/venv/bin/python test/ranks/run.py [--build build] [--only REGEX]
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAIN = {k: v for k, v in os.environ.items() if not re.match("ASTRA_|OMPI_|PMI_|PMIX_|SLURM_|RANK$|WORLD_SIZE$", k)}
+# Of containers: ranks may be more than processors, and root may start them.
+PLAIN |= {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_btl_base_warn_component_unused": "0"}
+
+
+class Failure(Exception):
+    """What should not be."""
+
+
+class Skipped(Exception):
+    """What this machine lacks."""
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        raise Failure(f"{what}: {found!r} in place of {wanted!r}")
+
+
+def require(what, text, pattern):
+    if not re.search(pattern, text):
+        raise Failure(f"{what}: {text.strip()[:500]!r} has no {pattern!r}")
+
+
+class Job:
+    """A command that has ended."""
+
+    def __init__(self, *command, env=None, timeout=60, folder=None):
+        begun = time.monotonic()
+        process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=PLAIN | (env or {}), cwd=folder, start_new_session=True)  # fmt: skip
+        try:
+            self.out, self.err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.communicate()
+            raise Failure(f"{' '.join(map(str, command))}: still runs after {timeout} s") from None
+        self.code, self.seconds = process.returncode, time.monotonic() - begun
+
+
+class Tests:
+    def __init__(self, build, scratch):
+        self.bin, self.scratch = build / "bin", Path(scratch)
+        self.launch, self.worker = self.bin / "astra-launch", next(build.glob("**/ranks-worker"))
+        self.library = build / "lib/libastra_ranks.so"
+        self.abi = next(Path(build / "venv/lib").glob("libmpi_abi.so.*"), None)
+
+    def launchers(self):
+        """name: (command before the program for n ranks, environment, what the engine is called)."""
+        rows = {"astra-launch": (lambda n: [self.launch, "-n", n], {}, "shm")}
+        if shutil.which("mpirun.openmpi"):
+            rows["Open MPI"] = (lambda n: ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", n], {}, r"mpi \(Open MPI v4")
+        if shutil.which("mpirun.mpich"):
+            rows["MPICH"] = (lambda n: ["mpirun.mpich", "-n", n], {}, r"mpi \(MPICH Version: ?4")
+        if self.abi:
+            mpiexec = self.abi.parents[1] / "bin/mpiexec"
+            rows["standard ABI"] = (lambda n: [mpiexec, "-n", n], {"ASTRA_ENGINE": f"mpi:{self.abi}"}, r"mpi \(MPICH.*, standard ABI\)")
+        return rows
+
+    def meets(self, name, ranks):
+        launcher = self.launchers().get(name)
+        if not launcher:
+            raise Skipped(f"{name} is not here")
+        command, env, engine = launcher
+        job = Job(*command(ranks), self.worker, env=env)
+        expect("exit code", (job.code, job.err[-300:] if job.code else ""), (0, ""))
+        lines = sorted(line for line in job.out.splitlines() if line.startswith("rank"))
+        expect("lines", len(lines), ranks)
+        for r, line in enumerate(lines):
+            require("what a rank says", line, rf"^rank {r} of {ranks}, {engine}.*: {1000 * ranks}$")
+
+    def alone(self):
+        job = Job(self.worker)
+        expect("what it says", (job.code, job.out), (0, "rank 0 of 1, alone: 1000\n"))
+
+    def torchrun(self):
+        """Its variables alone: torchrun itself needs PyTorch."""
+        processes = []
+        for r in range(2):
+            env = PLAIN | {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": str(20000 + os.getpid() % 20000)}
+            processes.append(subprocess.Popen([self.worker], env=env, stdout=subprocess.PIPE, text=True))
+        for r, p in enumerate(processes):
+            require("what a rank says", p.communicate(timeout=60)[0], rf"^rank {r} of 2, shm: 2000")
+
+    def another_library(self, launcher, library, sees):
+        rows = self.launchers()
+        if launcher not in rows or not Path(f"/usr/lib/x86_64-linux-gnu/{library}").exists():
+            raise Skipped("one of both is not here")
+        job = Job(*rows[launcher][0](2), self.worker, env={"ASTRA_ENGINE": f"mpi:{library}"})
+        expect("refused", job.code != 0, True)
+        require("the sentence", job.err, rf"started 2 ranks, and mpi \({sees}.*\) sees 1: the launcher must be of the same library")
+        if job.seconds > 10:
+            raise Failure(f"took {job.seconds:.1f} s")
+
+    def wrong(self, env, sentence):
+        job = Job(self.worker, env=env)
+        expect("refused", job.code != 0, True)
+        require("the sentence", job.err, sentence)
+        if job.seconds > 3:
+            raise Failure(f"took {job.seconds:.1f} s")
+
+    def other_world(self):
+        """Ranks that were told different numbers."""
+        key = f"world-{os.getpid()}"
+        first = subprocess.Popen([self.worker], env=PLAIN | {"ASTRA_RANK": "0", "ASTRA_RANKS": "3", "ASTRA_JOB": key}, stderr=subprocess.DEVNULL)
+        try:
+            self.wrong({"ASTRA_RANK": "1", "ASTRA_RANKS": "2", "ASTRA_JOB": key}, "rank 1 is of 2 ranks, and rank 0 of 3")
+        finally:
+            first.kill()
+            first.wait()
+
+    def lost(self, how, code, sentence):
+        job = Job(self.launch, "-n", 3, "--grace", 5, self.worker, how)
+        expect("exit code", job.code, code)
+        expect("ranks that say so", len(re.findall(sentence, job.err)), 2)
+        if job.seconds > 30:  # of them 5 of --grace and 2 behind it where a rank is stopped
+            raise Failure(f"took {job.seconds:.1f} s")
+
+    def no_shared_memory(self):
+        """A file system of a few pages in place of /dev/shm."""
+        script = f"mount -t tmpfs -o size=64k none /dev/shm && exec {self.launch} -n 3 {self.worker}"
+        if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+            raise Skipped("no name spaces here")
+        job = Job("unshare", "-rm", "sh", "-c", script)
+        require("the sentence", job.err, r"no shared memory for 3 ranks, which need \d+ KiB of it: No space left on device")
+
+    def no_arithmetic(self):
+        """Names that an engine could look up, and what it does look up."""
+        names = subprocess.run(["strings", "-n", "4", self.library], capture_output=True, text=True, check=True).stdout.split("\n")
+        used = sorted({n for n in names if re.fullmatch(r"(MPI|PMPI|nccl)_?[A-Z]\w+", n)})
+        allowed = {"MPI_Init_thread", "MPI_Initialized", "MPI_Finalize", "MPI_Get_library_version", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup",
+                   "MPI_Comm_set_errhandler", "MPICH", "MPI_LOCALNRANKS", "MPIR_Process_lock", "MPI_Isend", "MPI_Irecv", "MPI_Test", "MPI_Error_string", "MPI_Abi_get_version"}  # fmt: skip
+        expect("functions of engines", set(used) - allowed, set())
+        expect("that it looks up some", "MPI_Isend" in used, True)
+
+    def launch_usage(self):
+        for arguments, sentence in (([], "how many ranks"), (["-n", "2"], "which program"), (["-n", "0", "true"], "0"), (["-n", "x", "true"], "x")):
+            job = Job(self.launch, *arguments)
+            expect("exit code", job.code, 2)
+            require("the sentence", job.err, sentence)
+        expect("no such program", Job(self.launch, "-n", 2, "/no/such/program").code, 127)
+        job = Job(self.launch, "-n", 2, "--quiet", "--", "sh", "-c", 'echo "$ASTRA_RANK/$ASTRA_RANKS"')
+        expect("environment", sorted(job.out.split()), ["0/2", "1/2"])
+
+    def launch_ends_all(self):
+        """Rank 1 fails, rank 0 does not end by itself."""
+        job = Job(self.launch, "-n", 2, "--grace", 0, "sh", "-c", '[ "$ASTRA_RANK" = 1 ] && exit 7; trap "" TERM; sleep 50')
+        expect("exit code", job.code, 7)
+        require("who failed", job.err, "rank 1 ended with code 7")
+        if job.seconds > 20:
+            raise Failure(f"took {job.seconds:.1f} s")
+
+    def launch_again(self):
+        """Fails twice, then passes as one rank."""
+        count = self.scratch / "count"
+        script = f'[ "$ASTRA_RANK" = 0 ] || exit 0; echo x >> {count}; [ "$(wc -l < {count})" -ge 3 ]'
+        job = Job(self.launch, "-n", 2, "--restart", 5, "--restart-ranks", 1, "sh", "-c", script)
+        expect("exit code", job.code, 0)
+        expect("how often", count.read_text().count("x"), 3)
+        expect("words", job.err.count("starts again as 1 ranks"), 2)
+
+
+def cases(t):
+    for name in ("astra-launch", "Open MPI", "MPICH", "standard ABI"):
+        yield f"{name}, 3 ranks meet", lambda name=name: t.meets(name, 3)
+    yield "astra-launch, 9 ranks meet", lambda: t.meets("astra-launch", 9)
+    yield "alone", t.alone
+    yield "torchrun's variables", t.torchrun
+    yield "MPICH under Open MPI's mpirun", lambda: t.another_library("Open MPI", "libmpich.so.12", "MPICH")
+    yield "Open MPI under MPICH's mpirun", lambda: t.another_library("MPICH", "libmpi.so.40", "Open MPI")
+    yield "an engine that there is not", lambda: t.wrong({"ASTRA_ENGINE": "tcp"}, "there is no engine 'tcp'; there are shm, mpi")
+    yield "a library that there is not", lambda: t.wrong({"ASTRA_ENGINE": "mpi:libno.so"}, "no MPI library could be opened: libno.so")
+    yield "a library that is none", lambda: t.wrong({"ASTRA_ENGINE": "mpi:libm.so.6"}, "lacks MPI_Init_thread: it is too old")
+    yield "a rank that is none", lambda: t.wrong({"ASTRA_RANK": "3", "ASTRA_RANKS": "2"}, "ASTRA_RANK is '3' and ASTRA_RANKS is '2'")
+    yield "several machines", lambda: t.wrong({"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, "torchrun started ranks on several machines")
+    yield "too many ranks", lambda: t.wrong({"ASTRA_RANK": "0", "ASTRA_RANKS": "300", "ASTRA_JOB": "many"}, "300 ranks are more than the 256")
+    yield "another world", t.other_world
+    yield "a rank that aborts", lambda: t.lost("abort", 134, "ASTRA_PEER_LOST: .*rank 1 has died")
+    yield "a rank that leaves", lambda: t.lost("leave", 55, "ASTRA_PEER_LOST: .*rank 1 has (died|ended)")
+    yield "a rank that stops", lambda: t.lost("hang", 55, "ASTRA_PEER_LOST: .*rank [0-2] (has not moved for 2000 ms|has failed)")
+    yield "no shared memory", t.no_shared_memory
+    yield "engines do not calculate", t.no_arithmetic
+    yield "astra-launch: usage", t.launch_usage
+    yield "astra-launch ends what is left", t.launch_ends_all
+    yield "astra-launch starts again", t.launch_again
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, run in cases(Tests(args.build.resolve(), scratch)):
+            if not re.search(args.only, name):
+                continue
+            begun = time.monotonic()
+            try:
+                run()
+                passed += 1
+                print(f"{name}: passed, {time.monotonic() - begun:.1f} s", flush=True)
+            except Skipped as e:
+                skipped += 1
+                print(f"{name}: skipped, {e}", flush=True)
+            except Failure as e:
+                failed += 1
+                print(f"{name}: FAILED: {e}", flush=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

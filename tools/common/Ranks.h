@@ -1,0 +1,54 @@
+//===- Ranks.h: a tool as one rank of a job ----------------------------------===//
+// Takes:    an open bundle. If it has a mesh, the process joins the job that a launcher has started (alone otherwise).
+// Gives:    what the bundle's tensors are as logical ones; this rank's part of them, and logical ones of all parts.
+// Keeps:    of a bundle without a mesh every tensor is whole, and nothing is moved. Outlives what is loaded.
+#pragma once
+#include "Host.h"
+#include "astra/ranks.h"
+#include <deque>
+
+namespace astra::tool {
+
+class Ranks {
+public:
+  Ranks() = default;
+  Ranks(const Ranks &) = delete;
+  Ranks &operator=(const Ranks &) = delete;
+  ~Ranks();
+
+  /// Before the bundle is loaded. Throws a Refusal.
+  void open(const Handles &h, Checked &check);
+  /// The values of dims for a session, with this rank's shards among them if the bundle asks for them.
+  std::vector<astra_dim_value> dims(std::vector<astra_dim_value> given) const;
+  /// And of a dim that each call has.
+  void setDim(Handles &h, Checked &check) const;
+
+  int64_t localShards() const { return astra_mesh_local_shards(mesh); }
+  int rank() const { return ranks ? astra_ranks_rank(ranks) : 0; }
+  /// Whether this rank writes what all have in common.
+  bool first() const { return rank() == 0; }
+  void wait(Checked &check);
+
+  bool isCut(int32_t kind, const char *entry, const char *name) const;
+  /// Of the tensor that is cut, where `info` is that of a rank's part. The struct's arrays live as long as this.
+  astra_tensor_info logical(int32_t kind, const char *entry, const astra_tensor_info &info);
+  /// The shape of this rank's part. Throws a Refusal if the tensor cannot be cut so.
+  std::vector<int64_t> localShape(int32_t kind, const char *entry, const char *name,
+                                  const std::vector<int64_t> &logical) const;
+  std::vector<int64_t> logicalShape(int32_t kind, const char *entry, const char *name,
+                                    const std::vector<int64_t> &local) const;
+  void take(Checked &check, int32_t kind, const char *entry, const char *name, int32_t dtype,
+            const std::vector<int64_t> &shape, const void *logical, void *local) const;
+  /// All ranks call it; each has the result.
+  void join(Checked &check, int32_t kind, const char *entry, const char *name, int32_t dtype,
+            const std::vector<int64_t> &shape, const void *local, void *logical);
+
+private:
+  astra_mesh_cut cut(int32_t kind, const char *entry, const char *name) const;
+  astra_ranks *ranks = nullptr;
+  astra_mesh *mesh = nullptr;
+  bool bySession = false, byCall = false; // who says how many shards
+  std::deque<std::vector<int64_t>> extents;
+};
+
+} // namespace astra::tool
