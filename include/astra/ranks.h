@@ -112,14 +112,15 @@ typedef struct astra_mesh_cut {
 ASTRA_API astra_status astra_mesh_get_cut(const astra_mesh *mesh, int32_t kind, const char *entry, const char *name,
                                           astra_mesh_cut *out);
 /* The part of this rank, of a logical tensor in row-major order, `element` bytes each. A tensor that is whole is
- * copied. ASTRA_WRONG_SHAPE: the parts do not divide the extents. */
+ * copied. ASTRA_WRONG_SHAPE: the parts do not divide the extents. ASTRA_CAPACITY: `local_bytes` are too few; where
+ * several shards have the same part, those of a rank may have more bytes than the logical tensor. */
 ASTRA_API astra_status astra_mesh_take(const astra_mesh *mesh, int32_t kind, const char *entry, const char *name,
                                        uint32_t element, int32_t ndim, const int64_t *shape, const void *logical,
-                                       void *local, astra_diag *diag);
+                                       void *local, uint64_t local_bytes, astra_diag *diag);
 /* The logical tensor of all ranks' parts, on every rank. Collective. `shape` is the logical one. */
 ASTRA_API astra_status astra_mesh_join(astra_mesh *mesh, int32_t kind, const char *entry, const char *name,
                                        uint32_t element, int32_t ndim, const int64_t *shape, const void *local,
-                                       void *logical, astra_diag *diag);
+                                       void *logical, uint64_t logical_bytes, astra_diag *diag);
 
 /*===- For the program ---------------------------------------------------------===*/
 
@@ -137,6 +138,17 @@ typedef struct astra_ranks_counters {
   uint64_t nanoseconds;    /* in collectives, waiting included */
 } astra_ranks_counters;
 ASTRA_API astra_status astra_ranks_get_counters(const astra_ranks *ranks, astra_ranks_counters *out);
+
+/* What a rank sends for one call of a collective, without any rank: to plan. `function` is the name that a bundle
+ * calls, `bytes` those of one shard's operand (of reduce_scatter and all_to_all of one block of it), `element` those of
+ * an element, `per_node` how many ranks that follow each other are on one machine. */
+typedef struct astra_traffic {
+  size_t size;
+  uint64_t sent, sent_outside; /* bytes; of them those that leave the machine */
+  uint32_t rounds;             /* one after another */
+} astra_traffic;
+ASTRA_API astra_status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t element, int32_t ranks,
+                                                int32_t rank, int32_t per_node, astra_traffic *out, astra_diag *diag);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@ Keeps:    a job that hangs is ended after a minute and fails.
 """
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
@@ -20,10 +21,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = {k: v for k, v in os.environ.items() if not re.match("ASTRA_|OMPI_|PMI_|PMIX_|SLURM_|RANK$|WORLD_SIZE$", k)}
 # Of containers: ranks may be more than processors, and root may start them.
 PLAIN |= {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_btl_base_warn_component_unused": "0"}
+
+
+BATCH = ["--shard", "token=(data, -)", "--shard", "target=(data, -)"]
+DATA = ["--mesh=data=8", *BATCH]
+ZERO = ["--mesh=data=4", *BATCH, "--shard", "layers.*.qkv.weight.mean=(data, -)", "--shard", "layers.*.qkv.weight.squares=(data, -)"]
+TENSOR = ["--mesh=data=2,model=2", *BATCH, "--shard", "layers.*.up.weight=(model, -)", "--shard", "layers.*.up.bias=(model)", "--shard", "layers.*.down.weight=(-, model)"]
+LAUNCH = "astra-launch"
 
 
 class Failure(Exception):
@@ -155,6 +165,90 @@ class Tests:
         expect("functions of engines", set(used) - allowed, set())
         expect("that it looks up some", "MPI_Isend" in used, True)
 
+    # Trainings of chargpt, on 16 rows of 128 characters.
+
+    def bundle(self, name, *options):
+        """Compiled once."""
+        path = self.scratch / f"{name}.astra"
+        if not path.exists():
+            random = np.random.default_rng(1)
+            tokens = random.integers(0, 96, (16, 129))
+            np.save(self.scratch / "token.npy", tokens[:, :-1])
+            np.save(self.scratch / "target.npy", tokens[:, 1:])
+            shutil.copy(ROOT / "examples/chargpt/chargpt.onnx", self.scratch)
+            subprocess.run([sys.executable, ROOT / "examples/chargpt/begin.py", self.scratch / "chargpt.weights"], check=True)
+            job = Job(self.bin / "astra-compile", self.scratch / "chargpt.onnx", "-o", path, "-j", 2, "--dim", "batch=1..64", "--quiet", "--train",
+                      "--loss=cross_entropy", "--optimizer=adamw(lr=4e-3)", "--target=cpu:x86-64-v3", *options, timeout=300)  # fmt: skip
+            expect("exit code", (job.code, job.err[-500:] if job.code else ""), (0, ""))
+        return path
+
+    def train(self, launcher, ranks, bundle, out, *options, env=None):
+        command, own, _ = self.launchers()[launcher]
+        job = Job(*command(ranks), self.bin / "astra-train", bundle, "--data", "token=token.npy,target=target.npy", "--batch", 8, "--quiet",
+                  "--out", out, *options, env=own | (env or {}), timeout=200, folder=self.scratch)  # fmt: skip
+        expect(f"exit code of {ranks} ranks under {launcher}", (job.code, job.err[-500:] if job.code else ""), (0, ""))
+        return self.hash(out)
+
+    def hash(self, name):
+        return hashlib.sha256((self.scratch / name).read_bytes()).hexdigest()
+
+    def trains_alike(self, name, options, jobs):
+        """Weights and checkpoint of all jobs have the bytes of one process."""
+        bundle = self.bundle(name, *options)
+        found = {}
+        for launcher, ranks in jobs:
+            if launcher in self.launchers():
+                weights = self.train(launcher, ranks, bundle, "w.safetensors", "--epochs", 1, "--checkpoint-every", 1)
+                found[launcher, ranks] = weights, self.hash("w.ckpt.safetensors")
+        expect("different bytes", len(set(found.values())), 1)
+        expect("jobs", len(found) > 2, True)
+
+    def goes_on(self):
+        """A rank is killed after a checkpoint; what is left is gone on with as other numbers of ranks."""
+        bundle = self.bundle("data", *DATA)
+        whole = self.train("astra-launch", 1, bundle, "whole.safetensors", "--epochs", 2)
+        checkpoint = self.scratch / "part.ckpt.safetensors"
+        process = subprocess.Popen([self.launch, "-n", "4", "--grace", "10", self.bin / "astra-train", bundle, "--data",
+                                    "token=token.npy,target=target.npy", "--batch", "8", "--quiet", "--out", "part.safetensors", "--epochs", "2",
+                                    "--checkpoint-every", "1"], env=PLAIN, cwd=self.scratch, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        deadline = time.monotonic() + 60
+        while not checkpoint.exists() and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.002)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(children[2]), 9)
+        begun = time.monotonic()
+        err = process.communicate(timeout=60)[1]
+        expect("exit code", process.returncode, 137)
+        expect("ranks that say so", len(re.findall("rank 2 has died", err)) >= 1, True)
+        if time.monotonic() - begun > 9:
+            raise Failure(f"the others went on for {time.monotonic() - begun:.1f} s")
+        shutil.copy(checkpoint, self.scratch / "kept.safetensors")
+        for ranks in (1, 2, 8):
+            part = self.train("astra-launch", ranks, bundle, "part.safetensors", "--epochs", 2, "--resume", "kept.safetensors")
+            expect(f"weights of {ranks} ranks", part, whole)
+
+    def wrong_numbers(self):
+        bundle = self.bundle("data", *DATA)
+        train = [self.bin / "astra-train", bundle, "--data", "token=token.npy,target=target.npy", "--epochs", 1, "--out", "no.safetensors", "--quiet"]
+        job = Job(self.launch, "-n", 3, "--quiet", *train, "--batch", 8, folder=self.scratch)
+        require("the sentence", job.err, "3 ranks do not divide the 8 shards of the bundle's mesh data=8")
+        job = Job(*train, "--batch", 12, "--drop-last", folder=self.scratch)
+        require("the sentence", job.err, "axis 0 of 'token' has 12 elements, which the mesh .data=8. cuts into 8 equal parts")
+        other = self.bundle("tensor", *TENSOR)
+        script = f'[ "$ASTRA_RANK" = 0 ] && bundle={bundle} || bundle={other}; exec "$0" $bundle "$@"'
+        rest = ["--data", "token=token.npy,target=target.npy", "--epochs", 1, "--out", "no.safetensors", "--quiet", "--batch", 8]
+        job = Job(self.launch, "-n", 2, "--quiet", "sh", "-c", script, self.bin / "astra-train", *rest, folder=self.scratch)
+        require("the sentence", job.err, "rank [01] has another bundle than rank [01]")
+        expect("nothing is written", (self.scratch / "no.safetensors").exists(), False)
+
+    def inspects(self):
+        out = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", "--machine", "2,10").out
+        require("traffic", out, r"entry @train_step.*\n(?:  \d+ x .*\n)*  2 ranks: the busiest sends (\S+ KB) a call, a ring \1 \(1.00 of it\); 2,10: ")
+        for options, sentence in ((["--ranks", "3"], "3 does not divide the 8 shards"), (["--machine", "x"], "nvlink8"), (["--dim", "no=1"], "no such dim")):
+            job = Job(self.bin / "astra-inspect", self.bundle("data", *DATA), "--comm", *options)
+            expect("exit code", job.code, 2)
+            require("the sentence", job.err, sentence)
+
     def launch_usage(self):
         for arguments, sentence in (([], "how many ranks"), (["-n", "2"], "which program"), (["-n", "0", "true"], "0"), (["-n", "x", "true"], "x")):
             job = Job(self.launch, *arguments)
@@ -202,6 +296,12 @@ def cases(t):
     yield "a rank that stops", lambda: t.lost("hang", 55, "ASTRA_PEER_LOST: .*rank [0-2] (has not moved for 2000 ms|has failed)")
     yield "no shared memory", t.no_shared_memory
     yield "engines do not calculate", t.no_arithmetic
+    yield "data parallel", lambda: t.trains_alike("data", DATA, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4), (LAUNCH, 8), ("Open MPI", 2), ("MPICH", 4), ("standard ABI", 2)])
+    yield "optimizer states that are cut", lambda: t.trains_alike("zero", ZERO, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
+    yield "data and tensor parallel", lambda: t.trains_alike("tensor", TENSOR, [(LAUNCH, 1), (LAUNCH, 2), (LAUNCH, 4)])
+    yield "a run that goes on", t.goes_on
+    yield "numbers and bundles that do not fit", t.wrong_numbers
+    yield "what moves", t.inspects
     yield "astra-launch: usage", t.launch_usage
     yield "astra-launch ends what is left", t.launch_ends_all
     yield "astra-launch starts again", t.launch_again

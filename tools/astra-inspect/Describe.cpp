@@ -101,11 +101,28 @@ const char *sourceName(fmt::DimSource s) {
 
 /// An expression where every dim is at its upper bound.
 uint64_t atBounds(const fmt::ManifestT &m, uint32_t index) {
+  SmallVector<int64_t, 8> dims;
+  for (const auto &d : m.dims) dims.push_back(d->hi);
+  return uint64_t(std::max<int64_t>(tool::valueOf(m, index, dims), 0));
+}
+
+/// "'a', 'b' and 3 more"; "" of nothing.
+std::string nodesText(const tool::Computes &c) {
+  std::string out;
+  ListSeparator comma;
+  for (const std::string &name : c.names) out += std::string(StringRef(comma)) + "'" + name + "'";
+  if (c.more) out += " and " + std::to_string(c.more) + " more";
+  return out;
+}
+
+} // namespace
+
+int64_t tool::valueOf(const fmt::ManifestT &m, uint32_t index, ArrayRef<int64_t> dims) {
   using E = fmt::ExprCode;
   SmallVector<int64_t, 8> stack;
   for (const fmt::ExprOp &op : m.exprs[index]->code) {
     if (op.code() == E::Const || op.code() == E::Dim) {
-      stack.push_back(op.code() == E::Const ? op.value() : m.dims[op.value()]->hi);
+      stack.push_back(op.code() == E::Const ? op.value() : dims[size_t(op.value())]);
       continue;
     }
     if (op.code() == E::Not) {
@@ -124,19 +141,8 @@ uint64_t atBounds(const fmt::ManifestT &m, uint32_t index) {
     default: stack.push_back(0); // comparisons: none in a size
     }
   }
-  return uint64_t(std::max<int64_t>(stack.back(), 0));
+  return stack.back();
 }
-
-/// "'a', 'b' and 3 more"; "" of nothing.
-std::string nodesText(const tool::Computes &c) {
-  std::string out;
-  ListSeparator comma;
-  for (const std::string &name : c.names) out += std::string(StringRef(comma)) + "'" + name + "'";
-  if (c.more) out += " and " + std::to_string(c.more) + " more";
-  return out;
-}
-
-} // namespace
 
 const char *tool::kindName(uint32_t kind) {
   static constexpr const char *names[] = {"", "manifest", "code", "weights", "signature", "gpu code", "gpu text"};

@@ -21,6 +21,9 @@ struct Computes {
 /// Of each kernel.
 std::vector<Computes> computedBy(const fmt::ManifestT &m);
 
+/// The value of expression number `index`, of so many values as there are dims.
+int64_t valueOf(const fmt::ManifestT &m, uint32_t index, llvm::ArrayRef<int64_t> dims);
+
 /// Expression number `index` with the dims' names: "4*n + 1".
 std::string exprText(const fmt::ManifestT &m, uint32_t index);
 

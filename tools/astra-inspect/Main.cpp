@@ -3,6 +3,7 @@
 // Gives:    its entries, weights, kernels and provenance, or tensors and metadata, as text or JSON.
 // Keeps:    a file that the runtime refuses is refused here, with the same sentence.
 // Does not: run anything.
+#include "Comm.h"
 #include "Describe.h"
 #include "Options.h"
 #include "StandardOutput.h"
@@ -18,7 +19,8 @@ using namespace astra::tool;
 namespace {
 
 struct Settings {
-  bool json = false, deps = false, kernels = false, verify = false;
+  bool json = false, deps = false, kernels = false, verify = false, comm = false;
+  CommSettings ranks;
 };
 
 Program describeProgram(Settings &s) {
@@ -38,6 +40,16 @@ Program describeProgram(Settings &s) {
       {"kernels", "",
        "prints each kernel: buffers, and for each target work items, plan and place, of GPUs launch and resources",
        flag(s.kernels)},
+      {"comm", "",
+       "of a bundle with a mesh: what a call of each entry sends between ranks, beside the least that a ring needs",
+       flag(s.comm)},
+      {"ranks", "N", "with --comm: for so many ranks; all that divide the shards if not given",
+       number(s.ranks.ranks, 1, 1 << 16)},
+      {"machine", "NAME",
+       "with --comm: how long that takes on " + machineNames() + ", or MICROSECONDS,GB/S of a transfer",
+       text(s.ranks.machine)},
+      {"dim", "NAME=N", "with --comm: the value of a dim, once for each; its upper bound if not given",
+       pairs(s.ranks.dims)},
       {"verify", "", "checks the hash of every section and weight too, and says so", flag(s.verify)},
   };
   p.operands = {".astra", ".gguf", ".safetensors", ".pt"};
@@ -75,6 +87,11 @@ int main(int argc, char **argv) {
     return complain(program, code, text);
   }
   llvm::raw_ostream &out = llvm::outs();
+  if (settings.comm) {
+    if (llvm::Error e = printComm(out, *bundle, settings.ranks))
+      return complain(program, Usage, llvm::toString(std::move(e)));
+    return finished(program, Ok);
+  }
   if (settings.deps)
     out << spdx(bundle->manifest, llvm::toHex(bundle->header().digest, /*LowerCase=*/true));
   else if (settings.json)

@@ -200,9 +200,7 @@ astra_tensor Run::part(int32_t kind, const char *name, astra_tensor t) {
   if (t.strides) throw Refusal{Failure, string("'") + name + "' is cut: its file must be in C order"};
   Npy &a = arrays.back(), local;
   local.dtype = a.dtype, local.shape = ranks.localShape(kind, of, name, a.shape);
-  uint64_t bytes = astra_dtype_bits(a.dtype) / 8;
-  for (int64_t n : local.shape) bytes *= uint64_t(n);
-  local.data.resize(bytes);
+  local.data.resize(Ranks::bytes(a.dtype, local.shape));
   ranks.take(check, kind, of, name, a.dtype, a.shape, a.data.data(), local.data.data());
   a = std::move(local);
   return rowMajor(a);
@@ -214,9 +212,7 @@ Npy Run::whole(int32_t kind, const char *name, Npy local) {
   if (!ranks.isCut(kind, of, name)) return local;
   Npy a;
   a.dtype = local.dtype, a.shape = ranks.logicalShape(kind, of, name, local.shape);
-  uint64_t bytes = astra_dtype_bits(a.dtype) / 8;
-  for (int64_t n : a.shape) bytes *= uint64_t(n);
-  a.data.resize(bytes);
+  a.data.resize(Ranks::bytes(a.dtype, a.shape));
   ranks.join(check, kind, of, name, a.dtype, a.shape, local.data.data(), a.data.data());
   return a;
 }
@@ -269,7 +265,8 @@ void Run::load(const string &path) {
   session.dims = dims.data();
   session.num_dims = uint32_t(dims.size());
   check(astra_session_init(&h.session, h.loaded, &session, check));
-  ranks.setDim(h, check);
+  check(astra_stream_init(&h.stream, h.device, check));
+  ranks.begin(h, check);
   if (!settings.states.empty()) loadStates(settings.states, info.num_states);
   for (auto &[name, file] : settings.setStates) {
     astra_tensor_info wanted = ASTRA_INIT(astra_tensor_info);
@@ -278,7 +275,6 @@ void Run::load(const string &path) {
     astra_tensor t = part(ASTRA_MESH_STATE, name.c_str(), tensorFrom(file, wanted.dtype));
     check(astra_session_set_state(h.session, name.c_str(), &t, check));
   }
-  check(astra_stream_init(&h.stream, h.device, check));
 }
 
 /// Every tensor of the file must be a state; states that it does not have stay.

@@ -22,7 +22,11 @@ BatchCall::BatchCall(Handles &handles, Ranks &ranks, const astra_entry *entry,
       throw Refusal{Failure, "a batch of input " + c->name + " is too large"};
     std::vector<int64_t> &shape =
         shapes.emplace_back(ranks.localShape(ASTRA_MESH_INPUT, entryName.c_str(), c->name.c_str(), whole));
-    wholes.emplace_back(ranks.isCut(ASTRA_MESH_INPUT, entryName.c_str(), c->name.c_str()) ? bytes : 0);
+    wholes.emplace_back();
+    if (ranks.isCut(ASTRA_MESH_INPUT, entryName.c_str(), c->name.c_str())) {
+      wholes.back().resize(bytes);
+      bytes = ranks.bytes(c->dtype, shape); // more than that where several shards have one part
+    }
     astra_buffer *buffer = nullptr;
     check(astra_buffer_init(&buffer, h.pool, bytes, check));
     h.buffers.push_back(buffer);

@@ -117,9 +117,7 @@ void Trainer::getState(State &state) {
   t.data = state.copy.data(), t.data_bytes = state.copy.size();
   t.dtype = state.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
   if (isCut) {
-    t.data_bytes = astra_dtype_bits(state.dtype) / 8;
-    for (int64_t n : shape) t.data_bytes *= uint64_t(n);
-    part.resize(t.data_bytes);
+    part.resize(t.data_bytes = Ranks::bytes(state.dtype, shape));
     t.data = part.data();
   }
   check(astra_session_get_state(h.session, name, &t, check));

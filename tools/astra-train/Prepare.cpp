@@ -59,8 +59,8 @@ void Trainer::open() {
   astra_session_options session = ASTRA_INIT(astra_session_options);
   session.dims = dims.data(), session.num_dims = uint32_t(dims.size());
   check(astra_session_init(&h.session, h.loaded, &session, check));
-  ranks.setDim(h, check);
   check(astra_stream_init(&h.stream, h.device, check));
+  ranks.begin(h, check);
   check.file = "";
   listStates();
 }
@@ -261,9 +261,7 @@ void Trainer::setState(const State &state, const Npy &value) {
   t.data = const_cast<uint8_t *>(value.data.data()), t.data_bytes = value.data.size();
   t.dtype = value.dtype, t.ndim = int32_t(shape.size()), t.shape = shape.data();
   if (ranks.isCut(ASTRA_MESH_STATE, nullptr, name)) {
-    t.data_bytes = astra_dtype_bits(value.dtype) / 8;
-    for (int64_t n : shape) t.data_bytes *= uint64_t(n);
-    part.resize(t.data_bytes);
+    part.resize(t.data_bytes = Ranks::bytes(value.dtype, shape));
     t.data = part.data();
     ranks.take(check, ASTRA_MESH_STATE, nullptr, name, value.dtype, value.shape, value.data.data(), part.data());
   }

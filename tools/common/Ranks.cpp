@@ -44,8 +44,16 @@ std::vector<astra_dim_value> Ranks::dims(std::vector<astra_dim_value> given) con
   return given;
 }
 
-void Ranks::setDim(Handles &h, Checked &check) const {
+void Ranks::begin(Handles &h, Checked &check) const {
+  if (!mesh) return;
   if (byCall) check(astra_session_set_dim(h.session, kDim, astra_mesh_local_shards(mesh), check));
+  astra_call call = ASTRA_INIT(astra_call);
+  if (astra_bundle_find_entry(h.bundle, "shards_init", &call.entry, nullptr)) return; // they begin as zeros
+  astra_promise *promise = nullptr;
+  check(astra_session_submit(h.session, h.stream, &call, &promise, check));
+  astra_status status = astra_promise_wait(promise, check);
+  astra_promise_free(&promise);
+  check(status);
 }
 
 void Ranks::wait(Checked &check) {
@@ -113,14 +121,21 @@ static uint32_t elementBytes(int32_t dtype, const char *name) {
   return bits / 8;
 }
 
+uint64_t Ranks::bytes(int32_t dtype, const std::vector<int64_t> &shape) {
+  uint64_t n = elementBytes(dtype, "a tensor");
+  for (int64_t extent : shape)
+    if (__builtin_mul_overflow(n, uint64_t(extent), &n)) throw Refusal{Failure, "a tensor has more than 2^64 bytes"};
+  return n;
+}
+
 void Ranks::take(Checked &check, int32_t kind, const char *entry, const char *name, int32_t dtype,
                  const std::vector<int64_t> &shape, const void *logical, void *local) const {
   check(astra_mesh_take(mesh, kind, entry, name, elementBytes(dtype, name), int32_t(shape.size()), shape.data(),
-                        logical, local, check));
+                        logical, local, bytes(dtype, localShape(kind, entry, name, shape)), check));
 }
 
 void Ranks::join(Checked &check, int32_t kind, const char *entry, const char *name, int32_t dtype,
                  const std::vector<int64_t> &shape, const void *local, void *logical) {
   check(astra_mesh_join(mesh, kind, entry, name, elementBytes(dtype, name), int32_t(shape.size()), shape.data(), local,
-                        logical, check));
+                        logical, bytes(dtype, shape), check));
 }

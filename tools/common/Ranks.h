@@ -20,8 +20,8 @@ public:
   void open(const Handles &h, Checked &check);
   /// The values of dims for a session, with this rank's shards among them if the bundle asks for them.
   std::vector<astra_dim_value> dims(std::vector<astra_dim_value> given) const;
-  /// And of a dim that each call has.
-  void setDim(Handles &h, Checked &check) const;
+  /// In a new session with its stream: the dim that each call has, and what states that are cut begin as.
+  void begin(Handles &h, Checked &check) const;
 
   int64_t localShards() const { return astra_mesh_local_shards(mesh); }
   int rank() const { return ranks ? astra_ranks_rank(ranks) : 0; }
@@ -37,6 +37,8 @@ public:
                                   const std::vector<int64_t> &logical) const;
   std::vector<int64_t> logicalShape(int32_t kind, const char *entry, const char *name,
                                     const std::vector<int64_t> &local) const;
+  /// Of a tensor of this shape. Throws a Refusal.
+  static uint64_t bytes(int32_t dtype, const std::vector<int64_t> &shape);
   void take(Checked &check, int32_t kind, const char *entry, const char *name, int32_t dtype,
             const std::vector<int64_t> &shape, const void *logical, void *local) const;
   /// All ranks call it; each has the result.

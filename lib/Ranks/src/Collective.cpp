@@ -22,6 +22,13 @@ struct Work {
   uint32_t width;    ///< bytes of such an element
   CombineFn combine; ///< null: nothing is
 
+  int32_t perNode; ///< for traffic: so many ranks that follow each other are on one machine
+
+  /// Notes that this rank sends bytes to another.
+  void note(astra_traffic *out, int32_t peer, uint64_t more) const {
+    out->sent += more;
+    if (peer / perNode != ranks->engine.rank / perNode) out->sent_outside += more;
+  }
   int64_t local() const { return c.mesh.shards / ranks->engine.ranks; }
   int64_t first() const { return local() * ranks->engine.rank; }
   int32_t owner(int64_t shard) const { return int32_t(shard / local()); }
@@ -63,14 +70,18 @@ Source sourceOf(const Collective &c, int64_t d, int64_t g) {
 }
 
 /// Each block that another rank needs travels once, however many shards there read it.
-Status move(Work &w) {
-  const Collective &c = w.c;
-  int64_t given = c.op == Op::AllToAll ? c.group : 1;                 // blocks of a shard's operand
-  int64_t taken = c.op == Op::Permute ? 1 : c.group;                  // of its result
-  int64_t shards = c.one ? 1 : w.local(), blocks = w.local() * given; // of a rank
-  int32_t me = w.ranks->engine.rank;
+class Movement {
+public:
+  explicit Movement(Work &w)
+      : w(w), c(w.c), given(c.op == Op::AllToAll ? c.group : 1), taken(c.op == Op::Permute ? 1 : c.group),
+        shards(c.one ? 1 : w.local()), blocks(w.local() * given) {}
+  Status run();
+  /// What `run` sends.
+  Status count(astra_traffic *out);
+
+private:
   /// Where in the results of rank `to` the blocks of rank `from` go first, + 1.
-  auto places = [&](int32_t from, int32_t to, List<int64_t> &at) {
+  bool places(int32_t from, int32_t to, List<int64_t> &at) const {
     at.clear();
     if (!at.resize(size_t(blocks))) return false;
     for (int64_t i = shards * taken - 1; i >= 0; --i) {
@@ -78,7 +89,28 @@ Status move(Work &w) {
       if (s.shard >= 0 && w.owner(s.shard) == from) at[size_t((s.shard - w.local() * from) * given + s.block)] = i + 1;
     }
     return true;
-  };
+  }
+
+  Work &w;
+  const Collective &c;
+  int64_t given, taken;   ///< blocks of a shard's operand, of its result
+  int64_t shards, blocks; ///< of a rank: results, blocks of its operands
+};
+
+Status Movement::count(astra_traffic *out) {
+  List<int64_t> at;
+  for (int32_t peer = 0; peer < w.ranks->engine.ranks; peer++) {
+    if (peer == w.ranks->engine.rank) continue;
+    if (!places(w.ranks->engine.rank, peer, at)) return w.noMemory();
+    for (int64_t b = 0; b < blocks; b++)
+      if (at[size_t(b)]) w.note(out, peer, w.bytes);
+  }
+  out->rounds = 1;
+  return ASTRA_OK;
+}
+
+Status Movement::run() {
+  int32_t me = w.ranks->engine.rank;
   Round round;
   List<int64_t> at;
   for (int32_t peer = 0; peer < w.ranks->engine.ranks; peer++) {
@@ -90,7 +122,7 @@ Status move(Work &w) {
     for (int64_t b = 0; b < blocks; b++)
       if (at[size_t(b)]) round.receive(peer, w.y + uint64_t(at[size_t(b)] - 1) * w.bytes, w.bytes);
   }
-  if (Status s = run(w.ranks, round, w.diag)) return s;
+  if (Status s = astra::ranks::run(w.ranks, round, w.diag)) return s;
   // What is here already, and what came for an earlier shard.
   List<int64_t> first;
   if (!first.resize(size_t(c.mesh.shards * given))) return w.noMemory();
@@ -164,6 +196,19 @@ public:
     });
     if (!good) return w.noMemory();
     return c.op == Op::AllReduce ? share() : ASTRA_OK;
+  }
+
+  /// What `run` sends.
+  Status count(astra_traffic *out) {
+    each([&] {
+      jobs([&](const Job &j) {
+        if (j.rank != me) return nodes(mine(), [&](int64_t, int64_t) { w.note(out, j.rank, j.bytes(w)); });
+        for (const Range &r : ranges)
+          if (split && r.rank != me) w.note(out, r.rank, j.bytes(w));
+      });
+    });
+    out->rounds = split ? 2 : 1;
+    return ranges.failed ? w.noMemory() : ASTRA_OK;
   }
 
 private:
@@ -300,7 +345,7 @@ bool shapesFit(const Collective &c, int64_t local, const astra_tensor &x, const 
 }
 
 Status compute(const Collective &c, const astra_tensor &x, const astra_tensor &y, astra_diag *diag) {
-  Work w{c, c.ranks, diag, static_cast<const char *>(x.data), static_cast<char *>(y.data), 0, 0, 0, nullptr};
+  Work w{c, c.ranks, diag, static_cast<const char *>(x.data), static_cast<char *>(y.data), 0, 0, 0, nullptr, 1};
   if (!shapesFit(c, w.local(), x, y))
     return fail(diag, ASTRA_WRONG_SHAPE,
                 "'%.200s' is called with shapes of another number of shards than the %lld of a rank", c.name,
@@ -324,7 +369,7 @@ Status compute(const Collective &c, const astra_tensor &x, const astra_tensor &y
       w.count = w.bytes / w.width;
     if (!s) s = Reduction(w).run();
   } else {
-    s = move(w);
+    s = Movement(w).run();
   }
   end(c.ranks);
   return s;
@@ -338,4 +383,25 @@ Status astra::ranks::call(void *self, const astra_tensor *inputs, uint32_t numIn
   if (numInputs < 1 || numInputs > 2 || numOutputs != 1) // the second: what comes before it
     return fail(diag, ASTRA_INVALID_ARGUMENT, "'%.200s' takes one tensor and gives one", c.name);
   return compute(c, inputs[0], outputs[0], diag);
+}
+
+Status astra_collective_traffic(const char *function, uint64_t bytes, uint32_t element, int32_t ranks, int32_t rank,
+                                int32_t per_node, astra_traffic *out, astra_diag *diag) {
+  if (!function || !out || out->size < sizeof(*out) || !element || element > 64 || ranks < 1 || rank < 0 ||
+      rank >= ranks || per_node < 1 || !isCollective(function))
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "that is no collective, or no rank");
+  Collective c;
+  if (Status s = readName(&c, function, diag)) return s;
+  if (c.mesh.shards % ranks)
+    return fail(diag, ASTRA_INVALID_ARGUMENT, "%d ranks do not divide %lld shards", ranks,
+                static_cast<long long>(c.mesh.shards));
+  astra_ranks self{};
+  self.engine.rank = rank, self.engine.ranks = ranks;
+  Work w{c, &self, diag, nullptr, nullptr, bytes, bytes / element, element, nullptr, per_node};
+  size_t size = out->size;
+  memset(static_cast<void *>(out), 0, sizeof(*out));
+  out->size = size;
+  if (c.op == Op::Index || ranks == 1) return ASTRA_OK;
+  if (c.op == Op::AllReduce || c.op == Op::ReduceScatter) return Reduction(w).count(out);
+  return Movement(w).count(out);
 }

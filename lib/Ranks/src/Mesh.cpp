@@ -190,6 +190,11 @@ uint64_t wholeBytes(const Blocks &b) {
   return bytes;
 }
 
+Status tooSmall(const char *name, uint64_t bytes, uint64_t needed, astra_diag *diag) {
+  return fail(diag, ASTRA_CAPACITY, "'%.64s' needs %llu bytes, and there are %llu", name,
+              static_cast<unsigned long long>(needed), static_cast<unsigned long long>(bytes));
+}
+
 } // namespace
 
 Status astra_mesh_init(astra_mesh **out, astra_ranks *ranks, astra_runtime *runtime, const astra_bundle *bundle,
@@ -231,11 +236,14 @@ Status astra_mesh_get_cut(const astra_mesh *mesh, int32_t kind, const char *entr
 }
 
 Status astra_mesh_take(const astra_mesh *mesh, int32_t kind, const char *entry, const char *name, uint32_t element,
-                       int32_t ndim, const int64_t *shape, const void *logical, void *local, astra_diag *diag) {
+                       int32_t ndim, const int64_t *shape, const void *logical, void *local, uint64_t local_bytes,
+                       astra_diag *diag) {
   if (!mesh || !name || (ndim && !shape)) return fail(diag, ASTRA_INVALID_ARGUMENT, "an argument is NULL");
   const Row *row = find(mesh, kind, entry, name);
   Blocks blocks;
   if (Status s = blocks.init(mesh, row, name, element, ndim, shape, diag)) return s;
+  uint64_t needed = row ? uint64_t(mesh->local()) * blocks.partBytes : wholeBytes(blocks);
+  if (local_bytes < needed) return tooSmall(name, local_bytes, needed, diag);
   if (!row) {
     if (uint64_t bytes = wholeBytes(blocks)) memcpy(local, logical, bytes);
     return ASTRA_OK;
@@ -248,11 +256,13 @@ Status astra_mesh_take(const astra_mesh *mesh, int32_t kind, const char *entry, 
 }
 
 Status astra_mesh_join(astra_mesh *mesh, int32_t kind, const char *entry, const char *name, uint32_t element,
-                       int32_t ndim, const int64_t *shape, const void *local, void *logical, astra_diag *diag) {
+                       int32_t ndim, const int64_t *shape, const void *local, void *logical, uint64_t logical_bytes,
+                       astra_diag *diag) {
   if (!mesh || !name || (ndim && !shape)) return fail(diag, ASTRA_INVALID_ARGUMENT, "an argument is NULL");
   const Row *row = find(mesh, kind, entry, name);
   Blocks blocks;
   if (Status s = blocks.init(mesh, row, name, element, ndim, shape, diag)) return s;
+  if (logical_bytes < wholeBytes(blocks)) return tooSmall(name, logical_bytes, wholeBytes(blocks), diag);
   if (!row) {
     if (uint64_t bytes = wholeBytes(blocks)) memcpy(logical, local, bytes);
     return ASTRA_OK;

@@ -1,0 +1,243 @@
+//===- Comm.cpp: what moves between ranks ------------------------------------===//
+// Takes:    a bundle of a mesh; for how many ranks, on what machine, of what sizes.
+// Gives:    for each entry the collectives of a call; the bytes that the busiest rank sends, beside the least that a
+//           ring needs; on a machine, the time that they take.
+// Keeps:    bytes are counted by the library that sends them (astra_collective_traffic), for every rank up to 64.
+// Does not: know how long kernels take: a rank computes while it does not communicate.
+#include "Comm.h"
+#include "Describe.h"
+#include "Options.h"
+#include "astra/ranks.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+#include <map>
+
+using namespace astra;
+using namespace astra::tool;
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+namespace {
+
+struct Machine {
+  std::string name;
+  int64_t perNode;
+  double latency, bandwidth, outerLatency, outerBandwidth; // us, GB/s
+};
+const Machine kMachines[] = {
+#define MACHINE(name, perNode, latency, bandwidth, outerLatency, outerBandwidth, from)                                 \
+  {name, perNode, latency, bandwidth, outerLatency, outerBandwidth},
+#include "Machines.def"
+};
+
+llvm::Error refused(const llvm::Twine &text) {
+  return llvm::createStringError(std::errc::invalid_argument, text.str().c_str());
+}
+
+/// A row of the table, or "MICROSECONDS,GB/S" of a machine where all ranks are near each other.
+llvm::Expected<Machine> machineNamed(const std::string &text) {
+  for (const Machine &m : kMachines)
+    if (m.name == text) return m;
+  auto [us, gbps] = StringRef(text).split(',');
+  Machine m{text, 1 << 20, 0, 0, 1, 1};
+  if (us.getAsDouble(m.latency) || gbps.getAsDouble(m.bandwidth) || !(m.latency >= 0) || !(m.bandwidth > 0))
+    return refused("--machine: '" + llvm::Twine(text) + "' is neither " + machineNames() +
+                   " nor MICROSECONDS,GB/S of a transfer, e.g. 3,10");
+  return m;
+}
+
+/// Collectives of one kind and size, and how often a call makes them.
+struct Calls {
+  std::string function; ///< its name
+  uint64_t bytes;       ///< of a shard's operand, or of a block of it
+  uint32_t element;
+  auto operator<=>(const Calls &) const = default;
+};
+using Counts = std::map<Calls, uint64_t>;
+
+class Reader {
+public:
+  Reader(const fmt::ManifestT &m, ArrayRef<int64_t> dims) : m(m), dims(dims) {}
+
+  Counts of(const fmt::RoutineT &r) {
+    counts.clear(), unknown = false;
+    add(r, 0, 1);
+    return counts;
+  }
+  bool unknown = false; ///< there is a loop whose turns data decide: one is counted
+
+private:
+  void add(const fmt::RoutineT &r, uint32_t program, uint64_t times) {
+    if (program >= r.programs.size()) return;
+    for (const fmt::InstrUnion &i : r.programs[program]->code) {
+      if (const fmt::LoopT *loop = i.AsLoop()) {
+        add(r, loop->body, times * uint64_t(std::max<int64_t>(valueOf(m, loop->count, dims), 0)));
+      } else if (const fmt::WhileT *loop = i.AsWhile()) {
+        size_t before = counts.size();
+        add(r, loop->cond, times), add(r, loop->body, times);
+        unknown |= counts.size() != before;
+      } else if (const fmt::CondT *cond = i.AsCond()) {
+        add(r, cond->then, times), add(r, cond->otherwise, times);
+      } else if (const fmt::ExternalT *call = i.AsExternal()) {
+        add(*call, times);
+      }
+    }
+  }
+  void add(const fmt::ExternalT &call, uint64_t times) {
+    const std::string &name = m.functions[call.function]->name;
+    if (!StringRef(name).starts_with("astra.mesh.") || StringRef(name).starts_with("astra.mesh.index/") ||
+        call.tensors.empty())
+      return;
+    const fmt::HostTensorT &x = *call.tensors[0];
+    bool blocks = StringRef(name).starts_with("astra.mesh.reduce_scatter/") ||
+                  StringRef(name).starts_with("astra.mesh.all_to_all/");
+    uint32_t element = astra_dtype_bits(int32_t(x.dtype)) / 8;
+    uint64_t bytes = element;
+    for (size_t i = blocks ? 2 : 1; i < x.shape.size(); i++)
+      bytes *= uint64_t(std::max<int64_t>(valueOf(m, x.shape[i], dims), 0));
+    counts[{name, bytes, element}] += times;
+  }
+
+  const fmt::ManifestT &m;
+  ArrayRef<int64_t> dims;
+  Counts counts;
+};
+
+/// What a call of an entry sends.
+struct Sum {
+  uint64_t sent = 0, ring = 0;
+  double us = 0;
+};
+
+/// The sizes of a group and of all shards, from "astra.mesh.OP/MESH/AXES/KIND".
+std::pair<uint64_t, uint64_t> groupOf(StringRef name) {
+  llvm::SmallVector<StringRef, 4> fields, axes, over;
+  name.split(fields, '/');
+  fields[1].split(axes, ','), fields[2].split(over, '+');
+  uint64_t group = 1, all = 1;
+  for (StringRef axis : axes) {
+    uint64_t size = 1;
+    axis.split('=').second.getAsInteger(10, size);
+    all *= size;
+    if (llvm::is_contained(over, axis.split('=').first)) group *= size;
+  }
+  return {group, all};
+}
+
+/// What a rank at least sends where it has one partial result: of R ranks of a group, a ring's 2 S (R - 1) / R for a
+/// sum that all get, half of that for one that is scattered; each block once to every rank that reads it.
+uint64_t ringBytes(const Calls &c, int64_t ranks) {
+  StringRef name = c.function;
+  auto [group, all] = groupOf(name);
+  uint64_t members = std::min<uint64_t>(group, std::max<uint64_t>(1, uint64_t(ranks) * group / all));
+  uint64_t local = all / uint64_t(ranks), groups = std::max<uint64_t>(1, local * members / group);
+  if (members < 2) return 0;
+  if (name.starts_with("astra.mesh.all_reduce/")) return 2 * c.bytes * (members - 1) / members * groups;
+  if (name.starts_with("astra.mesh.reduce_scatter/")) return c.bytes * group * (members - 1) / members * groups;
+  if (name.starts_with("astra.mesh.all_gather/")) return c.bytes * local * (members - 1);
+  if (name.starts_with("astra.mesh.all_to_all/")) return c.bytes * local * group * (members - 1) / members;
+  return c.bytes * groups; // a shift: what crosses the border
+}
+
+llvm::Expected<Sum> sumOf(const Counts &counts, int64_t ranks, const Machine *machine) {
+  Sum sum;
+  for (auto &[c, times] : counts) {
+    uint64_t most = 0;
+    double longest = 0;
+    for (int64_t rank = 0; rank < std::min<int64_t>(ranks, 64); rank++) {
+      astra_traffic t = ASTRA_INIT(astra_traffic);
+      astra_diag diag = ASTRA_INIT(astra_diag);
+      int32_t perNode = machine ? int32_t(machine->perNode) : 1;
+      if (astra_collective_traffic(c.function.c_str(), c.bytes, c.element, int32_t(ranks), int32_t(rank), perNode, &t,
+                                   &diag))
+        return refused(diag.text);
+      most = std::max(most, t.sent);
+      if (!machine || !t.sent) continue;
+      double within = double(t.sent - t.sent_outside) / (machine->bandwidth * 1e3);
+      double outside = double(t.sent_outside) / (machine->outerBandwidth * 1e3);
+      double latency = t.sent_outside ? machine->outerLatency : machine->latency;
+      longest = std::max(longest, t.rounds * latency + std::max(within, outside));
+    }
+    sum.sent += most * times, sum.ring += ringBytes(c, ranks) * times, sum.us += longest * double(times);
+  }
+  return sum;
+}
+
+std::string sizeText(uint64_t bytes) {
+  std::string text;
+  llvm::raw_string_ostream s(text);
+  if (bytes < 10000)
+    s << bytes << " B";
+  else if (bytes < 10000000)
+    s << llvm::format("%.1f KB", double(bytes) / 1e3);
+  else if (bytes < 10000000000)
+    s << llvm::format("%.1f MB", double(bytes) / 1e6);
+  else
+    s << llvm::format("%.1f GB", double(bytes) / 1e9);
+  return text;
+}
+
+llvm::Error setDims(const fmt::ManifestT &m, const CommSettings &settings, llvm::SmallVectorImpl<int64_t> &dims) {
+  for (const auto &d : m.dims) dims.push_back(d->hi);
+  for (auto &[name, value] : settings.dims) {
+    size_t i = 0;
+    while (i < m.dims.size() && m.dims[i]->name != name) ++i;
+    if (i == m.dims.size()) return refused("--dim " + llvm::Twine(name) + ": the bundle has no such dim");
+    if (!parseInteger(value, m.dims[i]->lo, m.dims[i]->hi, dims[i]))
+      return refused("--dim " + llvm::Twine(name) + ": '" + value + "' is not in " + llvm::Twine(m.dims[i]->lo) + ".." +
+                     llvm::Twine(m.dims[i]->hi));
+  }
+  return llvm::Error::success();
+}
+
+} // namespace
+
+std::string tool::machineNames() {
+  std::string names;
+  for (const Machine &m : kMachines) names += (names.empty() ? "" : ", ") + m.name;
+  return names;
+}
+
+llvm::Error tool::printComm(llvm::raw_ostream &out, const BundleFile &b, const CommSettings &settings) {
+  const fmt::ManifestT &m = b.manifest;
+  llvm::SmallVector<int64_t, 8> dims;
+  if (llvm::Error e = setDims(m, settings, dims)) return e;
+  std::optional<Machine> machine;
+  if (!settings.machine.empty()) {
+    llvm::Expected<Machine> found = machineNamed(settings.machine);
+    if (!found) return found.takeError();
+    machine = *found;
+  }
+  bool any = false;
+  for (const auto &e : m.entries) {
+    Reader reader(m, dims);
+    Counts counts = reader.of(*e->routine);
+    if (counts.empty()) continue;
+    any = true;
+    out << "entry @" << e->name << ", " << (settings.dims.empty() ? "dims at their upper bounds" : "dims as given")
+        << "\n";
+    for (auto &[c, times] : counts)
+      out << "  " << times << " x " << StringRef(c.function).drop_front(strlen("astra.mesh.")) << " of "
+          << sizeText(c.bytes) << " a shard\n";
+    if (reader.unknown) out << "  (one turn of each loop that data end)\n";
+    uint64_t all = groupOf(counts.begin()->first.function).second;
+    bool fits = false;
+    for (uint64_t ranks = 1; ranks <= all; ranks++) {
+      if (all % ranks || (settings.ranks ? int64_t(ranks) != settings.ranks : ranks == 1)) continue;
+      fits = true;
+      llvm::Expected<Sum> sum = sumOf(counts, int64_t(ranks), machine ? &*machine : nullptr);
+      if (!sum) return sum.takeError();
+      out << "  " << ranks << " ranks: the busiest sends " << sizeText(sum->sent) << " a call, a ring "
+          << sizeText(sum->ring);
+      if (sum->ring) out << llvm::format(" (%.2f of it)", double(sum->sent) / double(sum->ring));
+      if (machine) out << "; " << machine->name << ": " << llvm::format("%.1f", sum->us) << " us";
+      out << "\n";
+    }
+    if (!fits)
+      return refused("--ranks: " + llvm::Twine(settings.ranks) + " does not divide the " + llvm::Twine(all) +
+                     " shards");
+  }
+  if (!any) out << "nothing moves between ranks: the bundle calls no collective\n";
+  return llvm::Error::success();
+}
