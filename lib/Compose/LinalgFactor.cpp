@@ -4,6 +4,7 @@
 //           else substitution and products.
 // Keeps:    a matrix that fails goes on with harmless numbers until its end: others of its batch do not see it.
 #include "LinalgParts.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -37,27 +38,25 @@ Cholesky linalg::factorCholesky(Composer &b, UOpRef x, int64_t panel) {
   if (n > panel) {
     int64_t half = halfOf(n, panel), rest = n - half;
     Cholesky first = factorCholesky(b, block(b, x, 0, half, 0, half), panel);
-    UOpRef below = transposed(b, block(b, x, half, rest, 0, half)); // of A21' = L11 L21'
+    UOpRef below = adjoint(b, block(b, x, half, rest, 0, half)); // of A21' = L11 L21'
     UOpRef side = forwardSolve(b, first.factor, below, false, panel);
     Cholesky second =
         factorCholesky(b, b.bin(Op::Sub, block(b, x, half, rest, half, rest), times(b, side, side, true)), panel);
     if (b.failed()) return {};
-    UOpRef above = b.broadcastTo(b.literal(x, 0), {count, b.idx(half), b.idx(rest)});
-    UOpRef factor =
-        b.concat({b.concat({first.factor, above}, 2), b.concat({transposed(b, side), second.factor}, 2)}, 1);
+    UOpRef above = b.broadcastTo(number(b, x, 0), {count, b.idx(half), b.idx(rest)});
+    UOpRef factor = b.concat({b.concat({first.factor, above}, 2), b.concat({adjoint(b, side), second.factor}, 2)}, 1);
     return {factor, earlier(b, first.info, second.info, half)};
   }
   ScanMaker scan(b, b.idx(n));
   UOpRef now = scan.carry(x), info = scan.carry(zeroInfo(b, count)), j = scan.slice(columnNumbers(b, n));
-  UOpRef column = columnAt(b, now, j), corner = b.make(Op::Gather, {column, j}, {1});
-  UOpRef bad = b.un(Op::Not, b.bin(Op::Lt, b.literal(corner, 0), corner)); // a NaN too
-  UOpRef pivot = b.unsqueeze(b.un(Op::Sqrt, b.select(bad, b.literal(corner, 1), corner)), {1});
+  UOpRef column = columnAt(b, now, j), corner = realPart(b, b.make(Op::Gather, {column, j}, {1}));
+  UOpRef bad = b.un(Op::Not, b.bin(Op::Lt, number(b, corner, 0), corner)); // a NaN too
+  UOpRef pivot = b.unsqueeze(b.un(Op::Sqrt, b.select(bad, number(b, corner, 1), corner)), {1});
   UOpRef k = columnNumbers(b, n), i = rowNumbers(b, n);
-  UOpRef factor = b.select(b.bin(Op::Lt, j, k), b.bin(Op::Div, column, pivot), b.literal(column, 0));
+  UOpRef factor = b.select(b.bin(Op::Lt, j, k), overReal(b, column, pivot), number(b, column, 0));
   if (!factor || !now || b.failed()) return {};
-  UOpRef stands = b.select(b.bin(Op::Eq, k, j), pivot, factor); // column j of L
-  UOpRef minus = b.broadcastTo(b.un(Op::Neg, b.unsqueeze(factor, {2})), now->shape);
-  UOpRef less = b.make(Op::Fma, {minus, b.broadcastTo(b.unsqueeze(factor, {1}), now->shape), now});
+  UOpRef stands = b.select(b.bin(Op::Eq, k, j), likewise(b, pivot, column), factor); // column j of L
+  UOpRef less = minusProduct(b, now, b.unsqueeze(factor, {2}), b.unsqueeze(conjugate(b, factor), {1}));
   UOpRef next = b.select(b.bin(Op::Lt, j, k), less, b.select(b.bin(Op::Eq, k, j), b.unsqueeze(stands, {2}), now));
   std::vector<UOpRef> done =
       scan.finish({b.select(b.bin(Op::Le, j, i), next, now), firstFailure(b, info, bad, j, 0)}, {});
@@ -74,7 +73,8 @@ LU factorPanel(Composer &b, UOpRef x) {
   UOpRef now = scan.carry(x), order = scan.carry(b.broadcastTo(i, {count, b.idx(m)})),
          info = scan.carry(zeroInfo(b, count)), j = scan.slice(columnNumbers(b, steps));
   UOpRef column = columnAt(b, now, j);
-  UOpRef magnitude = b.select(b.bin(Op::Lt, i, j), b.literal(column, -1), b.un(Op::Abs, column));
+  UOpRef magnitude = b.un(Op::Abs, column);
+  magnitude = b.select(b.bin(Op::Lt, i, j), number(b, magnitude, -1), magnitude);
   UOpRef pivot = b.make(Op::ArgReduce, {magnitude}, {0, 1}); // [count]
   if (!pivot || b.failed()) return {};
   UOpRef isPivot = b.bin(Op::Eq, i, b.unsqueeze(pivot, {1})), isStep = b.bin(Op::Eq, i, j); // [count, m], [m]
@@ -83,17 +83,16 @@ LU factorPanel(Composer &b, UOpRef x) {
     return b.select(isStep, atPivot, b.select(isPivot, atStep, v));
   };
   UOpRef corner = b.unsqueeze(b.make(Op::Gather, {chosen, j}, {1}), {1});
-  UOpRef zero = b.bin(Op::Eq, corner, 0.0);
+  UOpRef zero = isNumber(b, corner, 0);
   UOpRef left = exchanged(column, b.unsqueeze(b.make(Op::Gather, {column, j}, {1}), {1}), corner);
-  UOpRef factor = b.bin(Op::Div, left, b.select(zero, b.literal(corner, 1), corner)); // under a pivot of 0 are zeros
+  UOpRef factor = b.bin(Op::Div, left, b.select(zero, number(b, corner, 1), corner)); // under a pivot of 0 are zeros
   UOpRef below = b.bin(Op::Lt, j, i);                                                 // [m]
   UOpRef k = columnNumbers(b, n);
   auto tall = [&](UOpRef v) { return b.unsqueeze(v, {int64_t(v ? v->rank() : 0)}); };
   UOpRef swapped =
       b.select(tall(isStep), b.unsqueeze(chosen, {1}), b.select(tall(isPivot), b.unsqueeze(top, {1}), now));
   if (!swapped || !factor || b.failed()) return {};
-  UOpRef minus = b.broadcastTo(b.un(Op::Neg, tall(factor)), now->shape);
-  UOpRef less = b.make(Op::Fma, {minus, b.broadcastTo(b.unsqueeze(chosen, {1}), now->shape), swapped});
+  UOpRef less = minusProduct(b, swapped, tall(factor), b.unsqueeze(chosen, {1}));
   UOpRef inside = b.select(b.bin(Op::Lt, j, k), less, b.select(b.bin(Op::Eq, k, j), tall(factor), swapped));
   UOpRef next = b.select(tall(below), inside, swapped);
   UOpRef was = b.unsqueeze(b.make(Op::Gather, {order, j}, {1}), {1});
@@ -130,7 +129,7 @@ LU linalg::factorLU(Composer &b, UOpRef x, int64_t panel) {
 Cholesky cholesky(Composer &b, UOpRef given, bool upper) {
   Matrices m = matricesOf(b, given, true);
   if (b.failed()) return {};
-  UOpRef x = upper ? transposed(b, m.x) : m.x;
+  UOpRef x = upper ? adjoint(b, m.x) : m.x;
   Cholesky made = factorCholesky(b, x, panelOf(m.rows));
   if (b.failed()) return {};
   UOpRef failed = b.unsqueeze(b.bin(Op::Ne, made.info, 0.0), {1, 2});
@@ -144,7 +143,7 @@ Cholesky cholesky(Composer &b, UOpRef given, bool upper) {
     UOpRef s = solveTriangular(b, l, solveTriangular(b, l, half, left, 1), right, 1);
     return {b.bin(Op::Mul, b.bin(Op::Add, s, transposed(b, s)), 0.5)};
   });
-  return {m.back(b, upper ? transposed(b, factor) : factor), m.back(b, made.info)};
+  return {m.back(b, upper ? adjoint(b, factor) : factor), m.back(b, made.info)};
 }
 
 namespace {

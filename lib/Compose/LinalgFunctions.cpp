@@ -3,7 +3,6 @@
 // Gives:    what Linalg.h says, by the factorizations.
 #include "LinalgParts.h"
 #include "astra/Compose/ComplexFunction.h"
-#include "astra/Compose/ComplexMatrix.h"
 #include "astra/Compose/Matrix.h"
 #include "astra/Compose/Reduction.h"
 #include "astra/IR/Index.h"
@@ -18,29 +17,77 @@ using namespace linalg;
 
 // ---- systems
 
-Solution solve(Composer &b, UOpRef a, UOpRef y) {
-  if (!a || !y || b.failed() || !b.requireRank(a, 2) || !b.requireRank(y, 2)) return {};
+namespace {
+
+/// Matrices and right sides of one type, with one batch: false, and a failure, where they do not fit.
+bool fitTogether(Composer &b, UOpRef &a, UOpRef &y, Dims &batch) {
+  if (!a || !y || b.failed() || !b.requireRank(a, 2) || !b.requireRank(y, 2)) return false;
   if (a->dtype != y->dtype)
     b.fail(llvm::Twine("the matrices are of type ") + info(a->dtype).text + ", the right sides of type " +
            info(y->dtype).text);
-  b.requireEqual(a->shape.back(), y->shape[y->rank() - 2], "the matrices and the right sides");
-  Dims batch = b.broadcastShape({a->shape.drop_back(2), y->shape.drop_back(2)}), full = batch, sides = batch;
+  b.requireEqual(a->shape[a->rank() - 2], y->shape[y->rank() - 2], "the matrices and the right sides");
+  batch = b.broadcastShape({a->shape.drop_back(2), y->shape.drop_back(2)});
+  Dims full = batch, sides = batch;
   full.append(a->shape.end() - 2, a->shape.end());
   sides.append(y->shape.end() - 2, y->shape.end());
-  if (b.failed()) return {};
-  DType type = a->dtype;
+  if (b.failed()) return false;
   a = b.broadcastTo(b.widen(a), full);
   y = b.broadcastTo(b.widen(y), sides);
-  if (matricesOf(b, a, true).x == nullptr || b.failed()) return {};
-  LU f = luFactor(b, a);
-  if (b.failed() || !f.order) return {};
-  Dims index(y->shape.begin(), y->shape.end());
-  UOpRef order = b.broadcastTo(b.unsqueeze(f.order, {int64_t(batch.size()) + 1}), index);
+  return !b.failed();
+}
+
+} // namespace
+
+UOpRef luSolve(Composer &b, UOpRef packed, UOpRef order, UOpRef y) {
+  Dims batch;
+  DType type = y ? y->dtype : DType::Void;
+  if (!order || !fitTogether(b, packed, y, batch) || !matricesOf(b, packed, true).x) return nullptr;
+  int64_t rows = int64_t(batch.size());
+  Dims index = batch;
+  index.push_back(packed->shape[rows]);
+  order = b.unsqueeze(b.broadcastTo(order, index), {rows + 1});
+  UOpRef x = order ? b.make(Op::Pick, {y, b.broadcastTo(order, y->shape)}, {rows}) : nullptr;
   TriangularOptions lower, upper;
   lower.unit = upper.upper = true;
-  UOpRef x = b.make(Op::Pick, {y, order}, {int64_t(batch.size())});
-  x = triangularSolve(b, f.packed, triangularSolve(b, f.packed, x, lower), upper);
-  return {b.cast(x, type), f.info};
+  return b.cast(triangularSolve(b, packed, triangularSolve(b, packed, x, lower), upper), type);
+}
+
+UOpRef orderOfPivots(Composer &b, UOpRef pivots, int64_t m) {
+  if (!b.requireRank(pivots, 1)) return nullptr;
+  int64_t k = b.constExtent(pivots, pivots->rank() - 1, "the number of pivots");
+  if (!isInt(pivots->dtype) || k > m) return b.fail("pivots are integers, at most one a row");
+  if (b.failed()) return nullptr;
+  Dims batch(pivots->shape.begin(), pivots->shape.end() - 1);
+  UOpRef count = idxProduct(b.c, batch), i = columnNumbers(b, m);
+  ScanMaker scan(b, b.idx(k));
+  UOpRef now = scan.carry(b.broadcastTo(i, {count, b.idx(m)})), j = scan.slice(columnNumbers(b, k));
+  UOpRef flat = b.reshape(b.cast(pivots, DType::I64), {count, b.idx(k)});
+  UOpRef pivot = b.unsqueeze(scan.slice(b.permute(flat, {1, 0})), {1}); // [count, 1]
+  UOpRef atStep = b.unsqueeze(b.make(Op::Gather, {now, j}, {1}), {1}), atPivot = b.make(Op::Pick, {now, pivot}, {1});
+  UOpRef next = b.select(b.bin(Op::Eq, i, j), atPivot, b.select(b.bin(Op::Eq, i, pivot), atStep, now));
+  Dims dims = batch;
+  dims.push_back(b.idx(m));
+  return b.failed() ? nullptr : b.reshape(scan.finish({next}, {})[0], dims);
+}
+
+UOpRef choleskySolve(Composer &b, UOpRef factor, UOpRef y, bool upper) {
+  Dims batch;
+  DType type = y ? y->dtype : DType::Void;
+  if (!fitTogether(b, factor, y, batch)) return nullptr;
+  TriangularOptions there, back;
+  there.upper = back.upper = upper;
+  back.transposed = true;
+  UOpRef adjoint = conjugate(b, factor); // transposed below
+  if (upper) return b.cast(triangularSolve(b, factor, triangularSolve(b, adjoint, y, back), there), type);
+  return b.cast(triangularSolve(b, adjoint, triangularSolve(b, factor, y, there), back), type);
+}
+
+Solution solve(Composer &b, UOpRef a, UOpRef y) {
+  Dims batch;
+  DType type = y ? y->dtype : DType::Void;
+  if (!fitTogether(b, a, y, batch) || !matricesOf(b, a, true).x) return {};
+  LU f = luFactor(b, a);
+  return {b.cast(luSolve(b, f.packed, f.order, y), type), f.info};
 }
 
 Solution inverse(Composer &b, UOpRef a) {
@@ -52,33 +99,23 @@ Solution inverse(Composer &b, UOpRef a) {
   return s;
 }
 
-/// The real matrix of twice the size has the square of the magnitude as its determinant. By its root the complex one is
-/// scaled, so that its own determinant has magnitude 1 and is the sign.
-static LogDeterminant complexLogDeterminant(Composer &b, UOpRef z) {
-  if (!b.requireRank(z, 2)) return {};
-  int64_t rank = z->rank(), size = b.constExtent(z, unsigned(rank) - 1, "the extent of the matrices");
-  UOpRef log = b.bin(Op::Mul, logDeterminant(b, realOfComplexMatrix(b, z)).logarithm, 0.5);
-  UOpRef scale = b.un(Op::Exp, b.bin(Op::Div, log, -double(std::max<int64_t>(size, 1))));
-  UOpRef finite = b.bin(Op::Lt, scale, std::numeric_limits<double>::infinity());
-  scale = b.cast(b.select(finite, scale, b.literal(scale, 1)), z->dtype);
-  return {complexSign(b, determinant(b, b.bin(Op::Mul, z, b.unsqueeze(scale, {rank - 2, rank - 1})))), log};
-}
-
 LogDeterminant logDeterminant(Composer &b, UOpRef given) {
-  if (given && isComplex(given->dtype)) return complexLogDeterminant(b, given);
   Matrices m = matricesOf(b, given, true);
   if (b.failed()) return {};
   LU f = luFactor(b, b.reshape(m.x, {m.count, b.idx(m.rows), b.idx(m.rows)}));
   if (b.failed() || !f.packed) return {};
   UOpRef diagonal = diagonalOf(b, f.packed); // [count, n]
   auto over = [&](ReduceKind kind, UOpRef x) { return b.squeeze(b.reduce(kind, x, {1}), {1}); };
-  UOpRef exchanges = b.bin(Op::Ne, f.pivots, columnNumbers(b, m.rows)), negative = b.bin(Op::Lt, diagonal, 0.0);
-  UOpRef odd = over(ReduceKind::Sum, b.cast(b.bin(Op::Xor, exchanges, negative), DType::I64));
-  UOpRef one = b.literal(diagonal, 1);
+  bool complex = isComplex(diagonal->dtype);
+  UOpRef negative = b.bin(Op::Ne, f.pivots, columnNumbers(b, m.rows)); // each exchange turns the sign
+  if (!complex) negative = b.bin(Op::Xor, negative, b.bin(Op::Lt, diagonal, 0.0));
+  UOpRef odd = over(ReduceKind::Sum, b.cast(negative, DType::I64));
+  UOpRef one = number(b, diagonal, 1);
   UOpRef sign = b.select(b.bin(Op::Eq, b.bin(Op::And, odd, b.b.litInt(DType::I64, 1)), 0.0), one, b.un(Op::Neg, one));
+  if (complex) sign = b.bin(Op::Mul, over(ReduceKind::Prod, directionOf(b, diagonal)), sign);
   UOpRef sum = over(ReduceKind::Sum, b.un(Op::Log, b.un(Op::Abs, diagonal)));
   UOpRef isZero = b.bin(Op::Ne, f.info, 0.0), isNaN = b.bin(Op::Ne, sum, sum);
-  sign = b.select(isNaN, quietNaN(b, m.x->dtype), b.select(isZero, b.literal(one, 0), sign));
+  sign = b.select(isNaN, quietNaN(b, m.x->dtype), b.select(isZero, number(b, one, 0), sign));
   return {m.back(b, sign), m.back(b, sum)};
 }
 
@@ -114,7 +151,7 @@ UOpRef matrixExp(Composer &b, UOpRef given) {
                           182,
                           1};
   constexpr double theta = 5.371920351148152;
-  bool wide = m.x->dtype == DType::F64;
+  bool wide = partOf(m.x->dtype) == DType::F64;
   UOpRef norm = b.squeeze(b.reduce(ReduceKind::Max, b.reduce(ReduceKind::Sum, b.un(Op::Abs, m.x), {1}), {2}), {1, 2});
   UOpRef ratio = b.bin(Op::Div, norm, theta), none = b.b.litInt(DType::I32, 0);
   UOpRef times2 = b.bin(Op::Max, b.bin(Op::Add, exponentOf(b, ratio), 1), none); // 2^times2 > ratio
@@ -125,16 +162,16 @@ UOpRef matrixExp(Composer &b, UOpRef given) {
   if (!a || b.failed()) return nullptr;
   UOpRef eye = identity(b, m.count, m.rows, a->dtype);
   UOpRef a2 = times(b, a, a), a4 = times(b, a2, a2), a6 = times(b, a2, a4);
+  auto by = [&](UOpRef x, double k) { return b.bin(Op::Mul, x, number(b, x, k)); };
   auto sum = [&](double k6, double k4, double k2, UOpRef more) {
-    UOpRef s = b.bin(Op::Add, b.bin(Op::Mul, a6, k6), b.bin(Op::Mul, a4, k4));
-    s = b.bin(Op::Add, s, b.bin(Op::Mul, a2, k2));
+    UOpRef s = b.bin(Op::Add, by(a6, k6), by(a4, k4));
+    s = b.bin(Op::Add, s, by(a2, k2));
     return more ? b.bin(Op::Add, s, more) : s;
   };
-  UOpRef odd = times(b, a,
-                     sum(c[7], c[5], c[3],
-                         b.bin(Op::Add, times(b, a6, sum(c[13], c[11], c[9], nullptr)), b.bin(Op::Mul, eye, c[1])))),
-         even = sum(c[6], c[4], c[2],
-                    b.bin(Op::Add, times(b, a6, sum(c[12], c[10], c[8], nullptr)), b.bin(Op::Mul, eye, c[0])));
+  UOpRef odd = times(
+             b, a,
+             sum(c[7], c[5], c[3], b.bin(Op::Add, times(b, a6, sum(c[13], c[11], c[9], nullptr)), by(eye, c[1])))),
+         even = sum(c[6], c[4], c[2], b.bin(Op::Add, times(b, a6, sum(c[12], c[10], c[8], nullptr)), by(eye, c[0])));
   UOpRef r = solve(b, b.bin(Op::Sub, even, odd), b.bin(Op::Add, even, odd)).value;
   if (!r || b.failed()) return nullptr;
   // Squared as often as was halved: as long as some matrix of the batch needs it; the others are handed on.
@@ -177,10 +214,10 @@ UOpRef pinvBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
   if (b.failed()) return nullptr;
   SVD d = svd(b, m.x);
   if (b.failed() || !d.s) return nullptr;
-  UOpRef large = tolerance.areLarge(b, m, d.s), one = b.literal(d.s, 1);
-  UOpRef inverse = b.select(large, b.bin(Op::Div, one, b.select(large, d.s, one)), b.literal(d.s, 0));
+  UOpRef large = tolerance.areLarge(b, m, d.s), one = number(b, d.s, 1);
+  UOpRef inverse = b.select(large, b.bin(Op::Div, one, b.select(large, d.s, one)), number(b, d.s, 0));
   inverse = b.select(b.bin(Op::Ne, d.s, d.s), d.s, inverse);
-  UOpRef v = b.bin(Op::Mul, d.vh, b.unsqueeze(inverse, {2}));
+  UOpRef v = timesReal(b, d.vh, b.unsqueeze(inverse, {2}));
   return m.back(b, times(b, v, d.u, true, true));
 }
 
@@ -193,6 +230,37 @@ UOpRef rankBy(Composer &b, UOpRef given, const Tolerance &tolerance) {
 
 } // namespace
 
+LeastSquares leastSquares(Composer &b, UOpRef a, UOpRef y, std::optional<double> tolerance) {
+  Dims batch;
+  DType type = y ? y->dtype : DType::Void;
+  if (!fitTogether(b, a, y, batch)) return {};
+  Matrices m = matricesOf(b, a, false, 1024);
+  if (b.failed()) return {};
+  int64_t columns = b.constExtent(y, y->rank() - 1, "the number of right sides");
+  UOpRef right = b.reshape(y, {m.count, b.idx(m.rows), b.idx(columns)});
+  SVD d = svd(b, m.x);
+  if (b.failed() || !d.s) return {};
+  UOpRef large = Tolerance{tolerance}.areLarge(b, m, d.s), one = number(b, d.s, 1);
+  UOpRef along = times(b, d.u, right, true); // [count, k, columns]
+  along = overReal(b, along, b.unsqueeze(b.select(large, d.s, one), {2}));
+  along = b.select(b.unsqueeze(large, {2}), along, number(b, along, 0));
+  UOpRef isNaN = b.unsqueeze(b.bin(Op::Ne, d.s, d.s), {2});
+  UOpRef x = times(b, d.vh, b.select(isNaN, quietNaN(b, m.x->dtype), along), true);
+  UOpRef left = b.bin(Op::Sub, right, times(b, m.x, x));
+  LeastSquares r;
+  r.value = m.back(b, x);
+  r.residual = m.back(b, b.squeeze(b.reduce(ReduceKind::Sum, squared(b, left), {1}), {1}));
+  r.rank = m.back(b, b.squeeze(b.reduce(ReduceKind::Sum, b.cast(large, DType::I64), {1}), {1}));
+  r.singular = m.back(b, d.s);
+  r.info = m.back(b, d.info);
+  if (isFloat(type)) {
+    r.value = b.cast(r.value, type);
+    r.residual = b.cast(r.residual, type);
+    r.singular = b.cast(r.singular, type);
+  }
+  return r;
+}
+
 UOpRef pinv(Composer &b, UOpRef x, std::optional<double> tolerance) { return pinvBy(b, x, {tolerance}); }
 UOpRef pinvWithin(Composer &b, UOpRef x, UOpRef tolerance) { return pinvBy(b, x, {std::nullopt, tolerance}); }
 UOpRef matrixRank(Composer &b, UOpRef x, std::optional<double> tolerance) { return rankBy(b, x, {tolerance}); }
@@ -202,24 +270,29 @@ UOpRef matrixRankWithin(Composer &b, UOpRef x, UOpRef tolerance) { return rankBy
 
 namespace {
 
+/// A matrix or vector whose norm is asked for: floats, or the magnitudes of complex numbers.
+UOpRef magnitudesOf(Composer &b, UOpRef given) {
+  return given && isComplex(given->dtype) ? b.un(Op::Abs, given) : b.widen(given);
+}
+
 /// The root of the sum of squares over the axes, which are scaled by a power of two first. Its gradient at zeros is 0.
 UOpRef safeEuclidean(Composer &b, UOpRef x, llvm::ArrayRef<int64_t> axes) {
   UOpRef most = b.reduce(ReduceKind::Max, b.un(Op::Detach, b.un(Op::Abs, x)), axes);
   UOpRef finite = b.bin(Op::Eq, b.bin(Op::Sub, most, most), 0.0);
-  UOpRef exponent = exponentOf(b, b.select(finite, most, b.literal(most, 1)));
+  UOpRef exponent = exponentOf(b, b.select(finite, most, number(b, most, 1)));
   if (!exponent) return nullptr;
   UOpRef small = b.make(Op::Scale2, {x, b.broadcastTo(b.un(Op::Neg, exponent), x->shape)});
   return b.make(Op::Scale2, {rootOfSquares(b, sumOfSquares(b, small, axes)), exponent});
 }
 
 UOpRef givenBack(Composer &b, UOpRef y, llvm::ArrayRef<int64_t> axes, bool keep, DType t) {
-  return b.cast(keep ? y : b.squeeze(y, axes), t);
+  return b.cast(keep ? y : b.squeeze(y, axes), partOf(t));
 }
 
 } // namespace
 
 UOpRef vectorNorm(Composer &b, UOpRef given, llvm::ArrayRef<int64_t> axes, double order, bool keep) {
-  UOpRef x = b.widen(given);
+  UOpRef x = magnitudesOf(b, given);
   if (!b.requireFloat(x)) return nullptr;
   Ints folded = b.axes(axes, x->rank());
   if (std::isnan(order)) return b.fail("the order of a norm is not a number");
@@ -240,7 +313,7 @@ UOpRef vectorNorm(Composer &b, UOpRef given, llvm::ArrayRef<int64_t> axes, doubl
 }
 
 UOpRef matrixNorm(Composer &b, UOpRef given, MatrixNorm kind, bool keep) {
-  UOpRef x = b.widen(given);
+  UOpRef x = magnitudesOf(b, given);
   if (!b.requireFloat(x) || !b.requireRank(x, 2)) return nullptr;
   int64_t row = int64_t(x->rank()) - 2, column = row + 1;
   Ints both = {row, column};
@@ -257,7 +330,7 @@ UOpRef matrixNorm(Composer &b, UOpRef given, MatrixNorm kind, bool keep) {
   case MatrixNorm::Nuclear:
   case MatrixNorm::Spectral:
   case MatrixNorm::LeastSingular: {
-    UOpRef s = svdvals(b, x);
+    UOpRef s = svdvals(b, isComplex(given->dtype) ? given : x);
     if (!s || b.failed()) return nullptr;
     int64_t last = *s->shape.back()->constIndex() - 1;
     y = kind == MatrixNorm::Nuclear ? b.reduce(ReduceKind::Sum, s, {row})

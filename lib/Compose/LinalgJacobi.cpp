@@ -7,6 +7,7 @@
 // Keeps:    a matrix that is done does not change by a bit while others of its batch go on: a pair that need not be
 //           rotated is handed on as it is.
 #include "LinalgParts.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -38,28 +39,35 @@ Circle circle(Composer &b, int64_t h) {
   return c;
 }
 
-/// Rotations of all pairs, at the positions to which rows move: a row is `u` times the upper of its pair and `v` times
-/// the lower one, where its pair turns at all. [count, 2 h] each.
+/// Rotations of all pairs, at the positions to which rows move: a row is `u`, real, times the upper of its pair and `v`
+/// times the lower one, where its pair turns at all. [count, 2 h] each.
 struct Turn {
   UOpRef u, v, turns;
 };
 
 /// The rotation of p and q that makes their product r 0: tan of the angle is the lesser root of t^2 + 2 z t - 1,
-/// z = (q - p) / 2 r. All [count, h].
+/// z = (q - p) / 2 r. All [count, h]. Of complex rows the lower one is turned first, so that r is its magnitude.
 Turn turnOf(Composer &b, const Circle &at, UOpRef p, UOpRef q, UOpRef r, UOpRef turns) {
   if (!r || !turns || b.failed()) return {};
+  UOpRef direction = nullptr;
+  if (isComplex(r->dtype)) {
+    direction = b.make(Op::Gather, {directionOf(b, r), at.pair}, {1});
+    r = b.un(Op::Abs, r);
+  }
   double large = r->dtype == DType::F64 ? 0x1p27 : 0x1p13; // beyond its square root of 1 + z^2 is z
-  UOpRef one = b.literal(r, 1), z = b.bin(Op::Div, b.bin(Op::Sub, q, p), b.bin(Op::Mul, b.select(turns, r, one), 2));
-  UOpRef size = b.un(Op::Abs, z), isLarge = b.bin(Op::Lt, b.literal(r, large), size);
+  UOpRef one = number(b, r, 1), z = b.bin(Op::Div, b.bin(Op::Sub, q, p), b.bin(Op::Mul, b.select(turns, r, one), 2));
+  UOpRef size = b.un(Op::Abs, z), isLarge = b.bin(Op::Lt, number(b, r, large), size);
   UOpRef near = b.select(isLarge, one, size);
   UOpRef root = b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, near, near), 1));
   UOpRef t = b.bin(Op::Div, one, b.select(isLarge, b.bin(Op::Mul, size, 2), b.bin(Op::Add, near, root)));
   t = b.make(Op::CopySign, {t, z});
-  t = b.select(turns, t, b.literal(t, 0)); // then c is 1 and s is 0
+  t = b.select(turns, t, number(b, t, 0)); // then c is 1 and s is 0
   UOpRef c = b.bin(Op::Div, one, b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, t, t), 1))), s = b.bin(Op::Mul, t, c);
   auto moved = [&](UOpRef v) { return b.make(Op::Gather, {v, at.pair}, {1}); };
   UOpRef cosine = moved(c), sine = moved(s);
-  return {b.select(at.isUpper, cosine, sine), b.select(at.isUpper, b.un(Op::Neg, sine), cosine), moved(turns)};
+  UOpRef v = b.select(at.isUpper, b.un(Op::Neg, sine), cosine);
+  if (direction) v = timesReal(b, direction, v);
+  return {b.select(at.isUpper, cosine, sine), v, moved(turns)};
 }
 
 /// Rows of z [count, 2 h, w], turned and moved.
@@ -68,7 +76,9 @@ UOpRef turned(Composer &b, const Circle &at, const Turn &turn, UOpRef z, int64_t
   UOpRef upper = rows(at.pair), lower = rows(b.bin(Op::Add, at.pair, double(h)));
   if (!upper || !turn.u || !turn.v || b.failed()) return nullptr;
   auto across = [&](UOpRef v) { return b.broadcastTo(b.unsqueeze(v, {2}), z->shape); };
-  UOpRef sum = b.make(Op::Fma, {across(turn.u), upper, b.bin(Op::Mul, across(turn.v), lower)});
+  UOpRef second = b.bin(Op::Mul, across(turn.v), lower);
+  UOpRef sum = isComplex(z->dtype) ? b.bin(Op::Add, timesReal(b, upper, across(turn.u)), second)
+                                   : b.make(Op::Fma, {across(turn.u), upper, second});
   return b.select(across(turn.turns), sum, rows(at.source));
 }
 
@@ -111,7 +121,7 @@ Swept sweep(Composer &b, std::vector<UOpRef> values, UOpRef count, int64_t steps
 struct Orthogonal {
   UOpRef rows, info;
 };
-double leastSquare(DType t) { return t == DType::F64 ? 0x1p-900 : 0x1p-100; }
+double leastSquare(DType t) { return partOf(t) == DType::F64 ? 0x1p-900 : 0x1p-100; }
 Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
   if (!z || b.failed()) return {};
   int64_t n = *z->shape[1]->constIndex(), w = *z->shape[2]->constIndex(), h = (n + 1) / 2;
@@ -122,11 +132,11 @@ Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
   Swept done = sweep(b, {z}, z ? z->shape[0] : nullptr, 2 * h - 1, [&](llvm::ArrayRef<UOpRef> now) {
     Circle at = circle(b, h);
     UOpRef upper = block(b, now[0], 0, h, 0, width), lower = block(b, now[0], h, h, 0, width);
-    auto dot = [&](UOpRef v, UOpRef w) { return b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, v, w), {2}), {2}); };
-    UOpRef p = dot(upper, upper), q = dot(lower, lower), r = dot(upper, lower);
+    auto sum = [&](UOpRef v) { return b.squeeze(b.reduce(ReduceKind::Sum, v, {2}), {2}); };
+    UOpRef p = sum(squared(b, upper)), q = sum(squared(b, lower)), r = sum(b.bin(Op::Mul, upper, conjugate(b, lower)));
     UOpRef lengths = b.bin(Op::Mul, b.un(Op::Sqrt, p), b.un(Op::Sqrt, q));
     UOpRef turns = b.bin(Op::Lt, b.bin(Op::Mul, lengths, bound), b.un(Op::Abs, r));
-    turns = b.bin(Op::And, turns, b.bin(Op::Lt, b.b.lit(t, leastSquare(t)), b.bin(Op::Min, p, q)));
+    turns = b.bin(Op::And, turns, b.bin(Op::Lt, b.b.lit(partOf(t), leastSquare(t)), b.bin(Op::Min, p, q)));
     Turn turn = turnOf(b, at, p, q, r, turns);
     return std::pair(std::vector<UOpRef>{turned(b, at, turn, now[0], h)}, turns);
   });
@@ -134,26 +144,13 @@ Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
   return {block(b, done.values[0], 0, n, 0, w), done.info};
 }
 
-/// Whether all elements are finite, and the exponent of the greatest magnitude. [count]
-struct Scale {
-  UOpRef finite, exponent;
-};
-Scale scaleOf(Composer &b, UOpRef x) {
-  UOpRef most = b.squeeze(b.reduce(ReduceKind::Max, b.un(Op::Abs, x), {1, 2}), {1, 2});
-  UOpRef finite = b.bin(Op::Eq, b.bin(Op::Sub, most, most), 0.0);
-  return {finite, exponentOf(b, b.select(finite, most, b.literal(most, 1)))};
-}
-UOpRef infoOf(Composer &b, const Scale &scale, UOpRef info) { return b.select(scale.finite, info, b.literal(info, 1)); }
-UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x) {
-  if (!x || !finite) return nullptr;
-  return b.select(b.unsqueeze(finite, axesBetween(1, x->rank())), x, quietNaN(b, x->dtype));
-}
+UOpRef infoOf(Composer &b, const Scale &scale, UOpRef info) { return b.select(scale.finite, info, number(b, info, 1)); }
 
-/// 1 or -1 for each row of x [count, k, n], that of its greatest magnitude. [count, k, 1]
+/// The direction of the greatest component of each row of x [count, k, n], of real ones 1 or -1. [count, k, 1]
 UOpRef signOfRows(Composer &b, UOpRef x) {
   UOpRef at = b.make(Op::ArgReduce, {b.un(Op::Abs, x)}, {0, 2});
   UOpRef greatest = b.make(Op::Pick, {x, b.unsqueeze(at, {2})}, {2});
-  return b.select(b.bin(Op::Lt, greatest, 0.0), b.literal(x, -1), b.literal(x, 1));
+  return directionOf(b, greatest);
 }
 
 // ---- eigenvalues
@@ -167,24 +164,25 @@ struct Pairs {
 Pairs eigenPairs(Composer &b, const Matrices &m, bool upper) {
   if (b.failed()) return {};
   int64_t n = m.rows;
-  UOpRef low = upper ? transposed(b, upperPart(b, m.x)) : lowerPart(b, m.x);
-  UOpRef x = b.select(b.bin(Op::Lt, columnNumbers(b, n), rowNumbers(b, n)), low, transposed(b, low));
+  UOpRef low = upper ? adjoint(b, upperPart(b, m.x)) : lowerPart(b, m.x);
+  UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
+  UOpRef x = b.select(b.bin(Op::Lt, columnNumbers(b, n), rowNumbers(b, n)), low, adjoint(b, low));
+  if (x && isComplex(x->dtype)) x = b.select(onDiagonal, likewise(b, realPart(b, x), x), x);
   Scale scale = scaleOf(b, x);
   x = orNaN(b, scale.finite, scaled(b, x, scale.exponent, false));
   UOpRef norm = b.reduce(ReduceKind::Max, b.reduce(ReduceKind::Sum, b.un(Op::Abs, x), {2}), {1}); // [count, 1, 1]
   UOpRef shift = b.bin(Op::Mul, b.bin(Op::Max, norm, 1), 2);
-  UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
-  UOpRef positive = b.select(onDiagonal, b.bin(Op::Add, x, shift), x);
-  Orthogonal found = orthogonalRows(b, transposed(b, factorCholesky(b, positive, panelOf(n)).factor), n);
+  UOpRef positive = b.select(onDiagonal, b.bin(Op::Add, x, likewise(b, shift, x)), x);
+  Orthogonal found = orthogonalRows(b, adjoint(b, factorCholesky(b, positive, panelOf(n)).factor), n);
   if (b.failed() || !found.rows) return {};
-  UOpRef squares = b.reduce(ReduceKind::Sum, b.bin(Op::Mul, found.rows, found.rows), {2});
-  UOpRef rows = b.bin(Op::Div, found.rows, b.un(Op::Sqrt, squares));
-  UOpRef along = b.bin(Op::Mul, times(b, rows, x), rows);
+  UOpRef squares = b.reduce(ReduceKind::Sum, squared(b, found.rows), {2});
+  UOpRef rows = overReal(b, found.rows, b.un(Op::Sqrt, squares));
+  UOpRef along = realPart(b, b.bin(Op::Mul, times(b, rows, x), conjugate(b, rows)));
   UOpRef values = b.squeeze(b.reduce(ReduceKind::Sum, along, {2}), {2});
   UOpRef order = b.make(Op::ArgSort, {values}, {1, 0});
   values = orNaN(b, scale.finite, scaled(b, b.make(Op::Pick, {values, order}, {1}), scale.exponent, true));
   rows = rowsInOrder(b, rows, order);
-  rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, signOfRows(b, rows)));
+  rows = orNaN(b, scale.finite, b.bin(Op::Mul, rows, conjugate(b, signOfRows(b, rows))));
   return {values, rows, infoOf(b, scale, found.info)};
 }
 
@@ -197,16 +195,16 @@ Eigen eigh(Composer &b, UOpRef given, bool upper) {
   Pairs pairs = eigenPairs(b, m, upper);
   if (b.failed()) return {};
   int64_t n = m.rows;
-  UOpRef vectors = transposed(b, pairs.rows), values = pairs.values;
-  if (b.wantsGradients()) {
+  UOpRef vectors = adjoint(b, pairs.rows), values = pairs.values;
+  if (vectors && isFloat(vectors->dtype) && b.wantsGradients()) {
     UOpRef both = b.concat({vectors, b.unsqueeze(values, {2})}, 2);
     both = withRule(b, both, {m.x}, [&](UOpRef y, llvm::ArrayRef<UOpRef>, UOpRef g) -> llvm::SmallVector<UOpRef, 2> {
       UOpRef v = block(b, y, 0, n, 0, n), w = block(b, y, 0, n, n, 1), gv = block(b, g, 0, n, 0, n),
              gw = block(b, g, 0, n, n, 1);
       UOpRef apart = b.bin(Op::Sub, transposed(b, w), w), equal = b.bin(Op::Eq, apart, 0.0);
-      UOpRef inner = b.bin(Op::Div, times(b, v, gv, true), b.select(equal, b.literal(apart, 1), apart));
+      UOpRef inner = b.bin(Op::Div, times(b, v, gv, true), b.select(equal, number(b, apart, 1), apart));
       UOpRef onDiagonal = b.bin(Op::Eq, rowNumbers(b, n), columnNumbers(b, n));
-      inner = b.select(onDiagonal, gw, b.select(equal, b.literal(inner, 0), inner));
+      inner = b.select(onDiagonal, gw, b.select(equal, number(b, inner, 0), inner));
       UOpRef whole = times(b, times(b, v, inner), v, false, true);
       return {b.bin(Op::Mul, b.bin(Op::Add, whole, transposed(b, whole)), 0.5)};
     });
@@ -240,9 +238,9 @@ SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = fal
   Orthogonal done = orthogonalRows(b, z, n);
   if (b.failed() || !done.rows) return {};
   UOpRef rows = block(b, done.rows, 0, n, 0, n); // s V'
-  UOpRef squares = b.squeeze(b.reduce(ReduceKind::Sum, b.bin(Op::Mul, rows, rows), {2}), {2});
-  UOpRef lengths =
-      b.select(b.bin(Op::Lt, b.b.lit(t, leastSquare(t)), squares), b.un(Op::Sqrt, squares), b.literal(squares, 0));
+  UOpRef squares = b.squeeze(b.reduce(ReduceKind::Sum, squared(b, rows), {2}), {2});
+  UOpRef lengths = b.select(b.bin(Op::Lt, b.b.lit(partOf(t), leastSquare(t)), squares), b.un(Op::Sqrt, squares),
+                            number(b, squares, 0));
   UOpRef order = b.make(Op::ArgSort, {lengths}, {1, 1});
   UOpRef s = b.make(Op::Pick, {lengths, order}, {1});
   SVD r;
@@ -251,17 +249,17 @@ SVD singular(Composer &b, UOpRef x, bool full, bool vectors, bool signsOfV = fal
   if (!vectors || b.failed()) return r;
   // Rows of length 1, and for those of zeros what completes a basis: Q of a QR, its columns with the signs of R.
   UOpRef isZero = b.unsqueeze(b.bin(Op::Eq, s, 0.0), {2});
-  UOpRef unit = b.bin(Op::Div, rowsInOrder(b, rows, order), b.select(isZero, b.literal(s, 1), b.unsqueeze(s, {2})));
-  unit = b.select(isZero, b.literal(unit, 0), unit);
-  QR basis = factorQR(b, transposed(b, unit), false);
-  UOpRef flips = b.bin(Op::Lt, diagonalOf(b, basis.r), 0.0);
-  UOpRef v = transposed(b, basis.q); // in rows
+  UOpRef unit = overReal(b, rowsInOrder(b, rows, order), b.select(isZero, number(b, s, 1), b.unsqueeze(s, {2})));
+  unit = b.select(isZero, number(b, unit, 0), unit);
+  QR basis = factorQR(b, adjoint(b, unit), false);
+  UOpRef flips = b.bin(Op::Lt, realPart(b, diagonalOf(b, basis.r)), 0.0);
+  UOpRef v = adjoint(b, basis.q); // in rows
   v = b.select(b.unsqueeze(flips, {2}), b.un(Op::Neg, v), v);
   UOpRef left = rowsInOrder(b, block(b, done.rows, 0, n, n, n), order); // rotations in rows
   UOpRef u = times(b, first.q, left, false, true);                      // [count, m, n]
-  UOpRef sign = signOfRows(b, signsOfV ? v : transposed(b, u));
-  v = b.bin(Op::Mul, v, sign);
-  u = b.bin(Op::Mul, u, b.permute(sign, {0, 2, 1}));
+  UOpRef sign = signOfRows(b, signsOfV ? v : adjoint(b, u));            // of a row of v, or of an adjoint column of u
+  v = b.bin(Op::Mul, v, conjugate(b, sign));
+  u = b.bin(Op::Mul, u, transposed(b, sign));
   if (full && m > n) { // the rest of a basis
     QR whole = factorQR(b, u, true);
     u = whole.q && u ? b.concat({u, block(b, whole.q, 0, m, n, m - n)}, 2) : nullptr;
@@ -278,10 +276,10 @@ SVD svd(Composer &b, UOpRef given, bool full) {
   if (b.failed()) return {};
   bool wide = m.rows < m.columns;
   int64_t tall = std::max(m.rows, m.columns), k = std::min(m.rows, m.columns);
-  SVD r = singular(b, wide ? transposed(b, m.x) : m.x, full, true, wide);
+  SVD r = singular(b, wide ? adjoint(b, m.x) : m.x, full, true, wide);
   if (b.failed()) return {};
-  UOpRef u = wide ? transposed(b, r.vh) : r.u, v = wide ? transposed(b, r.u) : r.vh, s = r.s;
-  if (b.wantsGradients()) {
+  UOpRef u = wide ? adjoint(b, r.vh) : r.u, v = wide ? adjoint(b, r.u) : r.vh, s = r.s;
+  if (u && isFloat(u->dtype) && b.wantsGradients()) {
     // The three in one value, [m + k + 1, ..]: u, s as a row, v' in rows; of the full ones the rest stays as it is.
     UOpRef thinU = block(b, u, 0, m.rows, 0, k), thinV = transposed(b, block(b, v, 0, k, 0, m.columns));
     UOpRef all = thinU && thinV ? b.concat({thinU, b.unsqueeze(s, {1}), thinV}, 1) : nullptr;
@@ -292,7 +290,7 @@ SVD svd(Composer &b, UOpRef given, bool full) {
       };
       auto [u, s, v] = parts(y);
       auto [gu, gs, gv] = parts(g);
-      UOpRef zero = b.literal(y, 0), one = b.literal(y, 1), column = transposed(b, s);
+      UOpRef zero = number(b, y, 0), one = number(b, y, 1), column = transposed(b, s);
       auto safe = [&](UOpRef x) { return b.select(b.bin(Op::Eq, x, 0.0), one, x); };
       auto orZero = [&](UOpRef by, UOpRef x) { return b.select(b.bin(Op::Eq, by, 0.0), zero, x); };
       UOpRef apart = b.bin(Op::Mul, b.bin(Op::Sub, s, column), b.bin(Op::Add, s, column)); // s_j^2 - s_i^2
@@ -326,7 +324,7 @@ UOpRef svdvals(Composer &b, UOpRef given) {
   if (b.wantsGradients()) return svd(b, given).s;
   Matrices m = matricesOf(b, given, false, mostExtent);
   if (b.failed()) return nullptr;
-  return m.back(b, singular(b, m.rows < m.columns ? transposed(b, m.x) : m.x, false, false).s);
+  return m.back(b, singular(b, m.rows < m.columns ? adjoint(b, m.x) : m.x, false, false).s);
 }
 
 } // namespace astra::compose

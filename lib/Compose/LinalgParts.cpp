@@ -2,6 +2,7 @@
 // Takes:    a user's matrices, which may be wrong; then matrices that were checked.
 // Gives:    what LinalgParts.h says.
 #include "LinalgParts.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/IR/Index.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace astra::compose::linalg {
 Matrices matricesOf(Composer &b, UOpRef given, bool square, int64_t most) {
   Matrices m;
   UOpRef x = b.widen(given);
-  if (!b.requireFloat(x) || !b.requireRank(x, 2)) return m;
+  if (!x || (!isComplex(x->dtype) && !b.requireFloat(x)) || !b.requireRank(x, 2)) return m;
   m.type = given->dtype;
   int64_t lead = x->rank() - 2;
   if (square && x->shape[lead] != x->shape[lead + 1]) b.fail("the matrices " + dimsText(x->shape) + " are not square");
@@ -35,10 +36,11 @@ UOpRef Matrices::back(Composer &b, UOpRef y) const {
   Dims dims = batch;
   dims.append(y->shape.begin() + 1, y->shape.end());
   UOpRef shaped = b.reshape(y, dims);
-  return isFloat(y->dtype) ? b.cast(shaped, type) : shaped;
+  return isFloat(y->dtype) && isFloat(type) ? b.cast(shaped, type) : shaped;
 }
 
 UOpRef transposed(Composer &b, UOpRef x) { return b.permute(x, {0, 2, 1}); }
+UOpRef adjoint(Composer &b, UOpRef x) { return transposed(b, conjugate(b, x)); }
 
 UOpRef block(Composer &b, UOpRef x, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   if (!x) return nullptr;
@@ -52,6 +54,9 @@ UOpRef times(Composer &b, UOpRef x, UOpRef y, bool turnX, bool turnY) {
   spec.reduced = 1;
   spec.a = {label(0), label(turnX ? 3 : 1), label(turnX ? 1 : 3)};
   spec.b = {label(0), label(turnY ? 2 : 3), label(turnY ? 3 : 2)};
+  if (turnX) x = conjugate(b, x);
+  if (turnY) y = conjugate(b, y);
+  if (!x || !y) return nullptr;
   return b.contract(spec, x, y, {x->shape[0], x->shape[1 + turnX], y->shape[2 - turnY], x->shape[2 - turnX]});
 }
 
@@ -67,7 +72,7 @@ static UOpRef part(Composer &b, UOpRef x, int64_t offset, bool upper) {
   if (!x) return nullptr;
   UOpRef row = b.bin(Op::Add, rowNumbers(b, *x->shape[1]->constIndex()), double(offset)),
          column = columnNumbers(b, *x->shape[2]->constIndex());
-  return b.select(upper ? b.bin(Op::Le, row, column) : b.bin(Op::Le, column, row), x, b.literal(x, 0));
+  return b.select(upper ? b.bin(Op::Le, row, column) : b.bin(Op::Le, column, row), x, number(b, x, 0));
 }
 UOpRef upperPart(Composer &b, UOpRef x, int64_t offset) { return part(b, x, offset, true); }
 UOpRef lowerPart(Composer &b, UOpRef x, int64_t offset) { return part(b, x, offset, false); }
@@ -92,6 +97,12 @@ UOpRef columnsInOrder(Composer &b, UOpRef x, UOpRef order) {
                 {2});
 }
 
+/// f of both parts of a complex number, of a real one itself.
+static UOpRef partByPart(Composer &b, UOpRef x, llvm::function_ref<UOpRef(UOpRef)> f) {
+  if (!x || !isComplex(x->dtype)) return f(x);
+  return b.make(Op::Complex, {f(b.un(Op::Real, x)), f(b.un(Op::Imag, x))});
+}
+
 /// From the bits: no function is asked. What is below the least normal number counts as it.
 UOpRef exponentOf(Composer &b, UOpRef magnitude) {
   if (!magnitude) return nullptr;
@@ -99,20 +110,65 @@ UOpRef exponentOf(Composer &b, UOpRef magnitude) {
   UOpRef bits = b.make(Op::Bitcast, {b.un(Op::Abs, magnitude)}, {}, wide ? DType::I64 : DType::I32);
   UOpRef field = b.cast(b.bin(Op::Shr, bits, wide ? 52.0 : 23.0), DType::I32);
   field = b.bin(Op::Sub, field, wide ? 1023.0 : 127.0);
-  return b.select(b.bin(Op::Eq, magnitude, 0.0), b.literal(field, 0), field);
+  return b.select(b.bin(Op::Eq, magnitude, 0.0), number(b, field, 0), field);
 }
+static UOpRef timesPower(Composer &b, UOpRef x, UOpRef exponent) {
+  UOpRef all = x ? b.broadcastTo(exponent, x->shape) : nullptr;
+  return partByPart(b, x, [&](UOpRef part) { return b.make(Op::Scale2, {part, all}); });
+}
+UOpRef scaledEach(Composer &b, UOpRef x, UOpRef exponent) { return timesPower(b, x, b.un(Op::Neg, exponent)); }
 UOpRef scaled(Composer &b, UOpRef x, UOpRef exponent, bool up) {
   if (!x || !exponent) return nullptr;
   UOpRef e = up ? exponent : b.un(Op::Neg, exponent);
-  Ints behind = axesBetween(e ? e->rank() : 0, x->rank());
-  return b.make(Op::Scale2, {x, b.broadcastTo(b.unsqueeze(e, behind), x->shape)});
+  return timesPower(b, x, b.unsqueeze(e, axesBetween(exponent->rank(), x->rank())));
 }
 
-UOpRef quietNaN(Composer &b, DType t) { return b.b.bits(t, t == DType::F64 ? 0x7ff8000000000000 : 0x7fc00000); }
-double epsilonOf(DType t) { return t == DType::F64 ? 0x1p-52 : 0x1p-23; }
+UOpRef quietNaN(Composer &b, DType t) {
+  UOpRef part = b.b.bits(partOf(t), partOf(t) == DType::F64 ? 0x7ff8000000000000 : 0x7fc00000);
+  return isComplex(t) ? b.make(Op::Complex, {part, part}) : part;
+}
+double epsilonOf(DType t) { return partOf(t) == DType::F64 ? 0x1p-52 : 0x1p-23; }
+
+UOpRef minusProduct(Composer &b, UOpRef z, UOpRef x, UOpRef y) {
+  if (!z || !x || !y) return nullptr;
+  if (isComplex(z->dtype)) return b.bin(Op::Sub, z, b.bin(Op::Mul, x, y));
+  return b.make(Op::Fma, {b.broadcastTo(b.un(Op::Neg, x), z->shape), b.broadcastTo(y, z->shape), z});
+}
+UOpRef squared(Composer &b, UOpRef x) {
+  if (!x || !isComplex(x->dtype)) return b.bin(Op::Mul, x, x);
+  return b.bin(Op::Add, squared(b, b.un(Op::Real, x)), squared(b, b.un(Op::Imag, x)));
+}
+UOpRef greaterPart(Composer &b, UOpRef x) {
+  if (!x || !isComplex(x->dtype)) return b.un(Op::Abs, x);
+  return b.bin(Op::Max, b.un(Op::Abs, b.un(Op::Real, x)), b.un(Op::Abs, b.un(Op::Imag, x)));
+}
+UOpRef timesReal(Composer &b, UOpRef x, UOpRef real) {
+  return partByPart(b, x, [&](UOpRef part) { return b.bin(Op::Mul, part, real); });
+}
+UOpRef overReal(Composer &b, UOpRef x, UOpRef real) {
+  return partByPart(b, x, [&](UOpRef part) { return b.bin(Op::Div, part, real); });
+}
+UOpRef directionOf(Composer &b, UOpRef x) {
+  if (!x) return nullptr;
+  UOpRef one = number(b, x, 1);
+  if (!isComplex(x->dtype)) return b.select(b.bin(Op::Lt, x, 0.0), number(b, x, -1), one);
+  UOpRef size = b.un(Op::Abs, x), none = b.bin(Op::Eq, size, 0.0);
+  return b.select(none, one, overReal(b, x, b.select(none, number(b, size, 1), size)));
+}
+UOpRef likewise(Composer &b, UOpRef real, UOpRef x) { return x ? b.cast(real, x->dtype) : nullptr; }
+
+Scale scaleOf(Composer &b, UOpRef x) {
+  UOpRef most = b.squeeze(b.reduce(ReduceKind::Max, greaterPart(b, x), {1, 2}), {1, 2});
+  UOpRef finite = b.bin(Op::Eq, b.bin(Op::Sub, most, most), 0.0);
+  return {finite, exponentOf(b, b.select(finite, most, number(b, most, 1)))};
+}
+UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x) {
+  if (!x || !finite) return nullptr;
+  return b.select(b.unsqueeze(finite, axesBetween(1, x->rank())), x, quietNaN(b, x->dtype));
+}
 
 UOpRef withRule(Composer &b, UOpRef value, llvm::ArrayRef<UOpRef> sources, Rule rule) {
-  if (!value || !b.wantsGradients() || llvm::any_of(value->shape, isDataDim)) return value;
+  if (!value || !isFloat(value->dtype) || !b.wantsGradients() || llvm::any_of(value->shape, isDataDim)) return value;
   llvm::SmallVector<UOpRef, 4> inside;
   auto argument = [&](UOpRef like) {
     inside.push_back(b.b.arg(inside.size(), like->dtype, like->shape));

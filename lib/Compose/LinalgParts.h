@@ -1,5 +1,6 @@
 //===- LinalgParts.h: what the files of linear algebra share ---------------===//
-// Takes:    matrices that the public functions have checked, with one batch axis: [count, m, n], f32 or f64.
+// Takes:    matrices that the public functions have checked, with one batch axis: [count, m, n], f32, f64, complex64 or
+//           complex128.
 // Gives:    blocks of them, products with either transposed, the factorizations without checks and rules.
 #pragma once
 #include "astra/Compose/Linalg.h"
@@ -18,7 +19,8 @@ struct Matrices {
   /// y [count, ..] as [batch.., ..]; of x's type, of the user's.
   UOpRef back(Composer &b, UOpRef y) const;
 };
-/// Fails where the matrices are not of a float type, not of constant extents in 1..most, or, if wanted, not square.
+/// Fails where the matrices are not of a float or complex type, not of constant extents in 1..most, or, if wanted, not
+/// square.
 Matrices matricesOf(Composer &b, UOpRef given, bool square, int64_t most = 4096);
 
 /// Of matrices of n rows or columns steps of a loop are taken on so many columns, the rest is products. Small ones are
@@ -28,8 +30,10 @@ inline int64_t panelOf(int64_t n) { return n <= 32 ? 8 : 32; }
 inline int64_t halfOf(int64_t n, int64_t panel) { return ((n + panel - 1) / panel + 1) / 2 * panel; }
 
 UOpRef transposed(Composer &b, UOpRef x);
+/// The conjugate of that; of real matrices the same.
+UOpRef adjoint(Composer &b, UOpRef x);
 UOpRef block(Composer &b, UOpRef x, int64_t row, int64_t rows, int64_t column, int64_t columns);
-/// The product, with an operand transposed where it is said: nothing is moved.
+/// The product, with the adjoint of an operand where it is said: nothing is moved.
 UOpRef times(Composer &b, UOpRef x, UOpRef y, bool turnX = false, bool turnY = false);
 /// Numbers of rows [n, 1] and columns [n].
 UOpRef rowNumbers(Composer &b, int64_t n);
@@ -51,8 +55,29 @@ UOpRef columnsInOrder(Composer &b, UOpRef x, UOpRef order);
 /// The exponent of the greatest magnitude along the last axes, i32 [count]; x * 2^-exponent is below 2. 0 of zeros.
 UOpRef exponentOf(Composer &b, UOpRef magnitude);
 UOpRef scaled(Composer &b, UOpRef x, UOpRef exponent, bool up);
+/// x * 2^-exponent, which broadcasts to x.
+UOpRef scaledEach(Composer &b, UOpRef x, UOpRef exponent);
+/// Both parts of a complex number.
 UOpRef quietNaN(Composer &b, DType t);
+/// That of the parts of a complex type.
 double epsilonOf(DType t);
+
+/// A scalar of the type of x, complex ones too.
+inline UOpRef number(Composer &b, UOpRef x, double value) { return x ? b.b.lit(x->dtype, value) : nullptr; }
+inline UOpRef isNumber(Composer &b, UOpRef x, double value) { return b.bin(Op::Eq, x, number(b, x, value)); }
+// Of real and complex numbers alike; of real ones no op more than the meaning says.
+/// z - x y, rounded once of real numbers. x and y are broadcast to z.
+UOpRef minusProduct(Composer &b, UOpRef z, UOpRef x, UOpRef y);
+/// |x|^2, which may overflow; the magnitudes of both parts, the greater one: neither needs a root.
+UOpRef squared(Composer &b, UOpRef x);
+UOpRef greaterPart(Composer &b, UOpRef x);
+/// x times, and over, real numbers, part by part.
+UOpRef timesReal(Composer &b, UOpRef x, UOpRef real);
+UOpRef overReal(Composer &b, UOpRef x, UOpRef real);
+/// A real number in the type of x.
+UOpRef likewise(Composer &b, UOpRef real, UOpRef x);
+/// x / |x|, and 1 of 0; of real numbers 1 or -1.
+UOpRef directionOf(Composer &b, UOpRef x);
 
 /// x of l x = y, l lower triangular.
 UOpRef forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit, int64_t panel);
@@ -63,6 +88,24 @@ UOpRef solveTriangular(Composer &b, UOpRef a, UOpRef y, const TriangularOptions 
 Cholesky factorCholesky(Composer &b, UOpRef x, int64_t panel);
 LU factorLU(Composer &b, UOpRef x, int64_t panel);
 QR factorQR(Composer &b, UOpRef x, bool complete);
+
+/// The reflection I - tau v v' that turns column elements from number `head`, data, on into (beta, 0, ..): v is 1 at
+/// `head` and 0 before it. Its adjoint is what turns; tau is 0 where there is nothing to turn. A column is scaled by a
+/// power of two before it is squared: nothing overflows or underflows on the way.
+struct Reflection {
+  UOpRef vector = nullptr; // [count, m]
+  UOpRef tau = nullptr;    // [count, 1]
+  UOpRef beta = nullptr;   // [count, 1], real
+};
+Reflection reflectionOf(Composer &b, UOpRef column, UOpRef head);
+
+/// Whether all elements are finite, and the exponent of the greatest magnitude. [count]
+struct Scale {
+  UOpRef finite = nullptr, exponent = nullptr;
+};
+Scale scaleOf(Composer &b, UOpRef x);
+/// x [count, ..] where `finite`, else NaN.
+UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x);
 
 /// What a rule gives: the cotangents of the sources, from the value, the sources and the value's cotangent.
 using Rule =

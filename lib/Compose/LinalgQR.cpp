@@ -4,12 +4,36 @@
 //           to the right (R. Schreiber and C. Van Loan); Q from the last panel back to the first.
 // Keeps:    a column is scaled by a power of two before it is squared: nothing overflows or underflows on the way.
 #include "LinalgParts.h"
+#include "astra/Compose/ComplexFunction.h"
 #include "astra/IR/Index.h"
 #include <algorithm>
 
 namespace astra::compose {
 
 using namespace linalg;
+
+Reflection linalg::reflectionOf(Composer &b, UOpRef column, UOpRef at) {
+  if (!column || b.failed()) return {};
+  UOpRef i = columnNumbers(b, *column->shape[1]->constIndex()), isBelow = b.bin(Op::Lt, at, i),
+         isHead = b.bin(Op::Eq, i, at);
+  UOpRef zero = number(b, column, 0), one = number(b, column, 1);
+  UOpRef part = b.select(b.bin(Op::Le, at, i), column, zero);
+  UOpRef exponent = exponentOf(b, b.squeeze(b.reduce(ReduceKind::Max, greaterPart(b, part), {1}), {1}));
+  part = scaled(b, part, exponent, false);
+  UOpRef tail = b.select(isBelow, part, zero), head = b.unsqueeze(b.make(Op::Gather, {part, at}, {1}), {1});
+  UOpRef squares = b.reduce(ReduceKind::Sum, squared(b, tail), {1}); // [count, 1]
+  UOpRef isNone = b.bin(Op::Eq, squares, 0.0), real = realPart(b, head);
+  if (isComplex(column->dtype)) isNone = b.bin(Op::And, isNone, b.bin(Op::Eq, b.un(Op::Imag, head), 0.0));
+  UOpRef norm = b.un(Op::Sqrt, b.bin(Op::Add, squared(b, head), squares));
+  UOpRef beta = b.un(Op::Neg, b.make(Op::CopySign, {norm, real}));
+  beta = b.select(isNone, real, beta);
+  UOpRef full = likewise(b, beta, column);
+  UOpRef divisor = b.select(isNone, number(b, beta, 1), beta);
+  UOpRef tau = b.select(isNone, zero, overReal(b, b.bin(Op::Sub, full, head), divisor));
+  UOpRef under = b.select(isNone, one, b.bin(Op::Sub, head, full));
+  UOpRef vector = b.select(isBelow, b.bin(Op::Div, tail, under), b.select(isHead, one, zero));
+  return {vector, tau, scaled(b, beta, exponent, true)};
+}
 
 namespace {
 
@@ -27,13 +51,14 @@ Panel panelFrom(Composer &b, UOpRef r, UOpRef factors) {
   Panel p;
   p.r = r;
   p.factors = factors;
-  UOpRef zero = b.literal(r, 0), one = b.literal(r, 1), isSome = b.bin(Op::Ne, factors, 0.0); // [count, steps]
+  UOpRef zero = number(b, r, 0), one = number(b, r, 1),
+         isSome = b.un(Op::Not, isNumber(b, factors, 0)); // [count, steps]
   UOpRef below = b.bin(Op::Lt, columnNumbers(b, steps), rowNumbers(b, m)),
          diagonal = b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, m));
   UOpRef ones = b.select(b.bin(Op::And, diagonal, b.unsqueeze(isSome, {1})), one, zero);
   p.v = b.select(below, block(b, r, 0, m, 0, steps), ones); // of no reflection: zeros
   // T'^-1 has 1 / tau on its diagonal and the products of the vectors below it.
-  UOpRef inverses = b.bin(Op::Div, one, b.select(isSome, factors, one));
+  UOpRef inverses = b.bin(Op::Div, one, b.select(isSome, conjugate(b, factors), one));
   UOpRef s = b.select(b.bin(Op::Eq, columnNumbers(b, steps), rowNumbers(b, steps)), b.unsqueeze(inverses, {2}),
                       times(b, p.v, p.v, true));
   p.t = forwardSolve(b, s, identity(b, r->shape[0], steps, r->dtype), false, steps);
@@ -45,26 +70,12 @@ Panel reflect(Composer &b, UOpRef x) {
   UOpRef i = columnNumbers(b, m), k = columnNumbers(b, n);
   ScanMaker scan(b, b.idx(steps));
   UOpRef now = scan.carry(x), j = scan.slice(columnNumbers(b, steps));
-  UOpRef column = columnAt(b, now, j), isBelow = b.bin(Op::Lt, j, i), isHead = b.bin(Op::Eq, i, j);
-  if (!column || b.failed()) return {};
-  UOpRef zero = b.literal(column, 0), one = b.literal(column, 1);
-  UOpRef part = b.select(b.bin(Op::Le, j, i), column, zero);
-  UOpRef exponent = exponentOf(b, b.squeeze(b.reduce(ReduceKind::Max, b.un(Op::Abs, part), {1}), {1}));
-  part = scaled(b, part, exponent, false);
-  UOpRef tail = b.select(isBelow, part, zero), head = b.unsqueeze(b.make(Op::Gather, {part, j}, {1}), {1});
-  UOpRef squares = b.reduce(ReduceKind::Sum, b.bin(Op::Mul, tail, tail), {1}); // [count, 1]
-  UOpRef isNone = b.bin(Op::Eq, squares, 0.0);
-  UOpRef norm = b.un(Op::Sqrt, b.bin(Op::Add, b.bin(Op::Mul, head, head), squares));
-  UOpRef beta = b.un(Op::Neg, b.make(Op::CopySign, {norm, head}));
-  beta = b.select(isNone, head, beta);
-  UOpRef tau = b.select(isNone, zero, b.bin(Op::Div, b.bin(Op::Sub, beta, head), b.select(isNone, one, beta)));
-  UOpRef divisor = b.select(isNone, one, b.bin(Op::Sub, head, beta));
-  UOpRef vector = b.select(isBelow, b.bin(Op::Div, tail, divisor), b.select(isHead, one, zero)); // [count, m]
+  UOpRef isBelow = b.bin(Op::Lt, j, i), isHead = b.bin(Op::Eq, i, j);
+  auto [vector, tau, beta] = reflectionOf(b, columnAt(b, now, j), j);
   if (!vector || !tau || b.failed()) return {};
-  UOpRef along = times(b, b.unsqueeze(vector, {1}), now); // [count, 1, n]
-  UOpRef minus = b.unsqueeze(b.un(Op::Neg, b.bin(Op::Mul, tau, vector)), {2});
-  UOpRef less = b.make(Op::Fma, {b.broadcastTo(minus, now->shape), b.broadcastTo(along, now->shape), now});
-  UOpRef stays = b.select(b.unsqueeze(isHead, {1}), b.unsqueeze(scaled(b, beta, exponent, true), {2}),
+  UOpRef along = times(b, b.unsqueeze(conjugate(b, vector), {1}), now); // [count, 1, n]
+  UOpRef less = minusProduct(b, now, b.unsqueeze(b.bin(Op::Mul, conjugate(b, tau), vector), {2}), along);
+  UOpRef stays = b.select(b.unsqueeze(isHead, {1}), b.unsqueeze(likewise(b, beta, x), {2}),
                           b.select(b.unsqueeze(isBelow, {1}), b.unsqueeze(vector, {2}), now));
   UOpRef next = b.select(b.bin(Op::Lt, j, k), less, b.select(b.bin(Op::Eq, k, j), stays, now));
   std::vector<UOpRef> done = scan.finish({next}, {b.squeeze(tau, {1})});
@@ -122,7 +133,7 @@ UOpRef orthogonal(Composer &b, llvm::ArrayRef<Panel> panels, UOpRef x, int64_t m
   for (size_t i = panels.size(); i-- > 0 && !b.failed();) {
     int64_t at = int64_t(i) * panel;
     UOpRef eye =
-        b.select(b.bin(Op::Eq, rowNumbers(b, m - at), columnNumbers(b, width - at)), b.literal(x, 1), b.literal(x, 0));
+        b.select(b.bin(Op::Eq, rowNumbers(b, m - at), columnNumbers(b, width - at)), number(b, x, 1), number(b, x, 0));
     eye = b.broadcastTo(eye, {count, b.idx(m - at), b.idx(width - at)});
     if (q) {
       Dims before = {b.idx(0), b.idx(panel), b.idx(panel)};
@@ -177,10 +188,10 @@ UOpRef productOfReflections(Composer &b, UOpRef packed, UOpRef factors) {
   if (steps < 1) return b.fail("there are no reflections");
   Matrices f = matricesOf(b, b.unsqueeze(factors, {int64_t(factors->rank())}), false);
   if (b.failed()) return nullptr;
-  UOpRef all = b.squeeze(f.x, {2});                          // [count, k]
-  UOpRef isSome = b.unsqueeze(b.bin(Op::Ne, all, 0.0), {1}); // [count, 1, k]
+  UOpRef all = b.squeeze(f.x, {2});                                     // [count, k]
+  UOpRef isSome = b.unsqueeze(b.un(Op::Not, isNumber(b, all, 0)), {1}); // [count, 1, k]
   UOpRef vectors = block(b, m.x, 0, m.rows, 0, steps);
-  vectors = b.select(isSome, vectors, b.literal(vectors, 0));
+  vectors = b.select(isSome, vectors, number(b, vectors, 0));
   int64_t panel = panelOf(steps);
   std::vector<Panel> panels;
   for (int64_t at = 0; at < steps && !b.failed(); at += panel) {

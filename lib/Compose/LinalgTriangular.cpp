@@ -26,8 +26,7 @@ UOpRef linalg::forwardSolve(Composer &b, UOpRef l, UOpRef y, bool unit, int64_t 
   if (!unit) row = b.bin(Op::Div, row, b.unsqueeze(b.make(Op::Gather, {column, j}, {1}), {1, 2}));
   UOpRef i = rowNumbers(b, n);
   if (!row || !column || !now || b.failed()) return nullptr;
-  UOpRef minus = b.broadcastTo(b.un(Op::Neg, b.unsqueeze(column, {2})), now->shape);
-  UOpRef less = b.make(Op::Fma, {minus, b.broadcastTo(row, now->shape), now});
+  UOpRef less = minusProduct(b, now, b.unsqueeze(column, {2}), row);
   return scan.finish({b.select(b.bin(Op::Lt, j, i), less, b.select(b.bin(Op::Eq, i, j), row, now))}, {})[0];
 }
 

@@ -72,6 +72,22 @@ const std::map<std::string, Composite> functions = {
        auto r = inverse(b, x[0]);
        return Values{r.value, r.info};
      }},
+    {"lu_solve",
+     [](Composer &b, const Values &x) {
+       LU f = luFactor(b, x[0]);
+       return Values{luSolve(b, f.packed, f.order, x[1]), f.order,
+                     orderOfPivots(b, f.pivots, *x[0]->shape.back()->constIndex())};
+     }},
+    {"cholesky_solve",
+     [](Composer &b, const Values &x) {
+       return Values{choleskySolve(b, cholesky(b, x[0]).factor, x[1]),
+                     choleskySolve(b, cholesky(b, x[0], true).factor, x[1], true)};
+     }},
+    {"least_squares",
+     [](Composer &b, const Values &x) {
+       auto r = leastSquares(b, x[0], x[1]);
+       return Values{r.value, r.residual, r.rank, r.singular};
+     }},
     {"determinant", [](Composer &b, const Values &x) { return Values{determinant(b, x[0])}; }},
     {"slogdet",
      [](Composer &b, const Values &x) {
@@ -91,6 +107,16 @@ const std::map<std::string, Composite> functions = {
      [](Composer &b, const Values &x) {
        auto r = eigh(b, x[0], true);
        return Values{r.values, r.vectors, r.info};
+     }},
+    {"eig",
+     [](Composer &b, const Values &x) {
+       auto r = eig(b, x[0]);
+       return Values{r.values, r.vectors, r.info};
+     }},
+    {"eigvals",
+     [](Composer &b, const Values &x) {
+       auto r = eig(b, x[0], false);
+       return Values{r.values, r.info};
      }},
     {"eigvalsh", [](Composer &b, const Values &x) { return Values{eigvalsh(b, x[0])}; }},
     {"svd",

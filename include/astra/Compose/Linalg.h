@@ -1,10 +1,10 @@
 //===- Linalg.h: linear algebra on batches of matrices ---------------------===//
-// Takes:    matrices [.., m, n] of a float type with constant m and n; the axes before them, which may be symbolic, are
-//           a batch. f16 and bf16 compute in f32 and round once.
+// Takes:    matrices [.., m, n] of a float or complex type with constant m and n; the axes before them, which may be
+//           symbolic, are a batch. f16 and bf16 compute in f32 and round once.
 // Gives:    factorizations, solutions and functions of them, as graphs of ops that the contract fixes: equal bits on
 //           every target, and for a matrix of a batch those that it has alone.
 // Keeps:    a failure is data: `info`, i64 [..], is 0 where a factorization succeeded. Nothing stops a run.
-// Does not: choose a method by the data, the target or the size of the batch (docs/linalg.md). Complex matrices.
+// Does not: choose a method by the data, the target or the size of the batch (docs/linalg.md); derive complex values.
 #pragma once
 #include "astra/Compose/Composer.h"
 
@@ -28,7 +28,8 @@ struct Cholesky {
   UOpRef factor = nullptr; // L, or U = L'; NaN where the matrix is not positive definite
   UOpRef info = nullptr;   // else i + 1: the leading matrix of so many rows is the first that is not
 };
-/// x = L L' of the lower triangle of symmetric matrices x [.., n, n]; upper: x = U' U of the upper triangle.
+/// x = L L' of the lower triangle of symmetric (complex: Hermitian) matrices x [.., n, n]; upper: x = U' U of the upper
+/// triangle. Of complex matrices L' is the adjoint, here and below.
 Cholesky cholesky(Composer &b, UOpRef x, bool upper = false);
 
 struct LU {
@@ -72,6 +73,23 @@ struct Solution {
 };
 Solution solve(Composer &b, UOpRef a, UOpRef y);
 Solution inverse(Composer &b, UOpRef a);
+/// x of a x = y with what luFactor gave of a: packed [.., n, n] and order [.., n].
+UOpRef luSolve(Composer &b, UOpRef packed, UOpRef order, UOpRef y);
+/// The order [.., m] of rows that exchanges [.., k] in sequence make, as luFactor has both; m constant.
+UOpRef orderOfPivots(Composer &b, UOpRef pivots, int64_t m);
+/// x of a x = y with a Cholesky factor of a: L, or, upper, U.
+UOpRef choleskySolve(Composer &b, UOpRef factor, UOpRef y, bool upper = false);
+
+/// The x of least length that make the length of a x - y least: a [.., m, n], y [.., m, k], by singular values; those
+/// not above `tolerance` times the greatest count as 0. Unset: max(m, n) * eps.
+struct LeastSquares {
+  UOpRef value = nullptr;    // [.., n, k]
+  UOpRef residual = nullptr; // [.., k]: the squares of the lengths that are left
+  UOpRef rank = nullptr;     // i64 [..]
+  UOpRef singular = nullptr; // [.., min(m, n)], descending
+  UOpRef info = nullptr;     // that of svd
+};
+LeastSquares leastSquares(Composer &b, UOpRef a, UOpRef y, std::optional<double> tolerance = std::nullopt);
 
 /// Sign and logarithm of the magnitude of the determinants [..]; 0 and -inf of a singular matrix. Of complex matrices
 /// too, whose sign is a number on the unit circle.
@@ -91,12 +109,22 @@ UOpRef matrixExp(Composer &b, UOpRef x);
 struct Eigen {
   UOpRef values = nullptr;  // [.., n], ascending; NaN where x is not finite
   UOpRef vectors = nullptr; // [.., n, n], in columns; the greatest component of each, the first of several, is positive
+                            // (complex: real and positive)
   UOpRef info = nullptr;    // 1 where x is not finite, or rotations had not ended after 30 sweeps
 };
-/// Symmetric matrices x [.., n, n] by their lower triangle (upper: the upper one).
+/// Symmetric, complex: Hermitian, matrices x [.., n, n] by their lower triangle (upper: the upper one). Values are
+/// real.
 Eigen eigh(Composer &b, UOpRef x, bool upper = false);
 /// The eigenvalues alone: the same bits, and less work.
 UOpRef eigvalsh(Composer &b, UOpRef x, bool upper = false);
+
+struct GeneralEigen {
+  UOpRef values = nullptr;  // complex, [.., n], in no order but that of the algorithm; NaN where x is not finite
+  UOpRef vectors = nullptr; // complex, [.., n, n], in columns of length 1, the greatest component real and positive
+  UOpRef info = nullptr;    // 1 where x is not finite, or 30 n sweeps were not enough
+};
+/// Matrices x [.., n, n] that need not be symmetric. Without vectors those are null. No derivatives.
+GeneralEigen eig(Composer &b, UOpRef x, bool vectors = true);
 
 struct SVD {
   UOpRef u = nullptr;  // [.., m, k], k = min(m, n); full: [.., m, m]

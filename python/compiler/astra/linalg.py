@@ -1,10 +1,10 @@
 """Linear algebra: `astra.linalg`, the extension of the Array API and what NumPy's users look for beside it.
 
-Takes:    matrices [..., m, n] with known m and n; what is before them is a batch. Integers become float32. Complex ones as real ones of
-          twice the size, but in det, which takes them as they are; lu, qr, eigh, svd and solve_triangular refuse them.
+Takes:    matrices [..., m, n] with known m and n; what is before them is a batch. Integers become float32. Complex ones in every
+          function: where the real one has a transpose, theirs has the adjoint.
 Gives:    the same bits on every target; for a matrix of a batch those that it has alone.
 Keeps:    failure is data: a matrix that cannot be inverted or factorized gives NaNs or infinities, never an exception.
-Does not: have other functions of complex matrices, nor eigenvalues of matrices that are not symmetric (eig, eigvals).
+Does not: have derivatives of complex values.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any, Callable, NamedTuple
 from . import _core
 from ._building import axes_of, floating, make, make_all, operands
 from ._creation import zeros
-from ._elementwise import abs, floor_divide
-from ._errors import ArgumentError, ShapeError, UnsupportedError
+from ._errors import ArgumentError, ShapeError
 from ._inspection import finfo
 from ._manipulation import broadcast_shapes, broadcast_to, expand_dims, matrix_transpose, moveaxis, squeeze
 from ._products import matmul, tensordot, vecdot
@@ -24,10 +23,8 @@ from ._reductions import sum as _sum
 from ._tensor import Tensor, asarray
 
 
-def _matrix(x: Any, name: str, square: bool = False, complex: bool = False) -> Tensor:
+def _matrix(x: Any, name: str, square: bool = False) -> Tensor:
     x = floating(x)
-    if x.dtype.kind == "c" and not complex:
-        raise UnsupportedError(f"linalg.{name} of complex matrices is not supported")
     if x.ndim < 2:
         raise ShapeError(f"linalg.{name} takes matrices; this tensor has {x.ndim} axes")
     if square and x.shape[-1] != x.shape[-2]:
@@ -39,16 +36,10 @@ def _several(function: Any, *args: Any) -> list[Tensor]:
     return list(make_all(function, *args))
 
 
-def _by_real(f: Callable[..., Tensor], *xs: Tensor) -> Tensor:
-    """f of matrices; of complex ones by real ones of twice the size."""
-    if xs[0].dtype.kind != "c":
-        return f(*xs)
-    return make(_core.complex_of_real_matrix, f(*(make(_core.real_of_complex_matrix, x) for x in xs)))
-
-
-def _every_other(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Values of matrices; of complex ones those of the real ones, of which each comes twice."""
-    return f(x) if x.dtype.kind != "c" else f(make(_core.real_of_complex_matrix, x))[..., ::2]
+def _of_columns(f: Callable[[Tensor, Tensor], Tensor], x1: Any, x2: Any) -> Tensor:
+    """f of matrices and right sides, of which one with one axis is a vector."""
+    x1, x2 = operands(x1, floating(x2))
+    return squeeze(f(x1, expand_dims(x2, 1)), -1) if x2.ndim == 1 else f(x1, x2)
 
 
 def _is_empty(x: Tensor) -> bool:
@@ -57,6 +48,13 @@ def _is_empty(x: Tensor) -> bool:
 
 class EighResult(NamedTuple):
     """Eigenvalues, ascending, and eigenvectors in columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EigResult(NamedTuple):
+    """Complex eigenvalues, and eigenvectors in columns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -84,6 +82,30 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
+class CheckedResult(NamedTuple):
+    """A result, and for each matrix 0 or where it failed, as LAPACK's info: of Cholesky the first leading matrix that is not positive
+    definite, of LU, inv and solve the first pivot that is 0, both counted from 1."""
+
+    result: Tensor
+    info: Tensor
+
+
+class LUFactorResult(NamedTuple):
+    """L (below the diagonal, without its ones) and U of x with exchanged rows: step i exchanged rows i and pivots[i]."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LstsqResult(NamedTuple):
+    """The solution, squares of the lengths that are left (of each right side), the rank, singular values."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
 class LUResult(NamedTuple):
     """x = P L U."""
 
@@ -93,14 +115,55 @@ class LUResult(NamedTuple):
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
-    """L with x = L L^T of the lower triangle, or, upper, U with x = U^T U; NaNs where x is not positive definite."""
-    x = _matrix(x, "cholesky", True, complex=True)
-    return x if _is_empty(x) else _by_real(lambda m: _several(_core.cholesky, m, upper)[0], x)
+    """L with x = L L^H of the lower triangle, or, upper, U with x = U^H U; NaNs where x is not positive definite."""
+    x = _matrix(x, "cholesky", True)
+    return x if _is_empty(x) else _several(_core.cholesky, x, upper)[0]
+
+
+def cholesky_ex(x: Any, /, *, upper: bool = False) -> CheckedResult:
+    """cholesky, and where it failed."""
+    return CheckedResult(*_several(_core.cholesky, _matrix(x, "cholesky_ex", True), upper))
+
+
+def inv_ex(x: Any, /) -> CheckedResult:
+    """inv, and where it failed."""
+    return CheckedResult(*_several(_core.inverse, _matrix(x, "inv_ex", True)))
+
+
+def solve_ex(x1: Any, x2: Any, /) -> CheckedResult:
+    """solve, and where it failed; x2 has two axes or more."""
+    return CheckedResult(*_several(_core.solve, *operands(_matrix(x1, "solve_ex", True), floating(x2))))
 
 
 def lu(x: Any, /) -> LUResult:
     """x = P L U with partial pivoting."""
     return LUResult(*_several(_core.lu, _matrix(x, "lu"))[:3])
+
+
+def lu_factor(x: Any, /) -> LUFactorResult:
+    """L and U in one matrix, and the exchanges of rows, counted from 0."""
+    return LUFactorResult(*_several(_core.lu_factor, _matrix(x, "lu_factor"))[:2])
+
+
+def lu_solve(factors: Any, x2: Any, /) -> Tensor:
+    """y of x1 y = x2 with what lu_factor gave of x1; x2 with one axis is a vector."""
+    packed, pivots = factors
+    packed = _matrix(packed, "lu_solve", True)
+    order = make(_core.order_of_pivots, asarray(pivots), packed.shape[-1])
+    return _of_columns(lambda m, y: make(_core.lu_solve, m, order, y), packed, x2)
+
+
+def cholesky_solve(factor: Any, x2: Any, /, *, upper: bool = False) -> Tensor:
+    """y of x1 y = x2 with the factor that cholesky gave of x1; x2 with one axis is a vector."""
+    return _of_columns(lambda m, y: make(_core.cholesky_solve, m, y, upper), _matrix(factor, "cholesky_solve", True), x2)
+
+
+def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LstsqResult:
+    """The shortest y for which x1 y - x2 is shortest, by singular values, of which those not above rtol times the greatest count as 0."""
+    x1, x2 = operands(_matrix(x1, "lstsq"), floating(x2))
+    columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
+    y, left, rank, values = _several(_core.least_squares, x1, columns, None if rtol is None else float(rtol))
+    return LstsqResult(squeeze(y, -1), squeeze(left, -1), rank, values) if x2.ndim == 1 else LstsqResult(y, left, rank, values)
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
@@ -112,7 +175,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 def solve(x1: Any, x2: Any, /) -> Tensor:
     """y of x1 y = x2, by LU; x2 with one axis is a vector."""
-    x1, x2 = operands(_matrix(x1, "solve", True, complex=True), floating(x2))
+    x1, x2 = operands(_matrix(x1, "solve", True), floating(x2))
     columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
     if _is_empty(x1) or _is_empty(columns):
         if x1.shape[-1] != columns.shape[-2]:
@@ -120,65 +183,65 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
         stack = broadcast_shapes(x1.shape[:-2], columns.shape[:-2])
         out = zeros((*stack, *columns.shape[-2:]), dtype=x1.dtype)
     else:
-        out = _by_real(lambda m, y: _several(_core.solve, m, y)[0], x1, columns)
+        out = _several(_core.solve, x1, columns)[0]
     return squeeze(out, -1) if x2.ndim == 1 else out
 
 
 def solve_triangular(x1: Any, x2: Any, /, *, upper: bool = False, transposed: bool = False, unit: bool = False) -> Tensor:
     """y of x1 y = x2 by substitution, of one triangle of x1."""
-    x1, x2 = operands(_matrix(x1, "solve_triangular", True), floating(x2))
-    if x2.ndim == 1:
-        return squeeze(make(_core.triangular_solve, x1, expand_dims(x2, 1), False, upper, transposed, unit), -1)
-    return make(_core.triangular_solve, x1, x2, False, upper, transposed, unit)
+    x1 = _matrix(x1, "solve_triangular", True)
+    return _of_columns(lambda m, y: make(_core.triangular_solve, m, y, False, upper, transposed, unit), x1, x2)
 
 
 def inv(x: Any, /) -> Tensor:
     """The inverse; not finite where there is none."""
-    x = _matrix(x, "inv", True, complex=True)
-    return x if _is_empty(x) else _by_real(lambda m: _several(_core.inverse, m)[0], x)
+    x = _matrix(x, "inv", True)
+    return x if _is_empty(x) else _several(_core.inverse, x)[0]
 
 
 def det(x: Any, /) -> Tensor:
     """The determinant, by elimination."""
-    return make(_core.determinant, _matrix(x, "det", True, complex=True))
+    return make(_core.determinant, _matrix(x, "det", True))
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign of the determinant and logarithm of its magnitude."""
-    return SlogdetResult(*_several(_core.log_determinant, _matrix(x, "slogdet", True, complex=True)))
+    return SlogdetResult(*_several(_core.log_determinant, _matrix(x, "slogdet", True)))
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """x to an integer power by squaring; a negative one of the inverse."""
-    x = _matrix(x, "matrix_power", True, complex=True)
-    return x if _is_empty(x) else _by_real(lambda m: make(_core.matrix_power, m, int(n)), x)
+    x = _matrix(x, "matrix_power", True)
+    return x if _is_empty(x) else make(_core.matrix_power, x, int(n))
 
 
 def expm(x: Any, /) -> Tensor:
-    """e^x of matrices."""
-    x = _matrix(x, "expm", True, complex=True)
-    return x if _is_empty(x) else _by_real(lambda m: make(_core.matrix_exp, m), x)
+    """e^x of matrices, also as matrix_exp."""
+    x = _matrix(x, "expm", True)
+    return x if _is_empty(x) else make(_core.matrix_exp, x)
+
+
+matrix_exp = expm  # as PyTorch calls it
 
 
 def eigh(x: Any, /) -> EighResult:
-    """Eigenvalues, ascending, and eigenvectors of symmetric matrices, by their lower triangle."""
+    """Eigenvalues, ascending, and eigenvectors of symmetric (complex: Hermitian) matrices, by their lower triangle."""
     return EighResult(*_several(_core.eigh, _matrix(x, "eigh", True), False)[:2])
 
 
 def eigvalsh(x: Any, /) -> Tensor:
     """Eigenvalues, ascending, of symmetric (complex: Hermitian) matrices."""
-    x = _matrix(x, "eigvalsh", True, complex=True)
-    return _every_other(lambda m: make(_core.eigvalsh, m, False), x)
+    return make(_core.eigvalsh, _matrix(x, "eigvalsh", True), False)
 
 
-def eig(x: Any, /) -> Any:
-    """Not supported: eigenvalues of matrices that are not symmetric."""
-    raise UnsupportedError("linalg.eig is not supported: eigenvalues are of symmetric matrices (linalg.eigh)")
+def eig(x: Any, /) -> EigResult:
+    """Eigenvalues, in no promised order, and eigenvectors of length 1, whose greatest component is real and positive; both complex."""
+    return EigResult(*_several(_core.eig, _matrix(x, "eig", True))[:2])
 
 
-def eigvals(x: Any, /) -> Any:
-    """Not supported: eigenvalues of matrices that are not symmetric."""
-    raise UnsupportedError("linalg.eigvals is not supported: eigenvalues are of symmetric matrices (linalg.eigvalsh)")
+def eigvals(x: Any, /) -> Tensor:
+    """Eigenvalues, complex, in no promised order."""
+    return _several(_core.eigvals, _matrix(x, "eigvals", True))[0]
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
@@ -188,20 +251,19 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
 def svdvals(x: Any, /) -> Tensor:
     """Singular values, descending."""
-    return _every_other(lambda m: make(_core.svdvals, m), _matrix(x, "svdvals", complex=True))
+    return make(_core.svdvals, _matrix(x, "svdvals"))
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """The Moore-Penrose inverse: singular values not above rtol times the greatest count as 0."""
-    x = _matrix(x, "pinv", complex=True)
+    x = _matrix(x, "pinv")
     if _is_empty(x):
         return matrix_transpose(x)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
     if isinstance(rtol, (int, float)):
-        return _by_real(lambda m: make(_core.pinv, m, float(rtol)), x)
-    x, tolerance = _with_tolerance(x, rtol)
-    return _by_real(lambda m: make(_core.pinv_within, m, tolerance), x)
+        return make(_core.pinv, x, float(rtol))
+    return make(_core.pinv_within, *_with_tolerance(x, rtol))
 
 
 def _with_tolerance(x: Tensor, rtol: Any) -> tuple[Tensor, Tensor]:
@@ -212,34 +274,22 @@ def _with_tolerance(x: Tensor, rtol: Any) -> tuple[Tensor, Tensor]:
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """How many singular values are above rtol times the greatest."""
-    x = _matrix(x, "matrix_rank", complex=True)
+    x = _matrix(x, "matrix_rank")
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
-    composite: Any = _core.matrix_rank
-    tolerance: Any = float(rtol) if isinstance(rtol, (int, float)) else None
-    if tolerance is None:
-        composite = _core.matrix_rank_within
-        x, tolerance = _with_tolerance(x, rtol)
-    if x.dtype.kind == "c":  # each singular value of the real one comes twice
-        return floor_divide(make(composite, make(_core.real_of_complex_matrix, x), tolerance), 2)
-    return make(composite, x, tolerance)
+    if isinstance(rtol, (int, float)):
+        return make(_core.matrix_rank, x, float(rtol))
+    return make(_core.matrix_rank_within, *_with_tolerance(x, rtol))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """A norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
-    x = floating(x)
-    if x.dtype.kind == "c" and ord in ("nuc", 2, -2):
-        values = svdvals(x)
-        out = values[..., 0] if ord == 2 else values[..., -1] if ord == -2 else _sum(values, axis=-1)
-        return expand_dims(out, (-2, -1)) if keepdims else out
-    x = abs(x) if x.dtype.kind == "c" else x
     return make(_core.matrix_norm, _matrix(x, "matrix_norm"), ord if isinstance(ord, str) else f"{ord:g}", keepdims)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Tensor:
     """(sum |x|^ord)^(1 / ord) along axes (None: all); ord inf: the greatest magnitude, -inf: the least, 0: how many are not 0."""
     x = floating(x)
-    x = abs(x) if x.dtype.kind == "c" else x
     return make(_core.vector_norm, x, axes_of(axis, x.ndim), float(ord), keepdims)
 
 
@@ -293,7 +343,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv", "kron", "lu", "matmul", "matrix_norm",
-    "matrix_power", "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd",
-    "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cholesky_ex", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv", "inv_ex", "kron",
+    "lstsq", "lu", "lu_factor", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "norm",
+    "outer", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 // Gives:    one function per composite of Linalg.h and Fourier.h, its Graph first; a result that says where it failed
 //           gives that last.
 #include "Bind.h"
-#include "astra/Compose/ComplexMatrix.h"
 #include "astra/Compose/Fourier.h"
 #include "astra/Compose/Linalg.h"
 
@@ -12,8 +11,6 @@ using namespace astra::python;
 using namespace nb::literals;
 
 static void bindFactors(nb::module_ &m) {
-  m.def("real_of_complex_matrix", checked(&realOfComplexMatrix), inside);
-  m.def("complex_of_real_matrix", checked(&complexOfRealMatrix), inside);
   m.def("triangular_solve",
         guarded([](Graph &g, UOpRef a, UOpRef y, bool right, bool upper, bool transposed, bool unit) {
           return triangularSolve(g, a, y, {right, upper, transposed, unit});
@@ -49,6 +46,14 @@ static void bindFactors(nb::module_ &m) {
           return std::tuple(s.value, s.info);
         }),
         inside);
+  m.def("lu_solve", checked(&luSolve), inside);
+  m.def("order_of_pivots", checked(&orderOfPivots), inside);
+  m.def("cholesky_solve", checked(&choleskySolve), inside);
+  m.def("least_squares", guarded([](Graph &g, UOpRef a, UOpRef y, std::optional<double> tolerance) {
+          LeastSquares s = leastSquares(g, a, y, tolerance);
+          return std::tuple(s.value, s.residual, s.rank, s.singular);
+        }),
+        "g"_a, "a"_a, "y"_a, "tolerance"_a.none(), inside);
   m.def("log_determinant", guarded([](Graph &g, UOpRef x) {
           LogDeterminant d = logDeterminant(g, x);
           return std::tuple(d.sign, d.logarithm);
@@ -59,6 +64,16 @@ static void bindFactors(nb::module_ &m) {
   m.def("eigh", guarded([](Graph &g, UOpRef x, bool upper) {
           Eigen e = eigh(g, x, upper);
           return std::tuple(e.values, e.vectors, e.info);
+        }),
+        inside);
+  m.def("eig", guarded([](Graph &g, UOpRef x) {
+          GeneralEigen e = eig(g, x);
+          return std::tuple(e.values, e.vectors, e.info);
+        }),
+        inside);
+  m.def("eigvals", guarded([](Graph &g, UOpRef x) {
+          GeneralEigen e = eig(g, x, false);
+          return std::tuple(e.values, e.info);
         }),
         inside);
   m.def("eigvalsh", checked(&eigvalsh), inside);

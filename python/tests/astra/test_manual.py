@@ -23,6 +23,6 @@ def test_what_the_manual_lists_is_there():
     table = PAGE.read_text().split("| what | functions |")[1].split("\n\n")[0]
     for row in table.splitlines()[2:]:
         what, names = row.strip("|").split("|")
-        space = {"`astra.linalg`": astra.linalg, "`astra.fft`": astra.fft}.get(what.strip(), astra)
+        space = {"`astra.linalg`": astra.linalg, "`astra.fft`": astra.fft}.get(what.split(":")[0].strip(), astra)
         for name in re.findall(r"`(\w+)`", names):
             assert callable(getattr(space, name)), name

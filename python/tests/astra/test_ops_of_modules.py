@@ -35,8 +35,11 @@ def check(cases):
 
 LINALG = {
     "cholesky": lambda m: linalg.cholesky(m.s), "cross": lambda m: linalg.cross(m.b[0], m.b[1]), "det": lambda m: linalg.det(m.a),
-    "diagonal": lambda m: linalg.diagonal(m.a, offset=1), "eigh": lambda m: linalg.eigh(m.s), "eigvalsh": lambda m: linalg.eigvalsh(m.s),
+    "diagonal": lambda m: linalg.diagonal(m.a, offset=1), "eigh": lambda m: linalg.eigh(m.s), "eig": lambda m: linalg.eig(m.a), "eigvals": lambda m: linalg.eigvals(m.a), "eigvalsh": lambda m: linalg.eigvalsh(m.s),
     "expm": lambda m: linalg.expm(m.a), "inv": lambda m: linalg.inv(m.s), "kron": lambda m: linalg.kron(m.a[0], m.b[0]),
+    "cholesky_ex": lambda m: linalg.cholesky_ex(m.s), "inv_ex": lambda m: linalg.inv_ex(m.a), "solve_ex": lambda m: linalg.solve_ex(m.a, m.b),
+    "cholesky_solve": lambda m: linalg.cholesky_solve(m.l, m.b), "lstsq": lambda m: linalg.lstsq(m.b, m.b[..., :2]), "lu_factor": lambda m: linalg.lu_factor(m.a),
+    "lu_solve": lambda m: linalg.lu_solve(linalg.lu_factor(m.a), m.b), "matrix_exp": lambda m: linalg.matrix_exp(m.b[..., :3, :]),
     "lu": lambda m: linalg.lu(m.a), "matmul": lambda m: linalg.matmul(m.a, m.b), "matrix_norm": lambda m: [linalg.matrix_norm(m.b, ord=o) for o in ("fro", 1, "nuc")],
     "matrix_power": lambda m: linalg.matrix_power(m.a, 5), "matrix_rank": lambda m: linalg.matrix_rank(m.b), "matrix_transpose": lambda m: linalg.matrix_transpose(m.b) + 0,
     "norm": lambda m: linalg.norm(m.v), "outer": lambda m: linalg.outer(m.v, m.v), "pinv": lambda m: linalg.pinv(m.b),
@@ -45,8 +48,6 @@ LINALG = {
     "tensordot": lambda m: linalg.tensordot(m.a, m.b, axes=([0, 2], [0, 1])), "trace": lambda m: linalg.trace(m.a), "vecdot": lambda m: linalg.vecdot(m.a, m.s),
     "vector_norm": lambda m: [linalg.vector_norm(m.b, axis=1, ord=o) for o in (1, 2, 3, float("inf"))],
 }  # fmt: skip
-REFUSED = {"eig", "eigvals"}  # of matrices that are not symmetric
-OF_REALS = {"eigh", "lu", "matrix_rank", "pinv", "qr", "solve_triangular", "svd", "cholesky", "expm"}
 
 
 class Matrices:
@@ -61,9 +62,9 @@ class Matrices:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"] if NIGHTLY else ["float32"])
 def test_linear_algebra(dtype):
-    assert set(LINALG) == set(linalg.__all__) - REFUSED
+    assert set(LINALG) == set(linalg.__all__)
     m = Matrices(dtype)
-    check([(name, lambda f=f: f(m)) for name, f in LINALG.items() if dtype != "complex64" or name not in OF_REALS])
+    check([(name, lambda f=f: f(m)) for name, f in LINALG.items()])
 
 
 # ---- transforms of Fourier's, of extents of every kind

@@ -183,6 +183,51 @@ TEST_F(Linalg, Refusals) {
                 "the matrices [0, 0] have no elements");
 }
 
+TEST_F(Linalg, EigenvaluesOfGeneralMatrices) {
+  // A rotation has i and -i; a triangle its diagonal; what is not finite is NaN and has an info.
+  UOpRef x = matrix({3, 2, 2}, {0, -1, 1, 0, 2, 1, 0, 3, std::nan(""), 0, 0, 1});
+  GeneralEigen e = eig(b, x);
+  EXPECT_EQ(e.values->dtype, DType::C128);
+  EXPECT_EQ(valuesOf(b, e.info), (std::vector<double>{0, 0, 1}));
+  UOpRef first = b.part(e.values, 0, 0, 2);
+  UOpRef sum = b.reduce(ReduceKind::Sum, first, {1}),
+         product = b.bin(Op::Mul, b.part(first, 1, 0, 1), b.part(first, 1, 1, 1));
+  expectValues(b, b.un(Op::Real, sum), {2, 1}, {0, 5});
+  expectValues(b, b.un(Op::Imag, sum), {2, 1}, {0, 0});
+  expectValues(b, b.un(Op::Real, product), {2, 1}, {1, 6});
+  expectValues(b, b.un(Op::Abs, b.un(Op::Imag, first)), {2, 2}, {1, 1, 0, 0});
+  EXPECT_EQ(eig(b, x, false).vectors, nullptr);
+  expectRefusal(b, eig(b, matrix({1, 2}, {1, 2})).values, "the matrices [1, 2] are not square");
+}
+
+TEST_F(Linalg, ComplexMatrices) {
+  auto complex = [&](llvm::ArrayRef<int64_t> dims, const std::vector<double> &re, const std::vector<double> &im) {
+    return b.make(Op::Complex, {matrix(dims, re), matrix(dims, im)});
+  };
+  UOpRef h = complex({2, 2}, {2, 0, 0, 2}, {0, -1, 1, 0}); // eigenvalues 1 and 3
+  Eigen e = eigh(b, h);
+  EXPECT_EQ(e.values->dtype, DType::F64);
+  expectValues(b, e.values, {2}, {1, 3});
+  Cholesky f = cholesky(b, h);
+  expectValues(b, b.un(Op::Real, f.factor), {2, 2}, {1.414213562, 0, 0, 1.224744871});
+  expectValues(b, b.un(Op::Imag, f.factor), {2, 2}, {0, 0, 0.707106781, 0});
+  expectValues(b, svdvals(b, complex({1, 2}, {3, 0}, {0, 4})), {1}, {5});
+  UOpRef x = choleskySolve(b, f.factor, complex({2, 1}, {2, 0}, {0, 1})); // h (1, 0)
+  expectValues(b, b.un(Op::Real, x), {2, 1}, {1, 0});
+  EXPECT_EQ(valuesOf(b, cholesky(b, complex({1, 1}, {-1}, {0})).info), (std::vector<double>{1}));
+}
+
+TEST_F(Linalg, LeastSquares) {
+  LeastSquares s = leastSquares(b, matrix({3, 2}, {1, 0, 0, 2, 0, 0}), matrix({3, 1}, {1, 4, 3}));
+  expectValues(b, s.value, {2, 1}, {1, 2});
+  expectValues(b, s.residual, {1}, {9});
+  EXPECT_EQ(valuesOf(b, s.rank), (std::vector<double>{2}));
+  expectRefusal(b, leastSquares(b, matrix({2, 1}, {1, 2}), matrix({3, 1}, {1, 2, 3})).value,
+                "extents 2 and 3 of the matrices and the right sides are not equal");
+  UOpRef pivots = b.cast(matrix({2}, {1, 2}), DType::I64);
+  EXPECT_EQ(valuesOf(b, orderOfPivots(b, pivots, 3)), (std::vector<double>{1, 2, 0}));
+}
+
 TEST_F(Linalg, Fourier) {
   UOpRef x = matrix({4}, {1, 2, 3, 4});
   auto re = [&](UOpRef v) { return b.un(Op::Real, v); };
