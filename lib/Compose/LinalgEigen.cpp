@@ -117,44 +117,48 @@ Turned turnLines(Composer &b, UOpRef lines, llvm::ArrayRef<UOpRef> slices, llvm:
 /// A sweep on the block: t - shift = q r, then r q + shift; z q. Rotations turn what stands under the diagonal into 0.
 Similar sweep(Composer &b, const Similar &s, const Active &at, UOpRef shift, int64_t n) {
   UOpRef i = rowNumbers(b, n), k = columnNumbers(b, n), steps = columnNumbers(b, n - 1);
-  auto inBlock = [&](UOpRef number, UOpRef hi) { return b.bin(Op::And, b.bin(Op::Le, at.lo, number), b.bin(Op::Lt, number, hi)); };
-  UOpRef touched = b.bin(Op::And, inBlock(k, b.bin(Op::Add, at.hi, 1)), b.bin(Op::Lt, b.b.litInt(DType::I64, 0), at.hi));
+  auto inBlock = [&](UOpRef number, UOpRef hi) {
+    return b.bin(Op::And, b.bin(Op::Le, at.lo, number), b.bin(Op::Lt, number, hi));
+  };
+  UOpRef touched =
+      b.bin(Op::And, inBlock(k, b.bin(Op::Add, at.hi, 1)), b.bin(Op::Lt, b.b.litInt(DType::I64, 0), at.hi));
   UOpRef shifted = b.bin(Op::And, b.bin(Op::Eq, i, k), b.unsqueeze(touched, {1})); // [count, n, n]
   UOpRef wide = b.unsqueeze(shift, {2});
   UOpRef t = b.select(shifted, b.bin(Op::Sub, s.t, wide), s.t);
   UOpRef zero = number(b, t, 0), one = number(b, t, 1);
   UOpRef turns = b.permute(inBlock(steps, at.hi), {1, 0}); // [n - 1, count]
-  Turned rows = turnLines(b, b.permute(t, {1, 0, 2}), {turns, steps}, {}, n,
-                          [&](UOpRef first, UOpRef second, llvm::ArrayRef<UOpRef> given) -> TurnStep {
-                            UOpRef j = given[1], onJ = b.bin(Op::Eq, k, j);
-                            auto element = [&](UOpRef row) { return b.unsqueeze(b.make(Op::Gather, {row, j}, {1}), {1}); };
-                            UOpRef p = element(first), q = element(second); // [count, 1]
-                            UOpRef size = b.un(Op::Abs, b.make(Op::Complex, {b.un(Op::Abs, p), b.un(Op::Abs, q)}));
-                            UOpRef turn = b.bin(Op::And, b.unsqueeze(given[0], {1}), b.bin(Op::Ne, size, 0.0));
-                            UOpRef divisor = b.select(turn, size, number(b, size, 1));
-                            UOpRef c = b.select(turn, overReal(b, p, divisor), one),
-                                   d = b.select(turn, overReal(b, q, divisor), zero);
-                            auto sum = [&](UOpRef x, UOpRef y) {
-                              return b.bin(Op::Add, b.bin(Op::Mul, x, first), b.bin(Op::Mul, y, second));
-                            };
-                            UOpRef top = b.select(onJ, likewise(b, size, p), sum(conjugate(b, c), conjugate(b, d)));
-                            UOpRef bottom = b.select(onJ, zero, sum(b.un(Op::Neg, d), c));
-                            return {b.select(turn, top, first), b.select(turn, bottom, second),
-                                    {b.squeeze(c, {1}), b.squeeze(d, {1}), b.squeeze(turn, {1})}};
-                          });
+  Turned rows =
+      turnLines(b, b.permute(t, {1, 0, 2}), {turns, steps}, {}, n,
+                [&](UOpRef first, UOpRef second, llvm::ArrayRef<UOpRef> given) -> TurnStep {
+                  UOpRef j = given[1], onJ = b.bin(Op::Eq, k, j);
+                  auto element = [&](UOpRef row) { return b.unsqueeze(b.make(Op::Gather, {row, j}, {1}), {1}); };
+                  UOpRef p = element(first), q = element(second); // [count, 1]
+                  UOpRef size = b.un(Op::Abs, b.make(Op::Complex, {b.un(Op::Abs, p), b.un(Op::Abs, q)}));
+                  UOpRef turn = b.bin(Op::And, b.unsqueeze(given[0], {1}), b.bin(Op::Ne, size, 0.0));
+                  UOpRef divisor = b.select(turn, size, number(b, size, 1));
+                  UOpRef c = b.select(turn, overReal(b, p, divisor), one),
+                         d = b.select(turn, overReal(b, q, divisor), zero);
+                  auto sum = [&](UOpRef x, UOpRef y) {
+                    return b.bin(Op::Add, b.bin(Op::Mul, x, first), b.bin(Op::Mul, y, second));
+                  };
+                  UOpRef top = b.select(onJ, likewise(b, size, p), sum(conjugate(b, c), conjugate(b, d)));
+                  UOpRef bottom = b.select(onJ, zero, sum(b.un(Op::Neg, d), c));
+                  return {b.select(turn, top, first),
+                          b.select(turn, bottom, second),
+                          {b.squeeze(c, {1}), b.squeeze(d, {1}), b.squeeze(turn, {1})}};
+                });
   if (rows.stacked.size() != 3 || b.failed()) return {};
   UOpRef columns = b.permute(rows.lines, {2, 1, 0}); // [n, count, n]
   if (s.z) columns = b.concat({columns, b.permute(s.z, {2, 0, 1})}, 2);
-  Turned done = turnLines(b, columns, rows.stacked, {}, n,
-                          [&](UOpRef first, UOpRef second, llvm::ArrayRef<UOpRef> given) -> TurnStep {
-                            UOpRef c = b.unsqueeze(given[0], {1}), d = b.unsqueeze(given[1], {1}),
-                                   turn = b.unsqueeze(given[2], {1});
-                            auto sum = [&](UOpRef x, UOpRef y) {
-                              return b.bin(Op::Add, b.bin(Op::Mul, x, first), b.bin(Op::Mul, y, second));
-                            };
-                            UOpRef left = sum(c, d), right = sum(b.un(Op::Neg, conjugate(b, d)), conjugate(b, c));
-                            return {b.select(turn, left, first), b.select(turn, right, second), {}};
-                          });
+  Turned done = turnLines(
+      b, columns, rows.stacked, {}, n, [&](UOpRef first, UOpRef second, llvm::ArrayRef<UOpRef> given) -> TurnStep {
+        UOpRef c = b.unsqueeze(given[0], {1}), d = b.unsqueeze(given[1], {1}), turn = b.unsqueeze(given[2], {1});
+        auto sum = [&](UOpRef x, UOpRef y) {
+          return b.bin(Op::Add, b.bin(Op::Mul, x, first), b.bin(Op::Mul, y, second));
+        };
+        UOpRef left = sum(c, d), right = sum(b.un(Op::Neg, conjugate(b, d)), conjugate(b, c));
+        return {b.select(turn, left, first), b.select(turn, right, second), {}};
+      });
   if (!done.lines || b.failed()) return {};
   UOpRef back = b.permute(done.lines, {1, 2, 0}); // [count, n or 2 n, n]
   Similar r;
@@ -199,7 +203,8 @@ Schur toSchur(Composer &b, Similar s) {
   if (s.z) body.push_back(next.z);
   if (b.failed() || !again || llvm::is_contained(body, nullptr)) return {};
   int64_t nargs = int64_t(src.size());
-  UOpRef loop = control(b, Op::While, src, {}, "", {b.make(Op::Func, {again}, {nargs}), b.make(Op::Func, body, {nargs})});
+  UOpRef loop =
+      control(b, Op::While, src, {}, "", {b.make(Op::Func, {again}, {nargs}), b.make(Op::Func, body, {nargs})});
   Schur r;
   r.s.t = result(b, loop, 0, t->dtype, t->shape);
   if (s.z) r.s.z = result(b, loop, 4, t->dtype, t->shape);

@@ -31,17 +31,17 @@ UOpRef earlier(Composer &b, UOpRef first, UOpRef second, int64_t before) {
 } // namespace
 
 /// L of x [count, n, n].
-Cholesky linalg::factorCholesky(Composer &b, UOpRef x, int64_t panel) {
+static Cholesky choleskyOf(Composer &b, UOpRef x, int64_t panel) {
   if (!x || b.failed()) return {};
   int64_t n = *x->shape[1]->constIndex();
   UOpRef count = x->shape[0];
   if (n > panel) {
     int64_t half = halfOf(n, panel), rest = n - half;
-    Cholesky first = factorCholesky(b, block(b, x, 0, half, 0, half), panel);
+    Cholesky first = choleskyOf(b, block(b, x, 0, half, 0, half), panel);
     UOpRef below = adjoint(b, block(b, x, half, rest, 0, half)); // of A21' = L11 L21'
     UOpRef side = forwardSolve(b, first.factor, below, false, panel);
     Cholesky second =
-        factorCholesky(b, b.bin(Op::Sub, block(b, x, half, rest, half, rest), times(b, side, side, true)), panel);
+        choleskyOf(b, b.bin(Op::Sub, block(b, x, half, rest, half, rest), times(b, side, side, true)), panel);
     if (b.failed()) return {};
     UOpRef above = b.broadcastTo(number(b, x, 0), {count, b.idx(half), b.idx(rest)});
     UOpRef factor = b.concat({b.concat({first.factor, above}, 2), b.concat({adjoint(b, side), second.factor}, 2)}, 1);
@@ -61,6 +61,14 @@ Cholesky linalg::factorCholesky(Composer &b, UOpRef x, int64_t panel) {
   std::vector<UOpRef> done =
       scan.finish({b.select(b.bin(Op::Le, j, i), next, now), firstFailure(b, info, bad, j, 0)}, {});
   return {lowerPart(b, done[0]), done[1]};
+}
+
+Cholesky linalg::factorCholesky(Composer &b, UOpRef x, int64_t panel) {
+  std::vector<UOpRef> made = inParts(b, {x}, [&](llvm::ArrayRef<UOpRef> part) -> std::vector<UOpRef> {
+    Cholesky f = choleskyOf(b, part[0], panel);
+    return {f.factor, f.info};
+  });
+  return {made[0], made[1]};
 }
 
 namespace {
@@ -105,18 +113,18 @@ LU factorPanel(Composer &b, UOpRef x) {
 
 } // namespace
 
-LU linalg::factorLU(Composer &b, UOpRef x, int64_t panel) {
+static LU luOf(Composer &b, UOpRef x, int64_t panel) {
   if (!x || b.failed()) return {};
   int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
   if (n <= panel) return factorPanel(b, x);
   int64_t half = steps <= panel ? steps : halfOf(steps, panel), rest = n - half, below = m - half;
-  LU left = factorLU(b, block(b, x, 0, m, 0, half), panel);
+  LU left = luOf(b, block(b, x, 0, m, 0, half), panel);
   UOpRef right = rowsInOrder(b, block(b, x, 0, m, half, rest), left.order);
   UOpRef top = forwardSolve(b, block(b, left.packed, 0, half, 0, half), block(b, right, 0, half, 0, rest), true, panel);
   if (b.failed()) return {};
   if (below == 0) return {b.concat({left.packed, top}, 2), left.pivots, left.order, left.info};
   UOpRef l21 = block(b, left.packed, half, below, 0, half);
-  LU last = factorLU(b, b.bin(Op::Sub, block(b, right, half, below, 0, rest), times(b, l21, top)), panel);
+  LU last = luOf(b, b.bin(Op::Sub, block(b, right, half, below, 0, rest), times(b, l21, top)), panel);
   if (b.failed()) return {};
   UOpRef upper = b.concat({block(b, left.packed, 0, half, 0, half), top}, 2),
          lower = b.concat({rowsInOrder(b, l21, last.order), last.packed}, 2);
@@ -124,6 +132,14 @@ LU linalg::factorLU(Composer &b, UOpRef x, int64_t panel) {
   if (!later) return {};
   return {b.concat({upper, lower}, 1), b.concat({left.pivots, b.bin(Op::Add, last.pivots, double(half))}, 1),
           b.concat({b.part(left.order, 1, 0, half), later}, 1), earlier(b, left.info, last.info, half)};
+}
+
+LU linalg::factorLU(Composer &b, UOpRef x, int64_t panel) {
+  std::vector<UOpRef> made = inParts(b, {x}, [&](llvm::ArrayRef<UOpRef> part) -> std::vector<UOpRef> {
+    LU f = luOf(b, part[0], panel);
+    return {f.packed, f.pivots, f.order, f.info};
+  });
+  return {made[0], made[1], made[2], made[3]};
 }
 
 Cholesky cholesky(Composer &b, UOpRef given, bool upper) {

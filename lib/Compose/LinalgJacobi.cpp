@@ -122,7 +122,7 @@ struct Orthogonal {
   UOpRef rows, info;
 };
 double leastSquare(DType t) { return partOf(t) == DType::F64 ? 0x1p-900 : 0x1p-100; }
-Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
+Orthogonal orthogonalOf(Composer &b, UOpRef z, int64_t width) {
   if (!z || b.failed()) return {};
   int64_t n = *z->shape[1]->constIndex(), w = *z->shape[2]->constIndex(), h = (n + 1) / 2;
   DType t = z->dtype;
@@ -142,6 +142,13 @@ Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
   });
   if (b.failed() || done.values.empty()) return {};
   return {block(b, done.values[0], 0, n, 0, w), done.info};
+}
+Orthogonal orthogonalRows(Composer &b, UOpRef z, int64_t width) {
+  std::vector<UOpRef> made = inParts(b, {z}, [&](llvm::ArrayRef<UOpRef> part) -> std::vector<UOpRef> {
+    Orthogonal o = orthogonalOf(b, part[0], width);
+    return {o.rows, o.info};
+  });
+  return {made[0], made[1]};
 }
 
 UOpRef infoOf(Composer &b, const Scale &scale, UOpRef info) { return b.select(scale.finite, info, number(b, info, 1)); }

@@ -167,6 +167,43 @@ UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x) {
   return b.select(b.unsqueeze(finite, axesBetween(1, x->rank())), x, quietNaN(b, x->dtype));
 }
 
+std::vector<UOpRef> inParts(Composer &b, llvm::ArrayRef<UOpRef> batches,
+                            llvm::function_ref<std::vector<UOpRef>(llvm::ArrayRef<UOpRef>)> f) {
+  if (b.failed() || llvm::is_contained(batches, nullptr)) return f(batches);
+  std::optional<int64_t> count = batches[0]->shape[0]->constIndex();
+  int64_t bytes = 0; // of one matrix, and what stands beside it
+  for (UOpRef x : batches) {
+    int64_t size = int64_t(bitWidth(x->dtype)) / 8;
+    for (UOpRef extent : x->shape.drop_front()) size *= extent->constIndex().value_or(1);
+    bytes += size;
+  }
+  constexpr int64_t most = 256 << 10;
+  int64_t fit = std::max<int64_t>(1, most / bytes);
+  if (!count || *count < 2 * fit || fit < 8) return f(batches);
+  int64_t parts = (*count + fit - 1) / fit, each = *count / parts, done = parts * each;
+  ScanMaker scan(b, b.idx(parts));
+  llvm::SmallVector<UOpRef, 4> inside;
+  for (UOpRef x : batches) {
+    Dims dims = {b.idx(parts), b.idx(each)};
+    dims.append(x->shape.begin() + 1, x->shape.end());
+    inside.push_back(scan.slice(b.reshape(b.part(x, 0, 0, done), dims)));
+  }
+  std::vector<UOpRef> all = scan.finish({}, f(inside)), rest;
+  if (done < *count) {
+    llvm::SmallVector<UOpRef, 4> last;
+    for (UOpRef x : batches) last.push_back(b.part(x, 0, done, *count - done));
+    rest = f(last);
+  }
+  for (auto [i, x] : llvm::enumerate(all)) {
+    if (!x || b.failed()) return all;
+    Dims dims = {b.idx(done)};
+    dims.append(x->shape.begin() + 2, x->shape.end());
+    x = b.reshape(x, dims);
+    if (!rest.empty()) x = b.concat({x, rest[i]}, 0);
+  }
+  return all;
+}
+
 UOpRef withRule(Composer &b, UOpRef value, llvm::ArrayRef<UOpRef> sources, Rule rule) {
   if (!value || !isFloat(value->dtype) || !b.wantsGradients() || llvm::any_of(value->shape, isDataDim)) return value;
   llvm::SmallVector<UOpRef, 4> inside;

@@ -107,6 +107,11 @@ Scale scaleOf(Composer &b, UOpRef x);
 /// x [count, ..] where `finite`, else NaN.
 UOpRef orNaN(Composer &b, UOpRef finite, UOpRef x);
 
+/// f of batches, a part at a time that stays in the second cache, where the batch is constant and large; a step of a
+/// loop passes over all of its batch. f sees nothing but what it is given. The first axis of all is the batch.
+std::vector<UOpRef> inParts(Composer &b, llvm::ArrayRef<UOpRef> batches,
+                            llvm::function_ref<std::vector<UOpRef>(llvm::ArrayRef<UOpRef>)> f);
+
 /// What a rule gives: the cotangents of the sources, from the value, the sources and the value's cotangent.
 using Rule =
     llvm::function_ref<llvm::SmallVector<UOpRef, 2>(UOpRef value, llvm::ArrayRef<UOpRef> sources, UOpRef cotangent)>;

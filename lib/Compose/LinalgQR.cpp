@@ -148,7 +148,7 @@ UOpRef orthogonal(Composer &b, llvm::ArrayRef<Panel> panels, UOpRef x, int64_t m
 
 } // namespace
 
-QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
+static QR qrOf(Composer &b, UOpRef x, bool complete) {
   if (!x || b.failed()) return {};
   int64_t m = *x->shape[1]->constIndex(), n = *x->shape[2]->constIndex(), steps = std::min(m, n);
   int64_t width = complete ? m : steps, panel = panelOf(steps);
@@ -156,6 +156,14 @@ QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
   if (b.failed()) return {};
   UOpRef r = complete ? withRows(b, made.r, m) : made.r;
   return {orthogonal(b, made.panels, x, m, width, panel), r};
+}
+
+QR linalg::factorQR(Composer &b, UOpRef x, bool complete) {
+  std::vector<UOpRef> made = inParts(b, {x}, [&](llvm::ArrayRef<UOpRef> part) -> std::vector<UOpRef> {
+    QR f = qrOf(b, part[0], complete);
+    return {f.q, f.r};
+  });
+  return {made[0], made[1]};
 }
 
 Reflections reflections(Composer &b, UOpRef given) {

@@ -39,7 +39,10 @@ static UOpRef solveTurned(Composer &b, UOpRef a, UOpRef y, const TriangularOptio
     l = flipped(l, {1, 2});
     x = flipped(x, {1});
   }
-  if (l) x = forwardSolve(b, l, x, o.unit, panelOf(*l->shape[1]->constIndex()));
+  if (l)
+    x = inParts(b, {l, x}, [&](llvm::ArrayRef<UOpRef> part) -> std::vector<UOpRef> {
+      return {forwardSolve(b, part[0], part[1], o.unit, panelOf(*l->shape[1]->constIndex()))};
+    })[0];
   if (!lower) x = flipped(x, {1});
   return o.right ? transposed(b, x) : x;
 }

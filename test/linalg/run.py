@@ -29,7 +29,7 @@ import verdicts  # noqa: E402
 LIMIT = 35
 DAILY = {"cholesky f64 40x40", "cholesky complex128 17x17", "lu f64 9x5", "lu complex128 9x5", "lu_factor f64 38x35", "qr f64 9x5", "qr complex128 9x5", "eigh f64 5x5", "eigh complex128 5x5", "eig f64 5x5", "svd f32 8x5", "svd complex64 8x5", "solve f64 5",
          "triangular_rt f64 40", "slogdet f64", "lu_solve f64", "cholesky_solve complex128", "least_squares f64", "pinv f64", "expm f64", "rfft f64", "gradient cholesky", "gradient lu", "gradient qr",
-         "gradient eigh", "gradient svd", "vmap eigh", "failures"}
+         "gradient eigh", "gradient svd", "vmap eigh", "parts lu_factor", "failures"}
 NIGHTLY = bool(os.environ.get("ASTRA_NIGHTLY"))
 TYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "complex64": np.complex64, "complex128": np.complex128}
 EPS = {"f32": 2.0**-23, "f64": 2.0**-52, "complex64": 2.0**-23, "complex128": 2.0**-52}
@@ -574,6 +574,18 @@ def vmap_case(make, function):
     return "the bytes of a batch"
 
 
+def parts_case(make, function, machines):
+    """A large batch of constant extent, which is taken in parts, has the bytes of one of any extent."""
+    x = np.random.default_rng(5).standard_normal((301, 16, 16))
+    if function in ("cholesky", "eigh"):
+        x = x @ adjoint(x) + np.eye(16)
+    parts = make(function, "f64", ["301,16,16"], targets=machines)
+    out = make(function, "f64", ["n,16,16"], targets=machines).bundle({"x0": x})
+    same(parts.bundle({"x0": x}), out, "in parts")
+    everywhere(parts, {"x0": x}, out, machines, evaluator=False)
+    return "the bytes of any batch"
+
+
 # ---- failures are data
 
 def failures_case(make, machines):
@@ -642,6 +654,8 @@ def cases():
         yield f"gradient {function}", lambda m, s, f=function: gradient_case(m, f, s)
     for function in ("cholesky", "lu_factor", "qr", "eigh", "svd", "expm"):
         yield f"vmap {function}", lambda m, s, f=function: vmap_case(m, f)
+    for function in ("cholesky", "lu_factor", "qr", "eigh", "svd"):
+        yield f"parts {function}", lambda m, s, f=function: parts_case(m, f, s)
     yield "failures", lambda m, s: failures_case(m, s)
 
 

@@ -3,6 +3,7 @@
 Takes:    matrices [..., m, n] with known m and n; what is before them is a batch. Integers become float32. Complex ones in every
           function: where the real one has a transpose, theirs has the adjoint.
 Gives:    the same bits on every target; for a matrix of a batch those that it has alone.
+          backend="vendor" asks a LAPACK of the host instead, whose bits are its own.
 Keeps:    failure is data: a matrix that cannot be inverted or factorized gives NaNs or infinities, never an exception.
 Does not: have derivatives of complex values.
 """
@@ -12,10 +13,11 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple
 
 from . import _core
-from ._building import axes_of, floating, make, make_all, operands
+from ._building import axes_of, floating, make, make_all, op, operands
 from ._creation import zeros
-from ._errors import ArgumentError, ShapeError
+from ._errors import ArgumentError, ShapeError, UnsupportedError
 from ._inspection import finfo
+from ._lapack import is_vendor, lapack, register_lapack
 from ._manipulation import broadcast_shapes, broadcast_to, expand_dims, matrix_transpose, moveaxis, squeeze
 from ._products import matmul, tensordot, vecdot
 from ._products import outer as _outer
@@ -114,9 +116,12 @@ class LUResult(NamedTuple):
     U: Tensor
 
 
-def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
+def cholesky(x: Any, /, *, upper: bool = False, backend: str | None = None) -> Tensor:
     """L with x = L L^H of the lower triangle, or, upper, U with x = U^H U; NaNs where x is not positive definite."""
     x = _matrix(x, "cholesky", True)
+    if is_vendor(backend, x, "cholesky"):
+        turned = (lambda y: matrix_transpose(y)) if upper else (lambda y: y)
+        return turned(lapack("cholesky", turned(x), out=[x.shape[-2:], ("i64",)])[0])
     return x if _is_empty(x) else _several(_core.cholesky, x, upper)[0]
 
 
@@ -140,9 +145,12 @@ def lu(x: Any, /) -> LUResult:
     return LUResult(*_several(_core.lu, _matrix(x, "lu"))[:3])
 
 
-def lu_factor(x: Any, /) -> LUFactorResult:
+def lu_factor(x: Any, /, *, backend: str | None = None) -> LUFactorResult:
     """L and U in one matrix, and the exchanges of rows, counted from 0."""
-    return LUFactorResult(*_several(_core.lu_factor, _matrix(x, "lu_factor"))[:2])
+    x = _matrix(x, "lu_factor")
+    if is_vendor(backend, x, "lu_factor"):
+        return LUFactorResult(*lapack("lu_factor", x, out=[x.shape[-2:], (min(x.shape[-2:]), "i64"), ("i64",)])[:2])
+    return LUFactorResult(*_several(_core.lu_factor, x)[:2])
 
 
 def lu_solve(factors: Any, x2: Any, /) -> Tensor:
@@ -166,14 +174,20 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LstsqResult:
     return LstsqResult(squeeze(y, -1), squeeze(left, -1), rank, values) if x2.ndim == 1 else LstsqResult(y, left, rank, values)
 
 
-def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Any, /, *, mode: str = "reduced", backend: str | None = None) -> QRResult:
     """x = Q R by reflections; mode: "reduced" or "complete"."""
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"mode is 'reduced' or 'complete', not {mode!r}")
-    return QRResult(*_several(_core.qr, _matrix(x, "qr"), mode == "complete"))
+    x = _matrix(x, "qr")
+    if is_vendor(backend, x, "qr"):
+        if mode == "complete":
+            raise UnsupportedError("a complete QR by a LAPACK is not supported")
+        m, n = x.shape[-2:]
+        return QRResult(*lapack("qr", x, out=[(m, min(m, n)), (min(m, n), n)]))
+    return QRResult(*_several(_core.qr, x, mode == "complete"))
 
 
-def solve(x1: Any, x2: Any, /) -> Tensor:
+def solve(x1: Any, x2: Any, /, *, backend: str | None = None) -> Tensor:
     """y of x1 y = x2, by LU; x2 with one axis is a vector."""
     x1, x2 = operands(_matrix(x1, "solve", True), floating(x2))
     columns = expand_dims(x2, 1) if x2.ndim == 1 else x2
@@ -182,6 +196,10 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
             raise ShapeError(f"a system of {x1.shape[-1]} equations has no right side of {columns.shape[-2]} rows")
         stack = broadcast_shapes(x1.shape[:-2], columns.shape[:-2])
         out = zeros((*stack, *columns.shape[-2:]), dtype=x1.dtype)
+    elif is_vendor(backend, x1, "solve"):
+        stack = broadcast_shapes(x1.shape[:-2], columns.shape[:-2])
+        x1, columns = (broadcast_to(x, (*stack, *x.shape[-2:])) for x in (x1, columns))
+        out = lapack("solve", x1, columns, out=[columns.shape[-2:], ("i64",)])[0]
     else:
         out = _several(_core.solve, x1, columns)[0]
     return squeeze(out, -1) if x2.ndim == 1 else out
@@ -193,9 +211,11 @@ def solve_triangular(x1: Any, x2: Any, /, *, upper: bool = False, transposed: bo
     return _of_columns(lambda m, y: make(_core.triangular_solve, m, y, False, upper, transposed, unit), x1, x2)
 
 
-def inv(x: Any, /) -> Tensor:
+def inv(x: Any, /, *, backend: str | None = None) -> Tensor:
     """The inverse; not finite where there is none."""
     x = _matrix(x, "inv", True)
+    if is_vendor(backend, x, "inv"):
+        return lapack("inverse", x, out=[x.shape[-2:], ("i64",)])[0]
     return x if _is_empty(x) else _several(_core.inverse, x)[0]
 
 
@@ -224,9 +244,12 @@ def expm(x: Any, /) -> Tensor:
 matrix_exp = expm  # as PyTorch calls it
 
 
-def eigh(x: Any, /) -> EighResult:
+def eigh(x: Any, /, *, backend: str | None = None) -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of symmetric (complex: Hermitian) matrices, by their lower triangle."""
-    return EighResult(*_several(_core.eigh, _matrix(x, "eigh", True), False)[:2])
+    x = _matrix(x, "eigh", True)
+    if is_vendor(backend, x, "eigh"):
+        return EighResult(*lapack("eigh", x, out=[x.shape[-1:], x.shape[-2:], ("i64",)])[:2])
+    return EighResult(*_several(_core.eigh, x, False)[:2])
 
 
 def eigvalsh(x: Any, /) -> Tensor:
@@ -234,9 +257,13 @@ def eigvalsh(x: Any, /) -> Tensor:
     return make(_core.eigvalsh, _matrix(x, "eigvalsh", True), False)
 
 
-def eig(x: Any, /) -> EigResult:
+def eig(x: Any, /, *, backend: str | None = None) -> EigResult:
     """Eigenvalues, in no promised order, and eigenvectors of length 1, whose greatest component is real and positive; both complex."""
-    return EigResult(*_several(_core.eig, _matrix(x, "eig", True))[:2])
+    x = _matrix(x, "eig", True)
+    if is_vendor(backend, x, "eig"):
+        re, im, v, w = lapack("eig", x, out=[x.shape[-1:], x.shape[-1:], x.shape[-2:], x.shape[-2:], ("i64",)])[:4]
+        return EigResult(op("complex", re, im), op("complex", v, w))
+    return EigResult(*_several(_core.eig, x)[:2])
 
 
 def eigvals(x: Any, /) -> Tensor:
@@ -244,9 +271,14 @@ def eigvals(x: Any, /) -> Tensor:
     return _several(_core.eigvals, _matrix(x, "eigvals", True))[0]
 
 
-def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Any, /, *, full_matrices: bool = True, backend: str | None = None) -> SVDResult:
     """Singular values, descending, with their vectors."""
-    return SVDResult(*_several(_core.svd, _matrix(x, "svd"), full_matrices)[:3])
+    x = _matrix(x, "svd")
+    if is_vendor(backend, x, "svd"):
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        return SVDResult(*lapack("svd", x, out=[(m, m if full_matrices else k), (k,), (n if full_matrices else k, n), ("i64",)])[:3])
+    return SVDResult(*_several(_core.svd, x, full_matrices)[:3])
 
 
 def svdvals(x: Any, /) -> Tensor:
@@ -345,5 +377,5 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 __all__ = [
     "cholesky", "cholesky_ex", "cholesky_solve", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "expm", "inv", "inv_ex", "kron",
     "lstsq", "lu", "lu_factor", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "norm",
-    "outer", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+    "outer", "pinv", "qr", "register_lapack", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

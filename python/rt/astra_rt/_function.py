@@ -1,6 +1,6 @@
 """Functions of Python that bundles call.
 
-Takes:    names and functions of arrays.
+Takes:    names and functions of arrays, or of C.
 Gives:    register, unregister; call, which the extension module calls for a bundle.
 Keeps:    a name stands for the function that was registered last, also in bundles that are loaded already. A function is given views of
           the runtime's memory: one that keeps a view is refused, since that memory is used again.
@@ -8,6 +8,7 @@ Keeps:    a name stands for the function that was registered last, also in bundl
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from typing import Any, Callable, TypeVar
 
@@ -31,6 +32,8 @@ def register(name: str, function: _F | None = None, *, deterministic: bool = Fal
     dtypes and shapes that the bundle says. The arrays are the runtime's memory: copy what is kept. What it raises ends the call with
     a FunctionError. It is called on the thread that runs the call, with the GIL.
 
+    A function of C is one of a `ctypes` library that has the type astra_function_fn of astra.h: it is called without the GIL.
+
     deterministic   equal inputs give equal bits: what a bundle that declares it so, or is loaded with strict=True, asks for
     effects         it does more than give results; a bundle that calls it must declare it so too"""
     if not isinstance(name, str) or not name:
@@ -40,7 +43,10 @@ def register(name: str, function: _F | None = None, *, deterministic: bool = Fal
     if not callable(function):
         raise TypeError(f"'{name}' is a {type(function).__name__}, which cannot be called")
     flags = _DETERMINISTIC * bool(deterministic) + _EFFECTS * bool(effects)
-    _rt.register(name, flags)
+    if isinstance(function, ctypes._CFuncPtr):
+        _rt.register(name, flags, ctypes.cast(function, ctypes.c_void_p).value)
+    else:
+        _rt.register(name, flags)
     _functions[name], _flags[name] = function, flags
     return function
 
@@ -82,6 +88,12 @@ def _results(name: str, given: list[Any], count: int) -> Any:
 
 def call(name: str, inputs: list[Any], outputs: list[Any]) -> None:
     """Calls what is registered by a name; tensors are (dtype, shape, memoryview)."""
+    function: Any = _functions.get(name)
+    if isinstance(function, ctypes._CFuncPtr):
+        buffers = [np.frombuffer(memory, np.uint8) for _, _, memory in (*inputs, *outputs)]
+        tensors = [(t, shape, b.ctypes.data, b.size) for (t, shape, _), b in zip((*inputs, *outputs), buffers)]
+        _rt.call_c_function(ctypes.cast(function, ctypes.c_void_p).value, tensors[: len(inputs)], tensors[len(inputs) :])
+        return
     alive: list[Any] = []
     results = _results(name, [_array(*x, alive) for x in inputs], len(outputs))
     for i, (dtype, shape, memory) in enumerate(outputs):
